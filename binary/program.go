@@ -1,0 +1,76 @@
+package binary
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// Program describes a program object that a device has linked and primed. The
+// device that made it owns the object until its Delete is called.
+type Program struct {
+	ID           uint32    // GL program name
+	Interface    Interface // as the driver reports it after the link or load
+	Bytes        int       // GL_PROGRAM_BINARY_LENGTH: a proxy, GL tells no real size
+	CompileNanos int64     // compile and link; 0 when loaded
+	LoadNanos    int64     // glProgramBinary and its checks; 0 when compiled
+	PrimeNanos   int64     // the zero-group dispatch that makes the driver finish
+}
+
+// Interface is what a program shows to the outside. A program that was loaded
+// from a binary must show the same interface as the one that was compiled.
+type Interface struct {
+	WorkGroup [3]uint32
+	Resources []Resource // sorted by kind, then name
+}
+
+// ResourceKind says what sort of input a [Resource] is.
+type ResourceKind uint8
+
+// The kinds of resource that a compute program has.
+const (
+	StorageBuffer ResourceKind = iota + 1
+	UniformBuffer
+	AtomicCounter
+	Uniform // a uniform outside any block: images and samplers too
+)
+
+// Resource is one active input or output of a program.
+type Resource struct {
+	Kind    ResourceKind
+	Name    string
+	Binding int32 // binding point of a buffer; location of a uniform
+	Bytes   int32 // smallest legal buffer; for a Uniform its array length
+}
+
+// Sort puts the resources into the order that [Interface.Digest] relies on.
+func (i *Interface) Sort() {
+	slices.SortFunc(i.Resources, func(a, b Resource) int {
+		if a.Kind != b.Kind {
+			return int(a.Kind) - int(b.Kind)
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+// Digest identifies the interface: equal interfaces, equal digests.
+func (i Interface) Digest() Digest {
+	h := sha256.New()
+	var word [4]byte
+	put := func(v uint32) {
+		binary.LittleEndian.PutUint32(word[:], v)
+		h.Write(word[:])
+	}
+	for _, v := range i.WorkGroup {
+		put(v)
+	}
+	for _, r := range i.Resources {
+		put(uint32(r.Kind))
+		put(uint32(len(r.Name)))
+		h.Write([]byte(r.Name))
+		put(uint32(r.Binding))
+		put(uint32(r.Bytes))
+	}
+	return Digest(h.Sum(nil))
+}

@@ -1,0 +1,13 @@
+// Package cache keeps compute programs resident and ready to run.
+//
+// [Cache.Get] returns a [Handle] to a program that is linked and primed: from
+// memory, else from the program binary on disk, else by compiling it. Handles
+// are counted; a program without handles stays resident until the cache needs
+// its place. A cache failure is never fatal: the program compiles and a counter
+// says so.
+//
+// The package is pure Go. It drives OpenGL through [Device], which
+// *glctx.Context satisfies, and the disk through [Store], which *binary.Store
+// satisfies. All methods may be called from any goroutine, but never from
+// inside a callback of glctx.Context.Do or Post.
+package cache
