@@ -63,15 +63,16 @@ type Source struct {
 type Defines map[string]string
 
 var (
-	versionLine = regexp.MustCompile(`^[ \t]*#[ \t]*version[ \t]+[^\n]*`)
-	defineName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\([A-Za-z0-9_, ]*\))?$`)
+	versionDirective = regexp.MustCompile(`^\s*#\s*version\s+(.*\S)\s*$`)
+	defineName       = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\([A-Za-z0-9_, ]*\))?$`)
 )
 
 // NewSource builds a compute source from GLSL text. The text's own #version
 // line, or "#version 450 core" where it has none, goes first, then the defines
 // sorted by name, then the rest; a #line directive keeps the driver's line
 // numbers those of text. It fails for a define that is not one line of the form
-// that GLSL accepts, and for text with a NUL byte.
+// that GLSL accepts, and for text with a NUL byte. A byte order mark is dropped,
+// and lines may end in CR LF or CR.
 func NewSource(name, text string, defines Defines) (*Source, error) {
 	return newSource(name, text, defines, []string{name})
 }
@@ -89,23 +90,18 @@ func newSource(name, text string, defines Defines, files []string) (*Source, err
 	if strings.IndexByte(text, 0) >= 0 {
 		return nil, fmt.Errorf("binary: source %q holds a NUL byte: is it a text file?", name)
 	}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	version, body, line := splitVersion(text)
+	version, body := splitVersion(normalize(text))
 	var b strings.Builder
 	b.Grow(len(text) + 64*len(defines) + 64)
 	b.WriteString(version)
 	b.WriteByte('\n')
 	for _, d := range slices.Sorted(maps.Keys(defines)) {
-		v := defines[d]
-		if !defineName.MatchString(d) {
-			return nil, fmt.Errorf("binary: source %q: %q is not a name that can be defined", name, d)
+		if err := checkDefine(d, defines[d]); err != nil {
+			return nil, fmt.Errorf("binary: source %q: %w", name, err)
 		}
-		if strings.ContainsAny(v, "\n\r\x00\\") {
-			return nil, fmt.Errorf("binary: source %q: the value of %s must be one line without backslashes", name, d)
-		}
-		fmt.Fprintf(&b, "#define %s %s\n", d, v)
+		fmt.Fprintf(&b, "#define %s %s\n", d, defines[d])
 	}
-	fmt.Fprintf(&b, "#line %d 0\n", line)
+	b.WriteString("#line 1 0\n")
 	b.WriteString(body)
 	s := &Source{name: name, text: b.String(), files: files}
 	h := fields{sha256.New()}
@@ -116,63 +112,45 @@ func newSource(name, text string, defines Defines, files []string) (*Source, err
 	return s, nil
 }
 
-// splitVersion takes the #version line out of text. Comments and blank lines
-// may stand before it and stay in the body. line is the number, in text, of the
-// body's first line.
-func splitVersion(text string) (version, body string, line int) {
-	rest, n := text, 1
-	inComment := false
-	for rest != "" {
-		cur, after, _ := strings.Cut(rest, "\n")
-		if !inComment {
-			if v := versionLine.FindString(cur); v != "" {
-				if n == 1 {
-					return strings.TrimSpace(v), after, 2
-				}
-				// What stood before it is comment: keep the line count.
-				before := text[:len(text)-len(rest)]
-				return strings.TrimSpace(v), before + "\n" + after, 1
-			}
-		}
-		bare := stripComments(cur, &inComment)
-		if strings.TrimSpace(bare) != "" {
-			break
-		}
-		rest = after
-		n++
+// checkDefine refuses what would not be one #define line, so that a driver's
+// complaint is always about a line that the user wrote.
+func checkDefine(name, value string) error {
+	switch {
+	case !defineName.MatchString(name), name == "defined", strings.HasPrefix(name, "GL_"):
+		return fmt.Errorf("%q is not a name that can be defined", name)
+	case strings.ContainsAny(value, "\n\r\x00\\"):
+		return fmt.Errorf("the value of %s must be one line without backslashes", name)
+	case strings.Contains(value, "/*"), strings.Contains(value, "//"):
+		return fmt.Errorf("the value of %s must not hold a comment", name)
 	}
-	return defaultVersion, text, 1
+	return nil
 }
 
-// stripComments removes // and /* */ comments from one line; inComment carries
-// an open /* from line to line.
-func stripComments(line string, inComment *bool) string {
-	var out strings.Builder
-	for line != "" {
-		if *inComment {
-			_, after, closed := strings.Cut(line, "*/")
-			if !closed {
-				return out.String()
-			}
-			*inComment, line = false, after
-			continue
+// normalize drops a byte order mark, which some editors write and no driver
+// reads, and ends every line in LF.
+func normalize(text string) string {
+	text = strings.TrimPrefix(text, "\uFEFF")
+	if !strings.Contains(text, "\r") {
+		return text
+	}
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+}
+
+// splitVersion takes the #version directive out of text. Only comments and
+// blank lines may stand before it. Everything else stays in the body, on the
+// line where it was.
+func splitVersion(text string) (version, body string) {
+	s := glslScanner{rest: text}
+	for s.next() {
+		if m := versionDirective.FindStringSubmatch(s.code); m != nil {
+			before := text[:len(text)-len(s.rest)-len(s.raw)]
+			return "#version " + m[1], before + s.comment + s.rest
 		}
-		i := strings.Index(line, "/")
-		if i < 0 || i+1 >= len(line) {
-			return out.String() + line
-		}
-		switch line[i+1] {
-		case '/':
-			return out.String() + line[:i]
-		case '*':
-			out.WriteString(line[:i])
-			*inComment, line = true, line[i+2:]
-		default:
-			out.WriteString(line[:i+1])
-			line = line[i+1:]
+		if strings.TrimSpace(s.code) != "" {
+			break
 		}
 	}
-	return out.String()
+	return defaultVersion, text
 }
 
 // Name is the caller's label.
@@ -183,6 +161,13 @@ func (s *Source) Key() Key { return s.key }
 
 // Text is the GLSL that the driver compiles.
 func (s *Source) Text() string { return s.text }
+
+// WithName is the same program under another label.
+func (s *Source) WithName(name string) *Source {
+	named := *s
+	named.name = name
+	return &named
+}
 
 // Files names the files that the text came from, by the source string number
 // that drivers print in their logs.

@@ -1,0 +1,107 @@
+package binary
+
+import (
+	"cmp"
+	"io/fs"
+	"slices"
+	"time"
+)
+
+// Entry describes one program on disk.
+type Entry struct {
+	Key          Key       `json:"-"`
+	Name         string    `json:"name"`
+	Bytes        int64     `json:"bytes"`     // of the file
+	RawBytes     int64     `json:"raw_bytes"` // of the program binary
+	Created      time.Time `json:"created"`
+	LastUse      time.Time `json:"last_use"` // the file's time where nothing else is known
+	Hits         uint64    `json:"hits"`
+	CompileNanos int64     `json:"compile_ns"` // time to a primed program without the cache; 0 = unknown
+	LoadNanos    int64     `json:"load_ns"`    // time to a primed program from the blob; 0 = unknown
+}
+
+// List describes every program in the store, sorted by name, then key. It
+// opens every blob for its header and leaves out those that cannot be read.
+// Without the index, which may be busy or gone, there are no hits and load
+// times, and the last use is the file's time.
+func (s *Store) List() ([]Entry, error) {
+	known := s.readIndex().programs
+	list := make([]Entry, 0, len(known))
+	for key, file := range s.blobFiles() {
+		h, fileBytes, err := s.readHeader(key)
+		if err != nil {
+			continue
+		}
+		e := known[key]
+		e.describe(h, fileBytes)
+		e.usedBy(fileTime(file))
+		list = append(list, e)
+	}
+	slices.SortFunc(list, compareEntries)
+	return list, nil
+}
+
+func compareEntries(a, b Entry) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key.String(), b.Key.String()))
+}
+
+// describe takes over what the blob says of itself. A name and a compile time
+// that were learned later stay.
+func (e *Entry) describe(h *header, fileBytes int64) {
+	b := h.blob()
+	e.Key, e.Bytes, e.RawBytes, e.Created = b.Key, fileBytes, int64(h.rawBytes), b.Created
+	if e.Name == "" {
+		e.Name = b.Name
+	}
+	if e.CompileNanos == 0 {
+		e.CompileNanos = b.CompileNanos
+	}
+}
+
+// apply adds what one process learned.
+func (e *Entry) apply(u Use) {
+	e.Hits += u.Hits
+	e.usedBy(u.LastUse)
+	if u.Name != "" {
+		e.Name = u.Name
+	}
+	if u.CompileNanos != 0 {
+		e.CompileNanos = u.CompileNanos
+	}
+	if u.LoadNanos != 0 {
+		e.LoadNanos = u.LoadNanos
+	}
+}
+
+// usedBy moves the last use forward to t.
+func (e *Entry) usedBy(t time.Time) {
+	if t.After(e.LastUse) {
+		e.LastUse = t.UTC()
+	}
+}
+
+// fileTime is when a file was written; the zero time where it is gone.
+func fileTime(file fs.DirEntry) time.Time {
+	info, err := file.Info()
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// readIndex is what the index knows, and nothing where it cannot be read now.
+func (s *Store) readIndex() *contents {
+	if c, err := s.loadIndex(); err == nil {
+		return c
+	}
+	return &contents{}
+}
+
+func (s *Store) loadIndex() (*contents, error) {
+	x, err := openIndex(s.path, true)
+	if err != nil {
+		return nil, err
+	}
+	defer x.close()
+	return x.load()
+}

@@ -1,0 +1,125 @@
+package binary
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+const (
+	fingerprintName     = "fingerprint.json"
+	maxFingerprintBytes = 1 << 20
+)
+
+// fingerprintFile is fingerprint.json: which driver a directory belongs to, in
+// full, where the directory's name has only a label and eight digits.
+type fingerprintFile struct {
+	Schema      int         `json:"schema"`
+	Digest      Digest      `json:"digest"`
+	Fingerprint Fingerprint `json:"fingerprint"`
+}
+
+// FingerprintInfo describes one driver's part of a cache directory.
+type FingerprintInfo struct {
+	Label       string
+	Digest      Digest // zero where nothing in the directory tells it any more
+	Dir         string // name below the cache directory
+	Programs    int
+	BlobBytes   int64       // on disk
+	RawBytes    int64       // as the driver made them
+	Fingerprint Fingerprint // zero where fingerprint.json is lost
+}
+
+// fingerprintDir is the form of Fingerprint.DirName.
+var fingerprintDir = regexp.MustCompile(`^(.+)-([0-9a-f]{8})$`)
+
+// Fingerprints describes every driver that has programs here, sorted by
+// directory name. It opens every blob for its header, and leaves out those
+// that cannot be read.
+func (d *Dir) Fingerprints() ([]FingerprintInfo, error) {
+	stores, err := d.stores()
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]FingerprintInfo, 0, len(stores))
+	for _, s := range stores {
+		infos = append(infos, s.describe())
+	}
+	return infos, nil
+}
+
+func (s *Store) describe() FingerprintInfo {
+	info := FingerprintInfo{
+		Label:       fingerprintDir.FindStringSubmatch(s.name)[1],
+		Digest:      s.digest,
+		Dir:         s.name,
+		Fingerprint: s.fingerprint,
+	}
+	for key := range s.blobFiles() {
+		h, fileBytes, err := s.readHeader(key)
+		if err != nil {
+			continue
+		}
+		if info.Digest == (Digest{}) {
+			info.Digest = h.fingerprint
+		}
+		info.Programs++
+		info.BlobBytes += fileBytes
+		info.RawBytes += int64(h.rawBytes)
+	}
+	return info
+}
+
+// stores opens the store of every fingerprint in the directory, sorted by
+// name. A directory counts that has a fingerprint's form of name and a blobs
+// directory or a fingerprint.json: nothing else is ours to touch.
+func (d *Dir) stores() ([]*Store, error) {
+	list, err := os.ReadDir(d.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("binary: list cache directory: %w", err)
+	}
+	var stores []*Store
+	for _, e := range list {
+		if !e.IsDir() || !fingerprintDir.MatchString(e.Name()) {
+			continue
+		}
+		s := d.storeNamed(e.Name())
+		_, blobsErr := os.Lstat(filepath.Join(s.path, blobsName))
+		if s.readFingerprint() || blobsErr == nil {
+			stores = append(stores, s)
+		}
+	}
+	return stores, nil
+}
+
+// readFingerprint learns the store's fingerprint from fingerprint.json. It
+// reports whether the file is there and sound.
+func (s *Store) readFingerprint() bool {
+	data, _, err := readRegular(filepath.Join(s.path, fingerprintName), maxFingerprintBytes)
+	if err != nil {
+		return false
+	}
+	var file fingerprintFile
+	if json.Unmarshal(data, &file) != nil || file.Schema != fingerprintSchema ||
+		file.Fingerprint.Digest() != file.Digest || file.Fingerprint.DirName() != s.name {
+		return false
+	}
+	s.fingerprint, s.digest = file.Fingerprint, file.Digest
+	return true
+}
+
+// writeFingerprint writes fingerprint.json where it is missing or damaged.
+func (s *Store) writeFingerprint() error {
+	if s.dir.storeNamed(s.name).readFingerprint() {
+		return nil
+	}
+	data, err := json.MarshalIndent(fingerprintFile{fingerprintSchema, s.digest, s.fingerprint}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(s.path, fingerprintName), append(data, '\n'))
+}

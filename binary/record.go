@@ -1,0 +1,142 @@
+package binary
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Record adds uses and counters to the index and rewrites manifest.json and
+// cache_stats.json from it. Uses of programs that have no blob are dropped. An
+// error means that nothing was recorded and the caller may offer the same
+// again; it matches ErrBusy when another process held the index.
+//
+// On the way the index is reconciled with the blobs on disk, so an index that
+// is new, was lost, or missed what another process did comes out complete.
+func (s *Store) Record(uses []Use, counters Counters) error {
+	if len(uses) == 0 && counters == (Counters{}) {
+		return nil
+	}
+	if err := s.record(uses, counters); err != nil {
+		return fmt.Errorf("binary: record: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) record(uses []Use, counters Counters) error {
+	s.recording.Lock()
+	defer s.recording.Unlock()
+	if err := s.create(s.path); err != nil {
+		return err
+	}
+	x, known, err := s.openOrRebuild()
+	if err != nil {
+		return err
+	}
+	defer x.close()
+
+	rewritten := s.takeRewritten()
+	changed, gone := s.reconcile(known, rewritten)
+	for _, u := range uses {
+		if e, ok := known.programs[u.Key]; ok {
+			e.apply(u)
+			known.programs[u.Key], changed[u.Key] = e, e
+		}
+	}
+	known.lifetime.Add(counters)
+	// The views go first: should one fail, nothing was recorded, and being
+	// ahead of the index until the next try harms nobody.
+	err = s.writeViews(known, len(changed)+len(gone) > 0)
+	if err == nil {
+		err = x.save(known.lifetime, changed, gone)
+	}
+	if err != nil {
+		s.putBackRewritten(rewritten)
+	}
+	return err
+}
+
+func (s *Store) writeViews(c *contents, programsChanged bool) error {
+	if _, err := os.Lstat(s.manifestPath()); programsChanged || err != nil {
+		if err := s.writeManifest(c); err != nil {
+			return err
+		}
+	}
+	return s.dir.writeStats(s.name, c.lifetime)
+}
+
+// openOrRebuild opens the index for writing. A damaged one is set aside and an
+// empty one takes its place, which goes on counting from cache_stats.json.
+func (s *Store) openOrRebuild() (*index, *contents, error) {
+	x, known, err := s.openForWriting()
+	if errors.Is(err, ErrDamaged) {
+		if err := s.moveAside(filepath.Join(s.path, indexName), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		}
+		x, known, err = s.openForWriting()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if x.fresh {
+		known.lifetime = s.dir.readStats().Fingerprints[s.name]
+	}
+	return x, known, nil
+}
+
+func (s *Store) openForWriting() (*index, *contents, error) {
+	x, err := openIndex(s.path, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	known, err := x.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	return x, known, nil
+}
+
+// reconcile makes known say what is on disk. It returns the programs that are
+// new or were written again, and those that are gone. A blob whose header
+// cannot be read is left out: the next Get sets it aside.
+func (s *Store) reconcile(known *contents, rewritten map[Key]struct{}) (changed map[Key]Entry, gone []Key) {
+	changed = map[Key]Entry{}
+	missing := maps.Clone(known.programs)
+	for key, file := range s.blobFiles() {
+		delete(missing, key)
+		e, ok := known.programs[key]
+		if _, again := rewritten[key]; ok && !again {
+			continue
+		}
+		h, fileBytes, err := s.readHeader(key)
+		if err != nil {
+			continue
+		}
+		e.describe(h, fileBytes)
+		e.usedBy(fileTime(file))
+		known.programs[key], changed[key] = e, e
+	}
+	for key := range missing {
+		delete(known.programs, key)
+	}
+	return changed, slices.Collect(maps.Keys(missing))
+}
+
+// takeRewritten empties the set of keys that were put since the last record.
+func (s *Store) takeRewritten() map[Key]struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.mu.rewritten
+	s.mu.rewritten = map[Key]struct{}{}
+	return taken
+}
+
+func (s *Store) putBackRewritten(keys map[Key]struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.Copy(s.mu.rewritten, keys)
+}

@@ -1,0 +1,177 @@
+package binary
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Store keeps the program binaries of one driver:
+//
+//	<cache directory>/NVIDIA_H200-1f0c3a2b/
+//	    fingerprint.json      the fingerprint in full
+//	    blobs/5e/5e88...bin   one envelope a program, named by its key
+//	    index.db, index.sum   last use, hits, timings: see index
+//	    manifest.json         the same for people and scripts
+//	    aside/                blobs that were refused, with the reason
+//
+// Blobs are whole files that are renamed into place, so readers wait for
+// nobody, and any number of stores in any number of processes share a
+// directory. Opening a store and Get and Put cost the same however many
+// programs there are: they neither list a directory nor open the index. The
+// index may be busy, damaged or gone; only statistics depend on it.
+//
+// Methods may be called from any goroutine.
+type Store struct {
+	dir         *Dir
+	fingerprint Fingerprint
+	digest      Digest
+	name        string // directory below dir
+	path        string
+
+	recording sync.Mutex // one goroutine at a time writes the index
+	mu        struct {
+		sync.Mutex
+		rewritten map[Key]struct{} // put since the index last learned of them
+	}
+}
+
+// Store opens the store of one driver. Nothing is written until the first Put
+// or Record. It fails, with ErrUnsafeDir, only where something that is not a
+// safe directory stands in the store's place.
+func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
+	s := d.storeNamed(fingerprint.DirName())
+	s.fingerprint, s.digest = fingerprint, fingerprint.Digest()
+	info, err := os.Lstat(s.path)
+	if err == nil {
+		err = checkDir(s.path, info)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("binary: open store: %w", err)
+	}
+	return s, nil
+}
+
+func (d *Dir) storeNamed(name string) *Store {
+	s := &Store{dir: d, name: name, path: filepath.Join(d.path, name)}
+	s.mu.rewritten = map[Key]struct{}{}
+	return s
+}
+
+// Fingerprint says which driver's programs the store holds.
+func (s *Store) Fingerprint() Fingerprint { return s.fingerprint }
+
+// Path is the directory of the store. It may not exist yet.
+func (s *Store) Path() string { return s.path }
+
+// Get reads the blob of a key. It returns ErrNotFound where there is none. A
+// file that is damaged, or that belongs to another program or driver, is moved
+// to aside/ and reported as a *DamagedError.
+func (s *Store) Get(key Key) (*Blob, error) {
+	path := s.blobPath(key)
+	data, info, err := readRegular(path, maxBlobBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	var b *Blob
+	if err == nil {
+		b, err = DecodeBlob(data)
+	}
+	if err == nil {
+		err = s.owns(b, key)
+	}
+	if bad, ok := errors.AsType[*DamagedError](err); ok {
+		bad.Path = path
+		s.setAsideFile(key, info, bad.Reason)
+		return nil, bad
+	}
+	if err != nil {
+		return nil, fmt.Errorf("binary: get %s: %w", key.Short(), err)
+	}
+	return b, nil
+}
+
+// owns checks that a sound blob is the one that its file name promises.
+func (s *Store) owns(b *Blob, key Key) error {
+	if b.Key != key {
+		return damaged("holds program %s", b.Key.Short())
+	}
+	if b.Fingerprint != s.digest {
+		return damaged("was made by driver %s, this is driver %s", b.Fingerprint.Short(), s.digest.Short())
+	}
+	return nil
+}
+
+// Put writes a blob, replacing any blob of the same key. Readers see the old
+// file or the new one. Directories that are missing are made again. A blob
+// with another fingerprint than the store's is a mistake of the caller, and
+// Put panics.
+func (s *Store) Put(b *Blob) error {
+	if b.Fingerprint != s.digest {
+		panic("binary: Put of a blob that another driver made")
+	}
+	data, err := b.Encode()
+	if err != nil {
+		return err
+	}
+	path := s.blobPath(b.Key)
+	err = writeFile(path, data)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = s.create(filepath.Dir(path)); err == nil {
+			err = writeFile(path, data)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("binary: put %s: %w", b.Key.Short(), err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.rewritten[b.Key] = struct{}{}
+	return nil
+}
+
+// Close releases the store, which holds nothing open. It records nothing and
+// may be called more than once.
+func (s *Store) Close() error { return nil }
+
+// create makes the store's directory and dir below it, from the cache
+// directory down, and says in it which driver it belongs to.
+func (s *Store) create(dir string) error {
+	if err := s.dir.create(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return s.writeFingerprint()
+}
+
+// readRegular reads a file of at most limit bytes. Anything else that has the
+// name, such as a directory, a link or a larger file, is a *DamagedError.
+func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, info, damaged("is not a regular file")
+	}
+	if info.Size() > limit {
+		return nil, info, damaged("has %d bytes, at most %d are possible", info.Size(), limit)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, info, err
+	}
+	defer f.Close()
+	data := make([]byte, info.Size())
+	n, err := io.ReadFull(f, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // shorter than it was: what was read decides
+	}
+	return data[:n], info, err
+}
