@@ -1,0 +1,129 @@
+package cache_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+// benchCache is a cache in which the programs of list are resident.
+func benchCache(b *testing.B, o cache.Options, list []*cache.Source) *cache.Cache {
+	b.Helper()
+	dev := cachetest.NewDevice()
+	o.Store = cachetest.NewStore()
+	c, err := cache.New(dev, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := c.Preload(context.Background(), list, nil); err != nil {
+		b.Fatal(err)
+	}
+	if err := c.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			b.Error(err)
+		}
+		dev.Verify(b)
+	})
+	return c
+}
+
+// getAndRelease is one iteration of the benchmarks for resident programs.
+func getAndRelease(b *testing.B, c *cache.Cache, src *cache.Source) {
+	h, err := c.Get(context.Background(), src)
+	if err != nil {
+		b.Fatal(err)
+	}
+	h.Release()
+}
+
+// BenchmarkGetResident is one Get and Release of one of 100 resident programs.
+func BenchmarkGetResident(b *testing.B) {
+	list := sources(100)
+	c := benchCache(b, cache.Options{}, list)
+	src := list[50]
+	b.ReportAllocs()
+	for b.Loop() {
+		getAndRelease(b, c, src)
+	}
+	wantOnlyHits(b, c, len(list))
+}
+
+// BenchmarkGetResidentParallel is the same from 8 goroutines. ns/op is time
+// over all iterations of all goroutines: below BenchmarkGetResident's, eight get
+// more done than one.
+func BenchmarkGetResidentParallel(b *testing.B) {
+	for _, bench := range []struct {
+		name     string
+		programs int
+	}{{"same", 1}, {"distinct", 8}} {
+		b.Run(bench.name, func(b *testing.B) {
+			list := sources(100)
+			c := benchCache(b, cache.Options{}, list)
+			b.ReportAllocs()
+			b.ResetTimer()
+			var wg sync.WaitGroup
+			for i := range 8 {
+				src := list[i%bench.programs]
+				n := (b.N + i) / 8
+				wg.Go(func() {
+					for range n {
+						getAndRelease(b, c, src)
+					}
+				})
+			}
+			wg.Wait()
+			b.StopTimer()
+			wantOnlyHits(b, c, len(list))
+		})
+	}
+}
+
+// BenchmarkGetDisk is one Get and Release of a program that has to be loaded
+// from the store, with a device and a store that cost nothing: the cache's own
+// share. Every iteration evicts a program too.
+func BenchmarkGetDisk(b *testing.B) {
+	list := sources(2)
+	c := benchCache(b, cache.Options{MaxPrograms: 1, KeepEvictedBytes: -1}, list)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		getAndRelease(b, c, list[n%2])
+		n++
+	}
+	if s := c.Stats(); s.DiskHits < uint64(n)-1 || s.Compiles != 2 {
+		b.Errorf("%d iterations: %+v", n, s)
+	}
+}
+
+func wantOnlyHits(b *testing.B, c *cache.Cache, compiles int) {
+	b.Helper()
+	if s := c.Stats(); s.ResidentHits < uint64(b.N) || s.Compiles != uint64(compiles) || s.InUse != 0 {
+		b.Errorf("%d iterations: %+v", b.N, s)
+	}
+}
+
+func TestResidentGetDoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		return // the race detector makes sync.Pool forget on purpose
+	}
+	f := newFixture(t, cache.Options{})
+	src := source("a")
+	f.wantOrigin(src, cache.Compiled)
+	allocs := testing.AllocsPerRun(1000, func() {
+		h, err := f.cache.Get(context.Background(), src)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		h.Release()
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}

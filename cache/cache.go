@@ -1,0 +1,238 @@
+package cache
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// Cache keeps programs of one device resident. It is made by [New] and ends
+// with [Cache.Close].
+//
+// Who touches what:
+//
+//	index       read by every Get, without a lock; replaced as a whole under mu
+//	mu          never held across a Device, a Store or a Logger
+//	recording   one Flush, Prune or Close at a time talks to the store's index
+type Cache struct {
+	dev        Device
+	store      Store  // nil: memory only
+	memoryOnly string // why store is nil
+	driver     binary.Digest
+	formats    bool // the driver offers program binaries
+	options    Options
+	log        *slog.Logger
+	clock      *clock
+
+	index      atomic.Pointer[map[binary.Key]*entry]
+	recording  sync.Mutex
+	background sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		quiet    sync.Cond // a flight landed or a blob left the queue
+		resident residency
+		kept     kept
+		ledger   ledger
+		flights  map[binary.Key]*flight
+		unstored int            // compiled programs whose blob is not written yet
+		queue    []*binary.Blob // to be written
+		writing  bool           // the writer runs
+		warned   map[string]bool
+		closed   bool
+		lost     error // matches binary.ErrContextLost
+	}
+}
+
+// New makes a cache for dev. When there is no usable directory or the driver
+// has no program binaries, the cache works in memory only, says so once to the
+// logger and in Stats.MemoryOnly, and New returns no error. The cache does not
+// own dev: close it after the cache.
+func New(dev Device, o Options) (*Cache, error) {
+	if dev == nil {
+		return nil, errors.New("cache: New needs a device")
+	}
+	o = o.withDefaults()
+	fingerprint := dev.Fingerprint()
+	c := &Cache{
+		dev:     dev,
+		driver:  fingerprint.Digest(),
+		formats: len(fingerprint.Formats) > 0,
+		options: o,
+		log:     o.Logger,
+		clock:   newClock(o.Now),
+	}
+	c.mu.quiet.L = &c.mu
+	c.mu.resident = newResidency(o.MaxPrograms, o.MaxBytes)
+	c.mu.kept = newKept(o.KeepEvictedBytes)
+	c.mu.flights = map[binary.Key]*flight{}
+	c.mu.warned = map[string]bool{}
+	c.publish()
+	c.store, c.memoryOnly = openStore(o, fingerprint)
+	if c.store != nil {
+		c.mu.ledger.uses = map[binary.Key]binary.Use{}
+	} else if c.memoryOnly != memoryOnlyWanted {
+		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
+	}
+	return c, nil
+}
+
+// publish makes what is resident visible to Get's fast path; after the end of
+// the cache or the context that is nothing. The caller holds mu.
+func (c *Cache) publish() {
+	index := map[binary.Key]*entry{}
+	if c.refusal() == nil {
+		for _, e := range c.mu.resident.entries() {
+			index[e.key] = e
+		}
+	}
+	c.index.Store(&index)
+}
+
+// refusal is why there are no programs any more, or nil. The caller holds mu.
+func (c *Cache) refusal() error {
+	if c.mu.closed {
+		return ErrClosed
+	}
+	return c.mu.lost
+}
+
+// lose ends the cache's service if err says that the context is lost. The
+// caller holds mu.
+func (c *Cache) lose(err error) {
+	if c.mu.lost == nil && errors.Is(err, binary.ErrContextLost) {
+		c.mu.lost = err
+		c.publish()
+	}
+}
+
+// retire takes over the counts and the bytes of sealed entries that have left
+// the residency. The caller holds mu and calls dropAll after it.
+func (c *Cache) retire(evicted []*entry) {
+	for _, e := range evicted {
+		c.mu.ledger.settle(e)
+		if c.mu.kept.worth(e.blob) {
+			c.mu.kept.add(e.blob)
+		}
+		e.blob = nil
+	}
+	c.mu.ledger.fresh.Evictions += uint64(len(evicted))
+}
+
+func (c *Cache) dropAll(entries []*entry) {
+	for _, e := range entries {
+		e.drop(c.dev)
+	}
+}
+
+// evictIdle deletes every program without handles.
+func (c *Cache) evictIdle() {
+	c.mu.Lock()
+	evicted := c.mu.resident.evictIdle()
+	c.retire(evicted)
+	c.publish()
+	c.mu.Unlock()
+	c.dropAll(evicted)
+}
+
+// Prune deletes blobs and driver cache files by age and size; resident programs
+// stay. What this process used is recorded first if the store can take it, so
+// that it counts as used. Without a store there is nothing to prune.
+func (c *Cache) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
+	if err := c.Flush(); errors.Is(err, ErrClosed) {
+		return binary.PruneReport{}, fmt.Errorf("cache: prune: %w", ErrClosed)
+	}
+	if c.store == nil {
+		return binary.PruneReport{}, nil
+	}
+	if o.Now.IsZero() {
+		o.Now = c.clock.wall()
+	}
+	c.recording.Lock()
+	defer c.recording.Unlock()
+	report, err := c.store.Prune(o)
+	if err != nil {
+		return report, fmt.Errorf("cache: prune: %w", err)
+	}
+	return report, nil
+}
+
+// Close waits for running loads and writes, deletes all programs, records what
+// Flush records and closes the store. When handles are alive it does nothing of
+// that and returns an *[InUseError]; the cache stays usable. Any other error
+// comes from the store, and the cache is closed.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	for c.mu.unstored > 0 || len(c.mu.flights) > 0 {
+		c.mu.quiet.Wait()
+	}
+	if c.mu.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	entries := c.mu.resident.entries()
+	if inUse := sealAll(entries); len(inUse) > 0 {
+		c.mu.Unlock()
+		return &InUseError{Programs: inUse}
+	}
+	for _, e := range entries {
+		c.mu.ledger.settle(e)
+		c.mu.resident.remove(e)
+	}
+	c.mu.closed = true
+	c.mu.kept = newKept(-1)
+	c.publish()
+	c.mu.Unlock()
+
+	c.dropAll(entries)
+	c.background.Wait()
+	if c.store == nil {
+		return nil
+	}
+	c.recording.Lock()
+	defer c.recording.Unlock()
+	if err := errors.Join(c.record(), c.store.Close()); err != nil {
+		return fmt.Errorf("cache: close: %w", err)
+	}
+	return nil
+}
+
+// sealAll seals all entries, or none and says which have handles.
+func sealAll(entries []*entry) (inUse []InUseProgram) {
+	var idle []*entry
+	for _, e := range entries {
+		if e.seal() {
+			idle = append(idle, e)
+		} else {
+			// At least one: it may have been released since.
+			inUse = append(inUse, InUseProgram{Name: e.name, Key: e.key, Handles: max(1, e.handles())})
+		}
+	}
+	if len(inUse) > 0 {
+		for _, e := range idle {
+			e.unseal()
+		}
+	}
+	slices.SortFunc(inUse, func(a, b InUseProgram) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
+	})
+	return inUse
+}
+
+// storeFailed counts a failure of the store and logs the first of its kind.
+func (c *Cache) storeFailed(what string, err error) {
+	c.mu.Lock()
+	c.mu.ledger.fresh.StoreFailures++
+	first := !c.mu.warned[what]
+	c.mu.warned[what] = true
+	c.mu.Unlock()
+	if first {
+		c.log.Warn("the program store failed, the cache goes on without it", "doing", what, "error", err)
+	}
+}

@@ -1,0 +1,464 @@
+package cache_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+// fixture is a cache over a fake device and store, with a clock that ticks once
+// a reading, so that no two uses have the same time.
+type fixture struct {
+	*testing.T
+	dev   *cachetest.Device
+	store *cachetest.Store
+	cache *cache.Cache
+}
+
+// newFixture builds a cache and verifies in cleanup that it closes, that every
+// program was deleted exactly once and that no goroutine stays.
+func newFixture(t *testing.T, o cache.Options) *fixture {
+	t.Helper()
+	return newFixtureOn(t, cachetest.NewDevice(), cachetest.NewStore(), o)
+}
+
+func newFixtureOn(t *testing.T, dev *cachetest.Device, store *cachetest.Store, o cache.Options) *fixture {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	if !o.MemoryOnly {
+		o.Store = store
+	}
+	if o.Now == nil {
+		o.Now = ticker()
+	}
+	c, err := cache.New(dev, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{T: t, dev: dev, store: store, cache: c}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil && !errors.Is(err, cache.ErrClosed) {
+			t.Errorf("Close: %v", err)
+		}
+		dev.Verify(t)
+		noMoreGoroutines(t, before)
+	})
+	return f
+}
+
+func ticker() func() time.Time {
+	var mu sync.Mutex
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(time.Second)
+		return now
+	}
+}
+
+// noMoreGoroutines waits for goroutines that are on their way out.
+func noMoreGoroutines(t *testing.T, before int) {
+	t.Helper()
+	for range 1000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+func source(name string) *cache.Source {
+	return binary.MustSource(name, "void main() { /* "+name+" */ }", nil)
+}
+
+func sources(n int) []*cache.Source {
+	list := make([]*cache.Source, n)
+	for i := range list {
+		list[i] = source(fmt.Sprintf("p%02d", i))
+	}
+	return list
+}
+
+// get gets a program that must be there to get, and uses it once.
+func (f *fixture) get(src *cache.Source) *cache.Handle {
+	f.Helper()
+	h, err := f.cache.Get(context.Background(), src)
+	if err != nil {
+		f.Fatalf("Get(%s): %v", src.Name(), err)
+	}
+	f.dev.Use(h.Program(), src.Key())
+	return h
+}
+
+// origin gets and releases a program and returns where it came from.
+func (f *fixture) origin(src *cache.Source) cache.Origin {
+	f.Helper()
+	h := f.get(src)
+	defer h.Release()
+	return h.Origin()
+}
+
+func (f *fixture) wantOrigin(src *cache.Source, want cache.Origin) {
+	f.Helper()
+	if got := f.origin(src); got != want {
+		f.Errorf("%s is %v, want %v", src.Name(), got, want)
+	}
+}
+
+// wantCounts compares the counters that count events; want's times are ignored.
+func (f *fixture) wantCounts(want binary.Counters) {
+	f.Helper()
+	got := f.cache.Stats().Counters
+	got.CompileNanos, got.LoadNanos, got.SavedNanos = 0, 0, 0
+	if got != want {
+		f.Errorf("counters are\n%+v, want\n%+v", got, want)
+	}
+}
+
+func (f *fixture) flush() {
+	f.Helper()
+	if err := f.cache.Flush(); err != nil {
+		f.Fatalf("Flush: %v", err)
+	}
+}
+
+func TestOrigins(t *testing.T) {
+	f := newFixture(t, cache.Options{MaxPrograms: 1})
+	a, b := source("a"), source("b")
+	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, cache.Resident)
+	f.flush()
+	f.wantOrigin(b, cache.Compiled)
+	f.wantOrigin(a, cache.Memory)
+	f.flush()
+	f.wantCounts(binary.Counters{Compiles: 2, ResidentHits: 1, MemoryHits: 1, Evictions: 2, Stored: 2})
+	if err := f.cache.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	second := newFixtureOn(t, cachetest.NewDevice(), f.store.Reopen(), cache.Options{KeepEvictedBytes: -1, MaxPrograms: 1})
+	second.wantOrigin(a, cache.Disk)
+	second.wantOrigin(b, cache.Disk)
+	second.wantOrigin(a, cache.Disk)
+	second.wantCounts(binary.Counters{DiskHits: 3, Evictions: 2})
+	stats := second.cache.Stats()
+	compile, load := int64(time.Millisecond)+100, int64(1100)
+	if stats.LoadNanos != 3*load || stats.SavedNanos != 3*(compile-load) || stats.CompileNanos != 0 {
+		t.Errorf("load %d, saved %d, compile %d ns", stats.LoadNanos, stats.SavedNanos, stats.CompileNanos)
+	}
+	if calls := second.dev.Calls(); calls.Compiles != 0 || calls.Loads != 3 || calls.Binaries != 0 {
+		t.Errorf("calls: %+v", calls)
+	}
+}
+
+func TestHandleTellsAboutItsProgram(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	src := source("a")
+	h := f.get(src)
+	defer h.Release()
+	if h.Name() != "a" || h.Key() != src.Key() {
+		t.Errorf("handle of %s %s", h.Name(), h.Key())
+	}
+	if h.WorkGroup() != h.Interface().WorkGroup || h.WorkGroup()[0] == 0 || len(h.Interface().Resources) != 1 {
+		t.Errorf("interface %+v, work group %v", h.Interface(), h.WorkGroup())
+	}
+}
+
+func TestEqualTextIsOneProgram(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	const text = "void main() {}"
+	h1 := f.get(binary.MustSource("one", text, nil))
+	h2 := f.get(binary.MustSource("two", text, nil))
+	defer h1.Release()
+	defer h2.Release()
+	if h1.Program() != h2.Program() {
+		t.Error("the same text was compiled twice under two names")
+	}
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: 1}))
+}
+
+// withStored flushes and expects every compiled program to be stored.
+func withStored(f *fixture, c binary.Counters) binary.Counters {
+	f.Helper()
+	f.flush()
+	c.Stored = c.Compiles
+	return c
+}
+
+func TestCompileErrorIsForEveryoneAndNotKept(t *testing.T) {
+	dev := cachetest.NewDevice()
+	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+		return &binary.CompileError{Name: src.Name(), Log: "0:1: syntax error"}
+	}
+	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
+	for range 2 {
+		h, err := f.cache.Get(context.Background(), source("bad"))
+		var compileError *binary.CompileError
+		if !errors.As(err, &compileError) || compileError.Name != "bad" || h != nil {
+			t.Fatalf("handle %v, error %v", h, err)
+		}
+	}
+	f.flush()
+	f.wantCounts(binary.Counters{CompileErrors: 2})
+	if s := f.cache.Stats(); s.Resident != 0 || f.store.Len() != 0 {
+		t.Errorf("%d resident, %d stored", s.Resident, f.store.Len())
+	}
+}
+
+func TestOtherDeviceErrorsReachTheCaller(t *testing.T) {
+	strange := errors.New("strange")
+	dev := cachetest.NewDevice()
+	dev.OnCompile = func(context.Context, *cache.Source) error { return strange }
+	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
+	if _, err := f.cache.Get(context.Background(), source("a")); !errors.Is(err, strange) || !strings.Contains(err.Error(), "get a") {
+		t.Errorf("error %v", err)
+	}
+	f.wantCounts(binary.Counters{})
+}
+
+func TestRefusedBlobIsReplaced(t *testing.T) {
+	for name, spoil := range map[string]func(*cachetest.Device, bool){
+		"rejected":          (*cachetest.Device).RefuseBinaries,
+		"another interface": (*cachetest.Device).ChangeInterfaces,
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := newFixture(t, cache.Options{})
+			a := source("a")
+			first.wantOrigin(a, cache.Compiled)
+			first.flush()
+			old := first.store.Blob(a.Key())
+
+			dev := cachetest.NewDevice()
+			spoil(dev, true)
+			f := newFixtureOn(t, dev, first.store.Reopen(), cache.Options{})
+			f.wantOrigin(a, cache.Compiled)
+			f.wantCounts(withStored(f, binary.Counters{Rejected: 1, Compiles: 1}))
+			if f.store.Aside(a.Key()) == "" {
+				t.Error("the refused blob was not set aside")
+			}
+			if fresh := f.store.Blob(a.Key()); fresh == nil || fresh == old {
+				t.Error("the refused blob was not replaced")
+			}
+			spoil(dev, false)
+			last := newFixtureOn(t, cachetest.NewDevice(), f.store.Reopen(), cache.Options{})
+			last.wantOrigin(a, cache.Disk)
+		})
+	}
+}
+
+func TestRefusedBytesInMemoryAreDropped(t *testing.T) {
+	f := newFixture(t, cache.Options{MemoryOnly: true, MaxPrograms: 1})
+	a, b := source("a"), source("b")
+	f.wantOrigin(a, cache.Compiled)
+	f.flush()
+	f.wantOrigin(b, cache.Compiled)
+	f.flush()
+	f.dev.RefuseBinaries(true)
+	f.wantOrigin(a, cache.Compiled)
+	f.flush()
+	f.wantCounts(binary.Counters{Compiles: 3, Rejected: 1, Evictions: 2})
+}
+
+func TestDamagedBlobIsCompiledAgain(t *testing.T) {
+	first := newFixture(t, cache.Options{})
+	a := source("a")
+	first.wantOrigin(a, cache.Compiled)
+	first.flush()
+	store := first.store.Reopen()
+	store.Damage(a.Key())
+	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
+	f.wantOrigin(a, cache.Compiled)
+	f.wantCounts(withStored(f, binary.Counters{Damaged: 1, Compiles: 1}))
+	if store.Blob(a.Key()) == nil {
+		t.Error("the damaged blob was not replaced")
+	}
+}
+
+func TestFailingStoreStopsNothing(t *testing.T) {
+	broken := errors.New("disk on fire")
+	store := cachetest.NewStore()
+	store.OnGet = func(binary.Key) error { return broken }
+	store.OnPut = func(*binary.Blob) error { return broken }
+	var log bytes.Buffer
+	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, src := range sources(3) {
+		f.wantOrigin(src, cache.Compiled)
+	}
+	f.flush()
+	f.wantCounts(binary.Counters{Compiles: 3, StoreFailures: 6})
+	if n := strings.Count(log.String(), "disk on fire"); n != 2 {
+		t.Errorf("%d warnings, want one for reading and one for writing:\n%s", n, &log)
+	}
+}
+
+func TestMemoryOnly(t *testing.T) {
+	noFormats := cachetest.NewDevice()
+	fingerprint := noFormats.Fingerprint()
+	fingerprint.Formats = nil
+	noFormats.SetFingerprint(fingerprint)
+	file := t.TempDir() + "/file"
+	writeFile(t, file)
+
+	for _, test := range []struct {
+		name     string
+		dev      *cachetest.Device
+		options  cache.Options
+		warnings int
+	}{
+		{"wanted", cachetest.NewDevice(), cache.Options{MemoryOnly: true}, 0},
+		{"no formats", noFormats, cache.Options{Store: cachetest.NewStore()}, 1},
+		{"directory is a file", cachetest.NewDevice(), cache.Options{Dir: file}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var log bytes.Buffer
+			test.options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			c, err := cache.New(test.dev, test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				h, err := c.Get(context.Background(), source("a"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.Release()
+			}
+			if err := c.Flush(); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.Prune(binary.PruneOptions{}); err != nil {
+				t.Error(err)
+			}
+			s := c.Stats()
+			if s.MemoryOnly == "" || s.Compiles != 1 || s.ResidentHits != 1 || s.StoreFailures != 0 {
+				t.Errorf("stats: %+v", s)
+			}
+			if n := strings.Count(log.String(), "\n"); n != test.warnings {
+				t.Errorf("%d warnings, want %d:\n%s", n, test.warnings, &log)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			test.dev.Verify(t)
+		})
+	}
+	if calls := noFormats.Calls(); calls.Binaries != 0 || calls.Loads != 0 {
+		t.Errorf("a driver without formats was asked for binaries: %+v", calls)
+	}
+}
+
+func TestEmptyBinaryIsNotStored(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	f.dev.EmptyBinaries(true)
+	f.wantOrigin(source("a"), cache.Compiled)
+	f.flush()
+	f.wantCounts(binary.Counters{Compiles: 1})
+}
+
+func TestOutOfMemory(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	idle, used, next := source("idle"), source("used"), source("next")
+	f.wantOrigin(idle, cache.Compiled)
+	h := f.get(used)
+	f.flush()
+
+	f.dev.RunOutOfMemory(1)
+	f.wantOrigin(next, cache.Compiled)
+	f.flush()
+	f.wantCounts(binary.Counters{Compiles: 3, OutOfMemory: 1, Evictions: 1, Stored: 3})
+	f.dev.Use(h.Program(), used.Key())
+
+	f.dev.RunOutOfMemory(1)
+	f.wantOrigin(idle, cache.Memory)
+	f.wantCounts(binary.Counters{Compiles: 3, MemoryHits: 1, OutOfMemory: 2, Evictions: 2, Stored: 3})
+
+	f.dev.RunOutOfMemory(2)
+	if _, err := f.cache.Get(context.Background(), source("more")); !errors.Is(err, binary.ErrOutOfMemory) {
+		t.Errorf("error %v", err)
+	}
+	h.Release()
+}
+
+func TestContextLost(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	a := source("a")
+	h := f.get(a)
+	f.flush()
+	f.dev.LoseContext()
+	for _, src := range []*cache.Source{source("b"), a, source("c")} {
+		if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, binary.ErrContextLost) {
+			t.Errorf("Get(%s): %v", src.Name(), err)
+		}
+	}
+	if n := f.dev.Calls().Compiles; n != 2 {
+		t.Errorf("%d compiles: a lost context was asked again", n)
+	}
+	if _, err := f.cache.Preload(context.Background(), sources(2), nil); !errors.Is(err, binary.ErrContextLost) {
+		t.Errorf("Preload: %v", err)
+	}
+	if err := f.cache.Close(); !errors.Is(err, cache.ErrInUse) {
+		t.Errorf("Close with a handle: %v", err)
+	}
+	h.Release()
+}
+
+func TestCloseNamesHandles(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	a, b, idle := source("a"), source("b"), source("idle")
+	ha, hb := f.get(a), f.get(b)
+	hb2 := hb.Retain()
+	f.wantOrigin(idle, cache.Compiled)
+
+	err := f.cache.Close()
+	var inUse *cache.InUseError
+	if !errors.As(err, &inUse) || !errors.Is(err, cache.ErrInUse) {
+		t.Fatalf("Close: %v", err)
+	}
+	want := []cache.InUseProgram{{Name: "a", Key: a.Key(), Handles: 1}, {Name: "b", Key: b.Key(), Handles: 2}}
+	if len(inUse.Programs) != 2 || inUse.Programs[0] != want[0] || inUse.Programs[1] != want[1] {
+		t.Errorf("in use: %+v, want %+v", inUse.Programs, want)
+	}
+	if text := err.Error(); !strings.Contains(text, "a "+a.Key().Short()+" (1)") || !strings.Contains(text, "(2)") {
+		t.Errorf("error says %q", text)
+	}
+	f.wantOrigin(idle, cache.Resident)
+	ha.Release()
+	hb.Release()
+	if err := f.cache.Close(); !errors.Is(err, cache.ErrInUse) {
+		t.Errorf("Close with a retained handle: %v", err)
+	}
+	hb2.Release()
+	if err := f.cache.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for what, err := range map[string]error{
+		"Get":     second(f.cache.Get(ctx, a)),
+		"Preload": second(f.cache.Preload(ctx, []*cache.Source{a}, nil)),
+		"Prune":   second(f.cache.Prune(binary.PruneOptions{})),
+		"Flush":   f.cache.Flush(),
+		"Close":   f.cache.Close(),
+	} {
+		if !errors.Is(err, cache.ErrClosed) {
+			t.Errorf("%s after Close: %v", what, err)
+		}
+	}
+	if n := f.store.Calls().Closes; n != 1 {
+		t.Errorf("the store was closed %d times", n)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

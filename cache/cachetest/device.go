@@ -1,0 +1,369 @@
+package cachetest
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	shaders "github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+)
+
+// Format is the program binary format that the fake driver offers.
+const Format = 0xCAFE
+
+// Device is a cache.Device without a GPU. Its "programs" are ids, its binaries
+// say which source they were made from, and a program loaded from a binary has
+// the interface of the one that was compiled. All methods may be called from
+// any goroutine. Set the fields before the device is used.
+type Device struct {
+	// CompileDelay is how long one source takes to compile. Default: 0.
+	CompileDelay time.Duration
+
+	// Size is the size in bytes of a program and of its binary, at least 40.
+	// Default: 1000 for every source.
+	Size func(*cache.Source) int
+
+	// OnCompile runs before a source is compiled and may block; its error is
+	// the result. Default: none.
+	OnCompile func(context.Context, *cache.Source) error
+
+	// OnLoad and OnBinary do the same for Load and Binary.
+	OnLoad   func(ctx context.Context, payload []byte) error
+	OnBinary func(ctx context.Context, id uint32) error
+
+	mu struct {
+		sync.Mutex
+		fingerprint shaders.Fingerprint
+		calls       Calls
+		last        uint32
+		live        map[uint32]program
+		faults      []string
+		refuse      bool
+		otherShape  bool
+		noPayload   bool
+		outOfMemory int
+		lost        bool
+		gate        chan struct{} // nil: open
+	}
+}
+
+// Calls counts what was asked of a Device.
+type Calls struct {
+	Batches  int // calls of Compile
+	Compiles int // sources in them
+	Loads    int
+	Binaries int
+	Deletes  int
+}
+
+// program is what the fake driver knows about a program object.
+type program struct {
+	name string
+	key  shaders.Key
+	size int
+}
+
+// Sizes of the parts of a fake binary: the key, then the size, then zeros.
+const (
+	keyBytes     = len(shaders.Key{})
+	smallestSize = keyBytes + 8
+	defaultSize  = 1000
+)
+
+// NewDevice returns a device that works.
+func NewDevice() *Device {
+	d := &Device{}
+	d.mu.live = map[uint32]program{}
+	d.mu.fingerprint = shaders.Fingerprint{
+		Vendor:      "cachetest",
+		Renderer:    "fake device",
+		Version:     "4.6.0",
+		GLSL:        "4.60",
+		Formats:     []uint32{Format},
+		PointerBits: 64,
+	}
+	return d
+}
+
+// SetFingerprint makes the device another driver. Call it before the device is
+// used; without formats the device returns no binaries.
+func (d *Device) SetFingerprint(f shaders.Fingerprint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.fingerprint = f
+}
+
+// RefuseBinaries makes Load return binary.ErrRejected, or stops that.
+func (d *Device) RefuseBinaries(refuse bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.refuse = refuse
+}
+
+// ChangeInterfaces makes Load succeed with a program of another interface than
+// the binary was made from, as a broken driver does, or stops that.
+func (d *Device) ChangeInterfaces(change bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.otherShape = change
+}
+
+// EmptyBinaries makes Binary return no bytes and no error, or stops that.
+func (d *Device) EmptyBinaries(empty bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.noPayload = empty
+}
+
+// RunOutOfMemory makes the next n programs fail with binary.ErrOutOfMemory.
+func (d *Device) RunOutOfMemory(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.outOfMemory = n
+}
+
+// LoseContext makes every later call fail with binary.ErrContextLost.
+func (d *Device) LoseContext() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.lost = true
+}
+
+// Hang makes Compile, Load and Binary wait, calls under way excepted, until
+// release is called or their context ends.
+func (d *Device) Hang() (release func()) {
+	gate := make(chan struct{})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.gate = gate
+	return sync.OnceFunc(func() {
+		d.mu.Lock()
+		d.mu.gate = nil
+		d.mu.Unlock()
+		close(gate)
+	})
+}
+
+// Calls returns what was asked so far.
+func (d *Device) Calls() Calls {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.calls
+}
+
+// Live returns the names of the programs that exist, sorted.
+func (d *Device) Live() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names := []string{}
+	for p := range maps.Values(d.mu.live) {
+		names = append(names, p.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Use stands for a dispatch: it notes a fault unless program id exists and was
+// made from the source with this key.
+func (d *Device) Use(id uint32, key shaders.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, ok := d.mu.live[id]
+	switch {
+	case !ok:
+		d.fault("program %d was used and does not exist", id)
+	case p.key != key:
+		d.fault("program %d is %s %s and was used as %s", id, p.name, p.key.Short(), key.Short())
+	}
+}
+
+// Faults lists the misuse seen so far: programs deleted twice, used or read
+// back after their deletion, used under another key.
+func (d *Device) Faults() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.mu.faults)
+}
+
+// Verify fails the test for every fault and every program that still exists.
+// Call it after the cache was closed.
+func (d *Device) Verify(t testing.TB) {
+	t.Helper()
+	for _, fault := range d.Faults() {
+		t.Errorf("device: %s", fault)
+	}
+	if live := d.Live(); len(live) > 0 {
+		t.Errorf("device: %d programs were never deleted: %q", len(live), live)
+	}
+}
+
+func (d *Device) fault(format string, args ...any) {
+	d.mu.faults = append(d.mu.faults, fmt.Sprintf(format, args...))
+}
+
+// Fingerprint says which driver this is.
+func (d *Device) Fingerprint() shaders.Fingerprint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.fingerprint
+}
+
+// Compile makes a program of every source, one after the other. Its CompileNanos
+// is one millisecond, or CompileDelay if that is set, whatever time it took.
+func (d *Device) Compile(ctx context.Context, sources []*cache.Source, done func(i int, p shaders.Program, err error)) {
+	d.mu.Lock()
+	d.mu.calls.Batches++
+	d.mu.Unlock()
+	for i, src := range sources {
+		p, err := d.compile(ctx, src)
+		done(i, p, err)
+	}
+}
+
+func (d *Device) compile(ctx context.Context, src *cache.Source) (shaders.Program, error) {
+	if err := d.begin(ctx, func(c *Calls) { c.Compiles++ }); err != nil {
+		return shaders.Program{}, err
+	}
+	if d.OnCompile != nil {
+		if err := d.OnCompile(ctx, src); err != nil {
+			return shaders.Program{}, err
+		}
+	}
+	if err := sleep(ctx, d.CompileDelay); err != nil {
+		return shaders.Program{}, err
+	}
+	size := defaultSize
+	if d.Size != nil {
+		size = d.Size(src)
+	}
+	p, err := d.create(program{name: src.Name(), key: src.Key(), size: max(size, smallestSize)}, false)
+	p.CompileNanos = int64(max(d.CompileDelay, time.Millisecond))
+	return p, err
+}
+
+// Load makes a program from what Binary returned. Its LoadNanos is 1000.
+func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shaders.Program, error) {
+	if err := d.begin(ctx, func(c *Calls) { c.Loads++ }); err != nil {
+		return shaders.Program{}, err
+	}
+	if d.OnLoad != nil {
+		if err := d.OnLoad(ctx, payload); err != nil {
+			return shaders.Program{}, err
+		}
+	}
+	d.mu.Lock()
+	refuse, otherShape := d.mu.refuse, d.mu.otherShape
+	d.mu.Unlock()
+	if refuse || format != Format || len(payload) < smallestSize {
+		return shaders.Program{}, fmt.Errorf("cachetest: load: %w", shaders.ErrRejected)
+	}
+	key := shaders.Key(payload[:keyBytes])
+	size := int(binary.LittleEndian.Uint64(payload[keyBytes:]))
+	if size != len(payload) {
+		return shaders.Program{}, fmt.Errorf("cachetest: load: %w", shaders.ErrRejected)
+	}
+	p, err := d.create(program{name: "loaded " + key.Short(), key: key, size: size}, otherShape)
+	p.LoadNanos = 1000
+	return p, err
+}
+
+// Binary returns a payload of the size of the program.
+func (d *Device) Binary(ctx context.Context, id uint32) (format uint32, payload []byte, err error) {
+	if err := d.begin(ctx, func(c *Calls) { c.Binaries++ }); err != nil {
+		return 0, nil, err
+	}
+	if d.OnBinary != nil {
+		if err := d.OnBinary(ctx, id); err != nil {
+			return 0, nil, err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, ok := d.mu.live[id]
+	if !ok {
+		d.fault("the binary of program %d was read and the program does not exist", id)
+		return 0, nil, fmt.Errorf("cachetest: there is no program %d", id)
+	}
+	if d.mu.noPayload || len(d.mu.fingerprint.Formats) == 0 {
+		return 0, nil, nil
+	}
+	payload = make([]byte, p.size)
+	copy(payload, p.key[:])
+	binary.LittleEndian.PutUint64(payload[keyBytes:], uint64(p.size))
+	return Format, payload, nil
+}
+
+// Delete deletes a program. It never waits, also while the device hangs.
+func (d *Device) Delete(id uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.calls.Deletes++
+	if _, ok := d.mu.live[id]; !ok {
+		d.fault("program %d was deleted and does not exist", id)
+	}
+	delete(d.mu.live, id)
+}
+
+// begin counts a call and waits while the device hangs.
+func (d *Device) begin(ctx context.Context, count func(*Calls)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	count(&d.mu.calls)
+	gate := d.mu.gate
+	d.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.lost {
+		return fmt.Errorf("cachetest: %w", shaders.ErrContextLost)
+	}
+	return nil
+}
+
+// create makes a program object, unless the device is to be out of memory.
+func (d *Device) create(p program, otherShape bool) (shaders.Program, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.outOfMemory > 0 {
+		d.mu.outOfMemory--
+		return shaders.Program{}, fmt.Errorf("cachetest: %w", shaders.ErrOutOfMemory)
+	}
+	d.mu.last++
+	d.mu.live[d.mu.last] = p
+	return shaders.Program{ID: d.mu.last, Interface: shape(p.key, otherShape), Bytes: p.size, PrimeNanos: 100}, nil
+}
+
+// shape makes up an interface that follows from the key.
+func shape(key shaders.Key, other bool) shaders.Interface {
+	resource := shaders.Resource{Kind: shaders.StorageBuffer, Name: "data_" + key.Short(), Bytes: 4}
+	if other {
+		resource.Binding = 7
+	}
+	return shaders.Interface{WorkGroup: [3]uint32{1 + uint32(key[0])%8, 1, 1}, Resources: []shaders.Resource{resource}}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,193 @@
+package cachetest
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// Store is a cache.Store in memory. All methods may be called from any
+// goroutine. Set the hooks before the store is used, or with the cache idle; a
+// hook may block, and its error is the result of the call.
+type Store struct {
+	OnGet      func(binary.Key) error
+	OnPut      func(*binary.Blob) error
+	OnSetAside func(binary.Key) error
+	OnRecord   func() error // binary.ErrBusy plays a busy index
+	OnPrune    func(binary.PruneOptions) error
+
+	mu struct {
+		sync.Mutex
+		blobs    map[binary.Key]*binary.Blob
+		damaged  map[binary.Key]bool
+		aside    map[binary.Key]string
+		uses     map[binary.Key]binary.Use
+		counters binary.Counters
+		calls    StoreCalls
+	}
+}
+
+// StoreCalls counts what was asked of a Store.
+type StoreCalls struct {
+	Gets, Puts, SetAsides, Records, Prunes, Closes int
+}
+
+// NewStore returns an empty store that works.
+func NewStore() *Store {
+	s := &Store{}
+	s.mu.blobs = map[binary.Key]*binary.Blob{}
+	s.mu.damaged = map[binary.Key]bool{}
+	s.mu.aside = map[binary.Key]string{}
+	s.mu.uses = map[binary.Key]binary.Use{}
+	return s
+}
+
+// Reopen returns a store with the same blobs, no hooks and no counts, as a
+// second process would find it.
+func (s *Store) Reopen() *Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := NewStore()
+	maps.Copy(next.mu.blobs, s.mu.blobs)
+	maps.Copy(next.mu.damaged, s.mu.damaged)
+	return next
+}
+
+// Damage makes Get report the blob of key as damaged, once: like the real
+// store, it sets the blob aside as it does so.
+func (s *Store) Damage(key binary.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.damaged[key] = true
+}
+
+// Blob returns the blob of key, or nil.
+func (s *Store) Blob(key binary.Key) *binary.Blob {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.blobs[key]
+}
+
+// Len is the number of blobs.
+func (s *Store) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.mu.blobs)
+}
+
+// Aside returns why the blob of key was set aside, or "".
+func (s *Store) Aside(key binary.Key) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.aside[key]
+}
+
+// Recorded returns everything recorded so far, added up.
+func (s *Store) Recorded() (map[binary.Key]binary.Use, binary.Counters) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.mu.uses), s.mu.counters
+}
+
+// Calls returns what was asked so far.
+func (s *Store) Calls() StoreCalls {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.calls
+}
+
+// Get returns the blob of key, binary.ErrNotFound, or a *binary.DamagedError.
+func (s *Store) Get(key binary.Key) (*binary.Blob, error) {
+	s.count(func(c *StoreCalls) { c.Gets++ })
+	if s.OnGet != nil {
+		if err := s.OnGet(key); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	blob := s.mu.blobs[key]
+	if blob == nil {
+		return nil, binary.ErrNotFound
+	}
+	if s.mu.damaged[key] {
+		delete(s.mu.damaged, key)
+		delete(s.mu.blobs, key)
+		s.mu.aside[key] = "damaged"
+		return nil, &binary.DamagedError{Reason: "cachetest.Store.Damage was called"}
+	}
+	return blob, nil
+}
+
+// Put keeps blob, which must not be changed any more.
+func (s *Store) Put(blob *binary.Blob) error {
+	s.count(func(c *StoreCalls) { c.Puts++ })
+	if s.OnPut != nil {
+		if err := s.OnPut(blob); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.blobs[blob.Key] = blob
+	return nil
+}
+
+// SetAside removes the blob of key and remembers the reason.
+func (s *Store) SetAside(key binary.Key, reason string) error {
+	s.count(func(c *StoreCalls) { c.SetAsides++ })
+	if s.OnSetAside != nil {
+		if err := s.OnSetAside(key); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.blobs[key] == nil {
+		return fmt.Errorf("cachetest: set aside: %w", binary.ErrNotFound)
+	}
+	delete(s.mu.blobs, key)
+	s.mu.aside[key] = reason
+	return nil
+}
+
+// Record adds uses and counters to what [Store.Recorded] returns.
+func (s *Store) Record(uses []binary.Use, counters binary.Counters) error {
+	s.count(func(c *StoreCalls) { c.Records++ })
+	if s.OnRecord != nil {
+		if err := s.OnRecord(); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.counters.Add(counters)
+	for _, use := range uses {
+		use.Hits += s.mu.uses[use.Key].Hits
+		s.mu.uses[use.Key] = use
+	}
+	return nil
+}
+
+// Prune deletes nothing: a fake store has no ages. It counts and asks OnPrune.
+func (s *Store) Prune(options binary.PruneOptions) (binary.PruneReport, error) {
+	s.count(func(c *StoreCalls) { c.Prunes++ })
+	if s.OnPrune != nil {
+		return binary.PruneReport{}, s.OnPrune(options)
+	}
+	return binary.PruneReport{}, nil
+}
+
+// Close counts.
+func (s *Store) Close() error {
+	s.count(func(c *StoreCalls) { c.Closes++ })
+	return nil
+}
+
+func (s *Store) count(add func(*StoreCalls)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	add(&s.mu.calls)
+}

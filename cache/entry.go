@@ -1,0 +1,181 @@
+package cache
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// entry is one program that is, or was, resident.
+//
+// Who keeps a program alive:
+//
+//	handles  one count each in a share; an entry with handles is not evicted
+//	owners   the cache while the entry is resident, and a fetch of its binary
+//
+// Eviction seals the shares, which no handle can be in, and drops the cache's
+// ownership. Whoever drops the last ownership deletes the program.
+type entry struct {
+	shares [lanes]share
+
+	key     binary.Key
+	name    string
+	program binary.Program
+	origin  Origin
+	clock   *clock
+	owners  atomic.Int32
+
+	// compileNanos and loadNanos are times to a primed program, 0 = unknown.
+	compileNanos int64
+	loadNanos    int64
+
+	// Guarded by Cache.mu.
+	blob     *binary.Blob // what to keep in memory after eviction; nil: nothing
+	evicted  bool
+	placed   int64  // last use as of the last time the order was brought up to date
+	settled  uint64 // hits that the ledger knows of
+	reported int64  // last use that the ledger knows of
+}
+
+// share is one part of an entry's counts. Goroutines on different CPUs count in
+// different shares, on different cache lines, so that a program which all of
+// them use does not make them wait for each other: with one share for all,
+// every CPU more makes Get slower.
+type share struct {
+	refs    atomic.Int64 // handles; far below zero while sealed
+	hits    atomic.Uint64
+	lastUse atomic.Int64 // clock.elapsed of the last release
+	entry   *entry
+	_       [128 - 32]byte // two lines: CPUs fetch lines in pairs
+}
+
+const (
+	lanes  = 8
+	sealed = math.MinInt64 / 2
+)
+
+// lane numbers the share that a goroutine should use. The pool hands every CPU
+// its own, most of the time; a wrong one costs time, never correctness.
+type lane struct{ number uint32 }
+
+var (
+	lanePool  = sync.Pool{New: func() any { return &lane{(lanesMade.Add(1) - 1) % lanes} }}
+	lanesMade atomic.Uint32
+)
+
+// newEntry describes a program that the cache owns, and nobody uses yet.
+func newEntry(src *Source, program binary.Program, origin Origin, clock *clock) *entry {
+	e := &entry{key: src.Key(), name: src.Name(), program: program, origin: origin, clock: clock}
+	for i := range e.shares {
+		e.shares[i].entry = e
+	}
+	e.shares[0].lastUse.Store(clock.elapsed())
+	e.owners.Store(1)
+	if origin == Compiled {
+		e.compileNanos = program.CompileNanos + program.PrimeNanos
+	} else {
+		e.loadNanos = program.LoadNanos + program.PrimeNanos
+	}
+	return e
+}
+
+// acquire counts a handle and returns the share that it is counted in, or nil
+// when the entry is sealed.
+func (e *entry) acquire() *share {
+	l := lanePool.Get().(*lane)
+	s := &e.shares[l.number]
+	lanePool.Put(l)
+	if !s.retain() {
+		return nil
+	}
+	return s
+}
+
+// retain counts a handle. It reports false when the entry is sealed.
+func (s *share) retain() bool {
+	if s.refs.Add(1) > 0 {
+		return true
+	}
+	s.refs.Add(-1)
+	return false
+}
+
+// release uncounts a handle. The time is written first: once the count is down
+// the entry may be evicted.
+func (s *share) release() {
+	s.lastUse.Store(s.entry.clock.elapsed())
+	s.refs.Add(-1)
+}
+
+// seal keeps new handles away if the entry has none. It reports whether it did.
+// Only the holder of Cache.mu seals.
+func (e *entry) seal() bool {
+	for i := range e.shares {
+		if !e.shares[i].refs.CompareAndSwap(0, sealed) {
+			e.unsealFirst(i)
+			return false
+		}
+	}
+	return true
+}
+
+func (e *entry) unseal() { e.unsealFirst(lanes) }
+
+// unsealFirst adds rather than stores: a Get that met the seal may not have
+// taken its count back yet.
+func (e *entry) unsealFirst(n int) {
+	for i := range e.shares[:n] {
+		e.shares[i].refs.Add(-sealed)
+	}
+}
+
+// handles is the number of handles. It is exact while nobody gets or releases.
+func (e *entry) handles() int {
+	var n int64
+	for i := range e.shares {
+		n += max(0, e.shares[i].refs.Load())
+	}
+	return int(n)
+}
+
+func (e *entry) hits() uint64 {
+	var n uint64
+	for i := range e.shares {
+		n += e.shares[i].hits.Load()
+	}
+	return n
+}
+
+// lastUse is when the last handle was released, or the program was made, in
+// terms of clock.elapsed.
+func (e *entry) lastUse() int64 {
+	last := e.shares[0].lastUse.Load()
+	for i := range e.shares {
+		last = max(last, e.shares[i].lastUse.Load())
+	}
+	return last
+}
+
+func (e *entry) lastUseTime() time.Time { return e.clock.at(e.lastUse()) }
+
+// drop gives up one ownership and deletes the program if it was the last. Never
+// call it while holding Cache.mu.
+func (e *entry) drop(dev Device) {
+	if e.owners.Add(-1) == 0 {
+		dev.Delete(e.program.ID)
+	}
+}
+
+// describe is what the store should know about the program.
+func (e *entry) describe() binary.Use {
+	return binary.Use{
+		Key:          e.key,
+		Name:         e.name,
+		LastUse:      e.lastUseTime(),
+		CompileNanos: e.compileNanos,
+		LoadNanos:    e.loadNanos,
+	}
+}

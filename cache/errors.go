@@ -1,0 +1,58 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// Errors of the cache. Those of a device, [binary.ErrOutOfMemory] and
+// [binary.ErrContextLost] among them, and *binary.CompileError pass through.
+var (
+	// ErrClosed is returned by every call after Close succeeded.
+	ErrClosed = errors.New("cache is closed")
+	// ErrFull is returned when Options.FailWhenFull is set and a new program
+	// does not fit, because everything that is resident is in use.
+	ErrFull = errors.New("every resident program is in use: release handles or raise MaxPrograms or MaxBytes")
+	// ErrInUse is returned by Close, wrapped in an [*InUseError], when handles
+	// have not been released.
+	ErrInUse = errors.New("programs are in use")
+)
+
+// InUseError names the programs that Close found in use. It matches [ErrInUse].
+type InUseError struct {
+	Programs []InUseProgram // sorted by name
+}
+
+// InUseProgram is a program with handles that have not been released.
+type InUseProgram struct {
+	Name    string
+	Key     binary.Key
+	Handles int
+}
+
+func (e *InUseError) Error() string {
+	parts := make([]string, len(e.Programs))
+	for i, p := range e.Programs {
+		parts[i] = fmt.Sprintf("%s %s (%d)", p.Name, p.Key.Short(), p.Handles)
+	}
+	return "cache: close: handles are not released: " + strings.Join(parts, ", ")
+}
+
+func (e *InUseError) Is(target error) bool { return target == ErrInUse }
+
+// getError wraps an error about the source called name for the caller. A
+// compile error names its source already.
+func getError(name string, err error) error {
+	if isCompileError(err) {
+		return err
+	}
+	return fmt.Errorf("cache: get %s: %w", name, err)
+}
+
+func isCompileError(err error) bool {
+	var compileError *binary.CompileError
+	return errors.As(err, &compileError)
+}

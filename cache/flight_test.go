@@ -1,0 +1,256 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+// gate blocks whoever passes it until it is opened, and says when somebody
+// arrived.
+type gate struct {
+	arrived chan struct{}
+	opened  chan struct{}
+}
+
+func newGate() *gate { return &gate{make(chan struct{}, 1000), make(chan struct{})} }
+
+func (g *gate) pass() {
+	g.arrived <- struct{}{}
+	<-g.opened
+}
+
+func (g *gate) open() { close(g.opened) }
+
+// gatedFixture has a device whose compiles wait at the gate.
+func gatedFixture(t *testing.T, o cache.Options) (*fixture, *gate) {
+	g := newGate()
+	dev := cachetest.NewDevice()
+	dev.OnCompile = func(context.Context, *cache.Source) error {
+		g.pass()
+		return nil
+	}
+	return newFixtureOn(t, dev, cachetest.NewStore(), o), g
+}
+
+// answer is what one Get returned.
+type answer struct {
+	handle *cache.Handle
+	err    error
+}
+
+func (f *fixture) ask(ctx context.Context, src *cache.Source) <-chan answer {
+	answers := make(chan answer, 1)
+	go func() {
+		h, err := f.cache.Get(ctx, src)
+		answers <- answer{h, err}
+	}()
+	return answers
+}
+
+func TestManyAskOneCompiles(t *testing.T) {
+	f, g := gatedFixture(t, cache.Options{})
+	a := source("a")
+	const n = 100
+	var all []<-chan answer
+	for range n {
+		all = append(all, f.ask(context.Background(), a))
+	}
+	<-g.arrived
+	g.open()
+	origins := map[cache.Origin]int{}
+	var handles []*cache.Handle
+	for _, answers := range all {
+		got := <-answers
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		f.dev.Use(got.handle.Program(), a.Key())
+		origins[got.handle.Origin()]++
+		handles = append(handles, got.handle)
+	}
+	if origins[cache.Compiled] != 1 || origins[cache.Resident] != n-1 {
+		t.Errorf("origins: %v", origins)
+	}
+	if err := f.cache.Close(); !errors.Is(err, cache.ErrInUse) {
+		t.Errorf("Close with %d handles: %v", n, err)
+	}
+	for _, h := range handles {
+		h.Release()
+	}
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: n - 1}))
+}
+
+func TestManyAskAndAllGetTheError(t *testing.T) {
+	g := newGate()
+	dev := cachetest.NewDevice()
+	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+		g.pass()
+		return &binary.CompileError{Name: src.Name()}
+	}
+	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
+	a := source("a")
+	first := f.ask(context.Background(), a)
+	<-g.arrived
+	ctx := newWatchedContext()
+	second := f.ask(ctx, a)
+	<-ctx.watched
+	g.open()
+	for _, answers := range []<-chan answer{first, second} {
+		var compileError *binary.CompileError
+		if got := <-answers; !errors.As(got.err, &compileError) {
+			t.Errorf("error %v", got.err)
+		}
+	}
+	f.wantCounts(binary.Counters{CompileErrors: 1})
+}
+
+// watchedContext tells when somebody begins to wait for its end: then a Get has
+// boarded its flight.
+type watchedContext struct {
+	context.Context
+	cancel  context.CancelFunc
+	once    *sync.Once
+	watched chan struct{}
+}
+
+func newWatchedContext() watchedContext {
+	ctx, cancel := context.WithCancel(context.Background())
+	return watchedContext{ctx, cancel, new(sync.Once), make(chan struct{})}
+}
+
+func (w watchedContext) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.watched) })
+	return w.Context.Done()
+}
+
+func TestCancelledLeaderDoesNotFailTheOthers(t *testing.T) {
+	f, g := gatedFixture(t, cache.Options{})
+	a := source("a")
+	leader, waiter := newWatchedContext(), newWatchedContext()
+	first := f.ask(leader, a)
+	<-g.arrived
+	<-leader.watched
+	second := f.ask(waiter, a)
+	<-waiter.watched
+	leader.cancel()
+	if got := <-first; !errors.Is(got.err, context.Canceled) || got.handle != nil {
+		t.Errorf("the leader got %v, %v", got.handle, got.err)
+	}
+	g.open()
+	got := <-second
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	f.dev.Use(got.handle.Program(), a.Key())
+	got.handle.Release()
+	waiter.cancel()
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: 1}))
+}
+
+func TestCancelledWaiterLeavesNoHandle(t *testing.T) {
+	f, g := gatedFixture(t, cache.Options{})
+	a := source("a")
+	waiter := newWatchedContext()
+	first := f.ask(context.Background(), a)
+	<-g.arrived
+	second := f.ask(waiter, a)
+	<-waiter.watched
+	waiter.cancel()
+	if got := <-second; !errors.Is(got.err, context.Canceled) {
+		t.Errorf("the waiter got %v", got.err)
+	}
+	g.open()
+	(<-first).handle.Release()
+	if s := f.cache.Stats(); s.InUse != 0 {
+		t.Errorf("%d programs in use", s.InUse)
+	}
+}
+
+func TestEveryoneLeavesAndTheWorkServesTheNext(t *testing.T) {
+	f, g := gatedFixture(t, cache.Options{})
+	a := source("a")
+	only := newWatchedContext()
+	answers := f.ask(only, a)
+	<-g.arrived
+	<-only.watched
+	only.cancel()
+	if got := <-answers; !errors.Is(got.err, context.Canceled) {
+		t.Errorf("got %v", got.err)
+	}
+	g.open()
+	f.wantOrigin(a, cache.Resident)
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: 1}))
+}
+
+func TestEndedContext(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	a := source("a")
+	if _, err := f.cache.Get(ctx, a); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	f.wantOrigin(a, cache.Compiled)
+	h, err := f.cache.Get(ctx, a)
+	if err != nil {
+		t.Fatalf("a resident program was refused: %v", err)
+	}
+	h.Release()
+}
+
+func TestHangingDeviceDoesNotStopResidentPrograms(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	a := source("a")
+	f.wantOrigin(a, cache.Compiled)
+	f.flush()
+	release := f.dev.Hang()
+	ctx := newWatchedContext()
+	answers := f.ask(ctx, source("b"))
+	<-ctx.watched
+	f.wantOrigin(a, cache.Resident)
+	if s := f.cache.Stats(); s.Resident != 1 {
+		t.Errorf("stats: %+v", s)
+	}
+	ctx.cancel()
+	if got := <-answers; !errors.Is(got.err, context.Canceled) {
+		t.Errorf("got %v", got.err)
+	}
+	release()
+}
+
+func TestHangingStoreDoesNotStopOthers(t *testing.T) {
+	stuck, free := source("stuck"), source("free")
+	reading, writing := newGate(), newGate()
+	store := cachetest.NewStore()
+	store.OnGet = func(key binary.Key) error {
+		if key == stuck.Key() {
+			reading.pass()
+		}
+		return nil
+	}
+	store.OnPut = func(*binary.Blob) error {
+		writing.pass()
+		return nil
+	}
+	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
+	ctx := newWatchedContext()
+	answers := f.ask(ctx, stuck)
+	<-reading.arrived
+	f.wantOrigin(free, cache.Compiled)
+	<-writing.arrived
+	f.wantOrigin(free, cache.Resident)
+	f.wantOrigin(source("other"), cache.Compiled)
+	<-ctx.watched
+	ctx.cancel()
+	if got := <-answers; !errors.Is(got.err, context.Canceled) {
+		t.Errorf("got %v", got.err)
+	}
+	reading.open()
+	writing.open()
+}

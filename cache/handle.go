@@ -1,0 +1,99 @@
+package cache
+
+import (
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// Origin says where the program of a handle came from.
+type Origin uint8
+
+// The origins of a program.
+const (
+	Compiled Origin = iota + 1
+	Disk            // loaded from a binary in the store
+	Memory          // loaded from a binary kept in memory after eviction
+	Resident        // already there, or being made for another caller
+)
+
+// String is "compiled", "disk", "memory", "resident", or "unknown".
+func (o Origin) String() string {
+	switch o {
+	case Compiled:
+		return "compiled"
+	case Disk:
+		return "disk"
+	case Memory:
+		return "memory"
+	case Resident:
+		return "resident"
+	}
+	return "unknown"
+}
+
+// MarshalText writes what String returns.
+func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// Handle is the right to use one resident program. Until it is released the
+// program stays linked and primed under the same id. A handle may be used and
+// released on any goroutine; it must not be copied. Every method but Release
+// panics after Release.
+type Handle struct {
+	share    *share
+	origin   Origin
+	released atomic.Bool
+}
+
+// hit makes h a handle to a program that was there, counted in s already.
+func (h *Handle) hit(s *share) *Handle {
+	s.hits.Add(1)
+	h.share, h.origin = s, Resident
+	return h
+}
+
+// Program is the GL program name, for use on the GL thread.
+func (h *Handle) Program() uint32 { return h.entry().program.ID }
+
+// Name is the label of the source that the program was made from.
+func (h *Handle) Name() string { return h.entry().name }
+
+// Key identifies the program.
+func (h *Handle) Key() binary.Key { return h.entry().key }
+
+// Interface is what the program shows to the outside. Its resources are shared:
+// do not change them.
+func (h *Handle) Interface() binary.Interface { return h.entry().program.Interface }
+
+// WorkGroup is the size of a work group in x, y and z.
+func (h *Handle) WorkGroup() [3]uint32 { return h.entry().program.Interface.WorkGroup }
+
+// Origin says where the program came from when this handle was got.
+func (h *Handle) Origin() Origin {
+	h.entry()
+	return h.origin
+}
+
+// Retain returns a second handle to the same program, to be released on its own.
+func (h *Handle) Retain() *Handle {
+	h.entry()
+	if !h.share.retain() {
+		panic("cache: Retain ran while the handle was being released")
+	}
+	return &Handle{share: h.share, origin: h.origin}
+}
+
+// Release gives the program back. It never blocks and touches neither GL nor
+// the disk. Releasing again, also from several goroutines at once, does nothing.
+func (h *Handle) Release() {
+	if !h.released.Swap(true) {
+		h.share.release()
+	}
+}
+
+func (h *Handle) entry() *entry {
+	if h.released.Load() {
+		panic("cache: the handle was used after Release")
+	}
+	return h.share.entry
+}

@@ -1,0 +1,76 @@
+package cache_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache/cache"
+)
+
+func TestReleaseIsIdempotent(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	h := f.get(source("a"))
+	other := h.Retain()
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(h.Release)
+	}
+	wg.Wait()
+	if s := f.cache.Stats(); s.InUse != 1 {
+		t.Errorf("%d programs in use: a second Release took the other handle's count", s.InUse)
+	}
+	other.Release()
+	other.Release()
+	if s := f.cache.Stats(); s.InUse != 0 {
+		t.Errorf("%d programs in use", s.InUse)
+	}
+}
+
+func TestRetainedHandleKeepsTheProgram(t *testing.T) {
+	f := newFixture(t, cache.Options{MaxPrograms: 1})
+	a := source("a")
+	h := f.get(a)
+	kept := h.Retain()
+	h.Release()
+	f.wantOrigin(source("b"), cache.Compiled)
+	f.dev.Use(kept.Program(), a.Key())
+	if kept.Origin() != cache.Compiled || kept.Name() != "a" {
+		t.Errorf("retained handle of %s, %v", kept.Name(), kept.Origin())
+	}
+	kept.Release()
+}
+
+func TestReleasedHandlePanics(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	h := f.get(source("a"))
+	h.Release()
+	for name, use := range map[string]func(){
+		"Program":   func() { h.Program() },
+		"Name":      func() { h.Name() },
+		"Key":       func() { h.Key() },
+		"Interface": func() { h.Interface() },
+		"WorkGroup": func() { h.WorkGroup() },
+		"Origin":    func() { h.Origin() },
+		"Retain":    func() { h.Retain() },
+	} {
+		func() {
+			defer func() {
+				if r, ok := recover().(string); !ok || !strings.Contains(r, "after Release") {
+					t.Errorf("%s: recovered %v", name, r)
+				}
+			}()
+			use()
+		}()
+	}
+}
+
+func TestOriginStrings(t *testing.T) {
+	for origin, want := range map[cache.Origin]string{
+		cache.Compiled: "compiled", cache.Disk: "disk", cache.Memory: "memory", cache.Resident: "resident", 0: "unknown",
+	} {
+		if text, err := origin.MarshalText(); err != nil || string(text) != want {
+			t.Errorf("origin %d is %q, %v", origin, text, err)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+func (f *fixture) preload(list []*cache.Source) []cache.PreloadResult {
+	f.Helper()
+	var seen []cache.PreloadResult
+	results, err := f.cache.Preload(context.Background(), list, func(r cache.PreloadResult) { seen = append(seen, r) })
+	if err != nil {
+		f.Fatalf("Preload: %v", err)
+	}
+	if len(results) != len(list) || len(seen) != len(list) {
+		f.Fatalf("%d results and %d calls of progress for %d sources", len(results), len(seen), len(list))
+	}
+	for i, r := range results {
+		if r.Name != list[i].Name() || r.Key != list[i].Key() || (r.Err == nil) != (r.Origin != 0) || !slices.Contains(seen, r) {
+			f.Errorf("result %d is %+v", i, r)
+		}
+	}
+	return results
+}
+
+func TestPreloadMixed(t *testing.T) {
+	onDisk, bad := source("on disk"), source("bad")
+	first := newFixture(t, cache.Options{})
+	first.wantOrigin(onDisk, cache.Compiled)
+	first.flush()
+
+	dev := cachetest.NewDevice()
+	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+		if src.Key() == bad.Key() {
+			return &binary.CompileError{Name: src.Name(), Log: "no"}
+		}
+		return nil
+	}
+	f := newFixtureOn(t, dev, first.store.Reopen(), cache.Options{})
+	resident, fresh, last := source("resident"), source("fresh"), source("last")
+	f.wantOrigin(resident, cache.Compiled)
+
+	results := f.preload([]*cache.Source{fresh, bad, onDisk, resident, fresh, last})
+	for i, want := range []cache.Origin{cache.Compiled, 0, cache.Disk, cache.Resident, cache.Resident, cache.Compiled} {
+		if results[i].Origin != want {
+			t.Errorf("%s: origin %v, want %v", results[i].Name, results[i].Origin, want)
+		}
+	}
+	var compileError *binary.CompileError
+	if !errors.As(results[1].Err, &compileError) {
+		t.Errorf("bad: %v", results[1].Err)
+	}
+	if r := results[0]; r.CompileNanos != int64(time.Millisecond) || r.PrimeNanos != 100 || r.LoadNanos != 0 {
+		t.Errorf("fresh: %+v", r)
+	}
+	if r := results[2]; r.LoadNanos != 1000 || r.PrimeNanos != 100 || r.CompileNanos != 0 {
+		t.Errorf("on disk: %+v", r)
+	}
+	if calls := dev.Calls(); calls.Batches != 2 || calls.Compiles != 4 {
+		t.Errorf("the misses were not compiled together: %+v", calls)
+	}
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 3, CompileErrors: 1, DiskHits: 1}))
+	if s := f.cache.Stats(); s.Resident != 4 || s.InUse != 0 {
+		t.Errorf("stats: %+v", s)
+	}
+	f.wantOrigin(last, cache.Resident)
+}
+
+func TestPreloadOfNothing(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	f.preload(nil)
+	f.wantCounts(binary.Counters{})
+}
+
+func TestPreloadOfMoreThanFits(t *testing.T) {
+	f := newFixture(t, cache.Options{MaxPrograms: 4})
+	list := sources(30)
+	for _, r := range f.preload(list) {
+		if r.Origin != cache.Compiled {
+			t.Errorf("%+v", r)
+		}
+	}
+	f.wantLive("p26", "p27", "p28", "p29")
+	if f.store.Len() != len(list) {
+		t.Errorf("%d of %d stored", f.store.Len(), len(list))
+	}
+	f.wantCounts(binary.Counters{Compiles: 30, Stored: 30, Evictions: 26})
+}
+
+func TestPreloadInWindows(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	list := make([]*cache.Source, 150)
+	for i := range list {
+		list[i] = source(fmt.Sprintf("w%03d", i))
+	}
+	f.preload(list)
+	if calls := f.dev.Calls(); calls.Batches != 3 || calls.Compiles != 150 {
+		t.Errorf("calls: %+v", calls)
+	}
+}
+
+func TestPreloadRetriesThoseOutOfMemory(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	f.wantOrigin(source("idle"), cache.Compiled)
+	f.flush()
+	f.dev.RunOutOfMemory(2)
+	for _, r := range f.preload(sources(5)) {
+		if r.Origin != cache.Compiled {
+			t.Errorf("%+v", r)
+		}
+	}
+	s := f.cache.Stats()
+	if s.OutOfMemory != 2 || s.Compiles != 6 {
+		t.Errorf("stats: %+v", s)
+	}
+}
+
+func TestGetAndPreloadShareTheWork(t *testing.T) {
+	f, g := gatedFixture(t, cache.Options{})
+	a, b := source("a"), source("b")
+	asked := f.ask(context.Background(), a)
+	<-g.arrived
+	done := make(chan []cache.PreloadResult)
+	go func() {
+		results, _ := f.cache.Preload(context.Background(), []*cache.Source{a, b}, nil)
+		done <- results
+	}()
+	<-g.arrived // b, by Preload
+	ctx := newWatchedContext()
+	defer ctx.cancel()
+	askedB := f.ask(ctx, b)
+	<-ctx.watched
+	g.open()
+	results := <-done
+	if results[0].Origin != cache.Resident || results[1].Origin != cache.Compiled {
+		t.Errorf("results: %+v", results)
+	}
+	for _, answers := range []<-chan answer{asked, askedB} {
+		got := <-answers
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		got.handle.Release()
+	}
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 2, ResidentHits: 1}))
+}
+
+func TestCancelledPreload(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	list := sources(5)
+	dev := cachetest.NewDevice()
+	var f *fixture
+	askedLast := make(chan (<-chan answer), 1)
+	dev.OnCompile = func(deviceCtx context.Context, src *cache.Source) error {
+		if src.Key() == list[2].Key() {
+			waiting := newWatchedContext()
+			askedLast <- f.ask(waiting, list[4])
+			<-waiting.watched
+			cancel()
+			return deviceCtx.Err()
+		}
+		return nil
+	}
+	f = newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
+	results, err := f.cache.Preload(ctx, list, nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Preload: %v", err)
+	}
+	for i, r := range results {
+		if i < 2 && r.Origin != cache.Compiled || i >= 2 && !errors.Is(r.Err, context.Canceled) {
+			t.Errorf("result %d: %+v", i, r)
+		}
+	}
+	// Someone else waited for the last one: it was compiled all the same.
+	got := <-<-askedLast
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	f.dev.Use(got.handle.Program(), list[4].Key())
+	got.handle.Release()
+	f.wantLive("p00", "p01", "p04")
+	if f.store.Len() != 3 {
+		t.Errorf("%d stored", f.store.Len())
+	}
+}
+
+func TestPreloadsThatOverlap(t *testing.T) {
+	f, g := gatedFixture(t, cache.Options{})
+	list := sources(3)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.cache.Preload(ctx, list, nil)
+	}()
+	<-g.arrived
+	other := newWatchedContext()
+	defer other.cancel()
+	answers := make(chan []cache.PreloadResult)
+	go func() {
+		results, _ := f.cache.Preload(other, list, nil)
+		answers <- results
+	}()
+	<-other.watched
+	cancel()
+	g.open()
+	<-done
+	for _, r := range <-answers {
+		if r.Origin != cache.Resident {
+			t.Errorf("the end of one preload spoiled another: %+v", r)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package cache
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// residency says which programs are resident and which of them go first. Its
+// owner guards it with Cache.mu.
+//
+// Releases write their time into the entry and nothing else; the order is
+// brought up to date from those times when room is needed.
+type residency struct {
+	order    *simplelru.LRU[binary.Key, *entry]
+	bytes    int64
+	programs int   // limit
+	maxBytes int64 // limit
+}
+
+func newResidency(programs int, maxBytes int64) residency {
+	// The limits are ours: at its own limit, simplelru would drop the oldest
+	// entry, in use or not, and delete nothing.
+	order, err := simplelru.NewLRU[binary.Key, *entry](math.MaxInt, nil)
+	if err != nil {
+		panic("cache: simplelru refused the largest size: " + err.Error())
+	}
+	return residency{order: order, programs: programs, maxBytes: maxBytes}
+}
+
+func (r *residency) find(key binary.Key) *entry {
+	e, _ := r.order.Peek(key)
+	return e
+}
+
+// entries returns all entries, the least recently used first as of the last
+// time the order was brought up to date.
+func (r *residency) entries() []*entry { return r.order.Values() }
+
+// add makes e resident. Its key must not be resident: simplelru would replace
+// the old entry without a word, and its program would never be deleted.
+func (r *residency) add(e *entry) {
+	if r.order.Contains(e.key) {
+		panic("cache: program " + e.key.Short() + " became resident twice")
+	}
+	// Others may have been used before e and not be placed yet: place e with
+	// them.
+	e.placed = -1
+	r.order.Add(e.key, e)
+	r.bytes += int64(e.program.Bytes)
+}
+
+func (r *residency) remove(e *entry) {
+	r.order.Remove(e.key)
+	r.bytes -= int64(e.program.Bytes)
+	e.evicted = true
+}
+
+func (r *residency) fits(bytes int64) bool {
+	return r.order.Len() < r.programs && r.bytes+bytes <= r.maxBytes
+}
+
+// stuck reports whether the limits are reached and nothing can be evicted.
+func (r *residency) stuck() bool {
+	if r.order.Len() < r.programs && r.bytes < r.maxBytes {
+		return false
+	}
+	return !slices.ContainsFunc(r.entries(), func(e *entry) bool { return e.handles() == 0 })
+}
+
+// makeRoom evicts programs without handles, the least recently used first,
+// until bytes more fit or none is left. The evicted are sealed; the caller
+// drops them once it no longer holds the lock.
+func (r *residency) makeRoom(bytes int64) (evicted []*entry, fits bool) {
+	if r.fits(bytes) {
+		return nil, true
+	}
+	r.bringUpToDate()
+	for _, e := range r.entries() {
+		if !e.seal() {
+			continue
+		}
+		r.remove(e)
+		evicted = append(evicted, e)
+		if r.fits(bytes) {
+			return evicted, true
+		}
+	}
+	return evicted, false
+}
+
+// evictIdle evicts every program without handles.
+func (r *residency) evictIdle() (evicted []*entry) {
+	for _, e := range r.entries() {
+		if e.seal() {
+			r.remove(e)
+			evicted = append(evicted, e)
+		}
+	}
+	return evicted
+}
+
+// bringUpToDate orders entries by last use. Only those used since the last time
+// move, and all of them were used later than those that stay.
+func (r *residency) bringUpToDate() {
+	type use struct {
+		entry *entry
+		at    int64
+	}
+	var used []use
+	for _, e := range r.entries() {
+		if at := e.lastUse(); at != e.placed {
+			used = append(used, use{e, at})
+		}
+	}
+	slices.SortStableFunc(used, func(a, b use) int { return cmp.Compare(a.at, b.at) })
+	for _, u := range used {
+		u.entry.placed = u.at
+		r.order.Get(u.entry.key)
+	}
+}

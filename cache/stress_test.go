@@ -1,0 +1,108 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+// TestEverythingAtOnce lets goroutines do everything that the API offers with
+// far fewer places than programs, and a device and a store that fail now and
+// then. The device notices programs that are deleted twice, used after their
+// deletion or under another key; the fixture notices those never deleted.
+func TestEverythingAtOnce(t *testing.T) {
+	dev, store := cachetest.NewDevice(), cachetest.NewStore()
+	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+		if src.Name() == "pinned" {
+			return nil
+		}
+		return sometimes(40, &binary.CompileError{Name: "unlucky"})
+	}
+	dev.OnLoad = func(context.Context, []byte) error { return sometimes(10, binary.ErrRejected) }
+	store.OnGet = func(binary.Key) error { return sometimes(10, errors.New("unlucky")) }
+	store.OnPut = func(*binary.Blob) error { return sometimes(10, errors.New("unlucky")) }
+	store.OnRecord = func() error { return sometimes(2, binary.ErrBusy) }
+	f := newFixtureOn(t, dev, store, cache.Options{MaxPrograms: 5, MaxBytes: 4500, KeepEvictedBytes: 3000, Now: time.Now})
+
+	list := sources(16)
+	pinned := f.get(source("pinned")) // so that Close refuses
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(worker)))
+			for range 300 {
+				stressStep(f, list, random)
+			}
+		})
+	}
+	wg.Wait()
+	pinned.Release()
+	store.OnRecord = nil
+	f.flush()
+	s := f.cache.Stats()
+	if s.InUse != 0 || s.Resident > 5 && s.OverCapacity == 0 {
+		t.Errorf("stats: %+v", s)
+	}
+	if s.Compiles == 0 || s.MemoryHits == 0 || s.DiskHits == 0 || s.ResidentHits == 0 || s.Rejected == 0 || s.Evictions == 0 {
+		t.Errorf("not everything happened: %+v", s)
+	}
+	if _, counters := store.Recorded(); counters != s.Counters {
+		t.Errorf("recorded %+v\ncounted  %+v", counters, s.Counters)
+	}
+}
+
+func sometimes(oneIn int, err error) error {
+	if rand.IntN(oneIn) == 0 {
+		return err
+	}
+	return nil
+}
+
+// stressStep does one random thing.
+func stressStep(f *fixture, list []*cache.Source, random *rand.Rand) {
+	ctx := context.Background()
+	switch n := random.IntN(100); {
+	case n < 2:
+		f.cache.Preload(ctx, list[random.IntN(8):][:8], nil)
+	case n < 4:
+		f.cache.Prune(binary.PruneOptions{})
+	case n < 6:
+		f.cache.Stats()
+	case n < 7:
+		f.dev.RunOutOfMemory(1)
+	case n < 9:
+		if err := f.cache.Close(); !errors.Is(err, cache.ErrInUse) {
+			f.Errorf("Close: %v", err)
+		}
+	default:
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		if n < 20 {
+			go cancel()
+		}
+		stressGet(f, ctx, list[random.IntN(len(list))], random)
+	}
+}
+
+func stressGet(f *fixture, ctx context.Context, src *cache.Source, random *rand.Rand) {
+	h, err := f.cache.Get(ctx, src)
+	if err != nil {
+		return
+	}
+	f.dev.Use(h.Program(), src.Key())
+	if random.IntN(4) == 0 {
+		other := h.Retain()
+		h.Release()
+		f.dev.Use(other.Program(), src.Key())
+		defer other.Release()
+	}
+	go h.Release()
+	h.Release()
+}

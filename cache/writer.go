@@ -1,0 +1,153 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// fetches reports whether the binary of e is to be read back: for the store, or
+// to be kept in memory.
+func (c *Cache) fetches(e *entry) bool {
+	return e.origin == Compiled && c.formats && (c.store != nil || c.options.KeepEvictedBytes > 0)
+}
+
+// fetch reads back the binary of a program that was compiled, gives up the
+// ownership that landing gave for this, and hands the blob to the writer. The
+// program has been primed by now, so it is known to work.
+func (c *Cache) fetch(ctx context.Context, e *entry) {
+	if !c.fetches(e) {
+		return
+	}
+	format, payload, err := c.dev.Binary(ctx, e.program.ID)
+	e.drop(c.dev)
+	if err != nil {
+		c.storeFailed("reading a program binary from the driver", err)
+	}
+	if err != nil || len(payload) == 0 {
+		c.mu.Lock()
+		c.lose(err)
+		c.written()
+		c.mu.Unlock()
+		return
+	}
+	c.write(e, &binary.Blob{
+		Key:          e.key,
+		Fingerprint:  c.driver,
+		Format:       format,
+		Payload:      payload,
+		Name:         e.name,
+		Created:      c.clock.wall(),
+		CompileNanos: e.compileNanos,
+		WorkGroup:    e.program.Interface.WorkGroup,
+		Interface:    e.program.Interface.Digest(),
+	})
+}
+
+// write keeps blob in memory where that is wanted and queues it for the store.
+// One goroutine writes; it lives while there is something to write.
+func (c *Cache) write(e *entry, blob *binary.Blob) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.kept.worth(blob) {
+		if !e.evicted {
+			e.blob = blob
+		} else if c.mu.resident.find(e.key) == nil {
+			c.mu.kept.add(blob)
+		}
+	}
+	if c.store == nil {
+		c.written()
+		return
+	}
+	c.mu.queue = append(c.mu.queue, blob)
+	if !c.mu.writing {
+		c.mu.writing = true
+		c.background.Go(c.writeQueue)
+	}
+}
+
+func (c *Cache) writeQueue() {
+	for {
+		c.mu.Lock()
+		if len(c.mu.queue) == 0 {
+			c.mu.queue = nil
+			c.mu.writing = false
+			c.mu.Unlock()
+			return
+		}
+		blob := c.mu.queue[0]
+		c.mu.queue = c.mu.queue[1:]
+		c.mu.Unlock()
+
+		err := c.store.Put(blob)
+		if err != nil {
+			c.storeFailed("writing", err)
+		}
+		c.mu.Lock()
+		if err == nil {
+			c.mu.ledger.fresh.Stored++
+		}
+		c.written()
+		c.mu.Unlock()
+	}
+}
+
+// written notes that a compiled program is stored, or never will be. The caller
+// holds mu.
+func (c *Cache) written() {
+	c.mu.unstored--
+	c.mu.quiet.Broadcast()
+}
+
+// Flush waits until every program compiled so far is stored, then has the store
+// record uses and counters. On an error, binary.ErrBusy among them, nothing is
+// lost: the next Flush offers the same again. Without a store it only waits.
+func (c *Cache) Flush() error {
+	c.recording.Lock()
+	defer c.recording.Unlock()
+	c.mu.Lock()
+	for c.mu.unstored > 0 {
+		c.mu.quiet.Wait()
+	}
+	closed := c.mu.closed
+	c.mu.Unlock()
+	if closed {
+		return fmt.Errorf("cache: flush: %w", ErrClosed)
+	}
+	if c.store == nil {
+		return nil
+	}
+	if err := c.record(); err != nil {
+		return fmt.Errorf("cache: flush: %w", err)
+	}
+	return nil
+}
+
+// record tells the store what it does not know yet. The caller holds recording
+// and has a store.
+func (c *Cache) record() error {
+	c.mu.Lock()
+	for _, e := range c.mu.resident.entries() {
+		c.mu.ledger.settle(e)
+	}
+	uses, counters := c.mu.ledger.offer()
+	c.mu.Unlock()
+	if len(uses) == 0 && counters == (binary.Counters{}) {
+		return nil
+	}
+	err := c.store.Record(uses, counters)
+	c.mu.Lock()
+	if err == nil {
+		c.mu.ledger.accept()
+	} else {
+		c.mu.ledger.refuse(uses)
+	}
+	c.mu.Unlock()
+	if err != nil && !errors.Is(err, binary.ErrBusy) {
+		c.storeFailed("recording", err)
+	}
+	return err
+}
