@@ -1,0 +1,139 @@
+//go:build linux
+
+package glctx
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// foreign makes a context that is not ours current on this thread, as an engine
+// would have one.
+func foreign(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread()
+	ManageDriverCache(Options{CacheDir: t.TempDir()})
+	s, err := openEGL(Options{})
+	if err != nil {
+		if os.Getenv("SHADERCACHE_REQUIRE_GL") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		s.close()
+		runtime.UnlockOSThread()
+	})
+}
+
+const answer = `layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Out { uint value; };
+void main() { value = 42u; }
+`
+
+func TestAdoptServesItsOwnThreadAndOthers(t *testing.T) {
+	foreign(t)
+	wanted := make(chan struct{}, 1)
+	c, err := Adopt(Options{DriverCacheOff: true}, func() {
+		select {
+		case wanted <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Info().GPU == "" || len(c.Fingerprint().Formats) == 0 {
+		t.Errorf("info %+v", c.Info())
+	}
+	here := false
+	if err := c.Do(func(*GL) error { here = true; return nil }); err != nil || !here {
+		t.Errorf("Do on the context's own thread: ran %v, %v", here, err)
+	}
+	other := make(chan error, 1)
+	go func() { other <- c.Do(func(gl *GL) error { return gl.Err() }) }()
+	var got error
+	for pending := true; pending; {
+		select {
+		case <-wanted:
+			c.Poll()
+		case got = <-other:
+			pending = false
+		}
+	}
+	if got != nil {
+		t.Errorf("Do from another goroutine: %v", got)
+	}
+	closeAdoptedForTest(t, c)
+}
+
+func TestAdoptLeavesTheOwnersStateAlone(t *testing.T) {
+	foreign(t)
+	c, err := Adopt(Options{DriverCacheOff: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := binary.MustSource("answer", answer, nil)
+	var first, second binary.Program
+	c.Compile(t.Context(), []*binary.Source{source}, func(_ int, p binary.Program, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = p
+	})
+	gl45.UseProgram(first.ID)
+	var buffer uint32
+	gl45.CreateBuffers(1, &buffer)
+	gl45.NamedBufferStorage(buffer, 12, nil, 0)
+	gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, buffer)
+	c.Compile(t.Context(), []*binary.Source{source}, func(_ int, p binary.Program, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		second = p
+	})
+	var program, indirect int32
+	gl45.GetIntegerv(gl45.CURRENT_PROGRAM, &program)
+	gl45.GetIntegerv(gl45.DISPATCH_INDIRECT_BUFFER_BINDING, &indirect)
+	if uint32(program) != first.ID || uint32(indirect) != buffer {
+		t.Errorf("program %d and indirect buffer %d are bound, want %d and %d", program, indirect, first.ID, buffer)
+	}
+	gl45.DeleteBuffers(1, &buffer)
+	c.Delete(first.ID)
+	c.Delete(second.ID)
+	closeAdoptedForTest(t, c)
+}
+
+func closeAdoptedForTest(t *testing.T, c *Context) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	c.Poll()
+	if n := c.Counters(); n.Buffers != 0 || n.Programs != 0 {
+		t.Errorf("left behind: %+v", n)
+	}
+	if err := c.Do(func(*GL) error { return nil }); !errors.Is(err, binary.ErrClosed) {
+		t.Errorf("Do after Close: %v", err)
+	}
+}
+
+func TestAdoptAfterAnotherDriverUserIsHonest(t *testing.T) {
+	foreign(t)
+	driverCache.Lock()
+	saved := driverCache.state
+	driverCache.state = nil
+	driverCache.Unlock()
+	defer func() { driverCache.state = saved }()
+	d := ManageDriverCache(Options{CacheDir: t.TempDir()})
+	if d.Managed || !strings.Contains(d.Reason, "loaded before") {
+		t.Errorf("a driver is loaded, and the driver cache is %v", d)
+	}
+}

@@ -1,0 +1,70 @@
+//go:build linux
+
+package glctx
+
+/*
+#include <stdlib.h>
+#include "loader.h"
+
+typedef void (*sc_get_bytes)(unsigned int pname, unsigned char *data);
+
+// glGetUnsignedBytevEXT is not in the bindings.
+static int sc_gl_uuid(unsigned int pname, unsigned char uuid[16]) {
+  sc_get_bytes get = (sc_get_bytes)sc_egl_proc("glGetUnsignedBytevEXT");
+  if (!get)
+    return -1;
+  get(pname, uuid);
+  return 0;
+}
+*/
+import "C"
+
+import (
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+)
+
+// loadBindings resolves the GL entry points, once per process: the bindings
+// keep them in package variables, and the loader's entry points serve every
+// context.
+var loadBindings = sync.OnceValue(func() error {
+	if C.sc_egl_load() != 0 {
+		return fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installMesaEGL)
+	}
+	if err := gl45.InitWithProcAddrFunc(procAddress); err != nil {
+		return fmt.Errorf("%w: the driver lacks %w", ErrTooOld, err)
+	}
+	return nil
+})
+
+func procAddress(name string) unsafe.Pointer {
+	cname := C.CString(name)
+	defer C.free(unsafe.Pointer(cname))
+	return C.sc_egl_proc(cname)
+}
+
+const (
+	glDriverUUID = 0x9598 // GL_DRIVER_UUID_EXT
+)
+
+// driverUUID is GL_DRIVER_UUID_EXT in hexadecimal.
+func driverUUID() string {
+	var raw [16]C.uchar
+	if C.sc_gl_uuid(glDriverUUID, &raw[0]) != 0 {
+		return ""
+	}
+	return hex.EncodeToString(bytesOf(raw[:]))
+}
+
+// Bytes is the memory of a slice of numbers as bytes, without a copy. It is
+// valid as long as s is.
+func Bytes[T ~float32 | ~float64 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~uint16 | ~int16 | ~uint8 | ~int8](s []T) []byte {
+	if len(s) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
+}

@@ -1,0 +1,112 @@
+//go:build linux
+
+package glctx
+
+import (
+	"fmt"
+	"unsafe"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+)
+
+// Buffer is device memory of a fixed size. The one who made it deletes it, on
+// the GL thread. It is a name and may be copied.
+type Buffer struct {
+	ID   uint32
+	Size int // bytes
+}
+
+// NewBuffer makes a buffer of size bytes that holds data, or anything at all
+// where data is nil or shorter. It returns binary.ErrOutOfMemory where the
+// device has no room.
+func (gl *GL) NewBuffer(size int, data []byte) (Buffer, error) {
+	if size <= 0 || len(data) > size {
+		return Buffer{}, fmt.Errorf("glctx: a buffer of %d bytes for %d bytes of data", size, len(data))
+	}
+	if err := gl.Err(); err != nil {
+		return Buffer{}, fmt.Errorf("glctx: an earlier call failed: %w", err)
+	}
+	b := Buffer{Size: size}
+	gl45.CreateBuffers(1, &b.ID)
+	var initial unsafe.Pointer
+	if len(data) == size {
+		initial = unsafe.Pointer(unsafe.SliceData(data))
+	}
+	gl45.NamedBufferStorage(b.ID, size, initial, gl45.DYNAMIC_STORAGE_BIT)
+	if err := gl.Err(); err != nil {
+		gl45.DeleteBuffers(1, &b.ID)
+		return Buffer{}, fmt.Errorf("glctx: make a buffer of %d bytes: %w", size, err)
+	}
+	gl.c.counters.buffers.Add(1)
+	if len(data) > 0 && len(data) < size {
+		gl.Upload(b, 0, data)
+	}
+	return b, nil
+}
+
+// DeleteBuffer frees a buffer once the GPU has done with it. The zero Buffer is
+// ignored.
+func (gl *GL) DeleteBuffer(b Buffer) {
+	if b.ID == 0 {
+		return
+	}
+	gl.c.counters.buffers.Add(-1)
+	gl45.DeleteBuffers(1, &b.ID)
+	gl.check("glDeleteBuffers")
+}
+
+// Upload copies data into b at offset, in order with other calls. It panics
+// when data does not fit.
+func (gl *GL) Upload(b Buffer, offset int, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	b.within(offset, len(data))
+	gl45.NamedBufferSubData(b.ID, offset, len(data), unsafe.Pointer(unsafe.SliceData(data)))
+	gl.check("glNamedBufferSubData")
+}
+
+// Download copies from b at offset into dst, after everything the GPU was told
+// so far. It blocks the GL thread. After a kernel wrote to b, a MemoryBarrier
+// with BarrierUpdate has to come first. It panics when dst is too large.
+func (gl *GL) Download(b Buffer, offset int, dst []byte) {
+	if len(dst) == 0 {
+		return
+	}
+	b.within(offset, len(dst))
+	gl.c.counters.readbacks.Add(1)
+	gl45.GetNamedBufferSubData(b.ID, offset, len(dst), unsafe.Pointer(unsafe.SliceData(dst)))
+	gl.check("glGetNamedBufferSubData")
+}
+
+func (b Buffer) within(offset, n int) {
+	if offset < 0 || n > b.Size-offset {
+		panic(fmt.Sprintf("glctx: bytes %d to %d of a buffer of %d", offset, offset+n, b.Size))
+	}
+}
+
+// Fill sets every 32-bit word of b to word. Its size must be a multiple of 4.
+func (gl *GL) Fill(b Buffer, word uint32) {
+	gl45.ClearNamedBufferData(b.ID, gl45.R32UI, gl45.RED_INTEGER, gl45.UNSIGNED_INT, unsafe.Pointer(&word))
+	gl.check("glClearNamedBufferData")
+}
+
+// Copy copies n bytes on the device.
+func (gl *GL) Copy(from Buffer, fromOffset int, to Buffer, toOffset, n int) {
+	from.within(fromOffset, n)
+	to.within(toOffset, n)
+	gl45.CopyNamedBufferSubData(from.ID, to.ID, fromOffset, toOffset, n)
+	gl.check("glCopyNamedBufferSubData")
+}
+
+// BindStorage binds b to a shader storage binding point.
+func (gl *GL) BindStorage(binding uint32, b Buffer) {
+	gl45.BindBufferBase(gl45.SHADER_STORAGE_BUFFER, binding, b.ID)
+	gl.check("glBindBufferBase")
+}
+
+// BindUniforms binds b to a uniform block binding point.
+func (gl *GL) BindUniforms(binding uint32, b Buffer) {
+	gl45.BindBufferBase(gl45.UNIFORM_BUFFER, binding, b.ID)
+	gl.check("glBindBufferBase")
+}

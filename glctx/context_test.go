@@ -1,0 +1,407 @@
+//go:build linux
+
+package glctx_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+func TestMain(m *testing.M) { gltest.Main(m) }
+
+func TestDoRunsInOrderOnOneThread(t *testing.T) {
+	c := gltest.Open(t)
+	var order []int
+	for i := range 100 {
+		c.Post(func(*glctx.GL) { order = append(order, i) })
+	}
+	if err := c.Do(func(*glctx.GL) error { order = append(order, 100); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range order {
+		if i != v {
+			t.Fatalf("callback %d ran as number %d", v, i)
+		}
+	}
+	if len(order) != 101 {
+		t.Errorf("%d callbacks ran, want 101", len(order))
+	}
+}
+
+func TestDoReturnsTheErrorOfItsOwnCallback(t *testing.T) {
+	c := gltest.Open(t)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			mine := errors.New("mine")
+			for range 50 {
+				if err := c.Do(func(*glctx.GL) error { return mine }); !errors.Is(err, mine) {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestDoInsideACallbackPanics(t *testing.T) {
+	c := gltest.Open(t)
+	defer func() {
+		if r := recover(); r == nil || !strings.Contains(r.(string), "wait for itself") {
+			t.Errorf("recovered %v", r)
+		}
+		if err := c.Do(func(*glctx.GL) error { return nil }); err != nil {
+			t.Errorf("the context does not work after a panic: %v", err)
+		}
+	}()
+	c.Do(func(*glctx.GL) error {
+		return c.Do(func(*glctx.GL) error { return nil })
+	})
+	t.Error("Do inside Do returned")
+}
+
+func TestClosedContextSaysSo(t *testing.T) {
+	before := runtime.NumGoroutine()
+	c, err := glctx.Open(glctx.Options{CacheDir: t.TempDir()})
+	if err != nil {
+		gltest.Open(t) // skips or fails as the environment says
+		t.Fatal(err)
+	}
+	ran := false
+	c.Post(func(*glctx.GL) { ran = true })
+	if err := errors.Join(c.Close(), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if !ran {
+		t.Error("Close did not wait for what was posted")
+	}
+	if err := c.Do(func(*glctx.GL) error { return nil }); !errors.Is(err, binary.ErrClosed) {
+		t.Errorf("Do after Close: %v", err)
+	}
+	c.Post(func(*glctx.GL) { t.Error("a callback ran after Close") })
+	c.Delete(1)
+	if n := runtime.NumGoroutine(); n > before {
+		t.Errorf("%d goroutines, %d before", n, before)
+	}
+}
+
+func TestDebugContextReportsTheCall(t *testing.T) {
+	c := gltest.OpenWith(t, glctx.Options{Debug: true})
+	err := c.Do(func(gl *glctx.GL) error {
+		gl.UseProgram(0xffff)
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "glUseProgram: GL_INVALID_VALUE") {
+		t.Errorf("got %v, want the call and the error", err)
+	}
+	if c.Fingerprint().Digest() == gltest.Open(t).Fingerprint().Digest() {
+		t.Error("a debug context has the fingerprint of a plain one")
+	}
+}
+
+func TestInfoIsPlausible(t *testing.T) {
+	i := gltest.Open(t).Info()
+	if i.Major != 4 || i.Minor < 5 || i.MaxInvocations < 1024 || i.MaxSharedBytes < 32<<10 ||
+		i.MaxGroups[0] < 65535 || i.MaxBindings < 8 || i.MaxStorage < 1<<24 {
+		t.Errorf("below what OpenGL 4.5 guarantees: %+v", i)
+	}
+	f := i.Fingerprint
+	if f.Vendor == "" || f.Renderer != i.GPU || f.Version == "" || f.GLSL == "" || f.Profile != 1 || len(f.Formats) == 0 {
+		t.Errorf("fingerprint %+v", f)
+	}
+}
+
+func TestNoSuchDevice(t *testing.T) {
+	gltest.Open(t)
+	for _, device := range []string{"63", "not-a-device", "GPU-00000000-0000-0000-0000-000000000000"} {
+		if _, err := glctx.Open(glctx.Options{Device: device, CacheDir: t.TempDir()}); !errors.Is(err, glctx.ErrNoDevice) {
+			t.Errorf("device %q: %v", device, err)
+		}
+	}
+}
+
+func TestBufferRoundTrip(t *testing.T) {
+	c := gltest.Open(t)
+	want := []float32{1, 2, 3, 4}
+	got := make([]float32, 4)
+	err := c.Do(func(gl *glctx.GL) error {
+		a, err := gl.NewBuffer(32, glctx.Bytes(want))
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(a)
+		b, err := gl.NewBuffer(16, nil)
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(b)
+		gl.Fill(b, 0x7fc0dead)
+		gl.Copy(a, 0, b, 0, 16)
+		gl.Download(b, 0, glctx.Bytes(got))
+		return gl.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("element %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestBufferMisusePanicsAndBadSizesFail(t *testing.T) {
+	c := gltest.Open(t)
+	c.Do(func(gl *glctx.GL) error {
+		if _, err := gl.NewBuffer(0, nil); err == nil {
+			t.Error("a buffer of no bytes was made")
+		}
+		b, err := gl.NewBuffer(8, nil)
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(b)
+		for name, f := range map[string]func(){
+			"upload":   func() { gl.Upload(b, 4, make([]byte, 8)) },
+			"download": func() { gl.Download(b, -1, make([]byte, 4)) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s outside the buffer did not panic", name)
+					}
+				}()
+				f()
+			}()
+		}
+		return gl.Err()
+	})
+}
+
+func TestFenceIsReached(t *testing.T) {
+	c := gltest.Open(t)
+	err := c.Do(func(gl *glctx.GL) error {
+		f := gl.NewFence()
+		defer gl.DeleteFence(f)
+		reached, err := gl.WaitFence(f, 10*time.Second)
+		if err != nil || !reached {
+			t.Errorf("reached %v, %v", reached, err)
+		}
+		return gl.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := c.Counters().Waits; n != 1 {
+		t.Errorf("%d blocking waits were counted, want 1", n)
+	}
+}
+
+// doubler multiplies a buffer by FACTOR.
+const doubler = `layout(local_size_x = 32) in;
+layout(std430, binding = 3) buffer Data { float data[]; };
+uniform float offset;
+void main() { data[gl_GlobalInvocationID.x] = data[gl_GlobalInvocationID.x] * FACTOR + offset; }
+`
+
+func compile(t *testing.T, c *glctx.Context, sources ...*binary.Source) []binary.Program {
+	t.Helper()
+	programs := make([]binary.Program, len(sources))
+	calls := 0
+	c.Compile(context.Background(), sources, func(i int, p binary.Program, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls++
+		programs[i] = p
+	})
+	if calls != len(sources) {
+		t.Fatalf("done was called %d times for %d sources", calls, len(sources))
+	}
+	t.Cleanup(func() {
+		for _, p := range programs {
+			c.Delete(p.ID)
+		}
+		c.Do(func(*glctx.GL) error { return nil })
+		if n := c.Counters().Programs; n != 0 {
+			t.Errorf("%d programs were left", n)
+		}
+	})
+	return programs
+}
+
+// run runs a doubler over poisoned memory and returns the first element.
+func run(t *testing.T, c *glctx.Context, program uint32) []float32 {
+	t.Helper()
+	data := make([]float32, 64)
+	for i := range data {
+		data[i] = float32(i)
+	}
+	err := c.Do(func(gl *glctx.GL) error {
+		b, err := gl.NewBuffer(4*len(data), glctx.Bytes(data))
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(b)
+		gl.UseProgram(program)
+		gl.BindStorage(3, b)
+		gl.SetFloat(gl.UniformLocation(program, "offset"), 0.5)
+		gl.Dispatch(2, 1, 1)
+		gl.MemoryBarrier(glctx.BarrierUpdate)
+		gl.Download(b, 0, glctx.Bytes(data))
+		return gl.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func wantTimes(t *testing.T, got []float32, factor float32) {
+	t.Helper()
+	for i, v := range got {
+		if want := float32(i)*factor + 0.5; v != want {
+			t.Fatalf("element %d is %v, want %v", i, v, want)
+		}
+	}
+}
+
+func TestCompileManyThenLoadEach(t *testing.T) {
+	c := gltest.Open(t)
+	var sources []*binary.Source
+	for _, factor := range []string{"2.0", "3.0", "4.0", "5.0"} {
+		sources = append(sources, binary.MustSource("x"+factor, doubler, binary.Defines{"FACTOR": factor}))
+	}
+	programs := compile(t, c, sources...)
+	for i, p := range programs {
+		wantTimes(t, run(t, c, p.ID), float32(i+2))
+		if p.Interface.WorkGroup != [3]uint32{32, 1, 1} || p.Bytes == 0 || p.CompileNanos <= 0 || p.PrimeNanos <= 0 {
+			t.Errorf("program %d: %+v", i, p)
+		}
+		format, payload, err := c.Binary(context.Background(), p.ID)
+		if err != nil || len(payload) != p.Bytes {
+			t.Fatalf("binary of %d bytes, want %d: %v", len(payload), p.Bytes, err)
+		}
+		loaded, err := c.Load(context.Background(), format, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loaded.Interface.Digest() != p.Interface.Digest() {
+			t.Errorf("the loaded program shows %+v, the compiled one %+v", loaded.Interface, p.Interface)
+		}
+		wantTimes(t, run(t, c, loaded.ID), float32(i+2))
+		c.Delete(loaded.ID)
+	}
+	if n := c.Counters(); n.Compiles != 4 || n.Links != 4 || n.BinaryLoads != 4 || n.Primes != 8 {
+		t.Errorf("counters %+v", n)
+	}
+}
+
+func TestInterfaceListsWhatTheProgramUses(t *testing.T) {
+	c := gltest.Open(t)
+	p := compile(t, c, binary.MustSource("two", doubler, binary.Defines{"FACTOR": "2.0"}))[0]
+	var buffer, uniform bool
+	for _, r := range p.Interface.Resources {
+		buffer = buffer || r.Kind == binary.StorageBuffer && r.Name == "Data" && r.Binding == 3
+		uniform = uniform || r.Kind == binary.Uniform && r.Name == "offset" && r.Binding >= 0
+	}
+	if !buffer || !uniform || len(p.Interface.Resources) != 2 {
+		t.Errorf("resources %+v", p.Interface.Resources)
+	}
+}
+
+func TestCompileErrorCostsOneSource(t *testing.T) {
+	c := gltest.Open(t)
+	sources := []*binary.Source{
+		binary.MustSource("good", doubler, binary.Defines{"FACTOR": "2.0"}),
+		binary.MustSource("bad", "layout(local_size_x = 1) in;\nvoid main() {\n  undeclared = 1;\n}\n", nil),
+		binary.MustSource("good too", doubler, binary.Defines{"FACTOR": "3.0"}),
+	}
+	var failed *binary.CompileError
+	good := 0
+	c.Compile(context.Background(), sources, func(i int, p binary.Program, err error) {
+		switch {
+		case err == nil:
+			good++
+			c.Delete(p.ID)
+		case !errors.As(err, &failed) || i != 1:
+			t.Errorf("source %d: %v", i, err)
+		}
+	})
+	if good != 2 || failed == nil {
+		t.Fatalf("%d compiled, error %v", good, failed)
+	}
+	if failed.Name != "bad" || !strings.Contains(failed.Log, "undeclared") {
+		t.Errorf("error %+v", failed)
+	}
+	c.Do(func(*glctx.GL) error { return nil })
+	if n := c.Counters().Programs; n != 0 {
+		t.Errorf("%d programs were left", n)
+	}
+}
+
+func TestLoadRefusesWhatIsNoBinary(t *testing.T) {
+	c := gltest.Open(t)
+	p := compile(t, c, binary.MustSource("two", doubler, binary.Defines{"FACTOR": "2.0"}))[0]
+	format, payload, err := c.Binary(context.Background(), p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, try := range map[string]struct {
+		format  uint32
+		payload []byte
+	}{
+		"empty":        {format, nil},
+		"one byte":     {format, payload[:1]},
+		"half":         {format, payload[:len(payload)/2]},
+		"noise":        {format, []byte(strings.Repeat("noise", 100))},
+		"other format": {0x1234, payload},
+	} {
+		if _, err := c.Load(context.Background(), try.format, try.payload); !errors.Is(err, binary.ErrRejected) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := c.Counters().Programs; n != 1 {
+		t.Errorf("%d programs, want the compiled one", n)
+	}
+	wantTimes(t, run(t, c, p.ID), 2)
+}
+
+func TestCompileStopsAtTheEndOfTheContext(t *testing.T) {
+	c := gltest.Open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	sources := []*binary.Source{binary.MustSource("two", doubler, binary.Defines{"FACTOR": "2.0"})}
+	c.Compile(ctx, sources, func(_ int, _ binary.Program, err error) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+	if n := c.Counters().Compiles; n != 0 {
+		t.Errorf("%d compiles for a call that was over", n)
+	}
+}
+
+func BenchmarkDo(b *testing.B) {
+	c := gltest.Open(b)
+	for b.Loop() {
+		c.Do(func(*glctx.GL) error { return nil })
+	}
+}
+
+func BenchmarkPost(b *testing.B) {
+	c := gltest.Open(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Post(func(*glctx.GL) {})
+	}
+}

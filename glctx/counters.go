@@ -1,0 +1,41 @@
+package glctx
+
+import "sync/atomic"
+
+// Counters count calls that matter, since the context was opened. Tests assert
+// them: a cache that never hits looks right otherwise.
+type Counters struct {
+	Compiles    uint64 `json:"compiles"`     // glCompileShader
+	Links       uint64 `json:"links"`        // glLinkProgram
+	BinaryLoads uint64 `json:"binary_loads"` // glProgramBinary
+	Primes      uint64 `json:"primes"`       // zero-group dispatches
+	Dispatches  uint64 `json:"dispatches"`   // of any kind, without primes
+	Finishes    uint64 `json:"finishes"`     // glFinish
+	Waits       uint64 `json:"waits"`        // glClientWaitSync with a timeout
+	Readbacks   uint64 `json:"readbacks"`    // glGetNamedBufferSubData
+	Programs    int64  `json:"programs"`     // alive now
+	Buffers     int64  `json:"buffers"`      // alive now
+}
+
+type counters struct {
+	compiles, links, loads, primes, dispatches, finishes, waits, readbacks atomic.Uint64
+
+	programs, buffers atomic.Int64
+}
+
+// Counters may be called at any time.
+func (c *Context) Counters() Counters {
+	n := &c.counters
+	return Counters{
+		Compiles:    n.compiles.Load(),
+		Links:       n.links.Load(),
+		BinaryLoads: n.loads.Load(),
+		Primes:      n.primes.Load(),
+		Dispatches:  n.dispatches.Load(),
+		Finishes:    n.finishes.Load(),
+		Waits:       n.waits.Load(),
+		Readbacks:   n.readbacks.Load(),
+		Programs:    n.programs.Load(),
+		Buffers:     n.buffers.Load(),
+	}
+}

@@ -1,0 +1,259 @@
+//go:build linux
+
+package glctx
+
+/*
+#cgo CFLAGS: -std=gnu11 -Wall -Wextra
+#cgo LDFLAGS: -ldl -lpthread
+#include "loader.h"
+*/
+import "C"
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const (
+	eglExtensions  = 0x3055
+	eglVendor      = 0x3053
+	eglPbufferBit  = 0x0001
+	eglDontCare    = -1
+	maxEGLDevices  = 64
+	installMesa    = "install a driver: libegl1 with libegl-mesa0 and libgl1-mesa-dri (software), or the EGL part of your GPU's driver"
+	installMesaEGL = "install libegl1 and a driver: libegl-mesa0 with libgl1-mesa-dri (software), or the EGL part of your GPU's driver"
+)
+
+// eglSurface is what Open has to take down again.
+type eglSurface struct {
+	display C.EGLDisplay
+	context C.EGLContext
+	surface C.EGLSurface
+}
+
+// eglCandidate is one display that might serve a context.
+type eglCandidate struct {
+	name     string
+	display  C.EGLDisplay
+	software bool
+	pbuffer  bool // needs a surface to become current
+}
+
+// openEGL makes a context without a display and makes it current on this
+// thread: GPUs first, then Mesa's surfaceless platform, then the default
+// display with a one pixel pbuffer.
+func openEGL(o Options) (*eglSurface, error) {
+	if C.sc_egl_load() != 0 {
+		return nil, fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installMesaEGL)
+	}
+	candidates, err := eglCandidates(o.Device)
+	if err != nil {
+		return nil, err
+	}
+	var reasons []string
+	tooOld := false
+	for _, candidate := range candidates {
+		s, err := candidate.open(o.Debug)
+		if err == nil {
+			return s, nil
+		}
+		tooOld = tooOld || errors.Is(err, ErrTooOld)
+		reasons = append(reasons, candidate.name+": "+err.Error())
+	}
+	if tooOld {
+		return nil, fmt.Errorf("%w: %s; OpenGL 4.5 core is needed: update the GPU's driver, or Mesa to 20.2 or newer",
+			ErrTooOld, strings.Join(reasons, "; "))
+	}
+	return nil, fmt.Errorf("%w: %s; %s", ErrNoDriver, strings.Join(reasons, "; "), installMesa)
+}
+
+// eglCandidates lists the displays to try for a device name, best first.
+func eglCandidates(device string) ([]eglCandidate, error) {
+	devices, uuids := eglDevices()
+	if device != "" {
+		return pickDevice(device, devices, uuids)
+	}
+	var list, software []eglCandidate
+	for _, d := range devices {
+		if d.software {
+			software = append(software, d)
+		} else {
+			list = append(list, d)
+		}
+	}
+	if display := C.sc_egl_surfaceless_display(); display != 0 {
+		list = append(list, eglCandidate{name: "surfaceless", display: display, software: true})
+	}
+	list = append(list, software...)
+	list = append(list, eglCandidate{name: "default display", display: C.sc_egl_default_display(), pbuffer: true})
+	return list, nil
+}
+
+// eglDevices lists the EGL devices in the driver's order, with the UUID of each
+// where the driver tells one.
+func eglDevices() (list []eglCandidate, uuids []string) {
+	var handles [maxEGLDevices]C.EGLDeviceEXT
+	n := int(C.sc_egl_devices(&handles[0], maxEGLDevices))
+	for i := range max(n, 0) {
+		extensions := C.GoString(C.sc_egl_device_string(handles[i], eglExtensions))
+		list = append(list, eglCandidate{
+			name:     "GPU " + strconv.Itoa(i),
+			display:  C.sc_egl_device_display(handles[i]),
+			software: strings.Contains(extensions, "EGL_MESA_device_software"),
+		})
+		var raw [16]C.uchar
+		uuid := ""
+		if C.sc_egl_device_uuid(handles[i], &raw[0]) == 0 {
+			uuid = hex.EncodeToString(bytesOf(raw[:]))
+		}
+		uuids = append(uuids, uuid)
+	}
+	return list, uuids
+}
+
+// pickDevice finds the device with an index or UUID. UUIDs are compared without
+// dashes, case and a leading "GPU-".
+func pickDevice(name string, devices []eglCandidate, uuids []string) ([]eglCandidate, error) {
+	if len(devices) == 0 {
+		return nil, fmt.Errorf("%w %q: this EGL cannot list devices; leave the device empty", ErrNoDevice, name)
+	}
+	if i, err := strconv.Atoi(name); err == nil && len(name) < 4 {
+		if i < 0 || i >= len(devices) {
+			return nil, fmt.Errorf("%w %q: there are %d, numbered from 0", ErrNoDevice, name, len(devices))
+		}
+		return devices[i : i+1], nil
+	}
+	want := strings.ToLower(strings.ReplaceAll(name, "-", ""))
+	want = strings.TrimPrefix(want, "gpu")
+	for i, uuid := range uuids {
+		if uuid != "" && uuid == want {
+			return devices[i : i+1], nil
+		}
+	}
+	return nil, fmt.Errorf("%w %q: give an index below %d or a UUID (known: %s)",
+		ErrNoDevice, name, len(devices), strings.Join(known(uuids), ", "))
+}
+
+func known(uuids []string) []string {
+	var list []string
+	for _, u := range uuids {
+		if u != "" {
+			list = append(list, u)
+		}
+	}
+	if len(list) == 0 {
+		return []string{"none"}
+	}
+	return list
+}
+
+// open initialises the display, makes a context and makes it current.
+func (e eglCandidate) open(debug bool) (*eglSurface, error) {
+	if e.display == 0 {
+		return nil, errors.New("not supported")
+	}
+	var major, minor C.EGLint
+	if C.sc_egl_initialize(e.display, &major, &minor) == 0 {
+		return nil, eglError("eglInitialize")
+	}
+	s := &eglSurface{display: e.display}
+	if err := s.start(e.pbuffer, debug); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *eglSurface) start(pbuffer, debug bool) error {
+	if C.sc_egl_bind_gl() == 0 {
+		return errors.New("this EGL serves no desktop OpenGL")
+	}
+	surfaceType := C.EGLint(eglDontCare)
+	if pbuffer {
+		surfaceType = eglPbufferBit
+	}
+	config := C.sc_egl_config(s.display, surfaceType)
+	if config == 0 && pbuffer {
+		return errors.New("no EGL configuration with a pbuffer")
+	}
+	if err := s.createContext(config, debug); err != nil {
+		return err
+	}
+	if pbuffer {
+		if s.surface = C.sc_egl_create_pbuffer(s.display, config); s.surface == nil {
+			return eglError("eglCreatePbufferSurface")
+		}
+	}
+	if C.sc_egl_make_current(s.display, s.surface, s.context) == 0 {
+		return eglError("eglMakeCurrent")
+	}
+	return nil
+}
+
+// createContext asks for the newest core profile that the driver has, with a
+// notice when the GPU is reset, and without that notice where the driver cannot
+// give it. Some drivers give exactly the version that is asked for. Robust
+// buffer access is not asked for: it puts bounds checks into every kernel.
+func (s *eglSurface) createContext(config C.EGLConfig, debug bool) error {
+	const (
+		majorVersion  = 0x3098
+		minorVersion  = 0x30FB
+		profileMask   = 0x30FD
+		coreProfile   = 0x0001
+		openglDebug   = 0x31B0
+		resetStrategy = 0x31BD
+		loseOnReset   = 0x31BF
+		none          = 0x3038
+	)
+	for _, notice := range [][]C.EGLint{{resetStrategy, loseOnReset}, nil} {
+		for _, minor := range []C.EGLint{6, 5} {
+			attributes := []C.EGLint{majorVersion, 4, minorVersion, minor, profileMask, coreProfile}
+			if debug {
+				attributes = append(attributes, openglDebug, 1)
+			}
+			attributes = append(append(attributes, notice...), none)
+			if s.context = C.sc_egl_create_context(s.display, config, &attributes[0]); s.context != nil {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrTooOld, eglError("eglCreateContext"))
+}
+
+// close takes down what start made, on the same thread.
+func (s *eglSurface) close() {
+	C.sc_egl_make_current(s.display, nil, nil)
+	if s.context != nil {
+		C.sc_egl_destroy_context(s.display, s.context)
+	}
+	if s.surface != nil {
+		C.sc_egl_destroy_surface(s.display, s.surface)
+	}
+	// The display is shared by every context of the process on this device, so
+	// it is not terminated here.
+	C.sc_egl_release_thread()
+}
+
+func eglError(call string) error {
+	names := map[int]string{
+		0x3001: "EGL_NOT_INITIALIZED", 0x3002: "EGL_BAD_ACCESS", 0x3003: "EGL_BAD_ALLOC",
+		0x3004: "EGL_BAD_ATTRIBUTE", 0x3005: "EGL_BAD_CONFIG", 0x3006: "EGL_BAD_CONTEXT",
+		0x3008: "EGL_BAD_DISPLAY", 0x3009: "EGL_BAD_MATCH", 0x300C: "EGL_BAD_PARAMETER",
+	}
+	code := int(C.sc_egl_error())
+	if name, ok := names[code]; ok {
+		return errors.New(call + ": " + name)
+	}
+	return fmt.Errorf("%s: EGL error 0x%04X", call, code)
+}
+
+func bytesOf(raw []C.uchar) []byte {
+	out := make([]byte, len(raw))
+	for i, b := range raw {
+		out[i] = byte(b)
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+//go:build linux
+
+// Package gltest opens OpenGL contexts for tests.
+package gltest
+
+import (
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// RequireGL is the environment variable that turns a missing driver from a
+// skipped test into a failed one. Continuous integration sets it.
+const RequireGL = "SHADERCACHE_REQUIRE_GL"
+
+// cacheDir is one cache directory for the test process: the driver's cache can
+// be pointed somewhere only once.
+var cacheDir = sync.OnceValues(func() (string, error) {
+	return os.MkdirTemp("", "shadercache-gltest-")
+})
+
+// Main runs a package's tests and removes what Open left behind. Packages that
+// use Open call it from TestMain.
+func Main(m *testing.M) {
+	code := m.Run()
+	if dir, err := cacheDir(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// Open opens a headless context whose driver cache is private to
+// the test process, and closes it when the test ends. Where there is no driver
+// the test is skipped, or fails if SHADERCACHE_REQUIRE_GL is set.
+func Open(t testing.TB) *glctx.Context {
+	t.Helper()
+	return OpenWith(t, glctx.Options{})
+}
+
+// OpenWith is Open with options; an empty CacheDir is filled in.
+func OpenWith(t testing.TB, o glctx.Options) *glctx.Context {
+	t.Helper()
+	dir, err := cacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.CacheDir == "" {
+		o.CacheDir = dir
+	}
+	c, err := glctx.Open(o)
+	if err != nil {
+		if os.Getenv(RequireGL) != "" {
+			t.Fatalf("%s is set and there is no OpenGL: %v", RequireGL, err)
+		}
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := c.Counters(); n.Buffers != 0 {
+			t.Errorf("%d buffers were left in the context", n.Buffers)
+		}
+	})
+	return c
+}

@@ -1,0 +1,110 @@
+//go:build linux
+
+package glctx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// Info is what a context can do, read once when it is opened.
+type Info struct {
+	Fingerprint binary.Fingerprint
+	GPU         string // GL_RENDERER
+	Driver      string // vendor and GL_VERSION, which carries the driver build
+	Major       int
+	Minor       int
+
+	MaxGroups      [3]int32 // work groups a dispatch, each axis
+	MaxGroupSize   [3]int32 // invocations a work group, each axis
+	MaxInvocations int32    // invocations a work group, all axes
+	MaxSharedBytes int      // shared memory of a work group
+	MaxStorage     int64    // bytes of one shader storage block
+	MaxBindings    int      // shader storage bindings
+
+	ParallelCompile bool // GL_KHR_parallel_shader_compile: the driver compiles on threads of its own
+	ResetNotice     bool // a reset of the GPU is reported
+	extensions      map[string]bool
+}
+
+// Software reports whether the GPU is the CPU: llvmpipe and its kin.
+func (i Info) Software() bool {
+	return strings.HasPrefix(i.GPU, "llvmpipe") || strings.HasPrefix(i.GPU, "softpipe")
+}
+
+// Has reports whether the driver offers a GL extension.
+func (i Info) Has(extension string) bool { return i.extensions[extension] }
+
+func (gl *GL) requireVersion() error {
+	if gl45.GetString(gl45.VERSION) == nil {
+		return fmt.Errorf("%w: no context is current", ErrNoDriver)
+	}
+	major, minor := gl.integer(gl45.MAJOR_VERSION), gl.integer(gl45.MINOR_VERSION)
+	if major < 4 || major == 4 && minor < 5 {
+		return fmt.Errorf("%w: %s offers %d.%d; OpenGL 4.5 core is needed: update the GPU's driver, or Mesa to 20.2 or newer",
+			ErrTooOld, gl.text(gl45.RENDERER), major, minor)
+	}
+	return nil
+}
+
+func (gl *GL) readInfo() Info {
+	info := Info{
+		GPU:            gl.text(gl45.RENDERER),
+		Driver:         gl.text(gl45.VENDOR) + " " + gl.text(gl45.VERSION),
+		Major:          int(gl.integer(gl45.MAJOR_VERSION)),
+		Minor:          int(gl.integer(gl45.MINOR_VERSION)),
+		MaxInvocations: gl.integer(gl45.MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
+		MaxSharedBytes: int(gl.integer(gl45.MAX_COMPUTE_SHARED_MEMORY_SIZE)),
+		MaxBindings:    int(gl.integer(gl45.MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
+		extensions:     map[string]bool{},
+	}
+	gl45.GetInteger64v(gl45.MAX_SHADER_STORAGE_BLOCK_SIZE, &info.MaxStorage)
+	for axis := range uint32(3) {
+		gl45.GetIntegeri_v(gl45.MAX_COMPUTE_WORK_GROUP_COUNT, axis, &info.MaxGroups[axis])
+		gl45.GetIntegeri_v(gl45.MAX_COMPUTE_WORK_GROUP_SIZE, axis, &info.MaxGroupSize[axis])
+	}
+	for i := range uint32(gl.integer(gl45.NUM_EXTENSIONS)) {
+		info.extensions[gl45.GoStr(gl45.GetStringi(gl45.EXTENSIONS, i))] = true
+	}
+	info.ParallelCompile = info.Has("GL_KHR_parallel_shader_compile") || info.Has("GL_ARB_parallel_shader_compile")
+	info.ResetNotice = gl.integer(gl45.RESET_NOTIFICATION_STRATEGY) == gl45.LOSE_CONTEXT_ON_RESET
+	info.Fingerprint = gl.fingerprint(info)
+	return info
+}
+
+func (gl *GL) fingerprint(info Info) binary.Fingerprint {
+	f := binary.Fingerprint{
+		Vendor:      gl.text(gl45.VENDOR),
+		Renderer:    gl.text(gl45.RENDERER),
+		Version:     gl.text(gl45.VERSION),
+		GLSL:        gl.text(gl45.SHADING_LANGUAGE_VERSION),
+		Profile:     uint32(gl.integer(gl45.CONTEXT_PROFILE_MASK)),
+		Flags:       uint32(gl.integer(gl45.CONTEXT_FLAGS)),
+		PointerBits: 32 << (^uintptr(0) >> 63),
+	}
+	if info.Has("GL_EXT_memory_object") {
+		f.DriverUUID = driverUUID()
+	}
+	if n := gl.integer(gl45.NUM_PROGRAM_BINARY_FORMATS); n > 0 {
+		formats := make([]int32, n)
+		gl45.GetIntegerv(gl45.PROGRAM_BINARY_FORMATS, &formats[0])
+		for _, v := range formats {
+			f.Formats = append(f.Formats, uint32(v))
+		}
+		slices.Sort(f.Formats)
+	}
+	return f
+}
+
+func (gl *GL) integer(name uint32) int32 {
+	var v int32
+	gl45.GetIntegerv(name, &v)
+	return v
+}
+
+func (gl *GL) text(name uint32) string { return gl45.GoStr(gl45.GetString(name)) }

@@ -1,0 +1,73 @@
+package glctx
+
+import (
+	"sync"
+	"testing"
+)
+
+func TestQueueKeepsOrderInBatches(t *testing.T) {
+	q := newQueue()
+	var got []int
+	for i := range 5 {
+		q.put(job{post: func(*GL) { got = append(got, i) }})
+	}
+	batch, open := q.take(nil)
+	if !open || len(batch) != 5 {
+		t.Fatalf("took %d jobs, open %v; want all 5 at once", len(batch), open)
+	}
+	for _, j := range batch {
+		j.post(nil)
+	}
+	for i, v := range got {
+		if i != v {
+			t.Fatalf("order %v", got)
+		}
+	}
+}
+
+func TestQueueLosesNoWakeUp(t *testing.T) {
+	q := newQueue()
+	const producers, each = 8, 2000
+	var wg sync.WaitGroup
+	for range producers {
+		wg.Go(func() {
+			for range each {
+				if !q.put(job{}) {
+					t.Error("the queue was closed early")
+				}
+			}
+		})
+	}
+	go func() { wg.Wait(); q.close() }()
+	taken := 0
+	var batch []job
+	for {
+		var open bool
+		if batch, open = q.take(batch); !open {
+			break
+		}
+		taken += len(batch)
+	}
+	if taken != producers*each {
+		t.Errorf("took %d of %d", taken, producers*each)
+	}
+	if q.put(job{}) {
+		t.Error("a closed queue took a job")
+	}
+	if q.close() {
+		t.Error("the second close says that it closed the queue")
+	}
+}
+
+func TestCallPassesAPanicOn(t *testing.T) {
+	c := newCall()
+	c.panicked = "boom"
+	c.finish()
+	defer func() {
+		if r := recover(); r != "boom" {
+			t.Errorf("recovered %v", r)
+		}
+	}()
+	c.wait()
+	t.Error("wait returned")
+}

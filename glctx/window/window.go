@@ -1,0 +1,162 @@
+//go:build linux
+
+// Package window opens an OpenGL context with a GLFW window, visible or hidden.
+//
+// It is a package of its own because it links the X11 libraries: programs
+// without a window import only glctx and need none of them.
+//
+// GLFW wants its windows on the main thread: a program locks it with
+// runtime.LockOSThread in an init function and calls [Open], [Window.Close] and
+// [Window.PollEvents] there. The GL context itself is current on a thread of
+// its own, as with glctx.Open.
+package window
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/go-gl/glfw/v3.3/glfw"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Options say which window to open. The zero value is a hidden window of one
+// pixel: a context for compute on machines where only a display gives one.
+type Options struct {
+	Title   string
+	Width   int // pixels; 0 = 1
+	Height  int // pixels; 0 = 1
+	Visible bool
+
+	// Context's Device must be empty: the display decides which GPU it is.
+	Context glctx.Options
+}
+
+// Window is a window and its context, which works like one from glctx.Open
+// except for Close, which must be the window's.
+type Window struct {
+	*glctx.Context
+
+	window *glfw.Window
+	wake   chan struct{}
+	stop   chan struct{}
+	done   chan struct{}
+}
+
+// Open opens a window. It must be called on the main thread. Errors say what
+// GLFW or the driver missed.
+func Open(o Options) (*Window, error) {
+	if o.Context.Device != "" {
+		return nil, fmt.Errorf("window: %w %q: a window's GPU is the display's", glctx.ErrNoDevice, o.Context.Device)
+	}
+	glctx.ManageDriverCache(o.Context)
+	if err := glfw.Init(); err != nil {
+		return nil, fmt.Errorf("window: is DISPLAY set and an X server running? %w", err)
+	}
+	window, err := create(o)
+	if err != nil {
+		glfw.Terminate()
+		return nil, fmt.Errorf("window: %w", err)
+	}
+	w := &Window{
+		window: window,
+		wake:   make(chan struct{}, 1),
+		stop:   make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+	started := make(chan error)
+	go w.run(o.Context, started)
+	if err := <-started; err != nil {
+		<-w.done
+		w.destroy()
+		return nil, fmt.Errorf("window: %w", err)
+	}
+	return w, nil
+}
+
+func create(o Options) (*glfw.Window, error) {
+	hints := []struct {
+		hint  glfw.Hint
+		value int
+	}{
+		{glfw.ContextVersionMajor, 4},
+		{glfw.ContextVersionMinor, 5},
+		{glfw.OpenGLProfile, glfw.OpenGLCoreProfile},
+		{glfw.ContextRobustness, glfw.LoseContextOnReset},
+		{glfw.OpenGLDebugContext, number(o.Context.Debug)},
+		{glfw.Visible, number(o.Visible)},
+	}
+	for _, h := range hints {
+		glfw.WindowHint(h.hint, h.value)
+	}
+	width, height := max(o.Width, 1), max(o.Height, 1)
+	if w, err := glfw.CreateWindow(width, height, o.Title, nil, nil); err == nil {
+		return w, nil
+	}
+	// Not every driver can tell of a reset.
+	glfw.WindowHint(glfw.ContextRobustness, glfw.NoRobustness)
+	return glfw.CreateWindow(width, height, o.Title, nil, nil)
+}
+
+func number(b bool) int {
+	if b {
+		return glfw.True
+	}
+	return glfw.False
+}
+
+// run is the GL thread.
+func (w *Window) run(o glctx.Options, started chan<- error) {
+	runtime.LockOSThread()
+	defer close(w.done)
+	w.window.MakeContextCurrent()
+	defer glfw.DetachCurrentContext()
+	var err error
+	w.Context, err = glctx.Adopt(o, w.poke)
+	started <- err
+	if err != nil {
+		return
+	}
+	for {
+		select {
+		case <-w.wake:
+			w.Poll()
+		case <-w.stop:
+			w.Poll()
+			return
+		}
+	}
+}
+
+// poke asks the GL thread to poll. It may be called from any goroutine.
+func (w *Window) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// SwapBuffers shows what was drawn, on the GL thread, after everything that was
+// posted so far. It does not wait.
+func (w *Window) SwapBuffers() { w.Post(func(*glctx.GL) { w.window.SwapBuffers() }) }
+
+// PollEvents handles what the user did. It must be called on the main thread.
+func (w *Window) PollEvents() { glfw.PollEvents() }
+
+// ShouldClose reports whether the user asked to close the window.
+func (w *Window) ShouldClose() bool { return w.window.ShouldClose() }
+
+// Close waits for everything that was posted and takes the window down. It must
+// be called on the main thread.
+func (w *Window) Close() error {
+	err := w.Context.Close()
+	close(w.stop)
+	<-w.done
+	w.destroy()
+	return err
+}
+
+func (w *Window) destroy() {
+	w.window.Destroy()
+	glfw.Terminate()
+}

@@ -1,0 +1,148 @@
+//go:build linux
+
+package window_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/glctx/window"
+)
+
+// onMain hands functions to the main thread, where GLFW has to be called.
+var onMain = make(chan func())
+
+func init() { runtime.LockOSThread() }
+
+func TestMain(m *testing.M) {
+	stopX := startX()
+	dir, err := os.MkdirTemp("", "shadercache-window-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("SHADERCACHE_DIR", dir)
+	code := make(chan int)
+	go func() { code <- m.Run() }()
+	for {
+		select {
+		case f := <-onMain:
+			f()
+		case c := <-code:
+			stopX()
+			os.RemoveAll(dir)
+			os.Exit(c)
+		}
+	}
+}
+
+func mainly(f func()) {
+	done := make(chan struct{})
+	onMain <- func() { defer close(done); f() }
+	<-done
+}
+
+// startX starts an X server without a screen where there is no display.
+func startX() (stop func()) {
+	if os.Getenv("DISPLAY") != "" {
+		return func() {}
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return func() {}
+	}
+	x := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "64x64x24")
+	x.ExtraFiles = []*os.File{write}
+	if err := x.Start(); err != nil {
+		return func() {}
+	}
+	write.Close()
+	if line, err := bufio.NewReader(read).ReadString('\n'); err == nil {
+		os.Setenv("DISPLAY", ":"+strings.TrimSpace(line))
+	}
+	return func() {
+		x.Process.Kill()
+		x.Wait()
+	}
+}
+
+// open opens a hidden window, or skips where there can be none and nobody
+// demands it.
+func open(t *testing.T, o window.Options) *window.Window {
+	t.Helper()
+	var w *window.Window
+	var err error
+	mainly(func() { w, err = window.Open(o) })
+	if err != nil {
+		if os.Getenv(gltest.RequireGL) != "" {
+			t.Fatalf("%s is set and there is no window: %v", gltest.RequireGL, err)
+		}
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		mainly(func() { err = w.Close() })
+		if err != nil {
+			t.Error(err)
+		}
+		if n := w.Counters().Buffers; n != 0 {
+			t.Errorf("%d buffers were left in the context", n)
+		}
+	})
+	return w
+}
+
+func TestHiddenWindowComputes(t *testing.T) {
+	w := open(t, window.Options{})
+	if v := w.Info(); v.Major < 4 || v.Major == 4 && v.Minor < 5 {
+		t.Fatalf("the context is %d.%d", v.Major, v.Minor)
+	}
+	if len(w.Fingerprint().Formats) == 0 {
+		t.Error("the driver has no program binary formats")
+	}
+	got := make([]uint32, 8)
+	err := w.Do(func(gl *glctx.GL) error {
+		b, err := gl.NewBuffer(32, nil)
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(b)
+		gl.Fill(b, 0xdecafbad)
+		gl.Download(b, 0, glctx.Bytes(got))
+		return gl.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range got {
+		if v != 0xdecafbad {
+			t.Fatalf("word %d is %#x", i, v)
+		}
+	}
+	w.SwapBuffers()
+	mainly(func() {
+		w.PollEvents()
+		if w.ShouldClose() {
+			t.Error("nobody asked to close the window")
+		}
+	})
+}
+
+func TestWindowManagesTheDriverCache(t *testing.T) {
+	w := open(t, window.Options{Title: "test", Width: 64, Height: 64, Visible: true})
+	if d := w.DriverCache(); !d.Managed {
+		t.Errorf("the driver cache is %v, though the window was the first to load a driver", d)
+	}
+}
+
+func TestWindowRefusesADevice(t *testing.T) {
+	var err error
+	mainly(func() { _, err = window.Open(window.Options{Context: glctx.Options{Device: "0"}}) })
+	if err == nil || !strings.Contains(err.Error(), "display") {
+		t.Errorf("got %v, want a sentence about the display", err)
+	}
+}
