@@ -216,6 +216,10 @@ func (c *Context) Info() Info { return c.info }
 // open another context.
 func (c *Context) Lost() bool { return c.lost.Load() }
 
+// Done is closed when no callback will run any more: after Close, or, for an
+// adopted context, as soon as Close is called.
+func (c *Context) Done() <-chan struct{} { return c.stopped }
+
 // Close waits for everything that was posted, then takes the context down. For
 // an adopted context it only stops taking callbacks: the context is the
 // caller's. Close is idempotent; callbacks must not call it.

@@ -27,6 +27,9 @@ type Info struct {
 	MaxStorage     int64    // bytes of one shader storage block
 	MaxBindings    int      // shader storage bindings
 
+	StorageAlignment int // of offsets into a storage buffer, bytes
+	UniformAlignment int // of offsets into a uniform buffer, bytes
+
 	ParallelCompile bool // GL_KHR_parallel_shader_compile: the driver compiles on threads of its own
 	ResetNotice     bool // a reset of the GPU is reported
 	extensions      map[string]bool
@@ -54,14 +57,16 @@ func (gl *GL) requireVersion() error {
 
 func (gl *GL) readInfo() Info {
 	info := Info{
-		GPU:            gl.text(gl45.RENDERER),
-		Driver:         gl.text(gl45.VENDOR) + " " + gl.text(gl45.VERSION),
-		Major:          int(gl.integer(gl45.MAJOR_VERSION)),
-		Minor:          int(gl.integer(gl45.MINOR_VERSION)),
-		MaxInvocations: gl.integer(gl45.MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
-		MaxSharedBytes: int(gl.integer(gl45.MAX_COMPUTE_SHARED_MEMORY_SIZE)),
-		MaxBindings:    int(gl.integer(gl45.MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
-		extensions:     map[string]bool{},
+		GPU:              gl.text(gl45.RENDERER),
+		Driver:           gl.text(gl45.VENDOR) + " " + gl.text(gl45.VERSION),
+		Major:            int(gl.integer(gl45.MAJOR_VERSION)),
+		Minor:            int(gl.integer(gl45.MINOR_VERSION)),
+		MaxInvocations:   gl.integer(gl45.MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
+		MaxSharedBytes:   int(gl.integer(gl45.MAX_COMPUTE_SHARED_MEMORY_SIZE)),
+		MaxBindings:      int(gl.integer(gl45.MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
+		StorageAlignment: int(gl.integer(gl45.SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT)),
+		UniformAlignment: int(gl.integer(gl45.UNIFORM_BUFFER_OFFSET_ALIGNMENT)),
+		extensions:       map[string]bool{},
 	}
 	gl45.GetInteger64v(gl45.MAX_SHADER_STORAGE_BLOCK_SIZE, &info.MaxStorage)
 	for axis := range uint32(3) {

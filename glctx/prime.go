@@ -31,10 +31,11 @@ func (gl *GL) preparePriming() error {
 	}
 	zeros, err := gl.NewBuffer(12, make([]byte, 12))
 	gl.zeros = zeros
+	gl.c.counters.buffers.Store(0) // it is ours: counts speak of the caller's
 	return err
 }
 
-func (gl *GL) endPriming() { gl.DeleteBuffer(gl.zeros) }
+func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
 
 func (gl *GL) describeAndPrime(p *binary.Program) error {
 	if err := gl.describe(p); err != nil {

@@ -1,0 +1,70 @@
+package conv2d
+
+import (
+	"fmt"
+	"math"
+)
+
+// Activation is the function that is applied to each element of a result.
+type Activation int
+
+// The activations. Each passes NaN on.
+const (
+	None Activation = iota // x
+	ReLU                   // 0 where x < 0, else x
+	Tanh                   // tanh x
+	SiLU                   // x / (1 + exp -x)
+)
+
+// activations holds what each activation is called here and in the kernels.
+var activations = [...]struct{ name, define string }{
+	None: {"none", "ACTIVATION_NONE"},
+	ReLU: {"relu", "ACTIVATION_RELU"},
+	Tanh: {"tanh", "ACTIVATION_TANH"},
+	SiLU: {"silu", "ACTIVATION_SILU"},
+}
+
+// Activations are all activations, in order.
+func Activations() []Activation { return []Activation{None, ReLU, Tanh, SiLU} }
+
+func (a Activation) valid() bool { return a >= 0 && int(a) < len(activations) }
+
+// String is none, relu, tanh or silu.
+func (a Activation) String() string {
+	if !a.valid() {
+		return fmt.Sprintf("Activation(%d)", int(a))
+	}
+	return activations[a].name
+}
+
+// Apply computes the activation of x as the kernels do, in float64. It panics
+// for an activation that does not exist.
+func (a Activation) Apply(x float64) float64 {
+	switch a {
+	case None:
+		return x
+	case ReLU:
+		if x < 0 {
+			return 0
+		}
+		return x
+	case Tanh:
+		return math.Tanh(x)
+	case SiLU:
+		return x / (1 + math.Exp(-x))
+	}
+	panic(fmt.Sprintf("conv2d: there is no %v", a))
+}
+
+// magnitude is how large the numbers are that the activation of x computes with,
+// where x itself is a sum of products of the given magnitude: rounding errors
+// are relative to it.
+func (a Activation) magnitude(magnitude float64) float64 {
+	switch a {
+	case Tanh: // 1 +- exp(-2|x|), and its slope is at most 1
+		return magnitude + 1
+	case SiLU: // its slope is at most 1.1
+		return 1.1 * magnitude
+	}
+	return magnitude
+}

@@ -1,0 +1,73 @@
+package conv2d
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// maxElements is the most elements that one tensor may have: kernels index with
+// a signed 32-bit integer.
+const maxElements = math.MaxInt32
+
+// product multiplies non-negative factors and saturates at math.MaxInt64.
+func product(factors ...int) int64 {
+	total := uint64(1)
+	for _, f := range factors {
+		if f <= 0 {
+			return 0
+		}
+		high, low := bits.Mul64(total, uint64(f))
+		if high != 0 || low > math.MaxInt64 {
+			return saturated(factors)
+		}
+		total = low
+	}
+	return int64(total)
+}
+
+// saturated is the product of factors of which some already overflow: zero
+// where a later one is zero.
+func saturated(factors []int) int64 {
+	for _, f := range factors {
+		if f <= 0 {
+			return 0
+		}
+	}
+	return math.MaxInt64
+}
+
+// faults collects everything that is wrong with a problem.
+type faults []error
+
+func (f *faults) addf(format string, args ...any) {
+	*f = append(*f, fmt.Errorf(format, args...))
+}
+
+// within notes a fault unless low <= value <= maxElements.
+func (f *faults) within(name string, value, low int) {
+	switch {
+	case value < low:
+		f.addf("%s is %d, must be at least %d", name, value, low)
+	case value > maxElements:
+		f.addf("%s is %d, must be at most %d", name, value, maxElements)
+	}
+}
+
+// tensor notes a fault when a tensor of these dimensions cannot be indexed.
+func (f *faults) tensor(name string, dimensions ...int) {
+	if product(dimensions...) > maxElements {
+		f.addf("%s %v has more than %d elements", name, dimensions, maxElements)
+	}
+}
+
+func (f faults) join() error { return errors.Join(f...) }
+
+// ceilDiv is a/b rounded up, for a >= 0 and b > 0.
+func ceilDiv(a, b int) int {
+	if a == 0 {
+		return 0
+	}
+	return (a-1)/b + 1
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+package imaging
+
+import (
+	"flag"
+	"image"
+	"path/filepath"
+	"testing"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+var keep = flag.String("keep", "", "directory to write the filtered sample pictures to")
+
+func TestMain(m *testing.M) { gltest.Main(m) }
+
+func newCache(t *testing.T, device cache.Device, dir string) *cache.Cache {
+	t.Helper()
+	c, err := cache.New(device, cache.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// The four filters on the sample, cold, resident and from disk: the pictures are
+// the same, and the origins are what they should be.
+func TestFiltersOnTheGPU(t *testing.T) {
+	context, dir := gltest.Open(t), t.TempDir()
+	programs := newCache(t, context, dir)
+	var first []*image.NRGBA
+	pass := func(name string, origins ...cache.Origin) {
+		t.Run(name, func(t *testing.T) {
+			before := context.Counters().Compiles
+			pictures := filterAll(t, &conv2d.Runner{Context: context, Cache: programs}, origins)
+			compiles := uint64(0)
+			if origins[0] == cache.Compiled {
+				compiles = 2 // conv2d_3x3 and conv2d_5x5
+				first = pictures
+			}
+			if got := context.Counters().Compiles - before; got != compiles {
+				t.Errorf("%d compiles, want %d", got, compiles)
+			}
+			for i, p := range pictures {
+				if string(p.Pix) != string(first[i].Pix) {
+					t.Errorf("picture %d differs from that of the first pass", i)
+				}
+			}
+		})
+	}
+	pass("cold", cache.Compiled, cache.Compiled, cache.Resident, cache.Resident)
+	pass("resident", cache.Resident, cache.Resident, cache.Resident, cache.Resident)
+	if err := programs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	programs = newCache(t, context, dir)
+	pass("disk", cache.Disk, cache.Disk, cache.Resident, cache.Resident)
+	if *keep != "" {
+		if err := WritePNG(filepath.Join(*keep, "all.png"), Sheet(first)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func filterAll(t *testing.T, c Convolver, origins []cache.Origin) (pictures []*image.NRGBA) {
+	for i, f := range Filters() {
+		r, err := Apply(t.Context(), c, Sample(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Timings) != 1 || r.Timings[0].Origin != origins[i] {
+			t.Errorf("%s: timings %+v, want origin %v", f.Name, r.Timings, origins[i])
+		}
+		if !r.Report.OK() || r.Report.Elements != 3*640*480 {
+			t.Errorf("%s: %v", f.Name, r.Report)
+		}
+		pictures = append(pictures, r.Picture)
+	}
+	return pictures
+}

@@ -1,0 +1,104 @@
+package imaging
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"image"
+	_ "image/jpeg" // a format that Decode reads
+	_ "image/png"  // a format that Decode reads
+	"io"
+	"os"
+)
+
+// Limits of a picture. They bound the memory that an untrusted file can ask for:
+// a picture at the limit takes about 130 MB, its filtered copy as much again.
+const (
+	MaxFileBytes = 256 << 20
+	MaxPixels    = 1 << 25
+	MaxSide      = 65_535 // of JPEG
+)
+
+// Load reads a PNG or JPEG file. It fails for a file that is missing, broken, of
+// another format, or larger than the limits.
+func Load(path string) (image.Image, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("imaging: %w", err)
+	}
+	defer f.Close()
+	picture, err := decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("imaging: load %s: %w", path, err)
+	}
+	return picture, nil
+}
+
+// Decode reads a PNG or JPEG picture, as Load does.
+func Decode(r io.Reader) (image.Image, error) {
+	picture, err := decode(r)
+	if err != nil {
+		return nil, fmt.Errorf("imaging: decode: %w", err)
+	}
+	return picture, nil
+}
+
+func decode(r io.Reader) (image.Image, error) {
+	file, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(file) > MaxFileBytes {
+		return nil, fmt.Errorf("the file is larger than %d MB", MaxFileBytes>>20)
+	}
+	config, _, err := image.DecodeConfig(bytes.NewReader(file))
+	if err != nil {
+		return nil, broken(err)
+	}
+	if err := checkSize(config.Width, config.Height); err != nil {
+		return nil, err
+	}
+	picture, _, err := image.Decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, broken(err)
+	}
+	return picture, nil
+}
+
+// broken says what is wrong with a picture that did not decode.
+func broken(err error) error {
+	if errors.Is(err, image.ErrFormat) {
+		return errors.New("this is not a PNG or JPEG picture")
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("the picture is cut off: %w", err)
+	}
+	return fmt.Errorf("the picture is broken: %w", err)
+}
+
+func checkSize(width, height int) error {
+	if width < 1 || height < 1 {
+		return fmt.Errorf("a picture of %dx%d has no pixels", width, height)
+	}
+	if width > MaxSide || height > MaxSide || width*height > MaxPixels {
+		return fmt.Errorf("a picture of %dx%d is too large: at most %d million pixels, and %d on a side",
+			width, height, MaxPixels/1_000_000, MaxSide)
+	}
+	return nil
+}
+
+//go:generate go run ../../testdata/scene/render -out sample.png
+
+//go:embed sample.png
+var sample []byte
+
+// Sample is the picture that comes with the package, 640x480 pixels: spheres on
+// a checkerboard, made by testdata/scene.
+func Sample() image.Image {
+	picture, err := decode(bytes.NewReader(sample))
+	if err != nil {
+		panic("imaging: the embedded sample picture does not decode: " + err.Error())
+	}
+	return picture
+}

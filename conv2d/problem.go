@@ -1,0 +1,156 @@
+package conv2d
+
+import (
+	"fmt"
+	"math"
+)
+
+// maxFilterSide is the largest R and S: one row of a filter must fit into the
+// loop budget of one dispatch.
+const maxFilterSide = maxLoopIterations - 2
+
+// Problem is a two-dimensional convolution as machine learning defines it: the
+// filter is not flipped, and padding contributes nothing to a sum, not even
+// under an infinite weight.
+//
+//	tensor   layout  dimensions
+//	input    NCHW    N x C x H x W
+//	weights  KCRS    K x C x R x S
+//	bias     K       optional
+//	output   NKPQ    N x K x P x Q
+//
+// Strides and dilations of 0 mean 1. The zero Problem is not valid.
+type Problem struct {
+	N int // images
+	C int // input channels
+	H int // input rows
+	W int // input columns
+	K int // filters, which is output channels
+	R int // filter rows
+	S int // filter columns
+
+	StrideH, StrideW     int
+	PadH, PadW           int // zero rows above and below, columns left and right
+	DilationH, DilationW int // distance between neighbouring taps
+}
+
+// P is the number of output rows, 0 where the filter does not fit.
+func (p Problem) P() int { return outputSide(p.H, p.PadH, p.R, p.DilationH, p.StrideH) }
+
+// Q is the number of output columns, 0 where the filter does not fit.
+func (p Problem) Q() int { return outputSide(p.W, p.PadW, p.S, p.DilationW, p.StrideW) }
+
+func outputSide(size, pad, filter, dilation, stride int) int {
+	room := size + 2*pad - filterSpan(filter, dilation)
+	if room < 0 {
+		return 0
+	}
+	return room/orOne(stride) + 1
+}
+
+// filterSpan is the distance from a filter's first to its last tap, plus one.
+func filterSpan(filter, dilation int) int { return (filter-1)*orOne(dilation) + 1 }
+
+func orOne(v int) int {
+	if v == 0 {
+		return 1
+	}
+	return v
+}
+
+// InputLen is the number of input elements of a valid problem.
+func (p Problem) InputLen() int { return int(product(p.N, p.C, p.H, p.W)) }
+
+// WeightsLen is the number of weights of a valid problem.
+func (p Problem) WeightsLen() int { return int(product(p.K, p.C, p.R, p.S)) }
+
+// BiasLen is the number of bias elements, where there is a bias.
+func (p Problem) BiasLen() int { return p.K }
+
+// OutputLen is the number of output elements of a valid problem.
+func (p Problem) OutputLen() int { return int(product(p.N, p.K, p.P(), p.Q())) }
+
+// ReductionLen is the number of products in the sum of one output element, C*R*S.
+func (p Problem) ReductionLen() int { return int(product(p.C, p.R, p.S)) }
+
+// FLOPs is 2*N*K*P*Q*C*R*S: a multiplication and an addition for every tap, taps
+// on padding included. It saturates at math.MaxInt64, which Validate refuses.
+func (p Problem) FLOPs() int64 {
+	return product(2, p.N, p.K, p.P(), p.Q(), p.C, p.R, p.S)
+}
+
+// Validate says everything that is wrong with the problem, joined, or nil.
+func (p Problem) Validate() error {
+	var f faults
+	f.within("N", p.N, 1)
+	f.within("C", p.C, 1)
+	f.within("H", p.H, 1)
+	f.within("W", p.W, 1)
+	f.within("K", p.K, 1)
+	f.within("R", p.R, 1)
+	f.within("S", p.S, 1)
+	f.within("StrideH", p.StrideH, 0)
+	f.within("StrideW", p.StrideW, 0)
+	f.within("PadH", p.PadH, 0)
+	f.within("PadW", p.PadW, 0)
+	f.within("DilationH", p.DilationH, 0)
+	f.within("DilationW", p.DilationW, 0)
+	if f == nil {
+		p.checkSizes(&f)
+	}
+	if f == nil {
+		return nil
+	}
+	return fmt.Errorf("conv2d: invalid problem %v:\n%w", p, f.join())
+}
+
+// checkSizes notes what is wrong with the derived sizes of a problem whose
+// fields are all in range, so that no sum of two of them overflows.
+func (p Problem) checkSizes(f *faults) {
+	f.side("R", p.R, p.DilationH, "H", p.H, p.PadH)
+	f.side("S", p.S, p.DilationW, "W", p.W, p.PadW)
+	f.tensor("input", p.N, p.C, p.H, p.W)
+	f.tensor("weights", p.K, p.C, p.R, p.S)
+	f.tensor("output", p.N, p.K, p.P(), p.Q())
+	if p.FLOPs() == math.MaxInt64 {
+		f.addf("the number of operations passes %d", int64(math.MaxInt64))
+	}
+}
+
+// side notes faults of one filter side against the input side that it slides
+// along.
+func (f *faults) side(filterName string, filter, dilation int, inputName string, input, pad int) {
+	if filter > maxFilterSide {
+		f.addf("%s is %d, must be at most %d", filterName, filter, maxFilterSide)
+		return
+	}
+	span, padded := filterSpan(filter, dilation), input+2*pad
+	if padded > maxElements {
+		f.addf("%s with padding is %d, must be at most %d", inputName, padded, maxElements)
+	}
+	if span > padded {
+		f.addf("the filter spans %d along %s, but the padded input has %d", span, inputName, padded)
+	}
+}
+
+// String is the problem in one short line, such as
+// "1x3x224x224 -> 64, 7x7 s2 p3".
+func (p Problem) String() string {
+	text := fmt.Sprintf("%dx%dx%dx%d -> %d, %dx%d", p.N, p.C, p.H, p.W, p.K, p.R, p.S)
+	text += pair(" s", orOne(p.StrideH), orOne(p.StrideW), 1)
+	text += pair(" p", p.PadH, p.PadW, 0)
+	text += pair(" d", orOne(p.DilationH), orOne(p.DilationW), 1)
+	return text
+}
+
+// pair names two values, once where they are equal, and not at all where both
+// have the usual value.
+func pair(name string, h, w, usual int) string {
+	switch {
+	case h == usual && w == usual:
+		return ""
+	case h == w:
+		return fmt.Sprintf("%s%d", name, h)
+	}
+	return fmt.Sprintf("%s%dx%d", name, h, w)
+}
