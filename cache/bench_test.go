@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -86,18 +87,22 @@ func BenchmarkGetResidentParallel(b *testing.B) {
 
 // BenchmarkGetDisk is one Get and Release of a program that has to be loaded
 // from the store, with a device and a store that cost nothing: the cache's own
-// share. Every iteration evicts a program too.
+// share. Every iteration evicts a program too, of 1 or of 256.
 func BenchmarkGetDisk(b *testing.B) {
-	list := sources(2)
-	c := benchCache(b, cache.Options{MaxPrograms: 1, KeepEvictedBytes: -1}, list)
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		getAndRelease(b, c, list[n%2])
-		n++
-	}
-	if s := c.Stats(); s.DiskHits < uint64(n)-1 || s.Compiles != 2 {
-		b.Errorf("%d iterations: %+v", n, s)
+	for _, resident := range []int{1, 256} {
+		b.Run(fmt.Sprint(resident), func(b *testing.B) {
+			list := sources(resident + 1)
+			c := benchCache(b, cache.Options{MaxPrograms: resident, KeepEvictedBytes: -1}, list)
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				getAndRelease(b, c, list[n%len(list)])
+				n++
+			}
+			if s := c.Stats(); s.DiskHits != uint64(n) || s.Compiles != uint64(len(list)) {
+				b.Errorf("%d iterations: %+v", n, s)
+			}
+		})
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/shadercache/shadercache/binary"
 )
@@ -17,7 +16,7 @@ import (
 //
 // Who touches what:
 //
-//	index       read by every Get, without a lock; replaced as a whole under mu
+//	index       read by every Get, without a lock; changed under mu
 //	mu          never held across a Device, a Store or a Logger
 //	recording   one Flush, Prune or Close at a time talks to the store's index
 type Cache struct {
@@ -30,7 +29,7 @@ type Cache struct {
 	log        *slog.Logger
 	clock      *clock
 
-	index      atomic.Pointer[map[binary.Key]*entry]
+	index      index
 	recording  sync.Mutex
 	background sync.WaitGroup
 
@@ -69,11 +68,10 @@ func New(dev Device, o Options) (*Cache, error) {
 		clock:   newClock(o.Now),
 	}
 	c.mu.quiet.L = &c.mu
-	c.mu.resident = newResidency(o.MaxPrograms, o.MaxBytes)
+	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)
 	c.mu.kept = newKept(o.KeepEvictedBytes)
 	c.mu.flights = map[binary.Key]*flight{}
 	c.mu.warned = map[string]bool{}
-	c.publish()
 	c.store, c.memoryOnly = openStore(o, fingerprint)
 	if c.store != nil {
 		c.mu.ledger.uses = map[binary.Key]binary.Use{}
@@ -81,18 +79,6 @@ func New(dev Device, o Options) (*Cache, error) {
 		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
 	}
 	return c, nil
-}
-
-// publish makes what is resident visible to Get's fast path; after the end of
-// the cache or the context that is nothing. The caller holds mu.
-func (c *Cache) publish() {
-	index := map[binary.Key]*entry{}
-	if c.refusal() == nil {
-		for _, e := range c.mu.resident.entries() {
-			index[e.key] = e
-		}
-	}
-	c.index.Store(&index)
 }
 
 // refusal is why there are no programs any more, or nil. The caller holds mu.
@@ -108,7 +94,7 @@ func (c *Cache) refusal() error {
 func (c *Cache) lose(err error) {
 	if c.mu.lost == nil && errors.Is(err, binary.ErrContextLost) {
 		c.mu.lost = err
-		c.publish()
+		c.index.clear()
 	}
 }
 
@@ -136,7 +122,6 @@ func (c *Cache) evictIdle() {
 	c.mu.Lock()
 	evicted := c.mu.resident.evictIdle()
 	c.retire(evicted)
-	c.publish()
 	c.mu.Unlock()
 	c.dropAll(evicted)
 }
@@ -145,8 +130,10 @@ func (c *Cache) evictIdle() {
 // stay. What this process used is recorded first if the store can take it, so
 // that it counts as used. Without a store there is nothing to prune.
 func (c *Cache) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
-	if err := c.Flush(); errors.Is(err, ErrClosed) {
-		return binary.PruneReport{}, fmt.Errorf("cache: prune: %w", ErrClosed)
+	c.recording.Lock()
+	defer c.recording.Unlock()
+	if err := c.flush(); errors.Is(err, ErrClosed) {
+		return binary.PruneReport{}, fmt.Errorf("cache: prune: %w", err)
 	}
 	if c.store == nil {
 		return binary.PruneReport{}, nil
@@ -154,8 +141,6 @@ func (c *Cache) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
 	if o.Now.IsZero() {
 		o.Now = c.clock.wall()
 	}
-	c.recording.Lock()
-	defer c.recording.Unlock()
 	report, err := c.store.Prune(o)
 	if err != nil {
 		return report, fmt.Errorf("cache: prune: %w", err)
@@ -187,7 +172,6 @@ func (c *Cache) Close() error {
 	}
 	c.mu.closed = true
 	c.mu.kept = newKept(-1)
-	c.publish()
 	c.mu.Unlock()
 
 	c.dropAll(entries)

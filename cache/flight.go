@@ -48,7 +48,6 @@ func (c *Cache) land(f *flight, e *entry, blob *binary.Blob, err error) {
 	if err == nil {
 		f.entry = e
 		e.shares[0].refs.Add(int64(f.waiters))
-		c.publish()
 	}
 	c.end(f, err)
 	c.mu.Unlock()
@@ -76,7 +75,7 @@ func (c *Cache) end(f *flight, err error) {
 }
 
 // admit puts e among the resident and returns what had to leave; when e cannot
-// stay, that is e. The caller holds mu and publishes.
+// stay, that is e. The caller holds mu.
 func (c *Cache) admit(e *entry, blob *binary.Blob) (out []*entry, err error) {
 	if c.fetches(e) {
 		e.owners.Add(1)
@@ -90,7 +89,6 @@ func (c *Cache) admit(e *entry, blob *binary.Blob) (out []*entry, err error) {
 	c.retire(out)
 	if !fits && c.options.FailWhenFull {
 		e.evicted = true
-		c.publish()
 		return append(out, e), ErrFull
 	}
 	if !fits {

@@ -21,7 +21,7 @@ func (c *Cache) Get(ctx context.Context, src *Source) (*Handle, error) {
 
 // get fills h in and returns it.
 func (c *Cache) get(ctx context.Context, src *Source, h *Handle) (*Handle, error) {
-	if e := (*c.index.Load())[src.Key()]; e != nil {
+	if e := c.index.find(src.Key()); e != nil {
 		if s := e.acquire(); s != nil {
 			return h.hit(s), nil
 		}

@@ -20,9 +20,8 @@ type Options struct {
 	// Default: the store of the device's fingerprint in Dir.
 	Store Store
 
-	// MaxPrograms is how many programs stay resident. A program that becomes
-	// resident copies an index of this many entries, about 40 bytes each.
-	// Default: 256.
+	// MaxPrograms is how many programs stay resident. An eviction looks at all of
+	// them: about 0.1 us each. Default: 256.
 	MaxPrograms int
 
 	// MaxBytes is how many bytes of programs stay resident, as measured by

@@ -193,6 +193,17 @@ func TestCancelledPreload(t *testing.T) {
 	}
 }
 
+func TestPreloadAfterTheEndOfItsContext(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	results, err := f.cache.Preload(ctx, sources(2), nil)
+	if !errors.Is(err, context.Canceled) || !errors.Is(results[1].Err, context.Canceled) || results[1].Name != "p01" {
+		t.Errorf("results %+v, error %v", results, err)
+	}
+	f.wantCounts(binary.Counters{})
+}
+
 func TestPreloadsThatOverlap(t *testing.T) {
 	f, g := gatedFixture(t, cache.Options{})
 	list := sources(3)

@@ -4,11 +4,28 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/shadercache/shadercache/binary"
 )
+
+// index finds resident programs without a lock. It shows what the residency
+// holds, or nothing once the context is lost.
+type index struct {
+	programs sync.Map // binary.Key to *entry
+}
+
+// find does not allocate: the key stays on the stack, boxed or not.
+func (i *index) find(key binary.Key) *entry {
+	if e, ok := i.programs.Load(key); ok {
+		return e.(*entry)
+	}
+	return nil
+}
+
+func (i *index) clear() { i.programs.Clear() }
 
 // residency says which programs are resident and which of them go first. Its
 // owner guards it with Cache.mu.
@@ -16,20 +33,21 @@ import (
 // Releases write their time into the entry and nothing else; the order is
 // brought up to date from those times when room is needed.
 type residency struct {
+	index    *index
 	order    *simplelru.LRU[binary.Key, *entry]
 	bytes    int64
 	programs int   // limit
 	maxBytes int64 // limit
 }
 
-func newResidency(programs int, maxBytes int64) residency {
+func newResidency(index *index, programs int, maxBytes int64) residency {
 	// The limits are ours: at its own limit, simplelru would drop the oldest
 	// entry, in use or not, and delete nothing.
 	order, err := simplelru.NewLRU[binary.Key, *entry](math.MaxInt, nil)
 	if err != nil {
 		panic("cache: simplelru refused the largest size: " + err.Error())
 	}
-	return residency{order: order, programs: programs, maxBytes: maxBytes}
+	return residency{index: index, order: order, programs: programs, maxBytes: maxBytes}
 }
 
 func (r *residency) find(key binary.Key) *entry {
@@ -51,11 +69,13 @@ func (r *residency) add(e *entry) {
 	// them.
 	e.placed = -1
 	r.order.Add(e.key, e)
+	r.index.programs.Store(e.key, e)
 	r.bytes += int64(e.program.Bytes)
 }
 
 func (r *residency) remove(e *entry) {
 	r.order.Remove(e.key)
+	r.index.programs.Delete(e.key)
 	r.bytes -= int64(e.program.Bytes)
 	e.evicted = true
 }

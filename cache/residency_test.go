@@ -3,28 +3,28 @@ package cache_test
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
 )
 
-func writeFile(t *testing.T, path string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte("not a directory"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
+// wantLive waits for these programs, sorted, to be the ones that exist: evicted
+// programs are deleted while those who asked go on.
 func (f *fixture) wantLive(want ...string) {
 	f.Helper()
 	f.flush()
-	if got := f.dev.Live(); !slices.Equal(got, want) {
-		f.Errorf("live programs are %q, want %q", got, want)
+	var got []string
+	for range 1000 {
+		if got = f.dev.Live(); slices.Equal(got, want) {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
+	f.Errorf("live programs are %q, want %q", got, want)
 }
 
 func TestEvictionOrderIsByLastRelease(t *testing.T) {

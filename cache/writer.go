@@ -108,22 +108,27 @@ func (c *Cache) written() {
 func (c *Cache) Flush() error {
 	c.recording.Lock()
 	defer c.recording.Unlock()
+	if err := c.flush(); err != nil {
+		return fmt.Errorf("cache: flush: %w", err)
+	}
+	return nil
+}
+
+// flush is Flush for who holds recording.
+func (c *Cache) flush() error {
 	c.mu.Lock()
 	for c.mu.unstored > 0 {
 		c.mu.quiet.Wait()
 	}
 	closed := c.mu.closed
 	c.mu.Unlock()
-	if closed {
-		return fmt.Errorf("cache: flush: %w", ErrClosed)
-	}
-	if c.store == nil {
+	switch {
+	case closed:
+		return ErrClosed
+	case c.store == nil:
 		return nil
 	}
-	if err := c.record(); err != nil {
-		return fmt.Errorf("cache: flush: %w", err)
-	}
-	return nil
+	return c.record()
 }
 
 // record tells the store what it does not know yet. The caller holds recording
