@@ -247,12 +247,13 @@ func (x *index) close() {
 }
 
 // abandon closes an index after an error and says what the error means. bbolt's
-// own Close may wait for ever after a panic, so then only the file is closed:
-// that frees the lock, and the mapping stays behind.
+// own Close may wait for ever after a panic, so then the file is unlocked and
+// closed without it, and the mapping stays behind.
 func (x *index) abandon(err error) error {
 	if x.db != nil && !x.broken {
 		_ = x.db.Close()
 	} else if x.file != nil {
+		unlock(x.file)
 		_ = x.file.Close()
 	}
 	x.db = nil

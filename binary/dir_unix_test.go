@@ -1,0 +1,104 @@
+//go:build unix
+
+package binary
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOpenDirRefusesWhatOthersCanChange(t *testing.T) {
+	for _, mode := range []os.FileMode{0o770, 0o707, 0o720, 0o702, 0o777} {
+		path := filepath.Join(t.TempDir(), "dir")
+		must(t, os.Mkdir(path, 0o700))
+		must(t, os.Chmod(path, mode))
+		_, err := OpenDir(path)
+		if !errors.Is(err, ErrUnsafeDir) || !strings.Contains(err.Error(), "can be written by others") {
+			t.Errorf("mode %o: got %v, want ErrUnsafeDir", mode, err)
+		}
+		if files := filesBelow(path); len(files) != 0 {
+			t.Errorf("mode %o: wrote %q into a directory that was refused", mode, files)
+		}
+	}
+	for _, mode := range []os.FileMode{0o700, 0o750, 0o755} {
+		path := filepath.Join(t.TempDir(), "dir")
+		must(t, os.Mkdir(path, 0o700))
+		must(t, os.Chmod(path, mode))
+		if _, err := OpenDir(path); err != nil {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+	}
+}
+
+func TestOpenDirRefusesOtherOwners(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dir")
+	must(t, os.Mkdir(path, 0o700))
+	if os.Geteuid() == 0 {
+		must(t, os.Chown(path, 12345, -1))
+	} else {
+		path = "/" // root's, wherever we are not root
+	}
+	_, err := OpenDir(path)
+	if !errors.Is(err, ErrUnsafeDir) || !strings.Contains(err.Error(), "belongs to user") {
+		t.Errorf("got %v, want ErrUnsafeDir", err)
+	}
+}
+
+func TestStoreRefusesAnUnsafeDirectory(t *testing.T) {
+	d := openTestDir(t)
+	path := filepath.Join(d.path, testFingerprint.DirName())
+	must(t, os.WriteFile(path, nil, 0o600))
+	if _, err := d.Store(testFingerprint); !errors.Is(err, ErrUnsafeDir) {
+		t.Errorf("a file in its place: got %v, want ErrUnsafeDir", err)
+	}
+	must(t, os.Remove(path))
+	must(t, os.Symlink(t.TempDir(), path))
+	if _, err := d.Store(testFingerprint); !errors.Is(err, ErrUnsafeDir) {
+		t.Errorf("a link in its place: got %v, want ErrUnsafeDir", err)
+	}
+}
+
+// A directory without write permission. Root writes all the same, so as root
+// the same is had with a file where a directory should be.
+func TestReadOnlyStore(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	putBlobs(t, s, testBlob(1))
+	blocked := filepath.Dir(s.blobPath(testKey(2)))
+	if os.Geteuid() == 0 {
+		must(t, os.WriteFile(blocked, nil, 0o600))
+		must(t, os.WriteFile(filepath.Join(s.path, manifestName), nil, 0o600))
+		must(t, os.Remove(filepath.Join(s.path, manifestName)))
+		must(t, os.Mkdir(filepath.Join(s.path, manifestName), 0o700))
+		must(t, os.Mkdir(filepath.Join(s.path, manifestName, "full"), 0o700))
+	} else {
+		for _, dir := range []string{s.path, filepath.Join(s.path, blobsName)} {
+			must(t, os.Chmod(dir, 0o500))
+			t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+		}
+	}
+	err := s.Put(testBlob(2))
+	if err == nil || !strings.Contains(err.Error(), "put "+testKey(2).Short()) || !strings.Contains(err.Error(), s.path) {
+		t.Errorf("Put: got %v, want an error that names program and path", err)
+	}
+	if _, err := s.Get(testKey(1)); err != nil {
+		t.Errorf("Get: %v", err)
+	}
+	if _, err := s.Get(testKey(2)); err == nil {
+		t.Error("Get of what could not be put: no error")
+	}
+	for range 2 {
+		if err := s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}); err == nil || errors.Is(err, ErrBusy) {
+			t.Errorf("Record: got %v, want an error", err)
+		}
+	}
+	if c, err := d.Lifetime(); c != (Counters{}) || err != nil {
+		t.Errorf("a Record that failed was counted: %+v, %v", c, err)
+	}
+	if list, err := s.List(); len(list) != 1 || err != nil {
+		t.Errorf("List: %d entries, %v", len(list), err)
+	}
+}

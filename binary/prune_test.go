@@ -1,0 +1,277 @@
+package binary
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const day = 24 * time.Hour
+
+// pruneFixture has, by age in days:
+//
+//	1, 5, 9   programs 1, 2, 3 of one driver; program 3 was used 2 days ago
+//	6         program 4 of another driver
+//	3, 8      NVIDIA pairs of 300 bytes
+//	4, 7      Mesa items of 50 bytes
+//	99        Mesa's index and marker
+func pruneFixture(t *testing.T) (*Dir, *Store) {
+	d := openTestDir(t)
+	age := func(days int) time.Time { return start.Add(-time.Duration(days) * day) }
+	s := openTestStore(t, d, testFingerprint)
+	for n, days := range map[int]int{1: 1, 2: 5, 3: 9} {
+		putBlobs(t, s, testBlob(n))
+		must(t, os.Chtimes(s.blobPath(testKey(n)), age(days), age(days)))
+	}
+	must(t, s.Record([]Use{{Key: testKey(3), LastUse: age(2), Hits: 1}}, Counters{DiskHits: 1}))
+	other := openTestStore(t, d, otherFingerprint)
+	b := testBlob(4)
+	b.Fingerprint = otherFingerprint.Digest()
+	putBlobs(t, other, b)
+	must(t, os.Chtimes(other.blobPath(b.Key), age(6), age(6)))
+	for name, days := range map[string]int{"app0": 3, "app1": 8} {
+		base := filepath.Join(d.DriverDir(), "nvidia", "GLCache", "0123", "4567", name)
+		writeTestFile(t, base+".bin", make([]byte, 200), age(days))
+		writeTestFile(t, base+".toc", make([]byte, 100), age(days+20)) // the pair is as young as its younger half
+	}
+	mesa := filepath.Join(d.DriverDir(), "mesa", "mesa_shader_cache")
+	writeTestFile(t, filepath.Join(mesa, "ab", "cdef"), make([]byte, 50), age(4))
+	writeTestFile(t, filepath.Join(mesa, "12", "3456"), make([]byte, 50), age(7))
+	writeTestFile(t, filepath.Join(mesa, "index"), make([]byte, 1000), age(99))
+	writeTestFile(t, filepath.Join(mesa, "marker"), nil, age(99))
+	return d, s
+}
+
+// left names what a prune of the fixture left, oldest last use first.
+func left(d *Dir) string {
+	var names []string
+	has := func(name, path string) {
+		if slices.ContainsFunc(filesBelow(d.path), func(file string) bool { return strings.HasSuffix(file, path) }) {
+			names = append(names, name)
+		}
+	}
+	has("nv8", "app1.bin")
+	has("nv8", "app1.toc")
+	has("mesa7", "12/3456")
+	has("other6", testKey(4).String()+".bin")
+	has("5", testKey(2).String()+".bin")
+	has("mesa4", "ab/cdef")
+	has("nv3", "app0.bin")
+	has("nv3", "app0.toc")
+	has("2", testKey(3).String()+".bin")
+	has("1", testKey(1).String()+".bin")
+	has("index", "index")
+	has("marker", "marker")
+	return strings.Join(slices.Compact(names), " ")
+}
+
+const everything = "nv8 mesa7 other6 5 mesa4 nv3 2 1 index marker"
+
+func TestPrune(t *testing.T) {
+	digest := testFingerprint.Digest()
+	_, s := pruneFixture(t)
+	var size [5]int64
+	for n := 1; n <= 4; n++ {
+		path := s.blobPath(testKey(n))
+		if n == 4 {
+			path = strings.Replace(path, s.name, otherFingerprint.DirName(), 1)
+		}
+		info, err := os.Stat(path)
+		must(t, err)
+		size[n] = info.Size()
+	}
+	blobs := size[1] + size[2] + size[3] + size[4]
+	tests := []struct {
+		name    string
+		store   bool
+		options PruneOptions
+		report  PruneReport
+		left    string
+	}{
+		{"no limits", false, PruneOptions{}, PruneReport{}, everything},
+		{"age", false, PruneOptions{MaxAge: 5*day + time.Hour},
+			PruneReport{Programs: 1, Bytes: size[4], DriverFiles: 3, DriverBytes: 350}, "5 mesa4 nv3 2 1 index marker"},
+		{"age, clock given", false, PruneOptions{MaxAge: 5 * day, Now: start.Add(4*day - time.Hour)},
+			PruneReport{Programs: 3, Bytes: size[4] + size[2] + size[3], DriverFiles: 6, DriverBytes: 700}, "1 index marker"},
+		{"bytes, nothing to do", false, PruneOptions{MaxBytes: blobs + 700}, PruneReport{}, everything},
+		{"bytes, one", false, PruneOptions{MaxBytes: blobs + 699}, PruneReport{DriverFiles: 2, DriverBytes: 300},
+			"mesa7 other6 5 mesa4 nv3 2 1 index marker"},
+		{"bytes, most", false, PruneOptions{MaxBytes: size[1] + size[3]},
+			PruneReport{Programs: 2, Bytes: size[2] + size[4], DriverFiles: 6, DriverBytes: 700}, "2 1 index marker"},
+		{"bytes, all", false, PruneOptions{MaxBytes: 1},
+			PruneReport{Programs: 4, Bytes: blobs, DriverFiles: 6, DriverBytes: 700}, "index marker"},
+		{"age and bytes", false, PruneOptions{MaxAge: 7*day + time.Hour, MaxBytes: blobs + 350},
+			PruneReport{DriverFiles: 3, DriverBytes: 350}, "other6 5 mesa4 nv3 2 1 index marker"},
+		{"store", true, PruneOptions{MaxBytes: 1},
+			PruneReport{Programs: 3, Bytes: blobs - size[4], DriverFiles: 6, DriverBytes: 700}, "other6 index marker"},
+		{"other", false, PruneOptions{OtherThan: &digest},
+			PruneReport{Programs: 1, Bytes: size[4], Fingerprints: 1}, "nv8 mesa7 5 mesa4 nv3 2 1 index marker"},
+		{"other, from the store", true, PruneOptions{OtherThan: &digest},
+			PruneReport{Programs: 1, Bytes: size[4], Fingerprints: 1}, "nv8 mesa7 5 mesa4 nv3 2 1 index marker"},
+		{"other and age", false, PruneOptions{OtherThan: &digest, MaxAge: 4*day + time.Hour},
+			PruneReport{Programs: 2, Bytes: size[4] + size[2], DriverFiles: 3, DriverBytes: 350, Fingerprints: 1}, "mesa4 nv3 2 1 index marker"},
+	}
+	for _, test := range tests {
+		for _, dry := range []bool{true, false} {
+			t.Run(test.name+map[bool]string{true: ", dry"}[dry], func(t *testing.T) {
+				d, s := pruneFixture(t)
+				test.options.DryRun = dry
+				prune := d.Prune
+				if test.store {
+					prune = s.Prune
+				}
+				report, err := prune(test.options)
+				must(t, err)
+				if report != test.report {
+					t.Errorf("report\ngot  %+v\nwant %+v", report, test.report)
+				}
+				want := test.left
+				if dry {
+					want = everything
+				}
+				if got := left(d); got != want {
+					t.Errorf("left\ngot  %s\nwant %s", got, want)
+				}
+				infos, err := d.Fingerprints()
+				must(t, err)
+				for _, info := range infos {
+					indexed := d.storeNamed(info.Dir).readIndex().programs
+					if indexed != nil && len(indexed) != info.Programs {
+						t.Errorf("%s: %d programs in the index, %d on disk", info.Dir, len(indexed), info.Programs)
+					}
+				}
+				if c := lifetime(t, d); c.DiskHits != 1 {
+					t.Errorf("lifetime %+v", c)
+				}
+			})
+		}
+	}
+}
+
+func TestPruneKeepsLifetimeOfWhatItDrops(t *testing.T) {
+	d := openTestDir(t)
+	must(t, openTestStore(t, d, otherFingerprint).Record(nil, Counters{Compiles: 3}))
+	digest := testFingerprint.Digest()
+	report, err := d.Prune(PruneOptions{OtherThan: &digest})
+	if report.Fingerprints != 1 || err != nil {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if c := lifetime(t, d); c.Compiles != 3 {
+		t.Errorf("lifetime %+v", c)
+	}
+}
+
+func TestPruneLeavesStrangersAlone(t *testing.T) {
+	d, _ := pruneFixture(t)
+	old := start.AddDate(-1, 0, 0)
+	strangers := []string{"notes.txt", ".profile", "photos-12345678/a.jpg", "photos/blobs/b.bin", "x/blobs/.c"}
+	for _, name := range strangers {
+		writeTestFile(t, filepath.Join(d.path, filepath.FromSlash(name)), []byte("mine"), old)
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	writeTestFile(t, filepath.Join(outside, "file"), []byte("mine"), old)
+	must(t, os.Symlink(outside, filepath.Join(d.DriverDir(), "link")))
+	must(t, os.Symlink(outside, filepath.Join(d.path, "link-12345678")))
+	digest := Digest{1}
+	if _, err := d.Prune(PruneOptions{MaxAge: 1, MaxBytes: 1, OtherThan: &digest}); err != nil {
+		t.Error(err)
+	}
+	files := filesBelow(d.path)
+	for _, name := range strangers {
+		if !slices.Contains(files, name) {
+			t.Errorf("%s is gone", name)
+		}
+	}
+	if got := filesBelow(outside); len(got) != 1 {
+		t.Errorf("outside has %q", got)
+	}
+	for _, name := range strangers {
+		must(t, os.RemoveAll(filepath.Join(d.path, filepath.FromSlash(name))))
+	}
+}
+
+func TestPruneSweeps(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	putBlobs(t, s, testBlob(1), testBlob(2), testBlob(3))
+	must(t, s.SetAside(testKey(2), "old"))
+	must(t, s.SetAside(testKey(3), "young"))
+	old, young := start.Add(-2*time.Hour), start.Add(-time.Minute)
+	aside := filepath.Join(s.path, asideName)
+	month := start.Add(-asideAge - time.Hour)
+	must(t, os.Chtimes(filepath.Join(aside, testKey(2).String()+".bin.txt"), month, month))
+	must(t, os.Chtimes(filepath.Join(aside, testKey(3).String()+".bin.txt"), young, young))
+	leftovers := []string{
+		filepath.Join(d.path, ".cache_stats.json123"),
+		filepath.Join(s.path, ".manifest.json123"),
+		filepath.Join(aside, ".index.db.txt123"),
+		filepath.Join(filepath.Dir(s.blobPath(testKey(1))), ".x.bin123"),
+	}
+	for _, path := range leftovers {
+		writeTestFile(t, path, nil, old)
+	}
+	fresh := filepath.Join(filepath.Dir(s.blobPath(testKey(1))), ".y.bin456")
+	writeTestFile(t, fresh, nil, young)
+	for _, dry := range []bool{true, false} {
+		report, err := s.Prune(PruneOptions{DryRun: dry})
+		if report != (PruneReport{Leftovers: 5}) || err != nil {
+			t.Errorf("dry %v: %+v, %v", dry, report, err)
+		}
+		for _, path := range leftovers {
+			if _, err := os.Lstat(path); (err == nil) != dry {
+				t.Errorf("dry %v: %s: %v", dry, path, err)
+			}
+		}
+	}
+	if _, err := os.Lstat(fresh); err != nil {
+		t.Errorf("a file that may be in use is gone: %v", err)
+	}
+	must(t, os.Remove(fresh))
+	if got := filesBelow(aside); len(got) != 2 || !strings.HasPrefix(got[0], testKey(3).String()) {
+		t.Errorf("aside has %q", got)
+	}
+	if _, err := s.Get(testKey(1)); err != nil {
+		t.Errorf("Get: %v", err)
+	}
+}
+
+func TestPruneOfAMissingDirectory(t *testing.T) {
+	d := openTestDir(t)
+	must(t, os.RemoveAll(d.path))
+	if report, err := d.Prune(PruneOptions{MaxBytes: 1}); report != (PruneReport{}) || err != nil {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if files := filesBelow(d.path); len(files) != 0 {
+		t.Errorf("made %q", files)
+	}
+}
+
+func TestPruneWhileInUse(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 50 {
+			if err := s.Put(testBlob(i % 5)); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Get(testKey(i % 5)); err != nil && err != ErrNotFound {
+				t.Error(err)
+			}
+		}
+	}()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		if _, err := d.Prune(PruneOptions{MaxBytes: 1}); err != nil {
+			t.Error(err)
+		}
+	}
+}
