@@ -11,7 +11,11 @@ type Stats struct {
 	InUse         int    `json:"in_use"`         // resident programs with handles
 	KeptBytes     int64  `json:"kept_bytes"`     // payloads of evicted programs in memory
 	MemoryOnly    string `json:"memory_only"`    // why nothing is on disk; "" when there is a store
+	DriverCache   string `json:"driver_cache"`   // what became of the driver's own cache; "" when the device does not say
 }
+
+// driverCached is what a device has that looks after its driver's own cache.
+type driverCached interface{ DriverCacheState() string }
 
 // Stats counts what happened so far. It touches neither GL nor the disk.
 func (c *Cache) Stats() Stats {
@@ -30,6 +34,9 @@ func (c *Cache) Stats() Stats {
 		}
 	}
 	s.Counters = c.mu.ledger.total()
+	if d, ok := c.dev.(driverCached); ok {
+		s.DriverCache = d.DriverCacheState()
+	}
 	return s
 }
 
