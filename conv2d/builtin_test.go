@@ -124,15 +124,15 @@ func TestTileFit(t *testing.T) {
 }
 
 func TestVariantValidate(t *testing.T) {
-	bad := Variant{Tile: Tile{Size: 30, Depth: 4, LocalX: 8, LocalY: 8}, Activation: 7, Scale: floatNaN()}
+	bad := Variant{Tile: Tile{Size: 30, Depth: 4, LocalY: 8}, Activation: 7, Scale: floatNaN()}
 	err := bad.Validate()
 	for _, want := range []string{"30 is not a multiple", "Activation(7)", "scale NaN"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
 	}
-	large := Variant{Tile: Tile{Size: 128, Depth: 4, LocalX: 16, LocalY: 8}}
-	if err := large.Validate(); err == nil || !strings.Contains(err.Error(), "more than 8x8") {
+	large := Variant{Tile: Tile{Size: 128, Depth: 4, LocalY: 8}}
+	if err := large.Validate(); err == nil || !strings.Contains(err.Error(), "more than 8 rows") {
 		t.Errorf("16 rows an invocation: error %v", err)
 	}
 	if _, err := (Variant{}).Source(); err == nil {

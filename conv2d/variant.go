@@ -12,23 +12,31 @@ import (
 
 // Tile is how gemm_tiled.comp divides a matrix product among invocations.
 type Tile struct {
-	Size   int // rows and columns of C for each group
+	Size   int // rows and columns of C for each group, a multiple of 4
 	Depth  int // elements of K in one step through shared memory
-	LocalX int // invocations in a group along N; divides Size
 	LocalY int // invocations in a group along M; divides Size
 }
 
-// maxMicro is the most rows and columns of C that one invocation keeps in
-// registers. Compilers unroll the loops over so many; reduction counts on it.
-const maxMicro = 8
+const (
+	// columnsEach is how many columns of C one invocation computes: a vec4.
+	columnsEach = 4
+	// maxRowsEach is the most rows of C that one invocation keeps in registers.
+	// Compilers unroll the loops over so many; reduction counts on it.
+	maxRowsEach = 8
+	// maxGroup is the largest work group that OpenGL 4.5 guarantees.
+	maxGroup = 1024
+)
 
 // The tiles that suit every driver. They need 4, 8 and 16 KB of shared memory
 // and a little more, which OpenGL 4.5 guarantees.
 var (
-	Tile32  = Tile{Size: 32, Depth: 16, LocalX: 8, LocalY: 8}
-	Tile64  = Tile{Size: 64, Depth: 16, LocalX: 16, LocalY: 16}
-	Tile128 = Tile{Size: 128, Depth: 16, LocalX: 32, LocalY: 16}
+	Tile32  = Tile{Size: 32, Depth: 16, LocalY: 32}
+	Tile64  = Tile{Size: 64, Depth: 16, LocalY: 32}
+	Tile128 = Tile{Size: 128, Depth: 16, LocalY: 32}
 )
+
+// group is the number of invocations in a work group.
+func (t Tile) group() int { return t.Size / columnsEach * t.LocalY }
 
 // SharedBytes is the shared memory of a group.
 func (t Tile) SharedBytes() int { return 4 * t.Depth * (2*t.Size + 1) }
@@ -48,15 +56,18 @@ func (t Tile) Fit(sharedBytes int) (Tile, error) {
 }
 
 func (t Tile) validate() error {
-	if t.Size < 1 || t.Depth < 1 || t.LocalX < 1 || t.LocalY < 1 {
+	if t.Size < 1 || t.Depth < 1 || t.LocalY < 1 {
 		return fmt.Errorf("tile %+v has a part below 1", t)
 	}
-	if t.Size%t.LocalX != 0 || t.Size%t.LocalY != 0 {
-		return fmt.Errorf("tile size %d is not a multiple of %dx%d invocations", t.Size, t.LocalX, t.LocalY)
+	if t.Size%columnsEach != 0 || t.Size%t.LocalY != 0 {
+		return fmt.Errorf("tile size %d is not a multiple of %d columns and of %d invocations", t.Size, columnsEach, t.LocalY)
 	}
-	if most := maxMicro * min(t.LocalX, t.LocalY); t.Size > most {
-		return fmt.Errorf("tile size %d gives an invocation more than %dx%d elements: use more invocations",
-			t.Size, maxMicro, maxMicro)
+	if t.Size > maxRowsEach*t.LocalY {
+		return fmt.Errorf("tile size %d gives an invocation more than %d rows: use more invocations", t.Size, maxRowsEach)
+	}
+	if t.group() > maxGroup {
+		return fmt.Errorf("tile size %d with %d invocations along M makes a group of %d, OpenGL promises %d",
+			t.Size, t.LocalY, t.group(), maxGroup)
 	}
 	return nil
 }
@@ -65,8 +76,9 @@ func (t Tile) validate() error {
 // loops that copy into shared memory, and a loop over Depth; the compiler unrolls
 // the others.
 func (t Tile) reduction(k int) reduction {
-	copies := ceilDiv(t.Size*t.Depth, t.LocalX*t.LocalY)
-	steps := maxLoopIterations / (1 + 2*loopCost(copies) + loopCost(t.Depth))
+	copiesA := ceilDiv(t.Size*t.Depth, t.group())
+	copiesB := ceilDiv(t.Size/columnsEach*t.Depth, t.group())
+	steps := maxLoopIterations / (1 + loopCost(copiesA) + loopCost(copiesB) + loopCost(t.Depth))
 	return reduction{length: k, step: max(1, steps) * t.Depth}
 }
 
@@ -122,7 +134,6 @@ func (v Variant) source(name string) (*binary.Source, error) {
 	return binary.NewSource(name, gemmTiled, binary.Defines{
 		"TILE":       strconv.Itoa(v.Tile.Size),
 		"DEPTH":      strconv.Itoa(v.Tile.Depth),
-		"LOCAL_X":    strconv.Itoa(v.Tile.LocalX),
 		"LOCAL_Y":    strconv.Itoa(v.Tile.LocalY),
 		"ACTIVATION": activations[v.Activation].define,
 		"SCALE":      floatLiteral(v.factor()),

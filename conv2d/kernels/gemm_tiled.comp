@@ -6,12 +6,12 @@
 //          +----+------+              TILE x DEPTH piece of A and a
 //          |    |DEPTH |              DEPTH x TILE piece of B into shared
 //          |    |x TILE|              memory. Each invocation then adds their
-//          +----+------+              product for MICRO_M x MICRO_N elements of
-//  A M x K                            C, which it keeps in registers. Those lie
-//  +-----+ +----+------+              LOCAL_Y rows and LOCAL_X columns apart, so
-//  |TILE | |    | TILE |              that neighbouring invocations touch
-//  |x    | |    | x    |              neighbouring words.
-//  |DEPTH| |    | TILE |
+//          +----+------+              product for ROWS x 4 elements of C, which
+//  A M x K                            it keeps in registers: 4 columns side by
+//  +-----+ +----+------+              side, as one vec4, in ROWS rows that lie
+//  |TILE | |    | TILE |              LOCAL_Y apart. Vectors keep the code short:
+//  |x    | |    | x    |              drivers read and finish a short program
+//  |DEPTH| |    | TILE |              binary sooner.
 //  +-----+ +----+------+ C  M x N
 //
 // All values are 32-bit floats, all matrices row-major without gaps, all sizes
@@ -28,7 +28,7 @@
 // firstK > 0 adds to what C holds; scale and activation are applied by the
 // dispatch that reaches K. So a long sum can be cut into several dispatches.
 
-// Rows and columns of the tile of C, a multiple of LOCAL_X and LOCAL_Y.
+// Rows and columns of the tile of C, a multiple of 4 and of LOCAL_Y.
 #ifndef TILE
 #define TILE 64
 #endif
@@ -38,10 +38,7 @@
 #define DEPTH 16
 #endif
 
-// Invocations in a group, along N and along M.
-#ifndef LOCAL_X
-#define LOCAL_X 16
-#endif
+// Invocations in a group along M; along N there are TILE / 4.
 #ifndef LOCAL_Y
 #define LOCAL_Y 16
 #endif
@@ -58,15 +55,15 @@
 #define SCALE 1.0
 #endif
 
-#if TILE % LOCAL_X != 0 || TILE % LOCAL_Y != 0
-#error TILE must be a multiple of LOCAL_X and of LOCAL_Y
+#if TILE % 4 != 0 || TILE % LOCAL_Y != 0
+#error TILE must be a multiple of 4 and of LOCAL_Y
 #endif
 
-#define MICRO_M (TILE / LOCAL_Y)
-#define MICRO_N (TILE / LOCAL_X)
-#define INVOCATIONS (LOCAL_X * LOCAL_Y)
+#define VECTORS (TILE / 4)
+#define ROWS (TILE / LOCAL_Y)
+#define INVOCATIONS (VECTORS * LOCAL_Y)
 
-layout(local_size_x = LOCAL_X, local_size_y = LOCAL_Y) in;
+layout(local_size_x = VECTORS, local_size_y = LOCAL_Y) in;
 
 layout(std430, binding = 0) restrict readonly buffer MatrixA { float a[]; };
 layout(std430, binding = 1) restrict readonly buffer MatrixB { float b[]; };
@@ -78,18 +75,18 @@ uniform int firstK, lastK;
 // A is turned, so that both are read along their rows; the odd row length keeps
 // the writes of neighbouring invocations in different banks.
 shared float tileA[DEPTH][TILE + 1];
-shared float tileB[DEPTH][TILE];
+shared vec4 tileB[DEPTH][VECTORS];
 
-float activate(float x) {
+vec4 activate(vec4 x) {
 #if ACTIVATION == ACTIVATION_RELU
     // Not max(x, 0.0), which loses NaN; precise keeps compilers from making it so.
-    precise float y = x < 0.0 ? 0.0 : x;
+    precise vec4 y = mix(x, vec4(0.0), lessThan(x, vec4(0.0)));
     return y;
 #elif ACTIVATION == ACTIVATION_TANH
     // Not tanh(x), which overflows to NaN for large x on some drivers.
-    float e = exp(-2.0 * abs(x));
-    float y = (1.0 - e) / (1.0 + e);
-    return x < 0.0 ? -y : y;
+    vec4 e = exp(-2.0 * abs(x));
+    vec4 y = (1.0 - e) / (1.0 + e);
+    return mix(y, -y, lessThan(x, vec4(0.0)));
 #elif ACTIVATION == ACTIVATION_SILU
     return x / (1.0 + exp(-x));
 #else
@@ -102,65 +99,65 @@ void main() {
     int tileColumn = int(gl_WorkGroupID.x) * TILE;
     int self = int(gl_LocalInvocationIndex);
     int localRow = int(gl_LocalInvocationID.y);
-    int localColumn = int(gl_LocalInvocationID.x);
+    int vector = int(gl_LocalInvocationID.x);
 
-    float sum[MICRO_M][MICRO_N];
-    for (int i = 0; i < MICRO_M; ++i) {
-        for (int j = 0; j < MICRO_N; ++j) {
-            sum[i][j] = 0.0;
-        }
+    vec4 sum[ROWS];
+    for (int i = 0; i < ROWS; ++i) {
+        sum[i] = vec4(0.0);
     }
 
     for (int step = firstK; step < lastK; step += DEPTH) {
         for (int i = self; i < TILE * DEPTH; i += INVOCATIONS) {
-            int depth = i % DEPTH;
             int row = tileRow + i / DEPTH;
-            int k = step + depth;
+            int k = step + i % DEPTH;
             float value = 0.0;
             if (row < M && k < lastK) {
                 value = a[row * K + k];
             }
-            tileA[depth][i / DEPTH] = value;
+            tileA[i % DEPTH][i / DEPTH] = value;
         }
-        for (int i = self; i < TILE * DEPTH; i += INVOCATIONS) {
-            int depth = i / TILE;
-            int column = tileColumn + i % TILE;
-            int k = step + depth;
-            float value = 0.0;
-            if (column < N && k < lastK) {
-                value = b[k * N + column];
+        for (int i = self; i < VECTORS * DEPTH; i += INVOCATIONS) {
+            int column = tileColumn + i % VECTORS * 4;
+            int k = step + i / VECTORS;
+            vec4 value = vec4(0.0);
+            for (int j = 0; j < 4; ++j) {
+                if (column + j < N && k < lastK) {
+                    value[j] = b[k * N + column + j];
+                }
             }
-            tileB[depth][i % TILE] = value;
+            tileB[i / VECTORS][i % VECTORS] = value;
         }
         memoryBarrierShared();
         barrier();
 
         for (int depth = 0; depth < DEPTH; ++depth) {
-            float columns[MICRO_N];
-            for (int j = 0; j < MICRO_N; ++j) {
-                columns[j] = tileB[depth][localColumn + j * LOCAL_X];
-            }
-            for (int i = 0; i < MICRO_M; ++i) {
-                float value = tileA[depth][localRow + i * LOCAL_Y];
-                for (int j = 0; j < MICRO_N; ++j) {
-                    sum[i][j] += value * columns[j];
-                }
+            vec4 columns = tileB[depth][vector];
+            for (int i = 0; i < ROWS; ++i) {
+                sum[i] += tileA[depth][localRow + i * LOCAL_Y] * columns;
             }
         }
         barrier();
     }
 
-    for (int i = 0; i < MICRO_M; ++i) {
+    int column = tileColumn + vector * 4;
+    for (int i = 0; i < ROWS; ++i) {
         int row = tileRow + localRow + i * LOCAL_Y;
-        for (int j = 0; j < MICRO_N; ++j) {
-            int column = tileColumn + localColumn + j * LOCAL_X;
-            if (row < M && column < N) {
-                int at = row * N + column;
-                float value = sum[i][j];
-                if (firstK > 0) {
-                    value += c[at];
+        int at = row * N + column;
+        int count = row < M ? min(4, N - column) : 0;
+        vec4 value = sum[i];
+        if (firstK > 0) {
+            for (int j = 0; j < 4; ++j) {
+                if (j < count) {
+                    value[j] += c[at + j];
                 }
-                c[at] = lastK == K ? activate(SCALE * value) : value;
+            }
+        }
+        if (lastK == K) {
+            value = activate(SCALE * value);
+        }
+        for (int j = 0; j < 4; ++j) {
+            if (j < count) {
+                c[at + j] = value[j];
             }
         }
     }

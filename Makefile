@@ -1,0 +1,62 @@
+# Everything a newcomer types. All Go commands use the tag egl, so that the
+# packages without a window need neither libGL nor X11.
+GO       ?= go
+TAGS     := -tags egl
+BINARY   := bin/shadercache
+DEMO     := bin/demo
+FUZZTIME ?= 20s
+SAMPLE   := conv2d/imaging/sample.png
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check bench fuzz clean cache-dir
+
+help: ## print these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the command: bin/shadercache
+	@scripts/deps build
+	$(GO) build $(TAGS) -o $(BINARY) ./cmd/shadercache
+
+demo: build cache-dir ## filter a picture on the GPU, twice: the second start compiles nothing
+	@scripts/deps run
+	@mkdir -p $(DEMO)
+	@echo "--- first start"
+	$(DEMO_RUN)
+	@echo "--- second start, a new process"
+	$(DEMO_RUN)
+	@echo "--- what the cache holds now"
+	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) stats
+	@echo "picture: $(DEMO)/sample.png"
+
+DEMO_RUN = SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) run \
+	--image $(SAMPLE) --filter all --out $(DEMO)/sample.png
+
+# A cache that others can write to is refused, and a clone may be such a place.
+cache-dir:
+	@chmod 700 shader_cache
+
+test: ## vet and test everything with the race detector and a real GL driver
+	@scripts/deps test
+	SHADERCACHE_REQUIRE_GL=1 xvfb-run -a $(GO) test $(TAGS) -race -vet=all ./...
+	CGO_ENABLED=0 $(GO) test ./binary ./cache
+	CGO_ENABLED=0 GOOS=windows $(GO) build ./binary ./cache
+	CGO_ENABLED=0 GOOS=darwin $(GO) build ./binary ./cache
+
+check: ## before a commit: format, vet, lint where staticcheck is there, race tests
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
+		echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	@if command -v staticcheck >/dev/null; then staticcheck $(TAGS) ./...; fi
+	@$(MAKE) --no-print-directory test
+
+bench: build cache-dir ## Go benchmarks, then the start-up benchmark
+	@scripts/deps test
+	xvfb-run -a $(GO) test $(TAGS) -run '^$$' -bench . -benchmem ./...
+	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) bench startup
+
+fuzz: ## fuzz every decoder for FUZZTIME each (20s)
+	@set -e; for target in $$($(GO) test -list '^Fuzz' ./binary | grep '^Fuzz'); do \
+		$(GO) test ./binary -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); done
+
+clean: ## delete what was built and the cache in shader_cache/
+	rm -rf bin
+	git clean -qfdX shader_cache

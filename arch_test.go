@@ -1,0 +1,155 @@
+package shadercache_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/shadercache/shadercache"
+
+// mayImport lists, for each top folder, which others its packages may import.
+// Imports go one way. Tests may import what they like.
+var mayImport = map[string][]string{
+	".":        {},
+	"binary":   {},
+	"cache":    {"binary"},
+	"glctx":    {"binary"},
+	"executor": {"binary", "cache", "glctx"},
+	"conv2d":   {"binary", "cache", "glctx", "executor"},
+	"resident": {"binary", "cache", "glctx", "executor"},
+	"cmd":      {"binary", "cache", "glctx", "executor", "conv2d", "resident"},
+}
+
+// goFile is one parsed file of the project.
+type goFile struct {
+	dir     string // slash-separated, relative to the root
+	name    string
+	imports []string
+	doc     *ast.CommentGroup
+	pkg     string
+}
+
+func (f goFile) path() string { return path.Join(f.dir, f.name) }
+
+func (f goFile) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
+
+// top is the folder that decides what a file may import.
+func (f goFile) top() string {
+	first, _, _ := strings.Cut(f.dir, "/")
+	return first
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	for _, f := range projectFiles(t) {
+		allowed, known := mayImport[f.top()]
+		if !known {
+			t.Errorf("%s: folder %q is not in the import rules", f.path(), f.top())
+		}
+		if f.isTest() {
+			continue
+		}
+		for _, imported := range f.imports {
+			below, ours := strings.CutPrefix(imported, module+"/")
+			folder, _, _ := strings.Cut(below, "/")
+			if ours && folder != f.top() && !slices.Contains(allowed, folder) {
+				t.Errorf("%s imports %s: %s may import only %v", f.path(), imported, f.top(), allowed)
+			}
+		}
+	}
+}
+
+func TestCgoStaysBehindItsFence(t *testing.T) {
+	for _, f := range projectFiles(t) {
+		if f.top() == "glctx" {
+			continue
+		}
+		for _, imported := range f.imports {
+			if imported == "C" || imported == "unsafe" || strings.HasPrefix(imported, "github.com/go-gl/") {
+				t.Errorf("%s imports %s: only glctx may", f.path(), imported)
+			}
+		}
+	}
+}
+
+func TestNobodyNeedsAWindow(t *testing.T) {
+	for _, f := range projectFiles(t) {
+		if !f.isTest() && f.dir != "glctx/window" && slices.Contains(f.imports, module+"/glctx/window") {
+			t.Errorf("%s imports glctx/window: servers would need X11 libraries", f.path())
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	documented := map[string]int{}
+	for _, f := range projectFiles(t) {
+		if f.isTest() {
+			continue
+		}
+		want := "Package " + f.pkg + " "
+		if f.pkg == "main" {
+			want = "Command "
+		}
+		documented[f.dir] += 0
+		if f.doc != nil && strings.HasPrefix(f.doc.Text(), want) {
+			documented[f.dir]++
+		}
+	}
+	for dir, n := range documented {
+		if n != 1 {
+			t.Errorf("%s has %d package comments, not one", dir, n)
+		}
+	}
+}
+
+// projectFiles parses every Go file below the root, whatever system it is for.
+func projectFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && skipped(d.Name()) {
+			return fs.SkipDir
+		}
+		if !d.IsDir() && path.Ext(name) == ".go" {
+			files = append(files, parse(t, name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// skipped says which folders the go command does not look into either, and bin.
+func skipped(dir string) bool {
+	return dir == "testdata" || dir == "bin" || len(dir) > 1 && (dir[0] == '.' || dir[0] == '_')
+}
+
+func parse(t *testing.T, name string) goFile {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(name), nil, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := goFile{dir: path.Dir(name), name: path.Base(name), doc: tree.Doc, pkg: tree.Name.Name}
+	for _, spec := range tree.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.imports = append(f.imports, imported)
+	}
+	return f
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// gpu is an open GL context with a cache of programs over it.
+type gpu struct {
+	context     *glctx.Context
+	cache       *cache.Cache
+	contextTime time.Duration // what opening the context took
+}
+
+// glOptions are the options of a context as the global flags have it.
+func (o *options) glOptions() glctx.Options {
+	return glctx.Options{
+		Device:         o.device,
+		CacheDir:       o.dir,
+		DriverCacheOff: !bool(o.driverCache),
+		Logger:         o.logger(),
+	}
+}
+
+// openGPU opens the context and the cache. A cache directory that cannot be
+// used is no failure: the cache says so once and works in memory only.
+func (o *options) openGPU(c cache.Options) (*gpu, error) {
+	start := time.Now()
+	context, err := glctx.Open(o.glOptions())
+	if err != nil {
+		return nil, err
+	}
+	g := &gpu{context: context, contextTime: time.Since(start)}
+	c.Dir, c.Logger = o.dir, o.logger()
+	if g.cache, err = cache.New(context, c); err != nil {
+		return nil, errors.Join(err, context.Close())
+	}
+	return g, nil
+}
+
+// close records what the cache learned and takes the context down. What the
+// directory does not take was reported already and is no failure.
+func (g *gpu) close() error {
+	err := g.cache.Close()
+	if !errors.As(err, new(*cache.InUseError)) {
+		err = nil
+	}
+	return errors.Join(err, g.context.Close())
+}
+
+// name is the GPU for people.
+func (g *gpu) name() string { return g.context.Info().GPU }
+
+// driver is the driver and its build.
+func (g *gpu) driver() string { return g.context.Info().Driver }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+// logLevel is a flag that names a slog.Level.
+type logLevel slog.Level
+
+func (l *logLevel) Type() string { return "level" }
+
+func (l *logLevel) String() string { return strings.ToLower(slog.Level(*l).String()) }
+
+func (l *logLevel) Set(text string) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(text)); err != nil {
+		return fmt.Errorf("%q is not debug, info, warn or error", text)
+	}
+	*l = logLevel(level)
+	return nil
+}
+
+func (o *options) logger() *slog.Logger {
+	return slog.New(&lineHandler{out: o.stderr, level: slog.Level(o.logLevel), lock: new(sync.Mutex)})
+}
+
+// lineHandler writes each record as one line for people:
+//
+//	shadercache: warning: message (key value, key value): reason
+type lineHandler struct {
+	out   io.Writer
+	level slog.Level
+	attrs []slog.Attr
+	lock  *sync.Mutex
+}
+
+func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level }
+
+func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
+	var details []string
+	reason := ""
+	add := func(a slog.Attr) bool {
+		if a.Key == "reason" || a.Key == "error" {
+			reason += fmt.Sprintf(": %v", a.Value)
+		} else {
+			details = append(details, fmt.Sprintf("%s %v", a.Key, a.Value))
+		}
+		return true
+	}
+	for _, a := range h.attrs {
+		add(a)
+	}
+	r.Attrs(add)
+	line := "shadercache: " + levelWord(r.Level) + ": " + r.Message
+	if len(details) > 0 {
+		line += " (" + strings.Join(details, ", ") + ")"
+	}
+	line += reason
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	_, err := io.WriteString(h.out, line+"\n")
+	return err
+}
+
+func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	more := *h
+	more.attrs = append(append([]slog.Attr{}, h.attrs...), attrs...)
+	return &more
+}
+
+// WithGroup changes nothing: a line for people has no groups.
+func (h *lineHandler) WithGroup(string) slog.Handler { return h }
+
+func levelWord(l slog.Level) string {
+	switch {
+	case l >= slog.LevelError:
+		return "error"
+	case l >= slog.LevelWarn:
+		return "warning"
+	case l >= slog.LevelInfo:
+		return "info"
+	}
+	return "debug"
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d"
+)
+
+const preloadUsage = `Put programs into the cache, so that the first start that needs them is fast.
+
+Each argument is one of
+  NAME            a built-in program: conv2d_3x3, conv2d_5x5, gemm_small
+  FILE.comp       a GLSL compute shader; #include "neighbour.glsl" works
+  DIR             every .comp file below a folder
+  MANIFEST.json   {"programs": [{"name": "...", "file": "...", "defines": {"TILE": "32"}}]}
+                  files are relative to the manifest; without a file the name
+                  is that of a built-in program
+
+-D sets a preprocessor definition for all files; it wins over a manifest's.
+Programs that were not in the cache are compiled. One that fails costs that one:
+the others are put in, and the exit code is 1.
+
+load_ms is compiling or loading, prime_ms is making the driver finish its work.
+
+JSON fields: programs [{name, key, origin, load_ms, prime_ms, error?}], failed.
+origin is compiled, disk or resident; key is empty where the file could not be
+read.`
+
+// preloadResult is what preload prints.
+type preloadResult struct {
+	Programs []preloadLine `json:"programs"`
+	Failed   int           `json:"failed"`
+}
+
+type preloadLine struct {
+	Name        string  `json:"name"`
+	Key         string  `json:"key"`
+	Origin      string  `json:"origin"`
+	LoadMillis  float64 `json:"load_ms"`
+	PrimeMillis float64 `json:"prime_ms"`
+	Error       string  `json:"error,omitempty"`
+
+	err error
+}
+
+func newPreload(o *options) *cobra.Command {
+	defines := defineFlag{}
+	cmd := &cobra.Command{
+		Use:                   "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Put programs into the cache before they are needed",
+		Long:                  preloadUsage,
+		Args:                  usageArgs(someArgument),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return o.preload(readRequests(args, binary.Defines(defines)))
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
+		},
+	}
+	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
+	return cmd
+}
+
+func someArgument(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("name at least one program, file, folder or manifest")
+	}
+	return nil
+}
+
+func (o *options) preload(requests []request) error {
+	g, err := o.openGPU(cache.Options{})
+	if err != nil {
+		return err
+	}
+	r, err := o.preloadWith(g, requests)
+	if err := errors.Join(err, g.close()); err != nil {
+		return err
+	}
+	for _, p := range r.Programs {
+		if p.err != nil {
+			printError(o.stderr, p.failure())
+		}
+	}
+	if err := o.result(r, r.print); err != nil {
+		return err
+	}
+	if r.Failed > 0 {
+		return errReported
+	}
+	return nil
+}
+
+func (o *options) preloadWith(g *gpu, requests []request) (*preloadResult, error) {
+	var sources []*binary.Source
+	for _, q := range requests {
+		if q.err == nil {
+			sources = append(sources, q.source)
+		}
+	}
+	bar := o.newProgress(len(sources), "preloading")
+	ctx, stop := interruptible()
+	defer stop()
+	loaded, err := g.cache.Preload(ctx, sources, func(cache.PreloadResult) { _ = bar.Add(1) })
+	_ = bar.Finish()
+	if err != nil {
+		return nil, err
+	}
+	r := &preloadResult{Programs: make([]preloadLine, 0, len(requests))}
+	for _, q := range requests {
+		line := preloadLine{Name: q.name, err: q.err}
+		if q.err == nil {
+			line = newPreloadLine(loaded[0])
+			loaded = loaded[1:]
+		}
+		if line.err != nil {
+			line.Error = line.err.Error()
+			r.Failed++
+		}
+		r.Programs = append(r.Programs, line)
+	}
+	return r, nil
+}
+
+func newPreloadLine(p cache.PreloadResult) preloadLine {
+	line := preloadLine{Name: p.Name, Key: p.Key.String(), err: p.Err}
+	if p.Err == nil {
+		line.Origin = p.Origin.String()
+		line.LoadMillis = milliseconds(time.Duration(p.LoadNanos + p.CompileNanos))
+		line.PrimeMillis = milliseconds(time.Duration(p.PrimeNanos))
+	}
+	return line
+}
+
+// failure is the error with the name of the program, which a compile error has
+// already.
+func (p preloadLine) failure() error {
+	if errors.As(p.err, new(*binary.CompileError)) {
+		return p.err
+	}
+	return fmt.Errorf("%s: %w", p.Name, p.err)
+}
+
+func (r *preloadResult) print(w io.Writer) {
+	origins := map[string]int{}
+	fmt.Fprint(w, "program\torigin\tload\tprime\tkey\n")
+	for _, p := range r.Programs {
+		if p.err != nil {
+			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", p.Name)
+			continue
+		}
+		origins[p.Origin]++
+		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", p.Name, p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
+	}
+	fmt.Fprintf(w, "\n%s: %d compiled, %d from disk, %d failed\n", plural(len(r.Programs), "program"),
+		origins["compiled"], origins["disk"], r.Failed)
+}
+
+// defineFlag collects NAME=VALUE; NAME alone defines it as 1, as compilers do.
+type defineFlag binary.Defines
+
+func (d defineFlag) Type() string { return "NAME=VALUE" }
+
+func (d defineFlag) String() string { return "" }
+
+func (d defineFlag) Set(text string) error {
+	name, value, found := strings.Cut(text, "=")
+	if name == "" {
+		return fmt.Errorf("%q is not NAME=VALUE", text)
+	}
+	if !found {
+		value = "1"
+	}
+	d[name] = value
+	return nil
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// newProgress draws a bar for long work on standard error, or nothing where
+// that is no terminal. Nothing is drawn for work that ends within half a second.
+func (o *options) newProgress(steps int, what string) *progressbar.ProgressBar {
+	file, ok := o.stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return progressbar.DefaultSilent(int64(steps))
+	}
+	return progressbar.NewOptions(steps,
+		progressbar.OptionSetWriter(file),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionThrottle(50*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+const pruneUsage = `Delete what is not worth its place on disk: programs, and files of the driver's
+own cache, least recently used first. What was deleted is compiled again when it
+is needed.
+
+Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
+powers of 1024. Without any flag only leftovers of interrupted writes, and what
+was set aside a month ago, are deleted.
+
+JSON fields: dir, dry_run, programs, bytes, driver_files, driver_bytes,
+fingerprints, leftovers.`
+
+// pruneResult is what prune prints.
+type pruneResult struct {
+	Dir    string `json:"dir"`
+	DryRun bool   `json:"dry_run"`
+	binary.PruneReport
+}
+
+// pruneFlags are the flags of prune.
+type pruneFlags struct {
+	maxAge       age
+	maxBytes     byteSize
+	otherDrivers bool
+	dryRun       bool
+}
+
+func newPrune(o *options) *cobra.Command {
+	var f pruneFlags
+	cmd := &cobra.Command{
+		Use:                   "prune [--max-age AGE] [--max-bytes SIZE] [--other-drivers] [--dry-run]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Delete programs by age, size and driver",
+		Long:                  pruneUsage,
+		Args:                  usageArgs(noArguments),
+	}
+	flags := cmd.Flags()
+	flags.Var(&f.maxAge, "max-age", "delete what was not used for longer")
+	flags.Var(&f.maxBytes, "max-bytes", "keep at most so much, programs and driver files together")
+	flags.BoolVar(&f.otherDrivers, "other-drivers", false, "delete what belongs to another driver than the one that works now")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing, say what would be deleted")
+	flags.Lookup("max-age").DefValue = ""
+	flags.Lookup("max-bytes").DefValue = ""
+	complete(cmd, "max-age", "7d", "30d", "90d")
+	complete(cmd, "max-bytes", "100M", "500M", "1G")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		po := binary.PruneOptions{DryRun: f.dryRun}
+		// A limit of 0 that was asked for means everything, not no limit.
+		if flags.Changed("max-age") {
+			po.MaxAge = max(1, time.Duration(f.maxAge))
+		}
+		if flags.Changed("max-bytes") {
+			po.MaxBytes = max(1, int64(f.maxBytes))
+		}
+		r, err := o.prune(po, f.otherDrivers)
+		if err != nil {
+			return err
+		}
+		return o.result(r, r.print)
+	}
+	return cmd
+}
+
+func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult, error) {
+	path, dir, err := o.openDirectory()
+	r := &pruneResult{Dir: path, DryRun: po.DryRun}
+	if err != nil || dir == nil {
+		return r, err
+	}
+	if otherDrivers {
+		context, err := glctx.Open(o.glOptions())
+		if err != nil {
+			return nil, fmt.Errorf("which driver works now cannot be told: %w", err)
+		}
+		digest := context.Fingerprint().Digest()
+		if err := context.Close(); err != nil {
+			return nil, err
+		}
+		po.OtherThan = &digest
+	}
+	r.PruneReport, err = dir.Prune(po)
+	return r, err
+}
+
+func (r *pruneResult) print(w io.Writer) {
+	verb := "deleted"
+	if r.DryRun {
+		verb = "would delete"
+	}
+	fmt.Fprintf(w, "%s %s (%s) and %s of the driver (%s)", verb,
+		plural(r.Programs, "program"), readableBytes(r.Bytes),
+		plural(r.DriverFiles, "file"), readableBytes(r.DriverBytes))
+	if r.Fingerprints > 0 {
+		fmt.Fprintf(w, ", %s whole", plural(r.Fingerprints, "other driver"))
+	}
+	if r.Leftovers > 0 {
+		fmt.Fprintf(w, ", %s", plural(r.Leftovers, "leftover file"))
+	}
+	fmt.Fprintf(w, "\nin %s\n", r.Dir)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// byteSize is a flag in bytes: "500M", "2G", "1048576". K, M, G and T are
+// powers of 1024, and may be written KB or KiB too.
+type byteSize int64
+
+func (b *byteSize) Type() string { return "size" }
+
+func (b *byteSize) String() string { return strconv.FormatInt(int64(*b), 10) }
+
+func (b *byteSize) Set(text string) error {
+	number := strings.TrimRight(text, "KMGTBikmgtb ")
+	unit := strings.ToUpper(strings.TrimSpace(text[len(number):]))
+	unit = strings.TrimSuffix(strings.TrimSuffix(unit, "B"), "I")
+	power := strings.Index("KMGT", unit)
+	value, err := strconv.ParseFloat(number, 64)
+	if err != nil || power < 0 || len(unit) > 1 || math.Signbit(value) {
+		return fmt.Errorf("%q is not a size such as 500M or 2G", text)
+	}
+	if unit != "" {
+		value *= math.Pow(1024, float64(power+1))
+	}
+	// The negation refuses NaN as well.
+	if !(value < math.MaxInt64) {
+		return fmt.Errorf("%q is too large", text)
+	}
+	*b = byteSize(value)
+	return nil
+}
+
+// readableBytes is a size for people: "512 B", "17.5 KiB", "1.2 GiB".
+func readableBytes(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, units := float64(n)/1024, "KMGT"
+	for value >= 1024 && len(units) > 1 {
+		value, units = value/1024, units[1:]
+	}
+	return fmt.Sprintf("%.1f %ciB", value, units[0])
+}
+
+// age is a flag of time: "30d", "2w", and what time.ParseDuration reads.
+type age time.Duration
+
+func (a *age) Type() string { return "age" }
+
+func (a *age) String() string { return time.Duration(*a).String() }
+
+func (a *age) Set(text string) error {
+	units := map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
+	for suffix, unit := range units {
+		number, found := strings.CutSuffix(text, suffix)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(n >= 0 && n*float64(unit) < math.MaxInt64) {
+			return fmt.Errorf("%q is not an age such as 30d or 12h", text)
+		}
+		*a = age(n * float64(unit))
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is not an age such as 30d or 12h", text)
+	}
+	*a = age(d)
+	return nil
+}
+
+// readableAge is how long ago something was: "3d", "5h", "12m", "just now".
+func readableAge(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return "just now"
+}

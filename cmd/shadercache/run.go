@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/conv2d/imaging"
+)
+
+const runUsage = `Filter a picture on the GPU, compare every pixel with the CPU, write a PNG.
+
+The picture is PNG or JPEG; without --image it is one that comes with the
+command. With --filter all the result is a contact sheet: edge and blur above
+sharpen and emboss. Nothing is written unless everything was right.
+
+The first start compiles the programs that it needs, a later one finds them in
+the cache. get is getting a program: compiling or loading it, and making the
+driver finish its work. first dispatch is its first run. The time to the first
+result is opening the GPU, getting the first program, running it and reading its
+result back, without decoding and comparing pictures.
+
+JSON fields: gpu, driver, programs [{name, origin, get_ms, first_dispatch_ms}],
+compiles, disk_hits, time_to_first_result_ms, verified, out, driver_cache,
+memory_only. origin is compiled, disk or resident; memory_only says why
+nothing is kept on disk, and is empty where it is.`
+
+// runResult is what run prints.
+type runResult struct {
+	GPU                 string       `json:"gpu"`
+	Driver              string       `json:"driver"`
+	Programs            []runProgram `json:"programs"`
+	Compiles            uint64       `json:"compiles"`
+	DiskHits            uint64       `json:"disk_hits"`
+	TimeToFirstResultMs float64      `json:"time_to_first_result_ms"`
+	Verified            bool         `json:"verified"`
+	Out                 string       `json:"out"`
+	DriverCache         string       `json:"driver_cache"`
+	MemoryOnly          string       `json:"memory_only"`
+
+	pixels image.Point
+}
+
+type runProgram struct {
+	Name                string       `json:"name"`
+	Origin              cache.Origin `json:"origin"`
+	GetMillis           float64      `json:"get_ms"`
+	FirstDispatchMillis float64      `json:"first_dispatch_ms"`
+}
+
+// runFlags are the flags of run.
+type runFlags struct {
+	image, out, filter string
+}
+
+func newRun(o *options) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:                   "run [--image FILE] [--out FILE] [--filter NAME]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Filter a picture on the GPU",
+		Long:                  runUsage,
+		Args:                  usageArgs(noArguments),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default one that comes with the command)")
+	flags.StringVar(&f.out, "out", "", "PNG file to write (default the picture's name and the filter's, here)")
+	flags.StringVar(&f.filter, "filter", "edge", strings.Join(imaging.FilterNames(), ", "))
+	complete(cmd, "filter", imaging.FilterNames()...)
+	_ = cmd.MarkFlagFilename("image", "png", "jpg", "jpeg")
+	_ = cmd.MarkFlagFilename("out", "png")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		filters, err := imaging.Select(f.filter)
+		if err != nil {
+			return usageError{err, cmd.CommandPath()}
+		}
+		return o.run(f, filters)
+	}
+	return cmd
+}
+
+func (o *options) run(f runFlags, filters []imaging.Filter) error {
+	if folder := filepath.Dir(f.outFile()); !isFolder(folder) {
+		return hintedError{fmt.Errorf("there is no folder %s to write to", folder), "make it first: mkdir -p " + folder}
+	}
+	var picture image.Image
+	var load errgroup.Group
+	load.Go(func() (err error) {
+		picture, err = f.load()
+		return err
+	})
+	g, err := o.openGPU(cache.Options{})
+	if err := errors.Join(load.Wait(), err); err != nil {
+		if g != nil {
+			err = errors.Join(err, g.close())
+		}
+		return err
+	}
+	r, sheet, err := g.filter(picture, filters)
+	if err == nil {
+		r.Out = f.outFile()
+		err = imaging.WritePNG(r.Out, sheet)
+	}
+	err = errors.Join(err, g.close())
+	if err != nil && (r == nil || r.Verified) {
+		return err
+	}
+	return errors.Join(err, o.result(r, r.print))
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func (f runFlags) load() (image.Image, error) {
+	if f.image == "" {
+		return imaging.Sample(), nil
+	}
+	picture, err := imaging.Load(f.image)
+	if err != nil {
+		return nil, hintedError{err, "--image takes a PNG or JPEG picture; without it a sample is used"}
+	}
+	return picture, nil
+}
+
+// outFile is the file to write: what was asked for, else a name made of the
+// picture's and the filter's.
+func (f runFlags) outFile() string {
+	if f.out != "" {
+		return f.out
+	}
+	base := filepath.Base(f.image)
+	if f.image == "" {
+		base = "sample"
+	}
+	return strings.TrimSuffix(base, filepath.Ext(base)) + "-" + f.filter + ".png"
+}
+
+// filter applies the filters one after the other. Where a result is wrong it
+// returns an error and the figures so far, not verified.
+func (g *gpu) filter(picture image.Image, filters []imaging.Filter) (*runResult, image.Image, error) {
+	ctx, stop := interruptible()
+	defer stop()
+	runner := &conv2d.Runner{Context: g.context, Cache: g.cache}
+	r := &runResult{
+		GPU:         g.name(),
+		Driver:      g.driver(),
+		DriverCache: g.context.DriverCacheState(),
+		MemoryOnly:  g.cache.Stats().MemoryOnly,
+		Verified:    true,
+		pixels:      picture.Bounds().Size(),
+	}
+	var pictures []*image.NRGBA
+	for _, f := range filters {
+		done, err := r.apply(ctx, runner, picture, f, g.contextTime)
+		if err != nil {
+			r.Verified = !errors.As(err, new(*conv2d.MismatchError))
+			return r, nil, err
+		}
+		pictures = append(pictures, done)
+	}
+	s := g.cache.Stats()
+	r.Compiles, r.DiskHits = s.Compiles, s.DiskHits
+	return r, imaging.Sheet(pictures), nil
+}
+
+func (r *runResult) apply(ctx context.Context, runner *conv2d.Runner, picture image.Image, f imaging.Filter, contextTime time.Duration) (*image.NRGBA, error) {
+	filtered, err := imaging.Apply(ctx, runner, picture, f)
+	if err != nil {
+		return nil, err
+	}
+	first := filtered.Timings[0]
+	if len(r.Programs) == 0 {
+		r.TimeToFirstResultMs = milliseconds(contextTime + first.Get + first.Dispatch + first.Readback)
+	}
+	r.note(first)
+	return filtered.Picture, nil
+}
+
+// note adds a program the first time that it is used.
+func (r *runResult) note(t conv2d.Timing) {
+	for _, p := range r.Programs {
+		if p.Name == t.Program {
+			return
+		}
+	}
+	r.Programs = append(r.Programs, runProgram{
+		Name:                t.Program,
+		Origin:              t.Origin,
+		GetMillis:           milliseconds(t.Get),
+		FirstDispatchMillis: milliseconds(t.Dispatch),
+	})
+}
+
+func (r *runResult) print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n", r.GPU)
+	fmt.Fprint(w, "program\torigin\tget\tfirst dispatch\n")
+	for _, p := range r.Programs {
+		fmt.Fprintf(w, "%s\t%v\t%.2f ms\t%.2f ms\n", p.Name, p.Origin, p.GetMillis, p.FirstDispatchMillis)
+	}
+	fmt.Fprintf(w, "\n%s, %d from disk; first result after %.0f ms\n",
+		plural(r.Compiles, "compile"), r.DiskHits, r.TimeToFirstResultMs)
+	if r.Verified {
+		fmt.Fprintf(w, "%dx%d pixels, every one as the CPU has it: %s\n", r.pixels.X, r.pixels.Y, r.Out)
+	}
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// startupChildName is the hidden command that runs one scenario.
+const startupChildName = "startup-child"
+
+// startedEnvironment carries the moment, in nanoseconds since 1970, at which
+// the parent started the child.
+const startedEnvironment = "SHADERCACHE_BENCH_STARTED"
+
+// guaranteedSharedBytes is what OpenGL 4.5 promises every kernel, which lets
+// the sources be built before there is a context to ask.
+const guaranteedSharedBytes = 32 << 10
+
+// childResult is what the child prints.
+type childResult struct {
+	GPU    string `json:"gpu"`
+	Driver string `json:"driver"`
+	scenarioFigures
+}
+
+func newStartupChild(o *options) *cobra.Command {
+	var programs int
+	var memoryOnly bool
+	cmd := &cobra.Command{
+		Use:    startupChildName,
+		Short:  "Run one scenario of bench startup in this process",
+		Hidden: true,
+		Args:   usageArgs(noArguments),
+		RunE: func(*cobra.Command, []string) error {
+			r, err := o.startupChild(programs, memoryOnly)
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(o.stdout).Encode(r)
+		},
+	}
+	cmd.Flags().IntVar(&programs, "programs", 48, "number of programs")
+	cmd.Flags().BoolVar(&memoryOnly, "memory-only", false, "keep no program binaries")
+	return cmd
+}
+
+// startupChild opens the GPU while another goroutine prepares sources and
+// expected results, then runs every program once.
+func (o *options) startupChild(programs int, memoryOnly bool) (r *childResult, err error) {
+	started := processStart()
+	var w startupWork
+	var prepare errgroup.Group
+	prepare.Go(func() error { return w.prepare(programs) })
+	g, err := o.openGPU(cache.Options{MemoryOnly: memoryOnly, MaxPrograms: programs})
+	if err := errors.Join(err, prepare.Wait()); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	if err := w.run(g); err != nil {
+		return nil, err
+	}
+	verified := w.verify()
+	process := time.Since(started)
+	return &childResult{
+		GPU:    g.name(),
+		Driver: g.driver(),
+		scenarioFigures: scenarioFigures{
+			GetMillis:           median(w.get),
+			FirstDispatchMillis: median(w.dispatch),
+			ToFirstResultMillis: median(w.both),
+			TotalMillis:         milliseconds(w.total),
+			ContextMillis:       milliseconds(g.contextTime),
+			ProcessMillis:       milliseconds(process),
+			Compiles:            g.cache.Stats().Compiles,
+			DriverCache:         unmanaged(g.context.DriverCache()),
+			Verified:            verified,
+		},
+	}, nil
+}
+
+// unmanaged says that the driver's cache is not where the scenario wants it, or
+// nothing.
+func unmanaged(d glctx.DriverCache) string {
+	if d.Managed && d.Reason == "" {
+		return ""
+	}
+	return d.String()
+}
+
+// processStart is when the parent started this process, or now.
+func processStart() time.Time {
+	nanos, err := strconv.ParseInt(os.Getenv(startedEnvironment), 10, 64)
+	if err != nil {
+		return time.Now()
+	}
+	return time.Unix(0, nanos)
+}
+
+// startupWork is the workload: programs, inputs, what should come out, and what
+// came out.
+type startupWork struct {
+	problem  conv2d.GEMMProblem
+	variants []conv2d.Variant
+	sources  []*binary.Source
+	a, b     []float32
+	expected []conv2d.Expected // of each program; shared between tiles
+	results  [][]float32
+
+	get, dispatch, both []float64 // milliseconds
+	total               time.Duration
+}
+
+// prepare does all that needs no GPU.
+func (w *startupWork) prepare(programs int) (err error) {
+	w.problem = conv2d.StartupProblem()
+	if w.variants, err = conv2d.StartupVariants(programs, guaranteedSharedBytes); err != nil {
+		return err
+	}
+	w.a = conv2d.RandomValues(w.problem.ALen(), 1)
+	w.b = conv2d.RandomValues(w.problem.BLen(), 2)
+	product := conv2d.ReferenceGEMM(w.problem, w.a, w.b)
+	type outcome struct {
+		activation conv2d.Activation
+		scale      float32
+	}
+	known := map[outcome]conv2d.Expected{}
+	for _, v := range w.variants {
+		source, err := v.Source()
+		if err != nil {
+			return err
+		}
+		w.sources = append(w.sources, source)
+		key := outcome{v.Activation, v.Scale}
+		if _, done := known[key]; !done {
+			known[key] = product.Activated(v)
+		}
+		w.expected = append(w.expected, known[key])
+		w.results = append(w.results, make([]float32, w.problem.CLen()))
+	}
+	return nil
+}
+
+// run gets and dispatches every program, with one set of buffers.
+func (w *startupWork) run(g *gpu) (err error) {
+	var buffers conv2d.GEMMBuffers
+	err = g.context.Do(func(gl *glctx.GL) (err error) {
+		buffers, err = w.upload(gl)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer g.context.Post(func(gl *glctx.GL) {
+		for _, b := range []glctx.Buffer{buffers.A, buffers.B, buffers.C} {
+			gl.DeleteBuffer(b)
+		}
+	})
+	began := time.Now()
+	for i := range w.sources {
+		// In order before the dispatch, and not waited for.
+		g.context.Post(func(gl *glctx.GL) { gl.Fill(buffers.C, conv2d.Poison) })
+		if err := w.runOne(g, i, buffers); err != nil {
+			return err
+		}
+	}
+	w.total = time.Since(began)
+	return nil
+}
+
+func (w *startupWork) upload(gl *glctx.GL) (b conv2d.GEMMBuffers, err error) {
+	a, c := glctx.Bytes(w.a), glctx.Bytes(w.b)
+	if b.A, err = gl.NewBuffer(len(a), a); err != nil {
+		return b, err
+	}
+	if b.B, err = gl.NewBuffer(len(c), c); err != nil {
+		return b, err
+	}
+	b.C, err = gl.NewBuffer(4*w.problem.CLen(), nil)
+	return b, err
+}
+
+// runOne times one program: getting it, then its first dispatch until the
+// result is in host memory.
+func (w *startupWork) runOne(g *gpu, i int, buffers conv2d.GEMMBuffers) error {
+	ctx := context.Background()
+	start := time.Now()
+	handle, err := g.cache.Get(ctx, w.sources[i])
+	if err != nil {
+		return err
+	}
+	defer handle.Release()
+	got := time.Now()
+	err = g.context.Do(func(gl *glctx.GL) error {
+		if _, err := w.variants[i].Dispatch(ctx, gl, handle.Program(), w.problem, buffers); err != nil {
+			return err
+		}
+		gl.MemoryBarrier(glctx.BarrierUpdate)
+		gl.Download(buffers.C, 0, glctx.Bytes(w.results[i]))
+		return gl.Err()
+	})
+	done := time.Now()
+	w.get = append(w.get, milliseconds(got.Sub(start)))
+	w.dispatch = append(w.dispatch, milliseconds(done.Sub(got)))
+	w.both = append(w.both, milliseconds(done.Sub(start)))
+	return err
+}
+
+// verify compares every element of every result, on all processors.
+func (w *startupWork) verify() bool {
+	wrong := make([]int, len(w.results))
+	var checks errgroup.Group
+	for i := range w.results {
+		checks.Go(func() error {
+			wrong[i] = conv2d.Compare(w.results[i], w.expected[i], conv2d.Tolerance(w.problem.ReductionLen())).Wrong
+			return nil
+		})
+	}
+	_ = checks.Wait()
+	for _, n := range wrong {
+		if n > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestPrepareScenario(t *testing.T) {
+	filled := t.TempDir()
+	for _, file := range []string{"GPU-01234567/blobs/ab/x.bin", "driver/mesa/index", "cache_stats.json"} {
+		path := filepath.Join(filled, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for scenario, want := range map[string][2]bool{ // blobs, driver
+		scenarioCold:       {false, false},
+		scenarioBinaryOnly: {true, false},
+		scenarioDriverOnly: {false, true},
+		scenarioBoth:       {true, true},
+	} {
+		own := filepath.Join(t.TempDir(), scenario)
+		if err := prepareScenario(scenario, filled, own); err != nil {
+			t.Fatal(err)
+		}
+		got := [2]bool{
+			exists(t, filepath.Join(own, "GPU-01234567/blobs/ab/x.bin")),
+			exists(t, filepath.Join(own, "driver/mesa/index")),
+		}
+		if got != want {
+			t.Errorf("%s has blobs, driver files %v, want %v", scenario, got, want)
+		}
+		if scenario != scenarioCold && filepath.Dir(own) == filled {
+			t.Errorf("%s works in the directory that filled it", scenario)
+		}
+	}
+}
+
+func exists(t *testing.T, path string) bool {
+	t.Helper()
+	_, err := os.Stat(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func TestScenarioEnvironmentHasNoDriverSettings(t *testing.T) {
+	got := scenarioEnvironment([]string{
+		"HOME=/home/a", "__GL_SHADER_DISK_CACHE_PATH=/x", "__GL_SHADER_DISK_CACHE=0",
+		"MESA_SHADER_CACHE_DISABLE=true", "MESA_GLSL_CACHE_DIR=/y", "MESA_DEBUG=1",
+	})
+	if want := []string{"HOME=/home/a", "MESA_DEBUG=1"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestMedianFigures(t *testing.T) {
+	runs := []scenarioFigures{
+		{GetMillis: 3, TotalMillis: 30, Compiles: 0, Verified: true, DriverCache: "empty"},
+		{GetMillis: 1, TotalMillis: 10, Compiles: 2, Verified: true, DriverCache: "empty"},
+		{GetMillis: 2, TotalMillis: 90, Compiles: 0, Verified: true, DriverCache: "empty"},
+	}
+	m := medianFigures(runs)
+	if m.GetMillis != 2 || m.TotalMillis != 30 || m.Compiles != 2 || !m.Verified || m.DriverCache != "empty" {
+		t.Errorf("got %+v", m)
+	}
+	runs[1].Verified = false
+	if medianFigures(runs).Verified {
+		t.Error("one wrong run does not show")
+	}
+	if got := median([]float64{4, 1, 3, 2}); got != 2.5 {
+		t.Errorf("median of an even number is %v, want 2.5", got)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	figures := func(compiles uint64) map[string]scenarioFigures {
+		return map[string]scenarioFigures{scenarioCold: {Compiles: 48}, scenarioBoth: {Compiles: compiles}}
+	}
+	for name, test := range map[string]struct {
+		result startupResult
+		failed bool
+	}{
+		"good":                {startupResult{Verified: true, Scenarios: figures(0)}, false},
+		"wrong results":       {startupResult{Verified: false, Scenarios: figures(0)}, true},
+		"compiled with both":  {startupResult{Verified: true, Scenarios: figures(1)}, true},
+		"both was not chosen": {startupResult{Verified: true}, false},
+	} {
+		if err := test.result.verdict(); (err != nil) != test.failed {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A result that is not all right must show, whichever element is wrong.
+func TestStartupWorkVerify(t *testing.T) {
+	var w startupWork
+	if err := w.prepare(14); err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range w.expected {
+		for j, v := range e.Values {
+			w.results[i][j] = float32(v)
+		}
+	}
+	if !w.verify() {
+		t.Fatal("the expected values are not accepted")
+	}
+	last := w.results[13]
+	last[len(last)-1] += 1
+	if w.verify() {
+		t.Error("a wrong element is accepted")
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+const statsUsage = `Show what the cache holds and what it has saved so far.
+
+The first line sums up: programs that this driver can use, programs of all
+drivers on disk, compile time that was not spent, and the share of requests
+that needed no compile. Then each driver has a line; the one that works on this
+machine now is marked with *. Where no OpenGL is there, none is marked.
+
+JSON fields: dir, fingerprints [{label, digest, current, programs, blob_bytes,
+raw_bytes}], driver_cache_bytes, lifetime {resident_hits, disk_hits, compiles,
+rejected, evictions, hit_rate, saved_ms}.`
+
+// statsResult is what stats prints.
+type statsResult struct {
+	Dir              string            `json:"dir"`
+	Fingerprints     []fingerprintLine `json:"fingerprints"`
+	DriverCacheBytes int64             `json:"driver_cache_bytes"`
+	Lifetime         lifetimeLine      `json:"lifetime"`
+}
+
+type fingerprintLine struct {
+	Label     string        `json:"label"`
+	Digest    binary.Digest `json:"digest"`
+	Current   bool          `json:"current"` // the driver that works on this machine now
+	Programs  int           `json:"programs"`
+	BlobBytes int64         `json:"blob_bytes"` // on disk
+	RawBytes  int64         `json:"raw_bytes"`  // as the driver made them
+}
+
+type lifetimeLine struct {
+	ResidentHits uint64  `json:"resident_hits"`
+	DiskHits     uint64  `json:"disk_hits"`
+	Compiles     uint64  `json:"compiles"`
+	Rejected     uint64  `json:"rejected"`
+	Evictions    uint64  `json:"evictions"`
+	HitRate      float64 `json:"hit_rate"` // 0 to 1
+	SavedMillis  float64 `json:"saved_ms"`
+}
+
+func newStats(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stats",
+		Short: "Show what the cache holds and has saved",
+		Long:  statsUsage,
+		Args:  usageArgs(noArguments),
+		RunE: func(*cobra.Command, []string) error {
+			r, err := o.readStats()
+			if err != nil {
+				return err
+			}
+			return o.result(r, r.print)
+		},
+	}
+}
+
+func (o *options) readStats() (*statsResult, error) {
+	path, dir, err := o.openDirectory()
+	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}}
+	if err != nil || dir == nil {
+		return r, err
+	}
+	infos, err := dir.Fingerprints()
+	if err != nil {
+		return nil, err
+	}
+	var current binary.Digest
+	if len(infos) > 0 {
+		current = o.currentDriver()
+	}
+	for _, f := range infos {
+		r.Fingerprints = append(r.Fingerprints, fingerprintLine{
+			Label:     f.Label,
+			Digest:    f.Digest,
+			Current:   f.Digest == current,
+			Programs:  f.Programs,
+			BlobBytes: f.BlobBytes,
+			RawBytes:  f.RawBytes,
+		})
+	}
+	lifetime, err := dir.Lifetime()
+	if err != nil {
+		return nil, err
+	}
+	r.Lifetime = newLifetimeLine(lifetime)
+	r.DriverCacheBytes = treeBytes(dir.DriverDir())
+	return r, nil
+}
+
+func newLifetimeLine(c binary.Counters) lifetimeLine {
+	return lifetimeLine{
+		ResidentHits: c.ResidentHits,
+		DiskHits:     c.DiskHits,
+		Compiles:     c.Compiles,
+		Rejected:     c.Rejected,
+		Evictions:    c.Evictions,
+		HitRate:      c.HitRate(),
+		SavedMillis:  milliseconds(time.Duration(c.SavedNanos)),
+	}
+}
+
+// currentDriver identifies the driver that works now. Where there is none it
+// equals no fingerprint.
+func (o *options) currentDriver() binary.Digest {
+	context, err := glctx.Open(o.glOptions())
+	if err != nil {
+		o.logger().Info("no OpenGL, so no driver is marked", "reason", err)
+		return binary.Fingerprint{}.Digest()
+	}
+	defer context.Close()
+	return context.Fingerprint().Digest()
+}
+
+func (r *statsResult) print(w io.Writer) {
+	usable, onDisk := 0, 0
+	for _, f := range r.Fingerprints {
+		onDisk += f.Programs
+		if f.Current {
+			usable += f.Programs
+		}
+	}
+	saved := time.Duration(r.Lifetime.SavedMillis * float64(time.Millisecond))
+	fmt.Fprintf(w, "%s cached, %d on disk, %s saved, %.0f%% hit rate\n",
+		plural(usable, "program"), onDisk, readableDuration(max(saved, 0)), 100*r.Lifetime.HitRate)
+	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", r.Dir, readableBytes(r.DriverCacheBytes))
+	if len(r.Fingerprints) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\n \tdriver\tfingerprint\tprograms\ton disk\traw\n")
+	for _, f := range r.Fingerprints {
+		mark := " "
+		if f.Current {
+			mark = "*"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
+			mark, f.Label, f.Digest.Short(), f.Programs, readableBytes(f.BlobBytes), readableBytes(f.RawBytes))
+	}
+}

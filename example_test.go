@@ -1,0 +1,57 @@
+//go:build linux
+
+package shadercache_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+const double = `
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer Values { float values[]; };
+void main() { values[gl_GlobalInvocationID.x] *= 2.0; }`
+
+func Example() {
+	// A context without a window, on a thread of its own. It also points the
+	// driver's own cache at the cache directory.
+	gpu, err := glctx.Open(glctx.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer gpu.Close()
+	programs, err := cache.New(gpu, cache.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer programs.Close()
+
+	// Compiled at the first start, loaded at every later one.
+	program, err := programs.Get(context.Background(), binary.MustSource("double", double, nil))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer program.Release()
+
+	values := []float32{1, 2, 3, 4}
+	err = gpu.Do(func(gl *glctx.GL) error { // runs on the GL thread
+		buffer, err := gl.NewBuffer(16, glctx.Bytes(values))
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(buffer)
+		gl.UseProgram(program.Program())
+		gl.BindStorage(0, buffer)
+		gl.Dispatch(1, 1, 1)
+		gl.MemoryBarrier(glctx.BarrierUpdate)
+		gl.Download(buffer, 0, glctx.Bytes(values))
+		return gl.Err()
+	})
+	fmt.Println(values, err)
+	// Output: [2 4 6 8] <nil>
+}
