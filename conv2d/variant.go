@@ -31,7 +31,7 @@ const (
 // and a little more, which OpenGL 4.5 guarantees.
 var (
 	Tile32  = Tile{Size: 32, Depth: 16, LocalY: 32}
-	Tile64  = Tile{Size: 64, Depth: 16, LocalY: 32}
+	Tile64  = Tile{Size: 64, Depth: 16, LocalY: 64}
 	Tile128 = Tile{Size: 128, Depth: 16, LocalY: 32}
 )
 

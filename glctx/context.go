@@ -209,6 +209,11 @@ func (c *Context) doContext(ctx context.Context, fn func(gl *GL) error) error {
 	return c.Do(fn)
 }
 
+// Quiet says that no work is expected soon, so that the thread sleeps after this
+// callback. Otherwise it keeps looking for work for a while, which makes a
+// Do that follows closely faster and costs up to 100 us of CPU time.
+func (gl *GL) Quiet() { gl.c.queue.quiet = true }
+
 // Info says which driver this is and what it can do. It never changes.
 func (c *Context) Info() Info { return c.info }
 

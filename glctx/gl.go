@@ -83,6 +83,16 @@ func (gl *GL) checkLost() bool {
 	return gl.c.lost.Load()
 }
 
+// CheckLost asks the driver whether the GPU was reset: binary.ErrContextLost, or
+// nil. Fences of a lost context count as reached, so results that a fence
+// vouches for are worth nothing before CheckLost has agreed.
+func (gl *GL) CheckLost() error {
+	if gl.checkLost() {
+		return binary.ErrContextLost
+	}
+	return nil
+}
+
 // Barrier bits for MemoryBarrier: how the data will be used next.
 const (
 	BarrierStorage  uint32 = gl45.SHADER_STORAGE_BARRIER_BIT       // by a kernel through a storage buffer

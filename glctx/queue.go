@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
-// spinTime is how long a thread looks for work before it sleeps. Waking a
-// sleeping thread costs 30 to 40 us on a small machine, looking costs nothing
-// that anybody else wants for so short a time.
-const spinTime = 30 * time.Microsecond
+// Waking a sleeping thread costs 30 to 60 us, so both sides look for a while
+// before they sleep: the GL thread for as long as the caller needs to read the
+// next blob from disk, the caller for as long as a short callback takes.
+const (
+	threadSpin = 100 * time.Microsecond
+	callerSpin = 30 * time.Microsecond
+)
 
 // job is one callback on its way to the GL thread. call is nil for a Post.
 type job struct {
@@ -23,6 +26,7 @@ type job struct {
 // the GL thread takes.
 type queue struct {
 	waiting atomic.Bool // there is something to take: read without the lock while spinning
+	quiet   bool        // the taker expects nothing soon; only the taker uses it
 
 	mu struct {
 		sync.Mutex
@@ -54,10 +58,14 @@ func (q *queue) put(j job) bool {
 }
 
 // take returns everything that was put, in order, and false when the queue is
-// closed and empty. spare is reused for the next batch.
+// closed and empty. spare is reused for the next batch. Where quiet is set, it
+// sleeps at once, this time.
 func (q *queue) take(spare []job) ([]job, bool) {
 	for {
-		spinUntil(&q.waiting)
+		if !q.quiet {
+			spinUntil(&q.waiting, threadSpin)
+		}
+		q.quiet = false
 		q.mu.Lock()
 		if batch := q.mu.jobs; len(batch) > 0 {
 			q.mu.jobs = spare[:0]
@@ -121,7 +129,7 @@ func (c *call) finish() {
 // wait returns what the callback returned and gives the call back. A panic of
 // the callback goes on in the goroutine that asked for it.
 func (c *call) wait() error {
-	spinUntil(&c.finished)
+	spinUntil(&c.finished, callerSpin)
 	<-c.done
 	err, panicked := c.err, c.panicked
 	c.err, c.panicked = nil, nil
@@ -133,13 +141,13 @@ func (c *call) wait() error {
 	return err
 }
 
-// spinUntil returns when flag is set or spinTime has passed. With one CPU it
+// spinUntil returns when flag is set or the time has passed. With one CPU it
 // returns at once, since nobody else could set the flag meanwhile.
-func spinUntil(flag *atomic.Bool) {
+func spinUntil(flag *atomic.Bool, most time.Duration) {
 	if flag.Load() || runtime.GOMAXPROCS(0) == 1 {
 		return
 	}
-	for start := time.Now(); time.Since(start) < spinTime; {
+	for start := time.Now(); time.Since(start) < most; {
 		for range 64 {
 			if flag.Load() {
 				return

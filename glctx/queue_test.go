@@ -71,3 +71,15 @@ func TestCallPassesAPanicOn(t *testing.T) {
 	c.wait()
 	t.Error("wait returned")
 }
+
+func TestQueueKeepsQuietOnce(t *testing.T) {
+	q := newQueue()
+	q.quiet = true
+	go q.put(job{post: func(*GL) {}})
+	if batch, open := q.take(nil); len(batch) != 1 || !open {
+		t.Errorf("took %d, open %v", len(batch), open)
+	}
+	if q.quiet {
+		t.Error("the queue stays quiet")
+	}
+}

@@ -35,9 +35,12 @@ Figures, in milliseconds; the first three are medians per program:
   total            from the first get to the last result
   context          opening EGL and the context
   process          from the start of the process to all results verified
-With --repeat each figure is the median of so many runs.
+With --repeat each figure is the median of so many runs. With --preload the
+process asks for all programs at once before the first dispatch, as one that
+knows what it will need does; a program's get is then what passed since the one
+before it was ready.
 
-JSON fields: workload, gpu, driver, programs, repeat, scenarios {NAME: {get_ms,
+JSON fields: workload, gpu, driver, programs, repeat, preload, scenarios {NAME: {get_ms,
 first_dispatch_ms, to_first_result_ms, total_ms, context_ms, process_ms,
 compiles, driver_cache, verified}}, speedup_vs_cold (cold total / both total),
 speedup_vs_driver_only, verified.
@@ -63,7 +66,7 @@ func newBenchStartup(o *options) *cobra.Command {
 	var b startupBench
 	scenario := "all"
 	cmd := &cobra.Command{
-		Use:                   "startup [--programs N] [--scenario NAME] [--repeat N] [--workdir DIR]",
+		Use:                   "startup [--programs N] [--scenario NAME] [--repeat N] [--preload] [--workdir DIR]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure the start with and without the two cache layers",
 		Long:                  benchStartupUsage,
@@ -73,6 +76,7 @@ func newBenchStartup(o *options) *cobra.Command {
 	flags.IntVar(&b.programs, "programs", 48, "number of programs")
 	flags.StringVar(&scenario, "scenario", "all", "all, cold, binary_only, driver_only or both")
 	flags.IntVar(&b.repeat, "repeat", 1, "runs of each scenario, for medians")
+	flags.BoolVar(&b.preload, "preload", false, "get all programs at once before the first dispatch")
 	flags.StringVar(&b.workDir, "workdir", "", "where the scenarios' directories are made, and removed (default the system's temporary directory)")
 	complete(cmd, "scenario", append([]string{"all"}, scenarioNames...)...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -34,6 +34,7 @@ type startupResult struct {
 	Driver              string                     `json:"driver"`
 	Programs            int                        `json:"programs"`
 	Repeat              int                        `json:"repeat"`
+	Preload             bool                       `json:"preload"`
 	Scenarios           map[string]scenarioFigures `json:"scenarios"`
 	SpeedupVsCold       float64                    `json:"speedup_vs_cold,omitempty"`
 	SpeedupVsDriverOnly float64                    `json:"speedup_vs_driver_only,omitempty"`
@@ -59,6 +60,7 @@ type startupBench struct {
 	repeat    int
 	scenarios []string // to report
 	workDir   string
+	preload   bool
 
 	options *options
 	bar     *progressbar.ProgressBar
@@ -166,6 +168,9 @@ func (b *startupBench) child(ctx context.Context, scenario, dir string) (scenari
 	if scenario == scenarioDriverOnly {
 		arguments = append(arguments, "--memory-only")
 	}
+	if b.preload {
+		arguments = append(arguments, "--preload")
+	}
 	state := driverCacheState(dir)
 	var stdout bytes.Buffer
 	child := exec.CommandContext(ctx, executable, arguments...)
@@ -221,6 +226,7 @@ func (b *startupBench) report() *startupResult {
 		Driver:    b.driver,
 		Programs:  b.programs,
 		Repeat:    b.repeat,
+		Preload:   b.preload,
 		Scenarios: map[string]scenarioFigures{},
 		Verified:  true,
 	}

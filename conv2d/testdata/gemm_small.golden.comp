@@ -126,10 +126,12 @@ void main() {
         for (int i = self; i < VECTORS * DEPTH; i += INVOCATIONS) {
             int column = tileColumn + i % VECTORS * 4;
             int k = step + i / VECTORS;
+            int at = k * N + column;
+            int count = k < lastK ? N - column : 0;
             vec4 value = vec4(0.0);
             for (int j = 0; j < 4; ++j) {
-                if (column + j < N && k < lastK) {
-                    value[j] = b[k * N + column + j];
+                if (j < count) {
+                    value[j] = b[at + j];
                 }
             }
             tileB[i / VECTORS][i % VECTORS] = value;
@@ -150,7 +152,7 @@ void main() {
     for (int i = 0; i < ROWS; ++i) {
         int row = tileRow + localRow + i * LOCAL_Y;
         int at = row * N + column;
-        int count = row < M ? min(4, N - column) : 0;
+        int count = row < M ? N - column : 0;
         vec4 value = sum[i];
         if (firstK > 0) {
             for (int j = 0; j < 4; ++j) {
