@@ -89,6 +89,7 @@ func (c *Context) run(started chan<- error) {
 	// goroutine inherits a thread that GL has touched.
 	runtime.LockOSThread()
 	defer close(c.stopped)
+	go loadBindings() // a few thousand names, resolved while EGL starts
 	surface, err := openEGL(c.options)
 	if err == nil {
 		if err = c.begin(); err != nil {

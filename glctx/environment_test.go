@@ -143,6 +143,8 @@ func TestNoDriver(t *testing.T) {
 }
 
 func TestTooOld(t *testing.T) {
-	outcome := child(t, t.TempDir(), "MESA_GL_VERSION_OVERRIDE=3.3", "MESA_LOADER_DRIVER_OVERRIDE=llvmpipe")
-	wantIn(t, outcome, "too old:", "4.5")
+	outcome := child(t, t.TempDir(), "MESA_GL_VERSION_OVERRIDE=3.3")
+	if gltest.Open(t).Info().Software() { // another driver does not read the variable
+		wantIn(t, outcome, "too old:", "4.5")
+	}
 }
