@@ -26,7 +26,8 @@ var mayImport = map[string][]string{
 	"executor": {"binary", "cache", "glctx"},
 	"conv2d":   {"binary", "cache", "glctx", "executor"},
 	"resident": {"binary", "cache", "glctx", "executor"},
-	"cmd":      {"binary", "cache", "glctx", "executor", "conv2d", "resident"},
+	"bundle":   {"binary"},
+	"cmd":      {"binary", "bundle", "cache", "glctx", "executor", "conv2d", "resident"},
 }
 
 // goFile is one parsed file of the project.

@@ -51,6 +51,9 @@ func (s *Store) moveAside(path, reason string) error {
 	if _, err := os.Lstat(path); err != nil {
 		return err
 	}
+	if s.dir.readOnly {
+		return ErrReadOnly
+	}
 	aside := filepath.Join(s.path, asideName)
 	target := filepath.Join(aside, filepath.Base(path))
 	err := os.Mkdir(aside, 0o700)

@@ -42,8 +42,11 @@ func (s *Store) blobFiles() iter.Seq2[Key, fs.DirEntry] {
 }
 
 // blobKey is the key that a file name below blobs/ stands for.
-func blobKey(shard, name string) (Key, bool) {
-	digits, ok := strings.CutSuffix(name, blobExt)
+func blobKey(shard, name string) (Key, bool) { return fileKey(shard, name, blobExt) }
+
+// fileKey is the key that the name of a file in a shard stands for.
+func fileKey(shard, name, ext string) (Key, bool) {
+	digits, ok := strings.CutSuffix(name, ext)
 	if !ok || !strings.HasPrefix(digits, shard) || digits != strings.ToLower(digits) {
 		return Key{}, false
 	}

@@ -15,10 +15,13 @@ import (
 //	cache_stats.json          lifetime counters, see statsFile
 //	NVIDIA_H200-1f0c3a2b/     one per fingerprint, see Store
 //	driver/                   what the driver keeps for itself
+//	sources/                  what was compiled, see PutSource
+//	last_trim                 when limits were last enforced, see Trim
 const (
 	statsName      = "cache_stats.json"
 	driverName     = "driver"
 	dirEnvironment = "SHADERCACHE_DIR"
+	lastTrimName   = "last_trim"
 )
 
 const readmeText = `This directory is a cache of compiled GPU programs, kept by shadercache.
@@ -28,6 +31,7 @@ any time, also while programs run. The next start then compiles again.
 
   <driver>-<digest>/   programs that one driver compiled
   driver/              the driver's own cache of machine code
+  sources/             the programs' texts, where keeping them was asked for
   cache_stats.json     how often programs were found here
 
 "shadercache stats", "list" and "prune" show and trim it.
@@ -42,8 +46,10 @@ const cachedirTag = `Signature: 8a477f597d28d172789f06886806bc55
 // and no locks, needs no Close, and may be used from any goroutine and by any
 // number of processes at once.
 type Dir struct {
-	path string
-	now  func() time.Time
+	path     string
+	now      func() time.Time
+	readOnly bool // see OpenUpstream
+	upstream *Dir // see WithUpstream
 }
 
 // DefaultDir is the directory to use where the user named none:
@@ -98,7 +104,7 @@ func (d *Dir) create() error {
 	if err != nil {
 		return fmt.Errorf("binary: open cache directory: %w", err)
 	}
-	if err := checkDir(d.path, info); err != nil {
+	if err := d.check(d.path, info); err != nil {
 		return err
 	}
 	// Both files are for others; a read-only cache does without.
@@ -107,16 +113,17 @@ func (d *Dir) create() error {
 	return nil
 }
 
-// checkDir returns an error that matches ErrUnsafeDir unless info, not
-// followed through a link, is of a directory that only we can change.
-func checkDir(path string, info fs.FileInfo) error {
+// check returns an error that matches ErrUnsafeDir unless info, not followed
+// through a link, is of a directory that only we can change; or root, if it is
+// only read.
+func (d *Dir) check(path string, info fs.FileInfo) error {
 	if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
 		return unsafeDir(path, "is a symbolic link", "name the directory that it leads to")
 	}
 	if !info.IsDir() {
 		return unsafeDir(path, "is not a directory", "move the file away, or choose another directory")
 	}
-	return checkOwner(path, info)
+	return checkOwner(path, info, d.readOnly)
 }
 
 func unsafeDir(path, reason, hint string) error {

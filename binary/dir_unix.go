@@ -10,9 +10,10 @@ import (
 )
 
 // checkOwner refuses a directory of another user, and one that others can
-// write to.
-func checkOwner(path string, info fs.FileInfo) error {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
+// write to. One that is only read may be root's.
+func checkOwner(path string, info fs.FileInfo, readOnly bool) error {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if ok && int(stat.Uid) != os.Geteuid() && (!readOnly || stat.Uid != 0) {
 		return unsafeDir(path, fmt.Sprintf("belongs to user %d, and we are user %d", stat.Uid, os.Geteuid()),
 			"choose another directory with "+dirEnvironment)
 	}

@@ -20,22 +20,14 @@ type Entry struct {
 	LoadNanos    int64     `json:"load_ns"`    // time to a primed program from the blob; 0 = unknown
 }
 
-// List describes every program in the store, sorted by name, then key. It
-// opens every blob for its header and leaves out those that cannot be read.
-// Without the index, which may be busy or gone, there are no hits and load
-// times, and the last use is the file's time.
+// List is All, sorted by name, then key, without those that cannot be read, and
+// with all of them in memory.
 func (s *Store) List() ([]Entry, error) {
-	known := s.readIndex().programs
-	list := make([]Entry, 0, len(known))
-	for key, file := range s.blobFiles() {
-		h, fileBytes, err := s.readHeader(key)
-		if err != nil {
-			continue
+	var list []Entry
+	for e, err := range s.All() {
+		if err == nil {
+			list = append(list, e)
 		}
-		e := known[key]
-		e.describe(h, fileBytes)
-		e.usedBy(fileTime(file))
-		list = append(list, e)
 	}
 	slices.SortFunc(list, compareEntries)
 	return list, nil
@@ -58,8 +50,14 @@ func (e *Entry) describe(h *header, fileBytes int64) {
 	}
 }
 
-// apply adds what one process learned.
-func (e *Entry) apply(u Use) {
+// useInterval is how precisely a last use is kept where there is nothing else
+// to write: it has to be better than the ages that people prune by.
+const useInterval = time.Hour
+
+// apply adds what one process learned. It reports whether that is worth
+// writing.
+func (e *Entry) apply(u Use) bool {
+	before := *e
 	e.Hits += u.Hits
 	e.usedBy(u.LastUse)
 	if u.Name != "" {
@@ -71,6 +69,9 @@ func (e *Entry) apply(u Use) {
 	if u.LoadNanos != 0 {
 		e.LoadNanos = u.LoadNanos
 	}
+	moved := e.LastUse.Sub(before.LastUse)
+	before.LastUse = e.LastUse
+	return *e != before || moved >= useInterval
 }
 
 // usedBy moves the last use forward to t.

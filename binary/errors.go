@@ -3,6 +3,7 @@ package binary
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Errors of the store.
@@ -18,9 +19,15 @@ var (
 	// ErrBusy is returned when another process holds the index for longer than
 	// we wait. Nothing is lost: the caller keeps its records and tries later.
 	ErrBusy = errors.New("binary: index is busy")
+	// ErrQuarantined is returned, wrapped in a [*QuarantinedError], for a source
+	// that the driver was compiling when a process died.
+	ErrQuarantined = errors.New("binary: in quarantine")
 	// ErrNoDir is returned when there is no place to keep a cache: no
 	// SHADERCACHE_DIR and no user cache directory.
 	ErrNoDir = errors.New("binary: no cache directory")
+	// ErrReadOnly is returned by whatever would write to a directory that
+	// OpenUpstream opened.
+	ErrReadOnly = errors.New("binary: an upstream directory is only read")
 )
 
 // Errors of a device. They live here because both sides of the seam, cache and
@@ -53,3 +60,14 @@ func (e *DamagedError) Error() string {
 }
 
 func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
+
+// QuarantinedError says why a source is not given to the driver. It matches
+// [ErrQuarantined].
+type QuarantinedError struct{ Quarantined }
+
+func (e *QuarantinedError) Error() string {
+	return fmt.Sprintf("shader %q (%s) is in quarantine until %s: %s; to try it before, use \"shadercache verify --repair\" or Store.Lift",
+		e.Name, e.Key.Short(), e.Until().Local().Format(time.DateTime), e.Reason)
+}
+
+func (e *QuarantinedError) Is(target error) bool { return target == ErrQuarantined }

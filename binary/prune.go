@@ -85,6 +85,9 @@ type pruneItem struct {
 }
 
 func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
+	if d.readOnly {
+		return PruneReport{}, ErrReadOnly
+	}
 	p := &pruning{PruneOptions: o}
 	if p.Now.IsZero() {
 		p.Now = d.now()
@@ -100,6 +103,7 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 		touched[it.store] = true
 	}
 	p.sweep(d, chosen)
+	p.sweepSources(d, all)
 	if !p.DryRun {
 		for _, s := range chosen {
 			if touched[s] && s.digest != (Digest{}) {
@@ -211,15 +215,58 @@ func (p *pruning) remove(it pruneItem) {
 // sweep deletes what interrupted writes left and what was set aside long ago.
 func (p *pruning) sweep(d *Dir, stores []*Store) {
 	// The cache directory may be one that people keep other things in.
-	p.sweepTemporary(d.path, "."+statsName, ".README.md", ".CACHEDIR.TAG")
+	p.sweepTemporary(d.path, "."+statsName, "."+lastTrimName, ".README.md", ".CACHEDIR.TAG")
+	p.sweepShards(filepath.Join(d.path, sourcesName))
 	for _, s := range stores {
 		p.sweepTemporary(s.path, ".")
-		p.sweepTemporary(filepath.Join(s.path, asideName), ".")
-		blobs := filepath.Join(s.path, blobsName)
-		for _, shard := range entries(blobs) {
-			p.sweepTemporary(filepath.Join(blobs, shard.Name()), ".")
+		for _, name := range []string{asideName, quarantineName, failedName, checkedName} {
+			p.sweepTemporary(filepath.Join(s.path, name), ".")
 		}
+		p.sweepShards(filepath.Join(s.path, blobsName))
 		p.report.Leftovers += s.trimAside(asideKept, p.Now.Add(-asideAge), p.DryRun)
+		p.report.Leftovers += s.forgetChecks(p.DryRun)
+		p.sweepNotes(s)
+	}
+}
+
+func (p *pruning) sweepShards(dir string) {
+	for _, shard := range entries(dir) {
+		p.sweepTemporary(filepath.Join(dir, shard.Name()), ".")
+	}
+}
+
+// sweepSources deletes sources that were kept for longer than MaxAge and that no
+// driver has compiled any more.
+func (p *pruning) sweepSources(d *Dir, stores []*Store) {
+	if p.MaxAge <= 0 {
+		return
+	}
+	for key := range d.sourceKeys() {
+		info, err := os.Lstat(d.sourcePath(key))
+		inUse := slices.ContainsFunc(stores, func(s *Store) bool {
+			_, err := os.Lstat(s.blobPath(key))
+			return err == nil
+		})
+		if err == nil && !inUse && p.Now.Sub(info.ModTime()) > p.MaxAge && p.delete(os.Remove, d.sourcePath(key)) {
+			p.report.Leftovers++
+		}
+	}
+}
+
+// sweepNotes deletes notes that say nothing any more: of quarantines that have
+// ended, and of sources that failed to compile long ago.
+func (p *pruning) sweepNotes(s *Store) {
+	for _, q := range s.quarantineNotes() {
+		if !q.stands(p.Now) && p.delete(os.Remove, s.quarantinePath(q.Key)) {
+			p.report.Leftovers++
+		}
+	}
+	failed := filepath.Join(s.path, failedName)
+	for _, e := range entries(failed) {
+		old := strings.HasSuffix(e.Name(), failedExt) && p.Now.Sub(fileTime(e)) > failureAge
+		if old && p.delete(os.Remove, filepath.Join(failed, e.Name())) {
+			p.report.Leftovers++
+		}
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 // Record adds uses and counters to the index and rewrites manifest.json and
 // cache_stats.json from it. Uses of programs that have no blob are dropped. An
 // error means that nothing was recorded and the caller may offer the same
-// again; it matches ErrBusy when another process held the index.
+// again; it matches ErrBusy when another process held the index. In an upstream
+// directory nothing is recorded.
 //
 // On the way the index is reconciled with the blobs on disk, so an index that
 // is new, was lost, or missed what another process did comes out complete.
 func (s *Store) Record(uses []Use, counters Counters) error {
-	if len(uses) == 0 && counters == (Counters{}) {
+	if len(uses) == 0 && counters == (Counters{}) || s.dir.readOnly {
 		return nil
 	}
 	if err := s.record(uses, counters); err != nil {
@@ -43,8 +44,9 @@ func (s *Store) record(uses []Use, counters Counters) error {
 	changed, gone := s.reconcile(known, rewritten)
 	for _, u := range uses {
 		if e, ok := known.programs[u.Key]; ok {
-			e.apply(u)
-			known.programs[u.Key], changed[u.Key] = e, e
+			if e.apply(u) {
+				known.programs[u.Key], changed[u.Key] = e, e
+			}
 		}
 	}
 	known.lifetime.Add(counters)

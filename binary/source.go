@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -56,7 +57,12 @@ type Source struct {
 	text  string
 	files []string
 	key   Key
+	check Check
 }
+
+// Check runs a program on known input and returns an error when the answer is
+// wrong.
+type Check func(ctx context.Context, program uint32) error
 
 // Defines are preprocessor definitions: name to value. A name may carry a
 // parameter list, as in "SCALE(x)". The value may be empty.
@@ -103,13 +109,16 @@ func newSource(name, text string, defines Defines, files []string) (*Source, err
 	}
 	b.WriteString("#line 1 0\n")
 	b.WriteString(body)
-	s := &Source{name: name, text: b.String(), files: files}
+	return keyedSource(name, b.String(), files), nil
+}
+
+// keyedSource is the source with the final text, under its key.
+func keyedSource(name, text string, files []string) *Source {
 	h := fields{sha256.New()}
 	h.number(keySchema)
 	h.text(stageCompute)
-	h.text(s.text)
-	s.key = Key(h.Sum(nil))
-	return s, nil
+	h.text(text)
+	return &Source{name: name, text: text, files: files, key: Key(h.Sum(nil))}
 }
 
 // checkDefine refuses what would not be one #define line, so that a driver's
@@ -168,6 +177,23 @@ func (s *Source) WithName(name string) *Source {
 	named.name = name
 	return &named
 }
+
+// WithCheck is the same program with a known-answer check: some drivers accept
+// a program binary and then compute something else. A cache runs it once for
+// each binary that it loads, before anybody gets the program; the result is
+// remembered on disk. A program that was compiled is not checked. After an
+// error from the check the binary is thrown away and the source compiled;
+// binary.ErrContextLost, binary.ErrOutOfMemory and the end of ctx are no
+// answers, and are returned to the caller of Get. The check runs on a goroutine
+// of the cache and must not call the cache. nil = no check.
+func (s *Source) WithCheck(check Check) *Source {
+	checked := *s
+	checked.check = check
+	return &checked
+}
+
+// Check is what WithCheck set, or nil.
+func (s *Source) Check() Check { return s.check }
 
 // Files names the files that the text came from, by the source string number
 // that drivers print in their logs.

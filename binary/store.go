@@ -18,6 +18,8 @@ import (
 //	    index.db, index.sum   last use, hits, timings: see index
 //	    manifest.json         the same for people and scripts
 //	    aside/                blobs that were refused, with the reason
+//	    inflight/             what drivers are working on: see Enter
+//	    quarantine/           what they were working on when a process died
 //
 // Blobs are whole files that are renamed into place, so readers wait for
 // nobody, and any number of stores in any number of processes share a
@@ -33,6 +35,9 @@ type Store struct {
 	name        string // directory below dir
 	path        string
 
+	upstream *Store // nil: none
+
+	inFlight  inFlight
 	recording sync.Mutex // one goroutine at a time writes the index
 	mu        struct {
 		sync.Mutex
@@ -40,15 +45,19 @@ type Store struct {
 	}
 }
 
-// Store opens the store of one driver. Nothing is written until the first Put
-// or Record. It fails, with ErrUnsafeDir, only where something that is not a
+// Store opens the store of one driver. Nothing is written until the first Put,
+// Record or Enter. It fails, with ErrUnsafeDir, only where something that is not a
 // safe directory stands in the store's place.
 func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 	s := d.storeNamed(fingerprint.DirName())
 	s.fingerprint, s.digest = fingerprint, fingerprint.Digest()
+	if d.upstream != nil {
+		// One that cannot be used is as good as none.
+		s.upstream, _ = d.upstream.Store(fingerprint)
+	}
 	info, err := os.Lstat(s.path)
 	if err == nil {
-		err = checkDir(s.path, info)
+		err = d.check(s.path, info)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("binary: open store: %w", err)
@@ -68,15 +77,34 @@ func (s *Store) Fingerprint() Fingerprint { return s.fingerprint }
 // Path is the directory of the store. It may not exist yet.
 func (s *Store) Path() string { return s.path }
 
-// Get reads the blob of a key. It returns ErrNotFound where there is none. A
-// file that is damaged, or that belongs to another program or driver, is moved
-// to aside/ and reported as a *DamagedError.
+// Get reads the blob of a key, from the upstream directory where there is none
+// here. It returns ErrNotFound where there is none at all. A file that is
+// damaged, or that belongs to another program or driver, is moved to aside/ and
+// reported as a *DamagedError; the next Get looks upstream.
 func (s *Store) Get(key Key) (*Blob, error) {
+	b, info, err := s.read(key)
+	if errors.Is(err, fs.ErrNotExist) && s.upstream != nil {
+		if b, _, err := s.upstream.read(key); err == nil {
+			return b, nil
+		}
+	}
+	switch bad, isBad := errors.AsType[*DamagedError](err); {
+	case err == nil:
+		return b, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNotFound
+	case isBad:
+		s.setAsideFile(key, info, bad.Reason)
+		return nil, bad
+	}
+	return nil, fmt.Errorf("binary: get %s: %w", key.Short(), err)
+}
+
+// read reads a blob and checks every byte. A *DamagedError has the path, and
+// comes with what describes the file.
+func (s *Store) read(key Key) (*Blob, fs.FileInfo, error) {
 	path := s.blobPath(key)
 	data, info, err := readRegular(path, maxBlobBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotFound
-	}
 	var b *Blob
 	if err == nil {
 		b, err = DecodeBlob(data)
@@ -86,21 +114,17 @@ func (s *Store) Get(key Key) (*Blob, error) {
 	}
 	if bad, ok := errors.AsType[*DamagedError](err); ok {
 		bad.Path = path
-		s.setAsideFile(key, info, bad.Reason)
-		return nil, bad
 	}
-	if err != nil {
-		return nil, fmt.Errorf("binary: get %s: %w", key.Short(), err)
-	}
-	return b, nil
+	return b, info, err
 }
 
-// owns checks that a sound blob is the one that its file name promises.
+// owns checks that a sound blob is the one that its file name promises. A store
+// whose fingerprint is lost owns any driver's.
 func (s *Store) owns(b *Blob, key Key) error {
 	if b.Key != key {
 		return damaged("holds program %s", b.Key.Short())
 	}
-	if b.Fingerprint != s.digest {
+	if b.Fingerprint != s.digest && s.digest != (Digest{}) {
 		return damaged("was made by driver %s, this is driver %s", b.Fingerprint.Short(), s.digest.Short())
 	}
 	return nil
@@ -118,14 +142,7 @@ func (s *Store) Put(b *Blob) error {
 	if err != nil {
 		return err
 	}
-	path := s.blobPath(b.Key)
-	err = writeFile(path, data)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = s.create(filepath.Dir(path)); err == nil {
-			err = writeFile(path, data)
-		}
-	}
-	if err != nil {
+	if err := s.writeInto(s.blobPath(b.Key), data); err != nil {
 		return fmt.Errorf("binary: put %s: %w", b.Key.Short(), err)
 	}
 	s.mu.Lock()
@@ -134,13 +151,19 @@ func (s *Store) Put(b *Blob) error {
 	return nil
 }
 
-// Close releases the store, which holds nothing open. It records nothing and
-// may be called more than once.
-func (s *Store) Close() error { return nil }
+// Close releases the store. It records nothing and may be called more than
+// once. A store that nobody closes costs an open file, if Enter was called.
+func (s *Store) Close() error {
+	s.inFlight.close()
+	return nil
+}
 
 // create makes the store's directory and dir below it, from the cache
 // directory down, and says in it which driver it belongs to.
 func (s *Store) create(dir string) error {
+	if s.dir.readOnly {
+		return ErrReadOnly
+	}
 	if err := s.dir.create(); err != nil {
 		return err
 	}

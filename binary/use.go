@@ -21,8 +21,12 @@ type Counters struct {
 	DiskHits      uint64 `json:"disk_hits"`
 	Compiles      uint64 `json:"compiles"`
 	CompileErrors uint64 `json:"compile_errors"`
-	Rejected      uint64 `json:"rejected"` // the driver refused a binary
-	Damaged       uint64 `json:"damaged"`  // a checksum refused a binary
+	Rejected      uint64 `json:"rejected"`      // the driver refused a binary
+	Damaged       uint64 `json:"damaged"`       // a checksum refused a binary
+	WrongAnswers  uint64 `json:"wrong_answers"` // a loaded program failed its check
+	Quarantined   uint64 `json:"quarantined"`   // programs found in flight of processes that died
+	Refusals      uint64 `json:"refusals"`      // requests for sources in quarantine
+	NegativeHits  uint64 `json:"negative_hits"` // requests answered with a compile error that was known
 	Evictions     uint64 `json:"evictions"`
 	OverCapacity  uint64 `json:"over_capacity"`  // all in use, so the limit was passed
 	OutOfMemory   uint64 `json:"out_of_memory"`  // GL_OUT_OF_MEMORY seen
@@ -42,6 +46,10 @@ func (c *Counters) Add(o Counters) {
 	c.CompileErrors += o.CompileErrors
 	c.Rejected += o.Rejected
 	c.Damaged += o.Damaged
+	c.WrongAnswers += o.WrongAnswers
+	c.Quarantined += o.Quarantined
+	c.Refusals += o.Refusals
+	c.NegativeHits += o.NegativeHits
 	c.Evictions += o.Evictions
 	c.OverCapacity += o.OverCapacity
 	c.OutOfMemory += o.OutOfMemory
@@ -56,7 +64,7 @@ func (c *Counters) Add(o Counters) {
 // were none.
 func (c Counters) HitRate() float64 {
 	hits := c.ResidentHits + c.MemoryHits + c.DiskHits
-	total := hits + c.Compiles + c.CompileErrors
+	total := hits + c.Compiles + c.CompileErrors // what was known to fail needed no compile
 	if total == 0 {
 		return 0
 	}

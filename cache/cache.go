@@ -16,6 +16,7 @@ import (
 //
 // Who touches what:
 //
+//	guard       asked by everything that leads to the device
 //	index       read by every Get, without a lock; changed under mu
 //	mu          never held across a Device, a Store or a Logger
 //	recording   one Flush, Prune or Close at a time talks to the store's index
@@ -30,6 +31,7 @@ type Cache struct {
 	clock      *clock
 
 	index      index
+	guard      guard
 	recording  sync.Mutex
 	background sync.WaitGroup
 
@@ -40,9 +42,11 @@ type Cache struct {
 		kept     kept
 		ledger   ledger
 		flights  map[binary.Key]*flight
-		unstored int            // compiled programs whose blob is not written yet
-		queue    []*binary.Blob // to be written
-		writing  bool           // the writer runs
+		failures failures
+		checked  map[binary.Key]bool // binaries that gave the right answer
+		unstored int                 // what the store has to learn and has not yet
+		queue    []task              // for the store
+		writing  bool                // the writer runs
 		warned   map[string]bool
 		closed   bool
 		lost     error // matches binary.ErrContextLost
@@ -70,9 +74,16 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.mu.quiet.L = &c.mu
 	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)
 	c.mu.kept = newKept(o.KeepEvictedBytes)
+	c.mu.failures = newFailures(o.NegativeCacheOff)
+	c.mu.checked = map[binary.Key]bool{}
 	c.mu.flights = map[binary.Key]*flight{}
 	c.mu.warned = map[string]bool{}
-	c.store, c.memoryOnly = openStore(o, fingerprint)
+	opened := openStore(o, fingerprint)
+	c.store, c.memoryOnly = opened.store, opened.memoryOnly
+	if opened.trouble != nil {
+		c.log.Warn("a directory of programs cannot be used", "error", opened.trouble)
+	}
+	c.guard.marks, _ = c.store.(Guard)
 	if c.store != nil {
 		c.mu.ledger.uses = map[binary.Key]binary.Use{}
 	} else if c.memoryOnly != memoryOnlyWanted {
@@ -211,6 +222,9 @@ func sealAll(entries []*entry) (inUse []InUseProgram) {
 
 // storeFailed counts a failure of the store and logs the first of its kind.
 func (c *Cache) storeFailed(what string, err error) {
+	if errors.Is(err, binary.ErrReadOnly) {
+		return // it was to be expected
+	}
 	c.mu.Lock()
 	c.mu.ledger.fresh.StoreFailures++
 	first := !c.mu.warned[what]

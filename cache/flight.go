@@ -40,9 +40,12 @@ func (c *Cache) land(f *flight, e *entry, blob *binary.Blob, err error) {
 	var out []*entry
 	if err == nil {
 		c.mu.ledger.made(e, blob)
+		c.keepSource(f.src, e)
 		out, err = c.admit(e, blob)
 	} else if isCompileError(err) {
-		c.mu.ledger.fresh.CompileErrors++
+		err = c.failed(f.src, err)
+	} else if isQuarantined(err) {
+		c.mu.ledger.fresh.Refusals++
 	}
 	c.lose(err)
 	if err == nil {
@@ -118,12 +121,25 @@ func (c *Cache) leave(f *flight) bool {
 
 // fly brings a flight to its end, on a goroutine of its own.
 func (c *Cache) fly(ctx context.Context, f *flight) {
+	if !c.flyByBlob(ctx, f) {
+		c.flyByCompiling(ctx, f)
+	}
+}
+
+// flyByBlob lands a flight whose program a blob holds, or that failed on the
+// way. It reports false when the source has to be compiled.
+func (c *Cache) flyByBlob(ctx context.Context, f *flight) bool {
+	c.recover()
 	found := c.find(f.src)
 	e, err := c.reload(ctx, f.src, found)
-	if e != nil || err != nil {
-		c.land(f, e, found.blob, err)
-		return
+	if e == nil && err == nil {
+		return false
 	}
+	c.land(f, e, found.blob, err)
+	return true
+}
+
+func (c *Cache) flyByCompiling(ctx context.Context, f *flight) {
 	c.compile(ctx, []*flight{f}, func(f *flight, e *entry, err error) {
 		c.land(f, e, nil, err)
 		if err == nil {
@@ -142,6 +158,9 @@ type found struct {
 // find looks for a blob in memory and in the store. A store that fails or holds
 // damaged bytes is a miss with a counter.
 func (c *Cache) find(src *Source) found {
+	if c.guard.unloadable[src.Key()] {
+		return found{}
+	}
 	c.mu.Lock()
 	blob := c.mu.kept.find(src.Key())
 	c.mu.Unlock()
@@ -172,7 +191,7 @@ func (c *Cache) reload(ctx context.Context, src *Source, found found) (*entry, e
 	if found.blob == nil {
 		return nil, nil
 	}
-	program, err := c.loadBlob(ctx, found.blob)
+	program, err := c.loadBlob(ctx, src, found.blob)
 	if errors.Is(err, binary.ErrRejected) {
 		c.setAside(src.Key(), err.Error())
 		return nil, nil
@@ -185,23 +204,45 @@ func (c *Cache) reload(ctx context.Context, src *Source, found found) (*entry, e
 		c.setAside(src.Key(), reason)
 		return nil, nil
 	}
+	wrong, err := c.check(ctx, src, program, found.blob)
+	if wrong != nil || err != nil {
+		c.dev.Delete(program.ID)
+	}
+	if wrong != nil {
+		c.mu.Lock()
+		c.mu.ledger.fresh.WrongAnswers++
+		c.mu.Unlock()
+		c.throwAway(src.Key(), "the loaded program gave a wrong answer: "+wrong.Error())
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	e := newEntry(src, program, found.origin, c.clock)
 	e.compileNanos = found.blob.CompileNanos
 	return e, nil
 }
 
 // loadBlob loads once more when the first try ran out of memory.
-func (c *Cache) loadBlob(ctx context.Context, blob *binary.Blob) (binary.Program, error) {
-	program, err := c.dev.Load(ctx, blob.Format, blob.Payload)
+func (c *Cache) loadBlob(ctx context.Context, src *Source, blob *binary.Blob) (binary.Program, error) {
+	program, err := c.loadOnce(ctx, src, blob)
 	if !errors.Is(err, binary.ErrOutOfMemory) {
 		return program, err
 	}
 	c.ranOutOfMemory(1)
-	program, err = c.dev.Load(ctx, blob.Format, blob.Payload)
+	program, err = c.loadOnce(ctx, src, blob)
 	if errors.Is(err, binary.ErrOutOfMemory) {
 		c.ranOutOfMemory(1)
 	}
 	return program, err
+}
+
+func (c *Cache) loadOnce(ctx context.Context, src *Source, blob *binary.Blob) (binary.Program, error) {
+	c.guard.alone.RLock()
+	defer c.guard.alone.RUnlock()
+	c.guard.enter(binary.ActionLoad, src)
+	defer c.guard.leave(binary.ActionLoad, src)
+	return c.dev.Load(ctx, blob.Format, blob.Payload)
 }
 
 // ranOutOfMemory counts and gives back all that nobody uses.
@@ -228,7 +269,15 @@ func mismatch(program binary.Program, blob *binary.Blob) string {
 func (c *Cache) setAside(key binary.Key, reason string) {
 	c.mu.Lock()
 	c.mu.ledger.fresh.Rejected++
+	c.mu.Unlock()
+	c.throwAway(key, reason)
+}
+
+// throwAway forgets a blob and has the store set it aside.
+func (c *Cache) throwAway(key binary.Key, reason string) {
+	c.mu.Lock()
 	c.mu.kept.remove(key)
+	delete(c.mu.checked, key)
 	c.mu.Unlock()
 	if c.store == nil {
 		return
@@ -239,9 +288,52 @@ func (c *Cache) setAside(key binary.Key, reason string) {
 }
 
 // compile makes the programs of flights side by side and calls done once for
-// each, on the calling goroutine. Those that ran out of memory get a second try
-// after everything idle was evicted.
+// each, on the calling goroutine. The device does not see sources that are
+// refused or known to fail, and gets suspects one at a time.
 func (c *Cache) compile(ctx context.Context, flights []*flight, done func(*flight, *entry, error)) {
+	var together []*flight
+	for _, f := range flights {
+		if err := c.forbidden(f.src); err != nil {
+			done(f, nil, err)
+		} else if c.guard.isSuspect(f.src.Key()) {
+			c.compileAlone(ctx, f, done)
+		} else {
+			together = append(together, f)
+		}
+	}
+	if len(together) > 0 {
+		c.guard.alone.RLock()
+		defer c.guard.alone.RUnlock()
+		c.compileTogether(ctx, together, done)
+	}
+}
+
+// forbidden is why the device must not see a source, or nil.
+func (c *Cache) forbidden(src *Source) error {
+	if q, ok := c.guard.refused[src.Key()]; ok {
+		q.Name = src.Name()
+		return &binary.QuarantinedError{Quarantined: q}
+	}
+	return c.storedFailure(src)
+}
+
+// compileAlone compiles a suspect while the device does nothing else. If the
+// process lives to see the end, the suspicion is over.
+func (c *Cache) compileAlone(ctx context.Context, f *flight, done func(*flight, *entry, error)) {
+	var program *entry
+	var outcome error
+	c.guard.alone.Lock()
+	c.compileTogether(ctx, []*flight{f}, func(_ *flight, e *entry, err error) { program, outcome = e, err })
+	c.guard.alone.Unlock()
+	if outcome == nil || isCompileError(outcome) {
+		c.absolve(f.src.Key())
+	}
+	done(f, program, outcome)
+}
+
+// compileTogether gives those that ran out of memory a second try after
+// everything idle was evicted.
+func (c *Cache) compileTogether(ctx context.Context, flights []*flight, done func(*flight, *entry, error)) {
 	var starved []*flight
 	c.compileOnce(ctx, flights, func(f *flight, e *entry, err error) {
 		if errors.Is(err, binary.ErrOutOfMemory) {
@@ -267,7 +359,9 @@ func (c *Cache) compileOnce(ctx context.Context, flights []*flight, done func(*f
 	for i, f := range flights {
 		sources[i] = f.src
 	}
+	c.guard.enter(binary.ActionCompile, sources...)
 	c.dev.Compile(ctx, sources, func(i int, program binary.Program, err error) {
+		c.guard.leave(binary.ActionCompile, sources[i])
 		if err != nil {
 			done(flights[i], nil, err)
 			return

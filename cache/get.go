@@ -10,7 +10,8 @@ import "context"
 // ended. Otherwise Get waits until the program is there or ctx ends. Work that
 // has begun goes on without the caller and serves the next one.
 //
-// Errors: *binary.CompileError with the driver's log, binary.ErrOutOfMemory,
+// Errors: *binary.CompileError with the driver's log, which is remembered;
+// *binary.QuarantinedError for a source that a process died of; binary.ErrOutOfMemory,
 // binary.ErrContextLost (now and ever after), ErrFull, ErrClosed, ctx.Err().
 // A store that fails is no error: the program is compiled.
 func (c *Cache) Get(ctx context.Context, src *Source) (*Handle, error) {
@@ -41,6 +42,9 @@ func (c *Cache) getSlowly(ctx context.Context, src *Source, h *Handle) (*Handle,
 		return nil, getError(src.Name(), err)
 	case f == nil:
 		return h, nil
+	}
+	if first {
+		c.begin(ctx, f)
 	}
 	select {
 	case <-f.done:
@@ -78,11 +82,34 @@ func (c *Cache) wait(ctx context.Context, src *Source, h *Handle) (f *flight, fi
 		f.waiters++
 		return f, false, nil
 	}
+	if err := c.knownFailure(src.Key()); err != nil {
+		return nil, false, err
+	}
 	f, err = c.takeOff(src)
 	if err != nil {
 		return nil, false, err
 	}
 	f.waiters++
-	c.background.Go(func() { c.fly(context.WithoutCancel(ctx), f) })
+	c.background.Add(1)
 	return f, true, nil
+}
+
+// begin flies a flight that wait began. A caller that can be cancelled must not
+// be kept by it, so it flies on a goroutine of its own. Any other caller looks
+// for a blob by itself, which saves a hand-over that costs more than reading
+// the blob does.
+func (c *Cache) begin(ctx context.Context, f *flight) {
+	background := context.WithoutCancel(ctx)
+	fly := c.fly
+	if ctx.Done() == nil {
+		if c.flyByBlob(background, f) {
+			c.background.Done()
+			return
+		}
+		fly = c.flyByCompiling
+	}
+	go func() {
+		defer c.background.Done()
+		fly(background, f)
+	}()
 }

@@ -83,6 +83,20 @@ func (h *Handle) Retain() *Handle {
 	return &Handle{share: h.share, origin: h.origin}
 }
 
+// RetainInto is Retain without an allocation: it makes dst, which is zero or
+// released, the second handle. It panics where dst holds a program.
+func (h *Handle) RetainInto(dst *Handle) {
+	h.entry()
+	if dst.share != nil && !dst.released.Load() {
+		panic("cache: RetainInto was given a handle that is in use")
+	}
+	if !h.share.retain() {
+		panic("cache: RetainInto ran while the handle was being released")
+	}
+	dst.share, dst.origin = h.share, h.origin
+	dst.released.Store(false)
+}
+
 // Release gives the program back. It never blocks and touches neither GL nor
 // the disk. Releasing again, also from several goroutines at once, does nothing.
 func (h *Handle) Release() {

@@ -41,6 +41,36 @@ func TestRetainedHandleKeepsTheProgram(t *testing.T) {
 	kept.Release()
 }
 
+func TestRetainIntoReusesAHandle(t *testing.T) {
+	f := newFixture(t, cache.Options{MaxPrograms: 1})
+	a, b := f.get(source("a")), f.get(source("b"))
+	var kept cache.Handle
+	a.RetainInto(&kept)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic for a handle that is in use")
+			}
+		}()
+		b.RetainInto(&kept)
+	}()
+	a.Release()
+	f.dev.Use(kept.Program(), source("a").Key())
+	kept.Release()
+	b.RetainInto(&kept)
+	if n := testing.AllocsPerRun(10, func() { kept.Release(); b.RetainInto(&kept) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	b.Release()
+	if kept.Name() != "b" {
+		t.Errorf("the handle is of %s", kept.Name())
+	}
+	kept.Release()
+	if s := f.cache.Stats(); s.InUse != 0 {
+		t.Errorf("%d programs in use", s.InUse)
+	}
+}
+
 func TestReleasedHandlePanics(t *testing.T) {
 	f := newFixture(t, cache.Options{})
 	h := f.get(source("a"))

@@ -13,6 +13,12 @@ type Options struct {
 	// Dir is the cache directory. Default: binary.DefaultDir().
 	Dir string
 
+	// Upstream is a cache directory that is only read, where Dir does not have a
+	// program: one that came with a container image, say. It may be root's.
+	// Where Dir cannot be used, Upstream alone is. Default:
+	// $SHADERCACHE_UPSTREAM, else none.
+	Upstream string
+
 	// MemoryOnly keeps nothing on disk. Default: false.
 	MemoryOnly bool
 
@@ -38,6 +44,26 @@ type Options struct {
 	// everything is in use. Default: the limit is passed and
 	// Counters.OverCapacity says so.
 	FailWhenFull bool
+
+	// MaxDiskBytes and MaxDiskAge bound what the cache directory holds, programs
+	// of all drivers and the driver's own cache together: see
+	// binary.PruneOptions. They are enforced by Flush and Close, at most once a
+	// day for a directory. Default: 0, no limit.
+	MaxDiskBytes int64
+	MaxDiskAge   time.Duration
+
+	// KeepSources keeps the text of every program beside its binary, some 1 KB
+	// each, for Store.Missing and Store.Why. Default: false.
+	KeepSources bool
+
+	// NegativeCacheOff gives a source that did not compile to the driver at every
+	// request. Default: the first error is the answer, for the latest 256 such
+	// sources.
+	NegativeCacheOff bool
+
+	// KeepCompileErrors remembers sources that did not compile on disk too, for
+	// the same driver, until Store.ForgetFailure or for 30 days. Default: false.
+	KeepCompileErrors bool
 
 	// Logger receives warnings: that there is no store, and the first failure
 	// of each kind. Default: none.
@@ -75,39 +101,74 @@ const (
 	memoryOnlyNoFormats = "the driver offers no program binary formats: is MESA_SHADER_CACHE_DISABLE set?"
 )
 
-// openStore opens the store that o asks for, or returns the reason why there is
-// none.
-func openStore(o Options, fingerprint binary.Fingerprint) (store Store, memoryOnly string) {
+// opened is the outcome of openStore.
+type opened struct {
+	store      Store
+	memoryOnly string // why store is nil
+	trouble    error  // something is wrong, but there is a store
+}
+
+// openStore opens the store that o asks for.
+func openStore(o Options, fingerprint binary.Fingerprint) opened {
+	var reason string
 	switch {
 	case o.MemoryOnly:
-		memoryOnly = memoryOnlyWanted
+		reason = memoryOnlyWanted
 	case len(fingerprint.Formats) == 0:
-		memoryOnly = memoryOnlyNoFormats
+		reason = memoryOnlyNoFormats
 	case o.Store != nil:
-		return o.Store, ""
+		return opened{store: o.Store}
 	default:
-		return openDirStore(o.Dir, fingerprint)
+		return openDirStore(o, fingerprint)
 	}
 	if o.Store != nil {
 		o.Store.Close()
 	}
-	return nil, memoryOnly
+	return opened{memoryOnly: reason}
 }
 
-func openDirStore(path string, fingerprint binary.Fingerprint) (store Store, memoryOnly string) {
+func openDirStore(o Options, fingerprint binary.Fingerprint) opened {
+	upstream, trouble := openUpstream(o.Upstream)
+	store, err := openPrivateStore(o.Dir, upstream, fingerprint)
+	if err == nil {
+		return opened{store: store, trouble: trouble}
+	}
+	if upstream != nil {
+		if store, upErr := upstream.Store(fingerprint); upErr == nil {
+			return opened{store: store, trouble: fmt.Errorf("only the upstream directory is used: %w", err)}
+		}
+	}
+	return opened{memoryOnly: err.Error()}
+}
+
+func openPrivateStore(path string, upstream *binary.Dir, fingerprint binary.Fingerprint) (*binary.Store, error) {
 	if path == "" {
 		var err error
 		if path, err = binary.DefaultDir(); err != nil {
-			return nil, err.Error()
+			return nil, err
 		}
 	}
 	dir, err := binary.OpenDir(path)
 	if err != nil {
-		return nil, fmt.Sprintf("the cache directory cannot be used: %v", err)
+		return nil, fmt.Errorf("the cache directory cannot be used: %w", err)
 	}
-	opened, err := dir.Store(fingerprint)
+	if upstream != nil {
+		dir = dir.WithUpstream(upstream)
+	}
+	store, err := dir.Store(fingerprint)
 	if err != nil {
-		return nil, fmt.Sprintf("the store cannot be opened: %v", err)
+		return nil, fmt.Errorf("the store cannot be opened: %w", err)
 	}
-	return opened, ""
+	return store, nil
+}
+
+// openUpstream opens the upstream directory, or returns nil where there is none.
+func openUpstream(path string) (*binary.Dir, error) {
+	if path == "" {
+		path = binary.DefaultUpstream()
+	}
+	if path == "" {
+		return nil, nil
+	}
+	return binary.OpenUpstream(path)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/shadercache/shadercache/binary"
 )
@@ -13,9 +14,9 @@ import (
 // wait for long.
 const preloadWindow = 64
 
-// blobsAhead is how many blobs are read from the store while the driver loads
-// another.
-const blobsAhead = 8
+// loaders is how many blobs are on their way from the store to the driver at a
+// time. The driver takes one at a time; the others keep it from waiting.
+const loaders = 3
 
 // PreloadResult says what preloading did for one source.
 type PreloadResult struct {
@@ -147,33 +148,57 @@ func (c *Cache) board(src *Source) (f *flight, mine bool, err error) {
 		f.watchers++
 		return f, false, nil
 	}
+	if err := c.knownFailure(src.Key()); err != nil {
+		return nil, false, err
+	}
 	f, err = c.takeOff(src)
 	return f, true, err
 }
 
-// load lands the flights whose blobs can be loaded and returns the others. The
-// store is read ahead of the driver.
+// loaded is what became of the blob of flights[index]. Without an entry and an
+// error the source has to be compiled.
+type loaded struct {
+	index int
+	entry *entry
+	blob  *binary.Blob
+	err   error
+}
+
+// load lands the flights whose blobs can be loaded, in the order in which they
+// are, and returns the others.
 func (p *preload) load(flights []*flight) (misses []*flight) {
-	blobs := make(chan found, blobsAhead)
-	p.cache.background.Go(func() {
-		for _, f := range flights {
-			blobs <- p.cache.find(f.src)
+	p.cache.recover()
+	outcomes := make(chan loaded, len(flights))
+	var next atomic.Int64
+	for range min(loaders, len(flights)) {
+		p.cache.background.Go(func() {
+			for i := int(next.Add(1) - 1); i < len(flights); i = int(next.Add(1) - 1) {
+				outcomes <- p.loadOne(i, flights[i])
+			}
+		})
+	}
+	missed := make([]bool, len(flights))
+	for range flights {
+		o := <-outcomes
+		if missed[o.index] = o.entry == nil && o.err == nil; !missed[o.index] {
+			p.land(flights[o.index], o.entry, o.blob, o.err)
 		}
-	})
-	for _, f := range flights {
-		found := <-blobs
-		if p.ctx.Err() != nil {
-			p.land(f, nil, nil, p.ctx.Err())
-			continue
-		}
-		e, err := p.cache.reload(p.ctx, f.src, found)
-		if e == nil && err == nil {
+	}
+	for i, f := range flights {
+		if missed[i] {
 			misses = append(misses, f)
-			continue
 		}
-		p.land(f, e, found.blob, err)
 	}
 	return misses
+}
+
+func (p *preload) loadOne(index int, f *flight) loaded {
+	if err := p.ctx.Err(); err != nil {
+		return loaded{index: index, err: err}
+	}
+	found := p.cache.find(f.src)
+	e, err := p.cache.reload(p.ctx, f.src, found)
+	return loaded{index, e, found.blob, err}
 }
 
 // compile lands flights by compiling, and has the new binaries stored in the

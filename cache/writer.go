@@ -11,7 +11,7 @@ import (
 // fetches reports whether the binary of e is to be read back: for the store, or
 // to be kept in memory.
 func (c *Cache) fetches(e *entry) bool {
-	return e.origin == Compiled && c.formats && (c.store != nil || c.options.KeepEvictedBytes > 0)
+	return e.origin == Compiled && c.formats && !c.guard.unloadable[e.key] && (c.store != nil || c.options.KeepEvictedBytes > 0)
 }
 
 // fetch reads back the binary of a program that was compiled, gives up the
@@ -47,7 +47,6 @@ func (c *Cache) fetch(ctx context.Context, e *entry) {
 }
 
 // write keeps blob in memory where that is wanted and queues it for the store.
-// One goroutine writes; it lives while there is something to write.
 func (c *Cache) write(e *entry, blob *binary.Blob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +61,36 @@ func (c *Cache) write(e *entry, blob *binary.Blob) {
 		c.written()
 		return
 	}
-	c.mu.queue = append(c.mu.queue, blob)
+	c.enqueue(task{what: "writing", do: func() error { return c.store.Put(blob) }, blob: true})
+}
+
+// SourceKeeper is what a Store has that keeps the texts of programs.
+// *binary.Store has it; Options.KeepSources makes use of it.
+type SourceKeeper interface {
+	// PutSource keeps a source, unless it is kept already.
+	PutSource(src *Source) error
+}
+
+// keepSource has the store keep the text of e. The caller holds mu.
+func (c *Cache) keepSource(src *Source, e *entry) {
+	keeper, ok := c.store.(SourceKeeper)
+	if ok && c.options.KeepSources && e.origin != Memory {
+		c.mu.unstored++
+		c.enqueue(task{what: "keeping a source", do: func() error { return keeper.PutSource(src) }})
+	}
+}
+
+// task is something that the store has to learn, in the background.
+type task struct {
+	what string // for the log, when it fails
+	do   func() error
+	blob bool // counts as stored
+}
+
+// enqueue hands a task to the writer: one goroutine, which lives while there is
+// something to write. The caller holds mu and has counted the task in unstored.
+func (c *Cache) enqueue(t task) {
+	c.mu.queue = append(c.mu.queue, t)
 	if !c.mu.writing {
 		c.mu.writing = true
 		c.background.Go(c.writeQueue)
@@ -78,16 +106,16 @@ func (c *Cache) writeQueue() {
 			c.mu.Unlock()
 			return
 		}
-		blob := c.mu.queue[0]
+		next := c.mu.queue[0]
 		c.mu.queue = c.mu.queue[1:]
 		c.mu.Unlock()
 
-		err := c.store.Put(blob)
+		err := next.do()
 		if err != nil {
-			c.storeFailed("writing", err)
+			c.storeFailed(next.what, err)
 		}
 		c.mu.Lock()
-		if err == nil {
+		if err == nil && next.blob {
 			c.mu.ledger.fresh.Stored++
 		}
 		c.written()
@@ -95,8 +123,8 @@ func (c *Cache) writeQueue() {
 	}
 }
 
-// written notes that a compiled program is stored, or never will be. The caller
-// holds mu.
+// written notes that the store knows something, or never will. The caller holds
+// mu.
 func (c *Cache) written() {
 	c.mu.unstored--
 	c.mu.quiet.Broadcast()
@@ -141,6 +169,7 @@ func (c *Cache) record() error {
 	uses, counters := c.mu.ledger.offer()
 	c.mu.Unlock()
 	if len(uses) == 0 && counters == (binary.Counters{}) {
+		c.trim()
 		return nil
 	}
 	err := c.store.Record(uses, counters)
@@ -154,5 +183,32 @@ func (c *Cache) record() error {
 	if err != nil && !errors.Is(err, binary.ErrBusy) {
 		c.storeFailed("recording", err)
 	}
+	if err == nil {
+		c.trim()
+	}
 	return err
+}
+
+// Trimmer is what a Store has that enforces limits now and then. *binary.Store
+// has it.
+type Trimmer interface {
+	// Trim prunes the whole cache directory, unless that was done within the
+	// last day; then it reports false.
+	Trim(options binary.PruneOptions) (binary.PruneReport, bool, error)
+}
+
+// trim enforces the limits on the disk. The caller holds recording.
+func (c *Cache) trim() {
+	trimmer, ok := c.store.(Trimmer)
+	if !ok || c.options.MaxDiskBytes <= 0 && c.options.MaxDiskAge <= 0 {
+		return
+	}
+	_, _, err := trimmer.Trim(binary.PruneOptions{
+		MaxBytes: c.options.MaxDiskBytes,
+		MaxAge:   c.options.MaxDiskAge,
+		Now:      c.clock.wall(),
+	})
+	if err != nil {
+		c.storeFailed("trimming", err)
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/binary/driverlock"
+	"github.com/shadercache/shadercache/binary/nvslots"
 )
 
 // driverCacheBytes is the size that drivers may grow their cache to. NVIDIA's
@@ -155,11 +157,25 @@ func setDriverCache(dir string) DriverCache {
 			return DriverCache{Reason: err.Error()}
 		}
 	}
+	shareDriverCache(dir)
 	state := DriverCache{Managed: true, Dir: dir}
 	if len(kept) > 0 {
 		state.Reason = "set by the user: " + strings.Join(kept, ", ")
 	}
 	return state
+}
+
+// sharedDriverCache is held until the process ends: a driver writes its cache
+// whenever it likes.
+var sharedDriverCache *driverlock.Lock
+
+// shareDriverCache merges what earlier processes left side by side, which this
+// driver would not find otherwise, and keeps others from merging while we use
+// the directory. Where either is not possible, the driver compiles more than it
+// had to; that is no reason not to start.
+func shareDriverCache(dir string) {
+	_, _ = nvslots.Merge(dir)
+	sharedDriverCache, _ = driverlock.Share(dir)
 }
 
 // driverLibraries are parts of the names of libraries that read the settings

@@ -46,6 +46,7 @@ type Device struct {
 		faults      []string
 		refuse      bool
 		otherShape  bool
+		miscompute  bool
 		noPayload   bool
 		outOfMemory int
 		lost        bool
@@ -64,9 +65,10 @@ type Calls struct {
 
 // program is what the fake driver knows about a program object.
 type program struct {
-	name string
-	key  shaders.Key
-	size int
+	name  string
+	key   shaders.Key
+	size  int
+	wrong bool // computes wrong results
 }
 
 // Sizes of the parts of a fake binary: the key, then the size, then zeros.
@@ -112,6 +114,30 @@ func (d *Device) ChangeInterfaces(change bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.otherShape = change
+}
+
+// MiscomputeBinaries makes programs that are loaded from now on compute wrong
+// results, without a word from Load, or stops that. Answer tells.
+func (d *Device) MiscomputeBinaries(wrong bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.miscompute = wrong
+}
+
+// Answer stands for running a program on known input, as a check of a source
+// does: it returns an error when the program computes wrong results.
+func (d *Device) Answer(id uint32) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, ok := d.mu.live[id]
+	switch {
+	case !ok:
+		d.fault("program %d was run and does not exist", id)
+		return fmt.Errorf("cachetest: there is no program %d", id)
+	case p.wrong:
+		return fmt.Errorf("cachetest: %s computes wrong results", p.name)
+	}
+	return nil
 }
 
 // EmptyBinaries makes Binary return no bytes and no error, or stops that.
@@ -258,7 +284,7 @@ func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shade
 		}
 	}
 	d.mu.Lock()
-	refuse, otherShape := d.mu.refuse, d.mu.otherShape
+	refuse, otherShape, wrong := d.mu.refuse, d.mu.otherShape, d.mu.miscompute
 	d.mu.Unlock()
 	if refuse || format != Format || len(payload) < smallestSize {
 		return shaders.Program{}, fmt.Errorf("cachetest: load: %w", shaders.ErrRejected)
@@ -268,7 +294,7 @@ func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shade
 	if size != len(payload) {
 		return shaders.Program{}, fmt.Errorf("cachetest: load: %w", shaders.ErrRejected)
 	}
-	p, err := d.create(program{name: "loaded " + key.Short(), key: key, size: size}, otherShape)
+	p, err := d.create(program{name: "loaded " + key.Short(), key: key, size: size, wrong: wrong}, otherShape)
 	p.LoadNanos = 1000
 	return p, err
 }

@@ -1,0 +1,66 @@
+package binary
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const checkedName = "checked"
+
+// PutChecked remembers that a blob, once loaded, gave the right answer: the sum
+// of its payload goes into checked/<key>. Another binary of the same program
+// has another sum and is checked again.
+func (s *Store) PutChecked(b *Blob) error {
+	sum := Digest(sha256.Sum256(b.Payload))
+	if err := s.writeInto(s.checkedPath(b.Key), []byte(sum.String()+"\n")); err != nil {
+		return fmt.Errorf("binary: remember a check: %w", err)
+	}
+	return nil
+}
+
+// Checked reports whether PutChecked remembered this very binary.
+func (s *Store) Checked(b *Blob) bool {
+	data, _, err := readRegular(s.checkedPath(b.Key), 2*sha256.Size+1)
+	sum := Digest(sha256.Sum256(b.Payload))
+	return err == nil && string(data) == sum.String()+"\n"
+}
+
+func (s *Store) checkedPath(key Key) string {
+	return filepath.Join(s.path, checkedName, key.String())
+}
+
+// writeInto writes a file of the store and makes the directories that it misses.
+func (s *Store) writeInto(path string, data []byte) error {
+	if s.dir.readOnly {
+		return ErrReadOnly
+	}
+	err := writeFile(path, data)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = s.create(filepath.Dir(path)); err == nil {
+			err = writeFile(path, data)
+		}
+	}
+	return err
+}
+
+// forgetChecks deletes what was remembered of blobs that are gone. It returns
+// their number.
+func (s *Store) forgetChecks(dryRun bool) (gone int) {
+	for _, e := range entries(filepath.Join(s.path, checkedName)) {
+		key, err := ParseKey(e.Name())
+		if err != nil {
+			continue
+		}
+		if _, err := os.Lstat(s.blobPath(key)); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if dryRun || os.Remove(s.checkedPath(key)) == nil {
+			gone++
+		}
+	}
+	return gone
+}

@@ -1,0 +1,52 @@
+package binary
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Tests that need a process to die run this test binary once more, with the
+// name of a child and its arguments in the environment.
+const childEnvironment = "BINARY_TEST_CHILD"
+
+var children = map[string]func(args []string){}
+
+func TestMain(m *testing.M) {
+	if name, args, ok := strings.Cut(os.Getenv(childEnvironment), " "); ok {
+		children[name](strings.Fields(args))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func childCommand(t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), childEnvironment+"="+name+" "+strings.Join(args, " "))
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// dieNow ends the process as a crash does: nothing is cleaned up.
+func dieNow() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Kill()
+	}
+	select {}
+}
+
+func childStore(path string) *Store {
+	d, err := OpenDir(path)
+	if err != nil {
+		panic(err)
+	}
+	s, err := d.Store(testFingerprint)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}

@@ -1,0 +1,81 @@
+package driverlock
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// ErrInUse is returned when others hold the folder in a way that ours does not
+// go with.
+var ErrInUse = errors.New("driver cache is in use by another process, or by this one")
+
+const (
+	// mergeWait is how long Share waits for a merge, which takes milliseconds
+	// for hundreds of programs. Somebody who starts does not wait for longer.
+	mergeWait = 2 * time.Second
+	mergePoll = 2 * time.Millisecond
+)
+
+// Lock is a hold on a driver's folder. Its methods may be called from any
+// goroutine. Two locks of one process are as strange to each other as those of
+// two processes.
+type Lock struct {
+	folder    string
+	exclusive bool
+	release   func() error
+}
+
+// Share says that this process is about to load a driver that uses the folder,
+// and waits up to two seconds for a merge that is under way. It returns
+// ErrInUse, wrapped, when the merge takes longer. An error is no reason not to
+// start: a merge that goes on meanwhile costs what this process adds to the
+// driver's cache, and nothing else. Such an error is usual where the directory
+// cannot be written, and there nobody merges either.
+func Share(folder string) (*Lock, error) {
+	deadline := time.Now().Add(mergeWait)
+	for {
+		l, err := open(folder, false)
+		if !errors.Is(err, ErrInUse) || time.Now().After(deadline) {
+			return l, err
+		}
+		time.Sleep(mergePoll)
+	}
+}
+
+// TryExclusive takes the folder for rewriting. It does not wait: it returns
+// ErrInUse, wrapped, while anybody holds the folder.
+func TryExclusive(folder string) (*Lock, error) { return open(folder, true) }
+
+// Folder is the driver's folder that is held.
+func (l *Lock) Folder() string { return l.folder }
+
+// Exclusive says whether nobody else holds the folder.
+func (l *Lock) Exclusive() bool { return l.exclusive }
+
+// Release gives the folder up. Further calls do nothing.
+func (l *Lock) Release() error { return l.release() }
+
+// open takes the lock file of folder. The file is never deleted: who held a
+// deleted file would hold nothing.
+func open(folder string, exclusive bool) (*Lock, error) {
+	folder = filepath.Clean(folder)
+	path := folder + ".lock"
+	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+			f, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("driverlock: %w", err)
+	}
+	if err := lock(f, exclusive); err != nil {
+		return nil, errors.Join(fmt.Errorf("driverlock: %s: %w", folder, err), f.Close())
+	}
+	return &Lock{folder, exclusive, sync.OnceValue(f.Close)}, nil
+}

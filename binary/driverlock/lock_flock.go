@@ -1,0 +1,26 @@
+//go:build unix && !aix && !solaris
+
+package driverlock
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lock locks f until it is closed, and returns ErrInUse instead of waiting.
+func lock(f *os.File, exclusive bool) error {
+	how := syscall.LOCK_SH
+	if exclusive {
+		how = syscall.LOCK_EX
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return ErrInUse
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}

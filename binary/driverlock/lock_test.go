@@ -1,0 +1,122 @@
+//go:build unix && !aix && !solaris
+
+package driverlock
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// heldEnvironment makes the test binary a process that shares a folder until it
+// is killed.
+const heldEnvironment = "DRIVERLOCK_TEST_FOLDER"
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(heldEnvironment); folder != "" {
+		if _, err := Share(folder); err != nil {
+			os.Exit(1)
+		}
+		os.Stdout.WriteString("held\n")
+		time.Sleep(time.Minute)
+		os.Exit(2)
+	}
+	os.Exit(m.Run())
+}
+
+func TestWhoMayHoldTogether(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "cache", "driver")
+	first, second := share(t, folder), share(t, folder)
+	wantInUse(t, folder)
+	release(t, first)
+	release(t, first)
+	wantInUse(t, folder)
+	release(t, second)
+
+	alone, err := TryExclusive(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alone.Exclusive() || first.Exclusive() || alone.Folder() != folder {
+		t.Errorf("lock says folder %s, exclusive %v", alone.Folder(), alone.Exclusive())
+	}
+	wantInUse(t, folder)
+	if _, err := open(folder, false); !errors.Is(err, ErrInUse) {
+		t.Errorf("shared beside a merge: %v, want ErrInUse", err)
+	}
+	release(t, alone)
+	if files, err := os.ReadDir(filepath.Dir(folder)); len(files) != 1 || err != nil {
+		t.Errorf("files %v, %v: want driver.lock alone", files, err)
+	}
+}
+
+func TestShareWaitsForAMerge(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "driver")
+	alone, err := TryExclusive(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { _ = alone.Release() })
+	release(t, share(t, folder))
+}
+
+func TestAKilledProcessHoldsNothing(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "driver")
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), heldEnvironment+"="+folder)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatalf("child said %q, %v", line, err)
+	}
+	wantInUse(t, folder)
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	alone, err := TryExclusive(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, alone)
+}
+
+func TestAFolderThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Share(filepath.Join(file, "driver")); err == nil || errors.Is(err, ErrInUse) {
+		t.Errorf("got %v, want an error of the file system", err)
+	}
+}
+
+func share(t *testing.T, folder string) *Lock {
+	t.Helper()
+	l, err := Share(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func release(t *testing.T, l *Lock) {
+	t.Helper()
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+func wantInUse(t *testing.T, folder string) {
+	t.Helper()
+	if _, err := TryExclusive(folder); !errors.Is(err, ErrInUse) {
+		t.Errorf("got %v, want ErrInUse", err)
+	}
+}

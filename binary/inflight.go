@@ -1,0 +1,199 @@
+package binary
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Action is what the driver does with a program.
+type Action string
+
+// The actions during which a driver may take its process down.
+const (
+	ActionLoad    Action = "load"
+	ActionCompile Action = "compile"
+)
+
+// A store leaves a mark on disk before the driver sees a program, and takes it
+// back after. Marks that a dead process left say what killed it. Each store
+// that is in use has one file for them,
+//
+//	inflight/<process id>-<number>
+//
+// which it keeps locked, so that whoever can lock it knows that its owner is
+// dead. The file has a line a mark, and is emptied whenever no mark stands:
+//
+//   - compile 5e884898... "blur 3x3"    the driver gets the program
+//   - compile 5e884898...               the driver is done with it
+//
+// Nothing is synced: a mark has to outlive the process, not the machine.
+const (
+	inFlightName     = "inflight"
+	maxInFlightBytes = 16 << 20
+)
+
+// mark is one program in the hands of the driver.
+type mark struct {
+	action Action
+	key    Key
+}
+
+// inFlight writes the marks of one store. The zero value has no file yet.
+type inFlight struct {
+	sync.Mutex
+	file    *os.File
+	path    string
+	marks   int
+	useless bool // no file can be had: go on without marks
+}
+
+// Enter notes that the driver gets a program now. Leave must follow when the
+// driver is done. Both take a few microseconds and never fail: where nothing
+// can be written there are no marks.
+func (s *Store) Enter(action Action, key Key, name string) {
+	m := &s.inFlight
+	m.Lock()
+	defer m.Unlock()
+	m.marks++
+	if m.file == nil && !m.useless {
+		m.useless = s.openInFlight() != nil
+	}
+	if m.file != nil {
+		_, _ = m.file.WriteString("+ " + string(action) + " " + key.String() + " " + strconv.Quote(cutName(name)) + "\n")
+	}
+}
+
+// Leave takes back what Enter noted.
+func (s *Store) Leave(action Action, key Key) {
+	m := &s.inFlight
+	m.Lock()
+	defer m.Unlock()
+	if m.marks--; m.marks < 0 {
+		panic("binary: Leave without Enter")
+	}
+	switch {
+	case m.file == nil:
+	case m.marks == 0:
+		_ = m.file.Truncate(0)
+	default:
+		_, _ = m.file.WriteString("- " + string(action) + " " + key.String() + "\n")
+	}
+}
+
+// openInFlight makes and locks the file of this store.
+func (s *Store) openInFlight() error {
+	if s.dir.readOnly {
+		return ErrReadOnly
+	}
+	dir := filepath.Join(s.path, inFlightName)
+	if err := s.create(dir); err != nil {
+		return err
+	}
+	for number := range 1000 {
+		path := filepath.Join(dir, fmt.Sprintf("%d-%d", os.Getpid(), number))
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		// Somebody may have taken the new file for a dead one's and removed it.
+		if claim(f) && isNamed(f, path) {
+			s.inFlight.file, s.inFlight.path = f, path
+			return nil
+		}
+		_ = f.Close()
+	}
+	return errors.New("no name is free")
+}
+
+// isNamed reports whether the open file is the one at path.
+func isNamed(f *os.File, path string) bool {
+	own, err1 := f.Stat()
+	named, err2 := os.Lstat(path)
+	return err1 == nil && err2 == nil && os.SameFile(own, named)
+}
+
+// close removes the file. Marks that stand are forgotten: the process is well.
+func (m *inFlight) close() {
+	m.Lock()
+	defer m.Unlock()
+	if m.file != nil {
+		_ = os.Remove(m.path)
+		_ = m.file.Close()
+		m.file = nil
+	}
+}
+
+// deadMarks calls settle with the marks that each dead process left, and
+// removes its file afterwards. Where settle fails, the file stays for the next
+// time.
+func (s *Store) deadMarks(settle func(left map[mark]string) error) error {
+	dir := filepath.Join(s.path, inFlightName)
+	var errs []error
+	for _, e := range entries(dir) {
+		path := filepath.Join(dir, e.Name())
+		if !e.Type().IsRegular() {
+			continue
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if claimDead(f, s.dir.now()) && isNamed(f, path) {
+			if err := settle(readMarks(path)); err != nil {
+				errs = append(errs, err)
+			} else {
+				_ = os.Remove(path)
+			}
+		}
+		_ = f.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// readMarks returns the marks that stand in a file, with the programs' names.
+// Lines that make no sense, such as one cut short by the end, count for
+// nothing.
+func readMarks(path string) map[mark]string {
+	data, _, err := readRegular(path, maxInFlightBytes)
+	if err != nil {
+		return nil
+	}
+	return parseMarks(string(data))
+}
+
+func parseMarks(text string) map[mark]string {
+	left := map[mark]string{}
+	counts := map[mark]int{}
+	for line := range strings.Lines(text) {
+		line, whole := strings.CutSuffix(line, "\n")
+		parts := strings.SplitN(line, " ", 4)
+		if !whole || len(parts) < 3 {
+			continue
+		}
+		key, err := ParseKey(parts[2])
+		m := mark{Action(parts[1]), key}
+		if err != nil || m.action != ActionLoad && m.action != ActionCompile {
+			continue
+		}
+		switch {
+		case parts[0] == "+" && len(parts) == 4:
+			name, _ := strconv.Unquote(parts[3])
+			counts[m]++
+			left[m] = cutName(name)
+		case parts[0] == "-" && counts[m] > 0:
+			if counts[m]--; counts[m] == 0 {
+				delete(left, m)
+			}
+		}
+	}
+	return left
+}

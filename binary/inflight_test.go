@@ -1,0 +1,196 @@
+package binary
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func init() {
+	// enter DIR ACTION:NUMBER... enters marks, or leaves those with a minus
+	// before them, and dies.
+	children["enter"] = func(args []string) {
+		s := childStore(args[0])
+		for _, arg := range args[1:] {
+			arg, leaves := strings.CutPrefix(arg, "-")
+			action, number, _ := strings.Cut(arg, ":")
+			var n int
+			fmt.Sscan(number, &n)
+			if leaves {
+				s.Leave(Action(action), testKey(n))
+			} else {
+				s.Enter(Action(action), testKey(n), fmt.Sprintf("program %d", n))
+			}
+		}
+		dieNow()
+	}
+}
+
+// die has a process die after entering marks.
+func die(t *testing.T, s *Store, marks ...string) {
+	t.Helper()
+	if err := childCommand(t, "enter", append([]string{s.dir.path}, marks...)...).Run(); err == nil {
+		t.Fatal("the child lived")
+	}
+}
+
+func recovered(t *testing.T, s *Store) Recovery {
+	t.Helper()
+	r, err := s.Recover()
+	must(t, err)
+	return r
+}
+
+func TestDeathInTheDriver(t *testing.T) {
+	for name, c := range map[string]struct {
+		marks []string
+		want  string // what is found, and r for refused
+		left  string // blobs that stay
+	}{
+		"none":              {[]string{"load:0", "-load:0"}, "", "0 1 2"},
+		"one load":          {[]string{"load:0", "-load:0", "load:1"}, "load 1", "0 2"},
+		"one compile":       {[]string{"compile:1"}, "compile 1 r", "0 1 2"},
+		"several compiles":  {[]string{"compile:0", "compile:1", "compile:2", "-compile:1"}, "compile 0,compile 2", "0 1 2"},
+		"load and compile":  {[]string{"load:0", "compile:1"}, "load 0,compile 1", "1 2"},
+		"the same twice":    {[]string{"compile:1", "compile:1", "-compile:1"}, "compile 1 r", "0 1 2"},
+		"after an idle one": {[]string{"compile:1", "-compile:1", "compile:2"}, "compile 2 r", "0 1 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := openTestDir(t)
+			d.now = time.Now
+			s := openTestStore(t, d, testFingerprint)
+			putBlobs(t, s, testBlob(0), testBlob(1), testBlob(2))
+			die(t, s, c.marks...)
+			var got []string
+			for _, q := range recovered(t, s).Found {
+				text := string(q.Action) + strings.TrimPrefix(q.Name, "program")
+				if q.Refused() {
+					text += " r"
+				}
+				got = append(got, text)
+			}
+			if strings.Join(got, ",") != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
+			}
+			var left []string
+			for n := range 3 {
+				if _, err := s.Get(testKey(n)); err == nil {
+					left = append(left, fmt.Sprint(n))
+				}
+			}
+			if strings.Join(left, " ") != c.left {
+				t.Errorf("blobs %q are left, want %s", left, c.left)
+			}
+			if again := recovered(t, s); len(again.Found) != 0 {
+				t.Errorf("found again: %+v", again.Found)
+			}
+			if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
+				t.Errorf("left in flight: %v", files)
+			}
+		})
+	}
+}
+
+func TestTheLivingAreLeftAlone(t *testing.T) {
+	d := openTestDir(t)
+	s, other := openTestStore(t, d, testFingerprint), openTestStore(t, d, testFingerprint)
+	s.Enter(ActionCompile, testKey(1), "one")
+	if r := recovered(t, other); len(r.Found)+len(r.Standing) != 0 {
+		t.Errorf("found %+v", r)
+	}
+	other.Enter(ActionLoad, testKey(2), "two")
+	s.Leave(ActionCompile, testKey(1))
+	other.Leave(ActionLoad, testKey(2))
+	must(t, s.Close())
+	must(t, other.Close())
+	if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
+		t.Errorf("left in flight: %v", files)
+	}
+}
+
+func TestQuarantineEnds(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	must(t, os.MkdirAll(s.path, 0o700))
+	q := s.judge(mark{ActionCompile, testKey(1)}, "one", 1)
+	must(t, s.quarantine(q))
+	for after, want := range map[time.Duration]int{
+		0: 1, QuarantineTime - 1: 1, QuarantineTime: 0,
+		-time.Hour: 1, -QuarantineTime: 0, // the clock was set back
+	} {
+		d.now = func() time.Time { return start.Add(after) }
+		if list := s.Quarantined(); len(list) != want {
+			t.Errorf("after %v: %+v", after, list)
+		}
+	}
+	d.now = func() time.Time { return start }
+	err := error(&QuarantinedError{s.Quarantined()[0]})
+	if !errors.Is(err, ErrQuarantined) || !strings.Contains(err.Error(), `"one"`) || !strings.Contains(err.Error(), "verify --repair") {
+		t.Errorf("the error says %q", err)
+	}
+	for range 2 {
+		must(t, s.Lift(q.Key))
+	}
+	if list := s.Quarantined(); len(list) != 0 {
+		t.Errorf("after Lift: %+v", list)
+	}
+}
+
+func TestDamagedNotesKeepNothingOut(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	for n, text := range []string{"", "{", "{}", `{"key":"` + testKey(7).String() + `"}`, "null"} {
+		writeTestFile(t, s.quarantinePath(testKey(n)), []byte(text), start)
+	}
+	if list := s.Quarantined(); len(list) != 0 {
+		t.Errorf("got %+v", list)
+	}
+}
+
+func TestMarksThatMakeNoSense(t *testing.T) {
+	key := testKey(1).String()
+	good := "+ load " + key + " \"a b\"\n"
+	for text, want := range map[string]int{
+		good:                          1,
+		good[:len(good)-1]:            0, // cut short
+		good + "- load " + key:        1,
+		good + "- load " + key + "\n": 0,
+		"- load " + key + "\n" + good: 1,
+		"+ dance " + key + " \"\"\n":  0,
+		"+ load 12 \"\"\n":            0,
+		"\n\n \n+\n+ load\n":          0,
+		"\x00\xff\n" + good:           1,
+	} {
+		if left := parseMarks(text); len(left) != want {
+			t.Errorf("%q: %v, want %d", text, left, want)
+		}
+	}
+	if name := parseMarks(good)[mark{ActionLoad, testKey(1)}]; name != "a b" {
+		t.Errorf("name %q", name)
+	}
+}
+
+func FuzzParseMarks(f *testing.F) {
+	f.Add("+ load " + testKey(1).String() + " \"a\"\n- load " + testKey(1).String() + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for m, name := range parseMarks(text) {
+			if m.action != ActionLoad && m.action != ActionCompile || len(name) > MaxNameBytes {
+				t.Errorf("%v %q", m, name)
+			}
+		}
+	})
+}
+
+func BenchmarkEnterLeave(b *testing.B) {
+	s := openTestStore(b, openTestDir(b), testFingerprint)
+	b.Cleanup(func() { s.Close() })
+	key := testKey(1)
+	for b.Loop() {
+		s.Enter(ActionLoad, key, "conv2d_3x3")
+		s.Leave(ActionLoad, key)
+	}
+}

@@ -1,0 +1,61 @@
+package binary
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestManyEntries goes through far more programs than fit into memory budgets,
+// and looks at the heap on the way.
+func TestManyEntries(t *testing.T) {
+	programs := 2000
+	if soak() {
+		programs = 100_000
+	}
+	compress(nil) // the encoder stays, and is not the store's
+	begin, most := heap(), uint64(0)
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	blob := testBlob(0)
+	blob.Payload = testPayload(1, 1000)
+	must(t, s.Put(blob))
+	for n := range programs {
+		blob.Key = MustSource("", string(rune(n+0x10000)), nil).Key()
+		writeTestFile(t, s.blobPath(blob.Key), encode(t, blob), start)
+	}
+	must(t, s.Record(nil, Counters{Compiles: 1}))
+	// What Record held is garbage, and not what is measured here.
+	s = openTestStore(t, d, testFingerprint)
+	step := programs / 10
+	seen, at := 0, time.Now()
+	for _, err := range s.All() {
+		must(t, err)
+		if seen++; seen%step == 0 {
+			most = max(most, heap())
+		}
+	}
+	t.Logf("All: %v", time.Since(at))
+	at = time.Now()
+	r, err := d.Verify(false, func(r VerifyReport) {
+		if r.Good%step == 0 {
+			most = max(most, heap())
+		}
+	})
+	t.Logf("Verify: %v, heap grew by %d KB", time.Since(at), (int64(most)-int64(begin))/1024)
+	if err != nil || r.Good != programs+1 || seen != programs+1 {
+		t.Errorf("%d seen, %+v, %v", seen, r, err)
+	}
+	if most > begin+8<<20 {
+		t.Errorf("the heap grew from %d to %d bytes", begin, most)
+	}
+}
+
+// heap is the memory that is reachable now.
+func heap() uint64 {
+	runtime.GC() // what pools hold goes with the second one
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,166 @@
+package nvslots
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+)
+
+const (
+	magic   = "CDVN"
+	version = 0x00030000
+
+	headerBytes = 32
+	entryBytes  = 24
+	recordBytes = 32 // of the header before a record's data
+
+	// maxTocBytes is a million records: 340,000 programs. A larger file is not
+	// a table of contents.
+	maxTocBytes = 24 << 20
+)
+
+// identity names a record: the 8 bytes of its hash and the 8 of its kind.
+type identity [16]byte
+
+// entry is one line of a table of contents.
+type entry struct {
+	id     identity
+	offset uint32 // of the record's header in the .bin file
+	size   uint32 // of the data behind it
+}
+
+// end is the offset behind the record.
+func (e entry) end() int64 { return int64(e.offset) + recordBytes + int64(e.size) }
+
+func (e entry) append(dst []byte) []byte {
+	dst = append(dst, e.id[:]...)
+	dst = binary.LittleEndian.AppendUint32(dst, e.offset)
+	return binary.LittleEndian.AppendUint32(dst, e.size)
+}
+
+// slot is a pair of files whose every field was checked.
+type slot struct {
+	header  [headerBytes]byte // the same in both files
+	entries []entry           // in the order of their records
+}
+
+// end is the length of the .bin file.
+func (s *slot) end() int64 {
+	if len(s.entries) == 0 {
+		return headerBytes
+	}
+	return s.entries[len(s.entries)-1].end()
+}
+
+// toc is the .toc file.
+func (s *slot) toc() []byte {
+	data := make([]byte, 0, headerBytes+entryBytes*len(s.entries))
+	data = append(data, s.header[:]...)
+	for _, e := range s.entries {
+		data = e.append(data)
+	}
+	return data
+}
+
+// parseSlot checks a table of contents against the records in bin, which may go
+// on behind them. It returns a formatError for anything that toc would not write.
+func parseSlot(toc []byte, bin io.ReaderAt) (*slot, error) {
+	s := &slot{}
+	if err := s.readHeader(toc, bin); err != nil {
+		return nil, err
+	}
+	list := toc[headerBytes:]
+	if len(list)%entryBytes != 0 {
+		return nil, format(".toc ends within an entry")
+	}
+	s.entries = make([]entry, 0, len(list)/entryBytes)
+	known := make(map[identity]struct{}, len(list)/entryBytes)
+	for ; len(list) > 0; list = list[entryBytes:] {
+		e := entry{
+			id:     identity(list),
+			offset: binary.LittleEndian.Uint32(list[16:]),
+			size:   binary.LittleEndian.Uint32(list[20:]),
+		}
+		if _, twice := known[e.id]; twice {
+			return nil, format("entry %d is there twice", len(s.entries))
+		}
+		known[e.id] = struct{}{}
+		if err := s.checkRecord(e, bin); err != nil {
+			return nil, err
+		}
+		s.entries = append(s.entries, e)
+	}
+	return s, nil
+}
+
+func (s *slot) readHeader(toc []byte, bin io.ReaderAt) error {
+	if len(toc) < headerBytes {
+		return format(".toc has %d bytes", len(toc))
+	}
+	copy(s.header[:], toc)
+	var other [headerBytes]byte
+	if err := readAt(bin, other[:], 0); err != nil {
+		return err
+	}
+	switch {
+	case string(s.header[:len(magic)]) != magic:
+		return format("no %s at the start", magic)
+	case binary.LittleEndian.Uint32(s.header[4:]) != version:
+		return format("version %#x, and %#x is known", binary.LittleEndian.Uint32(s.header[4:]), version)
+	case s.header != other:
+		return format(".toc and .bin are of different drivers")
+	}
+	return nil
+}
+
+// checkRecord checks that e follows the record before it, and that its record
+// is the one that e says.
+func (s *slot) checkRecord(e entry, bin io.ReaderAt) error {
+	n := len(s.entries)
+	if int64(e.offset) != s.end() || e.end() > math.MaxUint32 {
+		return format("entry %d is not where the record before it ends", n)
+	}
+	var head [recordBytes]byte
+	if err := readAt(bin, head[:], int64(e.offset)); err != nil {
+		return err
+	}
+	if !bytes.Equal(head[4:20], e.id[:]) || binary.LittleEndian.Uint32(head[28:]) != e.size {
+		return format("entry %d and its record do not agree", n)
+	}
+	// The last byte, so that the record is known to be there in full.
+	return readAt(bin, head[:1], e.end()-1)
+}
+
+// formatError says what in a slot is not as it should be.
+type formatError string
+
+func (e formatError) Error() string { return string(e) }
+
+func format(text string, args ...any) error { return formatError(fmt.Sprintf(text, args...)) }
+
+// readAt fills p from bin; a file that ends before is a formatError.
+func readAt(bin io.ReaderAt, p []byte, offset int64) error {
+	n, err := bin.ReadAt(p, offset)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return format(".bin ends before byte %d", offset+int64(len(p)))
+	}
+	return err
+}
+
+// reason is why a slot is left alone, or an error that ends a merge.
+func reason(err error) (string, bool) {
+	if bad, ok := errors.AsType[formatError](err); ok {
+		return bad.Error(), true
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "one of its two files is missing", true
+	}
+	return "", false
+}

@@ -1,0 +1,174 @@
+package binary
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a process left in flight when it died is held against it, in
+// quarantine/<key>.json of the store:
+//
+//	in flight               what follows
+//	one load                the blob is set aside, and the program neither loaded nor stored
+//	one compile             the source is refused with a QuarantinedError
+//	several                 blobs are set aside; sources are suspects, which are compiled one at
+//	                        a time, so that the next death names the one
+//
+// for QuarantineTime, because a process may also have been killed by somebody
+// else at a bad moment.
+const (
+	quarantineName     = "quarantine"
+	quarantineExt      = ".json"
+	maxQuarantineBytes = 64 << 10
+
+	// QuarantineTime is how long a program stays in quarantine.
+	QuarantineTime = 24 * time.Hour
+)
+
+// Quarantined is a program that was in the hands of the driver when a process
+// died.
+type Quarantined struct {
+	Key     Key       `json:"key"`
+	Name    string    `json:"name"`
+	Action  Action    `json:"action"`
+	Suspect bool      `json:"suspect"` // one of several
+	Reason  string    `json:"reason"`
+	Time    time.Time `json:"time"` // when the death was noticed
+}
+
+// Refused reports whether the source must not reach the driver.
+func (q Quarantined) Refused() bool { return q.Action == ActionCompile && !q.Suspect }
+
+// Until is when the quarantine ends by itself.
+func (q Quarantined) Until() time.Time { return q.Time.Add(QuarantineTime) }
+
+// stands reports whether the quarantine has not ended. A time that is not yet
+// is from before the clock was set back.
+func (q Quarantined) stands(now time.Time) bool {
+	age := now.Sub(q.Time)
+	return age > -QuarantineTime && age < QuarantineTime
+}
+
+// Recovery is what Recover found.
+type Recovery struct {
+	Found    []Quarantined // noticed now: a process has died since the last time
+	Standing []Quarantined // all that are in quarantine, sorted by name, then key
+}
+
+// Recover looks for processes that died with programs in the hands of the
+// driver and puts these programs, and no others, into quarantine. Call it
+// before the driver gets anything; it reads two directories, which are empty
+// as a rule. What it could find out is returned with an error too.
+func (s *Store) Recover() (Recovery, error) {
+	var r Recovery
+	err := s.deadMarks(func(left map[mark]string) error {
+		for m, name := range left {
+			q := s.judge(m, name, len(left))
+			if err := s.quarantine(q); err != nil {
+				return err
+			}
+			r.Found = append(r.Found, q)
+		}
+		return nil
+	})
+	slices.SortFunc(r.Found, compareQuarantined)
+	r.Standing = s.Quarantined()
+	if err != nil {
+		return r, fmt.Errorf("binary: recover: %w", err)
+	}
+	return r, nil
+}
+
+// judge says what follows from a mark that was left with others.
+func (s *Store) judge(m mark, name string, marks int) Quarantined {
+	q := Quarantined{Key: m.key, Name: name, Action: m.action, Suspect: marks > 1, Time: s.dir.now().UTC()}
+	q.Reason = "a process ended while the driver had to " + string(m.action) + " it"
+	if q.Suspect {
+		q.Reason += fmt.Sprintf(" and %d others", marks-1)
+	}
+	return q
+}
+
+// quarantine sets a blob aside and writes the note, which stays away where a
+// blob is only a suspect: without it, there is nothing left to suspect.
+func (s *Store) quarantine(q Quarantined) error {
+	if q.Action == ActionLoad {
+		if err := s.SetAside(q.Key, q.Reason); err != nil || q.Suspect {
+			return err
+		}
+	}
+	data, err := json.MarshalIndent(q, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := s.quarantinePath(q.Key)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return writeFile(path, append(data, '\n'))
+}
+
+func (s *Store) quarantinePath(key Key) string {
+	return filepath.Join(s.path, quarantineName, key.String()+quarantineExt)
+}
+
+// Quarantined lists the programs that are in quarantine, sorted by name, then
+// key. A note that is damaged keeps nothing out.
+func (s *Store) Quarantined() []Quarantined {
+	var list []Quarantined
+	for _, q := range s.quarantineNotes() {
+		if q.stands(s.dir.now()) {
+			list = append(list, q)
+		}
+	}
+	slices.SortFunc(list, compareQuarantined)
+	return list
+}
+
+// quarantineNotes reads all notes, those that have ended too.
+func (s *Store) quarantineNotes() []Quarantined {
+	var list []Quarantined
+	for _, e := range entries(filepath.Join(s.path, quarantineName)) {
+		digits, ok := strings.CutSuffix(e.Name(), quarantineExt)
+		key, err := ParseKey(digits)
+		if !ok || err != nil {
+			continue
+		}
+		if q, err := s.readQuarantine(key); err == nil {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+func (s *Store) readQuarantine(key Key) (Quarantined, error) {
+	data, _, err := readRegular(s.quarantinePath(key), maxQuarantineBytes)
+	if err != nil {
+		return Quarantined{}, err
+	}
+	var q Quarantined
+	if err := json.Unmarshal(data, &q); err != nil || q.Key != key {
+		return Quarantined{}, damaged("quarantine note")
+	}
+	return q, nil
+}
+
+// Lift ends the quarantine of a program. It is no error where there is none.
+func (s *Store) Lift(key Key) error {
+	if err := os.Remove(s.quarantinePath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("binary: lift quarantine: %w", err)
+	}
+	return nil
+}
+
+func compareQuarantined(a, b Quarantined) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key.String(), b.Key.String()))
+}

@@ -1,0 +1,144 @@
+package binary
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// The source tier: what was compiled, for every driver there is or will be.
+//
+//	sources/5e/5e884898....glsl.zst   zstd of: one line of JSON, then the text
+//
+// The line holds name and files. The text is checked against the key in the
+// file's name, so it needs no sum of its own.
+const (
+	sourcesName        = "sources"
+	sourceExt          = ".glsl.zst"
+	maxKeptSourceBytes = 16 << 20
+)
+
+// sourceLine is the first line of a source file.
+type sourceLine struct {
+	Name  string   `json:"name"`
+	Files []string `json:"files"`
+}
+
+// PutSource keeps a source, unless one of its key is kept already. Sources
+// above 16 MiB are not kept.
+func (d *Dir) PutSource(src *Source) error {
+	path := d.sourcePath(src.key)
+	if _, err := os.Lstat(path); err == nil || d.readOnly || len(src.text) > maxKeptSourceBytes/2 {
+		return nil
+	}
+	line, err := json.Marshal(sourceLine{cutName(src.name), src.files})
+	if err != nil {
+		return fmt.Errorf("binary: keep source: %w", err)
+	}
+	data := compress(append(append(line, '\n'), src.text...))
+	err = writeFile(path, data)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = d.create(); err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
+		}
+		if err == nil {
+			err = writeFile(path, data)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("binary: keep source: %w", err)
+	}
+	return nil
+}
+
+// PutSource is Dir.PutSource: sources belong to no driver.
+func (s *Store) PutSource(src *Source) error { return s.dir.PutSource(src) }
+
+// Source reads a source that was kept. It returns ErrNotFound where there is
+// none, and a *DamagedError for a file that is not what was written.
+func (d *Dir) Source(key Key) (*Source, error) {
+	path := d.sourcePath(key)
+	data, _, err := readRegular(path, maxKeptSourceBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		if d.upstream != nil {
+			return d.upstream.Source(key)
+		}
+		return nil, ErrNotFound
+	}
+	var src *Source
+	if err == nil {
+		src, err = decodeSource(data)
+	}
+	if err == nil && src.key != key {
+		err = damaged("holds the source of %s", src.key.Short())
+	}
+	if bad, ok := errors.AsType[*DamagedError](err); ok {
+		bad.Path = path
+		return nil, bad
+	}
+	if err != nil {
+		return nil, fmt.Errorf("binary: read source: %w", err)
+	}
+	return src, nil
+}
+
+// Sources goes through the sources that are kept, in the order of their keys,
+// with one of them in memory at a time. One that cannot be read comes as an
+// error, and the next one follows.
+func (d *Dir) Sources() iter.Seq2[*Source, error] {
+	return func(yield func(*Source, error) bool) {
+		for key := range d.sourceKeys() {
+			src, err := d.Source(key)
+			if !errors.Is(err, ErrNotFound) && !yield(src, err) {
+				return
+			}
+		}
+	}
+}
+
+// sourceKeys goes through the keys of the sources that are kept.
+func (d *Dir) sourceKeys() iter.Seq[Key] {
+	return func(yield func(Key) bool) {
+		root := filepath.Join(d.path, sourcesName)
+		for _, shard := range entries(root) {
+			for _, file := range entries(filepath.Join(root, shard.Name())) {
+				key, ok := fileKey(shard.Name(), file.Name(), sourceExt)
+				if ok && !yield(key) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (d *Dir) sourcePath(key Key) string {
+	name := key.String()
+	return filepath.Join(d.path, sourcesName, name[:2], name+sourceExt)
+}
+
+// decodeSource reads what PutSource wrote.
+func decodeSource(data []byte) (*Source, error) {
+	var header zstd.Header
+	if err := header.Decode(data); err != nil || header.HasFCS && header.FrameContentSize > maxKeptSourceBytes {
+		return nil, damaged("source is not compressed, or has more than %d bytes", maxKeptSourceBytes)
+	}
+	// Frames of a few bytes do not tell their length.
+	room := max(header.FrameContentSize, 64<<10)
+	raw, err := decoder().DecodeAll(data, make([]byte, 0, room))
+	if err != nil {
+		return nil, damaged("source does not decompress: %v", err)
+	}
+	first, text, ok := strings.Cut(string(raw), "\n")
+	var line sourceLine
+	if !ok || json.Unmarshal([]byte(first), &line) != nil {
+		return nil, damaged("source has no first line")
+	}
+	return keyedSource(line.Name, text, line.Files), nil
+}

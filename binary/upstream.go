@@ -1,0 +1,42 @@
+package binary
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const upstreamEnvironment = "SHADERCACHE_UPSTREAM"
+
+// DefaultUpstream is $SHADERCACHE_UPSTREAM: a cache directory below the private
+// one, such as one that came with a container image. "" = none.
+func DefaultUpstream() string { return os.Getenv(upstreamEnvironment) }
+
+// OpenUpstream opens a cache directory that is only read. It must exist, and
+// belong to us or to root; otherwise it is as safe as OpenDir demands, or the
+// error matches ErrUnsafeDir. Nothing is ever written there: what would do so
+// returns ErrReadOnly, and Record drops what it is given.
+func OpenUpstream(path string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("binary: open upstream directory: %w", err)
+	}
+	d := &Dir{path: path, now: time.Now, readOnly: true}
+	info, err := os.Lstat(path)
+	if err == nil {
+		err = d.check(path, info)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("binary: open upstream directory: %w", err)
+	}
+	return d, nil
+}
+
+// WithUpstream is the same directory, whose stores and sources look into
+// upstream for what they do not have. Nothing is copied.
+func (d *Dir) WithUpstream(upstream *Dir) *Dir {
+	above := *d
+	above.upstream = upstream
+	return &above
+}

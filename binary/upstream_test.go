@@ -1,0 +1,156 @@
+package binary
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// snapshotOf lists a directory with the sizes and times of its files.
+func snapshotOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range filesBelow(dir) {
+		info, err := os.Stat(filepath.Join(dir, name))
+		must(t, err)
+		files[name] = info.ModTime().String()
+	}
+	return files
+}
+
+func TestUpstream(t *testing.T) {
+	baked, private := openTestDir(t), openTestDir(t)
+	putBlobs(t, openTestStore(t, baked, testFingerprint), testBlob(0), testBlob(1))
+	must(t, baked.PutSource(MustSource("up", "void main() {}", nil)))
+	before := snapshotOf(t, baked.path)
+	upstream, err := OpenUpstream(baked.path)
+	must(t, err)
+	s := openTestStore(t, private.WithUpstream(upstream), testFingerprint)
+	putBlobs(t, s, testBlob(1), testBlob(2))
+	for n := range 3 {
+		if b, err := s.Get(testKey(n)); err != nil || b.Key != testKey(n) {
+			t.Errorf("program %d: %v", n, err)
+		}
+	}
+	if _, err := s.Get(testKey(3)); !errors.Is(err, ErrNotFound) {
+		t.Errorf("program 3: %v", err)
+	}
+	if _, err := s.dir.Source(MustSource("", "void main() {}", nil).Key()); err != nil {
+		t.Errorf("source: %v", err)
+	}
+	flip(t, s.blobPath(testKey(1)))
+	if _, err := s.Get(testKey(1)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("damaged: %v", err)
+	}
+	if _, err := s.Get(testKey(1)); err != nil {
+		t.Errorf("after the damage: %v", err)
+	}
+	must(t, s.SetAside(testKey(0), "not ours to move"))
+
+	up := openTestStore(t, upstream, testFingerprint)
+	up.Enter(ActionLoad, testKey(0), "")
+	up.Leave(ActionLoad, testKey(0))
+	must(t, up.Record([]Use{{Key: testKey(0), Hits: 1}}, Counters{DiskHits: 1}))
+	_, _, trimErr := upstream.Trim(PruneOptions{MaxBytes: 1})
+	_, pruneErr := upstream.Prune(PruneOptions{MaxBytes: 1})
+	for i, err := range []error{up.Put(testBlob(5)), up.SetAside(testKey(0), ""), trimErr, pruneErr,
+		up.PutFailure(MustSource("", "x", nil), ""), up.PutChecked(testBlob(0))} {
+		if !errors.Is(err, ErrReadOnly) {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	if r, err := upstream.Verify(true, nil); err != nil || !r.OK() {
+		t.Errorf("Verify: %+v, %v", r, err)
+	}
+	after := snapshotOf(t, baked.path)
+	if len(before) != len(after) {
+		t.Errorf("upstream was written: %v", after)
+	}
+	for name, at := range before {
+		if after[name] != at {
+			t.Errorf("%s was written", name)
+		}
+	}
+}
+
+func TestOpenUpstreamRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := OpenUpstream(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	link := filepath.Join(dir, "link")
+	must(t, os.Symlink(dir, link))
+	if _, err := OpenUpstream(link); !errors.Is(err, ErrUnsafeDir) {
+		t.Errorf("link: %v", err)
+	}
+	must(t, os.Chmod(dir, 0o777))
+	if _, err := OpenUpstream(dir); !errors.Is(err, ErrUnsafeDir) {
+		t.Errorf("open to all: %v", err)
+	}
+}
+
+func TestTrimOnceADay(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	now := start
+	d.now = func() time.Time { return now }
+	for step, c := range []struct {
+		after time.Duration
+		want  bool
+	}{{0, true}, {time.Hour, false}, {23 * time.Hour, true}, {-48 * time.Hour, true}, {0, false}} {
+		now = now.Add(c.after)
+		putBlobs(t, s, testBlob(1))
+		r, done, err := s.Trim(PruneOptions{MaxBytes: 1})
+		if err != nil || done != c.want || (r.Programs == 1) != c.want {
+			t.Errorf("step %d: %+v, %v, %v", step, r, done, err)
+		}
+	}
+}
+
+func TestLastUseIsWrittenHourly(t *testing.T) {
+	s := openTestStore(t, openTestDir(t), testFingerprint)
+	putBlobs(t, s, testBlob(0))
+	must(t, os.Chtimes(s.blobPath(testKey(0)), start, start))
+	at := start
+	for step, c := range []struct {
+		use  Use
+		kept time.Duration
+	}{
+		{Use{}, 0},
+		{Use{LastUse: start.Add(59 * time.Minute)}, 0},
+		{Use{LastUse: start.Add(60 * time.Minute)}, time.Hour},
+		{Use{LastUse: start.Add(61 * time.Minute), Hits: 1}, 61 * time.Minute},
+	} {
+		c.use.Key = testKey(0)
+		must(t, s.Record([]Use{c.use}, Counters{DiskHits: 1}))
+		if got := list(t, s)[testKey(0)].LastUse; !got.Equal(at.Add(c.kept)) {
+			t.Errorf("step %d: last use %v", step, got)
+		}
+	}
+}
+
+func TestPruneForgetsSources(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	used, unused := MustSource("used", "a", nil), MustSource("unused", "b", nil)
+	blob := testBlob(0)
+	blob.Key = used.Key()
+	putBlobs(t, s, blob)
+	for _, src := range []*Source{used, unused} {
+		must(t, d.PutSource(src))
+		old := start.Add(-100 * time.Hour)
+		must(t, os.Chtimes(d.sourcePath(src.Key()), old, old))
+	}
+	must(t, os.Chtimes(s.blobPath(used.Key()), start, start))
+	if r, err := d.Prune(PruneOptions{MaxAge: 50 * time.Hour}); err != nil || r.Leftovers != 1 || r.Programs != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := d.Source(used.Key()); err != nil {
+		t.Errorf("used: %v", err)
+	}
+	if _, err := d.Source(unused.Key()); !errors.Is(err, ErrNotFound) {
+		t.Errorf("unused: %v", err)
+	}
+}

@@ -1,0 +1,250 @@
+package binary
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestVerify(t *testing.T) {
+	d := openTestDir(t)
+	s, other := openTestStore(t, d, testFingerprint), openTestStore(t, d, otherFingerprint)
+	putBlobs(t, s, testBlob(0), testBlob(1), testBlob(2))
+	blob := testBlob(5)
+	blob.Fingerprint = otherFingerprint.Digest()
+	putBlobs(t, other, blob)
+	must(t, s.Record([]Use{{Key: testKey(0), Hits: 3, LastUse: start}}, Counters{DiskHits: 3}))
+	must(t, d.PutSource(MustSource("one", "void main() {}", nil)))
+	must(t, d.PutSource(MustSource("two", "void main() { }", nil)))
+	if r, err := d.Verify(false, nil); err != nil || !r.OK() || r.Good != 4 || r.Sources != 2 || r.Foreign+r.Leftovers != 0 {
+		t.Fatalf("a sound directory: %+v, %v", r, err)
+	}
+
+	flip(t, s.blobPath(testKey(1)))
+	flip(t, d.sourcePath(MustSource("", "void main() {}", nil).Key()))
+	flip(t, filepath.Join(s.path, indexName))
+	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", "stray"), nil, start)
+	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", ".half"), nil, start.Add(-2*time.Hour))
+	must(t, s.quarantine(s.judge(mark{ActionCompile, testKey(9)}, "nine", 1)))
+	var calls int
+	want := VerifyReport{Good: 3, Sources: 1, Damaged: 3, Foreign: 1, Leftovers: 1, Quarantined: 1}
+	for _, repair := range []bool{false, true} {
+		r, err := d.Verify(repair, func(VerifyReport) { calls++ })
+		want.Bytes, want.Problems = r.Bytes, r.Problems
+		if err != nil || fmt.Sprint(r) != fmt.Sprint(want) || len(r.Problems) != 5 || r.OK() {
+			t.Errorf("repair %v: %+v, %v", repair, r, err)
+		}
+	}
+	if calls != 8 {
+		t.Errorf("%d calls of progress, want 8", calls)
+	}
+	r, err := d.Verify(true, nil)
+	if err != nil || !r.OK() || r.Good != 3 || r.Foreign != 1 || r.Leftovers != 0 {
+		t.Errorf("after the repair: %+v, %v", r, err)
+	}
+	if c := lifetime(t, d); c.DiskHits != 3 {
+		t.Errorf("lifetime after the repair: %+v", c)
+	}
+}
+
+// flip damages a file in its middle.
+func flip(t testing.TB, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	data[len(data)/2] ^= 1
+	must(t, os.WriteFile(path, data, 0o600))
+}
+
+func TestAll(t *testing.T) {
+	s := openTestStore(t, openTestDir(t), testFingerprint)
+	for range s.All() {
+		t.Fatal("a program in an empty store")
+	}
+	for n := range 40 {
+		putBlobs(t, s, testBlob(n))
+	}
+	must(t, s.Record([]Use{{Key: testKey(3), Hits: 7, LastUse: start}}, Counters{}))
+	must(t, os.Truncate(s.blobPath(testKey(4)), 100))
+	var keys []string
+	for e, err := range s.All() {
+		keys = append(keys, e.Key.String())
+		if (err != nil) != (e.Key == testKey(4)) || (e.Hits == 7) != (e.Key == testKey(3)) {
+			t.Errorf("%s: %+v, %v", e.Key.Short(), e, err)
+		}
+		// The index is free meanwhile.
+		if len(keys) == 1 {
+			must(t, s.Record(nil, Counters{Compiles: 1}))
+		}
+	}
+	if len(keys) != 40 || !isSorted(keys) {
+		t.Errorf("%d keys, sorted: %v", len(keys), isSorted(keys))
+	}
+	for range s.All() {
+		break
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "shadercache-index-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func isSorted(list []string) bool {
+	for i := 1; i < len(list); i++ {
+		if list[i-1] > list[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func TestSourceFiles(t *testing.T) {
+	d := openTestDir(t)
+	src, err := newSource("blur", strings.Repeat("// long\n", 1000)+"void main() {}\n", Defines{"N": "1"}, []string{"blur.comp", "lib.glsl"})
+	must(t, err)
+	if _, err := d.Source(src.Key()); !errors.Is(err, ErrNotFound) {
+		t.Errorf("before: %v", err)
+	}
+	for range 2 {
+		must(t, d.PutSource(src))
+	}
+	got, err := d.Source(src.Key())
+	must(t, err)
+	if got.Text() != src.Text() || got.Name() != "blur" || got.Key() != src.Key() || len(got.Files()) != 2 {
+		t.Errorf("got %+v", got)
+	}
+	path := d.sourcePath(src.Key())
+	data, err := os.ReadFile(path)
+	must(t, err)
+	if len(data) > 300 {
+		t.Errorf("%d bytes for %d", len(data), len(src.Text()))
+	}
+	// A flip may hit the name, which is a label; the text must never change.
+	for i := range data {
+		for bit := range 8 {
+			bad := append([]byte(nil), data...)
+			bad[i] ^= 1 << bit
+			must(t, os.WriteFile(path, bad, 0o600))
+			if got, err := d.Source(src.Key()); err == nil && got.Text() != src.Text() || err != nil && !errors.Is(err, ErrDamaged) {
+				t.Fatalf("byte %d, bit %d: %v", i, bit, err)
+			}
+		}
+		must(t, os.WriteFile(path, data[:i], 0o600))
+		if _, err := d.Source(src.Key()); !errors.Is(err, ErrDamaged) {
+			t.Fatalf("%d bytes: %v", i, err)
+		}
+	}
+}
+
+func FuzzDecodeSource(f *testing.F) {
+	f.Add(compress([]byte("{\"name\":\"a\"}\nvoid main() {}")))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, err := decodeSource(data); err != nil && !errors.Is(err, ErrDamaged) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMissing(t *testing.T) {
+	d := openTestDir(t)
+	old, now := openTestStore(t, d, otherFingerprint), openTestStore(t, d, testFingerprint)
+	var sources []*Source
+	var uses []Use
+	for n := range 6 {
+		src := MustSource(fmt.Sprintf("p%d", n), fmt.Sprintf("// %d\nvoid main() {}", n), nil)
+		sources = append(sources, src)
+		must(t, d.PutSource(src))
+		blob := testBlob(0)
+		blob.Key, blob.Name, blob.Fingerprint = src.Key(), src.Name(), old.digest
+		if n < 5 {
+			putBlobs(t, old, blob)
+			uses = append(uses, Use{Key: src.Key(), Hits: uint64(n), LastUse: start})
+		}
+		if n == 3 {
+			blob.Fingerprint = now.digest
+			putBlobs(t, now, blob)
+		}
+	}
+	must(t, old.Record(uses, Counters{}))
+	must(t, now.quarantine(now.judge(mark{ActionCompile, sources[2].Key()}, "p2", 1)))
+	must(t, now.PutFailure(sources[1], "no"))
+	list, err := now.Missing()
+	must(t, err)
+	var got []string
+	for _, m := range list {
+		got = append(got, fmt.Sprint(m.Name, ":", m.Hits))
+	}
+	if strings.Join(got, " ") != "p4:4 p0:0 :0" {
+		t.Errorf("missing: %q", got)
+	}
+}
+
+func TestWhy(t *testing.T) {
+	d := openTestDir(t)
+	s, old := openTestStore(t, d, testFingerprint), openTestStore(t, d, otherFingerprint)
+	before := MustSource("blur", "void main() {\n  a;\n}", nil)
+	after := MustSource("blur", "void main() {\n  b;\n}", nil)
+	put := func(s *Store, src *Source) {
+		blob := testBlob(0)
+		blob.Key, blob.Name, blob.Fingerprint = src.Key(), src.Name(), s.digest
+		putBlobs(t, s, blob)
+	}
+	put(s, before)
+	put(old, after)
+	must(t, d.PutSource(before))
+	e, err := s.Why(after.Key(), after)
+	must(t, err)
+	if e.Stored || e.Name != "blur" || len(e.Others) != 1 || len(e.Similar) != 1 {
+		t.Fatalf("got %+v", e)
+	}
+	if diff := *e.Similar[0].Diff; diff.Ours != "  b;" || diff.Theirs != "  a;" || diff.Line != 4 {
+		t.Errorf("difference %+v", diff)
+	}
+	var fields []string
+	for _, f := range e.Others[0].Diffs {
+		fields = append(fields, f.Field)
+	}
+	if strings.Join(fields, " ") != "vendor renderer version glsl driver_uuid formats" {
+		t.Errorf("fields %q", fields)
+	}
+
+	put(s, after)
+	if e, _ := s.Why(after.Key(), nil); !e.Stored || e.Name != "blur" || e.Damage != "" {
+		t.Errorf("stored: %+v", e)
+	}
+	flip(t, s.blobPath(after.Key()))
+	if e, _ := s.Why(after.Key(), nil); e.Stored || e.Damage == "" {
+		t.Errorf("damaged: %+v", e)
+	}
+	must(t, s.SetAside(after.Key(), "looked wrong"))
+	must(t, s.quarantine(s.judge(mark{ActionCompile, after.Key()}, "blur", 1)))
+	must(t, s.PutFailure(after, "0:1: no"))
+	if e, _ := s.Why(after.Key(), after); !strings.Contains(e.Aside, "looked wrong") || e.Quarantine == nil || e.Failure != "0:1: no" {
+		t.Errorf("set aside: %+v", e)
+	}
+	if e, err := s.Why(testKey(99), nil); err != nil || e.Stored || e.Name != "" {
+		t.Errorf("unknown: %+v, %v", e, err)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	if d := testFingerprint.Diff(testFingerprint); len(d) != 0 {
+		t.Errorf("from itself: %v", d)
+	}
+	flags := testFingerprint
+	flags.Flags = 2
+	if d := testFingerprint.Diff(flags); len(d) != 1 || d[0] != (FieldDiff{"flags", "0x0", "0x2"}) {
+		t.Errorf("flags: %v", d)
+	}
+	a := MustSource("", "x\n", nil)
+	for text, want := range map[string]*LineDiff{"x\n": nil, "y\n": {3, "x", "y"}, "x\nz": {4, "", "z"}, "x": {3, "x", "x"}} {
+		got := a.Diff(MustSource("", text, nil))
+		if (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package binary
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxSimilar bounds the programs of the same name that an Explanation has.
+const maxSimilar = 10
+
+// FieldDiff is one field in which two fingerprints differ.
+type FieldDiff struct {
+	Field  string `json:"field"` // as in fingerprint.json
+	Ours   string `json:"ours"`
+	Theirs string `json:"theirs"`
+}
+
+// Diff lists the fields in which other differs from f: none where both have the
+// same digest.
+func (f Fingerprint) Diff(other Fingerprint) []FieldDiff {
+	var list []FieldDiff
+	differ := func(field string, ours, theirs any) {
+		if a, b := fmt.Sprint(ours), fmt.Sprint(theirs); a != b {
+			list = append(list, FieldDiff{field, a, b})
+		}
+	}
+	differ("vendor", f.Vendor, other.Vendor)
+	differ("renderer", f.Renderer, other.Renderer)
+	differ("version", f.Version, other.Version)
+	differ("glsl", f.GLSL, other.GLSL)
+	differ("driver_uuid", f.DriverUUID, other.DriverUUID)
+	differ("profile", fmt.Sprintf("%#x", f.Profile), fmt.Sprintf("%#x", other.Profile))
+	differ("flags", fmt.Sprintf("%#x", f.Flags), fmt.Sprintf("%#x", other.Flags))
+	differ("formats", fmt.Sprintf("%#x", f.Formats), fmt.Sprintf("%#x", other.Formats))
+	differ("pointer_bits", f.PointerBits, other.PointerBits)
+	return list
+}
+
+// LineDiff is the first line in which two texts differ. A text that ends before
+// it has "" there.
+type LineDiff struct {
+	Line   int    `json:"line"` // from 1, of Source.Text
+	Ours   string `json:"ours"`
+	Theirs string `json:"theirs"`
+}
+
+// Diff is the first line in which the text of other differs, or nil.
+func (s *Source) Diff(other *Source) *LineDiff {
+	if s.text == other.text {
+		return nil
+	}
+	ours, theirs := s.text, other.text
+	for line := 1; ; line++ {
+		a, restA, _ := strings.Cut(ours, "\n")
+		b, restB, _ := strings.Cut(theirs, "\n")
+		if a != b || restA == "" && restB == "" {
+			return &LineDiff{line, a, b}
+		}
+		ours, theirs = restA, restB
+	}
+}
+
+// Explanation says why a program is, or is not, found for a driver.
+type Explanation struct {
+	Key        Key           `json:"key"`
+	Name       string        `json:"name"`
+	Stored     bool          `json:"stored"`               // a sound blob is there
+	Damage     string        `json:"damage,omitempty"`     // of the blob that is there
+	Aside      string        `json:"aside,omitempty"`      // time and reason of the last one that was set aside
+	Quarantine *Quarantined  `json:"quarantine,omitempty"` // a process died of it
+	Failure    string        `json:"failure,omitempty"`    // log of a compile that failed, where that is kept
+	Others     []OtherDriver `json:"others"`               // drivers that have the program
+	Similar    []Similar     `json:"similar"`              // programs of the same name, of this driver; at most 10
+}
+
+// OtherDriver is another driver's part of the cache directory that has a blob
+// of the program.
+type OtherDriver struct {
+	Dir   string      `json:"dir"`
+	Diffs []FieldDiff `json:"diffs"` // from our fingerprint; empty where theirs is lost
+}
+
+// Similar is a program with the same name and another text.
+type Similar struct {
+	Key  Key       `json:"key"`
+	Diff *LineDiff `json:"diff,omitempty"` // nil where one of the sources is not kept
+}
+
+// Why explains what a request for the program of key would meet. src is its
+// source; nil = the one that is kept, if any. It opens all blobs of this driver
+// for their names and writes nothing.
+func (s *Store) Why(key Key, src *Source) (Explanation, error) {
+	e := Explanation{Key: key}
+	if src == nil {
+		src, _ = s.dir.Source(key)
+	}
+	if src != nil {
+		e.Name, e.Failure = src.name, s.failureLog(src)
+	}
+	if _, _, err := s.read(key); err == nil {
+		e.Stored = true
+	} else if !errors.Is(err, os.ErrNotExist) {
+		e.Damage = err.Error()
+	}
+	if note, err := os.ReadFile(filepath.Join(s.path, asideName, key.String()+blobExt+reasonExt)); err == nil {
+		e.Aside = strings.TrimSpace(string(note))
+	}
+	if q, err := s.readQuarantine(key); err == nil && q.stands(s.dir.now()) {
+		e.Quarantine = &q
+	}
+	e.Similar = s.similar(key, &e.Name, src)
+	var err error
+	e.Others, err = s.others(key)
+	return e, err
+}
+
+func (s *Store) failureLog(src *Source) string {
+	if failure := s.Failure(src); failure != nil {
+		return failure.Log
+	}
+	return ""
+}
+
+// others finds the drivers that have a program.
+func (s *Store) others(key Key) ([]OtherDriver, error) {
+	stores, err := s.dir.stores()
+	list := []OtherDriver{}
+	for _, other := range stores {
+		if other.name == s.name {
+			continue
+		}
+		if _, err := os.Lstat(other.blobPath(key)); err != nil {
+			continue
+		}
+		found := OtherDriver{Dir: other.name, Diffs: []FieldDiff{}}
+		if other.digest != (Digest{}) {
+			found.Diffs = s.fingerprint.Diff(other.fingerprint)
+		}
+		list = append(list, found)
+	}
+	return list, err
+}
+
+// similar finds other programs with the name of the one of key, which it fills
+// in where only the blob knows it.
+func (s *Store) similar(key Key, name *string, src *Source) []Similar {
+	if h, _, err := s.readHeader(key); err == nil && *name == "" {
+		*name = h.name
+	}
+	list := []Similar{}
+	if *name == "" {
+		return list
+	}
+	for e, err := range s.All() {
+		if err != nil || e.Name != *name || e.Key == key {
+			continue
+		}
+		found := Similar{Key: e.Key}
+		if theirs, err := s.dir.Source(e.Key); err == nil && src != nil {
+			found.Diff = src.Diff(theirs)
+		}
+		if list = append(list, found); len(list) == maxSimilar {
+			break
+		}
+	}
+	return list
+}

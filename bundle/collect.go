@@ -1,0 +1,206 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/binary/nvslots"
+)
+
+// collector puts the files of a directory into a spool and knows what became of
+// each.
+type collector struct {
+	spool    *spool
+	dir      *binary.Dir
+	options  ExportOptions
+	root     *os.Root
+	manifest Manifest
+	leftOut  []LeftOut
+}
+
+func (c *collector) collect() (m *Manifest, err error) {
+	if c.root, err = os.OpenRoot(c.dir.Path()); err != nil {
+		return nil, err
+	}
+	defer c.root.Close()
+	c.manifest = Manifest{Schema: manifestSchema, Fingerprints: []Fingerprint{}}
+	steps := []func() error{c.programs}
+	if !c.options.NoDriverCache {
+		steps = append(steps, c.nvidia, c.mesa)
+	}
+	if !c.options.NoSources {
+		steps = append(steps, c.sources)
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	c.manifest.Files = append([]File{}, c.spool.files...)
+	return &c.manifest, nil
+}
+
+func (c *collector) programs() error {
+	infos, err := c.dir.Fingerprints()
+	if err != nil {
+		return err
+	}
+	missing := slices.Clone(c.options.Fingerprints)
+	for _, info := range infos {
+		missing = slices.DeleteFunc(missing, func(d binary.Digest) bool { return d == info.Digest })
+		if !c.options.wants(info.Digest) {
+			continue
+		}
+		if info.Fingerprint.Digest() != info.Digest {
+			c.leave(info.Dir, "its fingerprint.json is lost; the next start with this driver writes it")
+			continue
+		}
+		c.manifest.Fingerprints = append(c.manifest.Fingerprints, Fingerprint{info.Dir, info.Digest, info.Fingerprint})
+		if err := c.walk(path.Join(info.Dir, "blobs"), func(name string) error { return c.program(info.Digest, name) }); err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("there are no programs of fingerprint %s in %s", missing[0].Short(), c.dir.Path())
+	}
+	return nil
+}
+
+// program adds one blob, if it is sound.
+func (c *collector) program(of binary.Digest, name string) error {
+	f := File{Path: name, Kind: Program}
+	if f.check() != nil {
+		return nil // a temporary file, or none of ours
+	}
+	data, err := c.read(f)
+	if data == nil || err != nil {
+		return err
+	}
+	b, err := binary.DecodeBlob(data)
+	if err == nil && (b.Key != f.key() || b.Fingerprint != of) {
+		err = errors.New("it holds another program than its name says")
+	}
+	if err != nil {
+		c.leave(name, err.Error())
+		return nil
+	}
+	if b.Created.After(c.manifest.Created) {
+		c.manifest.Created = b.Created
+	}
+	return c.spool.add(name, Program, bytes.NewReader(data))
+}
+
+func (c *collector) sources() error {
+	return c.walk("sources", func(name string) error {
+		f := File{Path: name, Kind: Source}
+		if f.check() != nil {
+			return nil
+		}
+		if _, err := c.dir.Source(f.key()); err != nil {
+			c.leave(name, err.Error())
+			return nil
+		}
+		data, err := c.read(f)
+		if data == nil || err != nil {
+			return err
+		}
+		return c.spool.add(name, Source, bytes.NewReader(data))
+	})
+}
+
+// wantsDriver says whether driver files of a kind go in: with all fingerprints,
+// or with one of that kind of driver.
+func (c *collector) wantsDriver(k Kind) bool {
+	return c.options.Fingerprints == nil || slices.ContainsFunc(c.manifest.Fingerprints, func(f Fingerprint) bool {
+		return driverKind(f.Fingerprint) == k
+	})
+}
+
+func (c *collector) nvidia() error {
+	if !c.wantsDriver(NVIDIA) {
+		return nil
+	}
+	alone, err := nvslots.Snapshots(c.dir.DriverDir(), func(s nvslots.Snapshot) error {
+		name := path.Join("driver", s.Path)
+		if err := c.spool.add(name+".toc", NVIDIA, bytes.NewReader(s.Toc)); err != nil {
+			return err
+		}
+		return c.spool.add(name+".bin", NVIDIA, s.Bin)
+	})
+	for _, left := range alone {
+		c.leave(path.Join("driver", left.Slot), left.Reason)
+	}
+	return err
+}
+
+func (c *collector) mesa() error {
+	if !c.wantsDriver(Mesa) {
+		return nil
+	}
+	return c.walk(mesaFolder, func(name string) error {
+		info, err := c.root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := (File{Path: name, Kind: Mesa, Size: info.Size()}).check(); err != nil {
+			c.leave(name, err.Error())
+			return nil
+		}
+		data, err := c.root.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer data.Close()
+		return c.spool.add(name, Mesa, data)
+	})
+}
+
+// walk visits the regular files below a folder, in the order of their paths.
+// Links are not followed; what goes away meanwhile is passed over.
+func (c *collector) walk(folder string, visit func(name string) error) error {
+	return fs.WalkDir(c.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		return visit(name)
+	})
+}
+
+// read reads a file whole; nil where it went away, or is too large.
+func (c *collector) read(f File) ([]byte, error) {
+	file, err := c.root.Open(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	limit := kindLimits[f.Kind]
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		c.leave(f.Path, fmt.Sprintf("it has more than %d bytes", limit))
+		return nil, nil
+	}
+	return data, err
+}
+
+func (c *collector) leave(name, reason string) {
+	c.leftOut = append(c.leftOut, LeftOut{name, reason})
+}

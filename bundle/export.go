@@ -1,0 +1,190 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// ExportOptions say what goes into a bundle. The zero value puts everything in
+// and signs nothing.
+type ExportOptions struct {
+	// Fingerprints are the drivers whose programs go in; nil = all.
+	Fingerprints []binary.Digest
+	// NoDriverCache leaves out the drivers' own machine code. Where the bundle is
+	// imported every program then costs its first dispatch again.
+	NoDriverCache bool
+	// NoSources leaves out the sources, which nothing needs but a rebuild after a
+	// driver update.
+	NoSources bool
+	// SignKey signs the bundle; nil = no signature.
+	SignKey ed25519.PrivateKey
+	// Progress is called from Export with the bytes written and their number,
+	// before compression; nil = not.
+	Progress func(done, total int64)
+}
+
+// ExportReport says what went into a bundle.
+type ExportReport struct {
+	Fingerprints []Fingerprint `json:"fingerprints"`
+	Programs     int           `json:"programs"`
+	Sources      int           `json:"sources"`
+	DriverFiles  int           `json:"driver_files"`
+	Bytes        int64         `json:"bytes"` // before compression
+	LeftOut      []LeftOut     `json:"left_out,omitempty"`
+}
+
+// LeftOut is a file of the directory that is not in the bundle, because it is
+// damaged or unknown.
+type LeftOut struct {
+	Path   string `json:"path"` // below the cache directory
+	Reason string `json:"reason"`
+}
+
+// count adds a file to the report.
+func (r *ExportReport) count(f File) {
+	r.Bytes += f.Size
+	switch f.Kind {
+	case Program:
+		r.Programs++
+	case Source:
+		r.Sources++
+	default:
+		r.DriverFiles++
+	}
+}
+
+// Export writes a bundle of a directory. It changes nothing there, and other
+// processes may go on using it: what they add meanwhile is in the bundle or not.
+// Damaged files are left out and reported. The same directory gives the same
+// bytes, whenever and wherever it is exported.
+func Export(w io.Writer, dir *binary.Dir, o ExportOptions) (ExportReport, error) {
+	r, err := export(w, dir, o)
+	if err != nil {
+		return r, fmt.Errorf("bundle: export: %w", err)
+	}
+	return r, nil
+}
+
+// ExportFile is Export to a file, which appears when it is complete and replaces
+// one of its name.
+func ExportFile(path string, dir *binary.Dir, o ExportOptions) (ExportReport, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return ExportReport{}, fmt.Errorf("bundle: export: %w", err)
+	}
+	r, err := Export(f, dir, o)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return r, errors.Join(err, os.Remove(f.Name()))
+	}
+	return r, nil
+}
+
+func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err error) {
+	s, err := newSpool()
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	c := collector{spool: s, dir: dir, options: o}
+	m, err := c.collect()
+	r.LeftOut = c.leftOut
+	if err != nil {
+		return r, err
+	}
+	r.Fingerprints = m.Fingerprints
+	for _, f := range m.Files {
+		r.count(f)
+	}
+	return r, write(w, m, s, o)
+}
+
+// write writes the bundle: compressed archive, seal.
+func write(w io.Writer, m *Manifest, s *spool, o ExportOptions) error {
+	manifest, err := m.encode()
+	if err != nil {
+		return err
+	}
+	if len(manifest) > maxManifestBytes {
+		return fmt.Errorf("the manifest would have %d bytes, and at most %d can be read: export fewer fingerprints", len(manifest), maxManifestBytes)
+	}
+	sealed := newSealWriter(w)
+	// One worker: the bytes must not depend on the number of processors.
+	z, err := zstd.NewWriter(sealed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(windowBytes))
+	if err != nil {
+		return err
+	}
+	archive := tar.NewWriter(z)
+	err = addMember(archive, manifestName, int64(len(manifest)), bytes.NewReader(manifest))
+	if err == nil && o.SignKey != nil {
+		signature := sign(o.SignKey, manifest)
+		err = addMember(archive, signatureName, int64(len(signature)), bytes.NewReader(signature))
+	}
+	if err == nil {
+		err = writeFiles(archive, m, s, o.Progress)
+	}
+	if err == nil {
+		err = archive.Close()
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		return err
+	}
+	return sealed.finish()
+}
+
+func writeFiles(archive *tar.Writer, m *Manifest, s *spool, progress func(done, total int64)) error {
+	total, done := m.bytes(), int64(0)
+	for _, f := range m.Files {
+		if err := addMember(archive, f.Path, f.Size, s.open(f)); err != nil {
+			return err
+		}
+		if done += f.Size; progress != nil {
+			progress(done, total)
+		}
+	}
+	return nil
+}
+
+func addMember(archive *tar.Writer, name string, size int64, content io.Reader) error {
+	if err := archive.WriteHeader(memberHeader(name, size)); err != nil {
+		return err
+	}
+	_, err := io.Copy(archive, content)
+	return err
+}
+
+// memberHeader is the header of every member: a plain file of no time and no
+// owner, so that nothing but name and size can differ.
+func memberHeader(name string, size int64) *tar.Header {
+	return &tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     name,
+		Size:     size,
+		Mode:     0o600,
+		ModTime:  time.Unix(0, 0),
+		Format:   tar.FormatUSTAR,
+	}
+}
+
+// wants says whether the programs of a fingerprint go in.
+func (o *ExportOptions) wants(d binary.Digest) bool {
+	return o.Fingerprints == nil || slices.Contains(o.Fingerprints, d)
+}

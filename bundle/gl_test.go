@@ -1,0 +1,198 @@
+//go:build linux && egl
+
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/binary/nvslots"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+const doubler = `
+layout(local_size_x = 8) in;
+layout(std430, binding = 0) buffer Values { float value[]; };
+void main() { value[gl_GlobalInvocationID.x] *= FACTOR; }
+`
+
+// factorsEnvironment names the programs of a child.
+const factorsEnvironment = "BUNDLE_TEST_FACTORS"
+
+// glOutcome is what a process with a GL context says about its work.
+type glOutcome struct {
+	Compiles, Loads uint64
+	Fingerprint     binary.Fingerprint
+	Wrong           int
+}
+
+func init() {
+	// Gets a program of each factor, runs it, and writes the outcome to file.
+	children["gl"] = func(dir, file string) error {
+		c, err := glctx.Open(glctx.Options{CacheDir: dir})
+		if err != nil {
+			return err
+		}
+		programs, err := cache.New(c, cache.Options{Dir: dir})
+		if err != nil {
+			return err
+		}
+		var o glOutcome
+		for _, factor := range strings.Fields(os.Getenv(factorsEnvironment)) {
+			wrong, err := double(c, programs, factor)
+			if err != nil {
+				return err
+			}
+			o.Wrong += wrong
+		}
+		if err := programs.Close(); err != nil {
+			return err
+		}
+		n := c.Counters()
+		o.Compiles, o.Loads, o.Fingerprint = n.Compiles, n.BinaryLoads, c.Info().Fingerprint
+		if err := c.Close(); err != nil {
+			return err
+		}
+		data, err := json.Marshal(o)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(file, data, 0o600)
+	}
+}
+
+// double runs one program and counts the results that are wrong.
+func double(c *glctx.Context, programs *cache.Cache, factor string) (wrong int, err error) {
+	h, err := programs.Get(context.Background(), binary.MustSource("doubler", doubler, binary.Defines{"FACTOR": factor}))
+	if err != nil {
+		return 0, err
+	}
+	defer h.Release()
+	scale, err := strconv.ParseFloat(factor, 32)
+	if err != nil {
+		return 0, err
+	}
+	values := slices.Repeat([]float32{7}, 8)
+	err = c.Do(func(gl *glctx.GL) error {
+		b, err := gl.NewBuffer(4*len(values), glctx.Bytes(values))
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(b)
+		gl.BindStorage(0, b)
+		gl.UseProgram(h.Program())
+		gl.Dispatch(1, 1, 1)
+		gl.MemoryBarrier(glctx.BarrierUpdate)
+		gl.Download(b, 0, glctx.Bytes(values))
+		return gl.Err()
+	})
+	for _, v := range values {
+		if v != 7*float32(scale) {
+			wrong++
+		}
+	}
+	return wrong, err
+}
+
+func runGL(t *testing.T, d *binary.Dir, factors string) glOutcome {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "outcome")
+	child := exec.Command(os.Args[0])
+	child.Env = append(childEnv("gl", d.Path(), file), factorsEnvironment+"="+factors)
+	var o glOutcome
+	out, err := child.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+		return o
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &o)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if o.Wrong != 0 {
+		t.Errorf("%d results are wrong", o.Wrong)
+	}
+	return o
+}
+
+// driverFiles are the names of what the driver keeps, and the bytes of NVIDIA's
+// slots, which grow where Mesa's folders fill.
+func driverFiles(t *testing.T, d *binary.Dir) (names []string, slots int) {
+	t.Helper()
+	for name, data := range tree(t, d.Path()) {
+		if strings.HasPrefix(name, "driver/") {
+			names = append(names, name)
+		}
+		if strings.HasPrefix(name, nvidiaFolder) {
+			slots += len(data)
+		}
+	}
+	slices.Sort(names)
+	return names, slots
+}
+
+// TestAFreshMachineIsWarm is what bundles are for: the first process in a new
+// home compiles nothing, and neither does its driver.
+func TestAFreshMachineIsWarm(t *testing.T) {
+	gltest.Open(t) // skips, or fails, where there is no driver
+	old, fresh := openDir(t), openDir(t)
+	first := runGL(t, old, "2.0 3.0")
+	if first.Compiles != 2 || first.Loads != 0 {
+		t.Fatalf("the first process: %+v", first)
+	}
+	var b bytes.Buffer
+	out, err := Export(&b, old, ExportOptions{})
+	must(t, err)
+	in, err := Import(&b, fresh, ImportOptions{Current: &first.Fingerprint})
+	must(t, err)
+	if in.Programs != 2 || in.DriverFiles == 0 || in.DriverFiles != out.DriverFiles || len(out.LeftOut) != 0 {
+		t.Fatalf("exported %+v, imported %+v", out, in)
+	}
+	names, slots := driverFiles(t, fresh)
+	if second := runGL(t, fresh, "2.0 3.0"); second.Compiles != 0 || second.Loads != 2 {
+		t.Errorf("the first process after the import: %+v", second)
+	}
+	if after, grown := driverFiles(t, fresh); !slices.Equal(after, names) || grown != slots {
+		t.Errorf("the driver made code of its own: %q, before %q; slots of %d bytes, before %d", after, names, grown, slots)
+	}
+}
+
+// TestParallelProcessesFillOneCache: what processes side by side have made is
+// warm for the next one, whether the driver gives each a slot or not.
+func TestParallelProcessesFillOneCache(t *testing.T) {
+	gltest.Open(t)
+	d := openDir(t)
+	factors := []string{"2.0 3.0", "4.0 5.0", "6.0 2.0"}
+	var workers sync.WaitGroup
+	for _, f := range factors {
+		workers.Go(func() { runGL(t, d, f) })
+	}
+	workers.Wait()
+	merge, err := nvslots.Merge(d.DriverDir())
+	if err != nil || len(merge.LeftAlone) != 0 {
+		t.Errorf("merged %+v, %v", merge, err)
+	}
+	t.Logf("merged %d slots with %d records", merge.Slots, merge.Records)
+	names, slots := driverFiles(t, d)
+	if next := runGL(t, d, strings.Join(factors, " ")); next.Compiles != 0 || next.Loads != 5 {
+		t.Errorf("the next process: %+v", next)
+	}
+	if after, grown := driverFiles(t, d); !slices.Equal(after, names) || grown != slots {
+		t.Errorf("the driver made code of its own: %q, before %q; slots of %d bytes, before %d", after, names, grown, slots)
+	}
+}

@@ -1,0 +1,83 @@
+package bundle
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func keys(t testing.TB) (ed25519.PublicKey, ed25519.PrivateKey) {
+	t.Helper()
+	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{42}, ed25519.SeedSize))
+	return private.Public().(ed25519.PublicKey), private
+}
+
+func TestSignatures(t *testing.T) {
+	from := filledDir(t)
+	public, private := keys(t)
+	stranger := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)
+	signed, unsigned := exported(t, from, ExportOptions{SignKey: private}), exported(t, from, ExportOptions{})
+	for _, test := range []struct {
+		name   string
+		bundle []byte
+		key    ed25519.PublicKey
+		want   error
+	}{
+		{"signed, right key", signed, public, nil},
+		{"signed, no key", signed, nil, nil},
+		{"signed, other key", signed, stranger, ErrSignature},
+		{"unsigned, a key", unsigned, public, ErrUnsigned},
+	} {
+		to := openDir(t)
+		r, err := Import(bytes.NewReader(test.bundle), to, ImportOptions{AnyDriver: true, VerifyKey: test.key})
+		if !errors.Is(err, test.want) || err == nil && (!r.Signed || r.Verified != (test.key != nil)) {
+			t.Errorf("%s: %+v, %v, want %v", test.name, r, err, test.want)
+		}
+		if err != nil {
+			wantEmpty(t, to)
+		}
+	}
+}
+
+func TestKeyFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	must(t, GenerateKey(path))
+	private, err := ReadPrivateKey(path)
+	must(t, err)
+	public, err := ReadPublicKey(path + ".pub")
+	must(t, err)
+	if !public.Equal(private.Public()) {
+		t.Error("the two files are not of one pair")
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("private key: %v, %v", info.Mode(), err)
+	}
+	if err := GenerateKey(path); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second key in the same place: %v", err)
+	}
+	if _, err := ReadPrivateKey(path + ".pub"); err == nil || !strings.Contains(err.Error(), "signing takes the private key") {
+		t.Errorf("public for private: %v", err)
+	}
+	if _, err := ReadPublicKey(path); err == nil || !strings.Contains(err.Error(), "verifying the .pub file") {
+		t.Errorf("private for public: %v", err)
+	}
+	text := filepath.Join(t.TempDir(), "text")
+	must(t, os.WriteFile(text, []byte("hello"), 0o600))
+	if _, err := ReadPublicKey(text); err == nil || !strings.Contains(err.Error(), "not a PEM file") {
+		t.Errorf("text: %v", err)
+	}
+	if _, err := ReadPrivateKey(t.TempDir()); err == nil {
+		t.Error("a folder is no key")
+	}
+	must(t, os.Remove(path))
+	if err := GenerateKey(path); !errors.Is(err, os.ErrExist) {
+		t.Errorf("an old public key in the way: %v", err)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		t.Error("half a pair was left")
+	}
+}

@@ -1,0 +1,208 @@
+//go:build unix
+
+package bundle
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+const killEnvironment = "BUNDLE_TEST_KILL_AT"
+
+func init() {
+	// Imports, and kills itself after so many files were read.
+	children["kill"] = func(dir, file string) error {
+		at, err := strconv.Atoi(os.Getenv(killEnvironment))
+		if err != nil {
+			return err
+		}
+		to, err := binary.OpenDir(dir)
+		if err != nil {
+			return err
+		}
+		files := 0
+		_, err = ImportFile(file, to, ImportOptions{AnyDriver: true, Progress: func(int64, int64) {
+			if files++; files == at {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				time.Sleep(time.Minute)
+			}
+		}})
+		return err
+	}
+	// Imports, and says when everything was read.
+	children["tell"] = func(dir, file string) error {
+		to, err := binary.OpenDir(dir)
+		if err != nil {
+			return err
+		}
+		_, err = ImportFile(file, to, ImportOptions{AnyDriver: true, Progress: func(done, total int64) {
+			if done == total {
+				fmt.Println("read")
+			}
+		}})
+		return err
+	}
+}
+
+// largerBundle is a bundle with enough files to be killed among them, and the
+// tree that importing it makes.
+func largerBundle(t *testing.T) (file string, complete map[string]string) {
+	t.Helper()
+	from := filledDir(t)
+	for n := range 60 {
+		put(t, from, mesaFingerprint, n+10)
+	}
+	file = filepath.Join(t.TempDir(), "cache.bundle")
+	_, err := ExportFile(file, from, ExportOptions{})
+	must(t, err)
+	to := openDir(t)
+	_, err = ImportFile(file, to, ImportOptions{AnyDriver: true})
+	must(t, err)
+	return file, tree(t, to.Path())
+}
+
+// visible is the tree without what an import keeps to itself, and without what
+// a death while the index is written leaves by design.
+func visible(t *testing.T, d *binary.Dir) map[string]string {
+	t.Helper()
+	files := tree(t, d.Path())
+	maps.DeleteFunc(files, func(name, _ string) bool {
+		return strings.HasPrefix(name, stagingName+"/") || strings.HasPrefix(path.Base(name), ".") || path.Base(path.Dir(name)) == "aside"
+	})
+	return files
+}
+
+func TestKilledWhileReading(t *testing.T) {
+	file, complete := largerBundle(t)
+	to := openDir(t)
+	for _, at := range []string{"1", "5", "40", "69"} {
+		child := exec.Command(os.Args[0])
+		child.Env = append(childEnv("kill", to.Path(), file), killEnvironment+"="+at)
+		if err := child.Run(); err == nil {
+			t.Fatalf("file %s: the child lived", at)
+		}
+		if files := visible(t, to); len(files) != 0 {
+			t.Errorf("killed at file %s: %d files came into view", at, len(files))
+		}
+		if _, err := os.Lstat(filepath.Join(to.Path(), stagingName)); err != nil {
+			t.Errorf("killed at file %s: nothing was staged, so nothing was tested", at)
+		}
+	}
+	must(t, Recover(to))
+	wantEmpty(t, to)
+	_, err := ImportFile(file, to, ImportOptions{AnyDriver: true})
+	must(t, err)
+	if !maps.Equal(tree(t, to.Path()), complete) {
+		t.Error("the import after the deaths is not complete")
+	}
+}
+
+// Wherever the kill falls, all is there after the next start, or nothing.
+func TestKilledAnywhere(t *testing.T) {
+	file, complete := largerBundle(t)
+	for round := range 12 {
+		to := openDir(t)
+		child := exec.Command(os.Args[0])
+		child.Env = childEnv("tell", to.Path(), file)
+		out, err := child.StdoutPipe()
+		must(t, err)
+		must(t, child.Start())
+		_, err = bufio.NewReader(out).ReadString('\n')
+		must(t, err)
+		time.Sleep(time.Duration(round) * 2 * time.Millisecond)
+		_ = child.Process.Kill()
+		_ = child.Wait()
+		must(t, Recover(to))
+		if files := visible(t, to); len(files) != 0 && !maps.Equal(files, complete) {
+			t.Errorf("round %d: %d files of %d", round, len(files), len(complete))
+		}
+	}
+}
+
+// TestRecover stops the installation before each of its files, as a death
+// would, and recovers.
+func TestRecover(t *testing.T) {
+	data := exported(t, filledDir(t), ExportOptions{})
+	whole := openDir(t)
+	_, err := Import(bytes.NewReader(data), whole, ImportOptions{AnyDriver: true})
+	must(t, err)
+	complete := tree(t, whole.Path())
+	for stop := range 11 {
+		to := openDir(t)
+		m := ready(t, to, data)
+		for _, f := range m.Files[:min(stop, len(m.Files))] {
+			partly(t, to, f)
+		}
+		must(t, Recover(to))
+		if got := tree(t, to.Path()); !maps.Equal(got, complete) {
+			t.Errorf("stopped at file %d: %d files, want %d, or their bytes differ", stop, len(got), len(complete))
+		}
+	}
+}
+
+// ready unpacks a bundle and stops there.
+func ready(t *testing.T, to *binary.Dir, data []byte) *Manifest {
+	t.Helper()
+	var m *Manifest
+	must(t, exclusively(to, func(i *installer) error {
+		u := unpacking{
+			options: ImportOptions{AnyDriver: true, MaxBytes: defaultMaxBytes},
+			root:    i.root,
+			staged:  filepath.Join(to.Path(), stagingNew),
+		}
+		if err := u.run(bytes.NewReader(data)); err != nil {
+			return err
+		}
+		manifest, err := i.root.ReadFile(path.Join(stagingReady, manifestName))
+		if err != nil {
+			return err
+		}
+		m, err = decodeManifest(manifest)
+		return err
+	}))
+	return m
+}
+
+// partly does what install does with one file.
+func partly(t *testing.T, to *binary.Dir, f File) {
+	t.Helper()
+	must(t, exclusively(to, func(i *installer) error {
+		if f.Kind == Program || f.Kind == Source {
+			return i.move(f, new(int))
+		}
+		_, err := i.place(f.Path, f.Path)
+		return err
+	}))
+}
+
+// A disk that fills up ends the import and leaves nothing. The limit on the
+// size of files stands in for the disk.
+func TestFullDisk(t *testing.T) {
+	from := openDir(t)
+	writeFile(t, from, mesaFile, bytes.Repeat([]byte("0123456789"), 200_000))
+	file := filepath.Join(t.TempDir(), "cache.bundle")
+	_, err := ExportFile(file, from, ExportOptions{})
+	must(t, err)
+	to := openDir(t)
+	child := exec.Command("sh", "-c", "ulimit -f 100; exec \""+os.Args[0]+"\"")
+	child.Env = childEnv("tell", to.Path(), file)
+	out, err := child.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); !failed || !strings.Contains(string(out), "file too large") {
+		t.Errorf("got %v, %s", err, out)
+	}
+	wantEmpty(t, to)
+}

@@ -1,0 +1,92 @@
+package bundle
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/binary/nvslots"
+)
+
+// Kind says what a file of a bundle is, and with that what its path must be.
+type Kind string
+
+// The kinds of file in a bundle.
+const (
+	Program Kind = "program" // <fingerprint>/blobs/5e/<key>.bin
+	Source  Kind = "source"  // sources/5e/<key>.glsl.zst
+	NVIDIA  Kind = "nvidia"  // driver/nvidia/GLCache/<32 hex>/<16 hex>/shadercache<n>.toc and .bin
+	Mesa    Kind = "mesa"    // driver/mesa/<folders>/<file>
+)
+
+const (
+	mesaFolder   = "driver/mesa"
+	nvidiaFolder = "driver/" + nvslots.Folder
+)
+
+// maxMesaPath is what a plain tar header holds. The other kinds fit by their
+// form.
+const maxMesaPath = 100
+
+// kindLimits bound the size of one file, in bytes. The sizes that a bundle
+// states are believed up to here.
+var kindLimits = map[Kind]int64{
+	Program: binary.MaxPayloadBytes + 4096, // and the envelope
+	Source:  16 << 20,
+	NVIDIA:  4 << 30, // offsets have 32 bits
+	Mesa:    1 << 30, // what we let the driver use
+}
+
+// Letters, digits and ". _ -" are all that any name is made of, and none starts
+// with a dot: no "..", nothing hidden, no separator of any system.
+var kindPaths = map[Kind]*regexp.Regexp{
+	Program: regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]{0,47}-[0-9a-f]{8})/blobs/([0-9a-f]{2})/([0-9a-f]{64})\.bin$`),
+	Source:  regexp.MustCompile(`^(sources)/([0-9a-f]{2})/([0-9a-f]{64})\.glsl\.zst$`),
+	NVIDIA:  regexp.MustCompile(`^driver/` + nvslots.Folder + `/GLCache/[0-9a-f]{32}/[0-9a-f]{16}/` + nvslots.App + `(0|[1-9][0-9]{0,3})\.(toc|bin)$`),
+	Mesa:    regexp.MustCompile(`^driver/mesa(/[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}){1,4}$`),
+}
+
+// check compares the file's path and size with what its kind allows.
+func (f File) check() error {
+	form, known := kindPaths[f.Kind]
+	if !known {
+		return refused(f.Path, "there is no kind %q", f.Kind)
+	}
+	parts := form.FindStringSubmatch(f.Path)
+	keyed := f.Kind == Program || f.Kind == Source
+	if parts == nil || keyed && !strings.HasPrefix(parts[3], parts[2]) {
+		return refused(f.Path, "a %s file cannot be there", f.Kind)
+	}
+	if f.Kind == Mesa && len(f.Path) > maxMesaPath {
+		return refused(f.Path, "its path is longer than %d bytes", maxMesaPath)
+	}
+	if f.Size < 0 || f.Size > kindLimits[f.Kind] {
+		return refused(f.Path, "it has %d bytes, and a %s file has at most %d", f.Size, f.Kind, kindLimits[f.Kind])
+	}
+	return nil
+}
+
+// key is the key in the path of a Program or Source that was checked.
+func (f File) key() binary.Key {
+	digits, _, _ := strings.Cut(path.Base(f.Path), ".")
+	key, err := binary.ParseKey(digits)
+	if err != nil {
+		panic("bundle: key of a path that was not checked: " + f.Path)
+	}
+	return key
+}
+
+// fingerprintDir is the directory of the fingerprint that a Program belongs to.
+func (f File) fingerprintDir() string {
+	dir, _, _ := strings.Cut(f.Path, "/")
+	return dir
+}
+
+// driverKind is the kind of driver file that goes with a fingerprint.
+func driverKind(f binary.Fingerprint) Kind {
+	if strings.HasPrefix(f.Vendor, "NVIDIA") {
+		return NVIDIA
+	}
+	return Mesa
+}

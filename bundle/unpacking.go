@@ -1,0 +1,365 @@
+package bundle
+
+import (
+	"archive/tar"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// Where an import works, below the cache directory. Unpacking fills new; the
+// rename from new to ready is the moment at which the import happens.
+const (
+	stagingName  = ".import"
+	stagingNew   = ".import/new"
+	stagingReady = ".import/ready"
+)
+
+// windowBytes is how far back compressed data refers: what a reader needs as
+// memory, whatever a bundle claims.
+const windowBytes = 8 << 20
+
+// unpacking reads one bundle into the staging folder.
+type unpacking struct {
+	options ImportOptions
+	root    *os.Root // the cache directory
+	staged  string   // path of stagingNew
+
+	input   *unsealReader
+	archive *tar.Reader
+	signed  bool
+	skipped []Fingerprint
+}
+
+// run reads all of the bundle, checks everything, and makes it ready. After an
+// error nothing is ready.
+func (u *unpacking) run(r io.Reader) error {
+	if err := u.root.RemoveAll(stagingName); err != nil {
+		return err
+	}
+	u.input = newUnsealReader(r)
+	z, err := zstd.NewReader(u.input,
+		zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(windowBytes))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	u.archive = tar.NewReader(z)
+	m, err := u.contents()
+	if err == nil {
+		err = u.end(z)
+	}
+	if err != nil {
+		return err
+	}
+	taken := u.taken(m)
+	if err := u.verify(taken); err != nil {
+		return err
+	}
+	data, err := taken.encode()
+	if err != nil {
+		return err
+	}
+	if err := u.root.WriteFile(path.Join(stagingNew, manifestName), data, 0o600); err != nil {
+		return err
+	}
+	return u.root.Rename(stagingNew, stagingReady)
+}
+
+// contents reads the members, and puts those that are taken into the staging
+// folder.
+func (u *unpacking) contents() (*Manifest, error) {
+	m, next, err := u.manifest()
+	if err != nil {
+		return nil, err
+	}
+	if total := m.bytes(); total > u.options.MaxBytes {
+		return nil, refused("", "it unpacks to %d bytes, and the limit is %d", total, u.options.MaxBytes)
+	}
+	if err := u.root.MkdirAll(stagingNew, 0o700); err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{}
+	for _, f := range u.taken(m).Files {
+		taken[f.Path] = true
+	}
+	total, done := m.bytes(), int64(0)
+	for i, f := range m.Files {
+		if i > 0 {
+			next, err = u.next()
+		}
+		if err == nil {
+			err = u.file(next, f, taken[f.Path])
+		}
+		if err != nil {
+			return nil, err
+		}
+		if done += f.Size; u.options.Progress != nil {
+			u.options.Progress(done, total)
+		}
+	}
+	return m, nil
+}
+
+// manifest reads the manifest and the signature, if there is one, and returns
+// the header of the member after them; nil at the end.
+func (u *unpacking) manifest() (*Manifest, *tar.Header, error) {
+	h, err := u.next()
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := u.whole(h, manifestName, maxManifestBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h, err = u.next(); err != nil {
+		return nil, nil, err
+	}
+	var signature []byte
+	if h != nil && h.Name == signatureName {
+		if signature, err = u.whole(h, signatureName, ed25519.SignatureSize); err != nil {
+			return nil, nil, err
+		}
+		if h, err = u.next(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := u.checkSignature(data, signature); err != nil {
+		return nil, nil, err
+	}
+	m, err := decodeManifest(data)
+	if err == nil && len(m.Files) == 0 && h != nil {
+		err = refused(h.Name, "it is not in the manifest")
+	}
+	return m, h, err
+}
+
+// checkSignature comes before anything that the manifest says is believed.
+func (u *unpacking) checkSignature(manifest, signature []byte) error {
+	u.signed = signature != nil
+	switch {
+	case u.options.VerifyKey == nil:
+		return nil
+	case !u.signed:
+		return fmt.Errorf("%w, and a key was given: export it with the private key, or import it without a key", ErrUnsigned)
+	case !verify(u.options.VerifyKey, manifest, signature):
+		return fmt.Errorf("%w: it was signed by somebody else, or changed since", ErrSignature)
+	}
+	return nil
+}
+
+// next is the header of the next member, nil at the end.
+func (u *unpacking) next() (*tar.Header, error) {
+	h, err := u.archive.Next()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, u.fault(err)
+	}
+	return h, nil
+}
+
+// end makes sure that nothing follows the archive but the seal, and that the
+// seal is right.
+func (u *unpacking) end(z io.Reader) error {
+	h, err := u.next()
+	if err != nil {
+		return err
+	}
+	if h != nil {
+		return refused(h.Name, "it is not in the manifest")
+	}
+	var one [1]byte
+	if n, err := io.ReadFull(z, one[:]); n > 0 {
+		return refused("", "something follows the end of the archive")
+	} else if !errors.Is(err, io.EOF) {
+		return u.fault(err)
+	}
+	// The decompressor may stop before it has asked for the end of its input.
+	if n, err := io.Copy(io.Discard, u.input); err != nil {
+		return u.fault(err)
+	} else if n > 0 {
+		return refused("", "something follows the compressed archive")
+	}
+	return nil
+}
+
+// fault is what a failure of the archive or the decompressor means: a bad
+// bundle, unless reading it failed.
+func (u *unpacking) fault(err error) error {
+	if cause := u.input.failed; cause != nil && !errors.Is(cause, io.EOF) {
+		return cause
+	}
+	return refused("", "it cannot be unpacked: %v", err)
+}
+
+// whole reads a small member that must have the given name.
+func (u *unpacking) whole(h *tar.Header, name string, limit int64) ([]byte, error) {
+	if h == nil {
+		return nil, refused("", "it ends before %s", name)
+	}
+	if err := checkHeader(h, name, h.Size); err != nil {
+		return nil, err
+	}
+	if h.Size > limit {
+		return nil, refused(name, "it has %d bytes, and %d are allowed", h.Size, limit)
+	}
+	data, err := io.ReadAll(u.archive)
+	if err != nil {
+		return nil, u.fault(err)
+	}
+	return data, nil
+}
+
+// file reads one member, compares it with the manifest, and stages it if it is
+// taken.
+func (u *unpacking) file(h *tar.Header, f File, taken bool) (err error) {
+	if h == nil {
+		return refused(f.Path, "it is in the manifest and not in the bundle")
+	}
+	if err := checkHeader(h, f.Path, f.Size); err != nil {
+		return err
+	}
+	to, sum := io.Discard, sha256.New()
+	if taken {
+		staged, err := u.create(path.Join(stagingNew, f.Path))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, staged.Close()) }()
+		to = staged
+	}
+	counted := &readFault{r: u.archive}
+	_, err = io.Copy(io.MultiWriter(to, sum), counted)
+	if counted.err != nil {
+		return u.fault(counted.err)
+	}
+	if err != nil {
+		return err
+	}
+	if binary.Digest(sum.Sum(nil)) != f.SHA256 {
+		return refused(f.Path, "its checksum does not match the manifest")
+	}
+	return nil
+}
+
+// readFault remembers an error of reading, which is the bundle's fault, where
+// one of writing is the disk's.
+type readFault struct {
+	r   io.Reader
+	err error
+}
+
+func (f *readFault) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
+
+func (u *unpacking) create(name string) (*os.File, error) {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := u.root.OpenFile(name, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = u.root.MkdirAll(path.Dir(name), 0o700); err == nil {
+			f, err = u.root.OpenFile(name, flags, 0o600)
+		}
+	}
+	return f, err
+}
+
+// checkHeader refuses every member that is not a plain file of that name and
+// size as an export writes it.
+func checkHeader(h *tar.Header, name string, size int64) error {
+	switch {
+	case h.Typeflag == tar.TypeLink || h.Typeflag == tar.TypeSymlink:
+		return refused(h.Name, "it is a link to %q", h.Linkname)
+	case h.Typeflag != tar.TypeReg:
+		return refused(h.Name, "it is not a plain file")
+	case h.Name != name:
+		return refused(h.Name, "it is not what the manifest has in this place: %q", name)
+	case h.Size != size:
+		return refused(h.Name, "it has %d bytes, and %d in the manifest", h.Size, size)
+	}
+	want := memberHeader(name, size)
+	if h.Mode != want.Mode || !h.ModTime.Equal(want.ModTime) || len(h.PAXRecords) > 0 || h.Uid != 0 || h.Gid != 0 ||
+		h.Uname != "" || h.Gname != "" || h.Linkname != "" || h.Devmajor != 0 || h.Devminor != 0 {
+		return refused(h.Name, "it has properties that no export writes")
+	}
+	return nil
+}
+
+// taken is the part of a manifest that the options ask for. The rest is noted as
+// skipped.
+func (u *unpacking) taken(m *Manifest) *Manifest {
+	part := &Manifest{Schema: m.Schema, Created: m.Created, Fingerprints: []Fingerprint{}, Files: []File{}}
+	dirs, kinds, others := map[string]bool{}, map[Kind]bool{Source: true}, map[Kind]bool{}
+	u.skipped = nil
+	for _, f := range m.Fingerprints {
+		kind := driverKind(f.Fingerprint)
+		if u.options.AnyDriver || f.Digest == u.options.Current.Digest() {
+			part.Fingerprints = append(part.Fingerprints, f)
+			dirs[f.Dir], kinds[kind] = true, true
+		} else {
+			u.skipped = append(u.skipped, f)
+			others[kind] = true
+		}
+	}
+	// Machine code that comes with no program of its driver, as programs that
+	// know nothing of this cache leave it, is the driver's to sort out.
+	for _, kind := range []Kind{NVIDIA, Mesa} {
+		if u.options.AnyDriver || driverKind(*u.options.Current) == kind && !others[kind] {
+			kinds[kind] = true
+		}
+	}
+	for _, f := range m.Files {
+		if f.Kind == Program && dirs[f.fingerprintDir()] || f.Kind != Program && kinds[f.Kind] {
+			part.Files = append(part.Files, f)
+		}
+	}
+	return part
+}
+
+// verify opens the staging folder as a cache directory and reads every program
+// and source in it: a sum in the manifest proves only that a file is what its
+// sender meant.
+func (u *unpacking) verify(m *Manifest) error {
+	dir, err := binary.OpenDir(u.staged)
+	if err != nil {
+		return err
+	}
+	stores := map[string]*binary.Store{}
+	for _, f := range m.Fingerprints {
+		if stores[f.Dir], err = dir.Store(f.Fingerprint); err != nil {
+			return err
+		}
+	}
+	for _, f := range m.Files {
+		switch f.Kind {
+		case Program:
+			_, err = stores[f.fingerprintDir()].Get(f.key())
+		case Source:
+			_, err = dir.Source(f.key())
+		}
+		if bad, ok := errors.AsType[*binary.DamagedError](err); ok {
+			return refused(f.Path, "%s", bad.Reason)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+)
+
+// checkedSource is a source whose check counts its runs and answers err.
+func checkedSource(f **fixture, runs *int, err *error) *cache.Source {
+	src := source("a")
+	return src.WithCheck(func(_ context.Context, program uint32) error {
+		(*f).dev.Use(program, src.Key())
+		*runs++
+		return *err
+	})
+}
+
+func TestCheckRunsOnceForABinary(t *testing.T) {
+	dir := t.TempDir()
+	var f *fixture
+	var runs int
+	var answer error
+	src := checkedSource(&f, &runs, &answer)
+	for start, want := range []struct {
+		origin cache.Origin
+		runs   int
+	}{{cache.Compiled, 0}, {cache.Disk, 1}, {cache.Disk, 1}} {
+		f = openStart(t, dir, cache.Options{MaxPrograms: 1})
+		f.wantOrigin(src, want.origin)
+		f.close()
+		if runs != want.runs {
+			t.Errorf("start %d: %d runs, want %d", start, runs, want.runs)
+		}
+	}
+}
+
+func TestWrongAnswerThrowsTheBinaryAway(t *testing.T) {
+	dir := t.TempDir()
+	var f *fixture
+	var runs int
+	var answer error
+	src := checkedSource(&f, &runs, &answer)
+	f = openStart(t, dir, cache.Options{})
+	f.wantOrigin(src, cache.Compiled)
+	f.close()
+
+	answer = errors.New("got 3, want 4")
+	f = openStart(t, dir, cache.Options{})
+	f.wantOrigin(src, cache.Compiled)
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, WrongAnswers: 1}))
+	f.close()
+
+	answer = nil
+	f = openStart(t, dir, cache.Options{})
+	f.wantOrigin(src, cache.Disk)
+	f.wantCounts(binary.Counters{DiskHits: 1})
+	if runs != 2 {
+		t.Errorf("%d runs", runs)
+	}
+}
+
+func TestNoAnswerIsNotAWrongOne(t *testing.T) {
+	var f *fixture
+	var runs int
+	var answer error
+	src := checkedSource(&f, &runs, &answer)
+	f = newFixture(t, cache.Options{MaxPrograms: 1})
+	f.wantOrigin(src, cache.Compiled)
+	f.flush()
+	f.wantOrigin(source("b"), cache.Compiled)
+	answer = binary.ErrOutOfMemory
+	if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, binary.ErrOutOfMemory) {
+		t.Errorf("Get: %v", err)
+	}
+	answer = nil
+	f.wantOrigin(src, cache.Memory)
+	f.wantOrigin(source("b"), cache.Memory)
+	f.wantOrigin(src, cache.Memory)
+	if runs != 2 {
+		t.Errorf("%d runs, the one that worked should be remembered", runs)
+	}
+}
+
+func TestBinaryThatMiscomputesIsReplaced(t *testing.T) {
+	f := newFixture(t, cache.Options{MaxPrograms: 1, KeepEvictedBytes: -1})
+	src := source("a").WithCheck(func(_ context.Context, program uint32) error { return f.dev.Answer(program) })
+	f.wantOrigin(src, cache.Compiled)
+	f.flush()
+	f.dev.MiscomputeBinaries(true)
+	f.wantOrigin(source("b"), cache.Compiled)
+	h := f.get(src)
+	if err := f.dev.Answer(h.Program()); err != nil || h.Origin() != cache.Compiled {
+		t.Errorf("%v, %v", h.Origin(), err)
+	}
+	h.Release()
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 3, WrongAnswers: 1, Evictions: 2}))
+	if f.store.Aside(src.Key()) == "" {
+		t.Error("the binary was not set aside")
+	}
+}

@@ -1,0 +1,88 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+// refuseAll is a driver that compiles nothing.
+func refuseAll(_ context.Context, src *cache.Source) error {
+	return &binary.CompileError{Name: src.Name(), Log: "0:1: no", Source: src}
+}
+
+func (f *fixture) compileError(src *cache.Source) *binary.CompileError {
+	f.Helper()
+	_, err := f.cache.Get(context.Background(), src)
+	compileError, ok := errors.AsType[*binary.CompileError](err)
+	if !ok {
+		f.Fatalf("Get: %v", err)
+	}
+	return compileError
+}
+
+func TestFailedSourceIsCompiledOnce(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		f := newFixture(t, cache.Options{NegativeCacheOff: off, MemoryOnly: true})
+		f.dev.OnCompile = refuseAll
+		first := f.compileError(source("bad"))
+		same := f.compileError(source("bad")) == first
+		results, err := f.cache.Preload(context.Background(), []*cache.Source{source("bad")}, nil)
+		if err != nil || !errors.As(results[0].Err, new(*binary.CompileError)) {
+			t.Errorf("Preload: %v, %v", err, results[0].Err)
+		}
+		want := 1
+		if off {
+			want = 3
+		}
+		if calls := f.dev.Calls(); calls.Compiles != want || same == off {
+			t.Errorf("off %v: %d compiles, the same error: %v", off, calls.Compiles, same)
+		}
+	}
+}
+
+func TestFailuresAreBounded(t *testing.T) {
+	f := newFixture(t, cache.Options{MemoryOnly: true})
+	f.dev.OnCompile = refuseAll
+	for n := range 300 {
+		f.compileError(source(fmt.Sprint(n)))
+	}
+	f.compileError(source("299"))
+	f.compileError(source("0"))
+	f.wantCounts(binary.Counters{CompileErrors: 301, NegativeHits: 1})
+}
+
+func TestFailuresOnDisk(t *testing.T) {
+	dir := t.TempDir()
+	o := cache.Options{KeepCompileErrors: true}
+	f := openStart(t, dir, o)
+	f.dev.OnCompile = refuseAll
+	f.compileError(source("bad"))
+	f.wantCounts(binary.Counters{CompileErrors: 1})
+	f.close()
+
+	f = openStart(t, dir, o)
+	for range 2 {
+		if err := f.compileError(source("bad")); err.Log != "0:1: no" || err.Source == nil {
+			t.Errorf("got %+v", err)
+		}
+	}
+	f.wantCounts(binary.Counters{NegativeHits: 2})
+	if calls := f.dev.Calls(); calls != (cachetest.Calls{}) {
+		t.Errorf("calls: %+v", calls)
+	}
+	f.close()
+
+	f = openStart(t, dir, cache.Options{}) // without the option
+	f.wantOrigin(source("bad"), cache.Compiled)
+	f.close()
+	must(t, realStore(t, dir).SetAside(source("bad").Key(), "test"))
+	must(t, realStore(t, dir).ForgetFailure(source("bad").Key()))
+	f = openStart(t, dir, o)
+	f.wantOrigin(source("bad"), cache.Compiled)
+}

@@ -1,0 +1,112 @@
+package cache
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// Guard is what a Store has that remembers, beyond the death of the process,
+// what the driver was working on. *binary.Store has it.
+type Guard interface {
+	// Recover looks for what dead processes left. The cache calls it once,
+	// before the device gets anything.
+	Recover() (binary.Recovery, error)
+
+	// Enter notes that the device gets a program, Leave that it is done.
+	Enter(action binary.Action, key binary.Key, name string)
+	Leave(action binary.Action, key binary.Key)
+
+	// Lift ends the quarantine of a suspect that proved innocent.
+	Lift(key binary.Key) error
+}
+
+// guard keeps programs away from the device that were in its hands when a
+// process died. See binary.Recovery for what follows from such a death.
+type guard struct {
+	marks     Guard // nil: nothing is remembered
+	recovered sync.Once
+
+	// Set by recover and not changed after.
+	refused    map[binary.Key]binary.Quarantined // not to be compiled
+	unloadable map[binary.Key]bool               // not to be loaded, and so not stored
+
+	// alone is held for reading while the device works, and for writing while
+	// it compiles a suspect: if the process dies then, there is one culprit.
+	alone sync.RWMutex
+
+	mu struct {
+		sync.Mutex
+		suspects map[binary.Key]bool // to be compiled alone
+	}
+}
+
+// recover finds out what dead processes left. Everything that leads to the
+// device comes through here first, and waits for it the first time.
+func (c *Cache) recover() {
+	if c.guard.marks != nil {
+		c.guard.recovered.Do(c.recoverOnce)
+	}
+}
+
+func (c *Cache) recoverOnce() {
+	g := &c.guard
+	r, err := g.marks.Recover()
+	if err != nil {
+		c.storeFailed("looking for processes that died", err)
+	}
+	g.refused = map[binary.Key]binary.Quarantined{}
+	g.unloadable = map[binary.Key]bool{}
+	g.mu.suspects = map[binary.Key]bool{}
+	for _, q := range r.Standing {
+		switch {
+		case q.Refused():
+			g.refused[q.Key] = q
+		case q.Action == binary.ActionLoad:
+			g.unloadable[q.Key] = true
+		default:
+			g.mu.suspects[q.Key] = true
+		}
+	}
+	c.mu.Lock()
+	c.mu.ledger.fresh.Quarantined += uint64(len(r.Found))
+	c.mu.Unlock()
+	for _, q := range r.Found {
+		c.log.Warn("a program is put into quarantine", "name", q.Name, "key", q.Key.Short(), "reason", q.Reason)
+	}
+}
+
+// enter notes what the device gets. leave must follow for each source.
+func (g *guard) enter(action binary.Action, sources ...*Source) {
+	if g.marks == nil {
+		return
+	}
+	for _, src := range sources {
+		g.marks.Enter(action, src.Key(), src.Name())
+	}
+}
+
+func (g *guard) leave(action binary.Action, src *Source) {
+	if g.marks != nil {
+		g.marks.Leave(action, src.Key())
+	}
+}
+
+func (g *guard) isSuspect(key binary.Key) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.suspects[key]
+}
+
+// absolve ends the suspicion against a source: the process has survived it.
+func (c *Cache) absolve(key binary.Key) {
+	c.guard.mu.Lock()
+	delete(c.guard.mu.suspects, key)
+	c.guard.mu.Unlock()
+	if err := c.guard.marks.Lift(key); err != nil {
+		c.storeFailed("lifting a quarantine", err)
+	}
+}
+
+func isQuarantined(err error) bool { return errors.Is(err, binary.ErrQuarantined) }

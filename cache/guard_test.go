@@ -1,0 +1,209 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+const crashEnvironment = "CACHE_TEST_CRASH"
+
+// inChild says what a test binary does that is run once more by a test, by the
+// variable that its arguments are in.
+var inChild = map[string]func(args []string){
+	crashEnvironment: func(args []string) { crash(args[0], args[1], args[2:]) },
+	workEnvironment: func(args []string) {
+		seed, _ := strconv.Atoi(args[1])
+		workOnOneDirectory(args[0], uint64(seed))
+	},
+}
+
+func TestMain(m *testing.M) {
+	for variable, work := range inChild {
+		if args := strings.Fields(os.Getenv(variable)); len(args) > 0 {
+			work(args)
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// crash is a process whose driver dies while it compiles or loads the program
+// called victim. With several names the programs are preloaded together.
+func crash(dir, victim string, names []string) {
+	dev := cachetest.NewDevice()
+	kill := func() {
+		self, _ := os.FindProcess(os.Getpid())
+		self.Kill()
+		select {}
+	}
+	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+		if src.Name() == victim {
+			kill()
+		}
+		return nil
+	}
+	key := source(victim).Key()
+	dev.OnLoad = func(_ context.Context, payload []byte) error {
+		if binary.Key(payload[:len(key)]) == key {
+			kill()
+		}
+		return nil
+	}
+	c, err := cache.New(dev, cache.Options{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	var list []*cache.Source
+	for _, name := range names {
+		list = append(list, source(name))
+	}
+	if _, err := c.Preload(context.Background(), list, nil); err != nil {
+		panic(err)
+	}
+	c.Close()
+}
+
+// runCrash runs crash in a process of its own and reports whether it died.
+func runCrash(t *testing.T, dir, victim string, names ...string) bool {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), crashEnvironment+"="+dir+" "+victim+" "+strings.Join(names, " "))
+	cmd.Stderr = os.Stderr
+	return cmd.Run() != nil
+}
+
+// openStart is the next start of a process on dir.
+func openStart(t *testing.T, dir string, o cache.Options) *fixture {
+	t.Helper()
+	dev := cachetest.NewDevice()
+	o.Dir = dir
+	c, err := cache.New(dev, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{T: t, dev: dev, cache: c}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil && !errors.Is(err, cache.ErrClosed) {
+			t.Errorf("Close: %v", err)
+		}
+		dev.Verify(t)
+	})
+	return f
+}
+
+func (f *fixture) close() {
+	f.Helper()
+	if err := f.cache.Close(); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// realStore is the store on disk that openStart uses.
+func realStore(t *testing.T, dir string) *binary.Store {
+	t.Helper()
+	d, err := binary.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Store(cachetest.NewDevice().Fingerprint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSourceThatKillsIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	if !runCrash(t, dir, "bad", "bad") {
+		t.Fatal("the driver did not die")
+	}
+	f := openStart(t, dir, cache.Options{})
+	for range 2 {
+		_, err := f.cache.Get(context.Background(), source("bad"))
+		quarantined, ok := errors.AsType[*binary.QuarantinedError](err)
+		if !ok || quarantined.Name != "bad" || quarantined.Action != binary.ActionCompile {
+			t.Fatalf("Get: %v", err)
+		}
+	}
+	f.wantOrigin(source("good"), cache.Compiled)
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, Quarantined: 1, Refusals: 2}))
+	f.close()
+	if runCrash(t, dir, "bad", "bad", "good") {
+		t.Error("the driver died again")
+	}
+	if err := realStore(t, dir).Lift(source("bad").Key()); err != nil {
+		t.Fatal(err)
+	}
+	f = openStart(t, dir, cache.Options{})
+	f.wantOrigin(source("bad"), cache.Compiled)
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
+}
+
+func TestBlobThatKillsIsCompiled(t *testing.T) {
+	dir := t.TempDir()
+	f := openStart(t, dir, cache.Options{})
+	f.wantOrigin(source("bad"), cache.Compiled)
+	f.wantOrigin(source("good"), cache.Compiled)
+	f.close()
+	if !runCrash(t, dir, "bad", "good", "bad") {
+		t.Fatal("the driver did not die")
+	}
+	for start := range 2 { // the second one neither finds nor loads it
+		f = openStart(t, dir, cache.Options{})
+		f.wantOrigin(source("good"), cache.Disk)
+		f.wantOrigin(source("bad"), cache.Compiled)
+		f.flush()
+		want := binary.Counters{DiskHits: 1, Compiles: 1}
+		if start == 0 {
+			want.Quarantined = 1
+		}
+		f.wantCounts(want)
+		f.close()
+	}
+	must(t, realStore(t, dir).Lift(source("bad").Key()))
+	for _, want := range []cache.Origin{cache.Compiled, cache.Disk} {
+		f = openStart(t, dir, cache.Options{})
+		f.wantOrigin(source("bad"), want)
+		f.close()
+	}
+}
+
+// A driver that dies with many sources in its hands tells nobody which one it
+// was. They are compiled one at a time after that, until it dies of one.
+func TestCulpritAmongManyIsFound(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"a", "b", "bad", "c", "d"}
+	for try, dies := range []bool{true, true, false} {
+		if runCrash(t, dir, "bad", names...) != dies {
+			t.Fatalf("try %d: died %v", try, !dies)
+		}
+	}
+	list := realStore(t, dir).Quarantined()
+	if len(list) != 1 || list[0].Name != "bad" || !list[0].Refused() {
+		t.Errorf("in quarantine: %+v", list)
+	}
+	f := openStart(t, dir, cache.Options{})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		f.wantOrigin(source(name), cache.Disk)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

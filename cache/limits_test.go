@@ -1,0 +1,88 @@
+package cache_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+)
+
+func TestDiskLimitIsEnforcedOnceADay(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	o := cache.Options{MaxDiskBytes: 1, Now: func() time.Time { return now }}
+	for start, want := range []cache.Origin{cache.Compiled, cache.Compiled, cache.Disk} {
+		f := openStart(t, dir, o) // the first start trims everything, the second is too early
+		f.wantOrigin(source("a"), want)
+		f.close()
+		if t.Failed() {
+			t.Fatalf("start %d", start)
+		}
+	}
+	now = now.Add(25 * time.Hour)
+	f := openStart(t, dir, o)
+	f.wantOrigin(source("a"), cache.Disk)
+	f.close()
+	f = openStart(t, dir, o)
+	f.wantOrigin(source("a"), cache.Compiled)
+}
+
+func TestSourcesAreKept(t *testing.T) {
+	dir := t.TempDir()
+	f := openStart(t, dir, cache.Options{}) // not kept
+	f.wantOrigin(source("a"), cache.Compiled)
+	f.close()
+	f = openStart(t, dir, cache.Options{KeepSources: true})
+	f.wantOrigin(source("a"), cache.Disk)
+	f.wantOrigin(source("b"), cache.Compiled)
+	f.close()
+	d, err := binary.OpenDir(dir)
+	must(t, err)
+	var names []string
+	for src, err := range d.Sources() {
+		must(t, err)
+		names = append(names, src.Name())
+	}
+	if len(names) != 2 {
+		t.Errorf("kept: %q", names)
+	}
+}
+
+func TestUpstreamServesPrograms(t *testing.T) {
+	baked, private := t.TempDir(), t.TempDir()
+	f := openStart(t, baked, cache.Options{})
+	f.wantOrigin(source("a"), cache.Compiled)
+	f.close()
+	o := cache.Options{Upstream: baked}
+	f = openStart(t, private, o)
+	f.wantOrigin(source("a"), cache.Disk)
+	f.wantOrigin(source("b"), cache.Compiled)
+	f.wantCounts(withStored(f, binary.Counters{DiskHits: 1, Compiles: 1}))
+	f.close()
+	f = openStart(t, baked, cache.Options{})
+	f.wantOrigin(source("b"), cache.Compiled) // it was not written upstream
+	f.close()
+
+	// Without a private directory the upstream one still serves.
+	file := filepath.Join(private, "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	f = openStart(t, file, o)
+	f.wantOrigin(source("a"), cache.Disk)
+	f.wantOrigin(source("c"), cache.Compiled)
+	f.flush()
+	f.wantCounts(binary.Counters{DiskHits: 1, Compiles: 1})
+	if s := f.cache.Stats(); s.MemoryOnly != "" {
+		t.Errorf("memory only: %s", s.MemoryOnly)
+	}
+	f.close()
+	t.Setenv("SHADERCACHE_UPSTREAM", filepath.Join(private, "missing"))
+	f = openStart(t, filepath.Join(private, "new"), cache.Options{})
+	f.wantOrigin(source("a"), cache.Compiled)
+	if s := f.cache.Stats(); strings.Contains(s.MemoryOnly, "missing") {
+		t.Errorf("memory only: %s", s.MemoryOnly)
+	}
+}
