@@ -162,7 +162,8 @@ func (c *Cache) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
 // Close waits for running loads and writes, deletes all programs, records what
 // Flush records and closes the store. When handles are alive it does nothing of
 // that and returns an *[InUseError]; the cache stays usable. Any other error
-// comes from the store, and the cache is closed.
+// comes from the store, and the cache is closed. An index that other processes
+// hold for seconds is no error: statistics are lost, and the logger is told.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	for c.mu.unstored > 0 || len(c.mu.flights) > 0 {
@@ -192,7 +193,7 @@ func (c *Cache) Close() error {
 	}
 	c.recording.Lock()
 	defer c.recording.Unlock()
-	if err := errors.Join(c.record(), c.store.Close()); err != nil {
+	if err := errors.Join(c.recordLast(), c.store.Close()); err != nil {
 		return fmt.Errorf("cache: close: %w", err)
 	}
 	return nil

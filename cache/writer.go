@@ -189,6 +189,23 @@ func (c *Cache) record() error {
 	return err
 }
 
+// lastTries is how often Close offers the store what it has to record; each try
+// waits for as long as the store waits for its index.
+const lastTries = 20
+
+// recordLast is record with patience: there is no later. When other processes
+// hold the index all the time, what is lost is statistics, and that is no
+// failure of the caller's.
+func (c *Cache) recordLast() error {
+	for range lastTries {
+		if err := c.record(); !errors.Is(err, binary.ErrBusy) {
+			return err
+		}
+	}
+	c.log.Warn("other processes held the index; hits and times of this process are lost", "tries", lastTries)
+	return nil
+}
+
 // Trimmer is what a Store has that enforces limits now and then. *binary.Store
 // has it.
 type Trimmer interface {

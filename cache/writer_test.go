@@ -190,10 +190,11 @@ func TestFailingRecordIsCountedAndOfferedAgain(t *testing.T) {
 
 func TestCloseRecordsAndReportsTheStore(t *testing.T) {
 	store := cachetest.NewStore()
-	store.OnRecord = func() error { return binary.ErrBusy }
+	broken := errors.New("broken")
+	store.OnRecord = func() error { return broken }
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
 	f.wantOrigin(source("a"), cache.Compiled)
-	if err := f.cache.Close(); !errors.Is(err, binary.ErrBusy) {
+	if err := f.cache.Close(); !errors.Is(err, broken) {
 		t.Errorf("Close: %v", err)
 	}
 	if store.Len() != 1 || store.Calls().Closes != 1 {
@@ -201,6 +202,33 @@ func TestCloseRecordsAndReportsTheStore(t *testing.T) {
 	}
 	if _, err := f.cache.Get(context.Background(), source("a")); !errors.Is(err, cache.ErrClosed) {
 		t.Errorf("Get: %v", err)
+	}
+}
+
+// TestCloseIsPatientWithABusyStore closes beside processes that let go of the
+// index in time, and beside some that never do.
+func TestCloseIsPatientWithABusyStore(t *testing.T) {
+	for _, busy := range []int{5, 1_000_000} {
+		store := cachetest.NewStore()
+		tries := 0
+		store.OnRecord = func() error {
+			if tries++; tries <= busy {
+				return binary.ErrBusy
+			}
+			return nil
+		}
+		f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
+		f.wantOrigin(source("a"), cache.Compiled)
+		if err := f.cache.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		want := uint64(1)
+		if busy > 100 {
+			want = 0
+		}
+		if _, counters := store.Recorded(); counters.Compiles != want {
+			t.Errorf("busy %d times: %d compiles were recorded, want %d", busy, counters.Compiles, want)
+		}
 	}
 }
 
