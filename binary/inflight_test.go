@@ -53,11 +53,11 @@ func TestDeathInTheDriver(t *testing.T) {
 	}{
 		"none":              {[]string{"load:0", "-load:0"}, "", "0 1 2"},
 		"one load":          {[]string{"load:0", "-load:0", "load:1"}, "load 1", "0 2"},
-		"one compile":       {[]string{"compile:1"}, "compile 1 r", "0 1 2"},
+		"one compile":       {[]string{"compile:1"}, "compile 1", "0 1 2"},
 		"several compiles":  {[]string{"compile:0", "compile:1", "compile:2", "-compile:1"}, "compile 0,compile 2", "0 1 2"},
 		"load and compile":  {[]string{"load:0", "compile:1"}, "load 0,compile 1", "1 2"},
-		"the same twice":    {[]string{"compile:1", "compile:1", "-compile:1"}, "compile 1 r", "0 1 2"},
-		"after an idle one": {[]string{"compile:1", "-compile:1", "compile:2"}, "compile 2 r", "0 1 2"},
+		"the same twice":    {[]string{"compile:1", "compile:1", "-compile:1"}, "compile 1", "0 1 2"},
+		"after an idle one": {[]string{"compile:1", "-compile:1", "compile:2"}, "compile 2", "0 1 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := openTestDir(t)
@@ -92,6 +92,36 @@ func TestDeathInTheDriver(t *testing.T) {
 				t.Errorf("left in flight: %v", files)
 			}
 		})
+	}
+}
+
+// TestSecondDeathRefusesASource also says what does not: a death with others in
+// flight, and one long after the first.
+func TestSecondDeathRefusesASource(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	must(t, os.MkdirAll(s.path, 0o700))
+	now := start
+	d.now = func() time.Time { return now }
+	refused := func(marks int) bool {
+		q := s.judge(mark{ActionCompile, testKey(1)}, "one", marks)
+		must(t, s.quarantine(q))
+		return q.Refused()
+	}
+	if refused(1) {
+		t.Error("refused after one death, which may have been a Ctrl-C")
+	}
+	if refused(3) {
+		t.Error("refused although others were in flight")
+	}
+	if !refused(1) {
+		t.Error("not refused after a second death")
+	}
+	must(t, s.Lift(testKey(1)))
+	refused(1)
+	now = now.Add(QuarantineTime)
+	if refused(1) {
+		t.Error("refused for a death of long ago")
 	}
 }
 

@@ -18,12 +18,15 @@ import (
 //
 //	in flight               what follows
 //	one load                the blob is set aside, and the program neither loaded nor stored
-//	one compile             the source is refused with a QuarantinedError
-//	several                 blobs are set aside; sources are suspects, which are compiled one at
-//	                        a time, so that the next death names the one
+//	several loads           the blobs are set aside
+//	compiles                the sources are suspects: compiled one at a time, and absolved by
+//	                        surviving it
+//	one compile, suspected  the source is refused with a QuarantinedError
 //
-// for QuarantineTime, because a process may also have been killed by somebody
-// else at a bad moment.
+// for QuarantineTime. A mark cannot tell a driver that crashed from a user who
+// pressed Ctrl-C, and a user does so more often. Doing without a blob costs a
+// compile; refusing a source costs the application its start, so that takes a
+// second death, with nothing else in flight.
 const (
 	quarantineName     = "quarantine"
 	quarantineExt      = ".json"
@@ -39,7 +42,7 @@ type Quarantined struct {
 	Key     Key       `json:"key"`
 	Name    string    `json:"name"`
 	Action  Action    `json:"action"`
-	Suspect bool      `json:"suspect"` // one of several
+	Suspect bool      `json:"suspect"` // others were in flight, or it is a source's first time
 	Reason  string    `json:"reason"`
 	Time    time.Time `json:"time"` // when the death was noticed
 }
@@ -91,10 +94,21 @@ func (s *Store) Recover() (Recovery, error) {
 func (s *Store) judge(m mark, name string, marks int) Quarantined {
 	q := Quarantined{Key: m.key, Name: name, Action: m.action, Suspect: marks > 1, Time: s.dir.now().UTC()}
 	q.Reason = "a process ended while the driver had to " + string(m.action) + " it"
-	if q.Suspect {
+	if marks > 1 {
 		q.Reason += fmt.Sprintf(" and %d others", marks-1)
 	}
+	if m.action == ActionCompile && !q.Suspect {
+		if q.Suspect = !s.suspects(m.key, q.Time); !q.Suspect {
+			q.Reason += ", for the second time"
+		}
+	}
 	return q
+}
+
+// suspects reports whether compiling a program was interrupted before.
+func (s *Store) suspects(key Key, now time.Time) bool {
+	before, err := s.readQuarantine(key)
+	return err == nil && before.Action == ActionCompile && before.stands(now)
 }
 
 // quarantine sets a blob aside and writes the note, which stays away where a

@@ -127,8 +127,10 @@ func realStore(t *testing.T, dir string) *binary.Store {
 
 func TestSourceThatKillsIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	if !runCrash(t, dir, "bad", "bad") {
-		t.Fatal("the driver did not die")
+	for range 2 { // the first time it might have been a Ctrl-C
+		if !runCrash(t, dir, "bad", "bad") {
+			t.Fatal("the driver did not die")
+		}
 	}
 	f := openStart(t, dir, cache.Options{})
 	for range 2 {
@@ -150,6 +152,21 @@ func TestSourceThatKillsIsRefused(t *testing.T) {
 	f = openStart(t, dir, cache.Options{})
 	f.wantOrigin(source("bad"), cache.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
+}
+
+// A process that was ended by its user while it compiled must not cost the next
+// one anything.
+func TestSourceThatWasInterruptedIsCompiled(t *testing.T) {
+	dir := t.TempDir()
+	if !runCrash(t, dir, "good", "good") {
+		t.Fatal("the process did not end")
+	}
+	f := openStart(t, dir, cache.Options{})
+	f.wantOrigin(source("good"), cache.Compiled)
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, Quarantined: 1}))
+	if list := realStore(t, dir).Quarantined(); len(list) != 0 {
+		t.Errorf("still in quarantine: %+v", list)
+	}
 }
 
 func TestBlobThatKillsIsCompiled(t *testing.T) {
