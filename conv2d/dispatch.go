@@ -41,7 +41,7 @@ func (p Problem) Dispatch(ctx context.Context, gl *glctx.GL, program uint32, b C
 	gl.BindStorage(2, b.Bias)
 	gl.BindStorage(3, b.Output)
 	u := uniforms{gl, program}
-	u.setConv2D(p, b.Bias != glctx.Buffer{})
+	p.eachUniform(b.Bias != glctx.Buffer{}, u.set)
 	return sumUp(ctx, gl, p.reduction(), groups, func(s span) {
 		u.set("firstRow", s.first)
 		u.set("lastRow", s.last)
@@ -114,24 +114,25 @@ func (u uniforms) set(name string, v int) {
 	u.gl.SetInt(u.gl.UniformLocation(u.program, name), int32(v))
 }
 
-func (u uniforms) setConv2D(p Problem, withBias bool) {
-	u.set("channels", p.C)
-	u.set("height", p.H)
-	u.set("width", p.W)
-	u.set("filters", p.K)
-	u.set("filterR", p.R)
-	u.set("filterS", p.S)
-	u.set("outputH", p.P())
-	u.set("outputW", p.Q())
-	u.set("strideH", orOne(p.StrideH))
-	u.set("strideW", orOne(p.StrideW))
-	u.set("padH", p.PadH)
-	u.set("padW", p.PadW)
-	u.set("dilationH", orOne(p.DilationH))
-	u.set("dilationW", orOne(p.DilationW))
+// eachUniform calls set for every uniform but firstRow and lastRow.
+func (p Problem) eachUniform(withBias bool, set func(name string, v int)) {
+	set("channels", p.C)
+	set("height", p.H)
+	set("width", p.W)
+	set("filters", p.K)
+	set("filterR", p.R)
+	set("filterS", p.S)
+	set("outputH", p.P())
+	set("outputW", p.Q())
+	set("strideH", orOne(p.StrideH))
+	set("strideW", orOne(p.StrideW))
+	set("padH", p.PadH)
+	set("padW", p.PadW)
+	set("dilationH", orOne(p.DilationH))
+	set("dilationW", orOne(p.DilationW))
 	bias := 0
 	if withBias {
 		bias = 1
 	}
-	u.set("withBias", bias)
+	set("withBias", bias)
 }

@@ -1,0 +1,183 @@
+//go:build linux
+
+package executor
+
+import (
+	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// everything has one of each kind of resource that can be bound.
+const everything = `
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) readonly buffer In { uvec4 head[4]; uint x[]; };
+layout(std430, binding = 1) writeonly buffer Out { uint y[]; };
+layout(std430, binding = 5) buffer State { uint state[8]; };
+layout(std140, binding = 2) uniform Params { uvec4 p; uvec4 q; };
+uniform int n;
+uniform float scale;
+void main() {
+    y[0] = head[1].x + x[0] + p.x + q.y + uint(float(n) * scale) + atomicAdd(state[0], 1u);
+}`
+
+const uniformArray = `
+layout(local_size_x = 1) in;
+layout(std430, binding = 1) writeonly buffer Out { uint y[]; };
+uniform uint table[4];
+void main() { y[0] = table[gl_WorkGroupID.x] + table[3]; }`
+
+const atomicCounter = `
+layout(local_size_x = 1) in;
+layout(std430, binding = 1) writeonly buffer Out { uint y[]; };
+layout(binding = 0) uniform atomic_uint counter;
+void main() { y[0] = atomicCounterIncrement(counter); }`
+
+// TestCheckNamesWhatIsWrong breaks one thing of a good job at a time. Nothing
+// may be queued.
+func TestCheckNamesWhatIsWrong(t *testing.T) {
+	f := newFixture(t, Options{SlotBytes: 4096})
+	other, err := New(f.context, f.cache, Options{SlotBytes: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	h := f.program("everything", everything, nil)
+	state, foreign := f.buffer(make([]uint32, 64)), &fixture{Executor: other, t: t}
+	theirs := foreign.buffer(make([]uint32, 8))
+	gone, err := f.NewMemory(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Release()
+	out := make([]byte, 64)
+	good := func() Job {
+		return Job{
+			Dispatch: Dispatch{
+				Program:       h,
+				Groups:        [3]uint32{1, 1, 1},
+				Memory:        []Bound{state.At(5)},
+				Uniforms:      []Uniform{Int("n", 2), Float("scale", 1.5)},
+				Params:        make([]byte, 32),
+				ParamsBinding: 2,
+			},
+			Inputs:  []Input{{Binding: 0, Data: make([]byte, 68)}},
+			Outputs: []Output{{Binding: 1, To: out}},
+		}
+	}
+	f.wait(f.submit(good()))
+	align, most := f.info.StorageAlignment, uint32(f.info.MaxGroups[1])
+	tests := []struct {
+		want  string
+		spoil func(j *Job)
+	}{
+		{"dispatch 0 has no program", func(j *Job) { j.Program = nil }},
+		{"dispatch 1 has no program", func(j *Job) { j.Then = []Dispatch{{}} }},
+		{"work groups along y", func(j *Job) { j.Groups[1] = most + 1 }},
+		{"work groups along z", func(j *Job) { j.Groups[2] = 1 << 31 }},
+		{"there is no memory", func(j *Job) { j.Indirect = &Indirect{} }},
+		{"byte 2 of 256", func(j *Job) { j.Indirect = &Indirect{state.Memory, 2} }},
+		{"byte 248 of 256", func(j *Job) { j.Indirect = &Indirect{state.Memory, 248} }},
+		{"byte -4 of 256", func(j *Job) { j.Indirect = &Indirect{state.Memory, -4} }},
+		{"storage block In (binding 0) is not bound", func(j *Job) { j.Inputs = nil }},
+		{"storage block Out (binding 1) is not bound", func(j *Job) { j.Outputs = nil }},
+		{"storage block State (binding 5) is not bound", func(j *Job) { j.Memory = nil }},
+		{"In (binding 0) is bound twice", func(j *Job) { j.Inputs = append(j.Inputs, j.Inputs[0]) }},
+		{"Out (binding 1) is bound twice", func(j *Job) { j.Inputs = append(j.Inputs, Input{Binding: 1, Data: out}) }},
+		{"State (binding 5) is bound twice", func(j *Job) { j.Memory = append(j.Memory, state.ReadAt(5)) }},
+		{"In (binding 0) needs 80 bytes and is bound to 64", func(j *Job) { j.Inputs[0].Data = make([]byte, 64) }},
+		{"State (binding 5) needs 32 bytes and is bound to 16", func(j *Job) { j.Memory[0].Size = 16 }},
+		{"memory at binding 5: there is no memory", func(j *Job) { j.Memory[0].Memory = nil }},
+		{"belongs to another executor", func(j *Job) { j.Memory[0].Memory = theirs.Memory }},
+		{"the memory was released", func(j *Job) { j.Memory[0].Memory = gone }},
+		{"is not a multiple of", func(j *Job) { j.Memory[0].Offset = 2 }},
+		{"bytes 0 to 257 of 256", func(j *Job) { j.Memory[0].Size = 257 }},
+		{"of 256", func(j *Job) { j.Memory[0].Offset = (256 + align - 1) / align * align }},
+		{"uniform block Params (binding 2) has no Params", func(j *Job) { j.Params = nil }},
+		{"uniform block Params (binding 2) has no Params", func(j *Job) { j.ParamsBinding = 0 }},
+		{"Params (binding 2) needs 32 bytes and Params has 16", func(j *Job) { j.Params = make([]byte, 16) }},
+		{"uniform scale is not set; the program has none of the name scal", func(j *Job) { j.Uniforms[1] = Float("scal", 1) }},
+		{"uniform n is not set", func(j *Job) { j.Uniforms = nil }},
+		{"input at binding 0: has neither Data nor Fill", func(j *Job) { j.Inputs[0].Data = nil }},
+		{"has both Data and Fill", func(j *Job) { j.Inputs[0].Fill = func([]byte) {} }},
+		{"has Fill and a Size of 0", func(j *Job) { j.Inputs[0] = Input{Fill: func([]byte) {}} }},
+		{"output at binding 1: has neither To nor Read", func(j *Job) { j.Outputs[0].To = nil }},
+		{"has both To and Read", func(j *Job) { j.Outputs[0].Read = func([]byte) {} }},
+		{"output at binding 9: no program of the job", func(j *Job) { j.Outputs = append(j.Outputs, Output{Binding: 9, To: out}) }},
+		{"a slot has 4096 each way: raise SlotBytes", func(j *Job) { j.Inputs[0].Data = make([]byte, 4096) }},
+		{"a slot has 4096 each way: raise SlotBytes", func(j *Job) { j.Outputs[0].To = make([]byte, 4097) }},
+		{"65 outputs", func(j *Job) { j.Outputs = make65(out[:1]) }},
+		{"uniform table[0] is an array", func(j *Job) { j.Program = f.program("array", uniformArray, nil) }},
+		{"atomic counter buffers cannot be bound", func(j *Job) { j.Program = f.program("counter", atomicCounter, nil) }},
+	}
+	before := f.Stats().Jobs
+	for _, test := range tests {
+		j := good()
+		test.spoil(&j)
+		_, err := f.Submit(t.Context(), j)
+		wantError(t, err, test.want)
+	}
+	if n := f.Stats().Jobs - before; n != 0 {
+		t.Errorf("%d jobs were queued", n)
+	}
+	f.wait(f.submit(good()))
+}
+
+func make65(to []byte) []Output {
+	outputs := make([]Output, 65)
+	for i := range outputs {
+		outputs[i] = Output{Binding: 1, To: to}
+	}
+	return outputs
+}
+
+// TestWrongUniformTypeFailsItsJobOnly mixes a job that the driver refuses with
+// good ones in a batch.
+func TestWrongUniformTypeFailsItsJobOnly(t *testing.T) {
+	g := shut()
+	f := newFixture(t, Options{trial: trial{fences: g.fence}})
+	h := f.affine()
+	var tasks []*task
+	for i := range 6 {
+		k := newTask(h, uint32(i), 100)
+		if i == 4 {
+			k.job.Uniforms[0] = Float("a", 1)
+		}
+		k.pending = f.submit(k.job)
+		tasks = append(tasks, k)
+	}
+	close(g.open)
+	for i, k := range tasks {
+		if i == 4 {
+			wantError(t, k.pending.Wait(t.Context()), "uniforms")
+			continue
+		}
+		f.finish(k)
+	}
+}
+
+// TestParamsReachTheirDispatch gives each dispatch of a chain a block of its own.
+func TestParamsReachTheirDispatch(t *testing.T) {
+	const text = `
+layout(local_size_x = 1) in;
+layout(std430, binding = 3) buffer Sum { uint sum; };
+layout(std140, binding = 1) uniform Params { uint p; uint q; };
+void main() { sum = sum * 10u + p + q; }`
+	f := newFixture(t, Options{})
+	h := f.program("params", text, nil)
+	sum := f.buffer([]uint32{0})
+	step := func(p, q uint32) Dispatch {
+		return Dispatch{
+			Program: h, Groups: [3]uint32{1, 1, 1}, Memory: []Bound{sum.At(3)},
+			Params: glctx.Bytes([]uint32{p, q, 0, 0}), ParamsBinding: 1,
+		}
+	}
+	f.wait(f.submit(Job{Dispatch: step(1, 0), Then: []Dispatch{step(1, 1), step(2, 1), step(0, 4)}}))
+	got := make([]uint32, 1)
+	if err := sum.Download(t.Context(), 0, got); err != nil {
+		t.Fatal(err)
+	}
+	if got[0] != 1234 {
+		t.Errorf("the sum is %d", got[0])
+	}
+}

@@ -1,0 +1,115 @@
+//go:build linux
+
+package executor_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/testdata/scene"
+)
+
+// edges marks where the brightness of a picture changes.
+const edges = `
+layout(local_size_x = 8, local_size_y = 8) in;
+layout(std430, binding = 0) readonly buffer Picture { uint pixels[]; };
+layout(std430, binding = 1) writeonly buffer Edges { uint edges[]; };
+uniform int width, height;
+
+float brightness(ivec2 at) {
+    at = clamp(at, ivec2(0), ivec2(width - 1, height - 1));
+    return dot(unpackUnorm4x8(pixels[at.y * width + at.x]).rgb, vec3(0.299, 0.587, 0.114));
+}
+
+void main() {
+    ivec2 at = ivec2(gl_GlobalInvocationID.xy);
+    if (at.x < width && at.y < height) {
+        float across = brightness(at + ivec2(1, 0)) - brightness(at - ivec2(1, 0));
+        float down = brightness(at + ivec2(0, 1)) - brightness(at - ivec2(0, 1));
+        edges[at.y * width + at.x] = packUnorm4x8(vec4(vec3(abs(across) + abs(down)), 1.0));
+    }
+}`
+
+// Three frames of a sequence are on their way at any time: one is being produced
+// in mapped memory, one is on the GPU, one is being looked at. The frames are a
+// camera's pan over a drawn scene.
+func Example() {
+	gpu, err := glctx.Open(glctx.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer gpu.Close()
+	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer programs.Close()
+	program, err := programs.Get(context.Background(), binary.MustSource("edges", edges, nil))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer program.Release()
+
+	const width, height, frames = 96, 64, 8
+	const frameBytes = 4 * width * height
+	gpuJobs, err := executor.New(gpu, programs, executor.Options{SlotBytes: frameBytes, SlotJobs: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer gpuJobs.Close()
+
+	panorama := scene.Render(width+frames, height)
+	strongest := make([]byte, frames)
+	submit := func(frame int) (*executor.Pending, error) {
+		return gpuJobs.Submit(context.Background(), executor.Job{
+			Dispatch: executor.Dispatch{
+				Program:  program,
+				Groups:   [3]uint32{(width + 7) / 8, (height + 7) / 8, 1},
+				Uniforms: []executor.Uniform{executor.Int("width", width), executor.Int("height", height)},
+			},
+			Inputs: []executor.Input{{Binding: 0, Size: frameBytes, Fill: func(dst []byte) {
+				for y := range height { // no copy of the frame is made anywhere else
+					copy(dst[4*width*y:][:4*width], panorama.Pix[y*panorama.Stride+4*frame:])
+				}
+			}}},
+			Outputs: []executor.Output{{Binding: 1, Size: frameBytes, Read: func(src []byte) {
+				for i := 0; i < len(src); i += 4 {
+					strongest[frame] = max(strongest[frame], src[i])
+				}
+			}}},
+		})
+	}
+	var inFlight []*executor.Pending
+	finish := func() {
+		if err := inFlight[0].Wait(context.Background()); err != nil {
+			log.Fatal(err)
+		}
+		inFlight = inFlight[1:]
+	}
+	for frame := range frames {
+		if len(inFlight) == 3 {
+			finish()
+		}
+		p, err := submit(frame)
+		if err != nil {
+			log.Fatal(err)
+		}
+		inFlight = append(inFlight, p)
+	}
+	for len(inFlight) > 0 {
+		finish()
+	}
+	found := 0
+	for _, edge := range strongest {
+		if edge > 128 {
+			found++
+		}
+	}
+	fmt.Println(found, "of", frames, "frames have a strong edge")
+	// Output: 8 of 8 frames have a strong edge
+}

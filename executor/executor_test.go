@@ -1,0 +1,262 @@
+//go:build linux
+
+package executor
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache/cache"
+)
+
+// forms are the ways in which an executor may move data.
+var forms = map[string]trial{
+	"whole":  {poison: true},
+	"staged": {poison: true, pipeline: true},
+}
+
+// TestEveryElementAtEveryDepth streams jobs of growing size through every depth
+// in both forms, with as many pending as there are slots.
+func TestEveryElementAtEveryDepth(t *testing.T) {
+	for form, trial := range forms {
+		for _, depth := range []int{1, 2, 3, 8} {
+			t.Run(fmt.Sprintf("%s/%d", form, depth), func(t *testing.T) {
+				f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 16, SlotJobs: 4, trial: trial})
+				h := f.affine()
+				var pending []*task
+				for i := range 60 {
+					k := newTask(h, uint32(i), 1+i*i%4000)
+					k.pending = f.submit(k.job)
+					pending = append(pending, k)
+					if len(pending) == depth {
+						f.finish(pending[0])
+						pending = pending[1:]
+					}
+				}
+				for _, k := range pending {
+					f.finish(k)
+				}
+				if s := f.Stats(); s.Jobs != 60 || s.Timeouts != 0 {
+					t.Errorf("stats %+v", s)
+				}
+			})
+		}
+	}
+}
+
+// TestBatchesShareAFence submits more than one stage can hide behind.
+func TestBatchesShareAFence(t *testing.T) {
+	g := shut()
+	f := newFixture(t, Options{trial: trial{fences: g.fence, poison: true}})
+	h := f.affine()
+	var tasks []*task
+	for i := range 200 {
+		k := newTask(h, uint32(i), 64)
+		k.pending = f.submit(k.job)
+		tasks = append(tasks, k)
+	}
+	close(g.open)
+	for _, k := range tasks {
+		f.finish(k)
+	}
+	if s := f.Stats(); s.Batches > 20 || s.Stages != s.Batches {
+		t.Errorf("200 jobs behind a fence took %d batches, %d stages", s.Batches, s.Stages)
+	}
+}
+
+// TestNobodyWaits asserts the counters of blocking calls in steady state.
+func TestNobodyWaits(t *testing.T) {
+	for form, trial := range forms {
+		t.Run(form, func(t *testing.T) {
+			f := newFixture(t, Options{trial: trial})
+			k := newTask(f.affine(), 1, 1000)
+			run := func() {
+				k.poison()
+				k.pending = f.submit(k.job)
+				f.finish(k)
+			}
+			run()
+			before := f.context.Counters()
+			for range 200 {
+				run()
+			}
+			after := f.context.Counters()
+			if after.Finishes != before.Finishes || after.Waits != before.Waits || after.Readbacks != before.Readbacks {
+				t.Errorf("blocking calls: before %+v, after %+v", before, after)
+			}
+			if after.Buffers != before.Buffers || after.Dispatches == before.Dispatches {
+				t.Errorf("before %+v, after %+v", before, after)
+			}
+		})
+	}
+}
+
+// TestEvictionDoesNotTouchProgramsInFlight has more programs in flight than the
+// cache keeps, and no handle but the executor's own.
+func TestEvictionDoesNotTouchProgramsInFlight(t *testing.T) {
+	g := shut()
+	f := newFixtureWith(t, Options{SlotJobs: 4, trial: trial{fences: g.fence, poison: true}}, cache.Options{MaxPrograms: 3})
+	var tasks []*task
+	for i := range 10 {
+		h := f.affineVariant(i)
+		k := newTask(h, uint32(i), 300)
+		k.variant = uint32(i)
+		k.pending = f.submit(k.job)
+		h.Release()
+		tasks = append(tasks, k)
+	}
+	if n := f.cache.Stats().InUse; n != 10 {
+		t.Errorf("%d programs are in use by 10 jobs in flight", n)
+	}
+	close(g.open)
+	for _, k := range tasks {
+		f.finish(k)
+	}
+	if err := f.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.cache.Stats().InUse; n != 0 {
+		t.Errorf("%d programs are in use after all jobs", n)
+	}
+	f.affineVariant(10)
+	if s := f.cache.Stats(); s.Resident > 3 {
+		t.Errorf("%d programs are resident", s.Resident)
+	}
+}
+
+// TestManyGoroutines has 8 goroutines submit jobs of random sizes, wait for some
+// in order, release others and cancel a few.
+func TestManyGoroutines(t *testing.T) {
+	jobs := 300
+	if os.Getenv("SHADERCACHE_SOAK") != "" {
+		jobs = 100_000 / 8
+	}
+	for form, trial := range forms {
+		t.Run(form, func(t *testing.T) {
+			f := newFixture(t, Options{SlotBytes: 1 << 14, SlotJobs: 32, trial: trial})
+			h := f.affine()
+			var wg sync.WaitGroup
+			for worker := range 8 {
+				wg.Go(func() {
+					if err := f.work(h, worker, jobs); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			if err := f.Drain(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if n := f.Stats().Jobs; n != uint64(8*jobs) {
+				t.Errorf("%d jobs", n)
+			}
+		})
+	}
+}
+
+// work is one goroutine of TestManyGoroutines. It has at most 4 jobs pending, so
+// that all of them together cannot fill the slots with jobs that nobody waits
+// for.
+func (f *fixture) work(h *cache.Handle, worker, jobs int) error {
+	random := rand.New(rand.NewPCG(uint64(worker), 1))
+	ended, end := context.WithCancel(context.Background())
+	end()
+	var pending []*task
+	for i := range jobs {
+		k := newTask(h, uint32(worker*jobs+i), 1+random.IntN(300))
+		p, err := f.Submit(context.Background(), k.job)
+		if err != nil {
+			return err
+		}
+		k.pending = p
+		defer k.pending.Release()
+		if pending = append(pending, k); len(pending) < 2 {
+			continue
+		}
+		k, pending = pending[0], pending[1:]
+		switch random.IntN(8) {
+		case 0:
+			k.pending.Release()
+			continue
+		case 1:
+			if err := k.pending.Wait(ended); err == nil {
+				if err := k.verify(); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if err := k.pending.Wait(context.Background()); err != nil {
+			return err
+		}
+		if err := k.verify(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestSubmitAllocatesNothing counts one job at a time and a window of them.
+func TestSubmitAllocatesNothing(t *testing.T) {
+	f := newFixture(t, Options{SlotBytes: 1 << 16})
+	ctx := context.Background()
+	k := newTask(f.affine(), 3, 256)
+	allocations := testing.AllocsPerRun(200, func() {
+		p, err := f.Submit(ctx, k.job)
+		if err != nil {
+			panic(err)
+		}
+		if err := p.Wait(ctx); err != nil {
+			panic(err)
+		}
+	})
+	if allocations != 0 && !raceDetector {
+		t.Errorf("%v allocations a job", allocations)
+	}
+	var window [8]Pending
+	allocations = testing.AllocsPerRun(50, func() {
+		for i := range window {
+			if err := f.SubmitInto(ctx, k.job, &window[i]); err != nil {
+				panic(err)
+			}
+		}
+		for i := range window {
+			if err := window[i].Wait(ctx); err != nil {
+				panic(err)
+			}
+		}
+	})
+	if allocations != 0 && !raceDetector {
+		t.Errorf("%v allocations for a window of jobs", allocations)
+	}
+}
+
+func TestSubmitIntoTakesNoPendingJob(t *testing.T) {
+	f := newFixture(t, Options{})
+	k := newTask(f.affine(), 1, 50)
+	var p Pending
+	if err := f.SubmitInto(t.Context(), Job{}, &p); err == nil {
+		t.Error("no error for an empty job")
+	}
+	for range 3 {
+		if err := f.SubmitInto(t.Context(), k.job, &p); err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic for a Pending that is pending")
+				}
+			}()
+			_ = f.SubmitInto(t.Context(), k.job, &p)
+		}()
+		f.wait(&p)
+		if err := k.verify(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+//go:build linux
+
+package executor
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+func TestMain(m *testing.M) { gltest.Main(m) }
+
+// affine writes a*x + b of every word.
+const affine = `
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) restrict readonly buffer In { uint x[]; };
+layout(std430, binding = 1) restrict writeonly buffer Out { uint y[]; };
+uniform uint a;
+uniform uint b;
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i < x.length()) {
+        y[i] = a * x[i] + b + uint(VARIANT);
+    }
+}`
+
+// fixture is an executor over a context and a cache of its own. When the test
+// ends everything is closed, and nothing may be left.
+type fixture struct {
+	*Executor
+	t       testing.TB
+	context *glctx.Context
+	cache   *cache.Cache
+}
+
+func newFixture(t testing.TB, o Options) *fixture {
+	return newFixtureWith(t, o, cache.Options{})
+}
+
+func newFixtureWith(t testing.TB, o Options, c cache.Options) *fixture {
+	t.Helper()
+	context := gltest.Open(t)
+	goroutines := runtime.NumGoroutine()
+	c.MemoryOnly = true
+	programs, err := cache.New(context, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(context, programs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{e, t, context, programs}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil && !f.mayFail() {
+			t.Errorf("close: %v", err)
+		}
+		if err := programs.Close(); err != nil {
+			t.Errorf("handles were left: %v", err)
+		}
+		wantGoroutines(t, goroutines)
+	})
+	return f
+}
+
+// mayFail reports whether the test broke the executor on purpose.
+func (f *fixture) mayFail() bool {
+	return f.options.trial.fences != nil || f.context.Lost()
+}
+
+// wantGoroutines waits for goroutines that are about to end.
+func wantGoroutines(t testing.TB, n int) {
+	t.Helper()
+	for range 200 {
+		if runtime.NumGoroutine() <= n {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<16)
+	t.Errorf("%d goroutines, there were %d:\n%s", runtime.NumGoroutine(), n, stacks[:runtime.Stack(stacks, true)])
+}
+
+// program gets a program that is released when the test ends.
+func (f *fixture) program(name, text string, defines binary.Defines) *cache.Handle {
+	f.t.Helper()
+	h, err := f.cache.Get(context.Background(), binary.MustSource(name, text, defines))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(h.Release)
+	return h
+}
+
+func (f *fixture) affine() *cache.Handle { return f.affineVariant(0) }
+
+func (f *fixture) affineVariant(n int) *cache.Handle {
+	f.t.Helper()
+	return f.program(fmt.Sprintf("affine%d", n), affine, binary.Defines{"VARIANT": fmt.Sprint(n)})
+}
+
+// task is one affine job with what should come out.
+type task struct {
+	a, b, variant uint32
+	in, out       []uint32
+	job           Job
+	pending       *Pending
+}
+
+// newTask is a task of n words that no other number shares.
+func newTask(h *cache.Handle, number uint32, n int) *task {
+	k := &task{a: 2*number + 1, b: number * 7919, in: make([]uint32, n), out: make([]uint32, n)}
+	for i := range k.in {
+		k.in[i] = number<<16 ^ uint32(i)
+	}
+	k.job = Job{
+		Dispatch: Dispatch{
+			Program:  h,
+			Groups:   [3]uint32{uint32(n+63) / 64, 1, 1},
+			Uniforms: []Uniform{Uint("a", k.a), Uint("b", k.b)},
+		},
+		Inputs:  []Input{{Binding: 0, Data: glctx.Bytes(k.in)}},
+		Outputs: []Output{{Binding: 1, To: glctx.Bytes(k.out)}},
+	}
+	k.poison()
+	return k
+}
+
+func (k *task) poison() {
+	for i := range k.out {
+		k.out[i] = poisonWord
+	}
+}
+
+// verify checks every word of the output.
+func (k *task) verify() error {
+	for i, got := range k.out {
+		if want := k.a*k.in[i] + k.b + k.variant; got != want {
+			return fmt.Errorf("word %d of %d is %#x, not %#x", i, len(k.out), got, want)
+		}
+	}
+	return nil
+}
+
+func (f *fixture) submit(job Job) *Pending {
+	f.t.Helper()
+	p, err := f.Submit(f.t.Context(), job)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return p
+}
+
+func (f *fixture) wait(p *Pending) {
+	f.t.Helper()
+	if err := p.Wait(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// finish waits for a task and checks it.
+func (f *fixture) finish(k *task) {
+	f.t.Helper()
+	f.wait(k.pending)
+	if err := k.verify(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) buffer(values []uint32) *Buffer[uint32] {
+	f.t.Helper()
+	b, err := BufferOf(f.Executor, values)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(b.Release)
+	return b
+}
+
+func wantError(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v does not say %q", err, text)
+	}
+}
+
+// gated is a fence that nobody sees reached while it is shut.
+type gated struct{ open chan struct{} }
+
+func shut() *gated { return &gated{make(chan struct{})} }
+
+func (g *gated) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
+	select {
+	case <-g.open:
+		return gl.WaitFence(f, 0)
+	default:
+		return false, nil
+	}
+}

@@ -1,0 +1,508 @@
+//go:build linux
+
+package executor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+func TestCancelAtEveryStage(t *testing.T) {
+	g := shut()
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 1, trial: trial{fences: g.fence, poison: true}})
+	h := f.affine()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := f.Submit(ended, newTask(h, 0, 10).job); err != context.Canceled {
+		t.Errorf("before Submit: %v", err)
+	}
+	if n := f.Stats().Jobs; n != 0 {
+		t.Errorf("%d jobs were queued", n)
+	}
+	first, second := newTask(h, 1, 100), newTask(h, 2, 100)
+	first.pending, second.pending = f.submit(first.job), f.submit(second.job)
+
+	// Both slots are taken.
+	short, stop := context.WithTimeout(t.Context(), 3*patience)
+	defer stop()
+	if _, err := f.Submit(short, newTask(h, 3, 10).job); err != context.DeadlineExceeded {
+		t.Errorf("waiting for room: %v", err)
+	}
+	if err := first.pending.Wait(ended); err != context.Canceled {
+		t.Errorf("on the GPU: %v", err)
+	}
+	if first.pending.Ready() {
+		t.Error("a job is ready whose fence is not reached")
+	}
+	second.pending.Release()
+	close(g.open)
+	f.finish(first)
+	if err := first.pending.Wait(ended); err != nil {
+		t.Errorf("Wait again: %v", err)
+	}
+	if err := second.pending.Wait(t.Context()); err != ErrReleased {
+		t.Errorf("Wait after Release: %v", err)
+	}
+	third := newTask(h, 4, 100)
+	third.pending = f.submit(third.job)
+	f.finish(third)
+	third.pending.Release()
+	if err := third.pending.Wait(t.Context()); err != nil {
+		t.Errorf("Wait after Wait and Release: %v", err)
+	}
+}
+
+func TestFullByOption(t *testing.T) {
+	g := shut()
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 3, FailWhenFull: true, trial: trial{fences: g.fence}})
+	h := f.affine()
+	var tasks []*task
+	for i := range 6 {
+		k := newTask(h, uint32(i), 20)
+		k.pending = f.submit(k.job)
+		tasks = append(tasks, k)
+	}
+	for range 3 {
+		if _, err := f.Submit(t.Context(), newTask(h, 9, 20).job); err != ErrFull {
+			t.Fatalf("error is %v", err)
+		}
+	}
+	close(g.open)
+	for _, k := range tasks {
+		f.finish(k)
+	}
+	k := newTask(h, 7, 20)
+	k.pending = f.submit(k.job)
+	f.finish(k)
+}
+
+// TestResultsThatNobodyFetchesAreMoved has goroutines hold more results than
+// there are places while they submit: without help they would all wait for each
+// other.
+func TestResultsThatNobodyFetchesAreMoved(t *testing.T) {
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 4})
+	h := f.affine()
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			var held []*task
+			for i := range 10 {
+				k := newTask(h, uint32(10*worker+i), 50)
+				if i%2 == 1 {
+					k.job.Outputs[0] = Output{Binding: 1, Size: 200, Read: func(src []byte) { copy(glctx.Bytes(k.out), src) }}
+				}
+				p, err := f.Submit(context.Background(), k.job)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				k.pending = p
+				held = append(held, k)
+			}
+			for i, k := range held {
+				if i%5 == 4 {
+					k.pending.Release()
+					continue
+				}
+				if err := errors.Join(k.pending.Wait(context.Background()), k.verify()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := f.Stats().Moved; n == 0 {
+		t.Error("no results were moved, although each goroutine held more than there were places")
+	}
+	k := newTask(h, 99, 50)
+	k.pending = f.submit(k.job)
+	f.finish(k)
+}
+
+func TestFillAndReadSeeMappedMemory(t *testing.T) {
+	f := newFixture(t, Options{})
+	k := newTask(f.affine(), 5, 1000)
+	var filled, read *byte
+	k.job.Inputs[0] = Input{Binding: 0, Size: 4000, Fill: func(dst []byte) {
+		filled = &dst[0]
+		if len(dst) != 4000 || cap(dst) != 4000 {
+			t.Errorf("Fill got %d bytes, room for %d", len(dst), cap(dst))
+		}
+		copy(dst, glctx.Bytes(k.in))
+	}}
+	k.job.Outputs[0] = Output{Binding: 1, Size: 4000, Read: func(src []byte) {
+		read = &src[0]
+		if len(src) != 4000 || cap(src) != 4000 {
+			t.Errorf("Read got %d bytes, room for %d", len(src), cap(src))
+		}
+		copy(glctx.Bytes(k.out), src)
+	}}
+	k.pending = f.submit(k.job)
+	f.finish(k)
+	s := f.mu.slot
+	if filled != &s.up.Data[0] || read != &s.down.Data[0] {
+		t.Error("Fill and Read did not see the slot's own memory")
+	}
+	k.poison()
+	f.wait(k.pending)
+	if k.out[0] != poisonWord {
+		t.Error("Read was called again")
+	}
+}
+
+// TestPanicsOfCallersHarmNobodyElse lets Fill and Read panic.
+func TestPanicsOfCallersHarmNobodyElse(t *testing.T) {
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 2})
+	h := f.affine()
+	panics := func(fn func()) (value any) {
+		defer func() { value = recover() }()
+		fn()
+		return nil
+	}
+	for range 5 {
+		bad := newTask(h, 1, 10)
+		bad.job.Inputs[0] = Input{Binding: 0, Size: 40, Fill: func([]byte) { panic("fill") }}
+		if v := panics(func() { _, _ = f.Submit(t.Context(), bad.job) }); v != "fill" {
+			t.Errorf("recovered %v", v)
+		}
+		bad = newTask(h, 2, 10)
+		bad.job.Outputs[0] = Output{Binding: 1, Size: 40, Read: func([]byte) { panic("read") }}
+		p := f.submit(bad.job)
+		if v := panics(func() { _ = p.Wait(t.Context()) }); v != "read" {
+			t.Errorf("recovered %v", v)
+		}
+		k := newTask(h, 3, 10)
+		k.pending = f.submit(k.job)
+		f.finish(k)
+	}
+}
+
+// TestSlowFillHoldsUpNothingBefore waits for an earlier job inside Fill, while
+// later jobs queue up behind.
+func TestSlowFillHoldsUpNothingBefore(t *testing.T) {
+	f := newFixture(t, Options{})
+	h := f.affine()
+	before := newTask(h, 1, 10)
+	before.pending = f.submit(before.job)
+	for !before.pending.Ready() {
+		time.Sleep(time.Millisecond)
+	}
+	slow := newTask(h, 2, 10)
+	after := newTask(h, 3, 10)
+	slow.job.Inputs[0] = Input{Binding: 0, Size: 40, Fill: func(dst []byte) {
+		f.finish(before)
+		after.pending = f.submit(after.job)
+		time.Sleep(2 * time.Millisecond)
+		if after.pending.Ready() {
+			t.Error("a job completed before the one submitted before it")
+		}
+		copy(dst, glctx.Bytes(slow.in))
+	}}
+	slow.pending = f.submit(slow.job)
+	f.finish(slow)
+	f.finish(after)
+}
+
+func TestTimeoutFailsWhatIsPending(t *testing.T) {
+	g := shut()
+	f := newFixture(t, Options{Depth: 3, SlotJobs: 1, Timeout: 20 * time.Millisecond, FailWhenFull: true, trial: trial{fences: g.fence, poison: true}})
+	h := f.affine()
+	var tasks []*task
+	for i := range 3 {
+		k := newTask(h, uint32(i), 30)
+		k.pending = f.submit(k.job)
+		tasks = append(tasks, k)
+	}
+	for _, k := range tasks {
+		if err := k.pending.Wait(t.Context()); err != ErrTimeout {
+			t.Errorf("error is %v", err)
+		}
+	}
+	if n := f.Stats().Timeouts; n == 0 {
+		t.Error("no timeout was counted")
+	}
+	if err := f.Drain(t.Context()); err != ErrTimeout {
+		t.Errorf("drain: %v", err)
+	}
+	// The slots are still the GPU's.
+	if _, err := f.Submit(t.Context(), tasks[0].job); err != ErrFull {
+		t.Errorf("a slot was used again before its fence: %v", err)
+	}
+	close(g.open)
+	if err := f.Drain(t.Context()); err != nil && err != ErrTimeout {
+		t.Errorf("drain: %v", err)
+	}
+	for k := newTask(h, 9, 30); ; time.Sleep(time.Millisecond) {
+		p, err := f.Submit(t.Context(), k.job)
+		if err != nil {
+			continue
+		}
+		if err = p.Wait(t.Context()); err == nil {
+			err = k.verify()
+		}
+		if err != ErrTimeout { // a slow machine may pass so short a time
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}
+
+// TestCloseOfAHungGPU gives up after the timeout.
+func TestCloseOfAHungGPU(t *testing.T) {
+	f := newFixture(t, Options{Timeout: 10 * time.Millisecond, trial: trial{fences: shut().fence}})
+	k := newTask(f.affine(), 1, 30)
+	p := f.submit(k.job)
+	if err := f.Close(); err != ErrTimeout {
+		t.Errorf("close: %v", err)
+	}
+	if err := p.Wait(t.Context()); err != ErrTimeout {
+		t.Errorf("wait: %v", err)
+	}
+	if _, err := f.Submit(t.Context(), k.job); err != ErrClosed {
+		t.Errorf("submit: %v", err)
+	}
+}
+
+func TestClosedExecutor(t *testing.T) {
+	f := newFixture(t, Options{})
+	h := f.affine()
+	k := newTask(h, 1, 30)
+	waited, kept, released := f.submit(k.job), f.submit(k.job), f.submit(k.job)
+	f.wait(waited)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.context.Counters().Buffers; n != 0 {
+		t.Errorf("%d buffers were left", n)
+	}
+	if err := kept.Wait(t.Context()); err != ErrClosed {
+		t.Errorf("wait: %v", err)
+	}
+	released.Release()
+	if err := waited.Wait(t.Context()); err != nil {
+		t.Errorf("wait again: %v", err)
+	}
+	if _, err := f.Submit(t.Context(), k.job); err != ErrClosed {
+		t.Errorf("submit: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("close again: %v", err)
+	}
+}
+
+// TestCloseWakesSubmit closes while Submit waits for room.
+func TestCloseWakesSubmit(t *testing.T) {
+	g := shut()
+	f := newFixture(t, Options{Depth: 1, trial: trial{fences: g.fence}})
+	k := newTask(f.affine(), 1, 30)
+	p := f.submit(k.job)
+	blocked := make(chan error)
+	go func() {
+		_, err := f.Submit(context.Background(), newTask(f.affine(), 2, 30).job)
+		blocked <- err
+	}()
+	for f.Stats().Blocked == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	closed := make(chan error)
+	go func() { closed <- f.Close() }()
+	if err := <-blocked; err != ErrClosed {
+		t.Errorf("submit: %v", err)
+	}
+	close(g.open)
+	if err := <-closed; err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if err := p.Wait(t.Context()); err != ErrClosed {
+		t.Errorf("wait: %v", err)
+	}
+}
+
+// TestContextLostFailsEverythingOnce loses the context with jobs on the GPU, in
+// the queue and waiting for room.
+func TestContextLostFailsEverythingOnce(t *testing.T) {
+	g, lost := shut(), make(chan struct{})
+	fences := func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
+		select {
+		case <-lost:
+			return false, binary.ErrContextLost
+		default:
+			return g.fence(gl, fence)
+		}
+	}
+	f := newFixture(t, Options{Depth: 3, SlotJobs: 2, trial: trial{fences: fences}})
+	h := f.affine()
+	var pending []*Pending
+	for i := range 6 {
+		pending = append(pending, f.submit(newTask(h, uint32(i), 30).job))
+	}
+	blocked := make(chan error)
+	go func() {
+		_, err := f.Submit(context.Background(), newTask(h, 7, 30).job)
+		blocked <- err
+	}()
+	for f.Stats().Blocked == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(lost)
+	for _, p := range pending {
+		for range 2 {
+			if err := p.Wait(t.Context()); err != binary.ErrContextLost {
+				t.Errorf("wait: %v", err)
+			}
+		}
+	}
+	if err := <-blocked; err != binary.ErrContextLost {
+		t.Errorf("submit that waited: %v", err)
+	}
+	if _, err := f.Submit(t.Context(), newTask(h, 8, 30).job); err != binary.ErrContextLost {
+		t.Errorf("submit: %v", err)
+	}
+	if err := f.Drain(t.Context()); err != binary.ErrContextLost {
+		t.Errorf("drain: %v", err)
+	}
+}
+
+// TestContextClosedUnderIt ends the context while a job is on the GPU.
+func TestContextClosedUnderIt(t *testing.T) {
+	f := newFixture(t, Options{trial: trial{fences: shut().fence}})
+	k := newTask(f.affine(), 1, 30)
+	p := f.submit(k.job)
+	f.settleGL()
+	// The slots go with the context: give them back first, so that the count of
+	// buffers says what the executor has left.
+	if err := f.context.Do(func(gl *glctx.GL) error {
+		for _, s := range f.slots {
+			s.delete(gl)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.context.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(t.Context()); err != binary.ErrClosed {
+		t.Errorf("wait: %v", err)
+	}
+	if _, err := f.Submit(t.Context(), k.job); err != binary.ErrClosed {
+		t.Errorf("submit: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// TestLongRunsLeaveNothing goes round the slots often and counts buffers,
+// handles and batches.
+func TestLongRunsLeaveNothing(t *testing.T) {
+	for form, trial := range forms {
+		t.Run(form, func(t *testing.T) {
+			f := newFixture(t, Options{Depth: 3, SlotBytes: 1 << 12, SlotJobs: 3, Timing: true, trial: trial})
+			h := f.affine()
+			k := newTask(h, 1, 100)
+			before := f.context.Counters().Buffers
+			for range 500 {
+				p := f.submit(k.job)
+				p.Release()
+			}
+			if err := f.Drain(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			f.settleGL()
+			f.mu.Lock()
+			spare, live, queued := len(f.mu.spare), len(f.mu.live), len(f.mu.queue)
+			f.mu.Unlock()
+			if live != 0 || queued != 0 || spare > 3*3 {
+				t.Errorf("%d batches live, %d queued, %d spare", live, queued, spare)
+			}
+			if n := len(f.gpu.queries); n > 2*(maxStages+3*3) {
+				t.Errorf("%d queries", n)
+			}
+			if n := f.context.Counters().Buffers - before; n != 0 {
+				t.Errorf("%d buffers were left", n)
+			}
+			if n := f.cache.Stats().InUse; n > 2 {
+				t.Errorf("%d programs in use", n)
+			}
+		})
+	}
+}
+
+// TestLargeJobs sends lone large jobs and streams of them through the stages.
+func TestLargeJobs(t *testing.T) {
+	for _, depth := range []int{2, 3, 4, 6} {
+		f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 20, Timing: true, trial: trial{pipeline: true, poison: true}})
+		h := f.affine()
+		lone := newTask(h, 1, 1<<18)
+		lone.pending = f.submit(lone.job)
+		f.finish(lone)
+		var tasks []*task
+		for i := range 3 * depth {
+			k := newTask(h, uint32(i), 1<<18-i)
+			k.pending = f.submit(k.job)
+			tasks = append(tasks, k)
+			if len(tasks) > depth-1 {
+				f.finish(tasks[0])
+				tasks = tasks[1:]
+			}
+		}
+		for _, k := range tasks {
+			f.finish(k)
+		}
+	}
+}
+
+// TestStagesTakeJobsWithoutInputsOrOutputs mixes all four kinds, large and
+// small, in one stream.
+func TestStagesTakeJobsWithoutInputsOrOutputs(t *testing.T) {
+	f := newFixture(t, Options{Depth: 4, SlotJobs: 1, trial: trial{pipeline: true, poison: true}})
+	h := f.affine()
+	state := f.buffer(make([]uint32, 64))
+	var tasks []*task
+	for i := range 24 {
+		k := newTask(h, uint32(i), 64)
+		j := k.job
+		if i%2 == 1 {
+			j.Outputs, j.Memory = nil, []Bound{state.At(1)}
+		}
+		if i%4 >= 2 {
+			j.Inputs, j.Memory = nil, append(j.Memory, state.ReadAt(0))
+		}
+		if i%4 == 3 {
+			j.Memory = []Bound{{Binding: 0, Memory: state.Memory}, {Binding: 1, Memory: state.Memory}}
+		}
+		k.pending = f.submit(j)
+		tasks = append(tasks, k)
+	}
+	// What state holds by then: computed in order.
+	held := make([]uint32, 64)
+	for i, k := range tasks {
+		f.wait(k.pending)
+		in := k.in
+		if i%4 >= 2 {
+			in = held
+		}
+		want := make([]uint32, 64)
+		for j := range want {
+			want[j] = k.a*in[j] + k.b
+		}
+		if i%2 == 1 {
+			held = want
+			continue
+		}
+		for j := range want {
+			if k.out[j] != want[j] {
+				t.Fatalf("job %d, word %d is %#x, want %#x", i, j, k.out[j], want[j])
+			}
+		}
+	}
+}

@@ -1,0 +1,280 @@
+//go:build linux
+
+package executor
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// mix makes every word depend on all jobs before: a missing barrier shows.
+const mix = `
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) readonly buffer From { uint from[]; };
+layout(std430, binding = 1) writeonly buffer To { uint to[]; };
+uniform uint key;
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    uint n = uint(from.length());
+    if (i < n) {
+        to[i] = from[(i * 7u + 13u) % n] * 2654435761u + key;
+    }
+}`
+
+func mixed(from []uint32, key uint32) []uint32 {
+	to := make([]uint32, len(from))
+	for i := range to {
+		to[i] = from[(i*7+13)%len(from)]*2654435761 + key
+	}
+	return to
+}
+
+// TestJobsOnTheSameMemoryAreOrdered passes data back and forth between two
+// buffers, a job each time, then a chain, then to an output.
+func TestJobsOnTheSameMemoryAreOrdered(t *testing.T) {
+	for form, trial := range forms {
+		t.Run(form, func(t *testing.T) {
+			const n = 5000
+			g := shut()
+			trial.fences = g.fence
+			f := newFixture(t, Options{trial: trial})
+			h := f.program("mix", mix, nil)
+			expected := make([]uint32, n)
+			for i := range expected {
+				expected[i] = uint32(i * i)
+			}
+			a, b := f.buffer(expected), f.buffer(make([]uint32, n))
+			step := func(from, to *Buffer[uint32], key uint32) Dispatch {
+				expected = mixed(expected, key)
+				return Dispatch{
+					Program: h, Groups: [3]uint32{(n + 63) / 64, 1, 1}, Uniforms: []Uniform{Uint("key", key)},
+					Memory: []Bound{from.ReadAt(0), to.At(1)},
+				}
+			}
+			var pending []*Pending
+			for i := range uint32(20) {
+				from, to := a, b
+				if i%2 == 1 {
+					from, to = b, a
+				}
+				pending = append(pending, f.submit(Job{Dispatch: step(from, to, i)}))
+			}
+			chain := Job{Dispatch: step(a, b, 100), Then: []Dispatch{step(b, a, 101), step(a, b, 102), step(b, a, 103)}}
+			last := step(a, b, 104)
+			last.Memory = last.Memory[:1]
+			chain.Then = append(chain.Then, last)
+			out := make([]uint32, n)
+			chain.Outputs = []Output{{Binding: 1, To: glctx.Bytes(out)}}
+			pending = append(pending, f.submit(chain))
+			close(g.open)
+			for _, p := range pending {
+				f.wait(p)
+			}
+			if !slices.Equal(out, expected) {
+				t.Error("the words differ from those computed in order")
+			}
+			if n := f.Stats().Barriers; n < 24 {
+				t.Errorf("%d barriers for 24 dependencies", n)
+			}
+		})
+	}
+}
+
+// TestReadersNeedNoBarrier counts the barriers of jobs that share what they only
+// read, and write to places of their own.
+func TestReadersNeedNoBarrier(t *testing.T) {
+	f := newFixture(t, Options{})
+	h := f.program("mix", mix, nil)
+	shared := f.buffer(make([]uint32, 64))
+	job := func(to *Buffer[uint32], readOnly bool) Job {
+		from := shared.At(0)
+		from.ReadOnly = readOnly
+		return Job{Dispatch: Dispatch{
+			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 1)},
+			Memory: []Bound{from, to.At(1)},
+		}}
+	}
+	var targets []*Buffer[uint32]
+	for range 5 {
+		targets = append(targets, f.buffer(make([]uint32, 64)))
+	}
+	for readOnly, want := range map[bool]uint64{true: 0, false: 4} {
+		if err := f.context.Do(func(gl *glctx.GL) error {
+			f.gpu.record.synchronize(gl, glctx.BarrierAllKinds)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		before := f.Stats().Barriers
+		for _, to := range targets {
+			f.wait(f.submit(job(to, readOnly)))
+		}
+		if n := f.Stats().Barriers - before; n != want {
+			t.Errorf("read only %v: %d barriers, want %d", readOnly, n, want)
+		}
+	}
+}
+
+// TestIndirectGroupsComeFromTheDevice has a first dispatch decide how many
+// groups the second one gets, among them none.
+func TestIndirectGroupsComeFromTheDevice(t *testing.T) {
+	const decide = `
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) writeonly buffer Counts { uint counts[]; };
+uniform uint groups;
+void main() { counts[1] = groups; counts[2] = 1u; counts[3] = 1u; }`
+	const count = `
+layout(local_size_x = 1) in;
+layout(std430, binding = 1) buffer Hits { uint hits[]; };
+void main() { atomicAdd(hits[gl_WorkGroupID.x], 1u); }`
+	f := newFixture(t, Options{})
+	first, second := f.program("decide", decide, nil), f.program("count", count, nil)
+	counts, hits := f.buffer(make([]uint32, 4)), f.buffer(make([]uint32, 8))
+	want := make([]uint32, 8)
+	for _, groups := range []uint32{3, 0, 5, 8} {
+		f.wait(f.submit(Job{
+			Dispatch: Dispatch{
+				Program: first, Groups: [3]uint32{1, 1, 1},
+				Memory: []Bound{counts.At(0)}, Uniforms: []Uniform{Uint("groups", groups)},
+			},
+			Then: []Dispatch{{Program: second, Indirect: &Indirect{counts.Memory, 4}, Memory: []Bound{hits.At(1)}}},
+		}))
+		for i := range groups {
+			want[i]++
+		}
+	}
+	got := make([]uint32, 8)
+	if err := hits.Download(t.Context(), 0, got); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("groups that ran: %v, want %v", got, want)
+	}
+}
+
+// TestZeroGroupsDoNothing is legal and leaves memory as it was.
+func TestZeroGroupsDoNothing(t *testing.T) {
+	f := newFixture(t, Options{})
+	b := f.buffer([]uint32{1, 2, 3, 4})
+	h := f.program("mix", mix, nil)
+	f.wait(f.submit(Job{Dispatch: Dispatch{
+		Program: h, Groups: [3]uint32{0, 1, 1}, Uniforms: []Uniform{Uint("key", 1)},
+		Memory: []Bound{b.ReadAt(0), b.At(1)},
+	}}))
+	got := make([]uint32, 4)
+	if err := b.Download(t.Context(), 0, got); err != nil || !slices.Equal(got, []uint32{1, 2, 3, 4}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestMemoryLivesAsLongAsJobsUseIt releases the caller's share before the GPU
+// has begun.
+func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
+	g := shut()
+	f := newFixture(t, Options{trial: trial{fences: g.fence}})
+	h := f.program("mix", mix, nil)
+	before := f.context.Counters().Buffers
+	from, err := BufferOf(f.Executor, []uint32{5, 6, 7, 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]uint32, 4)
+	p := f.submit(Job{
+		Dispatch: Dispatch{
+			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 9)}, Memory: []Bound{from.ReadAt(0)},
+		},
+		Outputs: []Output{{Binding: 1, To: glctx.Bytes(out)}},
+	})
+	from.Release()
+	from.Release()
+	f.settleGL()
+	if n := f.context.Counters().Buffers - before; n != 1 {
+		t.Errorf("%d buffers while a job uses one", n)
+	}
+	close(g.open)
+	f.wait(p)
+	f.settleGL()
+	if n := f.context.Counters().Buffers - before; n != 0 {
+		t.Errorf("%d buffers were left", n)
+	}
+	if !slices.Equal(out, mixed([]uint32{5, 6, 7, 8}, 9)) {
+		t.Errorf("out is %v", out)
+	}
+	if err := from.Upload(t.Context(), 0, out); err == nil {
+		t.Error("no error for memory that was released")
+	}
+}
+
+// settleGL returns when everything posted to the GL thread so far has run.
+func (f *fixture) settleGL() {
+	f.t.Helper()
+	if err := f.context.Do(func(*glctx.GL) error { return nil }); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func TestBuffersMoveRanges(t *testing.T) {
+	f := newFixture(t, Options{})
+	b, err := NewBuffer[float32](f.Executor, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	ctx := t.Context()
+	if err := b.Fill(ctx, poisonWord); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Upload(ctx, 3, []float32{1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float32, 5)
+	if err := b.Download(ctx, 2, got); err != nil {
+		t.Fatal(err)
+	}
+	if got[0] == got[0] || got[1] != 1 || got[2] != 2 || got[3] != 3 || got[4] == got[4] {
+		t.Errorf("got %v", got)
+	}
+	if b.Len() != 10 || b.Size() != 40 {
+		t.Errorf("length %d, size %d", b.Len(), b.Size())
+	}
+	for _, err := range []error{
+		b.Upload(ctx, 8, got), b.Download(ctx, -1, got), b.Download(ctx, 6, got),
+	} {
+		wantError(t, err, "of memory of 40")
+	}
+	odd, err := NewBuffer[uint8](f.Executor, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer odd.Release()
+	wantError(t, odd.Fill(ctx, 0), "cannot be filled")
+	if _, err := NewBuffer[uint32](f.Executor, 0); err == nil {
+		t.Error("no error for a buffer of no bytes")
+	}
+}
+
+// TestMemoryAccessWaitsForJobs downloads right after submitting, and gives up
+// with its context.
+func TestMemoryAccessWaitsForJobs(t *testing.T) {
+	g := shut()
+	f := newFixture(t, Options{trial: trial{fences: g.fence}})
+	h := f.program("mix", mix, nil)
+	from, to := f.buffer([]uint32{1, 2, 3, 4}), f.buffer(make([]uint32, 4))
+	p := f.submit(Job{Dispatch: Dispatch{
+		Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 1)}, Memory: []Bound{from.ReadAt(0), to.At(1)},
+	}})
+	got := make([]uint32, 4)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := to.Download(ended, 0, got); err != context.Canceled {
+		t.Errorf("error is %v", err)
+	}
+	close(g.open)
+	if err := to.Download(t.Context(), 0, got); err != nil || !slices.Equal(got, mixed([]uint32{1, 2, 3, 4}, 1)) {
+		t.Errorf("%v, %v", got, err)
+	}
+	f.wait(p)
+}
