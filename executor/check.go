@@ -55,6 +55,9 @@ func (j *Job) dispatch(i int) *Dispatch {
 // measure adds up what the job takes of a slot.
 func (e *Executor) measure(job *Job) (need, error) {
 	var n need
+	if len(job.Outputs) > maxOutputs {
+		return n, fmt.Errorf("executor: %d outputs, at most %d can be", len(job.Outputs), maxOutputs)
+	}
 	for i := range job.Inputs {
 		size, err := job.Inputs[i].size()
 		if err != nil {
@@ -75,9 +78,6 @@ func (e *Executor) measure(job *Job) (need, error) {
 	if largest := max(n.up, n.down); largest > e.options.SlotBytes {
 		return n, fmt.Errorf("executor: the job takes %d bytes in and %d out, a slot has %d each way: raise SlotBytes",
 			n.up, n.down, e.options.SlotBytes)
-	}
-	if len(job.Outputs) > maxOutputs {
-		return n, fmt.Errorf("executor: %d outputs, at most %d can be", len(job.Outputs), maxOutputs)
 	}
 	return n, nil
 }

@@ -293,12 +293,16 @@ const lead = 150 * time.Microsecond
 // remaining is how long the oldest stage is expected to take from now on.
 func (p *pipeline) remaining() time.Duration {
 	s := &p.stages[0]
-	return max(0, p.expected[s.class()]-(p.now()-max(s.began, p.completed)))
+	return max(0, p.expected[s.class()].took-(p.now()-max(s.began, p.completed)))
 }
 
 // hotGap is the longest time for which the GL thread looks again and again
 // rather than sleeping: about what sleeping and waking cost.
 const hotGap = 60 * time.Microsecond
+
+// hotStage is how long stages take at most for which the GL thread looks again
+// and again. Of a longer one, a look that comes late costs little.
+const hotStage = 300 * time.Microsecond
 
 // lookAgain sees to it that the pump comes back when there may be something to
 // see. The longer a stage runs, the more time passes between two looks, up to a
@@ -313,10 +317,11 @@ func (p *pipeline) lookAgain(gl *glctx.GL) {
 	}
 	age := p.now() - max(p.stages[0].began, p.completed)
 	gap := min(max(remaining, age/16), max(hotGap, p.progress+p.e.options.Timeout-p.now()))
-	if gap < hotGap {
+	if gap < hotGap && p.expected[p.stages[0].class()].took < hotStage {
 		p.e.look()
 		return
 	}
+	gap = max(gap, hotGap)
 	p.e.counts.sleeps.Add(1)
 	p.e.alarm.set(gap)
 	gl.Quiet()

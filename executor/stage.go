@@ -54,19 +54,31 @@ func (s *stage) class() int {
 const classes = 8 + 16
 
 // expectations are how long the stages of each class are expected to take.
-type expectations [classes]time.Duration
+type expectations [classes]expectation
+
+type expectation struct {
+	took time.Duration
+	met  bool // somebody looked too early once, so it is no more than it should be
+}
 
 // learn takes in a stage that was seen complete after took. Where nobody had
 // looked before, it may have been complete for long: then the expectation
-// shrinks a little, so that the next look comes earlier.
+// shrinks, so that the next look comes earlier. It is halved until it is known
+// to be no more than it should be, since the first stages wait for much that
+// later ones do not; then it shrinks a little only, since each look that comes
+// too early costs CPU time.
 func (x *expectations) learn(s *stage, took time.Duration) {
-	expected := &x[s.class()]
+	e := &x[s.class()]
 	switch {
-	case *expected == 0:
-		*expected = took
+	case s.awaited && e.met:
+		e.took += (took - e.took) / 4
 	case s.awaited:
-		*expected += (took - *expected) / 4
+		e.took, e.met = took, true
+	case e.took == 0:
+		e.took = took / 2
+	case e.met:
+		e.took = min(took, e.took) * 31 / 32
 	default:
-		*expected = min(took, *expected) * 15 / 16
+		e.took = min(took, e.took) / 2
 	}
 }
