@@ -60,6 +60,11 @@ type Executor struct {
 	background sync.WaitGroup
 }
 
+// stagedDepth is how many slots it takes to copy beside kernels: three batches
+// are on the GPU, and one is with the host. With fewer, the stages wait for each
+// other, which measured slower than one part after the other.
+const stagedDepth = 4
+
 // New makes an executor and all memory of its slots. programs, a cache over
 // ctx, gives it the copying kernel where it uses one. It returns
 // binary.ErrOutOfMemory, wrapped, where there is no room.
@@ -68,7 +73,7 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	e.pump = e.runPump
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
 	e.options.SlotBytes = e.padded(e.options.SlotBytes)
-	e.staged = e.options.Depth > 1 && !e.info.Software() || o.trial.pipeline
+	e.staged = e.options.Depth >= stagedDepth && !e.info.Software() || o.trial.pipeline
 	if err := e.prepare(programs); err != nil {
 		e.release()
 		return nil, fmt.Errorf("executor: %w", err)
