@@ -52,13 +52,14 @@ const maxBenchPrograms = 4800
 
 func newBench(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure what the cache saves",
-		Long:  benchUsage,
-		Args:  usageArgs(knownCommand),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "bench",
+		Short:   "Measure what the cache saves",
+		Long:    benchUsage,
+		Example: "  shadercache bench startup --preload",
+		Args:    usageArgs(knownCommand),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchStartup(o), newStartupChild(o))
+	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o), newStartupChild(o))
 	return cmd
 }
 
@@ -70,6 +71,7 @@ func newBenchStartup(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure the start with and without the two cache layers",
 		Long:                  benchStartupUsage,
+		Example:               "  shadercache bench startup --programs 48 --repeat 5 --json",
 		Args:                  usageArgs(noArguments),
 	}
 	flags := cmd.Flags()

@@ -49,3 +49,26 @@ func treeBytes(path string) (total int64) {
 	})
 	return total
 }
+
+// forStores calls visit with the part of every driver whose identity is known,
+// in the order of their names. The store is closed afterwards.
+func (o *options) forStores(dir *binary.Dir, visit func(name string, store *binary.Store) error) error {
+	infos, err := dir.Fingerprints()
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if info.Fingerprint.DirName() != info.Dir {
+			o.logger().Warn("left out a driver whose fingerprint.json is lost", "driver", info.Dir)
+			continue
+		}
+		store, err := dir.Store(info.Fingerprint)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(visit(info.Dir, store), store.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/bundle"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -88,6 +89,12 @@ func hintFor(err error) string {
 		return "name a directory with --dir or $SHADERCACHE_DIR"
 	case errors.Is(err, binary.ErrBusy):
 		return "another process is writing: try again in a moment"
+	case errors.Is(err, bundle.ErrRefused):
+		return "copy the file again, or export it again"
+	case errors.Is(err, bundle.ErrUnsigned), errors.Is(err, bundle.ErrSignature):
+		return "ask who exported it for a file signed with this key, see shadercache keygen --help"
+	case errors.Is(err, bundle.ErrBusy):
+		return "try again when the other import has ended"
 	case errors.Is(err, binary.ErrOutOfMemory):
 		return "another program may be using the GPU's memory: see --device"
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 )
@@ -56,3 +58,15 @@ func (g *gpu) name() string { return g.context.Info().GPU }
 
 // driver is the driver and its build.
 func (g *gpu) driver() string { return g.context.Info().Driver }
+
+// driverNow identifies the driver that works now, and leaves the driver's own
+// cache alone, so that it may be merged afterwards.
+func (o *options) driverNow() (binary.Fingerprint, error) {
+	options := o.glOptions()
+	options.DriverCacheOff = true
+	context, err := glctx.Open(options)
+	if err != nil {
+		return binary.Fingerprint{}, fmt.Errorf("which driver works now cannot be told: %w", err)
+	}
+	return context.Fingerprint(), context.Close()
+}

@@ -44,6 +44,7 @@ func newList(o *options) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List the programs on disk",
 		Long:    listUsage,
+		Example: "  shadercache list --json | jq -r '.programs[].name'",
 		Args:    usageArgs(noArguments),
 		RunE: func(*cobra.Command, []string) error {
 			r, err := o.listPrograms()
@@ -61,47 +62,29 @@ func (o *options) listPrograms() (*listResult, error) {
 	if err != nil || dir == nil {
 		return r, err
 	}
-	infos, err := dir.Fingerprints()
-	if err != nil {
-		return nil, err
-	}
-	for _, info := range infos {
-		if info.Fingerprint.DirName() != info.Dir {
-			o.logger().Warn("cannot list a driver whose fingerprint.json is lost", "driver", info.Dir)
-			continue
+	err = o.forStores(dir, func(driver string, store *binary.Store) error {
+		entries, err := store.List()
+		for _, e := range entries {
+			r.Programs = append(r.Programs, newProgramLine(driver, e))
 		}
-		if err := r.add(dir, info); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+		return err
+	})
+	return r, err
 }
 
-func (r *listResult) add(dir *binary.Dir, info binary.FingerprintInfo) error {
-	store, err := dir.Store(info.Fingerprint)
-	if err != nil {
-		return err
+func newProgramLine(driver string, e binary.Entry) programLine {
+	return programLine{
+		Name:          e.Name,
+		Key:           e.Key,
+		Driver:        driver,
+		Bytes:         e.Bytes,
+		RawBytes:      e.RawBytes,
+		Hits:          e.Hits,
+		CompileMillis: milliseconds(time.Duration(e.CompileNanos)),
+		LoadMillis:    milliseconds(time.Duration(e.LoadNanos)),
+		Created:       e.Created,
+		LastUse:       e.LastUse,
 	}
-	defer store.Close()
-	entries, err := store.List()
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		r.Programs = append(r.Programs, programLine{
-			Name:          e.Name,
-			Key:           e.Key,
-			Driver:        info.Dir,
-			Bytes:         e.Bytes,
-			RawBytes:      e.RawBytes,
-			Hits:          e.Hits,
-			CompileMillis: milliseconds(time.Duration(e.CompileNanos)),
-			LoadMillis:    milliseconds(time.Duration(e.LoadNanos)),
-			Created:       e.Created,
-			LastUse:       e.LastUse,
-		})
-	}
-	return nil
 }
 
 func (r *listResult) print(w io.Writer, now time.Time) {

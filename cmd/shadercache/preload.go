@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"time"
 
@@ -28,9 +29,17 @@ Each argument is one of
 Programs that were not in the cache are compiled. One that fails costs that one:
 the others are put in, and the exit code is 1.
 
+--isolate does the work in child processes, --jobs of them side by side. A child
+that dies, or needs longer than --timeout for a program, is replaced; a program
+that two children were lost with is named and put in quarantine for a day, so
+that no start meets it, and the rest goes on. What the
+driver kept for each child on its own is merged afterwards, so that the next
+start finds all of it.
+
 load_ms is compiling or loading, prime_ms is making the driver finish its work.
 
-JSON fields: programs [{name, key, origin, load_ms, prime_ms, error?}], failed.
+JSON fields: programs [{name, key, origin, load_ms, prime_ms, error?,
+set_aside?}], failed.
 origin is compiled, disk or resident; key is empty where the file could not be
 read.`
 
@@ -47,26 +56,41 @@ type preloadLine struct {
 	LoadMillis  float64 `json:"load_ms"`
 	PrimeMillis float64 `json:"prime_ms"`
 	Error       string  `json:"error,omitempty"`
+	SetAside    bool    `json:"set_aside,omitempty"` // a process died of it
 
-	err error
+	err error // matches errReported where it was printed already
 }
 
 func newPreload(o *options) *cobra.Command {
 	defines := defineFlag{}
+	var f isolationFlags
 	cmd := &cobra.Command{
-		Use:                   "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE]",
+		Use:                   "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [--isolate [--jobs N] [--timeout D]]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Put programs into the cache before they are needed",
 		Long:                  preloadUsage,
+		Example:               "  shadercache preload kernels/ conv2d_3x3 -D TILE=32",
 		Args:                  usageArgs(someArgument),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return usageError{err, cmd.CommandPath()}
+			}
+			if f.isolate {
+				r, err := o.preloadIsolated(f, args, binary.Defines(defines))
+				return o.preloadReport(r, err)
+			}
 			return o.preload(readRequests(args, binary.Defines(defines)))
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
 		},
 	}
-	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
+	flags := cmd.Flags()
+	flags.VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
+	flags.BoolVar(&f.isolate, "isolate", false, "compile in child processes")
+	flags.IntVar(&f.jobs, "jobs", min(6, runtime.NumCPU()), "children side by side")
+	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "what a child may need for one program")
+	flags.Lookup("jobs").DefValue = "the number of processors, at most 6"
 	return cmd
 }
 
@@ -83,11 +107,16 @@ func (o *options) preload(requests []request) error {
 		return err
 	}
 	r, err := o.preloadWith(g, requests)
-	if err := errors.Join(err, g.close()); err != nil {
+	return o.preloadReport(r, errors.Join(err, g.close()))
+}
+
+// preloadReport prints what became of the programs, unless there is an error.
+func (o *options) preloadReport(r *preloadResult, err error) error {
+	if err != nil {
 		return err
 	}
 	for _, p := range r.Programs {
-		if p.err != nil {
+		if p.err != nil && !errors.Is(p.err, errReported) {
 			printError(o.stderr, p.failure())
 		}
 	}
@@ -122,13 +151,23 @@ func (o *options) preloadWith(g *gpu, requests []request) (*preloadResult, error
 			line = newPreloadLine(loaded[0])
 			loaded = loaded[1:]
 		}
-		if line.err != nil {
-			line.Error = line.err.Error()
-			r.Failed++
-		}
 		r.Programs = append(r.Programs, line)
 	}
+	r.count()
 	return r, nil
+}
+
+// count sums up what failed.
+func (r *preloadResult) count() {
+	for i := range r.Programs {
+		p := &r.Programs[i]
+		if p.err != nil {
+			r.Failed++
+		}
+		if p.err != nil && p.Error == "" {
+			p.Error = p.err.Error()
+		}
+	}
 }
 
 func newPreloadLine(p cache.PreloadResult) preloadLine {

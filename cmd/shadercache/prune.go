@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/glctx"
 )
 
 const pruneUsage = `Delete what is not worth its place on disk: programs, and files of the driver's
@@ -44,6 +43,7 @@ func newPrune(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Delete programs by age, size and driver",
 		Long:                  pruneUsage,
+		Example:               "  shadercache prune --max-age 30d --max-bytes 2G --other-drivers",
 		Args:                  usageArgs(noArguments),
 	}
 	flags := cmd.Flags()
@@ -80,14 +80,11 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 		return r, err
 	}
 	if otherDrivers {
-		context, err := glctx.Open(o.glOptions())
+		fingerprint, err := o.driverNow()
 		if err != nil {
-			return nil, fmt.Errorf("which driver works now cannot be told: %w", err)
-		}
-		digest := context.Fingerprint().Digest()
-		if err := context.Close(); err != nil {
 			return nil, err
 		}
+		digest := fingerprint.Digest()
 		po.OtherThan = &digest
 	}
 	r.PruneReport, err = dir.Prune(po)

@@ -89,3 +89,19 @@ func readableAge(d time.Duration) string {
 	}
 	return "just now"
 }
+
+// percentage is a flag from 0 to 100: "95%" or "95".
+type percentage float64
+
+func (p *percentage) Type() string { return "percent" }
+
+func (p *percentage) String() string { return strconv.FormatFloat(float64(*p), 'f', -1, 64) + "%" }
+
+func (p *percentage) Set(text string) error {
+	value, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(value >= 0 && value <= 100) {
+		return fmt.Errorf("%q is not a percentage such as 95%%", text)
+	}
+	*p = percentage(value)
+	return nil
+}

@@ -60,7 +60,9 @@ func newRoot(o *options) *cobra.Command {
 	complete(root, "driver-cache", "on", "off")
 	complete(root, "log-level", "debug", "info", "warn", "error")
 	_ = root.MarkPersistentFlagDirname("dir")
-	root.AddCommand(newRun(o), newPreload(o), newStats(o), newList(o), newPrune(o), newBench(o), newVersion(o))
+	root.AddCommand(newRun(o), newPreload(o), newPreloadChild(o), newStats(o), newList(o), newInspect(o),
+		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newExport(o), newImport(o), newKeygen(o),
+		newExec(o), newSelftest(o), newBench(o), newVersion(o))
 	return root
 }
 

@@ -71,6 +71,7 @@ func newRun(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Filter a picture on the GPU",
 		Long:                  runUsage,
+		Example:               "  shadercache run --image photo.jpg --filter all --out filtered.png",
 		Args:                  usageArgs(noArguments),
 	}
 	flags := cmd.Flags()

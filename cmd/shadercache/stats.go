@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -18,16 +19,29 @@ drivers on disk, compile time that was not spent, and the share of requests
 that needed no compile. Then each driver has a line; the one that works on this
 machine now is marked with *. Where no OpenGL is there, none is marked.
 
+Programs in quarantine, which a process died of, are named.
+
+--fail-under ends with exit code 1 when the hit rate is lower, or when nothing
+was ever asked for. --prometheus prints the figures for the textfile collector
+of Prometheus instead; it needs no OpenGL.
+
 JSON fields: dir, fingerprints [{label, digest, current, programs, blob_bytes,
-raw_bytes}], driver_cache_bytes, lifetime {resident_hits, disk_hits, compiles,
-rejected, evictions, hit_rate, saved_ms}.`
+raw_bytes}], driver_cache_bytes, quarantined [{key, name, action, suspect,
+reason, time}], lifetime {resident_hits, disk_hits, compiles, rejected,
+evictions, hit_rate, saved_ms}.`
+
+const statsExample = `  shadercache stats --fail-under 95%
+  shadercache stats --prometheus > /var/lib/node_exporter/shadercache.prom`
 
 // statsResult is what stats prints.
 type statsResult struct {
-	Dir              string            `json:"dir"`
-	Fingerprints     []fingerprintLine `json:"fingerprints"`
-	DriverCacheBytes int64             `json:"driver_cache_bytes"`
-	Lifetime         lifetimeLine      `json:"lifetime"`
+	Dir              string               `json:"dir"`
+	Fingerprints     []fingerprintLine    `json:"fingerprints"`
+	DriverCacheBytes int64                `json:"driver_cache_bytes"`
+	Quarantined      []binary.Quarantined `json:"quarantined"`
+	Lifetime         lifetimeLine         `json:"lifetime"`
+
+	counters binary.Counters
 }
 
 type fingerprintLine struct {
@@ -50,24 +64,53 @@ type lifetimeLine struct {
 }
 
 func newStats(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "stats",
-		Short: "Show what the cache holds and has saved",
-		Long:  statsUsage,
-		Args:  usageArgs(noArguments),
-		RunE: func(*cobra.Command, []string) error {
-			r, err := o.readStats()
+	var least percentage
+	var prometheus bool
+	cmd := &cobra.Command{
+		Use:                   "stats [--fail-under PERCENT] [--prometheus]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Show what the cache holds and has saved",
+		Long:                  statsUsage,
+		Example:               statsExample,
+		Args:                  usageArgs(noArguments),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if prometheus && o.json {
+				return usageError{errors.New("--prometheus and --json exclude each other"), cmd.CommandPath()}
+			}
+			r, err := o.readStats(!prometheus)
 			if err != nil {
 				return err
 			}
-			return o.result(r, r.print)
+			if prometheus {
+				err = r.writePrometheus(o.stdout)
+			} else {
+				err = o.result(r, r.print)
+			}
+			return errors.Join(err, r.missed(least))
 		},
+	}
+	flags := cmd.Flags()
+	flags.Var(&least, "fail-under", "exit code 1 when the hit rate is lower, as in 95%")
+	flags.Lookup("fail-under").DefValue = ""
+	flags.BoolVar(&prometheus, "prometheus", false, "print metrics for Prometheus")
+	return cmd
+}
+
+// missed is the failure of a cache that hits less often than it should.
+func (r *statsResult) missed(least percentage) error {
+	if float64(least) <= 100*r.Lifetime.HitRate {
+		return nil
+	}
+	return hintedError{
+		fmt.Errorf("the hit rate is %.1f%%, less than %s", 100*r.Lifetime.HitRate, &least),
+		"shadercache doctor",
 	}
 }
 
-func (o *options) readStats() (*statsResult, error) {
+// readStats opens OpenGL only to mark the driver that works now.
+func (o *options) readStats(mark bool) (*statsResult, error) {
 	path, dir, err := o.openDirectory()
-	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}}
+	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}}
 	if err != nil || dir == nil {
 		return r, err
 	}
@@ -76,7 +119,7 @@ func (o *options) readStats() (*statsResult, error) {
 		return nil, err
 	}
 	var current binary.Digest
-	if len(infos) > 0 {
+	if mark && len(infos) > 0 {
 		current = o.currentDriver()
 	}
 	for _, f := range infos {
@@ -93,9 +136,12 @@ func (o *options) readStats() (*statsResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Lifetime = newLifetimeLine(lifetime)
+	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
 	r.DriverCacheBytes = treeBytes(dir.DriverDir())
-	return r, nil
+	return r, o.forStores(dir, func(_ string, store *binary.Store) error {
+		r.Quarantined = append(r.Quarantined, store.Quarantined()...)
+		return nil
+	})
 }
 
 func newLifetimeLine(c binary.Counters) lifetimeLine {
@@ -145,5 +191,11 @@ func (r *statsResult) print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
 			mark, f.Label, f.Digest.Short(), f.Programs, readableBytes(f.BlobBytes), readableBytes(f.RawBytes))
+	}
+	if len(r.Quarantined) > 0 {
+		fmt.Fprint(w, "\nin quarantine\n")
+	}
+	for _, q := range r.Quarantined {
+		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), q.Name, q.Reason)
 	}
 }

@@ -24,10 +24,11 @@ type versionResult struct {
 
 func newVersion(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Long:  versionUsage,
-		Args:  usageArgs(noArguments),
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    versionUsage,
+		Example: "  shadercache version --json",
+		Args:    usageArgs(noArguments),
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			return o.result(v, func(w io.Writer) {

@@ -1,0 +1,374 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+)
+
+const benchExecutorUsage = `Measure what it costs to run jobs through the executor.
+
+The workload is a stream of jobs, each with an input, a kernel of a given length
+that works on every word of it, and an output. One goroutine submits jobs and
+waits for them in order, with as many pending as the executor takes. Depth 1 is
+the synchronous form of the same code: one job after the other.
+
+Kernel lengths are reached by the number of rounds, calibrated at the start. The
+kernel computes what the CPU can compute without rounds, so that every word can
+be checked, and every job has an input of its own, so that an old result shows.
+
+Each row is run three times: for its figures, checking the first word of every
+64 KiB and the last one; again with the GPU's clock read, for gpu_ms, which must
+not pass that run's own wall time; and once more checking every word.
+
+Figures of a row:
+  us/job    wall time a job
+  speed-up  jobs a second against depth 1
+  bound     what overlap can give: (upload + kernel + download + host) / the
+            largest of them, each measured alone, host being the caller's side
+  of bound  the largest of them / wall time a job: 1.00 is perfect overlap, and
+            more is possible where a kernel leaves room for others beside it
+  batch     jobs that share a fence, on average
+  CPU us    CPU time of the whole process, a job
+
+  CPU       the same in per cent of one CPU
+  Submit    the caller's side, as a median of calls now and then
+
+Below the rows: the parts of a job alone, and the upload bandwidth of jobs whose
+input lies in the slot already.
+
+JSON fields: workload, gpu, driver, rows [{kernel_us, up_bytes, down_bytes, depth,
+slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, speedup_vs_depth1, overlap_bound,
+of_bound, jobs_per_batch, submit_us, cpu_us_per_job, cpu_percent,
+allocations_per_job, verified}], upload {job_bytes, jobs, gb_per_s, verified},
+parts [{kernel_us, up_bytes, down_bytes, upload_us, kernel_measured_us,
+download_us, host_us}], verified.
+
+The exit code is 1 when a result was wrong, or when wall time was below the GPU's
+time of the same work.`
+
+func newBenchExecutor(o *options) *cobra.Command {
+	var b executorBench
+	workloads := "small,large"
+	cmd := &cobra.Command{
+		Use:                   "executor [--workloads NAMES] [--seconds S] [--large-bytes SIZE]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Measure jobs with uploads and downloads, one after the other and side by side",
+		Long:                  benchExecutorUsage,
+		Args:                  usageArgs(noArguments),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&workloads, "workloads", workloads, "small (4 KiB each way, kernels of 2 to 1000 us), large (16 MiB each way, 1000 us), upload, or several")
+	flags.Float64Var(&b.seconds, "seconds", 0.5, "about how long each run of a row takes")
+	flags.Var(&b.largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
+	b.largeBytes = 16 << 20
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := b.choose(workloads); err != nil {
+			return usageError{err, cmd.CommandPath()}
+		}
+		r, err := b.run(o)
+		if err != nil {
+			return err
+		}
+		if err := o.result(r, r.print); err != nil {
+			return err
+		}
+		return r.verdict()
+	}
+	return cmd
+}
+
+// executorResult is what bench executor prints.
+type executorResult struct {
+	Workload string         `json:"workload"`
+	GPU      string         `json:"gpu"`
+	Driver   string         `json:"driver"`
+	Rows     []executorRow  `json:"rows"`
+	Upload   *uploadFigures `json:"upload,omitempty"`
+	Parts    []partFigures  `json:"parts"`
+	Verified bool           `json:"verified"`
+}
+
+// executorRow is one kernel length, one size and one depth.
+type executorRow struct {
+	KernelMicros     float64 `json:"kernel_us"` // as asked for
+	UpBytes          int     `json:"up_bytes"`
+	DownBytes        int     `json:"down_bytes"`
+	Depth            int     `json:"depth"`
+	SlotJobs         int     `json:"slot_jobs"`
+	Jobs             int     `json:"jobs"`
+	WallMillis       float64 `json:"wall_ms"`
+	GPUMillis        float64 `json:"gpu_ms"` // 0 where the driver's clock does not run
+	JobsPerSecond    float64 `json:"jobs_per_s"`
+	SpeedupVsDepth1  float64 `json:"speedup_vs_depth1"`
+	OverlapBound     float64 `json:"overlap_bound"`
+	OfBound          float64 `json:"of_bound"`
+	JobsPerBatch     float64 `json:"jobs_per_batch"`
+	SubmitMicros     float64 `json:"submit_us"`
+	CPUMicrosPerJob  float64 `json:"cpu_us_per_job"`
+	CPUPercent       float64 `json:"cpu_percent"`
+	AllocationsAJob  float64 `json:"allocations_per_job"`
+	Verified         bool    `json:"verified"`
+	wallBelowGPUTime bool
+}
+
+// uploadFigures are of jobs whose inputs lie in the slots already.
+type uploadFigures struct {
+	JobBytes int     `json:"job_bytes"`
+	Jobs     int     `json:"jobs"`
+	GBPerS   float64 `json:"gb_per_s"`
+	Verified bool    `json:"verified"`
+}
+
+// partFigures are what the parts of a job take alone.
+type partFigures struct {
+	KernelMicros   float64 `json:"kernel_us"`
+	UpBytes        int     `json:"up_bytes"`
+	DownBytes      int     `json:"down_bytes"`
+	UploadMicros   float64 `json:"upload_us"`
+	MeasuredMicros float64 `json:"kernel_measured_us"`
+	DownloadMicros float64 `json:"download_us"`
+	HostMicros     float64 `json:"host_us"`
+}
+
+func (p partFigures) sum() float64 {
+	return p.UploadMicros + p.MeasuredMicros + p.DownloadMicros + p.HostMicros
+}
+
+func (p partFigures) largest() float64 {
+	return max(p.UploadMicros, p.MeasuredMicros, p.DownloadMicros, p.HostMicros)
+}
+
+// executorBench runs the rows.
+type executorBench struct {
+	seconds    float64
+	largeBytes byteSize
+	workloads  []string
+
+	ctx    context.Context
+	gpu    *gpu
+	kernel *cache.Handle
+	sample *cache.Handle
+	bar    *progressbar.ProgressBar
+	result *executorResult
+}
+
+// ringSize is one size and length of jobs, at several depths.
+type ringSize struct {
+	kernelMicros float64
+	bytes        int
+	slotJobs     int
+	depths       []int
+}
+
+const smallBytes = 4 << 10
+
+// plan is what the chosen workloads run.
+func (b *executorBench) plan() []ringSize {
+	var plan []ringSize
+	if slices.Contains(b.workloads, "small") {
+		for _, micros := range []float64{2, 10, 100} {
+			plan = append(plan, ringSize{micros, smallBytes, 256, []int{1, 2, 3, 8}})
+		}
+		// One job a batch: CPU time with kernels of 1 ms is to be seen.
+		plan = append(plan, ringSize{1000, smallBytes, 1, []int{1, 2, 3, 8}})
+	}
+	if slices.Contains(b.workloads, "large") {
+		plan = append(plan, ringSize{1000, int(b.largeBytes), 1, []int{1, 2, 3, 4, 6}})
+	}
+	return plan
+}
+
+// choose checks the flags.
+func (b *executorBench) choose(workloads string) error {
+	b.workloads = strings.Split(workloads, ",")
+	for _, name := range b.workloads {
+		if name != "small" && name != "large" && name != "upload" {
+			return fmt.Errorf("there is no workload %q (there are small, large and upload)", name)
+		}
+	}
+	if slices.Contains(b.workloads, "large") && !slices.Contains(b.workloads, "upload") {
+		b.workloads = append(b.workloads, "upload")
+	}
+	switch {
+	case b.seconds <= 0 || b.seconds > 60:
+		return errors.New("--seconds must be above 0 and at most 60")
+	case b.largeBytes < smallBytes || b.largeBytes > 1<<28 || b.largeBytes%smallBytes != 0:
+		return fmt.Errorf("--large-bytes must be a multiple of %d, at most 256 MiB", smallBytes)
+	}
+	return nil
+}
+
+func (b *executorBench) run(o *options) (r *executorResult, err error) {
+	var stop context.CancelFunc
+	b.ctx, stop = interruptible()
+	defer stop()
+	if b.gpu, err = o.openGPU(cache.Options{}); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.gpu.close()) }()
+	if b.kernel, err = b.gpu.cache.Get(b.ctx, ringSource()); err != nil {
+		return nil, err
+	}
+	defer b.kernel.Release()
+	if b.sample, err = b.gpu.cache.Get(b.ctx, sampleSource()); err != nil {
+		return nil, err
+	}
+	defer b.sample.Release()
+
+	b.result = &executorResult{Workload: "ring", GPU: b.gpu.name(), Driver: b.gpu.driver(), Verified: true}
+	plan := b.plan()
+	steps := 0
+	for _, size := range plan {
+		steps += len(size.depths)
+	}
+	b.bar = o.newProgress(steps, "measuring")
+	for _, size := range plan {
+		if err := b.measure(size); err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+	}
+	if slices.Contains(b.workloads, "upload") {
+		if err := b.measureUpload(); err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+	}
+	_ = b.bar.Finish()
+	return b.result, nil
+}
+
+// measure runs one size at every depth.
+func (b *executorBench) measure(size ringSize) error {
+	rounds, parts, err := b.calibrate(size)
+	if err != nil {
+		return err
+	}
+	depth1 := 0.0
+	var rows []executorRow
+	for _, depth := range size.depths {
+		row, host, err := b.row(size, depth, rounds)
+		if err != nil {
+			return err
+		}
+		if depth == 1 {
+			depth1 = row.JobsPerSecond
+		}
+		parts.HostMicros = host // of the deepest, where nothing but the caller's side is in it
+		row.SpeedupVsDepth1 = row.JobsPerSecond / depth1
+		rows = append(rows, row)
+		_ = b.bar.Add(1)
+	}
+	for i := range rows {
+		rows[i].OverlapBound = parts.sum() / parts.largest()
+		rows[i].OfBound = parts.largest() * rows[i].JobsPerSecond / 1e6
+		b.result.Verified = b.result.Verified && rows[i].Verified
+	}
+	b.result.Rows = append(b.result.Rows, rows...)
+	b.result.Parts = append(b.result.Parts, parts)
+	return nil
+}
+
+// row measures one depth, and what the caller's side of a job takes.
+func (b *executorBench) row(size ringSize, depth int, rounds uint32) (executorRow, float64, error) {
+	row := executorRow{KernelMicros: size.kernelMicros, UpBytes: size.bytes, DownBytes: size.bytes, Depth: depth}
+	o := executor.Options{Depth: depth, SlotBytes: size.bytes * size.slotJobs, SlotJobs: size.slotJobs}
+	row.SlotJobs = size.slotJobs
+	if depth == 1 {
+		row.SlotJobs, o.SlotBytes = 1, size.bytes
+	}
+	plain, err := b.stream(o, size, rounds, 0, checkSome)
+	if err != nil {
+		return row, 0, err
+	}
+	row.Jobs = plain.jobs
+	row.WallMillis = milliseconds(plain.wall)
+	row.JobsPerSecond = float64(plain.jobs) / plain.wall.Seconds()
+	row.JobsPerBatch = float64(plain.stats.Jobs) / float64(plain.stats.Batches)
+	row.SubmitMicros = plain.submit
+	row.CPUMicrosPerJob = float64(plain.cpu) / 1e3 / float64(plain.jobs)
+	row.CPUPercent = 100 * plain.cpu.Seconds() / plain.wall.Seconds()
+	row.AllocationsAJob = plain.allocations
+
+	o.Timing = true
+	timed, err := b.stream(o, size, rounds, plain.jobs, checkSome)
+	if err != nil {
+		return row, 0, err
+	}
+	row.GPUMillis = milliseconds(timed.stats.GPUTime)
+	row.wallBelowGPUTime = timed.wall < timed.stats.GPUTime
+
+	o.Timing = false
+	full, err := b.stream(o, size, rounds, min(plain.jobs, max(2*depth*size.slotJobs, 8)), checkAll)
+	if err != nil {
+		return row, 0, err
+	}
+	row.Verified = plain.wrong+timed.wrong+full.wrong == 0
+	return row, plain.submit + plain.fetch, nil
+}
+
+// verdict is an error when the figures cannot be trusted.
+func (r *executorResult) verdict() error {
+	if !r.Verified {
+		return hintedError{errors.New("bench: results on the GPU were wrong"), "the figures mean nothing; the driver may be broken"}
+	}
+	for _, row := range r.Rows {
+		if row.wallBelowGPUTime {
+			return hintedError{fmt.Errorf("bench: %g us at depth %d: the GPU worked for longer than the run took", row.KernelMicros, row.Depth),
+				"the figures mean nothing; the driver's clock may be broken"}
+		}
+	}
+	return nil
+}
+
+func (r *executorResult) print(w io.Writer) {
+	fmt.Fprintf(w, "%s on %s\ndriver %s\n\n", r.Workload, r.GPU, r.Driver)
+	fmt.Fprintln(w, "kernel\teach way\tdepth\tjobs\tus/job\tGPU us/job\tspeed-up\tbound\tof bound\tbatch\tSubmit us\tCPU us\tCPU\tallocations")
+	for _, row := range r.Rows {
+		jobs := float64(row.Jobs)
+		fmt.Fprintf(w, "%g us\t%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f%%\t%.2f\n", row.KernelMicros,
+			readableBytes(int64(row.UpBytes)), row.Depth, row.Jobs, 1e3*row.WallMillis/jobs, 1e3*row.GPUMillis/jobs, row.SpeedupVsDepth1,
+			row.OverlapBound, row.OfBound, row.JobsPerBatch, row.SubmitMicros, row.CPUMicrosPerJob, row.CPUPercent, row.AllocationsAJob)
+	}
+	fmt.Fprintln(w, "\nalone, us a job\teach way\tupload\tkernel\tdownload\thost")
+	for _, p := range r.Parts {
+		fmt.Fprintf(w, "%g us\t%s\t%.2f\t%.2f\t%.2f\t%.2f\n", p.KernelMicros, readableBytes(int64(p.UpBytes)),
+			p.UploadMicros, p.MeasuredMicros, p.DownloadMicros, p.HostMicros)
+	}
+	fmt.Fprintln(w)
+	if r.Upload != nil {
+		fmt.Fprintf(w, "upload of jobs of %s that lie in the slot: %.1f GB/s\n", readableBytes(int64(r.Upload.JobBytes)), r.Upload.GBPerS)
+	}
+	if r.Verified {
+		fmt.Fprintln(w, "every result was verified")
+	} else {
+		fmt.Fprintln(w, "RESULTS WERE WRONG")
+	}
+}
+
+// cpuTime is the CPU time that this process has used.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// allocations is how many allocations this process has made.
+func allocations() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+const execUsage = `Run any OpenGL program with the driver's own cache kept in the cache directory.
+
+The program takes this process's place, with its arguments, streams and exit
+code. Its machine code is then shared with everything else that uses the
+directory, whatever the program's file is called, and travels with export. The
+program also gets SHADERCACHE_DIR, in case it keeps program binaries too.
+Variables of the environment that are set already win. With --log-level info it
+says what was set.
+
+With --driver-cache off only SHADERCACHE_DIR is set. There is no result, so
+--json changes nothing.
+
+The exit code is the program's, or 1 when it could not be started.`
+
+const execExample = `  shadercache --log-level info exec -- glmark2 --off-screen`
+
+func newExec(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:                   "exec -- PROGRAM [ARGUMENT ...]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Run any OpenGL program with the managed driver cache",
+		Long:                  execUsage,
+		Example:               execExample,
+		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("name the program to run")
+			}
+			return nil
+		}),
+		RunE: func(_ *cobra.Command, args []string) error { return o.exec(args) },
+	}
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// exec returns only when the program could not be started.
+func (o *options) exec(args []string) error {
+	program, err := exec.LookPath(args[0])
+	if err != nil {
+		return err
+	}
+	path, err := o.directory()
+	if err != nil {
+		return err
+	}
+	before := os.Environ()
+	if err := os.Setenv("SHADERCACHE_DIR", path); err != nil {
+		return err
+	}
+	state := glctx.ManageDriverCache(o.glOptions())
+	if !state.Managed && bool(o.driverCache) {
+		o.logger().Warn("the driver's own cache is not managed", "reason", state.Reason)
+	}
+	for _, setting := range os.Environ() {
+		if !slices.Contains(before, setting) {
+			o.logger().Info("set " + setting)
+		}
+	}
+	for _, setting := range keptSettings(state) {
+		o.logger().Info("kept " + setting)
+	}
+	if err := syscall.Exec(program, args, os.Environ()); err != nil {
+		return fmt.Errorf("start %s: %w", program, err)
+	}
+	return nil
+}
+
+// keptSettings are the variables that the user had set.
+func keptSettings(state glctx.DriverCache) []string {
+	_, list, found := strings.Cut(state.Reason, "set by the user: ")
+	if !found {
+		return nil
+	}
+	return strings.Split(list, ", ")
+}

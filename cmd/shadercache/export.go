@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/bundle"
+)
+
+const exportUsage = `Write the cache into one file: program binaries, the driver's own machine code,
+and the sources that are kept. A fresh machine with the same driver and GPU that
+imports it starts as warm as this one.
+
+The same cache gives the same bytes, always. Other processes may go on using it;
+what is damaged is left out and named. It needs no OpenGL.
+
+--fingerprint chooses drivers by the name that list shows, or by the first
+digits of a digest that stats shows; it may be given again. --sign takes a
+private key that keygen wrote.
+
+JSON fields: file, file_bytes, signed, programs, sources, driver_files, bytes,
+fingerprints [{dir, digest, fingerprint}], left_out? [{path, reason}].`
+
+const exportExample = `  shadercache export --sign release.key warm.scb`
+
+// exportFlags are the flags of export.
+type exportFlags struct {
+	drivers       []string
+	noDriverCache bool
+	noSources     bool
+	signKey       string
+}
+
+// exportResult is what export prints.
+type exportResult struct {
+	File      string `json:"file"`
+	FileBytes int64  `json:"file_bytes"`
+	Signed    bool   `json:"signed"`
+	bundle.ExportReport
+}
+
+func newExport(o *options) *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:                   "export FILE [--fingerprint DRIVER] [--no-driver-cache] [--no-sources] [--sign KEY]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Write the cache into one file",
+		Long:                  exportUsage,
+		Example:               exportExample,
+		Args:                  usageArgs(oneFile),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := o.export(args[0], f)
+			if err != nil {
+				return err
+			}
+			return o.result(r, r.print)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.drivers, "fingerprint", nil, "only this `driver` (default all)")
+	flags.BoolVar(&f.noDriverCache, "no-driver-cache", false, "leave the driver's own machine code out")
+	flags.BoolVar(&f.noSources, "no-sources", false, "leave the sources out")
+	flags.StringVar(&f.signKey, "sign", "", "sign with this private `key`")
+	return cmd
+}
+
+// oneFile asks for exactly one file.
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("name one file")
+	}
+	return nil
+}
+
+func (o *options) export(file string, f exportFlags) (*exportResult, error) {
+	path, dir, err := o.openDirectory()
+	if err != nil {
+		return nil, err
+	}
+	if dir == nil {
+		return nil, hintedError{fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one"}
+	}
+	eo := bundle.ExportOptions{NoDriverCache: f.noDriverCache, NoSources: f.noSources}
+	if eo.Fingerprints, err = chosenDrivers(dir, f.drivers); err != nil {
+		return nil, err
+	}
+	if f.signKey != "" {
+		if eo.SignKey, err = bundle.ReadPrivateKey(f.signKey); err != nil {
+			return nil, err
+		}
+	}
+	bar := o.newProgress(100, "exporting")
+	eo.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
+	r := &exportResult{File: file, Signed: f.signKey != ""}
+	r.ExportReport, err = bundle.ExportFile(file, dir, eo)
+	_ = bar.Finish()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range r.LeftOut {
+		o.logger().Warn("left out a damaged file", "file", l.Path, "reason", l.Reason)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	r.FileBytes = info.Size()
+	return r, nil
+}
+
+// percent is done of total for a progress bar of 100 steps.
+func percent(done, total int64) int {
+	if total <= 0 {
+		return 0
+	}
+	return int(min(100, 100*done/total))
+}
+
+// chosenDrivers finds the drivers that were named; nil, which is all, for none.
+func chosenDrivers(dir *binary.Dir, named []string) ([]binary.Digest, error) {
+	if len(named) == 0 {
+		return nil, nil
+	}
+	infos, err := dir.Fingerprints()
+	if err != nil {
+		return nil, err
+	}
+	var chosen []binary.Digest
+	for _, name := range named {
+		found := len(chosen)
+		for _, info := range infos {
+			if name == info.Dir || len(name) >= minKeyDigits && strings.HasPrefix(info.Digest.String(), name) {
+				chosen = append(chosen, info.Digest)
+			}
+		}
+		if len(chosen) == found {
+			return nil, hintedError{fmt.Errorf("the cache has no driver %q", name), "shadercache stats shows the drivers"}
+		}
+	}
+	return chosen, nil
+}
+
+func (r *exportResult) print(w io.Writer) {
+	signed := ""
+	if r.Signed {
+		signed = ", signed"
+	}
+	fmt.Fprintf(w, "%s: %s%s\n", r.File, readableBytes(r.FileBytes), signed)
+	fmt.Fprintf(w, "%s of %s, %s, %s of the driver, %s before compression\n",
+		plural(r.Programs, "program"), plural(len(r.Fingerprints), "driver"), plural(r.Sources, "source"),
+		plural(r.DriverFiles, "file"), readableBytes(r.Bytes))
+}

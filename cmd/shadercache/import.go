@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/bundle"
+)
+
+const importUsage = `Merge a file that export wrote into the cache: all of it or nothing.
+
+Every name and every checksum is checked before anything comes into view. With
+--verify the file must have been signed with the private half of that key. What
+another driver or GPU made is skipped: --any-driver takes it too and needs no
+OpenGL, for a machine that prepares a cache for others. What is there already
+stays as it is.
+
+merge says what became of the slots that NVIDIA's driver keeps; merge_pending
+means that a process was using them, and that the next start will merge them.
+
+JSON fields: dir, signed, verified, fingerprints [{dir, digest, fingerprint}],
+skipped? [...], programs, sources, driver_files, present, bytes, merge {slots,
+records, bytes}, merge_pending.
+
+The exit code is 1 when the file was refused, or when all of it is for other
+drivers.`
+
+const importExample = `  shadercache import --verify release.key.pub warm.scb`
+
+// importFlags are the flags of import.
+type importFlags struct {
+	verifyKey string
+	anyDriver bool
+	maxBytes  byteSize
+}
+
+// importResult is what import prints.
+type importResult struct {
+	Dir string `json:"dir"`
+	bundle.ImportReport
+}
+
+func newImport(o *options) *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use:                   "import FILE [--verify KEY] [--any-driver] [--max-bytes SIZE]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Merge a file that export wrote into the cache",
+		Long:                  importUsage,
+		Example:               importExample,
+		Args:                  usageArgs(oneFile),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := o.importFile(args[0], f)
+			if err != nil {
+				return err
+			}
+			if err := o.result(r, r.print); err != nil {
+				return err
+			}
+			return r.failure()
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.verifyKey, "verify", "", "public `key` that must have signed the file")
+	flags.BoolVar(&f.anyDriver, "any-driver", false, "take what other drivers made too")
+	flags.Var(&f.maxBytes, "max-bytes", "refuse a file that unpacks to more (default 4G)")
+	flags.Lookup("max-bytes").DefValue = ""
+	return cmd
+}
+
+func (o *options) importFile(file string, f importFlags) (*importResult, error) {
+	take := bundle.ImportOptions{AnyDriver: f.anyDriver, MaxBytes: int64(f.maxBytes)}
+	if f.verifyKey != "" {
+		key, err := bundle.ReadPublicKey(f.verifyKey)
+		if err != nil {
+			return nil, err
+		}
+		take.VerifyKey = key
+	}
+	if !f.anyDriver {
+		fingerprint, err := o.driverNow()
+		if err != nil {
+			return nil, hintedError{err, "--any-driver imports without OpenGL"}
+		}
+		take.Current = &fingerprint
+	}
+	path, err := o.directory()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := binary.OpenDir(path)
+	if err != nil {
+		return nil, err
+	}
+	bar := o.newProgress(100, "importing")
+	take.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
+	r := &importResult{Dir: path}
+	r.ImportReport, err = bundle.ImportFile(file, dir, take)
+	_ = bar.Finish()
+	return r, err
+}
+
+// failure is that nothing was for this driver, or nil.
+func (r *importResult) failure() error {
+	if len(r.Fingerprints) > 0 || len(r.Skipped) == 0 {
+		return nil
+	}
+	return hintedError{
+		fmt.Errorf("all programs in the file are for other drivers, such as %s", r.Skipped[0].Dir),
+		"--any-driver takes them nevertheless",
+	}
+}
+
+func (r *importResult) print(w io.Writer) {
+	fmt.Fprintf(w, "%s, %s and %s of the driver are new (%s), %s here before\n",
+		plural(r.Programs, "program"), plural(r.Sources, "source"), plural(r.DriverFiles, "file"),
+		readableBytes(r.Bytes), plural(r.Present, "file"))
+	for _, s := range r.Skipped {
+		fmt.Fprintf(w, "skipped %s, which is another driver\n", s.Dir)
+	}
+	switch {
+	case r.Verified:
+		fmt.Fprint(w, "signed with the key that was given\n")
+	case r.Signed:
+		fmt.Fprint(w, "signed, but no key was given to compare with\n")
+	}
+	if r.MergePending {
+		fmt.Fprint(w, "the driver's cache is in use: its new slots count from the next start\n")
+	}
+	fmt.Fprintf(w, "in %s\n", r.Dir)
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+const inspectUsage = `Show all that is known about a program on disk, for every driver that has it.
+
+KEY is a key or its first digits, four at least, or the name of a program; a
+name may mean several. It needs no OpenGL and writes nothing.
+
+compile and load are times to a program that is ready to run. source_kept says
+whether its text is kept too.
+
+JSON fields: programs [{name, key, driver, file, bytes, raw_bytes, format,
+work_group, interface, created, last_use, hits, compile_ms, load_ms,
+source_kept, damage?, quarantine?}].
+
+The exit code is 1 when there is no such program.`
+
+const inspectExample = `  shadercache inspect conv2d_3x3`
+
+// inspectResult is what inspect prints.
+type inspectResult struct {
+	Programs []inspectLine `json:"programs"`
+}
+
+type inspectLine struct {
+	programLine
+	File       string              `json:"file"`
+	Format     string              `json:"format"` // of GL, in hexadecimal
+	WorkGroup  [3]uint32           `json:"work_group"`
+	Interface  binary.Digest       `json:"interface"`
+	SourceKept bool                `json:"source_kept"`
+	Damage     string              `json:"damage,omitempty"`
+	Quarantine *binary.Quarantined `json:"quarantine,omitempty"`
+}
+
+func newInspect(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:                   "inspect KEY|NAME",
+		DisableFlagsInUseLine: true,
+		Short:                 "Show all that is known about a program on disk",
+		Long:                  inspectUsage,
+		Example:               inspectExample,
+		Args:                  usageArgs(oneArgument("a key, its first digits, or a name")),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := o.inspect(args[0])
+			if err != nil {
+				return err
+			}
+			return o.result(r, r.print)
+		},
+	}
+}
+
+// oneArgument asks for exactly one.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("name one program: %s", what)
+		}
+		return nil
+	}
+}
+
+// minKeyDigits keeps a short name from being taken for a key.
+const minKeyDigits = 4
+
+// names reports whether a program is meant by what a user typed.
+func names(typed, name string, key binary.Key) bool {
+	return typed == name || len(typed) >= minKeyDigits && strings.HasPrefix(key.String(), strings.ToLower(typed))
+}
+
+func (o *options) inspect(typed string) (*inspectResult, error) {
+	path, dir, err := o.openDirectory()
+	if err != nil {
+		return nil, err
+	}
+	r := &inspectResult{Programs: []inspectLine{}}
+	if dir != nil {
+		err = o.forStores(dir, func(driver string, store *binary.Store) error {
+			for e, err := range store.All() {
+				if names(typed, e.Name, e.Key) {
+					r.Programs = append(r.Programs, newInspectLine(dir, store, driver, e, err))
+				}
+			}
+			return nil
+		})
+	}
+	if err == nil && len(r.Programs) == 0 {
+		err = noSuchProgram(typed, path)
+	}
+	return r, err
+}
+
+func noSuchProgram(typed, path string) error {
+	return hintedError{fmt.Errorf("%s has no program %q", path, typed), "shadercache list"}
+}
+
+// newInspectLine describes an entry; unreadable is why its head cannot be read.
+func newInspectLine(dir *binary.Dir, store *binary.Store, driver string, e binary.Entry, unreadable error) inspectLine {
+	line := inspectLine{programLine: newProgramLine(driver, e), File: blobFile(store, e.Key)}
+	if blob, err := readBlob(line.File); err == nil {
+		line.Format, line.WorkGroup, line.Interface = fmt.Sprintf("0x%04X", blob.Format), blob.WorkGroup, blob.Interface
+	} else {
+		line.Damage = errors.Join(unreadable, err).Error()
+	}
+	_, err := dir.Source(e.Key)
+	line.SourceKept = err == nil
+	for _, q := range store.Quarantined() {
+		if q.Key == e.Key {
+			line.Quarantine = &q
+		}
+	}
+	return line
+}
+
+// blobFile is where a store keeps a program.
+func blobFile(store *binary.Store, key binary.Key) string {
+	return filepath.Join(store.Path(), "blobs", key.String()[:2], key.String()+".bin")
+}
+
+// readBlob decodes a program, and unlike the store leaves a damaged one where
+// it is.
+func readBlob(file string) (*binary.Blob, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return binary.DecodeBlob(data)
+}
+
+func (r *inspectResult) print(w io.Writer) {
+	for i, p := range r.Programs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		p.print(w)
+	}
+}
+
+func (p *inspectLine) print(w io.Writer) {
+	kept := "not kept"
+	if p.SourceKept {
+		kept = "kept"
+	}
+	fmt.Fprintf(w, "name\t%s\nkey\t%s\ndriver\t%s\nfile\t%s\n", p.Name, p.Key, p.Driver, p.File)
+	fmt.Fprintf(w, "size\t%s, %s raw\nformat\t%s\n", readableBytes(p.Bytes), readableBytes(p.RawBytes), p.Format)
+	fmt.Fprintf(w, "work group\t%d x %d x %d\n", p.WorkGroup[0], p.WorkGroup[1], p.WorkGroup[2])
+	fmt.Fprintf(w, "created\t%s\nlast use\t%s\n", p.Created.Local().Format(time.DateTime), p.LastUse.Local().Format(time.DateTime))
+	fmt.Fprintf(w, "hits\t%d\ncompile\t%s\nload\t%s\nsource\t%s\n", p.Hits, knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), kept)
+	if p.Damage != "" {
+		fmt.Fprintf(w, "damage\t%s\n", p.Damage)
+	}
+	if p.Quarantine != nil {
+		fmt.Fprintf(w, "quarantine\tuntil %s: %s\n", p.Quarantine.Until().Local().Format(time.DateTime), p.Quarantine.Reason)
+	}
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/bundle"
+)
+
+const keygenUsage = `Make a key pair for signing what export writes.
+
+FILE gets the private key, readable by you alone: keep it where export runs.
+FILE.pub gets the public key: give it to those who import. Both are ed25519 keys
+in PEM, as openssl writes and reads them. No file is replaced.
+
+JSON fields: private, public.`
+
+const keygenExample = `  shadercache keygen release.key`
+
+// keygenResult is what keygen prints.
+type keygenResult struct {
+	Private string `json:"private"`
+	Public  string `json:"public"`
+}
+
+func newKeygen(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:                   "keygen FILE",
+		DisableFlagsInUseLine: true,
+		Short:                 "Make a key pair for signing exports",
+		Long:                  keygenUsage,
+		Example:               keygenExample,
+		Args:                  usageArgs(oneFile),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := bundle.GenerateKey(args[0]); err != nil {
+				return err
+			}
+			r := keygenResult{Private: args[0], Public: args[0] + ".pub"}
+			return o.result(r, func(w io.Writer) {
+				fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", r.Private, r.Public)
+			})
+		},
+	}
+}

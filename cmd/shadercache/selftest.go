@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+const selftestUsage = `Prove on this machine, with this environment, that the cache hits.
+
+Two processes, one after the other, get and run the same three programs with a
+cache in a temporary directory. The first has to compile all of them. The second
+has to find all of them on disk and compile nothing, and the driver's own cache,
+where it is managed, has to hold machine code. Every element of every result is
+compared with the CPU's.
+
+JSON fields: gpu, driver, programs, first and second {compiles, disk_hits,
+to_first_result_ms, verified}, driver_cache, driver_cache_bytes, good,
+reasons [...].
+
+The exit code is 1 when the cache does not hit, or when a result was wrong.`
+
+const selftestExample = `  shadercache selftest || shadercache doctor`
+
+// selftestPrograms are enough to tell some from all.
+const selftestPrograms = 3
+
+// selftestResult is what selftest prints.
+type selftestResult struct {
+	GPU              string      `json:"gpu"`
+	Driver           string      `json:"driver"`
+	Programs         int         `json:"programs"`
+	First            selftestRun `json:"first"`
+	Second           selftestRun `json:"second"`
+	DriverCache      string      `json:"driver_cache"`
+	DriverCacheBytes int64       `json:"driver_cache_bytes"`
+	Good             bool        `json:"good"`
+	Reasons          []string    `json:"reasons"` // why it is not good
+}
+
+type selftestRun struct {
+	Compiles            uint64  `json:"compiles"`
+	DiskHits            uint64  `json:"disk_hits"`
+	ToFirstResultMillis float64 `json:"to_first_result_ms"` // median of the programs
+	Verified            bool    `json:"verified"`
+
+	driverBytes int64 // after the run
+}
+
+func newSelftest(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "selftest",
+		Short:   "Prove that the cache hits on this machine",
+		Long:    selftestUsage,
+		Example: selftestExample,
+		Args:    usageArgs(noArguments),
+		RunE: func(*cobra.Command, []string) error {
+			ctx, stop := interruptible()
+			defer stop()
+			r, err := o.selftest(ctx)
+			if err != nil {
+				return err
+			}
+			if err := o.result(r, r.print); err != nil || r.Good {
+				return err
+			}
+			return hintedError{errors.New("the cache does not do its work here"), "shadercache doctor"}
+		},
+	}
+}
+
+func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {
+	work, err := os.MkdirTemp("", "shadercache-selftest-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	r := &selftestResult{Programs: selftestPrograms, DriverCache: "managed", Reasons: []string{}}
+	if r.First, err = o.selftestRun(ctx, work, r); err != nil {
+		return nil, err
+	}
+	if r.Second, err = o.selftestRun(ctx, work, r); err != nil {
+		return nil, err
+	}
+	r.Second.DiskHits -= r.First.DiskHits // the directory counts both
+	r.DriverCacheBytes = r.Second.driverBytes
+	r.judge()
+	return r, nil
+}
+
+// selftestRun is one process; DiskHits are those of the directory so far.
+func (o *options) selftestRun(ctx context.Context, work string, r *selftestResult) (selftestRun, error) {
+	child, err := o.childCommand(ctx, work, []string{"bench", startupChildName}, "--programs", strconv.Itoa(selftestPrograms))
+	if err != nil {
+		return selftestRun{}, err
+	}
+	output, err := child.Output()
+	if errors.As(err, new(*exec.ExitError)) && ctx.Err() == nil {
+		return selftestRun{}, errReported // the child said what is wrong
+	}
+	if err := errors.Join(ctx.Err(), err); err != nil {
+		return selftestRun{}, err
+	}
+	var figures childResult
+	if err := json.Unmarshal(output, &figures); err != nil {
+		return selftestRun{}, fmt.Errorf("the child printed no result: %w", err)
+	}
+	dir, err := binary.OpenDir(work)
+	if err != nil {
+		return selftestRun{}, err
+	}
+	lifetime, err := dir.Lifetime()
+	r.GPU, r.Driver = figures.GPU, figures.Driver
+	if figures.DriverCache != "" {
+		r.DriverCache = figures.DriverCache
+	}
+	return selftestRun{
+		Compiles:            figures.Compiles,
+		DiskHits:            lifetime.DiskHits,
+		ToFirstResultMillis: figures.ToFirstResultMillis,
+		Verified:            figures.Verified,
+		driverBytes:         dir.DriverBytes(),
+	}, err
+}
+
+// judge compares the counters with what they have to be.
+func (r *selftestResult) judge() {
+	demand := func(holds bool, format string, values ...any) {
+		if !holds {
+			r.Reasons = append(r.Reasons, fmt.Sprintf(format, values...))
+		}
+	}
+	demand(r.First.Verified && r.Second.Verified, "a result differs from the CPU's")
+	demand(r.First.Compiles == selftestPrograms, "the first process compiled %d of %d", r.First.Compiles, r.Programs)
+	demand(r.Second.Compiles == 0, "the second process compiled %d of %d again", r.Second.Compiles, r.Programs)
+	demand(r.Second.DiskHits == selftestPrograms, "the second process found %d of %d on disk", r.Second.DiskHits, r.Programs)
+	if r.DriverCache == "managed" {
+		demand(r.DriverCacheBytes > 0, "the driver keeps no machine code in its managed cache")
+	}
+	r.Good = len(r.Reasons) == 0
+}
+
+func (r *selftestResult) print(w io.Writer) {
+	fmt.Fprintf(w, "%s, %s\n\n", r.GPU, r.Driver)
+	fmt.Fprint(w, "process\tprograms\tcompiled\tfrom disk\tto first result\tverified\n")
+	for _, run := range []struct {
+		name string
+		selftestRun
+	}{{"first", r.First}, {"second", r.Second}} {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.2f ms\t%t\n", run.name, r.Programs, run.Compiles, run.DiskHits, run.ToFirstResultMillis, run.Verified)
+	}
+	fmt.Fprintf(w, "\ndriver cache: %s, %s\n", r.DriverCache, readableBytes(r.DriverCacheBytes))
+	for _, reason := range r.Reasons {
+		fmt.Fprintf(w, "FAILED: %s\n", reason)
+	}
+	if r.Good {
+		fmt.Fprint(w, "the cache hits\n")
+	}
+}

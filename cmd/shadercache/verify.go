@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+const verifyUsage = `Read every program and every source on disk and check each byte.
+
+It needs no OpenGL, keeps one program in memory at a time, and without --repair
+writes nothing. Damage does no harm by itself: a damaged program is compiled
+again when it is needed.
+
+--repair sets damaged programs aside, deletes damaged sources and leftovers of
+interrupted writes, makes damaged indexes again, and ends every quarantine, so
+that programs which a process died of are tried again. Files that are not ours
+are reported and never touched.
+
+JSON fields: dir, repaired, good, bytes, sources, damaged, foreign, leftovers,
+quarantined, problems [{path, reason}] (the first 100).
+
+The exit code is 1 when something is damaged or in quarantine and was not
+repaired.`
+
+const verifyExample = `  shadercache verify || shadercache verify --repair`
+
+// verifyResult is what verify prints.
+type verifyResult struct {
+	Dir      string `json:"dir"`
+	Repaired bool   `json:"repaired"`
+	binary.VerifyReport
+}
+
+func newVerify(o *options) *cobra.Command {
+	var repair bool
+	cmd := &cobra.Command{
+		Use:                   "verify [--repair]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Check every byte on disk",
+		Long:                  verifyUsage,
+		Example:               verifyExample,
+		Args:                  usageArgs(noArguments),
+		RunE: func(*cobra.Command, []string) error {
+			r, err := o.verify(repair)
+			if err != nil {
+				return err
+			}
+			if err := o.result(r, r.print); err != nil {
+				return err
+			}
+			return r.failure()
+		},
+	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "set aside what is damaged, and end every quarantine")
+	return cmd
+}
+
+func (o *options) verify(repair bool) (*verifyResult, error) {
+	path, dir, err := o.openDirectory()
+	r := &verifyResult{Dir: path}
+	if err == nil && dir != nil {
+		bar := o.newProgress(-1, "verifying")
+		r.VerifyReport, err = dir.Verify(repair, func(binary.VerifyReport) { _ = bar.Add(1) })
+		_ = bar.Finish()
+	}
+	if r.Problems == nil {
+		r.Problems = []binary.Problem{}
+	}
+	r.Repaired = repair && err == nil
+	return r, err
+}
+
+// failure is why verify ends with exit code 1, or nil.
+func (r *verifyResult) failure() error {
+	if r.OK() || r.Repaired {
+		return nil
+	}
+	return hintedError{
+		fmt.Errorf("%d damaged, %d in quarantine", r.Damaged, r.Quarantined),
+		"shadercache verify --repair",
+	}
+}
+
+func (r *verifyResult) print(w io.Writer) {
+	fmt.Fprintf(w, "%s good (%s), %s, %d damaged, %d in quarantine, %s, %d foreign\n",
+		plural(r.Good, "program"), readableBytes(r.Bytes), plural(r.Sources, "source"),
+		r.Damaged, r.Quarantined, plural(r.Leftovers, "leftover"), r.Foreign)
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "  %s: %s\n", p.Path, p.Reason)
+	}
+	if r.Repaired && !r.OK() {
+		fmt.Fprint(w, "repaired\n")
+	}
+	fmt.Fprintf(w, "in %s\n", r.Dir)
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+const whyUsage = `Explain why a program is found, or is not, by the driver that works now.
+
+The argument is what preload takes, or the key or first digits of the key of a
+program that is kept for any driver. For each program it says whether it is
+stored, whether it is damaged, was set aside, is in quarantine or is known not
+to compile, and compares field by field:
+  - with other drivers that have the program: what differs in the fingerprint,
+    such as the version after a driver update;
+  - with programs of the same name that have another key: the first line that
+    differs in the text, where both texts are kept.
+
+It needs OpenGL, compiles nothing, and changes no program on disk.
+
+JSON fields: driver, programs [{key, name, stored, damage?, aside?, quarantine?,
+failure?, others [{dir, diffs [{field, ours, theirs}]}], similar [{key, diff?
+{line, ours, theirs}}]}].`
+
+const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
+
+// whyResult is what why prints.
+type whyResult struct {
+	Driver   string               `json:"driver"`
+	Programs []binary.Explanation `json:"programs"`
+}
+
+func newWhy(o *options) *cobra.Command {
+	defines := defineFlag{}
+	cmd := &cobra.Command{
+		Use:                   "why FILE.comp|NAME|KEY [-D NAME=VALUE]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Explain why a program is found or not",
+		Long:                  whyUsage,
+		Example:               whyExample,
+		Args:                  usageArgs(oneArgument("a file, a name, or a key")),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := o.why(args[0], binary.Defines(defines))
+			if err != nil {
+				return err
+			}
+			return o.result(r, r.print)
+		},
+	}
+	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE`")
+	return cmd
+}
+
+func (o *options) why(typed string, defines binary.Defines) (*whyResult, error) {
+	fingerprint, err := o.driverNow()
+	if err != nil {
+		return nil, err
+	}
+	path, err := o.directory()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := binary.OpenDir(path)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := o.wanted(dir, typed, defines)
+	if err != nil {
+		return nil, err
+	}
+	store, err := dir.Store(fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	r := &whyResult{Driver: fingerprint.DirName(), Programs: []binary.Explanation{}}
+	for _, w := range wanted {
+		e, err := store.Why(w.key, w.source)
+		if err != nil {
+			return nil, err
+		}
+		r.Programs = append(r.Programs, e)
+	}
+	return r, nil
+}
+
+// wantedProgram is one to explain; its source may be unknown.
+type wantedProgram struct {
+	key    binary.Key
+	source *binary.Source
+}
+
+// wanted finds what the argument means: a key or name that is kept, where no
+// file and no built-in program has that name.
+func (o *options) wanted(dir *binary.Dir, typed string, defines binary.Defines) (list []wantedProgram, err error) {
+	requests := readArgument(typed, defines)
+	for _, q := range requests {
+		if q.err != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", q.name, q.err))
+			continue
+		}
+		list = append(list, wantedProgram{q.source.Key(), q.source})
+	}
+	if err == nil {
+		return list, nil
+	}
+	kept, keptErr := o.keptPrograms(dir, typed)
+	if keptErr != nil {
+		return nil, keptErr
+	}
+	if len(kept) > 0 {
+		return kept, nil
+	}
+	return nil, hintedError{err, "shadercache list shows the keys that are kept"}
+}
+
+// keptPrograms are those that a key or name means, of all drivers, each once.
+func (o *options) keptPrograms(dir *binary.Dir, typed string) (list []wantedProgram, err error) {
+	seen := map[binary.Key]bool{}
+	add := func(name string, key binary.Key) {
+		if names(typed, name, key) && !seen[key] {
+			seen[key] = true
+			list = append(list, wantedProgram{key: key})
+		}
+	}
+	err = o.forStores(dir, func(_ string, store *binary.Store) error {
+		for e := range store.All() {
+			add(e.Name, e.Key)
+		}
+		for _, q := range store.Quarantined() {
+			add(q.Name, q.Key)
+		}
+		return nil
+	})
+	for source, err := range dir.Sources() {
+		if err == nil {
+			add(source.Name(), source.Key())
+		}
+	}
+	return list, err
+}
+
+func (r *whyResult) print(w io.Writer) {
+	for i, e := range r.Programs {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		printExplanation(w, r.Driver, e)
+	}
+}
+
+func printExplanation(w io.Writer, driver string, e binary.Explanation) {
+	state := "is not stored for"
+	if e.Stored {
+		state = "is stored for"
+	}
+	fmt.Fprintf(w, "%s %s %s %s\n", e.Name, e.Key.Short(), state, driver)
+	if e.Damage != "" {
+		fmt.Fprintf(w, "  damaged: %s\n", e.Damage)
+	}
+	if e.Aside != "" {
+		fmt.Fprintf(w, "  was set aside: %s\n", e.Aside)
+	}
+	if e.Quarantine != nil {
+		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), e.Quarantine.Reason)
+	}
+	if e.Failure != "" {
+		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(strings.TrimSpace(e.Failure), "\n", "\n    "))
+	}
+	for _, other := range e.Others {
+		fmt.Fprintf(w, "  %s has it\n", other.Dir)
+		for _, d := range other.Diffs {
+			fmt.Fprintf(w, "    %s\tnow %q\tthere %q\n", d.Field, d.Ours, d.Theirs)
+		}
+	}
+	for _, similar := range e.Similar {
+		fmt.Fprintf(w, "  %s has the same name and another text\n", similar.Key.Short())
+		if d := similar.Diff; d != nil {
+			fmt.Fprintf(w, "    line %d\tnow %q\tthere %q\n", d.Line, d.Ours, d.Theirs)
+		}
+	}
+}
