@@ -23,11 +23,19 @@ var cacheDir = sync.OnceValues(func() (string, error) {
 
 // Main runs a package's tests and removes what Open left behind. Packages that
 // use Open call it from TestMain.
+//
+// The same directory becomes the default one, so that no test touches the
+// cache of the user.
 func Main(m *testing.M) {
-	code := m.Run()
-	if dir, err := cacheDir(); err == nil {
-		os.RemoveAll(dir)
+	dir, err := cacheDir()
+	if err == nil {
+		err = os.Setenv("SHADERCACHE_DIR", dir)
 	}
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
 	os.Exit(code)
 }
 
