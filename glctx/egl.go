@@ -19,7 +19,6 @@ import (
 
 const (
 	eglExtensions  = 0x3055
-	eglVendor      = 0x3053
 	eglPbufferBit  = 0x0001
 	eglDontCare    = -1
 	maxEGLDevices  = 64

@@ -22,7 +22,6 @@ type GL struct {
 	c       *Context
 	zeros   Buffer // indirect arguments of a dispatch without groups
 	failure error  // the first error that a debug check saw
-	onDebug *debugSink
 }
 
 // Info is Context.Info.

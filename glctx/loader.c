@@ -17,10 +17,8 @@ typedef void (*proc)(void);
 static struct {
   PFNEGLGETPROCADDRESSPROC getProcAddress;
   PFNEGLGETERRORPROC getError;
-  PFNEGLQUERYSTRINGPROC queryString;
   PFNEGLGETDISPLAYPROC getDisplay;
   PFNEGLINITIALIZEPROC initialize;
-  PFNEGLTERMINATEPROC terminate;
   PFNEGLBINDAPIPROC bindAPI;
   PFNEGLCHOOSECONFIGPROC chooseConfig;
   PFNEGLCREATECONTEXTPROC createContext;
@@ -29,7 +27,6 @@ static struct {
   PFNEGLDESTROYCONTEXTPROC destroyContext;
   PFNEGLDESTROYSURFACEPROC destroySurface;
   PFNEGLRELEASETHREADPROC releaseThread;
-  PFNEGLGETCURRENTCONTEXTPROC getCurrentContext;
   // Extensions: NULL where the loader does not know them.
   PFNEGLGETPLATFORMDISPLAYEXTPROC getPlatformDisplay;
   PFNEGLQUERYDEVICESEXTPROC queryDevices;
@@ -59,10 +56,8 @@ static void load(void) {
 #define CORE(field, name) egl.field = (__typeof__(egl.field))resolve(name)
   CORE(getProcAddress, "eglGetProcAddress");
   CORE(getError, "eglGetError");
-  CORE(queryString, "eglQueryString");
   CORE(getDisplay, "eglGetDisplay");
   CORE(initialize, "eglInitialize");
-  CORE(terminate, "eglTerminate");
   CORE(bindAPI, "eglBindAPI");
   CORE(chooseConfig, "eglChooseConfig");
   CORE(createContext, "eglCreateContext");
@@ -71,7 +66,6 @@ static void load(void) {
   CORE(destroyContext, "eglDestroyContext");
   CORE(destroySurface, "eglDestroySurface");
   CORE(releaseThread, "eglReleaseThread");
-  CORE(getCurrentContext, "eglGetCurrentContext");
 #undef CORE
   if (load_error[0])
     return;
@@ -112,10 +106,6 @@ __attribute__((visibility("hidden"))) proc glXGetProcAddress(const unsigned char
 
 EGLint sc_egl_error(void) { return egl.getError(); }
 
-const char *sc_egl_query_string(EGLDisplay display, EGLint name) {
-  return egl.queryString(display, name);
-}
-
 EGLint sc_egl_devices(EGLDeviceEXT *devices, EGLint max) {
   EGLint count = 0;
   if (!egl.queryDevices || !egl.queryDevices(max, devices, &count))
@@ -154,8 +144,6 @@ EGLBoolean sc_egl_initialize(EGLDisplay display, EGLint *major, EGLint *minor) {
   return egl.initialize(display, major, minor);
 }
 
-EGLBoolean sc_egl_terminate(EGLDisplay display) { return egl.terminate(display); }
-
 EGLBoolean sc_egl_bind_gl(void) { return egl.bindAPI(EGL_OPENGL_API); }
 
 EGLConfig sc_egl_config(EGLDisplay display, EGLint surface_type) {
@@ -189,7 +177,3 @@ EGLBoolean sc_egl_destroy_surface(EGLDisplay display, EGLSurface surface) {
 }
 
 EGLBoolean sc_egl_release_thread(void) { return egl.releaseThread(); }
-
-EGLContext sc_egl_current_context(void) {
-  return egl.getCurrentContext ? egl.getCurrentContext() : EGL_NO_CONTEXT;
-}

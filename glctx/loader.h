@@ -17,7 +17,6 @@ const char *sc_egl_load_error(void);
 
 void *sc_egl_proc(const char *name);
 EGLint sc_egl_error(void);
-const char *sc_egl_query_string(EGLDisplay display, EGLint name);
 
 // Devices (EGL_EXT_device_enumeration); -1 where the extension is missing.
 EGLint sc_egl_devices(EGLDeviceEXT *devices, EGLint max);
@@ -29,7 +28,6 @@ EGLDisplay sc_egl_surfaceless_display(void);
 EGLDisplay sc_egl_default_display(void);
 
 EGLBoolean sc_egl_initialize(EGLDisplay display, EGLint *major, EGLint *minor);
-EGLBoolean sc_egl_terminate(EGLDisplay display);
 EGLBoolean sc_egl_bind_gl(void);
 EGLConfig sc_egl_config(EGLDisplay display, EGLint surface_type);
 EGLContext sc_egl_create_context(EGLDisplay display, EGLConfig config, const EGLint *attributes);
@@ -38,6 +36,5 @@ EGLBoolean sc_egl_make_current(EGLDisplay display, EGLSurface surface, EGLContex
 EGLBoolean sc_egl_destroy_context(EGLDisplay display, EGLContext context);
 EGLBoolean sc_egl_destroy_surface(EGLDisplay display, EGLSurface surface);
 EGLBoolean sc_egl_release_thread(void);
-EGLContext sc_egl_current_context(void);
 
 #endif
