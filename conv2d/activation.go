@@ -10,10 +10,11 @@ type Activation int
 
 // The activations. Each passes NaN on.
 const (
-	None Activation = iota // x
-	ReLU                   // 0 where x < 0, else x
-	Tanh                   // tanh x
-	SiLU                   // x / (1 + exp -x)
+	None    Activation = iota // x
+	ReLU                      // 0 where x < 0, else x
+	Tanh                      // tanh x
+	SiLU                      // x / (1 + exp -x)
+	Sigmoid                   // 1 / (1 + exp -x)
 )
 
 // activations holds what each activation is called here and in the kernels.
@@ -22,14 +23,16 @@ var activations = [...]struct{ name, define string }{
 	ReLU: {"relu", "ACTIVATION_RELU"},
 	Tanh: {"tanh", "ACTIVATION_TANH"},
 	SiLU: {"silu", "ACTIVATION_SILU"},
+
+	Sigmoid: {"sigmoid", "ACTIVATION_SIGMOID"},
 }
 
 // Activations are all activations, in order.
-func Activations() []Activation { return []Activation{None, ReLU, Tanh, SiLU} }
+func Activations() []Activation { return []Activation{None, ReLU, Tanh, SiLU, Sigmoid} }
 
 func (a Activation) valid() bool { return a >= 0 && int(a) < len(activations) }
 
-// String is none, relu, tanh or silu.
+// String is none, relu, tanh, silu or sigmoid.
 func (a Activation) String() string {
 	if !a.valid() {
 		return fmt.Sprintf("Activation(%d)", int(a))
@@ -52,6 +55,8 @@ func (a Activation) Apply(x float64) float64 {
 		return math.Tanh(x)
 	case SiLU:
 		return x / (1 + math.Exp(-x))
+	case Sigmoid:
+		return 1 / (1 + math.Exp(-x))
 	}
 	panic(fmt.Sprintf("conv2d: there is no %v", a))
 }
@@ -65,6 +70,8 @@ func (a Activation) magnitude(magnitude float64) float64 {
 		return magnitude + 1
 	case SiLU: // its slope is at most 1.1
 		return 1.1 * magnitude
+	case Sigmoid: // 1 + exp(-x), and its slope is at most 1/4
+		return magnitude/4 + 1
 	}
 	return magnitude
 }

@@ -52,7 +52,7 @@ func (p Problem) Dispatch(ctx context.Context, gl *glctx.GL, program uint32, b C
 // the program and storage bindings 0 to 2; otherwise it is like
 // [Problem.Dispatch].
 func (v Variant) Dispatch(ctx context.Context, gl *glctx.GL, program uint32, p GEMMProblem, b GEMMBuffers) (int, error) {
-	if err := p.Validate(); err != nil {
+	if err := v.computes(p); err != nil {
 		return 0, err
 	}
 	groups := [3]int{ceilDiv(p.N, v.Tile.Size), ceilDiv(p.M, v.Tile.Size), 1}

@@ -38,6 +38,18 @@ func saturated(factors []int) int64 {
 	return math.MaxInt64
 }
 
+// saturatedSum adds non-negative numbers and saturates at math.MaxInt64.
+func saturatedSum(terms ...int64) int64 {
+	total := int64(0)
+	for _, t := range terms {
+		if t > math.MaxInt64-total {
+			return math.MaxInt64
+		}
+		total += t
+	}
+	return total
+}
+
 // faults collects everything that is wrong with a problem.
 type faults []error
 

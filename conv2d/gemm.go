@@ -5,32 +5,134 @@ import (
 	"math"
 )
 
-// GEMMProblem is the matrix product C = act(scale * A*B), all matrices row-major
-// without gaps. Scale and activation belong to the program, see [Variant]. The
-// zero GEMMProblem is not valid.
+// GEMMProblem is the matrix product
 //
-//	matrix  rows x columns
-//	A       M x K
-//	B       K x N
-//	C       M x N
+//	C = act(Alpha * op(A) * op(B) + Beta * C + bias)
+//
+// for each of Batch pairs of matrices, all of them row-major. op turns a matrix
+// where its Trans is set. The zero GEMMProblem is not valid; one with M, N and K
+// alone is C = A*B.
+//
+//	matrix  op is    stored, rows x columns
+//	A       M x K    M x K, or K x M where TransA is set
+//	B       K x N    K x N, or N x K where TransB is set
+//	C       M x N    M x N
 type GEMMProblem struct {
 	M, N, K int
+
+	TransA, TransB bool
+
+	// LDA, LDB and LDC are the elements from the start of a row to that of the
+	// next. 0 means no gap. What lies in a gap of C is never written.
+	LDA, LDB, LDC int
+
+	// Batch is the number of products, 0 means 1. StrideA, StrideB and StrideC are
+	// the elements from one matrix to the next; a StrideA or StrideB of 0 uses one
+	// matrix for all. The matrices of C must not overlap.
+	Batch                     int
+	StrideA, StrideB, StrideC int
+
+	Alpha, Beta float32 // an Alpha of 0 means 1
+	Bias        Bias
+	Activation  Activation
 }
 
-// ALen is the number of elements of A in a valid problem.
-func (p GEMMProblem) ALen() int { return int(product(p.M, p.K)) }
+// Bias says what is added to a matrix product before the activation.
+type Bias int
 
-// BLen is the number of elements of B in a valid problem.
-func (p GEMMProblem) BLen() int { return int(product(p.K, p.N)) }
+// The kinds of bias of a matrix product.
+const (
+	NoBias     Bias = iota
+	RowBias         // M elements, one for each row of C
+	ColumnBias      // N elements, one for each column of C
+)
 
-// CLen is the number of elements of C in a valid problem.
-func (p GEMMProblem) CLen() int { return int(product(p.M, p.N)) }
+// String is empty, row-bias or column-bias.
+func (b Bias) String() string {
+	switch b {
+	case NoBias:
+		return ""
+	case RowBias:
+		return "row-bias"
+	case ColumnBias:
+		return "column-bias"
+	}
+	return fmt.Sprintf("Bias(%d)", int(b))
+}
+
+// stored is how one matrix of a product lies in memory.
+type stored struct{ rows, columns, ld, batch, stride int }
+
+func (s stored) len() int64 {
+	return saturatedSum(product(s.batch-1, s.stride), product(s.rows-1, s.ld), int64(s.columns))
+}
+
+func (p GEMMProblem) a() stored {
+	rows, columns := p.M, p.K
+	if p.TransA {
+		rows, columns = columns, rows
+	}
+	return stored{rows, columns, orElse(p.LDA, columns), orOne(p.Batch), p.StrideA}
+}
+
+func (p GEMMProblem) b() stored {
+	rows, columns := p.K, p.N
+	if p.TransB {
+		rows, columns = columns, rows
+	}
+	return stored{rows, columns, orElse(p.LDB, columns), orOne(p.Batch), p.StrideB}
+}
+
+func (p GEMMProblem) c() stored {
+	return stored{p.M, p.N, orElse(p.LDC, p.N), orOne(p.Batch), p.StrideC}
+}
+
+func orElse(v, other int) int {
+	if v == 0 {
+		return other
+	}
+	return v
+}
+
+// alpha is the factor of the product.
+func (p GEMMProblem) alpha() float32 {
+	if p.Alpha == 0 {
+		return 1
+	}
+	return p.Alpha
+}
+
+// plain reports whether the problem is C = A*B without gaps, once.
+func (p GEMMProblem) plain() bool {
+	return p == GEMMProblem{M: p.M, N: p.N, K: p.K}
+}
+
+// ALen is the number of elements of A in a valid problem, gaps included.
+func (p GEMMProblem) ALen() int { return int(p.a().len()) }
+
+// BLen is the number of elements of B in a valid problem, gaps included.
+func (p GEMMProblem) BLen() int { return int(p.b().len()) }
+
+// CLen is the number of elements of C in a valid problem, gaps included.
+func (p GEMMProblem) CLen() int { return int(p.c().len()) }
+
+// BiasLen is the number of elements of the bias.
+func (p GEMMProblem) BiasLen() int {
+	switch p.Bias {
+	case RowBias:
+		return p.M
+	case ColumnBias:
+		return p.N
+	}
+	return 0
+}
 
 // ReductionLen is the number of products in the sum of one element of C.
 func (p GEMMProblem) ReductionLen() int { return p.K }
 
-// FLOPs is 2*M*N*K. It saturates at math.MaxInt64, which Validate refuses.
-func (p GEMMProblem) FLOPs() int64 { return product(2, p.M, p.N, p.K) }
+// FLOPs is 2*M*N*K for each product. It saturates at math.MaxInt64, which
+// Validate refuses.
+func (p GEMMProblem) FLOPs() int64 { return product(2, p.M, p.N, p.K, orOne(p.Batch)) }
 
 // Validate says everything that is wrong with the problem, joined, or nil.
 func (p GEMMProblem) Validate() error {
@@ -38,9 +140,24 @@ func (p GEMMProblem) Validate() error {
 	f.within("M", p.M, 1)
 	f.within("N", p.N, 1)
 	f.within("K", p.K, 1)
-	f.tensor("A", p.M, p.K)
-	f.tensor("B", p.K, p.N)
-	f.tensor("C", p.M, p.N)
+	f.within("Batch", p.Batch, 0)
+	f.matrix("A", p.a(), p.LDA)
+	f.matrix("B", p.b(), p.LDB)
+	f.matrix("C", p.c(), p.LDC)
+	if c := p.c(); f == nil && c.batch > 1 && int64(c.stride) < (stored{c.rows, c.columns, c.ld, 1, 0}).len() {
+		f.addf("StrideC is %d, so that the matrices of C overlap", p.StrideC)
+	}
+	if p.Bias < NoBias || p.Bias > ColumnBias {
+		f.addf("there is no %v", p.Bias)
+	}
+	if !p.Activation.valid() {
+		f.addf("there is no %v", p.Activation)
+	}
+	for name, v := range map[string]float32{"Alpha": p.Alpha, "Beta": p.Beta} {
+		if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
+			f.addf("%s %v is not a finite number", name, v)
+		}
+	}
 	if p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
 	}
@@ -50,5 +167,39 @@ func (p GEMMProblem) Validate() error {
 	return fmt.Errorf("conv2d: invalid matrix product %v:\n%w", p, f.join())
 }
 
-// String is "MxNxK".
-func (p GEMMProblem) String() string { return fmt.Sprintf("%dx%dx%d", p.M, p.N, p.K) }
+// matrix notes faults of how a matrix is stored.
+func (f *faults) matrix(name string, s stored, ld int) {
+	f.within("LD"+name, ld, 0)
+	f.within("Stride"+name, s.stride, 0)
+	if ld > 0 && ld < s.columns {
+		f.addf("LD%s is %d, but the rows of %s have %d elements", name, ld, name, s.columns)
+	}
+	if s.rows > 0 && s.columns > 0 && s.len() > maxElements {
+		f.addf("%s has more than %d elements", name, maxElements)
+	}
+}
+
+// String is "MxNxK", with what else there is.
+func (p GEMMProblem) String() string {
+	text := fmt.Sprintf("%dx%dx%d", p.M, p.N, p.K)
+	for _, part := range []struct {
+		set  bool
+		name string
+	}{
+		{p.TransA, " At"},
+		{p.TransB, " Bt"},
+		{p.LDA != 0, fmt.Sprintf(" lda%d", p.LDA)},
+		{p.LDB != 0, fmt.Sprintf(" ldb%d", p.LDB)},
+		{p.LDC != 0, fmt.Sprintf(" ldc%d", p.LDC)},
+		{p.Batch > 1, fmt.Sprintf(" batch%d:%d:%d:%d", p.Batch, p.StrideA, p.StrideB, p.StrideC)},
+		{p.alpha() != 1, fmt.Sprintf(" alpha%g", p.Alpha)},
+		{p.Beta != 0, fmt.Sprintf(" beta%g", p.Beta)},
+		{p.Bias != NoBias, " " + p.Bias.String()},
+		{p.Activation != None, " " + p.Activation.String()},
+	} {
+		if part.set {
+			text += part.name
+		}
+	}
+	return text
+}

@@ -52,7 +52,7 @@ func (p Problem) Job(program *cache.Handle, input []float32, weights, bias *exec
 // v.Source: a goes up and c comes down with the job, b stays on the device.
 // Otherwise it is like [Problem.Job].
 func (v Variant) Job(program *cache.Handle, p GEMMProblem, a []float32, b *executor.Buffer[float32], c []float32) (executor.Job, error) {
-	if err := p.Validate(); err != nil {
+	if err := v.computes(p); err != nil {
 		return executor.Job{}, err
 	}
 	err := checkAll([]length{{"A", len(a), p.ALen()}, {"B", b.Len(), p.BLen()}, {"C", len(c), p.CLen()}})

@@ -110,7 +110,7 @@ func TestGEMMJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer program.Release()
-	for i, p := range []GEMMProblem{{17, 17, 17}, {33, 129, 90}, {1, 2, 50_000}} {
+	for i, p := range []GEMMProblem{plain(17, 17, 17), plain(33, 129, 90), plain(1, 2, 50_000)} {
 		a, b := RandomValues(p.ALen(), seed+uint64(2*i)), RandomValues(p.BLen(), seed+uint64(2*i+1))
 		c := poisoned(p.CLen())
 		job, err := v.Job(program, p, a, deviceCopy(t, e, b), c)
@@ -124,7 +124,7 @@ func TestGEMMJobs(t *testing.T) {
 		if err := pending.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := Compare(c, ReferenceGEMM(p, a, b).Activated(v), Tolerance(p.ReductionLen())).Err(); err != nil {
+		if err := Compare(c, ReferenceGEMM(p, GEMMTensors{A: a, B: b}).Activated(v), Tolerance(p.ReductionLen())).Err(); err != nil {
 			t.Errorf("%v: %v", p, err)
 		}
 	}
@@ -141,9 +141,9 @@ func TestJobsRefuseWrongLengths(t *testing.T) {
 		"weights has 8":    func() (executor.Job, error) { return p.Job(nil, nine, wrong, nil, nine[:1]) },
 		"bias has 8":       func() (executor.Job, error) { return p.Job(nil, nine, right, wrong, nine[:1]) },
 		"output has 9":     func() (executor.Job, error) { return p.Job(nil, nine, right, nil, nine) },
-		"B has 8 elements": func() (executor.Job, error) { return smallVariant.Job(nil, GEMMProblem{3, 3, 3}, nine, wrong, nine) },
+		"B has 8 elements": func() (executor.Job, error) { return smallVariant.Job(nil, plain(3, 3, 3), nine, wrong, nine) },
 		"C has 8 elements": func() (executor.Job, error) {
-			return smallVariant.Job(nil, GEMMProblem{3, 3, 3}, nine, right, nine[:8])
+			return smallVariant.Job(nil, plain(3, 3, 3), nine, right, nine[:8])
 		},
 		"M is 0, must be at l": func() (executor.Job, error) { return smallVariant.Job(nil, GEMMProblem{}, nine, right, nine) },
 	} {

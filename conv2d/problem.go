@@ -15,11 +15,13 @@ const maxFilterSide = maxLoopIterations - 2
 //
 //	tensor   layout  dimensions
 //	input    NCHW    N x C x H x W
-//	weights  KCRS    K x C x R x S
-//	bias     K       optional
+//	weights  KCRS    K x C/Groups x R x S
+//	bias     K       where Bias is set
 //	output   NKPQ    N x K x P x Q
 //
-// Strides and dilations of 0 mean 1. The zero Problem is not valid.
+// With groups, the first K/Groups filters see the first C/Groups channels, and so
+// on; C groups make it depthwise. Strides, dilations and groups of 0 mean 1. The
+// zero Problem is not valid.
 type Problem struct {
 	N int // images
 	C int // input channels
@@ -32,6 +34,10 @@ type Problem struct {
 	StrideH, StrideW     int
 	PadH, PadW           int // zero rows above and below, columns left and right
 	DilationH, DilationW int // distance between neighbouring taps
+
+	Groups     int        // divides C and K
+	Bias       bool       // a bias is added to each filter's output
+	Activation Activation // applied last
 }
 
 // P is the number of output rows, 0 where the filter does not fit.
@@ -62,7 +68,7 @@ func orOne(v int) int {
 func (p Problem) InputLen() int { return int(product(p.N, p.C, p.H, p.W)) }
 
 // WeightsLen is the number of weights of a valid problem.
-func (p Problem) WeightsLen() int { return int(product(p.K, p.C, p.R, p.S)) }
+func (p Problem) WeightsLen() int { return int(product(p.K, p.groupC(), p.R, p.S)) }
 
 // BiasLen is the number of bias elements, where there is a bias.
 func (p Problem) BiasLen() int { return p.K }
@@ -70,13 +76,18 @@ func (p Problem) BiasLen() int { return p.K }
 // OutputLen is the number of output elements of a valid problem.
 func (p Problem) OutputLen() int { return int(product(p.N, p.K, p.P(), p.Q())) }
 
-// ReductionLen is the number of products in the sum of one output element, C*R*S.
-func (p Problem) ReductionLen() int { return int(product(p.C, p.R, p.S)) }
+// ReductionLen is the number of products in the sum of one output element,
+// C/Groups*R*S.
+func (p Problem) ReductionLen() int { return int(product(p.groupC(), p.R, p.S)) }
 
-// FLOPs is 2*N*K*P*Q*C*R*S: a multiplication and an addition for every tap, taps
+// groupC and groupK are the channels and filters of one group.
+func (p Problem) groupC() int { return p.C / orOne(p.Groups) }
+func (p Problem) groupK() int { return p.K / orOne(p.Groups) }
+
+// FLOPs is 2*N*K*P*Q*C/Groups*R*S: a multiplication and an addition for every tap, taps
 // on padding included. It saturates at math.MaxInt64, which Validate refuses.
 func (p Problem) FLOPs() int64 {
-	return product(2, p.N, p.K, p.P(), p.Q(), p.C, p.R, p.S)
+	return product(2, p.N, p.K, p.P(), p.Q(), p.groupC(), p.R, p.S)
 }
 
 // Validate says everything that is wrong with the problem, joined, or nil.
@@ -95,6 +106,12 @@ func (p Problem) Validate() error {
 	f.within("PadW", p.PadW, 0)
 	f.within("DilationH", p.DilationH, 0)
 	f.within("DilationW", p.DilationW, 0)
+	f.within("Groups", p.Groups, 0)
+	f.divisible("C", p.C, p.Groups)
+	f.divisible("K", p.K, p.Groups)
+	if !p.Activation.valid() {
+		f.addf("there is no %v", p.Activation)
+	}
 	if f == nil {
 		p.checkSizes(&f)
 	}
@@ -110,10 +127,17 @@ func (p Problem) checkSizes(f *faults) {
 	f.side("R", p.R, p.DilationH, "H", p.H, p.PadH)
 	f.side("S", p.S, p.DilationW, "W", p.W, p.PadW)
 	f.tensor("input", p.N, p.C, p.H, p.W)
-	f.tensor("weights", p.K, p.C, p.R, p.S)
+	f.tensor("weights", p.K, p.groupC(), p.R, p.S)
 	f.tensor("output", p.N, p.K, p.P(), p.Q())
 	if p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
+	}
+}
+
+// divisible notes a fault where channels cannot be divided among groups.
+func (f *faults) divisible(name string, channels, groups int) {
+	if groups > 1 && channels%groups != 0 {
+		f.addf("%s is %d, not divisible by %d groups", name, channels, groups)
 	}
 }
 
@@ -140,6 +164,19 @@ func (p Problem) String() string {
 	text += pair(" s", orOne(p.StrideH), orOne(p.StrideW), 1)
 	text += pair(" p", p.PadH, p.PadW, 0)
 	text += pair(" d", orOne(p.DilationH), orOne(p.DilationW), 1)
+	text += pair(" g", orOne(p.Groups), orOne(p.Groups), 1)
+	return text + epilogueName(p.Bias, p.Activation)
+}
+
+// epilogueName names what is done to each sum, nothing where that is nothing.
+func epilogueName(bias bool, a Activation) string {
+	text := ""
+	if bias {
+		text = " bias"
+	}
+	if a != None {
+		text += " " + a.String()
+	}
 	return text
 }
 

@@ -22,8 +22,8 @@ func newExpected(n int) Expected {
 }
 
 // ReferenceConv2D computes a valid problem on the CPU with float64 accumulation,
-// on all processors. bias may be nil. It panics where a slice does not have the
-// problem's length.
+// on all processors. A bias that is there is added, whether or not p.Bias is set.
+// It panics where a slice does not have the problem's length.
 func ReferenceConv2D(p Problem, input, weights, bias []float32) Expected {
 	if err := p.checkLengths(input, weights, bias); err != nil {
 		panic(err.Error())
@@ -38,7 +38,9 @@ func ReferenceConv2D(p Problem, input, weights, bias []float32) Expected {
 			start = float64(bias[line.k])
 		}
 		for x := range width {
-			e.Values[row*width+x], e.Magnitudes[row*width+x] = line.element(x, start)
+			sum, magnitude := line.element(x, start)
+			e.Values[row*width+x] = p.Activation.Apply(sum)
+			e.Magnitudes[row*width+x] = p.Activation.magnitude(magnitude)
 		}
 	})
 	return e
@@ -57,14 +59,16 @@ func (l referenceLine) element(q int, start float64) (sum, magnitude float64) {
 	top := l.p*orOne(l.StrideH) - l.PadH
 	left := q*orOne(l.StrideW) - l.PadW
 	across := orOne(l.DilationW)
-	for c := range l.C {
+	channels := l.groupC()
+	firstC := l.k / l.groupK() * channels
+	for c := range channels {
 		for r := range l.R {
 			y := top + r*orOne(l.DilationH)
 			if y < 0 || y >= l.H {
 				continue
 			}
-			line := l.input[((l.n*l.C+c)*l.H+y)*l.W:][:l.W]
-			taps := l.weights[((l.k*l.C+c)*l.R+r)*l.S:][:l.S]
+			line := l.input[((l.n*l.C+firstC+c)*l.H+y)*l.W:][:l.W]
+			taps := l.weights[((l.k*channels+c)*l.R+r)*l.S:][:l.S]
 			for s, tap := range taps {
 				if x := left + s*across; x >= 0 && x < l.W {
 					v := float64(tap) * float64(line[x])
@@ -77,26 +81,67 @@ func (l referenceLine) element(q int, start float64) (sum, magnitude float64) {
 	return sum, magnitude
 }
 
-// ReferenceGEMM computes A*B on the CPU with float64 accumulation, on all
-// processors, without scale and activation: [Expected.Activated] adds those, so
-// that many variants can share one product. It panics where a slice does not
-// have the problem's length.
-func ReferenceGEMM(p GEMMProblem, a, b []float32) Expected {
-	if err := p.checkLengths(a, b); err != nil {
+// GEMMTensors are the matrices of a product on the host. C is what it holds
+// before: it matters where the problem has a Beta, or gaps in C, and may be nil
+// otherwise. Bias is nil where the problem has none.
+type GEMMTensors struct{ A, B, C, Bias []float32 }
+
+// ReferenceGEMM computes a valid problem on the CPU with float64 accumulation, on
+// all processors. Gaps in C keep what t.C has there. It panics where a slice does
+// not have the problem's length.
+func ReferenceGEMM(p GEMMProblem, t GEMMTensors) Expected {
+	if err := p.checkTensors(t); err != nil {
 		panic(err.Error())
 	}
 	e := newExpected(p.CLen())
-	eachRow(p.M, func(row int) {
-		values, magnitudes := e.Values[row*p.N:][:p.N], e.Magnitudes[row*p.N:][:p.N]
-		for k, factor := range a[row*p.K:][:p.K] {
-			for column, v := range b[k*p.N:][:p.N] {
-				v := float64(factor) * float64(v)
-				values[column] += v
-				magnitudes[column] += math.Abs(v)
-			}
-		}
-	})
+	for i, v := range t.C {
+		e.Values[i], e.Magnitudes[i] = float64(v), math.Abs(float64(v))
+	}
+	eachRow(orOne(p.Batch)*p.M, func(row int) { p.referenceRow(t, e, row/p.M, row%p.M) })
 	return e
+}
+
+// referenceRow computes one row of one C.
+func (p GEMMProblem) referenceRow(t GEMMTensors, e Expected, batch, row int) {
+	a, b, c := p.a(), p.b(), p.c()
+	sums, magnitudes := make([]float64, p.N), make([]float64, p.N)
+	for k := range p.K {
+		factor := float64(t.A[batch*a.stride+a.index(row, k, p.TransA)])
+		for column := range p.N {
+			v := factor * float64(t.B[batch*b.stride+b.index(k, column, p.TransB)])
+			sums[column] += v
+			magnitudes[column] += math.Abs(v)
+		}
+	}
+	alpha, beta := float64(p.alpha()), float64(p.Beta)
+	for column := range p.N {
+		at := batch*c.stride + c.index(row, column, false)
+		sum, magnitude := alpha*sums[column], math.Abs(alpha)*magnitudes[column]
+		if beta != 0 {
+			sum += beta * e.Values[at]
+			magnitude += math.Abs(beta) * e.Magnitudes[at]
+		}
+		if p.Bias != NoBias {
+			v := float64(t.Bias[p.biasIndex(row, column)])
+			sum, magnitude = sum+v, magnitude+math.Abs(v)
+		}
+		e.Values[at], e.Magnitudes[at] = p.Activation.Apply(sum), p.Activation.magnitude(magnitude)
+	}
+}
+
+// index is where an element of op(matrix) lies.
+func (s stored) index(row, column int, trans bool) int {
+	if trans {
+		row, column = column, row
+	}
+	return row*s.ld + column
+}
+
+func (p GEMMProblem) biasIndex(row, column int) int {
+	if p.Bias == RowBias {
+		return row
+	}
+	return column
 }
 
 // Activated is what a program of this variant makes of the product e. It leaves
@@ -138,13 +183,17 @@ func (p Problem) checkLengths(input, weights, bias []float32) error {
 	return nil
 }
 
-// checkLengths compares the lengths of slices with the problem.
-func (p GEMMProblem) checkLengths(a, b []float32) error {
+// checkTensors compares the lengths of slices with the problem.
+func (p GEMMProblem) checkTensors(t GEMMTensors) error {
 	switch {
-	case len(a) != p.ALen():
-		return lengthError("A", len(a), p.ALen())
-	case len(b) != p.BLen():
-		return lengthError("B", len(b), p.BLen())
+	case len(t.A) != p.ALen():
+		return lengthError("A", len(t.A), p.ALen())
+	case len(t.B) != p.BLen():
+		return lengthError("B", len(t.B), p.BLen())
+	case len(t.C) != p.CLen() && (t.C != nil || p.Beta != 0):
+		return lengthError("C", len(t.C), p.CLen())
+	case len(t.Bias) != p.BiasLen():
+		return lengthError("bias", len(t.Bias), p.BiasLen())
 	}
 	return nil
 }

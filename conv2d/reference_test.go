@@ -80,7 +80,7 @@ func TestReferenceIgnoresPaddingUnderInfiniteWeights(t *testing.T) {
 
 func TestReferenceGEMM(t *testing.T) {
 	p := GEMMProblem{M: 2, N: 3, K: 2}
-	got := ReferenceGEMM(p, []float32{1, 2, -3, 4}, []float32{5, 6, 7, 8, 9, -10})
+	got := ReferenceGEMM(p, GEMMTensors{A: []float32{1, 2, -3, 4}, B: []float32{5, 6, 7, 8, 9, -10}})
 	if want := []float64{21, 24, -13, 17, 18, -61}; !slices.Equal(got.Values, want) {
 		t.Errorf("got %v, want %v", got.Values, want)
 	}
@@ -101,7 +101,7 @@ func TestReferencesAgree(t *testing.T) {
 	p := Problem{N: 1, C: 5, H: 4, W: 6, K: 7, R: 1, S: 1}
 	input, weights := RandomValues(p.InputLen(), 4), RandomValues(p.WeightsLen(), 5)
 	conv := ReferenceConv2D(p, input, weights, nil)
-	gemm := ReferenceGEMM(GEMMProblem{M: p.K, N: p.H * p.W, K: p.C}, weights, input)
+	gemm := ReferenceGEMM(GEMMProblem{M: p.K, N: p.H * p.W, K: p.C}, GEMMTensors{A: weights, B: input})
 	if !slices.Equal(conv.Values, gemm.Values) {
 		t.Error("they differ")
 	}
@@ -138,3 +138,6 @@ func TestActivations(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// plain is a product without gaps, once.
+func plain(m, n, k int) GEMMProblem { return GEMMProblem{M: m, N: n, K: k} }

@@ -48,10 +48,10 @@ func (r *Runner) Conv2D(ctx context.Context, p Problem, input, weights, bias []f
 
 // GEMM computes a matrix product with a variant. It fails as Conv2D does.
 func (r *Runner) GEMM(ctx context.Context, p GEMMProblem, v Variant, a, b []float32) ([]float32, Timing, error) {
-	if err := p.Validate(); err != nil {
+	if err := v.computes(p); err != nil {
 		return nil, Timing{}, err
 	}
-	if err := p.checkLengths(a, b); err != nil {
+	if err := p.checkTensors(GEMMTensors{A: a, B: b}); err != nil {
 		return nil, Timing{}, err
 	}
 	source, err := v.Source()

@@ -11,7 +11,7 @@ import (
 
 func TestGEMM(t *testing.T) {
 	seed := newSeed(t)
-	problems := []GEMMProblem{{1, 1, 1}, {17, 1, 17}, {1, 17, 1}, {17, 17, 17}, {129, 17, 33}, {16, 90, 27}, {33, 129, 129}}
+	problems := []GEMMProblem{plain(1, 1, 1), plain(17, 1, 17), plain(1, 17, 1), plain(17, 17, 17), plain(129, 17, 33), plain(16, 90, 27), plain(33, 129, 129)}
 	variants := []Variant{
 		{Tile: Tile32},
 		{Tile: Tile64, Activation: ReLU, Scale: 2},
@@ -21,7 +21,7 @@ func TestGEMM(t *testing.T) {
 	threeWays(t, func(t *testing.T, r *Runner, origins *expectation) {
 		for i, p := range problems {
 			a, b := RandomValues(p.ALen(), seed+uint64(2*i)), RandomValues(p.BLen(), seed+uint64(2*i+1))
-			product := ReferenceGEMM(p, a, b)
+			product := ReferenceGEMM(p, GEMMTensors{A: a, B: b})
 			for _, v := range variants {
 				got, timing, err := r.GEMM(t.Context(), p, v, a, b)
 				if err != nil {
@@ -42,7 +42,7 @@ func TestGEMMLongReduction(t *testing.T) {
 	r := newRunner(t)
 	p := GEMMProblem{M: 1, N: 2, K: 50_000}
 	a, b := filled(p.ALen(), 1), filled(p.BLen(), 1)
-	product := ReferenceGEMM(p, a, b)
+	product := ReferenceGEMM(p, GEMMTensors{A: a, B: b})
 	for _, tile := range []Tile{Tile32, Tile64, Tile128} {
 		v := Variant{Tile: tile, Scale: 0.5}
 		got, timing, err := r.GEMM(t.Context(), p, v, a, b)
@@ -65,7 +65,7 @@ func TestGEMMPassesNaNAndInfinity(t *testing.T) {
 	a[3] = float32(math.NaN()) // row 1
 	a[7] = float32(math.Inf(1))
 	a[10] = float32(math.Inf(-1))
-	product := ReferenceGEMM(p, a, b)
+	product := ReferenceGEMM(p, GEMMTensors{A: a, B: b})
 	for _, activation := range Activations() {
 		v := Variant{Tile: Tile32, Activation: activation, Scale: 2}
 		got, _, err := r.GEMM(t.Context(), p, v, a, b)
@@ -84,7 +84,7 @@ func TestActivationsOfLargeValues(t *testing.T) {
 	p := GEMMProblem{M: 1, N: 8, K: 1}
 	a := []float32{1}
 	b := []float32{-1e30, -1000, -100, -20, 20, 100, 1000, 1e30}
-	product := ReferenceGEMM(p, a, b)
+	product := ReferenceGEMM(p, GEMMTensors{A: a, B: b})
 	for _, activation := range Activations() {
 		v := Variant{Tile: Tile32, Activation: activation}
 		got, _, err := r.GEMM(t.Context(), p, v, a, b)
@@ -106,7 +106,7 @@ func TestStartupProblem(t *testing.T) {
 	}
 	p := StartupProblem()
 	a, b := RandomValues(p.ALen(), 1), RandomValues(p.BLen(), 2)
-	product := ReferenceGEMM(p, a, b)
+	product := ReferenceGEMM(p, GEMMTensors{A: a, B: b})
 	for i := 0; i < len(variants); i += 13 {
 		got, timing, err := r.GEMM(t.Context(), p, variants[i], a, b)
 		if err != nil {

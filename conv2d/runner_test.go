@@ -43,10 +43,10 @@ func TestRunnerRefusesBadInput(t *testing.T) {
 			t.Errorf("%q: %d dispatches", test.want, n)
 		}
 	}
-	if _, _, err := r.GEMM(t.Context(), GEMMProblem{1, 1, 1}, Variant{}, nine[:1], nine[:1]); err == nil {
+	if _, _, err := r.GEMM(t.Context(), plain(1, 1, 1), Variant{}, nine[:1], nine[:1]); err == nil {
 		t.Error("no error for the zero variant")
 	}
-	if _, _, err := r.GEMM(t.Context(), GEMMProblem{3, 3, 3}, Variant{Tile: Tile32}, nine, nine[:1]); err == nil {
+	if _, _, err := r.GEMM(t.Context(), plain(3, 3, 3), Variant{Tile: Tile32}, nine, nine[:1]); err == nil {
 		t.Error("no error for a short B")
 	}
 	if n := r.Context.Counters().Buffers - buffers; n != 0 {

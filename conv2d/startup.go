@@ -5,6 +5,10 @@ import "fmt"
 // StartupProblem is what every program of the workload startup48 computes.
 func StartupProblem() GEMMProblem { return GEMMProblem{M: 128, N: 128, K: 128} }
 
+// startupActivations is how many activations the workload has: none, relu, tanh
+// and silu.
+const startupActivations = 4
+
 // Startup48 is the workload startup48: one matrix product in 48 programs, with
 // tiles of 32, 64 and 128, the four activations, and scales 1 to 4. It fails
 // where a device with so much shared memory cannot run them.
@@ -27,11 +31,11 @@ func StartupVariants(programs, sharedBytes int) ([]Variant, error) {
 		tiles[i] = fitted
 	}
 	variants := make([]Variant, programs)
-	perScale := len(tiles) * len(activations)
+	perScale := len(tiles) * startupActivations
 	for i := range variants {
 		variants[i] = Variant{
 			Tile:       tiles[i%len(tiles)],
-			Activation: Activation(i / len(tiles) % len(activations)),
+			Activation: Activation(i / len(tiles) % startupActivations),
 			Scale:      float32(1 + i/perScale),
 		}
 	}

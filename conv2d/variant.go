@@ -123,6 +123,17 @@ func (v Variant) Validate() error {
 	return nil
 }
 
+// computes fails for an invalid problem and for one that needs a [GEMMPlan].
+func (v Variant) computes(p GEMMProblem) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if !p.plain() {
+		return fmt.Errorf("conv2d: %s computes C = A*B without gaps, not %v: make a plan", v.Name(), p)
+	}
+	return nil
+}
+
 // Source builds the program. Building hashes the text: keep the source where the
 // variant is used again.
 func (v Variant) Source() (*binary.Source, error) { return v.source(v.Name()) }

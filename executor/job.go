@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // Job is one unit of work: inputs, one dispatch or a chain of them, outputs.
@@ -112,3 +113,17 @@ func Uint(name string, v uint32) Uniform { return Uniform{name, uintUniform, v} 
 
 // Float is a value for a float uniform.
 func Float(name string, v float32) Uniform { return Uniform{name, floatUniform, math.Float32bits(v)} }
+
+// Set gives the uniform of that name its value in the current program, for those
+// who dispatch by themselves. A name that the program does not use is ignored.
+func (u Uniform) Set(gl *glctx.GL, program uint32) {
+	at := gl.UniformLocation(program, u.name)
+	switch u.kind {
+	case intUniform:
+		gl.SetInt(at, int32(u.bits))
+	case uintUniform:
+		gl.SetUint(at, u.bits)
+	case floatUniform:
+		gl.SetFloat(at, math.Float32frombits(u.bits))
+	}
+}

@@ -134,7 +134,7 @@ func (w *startupWork) prepare(programs int) (err error) {
 	}
 	w.a = conv2d.RandomValues(w.problem.ALen(), 1)
 	w.b = conv2d.RandomValues(w.problem.BLen(), 2)
-	product := conv2d.ReferenceGEMM(w.problem, w.a, w.b)
+	product := conv2d.ReferenceGEMM(w.problem, conv2d.GEMMTensors{A: w.a, B: w.b})
 	type outcome struct {
 		activation conv2d.Activation
 		scale      float32

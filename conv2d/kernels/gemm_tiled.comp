@@ -48,6 +48,7 @@
 #define ACTIVATION_RELU 1
 #define ACTIVATION_TANH 2
 #define ACTIVATION_SILU 3
+#define ACTIVATION_SIGMOID 4
 #ifndef ACTIVATION
 #define ACTIVATION ACTIVATION_NONE
 #endif
@@ -89,6 +90,8 @@ vec4 activate(vec4 x) {
     return mix(y, -y, lessThan(x, vec4(0.0)));
 #elif ACTIVATION == ACTIVATION_SILU
     return x / (1.0 + exp(-x));
+#elif ACTIVATION == ACTIVATION_SIGMOID
+    return 1.0 / (1.0 + exp(-x));
 #else
     return x;
 #endif

@@ -55,6 +55,7 @@
 #define ACTIVATION_RELU 1
 #define ACTIVATION_TANH 2
 #define ACTIVATION_SILU 3
+#define ACTIVATION_SIGMOID 4
 #ifndef ACTIVATION
 #define ACTIVATION ACTIVATION_NONE
 #endif
@@ -96,6 +97,8 @@ vec4 activate(vec4 x) {
     return mix(y, -y, lessThan(x, vec4(0.0)));
 #elif ACTIVATION == ACTIVATION_SILU
     return x / (1.0 + exp(-x));
+#elif ACTIVATION == ACTIVATION_SIGMOID
+    return 1.0 / (1.0 + exp(-x));
 #else
     return x;
 #endif

@@ -1,0 +1,88 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Params are the tunables of an algorithm: what its kernel takes as defines, and
+// what decides its grid.
+type Params map[string]int
+
+// String is the parameters sorted by name, such as "bk=8 bm=128".
+func (p Params) String() string {
+	parts := make([]string, 0, len(p))
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		parts = append(parts, fmt.Sprintf("%s=%d", name, p[name]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// defines are the parameters as a kernel takes them: in capitals.
+func (p Params) defines() binary.Defines {
+	d := binary.Defines{}
+	for name, v := range p {
+		d[strings.ToUpper(name)] = strconv.Itoa(v)
+	}
+	return d
+}
+
+// Choice is an algorithm with its parameters: what a plan decides, what tuning
+// compares, and what is kept of it.
+type Choice struct {
+	Algorithm string `json:"algorithm"`
+	Params    Params `json:"params,omitempty"`
+}
+
+// String is the algorithm and its parameters.
+func (c Choice) String() string { return strings.TrimSpace(c.Algorithm + " " + c.Params.String()) }
+
+// algorithm is one way to compute problems of type P.
+type algorithm[P any] struct {
+	name string
+
+	// candidates are the parameters worth trying for a valid problem on a device,
+	// the likeliest first: the first is taken where nothing was tuned. There are
+	// none where the algorithm cannot compute the problem or makes no sense there.
+	candidates func(p P, on device) []Params
+
+	// recipe builds the dispatches. It fails for parameters that it does not
+	// understand: they may come from a file.
+	recipe func(p P, params Params, on device) (recipe, error)
+
+	// tolerance is the error that the algorithm may have, see Compare.
+	tolerance func(p P) float64
+}
+
+// device is what algorithms ask about the GPU.
+type device struct {
+	software       bool // the GPU is the CPU
+	nvidia         bool
+	sharedBytes    int
+	maxInvocations int
+	maxGroups      [3]int32
+}
+
+func deviceOf(info glctx.Info) device {
+	return device{
+		software:       info.Software(),
+		nvidia:         strings.Contains(info.GPU, "NVIDIA"),
+		sharedBytes:    info.MaxSharedBytes,
+		maxInvocations: int(info.MaxInvocations),
+		maxGroups:      info.MaxGroups,
+	}
+}
+
+// The algorithms, the likeliest first.
+var (
+	gemmAlgorithms = []algorithm[GEMMProblem]{}
+	convAlgorithms = []algorithm[Problem]{}
+)
