@@ -83,6 +83,6 @@ func deviceOf(info glctx.Info) device {
 
 // The algorithms, the likeliest first.
 var (
-	gemmAlgorithms = []algorithm[GEMMProblem]{}
+	gemmAlgorithms = []algorithm[GEMMProblem]{gemmBlockAlgorithm}
 	convAlgorithms = []algorithm[Problem]{}
 )

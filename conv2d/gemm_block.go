@@ -1,0 +1,373 @@
+//go:build linux
+
+package conv2d
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/executor"
+)
+
+var (
+	//go:embed kernels/gemm_block.comp
+	gemmBlock string
+	//go:embed kernels/gemm_reduce.comp
+	gemmReduce string
+	//go:embed kernels/gemm_pack.comp
+	gemmPack string
+)
+
+// gemmBlockAlgorithm is the matrix product by blocks in shared memory, for every
+// problem. Its parameters:
+//
+//	bm, bn, bk  the block of C of a group, and the elements of K in a step
+//	tm, tn      the elements of C of an invocation
+//	stages      pieces in shared memory, 1 or 2
+//	split       parts of K that are summed up side by side, then added
+//	pack_a      1: A is copied first, turned and padded
+//	pack_b      1: B likewise, not turned
+var gemmBlockAlgorithm = algorithm[GEMMProblem]{
+	name:       "gemm_block",
+	candidates: gemmBlockCandidates,
+	recipe:     gemmBlockRecipe,
+	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
+}
+
+// blockShape is a form of gemm_block that was fast somewhere.
+type blockShape struct{ bm, bn, bk, tm, tn, stages int }
+
+// blockShapes are the forms in the order of how much work a group takes on.
+var blockShapes = []blockShape{
+	{128, 128, 8, 8, 8, 2},
+	{64, 128, 8, 8, 8, 1},
+	{64, 64, 16, 8, 4, 1},
+	{32, 64, 16, 4, 4, 1},
+	anyShape,
+	{16, 64, 16, 4, 4, 1},
+	{4, 128, 16, 4, 4, 1},
+}
+
+// anyShape is a candidate for every problem.
+var anyShape = blockShape{32, 32, 16, 4, 4, 1}
+
+func (s blockShape) invocations() int { return s.bm / s.tm * (s.bn / s.tn) }
+
+func (s blockShape) sharedBytes() int { return 4 * s.stages * s.bk * (s.bm + s.bn) }
+
+func (s blockShape) fits(on device) bool {
+	return s.invocations() <= on.maxInvocations && s.sharedBytes() <= on.sharedBytes
+}
+
+// gpuGroups is how many groups a large GPU wants to have at once: OpenGL does not
+// tell the number of its processors.
+const gpuGroups = 264
+
+// maxSplit is the most parts that K is cut into.
+const maxSplit = 32
+
+// softwareMaxK is the longest sum that is left to a software driver, which ends
+// long loops: see maxLoopIterations.
+const softwareMaxK = 4096
+
+func gemmBlockCandidates(p GEMMProblem, on device) []Params {
+	if on.software && p.K > softwareMaxK {
+		return nil
+	}
+	var list []Params
+	for _, s := range blockShapes {
+		// Blocks mostly beyond the matrix only waste time.
+		if !s.fits(on) || s != anyShape && (s.bm >= 2*roundUp(p.M, 4) && s.bm > 4 || s.bn >= 2*roundUp(p.N, 32)) {
+			continue
+		}
+		groups := ceilDiv(p.M, s.bm) * ceilDiv(p.N, s.bn) * orOne(p.Batch)
+		most := min(maxSplit, ceilDiv(p.K, 2*s.bk))
+		for _, split := range splits(groups, most) {
+			list = append(list, p.packings(s.params(split))...)
+		}
+	}
+	p.rank(list)
+	return list
+}
+
+// splits are the parts of K worth trying, for so many groups without a split.
+func splits(groups, most int) []int {
+	list := []int{1}
+	if groups >= 2*gpuGroups {
+		return list
+	}
+	best := 1
+	for best*2 <= most && groups*best < gpuGroups {
+		best *= 2
+	}
+	for _, split := range []int{best / 2, best, best * 2} {
+		if split > 1 && split <= most {
+			list = append(list, split)
+		}
+	}
+	return list
+}
+
+func (s blockShape) params(split int) Params {
+	return Params{
+		"bm": s.bm, "bn": s.bn, "bk": s.bk, "tm": s.tm, "tn": s.tn, "stages": s.stages,
+		"split": split, "pack_a": 0, "pack_b": 0,
+	}
+}
+
+// packings are the parameters with the matrices packed in the ways that may help.
+func (p GEMMProblem) packings(params Params) []Params {
+	list := []Params{params}
+	if !p.TransA && p.N >= 256 && p.M >= 64 || p.vectorA() == 1 && p.N >= 256 {
+		list = append(list, params.with("pack_a", 1))
+	}
+	if p.vectorB() == 1 && p.M >= 256 {
+		list = append(list, params.with("pack_a", 1).with("pack_b", 1))
+	}
+	return list
+}
+
+// with is the parameters with another value.
+func (p Params) with(name string, v int) Params {
+	out := make(Params, len(p))
+	for k, old := range p {
+		out[k] = old
+	}
+	out[name] = v
+	return out
+}
+
+// vectorA and vectorB say whether whole vectors can be read: 4, else 1.
+func (p GEMMProblem) vectorA() int { return p.a().vector() }
+func (p GEMMProblem) vectorB() int { return p.b().vector() }
+
+func (s stored) vector() int {
+	if s.ld%4 == 0 && s.columns%4 == 0 && s.stride%4 == 0 {
+		return 4
+	}
+	return 1
+}
+
+func roundUp(v, step int) int { return ceilDiv(v, step) * step }
+
+// blockPlan is what the parameters mean for a problem.
+type blockPlan struct {
+	GEMMProblem
+	shape        blockShape
+	split        int
+	packA, packB bool
+
+	mPad, nPad, kPad int // full pieces
+	offsetB, offsetP int // of packed B and of partial sums in the workspace
+	workspace        int
+}
+
+func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
+	b := blockPlan{GEMMProblem: p, split: params["split"], packA: params["pack_a"] == 1, packB: params["pack_b"] == 1}
+	b.shape = blockShape{params["bm"], params["bn"], params["bk"], params["tm"], params["tn"], params["stages"]}
+	if err := b.shape.validate(on); err != nil {
+		return b, err
+	}
+	if b.split < 1 || b.split > 1024 {
+		return b, fmt.Errorf("conv2d: gemm_block: split is %d", b.split)
+	}
+	b.mPad, b.nPad, b.kPad = roundUp(p.M, b.shape.bm), roundUp(p.N, b.shape.bn), roundUp(p.K, b.shape.bk)
+	size := int64(0)
+	if b.packA {
+		size = product(b.kPad, b.mPad, p.a().matrices())
+	}
+	b.offsetB = int(min(size, maxElements))
+	if b.packB {
+		size = saturatedSum(size, product(b.kPad, b.nPad, p.b().matrices()))
+	}
+	b.offsetP = int(min(size, maxElements))
+	if b.split > 1 {
+		size = saturatedSum(size, product(orOne(p.Batch), b.split, p.M, p.N))
+	}
+	if size > maxElements {
+		return b, fmt.Errorf("conv2d: gemm_block needs a workspace of more than %d elements for %v", maxElements, p)
+	}
+	b.workspace = int(size)
+	return b, nil
+}
+
+// matrices is the number of different matrices in a batch.
+func (s stored) matrices() int {
+	if s.stride == 0 {
+		return 1
+	}
+	return s.batch
+}
+
+func (s blockShape) validate(on device) error {
+	if s.bm < 4 || s.bn < 4 || s.bk < 4 || s.tm < 4 || s.tn < 4 || s.bk%4 != 0 || s.tm%4 != 0 || s.tn%4 != 0 ||
+		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
+		return fmt.Errorf("conv2d: gemm_block: there is no block %+v", s)
+	}
+	if !s.fits(on) {
+		return fmt.Errorf("conv2d: gemm_block: a block %+v needs %d invocations and %d bytes of shared memory, the device has %d and %d",
+			s, s.invocations(), s.sharedBytes(), on.maxInvocations, on.sharedBytes)
+	}
+	return nil
+}
+
+func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
+	b, err := newBlockPlan(p, params, on)
+	if err != nil {
+		return recipe{}, err
+	}
+	r := recipe{workspace: b.workspace}
+	build := func(s step, err2 error) {
+		r.steps = append(r.steps, s)
+		if err == nil {
+			err = err2
+		}
+	}
+	if b.packA {
+		build(packStep(p.a(), inputRole, !p.TransA, b.kPad, b.mPad, 0))
+	}
+	if b.packB {
+		build(packStep(p.b(), weightsRole, p.TransB, b.kPad, b.nPad, b.offsetB))
+	}
+	build(b.block())
+	if b.split > 1 {
+		build(b.reduce())
+	}
+	if err != nil {
+		return recipe{}, err
+	}
+	for _, s := range r.steps {
+		if err := checkGrid(p, s.groups, on.maxGroups); err != nil {
+			return recipe{}, err
+		}
+	}
+	return r, nil
+}
+
+// packStep copies a matrix to height x width elements of the workspace.
+func packStep(s stored, from role, turn bool, height, width, offset int) (step, error) {
+	source, err := binary.NewSource("gemm_pack", gemmPack, binary.Defines{"TURN": onOff(turn)})
+	if err != nil {
+		return step{}, err
+	}
+	return step{
+		source: source,
+		groups: [3]int{ceilDiv(width, 32), ceilDiv(height, 32), s.matrices()},
+		uniforms: ints(
+			"rows", s.rows, "columns", s.columns, "ld", s.ld, "stride", s.stride,
+			"height", height, "width", width, "offset", offset),
+		bound: []bound{{0, from}, {1, workspaceRole}},
+	}, nil
+}
+
+func (b blockPlan) block() (step, error) {
+	s, a, m, c := b.shape, b.a(), b.b(), b.c()
+	d := binary.Defines{
+		"BM": strconv.Itoa(s.bm), "BN": strconv.Itoa(s.bn), "BK": strconv.Itoa(s.bk),
+		"TM": strconv.Itoa(s.tm), "TN": strconv.Itoa(s.tn),
+		"STAGES": strconv.Itoa(s.stages), "SPLIT": strconv.Itoa(b.split),
+		"TRANS_A": onOff(b.TransA), "VECTOR_A": strconv.Itoa(a.vector()),
+		"TRANS_B": onOff(b.TransB), "VECTOR_B": strconv.Itoa(m.vector()),
+		"EDGE_A": onOff(b.M%s.bm != 0 || b.K%s.bk != 0), "EDGE_B": onOff(b.N%s.bn != 0 || b.K%s.bk != 0),
+		"EDGE_C": onOff(b.M%s.bm != 0 || b.N%s.bn != 0), "VECTOR_C": strconv.Itoa(c.vector()),
+	}
+	from, to := []bound{{0, inputRole}, {1, weightsRole}}, bound{2, outputRole}
+	lda, ldb, strideA, strideB := a.ld, m.ld, a.stride, m.stride
+	if b.packA {
+		d["TRANS_A"], d["VECTOR_A"], d["EDGE_A"] = "1", "4", "0"
+		from[0].role, lda, strideA = workspaceRole, b.mPad, a.packedStride(b.kPad*b.mPad)
+	}
+	if b.packB {
+		d["TRANS_B"], d["VECTOR_B"], d["EDGE_B"] = "0", "4", "0"
+		from[1].role, ldb, strideB = workspaceRole, b.nPad, m.packedStride(b.kPad*b.nPad)
+	}
+	if b.split > 1 {
+		to = bound{4, workspaceRole}
+		d["VECTOR_C"] = strconv.Itoa(stored{columns: b.N, ld: b.M * b.N, stride: b.offsetP}.vector())
+	} else {
+		from = append(from, b.epilogue(d)...)
+	}
+	source, err := binary.NewSource(blockName(s, b.split), gemmBlock, d)
+	uniforms := ints("M", b.M, "N", b.N, "K", b.K, "lda", lda, "ldb", ldb, "ldc", c.ld,
+		"strideA", strideA, "strideB", strideB, "strideC", c.stride,
+		"offsetA", 0, "offsetB", b.packedOffsetB(), "offsetPartial", b.offsetP)
+	return step{
+		source:   source,
+		groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
+		uniforms: append(uniforms, b.factors()...),
+		bound:    append(from, to),
+	}, err
+}
+
+func (b blockPlan) packedOffsetB() int {
+	if b.packB {
+		return b.offsetB
+	}
+	return 0
+}
+
+// packedStride is the distance of packed matrices: none where there is one only.
+func (s stored) packedStride(elements int) int {
+	if s.matrices() == 1 {
+		return 0
+	}
+	return elements
+}
+
+func blockName(s blockShape, split int) string {
+	name := fmt.Sprintf("gemm_block_%dx%dx%d", s.bm, s.bn, s.bk)
+	if split > 1 {
+		name += fmt.Sprintf("_split%d", split)
+	}
+	return name
+}
+
+// reduce adds up the parts.
+func (b blockPlan) reduce() (step, error) {
+	d := binary.Defines{"SPLIT": strconv.Itoa(b.split)}
+	bound := append([]bound{{2, outputRole}, {4, workspaceRole}}, b.epilogue(d)...)
+	source, err := binary.NewSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d)
+	c := b.c()
+	return step{
+		source: source,
+		groups: [3]int{ceilDiv(b.M*b.N, 128), orOne(b.Batch), 1},
+		uniforms: append(ints("M", b.M, "N", b.N, "ldc", c.ld, "strideC", c.stride, "offsetPartial", b.offsetP),
+			b.factors()...),
+		bound: bound,
+	}, err
+}
+
+// epilogue adds the defines of what is done to each sum and returns what has to be
+// bound for it.
+func (p GEMMProblem) epilogue(d binary.Defines) []bound {
+	d["BETA"] = onOff(p.Beta != 0)
+	d["BIAS"] = strconv.Itoa(int(p.Bias))
+	d["ACTIVATION"] = activations[p.Activation].define
+	if p.Bias == NoBias {
+		return nil
+	}
+	return []bound{{3, biasRole}}
+}
+
+func (p GEMMProblem) factors() []executor.Uniform {
+	return []executor.Uniform{executor.Float("alpha", p.alpha()), executor.Float("beta", p.Beta)}
+}
+
+// onOff is a condition as a define.
+func onOff(v bool) string {
+	if v {
+		return "1"
+	}
+	return "0"
+}
+
+// ints are int uniforms, from names and values in turn.
+func ints(pairs ...any) []executor.Uniform {
+	list := make([]executor.Uniform, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, executor.Int(pairs[i].(string), int32(pairs[i+1].(int))))
+	}
+	return list
+}

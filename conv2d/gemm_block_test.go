@@ -1,0 +1,101 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestGEMMBlock(t *testing.T) {
+	r := newRunner(t)
+	best := gemmBlockAlgorithm
+	best.candidates = func(p GEMMProblem, on device) []Params {
+		list := gemmBlockCandidates(p, on)
+		return list[:min(2, len(list))]
+	}
+	problems := []GEMMProblem{
+		plain(1, 1, 1), plain(17, 17, 17), plain(64, 64, 64), plain(129, 68, 33), plain(16, 90, 27), plain(1, 300, 70),
+		{M: 40, N: 70, K: 36, TransA: true, Bias: RowBias, Activation: ReLU},
+		{M: 37, N: 41, K: 29, TransB: true, Alpha: -0.5, Bias: ColumnBias, Activation: Tanh},
+		{M: 36, N: 44, K: 28, TransA: true, TransB: true, Beta: 2, Activation: SiLU},
+		{M: 33, N: 34, K: 35, LDA: 37, LDB: 40, LDC: 39, Activation: Sigmoid},
+		{M: 12, N: 20, K: 64, Batch: 3, StrideA: 12 * 64, StrideB: 0, StrideC: 12*20 + 5, Beta: -1, Bias: ColumnBias},
+		{M: 12, N: 32, K: 64, Batch: 2, StrideA: 0, StrideB: 64 * 32, StrideC: 12 * 32},
+	}
+	for _, p := range problems {
+		checkGEMM(t, r, best, p)
+	}
+}
+
+// Packing and splitting are candidates for large problems only; here they are
+// forced.
+func TestGEMMBlockPackedAndSplit(t *testing.T) {
+	r := newRunner(t)
+	small := gemmBlockAlgorithm
+	small.candidates = func(GEMMProblem, device) []Params {
+		base := blockShape{32, 32, 8, 4, 8, 2}.params(1)
+		return []Params{
+			base.with("pack_a", 1), base.with("pack_b", 1), base.with("pack_a", 1).with("pack_b", 1).with("split", 3),
+			base.with("split", 2), base.with("split", 16), base.with("stages", 1).with("split", 2),
+		}
+	}
+	problems := []GEMMProblem{
+		plain(33, 45, 51),
+		{M: 40, N: 36, K: 52, TransA: true, TransB: true, Beta: 0.5, Bias: RowBias, Activation: ReLU},
+		{M: 35, N: 36, K: 24, Batch: 2, StrideA: 900, StrideB: 0, StrideC: 35 * 36, Bias: ColumnBias, Activation: Tanh},
+	}
+	for _, p := range problems {
+		checkGEMM(t, r, small, p)
+	}
+}
+
+func TestGEMMBlockPassesSpecialsOn(t *testing.T) {
+	r := newRunner(t)
+	p := GEMMProblem{M: 33, N: 8, K: 4, Activation: ReLU}
+	in := GEMMTensors{A: withSpecials(RandomValues(p.ALen(), 1)), B: RandomValues(p.BLen(), 2)}
+	checkAlgorithm(t, r, gemmBlockAlgorithm, p, tensorsOf{input: in.A, weights: in.B}, ReferenceGEMM(p, in))
+}
+
+func TestGEMMBlockRefusesParameters(t *testing.T) {
+	on := device{maxInvocations: 1024, sharedBytes: 32 << 10, maxGroups: [3]int32{math.MaxInt32, 65535, 65535}}
+	good := blockShape{64, 64, 8, 8, 4, 1}.params(1)
+	tests := []struct {
+		params Params
+		want   string
+	}{
+		{Params{}, "there is no block"},
+		{good.with("tm", 6), "there is no block"},
+		{good.with("split", 0), "split is 0"},
+		{good.with("bk", 512), "bytes of shared memory"},
+		{good.with("stages", 3), "there is no block"},
+	}
+	for _, test := range tests {
+		_, err := gemmBlockAlgorithm.recipe(plain(64, 64, 64), test.params, on)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: error %v does not say %q", test.params, err, test.want)
+		}
+	}
+	if _, err := gemmBlockAlgorithm.recipe(plain(64*70_000, 4, 4), good, on); err == nil {
+		t.Error("no error for a grid beyond the device's")
+	}
+}
+
+func TestGEMMBlockRanksLargeBlocksFirstForLargeProblems(t *testing.T) {
+	on := device{nvidia: true, maxInvocations: 1024, sharedBytes: 48 << 10}
+	large := gemmBlockCandidates(plain(4096, 4096, 4096), on)[0]
+	if large["bm"] != 128 || large["split"] != 1 || large["pack_a"] != 1 {
+		t.Errorf("4096: %v", large)
+	}
+	row := gemmBlockCandidates(plain(1, 4096, 4096), on)[0]
+	if row["bm"] != 4 || row["split"] == 1 {
+		t.Errorf("a row: %v", row)
+	}
+	if deep := gemmBlockCandidates(plain(64, 64, 8192), on)[0]; deep["split"] < 4 {
+		t.Errorf("few blocks: %v", deep)
+	}
+	if list := gemmBlockCandidates(plain(8, 8, softwareMaxK+1), device{software: true, maxInvocations: 1024, sharedBytes: 32 << 10}); list != nil {
+		t.Errorf("a long sum on a software driver: %v", list)
+	}
+}

@@ -1,0 +1,78 @@
+//go:build linux
+
+package conv2d
+
+import "slices"
+
+// rank orders candidates of gemm_block by how long they are expected to take, from
+// what was measured on an NVIDIA H200 (docs/bench/gemm-h200.md); other GPUs differ
+// in the numbers more than in the order. Tuning replaces the guess.
+func (p GEMMProblem) rank(list []Params) {
+	slices.SortStableFunc(list, func(a, b Params) int {
+		x, y := p.expectedNanos(a), p.expectedNanos(b)
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+}
+
+// What a large GPU does: elements of C times K in a nanosecond, bytes in a
+// nanosecond, and nanoseconds for each dispatch with its barrier.
+const (
+	gpuProducts = 25_000
+	gpuBytes    = 3_000
+	gpuDispatch = 2_000
+)
+
+// shapeSpeed is the part of gpuProducts that a form of gemm_block reaches when the
+// GPU is full.
+func shapeSpeed(bm, bn int) float64 {
+	switch area := bm * bn; {
+	case area >= 128*128:
+		return 1
+	case area >= 64*128:
+		return 0.95
+	case area >= 64*64:
+		return 0.9
+	case area >= 32*64:
+		return 0.6
+	case area >= 32*32:
+		return 0.4
+	}
+	return 0.2
+}
+
+// expectedNanos is how long a candidate takes: whole waves of groups, what the
+// memory has to move, and the dispatches.
+func (p GEMMProblem) expectedNanos(c Params) float64 {
+	bm, bn, split := c["bm"], c["bn"], c["split"]
+	batch := orOne(p.Batch)
+	groups := ceilDiv(p.M, bm) * ceilDiv(p.N, bn) * batch * split
+	speed := gpuProducts * shapeSpeed(bm, bn)
+	// A group of a large block fills half a processor, one of a small block less.
+	perWave := gpuGroups * max(1, 64*64/(bm*bn))
+	waves := ceilDiv(groups, perWave)
+	products := float64(perWave) * float64(bm*bn) * float64(p.K) / float64(split)
+	nanos := float64(waves) * products / speed
+	if c["pack_a"] == 0 && !p.TransA {
+		nanos *= 1.07
+	}
+	if p.vectorA() == 1 && c["pack_a"] == 0 || p.vectorB() == 1 && c["pack_b"] == 0 {
+		nanos *= 1.6
+	}
+	moved, dispatches := 0.0, 1
+	if c["pack_a"] == 1 {
+		moved, dispatches = moved+8*float64(p.M)*float64(p.K), dispatches+1
+	}
+	if c["pack_b"] == 1 {
+		moved, dispatches = moved+8*float64(p.N)*float64(p.K), dispatches+1
+	}
+	if split > 1 {
+		moved, dispatches = moved+8*float64(split)*float64(batch)*float64(p.M)*float64(p.N), dispatches+1
+	}
+	return nanos + moved/gpuBytes + float64(dispatches)*gpuDispatch
+}

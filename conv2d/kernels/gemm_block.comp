@@ -1,0 +1,467 @@
+#version 450 core
+
+// gemm_block: C = act(alpha * op(A) * op(B) + beta * C + bias), one BM x BN block
+// of C for each work group, for GPUs with fast shared memory.
+//
+//            op(B)  K x N            In steps of BK, a group copies a BM x BK
+//            +----+------+           piece of op(A), turned, and a BK x BN piece
+//            |    |BK x  |           of op(B) into shared memory; the next pieces
+//            |    |BN    |           are on their way to registers meanwhile. An
+//            +----+------+           invocation keeps TM x TN elements of C in
+//  op(A)                             registers: TM/4 times 4 rows that lie
+//  +-----+   +----+------+           BM/(TM/4) apart, and columns likewise, so
+//  |BM x |   |    |BM x  |           that neighbours read neighbouring vectors of
+//  |BK   |   |    |BN    |           shared memory.
+//  +-----+   +----+------+  C  M x N
+//
+// All values are 32-bit floats, all matrices row-major, all sizes, distances and
+// offsets in elements.
+//
+//   binding  buffer     layout
+//   0        MatrixA    M x K, or K x M with TRANS_A, from offsetA, rows lda apart
+//   1        MatrixB    K x N, or N x K with TRANS_B, from offsetB, rows ldb apart
+//   2        MatrixC    M x N, rows ldc apart
+//   3        Bias       M with BIAS 1, N with BIAS 2
+//   4        Partial    with SPLIT > 1, from offsetPartial: batch x SPLIT x M x N
+//
+//   grid     x: blocks along N     y: blocks along M     z: batch * SPLIT
+//
+// With SPLIT > 1 a group sums up one of SPLIT parts of K and leaves the plain sum
+// in Partial; gemm_reduce does the rest.
+
+// Everything below is made of loops with constant bounds over registers.
+#pragma optionNV(unroll all)
+
+// The block of C of a group, and the elements of K in one step, multiples of 4.
+#ifndef BM
+#define BM 64
+#endif
+#ifndef BN
+#define BN 64
+#endif
+#ifndef BK
+#define BK 8
+#endif
+
+// The elements of C of an invocation: multiples of 4 that divide BM and BN.
+#ifndef TM
+#define TM 8
+#endif
+#ifndef TN
+#define TN 4
+#endif
+
+// Pieces in shared memory: with 1 the next waits for the last, with 2 it does not.
+#ifndef STAGES
+#define STAGES 1
+#endif
+
+#ifndef SPLIT
+#define SPLIT 1
+#endif
+
+// 1: A is stored K x M, B is stored N x K.
+#ifndef TRANS_A
+#define TRANS_A 0
+#endif
+#ifndef TRANS_B
+#define TRANS_B 0
+#endif
+
+// 4: rows begin at multiples of 4 elements and have a multiple of 4, else 1.
+#ifndef VECTOR_A
+#define VECTOR_A 1
+#endif
+#ifndef VECTOR_B
+#define VECTOR_B 1
+#endif
+#ifndef VECTOR_C
+#define VECTOR_C 1
+#endif
+
+// 1: pieces of A, of B, and blocks of C may reach beyond the matrix.
+#ifndef EDGE_A
+#define EDGE_A 1
+#endif
+#ifndef EDGE_B
+#define EDGE_B 1
+#endif
+#ifndef EDGE_C
+#define EDGE_C 1
+#endif
+
+// 1: beta * C is added. C is not read otherwise.
+#ifndef BETA
+#define BETA 0
+#endif
+
+// 1: a bias for each row of C, 2: for each column.
+#ifndef BIAS
+#define BIAS 0
+#endif
+
+#define ACTIVATION_NONE 0
+#define ACTIVATION_RELU 1
+#define ACTIVATION_TANH 2
+#define ACTIVATION_SILU 3
+#define ACTIVATION_SIGMOID 4
+#ifndef ACTIVATION
+#define ACTIVATION ACTIVATION_NONE
+#endif
+
+#if TM % 4 != 0 || TN % 4 != 0 || BM % TM != 0 || BN % TN != 0 || BK % 4 != 0
+#error BK, TM and TN must be multiples of 4, and TM and TN must divide BM and BN
+#endif
+
+#define THREADS_X (BN / TN)
+#define THREADS_Y (BM / TM)
+#define INVOCATIONS (THREADS_X * THREADS_Y)
+
+layout(local_size_x = INVOCATIONS) in;
+
+#if VECTOR_A == 4
+#define TYPE_A vec4
+#else
+#define TYPE_A float
+#endif
+#if VECTOR_B == 4
+#define TYPE_B vec4
+#else
+#define TYPE_B float
+#endif
+#if VECTOR_C == 4
+#define TYPE_C vec4
+#else
+#define TYPE_C float
+#endif
+
+layout(std430, binding = 0) restrict readonly buffer MatrixA { TYPE_A a[]; };
+layout(std430, binding = 1) restrict readonly buffer MatrixB { TYPE_B b[]; };
+#if SPLIT > 1
+layout(std430, binding = 4) restrict writeonly buffer Partial { TYPE_C c[]; };
+#else
+layout(std430, binding = 2) restrict buffer MatrixC { TYPE_C c[]; };
+#if BIAS != 0
+layout(std430, binding = 3) restrict readonly buffer Bias { float bias[]; };
+#endif
+#endif
+
+uniform int M, N, K;
+uniform int lda, ldb, ldc;
+uniform int offsetA, offsetB, offsetPartial;
+uniform int strideA, strideB, strideC; // from one matrix of a batch to the next
+uniform float alpha, beta;
+
+shared vec4 a0[BK * BM / 4];
+shared vec4 b0[BK * BN / 4];
+#if STAGES == 2
+shared vec4 a1[BK * BM / 4];
+shared vec4 b1[BK * BN / 4];
+#endif
+
+// What an invocation copies in a step: vectors where a matrix lies as it is needed,
+// blocks of 4 x 4 elements where it is turned on the way.
+#if TRANS_A
+#define UNIT_A 1
+#else
+#define UNIT_A 4
+#endif
+#if TRANS_B
+#define UNIT_B 4
+#else
+#define UNIT_B 1
+#endif
+#define UNITS_A (BM * BK / 4 / UNIT_A)
+#define UNITS_B (BN * BK / 4 / UNIT_B)
+#define COPIES_A ((UNITS_A + INVOCATIONS - 1) / INVOCATIONS)
+#define COPIES_B ((UNITS_B + INVOCATIONS - 1) / INVOCATIONS)
+#define HAS_A(unit) (UNITS_A % INVOCATIONS == 0 || unit < uint(UNITS_A))
+#define HAS_B(unit) (UNITS_B % INVOCATIONS == 0 || unit < uint(UNITS_B))
+
+// The place of a unit in its piece, in units along K and along M or N. Unsigned,
+// because drivers make branches of signed divisions.
+#if TRANS_A
+#define DEPTH_A(unit) int(unit / uint(BM / 4))
+#define WIDTH_A(unit) int(unit % uint(BM / 4))
+#else
+#define DEPTH_A(unit) int(unit % uint(BK / 4))
+#define WIDTH_A(unit) int(unit / uint(BK / 4))
+#endif
+#if TRANS_B
+#define DEPTH_B(unit) int(unit % uint(BK / 4))
+#define WIDTH_B(unit) int(unit / uint(BK / 4))
+#else
+#define DEPTH_B(unit) int(unit / uint(BN / 4))
+#define WIDTH_B(unit) int(unit % uint(BN / 4))
+#endif
+
+vec4 fetchedA[COPIES_A * UNIT_A];
+vec4 fetchedB[COPIES_B * UNIT_B];
+vec4 sum[TM][TN / 4];
+
+uint self;
+int blockRow, blockColumn, baseA, baseB, lastK;
+
+// Four elements of a stored matrix from (row, column) on; what lies outside of
+// rows x columns is zero.
+vec4 readA(int row, int column, int rows, int columns) {
+    int at = baseA + row * lda + column;
+#if VECTOR_A == 4
+#if EDGE_A
+    if (row >= rows || column >= columns) {
+        return vec4(0.0);
+    }
+#endif
+    return a[at >> 2];
+#else
+    vec4 v = vec4(0.0);
+    if (row < rows) {
+        if (column < columns) { v.x = a[at]; }
+        if (column + 1 < columns) { v.y = a[at + 1]; }
+        if (column + 2 < columns) { v.z = a[at + 2]; }
+        if (column + 3 < columns) { v.w = a[at + 3]; }
+    }
+    return v;
+#endif
+}
+
+vec4 readB(int row, int column, int rows, int columns) {
+    int at = baseB + row * ldb + column;
+#if VECTOR_B == 4
+#if EDGE_B
+    if (row >= rows || column >= columns) {
+        return vec4(0.0);
+    }
+#endif
+    return b[at >> 2];
+#else
+    vec4 v = vec4(0.0);
+    if (row < rows) {
+        if (column < columns) { v.x = b[at]; }
+        if (column + 1 < columns) { v.y = b[at + 1]; }
+        if (column + 2 < columns) { v.z = b[at + 2]; }
+        if (column + 3 < columns) { v.w = b[at + 3]; }
+    }
+    return v;
+#endif
+}
+
+void fetch(int step) {
+    for (int i = 0; i < COPIES_A; ++i) {
+        uint unit = self + uint(i * INVOCATIONS);
+        if (HAS_A(unit)) {
+            for (int j = 0; j < UNIT_A; ++j) {
+#if TRANS_A
+                fetchedA[i] = readA(step + DEPTH_A(unit), blockRow + 4 * WIDTH_A(unit), lastK, M);
+#else
+                fetchedA[4 * i + j] = readA(blockRow + 4 * WIDTH_A(unit) + j, step + 4 * DEPTH_A(unit), M, lastK);
+#endif
+            }
+        }
+    }
+    for (int i = 0; i < COPIES_B; ++i) {
+        uint unit = self + uint(i * INVOCATIONS);
+        if (HAS_B(unit)) {
+            for (int j = 0; j < UNIT_B; ++j) {
+#if TRANS_B
+                fetchedB[4 * i + j] = readB(blockColumn + 4 * WIDTH_B(unit) + j, step + 4 * DEPTH_B(unit), N, lastK);
+#else
+                fetchedB[i] = readB(step + DEPTH_B(unit), blockColumn + 4 * WIDTH_B(unit), lastK, N);
+#endif
+            }
+        }
+    }
+}
+
+// The columns of a block become rows. Only whole vectors are written: a component
+// with a variable index is a branch on some drivers.
+#define TURN(to, first, row, block, at) \
+    to[first] = vec4(block[at].x, block[at + 1].x, block[at + 2].x, block[at + 3].x); \
+    to[first + row] = vec4(block[at].y, block[at + 1].y, block[at + 2].y, block[at + 3].y); \
+    to[first + 2 * row] = vec4(block[at].z, block[at + 1].z, block[at + 2].z, block[at + 3].z); \
+    to[first + 3 * row] = vec4(block[at].w, block[at + 1].w, block[at + 2].w, block[at + 3].w);
+
+#if TRANS_A
+#define STORE_A(to, unit, i) to[DEPTH_A(unit) * (BM / 4) + WIDTH_A(unit)] = fetchedA[i];
+#else
+#define STORE_A(to, unit, i) \
+    int first = DEPTH_A(unit) * BM + WIDTH_A(unit); \
+    TURN(to, first, BM / 4, fetchedA, 4 * i)
+#endif
+#if TRANS_B
+#define STORE_B(to, unit, i) \
+    int first = DEPTH_B(unit) * BN + WIDTH_B(unit); \
+    TURN(to, first, BN / 4, fetchedB, 4 * i)
+#else
+#define STORE_B(to, unit, i) to[DEPTH_B(unit) * (BN / 4) + WIDTH_B(unit)] = fetchedB[i];
+#endif
+
+#define STORE(toA, toB) \
+    for (int i = 0; i < COPIES_A; ++i) { \
+        uint unit = self + uint(i * INVOCATIONS); \
+        if (HAS_A(unit)) { \
+            STORE_A(toA, unit, i) \
+        } \
+    } \
+    for (int i = 0; i < COPIES_B; ++i) { \
+        uint unit = self + uint(i * INVOCATIONS); \
+        if (HAS_B(unit)) { \
+            STORE_B(toB, unit, i) \
+        } \
+    }
+
+#define COMPUTE(fromA, fromB) \
+    for (int depth = 0; depth < BK; ++depth) { \
+        vec4 rows[TM / 4], columns[TN / 4]; \
+        for (int i = 0; i < TM / 4; ++i) { \
+            rows[i] = fromA[depth * (BM / 4) + i * THREADS_Y + ty]; \
+        } \
+        for (int j = 0; j < TN / 4; ++j) { \
+            columns[j] = fromB[depth * (BN / 4) + j * THREADS_X + tx]; \
+        } \
+        for (int i = 0; i < TM; ++i) { \
+            for (int j = 0; j < TN / 4; ++j) { \
+                sum[i][j] += rows[i / 4][i % 4] * columns[j]; \
+            } \
+        } \
+    }
+
+vec4 activate(vec4 x) {
+#if ACTIVATION == ACTIVATION_RELU
+    // Not max(x, 0.0), which loses NaN; precise keeps compilers from making it so.
+    precise vec4 y = mix(x, vec4(0.0), lessThan(x, vec4(0.0)));
+    return y;
+#elif ACTIVATION == ACTIVATION_TANH
+    // Not tanh(x), which overflows to NaN for large x on some drivers.
+    vec4 e = exp(-2.0 * abs(x));
+    vec4 y = (1.0 - e) / (1.0 + e);
+    return mix(y, -y, lessThan(x, vec4(0.0)));
+#elif ACTIVATION == ACTIVATION_SILU
+    return x / (1.0 + exp(-x));
+#elif ACTIVATION == ACTIVATION_SIGMOID
+    return 1.0 / (1.0 + exp(-x));
+#else
+    return x;
+#endif
+}
+
+// Writes four elements of a row of C, or of Partial, as far as they exist.
+void finish(int base, int row, int column, vec4 v) {
+#if EDGE_C
+    if (row >= M || column >= N) {
+        return;
+    }
+#endif
+#if SPLIT > 1
+    int at = base + row * N + column;
+#else
+    int at = base + row * ldc + column;
+    v *= alpha;
+#if BIAS == 1
+    v += bias[row];
+#elif BIAS == 2
+    for (int i = 0; i < 4; ++i) {
+        if (EDGE_C == 0 || column + i < N) {
+            v[i] += bias[column + i];
+        }
+    }
+#endif
+#endif
+#if VECTOR_C == 4
+#if SPLIT == 1
+#if BETA
+    v += beta * c[at >> 2];
+#endif
+    v = activate(v);
+#endif
+    c[at >> 2] = v;
+#else
+#if SPLIT == 1
+#if BETA
+    for (int i = 0; i < 4; ++i) {
+        if (EDGE_C == 0 || column + i < N) {
+            v[i] += beta * c[at + i];
+        }
+    }
+#endif
+    v = activate(v);
+#endif
+    for (int i = 0; i < 4; ++i) {
+        if (EDGE_C == 0 || column + i < N) {
+            c[at + i] = v[i];
+        }
+    }
+#endif
+}
+
+void main() {
+    self = gl_LocalInvocationIndex;
+    int tx = int(self % uint(THREADS_X));
+    int ty = int(self / uint(THREADS_X));
+    int batch = int(gl_WorkGroupID.z / uint(SPLIT));
+    blockRow = int(gl_WorkGroupID.y) * BM;
+    blockColumn = int(gl_WorkGroupID.x) * BN;
+    baseA = offsetA + batch * strideA;
+    baseB = offsetB + batch * strideB;
+    // Every part but the last is as long as the others, in whole steps; the last
+    // ones may be empty.
+    int part = ((K + BK - 1) / BK + SPLIT - 1) / SPLIT * BK;
+    int firstK = int(gl_WorkGroupID.z % uint(SPLIT)) * part;
+    lastK = min(K, firstK + part);
+
+    for (int i = 0; i < TM; ++i) {
+        for (int j = 0; j < TN / 4; ++j) {
+            sum[i][j] = vec4(0.0);
+        }
+    }
+    if (firstK < lastK) {
+        fetch(firstK);
+        STORE(a0, b0)
+    }
+    barrier();
+#if STAGES == 2
+    for (int step = firstK; step < lastK; step += 2 * BK) {
+        if (step + BK < lastK) {
+            fetch(step + BK);
+        }
+        COMPUTE(a0, b0)
+        if (step + BK < lastK) {
+            STORE(a1, b1)
+        }
+        barrier();
+        if (step + BK < lastK) {
+            if (step + 2 * BK < lastK) {
+                fetch(step + 2 * BK);
+            }
+            COMPUTE(a1, b1)
+            if (step + 2 * BK < lastK) {
+                STORE(a0, b0)
+            }
+        }
+        barrier();
+    }
+#else
+    for (int step = firstK; step < lastK; step += BK) {
+        if (step + BK < lastK) {
+            fetch(step + BK);
+        }
+        COMPUTE(a0, b0)
+        barrier();
+        if (step + BK < lastK) {
+            STORE(a0, b0)
+        }
+        barrier();
+    }
+#endif
+
+#if SPLIT > 1
+    int base = offsetPartial + int(gl_WorkGroupID.z) * M * N;
+#else
+    int base = batch * strideC;
+#endif
+    for (int i = 0; i < TM; ++i) {
+        for (int j = 0; j < TN / 4; ++j) {
+            finish(base, blockRow + 4 * (i / 4 * THREADS_Y + ty) + i % 4, blockColumn + 4 * (j * THREADS_X + tx), sum[i][j]);
+        }
+    }
+}
