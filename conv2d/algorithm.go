@@ -83,6 +83,6 @@ func deviceOf(info glctx.Info) device {
 
 // The algorithms, the likeliest first.
 var (
-	gemmAlgorithms = []algorithm[GEMMProblem]{gemmBlockAlgorithm}
+	gemmAlgorithms = []algorithm[GEMMProblem]{gemmRowAlgorithm, gemmBlockAlgorithm}
 	convAlgorithms = []algorithm[Problem]{winograd4Algorithm, implicitAlgorithm, winograd2Algorithm, depthwiseAlgorithm}
 )
