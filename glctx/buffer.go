@@ -75,31 +75,8 @@ func (gl *GL) Download(b Buffer, offset int, dst []byte) {
 	}
 	b.within(offset, len(dst))
 	gl.c.counters.readbacks.Add(1)
-	// NVIDIA's driver moves a buffer that is read back to host memory, where
-	// kernels reach it at a hundredth of the speed ever after. So a copy is read.
-	from, at := b.ID, offset
-	if scratch := gl.scratch(len(dst)); scratch != 0 {
-		defer gl45.DeleteBuffers(1, &scratch)
-		gl45.CopyNamedBufferSubData(b.ID, scratch, offset, 0, len(dst))
-		from, at = scratch, 0
-	}
-	gl45.GetNamedBufferSubData(from, at, len(dst), unsafe.Pointer(unsafe.SliceData(dst)))
+	gl45.GetNamedBufferSubData(b.ID, offset, len(dst), unsafe.Pointer(unsafe.SliceData(dst)))
 	gl.check("glGetNamedBufferSubData")
-}
-
-// scratch makes a buffer that nobody counts, 0 where there is no room for it.
-func (gl *GL) scratch(size int) uint32 {
-	if gl.kept = gl.Err(); gl.kept != nil {
-		return 0
-	}
-	var id uint32
-	gl45.CreateBuffers(1, &id)
-	gl45.NamedBufferStorage(id, size, nil, 0)
-	if gl45.GetError() != gl45.NO_ERROR {
-		gl45.DeleteBuffers(1, &id)
-		return 0
-	}
-	return id
 }
 
 func (b Buffer) within(offset, n int) {

@@ -21,7 +21,6 @@ import (
 type GL struct {
 	c       *Context
 	zeros   Buffer // indirect arguments of a dispatch without groups
-	kept    error  // raised by an earlier call, and not yet asked for
 	failure error  // the first error that a debug check saw
 }
 
@@ -30,14 +29,7 @@ func (gl *GL) Info() Info { return gl.c.info }
 
 // Err reports and clears the errors raised since the last call: nil,
 // binary.ErrOutOfMemory, binary.ErrContextLost, or the first other [*Error].
-func (gl *GL) Err() error {
-	kept := gl.kept
-	gl.kept = nil
-	if err := gl.drain(""); kept == nil {
-		return err
-	}
-	return kept
-}
+func (gl *GL) Err() error { return gl.drain("") }
 
 // maxErrors bounds the loop that drains the error flags: a lost context may
 // report an error for ever.
