@@ -108,10 +108,10 @@ func (p *pipeline) collect(gl *glctx.GL) bool {
 			return false
 		}
 		if !reached {
-			s.awaited = true
+			s.awaited = s.awaited || p.age(s) >= p.expected[s.class()].took
 			break
 		}
-		p.finish(gl, s)
+		p.finish(gl, s, n == 0)
 		n++
 	}
 	if n > 0 {
@@ -122,11 +122,16 @@ func (p *pipeline) collect(gl *glctx.GL) bool {
 	return n > 0
 }
 
-// finish completes a stage.
-func (p *pipeline) finish(gl *glctx.GL, s *stage) {
-	now := p.now()
-	p.expected.learn(s, now-max(s.began, p.completed))
-	p.completed, p.progress = now, now
+// finish completes a stage: the first of this look, or one that was seen complete
+// with it.
+func (p *pipeline) finish(gl *glctx.GL, s *stage, first bool) {
+	if first {
+		p.expected.learn(s, p.age(s))
+	} else {
+		p.expected.overslept(s)
+	}
+	p.completed = p.now()
+	p.progress = p.completed
 	gl.DeleteFence(s.fence)
 	if p.e.options.Timing {
 		p.e.counts.gpuNanos.Add(int64(gl.Stamped(s.end) - gl.Stamped(s.begin)))
@@ -293,8 +298,11 @@ const lead = 150 * time.Microsecond
 // remaining is how long the oldest stage is expected to take from now on.
 func (p *pipeline) remaining() time.Duration {
 	s := &p.stages[0]
-	return max(0, p.expected[s.class()].took-(p.now()-max(s.began, p.completed)))
+	return max(0, p.expected[s.class()].took-p.age(s))
 }
+
+// age is how long the GPU has been at a stage, if it is the oldest.
+func (p *pipeline) age(s *stage) time.Duration { return p.now() - max(s.began, p.completed) }
 
 // hotGap is the longest time for which the GL thread looks again and again
 // rather than sleeping: about what sleeping and waking cost.
@@ -315,9 +323,9 @@ func (p *pipeline) lookAgain(gl *glctx.GL) {
 	if p.midway() && len(p.stages) == 1 && remaining > lead {
 		remaining -= lead
 	}
-	age := p.now() - max(p.stages[0].began, p.completed)
+	age := p.age(&p.stages[0])
 	gap := min(max(remaining, age/16), max(hotGap, p.progress+p.e.options.Timeout-p.now()))
-	if gap < hotGap && p.expected[p.stages[0].class()].took < hotStage {
+	if gap < hotGap && age < hotStage && p.expected[p.stages[0].class()].took < hotStage {
 		p.e.look()
 		return
 	}
