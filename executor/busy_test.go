@@ -3,6 +3,7 @@
 package executor
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -36,15 +37,17 @@ func (g *paced) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
 // BenchmarkLongKernels measures the CPU time of the whole process, a job, while
 // the GPU is busy with kernels of 1 ms. Here no GPU is: fences pace the jobs.
 func BenchmarkLongKernels(b *testing.B) {
-	for _, depth := range []int{1, 2, 3, 8} {
-		b.Run("depth"+string(rune('0'+depth)), func(b *testing.B) {
+	for _, o := range []Options{{Depth: 1}, {Depth: 2}, {Depth: 3}, {Depth: 8}, {Depth: 8, MaxDelay: 2 * time.Millisecond}, {Depth: 8, MaxDelay: 4 * time.Millisecond}} {
+		b.Run(fmt.Sprintf("depth=%d/delay=%v", o.Depth, o.MaxDelay), func(b *testing.B) {
 			g := &paced{stage: time.Millisecond}
-			f := newFixture(b, Options{Depth: depth, SlotJobs: 1, trial: trial{fences: g.fence}})
+			o.SlotJobs, o.trial.fences = 1, g.fence
+			f := newFixture(b, o)
 			g.pipeline = &f.gpu
 			k := newTask(f.affine(), 1, 1)
 			job := k.job
 			job.Groups[0] = 0
 			job.Inputs = []Input{{Binding: 0, Data: make([]byte, 16)}}
+			depth := o.Depth
 			pending := make([]Pending, depth)
 			turn := func(n int) {
 				for i := range n + depth {

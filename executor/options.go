@@ -29,6 +29,13 @@ type Options struct {
 	// pending jobs fail. Default: 10 s.
 	Timeout time.Duration
 
+	// MaxDelay is how long a result may be there before anybody is told. Each
+	// look at the GPU wakes two threads and the one who waits, some 80 us of CPU
+	// time in all. With a MaxDelay of a few kernels, and a Depth that leaves the
+	// GPU work meanwhile, one look serves several jobs. Nothing is delayed that
+	// the GPU has nothing behind. Default: 0, told at once.
+	MaxDelay time.Duration
+
 	// Timing has the GPU note when it begins and ends: Stats.GPUTime. It costs
 	// about 2 us a batch.
 	Timing bool

@@ -96,42 +96,64 @@ func (p *pipeline) midway() bool { return p.uploaded != nil || p.computed != nil
 // collect completes the stages that the GPU has finished and reports whether
 // there were any.
 func (p *pipeline) collect(gl *glctx.GL) bool {
-	n := 0
-	for n < len(p.stages) {
+	n, err := p.count(gl)
+	if err != nil {
+		p.lose(err)
+		return false
+	}
+	if n == 0 {
+		if len(p.stages) > 0 && p.now()-p.progress > p.e.options.Timeout {
+			p.timeOut(gl)
+		}
+		return false
+	}
+	p.learn(n)
+	for i := range n {
+		p.finish(gl, &p.stages[i])
+	}
+	p.stages = append(p.stages[:0], p.stages[n:]...)
+	return true
+}
+
+// count looks at the fences: so many stages are complete.
+func (p *pipeline) count(gl *glctx.GL) (n int, err error) {
+	for ; n < len(p.stages); n++ {
 		s := &p.stages[n]
 		reached, err := p.reached(gl, s.fence)
 		if err == nil && reached {
 			err = gl.CheckLost() // fences of a lost context are reached, too
 		}
 		if err != nil {
-			p.lose(err)
-			return false
+			return 0, err
 		}
 		if !reached {
-			s.awaited = s.awaited || p.age(s) >= p.expected[s.class()].took
+			s.awaited = s.awaited || n == 0 && p.age(s) >= p.expected.of(s).took
 			break
 		}
-		p.finish(gl, s, n == 0)
-		n++
 	}
-	if n > 0 {
-		p.stages = append(p.stages[:0], p.stages[n:]...)
-	} else if len(p.stages) > 0 && p.now()-p.progress > p.e.options.Timeout {
-		p.timeOut(gl)
-	}
-	return n > 0
+	return n, nil
 }
 
-// finish completes a stage: the first of this look, or one that was seen complete
-// with it.
-func (p *pipeline) finish(gl *glctx.GL, s *stage, first bool) {
-	if first {
-		p.expected.learn(s, p.age(s))
-	} else {
-		p.expected.overslept(s)
+// learn takes in that n stages were seen complete in one look.
+func (p *pipeline) learn(n int) {
+	s := &p.stages[0]
+	together := p.age(s)
+	began := max(s.began, p.completed)
+	p.progress = p.now()
+	p.completed = p.progress
+	if e := p.expected.of(s); e.met && p.e.options.MaxDelay > 0 {
+		e.bound(n, together, n < len(p.stages))
+		p.completed = min(p.completed, began+time.Duration(n)*e.took)
+		return
 	}
-	p.completed = p.now()
-	p.progress = p.completed
+	p.expected.of(s).learn(s.awaited, together)
+	for i := 1; i < n; i++ {
+		p.expected.of(&p.stages[i]).overslept()
+	}
+}
+
+// finish completes a stage.
+func (p *pipeline) finish(gl *glctx.GL, s *stage) {
 	gl.DeleteFence(s.fence)
 	if p.e.options.Timing {
 		p.e.counts.gpuNanos.Add(int64(gl.Stamped(s.end) - gl.Stamped(s.begin)))
@@ -298,7 +320,7 @@ const lead = 150 * time.Microsecond
 // remaining is how long the oldest stage is expected to take from now on.
 func (p *pipeline) remaining() time.Duration {
 	s := &p.stages[0]
-	return max(0, p.expected[s.class()].took-p.age(s))
+	return max(0, p.expected.of(s).took-p.age(s))
 }
 
 // age is how long the GPU has been at a stage, if it is the oldest.
@@ -312,6 +334,23 @@ const hotGap = 60 * time.Microsecond
 // and again. Of a longer one, a look that comes late costs little.
 const hotStage = 300 * time.Microsecond
 
+// patience is how long there is nothing to do: until the oldest stage is complete,
+// or, with Options.MaxDelay, until so much later that the GPU still has work.
+func (p *pipeline) patience() time.Duration {
+	remaining := p.remaining()
+	switch most := p.e.options.MaxDelay; {
+	case len(p.stages) == 1 && p.midway() && remaining > lead:
+		return remaining - lead
+	case len(p.stages) > 1 && most > 0:
+		work := remaining
+		for i := 1; i < len(p.stages); i++ {
+			work += p.expected.of(&p.stages[i]).took
+		}
+		return max(remaining, min(remaining+most, work-lead))
+	}
+	return remaining
+}
+
 // lookAgain sees to it that the pump comes back when there may be something to
 // see. The longer a stage runs, the more time passes between two looks, up to a
 // sixteenth of its age.
@@ -319,13 +358,10 @@ func (p *pipeline) lookAgain(gl *glctx.GL) {
 	if len(p.stages) == 0 {
 		return
 	}
-	remaining := p.remaining()
-	if p.midway() && len(p.stages) == 1 && remaining > lead {
-		remaining -= lead
-	}
+	remaining := p.patience()
 	age := p.age(&p.stages[0])
 	gap := min(max(remaining, age/16), max(hotGap, p.progress+p.e.options.Timeout-p.now()))
-	if gap < hotGap && age < hotStage && p.expected[p.stages[0].class()].took < hotStage {
+	if gap < hotGap && age < hotStage && p.expected.of(&p.stages[0]).took < hotStage {
 		p.e.look()
 		return
 	}

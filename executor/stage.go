@@ -62,22 +62,24 @@ type expectation struct {
 	streak int  // stages in a row that were complete at the first look
 }
 
+// of is what is expected of stages like s.
+func (x *expectations) of(s *stage) *expectation { return &x[s.class()] }
+
 // learn takes in a stage that was seen complete after took. Where it had been
-// looked at in vain, that is about the truth. Where it was complete at the first
-// look, it may have been for long: then the expectation shrinks, so that the
-// next look comes earlier. It is halved while it is a guess, since the first
-// stages wait for much that later ones do not. Each look in vain costs a wake-up
-// of the GL thread, which matters for long stages: their expectation shrinks by a
-// thousandth at first, and faster the longer nothing is found to be too early.
-// So about one look in ten is in vain.
-func (x *expectations) learn(s *stage, took time.Duration) {
-	e := &x[s.class()]
+// awaited, looked at in vain, that is about the truth. Where it was complete at
+// the first look, it may have been for long: then the expectation shrinks, so
+// that the next look comes earlier. It is halved while it is a guess, since the
+// first stages wait for much that later ones do not. Each look in vain wakes the
+// GL thread, which matters for long stages: their expectation shrinks by a
+// thousandth at first, and faster the longer nothing is found to be too early. So
+// about one look in ten is in vain.
+func (e *expectation) learn(awaited bool, took time.Duration) {
 	e.streak++
 	switch {
-	case s.awaited && e.met:
+	case awaited && e.met:
 		e.took += (took - e.took) / 4
 		e.streak = 0
-	case s.awaited:
+	case awaited:
 		e.took, e.met, e.streak = took, true, 0
 	case e.took == 0:
 		e.took = took / 2
@@ -93,7 +95,13 @@ func (x *expectations) learn(s *stage, took time.Duration) {
 
 // overslept takes in a stage that was seen complete together with the one before
 // it: the look came a whole stage too late.
-func (x *expectations) overslept(s *stage) {
-	e := &x[s.class()]
-	e.took -= e.took / 4
+func (e *expectation) overslept() { e.took -= e.took / 4 }
+
+// bound takes in a look that was not meant to come at once: n stages were
+// complete after so long together, and perhaps one more was not.
+func (e *expectation) bound(n int, together time.Duration, oneMore bool) {
+	e.took = min(e.took, together/time.Duration(n))
+	if oneMore {
+		e.took = max(e.took, together/time.Duration(n+1))
+	}
 }
