@@ -47,6 +47,7 @@ type Options struct {
 type trial struct {
 	pipeline bool  // use stages whatever the GPU is and however few the bytes are
 	poison   bool  // fill a slot's device memory before each use
+	linger   bool  // Wait may look before it sleeps whatever the GPU is
 	fences   fence // looks at fences instead of the driver
 }
 

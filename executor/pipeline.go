@@ -19,6 +19,7 @@ type pipeline struct {
 	record   recorder
 	queries  []glctx.Query // spare
 	reached  fence
+	lingers  bool // Wait may look before it sleeps: it takes nothing from the GPU
 
 	completed time.Duration // when the last stage was seen complete
 	progress  time.Duration // when anything was, or work began after idling
@@ -39,6 +40,7 @@ func (p *pipeline) prepare(gl *glctx.GL, e *Executor) {
 	if p.reached == nil {
 		p.reached = func(gl *glctx.GL, f glctx.Fence) (bool, error) { return gl.WaitFence(f, 0) }
 	}
+	p.lingers = !gl.Info().Software() || e.options.trial.linger
 	p.record.prepare(gl, e)
 }
 
@@ -141,6 +143,7 @@ func (p *pipeline) learn(n int) {
 	began := max(s.began, p.completed)
 	p.progress = p.now()
 	p.completed = p.progress
+	p.e.brisk.Store(p.lingers && together < hotGap)
 	if e := p.expected.of(s); e.met && p.e.options.MaxDelay > 0 {
 		e.bound(n, together, n < len(p.stages))
 		p.completed = min(p.completed, began+time.Duration(n)*e.took)
