@@ -46,11 +46,14 @@ Figures of a row:
   CPU       the same in per cent of one CPU
   Submit    the caller's side, as a median of calls now and then
 
+A row with a delay lets results lie for so long, so that one look at the GPU serves
+several jobs: it shows what that saves of CPU time.
+
 Below the rows: the parts of a job alone, and the upload bandwidth of jobs whose
 input lies in the slot already.
 
 JSON fields: workload, gpu, driver, rows [{kernel_us, up_bytes, down_bytes, depth,
-slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, speedup_vs_depth1, overlap_bound,
+max_delay_us, slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, speedup_vs_depth1, overlap_bound,
 of_bound, jobs_per_batch, submit_us, cpu_us_per_job, cpu_percent,
 allocations_per_job, verified}], upload {job_bytes, jobs, gb_per_s, verified},
 parts [{kernel_us, up_bytes, down_bytes, upload_us, kernel_measured_us,
@@ -107,6 +110,7 @@ type executorRow struct {
 	UpBytes          int     `json:"up_bytes"`
 	DownBytes        int     `json:"down_bytes"`
 	Depth            int     `json:"depth"`
+	MaxDelayMicros   float64 `json:"max_delay_us"`
 	SlotJobs         int     `json:"slot_jobs"`
 	Jobs             int     `json:"jobs"`
 	WallMillis       float64 `json:"wall_ms"`
@@ -171,6 +175,7 @@ type ringSize struct {
 	bytes        int
 	slotJobs     int
 	depths       []int
+	delayed      time.Duration // once more, at the last depth, with results that may lie for so long
 }
 
 const smallBytes = 4 << 10
@@ -180,13 +185,13 @@ func (b *executorBench) plan() []ringSize {
 	var plan []ringSize
 	if slices.Contains(b.workloads, "small") {
 		for _, micros := range []float64{2, 10, 100} {
-			plan = append(plan, ringSize{micros, smallBytes, 256, []int{1, 2, 3, 8}})
+			plan = append(plan, ringSize{micros, smallBytes, 256, []int{1, 2, 3, 8}, 0})
 		}
 		// One job a batch: CPU time with kernels of 1 ms is to be seen.
-		plan = append(plan, ringSize{1000, smallBytes, 1, []int{1, 2, 3, 8}})
+		plan = append(plan, ringSize{1000, smallBytes, 1, []int{1, 2, 3, 8}, 3 * time.Millisecond})
 	}
 	if slices.Contains(b.workloads, "large") {
-		plan = append(plan, ringSize{1000, int(b.largeBytes), 1, []int{1, 2, 3, 4, 6}})
+		plan = append(plan, ringSize{1000, int(b.largeBytes), 1, []int{1, 2, 3, 4, 6}, 0})
 	}
 	return plan
 }
@@ -232,7 +237,7 @@ func (b *executorBench) run(o *options) (r *executorResult, err error) {
 	plan := b.plan()
 	steps := 0
 	for _, size := range plan {
-		steps += len(size.depths)
+		steps += len(size.runs())
 	}
 	b.bar = o.newProgress(steps, "measuring")
 	for _, size := range plan {
@@ -257,12 +262,12 @@ func (b *executorBench) measure(size ringSize) error {
 	}
 	depth1 := 0.0
 	var rows []executorRow
-	for _, depth := range size.depths {
-		row, host, err := b.row(size, depth, rounds)
+	for _, o := range size.runs() {
+		row, host, err := b.row(size, o, rounds)
 		if err != nil {
 			return err
 		}
-		if depth == 1 {
+		if o.Depth == 1 {
 			depth1 = row.JobsPerSecond
 		}
 		parts.HostMicros = host // of the deepest, where nothing but the caller's side is in it
@@ -280,14 +285,27 @@ func (b *executorBench) measure(size ringSize) error {
 	return nil
 }
 
-// row measures one depth, and what the caller's side of a job takes.
-func (b *executorBench) row(size ringSize, depth int, rounds uint32) (executorRow, float64, error) {
-	row := executorRow{KernelMicros: size.kernelMicros, UpBytes: size.bytes, DownBytes: size.bytes, Depth: depth}
-	o := executor.Options{Depth: depth, SlotBytes: size.bytes * size.slotJobs, SlotJobs: size.slotJobs}
-	row.SlotJobs = size.slotJobs
-	if depth == 1 {
-		row.SlotJobs, o.SlotBytes = 1, size.bytes
+// runs are the executors that a size is measured with.
+func (size ringSize) runs() (list []executor.Options) {
+	for _, depth := range size.depths {
+		o := executor.Options{Depth: depth, SlotBytes: size.bytes * size.slotJobs, SlotJobs: size.slotJobs}
+		if depth == 1 {
+			o.SlotJobs, o.SlotBytes = 1, size.bytes
+		}
+		list = append(list, o)
 	}
+	if size.delayed > 0 {
+		o := list[len(list)-1]
+		o.MaxDelay = size.delayed
+		list = append(list, o)
+	}
+	return list
+}
+
+// row measures one executor, and what the caller's side of a job takes.
+func (b *executorBench) row(size ringSize, o executor.Options, rounds uint32) (executorRow, float64, error) {
+	row := executorRow{KernelMicros: size.kernelMicros, UpBytes: size.bytes, DownBytes: size.bytes,
+		Depth: o.Depth, MaxDelayMicros: float64(o.MaxDelay) / 1e3, SlotJobs: o.SlotJobs}
 	plain, err := b.stream(o, size, rounds, 0, checkSome)
 	if err != nil {
 		return row, 0, err
@@ -310,7 +328,7 @@ func (b *executorBench) row(size ringSize, depth int, rounds uint32) (executorRo
 	row.wallBelowGPUTime = timed.wall < timed.stats.GPUTime
 
 	o.Timing = false
-	full, err := b.stream(o, size, rounds, min(plain.jobs, max(2*depth*size.slotJobs, 8)), checkAll)
+	full, err := b.stream(o, size, rounds, min(plain.jobs, max(2*o.Depth*size.slotJobs, 8)), checkAll)
 	if err != nil {
 		return row, 0, err
 	}
@@ -334,11 +352,11 @@ func (r *executorResult) verdict() error {
 
 func (r *executorResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s\ndriver %s\n\n", r.Workload, r.GPU, r.Driver)
-	fmt.Fprintln(w, "kernel\teach way\tdepth\tjobs\tus/job\tGPU us/job\tspeed-up\tbound\tof bound\tbatch\tSubmit us\tCPU us\tCPU\tallocations")
+	fmt.Fprintln(w, "kernel\teach way\tdepth\tdelay us\tjobs\tus/job\tGPU us/job\tspeed-up\tbound\tof bound\tbatch\tSubmit us\tCPU us\tCPU\tallocations")
 	for _, row := range r.Rows {
 		jobs := float64(row.Jobs)
-		fmt.Fprintf(w, "%g us\t%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f%%\t%.2f\n", row.KernelMicros,
-			readableBytes(int64(row.UpBytes)), row.Depth, row.Jobs, 1e3*row.WallMillis/jobs, 1e3*row.GPUMillis/jobs, row.SpeedupVsDepth1,
+		fmt.Fprintf(w, "%g us\t%s\t%d\t%g\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f%%\t%.2f\n", row.KernelMicros,
+			readableBytes(int64(row.UpBytes)), row.Depth, row.MaxDelayMicros, row.Jobs, 1e3*row.WallMillis/jobs, 1e3*row.GPUMillis/jobs, row.SpeedupVsDepth1,
 			row.OverlapBound, row.OfBound, row.JobsPerBatch, row.SubmitMicros, row.CPUMicrosPerJob, row.CPUPercent, row.AllocationsAJob)
 	}
 	fmt.Fprintln(w, "\nalone, us a job\teach way\tupload\tkernel\tdownload\thost")
