@@ -47,6 +47,15 @@ func (p *pipeline) prepare(gl *glctx.GL, e *Executor) {
 // free deletes what is left in the driver and makes the pump do nothing.
 func (p *pipeline) free(gl *glctx.GL) {
 	p.freed = true
+	p.abandon(gl)
+	for _, q := range p.queries {
+		gl.DeleteQuery(q)
+	}
+	p.queries = nil
+}
+
+// abandon forgets the stages on the GPU.
+func (p *pipeline) abandon(gl *glctx.GL) {
 	for i := range p.stages {
 		gl.DeleteFence(p.stages[i].fence)
 		if p.e.options.Timing {
@@ -54,10 +63,7 @@ func (p *pipeline) free(gl *glctx.GL) {
 			gl.DeleteQuery(p.stages[i].end)
 		}
 	}
-	for _, q := range p.queries {
-		gl.DeleteQuery(q)
-	}
-	p.stages, p.queries = nil, nil
+	p.stages, p.uploaded, p.computed = nil, nil, nil
 }
 
 // call has the pump start what there is to start.
@@ -100,7 +106,7 @@ func (p *pipeline) midway() bool { return p.uploaded != nil || p.computed != nil
 func (p *pipeline) collect(gl *glctx.GL) bool {
 	n, err := p.count(gl)
 	if err != nil {
-		p.lose(err)
+		p.lose(gl, err)
 		return false
 	}
 	if n == 0 {
@@ -186,7 +192,7 @@ func (e *Executor) reach(b *batch) {
 // the GPU has come to it.
 func (p *pipeline) timeOut(gl *glctx.GL) {
 	if gl.CheckLost() != nil {
-		p.lose(gl.CheckLost())
+		p.lose(gl, gl.CheckLost())
 		return
 	}
 	p.progress = p.now()
@@ -200,8 +206,8 @@ func (p *pipeline) timeOut(gl *glctx.GL) {
 }
 
 // lose gives everything up: the context is gone.
-func (p *pipeline) lose(err error) {
-	p.stages, p.uploaded, p.computed = nil, nil, nil
+func (p *pipeline) lose(gl *glctx.GL, err error) {
+	p.abandon(gl)
 	p.e.fail(err)
 }
 

@@ -52,21 +52,29 @@ several jobs: it shows what that saves of CPU time.
 Below the rows: the parts of a job alone, and the upload bandwidth of jobs whose
 input lies in the slot already.
 
+With --soak TIME instead of the rows: four goroutines run rounds of mixed jobs, 64
+bytes to 1 MiB, copied or mapped, one kernel or two, and check every word. Memory,
+buffers, fences, programs and goroutines are counted after a tenth of the time and
+at the end. A stall is a round that takes more than 10 times the median.
+
 JSON fields: workload, gpu, driver, rows [{kernel_us, up_bytes, down_bytes, depth,
 max_delay_us, slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, speedup_vs_depth1, overlap_bound,
 of_bound, jobs_per_batch, submit_us, cpu_us_per_job, cpu_percent,
 allocations_per_job, verified}], upload {job_bytes, jobs, gb_per_s, verified},
 parts [{kernel_us, up_bytes, down_bytes, upload_us, kernel_measured_us,
-download_us, host_us}], verified.
+download_us, host_us}], soak {seconds, workers, jobs, jobs_per_s, rounds,
+round_median_ms, round_p99_ms, round_max_ms, stall_ratio, stalled,
+rss_growth_bytes, heap_growth_bytes, leaks, samples [{at_s, jobs, rss_bytes,
+heap_bytes, goroutines, buffers, fences, programs_in_use}], verified}, verified.
 
-The exit code is 1 when a result was wrong, or when wall time was below the GPU's
-time of the same work.`
+The exit code is 1 when a result was wrong, when wall time was below the GPU's
+time of the same work, or when something grew in a soak.`
 
 func newBenchExecutor(o *options) *cobra.Command {
 	var b executorBench
 	workloads := "small,large"
 	cmd := &cobra.Command{
-		Use:                   "executor [--workloads NAMES] [--seconds S] [--large-bytes SIZE]",
+		Use:                   "executor [--workloads NAMES] [--seconds S] [--large-bytes SIZE] [--soak TIME]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure jobs with uploads and downloads, one after the other and side by side",
 		Long:                  benchExecutorUsage,
@@ -75,6 +83,7 @@ func newBenchExecutor(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&workloads, "workloads", workloads, "small (4 KiB each way, kernels of 2 to 1000 us), large (16 MiB each way, 1000 us), upload, or several")
 	flags.Float64Var(&b.seconds, "seconds", 0.5, "about how long each run of a row takes")
+	flags.DurationVar(&b.soakTime, "soak", 0, "instead, run mixed jobs for so long and see whether anything grows or stalls")
 	flags.Var(&b.largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
 	b.largeBytes = 16 << 20
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -100,6 +109,7 @@ type executorResult struct {
 	Driver   string         `json:"driver"`
 	Rows     []executorRow  `json:"rows"`
 	Upload   *uploadFigures `json:"upload,omitempty"`
+	Soak     *soakFigures   `json:"soak,omitempty"`
 	Parts    []partFigures  `json:"parts"`
 	Verified bool           `json:"verified"`
 }
@@ -159,7 +169,9 @@ func (p partFigures) largest() float64 {
 type executorBench struct {
 	seconds    float64
 	largeBytes byteSize
+	soakTime   time.Duration
 	workloads  []string
+	known      map[uint32]affine
 
 	ctx    context.Context
 	gpu    *gpu
@@ -210,6 +222,8 @@ func (b *executorBench) choose(workloads string) error {
 	switch {
 	case b.seconds <= 0 || b.seconds > 60:
 		return errors.New("--seconds must be above 0 and at most 60")
+	case b.soakTime != 0 && b.soakTime < time.Second:
+		return errors.New("--soak must be at least 1s")
 	case b.largeBytes < smallBytes || b.largeBytes > 1<<28 || b.largeBytes%smallBytes != 0:
 		return fmt.Errorf("--large-bytes must be a multiple of %d, at most 256 MiB", smallBytes)
 	}
@@ -233,7 +247,15 @@ func (b *executorBench) run(o *options) (r *executorResult, err error) {
 	}
 	defer b.sample.Release()
 
-	b.result = &executorResult{Workload: "ring", GPU: b.gpu.name(), Driver: b.gpu.driver(), Verified: true}
+	b.result = &executorResult{Workload: "ring", GPU: b.gpu.name(), Driver: b.gpu.driver(), Verified: true, Rows: []executorRow{}, Parts: []partFigures{}}
+	if b.soakTime > 0 {
+		b.bar = o.newProgress(soakSamples+1, "soaking")
+		if err := b.soak(); err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		_ = b.bar.Finish()
+		return b.result, nil
+	}
 	plan := b.plan()
 	steps := 0
 	for _, size := range plan {
@@ -341,6 +363,9 @@ func (r *executorResult) verdict() error {
 	if !r.Verified {
 		return hintedError{errors.New("bench: results on the GPU were wrong"), "the figures mean nothing; the driver may be broken"}
 	}
+	if r.Soak != nil && len(r.Soak.Leaks) > 0 {
+		return hintedError{fmt.Errorf("bench: soak: %s", strings.Join(r.Soak.Leaks, "; ")), "something is not given back; run it for longer to see at what rate"}
+	}
 	for _, row := range r.Rows {
 		if row.wallBelowGPUTime {
 			return hintedError{fmt.Errorf("bench: %g us at depth %d: the GPU worked for longer than the run took", row.KernelMicros, row.Depth),
@@ -352,6 +377,19 @@ func (r *executorResult) verdict() error {
 
 func (r *executorResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s\ndriver %s\n\n", r.Workload, r.GPU, r.Driver)
+	if r.Soak != nil {
+		r.Soak.print(w)
+	} else {
+		r.printRows(w)
+	}
+	if r.Verified {
+		fmt.Fprintln(w, "every result was verified")
+	} else {
+		fmt.Fprintln(w, "RESULTS WERE WRONG")
+	}
+}
+
+func (r *executorResult) printRows(w io.Writer) {
 	fmt.Fprintln(w, "kernel\teach way\tdepth\tdelay us\tjobs\tus/job\tGPU us/job\tspeed-up\tbound\tof bound\tbatch\tSubmit us\tCPU us\tCPU\tallocations")
 	for _, row := range r.Rows {
 		jobs := float64(row.Jobs)
@@ -367,11 +405,6 @@ func (r *executorResult) print(w io.Writer) {
 	fmt.Fprintln(w)
 	if r.Upload != nil {
 		fmt.Fprintf(w, "upload of jobs of %s that lie in the slot: %.1f GB/s\n", readableBytes(int64(r.Upload.JobBytes)), r.Upload.GBPerS)
-	}
-	if r.Verified {
-		fmt.Fprintln(w, "every result was verified")
-	} else {
-		fmt.Fprintln(w, "RESULTS WERE WRONG")
 	}
 }
 
