@@ -11,8 +11,8 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// pacedGPU takes the same time for every stage, one after the other:
-// its fences are reached when that time is over, and nothing computes meanwhile.
+// pacedGPU takes the same time for every stage, one after the other: its fences
+// are reached when that time is over.
 type pacedGPU struct {
 	stage    time.Duration
 	pipeline *pipeline
@@ -34,8 +34,45 @@ func (g *pacedGPU) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
 	return gl.WaitFence(f, 0)
 }
 
+// TestLongStagesAreNotSpunOn counts looks while stages take 1 ms: a pump that
+// spins makes a thousand in the time.
+func TestLongStagesAreNotSpunOn(t *testing.T) {
+	for _, o := range []Options{{Depth: 1}, {Depth: 3}, {Depth: 8}, {Depth: 8, MaxDelay: 3 * time.Millisecond}} {
+		g := &pacedGPU{stage: time.Millisecond}
+		o.SlotJobs, o.trial = 1, trial{fences: g.fence, poison: true}
+		f := newFixture(t, o)
+		g.pipeline = &f.gpu
+		h := f.affine()
+		const warm, jobs = 30, 150
+		var before Stats
+		var tasks []*task
+		for i := range warm + jobs {
+			if i == warm {
+				before = f.Stats()
+			}
+			if len(tasks) == o.Depth {
+				f.finish(tasks[0])
+				tasks = tasks[1:]
+			}
+			k := newTask(h, uint32(i), 1+i)
+			k.pending = f.submit(k.job)
+			tasks = append(tasks, k)
+		}
+		for _, k := range tasks {
+			f.finish(k)
+		}
+		after := f.Stats()
+		if n := after.Looks - before.Looks; n > 50*jobs {
+			t.Errorf("depth %d, delay %v: %d looks at %d stages", o.Depth, o.MaxDelay, n, jobs)
+		}
+		if after.Sleeps == before.Sleeps || after.Timeouts != 0 {
+			t.Errorf("before %+v, after %+v", before, after)
+		}
+	}
+}
+
 // BenchmarkPacedKernels measures wall and CPU time of the whole process, a job,
-// while the GPU is busy with kernels of one length. Here no GPU is: fences pace
+// while the GPU is busy with kernels of one length. No GPU is needed: fences pace
 // the jobs, and dispatches without groups cost next to nothing.
 func BenchmarkPacedKernels(b *testing.B) {
 	for _, paced := range []struct {

@@ -40,7 +40,8 @@ type Executor struct {
 	gpu    pipeline        // for the GL thread only
 	counts counts
 
-	lingering atomic.Bool // somebody in Wait looks
+	lingering   atomic.Bool  // somebody in Wait looks
+	discouraged atomic.Int32 // so many calls of Wait will not
 
 	mu struct {
 		sync.Mutex

@@ -8,8 +8,9 @@ import "time"
 // up to a megabyte.
 type Options struct {
 	// Depth is the number of slots. 1 runs one job after the other, each to its
-	// end: the synchronous form, for comparison. From 4 on, copies of large
-	// jobs overlap kernels; below, only the host's work does. Default: 3.
+	// end: the synchronous form, for comparison. 3 are enough for small jobs,
+	// which gain nothing from more. From 4 on, copies of large jobs overlap
+	// kernels, and best from 6 on; below, only the host's work does. Default: 3.
 	Depth int
 
 	// SlotBytes is how many bytes of inputs, and how many of outputs, fit into a

@@ -98,9 +98,14 @@ func (b *batch) wait(ctx context.Context) error {
 
 // linger looks for a while whether the batch is settled, where it is the next to
 // be: sleeping and waking take longer than a short stage. One goroutine at a time
-// does so.
+// does so, and after a while in vain the next ones do not: there may be too few
+// CPUs for it.
 func (b *batch) linger() bool {
 	e := b.e
+	if e.discouraged.Load() > 0 {
+		e.discouraged.Add(-1)
+		return false
+	}
 	e.mu.Lock()
 	next := len(e.mu.live) > 0 && e.mu.live[0] == b
 	e.mu.Unlock()
@@ -115,8 +120,13 @@ func (b *batch) linger() bool {
 			}
 		}
 	}
+	e.discouraged.Store(discouragement)
 	return false
 }
+
+// discouragement is how many calls of Wait sleep at once after one has looked in
+// vain.
+const discouragement = 16
 
 // deliver hands the outputs of a job over. The batch is settled, the job claimed
 // or moved.

@@ -150,14 +150,14 @@ func (p *pipeline) learn(n int) {
 	p.progress = p.now()
 	p.completed = p.progress
 	p.e.brisk.Store(p.lingers && together < hotGap)
-	if e := p.expected.of(s); e.met && p.e.options.MaxDelay > 0 {
+	switch e := p.expected.of(s); {
+	case e.met && p.e.options.MaxDelay > 0:
 		e.bound(n, together, n < len(p.stages))
 		p.completed = min(p.completed, began+time.Duration(n)*e.took)
-		return
-	}
-	p.expected.of(s).learn(s.awaited, together)
-	for i := 1; i < n; i++ {
-		p.expected.of(&p.stages[i]).overslept()
+	case n > 1:
+		e.oversleep(together)
+	default:
+		e.learn(s.awaited, together)
 	}
 }
 

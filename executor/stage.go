@@ -93,9 +93,14 @@ func (e *expectation) learn(awaited bool, took time.Duration) {
 	}
 }
 
-// overslept takes in a stage that was seen complete together with the one before
-// it: the look came a whole stage too late.
-func (e *expectation) overslept() { e.took -= e.took / 4 }
+// oversleep takes in several stages that were seen complete in one look, the first
+// of them after so long. Where the look came when it should, the expectation was
+// too large. Where it came late, nothing is known.
+func (e *expectation) oversleep(together time.Duration) {
+	if together < e.took*3/2 {
+		e.took -= e.took / 8
+	}
+}
 
 // bound takes in a look that was not meant to come at once: n stages were
 // complete after so long together, and perhaps one more was not.
