@@ -85,6 +85,7 @@ func BenchmarkPacedKernels(b *testing.B) {
 		{time.Millisecond, Options{Depth: 3}},
 		{time.Millisecond, Options{Depth: 8}},
 		{time.Millisecond, Options{Depth: 8, MaxDelay: 3 * time.Millisecond}},
+		{time.Millisecond, Options{Depth: 16, MaxDelay: 6 * time.Millisecond}},
 	} {
 		o := paced.o
 		name := fmt.Sprintf("%v/depth=%d/delay=%v/linger=%v", paced.stage, o.Depth, o.MaxDelay, o.trial.linger)

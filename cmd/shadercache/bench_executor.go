@@ -42,7 +42,6 @@ Figures of a row:
             more is possible where a kernel leaves room for others beside it
   batch     jobs that share a fence, on average
   CPU us    CPU time of the whole process, a job
-
   CPU       the same in per cent of one CPU
   Submit    the caller's side, as a median of calls now and then
 
@@ -58,8 +57,8 @@ buffers, fences, programs and goroutines are counted after a tenth of the time a
 at the end. A stall is a round that takes more than 10 times the median.
 
 JSON fields: workload, gpu, driver, rows [{kernel_us, up_bytes, down_bytes, depth,
-max_delay_us, slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, speedup_vs_depth1, overlap_bound,
-of_bound, jobs_per_batch, submit_us, cpu_us_per_job, cpu_percent,
+max_delay_us, slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, speedup_vs_depth1,
+overlap_bound, of_bound, jobs_per_batch, submit_us, cpu_us_per_job, cpu_percent,
 allocations_per_job, verified}], upload {job_bytes, jobs, gb_per_s, verified},
 parts [{kernel_us, up_bytes, down_bytes, upload_us, kernel_measured_us,
 download_us, host_us}], soak {seconds, workers, jobs, jobs_per_s, rounds,
@@ -79,6 +78,7 @@ func newBenchExecutor(o *options) *cobra.Command {
 		Short:                 "Measure jobs with uploads and downloads, one after the other and side by side",
 		Long:                  benchExecutorUsage,
 		Args:                  usageArgs(noArguments),
+		Example:               "  shadercache bench executor --workloads small --json | jq '.rows[] | select(.kernel_us == 1000)'",
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&workloads, "workloads", workloads, "small (4 KiB each way, kernels of 2 to 1000 us), large (16 MiB each way, 1000 us), upload, or several")
@@ -187,7 +187,12 @@ type ringSize struct {
 	bytes        int
 	slotJobs     int
 	depths       []int
-	delayed      time.Duration // once more, at the last depth, with results that may lie for so long
+	delayed      []delayedRun // further ones, with results that may lie for a while
+}
+
+type delayedRun struct {
+	depth int
+	most  time.Duration
 }
 
 const smallBytes = 4 << 10
@@ -197,13 +202,13 @@ func (b *executorBench) plan() []ringSize {
 	var plan []ringSize
 	if slices.Contains(b.workloads, "small") {
 		for _, micros := range []float64{2, 10, 100} {
-			plan = append(plan, ringSize{micros, smallBytes, 256, []int{1, 2, 3, 8}, 0})
+			plan = append(plan, ringSize{micros, smallBytes, 256, []int{1, 2, 3, 8}, nil})
 		}
 		// One job a batch: CPU time with kernels of 1 ms is to be seen.
-		plan = append(plan, ringSize{1000, smallBytes, 1, []int{1, 2, 3, 8}, 3 * time.Millisecond})
+		plan = append(plan, ringSize{1000, smallBytes, 1, []int{1, 2, 3, 8}, []delayedRun{{8, 3 * time.Millisecond}, {16, 6 * time.Millisecond}}})
 	}
 	if slices.Contains(b.workloads, "large") {
-		plan = append(plan, ringSize{1000, int(b.largeBytes), 1, []int{1, 2, 3, 4, 6}, 0})
+		plan = append(plan, ringSize{1000, int(b.largeBytes), 1, []int{1, 2, 3, 4, 6}, nil})
 	}
 	return plan
 }
@@ -309,17 +314,19 @@ func (b *executorBench) measure(size ringSize) error {
 
 // runs are the executors that a size is measured with.
 func (size ringSize) runs() (list []executor.Options) {
-	for _, depth := range size.depths {
-		o := executor.Options{Depth: depth, SlotBytes: size.bytes * size.slotJobs, SlotJobs: size.slotJobs}
+	add := func(depth int, delay time.Duration) {
+		o := executor.Options{Depth: depth, SlotJobs: size.slotJobs, MaxDelay: delay}
 		if depth == 1 {
-			o.SlotJobs, o.SlotBytes = 1, size.bytes
+			o.SlotJobs = 1
 		}
+		o.SlotBytes = size.bytes * o.SlotJobs
 		list = append(list, o)
 	}
-	if size.delayed > 0 {
-		o := list[len(list)-1]
-		o.MaxDelay = size.delayed
-		list = append(list, o)
+	for _, depth := range size.depths {
+		add(depth, 0)
+	}
+	for _, run := range size.delayed {
+		add(run.depth, run.most)
 	}
 	return list
 }
