@@ -7,7 +7,7 @@ layout(std430, binding = 0) buffer Values { uint values[]; };
 layout(std430, binding = 1) readonly buffer Table { uint table[]; };
 shared uint total;
 
-uint half(uint x) { return x / 2u; }
+uint halved(uint x) { return x / 2u; }
 
 void settle() {
     memoryBarrierShared();
@@ -18,7 +18,7 @@ void main() {
     if (gl_LocalInvocationID.x < 32u) {
         barrier(); // want divergent-barrier
     }
-    bool low = half(gl_LocalInvocationIndex) < 16u;
+    bool low = halved(gl_LocalInvocationIndex) < 16u;
     if (low) {
         settle();
     }

@@ -21,9 +21,9 @@ void main() {
     }
     sums[self] = sum;
     barrier();
-    for (uint half = uint(LOCAL) / 2u; half > 0u; half >>= 1) {
-        if (self < half) {
-            sums[self] += sums[self + half];
+    for (uint width = uint(LOCAL) / 2u; width > 0u; width >>= 1) {
+        if (self < width) {
+            sums[self] += sums[self + width];
         }
         barrier();
     }
