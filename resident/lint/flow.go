@@ -69,6 +69,7 @@ type call struct {
 	number   int
 	function *function
 	result   class
+	results  int // returns that were seen
 	// returned is a return that part of the group has taken.
 	returned *position
 	scopes   []scope

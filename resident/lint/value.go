@@ -234,11 +234,19 @@ func isLiteral(tokens []token, text string) bool {
 	return len(tokens) == 1 && strings.TrimRight(tokens[0].text, "uU") == text
 }
 
-// single is a value that is one name, perhaps converted or a component of it.
+// single is a value that is one name, perhaps converted, called, or a component
+// of it.
 func (w *walk) single(tokens []token, r results) (class, bool) {
-	if len(tokens) > 3 && (tokens[0].text == "int" || tokens[0].text == "uint") && tokens[1].text == "(" &&
-		closing(tokens, 1) == len(tokens)-1 {
-		return w.class(tokens[2:len(tokens)-1], r), true
+	if len(tokens) > 2 && tokens[0].kind == word && tokens[1].text == "(" && closing(tokens, 1) == len(tokens)-1 {
+		if c, ok := r[&tokens[0]]; ok {
+			return c, true
+		}
+		switch tokens[0].text {
+		case "int", "uint", "bool":
+			return w.class(tokens[2:len(tokens)-1], r), true
+		case "subgroupElect":
+			return leader, true
+		}
 	}
 	if len(tokens) == 1 || len(tokens) == 3 && tokens[1].text == "." {
 		return w.name(&tokens[0], tokens[1:], r), true

@@ -237,7 +237,10 @@ func (w *walk) leaveLoop(s *statement) {
 func (w *walk) leaveFunction(s *statement) {
 	result := w.expression(s.tokens)
 	c := w.top()
-	c.result = join(c.result, result)
+	if c.results++; c.results > 1 {
+		result = join(c.result, result)
+	}
+	c.result = result
 	if c.partial(0) != nil {
 		c.returned = &s.at
 		c.result = different

@@ -10,7 +10,14 @@ void sum() {
     }
 }
 
+bool leading() { return gl_LocalInvocationIndex == 0u; }
+
 void main() {
+    if (leading()) {
+        for (uint i = 0u; i < count; ++i) { // want single-lane-loop
+            values[i] = 7u;
+        }
+    }
     uint tid = gl_LocalInvocationID.x;
     if (tid == 0u) {
         for (uint i = 0u; i < count; ++i) { // want single-lane-loop
