@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// encodings are what GNU as and LLVM make of the lines, at address 0.
+// encodings are what other assemblers make of the lines, at address 0.
 var encodings = []struct {
 	text string
 	raw  uint32
