@@ -152,6 +152,7 @@ func (o *options) runInterpreter(f interpreterFlags, file string) error {
 	ctx, stop := interruptible()
 	defer stop()
 	r := &interpreterResult{GPU: g.name(), Driver: g.driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.machine}
+	f.progress = o.newProgress
 	err = r.run(ctx, g, f, code)
 	if err := errors.Join(err, g.close()); err != nil {
 		return err
@@ -211,7 +212,9 @@ func (r *interpreterResult) runOn(ctx context.Context, v *interpreter.Interprete
 	}
 	r.note(done, states)
 	if f.verify && done.Signal != interpreter.SignalRunning {
-		good, err := f.verified(ctx, v, code, states)
+		bar := f.progress(len(states), "comparing with the CPU")
+		good, err := f.verified(ctx, v, code, states, func() { _ = bar.Add(1) })
+		_ = bar.Finish()
 		r.Verified = &good
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/schollz/progressbar/v3"
+
 	"github.com/shadercache/shadercache/resident/interpreter"
 )
 
@@ -23,6 +25,8 @@ type interpreterFlags struct {
 	timeout   time.Duration
 	verify    bool
 	options   interpreter.Options
+
+	progress func(steps int, what string) *progressbar.ProgressBar
 }
 
 var interpreterForms = []string{"mega", "continuous", "chained", "standard"}

@@ -7,14 +7,16 @@ import (
 	"github.com/shadercache/shadercache/resident/interpreter"
 )
 
-// verified runs every machine on the CPU, as far as the GPU went, and compares.
-func (f *interpreterFlags) verified(ctx context.Context, v *interpreter.Interpreter, code []byte, states []interpreter.State) (bool, error) {
+// verified runs every machine on the CPU, as far as the GPU went, and compares. It
+// calls step before each.
+func (f *interpreterFlags) verified(ctx context.Context, v *interpreter.Interpreter, code []byte, states []interpreter.State, step func()) (bool, error) {
 	settings, err := f.settings()
 	if err != nil {
 		return false, err
 	}
 	memory := make([]byte, f.options.MemoryBytes)
 	for m, got := range states {
+		step()
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}

@@ -3,7 +3,6 @@
 package interpreter
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -127,25 +126,45 @@ func (v *Interpreter) chain() []uint32 {
 	return words
 }
 
-// land waits until a flight has ended. It lets other work of the GL thread in
-// between.
-func (v *Interpreter) land(ctx context.Context, f *flight) (landing, error) {
-	const look = 2 * time.Millisecond
-	for done := false; !done; {
-		err := v.context.Do(func(gl *glctx.GL) (err error) {
-			if done, err = gl.WaitFence(f.fence, look); done || err != nil {
-				gl.DeleteFence(f.fence)
-			}
-			if err == nil && done {
-				err = gl.CheckLost()
-			}
-			return err
-		})
+// Waiting for a flight: the first look lasts a while, for short batches. Then the
+// GL thread is left to others and the processor to sleep, for a small part of the
+// time waited so far, so that little is lost when the flight ends.
+const (
+	firstLook    = 200 * time.Microsecond
+	shortestNap  = 50 * time.Microsecond
+	longestNap   = time.Millisecond
+	napsPerFlown = 64
+)
+
+// land waits until a flight has ended.
+func (v *Interpreter) land(f *flight) (landing, error) {
+	start := time.Now()
+	for look := firstLook; ; look = 0 {
+		done, err := v.landed(f, look)
 		if err != nil {
 			return landing{}, fmt.Errorf("interpreter: wait for a batch: %w", err)
 		}
+		if done {
+			return v.read(f), nil
+		}
+		time.Sleep(min(max(time.Since(start)/napsPerFlown, shortestNap), longestNap))
 	}
-	return v.read(f), nil
+}
+
+// landed looks whether a flight has ended, for so long at most, and gives its fence
+// up if it has.
+func (v *Interpreter) landed(f *flight, look time.Duration) (done bool, err error) {
+	err = v.context.Do(func(gl *glctx.GL) (err error) {
+		if done, err = gl.WaitFence(f.fence, look); done || err != nil {
+			gl.DeleteFence(f.fence)
+		}
+		if err == nil && done {
+			return gl.CheckLost()
+		}
+		gl.Quiet()
+		return err
+	})
+	return done, err
 }
 
 // read takes a report out of mapped memory.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -33,8 +34,12 @@ func (v *Interpreter) RunContinuous(ctx context.Context, maxBatches int, timeout
 	if maxBatches < 1 {
 		return Result{}, fmt.Errorf("interpreter: %d batches: at least 1 is needed", maxBatches)
 	}
+	over, total := bits.Mul64(uint64(maxBatches), uint64(v.options.BatchCycles))
+	if over != 0 {
+		total = math.MaxInt64
+	}
 	p := v.batches("continuous")
-	p.total, p.maxBatches, p.timeout, p.depth = uint64(maxBatches)*uint64(v.options.BatchCycles), maxBatches, timeout, flights
+	p.total, p.maxBatches, p.timeout, p.depth = min(total, math.MaxInt64), maxBatches, timeout, flights
 	return v.run(ctx, p)
 }
 
@@ -103,7 +108,7 @@ func (r *run) fly(ctx context.Context) error {
 		}
 		f := r.flying[0]
 		r.flying = r.flying[1:]
-		l, err := r.land(ctx, f)
+		l, err := r.land(f)
 		if err == nil {
 			err = r.after(ctx, l)
 		}
@@ -223,7 +228,7 @@ func (r *run) serve(ctx context.Context, running bool) error {
 	for len(r.flying) > 0 {
 		f := r.flying[0]
 		r.flying = r.flying[1:]
-		l, err := r.land(ctx, f)
+		l, err := r.land(f)
 		if err != nil {
 			return err
 		}
