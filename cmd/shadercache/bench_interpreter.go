@@ -16,15 +16,16 @@ const benchInterpreterUsage = `Measure how fast machines of the interpreter run,
 Two programs that never end: tight counts in a register, store also writes the
 count to memory. Each runs on one machine, which is one lane of the GPU, and on
 many side by side; standard, continuous, mega and chained, all with the same
-shader. Two more ways to build the shader run as mega: registers in an array
-instead of shared memory, and 64-bit integers of the driver. After each run every
+shader. Other builds of the shader run as mega: registers in an array instead of
+shared memory, 64-bit integers of the driver, and the next instruction fetched
+while one is done. After each run every
 machine's registers, flags and counts are compared with the CPU's.
 
 Each row is the best of --repeat runs. instructions_per_second is of all machines
 together.
 
-JSON fields: gpu, driver, rows [{program, form, machines, registers, int64, cycles,
-batch, batches, dispatches, ms, instructions_per_second, verified}], ratios
+JSON fields: gpu, driver, rows [{program, form, machines, registers, int64, ahead,
+cycles, batch, batches, dispatches, ms, instructions_per_second, verified}], ratios
 [{program, machines, continuous_to_mega, chained_to_mega, standard_to_mega,
 mega_to_one_machine}], verified.
 
@@ -94,17 +95,20 @@ func (o *options) benchInterpreter(b interpreter.BenchOptions) error {
 }
 
 func (r *interpreterBenchResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\nprogram\tform\tmachines\tregisters\tsums\tinstructions\ttime\tinstructions/s\t\n", r.GPU)
+	fmt.Fprintf(w, "%s\n\nprogram\tform\tmachines\tbuild\tinstructions\ttime\tinstructions/s\t\n", r.GPU)
 	for _, row := range r.Rows {
-		sums := "32-bit"
+		build := row.Registers
 		if row.Int64 {
-			sums = "int64"
+			build += ", int64"
+		}
+		if row.Ahead {
+			build += ", ahead"
 		}
 		verdict := ""
 		if !row.Verified {
 			verdict = "wrong"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%.2f ms\t%s\t%s\n", row.Program, row.Form, row.Machines, row.Registers, sums,
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%.2f ms\t%s\t%s\n", row.Program, row.Form, row.Machines, build,
 			row.Cycles*uint64(row.Machines), row.Millis, readableRate(row.IPS), verdict)
 	}
 	fmt.Fprint(w, "\nprogram\tmachines\tcontinuous/mega\tchained/mega\tstandard/mega\tto one machine\n")

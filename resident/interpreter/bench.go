@@ -39,6 +39,7 @@ type BenchRow struct {
 	Machines   int     `json:"machines"`
 	Registers  string  `json:"registers"` // shared or array
 	Int64      bool    `json:"int64"`
+	Ahead      bool    `json:"ahead"`  // the next instruction is fetched while one is done
 	Cycles     uint64  `json:"cycles"` // instructions of each machine
 	Batch      int     `json:"batch"`  // instructions
 	Batches    int     `json:"batches"`
@@ -96,12 +97,12 @@ type bench struct {
 }
 
 // Bench measures the workload interpreter: both programs in all forms with the same
-// shader, on one machine and on many; and the tight loop with other ways to keep
-// registers, and with 64-bit integers where the driver has them, as mega. A row that is not as the CPU has it is not Verified, and
+// shader, on one machine and on many; and the tight loop as mega in other
+// builds of the shader. A row that is not as the CPU has it is not Verified, and
 // Bench goes on.
 func Bench(ctx context.Context, context *glctx.Context, programs executor.Programs, o BenchOptions) ([]BenchRow, []BenchRatios, error) {
 	b := &bench{BenchOptions: o.withDefaults(context.Info()), context: context, programs: programs}
-	variants := []Options{{array: true}, {Int64: true}}
+	variants := []Options{{array: true}, {Int64: true}, {ahead: true}}
 	b.of = 2 * (len(benchPrograms)*4 + len(variants))
 	for _, machines := range []int{1, b.Machines} {
 		if err := b.series(ctx, Options{Machines: machines}, "standard", "continuous", "mega", "chained"); err != nil {
@@ -174,7 +175,7 @@ func (v *Interpreter) bench(ctx context.Context, b *bench, total uint64, forms [
 
 // benchRow runs one form so many times, each from the beginning, and keeps the best.
 func (v *Interpreter) benchRow(ctx context.Context, code []byte, want *Reference, form string, total uint64, repeat int) (BenchRow, error) {
-	row := BenchRow{Form: form, Machines: v.options.Machines, Registers: "shared", Int64: v.options.Int64,
+	row := BenchRow{Form: form, Machines: v.options.Machines, Registers: "shared", Int64: v.options.Int64, Ahead: v.options.ahead,
 		Cycles: total, Batch: v.options.BatchCycles, Verified: true}
 	if v.options.array {
 		row.Registers = "array"

@@ -18,11 +18,11 @@ func TestBench(t *testing.T) {
 	steps := 0
 	rows, ratios, err := Bench(t.Context(), gl, programs, BenchOptions{Cycles: 3000, Batch: 1000, Machines: 65, Repeat: 1,
 		Progress: func(done, of int) {
-			if steps++; done >= of || of != 20 {
+			if steps++; done >= of || of != 22 {
 				t.Errorf("row %d of %d", done, of)
 			}
 		}})
-	if err != nil || len(rows) != 20 || len(ratios) != 4 || steps != 20 {
+	if err != nil || len(rows) != 22 || len(ratios) != 4 || steps != 22 {
 		t.Fatalf("%d rows, %d ratios, %d steps, %v", len(rows), len(ratios), steps, err)
 	}
 	for _, r := range rows {

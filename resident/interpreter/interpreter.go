@@ -52,6 +52,11 @@ const registerRows = 32
 // Interpreter is a number of machines on one GL context. Its methods may be called
 // from any goroutine, but not from a callback of glctx.Context.Do or Post; they
 // wait for each other. Close releases it, before the context and the cache.
+//
+// The run functions have the machines go on, as Signal says, until each has done so
+// many instructions or has stopped, which is noticed at the end of a batch. What was
+// done counts also where an error is returned; another run may follow, unless the
+// context was lost. When ctx ends, batches under way end first.
 type Interpreter struct {
 	context *glctx.Context
 	options Options
@@ -105,6 +110,9 @@ func (o Options) source() (*binary.Source, error) {
 	}
 	if o.array {
 		defines["REGISTERS"] = "IN_ARRAY"
+	}
+	if o.ahead {
+		defines["AHEAD"] = "1"
 	}
 	return binary.NewSource("interpreter", kernelText, defines)
 }

@@ -198,7 +198,7 @@ func TestChainEndsEarly(t *testing.T) {
 // TestRandomPrograms runs random programs on machines with random registers. Most
 // instructions are good ones; all stop sooner or later, and some by a fault.
 func TestRandomPrograms(t *testing.T) {
-	for name, o := range map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {array: true}} {
+	for name, o := range map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {array: true}, "ahead": {ahead: true}} {
 		t.Run(name, func(t *testing.T) {
 			o.Machines, o.MemoryBytes, o.BatchCycles = 96, 1024, 100
 			random := rand.New(rand.NewPCG(1, uint64(len(name))))

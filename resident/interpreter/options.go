@@ -37,6 +37,8 @@ type Options struct {
 
 	// array keeps registers in an array of the invocation, not in shared memory.
 	array bool
+	// ahead fetches the next instruction while one is done.
+	ahead bool
 }
 
 func (o Options) withDefaults(info glctx.Info) Options {

@@ -14,11 +14,6 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// All run functions have the machines go on, as Signal says, until each has done
-// so many instructions or has stopped. Stops are noticed at the end of a batch. What
-// was done counts also where an error is returned; a run may follow then, unless
-// the context was lost. When ctx ends, the batches under way end first.
-
 // RunStandard runs total instructions on each machine, one batch a time: the host
 // waits for it and reads the state of every machine before it starts the next.
 func (v *Interpreter) RunStandard(ctx context.Context, total uint64) (Result, error) {

@@ -66,6 +66,12 @@
 #define INT64 0
 #endif
 
+// 1: the next instruction is fetched while this one is done. Only a branch that is
+// taken waits for its destination then.
+#ifndef AHEAD
+#define AHEAD 0
+#endif
+
 // Entries of the ring that notes what one machine did; 0 notes nothing.
 #ifndef TRACE
 #define TRACE 0
@@ -229,13 +235,21 @@ void main() {
     uint detail = 0u;
     uvec2 address = uvec2(0u);
     uint done = 0u;
+#if AHEAD
+    uvec4 ahead = code[min(pc, codeCount - 1u)];
+#endif
     for (uint i = 0u; i < most; ++i) {
         if (pc >= codeCount) {
             signal = SIGNAL_FAULT;
             detail = FAULT_PC;
             break;
         }
+#if AHEAD
+        uvec4 instruction = ahead;
+        ahead = code[min(pc + 1u, codeCount - 1u)];
+#else
         uvec4 instruction = code[pc];
+#endif
         uint what = instruction.x;
         if ((what & BREAKPOINT) != 0u && pc != stepped) {
             signal = SIGNAL_BREAK;
@@ -254,6 +268,9 @@ void main() {
         if (kind == KIND_BRANCH) {
             if ((instruction.z >> flags & 1u) != 0u) {
                 nextPC = instruction.y;
+#if AHEAD
+                ahead = code[min(nextPC, codeCount - 1u)];
+#endif
             }
         } else if (kind <= KIND_STORE) {
             uvec2 a = get(what >> 14 & 63u);
