@@ -15,9 +15,7 @@ type implicitTile struct {
 	tm, tn        int
 	split, slices int
 	buffers       int
-	lanes         int
 	tapsFirst     int
-	unroll        int
 }
 
 // fields are the tunables under their names in [Params].
@@ -25,7 +23,7 @@ func (t *implicitTile) fields() map[string]*int {
 	return map[string]*int{
 		"bm": &t.bm, "bn": &t.bn, "bk": &t.bk, "tm": &t.tm, "tn": &t.tn,
 		"split": &t.split, "slices": &t.slices, "buffers": &t.buffers,
-		"lanes": &t.lanes, "taps_first": &t.tapsFirst, "unroll": &t.unroll,
+		"taps_first": &t.tapsFirst,
 	}
 }
 
@@ -91,10 +89,8 @@ func (t implicitTile) validate() error {
 		return fmt.Errorf("conv2d: %d invocations cannot share the columns of a tile of %dx%d", t.invocations(), t.bm, t.bn)
 	case t.buffers != 1 && t.buffers != 2:
 		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.buffers)
-	case t.lanes != 0 && !t.lanesFit(t.lanes):
-		return fmt.Errorf("conv2d: %d lanes do not divide the tile", t.lanes)
-	case t.tapsFirst > 1 || t.unroll > 1:
-		return fmt.Errorf("conv2d: taps_first %d and unroll %d must be 0 or 1", t.tapsFirst, t.unroll)
+	case t.tapsFirst > 1:
+		return fmt.Errorf("conv2d: taps_first is %d, must be 0 or 1", t.tapsFirst)
 	}
 	return nil
 }
@@ -103,12 +99,6 @@ func (t implicitTile) validate() error {
 func (t implicitTile) threads() int { return t.bm / t.tm * (t.bn / t.tn) }
 
 func (t implicitTile) invocations() int { return t.slices * t.threads() }
-
-// lanesFit reports whether warps of 32 invocations with that many side by side
-// fill a slice.
-func (t implicitTile) lanesFit(lanes int) bool {
-	return 32%lanes == 0 && t.bn/t.tn%lanes == 0 && t.bm/t.tm%(32/lanes) == 0
-}
 
 // sharedBytes is what a group has in shared memory.
 func (t implicitTile) sharedBytes() int {

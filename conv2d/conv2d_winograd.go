@@ -35,12 +35,13 @@ var (
 	winograd4Algorithm = winogradAlgorithm("winograd4", 4, winograd4Tolerance)
 )
 
-// What the transforms add to the error of a sum, as multiples of [Tolerance].
-// They compute with numbers larger than those that go in and come out, all the
-// more for larger tiles.
+// The errors that are tolerated, as multiples of [Tolerance]. The transforms
+// compute with numbers larger than those that go in and come out, all the more for
+// larger tiles. An error is relative to the largest products of its whole tile, so
+// the bound holds where the numbers in a tile are about as large as each other.
 const (
 	winograd2Tolerance = 1
-	winograd4Tolerance = 4
+	winograd4Tolerance = 2
 )
 
 func winogradAlgorithm(name string, tile int, times float64) algorithm[Problem] {
@@ -60,7 +61,7 @@ func winogradAlgorithm(name string, tile int, times float64) algorithm[Problem] 
 const winogradLocal = 128
 
 // maxWinogradCandidates is the most tiles that are tried for the product.
-const maxWinogradCandidates = 14
+const maxWinogradCandidates = 10
 
 // winograd is a convolution by tiles of tile x tile outputs.
 type winograd struct {
@@ -97,14 +98,12 @@ func winogradRecipe(w winograd, params Params, on device) (recipe, error) {
 	if workspace > maxWorkspace {
 		return recipe{}, w.tooLarge()
 	}
-	prepare := w.weightsStep(c)
-	steps := []step{w.inputStep(), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))}
-	if err := checkSteps(w.Problem, on, append(steps, prepare)...); err != nil {
+	if err := checkGrids(w.Problem, on, w.weightsGrid(c), w.grid(w.C), w.grid(w.K)); err != nil {
 		return recipe{}, err
 	}
 	return recipe{
-		prepare:   []step{prepare},
-		steps:     steps,
+		prepare:   []step{w.weightsStep(c)},
+		steps:     []step{w.inputStep(), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))},
 		packed:    c.packedLen(),
 		workspace: int(workspace),
 	}, nil
@@ -148,6 +147,15 @@ func (w winograd) product() Problem {
 	}
 }
 
+func (w winograd) weightsGrid(c implicitProduct) [3]int {
+	return [3]int{c.channelsPadded() * c.filtersPadded() / packLocal, 1, orOne(w.Groups)}
+}
+
+// grid is that of a transform, with an invocation for each tile of each plane.
+func (w winograd) grid(planes int) [3]int {
+	return [3]int{ceilDiv(planes*w.tilesPadded(), winogradLocal), 1, 1}
+}
+
 func (w winograd) weightsStep(c implicitProduct) step {
 	return step{
 		source: binary.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
@@ -158,7 +166,7 @@ func (w winograd) weightsStep(c implicitProduct) step {
 			"CHANNELS_PADDED": c.channelsPadded(),
 			"FILTERS_PADDED":  c.filtersPadded(),
 		})),
-		groups: [3]int{c.channelsPadded() * c.filtersPadded() / packLocal, 1, orOne(w.Groups)},
+		groups: w.weightsGrid(c),
 		bound:  []bound{{1, weightsRole}, {2, packedRole}},
 	}
 }
@@ -175,7 +183,7 @@ func (w winograd) inputStep() step {
 			"PAD_H":    w.PadH,
 			"PAD_W":    w.PadW,
 		})),
-		groups:   [3]int{ceilDiv(w.C*w.tilesPadded(), winogradLocal), 1, 1},
+		groups:   w.grid(w.C),
 		uniforms: w.uniforms(),
 		bound:    []bound{{0, inputRole}, {4, workspaceRole}},
 	}
@@ -204,7 +212,7 @@ func (w winograd) outputStep(split int) step {
 	maps.Copy(d, w.epilogue())
 	return step{
 		source:   binary.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),
-		groups:   [3]int{ceilDiv(w.K*w.tilesPadded(), winogradLocal), 1, 1},
+		groups:   w.grid(w.K),
 		uniforms: w.uniforms(),
 		bound:    []bound{{2, outputRole}, {4, workspaceRole}},
 	}

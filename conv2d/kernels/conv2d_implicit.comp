@@ -65,12 +65,6 @@
 #define BUFFERS 2
 #endif
 
-// Lanes of a warp of 32 side by side along the pixels, 0 for as many as there are:
-// 8 x 4 lanes read less shared memory than 32 x 1.
-#ifndef LANES
-#define LANES 0
-#endif
-
 // 1: rows in the order r, s, c, and c fills up to a multiple of BK, so that a step
 // lies under one tap. 0: rows in the order c, r, s, for few channels.
 #ifndef TAPS_FIRST
@@ -81,12 +75,6 @@
 // elements: loads and stores take four pixels at a time.
 #ifndef VECTOR
 #define VECTOR 0
-#endif
-
-// 1: ask the compiler to unroll everything. Drivers other than NVIDIA's ignore it.
-// That one leaves the loop over a step as it is otherwise, and its arrays in memory.
-#ifndef UNROLL
-#define UNROLL 1
 #endif
 
 // The problem. Filters are at most 15 x 15.
@@ -160,9 +148,9 @@
 #define ACTIVATION ACTIVATION_NONE
 #endif
 
-#if UNROLL
+// NVIDIA's driver leaves the loop over a step as it is otherwise, and arrays in
+// memory. Others ignore it.
 #pragma optionNV(unroll all)
-#endif
 
 // Vectors of the tile along filters and pixels, and invocations.
 #define VM (BM / 4)
@@ -352,14 +340,8 @@ void main() {
     uint self = gl_LocalInvocationIndex;
     uint slice = self / THREADS;
     uint thread = self % THREADS;
-#if LANES > 0
-    uint warp = thread / 32;
-    uint threadN = warp % (THREADS_N / LANES) * LANES + thread % LANES;
-    uint threadM = warp / (THREADS_N / LANES) * (32 / LANES) + thread % 32 / LANES;
-#else
     uint threadN = thread % THREADS_N;
     uint threadM = thread / THREADS_N;
-#endif
     int tileM = int(gl_WorkGroupID.y) * BM;
     int tileN = int(gl_WorkGroupID.x) * BN;
     int group = int(gl_WorkGroupID.z / SPLIT);
