@@ -41,12 +41,17 @@ func paramsOf(products []implicitProduct) []Params {
 
 // implicitProducts are n good ways to cut a convolution into tiles, the one with
 // the shortest estimated time first. No two have the same tile and the same part
-// for an invocation, but for the last, which are the first with another depth and
-// the other number of buffers: estimates tell little about those.
+// for an invocation, but for the last, which are the first in other forms:
+// estimates tell little about those.
 func implicitProducts(p Problem, on device, n int) []implicitProduct {
 	best := bestProducts(p, on)
 	best = best[:min(n, len(best))]
 	variants := productVariants(best[:min(2, len(best))], on)
+	if len(best) > 0 && !best[0].vector() {
+		branching := best[0]
+		branching.tile.clamp = 0
+		variants = append(variants, branching)
+	}
 	keep := min(len(best), n-len(variants))
 	return append(best[:keep:keep], variants...)
 }
@@ -99,11 +104,11 @@ func bestProduct(p Problem, on device, tile implicitTile) (best timedProduct) {
 // completed sets what follows from the rest of a tile and from the problem. Two
 // buffers pay for large tiles only.
 func (t implicitTile) completed(p Problem) implicitTile {
-	t.buffers, t.tapsFirst = 1, 0
+	t.buffers, t.tapsFirst, t.clamp = 1, 0, 1
 	if t.bm*t.bn >= 128*128 {
 		t.buffers = 2
 	}
-	if p.groupC() >= t.bk {
+	if p.groupC() >= t.bk || p.R*p.S == 1 {
 		t.tapsFirst = 1
 	}
 	return t

@@ -49,10 +49,12 @@ func TestMeasure(t *testing.T) {
 	}
 	defer file.Close()
 	r := newRunner(t)
+	to := json.NewEncoder(file)
+	to.SetEscapeHTML(false)
 	shapes, algorithms := regexp.MustCompile(*measureShapes), regexp.MustCompile(*measureAlgorithms)
 	for _, p := range resnetProblems() {
 		if shapes.MatchString(p.String()) {
-			measureProblem(t, r, p, algorithms, json.NewEncoder(file))
+			measureProblem(t, r, p, algorithms, to)
 		}
 	}
 }

@@ -60,12 +60,12 @@ func TestImplicitOnOddProblems(t *testing.T) {
 
 // testTiles are tiles of every kind, for a problem that none of them divides.
 var testTiles = []implicitTile{
-	{bm: 128, bn: 128, bk: 8, tm: 8, tn: 8, split: 1, slices: 1, buffers: 2, tapsFirst: 1},
-	{bm: 64, bn: 64, bk: 16, tm: 8, tn: 4, split: 2, slices: 1, buffers: 1, tapsFirst: 0},
+	{bm: 128, bn: 128, bk: 8, tm: 8, tn: 8, split: 1, slices: 1, buffers: 2, tapsFirst: 1, clamp: 1},
+	{bm: 64, bn: 64, bk: 16, tm: 8, tn: 4, split: 2, slices: 1, buffers: 1, tapsFirst: 0, clamp: 1},
 	{bm: 64, bn: 24, bk: 16, tm: 4, tn: 4, split: 1, slices: 2, buffers: 1, tapsFirst: 1},
 	{bm: 32, bn: 56, bk: 32, tm: 8, tn: 4, split: 3, slices: 4, buffers: 2, tapsFirst: 1},
-	{bm: 64, bn: 96, bk: 8, tm: 4, tn: 8, split: 1, slices: 1, buffers: 1, tapsFirst: 0},
-	{bm: 32, bn: 48, bk: 8, tm: 8, tn: 8, split: 4, slices: 2, buffers: 2, tapsFirst: 0},
+	{bm: 64, bn: 96, bk: 8, tm: 4, tn: 8, split: 1, slices: 1, buffers: 1, tapsFirst: 0, clamp: 1},
+	{bm: 32, bn: 48, bk: 8, tm: 8, tn: 8, split: 4, slices: 2, buffers: 2, tapsFirst: 0, clamp: 1},
 }
 
 func TestImplicitTiles(t *testing.T) {

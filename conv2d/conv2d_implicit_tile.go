@@ -16,6 +16,7 @@ type implicitTile struct {
 	split, slices int
 	buffers       int
 	tapsFirst     int
+	clamp         int
 }
 
 // fields are the tunables under their names in [Params].
@@ -23,7 +24,7 @@ func (t *implicitTile) fields() map[string]*int {
 	return map[string]*int{
 		"bm": &t.bm, "bn": &t.bn, "bk": &t.bk, "tm": &t.tm, "tn": &t.tn,
 		"split": &t.split, "slices": &t.slices, "buffers": &t.buffers,
-		"taps_first": &t.tapsFirst,
+		"taps_first": &t.tapsFirst, "clamp": &t.clamp,
 	}
 }
 
@@ -89,8 +90,8 @@ func (t implicitTile) validate() error {
 		return fmt.Errorf("conv2d: %d invocations cannot share the columns of a tile of %dx%d", t.invocations(), t.bm, t.bn)
 	case t.buffers != 1 && t.buffers != 2:
 		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.buffers)
-	case t.tapsFirst > 1:
-		return fmt.Errorf("conv2d: taps_first is %d, must be 0 or 1", t.tapsFirst)
+	case t.tapsFirst > 1 || t.clamp > 1:
+		return fmt.Errorf("conv2d: taps_first is %d and clamp %d, must be 0 or 1", t.tapsFirst, t.clamp)
 	}
 	return nil
 }

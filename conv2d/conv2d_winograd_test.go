@@ -24,7 +24,7 @@ func TestWinograd(t *testing.T) {
 		checkConv(t, r, onHardware(winograd4Algorithm, 1), p)
 	}
 	split := Problem{N: 1, C: 80, H: 8, W: 8, K: 32, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU}
-	tile := implicitTile{bm: 32, bn: 24, bk: 16, tm: 4, tn: 4, slices: 2, split: 3, buffers: 1, tapsFirst: 1}
+	tile := implicitTile{bm: 32, bn: 24, bk: 16, tm: 4, tn: 4, slices: 2, split: 3, buffers: 1, tapsFirst: 1, clamp: 1}
 	checkConv(t, r, withParams(winograd2Algorithm, tile.params()), split)
 	checkConv(t, r, withParams(winograd4Algorithm, tile.params()), split)
 }

@@ -159,10 +159,11 @@ void main() {
         float line[LINE];
         int from = (channel * HEIGHT + top + y) * WIDTH + left;
         for (int x = 0; x < LINE; ++x) {
-            line[x] = 0.0;
-            if (left + x >= 0 && left + x < WIDTH) {
-                line[x] = inputs[from + x];
-            }
+            // Loaded from the start of the input and dropped where it is outside,
+            // so that no load waits for a branch.
+            bool inside = left + x >= 0 && left + x < WIDTH;
+            line[x] = inputs[inside ? from + x : 0];
+            line[x] = inside ? line[x] : 0.0;
         }
         for (int i = 0; i < OUT_P; ++i) {
             for (int r = 0; r < FILTER_R; ++r) {

@@ -77,6 +77,12 @@
 #define VECTOR 0
 #endif
 
+// 1: a pixel outside the input is loaded from the start of it and dropped, so that
+// no load waits for a branch. 0: it is not loaded.
+#ifndef CLAMP
+#define CLAMP 1
+#endif
+
 // The problem. Filters are at most 15 x 15.
 #ifndef CHANNELS
 #define CHANNELS 8
@@ -260,16 +266,24 @@ vec4 activate(vec4 x) {
 #define NOWHERE 0xffffffffu
 #define TAP_BITS(r, s) ((1u << (r)) | (0x10000u << (s)))
 #define TAP_AT(r, s) ((r) * (DILATION_H * WIDTH) + (s) * DILATION_W)
-#define TAKE(j) ((seen[j] & bits) == bits ? inputs[origin[j] + at] : 0.0)
+#define SEEN(j) ((seen[j] & bits) == bits)
+#if CLAMP
+#define TAKE(j) inputs[SEEN(j) ? origin[j] + at : 0]
+#define TAKE_FOUR(to)                                                                   \
+    to = vec4(TAKE(0), TAKE(1), TAKE(2), TAKE(3));                                      \
+    to = mix(vec4(0.0), to, bvec4(SEEN(0), SEEN(1), SEEN(2), SEEN(3)));
+#else
+#define TAKE(j) (SEEN(j) ? inputs[origin[j] + at] : 0.0)
+#define TAKE_FOUR(to) to = vec4(TAKE(0), TAKE(1), TAKE(2), TAKE(3));
+#endif
 
 #if VECTOR
 #define LOAD_PIXELS(step)                                                               \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         int c = (step) * BK + rowN + i * ROWS_N;                                        \
-        nextPixels[i] = vec4(0.0);                                                      \
-        if ((GROUP_CHANNELS % BK == 0 || c < GROUP_CHANNELS) && inside) {               \
-            nextPixels[i] = inputs[origin[0] + c * (HEIGHT * WIDTH / 4)];               \
-        }                                                                               \
+        bool there = GROUP_CHANNELS % BK == 0 || c < GROUP_CHANNELS;                    \
+        nextPixels[i] = inputs[there ? origin + c * (HEIGHT * WIDTH / 4) : 0];          \
+        nextPixels[i] = mix(vec4(0.0), nextPixels[i], bvec4(there));                    \
     }
 #elif TAPS_FIRST
 #define LOAD_PIXELS(step)                                                               \
@@ -285,7 +299,7 @@ vec4 activate(vec4 x) {
         if (GROUP_CHANNELS % BK != 0 && firstC + rowN + i * ROWS_N >= GROUP_CHANNELS) { \
             bits = NOWHERE;                                                             \
         }                                                                               \
-        nextPixels[i] = vec4(TAKE(0), TAKE(1), TAKE(2), TAKE(3));                       \
+        TAKE_FOUR(nextPixels[i])                                                        \
     }
 #else
 #define LOAD_PIXELS(step)                                                               \
@@ -296,7 +310,7 @@ vec4 activate(vec4 x) {
         uint s = tap % FILTER_S;                                                        \
         int at = int(row / TAPS) * (HEIGHT * WIDTH) + TAP_AT(int(r), int(s));     \
         uint bits = row < GROUP_CHANNELS * TAPS ? TAP_BITS(r, s) : NOWHERE;       \
-        nextPixels[i] = vec4(TAKE(0), TAKE(1), TAKE(2), TAKE(3));                       \
+        TAKE_FOUR(nextPixels[i])                                                        \
     }
 #endif
 
@@ -356,13 +370,13 @@ void main() {
 
     // Where the first tap of each pixel lies, and which taps are inside the input:
     // bit r for row r of the filter, bit 16 + s for column s.
-    int origin[4];
 #if VECTOR
     uint first = uint(tileN + 4 * vectorN);
-    bool inside = first < columns;
-    origin[0] = INPUT_AT / 4 + group * (GROUP_CHANNELS * HEIGHT * WIDTH / 4)
+    first = first < columns ? first : 0u; // what comes of it is not stored
+    int origin = INPUT_AT / 4 + group * (GROUP_CHANNELS * HEIGHT * WIDTH / 4)
         + int(first / (HEIGHT * WIDTH) * (CHANNELS * HEIGHT * WIDTH / 4) + first % (HEIGHT * WIDTH) / 4);
 #else
+    int origin[4];
     uint seen[4];
     for (int j = 0; j < 4; ++j) {
         uint column = uint(tileN + PIXEL(vectorN, j));
@@ -397,37 +411,38 @@ void main() {
     STORE(weights0, pixels0)
     barrier();
 #if BUFFERS == 2
-    while (true) {
-        ++step;
-        if (step < last) {
-            LOAD(step)
+    for (; step < last; step += 2) {
+        if (step + 1 < last) {
+            LOAD(step + 1)
         }
         MULTIPLY(weights0, pixels0)
-        if (step >= last) {
-            break;
+        if (step + 1 < last) {
+            STORE(weights1, pixels1)
         }
-        STORE(weights1, pixels1)
         barrier();
-        ++step;
-        if (step < last) {
-            LOAD(step)
+        if (step + 1 < last) {
+            if (step + 2 < last) {
+                LOAD(step + 2)
+            }
+            MULTIPLY(weights1, pixels1)
+            if (step + 2 < last) {
+                STORE(weights0, pixels0)
+            }
         }
-        MULTIPLY(weights1, pixels1)
-        if (step >= last) {
-            break;
-        }
-        STORE(weights0, pixels0)
         barrier();
     }
 #else
-    for (++step; step < last; ++step) {
-        LOAD(step)
+    for (; step < last; ++step) {
+        if (step + 1 < last) {
+            LOAD(step + 1)
+        }
         MULTIPLY(weights0, pixels0)
         barrier();
-        STORE(weights0, pixels0)
+        if (step + 1 < last) {
+            STORE(weights0, pixels0)
+        }
         barrier();
     }
-    MULTIPLY(weights0, pixels0)
 #endif
 
 #if SLICES > 1

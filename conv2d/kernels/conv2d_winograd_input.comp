@@ -107,14 +107,15 @@ void main() {
     int left = int(tile % TILES_Q) * TILE - PAD_W;
     int origin = ((image * CHANNELS + channel) * HEIGHT + top) * WIDTH + left;
 
+    // What lies outside is loaded from the start of the input and dropped, so that
+    // no load waits for a branch.
     float v[FREQUENCIES];
     for (int i = 0; i < SIDE; ++i) {
-        bool inside = image < images && top + i >= 0 && top + i < HEIGHT;
+        bool insideH = image < images && top + i >= 0 && top + i < HEIGHT;
         for (int j = 0; j < SIDE; ++j) {
-            v[i * SIDE + j] = 0.0;
-            if (inside && left + j >= 0 && left + j < WIDTH) {
-                v[i * SIDE + j] = inputs[origin + i * WIDTH + j];
-            }
+            bool inside = insideH && left + j >= 0 && left + j < WIDTH;
+            v[i * SIDE + j] = inputs[inside ? origin + i * WIDTH + j : 0];
+            v[i * SIDE + j] = inside ? v[i * SIDE + j] : 0.0;
         }
     }
     for (int i = 0; i < SIDE; ++i) {
