@@ -85,6 +85,6 @@ func deviceOf(info glctx.Info) device {
 var (
 	gemmAlgorithms = []algorithm[GEMMProblem]{}
 	convAlgorithms = []algorithm[Problem]{
-		winograd4Algorithm, implicitAlgorithm, winograd2Algorithm, depthwiseAlgorithm,
+		depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
 	}
 )

@@ -107,7 +107,7 @@ func checkGrids(p fmt.Stringer, on device, grids ...[3]int) error {
 	return nil
 }
 
-func (c implicitProduct) groupCount() int { return orOne(c.Groups) }
+func (p Problem) groupCount() int { return orOne(p.Groups) }
 
 // vector reports whether pixels are loaded and stored four at a time.
 func (c implicitProduct) vector() bool {

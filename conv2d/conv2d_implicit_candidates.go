@@ -23,9 +23,10 @@ var (
 const maxImplicitCandidates = 12
 
 // implicitCandidates are the tiles of the shortest estimated times. There are
-// none for software drivers, where shared memory and barriers are slow.
+// none for software drivers, where shared memory and barriers are slow, and none
+// for groups of one channel, which have nothing to share.
 func implicitCandidates(p Problem, on device) []Params {
-	if on.software {
+	if on.software || p.groupCount() > 1 && p.groupC() == 1 {
 		return nil
 	}
 	return paramsOf(implicitProducts(p, on, maxImplicitCandidates))

@@ -60,8 +60,14 @@ func winogradAlgorithm(name string, tile int, times float64) algorithm[Problem] 
 // winogradLocal is LOCAL of conv2d_winograd_input.comp and _output.comp.
 const winogradLocal = 128
 
-// maxWinogradCandidates is the most tiles that are tried for the product.
-const maxWinogradCandidates = 10
+const (
+	// maxWinogradCandidates is the most tiles that are tried for the product.
+	maxWinogradCandidates = 10
+
+	// minWinogradSide is the fewest channels and filters of a group that make up
+	// for the transforms.
+	minWinogradSide = 16
+)
 
 // winograd is a convolution by tiles of tile x tile outputs.
 type winograd struct {
@@ -70,7 +76,7 @@ type winograd struct {
 }
 
 func winogradCandidates(w winograd, on device) []Params {
-	if on.software || w.check() != nil {
+	if on.software || w.check() != nil || !w.pays() {
 		return nil
 	}
 	var params []Params
@@ -123,6 +129,14 @@ func (w winograd) check() error {
 	return nil
 }
 
+// pays reports whether fewer multiplications may be worth the transforms. Tiles
+// that reach beyond the output cost as much as whole ones.
+func (w winograd) pays() bool {
+	direct := product(9, w.P(), w.Q())
+	transformed := product(w.frequencies(), w.tilesP(), w.tilesQ())
+	return transformed < direct && w.groupC() >= minWinogradSide && w.groupK() >= minWinogradSide
+}
+
 func (w winograd) tooLarge() error {
 	return fmt.Errorf("conv2d: %v is too large for winograd: split the problem", w.Problem)
 }
@@ -143,12 +157,12 @@ func (w winograd) product() Problem {
 	return Problem{
 		N: 1, C: f * w.C, H: 1, W: w.tilesPadded(),
 		K: f * w.K, R: 1, S: 1,
-		Groups: f * orOne(w.Groups),
+		Groups: f * w.groupCount(),
 	}
 }
 
 func (w winograd) weightsGrid(c implicitProduct) [3]int {
-	return [3]int{c.channelsPadded() * c.filtersPadded() / packLocal, 1, orOne(w.Groups)}
+	return [3]int{c.channelsPadded() * c.filtersPadded() / packLocal, 1, w.groupCount()}
 }
 
 // grid is that of a transform, with an invocation for each tile of each plane.
@@ -160,7 +174,7 @@ func (w winograd) weightsStep(c implicitProduct) step {
 	return step{
 		source: binary.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
 			"TILE":            w.tile,
-			"GROUPS":          orOne(w.Groups),
+			"GROUPS":          w.groupCount(),
 			"GROUP_CHANNELS":  w.groupC(),
 			"GROUP_FILTERS":   w.groupK(),
 			"CHANNELS_PADDED": c.channelsPadded(),
