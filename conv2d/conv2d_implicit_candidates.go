@@ -11,7 +11,7 @@ import (
 // come close below a multiple of the GPU's processors.
 var (
 	implicitHeights = []int{32, 64, 128}
-	implicitWidths  = []int{24, 32, 48, 56, 64, 96, 112, 128, 192, 256}
+	implicitWidths  = []int{8, 16, 24, 32, 48, 56, 64, 96, 112, 128, 192, 256}
 	implicitDepths  = []int{8, 16, 32}
 	implicitParts   = [][2]int{{8, 8}, {8, 4}, {4, 8}, {4, 4}}
 	implicitSlices  = []int{1, 2, 4}

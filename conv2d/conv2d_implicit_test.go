@@ -67,6 +67,8 @@ var testTiles = []implicitTile{
 	{bm: 64, bn: 24, bk: 16, tm: 4, tn: 4, split: 1, slices: 2, buffers: 1, tapsFirst: 1},
 	{bm: 32, bn: 56, bk: 32, tm: 8, tn: 4, split: 3, slices: 4, buffers: 2, tapsFirst: 1},
 	{bm: 64, bn: 96, bk: 8, tm: 4, tn: 8, split: 1, slices: 1, buffers: 1, tapsFirst: 0, clamp: 1},
+	{bm: 128, bn: 16, bk: 8, tm: 4, tn: 4, split: 1, slices: 2, buffers: 1, tapsFirst: 1, clamp: 1},
+	{bm: 64, bn: 8, bk: 16, tm: 8, tn: 4, split: 1, slices: 4, buffers: 2, tapsFirst: 0, clamp: 1},
 	{bm: 32, bn: 48, bk: 8, tm: 8, tn: 8, split: 4, slices: 2, buffers: 2, tapsFirst: 0, clamp: 1},
 }
 

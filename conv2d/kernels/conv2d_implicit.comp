@@ -171,6 +171,8 @@
 #define LOADS_N ((BK * VN + INVOCATIONS - 1) / INVOCATIONS)
 #define ROWS_M (INVOCATIONS / VM)
 #define ROWS_N (INVOCATIONS / VN)
+#define COPIES_M(i) (BK * VM % INVOCATIONS == 0 || self + uint((i) * INVOCATIONS) < BK * VM)
+#define COPIES_N(i) (BK * VN % INVOCATIONS == 0 || self + uint((i) * INVOCATIONS) < BK * VN)
 
 #define TAPS (FILTER_R * FILTER_S)
 #define CHANNEL_STEPS ((GROUP_CHANNELS + BK - 1) / BK)
@@ -257,7 +259,7 @@ vec4 activate(vec4 x) {
 // Copies of a step, into the registers nextWeights and nextPixels.
 #define LOAD_WEIGHTS(step)                                                              \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
-        if (BK * VM % INVOCATIONS == 0 || self + uint(i * INVOCATIONS) < BK * VM) {           \
+        if (COPIES_M(i)) {                                                              \
             nextWeights[i] = weights[weightsAt + ((step) * BK + i * ROWS_M) * (FILTERS_PADDED / 4)]; \
         }                                                                               \
     }
@@ -281,7 +283,7 @@ vec4 activate(vec4 x) {
 #define LOAD_PIXELS(step)                                                               \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         int c = (step) * BK + rowN + i * ROWS_N;                                        \
-        bool there = GROUP_CHANNELS % BK == 0 || c < GROUP_CHANNELS;                    \
+        bool there = COPIES_N(i) && (GROUP_CHANNELS % BK == 0 || c < GROUP_CHANNELS);   \
         nextPixels[i] = inputs[there ? origin + c * (HEIGHT * WIDTH / 4) : 0];          \
         nextPixels[i] = mix(vec4(0.0), nextPixels[i], bvec4(there));                    \
     }
@@ -295,10 +297,8 @@ vec4 activate(vec4 x) {
     int tapAt = TAP_AT(r, s) + (firstC + rowN) * (HEIGHT * WIDTH);                      \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         int at = tapAt + i * (ROWS_N * HEIGHT * WIDTH);                                 \
-        uint bits = tapBits;                                                            \
-        if (GROUP_CHANNELS % BK != 0 && firstC + rowN + i * ROWS_N >= GROUP_CHANNELS) { \
-            bits = NOWHERE;                                                             \
-        }                                                                               \
+        bool there = GROUP_CHANNELS % BK == 0 || firstC + rowN + i * ROWS_N < GROUP_CHANNELS; \
+        uint bits = COPIES_N(i) && there ? tapBits : NOWHERE;                           \
         TAKE_FOUR(nextPixels[i])                                                        \
     }
 #else
@@ -309,7 +309,7 @@ vec4 activate(vec4 x) {
         uint r = tap / FILTER_S;                                                        \
         uint s = tap % FILTER_S;                                                        \
         int at = int(row / TAPS) * (HEIGHT * WIDTH) + TAP_AT(int(r), int(s));     \
-        uint bits = row < GROUP_CHANNELS * TAPS ? TAP_BITS(r, s) : NOWHERE;       \
+        uint bits = COPIES_N(i) && row < GROUP_CHANNELS * TAPS ? TAP_BITS(r, s) : NOWHERE;       \
         TAKE_FOUR(nextPixels[i])                                                        \
     }
 #endif
@@ -318,12 +318,12 @@ vec4 activate(vec4 x) {
 
 #define STORE(sharedWeights, sharedPixels)                                              \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
-        if (BK * VM % INVOCATIONS == 0 || self + uint(i * INVOCATIONS) < BK * VM) {           \
+        if (COPIES_M(i)) {                                                              \
             sharedWeights[rowM + i * ROWS_M][vectorM] = nextWeights[i];                 \
         }                                                                               \
     }                                                                                   \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
-        if (BK * VN % INVOCATIONS == 0 || self + uint(i * INVOCATIONS) < BK * VN) {           \
+        if (COPIES_N(i)) {                                                              \
             sharedPixels[rowN + i * ROWS_N][vectorN] = nextPixels[i];                   \
         }                                                                               \
     }
