@@ -53,7 +53,7 @@ func implicitProducts(p Problem, on device, n int) []implicitProduct {
 		branching.tile.clamp = 0
 		variants = append(variants, branching)
 	}
-	keep := min(len(best), n-len(variants))
+	keep := min(len(best), max(1, n-len(variants)))
 	return append(best[:keep:keep], variants...)
 }
 

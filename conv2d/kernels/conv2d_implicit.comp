@@ -308,8 +308,8 @@ vec4 activate(vec4 x) {
         uint tap = row % TAPS;                                                          \
         uint r = tap / FILTER_S;                                                        \
         uint s = tap % FILTER_S;                                                        \
-        int at = int(row / TAPS) * (HEIGHT * WIDTH) + TAP_AT(int(r), int(s));     \
-        uint bits = COPIES_N(i) && row < GROUP_CHANNELS * TAPS ? TAP_BITS(r, s) : NOWHERE;       \
+        int at = int(row / TAPS) * (HEIGHT * WIDTH) + TAP_AT(int(r), int(s));           \
+        uint bits = COPIES_N(i) && row < GROUP_CHANNELS * TAPS ? TAP_BITS(r, s) : NOWHERE; \
         TAKE_FOUR(nextPixels[i])                                                        \
     }
 #endif
