@@ -81,10 +81,11 @@ func implicitRecipe(p Problem, params Params, on device) (recipe, error) {
 
 // check fails where the product cannot be computed with this tile.
 func (c implicitProduct) check(on device) error {
-	if err := c.tile.fits(on); err != nil {
-		return err
-	}
 	switch {
+	case c.tile.invocations() > on.maxInvocations:
+		return fmt.Errorf("conv2d: a tile needs %d invocations in a group, this device allows %d", c.tile.invocations(), on.maxInvocations)
+	case c.sharedBytes() > on.sharedBytes:
+		return fmt.Errorf("conv2d: a tile needs %d bytes of shared memory, this device has %d", c.sharedBytes(), on.sharedBytes)
 	case c.R > maxImplicitSide || c.S > maxImplicitSide:
 		return fmt.Errorf("conv2d: a filter of %dx%d, implicit takes at most %dx%d", c.R, c.S, maxImplicitSide, maxImplicitSide)
 	case c.tile.split > 1 && (c.tile.split-1)*c.part() >= c.rowSteps():
@@ -113,6 +114,24 @@ func (p Problem) groupCount() int { return orOne(p.Groups) }
 func (c implicitProduct) vector() bool {
 	return c.R == 1 && c.S == 1 && orOne(c.StrideH) == 1 && orOne(c.StrideW) == 1 &&
 		c.PadH == 0 && c.PadW == 0 && c.H*c.W%4 == 0
+}
+
+// maxTable is the most rows whose places are kept in shared memory.
+const maxTable = 512
+
+// table reports whether the places of the rows are kept in shared memory: where
+// they are not worked out for a whole step at once.
+func (c implicitProduct) table() bool {
+	return c.tile.tapsFirst == 0 && !c.vector() && c.rowSteps()*c.tile.bk <= maxTable
+}
+
+// sharedBytes is what a group has in shared memory.
+func (c implicitProduct) sharedBytes() int {
+	bytes := c.tile.sharedBytes()
+	if c.table() {
+		bytes += 8 * c.rowSteps() * c.tile.bk
+	}
+	return bytes
 }
 
 // channelsPadded is C of a group up to a multiple of bk.
@@ -182,6 +201,9 @@ func (c implicitProduct) step(more binary.Defines, from, to role) step {
 	d := c.tile.params().defines()
 	maps.Copy(d, c.shape())
 	maps.Copy(d, more)
+	if c.table() {
+		d["TABLE"] = "1"
+	}
 	if c.vector() {
 		d["VECTOR"], d["TAPS_FIRST"] = "1", "1"
 	}

@@ -190,12 +190,12 @@ func (c implicitProduct) density() float64 {
 	t := c.tile
 	work := float64(t.tm*t.tn*t.bk) / float64(t.slices)
 	shared := 0.8 * float64((t.tm+t.tn)*t.bk) / float64(t.slices)
-	fetch := 24 // instructions for four pixels
+	fetch := 30 // instructions for four pixels
 	switch {
 	case c.vector():
 		fetch = 4
-	case t.tapsFirst == 0:
-		fetch = 36
+	case t.tapsFirst == 0 && !c.table():
+		fetch = 44
 	}
 	loads := 3*ceilDiv(t.bk*t.bm/4, t.invocations()) + fetch*ceilDiv(t.bk*t.bn/4, t.invocations())
 	return work / (work + shared + float64(loads))

@@ -101,22 +101,11 @@ func (t implicitTile) threads() int { return t.bm / t.tm * (t.bn / t.tn) }
 
 func (t implicitTile) invocations() int { return t.slices * t.threads() }
 
-// sharedBytes is what a group has in shared memory.
+// sharedBytes is what a group has in shared memory for its tiles.
 func (t implicitTile) sharedBytes() int {
 	bytes := 4 * t.buffers * t.bk * (t.bm + t.bn)
 	if t.slices > 1 {
 		bytes += 4 * t.bm * t.bn
 	}
 	return bytes
-}
-
-// fits fails where the device cannot start such groups.
-func (t implicitTile) fits(on device) error {
-	switch {
-	case t.invocations() > on.maxInvocations:
-		return fmt.Errorf("conv2d: a tile needs %d invocations in a group, this device allows %d", t.invocations(), on.maxInvocations)
-	case t.sharedBytes() > on.sharedBytes:
-		return fmt.Errorf("conv2d: a tile needs %d bytes of shared memory, this device has %d", t.sharedBytes(), on.sharedBytes)
-	}
-	return nil
 }

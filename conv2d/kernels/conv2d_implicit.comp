@@ -77,6 +77,11 @@
 #define VECTOR 0
 #endif
 
+// 1: a group notes in shared memory where the rows are that come in the order c, r, s.
+#ifndef TABLE
+#define TABLE 0
+#endif
+
 // 1: a pixel outside the input is loaded from the start of it and dropped, so that
 // no load waits for a branch. 0: it is not loaded.
 #ifndef CLAMP
@@ -216,6 +221,9 @@ shared vec4 pixels0[BK][VN];
 shared vec4 weights1[BK][VM];
 shared vec4 pixels1[BK][VN];
 #endif
+#if TABLE
+shared uvec2 places[STEPS * BK];
+#endif
 #if SLICES > 1
 shared vec4 exchange[TM * TN / 4][THREADS];
 #endif
@@ -304,14 +312,25 @@ vec4 activate(vec4 x) {
 #else
 #define LOAD_PIXELS(step)                                                               \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
-        uint row = uint((step) * BK + rowN + i * ROWS_N);                               \
-        uint tap = row % TAPS;                                                          \
-        uint r = tap / FILTER_S;                                                        \
-        uint s = tap % FILTER_S;                                                        \
-        int at = int(row / TAPS) * (HEIGHT * WIDTH) + TAP_AT(int(r), int(s));           \
-        uint bits = COPIES_N(i) && row < GROUP_CHANNELS * TAPS ? TAP_BITS(r, s) : NOWHERE; \
+        uvec2 place = PLACE(COPIES_N(i) ? uint((step) * BK + rowN + i * ROWS_N) : 0);   \
+        int at = int(place.x);                                                          \
+        uint bits = COPIES_N(i) ? place.y : NOWHERE;                                    \
         TAKE_FOUR(nextPixels[i])                                                        \
     }
+
+// What at and bits are for a row in the order c, r, s.
+uvec2 placeOf(uint row) {
+    uint tap = row % TAPS;
+    int r = int(tap / FILTER_S);
+    int s = int(tap % FILTER_S);
+    int at = int(row / TAPS) * (HEIGHT * WIDTH) + TAP_AT(r, s);
+    return uvec2(uint(at), row < GROUP_CHANNELS * TAPS ? TAP_BITS(r, s) : NOWHERE);
+}
+#if TABLE
+#define PLACE(row) places[row]
+#else
+#define PLACE(row) placeOf(row)
+#endif
 #endif
 
 #define LOAD(step) { LOAD_WEIGHTS(step) LOAD_PIXELS(step) }
@@ -402,6 +421,13 @@ void main() {
     for (int i = 0; i < TM * TN / 4; ++i) {
         sum[i] = vec4(0.0);
     }
+
+#if TABLE
+    for (uint row = self; row < STEPS * BK; row += INVOCATIONS) {
+        places[row] = placeOf(row);
+    }
+    barrier();
+#endif
 
     vec4 nextWeights[LOADS_M];
     vec4 nextPixels[LOADS_N];
