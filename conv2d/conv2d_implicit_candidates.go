@@ -20,7 +20,7 @@ var (
 
 // maxImplicitCandidates bounds what tuning has to compile, at half a second for
 // each, and to run.
-const maxImplicitCandidates = 12
+const maxImplicitCandidates = 14
 
 // implicitCandidates are the tiles of the shortest estimated times. There are
 // none for software drivers, where shared memory and barriers are slow, and none
@@ -103,10 +103,10 @@ func bestProduct(p Problem, on device, tile implicitTile) (best timedProduct) {
 }
 
 // completed sets what follows from the rest of a tile and from the problem. Two
-// buffers pay for large tiles only.
+// buffers pay for large parts only.
 func (t implicitTile) completed(p Problem) implicitTile {
 	t.buffers, t.tapsFirst, t.clamp = 1, 0, 1
-	if t.bm*t.bn >= 128*128 {
+	if t.tm*t.tn >= 64 && t.slices == 1 {
 		t.buffers = 2
 	}
 	if p.groupC() >= t.bk || p.R*p.S == 1 {
@@ -115,17 +115,18 @@ func (t implicitTile) completed(p Problem) implicitTile {
 	return t
 }
 
-// productVariants are products with another depth, and with the other number of
-// buffers.
+// productVariants are products with the other number of buffers, with another depth,
+// and unrolled.
 func productVariants(products []implicitProduct, on device) []implicitProduct {
 	var variants []implicitProduct
 	for _, c := range products {
-		buffered, deeper := c, c
+		buffered, deeper, unrolled := c, c, c
+		unrolled.tile.unroll = 1
 		buffered.tile.buffers = 3 - c.tile.buffers
 		if deeper.tile.bk *= 2; deeper.tile.bk > 32 {
 			deeper.tile.bk = 16
 		}
-		for _, v := range []implicitProduct{buffered, deeper} {
+		for _, v := range []implicitProduct{buffered, deeper, unrolled} {
 			if v.tile.validate() == nil && v.check(on) == nil {
 				variants = append(variants, v)
 			}
@@ -143,7 +144,7 @@ const (
 	gpuRegisters      = 65536  // each processor
 	gpuTraffic        = 3000.0 // bytes from the second-level cache in a cycle, all processors
 	gpuMemory         = 2500.0 // bytes from and to memory in a cycle
-	gpuDispatchCycles = 4000.0
+	gpuDispatchCycles = 6000.0
 	gpuGroupCycles    = 1500.0 // before the first step and after the last
 	gpuStepCycles     = 700.0  // the least that a step takes: its loads have to arrive
 )

@@ -180,6 +180,7 @@ func TestImplicitRefusesBadParams(t *testing.T) {
 		{"slices", 5, "do not divide into 5 slices"},
 		{"buffers", 3, "3 buffers"},
 		{"taps_first", 2, "must be 0 or 1"},
+		{"unroll", 2, "must be 0 or 1"},
 		{"split", 4000, "do not divide into 4000 parts"},
 		{"nonsense", 1, `no parameter "nonsense"`},
 	}

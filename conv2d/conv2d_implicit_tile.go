@@ -17,6 +17,7 @@ type implicitTile struct {
 	buffers       int
 	tapsFirst     int
 	clamp         int
+	unroll        int
 }
 
 // fields are the tunables under their names in [Params].
@@ -24,7 +25,7 @@ func (t *implicitTile) fields() map[string]*int {
 	return map[string]*int{
 		"bm": &t.bm, "bn": &t.bn, "bk": &t.bk, "tm": &t.tm, "tn": &t.tn,
 		"split": &t.split, "slices": &t.slices, "buffers": &t.buffers,
-		"taps_first": &t.tapsFirst, "clamp": &t.clamp,
+		"taps_first": &t.tapsFirst, "clamp": &t.clamp, "unroll": &t.unroll,
 	}
 }
 
@@ -90,8 +91,8 @@ func (t implicitTile) validate() error {
 		return fmt.Errorf("conv2d: %d invocations cannot share the columns of a tile of %dx%d", t.invocations(), t.bm, t.bn)
 	case t.buffers != 1 && t.buffers != 2:
 		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.buffers)
-	case t.tapsFirst > 1 || t.clamp > 1:
-		return fmt.Errorf("conv2d: taps_first is %d and clamp %d, must be 0 or 1", t.tapsFirst, t.clamp)
+	case t.tapsFirst > 1 || t.clamp > 1 || t.unroll > 1:
+		return fmt.Errorf("conv2d: taps_first is %d, clamp %d, unroll %d: each must be 0 or 1", t.tapsFirst, t.clamp, t.unroll)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ const winogradLocal = 128
 
 const (
 	// maxWinogradCandidates is the most tiles that are tried for the product.
-	maxWinogradCandidates = 10
+	maxWinogradCandidates = 12
 
 	// minWinogradSide is the fewest channels and filters of a group that make up
 	// for the transforms.

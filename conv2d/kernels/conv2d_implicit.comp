@@ -77,6 +77,12 @@
 #define VECTOR 0
 #endif
 
+// 1: ask NVIDIA's driver to unroll all loops. It does so with short ones by itself,
+// and may run out of registers when it is asked.
+#ifndef UNROLL
+#define UNROLL 0
+#endif
+
 // 1: a group notes in shared memory where the rows are that come in the order c, r, s.
 #ifndef TABLE
 #define TABLE 0
@@ -159,9 +165,9 @@
 #define ACTIVATION ACTIVATION_NONE
 #endif
 
-// NVIDIA's driver leaves the loop over a step as it is otherwise, and arrays in
-// memory. Others ignore it.
+#if UNROLL
 #pragma optionNV(unroll all)
+#endif
 
 // Vectors of the tile along filters and pixels, and invocations.
 #define VM (BM / 4)
@@ -373,8 +379,14 @@ void main() {
     uint self = gl_LocalInvocationIndex;
     uint slice = self / THREADS;
     uint thread = self % THREADS;
+#if THREADS_N > 8 && THREADS_N % 8 == 0 && THREADS_M % 4 == 0
+    // 8 x 4 neighbours read less shared memory than a line of them.
+    uint threadN = thread / 32 % (THREADS_N / 8) * 8 + thread % 8;
+    uint threadM = thread / 32 / (THREADS_N / 8) * 4 + thread % 32 / 8;
+#else
     uint threadN = thread % THREADS_N;
     uint threadM = thread / THREADS_N;
+#endif
     int tileM = int(gl_WorkGroupID.y) * BM;
     int tileN = int(gl_WorkGroupID.x) * BN;
     int group = int(gl_WorkGroupID.z / SPLIT);
