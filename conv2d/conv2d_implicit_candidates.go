@@ -41,32 +41,27 @@ func paramsOf(products []implicitProduct) []Params {
 }
 
 // implicitProducts are n good ways to cut a convolution into tiles, the one with
-// the shortest estimated time first. No two have the same tile and the same part
-// for an invocation, but for the last, which are the first in other forms:
-// estimates tell little about those.
+// the shortest estimated time first. No two have the same tile, but for the last,
+// which are the first in other forms: the estimate tells little about those.
 func implicitProducts(p Problem, on device, n int) []implicitProduct {
 	best := bestProducts(p, on)
 	best = best[:min(n, len(best))]
-	variants := productVariants(best[:min(2, len(best))], on)
-	if len(best) > 0 && !best[0].vector() {
-		branching := best[0]
-		branching.tile.clamp = 0
-		variants = append(variants, branching)
+	if len(best) == 0 {
+		return nil
 	}
+	variants := best[0].variants(on)
 	keep := min(len(best), max(1, n-len(variants)))
 	return append(best[:keep:keep], variants...)
 }
 
-// bestProducts are the best depths, slices and splits of each tile, in the order
-// of their estimated times.
+// bestProducts are the best parts, depths, slices and splits of each tile, in the
+// order of their estimated times.
 func bestProducts(p Problem, on device) []implicitProduct {
 	var all []timedProduct
 	for _, bm := range implicitHeights {
 		for _, bn := range implicitWidths {
-			for _, part := range implicitParts {
-				if c := bestProduct(p, on, implicitTile{bm: bm, bn: bn, tm: part[0], tn: part[1]}); c.cycles > 0 {
-					all = append(all, c)
-				}
+			if c := bestProduct(p, on, bm, bn); c.cycles > 0 {
+				all = append(all, c)
 			}
 		}
 	}
@@ -84,22 +79,29 @@ type timedProduct struct {
 }
 
 // bestProduct completes a tile.
-func bestProduct(p Problem, on device, tile implicitTile) (best timedProduct) {
-	for _, depth := range implicitDepths {
-		for _, parallel := range implicitSlices {
-			for _, split := range implicitSplits {
-				tile.bk, tile.slices, tile.split = depth, parallel, split
-				c := implicitProduct{p, tile.completed(p)}
-				if c.tile.validate() != nil || c.tile.invocations() < 32 || c.check(on) != nil {
-					continue
-				}
-				if cycles := c.cycles(); best.cycles == 0 || cycles < best.cycles {
-					best = timedProduct{c, cycles}
+func bestProduct(p Problem, on device, bm, bn int) (best timedProduct) {
+	for _, part := range implicitParts {
+		for _, depth := range implicitDepths {
+			for _, parallel := range implicitSlices {
+				for _, split := range implicitSplits {
+					best.improve(on, implicitProduct{p, implicitTile{
+						bm: bm, bn: bn, bk: depth, tm: part[0], tn: part[1], slices: parallel, split: split,
+					}.completed(p)})
 				}
 			}
 		}
 	}
 	return best
+}
+
+// improve takes a product that is possible and faster.
+func (best *timedProduct) improve(on device, c implicitProduct) {
+	if c.tile.validate() != nil || c.tile.invocations() < 32 || c.check(on) != nil {
+		return
+	}
+	if cycles := c.cycles(); best.cycles == 0 || cycles < best.cycles {
+		*best = timedProduct{c, cycles}
+	}
 }
 
 // completed sets what follows from the rest of a tile and from the problem. Two
@@ -115,21 +117,20 @@ func (t implicitTile) completed(p Problem) implicitTile {
 	return t
 }
 
-// productVariants are products with the other number of buffers, with another depth,
-// and unrolled.
-func productVariants(products []implicitProduct, on device) []implicitProduct {
+// variants are the product in other forms, one thing changed in each: the number
+// of buffers, the part of an invocation, the depth, unrolling, and branches.
+func (c implicitProduct) variants(on device) []implicitProduct {
 	var variants []implicitProduct
-	for _, c := range products {
-		buffered, deeper, unrolled := c, c, c
-		unrolled.tile.unroll = 1
-		buffered.tile.buffers = 3 - c.tile.buffers
-		if deeper.tile.bk *= 2; deeper.tile.bk > 32 {
-			deeper.tile.bk = 16
-		}
-		for _, v := range []implicitProduct{buffered, deeper, unrolled} {
-			if v.tile.validate() == nil && v.check(on) == nil {
-				variants = append(variants, v)
-			}
+	for _, change := range []func(t *implicitTile){
+		func(t *implicitTile) { t.buffers = 3 - t.buffers },
+		func(t *implicitTile) { t.tm, t.tn = 12-t.tm, 8 },
+		func(t *implicitTile) { t.bk *= 2 },
+		func(t *implicitTile) { t.unroll = 1 },
+		func(t *implicitTile) { t.clamp = 0 },
+	} {
+		v := c
+		if change(&v.tile); v.tile.validate() == nil && v.check(on) == nil {
+			variants = append(variants, v)
 		}
 	}
 	return variants

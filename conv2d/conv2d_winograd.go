@@ -57,9 +57,6 @@ func winogradAlgorithm(name string, tile int, times float64) algorithm[Problem] 
 	}
 }
 
-// winogradLocal is LOCAL of conv2d_winograd_input.comp and _output.comp.
-const winogradLocal = 128
-
 const (
 	// maxWinogradCandidates is the most tiles that are tried for the product.
 	maxWinogradCandidates = 12
@@ -109,7 +106,7 @@ func winogradRecipe(w winograd, params Params, on device) (recipe, error) {
 	}
 	return recipe{
 		prepare:   []step{w.weightsStep(c)},
-		steps:     []step{w.inputStep(), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))},
+		steps:     []step{w.inputStep(tile.clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))},
 		packed:    c.packedLen(),
 		workspace: int(workspace),
 	}, nil
@@ -167,7 +164,17 @@ func (w winograd) weightsGrid(c implicitProduct) [3]int {
 
 // grid is that of a transform, with an invocation for each tile of each plane.
 func (w winograd) grid(planes int) [3]int {
-	return [3]int{ceilDiv(planes*w.tilesPadded(), winogradLocal), 1, 1}
+	return [3]int{ceilDiv(planes*w.tilesPadded(), w.local(planes)), 1, 1}
+}
+
+// local is the number of invocations in a group of a transform: few, where there
+// are few in all, so that every processor gets some.
+func (w winograd) local(planes int) int {
+	local := 128
+	for local > 32 && planes*w.tilesPadded() < 2*local*gpuProcessors {
+		local /= 2
+	}
+	return local
 }
 
 func (w winograd) weightsStep(c implicitProduct) step {
@@ -185,10 +192,12 @@ func (w winograd) weightsStep(c implicitProduct) step {
 	}
 }
 
-func (w winograd) inputStep() step {
+func (w winograd) inputStep(clamp int) step {
 	return step{
 		source: binary.MustSource("conv2d_winograd_input", conv2dWinogradInput, defines(map[string]int{
 			"TILE":     w.tile,
+			"LOCAL":    w.local(w.C),
+			"CLAMP":    clamp,
 			"CHANNELS": w.C,
 			"HEIGHT":   w.H,
 			"WIDTH":    w.W,
@@ -216,6 +225,7 @@ func (w winograd) outputStep(split int) step {
 	}
 	d := defines(map[string]int{
 		"TILE":     w.tile,
+		"LOCAL":    w.local(w.K),
 		"VECTOR":   vector,
 		"SPLIT":    split,
 		"WORK_AT":  w.product().InputLen(),
