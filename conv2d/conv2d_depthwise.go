@@ -19,7 +19,7 @@ var conv2dDepthwise string
 // to 16 channels. It needs no shared memory.
 //
 // A weight that is infinite or NaN makes NaN of the outputs that it meets padding
-// for, as in [implicitAlgorithm].
+// for, as in implicitAlgorithm.
 var depthwiseAlgorithm = algorithm[Problem]{
 	name:       "depthwise",
 	candidates: depthwiseCandidates,

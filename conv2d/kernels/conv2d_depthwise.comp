@@ -185,15 +185,13 @@ void main() {
             }
         }
         for (int y = 0; y < LINES; ++y) {
-            if (top + y < 0 || top + y >= HEIGHT) {
-                continue;
-            }
+            bool insideH = top + y >= 0 && top + y < HEIGHT;
             float line[LINE];
             int from = ((firstC + c) * HEIGHT + top + y) * WIDTH + left;
             for (int x = 0; x < LINE; ++x) {
                 // Loaded from the start of the input and dropped where it is outside,
                 // so that no load waits for a branch.
-                bool inside = left + x >= 0 && left + x < WIDTH;
+                bool inside = insideH && left + x >= 0 && left + x < WIDTH;
                 line[x] = inputs[inside ? from + x : 0];
                 line[x] = inside ? line[x] : 0.0;
             }
