@@ -162,7 +162,7 @@ func (c implicitProduct) cycles() float64 {
 	if rest := rounds % resident; rest > 0 {
 		sum += gpuGroupCycles + perGroup*c.stepCycles(rest)
 	}
-	sum += float64(rounds*(c.tile.slices-1)*c.tile.bm*c.tile.bn) / 16
+	sum += float64(rounds*(c.tile.slices-1)*c.tile.bm*c.tile.bn) / 32
 	traffic := float64(groups) * perGroup * float64(4*c.tile.bk*(c.tile.bm+c.tile.bn)) / gpuTraffic
 	sum = max(sum+traffic/4, traffic) // most of it overlaps
 	if c.tile.split > 1 {

@@ -85,8 +85,8 @@ func (t implicitTile) validate() error {
 		return fmt.Errorf("conv2d: a tile of %dx%d is not a multiple of %dx4", t.bm, t.bn, packLocal)
 	case t.tm%4 != 0 || t.tn%4 != 0 || t.bm%t.tm != 0 || t.bn%t.tn != 0:
 		return fmt.Errorf("conv2d: a tile of %dx%d does not divide into parts of %dx%d", t.bm, t.bn, t.tm, t.tn)
-	case t.bk%t.slices != 0:
-		return fmt.Errorf("conv2d: steps of %d do not divide into %d slices", t.bk, t.slices)
+	case t.slices != 1 && t.slices != 2 && t.slices != 4 || t.bk%t.slices != 0:
+		return fmt.Errorf("conv2d: steps of %d do not divide into %d slices, which must be 1, 2 or 4", t.bk, t.slices)
 	case t.invocations()%(t.bm/4) != 0 || t.invocations()%(t.bn/4) != 0:
 		return fmt.Errorf("conv2d: %d invocations cannot share the columns of a tile of %dx%d", t.invocations(), t.bm, t.bn)
 	case t.buffers != 1 && t.buffers != 2:
@@ -105,8 +105,5 @@ func (t implicitTile) invocations() int { return t.slices * t.threads() }
 // sharedBytes is what a group has in shared memory for its tiles.
 func (t implicitTile) sharedBytes() int {
 	bytes := 4 * t.buffers * t.bk * (t.bm + t.bn)
-	if t.slices > 1 {
-		bytes += 4 * t.bm * t.bn
-	}
-	return bytes
+	return bytes + 4*t.bm*t.bn*(t.slices-1)/t.slices
 }

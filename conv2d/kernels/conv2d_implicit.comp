@@ -50,7 +50,8 @@
 #define TN 4
 #endif
 
-// Invocations that share a part of the tile, each with BK/SLICES rows of a step.
+// Invocations that share a part of the tile, each with BK/SLICES rows of a step: 1, 2
+// or 4.
 #ifndef SLICES
 #define SLICES 1
 #endif
@@ -177,6 +178,10 @@
 #define THREADS (THREADS_M * THREADS_N)
 #define INVOCATIONS (SLICES * THREADS)
 
+// Vectors of a part that each of its slices adds up and stores.
+#define SHARE (TM * TN / 4 / SLICES)
+#define STORES_ROW(i) (SLICES == 1 || slice == uint((i) / (TM / SLICES)))
+
 // Vectors that an invocation copies in a step, ROWS_M or ROWS_N rows apart.
 #define LOADS_M ((BK * VM + INVOCATIONS - 1) / INVOCATIONS)
 #define LOADS_N ((BK * VN + INVOCATIONS - 1) / INVOCATIONS)
@@ -195,7 +200,7 @@
 #define PART ((STEPS + SPLIT - 1) / SPLIT)
 #define FILTERS_PADDED ((GROUP_FILTERS + BM - 1) / BM * BM)
 
-#if BM % TM != 0 || BN % TN != 0 || TM % 4 != 0 || TN % 4 != 0 || BK % SLICES != 0
+#if SLICES != 1 && SLICES != 2 && SLICES != 4 || BM % TM != 0 || BN % TN != 0 || TM % 4 != 0 || TN % 4 != 0 || BK % SLICES != 0
 #error the tile does not divide
 #endif
 #if INVOCATIONS % VM != 0 || INVOCATIONS % VN != 0
@@ -231,7 +236,7 @@ shared vec4 pixels1[BK][VN];
 shared uvec2 places[STEPS * BK];
 #endif
 #if SLICES > 1
-shared vec4 exchange[TM * TN / 4][THREADS];
+shared vec4 exchange[SLICES - 1][SHARE][THREADS];
 #endif
 
 #if BIAS && SPLIT == 1
@@ -318,7 +323,7 @@ vec4 activate(vec4 x) {
 #else
 #define LOAD_PIXELS(step)                                                               \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
-        uvec2 place = PLACE(COPIES_N(i) ? uint((step) * BK + rowN + i * ROWS_N) : 0);   \
+        uvec2 place = PLACE(COPIES_N(i) ? uint((step) * BK + rowN + i * ROWS_N) : 0u);  \
         int at = int(place.x);                                                          \
         uint bits = COPIES_N(i) ? place.y : NOWHERE;                                    \
         TAKE_FOUR(nextPixels[i])                                                        \
@@ -373,6 +378,25 @@ uvec2 placeOf(uint row) {
             ADD(4 * i + 3, left.w)                                                      \
         }                                                                               \
     }
+
+// One slice adds up its share, which the others give it. Written out for each slice,
+// not a loop: an index of sum that is no constant would put it into memory.
+#define GATHER(owner)                                                                   \
+    if (slice != owner) {                                                               \
+        uint other = slice > owner ? slice - 1 : slice;                                 \
+        for (int i = 0; i < SHARE; ++i) {                                               \
+            exchange[other][i][thread] = sum[owner * SHARE + i];                        \
+        }                                                                               \
+    }                                                                                   \
+    barrier();                                                                          \
+    if (slice == owner) {                                                               \
+        for (int other = 0; other < SLICES - 1; ++other) {                              \
+            for (int i = 0; i < SHARE; ++i) {                                           \
+                sum[owner * SHARE + i] += exchange[other][i][thread];                   \
+            }                                                                           \
+        }                                                                               \
+    }                                                                                   \
+    barrier();
 
 void main() {
     // Divisions are unsigned: signed ones take branches.
@@ -484,23 +508,12 @@ void main() {
 #endif
 
 #if SLICES > 1
-    for (int other = 1; other < SLICES; ++other) {
-        barrier();
-        if (slice == uint(other)) {
-            for (int i = 0; i < TM * TN / 4; ++i) {
-                exchange[i][thread] = sum[i];
-            }
-        }
-        barrier();
-        if (slice == 0) {
-            for (int i = 0; i < TM * TN / 4; ++i) {
-                sum[i] += exchange[i][thread];
-            }
-        }
-    }
-    if (slice != 0) {
-        return;
-    }
+    GATHER(0)
+    GATHER(1)
+#if SLICES == 4
+    GATHER(2)
+    GATHER(3)
+#endif
 #endif
 
     int start = OUTPUT_AT + part * (columns * (GROUPS * GROUP_FILTERS));
@@ -515,7 +528,7 @@ void main() {
             + column % (OUTPUT_P * OUTPUT_Q) / 4);
         for (int i = 0; i < TM; ++i) {
             int k = tileM + (int(threadM) + i / 4 * THREADS_M) * 4 + i % 4;
-            if (GROUP_FILTERS % BM == 0 || k < GROUP_FILTERS) {
+            if (STORES_ROW(i) && (GROUP_FILTERS % BM == 0 || k < GROUP_FILTERS)) {
                 outputs[to + k * (OUTPUT_P * OUTPUT_Q / 4)] = activate(BIASED(sum[i * (TN / 4) + j], k));
             }
         }
@@ -529,7 +542,7 @@ void main() {
         }
         for (int i = 0; i < TM; ++i) {
             int k = tileM + (int(threadM) + i / 4 * THREADS_M) * 4 + i % 4;
-            if (GROUP_FILTERS % BM == 0 || k < GROUP_FILTERS) {
+            if (STORES_ROW(i) && (GROUP_FILTERS % BM == 0 || k < GROUP_FILTERS)) {
                 vec4 value = activate(BIASED(sum[i * (TN / 4) + j], k));
                 int row = k * (OUTPUT_P * OUTPUT_Q);
                 if (to[0] >= 0) {
