@@ -84,5 +84,7 @@ func deviceOf(info glctx.Info) device {
 // The algorithms, the likeliest first.
 var (
 	gemmAlgorithms = []algorithm[GEMMProblem]{gemmRowAlgorithm, gemmBlockAlgorithm}
-	convAlgorithms = []algorithm[Problem]{winograd4Algorithm, implicitAlgorithm, winograd2Algorithm, depthwiseAlgorithm}
+	convAlgorithms = []algorithm[Problem]{
+		depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
+	}
 )

@@ -14,13 +14,14 @@ var depthwiseProblems = []Problem{
 	{N: 3, C: 2, H: 6, W: 6, K: 2, R: 2, S: 2, Groups: 2, StrideH: 3, StrideW: 4, PadH: 5, PadW: 4, Bias: true, Activation: SiLU},
 	{N: 1, C: 2, H: 13, W: 11, K: 4, R: 3, S: 3, Groups: 2, DilationH: 3, DilationW: 2, PadH: 2, PadW: 1, Activation: Sigmoid},
 	{N: 1, C: 1, H: 20, W: 17, K: 6, R: 7, S: 7, PadH: 3, PadW: 3},
+	{N: 2, C: 12, H: 7, W: 9, K: 16, R: 3, S: 3, Groups: 4, PadH: 1, PadW: 1, Bias: true, Activation: ReLU},
 }
 
 func TestDepthwise(t *testing.T) {
 	r := newRunner(t)
 	for i, p := range depthwiseProblems {
 		n := 2
-		if i == 1 {
+		if i == len(depthwiseProblems)-1 {
 			n = 0 // all of them
 		}
 		checkConv(t, r, onHardware(depthwiseAlgorithm, n), p)
@@ -41,7 +42,8 @@ func TestDepthwiseRefuses(t *testing.T) {
 		want   string
 		change func(p *Problem, params Params)
 	}{
-		{"depthwise takes 1 only", func(p *Problem, _ Params) { p.C *= 2 }},
+		{"depthwise takes at most 16", func(p *Problem, _ Params) { p.C *= 17 }},
+		{"not divisible by 3", func(_ *Problem, params Params) { params["out_k"] = 3 }},
 		{"span at most", func(p *Problem, _ Params) { p.PadH, p.DilationH = 30, 30 }},
 		{"too many taps", func(p *Problem, _ Params) { p.H, p.W, p.R, p.S = 64, 64, 32, 32 }},
 		{"make no sense", func(_ *Problem, params Params) { params["out_p"] = 0 }},

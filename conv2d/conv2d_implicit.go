@@ -81,10 +81,11 @@ func implicitRecipe(p Problem, params Params, on device) (recipe, error) {
 
 // check fails where the product cannot be computed with this tile.
 func (c implicitProduct) check(on device) error {
-	if err := c.tile.fits(on); err != nil {
-		return err
-	}
 	switch {
+	case c.tile.invocations() > on.maxInvocations:
+		return fmt.Errorf("conv2d: a tile needs %d invocations in a group, this device allows %d", c.tile.invocations(), on.maxInvocations)
+	case c.sharedBytes() > on.sharedBytes:
+		return fmt.Errorf("conv2d: a tile needs %d bytes of shared memory, this device has %d", c.sharedBytes(), on.sharedBytes)
 	case c.R > maxImplicitSide || c.S > maxImplicitSide:
 		return fmt.Errorf("conv2d: a filter of %dx%d, implicit takes at most %dx%d", c.R, c.S, maxImplicitSide, maxImplicitSide)
 	case c.tile.split > 1 && (c.tile.split-1)*c.part() >= c.rowSteps():
@@ -94,25 +95,43 @@ func (c implicitProduct) check(on device) error {
 		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.bn):
 		return fmt.Errorf("conv2d: %v is too large for implicit: split the problem", c.Problem)
 	}
-	return checkSteps(c.Problem, on, c.packStep(), c.step(nil, inputRole, outputRole), c.sumStep())
+	return checkGrids(c.Problem, on, c.packGrid(), c.grid(), c.sumGrid())
 }
 
-// checkSteps fails where the device cannot start the groups of a step.
-func checkSteps(p fmt.Stringer, on device, steps ...step) error {
-	for _, s := range steps {
-		if err := checkGrid(p, s.groups, on.maxGroups); err != nil {
+// checkGrids fails where the device cannot start that many groups.
+func checkGrids(p fmt.Stringer, on device, grids ...[3]int) error {
+	for _, groups := range grids {
+		if err := checkGrid(p, groups, on.maxGroups); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c implicitProduct) groupCount() int { return orOne(c.Groups) }
+func (p Problem) groupCount() int { return orOne(p.Groups) }
 
 // vector reports whether pixels are loaded and stored four at a time.
 func (c implicitProduct) vector() bool {
 	return c.R == 1 && c.S == 1 && orOne(c.StrideH) == 1 && orOne(c.StrideW) == 1 &&
 		c.PadH == 0 && c.PadW == 0 && c.H*c.W%4 == 0
+}
+
+// maxTable is the most rows whose places are kept in shared memory.
+const maxTable = 512
+
+// table reports whether the places of the rows are kept in shared memory: where
+// they are not worked out for a whole step at once.
+func (c implicitProduct) table() bool {
+	return c.tile.tapsFirst == 0 && !c.vector() && c.rowSteps()*c.tile.bk <= maxTable
+}
+
+// sharedBytes is what a group has in shared memory.
+func (c implicitProduct) sharedBytes() int {
+	bytes := c.tile.sharedBytes()
+	if c.table() {
+		bytes += 8 * c.rowSteps() * c.tile.bk
+	}
+	return bytes
 }
 
 // channelsPadded is C of a group up to a multiple of bk.
@@ -135,12 +154,35 @@ func (c implicitProduct) packedLen() int {
 	return c.groupCount() * c.rowSteps() * c.tile.bk * c.filtersPadded()
 }
 
+func (c implicitProduct) packGrid() [3]int {
+	return [3]int{c.rowSteps() * c.tile.bk * c.filtersPadded() / packLocal, 1, c.groupCount()}
+}
+
+func (c implicitProduct) grid() [3]int {
+	return [3]int{
+		ceilDiv(c.N*c.P()*c.Q(), c.tile.bn),
+		c.filtersPadded() / c.tile.bm,
+		c.groupCount() * c.tile.split,
+	}
+}
+
+func (c implicitProduct) sumGrid() [3]int {
+	return [3]int{ceilDiv(c.OutputLen()/c.sumWide(), sumLocal), 1, 1}
+}
+
+// sumWide is the number of elements that an invocation adds the parts of.
+func (c implicitProduct) sumWide() int {
+	if c.P()*c.Q()%4 == 0 {
+		return 4
+	}
+	return 1
+}
+
 // packStep brings the weights into the form that step reads.
 func (c implicitProduct) packStep() step {
-	rows := c.rowSteps() * c.tile.bk
 	return step{
 		source: binary.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
-			"ROWS":            rows,
+			"ROWS":            c.rowSteps() * c.tile.bk,
 			"FILTERS_PADDED":  c.filtersPadded(),
 			"TAPS_FIRST":      c.tile.tapsFirst,
 			"CHANNELS_PADDED": c.channelsPadded(),
@@ -149,7 +191,7 @@ func (c implicitProduct) packStep() step {
 			"GROUP_CHANNELS":  c.groupC(),
 			"GROUP_FILTERS":   c.groupK(),
 		})),
-		groups: [3]int{rows * c.filtersPadded() / packLocal, 1, c.groupCount()},
+		groups: c.packGrid(),
 		bound:  []bound{{1, weightsRole}, {2, packedRole}},
 	}
 }
@@ -159,16 +201,15 @@ func (c implicitProduct) step(more binary.Defines, from, to role) step {
 	d := c.tile.params().defines()
 	maps.Copy(d, c.shape())
 	maps.Copy(d, more)
+	if c.table() {
+		d["TABLE"] = "1"
+	}
 	if c.vector() {
 		d["VECTOR"], d["TAPS_FIRST"] = "1", "1"
 	}
 	return step{
-		source: binary.MustSource("conv2d_implicit", conv2dImplicit, d),
-		groups: [3]int{
-			ceilDiv(c.N*c.P()*c.Q(), c.tile.bn),
-			c.filtersPadded() / c.tile.bm,
-			c.groupCount() * c.tile.split,
-		},
+		source:   binary.MustSource("conv2d_implicit", conv2dImplicit, d),
+		groups:   c.grid(),
 		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
 		bound:    []bound{{0, from}, {1, packedRole}, {2, to}},
 	}
@@ -176,15 +217,15 @@ func (c implicitProduct) step(more binary.Defines, from, to role) step {
 
 // sumStep adds the parts of a split reduction.
 func (c implicitProduct) sumStep() step {
-	pixels, vector, wide := c.P()*c.Q(), 0, 1
-	if pixels%4 == 0 {
-		vector, wide = 1, 4
+	vector := 0
+	if c.sumWide() == 4 {
+		vector = 1
 	}
-	d := defines(map[string]int{"SPLIT": c.tile.split, "FILTERS": c.K, "PIXELS": pixels, "VECTOR": vector})
+	d := defines(map[string]int{"SPLIT": c.tile.split, "FILTERS": c.K, "PIXELS": c.P() * c.Q(), "VECTOR": vector})
 	maps.Copy(d, c.epilogue())
 	return step{
 		source:   binary.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
-		groups:   [3]int{ceilDiv(c.OutputLen()/wide, sumLocal), 1, 1},
+		groups:   c.sumGrid(),
 		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
 		bound:    []bound{{0, workspaceRole}, {2, outputRole}},
 	}

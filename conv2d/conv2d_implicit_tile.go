@@ -15,8 +15,8 @@ type implicitTile struct {
 	tm, tn        int
 	split, slices int
 	buffers       int
-	lanes         int
 	tapsFirst     int
+	clamp         int
 	unroll        int
 }
 
@@ -25,7 +25,7 @@ func (t *implicitTile) fields() map[string]*int {
 	return map[string]*int{
 		"bm": &t.bm, "bn": &t.bn, "bk": &t.bk, "tm": &t.tm, "tn": &t.tn,
 		"split": &t.split, "slices": &t.slices, "buffers": &t.buffers,
-		"lanes": &t.lanes, "taps_first": &t.tapsFirst, "unroll": &t.unroll,
+		"taps_first": &t.tapsFirst, "clamp": &t.clamp, "unroll": &t.unroll,
 	}
 }
 
@@ -85,16 +85,14 @@ func (t implicitTile) validate() error {
 		return fmt.Errorf("conv2d: a tile of %dx%d is not a multiple of %dx4", t.bm, t.bn, packLocal)
 	case t.tm%4 != 0 || t.tn%4 != 0 || t.bm%t.tm != 0 || t.bn%t.tn != 0:
 		return fmt.Errorf("conv2d: a tile of %dx%d does not divide into parts of %dx%d", t.bm, t.bn, t.tm, t.tn)
-	case t.bk%t.slices != 0:
-		return fmt.Errorf("conv2d: steps of %d do not divide into %d slices", t.bk, t.slices)
+	case t.slices != 1 && t.slices != 2 && t.slices != 4 || t.bk%t.slices != 0:
+		return fmt.Errorf("conv2d: steps of %d do not divide into %d slices, which must be 1, 2 or 4", t.bk, t.slices)
 	case t.invocations()%(t.bm/4) != 0 || t.invocations()%(t.bn/4) != 0:
 		return fmt.Errorf("conv2d: %d invocations cannot share the columns of a tile of %dx%d", t.invocations(), t.bm, t.bn)
 	case t.buffers != 1 && t.buffers != 2:
 		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.buffers)
-	case t.lanes != 0 && !t.lanesFit(t.lanes):
-		return fmt.Errorf("conv2d: %d lanes do not divide the tile", t.lanes)
-	case t.tapsFirst > 1 || t.unroll > 1:
-		return fmt.Errorf("conv2d: taps_first %d and unroll %d must be 0 or 1", t.tapsFirst, t.unroll)
+	case t.tapsFirst > 1 || t.clamp > 1 || t.unroll > 1:
+		return fmt.Errorf("conv2d: taps_first is %d, clamp %d, unroll %d: each must be 0 or 1", t.tapsFirst, t.clamp, t.unroll)
 	}
 	return nil
 }
@@ -104,28 +102,8 @@ func (t implicitTile) threads() int { return t.bm / t.tm * (t.bn / t.tn) }
 
 func (t implicitTile) invocations() int { return t.slices * t.threads() }
 
-// lanesFit reports whether warps of 32 invocations with that many side by side
-// fill a slice.
-func (t implicitTile) lanesFit(lanes int) bool {
-	return 32%lanes == 0 && t.bn/t.tn%lanes == 0 && t.bm/t.tm%(32/lanes) == 0
-}
-
-// sharedBytes is what a group has in shared memory.
+// sharedBytes is what a group has in shared memory for its tiles.
 func (t implicitTile) sharedBytes() int {
 	bytes := 4 * t.buffers * t.bk * (t.bm + t.bn)
-	if t.slices > 1 {
-		bytes += 4 * t.bm * t.bn
-	}
-	return bytes
-}
-
-// fits fails where the device cannot start such groups.
-func (t implicitTile) fits(on device) error {
-	switch {
-	case t.invocations() > on.maxInvocations:
-		return fmt.Errorf("conv2d: a tile needs %d invocations in a group, this device allows %d", t.invocations(), on.maxInvocations)
-	case t.sharedBytes() > on.sharedBytes:
-		return fmt.Errorf("conv2d: a tile needs %d bytes of shared memory, this device has %d", t.sharedBytes(), on.sharedBytes)
-	}
-	return nil
+	return bytes + 4*t.bm*t.bn*(t.slices-1)/t.slices
 }

@@ -35,12 +35,13 @@ var (
 	winograd4Algorithm = winogradAlgorithm("winograd4", 4, winograd4Tolerance)
 )
 
-// What the transforms add to the error of a sum, as multiples of [Tolerance].
-// They compute with numbers larger than those that go in and come out, all the
-// more for larger tiles.
+// The errors that are tolerated, as multiples of [Tolerance]. The transforms
+// compute with numbers larger than those that go in and come out, all the more for
+// larger tiles. An error is relative to the largest products of its whole tile, so
+// the bound holds where the numbers in a tile are about as large as each other.
 const (
 	winograd2Tolerance = 1
-	winograd4Tolerance = 4
+	winograd4Tolerance = 2
 )
 
 func winogradAlgorithm(name string, tile int, times float64) algorithm[Problem] {
@@ -56,11 +57,14 @@ func winogradAlgorithm(name string, tile int, times float64) algorithm[Problem] 
 	}
 }
 
-// winogradLocal is LOCAL of conv2d_winograd_input.comp and _output.comp.
-const winogradLocal = 128
+const (
+	// maxWinogradCandidates is the most tiles that are tried for the product.
+	maxWinogradCandidates = 12
 
-// maxWinogradCandidates is the most tiles that are tried for the product.
-const maxWinogradCandidates = 14
+	// minWinogradSide is the fewest channels and filters of a group that make up
+	// for the transforms.
+	minWinogradSide = 16
+)
 
 // winograd is a convolution by tiles of tile x tile outputs.
 type winograd struct {
@@ -69,7 +73,7 @@ type winograd struct {
 }
 
 func winogradCandidates(w winograd, on device) []Params {
-	if on.software || w.check() != nil {
+	if on.software || w.check() != nil || !w.pays() {
 		return nil
 	}
 	var params []Params
@@ -97,14 +101,12 @@ func winogradRecipe(w winograd, params Params, on device) (recipe, error) {
 	if workspace > maxWorkspace {
 		return recipe{}, w.tooLarge()
 	}
-	prepare := w.weightsStep(c)
-	steps := []step{w.inputStep(), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))}
-	if err := checkSteps(w.Problem, on, append(steps, prepare)...); err != nil {
+	if err := checkGrids(w.Problem, on, w.weightsGrid(c), w.grid(w.C), w.grid(w.K)); err != nil {
 		return recipe{}, err
 	}
 	return recipe{
-		prepare:   []step{prepare},
-		steps:     steps,
+		prepare:   []step{w.weightsStep(c)},
+		steps:     []step{w.inputStep(tile.clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))},
 		packed:    c.packedLen(),
 		workspace: int(workspace),
 	}, nil
@@ -122,6 +124,14 @@ func (w winograd) check() error {
 		return w.tooLarge()
 	}
 	return nil
+}
+
+// pays reports whether fewer multiplications may be worth the transforms. Tiles
+// that reach beyond the output cost as much as whole ones.
+func (w winograd) pays() bool {
+	direct := product(9, w.P(), w.Q())
+	transformed := product(w.frequencies(), w.tilesP(), w.tilesQ())
+	return transformed < direct && w.groupC() >= minWinogradSide && w.groupK() >= minWinogradSide
 }
 
 func (w winograd) tooLarge() error {
@@ -144,29 +154,50 @@ func (w winograd) product() Problem {
 	return Problem{
 		N: 1, C: f * w.C, H: 1, W: w.tilesPadded(),
 		K: f * w.K, R: 1, S: 1,
-		Groups: f * orOne(w.Groups),
+		Groups: f * w.groupCount(),
 	}
+}
+
+func (w winograd) weightsGrid(c implicitProduct) [3]int {
+	return [3]int{c.channelsPadded() * c.filtersPadded() / packLocal, 1, w.groupCount()}
+}
+
+// grid is that of a transform, with an invocation for each tile of each plane.
+func (w winograd) grid(planes int) [3]int {
+	return [3]int{ceilDiv(planes*w.tilesPadded(), w.local(planes)), 1, 1}
+}
+
+// local is the number of invocations in a group of a transform: few, where there
+// are few in all, so that every processor gets some.
+func (w winograd) local(planes int) int {
+	local := 128
+	for local > 32 && planes*w.tilesPadded() < 2*local*gpuProcessors {
+		local /= 2
+	}
+	return local
 }
 
 func (w winograd) weightsStep(c implicitProduct) step {
 	return step{
 		source: binary.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
 			"TILE":            w.tile,
-			"GROUPS":          orOne(w.Groups),
+			"GROUPS":          w.groupCount(),
 			"GROUP_CHANNELS":  w.groupC(),
 			"GROUP_FILTERS":   w.groupK(),
 			"CHANNELS_PADDED": c.channelsPadded(),
 			"FILTERS_PADDED":  c.filtersPadded(),
 		})),
-		groups: [3]int{c.channelsPadded() * c.filtersPadded() / packLocal, 1, orOne(w.Groups)},
+		groups: w.weightsGrid(c),
 		bound:  []bound{{1, weightsRole}, {2, packedRole}},
 	}
 }
 
-func (w winograd) inputStep() step {
+func (w winograd) inputStep(clamp int) step {
 	return step{
 		source: binary.MustSource("conv2d_winograd_input", conv2dWinogradInput, defines(map[string]int{
 			"TILE":     w.tile,
+			"LOCAL":    w.local(w.C),
+			"CLAMP":    clamp,
 			"CHANNELS": w.C,
 			"HEIGHT":   w.H,
 			"WIDTH":    w.W,
@@ -175,7 +206,7 @@ func (w winograd) inputStep() step {
 			"PAD_H":    w.PadH,
 			"PAD_W":    w.PadW,
 		})),
-		groups:   [3]int{ceilDiv(w.C*w.tilesPadded(), winogradLocal), 1, 1},
+		groups:   w.grid(w.C),
 		uniforms: w.uniforms(),
 		bound:    []bound{{0, inputRole}, {4, workspaceRole}},
 	}
@@ -194,6 +225,7 @@ func (w winograd) outputStep(split int) step {
 	}
 	d := defines(map[string]int{
 		"TILE":     w.tile,
+		"LOCAL":    w.local(w.K),
 		"VECTOR":   vector,
 		"SPLIT":    split,
 		"WORK_AT":  w.product().InputLen(),
@@ -204,7 +236,7 @@ func (w winograd) outputStep(split int) step {
 	maps.Copy(d, w.epilogue())
 	return step{
 		source:   binary.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),
-		groups:   [3]int{ceilDiv(w.K*w.tilesPadded(), winogradLocal), 1, 1},
+		groups:   w.grid(w.K),
 		uniforms: w.uniforms(),
 		bound:    []bound{{2, outputRole}, {4, workspaceRole}},
 	}

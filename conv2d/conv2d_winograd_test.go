@@ -19,12 +19,13 @@ var winogradProblems = []Problem{
 
 func TestWinograd(t *testing.T) {
 	r := newRunner(t)
+	tile := implicitTile{bm: 32, bn: 32, bk: 8, tm: 8, tn: 4, slices: 1, split: 1, buffers: 2, tapsFirst: 1, clamp: 1}
 	for _, p := range winogradProblems {
-		checkConv(t, r, onHardware(winograd2Algorithm, 1), p)
-		checkConv(t, r, onHardware(winograd4Algorithm, 1), p)
+		checkConv(t, r, withParams(winograd2Algorithm, tile.params()), p)
+		checkConv(t, r, withParams(winograd4Algorithm, tile.params()), p)
 	}
 	split := Problem{N: 1, C: 80, H: 8, W: 8, K: 32, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU}
-	tile := implicitTile{bm: 32, bn: 32, bk: 16, tm: 4, tn: 4, slices: 2, split: 3}.completed(split)
+	tile = implicitTile{bm: 32, bn: 24, bk: 16, tm: 4, tn: 4, slices: 2, split: 3, buffers: 1, tapsFirst: 1, clamp: 1}
 	checkConv(t, r, withParams(winograd2Algorithm, tile.params()), split)
 	checkConv(t, r, withParams(winograd4Algorithm, tile.params()), split)
 }
@@ -32,7 +33,7 @@ func TestWinograd(t *testing.T) {
 // TestWinogradError says how far below its bound the error of a long sum stays.
 func TestWinogradError(t *testing.T) {
 	r := newRunner(t)
-	p := Problem{N: 1, C: 256, H: 8, W: 8, K: 4, R: 3, S: 3, PadH: 1, PadW: 1}
+	p := Problem{N: 1, C: 256, H: 8, W: 8, K: 16, R: 3, S: 3, PadH: 1, PadW: 1}
 	in := tensorsOf{input: RandomValues(p.InputLen(), newSeed(t)), weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}
 	want := ReferenceConv2D(p, in.input, in.weights, nil)
 	on := deviceOf(r.Context.Info())
@@ -54,7 +55,7 @@ func TestWinogradError(t *testing.T) {
 }
 
 func TestWinogradRefuses(t *testing.T) {
-	good := Problem{N: 1, C: 8, H: 8, W: 8, K: 8, R: 3, S: 3}
+	good := Problem{N: 1, C: 16, H: 10, W: 10, K: 16, R: 3, S: 3}
 	params := winograd2Algorithm.candidates(good, hardware)[0]
 	tests := []struct {
 		want   string
@@ -79,10 +80,30 @@ func TestWinogradRefuses(t *testing.T) {
 		if _, err := a.recipe(good, Params{}, hardware); err == nil {
 			t.Errorf("%s: no error for no params", a.name)
 		}
-		software := hardware
-		software.software = true
+	}
+}
+
+func TestWinogradHasNoCandidatesWhereItMakesNoSense(t *testing.T) {
+	good := Problem{N: 1, C: 16, H: 10, W: 10, K: 16, R: 3, S: 3}
+	grouped, narrow, flat, software := good, good, good, hardware
+	grouped.Groups = 2
+	narrow.K = 15
+	flat.H = 3
+	software.software = true
+	for _, a := range []algorithm[Problem]{winograd2Algorithm, winograd4Algorithm} {
+		if len(a.candidates(good, hardware)) == 0 {
+			t.Errorf("%s has no candidates for %v", a.name, good)
+		}
+		for _, p := range []Problem{grouped, narrow} {
+			if n := len(a.candidates(p, hardware)); n > 0 {
+				t.Errorf("%s for %v: %d candidates", a.name, p, n)
+			}
+		}
 		if n := len(a.candidates(good, software)); n > 0 {
 			t.Errorf("%s on software: %d candidates", a.name, n)
 		}
+	}
+	if n := len(winograd4Algorithm.candidates(flat, hardware)); n > 0 {
+		t.Errorf("winograd4 for %v: %d candidates", flat, n)
 	}
 }

@@ -79,5 +79,5 @@ func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 		return recipe{}, err
 	}
 	r := recipe{steps: []step{rows, sums}, workspace: orOne(p.Batch) * split * p.M * p.N}
-	return r, checkSteps(p, on, r.steps...)
+	return r, checkGrids(p, on, rows.groups, sums.groups)
 }

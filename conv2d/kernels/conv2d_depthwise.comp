@@ -1,28 +1,33 @@
 #version 450 core
 
-// conv2d_depthwise: convolution in which each filter sees one channel, OUT_P x OUT_Q
-// output elements for each invocation.
+// conv2d_depthwise: convolution in which each filter sees one channel or a few,
+// OUT_P x OUT_Q output elements of OUT_K filters for each invocation.
 //
 //   input plane                      Each line of the input under an invocation's
 //   +--------------------+           elements is loaded once, into registers, and
-//   |   +----------+     |  line     added under every row of the filter that meets
-//   |   +----------+     |           it. The weights of the filter stay in registers.
-//   +--------------------+
+//   |   +----------+     |  line     added under every row of the filters that meets
+//   |   +----------+     |           it. The weights of OUT_K filters for a channel
+//   +--------------------+           are in registers too.
 //
 //   binding  buffer   layout
 //   0        Input    N x CHANNELS x HEIGHT x WIDTH
-//   1        Weights  FILTERS x FILTER_R x FILTER_S
+//   1        Weights  FILTERS x GROUP_CHANNELS x FILTER_R x FILTER_S
 //   2        Output   N x FILTERS x OUTPUT_P x OUTPUT_Q
 //   3        Bias     FILTERS, with BIAS
 //
-//   grid     x: blocks of OUT_P x OUT_Q elements, row by row, plane by plane, LOCAL to
-//            a group
+//   grid     x: blocks of OUT_P x OUT_Q elements, row by row, then by OUT_K filters,
+//            then by images, LOCAL to a group
 //
-// Filter k sees channel k / (FILTERS / CHANNELS). The input is 0 outside.
+// Each GROUP_FILTERS filters see GROUP_CHANNELS channels. The input is 0 outside.
 // All values are 32-bit floats.
 
 #ifndef LOCAL
 #define LOCAL 128
+#endif
+
+// A divisor of GROUP_FILTERS.
+#ifndef OUT_K
+#define OUT_K 1
 #endif
 #ifndef OUT_P
 #define OUT_P 2
@@ -42,6 +47,12 @@
 #endif
 #ifndef FILTERS
 #define FILTERS 8
+#endif
+#ifndef GROUP_CHANNELS
+#define GROUP_CHANNELS 1
+#endif
+#ifndef GROUP_FILTERS
+#define GROUP_FILTERS 1
 #endif
 #ifndef FILTER_R
 #define FILTER_R 3
@@ -90,6 +101,9 @@
 #define LINES ((OUT_P - 1) * STRIDE_H + (FILTER_R - 1) * DILATION_H + 1)
 #define LINE ((OUT_Q - 1) * STRIDE_W + (FILTER_S - 1) * DILATION_W + 1)
 
+#define TAPS (FILTER_R * FILTER_S)
+#define OUTS (OUT_P * OUT_Q)
+#define BLOCKS_K (FILTERS / OUT_K)
 #define BLOCKS_P ((OUTPUT_P + OUT_P - 1) / OUT_P)
 #define BLOCKS_Q ((OUTPUT_Q + OUT_Q - 1) / OUT_Q)
 
@@ -105,7 +119,8 @@ layout(std430, binding = 2) restrict writeonly buffer Output { float outputs[]; 
 layout(std430, binding = 3) restrict readonly buffer Bias { float bias[]; };
 #endif
 
-uniform int images; // N
+uniform int images;        // N
+uniform int groupChannels; // GROUP_CHANNELS, not a constant: that loop should stay one
 
 float activate(float x) {
 #if ACTIVATION == ACTIVATION_RELU
@@ -126,62 +141,77 @@ float activate(float x) {
 #endif
 }
 
+// Row r of the filters over the line, into row i of the elements.
+#define ADD_LINE(i, r)                                                                  \
+    for (int o = 0; o < OUT_K; ++o) {                                                   \
+        for (int j = 0; j < OUT_Q; ++j) {                                               \
+            for (int s = 0; s < FILTER_S; ++s) {                                        \
+                sum[o * OUTS + (i) * OUT_Q + j] +=                                      \
+                    w[o * TAPS + (r) * FILTER_S + s] * line[j * STRIDE_W + s * DILATION_W]; \
+            }                                                                           \
+        }                                                                               \
+    }
+
 void main() {
     uint block = gl_GlobalInvocationID.x;
-    if (block >= images * (FILTERS * BLOCKS_P * BLOCKS_Q)) {
+    if (block >= images * (BLOCKS_K * BLOCKS_P * BLOCKS_Q)) {
         return;
     }
     int q = int(block % BLOCKS_Q) * OUT_Q;
     int p = int(block / BLOCKS_Q % BLOCKS_P) * OUT_P;
     uint plane = block / (BLOCKS_P * BLOCKS_Q);
-    uint k = plane % FILTERS;
-    int channel = int(plane / FILTERS * CHANNELS + k / (FILTERS / CHANNELS));
+    int k = int(plane % BLOCKS_K) * OUT_K;
+    int image = int(plane / BLOCKS_K);
+    int firstC = image * CHANNELS + int(uint(k) / GROUP_FILTERS) * GROUP_CHANNELS;
     int top = p * STRIDE_H - PAD_H;
     int left = q * STRIDE_W - PAD_W;
 
-    float w[FILTER_R * FILTER_S];
-    for (int i = 0; i < FILTER_R * FILTER_S; ++i) {
-        w[i] = weights[int(k) * (FILTER_R * FILTER_S) + i];
-    }
-    float start = 0.0;
+    float sum[OUT_K * OUTS];
+    for (int o = 0; o < OUT_K; ++o) {
+        float start = 0.0;
 #if BIAS
-    start = bias[k];
+        start = bias[k + o];
 #endif
-    float sum[OUT_P * OUT_Q];
-    for (int i = 0; i < OUT_P * OUT_Q; ++i) {
-        sum[i] = start;
+        for (int i = 0; i < OUTS; ++i) {
+            sum[o * OUTS + i] = start;
+        }
     }
 
-    for (int y = 0; y < LINES; ++y) {
-        if (top + y < 0 || top + y >= HEIGHT) {
-            continue;
-        }
-        float line[LINE];
-        int from = (channel * HEIGHT + top + y) * WIDTH + left;
-        for (int x = 0; x < LINE; ++x) {
-            line[x] = 0.0;
-            if (left + x >= 0 && left + x < WIDTH) {
-                line[x] = inputs[from + x];
+    for (int c = 0; c < groupChannels; ++c) {
+        float w[OUT_K * TAPS];
+        for (int o = 0; o < OUT_K; ++o) {
+            for (int i = 0; i < TAPS; ++i) {
+                w[o * TAPS + i] = weights[((k + o) * GROUP_CHANNELS + c) * TAPS + i];
             }
         }
-        for (int i = 0; i < OUT_P; ++i) {
-            for (int r = 0; r < FILTER_R; ++r) {
-                if (i * STRIDE_H + r * DILATION_H == y) {
-                    for (int j = 0; j < OUT_Q; ++j) {
-                        for (int s = 0; s < FILTER_S; ++s) {
-                            sum[i * OUT_Q + j] += w[r * FILTER_S + s] * line[j * STRIDE_W + s * DILATION_W];
-                        }
+        for (int y = 0; y < LINES; ++y) {
+            bool insideH = top + y >= 0 && top + y < HEIGHT;
+            float line[LINE];
+            int from = ((firstC + c) * HEIGHT + top + y) * WIDTH + left;
+            for (int x = 0; x < LINE; ++x) {
+                // Loaded from the start of the input and dropped where it is outside,
+                // so that no load waits for a branch.
+                bool inside = insideH && left + x >= 0 && left + x < WIDTH;
+                line[x] = inputs[inside ? from + x : 0];
+                line[x] = inside ? line[x] : 0.0;
+            }
+            for (int i = 0; i < OUT_P; ++i) {
+                for (int r = 0; r < FILTER_R; ++r) {
+                    if (i * STRIDE_H + r * DILATION_H == y) {
+                        ADD_LINE(i, r)
                     }
                 }
             }
         }
     }
 
-    int to = (int(plane) * OUTPUT_P + p) * OUTPUT_Q + q;
-    for (int i = 0; i < OUT_P; ++i) {
-        for (int j = 0; j < OUT_Q; ++j) {
-            if (p + i < OUTPUT_P && q + j < OUTPUT_Q) {
-                outputs[to + i * OUTPUT_Q + j] = activate(sum[i * OUT_Q + j]);
+    for (int o = 0; o < OUT_K; ++o) {
+        int to = ((image * FILTERS + k + o) * OUTPUT_P + p) * OUTPUT_Q + q;
+        for (int i = 0; i < OUT_P; ++i) {
+            for (int j = 0; j < OUT_Q; ++j) {
+                if (p + i < OUTPUT_P && q + j < OUTPUT_Q) {
+                    outputs[to + i * OUTPUT_Q + j] = activate(sum[o * OUTS + i * OUT_Q + j]);
+                }
             }
         }
     }

@@ -50,7 +50,8 @@
 #define TN 4
 #endif
 
-// Invocations that share a part of the tile, each with BK/SLICES rows of a step.
+// Invocations that share a part of the tile, each with BK/SLICES rows of a step: 1, 2
+// or 4.
 #ifndef SLICES
 #define SLICES 1
 #endif
@@ -65,12 +66,6 @@
 #define BUFFERS 2
 #endif
 
-// Lanes of a warp of 32 side by side along the pixels, 0 for as many as there are:
-// 8 x 4 lanes read less shared memory than 32 x 1.
-#ifndef LANES
-#define LANES 0
-#endif
-
 // 1: rows in the order r, s, c, and c fills up to a multiple of BK, so that a step
 // lies under one tap. 0: rows in the order c, r, s, for few channels.
 #ifndef TAPS_FIRST
@@ -83,10 +78,21 @@
 #define VECTOR 0
 #endif
 
-// 1: ask the compiler to unroll everything. Drivers other than NVIDIA's ignore it.
-// That one leaves the loop over a step as it is otherwise, and its arrays in memory.
+// 1: ask NVIDIA's driver to unroll all loops. It does so with short ones by itself,
+// and may run out of registers when it is asked.
 #ifndef UNROLL
-#define UNROLL 1
+#define UNROLL 0
+#endif
+
+// 1: a group notes in shared memory where the rows are that come in the order c, r, s.
+#ifndef TABLE
+#define TABLE 0
+#endif
+
+// 1: a pixel outside the input is loaded from the start of it and dropped, so that
+// no load waits for a branch. 0: it is not loaded.
+#ifndef CLAMP
+#define CLAMP 1
 #endif
 
 // The problem. Filters are at most 15 x 15.
@@ -172,11 +178,17 @@
 #define THREADS (THREADS_M * THREADS_N)
 #define INVOCATIONS (SLICES * THREADS)
 
+// Vectors of a part that each of its slices adds up and stores.
+#define SHARE (TM * TN / 4 / SLICES)
+#define STORES_ROW(i) (SLICES == 1 || slice == uint((i) / (TM / SLICES)))
+
 // Vectors that an invocation copies in a step, ROWS_M or ROWS_N rows apart.
 #define LOADS_M ((BK * VM + INVOCATIONS - 1) / INVOCATIONS)
 #define LOADS_N ((BK * VN + INVOCATIONS - 1) / INVOCATIONS)
 #define ROWS_M (INVOCATIONS / VM)
 #define ROWS_N (INVOCATIONS / VN)
+#define COPIES_M(i) (BK * VM % INVOCATIONS == 0 || self + uint((i) * INVOCATIONS) < BK * VM)
+#define COPIES_N(i) (BK * VN % INVOCATIONS == 0 || self + uint((i) * INVOCATIONS) < BK * VN)
 
 #define TAPS (FILTER_R * FILTER_S)
 #define CHANNEL_STEPS ((GROUP_CHANNELS + BK - 1) / BK)
@@ -188,7 +200,7 @@
 #define PART ((STEPS + SPLIT - 1) / SPLIT)
 #define FILTERS_PADDED ((GROUP_FILTERS + BM - 1) / BM * BM)
 
-#if BM % TM != 0 || BN % TN != 0 || TM % 4 != 0 || TN % 4 != 0 || BK % SLICES != 0
+#if SLICES != 1 && SLICES != 2 && SLICES != 4 || BM % TM != 0 || BN % TN != 0 || TM % 4 != 0 || TN % 4 != 0 || BK % SLICES != 0
 #error the tile does not divide
 #endif
 #if INVOCATIONS % VM != 0 || INVOCATIONS % VN != 0
@@ -220,8 +232,11 @@ shared vec4 pixels0[BK][VN];
 shared vec4 weights1[BK][VM];
 shared vec4 pixels1[BK][VN];
 #endif
+#if TABLE
+shared uvec2 places[STEPS * BK];
+#endif
 #if SLICES > 1
-shared vec4 exchange[TM * TN / 4][THREADS];
+shared vec4 exchange[SLICES - 1][SHARE][THREADS];
 #endif
 
 #if BIAS && SPLIT == 1
@@ -263,7 +278,7 @@ vec4 activate(vec4 x) {
 // Copies of a step, into the registers nextWeights and nextPixels.
 #define LOAD_WEIGHTS(step)                                                              \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
-        if (BK * VM % INVOCATIONS == 0 || self + uint(i * INVOCATIONS) < BK * VM) {           \
+        if (COPIES_M(i)) {                                                              \
             nextWeights[i] = weights[weightsAt + ((step) * BK + i * ROWS_M) * (FILTERS_PADDED / 4)]; \
         }                                                                               \
     }
@@ -272,16 +287,24 @@ vec4 activate(vec4 x) {
 #define NOWHERE 0xffffffffu
 #define TAP_BITS(r, s) ((1u << (r)) | (0x10000u << (s)))
 #define TAP_AT(r, s) ((r) * (DILATION_H * WIDTH) + (s) * DILATION_W)
-#define TAKE(j) ((seen[j] & bits) == bits ? inputs[origin[j] + at] : 0.0)
+#define SEEN(j) ((seen[j] & bits) == bits)
+#if CLAMP
+#define TAKE(j) inputs[SEEN(j) ? origin[j] + at : 0]
+#define TAKE_FOUR(to)                                                                   \
+    to = vec4(TAKE(0), TAKE(1), TAKE(2), TAKE(3));                                      \
+    to = mix(vec4(0.0), to, bvec4(SEEN(0), SEEN(1), SEEN(2), SEEN(3)));
+#else
+#define TAKE(j) (SEEN(j) ? inputs[origin[j] + at] : 0.0)
+#define TAKE_FOUR(to) to = vec4(TAKE(0), TAKE(1), TAKE(2), TAKE(3));
+#endif
 
 #if VECTOR
 #define LOAD_PIXELS(step)                                                               \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         int c = (step) * BK + rowN + i * ROWS_N;                                        \
-        nextPixels[i] = vec4(0.0);                                                      \
-        if ((GROUP_CHANNELS % BK == 0 || c < GROUP_CHANNELS) && inside) {               \
-            nextPixels[i] = inputs[origin[0] + c * (HEIGHT * WIDTH / 4)];               \
-        }                                                                               \
+        bool there = COPIES_N(i) && (GROUP_CHANNELS % BK == 0 || c < GROUP_CHANNELS);   \
+        nextPixels[i] = inputs[there ? origin + c * (HEIGHT * WIDTH / 4) : 0];          \
+        nextPixels[i] = mix(vec4(0.0), nextPixels[i], bvec4(there));                    \
     }
 #elif TAPS_FIRST
 #define LOAD_PIXELS(step)                                                               \
@@ -293,35 +316,44 @@ vec4 activate(vec4 x) {
     int tapAt = TAP_AT(r, s) + (firstC + rowN) * (HEIGHT * WIDTH);                      \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         int at = tapAt + i * (ROWS_N * HEIGHT * WIDTH);                                 \
-        uint bits = tapBits;                                                            \
-        if (GROUP_CHANNELS % BK != 0 && firstC + rowN + i * ROWS_N >= GROUP_CHANNELS) { \
-            bits = NOWHERE;                                                             \
-        }                                                                               \
-        nextPixels[i] = vec4(TAKE(0), TAKE(1), TAKE(2), TAKE(3));                       \
+        bool there = GROUP_CHANNELS % BK == 0 || firstC + rowN + i * ROWS_N < GROUP_CHANNELS; \
+        uint bits = COPIES_N(i) && there ? tapBits : NOWHERE;                           \
+        TAKE_FOUR(nextPixels[i])                                                        \
     }
 #else
 #define LOAD_PIXELS(step)                                                               \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
-        uint row = uint((step) * BK + rowN + i * ROWS_N);                               \
-        uint tap = row % TAPS;                                                          \
-        uint r = tap / FILTER_S;                                                        \
-        uint s = tap % FILTER_S;                                                        \
-        int at = int(row / TAPS) * (HEIGHT * WIDTH) + TAP_AT(int(r), int(s));     \
-        uint bits = row < GROUP_CHANNELS * TAPS ? TAP_BITS(r, s) : NOWHERE;       \
-        nextPixels[i] = vec4(TAKE(0), TAKE(1), TAKE(2), TAKE(3));                       \
+        uvec2 place = PLACE(COPIES_N(i) ? uint((step) * BK + rowN + i * ROWS_N) : 0u);  \
+        int at = int(place.x);                                                          \
+        uint bits = COPIES_N(i) ? place.y : NOWHERE;                                    \
+        TAKE_FOUR(nextPixels[i])                                                        \
     }
+
+// What at and bits are for a row in the order c, r, s.
+uvec2 placeOf(uint row) {
+    uint tap = row % TAPS;
+    int r = int(tap / FILTER_S);
+    int s = int(tap % FILTER_S);
+    int at = int(row / TAPS) * (HEIGHT * WIDTH) + TAP_AT(r, s);
+    return uvec2(uint(at), row < GROUP_CHANNELS * TAPS ? TAP_BITS(r, s) : NOWHERE);
+}
+#if TABLE
+#define PLACE(row) places[row]
+#else
+#define PLACE(row) placeOf(row)
+#endif
 #endif
 
 #define LOAD(step) { LOAD_WEIGHTS(step) LOAD_PIXELS(step) }
 
 #define STORE(sharedWeights, sharedPixels)                                              \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
-        if (BK * VM % INVOCATIONS == 0 || self + uint(i * INVOCATIONS) < BK * VM) {           \
+        if (COPIES_M(i)) {                                                              \
             sharedWeights[rowM + i * ROWS_M][vectorM] = nextWeights[i];                 \
         }                                                                               \
     }                                                                                   \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
-        if (BK * VN % INVOCATIONS == 0 || self + uint(i * INVOCATIONS) < BK * VN) {           \
+        if (COPIES_N(i)) {                                                              \
             sharedPixels[rowN + i * ROWS_N][vectorN] = nextPixels[i];                   \
         }                                                                               \
     }
@@ -347,15 +379,34 @@ vec4 activate(vec4 x) {
         }                                                                               \
     }
 
+// One slice adds up its share, which the others give it. Written out for each slice,
+// not a loop: an index of sum that is no constant would put it into memory.
+#define GATHER(owner)                                                                   \
+    if (slice != owner) {                                                               \
+        uint other = slice > owner ? slice - 1 : slice;                                 \
+        for (int i = 0; i < SHARE; ++i) {                                               \
+            exchange[other][i][thread] = sum[owner * SHARE + i];                        \
+        }                                                                               \
+    }                                                                                   \
+    barrier();                                                                          \
+    if (slice == owner) {                                                               \
+        for (int other = 0; other < SLICES - 1; ++other) {                              \
+            for (int i = 0; i < SHARE; ++i) {                                           \
+                sum[owner * SHARE + i] += exchange[other][i][thread];                   \
+            }                                                                           \
+        }                                                                               \
+    }                                                                                   \
+    barrier();
+
 void main() {
     // Divisions are unsigned: signed ones take branches.
     uint self = gl_LocalInvocationIndex;
     uint slice = self / THREADS;
     uint thread = self % THREADS;
-#if LANES > 0
-    uint warp = thread / 32;
-    uint threadN = warp % (THREADS_N / LANES) * LANES + thread % LANES;
-    uint threadM = warp / (THREADS_N / LANES) * (32 / LANES) + thread % 32 / LANES;
+#if THREADS_N > 8 && THREADS_N % 8 == 0 && THREADS_M % 4 == 0
+    // 8 x 4 neighbours read less shared memory than a line of them.
+    uint threadN = thread / 32 % (THREADS_N / 8) * 8 + thread % 8;
+    uint threadM = thread / 32 / (THREADS_N / 8) * 4 + thread % 32 / 8;
 #else
     uint threadN = thread % THREADS_N;
     uint threadM = thread / THREADS_N;
@@ -374,13 +425,13 @@ void main() {
 
     // Where the first tap of each pixel lies, and which taps are inside the input:
     // bit r for row r of the filter, bit 16 + s for column s.
-    int origin[4];
 #if VECTOR
     uint first = uint(tileN + 4 * vectorN);
-    bool inside = first < columns;
-    origin[0] = INPUT_AT / 4 + group * (GROUP_CHANNELS * HEIGHT * WIDTH / 4)
+    first = first < columns ? first : 0u; // what comes of it is not stored
+    int origin = INPUT_AT / 4 + group * (GROUP_CHANNELS * HEIGHT * WIDTH / 4)
         + int(first / (HEIGHT * WIDTH) * (CHANNELS * HEIGHT * WIDTH / 4) + first % (HEIGHT * WIDTH) / 4);
 #else
+    int origin[4];
     uint seen[4];
     for (int j = 0; j < 4; ++j) {
         uint column = uint(tileN + PIXEL(vectorN, j));
@@ -407,6 +458,13 @@ void main() {
         sum[i] = vec4(0.0);
     }
 
+#if TABLE
+    for (uint row = self; row < STEPS * BK; row += INVOCATIONS) {
+        places[row] = placeOf(row);
+    }
+    barrier();
+#endif
+
     vec4 nextWeights[LOADS_M];
     vec4 nextPixels[LOADS_N];
     int step = part * PART;
@@ -415,57 +473,47 @@ void main() {
     STORE(weights0, pixels0)
     barrier();
 #if BUFFERS == 2
-    while (true) {
-        ++step;
-        if (step < last) {
-            LOAD(step)
+    for (; step < last; step += 2) {
+        if (step + 1 < last) {
+            LOAD(step + 1)
         }
         MULTIPLY(weights0, pixels0)
-        if (step >= last) {
-            break;
+        if (step + 1 < last) {
+            STORE(weights1, pixels1)
         }
-        STORE(weights1, pixels1)
         barrier();
-        ++step;
-        if (step < last) {
-            LOAD(step)
+        if (step + 1 < last) {
+            if (step + 2 < last) {
+                LOAD(step + 2)
+            }
+            MULTIPLY(weights1, pixels1)
+            if (step + 2 < last) {
+                STORE(weights0, pixels0)
+            }
         }
-        MULTIPLY(weights1, pixels1)
-        if (step >= last) {
-            break;
-        }
-        STORE(weights0, pixels0)
         barrier();
     }
 #else
-    for (++step; step < last; ++step) {
-        LOAD(step)
+    for (; step < last; ++step) {
+        if (step + 1 < last) {
+            LOAD(step + 1)
+        }
         MULTIPLY(weights0, pixels0)
         barrier();
-        STORE(weights0, pixels0)
+        if (step + 1 < last) {
+            STORE(weights0, pixels0)
+        }
         barrier();
     }
-    MULTIPLY(weights0, pixels0)
 #endif
 
 #if SLICES > 1
-    for (int other = 1; other < SLICES; ++other) {
-        barrier();
-        if (slice == uint(other)) {
-            for (int i = 0; i < TM * TN / 4; ++i) {
-                exchange[i][thread] = sum[i];
-            }
-        }
-        barrier();
-        if (slice == 0) {
-            for (int i = 0; i < TM * TN / 4; ++i) {
-                sum[i] += exchange[i][thread];
-            }
-        }
-    }
-    if (slice != 0) {
-        return;
-    }
+    GATHER(0)
+    GATHER(1)
+#if SLICES == 4
+    GATHER(2)
+    GATHER(3)
+#endif
 #endif
 
     int start = OUTPUT_AT + part * (columns * (GROUPS * GROUP_FILTERS));
@@ -480,7 +528,7 @@ void main() {
             + column % (OUTPUT_P * OUTPUT_Q) / 4);
         for (int i = 0; i < TM; ++i) {
             int k = tileM + (int(threadM) + i / 4 * THREADS_M) * 4 + i % 4;
-            if (GROUP_FILTERS % BM == 0 || k < GROUP_FILTERS) {
+            if (STORES_ROW(i) && (GROUP_FILTERS % BM == 0 || k < GROUP_FILTERS)) {
                 outputs[to + k * (OUTPUT_P * OUTPUT_Q / 4)] = activate(BIASED(sum[i * (TN / 4) + j], k));
             }
         }
@@ -494,7 +542,7 @@ void main() {
         }
         for (int i = 0; i < TM; ++i) {
             int k = tileM + (int(threadM) + i / 4 * THREADS_M) * 4 + i % 4;
-            if (GROUP_FILTERS % BM == 0 || k < GROUP_FILTERS) {
+            if (STORES_ROW(i) && (GROUP_FILTERS % BM == 0 || k < GROUP_FILTERS)) {
                 vec4 value = activate(BIASED(sum[i * (TN / 4) + j], k));
                 int row = k * (OUTPUT_P * OUTPUT_Q);
                 if (to[0] >= 0) {

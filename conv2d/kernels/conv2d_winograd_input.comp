@@ -31,6 +31,12 @@
 #define TILE 4
 #endif
 
+// 1: what is outside of the input is loaded from the start of it and dropped, so that
+// no load waits for a branch. 0: it is not loaded.
+#ifndef CLAMP
+#define CLAMP 1
+#endif
+
 #ifndef CHANNELS
 #define CHANNELS 8
 #endif
@@ -109,12 +115,15 @@ void main() {
 
     float v[FREQUENCIES];
     for (int i = 0; i < SIDE; ++i) {
-        bool inside = image < images && top + i >= 0 && top + i < HEIGHT;
+        bool insideH = image < images && top + i >= 0 && top + i < HEIGHT;
         for (int j = 0; j < SIDE; ++j) {
-            v[i * SIDE + j] = 0.0;
-            if (inside && left + j >= 0 && left + j < WIDTH) {
-                v[i * SIDE + j] = inputs[origin + i * WIDTH + j];
-            }
+            bool inside = insideH && left + j >= 0 && left + j < WIDTH;
+#if CLAMP
+            v[i * SIDE + j] = inputs[inside ? origin + i * WIDTH + j : 0];
+            v[i * SIDE + j] = inside ? v[i * SIDE + j] : 0.0;
+#else
+            v[i * SIDE + j] = inside ? inputs[origin + i * WIDTH + j] : 0.0;
+#endif
         }
     }
     for (int i = 0; i < SIDE; ++i) {
