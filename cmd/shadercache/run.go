@@ -72,7 +72,7 @@ func newRun(o *options) *cobra.Command {
 		Short:                 "Filter a picture on the GPU",
 		Long:                  runUsage,
 		Example:               "  shadercache run --image photo.jpg --filter all --out filtered.png",
-		Args:                  usageArgs(noArguments),
+		Args:                  usageArgs(knownCommand),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default one that comes with the command)")
@@ -81,6 +81,7 @@ func newRun(o *options) *cobra.Command {
 	complete(cmd, "filter", imaging.FilterNames()...)
 	_ = cmd.MarkFlagFilename("image", "png", "jpg", "jpeg")
 	_ = cmd.MarkFlagFilename("out", "png")
+	cmd.AddCommand(newRunWave(o))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		filters, err := imaging.Select(f.filter)
 		if err != nil {
