@@ -35,8 +35,8 @@ void ON_TICK() { actorSet(2u, actorGet(2u) + 1u); }`
 var counter = Handler{"counter", counterText}
 
 func TestAnActorFromSpawnToEnd(t *testing.T) {
-	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 70})
-	if r := w.step(3); r.Live != 0 || r.Tick != 3 || r.Free != 70 {
+	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8})
+	if r := w.step(3); r.Live != 0 || r.Tick != 3 || r.Free != 8 {
 		t.Errorf("an empty world: %+v", r)
 	}
 	a := w.spawn("counter", 100, 0, 0, 7)
@@ -85,7 +85,7 @@ func TestAnActorFromSpawnToEnd(t *testing.T) {
 }
 
 func TestAnActorExitsItself(t *testing.T) {
-	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 4})
+	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8})
 	a, b := w.spawn("counter"), w.spawn("counter")
 	w.send(a, 2)
 	w.send(a, 1, 5) // never handled
@@ -101,7 +101,7 @@ func TestAnActorExitsItself(t *testing.T) {
 }
 
 func TestFailedActorsWaitForARestart(t *testing.T) {
-	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 4})
+	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8})
 	a := w.spawn("counter", 50)
 	w.send(a, 1, 1)
 	w.step(2)
@@ -131,7 +131,7 @@ func TestFailedActorsWaitForARestart(t *testing.T) {
 }
 
 func TestFullMailboxTellsTheSender(t *testing.T) {
-	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 2, Depth: 3})
+	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8, Depth: 3})
 	a := w.spawn("counter")
 	var all []Envelope
 	for i := range 70 {
@@ -236,7 +236,7 @@ func TestOutboxIsBounded(t *testing.T) {
 	    uint code = actorSend(uvec2(0xffffffu, 1u), actorMessage(9u));
 	    actorSet(code, actorGet(code) + 1u);
 	}`
-	w := newFixture(t).world(Options{Handlers: []Handler{{"writer", writer}}, Slots: 4, Outbox: 6})
+	w := newFixture(t).world(Options{Handlers: []Handler{{"writer", writer}}, Slots: 8, Outbox: 6})
 	a := w.spawn("writer")
 	w.step(10) // more than fit before the host looks
 	if got := w.words(a); got[0] != 6 || got[1] != 4 {
