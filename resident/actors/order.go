@@ -123,14 +123,14 @@ func (w *World) Broadcast(ctx context.Context, kind uint32, words ...uint32) err
 // Terminate ends an actor before the next tick. Its slot becomes free, and its
 // address stale. It returns ErrStale or ErrElsewhere, wrapped.
 func (w *World) Terminate(ctx context.Context, who ...Address) error {
-	return w.first(w.about(ctx, orderTerminate, who, "terminate"))
+	return first(w.about(ctx, orderTerminate, who, "terminate"))
 }
 
 // Restart gives actors the state that they were spawned with and an empty
 // mailbox; they are live in the next tick, under the same address, also those
 // that had failed. It returns ErrStale or ErrElsewhere, wrapped.
 func (w *World) Restart(ctx context.Context, who ...Address) error {
-	return w.first(w.about(ctx, orderRestart, who, "restart"))
+	return first(w.about(ctx, orderRestart, who, "restart"))
 }
 
 func (w *World) about(ctx context.Context, what uint32, who []Address, verb string) ([]error, error) {
@@ -146,7 +146,7 @@ func (w *World) about(ctx context.Context, what uint32, who []Address, verb stri
 }
 
 // first is the first error of many.
-func (w *World) first(errs []error, err error) error {
+func first(errs []error, err error) error {
 	for _, e := range errs {
 		if err == nil {
 			err = e

@@ -15,7 +15,7 @@ func (w *World) Request(ctx context.Context, to Address, kind uint32, words ...u
 	defer w.forget(number)
 	from := Address{w.options.Device, slotHost, number}
 	errs, err := w.SendAll(ctx, Envelope{to, Message{from, kind, words}})
-	if err := w.first(errs, err); err != nil {
+	if err := first(errs, err); err != nil {
 		return Message{}, err
 	}
 	for range w.options.RequestTicks {

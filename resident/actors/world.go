@@ -77,7 +77,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 // the handler of its number. The program comes from the cache. On an error
 // nothing has changed.
 func (w *World) SetHandlers(ctx context.Context, handlers ...Handler) error {
-	o := w.options
+	o := w.Options()
 	o.Handlers = handlers
 	if err := o.check(); err != nil {
 		return err
@@ -200,7 +200,11 @@ func (w *World) Report() Report {
 }
 
 // Options are those of New, with the defaults filled in.
-func (w *World) Options() Options { return w.options }
+func (w *World) Options() Options {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.options
+}
 
 // Close frees what the world has on the device. It is idempotent.
 func (w *World) Close() {
