@@ -49,7 +49,8 @@
 //	uvec2 actorSelf()                                      address
 //	uint actorTick(), uint actorBorn()                     this tick, and the actor's first
 //	Message actorMessage(uint kind)                        with words of 0
-//	uint actorSend(uvec2 to, Message m)                    ActorOK, ActorFull or ActorStale
+//	uint actorSend(uvec2 to, Message m)                    ActorOK, ActorFull or ActorStale; to the
+//	                                                       host: uvec2(device << 24 | 0xffffffu, 1u)
 //	uint actorReply(Message to, Message m)
 //	uint actorBroadcast(Message m)                         to all who are live in the next tick, but itself
 //	uvec2 actorSpawn(uint handler, uvec4 words)            address, or uvec2(0) where no slot is free

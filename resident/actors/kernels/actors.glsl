@@ -2,7 +2,7 @@
 //
 //   binding  buffer   layout
 //   0        World    counts, lists of slots, barriers
-//   1        Slots    16 words a slot; its owner writes them, others only state
+//   1        Slots    slots x 16 words; an owner writes its own, others only state
 //   2        Mail     counts, then 2 x slots x depth messages
 //   3        States   slots x words
 //   4        Post     outbox, then 2 x broadcasts
@@ -106,7 +106,8 @@ layout(std430, binding = 0) coherent restrict buffer World {
     uint freeSlots[ACTOR_SLOTS];
 } world;
 
-layout(std430, binding = 1) coherent restrict buffer Slots { ActorSlot at[ACTOR_SLOTS]; } slots;
+// Without a size: some drivers link for seconds where a block has many structures.
+layout(std430, binding = 1) coherent restrict buffer Slots { ActorSlot at[]; } slots;
 
 layout(std430, binding = 2) coherent restrict buffer Mail {
     uint count[2 * ACTOR_SLOTS];

@@ -71,7 +71,7 @@ layout(std430, binding = 0) coherent restrict buffer QueueState {
     uint refused; // reservations, ever
     uint unusedCounts[12];
     QueueLevel levels[QUEUE_LEVELS];
-    QueueRange ranges[QUEUE_LEVELS * QUEUE_RANGES];
+    QueueRange ranges[]; // levels x ranges
 } queue;
 
 // rangesOf is how many ranges n items are dealt out to.

@@ -42,7 +42,7 @@ struct QueueGroup {
     uint stolen;
     uint unused[14];
 };
-layout(std430, binding = 3) restrict buffer QueueGroups { QueueGroup group[QUEUE_GROUPS]; } queueGroups;
+layout(std430, binding = 3) restrict buffer QueueGroups { QueueGroup group[]; } queueGroups;
 
 const uint queueNone = 0xffffffffu;
 
