@@ -20,12 +20,13 @@ void ON_MESSAGE(Message m) {
     case 1u: actorSet(0u, actorGet(0u) + m.word[0]); break;
     case 2u: actorExit(); break;
     case 3u: actorFail(); break;
-    case 4u:
+    case 4u: {
         Message answer = actorMessage(40u);
         answer.word[0] = actorGet(0u);
         answer.word[1] = m.word[0];
         actorReply(m, answer);
         break;
+    }
     }
     actorSet(1u, actorGet(1u) + 1u);
     actorSet(4u, actorGet(4u) + (m.from.x & 0xffffffu));

@@ -80,6 +80,7 @@ uint actorArrive(uint barrier) {
         return actorStaleAddress();
     }
     slots.at[actorSlot].barrier = barrier;
+    memoryBarrierBuffer(); // for whoever ends one that waits
     if (actorStop(ACTOR_WAITING)) {
         // Whoever ends one that waits takes its arrival back, maybe before it.
         int before = int(atomicAdd(world.barriers[barrier].arrived, 1u));

@@ -72,8 +72,8 @@ void raise(int i, int x, int y, ivec2 cell) {
     }
 }
 
-// near says whether a poke reaches into the tile.
-bool near(ivec2 at) {
+// reaches says whether a poke reaches into the tile.
+bool reaches(ivec2 at) {
     ivec2 first = origin() - ivec2(RADIUS);
     ivec2 last = origin() + ivec2(blockW, blockH) + ivec2(RADIUS);
     return all(greaterThanEqual(at, first)) && all(lessThan(at, last));
@@ -84,7 +84,7 @@ void main() {
     // Each invocation acknowledges the pokes whose number is its own.
     bool reached = false;
     for (int k = 0; k < count; ++k) {
-        reached = reached || near(pokes[k].xy);
+        reached = reached || reaches(pokes[k].xy);
         if (k % LOCAL == int(gl_LocalInvocationIndex) && pokes[k].xy / ivec2(blockW, blockH) == origin() / ivec2(blockW, blockH)) {
             acks[k] = uvec2(uint(pokes[k].w), tiles[t].steps);
             atomicAdd(tiles[t].pokes, 1u);
