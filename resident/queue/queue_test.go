@@ -11,32 +11,8 @@ import (
 	"github.com/shadercache/shadercache/binary"
 )
 
-// stealText is a task of unequal cost: so many steps of a generator, from a seed
-// that is the task's number. A task that is worked on twice shows: the result of
-// the second is added to that of the first.
-const stealText = `
-layout(std430, binding = 4) restrict buffer Results { uint results[]; };
-
-uint steps(uint task) { return 1u + (task * 2654435761u >> 23); }
-
-bool queueRun(uint level, uint item[QUEUE_WORDS]) {
-    uint task = item[0];
-    uint x = task;
-    uint n = steps(task);
-    for (uint i = 0u; i < n; ++i) {
-        x = x * 1664525u + 1013904223u;
-    }
-    atomicAdd(results[task], x + 1u);
-    return true;
-}`
-
-func stealResult(task int) uint32 {
-	x := uint32(task)
-	for range 1 + uint32(task)*2654435761>>23 {
-		x = x*1664525 + 1013904223
-	}
-	return poison + x + 1
-}
+// stolenOnce is the result of a task that was done once, over poison.
+func stolenOnce(task int) uint32 { return poison + stealResult(task) }
 
 // The workload steal.
 func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {
@@ -54,7 +30,7 @@ func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {
 				if r.Finished != uint64(tasks) || r.Returned != 0 {
 					t.Errorf("report %+v", r)
 				}
-				wantAll(t, f.download(results), stealResult)
+				wantAll(t, f.download(results), stolenOnce)
 				reports, err := q.Groups(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -84,7 +60,7 @@ func TestGroupsSteal(t *testing.T) {
 	if r := f.run(q); r.Rounds > 2 {
 		t.Errorf("report %+v", r)
 	}
-	wantAll(t, f.download(results), stealResult)
+	wantAll(t, f.download(results), stolenOnce)
 	reports, err := q.Groups(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -249,6 +225,21 @@ func TestFullQueueLosesNothing(t *testing.T) {
 	}
 }
 
+func TestStealReports(t *testing.T) {
+	f := newFixture(t)
+	for _, steal := range []bool{false, true} {
+		r, err := Steal(t.Context(), f.Executor, f.cache, 500, 3, Options{Groups: 8, Local: 16, Steal: steal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Verified || r.Micros <= 0 || r.Tasks != 500 || r.Groups != 8 || r.Repeat != 3 || r.Rounds < 3 {
+			t.Errorf("%+v", r)
+		}
+	}
+	_, err := Steal(t.Context(), f.Executor, f.cache, 0, 1, Options{})
+	wantError(t, err, "0 tasks")
+}
+
 func TestPushKnowsTheRoom(t *testing.T) {
 	f := newFixture(t)
 	results := f.results(40)
@@ -268,7 +259,7 @@ func TestPushKnowsTheRoom(t *testing.T) {
 	if r := f.run(q); r.Finished != 40 {
 		t.Errorf("report %+v", r)
 	}
-	wantAll(t, f.download(results), stealResult)
+	wantAll(t, f.download(results), stolenOnce)
 }
 
 func TestManyItemsGoUpInParts(t *testing.T) {
@@ -278,7 +269,7 @@ func TestManyItemsGoUpInParts(t *testing.T) {
 	q := f.queue(Options{Capacity: n, Groups: 64}, stealText, nil, results)
 	f.push(q, 0, sequence(0, n)...)
 	f.run(q)
-	wantAll(t, f.download(results), stealResult)
+	wantAll(t, f.download(results), stolenOnce)
 }
 
 const greedyText = `bool queueRun(uint level, uint item[QUEUE_WORDS]) {
@@ -309,7 +300,7 @@ func TestQueueStopsWithItsContext(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	f.run(q) // the items are still there
-	wantAll(t, f.download(results), stealResult)
+	wantAll(t, f.download(results), stolenOnce)
 }
 
 func TestQueueRefusesNonsense(t *testing.T) {
