@@ -62,11 +62,19 @@ func (s *Session) serve() {
 	for {
 		a := s.nextAsk()
 		if a == nil {
-			return
+			break
 		}
 		a.done <- a.do()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.mu.asks) > 0 {
+		s.attention.Store(true) // the next burst is to be one tick
+	}
 }
+
+// ageing is what an ask gains in urgency when another one goes before it.
+const ageing = 10
 
 // nextAsk takes the next ask out: looks first, then the most urgent preemption
 // if a burst ran since the last one, or nothing else is to run.
@@ -90,6 +98,9 @@ func (s *Session) nextAsk() *ask {
 	s.mu.asks = append(s.mu.asks[:best], s.mu.asks[best+1:]...)
 	if a.preempt {
 		s.driver.ranSince = false
+		for _, other := range s.mu.asks {
+			other.urgency += ageing
+		}
 	}
 	return a
 }

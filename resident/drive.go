@@ -24,6 +24,7 @@ type driving struct {
 	checkpointed time.Time
 	ranSince     bool // a burst ran since the last preemption
 	ticks        uint32
+	saving       error // why the last checkpoint could not be saved
 }
 
 // drive is the driver: it serves what callers ask for at boundaries, where no
@@ -137,7 +138,7 @@ func (s *Session) burst() error {
 	// keeps the session from its work.
 	over := false
 	for first := true; ; first = false {
-		for !over && (first || !s.attention.Load()) && len(s.driver.flights) < s.depth() && s.planned() < target {
+		for !over && (first || !s.attention.Load() && !s.checkpointDue()) && len(s.driver.flights) < s.depth() && s.planned() < target {
 			if err := s.submit(target); err != nil {
 				return err
 			}
@@ -243,6 +244,9 @@ func (s *Session) land(target uint32) (bool, error) {
 	s.count(r, f)
 	d.ranSince = d.ranSince || done > 0
 	d.reached, d.last = now, r
+	s.mu.Lock()
+	s.tell() // messages may have come
+	s.mu.Unlock()
 	over := r.signal.Kind != SignalRunning || r.progress() >= target || r.halted == s.kernel.Groups ||
 		r.idle == s.kernel.Groups
 	if since == 0 && !over && !s.attention.Load() && !f.sliced {

@@ -60,9 +60,9 @@ func (s *Session) nextSteps(left uint64) uint64 {
 	case s.options.Budget > 0:
 		return uint64(s.options.Budget) * s.each() * uint64(s.issued())
 	case s.form.Got == Mega:
-		return p.budget(megaTicks*s.options.TickTime, maxGrowth*last)
+		return p.budget(s.tickTime(megaTicks*s.options.TickTime), maxGrowth*last)
 	}
-	return p.budget(s.options.TickTime, last)
+	return p.budget(s.tickTime(s.options.TickTime), last)
 }
 
 // issued is how many dispatches a submission has, where phases do not ask for
@@ -95,7 +95,7 @@ func (s *Session) submitSteps(steps uint64) error {
 	budget, count := s.plan(steps)
 	f := flight{steps: min(steps, uint64(budget)*uint64(count)*s.each())}
 	if s.form.Got == Persistent {
-		f.slice = s.options.Slice
+		f.slice = s.tickTime(s.options.Slice)
 	}
 	atomic.StoreUint32(&s.words[wordOrder+2], budget)
 	s.driver.steps = f.steps

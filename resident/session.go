@@ -56,6 +56,9 @@ type Session struct {
 		asks     []*ask
 		changed  chan struct{} // closed and replaced whenever something above changes
 		closed   bool
+
+		bound      time.Duration // ticks are kept below it
+		boundUntil time.Time
 	}
 	ended chan struct{} // closed when the driver has ended
 }
@@ -113,7 +116,7 @@ func (s *Session) free() {
 func (s *Session) Form() Form { return s.form }
 
 // Close stops the session at the end of its tick and frees its memory. It is
-// idempotent.
+// idempotent, and returns why checkpoints could not be saved, if so.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	again := s.mu.closed
@@ -124,7 +127,7 @@ func (s *Session) Close() error {
 		s.alert()
 	}
 	<-s.ended
-	return nil
+	return s.driver.saving
 }
 
 // Start has the kernel do so many steps, or with 0 go on until it is stopped,

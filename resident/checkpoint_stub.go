@@ -1,7 +1,0 @@
-//go:build linux
-
-package resident
-
-type CheckpointFile struct{}
-
-func (s *Session) keepCheckpoint() {}
