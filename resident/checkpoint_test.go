@@ -173,7 +173,7 @@ func TestResumeAfterKill(t *testing.T) {
 	f := newFixture(t)
 	path := filepath.Join(t.TempDir(), "state")
 	child := exec.Command(os.Args[0], "-test.run=^TestChildWorksUntilItIsKilled$")
-	child.Env = append(os.Environ(), resumeFile+"="+path)
+	child.Env = append(os.Environ(), resumeFile+"="+path, "TMPDIR="+t.TempDir())
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func chooseForm(k Kernel, o Options, info glctx.Info) Form {
 	caps := o.Capabilities
 	if caps != nil {
 		limit = caps.LoopLimit
-		f.GridBarrier = k.lockstep() && caps.canMeet(k.Groups)
+		f.GridBarrier = k.lockstep() && limit == 0 && caps.canMeet(k.Groups)
 	}
 	if limit > 0 {
 		f.MaxSteps = max(1, (limit-min(limit-1, loopReserve))/(2+k.Loops))
@@ -59,6 +59,16 @@ func chooseForm(k Kernel, o Options, info glctx.Info) Form {
 	}
 	if f.Got != Mega && f.Got != Persistent {
 		f.GridBarrier = false // the dispatch is the barrier, and the cheaper one to stop at
+	}
+	return f
+}
+
+// withoutGridBarrier is the form of a kernel whose groups were found not to run
+// at the same time.
+func (f Form) withoutGridBarrier() Form {
+	f.GridBarrier = false
+	if f.Got == Persistent {
+		f.Got, f.Why = Redispatch, "the kernel's groups do not run all at the same time"
 	}
 	return f
 }

@@ -10,6 +10,7 @@ const (
 	modeClaim
 	modeInflight
 	modeGrid
+	modeTrial
 )
 
 // epochSteps is how many steps an epoch has at most: counts within it are 32-bit.

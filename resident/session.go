@@ -100,6 +100,10 @@ func New(ctx context.Context, c *glctx.Context, programs executor.Programs, k Ke
 	}
 	s.words = s.gl.shared.Words
 	s.driver.epoch = 1
+	if err := s.tryGridBarrier(); err != nil {
+		s.free()
+		return nil, fmt.Errorf("resident: %w", err)
+	}
 	s.driver.checkpointed = time.Now()
 	go s.drive()
 	return s, nil

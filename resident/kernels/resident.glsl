@@ -61,6 +61,12 @@
 #define RESIDENT_CLAIM 2u
 #define RESIDENT_INFLIGHT 4u
 #define RESIDENT_GRID 8u
+#define RESIDENT_TRIAL 16u
+
+// Meetings and looks of a trial, which finds out whether all groups of this very
+// program run at the same time.
+#define RESIDENT_TRIALS 8u
+#define RESIDENT_TRIAL_SPIN 40000u
 
 // Bits of a bell; the upper half is a check of the message.
 #define RESIDENT_SEQUENCE 0x1fffu
@@ -219,11 +225,12 @@ void residentMeet(bool judge) {
             memoryBarrierBuffer();
             atomicAdd(residentGridGeneration, 1u);
         } else {
+            uint most = residentMode(RESIDENT_TRIAL) ? RESIDENT_TRIAL_SPIN : uint(RESIDENT_SPIN);
             uint looks = 0u;
-            while (residentGridGeneration == generation && looks < uint(RESIDENT_SPIN)) { // lint:leader waits for other groups, bounded
+            while (residentGridGeneration == generation && looks < most) { // lint:leader waits for other groups, bounded
                 ++looks;
             }
-            if (looks == uint(RESIDENT_SPIN)) {
+            if (looks == most) {
                 residentVerdict = 1u;
                 residentSignal(RESIDENT_FAULT, RESIDENT_BARRIER_STUCK);
             }
@@ -370,6 +377,10 @@ void main() {
     uint until = done;
     uint looks = 0u;
     uint turn = 0u;
+    uint trials = residentMode(RESIDENT_TRIAL) ? RESIDENT_TRIALS : 0u;
+    for (uint trial = 0u; trial < trials; ++trial) {
+        residentMeet(false);
+    }
     for (; turn < budget; ++turn) {
         if (at == until) {
             if (residentLeader()) {
