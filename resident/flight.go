@@ -21,6 +21,8 @@ type flight struct {
 	issue  time.Duration // of the calls: on a software driver, of the work
 	slice  time.Duration // time after which it is told to end; 0: none
 	sliced bool
+
+	hurried time.Time // when it was told to end; zero: not yet
 }
 
 // depth is how many submissions are under way at a time.
@@ -162,16 +164,18 @@ func (s *Session) await(f *flight) error {
 		}
 		gone := time.Since(f.at)
 		if f.slice > 0 && gone >= f.slice {
-			s.hurry()
 			f.sliced = true
 		}
-		if s.attention.Load() && s.wantsHurry() {
+		if f.hurried.IsZero() && (f.sliced || s.attention.Load() && s.wantsHurry()) {
 			s.hurry()
+			f.hurried = time.Now()
 		}
 		if gone > patience {
 			return fmt.Errorf("%w: a tick of %d steps has taken %v", ErrStuck, f.steps, gone.Round(time.Millisecond))
 		}
-		s.nap(timer, expected-gone)
+		if f.hurried.IsZero() || time.Since(f.hurried) > hurriedTime {
+			s.nap(timer, expected-gone)
+		}
 	}
 }
 
@@ -215,6 +219,10 @@ func (s *Session) look(f flight, expected time.Duration) (reached bool, err erro
 	return reached, err
 }
 
+// hurriedTime is how long the driver looks without a nap for the end of a tick
+// that was told to end.
+const hurriedTime = 300 * time.Microsecond
+
 // Naps while a tick is under way.
 const (
 	shortestNap = 20 * time.Microsecond
@@ -232,6 +240,12 @@ func (s *Session) nap(timer *time.Timer, left time.Duration) {
 			timer.Stop()
 		}
 		return
+	}
+	if left < 0 {
+		left = -left / 4 // the later it is, the longer it may still take
+	}
+	if s.attention.Load() {
+		left = 0
 	}
 	d := min(max(left/2, shortestNap), longestNap)
 	t := unix.NsecToTimespec(d.Nanoseconds())

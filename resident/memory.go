@@ -26,15 +26,14 @@ const wordsRearmed = wordClaimed
 
 // memory is all that a session has in GL. It is for the GL thread.
 type memory struct {
-	program  uint32
-	shared   glctx.Shared
-	work     glctx.Buffer
-	states   []stateMemory
-	first    int32 // location of residentFirstPhase
-	last     int32
-	fault    error
-	groups   uint32
-	prepared bool
+	program   uint32
+	shared    glctx.Shared
+	work      glctx.Buffer
+	states    []stateMemory
+	first     int32 // location of residentFirstPhase
+	last      int32
+	groups    uint32
+	variables []glctx.Variable // nil: not asked for yet
 }
 
 // stateMemory is the buffer of a state.

@@ -77,15 +77,15 @@
 uniform uint residentFirstPhase;
 uniform uint residentLastPhase;
 
-uint residentPhase;     // of the step that runs
-uvec2 residentStepNow;  // as residentStep gets it
-uint residentReceives;  // calls so far, for the shared pairs below
-uint residentAsks;
-uint residentReceivedHere; // the leader of group 0 counts these
-uint residentSentHere;
-uint residentTakenHere;
-uint residentBeat;
-uint residentActiveLanes;
+uint residentPhase = 0u;                 // of the step that runs
+uvec2 residentStepNow = uvec2(0u);       // as residentStep gets it
+uint residentReceives = 0u;              // calls so far, for the shared pairs below
+uint residentAsks = 0u;
+uint residentReceivedHere = 0u;          // the leader of group 0 counts these
+uint residentSentHere = 0u;
+uint residentTakenHere = 0u;
+uint residentBeat = 0u;
+uint residentActiveLanes = 0u;
 
 // What the leader tells its group. Pairs are used in turn, so that one barrier
 // is enough.
