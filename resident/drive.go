@@ -40,10 +40,13 @@ func (s *Session) drive() {
 			s.dismiss()
 			return
 		}
+		s.asleep.Store(true)
 		if !s.hasWork() {
 			<-s.wake
+			s.asleep.Store(false)
 			continue
 		}
+		s.asleep.Store(false)
 		if err := s.burst(); err != nil {
 			s.fail(err)
 			continue

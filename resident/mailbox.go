@@ -38,7 +38,9 @@ func (s *Session) send(m Message) (uint32, error) {
 	} else {
 		s.ring(bell)
 	}
-	s.poke()
+	if s.asleep.Load() {
+		s.poke() // a driver that waits for a tick is not to be disturbed
+	}
 	return number, nil
 }
 

@@ -40,6 +40,7 @@ type Session struct {
 	counts   counts
 
 	attention atomic.Bool   // somebody wants the driver: it comes to a boundary soon
+	asleep    atomic.Bool   // the driver waits for work, not for a tick
 	wake      chan struct{} // one token for a driver that sleeps
 	mu        struct {
 		sync.Mutex
