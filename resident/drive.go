@@ -48,6 +48,7 @@ func (s *Session) drive() {
 		}
 		s.asleep.Store(false)
 		if err := s.burst(); err != nil {
+			s.forget()
 			s.fail(err)
 			continue
 		}
@@ -282,7 +283,7 @@ func (s *Session) alignGroups() error {
 		}
 		s.writeOrder(order{epoch: s.driver.epoch, target: r.most, budget: r.most - r.least, poll: s.poll(),
 			base: s.driver.base, mode: s.mode(), phases: s.kernel.Phases})
-		if err := s.submitSteps(uint64(r.most - r.least)); err != nil {
+		if err := s.submitSteps(uint64(r.most-r.least), true); err != nil {
 			return err
 		}
 		if _, err := s.land(r.most); err != nil {

@@ -21,6 +21,7 @@ type flight struct {
 	issue  time.Duration // of the calls: on a software driver, of the work
 	slice  time.Duration // time after which it is told to end; 0: none
 	sliced bool
+	whole  bool // it is not told to end
 
 	hurried time.Time // when it was told to end; zero: not yet
 }
@@ -50,7 +51,7 @@ const maxIssued = 4096
 // submit starts the next ticks, on the way to target.
 func (s *Session) submit(target uint32) error {
 	left := uint64(target - min(s.planned(), target))
-	return s.submitSteps(min(left, s.nextSteps(left)))
+	return s.submitSteps(min(left, s.nextSteps(left)), false)
 }
 
 // nextSteps is how many steps the next submission should have.
@@ -92,11 +93,12 @@ func (s *Session) plan(steps uint64) (budget uint32, count int) {
 	return uint32(min(each, epochSteps)), count
 }
 
-// submitSteps starts so many steps, or as many as a submission may have.
-func (s *Session) submitSteps(steps uint64) error {
+// submitSteps starts so many steps, or as many as a submission may have. whole
+// has nobody end them early.
+func (s *Session) submitSteps(steps uint64, whole bool) error {
 	budget, count := s.plan(steps)
-	f := flight{steps: min(steps, uint64(budget)*uint64(count)*s.each())}
-	if s.form.Got == Persistent {
+	f := flight{steps: min(steps, uint64(budget)*uint64(count)*s.each()), whole: whole}
+	if s.form.Got == Persistent && !whole {
 		f.slice = s.tickTime(s.options.Slice)
 	}
 	atomic.StoreUint32(&s.words[wordOrder+2], budget)
@@ -121,6 +123,18 @@ func (s *Session) submitSteps(steps uint64) error {
 	s.counts.submissions.Add(1)
 	s.driver.flights = append(s.driver.flights, f)
 	return err
+}
+
+// forget gives up on what is under way, after a failure.
+func (s *Session) forget() {
+	s.hurry()
+	flights := s.driver.flights
+	s.driver.flights = nil
+	s.context.Post(func(gl *glctx.GL) {
+		for _, f := range flights {
+			gl.DeleteFence(f.fence)
+		}
+	})
 }
 
 // dispatch issues one tick: a dispatch, or one for each phase. after says that
@@ -166,7 +180,7 @@ func (s *Session) await(f *flight) error {
 		if f.slice > 0 && gone >= f.slice {
 			f.sliced = true
 		}
-		if f.hurried.IsZero() && (f.sliced || s.attention.Load() && s.wantsHurry()) {
+		if !f.whole && f.hurried.IsZero() && (f.sliced || s.attention.Load() && s.wantsHurry()) {
 			s.hurry()
 			f.hurried = time.Now()
 		}

@@ -161,6 +161,24 @@ func TestPersistentSessionsStopAndGoOn(t *testing.T) {
 	wantWords(t, got, chainAfterFew(s.Progress(), 32))
 }
 
+// TestGroupsThatStopApartAlign stops a persistent session of several groups,
+// which see the stop at different steps.
+func TestGroupsThatStopApartAlign(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(chainKernel(), Options{Strategy: Persistent, Slice: 3 * time.Millisecond, Poll: 4, Capabilities: claimed})
+	for range 5 {
+		if err := s.Start(0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(7 * time.Millisecond)
+		if _, err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantWords(t, words(t, s, "Cells", chainCells), chainAfter(s.Progress()))
+	t.Logf("%d steps, %d alignments", s.Progress(), s.Stats().Alignments)
+}
+
 // chainAfterFew is chainAfter for the first n cells.
 func chainAfterFew(steps uint64, n int) []uint32 {
 	cells := chainStart()[:n]

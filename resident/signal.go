@@ -18,6 +18,15 @@ const (
 	SignalOwn SignalKind = 16
 )
 
+// Arguments of SignalFault.
+const (
+	// FaultLoopCut: the driver ended a loop, and steps that were claimed were not
+	// done. Kernel.Loops says too little.
+	FaultLoopCut uint32 = 1
+	// FaultBarrierStuck: groups did not all come to a barrier within a dispatch.
+	FaultBarrierStuck uint32 = 2
+)
+
 var signalNames = [...]string{"running", "halt", "syscall", "checkpoint", "breakpoint", "fault"}
 
 func (k SignalKind) String() string {
