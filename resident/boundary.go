@@ -64,6 +64,9 @@ func (s *Session) serve() {
 		if a == nil {
 			break
 		}
+		if !a.preempt && s.align() {
+			s.settle()
+		}
 		a.done <- a.do()
 	}
 	s.mu.Lock()

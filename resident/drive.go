@@ -52,6 +52,9 @@ func (s *Session) drive() {
 			s.fail(err)
 			continue
 		}
+		if s.isStopping() || s.checkpointDue() {
+			s.align()
+		}
 		s.settle()
 		s.keepCheckpoint()
 	}
@@ -63,13 +66,20 @@ func (s *Session) isOver() bool {
 	return s.mu.closed
 }
 
-// endStopped ends a run that was stopped before it got to a tick.
-func (s *Session) endStopped() {
+func (s *Session) isStopping() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.running && s.mu.stopping {
-		s.mu.running = false
-		s.tell()
+	return s.mu.stopping
+}
+
+// endStopped ends a run that was stopped before it got to another tick.
+func (s *Session) endStopped() {
+	s.mu.Lock()
+	stopped := s.mu.running && s.mu.stopping
+	s.mu.Unlock()
+	if stopped {
+		s.align()
+		s.settle()
 	}
 }
 
@@ -114,6 +124,9 @@ func (s *Session) settle() {
 	if r.halted == s.kernel.Groups {
 		steps = r.most
 	}
+	if s.mu.failure != nil {
+		return
+	}
 	before := s.mu.progress
 	s.mu.base = s.driver.base
 	s.mu.progress = s.driver.base + uint64(steps)
@@ -149,7 +162,7 @@ func (s *Session) burst() error {
 			first = false
 		}
 		if len(s.driver.flights) == 0 {
-			return s.alignGroups()
+			return nil
 		}
 		if over, err = s.land(target); err != nil {
 			return err
@@ -266,6 +279,25 @@ func (s *Session) count(r report, f flight) {
 	s.counts.ticks.Add(ticks)
 	s.counts.activeGroups.Add(uint64(r.active))
 	s.counts.launchedGroups.Add(uint64(s.kernel.Groups))
+}
+
+// align is alignGroups for a boundary where somebody looks at the state. It
+// reports whether groups had to move. Bursts that end for other reasons, to let
+// others in, do without it.
+func (s *Session) align() bool {
+	before := s.counts.alignments.Load()
+	s.mu.Lock()
+	failed := s.mu.failure != nil
+	s.mu.Unlock()
+	if failed {
+		return false
+	}
+	if err := s.alignGroups(); err != nil {
+		s.forget()
+		s.fail(err)
+		return false
+	}
+	return s.counts.alignments.Load() > before
 }
 
 // alignGroups has groups catch up with the one that has done most, so that all

@@ -27,16 +27,17 @@ func (s *Session) send(m Message) (uint32, error) {
 		return 0, ErrInboxFull
 	}
 	number := s.door.sent + 1
-	at := wordsResidentShared + 4*int(s.door.sent%inboxLength)
-	write(s.words[at:], m, m.word(number))
+	slot := s.words[wordsResidentShared+4*int(s.door.sent%inboxLength):]
 	s.door.sent = number
-	bell := number&bellSequence | s.door.bell&bellStop
 	if received == number-1 {
-		// The kernel has taken all others, so it does not read there now.
-		write(s.words[wordDoor:], m, m.word(number)|bellInline|bell)
-		s.door.bell = m.word(number) | bellInline | bell
+		// The kernel has taken all others, so it does not read the message beside
+		// the bell now. In flight it looks there, so that place comes first.
+		s.door.bell = m.word(number) | bellInline | s.door.bell&bellStop
+		write(s.words[wordDoor:], m, s.door.bell)
+		write(slot, m, m.word(number))
 	} else {
-		s.ring(bell)
+		write(slot, m, m.word(number))
+		s.ring(number&bellSequence | s.door.bell&bellStop)
 	}
 	if s.asleep.Load() {
 		s.poke() // a driver that waits for a tick is not to be disturbed
@@ -44,12 +45,10 @@ func (s *Session) send(m Message) (uint32, error) {
 	return number, nil
 }
 
-// write writes a message and then its first word.
+// write writes a message and then its first word. doorLock is held.
 func write(words []uint32, m Message, word uint32) {
-	atomic.StoreUint32(&words[1], m.Kind)
-	atomic.StoreUint32(&words[2], m.A)
-	atomic.StoreUint32(&words[3], m.B)
-	atomic.StoreUint32(&words[0], word)
+	words[1], words[2], words[3] = m.Kind, m.A, m.B
+	atomic.StoreUint32(&words[0], word) // after the others, on any CPU
 }
 
 // unread is how many messages the kernel has not taken.
@@ -107,7 +106,7 @@ func (s *Session) Receive(ctx context.Context) (m Message, err error) {
 
 // watchSpin is how long watch looks before it sleeps: longer than an answer
 // takes in flight.
-const watchSpin = 20 * time.Microsecond
+const watchSpin = 50 * time.Microsecond
 
 // watch waits for a condition of the mapped memory. It looks for a moment,
 // which catches the answers of a kernel in flight, and then after every tick.
