@@ -269,7 +269,21 @@ func (s *Session) land(target uint32) (bool, error) {
 	if since == 0 && !over && !s.attention.Load() && !f.sliced {
 		return true, fmt.Errorf("%w: a tick with a budget of %d ended without a step", ErrStuck, f.steps)
 	}
+	s.rest()
 	return over || f.sliced, nil
+}
+
+// rest sleeps for Options.Rest, unless somebody wants the driver.
+func (s *Session) rest() {
+	if s.options.Rest <= 0 || s.attention.Load() {
+		return
+	}
+	timer := time.NewTimer(s.options.Rest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.wake:
+	}
 }
 
 // count keeps the statistics of a flight.

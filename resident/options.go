@@ -61,6 +61,10 @@ type Options struct {
 	// others. Default: 50 ms.
 	Slice time.Duration
 
+	// Rest is a pause after each submission, for GPUs that are to stay cool or
+	// shared: TickTime / (TickTime + Rest) is the duty cycle. Default: none.
+	Rest time.Duration
+
 	// Timeout is how long a tick may take, beyond what is expected of it, before
 	// the session fails. Default: 10 s.
 	Timeout time.Duration
