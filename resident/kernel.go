@@ -20,8 +20,9 @@ type Kernel struct {
 	Groups uint32
 
 	// Phases is how many phases a step has. All groups finish a phase before any
-	// begins the next: the way to exchange data between groups. Default: 1, and
-	// then groups do their steps at their own pace within a tick.
+	// begins the next: the way to exchange data between groups, through buffers
+	// that are declared coherent. Default: 1, and then groups do their steps at
+	// their own pace within a tick.
 	Phases uint32
 
 	// Claim has each step done by one group, whichever comes first, instead of

@@ -56,55 +56,28 @@ uint residentStep(uvec2 step) {
 	}
 }
 
-// phasesText passes values on around the ring of groups: each phase reads what
-// the neighbour wrote in the one before.
-const phasesText = `#version 450 core
-#include "resident.glsl"
-layout(local_size_x = 4) in;
-layout(std430, binding = 0) buffer Ring { uint ring[]; };
-layout(std430, binding = 1) buffer Mail { uint mail[]; };
-uint residentStep(uvec2 step) {
-    uint n = gl_NumWorkGroups.x * 4u;
-    uint i = gl_GlobalInvocationID.x;
-    if (residentPhase == 0u) {
-        mail[(i + 5u) % n] = ring[i] * 3u + step.x;
-    } else {
-        ring[i] ^= mail[i] + i;
-    }
-    return RESIDENT_GO;
-}
-`
-
-func phasesKernel(groups uint32) Kernel {
-	return Kernel{Source: MustSource("phases", phasesText, nil), Groups: groups, Phases: 2,
-		State: []State{{Block: "Ring", Bytes: int(16 * groups)}, {Block: "Mail", Bytes: int(16 * groups)}}}
-}
-
-func phasesAfter(steps, n int) []uint32 {
-	ring, mail := make([]uint32, n), make([]uint32, n)
-	for step := range steps {
-		for i := range ring {
-			mail[(i+5)%n] = ring[i]*3 + uint32(step)
-		}
-		for i := range ring {
-			ring[i] ^= mail[i] + uint32(i)
-		}
-	}
-	return ring
-}
-
 func TestPhasesSeeWhatTheOneBeforeWrote(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range Strategies() {
 		t.Run(strategy.String(), func(t *testing.T) {
 			o := quick
 			o.Strategy = strategy
-			s := f.session(phasesKernel(16), o)
+			n := Neighbours{Groups: 16, Local: 4}
+			s := f.session(n.mustKernel(t), o)
 			run(t, s, 1)
 			run(t, s, 299)
-			wantWords(t, words(t, s, "Ring", 64), phasesAfter(300, 64))
+			wantWords(t, words(t, s, "Ring", 64), n.After(300))
 		})
 	}
+}
+
+func (n Neighbours) mustKernel(t testing.TB) Kernel {
+	t.Helper()
+	k, err := n.Kernel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 // signalText raises a syscall at every step whose number ends in 7, and halts

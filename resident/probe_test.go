@@ -214,11 +214,12 @@ func TestMessagesInFlight(t *testing.T) {
 func TestGridBarrierOfOneGroup(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range []Strategy{Mega, Persistent} {
-		s := f.session(phasesKernel(1), Options{Strategy: strategy, Capabilities: claimed, Slice: 5 * time.Millisecond})
+		n := Neighbours{Groups: 1, Local: 4}
+		s := f.session(n.mustKernel(t), Options{Strategy: strategy, Capabilities: claimed, Slice: 5 * time.Millisecond})
 		if form := s.Form(); !form.GridBarrier || form.Got != strategy {
 			t.Fatal(form)
 		}
 		run(t, s, 300)
-		wantWords(t, words(t, s, "Ring", 4), phasesAfter(300, 4))
+		wantWords(t, words(t, s, "Ring", 4), n.After(300))
 	}
 }

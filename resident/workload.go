@@ -44,6 +44,36 @@ func Echo() (Kernel, error) {
 	return Kernel{Source: source, Groups: 1, State: []State{{Block: "Sums", Bytes: 128}}}, err
 }
 
+// Neighbours is a workload in which every group reads, in each of two phases,
+// what another one wrote in the phase before.
+type Neighbours struct {
+	Groups uint32
+	Local  uint32 // invocations of a group
+}
+
+// Kernel is the workload as a kernel.
+func (n Neighbours) Kernel() (Kernel, error) {
+	source, err := builtin("neighbours", store.Defines{"LOCAL": strconv.Itoa(int(n.Local))})
+	bytes := 4 * int(n.Groups*n.Local)
+	return Kernel{Source: source, Groups: n.Groups, Phases: 2,
+		State: []State{{Block: "Ring", Bytes: bytes}, {Block: "Mail", Bytes: bytes}}}, err
+}
+
+// After is what the state Ring holds after so many steps.
+func (n Neighbours) After(steps uint64) []uint32 {
+	ring := make([]uint32, n.Groups*n.Local)
+	mail := make([]uint32, len(ring))
+	for step := range steps {
+		for i, v := range ring {
+			mail[(i+5)%len(ring)] = 3*v + uint32(step)
+		}
+		for i := range ring {
+			ring[i] ^= mail[i] + uint32(i)
+		}
+	}
+	return ring
+}
+
 // builtin is a kernel of this package.
 func builtin(name string, defines store.Defines) (*store.Source, error) {
 	s, err := ReadSource(kernels, kernelFolder+"/"+name+".comp", defines)

@@ -34,7 +34,10 @@ Workloads:
   live         on one grid of 16 x 256, in ticks of 1 ms and persistently:
                injection until acknowledged, query, single step, and frames of 20
                steps, an injection and a query at 60 a second
-  barrier      groups of 256 that wait for each other within a dispatch
+  barrier      132 groups of 256 that wait for each other: within a dispatch, as
+               the probe measured it, and as phases of a session
+  reread       reading 64 KiB to 256 MiB again in the next dispatch: what caches
+               keep over the boundary
   preempt      until a dispatch of somebody else has run while a session works
   soak         with --soak: every strategy for so long, with heartbeats
 
@@ -46,13 +49,13 @@ cent of one CPU. Times of the others are medians, with the 99th percentile.
 Every row is verified: each invocation's witness of its steps, each answer, each
 injected value. JSON fields: gpu, driver, capabilities, rows [{workload, strategy, got,
 why, variant, iterations, per_s, wall_ms, dispatches, gap_us, bound_by, samples,
-median_us, p99_us, max_us, cpu_percent, heartbeat_median_ms, heartbeat_max_ms,
+median_us, p99_us, max_us, gb_per_s, cpu_percent, heartbeat_median_ms, heartbeat_max_ms,
 verified}], verified.
 
 The exit code is 1 when anything was wrong.`
 
 // residentWorkloads are what --workloads knows.
-var residentWorkloads = []string{"persistence", "round_trip", "live", "barrier", "preempt"}
+var residentWorkloads = []string{"persistence", "round_trip", "live", "barrier", "preempt", "reread"}
 
 func newBenchResident(o *options) *cobra.Command {
 	var b residentBench
@@ -115,6 +118,7 @@ type residentRow struct {
 	MedianMicros    float64 `json:"median_us,omitempty"`
 	P99Micros       float64 `json:"p99_us,omitempty"`
 	MaxMicros       float64 `json:"max_us,omitempty"`
+	GBPerSecond     float64 `json:"gb_per_s,omitempty"`
 	CPUPercent      float64 `json:"cpu_percent,omitempty"`
 	HeartbeatMedian float64 `json:"heartbeat_median_ms,omitempty"`
 	HeartbeatMax    float64 `json:"heartbeat_max_ms,omitempty"`
@@ -198,7 +202,7 @@ func (b *residentBench) run(o *options) (r *residentResult, err error) {
 	b.result = &residentResult{GPU: b.gpu.name(), Driver: b.gpu.driver(), Capabilities: *b.caps, Verified: true}
 	b.bar = o.newProgress(-1, "measuring")
 	measures := map[string]func() error{"persistence": b.persistence, "round_trip": b.roundTrip, "live": b.live,
-		"barrier": b.barrier, "preempt": b.preempt}
+		"barrier": b.barrier, "preempt": b.preempt, "reread": b.reread}
 	for _, name := range b.workloads {
 		if err := measures[name](); err != nil {
 			return nil, fmt.Errorf("bench: %s: %w", name, err)
@@ -295,7 +299,11 @@ func (r *residentResult) print(w io.Writer) {
 func (r *residentResult) reasons() []string {
 	var list []string
 	for _, row := range r.Rows {
-		if why := fmt.Sprintf("%s instead of %s: %s", row.Got, row.Strategy, row.Why); row.Why != "" && !slices.Contains(list, why) {
+		why := row.Why
+		if row.Got != row.Strategy {
+			why = fmt.Sprintf("%s instead of %s: %s", row.Got, row.Strategy, row.Why)
+		}
+		if why != "" && !slices.Contains(list, why) {
 			list = append(list, why)
 		}
 	}
@@ -309,7 +317,7 @@ func rowHeader(workload string) string {
 	case "soak":
 		return "soak\tran as\t\titerations/s\theartbeat ms\tmost ms\tmost/median\tCPU %\tverified"
 	}
-	return workload + "\tran as\t\tmedian us\t99 % us\tmost us\tsamples\t\tverified"
+	return workload + "\tran as\t\tmedian us\t99 % us\tmost us\tsamples\tGB/s\tverified"
 }
 
 func (r residentRow) columns() string {
@@ -322,5 +330,9 @@ func (r residentRow) columns() string {
 		return head + fmt.Sprintf("%.4g\t%.2f\t%.2f\t%.1f\t%.1f", r.PerSecond, r.HeartbeatMedian, r.HeartbeatMax,
 			r.HeartbeatMax/max(r.HeartbeatMedian, 1e-9), r.CPUPercent) + tail
 	}
-	return head + fmt.Sprintf("%.2f\t%.2f\t%.2f\t%d\t", r.MedianMicros, r.P99Micros, r.MaxMicros, r.Samples) + tail
+	rate := ""
+	if r.GBPerSecond > 0 {
+		rate = fmt.Sprintf("%.0f", r.GBPerSecond)
+	}
+	return head + fmt.Sprintf("%.2f\t%.2f\t%.2f\t%d\t%s", r.MedianMicros, r.P99Micros, r.MaxMicros, r.Samples, rate) + tail
 }

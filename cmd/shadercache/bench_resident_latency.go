@@ -260,19 +260,6 @@ func (b *residentBench) mixed(s *resident.Session, row residentRow, rows *[]resi
 	return nil
 }
 
-// barrier reports what the probe measured: it did so by verified meetings.
-func (b *residentBench) barrier() error {
-	row := residentRow{Workload: "barrier", Strategy: "none", Got: "none", Verified: true,
-		Variant: fmt.Sprintf("%d groups of %d", min(b.caps.Residency, 132), b.caps.ResidencyGroup)}
-	if b.caps.Barrier == 0 {
-		row.Why = "groups do not run side by side for long"
-	} else {
-		row.Samples, row.MedianMicros = 3, micros(b.caps.Barrier)
-	}
-	b.add(row)
-	return nil
-}
-
 // preempt measures how soon a dispatch of somebody else has run while a session
 // works without a pause.
 func (b *residentBench) preempt() error {

@@ -14,7 +14,9 @@
 //
 // step is the number of the step as 64 bits, x low and y high. Grids have one
 // axis. Bindings 5 and 6 are taken: see control.glsl. Between groups there is no
-// order within a phase, and none of them may wait for another.
+// order within a phase, and none of them may wait for another. Buffers in which a
+// phase reads what another group wrote in the one before are to be coherent,
+// since phases may follow each other within a dispatch.
 //
 // A tick is one dispatch: each group takes its place from where it left off,
 // does at most a budget of steps, writes down how far it came, and the last one
