@@ -24,6 +24,7 @@ type driving struct {
 	checkpointed time.Time
 	ranSince     bool // a burst ran since the last preemption
 	ticks        uint32
+	empty        int   // ticks in a row that did nothing
 	saving       error // why the last checkpoint could not be saved
 }
 
@@ -212,6 +213,9 @@ func (s *Session) mode() uint32 {
 	if s.form.GridBarrier {
 		mode |= modeGrid
 	}
+	if s.form.Got == Persistent {
+		mode |= modeLinger
+	}
 	return mode
 }
 
@@ -266,11 +270,24 @@ func (s *Session) land(target uint32) (bool, error) {
 	s.mu.Unlock()
 	over := r.signal.Kind != SignalRunning || r.progress() >= target || r.halted == s.kernel.Groups ||
 		r.idle == s.kernel.Groups
-	if since == 0 && !over && !s.attention.Load() && !f.sliced {
-		return true, fmt.Errorf("%w: a tick with a budget of %d ended without a step", ErrStuck, f.steps)
+	if since == 0 && !over {
+		return true, s.noteEmpty(f)
 	}
+	d.empty = 0
 	s.rest()
 	return over || f.sliced, nil
+}
+
+// mostEmpty is how many ticks in a row may do nothing.
+const mostEmpty = 8
+
+// noteEmpty ends a burst after a tick without a step. Somebody may have asked
+// for its end as soon as it began; but that does not happen again and again.
+func (s *Session) noteEmpty(f flight) error {
+	if s.driver.empty++; s.driver.empty < mostEmpty || s.attention.Load() {
+		return nil
+	}
+	return fmt.Errorf("%w: %d ticks in a row ended without a step, the last one with a budget of %d", ErrStuck, mostEmpty, f.steps)
 }
 
 // rest sleeps for Options.Rest, unless somebody wants the driver.

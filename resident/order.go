@@ -11,6 +11,7 @@ const (
 	modeInflight
 	modeGrid
 	modeTrial
+	modeLinger
 )
 
 // epochSteps is how many steps an epoch has at most: counts within it are 32-bit.

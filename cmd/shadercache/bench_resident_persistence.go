@@ -13,6 +13,7 @@ const (
 	residentLocal  = 256
 	residentFMAs   = 100
 	residentLanes  = residentGroups * residentLocal
+	residentPoll   = 64 // steps between looks: about 20 us on an H200
 )
 
 // persistenceRow is one form of workload persistence.
@@ -46,7 +47,7 @@ func (b *residentBench) persistenceRows() []persistenceRow {
 		perDispatch(strategy, 100_000)
 		perDispatch(strategy, 500_000)
 	}
-	rows = append(rows, persistenceRow{strategy: resident.Persistent, variant: "until stopped", poll: 64})
+	rows = append(rows, persistenceRow{strategy: resident.Persistent, variant: "until stopped"})
 	for _, n := range []uint64{10_000, 50_000, 100_000, 500_000} {
 		chunk := max(1, b.scaled(n)/residentLocal)
 		rows = append(rows, persistenceRow{strategy: resident.Mega, variant: fmt.Sprintf("claims of %dk", n/1000), poll: uint32(chunk), claim: true})
@@ -73,6 +74,9 @@ func (b *residentBench) persist(p persistenceRow) (residentRow, error) {
 	k, err := w.Kernel()
 	if err != nil {
 		return residentRow{}, err
+	}
+	if p.poll == 0 {
+		p.poll = residentPoll
 	}
 	s, row, err := b.session(k, resident.Options{Strategy: p.strategy, Budget: p.budget, Poll: p.poll}, "persistence", p.variant)
 	if err != nil {

@@ -64,6 +64,7 @@
 #define RESIDENT_INFLIGHT 4u
 #define RESIDENT_GRID 8u
 #define RESIDENT_TRIAL 16u
+#define RESIDENT_LINGER 32u
 
 // Meetings and looks of a trial, which finds out whether all groups of this very
 // program run at the same time.
@@ -384,7 +385,7 @@ void main() {
     bool grid = residentMode(RESIDENT_GRID);
     bool claim = residentMode(RESIDENT_CLAIM);
     bool lockstep = residentMode(RESIDENT_LOCKSTEP);
-    bool inflight = residentMode(RESIDENT_INFLIGHT);
+    bool linger = residentMode(RESIDENT_LINGER); // stay when there is nothing to do: a message may come
     uint phases = residentBaseHere.w;
     uint budget = residentOrderHere.z;
     uint done = residentDoneHere;
@@ -420,7 +421,7 @@ void main() {
                 uint result = residentStep(residentStepNow);
                 halted = halted || result == RESIDENT_HALT;
                 idle = result == RESIDENT_IDLE;
-                leaving = leaving || result == RESIDENT_LEAVE || idle && !inflight;
+                leaving = leaving || result == RESIDENT_LEAVE || idle && !linger;
                 done += last ? 1u : 0u;
             }
             if (grid) {
