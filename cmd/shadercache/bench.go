@@ -59,7 +59,7 @@ func newBench(o *options) *cobra.Command {
 		Args:    usageArgs(knownCommand),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o), newBenchWave(o), newBenchSteal(o), newStartupChild(o))
+	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o), newBenchResident(o), newBenchWave(o), newBenchSteal(o), newStartupChild(o))
 	return cmd
 }
 
