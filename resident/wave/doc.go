@@ -24,6 +24,12 @@
 // a = 1/(1+s) and b = (1-s)/(1+s). All of it is float32 in a fixed order without
 // fused operations, so that GPU and CPU agree in every bit: see Reference.
 //
+// # Forms
+//
+// A Sim issues a dispatch for each step. Reference.Kernel is the same simulation
+// for package resident, whose sessions turn steps into dispatches in other ways,
+// up to one dispatch that stays.
+//
 // # Energy
 //
 // With a reflecting border the scheme conserves, but for rounding,

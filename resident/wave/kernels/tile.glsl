@@ -9,9 +9,19 @@
 #define LOCAL 256
 #endif
 
-uniform int width, height;   // cells
-uniform int tilesX;          // tiles in a row
-uniform int blockW, blockH;  // cells of a block
+// Cells, tiles in a row, cells of a block, and the square of the Courant number:
+// constants where WAVE_WIDTH is defined, and then all of them are.
+#ifdef WAVE_WIDTH
+const int width = WAVE_WIDTH, height = WAVE_HEIGHT;
+const int tilesX = WAVE_TILES_X;
+const int blockW = WAVE_BLOCK_W, blockH = WAVE_BLOCK_H;
+const float courant2 = uintBitsToFloat(WAVE_COURANT2); // as bits
+#else
+uniform int width, height;
+uniform int tilesX;
+uniform int blockW, blockH;
+uniform float courant2;
+#endif
 
 // Tile is what a tile has done.
 struct Tile {

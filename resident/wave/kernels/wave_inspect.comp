@@ -29,8 +29,6 @@ struct Report {
 };
 layout(std430, binding = 7) restrict writeonly buffer Reports { Report reports[]; };
 
-uniform float courant2;
-
 shared vec2 partial[LOCAL]; // energy, largest
 
 float laplacian(int i, int x, int y, ivec2 cell) {
