@@ -88,5 +88,7 @@ var (
 	gemmAlgorithms = []algorithm[GEMMProblem]{
 		gemmRegisterAlgorithm,
 	}
-	convAlgorithms = []algorithm[Problem]{}
+	convAlgorithms = []algorithm[Problem]{
+		convRegisterAlgorithm,
+	}
 )

@@ -1,0 +1,254 @@
+//go:build linux
+
+package conv2d
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/executor"
+)
+
+var (
+	//go:embed kernels/conv2d_register.comp
+	conv2dRegister string
+	//go:embed kernels/conv2d_register_pairs.comp
+	conv2dRegisterPairs string
+)
+
+// convRegisterAlgorithm is conv2d_register.comp: a convolution for GPUs that are
+// the CPU. Channels are laid out in pairs first. A 1x1 filter that skips nothing
+// makes it a matrix product, which is left to gemm_register.comp.
+var convRegisterAlgorithm = algorithm[Problem]{
+	name:       "conv2d_register",
+	candidates: convRegisterCandidates,
+	recipe:     convRegisterRecipe,
+	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
+}
+
+func convRegisterCandidates(p Problem, on device) []Params {
+	if !on.software {
+		return nil
+	}
+	if p.isProduct() {
+		return gemmRegisterCandidates(p.asProduct(), on)
+	}
+	tiles := registerTiles([]int{16, 8, 4, 2, 1}, []int{16, 14, 8, 7, 4, 2, 1}, on.simdLanes())
+	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
+		return checkGrid(p, p.registerGrid(t), on.maxGroups) != nil
+	})
+	return likeliestTiles(tiles, p.registerWork)
+}
+
+// isProduct reports whether the convolution is a matrix product for each image:
+// weights K x C times input C x HW.
+func (p Problem) isProduct() bool {
+	return p.R == 1 && p.S == 1 && p.P() == p.H && p.Q() == p.W && p.PadH == 0 && p.PadW == 0 && orOne(p.Groups) == 1
+}
+
+func (p Problem) asProduct() GEMMProblem {
+	product := GEMMProblem{
+		M: p.K, N: p.H * p.W, K: p.C,
+		Batch: p.N, StrideB: p.C * p.H * p.W, StrideC: p.K * p.H * p.W,
+		Activation: p.Activation,
+	}
+	if p.Bias {
+		product.Bias = RowBias
+	}
+	return product
+}
+
+// productOfConv is what the tensors of a convolution are to the product: its
+// weights are the first matrix.
+var productOfConv = productRoles{a: weightsRole, b: inputRole, c: outputRole, bias: biasRole}
+
+// registerPairs reports whether channels are laid out in pairs: with one alone
+// there is nothing to pair.
+func (p Problem) registerPairs() bool { return p.groupC() > 1 }
+
+// registerChannels is the length of the inner loop: channels of a group, in pairs
+// where there are some.
+func (p Problem) registerChannels() int {
+	if p.registerPairs() {
+		return ceilDiv(p.groupC(), 2)
+	}
+	return 1
+}
+
+// registerGrid is pixel tiles by filter tiles.
+func (p Problem) registerGrid(t registerTile) [3]int {
+	return [3]int{
+		ceilDiv(p.N*p.P()*p.Q(), t.tileN()),
+		orOne(p.Groups) * ceilDiv(p.groupK(), t.tileM()),
+		1,
+	}
+}
+
+func (p Problem) registerWork(t registerTile) registerWork {
+	grid := p.registerGrid(t)
+	products := t.rows * t.columns
+	if p.registerPairs() {
+		products *= 2
+	}
+	return registerWork{
+		groups:   grid[0] * grid[1],
+		steps:    float64(p.R * p.S * p.registerChannels()),
+		loads:    float64(t.rows + t.columns),
+		products: float64(products),
+		stores:   float64(t.rows*t.columns) * loadShare(p.registerPairsOut(t)),
+	}
+}
+
+func (p Problem) registerPairsOut(t registerTile) bool {
+	return t.columns%2 == 0 && p.P()*p.Q()%2 == 0
+}
+
+func convRegisterRecipe(p Problem, params Params, on device) (recipe, error) {
+	if p.isProduct() {
+		steps, err := gemmRegisterSteps(p.asProduct(), params, on, productOfConv)
+		return recipe{steps: steps}, err
+	}
+	t, err := registerTileOf(params, on)
+	if err != nil {
+		return recipe{}, err
+	}
+	grid := p.registerGrid(t)
+	if err := checkGrid(p, grid, on.maxGroups); err != nil {
+		return recipe{}, err
+	}
+	if !p.registerPairs() {
+		steps, err := p.registerSteps(t, grid, inputRole, weightsRole)
+		return recipe{steps: steps}, err
+	}
+	taps, plane := p.R*p.S, p.H*p.W
+	weights, packed, err := pairStep(p.K, p.groupC(), taps, weightsRole, packedRole, on)
+	if err != nil {
+		return recipe{}, err
+	}
+	input, workspace, err := pairStep(p.N*orOne(p.Groups), p.groupC(), plane, inputRole, workspaceRole, on)
+	if err != nil {
+		return recipe{}, err
+	}
+	steps, err := p.registerSteps(t, grid, workspaceRole, packedRole)
+	return recipe{
+		prepare:   []step{weights},
+		steps:     append([]step{input}, steps...),
+		packed:    packed,
+		workspace: workspace,
+	}, err
+}
+
+// pairsEach is EACH of conv2d_register_pairs.comp.
+const pairsEach = 8
+
+// maxPlanesY is how many planes stand along y before z is used too: within what
+// OpenGL promises.
+const maxPlanesY = 32_768
+
+// pairStep lays the channels of a tensor, outer x channels x inner, in pairs. It
+// also returns how many elements that makes.
+func pairStep(outer, channels, inner int, from, to role, on device) (step, int, error) {
+	planes := outer * ceilDiv(channels, 2)
+	elements := product(2, planes, inner)
+	if elements > maxElements {
+		return step{}, 0, fmt.Errorf("conv2d: %d channels in pairs make %d elements, more than %d: split the problem",
+			channels, elements, maxElements)
+	}
+	lanes := on.simdLanes()
+	source, err := binary.NewSource("conv2d_register_pairs", conv2dRegisterPairs, binary.Defines{
+		"LANES": strconv.Itoa(lanes),
+		"EACH":  strconv.Itoa(pairsEach),
+	})
+	if err != nil {
+		return step{}, 0, err
+	}
+	return step{
+		source: source,
+		groups: [3]int{ceilDiv(inner, lanes*pairsEach), min(planes, maxPlanesY), ceilDiv(planes, maxPlanesY)},
+		uniforms: []executor.Uniform{
+			executor.Int("channels", int32(channels)),
+			executor.Int("inner", int32(inner)),
+			executor.Int("planes", int32(planes)),
+		},
+		bound: []bound{{0, from}, {1, to}},
+	}, int(elements), nil
+}
+
+// registerSteps are the dispatches that sum up.
+func (p Problem) registerSteps(t registerTile, grid [3]int, input, weights role) ([]step, error) {
+	spans := p.registerSpans()
+	var steps []step
+	for i, s := range spans {
+		source, err := p.registerSource(t, i > 0, i == len(spans)-1)
+		if err != nil {
+			return nil, err
+		}
+		b := []bound{{0, input}, {1, weights}, {2, outputRole}}
+		if p.Bias && i == len(spans)-1 {
+			b = append(b, bound{3, biasRole})
+		}
+		steps = append(steps, step{source: source, groups: grid, uniforms: p.registerUniforms(t, s), bound: b})
+	}
+	return steps, nil
+}
+
+// tapSpan is the part of a sum that one dispatch adds up.
+type tapSpan struct{ taps, channels span }
+
+// registerSpans cuts the sum so that no invocation makes too many iterations. The
+// taps are cut first, and the channels only where one tap has too many.
+func (p Problem) registerSpans() []tapSpan {
+	channels := reduction{length: p.registerChannels(), step: maxLoopIterations - 2}
+	perTap := 1 + loopCost(min(channels.length, channels.step))
+	taps := reduction{length: p.R * p.S, step: max(1, maxLoopIterations/perTap)}
+	var spans []tapSpan
+	for i := range taps.dispatches() {
+		for j := range channels.dispatches() {
+			spans = append(spans, tapSpan{taps.span(i), channels.span(j)})
+		}
+	}
+	return spans
+}
+
+func (p Problem) registerSource(t registerTile, accumulate, last bool) (*binary.Source, error) {
+	d := t.defines()
+	d["PAIRS"] = flagDefine(p.registerPairs())
+	d["PADDED"] = flagDefine(p.PadH > 0 || p.PadW > 0)
+	d["PAIRS_OUT"] = flagDefine(p.registerPairsOut(t))
+	d["ACCUMULATE"] = flagDefine(accumulate)
+	d["BIAS"] = flagDefine(p.Bias && last)
+	if last {
+		d["ACTIVATION"] = activations[p.Activation].define
+	}
+	return binary.NewSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dRegister, d)
+}
+
+func (p Problem) registerUniforms(t registerTile, s tapSpan) []executor.Uniform {
+	ints := []struct {
+		name  string
+		value int
+	}{
+		{"channels", p.registerChannels()},
+		{"height", p.H}, {"width", p.W},
+		{"filters", p.groupK()},
+		{"filterTiles", ceilDiv(p.groupK(), t.tileM())},
+		{"groups", orOne(p.Groups)},
+		{"filterR", p.R}, {"filterS", p.S},
+		{"outputW", p.Q()},
+		{"imagePixels", p.P() * p.Q()},
+		{"pixels", p.N * p.P() * p.Q()},
+		{"strideH", orOne(p.StrideH)}, {"strideW", orOne(p.StrideW)},
+		{"padH", p.PadH}, {"padW", p.PadW},
+		{"dilationH", orOne(p.DilationH)}, {"dilationW", orOne(p.DilationW)},
+		{"firstTap", s.taps.first}, {"lastTap", s.taps.last},
+		{"firstChannel", s.channels.first}, {"lastChannel", s.channels.last},
+	}
+	var uniforms []executor.Uniform
+	for _, u := range ints {
+		uniforms = append(uniforms, executor.Int(u.name, int32(u.value)))
+	}
+	return uniforms
+}
