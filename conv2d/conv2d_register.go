@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
@@ -36,7 +35,7 @@ func convRegisterCandidates(p Problem, on device) []Params {
 	if p.isProduct() {
 		return gemmRegisterCandidates(p.asProduct(), on)
 	}
-	tiles := registerTiles([]int{16, 8, 4, 2, 1}, []int{16, 14, 8, 7, 4, 2, 1}, on.simdLanes())
+	tiles := registerTiles([]int{16, 14, 12, 10, 8, 7, 6, 4, 2, 1}, on.simdLanes())
 	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
 		return checkGrid(p, p.registerGrid(t), on.maxGroups) != nil
 	})
@@ -108,8 +107,7 @@ func (p Problem) registerPairsOut(t registerTile) bool {
 
 func convRegisterRecipe(p Problem, params Params, on device) (recipe, error) {
 	if p.isProduct() {
-		steps, err := gemmRegisterSteps(p.asProduct(), params, on, productOfConv)
-		return recipe{steps: steps}, err
+		return gemmRegisterRecipe(p.asProduct(), params, on, productOfConv)
 	}
 	t, err := registerTileOf(params, on)
 	if err != nil {
@@ -141,13 +139,6 @@ func convRegisterRecipe(p Problem, params Params, on device) (recipe, error) {
 	}, err
 }
 
-// pairsEach is EACH of conv2d_register_pairs.comp.
-const pairsEach = 8
-
-// maxPlanesY is how many planes stand along y before z is used too: within what
-// OpenGL promises.
-const maxPlanesY = 32_768
-
 // pairStep lays the channels of a tensor, outer x channels x inner, in pairs. It
 // also returns how many elements that makes.
 func pairStep(outer, channels, inner int, from, to role, on device) (step, int, error) {
@@ -157,24 +148,15 @@ func pairStep(outer, channels, inner int, from, to role, on device) (step, int, 
 		return step{}, 0, fmt.Errorf("conv2d: %d channels in pairs make %d elements, more than %d: split the problem",
 			channels, elements, maxElements)
 	}
-	lanes := on.simdLanes()
-	source, err := binary.NewSource("conv2d_register_pairs", conv2dRegisterPairs, binary.Defines{
-		"LANES": strconv.Itoa(lanes),
-		"EACH":  strconv.Itoa(pairsEach),
-	})
-	if err != nil {
-		return step{}, 0, err
-	}
+	source, err := binary.NewSource("conv2d_register_pairs", conv2dRegisterPairs, planesDefines(on))
 	return step{
 		source: source,
-		groups: [3]int{ceilDiv(inner, lanes*pairsEach), min(planes, maxPlanesY), ceilDiv(planes, maxPlanesY)},
-		uniforms: []executor.Uniform{
-			executor.Int("channels", int32(channels)),
-			executor.Int("inner", int32(inner)),
-			executor.Int("planes", int32(planes)),
-		},
+		groups: planesGrid(inner, planes, on),
+		uniforms: intUniforms(
+			intUniform{"channels", channels}, intUniform{"inner", inner}, intUniform{"planes", planes},
+		),
 		bound: []bound{{0, from}, {1, to}},
-	}, int(elements), nil
+	}, int(elements), err
 }
 
 // registerSteps are the dispatches that sum up.
@@ -201,9 +183,9 @@ type tapSpan struct{ taps, channels span }
 // registerSpans cuts the sum so that no invocation makes too many iterations. The
 // taps are cut first, and the channels only where one tap has too many.
 func (p Problem) registerSpans() []tapSpan {
-	channels := reduction{length: p.registerChannels(), step: maxLoopIterations - 2}
+	channels := reduction{length: p.registerChannels(), step: maxLoopIterations - loopCost(1) - loopCost(0)}
 	perTap := 1 + loopCost(min(channels.length, channels.step))
-	taps := reduction{length: p.R * p.S, step: max(1, maxLoopIterations/perTap)}
+	taps := reduction{length: p.R * p.S, step: (maxLoopIterations - 1) / perTap}
 	var spans []tapSpan
 	for i := range taps.dispatches() {
 		for j := range channels.dispatches() {
@@ -227,28 +209,20 @@ func (p Problem) registerSource(t registerTile, accumulate, last bool) (*binary.
 }
 
 func (p Problem) registerUniforms(t registerTile, s tapSpan) []executor.Uniform {
-	ints := []struct {
-		name  string
-		value int
-	}{
-		{"channels", p.registerChannels()},
-		{"height", p.H}, {"width", p.W},
-		{"filters", p.groupK()},
-		{"filterTiles", ceilDiv(p.groupK(), t.tileM())},
-		{"groups", orOne(p.Groups)},
-		{"filterR", p.R}, {"filterS", p.S},
-		{"outputW", p.Q()},
-		{"imagePixels", p.P() * p.Q()},
-		{"pixels", p.N * p.P() * p.Q()},
-		{"strideH", orOne(p.StrideH)}, {"strideW", orOne(p.StrideW)},
-		{"padH", p.PadH}, {"padW", p.PadW},
-		{"dilationH", orOne(p.DilationH)}, {"dilationW", orOne(p.DilationW)},
-		{"firstTap", s.taps.first}, {"lastTap", s.taps.last},
-		{"firstChannel", s.channels.first}, {"lastChannel", s.channels.last},
-	}
-	var uniforms []executor.Uniform
-	for _, u := range ints {
-		uniforms = append(uniforms, executor.Int(u.name, int32(u.value)))
-	}
-	return uniforms
+	return intUniforms(
+		intUniform{"channels", p.registerChannels()},
+		intUniform{"height", p.H}, intUniform{"width", p.W},
+		intUniform{"filters", p.groupK()},
+		intUniform{"filterTiles", ceilDiv(p.groupK(), t.tileM())},
+		intUniform{"groups", orOne(p.Groups)},
+		intUniform{"filterR", p.R}, intUniform{"filterS", p.S},
+		intUniform{"outputW", p.Q()},
+		intUniform{"imagePixels", p.P() * p.Q()},
+		intUniform{"pixels", p.N * p.P() * p.Q()},
+		intUniform{"strideH", orOne(p.StrideH)}, intUniform{"strideW", orOne(p.StrideW)},
+		intUniform{"padH", p.PadH}, intUniform{"padW", p.PadW},
+		intUniform{"dilationH", orOne(p.DilationH)}, intUniform{"dilationW", orOne(p.DilationW)},
+		intUniform{"firstTap", s.taps.first}, intUniform{"lastTap", s.taps.last},
+		intUniform{"firstChannel", s.channels.first}, intUniform{"lastChannel", s.channels.last},
+	)
 }

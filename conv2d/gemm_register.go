@@ -5,7 +5,6 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 
@@ -13,8 +12,12 @@ import (
 	"github.com/shadercache/shadercache/executor"
 )
 
-//go:embed kernels/gemm_register.comp
-var gemmRegister string
+var (
+	//go:embed kernels/gemm_register.comp
+	gemmRegister string
+	//go:embed kernels/gemm_register_even.comp
+	gemmRegisterEven string
+)
 
 // gemmRegisterAlgorithm is gemm_register.comp: a matrix product for GPUs that are
 // the CPU, every sum in the registers and the first-level cache of one thread.
@@ -22,125 +25,16 @@ var gemmRegisterAlgorithm = algorithm[GEMMProblem]{
 	name:       "gemm_register",
 	candidates: gemmRegisterCandidates,
 	recipe: func(p GEMMProblem, params Params, on device) (recipe, error) {
-		steps, err := gemmRegisterSteps(p, params, on, gemmRoles)
-		return recipe{steps: steps}, err
+		return gemmRegisterRecipe(p, params, on, gemmRoles)
 	},
 	tolerance: func(p GEMMProblem) float64 { return Tolerance(p.ReductionLen()) },
-}
-
-// registerTile is how the register kernels divide their work: each invocation has
-// rows x columns sums, and lanesM of the lanes of a group stand one above the
-// other.
-type registerTile struct{ rows, columns, lanesM, lanes int }
-
-// maxRegisterSide is the most rows or columns of one invocation. Programs with
-// more take seconds to compile and do not fit into the instruction cache.
-const maxRegisterSide = 32
-
-// The parameters of a registerTile.
-const (
-	rowsParam    = "rows"
-	columnsParam = "columns"
-	lanesMParam  = "lanes_m"
-)
-
-func (t registerTile) params() Params {
-	return Params{rowsParam: t.rows, columnsParam: t.columns, lanesMParam: t.lanesM}
-}
-
-// registerTileOf reads a tile from parameters.
-func registerTileOf(params Params, on device) (registerTile, error) {
-	t := registerTile{params[rowsParam], params[columnsParam], params[lanesMParam], on.simdLanes()}
-	switch {
-	case len(params) != 3:
-		return t, fmt.Errorf("conv2d: parameters %q are not %s, %s and %s", params, rowsParam, columnsParam, lanesMParam)
-	case t.rows < 1 || t.rows > maxRegisterSide || t.columns < 1 || t.columns > maxRegisterSide:
-		return t, fmt.Errorf("conv2d: a tile of %dx%d: both sides must be from 1 to %d", t.rows, t.columns, maxRegisterSide)
-	case t.lanesM < 1 || t.lanes%t.lanesM != 0:
-		return t, fmt.Errorf("conv2d: %d rows of lanes do not divide %d lanes", t.lanesM, t.lanes)
-	}
-	return t, nil
-}
-
-// tileM and tileN are what a group computes.
-func (t registerTile) tileM() int { return t.rows * t.lanesM }
-func (t registerTile) tileN() int { return t.columns * (t.lanes / t.lanesM) }
-
-func (t registerTile) defines() binary.Defines {
-	d := t.params().defines()
-	d["LANES"] = strconv.Itoa(t.lanes)
-	return d
-}
-
-// What llvmpipe needs for eight lanes, in cycles of one CPU: measured, see
-// docs/bench/llvmpipe-kernels.md. A load is of a float or of a double, a store
-// likewise; a product includes its addition.
-const (
-	loadCycles    = 35
-	storeCycles   = 40
-	productCycles = 0.9
-	groupCycles   = 400
-)
-
-// registerWork is what the invocations of a group do.
-type registerWork struct {
-	groups   int
-	steps    float64 // of the reduction
-	loads    float64 // in a step
-	products float64 // in a step
-	stores   float64
-}
-
-// cycles estimates how long the CPUs need. Groups are handed out evenly.
-func (w registerWork) cycles() float64 {
-	rounds := float64(ceilDiv(w.groups, runtime.NumCPU()))
-	return rounds * (groupCycles + w.steps*(w.loads*loadCycles+w.products*productCycles) + w.stores*storeCycles)
-}
-
-// registerCandidates is how many tiles are worth trying: the estimate is good to
-// a few tens of percent.
-const registerCandidates = 4
-
-// likeliestTiles are the tiles with the least work, the best first.
-func likeliestTiles(tiles []registerTile, work func(registerTile) registerWork) []Params {
-	slices.SortStableFunc(tiles, func(a, b registerTile) int {
-		return compareFloat(work(a).cycles(), work(b).cycles())
-	})
-	var params []Params
-	for _, t := range tiles[:min(len(tiles), registerCandidates)] {
-		params = append(params, t.params())
-	}
-	return params
-}
-
-func compareFloat(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// registerTiles are all tiles with these sides.
-func registerTiles(rows, columns []int, lanes int) []registerTile {
-	var tiles []registerTile
-	for _, r := range rows {
-		for _, c := range columns {
-			for m := 1; m <= lanes; m *= 2 {
-				tiles = append(tiles, registerTile{r, c, m, lanes})
-			}
-		}
-	}
-	return tiles
 }
 
 func gemmRegisterCandidates(p GEMMProblem, on device) []Params {
 	if !on.software {
 		return nil
 	}
-	tiles := registerTiles([]int{16, 8, 4, 2, 1}, []int{16, 8, 4, 2}, on.simdLanes())
+	tiles := registerTiles([]int{32, 16, 14, 12, 10, 8, 6, 4, 2}, on.simdLanes())
 	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
 		return checkGrid(p, gemmRegisterGrid(p, t), on.maxGroups) != nil
 	})
@@ -153,21 +47,15 @@ func gemmRegisterGrid(p GEMMProblem, t registerTile) [3]int {
 
 func gemmRegisterWork(p GEMMProblem, t registerTile) registerWork {
 	grid := gemmRegisterGrid(p, t)
+	a, b := p.registerOperands(t, gemmRoles)
 	return registerWork{
 		groups:   grid[0] * grid[1] * grid[2],
 		steps:    float64(p.K),
-		loads:    float64(t.rows)*loadShare(p.pairsA(t)) + float64(t.columns)*loadShare(p.b().pairs()),
+		loads:    float64(t.rows)*loadShare(a.pairs) + float64(t.columns)*loadShare(b.pairs),
 		products: float64(t.rows * t.columns),
 		stores:   float64(t.rows*t.columns) * loadShare(p.c().pairs()),
+		copied:   a.copied() + b.copied(),
 	}
-}
-
-// loadShare is how many loads an element costs.
-func loadShare(pairs bool) float64 {
-	if pairs {
-		return 0.5
-	}
-	return 1
 }
 
 // pairs reports whether neighbours in a row can be loaded as one double: every
@@ -176,48 +64,142 @@ func (s stored) pairs() bool {
 	return s.columns%2 == 0 && (s.rows == 1 || s.ld%2 == 0) && (s.batch == 1 || s.stride%2 == 0)
 }
 
-// pairsA is pairs of A. A turned matrix is loaded two rows at a time.
-func (p GEMMProblem) pairsA(t registerTile) bool {
-	return p.a().pairs() && (!p.TransA || t.rows%2 == 0)
-}
-
 // productRoles says which buffers a matrix product is about.
 type productRoles struct{ a, b, c, bias role }
 
 var gemmRoles = productRoles{a: inputRole, b: weightsRole, c: outputRole, bias: biasRole}
 
-// gemmRegisterSteps are the dispatches of a valid matrix product.
-func gemmRegisterSteps(p GEMMProblem, params Params, on device, roles productRoles) ([]step, error) {
+// registerOperand is a factor of a product as gemm_register.comp reads it.
+type registerOperand struct {
+	stored
+	role  role
+	pairs bool
+
+	original *registerOperand // what has to be copied first, nil where nothing has
+}
+
+// minReuse is how often each element of an odd matrix must be loaded before it
+// pays to make the matrix even first.
+const minReuse = 4
+
+// registerOperands are both factors, made even where that pays.
+func (p GEMMProblem) registerOperands(t registerTile, roles productRoles) (a, b registerOperand) {
+	grid := gemmRegisterGrid(p, t)
+	a = registerOperand{stored: p.a(), role: roles.a, pairs: p.a().pairs()}
+	b = registerOperand{stored: p.b(), role: roles.b, pairs: p.b().pairs()}
+	switch {
+	case p.TransA && t.rows%2 != 0: // a turned matrix is loaded two rows at a time
+		a.pairs = false
+	case !a.pairs && grid[0]*(t.lanes/t.lanesM) >= minReuse:
+		a = a.even()
+	}
+	if !b.pairs && grid[1]*t.lanesM >= minReuse {
+		b = b.even()
+	}
+	return a, b
+}
+
+// even is a copy of the operand with rows that start at even elements. That of
+// the weights is made once.
+func (o registerOperand) even() registerOperand {
+	copied := registerOperand{stored: o.stored, role: workspaceRole, pairs: true, original: &o}
+	if o.role == weightsRole {
+		copied.role = packedRole
+	}
+	copied.ld = o.columns + o.columns%2
+	if o.stride == 0 {
+		copied.original.batch = 1
+	} else {
+		copied.stride = o.rows * copied.ld
+	}
+	return copied
+}
+
+// copied is the number of elements that a run has to copy first.
+func (o registerOperand) copied() int {
+	if o.original == nil {
+		return 0
+	}
+	return o.original.batch * o.rows * o.ld
+}
+
+// gemmRegisterRecipe is the recipe of a valid matrix product.
+func gemmRegisterRecipe(p GEMMProblem, params Params, on device, roles productRoles) (recipe, error) {
+	var made recipe
 	t, err := registerTileOf(params, on)
 	if err != nil {
-		return nil, err
+		return made, err
+	}
+	if t.columns%2 != 0 {
+		return made, fmt.Errorf("conv2d: a tile with %d columns: a matrix product needs an even number", t.columns)
 	}
 	grid := gemmRegisterGrid(p, t)
 	if err := checkGrid(p, grid, on.maxGroups); err != nil {
-		return nil, err
+		return made, err
+	}
+	a, b := p.registerOperands(t, roles)
+	for _, o := range []registerOperand{a, b} {
+		if err := made.makeEven(o, on); err != nil {
+			return made, err
+		}
 	}
 	// A step of the loop takes two elements of K.
 	r := reduction{length: p.K, step: 2 * (maxLoopIterations - 1)}
-	var steps []step
 	for i := range r.dispatches() {
-		part := p.part(i, r.dispatches())
-		source, err := gemmRegisterSource(part, t)
+		part := p.ofDispatch(i, r.dispatches())
+		source, err := gemmRegisterSource(part, t, a, b)
 		if err != nil {
-			return nil, err
+			return made, err
 		}
-		steps = append(steps, step{
+		made.steps = append(made.steps, step{
 			source:   source,
 			groups:   grid,
-			uniforms: gemmRegisterUniforms(part, r.span(i)),
-			bound:    roles.bound(part.Bias),
+			uniforms: gemmRegisterUniforms(part, a, b, r.span(i)),
+			bound:    roles.bound(a, b, part.Bias),
 		})
 	}
-	return steps, nil
+	return made, nil
 }
 
-// part is the i-th of n dispatches that add up to the product: later ones add to
+// makeEven adds the copying of an operand to the recipe, if it is a copy.
+func (r *recipe) makeEven(o registerOperand, on device) error {
+	if o.original == nil {
+		return nil
+	}
+	if o.copied() > maxElements {
+		return fmt.Errorf("conv2d: %d rows of %d make more than %d elements: split the problem", o.rows, o.ld, maxElements)
+	}
+	s, err := evenStep(*o.original, o.role, on)
+	if err != nil {
+		return err
+	}
+	if o.role == packedRole {
+		r.prepare, r.packed = append(r.prepare, s), o.copied()
+	} else {
+		r.steps, r.workspace = append(r.steps, s), o.copied()
+	}
+	return nil
+}
+
+// evenStep copies a matrix so that its rows start at even elements.
+func evenStep(from registerOperand, to role, on device) (step, error) {
+	grid := planesGrid(ceilDiv(from.columns, 2), from.batch*from.rows, on)
+	source, err := binary.NewSource("gemm_register_even", gemmRegisterEven, planesDefines(on))
+	return step{
+		source: source,
+		groups: grid,
+		uniforms: intUniforms(
+			intUniform{"rows", from.rows}, intUniform{"columns", from.columns},
+			intUniform{"ld", from.ld}, intUniform{"stride", from.stride},
+			intUniform{"allRows", from.batch * from.rows},
+		),
+		bound: []bound{{0, from.role}, {1, to}},
+	}, err
+}
+
+// ofDispatch is the i-th of n dispatches that add up to the product: later ones add to
 // what earlier ones left, bias and activation come last.
-func (p GEMMProblem) part(i, n int) GEMMProblem {
+func (p GEMMProblem) ofDispatch(i, n int) GEMMProblem {
 	if i > 0 {
 		p.Beta = 1
 	}
@@ -227,58 +209,37 @@ func (p GEMMProblem) part(i, n int) GEMMProblem {
 	return p
 }
 
-func (r productRoles) bound(bias Bias) []bound {
-	b := []bound{{0, r.a}, {1, r.b}, {2, r.c}}
+func (r productRoles) bound(a, b registerOperand, bias Bias) []bound {
+	buffers := []bound{{0, a.role}, {1, b.role}, {2, r.c}}
 	if bias != NoBias {
-		b = append(b, bound{3, r.bias})
+		buffers = append(buffers, bound{3, r.bias})
 	}
-	return b
+	return buffers
 }
 
-func gemmRegisterUniforms(p GEMMProblem, s span) []executor.Uniform {
-	a, b, c := p.a(), p.b(), p.c()
-	ints := []struct {
-		name  string
-		value int
-	}{
-		{"M", p.M}, {"N", p.N},
-		{"lda", a.ld}, {"ldb", b.ld}, {"ldc", c.ld},
-		{"strideA", a.stride}, {"strideB", b.stride}, {"strideC", c.stride},
-		{"firstK", s.first}, {"lastK", s.last},
-	}
-	uniforms := []executor.Uniform{executor.Float("alpha", p.alpha()), executor.Float("beta", p.Beta)}
-	for _, u := range ints {
-		uniforms = append(uniforms, executor.Int(u.name, int32(u.value)))
-	}
-	return uniforms
+func gemmRegisterUniforms(p GEMMProblem, a, b registerOperand, s span) []executor.Uniform {
+	c := p.c()
+	return append(
+		intUniforms(
+			intUniform{"M", p.M}, intUniform{"N", p.N},
+			intUniform{"lda", a.ld}, intUniform{"ldb", b.ld}, intUniform{"ldc", c.ld},
+			intUniform{"strideA", a.stride}, intUniform{"strideB", b.stride}, intUniform{"strideC", c.stride},
+			intUniform{"firstK", s.first}, intUniform{"lastK", s.last},
+		),
+		executor.Float("alpha", p.alpha()), executor.Float("beta", p.Beta),
+	)
 }
 
-func gemmRegisterSource(p GEMMProblem, t registerTile) (*binary.Source, error) {
-	if t.columns%2 != 0 {
-		return nil, fmt.Errorf("conv2d: a tile with %d columns: they must be even", t.columns)
-	}
+func gemmRegisterSource(p GEMMProblem, t registerTile, a, b registerOperand) (*binary.Source, error) {
 	d := t.defines()
-	flags := map[string]bool{
-		"TRANS_A":    p.TransA,
-		"TRANS_B":    p.TransB,
-		"PAIRS_A":    p.pairsA(t),
-		"PAIRS_B":    p.b().pairs(),
-		"PAIRS_C":    p.c().pairs(),
-		"ODD_K":      p.K%2 != 0,
-		"ACCUMULATE": p.Beta != 0,
-	}
-	for name, set := range flags {
-		d[name] = flagDefine(set)
-	}
+	d["TRANS_A"] = flagDefine(p.TransA)
+	d["TRANS_B"] = flagDefine(p.TransB)
+	d["PAIRS_A"] = flagDefine(a.pairs)
+	d["PAIRS_B"] = flagDefine(b.pairs)
+	d["PAIRS_C"] = flagDefine(p.c().pairs())
+	d["ODD_K"] = flagDefine(p.K%2 != 0)
+	d["ACCUMULATE"] = flagDefine(p.Beta != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define
 	return binary.NewSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmRegister, d)
-}
-
-// flagDefine is a condition as a kernel takes it.
-func flagDefine(set bool) string {
-	if set {
-		return "1"
-	}
-	return "0"
 }

@@ -172,11 +172,11 @@ func benchmarkPeer[P interface {
 	if err != nil {
 		b.Fatal(err)
 	}
-	gflops := func(times []time.Duration) float64 { return float64(p.FLOPs()) / median(times).Seconds() / 1e9 }
+	gflops := func(times []time.Duration) float64 { return float64(p.FLOPs()) / medianTime(times).Seconds() / 1e9 }
 	best := contenders[0]
 	for _, c := range contenders {
 		b.Logf("%v: %.1f GFLOP/s", c.params, gflops(c.times))
-		if median(c.times) < median(best.times) {
+		if medianTime(c.times) < medianTime(best.times) {
 			best = c
 		}
 	}
@@ -186,7 +186,7 @@ func benchmarkPeer[P interface {
 	b.ReportMetric(gflops(best.times)/gflops(peerTimes), "ratio")
 }
 
-func median(times []time.Duration) time.Duration {
+func medianTime(times []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[len(times)/2]
 }
 

@@ -49,10 +49,10 @@
 
 // What one invocation computes: filters and pixels.
 #ifndef ROWS
-#define ROWS 16
+#define ROWS 8
 #endif
 #ifndef COLUMNS
-#define COLUMNS 16
+#define COLUMNS 8
 #endif
 
 // Whether channels come in pairs.

@@ -47,10 +47,10 @@
 // What one invocation computes. COLUMNS is even, and ROWS too where TRANS_A and
 // PAIRS_A are set.
 #ifndef ROWS
-#define ROWS 16
+#define ROWS 8
 #endif
 #ifndef COLUMNS
-#define COLUMNS 16
+#define COLUMNS 8
 #endif
 
 // How the matrices are stored.
@@ -62,7 +62,7 @@
 #endif
 
 // Whether neighbours in a row of the stored matrix may be loaded as one double:
-// rows have an even length and start at even elements.
+// rows start at even elements, and one of odd length has another element behind.
 #ifndef PAIRS_A
 #define PAIRS_A 0
 #endif
@@ -174,7 +174,7 @@ void main() {
     int rowAt[ROWS];
     for (int i = 0; i < ROWS; ++i) {
 #if TRANS_A && PAIRS_A
-        rowAt[i] = batch * strideA + min(firstRow + i, M - 2);
+        rowAt[i] = batch * strideA + min(firstRow + i, (M - 1) & ~1);
 #elif TRANS_A
         rowAt[i] = batch * strideA + min(firstRow + i, M - 1);
 #else
@@ -186,7 +186,7 @@ void main() {
 #if TRANS_B
         columnAt[j] = batch * strideB + min(firstColumn + j, N - 1) * ldb;
 #elif PAIRS_B
-        columnAt[j] = batch * strideB + min(firstColumn + j, N - 2);
+        columnAt[j] = batch * strideB + min(firstColumn + j, (N - 1) & ~1);
 #else
         columnAt[j] = batch * strideB + min(firstColumn + j, N - 1);
 #endif
