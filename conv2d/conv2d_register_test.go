@@ -3,6 +3,8 @@
 package conv2d
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,5 +28,78 @@ func TestConvRegister(t *testing.T) {
 		t.Run(strings.ReplaceAll(p.String(), " ", "_"), func(t *testing.T) {
 			checkConv(t, r, convRegisterAlgorithm, p)
 		})
+	}
+}
+
+// Padding must not meet the weights: zero times infinity is NaN.
+func TestConvRegisterPassesNaNAndInfinityOn(t *testing.T) {
+	r := newRunner(t)
+	p := Problem{N: 1, C: 3, H: 5, W: 5, K: 3, R: 3, S: 3, PadH: 2, PadW: 2, Activation: ReLU}
+	in := tensorsOf{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
+	in.weights[0] = float32(math.Inf(1))
+	in.weights[p.WeightsLen()-1] = float32(math.NaN())
+	want := ReferenceConv2D(p, in.input, in.weights, nil)
+	for name, is := range map[string]func(float64) bool{
+		"NaN": math.IsNaN, "finite": isFinite, "infinite": func(v float64) bool { return math.IsInf(v, 0) },
+	} {
+		if !slices.ContainsFunc(want.Values, is) {
+			t.Fatalf("no %s value is expected, so that this tests nothing", name)
+		}
+	}
+	checkAlgorithm(t, r, convRegisterAlgorithm, p, in, want)
+}
+
+func TestConvRegisterCutsLongSums(t *testing.T) {
+	for _, test := range []struct {
+		c, r, s    int
+		dispatches int
+	}{
+		{64, 3, 3, 1},
+		{33_000, 3, 3, 9},               // each tap has 16,500 pairs
+		{200_000, 1, 2, 2 * 4},          // and here too many for one dispatch
+		{1, 200, 100, 1 + 20_000*3>>15}, // one iteration a tap, and the look that ends the loop
+	} {
+		p := Problem{N: 1, C: test.c, H: test.r, W: test.s, K: 1, R: test.r, S: test.s}
+		spans := p.registerSpans()
+		if len(spans) != test.dispatches {
+			t.Errorf("%v: %d dispatches, want %d", p, len(spans), test.dispatches)
+		}
+		sum := 0
+		for _, s := range spans {
+			taps, channels := s.taps.last-s.taps.first, s.channels.last-s.channels.first
+			if n := loopCost(taps) + taps*loopCost(channels); n > maxLoopIterations {
+				t.Errorf("%v: %d iterations in a dispatch", p, n)
+			}
+			sum += taps * channels
+		}
+		if want := test.r * test.s * p.registerChannels(); sum != want {
+			t.Errorf("%v: %d steps in all dispatches, want %d", p, sum, want)
+		}
+	}
+}
+
+func TestConvRegisterTakesPointwiseConvolutionsAsProducts(t *testing.T) {
+	p := Problem{N: 2, C: 64, H: 7, W: 7, K: 96, R: 1, S: 1}
+	made := firstRecipe(t, convRegisterAlgorithm, p)
+	if made.packed != 0 || made.workspace != 2*64*50 {
+		t.Errorf("%v: %d packed, %d in the workspace: the rows of the input are odd, those of the weights are not",
+			p, made.packed, made.workspace)
+	}
+	p.PadH = 1
+	made = firstRecipe(t, convRegisterAlgorithm, p)
+	if made.packed != 96*64 || made.workspace != 2*64*49 {
+		t.Errorf("%v: %d packed, %d in the workspace", p, made.packed, made.workspace)
+	}
+}
+
+func TestConvRegisterRefusesForeignParameters(t *testing.T) {
+	p := Problem{N: 1, C: 4, H: 8, W: 8, K: 4, R: 3, S: 3}
+	if _, err := convRegisterAlgorithm.recipe(p, Params{"tile": 4}, softwareDevice); err == nil {
+		t.Error("no error for parameters of another algorithm")
+	}
+	p = Problem{N: 100_000, C: 1, H: 3, W: 3, K: 1, R: 3, S: 3}
+	_, err := convRegisterAlgorithm.recipe(p, Params{"rows": 1, "columns": 1, "lanes_m": 8}, softwareDevice)
+	if err == nil || !strings.Contains(err.Error(), "split the problem") {
+		t.Errorf("error is %v", err)
 	}
 }

@@ -3,12 +3,16 @@
 package conv2d
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/binary"
 )
 
-// The problems with everything that a matrix product may have, in sizes that are
-// even, odd and prime.
+// registerProducts have everything that a matrix product may have, in sizes that
+// are even, odd and prime.
 var registerProducts = []GEMMProblem{
 	{M: 1, N: 1, K: 1},
 	{M: 17, N: 17, K: 17},
@@ -32,4 +36,148 @@ func TestGEMMRegister(t *testing.T) {
 			checkGEMM(t, r, gemmRegisterAlgorithm, p)
 		})
 	}
+}
+
+func TestGEMMRegisterPassesNaNAndInfinityOn(t *testing.T) {
+	r := newRunner(t)
+	for _, p := range []GEMMProblem{
+		{M: 5, N: 6, K: 4, Activation: ReLU},
+		{M: 5, N: 7, K: 3, Activation: SiLU}, // odd rows: what is added must stay out of the sums
+	} {
+		in := GEMMTensors{A: withSpecials(RandomValues(p.ALen(), 1)), B: withSpecials(RandomValues(p.BLen(), 2))}
+		want := ReferenceGEMM(p, in)
+		if !slices.ContainsFunc(want.Values, math.IsNaN) || !slices.ContainsFunc(want.Values, isFinite) {
+			t.Fatalf("%v: the inputs test nothing: %v", p, want.Values)
+		}
+		checkAlgorithm(t, r, gemmRegisterAlgorithm, p, tensorsOf{input: in.A, weights: in.B}, want)
+	}
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func TestGEMMRegisterCutsLongSums(t *testing.T) {
+	const most = 2 * (maxLoopIterations - 1) // elements of K, two in an iteration
+	for k, want := range map[int]int{1: 1, most: 1, most + 2: 2, 300_000: 5} {
+		p := GEMMProblem{M: 2, N: 2, K: k, Beta: 3, Bias: RowBias}
+		made := firstRecipe(t, gemmRegisterAlgorithm, p)
+		if len(made.steps) != want {
+			t.Errorf("%v: %d dispatches, want %d", p, len(made.steps), want)
+		}
+		for i, s := range made.steps {
+			if last := i == len(made.steps)-1; slices.Contains(s.bound, bound{3, biasRole}) != last {
+				t.Errorf("%v: dispatch %d of %d: bias at the wrong time", p, i, len(made.steps))
+			}
+		}
+	}
+}
+
+// Copying pays where elements are loaded often, and what is B is copied once for
+// each version of it.
+func TestGEMMRegisterMakesOddMatricesEven(t *testing.T) {
+	for _, test := range []struct {
+		p                 GEMMProblem
+		packed, workspace int
+	}{
+		{GEMMProblem{M: 64, N: 64, K: 64}, 0, 0},
+		{GEMMProblem{M: 200, N: 201, K: 64}, 64 * 202, 0},
+		{GEMMProblem{M: 200, N: 200, K: 65}, 0, 200 * 66},
+		{GEMMProblem{M: 200, N: 201, K: 65, Batch: 3, StrideA: 13_001, StrideC: 90_000}, 65 * 202, 3 * 200 * 66},
+		{GEMMProblem{M: 1, N: 201, K: 64}, 0, 0},
+	} {
+		made := firstRecipe(t, gemmRegisterAlgorithm, test.p)
+		if made.packed != test.packed || made.workspace != test.workspace {
+			t.Errorf("%v: %d packed and %d in the workspace, want %d and %d",
+				test.p, made.packed, made.workspace, test.packed, test.workspace)
+		}
+		if (len(made.prepare) > 0) != (test.packed > 0) || len(made.steps) != 1+min(1, test.workspace) {
+			t.Errorf("%v: %d and %d dispatches", test.p, len(made.prepare), len(made.steps))
+		}
+	}
+}
+
+func TestGEMMRegisterRefusesForeignParameters(t *testing.T) {
+	p := GEMMProblem{M: 8, N: 8, K: 8}
+	for want, params := range map[string]Params{
+		"are not rows":            {"bm": 64},
+		"from 1 to 32":            {"rows": 33, "columns": 2, "lanes_m": 1},
+		"do not divide 8 lanes":   {"rows": 1, "columns": 2, "lanes_m": 3},
+		"needs an even number":    {"rows": 1, "columns": 3, "lanes_m": 1},
+		"a tile of 0x2":           {"rows": 0, "columns": 2, "lanes_m": 1},
+		"0 rows of lanes":         {"rows": 1, "columns": 2, "lanes_m": 0},
+		"both sides must be from": {"rows": 1, "columns": -2, "lanes_m": 1},
+	} {
+		_, err := gemmRegisterAlgorithm.recipe(p, params, softwareDevice)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error is %v, want %q", params, err, want)
+		}
+	}
+	huge := GEMMProblem{M: 8, N: 2, K: 1, Batch: 70_000, StrideC: 16}
+	_, err := gemmRegisterAlgorithm.recipe(huge, Params{"rows": 1, "columns": 2, "lanes_m": 1}, softwareDevice)
+	if err == nil || !strings.Contains(err.Error(), "split the problem") {
+		t.Errorf("error is %v", err)
+	}
+	if n := len(gemmRegisterAlgorithm.candidates(huge, softwareDevice)); n != 0 {
+		t.Errorf("%d candidates for a grid that is too large", n)
+	}
+}
+
+func TestRegisterKernelsAreForSoftware(t *testing.T) {
+	if c := gemmRegisterAlgorithm.candidates(GEMMProblem{M: 8, N: 8, K: 8}, device{nvidia: true}); c != nil {
+		t.Errorf("candidates on a GPU: %v", c)
+	}
+	if c := convRegisterAlgorithm.candidates(Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}, device{}); c != nil {
+		t.Errorf("candidates on a GPU: %v", c)
+	}
+}
+
+func TestRegisterKernelsCompileAlone(t *testing.T) {
+	r := newRunner(t)
+	for name, text := range map[string]string{
+		"gemm_register":         gemmRegister,
+		"gemm_register_even":    gemmRegisterEven,
+		"conv2d_register":       conv2dRegister,
+		"conv2d_register_pairs": conv2dRegisterPairs,
+	} {
+		handle, err := r.Cache.Get(t.Context(), binary.MustSource(name, text, nil))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		handle.Release()
+	}
+}
+
+func TestSIMDWidthOfAGPU(t *testing.T) {
+	for gpu, want := range map[string][2]int{
+		"llvmpipe (LLVM 15.0.6, 256 bits)": {256, 8},
+		"llvmpipe (LLVM 15.0.6, 128 bits)": {128, 4},
+		"llvmpipe (LLVM 19.1.7, 512 bits)": {512, 16},
+		"softpipe":                         {0, 8},
+		"strange (96 bits)":                {96, 8},
+	} {
+		bits := simdBitsOf(gpu)
+		if lanes := (device{simdBits: bits}).simdLanes(); bits != want[0] || lanes != want[1] {
+			t.Errorf("%s: %d bits, %d lanes, want %v", gpu, bits, lanes, want)
+		}
+	}
+}
+
+// softwareDevice is llvmpipe as most CPUs have it.
+var softwareDevice = device{software: true, simdBits: 256, maxGroups: [3]int32{65_535, 65_535, 65_535}}
+
+// firstRecipe is the recipe of the first candidate on softwareDevice.
+func firstRecipe[P problem](t *testing.T, a algorithm[P], p P) recipe {
+	t.Helper()
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	candidates := a.candidates(p, softwareDevice)
+	if len(candidates) == 0 {
+		t.Fatalf("no candidate for %v", p)
+	}
+	made, err := a.recipe(p, candidates[0], softwareDevice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
