@@ -80,13 +80,13 @@ func TestConvRegisterCutsLongSums(t *testing.T) {
 
 func TestConvRegisterTakesPointwiseConvolutionsAsProducts(t *testing.T) {
 	p := Problem{N: 2, C: 64, H: 7, W: 7, K: 96, R: 1, S: 1}
-	made := firstRecipe(t, convRegisterAlgorithm, p)
+	made := firstRecipe(t, convRegisterAlgorithm, p, softwareDevice)
 	if made.packed != 0 || made.workspace != 2*64*50 {
 		t.Errorf("%v: %d packed, %d in the workspace: the rows of the input are odd, those of the weights are not",
 			p, made.packed, made.workspace)
 	}
 	p.PadH = 1
-	made = firstRecipe(t, convRegisterAlgorithm, p)
+	made = firstRecipe(t, convRegisterAlgorithm, p, softwareDevice)
 	if made.packed != 96*64 || made.workspace != 2*64*49 {
 		t.Errorf("%v: %d packed, %d in the workspace", p, made.packed, made.workspace)
 	}

@@ -26,7 +26,7 @@ var registerProducts = []GEMMProblem{
 	{M: 10, N: 12, K: 8, LDA: 10, LDB: 14, LDC: 16, Batch: 3, StrideA: 120, StrideC: 200, Beta: 0.5, Bias: RowBias},
 	{M: 9, N: 12, K: 8, LDA: 8, LDB: 12, Batch: 2, StrideA: 73, StrideB: 97, StrideC: 109},
 	{M: 34, N: 36, K: 7, TransA: true, Activation: ReLU},
-	{M: 3, N: 4, K: 140_001, Beta: 2, Bias: RowBias, Activation: ReLU},
+	{M: 3, N: 4, K: 300_001, Beta: 2, Bias: RowBias, Activation: ReLU},
 }
 
 func TestGEMMRegister(t *testing.T) {
@@ -59,7 +59,7 @@ func TestGEMMRegisterCutsLongSums(t *testing.T) {
 	const most = 2 * (maxLoopIterations - 1) // elements of K, two in an iteration
 	for k, want := range map[int]int{1: 1, most: 1, most + 2: 2, 300_000: 5} {
 		p := GEMMProblem{M: 2, N: 2, K: k, Beta: 3, Bias: RowBias}
-		made := firstRecipe(t, gemmRegisterAlgorithm, p)
+		made := firstRecipe(t, gemmRegisterAlgorithm, p, softwareDevice)
 		if len(made.steps) != want {
 			t.Errorf("%v: %d dispatches, want %d", p, len(made.steps), want)
 		}
@@ -84,7 +84,7 @@ func TestGEMMRegisterMakesOddMatricesEven(t *testing.T) {
 		{GEMMProblem{M: 200, N: 201, K: 65, Batch: 3, StrideA: 13_001, StrideC: 90_000}, 65 * 202, 3 * 200 * 66},
 		{GEMMProblem{M: 1, N: 201, K: 64}, 0, 0},
 	} {
-		made := firstRecipe(t, gemmRegisterAlgorithm, test.p)
+		made := firstRecipe(t, gemmRegisterAlgorithm, test.p, softwareDevice)
 		if made.packed != test.packed || made.workspace != test.workspace {
 			t.Errorf("%v: %d packed and %d in the workspace, want %d and %d",
 				test.p, made.packed, made.workspace, test.packed, test.workspace)
@@ -162,20 +162,49 @@ func TestSIMDWidthOfAGPU(t *testing.T) {
 	}
 }
 
+// Groups of other CPUs have other shapes, which must be right on this one too.
+func TestRegisterKernelsWithOtherRegisters(t *testing.T) {
+	r := newRunner(t)
+	gemm := GEMMProblem{M: 9, N: 21, K: 13}
+	product := tensorsOf{input: RandomValues(gemm.ALen(), 1), weights: RandomValues(gemm.BLen(), 2)}
+	conv := Problem{N: 2, C: 3, H: 5, W: 6, K: 7, R: 3, S: 3, PadH: 1, PadW: 1}
+	image := tensorsOf{input: RandomValues(conv.InputLen(), 1), weights: RandomValues(conv.WeightsLen(), 2)}
+	for _, bits := range []int{128, 512} {
+		on := softwareDevice
+		on.simdBits = bits
+		checkFirst(t, r, gemmRegisterAlgorithm, gemm, on, product,
+			ReferenceGEMM(gemm, GEMMTensors{A: product.input, B: product.weights}))
+		checkFirst(t, r, convRegisterAlgorithm, conv, on, image,
+			ReferenceConv2D(conv, image.input, image.weights, nil))
+	}
+}
+
+// checkFirst computes a problem by the first candidate for a device.
+func checkFirst[P problem](t *testing.T, r *Runner, a algorithm[P], p P, on device, in tensorsOf, want Expected) {
+	t.Helper()
+	got, err := runRecipe(t, r, firstRecipe(t, a, p, on), in, len(want.Values))
+	if err != nil {
+		t.Fatalf("%s with %d bits: %v", a.name, on.simdBits, err)
+	}
+	if report := Compare(got, want, a.tolerance(p)); !report.OK() {
+		t.Errorf("%s with %d bits: %v", a.name, on.simdBits, report)
+	}
+}
+
 // softwareDevice is llvmpipe as most CPUs have it.
 var softwareDevice = device{software: true, simdBits: 256, maxGroups: [3]int32{65_535, 65_535, 65_535}}
 
-// firstRecipe is the recipe of the first candidate on softwareDevice.
-func firstRecipe[P problem](t *testing.T, a algorithm[P], p P) recipe {
+// firstRecipe is the recipe of the first candidate for a device.
+func firstRecipe[P problem](t *testing.T, a algorithm[P], p P, on device) recipe {
 	t.Helper()
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	candidates := a.candidates(p, softwareDevice)
+	candidates := a.candidates(p, on)
 	if len(candidates) == 0 {
 		t.Fatalf("no candidate for %v", p)
 	}
-	made, err := a.recipe(p, candidates[0], softwareDevice)
+	made, err := a.recipe(p, candidates[0], on)
 	if err != nil {
 		t.Fatal(err)
 	}
