@@ -171,16 +171,27 @@ void main() {
     // Where each pixel sees the input: its group's first plane, the row and column
     // of its first tap. And where its output goes, but for the filter.
     int planeAt[COLUMNS], top[COLUMNS], left[COLUMNS], outputAt[COLUMNS];
+    // Only the first pixel is divided for: divisions are slow. Past the last pixel
+    // all are that one.
+    int first = min(firstPixel, pixels - 1);
+    int image = first / imagePixels;
+    int rest = first - image * imagePixels;
+    int p = rest / outputW;
+    int q = rest - p * outputW;
     for (int j = 0; j < COLUMNS; ++j) {
-        int pixel = min(firstPixel + j, pixels - 1);
-        int image = pixel / imagePixels;
-        int rest = pixel - image * imagePixels;
-        int p = rest / outputW;
-        int q = rest - p * outputW;
         planeAt[j] = (image * groups + group) * channels * plane;
         top[j] = p * strideH - padH;
         left[j] = q * strideW - padW;
         outputAt[j] = image * groups * filters * imagePixels + rest;
+        int step = firstPixel + j + 1 < pixels ? 1 : 0;
+        rest += step;
+        q += step;
+        int newRow = q == outputW ? 1 : 0;
+        int newImage = rest == imagePixels ? 1 : 0;
+        q = newRow != 0 ? 0 : q;
+        p = newImage != 0 ? 0 : p + newRow;
+        rest = newImage != 0 ? 0 : rest;
+        image += newImage;
     }
 
     float sum[ROWS][COLUMNS];
