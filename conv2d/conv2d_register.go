@@ -68,8 +68,7 @@ var productOfConv = productRoles{a: weightsRole, b: inputRole, c: outputRole, bi
 // there is nothing to pair.
 func (p Problem) registerPairs() bool { return p.groupC() > 1 }
 
-// registerChannels is the length of the inner loop: channels of a group, in pairs
-// where there are some.
+// registerChannels counts the channels of a group, in pairs where there are some.
 func (p Problem) registerChannels() int {
 	if p.registerPairs() {
 		return ceilDiv(p.groupC(), 2)
@@ -94,7 +93,7 @@ func (p Problem) registerWork(t registerTile) registerWork {
 	}
 	return registerWork{
 		groups:   grid[0] * grid[1],
-		steps:    float64(p.R * p.S * p.registerChannels()),
+		steps:    float64(p.registerReduction().length),
 		loads:    float64(t.rows + t.columns),
 		products: float64(products),
 		stores:   float64(t.rows*t.columns) * loadShare(p.registerPairsOut(t)),
@@ -161,38 +160,27 @@ func pairStep(outer, channels, inner int, from, to role, on device) (step, int, 
 
 // registerSteps are the dispatches that sum up.
 func (p Problem) registerSteps(t registerTile, grid [3]int, input, weights role) ([]step, error) {
-	spans := p.registerSpans()
+	r := p.registerReduction()
 	var steps []step
-	for i, s := range spans {
-		source, err := p.registerSource(t, i > 0, i == len(spans)-1)
+	for i := range r.dispatches() {
+		last := i == r.dispatches()-1
+		source, err := p.registerSource(t, i > 0, last)
 		if err != nil {
 			return nil, err
 		}
 		b := []bound{{0, input}, {1, weights}, {2, outputRole}}
-		if p.Bias && i == len(spans)-1 {
+		if p.Bias && last {
 			b = append(b, bound{3, biasRole})
 		}
-		steps = append(steps, step{source: source, groups: grid, uniforms: p.registerUniforms(t, s), bound: b})
+		steps = append(steps, step{source: source, groups: grid, uniforms: p.registerUniforms(t, r.span(i)), bound: b})
 	}
 	return steps, nil
 }
 
-// tapSpan is the part of a sum that one dispatch adds up.
-type tapSpan struct{ taps, channels span }
-
-// registerSpans cuts the sum so that no invocation makes too many iterations. The
-// taps are cut first, and the channels only where one tap has too many.
-func (p Problem) registerSpans() []tapSpan {
-	channels := reduction{length: p.registerChannels(), step: maxLoopIterations - loopCost(1) - loopCost(0)}
-	perTap := 1 + loopCost(min(channels.length, channels.step))
-	taps := reduction{length: p.R * p.S, step: (maxLoopIterations - 1) / perTap}
-	var spans []tapSpan
-	for i := range taps.dispatches() {
-		for j := range channels.dispatches() {
-			spans = append(spans, tapSpan{taps.span(i), channels.span(j)})
-		}
-	}
-	return spans
+// registerReduction counts in taps of all channels, or pairs of channels: each is
+// one iteration.
+func (p Problem) registerReduction() reduction {
+	return reduction{length: p.R * p.S * p.registerChannels(), step: maxLoopIterations - loopCost(0)}
 }
 
 func (p Problem) registerSource(t registerTile, accumulate, last bool) (*binary.Source, error) {
@@ -208,7 +196,7 @@ func (p Problem) registerSource(t registerTile, accumulate, last bool) (*binary.
 	return binary.NewSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dRegister, d)
 }
 
-func (p Problem) registerUniforms(t registerTile, s tapSpan) []executor.Uniform {
+func (p Problem) registerUniforms(t registerTile, s span) []executor.Uniform {
 	return intUniforms(
 		intUniform{"channels", p.registerChannels()},
 		intUniform{"height", p.H}, intUniform{"width", p.W},
@@ -222,7 +210,6 @@ func (p Problem) registerUniforms(t registerTile, s tapSpan) []executor.Uniform 
 		intUniform{"strideH", orOne(p.StrideH)}, intUniform{"strideW", orOne(p.StrideW)},
 		intUniform{"padH", p.PadH}, intUniform{"padW", p.PadW},
 		intUniform{"dilationH", orOne(p.DilationH)}, intUniform{"dilationW", orOne(p.DilationW)},
-		intUniform{"firstTap", s.taps.first}, intUniform{"lastTap", s.taps.last},
-		intUniform{"firstChannel", s.channels.first}, intUniform{"lastChannel", s.channels.last},
+		intUniform{"firstStep", s.first}, intUniform{"lastStep", s.last},
 	)
 }

@@ -50,30 +50,26 @@ func TestConvRegisterPassesNaNAndInfinityOn(t *testing.T) {
 }
 
 func TestConvRegisterCutsLongSums(t *testing.T) {
-	for _, test := range []struct {
-		c, r, s    int
-		dispatches int
-	}{
+	for _, test := range []struct{ c, r, s, dispatches int }{
 		{64, 3, 3, 1},
-		{33_000, 3, 3, 9},               // each tap has 16,500 pairs
-		{200_000, 1, 2, 2 * 4},          // and here too many for one dispatch
-		{1, 200, 100, 1 + 20_000*3>>15}, // one iteration a tap, and the look that ends the loop
+		{33_000, 3, 3, 5},  // 16,500 pairs at each of nine taps
+		{1, 100, 327, 1},   // one channel makes no pairs
+		{1, 100, 328, 2},   // and this is 32,800 iterations
+		{2, 217, 151, 1},   // 32,767: the most that one dispatch makes
+		{200_000, 1, 2, 7}, // 100,000 pairs
 	} {
-		p := Problem{N: 1, C: test.c, H: test.r, W: test.s, K: 1, R: test.r, S: test.s}
-		spans := p.registerSpans()
-		if len(spans) != test.dispatches {
-			t.Errorf("%v: %d dispatches, want %d", p, len(spans), test.dispatches)
+		p := Problem{N: 1, C: test.c, H: test.r, W: test.s, K: 1, R: test.r, S: test.s, Bias: true}
+		made := firstRecipe(t, convRegisterAlgorithm, p, softwareDevice)
+		if test.c > 1 {
+			made.steps = made.steps[1:] // the first lays channels in pairs
 		}
-		sum := 0
-		for _, s := range spans {
-			taps, channels := s.taps.last-s.taps.first, s.channels.last-s.channels.first
-			if n := loopCost(taps) + taps*loopCost(channels); n > maxLoopIterations {
-				t.Errorf("%v: %d iterations in a dispatch", p, n)
+		if len(made.steps) != test.dispatches {
+			t.Errorf("%v: %d dispatches, want %d", p, len(made.steps), test.dispatches)
+		}
+		for i, s := range made.steps {
+			if last := i == len(made.steps)-1; slices.Contains(s.bound, bound{3, biasRole}) != last {
+				t.Errorf("%v: dispatch %d of %d: bias at the wrong time", p, i, len(made.steps))
 			}
-			sum += taps * channels
-		}
-		if want := test.r * test.s * p.registerChannels(); sum != want {
-			t.Errorf("%v: %d steps in all dispatches, want %d", p, sum, want)
 		}
 	}
 }

@@ -6,8 +6,8 @@
 //   output[n][k][p][q] = act(bias[k] + sum over c, r, s of
 //       weights[k][c][r][s] * input[n][c][p*strideH - padH + r*dilationH][q*strideW - padW + s*dilationW])
 //
-// It is the matrix product of gemm_register, filters x channels times channels x
-// pixels, once for each tap of the filter:
+// It is the matrix product of gemm_register, filters x taps times taps x pixels,
+// whose second matrix is never made:
 //
 //              input                     A group is the LANES invocations of one
 //              +---+-----------+         SIMD register of the CPU. They stand as
@@ -33,10 +33,10 @@
 //
 //   grid     x: tiles of the N*P*Q pixels     y: groups * tiles of their filters
 //
-// The sum runs over taps from firstTap to before lastTap, in row order, and over
-// channels from firstChannel to before lastChannel. A long sum is cut into
-// several dispatches: from the second on ACCUMULATE is 1, and bias and activation
-// are left to the last one.
+// The sum runs over channels, their rows and columns of taps, all counted as one,
+// from firstStep up to, not including, lastStep. A long sum is cut into several
+// dispatches: from the second on ACCUMULATE is 1, and bias and activation are left
+// to the last one.
 
 // Invocations of a group, all and along the filters. The others stand along the
 // pixels.
@@ -118,8 +118,7 @@ uniform int pixels;      // N * P * Q
 uniform int strideH, strideW;
 uniform int padH, padW;
 uniform int dilationH, dilationW;
-uniform int firstTap, lastTap;
-uniform int firstChannel, lastChannel;
+uniform int firstStep, lastStep;
 
 // What a double from a buffer really holds.
 vec2 pair(double both) { return uintBitsToFloat(unpackDouble2x32(both)); }
@@ -168,9 +167,9 @@ void main() {
     for (int i = 0; i < ROWS; ++i) {
         filterAt[i] = (group * filters + min(firstFilter + i, filters - 1)) * channels * taps;
     }
-    // Where each pixel sees the input: its group's first plane, the row and column
-    // of its first tap. And where its output goes, but for the filter.
-    int planeAt[COLUMNS], top[COLUMNS], left[COLUMNS], outputAt[COLUMNS];
+    // The row and column of the first tap of each pixel, and where that is in the
+    // first plane of its group. And where its output goes, but for the filter.
+    int top[COLUMNS], left[COLUMNS], firstAt[COLUMNS], outputAt[COLUMNS];
     // Only the first pixel is divided for: divisions are slow. Past the last pixel
     // all are that one.
     int first = min(firstPixel, pixels - 1);
@@ -179,9 +178,9 @@ void main() {
     int p = rest / outputW;
     int q = rest - p * outputW;
     for (int j = 0; j < COLUMNS; ++j) {
-        planeAt[j] = (image * groups + group) * channels * plane;
         top[j] = p * strideH - padH;
         left[j] = q * strideW - padW;
+        firstAt[j] = (image * groups + group) * channels * plane + top[j] * width + left[j];
         outputAt[j] = image * groups * filters * imagePixels + rest;
         int step = firstPixel + j + 1 < pixels ? 1 : 0;
         rest += step;
@@ -201,59 +200,63 @@ void main() {
         }
     }
 
-    for (int tap = firstTap; tap < lastTap; ++tap) {
-        int down = tap / filterS * dilationH;
-        int right = tap % filterS * dilationW;
-        int tapAt[COLUMNS];
+    int c = firstStep / taps;
+    int r = (firstStep - c * taps) / filterS;
+    int s = firstStep - c * taps - r * filterS;
+    for (int at = firstStep; at < lastStep; ++at) {
+        int down = r * dilationH;
+        int right = s * dilationW;
+        int offset = c * plane + down * width + right;
+        int inputAt[COLUMNS];
 #if PADDED
         bool inside[COLUMNS];
 #endif
         for (int j = 0; j < COLUMNS; ++j) {
-            int y = top[j] + down;
-            int x = left[j] + right;
+            inputAt[j] = firstAt[j] + offset;
 #if PADDED
-            inside[j] = y >= 0 && y < height && x >= 0 && x < width;
-            tapAt[j] = planeAt[j] + (inside[j] ? y * width + x : 0);
-#else
-            tapAt[j] = planeAt[j] + y * width + x;
+            // Unsigned, what is negative is too large.
+            inside[j] = uint(top[j] + down) < uint(height) && uint(left[j] + right) < uint(width);
+            inputAt[j] = inside[j] ? inputAt[j] : 0;
 #endif
         }
-        for (int c = firstChannel; c < lastChannel; ++c) {
-            int weightAt = c * taps + tap;
-            int channelAt = c * plane;
 #if PAIRS
-            vec2 weight[ROWS], value[COLUMNS];
-            for (int i = 0; i < ROWS; ++i) {
-                weight[i] = pair(weights[filterAt[i] + weightAt]);
-            }
-            for (int j = 0; j < COLUMNS; ++j) {
-                value[j] = pair(inputs[tapAt[j] + channelAt]);
-            }
+        vec2 weight[ROWS], value[COLUMNS];
+        for (int i = 0; i < ROWS; ++i) {
+            weight[i] = pair(weights[filterAt[i] + at]);
+        }
+        for (int j = 0; j < COLUMNS; ++j) {
+            value[j] = pair(inputs[inputAt[j]]);
+        }
 #else
-            float weight[ROWS], value[COLUMNS];
-            for (int i = 0; i < ROWS; ++i) {
-                weight[i] = weights[filterAt[i] + weightAt];
-            }
-            for (int j = 0; j < COLUMNS; ++j) {
-                value[j] = inputs[tapAt[j] + channelAt];
-            }
+        float weight[ROWS], value[COLUMNS];
+        for (int i = 0; i < ROWS; ++i) {
+            weight[i] = weights[filterAt[i] + at];
+        }
+        for (int j = 0; j < COLUMNS; ++j) {
+            value[j] = inputs[inputAt[j]];
+        }
 #endif
-            for (int i = 0; i < ROWS; ++i) {
-                for (int j = 0; j < COLUMNS; ++j) {
+        for (int i = 0; i < ROWS; ++i) {
+            for (int j = 0; j < COLUMNS; ++j) {
 #if PAIRS
-                    float next = sum[i][j] + weight[i].x * value[j].x;
-                    next += weight[i].y * value[j].y;
+                float next = sum[i][j] + weight[i].x * value[j].x;
+                next += weight[i].y * value[j].y;
 #else
-                    float next = sum[i][j] + weight[i] * value[j];
+                float next = sum[i][j] + weight[i] * value[j];
 #endif
 #if PADDED
-                    sum[i][j] = inside[j] ? next : sum[i][j];
+                sum[i][j] = inside[j] ? next : sum[i][j];
 #else
-                    sum[i][j] = next;
+                sum[i][j] = next;
 #endif
-                }
             }
         }
+        int newRow = ++s == filterS ? 1 : 0;
+        s = newRow != 0 ? 0 : s;
+        r += newRow;
+        int newChannel = r == filterR ? 1 : 0;
+        r = newChannel != 0 ? 0 : r;
+        c += newChannel;
     }
 
     for (int i = 0; i < ROWS; ++i) {
