@@ -13,10 +13,10 @@
 //              +---+-----------+         SIMD register of the CPU. They stand as
 //              | 2 | LANES_N * |         LANES_M x LANES_N invocations, and each
 //              |   | COLUMNS   |         keeps ROWS x COLUMNS sums for itself. A
-//  weights     +---+-----------+         step of the inner loop takes two channels
-//  +-----+     +---+-----------+         at one tap: ROWS pairs of weights and
-//  | 2 | |     |   | LANES_M * |         COLUMNS pairs of the input are loaded for
-//  |   | |     |   | ROWS x    |         2 * ROWS * COLUMNS multiplications.
+//  weights     +---+-----------+         step takes two channels at one tap: ROWS
+//  +-----+     +---+-----------+         pairs of weights and COLUMNS pairs of the
+//  | 2 | |     |   | LANES_M * |         input are loaded for 2 * ROWS * COLUMNS
+//  |   | |     |   | ROWS x    |         multiplications.
 //  +-----+     +---+-----------+ output
 //
 // Loads are what costs here, and a load of a double takes no longer than one of a
