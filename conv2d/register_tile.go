@@ -90,9 +90,11 @@ const registerCandidates = 4
 
 // likeliestTiles are the tiles with the least work, the best first.
 func likeliestTiles(tiles []registerTile, work func(registerTile) registerWork) []Params {
-	slices.SortStableFunc(tiles, func(a, b registerTile) int {
-		return cmp.Compare(work(a).cycles(), work(b).cycles())
-	})
+	cycles := map[registerTile]float64{}
+	for _, t := range tiles {
+		cycles[t] = work(t).cycles()
+	}
+	slices.SortStableFunc(tiles, func(a, b registerTile) int { return cmp.Compare(cycles[a], cycles[b]) })
 	var params []Params
 	for _, t := range tiles[:min(len(tiles), registerCandidates)] {
 		params = append(params, t.params())
