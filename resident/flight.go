@@ -166,7 +166,7 @@ const quickTick = 100 * time.Microsecond
 func (s *Session) await(f *flight) error {
 	expected := s.driver.pace.expect(f.steps)
 	if f.slice > 0 {
-		expected = min(max(expected, time.Millisecond), f.slice)
+		expected = min(expected, f.slice)
 	}
 	patience := s.options.Timeout + expected
 	timer := time.NewTimer(time.Hour)
@@ -215,7 +215,7 @@ func (s *Session) wantsHurry() bool {
 func (s *Session) look(f flight, expected time.Duration) (reached bool, err error) {
 	s.counts.looks.Add(1)
 	wait := time.Duration(0)
-	if expected < quickTick && f.slice == 0 {
+	if expected < quickTick {
 		wait = quickTick
 	}
 	err = s.context.Do(func(gl *glctx.GL) (err error) {
