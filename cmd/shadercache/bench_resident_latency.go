@@ -15,15 +15,19 @@ const mostSamples = 20_000
 // answerTimeout is how long an answer may take before a row fails.
 const answerTimeout = 5 * time.Second
 
-// sample calls once until the time of a row is over.
+// sample calls once until the time of a row is over, and before that until the
+// GPU is warm. It returns how long each call took, without those at first.
 func (b *residentBench) sample(once func(i uint32) error) ([]time.Duration, error) {
 	var times []time.Duration
-	for began := time.Now(); len(times) < mostSamples && (time.Since(began) < b.duration() || len(times) < 10); {
+	began := time.Now()
+	for i := uint32(0); len(times) < mostSamples && (len(times) < 10 || time.Since(began) < b.warm+b.duration()); i++ {
 		start := time.Now()
-		if err := once(uint32(len(times))); err != nil {
+		if err := once(i); err != nil {
 			return times, err
 		}
-		times = append(times, time.Since(start))
+		if start.Sub(began) >= b.warm {
+			times = append(times, time.Since(start))
+		}
 		if err := b.ctx.Err(); err != nil {
 			return times, err
 		}
@@ -111,8 +115,10 @@ func (b *residentBench) dispatchAndFence() error {
 		defer gl.DeleteBuffer(count)
 		gl.UseProgram(h.Program())
 		gl.BindStorage(0, count)
+		calls := uint32(0)
 		times, err := b.sample(func(uint32) error {
 			gl.Dispatch(1, 1, 1)
+			calls++
 			fence := gl.NewFence()
 			defer gl.DeleteFence(fence)
 			_, err := gl.WaitFence(fence, answerTimeout)
@@ -125,7 +131,7 @@ func (b *residentBench) dispatchAndFence() error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		gl.Download(count, 0, glctx.Bytes(got[:]))
 		row.took(times)
-		row.Verified = int(got[0]) == len(times)
+		row.Verified = got[0] == calls
 		return gl.Err()
 	})
 	b.add(row)
@@ -302,6 +308,7 @@ func (b *residentBench) preemptions(s *resident.Session, program uint32, row *re
 		return err
 	}
 	var times []time.Duration
+	time.Sleep(b.warm)
 	for began := time.Now(); len(times) < 10 || time.Since(began) < b.duration(); {
 		time.Sleep(3 * time.Millisecond) // so that the session is in the middle of something
 		start := time.Now()

@@ -286,35 +286,36 @@ uvec2 residentClaim(uint most) {
     return min(uvec2(from, from + most), residentOrderHere.yy);
 }
 
+// residentWanted reports whether the tick is to end, because the host or some
+// group wants it. The leader calls it.
+bool residentWanted(uint looks) {
+    if (gl_WorkGroupID.x != 0u || !residentMode(RESIDENT_INFLIGHT)) {
+        return residentStopSeen(looks) || residentRaised != 0u;
+    }
+    // Both loads are under way together: the first takes 0.7 us, and messages wait for it.
+    uvec4 door = residentDoor;
+    uint raised = residentRaised;
+    return residentDoorSeen(door) || raised != 0u;
+}
+
 // residentLook decides which steps this group does before it looks again: a
 // span from x up to, not including, y. turn is the number of steps that it did
 // in this tick, at the next one. The leader calls it.
 uvec2 residentLook(uint looks, uint turn, uint at) {
-    bool stop = false;
-    uint raised = 0u;
-    if (gl_WorkGroupID.x == 0u && residentMode(RESIDENT_INFLIGHT)) {
-        // Both loads are under way together: the first takes 0.7 us, and messages wait for it.
-        uvec4 door = residentDoor;
-        raised = residentRaised;
-        stop = residentDoorSeen(door);
-    } else {
-        stop = residentStopSeen(looks);
-        raised = residentRaised;
-    }
+    uint poll = max(residentOrderHere.w, 1u);
     residentPulse(looks, at);
-    if (looks == 0u) {
-        stop = stop || (residentDoorHere.x & RESIDENT_STOP) != 0u;
-    }
-    uint chunk = min(max(residentOrderHere.w, 1u), residentOrderHere.z - turn);
     if (residentMode(RESIDENT_LOCKSTEP)) {
-        stop = residentVerdict != 0u; // all groups see the same, whatever happens meanwhile
-        chunk = 1u;
-    } else if (raised != 0u) {
-        stop = true;
+        if (gl_WorkGroupID.x == 0u && looks % poll == 0u) {
+            residentStopSeen(looks); // for the verdict that follows
+        }
+        // All groups see the same verdict, whatever happens meanwhile.
+        return uvec2(at, residentVerdict != 0u ? at : max(at, min(residentOrderHere.y, at + 1u)));
     }
-    if (stop || residentHaltedHere != 0u && !residentMode(RESIDENT_LOCKSTEP)) {
+    bool stop = residentWanted(looks) || looks == 0u && (residentDoorHere.x & RESIDENT_STOP) != 0u;
+    if (stop || residentHaltedHere != 0u) {
         return uvec2(at);
     }
+    uint chunk = min(poll, residentOrderHere.z - turn);
     if (residentMode(RESIDENT_CLAIM)) {
         return residentClaim(chunk);
     }
