@@ -89,7 +89,7 @@ func (b *residentBench) persist(p persistenceRow) (residentRow, error) {
 	}
 	steps := max(b.iterations/perStep, uint64(p.budget), 1)
 	for began := time.Now(); time.Since(began) < b.warm || s.Progress() == 0; {
-		if _, err := s.Run(b.ctx, max(1, min(steps, uint64(p.budget)))); err != nil {
+		if _, err := s.Run(b.ctx, min(steps, 2000)); err != nil {
 			return row, err
 		}
 	}
