@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync/atomic"
 
 	store "github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
@@ -135,6 +136,7 @@ func (s *Session) load(c *Checkpoint) error {
 	d.epoch++
 	d.base = c.base
 	d.last = report{least: c.least, most: c.most}
+	atomic.StoreUint32(&s.words[wordDone], 0) // of what is given up
 	lines := make([]uint32, groupWords*len(c.groups))
 	for i, g := range c.groups {
 		line := lines[groupWords*i:]
