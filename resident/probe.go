@@ -252,7 +252,7 @@ func (p *prober) meet(program, groups, meetings uint32) (ok bool, took time.Dura
 			return errors.Join(err, fmt.Errorf("%w: groups that wait for each other did not end", ErrStuck))
 		}
 		gl.Download(b, 0, glctx.Bytes(words))
-		ok = words[2] == 0 && words[3] == groups
+		ok = words[1] == 0 && words[2] == groups
 		return gl.Err()
 	})
 	return ok, took, err

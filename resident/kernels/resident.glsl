@@ -100,6 +100,7 @@ shared uvec4 residentMessage[2];
 shared uint residentAnswer[2];
 shared uint residentDoneHere;
 shared uint residentHaltedHere;
+shared uint residentMeetings; // that this group passed, see residentMeet
 
 uint residentStep(uvec2 step);
 
@@ -155,6 +156,7 @@ void residentBegin() {
         uvec4 mine = residentGroups[4u * gl_WorkGroupID.x];
         residentDoneHere = mine.x == residentOrderHere.x ? mine.y : 0u;
         residentHaltedHere = mine.z;
+        residentMeetings = residentGridGeneration;
         if (gl_WorkGroupID.x == 0u) {
             residentReceivedHere = residentReceived;
             residentSentHere = residentSent;
