@@ -40,3 +40,11 @@ func (d *Dir) WithUpstream(upstream *Dir) *Dir {
 	above.upstream = upstream
 	return &above
 }
+
+// levels are the directories to look into, this one first.
+func (d *Dir) levels() []*Dir {
+	if d.upstream == nil {
+		return []*Dir{d}
+	}
+	return append([]*Dir{d}, d.upstream.levels()...)
+}
