@@ -31,6 +31,7 @@ const (
 //
 //   - compile 5e884898... "blur 3x3"    the driver gets the program
 //   - compile 5e884898...               the driver is done with it
+//     SIGSEGV: segmentation violation   a signal ended the process: see TellCrashes
 //
 // Nothing is synced: a mark has to outlive the process, not the machine.
 const (
@@ -50,7 +51,37 @@ type inFlight struct {
 	file    *os.File
 	path    string
 	marks   int
-	useless bool // no file can be had: go on without marks
+	useless bool // no file is to be had: go on without marks
+
+	opened func(*os.File) // see TellCrashes; may be nil
+}
+
+// leftBehind is what a dead process left.
+type leftBehind struct {
+	marks map[mark]string // the programs in the hands of the driver, with their names
+	crash string          // the signal that ended it; "" = not known
+}
+
+// TellCrashes has crashed processes told from those that their users ended: set
+// gets the file of this store's marks as soon as there is one, and gives it to
+// debug.SetCrashOutput, of which a process has one. What Go's runtime writes
+// there when a signal such as SIGSEGV ends the process is no mark, but the proof
+// of a crash, and then a source that was alone in flight is refused after the
+// first death. Call it before anything else.
+func (s *Store) TellCrashes(set func(*os.File)) {
+	s.inFlight.Lock()
+	defer s.inFlight.Unlock()
+	s.inFlight.opened = set
+}
+
+// Forgive takes back all marks, and there are none from now on: for a process
+// that ends while the driver works because its user wants it to. It does not
+// wait for the driver.
+func (s *Store) Forgive() {
+	s.inFlight.Lock()
+	s.inFlight.useless = true
+	s.inFlight.Unlock()
+	s.inFlight.close()
 }
 
 // Enter notes that the driver gets a program now. Leave must follow when the
@@ -107,6 +138,9 @@ func (s *Store) openInFlight() error {
 		// Somebody may have taken the new file for a dead one's and removed it.
 		if claim(f) && isNamed(f, path) {
 			s.inFlight.file, s.inFlight.path = f, path
+			if s.inFlight.opened != nil {
+				s.inFlight.opened(f)
+			}
 			return nil
 		}
 		_ = f.Close()
@@ -132,10 +166,9 @@ func (m *inFlight) close() {
 	}
 }
 
-// deadMarks calls settle with the marks that each dead process left, and
-// removes its file afterwards. Where settle fails, the file stays for the next
+// deadMarks calls settle with what each dead process left, and removes its file afterwards. Where settle fails, the file stays for the next
 // time.
-func (s *Store) deadMarks(settle func(left map[mark]string) error) error {
+func (s *Store) deadMarks(settle func(left leftBehind) error) error {
 	dir := filepath.Join(s.path, inFlightName)
 	var errs []error
 	for _, e := range entries(dir) {
@@ -159,15 +192,31 @@ func (s *Store) deadMarks(settle func(left map[mark]string) error) error {
 	return errors.Join(errs...)
 }
 
-// readMarks returns the marks that stand in a file, with the programs' names.
-// Lines that make no sense, such as one cut short by the end, count for
+// readMarks reads the file of a dead process. Lines that make no sense, such as one cut short by the end, count for
 // nothing.
-func readMarks(path string) map[mark]string {
+func readMarks(path string) leftBehind {
 	data, _, err := readRegular(path, maxInFlightBytes)
 	if err != nil {
-		return nil
+		return leftBehind{}
 	}
-	return parseMarks(string(data))
+	return leftBehind{parseMarks(string(data)), parseCrash(string(data))}
+}
+
+// crashSignals are those by which a driver ends its process. A user, or a system
+// that runs out of memory, uses others.
+var crashSignals = []string{"SIGSEGV: ", "SIGABRT: ", "SIGBUS: ", "SIGFPE: ", "SIGILL: ", "SIGTRAP: ", "SIGSYS: "}
+
+// parseCrash finds the first line of what Go's runtime writes when a signal
+// ends the process. A panic of the application's own starts otherwise.
+func parseCrash(text string) string {
+	for line := range strings.Lines(text) {
+		for _, signal := range crashSignals {
+			if strings.HasPrefix(line, signal) {
+				return cutName(strings.TrimSpace(line))
+			}
+		}
+	}
+	return ""
 }
 
 func parseMarks(text string) map[mark]string {
