@@ -106,6 +106,17 @@ func (d *Dir) Sources() iter.Seq2[*Source, error] {
 	}
 }
 
+// SourceCount is the number of sources that are kept, here and upstream; one that
+// both have counts twice. It opens none of them.
+func (d *Dir) SourceCount() (count int) {
+	for _, level := range d.levels() {
+		for range level.sourceKeys() {
+			count++
+		}
+	}
+	return count
+}
+
 // sourceKeys goes through the keys of the sources that are kept.
 func (d *Dir) sourceKeys() iter.Seq[Key] {
 	return func(yield func(Key) bool) {

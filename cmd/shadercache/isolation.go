@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"strconv"
 	"sync"
 	"time"
 
@@ -17,14 +16,18 @@ import (
 // isolation has programs compiled by child processes, so that a driver that
 // dies or hangs takes one program with it and not the rest.
 //
-// A child says that it is ready, then reads the index of a program from
-// standard input, compiles it, and answers on standard output, one JSON object
+// A child says that it is ready, then reads the word for a program from standard
+// input, a line each, compiles it, and answers on standard output, one JSON object
 // a line, until its input ends. So the parent knows what a child was at when it
 // died, and the quicker children do more.
 type isolation struct {
 	timeout time.Duration                    // for one program
+	word    func(index int) string           // what a child is told of a program, one line
 	command func() (*exec.Cmd, error)        // makes a child
 	done    func(index int, got preloadLine) // called once for each program, one at a time
+
+	// ready is called when a child is, one at a time; nil: nobody wants to know.
+	ready func(started time.Time, contextMillis float64)
 
 	mu struct {
 		sync.Mutex
@@ -36,9 +39,12 @@ type isolation struct {
 
 // isolatedReply is what a child answers.
 type isolatedReply struct {
-	Ready   bool        `json:"ready,omitempty"`
-	Error   string      `json:"error,omitempty"` // why it cannot start
-	Hint    string      `json:"hint,omitempty"`
+	Ready bool   `json:"ready,omitempty"`
+	Error string `json:"error,omitempty"` // why it cannot start
+	Hint  string `json:"hint,omitempty"`
+
+	ContextMillis float64 `json:"context_ms,omitempty"` // what opening the GPU took
+
 	Program preloadLine `json:"program"`
 }
 
@@ -77,7 +83,7 @@ func (s *isolation) work(ctx context.Context) error {
 		if !ok {
 			return child.end(s.timeout)
 		}
-		reply, err := child.ask(index, s.timeout)
+		reply, err := child.ask(s.word(index), s.timeout)
 		if err != nil && s.firstLoss(index) {
 			s.again(append(did, index))
 			return nil
@@ -161,6 +167,7 @@ func (s *isolation) start() (*isolatedChild, error) {
 	if c.input, err = command.StdinPipe(); err != nil {
 		return nil, err
 	}
+	started := time.Now()
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
@@ -181,12 +188,17 @@ func (s *isolation) start() (*isolatedChild, error) {
 	if !reply.Ready {
 		return nil, errors.Join(hintedError{errors.New(reply.Error), reply.Hint}, c.end(s.timeout))
 	}
+	if s.ready != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ready(started, reply.ContextMillis)
+	}
 	return c, nil
 }
 
 // ask has a program compiled. After an error the child is gone.
-func (c *isolatedChild) ask(index int, limit time.Duration) (isolatedReply, error) {
-	_, _ = io.WriteString(c.input, strconv.Itoa(index)+"\n") // a child that is gone has no reply
+func (c *isolatedChild) ask(word string, limit time.Duration) (isolatedReply, error) {
+	_, _ = io.WriteString(c.input, word+"\n") // a child that is gone has no reply
 	return c.wait(limit)
 }
 

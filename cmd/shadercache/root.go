@@ -61,7 +61,7 @@ func newRoot(o *options) *cobra.Command {
 	complete(root, "log-level", "debug", "info", "warn", "error")
 	_ = root.MarkPersistentFlagDirname("dir")
 	root.AddCommand(newRun(o), newPreload(o), newPreloadChild(o), newStats(o), newList(o), newInspect(o),
-		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newExport(o), newImport(o), newKeygen(o),
+		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
 		newExec(o), newSelftest(o), newBench(o), newVersion(o))
 	return root
 }
