@@ -27,7 +27,8 @@ const (
 //	inflight/<process id>-<number>
 //
 // which it keeps locked, so that whoever can lock it knows that its owner is
-// dead. The file has a line a mark, and is emptied whenever no mark stands:
+// dead. The file has a line a mark, and one for its end; it is emptied now and
+// then while no mark stands, not always, since that costs as much as two lines:
 //
 //   - compile 5e884898... "blur 3x3"    the driver gets the program
 //   - compile 5e884898...               the driver is done with it
@@ -37,6 +38,7 @@ const (
 const (
 	inFlightName     = "inflight"
 	maxInFlightBytes = 16 << 20
+	inFlightKept     = 64 << 10 // before it is emptied
 )
 
 // mark is one program in the hands of the driver.
@@ -51,6 +53,7 @@ type inFlight struct {
 	file    *os.File
 	path    string
 	marks   int
+	bytes   int  // written since it was empty
 	useless bool // no file is to be had: go on without marks
 
 	opened func(*os.File) // see TellCrashes; may be nil
@@ -96,7 +99,7 @@ func (s *Store) Enter(action Action, key Key, name string) {
 		m.useless = s.openInFlight() != nil
 	}
 	if m.file != nil {
-		_, _ = m.file.WriteString("+ " + string(action) + " " + key.String() + " " + strconv.Quote(cutName(name)) + "\n")
+		m.write("+ " + string(action) + " " + key.String() + " " + strconv.Quote(cutName(name)) + "\n")
 	}
 }
 
@@ -110,11 +113,18 @@ func (s *Store) Leave(action Action, key Key) {
 	}
 	switch {
 	case m.file == nil:
-	case m.marks == 0:
+	case m.marks == 0 && m.bytes > inFlightKept:
 		_ = m.file.Truncate(0)
+		m.bytes = 0
 	default:
-		_, _ = m.file.WriteString("- " + string(action) + " " + key.String() + "\n")
+		m.write("- " + string(action) + " " + key.String() + "\n")
 	}
+}
+
+// write writes whole lines. The caller holds the lock and has a file.
+func (m *inFlight) write(line string) {
+	n, _ := m.file.WriteString(line)
+	m.bytes += n
 }
 
 // openInFlight makes and locks the file of this store.
