@@ -163,6 +163,27 @@ func (x *index) sum() (Digest, error) {
 	return Digest(h.Sum(nil)), nil
 }
 
+// loadLifetime reads the counters alone, however many programs there are. An
+// index without a schema is new and has none.
+func (x *index) loadLifetime() (c Counters, err error) {
+	err = x.guard(func() error {
+		return x.db.View(func(tx *bolt.Tx) error {
+			totals := tx.Bucket(lifetimeBucket)
+			if totals == nil {
+				return nil
+			}
+			if err := json.Unmarshal(totals.Get(countersKey), &c); err != nil {
+				return damaged("lifetime counters: %v", err)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return Counters{}, x.abandon(err)
+	}
+	return c, nil
+}
+
 // load reads everything. An index without a schema is new and empty.
 func (x *index) load() (*contents, error) {
 	c := &contents{programs: map[Key]Entry{}}
