@@ -67,6 +67,7 @@ func newBenchExecutor(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure jobs with uploads and downloads, one after the other and side by side",
 		Long:                  benchExecutorUsage,
+		Example:               "  shadercache bench executor --workloads small --json",
 		Args:                  usageArgs(noArguments),
 	}
 	flags := cmd.Flags()
