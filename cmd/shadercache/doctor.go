@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
@@ -18,7 +19,8 @@ command that mends it.
   upstream      $SHADERCACHE_UPSTREAM cannot be used
   driver        none, or it offers no program binary formats
   driver_cache  off, too small, elsewhere by the environment, or a driver was
-                loaded before its settings could be made
+                loaded before its settings could be made, or slots of NVIDIA's
+                driver that cannot be merged
   programs      damaged, or in quarantine because a process died of them
   hits          programs are kept, yet compiled again and again
 
@@ -78,6 +80,7 @@ func (o *options) doctor() *doctorResult {
 	r.examineUpstream()
 	r.examineDriver(o, environment)
 	if dir != nil {
+		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)
 		r.examineHits(dir)
 	}
@@ -115,7 +118,7 @@ func (r *doctorResult) examineDirectory(o *options) *binary.Dir {
 		r.wrong(check, elsewhere, "%v", err)
 		return nil
 	}
-	if !r.examineVolume(path, elsewhere) {
+	if !r.examineVolume(unix.Statfs, path, elsewhere) {
 		r.good(check, "%s is safe and can be written", path)
 	}
 	return dir

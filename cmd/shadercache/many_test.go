@@ -18,6 +18,11 @@ import (
 // directory.
 func fillStore(t *testing.T, path string, programs int) {
 	t.Helper()
+	fillStoreWith(t, path, programs, binary.Counters{Compiles: uint64(programs), DiskHits: 1})
+}
+
+func fillStoreWith(t *testing.T, path string, programs int, counters binary.Counters) {
+	t.Helper()
 	dir, err := binary.OpenDir(path)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +48,7 @@ func fillStore(t *testing.T, path string, programs int) {
 		writeBlobFile(t, filepath.Join(store.Path(), "blobs", key[:2], key+".bin"), data)
 		uses = append(uses, binary.Use{Key: blob.Key, Hits: 1, LastUse: time.Now(), LoadNanos: 1000})
 	}
-	if err := store.Record(uses, binary.Counters{Compiles: uint64(programs), DiskHits: 1}); err != nil {
+	if err := store.Record(uses, counters); err != nil {
 		t.Fatal(err)
 	}
 }
