@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -143,6 +144,25 @@ func TestOpenUpstreamRefuses(t *testing.T) {
 	must(t, os.Chmod(dir, 0o777))
 	if _, err := OpenUpstream(dir); !errors.Is(err, ErrUnsafeDir) {
 		t.Errorf("open to all: %v", err)
+	}
+}
+
+// What root made for root alone is refused with the remedy, and not taken for a
+// directory that has nothing.
+func TestUpstreamThatOthersMayNotRead(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads everything: the command has this test too")
+	}
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	putBlobs(t, s, testBlob(0))
+	for _, path := range []string{s.path, d.path} {
+		must(t, os.Chmod(path, 0o300))
+		_, err := OpenUpstream(d.path)
+		must(t, os.Chmod(path, 0o700))
+		if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "chmod -R a+rX") {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -16,7 +17,7 @@ const doctorUsage = `Look for everything that is known to keep a cache from work
 command that mends it.
 
   directory     none, unsafe, on a network, read-only, nearly full
-  upstream      $SHADERCACHE_UPSTREAM cannot be used
+  upstream      $SHADERCACHE_UPSTREAM cannot be used or read, or is empty
   driver        none, or it offers no program binary formats
   driver_cache  off, too small, elsewhere by the environment, or a driver was
                 loaded before its settings could be made, or slots of NVIDIA's
@@ -129,11 +130,27 @@ func (r *doctorResult) examineUpstream() {
 	if path == "" {
 		return
 	}
-	if _, err := binary.OpenUpstream(path); err != nil {
+	dir, err := binary.OpenUpstream(path)
+	if errors.Is(err, fs.ErrPermission) {
+		r.wrong("upstream", "sudo chmod -R a+rX "+quoted(path), "%v", err)
+		return
+	}
+	if err != nil {
 		r.wrong("upstream", "unset SHADERCACHE_UPSTREAM", "%v", err)
 		return
 	}
-	r.good("upstream", "%s is read where the directory has no program", path)
+	report, err := dir.Verify(false, nil)
+	switch {
+	case err != nil:
+		r.wrong("upstream", "unset SHADERCACHE_UPSTREAM", "%v", err)
+	case report.Damaged > 0:
+		r.wrong("upstream", "sudo chmod -R a+rX "+quoted(path), "%d of its programs cannot be read, the first: %s",
+			report.Damaged, report.Problems[0].Reason)
+	case report.Good == 0:
+		r.wrong("upstream", "unset SHADERCACHE_UPSTREAM", "%s holds no program", path)
+	default:
+		r.good("upstream", "%s is read where the directory has no program: %s", path, plural(report.Good, "program"))
+	}
 }
 
 func (r *doctorResult) examineDriver(o *options, environment []finding) {

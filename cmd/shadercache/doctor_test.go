@@ -215,6 +215,48 @@ func TestDoctorOnAReadOnlyDirectory(t *testing.T) {
 	}
 }
 
+// A directory that root baked into an image, for root alone, is no upstream for
+// others: doctor says what mends it, and that does.
+func TestDoctorOnAnUpstreamOfRoots(t *testing.T) {
+	gltest.Open(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root can start a process of another user")
+	}
+	folder, program := commandForAll(t)
+	upstream, dir := filepath.Join(folder, "baked"), filepath.Join(folder, "cache")
+	fillStore(t, upstream, 3)
+	for _, step := range []error{os.Mkdir(dir, 0o700), os.Chown(dir, nobody, nobody)} {
+		if step != nil {
+			t.Fatal(step)
+		}
+	}
+	examine := func() finding {
+		cmd := exec.Command(program, "doctor", "--json", "--dir", dir)
+		cmd.Dir = folder
+		cmd.Env = append(os.Environ(), "SHADERCACHE_UPSTREAM="+upstream)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		r, _ := doctorOn(t, cmd)
+		for _, f := range r.Findings {
+			if f.Check == "upstream" {
+				return f
+			}
+		}
+		t.Fatalf("nothing of the upstream directory: %+v", r)
+		return finding{}
+	}
+	f := examine()
+	mend := strings.Fields(strings.TrimPrefix(f.Mend, "sudo "))
+	if f.Level != levelWrong || len(mend) != 4 || mend[0] != "chmod" {
+		t.Fatalf("%+v", f)
+	}
+	if out, err := exec.Command(mend[0], mend[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if f := examine(); f.Level != levelGood || !strings.Contains(f.Detail, "3 programs") {
+		t.Errorf("after the mend: %+v", f)
+	}
+}
+
 // A volume with less room than a warm workload needs is named before it is full.
 func TestDoctorOnAFullVolume(t *testing.T) {
 	gltest.Open(t)
