@@ -121,8 +121,9 @@ func (s *isolation) next() (index int, ok bool) {
 }
 
 // firstLoss notes that a child was lost with a program. The program gets a
-// second try: only a source that a process died of twice is refused from then
-// on, since anything else may have ended the first.
+// second try. Where the driver crashed, the next child is told so and refuses it;
+// where the child was killed, that may have had another reason, and it takes a
+// second death.
 func (s *isolation) firstLoss(index int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
