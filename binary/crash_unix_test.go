@@ -67,3 +67,27 @@ func TestCrashRefusesASourceAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// Where a signal ended the process before its runtime could say so, whoever saw
+// it die says it.
+func TestCrashThatOthersTell(t *testing.T) {
+	for signal, refused := range map[string]bool{"SIGSEGV: segmentation fault": true, "SIGKILL: killed": false} {
+		d := openTestDir(t)
+		s := openTestStore(t, d, testFingerprint)
+		cmd := childCommand(t, "enter", d.path, "compile:1")
+		if err := cmd.Run(); err == nil {
+			t.Fatal("the child lived")
+		}
+		other := openTestStore(t, d, testFingerprint)
+		other.Enter(ActionCompile, testKey(2), "of a process that lives")
+		for _, pid := range []int{cmd.Process.Pid, os.Getpid(), cmd.Process.Pid * 10} {
+			must(t, s.TellCrash(pid, signal))
+		}
+		other.Leave(ActionCompile, testKey(2))
+		must(t, other.Close())
+		found := recovered(t, s).Found
+		if len(found) != 1 || found[0].Key != testKey(1) || found[0].Refused() != refused {
+			t.Errorf("%s: %+v", signal, found)
+		}
+	}
+}

@@ -32,7 +32,7 @@ const (
 //
 //   - compile 5e884898... "blur 3x3"    the driver gets the program
 //   - compile 5e884898...               the driver is done with it
-//     SIGSEGV: segmentation violation   a signal ended the process: see TellCrashes
+//     SIGSEGV: segmentation violation   a signal ended the process: see TellCrashes, TellCrash
 //
 // Nothing is synced: a mark has to outlive the process, not the machine.
 const (
@@ -75,6 +75,33 @@ func (s *Store) TellCrashes(set func(*os.File)) {
 	s.inFlight.Lock()
 	defer s.inFlight.Unlock()
 	s.inFlight.opened = set
+}
+
+// TellCrash says how a process ended that the caller saw die: "SIGSEGV: ", or
+// another of the signals by which drivers end processes, and what it means. It
+// tells what TellCrashes cannot: a signal on a thread of the driver's own ends
+// the process before Go's runtime writes anything. Call it before Recover.
+func (s *Store) TellCrash(process int, signal string) error {
+	dir := filepath.Join(s.path, inFlightName)
+	var errs []error
+	for _, e := range entries(dir) {
+		if !strings.HasPrefix(e.Name(), fmt.Sprintf("%d-", process)) || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			continue // somebody else has dealt with it
+		}
+		if claimDead(f, s.dir.now()) && isNamed(f, path) {
+			_, err = f.WriteString("\n" + signal + "\n") // behind a line that was cut short
+		}
+		errs = append(errs, err, f.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("binary: tell a crash: %w", err)
+	}
+	return nil
 }
 
 // Forgive takes back all marks, and there are none from now on: for a process

@@ -27,7 +27,7 @@ import (
 // who pressed Ctrl-C, and a user does so more often. Doing without a blob costs
 // a compile; refusing a source costs the application its start, so that takes a
 // second death, with nothing else in flight, or a process that is known to have
-// crashed (TellCrashes): then one compile is refused at once. Neither the time
+// crashed (TellCrashes, TellCrash): then one compile is refused at once. Neither the time
 // nor the start of the machine since then acquits: drivers hang machines too.
 const (
 	quarantineName     = "quarantine"

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"testing"
@@ -22,12 +23,12 @@ import (
 // driver is a fake one.
 const (
 	stuckName = "stuck" // DIR [work]: compiles for ever, as work that can be called off
-	crashName = "crash" // DIR: a child of preload whose driver dies of program 2
+	crashName = "crash" // DIR [silent]: a child of preload whose driver dies of program 2
 )
 
 // fakeGPU is a cache over a fake driver, as the command opens it.
-func fakeGPU(dev *cachetest.Device, dir string) *gpu {
-	c, err := cache.New(dev, cache.Options{Dir: dir, TellCrashes: true})
+func fakeGPU(dev *cachetest.Device, dir string, tellCrashes bool) *gpu {
+	c, err := cache.New(dev, cache.Options{Dir: dir, TellCrashes: tellCrashes})
 	if err != nil {
 		panic(err)
 	}
@@ -45,7 +46,7 @@ func stuckMain() {
 		fmt.Println("compiling")
 		select {}
 	}
-	g := fakeGPU(dev, os.Args[1])
+	g := fakeGPU(dev, os.Args[1], true)
 	if len(os.Args) > 2 {
 		ctx, stop := interruptible()
 		defer stop()
@@ -65,7 +66,11 @@ func crashMain() {
 	}
 	o := &options{stdout: os.Stdout, stderr: os.Stderr}
 	out := json.NewEncoder(os.Stdout)
-	g := fakeGPU(dev, os.Args[1])
+	silent := len(os.Args) > 2
+	if silent {
+		debug.SetTraceback("crash") // so that a signal ends the process
+	}
+	g := fakeGPU(dev, os.Args[1], !silent)
 	err := errors.Join(out.Encode(isolatedReply{Ready: true}), o.answer(g, os.Stdin, out, func(word string) (request, error) {
 		index, err := strconv.Atoi(word)
 		source := fakeSource(index)
@@ -150,32 +155,40 @@ func TestInterruptTakesMarksBack(t *testing.T) {
 	}
 }
 
-// A driver that crashes costs one child, and its program is refused from then on.
+// A driver that crashes costs one child, and its program is refused from then on:
+// the child says that it crashed, or where it cannot, the parent.
 func TestIsolationNeedsOneCrash(t *testing.T) {
-	dir := t.TempDir()
-	got, children := map[int]preloadLine{}, 0
-	s := isolation{
-		timeout: time.Hour,
-		word:    strconv.Itoa,
-		command: func() (*exec.Cmd, error) {
-			children++
-			return selfAs(t, crashName, dir), nil
-		},
-		done: func(index int, line preloadLine) { got[index] = line },
-	}
-	if err := s.run(context.Background(), []int{0, 1, 2, 3, 4}, 1); err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != 5 || children != 2 {
-		t.Errorf("%d answers from %d children", len(got), children)
-	}
-	for index, line := range got {
-		if refused := line.SetAside && line.Error != ""; refused != (index == 2) {
-			t.Errorf("program %d: %+v", index, line)
+	for _, args := range [][]string{nil, {"silent"}} {
+		dir := t.TempDir()
+		got, children := map[int]preloadLine{}, 0
+		s := isolation{
+			timeout: time.Hour,
+			word:    strconv.Itoa,
+			command: func() (*exec.Cmd, error) {
+				children++
+				return selfAs(t, crashName, append([]string{dir}, args...)...), nil
+			},
+			crashed: func(process int, signal string) {
+				if err := fakeStore(t, dir).TellCrash(process, signal); err != nil {
+					t.Error(err)
+				}
+			},
+			done: func(index int, line preloadLine) { got[index] = line },
 		}
-	}
-	list := fakeStore(t, dir).Quarantined()
-	if len(list) != 1 || !list[0].Refused() || list[0].Name != fakeSource(2).Name() {
-		t.Errorf("in quarantine: %+v", list)
+		if err := s.run(context.Background(), []int{0, 1, 2, 3, 4}, 1); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 5 || children != 2 {
+			t.Errorf("%q: %d answers from %d children", args, len(got), children)
+		}
+		for index, line := range got {
+			if refused := line.SetAside && line.Error != ""; refused != (index == 2) {
+				t.Errorf("%q, program %d: %+v", args, index, line)
+			}
+		}
+		list := fakeStore(t, dir).Quarantined()
+		if len(list) != 1 || !list[0].Refused() || list[0].Name != fakeSource(2).Name() {
+			t.Errorf("%q, in quarantine: %+v", args, list)
+		}
 	}
 }

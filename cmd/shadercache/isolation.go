@@ -8,9 +8,11 @@ import (
 	"io"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 // isolation has programs compiled by child processes, so that a driver that
@@ -25,6 +27,10 @@ type isolation struct {
 	word    func(index int) string           // what a child is told of a program, one line
 	command func() (*exec.Cmd, error)        // makes a child
 	done    func(index int, got preloadLine) // called once for each program, one at a time
+
+	// crashed is called when a signal ended a child, before the next one starts;
+	// nil: nobody wants to know.
+	crashed func(process int, signal string)
 
 	// ready is called when a child is, one at a time; nil: nobody wants to know.
 	ready func(started time.Time, contextMillis float64)
@@ -84,6 +90,9 @@ func (s *isolation) work(ctx context.Context) error {
 			return child.end(s.timeout)
 		}
 		reply, err := child.ask(s.word(index), s.timeout)
+		if err != nil && s.crashed != nil && child.signal != "" {
+			s.crashed(child.command.Process.Pid, child.signal)
+		}
 		if err != nil && s.firstLoss(index) {
 			s.again(append(did, index))
 			return nil
@@ -153,6 +162,7 @@ type isolatedChild struct {
 	command *exec.Cmd
 	input   io.WriteCloser
 	replies chan isolatedReply // closed when the child's output ends
+	signal  string             // that ended the child, and not us; "" = none
 }
 
 func (s *isolation) start() (*isolatedChild, error) {
@@ -214,11 +224,27 @@ func (c *isolatedChild) wait(limit time.Duration) (isolatedReply, error) {
 			return reply, nil
 		}
 		_ = c.input.Close()
-		return isolatedReply{}, fmt.Errorf("its process ended: %w", ended(c.command.Wait()))
+		err := c.command.Wait()
+		c.signal = signalOf(err)
+		return isolatedReply{}, fmt.Errorf("its process ended: %w", ended(err))
 	case <-timer.C:
 		c.kill()
 		return isolatedReply{}, fmt.Errorf("it took longer than %s, so its process was ended", limit)
 	}
+}
+
+// signalOf is the signal that ended a process, such as "SIGSEGV: segmentation
+// fault", or "".
+func signalOf(err error) string {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return ""
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return ""
+	}
+	return unix.SignalName(status.Signal()) + ": " + status.Signal().String()
 }
 
 // ended is how a process ended that should not have.

@@ -117,6 +117,11 @@ func (o *options) isolate(dir *binary.Dir, f isolationFlags, job isolatedJob, be
 		command: func() (*exec.Cmd, error) {
 			return o.childCommand(context.Background(), dir.Path(), []string{preloadChildName}, job.arguments...)
 		},
+		crashed: func(process int, signal string) {
+			if err := o.tellCrash(dir, process, signal); err != nil {
+				o.logger().Warn("it takes a second crash to refuse a program", "reason", err)
+			}
+		},
 		ready: func(started time.Time, contextMillis float64) {
 			r.Isolation.Children = append(r.Isolation.Children,
 				childStart{milliseconds(started.Sub(begin)), since(), contextMillis})
@@ -142,6 +147,13 @@ func (o *options) isolate(dir *binary.Dir, f isolationFlags, job isolatedJob, be
 	}
 	r.count()
 	return r, nil
+}
+
+// tellCrash says which signal ended a child, in case the child could not.
+func (o *options) tellCrash(dir *binary.Dir, process int, signal string) error {
+	return o.forStores(dir, func(_ string, store *binary.Store) error {
+		return store.TellCrash(process, signal)
+	})
 }
 
 // settle puts what children died of into quarantine.
