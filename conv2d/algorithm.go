@@ -84,5 +84,5 @@ func deviceOf(info glctx.Info) device {
 // The algorithms, the likeliest first.
 var (
 	gemmAlgorithms = []algorithm[GEMMProblem]{gemmBlockAlgorithm}
-	convAlgorithms = []algorithm[Problem]{}
+	convAlgorithms = []algorithm[Problem]{directAlgorithm}
 )
