@@ -18,15 +18,13 @@ type judge interface {
 	coverage() string // what is compared, for people
 }
 
-const (
-	// referenceProducts is how many products each processor may compute for a
-	// reference: a second or two. Beyond it, rows of the result are chosen at
-	// random.
-	referenceProducts = 1 << 30
+// referenceProducts is how many products each processor may compute for a
+// reference: a second or two. Beyond it, rows of the result are chosen at random.
+// Tests change it.
+var referenceProducts int64 = 1 << 30
 
-	// sampledRows is how many.
-	sampledRows = 64
-)
+// sampledRows is how many rows.
+const sampledRows = 64
 
 // trialsOf makes random inputs and knows what comes out: all of it where the CPU can
 // compute that in a few seconds. Otherwise some rows are computed, and matrix
