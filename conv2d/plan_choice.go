@@ -61,6 +61,63 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, t task, tunin
 	return choice, ByRanking, err
 }
 
+// Choose is the choice that a plan with these options would make on a context, and
+// why. tunings may be nil. With o.Tune it may search, as NewPlan does.
+func Choose(ctx context.Context, c *glctx.Context, s Shape, tunings Tunings, o PlanOptions) (Choice, Basis, error) {
+	t, err := newTask(s, c.Info())
+	if err != nil {
+		return Choice{}, "", err
+	}
+	if o.Exact {
+		t = t.exact()
+	}
+	if o.Tunings != nil {
+		tunings = o.Tunings
+	}
+	choice, basis, err := o.choose(ctx, c, t, tunings)
+	if err == nil {
+		_, _, err = t.build(choice)
+	}
+	return choice, basis, err
+}
+
+// Tuned is what was found for a problem before, with this driver, by a search under
+// the same options, if it can still be built.
+func Tuned(info glctx.Info, s Shape, exact bool, tunings Tunings) (binary.Tuning, bool) {
+	t, err := newTask(s, info)
+	if err != nil || tunings == nil {
+		return binary.Tuning{}, false
+	}
+	kept, err := tunings.Tuning(tuningKey(t.shape, exact))
+	if err != nil {
+		return binary.Tuning{}, false
+	}
+	choice, err := decodeChoice(kept.Choice)
+	return kept, err == nil && t.builds(choice)
+}
+
+// Sources are the programs that a choice needs for a problem, for those who want
+// them resident, or on disk, before there is a plan.
+func (c Choice) Sources(info glctx.Info, s Shape) ([]*binary.Source, error) {
+	t, err := newTask(s, info)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := t.build(c)
+	if err != nil {
+		return nil, err
+	}
+	var sources []*binary.Source
+	seen := map[binary.Key]bool{}
+	for _, step := range r.all() {
+		if !seen[step.source.Key()] {
+			seen[step.source.Key()] = true
+			sources = append(sources, step.source)
+		}
+	}
+	return sources, nil
+}
+
 // tuningKey is the problem under which a result is kept: a search that had to
 // leave algorithms out has another one.
 func tuningKey(s Shape, exact bool) string {
