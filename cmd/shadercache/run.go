@@ -88,6 +88,7 @@ func newRun(o *options) *cobra.Command {
 		}
 		return o.run(f, filters)
 	}
+	cmd.AddCommand(newRunNetwork(o))
 	return cmd
 }
 
