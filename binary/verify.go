@@ -159,7 +159,7 @@ func (v *verifying) sources(d *Dir) {
 }
 
 // storeFiles is what belongs into the directory of a store.
-var storeFiles = []string{fingerprintName, blobsName, indexName, sumName, manifestName,
+var storeFiles = []string{fingerprintName, probeName, blobsName, indexName, sumName, manifestName,
 	asideName, inFlightName, quarantineName, failedName, checkedName, tuningName}
 
 // foreign counts files that this package did not make. Files whose names start

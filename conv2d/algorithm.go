@@ -69,6 +69,7 @@ type device struct {
 	sharedBytes    int
 	maxInvocations int
 	maxGroups      [3]int32
+	simdBits       int // of the CPU's registers, where the GPU is the CPU; 0 where that is not known
 }
 
 func deviceOf(info glctx.Info) device {
@@ -78,11 +79,15 @@ func deviceOf(info glctx.Info) device {
 		sharedBytes:    info.MaxSharedBytes,
 		maxInvocations: int(info.MaxInvocations),
 		maxGroups:      info.MaxGroups,
+		simdBits:       simdBitsOf(info.GPU),
 	}
 }
 
 // The algorithms, the likeliest first.
 var (
-	gemmAlgorithms = []algorithm[GEMMProblem]{gemmBlockAlgorithm}
-	convAlgorithms = []algorithm[Problem]{directAlgorithm}
+	gemmAlgorithms = []algorithm[GEMMProblem]{gemmRegisterAlgorithm, gemmRowAlgorithm, gemmBlockAlgorithm}
+	convAlgorithms = []algorithm[Problem]{
+		convRegisterAlgorithm, depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
+		directAlgorithm,
+	}
 )

@@ -61,9 +61,9 @@ func (s blockShape) fits(on device) bool {
 	return s.invocations() <= on.maxInvocations && s.sharedBytes() <= on.sharedBytes
 }
 
-// gpuGroups is how many groups a large GPU wants to have at once: OpenGL does not
+// blockGroups is how many groups a large GPU wants to have at once: OpenGL does not
 // tell the number of its processors.
-const gpuGroups = 264
+const blockGroups = 264
 
 // maxSplit is the most parts that K is cut into.
 const maxSplit = 32
@@ -95,11 +95,11 @@ func gemmBlockCandidates(p GEMMProblem, on device) []Params {
 // splits are the parts of K worth trying, for so many groups without a split.
 func splits(groups, most int) []int {
 	list := []int{1}
-	if groups >= 2*gpuGroups {
+	if groups >= 2*blockGroups {
 		return list
 	}
 	best := 1
-	for best*2 <= most && groups*best < gpuGroups {
+	for best*2 <= most && groups*best < blockGroups {
 		best *= 2
 	}
 	for _, split := range []int{best / 2, best, best * 2} {

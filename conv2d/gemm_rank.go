@@ -23,12 +23,12 @@ func (p GEMMProblem) rank(list []Params) {
 // What a large GPU does: elements of C times K in a nanosecond, bytes in a
 // nanosecond, and nanoseconds for each dispatch with its barrier.
 const (
-	gpuProducts = 25_000
-	gpuBytes    = 3_000
-	gpuDispatch = 2_000
+	blockProducts = 25_000
+	blockBytes    = 3_000
+	blockDispatch = 2_000
 )
 
-// shapeSpeed is the part of gpuProducts that a form of gemm_block reaches when the
+// shapeSpeed is the part of blockProducts that a form of gemm_block reaches when the
 // GPU is full.
 func shapeSpeed(bm, bn int) float64 {
 	switch area := bm * bn; {
@@ -52,9 +52,9 @@ func (p GEMMProblem) expectedNanos(c Params) float64 {
 	bm, bn, split := c["bm"], c["bn"], c["split"]
 	batch := orOne(p.Batch)
 	groups := ceilDiv(p.M, bm) * ceilDiv(p.N, bn) * batch * split
-	speed := gpuProducts * shapeSpeed(bm, bn)
+	speed := blockProducts * shapeSpeed(bm, bn)
 	// A group of a large block fills half a processor, one of a small block less.
-	perWave := gpuGroups * max(1, 64*64/(bm*bn))
+	perWave := blockGroups * max(1, 64*64/(bm*bn))
 	waves := ceilDiv(groups, perWave)
 	products := float64(perWave) * float64(bm*bn) * float64(p.K) / float64(split)
 	nanos := float64(waves) * products / speed
@@ -74,5 +74,5 @@ func (p GEMMProblem) expectedNanos(c Params) float64 {
 	if split > 1 {
 		moved, dispatches = moved+8*float64(split)*float64(batch)*float64(p.M)*float64(p.N), dispatches+1
 	}
-	return nanos + moved/gpuBytes + float64(dispatches)*gpuDispatch
+	return nanos + moved/blockBytes + float64(dispatches)*blockDispatch
 }

@@ -109,7 +109,7 @@ func (c Choice) Sources(info glctx.Info, s Shape) ([]*binary.Source, error) {
 	}
 	var sources []*binary.Source
 	seen := map[binary.Key]bool{}
-	for _, step := range r.all() {
+	for _, step := range r.whole() {
 		if !seen[step.source.Key()] {
 			seen[step.source.Key()] = true
 			sources = append(sources, step.source)

@@ -222,7 +222,7 @@ func (s *search) some(ctx context.Context, choices []Choice, more int) error {
 			return err
 		}
 		candidate := Candidate{Choice: c, Verdict: Skipped}
-		for _, step := range recipes[i].all() {
+		for _, step := range recipes[i].whole() {
 			errs[i] = errors.Join(errs[i], failures[step.source.Key()])
 		}
 		switch {
@@ -246,8 +246,8 @@ func (s *search) spent() bool { return s.best > 0 && time.Now().After(s.deadline
 
 func (c *Candidate) fail(err error) { c.Verdict, c.Reason = Failed, err.Error() }
 
-// all are the steps of a recipe.
-func (r recipe) all() []step { return slices.Concat(r.prepare, r.steps) }
+// whole is all steps of a recipe.
+func (r recipe) whole() []step { return slices.Concat(r.prepare, r.steps) }
 
 // compile makes the programs that are missing, side by side where the driver can.
 func (s *search) compile(ctx context.Context, recipes []recipe) map[binary.Key]error {
@@ -255,7 +255,7 @@ func (s *search) compile(ctx context.Context, recipes []recipe) map[binary.Key]e
 	var sources []*binary.Source
 	asked := map[binary.Key]bool{}
 	for _, r := range recipes {
-		for _, step := range r.all() {
+		for _, step := range r.whole() {
 			key := step.source.Key()
 			if _, there := s.programs[key]; !there && !asked[key] {
 				asked[key] = true

@@ -121,7 +121,7 @@ func (r *benchRun) result(t *trial) ([]float32, error) {
 	for _, b := range r.extra {
 		gl.Fill(b, Poison)
 	}
-	for _, s := range r.recipe.all() {
+	for _, s := range r.recipe.whole() {
 		r.set(s)
 		r.bind(s, t)
 		r.start(s)

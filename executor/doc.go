@@ -36,6 +36,18 @@
 //	kernels              batch a batch b batch c
 //	copy down                    batch a batch b
 //
+// # Looking
+//
+// Nobody is told when the GPU has finished, and the driver's own waiting spins.
+// So the GL thread looks at the oldest fence when it is expected to be reached,
+// and learns from what it sees how long such stages take:
+//
+//	up to 300 us    it looks again and again, and Wait looks for up to 60 us
+//	                before it sleeps: sleeping and waking would take longer
+//	longer          it sleeps until then; about one look in ten is in vain
+//	MaxDelay        it sleeps for longer while the GPU has work, so that one look
+//	                serves several jobs
+//
 // # Order
 //
 // Jobs complete in the order of Submit. Jobs of a batch may run side by side on

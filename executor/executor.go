@@ -36,8 +36,12 @@ type Executor struct {
 	posted atomic.Bool     // the pump is on its way to the GL thread
 	news   atomic.Bool     // there may be something to start
 	eager  atomic.Bool     // the GPU will take the next job at once: Submit calls the pump
+	brisk  atomic.Bool     // the last stage was so short that Wait looks before it sleeps
 	gpu    pipeline        // for the GL thread only
 	counts counts
+
+	lingering   atomic.Bool  // somebody in Wait looks
+	discouraged atomic.Int32 // so many calls of Wait will not
 
 	mu struct {
 		sync.Mutex

@@ -15,7 +15,7 @@ import (
 
 // forms are the ways in which an executor may move data.
 var forms = map[string]trial{
-	"whole":  {poison: true},
+	"whole":  {poison: true, linger: true},
 	"staged": {poison: true, pipeline: true},
 }
 

@@ -66,6 +66,13 @@ func newFixtureWith(t testing.TB, o Options, c cache.Options) *fixture {
 		if err := programs.Close(); err != nil {
 			t.Errorf("handles were left: %v", err)
 		}
+		select {
+		case <-context.Done(): // closed by the test, and its fences with it
+		default:
+			if n := context.Counters().Fences; n != 0 {
+				t.Errorf("%d fences were left", n)
+			}
+		}
 		wantGoroutines(t, goroutines)
 	})
 	return f

@@ -338,7 +338,7 @@ func TestContextLostFailsEverythingOnce(t *testing.T) {
 			return g.fence(gl, fence)
 		}
 	}
-	f := newFixture(t, Options{Depth: 3, SlotJobs: 2, trial: trial{fences: fences}})
+	f := newFixture(t, Options{Depth: 3, SlotJobs: 2, Timing: true, trial: trial{fences: fences}})
 	h := f.affine()
 	var pending []*Pending
 	for i := range 6 {
@@ -368,6 +368,20 @@ func TestContextLostFailsEverythingOnce(t *testing.T) {
 	}
 	if err := f.Drain(t.Context()); err != binary.ErrContextLost {
 		t.Errorf("drain: %v", err)
+	}
+	// Nothing is kept for a GPU that will not answer.
+	f.settleGL()
+	if n := f.context.Counters().Fences; n != 0 {
+		t.Errorf("%d fences were left", n)
+	}
+	if n := f.cache.Stats().InUse; n != 1 { // h
+		t.Errorf("%d programs are in use", n)
+	}
+	if err := f.Close(); err != binary.ErrContextLost {
+		t.Errorf("close: %v", err)
+	}
+	if n := f.context.Counters().Buffers; n != 0 {
+		t.Errorf("%d buffers were left", n)
 	}
 }
 

@@ -8,8 +8,9 @@ import "time"
 // up to a megabyte.
 type Options struct {
 	// Depth is the number of slots. 1 runs one job after the other, each to its
-	// end: the synchronous form, for comparison. From 4 on, copies of large
-	// jobs overlap kernels; below, only the host's work does. Default: 3.
+	// end: the synchronous form, for comparison. 3 are enough for small jobs,
+	// which gain nothing from more. From 4 on, copies of large jobs overlap
+	// kernels, and best from 6 on; below, only the host's work does. Default: 3.
 	Depth int
 
 	// SlotBytes is how many bytes of inputs, and how many of outputs, fit into a
@@ -29,6 +30,13 @@ type Options struct {
 	// pending jobs fail. Default: 10 s.
 	Timeout time.Duration
 
+	// MaxDelay is how long a result may be there before anybody is told. Each
+	// look at the GPU wakes two threads and the one who waits, some 80 us of CPU
+	// time in all. With a MaxDelay of a few kernels, and a Depth that leaves the
+	// GPU work meanwhile, one look serves several jobs. Nothing is delayed that
+	// the GPU has nothing behind. Default: 0, told at once.
+	MaxDelay time.Duration
+
 	// Timing has the GPU note when it begins and ends: Stats.GPUTime. It costs
 	// about 2 us a batch.
 	Timing bool
@@ -40,6 +48,7 @@ type Options struct {
 type trial struct {
 	pipeline bool  // use stages whatever the GPU is and however few the bytes are
 	poison   bool  // fill a slot's device memory before each use
+	linger   bool  // Wait may look before it sleeps whatever the GPU is
 	fences   fence // looks at fences instead of the driver
 }
 

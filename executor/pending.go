@@ -2,7 +2,11 @@
 
 package executor
 
-import "context"
+import (
+	"context"
+	"runtime"
+	"time"
+)
 
 // Pending is a submitted job. It belongs to one goroutine at a time and must not
 // be copied. It has to be waited for or released.
@@ -79,6 +83,9 @@ func (b *batch) claim(number int) bool {
 
 // wait returns when the batch is settled, or ctx.Err().
 func (b *batch) wait(ctx context.Context) error {
+	if b.e.brisk.Load() && b.linger() {
+		return nil
+	}
 	b.e.mu.Lock()
 	if b.settled.Load() {
 		b.e.mu.Unlock()
@@ -88,6 +95,38 @@ func (b *batch) wait(ctx context.Context) error {
 	b.e.mu.Unlock()
 	return w.sleep(ctx, &b.e.mu, &b.waiters, forever)
 }
+
+// linger looks for a while whether the batch is settled, where it is the next to
+// be: sleeping and waking take longer than a short stage. One goroutine at a time
+// does so, and after a while in vain the next ones do not: there may be too few
+// CPUs for it.
+func (b *batch) linger() bool {
+	e := b.e
+	if e.discouraged.Load() > 0 {
+		e.discouraged.Add(-1)
+		return false
+	}
+	e.mu.Lock()
+	next := len(e.mu.live) > 0 && e.mu.live[0] == b
+	e.mu.Unlock()
+	if !next || runtime.GOMAXPROCS(0) == 1 || e.lingering.Swap(true) {
+		return false
+	}
+	defer e.lingering.Store(false)
+	for start := time.Now(); time.Since(start) < hotGap; {
+		for range 64 {
+			if b.settled.Load() {
+				return true
+			}
+		}
+	}
+	e.discouraged.Store(discouragement)
+	return false
+}
+
+// discouragement is how many calls of Wait sleep at once after one has looked in
+// vain.
+const discouragement = 16
 
 // deliver hands the outputs of a job over. The batch is settled, the job claimed
 // or moved.

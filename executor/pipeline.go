@@ -19,6 +19,7 @@ type pipeline struct {
 	record   recorder
 	queries  []glctx.Query // spare
 	reached  fence
+	lingers  bool // Wait may look before it sleeps: it takes nothing from the GPU
 
 	completed time.Duration // when the last stage was seen complete
 	progress  time.Duration // when anything was, or work began after idling
@@ -39,12 +40,22 @@ func (p *pipeline) prepare(gl *glctx.GL, e *Executor) {
 	if p.reached == nil {
 		p.reached = func(gl *glctx.GL, f glctx.Fence) (bool, error) { return gl.WaitFence(f, 0) }
 	}
+	p.lingers = !gl.Info().Software() || e.options.trial.linger
 	p.record.prepare(gl, e)
 }
 
 // free deletes what is left in the driver and makes the pump do nothing.
 func (p *pipeline) free(gl *glctx.GL) {
 	p.freed = true
+	p.abandon(gl)
+	for _, q := range p.queries {
+		gl.DeleteQuery(q)
+	}
+	p.queries = nil
+}
+
+// abandon forgets the stages on the GPU.
+func (p *pipeline) abandon(gl *glctx.GL) {
 	for i := range p.stages {
 		gl.DeleteFence(p.stages[i].fence)
 		if p.e.options.Timing {
@@ -52,10 +63,7 @@ func (p *pipeline) free(gl *glctx.GL) {
 			gl.DeleteQuery(p.stages[i].end)
 		}
 	}
-	for _, q := range p.queries {
-		gl.DeleteQuery(q)
-	}
-	p.stages, p.queries = nil, nil
+	p.stages, p.uploaded, p.computed = nil, nil, nil
 }
 
 // call has the pump start what there is to start.
@@ -96,37 +104,65 @@ func (p *pipeline) midway() bool { return p.uploaded != nil || p.computed != nil
 // collect completes the stages that the GPU has finished and reports whether
 // there were any.
 func (p *pipeline) collect(gl *glctx.GL) bool {
-	n := 0
-	for n < len(p.stages) {
+	n, err := p.count(gl)
+	if err != nil {
+		p.lose(gl, err)
+		return false
+	}
+	if n == 0 {
+		if len(p.stages) > 0 && p.now()-p.progress > p.e.options.Timeout {
+			p.timeOut(gl)
+		}
+		return false
+	}
+	p.learn(n)
+	for i := range n {
+		p.finish(gl, &p.stages[i])
+	}
+	p.stages = append(p.stages[:0], p.stages[n:]...)
+	return true
+}
+
+// count looks at the fences: so many stages are complete.
+func (p *pipeline) count(gl *glctx.GL) (n int, err error) {
+	for ; n < len(p.stages); n++ {
 		s := &p.stages[n]
 		reached, err := p.reached(gl, s.fence)
 		if err == nil && reached {
 			err = gl.CheckLost() // fences of a lost context are reached, too
 		}
 		if err != nil {
-			p.lose(err)
-			return false
+			return 0, err
 		}
 		if !reached {
-			s.awaited = true
+			s.awaited = s.awaited || n == 0 && p.age(s) >= p.expected.of(s).took
 			break
 		}
-		p.finish(gl, s)
-		n++
 	}
-	if n > 0 {
-		p.stages = append(p.stages[:0], p.stages[n:]...)
-	} else if len(p.stages) > 0 && p.now()-p.progress > p.e.options.Timeout {
-		p.timeOut(gl)
+	return n, nil
+}
+
+// learn takes in that n stages were seen complete in one look.
+func (p *pipeline) learn(n int) {
+	s := &p.stages[0]
+	together := p.age(s)
+	began := max(s.began, p.completed)
+	p.progress = p.now()
+	p.completed = p.progress
+	p.e.brisk.Store(p.lingers && together < hotGap)
+	switch e := p.expected.of(s); {
+	case e.met && p.e.options.MaxDelay > 0:
+		e.bound(n, together, n < len(p.stages))
+		p.completed = min(p.completed, began+time.Duration(n)*e.took)
+	case n > 1:
+		e.oversleep(together)
+	default:
+		e.learn(s.awaited, together)
 	}
-	return n > 0
 }
 
 // finish completes a stage.
 func (p *pipeline) finish(gl *glctx.GL, s *stage) {
-	now := p.now()
-	p.expected.learn(s, now-max(s.began, p.completed))
-	p.completed, p.progress = now, now
 	gl.DeleteFence(s.fence)
 	if p.e.options.Timing {
 		p.e.counts.gpuNanos.Add(int64(gl.Stamped(s.end) - gl.Stamped(s.begin)))
@@ -156,7 +192,7 @@ func (e *Executor) reach(b *batch) {
 // the GPU has come to it.
 func (p *pipeline) timeOut(gl *glctx.GL) {
 	if gl.CheckLost() != nil {
-		p.lose(gl.CheckLost())
+		p.lose(gl, gl.CheckLost())
 		return
 	}
 	p.progress = p.now()
@@ -170,8 +206,8 @@ func (p *pipeline) timeOut(gl *glctx.GL) {
 }
 
 // lose gives everything up: the context is gone.
-func (p *pipeline) lose(err error) {
-	p.stages, p.uploaded, p.computed = nil, nil, nil
+func (p *pipeline) lose(gl *glctx.GL, err error) {
+	p.abandon(gl)
 	p.e.fail(err)
 }
 
@@ -293,8 +329,11 @@ const lead = 150 * time.Microsecond
 // remaining is how long the oldest stage is expected to take from now on.
 func (p *pipeline) remaining() time.Duration {
 	s := &p.stages[0]
-	return max(0, p.expected[s.class()].took-(p.now()-max(s.began, p.completed)))
+	return max(0, p.expected.of(s).took-p.age(s))
 }
+
+// age is how long the GPU has been at a stage, if it is the oldest.
+func (p *pipeline) age(s *stage) time.Duration { return p.now() - max(s.began, p.completed) }
 
 // hotGap is the longest time for which the GL thread looks again and again
 // rather than sleeping: about what sleeping and waking cost.
@@ -304,6 +343,23 @@ const hotGap = 60 * time.Microsecond
 // and again. Of a longer one, a look that comes late costs little.
 const hotStage = 300 * time.Microsecond
 
+// patience is how long there is nothing to do: until the oldest stage is complete,
+// or, with Options.MaxDelay, until so much later that the GPU still has work.
+func (p *pipeline) patience() time.Duration {
+	remaining := p.remaining()
+	switch most := p.e.options.MaxDelay; {
+	case len(p.stages) == 1 && p.midway() && remaining > lead:
+		return remaining - lead
+	case len(p.stages) > 1 && most > 0:
+		work := remaining
+		for i := 1; i < len(p.stages); i++ {
+			work += p.expected.of(&p.stages[i]).took
+		}
+		return max(remaining, min(remaining+most, work-lead))
+	}
+	return remaining
+}
+
 // lookAgain sees to it that the pump comes back when there may be something to
 // see. The longer a stage runs, the more time passes between two looks, up to a
 // sixteenth of its age.
@@ -311,13 +367,10 @@ func (p *pipeline) lookAgain(gl *glctx.GL) {
 	if len(p.stages) == 0 {
 		return
 	}
-	remaining := p.remaining()
-	if p.midway() && len(p.stages) == 1 && remaining > lead {
-		remaining -= lead
-	}
-	age := p.now() - max(p.stages[0].began, p.completed)
+	remaining := p.patience()
+	age := p.age(&p.stages[0])
 	gap := min(max(remaining, age/16), max(hotGap, p.progress+p.e.options.Timeout-p.now()))
-	if gap < hotGap && p.expected[p.stages[0].class()].took < hotStage {
+	if gap < hotGap && age < hotStage && p.expected.of(&p.stages[0]).took < hotStage {
 		p.e.look()
 		return
 	}

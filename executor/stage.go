@@ -19,7 +19,7 @@ type stage struct {
 	fence      glctx.Fence
 	begin, end glctx.Query
 	began      time.Duration // when it was handed over, since the pipeline was made
-	awaited    bool          // somebody looked at the fence too early
+	awaited    bool          // it was looked at when it was expected to be complete, and was not
 }
 
 // complete calls fn for the batches that are complete when the stage is, in the
@@ -57,28 +57,56 @@ const classes = 8 + 16
 type expectations [classes]expectation
 
 type expectation struct {
-	took time.Duration
-	met  bool // somebody looked too early once, so it is no more than it should be
+	took   time.Duration
+	met    bool // a stage was looked at in vain once, so took is no guess
+	streak int  // stages in a row that were complete at the first look
 }
 
-// learn takes in a stage that was seen complete after took. Where nobody had
-// looked before, it may have been complete for long: then the expectation
-// shrinks, so that the next look comes earlier. It is halved until it is known
-// to be no more than it should be, since the first stages wait for much that
-// later ones do not; then it shrinks a little only, since each look that comes
-// too early costs CPU time.
-func (x *expectations) learn(s *stage, took time.Duration) {
-	e := &x[s.class()]
+// of is what is expected of stages like s.
+func (x *expectations) of(s *stage) *expectation { return &x[s.class()] }
+
+// learn takes in a stage that was seen complete after took. Where it had been
+// awaited, looked at in vain, that is about the truth. Where it was complete at
+// the first look, it may have been for long: then the expectation shrinks, so
+// that the next look comes earlier. It is halved while it is a guess, since the
+// first stages wait for much that later ones do not. Each look in vain wakes the
+// GL thread, which matters for long stages: their expectation shrinks by a
+// thousandth at first, and faster the longer nothing is found to be too early. So
+// about one look in ten is in vain.
+func (e *expectation) learn(awaited bool, took time.Duration) {
+	e.streak++
 	switch {
-	case s.awaited && e.met:
+	case awaited && e.met:
 		e.took += (took - e.took) / 4
-	case s.awaited:
-		e.took, e.met = took, true
+		e.streak = 0
+	case awaited:
+		e.took, e.met, e.streak = took, true, 0
 	case e.took == 0:
 		e.took = took / 2
-	case e.met:
+	case !e.met:
+		e.took = min(took, e.took) / 2
+	case e.took < hotStage:
 		e.took = min(took, e.took) * 31 / 32
 	default:
-		e.took = min(took, e.took) / 2
+		e.took = min(took, e.took)
+		e.took -= e.took >> max(2, 10-e.streak/4)
+	}
+}
+
+// oversleep takes in several stages that were seen complete in one look, the first
+// of them after so long. Where the look came when it should, the expectation was
+// too large. Where it came late, nothing is known.
+func (e *expectation) oversleep(together time.Duration) {
+	if together < e.took*3/2 {
+		e.took -= e.took / 8
+	}
+}
+
+// bound takes in a look that was not meant to come at once: n stages were
+// complete after so long together, and perhaps one more was not.
+func (e *expectation) bound(n int, together time.Duration, oneMore bool) {
+	e.took = min(e.took, together/time.Duration(n))
+	if oneMore {
+		e.took = max(e.took, together/time.Duration(n+1))
 	}
 }

@@ -151,7 +151,7 @@ func (e *Executor) sealOpen() {
 	b.large = e.staged && (e.options.trial.pipeline || b.upBytes()+b.downBytes() >= largeBytes)
 	b.sealed.Store(true)
 	e.mu.queue = append(e.mu.queue, b)
-	e.mu.call = true
+	e.mu.call = e.eager.Load() // else the pump comes to it when a stage is complete
 }
 
 // largeBytes is how many bytes up and down make the stages worth their three
@@ -191,7 +191,8 @@ func (b *batch) write(job *Job, number, at int) {
 // commit notes that a job's inputs are written, and calls the pump where it
 // would start the job now.
 func (b *batch) commit() {
-	if b.writing.Add(-1) == 0 && b.sealed.Load() || b.e.eager.Load() {
+	b.writing.Add(-1)
+	if b.e.eager.Load() {
 		b.e.call()
 	}
 }

@@ -35,7 +35,8 @@ type Options struct {
 	Debug bool
 
 	// Logger receives the driver's own messages: at debug level, or with Debug
-	// at the level of their severity. Nil logs nothing.
+	// at the level of their severity. Nil logs nothing. Whether it takes messages
+	// at debug level is asked once: where it does not, the driver is not heard.
 	Logger *slog.Logger
 }
 

@@ -15,12 +15,13 @@ type Counters struct {
 	Readbacks   uint64 `json:"readbacks"`    // glGetNamedBufferSubData
 	Programs    int64  `json:"programs"`     // alive now
 	Buffers     int64  `json:"buffers"`      // alive now
+	Fences      int64  `json:"fences"`       // alive now
 }
 
 type counters struct {
 	compiles, links, loads, primes, dispatches, finishes, waits, readbacks atomic.Uint64
 
-	programs, buffers atomic.Int64
+	programs, buffers, fences atomic.Int64
 }
 
 // Counters may be called at any time.
@@ -37,5 +38,6 @@ func (c *Context) Counters() Counters {
 		Readbacks:   n.readbacks.Load(),
 		Programs:    n.programs.Load(),
 		Buffers:     n.buffers.Load(),
+		Fences:      n.fences.Load(),
 	}
 }

@@ -26,9 +26,14 @@ var debugLevels = map[uint32]slog.Level{
 }
 
 // listen sends the driver's debug messages to the logger. An adopted context is
-// left alone: its owner may listen already.
+// left alone: its owner may listen already. A driver may have something to say
+// about every copy, and each message costs microseconds and allocations, so nobody
+// listens where the logger would drop what is said.
 func (gl *GL) listen() {
 	if gl.c.options.Logger == nil || gl.c.schedule != nil {
+		return
+	}
+	if !gl.c.options.Debug && !gl.c.logger.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
 	sink := &debugSink{quiet: !gl.c.options.Debug}

@@ -176,6 +176,7 @@ type Fence struct{ sync uintptr }
 
 // NewFence marks the point that the GPU reaches when all calls so far are done.
 func (gl *GL) NewFence() Fence {
+	gl.c.counters.fences.Add(1)
 	f := Fence{gl45.FenceSync(gl45.SYNC_GPU_COMMANDS_COMPLETE, 0)}
 	gl.check("glFenceSync")
 	return f
@@ -202,6 +203,7 @@ func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
 
 // DeleteFence frees a fence.
 func (gl *GL) DeleteFence(f Fence) {
+	gl.c.counters.fences.Add(-1)
 	gl45.DeleteSync(f.sync)
 	gl.check("glDeleteSync")
 }

@@ -61,7 +61,8 @@ func newBench(o *options) *cobra.Command {
 		Args:    usageArgs(knownCommand),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o), newStartupChild(o))
+	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o),
+		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o), newStartupChild(o))
 	return cmd
 }
 

@@ -42,36 +42,48 @@ Figures of a row:
             more is possible where a kernel leaves room for others beside it
   batch     jobs that share a fence, on average
   CPU us    CPU time of the whole process, a job
-
   CPU       the same in per cent of one CPU
   Submit    the caller's side, as a median of calls now and then
+
+A row with a delay lets results lie for so long, so that one look at the GPU serves
+several jobs: it shows what that saves of CPU time.
 
 Below the rows: the parts of a job alone, and the upload bandwidth of jobs whose
 input lies in the slot already.
 
+With --soak TIME instead of the rows: four goroutines run rounds of mixed jobs, 64
+bytes to 1 MiB, copied or mapped, one kernel or two, and check every word. Memory,
+buffers, fences, programs and goroutines are counted after a tenth of the time and
+at the end. A stall is a round that takes more than 10 times the median.
+
 JSON fields: workload, gpu, driver, rows [{kernel_us, up_bytes, down_bytes, depth,
-slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, speedup_vs_depth1, overlap_bound,
-of_bound, jobs_per_batch, submit_us, cpu_us_per_job, cpu_percent,
+max_delay_us, slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, speedup_vs_depth1,
+overlap_bound, of_bound, jobs_per_batch, submit_us, cpu_us_per_job, cpu_percent,
 allocations_per_job, verified}], upload {job_bytes, jobs, gb_per_s, verified},
 parts [{kernel_us, up_bytes, down_bytes, upload_us, kernel_measured_us,
-download_us, host_us}], verified.
+download_us, host_us}], soak {seconds, workers, jobs, jobs_per_s, rounds,
+round_median_ms, round_p99_ms, round_max_ms, stall_ratio, stalled,
+rss_growth_bytes, heap_growth_bytes, leaks, samples [{at_s, jobs, rss_bytes,
+heap_bytes, goroutines, buffers, fences, programs_in_use}], verified}, verified.
 
-The exit code is 1 when a result was wrong, or when wall time was below the GPU's
-time of the same work.`
+The exit code is 1 when a result was wrong, when wall time was below the GPU's
+time of the same work, or when something grew in a soak.`
 
 func newBenchExecutor(o *options) *cobra.Command {
 	var b executorBench
 	workloads := "small,large"
 	cmd := &cobra.Command{
-		Use:                   "executor [--workloads NAMES] [--seconds S] [--large-bytes SIZE]",
+		Use:                   "executor [--workloads NAMES] [--seconds S] [--large-bytes SIZE] [--soak TIME]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure jobs with uploads and downloads, one after the other and side by side",
 		Long:                  benchExecutorUsage,
 		Args:                  usageArgs(noArguments),
+		Example:               "  shadercache bench executor --workloads small --json | jq '.rows[] | select(.kernel_us == 1000)'",
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&workloads, "workloads", workloads, "small (4 KiB each way, kernels of 2 to 1000 us), large (16 MiB each way, 1000 us), upload, or several")
 	flags.Float64Var(&b.seconds, "seconds", 0.5, "about how long each run of a row takes")
+	flags.DurationVar(&b.soakTime, "soak", 0, "instead, run mixed jobs for so long and see whether anything grows or stalls")
 	flags.Var(&b.largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
 	b.largeBytes = 16 << 20
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -97,6 +109,7 @@ type executorResult struct {
 	Driver   string         `json:"driver"`
 	Rows     []executorRow  `json:"rows"`
 	Upload   *uploadFigures `json:"upload,omitempty"`
+	Soak     *soakFigures   `json:"soak,omitempty"`
 	Parts    []partFigures  `json:"parts"`
 	Verified bool           `json:"verified"`
 }
@@ -107,6 +120,7 @@ type executorRow struct {
 	UpBytes          int     `json:"up_bytes"`
 	DownBytes        int     `json:"down_bytes"`
 	Depth            int     `json:"depth"`
+	MaxDelayMicros   float64 `json:"max_delay_us"`
 	SlotJobs         int     `json:"slot_jobs"`
 	Jobs             int     `json:"jobs"`
 	WallMillis       float64 `json:"wall_ms"`
@@ -155,7 +169,9 @@ func (p partFigures) largest() float64 {
 type executorBench struct {
 	seconds    float64
 	largeBytes byteSize
+	soakTime   time.Duration
 	workloads  []string
+	known      map[uint32]affine
 
 	ctx    context.Context
 	gpu    *gpu
@@ -171,6 +187,12 @@ type ringSize struct {
 	bytes        int
 	slotJobs     int
 	depths       []int
+	delayed      []delayedRun // further ones, with results that may lie for a while
+}
+
+type delayedRun struct {
+	depth int
+	most  time.Duration
 }
 
 const smallBytes = 4 << 10
@@ -180,13 +202,13 @@ func (b *executorBench) plan() []ringSize {
 	var plan []ringSize
 	if slices.Contains(b.workloads, "small") {
 		for _, micros := range []float64{2, 10, 100} {
-			plan = append(plan, ringSize{micros, smallBytes, 256, []int{1, 2, 3, 8}})
+			plan = append(plan, ringSize{micros, smallBytes, 256, []int{1, 2, 3, 8}, nil})
 		}
 		// One job a batch: CPU time with kernels of 1 ms is to be seen.
-		plan = append(plan, ringSize{1000, smallBytes, 1, []int{1, 2, 3, 8}})
+		plan = append(plan, ringSize{1000, smallBytes, 1, []int{1, 2, 3, 8}, []delayedRun{{8, 3 * time.Millisecond}, {16, 6 * time.Millisecond}}})
 	}
 	if slices.Contains(b.workloads, "large") {
-		plan = append(plan, ringSize{1000, int(b.largeBytes), 1, []int{1, 2, 3, 4, 6}})
+		plan = append(plan, ringSize{1000, int(b.largeBytes), 1, []int{1, 2, 3, 4, 6}, nil})
 	}
 	return plan
 }
@@ -205,6 +227,8 @@ func (b *executorBench) choose(workloads string) error {
 	switch {
 	case b.seconds <= 0 || b.seconds > 60:
 		return errors.New("--seconds must be above 0 and at most 60")
+	case b.soakTime != 0 && b.soakTime < time.Second:
+		return errors.New("--soak must be at least 1s")
 	case b.largeBytes < smallBytes || b.largeBytes > 1<<28 || b.largeBytes%smallBytes != 0:
 		return fmt.Errorf("--large-bytes must be a multiple of %d, at most 256 MiB", smallBytes)
 	}
@@ -228,11 +252,19 @@ func (b *executorBench) run(o *options) (r *executorResult, err error) {
 	}
 	defer b.sample.Release()
 
-	b.result = &executorResult{Workload: "ring", GPU: b.gpu.name(), Driver: b.gpu.driver(), Verified: true}
+	b.result = &executorResult{Workload: "ring", GPU: b.gpu.name(), Driver: b.gpu.driver(), Verified: true, Rows: []executorRow{}, Parts: []partFigures{}}
+	if b.soakTime > 0 {
+		b.bar = o.newProgress(soakSamples+1, "soaking")
+		if err := b.soak(); err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		_ = b.bar.Finish()
+		return b.result, nil
+	}
 	plan := b.plan()
 	steps := 0
 	for _, size := range plan {
-		steps += len(size.depths)
+		steps += len(size.runs())
 	}
 	b.bar = o.newProgress(steps, "measuring")
 	for _, size := range plan {
@@ -257,12 +289,12 @@ func (b *executorBench) measure(size ringSize) error {
 	}
 	depth1 := 0.0
 	var rows []executorRow
-	for _, depth := range size.depths {
-		row, host, err := b.row(size, depth, rounds)
+	for _, o := range size.runs() {
+		row, host, err := b.row(size, o, rounds)
 		if err != nil {
 			return err
 		}
-		if depth == 1 {
+		if o.Depth == 1 {
 			depth1 = row.JobsPerSecond
 		}
 		parts.HostMicros = host // of the deepest, where nothing but the caller's side is in it
@@ -280,14 +312,29 @@ func (b *executorBench) measure(size ringSize) error {
 	return nil
 }
 
-// row measures one depth, and what the caller's side of a job takes.
-func (b *executorBench) row(size ringSize, depth int, rounds uint32) (executorRow, float64, error) {
-	row := executorRow{KernelMicros: size.kernelMicros, UpBytes: size.bytes, DownBytes: size.bytes, Depth: depth}
-	o := executor.Options{Depth: depth, SlotBytes: size.bytes * size.slotJobs, SlotJobs: size.slotJobs}
-	row.SlotJobs = size.slotJobs
-	if depth == 1 {
-		row.SlotJobs, o.SlotBytes = 1, size.bytes
+// runs are the executors that a size is measured with.
+func (size ringSize) runs() (list []executor.Options) {
+	add := func(depth int, delay time.Duration) {
+		o := executor.Options{Depth: depth, SlotJobs: size.slotJobs, MaxDelay: delay}
+		if depth == 1 {
+			o.SlotJobs = 1
+		}
+		o.SlotBytes = size.bytes * o.SlotJobs
+		list = append(list, o)
 	}
+	for _, depth := range size.depths {
+		add(depth, 0)
+	}
+	for _, run := range size.delayed {
+		add(run.depth, run.most)
+	}
+	return list
+}
+
+// row measures one executor, and what the caller's side of a job takes.
+func (b *executorBench) row(size ringSize, o executor.Options, rounds uint32) (executorRow, float64, error) {
+	row := executorRow{KernelMicros: size.kernelMicros, UpBytes: size.bytes, DownBytes: size.bytes,
+		Depth: o.Depth, MaxDelayMicros: float64(o.MaxDelay) / 1e3, SlotJobs: o.SlotJobs}
 	plain, err := b.stream(o, size, rounds, 0, checkSome)
 	if err != nil {
 		return row, 0, err
@@ -310,7 +357,7 @@ func (b *executorBench) row(size ringSize, depth int, rounds uint32) (executorRo
 	row.wallBelowGPUTime = timed.wall < timed.stats.GPUTime
 
 	o.Timing = false
-	full, err := b.stream(o, size, rounds, min(plain.jobs, max(2*depth*size.slotJobs, 8)), checkAll)
+	full, err := b.stream(o, size, rounds, min(plain.jobs, max(2*o.Depth*size.slotJobs, 8)), checkAll)
 	if err != nil {
 		return row, 0, err
 	}
@@ -323,6 +370,9 @@ func (r *executorResult) verdict() error {
 	if !r.Verified {
 		return hintedError{errors.New("bench: results on the GPU were wrong"), "the figures mean nothing; the driver may be broken"}
 	}
+	if r.Soak != nil && len(r.Soak.Leaks) > 0 {
+		return hintedError{fmt.Errorf("bench: soak: %s", strings.Join(r.Soak.Leaks, "; ")), "something is not given back; run it for longer to see at what rate"}
+	}
 	for _, row := range r.Rows {
 		if row.wallBelowGPUTime {
 			return hintedError{fmt.Errorf("bench: %g us at depth %d: the GPU worked for longer than the run took", row.KernelMicros, row.Depth),
@@ -334,11 +384,24 @@ func (r *executorResult) verdict() error {
 
 func (r *executorResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s\ndriver %s\n\n", r.Workload, r.GPU, r.Driver)
-	fmt.Fprintln(w, "kernel\teach way\tdepth\tjobs\tus/job\tGPU us/job\tspeed-up\tbound\tof bound\tbatch\tSubmit us\tCPU us\tCPU\tallocations")
+	if r.Soak != nil {
+		r.Soak.print(w)
+	} else {
+		r.printRows(w)
+	}
+	if r.Verified {
+		fmt.Fprintln(w, "every result was verified")
+	} else {
+		fmt.Fprintln(w, "RESULTS WERE WRONG")
+	}
+}
+
+func (r *executorResult) printRows(w io.Writer) {
+	fmt.Fprintln(w, "kernel\teach way\tdepth\tdelay us\tjobs\tus/job\tGPU us/job\tspeed-up\tbound\tof bound\tbatch\tSubmit us\tCPU us\tCPU\tallocations")
 	for _, row := range r.Rows {
 		jobs := float64(row.Jobs)
-		fmt.Fprintf(w, "%g us\t%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f%%\t%.2f\n", row.KernelMicros,
-			readableBytes(int64(row.UpBytes)), row.Depth, row.Jobs, 1e3*row.WallMillis/jobs, 1e3*row.GPUMillis/jobs, row.SpeedupVsDepth1,
+		fmt.Fprintf(w, "%g us\t%s\t%d\t%g\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f%%\t%.2f\n", row.KernelMicros,
+			readableBytes(int64(row.UpBytes)), row.Depth, row.MaxDelayMicros, row.Jobs, 1e3*row.WallMillis/jobs, 1e3*row.GPUMillis/jobs, row.SpeedupVsDepth1,
 			row.OverlapBound, row.OfBound, row.JobsPerBatch, row.SubmitMicros, row.CPUMicrosPerJob, row.CPUPercent, row.AllocationsAJob)
 	}
 	fmt.Fprintln(w, "\nalone, us a job\teach way\tupload\tkernel\tdownload\thost")
@@ -349,11 +412,6 @@ func (r *executorResult) print(w io.Writer) {
 	fmt.Fprintln(w)
 	if r.Upload != nil {
 		fmt.Fprintf(w, "upload of jobs of %s that lie in the slot: %.1f GB/s\n", readableBytes(int64(r.Upload.JobBytes)), r.Upload.GBPerS)
-	}
-	if r.Verified {
-		fmt.Fprintln(w, "every result was verified")
-	} else {
-		fmt.Fprintln(w, "RESULTS WERE WRONG")
 	}
 }
 

@@ -154,26 +154,46 @@ func (b *executorBench) places(o executor.Options, size ringSize, rounds uint32,
 		window = (o.Depth - 1) * o.SlotJobs
 	}
 	places := make([]ringPlace, window)
-	does, begun := newAffine(rounds), map[*byte]bool{}
-	words := size.bytes / 4
+	begun := map[*byte]bool{}
 	for i := range places {
 		p := &places[i]
-		p.all, p.does, p.wrong, p.begun = all, does, wrong, begun
-		p.job = executor.Job{Dispatch: executor.Dispatch{
-			Program:  b.kernel,
-			Groups:   [3]uint32{uint32((words + ringLocal - 1) / ringLocal), 1, 1},
-			Uniforms: []executor.Uniform{executor.Uint("rounds", rounds)},
-		}}
-		if size.slotJobs == 1 {
-			p.job.Inputs = []executor.Input{{Binding: 0, Size: size.bytes, Fill: p.fill}}
-			p.job.Outputs = []executor.Output{{Binding: 1, Size: size.bytes, Read: p.read}}
-			continue
-		}
-		p.in, p.out = make([]uint32, words), make([]uint32, words)
-		p.job.Inputs = []executor.Input{{Binding: 0, Data: glctx.Bytes(p.in)}}
-		p.job.Outputs = []executor.Output{{Binding: 1, To: glctx.Bytes(p.out)}}
+		p.all, p.wrong, p.begun = all, wrong, begun
+		b.prepare(p, size.bytes, rounds, size.slotJobs == 1)
 	}
 	return places
+}
+
+// prepare gives a place its job. One that is mapped is written and read in the
+// slot.
+func (b *executorBench) prepare(p *ringPlace, bytes int, rounds uint32, mapped bool) {
+	words := bytes / 4
+	p.does = b.affine(rounds)
+	p.job = executor.Job{Dispatch: executor.Dispatch{
+		Program:  b.kernel,
+		Groups:   [3]uint32{uint32((words + ringLocal - 1) / ringLocal), 1, 1},
+		Uniforms: []executor.Uniform{executor.Uint("rounds", rounds)},
+	}}
+	if mapped {
+		p.job.Inputs = []executor.Input{{Binding: 0, Size: bytes, Fill: p.fill}}
+		p.job.Outputs = []executor.Output{{Binding: 1, Size: bytes, Read: p.read}}
+		return
+	}
+	p.in, p.out = make([]uint32, words), make([]uint32, words)
+	p.job.Inputs = []executor.Input{{Binding: 0, Data: glctx.Bytes(p.in)}}
+	p.job.Outputs = []executor.Output{{Binding: 1, To: glctx.Bytes(p.out)}}
+}
+
+// affine is newAffine, which takes milliseconds for long kernels, once for each
+// length.
+func (b *executorBench) affine(rounds uint32) affine {
+	if f, ok := b.known[rounds]; ok {
+		return f
+	}
+	if b.known == nil {
+		b.known = map[uint32]affine{}
+	}
+	b.known[rounds] = newAffine(rounds)
+	return b.known[rounds]
 }
 
 // turn submits n jobs in turn, each in place of the oldest that is pending, and

@@ -62,7 +62,7 @@ func newRoot(o *options) *cobra.Command {
 	_ = root.MarkPersistentFlagDirname("dir")
 	root.AddCommand(newRun(o), newPreload(o), newPreloadChild(o), newStats(o), newList(o), newInspect(o),
 		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newExport(o), newImport(o), newKeygen(o),
-		newTune(o), newExec(o), newSelftest(o), newBench(o), newVersion(o))
+		newTune(o), newExec(o), newLint(o), newSelftest(o), newBench(o), newVersion(o))
 	return root
 }
 

@@ -72,7 +72,7 @@ func newRun(o *options) *cobra.Command {
 		Short:                 "Filter a picture on the GPU",
 		Long:                  runUsage,
 		Example:               "  shadercache run --image photo.jpg --filter all --out filtered.png",
-		Args:                  usageArgs(noArguments),
+		Args:                  usageArgs(knownCommand),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default one that comes with the command)")
@@ -88,7 +88,7 @@ func newRun(o *options) *cobra.Command {
 		}
 		return o.run(f, filters)
 	}
-	cmd.AddCommand(newRunNetwork(o))
+	cmd.AddCommand(newRunInterpreter(o), newRunWave(o), newRunNetwork(o))
 	return cmd
 }
 

@@ -1,0 +1,335 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident"
+)
+
+// mostSamples bounds the calls of a row.
+const mostSamples = 20_000
+
+// answerTimeout is how long an answer may take before a row fails.
+const answerTimeout = 5 * time.Second
+
+// sample calls once until the time of a row is over.
+func (b *residentBench) sample(once func(i uint32) error) ([]time.Duration, error) {
+	var times []time.Duration
+	for began := time.Now(); len(times) < mostSamples && (time.Since(began) < b.duration() || len(times) < 10); {
+		start := time.Now()
+		if err := once(uint32(len(times))); err != nil {
+			return times, err
+		}
+		times = append(times, time.Since(start))
+		if err := b.ctx.Err(); err != nil {
+			return times, err
+		}
+	}
+	return times, nil
+}
+
+// answer spins until the kernel's next message is there.
+func answer(s *resident.Session) (resident.Message, error) {
+	for began := time.Now(); ; {
+		for range 1024 {
+			if m, ok := s.TryReceive(); ok {
+				return m, nil
+			}
+		}
+		if time.Since(began) > answerTimeout {
+			return resident.Message{}, fmt.Errorf("no answer within %v", answerTimeout)
+		}
+	}
+}
+
+// roundTrip measures a message there and its answer back, in flight and with a
+// tick for each, and for comparison one dispatch with one fence.
+func (b *residentBench) roundTrip() error {
+	k, err := resident.Echo()
+	if err != nil {
+		return err
+	}
+	for _, strategy := range []resident.Strategy{resident.Persistent, resident.Redispatch} {
+		s, row, err := b.session(k, resident.Options{Strategy: strategy, Poll: 1}, "round_trip", "message and answer")
+		if err != nil {
+			return err
+		}
+		if err := b.echo(s, &row); err != nil {
+			s.Close()
+			return err
+		}
+		s.Close()
+		b.add(row)
+	}
+	return b.dispatchAndFence()
+}
+
+// echo has the kernel answer again and again, and checks every answer.
+func (b *residentBench) echo(s *resident.Session, row *residentRow) error {
+	if err := s.Start(0); err != nil {
+		return err
+	}
+	wrong, sum := 0, uint32(0)
+	times, err := b.sample(func(i uint32) error {
+		if err := s.Send(resident.Message{Kind: 9, A: i, B: ^i}); err != nil {
+			return err
+		}
+		m, err := answer(s)
+		if m != (resident.Message{Kind: 9, A: 3*i + 1, B: ^i}) {
+			wrong++
+		}
+		sum += i
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Stop(b.ctx); err != nil {
+		return err
+	}
+	v, err := s.State(b.ctx, "sums[31]")
+	row.Verified = wrong == 0 && err == nil && v.Uint() == sum
+	row.took(times)
+	return err
+}
+
+func (b *residentBench) dispatchAndFence() error {
+	h, err := b.gpu.cache.Get(b.ctx, countSource(1))
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	row := residentRow{Workload: "round_trip", Strategy: "none", Got: "none", Variant: "dispatch and fence"}
+	err = b.gpu.context.Do(func(gl *glctx.GL) error {
+		count, err := gl.NewBuffer(16, make([]byte, 16))
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(count)
+		gl.UseProgram(h.Program())
+		gl.BindStorage(0, count)
+		times, err := b.sample(func(uint32) error {
+			gl.Dispatch(1, 1, 1)
+			fence := gl.NewFence()
+			defer gl.DeleteFence(fence)
+			_, err := gl.WaitFence(fence, answerTimeout)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		var got [4]uint32
+		gl.MemoryBarrier(glctx.BarrierUpdate)
+		gl.Download(count, 0, glctx.Bytes(got[:]))
+		row.took(times)
+		row.Verified = int(got[0]) == len(times)
+		return gl.Err()
+	})
+	b.add(row)
+	return err
+}
+
+// Frames of the mixed row.
+const (
+	frameSteps  = 20
+	frames      = 60
+	framePeriod = time.Second / 60
+)
+
+// live measures the same four things on the same grid in ticks and in flight.
+func (b *residentBench) live() error {
+	w := resident.Persistence{Groups: residentGroups, Local: residentLocal, FMAs: residentFMAs}
+	k, err := w.Kernel()
+	if err != nil {
+		return err
+	}
+	for _, strategy := range []resident.Strategy{resident.Redispatch, resident.Persistent} {
+		o := resident.Options{Strategy: strategy, Poll: 4, TickTime: time.Millisecond}
+		s, row, err := b.session(k, o, "live", "")
+		if err != nil {
+			return err
+		}
+		rows, err := b.liveRows(s, row)
+		if err != nil {
+			s.Close()
+			return err
+		}
+		verified, err := b.verify(s, w)
+		s.Close()
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			r.Verified = r.Verified && verified
+			b.add(r)
+		}
+	}
+	return nil
+}
+
+// liveRows measures in one session. It leaves it stopped.
+func (b *residentBench) liveRows(s *resident.Session, row residentRow) ([]residentRow, error) {
+	if err := s.Start(0); err != nil {
+		return nil, err
+	}
+	inject := func(i uint32) error {
+		return s.Deliver(b.ctx, resident.Message{Kind: 1, A: i % 64, B: 7*i + 1})
+	}
+	wrong := 0
+	query := func(i uint32, want func(uint32) uint32) error {
+		if err := s.Send(resident.Message{Kind: 2, A: i % 64}); err != nil {
+			return err
+		}
+		m, err := answer(s)
+		if m.A != i%64 || m.B != want(i) {
+			wrong++
+		}
+		return err
+	}
+	for i := range uint32(64) {
+		if err := inject(i); err != nil {
+			return nil, err
+		}
+	}
+	var rows []residentRow
+	measure := func(variant string, once func(i uint32) error) error {
+		wrong = 0
+		times, err := b.sample(once)
+		r := row
+		r.Variant, r.Verified = variant, wrong == 0
+		r.took(times)
+		rows = append(rows, r)
+		return err
+	}
+	if err := measure("query", func(i uint32) error { return query(i, func(i uint32) uint32 { return 7*(i%64) + 1 }) }); err != nil {
+		return rows, err
+	}
+	if err := measure("injection until acknowledged", inject); err != nil {
+		return rows, err
+	}
+	if err := b.mixed(s, row, &rows); err != nil {
+		return rows, err
+	}
+	if _, err := s.Stop(b.ctx); err != nil {
+		return rows, err
+	}
+	err := measure("single step", func(uint32) error {
+		out, err := s.Run(b.ctx, 1)
+		if out.Steps != 1 {
+			wrong++
+		}
+		return err
+	})
+	return rows, err
+}
+
+// mixed has the session do some steps in each frame, take an injection and
+// answer a query for it. The time is what the frame kept the host busy.
+func (b *residentBench) mixed(s *resident.Session, row residentRow, rows *[]residentRow) error {
+	r := row
+	r.Variant, r.Verified = "frame of 20 steps at 60/s", true
+	var times []time.Duration
+	next := time.Now()
+	for i := range uint32(frames) {
+		time.Sleep(time.Until(next))
+		next = next.Add(framePeriod)
+		start, from := time.Now(), s.Progress()
+		if err := s.Deliver(b.ctx, resident.Message{Kind: 1, A: 3, B: i}); err != nil {
+			return err
+		}
+		if err := s.Send(resident.Message{Kind: 2, A: 3}); err != nil {
+			return err
+		}
+		m, err := answer(s)
+		if err != nil {
+			return err
+		}
+		r.Verified = r.Verified && m == (resident.Message{Kind: 2, A: 3, B: i})
+		for s.Progress() < from+frameSteps {
+			if time.Since(start) > answerTimeout {
+				return fmt.Errorf("a frame did not do its %d steps", frameSteps)
+			}
+		}
+		times = append(times, time.Since(start))
+	}
+	r.took(times)
+	*rows = append(*rows, r)
+	return nil
+}
+
+// preempt measures how soon a dispatch of somebody else has run while a session
+// works without a pause.
+func (b *residentBench) preempt() error {
+	w := resident.Persistence{Groups: residentGroups, Local: residentLocal, FMAs: residentFMAs}
+	k, err := w.Kernel()
+	if err != nil {
+		return err
+	}
+	h, err := b.gpu.cache.Get(b.ctx, countSource(1))
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	for _, strategy := range []resident.Strategy{resident.Redispatch, resident.Triple, resident.Persistent} {
+		s, row, err := b.session(k, resident.Options{Strategy: strategy, Poll: 16}, "preempt", "until another dispatch has run")
+		if err != nil {
+			return err
+		}
+		err = b.preemptions(s, h.Program(), &row)
+		if err == nil {
+			row.Verified, err = b.verify(s, w)
+		}
+		s.Close()
+		if err != nil {
+			return err
+		}
+		b.add(row)
+	}
+	return nil
+}
+
+func (b *residentBench) preemptions(s *resident.Session, program uint32, row *residentRow) error {
+	if err := s.Start(0); err != nil {
+		return err
+	}
+	var times []time.Duration
+	for began := time.Now(); len(times) < 10 || time.Since(began) < b.duration(); {
+		time.Sleep(3 * time.Millisecond) // so that the session is in the middle of something
+		start := time.Now()
+		_, err := s.Preempt(b.ctx, resident.Urgency{Level: 100, Deadline: 200 * time.Microsecond}, func(context.Context) error {
+			err := b.other(program)
+			times = append(times, time.Since(start))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	row.took(times)
+	_, err := s.Stop(b.ctx)
+	return err
+}
+
+// other is a dispatch of somebody else, until it is done.
+func (b *residentBench) other(program uint32) error {
+	return b.gpu.context.Do(func(gl *glctx.GL) error {
+		count, err := gl.NewBuffer(16, make([]byte, 16))
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(count)
+		gl.UseProgram(program)
+		gl.BindStorage(0, count)
+		gl.Dispatch(1, 1, 1)
+		gl.MemoryBarrier(glctx.BarrierUpdate)
+		var got [4]uint32
+		gl.Download(count, 0, glctx.Bytes(got[:]))
+		if got[0] != 1 {
+			return fmt.Errorf("the other dispatch counted %d", got[0])
+		}
+		return gl.Err()
+	})
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// rereadText has each invocation add up words of all of Words, four at a time.
+const rereadText = `
+layout(local_size_x = 256) in;
+layout(std430, binding = 0) restrict readonly buffer Words { uvec4 words[]; };
+layout(std430, binding = 1) restrict buffer Sum { uint sum; };
+uniform uint vectors;
+void main() {
+    uvec4 mine = uvec4(0u);
+    for (uint i = gl_GlobalInvocationID.x; i < vectors; i += gl_NumWorkGroups.x * 256u) { // bounded by the host
+        mine += words[i];
+    }
+    atomicAdd(sum, mine.x + mine.y + mine.z + mine.w);
+}`
+
+const (
+	rereadGroups   = 1056
+	rereadSmallest = 64 << 10
+	rereadLargest  = 256 << 20
+	rereadSoftware = 4 << 20 // a CPU has no more cache than that to itself
+	rereadBatch    = 20
+)
+
+// reread measures how fast a working set is read again in the next dispatch,
+// by its size: beyond what caches keep, it drops.
+func (b *residentBench) reread() error {
+	h, err := b.gpu.cache.Get(b.ctx, binary.MustSource("bench_reread", rereadText, nil))
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	most := rereadLargest
+	if b.gpu.context.Info().Software() {
+		most = rereadSoftware
+	}
+	for size := rereadSmallest; size <= most; size *= 4 {
+		row := residentRow{Workload: "reread", Strategy: "none", Got: "none", Variant: fmt.Sprintf("%d KiB", size>>10)}
+		err := b.gpu.context.Do(func(gl *glctx.GL) error { return b.rereadSize(gl, h, size, &row) })
+		if err != nil {
+			return err
+		}
+		b.add(row)
+	}
+	return nil
+}
+
+// rereadSize times batches of dispatches over size bytes, of which each word is
+// 3.
+func (b *residentBench) rereadSize(gl *glctx.GL, h *cache.Handle, size int, row *residentRow) error {
+	words, err := gl.NewBuffer(size, nil)
+	if err != nil {
+		return err
+	}
+	defer gl.DeleteBuffer(words)
+	sum, err := gl.NewBuffer(16, make([]byte, 16))
+	if err != nil {
+		return err
+	}
+	defer gl.DeleteBuffer(sum)
+	gl.Fill(words, 3)
+	gl.UseProgram(h.Program())
+	gl.BindStorage(0, words)
+	gl.BindStorage(1, sum)
+	gl.SetUint(gl.UniformLocation(h.Program(), "vectors"), uint32(size/16))
+	var times []time.Duration
+	reads := uint32(0)
+	for began := time.Now(); len(times) < 3 || time.Since(began) < b.duration()/4; {
+		gl.Finish()
+		start := time.Now()
+		for range rereadBatch {
+			gl.Dispatch(rereadGroups, 1, 1)
+			gl.MemoryBarrier(glctx.BarrierStorage)
+		}
+		gl.Finish()
+		times = append(times, time.Since(start)/rereadBatch)
+		reads += rereadBatch
+	}
+	var got [4]uint32
+	gl.MemoryBarrier(glctx.BarrierUpdate)
+	gl.Download(sum, 0, glctx.Bytes(got[:]))
+	row.Verified = got[0] == reads*3*uint32(size/4)
+	row.GBPerSecond = float64(size) / float64(slices.Min(times).Nanoseconds())
+	row.took(times)
+	return gl.Err()
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/resident/queue"
+)
+
+const benchStealUsage = `Measure a work queue on the GPU: the workload steal.
+
+Tasks of unequal cost, 1 to 512 steps of a generator each, have to be done exactly
+once. The host pushes all of them, work groups take them. In the form shared all
+groups take from one place; in the form stolen the tasks are dealt out evenly, and
+a group without any steals from the others, but leaves each owner its last one, so
+that every group does some.
+
+Figures: microseconds from the push until the queue is empty, as the median of
+--repeat; tasks a second; the fewest and the most tasks of a group, and how many
+were stolen, over all repeats.
+
+JSON fields: workload, gpu, driver, rows [{tasks, groups, local, steal, repeat,
+us, tasks_per_s, rounds, least, most, stolen, verified}], verified.
+
+The exit code is 1 when a task was not done exactly once, or when a group did
+nothing although it was dealt some.`
+
+// stealResult is what bench steal prints.
+type stealResult struct {
+	Workload string              `json:"workload"`
+	GPU      string              `json:"gpu"`
+	Driver   string              `json:"driver"`
+	Rows     []queue.StealReport `json:"rows"`
+	Verified bool                `json:"verified"`
+}
+
+// stealTasks are the sizes of the workload.
+var stealTasks = []int{2017, 8191}
+
+func newBenchSteal(o *options) *cobra.Command {
+	q := queue.Options{}
+	repeat := 20
+	cmd := &cobra.Command{
+		Use:                   "steal [--groups N] [--local N] [--takes N] [--repeat N]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Measure a work queue on the GPU",
+		Long:                  benchStealUsage,
+		Example:               "  shadercache bench steal --groups 128 --json",
+		Args:                  usageArgs(noArguments),
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&q.Groups, "groups", 64, "work groups that take tasks, at most 256")
+	flags.IntVar(&q.Local, "local", 32, "invocations of a group")
+	flags.IntVar(&q.Takes, "takes", 8, "tasks that an invocation takes in a round, at most")
+	flags.IntVar(&repeat, "repeat", repeat, "times that all tasks are done")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if repeat < 1 || repeat > 100_000 {
+			return usageError{errors.New("--repeat must be 1 to 100000"), cmd.CommandPath()}
+		}
+		r, err := o.benchSteal(q, repeat)
+		if err != nil {
+			return err
+		}
+		if err := o.result(r, r.print); err != nil {
+			return err
+		}
+		if !r.Verified {
+			return hintedError{errors.New("bench: tasks were lost, or done twice"), "the figures mean nothing; the driver may be broken"}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (o *options) benchSteal(q queue.Options, repeat int) (r *stealResult, err error) {
+	ctx, stop := interruptible()
+	defer stop()
+	g, err := o.openGPU(cache.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	e, err := executor.New(g.context, g.cache, executor.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	r = &stealResult{Workload: "steal", GPU: g.name(), Driver: g.driver(), Verified: true}
+	for _, tasks := range stealTasks {
+		for _, q.Steal = range []bool{false, true} {
+			row, err := queue.Steal(ctx, e, g.cache, tasks, repeat, q)
+			if err != nil {
+				return nil, err
+			}
+			r.Rows = append(r.Rows, row)
+			r.Verified = r.Verified && row.Verified
+		}
+	}
+	return r, nil
+}
+
+func (r *stealResult) print(w io.Writer) {
+	fmt.Fprintf(w, "%s on %s\ndriver %s\n\n", r.Workload, r.GPU, r.Driver)
+	fmt.Fprint(w, "tasks\tform\tmicroseconds\ttasks/s\tleast\tmost\tstolen\n")
+	for _, row := range r.Rows {
+		form := "shared"
+		if row.Steal {
+			form = "stolen"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%.1f\t%.0f\t%d\t%d\t%d\n", row.Tasks, form, row.Micros, row.TasksPerSecond, row.Least, row.Most, row.Stolen)
+	}
+	if r.Verified {
+		fmt.Fprintln(w, "\nevery task was done exactly once")
+	} else {
+		fmt.Fprintln(w, "\nTASKS WERE LOST, OR DONE TWICE")
+	}
+}

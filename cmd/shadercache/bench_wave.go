@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/resident/wave"
+)
+
+const benchWaveUsage = `Compare two forms of a simulation: the same grid, the same kernels.
+
+In the traditional form the host has the state: for everything that is done, it
+goes up, is dispatched, and comes down again. In the resident form the state
+stays on the GPU, and only messages and answers travel.
+
+What is timed, in microseconds, as the median of --repeat:
+  inject  a poke, until it is acknowledged and, traditionally, back on the host
+  query   the height of one cell as it is now
+  step    one step, until it is done
+  frame   a poke, 8 steps and a query: 60 times a second leaves 16,667
+
+Every answer, and every cell after each row, is compared with the CPU's.
+
+JSON fields: workload, gpu, driver, width, height, tiles_x, tiles_y, rows [{name,
+form, us, repeat, verified}], verified.
+
+The exit code is 1 when a result was wrong.`
+
+// waveBenchResult is what bench wave prints.
+type waveBenchResult struct {
+	Workload string     `json:"workload"`
+	GPU      string     `json:"gpu"`
+	Driver   string     `json:"driver"`
+	Width    int        `json:"width"`
+	Height   int        `json:"height"`
+	TilesX   int        `json:"tiles_x"`
+	TilesY   int        `json:"tiles_y"`
+	Rows     []wave.Row `json:"rows"`
+	Verified bool       `json:"verified"`
+}
+
+func newBenchWave(o *options) *cobra.Command {
+	size, tiles := pair{512, 512}, pair{16, 16}
+	repeat := 100
+	cmd := &cobra.Command{
+		Use:                   "wave [--size WxH] [--tiles WxH] [--repeat N]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Compare a simulation that stays on the GPU with one that does not",
+		Long:                  benchWaveUsage,
+		Example:               "  shadercache bench wave --size 512x512 --json",
+		Args:                  usageArgs(noArguments),
+	}
+	flags := cmd.Flags()
+	flags.Var(&size, "size", "cells")
+	flags.Var(&tiles, "tiles", "tiles, a work group each")
+	flags.IntVar(&repeat, "repeat", repeat, "times that each thing is done")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if repeat < 1 || repeat > 100_000 {
+			return usageError{errors.New("--repeat must be 1 to 100000"), cmd.CommandPath()}
+		}
+		r := &waveBenchResult{Workload: "wave", Width: size.x, Height: size.y, TilesX: tiles.x, TilesY: tiles.y}
+		if err := r.run(o, repeat); err != nil {
+			return err
+		}
+		if err := o.result(r, r.print); err != nil {
+			return err
+		}
+		if !r.Verified {
+			return hintedError{errors.New("bench: results on the GPU were wrong"), "the figures mean nothing; the driver may be broken"}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (r *waveBenchResult) run(o *options, repeat int) (err error) {
+	ctx, stop := interruptible()
+	defer stop()
+	g, err := o.openGPU(cache.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	e, err := executor.New(g.context, g.cache, executor.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	r.GPU, r.Driver = g.name(), g.driver()
+	r.Rows, err = wave.Bench(ctx, e, g.cache, wave.Options{Width: r.Width, Height: r.Height, TilesX: r.TilesX, TilesY: r.TilesY}, repeat)
+	r.Verified = err == nil
+	for _, row := range r.Rows {
+		r.Verified = r.Verified && row.Verified
+	}
+	return err
+}
+
+func (r *waveBenchResult) print(w io.Writer) {
+	fmt.Fprintf(w, "wave, %dx%d cells in %dx%d tiles on %s\ndriver %s\n\n", r.Width, r.Height, r.TilesX, r.TilesY, r.GPU, r.Driver)
+	fmt.Fprint(w, "microseconds\ttraditional\tresident\tspeed-up\n")
+	for i, traditional := range r.Rows[:len(r.Rows)/2] {
+		resident := r.Rows[len(r.Rows)/2+i]
+		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\n", traditional.Name, traditional.Micros, resident.Micros, traditional.Micros/resident.Micros)
+	}
+	if r.Verified {
+		fmt.Fprintln(w, "\nevery answer and every cell was verified")
+	} else {
+		fmt.Fprintln(w, "\nRESULTS WERE WRONG")
+	}
+}

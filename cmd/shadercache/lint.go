@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/resident/lint"
+)
+
+const lintUsage = `Find mistakes in compute shaders that hang a GPU or idle most of it.
+
+Each argument is a GLSL file, with what it includes, or a folder: every .comp
+and .glsl file below it. No GPU is needed.
+
+Rules:
+  divergent-barrier      barrier() under a condition that differs between the
+                         invocations of a group
+  return-before-barrier  a return that only some invocations take, and a barrier()
+                         that the others reach
+  divergent-loop         barrier() in a loop that some invocations leave, or go
+                         round, before the others
+  shared-race            a shared variable that decides for the group is written
+                         while others may still read it
+  single-lane-loop       a loop that one lane runs while the others wait
+  unbounded-loop         a loop that no counter ends
+  marker                 a marker without a reason, or an unknown one
+  unreadable             text that could not be followed
+
+A comment on the line of a finding, or on the line above, says that it is meant:
+  // lint:leader REASON  one lane is meant to run this loop
+  // lint:budget REASON  this loop ends, for the reason given
+
+The lint reads text and guesses: docs/lint.md says how.
+
+JSON fields: files, findings [{file, line, column, rule, message, hint}].
+
+The exit code is 1 when there is a finding, or a file that cannot be read.`
+
+// lintResult is what lint prints.
+type lintResult struct {
+	Files    int            `json:"files"`
+	Findings []lint.Finding `json:"findings"`
+}
+
+func newLint(o *options) *cobra.Command {
+	defines := defineFlag{}
+	cmd := &cobra.Command{
+		Use:                   "lint FILE|DIR ... [-D NAME=VALUE]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Find mistakes in compute shaders",
+		Long:                  lintUsage,
+		Example:               "  shadercache lint kernels/ blur.comp",
+		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("name at least one file or folder")
+			}
+			return nil
+		}),
+		RunE: func(_ *cobra.Command, args []string) error { return o.lint(args, binary.Defines(defines)) },
+	}
+	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
+	return cmd
+}
+
+func (o *options) lint(args []string, defines binary.Defines) error {
+	r := &lintResult{Findings: []lint.Finding{}}
+	var failures error
+	for _, arg := range args {
+		files, err := shadersIn(arg)
+		failures = errors.Join(failures, err)
+		for _, file := range files {
+			if err := r.check(file, defines); err != nil {
+				failures = errors.Join(failures, err)
+			}
+		}
+	}
+	if failures != nil {
+		return failures
+	}
+	if err := o.result(r, r.print); err != nil {
+		return err
+	}
+	if len(r.Findings) > 0 {
+		return errReported
+	}
+	return nil
+}
+
+// shadersIn lists a file, or the GLSL files below a folder.
+func shadersIn(arg string) ([]string, error) {
+	info, err := os.Stat(arg)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{arg}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(arg, func(file string, d fs.DirEntry, err error) error {
+		if extension := filepath.Ext(file); err == nil && !d.IsDir() && (extension == kernelExt || extension == ".glsl") {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("the folder %s holds no %s or .glsl files", arg, kernelExt)
+	}
+	return files, err
+}
+
+func (r *lintResult) check(file string, defines binary.Defines) error {
+	root, below := splitRoot(file)
+	source, err := binary.ReadSource(os.DirFS(root), below, defines)
+	if err != nil {
+		return err
+	}
+	r.Files++
+	for _, f := range lint.CheckSource(source) {
+		if root == "/" {
+			f.File = path.Join(root, f.File)
+		}
+		r.Findings = append(r.Findings, f)
+	}
+	return nil
+}
+
+func (r *lintResult) print(w io.Writer) {
+	for _, f := range r.Findings {
+		fmt.Fprintf(w, "%v\n  hint: %s\n", f, f.Hint)
+	}
+	fmt.Fprintf(w, "%s in %s\n", plural(len(r.Findings), "finding"), plural(r.Files, "file"))
+}

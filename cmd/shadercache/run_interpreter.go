@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/resident/interpreter"
+)
+
+const runInterpreterUsage = `Run a program of 64-bit ARM instructions on the GPU, on one machine or on many.
+
+FILE is text to assemble, or with a name that ends in .bin little-endian
+instructions. Instructions: MOVZ, ADD, ADDS, SUB, SUBS, CMP, CMN with a register or
+an immediate, LDR and STR with an offset, B, B.cond, HLT, SVC. Comments begin with
+// or ;, labels end in a colon. Code and memory begin at address 0.
+
+SVC #1 prints x0. Any other SVC stops the machine, and so do HLT, a breakpoint, a
+fault, and --cycles.
+
+Every machine has registers and memory of its own and is one lane of the GPU: one
+machine leaves all others idle, thousands take about as long as one.
+
+Forms, all with the same shader and the same end:
+  mega        as few dispatches as possible
+  continuous  a batch runs while the host looks at the one before
+  chained     the GPU says whether the next batch, issued already, has work
+  standard    the host reads every machine's state between batches
+
+Afterwards every machine is compared with one that the CPU ran; --verify=false
+leaves that out, since it takes the CPU long for long runs.
+
+JSON fields: gpu, driver, file, form, machines, cycles (of all machines), batches,
+dispatches, cut, syscalls, ms, instructions_per_second, signal, number, fault,
+address, final_pc, flags, registers {NAME: value} (of --machine), stands {SIGNAL:
+machines}, printed [{machine, value}] (the first 1000), trace [TEXT], verified
+(null without --verify). Addresses and registers are hexadecimal text.
+
+The exit code is 1 when a machine ended in a fault, or not as the CPU has it.`
+
+// printCall is the SVC that prints x0.
+const printCall = 1
+
+// maxPrinted bounds what is kept of what machines print.
+const maxPrinted = 1000
+
+// interpreterResult is what run interpreter prints.
+type interpreterResult struct {
+	GPU        string             `json:"gpu"`
+	Driver     string             `json:"driver"`
+	File       string             `json:"file"`
+	Form       string             `json:"form"`
+	Machines   int                `json:"machines"`
+	Cycles     uint64             `json:"cycles"`
+	Batches    int                `json:"batches"`
+	Dispatches int                `json:"dispatches"`
+	Cut        int                `json:"cut"`
+	Syscalls   int                `json:"syscalls"`
+	Millis     float64            `json:"ms"`
+	IPS        float64            `json:"instructions_per_second"`
+	Signal     interpreter.Signal `json:"signal"`
+	Number     uint16             `json:"number"`
+	Fault      interpreter.Fault  `json:"fault"`
+	Address    string             `json:"address"`
+	FinalPC    string             `json:"final_pc"`
+	Flags      string             `json:"flags"`
+	Registers  map[string]string  `json:"registers"`
+	Stands     map[string]int     `json:"stands"`
+	Printed    []printedValue     `json:"printed"`
+	Trace      []string           `json:"trace"`
+	Verified   *bool              `json:"verified"`
+
+	machine int
+	state   interpreter.State
+}
+
+// printedValue is what a machine printed.
+type printedValue struct {
+	Machine int    `json:"machine"`
+	Value   uint64 `json:"value"`
+}
+
+func newRunInterpreter(o *options) *cobra.Command {
+	var f interpreterFlags
+	f.memory = 4 << 20
+	cmd := &cobra.Command{
+		Use:                   "interpreter FILE [--machines N] [--cycles N] [--form NAME] [--reg x0=5] ...",
+		DisableFlagsInUseLine: true,
+		Short:                 "Run ARM instructions on the GPU",
+		Long:                  runInterpreterUsage,
+		Example:               "  shadercache run interpreter resident/interpreter/testdata/fibonacci.s --machines 90 --reg x0=machine --machine 50",
+		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("name one file to run")
+			}
+			return nil
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.form, "form", "mega", strings.Join(interpreterForms, ", "))
+	flags.Uint64Var(&f.cycles, "cycles", 1_000_000, "instructions of each machine, at most")
+	flags.IntVar(&f.options.BatchCycles, "batch", 100_000, "instructions of a batch")
+	flags.IntVar(&f.options.Machines, "machines", 1, "machines side by side")
+	flags.IntVar(&f.machine, "machine", 0, "the machine whose registers and trace are printed")
+	flags.StringArrayVar(&f.registers, "reg", nil, "set `NAME=VALUE` in every machine: x0 to x30, sp, pc; the value machine is its number")
+	flags.StringArrayVar(&f.breaks, "break", nil, "stop at this `ADDRESS`")
+	flags.Var(&f.memory, "memory", "memory of each machine")
+	flags.DurationVar(&f.timeout, "timeout", 0, "stop continuous after the batch in which this passes (default never)")
+	flags.IntVar(&f.options.TraceEntries, "trace", 0, "print the last N instructions of --machine")
+	flags.BoolVar(&f.options.Int64, "int64", false, "use 64-bit integers of the driver")
+	flags.BoolVar(&f.verify, "verify", true, "compare every machine with the CPU")
+	flags.Lookup("memory").DefValue = "4M"
+	complete(cmd, "form", interpreterForms...)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.check(); err != nil {
+			return usageError{err, cmd.CommandPath()}
+		}
+		return o.runInterpreter(f, args[0])
+	}
+	return cmd
+}
+
+// readCode reads a program.
+func readCode(file string) ([]byte, error) {
+	data, err := os.ReadFile(file)
+	if err != nil || strings.EqualFold(filepath.Ext(file), ".bin") {
+		return data, err
+	}
+	code, err := interpreter.Assemble(file, string(data))
+	if err != nil {
+		return nil, hintedError{err, "shadercache run interpreter --help lists the instructions"}
+	}
+	return code, nil
+}
+
+func (o *options) runInterpreter(f interpreterFlags, file string) error {
+	code, err := readCode(file)
+	if err != nil {
+		return err
+	}
+	g, err := o.openGPU(cache.Options{})
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	r := &interpreterResult{GPU: g.name(), Driver: g.driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.machine}
+	f.progress = o.newProgress
+	err = r.run(ctx, g, f, code)
+	if err := errors.Join(err, g.close()); err != nil {
+		return err
+	}
+	if err := o.result(r, r.print); err != nil {
+		return err
+	}
+	return r.verdict()
+}
+
+// verdict is what is wrong with the end.
+func (r *interpreterResult) verdict() error {
+	switch n := r.Stands[interpreter.SignalFault.String()]; {
+	case r.Verified != nil && !*r.Verified:
+		return hintedError{errors.New("run: a machine did not end as the CPU has it"), "the driver may be broken: shadercache selftest"}
+	case n > 0 && r.state.Signal == interpreter.SignalFault:
+		return fmt.Errorf("run: machine %d stopped at pc %#x: %v, address %#x", r.machine, r.state.PC, r.state.Fault, r.state.Address)
+	case n > 0:
+		return hintedError{fmt.Errorf("run: %s ended in a fault", plural(n, "machine")), "--machine N shows another one"}
+	}
+	return nil
+}
+
+func (r *interpreterResult) run(ctx context.Context, g *gpu, f interpreterFlags, code []byte) error {
+	v, err := interpreter.New(ctx, g.context, g.cache, f.options)
+	if err != nil {
+		return err
+	}
+	err = r.runOn(ctx, v, f, code)
+	return errors.Join(err, v.Close())
+}
+
+func (r *interpreterResult) runOn(ctx context.Context, v *interpreter.Interpreter, f interpreterFlags, code []byte) error {
+	if err := f.prepare(ctx, v, code); err != nil {
+		return err
+	}
+	v.Handle(printCall, func(c *interpreter.Call) error {
+		if len(r.Printed) < maxPrinted {
+			r.Printed = append(r.Printed, printedValue{c.Machine, c.X[0]})
+		}
+		return nil
+	})
+	done, err := f.runForm(ctx, v)
+	if err != nil {
+		return err
+	}
+	states, err := v.States(ctx)
+	if err != nil {
+		return err
+	}
+	trace, err := v.Trace(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range trace {
+		r.Trace = append(r.Trace, e.String())
+	}
+	r.note(done, states)
+	if f.verify && done.Signal != interpreter.SignalRunning {
+		bar := f.progress(len(states), "comparing with the CPU")
+		good, err := f.verified(ctx, v, code, states, func() { _ = bar.Add(1) })
+		_ = bar.Finish()
+		r.Verified = &good
+		return err
+	}
+	return nil
+}
+
+func (f *interpreterFlags) runForm(ctx context.Context, v *interpreter.Interpreter) (interpreter.Result, error) {
+	switch f.form {
+	case "standard":
+		return v.RunStandard(ctx, f.cycles)
+	case "chained":
+		return v.RunChained(ctx, f.cycles)
+	case "continuous":
+		batch := uint64(f.options.BatchCycles)
+		return v.RunContinuous(ctx, int((f.cycles+batch-1)/batch), f.timeout)
+	}
+	return v.RunMega(ctx, f.cycles)
+}
+
+// note takes over what a run did.
+func (r *interpreterResult) note(done interpreter.Result, states []interpreter.State) {
+	r.state = states[r.machine]
+	r.Form, r.Cycles, r.Batches, r.Dispatches = done.Form, done.Cycles, done.Batches, done.Dispatches
+	r.Cut, r.Syscalls, r.Millis, r.IPS = done.Cut, done.Syscalls, milliseconds(done.Wall), done.IPS
+	r.Signal, r.Number, r.Fault = r.state.Signal, r.state.Number, r.state.Fault
+	r.Address, r.FinalPC, r.Flags = fmt.Sprintf("%#x", r.state.Address), fmt.Sprintf("%#x", r.state.PC), flagText(r.state.Flags)
+	r.Registers = map[string]string{"sp": fmt.Sprintf("%#x", r.state.SP)}
+	for i, x := range r.state.X {
+		r.Registers[fmt.Sprintf("x%d", i)] = fmt.Sprintf("%#x", x)
+	}
+	r.Stands = map[string]int{}
+	for s, n := range done.Stands {
+		if n > 0 {
+			r.Stands[interpreter.Signal(s).String()] = n
+		}
+	}
+}
+
+// flagText shows set flags as letters: "nZCv".
+func flagText(flags uint32) string {
+	text := []byte("nzcv")
+	for i := range text {
+		if flags&(8>>i) != 0 {
+			text[i] -= 'a' - 'A'
+		}
+	}
+	return string(text)
+}
+
+// dispatches is "1 dispatch", "2 dispatches".
+func dispatches(n int) string {
+	if n == 1 {
+		return "1 dispatch"
+	}
+	return fmt.Sprintf("%d dispatches", n)
+}
+
+func (r *interpreterResult) print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n", r.GPU)
+	for _, line := range r.Trace {
+		fmt.Fprintln(w, line)
+	}
+	for _, p := range r.Printed {
+		fmt.Fprintf(w, "machine %d prints %d\n", p.Machine, p.Value)
+	}
+	fmt.Fprintf(w, "machine %d: %v at pc %s after %d instructions, flags %s\n\n", r.machine, r.state.Signal, r.FinalPC, r.state.Cycles, r.Flags)
+	for row := range 8 {
+		for column := range 4 {
+			if i := column*8 + row; i < 31 {
+				fmt.Fprintf(w, "x%d\t%#x\t", i, r.state.X[i])
+			} else {
+				fmt.Fprintf(w, "sp\t%#x\t", r.state.SP)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "\n%s, %s: %s in %s, %s/s\n", r.Form, plural(r.Machines, "machine"), plural(r.Cycles, "instruction"),
+		dispatches(r.Dispatches), readableRate(r.IPS))
+	if r.Verified != nil && *r.Verified {
+		fmt.Fprintln(w, "every machine ended as the CPU has it")
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/shadercache/shadercache/resident/interpreter"
+)
+
+// interpreterFlags are the flags of run interpreter.
+type interpreterFlags struct {
+	form      string
+	cycles    uint64
+	machine   int
+	registers []string
+	breaks    []string
+	memory    byteSize
+	timeout   time.Duration
+	verify    bool
+	options   interpreter.Options
+
+	progress func(steps int, what string) *progressbar.ProgressBar
+}
+
+var interpreterForms = []string{"mega", "continuous", "chained", "standard"}
+
+func (f *interpreterFlags) check() error {
+	f.options.MemoryBytes, f.options.TraceMachine = int(f.memory), f.machine
+	switch {
+	case !slices.Contains(interpreterForms, f.form):
+		return fmt.Errorf("there is no form %q: %s", f.form, strings.Join(interpreterForms, ", "))
+	case f.cycles == 0 || f.options.Machines < 1 || f.options.BatchCycles < 1:
+		return errors.New("--cycles, --machines and --batch must be at least 1")
+	case f.machine < 0 || f.machine >= f.options.Machines:
+		return fmt.Errorf("--machine %d: there are %d machines, from 0", f.machine, f.options.Machines)
+	}
+	_, err := f.settings()
+	return err
+}
+
+// setting is a register to be set before a run.
+type setting struct {
+	register int // 31 is sp, 32 pc
+	value    uint64
+	number   bool // the machine's number instead
+}
+
+const settingPC = 32
+
+func (f *interpreterFlags) settings() ([]setting, error) {
+	var list []setting
+	for _, text := range f.registers {
+		name, value, _ := strings.Cut(strings.ToLower(text), "=")
+		s := setting{register: slices.Index([]string{"sp", "pc"}, name) + 31, number: value == "machine"}
+		if digits, ok := strings.CutPrefix(name, "x"); ok {
+			n, err := strconv.ParseUint(digits, 10, 8)
+			if err != nil || n > 30 {
+				return nil, fmt.Errorf("--reg %s: there is no register %s", text, name)
+			}
+			s.register = int(n)
+		} else if s.register < 31 {
+			return nil, fmt.Errorf("--reg %s: it must be x0 to x30, sp or pc, and a value", text)
+		}
+		var err error
+		if s.value, err = parseWord(value); err != nil && !s.number || s.number && s.register == settingPC {
+			return nil, fmt.Errorf("--reg %s: %q is no number", text, value)
+		}
+		list = append(list, s)
+	}
+	for _, text := range f.breaks {
+		if _, err := parseWord(text); err != nil {
+			return nil, fmt.Errorf("--break %s: it must be an address", text)
+		}
+	}
+	return list, nil
+}
+
+// parseWord reads 64 bits: decimal or 0x, also negative.
+func parseWord(text string) (uint64, error) {
+	if strings.HasPrefix(text, "-") {
+		v, err := strconv.ParseInt(text, 0, 64)
+		return uint64(v), err
+	}
+	return strconv.ParseUint(text, 0, 64)
+}
+
+// prepare loads the code and sets registers and breakpoints.
+func (f *interpreterFlags) prepare(ctx context.Context, v *interpreter.Interpreter, code []byte) error {
+	if err := v.Load(ctx, code, 0); err != nil {
+		return err
+	}
+	settings, err := f.settings()
+	if err != nil {
+		return err
+	}
+	for _, s := range settings {
+		if s.register == settingPC {
+			err = v.SetPC(ctx, s.value)
+		} else {
+			err = v.SetRegisters(ctx, s.register, s.in)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, text := range f.breaks {
+		address, err := parseWord(text)
+		if err == nil {
+			err = v.Break(ctx, address)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// in is the value for a machine.
+func (s setting) in(machine int) uint64 {
+	if s.number {
+		return uint64(machine)
+	}
+	return s.value
+}

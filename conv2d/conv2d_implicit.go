@@ -1,0 +1,280 @@
+//go:build linux
+
+package conv2d
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/executor"
+)
+
+var (
+	//go:embed kernels/conv2d_implicit.comp
+	conv2dImplicit string
+	//go:embed kernels/conv2d_implicit_pack.comp
+	conv2dImplicitPack string
+	//go:embed kernels/conv2d_implicit_sum.comp
+	conv2dImplicitSum string
+)
+
+// implicitAlgorithm computes a convolution as the matrix product of the weights
+// and what lies under each tap, which it makes up as it goes. It is meant for
+// GPUs with shared memory, and takes filters of up to 15x15.
+//
+// The input is 0 on padding. So a weight that is infinite or NaN makes NaN of the
+// outputs that it meets padding for, where the direct convolution leaves it out.
+var implicitAlgorithm = algorithm[Problem]{
+	name:       "implicit",
+	candidates: implicitCandidates,
+	recipe:     implicitRecipe,
+	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
+}
+
+const (
+	// maxImplicitSide is the largest filter side that the masks of
+	// conv2d_implicit.comp hold.
+	maxImplicitSide = 15
+
+	// maxWorkspace is the most elements of a workspace and of packed weights: 2
+	// GiB, what drivers allow a storage block to have.
+	maxWorkspace = 1 << 29
+
+	packLocal = 32  // LOCAL of conv2d_implicit_pack.comp
+	sumLocal  = 128 // LOCAL of conv2d_implicit_sum.comp
+)
+
+// implicitProduct is a convolution cut into tiles.
+type implicitProduct struct {
+	Problem
+	tile implicitTile
+}
+
+func implicitRecipe(p Problem, params Params, on device) (recipe, error) {
+	tile, err := readImplicitTile(params)
+	if err != nil {
+		return recipe{}, err
+	}
+	c := implicitProduct{p, tile}
+	if err := c.check(on); err != nil {
+		return recipe{}, err
+	}
+	if c.tile.split == 1 {
+		main := c.step(c.epilogue(), inputRole, outputRole)
+		return recipe{
+			prepare: []step{c.packStep()},
+			steps:   []step{withBias(p, main)},
+			packed:  c.packedLen(),
+		}, nil
+	}
+	return recipe{
+		prepare:   []step{c.packStep()},
+		steps:     []step{c.step(nil, inputRole, workspaceRole), withBias(p, c.sumStep())},
+		packed:    c.packedLen(),
+		workspace: c.tile.split * p.OutputLen(),
+	}, nil
+}
+
+// check fails where the product cannot be computed with this tile.
+func (c implicitProduct) check(on device) error {
+	switch {
+	case c.tile.invocations() > on.maxInvocations:
+		return fmt.Errorf("conv2d: a tile needs %d invocations in a group, this device allows %d", c.tile.invocations(), on.maxInvocations)
+	case c.sharedBytes() > on.sharedBytes:
+		return fmt.Errorf("conv2d: a tile needs %d bytes of shared memory, this device has %d", c.sharedBytes(), on.sharedBytes)
+	case c.R > maxImplicitSide || c.S > maxImplicitSide:
+		return fmt.Errorf("conv2d: a filter of %dx%d, implicit takes at most %dx%d", c.R, c.S, maxImplicitSide, maxImplicitSide)
+	case c.tile.split > 1 && (c.tile.split-1)*c.part() >= c.rowSteps():
+		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", c.rowSteps(), c.tile.split)
+	case product(c.groupCount(), c.rowSteps(), c.tile.bk, c.filtersPadded()) > maxWorkspace,
+		c.tile.split > 1 && product(c.tile.split, c.OutputLen()) > maxWorkspace,
+		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.bn):
+		return fmt.Errorf("conv2d: %v is too large for implicit: split the problem", c.Problem)
+	}
+	return checkGrids(c.Problem, on, c.packGrid(), c.grid(), c.sumGrid())
+}
+
+// checkGrids fails where the device cannot start that many groups.
+func checkGrids(p fmt.Stringer, on device, grids ...[3]int) error {
+	for _, groups := range grids {
+		if err := checkGrid(p, groups, on.maxGroups); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Problem) groupCount() int { return orOne(p.Groups) }
+
+// vector reports whether pixels are loaded and stored four at a time.
+func (c implicitProduct) vector() bool {
+	return c.R == 1 && c.S == 1 && orOne(c.StrideH) == 1 && orOne(c.StrideW) == 1 &&
+		c.PadH == 0 && c.PadW == 0 && c.H*c.W%4 == 0
+}
+
+// maxTable is the most rows whose places are kept in shared memory.
+const maxTable = 512
+
+// table reports whether the places of the rows are kept in shared memory: where
+// they are not worked out for a whole step at once.
+func (c implicitProduct) table() bool {
+	return c.tile.tapsFirst == 0 && !c.vector() && c.rowSteps()*c.tile.bk <= maxTable
+}
+
+// sharedBytes is what a group has in shared memory.
+func (c implicitProduct) sharedBytes() int {
+	bytes := c.tile.sharedBytes()
+	if c.table() {
+		bytes += 8 * c.rowSteps() * c.tile.bk
+	}
+	return bytes
+}
+
+// channelsPadded is C of a group up to a multiple of bk.
+func (c implicitProduct) channelsPadded() int { return ceilDiv(c.groupC(), c.tile.bk) * c.tile.bk }
+
+// rowSteps is the number of steps of bk rows that the reduction has.
+func (c implicitProduct) rowSteps() int {
+	if c.tile.tapsFirst == 1 || c.vector() {
+		return c.R * c.S * c.channelsPadded() / c.tile.bk
+	}
+	return ceilDiv(c.ReductionLen(), c.tile.bk)
+}
+
+// part is the steps of one of split parts of the reduction.
+func (c implicitProduct) part() int { return ceilDiv(c.rowSteps(), c.tile.split) }
+
+func (c implicitProduct) filtersPadded() int { return ceilDiv(c.groupK(), c.tile.bm) * c.tile.bm }
+
+func (c implicitProduct) packedLen() int {
+	return c.groupCount() * c.rowSteps() * c.tile.bk * c.filtersPadded()
+}
+
+func (c implicitProduct) packGrid() [3]int {
+	return [3]int{c.rowSteps() * c.tile.bk * c.filtersPadded() / packLocal, 1, c.groupCount()}
+}
+
+func (c implicitProduct) grid() [3]int {
+	return [3]int{
+		ceilDiv(c.N*c.P()*c.Q(), c.tile.bn),
+		c.filtersPadded() / c.tile.bm,
+		c.groupCount() * c.tile.split,
+	}
+}
+
+func (c implicitProduct) sumGrid() [3]int {
+	return [3]int{ceilDiv(c.OutputLen()/c.sumWide(), sumLocal), 1, 1}
+}
+
+// sumWide is the number of elements that an invocation adds the parts of.
+func (c implicitProduct) sumWide() int {
+	if c.P()*c.Q()%4 == 0 {
+		return 4
+	}
+	return 1
+}
+
+// packStep brings the weights into the form that step reads.
+func (c implicitProduct) packStep() step {
+	return step{
+		source: binary.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
+			"ROWS":            c.rowSteps() * c.tile.bk,
+			"FILTERS_PADDED":  c.filtersPadded(),
+			"TAPS_FIRST":      c.tile.tapsFirst,
+			"CHANNELS_PADDED": c.channelsPadded(),
+			"FILTER_R":        c.R,
+			"FILTER_S":        c.S,
+			"GROUP_CHANNELS":  c.groupC(),
+			"GROUP_FILTERS":   c.groupK(),
+		})),
+		groups: c.packGrid(),
+		bound:  []bound{{1, weightsRole}, {2, packedRole}},
+	}
+}
+
+// step is the product, from one buffer into another, with more defines.
+func (c implicitProduct) step(more binary.Defines, from, to role) step {
+	d := c.tile.params().defines()
+	maps.Copy(d, c.shape())
+	maps.Copy(d, more)
+	if c.table() {
+		d["TABLE"] = "1"
+	}
+	if c.vector() {
+		d["VECTOR"], d["TAPS_FIRST"] = "1", "1"
+	}
+	return step{
+		source:   binary.MustSource("conv2d_implicit", conv2dImplicit, d),
+		groups:   c.grid(),
+		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
+		bound:    []bound{{0, from}, {1, packedRole}, {2, to}},
+	}
+}
+
+// sumStep adds the parts of a split reduction.
+func (c implicitProduct) sumStep() step {
+	vector := 0
+	if c.sumWide() == 4 {
+		vector = 1
+	}
+	d := defines(map[string]int{"SPLIT": c.tile.split, "FILTERS": c.K, "PIXELS": c.P() * c.Q(), "VECTOR": vector})
+	maps.Copy(d, c.epilogue())
+	return step{
+		source:   binary.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
+		groups:   c.sumGrid(),
+		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
+		bound:    []bound{{0, workspaceRole}, {2, outputRole}},
+	}
+}
+
+// withBias binds the bias of a problem that has one.
+func withBias(p Problem, s step) step {
+	if p.Bias {
+		s.bound = append(s.bound, bound{3, biasRole})
+	}
+	return s
+}
+
+// epilogue is what is applied to each sum, as defines.
+func (p Problem) epilogue() binary.Defines {
+	d := binary.Defines{"ACTIVATION": activations[p.Activation].define, "BIAS": "0"}
+	if p.Bias {
+		d["BIAS"] = "1"
+	}
+	return d
+}
+
+// shape is the problem but for N, bias and activation, as defines.
+func (p Problem) shape() binary.Defines {
+	return defines(map[string]int{
+		"CHANNELS":       p.C,
+		"HEIGHT":         p.H,
+		"WIDTH":          p.W,
+		"FILTER_R":       p.R,
+		"FILTER_S":       p.S,
+		"OUTPUT_P":       p.P(),
+		"OUTPUT_Q":       p.Q(),
+		"STRIDE_H":       orOne(p.StrideH),
+		"STRIDE_W":       orOne(p.StrideW),
+		"PAD_H":          p.PadH,
+		"PAD_W":          p.PadW,
+		"DILATION_H":     orOne(p.DilationH),
+		"DILATION_W":     orOne(p.DilationW),
+		"GROUPS":         orOne(p.Groups),
+		"GROUP_CHANNELS": p.groupC(),
+		"GROUP_FILTERS":  p.groupK(),
+	})
+}
+
+// defines are numbers as a kernel takes them.
+func defines(values map[string]int) binary.Defines {
+	d := binary.Defines{}
+	for name, v := range values {
+		d[name] = strconv.Itoa(v)
+	}
+	return d
+}

@@ -1,0 +1,204 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What tiles are made of. Widths between powers of two let the number of groups
+// come close below a multiple of the GPU's processors.
+var (
+	implicitHeights = []int{32, 64, 128}
+	implicitWidths  = []int{8, 16, 24, 32, 48, 56, 64, 96, 112, 128, 192, 256}
+	implicitDepths  = []int{8, 16, 32}
+	implicitParts   = [][2]int{{8, 8}, {8, 4}, {4, 8}, {4, 4}}
+	implicitSlices  = []int{1, 2, 4}
+	implicitSplits  = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
+)
+
+// maxImplicitCandidates bounds what tuning has to compile, at half a second for
+// each, and to run.
+const maxImplicitCandidates = 14
+
+// implicitCandidates are the tiles of the shortest estimated times. There are
+// none for software drivers, where shared memory and barriers are slow, and none
+// for groups of one channel, which have nothing to share.
+func implicitCandidates(p Problem, on device) []Params {
+	if on.software || p.groupCount() > 1 && p.groupC() == 1 {
+		return nil
+	}
+	return paramsOf(implicitProducts(p, on, maxImplicitCandidates))
+}
+
+func paramsOf(products []implicitProduct) []Params {
+	params := make([]Params, 0, len(products))
+	for _, c := range products {
+		params = append(params, c.tile.params())
+	}
+	return params
+}
+
+// implicitProducts are n good ways to cut a convolution into tiles, the one with
+// the shortest estimated time first. No two have the same tile, but for the last,
+// which are the first in other forms: the estimate tells little about those.
+func implicitProducts(p Problem, on device, n int) []implicitProduct {
+	best := bestProducts(p, on)
+	best = best[:min(n, len(best))]
+	if len(best) == 0 {
+		return nil
+	}
+	variants := best[0].variants(on)
+	keep := min(len(best), max(1, n-len(variants)))
+	return append(best[:keep:keep], variants...)
+}
+
+// bestProducts are the best parts, depths, slices and splits of each tile, in the
+// order of their estimated times.
+func bestProducts(p Problem, on device) []implicitProduct {
+	var all []timedProduct
+	for _, bm := range implicitHeights {
+		for _, bn := range implicitWidths {
+			if c := bestProduct(p, on, bm, bn); c.cycles > 0 {
+				all = append(all, c)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b timedProduct) int { return cmp.Compare(a.cycles, b.cycles) })
+	products := make([]implicitProduct, len(all))
+	for i, c := range all {
+		products[i] = c.implicitProduct
+	}
+	return products
+}
+
+type timedProduct struct {
+	implicitProduct
+	cycles float64 // 0: there is none
+}
+
+// bestProduct completes a tile.
+func bestProduct(p Problem, on device, bm, bn int) (best timedProduct) {
+	for _, part := range implicitParts {
+		for _, depth := range implicitDepths {
+			for _, parallel := range implicitSlices {
+				for _, split := range implicitSplits {
+					best.improve(on, implicitProduct{p, implicitTile{
+						bm: bm, bn: bn, bk: depth, tm: part[0], tn: part[1], slices: parallel, split: split,
+					}.completed(p)})
+				}
+			}
+		}
+	}
+	return best
+}
+
+// improve takes a product that is possible and faster.
+func (best *timedProduct) improve(on device, c implicitProduct) {
+	if c.tile.validate() != nil || c.tile.invocations() < 32 || c.check(on) != nil {
+		return
+	}
+	if cycles := c.cycles(); best.cycles == 0 || cycles < best.cycles {
+		*best = timedProduct{c, cycles}
+	}
+}
+
+// completed sets what follows from the rest of a tile and from the problem. Two
+// buffers pay for large parts only.
+func (t implicitTile) completed(p Problem) implicitTile {
+	t.buffers, t.tapsFirst, t.clamp = 1, 0, 1
+	if t.tm*t.tn >= 64 && t.slices == 1 {
+		t.buffers = 2
+	}
+	if p.groupC() >= t.bk || p.R*p.S == 1 {
+		t.tapsFirst = 1
+	}
+	return t
+}
+
+// variants are the product in other forms, one thing changed in each: the number
+// of buffers, the part of an invocation, the depth, unrolling, and branches.
+func (c implicitProduct) variants(on device) []implicitProduct {
+	var variants []implicitProduct
+	for _, change := range []func(t *implicitTile){
+		func(t *implicitTile) { t.buffers = 3 - t.buffers },
+		func(t *implicitTile) { t.tm, t.tn = 12-t.tm, 8 },
+		func(t *implicitTile) { t.bk *= 2 },
+		func(t *implicitTile) { t.unroll = 1 },
+		func(t *implicitTile) { t.clamp = 0 },
+	} {
+		v := c
+		if change(&v.tile); v.tile.validate() == nil && v.check(on) == nil {
+			variants = append(variants, v)
+		}
+	}
+	return variants
+}
+
+// What the estimate takes a GPU to be: an NVIDIA H200. The latency of a step and
+// the shares below were fitted to matrix products measured there.
+const (
+	gpuProcessors     = 132
+	gpuLanes          = 128.0  // multiply-adds in a cycle, each processor
+	gpuSharedBytes    = 200e3  // each processor
+	gpuRegisters      = 65536  // each processor
+	gpuTraffic        = 3000.0 // bytes from the second-level cache in a cycle, all processors
+	gpuMemory         = 2500.0 // bytes from and to memory in a cycle
+	gpuDispatchCycles = 6000.0
+	gpuGroupCycles    = 1500.0 // before the first step and after the last
+	gpuStepCycles     = 700.0  // the least that a step takes: its loads have to arrive
+)
+
+// cycles estimates how long the product takes. It serves to put candidates into
+// an order and is far from a prediction.
+func (c implicitProduct) cycles() float64 {
+	grid := c.grid()
+	groups := grid[0] * grid[1] * grid[2]
+	rounds := ceilDiv(groups, gpuProcessors)
+	resident := min(rounds, c.tile.resident())
+	perGroup := float64(c.part() + 1)
+	sum := float64(rounds/resident) * (gpuGroupCycles + perGroup*c.stepCycles(resident))
+	if rest := rounds % resident; rest > 0 {
+		sum += gpuGroupCycles + perGroup*c.stepCycles(rest)
+	}
+	sum += float64(rounds*(c.tile.slices-1)*c.tile.bm*c.tile.bn) / 32
+	traffic := float64(groups) * perGroup * float64(4*c.tile.bk*(c.tile.bm+c.tile.bn)) / gpuTraffic
+	sum = max(sum+traffic/4, traffic) // most of it overlaps
+	if c.tile.split > 1 {
+		sum += gpuDispatchCycles + float64(4*(2*c.tile.split+1)*c.OutputLen())/gpuMemory
+	}
+	return sum
+}
+
+// resident is the number of groups that run on one processor at a time.
+func (t implicitTile) resident() int {
+	registers := t.tm*t.tn + 56 // for each invocation
+	return max(1, min(gpuRegisters/(registers*t.invocations()), int(gpuSharedBytes)/t.sharedBytes()))
+}
+
+// stepCycles is how long one step takes with that many groups on a processor.
+func (c implicitProduct) stepCycles(resident int) float64 {
+	warps := ceilDiv(c.tile.invocations(), 32)
+	lanes := float64(c.tile.invocations()) / float64(32*warps)
+	work := float64(resident*c.tile.bm*c.tile.bn*c.tile.bk) / gpuLanes / lanes
+	busy := float64(resident * warps)
+	return max(gpuStepCycles, work/(c.density()*busy/(busy+1.2)))
+}
+
+// density is the share of an invocation's instructions in a step that multiply
+// and add. The others read shared memory, and fetch the next step.
+func (c implicitProduct) density() float64 {
+	t := c.tile
+	work := float64(t.tm*t.tn*t.bk) / float64(t.slices)
+	shared := 0.8 * float64((t.tm+t.tn)*t.bk) / float64(t.slices)
+	fetch := 30 // instructions for four pixels
+	switch {
+	case c.vector():
+		fetch = 4
+	case t.tapsFirst == 0 && !c.table():
+		fetch = 44
+	}
+	loads := 3*ceilDiv(t.bk*t.bm/4, t.invocations()) + fetch*ceilDiv(t.bk*t.bn/4, t.invocations())
+	return work / (work + shared + float64(loads))
+}

@@ -1,0 +1,221 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// onHardware is an algorithm that takes the GPU for a real one, with the first n
+// candidates, all of them where n is 0. Software drivers compute the same, slowly.
+func onHardware(a algorithm[Problem], n int) algorithm[Problem] {
+	candidates := a.candidates
+	a.candidates = func(p Problem, on device) []Params {
+		on.software = false
+		params := candidates(p, on)
+		if n > 0 {
+			params = params[:min(n, len(params))]
+		}
+		return params
+	}
+	return a
+}
+
+// withParams is an algorithm with one candidate.
+func withParams(a algorithm[Problem], params Params) algorithm[Problem] {
+	a.candidates = func(Problem, device) []Params { return []Params{params} }
+	return a
+}
+
+// hardware is what a large GPU offers.
+var hardware = device{
+	nvidia: true, sharedBytes: 48 << 10, maxInvocations: 1024,
+	maxGroups: [3]int32{math.MaxInt32, 65535, 65535},
+}
+
+// oddProblems are what kernels get wrong first.
+var oddProblems = []Problem{
+	{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1},
+	{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1, PadH: 2, PadW: 3, Bias: true},
+	{N: 2, C: 3, H: 7, W: 5, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU},
+	{N: 1, C: 5, H: 6, W: 7, K: 3, R: 3, S: 2, PadH: 4, PadW: 5, Activation: Tanh},
+	{N: 3, C: 2, H: 11, W: 13, K: 7, R: 2, S: 3, StrideH: 4, StrideW: 5, Bias: true, Activation: SiLU},
+	{N: 1, C: 17, H: 8, W: 9, K: 34, R: 3, S: 3, DilationH: 2, DilationW: 3, PadH: 2, Activation: Sigmoid},
+	{N: 2, C: 6, H: 9, W: 8, K: 9, R: 3, S: 3, Groups: 3, PadH: 1, PadW: 1, Bias: true},
+	{N: 1, C: 3, H: 23, W: 19, K: 37, R: 7, S: 7, StrideH: 2, StrideW: 2, PadH: 3, PadW: 3},
+	{N: 3, C: 37, H: 7, W: 7, K: 41, R: 1, S: 1, Bias: true, Activation: ReLU},
+	{N: 2, C: 19, H: 6, W: 10, K: 33, R: 1, S: 1, Bias: true, Activation: Tanh},
+	{N: 2, C: 12, H: 8, W: 8, K: 8, R: 1, S: 1, Groups: 4},
+	{N: 1, C: 4, H: 17, W: 16, K: 2, R: 15, S: 15, PadH: 7, PadW: 7},
+}
+
+func TestImplicitOnOddProblems(t *testing.T) {
+	r := newRunner(t)
+	for _, p := range oddProblems {
+		checkConv(t, r, onHardware(implicitAlgorithm, 1), p)
+	}
+}
+
+// testTiles are tiles of every kind, for a problem that none of them divides.
+var testTiles = []implicitTile{
+	{bm: 128, bn: 128, bk: 8, tm: 8, tn: 8, split: 1, slices: 1, buffers: 2, tapsFirst: 1, clamp: 1},
+	{bm: 64, bn: 64, bk: 16, tm: 8, tn: 4, split: 2, slices: 1, buffers: 1, tapsFirst: 0, clamp: 1},
+	{bm: 64, bn: 24, bk: 16, tm: 4, tn: 4, split: 1, slices: 2, buffers: 1, tapsFirst: 1},
+	{bm: 32, bn: 56, bk: 32, tm: 8, tn: 4, split: 3, slices: 4, buffers: 2, tapsFirst: 1},
+	{bm: 64, bn: 96, bk: 8, tm: 4, tn: 8, split: 1, slices: 1, buffers: 1, tapsFirst: 0, clamp: 1},
+	{bm: 128, bn: 16, bk: 8, tm: 4, tn: 4, split: 1, slices: 2, buffers: 1, tapsFirst: 1, clamp: 1},
+	{bm: 64, bn: 8, bk: 16, tm: 8, tn: 4, split: 1, slices: 4, buffers: 2, tapsFirst: 0, clamp: 1},
+	{bm: 32, bn: 48, bk: 8, tm: 8, tn: 8, split: 4, slices: 2, buffers: 2, tapsFirst: 0, clamp: 1},
+}
+
+func TestImplicitTiles(t *testing.T) {
+	r := newRunner(t)
+	odd := Problem{N: 2, C: 35, H: 7, W: 9, K: 67, R: 2, S: 2, PadH: 1, Bias: true, Activation: ReLU}
+	for _, tile := range testTiles {
+		checkConv(t, r, withParams(implicitAlgorithm, tile.params()), odd)
+	}
+	whole := Problem{N: 1, C: 64, H: 8, W: 8, K: 64, R: 1, S: 1, Bias: true, Activation: SiLU}
+	checkConv(t, r, onHardware(implicitAlgorithm, 2), whole)
+	whole.R, whole.S, whole.PadH, whole.PadW = 3, 3, 1, 1
+	checkConv(t, r, onHardware(implicitAlgorithm, 2), whole)
+}
+
+// TestImplicitPassesSpecialValues has NaN and infinity in the input, which only
+// the outputs that see them may show, and in the weights, where nothing is padded.
+func TestImplicitPassesSpecialValues(t *testing.T) {
+	r := newRunner(t)
+	p := Problem{N: 2, C: 5, H: 6, W: 7, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Activation: ReLU}
+	in := tensorsOf{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
+	a := onHardware(implicitAlgorithm, 1)
+	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.input, in.weights, nil))
+	p.PadH, p.PadW = 0, 0
+	in.weights = withSpecials(in.weights)
+	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.input, in.weights, nil))
+}
+
+// resnetProblems are the shapes that the algorithms are made for.
+func resnetProblems() []Problem {
+	var problems []Problem
+	for _, n := range []int{1, 32} {
+		problems = append(problems,
+			Problem{N: n, C: 3, H: 224, W: 224, K: 64, R: 7, S: 7, StrideH: 2, StrideW: 2, PadH: 3, PadW: 3},
+			Problem{N: n, C: 64, H: 56, W: 56, K: 64, R: 3, S: 3, PadH: 1, PadW: 1},
+			Problem{N: n, C: 128, H: 28, W: 28, K: 128, R: 3, S: 3, PadH: 1, PadW: 1},
+			Problem{N: n, C: 256, H: 14, W: 14, K: 256, R: 3, S: 3, PadH: 1, PadW: 1},
+			Problem{N: n, C: 512, H: 7, W: 7, K: 512, R: 3, S: 3, PadH: 1, PadW: 1},
+			Problem{N: n, C: 256, H: 56, W: 56, K: 64, R: 1, S: 1})
+	}
+	for _, n := range []int{1, 4} {
+		problems = append(problems, Problem{N: n, C: 64, H: 224, W: 224, K: 64, R: 3, S: 3, PadH: 1, PadW: 1})
+	}
+	return problems
+}
+
+// TestCandidatesHaveRecipes asks for what a GPU would be given to compile.
+func TestCandidatesHaveRecipes(t *testing.T) {
+	for _, p := range append(resnetProblems(), oddProblems...) {
+		for _, a := range convAlgorithms {
+			candidates := a.candidates(p, hardware)
+			seen := map[string]bool{}
+			for _, params := range candidates {
+				if seen[params.String()] {
+					t.Errorf("%s for %v: %v is there twice", a.name, p, params)
+				}
+				seen[params.String()] = true
+				recipe, err := a.recipe(p, params, hardware)
+				if err != nil {
+					t.Errorf("%s for %v: %v: %v", a.name, p, params, err)
+				}
+				if recipe.workspace > maxWorkspace || recipe.packed > maxWorkspace {
+					t.Errorf("%s for %v: %v: %d and %d elements", a.name, p, params, recipe.workspace, recipe.packed)
+				}
+			}
+			if n := len(candidates); a.name == "implicit" && n != maxImplicitCandidates {
+				t.Errorf("%s for %v: %d candidates", a.name, p, n)
+			}
+			if testing.Verbose() && len(candidates) > 0 {
+				t.Logf("%v: %s: %d, first %v", p, a.name, len(candidates), candidates[0])
+			}
+		}
+	}
+}
+
+func TestImplicitHasNoCandidatesWhereItMakesNoSense(t *testing.T) {
+	small, software := oddProblems[2], hardware
+	software.software = true
+	tests := map[string]struct {
+		p  Problem
+		on device
+	}{
+		"software":         {small, software},
+		"a large filter":   {Problem{N: 1, C: 1, H: 20, W: 20, K: 1, R: 16, S: 1}, hardware},
+		"large weights":    {Problem{N: 1, C: 30000, H: 1, W: 1, K: 30000, R: 1, S: 1}, hardware},
+		"no shared memory": {small, device{maxInvocations: 1024, maxGroups: hardware.maxGroups}},
+		"small groups":     {small, device{maxInvocations: 16, sharedBytes: 48 << 10, maxGroups: hardware.maxGroups}},
+		"few groups":       {small, device{maxInvocations: 1024, sharedBytes: 48 << 10}},
+	}
+	for name, test := range tests {
+		if params := implicitCandidates(test.p, test.on); len(params) > 0 {
+			t.Errorf("%s: %d candidates, first %v", name, len(params), params[0])
+		}
+	}
+}
+
+func TestImplicitRefusesBadParams(t *testing.T) {
+	p := Problem{N: 1, C: 64, H: 8, W: 8, K: 64, R: 3, S: 3}
+	good := implicitCandidates(p, hardware)[0]
+	tests := []struct {
+		name  string
+		value int
+		want  string
+	}{
+		{"bm", 0, "bm is 0, must be at least 1"},
+		{"bm", 40, "not a multiple of 32x4"},
+		{"bn", 1 << 20, "must be from 0 to"},
+		{"tm", 12, "does not divide"},
+		{"slices", 5, "do not divide into 5 slices"},
+		{"buffers", 3, "3 buffers"},
+		{"taps_first", 2, "must be 0 or 1"},
+		{"unroll", 2, "must be 0 or 1"},
+		{"split", 4000, "do not divide into 4000 parts"},
+		{"nonsense", 1, `no parameter "nonsense"`},
+	}
+	for _, test := range tests {
+		params := Params{}
+		for name, v := range good {
+			params[name] = v
+		}
+		params[test.name] = test.value
+		if _, err := implicitRecipe(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s=%d: error %v does not say %q", test.name, test.value, err, test.want)
+		}
+	}
+	if _, err := implicitRecipe(p, Params{}, hardware); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Errorf("error for no params is %v", err)
+	}
+}
+
+// TestGPUKernelsCompileAlone compiles the files as they are, without defines.
+func TestGPUKernelsCompileAlone(t *testing.T) {
+	r := newRunner(t)
+	for name, text := range map[string]string{
+		"conv2d_implicit":         conv2dImplicit,
+		"conv2d_implicit_pack":    conv2dImplicitPack,
+		"conv2d_implicit_sum":     conv2dImplicitSum,
+		"conv2d_winograd_weights": conv2dWinogradWeights,
+		"conv2d_winograd_input":   conv2dWinogradInput,
+		"conv2d_winograd_output":  conv2dWinogradOutput,
+		"conv2d_depthwise":        conv2dDepthwise,
+	} {
+		handle, err := r.Cache.Get(t.Context(), binary.MustSource(name, text, nil))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		handle.Release()
+	}
+}

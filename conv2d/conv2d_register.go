@@ -1,0 +1,215 @@
+//go:build linux
+
+package conv2d
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/executor"
+)
+
+var (
+	//go:embed kernels/conv2d_register.comp
+	conv2dRegister string
+	//go:embed kernels/conv2d_register_pairs.comp
+	conv2dRegisterPairs string
+)
+
+// convRegisterAlgorithm is conv2d_register.comp: a convolution for GPUs that are
+// the CPU. Channels are laid out in pairs first. A 1x1 filter that skips nothing
+// makes it a matrix product, which is left to gemm_register.comp.
+var convRegisterAlgorithm = algorithm[Problem]{
+	name:       "conv2d_register",
+	candidates: convRegisterCandidates,
+	recipe:     convRegisterRecipe,
+	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
+}
+
+func convRegisterCandidates(p Problem, on device) []Params {
+	if !on.software {
+		return nil
+	}
+	if p.isProduct() {
+		return gemmRegisterCandidates(p.asProduct(), on)
+	}
+	tiles := registerTiles([]int{16, 14, 12, 10, 8, 7, 6, 4, 2, 1}, on.simdLanes())
+	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
+		return checkGrid(p, p.registerGrid(t), on.maxGroups) != nil
+	})
+	return likeliestTiles(tiles, p.registerWork)
+}
+
+// isProduct reports whether the convolution is a matrix product for each image:
+// weights K x C times input C x HW.
+func (p Problem) isProduct() bool {
+	return p.R == 1 && p.S == 1 && p.P() == p.H && p.Q() == p.W && p.PadH == 0 && p.PadW == 0 && orOne(p.Groups) == 1
+}
+
+func (p Problem) asProduct() GEMMProblem {
+	product := GEMMProblem{
+		M: p.K, N: p.H * p.W, K: p.C,
+		Batch: p.N, StrideB: p.C * p.H * p.W, StrideC: p.K * p.H * p.W,
+		Activation: p.Activation,
+	}
+	if p.Bias {
+		product.Bias = RowBias
+	}
+	return product
+}
+
+// productOfConv is what the tensors of a convolution are to the product: its
+// weights are the first matrix.
+var productOfConv = productRoles{a: weightsRole, b: inputRole, c: outputRole, bias: biasRole}
+
+// registerPairs reports whether channels are laid out in pairs: with one alone
+// there is nothing to pair.
+func (p Problem) registerPairs() bool { return p.groupC() > 1 }
+
+// registerChannels counts the channels of a group, in pairs where there are some.
+func (p Problem) registerChannels() int {
+	if p.registerPairs() {
+		return ceilDiv(p.groupC(), 2)
+	}
+	return 1
+}
+
+// registerGrid is pixel tiles by filter tiles.
+func (p Problem) registerGrid(t registerTile) [3]int {
+	return [3]int{
+		ceilDiv(p.N*p.P()*p.Q(), t.tileN()),
+		orOne(p.Groups) * ceilDiv(p.groupK(), t.tileM()),
+		1,
+	}
+}
+
+func (p Problem) registerWork(t registerTile) registerWork {
+	grid := p.registerGrid(t)
+	products := t.rows * t.columns
+	if p.registerPairs() {
+		products *= 2
+	}
+	return registerWork{
+		groups:   grid[0] * grid[1],
+		steps:    float64(p.registerReduction().length),
+		loads:    float64(t.rows + t.columns),
+		products: float64(products),
+		stores:   float64(t.rows*t.columns) * loadShare(p.registerPairsOut(t)),
+	}
+}
+
+func (p Problem) registerPairsOut(t registerTile) bool {
+	return t.columns%2 == 0 && p.P()*p.Q()%2 == 0
+}
+
+func convRegisterRecipe(p Problem, params Params, on device) (recipe, error) {
+	if p.isProduct() {
+		return gemmRegisterRecipe(p.asProduct(), params, on, productOfConv)
+	}
+	t, err := registerTileOf(params, on)
+	if err != nil {
+		return recipe{}, err
+	}
+	grid := p.registerGrid(t)
+	if err := checkGrid(p, grid, on.maxGroups); err != nil {
+		return recipe{}, err
+	}
+	if !p.registerPairs() {
+		steps, err := p.registerSteps(t, grid, inputRole, weightsRole)
+		return recipe{steps: steps}, err
+	}
+	taps, plane := p.R*p.S, p.H*p.W
+	weights, packed, err := pairStep(p.K, p.groupC(), taps, weightsRole, packedRole, on)
+	if err != nil {
+		return recipe{}, err
+	}
+	input, workspace, err := pairStep(p.N*orOne(p.Groups), p.groupC(), plane, inputRole, workspaceRole, on)
+	if err != nil {
+		return recipe{}, err
+	}
+	steps, err := p.registerSteps(t, grid, workspaceRole, packedRole)
+	return recipe{
+		prepare:   []step{weights},
+		steps:     append([]step{input}, steps...),
+		packed:    packed,
+		workspace: workspace,
+	}, err
+}
+
+// pairStep lays the channels of a tensor, outer x channels x inner, in pairs. It
+// also returns how many elements that makes.
+func pairStep(outer, channels, inner int, from, to role, on device) (step, int, error) {
+	planes := outer * ceilDiv(channels, 2)
+	elements := product(2, planes, inner)
+	if elements > maxElements {
+		return step{}, 0, fmt.Errorf("conv2d: %d channels in pairs make %d elements, more than %d: split the problem",
+			channels, elements, maxElements)
+	}
+	source, err := binary.NewSource("conv2d_register_pairs", conv2dRegisterPairs, planesDefines(on))
+	return step{
+		source: source,
+		groups: planesGrid(inner, planes, on),
+		uniforms: intUniforms(
+			intUniform{"channels", channels}, intUniform{"inner", inner}, intUniform{"planes", planes},
+		),
+		bound: []bound{{0, from}, {1, to}},
+	}, int(elements), err
+}
+
+// registerSteps are the dispatches that sum up.
+func (p Problem) registerSteps(t registerTile, grid [3]int, input, weights role) ([]step, error) {
+	r := p.registerReduction()
+	var steps []step
+	for i := range r.dispatches() {
+		last := i == r.dispatches()-1
+		source, err := p.registerSource(t, i > 0, last)
+		if err != nil {
+			return nil, err
+		}
+		b := []bound{{0, input}, {1, weights}, {2, outputRole}}
+		if p.Bias && last {
+			b = append(b, bound{3, biasRole})
+		}
+		steps = append(steps, step{source: source, groups: grid, uniforms: p.registerUniforms(t, r.span(i)), bound: b})
+	}
+	return steps, nil
+}
+
+// registerReduction counts in taps of all channels, or pairs of channels: each is
+// one iteration.
+func (p Problem) registerReduction() reduction {
+	return reduction{length: p.R * p.S * p.registerChannels(), step: maxLoopIterations - loopCost(0)}
+}
+
+func (p Problem) registerSource(t registerTile, accumulate, last bool) (*binary.Source, error) {
+	d := t.defines()
+	d["PAIRS"] = flagDefine(p.registerPairs())
+	d["PADDED"] = flagDefine(p.PadH > 0 || p.PadW > 0)
+	d["PAIRS_OUT"] = flagDefine(p.registerPairsOut(t))
+	d["ACCUMULATE"] = flagDefine(accumulate)
+	d["BIAS"] = flagDefine(p.Bias && last)
+	if last {
+		d["ACTIVATION"] = activations[p.Activation].define
+	}
+	return binary.NewSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dRegister, d)
+}
+
+func (p Problem) registerUniforms(t registerTile, s span) []executor.Uniform {
+	return intUniforms(
+		intUniform{"channels", p.registerChannels()},
+		intUniform{"height", p.H}, intUniform{"width", p.W},
+		intUniform{"filters", p.groupK()},
+		intUniform{"filterTiles", ceilDiv(p.groupK(), t.tileM())},
+		intUniform{"groups", orOne(p.Groups)},
+		intUniform{"filterR", p.R}, intUniform{"filterS", p.S},
+		intUniform{"outputW", p.Q()},
+		intUniform{"imagePixels", p.P() * p.Q()},
+		intUniform{"pixels", p.N * p.P() * p.Q()},
+		intUniform{"strideH", orOne(p.StrideH)}, intUniform{"strideW", orOne(p.StrideW)},
+		intUniform{"padH", p.PadH}, intUniform{"padW", p.PadW},
+		intUniform{"dilationH", orOne(p.DilationH)}, intUniform{"dilationW", orOne(p.DilationW)},
+		intUniform{"firstStep", s.first}, intUniform{"lastStep", s.last},
+	)
+}

@@ -1,0 +1,109 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"strings"
+	"testing"
+)
+
+var winogradProblems = []Problem{
+	{N: 1, C: 1, H: 3, W: 3, K: 1, R: 3, S: 3},
+	{N: 1, C: 1, H: 1, W: 1, K: 1, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true},
+	{N: 2, C: 3, H: 7, W: 5, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU},
+	{N: 1, C: 5, H: 6, W: 7, K: 35, R: 3, S: 3, PadH: 4, PadW: 5, Activation: Tanh},
+	{N: 3, C: 2, H: 14, W: 10, K: 7, R: 3, S: 3, PadW: 1, Bias: true, Activation: SiLU},
+	{N: 2, C: 6, H: 9, W: 8, K: 9, R: 3, S: 3, Groups: 3, PadH: 1, PadW: 1, Bias: true, Activation: Sigmoid},
+	{N: 1, C: 37, H: 11, W: 13, K: 34, R: 3, S: 3, PadH: 1, PadW: 1},
+}
+
+func TestWinograd(t *testing.T) {
+	r := newRunner(t)
+	tile := implicitTile{bm: 32, bn: 32, bk: 8, tm: 8, tn: 4, slices: 1, split: 1, buffers: 2, tapsFirst: 1, clamp: 1}
+	for _, p := range winogradProblems {
+		checkConv(t, r, withParams(winograd2Algorithm, tile.params()), p)
+		checkConv(t, r, withParams(winograd4Algorithm, tile.params()), p)
+	}
+	split := Problem{N: 1, C: 80, H: 8, W: 8, K: 32, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU}
+	tile = implicitTile{bm: 32, bn: 24, bk: 16, tm: 4, tn: 4, slices: 2, split: 3, buffers: 1, tapsFirst: 1, clamp: 1}
+	checkConv(t, r, withParams(winograd2Algorithm, tile.params()), split)
+	checkConv(t, r, withParams(winograd4Algorithm, tile.params()), split)
+}
+
+// TestWinogradError says how far below its bound the error of a long sum stays.
+func TestWinogradError(t *testing.T) {
+	r := newRunner(t)
+	p := Problem{N: 1, C: 256, H: 8, W: 8, K: 16, R: 3, S: 3, PadH: 1, PadW: 1}
+	in := tensorsOf{input: RandomValues(p.InputLen(), newSeed(t)), weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}
+	want := ReferenceConv2D(p, in.input, in.weights, nil)
+	on := deviceOf(r.Context.Info())
+	for _, a := range []algorithm[Problem]{winograd2Algorithm, winograd4Algorithm} {
+		recipe, err := a.recipe(p, onHardware(a, 1).candidates(p, on)[0], on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := runRecipe(t, r, recipe, in, p.OutputLen())
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := Compare(got, want, a.tolerance(p))
+		t.Logf("%s: %v", a.name, report)
+		if err := report.Err(); err != nil {
+			t.Errorf("%s: %v", a.name, err)
+		}
+	}
+}
+
+func TestWinogradRefuses(t *testing.T) {
+	good := Problem{N: 1, C: 16, H: 10, W: 10, K: 16, R: 3, S: 3}
+	params := winograd2Algorithm.candidates(good, hardware)[0]
+	tests := []struct {
+		want   string
+		change func(p *Problem)
+	}{
+		{"3x3 only", func(p *Problem) { p.S = 5 }},
+		{"stride and a dilation of 1", func(p *Problem) { p.StrideW = 2 }},
+		{"stride and a dilation of 1", func(p *Problem) { p.DilationH = 2 }},
+		{"too large for winograd", func(p *Problem) { p.N, p.H, p.W = 64, 1024, 1024 }},
+	}
+	for _, a := range []algorithm[Problem]{winograd2Algorithm, winograd4Algorithm} {
+		for _, test := range tests {
+			p := good
+			test.change(&p)
+			if _, err := a.recipe(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s for %v: error %v does not say %q", a.name, p, err, test.want)
+			}
+			if n := len(a.candidates(p, hardware)); n > 0 {
+				t.Errorf("%s for %v: %d candidates", a.name, p, n)
+			}
+		}
+		if _, err := a.recipe(good, Params{}, hardware); err == nil {
+			t.Errorf("%s: no error for no params", a.name)
+		}
+	}
+}
+
+func TestWinogradHasNoCandidatesWhereItMakesNoSense(t *testing.T) {
+	good := Problem{N: 1, C: 16, H: 10, W: 10, K: 16, R: 3, S: 3}
+	grouped, narrow, flat, software := good, good, good, hardware
+	grouped.Groups = 2
+	narrow.K = 15
+	flat.H = 3
+	software.software = true
+	for _, a := range []algorithm[Problem]{winograd2Algorithm, winograd4Algorithm} {
+		if len(a.candidates(good, hardware)) == 0 {
+			t.Errorf("%s has no candidates for %v", a.name, good)
+		}
+		for _, p := range []Problem{grouped, narrow} {
+			if n := len(a.candidates(p, hardware)); n > 0 {
+				t.Errorf("%s for %v: %d candidates", a.name, p, n)
+			}
+		}
+		if n := len(a.candidates(good, software)); n > 0 {
+			t.Errorf("%s on software: %d candidates", a.name, n)
+		}
+	}
+	if n := len(winograd4Algorithm.candidates(flat, hardware)); n > 0 {
+		t.Errorf("winograd4 for %v: %d candidates", flat, n)
+	}
+}

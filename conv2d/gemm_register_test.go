@@ -1,0 +1,212 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// registerProducts have everything that a matrix product may have, in sizes that
+// are even, odd and prime.
+var registerProducts = []GEMMProblem{
+	{M: 1, N: 1, K: 1},
+	{M: 17, N: 17, K: 17},
+	{M: 40, N: 70, K: 34},
+	{M: 16, N: 90, K: 27, Bias: RowBias, Activation: ReLU},
+	{M: 1, N: 300, K: 64, Bias: ColumnBias, Activation: SiLU},
+	{M: 129, N: 2, K: 10, Alpha: -0.5, Beta: 2},
+	{M: 6, N: 18, K: 33, TransA: true, Alpha: 3, Bias: ColumnBias, Activation: Tanh},
+	{M: 7, N: 9, K: 18, TransB: true, Beta: -1, Activation: Sigmoid},
+	{M: 22, N: 19, K: 21, TransA: true, TransB: true, LDA: 24, LDB: 30, LDC: 20},
+	{M: 10, N: 12, K: 8, LDA: 10, LDB: 14, LDC: 16, Batch: 3, StrideA: 120, StrideC: 200, Beta: 0.5, Bias: RowBias},
+	{M: 9, N: 12, K: 8, LDA: 8, LDB: 12, Batch: 2, StrideA: 73, StrideB: 97, StrideC: 109},
+	{M: 34, N: 36, K: 7, TransA: true, Activation: ReLU},
+	{M: 3, N: 4, K: 300_001, Beta: 2, Bias: RowBias, Activation: ReLU},
+}
+
+func TestGEMMRegister(t *testing.T) {
+	r := newRunner(t)
+	for _, p := range registerProducts {
+		t.Run(strings.ReplaceAll(p.String(), " ", "_"), func(t *testing.T) {
+			checkGEMM(t, r, gemmRegisterAlgorithm, p)
+		})
+	}
+}
+
+func TestGEMMRegisterPassesNaNAndInfinityOn(t *testing.T) {
+	r := newRunner(t)
+	for _, p := range []GEMMProblem{
+		{M: 5, N: 6, K: 4, Activation: ReLU},
+		{M: 5, N: 7, K: 3, Activation: SiLU}, // odd rows: what is added must stay out of the sums
+	} {
+		in := GEMMTensors{A: withSpecials(RandomValues(p.ALen(), 1)), B: withSpecials(RandomValues(p.BLen(), 2))}
+		want := ReferenceGEMM(p, in)
+		if !slices.ContainsFunc(want.Values, math.IsNaN) || !slices.ContainsFunc(want.Values, isFinite) {
+			t.Fatalf("%v: the inputs test nothing: %v", p, want.Values)
+		}
+		checkAlgorithm(t, r, gemmRegisterAlgorithm, p, tensorsOf{input: in.A, weights: in.B}, want)
+	}
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func TestGEMMRegisterCutsLongSums(t *testing.T) {
+	const most = 2 * (maxLoopIterations - 1) // elements of K, two in an iteration
+	for k, want := range map[int]int{1: 1, most: 1, most + 2: 2, 300_000: 5} {
+		p := GEMMProblem{M: 2, N: 2, K: k, Beta: 3, Bias: RowBias}
+		made := firstRecipe(t, gemmRegisterAlgorithm, p, softwareDevice)
+		if len(made.steps) != want {
+			t.Errorf("%v: %d dispatches, want %d", p, len(made.steps), want)
+		}
+		for i, s := range made.steps {
+			if last := i == len(made.steps)-1; slices.Contains(s.bound, bound{3, biasRole}) != last {
+				t.Errorf("%v: dispatch %d of %d: bias at the wrong time", p, i, len(made.steps))
+			}
+		}
+	}
+}
+
+// Copying pays where elements are loaded often, and what is B is copied once for
+// each version of it.
+func TestGEMMRegisterMakesOddMatricesEven(t *testing.T) {
+	for _, test := range []struct {
+		p                 GEMMProblem
+		packed, workspace int
+	}{
+		{GEMMProblem{M: 64, N: 64, K: 64}, 0, 0},
+		{GEMMProblem{M: 200, N: 201, K: 64}, 64 * 202, 0},
+		{GEMMProblem{M: 200, N: 200, K: 65}, 0, 200 * 66},
+		{GEMMProblem{M: 200, N: 201, K: 65, Batch: 3, StrideA: 13_001, StrideC: 90_000}, 65 * 202, 3 * 200 * 66},
+		{GEMMProblem{M: 1, N: 201, K: 64}, 0, 0},
+	} {
+		made := firstRecipe(t, gemmRegisterAlgorithm, test.p, softwareDevice)
+		if made.packed != test.packed || made.workspace != test.workspace {
+			t.Errorf("%v: %d packed and %d in the workspace, want %d and %d",
+				test.p, made.packed, made.workspace, test.packed, test.workspace)
+		}
+		if (len(made.prepare) > 0) != (test.packed > 0) || len(made.steps) != 1+min(1, test.workspace) {
+			t.Errorf("%v: %d and %d dispatches", test.p, len(made.prepare), len(made.steps))
+		}
+	}
+}
+
+func TestGEMMRegisterRefusesForeignParameters(t *testing.T) {
+	p := GEMMProblem{M: 8, N: 8, K: 8}
+	for want, params := range map[string]Params{
+		"are not rows":            {"bm": 64},
+		"from 1 to 32":            {"rows": 33, "columns": 2, "lanes_m": 1},
+		"do not divide 8 lanes":   {"rows": 1, "columns": 2, "lanes_m": 3},
+		"needs an even number":    {"rows": 1, "columns": 3, "lanes_m": 1},
+		"a tile of 0x2":           {"rows": 0, "columns": 2, "lanes_m": 1},
+		"0 rows of lanes":         {"rows": 1, "columns": 2, "lanes_m": 0},
+		"both sides must be from": {"rows": 1, "columns": -2, "lanes_m": 1},
+	} {
+		_, err := gemmRegisterAlgorithm.recipe(p, params, softwareDevice)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error is %v, want %q", params, err, want)
+		}
+	}
+	huge := GEMMProblem{M: 8, N: 2, K: 1, Batch: 70_000, StrideC: 16}
+	_, err := gemmRegisterAlgorithm.recipe(huge, Params{"rows": 1, "columns": 2, "lanes_m": 1}, softwareDevice)
+	if err == nil || !strings.Contains(err.Error(), "split the problem") {
+		t.Errorf("error is %v", err)
+	}
+	if n := len(gemmRegisterAlgorithm.candidates(huge, softwareDevice)); n != 0 {
+		t.Errorf("%d candidates for a grid that is too large", n)
+	}
+}
+
+func TestRegisterKernelsAreForSoftware(t *testing.T) {
+	if c := gemmRegisterAlgorithm.candidates(GEMMProblem{M: 8, N: 8, K: 8}, device{nvidia: true}); c != nil {
+		t.Errorf("candidates on a GPU: %v", c)
+	}
+	if c := convRegisterAlgorithm.candidates(Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}, device{}); c != nil {
+		t.Errorf("candidates on a GPU: %v", c)
+	}
+}
+
+func TestRegisterKernelsCompileAlone(t *testing.T) {
+	r := newRunner(t)
+	for name, text := range map[string]string{
+		"gemm_register":         gemmRegister,
+		"gemm_register_even":    gemmRegisterEven,
+		"conv2d_register":       conv2dRegister,
+		"conv2d_register_pairs": conv2dRegisterPairs,
+	} {
+		handle, err := r.Cache.Get(t.Context(), binary.MustSource(name, text, nil))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		handle.Release()
+	}
+}
+
+func TestSIMDWidthOfAGPU(t *testing.T) {
+	for gpu, want := range map[string][2]int{
+		"llvmpipe (LLVM 15.0.6, 256 bits)": {256, 8},
+		"llvmpipe (LLVM 15.0.6, 128 bits)": {128, 4},
+		"llvmpipe (LLVM 19.1.7, 512 bits)": {512, 16},
+		"softpipe":                         {0, 8},
+		"strange (96 bits)":                {96, 8},
+	} {
+		bits := simdBitsOf(gpu)
+		if lanes := (device{simdBits: bits}).simdLanes(); bits != want[0] || lanes != want[1] {
+			t.Errorf("%s: %d bits, %d lanes, want %v", gpu, bits, lanes, want)
+		}
+	}
+}
+
+// Groups of other CPUs have other shapes, which must be right on this one too.
+func TestRegisterKernelsWithOtherRegisters(t *testing.T) {
+	r := newRunner(t)
+	gemm := GEMMProblem{M: 9, N: 21, K: 13}
+	product := tensorsOf{input: RandomValues(gemm.ALen(), 1), weights: RandomValues(gemm.BLen(), 2)}
+	conv := Problem{N: 2, C: 3, H: 5, W: 6, K: 7, R: 3, S: 3, PadH: 1, PadW: 1}
+	image := tensorsOf{input: RandomValues(conv.InputLen(), 1), weights: RandomValues(conv.WeightsLen(), 2)}
+	for _, bits := range []int{128, 512} {
+		on := softwareDevice
+		on.simdBits = bits
+		checkFirst(t, r, gemmRegisterAlgorithm, gemm, on, product,
+			ReferenceGEMM(gemm, GEMMTensors{A: product.input, B: product.weights}))
+		checkFirst(t, r, convRegisterAlgorithm, conv, on, image,
+			ReferenceConv2D(conv, image.input, image.weights, nil))
+	}
+}
+
+// checkFirst computes a problem by the first candidate for a device.
+func checkFirst[P problem](t *testing.T, r *Runner, a algorithm[P], p P, on device, in tensorsOf, want Expected) {
+	t.Helper()
+	got, err := runRecipe(t, r, firstRecipe(t, a, p, on), in, len(want.Values))
+	if err != nil {
+		t.Fatalf("%s with %d bits: %v", a.name, on.simdBits, err)
+	}
+	if report := Compare(got, want, a.tolerance(p)); !report.OK() {
+		t.Errorf("%s with %d bits: %v", a.name, on.simdBits, report)
+	}
+}
+
+// softwareDevice is llvmpipe as most CPUs have it.
+var softwareDevice = device{software: true, simdBits: 256, maxGroups: [3]int32{65_535, 65_535, 65_535}}
+
+// firstRecipe is the recipe of the first candidate for a device.
+func firstRecipe[P problem](t *testing.T, a algorithm[P], p P, on device) recipe {
+	t.Helper()
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	candidates := a.candidates(p, on)
+	if len(candidates) == 0 {
+		t.Fatalf("no candidate for %v", p)
+	}
+	made, err := a.recipe(p, candidates[0], on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}

@@ -1,0 +1,169 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/executor"
+)
+
+// registerTile is how the register kernels divide their work: each invocation has
+// rows x columns sums, and lanesM of the lanes of a group stand one above the
+// other.
+type registerTile struct{ rows, columns, lanesM, lanes int }
+
+// maxRegisterSide is the most rows or columns of one invocation.
+const maxRegisterSide = 32
+
+// The parameters of a registerTile.
+const (
+	rowsParam    = "rows"
+	columnsParam = "columns"
+	lanesMParam  = "lanes_m"
+)
+
+func (t registerTile) params() Params {
+	return Params{rowsParam: t.rows, columnsParam: t.columns, lanesMParam: t.lanesM}
+}
+
+// registerTileOf reads a tile from parameters.
+func registerTileOf(params Params, on device) (registerTile, error) {
+	t := registerTile{params[rowsParam], params[columnsParam], params[lanesMParam], on.simdLanes()}
+	switch {
+	case len(params) != 3:
+		return t, fmt.Errorf("conv2d: parameters %q are not %s, %s and %s", params, rowsParam, columnsParam, lanesMParam)
+	case t.rows < 1 || t.rows > maxRegisterSide || t.columns < 1 || t.columns > maxRegisterSide:
+		return t, fmt.Errorf("conv2d: a tile of %dx%d: both sides must be from 1 to %d", t.rows, t.columns, maxRegisterSide)
+	case t.lanesM < 1 || t.lanes%t.lanesM != 0:
+		return t, fmt.Errorf("conv2d: %d rows of lanes do not divide %d lanes", t.lanesM, t.lanes)
+	}
+	return t, nil
+}
+
+// tileM and tileN are what a group computes.
+func (t registerTile) tileM() int { return t.rows * t.lanesM }
+func (t registerTile) tileN() int { return t.columns * (t.lanes / t.lanesM) }
+
+func (t registerTile) defines() binary.Defines {
+	d := t.params().defines()
+	d["LANES"] = strconv.Itoa(t.lanes)
+	return d
+}
+
+// What llvmpipe needs for eight lanes, in cycles of one CPU: measured, see
+// docs/bench/llvmpipe-kernels.md. A load is of a float or of a double, a store
+// likewise; a product includes its addition.
+const (
+	loadCycles    = 35
+	storeCycles   = 40
+	productCycles = 0.9
+	groupCycles   = 400
+	copyCycles    = 10 // for one element, not eight
+)
+
+// registerWork is what the invocations of a group do.
+type registerWork struct {
+	groups   int
+	steps    float64 // of the reduction
+	loads    float64 // in a step
+	products float64 // in a step
+	stores   float64
+	copied   int // elements that are copied first, by all groups together
+}
+
+// cycles estimates how long the CPUs need. Groups are handed out evenly.
+func (w registerWork) cycles() float64 {
+	rounds := float64(ceilDiv(w.groups, runtime.NumCPU()))
+	copies := float64(w.copied) * copyCycles / float64(runtime.NumCPU())
+	return copies + rounds*(groupCycles+w.steps*(w.loads*loadCycles+w.products*productCycles)+w.stores*storeCycles)
+}
+
+// registerCandidates is how many tiles are worth trying: the estimate is good to
+// a few tens of percent.
+const registerCandidates = 4
+
+// likeliestTiles are the tiles with the least work, the best first.
+func likeliestTiles(tiles []registerTile, work func(registerTile) registerWork) []Params {
+	cycles := map[registerTile]float64{}
+	for _, t := range tiles {
+		cycles[t] = work(t).cycles()
+	}
+	slices.SortStableFunc(tiles, func(a, b registerTile) int { return cmp.Compare(cycles[a], cycles[b]) })
+	var params []Params
+	for _, t := range tiles[:min(len(tiles), registerCandidates)] {
+		params = append(params, t.params())
+	}
+	return params
+}
+
+// registerRows are the rows worth trying.
+var registerRows = []int{16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
+
+// maxRegisterSums is the most sums of one invocation worth trying. More make a
+// program that takes seconds to compile and leaves the instruction cache.
+const maxRegisterSums = 256
+
+// registerTiles are the tiles worth trying with these columns.
+func registerTiles(columns []int, lanes int) []registerTile {
+	var tiles []registerTile
+	for _, r := range registerRows {
+		for _, c := range columns {
+			for m := 1; r*c <= maxRegisterSums && m <= lanes; m *= 2 {
+				tiles = append(tiles, registerTile{r, c, m, lanes})
+			}
+		}
+	}
+	return tiles
+}
+
+// loadShare is how many loads an element costs.
+func loadShare(pairs bool) float64 {
+	if pairs {
+		return 0.5
+	}
+	return 1
+}
+
+// flagDefine is a condition as a kernel takes it.
+func flagDefine(set bool) string {
+	if set {
+		return "1"
+	}
+	return "0"
+}
+
+// intUniform is a name and its value.
+type intUniform struct {
+	name  string
+	value int
+}
+
+func intUniforms(values ...intUniform) []executor.Uniform {
+	var uniforms []executor.Uniform
+	for _, u := range values {
+		uniforms = append(uniforms, executor.Int(u.name, int32(u.value)))
+	}
+	return uniforms
+}
+
+// planesEach is EACH of the kernels that copy.
+const planesEach = 8
+
+// maxPlanesY is how many planes stand along y before z is used too: within what
+// OpenGL promises.
+const maxPlanesY = 32_768
+
+// planesGrid is the grid of a kernel that copies planes of so many pairs.
+func planesGrid(pairs, planes int, on device) [3]int {
+	return [3]int{ceilDiv(pairs, on.simdLanes()*planesEach), min(planes, maxPlanesY), ceilDiv(planes, maxPlanesY)}
+}
+
+func planesDefines(on device) binary.Defines {
+	return binary.Defines{"LANES": strconv.Itoa(on.simdLanes()), "EACH": strconv.Itoa(planesEach)}
+}

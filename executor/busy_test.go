@@ -1,0 +1,135 @@
+//go:build linux
+
+package executor
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// pacedGPU takes the same time for every stage, one after the other: its fences
+// are reached when that time is over.
+type pacedGPU struct {
+	stage    time.Duration
+	pipeline *pipeline
+	began    time.Duration // of the stage that is at work
+	ends     time.Duration // likewise
+}
+
+func (g *pacedGPU) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
+	// Fences are looked at in order, but their names are used again.
+	for i := range g.pipeline.stages {
+		if s := &g.pipeline.stages[i]; s.fence == f && s.began > g.began {
+			g.began, g.ends = s.began, max(g.ends, s.began)+g.stage
+			break
+		}
+	}
+	if g.pipeline.now() < g.ends {
+		return false, nil
+	}
+	return gl.WaitFence(f, 0)
+}
+
+// TestLongStagesAreNotSpunOn counts looks while stages take 1 ms: a pump that
+// spins makes a thousand in the time.
+func TestLongStagesAreNotSpunOn(t *testing.T) {
+	for _, o := range []Options{{Depth: 1}, {Depth: 3}, {Depth: 8}, {Depth: 8, MaxDelay: 3 * time.Millisecond}} {
+		g := &pacedGPU{stage: time.Millisecond}
+		o.SlotJobs, o.trial = 1, trial{fences: g.fence, poison: true}
+		f := newFixture(t, o)
+		g.pipeline = &f.gpu
+		h := f.affine()
+		const warm, jobs = 30, 150
+		var before Stats
+		var tasks []*task
+		for i := range warm + jobs {
+			if i == warm {
+				before = f.Stats()
+			}
+			if len(tasks) == o.Depth {
+				f.finish(tasks[0])
+				tasks = tasks[1:]
+			}
+			k := newTask(h, uint32(i), 1+i)
+			k.pending = f.submit(k.job)
+			tasks = append(tasks, k)
+		}
+		for _, k := range tasks {
+			f.finish(k)
+		}
+		after := f.Stats()
+		if n := after.Looks - before.Looks; n > 50*jobs {
+			t.Errorf("depth %d, delay %v: %d looks at %d stages", o.Depth, o.MaxDelay, n, jobs)
+		}
+		if after.Sleeps == before.Sleeps || after.Timeouts != 0 {
+			t.Errorf("before %+v, after %+v", before, after)
+		}
+	}
+}
+
+// BenchmarkPacedKernels measures wall and CPU time of the whole process, a job,
+// while the GPU is busy with kernels of one length. No GPU is needed: fences pace
+// the jobs, and dispatches without groups cost next to nothing.
+func BenchmarkPacedKernels(b *testing.B) {
+	for _, paced := range []struct {
+		stage time.Duration
+		o     Options
+	}{
+		{10 * time.Microsecond, Options{Depth: 1}},
+		{10 * time.Microsecond, Options{Depth: 1, trial: trial{linger: true}}},
+		{time.Millisecond, Options{Depth: 1}},
+		{time.Millisecond, Options{Depth: 3}},
+		{time.Millisecond, Options{Depth: 8}},
+		{time.Millisecond, Options{Depth: 8, MaxDelay: 3 * time.Millisecond}},
+		{time.Millisecond, Options{Depth: 16, MaxDelay: 6 * time.Millisecond}},
+	} {
+		o := paced.o
+		name := fmt.Sprintf("%v/depth=%d/delay=%v/linger=%v", paced.stage, o.Depth, o.MaxDelay, o.trial.linger)
+		b.Run(name, func(b *testing.B) { benchmarkPaced(b, paced.stage, o) })
+	}
+}
+
+func benchmarkPaced(b *testing.B, stage time.Duration, o Options) {
+	g := &pacedGPU{stage: stage}
+	o.SlotJobs, o.trial.fences = 1, g.fence
+	f := newFixture(b, o)
+	g.pipeline = &f.gpu
+	job := newTask(f.affine(), 1, 1).job
+	job.Groups[0] = 0
+	pending := make([]Pending, o.Depth)
+	turn := func(n int) {
+		for i := range n + o.Depth {
+			p := &pending[i%o.Depth]
+			if p.batch != nil {
+				f.wait(p)
+			}
+			if i < n {
+				if err := f.SubmitInto(b.Context(), job, p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	turn(100)
+	before, cpu := f.Stats(), cpuTime(b)
+	b.ResetTimer()
+	turn(b.N)
+	b.StopTimer()
+	after, jobs := f.Stats(), float64(b.N)
+	b.ReportMetric(float64((cpuTime(b)-cpu).Microseconds())/jobs, "cpu-us/job")
+	b.ReportMetric(float64(after.Looks-before.Looks)/jobs, "looks/job")
+	b.ReportMetric(float64(after.Sleeps-before.Sleeps)/jobs, "sleeps/job")
+}
+
+// cpuTime is the CPU time that this process has used.
+func cpuTime(t testing.TB) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,214 @@
+//go:build linux
+
+package actors
+
+import (
+	"testing"
+
+	"github.com/shadercache/shadercache/executor"
+)
+
+// phaseText works for some ticks in each phase and waits at the end of it. Words
+// 0: ticks to work, 1: number, 2: phase, 3: waits.
+const phaseText = `
+void ON_MESSAGE(Message m) {}
+void ON_TICK() {
+    if (actorGet(3u) == 1u) {
+        actorSet(3u, 0u);
+        actorSet(2u, actorGet(2u) + 1u);
+        actorSet(0u, (actorGet(1u) * (actorGet(2u) + 3u)) % 5u);
+        actorSet(5u, actorOpened(BARRIER_phase));
+    }
+    if (actorGet(0u) > 0u) {
+        actorSet(0u, actorGet(0u) - 1u);
+        return;
+    }
+    actorSet(3u, 1u);
+    actorArrive(BARRIER_phase);
+}`
+
+// phases is the same on the CPU, after some ticks: phase and whether it waits.
+func phases(n, ticks int) (phase []uint32, waits []bool) {
+	phase, waits = make([]uint32, n), make([]bool, n)
+	work := make([]uint32, n)
+	for range ticks {
+		arrived := 0
+		for i := range n {
+			if waits[i] {
+				arrived++
+				continue
+			}
+			if work[i] > 0 {
+				work[i]--
+				continue
+			}
+			waits[i] = true
+			arrived++
+		}
+		if arrived == n {
+			for i := range n {
+				waits[i] = false
+				phase[i]++ // when it runs next, which is when it sees it
+				work[i] = uint32(i) * (phase[i] + 3) % 5
+			}
+		}
+	}
+	return phase, waits
+}
+
+func TestNamedBarrierHoldsUntilAllHaveArrived(t *testing.T) {
+	f := newFixture(t)
+	const n = 11
+	w := f.world(Options{
+		Handlers: []Handler{{"phase", phaseText}}, Slots: 128,
+		Barriers: []Barrier{{"other", 2}, {"phase", n}},
+	})
+	var all []Address
+	for i := range n {
+		all = append(all, w.spawn("phase", 0, uint32(i)))
+	}
+	for tick := 1; tick <= 30; tick++ {
+		r := w.step(1)
+		wantPhase, wantWaits := phases(n, tick)
+		waiting := 0
+		for i, a := range all {
+			info := w.query(a)
+			if wantWaits[i] {
+				waiting++
+			}
+			if (info.State == Waiting) != wantWaits[i] || wantWaits[i] && info.Barrier != "phase" {
+				t.Fatalf("tick %d: actor %d is %v at %q", tick, i, info.State, info.Barrier)
+			}
+			// An actor sees that the barrier has opened when it runs next.
+			got := w.words(a)
+			seen := got[2] + got[3]
+			if info.State == Waiting {
+				seen = got[2]
+			}
+			if seen != wantPhase[i] || got[5] != got[2] {
+				t.Fatalf("tick %d: actor %d is in phase %d of %d, state %v", tick, i, seen, wantPhase[i], got[:6])
+			}
+		}
+		if r.Live != n-waiting || r.TooMany != 0 {
+			t.Fatalf("tick %d: report %+v, %d wait", tick, r, waiting)
+		}
+	}
+	if phase, _ := phases(n, 30); phase[0] < 5 {
+		t.Errorf("only %d phases", phase[0])
+	}
+}
+
+// Who ends or is restarted while it waits has not arrived.
+func TestBarrierForgetsWhoLeaves(t *testing.T) {
+	f := newFixture(t)
+	w := f.world(Options{Handlers: []Handler{{"phase", phaseText}}, Slots: 128, Barriers: []Barrier{{"phase", 2}}})
+	a := w.spawn("phase")
+	w.step(1)
+	if err := w.Terminate(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	b := w.spawn("phase")
+	w.step(2)
+	if err := w.Restart(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	w.step(2)
+	if got := w.query(b); got.State != Waiting {
+		t.Errorf("alone it is %v", got.State)
+	}
+	c := w.spawn("phase")
+	w.step(1)
+	if got := w.query(b); got.State != Live {
+		t.Errorf("with another it is %v", got.State)
+	}
+	w.step(1)
+	if got := w.words(c); got[2] != 1 || got[5] != 1 {
+		t.Errorf("state %v", got[:6])
+	}
+	w.balanced()
+}
+
+// ringText does, in epoch e, value[e+1] = value[e] of both neighbours, added up,
+// and an own share. The first three are slow. Word 1: number, 3: ticks that it
+// was idle.
+const ringText = `
+layout(std430, binding = 5) readonly buffer Peers { uvec2 peers[]; };
+layout(std430, binding = 6) coherent buffer Values { uint values[]; }; // of even epochs, then of odd ones
+void ON_MESSAGE(Message m) {}
+void ON_TICK() {
+    uint n = uint(peers.length());
+    uint id = actorGet(1u);
+    uint epoch = actorEpoch();
+    uint left = (id + n - 1u) % n, right = (id + 1u) % n;
+    bool busy = id < 3u && actorTick() % 4u != 0u;
+    if (busy || epoch == uint(LAST_EPOCH) || !actorMayAdvance(peers[left]) || !actorMayAdvance(peers[right])) {
+        actorSet(3u, actorGet(3u) + 1u);
+        return;
+    }
+    uint now = epoch % 2u * n, next = n - now;
+    values[next + id] = values[now + left] * 3u + values[now + right] + id;
+    actorAdvance();
+}`
+
+func TestNeighbourhoodBarriers(t *testing.T) {
+	f := newFixture(t)
+	const n, last = 13, 20
+	peers := f.peers(n)
+	start := make([]uint32, 2*n)
+	for i := range n {
+		start[i] = uint32(i*i + 1)
+	}
+	values, err := executor.BufferOf(f.Executor, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(values.Release)
+	w := f.world(Options{
+		Handlers: []Handler{{"ring", "#define LAST_EPOCH 20\n" + ringText}}, Slots: 128,
+		Memory: []executor.Bound{peers.ReadAt(5), values.At(6)},
+	})
+	all := w.spawnPeers("ring", n, peers)
+	apart := false
+	for done := 0; done < n && w.Report().Tick < 300; {
+		w.step(1)
+		registry, err := w.Registry(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		epochs := map[Address]uint32{}
+		for _, info := range registry {
+			epochs[info.Address] = info.Epoch
+		}
+		done = 0
+		for i, a := range all {
+			ahead := int(epochs[a]) - int(epochs[all[(i+1)%n]])
+			if ahead < -1 || ahead > 1 {
+				t.Fatalf("neighbours are %d epochs apart", ahead)
+			}
+			apart = apart || int(epochs[a])-int(epochs[all[(i+n/2)%n]]) > 1
+			if epochs[a] == last {
+				done++
+			}
+		}
+	}
+	if !apart {
+		t.Error("the ring went in step: nothing was tested")
+	}
+	want := start[:n]
+	for range last {
+		next := make([]uint32, n)
+		for i := range next {
+			next[i] = want[(i+n-1)%n]*3 + want[(i+1)%n] + uint32(i)
+		}
+		want = next
+	}
+	got := make([]uint32, 2*n)
+	if err := values.Download(t.Context(), 0, got); err != nil {
+		t.Fatal(err)
+	}
+	for i := range want { // the last epoch is even
+		if got[i] != want[i] {
+			t.Errorf("value %d is %d, not %d", i, got[i], want[i])
+		}
+	}
+}

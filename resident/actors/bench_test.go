@@ -1,0 +1,59 @@
+//go:build linux
+
+package actors
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/shadercache/shadercache/executor"
+)
+
+// BenchmarkTick is a tick of actors of which each sends two messages and gets
+// about two.
+func BenchmarkTick(b *testing.B) {
+	for _, n := range []int{1000, 65_521} { // 65,521 is prime
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			f := newFixture(b)
+			peers := f.peers(n)
+			w := f.world(Options{
+				Handlers: []Handler{{"storm", "#define LAST_TICK 1000000000\n#define SPREAD 5\n" + stormText}},
+				Slots:    n, Memory: []executor.Bound{peers.ReadAt(5)},
+			})
+			w.spawnPeers("storm", n, peers)
+			w.step(maxTicks)
+			before := w.Report().Handled
+			b.ResetTimer()
+			r := w.step(b.N)
+			b.StopTimer()
+			b.ReportMetric(float64(r.Handled-before)/b.Elapsed().Seconds(), "messages/s")
+			w.balanced()
+		})
+	}
+}
+
+// BenchmarkSend is a message of the host until it is in the mailbox, and then
+// until its reply is here.
+func BenchmarkSend(b *testing.B) {
+	f := newFixture(b)
+	w := f.world(Options{Handlers: []Handler{counter}, Slots: 8})
+	a := w.spawn("counter")
+	b.Run("send", func(b *testing.B) {
+		for i := range b.N {
+			if i%8 == 7 {
+				b.StopTimer()
+				w.step(1)
+				b.StartTimer()
+			}
+			w.send(a, 1, 1)
+		}
+	})
+	w.step(1)
+	b.Run("request", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := w.Request(b.Context(), a, 4, 1); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,77 @@
+//go:build linux
+
+package actors_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/actors"
+)
+
+// account keeps a balance in its first word, and says what it is.
+const account = `
+const uint PAY = 1u, TELL = 2u, BALANCE = 3u;
+void ON_MESSAGE(Message m) {
+    if (m.kind == PAY) {
+        actorSet(0u, actorGet(0u) + m.word[0]);
+    } else if (m.kind == TELL) {
+        Message answer = actorMessage(BALANCE);
+        answer.word[0] = actorGet(0u);
+        actorReply(m, answer);
+    }
+}
+void ON_TICK() {}`
+
+// The host spawns an actor, sends it messages, and asks it something.
+func Example() {
+	gpu, err := glctx.Open(glctx.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer gpu.Close()
+	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer programs.Close()
+	jobs, err := executor.New(gpu, programs, executor.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer jobs.Close()
+
+	ctx := context.Background()
+	world, err := actors.New(ctx, jobs, programs, actors.Options{Handlers: []actors.Handler{{Name: "account", Text: account}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer world.Close()
+	who, err := world.Spawn(ctx, "account", 100)
+	if err != nil {
+		log.Fatal(err)
+	}
+	const pay, tell = 1, 2
+	for _, amount := range []uint32{5, 10, 15} {
+		if err := world.Send(ctx, who, pay, amount); err != nil {
+			log.Fatal(err)
+		}
+	}
+	reply, err := world.Request(ctx, who, tell)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("balance:", reply.Words[0])
+
+	if err := world.Terminate(ctx, who); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(world.Send(ctx, who, pay, 1))
+	// Output:
+	// balance: 130
+	// actors: send to 0/0.1: no such actor: it has ended
+}

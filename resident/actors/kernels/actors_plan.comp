@@ -1,0 +1,65 @@
+#version 450 core
+
+// actors_plan: ends a tick: opens barriers, and writes the size of the next tick.
+// One invocation for each barrier.
+//
+//   binding  buffer   layout
+//   0 to 4            actors.glsl
+//   7        Report   what the host gets to know
+//
+//   grid     one group
+
+#include "actors.glsl"
+
+#ifndef ACTOR_LOCAL
+#define ACTOR_LOCAL 64
+#endif
+
+layout(local_size_x = ACTOR_BARRIERS) in;
+
+layout(std430, binding = 7) restrict writeonly buffer Report { uint report[24]; };
+
+uniform uint settle; // 1: after orders of the host, before the tick; 0: after the tick
+
+void write(uint tick, uint live) {
+    report[0] = tick;
+    report[1] = live;
+    report[2] = uint(world.free);
+    report[3] = world.sent;
+    report[4] = world.handled;
+    report[5] = world.full;
+    report[6] = world.stale;
+    report[7] = world.spawned;
+    report[8] = world.noSlot;
+    report[9] = world.ended;
+    report[10] = world.dead;
+    report[11] = world.failed;
+    report[12] = world.broadcast;
+    report[13] = world.overArrived;
+    report[14] = world.unpublished;
+    report[15] = world.claimedTwice;
+    report[16] = post.outbox;
+}
+
+void main() {
+    uint which = gl_LocalInvocationIndex;
+    uint parties = world.barriers[which].parties;
+    if (settle == 0u && parties != 0u && world.barriers[which].arrived >= parties) {
+        world.barriers[which].arrived = 0u;
+        world.barriers[which].opened += 1u;
+    }
+    if (gl_LocalInvocationIndex == 0u) {
+        uint ended = world.tick & 1u;
+        uint next = world.tick + 1u - settle;
+        uint live = world.live[next & 1u];
+        world.tickGroups[0] = (live + ACTOR_LOCAL - 1u) / ACTOR_LOCAL;
+        world.tickGroups[1] = 1u;
+        world.tickGroups[2] = 1u;
+        if (settle == 0u) {
+            world.live[ended] = 0u;
+            post.broadcasts[ended] = 0u;
+        }
+        world.tick = next;
+        write(next, live);
+    }
+}

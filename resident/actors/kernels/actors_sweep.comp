@@ -1,0 +1,55 @@
+#version 450 core
+
+// actors_sweep: one invocation for each slot. Those who ended leave, those who
+// were spawned become live, and who is live goes on the list.
+//
+//   binding  buffer   layout
+//   0 to 4            actors.glsl
+//
+//   grid     x: slots
+
+#include "actors.glsl"
+
+layout(local_size_x = 64) in;
+
+uniform uint settle; // 1: after orders of the host, before the tick; 0: after the tick
+
+// leave frees a slot. Slots are drawn in ticks and come back here, so that no
+// draw meets a return.
+void leave(uint slot) {
+    uint left = min(mail.count[slot], uint(ACTOR_DEPTH)) + min(mail.count[ACTOR_SLOTS + slot], uint(ACTOR_DEPTH));
+    if (left != 0u) {
+        atomicAdd(world.dead, left);
+    }
+    mail.count[slot] = 0u;
+    mail.count[ACTOR_SLOTS + slot] = 0u;
+    uint generation = slots.at[slot].generation + 1u;
+    slots.at[slot].generation = generation == 0u ? 1u : generation;
+    slots.at[slot].state = ACTOR_FREE;
+    world.freeSlots[atomicAdd(world.free, 1)] = slot;
+    atomicAdd(world.ended, 1u);
+}
+
+bool opens(uint barrier) { return settle == 0u && world.barriers[barrier].arrived >= world.barriers[barrier].parties; }
+
+void main() {
+    uint slot = gl_GlobalInvocationID.x;
+    if (slot >= uint(ACTOR_SLOTS)) {
+        return;
+    }
+    uint next = world.tick + 1u - settle;
+    uint state = slots.at[slot].state;
+    slots.at[slot].seen = slots.at[slot].epoch;
+    if (state == ACTOR_ENDING) {
+        leave(slot);
+    }
+    if (state == ACTOR_BORN) {
+        slots.at[slot].born = next;
+    }
+    bool live = state == ACTOR_BORN || state == ACTOR_LIVE || state == ACTOR_WAITING && opens(slots.at[slot].barrier);
+    if (live) {
+        slots.at[slot].state = ACTOR_LIVE;
+        uint side = next & 1u;
+        world.liveSlots[side * ACTOR_SLOTS + atomicAdd(world.live[side], 1u)] = slot;
+    }
+}

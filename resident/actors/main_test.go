@@ -1,0 +1,153 @@
+//go:build linux
+
+package actors
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+func TestMain(m *testing.M) { gltest.Main(m) }
+
+// fixture is an executor over a context and a cache of its own.
+type fixture struct {
+	*executor.Executor
+	t       testing.TB
+	context *glctx.Context
+	cache   *cache.Cache
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	context := gltest.Open(t)
+	programs, err := cache.New(context, cache.Options{MemoryOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := executor.New(context, programs, executor.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := programs.Close(); err != nil {
+			t.Errorf("handles were left: %v", err)
+		}
+	})
+	return &fixture{e, t, context, programs}
+}
+
+// testWorld is a world whose errors end the test.
+type testWorld struct {
+	*World
+	t testing.TB
+}
+
+func (f *fixture) world(o Options) testWorld {
+	f.t.Helper()
+	w, err := New(context.Background(), f.Executor, f.cache, o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(w.Close)
+	return testWorld{w, f.t}
+}
+
+func (w testWorld) spawn(handler string, words ...uint32) Address {
+	w.t.Helper()
+	a, err := w.Spawn(w.t.Context(), handler, words...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+func (w testWorld) step(n int) Report {
+	w.t.Helper()
+	r, err := w.Step(w.t.Context(), n)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+func (w testWorld) send(to Address, kind uint32, words ...uint32) {
+	w.t.Helper()
+	if err := w.Send(w.t.Context(), to, kind, words...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w testWorld) query(who Address) Info {
+	w.t.Helper()
+	info, err := w.Query(w.t.Context(), who)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return info
+}
+
+func (w testWorld) words(who Address) []uint32 {
+	w.t.Helper()
+	words, err := w.Words(w.t.Context(), who)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return words
+}
+
+// pending is how many messages are in mailboxes.
+func (w testWorld) pending() uint64 {
+	w.t.Helper()
+	counts := make([]uint32, 2*w.options.Slots)
+	if err := w.memory.mail.Download(w.t.Context(), 0, counts); err != nil {
+		w.t.Fatal(err)
+	}
+	sum := uint64(0)
+	for _, n := range counts {
+		sum += uint64(n)
+	}
+	return sum
+}
+
+// balanced checks that no message and no slot was lost.
+func (w testWorld) balanced() {
+	w.t.Helper()
+	r := w.Report()
+	if r.Sent != r.Handled+r.Dead+w.pending() {
+		w.t.Errorf("messages are lost: %+v, %d in mailboxes", r, w.pending())
+	}
+	all, err := w.Registry(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if r.Free+len(all) != w.options.Slots {
+		w.t.Errorf("slots are lost: %d free, %d taken of %d", r.Free, len(all), w.options.Slots)
+	}
+	if uint64(len(all)) != r.Spawned-r.Ended {
+		w.t.Errorf("%d actors, %d spawned, %d ended", len(all), r.Spawned, r.Ended)
+	}
+}
+
+func wantError(t testing.TB, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v does not say %q", err, text)
+	}
+}
+
+func wantIs(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error is %v, not %v", err, want)
+	}
+}

@@ -1,0 +1,142 @@
+//go:build linux
+
+package actors
+
+import (
+	"context"
+	"fmt"
+)
+
+// State is what an actor is about.
+type State uint32
+
+// The states: see the package documentation.
+const (
+	Free    State = iota // nobody
+	Born                 // live in the next tick
+	Live                 //
+	Ending               // leaves its slot after the tick
+	Waiting              // at a barrier
+	Failed               // until it is restarted
+)
+
+func (s State) String() string {
+	names := [...]string{"free", "born", "live", "ending", "waiting", "failed"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return fmt.Sprintf("state %d", uint32(s))
+}
+
+// Info is an actor's entry in the registry, between two ticks.
+type Info struct {
+	Address   Address
+	State     State
+	Handler   string
+	Handled   uint32 // messages, broadcasts included, since it was spawned or restarted
+	Heartbeat uint32 // the last tick that it ran in
+	Born      uint32 // its first tick
+	Restarts  uint32
+	Epoch     uint32 // of neighbourhood barriers
+	Barrier   string // that it waits at
+	Waiting   int    // messages in its mailbox; of Query only
+}
+
+// Query is the entry of an actor. It blocks the GL thread. It returns ErrStale or
+// ErrElsewhere, wrapped.
+func (w *World) Query(ctx context.Context, who Address) (Info, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.query(ctx, who)
+}
+
+// query is Query with mu held.
+func (w *World) query(ctx context.Context, who Address) (Info, error) {
+	if err := w.local(who); err != nil {
+		return Info{}, err
+	}
+	var line [slotWords]uint32
+	slot := int(who.Slot)
+	if err := w.memory.slots.Download(ctx, slotWords*slot, line[:]); err != nil {
+		return Info{}, fmt.Errorf("actors: %w", err)
+	}
+	info := w.info(slot, line[:])
+	if info.State == Free || info.Address != who {
+		return Info{}, fmt.Errorf("actors: query %v: %w", who, ErrStale)
+	}
+	for side := range 2 {
+		var count [1]uint32
+		if err := w.memory.mail.Download(ctx, side*w.options.Slots+slot, count[:]); err != nil {
+			return Info{}, fmt.Errorf("actors: %w", err)
+		}
+		info.Waiting += int(count[0])
+	}
+	return info, nil
+}
+
+// local is nil for an address of this device, and while the world is open.
+func (w *World) local(who Address) error {
+	switch {
+	case w.closed:
+		return ErrClosed
+	case who.Device != w.options.Device:
+		return fmt.Errorf("actors: query %v: %w", who, ErrElsewhere)
+	case int(who.Slot) >= w.options.Slots:
+		return fmt.Errorf("actors: query %v: %w", who, ErrStale)
+	}
+	return nil
+}
+
+func (w *World) info(slot int, line []uint32) Info {
+	info := Info{
+		Address:   Address{w.options.Device, uint32(slot), line[1]},
+		State:     State(line[0]),
+		Handled:   line[3],
+		Heartbeat: line[4],
+		Born:      line[5],
+		Restarts:  line[6],
+		Epoch:     line[7],
+	}
+	if i := int(line[2]); i < len(w.options.Handlers) {
+		info.Handler = w.options.Handlers[i].Name
+	}
+	if i := int(line[9]); info.State == Waiting && i < len(w.options.Barriers) {
+		info.Barrier = w.options.Barriers[i].Name
+	}
+	return info
+}
+
+// Words is the state of an actor, between two ticks. It blocks the GL thread. It
+// fails as Query does.
+func (w *World) Words(ctx context.Context, who Address) ([]uint32, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, err := w.query(ctx, who); err != nil {
+		return nil, err
+	}
+	words := make([]uint32, w.options.State)
+	if err := w.memory.states.Download(ctx, w.options.State*int(who.Slot), words); err != nil {
+		return nil, fmt.Errorf("actors: %w", err)
+	}
+	return words, nil
+}
+
+// Registry is the entries of all actors, by slot. It blocks the GL thread.
+func (w *World) Registry(ctx context.Context) ([]Info, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, ErrClosed
+	}
+	lines := make([]uint32, slotWords*w.options.Slots)
+	if err := w.memory.slots.Download(ctx, 0, lines); err != nil {
+		return nil, fmt.Errorf("actors: %w", err)
+	}
+	var all []Info
+	for slot := range w.options.Slots {
+		if info := w.info(slot, lines[slotWords*slot:][:slotWords]); info.State != Free {
+			all = append(all, info)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,224 @@
+//go:build linux
+
+package resident
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestCheckpointsGoOnElsewhere saves a session in the middle, as bytes, and
+// goes on with it on another context, in another form.
+func TestCheckpointsGoOnElsewhere(t *testing.T) {
+	want := chainAfter(1500)
+	f, elsewhere := newFixture(t), newFixture(t)
+	s := f.session(chainKernel(), quick)
+	run(t, s, 700)
+	c, err := s.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Steps != 700 {
+		t.Errorf("the checkpoint is at step %d, not 700", c.Steps)
+	}
+	var file bytes.Buffer
+	if _, err := c.WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	read, err := ReadCheckpoint(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := elsewhere.session(chainKernel(), Options{Strategy: Chain, TickTime: time.Millisecond})
+	run(t, other, 3) // something else, to be overwritten
+	if err := other.Restore(t.Context(), read); err != nil {
+		t.Fatal(err)
+	}
+	run(t, other, 800)
+	wantWords(t, words(t, other, "Cells", chainCells), want)
+	run(t, s, 800)
+	wantWords(t, words(t, s, "Cells", chainCells), want)
+	// And back: the same session again from the same place.
+	if err := s.Restore(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, 800)
+	wantWords(t, words(t, s, "Cells", chainCells), want)
+}
+
+func TestCheckpointsOfOthersAreRefused(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(chainKernel(), quick)
+	c, err := s.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := chainKernel()
+	more.Groups--
+	for name, k := range map[string]Kernel{"groups": more, "kernel": echoKernel()} {
+		if err := f.session(k, quick).Restore(t.Context(), c); !errors.Is(err, ErrForeign) {
+			t.Errorf("another %s: %v", name, err)
+		}
+	}
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restore(t.Context(), c); !errors.Is(err, ErrRunning) {
+		t.Errorf("restore while it runs: %v", err)
+	}
+}
+
+// TestDamagedCheckpointsAreRefused flips each byte of a small checkpoint, and
+// cuts it at each length.
+func TestDamagedCheckpointsAreRefused(t *testing.T) {
+	good := smallCheckpoint(t)
+	if _, err := ReadCheckpoint(bytes.NewReader(good)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 0x10
+		if _, err := ReadCheckpoint(bytes.NewReader(bad)); !errors.Is(err, ErrDamaged) {
+			t.Errorf("byte %d flipped: %v", i, err)
+		}
+		if _, err := ReadCheckpoint(bytes.NewReader(good[:i])); !errors.Is(err, ErrDamaged) {
+			t.Errorf("cut to %d bytes: %v", i, err)
+		}
+	}
+}
+
+func smallCheckpoint(t testing.TB) []byte {
+	t.Helper()
+	c := Checkpoint{Steps: 77, base: 70, least: 7, most: 7, groups: []groupPlace{{7, 0}, {5, 1}},
+		states: []savedState{{"Cells", []byte("0123456789abcdef")}, {"Empty", nil}}}
+	var file bytes.Buffer
+	if n, err := c.WriteTo(&file); err != nil || n != int64(file.Len()) {
+		t.Fatalf("wrote %d of %d bytes: %v", n, file.Len(), err)
+	}
+	return file.Bytes()
+}
+
+func FuzzReadCheckpoint(f *testing.F) {
+	f.Add(smallCheckpoint(f))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := ReadCheckpoint(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if _, err := c.WriteTo(&again); err != nil || !bytes.Equal(again.Bytes(), data[:again.Len()]) {
+			t.Errorf("what was read is not written again: %v", err)
+		}
+	})
+}
+
+// TestAHalfWrittenCopyIsNotTaken damages the newer copy.
+func TestAHalfWrittenCopyIsNotTaken(t *testing.T) {
+	file := OpenCheckpointFile(filepath.Join(t.TempDir(), "state"))
+	if _, err := file.Load(); !errors.Is(err, ErrNoCheckpoint) {
+		t.Fatalf("load of nothing: %v", err)
+	}
+	for steps := range uint64(3) {
+		if err := file.Save(&Checkpoint{Steps: steps}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := OpenCheckpointFile(file.path).Load()
+	if err != nil || c.Steps != 2 || c.Sequence != 3 {
+		t.Fatalf("loaded %+v, %v", c, err)
+	}
+	if err := os.Truncate(file.copyName(3), 50); err != nil {
+		t.Fatal(err)
+	}
+	again := OpenCheckpointFile(file.path)
+	if c, err = again.Load(); err != nil || c.Steps != 1 {
+		t.Fatalf("loaded %+v, %v", c, err)
+	}
+	if err := again.Save(&Checkpoint{Steps: 9}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = again.Load(); err != nil || c.Steps != 9 {
+		t.Fatalf("loaded %+v, %v", c, err)
+	}
+}
+
+// resumeFile names, in the environment of a child, the checkpoint file that it
+// keeps while it works until it is killed.
+const resumeFile = "RESIDENT_TEST_CHECKPOINTS"
+
+func TestChildWorksUntilItIsKilled(t *testing.T) {
+	path := os.Getenv(resumeFile)
+	if path == "" {
+		t.Skip("is the child of TestResumeAfterKill")
+	}
+	f := newFixture(t)
+	o := Options{TickTime: time.Millisecond, Checkpoints: OpenCheckpointFile(path), CheckpointEvery: time.Millisecond}
+	s := f.session(chainKernel(), o)
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = s.Wait(context.Background())
+}
+
+// TestResumeAfterKill kills a process in the middle of its work, several times
+// over, and goes on from its file.
+func TestResumeAfterKill(t *testing.T) {
+	f := newFixture(t)
+	path := filepath.Join(t.TempDir(), "state")
+	child := exec.Command(os.Args[0], "-test.run=^TestChildWorksUntilItIsKilled$")
+	child.Env = append(os.Environ(), resumeFile+"="+path, "TMPDIR="+t.TempDir())
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	file := OpenCheckpointFile(path)
+	deadline := time.Now().Add(20 * time.Second)
+	for time.Now().Before(deadline) {
+		if c, err := file.Load(); err == nil && c.Sequence > 10 && c.Steps > 100 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	c, err := file.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := f.session(chainKernel(), quick)
+	if err := s.Restore(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, 500)
+	wantWords(t, words(t, s, "Cells", chainCells), chainAfter(c.Steps+500))
+	t.Logf("killed after checkpoint %d, at step %d", c.Sequence, c.Steps)
+}
+
+// TestUnsavedCheckpointsAreTold has a directory where the file should be.
+func TestUnsavedCheckpointsAreTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	for i := range 2 {
+		if err := os.Mkdir(fmt.Sprintf("%s.%d", path, i), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newFixture(t)
+	o := quick
+	o.Checkpoints, o.CheckpointEvery = OpenCheckpointFile(path), 1
+	s, err := New(t.Context(), f.context, f.cache, chainKernel(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, 100)
+	if err := s.Close(); err == nil {
+		t.Error("close does not say that no checkpoint was saved")
+	}
+}

@@ -1,0 +1,77 @@
+package resident
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what is made from the table of the control blocks")
+
+const docFile = "../docs/resident.md"
+
+// TestControlIsCurrent compares what is made from the table in control.go with
+// the files, or writes them.
+func TestControlIsCurrent(t *testing.T) {
+	words, err := controlGo()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "control_words.go", words)
+	compare(t, "kernels/control.glsl", controlGLSL())
+	doc, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(doc)
+	for _, b := range controlBlocks {
+		begin, end := "<!-- "+b.name+" -->\n", "<!-- end -->"
+		before, rest, found := strings.Cut(text, begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !found || !closed {
+			t.Fatalf("%s has no place for the table of %s", docFile, b.name)
+		}
+		text = before + begin + b.controlTable() + end + after
+	}
+	compare(t, docFile, text)
+}
+
+func compare(t *testing.T, file, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what control.go makes: run this test with -update", file)
+	}
+}
+
+// TestLinesHaveOneWriter asserts what the layout promises: lines start at
+// multiples of 64 bytes, no two fields overlap, and each line names its writer.
+func TestLinesHaveOneWriter(t *testing.T) {
+	for _, b := range controlBlocks {
+		writers := map[int]string{}
+		next := 0
+		b.eachWord(func(l line, f field, at int) {
+			if at < next {
+				t.Errorf("%s: %s overlaps the field before it", b.name, f.name)
+			}
+			if f.words == 4 && at%4 != 0 {
+				t.Errorf("%s: uvec4 %s is not aligned", b.name, f.name)
+			}
+			next = at + f.words
+			if w, ok := writers[at/lineWords]; ok && w != l.writer || l.writer == "" {
+				t.Errorf("%s: line of %s has two writers", b.name, f.name)
+			}
+			writers[at/lineWords] = l.writer
+		})
+	}
+}

@@ -1,0 +1,182 @@
+//go:build linux
+
+package interpreter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// flights may be under way at a time, each with a slot of its own:
+//
+//	device, Report   3 words a slot, as interpreter.comp has it
+//	device, Chain    a row of indirect arguments, and one entry for nobody
+//	host, mapped     12 bytes of Report, then the row of Chain
+const (
+	flights     = 2
+	chainLinks  = 32
+	slotBytes   = 12
+	linkBytes   = 12
+	reportBytes = flights * slotBytes
+	chainBytes  = (flights*(chainLinks+1) + 1) * linkBytes
+	flightBytes = slotBytes + (chainLinks+1)*linkBytes
+	nowhere     = flights * (chainLinks + 1) // the entry for nobody
+)
+
+// plan says how a run goes.
+type plan struct {
+	form       string
+	links      int    // dispatches of a flight
+	cycles     uint32 // instructions of a dispatch
+	indirect   bool   // the GPU says whether the next dispatch of the flight has work
+	depth      int    // flights under way
+	look       bool   // the host reads every machine's state between flights
+	total      uint64 // instructions of each machine in this run
+	maxBatches int
+	timeout    time.Duration
+}
+
+// flight is a number of dispatches that one fence ends.
+type flight struct {
+	slot  int
+	last  uint32 // number of its last batch
+	plan  *plan
+	fence glctx.Fence
+}
+
+// landing is what a flight reports.
+type landing struct {
+	running, syscall, cut bool
+	batches               int
+}
+
+// launch starts a flight. The first one of a run has the machines go on.
+func (v *Interpreter) launch(gl *glctx.GL, p *plan, slot int, first bool) (*flight, error) {
+	program := v.program.Program()
+	gl.UseProgram(program)
+	for i, b := range v.mu.buffers {
+		if b.Size > 0 {
+			gl.BindStorage(uint32(i), b)
+		}
+	}
+	set := func(name string, value uint32) { gl.SetUint(gl.UniformLocation(program, name), value) }
+	v.setRun(set, p, slot)
+	entry := slot * (chainLinks + 1)
+	if p.indirect {
+		gl.Upload(v.mu.buffers[bindChain], entry*linkBytes, glctx.Bytes(v.chain()))
+	}
+	for link := range p.links {
+		gl.MemoryBarrier(glctx.BarrierStorage | glctx.BarrierCommand)
+		v.mu.batch++
+		set("batch", v.mu.batch)
+		set("resume", flag(first && link == 0))
+		if p.indirect {
+			set("next", uint32(entry+link+1))
+			gl.DispatchIndirect(v.mu.buffers[bindChain], (entry+link)*linkBytes)
+			continue
+		}
+		set("next", nowhere)
+		gl.Dispatch(v.groups(), 1, 1)
+	}
+	gl.MemoryBarrier(glctx.BarrierUpdate | glctx.BarrierStorage)
+	at := slot * flightBytes
+	gl.Copy(v.mu.buffers[bindReport], slot*slotBytes, v.mu.report.Buffer, at, slotBytes)
+	gl.Copy(v.mu.buffers[bindChain], entry*linkBytes, v.mu.report.Buffer, at+slotBytes, (chainLinks+1)*linkBytes)
+	gl.MemoryBarrier(glctx.BarrierMapped)
+	f := &flight{slot: slot, last: v.mu.batch, plan: p, fence: gl.NewFence()}
+	gl.Flush()
+	return f, gl.Err()
+}
+
+func flag(on bool) uint32 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// setRun sets what is the same for all dispatches of a flight.
+func (v *Interpreter) setRun(set func(name string, value uint32), p *plan, slot int) {
+	set("machines", uint32(v.options.Machines))
+	set("codeCount", uint32(len(v.mu.code)))
+	set("codeWord", uint32(v.mu.base/8))
+	set("codeEnd", uint32((v.mu.base+uint64(4*len(v.mu.code))+7)/8))
+	set("words", uint32(v.options.MemoryBytes/8))
+	set("budget", p.cycles)
+	set("allowedLow", uint32(p.total))
+	set("allowedHigh", uint32(p.total>>32))
+	set("slot", uint32(slot))
+	set("traced", uint32(v.options.TraceMachine))
+}
+
+func (v *Interpreter) groups() uint32 {
+	return uint32((v.options.Machines + lanes - 1) / lanes)
+}
+
+// chain is a row of indirect arguments of which only the first has work as yet.
+func (v *Interpreter) chain() []uint32 {
+	words := make([]uint32, 0, 3*(chainLinks+1))
+	for range chainLinks + 1 {
+		words = append(words, 0, 1, 1)
+	}
+	words[0] = v.groups()
+	return words
+}
+
+// Waiting for a flight: the first look lasts a while, for short batches. Then the
+// GL thread is left to others and the processor to sleep, for a small part of the
+// time waited so far, so that little is lost when the flight ends.
+const (
+	firstLook    = 200 * time.Microsecond
+	shortestNap  = 50 * time.Microsecond
+	longestNap   = time.Millisecond
+	napsPerFlown = 64
+)
+
+// land waits until a flight has ended.
+func (v *Interpreter) land(f *flight) (landing, error) {
+	start := time.Now()
+	for look := firstLook; ; look = 0 {
+		done, err := v.landed(f, look)
+		if err != nil {
+			return landing{}, fmt.Errorf("interpreter: wait for a batch: %w", err)
+		}
+		if done {
+			return v.read(f), nil
+		}
+		time.Sleep(min(max(time.Since(start)/napsPerFlown, shortestNap), longestNap))
+	}
+}
+
+// landed looks whether a flight has ended, for so long at most, and gives its fence
+// up if it has.
+func (v *Interpreter) landed(f *flight, look time.Duration) (done bool, err error) {
+	err = v.context.Do(func(gl *glctx.GL) (err error) {
+		if done, err = gl.WaitFence(f.fence, look); done || err != nil {
+			gl.DeleteFence(f.fence)
+		}
+		if err == nil && done {
+			return gl.CheckLost()
+		}
+		gl.Quiet()
+		return err
+	})
+	return done, err
+}
+
+// read takes a report out of mapped memory.
+func (v *Interpreter) read(f *flight) landing {
+	data := v.mu.report.Data[f.slot*flightBytes:][:flightBytes]
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(data[4*i:]) }
+	first := f.last - uint32(f.plan.links) + 1
+	l := landing{running: word(0) == f.last, syscall: word(1) >= first, cut: word(2) >= first, batches: 1}
+	if f.plan.indirect {
+		for l.batches < f.plan.links && word(3+3*l.batches) != 0 {
+			l.batches++
+		}
+	}
+	return l
+}

@@ -1,0 +1,184 @@
+//go:build linux
+
+package interpreter
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+//go:embed kernels/interpreter.comp
+var kernelText string
+
+// lanes is LANES of interpreter.comp.
+const lanes = 64
+
+// Storage bindings of interpreter.comp, and indices of Interpreter.buffers.
+const (
+	bindCode = iota
+	bindRegisters
+	bindMachines
+	bindMemory
+	bindReport
+	bindChain
+	bindTrace
+	bindings
+)
+
+// Rows of the Machines buffer.
+const (
+	rowPC      = 0
+	rowFlags   = 1
+	rowSignal  = 2
+	rowDetail  = 3
+	rowAddress = 4 // and 5
+	rowCycles  = 6 // and 7
+	rowTarget  = 8 // and 9
+	rowCount   = 10
+)
+
+// registerRows are x0 to x30 and sp.
+const registerRows = 32
+
+// Interpreter is a number of machines on one GL context. Its methods may be called
+// from any goroutine, but not from a callback of glctx.Context.Do or Post; they
+// wait for each other. Close releases it, before the context and the cache.
+//
+// The run functions have the machines go on, as Signal says, until each has done so
+// many instructions or has stopped, which is noticed at the end of a batch. What was
+// done counts also where an error is returned; another run may follow, unless the
+// context was lost. When ctx ends, batches under way end first.
+type Interpreter struct {
+	context *glctx.Context
+	options Options
+	program *cache.Handle
+
+	mu struct {
+		sync.Mutex
+		closed   bool
+		buffers  [bindings]glctx.Buffer
+		report   glctx.Staging // of flights: see flight
+		code     []uint32      // as loaded
+		base     uint64
+		breaks   map[int]bool // by instruction
+		handlers map[uint16]Handler
+		batch    uint32   // number of the last
+		cycles   []uint64 // of each machine, after the last run
+	}
+}
+
+// New makes machines. Their program is got from programs, a cache over context. It
+// fails for options that do not fit the device, and with binary.ErrOutOfMemory.
+func New(ctx context.Context, context *glctx.Context, programs executor.Programs, o Options) (*Interpreter, error) {
+	o = o.withDefaults(context.Info())
+	if err := o.check(context.Info()); err != nil {
+		return nil, err
+	}
+	source, err := o.source()
+	if err != nil {
+		return nil, err
+	}
+	handle, err := programs.Get(ctx, source)
+	if err != nil {
+		return nil, fmt.Errorf("interpreter: get %s: %w", source.Name(), err)
+	}
+	v := &Interpreter{context: context, options: o, program: handle}
+	v.mu.breaks, v.mu.handlers = map[int]bool{}, map[uint16]Handler{}
+	v.mu.cycles = make([]uint64, o.Machines)
+	if err := context.Do(v.allocate); err != nil {
+		return nil, errors.Join(fmt.Errorf("interpreter: %d machines with %d bytes each: %w", o.Machines, o.MemoryBytes, err), v.Close())
+	}
+	return v, nil
+}
+
+func (o Options) source() (*binary.Source, error) {
+	defines := binary.Defines{"LANES": strconv.Itoa(lanes)}
+	if o.TraceEntries > 0 {
+		defines["TRACE"] = strconv.Itoa(o.TraceEntries)
+	}
+	if o.Int64 {
+		defines["INT64"] = "1"
+	}
+	if o.array {
+		defines["REGISTERS"] = "IN_ARRAY"
+	}
+	if o.ahead {
+		defines["AHEAD"] = "1"
+	}
+	return binary.NewSource("interpreter", kernelText, defines)
+}
+
+// allocate makes the buffers, but for the code's.
+func (v *Interpreter) allocate(gl *glctx.GL) (err error) {
+	n := v.options.Machines
+	sizes := [bindings]int{
+		bindRegisters: registerRows * 8 * n,
+		bindMachines:  rowCount * 4 * n,
+		bindMemory:    v.options.MemoryBytes * n,
+		bindReport:    reportBytes,
+		bindChain:     chainBytes,
+	}
+	if v.options.TraceEntries > 0 {
+		sizes[bindTrace] = traceEntryBytes * v.options.TraceEntries
+	}
+	for i, size := range sizes {
+		if size == 0 {
+			continue
+		}
+		if v.mu.buffers[i], err = gl.NewBuffer(size, nil); err != nil {
+			return err
+		}
+		gl.Fill(v.mu.buffers[i], 0)
+	}
+	v.mu.report, err = gl.NewStaging(flights*flightBytes, glctx.Download)
+	return err
+}
+
+// Close frees everything. Whoever runs the machines is waited for. It may be called
+// more than once.
+func (v *Interpreter) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.mu.closed {
+		return nil
+	}
+	v.mu.closed = true
+	v.program.Release()
+	err := v.context.Do(func(gl *glctx.GL) error {
+		for _, b := range v.mu.buffers {
+			gl.DeleteBuffer(b)
+		}
+		gl.DeleteStaging(v.mu.report)
+		return gl.Err()
+	})
+	if errors.Is(err, binary.ErrContextLost) || errors.Is(err, binary.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// do runs fn on the GL thread while nobody else uses the machines.
+func (v *Interpreter) do(ctx context.Context, fn func(gl *glctx.GL) error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.doLocked(ctx, fn)
+}
+
+func (v *Interpreter) doLocked(ctx context.Context, fn func(gl *glctx.GL) error) error {
+	if v.mu.closed {
+		return ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return v.context.Do(fn)
+}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package interpreter
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Load puts code, little-endian instructions, into the memory of every machine at
+// base, a multiple of 8, and starts them anew: memory besides, registers, flags and
+// counts are 0, the program counter is base, breakpoints are gone.
+func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error {
+	if err := checkCode(code, base, v.options.MemoryBytes); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	raw := make([]uint32, len(code)/4)
+	for i := range raw {
+		raw[i] = binary.LittleEndian.Uint32(code[4*i:])
+	}
+	return v.doLocked(ctx, func(gl *glctx.GL) error {
+		decoded, err := gl.NewBuffer(16*len(raw), glctx.Bytes(compactAll(raw, nil)))
+		if err != nil {
+			return fmt.Errorf("interpreter: load %d instructions: %w", len(raw), err)
+		}
+		gl.DeleteBuffer(v.mu.buffers[bindCode])
+		v.mu.buffers[bindCode] = decoded
+		v.mu.code, v.mu.base = raw, base
+		clear(v.mu.breaks)
+		clear(v.mu.cycles)
+		for _, b := range []int{bindRegisters, bindMachines, bindMemory, bindTrace} {
+			if v.mu.buffers[b].Size > 0 {
+				gl.Fill(v.mu.buffers[b], 0)
+			}
+		}
+		v.spread(gl, code, int(base))
+		return gl.Err()
+	})
+}
+
+// compactAll decodes code for the kernel, as words.
+func compactAll(raw []uint32, breaks map[int]bool) []uint32 {
+	words := make([]uint32, 0, 4*len(raw))
+	for at, r := range raw {
+		in := decode(r).compact(r, at)
+		if breaks[at] {
+			in[0] |= bitBreak
+		}
+		words = append(words, in[:]...)
+	}
+	return words
+}
+
+// uploadBytes is about how much goes up in one piece.
+const uploadBytes = 1 << 20
+
+// spread writes data into the memory of every machine, from an address that is a
+// multiple of 8; where data is no multiple, zeros follow.
+func (v *Interpreter) spread(gl *glctx.GL, data []byte, address int) {
+	n := v.options.Machines
+	perPiece := max(1, uploadBytes/(8*n))
+	for start := 0; start < len(data); start += 8 * perPiece {
+		piece := data[start:min(len(data), start+8*perPiece)]
+		rows := make([]uint64, 0, (len(piece)+7)/8*n)
+		for at := 0; at < len(piece); at += 8 {
+			var word [8]byte
+			copy(word[:], piece[at:])
+			for range n {
+				rows = append(rows, binary.LittleEndian.Uint64(word[:]))
+			}
+		}
+		gl.Upload(v.mu.buffers[bindMemory], (address+start)*n, glctx.Bytes(rows))
+	}
+}
+
+// SetPC sets the program counter of every machine, a multiple of 4. Machines that
+// have stopped run again. It need not be inside the code: that is a fault of the
+// machine then.
+func (v *Interpreter) SetPC(ctx context.Context, pc uint64) error {
+	return v.do(ctx, func(gl *glctx.GL) error {
+		distance := int64(pc-v.mu.base) / 4
+		if pc%4 != 0 || distance < math.MinInt32 || distance > math.MaxInt32 {
+			return fmt.Errorf("interpreter: pc %#x: it must be a multiple of 4 near the code at %#x", pc, v.mu.base)
+		}
+		n := v.options.Machines
+		row := make([]uint32, n)
+		v.putRow(gl, rowSignal, row)
+		for i := range row {
+			row[i] = uint32(distance)
+		}
+		v.putRow(gl, rowPC, row)
+		return gl.Err()
+	})
+}
+
+// SetRegisters sets a register of every machine: 0 to 30, and 31 for SP.
+func (v *Interpreter) SetRegisters(ctx context.Context, register int, value func(machine int) uint64) error {
+	if register < 0 || register >= registerRows {
+		return fmt.Errorf("interpreter: there is no register %d: 0 to 30, and 31 for sp", register)
+	}
+	row := make([]uint64, v.options.Machines)
+	for m := range row {
+		row[m] = value(m)
+	}
+	return v.do(ctx, func(gl *glctx.GL) error {
+		gl.Upload(v.mu.buffers[bindRegisters], register*8*len(row), glctx.Bytes(row))
+		return gl.Err()
+	})
+}
+
+// Break sets a breakpoint at an address in the code: machines stop before they do
+// what stands there.
+func (v *Interpreter) Break(ctx context.Context, address uint64) error {
+	return v.setBreaks(ctx, func(breaks map[int]bool) error {
+		at := (address - v.mu.base) / 4
+		if address%4 != 0 || address < v.mu.base || at >= uint64(len(v.mu.code)) {
+			return fmt.Errorf("interpreter: no instruction stands at %#x to break at", address)
+		}
+		breaks[int(at)] = true
+		return nil
+	})
+}
+
+// ClearBreaks takes all breakpoints away.
+func (v *Interpreter) ClearBreaks(ctx context.Context) error {
+	return v.setBreaks(ctx, func(breaks map[int]bool) error {
+		clear(breaks)
+		return nil
+	})
+}
+
+func (v *Interpreter) setBreaks(ctx context.Context, change func(map[int]bool) error) error {
+	return v.do(ctx, func(gl *glctx.GL) error {
+		if len(v.mu.code) == 0 {
+			return ErrNoCode
+		}
+		breaks := maps.Clone(v.mu.breaks)
+		if err := change(breaks); err != nil {
+			return err
+		}
+		v.mu.breaks = breaks
+		gl.Upload(v.mu.buffers[bindCode], 0, glctx.Bytes(compactAll(v.mu.code, breaks)))
+		return gl.Err()
+	})
+}

@@ -1,0 +1,104 @@
+package interpreter
+
+import (
+	"fmt"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Options configure an Interpreter. The zero value is one machine with 4 MiB.
+type Options struct {
+	// Machines run side by side, each with registers and memory of its own.
+	// Default: 1.
+	Machines int
+
+	// MemoryBytes is the memory of each machine, a multiple of 8. All together
+	// must fit into one storage buffer. Default: 4 MiB.
+	MemoryBytes int
+
+	// BatchCycles is how many instructions each machine does in a batch, at most.
+	// A signal is noticed when its batch has ended. Default: 1,000,000.
+	BatchCycles int
+
+	// DispatchCycles is how many instructions a dispatch may do; a batch of more
+	// is several dispatches in a row. Default: 60,000 on software drivers, some of
+	// which end a kernel's loops silently after 65,535 turns; else 1 << 26.
+	DispatchCycles int
+
+	// TraceEntries is the length of the ring that notes what TraceMachine did, up
+	// to 1 << 20. It costs time with every instruction. Default: 0, no trace.
+	TraceEntries int
+	TraceMachine int
+
+	// Int64 has the driver's 64-bit integers do the sums, where it has
+	// GL_ARB_gpu_shader_int64; without, two halves do. The result is the same.
+	Int64 bool
+
+	// array keeps registers in an array of the invocation, not in shared memory.
+	array bool
+	// ahead fetches the next instruction while one is done.
+	ahead bool
+}
+
+func (o Options) withDefaults(info glctx.Info) Options {
+	if o.Machines == 0 {
+		o.Machines = 1
+	}
+	if o.MemoryBytes == 0 {
+		o.MemoryBytes = 4 << 20
+	}
+	if o.BatchCycles == 0 {
+		o.BatchCycles = 1_000_000
+	}
+	if o.DispatchCycles == 0 {
+		o.DispatchCycles = 1 << 26
+		if info.Software() {
+			o.DispatchCycles = 60_000
+		}
+	}
+	return o
+}
+
+// check is for options with defaults.
+func (o Options) check(info glctx.Info) error {
+	if err := checkMemory(o.MemoryBytes); err != nil {
+		return err
+	}
+	limit := int64(info.MaxGroups[0]) * lanes
+	switch all := int64(o.Machines) * int64(o.MemoryBytes); {
+	case o.Machines < 1 || int64(o.Machines) > limit:
+		return fmt.Errorf("interpreter: %d machines: this device runs 1 to %d", o.Machines, limit)
+	case all/int64(o.Machines) != int64(o.MemoryBytes) || all > info.MaxStorage:
+		return fmt.Errorf("interpreter: %d machines with %d bytes of memory each: this device takes %d bytes in all: choose less memory, or fewer machines",
+			o.Machines, o.MemoryBytes, info.MaxStorage)
+	case o.BatchCycles < 1 || o.BatchCycles > 1<<40:
+		return fmt.Errorf("interpreter: batches of %d cycles: 1 to 2^40 are possible", o.BatchCycles)
+	case o.DispatchCycles < 1 || o.DispatchCycles >= 1<<31:
+		return fmt.Errorf("interpreter: dispatches of %d cycles: 1 to 2^31 - 1 are possible", o.DispatchCycles)
+	case o.TraceEntries < 0 || o.TraceEntries > 1<<20:
+		return fmt.Errorf("interpreter: a trace of %d entries: 0 to %d are possible", o.TraceEntries, 1<<20)
+	case o.TraceMachine < 0 || o.TraceMachine >= o.Machines:
+		return fmt.Errorf("interpreter: there is no machine %d to trace, only %d machines", o.TraceMachine, o.Machines)
+	}
+	return nil
+}
+
+func checkMemory(n int) error {
+	if n < 8 || n%8 != 0 || n > 1<<32 {
+		return fmt.Errorf("interpreter: %d bytes of memory: it must be a multiple of 8 from 8 to 2^32", n)
+	}
+	return nil
+}
+
+// checkCode says why code cannot be loaded at base.
+func checkCode(code []byte, base uint64, memoryBytes int) error {
+	switch {
+	case len(code) == 0 || len(code)%4 != 0:
+		return fmt.Errorf("interpreter: code of %d bytes: it must be whole instructions of 4 bytes", len(code))
+	case base%8 != 0:
+		return fmt.Errorf("interpreter: code at %#x: the address must be a multiple of 8", base)
+	case base > uint64(memoryBytes) || uint64(len(code)) > uint64(memoryBytes)-base:
+		return fmt.Errorf("interpreter: %d bytes of code at %#x: the memory ends at %#x", len(code), base, memoryBytes)
+	}
+	return nil
+}

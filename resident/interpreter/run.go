@@ -1,0 +1,239 @@
+//go:build linux
+
+package interpreter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// RunStandard runs total instructions on each machine, one batch a time: the host
+// waits for it and reads the state of every machine before it starts the next.
+func (v *Interpreter) RunStandard(ctx context.Context, total uint64) (Result, error) {
+	p := v.batches("standard")
+	p.total, p.look = total, true
+	return v.run(ctx, p)
+}
+
+// RunContinuous runs up to maxBatches batches on each machine, or until timeout,
+// where it is not 0. While the host looks at the report of a batch the next one
+// runs, so one batch may run in vain after the machines have stopped.
+func (v *Interpreter) RunContinuous(ctx context.Context, maxBatches int, timeout time.Duration) (Result, error) {
+	if maxBatches < 1 {
+		return Result{}, fmt.Errorf("interpreter: %d batches: at least 1 is needed", maxBatches)
+	}
+	over, total := bits.Mul64(uint64(maxBatches), uint64(v.options.BatchCycles))
+	if over != 0 {
+		total = math.MaxInt64
+	}
+	p := v.batches("continuous")
+	p.total, p.maxBatches, p.timeout, p.depth = min(total, math.MaxInt64), maxBatches, timeout, flights
+	return v.run(ctx, p)
+}
+
+// RunMega runs total instructions on each machine in one batch, of as few
+// dispatches as Options.DispatchCycles allows.
+func (v *Interpreter) RunMega(ctx context.Context, total uint64) (Result, error) {
+	return v.run(ctx, plan{form: "mega", links: 1, cycles: uint32(min(total, uint64(v.options.DispatchCycles))), depth: 1, total: total})
+}
+
+// RunChained runs total instructions on each machine in batches that were issued
+// beforehand, 32 at a time: the GPU itself says after each whether the next one has
+// anything to do. A batch is one dispatch here.
+func (v *Interpreter) RunChained(ctx context.Context, total uint64) (Result, error) {
+	p := plan{form: "chained", indirect: true, depth: 1, total: total}
+	p.cycles = uint32(min(v.options.BatchCycles, v.options.DispatchCycles))
+	p.links = int(min(chainLinks, (total+uint64(p.cycles)-1)/uint64(p.cycles)))
+	return v.run(ctx, p)
+}
+
+// batches is a plan of one batch a flight, in dispatches of the same length.
+func (v *Interpreter) batches(form string) plan {
+	batch, limit := v.options.BatchCycles, v.options.DispatchCycles
+	links := (batch + limit - 1) / limit
+	return plan{form: form, links: links, cycles: uint32((batch + links - 1) / links), depth: 1}
+}
+
+func (v *Interpreter) run(ctx context.Context, p plan) (Result, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case v.mu.closed:
+		return Result{}, ErrClosed
+	case len(v.mu.code) == 0:
+		return Result{}, ErrNoCode
+	case p.total == 0 || p.total > math.MaxInt64:
+		return Result{}, fmt.Errorf("interpreter: %d instructions: at least 1 is needed, and less than 2^63", p.total)
+	}
+	r := run{Interpreter: v, plan: p, result: Result{Form: p.form}, start: time.Now()}
+	err := r.fly(ctx)
+	return r.result, errors.Join(err, r.sumUp())
+}
+
+// run is one call of a run function.
+type run struct {
+	*Interpreter
+	plan
+	result   Result
+	start    time.Time
+	flying   []*flight
+	launched int
+	ended    bool // nothing more is to be launched
+	stuck    int  // flights cut short without anything done
+	done     uint64
+}
+
+// fly keeps flights under way until the machines have stopped.
+func (r *run) fly(ctx context.Context) error {
+	var failed error
+	for {
+		if err := r.fill(); err != nil {
+			failed, r.ended = cmp.Or(failed, err), true
+		}
+		if len(r.flying) == 0 {
+			r.result.Wall = time.Since(r.start)
+			return failed
+		}
+		f := r.flying[0]
+		r.flying = r.flying[1:]
+		l, err := r.land(f)
+		if err == nil {
+			err = r.after(ctx, l)
+		}
+		if err == nil && !r.ended {
+			err = ctx.Err()
+		}
+		if err != nil {
+			failed, r.ended = cmp.Or(failed, err), true
+		}
+	}
+}
+
+// fill launches what may be under way.
+func (r *run) fill() error {
+	for len(r.flying) < r.depth && !r.ended {
+		err := r.context.Do(func(gl *glctx.GL) error {
+			f, err := r.launch(gl, &r.plan, r.launched%flights, r.launched == 0)
+			if f != nil {
+				r.flying = append(r.flying, f)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r.launched++
+		r.result.Dispatches += r.links
+	}
+	return nil
+}
+
+// after decides by a flight's report how it goes on.
+func (r *run) after(ctx context.Context, l landing) error {
+	r.result.Batches += l.batches
+	if l.cut {
+		r.result.Cut++
+		if err := r.progress(); err != nil {
+			return err
+		}
+	}
+	if r.look {
+		states := make([]State, r.options.Machines)
+		if err := r.context.Do(func(gl *glctx.GL) error { r.states(gl, states); return gl.Err() }); err != nil {
+			return err
+		}
+	}
+	switch late := r.timeout > 0 && time.Since(r.start) >= r.timeout; {
+	case l.syscall && !late:
+		return r.serve(ctx, l.running)
+	case !l.running, late, r.maxBatches > 0 && !l.cut && r.result.Batches >= r.maxBatches:
+		r.ended = true
+	}
+	return nil
+}
+
+// progress makes sure that loops which the driver cuts short do at least something.
+func (r *run) progress() error {
+	var done uint64
+	err := r.context.Do(func(gl *glctx.GL) error {
+		gl.MemoryBarrier(glctx.BarrierUpdate)
+		for _, n := range r.cycleCounts(gl) {
+			done += n
+		}
+		return gl.Err()
+	})
+	if err != nil {
+		return err
+	}
+	if r.stuck++; done != r.done {
+		r.stuck, r.done = 0, done
+	}
+	if r.stuck > flights {
+		return ErrStuck
+	}
+	return nil
+}
+
+func (v *Interpreter) cycleCounts(gl *glctx.GL) []uint64 {
+	low, high := v.row(gl, rowCycles), v.row(gl, rowCycles+1)
+	counts := make([]uint64, len(low))
+	for m := range low {
+		counts[m] = wide(low[m], high[m])
+	}
+	return counts
+}
+
+// sumUp reads where the machines stand.
+func (r *run) sumUp() error {
+	return r.context.Do(func(gl *glctx.GL) error {
+		gl.MemoryBarrier(glctx.BarrierUpdate)
+		counts := r.cycleCounts(gl)
+		for m, n := range counts {
+			r.result.Cycles += n - r.mu.cycles[m]
+		}
+		copy(r.mu.cycles, counts)
+		signals := r.row(gl, rowSignal)
+		for _, s := range signals {
+			r.result.Stands[s%uint32(len(r.result.Stands))]++
+		}
+		detail := r.row(gl, rowDetail)[0]
+		r.result.Signal, r.result.FinalPC = Signal(signals[0]), r.address(r.row(gl, rowPC)[0])
+		switch r.result.Signal {
+		case SignalFault:
+			r.result.Fault = Fault(detail)
+			r.result.Address = wide(r.row(gl, rowAddress)[0], r.row(gl, rowAddress+1)[0])
+		case SignalHalt, SignalSyscall:
+			r.result.Number = uint16(detail)
+		}
+		r.result.IPS = float64(r.result.Cycles) / max(r.result.Wall.Seconds(), 1e-9)
+		return gl.Err()
+	})
+}
+
+// serve serves the system calls that machines wait for. Nothing may be under way
+// meanwhile.
+func (r *run) serve(ctx context.Context, running bool) error {
+	for len(r.flying) > 0 {
+		f := r.flying[0]
+		r.flying = r.flying[1:]
+		l, err := r.land(f)
+		if err != nil {
+			return err
+		}
+		r.result.Batches += l.batches
+		running = l.running
+	}
+	served, err := r.serveAll(ctx)
+	r.result.Syscalls += served
+	if err != nil || served == 0 && !running {
+		r.ended = true
+	}
+	return err
+}

@@ -1,0 +1,127 @@
+//go:build linux
+
+package interpreter
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSyscalls(t *testing.T) {
+	v := newMachines(t, Options{Machines: 3, MemoryBytes: 1024, BatchCycles: 50})
+	code := assemble(t, `
+	l:	add x0, x0, #1
+		svc #1
+		cmp x0, #0x28
+		b.lt l
+		movz x1, #0x100
+		str x0, [x1]
+		svc #2
+		svc #9
+		hlt #0`)
+	if err := v.Load(t.Context(), code, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.SetRegisters(t.Context(), 5, func(m int) uint64 { return uint64(m) }); err != nil {
+		t.Fatal(err)
+	}
+	var written [3]uint64
+	v.Handle(1, func(c *Call) error { c.X[0] += c.X[5]; return nil })
+	v.Handle(2, func(c *Call) error {
+		var b [8]byte
+		if err := c.Read(0x100, b[:]); err != nil {
+			return err
+		}
+		written[c.Machine] = binary.LittleEndian.Uint64(b[:])
+		c.Halt = c.Machine == 2
+		return c.Write(0x108, b[:])
+	})
+	r, err := v.RunContinuous(t.Context(), 1000, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 40, 20 and 14 turns by 1, 2 and 3 to 40, 40 and 42.
+	if r.Syscalls != 40+20+14+3 || written != [3]uint64{40, 40, 42} || r.Signal != SignalSyscall || r.Number != 9 || r.FinalPC != 28 ||
+		r.Stands[SignalSyscall] != 2 || r.Stands[SignalHalt] != 1 {
+		t.Errorf("%+v, written %v", r, written)
+	}
+	var b [8]byte
+	if err := v.ReadMemory(t.Context(), 1, 0x108, b[:]); err != nil || b[0] != 40 {
+		t.Errorf("%v, %v", b, err)
+	}
+	// The SVC that nobody serves is passed over by the next run.
+	if r, err = v.RunMega(t.Context(), 10); err != nil || r.Cycles != 2 || r.Signal != SignalHalt || r.Stands[SignalHalt] != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// An error of a handler ends the run where it was.
+	if err := v.Load(t.Context(), code, 0); err != nil {
+		t.Fatal(err)
+	}
+	v.Handle(1, func(c *Call) error { return context.DeadlineExceeded })
+	r, err = v.RunStandard(t.Context(), 100)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "machine 0, svc #1 at 0x4") || r.Cycles != 6 {
+		t.Errorf("%v, %+v", err, r)
+	}
+	v.Handle(1, nil)
+	if r, err = v.RunStandard(t.Context(), 100); err != nil || r.Signal != SignalSyscall || r.FinalPC != 4 {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+func TestBreakpointsAndTrace(t *testing.T) {
+	v := newMachines(t, Options{Machines: 2, MemoryBytes: 1024, BatchCycles: 7, TraceEntries: 4, TraceMachine: 1})
+	if err := v.Break(t.Context(), 0); !errors.Is(err, ErrNoCode) {
+		t.Error(err)
+	}
+	if err := v.Load(t.Context(), assemble(t, countdown), 8); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.SetRegisters(t.Context(), 0, func(m int) uint64 { return uint64(3 - m) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []uint64{9, 0, 8 + 24} {
+		if err := v.Break(t.Context(), address); err == nil {
+			t.Errorf("a breakpoint at %#x", address)
+		}
+	}
+	if err := v.Break(t.Context(), 8+12); err != nil {
+		t.Fatal(err)
+	}
+	want := []struct {
+		cycles uint64
+		stands [6]int
+	}{
+		{6, [6]int{SignalBreak: 2}}, {8, [6]int{SignalBreak: 2}}, {4 + 3, [6]int{SignalBreak: 1, SignalHalt: 1}}, {3, [6]int{SignalHalt: 2}},
+	}
+	for i, w := range want {
+		r, err := v.RunStandard(t.Context(), 1000)
+		if err != nil || r.Cycles != w.cycles || r.Stands != w.stands {
+			t.Errorf("run %d: %+v, %v", i, r, err)
+		}
+	}
+	trace, err := v.Trace(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range trace {
+		lines = append(lines, fmt.Sprintf("%d %#x %s %d %#x", e.Cycle, e.PC, e.Text, e.Flags, e.Value))
+	}
+	if got, want := strings.Join(lines, "\n"), "7 0x10 str x2, [x1] 2 0x3\n8 0x14 subs x0, x0, #1 6 0x0\n9 0x18 b.ne 0xc 6"; !strings.HasPrefix(got, want) || len(trace) != 4 || !strings.Contains(trace[3].String(), "hlt #3") {
+		t.Errorf("trace is\n%s", got)
+	}
+	if err := v.ClearBreaks(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.SetPC(t.Context(), 8); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := v.RunMega(t.Context(), 9); err != nil || r.Cycles != 18 || r.Signal != SignalCheckpoint {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -1,0 +1,239 @@
+//go:build linux
+
+package resident
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+var quick = Options{TickTime: 2 * time.Millisecond}
+
+// TestClaimedStepsRunOnce has groups claim steps; each step counts itself.
+func TestClaimedStepsRunOnce(t *testing.T) {
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 8) in;
+layout(std430, binding = 0) buffer Seen { uint seen[]; };
+layout(std430, binding = 1) buffer Work { uint work[]; };
+uint residentStep(uvec2 step) {
+    if (residentLeader()) {
+        atomicAdd(seen[step.x], 1u);
+        atomicAdd(work[gl_WorkGroupID.x], 1u);
+    }
+    return RESIDENT_GO;
+}
+`
+	const steps = 9001
+	f := newFixture(t)
+	for _, strategy := range []Strategy{Redispatch, Mega, Chain, Triple} {
+		t.Run(strategy.String(), func(t *testing.T) {
+			o := quick
+			o.Strategy, o.Poll = strategy, 5
+			s := f.session(Kernel{Source: MustSource("claims", text, nil), Groups: 7, Claim: true,
+				State: []State{{Block: "Seen", Bytes: 4 * (steps + 64)}, {Block: "Work", Bytes: 4 * 7}}}, o)
+			run(t, s, 4000)
+			run(t, s, steps-4000)
+			for i, n := range words(t, s, "Seen", steps+64) {
+				want := uint32(1)
+				if i >= steps {
+					want = 0
+				}
+				if n != want {
+					t.Fatalf("step %d ran %d times", i, n)
+				}
+			}
+			sum := uint32(0)
+			for _, n := range words(t, s, "Work", 7) {
+				sum += n
+			}
+			if sum != steps {
+				t.Errorf("groups did %d steps of %d", sum, steps)
+			}
+		})
+	}
+}
+
+func TestPhasesSeeWhatTheOneBeforeWrote(t *testing.T) {
+	f := newFixture(t)
+	for _, strategy := range Strategies() {
+		t.Run(strategy.String(), func(t *testing.T) {
+			o := quick
+			o.Strategy = strategy
+			n := Neighbours{Groups: 16, Local: 4}
+			s := f.session(n.mustKernel(t), o)
+			run(t, s, 1)
+			run(t, s, 299)
+			wantWords(t, words(t, s, "Ring", 64), n.After(300))
+		})
+	}
+}
+
+func (n Neighbours) mustKernel(t testing.TB) Kernel {
+	t.Helper()
+	k, err := n.Kernel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// signalText raises a syscall at every step whose number ends in 7, and halts
+// group by group from step 40 on.
+const signalText = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer Steps { uint steps[]; };
+uint residentStep(uvec2 step) {
+    if (residentLeader()) {
+        ++steps[gl_WorkGroupID.x];
+        residentLog(step.x, gl_WorkGroupID.x, 77u);
+    }
+    if (step.x % 10u == 7u && gl_WorkGroupID.x == 1u) {
+        if (residentLeader()) {
+            residentSignal(RESIDENT_SYSCALL, step.x);
+        }
+        return RESIDENT_LEAVE;
+    }
+    return step.x >= 40u + gl_WorkGroupID.x ? RESIDENT_HALT : RESIDENT_GO;
+}
+`
+
+func TestSignalsEndTheRunAndGroupsHalt(t *testing.T) {
+	f := newFixture(t)
+	for _, strategy := range []Strategy{Redispatch, Chain, Double} {
+		t.Run(strategy.String(), func(t *testing.T) {
+			o := quick
+			o.Strategy = strategy
+			s := f.session(Kernel{Source: MustSource("signals", signalText, nil), Groups: 3,
+				State: []State{{Block: "Steps", Bytes: 12}}}, o)
+			for want := uint32(7); want < 40; want += 10 {
+				out, err := s.Run(t.Context(), 1000)
+				if err != nil || out.Signal != (Signal{SignalSyscall, want, 1}) {
+					t.Fatalf("run ended with %v, %v", out, err)
+				}
+				if n := words(t, s, "Steps", 3); n[1] != want+1 {
+					t.Fatalf("group 1 did %d steps up to its signal in step %d", n[1], want)
+				}
+			}
+			out, err := s.Run(t.Context(), 1000)
+			if err != nil || out.Signal.Kind != SignalHalt {
+				t.Fatalf("run ended with %v, %v", out, err)
+			}
+			wantWords(t, words(t, s, "Steps", 3), []uint32{41, 42, 43})
+			if s.Progress() != 43 {
+				t.Errorf("progress is %d, not the 43 steps of the last group to halt", s.Progress())
+			}
+			if out, err = s.Run(t.Context(), 5); err != nil || out.Signal.Kind != SignalHalt || out.Steps != 0 {
+				t.Errorf("a run of halted groups ended with %v, %v", out, err)
+			}
+			wantLogs(t, s, 41+42+43)
+		})
+	}
+}
+
+// wantLogs asserts that every group logged its steps in order.
+func wantLogs(t *testing.T, s *Session, n int) {
+	t.Helper()
+	logs, err := s.Logs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(logs) != n || s.Stats().Logged != uint64(n) {
+		t.Fatalf("%d log entries of %d, counted %d", len(logs), n, s.Stats().Logged)
+	}
+	next := map[uint32]uint64{}
+	for i, e := range logs {
+		if e.Number != uint64(i+1) || e.Step != next[e.Group] || e.A != uint32(e.Step) || e.B != e.Group || e.C != 77 {
+			t.Fatalf("log entry %d is %+v", i, e)
+		}
+		next[e.Group]++
+	}
+}
+
+func TestBadKernelsAreRefused(t *testing.T) {
+	f := newFixture(t)
+	good := chainKernel()
+	for name, c := range map[string]struct {
+		change func(k *Kernel)
+		say    string
+	}{
+		"no source":     {func(k *Kernel) { k.Source = nil }, "without a source"},
+		"no groups":     {func(k *Kernel) { k.Groups = 0 }, "0 groups"},
+		"claim, phases": {func(k *Kernel) { k.Claim, k.Phases = true, 2 }, "only one of them"},
+		"no state":      {func(k *Kernel) { k.State = nil }, "uses storage block Cells"},
+		"wrong block":   {func(k *Kernel) { k.State = []State{{Block: "Sells", Bytes: 4}} }, "no storage block Sells"},
+		"no bytes":      {func(k *Kernel) { k.State = []State{{Block: "Cells"}} }, "no bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := good
+			c.change(&k)
+			s, err := New(t.Context(), f.context, f.cache, k, Options{})
+			if err == nil || !strings.Contains(err.Error(), c.say) {
+				t.Errorf("error %v does not say %q", err, c.say)
+			}
+			if s != nil {
+				s.Close()
+			}
+		})
+	}
+	if _, err := NewSource("plain", "#version 450 core\nvoid main() {}\n", nil); err == nil || !strings.Contains(err.Error(), "#include") {
+		t.Errorf("a source without the include: %v", err)
+	}
+}
+
+func TestClosedSessionsSaySo(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(chainKernel(), quick)
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(1); !errors.Is(err, ErrRunning) {
+		t.Errorf("start of a session that runs: %v", err)
+	}
+	s.Close()
+	if err := s.Start(1); !errors.Is(err, ErrClosed) {
+		t.Errorf("start: %v", err)
+	}
+	if _, err := s.Wait(t.Context()); err != nil && !errors.Is(err, ErrClosed) {
+		t.Errorf("wait: %v", err)
+	}
+	if err := s.Read(t.Context(), "Cells", 0, make([]byte, 4)); !errors.Is(err, ErrClosed) {
+		t.Errorf("read: %v", err)
+	}
+}
+
+// TestLoopsThatADriverCutsAreTold has a kernel with more loops than it says.
+func TestLoopsThatADriverCutsAreTold(t *testing.T) {
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer Sums { uint sums[]; };
+uint residentStep(uvec2 step) {
+    uint sum = 0u;
+    for (uint i = 0u; i < 40000u; ++i) {
+        sum = sum * 3u + (i ^ step.x);
+    }
+    sums[gl_GlobalInvocationID.x] += sum;
+    return RESIDENT_GO;
+}
+`
+	f := newFixture(t)
+	if !f.context.Info().Software() {
+		t.Skip("this driver ends no loops")
+	}
+	k := Kernel{Source: MustSource("loops", text, nil), Groups: 2, Claim: true, State: []State{{Block: "Sums", Bytes: 32}}}
+	out, err := f.session(k, quick).Run(t.Context(), 100)
+	if err != nil || out.Signal.Kind != SignalFault || out.Signal.Argument != FaultLoopCut {
+		t.Errorf("run ended with %v, %v", out, err)
+	}
+	// Told the truth, it does one step a dispatch.
+	k.Loops = 40000
+	s := f.session(k, quick)
+	run(t, s, 20)
+	if n := s.Stats().Ticks; n != 10 {
+		t.Errorf("%d ticks for 20 steps of 2 groups", n)
+	}
+}

@@ -1,0 +1,26 @@
+#version 450 core
+#include "resident.glsl"
+
+// echo: answers each message with kind, 3 * a + 1, b, and has nothing to do
+// otherwise.
+//
+//   binding  buffer  layout
+//   0        Sums    a uint for each of 32 invocations: the sum of a
+//
+//   grid     one group
+
+layout(local_size_x = 32) in;
+
+layout(std430, binding = 0) buffer Sums { uint sums[]; };
+
+uint residentStep(uvec2 step) {
+    uvec3 message;
+    if (!residentReceive(message)) {
+        return RESIDENT_IDLE;
+    }
+    if (residentLeader()) {
+        residentSend(uvec3(message.x, 3u * message.y + 1u, message.z));
+    }
+    sums[gl_LocalInvocationIndex] += message.y;
+    return RESIDENT_GO;
+}

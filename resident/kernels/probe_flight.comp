@@ -1,0 +1,40 @@
+#version 450 core
+
+// probe_flight: finds out whether host and kernel see each other's writes while
+// the kernel runs, and how long a word takes there and back.
+//
+//   binding  buffer  layout, in 32-bit words
+//   0        Words   0: from the host    16: answer    17: looks    18: 1 once it runs
+//
+//   grid     one group; its leader looks, the others wait for it
+//
+// Each new word is answered with itself. The kernel ends at STOP, or after LOOKS
+// looks, whatever the host does.
+
+#ifndef LOOKS
+#define LOOKS 400000
+#endif
+#ifndef STOP
+#define STOP 0xffffffffu
+#endif
+
+layout(local_size_x = 32) in;
+
+layout(std430, binding = 0) coherent volatile buffer Words { uint words[]; };
+
+void main() {
+    if (gl_LocalInvocationIndex == 0u) {
+        words[18] = 1u;
+        uint seen = 0u;
+        uint looks = 0u;
+        for (; looks < uint(LOOKS) && seen != STOP; ++looks) { // lint:leader one invocation is what is measured
+            uint now = words[0];
+            if (now != seen) {
+                words[16] = now;
+                seen = now;
+            }
+        }
+        words[17] = looks;
+    }
+    barrier();
+}

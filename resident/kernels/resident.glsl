@@ -1,0 +1,443 @@
+// resident: what makes a compute kernel one that keeps running.
+//
+// This file has main(). A kernel that includes it writes one function:
+//
+//   uint residentStep(uvec2 step)
+//
+// is one bounded step of a work group. All invocations of the group call it
+// together, so that it may use barrier(), and all must return the same:
+//
+//   RESIDENT_GO     go on
+//   RESIDENT_LEAVE  end this group's tick after this step
+//   RESIDENT_IDLE   nothing to do until a message comes
+//   RESIDENT_HALT   this group is done for good
+//
+// step is the number of the step as 64 bits, x low and y high. Grids have one
+// axis. Bindings 5 and 6 are taken: see control.glsl. Between groups there is no
+// order within a phase, and none of them may wait for another. Buffers in which a
+// phase reads what another group wrote in the one before are to be coherent,
+// since phases may follow each other within a dispatch.
+//
+// A tick is one dispatch: each group takes its place from where it left off,
+// does at most a budget of steps, writes down how far it came, and the last one
+// to end reports. The order says which steps, the door when to stop.
+
+// Lengths of the rings, in entries: powers of two.
+#ifndef RESIDENT_INBOX
+#define RESIDENT_INBOX 64
+#endif
+#ifndef RESIDENT_OUTBOX
+#define RESIDENT_OUTBOX 256
+#endif
+#ifndef RESIDENT_LOG
+#define RESIDENT_LOG 1024
+#endif
+
+#include "control.glsl"
+
+// Looks at a grid barrier before it is given up.
+#ifndef RESIDENT_SPIN
+#define RESIDENT_SPIN 4194304
+#endif
+
+// Results of residentStep.
+#define RESIDENT_GO 0u
+#define RESIDENT_LEAVE 1u
+#define RESIDENT_IDLE 2u
+#define RESIDENT_HALT 3u
+
+// Kinds of signal. From RESIDENT_OWN on they are the kernel's.
+#define RESIDENT_HALTED 1u
+#define RESIDENT_SYSCALL 2u
+#define RESIDENT_CHECKPOINT 3u
+#define RESIDENT_BREAKPOINT 4u
+#define RESIDENT_FAULT 5u
+#define RESIDENT_OWN 16u
+
+// Arguments of RESIDENT_FAULT that are raised here.
+#define RESIDENT_LOOP_CUT 1u
+#define RESIDENT_BARRIER_STUCK 2u
+
+// Bits of a mode.
+#define RESIDENT_LOCKSTEP 1u
+#define RESIDENT_CLAIM 2u
+#define RESIDENT_INFLIGHT 4u
+#define RESIDENT_GRID 8u
+#define RESIDENT_TRIAL 16u
+#define RESIDENT_LINGER 32u
+
+// Meetings and looks of a trial, which finds out whether all groups of this very
+// program run at the same time.
+#define RESIDENT_TRIALS 8u
+#define RESIDENT_TRIAL_SPIN 40000u
+
+// Bits of a bell; the upper half is a check of the message.
+#define RESIDENT_SEQUENCE 0x1fffu
+#define RESIDENT_INLINE 0x2000u
+#define RESIDENT_STOP 0x8000u
+
+// Phases of this dispatch: from first up to, not including, last.
+uniform uint residentFirstPhase;
+uniform uint residentLastPhase;
+
+uint residentPhase = 0u;                 // of the step that runs
+uvec2 residentStepNow = uvec2(0u);       // as residentStep gets it
+uint residentReceives = 0u;              // calls so far, for the shared pairs below
+uint residentAsks = 0u;
+uint residentReceivedHere = 0u;          // the leader of group 0 counts these
+uint residentSentHere = 0u;
+uint residentTakenHere = 0u;
+uint residentBeat = 0u;
+uint residentActiveLanes = 0u;
+
+// What the leader tells its group. Pairs are used in turn, so that one barrier
+// is enough.
+shared uvec4 residentOrderHere;
+shared uvec4 residentBaseHere;
+shared uvec4 residentDoorHere;
+shared uvec2 residentSpan[2];
+shared uvec4 residentMessage[2];
+shared uint residentAnswer[2];
+shared uint residentDoneHere;
+shared uint residentHaltedHere;
+
+uint residentStep(uvec2 step);
+
+bool residentLeader() { return gl_LocalInvocationIndex == 0u; }
+
+bool residentMode(uint bit) { return (residentBaseHere.z & bit) != 0u; }
+
+// residentSignal ends the tick: the first signal wins, and the host gets it.
+// One invocation calls it.
+void residentSignal(uint kind, uint argument) {
+    if (atomicCompSwap(residentRaised, 0u, kind) == 0u) {
+        residentRaisedArgument = argument;
+        residentRaisedSource = gl_WorkGroupID.x;
+    }
+}
+
+// residentLog adds an entry to the log ring, over the oldest. One invocation
+// calls it.
+void residentLog(uint a, uint b, uint c) {
+    uint number = atomicAdd(residentLogged, 1u);
+    uint at = 2u * (number % uint(RESIDENT_LOG));
+    residentLogRing[at] = uvec4(number + 1u, residentStepNow, gl_WorkGroupID.x);
+    residentLogRing[at + 1u] = uvec4(a, b, c, 0u);
+}
+
+// residentLanes says how many lanes had work in this step. The leader calls it.
+void residentLanes(uint working) { residentActiveLanes += working; }
+
+// residentCheck is 16 bits that tell a whole message from a torn one.
+uint residentCheck(uint sequence, uvec3 message) {
+    uint h = (message.x ^ sequence * 0x9e3779b9u) * 0x85ebca6bu;
+    h = (h ^ h >> 15 ^ message.y) * 0xc2b2ae35u;
+    h = (h ^ h >> 13 ^ message.z) * 0x27d4eb2fu;
+    return h >> 16;
+}
+
+// residentTakeMessage is the next message, w is 1, or nothing, w is 0.
+uvec4 residentTakeMessage() {
+    uint sequence = residentReceivedHere + 1u & RESIDENT_SEQUENCE;
+    uint bell = residentDoorHere.x & RESIDENT_SEQUENCE;
+    if (bell == (residentReceivedHere & RESIDENT_SEQUENCE)) {
+        return uvec4(0u);
+    }
+    uvec4 m = residentDoorHere;
+    if ((m.x & RESIDENT_INLINE) == 0u || bell != sequence) {
+        m = residentInbox[residentReceivedHere % uint(RESIDENT_INBOX)];
+    }
+    if ((m.x & RESIDENT_SEQUENCE) != sequence || m.x >> 16 != residentCheck(sequence, m.yzw)) {
+        return uvec4(0u);
+    }
+    residentReceived = ++residentReceivedHere;
+    return uvec4(m.yzw, 1u);
+}
+
+// residentReceive is the next message from the host: kind, a, b. It reports
+// whether there was one. All invocations of a group call it together; messages
+// go to group 0.
+bool residentReceive(out uvec3 message) {
+    uint pair = residentReceives++ & 1u;
+    if (residentLeader()) {
+        residentMessage[pair] = gl_WorkGroupID.x == 0u ? residentTakeMessage() : uvec4(0u);
+    }
+    barrier();
+    message = residentMessage[pair].xyz;
+    return residentMessage[pair].w != 0u;
+}
+
+// residentSend puts a message to the host into the outbox and reports whether
+// there was room. The leader of group 0 calls it.
+bool residentSend(uvec3 message) {
+    if (residentSentHere - residentTakenHere >= uint(RESIDENT_OUTBOX)) {
+        residentTakenHere = residentTaken;
+        if (residentSentHere - residentTakenHere >= uint(RESIDENT_OUTBOX)) {
+            return false;
+        }
+    }
+    uint sequence = residentSentHere + 1u & RESIDENT_SEQUENCE;
+    residentOutbox[residentSentHere % uint(RESIDENT_OUTBOX)] =
+        uvec4(residentCheck(sequence, message) << 16 | sequence, message);
+    residentSent = ++residentSentHere;
+    return true;
+}
+
+// residentDoorSeen takes in what stands at the door, and passes a stop on to the
+// other groups. The leader of group 0 calls it.
+bool residentDoorSeen(uvec4 door) {
+    residentDoorHere = door;
+    if ((door.x & RESIDENT_STOP) == 0u) {
+        return false;
+    }
+    residentRelayStop = 1u;
+    return true;
+}
+
+// residentStopSeen reports whether the host wants the tick to end, as far as
+// this group can see it. The leader calls it.
+bool residentStopSeen(uint looks) {
+    if (!residentMode(RESIDENT_INFLIGHT)) {
+        return false;
+    }
+    if (gl_WorkGroupID.x != 0u) {
+        // Group 0 may have ended, or not have begun: look for oneself now and then.
+        return residentRelayStop != 0u || looks % 16u == 15u && (residentDoor.x & RESIDENT_STOP) != 0u;
+    }
+    return residentDoorSeen(residentDoor);
+}
+
+// residentStopping reports whether the host wants the tick to end, for steps
+// that are long. All invocations of a group call it together.
+bool residentStopping() {
+    uint pair = residentAsks++ & 1u;
+    if (residentLeader()) {
+        residentAnswer[pair] = residentStopSeen(15u) ? 1u : 0u;
+    }
+    barrier();
+    return residentAnswer[pair] != 0u;
+}
+
+// residentMeet waits until all groups are there. It works only while all groups
+// run at the same time, so for no more groups than were measured to do so. The
+// last one judges, where that is asked for, whether another step follows.
+void residentMeet(bool judge) {
+    memoryBarrierBuffer();
+    barrier();
+    if (residentLeader()) {
+        uint generation = residentGridGeneration;
+        if (atomicAdd(residentGridArrived, 1u) == gl_NumWorkGroups.x - 1u) {
+            if (judge && (residentRaised != 0u || residentRelayStop != 0u)) {
+                residentVerdict = 1u;
+            }
+            residentGridArrived = 0u;
+            memoryBarrierBuffer();
+            atomicAdd(residentGridGeneration, 1u);
+        } else {
+            uint most = residentMode(RESIDENT_TRIAL) ? RESIDENT_TRIAL_SPIN : uint(RESIDENT_SPIN);
+            uint looks = 0u;
+            while (residentGridGeneration == generation && looks < most) { // lint:leader waits for other groups, bounded
+                ++looks;
+            }
+            if (looks == most) {
+                residentVerdict = 1u;
+                residentSignal(RESIDENT_FAULT, RESIDENT_BARRIER_STUCK);
+            }
+        }
+    }
+    barrier();
+    memoryBarrierBuffer();
+}
+
+// residentGridBarrier waits until all groups of the grid are there: see
+// residentMeet. Phases do the same on every driver.
+void residentGridBarrier() { residentMeet(false); }
+
+// residentBegin takes the order and where the group left off.
+void residentBegin() {
+    if (residentLeader()) {
+        residentOrderHere = residentOrder;
+        residentBaseHere = residentBase;
+        residentDoorHere = residentDoor;
+        uvec4 mine = residentGroups[4u * gl_WorkGroupID.x];
+        residentDoneHere = mine.x == residentOrderHere.x ? mine.y : 0u;
+        residentHaltedHere = mine.z;
+        if (gl_WorkGroupID.x == 0u) {
+            residentReceivedHere = residentReceived;
+            residentSentHere = residentSent;
+            residentTakenHere = residentTaken;
+            residentBeat = residentHeartbeat;
+        }
+    }
+    barrier();
+}
+
+// residentPulse shows that the kernel is alive and how far group 0 is.
+void residentPulse(uint looks, uint at) {
+    if (gl_WorkGroupID.x == 0u && looks % 16u == 0u) {
+        residentHeartbeat = ++residentBeat;
+        residentDone = at;
+    }
+}
+
+// residentClaim takes up to so many steps for this group alone.
+uvec2 residentClaim(uint most) {
+    uint from = atomicAdd(residentClaimed, most);
+    return min(uvec2(from, from + most), residentOrderHere.yy);
+}
+
+// residentLook decides which steps this group does before it looks again: a
+// span from x up to, not including, y. turn is the number of steps that it did
+// in this tick, at the next one. The leader calls it.
+uvec2 residentLook(uint looks, uint turn, uint at) {
+    bool stop = false;
+    uint raised = 0u;
+    if (gl_WorkGroupID.x == 0u && residentMode(RESIDENT_INFLIGHT)) {
+        // Both loads are under way together: the first takes 0.7 us, and messages wait for it.
+        uvec4 door = residentDoor;
+        raised = residentRaised;
+        stop = residentDoorSeen(door);
+    } else {
+        stop = residentStopSeen(looks);
+        raised = residentRaised;
+    }
+    residentPulse(looks, at);
+    if (looks == 0u) {
+        stop = stop || (residentDoorHere.x & RESIDENT_STOP) != 0u;
+    }
+    uint chunk = min(max(residentOrderHere.w, 1u), residentOrderHere.z - turn);
+    if (residentMode(RESIDENT_LOCKSTEP)) {
+        stop = residentVerdict != 0u; // all groups see the same, whatever happens meanwhile
+        chunk = 1u;
+    } else if (raised != 0u) {
+        stop = true;
+    }
+    if (stop || residentHaltedHere != 0u && !residentMode(RESIDENT_LOCKSTEP)) {
+        return uvec2(at);
+    }
+    if (residentMode(RESIDENT_CLAIM)) {
+        return residentClaim(chunk);
+    }
+    return uvec2(at, max(at, min(residentOrderHere.y, at + chunk)));
+}
+
+// residentReport tells the host what became of the tick, and prepares the next.
+// The leader of the last group calls it.
+void residentReport(bool final) {
+    uint groups = gl_NumWorkGroups.x;
+    uint least = residentArrivedLeast;
+    uint most = residentArrivedMost;
+    if (residentMode(RESIDENT_CLAIM)) {
+        most = min(residentClaimed, residentOrderHere.y);
+        least = residentArrivedHalted == groups ? ~0u : most;
+        residentClaimed = most;
+    }
+    bool over = residentRaised != 0u || least >= residentOrderHere.y || residentArrivedIdle == groups ||
+        (residentDoor.x & RESIDENT_STOP) != 0u;
+    if (final) {
+        residentVerdict = over ? 1u : 0u;
+    }
+    residentNextGroups = over && final ? 0u : groups;
+    residentLeast = least;
+    residentMost = most;
+    residentKind = residentRaised;
+    residentArgument = residentRaisedArgument;
+    residentSource = residentRaisedSource;
+    residentHalted = residentArrivedHalted;
+    residentIdle = residentArrivedIdle;
+    residentActive = residentArrivedActive;
+    residentEpoch = residentOrderHere.x;
+    residentArrived = 0u;
+    residentArrivedLeast = ~0u;
+    residentArrivedMost = 0u;
+    residentArrivedHalted = 0u;
+    residentArrivedIdle = 0u;
+    residentArrivedActive = 0u;
+    memoryBarrierBuffer();
+    residentTicks = residentTicks + 1u;
+}
+
+// residentEnd writes down how far the group came. The leader calls it.
+void residentEnd(uint done, bool halted, bool idle, bool worked) {
+    residentGroups[4u * gl_WorkGroupID.x] = uvec4(residentOrderHere.x, done, halted ? 1u : 0u, idle ? 1u : 0u);
+    if (residentActiveLanes != 0u) {
+        uint low = atomicAdd(residentLanesLow, residentActiveLanes);
+        atomicAdd(residentLanesHigh, low + residentActiveLanes < low ? 1u : 0u);
+    }
+    if (gl_WorkGroupID.x == 0u) {
+        residentHeartbeat = ++residentBeat;
+        residentDone = done;
+    }
+    atomicMin(residentArrivedLeast, halted ? ~0u : done);
+    atomicMax(residentArrivedMost, done);
+    atomicAdd(residentArrivedHalted, halted ? 1u : 0u);
+    atomicAdd(residentArrivedIdle, idle || halted ? 1u : 0u);
+    atomicAdd(residentArrivedActive, worked ? 1u : 0u);
+    memoryBarrierBuffer();
+    if (atomicAdd(residentArrived, 1u) == gl_NumWorkGroups.x - 1u) {
+        memoryBarrierBuffer();
+        residentReport(residentLastPhase == residentBaseHere.w);
+    }
+}
+
+void main() {
+    residentBegin();
+    bool grid = residentMode(RESIDENT_GRID);
+    bool claim = residentMode(RESIDENT_CLAIM);
+    bool lockstep = residentMode(RESIDENT_LOCKSTEP);
+    bool linger = residentMode(RESIDENT_LINGER); // stay when there is nothing to do: a message may come
+    uint phases = residentBaseHere.w;
+    uint budget = residentOrderHere.z;
+    uint done = residentDoneHere;
+    bool halted = residentHaltedHere != 0u;
+    bool leaving = false;
+    bool idle = false;
+    uint at = done;
+    uint until = done;
+    uint looks = 0u;
+    uint turn = 0u;
+    uint trials = residentMode(RESIDENT_TRIAL) ? RESIDENT_TRIALS : 0u;
+    for (uint trial = 0u; trial < trials; ++trial) {
+        residentMeet(false);
+    }
+    for (; turn < budget; ++turn) {
+        if (at == until) {
+            if (residentLeader()) {
+                residentSpan[looks & 1u] = residentLook(looks, turn, at);
+            }
+            barrier();
+            at = residentSpan[looks & 1u].x;
+            until = residentSpan[looks & 1u].y;
+            ++looks;
+            if (at == until) {
+                break;
+            }
+        }
+        residentStepNow = uvec2(residentBaseHere.x + at, residentBaseHere.y);
+        residentStepNow.y += residentStepNow.x < at ? 1u : 0u;
+        for (residentPhase = residentFirstPhase; residentPhase < residentLastPhase; ++residentPhase) {
+            bool last = residentPhase + 1u == phases;
+            if (!halted || claim) {
+                uint result = residentStep(residentStepNow);
+                halted = halted || result == RESIDENT_HALT;
+                idle = result == RESIDENT_IDLE;
+                leaving = leaving || result == RESIDENT_LEAVE || idle && !linger;
+                done += last ? 1u : 0u;
+            }
+            if (grid) {
+                residentMeet(last);
+            }
+        }
+        ++at;
+        // Steps that were claimed have to be done, and groups in lockstep stay together.
+        if ((halted || leaving) && !lockstep && (!claim || at == until)) {
+            break;
+        }
+    }
+    if (residentLeader()) {
+        if (claim && at < until) {
+            residentSignal(RESIDENT_FAULT, RESIDENT_LOOP_CUT);
+        }
+        residentEnd(done, halted, idle, looks > 0u && turn > 0u || done != residentDoneHere);
+    }
+}

@@ -1,0 +1,124 @@
+package lint
+
+import "strings"
+
+// assignment is one change of a variable inside an expression.
+type assignment struct {
+	name    string
+	at      position
+	whole   bool    // the whole variable, not an element or a component
+	step    bool    // relative to what it was: ++, +=, x = x + 1
+	index   []token // the brackets behind the name
+	value   []token // what it is set to; empty for ++ and --
+	operand int     // index of the name among the tokens
+}
+
+// assignments are the changes in an expression, from right to left, the order
+// in which a = b = c works. What a declaration sets is among them.
+func assignments(tokens []token) []assignment {
+	var list []assignment
+	for i := len(tokens) - 1; i >= 0; i-- {
+		t := tokens[i]
+		if t.kind != mark {
+			continue
+		}
+		switch t.text {
+		case "=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=":
+			a, ok := lvalueBefore(tokens, i)
+			if !ok {
+				continue
+			}
+			a.value = valueAfter(tokens, i+1)
+			a.step = t.text != "=" || stepsFrom(a)
+			list = append(list, a)
+		case "++", "--":
+			a, ok := lvalueBefore(tokens, i)
+			if !ok {
+				a, ok = lvalueAfter(tokens, i+1)
+			}
+			if ok {
+				a.step = true
+				list = append(list, a)
+			}
+		}
+	}
+	return list
+}
+
+// stepsFrom says whether a variable is set to something made of itself.
+func stepsFrom(a assignment) bool {
+	return a.whole && len(a.value) > 1 && has(a.value, a.name)
+}
+
+// lvalueBefore reads back from end: name, or name.part[index].part and so on.
+func lvalueBefore(tokens []token, end int) (assignment, bool) {
+	a := assignment{whole: true}
+	i := end - 1
+	for i >= 0 {
+		switch {
+		case tokens[i].text == "]":
+			open := opening(tokens, i)
+			a.index = append(a.index, tokens[min(open+1, i):i]...)
+			a.whole = false
+			i = open - 1
+			continue
+		case tokens[i].kind == word && i > 0 && tokens[i-1].text == ".":
+			a.whole = false
+			i -= 2
+			continue
+		case tokens[i].kind == word:
+			a.name, a.at, a.operand = tokens[i].text, tokens[i].at, i
+			return a, true
+		}
+		return a, false
+	}
+	return a, false
+}
+
+// lvalueAfter is the variable behind a prefix operator.
+func lvalueAfter(tokens []token, i int) (assignment, bool) {
+	if i >= len(tokens) || tokens[i].kind != word {
+		return assignment{}, false
+	}
+	a := assignment{name: tokens[i].text, at: tokens[i].at, operand: i, whole: true}
+	if i+1 < len(tokens) && tokens[i+1].text == "[" {
+		a.whole = false
+		a.index = tokens[i+2 : max(closing(tokens, i+1), i+2)]
+	}
+	if i+1 < len(tokens) && tokens[i+1].text == "." {
+		a.whole = false
+	}
+	return a, true
+}
+
+// opening is the index of the bracket that the one at end closes, or 0.
+func opening(tokens []token, end int) int {
+	depth := 0
+	for i := end; i > 0; i-- {
+		depth -= nesting(tokens[i])
+		if depth <= 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// valueAfter is the expression from i to the comma or bracket that ends it.
+func valueAfter(tokens []token, i int) []token {
+	depth, start := 0, i
+	for ; i < len(tokens); i++ {
+		if depth == 0 && tokens[i].text == "," {
+			break
+		}
+		depth += nesting(tokens[i])
+		if depth < 0 {
+			break
+		}
+	}
+	return tokens[min(start, len(tokens)):i]
+}
+
+// isAtomic says whether a function changes memory and returns what was there.
+func isAtomic(name string) bool {
+	return strings.HasPrefix(name, "atomic") && !strings.HasPrefix(name, "atomicCounter") || strings.HasPrefix(name, "imageAtomic")
+}

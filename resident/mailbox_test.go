@@ -1,0 +1,159 @@
+//go:build linux
+
+package resident
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// echoText answers every message and is idle otherwise.
+const echoText = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer Sums { uint sums[]; };
+uint residentStep(uvec2 step) {
+    uvec3 message;
+    if (!residentReceive(message)) {
+        return RESIDENT_IDLE;
+    }
+    sums[gl_LocalInvocationIndex] += message.y;
+    if (residentLeader()) {
+        residentSend(uvec3(message.x, message.y * 3u + 1u, message.z));
+    }
+    return RESIDENT_GO;
+}
+`
+
+func echoKernel() Kernel {
+	return Kernel{Source: MustSource("echo", echoText, nil), Groups: 1, State: []State{{Block: "Sums", Bytes: 16}}}
+}
+
+func TestMessagesGoBothWaysInOrder(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(echoKernel(), quick)
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	const n = 1000
+	sum := uint32(0)
+	for i := uint32(0); i < n; {
+		burst := min(1+i%inboxLength, n-i)
+		for j := range burst {
+			if err := s.Send(Message{7, i + j, ^(i + j)}); err != nil {
+				t.Fatalf("message %d: %v", i+j, err)
+			}
+		}
+		for range burst {
+			m, err := s.Receive(ctx)
+			if err != nil {
+				t.Fatalf("answer %d: %v", i, err)
+			}
+			if m != (Message{7, i*3 + 1, ^i}) {
+				t.Fatalf("answer %d is %+v", i, m)
+			}
+			sum += i
+			i++
+		}
+	}
+	if err := s.WaitIdle(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wantWords(t, words(t, s, "Sums", 4), []uint32{sum, sum, sum, sum})
+	if err := s.Deliver(ctx, Message{1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	if m, ok := s.TryReceive(); !ok || m != (Message{1, 7, 3}) {
+		t.Errorf("answer to the delivered message: %v, %v", m, ok)
+	}
+	if _, err := s.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInboxPushesBack fills the inbox of a session that does not run.
+func TestInboxPushesBack(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(echoKernel(), quick)
+	for i := range inboxLength {
+		if err := s.Send(Message{A: uint32(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Send(Message{}); !errors.Is(err, ErrInboxFull) {
+		t.Fatalf("message %d: %v", inboxLength, err)
+	}
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(inboxLength) {
+		if m, err := s.Receive(t.Context()); err != nil || m.A != 3*i+1 {
+			t.Fatalf("answer %d: %v, %v", i, m, err)
+		}
+	}
+}
+
+// TestIdleSessionsCostNothing counts dispatches and CPU time of an idle session
+// that is started, and how many dispatches a message costs.
+//
+// Ticks leave when they are idle, also where a kernel would see messages come.
+func TestIdleSessionsCostNothing(t *testing.T) {
+	f := newFixture(t)
+	o := quick
+	o.Capabilities = claimed
+	s := f.session(echoKernel(), o)
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Deliver(t.Context(), Message{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WaitIdle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Millisecond)
+	before, cpu := f.context.Counters(), processCPU(t)
+	time.Sleep(200 * time.Millisecond)
+	if n := f.context.Counters().Dispatches - before.Dispatches; n != 0 {
+		t.Errorf("%d dispatches of an idle session", n)
+	}
+	if used := processCPU(t) - cpu; used > 100*time.Millisecond {
+		t.Errorf("an idle session used %v of CPU time in 200 ms", used)
+	}
+	if err := s.Deliver(t.Context(), Message{A: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.context.Counters().Dispatches - before.Dispatches; n != 1 {
+		t.Errorf("%d dispatches for a message, not 1", n)
+	}
+}
+
+func processCPU(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// TestTornMessagesAreToldApart flips every bit of a message.
+func TestTornMessagesAreToldApart(t *testing.T) {
+	m := Message{3, 1 << 20, 0xffff}
+	word := m.word(9000)
+	if !m.isWhole(word, 9000) || m.isWhole(word, 9001) {
+		t.Error("a whole message is not taken for one, or for the next")
+	}
+	for bit := range 32 {
+		for _, torn := range []Message{{m.Kind ^ 1<<bit, m.A, m.B}, {m.Kind, m.A ^ 1<<bit, m.B}, {m.Kind, m.A, m.B ^ 1<<bit}} {
+			if torn.isWhole(word, 9000) {
+				t.Errorf("%+v passes for %+v", torn, m)
+			}
+		}
+	}
+}

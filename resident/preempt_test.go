@@ -1,0 +1,131 @@
+//go:build linux
+
+package resident
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/executor"
+)
+
+// TestNeitherSideStarves has several goroutines preempt a session without a
+// pause: the session gets on between any two of them, and all are served.
+func TestNeitherSideStarves(t *testing.T) {
+	f := newFixture(t)
+	for _, strategy := range []Strategy{Redispatch, Triple} {
+		t.Run(strategy.String(), func(t *testing.T) {
+			s := f.session(chainKernel(), Options{Strategy: strategy, TickTime: time.Millisecond})
+			if err := s.Start(0); err != nil {
+				t.Fatal(err)
+			}
+			const each = 20
+			var served [4]atomic.Uint64
+			var last uint64
+			var group sync.WaitGroup
+			for i := range served {
+				group.Go(func() {
+					for range each {
+						_, err := s.Preempt(t.Context(), Urgency{Level: 30 * i}, func(context.Context) error {
+							if steps := s.Stats().Steps; steps <= last && last > 0 {
+								t.Errorf("no step since the last preemption, at %d", steps)
+							} else {
+								last = steps
+							}
+							served[i].Add(1)
+							return nil
+						})
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			group.Wait()
+			out, err := s.Stop(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range served {
+				if n := served[i].Load(); n != each {
+					t.Errorf("urgency %d was served %d times of %d", 30*i, n, each)
+				}
+			}
+			if n := s.Stats().Preemptions; n != each*uint64(len(served)) {
+				t.Errorf("%d preemptions counted", n)
+			}
+			wantWords(t, words(t, s, "Cells", chainCells), chainAfter(out.Steps))
+		})
+	}
+}
+
+// TestJobsRunWhileASessionYields runs a job of an executor on the same context.
+func TestJobsRunWhileASessionYields(t *testing.T) {
+	f := newFixture(t)
+	e, err := executor.New(f.context, f.cache, executor.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s := f.session(chainKernel(), Options{Strategy: Mega, TickTime: 5 * time.Millisecond})
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	got := []uint32{0xdeadbeef, 0xdeadbeef}
+	y, err := s.Preempt(t.Context(), Urgency{Level: 100, Deadline: 10 * time.Second}, func(ctx context.Context) error {
+		b, err := executor.BufferOf(e, []uint32{5, 6})
+		if err != nil {
+			return err
+		}
+		defer b.Release()
+		return b.Download(ctx, 0, got)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0] != 5 || got[1] != 6 || y.Late {
+		t.Errorf("the job gave %v after %v, late %v", got, y.Waited, y.Late)
+	}
+	out, err := s.Stop(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWords(t, words(t, s, "Cells", chainCells), chainAfter(out.Steps))
+}
+
+// TestDeadlinesShortenTicks compares the steps of a tick before and after.
+func TestDeadlinesShortenTicks(t *testing.T) {
+	s := &Session{}
+	if d := s.tickTime(50 * time.Millisecond); d != 50*time.Millisecond {
+		t.Fatalf("ticks of %v", d)
+	}
+	s.bound(4 * time.Millisecond)
+	s.bound(8 * time.Millisecond)
+	if d := s.tickTime(50 * time.Millisecond); d != 4*time.Millisecond {
+		t.Errorf("ticks of %v after a deadline of 8 ms", d)
+	}
+	s.mu.boundUntil = time.Now()
+	if d := s.tickTime(50 * time.Millisecond); d != 50*time.Millisecond {
+		t.Errorf("ticks of %v long after a deadline", d)
+	}
+}
+
+// TestAsksCanBeWithdrawn preempts with a context that has ended.
+func TestAsksCanBeWithdrawn(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(chainKernel(), quick)
+	ctx, cancel := context.WithCancel(t.Context())
+	blocked, goOn := make(chan struct{}), make(chan struct{})
+	go s.Preempt(t.Context(), Urgency{}, func(context.Context) error { close(blocked); <-goOn; return nil })
+	<-blocked
+	cancel()
+	_, err := s.Preempt(ctx, Urgency{}, func(context.Context) error { t.Error("ran after all"); return nil })
+	if err != context.Canceled {
+		t.Errorf("error %v", err)
+	}
+	close(goOn)
+	run(t, s, 10)
+}

@@ -1,0 +1,19 @@
+//go:build linux
+
+package queue
+
+import "testing"
+
+// BenchmarkSteal is the workload steal with 8,191 tasks.
+func BenchmarkSteal(b *testing.B) {
+	for _, steal := range []bool{false, true} {
+		b.Run(name("steal", steal), func(b *testing.B) {
+			f := newFixture(b)
+			r, err := Steal(b.Context(), f.Executor, f.cache, 8191, b.N, Options{Groups: 128, Local: 32, Takes: 8, Rounds: 2, Steal: steal})
+			if err != nil || !r.Verified {
+				b.Fatalf("%+v, %v", r, err)
+			}
+			b.ReportMetric(r.TasksPerSecond, "tasks/s")
+		})
+	}
+}

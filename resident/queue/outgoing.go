@@ -1,0 +1,62 @@
+//go:build linux
+
+package queue
+
+// uploadWords is how many words of items go up at once, so that they fit into a
+// slot of the executor.
+const uploadWords = 1 << 15
+
+// outgoing is items on their way to the device.
+type outgoing struct {
+	levels  [][]uint32
+	count   int
+	size    int // words of an item
+	longest int // items of the longest level
+}
+
+// outgoing takes pushed items, low levels first.
+func (q *Queue) outgoing() (outgoing, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mu.closed {
+		return outgoing{}, ErrClosed
+	}
+	up := outgoing{levels: make([][]uint32, q.options.Levels), size: q.options.Words}
+	left := uploadWords / up.size
+	for level, items := range q.mu.pending {
+		n := min(left, len(items)/up.size)
+		up.levels[level], q.mu.pending[level] = items[:n*up.size], items[n*up.size:]
+		left -= n
+		up.count += n
+		up.longest = max(up.longest, n)
+	}
+	q.mu.held += up.count
+	q.mu.waiting -= up.count
+	return up, nil
+}
+
+// giveBack undoes outgoing.
+func (q *Queue) giveBack(up outgoing) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for level, items := range up.levels {
+		q.mu.pending[level] = append(items[:len(items):len(items)], q.mu.pending[level]...)
+	}
+	q.mu.held -= up.count
+	q.mu.waiting += up.count
+}
+
+// words is the input of queue_push.
+func (up outgoing) words() []uint32 {
+	var words []uint32
+	first := 0
+	for _, items := range up.levels {
+		n := len(items) / up.size
+		words = append(words, uint32(first), uint32(n))
+		first += n
+	}
+	for _, items := range up.levels {
+		words = append(words, items...)
+	}
+	return words
+}

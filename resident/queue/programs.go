@@ -1,0 +1,101 @@
+//go:build linux
+
+package queue
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strconv"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/resident/assembly"
+)
+
+//go:embed kernels
+var kernels embed.FS
+
+// Item says what is done with an item.
+type Item struct {
+	// Name is the program's label, for people.
+	Name string
+
+	// Text is GLSL without #version: see the package documentation.
+	Text string
+
+	// Defines are put before the text. Names that begin with QUEUE_ are the
+	// queue's.
+	Defines binary.Defines
+
+	// Memory is bound for the text's storage blocks, from FirstBinding on.
+	Memory []executor.Bound
+
+	// Uniforms are those of the text.
+	Uniforms []executor.Uniform
+}
+
+// FirstBinding is the first storage binding that an Item may use.
+const FirstBinding = 4
+
+// programs are the four kernels of a queue.
+type programs struct {
+	push, plan, gather, run *cache.Handle
+}
+
+func (p *programs) get(ctx context.Context, from executor.Programs, item Item, o Options) error {
+	defines := binary.Defines{
+		"QUEUE_WORDS":    strconv.Itoa(o.Words),
+		"QUEUE_LEVELS":   strconv.Itoa(o.Levels),
+		"QUEUE_RANGES":   strconv.Itoa(o.ranges()),
+		"QUEUE_CAPACITY": strconv.Itoa(o.Capacity),
+		"QUEUE_GROUPS":   strconv.Itoa(o.Groups),
+		"QUEUE_LOCAL":    strconv.Itoa(o.Local),
+		"QUEUE_TAKES":    strconv.Itoa(o.Takes),
+		"QUEUE_LIFO":     "0",
+	}
+	if o.Order == LIFO {
+		defines["QUEUE_LIFO"] = "1"
+	}
+	withItem := maps.Clone(item.Defines)
+	if withItem == nil {
+		withItem = binary.Defines{}
+	}
+	maps.Copy(withItem, defines)
+	files, err := fs.Sub(kernels, "kernels")
+	if err != nil {
+		return err
+	}
+	for _, k := range []struct {
+		to       **cache.Handle
+		name     string
+		file     string
+		replaced map[string]string
+		defines  binary.Defines
+	}{
+		{&p.push, "queue_push", "queue_push.comp", nil, defines},
+		{&p.plan, "queue_plan", "queue_plan.comp", nil, defines},
+		{&p.gather, "queue_gather", "queue_gather.comp", nil, defines},
+		{&p.run, item.Name, "queue_run.comp", map[string]string{"item.glsl": item.Text}, withItem},
+	} {
+		source, err := assembly.Source(k.name, files, k.file, k.replaced, k.defines)
+		if err != nil {
+			return fmt.Errorf("queue: %w", err)
+		}
+		if *k.to, err = from.Get(ctx, source); err != nil {
+			return fmt.Errorf("queue: get %s: %w", k.name, err)
+		}
+	}
+	return nil
+}
+
+func (p *programs) release() {
+	for _, h := range []*cache.Handle{p.push, p.plan, p.gather, p.run} {
+		if h != nil {
+			h.Release()
+		}
+	}
+}

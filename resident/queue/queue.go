@@ -1,0 +1,131 @@
+//go:build linux
+
+package queue
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/shadercache/shadercache/executor"
+)
+
+// Queue is a bounded queue of items on the device: see the package
+// documentation. Its methods may be called from any goroutine, but not from a
+// callback of glctx.Context.Do or Post. Close it before its executor.
+type Queue struct {
+	executor *executor.Executor
+	options  Options
+	item     Item
+	programs programs
+	memory   memory
+
+	running sync.Mutex // one Run at a time; before mu
+	parity  int        // which of memory.items is this round's
+	last    Report
+
+	mu struct {
+		sync.Mutex
+		closed  bool
+		held    int        // items on the device, as of the last report
+		pending [][]uint32 // items that were pushed and have not gone up, by level
+		waiting int        // their number
+	}
+}
+
+// Report says what a queue has done since it was made, and what is left.
+type Report struct {
+	Items      int    `json:"items"`      // left on the device
+	Levels     []int  `json:"levels"`     // of them, by level
+	Rounds     uint64 `json:"rounds"`     // with items in them
+	Finished   uint64 `json:"finished"`   // items
+	Returned   uint64 `json:"returned"`   // times that an item was put back
+	Refused    uint64 `json:"refused"`    // reservations for which there was no room
+	Unreserved uint64 `json:"unreserved"` // pushes without a reservation: lost
+}
+
+// GroupReport says what a work group has done since the queue was made.
+type GroupReport struct {
+	Taken  uint64 `json:"taken"` // from its own range
+	Stolen uint64 `json:"stolen"`
+}
+
+// New makes a queue. programs is a cache over the executor's context. The item's
+// memory must outlive the queue. It fails for options out of bounds, with
+// *binary.CompileError for a text that does not compile, and with what cache and
+// executor report.
+func New(ctx context.Context, e *executor.Executor, programs executor.Programs, item Item, o Options) (*Queue, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue{executor: e, options: o, item: item}
+	q.mu.pending = make([][]uint32, o.Levels)
+	if err := q.programs.get(ctx, programs, item, o); err != nil {
+		q.programs.release()
+		return nil, err
+	}
+	if q.memory, err = newMemory(e, o); err != nil {
+		q.programs.release()
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	q.item.Memory = append([]executor.Bound{
+		q.memory.state.At(0), {}, q.memory.pushed.At(2), q.memory.groups.At(3),
+	}, item.Memory...)
+	return q, nil
+}
+
+// Push adds items at a level: Options.Words words each, in order. They go up with
+// the next rounds; Push itself does not touch the device. It takes all of them
+// or, with ErrFull, none.
+func (q *Queue) Push(level int, words ...uint32) error {
+	if level < 0 || level >= q.options.Levels {
+		return fmt.Errorf("queue: level %d, there are 0 to %d", level, q.options.Levels-1)
+	}
+	if len(words)%q.options.Words != 0 {
+		return fmt.Errorf("queue: %d words are not items of %d", len(words), q.options.Words)
+	}
+	n := len(words) / q.options.Words
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.mu.closed:
+		return ErrClosed
+	case q.mu.held+q.mu.waiting+n > q.options.Capacity:
+		return fmt.Errorf("%w: %d items on %d of %d", ErrFull, n, q.mu.held+q.mu.waiting, q.options.Capacity)
+	}
+	q.mu.pending[level] = append(q.mu.pending[level], words...)
+	q.mu.waiting += n
+	return nil
+}
+
+// Groups is what each work group has done. It waits for what runs.
+func (q *Queue) Groups(ctx context.Context) ([]GroupReport, error) {
+	q.running.Lock()
+	defer q.running.Unlock()
+	words := make([]uint32, lineWords*q.options.Groups)
+	if err := q.memory.groups.Download(ctx, 0, words); err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	reports := make([]GroupReport, q.options.Groups)
+	for i := range reports {
+		line := words[lineWords*i:]
+		reports[i] = GroupReport{Taken: uint64(line[0]), Stolen: uint64(line[1])}
+	}
+	return reports, nil
+}
+
+// Close frees what the queue has on the device. Items that are left are gone. It
+// is idempotent.
+func (q *Queue) Close() {
+	q.running.Lock()
+	defer q.running.Unlock()
+	q.mu.Lock()
+	closed := q.mu.closed
+	q.mu.closed = true
+	q.mu.Unlock()
+	if !closed {
+		q.programs.release()
+		q.memory.release()
+	}
+}

@@ -1,0 +1,115 @@
+//go:build linux
+
+package queue
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/executor"
+)
+
+//go:embed kernels/steal.glsl
+var stealText string
+
+// StealReport is what the workload steal came to.
+type StealReport struct {
+	Tasks          int     `json:"tasks"`
+	Groups         int     `json:"groups"`
+	Local          int     `json:"local"` // invocations of a group
+	Steal          bool    `json:"steal"` // dealt out and stolen; otherwise all take from one place
+	Repeat         int     `json:"repeat"`
+	Micros         float64 `json:"us"` // from Push until the queue is empty, median
+	TasksPerSecond float64 `json:"tasks_per_s"`
+	Rounds         uint64  `json:"rounds"` // of all repeats
+	Least          uint64  `json:"least"`  // tasks of the group that did least, all repeats
+	Most           uint64  `json:"most"`
+	Stolen         uint64  `json:"stolen"`
+	Verified       bool    `json:"verified"` // every task exactly once a repeat; with Steal, every group did some
+}
+
+// Steal runs the workload steal: tasks of unequal cost, 1 to 512 steps, each to
+// be done exactly once. o is as for New, with room for the tasks where Capacity
+// is 0. It fails as New and Run do; where a task is wrong the report says so.
+func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs, tasks, repeat int, o Options) (StealReport, error) {
+	if tasks < 1 || repeat < 1 {
+		return StealReport{}, fmt.Errorf("queue: %d tasks, %d times", tasks, repeat)
+	}
+	if o.Capacity == 0 {
+		o.Capacity = tasks
+	}
+	results, err := executor.BufferOf(e, make([]uint32, tasks))
+	if err != nil {
+		return StealReport{}, err
+	}
+	defer results.Release()
+	item := Item{Name: "queue_steal", Text: stealText, Memory: []executor.Bound{results.At(FirstBinding)}}
+	q, err := New(ctx, e, programs, item, o)
+	if err != nil {
+		return StealReport{}, err
+	}
+	defer q.Close()
+	s := StealReport{Tasks: tasks, Groups: q.options.Groups, Local: q.options.Local, Steal: o.Steal, Repeat: repeat}
+	micros := make([]float64, repeat)
+	for i := range micros {
+		spent, err := q.runTasks(ctx, tasks)
+		if err != nil {
+			return s, err
+		}
+		micros[i] = float64(spent) / float64(time.Microsecond)
+	}
+	slices.Sort(micros)
+	s.Micros = micros[repeat/2]
+	s.TasksPerSecond = float64(tasks) / s.Micros * 1e6
+	return s, s.verify(ctx, q, results)
+}
+
+// runTasks pushes every task and runs until all are done.
+func (q *Queue) runTasks(ctx context.Context, tasks int) (time.Duration, error) {
+	numbers := make([]uint32, tasks)
+	for i := range numbers {
+		numbers[i] = uint32(i)
+	}
+	start := time.Now()
+	if err := q.Push(0, numbers...); err != nil {
+		return 0, err
+	}
+	_, err := q.Run(ctx)
+	return time.Since(start), err
+}
+
+// verify compares every result, and counts what the groups did.
+func (s *StealReport) verify(ctx context.Context, q *Queue, results *executor.Buffer[uint32]) error {
+	got := make([]uint32, s.Tasks)
+	groups, err := q.Groups(ctx)
+	if err := errors.Join(err, results.Download(ctx, 0, got)); err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	s.Verified = true
+	for task, sum := range got {
+		s.Verified = s.Verified && sum == uint32(s.Repeat)*stealResult(task)
+	}
+	s.Rounds = q.last.Rounds
+	s.Least = ^uint64(0)
+	for _, g := range groups {
+		s.Least, s.Most = min(s.Least, g.Taken+g.Stolen), max(s.Most, g.Taken+g.Stolen)
+		s.Stolen += g.Stolen
+	}
+	if s.Steal && s.Tasks >= s.Groups {
+		s.Verified = s.Verified && s.Least >= uint64(s.Repeat) // in every repeat its own last task at least
+	}
+	return nil
+}
+
+// stealResult is what comes out of a task.
+func stealResult(task int) uint32 {
+	x := uint32(task)
+	for range 1 + uint32(task)*2654435761>>23 {
+		x = x*1664525 + 1013904223
+	}
+	return x + 1
+}

@@ -1,0 +1,73 @@
+//go:build linux
+
+package resident
+
+import (
+	"testing"
+	"time"
+)
+
+// TestEveryStrategyGivesTheSameState runs the same steps in every form, in runs
+// of odd lengths, and compares every word with the CPU.
+func TestEveryStrategyGivesTheSameState(t *testing.T) {
+	f := newFixture(t)
+	want := chainAfter(5000)
+	for _, strategy := range Strategies() {
+		t.Run(strategy.String(), func(t *testing.T) {
+			s := f.session(chainKernel(), Options{Strategy: strategy, TickTime: 2 * time.Millisecond, Slice: 5 * time.Millisecond})
+			for _, steps := range []uint64{1, 3999, 17, 983} {
+				run(t, s, steps)
+			}
+			wantWords(t, words(t, s, "Cells", chainCells), want)
+			if p := s.Progress(); p != 5000 {
+				t.Errorf("progress is %d, not 5000", p)
+			}
+			t.Log(s.Form())
+		})
+	}
+}
+
+// TestTheHotPathDoesNotStopTheGPU counts what makes a GPU or a thread wait.
+func TestTheHotPathDoesNotStopTheGPU(t *testing.T) {
+	f := newFixture(t)
+	for _, strategy := range Strategies() {
+		s := f.session(chainKernel(), Options{Strategy: strategy, TickTime: time.Millisecond})
+		before := f.context.Counters()
+		run(t, s, 500)
+		after := f.context.Counters()
+		if after.Finishes != before.Finishes || after.Readbacks != before.Readbacks {
+			t.Errorf("%v: %d finishes, %d readbacks", strategy, after.Finishes-before.Finishes, after.Readbacks-before.Readbacks)
+		}
+		if after.Buffers != before.Buffers || after.Compiles != before.Compiles {
+			t.Errorf("%v makes buffers or programs while it runs", strategy)
+		}
+		if n := s.Stats().Dispatches; after.Dispatches-before.Dispatches != n || n == 0 {
+			t.Errorf("%v counts %d dispatches of %d", strategy, n, after.Dispatches-before.Dispatches)
+		}
+	}
+}
+
+// TestRestsBetweenTicks compares the time of a run with its pauses.
+func TestRestsBetweenTicks(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(chainKernel(), Options{Budget: 10, Rest: 2 * time.Millisecond})
+	began := time.Now()
+	run(t, s, 100)
+	if took, ticks := time.Since(began), s.Stats().Ticks; ticks != 10 || took < 9*2*time.Millisecond {
+		t.Errorf("%d ticks in %v: there were no pauses", ticks, took)
+	}
+	wantWords(t, words(t, s, "Cells", chainCells), chainAfter(100))
+}
+
+// TestUseIsCounted compares the counters of lanes and groups with the launch.
+func TestUseIsCounted(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(chainKernel(), quick)
+	run(t, s, 300)
+	if _, err := s.Logs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Stats(); n.Lanes != 300*chainCells || n.LaunchedLanes != n.Lanes || n.ActiveGroups != n.LaunchedGroups || n.Steps != 300 {
+		t.Errorf("%+v", n)
+	}
+}

@@ -1,0 +1,99 @@
+package resident
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+//go:embed kernels
+var kernels embed.FS
+
+// The include files that a kernel of any folder finds beside it.
+const (
+	kernelFolder = "kernels"
+	includeName  = "resident.glsl"
+	controlName  = "control.glsl"
+)
+
+// NewSource builds the source of a resident kernel from GLSL text that has
+//
+//	#include "resident.glsl"
+//
+// after its #version line and residentStep below. Its name is a label. It fails
+// where the include is missing, and as binary.ReadSource does.
+func NewSource(name, text string, defines binary.Defines) (*binary.Source, error) {
+	file := path.Base(name) + ".comp"
+	s, err := ReadSource(oneFile{file, text}, file, defines)
+	if err != nil {
+		return nil, err
+	}
+	return s.WithName(name), nil
+}
+
+// MustSource is NewSource for text known at build time. It panics on an error.
+func MustSource(name, text string, defines binary.Defines) *binary.Source {
+	s, err := NewSource(name, text, defines)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// ReadSource is binary.ReadSource for a resident kernel: resident.glsl is found
+// in any folder.
+func ReadSource(fsys fs.FS, file string, defines binary.Defines) (*binary.Source, error) {
+	s, err := binary.ReadSource(withIncludes{fsys}, file, defines)
+	if err != nil {
+		return nil, err
+	}
+	isInclude := func(f string) bool { return path.Base(f) == includeName }
+	if !slices.ContainsFunc(s.Files(), isInclude) {
+		return nil, fmt.Errorf("resident: source %s has no #include %q: put it behind the #version line", file, includeName)
+	}
+	return s, nil
+}
+
+// withIncludes is a file system that has resident.glsl and what belongs to it
+// in every folder that does not have a file of that name.
+type withIncludes struct{ fs.FS }
+
+func (w withIncludes) Open(name string) (fs.File, error) {
+	f, err := w.FS.Open(name)
+	base := path.Base(name)
+	if errors.Is(err, fs.ErrNotExist) && (base == includeName || base == controlName) {
+		return kernels.Open(path.Join(kernelFolder, base))
+	}
+	return f, err
+}
+
+// oneFile is a file system with one file.
+type oneFile struct{ name, text string }
+
+func (o oneFile) Open(name string) (fs.File, error) {
+	if name != o.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &openText{strings.NewReader(o.text), o}, nil
+}
+
+// openText is the file of oneFile, open.
+type openText struct {
+	*strings.Reader
+	of oneFile
+}
+
+func (t *openText) Stat() (fs.FileInfo, error) { return t, nil }
+func (t *openText) Close() error               { return nil }
+func (t *openText) Name() string               { return t.of.name }
+func (t *openText) Mode() fs.FileMode          { return 0o444 }
+func (t *openText) ModTime() time.Time         { return time.Time{} }
+func (t *openText) IsDir() bool                { return false }
+func (t *openText) Sys() any                   { return nil }

@@ -1,0 +1,133 @@
+//go:build linux
+
+package resident
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Value is a variable of a kernel's state at a boundary.
+type Value struct {
+	Name   string
+	Kind   glctx.VariableKind
+	Words  []uint32 // of all elements, one after the other, without padding
+	Vector int      // words of an element
+}
+
+// Uint is the first word.
+func (v Value) Uint() uint32 { return v.Words[0] }
+
+// Float is the first word as a float.
+func (v Value) Float() float32 { return math.Float32frombits(v.Words[0]) }
+
+// Floats are all words as floats.
+func (v Value) Floats() []float32 {
+	list := make([]float32, len(v.Words))
+	for i, w := range v.Words {
+		list[i] = math.Float32frombits(w)
+	}
+	return list
+}
+
+// State reads a variable of the kernel's storage blocks by its name, as in
+// "energy", "cells" for the whole array, "cells[7]" or "bodies[3].speed", at the
+// next boundary. It fails for a name that the kernel does not use.
+func (s *Session) State(ctx context.Context, name string) (v Value, err error) {
+	asked := s.atBoundary(ctx, &ask{do: func() error {
+		return s.context.Do(func(gl *glctx.GL) error {
+			v, err = s.gl.read(gl, name)
+			return err
+		})
+	}})
+	return v, asked
+}
+
+// read finds a variable and reads it.
+func (m *memory) read(gl *glctx.GL, name string) (Value, error) {
+	if m.variables == nil {
+		list, err := gl.Variables(m.program)
+		if err != nil {
+			return Value{}, err
+		}
+		m.variables = list
+	}
+	for _, v := range m.variables {
+		state := m.find(v.Block)
+		if state == nil || v.Words == 0 {
+			continue
+		}
+		at, count, ok := place(v, name, state.buffer.Size)
+		if !ok {
+			continue
+		}
+		return readVariable(gl, v, name, state.buffer, at, count)
+	}
+	return Value{}, fmt.Errorf("resident: the kernel uses no variable %s", name)
+}
+
+// index is an index in a name.
+var index = regexp.MustCompile(`\[(\d+)\]`)
+
+// place finds out whether name is v, or elements of it, and where they lie.
+func place(v glctx.Variable, name string, size int) (at, count int, ok bool) {
+	if index.ReplaceAllString(name, "[0]") == v.Name {
+		at, ok = element(v, name)
+		return at, 1, ok && at+4*v.Words <= size
+	}
+	if name+"[0]" != v.Name || v.Stride == 0 {
+		return 0, 0, false
+	}
+	count = v.Length
+	if count == 0 {
+		count = (size - v.Offset) / v.Stride
+	}
+	return v.Offset, count, count > 0 && v.Offset+(count-1)*v.Stride+4*v.Words <= size
+}
+
+// element is where the element of a full name lies. Indices between the
+// outermost array and the last one belong to variables of their own, so they
+// have to be those of v.
+func element(v glctx.Variable, name string) (at int, ok bool) {
+	asked, listed := index.FindAllStringSubmatch(name, -1), index.FindAllStringSubmatch(v.Name, -1)
+	at = v.Offset
+	for i, a := range asked {
+		n, err := strconv.Atoi(a[1])
+		if err != nil || n > math.MaxInt32 {
+			return 0, false
+		}
+		last := i == len(asked)-1 && strings.HasSuffix(v.Name, "]")
+		switch {
+		case last && v.Stride > 0:
+			if v.Length > 0 && n >= v.Length {
+				return 0, false
+			}
+			at += n * v.Stride
+		case i == 0 && v.TopStride > 0:
+			at += n * v.TopStride
+		case a[1] != listed[i][1]:
+			return 0, false
+		}
+	}
+	return at, true
+}
+
+func readVariable(gl *glctx.GL, v glctx.Variable, name string, b glctx.Buffer, at, count int) (Value, error) {
+	value := Value{Name: name, Kind: v.Kind, Vector: v.Words, Words: make([]uint32, 0, count*v.Words)}
+	bytes := 4 * v.Words
+	if count > 1 {
+		bytes += (count - 1) * v.Stride
+	}
+	raw := make([]uint32, bytes/4)
+	gl.Download(b, at, glctx.Bytes(raw))
+	for i := range count {
+		value.Words = append(value.Words, raw[i*v.Stride/4:][:v.Words]...)
+	}
+	return value, gl.Err()
+}

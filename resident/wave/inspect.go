@@ -1,0 +1,149 @@
+//go:build linux
+
+package wave
+
+import (
+	"context"
+	"fmt"
+	"image"
+
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// TileReport is what a tile says of itself.
+type TileReport struct {
+	Energy  float32 `json:"energy"`
+	Largest float32 `json:"largest"` // height or depth
+	Steps   uint32  `json:"steps"`
+	Pokes   uint32  `json:"pokes"` // to cells of the tile
+}
+
+// tileReportWords is a TileReport on the device.
+const tileReportWords = 4
+
+// Tiles asks all tiles between two steps, row by row.
+func (s *Sim) Tiles(ctx context.Context) ([]TileReport, error) {
+	reports := make([]TileReport, s.options.tiles())
+	pending, err := s.submit(ctx, func() executor.Job {
+		m, now, before := &s.memory, s.now, 1-s.now
+		return executor.Job{
+			Dispatch: s.overTiles(executor.Dispatch{
+				Program: s.programs.inspect,
+				Memory: []executor.Bound{
+					m.fields[now].ReadAt(0), m.fields[before].ReadAt(1), m.faces[before].ReadAt(3), m.tiles.ReadAt(5),
+				},
+			}),
+			Outputs: []executor.Output{{Binding: 7, Size: 4 * tileReportWords * len(reports), Read: func(src []byte) {
+				readReports(reports, src)
+			}}},
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := pending.Wait(ctx); err != nil {
+		return nil, fmt.Errorf("wave: inspect: %w", err)
+	}
+	return reports, nil
+}
+
+func readReports(reports []TileReport, src []byte) {
+	words := make([]float32, tileReportWords*len(reports))
+	copy(glctx.Bytes(words), src)
+	counts := make([]uint32, len(words))
+	copy(glctx.Bytes(counts), src)
+	for i := range reports {
+		at := tileReportWords * i
+		reports[i] = TileReport{words[at], words[at+1], counts[at+2], counts[at+3]}
+	}
+}
+
+// Energy is the energy of all tiles.
+func (s *Sim) Energy(ctx context.Context) (float64, error) {
+	reports, err := s.Tiles(ctx)
+	sum := 0.0
+	for _, r := range reports {
+		sum += float64(r.Energy)
+	}
+	return sum, err
+}
+
+// Heights is the surface at some cells, between two steps.
+func (s *Sim) Heights(ctx context.Context, cells ...image.Point) ([]float32, error) {
+	if len(cells) == 0 {
+		return nil, nil
+	}
+	places, heights := make([]uint32, len(cells)), make([]float32, len(cells))
+	for i, c := range cells {
+		if !c.In(image.Rect(0, 0, s.options.Width, s.options.Height)) {
+			return nil, fmt.Errorf("wave: cell %v outside of %dx%d cells", c, s.options.Width, s.options.Height)
+		}
+		places[i] = uint32(s.options.index(c.X, c.Y))
+	}
+	pending, err := s.submit(ctx, func() executor.Job {
+		return executor.Job{
+			Dispatch: executor.Dispatch{
+				Program: s.programs.read,
+				Groups:  [3]uint32{uint32(len(cells)+63) / 64, 1, 1},
+				Memory:  []executor.Bound{s.memory.fields[s.now].ReadAt(0)},
+			},
+			Inputs:  []executor.Input{{Binding: 4, Data: glctx.Bytes(places)}},
+			Outputs: []executor.Output{{Binding: 7, To: glctx.Bytes(heights)}},
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := pending.Wait(ctx); err != nil {
+		return nil, fmt.Errorf("wave: read: %w", err)
+	}
+	return heights, nil
+}
+
+// Field is the surface, row by row, and the step that it is of. It waits for
+// what was submitted, holds other calls up, and blocks the GL thread: take
+// frames, not every step.
+func (s *Sim) Field(ctx context.Context) ([]float32, uint32, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, 0, ErrClosed
+	}
+	blocks := make([]float32, s.options.cells())
+	if err := s.memory.fields[s.now].Download(ctx, 0, blocks); err != nil {
+		return nil, 0, fmt.Errorf("wave: %w", err)
+	}
+	return s.options.rows(blocks), s.steps, nil
+}
+
+// rows puts blocks together to rows.
+func (o Options) rows(blocks []float32) []float32 {
+	bw := o.blockW()
+	field := make([]float32, o.Width*o.Height)
+	for y := range o.Height {
+		for x := 0; x < o.Width; x += bw {
+			n := min(bw, o.Width-x)
+			copy(field[y*o.Width+x:][:n], blocks[o.index(x, y):])
+		}
+	}
+	return field
+}
+
+// Tile is the block of a tile, row by row, with cells outside the grid as 0.
+func (s *Sim) Tile(ctx context.Context, x, y int) ([]float32, error) {
+	o := s.options
+	if x < 0 || y < 0 || x >= o.TilesX || y >= o.TilesY {
+		return nil, fmt.Errorf("wave: tile %d,%d of %dx%d", x, y, o.TilesX, o.TilesY)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	block := make([]float32, o.blockW()*o.blockH())
+	if err := s.memory.fields[s.now].Download(ctx, (y*o.TilesX+x)*len(block), block); err != nil {
+		return nil, fmt.Errorf("wave: %w", err)
+	}
+	return block, nil
+}

@@ -1,0 +1,150 @@
+package wave
+
+import (
+	"fmt"
+	"math"
+)
+
+// Reference is the same simulation on the CPU, cell by cell in row order. It
+// agrees with the GPU in every bit. It belongs to one goroutine.
+type Reference struct {
+	options        Options
+	u, previous    []float32
+	damping, pulse []float32
+	steps          uint32
+}
+
+// NewReference makes a surface at rest. It fails for options out of bounds.
+func NewReference(o Options) (*Reference, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Reference{
+		options:  o,
+		u:        make([]float32, o.Width*o.Height),
+		previous: make([]float32, o.Width*o.Height),
+		damping:  o.damping(),
+		pulse:    pulse(),
+	}, nil
+}
+
+// Step does n steps.
+func (r *Reference) Step(n int) {
+	for range n {
+		for y := range r.options.Height {
+			r.row(y)
+		}
+		r.u, r.previous = r.previous, r.u
+		r.steps++
+	}
+}
+
+// row writes a row of the next step over the previous one. The conversions keep
+// a compiler from fusing operations.
+func (r *Reference) row(y int) {
+	w, c2 := r.options.Width, r.options.courant2()
+	for x := range w {
+		i := y*w + x
+		u := r.u[i]
+		lap := r.laplacian(r.u, x, y)
+		a, b := r.dampingAt(x, y)
+		next := float32(a*float32(float32(2*u)+float32(c2*lap))) - float32(b*r.previous[i])
+		if next > -tiny && next < tiny {
+			next = 0
+		}
+		r.previous[i] = next
+	}
+}
+
+// tiny is where numbers end: see the package documentation.
+const tiny = 1e-25
+
+func (r *Reference) laplacian(of []float32, x, y int) float32 {
+	w, h := r.options.Width, r.options.Height
+	var north, south, west, east float32
+	i := y*w + x
+	if y > 0 {
+		north = of[i-w]
+	}
+	if y+1 < h {
+		south = of[i+w]
+	}
+	if x > 0 {
+		west = of[i-1]
+	}
+	if x+1 < w {
+		east = of[i+1]
+	}
+	return float32(float32(north+south)+float32(west+east)) - float32(4*of[i])
+}
+
+func (r *Reference) dampingAt(x, y int) (a, b float32) {
+	d := min(x, y, r.options.Width-1-x, r.options.Height-1-y, len(r.damping)/2-1)
+	return r.damping[2*d], r.damping[2*d+1]
+}
+
+// Poke raises the surface as [Sim.Poke] does. It fails for a poke outside the
+// grid or of no reasonable size.
+func (r *Reference) Poke(pokes ...Poke) error {
+	for _, p := range pokes {
+		if err := p.check(r.options); err != nil {
+			return err
+		}
+	}
+	for _, p := range pokes {
+		r.poke(p)
+	}
+	return nil
+}
+
+func (r *Reference) poke(p Poke) {
+	for i, height := range r.pulse {
+		x, y := p.X+i%pulseSide-PulseRadius, p.Y+i/pulseSide-PulseRadius
+		if x < 0 || y < 0 || x >= r.options.Width || y >= r.options.Height {
+			continue
+		}
+		raise := float32(p.Amplitude * height)
+		r.u[y*r.options.Width+x] += raise
+		r.previous[y*r.options.Width+x] += raise
+	}
+}
+
+// Steps is how many steps were done.
+func (r *Reference) Steps() uint32 { return r.steps }
+
+// Field is the surface, row by row. It is the reference's own memory.
+func (r *Reference) Field() []float32 { return r.u }
+
+// Energy is the energy of the package documentation, summed in float64.
+func (r *Reference) Energy() float64 {
+	sum, c2 := 0.0, float64(r.options.courant2())
+	for i := range r.u {
+		u, p := float64(r.u[i]), float64(r.previous[i])
+		lap := float64(r.laplacian(r.previous, i%r.options.Width, i/r.options.Width))
+		sum += (u-p)*(u-p)/2 - c2*u*lap/2
+	}
+	return sum
+}
+
+// Compare compares every cell, bit by bit, but for the sign of 0. It returns
+// ErrDiffers, wrapped, with the first cell and the number of those that differ.
+func (r *Reference) Compare(field []float32) error {
+	if len(field) != len(r.u) {
+		return fmt.Errorf("%w: %d cells, not %d", ErrDiffers, len(field), len(r.u))
+	}
+	wrong, first := 0, 0
+	for i, v := range field {
+		if v != r.u[i] { // NaN differs from everything
+			if wrong == 0 {
+				first = i
+			}
+			wrong++
+		}
+	}
+	if wrong == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d cells after step %d; the first is %d,%d: %v (%#x), should be %v (%#x)", ErrDiffers, wrong, len(field), r.steps,
+		first%r.options.Width, first/r.options.Width, field[first], math.Float32bits(field[first]), r.u[first], math.Float32bits(r.u[first]))
+}

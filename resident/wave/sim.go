@@ -1,0 +1,157 @@
+//go:build linux
+
+package wave
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/shadercache/shadercache/executor"
+)
+
+// Sim is a simulation that lives on the device: see the package documentation.
+// Its methods may be called from any goroutine, also side by side, but not from a
+// callback of glctx.Context.Do or Post. What one asks for happens between two
+// steps. Close it before its executor.
+type Sim struct {
+	executor *executor.Executor
+	options  Options
+	programs programs
+	memory   memory
+	uniforms []executor.Uniform
+
+	mu     sync.Mutex // held while a job is put together and submitted, not while it runs
+	closed bool
+	now    int    // which of the memory's pairs is now
+	steps  uint32 // submitted
+
+	messages uint32 // pokes submitted: gives each a number
+}
+
+// New makes a surface at rest. programs is a cache over the executor's context.
+// It fails for options out of bounds, and with what cache and executor report.
+func New(ctx context.Context, e *executor.Executor, programs executor.Programs, o Options) (*Sim, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Sim{executor: e, options: o}
+	if err := s.programs.get(ctx, programs, o); err != nil {
+		s.programs.release()
+		return nil, err
+	}
+	if s.memory, err = newMemory(e, o); err != nil {
+		s.programs.release()
+		return nil, fmt.Errorf("wave: %w", err)
+	}
+	s.uniforms = []executor.Uniform{
+		executor.Int("width", int32(o.Width)), executor.Int("height", int32(o.Height)),
+		executor.Int("tilesX", int32(o.TilesX)),
+		executor.Int("blockW", int32(o.blockW())), executor.Int("blockH", int32(o.blockH())),
+		executor.Float("courant2", o.courant2()),
+	}
+	return s, nil
+}
+
+// Options are those of New, with the defaults filled in.
+func (s *Sim) Options() Options { return s.options }
+
+// stepsAtOnce is how many steps a job has: so long a poke waits at most behind a
+// job that runs and one that is queued.
+const stepsAtOnce = 32
+
+// Step does n steps. Pokes and questions of other goroutines get in between.
+// When ctx ends it returns ctx.Err(), after a number of steps that Steps tells.
+func (s *Sim) Step(ctx context.Context, n int) error {
+	var inFlight []*executor.Pending
+	defer func() {
+		for _, p := range inFlight {
+			p.Release()
+		}
+	}()
+	for n > 0 || len(inFlight) > 0 {
+		if n > 0 && len(inFlight) < 2 {
+			count := min(n, stepsAtOnce)
+			p, err := s.submitSteps(ctx, count)
+			if err != nil {
+				return err
+			}
+			inFlight = append(inFlight, p)
+			n -= count
+			continue
+		}
+		if err := inFlight[0].Wait(ctx); err != nil {
+			return fmt.Errorf("wave: step: %w", err)
+		}
+		inFlight = inFlight[1:]
+	}
+	return nil
+}
+
+func (s *Sim) submitSteps(ctx context.Context, n int) (*executor.Pending, error) {
+	return s.submit(ctx, func() executor.Job {
+		all := make([]executor.Dispatch, n)
+		for i := range all {
+			all[i] = s.step()
+		}
+		return executor.Job{Dispatch: all[0], Then: all[1:]}
+	})
+}
+
+// step is one step, after which the other pair is now. mu is held.
+func (s *Sim) step() executor.Dispatch {
+	now, next := s.now, 1-s.now
+	s.now = next
+	s.steps++
+	m := &s.memory
+	return s.overTiles(executor.Dispatch{
+		Program: s.programs.step,
+		Memory: []executor.Bound{
+			m.fields[now].ReadAt(0), m.fields[next].At(1), m.faces[now].ReadAt(2), m.faces[next].At(3),
+			m.damping.ReadAt(4), m.tiles.At(5),
+		},
+	})
+}
+
+func (s *Sim) overTiles(d executor.Dispatch) executor.Dispatch {
+	d.Groups = [3]uint32{uint32(s.options.tiles()), 1, 1}
+	d.Uniforms = append(s.uniforms[:len(s.uniforms):len(s.uniforms)], d.Uniforms...)
+	return d
+}
+
+// submit submits a job that is put together under mu. Where that fails, no step
+// has happened.
+func (s *Sim) submit(ctx context.Context, job func() executor.Job) (*executor.Pending, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	now, steps := s.now, s.steps
+	p, err := s.executor.Submit(ctx, job())
+	if err != nil {
+		s.now, s.steps = now, steps
+		return nil, fmt.Errorf("wave: %w", err)
+	}
+	return p, nil
+}
+
+// Steps is how many steps were submitted so far.
+func (s *Sim) Steps() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.steps
+}
+
+// Close frees what the simulation has on the device, once nobody uses it. It is
+// idempotent.
+func (s *Sim) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		s.programs.release()
+		s.memory.release()
+	}
+}

@@ -1,0 +1,83 @@
+//go:build linux
+
+package resident
+
+import (
+	"testing"
+	"time"
+)
+
+// state reads all bytes of a state.
+func state(t testing.TB, s *Session, block string) []byte {
+	t.Helper()
+	for _, v := range s.kernel.State {
+		if v.Block == block {
+			data := make([]byte, v.size())
+			if err := s.Read(t.Context(), block, 0, data); err != nil {
+				t.Fatal(err)
+			}
+			return data
+		}
+	}
+	t.Fatalf("no state %s", block)
+	return nil
+}
+
+// TestPersistenceTellsEveryStep runs the workload, and then sees that a step
+// more or less is noticed.
+func TestPersistenceTellsEveryStep(t *testing.T) {
+	f := newFixture(t)
+	for _, claim := range []bool{false, true} {
+		p := Persistence{Groups: 3, Local: 32, FMAs: 10, Claim: claim}
+		k, err := p.Kernel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := f.session(k, quick)
+		run(t, s, 777)
+		values, witness := state(t, s, "Values"), state(t, s, "Witness")
+		if err := p.Verify(777, values, witness); err != nil {
+			t.Errorf("claim %v: %v", claim, err)
+		}
+		for _, other := range []uint64{776, 778} {
+			if p.Verify(other, values, witness) == nil {
+				t.Errorf("claim %v: %d steps pass for 777", claim, other)
+			}
+		}
+		witness[0] ^= 1
+		if p.Verify(777, values, witness) == nil {
+			t.Errorf("claim %v: a wrong bit passes", claim)
+		}
+	}
+}
+
+// TestRunningKernelsTakeMessages writes and asks for cells while steps are done.
+func TestRunningKernelsTakeMessages(t *testing.T) {
+	f := newFixture(t)
+	p := Persistence{Groups: 2, Local: 32, FMAs: 10}
+	k, err := p.Kernel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := f.session(k, Options{TickTime: time.Millisecond})
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(40) {
+		if err := s.Deliver(t.Context(), Message{1, i, i * i}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Send(Message{Kind: 2, A: i}); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := s.Receive(t.Context()); err != nil || m != (Message{2, i, i * i}) {
+			t.Fatalf("cell %d: %+v, %v", i, m, err)
+		}
+	}
+	if _, err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Verify(s.Progress(), state(t, s, "Values"), state(t, s, "Witness")); err != nil {
+		t.Error(err)
+	}
+}
