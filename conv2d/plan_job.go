@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 )
@@ -130,7 +132,9 @@ func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []e
 			Groups:   groups(s.groups[0], s.groups[1], s.groups[2]),
 			Uniforms: s.uniforms,
 		}
+		covered := map[uint32]bool{}
 		for _, b := range s.bound {
+			covered[b.binding] = true
 			if m := memory[b.role]; m != nil {
 				d.Memory = append(d.Memory, executor.Bound{
 					Binding: b.binding, Memory: m, Size: 4 * need[b.role],
@@ -138,7 +142,26 @@ func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []e
 				})
 			}
 		}
+		d.Memory = append(d.Memory, idle(d.Program, covered, o.Weights, packed)...)
 		list = append(list, d)
+	}
+	return list
+}
+
+// idle binds something to the storage blocks that a program declares and does not
+// use, which some drivers list nevertheless.
+func idle(program *cache.Handle, covered map[uint32]bool, candidates ...*executor.Memory) []executor.Bound {
+	var list []executor.Bound
+	for _, r := range program.Interface().Resources {
+		if r.Kind != binary.StorageBuffer || covered[uint32(r.Binding)] {
+			continue
+		}
+		for _, m := range candidates {
+			if m != nil {
+				list = append(list, executor.Bound{Binding: uint32(r.Binding), Memory: m, ReadOnly: true})
+				break
+			}
+		}
 	}
 	return list
 }
