@@ -44,6 +44,9 @@ const (
 
 	// finalists are measured again, in turn.
 	finalists = 3
+
+	// slowCandidates of an algorithm, and none that kept up, put it last.
+	slowCandidates = 3
 )
 
 // Verdict says what became of a candidate.
@@ -196,6 +199,7 @@ func (s *search) close() {
 
 func (s *search) all(ctx context.Context, choices []Choice) error {
 	for len(choices) > 0 {
+		choices = s.hopefulFirst(choices)
 		some := choices[:min(len(choices), compiledAtOnce)]
 		choices = choices[len(some):]
 		if err := s.some(ctx, some, len(choices)); err != nil {
@@ -203,6 +207,29 @@ func (s *search) all(ctx context.Context, choices []Choice) error {
 		}
 	}
 	return s.final(ctx)
+}
+
+// hopefulFirst puts the choices of algorithms that are out of the race last: their
+// likeliest candidates were all far behind.
+func (s *search) hopefulFirst(choices []Choice) []Choice {
+	slow, kept := map[string]int{}, map[string]bool{}
+	for _, c := range s.found {
+		switch name := c.Choice.Algorithm; c.Verdict {
+		case Slow:
+			slow[name]++
+		case Measured:
+			kept[name] = true
+		}
+	}
+	var first, last []Choice
+	for _, c := range choices {
+		if slow[c.Algorithm] >= slowCandidates && !kept[c.Algorithm] {
+			last = append(last, c)
+		} else {
+			first = append(first, c)
+		}
+	}
+	return append(first, last...)
 }
 
 // some compiles and measures a few choices.

@@ -47,7 +47,8 @@ JSON fields: gpu, driver, problems [{problem, exact, known, kept, best {choice
 skipped, timer, check, elapsed_ns, candidates? [...], error?}]. candidates are
 there with --all. known says that it was tuned before.
 
-The exit code is 1 when no candidate for a problem was right.`
+The exit code is 1 when no candidate for a problem was right, or the device cannot
+hold it.`
 
 const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
   shadercache tune resnet --budget 10s --all`
@@ -145,18 +146,20 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 	for i, s := range shapes {
 		known, there := conv2d.Tuned(g.context.Info(), s, f.exact, g.cache)
 		if there && !f.again {
-			r.Problems = append(r.Problems, knownResult(s, f.exact, known))
+			line := knownResult(s, f.exact, known)
+			r.Problems = append(r.Problems, line)
+			winners = append(winners, conv2d.TuneResult{Problem: line.Problem, Best: line.Best})
 			continue
 		}
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
 		found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
 		bar.finish()
-		if ctx.Err() != nil || err != nil && found.Candidates == nil {
+		if ctx.Err() != nil || fatal(err) != nil {
 			return nil, err
 		}
 		line := newTunedResult(found, f.all)
 		if err != nil {
-			line.Error = err.Error()
+			line.Problem, line.Error = s.String(), err.Error()
 		} else {
 			line.Kept = g.keepTuned(ctx, o, s, found)
 			winners = append(winners, found)
@@ -245,8 +248,8 @@ func (r *tuneResult) verdict() error {
 		return nil
 	}
 	return hintedError{
-		fmt.Errorf("nothing computes %s rightly", bad[0].Problem),
-		"shadercache doctor; --all shows what is wrong with each candidate",
+		fmt.Errorf("nothing computes %s: %s", bad[0].Problem, bad[0].Error),
+		"--all shows what is wrong with each candidate; shadercache doctor looks at the driver",
 	}
 }
 
@@ -254,6 +257,10 @@ func (r *tuneResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%s\ndriver %s\n\n", r.GPU, r.Driver)
 	fmt.Fprint(w, "problem\tms\tGFLOP/s\terror\tright\twrong\tskipped\ttook\talgorithm\n")
 	for _, p := range r.Problems {
+		if p.Error != "" {
+			fmt.Fprintf(w, "%s\t-\t-\t-\t%d\t%d\t%d\t-\tnone\n", p.Problem, p.Right, p.Wrong+p.Failed, p.Skipped)
+			continue
+		}
 		took := readableDuration(p.Elapsed)
 		if p.Known {
 			took = "before"
