@@ -219,7 +219,7 @@ func (p *pruning) sweep(d *Dir, stores []*Store) {
 	p.sweepShards(filepath.Join(d.path, sourcesName))
 	for _, s := range stores {
 		p.sweepTemporary(s.path, ".")
-		for _, name := range []string{asideName, quarantineName, failedName, checkedName} {
+		for _, name := range []string{asideName, quarantineName, failedName, checkedName, tuningName} {
 			p.sweepTemporary(filepath.Join(s.path, name), ".")
 		}
 		p.sweepShards(filepath.Join(s.path, blobsName))

@@ -21,6 +21,7 @@ import (
 //	    aside/                blobs that were refused, with the reason
 //	    inflight/             what drivers are working on: see Enter
 //	    quarantine/           what they were working on when a process died
+//	    tuning/               what was fastest for a problem: see Tuning
 //
 // Blobs are whole files that are renamed into place, so readers wait for
 // nobody, and any number of stores in any number of processes share a

@@ -18,7 +18,8 @@ type VerifyReport struct {
 	Good        int       `json:"good"`        // programs: every byte is as it was written
 	Bytes       int64     `json:"bytes"`       // of their files
 	Sources     int       `json:"sources"`     // sound ones
-	Damaged     int       `json:"damaged"`     // programs, sources and indexes
+	Tunings     int       `json:"tunings"`     // sound ones
+	Damaged     int       `json:"damaged"`     // programs, sources, tunings and indexes
 	Foreign     int       `json:"foreign"`     // files that are not ours; never touched
 	Leftovers   int       `json:"leftovers"`   // of writes that were interrupted, and set aside long ago
 	Quarantined int       `json:"quarantined"` // programs
@@ -42,9 +43,9 @@ type verifying struct {
 	errs     []error
 }
 
-// Verify reads every program of every driver, and every source, and checks each
+// Verify reads every program and tuning of every driver, and every source, and checks each
 // byte, with one of them in memory at a time. With repair it sets damaged
-// programs aside, deletes damaged sources and leftovers, makes damaged indexes
+// programs aside, deletes damaged sources, tunings and leftovers, makes damaged indexes
 // again, and lifts every quarantine. progress, which may be nil, gets the
 // report so far after each program, on the calling goroutine; it must not keep
 // Problems. An upstream directory is never repaired. Damage is no error: an error says what could not be repaired.
@@ -81,6 +82,7 @@ func (v *verifying) store(s *Store) {
 	for key := range s.blobFiles() {
 		v.blob(s, key)
 	}
+	v.tunings(s)
 	v.index(s)
 	v.quarantine(s)
 	v.foreign(s)
@@ -158,7 +160,7 @@ func (v *verifying) sources(d *Dir) {
 
 // storeFiles is what belongs into the directory of a store.
 var storeFiles = []string{fingerprintName, probeName, blobsName, indexName, sumName, manifestName,
-	asideName, inFlightName, quarantineName, failedName, checkedName}
+	asideName, inFlightName, quarantineName, failedName, checkedName, tuningName}
 
 // foreign counts files that this package did not make. Files whose names start
 // with a dot are temporary ones.

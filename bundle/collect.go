@@ -66,6 +66,9 @@ func (c *collector) programs() error {
 		if err := c.walk(path.Join(info.Dir, "blobs"), func(name string) error { return c.program(info.Digest, name) }); err != nil {
 			return err
 		}
+		if err := c.walk(path.Join(info.Dir, "tuning"), func(name string) error { return c.tuning(info.Digest, name) }); err != nil {
+			return err
+		}
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("there are no programs of fingerprint %s in %s", missing[0].Short(), c.dir.Path())
@@ -95,6 +98,23 @@ func (c *collector) program(of binary.Digest, name string) error {
 		c.manifest.Created = b.Created
 	}
 	return c.spool.add(name, Program, bytes.NewReader(data))
+}
+
+// tuning adds what was measured for one problem, if it is sound.
+func (c *collector) tuning(of binary.Digest, name string) error {
+	f := File{Path: name, Kind: Tuning}
+	if f.check() != nil {
+		return nil
+	}
+	data, err := c.read(f)
+	if data == nil || err != nil {
+		return err
+	}
+	if err := binary.CheckTuning(of, path.Base(name), data); err != nil {
+		c.leave(name, err.Error())
+		return nil
+	}
+	return c.spool.add(name, Tuning, bytes.NewReader(data))
 }
 
 func (c *collector) sources() error {

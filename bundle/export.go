@@ -40,6 +40,7 @@ type ExportReport struct {
 	Fingerprints []Fingerprint `json:"fingerprints"`
 	Programs     int           `json:"programs"`
 	Sources      int           `json:"sources"`
+	Tunings      int           `json:"tunings"`
 	DriverFiles  int           `json:"driver_files"`
 	Bytes        int64         `json:"bytes"` // before compression
 	LeftOut      []LeftOut     `json:"left_out,omitempty"`
@@ -60,6 +61,8 @@ func (r *ExportReport) count(f File) {
 		r.Programs++
 	case Source:
 		r.Sources++
+	case Tuning:
+		r.Tunings++
 	default:
 		r.DriverFiles++
 	}

@@ -45,6 +45,7 @@ type ImportReport struct {
 
 	Programs    int   `json:"programs"`     // new here
 	Sources     int   `json:"sources"`      // new here
+	Tunings     int   `json:"tunings"`      // new here
 	DriverFiles int   `json:"driver_files"` // new here
 	Present     int   `json:"present"`      // files that were here before
 	Bytes       int64 `json:"bytes"`        // of the new files

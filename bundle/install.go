@@ -68,6 +68,9 @@ func (i *installer) programs(m *Manifest) error {
 
 func (i *installer) programsOf(store *binary.Store, dir string, files []File) ([]binary.Use, error) {
 	var uses []binary.Use
+	if err := i.tunings(store, dir, files); err != nil {
+		return nil, err
+	}
 	for _, f := range files {
 		if f.Kind != Program || f.fingerprintDir() != dir {
 			continue
@@ -82,6 +85,25 @@ func (i *installer) programsOf(store *binary.Store, dir string, files []File) ([
 		}
 	}
 	return uses, nil
+}
+
+// tunings puts what was measured into a store. What was measured on this machine
+// stays.
+func (i *installer) tunings(store *binary.Store, dir string, files []File) error {
+	for _, f := range files {
+		if f.Kind != Tuning || f.fingerprintDir() != dir {
+			continue
+		}
+		present, err := i.root.ReadFile(f.Path)
+		if err == nil && binary.CheckTuning(store.Fingerprint().Digest(), path.Base(f.Path), present) == nil {
+			i.report.Present++
+			continue
+		}
+		if err := i.move(f, &i.report.Tunings); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (i *installer) sources(m *Manifest) error {

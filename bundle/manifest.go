@@ -89,7 +89,7 @@ func (m *Manifest) check() error {
 			return refused(f.Path, "it is there twice, or not in its place")
 		}
 		before = f.Path
-		if f.Kind == Program && !known[f.fingerprintDir()] {
+		if f.ofDriver() && !known[f.fingerprintDir()] {
 			return refused(f.Path, "its fingerprint is not in the manifest")
 		}
 		if f.Kind == NVIDIA && !m.paired(i) {

@@ -16,6 +16,7 @@ type Kind string
 const (
 	Program Kind = "program" // <fingerprint>/blobs/5e/<key>.bin
 	Source  Kind = "source"  // sources/5e/<key>.glsl.zst
+	Tuning  Kind = "tuning"  // <fingerprint>/tuning/<digest of the problem>.json
 	NVIDIA  Kind = "nvidia"  // driver/nvidia/GLCache/<32 hex>/<16 hex>/shadercache<n>.toc and .bin
 	Mesa    Kind = "mesa"    // driver/mesa/<folders>/<file>
 )
@@ -34,6 +35,7 @@ const maxMesaPath = 100
 var kindLimits = map[Kind]int64{
 	Program: binary.MaxPayloadBytes + 4096, // and the envelope
 	Source:  16 << 20,
+	Tuning:  binary.MaxTuningBytes,
 	NVIDIA:  4 << 30, // offsets have 32 bits
 	Mesa:    1 << 30, // what we let the driver use
 }
@@ -43,6 +45,7 @@ var kindLimits = map[Kind]int64{
 var kindPaths = map[Kind]*regexp.Regexp{
 	Program: regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]{0,47}-[0-9a-f]{8})/blobs/([0-9a-f]{2})/([0-9a-f]{64})\.bin$`),
 	Source:  regexp.MustCompile(`^(sources)/([0-9a-f]{2})/([0-9a-f]{64})\.glsl\.zst$`),
+	Tuning:  regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]{0,47}-[0-9a-f]{8})/tuning/([0-9a-f]{64})\.json$`),
 	NVIDIA:  regexp.MustCompile(`^driver/` + nvslots.Folder + `/GLCache/[0-9a-f]{32}/[0-9a-f]{16}/` + nvslots.App + `(0|[1-9][0-9]{0,3})\.(toc|bin)$`),
 	Mesa:    regexp.MustCompile(`^driver/mesa(/[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}){1,4}$`),
 }
@@ -77,7 +80,11 @@ func (f File) key() binary.Key {
 	return key
 }
 
-// fingerprintDir is the directory of the fingerprint that a Program belongs to.
+// ofDriver reports whether the file lies in the directory of a fingerprint.
+func (f File) ofDriver() bool { return f.Kind == Program || f.Kind == Tuning }
+
+// fingerprintDir is the directory of the fingerprint that a Program or a Tuning
+// belongs to.
 func (f File) fingerprintDir() string {
 	dir, _, _ := strings.Cut(f.Path, "/")
 	return dir

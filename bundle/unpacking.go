@@ -326,15 +326,15 @@ func (u *unpacking) taken(m *Manifest) *Manifest {
 		}
 	}
 	for _, f := range m.Files {
-		if f.Kind == Program && dirs[f.fingerprintDir()] || f.Kind != Program && kinds[f.Kind] {
+		if f.ofDriver() && dirs[f.fingerprintDir()] || !f.ofDriver() && kinds[f.Kind] {
 			part.Files = append(part.Files, f)
 		}
 	}
 	return part
 }
 
-// verify opens the staging folder as a cache directory and reads every program
-// and source in it: a sum in the manifest proves only that a file is what its
+// verify opens the staging folder as a cache directory and reads every program,
+// source and tuning in it: a sum in the manifest proves only that a file is what its
 // sender meant.
 func (u *unpacking) verify(m *Manifest) error {
 	dir, err := binary.OpenDir(u.staged)
@@ -353,6 +353,8 @@ func (u *unpacking) verify(m *Manifest) error {
 			_, err = stores[f.fingerprintDir()].Get(f.key())
 		case Source:
 			_, err = dir.Source(f.key())
+		case Tuning:
+			err = u.verifyTuning(stores[f.fingerprintDir()].Fingerprint().Digest(), f)
 		}
 		if bad, ok := errors.AsType[*binary.DamagedError](err); ok {
 			return refused(f.Path, "%s", bad.Reason)
@@ -362,4 +364,12 @@ func (u *unpacking) verify(m *Manifest) error {
 		}
 	}
 	return nil
+}
+
+func (u *unpacking) verifyTuning(of binary.Digest, f File) error {
+	data, err := u.root.ReadFile(path.Join(stagingNew, f.Path))
+	if err != nil {
+		return err
+	}
+	return binary.CheckTuning(of, path.Base(f.Path), data)
 }

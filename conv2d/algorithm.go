@@ -88,5 +88,6 @@ var (
 	gemmAlgorithms = []algorithm[GEMMProblem]{gemmRegisterAlgorithm, gemmRowAlgorithm, gemmBlockAlgorithm}
 	convAlgorithms = []algorithm[Problem]{
 		convRegisterAlgorithm, depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
+		directAlgorithm,
 	}
 )

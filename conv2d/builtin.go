@@ -69,10 +69,14 @@ func Builtin(name string) (*binary.Source, error) {
 }
 
 // Source is the program that computes the problem: the one made for its filter
-// size, else the one for every size. It does not depend on anything else, so
-// that problems share programs.
+// size, else the one for every size. It does not depend on anything else but the
+// activation, so that problems share programs. A [Plan] is faster.
 func (p Problem) Source() *binary.Source {
 	switch {
+	case p.Activation != None:
+		return binary.MustSource("conv2d_direct_"+p.Activation.String(), conv2dDirect, binary.Defines{
+			"ACTIVATION": activations[p.Activation].define,
+		})
 	case p.R == 3 && p.S == 3:
 		return source3x3()
 	case p.R == 5 && p.S == 5:

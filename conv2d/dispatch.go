@@ -38,8 +38,8 @@ func (p Problem) Dispatch(ctx context.Context, gl *glctx.GL, program uint32, b C
 	gl.UseProgram(program)
 	gl.BindStorage(0, b.Input)
 	gl.BindStorage(1, b.Weights)
-	gl.BindStorage(2, b.Bias)
-	gl.BindStorage(3, b.Output)
+	gl.BindStorage(2, b.Output)
+	gl.BindStorage(3, b.Bias)
 	u := uniforms{gl, program}
 	p.eachUniform(b.Bias != glctx.Buffer{}, u.set)
 	return sumUp(ctx, gl, p.reduction(), groups, func(s span) {
@@ -120,6 +120,8 @@ func (p Problem) eachUniform(withBias bool, set func(name string, v int)) {
 	set("height", p.H)
 	set("width", p.W)
 	set("filters", p.K)
+	set("groupC", p.groupC())
+	set("groupK", p.groupK())
 	set("filterR", p.R)
 	set("filterS", p.S)
 	set("outputH", p.P())
@@ -130,6 +132,9 @@ func (p Problem) eachUniform(withBias bool, set func(name string, v int)) {
 	set("padW", p.PadW)
 	set("dilationH", orOne(p.DilationH))
 	set("dilationW", orOne(p.DilationW))
+	set("firstPixel", 0)
+	set("firstFilter", 0)
+	set("firstImage", 0)
 	bias := 0
 	if withBias {
 		bias = 1

@@ -20,14 +20,14 @@ func (p Problem) Job(program *cache.Handle, input []float32, weights, bias *exec
 	if err := p.Validate(); err != nil {
 		return executor.Job{}, err
 	}
-	memory := []executor.Bound{weights.ReadAt(1), weights.ReadAt(2)}
+	memory := []executor.Bound{weights.ReadAt(1), weights.ReadAt(3)}
 	checks := []length{
 		{"input", len(input), p.InputLen()},
 		{"weights", weights.Len(), p.WeightsLen()},
 		{"output", len(output), p.OutputLen()},
 	}
 	if bias != nil {
-		memory[1] = bias.ReadAt(2)
+		memory[1] = bias.ReadAt(3)
 		checks = append(checks, length{"bias", bias.Len(), p.BiasLen()})
 	}
 	if err := checkAll(checks); err != nil {
@@ -44,7 +44,7 @@ func (p Problem) Job(program *cache.Handle, input []float32, weights, bias *exec
 		Uniforms: uniforms,
 	}, "firstRow", "lastRow")
 	job.Inputs = []executor.Input{{Binding: 0, Data: glctx.Bytes(input)}}
-	job.Outputs = []executor.Output{{Binding: 3, To: glctx.Bytes(output)}}
+	job.Outputs = []executor.Output{{Binding: 2, To: glctx.Bytes(output)}}
 	return job, nil
 }
 

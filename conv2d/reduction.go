@@ -27,8 +27,8 @@ func (r reduction) span(i int) span {
 // the loop counts too.
 func loopCost(n int) int { return n + 1 }
 
-// reduction counts in filter rows over all channels, C*R of them. Each costs an
+// reduction counts in filter rows over all channels of a group, C/Groups*R of them. Each costs an
 // iteration and a loop over its S taps.
 func (p Problem) reduction() reduction {
-	return reduction{length: p.C * p.R, step: maxLoopIterations / (1 + loopCost(p.S))}
+	return reduction{length: p.groupC() * p.R, step: maxLoopIterations / (1 + loopCost(p.S))}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const benchUsage = `Measure what the cache saves on this machine: see bench startup.`
+const benchUsage = `Measure on this machine what the cache saves (bench startup), what running jobs
+costs (bench executor, bench dispatch), and how fast convolutions and matrix
+products are (bench conv2d, bench gemm).`
 
 const benchStartupUsage = `Measure the start of a program that needs many compute programs.
 
@@ -53,13 +55,13 @@ const maxBenchPrograms = 4800
 func newBench(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "bench",
-		Short:   "Measure what the cache saves",
+		Short:   "Measure what the cache saves and how fast programs are",
 		Long:    benchUsage,
 		Example: "  shadercache bench startup --preload",
 		Args:    usageArgs(knownCommand),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o),
+	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o),
 		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o), newStartupChild(o))
 	return cmd
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/shadercache/shadercache/bundle"
 )
 
-const exportUsage = `Write the cache into one file: program binaries, the driver's own machine code,
-and the sources that are kept. A fresh machine with the same driver and GPU that
+const exportUsage = `Write the cache into one file: program binaries, what was tuned, the driver's own
+machine code, and the sources that are kept. A fresh machine with the same driver and GPU that
 imports it starts as warm as this one.
 
 The same cache gives the same bytes, always. Other processes may go on using it;
@@ -23,7 +23,7 @@ what is damaged is left out and named. It needs no OpenGL.
 digits of a digest that stats shows; it may be given again. --sign takes a
 private key that keygen wrote.
 
-JSON fields: file, file_bytes, signed, programs, sources, driver_files, bytes,
+JSON fields: file, file_bytes, signed, programs, sources, tunings, driver_files, bytes,
 fingerprints [{dir, digest, fingerprint}], left_out? [{path, reason}].`
 
 const exportExample = `  shadercache export --sign release.key warm.scb`
@@ -151,7 +151,7 @@ func (r *exportResult) print(w io.Writer) {
 		signed = ", signed"
 	}
 	fmt.Fprintf(w, "%s: %s%s\n", r.File, readableBytes(r.FileBytes), signed)
-	fmt.Fprintf(w, "%s of %s, %s, %s of the driver, %s before compression\n",
-		plural(r.Programs, "program"), plural(len(r.Fingerprints), "driver"), plural(r.Sources, "source"),
+	fmt.Fprintf(w, "%s of %s, %s, %s, %s of the driver, %s before compression\n",
+		plural(r.Programs, "program"), plural(len(r.Fingerprints), "driver"), plural(r.Sources, "source"), plural(r.Tunings, "tuning"),
 		plural(r.DriverFiles, "file"), readableBytes(r.Bytes))
 }

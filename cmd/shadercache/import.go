@@ -22,7 +22,7 @@ merge says what became of the slots that NVIDIA's driver keeps; merge_pending
 means that a process was using them, and that the next start will merge them.
 
 JSON fields: dir, signed, verified, fingerprints [{dir, digest, fingerprint}],
-skipped? [...], programs, sources, driver_files, present, bytes, merge {slots,
+skipped? [...], programs, sources, tunings, driver_files, present, bytes, merge {slots,
 records, bytes}, merge_pending.
 
 The exit code is 1 when the file was refused, or when all of it is for other
@@ -115,8 +115,8 @@ func (r *importResult) failure() error {
 }
 
 func (r *importResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s, %s and %s of the driver are new (%s), %s here before\n",
-		plural(r.Programs, "program"), plural(r.Sources, "source"), plural(r.DriverFiles, "file"),
+	fmt.Fprintf(w, "%s, %s, %s and %s of the driver are new (%s), %s here before\n",
+		plural(r.Programs, "program"), plural(r.Sources, "source"), plural(r.Tunings, "tuning"), plural(r.DriverFiles, "file"),
 		readableBytes(r.Bytes), plural(r.Present, "file"))
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "skipped %s, which is another driver\n", s.Dir)

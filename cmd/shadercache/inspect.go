@@ -17,14 +17,16 @@ import (
 const inspectUsage = `Show all that is known about a program on disk, for every driver that has it.
 
 KEY is a key or its first digits, four at least, or the name of a program; a
-name may mean several. It needs no OpenGL and writes nothing.
+name may mean several. A problem as tune writes it, such as gemm:512x512x512, shows
+what was tuned for it. It needs no OpenGL and writes nothing.
 
 compile and load are times to a program that is ready to run. source_kept says
 whether its text is kept too.
 
 JSON fields: programs [{name, key, driver, file, bytes, raw_bytes, format,
 work_group, interface, created, last_use, hits, compile_ms, load_ms,
-source_kept, damage?, quarantine?}].
+source_kept, damage?, quarantine?}], tunings? [{problem, driver, choice {algorithm,
+params}, nanos, gflops, max_error, candidates, created}].
 
 The exit code is 1 when there is no such program.`
 
@@ -33,6 +35,7 @@ const inspectExample = `  shadercache inspect conv2d_3x3`
 // inspectResult is what inspect prints.
 type inspectResult struct {
 	Programs []inspectLine `json:"programs"`
+	Tunings  []tuningLine  `json:"tunings,omitempty"`
 }
 
 type inspectLine struct {
@@ -48,12 +51,12 @@ type inspectLine struct {
 
 func newInspect(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use:                   "inspect KEY|NAME",
+		Use:                   "inspect KEY|NAME|PROBLEM",
 		DisableFlagsInUseLine: true,
 		Short:                 "Show all that is known about a program on disk",
 		Long:                  inspectUsage,
 		Example:               inspectExample,
-		Args:                  usageArgs(oneArgument("a key, its first digits, or a name")),
+		Args:                  usageArgs(oneArgument("a key, its first digits, a name, or a problem")),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.inspect(args[0])
 			if err != nil {
@@ -95,10 +98,11 @@ func (o *options) inspect(typed string) (*inspectResult, error) {
 					r.Programs = append(r.Programs, newInspectLine(dir, store, driver, e, err))
 				}
 			}
+			r.Tunings = append(r.Tunings, tunings(driver, store, typed)...)
 			return nil
 		})
 	}
-	if err == nil && len(r.Programs) == 0 {
+	if err == nil && len(r.Programs) == 0 && len(r.Tunings) == 0 {
 		err = noSuchProgram(typed, path)
 	}
 	return r, err
@@ -148,6 +152,7 @@ func (r *inspectResult) print(w io.Writer) {
 		}
 		p.print(w)
 	}
+	printTunings(w, r.Tunings)
 }
 
 func (p *inspectLine) print(w io.Writer) {

@@ -20,8 +20,13 @@ compiling and loading it took, when it was last used, and its name.
 The key identifies a program; the name is a label. Times are known once a
 program was compiled or loaded by a process that has ended since.
 
+With --tuning it lists what was tuned instead: for each problem and driver the time
+of the fastest, its error, and how many right candidates it was compared with.
+
 JSON fields: dir, programs [{name, key, driver, bytes, raw_bytes, hits,
-compile_ms, load_ms, created, last_use}].`
+compile_ms, load_ms, created, last_use}]; with --tuning dir, tunings [{problem,
+driver, choice {algorithm, params}, nanos, gflops, max_error, candidates,
+created}].`
 
 // listResult is what list prints, see listJSON.
 type listResult struct {
@@ -43,15 +48,28 @@ type programLine struct {
 }
 
 func newList(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "List the programs on disk",
-		Long:    listUsage,
-		Example: "  shadercache list --json | jq -r '.programs[].name'",
-		Args:    usageArgs(noArguments),
-		RunE:    func(*cobra.Command, []string) error { return o.list(time.Now()) },
+	tuning := false
+	cmd := &cobra.Command{
+		Use:                   "list [--tuning]",
+		DisableFlagsInUseLine: true,
+		Aliases:               []string{"ls"},
+		Short:                 "List the programs on disk",
+		Long:                  listUsage,
+		Example:               "  shadercache list --json | jq -r '.programs[].name'",
+		Args:                  usageArgs(noArguments),
+		RunE: func(*cobra.Command, []string) error {
+			if tuning {
+				r, err := o.listTunings()
+				if err != nil {
+					return err
+				}
+				return o.result(r, r.print)
+			}
+			return o.list(time.Now())
+		},
 	}
+	cmd.Flags().BoolVar(&tuning, "tuning", false, "list what was tuned instead of programs")
+	return cmd
 }
 
 // list has the programs of one driver in memory at a time, some 150 bytes each,

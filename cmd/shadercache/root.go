@@ -63,7 +63,7 @@ func newRoot(o *options) *cobra.Command {
 	_ = root.MarkPersistentFlagDirname("dir")
 	root.AddCommand(newRun(o), newPreload(o), newPreloadChild(o), newStats(o), newList(o), newInspect(o),
 		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
-		newExec(o), newLint(o), newSelftest(o), newBench(o), newVersion(o), newMan(o))
+		newExec(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
 	addCompletion(root)
 	return root
 }

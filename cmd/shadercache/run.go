@@ -88,7 +88,7 @@ func newRun(o *options) *cobra.Command {
 		}
 		return o.run(f, filters)
 	}
-	cmd.AddCommand(newRunInterpreter(o), newRunWave(o))
+	cmd.AddCommand(newRunInterpreter(o), newRunWave(o), newRunNetwork(o))
 	return cmd
 }
 

@@ -9,18 +9,18 @@ import (
 	"github.com/shadercache/shadercache/binary"
 )
 
-const verifyUsage = `Read every program and every source on disk and check each byte.
+const verifyUsage = `Read every program, tuning and source on disk and check each byte.
 
 It needs no OpenGL, keeps one program in memory at a time, and without --repair
 writes nothing. Damage does no harm by itself: a damaged program is compiled
 again when it is needed.
 
---repair sets damaged programs aside, deletes damaged sources and leftovers of
+--repair sets damaged programs aside, deletes damaged sources, tunings and leftovers of
 interrupted writes, makes damaged indexes again, and ends every quarantine, so
 that programs which a process died of are tried again. Files that are not ours
 are reported and never touched.
 
-JSON fields: dir, repaired, good, bytes, sources, damaged, foreign, leftovers,
+JSON fields: dir, repaired, good, bytes, sources, tunings, damaged, foreign, leftovers,
 quarantined, problems [{path, reason}] (the first 100).
 
 The exit code is 1 when something is damaged or in quarantine and was not
@@ -86,8 +86,8 @@ func (r *verifyResult) failure() error {
 }
 
 func (r *verifyResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s good (%s), %s, %d damaged, %d in quarantine, %s, %d foreign\n",
-		plural(r.Good, "program"), readableBytes(r.Bytes), plural(r.Sources, "source"),
+	fmt.Fprintf(w, "%s good (%s), %s, %s, %d damaged, %d in quarantine, %s, %d foreign\n",
+		plural(r.Good, "program"), readableBytes(r.Bytes), plural(r.Sources, "source"), plural(r.Tunings, "tuning"),
 		r.Damaged, r.Quarantined, plural(r.Leftovers, "leftover"), r.Foreign)
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "  %s: %s\n", p.Path, p.Reason)

@@ -1,0 +1,236 @@
+package binary
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Tuning is what was found to be fastest for one problem with one driver. The
+// store does not know what a problem or a choice is: both belong to the package
+// that tunes.
+type Tuning struct {
+	Problem    string          `json:"problem"`    // canonical text: equal problems have equal texts
+	Choice     json.RawMessage `json:"choice"`     // what was chosen, as its owner writes it
+	Nanos      float64         `json:"nanos"`      // of one run
+	GFLOPS     float64         `json:"gflops"`     // floating point operations a nanosecond
+	MaxError   float64         `json:"max_error"`  // of the result, as its owner measures errors
+	Candidates int             `json:"candidates"` // that were compared
+	Created    time.Time       `json:"created"`
+}
+
+// tuningFile is tuning/<digest of the problem>.json. The sum covers the bytes of
+// the tuning and the driver, so that neither damage nor another driver's file
+// passes for a measurement.
+type tuningFile struct {
+	Schema int             `json:"schema"`
+	Sum    Digest          `json:"sum"`
+	Tuning json.RawMessage `json:"tuning"`
+}
+
+const (
+	tuningName   = "tuning"
+	tuningExt    = ".json"
+	tuningSchema = 1
+
+	// MaxTuningBytes bounds a file: a choice is a handful of numbers.
+	MaxTuningBytes = 16 << 10
+)
+
+// Tuning reads what PutTuning kept for a problem, from the upstream directory
+// where there is none here. It returns ErrNotFound where there is none at all,
+// and a *DamagedError for a file that is not what was written; then the caller
+// goes on as if there were none.
+func (s *Store) Tuning(problem string) (Tuning, error) {
+	t, err := s.readTuning(TuningFile(problem))
+	if err != nil && s.upstream != nil {
+		if other, err := s.upstream.readTuning(TuningFile(problem)); err == nil {
+			return other, nil
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Tuning{}, ErrNotFound
+	case err == nil || errors.Is(err, ErrDamaged):
+		return t, err
+	}
+	return Tuning{}, fmt.Errorf("binary: get tuning of %s: %w", problem, err)
+}
+
+// PutTuning keeps what was found for t.Problem, and replaces what was found
+// before. A Created of zero becomes the time of now.
+func (s *Store) PutTuning(t Tuning) error {
+	if t.Created.IsZero() {
+		t.Created = s.dir.now()
+	}
+	t.Created = t.Created.UTC().Round(0)
+	data, err := s.encodeTuning(t)
+	if err == nil {
+		err = s.writeInto(s.tuningPath(TuningFile(t.Problem)), data)
+	}
+	if err != nil {
+		return fmt.Errorf("binary: put tuning of %s: %w", t.Problem, err)
+	}
+	return nil
+}
+
+// Tunings are all that were kept with this driver, in the order of their file
+// names, without those of an upstream directory. One that cannot be read comes
+// with an error, which names its file.
+func (s *Store) Tunings() iter.Seq2[Tuning, error] {
+	return func(yield func(Tuning, error) bool) {
+		for _, e := range entries(filepath.Join(s.path, tuningName)) {
+			if !isTuningFile(e.Name()) {
+				continue
+			}
+			t, err := s.readTuning(e.Name())
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // deleted meanwhile
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// CheckTuning checks the content of a file that is to be name, below tuning/, of
+// the driver with this fingerprint.
+func CheckTuning(fingerprint Digest, name string, data []byte) error {
+	_, err := decodeTuning(fingerprint, name, data)
+	return err
+}
+
+// TuningFile is the name of a problem's file below tuning/.
+func TuningFile(problem string) string {
+	return Digest(sha256.Sum256([]byte(problem))).String() + tuningExt
+}
+
+func isTuningFile(name string) bool {
+	digits, ok := strings.CutSuffix(name, tuningExt)
+	_, err := ParseKey(digits)
+	return ok && err == nil
+}
+
+func (s *Store) tuningPath(file string) string { return filepath.Join(s.path, tuningName, file) }
+
+func (s *Store) readTuning(file string) (Tuning, error) {
+	path := s.tuningPath(file)
+	data, _, err := readRegular(path, MaxTuningBytes)
+	var t Tuning
+	if err == nil {
+		t, err = decodeTuning(s.digest, file, data)
+	}
+	if bad, ok := errors.AsType[*DamagedError](err); ok {
+		bad.Path = path
+	}
+	return t, err
+}
+
+func (s *Store) encodeTuning(t Tuning) ([]byte, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	inner, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(tuningFile{tuningSchema, tuningSum(s.digest, inner), inner})
+	if len(data) >= MaxTuningBytes {
+		err = errors.Join(err, fmt.Errorf("%d bytes, at most %d are possible", len(data), MaxTuningBytes-1))
+	}
+	return append(data, '\n'), err
+}
+
+// decodeTuning reads what encodeTuning wrote, and nothing else. The driver of a
+// store whose fingerprint is lost cannot be checked, and nothing there counts.
+func decodeTuning(fingerprint Digest, name string, data []byte) (Tuning, error) {
+	var file tuningFile
+	if err := decodeStrictly(data, &file); err != nil {
+		return Tuning{}, damaged("%v", err)
+	}
+	if file.Schema != tuningSchema {
+		return Tuning{}, damaged("schema %d, this is schema %d", file.Schema, tuningSchema)
+	}
+	if file.Sum != tuningSum(fingerprint, file.Tuning) {
+		return Tuning{}, damaged("the sum is wrong, or another driver made it")
+	}
+	var t Tuning
+	if err := decodeStrictly(file.Tuning, &t); err != nil {
+		return Tuning{}, damaged("%v", err)
+	}
+	if err := t.check(); err != nil {
+		return Tuning{}, damaged("%v", err)
+	}
+	if TuningFile(t.Problem) != name {
+		return Tuning{}, damaged("holds the tuning of %q", t.Problem)
+	}
+	return t, nil
+}
+
+// tuningSum is the sum of a tuning's bytes and its driver.
+func tuningSum(fingerprint Digest, tuning []byte) Digest {
+	h := sha256.New()
+	h.Write(fingerprint[:])
+	h.Write(tuning)
+	return Digest(h.Sum(nil))
+}
+
+// decodeStrictly decodes one JSON value without unknown fields, and nothing
+// after it.
+func decodeStrictly(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the value")
+	}
+	return nil
+}
+
+func (t Tuning) check() error {
+	finite := true
+	for _, v := range []float64{t.Nanos, t.GFLOPS, t.MaxError} {
+		finite = finite && v >= 0 && v <= math.MaxFloat64
+	}
+	switch {
+	case t.Problem == "":
+		return errors.New("there is no problem")
+	case !json.Valid(t.Choice):
+		return errors.New("the choice is not JSON")
+	case !finite || t.Candidates < 0:
+		return errors.New("a figure is negative or not a number")
+	}
+	return nil
+}
+
+// tunings counts the tunings of a store, and with repair deletes the
+// damaged ones: they are measured again when they are wanted.
+func (v *verifying) tunings(s *Store) {
+	for _, err := range s.Tunings() {
+		bad, isBad := errors.AsType[*DamagedError](err)
+		switch {
+		case err == nil:
+			v.Tunings++
+		case isBad:
+			v.damaged(bad.Path, bad.Reason)
+			if v.repair {
+				v.try(os.RemoveAll(bad.Path))
+			}
+		default:
+			v.damaged(filepath.Join(s.path, tuningName), err.Error())
+		}
+	}
+}

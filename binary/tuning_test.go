@@ -1,0 +1,237 @@
+package binary
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func testTuning(problem string) Tuning {
+	return Tuning{
+		Problem:    problem,
+		Choice:     json.RawMessage(`{"algorithm":"gemm_block","params":{"bm":128,"text":0}}`),
+		Nanos:      43_000.5,
+		GFLOPS:     50_000,
+		MaxError:   1e-7,
+		Candidates: 40,
+		Created:    start,
+	}
+}
+
+func testStore(t testing.TB, d *Dir) *Store {
+	t.Helper()
+	s, err := d.Store(testFingerprint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func sameTuning(a, b Tuning) bool {
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return bytes.Equal(x, y)
+}
+
+func TestTuningRoundTrip(t *testing.T) {
+	s := testStore(t, openTestDir(t))
+	if _, err := s.Tuning("gemm:1x2x3"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("before anything was kept: %v", err)
+	}
+	for _, problem := range []string{"gemm:1x2x3", "gemm:1x2x4", "a <b> & \"c\"\n"} {
+		want := testTuning(problem)
+		if err := s.PutTuning(want); err != nil {
+			t.Fatal(err)
+		}
+		want.GFLOPS = 60_000
+		if err := s.PutTuning(want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Tuning(problem); err != nil || !sameTuning(got, want) {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	}
+	count := 0
+	for got, err := range s.Tunings() {
+		count++
+		if err != nil || !sameTuning(got, func() Tuning { w := testTuning(got.Problem); w.GFLOPS = 60_000; return w }()) {
+			t.Errorf("listed %+v, %v", got, err)
+		}
+	}
+	if count != 3 {
+		t.Errorf("%d tunings are listed", count)
+	}
+	undated := testTuning("undated")
+	undated.Created = time.Time{}
+	if err := s.PutTuning(undated); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Tuning("undated"); err != nil || !got.Created.Equal(start) {
+		t.Errorf("created %v, %v", got.Created, err)
+	}
+}
+
+func TestPutTuningRefuses(t *testing.T) {
+	s := testStore(t, openTestDir(t))
+	for want, spoil := range map[string]func(*Tuning){
+		"no problem":    func(u *Tuning) { u.Problem = "" },
+		"not JSON":      func(u *Tuning) { u.Choice = json.RawMessage("{") },
+		"not a number":  func(u *Tuning) { u.Nanos = math.NaN() },
+		"negative":      func(u *Tuning) { u.Candidates = -1 },
+		"are possible":  func(u *Tuning) { u.Problem = strings.Repeat("x", MaxTuningBytes) },
+		"a figure is n": func(u *Tuning) { u.MaxError = math.Inf(1) },
+	} {
+		u := testTuning("p")
+		spoil(&u)
+		if err := s.PutTuning(u); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %q", err, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.Path(), tuningName)); err == nil {
+		t.Error("something was written")
+	}
+}
+
+func TestDamagedTunings(t *testing.T) {
+	d := openTestDir(t)
+	s := testStore(t, d)
+	if err := s.PutTuning(testTuning("p")); err != nil {
+		t.Fatal(err)
+	}
+	path := s.tuningPath(TuningFile("p"))
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := d.Store(otherFingerprint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.PutTuning(testTuning("p")); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := os.ReadFile(other.tuningPath(TuningFile("p")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	another, err := s.encodeTuning(testTuning("another problem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"empty":           nil,
+		"no JSON":         []byte("tuning"),
+		"another number":  bytes.Replace(good, []byte("128"), []byte("127"), 1),
+		"another driver":  foreign,
+		"another problem": another,
+		"a longer file":   append(bytes.Clone(good), '{'),
+		"too large":       append(bytes.Clone(good), bytes.Repeat([]byte(" "), MaxTuningBytes)...),
+		"unknown field":   bytes.Replace(good, []byte(`"schema":1`), []byte(`"schema":1,"more":1`), 1),
+		"another schema":  bytes.Replace(good, []byte(`"schema":1`), []byte(`"schema":2`), 1),
+	} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Tuning("p"); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		r, err := d.Verify(false, nil)
+		if err != nil || r.Damaged != 1 || r.Tunings != 1 || r.Foreign != 0 {
+			t.Errorf("%s: verified %+v, %v", name, r, err)
+		}
+	}
+	if r, err := d.Verify(true, nil); err != nil || r.Damaged != 1 {
+		t.Errorf("repaired %+v, %v", r, err)
+	}
+	if r, err := d.Verify(false, nil); err != nil || r.Damaged != 0 || r.Tunings != 1 {
+		t.Errorf("after the repair %+v, %v", r, err)
+	}
+	if _, err := s.Tuning("p"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("after the repair: %v", err)
+	}
+}
+
+func TestTuningsGoWithTheirDriver(t *testing.T) {
+	d := openTestDir(t)
+	s := testStore(t, d)
+	if err := s.PutTuning(testTuning("p")); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(s.Path(), tuningName, ".left")
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := start.Add(-2 * temporaryAge)
+	if err := os.Chtimes(left, old, old); err != nil {
+		t.Fatal(err)
+	}
+	digest := testFingerprint.Digest()
+	if r, err := d.Prune(PruneOptions{OtherThan: &digest, MaxBytes: 1, MaxAge: time.Nanosecond}); err != nil || r.Leftovers != 1 {
+		t.Errorf("pruned %+v, %v", r, err)
+	}
+	if _, err := s.Tuning("p"); err != nil {
+		t.Errorf("a driver that stays lost its tuning: %v", err)
+	}
+	digest = otherFingerprint.Digest()
+	if r, err := d.Prune(PruneOptions{OtherThan: &digest}); err != nil || r.Fingerprints != 1 {
+		t.Errorf("pruned %+v, %v", r, err)
+	}
+	if _, err := s.Tuning("p"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a driver that went left its tuning: %v", err)
+	}
+}
+
+func TestTuningsComeFromUpstream(t *testing.T) {
+	up := openTestDir(t)
+	if err := testStore(t, up).PutTuning(testTuning("p")); err != nil {
+		t.Fatal(err)
+	}
+	upstream, err := OpenUpstream(up.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := testStore(t, openTestDir(t).WithUpstream(upstream))
+	if got, err := s.Tuning("p"); err != nil || got.Candidates != 40 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	own := testTuning("p")
+	own.Candidates = 41
+	if err := s.PutTuning(own); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Tuning("p"); err != nil || got.Candidates != 41 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func FuzzTuning(f *testing.F) {
+	s := &Store{digest: testFingerprint.Digest()}
+	good, err := s.encodeTuning(testTuning("p"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"schema":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		u, err := decodeTuning(s.digest, TuningFile("p"), data)
+		if err != nil {
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("error %v", err)
+			}
+			return
+		}
+		again, err := s.encodeTuning(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := decodeTuning(s.digest, TuningFile("p"), again); err != nil || !sameTuning(u, v) {
+			t.Errorf("%+v became %+v, %v", u, v, err)
+		}
+	})
+}

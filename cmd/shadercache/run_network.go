@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/conv2d/imaging"
+	"github.com/shadercache/shadercache/executor"
+)
+
+const runNetworkUsage = `Run a small neural network of six layers on pictures, and compare what comes out
+with the CPU's float64 result.
+
+The layers are convolutions of every kind and matrix products, with weights that
+are always the same: Gabor filters, means, and random numbers of a fixed seed. Each
+layer is a plan: its algorithm is chosen, its weights go to the device once, and
+what goes from layer to layer stays there. The pictures are pieces of the sample
+picture, 32 x 32 each.
+
+With --tune, layers that were not tuned on this driver are tuned first, for at most
+--budget each. A second start finds programs and choices in the cache: 0 compiles,
+0 searches. basis says why a layer has its algorithm: tuned, table (shipped with
+the command), or ranking (the likeliest).
+
+first_result_ms is from the open context to the first result: plans, programs,
+weights and one run. run_ms is one run later, a median, with the pictures going up
+and the numbers coming down.
+
+JSON fields: gpu, driver, pictures, layers [{name, shape, algorithm, basis,
+tolerance}], compiles, disk_hits, searches, first_result_ms, run_ms, max_error,
+verified. max_error is the largest difference; the numbers are from 0 to 1.
+
+The exit code is 1 when a result was wrong.`
+
+// networkFlags are the flags of run network.
+type networkFlags struct {
+	pictures int
+	tune     bool
+	budget   time.Duration
+}
+
+// networkResult is what run network prints.
+type networkResult struct {
+	GPU               string         `json:"gpu"`
+	Driver            string         `json:"driver"`
+	Pictures          int            `json:"pictures"`
+	Layers            []networkLayer `json:"layers"`
+	Compiles          uint64         `json:"compiles"`
+	DiskHits          uint64         `json:"disk_hits"`
+	Searches          int            `json:"searches"`
+	FirstResultMillis float64        `json:"first_result_ms"`
+	RunMillis         float64        `json:"run_ms"`
+	MaxError          float64        `json:"max_error"`
+	Verified          bool           `json:"verified"`
+}
+
+type networkLayer struct {
+	Name      string       `json:"name"`
+	Shape     string       `json:"shape"`
+	Algorithm string       `json:"algorithm"`
+	Basis     conv2d.Basis `json:"basis"`
+	Tolerance float64      `json:"tolerance"`
+}
+
+const maxPictures = 256
+
+func newRunNetwork(o *options) *cobra.Command {
+	f := networkFlags{pictures: 8, budget: 5 * time.Second}
+	cmd := &cobra.Command{
+		Use:                   "network [--pictures N] [--tune] [--budget TIME]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Run a small neural network on the GPU",
+		Long:                  runNetworkUsage,
+		Example:               "  shadercache run network --tune && shadercache run network --tune",
+		Args:                  usageArgs(noArguments),
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.pictures, "pictures", f.pictures, "pictures that go through at once")
+	flags.BoolVar(&f.tune, "tune", false, "tune layers that were not tuned")
+	flags.DurationVar(&f.budget, "budget", f.budget, "how long to search for each layer")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case f.pictures < 1 || f.pictures > maxPictures:
+			return usageError{fmt.Errorf("--pictures must be 1 to %d", maxPictures), cmd.CommandPath()}
+		case f.budget <= 0 || f.budget > time.Hour:
+			return usageError{errNoSuchBudget, cmd.CommandPath()}
+		}
+		r, err := o.runNetwork(f)
+		if err != nil {
+			return err
+		}
+		if err := o.result(r, r.print); err != nil {
+			return err
+		}
+		if !r.Verified {
+			return hintedError{errors.New("the network's result on the GPU is not the CPU's"), "shadercache tune finds which layer's algorithm is wrong; the driver may be broken"}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
+	ctx, stop := interruptible()
+	defer stop()
+	g, err := o.openGPU(cache.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	input := pieces(imaging.Sample(), f.pictures)
+	e, err := executor.New(g.context, g.cache, executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	r = &networkResult{GPU: g.name(), Driver: g.driver(), Pictures: f.pictures}
+	return r, r.run(ctx, g, e, f, input)
+}
+
+func (r *networkResult) run(ctx context.Context, g *gpu, e *executor.Executor, f networkFlags, input []float32) error {
+	var plan conv2d.PlanOptions
+	if f.tune {
+		plan.Tune = &conv2d.TuneOptions{Budget: f.budget, Progress: func(done, _ int, _ conv2d.Candidate) {
+			if done == 1 {
+				r.Searches++
+			}
+		}}
+	}
+	start := time.Now()
+	n, err := conv2d.NewNetwork(ctx, e, g.cache, conv2d.SampleNetwork(f.pictures), plan)
+	if err != nil {
+		return err
+	}
+	defer n.Release()
+	var took []float64
+	output := make([]float32, n.OutputLen())
+	for range 10 {
+		begin := time.Now()
+		for i := range output {
+			output[i] = math.Float32frombits(conv2d.Poison)
+		}
+		if err := once(ctx, e, n, input, output); err != nil {
+			return err
+		}
+		if took = append(took, milliseconds(time.Since(begin))); len(took) == 1 {
+			r.FirstResultMillis = milliseconds(time.Since(start))
+		}
+	}
+	slices.Sort(took)
+	r.RunMillis = took[len(took)/2]
+	r.note(g, n, input, output)
+	return nil
+}
+
+// once is one run.
+func once(ctx context.Context, e *executor.Executor, n *conv2d.Network, input, output []float32) error {
+	job, err := n.Job(input, output)
+	if err != nil {
+		return err
+	}
+	pending, err := e.Submit(ctx, job)
+	if err != nil {
+		return err
+	}
+	defer pending.Release()
+	return pending.Wait(ctx)
+}
+
+// note compares the result and says how it came about.
+func (r *networkResult) note(g *gpu, n *conv2d.Network, input, output []float32) {
+	want := n.Reference(input)
+	r.Verified = conv2d.Compare(output, want, 1).OK()
+	for i, v := range output {
+		r.MaxError = max(r.MaxError, math.Abs(float64(v)-want.Values[i]))
+	}
+	if math.IsNaN(r.MaxError) {
+		r.MaxError = math.MaxFloat64 // JSON has no NaN
+	}
+	for i, p := range n.Plans() {
+		r.Layers = append(r.Layers, networkLayer{
+			Name:      conv2d.SampleNetwork(1)[i].Name,
+			Shape:     p.Shape().String(),
+			Algorithm: p.Choice().String(),
+			Basis:     p.Basis(),
+			Tolerance: p.Tolerance(),
+		})
+	}
+	r.Compiles, r.DiskHits = g.context.Counters().Compiles, g.cache.Stats().DiskHits
+}
+
+// pieces cuts grey squares out of a picture, side by side and line by line, from the
+// beginning again where the picture ends.
+func pieces(picture image.Image, n int) []float32 {
+	const side = conv2d.SampleSide
+	bounds := picture.Bounds()
+	across, down := max(1, bounds.Dx()/side), max(1, bounds.Dy()/side)
+	values := make([]float32, 0, n*side*side)
+	for i := range n {
+		left, top := bounds.Min.X+i%across*side, bounds.Min.Y+i/across%down*side
+		for y := range side {
+			for x := range side {
+				grey := color.Gray16Model.Convert(picture.At(left+x, top+y)).(color.Gray16)
+				values = append(values, float32(grey.Y)/math.MaxUint16)
+			}
+		}
+	}
+	return values
+}
+
+func (r *networkResult) print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n", r.GPU)
+	fmt.Fprint(w, "layer\tshape\tbasis\talgorithm\n")
+	for _, l := range r.Layers {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.Shape, l.Basis, l.Algorithm)
+	}
+	fmt.Fprintf(w, "\n%s, %d from disk, %s; first result after %.0f ms, then %.2f ms a run\n",
+		plural(r.Compiles, "compile"), r.DiskHits, searches(r.Searches), r.FirstResultMillis, r.RunMillis)
+	if r.Verified {
+		fmt.Fprintf(w, "%d pictures, every number as the CPU has it, to %.1e\n", r.Pictures, r.MaxError)
+	}
+}
+
+func searches(n int) string {
+	if n == 1 {
+		return "1 search"
+	}
+	return fmt.Sprintf("%d searches", n)
+}

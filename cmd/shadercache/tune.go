@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d"
+)
+
+const tuneUsage = `Find the fastest way to compute convolutions and matrix products on this GPU, and
+keep it: every later plan for the same problem, in any process with this driver,
+starts with it.
+
+` + shapeHelp + `
+With "conv2d" or "gemm" in front, shapes may leave out their prefix.
+
+Every candidate is compiled, run in memory that was filled with poison, compared
+with the CPU's result on every element, and only then timed: by the GPU's clock
+where a calibration says that it works, else by the host's. A candidate that is
+wrong, or writes where it should not, counts nothing and is named. Products that
+would take the CPU more than some seconds are checked by random projections of
+whole numbers, which see every element too, and by whole rows.
+
+Problems that were tuned before are left as they are, unless --again is given.
+--budget bounds the search for each problem; what is not reached is skipped, the
+likeliest candidates come first. --exact leaves out the algorithms that may err by
+more than a sum of products does, such as Winograd F(4,3), and keeps its result
+apart. The programs of the winners are stored too.
+
+--table adds the winners to a file of the form of conv2d/defaults.json, the table
+of choices for drivers that were not tuned.
+
+JSON fields: gpu, driver, problems [{problem, exact, known, kept, best {choice
+{algorithm, params}, verdict, nanos, gflops, max_error}, right, wrong, failed,
+skipped, timer, check, elapsed_ns, candidates? [...], error?}]. candidates are
+there with --all. known says that it was tuned before.
+
+The exit code is 1 when no candidate for a problem was right, or the device cannot
+hold it.`
+
+const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
+  shadercache tune resnet --budget 10s --all`
+
+// tuneFlags are the flags of tune.
+type tuneFlags struct {
+	budget            time.Duration
+	again, all, exact bool
+	table             string
+}
+
+// tuneResult is what tune prints.
+type tuneResult struct {
+	GPU      string        `json:"gpu"`
+	Driver   string        `json:"driver"`
+	Problems []tunedResult `json:"problems"`
+}
+
+// tunedResult is one problem.
+type tunedResult struct {
+	Problem    string             `json:"problem"`
+	Exact      bool               `json:"exact"`
+	Known      bool               `json:"known"`
+	Kept       bool               `json:"kept"`
+	Best       conv2d.Candidate   `json:"best"`
+	Right      int                `json:"right"`
+	Wrong      int                `json:"wrong"`
+	Failed     int                `json:"failed"`
+	Skipped    int                `json:"skipped"`
+	Timer      string             `json:"timer"`
+	Check      string             `json:"check"`
+	Elapsed    time.Duration      `json:"elapsed_ns"`
+	Candidates []conv2d.Candidate `json:"candidates,omitempty"`
+	Error      string             `json:"error,omitempty"`
+
+	all []conv2d.Candidate
+}
+
+func newTune(o *options) *cobra.Command {
+	f := tuneFlags{budget: 30 * time.Second}
+	cmd := &cobra.Command{
+		Use:                   "tune [conv2d|gemm] SHAPE... [--budget TIME] [--again] [--all] [--exact] [--table FILE]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Find and keep the fastest way to compute a problem",
+		Long:                  tuneUsage,
+		Example:               tuneExample,
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.budget, "budget", f.budget, "how long to search for each problem")
+	flags.BoolVar(&f.again, "again", false, "search again where something was found before")
+	flags.BoolVar(&f.all, "all", false, "show every candidate")
+	flags.BoolVar(&f.exact, "exact", false, "only algorithms with the error of a sum of products")
+	flags.StringVar(&f.table, "table", "", "file of shipped choices to add the winners to")
+	_ = cmd.MarkFlagFilename("table", "json")
+	cmd.ValidArgs = append([]string{convKind, gemmKind}, conv2d.WorkloadNames()...)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		shapes, err := f.shapes(args)
+		if err != nil {
+			return usageError{err, cmd.CommandPath()}
+		}
+		r, err := o.tune(shapes, f)
+		if err != nil {
+			return err
+		}
+		if err := o.result(r, r.print); err != nil {
+			return err
+		}
+		return r.verdict()
+	}
+	return cmd
+}
+
+// shapes checks the command line.
+func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
+	if f.budget <= 0 || f.budget > time.Hour {
+		return nil, errNoSuchBudget
+	}
+	kind := ""
+	if len(args) > 0 && (args[0] == convKind || args[0] == gemmKind) {
+		kind, args = args[0], args[1:]
+	}
+	return parseShapes(kind, args)
+}
+
+func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err error) {
+	ctx, stop := interruptible()
+	defer stop()
+	g, err := o.openGPU(cache.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	r = &tuneResult{GPU: g.name(), Driver: g.driver()}
+	var winners []conv2d.TuneResult
+	for i, s := range shapes {
+		known, there := conv2d.Tuned(g.context.Info(), s, f.exact, g.cache)
+		if there && !f.again {
+			line := knownResult(s, f.exact, known)
+			r.Problems = append(r.Problems, line)
+			winners = append(winners, conv2d.TuneResult{Problem: line.Problem, Best: line.Best})
+			continue
+		}
+		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
+		found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
+		bar.finish()
+		if ctx.Err() != nil || fatal(err) != nil {
+			return nil, err
+		}
+		line := newTunedResult(found, f.all)
+		if err != nil {
+			line.Problem, line.Error = s.String(), err.Error()
+		} else {
+			line.Kept = g.keepTuned(ctx, o, s, found)
+			winners = append(winners, found)
+		}
+		r.Problems = append(r.Problems, line)
+	}
+	if f.table != "" {
+		err = g.addToTable(f.table, winners)
+	}
+	return r, err
+}
+
+// keepTuned keeps a result, with the programs of the winner. A cache that takes
+// neither is no failure of the search.
+func (g *gpu) keepTuned(ctx context.Context, o *options, s conv2d.Shape, found conv2d.TuneResult) bool {
+	err := found.Keep(g.cache)
+	sources, err2 := found.Best.Choice.Sources(g.context.Info(), s)
+	if err2 == nil {
+		_, err2 = g.cache.Preload(ctx, sources, nil)
+	}
+	if err := errors.Join(err, err2); err != nil {
+		o.logger().Warn("the result was not kept", "problem", s.String(), "reason", err)
+		return false
+	}
+	return g.cache.Stats().MemoryOnly == ""
+}
+
+// addToTable rewrites a table of shipped choices.
+func (g *gpu) addToTable(file string, winners []conv2d.TuneResult) error {
+	data, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if data, err = conv2d.AddToTable(data, g.context.Info(), winners...); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
+}
+
+// tuneBar is a progress bar that learns its length at the first candidate.
+type tuneBar struct {
+	o    *options
+	what string
+	bar  *progressbar.ProgressBar
+}
+
+func (b *tuneBar) show(_, total int, _ conv2d.Candidate) {
+	if b.bar == nil {
+		b.bar = b.o.newProgress(total, b.what)
+	}
+	_ = b.bar.Add(1)
+}
+
+func (b *tuneBar) finish() {
+	if b.bar != nil {
+		_ = b.bar.Finish()
+	}
+}
+
+func newTunedResult(found conv2d.TuneResult, all bool) tunedResult {
+	r := tunedResult{
+		Problem: found.Problem, Exact: found.Exact, Best: found.Best,
+		Timer: found.Timer, Check: found.Check, Elapsed: found.Elapsed, all: found.Candidates,
+	}
+	if all {
+		r.Candidates = found.Candidates
+	}
+	for _, c := range found.Candidates {
+		switch c.Verdict {
+		case conv2d.Wrong:
+			r.Wrong++
+		case conv2d.Failed:
+			r.Failed++
+		case conv2d.Skipped:
+			r.Skipped++
+		default:
+			r.Right++
+		}
+	}
+	return r
+}
+
+func (r *tuneResult) verdict() error {
+	bad := slices.DeleteFunc(slices.Clone(r.Problems), func(p tunedResult) bool { return p.Error == "" })
+	if len(bad) == 0 {
+		return nil
+	}
+	return hintedError{
+		fmt.Errorf("nothing computes %s: %s", bad[0].Problem, bad[0].Error),
+		"--all shows what is wrong with each candidate; shadercache doctor looks at the driver",
+	}
+}
+
+func (r *tuneResult) print(w io.Writer) {
+	fmt.Fprintf(w, "%s\ndriver %s\n\n", r.GPU, r.Driver)
+	fmt.Fprint(w, "problem\tms\tGFLOP/s\terror\tright\twrong\tskipped\ttook\talgorithm\n")
+	for _, p := range r.Problems {
+		if p.Error != "" {
+			fmt.Fprintf(w, "%s\t-\t-\t-\t%d\t%d\t%d\t-\tnone\n", p.Problem, p.Right, p.Wrong+p.Failed, p.Skipped)
+			continue
+		}
+		took := readableDuration(p.Elapsed)
+		if p.Known {
+			took = "before"
+		}
+		fmt.Fprintf(w, "%s\t%.4f\t%.1f\t%.1e\t%d\t%d\t%d\t%s\t%v\n", p.Problem, p.Best.Nanos/1e6, p.Best.GFLOPS,
+			p.Best.MaxError, p.Right, p.Wrong+p.Failed, p.Skipped, took, p.Best.Choice)
+	}
+	for _, p := range r.Problems {
+		p.printCandidates(w)
+	}
+}
+
+// printCandidates lists all candidates, or at least those that are wrong.
+func (p *tunedResult) printCandidates(w io.Writer) {
+	if len(p.Candidates) > 0 {
+		fmt.Fprintf(w, "\n%s, timed by the %s clock, %s compared\n", p.Problem, p.Timer, p.Check)
+		fmt.Fprint(w, "verdict\tms\tGFLOP/s\terror\talgorithm\n")
+		for _, c := range p.Candidates {
+			fmt.Fprintf(w, "%s\t%.4f\t%.1f\t%.1e\t%v\n", c.Verdict, c.Nanos/1e6, c.GFLOPS, c.MaxError, c.Choice)
+		}
+	}
+	for _, c := range p.all {
+		if c.Verdict == conv2d.Wrong || c.Verdict == conv2d.Failed {
+			fmt.Fprintf(w, "%s: %v is %s: %s\n", p.Problem, c.Choice, c.Verdict, c.Reason)
+		}
+	}
+}
+
+// knownResult is a problem that was tuned before.
+func knownResult(s conv2d.Shape, exact bool, t binary.Tuning) tunedResult {
+	r := tunedResult{Problem: s.String(), Exact: exact, Known: true, Kept: true, Right: t.Candidates}
+	// Tuned has read it before.
+	_ = json.Unmarshal(t.Choice, &r.Best.Choice)
+	r.Best.Verdict, r.Best.Nanos, r.Best.GFLOPS, r.Best.MaxError = conv2d.Measured, t.Nanos, t.GFLOPS, t.MaxError
+	return r
+}

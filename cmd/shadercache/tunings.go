@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/conv2d"
+)
+
+// tuningLine is what was tuned for one problem with one driver.
+type tuningLine struct {
+	Problem    string          `json:"problem"`
+	Driver     string          `json:"driver"` // folder in the cache directory
+	Choice     json.RawMessage `json:"choice"`
+	Nanos      float64         `json:"nanos"`
+	GFLOPS     float64         `json:"gflops"`
+	MaxError   float64         `json:"max_error"`
+	Candidates int             `json:"candidates"`
+	Created    time.Time       `json:"created"`
+}
+
+// tunings lists what was tuned with a driver, for one problem or for all. What is
+// damaged is left to verify.
+func tunings(driver string, store *binary.Store, problem string) []tuningLine {
+	lines := []tuningLine{}
+	for t, err := range store.Tunings() {
+		if err == nil && (problem == "" || t.Problem == problem) {
+			lines = append(lines, tuningLine{t.Problem, driver, t.Choice, t.Nanos, t.GFLOPS, t.MaxError, t.Candidates, t.Created})
+		}
+	}
+	return lines
+}
+
+// algorithm is the choice for people.
+func (t tuningLine) algorithm() string {
+	var c conv2d.Choice
+	if err := json.Unmarshal(t.Choice, &c); err != nil {
+		return string(t.Choice)
+	}
+	return c.String()
+}
+
+func printTunings(w io.Writer, lines []tuningLine) {
+	driver := ""
+	for _, t := range lines {
+		if t.Driver != driver {
+			if driver != "" {
+				fmt.Fprintln(w)
+			}
+			driver = t.Driver
+			fmt.Fprintf(w, "%s\n", driver)
+			fmt.Fprint(w, "  problem\tms\tGFLOP/s\terror\tcandidates\ttuned\talgorithm\n")
+		}
+		fmt.Fprintf(w, "  %s\t%.4f\t%.1f\t%.1e\t%d\t%s\t%s\n", t.Problem, t.Nanos/1e6, t.GFLOPS, t.MaxError,
+			t.Candidates, t.Created.Local().Format(time.DateTime), t.algorithm())
+	}
+}
+
+// tuningList is what list --tuning prints.
+type tuningList struct {
+	Dir     string       `json:"dir"`
+	Tunings []tuningLine `json:"tunings"`
+}
+
+func (o *options) listTunings() (*tuningList, error) {
+	path, dir, err := o.openDirectory()
+	r := &tuningList{Dir: path, Tunings: []tuningLine{}}
+	if err != nil || dir == nil {
+		return r, err
+	}
+	err = o.forStores(dir, func(driver string, store *binary.Store) error {
+		lines := tunings(driver, store, "")
+		slices.SortFunc(lines, func(a, b tuningLine) int { return cmp.Compare(a.Problem, b.Problem) })
+		r.Tunings = append(r.Tunings, lines...)
+		return nil
+	})
+	return r, err
+}
+
+func (r *tuningList) print(w io.Writer) {
+	if len(r.Tunings) == 0 {
+		fmt.Fprintf(w, "nothing was tuned in %s\n", r.Dir)
+	}
+	printTunings(w, r.Tunings)
+}

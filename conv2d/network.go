@@ -1,0 +1,161 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Layer is one problem of a network, with its weights. The output of a layer is the
+// input of the next, element by element: a matrix product takes what a convolution
+// made for N images as N rows.
+type Layer struct {
+	Name          string
+	Shape         Shape
+	Weights, Bias []float32
+}
+
+// Network is plans in a row: what goes between layers stays on the device. Like a
+// plan it has device memory and programs, which Release gives up.
+type Network struct {
+	layers  []Layer
+	plans   []*Plan
+	between []*executor.Memory // the output of each layer but the last
+}
+
+// NewNetwork makes a plan for every layer, all with the same options, and puts the
+// weights on the device. It fails for layers that do not fit together, and as
+// [NewPlan] does.
+func NewNetwork(ctx context.Context, e *executor.Executor, programs Programs, layers []Layer, o PlanOptions) (*Network, error) {
+	n := &Network{layers: layers}
+	for i := range layers {
+		if err := n.add(ctx, e, programs, i, o); err != nil {
+			n.Release()
+			return nil, fmt.Errorf("conv2d: layer %s: %w", layers[i].Name, err)
+		}
+	}
+	if len(layers) == 0 {
+		return nil, fmt.Errorf("conv2d: a network without layers")
+	}
+	return n, nil
+}
+
+// add makes layer i, and memory for what the layer before leaves to it.
+func (n *Network) add(ctx context.Context, e *executor.Executor, programs Programs, i int, o PlanOptions) error {
+	l := n.layers[i]
+	p, err := newPlan(ctx, e, programs, l.Shape, o)
+	if err != nil {
+		return err
+	}
+	n.plans = append(n.plans, p)
+	if p.keepsOutput {
+		return fmt.Errorf("%v changes an output that is there", l.Shape)
+	}
+	if i > 0 {
+		before := n.plans[i-1]
+		if before.OutputLen() != p.InputLen() {
+			return fmt.Errorf("it takes %d elements, and %s makes %d", p.InputLen(), n.layers[i-1].Name, before.OutputLen())
+		}
+		m, err := p.newMemory(p.InputLen())
+		if err != nil {
+			return err
+		}
+		n.between = append(n.between, m)
+	}
+	return p.SetWeights(ctx, 1, l.Weights, l.Bias)
+}
+
+// Release gives up programs and memory, as Plan.Release does.
+func (n *Network) Release() {
+	for _, p := range n.plans {
+		p.Release()
+	}
+	for _, m := range n.between {
+		m.Release()
+	}
+}
+
+// Plans are those of the layers, in order. They belong to the network.
+func (n *Network) Plans() []*Plan { return n.plans }
+
+// InputLen is the number of elements that the first layer takes.
+func (n *Network) InputLen() int { return n.plans[0].InputLen() }
+
+// OutputLen is the number of elements that the last layer makes.
+func (n *Network) OutputLen() int { return n.plans[len(n.plans)-1].OutputLen() }
+
+// Job is one run of all layers: input goes up and output comes down with the job.
+// It fails for slices of other lengths.
+func (n *Network) Job(input, output []float32) (executor.Job, error) {
+	if err := checkAll([]length{{"input", len(input), n.InputLen()}, {"output", len(output), n.OutputLen()}}); err != nil {
+		return executor.Job{}, err
+	}
+	var dispatches []executor.Dispatch
+	last := len(n.plans) - 1
+	for i, p := range n.plans {
+		var o Operands
+		if i > 0 {
+			o.Input = n.between[i-1]
+		}
+		if i < last {
+			o.Output = n.between[i]
+		}
+		chain, err := p.chain(o)
+		if err != nil {
+			return executor.Job{}, err
+		}
+		dispatches = append(dispatches, chain...)
+	}
+	job := JobOf(dispatches...)
+	if binding, ok := n.plans[0].recipe.binding(inputRole); ok {
+		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
+	}
+	binding, _ := n.plans[last].recipe.binding(outputRole)
+	job.Outputs = []executor.Output{{Binding: binding, To: glctx.Bytes(output)}}
+	return job, nil
+}
+
+// Reference computes the network on the CPU with float64 sums. Compare a result with
+// it under a tolerance of 1: the magnitudes are what the error may be. Each layer
+// errs by its plan's Tolerance, and passes on what its inputs err by as if these
+// errors were independent, which rounding errors are: squares add up.
+func (n *Network) Reference(input []float32) Expected {
+	values, squares := input, make([]float32, len(input))
+	var e Expected
+	for i, l := range n.layers {
+		p := n.plans[i]
+		e = p.reference(tensorsOnHost{input: values, weights: l.Weights, bias: l.Bias})
+		passed := p.passedOn(l, squares)
+		values, squares = make([]float32, len(e.Values)), make([]float32, len(e.Values))
+		for k := range e.Values {
+			own := p.Tolerance() * e.Magnitudes[k]
+			e.Magnitudes[k] = math.Sqrt(own*own + passed[k])
+			values[k] = float32(e.Values[k])
+			squares[k] = float32(e.Magnitudes[k] * e.Magnitudes[k])
+		}
+	}
+	return e
+}
+
+// steepest is more than the slope of any activation.
+const steepest = 1.1
+
+// passedOn is what errors of a layer's input, given as squares, do to its outputs, as
+// squares too.
+func (p *Plan) passedOn(l Layer, squares []float32) []float64 {
+	factor := float32(steepest)
+	if g := p.shape.GEMM; g != nil {
+		factor *= g.alpha()
+	}
+	squared := make([]float32, len(l.Weights))
+	for i, w := range l.Weights {
+		squared[i] = factor * w * factor * w
+	}
+	plain := task{shape: p.shape.plain()}
+	return plain.reference(tensorsOnHost{input: squares, weights: squared}).Values
+}

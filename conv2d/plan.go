@@ -1,0 +1,194 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+)
+
+// PlanOptions say how a plan is made. The zero value takes what was tuned with
+// this driver, else what the shipped table says, and never measures.
+type PlanOptions struct {
+	// Choice is the algorithm and its parameters, for those who know better.
+	// Default: the plan chooses.
+	Choice *Choice
+
+	// Exact leaves out the algorithms that may err by more than [Tolerance]: with
+	// the algorithms that there are, Winograd F(4,3). Default: every algorithm, with
+	// the error that Plan.Tolerance says.
+	Exact bool
+
+	// Tune allows a search, where nothing was tuned for the problem with this
+	// driver. It takes up to its Budget, blocks the GL thread meanwhile, and keeps
+	// what it finds. Default: no search.
+	Tune *TuneOptions
+
+	// Tunings are where results of tuning are kept. Default: the programs given to
+	// NewPlan, if they keep them, as *cache.Cache does.
+	Tunings Tunings
+}
+
+// Plan computes one problem again and again: its algorithm is chosen, its programs
+// are resident, and its weights stay on the device.
+//
+// A plan has device memory and programs, which Release gives up. Its methods may be
+// called from any goroutine, but not from a callback of glctx.Context.Do or Post.
+// The executor and the programs must outlive it.
+//
+// To a matrix product, A is the input, B the weights, C the output.
+type Plan struct {
+	task
+	e         *executor.Executor
+	choice    Choice
+	basis     Basis
+	tolerance float64
+	recipe    recipe
+	programs  map[binary.Key]*cache.Handle
+	workspace *executor.Memory // nil: none
+	origins   map[cache.Origin]int
+
+	setting sync.Mutex // held by SetWeights, which waits for the GPU, and by Release
+	mu      struct {
+		sync.Mutex
+		weights  *residentWeights // nil until SetWeights
+		packed   *executor.Memory // for weights that come with each run; nil until then
+		stats    PlanStats
+		released bool
+	}
+}
+
+// PlanStats count what a plan did.
+type PlanStats struct {
+	Uploads  uint64 `json:"uploads"`  // of weights
+	Prepares uint64 `json:"prepares"` // of weights: dispatches that brought them into another form
+}
+
+// NewPlan makes a plan for a convolution. programs is a cache over the executor's
+// context. It fails for an invalid problem, for one that the device cannot hold,
+// and with what the cache, the driver and a search report.
+func NewPlan(ctx context.Context, e *executor.Executor, programs Programs, p Problem, o PlanOptions) (*Plan, error) {
+	return newPlan(ctx, e, programs, p.Shape(), o)
+}
+
+// NewGEMMPlan makes a plan for a matrix product. Otherwise it is like [NewPlan].
+func NewGEMMPlan(ctx context.Context, e *executor.Executor, programs Programs, p GEMMProblem, o PlanOptions) (*Plan, error) {
+	return newPlan(ctx, e, programs, p.Shape(), o)
+}
+
+func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Shape, o PlanOptions) (*Plan, error) {
+	t, err := newTask(s, e.Context().Info())
+	if err != nil {
+		return nil, err
+	}
+	if o.Exact {
+		t = t.exact()
+	}
+	tunings := o.Tunings
+	if tunings == nil {
+		tunings, _ = programs.(Tunings)
+	}
+	p := &Plan{task: t, e: e, programs: map[binary.Key]*cache.Handle{}, origins: map[cache.Origin]int{}}
+	if p.choice, p.basis, err = o.choose(ctx, e.Context(), t, tunings); err != nil {
+		return nil, err
+	}
+	if p.recipe, p.tolerance, err = t.build(p.choice); err != nil {
+		return nil, err
+	}
+	if err := p.acquire(ctx, programs); err != nil {
+		p.Release()
+		return nil, fmt.Errorf("conv2d: plan %v: %w", s, err)
+	}
+	return p, nil
+}
+
+// acquire gets programs and memory.
+func (p *Plan) acquire(ctx context.Context, programs Programs) error {
+	for _, s := range slices.Concat(p.recipe.prepare, p.recipe.steps) {
+		if p.programs[s.source.Key()] != nil {
+			continue
+		}
+		handle, err := programs.Get(ctx, s.source)
+		if err != nil {
+			return err
+		}
+		p.programs[s.source.Key()] = handle
+		p.origins[handle.Origin()]++
+	}
+	var err error
+	if n := p.recipe.workspace; n > 0 {
+		p.workspace, err = p.newMemory(n)
+	}
+	return err
+}
+
+// newMemory has room for n elements, and for whole vectors of 4.
+func (p *Plan) newMemory(n int) (*executor.Memory, error) { return p.e.NewMemory(4 * roundUp(n, 4)) }
+
+// Release gives up the programs and the memory of the plan. Jobs that were submitted
+// keep what they use; those that were not must not be. It may be called twice;
+// what else is called after it returns an error.
+func (p *Plan) Release() {
+	p.setting.Lock()
+	defer p.setting.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.released {
+		return
+	}
+	p.mu.released = true
+	for _, handle := range p.programs {
+		handle.Release()
+	}
+	for _, m := range []*executor.Memory{p.workspace, p.mu.packed} {
+		if m != nil {
+			m.Release()
+		}
+	}
+	p.mu.weights.release()
+}
+
+var errPlanReleased = errors.New("conv2d: the plan was released")
+
+// Shape is the problem.
+func (p *Plan) Shape() Shape { return p.shape }
+
+// Choice is the algorithm that the plan uses, with its parameters.
+func (p *Plan) Choice() Choice { return Choice{p.choice.Algorithm, maps.Clone(p.choice.Params)} }
+
+// Basis is why it uses that one.
+func (p *Plan) Basis() Basis { return p.basis }
+
+// Tolerance is the error that its results may have, as [Compare] measures it.
+func (p *Plan) Tolerance() float64 { return p.tolerance }
+
+// Origins say how many of its programs came from where.
+func (p *Plan) Origins() map[cache.Origin]int { return maps.Clone(p.origins) }
+
+// InputLen, WeightsLen, BiasLen and OutputLen are numbers of elements. BiasLen is 0
+// where the problem has no bias.
+func (p *Plan) InputLen() int { return p.input }
+
+// WeightsLen is described at InputLen.
+func (p *Plan) WeightsLen() int { return p.weights }
+
+// BiasLen is described at InputLen.
+func (p *Plan) BiasLen() int { return p.bias }
+
+// OutputLen is described at InputLen.
+func (p *Plan) OutputLen() int { return p.output }
+
+// Stats may be called at any time.
+func (p *Plan) Stats() PlanStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.stats
+}

@@ -1,0 +1,177 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Basis says why a plan uses its algorithm.
+type Basis string
+
+// The reasons, in the order in which they are considered.
+const (
+	ByCaller  Basis = "caller"  // PlanOptions.Choice
+	ByTuning  Basis = "tuned"   // found by tuning, kept for this driver
+	ByTable   Basis = "table"   // the shipped table has this problem, or one like it
+	ByRanking Basis = "ranking" // the likeliest, by the algorithms' own estimates
+)
+
+// Tunings keep what was found to be fastest, for one driver. *cache.Cache does.
+type Tunings interface {
+	// Tuning is what PutTuning kept for a problem, or an error such as
+	// binary.ErrNotFound.
+	Tuning(problem string) (binary.Tuning, error)
+
+	// PutTuning keeps what was found for t.Problem.
+	PutTuning(t binary.Tuning) error
+}
+
+// choose decides what computes a task: what the caller says, else what was tuned
+// with this driver, else what the caller allows to be tuned now, else the shipped
+// table, else the likeliest. An entry that is damaged or cannot be built any more
+// counts as none.
+func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, t task, tunings Tunings) (Choice, Basis, error) {
+	if o.Choice != nil {
+		return *o.Choice, ByCaller, nil
+	}
+	if choice, ok := tuned(t, o.Exact, tunings); ok {
+		return choice, ByTuning, nil
+	}
+	if o.Tune != nil {
+		options := *o.Tune
+		options.Exact = o.Exact
+		result, err := Tune(ctx, c, t.shape, options)
+		if err == nil {
+			// A table that cannot be written to costs the next process a search.
+			_ = result.Keep(tunings)
+		}
+		return result.Best.Choice, ByTuning, err
+	}
+	if choice, ok := shipped(t, deviceOf(c.Info())); ok {
+		return choice, ByTable, nil
+	}
+	choice, err := t.likeliest()
+	return choice, ByRanking, err
+}
+
+// Choose is the choice that a plan with these options would make on a context, and
+// why. tunings may be nil. With o.Tune it may search, as NewPlan does.
+func Choose(ctx context.Context, c *glctx.Context, s Shape, tunings Tunings, o PlanOptions) (Choice, Basis, error) {
+	t, err := newTask(s, c.Info())
+	if err != nil {
+		return Choice{}, "", err
+	}
+	if o.Exact {
+		t = t.exact()
+	}
+	if o.Tunings != nil {
+		tunings = o.Tunings
+	}
+	choice, basis, err := o.choose(ctx, c, t, tunings)
+	if err == nil {
+		_, _, err = t.build(choice)
+	}
+	return choice, basis, err
+}
+
+// Tuned is what was found for a problem before, with this driver, by a search under
+// the same options, if it can still be built.
+func Tuned(info glctx.Info, s Shape, exact bool, tunings Tunings) (binary.Tuning, bool) {
+	t, err := newTask(s, info)
+	if err != nil || tunings == nil {
+		return binary.Tuning{}, false
+	}
+	kept, err := tunings.Tuning(tuningKey(t.shape, exact))
+	if err != nil {
+		return binary.Tuning{}, false
+	}
+	choice, err := decodeChoice(kept.Choice)
+	return kept, err == nil && t.builds(choice)
+}
+
+// Sources are the programs that a choice needs for a problem, for those who want
+// them resident, or on disk, before there is a plan.
+func (c Choice) Sources(info glctx.Info, s Shape) ([]*binary.Source, error) {
+	t, err := newTask(s, info)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := t.build(c)
+	if err != nil {
+		return nil, err
+	}
+	var sources []*binary.Source
+	seen := map[binary.Key]bool{}
+	for _, step := range r.whole() {
+		if !seen[step.source.Key()] {
+			seen[step.source.Key()] = true
+			sources = append(sources, step.source)
+		}
+	}
+	return sources, nil
+}
+
+// tuningKey is the problem under which a result is kept: a search that had to
+// leave algorithms out has another one.
+func tuningKey(s Shape, exact bool) string {
+	if exact {
+		return s.String() + ",exact"
+	}
+	return s.String()
+}
+
+// tuned is what was found for the task before: for just this problem, else for the
+// same without its bias and activation, which change the time little.
+func tuned(t task, exact bool, tunings Tunings) (Choice, bool) {
+	if tunings == nil {
+		return Choice{}, false
+	}
+	for _, key := range []string{
+		tuningKey(t.shape, exact), t.shape.String(), tuningKey(t.shape.plain(), exact), t.shape.plain().String(),
+	} {
+		kept, err := tunings.Tuning(key)
+		if err != nil {
+			continue
+		}
+		if choice, err := decodeChoice(kept.Choice); err == nil && t.builds(choice) {
+			return choice, true
+		}
+	}
+	return Choice{}, false
+}
+
+// builds reports whether a choice that came from a file can be built.
+func (t task) builds(c Choice) bool {
+	_, _, err := t.build(c)
+	return err == nil
+}
+
+func decodeChoice(data []byte) (Choice, error) {
+	var c Choice
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, fmt.Errorf("conv2d: a choice: %w", err)
+	}
+	if c.Algorithm == "" {
+		return c, errors.New("conv2d: a choice without an algorithm")
+	}
+	return c, nil
+}
+
+// plain is the problem without what is done to its sums.
+func (s Shape) plain() Shape {
+	if s.Conv2D != nil {
+		p := *s.Conv2D
+		p.Bias, p.Activation = false, None
+		return p.Shape()
+	}
+	p := *s.GEMM
+	p.Bias, p.Activation, p.Alpha = NoBias, None, 1
+	return p.Shape()
+}

@@ -1,0 +1,209 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Operands are the tensors of one run on the device, each at least as large as the
+// problem says.
+type Operands struct {
+	Input  *executor.Memory
+	Output *executor.Memory // must not be any of the others
+
+	// Weights and Bias replace those of SetWeights, for matrices that change from
+	// run to run. Weights that the algorithm wants in another form are then
+	// prepared in each run. Default: those of SetWeights.
+	Weights *executor.Memory
+	Bias    *executor.Memory // where Weights is set and the problem has a bias
+}
+
+// Job is one run of the plan with the weights that are set: input goes up and
+// output comes down with the job. It fails for slices of other lengths than the
+// problem's, without weights, and for a matrix product that adds to what its output
+// holds or has gaps in it: make one of Dispatches.
+//
+// To produce the input, or to take the output, in the executor's own memory,
+// replace Data of Inputs[0] by Fill, or To of Outputs[0] by Read. A job must fit
+// into the executor's Options.SlotBytes.
+func (p *Plan) Job(input, output []float32) (executor.Job, error) {
+	if p.keepsOutput {
+		return executor.Job{}, fmt.Errorf("conv2d: %v changes an output that is there: make a job of Plan.Dispatches", p.shape)
+	}
+	if err := checkAll([]length{{"input", len(input), p.input}, {"output", len(output), p.output}}); err != nil {
+		return executor.Job{}, err
+	}
+	chain, err := p.chain(Operands{})
+	if err != nil {
+		return executor.Job{}, err
+	}
+	job := JobOf(chain...)
+	if binding, ok := p.recipe.binding(inputRole); ok {
+		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
+	}
+	binding, _ := p.recipe.binding(outputRole)
+	job.Outputs = []executor.Output{{Binding: binding, To: glctx.Bytes(output)}}
+	return job, nil
+}
+
+// JobOf is a job without inputs and outputs of its own that makes dispatches, each
+// after the one before has written: chains of several plans on device memory.
+func JobOf(dispatches ...executor.Dispatch) executor.Job {
+	return executor.Job{Dispatch: dispatches[0], Then: dispatches[1:]}
+}
+
+// Dispatches are one run of the plan on device memory, in order, for a job of one
+// or several layers. They fail for memory that is too small, and without weights.
+func (p *Plan) Dispatches(o Operands) ([]executor.Dispatch, error) {
+	for _, m := range []struct {
+		name   string
+		memory *executor.Memory
+		need   int
+		must   bool
+	}{
+		{"input", o.Input, p.input, true},
+		{"output", o.Output, p.output, true},
+		{"weights", o.Weights, p.weights, false},
+		{"bias", o.Bias, p.bias, o.Weights != nil && p.bias > 0},
+	} {
+		switch {
+		case m.memory == nil && m.must:
+			return nil, fmt.Errorf("conv2d: %v: there is no memory for the %s", p.shape, m.name)
+		case m.memory != nil && m.memory.Size() < 4*m.need:
+			return nil, fmt.Errorf("conv2d: %v: the memory for the %s has %d bytes, the problem needs %d",
+				p.shape, m.name, m.memory.Size(), 4*m.need)
+		case m.memory == o.Output && m.name != "output" && m.memory != nil:
+			return nil, fmt.Errorf("conv2d: %v: the %s is the output too", p.shape, m.name)
+		}
+	}
+	return p.chain(o)
+}
+
+// chain is one run, with roles that o leaves out left to inputs and outputs of the
+// job.
+func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.released {
+		return nil, errPlanReleased
+	}
+	if o.Weights == nil {
+		w := p.mu.weights
+		if w == nil {
+			return nil, errNoWeights
+		}
+		o.Weights, o.Bias = w.weights, w.bias
+		return p.dispatches(p.recipe.steps, o, w.packed), nil
+	}
+	if len(p.recipe.prepare) == 0 {
+		return p.dispatches(p.recipe.steps, o, nil), nil
+	}
+	if p.mu.packed == nil {
+		packed, err := p.newMemory(p.recipe.packed)
+		if err != nil {
+			return nil, fmt.Errorf("conv2d: %v: %w", p.shape, err)
+		}
+		p.mu.packed = packed
+	}
+	return append(p.dispatches(p.recipe.prepare, o, p.mu.packed), p.dispatches(p.recipe.steps, o, p.mu.packed)...), nil
+}
+
+// dispatches are steps with their programs and memory.
+func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []executor.Dispatch {
+	memory := map[role]*executor.Memory{
+		inputRole: o.Input, outputRole: o.Output, weightsRole: o.Weights, biasRole: o.Bias,
+		packedRole: packed, workspaceRole: p.workspace,
+	}
+	need := map[role]int{
+		inputRole: p.input, outputRole: p.output, weightsRole: p.weights, biasRole: p.bias,
+		packedRole: p.recipe.packed, workspaceRole: p.recipe.workspace,
+	}
+	list := make([]executor.Dispatch, 0, len(steps))
+	for _, s := range steps {
+		d := executor.Dispatch{
+			Program:  p.programs[s.source.Key()],
+			Groups:   groups(s.groups[0], s.groups[1], s.groups[2]),
+			Uniforms: s.uniforms,
+		}
+		covered := map[uint32]bool{}
+		for _, b := range s.bound {
+			covered[b.binding] = true
+			if m := memory[b.role]; m != nil {
+				d.Memory = append(d.Memory, executor.Bound{
+					Binding: b.binding, Memory: m, Size: 4 * need[b.role],
+					ReadOnly: b.role == inputRole || b.role == weightsRole || b.role == biasRole,
+				})
+			}
+		}
+		d.Memory = append(d.Memory, idle(d.Program, covered, o.Weights, packed)...)
+		list = append(list, d)
+	}
+	return list
+}
+
+// idle binds something to the storage blocks that a program declares and does not
+// use, which some drivers list nevertheless.
+func idle(program *cache.Handle, covered map[uint32]bool, candidates ...*executor.Memory) []executor.Bound {
+	var list []executor.Bound
+	for _, r := range program.Interface().Resources {
+		if r.Kind != binary.StorageBuffer || covered[uint32(r.Binding)] {
+			continue
+		}
+		for _, m := range candidates {
+			if m != nil {
+				list = append(list, executor.Bound{Binding: uint32(r.Binding), Memory: m, ReadOnly: true})
+				break
+			}
+		}
+	}
+	return list
+}
+
+// run submits dispatches as one job and waits for it.
+func (p *Plan) run(ctx context.Context, dispatches []executor.Dispatch) error {
+	pending, err := p.e.Submit(ctx, JobOf(dispatches...))
+	if err != nil {
+		return err
+	}
+	defer pending.Release()
+	return pending.Wait(ctx)
+}
+
+// Run computes the problem once, from and to the host, however large it is: output
+// holds what was there before where the problem adds to it. It makes memory on the
+// device and waits for every copy: for a stream of inputs use Job.
+func (p *Plan) Run(ctx context.Context, input, output []float32) error {
+	if err := checkAll([]length{{"input", len(input), p.input}, {"output", len(output), p.output}}); err != nil {
+		return err
+	}
+	in, err := p.upload(input)
+	if err != nil {
+		return err
+	}
+	defer in.Release()
+	out, err := p.e.NewMemory(4 * p.output)
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	if p.keepsOutput {
+		if err := out.Upload(ctx, 0, glctx.Bytes(output)); err != nil {
+			return err
+		}
+	}
+	dispatches, err := p.Dispatches(Operands{Input: in, Output: out})
+	if err != nil {
+		return err
+	}
+	if err := p.run(ctx, dispatches); err != nil {
+		return err
+	}
+	return out.Download(ctx, 0, glctx.Bytes(output))
+}

@@ -1,0 +1,185 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// defaults.json is what tuning found on the drivers that we have, for those who
+// have not tuned: lists of problems with their choices, by family of drivers.
+//
+//	{"nvidia": [{"problem": "gemm:1024x1024x1024", "choice": {...}}], "llvmpipe": [...]}
+//
+//go:embed defaults.json
+var defaultsJSON []byte
+
+// tableEntry is one line of the shipped table.
+type tableEntry struct {
+	Problem string `json:"problem"`
+	Choice  Choice `json:"choice"`
+
+	shape Shape
+}
+
+// shippedTable is the table by family, read once. An entry that cannot be read is
+// a mistake in the table, which a test finds; here it counts as none.
+var shippedTable = sync.OnceValue(func() map[string][]tableEntry {
+	table := map[string][]tableEntry{}
+	if json.Unmarshal(defaultsJSON, &table) != nil {
+		return nil
+	}
+	for family, entries := range table {
+		kept := entries[:0]
+		for _, e := range entries {
+			var err error
+			if e.shape, err = ParseShape(e.Problem); err == nil {
+				kept = append(kept, e)
+			}
+		}
+		table[family] = kept
+	}
+	return table
+})
+
+// family is the family of drivers that a shipped table is for: "nvidia",
+// "llvmpipe", or "" for drivers that it does not know.
+func (d device) family() string {
+	switch {
+	case d.nvidia:
+		return "nvidia"
+	case d.software:
+		return "llvmpipe"
+	}
+	return ""
+}
+
+// AddToTable puts the best candidates into a table of the form of defaults.json, for
+// the family of drivers that info is of, and leaves the other entries as they are.
+// data may be empty. It fails for a driver of no family that the table knows.
+func AddToTable(data []byte, info glctx.Info, results ...TuneResult) ([]byte, error) {
+	table := map[string][]tableEntry{}
+	if len(data) > 0 {
+		if err := json.Unmarshal(data, &table); err != nil {
+			return nil, fmt.Errorf("conv2d: a table of choices: %w", err)
+		}
+	}
+	family := deviceOf(info).family()
+	if family == "" {
+		return nil, fmt.Errorf("conv2d: the table has no family for %s", info.GPU)
+	}
+	entries := table[family]
+	for _, r := range results {
+		entries = slices.DeleteFunc(entries, func(e tableEntry) bool { return e.Problem == r.Problem })
+		entries = append(entries, tableEntry{Problem: r.Problem, Choice: r.Best.Choice})
+	}
+	slices.SortFunc(entries, func(a, b tableEntry) int { return cmp.Compare(a.Problem, b.Problem) })
+	table[family] = entries
+	return encodeTable(table)
+}
+
+// encodeTable writes an entry a line.
+func encodeTable(table map[string][]tableEntry) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString("{")
+	for i, family := range slices.Sorted(maps.Keys(table)) {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, "\n  %q: [", family)
+		for k, e := range table[family] {
+			line, err := json.Marshal(e)
+			if err != nil {
+				return nil, err
+			}
+			if k > 0 {
+				b.WriteString(",")
+			}
+			b.WriteString("\n    ")
+			b.Write(line)
+		}
+		b.WriteString("\n  ]")
+	}
+	b.WriteString("\n}\n")
+	return b.Bytes(), nil
+}
+
+// tableReach is how far a problem may be from one of the table to be served by its
+// entry, in doublings of sizes: about a quarter to four times as large in one of
+// them, less in several.
+const tableReach = 2.0
+
+// shipped is the choice of the nearest problem in the table.
+func shipped(t task, on device) (Choice, bool) {
+	best, nearest := Choice{}, math.Inf(1)
+	for _, e := range shippedTable()[on.family()] {
+		distance := e.shape.distance(t.shape)
+		if distance <= tableReach && distance < nearest && t.builds(e.Choice) {
+			best, nearest = e.Choice, distance
+		}
+	}
+	return best, nearest <= tableReach
+}
+
+// distance says how alike two problems are: infinity where they differ in more
+// than sizes, else the length of the difference of sizes, in doublings. Bias and
+// activation do not count.
+func (s Shape) distance(other Shape) float64 {
+	switch {
+	case s.Conv2D != nil && other.Conv2D != nil:
+		return s.Conv2D.distance(*other.Conv2D)
+	case s.GEMM != nil && other.GEMM != nil:
+		return s.GEMM.distance(*other.GEMM)
+	}
+	return math.Inf(1)
+}
+
+func (p Problem) distance(o Problem) float64 {
+	p, o = p.canonical(), o.canonical()
+	form := func(p Problem) [9]int {
+		depthwise := 0
+		if p.Groups > 1 && p.groupC() == 1 {
+			depthwise = 1
+		}
+		return [9]int{p.R, p.S, p.StrideH, p.StrideW, p.DilationH, p.DilationW, depthwise, min(p.Groups, 2), p.groupC() % 4}
+	}
+	if form(p) != form(o) {
+		return math.Inf(1)
+	}
+	return doublings(
+		p.N*p.P()*p.Q(), o.N*o.P()*o.Q(),
+		p.groupC(), o.groupC(),
+		p.groupK(), o.groupK(),
+		p.Groups, o.Groups)
+}
+
+func (p GEMMProblem) distance(o GEMMProblem) float64 {
+	p, o = p.canonical(), o.canonical()
+	form := func(p GEMMProblem) [5]bool {
+		return [5]bool{p.TransA, p.TransB, p.Beta != 0, p.a().vector() == 1, p.b().vector() == 1}
+	}
+	if form(p) != form(o) {
+		return math.Inf(1)
+	}
+	return doublings(p.M, o.M, p.N, o.N, p.K, o.K, p.Batch, o.Batch)
+}
+
+// doublings is the length of the difference of pairs of sizes, in powers of two.
+func doublings(pairs ...int) float64 {
+	sum := 0.0
+	for i := 0; i < len(pairs); i += 2 {
+		d := math.Log2(float64(pairs[i]) / float64(pairs[i+1]))
+		sum += d * d
+	}
+	return math.Sqrt(sum)
+}

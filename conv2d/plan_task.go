@@ -1,0 +1,181 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// task is a problem of either kind on one device, with what can compute it.
+type task struct {
+	shape  Shape
+	flops  int64
+	sum    int // elements of a sum
+	offers []offer
+
+	// Elements of the buffers. No bias has 0.
+	input, weights, bias, output int
+
+	// keepsOutput says that what the output holds before matters: it is added, or
+	// shows in the gaps between rows.
+	keepsOutput bool
+
+	maxStorage int64 // bytes of one buffer
+}
+
+// offer is an algorithm for one task. The first of its candidates is the likeliest.
+type offer struct {
+	name       string
+	candidates []Params
+	recipe     func(Params) (recipe, error)
+	tolerance  float64
+}
+
+// newTask fails for an invalid problem, and for one whose tensors the device cannot
+// reach.
+func newTask(s Shape, info glctx.Info) (task, error) {
+	if err := s.Validate(); err != nil {
+		return task{}, err
+	}
+	on := deviceOf(info)
+	t := task{shape: s.canonical(), flops: s.FLOPs()}
+	if p := s.Conv2D; p != nil {
+		t.sum, t.offers = p.ReductionLen(), offersOf(convAlgorithms, *p, on)
+		t.input, t.weights, t.output = p.InputLen(), p.WeightsLen(), p.OutputLen()
+		if p.Bias {
+			t.bias = p.BiasLen()
+		}
+	} else {
+		p := s.GEMM
+		t.sum, t.offers = p.ReductionLen(), offersOf(gemmAlgorithms, *p, on)
+		t.input, t.weights, t.output, t.bias = p.ALen(), p.BLen(), p.CLen(), p.BiasLen()
+		t.keepsOutput = p.Beta != 0 || p.CLen() != orOne(p.Batch)*p.M*p.N
+	}
+	t.maxStorage = info.MaxStorage
+	if bytes := 4 * int64(max(t.input, t.weights, t.output)+canaryWords); bytes > t.maxStorage {
+		return t, fmt.Errorf("conv2d: %v: a tensor has %d bytes, this device allows %d: split the problem", t.shape, bytes, t.maxStorage)
+	}
+	return t, nil
+}
+
+// offersOf asks every algorithm. Those that have no candidate come too: somebody
+// may choose them by name.
+func offersOf[P interface{ ReductionLen() int }](list []algorithm[P], p P, on device) []offer {
+	offers := make([]offer, 0, len(list))
+	for _, a := range list {
+		offers = append(offers, offer{
+			name:       a.name,
+			candidates: a.candidates(p, on),
+			recipe:     func(params Params) (recipe, error) { return a.recipe(p, params, on) },
+			tolerance:  a.tolerance(p),
+		})
+	}
+	return offers
+}
+
+// exact drops the algorithms that may err by more than a sum of products does.
+func (t task) exact() task {
+	t.offers = slices.DeleteFunc(slices.Clone(t.offers), func(o offer) bool { return o.tolerance > Tolerance(t.sum) })
+	return t
+}
+
+// build is the recipe of a choice, and the error that its result may have.
+func (t task) build(c Choice) (recipe, float64, error) {
+	names := make([]string, 0, len(t.offers))
+	for _, o := range t.offers {
+		if o.name != c.Algorithm {
+			names = append(names, o.name)
+			continue
+		}
+		r, err := o.recipe(c.Params)
+		if err == nil {
+			err = r.check(t)
+		}
+		return r, o.tolerance, err
+	}
+	return recipe{}, 0, fmt.Errorf("conv2d: there is no algorithm %q for %v (there are %s)", c.Algorithm, t.shape, strings.Join(names, ", "))
+}
+
+// check fails where an algorithm breaks the rules that plans rely on: input and
+// output have one binding each, in all steps that use them.
+func (r recipe) check(t task) error {
+	if len(r.steps) == 0 {
+		return fmt.Errorf("conv2d: %v: a recipe without steps", t.shape)
+	}
+	if bytes := 4 * (int64(max(r.packed, r.workspace)) + canaryWords); bytes > t.maxStorage {
+		return fmt.Errorf("conv2d: %v: a workspace of %d bytes, this device allows %d", t.shape, bytes, t.maxStorage)
+	}
+	at := map[role]uint32{}
+	for _, s := range r.steps {
+		for _, b := range s.bound {
+			if b.role != inputRole && b.role != outputRole {
+				continue
+			}
+			if before, known := at[b.role]; known && before != b.binding {
+				return fmt.Errorf("conv2d: %v: %s has its input or output at two bindings", t.shape, s.source.Name())
+			}
+			at[b.role] = b.binding
+		}
+	}
+	in, reads := at[inputRole]
+	if out, writes := at[outputRole]; !writes || reads && in == out {
+		return fmt.Errorf("conv2d: %v: a recipe without an output of its own", t.shape)
+	}
+	return nil
+}
+
+// binding is where the steps have a role.
+func (r recipe) binding(of role) (uint32, bool) {
+	for _, s := range r.steps {
+		for _, b := range s.bound {
+			if b.role == of {
+				return b.binding, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// uses reports whether a step needs a role.
+func uses(steps []step, of role) bool {
+	_, ok := recipe{steps: steps}.binding(of)
+	return ok
+}
+
+// choices are all candidates, the likeliest of each algorithm first, then the
+// second of each, so that a search that is cut short has tried every algorithm.
+func (t task) choices() []Choice {
+	var list []Choice
+	for i := 0; ; i++ {
+		more := false
+		for _, o := range t.offers {
+			if i < len(o.candidates) {
+				list, more = append(list, Choice{o.name, o.candidates[i]}), true
+			}
+		}
+		if !more {
+			return list
+		}
+	}
+}
+
+// likeliest is the first choice that can be built.
+func (t task) likeliest() (Choice, error) {
+	var errs []error
+	for _, o := range t.offers {
+		for _, params := range o.candidates {
+			c := Choice{o.name, params}
+			_, _, err := t.build(c)
+			if err == nil {
+				return c, nil
+			}
+			errs = append(errs, err)
+		}
+	}
+	return Choice{}, errors.Join(append([]error{fmt.Errorf("conv2d: no algorithm computes %v on this device", t.shape)}, errs...)...)
+}

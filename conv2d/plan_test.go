@@ -1,0 +1,466 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+// planProblems have one of everything.
+var planProblems = []Shape{
+	Problem{N: 1, C: 3, H: 12, W: 14, K: 5, R: 3, S: 3, PadH: 1, PadW: 1}.Shape(),
+	Problem{N: 2, C: 4, H: 11, W: 9, K: 8, R: 2, S: 3, StrideH: 2, StrideW: 1, Groups: 2, Bias: true, Activation: ReLU}.Shape(),
+	Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}.Shape(),
+	GEMMProblem{M: 17, N: 33, K: 9}.Shape(),
+	GEMMProblem{M: 16, N: 20, K: 24, TransA: true, TransB: true, Alpha: 0.5, Bias: ColumnBias, Activation: SiLU}.Shape(),
+	GEMMProblem{M: 8, N: 7, K: 6, Beta: 2, LDC: 9, Batch: 2, StrideA: 48, StrideB: 0, StrideC: 80, Bias: RowBias}.Shape(),
+	GEMMProblem{M: 1, N: 1, K: 1}.Shape(),
+}
+
+// hostOf makes random tensors for a task, and what comes out.
+func hostOf(t *testing.T, k task, seed uint64) (tensorsOnHost, Expected) {
+	t.Helper()
+	in := tensorsOnHost{input: RandomValues(k.input, seed), weights: RandomValues(k.weights, seed+1)}
+	if k.bias > 0 {
+		in.bias = RandomValues(k.bias, seed+2)
+	}
+	if k.keepsOutput {
+		in.output = RandomValues(k.output, seed+3)
+	}
+	return in, k.reference(in)
+}
+
+func checkOutput(t *testing.T, what string, got []float32, want Expected, tolerance float64) {
+	t.Helper()
+	if r := Compare(got, want, tolerance); !r.OK() {
+		t.Errorf("%s: %v", what, r)
+	}
+}
+
+func mustPlan(t *testing.T, e *executor.Executor, programs Programs, s Shape, o PlanOptions) *Plan {
+	t.Helper()
+	p, err := newPlan(t.Context(), e, programs, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Release)
+	return p
+}
+
+// TestPlans computes every problem by the likeliest candidate of every algorithm,
+// as a job, by Run, and with weights that come with the run.
+func TestPlans(t *testing.T) {
+	seed := newSeed(t)
+	e, programs := newExecutor(t)
+	for i, s := range planProblems {
+		k, err := newTask(s, e.Context().Info())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, want := hostOf(t, k, seed+uint64(10*i))
+		ran := 0
+		for _, o := range k.offers {
+			if len(o.candidates) == 0 {
+				continue
+			}
+			ran++
+			p := mustPlan(t, e, programs, s, PlanOptions{Choice: &Choice{o.name, o.candidates[0]}})
+			runPlanThreeWays(t, e, p, in, want)
+		}
+		if ran == 0 {
+			t.Errorf("nothing computes %v", s)
+		}
+	}
+}
+
+func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in tensorsOnHost, want Expected) {
+	t.Helper()
+	ctx := t.Context()
+	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.input).Memory, Output: deviceCopy(t, e, poisoned(p.output)).Memory}); !errors.Is(err, errNoWeights) {
+		t.Errorf("%v without weights: %v", p.Shape(), err)
+	}
+	if err := p.SetWeights(ctx, 1, in.weights, in.bias); err != nil {
+		t.Fatal(err)
+	}
+	output := func() []float32 {
+		if in.output != nil {
+			return append([]float32(nil), in.output...)
+		}
+		return poisoned(p.output)
+	}
+	name := p.Shape().String() + " by " + p.Choice().String()
+
+	out := output()
+	if err := p.Run(ctx, in.input, out); err != nil {
+		t.Fatal(err)
+	}
+	checkOutput(t, name+", Run", out, want, p.Tolerance())
+
+	out = output()
+	job, err := p.Job(in.input, out)
+	if p.keepsOutput {
+		if err == nil {
+			t.Errorf("%s: a job for an output that is there", name)
+		}
+	} else if err != nil {
+		t.Error(err)
+	} else {
+		submit(t, e, job)
+		checkOutput(t, name+", Job", out, want, p.Tolerance())
+	}
+
+	device, out := deviceCopy(t, e, output()), poisoned(p.output)
+	o := Operands{Input: deviceCopy(t, e, in.input).Memory, Output: device.Memory, Weights: deviceCopy(t, e, in.weights).Memory}
+	if in.bias != nil {
+		o.Bias = deviceCopy(t, e, in.bias).Memory
+	}
+	dispatches, err := p.Dispatches(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit(t, e, JobOf(dispatches...))
+	if err := device.Download(ctx, 0, out); err != nil {
+		t.Fatal(err)
+	}
+	checkOutput(t, name+", Dispatches", out, want, p.Tolerance())
+}
+
+func submit(t *testing.T, e *executor.Executor, job executor.Job) {
+	t.Helper()
+	pending, err := e.Submit(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pending.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const copyKernel = `
+layout(local_size_x = 32) in;
+layout(std430, binding = 1) readonly buffer Weights { float weights[]; };
+layout(std430, binding = 4) buffer Packed { float turned[]; };
+uniform int count;
+void main() {
+    int i = int(gl_GlobalInvocationID.x);
+    if (i < count) {
+        turned[count - 1 - i] = weights[i] * 2.0;
+    }
+}
+`
+
+const unpackKernel = `
+layout(local_size_x = 32) in;
+layout(std430, binding = 4) readonly buffer Packed { float turned[]; };
+layout(std430, binding = 5) buffer Workspace { float workspace[]; };
+uniform int count;
+void main() {
+    int i = int(gl_GlobalInvocationID.x);
+    if (i < count) {
+        workspace[i] = turned[count - 1 - i] * 0.5;
+    }
+}
+`
+
+// packingAlgorithm is direct with weights that are prepared, turned round and
+// doubled, and a workspace that has them as they were.
+var packingAlgorithm = algorithm[Problem]{
+	name:       "packing",
+	candidates: func(Problem, device) []Params { return []Params{{"local": 64}} },
+	tolerance:  directAlgorithm.tolerance,
+	recipe: func(p Problem, params Params, on device) (recipe, error) {
+		r, err := directRecipe(p, params, on)
+		for i := range r.steps {
+			bound := append([]bound(nil), r.steps[i].bound...)
+			for k := range bound {
+				if bound[k].role == weightsRole {
+					bound[k].role = workspaceRole
+				}
+			}
+			r.steps[i].bound = bound
+		}
+		n := p.WeightsLen()
+		r.packed, r.workspace = n, n
+		r.prepare = []step{{
+			source: binary.MustSource("test_pack", copyKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
+			uniforms: ints("count", n), bound: []bound{{1, weightsRole}, {4, packedRole}},
+		}}
+		r.steps = append([]step{{
+			source: binary.MustSource("test_unpack", unpackKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
+			uniforms: ints("count", n), bound: []bound{{4, packedRole}, {5, workspaceRole}},
+		}}, r.steps...)
+		return r, err
+	},
+}
+
+// withConvAlgorithms replaces the algorithms for a test.
+func withConvAlgorithms(t *testing.T, list ...algorithm[Problem]) {
+	t.Helper()
+	before := convAlgorithms
+	t.Cleanup(func() { convAlgorithms = before })
+	convAlgorithms = list
+}
+
+// TestWeightsHaveVersions: with the version that is there nothing happens, with
+// another one jobs that were submitted keep the old weights.
+func TestWeightsHaveVersions(t *testing.T) {
+	withConvAlgorithms(t, packingAlgorithm)
+	seed := newSeed(t)
+	e, programs := newExecutor(t)
+	s := planProblems[1]
+	p := mustPlan(t, e, programs, s, PlanOptions{})
+	old, wantOld := hostOf(t, p.task, seed)
+	fresh, _ := hostOf(t, p.task, seed+50)
+	fresh.input = old.input
+	wantFresh := p.reference(fresh)
+
+	for range 3 {
+		if err := p.SetWeights(t.Context(), 7, old.weights, old.bias); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.SetWeights(t.Context(), 7, nil, nil); err != nil {
+		t.Errorf("the version that is there reads the slices: %v", err)
+	}
+	if got := p.Stats(); got != (PlanStats{Uploads: 1, Prepares: 1}) {
+		t.Errorf("one version: %+v", got)
+	}
+	runWithWeights(t, e, p, old, wantOld)
+
+	outputs := [2][]float32{poisoned(p.output), poisoned(p.output)}
+	var pending [2]*executor.Pending
+	for i, in := range []tensorsOnHost{old, fresh} {
+		if err := p.SetWeights(t.Context(), uint64(7+i), in.weights, in.bias); err != nil {
+			t.Fatal(err)
+		}
+		job, err := p.Job(in.input, outputs[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pending[i], err = e.Submit(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []Expected{wantOld, wantFresh} {
+		if err := pending[i].Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		checkOutput(t, "version", outputs[i], want, p.Tolerance())
+	}
+	if got := p.Stats(); got != (PlanStats{Uploads: 2, Prepares: 2}) {
+		t.Errorf("two versions: %+v", got)
+	}
+	if v, ok := p.Version(); v != 8 || !ok {
+		t.Errorf("version %d, %v", v, ok)
+	}
+	if err := p.SetWeights(t.Context(), 9, fresh.weights[1:], fresh.bias); err == nil || !strings.Contains(err.Error(), "weights has") {
+		t.Errorf("too few weights: %v", err)
+	}
+}
+
+// runWithWeights is runPlanThreeWays for a plan that has its weights.
+func runWithWeights(t *testing.T, e *executor.Executor, p *Plan, in tensorsOnHost, want Expected) {
+	t.Helper()
+	device := deviceCopy(t, e, poisoned(p.output))
+	out := poisoned(p.output)
+	dispatches, err := p.Dispatches(Operands{
+		Input: deviceCopy(t, e, in.input).Memory, Output: device.Memory,
+		Weights: deviceCopy(t, e, in.weights).Memory, Bias: deviceCopy(t, e, in.bias).Memory,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit(t, e, JobOf(dispatches...))
+	if err := device.Download(t.Context(), 0, out); err != nil {
+		t.Fatal(err)
+	}
+	checkOutput(t, "weights that come with the run", out, want, p.Tolerance())
+}
+
+// TestPlanBasis goes through the reasons for a choice, in their order.
+func TestPlanBasis(t *testing.T) {
+	context, dir := gltest.Open(t), t.TempDir()
+	programs := newCache(t, context, dir)
+	e, err := executor.New(context, programs, executor.Options{SlotBytes: 1 << 16, SlotJobs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	p := Problem{N: 1, C: 3, H: 12, W: 14, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true}
+	withConvAlgorithms(t, directAlgorithm)
+	basis := func(o PlanOptions, want Basis, local int) {
+		t.Helper()
+		plan, err := NewPlan(t.Context(), e, programs, p, o)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer plan.Release()
+		if plan.Basis() != want || plan.Choice().Params["local"] != local {
+			t.Errorf("%v because of %s, want local=%d because of %s", plan.Choice(), plan.Basis(), local, want)
+		}
+	}
+	basis(PlanOptions{}, ByRanking, 64)
+
+	withTable(t, deviceOf(context.Info()), tableEntry{Problem: "conv2d:1x3x11x14-5,3x3,p1", Choice: Choice{"direct", Params{"local": 48}}})
+	basis(PlanOptions{}, ByTable, 48)
+
+	keep := func(key string, c Choice) {
+		t.Helper()
+		choice, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := programs.PutTuning(binary.Tuning{Problem: key, Choice: choice}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(p.Shape().plain().String(), Choice{"direct", Params{"local": 16}})
+	basis(PlanOptions{}, ByTuning, 16)
+	keep(p.Shape().String(), Choice{"direct", Params{"local": 8}})
+	basis(PlanOptions{}, ByTuning, 8)
+	basis(PlanOptions{Exact: true}, ByTuning, 8)
+	keep(p.Shape().String()+",exact", Choice{"direct", Params{"local": 4}})
+	basis(PlanOptions{Exact: true}, ByTuning, 4)
+	basis(PlanOptions{}, ByTuning, 8)
+	basis(PlanOptions{Choice: &Choice{"direct", Params{"local": 2}}}, ByCaller, 2)
+
+	// What cannot be built, or is not a choice, counts as none.
+	for _, c := range []Choice{{"gone", nil}, {"direct", Params{"local": 1 << 20}}, {}} {
+		keep(p.Shape().String(), c)
+		basis(PlanOptions{}, ByTuning, 16)
+	}
+}
+
+// withTable replaces the shipped table for a test.
+func withTable(t *testing.T, on device, entries ...tableEntry) {
+	t.Helper()
+	before := shippedTable
+	t.Cleanup(func() { shippedTable = before })
+	for i := range entries {
+		var err error
+		if entries[i].shape, err = ParseShape(entries[i].Problem); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shippedTable = func() map[string][]tableEntry { return map[string][]tableEntry{on.family(): entries} }
+}
+
+// TestPlanTunes: the first plan searches, and the next one, in another cache over
+// the same directory, has nothing to search and nothing to compile.
+func TestPlanTunes(t *testing.T) {
+	context, dir := gltest.Open(t), t.TempDir()
+	s := planProblems[0]
+	for round := range 2 {
+		programs, err := cache.New(context, cache.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := executor.New(context, programs, executor.Options{SlotBytes: 1 << 16, SlotJobs: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := context.Counters()
+		searched := 0
+		p, err := newPlan(t.Context(), e, programs, s, PlanOptions{Tune: &TuneOptions{
+			Budget: 10 * time.Second, Progress: func(int, int, Candidate) { searched++ },
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Basis() != ByTuning || (searched > 0) != (round == 0) {
+			t.Errorf("round %d: by %s after %d candidates", round, p.Basis(), searched)
+		}
+		after := context.Counters()
+		if compiles := after.Compiles - before.Compiles; (compiles > 0) != (round == 0) {
+			t.Errorf("round %d: %d compiles", round, compiles)
+		}
+		if n := p.Origins()[cache.Disk]; round == 1 && n != len(p.programs) {
+			t.Errorf("%d of %d programs came from disk", n, len(p.programs))
+		}
+		in, want := hostOf(t, p.task, newSeed(t))
+		runPlanThreeWays(t, e, p, in, want)
+		p.Release()
+		if err := errors.Join(e.Close(), programs.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPlansLeaveNothing: programs and memory go with the plan.
+func TestPlansLeaveNothing(t *testing.T) {
+	withConvAlgorithms(t, packingAlgorithm)
+	e, programs := newExecutor(t)
+	before := e.Context().Counters().Buffers
+	p := mustPlan(t, e, programs, planProblems[1], PlanOptions{})
+	in, _ := hostOf(t, p.task, 1)
+	if err := p.SetWeights(t.Context(), 1, in.weights, in.bias); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(t.Context(), in.input, make([]float32, p.OutputLen())); err != nil {
+		t.Fatal(err)
+	}
+	p.Release()
+	p.Release()
+	if err := p.SetWeights(t.Context(), 2, in.weights, in.bias); !errors.Is(err, errPlanReleased) {
+		t.Errorf("a plan that was released takes weights: %v", err)
+	}
+	if _, err := p.Job(in.input, make([]float32, p.OutputLen())); !errors.Is(err, errPlanReleased) {
+		t.Errorf("a plan that was released makes jobs: %v", err)
+	}
+	if err := e.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for e.Context().Counters().Buffers != before && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	if after := e.Context().Counters().Buffers; after != before || programs.Stats().InUse != 0 {
+		t.Errorf("%d buffers before, %d after, %d programs in use", before, after, programs.Stats().InUse)
+	}
+}
+
+func TestPlansRefuse(t *testing.T) {
+	e, programs := newExecutor(t)
+	nine := make([]float32, 9)
+	if _, err := NewPlan(t.Context(), e, programs, Problem{}, PlanOptions{}); err == nil || !strings.Contains(err.Error(), "K is 0") {
+		t.Errorf("an invalid problem: %v", err)
+	}
+	if _, err := NewGEMMPlan(t.Context(), e, programs, plain(3, 3, 3), PlanOptions{Choice: &Choice{Algorithm: "nothing"}}); err == nil || !strings.Contains(err.Error(), `no algorithm "nothing"`) {
+		t.Errorf("an unknown algorithm: %v", err)
+	}
+	p := mustPlan(t, e, programs, plain(3, 3, 3).Shape(), PlanOptions{})
+	if _, err := p.Job(nine, nine); !errors.Is(err, errNoWeights) {
+		t.Errorf("no weights: %v", err)
+	}
+	if err := p.SetWeights(t.Context(), 1, nine, nine); err == nil || !strings.Contains(err.Error(), "bias has 9") {
+		t.Errorf("a bias for a problem without: %v", err)
+	}
+	if err := p.SetWeights(t.Context(), 1, nine, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Job(nine[:8], nine); err == nil || !strings.Contains(err.Error(), "input has 8") {
+		t.Errorf("a short input: %v", err)
+	}
+	m, other, short := deviceCopy(t, e, nine).Memory, deviceCopy(t, e, nine).Memory, deviceCopy(t, e, nine[:8]).Memory
+	for want, o := range map[string]Operands{
+		"no memory for the input":      {Output: m},
+		"no memory for the output":     {Input: m},
+		"the output has 32 bytes":      {Input: m, Output: short},
+		"the input is the output too":  {Input: m, Output: m},
+		"for the weights has 32 bytes": {Input: other, Weights: short, Output: m},
+	} {
+		if _, err := p.Dispatches(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// bench holds the tensors of a problem on the device, for candidates to run on.
+type bench struct {
+	trials []trial
+	clock  clock
+}
+
+// trial is a set of tensors with what the result has to be.
+type trial struct {
+	tensorsOnHost
+	judge  judge
+	memory tensors
+	on     map[role]glctx.Buffer
+}
+
+// tensorsOnHost are the tensors of a problem. A nil output is poisoned before a
+// run; otherwise it holds this.
+type tensorsOnHost struct{ input, weights, bias, output []float32 }
+
+// open puts the tensors on the device.
+func (b *bench) open(gl *glctx.GL) error {
+	b.clock.open(gl)
+	for i := range b.trials {
+		t := &b.trials[i]
+		t.memory = tensors{gl: gl}
+		t.on = map[role]glctx.Buffer{
+			inputRole:   t.memory.upload(t.input),
+			weightsRole: t.memory.upload(t.weights),
+			outputRole:  t.memory.poisoned(t.judge.elements()),
+		}
+		if len(t.bias) > 0 {
+			t.on[biasRole] = t.memory.upload(t.bias)
+		}
+		t.memory.gl = nil // it must not leave the callback
+		if t.memory.err != nil {
+			return t.memory.err
+		}
+	}
+	return nil
+}
+
+func (b *bench) close(gl *glctx.GL) {
+	b.clock.close(gl)
+	for i := range b.trials {
+		b.trials[i].memory.gl = gl
+		b.trials[i].memory.free()
+	}
+}
+
+// coverage says what is compared, for people.
+func (b *bench) coverage() string {
+	words := make([]string, len(b.trials))
+	for i := range b.trials {
+		words[i] = b.trials[i].judge.coverage()
+	}
+	return strings.Join(words, ", and ")
+}
+
+// benchRun is one recipe on a bench, within one callback.
+type benchRun struct {
+	gl       *glctx.GL
+	bench    *bench
+	recipe   recipe
+	programs map[binary.Key]uint32
+	memory   tensors
+	extra    map[role]glctx.Buffer // packed weights and workspace
+}
+
+// load makes the memory that a recipe needs besides the tensors.
+func (b *bench) load(gl *glctx.GL, r recipe, programs map[binary.Key]uint32) (*benchRun, error) {
+	_ = gl.Err() // what somebody else left behind
+	run := &benchRun{gl: gl, bench: b, recipe: r, programs: programs, memory: tensors{gl: gl}, extra: map[role]glctx.Buffer{}}
+	for role, n := range map[role]int{packedRole: r.packed, workspaceRole: r.workspace} {
+		if n > 0 {
+			run.extra[role] = run.memory.poisoned(n)
+		}
+	}
+	if run.memory.err != nil {
+		run.free()
+		return nil, run.memory.err
+	}
+	return run, nil
+}
+
+func (r *benchRun) free() { r.memory.free() }
+
+// check runs every trial once and compares the results.
+func (r *benchRun) check(tolerance float64) (Report, error) {
+	var all Report
+	for i := range r.bench.trials {
+		t := &r.bench.trials[i]
+		got, err := r.result(t)
+		if err != nil {
+			return all, err
+		}
+		all.Append(t.judge.judge(got, tolerance))
+	}
+	return all, nil
+}
+
+// result is the output of one run from a poisoned start.
+func (r *benchRun) result(t *trial) ([]float32, error) {
+	gl := r.gl
+	gl.Fill(t.on[outputRole], Poison)
+	if t.output != nil {
+		gl.Upload(t.on[outputRole], 0, glctx.Bytes(t.output))
+	}
+	for _, b := range r.extra {
+		gl.Fill(b, Poison)
+	}
+	for _, s := range r.recipe.whole() {
+		r.set(s)
+		r.bind(s, t)
+		r.start(s)
+	}
+	if err := r.bench.clock.wait(gl); err != nil {
+		return nil, err
+	}
+	for role, n := range map[role]int{packedRole: r.recipe.packed, workspaceRole: r.recipe.workspace} {
+		if err := r.checkCanary(r.extra[role], n); err != nil {
+			return nil, err
+		}
+	}
+	reader := tensors{gl: gl}
+	return reader.download(t.on[outputRole], t.judge.elements())
+}
+
+// checkCanary looks behind a buffer of n elements.
+func (r *benchRun) checkCanary(b glctx.Buffer, n int) error {
+	if n == 0 {
+		return nil
+	}
+	canary := make([]uint32, canaryWords)
+	r.gl.MemoryBarrier(glctx.BarrierUpdate)
+	r.gl.Download(b, 4*n, glctx.Bytes(canary))
+	for _, word := range canary {
+		if word != Poison {
+			return fmt.Errorf("in its workspace, %w", errOverrun)
+		}
+	}
+	return r.gl.Err()
+}
+
+func (r *benchRun) program(s step) uint32 { return r.programs[s.source.Key()] }
+
+func (r *benchRun) set(s step) {
+	r.gl.UseProgram(r.program(s))
+	for _, u := range s.uniforms {
+		u.Set(r.gl, r.program(s))
+	}
+}
+
+func (r *benchRun) bind(s step, t *trial) {
+	for _, b := range s.bound {
+		buffer, ok := r.extra[b.role]
+		if !ok {
+			buffer = t.on[b.role]
+		}
+		r.gl.BindStorage(b.binding, buffer)
+	}
+}
+
+// start dispatches the current program.
+func (r *benchRun) start(s step) {
+	r.gl.Dispatch(uint32(s.groups[0]), uint32(s.groups[1]), uint32(s.groups[2]))
+	r.gl.MemoryBarrier(glctx.BarrierStorage)
+}
+
+// repeat makes n runs of the steps, without preparing weights. Uniforms belong to
+// the program, so that those of a program that one step alone uses need setting
+// once.
+func (r *benchRun) repeat(n int) {
+	steps, t := r.recipe.steps, &r.bench.trials[0]
+	used := map[uint32]int{}
+	for _, s := range steps {
+		used[r.program(s)]++
+		r.set(s)
+		r.bind(s, t)
+	}
+	alone := len(steps) == 1
+	for range n {
+		for _, s := range steps {
+			switch {
+			case alone:
+			case used[r.program(s)] > 1:
+				r.set(s)
+				r.bind(s, t)
+			default:
+				r.gl.UseProgram(r.program(s))
+				r.bind(s, t)
+			}
+			r.start(s)
+		}
+	}
+}
+
+const (
+	// slowFactor is how far behind the best a candidate is timed once only.
+	slowFactor = 2.5
+
+	// A figure is the median of so many batches, each of about so long, and of no
+	// more than so many runs.
+	batches        = 7
+	batchNanos     = 4e6
+	batchRuns      = 1000
+	longBatchNanos = 2e8 // from here on, fewer batches
+	longBatches    = 3
+)
+
+// time is the nanoseconds of one run. It is not the whole truth, but one run alone,
+// where that is far behind best.
+func (r *benchRun) time(best float64) (nanos float64, whole bool, err error) {
+	clock := &r.bench.clock
+	if err := clock.calibrate(r.gl, r.repeat); err != nil {
+		return 0, false, err
+	}
+	once, err := clock.time(r.gl, func() { r.repeat(1) })
+	if err != nil {
+		return 0, false, err
+	}
+	if best > 0 && once > slowFactor*best {
+		// The first run of a batch may have had to wait for the GPU to wake up.
+		again, err := clock.time(r.gl, func() { r.repeat(1) })
+		if once = min(once, again); err != nil || once > slowFactor*best {
+			return once, false, err
+		}
+	}
+	runs := int(min(max(batchNanos/max(once, 1), 1), batchRuns))
+	count := batches
+	if once > longBatchNanos {
+		count = longBatches
+	}
+	figures := make([]float64, count)
+	for i := range figures {
+		took, err := clock.time(r.gl, func() { r.repeat(runs) })
+		if err != nil {
+			return 0, false, err
+		}
+		figures[i] = took / float64(runs)
+	}
+	return median(figures), true, nil
+}
+
+// errHangs is returned when a kernel does not end.
+var errHangs = errors.New("the GPU did not finish a candidate within a minute")
+
+const hangTime = time.Minute

@@ -1,0 +1,113 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// clock measures how long work takes: by the GPU's own clock where that proves to
+// work, else by the host's from an idle GPU to a fence.
+//
+// Some drivers return 0, or the time of the call: so four times the work has to
+// take about four times as long, and no longer than the host saw.
+type clock struct {
+	begin, end glctx.Query
+	calibrated bool
+	gpu        bool
+}
+
+func (c *clock) open(gl *glctx.GL) { c.begin, c.end = gl.NewQuery(), gl.NewQuery() }
+
+func (c *clock) close(gl *glctx.GL) {
+	gl.DeleteQuery(c.begin)
+	gl.DeleteQuery(c.end)
+}
+
+// name is "gpu" or "wall".
+func (c *clock) name() string {
+	if c.gpu {
+		return "gpu"
+	}
+	return "wall"
+}
+
+// wait waits until the GPU is idle.
+func (c *clock) wait(gl *glctx.GL) error {
+	fence := gl.NewFence()
+	defer gl.DeleteFence(fence)
+	reached, err := gl.WaitFence(fence, hangTime)
+	if err == nil && !reached {
+		err = errHangs
+	}
+	if err != nil {
+		return err
+	}
+	return gl.Err()
+}
+
+// both is what the GPU's clock and the host's say about work, in nanoseconds.
+func (c *clock) both(gl *glctx.GL, work func()) (gpu, host float64, err error) {
+	if err := c.wait(gl); err != nil {
+		return 0, 0, err
+	}
+	start := time.Now()
+	gl.Stamp(c.begin)
+	work()
+	gl.Stamp(c.end)
+	if err := c.wait(gl); err != nil {
+		return 0, 0, err
+	}
+	host = float64(time.Since(start))
+	return float64(gl.Stamped(c.end) - gl.Stamped(c.begin)), host, nil
+}
+
+// time is how long work takes, in nanoseconds, at least 1.
+func (c *clock) time(gl *glctx.GL, work func()) (float64, error) {
+	gpu, host, err := c.both(gl, work)
+	if c.gpu {
+		return max(gpu, 1), err
+	}
+	return max(host, 1), err
+}
+
+const (
+	calibrationNanos = 2e6 // of work that is long enough to compare
+	calibrationRuns  = 256
+)
+
+// calibrate finds out, once, whether the GPU's clock is of use. repeat does a piece
+// of work so many times.
+func (c *clock) calibrate(gl *glctx.GL, repeat func(n int)) error {
+	if c.calibrated {
+		return nil
+	}
+	gpu, once, err := c.both(gl, func() { repeat(1) })
+	if err != nil {
+		return err
+	}
+	if c.calibrated = true; gpu <= 0 {
+		return nil
+	}
+	runs := int(min(max(calibrationNanos/once, 1), calibrationRuns))
+	short, _, err := c.both(gl, func() { repeat(runs) })
+	if err != nil {
+		return err
+	}
+	long, host, err := c.both(gl, func() { repeat(4 * runs) })
+	if err != nil {
+		return err
+	}
+	c.gpu = long > 2.5*short && long < 6*short && long <= 1.05*host && long >= host/4
+	return nil
+}
+
+// median of at least one figure.
+func median(figures []float64) float64 {
+	sorted := slices.Sorted(slices.Values(figures))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
