@@ -205,7 +205,7 @@ func (b *executorBench) plan() []ringSize {
 			plan = append(plan, ringSize{micros, smallBytes, 256, []int{1, 2, 3, 8}, nil})
 		}
 		// One job a batch: CPU time with kernels of 1 ms is to be seen.
-		plan = append(plan, ringSize{1000, smallBytes, 1, []int{1, 2, 3, 8}, []delayedRun{{8, 3 * time.Millisecond}, {16, 6 * time.Millisecond}}})
+		plan = append(plan, ringSize{1000, smallBytes, 1, []int{1, 2, 3, 8}, []delayedRun{{8, 3 * time.Millisecond}, {16, 6 * time.Millisecond}, {32, 12 * time.Millisecond}}})
 	}
 	if slices.Contains(b.workloads, "large") {
 		plan = append(plan, ringSize{1000, int(b.largeBytes), 1, []int{1, 2, 3, 4, 6}, nil})
