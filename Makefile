@@ -8,7 +8,7 @@ FUZZTIME ?= 20s
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench fuzz clean cache-dir
+.PHONY: help build demo test check bench fuzz soak man clean cache-dir
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +54,18 @@ bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) bench startup
 
 fuzz: ## fuzz every decoder for FUZZTIME each (20s)
-	@set -e; for target in $$($(GO) test -list '^Fuzz' ./binary | grep '^Fuzz'); do \
-		$(GO) test ./binary -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); done
+	@set -e; for package in ./binary ./binary/nvslots ./bundle; do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			$(GO) test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); done; done
+
+soak: ## the long versions of the tests of faults: some ten minutes
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./binary -run 'Killed|EveryFlipped|ManyEntries'
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./cache -run 'ManyProcesses|GetWaitsForNoLock'
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run ManyPrograms
+
+man: build ## the manual pages: bin/man
+	$(BINARY) man bin/man
 
 clean: ## delete what was built and the cache in shader_cache/
 	rm -rf bin

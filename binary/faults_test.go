@@ -7,12 +7,31 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 )
 
 // soak reports whether the long versions of tests are wanted.
 func soak() bool { return os.Getenv("SHADERCACHE_SOAK") == "1" }
+
+// wantedKills is how often a process is killed: $SHADERCACHE_SOAK_KILLS, else
+// what suits the kind of run.
+func wantedKills(t *testing.T) int {
+	t.Helper()
+	if text := os.Getenv("SHADERCACHE_SOAK_KILLS"); text != "" {
+		kills, err := strconv.Atoi(text)
+		must(t, err)
+		return kills
+	}
+	switch {
+	case soak():
+		return 10_000
+	case testing.Short():
+		return 20
+	}
+	return 200
+}
 
 func init() {
 	// write DIR SEED writes blobs, sources and records until it is killed, and
@@ -41,13 +60,7 @@ func init() {
 }
 
 func TestKilledWhileWriting(t *testing.T) {
-	kills := 200
-	if soak() {
-		kills = 10000
-	}
-	if testing.Short() {
-		kills = 20
-	}
+	kills := wantedKills(t)
 	d := openTestDir(t)
 	d.now = time.Now
 	s := openTestStore(t, d, testFingerprint)

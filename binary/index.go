@@ -35,9 +35,11 @@ const (
 	indexName   = "index.db"
 	sumName     = "index.sum"
 	indexSchema = "1"
-	// indexWait is how long to wait for another process. bbolt asks every
-	// 50 ms; a transaction here takes a few.
+	// indexWait is how long to wait for another process, whose transaction takes
+	// a few milliseconds. bbolt itself would ask every 50 ms only, which is what
+	// processes that end together would wait for, one after the other.
 	indexWait = 100 * time.Millisecond
+	indexPoll = 2 * time.Millisecond
 )
 
 var (
@@ -78,11 +80,7 @@ func openIndex(dir string, readOnly bool) (*index, error) {
 	case err != nil && (readOnly || !errors.Is(err, fs.ErrNotExist)):
 		return nil, err
 	}
-	err = x.guard(func() (err error) {
-		x.db, err = bolt.Open(x.path, 0o600, x.options(readOnly))
-		return err
-	})
-	if err != nil {
+	if err := x.open(readOnly); err != nil {
 		return nil, x.abandon(err)
 	}
 	if err := x.verify(); err != nil {
@@ -91,9 +89,22 @@ func openIndex(dir string, readOnly bool) (*index, error) {
 	return x, nil
 }
 
+// open opens the file, as soon as no other process holds it.
+func (x *index) open(readOnly bool) error {
+	for deadline := time.Now().Add(indexWait); ; time.Sleep(indexPoll) {
+		err := x.guard(func() (err error) {
+			x.db, err = bolt.Open(x.path, 0o600, x.options(readOnly))
+			return err
+		})
+		if !errors.Is(err, bolterrors.ErrTimeout) || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
 func (x *index) options(readOnly bool) *bolt.Options {
 	return &bolt.Options{
-		Timeout:      indexWait,
+		Timeout:      time.Nanosecond, // ask once
 		ReadOnly:     readOnly,
 		NoSync:       true,
 		NoGrowSync:   true,
@@ -150,6 +161,27 @@ func (x *index) sum() (Digest, error) {
 		return Digest{}, err
 	}
 	return Digest(h.Sum(nil)), nil
+}
+
+// loadLifetime reads the counters alone, however many programs there are. An
+// index without a schema is new and has none.
+func (x *index) loadLifetime() (c Counters, err error) {
+	err = x.guard(func() error {
+		return x.db.View(func(tx *bolt.Tx) error {
+			totals := tx.Bucket(lifetimeBucket)
+			if totals == nil {
+				return nil
+			}
+			if err := json.Unmarshal(totals.Get(countersKey), &c); err != nil {
+				return damaged("lifetime counters: %v", err)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return Counters{}, x.abandon(err)
+	}
+	return c, nil
 }
 
 // load reads everything. An index without a schema is new and empty.

@@ -27,15 +27,18 @@ const (
 //	inflight/<process id>-<number>
 //
 // which it keeps locked, so that whoever can lock it knows that its owner is
-// dead. The file has a line a mark, and is emptied whenever no mark stands:
+// dead. The file has a line a mark, and one for its end; it is emptied now and
+// then while no mark stands, not always, since that costs as much as two lines:
 //
 //   - compile 5e884898... "blur 3x3"    the driver gets the program
 //   - compile 5e884898...               the driver is done with it
+//     SIGSEGV: segmentation violation   a signal ended the process: see TellCrashes, TellCrash
 //
 // Nothing is synced: a mark has to outlive the process, not the machine.
 const (
 	inFlightName     = "inflight"
 	maxInFlightBytes = 16 << 20
+	inFlightKept     = 64 << 10 // before it is emptied
 )
 
 // mark is one program in the hands of the driver.
@@ -50,7 +53,65 @@ type inFlight struct {
 	file    *os.File
 	path    string
 	marks   int
-	useless bool // no file can be had: go on without marks
+	bytes   int  // written since it was empty
+	useless bool // no file is to be had: go on without marks
+
+	opened func(*os.File) // see TellCrashes; may be nil
+}
+
+// leftBehind is what a dead process left.
+type leftBehind struct {
+	marks map[mark]string // the programs in the hands of the driver, with their names
+	crash string          // the signal that ended it; "" = not known
+}
+
+// TellCrashes has crashed processes told from those that their users ended: set
+// gets the file of this store's marks as soon as there is one, and gives it to
+// debug.SetCrashOutput, of which a process has one. What Go's runtime writes
+// there when a signal such as SIGSEGV ends the process is no mark, but the proof
+// of a crash, and then a source that was alone in flight is refused after the
+// first death. Call it before anything else.
+func (s *Store) TellCrashes(set func(*os.File)) {
+	s.inFlight.Lock()
+	defer s.inFlight.Unlock()
+	s.inFlight.opened = set
+}
+
+// TellCrash says how a process ended that the caller saw die: "SIGSEGV: ", or
+// another of the signals by which drivers end processes, and what it means. It
+// tells what TellCrashes cannot: a signal on a thread of the driver's own ends
+// the process before Go's runtime writes anything. Call it before Recover.
+func (s *Store) TellCrash(process int, signal string) error {
+	dir := filepath.Join(s.path, inFlightName)
+	var errs []error
+	for _, e := range entries(dir) {
+		if !strings.HasPrefix(e.Name(), fmt.Sprintf("%d-", process)) || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			continue // somebody else has dealt with it
+		}
+		if claimDead(f, s.dir.now()) && isNamed(f, path) {
+			_, err = f.WriteString("\n" + signal + "\n") // behind a line that was cut short
+		}
+		errs = append(errs, err, f.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("binary: tell a crash: %w", err)
+	}
+	return nil
+}
+
+// Forgive takes back all marks, and there are none from now on: for a process
+// that ends while the driver works because its user wants it to. It does not
+// wait for the driver.
+func (s *Store) Forgive() {
+	s.inFlight.Lock()
+	s.inFlight.useless = true
+	s.inFlight.Unlock()
+	s.inFlight.close()
 }
 
 // Enter notes that the driver gets a program now. Leave must follow when the
@@ -65,7 +126,7 @@ func (s *Store) Enter(action Action, key Key, name string) {
 		m.useless = s.openInFlight() != nil
 	}
 	if m.file != nil {
-		_, _ = m.file.WriteString("+ " + string(action) + " " + key.String() + " " + strconv.Quote(cutName(name)) + "\n")
+		m.write("+ " + string(action) + " " + key.String() + " " + strconv.Quote(cutName(name)) + "\n")
 	}
 }
 
@@ -79,11 +140,18 @@ func (s *Store) Leave(action Action, key Key) {
 	}
 	switch {
 	case m.file == nil:
-	case m.marks == 0:
+	case m.marks == 0 && m.bytes > inFlightKept:
 		_ = m.file.Truncate(0)
+		m.bytes = 0
 	default:
-		_, _ = m.file.WriteString("- " + string(action) + " " + key.String() + "\n")
+		m.write("- " + string(action) + " " + key.String() + "\n")
 	}
+}
+
+// write writes whole lines. The caller holds the lock and has a file.
+func (m *inFlight) write(line string) {
+	n, _ := m.file.WriteString(line)
+	m.bytes += n
 }
 
 // openInFlight makes and locks the file of this store.
@@ -107,6 +175,9 @@ func (s *Store) openInFlight() error {
 		// Somebody may have taken the new file for a dead one's and removed it.
 		if claim(f) && isNamed(f, path) {
 			s.inFlight.file, s.inFlight.path = f, path
+			if s.inFlight.opened != nil {
+				s.inFlight.opened(f)
+			}
 			return nil
 		}
 		_ = f.Close()
@@ -132,10 +203,9 @@ func (m *inFlight) close() {
 	}
 }
 
-// deadMarks calls settle with the marks that each dead process left, and
-// removes its file afterwards. Where settle fails, the file stays for the next
+// deadMarks calls settle with what each dead process left, and removes its file afterwards. Where settle fails, the file stays for the next
 // time.
-func (s *Store) deadMarks(settle func(left map[mark]string) error) error {
+func (s *Store) deadMarks(settle func(left leftBehind) error) error {
 	dir := filepath.Join(s.path, inFlightName)
 	var errs []error
 	for _, e := range entries(dir) {
@@ -159,15 +229,31 @@ func (s *Store) deadMarks(settle func(left map[mark]string) error) error {
 	return errors.Join(errs...)
 }
 
-// readMarks returns the marks that stand in a file, with the programs' names.
-// Lines that make no sense, such as one cut short by the end, count for
+// readMarks reads the file of a dead process. Lines that make no sense, such as one cut short by the end, count for
 // nothing.
-func readMarks(path string) map[mark]string {
+func readMarks(path string) leftBehind {
 	data, _, err := readRegular(path, maxInFlightBytes)
 	if err != nil {
-		return nil
+		return leftBehind{}
 	}
-	return parseMarks(string(data))
+	return leftBehind{parseMarks(string(data)), parseCrash(string(data))}
+}
+
+// crashSignals are those by which a driver ends its process. A user, or a system
+// that runs out of memory, uses others.
+var crashSignals = []string{"SIGSEGV: ", "SIGABRT: ", "SIGBUS: ", "SIGFPE: ", "SIGILL: ", "SIGTRAP: ", "SIGSYS: "}
+
+// parseCrash finds the first line of what Go's runtime writes when a signal
+// ends the process. A panic of the application's own starts otherwise.
+func parseCrash(text string) string {
+	for line := range strings.Lines(text) {
+		for _, signal := range crashSignals {
+			if strings.HasPrefix(line, signal) {
+				return cutName(strings.TrimSpace(line))
+			}
+		}
+	}
+	return ""
 }
 
 func parseMarks(text string) map[mark]string {

@@ -16,17 +16,23 @@ func init() {
 	children["enter"] = func(args []string) {
 		s := childStore(args[0])
 		for _, arg := range args[1:] {
-			arg, leaves := strings.CutPrefix(arg, "-")
-			action, number, _ := strings.Cut(arg, ":")
-			var n int
-			fmt.Sscan(number, &n)
-			if leaves {
-				s.Leave(Action(action), testKey(n))
-			} else {
-				s.Enter(Action(action), testKey(n), fmt.Sprintf("program %d", n))
-			}
+			enterOrLeave(s, arg)
 		}
 		dieNow()
+	}
+}
+
+// enterOrLeave enters the mark ACTION:NUMBER, or leaves the one of
+// -ACTION:NUMBER.
+func enterOrLeave(s *Store, arg string) {
+	arg, leaves := strings.CutPrefix(arg, "-")
+	action, number, _ := strings.Cut(arg, ":")
+	var n int
+	fmt.Sscan(number, &n)
+	if leaves {
+		s.Leave(Action(action), testKey(n))
+	} else {
+		s.Enter(Action(action), testKey(n), fmt.Sprintf("program %d", n))
 	}
 }
 
@@ -95,6 +101,42 @@ func TestDeathInTheDriver(t *testing.T) {
 	}
 }
 
+// leftBy is what a process leaves that had so many programs in flight.
+func leftBy(marks int, crash string) leftBehind {
+	left := leftBehind{marks: map[mark]string{}, crash: crash}
+	for n := range marks {
+		left.marks[mark{ActionCompile, testKey(n + 1)}] = ""
+	}
+	return left
+}
+
+// An application's own panic is no crash of the driver's.
+func TestPanicIsNoCrash(t *testing.T) {
+	for text, want := range map[string]string{
+		"panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation code=0x1]\n": "",
+		"fatal error: all goroutines are asleep - deadlock!\n":                                              "",
+		"+ compile x \"SIGSEGV: in a name\"\n":                                                              "",
+		"+ compile x \"a\"\nSIGBUS: bus error\nPC=0x1\n":                                                    "SIGBUS: bus error",
+	} {
+		if got := parseCrash(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func TestForgiveLeavesNoMark(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	s.Enter(ActionCompile, testKey(1), "one")
+	s.Forgive()
+	s.Enter(ActionLoad, testKey(2), "two")
+	s.Leave(ActionCompile, testKey(1))
+	if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
+		t.Errorf("left in flight: %v", files)
+	}
+	must(t, s.Close())
+}
+
 // TestSecondDeathRefusesASource also says what does not: a death with others in
 // flight, and one long after the first.
 func TestSecondDeathRefusesASource(t *testing.T) {
@@ -104,7 +146,7 @@ func TestSecondDeathRefusesASource(t *testing.T) {
 	now := start
 	d.now = func() time.Time { return now }
 	refused := func(marks int) bool {
-		q := s.judge(mark{ActionCompile, testKey(1)}, "one", marks)
+		q := s.judge(mark{ActionCompile, testKey(1)}, "one", leftBy(marks, ""))
 		must(t, s.quarantine(q))
 		return q.Refused()
 	}
@@ -146,7 +188,7 @@ func TestQuarantineEnds(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, os.MkdirAll(s.path, 0o700))
-	q := s.judge(mark{ActionCompile, testKey(1)}, "one", 1)
+	q := s.judge(mark{ActionCompile, testKey(1)}, "one", leftBy(1, ""))
 	must(t, s.quarantine(q))
 	for after, want := range map[time.Duration]int{
 		0: 1, QuarantineTime - 1: 1, QuarantineTime: 0,

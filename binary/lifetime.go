@@ -34,11 +34,20 @@ func (d *Dir) Lifetime() (Counters, error) {
 	}
 	all := d.readStats().Fingerprints
 	for _, s := range stores {
-		if c, err := s.loadIndex(); err == nil {
-			all[s.name] = c.lifetime
+		if c, err := s.loadLifetime(); err == nil {
+			all[s.name] = c
 		}
 	}
 	return sum(all), nil
+}
+
+func (s *Store) loadLifetime() (Counters, error) {
+	x, err := openIndex(s.path, true)
+	if err != nil {
+		return Counters{}, err
+	}
+	defer x.close()
+	return x.loadLifetime()
 }
 
 func sum(all map[string]Counters) (total Counters) {

@@ -19,28 +19,28 @@ type MissingProgram struct {
 }
 
 // Missing lists what a driver update, or another GPU, leaves to be compiled: the
-// programs whose source is kept and that have no blob here, the most used
-// first. Dir.Source reads the source of each. Programs in quarantine, and those
+// programs whose source is kept and that have no blob here or upstream, the most
+// used first. Source reads the source of each. Programs in quarantine, and those
 // known to fail, are left out.
 func (s *Store) Missing() ([]MissingProgram, error) {
 	missing := map[Key]*MissingProgram{}
-	for key := range s.dir.sourceKeys() {
-		if s.lacks(key) {
-			missing[key] = &MissingProgram{Key: key}
+	for _, dir := range s.dir.levels() {
+		for key := range dir.sourceKeys() {
+			if s.lacks(key) {
+				missing[key] = &MissingProgram{Key: key}
+			}
 		}
 	}
-	stores, err := s.dir.stores()
-	if err != nil {
-		return nil, err
+	if len(missing) == 0 {
+		return []MissingProgram{}, nil
 	}
-	for _, other := range stores {
-		for e := range other.All() {
-			if m := missing[e.Key]; m != nil {
-				m.Hits += e.Hits
-				if m.Name == "" || e.LastUse.After(m.LastUse) {
-					m.Name, m.LastUse = e.Name, e.LastUse
-				}
-			}
+	for _, dir := range s.dir.levels() {
+		stores, err := dir.stores()
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range stores {
+			other.addUses(missing)
 		}
 	}
 	list := make([]MissingProgram, 0, len(missing))
@@ -53,9 +53,27 @@ func (s *Store) Missing() ([]MissingProgram, error) {
 	return list, nil
 }
 
+// addUses adds what this store knows of programs that are missing elsewhere.
+func (s *Store) addUses(missing map[Key]*MissingProgram) {
+	for e := range s.All() {
+		m := missing[e.Key]
+		if m == nil {
+			continue
+		}
+		m.Hits += e.Hits
+		if m.Name == "" || e.LastUse.After(m.LastUse) {
+			m.Name, m.LastUse = e.Name, e.LastUse
+		}
+	}
+}
+
 // lacks reports whether a program could be here and is not.
 func (s *Store) lacks(key Key) bool {
-	for _, path := range []string{s.blobPath(key), s.failurePath(key)} {
+	paths := []string{s.blobPath(key), s.failurePath(key)}
+	if s.upstream != nil {
+		paths = append(paths, s.upstream.blobPath(key))
+	}
+	for _, path := range paths {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			return false
 		}

@@ -23,10 +23,12 @@ import (
 //	                        surviving it
 //	one compile, suspected  the source is refused with a QuarantinedError
 //
-// for QuarantineTime. A mark cannot tell a driver that crashed from a user who
-// pressed Ctrl-C, and a user does so more often. Doing without a blob costs a
-// compile; refusing a source costs the application its start, so that takes a
-// second death, with nothing else in flight.
+// for QuarantineTime. A mark alone cannot tell a driver that crashed from a user
+// who pressed Ctrl-C, and a user does so more often. Doing without a blob costs
+// a compile; refusing a source costs the application its start, so that takes a
+// second death, with nothing else in flight, or a process that is known to have
+// crashed (TellCrashes, TellCrash): then one compile is refused at once. Neither the time
+// nor the start of the machine since then acquits: drivers hang machines too.
 const (
 	quarantineName     = "quarantine"
 	quarantineExt      = ".json"
@@ -72,9 +74,9 @@ type Recovery struct {
 // as a rule. What it could find out is returned with an error too.
 func (s *Store) Recover() (Recovery, error) {
 	var r Recovery
-	err := s.deadMarks(func(left map[mark]string) error {
-		for m, name := range left {
-			q := s.judge(m, name, len(left))
+	err := s.deadMarks(func(left leftBehind) error {
+		for m, name := range left.marks {
+			q := s.judge(m, name, left)
 			if err := s.quarantine(q); err != nil {
 				return err
 			}
@@ -91,13 +93,18 @@ func (s *Store) Recover() (Recovery, error) {
 }
 
 // judge says what follows from a mark that was left with others.
-func (s *Store) judge(m mark, name string, marks int) Quarantined {
-	q := Quarantined{Key: m.key, Name: name, Action: m.action, Suspect: marks > 1, Time: s.dir.now().UTC()}
-	q.Reason = "a process ended while the driver had to " + string(m.action) + " it"
-	if marks > 1 {
-		q.Reason += fmt.Sprintf(" and %d others", marks-1)
+func (s *Store) judge(m mark, name string, left leftBehind) Quarantined {
+	others := len(left.marks) - 1
+	q := Quarantined{Key: m.key, Name: name, Action: m.action, Suspect: others > 0, Time: s.dir.now().UTC()}
+	ended := "ended"
+	if left.crash != "" {
+		ended = "crashed (" + left.crash + ")"
 	}
-	if m.action == ActionCompile && !q.Suspect {
+	q.Reason = "a process " + ended + " while the driver had to " + string(m.action) + " it"
+	if others > 0 {
+		q.Reason += fmt.Sprintf(" and %d others", others)
+	}
+	if m.action == ActionCompile && !q.Suspect && left.crash == "" {
 		if q.Suspect = !s.suspects(m.key, q.Time); !q.Suspect {
 			q.Reason += ", for the second time"
 		}

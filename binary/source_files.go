@@ -61,7 +61,10 @@ func (d *Dir) PutSource(src *Source) error {
 // PutSource is Dir.PutSource: sources belong to no driver.
 func (s *Store) PutSource(src *Source) error { return s.dir.PutSource(src) }
 
-// Source reads a source that was kept. It returns ErrNotFound where there is
+// Source is Dir.Source: sources belong to no driver.
+func (s *Store) Source(key Key) (*Source, error) { return s.dir.Source(key) }
+
+// Source reads a source that was kept, here or upstream. It returns ErrNotFound where there is
 // none, and a *DamagedError for a file that is not what was written.
 func (d *Dir) Source(key Key) (*Source, error) {
 	path := d.sourcePath(key)
@@ -101,6 +104,17 @@ func (d *Dir) Sources() iter.Seq2[*Source, error] {
 			}
 		}
 	}
+}
+
+// SourceCount is the number of sources that are kept, here and upstream; one that
+// both have counts twice. It opens none of them.
+func (d *Dir) SourceCount() (count int) {
+	for _, level := range d.levels() {
+		for range level.sourceKeys() {
+			count++
+		}
+	}
+	return count
 }
 
 // sourceKeys goes through the keys of the sources that are kept.

@@ -17,6 +17,7 @@ import (
 //	    blobs/5e/5e88...bin   one envelope a program, named by its key
 //	    index.db, index.sum   last use, hits, timings: see index
 //	    manifest.json         the same for people and scripts
+//	    probe.json            what was found out about the driver
 //	    aside/                blobs that were refused, with the reason
 //	    inflight/             what drivers are working on: see Enter
 //	    quarantine/           what they were working on when a process died

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -75,6 +76,61 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
+// What upstream has is neither missing nor unexplained.
+func TestMissingAndWhyLookUpstream(t *testing.T) {
+	baked, private := openTestDir(t), openTestDir(t)
+	here, there := MustSource("here", "void main() { a(); }", nil), MustSource("there", "void main() { b(); }", nil)
+	older := MustSource("there", "void main() { c(); }", nil)
+	blobOf := func(src *Source, driver Fingerprint) *Blob {
+		b := testBlob(0)
+		b.Key, b.Name, b.Fingerprint = src.Key(), src.Name(), driver.Digest()
+		return b
+	}
+	before := openTestStore(t, baked, otherFingerprint)
+	putBlobs(t, before, blobOf(older, otherFingerprint), blobOf(there, otherFingerprint))
+	must(t, before.Record([]Use{{Key: older.Key(), Hits: 7, LastUse: start}}, Counters{DiskHits: 7}))
+	putBlobs(t, openTestStore(t, baked, testFingerprint), blobOf(there, testFingerprint))
+	for _, src := range []*Source{there, older} {
+		must(t, baked.PutSource(src))
+	}
+	must(t, private.PutSource(here))
+	upstream, err := OpenUpstream(baked.path)
+	must(t, err)
+	s := openTestStore(t, private.WithUpstream(upstream), testFingerprint)
+	list, err := s.Missing()
+	must(t, err)
+	if len(list) != 2 || list[0].Key != older.Key() || list[0].Hits != 7 || list[0].Name != "there" || list[1].Key != here.Key() {
+		t.Fatalf("missing: %+v", list)
+	}
+	for _, m := range list {
+		if src, err := s.Source(m.Key); err != nil || src.Key() != m.Key {
+			t.Errorf("source of %s: %v", m.Key.Short(), err)
+		}
+	}
+
+	e, err := s.Why(older.Key(), nil)
+	must(t, err)
+	if e.Stored || e.Upstream || len(e.Others) != 1 || e.Others[0].Dir != otherFingerprint.DirName() ||
+		len(e.Similar) != 1 || e.Similar[0].Diff == nil || e.Similar[0].Key != there.Key() {
+		t.Errorf("other driver's: %+v", e)
+	}
+	e, err = s.Why(there.Key(), nil)
+	must(t, err)
+	if !e.Stored || !e.Upstream || e.Checked || e.Unloadable() || e.Name != "there" {
+		t.Errorf("upstream's: %+v", e)
+	}
+	// What became of the blob is noted here, and holds for the one upstream.
+	must(t, s.PutChecked(blobOf(there, testFingerprint)))
+	must(t, s.quarantine(Quarantined{Key: there.Key(), Action: ActionLoad, Time: start}))
+	if e, err := s.Why(there.Key(), nil); err != nil || !e.Stored || !e.Checked || !e.Unloadable() {
+		t.Errorf("checked and in quarantine: %+v, %v", e, err)
+	}
+	writeTestFile(t, s.blobPath(there.Key()), []byte("damage"), start)
+	if e, err := s.Why(there.Key(), nil); err != nil || !e.Stored || !e.Upstream || e.Damage == "" {
+		t.Errorf("damaged here, sound upstream: %+v, %v", e, err)
+	}
+}
+
 func TestOpenUpstreamRefuses(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := OpenUpstream(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
@@ -88,6 +144,25 @@ func TestOpenUpstreamRefuses(t *testing.T) {
 	must(t, os.Chmod(dir, 0o777))
 	if _, err := OpenUpstream(dir); !errors.Is(err, ErrUnsafeDir) {
 		t.Errorf("open to all: %v", err)
+	}
+}
+
+// What root made for root alone is refused with the remedy, and not taken for a
+// directory that has nothing.
+func TestUpstreamThatOthersMayNotRead(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads everything: the command has this test too")
+	}
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	putBlobs(t, s, testBlob(0))
+	for _, path := range []string{s.path, d.path} {
+		must(t, os.Chmod(path, 0o300))
+		_, err := OpenUpstream(d.path)
+		must(t, os.Chmod(path, 0o700))
+		if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "chmod -R a+rX") {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 

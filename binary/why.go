@@ -68,6 +68,8 @@ type Explanation struct {
 	Key        Key           `json:"key"`
 	Name       string        `json:"name"`
 	Stored     bool          `json:"stored"`               // a sound blob is there
+	Upstream   bool          `json:"upstream,omitempty"`   // it is in the upstream directory only
+	Checked    bool          `json:"checked,omitempty"`    // it gave the right answer to its source's check once
 	Damage     string        `json:"damage,omitempty"`     // of the blob that is there
 	Aside      string        `json:"aside,omitempty"`      // time and reason of the last one that was set aside
 	Quarantine *Quarantined  `json:"quarantine,omitempty"` // a process died of it
@@ -89,9 +91,16 @@ type Similar struct {
 	Diff *LineDiff `json:"diff,omitempty"` // nil where one of the sources is not kept
 }
 
-// Why explains what a request for the program of key would meet. src is its
-// source; nil = the one that is kept, if any. It opens all blobs of this driver
-// for their names and writes nothing.
+// Unloadable reports whether the blob, wherever it is, is not loaded because a
+// process died of that: then the program is compiled at every start until the
+// quarantine ends.
+func (e Explanation) Unloadable() bool {
+	return e.Quarantine != nil && e.Quarantine.Action == ActionLoad
+}
+
+// Why explains what a request for the program of key would meet, here and in the
+// upstream directory. src is its source; nil = the one that is kept, if any. It
+// opens all blobs of this driver for their names and writes nothing.
 func (s *Store) Why(key Key, src *Source) (Explanation, error) {
 	e := Explanation{Key: key}
 	if src == nil {
@@ -100,21 +109,42 @@ func (s *Store) Why(key Key, src *Source) (Explanation, error) {
 	if src != nil {
 		e.Name, e.Failure = src.name, s.failureLog(src)
 	}
-	if _, _, err := s.read(key); err == nil {
-		e.Stored = true
-	} else if !errors.Is(err, os.ErrNotExist) {
-		e.Damage = err.Error()
-	}
+	s.explainBlob(&e)
 	if note, err := os.ReadFile(filepath.Join(s.path, asideName, key.String()+blobExt+reasonExt)); err == nil {
 		e.Aside = strings.TrimSpace(string(note))
 	}
 	if q, err := s.readQuarantine(key); err == nil && q.stands(s.dir.now()) {
 		e.Quarantine = &q
 	}
-	e.Similar = s.similar(key, &e.Name, src)
+	e.Similar = s.similar(key, e.Name, src)
 	var err error
 	e.Others, err = s.others(key)
 	return e, err
+}
+
+// explainBlob looks for the blob as Get does.
+func (s *Store) explainBlob(e *Explanation) {
+	b, _, err := s.read(e.Key)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		e.Damage = err.Error()
+	}
+	if err != nil && s.upstream != nil {
+		if b, _, err = s.upstream.read(e.Key); err == nil {
+			e.Upstream = true
+		} else if !errors.Is(err, os.ErrNotExist) && e.Damage == "" {
+			e.Damage = err.Error()
+		}
+	}
+	if h, _, headerErr := s.readHeader(e.Key); headerErr == nil && e.Name == "" {
+		e.Name = h.name // of a damaged blob too
+	}
+	if err != nil {
+		return
+	}
+	e.Stored, e.Checked = true, s.Checked(b)
+	if e.Name == "" {
+		e.Name = b.Name
+	}
 }
 
 func (s *Store) failureLog(src *Source) string {
@@ -124,46 +154,45 @@ func (s *Store) failureLog(src *Source) string {
 	return ""
 }
 
-// others finds the drivers that have a program.
+// others finds the drivers that have a program, here or upstream.
 func (s *Store) others(key Key) ([]OtherDriver, error) {
-	stores, err := s.dir.stores()
-	list := []OtherDriver{}
-	for _, other := range stores {
-		if other.name == s.name {
-			continue
+	list, seen := []OtherDriver{}, map[string]bool{s.name: true}
+	for _, dir := range s.dir.levels() {
+		stores, err := dir.stores()
+		if err != nil {
+			return list, err
 		}
-		if _, err := os.Lstat(other.blobPath(key)); err != nil {
-			continue
+		for _, other := range stores {
+			if _, err := os.Lstat(other.blobPath(key)); err != nil || seen[other.name] {
+				continue
+			}
+			seen[other.name] = true
+			found := OtherDriver{Dir: other.name, Diffs: []FieldDiff{}}
+			if other.digest != (Digest{}) {
+				found.Diffs = s.fingerprint.Diff(other.fingerprint)
+			}
+			list = append(list, found)
 		}
-		found := OtherDriver{Dir: other.name, Diffs: []FieldDiff{}}
-		if other.digest != (Digest{}) {
-			found.Diffs = s.fingerprint.Diff(other.fingerprint)
-		}
-		list = append(list, found)
 	}
-	return list, err
+	return list, nil
 }
 
-// similar finds other programs with the name of the one of key, which it fills
-// in where only the blob knows it.
-func (s *Store) similar(key Key, name *string, src *Source) []Similar {
-	if h, _, err := s.readHeader(key); err == nil && *name == "" {
-		*name = h.name
-	}
-	list := []Similar{}
-	if *name == "" {
-		return list
-	}
-	for e, err := range s.All() {
-		if err != nil || e.Name != *name || e.Key == key {
-			continue
-		}
-		found := Similar{Key: e.Key}
-		if theirs, err := s.dir.Source(e.Key); err == nil && src != nil {
-			found.Diff = src.Diff(theirs)
-		}
-		if list = append(list, found); len(list) == maxSimilar {
-			break
+// similar finds other programs of a name, here and then upstream.
+func (s *Store) similar(key Key, name string, src *Source) []Similar {
+	list, seen := []Similar{}, map[Key]bool{key: true}
+	for level := s; level != nil && name != ""; level = level.upstream {
+		for e, err := range level.All() {
+			if err != nil || e.Name != name || seen[e.Key] {
+				continue
+			}
+			seen[e.Key] = true
+			found := Similar{Key: e.Key}
+			if theirs, err := s.dir.Source(e.Key); err == nil && src != nil {
+				found.Diff = src.Diff(theirs)
+			}
+			if list = append(list, found); len(list) == maxSimilar {
+				return list
+			}
 		}
 	}
 	return list

@@ -84,6 +84,7 @@ func New(dev Device, o Options) (*Cache, error) {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.trouble)
 	}
 	c.guard.marks, _ = c.store.(Guard)
+	c.tellCrashes()
 	if c.store != nil {
 		c.mu.ledger.uses = map[binary.Key]binary.Use{}
 	} else if c.memoryOnly != memoryOnlyWanted {

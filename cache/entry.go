@@ -35,6 +35,7 @@ type entry struct {
 	// Guarded by Cache.mu.
 	blob     *binary.Blob // what to keep in memory after eviction; nil: nothing
 	evicted  bool
+	passed   bool   // made for the store and never resident
 	placed   int64  // last use as of the last time the order was brought up to date
 	settled  uint64 // hits that the ledger knows of
 	reported int64  // last use that the ledger knows of

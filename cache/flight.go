@@ -12,6 +12,10 @@ type flight struct {
 	src  *Source
 	done chan struct{} // closed when the flight has landed
 
+	// passing: the program is for the store, and becomes resident only if a Get
+	// waits for it.
+	passing bool
+
 	// Guarded by Cache.mu.
 	waiters  int // Gets that will take a handle
 	watchers int // preloads that want to know the end
@@ -24,11 +28,11 @@ type flight struct {
 
 // takeOff begins a flight. The caller holds mu, has checked that the program is
 // neither resident nor in flight, and sees to it that the flight lands.
-func (c *Cache) takeOff(src *Source) (*flight, error) {
-	if c.options.FailWhenFull && c.mu.resident.stuck() {
+func (c *Cache) takeOff(src *Source, passing bool) (*flight, error) {
+	if c.options.FailWhenFull && !passing && c.mu.resident.stuck() {
 		return nil, ErrFull
 	}
-	f := &flight{src: src, done: make(chan struct{})}
+	f := &flight{src: src, done: make(chan struct{}), passing: passing}
 	c.mu.flights[src.Key()] = f
 	return f, nil
 }
@@ -41,7 +45,7 @@ func (c *Cache) land(f *flight, e *entry, blob *binary.Blob, err error) {
 	if err == nil {
 		c.mu.ledger.made(e, blob)
 		c.keepSource(f.src, e)
-		out, err = c.admit(e, blob)
+		out, err = c.arrive(f, e, blob)
 	} else if isCompileError(err) {
 		err = c.failed(f.src, err)
 	} else if isQuarantined(err) {
@@ -77,9 +81,9 @@ func (c *Cache) end(f *flight, err error) {
 	c.mu.quiet.Broadcast()
 }
 
-// admit puts e among the resident and returns what had to leave; when e cannot
-// stay, that is e. The caller holds mu.
-func (c *Cache) admit(e *entry, blob *binary.Blob) (out []*entry, err error) {
+// arrive sends e where its flight goes and returns what is to be dropped. The
+// caller holds mu.
+func (c *Cache) arrive(f *flight, e *entry, blob *binary.Blob) (out []*entry, err error) {
 	if c.fetches(e) {
 		e.owners.Add(1)
 		c.mu.unstored++
@@ -88,6 +92,16 @@ func (c *Cache) admit(e *entry, blob *binary.Blob) (out []*entry, err error) {
 		e.evicted = true
 		return []*entry{e}, err
 	}
+	if f.passing && f.waiters == 0 {
+		e.evicted, e.passed = true, true
+		return []*entry{e}, nil
+	}
+	return c.admit(e, blob)
+}
+
+// admit puts e among the resident and returns what had to leave; when e cannot
+// stay, that is e. The caller holds mu.
+func (c *Cache) admit(e *entry, blob *binary.Blob) (out []*entry, err error) {
 	out, fits := c.mu.resident.makeRoom(int64(e.program.Bytes))
 	c.retire(out)
 	if !fits && c.options.FailWhenFull {

@@ -85,7 +85,7 @@ func (c *Cache) wait(ctx context.Context, src *Source, h *Handle) (f *flight, fi
 	if err := c.knownFailure(src.Key()); err != nil {
 		return nil, false, err
 	}
-	f, err = c.takeOff(src)
+	f, err = c.takeOff(src, false)
 	if err != nil {
 		return nil, false, err
 	}

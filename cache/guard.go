@@ -2,6 +2,8 @@ package cache
 
 import (
 	"errors"
+	"os"
+	"runtime/debug"
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
@@ -20,6 +22,44 @@ type Guard interface {
 
 	// Lift ends the quarantine of a suspect that proved innocent.
 	Lift(key binary.Key) error
+}
+
+// CrashTeller is what a Guard has that tells crashes from other deaths.
+// *binary.Store has it; Options.TellCrashes makes use of it.
+type CrashTeller interface {
+	// TellCrashes hands set the file that says how the process ended, as soon as
+	// there is one.
+	TellCrashes(set func(*os.File))
+}
+
+// Forgiver is what a Guard has that forgets what the driver is at. *binary.Store
+// has it.
+type Forgiver interface {
+	// Forgive takes back everything that Enter noted, and notes nothing more.
+	Forgive()
+}
+
+// Interrupted says that the process is about to end because its user wants it
+// to, whatever the driver is at: what it has in hand is not held against it at
+// the next start. For a signal handler of the application's that ends the
+// process without Close. It waits for nobody, and the cache goes on meanwhile.
+func (c *Cache) Interrupted() {
+	if f, ok := c.guard.marks.(Forgiver); ok {
+		f.Forgive()
+	}
+}
+
+// tellCrashes does what Options.TellCrashes says.
+func (c *Cache) tellCrashes() {
+	teller, ok := c.guard.marks.(CrashTeller)
+	if !ok || !c.options.TellCrashes {
+		return
+	}
+	teller.TellCrashes(func(f *os.File) {
+		if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
+			c.log.Warn("a crash will not be told from other deaths", "error", err)
+		}
+	})
 }
 
 // guard keeps programs away from the device that were in its hands when a

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
@@ -14,7 +15,10 @@ import (
 	"github.com/shadercache/shadercache/cache/cachetest"
 )
 
-const crashEnvironment = "CACHE_TEST_CRASH"
+const (
+	crashEnvironment   = "CACHE_TEST_CRASH"
+	crashAsEnvironment = "CACHE_TEST_CRASH_AS"
+)
 
 // inChild says what a test binary does that is run once more by a test, by the
 // variable that its arguments are in.
@@ -38,11 +42,21 @@ func TestMain(m *testing.M) {
 
 // crash is a process whose driver dies while it compiles or loads the program
 // called victim. With several names the programs are preloaded together.
+// With $CACHE_TEST_CRASH_AS it dies of that signal and tells it.
 func crash(dir, victim string, names []string) {
 	dev := cachetest.NewDevice()
+	var c *cache.Cache
+	signal := syscall.SIGKILL
+	as := os.Getenv(crashAsEnvironment)
+	if number, err := strconv.Atoi(as); err == nil {
+		signal = syscall.Signal(number)
+	}
 	kill := func() {
+		if as == "interrupted" {
+			c.Interrupted()
+		}
 		self, _ := os.FindProcess(os.Getpid())
-		self.Kill()
+		_ = self.Signal(signal)
 		select {}
 	}
 	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
@@ -58,8 +72,8 @@ func crash(dir, victim string, names []string) {
 		}
 		return nil
 	}
-	c, err := cache.New(dev, cache.Options{Dir: dir})
-	if err != nil {
+	var err error
+	if c, err = cache.New(dev, cache.Options{Dir: dir, TellCrashes: as != ""}); err != nil {
 		panic(err)
 	}
 	var list []*cache.Source
@@ -81,7 +95,9 @@ func runCrash(t *testing.T, dir, victim string, names ...string) bool {
 	}
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), crashEnvironment+"="+dir+" "+victim+" "+strings.Join(names, " "))
-	cmd.Stderr = os.Stderr
+	if os.Getenv(crashAsEnvironment) == "" {
+		cmd.Stderr = os.Stderr // else it is the runtime's report
+	}
 	return cmd.Run() != nil
 }
 
@@ -151,6 +167,34 @@ func TestSourceThatKillsIsRefused(t *testing.T) {
 	}
 	f = openStart(t, dir, cache.Options{})
 	f.wantOrigin(source("bad"), cache.Compiled)
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
+}
+
+// Where crashes are told, one is enough, and the next start does not die.
+func TestSourceThatCrashesIsRefusedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(crashAsEnvironment, strconv.Itoa(int(syscall.SIGSEGV)))
+	if !runCrash(t, dir, "bad", "bad", "good") || !runCrash(t, dir, "bad", "bad") {
+		t.Fatal("the driver did not die") // the first time it had both in hand
+	}
+	if runCrash(t, dir, "bad", "bad", "good") {
+		t.Error("the driver died again")
+	}
+	dir = t.TempDir()
+	if !runCrash(t, dir, "bad", "bad") || runCrash(t, dir, "bad", "bad") {
+		t.Error("alone in flight, it takes one death")
+	}
+}
+
+// A process that says that it was interrupted leaves nothing behind.
+func TestInterruptedProcessLeavesNoSuspect(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(crashAsEnvironment, "interrupted")
+	if !runCrash(t, dir, "good", "good") {
+		t.Fatal("the process did not end")
+	}
+	f := openStart(t, dir, cache.Options{})
+	f.wantOrigin(source("good"), cache.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
 }
 

@@ -65,6 +65,15 @@ type Options struct {
 	// the same driver, until Store.ForgetFailure or for 30 days. Default: false.
 	KeepCompileErrors bool
 
+	// TellCrashes has Go's runtime write beside the marks of the store which
+	// signal ended the process (debug.SetCrashOutput, of which a process has
+	// one), so that a source which the driver crashes of is refused from the next
+	// start on. Without it nobody can tell a crash from a Ctrl-C, and it takes a
+	// second death; so it does where the signal came on a thread that the driver
+	// started, which ends the process before the runtime writes anything.
+	// Default: false, since the application may use that output.
+	TellCrashes bool
+
 	// Logger receives warnings: that there is no store, and the first failure
 	// of each kind. Default: none.
 	Logger *slog.Logger

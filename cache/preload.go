@@ -65,6 +65,7 @@ type preload struct {
 	begun    map[binary.Key]*flight // of this window
 	at       map[*flight]int        // index of the result of each flight begun here
 	compiled []*entry               // of this window, to be fetched
+	passing  bool                   // for the store alone: see flight
 	progress func(PreloadResult)
 }
 
@@ -117,7 +118,7 @@ func (p *preload) begin(first int, sources []*Source) (begun []*flight, boarded 
 			boarded = append(boarded, boarding{index, f})
 			continue
 		}
-		f, mine, err := p.cache.board(src)
+		f, mine, err := p.cache.board(src, p.passing)
 		switch {
 		case err != nil || f == nil:
 			p.settle(index, nil, err)
@@ -134,7 +135,7 @@ func (p *preload) begin(first int, sources []*Source) (begun []*flight, boarded 
 
 // board returns the flight of a program, and whether the caller began it and
 // has to land it; no flight means that the program is resident.
-func (c *Cache) board(src *Source) (f *flight, mine bool, err error) {
+func (c *Cache) board(src *Source, passing bool) (f *flight, mine bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.refusal(); err != nil {
@@ -151,7 +152,7 @@ func (c *Cache) board(src *Source) (f *flight, mine bool, err error) {
 	if err := c.knownFailure(src.Key()); err != nil {
 		return nil, false, err
 	}
-	f, err = c.takeOff(src)
+	f, err = c.takeOff(src, passing)
 	return f, true, err
 }
 

@@ -50,7 +50,7 @@ func (c *Cache) fetch(ctx context.Context, e *entry) {
 func (c *Cache) write(e *entry, blob *binary.Blob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.kept.worth(blob) {
+	if c.mu.kept.worth(blob) && !e.passed {
 		if !e.evicted {
 			e.blob = blob
 		} else if c.mu.resident.find(e.key) == nil {
@@ -144,10 +144,8 @@ func (c *Cache) Flush() error {
 
 // flush is Flush for who holds recording.
 func (c *Cache) flush() error {
+	c.waitStored()
 	c.mu.Lock()
-	for c.mu.unstored > 0 {
-		c.mu.quiet.Wait()
-	}
 	closed := c.mu.closed
 	c.mu.Unlock()
 	switch {

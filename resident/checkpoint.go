@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync/atomic"
 
 	store "github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
@@ -135,6 +136,7 @@ func (s *Session) load(c *Checkpoint) error {
 	d.epoch++
 	d.base = c.base
 	d.last = report{least: c.least, most: c.most}
+	atomic.StoreUint32(&s.words[wordDone], 0) // of what is given up
 	lines := make([]uint32, groupWords*len(c.groups))
 	for i, g := range c.groups {
 		line := lines[groupWords*i:]
@@ -256,23 +258,13 @@ func readBody(in io.Reader) (*Checkpoint, error) {
 		return nil, fmt.Errorf("%w: %d groups and %d states", ErrDamaged, h.GroupCount, h.CountOfAllStates)
 	}
 	c := &Checkpoint{Kernel: h.Key, Sequence: h.Sequence, Steps: h.Steps, base: h.Base, least: h.Least, most: h.Most,
-		claimed: h.Claimed, groups: make([]groupPlace, h.GroupCount)}
-	sizes := make([]int64, h.CountOfAllStates)
+		claimed: h.Claimed, groups: make([]groupPlace, h.GroupCount), states: make([]savedState, h.CountOfAllStates)}
+	sizes := make([]int64, len(c.states))
 	for i := range sizes {
-		var length uint32
-		var size uint64
-		if err := get(&length); err != nil {
+		var err error
+		if c.states[i].block, sizes[i], err = readState(in); err != nil {
 			return nil, err
 		}
-		name := make([]byte, min(length, maxBlockName))
-		if err := errors.Join(get(name), get(&size)); err != nil {
-			return nil, err
-		}
-		if length > maxBlockName || size > maxStateBytes || size > math.MaxInt {
-			return nil, fmt.Errorf("%w: a state of %d bytes with a name of %d", ErrDamaged, size, length)
-		}
-		c.states = append(c.states, savedState{block: string(name)})
-		sizes[i] = int64(size)
 	}
 	for i := range c.groups {
 		var place [2]uint32
@@ -289,4 +281,24 @@ func readBody(in io.Reader) (*Checkpoint, error) {
 		c.states[i].data = data.Bytes()
 	}
 	return c, nil
+}
+
+// readState reads what stands before the content of a state.
+func readState(in io.Reader) (block string, size int64, err error) {
+	var length uint32
+	var bytes uint64
+	if err := binary.Read(in, binary.LittleEndian, &length); err != nil {
+		return "", 0, err
+	}
+	name := make([]byte, min(length, maxBlockName))
+	if _, err := io.ReadFull(in, name); err != nil {
+		return "", 0, err
+	}
+	if err := binary.Read(in, binary.LittleEndian, &bytes); err != nil {
+		return "", 0, err
+	}
+	if length > maxBlockName || bytes > maxStateBytes || bytes > math.MaxInt {
+		return "", 0, fmt.Errorf("%w: a state of %d bytes with a name of %d", ErrDamaged, bytes, length)
+	}
+	return string(name), int64(bytes), nil
 }

@@ -49,6 +49,9 @@ func TestCheckpointsGoOnElsewhere(t *testing.T) {
 	if err := s.Restore(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
+	if p := s.Progress(); p != 700 {
+		t.Errorf("progress is %d after going back to 700", p)
+	}
 	run(t, s, 800)
 	wantWords(t, words(t, s, "Cells", chainCells), want)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The control blocks are defined once, here. control_words.go, kernels/control.glsl
+// The control blocks are defined once, here. control_words.go, kernels/resident_control.glsl
 // and the tables of docs/resident.md are made from it:
 //
 //	go test -tags egl ./resident -run TestControlIsCurrent -update
@@ -148,7 +148,7 @@ func (b block) eachWord(visit func(l line, f field, at int)) {
 	}
 }
 
-// controlGLSL is kernels/control.glsl.
+// controlGLSL is kernels/resident_control.glsl.
 func controlGLSL() string {
 	var t strings.Builder
 	t.WriteString("// Made from the table in control.go: do not edit.\n//\n" +

@@ -19,7 +19,7 @@ func TestControlIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, "control_words.go", words)
-	compare(t, "kernels/control.glsl", controlGLSL())
+	compare(t, "kernels/resident_control.glsl", controlGLSL())
 	doc, err := os.ReadFile(docFile)
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/shadercache/shadercache/glctx"
 )
 
 // driving is what the driver knows.
@@ -24,6 +22,8 @@ type driving struct {
 	checkpointed time.Time
 	ranSince     bool // a burst ran since the last preemption
 	ticks        uint32
+	rearm        bool  // the next submission clears what the last run left
+	reclaim      bool  // and begins to claim anew
 	empty        int   // ticks in a row that did nothing
 	saving       error // why the last checkpoint could not be saved
 }
@@ -148,10 +148,7 @@ func (s *Session) settle() {
 // burst runs ticks until somebody needs a boundary, or there is no more to do.
 func (s *Session) burst() error {
 	s.calm()
-	target, err := s.arm()
-	if err != nil {
-		return err
-	}
+	target := s.arm()
 	// The first one goes out whoever wants a boundary, so that nobody's asking
 	// keeps the session from its work.
 	over := false
@@ -165,20 +162,21 @@ func (s *Session) burst() error {
 		if len(s.driver.flights) == 0 {
 			return nil
 		}
+		var err error
 		if over, err = s.land(target); err != nil {
 			return err
 		}
 	}
 }
 
-// arm begins an epoch where the last one is full, and clears signals. It
-// returns the steps of the epoch to get to.
-func (s *Session) arm() (uint32, error) {
+// arm begins an epoch where the last one is full, and has the next submission
+// clear signals. It returns the steps of the epoch to get to.
+func (s *Session) arm() uint32 {
 	d := &s.driver
 	s.mu.Lock()
 	goal := s.mu.goal
 	s.mu.Unlock()
-	if d.last.least >= epochSteps && d.last.halted < s.kernel.Groups {
+	if d.last.least >= s.options.trial.epochSteps && d.last.halted < s.kernel.Groups {
 		d.base += uint64(d.last.least)
 		d.epoch++
 		d.last.least, d.last.most = 0, 0
@@ -186,16 +184,11 @@ func (s *Session) arm() (uint32, error) {
 	}
 	d.last.signal, d.last.idle = Signal{}, 0
 	fresh := d.last.least == 0 && d.last.most == 0
-	target := uint32(min(goal-d.base, epochSteps))
+	target := uint32(min(goal-d.base, uint64(s.options.trial.epochSteps)))
 	s.writeOrder(order{epoch: d.epoch, target: target, budget: 1, poll: s.poll(), base: d.base,
 		mode: s.mode(), phases: s.kernel.Phases})
-	return target, s.context.Do(func(gl *glctx.GL) error {
-		s.gl.rearm(gl)
-		if fresh && s.kernel.Claim {
-			gl.Upload(s.gl.work, 4*wordClaimed, []byte{0, 0, 0, 0})
-		}
-		return gl.Err()
-	})
+	d.rearm, d.reclaim = true, fresh && s.kernel.Claim
+	return target
 }
 
 // mode is how dispatches run.
@@ -233,7 +226,7 @@ func (s *Session) planned() uint32 {
 	for _, f := range s.driver.flights {
 		planned += f.steps
 	}
-	return uint32(min(planned, epochSteps))
+	return uint32(min(planned, defaultEpoch))
 }
 
 // progress is the steps that are done, in an epoch.
@@ -341,9 +334,7 @@ func (s *Session) alignGroups() error {
 		}
 		s.counts.alignments.Add(1)
 		s.calm()
-		if _, err := s.arm(); err != nil {
-			return err
-		}
+		s.arm()
 		s.writeOrder(order{epoch: s.driver.epoch, target: r.most, budget: r.most - r.least, poll: s.poll(),
 			base: s.driver.base, mode: s.mode(), phases: s.kernel.Phases})
 		if err := s.submitSteps(uint64(r.most-r.least), true); err != nil {

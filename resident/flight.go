@@ -3,6 +3,7 @@
 package resident
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type flight struct {
 	issue  time.Duration // of the calls: on a software driver, of the work
 	slice  time.Duration // time after which it is told to end; 0: none
 	sliced bool
+	landed bool // its fence was reached and is deleted
 	whole  bool // it is not told to end
 
 	hurried time.Time // when it was told to end; zero: not yet
@@ -90,7 +92,7 @@ func (s *Session) plan(steps uint64) (budget uint32, count int) {
 		each = m
 		count = int(min((rounds+m-1)/m, maxIssued))
 	}
-	return uint32(min(each, epochSteps)), count
+	return uint32(min(each, defaultEpoch)), count
 }
 
 // submitSteps starts so many steps, or as many as a submission may have. whole
@@ -105,8 +107,9 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 	s.driver.steps = f.steps
 	expected := s.driver.pace.expect(f.steps)
 	f.from = s.driver.last.progress()
-	err := s.context.Do(func(gl *glctx.GL) error {
+	err := s.context.Do(func(gl *glctx.GL) (err error) {
 		f.at = time.Now()
+		s.rearm(gl)
 		s.gl.bind(gl)
 		for i := range count {
 			s.dispatch(gl, i > 0 || len(s.driver.flights) > 0)
@@ -117,12 +120,28 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 		f.issue = time.Since(f.at)
 		if expected > quickTick || f.slice > 0 {
 			gl.Quiet()
+			return gl.Err()
 		}
-		return gl.Err()
+		if s.depth() == 1 {
+			f.landed, err = waitFence(gl, f.fence, quickTick)
+		}
+		return errors.Join(err, gl.Err())
 	})
 	s.counts.submissions.Add(1)
 	s.driver.flights = append(s.driver.flights, f)
 	return err
+}
+
+// rearm clears what the last run left in device memory, where arm asked for it.
+func (s *Session) rearm(gl *glctx.GL) {
+	d := &s.driver
+	if d.rearm {
+		s.gl.rearm(gl)
+	}
+	if d.reclaim {
+		gl.Upload(s.gl.work, 4*wordClaimed, []byte{0, 0, 0, 0})
+	}
+	d.rearm, d.reclaim = false, false
 }
 
 // forget gives up on what is under way, after a failure.
@@ -132,7 +151,9 @@ func (s *Session) forget() {
 	s.driver.flights = nil
 	s.context.Post(func(gl *glctx.GL) {
 		for _, f := range flights {
-			gl.DeleteFence(f.fence)
+			if !f.landed {
+				gl.DeleteFence(f.fence)
+			}
 		}
 	})
 }
@@ -166,7 +187,10 @@ const quickTick = 100 * time.Microsecond
 func (s *Session) await(f *flight) error {
 	expected := s.driver.pace.expect(f.steps)
 	if f.slice > 0 {
-		expected = min(max(expected, time.Millisecond), f.slice)
+		expected = min(expected, f.slice)
+	}
+	if f.landed {
+		return nil
 	}
 	patience := s.options.Timeout + expected
 	timer := time.NewTimer(time.Hour)
@@ -215,22 +239,27 @@ func (s *Session) wantsHurry() bool {
 func (s *Session) look(f flight, expected time.Duration) (reached bool, err error) {
 	s.counts.looks.Add(1)
 	wait := time.Duration(0)
-	if expected < quickTick && f.slice == 0 {
+	if expected < quickTick {
 		wait = quickTick
 	}
 	err = s.context.Do(func(gl *glctx.GL) (err error) {
-		if reached, err = gl.WaitFence(f.fence, wait); err != nil {
-			return err
-		}
-		if reached {
-			err = gl.CheckLost()
-			gl.DeleteFence(f.fence)
-		} else if wait == 0 {
+		reached, err = waitFence(gl, f.fence, wait)
+		if !reached && wait == 0 {
 			gl.Quiet()
 		}
 		return err
 	})
 	return reached, err
+}
+
+// waitFence reports whether a fence is reached within d, and then deletes it.
+func waitFence(gl *glctx.GL, fence glctx.Fence, d time.Duration) (bool, error) {
+	reached, err := gl.WaitFence(fence, d)
+	if err != nil || !reached {
+		return false, err
+	}
+	gl.DeleteFence(fence)
+	return true, gl.CheckLost()
 }
 
 // hurriedTime is how long the driver looks without a nap for the end of a tick

@@ -73,6 +73,14 @@ type Options struct {
 	// while steps are done. Default of CheckpointEvery: 1 s.
 	Checkpoints     *CheckpointFile
 	CheckpointEvery time.Duration
+
+	trial trial
+}
+
+// trial bends a session for tests.
+type trial struct {
+	epochSteps uint32 // steps of an epoch
+	base       uint64 // steps before the first one
 }
 
 const (
@@ -91,6 +99,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Timeout, defaultTimeout)
 	setDefault(&o.CheckpointEvery, defaultCheckpoint)
 	setDefault(&o.ChainLength, defaultChain)
+	if o.trial.epochSteps == 0 {
+		o.trial.epochSteps = defaultEpoch
+	}
 	if o.Poll == 0 {
 		o.Poll = defaultPoll
 	}

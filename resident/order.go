@@ -14,8 +14,8 @@ const (
 	modeLinger
 )
 
-// epochSteps is how many steps an epoch has at most: counts within it are 32-bit.
-const epochSteps = 1 << 30
+// defaultEpoch is how many steps an epoch has: counts within it are 32-bit.
+const defaultEpoch = 1 << 30
 
 // order is what kernels are told to do. Words of a dispatch that is under way
 // must not change, except budget, where any value is right.

@@ -100,7 +100,8 @@ func New(ctx context.Context, c *glctx.Context, programs executor.Programs, k Ke
 		return nil, fmt.Errorf("resident: %w", err)
 	}
 	s.words = s.gl.shared.Words
-	s.driver.epoch = 1
+	s.driver.epoch, s.driver.base = 1, o.trial.base
+	s.mu.base, s.mu.progress = o.trial.base, o.trial.base
 	if err := s.tryGridBarrier(); err != nil {
 		s.free()
 		return nil, fmt.Errorf("resident: %w", err)

@@ -71,3 +71,40 @@ func TestUseIsCounted(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
+
+// TestEpochsFollowEachOther has epochs of 700 steps, so that runs go over their
+// borders, and the number of a step over that of 32 bits.
+func TestEpochsFollowEachOther(t *testing.T) {
+	f := newFixture(t)
+	for _, strategy := range []Strategy{Redispatch, Chain, Triple} {
+		o := Options{Strategy: strategy, TickTime: time.Millisecond, trial: trial{epochSteps: 700}}
+		s := f.session(chainKernel(), o)
+		for _, steps := range []uint64{699, 1, 1, 1400, 2000} {
+			run(t, s, steps)
+		}
+		wantWords(t, words(t, s, "Cells", chainCells), chainAfter(4101))
+		p := Persistence{Groups: 3, Local: 32, FMAs: 2, Claim: true}
+		k, err := p.Kernel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims := f.session(k, o)
+		run(t, claims, 2500)
+		if err := p.Verify(2500, state(t, claims, "Values"), state(t, claims, "Witness")); err != nil {
+			t.Error(err)
+		}
+	}
+	k := Kernel{Source: MustSource("number", `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Last { uvec2 last; };
+uint residentStep(uvec2 step) { last = step; return RESIDENT_GO; }
+`, nil), Groups: 1, State: []State{{Block: "Last", Bytes: 8}}}
+	const before = 3<<32 - 10
+	s := f.session(k, Options{trial: trial{epochSteps: 7, base: before}})
+	for n := uint64(1); n <= 25; n += 3 {
+		run(t, s, 3)
+		last := before + n + 1
+		wantWords(t, words(t, s, "Last", 2), []uint32{uint32(last), uint32(last >> 32)})
+	}
+}

@@ -6,14 +6,15 @@ import "fmt"
 // kernels.
 type SignalKind uint32
 
-// The kinds of signal.
+// The kinds of signal. What a syscall, a checkpoint or a breakpoint means is
+// between the kernel and its host: the run ends, and the next one goes on.
 const (
-	SignalRunning SignalKind = iota
-	SignalHalt
-	SignalSyscall
-	SignalCheckpoint
-	SignalBreakpoint
-	SignalFault
+	SignalRunning    SignalKind = iota
+	SignalHalt                  // all groups have halted, or the kernel says so
+	SignalSyscall               // the kernel wants something of the host
+	SignalCheckpoint            // a good place for Session.Checkpoint
+	SignalBreakpoint            // somebody wants to look
+	SignalFault                 // something went wrong: see the arguments below
 
 	SignalOwn SignalKind = 16
 )

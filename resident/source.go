@@ -2,7 +2,6 @@ package resident
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -16,11 +15,10 @@ import (
 //go:embed kernels
 var kernels embed.FS
 
-// The include files that a kernel of any folder finds beside it.
+// What a kernel of any folder includes, and where it lies.
 const (
 	kernelFolder = "kernels"
 	includeName  = "resident.glsl"
-	controlName  = "control.glsl"
 )
 
 // NewSource builds the source of a resident kernel from GLSL text that has
@@ -61,17 +59,16 @@ func ReadSource(fsys fs.FS, file string, defines binary.Defines) (*binary.Source
 	return s, nil
 }
 
-// withIncludes is a file system that has resident.glsl and what belongs to it
-// in every folder that does not have a file of that name.
+// withIncludes is a file system that has resident.glsl and its parts,
+// resident_*.glsl, in every folder.
 type withIncludes struct{ fs.FS }
 
 func (w withIncludes) Open(name string) (fs.File, error) {
-	f, err := w.FS.Open(name)
-	base := path.Base(name)
-	if errors.Is(err, fs.ErrNotExist) && (base == includeName || base == controlName) {
-		return kernels.Open(path.Join(kernelFolder, base))
+	f, err := kernels.Open(path.Join(kernelFolder, path.Base(name)))
+	if err == nil && path.Ext(name) == ".glsl" {
+		return f, nil
 	}
-	return f, err
+	return w.FS.Open(name)
 }
 
 // oneFile is a file system with one file.

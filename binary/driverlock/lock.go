@@ -27,6 +27,7 @@ const (
 type Lock struct {
 	folder    string
 	exclusive bool
+	file      *os.File
 	release   func() error
 }
 
@@ -60,6 +61,17 @@ func (l *Lock) Exclusive() bool { return l.exclusive }
 // Release gives the folder up. Further calls do nothing.
 func (l *Lock) Release() error { return l.release() }
 
+// PassOn keeps the hold for the program that takes this process's place by
+// exec, and for the processes that it starts: the folder is held until the last
+// of them has ended. Processes that this one starts meanwhile have it as well.
+// Where the system cannot do that, errors.ErrUnsupported is returned.
+func (l *Lock) PassOn() error {
+	if err := passOn(l.file); err != nil {
+		return fmt.Errorf("driverlock: pass %s on: %w", l.folder, err)
+	}
+	return nil
+}
+
 // open takes the lock file of folder. The file is never deleted: who held a
 // deleted file would hold nothing.
 func open(folder string, exclusive bool) (*Lock, error) {
@@ -77,5 +89,5 @@ func open(folder string, exclusive bool) (*Lock, error) {
 	if err := lock(f, exclusive); err != nil {
 		return nil, errors.Join(fmt.Errorf("driverlock: %s: %w", folder, err), f.Close())
 	}
-	return &Lock{folder, exclusive, sync.OnceValue(f.Close)}, nil
+	return &Lock{folder, exclusive, f, sync.OnceValue(f.Close)}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // lock locks f until it is closed, and returns ErrInUse instead of waiting.
@@ -23,4 +25,10 @@ func lock(f *os.File, exclusive bool) error {
 			return err
 		}
 	}
+}
+
+// passOn clears the flag that closes f at exec, which Go sets on every file.
+func passOn(f *os.File) error {
+	_, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0)
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -16,7 +17,26 @@ import (
 // is killed.
 const heldEnvironment = "DRIVERLOCK_TEST_FOLDER"
 
+// execEnvironment makes it a process that shares a folder, passes that on, and
+// becomes another program, which ends with its input.
+const execEnvironment = "DRIVERLOCK_TEST_EXEC"
+
+func passOnAndExec(folder string) error {
+	l, err := Share(folder)
+	if err != nil {
+		return err
+	}
+	if err := l.PassOn(); err != nil {
+		return err
+	}
+	return syscall.Exec("/bin/sh", []string{"sh", "-c", "echo held; read line"}, nil)
+}
+
 func TestMain(m *testing.M) {
+	if folder := os.Getenv(execEnvironment); folder != "" {
+		_ = passOnAndExec(folder) // returns only when it failed
+		os.Exit(1)
+	}
 	if folder := os.Getenv(heldEnvironment); folder != "" {
 		if _, err := Share(folder); err != nil {
 			os.Exit(1)
@@ -52,6 +72,33 @@ func TestWhoMayHoldTogether(t *testing.T) {
 	if files, err := os.ReadDir(filepath.Dir(folder)); len(files) != 1 || err != nil {
 		t.Errorf("files %v, %v: want driver.lock alone", files, err)
 	}
+}
+
+// A program that took the process's place holds the folder as that did.
+func TestPassOnOutlivesExec(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "driver")
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), execEnvironment+"="+folder)
+	in, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	if err := errors.Join(inErr, outErr, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatalf("the program said %q, %v", line, err)
+	}
+	wantInUse(t, folder)
+	_ = in.Close()
+	_ = cmd.Wait() // sh says that read met the end
+	alone, err := TryExclusive(folder)
+	if err != nil {
+		t.Fatalf("after its end: %v", err)
+	}
+	release(t, alone)
 }
 
 func TestShareWaitsForAMerge(t *testing.T) {

@@ -1,6 +1,7 @@
 package nvslots
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -131,4 +132,22 @@ func visitSlot(root *os.Root, name string, visit func(Snapshot) error) ([]LeftAl
 		Toc:  s.toc(),
 		Bin:  io.NewSectionReader(bin, 0, s.end()),
 	})
+}
+
+// Survey lists the slots below a cache directory's driver folder that a merge
+// leaves alone, and changes nothing.
+func Survey(driverDir string) ([]LeftAlone, error) {
+	var strangers []LeftAlone
+	headers := map[string][]byte{} // of the first sound slot of each folder
+	alone, err := Snapshots(driverDir, func(s Snapshot) error {
+		folder, header := path.Dir(s.Path), s.Toc[:headerBytes]
+		first, known := headers[folder]
+		if !known {
+			headers[folder] = header
+		} else if !bytes.Equal(first, header) {
+			strangers = append(strangers, LeftAlone{s.Path, "of another driver or GPU than the slots before it"})
+		}
+		return nil
+	})
+	return append(alone, strangers...), err
 }

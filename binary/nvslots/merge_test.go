@@ -95,7 +95,11 @@ func TestMergeLeavesAloneWhatItDoesNotKnow(t *testing.T) {
 			f.slot(2, 7, programs(30)...)
 			test.change(f)
 			driver := f.write(t)
+			surveyed, surveyErr := Survey(driver)
 			r, err := Merge(driver)
+			if surveyErr != nil || !reflect.DeepEqual(surveyed, r.LeftAlone) {
+				t.Errorf("surveyed %+v, %v, left alone %+v", surveyed, surveyErr, r.LeftAlone)
+			}
 			if err != nil || r.Slots != 1 || len(r.LeftAlone) != 1 {
 				t.Fatalf("got %+v, %v, want one slot merged and one left alone", r, err)
 			}

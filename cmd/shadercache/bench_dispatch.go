@@ -54,6 +54,7 @@ func newBenchDispatch(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure what a dispatch costs",
 		Long:                  benchDispatchUsage,
+		Example:               "  shadercache bench dispatch --dispatches 1000 --json",
 		Args:                  usageArgs(noArguments),
 	}
 	cmd.Flags().IntVar(&b.n, "dispatches", 10_000, "dispatches for each figure")

@@ -147,6 +147,7 @@ type residentBench struct {
 
 	ctx    context.Context
 	gpu    *gpu
+	warm   time.Duration // of work before each row, so that clocks are up
 	caps   *resident.Capabilities
 	bar    *progressbar.ProgressBar
 	result *residentResult
@@ -182,6 +183,20 @@ const (
 	softwareIterations = 400_000
 )
 
+// warmTime is how long a GPU that slept needs to come to its full clock.
+const warmTime = 300 * time.Millisecond
+
+// adapt sets what depends on the GPU.
+func (b *residentBench) adapt() {
+	iterations := uint64(softwareIterations)
+	if !b.gpu.context.Info().Software() {
+		iterations, b.warm = fullIterations, warmTime
+	}
+	if b.iterations == 0 {
+		b.iterations = iterations
+	}
+}
+
 func (b *residentBench) run(o *options) (r *residentResult, err error) {
 	var stop context.CancelFunc
 	b.ctx, stop = interruptible()
@@ -190,12 +205,7 @@ func (b *residentBench) run(o *options) (r *residentResult, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.gpu.close()) }()
-	if b.iterations == 0 {
-		b.iterations = fullIterations
-		if b.gpu.context.Info().Software() {
-			b.iterations = softwareIterations
-		}
-	}
+	b.adapt()
 	if b.caps, err = o.probe(b.ctx, b.gpu, true); err != nil {
 		return nil, err
 	}

@@ -15,15 +15,19 @@ const mostSamples = 20_000
 // answerTimeout is how long an answer may take before a row fails.
 const answerTimeout = 5 * time.Second
 
-// sample calls once until the time of a row is over.
+// sample calls once until the time of a row is over, and before that until the
+// GPU is warm. It returns how long each call took, without those at first.
 func (b *residentBench) sample(once func(i uint32) error) ([]time.Duration, error) {
 	var times []time.Duration
-	for began := time.Now(); len(times) < mostSamples && (time.Since(began) < b.duration() || len(times) < 10); {
+	began := time.Now()
+	for i := uint32(0); len(times) < mostSamples && (len(times) < 10 || time.Since(began) < b.warm+b.duration()); i++ {
 		start := time.Now()
-		if err := once(uint32(len(times))); err != nil {
+		if err := once(i); err != nil {
 			return times, err
 		}
-		times = append(times, time.Since(start))
+		if start.Sub(began) >= b.warm {
+			times = append(times, time.Since(start))
+		}
 		if err := b.ctx.Err(); err != nil {
 			return times, err
 		}
@@ -111,8 +115,10 @@ func (b *residentBench) dispatchAndFence() error {
 		defer gl.DeleteBuffer(count)
 		gl.UseProgram(h.Program())
 		gl.BindStorage(0, count)
+		calls := uint32(0)
 		times, err := b.sample(func(uint32) error {
 			gl.Dispatch(1, 1, 1)
+			calls++
 			fence := gl.NewFence()
 			defer gl.DeleteFence(fence)
 			_, err := gl.WaitFence(fence, answerTimeout)
@@ -125,7 +131,7 @@ func (b *residentBench) dispatchAndFence() error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		gl.Download(count, 0, glctx.Bytes(got[:]))
 		row.took(times)
-		row.Verified = int(got[0]) == len(times)
+		row.Verified = got[0] == calls
 		return gl.Err()
 	})
 	b.add(row)
@@ -175,39 +181,24 @@ func (b *residentBench) liveRows(s *resident.Session, row residentRow) ([]reside
 	if err := s.Start(0); err != nil {
 		return nil, err
 	}
-	inject := func(i uint32) error {
-		return s.Deliver(b.ctx, resident.Message{Kind: 1, A: i % 64, B: 7*i + 1})
-	}
-	wrong := 0
-	query := func(i uint32, want func(uint32) uint32) error {
-		if err := s.Send(resident.Message{Kind: 2, A: i % 64}); err != nil {
-			return err
-		}
-		m, err := answer(s)
-		if m.A != i%64 || m.B != want(i) {
-			wrong++
-		}
-		return err
-	}
-	for i := range uint32(64) {
-		if err := inject(i); err != nil {
+	for i := range uint32(liveCells) {
+		if err := b.inject(s, i); err != nil {
 			return nil, err
 		}
 	}
 	var rows []residentRow
 	measure := func(variant string, once func(i uint32) error) error {
-		wrong = 0
 		times, err := b.sample(once)
 		r := row
-		r.Variant, r.Verified = variant, wrong == 0
+		r.Variant, r.Verified = variant, err == nil
 		r.took(times)
 		rows = append(rows, r)
 		return err
 	}
-	if err := measure("query", func(i uint32) error { return query(i, func(i uint32) uint32 { return 7*(i%64) + 1 }) }); err != nil {
+	if err := measure("query", func(i uint32) error { return b.query(s, i) }); err != nil {
 		return rows, err
 	}
-	if err := measure("injection until acknowledged", inject); err != nil {
+	if err := measure("injection until acknowledged", func(i uint32) error { return b.inject(s, i) }); err != nil {
 		return rows, err
 	}
 	if err := b.mixed(s, row, &rows); err != nil {
@@ -218,12 +209,33 @@ func (b *residentBench) liveRows(s *resident.Session, row residentRow) ([]reside
 	}
 	err := measure("single step", func(uint32) error {
 		out, err := s.Run(b.ctx, 1)
-		if out.Steps != 1 {
-			wrong++
+		if err == nil && out.Steps != 1 {
+			err = fmt.Errorf("a single step did %d", out.Steps)
 		}
 		return err
 	})
 	return rows, err
+}
+
+// liveCells is how many cells of the kernel the rows use.
+const liveCells = 64
+
+// inject writes a cell and waits for the acknowledgement.
+func (b *residentBench) inject(s *resident.Session, i uint32) error {
+	return s.Deliver(b.ctx, resident.Message{Kind: 1, A: i % liveCells, B: 7*(i%liveCells) + 1})
+}
+
+// query asks for a cell that inject wrote, and checks the answer.
+func (b *residentBench) query(s *resident.Session, i uint32) error {
+	at := i % liveCells
+	if err := s.Send(resident.Message{Kind: 2, A: at}); err != nil {
+		return err
+	}
+	m, err := answer(s)
+	if err == nil && m != (resident.Message{Kind: 2, A: at, B: 7*at + 1}) {
+		err = fmt.Errorf("cell %d was said to hold %d", m.A, m.B)
+	}
+	return err
 }
 
 // mixed has the session do some steps in each frame, take an injection and
@@ -296,6 +308,7 @@ func (b *residentBench) preemptions(s *resident.Session, program uint32, row *re
 		return err
 	}
 	var times []time.Duration
+	time.Sleep(b.warm)
 	for began := time.Now(); len(times) < 10 || time.Since(began) < b.duration(); {
 		time.Sleep(3 * time.Millisecond) // so that the session is in the middle of something
 		start := time.Now()

@@ -88,8 +88,10 @@ func (b *residentBench) persist(p persistenceRow) (residentRow, error) {
 		perStep = residentLocal
 	}
 	steps := max(b.iterations/perStep, uint64(p.budget), 1)
-	if _, err := s.Run(b.ctx, min(steps, 64)); err != nil {
-		return row, err
+	for began := time.Now(); time.Since(began) < b.warm || s.Progress() == 0; {
+		if _, err := s.Run(b.ctx, min(steps, 2000)); err != nil {
+			return row, err
+		}
 	}
 	dispatches, cpu, began := s.Stats().Dispatches, cpuTime(), time.Now()
 	for time.Since(began) < b.duration() {

@@ -75,7 +75,7 @@ func (b *residentBench) rereadSize(gl *glctx.GL, h *cache.Handle, size int, row 
 	gl.SetUint(gl.UniformLocation(h.Program(), "vectors"), uint32(size/16))
 	var times []time.Duration
 	reads := uint32(0)
-	for began := time.Now(); len(times) < 3 || time.Since(began) < b.duration()/4; {
+	for began := time.Now(); len(times) < 3 || time.Since(began) < b.warm+b.duration()/4; {
 		gl.Finish()
 		start := time.Now()
 		for range rereadBatch {

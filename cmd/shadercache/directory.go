@@ -35,6 +35,29 @@ func (o *options) openDirectory() (path string, dir *binary.Dir, err error) {
 	return path, dir, err
 }
 
+// upstream is $SHADERCACHE_UPSTREAM, or nil where it cannot be used.
+func (o *options) upstream() *binary.Dir {
+	path := binary.DefaultUpstream()
+	if path == "" {
+		return nil
+	}
+	dir, err := binary.OpenUpstream(path)
+	if err != nil {
+		o.logger().Warn("the upstream directory is left out", "reason", err)
+		return nil
+	}
+	return dir
+}
+
+// withUpstream is dir above the upstream directory, as programs that use the
+// library have it.
+func (o *options) withUpstream(dir *binary.Dir) *binary.Dir {
+	if upstream := o.upstream(); upstream != nil {
+		return dir.WithUpstream(upstream)
+	}
+	return dir
+}
+
 // treeBytes adds up the sizes of the files below path, 0 where there is none.
 // Files that other processes delete meanwhile do not count.
 func treeBytes(path string) (total int64) {

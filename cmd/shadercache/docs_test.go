@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -39,6 +41,72 @@ func writeCommandDoc(b *strings.Builder, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		if !sub.Hidden && sub.Name() != "completion" && sub.Name() != "help" {
 			writeCommandDoc(b, sub)
+		}
+	}
+}
+
+// TestEveryCommandHasAnExample looks at hidden commands too: each help ends with
+// a line that can be typed.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	var look func(cmd *cobra.Command)
+	look = func(cmd *cobra.Command) {
+		if !strings.HasPrefix(cmd.Example, "  ") || !strings.Contains(cmd.Example, "shadercache") {
+			t.Errorf("%s has the example %q", cmd.CommandPath(), cmd.Example)
+		}
+		if cmd.Long == "" && !cmd.Hidden || cmd.Short == "" {
+			t.Errorf("%s has no text", cmd.CommandPath())
+		}
+		for _, sub := range cmd.Commands() {
+			look(sub)
+		}
+	}
+	look(newRoot(&options{stdout: io.Discard, stderr: io.Discard}))
+}
+
+// TestManPages reads the pages as man does, where there is one.
+func TestManPages(t *testing.T) {
+	dir := t.TempDir()
+	root := newRoot(&options{stdout: io.Discard, stderr: io.Discard})
+	root.SetArgs([]string{"man", dir})
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "shadercache*.1"))
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range pages {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{".TH \"SHADERCACHE", ".SH NAME\n", ".SH SYNOPSIS\n", ".SH EXAMPLES\n"} {
+			if !strings.Contains(string(data), part) {
+				t.Errorf("%s has no %q", page, part)
+			}
+		}
+		if groff, err := exec.LookPath("groff"); err == nil {
+			out, err := exec.Command(groff, "-man", "-Tutf8", "-ww", "-z", page).CombinedOutput()
+			if err != nil || len(out) > 0 {
+				t.Errorf("%s: %v\n%s", page, err, out)
+			}
+		}
+	}
+	preload, err := os.ReadFile(filepath.Join(dir, "shadercache-preload.1"))
+	if err != nil || !strings.Contains(string(preload), "\n\\fB\\-D, \\-\\-define\\fR \\fINAME=VALUE\\fR\n") {
+		t.Errorf("%v in\n%s", err, preload)
+	}
+}
+
+func TestTroffPrintsTextAsItIs(t *testing.T) {
+	for text, want := range map[string]string{
+		"a-b":         `a\-b`,
+		".SH x\n'y":   `\&.SH x` + "\n" + `\&'y`,
+		`C:\n`:        `C:\en`,
+		"  .indented": "  .indented",
+	} {
+		if got := troff(text); got != want {
+			t.Errorf("%q: %q", text, got)
 		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
@@ -15,10 +17,11 @@ const doctorUsage = `Look for everything that is known to keep a cache from work
 command that mends it.
 
   directory     none, unsafe, on a network, read-only, nearly full
-  upstream      $SHADERCACHE_UPSTREAM cannot be used
+  upstream      $SHADERCACHE_UPSTREAM cannot be used or read, or is empty
   driver        none, or it offers no program binary formats
   driver_cache  off, too small, elsewhere by the environment, or a driver was
-                loaded before its settings could be made
+                loaded before its settings could be made, or slots of NVIDIA's
+                driver that cannot be merged
   programs      damaged, or in quarantine because a process died of them
   hits          programs are kept, yet compiled again and again
 
@@ -78,6 +81,7 @@ func (o *options) doctor() *doctorResult {
 	r.examineUpstream()
 	r.examineDriver(o, environment)
 	if dir != nil {
+		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)
 		r.examineHits(dir)
 	}
@@ -115,7 +119,7 @@ func (r *doctorResult) examineDirectory(o *options) *binary.Dir {
 		r.wrong(check, elsewhere, "%v", err)
 		return nil
 	}
-	if !r.examineVolume(path, elsewhere) {
+	if !r.examineVolume(unix.Statfs, path, elsewhere) {
 		r.good(check, "%s is safe and can be written", path)
 	}
 	return dir
@@ -126,11 +130,27 @@ func (r *doctorResult) examineUpstream() {
 	if path == "" {
 		return
 	}
-	if _, err := binary.OpenUpstream(path); err != nil {
+	dir, err := binary.OpenUpstream(path)
+	if errors.Is(err, fs.ErrPermission) {
+		r.wrong("upstream", "sudo chmod -R a+rX "+quoted(path), "%v", err)
+		return
+	}
+	if err != nil {
 		r.wrong("upstream", "unset SHADERCACHE_UPSTREAM", "%v", err)
 		return
 	}
-	r.good("upstream", "%s is read where the directory has no program", path)
+	report, err := dir.Verify(false, nil)
+	switch {
+	case err != nil:
+		r.wrong("upstream", "unset SHADERCACHE_UPSTREAM", "%v", err)
+	case report.Damaged > 0:
+		r.wrong("upstream", "sudo chmod -R a+rX "+quoted(path), "%d of its programs cannot be read, the first: %s",
+			report.Damaged, report.Problems[0].Reason)
+	case report.Good == 0:
+		r.wrong("upstream", "unset SHADERCACHE_UPSTREAM", "%s holds no program", path)
+	default:
+		r.good("upstream", "%s is read where the directory has no program: %s", path, plural(report.Good, "program"))
+	}
 }
 
 func (r *doctorResult) examineDriver(o *options, environment []finding) {

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/shadercache/shadercache/binary/nvslots"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -66,6 +68,26 @@ func (r *doctorResult) examineDriverCache(state glctx.DriverCache, wanted, expla
 		r.wrong(driverCacheCheck, "unset "+strings.Join(settingNames(keptSettings(state)), " "), "not kept in the cache directory: %s", state.Reason)
 	case state.Reason == "":
 		r.good(driverCacheCheck, "%s", state)
+	}
+}
+
+// maxSlotFindings bounds how many slots are named.
+const maxSlotFindings = 10
+
+// examineSlots names the slots of NVIDIA's driver that are never merged, so that
+// no start finds what they hold.
+func (r *doctorResult) examineSlots(driver string) {
+	alone, err := nvslots.Survey(driver)
+	if err != nil {
+		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvslots.Folder)), "%v", err)
+	}
+	for _, slot := range alone[:min(len(alone), maxSlotFindings)] {
+		name := filepath.Join(driver, filepath.FromSlash(slot.Slot))
+		r.wrong(driverCacheCheck, "rm -rf "+quoted(name+".bin")+" "+quoted(name+".toc"),
+			"the driver's slot %s cannot be merged: %s", slot.Slot, slot.Reason)
+	}
+	if more := len(alone) - maxSlotFindings; more > 0 {
+		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvslots.Folder)), "%s more cannot be merged", plural(more, "slot"))
 	}
 }
 

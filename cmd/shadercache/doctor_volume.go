@@ -27,13 +27,13 @@ var networkVolumes = map[uint32]string{
 	0x00C36400: "Ceph",
 }
 
-// examineVolume looks at what the directory stands on. It reports whether it
-// found something.
-func (r *doctorResult) examineVolume(path, elsewhere string) bool {
+// examineVolume looks at what the directory stands on, as statfs tells it. It
+// reports whether it found something.
+func (r *doctorResult) examineVolume(statfs func(string, *unix.Statfs_t) error, path, elsewhere string) bool {
 	const check = "directory"
 	before := len(r.Findings)
 	var volume unix.Statfs_t
-	if err := unix.Statfs(path, &volume); err != nil {
+	if err := statfs(path, &volume); err != nil {
 		r.wrong(check, elsewhere, "%s: %v", path, err)
 		return true
 	}

@@ -23,6 +23,10 @@ program also gets SHADERCACHE_DIR, in case it keeps program binaries too.
 Variables of the environment that are set already win. With --log-level info it
 says what was set.
 
+The directory counts as in use for as long as the program runs, or any process
+that it started: what others compile or import meanwhile is complete, but the
+slots of NVIDIA's driver are merged at a later start.
+
 With --driver-cache off only SHADERCACHE_DIR is set. There is no result, so
 --json changes nothing.
 
@@ -66,6 +70,11 @@ func (o *options) exec(args []string) error {
 	state := glctx.ManageDriverCache(o.glOptions())
 	if !state.Managed && bool(o.driverCache) {
 		o.logger().Warn("the driver's own cache is not managed", "reason", state.Reason)
+	}
+	if state.Managed {
+		if err := glctx.PassDriverCacheOn(); err != nil {
+			o.logger().Warn("the driver's cache may be merged while the program runs", "reason", err)
+		}
 	}
 	for _, setting := range os.Environ() {
 		if !slices.Contains(before, setting) {

@@ -36,10 +36,11 @@ func (o *options) openGPU(c cache.Options) (*gpu, error) {
 		return nil, err
 	}
 	g := &gpu{context: context, contextTime: time.Since(start)}
-	c.Dir, c.Logger = o.dir, o.logger()
+	c.Dir, c.Logger, c.TellCrashes = o.dir, o.logger(), true
 	if g.cache, err = cache.New(context, c); err != nil {
 		return nil, errors.Join(err, context.Close())
 	}
+	interruptions.opened(g.cache)
 	return g, nil
 }
 
@@ -47,6 +48,7 @@ func (o *options) openGPU(c cache.Options) (*gpu, error) {
 // directory does not take was reported already and is no failure.
 func (g *gpu) close() error {
 	err := g.cache.Close()
+	interruptions.closed(g.cache)
 	if !errors.As(err, new(*cache.InUseError)) {
 		err = nil
 	}

@@ -7,24 +7,33 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 )
 
 // isolation has programs compiled by child processes, so that a driver that
 // dies or hangs takes one program with it and not the rest.
 //
-// A child says that it is ready, then reads the index of a program from
-// standard input, compiles it, and answers on standard output, one JSON object
+// A child says that it is ready, then reads the word for a program from standard
+// input, a line each, compiles it, and answers on standard output, one JSON object
 // a line, until its input ends. So the parent knows what a child was at when it
 // died, and the quicker children do more.
 type isolation struct {
 	timeout time.Duration                    // for one program
+	word    func(index int) string           // what a child is told of a program, one line
 	command func() (*exec.Cmd, error)        // makes a child
 	done    func(index int, got preloadLine) // called once for each program, one at a time
+
+	// crashed is called when a signal ended a child, before the next one starts;
+	// nil: nobody wants to know.
+	crashed func(process int, signal string)
+
+	// ready is called when a child is, one at a time; nil: nobody wants to know.
+	ready func(started time.Time, contextMillis float64)
 
 	mu struct {
 		sync.Mutex
@@ -36,9 +45,12 @@ type isolation struct {
 
 // isolatedReply is what a child answers.
 type isolatedReply struct {
-	Ready   bool        `json:"ready,omitempty"`
-	Error   string      `json:"error,omitempty"` // why it cannot start
-	Hint    string      `json:"hint,omitempty"`
+	Ready bool   `json:"ready,omitempty"`
+	Error string `json:"error,omitempty"` // why it cannot start
+	Hint  string `json:"hint,omitempty"`
+
+	ContextMillis float64 `json:"context_ms,omitempty"` // what opening the GPU took
+
 	Program preloadLine `json:"program"`
 }
 
@@ -77,7 +89,10 @@ func (s *isolation) work(ctx context.Context) error {
 		if !ok {
 			return child.end(s.timeout)
 		}
-		reply, err := child.ask(index, s.timeout)
+		reply, err := child.ask(s.word(index), s.timeout)
+		if err != nil && s.crashed != nil && child.signal != "" {
+			s.crashed(child.command.Process.Pid, child.signal)
+		}
 		if err != nil && s.firstLoss(index) {
 			s.again(append(did, index))
 			return nil
@@ -115,8 +130,9 @@ func (s *isolation) next() (index int, ok bool) {
 }
 
 // firstLoss notes that a child was lost with a program. The program gets a
-// second try: only a source that a process died of twice is refused from then
-// on, since anything else may have ended the first.
+// second try. Where the driver crashed, the next child is told so and refuses it;
+// where the child was killed, that may have had another reason, and it takes a
+// second death.
 func (s *isolation) firstLoss(index int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,6 +162,7 @@ type isolatedChild struct {
 	command *exec.Cmd
 	input   io.WriteCloser
 	replies chan isolatedReply // closed when the child's output ends
+	signal  string             // that ended the child, and not us; "" = none
 }
 
 func (s *isolation) start() (*isolatedChild, error) {
@@ -161,6 +178,7 @@ func (s *isolation) start() (*isolatedChild, error) {
 	if c.input, err = command.StdinPipe(); err != nil {
 		return nil, err
 	}
+	started := time.Now()
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
@@ -181,12 +199,17 @@ func (s *isolation) start() (*isolatedChild, error) {
 	if !reply.Ready {
 		return nil, errors.Join(hintedError{errors.New(reply.Error), reply.Hint}, c.end(s.timeout))
 	}
+	if s.ready != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ready(started, reply.ContextMillis)
+	}
 	return c, nil
 }
 
 // ask has a program compiled. After an error the child is gone.
-func (c *isolatedChild) ask(index int, limit time.Duration) (isolatedReply, error) {
-	_, _ = io.WriteString(c.input, strconv.Itoa(index)+"\n") // a child that is gone has no reply
+func (c *isolatedChild) ask(word string, limit time.Duration) (isolatedReply, error) {
+	_, _ = io.WriteString(c.input, word+"\n") // a child that is gone has no reply
 	return c.wait(limit)
 }
 
@@ -201,11 +224,27 @@ func (c *isolatedChild) wait(limit time.Duration) (isolatedReply, error) {
 			return reply, nil
 		}
 		_ = c.input.Close()
-		return isolatedReply{}, fmt.Errorf("its process ended: %w", ended(c.command.Wait()))
+		err := c.command.Wait()
+		c.signal = signalOf(err)
+		return isolatedReply{}, fmt.Errorf("its process ended: %w", ended(err))
 	case <-timer.C:
 		c.kill()
 		return isolatedReply{}, fmt.Errorf("it took longer than %s, so its process was ended", limit)
 	}
+}
+
+// signalOf is the signal that ended a process, such as "SIGSEGV: segmentation
+// fault", or "".
+func signalOf(err error) string {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return ""
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return ""
+	}
+	return unix.SignalName(status.Signal()) + ": " + status.Signal().String()
 }
 
 // ended is how a process ended that should not have.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ func isolate(t *testing.T, script string, indices []int, jobs int, timeout time.
 	got, started := map[int]preloadLine{}, make(chan struct{}, 1000)
 	s := isolation{
 		timeout: timeout,
+		word:    strconv.Itoa,
 		command: func() (*exec.Cmd, error) {
 			started <- struct{}{}
 			return exec.Command("sh", "-c", script), nil
@@ -90,6 +92,7 @@ func TestIsolationEndsWithItsContext(t *testing.T) {
 	answers := 0
 	s := isolation{
 		timeout: time.Hour,
+		word:    strconv.Itoa,
 		command: func() (*exec.Cmd, error) { return exec.Command("sh", "-c", fakeChild), nil },
 		done:    func(int, preloadLine) { answers++; cancel() },
 	}

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +28,7 @@ compile_ms, load_ms, created, last_use}]; with --tuning dir, tunings [{problem,
 driver, choice {algorithm, params}, nanos, gflops, max_error, candidates,
 created}].`
 
-// listResult is what list prints.
+// listResult is what list prints, see listJSON.
 type listResult struct {
 	Dir      string        `json:"dir"`
 	Programs []programLine `json:"programs"`
@@ -61,31 +65,84 @@ func newList(o *options) *cobra.Command {
 				}
 				return o.result(r, r.print)
 			}
-			r, err := o.listPrograms()
-			if err != nil {
-				return err
-			}
-			return o.result(r, func(w io.Writer) { r.print(w, time.Now()) })
+			return o.list(time.Now())
 		},
 	}
 	cmd.Flags().BoolVar(&tuning, "tuning", false, "list what was tuned instead of programs")
 	return cmd
 }
 
-func (o *options) listPrograms() (*listResult, error) {
+// list has the programs of one driver in memory at a time, some 150 bytes each,
+// to sort them. JSON is written a program at a time.
+func (o *options) list(now time.Time) error {
 	path, dir, err := o.openDirectory()
-	r := &listResult{Dir: path, Programs: []programLine{}}
-	if err != nil || dir == nil {
-		return r, err
-	}
-	err = o.forStores(dir, func(driver string, store *binary.Store) error {
-		entries, err := store.List()
-		for _, e := range entries {
-			r.Programs = append(r.Programs, newProgramLine(driver, e))
-		}
+	if err != nil {
 		return err
-	})
-	return r, err
+	}
+	out := bufio.NewWriter(o.stdout)
+	var list listWriter = &listTable{tabs: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), dir: path, now: now}
+	if o.json {
+		list = &listJSON{out: out, dir: path}
+	}
+	if dir != nil {
+		err = o.forStores(dir, func(driver string, store *binary.Store) error {
+			entries, err := store.List()
+			for i := 0; err == nil && i < len(entries); i++ {
+				err = list.add(newProgramLine(driver, entries[i]))
+			}
+			return err
+		})
+	}
+	return errors.Join(err, list.end(), out.Flush())
+}
+
+// listWriter writes a list whose programs come one at a time.
+type listWriter interface {
+	add(p programLine) error
+	end() error
+}
+
+// listJSON writes what encoding a listResult would.
+type listJSON struct {
+	out  io.Writer
+	dir  string
+	some bool
+}
+
+func (l *listJSON) begin() error {
+	dir, err := json.Marshal(l.dir)
+	if err == nil {
+		_, err = fmt.Fprintf(l.out, "{\n  \"dir\": %s,\n  \"programs\": [", dir)
+	}
+	return err
+}
+
+func (l *listJSON) add(p programLine) error {
+	separator := ",\n    "
+	if !l.some {
+		if err := l.begin(); err != nil {
+			return err
+		}
+		l.some, separator = true, "\n    "
+	}
+	line, err := json.MarshalIndent(p, "    ", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(l.out, separator, string(line))
+	return err
+}
+
+func (l *listJSON) end() error {
+	last := "\n  ]\n}\n"
+	if !l.some {
+		if err := l.begin(); err != nil {
+			return err
+		}
+		last = "]\n}\n"
+	}
+	_, err := io.WriteString(l.out, last)
+	return err
 }
 
 func newProgramLine(driver string, e binary.Entry) programLine {
@@ -103,24 +160,32 @@ func newProgramLine(driver string, e binary.Entry) programLine {
 	}
 }
 
-func (r *listResult) print(w io.Writer, now time.Time) {
-	if len(r.Programs) == 0 {
-		fmt.Fprintf(w, "no programs in %s\n", r.Dir)
-		return
-	}
-	driver := ""
-	for _, p := range r.Programs {
-		if p.Driver != driver {
-			if driver != "" {
-				fmt.Fprintln(w)
-			}
-			driver = p.Driver
-			fmt.Fprintf(w, "%s\n", driver)
-			fmt.Fprint(w, "  key\tsize\thits\tcompile\tload\tlast use\tname\n")
+// listTable writes a table for each driver.
+type listTable struct {
+	tabs   *tabwriter.Writer
+	dir    string
+	now    time.Time
+	driver string // of the table that has begun
+}
+
+func (l *listTable) add(p programLine) error {
+	if p.Driver != l.driver {
+		if l.driver != "" {
+			fmt.Fprintln(l.tabs)
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%d\t%s\t%s\t%s\t%s\n", p.Key.Short(), readableBytes(p.Bytes), p.Hits,
-			knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), readableAge(now.Sub(p.LastUse)), p.Name)
+		l.driver = p.Driver
+		fmt.Fprintf(l.tabs, "%s\n  key\tsize\thits\tcompile\tload\tlast use\tname\n", p.Driver)
 	}
+	_, err := fmt.Fprintf(l.tabs, "  %s\t%s\t%d\t%s\t%s\t%s\t%s\n", p.Key.Short(), readableBytes(p.Bytes), p.Hits,
+		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), readableAge(l.now.Sub(p.LastUse)), p.Name)
+	return err
+}
+
+func (l *listTable) end() error {
+	if l.driver == "" {
+		fmt.Fprintf(l.tabs, "no programs in %s\n", l.dir)
+	}
+	return l.tabs.Flush()
 }
 
 // knownMillis is a time in a table, "-" where it is not known.

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite golden parts of scripts and docs/command.md")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"shadercache": main})
+	testscript.Main(m, map[string]func(){"shadercache": main, stuckName: stuckMain, crashName: crashMain})
 }
 
 // TestCommand runs the scripts that need no OpenGL.

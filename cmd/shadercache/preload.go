@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,15 +33,22 @@ the others are put in, and the exit code is 1.
 
 --isolate does the work in child processes, --jobs of them side by side. A child
 that dies, or needs longer than --timeout for a program, is replaced; a program
-that two children were lost with is named and put in quarantine for a day, so
-that no start meets it, and the rest goes on. What the
+that crashes its child, or that two children were lost with, is named and put in
+quarantine for a day, so that no start meets it, and the rest goes on. What the
 driver kept for each child on its own is merged afterwards, so that the next
 start finds all of it.
 
 load_ms is compiling or loading, prime_ms is making the driver finish its work.
 
+--keep-sources keeps the text of each program beside it, about 1 KB, so that
+shadercache rebuild can compile it again after a driver update.
+
 JSON fields: programs [{name, key, origin, load_ms, prime_ms, error?,
-set_aside?}], failed.
+set_aside?}], failed, with --isolate also isolation {read_ms, children
+[{started_ms, ready_ms, context_ms}], answered_ms, ended_ms, settled_ms,
+merged_ms}: when the programs were known, each child was ready and what opening
+its context took, the last program was answered for, the children had ended, and
+the rest was done, counted from the start of the work.
 origin is compiled, disk or resident; key is empty where the file could not be
 read.`
 
@@ -47,6 +56,8 @@ read.`
 type preloadResult struct {
 	Programs []preloadLine `json:"programs"`
 	Failed   int           `json:"failed"`
+
+	Isolation *isolationTimes `json:"isolation,omitempty"` // with --isolate
 }
 
 type preloadLine struct {
@@ -62,10 +73,10 @@ type preloadLine struct {
 }
 
 func newPreload(o *options) *cobra.Command {
-	defines := defineFlag{}
+	how := preloadFlags{defines: defineFlag{}}
 	var f isolationFlags
 	cmd := &cobra.Command{
-		Use:                   "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [--isolate [--jobs N] [--timeout D]]",
+		Use:                   "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [--keep-sources] [--isolate [--jobs N] [--timeout D]]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Put programs into the cache before they are needed",
 		Long:                  preloadUsage,
@@ -76,22 +87,38 @@ func newPreload(o *options) *cobra.Command {
 				return usageError{err, cmd.CommandPath()}
 			}
 			if f.isolate {
-				r, err := o.preloadIsolated(f, args, binary.Defines(defines))
+				r, err := o.preloadIsolated(f, args, how)
 				return o.preloadReport(r, err)
 			}
-			return o.preload(readRequests(args, binary.Defines(defines)))
+			return o.preload(readRequests(args, binary.Defines(how.defines)), cache.Options{KeepSources: how.keepSources})
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
 		},
 	}
-	flags := cmd.Flags()
-	flags.VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
-	flags.BoolVar(&f.isolate, "isolate", false, "compile in child processes")
-	flags.IntVar(&f.jobs, "jobs", min(6, runtime.NumCPU()), "children side by side")
-	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "what a child may need for one program")
-	flags.Lookup("jobs").DefValue = "the number of processors, at most 6"
+	how.add(cmd)
+	f.add(cmd)
 	return cmd
+}
+
+// preloadFlags are the flags that children of preload get too.
+type preloadFlags struct {
+	defines     defineFlag
+	keepSources bool
+}
+
+func (f *preloadFlags) add(cmd *cobra.Command) {
+	cmd.Flags().VarP(f.defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
+	cmd.Flags().BoolVar(&f.keepSources, "keep-sources", false, "keep the text of each program too, for rebuild and why")
+}
+
+// arguments are those of a child for the arguments args.
+func (f *preloadFlags) arguments(args []string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(f.defines)) {
+		list = append(list, "-D", name+"="+f.defines[name])
+	}
+	list = append(list, "--keep-sources="+strconv.FormatBool(f.keepSources), "--")
+	return append(list, args...)
 }
 
 func someArgument(_ *cobra.Command, args []string) error {
@@ -101,8 +128,8 @@ func someArgument(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (o *options) preload(requests []request) error {
-	g, err := o.openGPU(cache.Options{})
+func (o *options) preload(requests []request, options cache.Options) error {
+	g, err := o.openGPU(options)
 	if err != nil {
 		return err
 	}
@@ -115,15 +142,24 @@ func (o *options) preloadReport(r *preloadResult, err error) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range r.Programs {
+	return o.reportPrograms(r, r, r.print)
+}
+
+// reportPrograms prints the failures of programs and then a result that they are
+// part of; nil: none was tried.
+func (o *options) reportPrograms(programs *preloadResult, result any, print func(io.Writer)) error {
+	if programs == nil {
+		return o.result(result, print)
+	}
+	for _, p := range programs.Programs {
 		if p.err != nil && !errors.Is(p.err, errReported) {
 			printError(o.stderr, p.failure())
 		}
 	}
-	if err := o.result(r, r.print); err != nil {
+	if err := o.result(result, print); err != nil {
 		return err
 	}
-	if r.Failed > 0 {
+	if programs.Failed > 0 {
 		return errReported
 	}
 	return nil

@@ -40,6 +40,7 @@ func newRoot(o *options) *cobra.Command {
 		Use:           "shadercache",
 		Short:         "Keep compiled OpenGL compute programs from start to start",
 		Long:          rootUsage,
+		Example:       "  shadercache preload kernels/ && shadercache stats",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          usageArgs(knownCommand),
@@ -61,9 +62,32 @@ func newRoot(o *options) *cobra.Command {
 	complete(root, "log-level", "debug", "info", "warn", "error")
 	_ = root.MarkPersistentFlagDirname("dir")
 	root.AddCommand(newRun(o), newPreload(o), newPreloadChild(o), newStats(o), newList(o), newInspect(o),
-		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newExport(o), newImport(o), newKeygen(o),
-		newTune(o), newExec(o), newLint(o), newSelftest(o), newBench(o), newVersion(o))
+		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
+		newExec(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
+	addCompletion(root)
 	return root
+}
+
+// addCompletion adds the command that writes completions, with an example for
+// each shell.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	examples := map[string]string{
+		"completion": "source <(shadercache completion bash)",
+		"bash":       "shadercache completion bash > ~/.local/share/bash-completion/completions/shadercache",
+		"zsh":        `shadercache completion zsh > "${fpath[1]}/_shadercache"`,
+		"fish":       "shadercache completion fish > ~/.config/fish/completions/shadercache.fish",
+		"powershell": "shadercache completion powershell | Out-String | Invoke-Expression",
+	}
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Example = "  " + examples[cmd.Name()]
+		for _, shell := range cmd.Commands() {
+			shell.Example = "  " + examples[shell.Name()]
+		}
+	}
 }
 
 // complete offers fixed words for a flag to the shell.

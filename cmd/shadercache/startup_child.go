@@ -39,10 +39,11 @@ func newStartupChild(o *options) *cobra.Command {
 	var programs int
 	var memoryOnly, preload bool
 	cmd := &cobra.Command{
-		Use:    startupChildName,
-		Short:  "Run one scenario of bench startup in this process",
-		Hidden: true,
-		Args:   usageArgs(noArguments),
+		Use:     startupChildName,
+		Short:   "Run one scenario of bench startup in this process",
+		Hidden:  true,
+		Example: "  shadercache bench startup-child --json",
+		Args:    usageArgs(noArguments),
 		RunE: func(*cobra.Command, []string) error {
 			r, err := o.startupChild(programs, memoryOnly, preload)
 			if err != nil {

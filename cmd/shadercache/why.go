@@ -23,11 +23,12 @@ to compile, and compares field by field:
   - with programs of the same name that have another key: the first line that
     differs in the text, where both texts are kept.
 
-It needs OpenGL, compiles nothing, and changes no program on disk.
+Programs of $SHADERCACHE_UPSTREAM are looked at too. It needs OpenGL, compiles
+nothing, and changes no program on disk.
 
-JSON fields: driver, programs [{key, name, stored, damage?, aside?, quarantine?,
-failure?, others [{dir, diffs [{field, ours, theirs}]}], similar [{key, diff?
-{line, ours, theirs}}]}].`
+JSON fields: driver, programs [{key, name, stored, upstream?, checked?, damage?,
+aside?, quarantine?, failure?, others [{dir, diffs [{field, ours, theirs}]}],
+similar [{key, diff? {line, ours, theirs}}]}].`
 
 const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
 
@@ -71,7 +72,12 @@ func (o *options) why(typed string, defines binary.Defines) (*whyResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := o.wanted(dir, typed, defines)
+	dirs := []*binary.Dir{dir}
+	if upstream := o.upstream(); upstream != nil {
+		dir = dir.WithUpstream(upstream)
+		dirs = append(dirs, upstream)
+	}
+	wanted, err := o.wanted(dirs, typed, defines)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +105,7 @@ type wantedProgram struct {
 
 // wanted finds what the argument means: a key or name that is kept, where no
 // file and no built-in program has that name.
-func (o *options) wanted(dir *binary.Dir, typed string, defines binary.Defines) (list []wantedProgram, err error) {
+func (o *options) wanted(dirs []*binary.Dir, typed string, defines binary.Defines) (list []wantedProgram, err error) {
 	requests := readArgument(typed, defines)
 	for _, q := range requests {
 		if q.err != nil {
@@ -111,7 +117,7 @@ func (o *options) wanted(dir *binary.Dir, typed string, defines binary.Defines) 
 	if err == nil {
 		return list, nil
 	}
-	kept, keptErr := o.keptPrograms(dir, typed)
+	kept, keptErr := o.keptPrograms(dirs, typed)
 	if keptErr != nil {
 		return nil, keptErr
 	}
@@ -122,7 +128,7 @@ func (o *options) wanted(dir *binary.Dir, typed string, defines binary.Defines) 
 }
 
 // keptPrograms are those that a key or name means, of all drivers, each once.
-func (o *options) keptPrograms(dir *binary.Dir, typed string) (list []wantedProgram, err error) {
+func (o *options) keptPrograms(dirs []*binary.Dir, typed string) (list []wantedProgram, err error) {
 	seen := map[binary.Key]bool{}
 	add := func(name string, key binary.Key) {
 		if names(typed, name, key) && !seen[key] {
@@ -130,18 +136,20 @@ func (o *options) keptPrograms(dir *binary.Dir, typed string) (list []wantedProg
 			list = append(list, wantedProgram{key: key})
 		}
 	}
-	err = o.forStores(dir, func(_ string, store *binary.Store) error {
-		for e := range store.All() {
-			add(e.Name, e.Key)
-		}
-		for _, q := range store.Quarantined() {
-			add(q.Name, q.Key)
-		}
-		return nil
-	})
-	for source, err := range dir.Sources() {
-		if err == nil {
-			add(source.Name(), source.Key())
+	for _, dir := range dirs {
+		err = errors.Join(err, o.forStores(dir, func(_ string, store *binary.Store) error {
+			for e := range store.All() {
+				add(e.Name, e.Key)
+			}
+			for _, q := range store.Quarantined() {
+				add(q.Name, q.Key)
+			}
+			return nil
+		}))
+		for source, err := range dir.Sources() {
+			if err == nil {
+				add(source.Name(), source.Key())
+			}
 		}
 	}
 	return list, err
@@ -158,10 +166,16 @@ func (r *whyResult) print(w io.Writer) {
 
 func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 	state := "is not stored for"
-	if e.Stored {
+	switch {
+	case e.Upstream:
+		state = "is stored upstream for"
+	case e.Stored:
 		state = "is stored for"
 	}
 	fmt.Fprintf(w, "%s %s %s %s\n", e.Name, e.Key.Short(), state, driver)
+	if e.Checked {
+		fmt.Fprintln(w, "  gave the right answer when it was checked")
+	}
 	if e.Damage != "" {
 		fmt.Fprintf(w, "  damaged: %s\n", e.Damage)
 	}
@@ -170,6 +184,9 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 	}
 	if e.Quarantine != nil {
 		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), e.Quarantine.Reason)
+	}
+	if e.Unloadable() {
+		fmt.Fprintln(w, "    until then it is not loaded, and every start compiles it")
 	}
 	if e.Failure != "" {
 		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(strings.TrimSpace(e.Failure), "\n", "\n    "))

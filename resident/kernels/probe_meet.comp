@@ -4,12 +4,12 @@
 // of them came.
 //
 //   binding  buffer  layout, in 32-bit words
-//   0        Meet    0: arrived   1: generation   2: 1 once somebody gave up   3: groups that were at all meetings
+//   0        Meet    0: arrivals   1: 1 once somebody gave up   2: groups that were at all meetings
 //
 //   grid     as many groups as are to meet
 //
-// meetings is how often. Nobody looks more than SPIN times, and one who gives up
-// ends it for all.
+// meetings is how often. Nobody looks more than SPIN times. Arrivals are counted
+// through, as residentMeet does.
 
 #ifndef LOCAL
 #define LOCAL 256
@@ -22,9 +22,9 @@ layout(local_size_x = LOCAL) in;
 
 layout(std430, binding = 0) coherent volatile buffer Meet {
     uint arrived;
-    uint generation;
     uint broken;
     uint faithful;
+    uint unused;
 };
 
 uniform uint meetings;
@@ -37,21 +37,17 @@ void main() {
         memoryBarrierBuffer();
         barrier();
         if (gl_LocalInvocationIndex == 0u) {
-            uint mine = generation;
-            if (atomicAdd(arrived, 1u) == gl_NumWorkGroups.x - 1u) {
-                arrived = 0u;
-                memoryBarrierBuffer();
-                atomicAdd(generation, 1u);
-            } else {
-                uint looks = 0u;
-                while (generation == mine && broken == 0u && looks < uint(SPIN)) { // lint:leader waits for other groups, bounded
+            uint all = (met + 1u) * gl_NumWorkGroups.x;
+            uint looks = 0u;
+            if (atomicAdd(arrived, 1u) + 1u != all) {
+                while (int(arrived - all) < 0 && looks < uint(SPIN)) { // lint:leader waits for other groups, bounded
                     ++looks;
                 }
-                if (looks == uint(SPIN)) {
-                    broken = 1u;
-                }
             }
-            stop = broken;
+            stop = looks == uint(SPIN) ? 1u : 0u;
+            if (looks == uint(SPIN)) {
+                broken = 1u;
+            }
         }
         barrier();
         if (stop != 0u) {

@@ -13,7 +13,7 @@
 //   RESIDENT_HALT   this group is done for good
 //
 // step is the number of the step as 64 bits, x low and y high. Grids have one
-// axis. Bindings 5 and 6 are taken: see control.glsl. Between groups there is no
+// axis. Bindings 5 and 6 are taken: see resident_control.glsl. Between groups there is no
 // order within a phase, and none of them may wait for another. Buffers in which a
 // phase reads what another group wrote in the one before are to be coherent,
 // since phases may follow each other within a dispatch.
@@ -33,7 +33,7 @@
 #define RESIDENT_LOG 1024
 #endif
 
-#include "control.glsl"
+#include "resident_control.glsl"
 
 // Looks at a grid barrier before it is given up.
 #ifndef RESIDENT_SPIN
@@ -100,6 +100,7 @@ shared uvec4 residentMessage[2];
 shared uint residentAnswer[2];
 shared uint residentDoneHere;
 shared uint residentHaltedHere;
+shared uint residentMeetings; // that this group passed, see residentMeet
 
 uint residentStep(uvec2 step);
 
@@ -107,81 +108,7 @@ bool residentLeader() { return gl_LocalInvocationIndex == 0u; }
 
 bool residentMode(uint bit) { return (residentBaseHere.z & bit) != 0u; }
 
-// residentSignal ends the tick: the first signal wins, and the host gets it.
-// One invocation calls it.
-void residentSignal(uint kind, uint argument) {
-    if (atomicCompSwap(residentRaised, 0u, kind) == 0u) {
-        residentRaisedArgument = argument;
-        residentRaisedSource = gl_WorkGroupID.x;
-    }
-}
-
-// residentLog adds an entry to the log ring, over the oldest. One invocation
-// calls it.
-void residentLog(uint a, uint b, uint c) {
-    uint number = atomicAdd(residentLogged, 1u);
-    uint at = 2u * (number % uint(RESIDENT_LOG));
-    residentLogRing[at] = uvec4(number + 1u, residentStepNow, gl_WorkGroupID.x);
-    residentLogRing[at + 1u] = uvec4(a, b, c, 0u);
-}
-
-// residentLanes says how many lanes had work in this step. The leader calls it.
-void residentLanes(uint working) { residentActiveLanes += working; }
-
-// residentCheck is 16 bits that tell a whole message from a torn one.
-uint residentCheck(uint sequence, uvec3 message) {
-    uint h = (message.x ^ sequence * 0x9e3779b9u) * 0x85ebca6bu;
-    h = (h ^ h >> 15 ^ message.y) * 0xc2b2ae35u;
-    h = (h ^ h >> 13 ^ message.z) * 0x27d4eb2fu;
-    return h >> 16;
-}
-
-// residentTakeMessage is the next message, w is 1, or nothing, w is 0.
-uvec4 residentTakeMessage() {
-    uint sequence = residentReceivedHere + 1u & RESIDENT_SEQUENCE;
-    uint bell = residentDoorHere.x & RESIDENT_SEQUENCE;
-    if (bell == (residentReceivedHere & RESIDENT_SEQUENCE)) {
-        return uvec4(0u);
-    }
-    uvec4 m = residentDoorHere;
-    if ((m.x & RESIDENT_INLINE) == 0u || bell != sequence) {
-        m = residentInbox[residentReceivedHere % uint(RESIDENT_INBOX)];
-    }
-    if ((m.x & RESIDENT_SEQUENCE) != sequence || m.x >> 16 != residentCheck(sequence, m.yzw)) {
-        return uvec4(0u);
-    }
-    residentReceived = ++residentReceivedHere;
-    return uvec4(m.yzw, 1u);
-}
-
-// residentReceive is the next message from the host: kind, a, b. It reports
-// whether there was one. All invocations of a group call it together; messages
-// go to group 0.
-bool residentReceive(out uvec3 message) {
-    uint pair = residentReceives++ & 1u;
-    if (residentLeader()) {
-        residentMessage[pair] = gl_WorkGroupID.x == 0u ? residentTakeMessage() : uvec4(0u);
-    }
-    barrier();
-    message = residentMessage[pair].xyz;
-    return residentMessage[pair].w != 0u;
-}
-
-// residentSend puts a message to the host into the outbox and reports whether
-// there was room. The leader of group 0 calls it.
-bool residentSend(uvec3 message) {
-    if (residentSentHere - residentTakenHere >= uint(RESIDENT_OUTBOX)) {
-        residentTakenHere = residentTaken;
-        if (residentSentHere - residentTakenHere >= uint(RESIDENT_OUTBOX)) {
-            return false;
-        }
-    }
-    uint sequence = residentSentHere + 1u & RESIDENT_SEQUENCE;
-    residentOutbox[residentSentHere % uint(RESIDENT_OUTBOX)] =
-        uvec4(residentCheck(sequence, message) << 16 | sequence, message);
-    residentSent = ++residentSentHere;
-    return true;
-}
+#include "resident_mail.glsl"
 
 // residentDoorSeen takes in what stands at the door, and passes a stop on to the
 // other groups. The leader of group 0 calls it.
@@ -218,40 +145,7 @@ bool residentStopping() {
     return residentAnswer[pair] != 0u;
 }
 
-// residentMeet waits until all groups are there. It works only while all groups
-// run at the same time, so for no more groups than were measured to do so. The
-// last one judges, where that is asked for, whether another step follows.
-void residentMeet(bool judge) {
-    memoryBarrierBuffer();
-    barrier();
-    if (residentLeader()) {
-        uint generation = residentGridGeneration;
-        if (atomicAdd(residentGridArrived, 1u) == gl_NumWorkGroups.x - 1u) {
-            if (judge && (residentRaised != 0u || residentRelayStop != 0u)) {
-                residentVerdict = 1u;
-            }
-            residentGridArrived = 0u;
-            memoryBarrierBuffer();
-            atomicAdd(residentGridGeneration, 1u);
-        } else {
-            uint most = residentMode(RESIDENT_TRIAL) ? RESIDENT_TRIAL_SPIN : uint(RESIDENT_SPIN);
-            uint looks = 0u;
-            while (residentGridGeneration == generation && looks < most) { // lint:leader waits for other groups, bounded
-                ++looks;
-            }
-            if (looks == most) {
-                residentVerdict = 1u;
-                residentSignal(RESIDENT_FAULT, RESIDENT_BARRIER_STUCK);
-            }
-        }
-    }
-    barrier();
-    memoryBarrierBuffer();
-}
-
-// residentGridBarrier waits until all groups of the grid are there: see
-// residentMeet. Phases do the same on every driver.
-void residentGridBarrier() { residentMeet(false); }
+#include "resident_meet.glsl"
 
 // residentBegin takes the order and where the group left off.
 void residentBegin() {
@@ -262,6 +156,7 @@ void residentBegin() {
         uvec4 mine = residentGroups[4u * gl_WorkGroupID.x];
         residentDoneHere = mine.x == residentOrderHere.x ? mine.y : 0u;
         residentHaltedHere = mine.z;
+        residentMeetings = residentGridGeneration;
         if (gl_WorkGroupID.x == 0u) {
             residentReceivedHere = residentReceived;
             residentSentHere = residentSent;
@@ -286,35 +181,36 @@ uvec2 residentClaim(uint most) {
     return min(uvec2(from, from + most), residentOrderHere.yy);
 }
 
+// residentWanted reports whether the tick is to end, because the host or some
+// group wants it. The leader calls it.
+bool residentWanted(uint looks) {
+    if (gl_WorkGroupID.x != 0u || !residentMode(RESIDENT_INFLIGHT)) {
+        return residentStopSeen(looks) || residentRaised != 0u;
+    }
+    // Both loads are under way together: the first takes 0.7 us, and messages wait for it.
+    uvec4 door = residentDoor;
+    uint raised = residentRaised;
+    return residentDoorSeen(door) || raised != 0u;
+}
+
 // residentLook decides which steps this group does before it looks again: a
 // span from x up to, not including, y. turn is the number of steps that it did
 // in this tick, at the next one. The leader calls it.
 uvec2 residentLook(uint looks, uint turn, uint at) {
-    bool stop = false;
-    uint raised = 0u;
-    if (gl_WorkGroupID.x == 0u && residentMode(RESIDENT_INFLIGHT)) {
-        // Both loads are under way together: the first takes 0.7 us, and messages wait for it.
-        uvec4 door = residentDoor;
-        raised = residentRaised;
-        stop = residentDoorSeen(door);
-    } else {
-        stop = residentStopSeen(looks);
-        raised = residentRaised;
-    }
+    uint poll = max(residentOrderHere.w, 1u);
     residentPulse(looks, at);
-    if (looks == 0u) {
-        stop = stop || (residentDoorHere.x & RESIDENT_STOP) != 0u;
-    }
-    uint chunk = min(max(residentOrderHere.w, 1u), residentOrderHere.z - turn);
     if (residentMode(RESIDENT_LOCKSTEP)) {
-        stop = residentVerdict != 0u; // all groups see the same, whatever happens meanwhile
-        chunk = 1u;
-    } else if (raised != 0u) {
-        stop = true;
+        if (gl_WorkGroupID.x == 0u && looks % poll == 0u) {
+            residentStopSeen(looks); // for the verdict that follows
+        }
+        // All groups see the same verdict, whatever happens meanwhile.
+        return uvec2(at, residentVerdict != 0u ? at : max(at, min(residentOrderHere.y, at + 1u)));
     }
-    if (stop || residentHaltedHere != 0u && !residentMode(RESIDENT_LOCKSTEP)) {
+    bool stop = residentWanted(looks) || looks == 0u && (residentDoorHere.x & RESIDENT_STOP) != 0u;
+    if (stop || residentHaltedHere != 0u) {
         return uvec2(at);
     }
+    uint chunk = min(poll, residentOrderHere.z - turn);
     if (residentMode(RESIDENT_CLAIM)) {
         return residentClaim(chunk);
     }

@@ -1,0 +1,93 @@
+//go:build unix
+
+package binary
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func init() {
+	// crash DIR SIGNAL ACTION:NUMBER... tells its crashes, enters marks, and gets
+	// the signal.
+	children["crash"] = func(args []string) {
+		s := childStore(args[0])
+		s.TellCrashes(func(f *os.File) {
+			if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
+				panic(err)
+			}
+		})
+		var signal int
+		fmt.Sscan(args[1], &signal)
+		for _, arg := range args[2:] {
+			enterOrLeave(s, arg)
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.Signal(signal))
+		select {}
+	}
+}
+
+// A process that tells its crashes has the runtime write what ended it beside
+// its marks.
+func TestCrashRefusesASourceAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		signal  syscall.Signal
+		marks   []string
+		refused bool
+		reason  string
+	}{
+		"crash":               {syscall.SIGSEGV, []string{"compile:1"}, true, "crashed (SIGSEGV: segmentation violation)"},
+		"abort":               {syscall.SIGABRT, []string{"compile:2", "-compile:2", "compile:1"}, true, "crashed (SIGABRT: abort)"},
+		"crash among several": {syscall.SIGSEGV, []string{"compile:1", "compile:2"}, false, "crashed"},
+		"killed":              {syscall.SIGKILL, []string{"compile:1"}, false, "ended while"},
+		"interrupted":         {syscall.SIGINT, []string{"compile:1"}, false, "ended while"},
+		"asked for a trace":   {syscall.SIGQUIT, []string{"compile:1"}, false, "ended while"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := openTestDir(t)
+			s := openTestStore(t, d, testFingerprint)
+			cmd := childCommand(t, "crash", append([]string{d.path, fmt.Sprint(int(c.signal))}, c.marks...)...)
+			cmd.Stderr = nil
+			if err := cmd.Run(); err == nil {
+				t.Fatal("the child lived")
+			}
+			found := recovered(t, s).Found
+			if len(found) == 0 {
+				t.Fatal("nothing was found")
+			}
+			for _, q := range found {
+				if q.Refused() != c.refused || !strings.Contains(q.Reason, c.reason) {
+					t.Errorf("%+v", q)
+				}
+			}
+		})
+	}
+}
+
+// Where a signal ended the process before its runtime could say so, whoever saw
+// it die says it.
+func TestCrashThatOthersTell(t *testing.T) {
+	for signal, refused := range map[string]bool{"SIGSEGV: segmentation fault": true, "SIGKILL: killed": false} {
+		d := openTestDir(t)
+		s := openTestStore(t, d, testFingerprint)
+		cmd := childCommand(t, "enter", d.path, "compile:1")
+		if err := cmd.Run(); err == nil {
+			t.Fatal("the child lived")
+		}
+		other := openTestStore(t, d, testFingerprint)
+		other.Enter(ActionCompile, testKey(2), "of a process that lives")
+		for _, pid := range []int{cmd.Process.Pid, os.Getpid(), cmd.Process.Pid * 10} {
+			must(t, s.TellCrash(pid, signal))
+		}
+		other.Leave(ActionCompile, testKey(2))
+		must(t, other.Close())
+		found := recovered(t, s).Found
+		if len(found) != 1 || found[0].Key != testKey(1) || found[0].Refused() != refused {
+			t.Errorf("%s: %+v", signal, found)
+		}
+	}
+}

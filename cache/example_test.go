@@ -1,0 +1,56 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+// After a driver update nothing that is on disk fits. An application that keeps
+// its sources has them compiled again in the background, the most used first,
+// while it works.
+func ExampleCache_Rebuild() {
+	dir, err := os.MkdirTemp("", "shadercache-example-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	start := func(driver string) *cache.Cache {
+		device := cachetest.NewDevice() // an application has a *glctx.Context
+		fingerprint := device.Fingerprint()
+		fingerprint.Version = driver
+		device.SetFingerprint(fingerprint)
+		c, err := cache.New(device, cache.Options{Dir: dir, KeepSources: true})
+		if err != nil {
+			panic(err)
+		}
+		return c
+	}
+	before := start("driver 1")
+	for _, name := range []string{"blur", "gemm"} {
+		h, err := before.Get(context.Background(), binary.MustSource(name, "void main() { /* "+name+" */ }", nil))
+		if err != nil {
+			panic(err)
+		}
+		h.Release()
+	}
+	if err := before.Close(); err != nil {
+		panic(err)
+	}
+
+	c := start("driver 2")
+	done := make(chan int)
+	go func() {
+		rebuilt, _ := c.Rebuild(context.Background(), cache.RebuildOptions{})
+		done <- len(rebuilt)
+	}()
+	fmt.Println(<-done, "programs were compiled again,", c.Stats().Resident, "of them stay in memory")
+	if err := c.Close(); err != nil {
+		panic(err)
+	}
+	// Output: 2 programs were compiled again, 0 of them stay in memory
+}

@@ -1,0 +1,123 @@
+//go:build unix
+
+package cache_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/binary/driverlock"
+	"github.com/shadercache/shadercache/cache"
+)
+
+const holdEnvironment = "CACHE_TEST_HOLD"
+
+func init() {
+	inChild[holdEnvironment] = func(args []string) { holdLocks(args[0], args[1]) }
+}
+
+// holdLocks holds the locks of a directory, all that there are, for itself until
+// its input ends: the index as bbolt does, and the driver's folder.
+func holdLocks(store, driver string) {
+	f, err := os.OpenFile(filepath.Join(store, "index.db"), os.O_RDWR, 0)
+	if err != nil {
+		panic(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		panic(err)
+	}
+	if _, err := driverlock.TryExclusive(driver); err != nil {
+		panic(err)
+	}
+	fmt.Println("held")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// TestGetWaitsForNoLock gets programs from the disk, and compiles others, while
+// another process holds every lock of the directory and does not let go before
+// the last of them was got. So no Get can have waited for a lock, however busy
+// the machine is; and neither did one for the recording that does wait.
+func TestGetWaitsForNoLock(t *testing.T) {
+	dir := t.TempDir()
+	list := sources(120)
+	f := openStart(t, dir, cache.Options{})
+	for _, src := range list[:100] {
+		f.wantOrigin(src, cache.Compiled)
+	}
+	f.close()
+	d, err := binary.OpenDir(dir)
+	must(t, err)
+	release := startHolder(t, realStore(t, dir).Path(), d.DriverDir())
+
+	f = openStart(t, dir, cache.Options{KeepEvictedBytes: -1})
+	var recording sync.WaitGroup
+	stop := make(chan struct{})
+	busy := 0
+	recording.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if errors.Is(f.cache.Flush(), binary.ErrBusy) {
+					busy++
+				}
+			}
+		}
+	})
+	longest := time.Duration(0)
+	for n, src := range list {
+		want := cache.Disk
+		if n >= 100 {
+			want = cache.Compiled
+		}
+		begin := time.Now()
+		f.wantOrigin(src, want)
+		longest = max(longest, time.Since(begin))
+	}
+	if _, err := driverlock.TryExclusive(d.DriverDir()); !errors.Is(err, driverlock.ErrInUse) {
+		t.Errorf("the locks were not held until the end: %v", err)
+	}
+	close(stop)
+	recording.Wait()
+	if err := f.cache.Flush(); !errors.Is(err, binary.ErrBusy) {
+		t.Errorf("Flush while the index is held: %v", err)
+	}
+	release()
+	must(t, f.cache.Flush())
+	t.Logf("the longest of 120 took %v; %d recordings found the index held", longest, busy)
+}
+
+// startHolder runs holdLocks in a process of its own.
+func startHolder(t *testing.T, store, driver string) (release func()) {
+	t.Helper()
+	program, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), holdEnvironment+"="+store+" "+driver)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	release = sync.OnceFunc(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(release)
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the holder said %q: %v", line, err)
+	}
+	return release
+}

@@ -1,0 +1,162 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+// afterUpdate is a start with a driver that is new to a directory, in which an
+// older driver used each program once more often than the one before it.
+func afterUpdate(t *testing.T, dir string, o cache.Options, names ...string) *fixture {
+	t.Helper()
+	f := openStart(t, dir, cache.Options{KeepSources: true})
+	for times, name := range names {
+		f.wantOrigin(source(name), cache.Compiled)
+		for range times {
+			f.get(source(name)).Release()
+		}
+	}
+	f.close()
+	dev := cachetest.NewDevice()
+	updated := dev.Fingerprint()
+	updated.Version += " updated"
+	dev.SetFingerprint(updated)
+	o.Dir = dir
+	c, err := cache.New(dev, o)
+	must(t, err)
+	f = &fixture{T: t, dev: dev, cache: c}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil && !errors.Is(err, cache.ErrClosed) {
+			t.Errorf("Close: %v", err)
+		}
+		dev.Verify(t)
+	})
+	return f
+}
+
+func names(results []cache.PreloadResult) (list []string) {
+	for _, r := range results {
+		list = append(list, r.Name)
+	}
+	return list
+}
+
+func TestRebuildAfterADriverUpdate(t *testing.T) {
+	f := afterUpdate(t, t.TempDir(), cache.Options{MaxPrograms: 1, FailWhenFull: true}, "a", "b", "c", "d", "e", "f")
+	h := f.get(source("b")) // the application is at work, and has no room
+	f.flush()
+	progress := 0
+	results, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{Limit: 4, Together: 2,
+		Progress: func(r cache.PreloadResult) { progress++ }})
+	if got := names(results); err != nil || !slices.Equal(got, []string{"f", "e", "d", "c"}) || progress != 4 {
+		t.Fatalf("%q, %d reported, %v", got, progress, err)
+	}
+	for _, r := range results {
+		if r.Err != nil || r.Origin != cache.Compiled || r.CompileNanos == 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if live := f.dev.Live(); !slices.Equal(live, []string{"b"}) {
+		t.Errorf("on the device: %q", live)
+	}
+	f.wantCounts(binary.Counters{Compiles: 5, Stored: 5})
+	h.Release()
+	f.wantOrigin(source("f"), cache.Disk)
+	results, err = f.cache.Rebuild(context.Background(), cache.RebuildOptions{})
+	if got := names(results); err != nil || !slices.Equal(got, []string{"a"}) {
+		t.Errorf("the rest: %q, %v", got, err)
+	}
+	if results, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{}); err != nil || len(results) != 0 {
+		t.Errorf("nothing is missing: %+v, %v", results, err)
+	}
+}
+
+// waitingContext says when somebody waits for it: a Get does so once it has
+// boarded a flight.
+type waitingContext struct {
+	context.Context
+	waiting func()
+}
+
+func (c waitingContext) Done() <-chan struct{} {
+	c.waiting()
+	return c.Context.Done()
+}
+
+// A Get that comes while its program is rebuilt shares the work.
+func TestRebuildIsBoardedByGet(t *testing.T) {
+	f := afterUpdate(t, t.TempDir(), cache.Options{}, "a", "b")
+	compiling, boarded := make(chan struct{}), make(chan struct{})
+	f.dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+		if src.Name() == "a" {
+			close(compiling)
+			<-boarded
+		}
+		return nil
+	}
+	done := make(chan error)
+	go func() {
+		_, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{})
+		done <- err
+	}()
+	<-compiling
+	ctx := waitingContext{context.Background(), sync.OnceFunc(func() { close(boarded) })}
+	h, err := f.cache.Get(ctx, source("a"))
+	must(t, err)
+	must(t, <-done)
+	f.dev.Use(h.Program(), source("a").Key())
+	h.Release()
+	if live := f.dev.Live(); !slices.Equal(live, []string{"a"}) {
+		t.Errorf("on the device: %q", live)
+	}
+	f.wantCounts(binary.Counters{Compiles: 2, Stored: 2, ResidentHits: 1})
+}
+
+func TestRebuildGoesOnAfterFailures(t *testing.T) {
+	dir := t.TempDir()
+	f := afterUpdate(t, dir, cache.Options{}, "a", "bad", "gone", "c")
+	f.dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+		if src.Name() == "bad" {
+			return &binary.CompileError{Name: "bad", Log: "no"}
+		}
+		return nil
+	}
+	key := source("gone").Key().String()
+	files, err := filepath.Glob(filepath.Join(dir, "sources", key[:2], key+"*"))
+	must(t, err)
+	must(t, os.WriteFile(files[0], []byte("damage"), 0o600))
+	results, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{Together: 1})
+	if got := names(results); err != nil || !slices.Equal(got, []string{"c", "gone", "bad", "a"}) {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if !errors.Is(results[1].Err, binary.ErrDamaged) || !errors.As(results[2].Err, new(*binary.CompileError)) ||
+		results[0].Err != nil || results[3].Err != nil {
+		t.Errorf("%+v", results)
+	}
+}
+
+func TestRebuildEndsWithItsContext(t *testing.T) {
+	f := afterUpdate(t, t.TempDir(), cache.Options{}, "a", "b", "c")
+	ctx, cancel := context.WithCancel(context.Background())
+	results, err := f.cache.Rebuild(ctx, cache.RebuildOptions{Together: 1, Progress: func(cache.PreloadResult) { cancel() }})
+	if !errors.Is(err, context.Canceled) || len(results) != 1 || results[0].Err != nil {
+		t.Errorf("%+v, %v", results, err)
+	}
+	f.close()
+	if _, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{}); !errors.Is(err, cache.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	memory := newFixture(t, cache.Options{MemoryOnly: true})
+	if results, err := memory.cache.Rebuild(context.Background(), cache.RebuildOptions{}); err != nil || results != nil {
+		t.Errorf("without a store: %+v, %v", results, err)
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+// Programs that the test binary is for tests of processes that end badly. Their
+// driver is a fake one.
+const (
+	stuckName = "stuck" // DIR [work]: compiles for ever, as work that can be called off
+	crashName = "crash" // DIR [silent]: a child of preload whose driver dies of program 2
+)
+
+// fakeGPU is a cache over a fake driver, as the command opens it.
+func fakeGPU(dev *cachetest.Device, dir string, tellCrashes bool) *gpu {
+	c, err := cache.New(dev, cache.Options{Dir: dir, TellCrashes: tellCrashes})
+	if err != nil {
+		panic(err)
+	}
+	interruptions.opened(c)
+	return &gpu{cache: c}
+}
+
+func fakeSource(index int) *binary.Source {
+	return binary.MustSource(fmt.Sprintf("program %d", index), fmt.Sprintf("void main() { %d; }", index), nil)
+}
+
+func stuckMain() {
+	dev := cachetest.NewDevice()
+	dev.OnCompile = func(context.Context, *cache.Source) error {
+		fmt.Println("compiling")
+		select {}
+	}
+	g := fakeGPU(dev, os.Args[1], true)
+	if len(os.Args) > 2 {
+		ctx, stop := interruptible()
+		defer stop()
+		context.AfterFunc(ctx, func() { fmt.Println("called off") })
+	}
+	_, _ = g.cache.Get(context.Background(), fakeSource(0))
+}
+
+func crashMain() {
+	dev := cachetest.NewDevice()
+	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+		if src.Name() == fakeSource(2).Name() {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+			select {}
+		}
+		return nil
+	}
+	o := &options{stdout: os.Stdout, stderr: os.Stderr}
+	out := json.NewEncoder(os.Stdout)
+	silent := len(os.Args) > 2
+	if silent {
+		debug.SetTraceback("crash") // so that a signal ends the process
+	}
+	g := fakeGPU(dev, os.Args[1], !silent)
+	err := errors.Join(out.Encode(isolatedReply{Ready: true}), o.answer(g, os.Stdin, out, func(word string) (request, error) {
+		index, err := strconv.Atoi(word)
+		source := fakeSource(index)
+		return request{name: source.Name(), source: source}, err
+	}), g.cache.Close())
+	if err != nil {
+		panic(err)
+	}
+}
+
+// selfAs is a process of the test binary as one of its programs.
+func selfAs(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(executable, args...)
+	cmd.Args[0] = name
+	return cmd
+}
+
+// fakeStore is the store of the fake driver.
+func fakeStore(t *testing.T, path string) *binary.Store {
+	t.Helper()
+	dir, err := binary.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := dir.Store(cachetest.NewDevice().Fingerprint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// A user who interrupts a compile does not accuse the program, whether the work
+// can be called off or not; a process that is killed leaves a suspect.
+func TestInterruptTakesMarksBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		args    []string
+		signals []syscall.Signal
+		found   int
+	}{
+		"interrupted":              {nil, []syscall.Signal{syscall.SIGINT}, 0},
+		"terminated":               {nil, []syscall.Signal{syscall.SIGTERM}, 0},
+		"called off, then no more": {[]string{"work"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 0},
+		"killed":                   {nil, []syscall.Signal{syscall.SIGKILL}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := selfAs(t, stuckName, append([]string{dir}, c.args...)...)
+			out, err := cmd.StdoutPipe()
+			if err == nil {
+				err = cmd.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewReader(out)
+			for _, signal := range c.signals {
+				if _, err := lines.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Process.Signal(signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+			exit, ok := errors.AsType[*exec.ExitError](cmd.Wait())
+			if !ok {
+				t.Fatal("the process ended well")
+			}
+			last := c.signals[len(c.signals)-1]
+			if status, ok := exit.Sys().(syscall.WaitStatus); !ok || status.Signal() != last {
+				t.Errorf("the process ended with %v, not with %v", exit, last)
+			}
+			r, err := fakeStore(t, dir).Recover()
+			if err != nil || len(r.Found) != c.found {
+				t.Errorf("found %+v, %v", r.Found, err)
+			}
+		})
+	}
+}
+
+// A driver that crashes costs one child, and its program is refused from then on:
+// the child says that it crashed, or where it cannot, the parent.
+func TestIsolationNeedsOneCrash(t *testing.T) {
+	for _, args := range [][]string{nil, {"silent"}} {
+		dir := t.TempDir()
+		got, children := map[int]preloadLine{}, 0
+		s := isolation{
+			timeout: time.Hour,
+			word:    strconv.Itoa,
+			command: func() (*exec.Cmd, error) {
+				children++
+				return selfAs(t, crashName, append([]string{dir}, args...)...), nil
+			},
+			crashed: func(process int, signal string) {
+				if err := fakeStore(t, dir).TellCrash(process, signal); err != nil {
+					t.Error(err)
+				}
+			},
+			done: func(index int, line preloadLine) { got[index] = line },
+		}
+		if err := s.run(context.Background(), []int{0, 1, 2, 3, 4}, 1); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 5 || children != 2 {
+			t.Errorf("%q: %d answers from %d children", args, len(got), children)
+		}
+		for index, line := range got {
+			if refused := line.SetAside && line.Error != ""; refused != (index == 2) {
+				t.Errorf("%q, program %d: %+v", args, index, line)
+			}
+		}
+		list := fakeStore(t, dir).Quarantined()
+		if len(list) != 1 || !list[0].Refused() || list[0].Name != fakeSource(2).Name() {
+			t.Errorf("%q, in quarantine: %+v", args, list)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+)
+
+const rebuildUsage = `Compile again what the driver that works now does not have, after a driver
+update or on another GPU.
+
+It needs the programs' texts: those that preload --keep-sources kept, or an
+application that sets Options.KeepSources. The most used programs come first, so
+that --limit 100 makes the 100 that matter most. What is in quarantine, is known
+not to compile, or is in the upstream directory is left out. Programs of older
+drivers stay until shadercache prune --other-drivers.
+
+It may run beside programs that use the directory. --isolate, --jobs and
+--timeout are those of preload. --dry-run lists what is missing and compiles
+nothing.
+
+An application does the same in the background, from its start on, with
+Cache.Rebuild.
+
+JSON fields: driver, sources, missing [{key, name, hits, last_use}], and unless
+--dry-run those of preload. sources is how many texts are kept.`
+
+const rebuildExample = `  shadercache rebuild --isolate --limit 500 && shadercache prune --other-drivers`
+
+// rebuildResult is what rebuild prints.
+type rebuildResult struct {
+	Driver  string                  `json:"driver"` // folder in the cache directory
+	Sources int                     `json:"sources"`
+	Missing []binary.MissingProgram `json:"missing"`
+	*preloadResult
+}
+
+type rebuildFlags struct {
+	isolationFlags
+	limit  int
+	dryRun bool
+}
+
+func newRebuild(o *options) *cobra.Command {
+	var f rebuildFlags
+	cmd := &cobra.Command{
+		Use:                   "rebuild [--limit N] [--dry-run] [--isolate [--jobs N] [--timeout D]]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Compile again what a driver update left without binaries",
+		Long:                  rebuildUsage,
+		Example:               rebuildExample,
+		Args:                  usageArgs(noArguments),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return usageError{err, cmd.CommandPath()}
+			}
+			return o.rebuild(f)
+		},
+	}
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "programs to compile at most, the most used first (default all)")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "list what is missing and compile nothing")
+	f.add(cmd)
+	return cmd
+}
+
+func (f *rebuildFlags) check(cmd *cobra.Command) error {
+	if f.limit < 0 {
+		return errors.New("--limit must be 1 or more, or 0 for all")
+	}
+	return f.isolationFlags.check(cmd)
+}
+
+func (o *options) rebuild(f rebuildFlags) error {
+	begin := time.Now()
+	path, dir, err := o.openDirectory()
+	if err != nil {
+		return err
+	}
+	if dir == nil {
+		return hintedError{fmt.Errorf("there is no cache in %s", path), "shadercache preload --keep-sources kernels/"}
+	}
+	r, err := o.missing(o.withUpstream(dir), f.limit)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.dryRun || len(r.Missing) == 0:
+		if !f.dryRun {
+			r.preloadResult = &preloadResult{Programs: []preloadLine{}}
+		}
+	case f.isolate:
+		r.preloadResult, err = o.isolate(dir, f.isolationFlags, r.job(), begin)
+	default:
+		r.preloadResult, err = o.rebuildHere(len(r.Missing), f.limit)
+	}
+	if err != nil {
+		return err
+	}
+	return o.reportPrograms(r.preloadResult, r, r.print)
+}
+
+// missing asks which driver works now, without a cache, and what it lacks.
+func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
+	fingerprint, err := o.driverNow()
+	if err != nil {
+		return nil, err
+	}
+	store, err := dir.Store(fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	r := &rebuildResult{Driver: fingerprint.DirName(), Sources: dir.SourceCount()}
+	if r.Missing, err = store.Missing(); err != nil {
+		return nil, err
+	}
+	if limit > 0 {
+		r.Missing = r.Missing[:min(limit, len(r.Missing))]
+	}
+	return r, nil
+}
+
+// job has children read the sources by their keys.
+func (r *rebuildResult) job() isolatedJob {
+	job := isolatedJob{
+		word:      func(i int) string { return r.Missing[i].Key.String() },
+		arguments: []string{"--kept"},
+	}
+	for _, m := range r.Missing {
+		job.programs = append(job.programs, preloadLine{Name: missingName(m), Key: m.Key.String()})
+	}
+	return job
+}
+
+// missingName is the key where no driver has the program any more.
+func missingName(m binary.MissingProgram) string {
+	if m.Name == "" {
+		return m.Key.Short()
+	}
+	return m.Name
+}
+
+// rebuildHere gives the driver as many programs at a time as preload does: no
+// application waits behind them.
+func (o *options) rebuildHere(missing, limit int) (*preloadResult, error) {
+	g, err := o.openGPU(cache.Options{})
+	if err != nil {
+		return nil, err
+	}
+	bar := o.newProgress(missing, "rebuilding")
+	ctx, stop := interruptible()
+	defer stop()
+	rebuilt, err := g.cache.Rebuild(ctx, cache.RebuildOptions{
+		Limit:    limit,
+		Together: 64,
+		Progress: func(cache.PreloadResult) { _ = bar.Add(1) },
+	})
+	_ = bar.Finish()
+	if err := errors.Join(err, g.close()); err != nil {
+		return nil, err
+	}
+	r := &preloadResult{Programs: make([]preloadLine, 0, len(rebuilt))}
+	for _, p := range rebuilt {
+		r.Programs = append(r.Programs, newPreloadLine(p))
+	}
+	r.count()
+	return r, nil
+}
+
+func (r *rebuildResult) print(w io.Writer) {
+	switch {
+	case r.Sources == 0:
+		fmt.Fprint(w, "no sources are kept: see shadercache rebuild --help\n")
+	case len(r.Missing) == 0:
+		fmt.Fprintf(w, "%s has everything that %s\n", r.Driver, plural(r.Sources, "kept source")+" could make")
+	case r.preloadResult != nil:
+		r.preloadResult.print(w)
+	default:
+		fmt.Fprint(w, "key\thits\tlast use\tname\n")
+		for _, m := range r.Missing {
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Key.Short(), m.Hits, lastUse(m.LastUse), m.Name)
+		}
+		fmt.Fprintf(w, "\n%s to compile for %s\n", plural(len(r.Missing), "program"), r.Driver)
+	}
+}
+
+// lastUse is an age in a table, "-" where no driver has the program any more.
+func lastUse(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return readableAge(time.Since(at))
+}

@@ -1,0 +1,106 @@
+//go:build linux
+
+package glctx_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+const sharedText = `
+layout(local_size_x = 1) in;
+struct Pair { vec2 at; uint mark; };
+layout(std430, binding = 0) buffer Words { uint words[]; };
+layout(std430, binding = 1) buffer Pairs { int first; Pair pairs[]; };
+void main() {
+    words[1] = words[0] * 2u;
+    pairs[1].mark = words[0];
+    pairs[1].at.y = 0.5;
+    first = -1;
+}`
+
+// TestSharedWordsGoBothWays writes a word, has a kernel double it, and reads it.
+func TestSharedWordsGoBothWays(t *testing.T) {
+	c := gltest.Open(t)
+	var program uint32
+	c.Compile(context.Background(), []*binary.Source{binary.MustSource("shared", sharedText, nil)},
+		func(_ int, p binary.Program, err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			program = p.ID
+		})
+	defer c.Delete(program)
+	err := c.Do(func(gl *glctx.GL) error {
+		s, err := gl.NewShared(16)
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteShared(s)
+		pairs, err := gl.NewBuffer(64, nil)
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(pairs)
+		for i, w := range s.Words {
+			if w != 0 {
+				t.Errorf("word %d is %d at first", i, w)
+			}
+		}
+		s.Words[0], s.Words[1] = 21, 0xdeadbeef
+		gl.UseProgram(program)
+		gl.BindStorage(0, s.Buffer)
+		gl.BindStorage(1, pairs)
+		gl.Dispatch(1, 1, 1)
+		gl.MemoryBarrier(glctx.BarrierMapped)
+		gl.Finish()
+		if s.Words[1] != 42 {
+			t.Errorf("word 1 is %d, not 42", s.Words[1])
+		}
+		if _, err := gl.NewShared(0); err == nil {
+			t.Error("shared memory of no words")
+		}
+		wantVariables(t, gl, program)
+		return gl.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantVariables compares the layout with the rules of std430.
+func wantVariables(t *testing.T, gl *glctx.GL, program uint32) {
+	t.Helper()
+	list, err := gl.Variables(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]glctx.Variable{
+		"words[0]":      {Block: "Words", Kind: glctx.UintKind, Words: 1, Stride: 4},
+		"first":         {Block: "Pairs", Kind: glctx.IntKind, Words: 1, Length: 1},
+		"pairs[0].at":   {Block: "Pairs", Kind: glctx.FloatKind, Words: 2, Offset: 8, Length: 1, TopStride: 16},
+		"pairs[0].mark": {Block: "Pairs", Kind: glctx.UintKind, Words: 1, Offset: 16, Length: 1, TopStride: 16},
+	}
+	for _, v := range list {
+		w, known := want[v.Name]
+		if !known {
+			t.Errorf("there is a variable %s", v.Name)
+			continue
+		}
+		w.Name = v.Name
+		if v.Name == "words[0]" {
+			w.TopStride = v.TopStride // drivers say 4 or 0 for an array that is outermost and last
+		}
+		if v != w {
+			t.Errorf("%+v, not %+v", v, w)
+		}
+		delete(want, v.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("these are missing: %v", want)
+	}
+}
