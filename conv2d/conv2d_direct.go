@@ -21,10 +21,14 @@ var directAlgorithm = algorithm[Problem]{
 	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
 }
 
+// directLargest is the most operations of a problem for which more than one form is
+// worth trying: beyond, other algorithms are ahead, where there is one.
+const directLargest = 1e8
+
 func directCandidates(p Problem, on device) []Params {
-	var list []Params
-	for _, local := range []int{64, 32, 256} {
-		if local <= on.maxInvocations && (local == directLocal || p.P()*p.Q() >= 4*local) {
+	list := []Params{{"local": directLocal}}
+	for _, local := range []int{32, 256} {
+		if local <= on.maxInvocations && p.P()*p.Q() >= 4*local && p.FLOPs() < directLargest {
 			list = append(list, Params{"local": local})
 		}
 	}

@@ -115,9 +115,9 @@ func encodeTable(table map[string][]tableEntry) ([]byte, error) {
 }
 
 // tableReach is how far a problem may be from one of the table to be served by its
-// entry, in doublings of sizes: about a quarter to four times as large in one of
-// them, less in several.
-const tableReach = 2.0
+// entry, in doublings of sizes: half to twice as large in one of them, less in
+// several. Beyond, the algorithms' own estimates know better.
+const tableReach = 1.0
 
 // shipped is the choice of the nearest problem in the table.
 func shipped(t task, on device) (Choice, bool) {

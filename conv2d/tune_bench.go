@@ -77,6 +77,7 @@ type benchRun struct {
 	programs map[binary.Key]uint32
 	memory   tensors
 	extra    map[role]glctx.Buffer // packed weights and workspace
+	first    float64               // nanoseconds that the first run took, to the host
 }
 
 // load makes the memory that a recipe needs besides the tensors.
@@ -121,6 +122,10 @@ func (r *benchRun) result(t *trial) ([]float32, error) {
 	for _, b := range r.extra {
 		gl.Fill(b, Poison)
 	}
+	if err := r.bench.clock.wait(gl); err != nil {
+		return nil, err
+	}
+	start := time.Now()
 	for _, s := range r.recipe.whole() {
 		r.set(s)
 		r.bind(s, t)
@@ -128,6 +133,9 @@ func (r *benchRun) result(t *trial) ([]float32, error) {
 	}
 	if err := r.bench.clock.wait(gl); err != nil {
 		return nil, err
+	}
+	if r.first == 0 {
+		r.first = float64(time.Since(start))
 	}
 	for role, n := range map[role]int{packedRole: r.recipe.packed, workspaceRole: r.recipe.workspace} {
 		if err := r.checkCanary(r.extra[role], n); err != nil {
@@ -211,6 +219,10 @@ const (
 	// slowFactor is how far behind the best a candidate is timed once only.
 	slowFactor = 2.5
 
+	// From firstNanos on, the first run says enough about a candidate that is twice
+	// as far behind: what comes with a first run is small beside it.
+	firstNanos = 5e7
+
 	// A figure is the median of so many batches, each of about so long, and of no
 	// more than so many runs.
 	batches        = 7
@@ -224,6 +236,9 @@ const (
 // where that is far behind best.
 func (r *benchRun) time(best float64) (nanos float64, whole bool, err error) {
 	clock := &r.bench.clock
+	if best > 0 && r.first > firstNanos && r.first > 2*slowFactor*best {
+		return r.first, false, nil
+	}
 	if err := clock.calibrate(r.gl, r.repeat); err != nil {
 		return 0, false, err
 	}

@@ -123,7 +123,7 @@ func (v Variant) Validate() error {
 	return nil
 }
 
-// computes fails for an invalid problem and for one that needs a [GEMMPlan].
+// computes fails for an invalid problem and for one that needs a [Plan].
 func (v Variant) computes(p GEMMProblem) error {
 	if err := p.Validate(); err != nil {
 		return err
