@@ -55,7 +55,7 @@ type Verdict string
 // The verdicts.
 const (
 	Measured Verdict = "measured"
-	Slow     Verdict = "slow"    // right, but timed once only: far behind the best
+	Slow     Verdict = "slow"    // right, but far behind the best, and perhaps timed once only
 	Wrong    Verdict = "wrong"   // its result is not what the reference gives
 	Failed   Verdict = "failed"  // it does not compile, or does not fit
 	Skipped  Verdict = "skipped" // the budget was spent

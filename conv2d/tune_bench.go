@@ -216,12 +216,17 @@ func (r *benchRun) repeat(n int) {
 }
 
 const (
-	// slowFactor is how far behind the best a candidate is timed once only.
+	// slowFactor is how far behind the best a candidate is not worth a closer look.
 	slowFactor = 2.5
 
 	// From firstNanos on, the first run says enough about a candidate that is twice
 	// as far behind: what comes with a first run is small beside it.
 	firstNanos = 5e7
+
+	// asleepFactor is how much slower a GPU is that has just waited for the CPU: it
+	// lowers its clock. wakeNanos of work bring it back.
+	asleepFactor = 4
+	wakeNanos    = 3e7
 
 	// A figure is the median of so many batches, each of about so long, and of no
 	// more than so many runs.
@@ -243,30 +248,22 @@ func (r *benchRun) time(best float64) (nanos float64, whole bool, err error) {
 		return 0, false, err
 	}
 	once, err := clock.time(r.gl, func() { r.repeat(1) })
-	if err != nil {
-		return 0, false, err
+	if err != nil || best > 0 && once > slowFactor*asleepFactor*best {
+		return once, false, err
 	}
-	if best > 0 && once > slowFactor*best {
-		// The first run of a batch may have had to wait for the GPU to wake up.
-		again, err := clock.time(r.gl, func() { r.repeat(1) })
-		if once = min(once, again); err != nil || once > slowFactor*best {
-			return once, false, err
-		}
-	}
-	runs := int(min(max(batchNanos/max(once, 1), 1), batchRuns))
+	runs := func(nanos float64) int { return int(min(max(nanos/once, 1), batchRuns)) }
 	count := batches
 	if once > longBatchNanos {
 		count = longBatches
+	} else {
+		r.repeat(runs(wakeNanos))
 	}
-	figures := make([]float64, count)
-	for i := range figures {
-		took, err := clock.time(r.gl, func() { r.repeat(runs) })
-		if err != nil {
-			return 0, false, err
-		}
-		figures[i] = took / float64(runs)
+	figures, err := clock.batches(r.gl, count, func() { r.repeat(runs(batchNanos)) })
+	if err != nil {
+		return 0, false, err
 	}
-	return median(figures), true, nil
+	nanos = median(figures) / float64(runs(batchNanos))
+	return nanos, best == 0 || nanos <= slowFactor*best, nil
 }
 
 // errHangs is returned when a kernel does not end.
