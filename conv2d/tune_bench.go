@@ -77,6 +77,7 @@ type benchRun struct {
 	programs map[binary.Key]uint32
 	memory   tensors
 	extra    map[role]glctx.Buffer // packed weights and workspace
+	waited   time.Duration         // that the GPU waited for the CPU to compare results
 	first    float64               // nanoseconds that the first run took, to the host
 }
 
@@ -107,7 +108,9 @@ func (r *benchRun) check(tolerance float64) (Report, error) {
 		if err != nil {
 			return all, err
 		}
+		start := time.Now()
 		all.Append(t.judge.judge(got, tolerance))
+		r.waited += time.Since(start)
 	}
 	return all, nil
 }
@@ -224,9 +227,12 @@ const (
 	firstNanos = 5e7
 
 	// asleepFactor is how much slower a GPU is that has just waited for the CPU: it
-	// lowers its clock. wakeNanos of work bring it back.
-	asleepFactor = 4
-	wakeNanos    = 3e7
+	// lowers its clock. An NVIDIA H200 took some 100 ms of work to come back from
+	// 345 to 1980 MHz; after a short wait less does.
+	asleepFactor = 6
+	wakeTime     = 150 * time.Millisecond
+	napTime      = 20 * time.Millisecond
+	wakeNanos    = 3e7 // in one go, before a calibration
 
 	// A figure is the median of so many batches, each of about so long, and of no
 	// more than so many runs.
@@ -255,8 +261,8 @@ func (r *benchRun) time(best float64) (nanos float64, whole bool, err error) {
 	count := batches
 	if once > longBatchNanos {
 		count = longBatches
-	} else {
-		r.repeat(runs(wakeNanos))
+	} else if err := r.wake(runs(batchNanos)); err != nil {
+		return 0, false, err
 	}
 	figures, err := clock.batches(r.gl, count, func() { r.repeat(runs(batchNanos)) })
 	if err != nil {
@@ -264,6 +270,19 @@ func (r *benchRun) time(best float64) (nanos float64, whole bool, err error) {
 	}
 	nanos = median(figures) / float64(runs(batchNanos))
 	return nanos, best == 0 || nanos <= slowFactor*best, nil
+}
+
+// wake keeps the GPU busy, so many runs at a time, until its clock is what work
+// makes it.
+func (r *benchRun) wake(runs int) error {
+	enough := min(wakeTime, napTime+4*r.waited)
+	for start := time.Now(); time.Since(start) < enough; {
+		r.repeat(runs)
+		if err := r.bench.clock.wait(r.gl); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errHangs is returned when a kernel does not end.
