@@ -249,10 +249,7 @@ func (s *Session) land(target uint32) (bool, error) {
 	now := time.Now()
 	r := s.readReport()
 	done := uint64(r.progress() - min(d.last.progress(), r.progress()))
-	began := f.at
-	if d.reached.After(began) {
-		began = d.reached
-	}
+	began := s.begins(&f)
 	since := uint64(r.progress() - min(f.from, r.progress()))
 	d.pace.note(min(f.steps, since), max(now.Sub(began), f.issue))
 	s.count(r, f)

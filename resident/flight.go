@@ -195,7 +195,8 @@ func (s *Session) await(f *flight) error {
 	patience := s.options.Timeout + expected
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	for {
+	began := s.begins(f)
+	for first := true; ; first = false {
 		reached, err := s.look(*f, expected)
 		if err != nil || reached {
 			return err
@@ -212,9 +213,24 @@ func (s *Session) await(f *flight) error {
 			return fmt.Errorf("%w: a tick of %d steps has taken %v", ErrStuck, f.steps, gone.Round(time.Millisecond))
 		}
 		if f.hurried.IsZero() || time.Since(f.hurried) > hurriedTime {
-			s.nap(timer, expected-gone)
+			left := expected - time.Since(began)
+			if first {
+				// Who sleeps for as long as the last one took never finds out that
+				// this one is over sooner.
+				left /= 2
+			}
+			s.nap(timer, left)
 		}
 	}
+}
+
+// begins is when the GPU began with a flight, as far as is known: not before the
+// one ahead of it had ended.
+func (s *Session) begins(f *flight) time.Time {
+	if s.driver.reached.After(f.at) {
+		return s.driver.reached
+	}
+	return f.at
 }
 
 // wantsHurry reports whether the tick should not run to its end: somebody waits

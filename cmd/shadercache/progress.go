@@ -13,7 +13,7 @@ import (
 func (o *options) newProgress(steps int, what string) *progressbar.ProgressBar {
 	file, ok := o.stderr.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return progressbar.DefaultSilent(int64(steps))
+		return progressbar.NewOptions(steps, progressbar.OptionSetVisibility(false), still)
 	}
 	return progressbar.NewOptions(steps,
 		progressbar.OptionSetWriter(file),
@@ -23,5 +23,10 @@ func (o *options) newProgress(steps int, what string) *progressbar.ProgressBar {
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionThrottle(50*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
+		still,
 	)
 }
+
+// still keeps a bar from starting a goroutine that turns its spinner, and that
+// reads what the bar's user writes. The spinner turns as work goes on.
+var still = progressbar.OptionSetSpinnerChangeInterval(0)
