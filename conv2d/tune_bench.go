@@ -232,7 +232,14 @@ const (
 	asleepFactor = 6
 	wakeTime     = 150 * time.Millisecond
 	napTime      = 20 * time.Millisecond
-	wakeNanos    = 3e7 // in one go, before a calibration
+
+	// The clock rises in steps that may last longer than a measurement: so another
+	// one follows settleTime of work later, until it is not faster any more.
+	settleTime = 100 * time.Millisecond
+	settled    = 0.97
+	mostRounds = 8
+
+	wakeNanos = 3e7 // in one go, before a calibration
 
 	// A figure is the median of so many batches, each of about so long, and of no
 	// more than so many runs.
@@ -261,21 +268,38 @@ func (r *benchRun) time(best float64) (nanos float64, whole bool, err error) {
 	count := batches
 	if once > longBatchNanos {
 		count = longBatches
-	} else if err := r.wake(runs(batchNanos)); err != nil {
+	} else if err := r.wake(runs(batchNanos), min(wakeTime, napTime+4*r.waited)); err != nil {
 		return 0, false, err
 	}
-	figures, err := clock.batches(r.gl, count, func() { r.repeat(runs(batchNanos)) })
-	if err != nil {
-		return 0, false, err
-	}
-	nanos = median(figures) / float64(runs(batchNanos))
-	return nanos, best == 0 || nanos <= slowFactor*best, nil
+	nanos, err = r.settle(count, runs(batchNanos), once, best)
+	return nanos, best == 0 || nanos <= slowFactor*best, err
 }
 
-// wake keeps the GPU busy, so many runs at a time, until its clock is what work
-// makes it.
-func (r *benchRun) wake(runs int) error {
-	enough := min(wakeTime, napTime+4*r.waited)
+// settle is the nanoseconds of one run, from count batches of so many runs each, and
+// again a while later until that makes no difference.
+func (r *benchRun) settle(count, runs int, once, best float64) (nanos float64, err error) {
+	for round := 0; ; round++ {
+		figures, err := r.bench.clock.batches(r.gl, count, func() { r.repeat(runs) })
+		if err != nil {
+			return 0, err
+		}
+		last := nanos
+		nanos = median(figures) / float64(runs)
+		if last > 0 && (nanos > settled*last || round == mostRounds) {
+			return min(nanos, last), nil
+		}
+		hopeless := best > 0 && nanos > slowFactor*asleepFactor*best
+		if !r.bench.clock.gpu || once > longBatchNanos || hopeless {
+			return nanos, nil
+		}
+		if err := r.wake(runs, settleTime); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// wake keeps the GPU busy for a while, so many runs at a time.
+func (r *benchRun) wake(runs int, enough time.Duration) error {
 	for start := time.Now(); time.Since(start) < enough; {
 		r.repeat(runs)
 		if err := r.bench.clock.wait(r.gl); err != nil {
