@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
 func TestMain(m *testing.M) { gltest.Main(m) }
@@ -26,24 +27,8 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	context := gltest.Open(t)
-	programs, err := cache.New(context, cache.Options{MemoryOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := executor.New(context, programs, executor.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := programs.Close(); err != nil {
-			t.Errorf("handles were left: %v", err)
-		}
-	})
-	return &fixture{e, t, context, programs}
+	e, programs := residenttest.Open(t)
+	return &fixture{e, t, e.Context(), programs}
 }
 
 // testWorld is a world whose errors end the test.

@@ -3,32 +3,12 @@
 package wave
 
 import (
-	"io/fs"
 	"os"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
-// Kernels compile as they are, with what their files define.
 func TestKernelsCompileAlone(t *testing.T) {
-	f := newFixture(t)
-	project := os.DirFS("../..")
-	files, err := fs.Glob(project, "resident/wave/kernels/*.comp")
-	if err != nil || len(files) != 5 {
-		t.Fatalf("kernels %v, %v", files, err)
-	}
-	for _, file := range files {
-		source, err := binary.ReadSource(project, file, nil)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		program, err := f.cache.Get(t.Context(), source)
-		if err != nil {
-			t.Errorf("%s: %v", file, err)
-			continue
-		}
-		program.Release()
-	}
+	residenttest.CompileAlone(t, os.DirFS("../.."), "resident/wave/kernels/*.comp", 5)
 }

@@ -1,0 +1,62 @@
+//go:build linux
+
+// Package residenttest holds what the tests of resident's packages share.
+package residenttest
+
+import (
+	"io/fs"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+// Open makes an executor over a context and a cache of its own, and closes them
+// when the test ends; handles that are left then are an error.
+func Open(t testing.TB) (*executor.Executor, *cache.Cache) {
+	t.Helper()
+	context := gltest.Open(t)
+	programs, err := cache.New(context, cache.Options{MemoryOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := executor.New(context, programs, executor.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := programs.Close(); err != nil {
+			t.Errorf("handles were left: %v", err)
+		}
+	})
+	return e, programs
+}
+
+// CompileAlone checks that so many kernels match a pattern, and that each of them
+// compiles as it is, with what its files define.
+func CompileAlone(t *testing.T, kernels fs.FS, pattern string, want int) {
+	t.Helper()
+	_, programs := Open(t)
+	files, err := fs.Glob(kernels, pattern)
+	if err != nil || len(files) != want {
+		t.Fatalf("kernels %v, %v", files, err)
+	}
+	for _, file := range files {
+		source, err := binary.ReadSource(kernels, file, nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		program, err := programs.Get(t.Context(), source)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		program.Release()
+	}
+}
