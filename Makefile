@@ -54,15 +54,17 @@ bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) bench startup
 
 fuzz: ## fuzz every decoder for FUZZTIME each (20s)
-	@set -e; for package in ./binary ./binary/nvslots ./bundle; do \
-		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
-			$(GO) test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); done; done
+	@set -e; for package in ./binary ./binary/nvslots ./bundle ./conv2d ./conv2d/imaging \
+		./resident ./resident/lint ./resident/interpreter; do \
+		for target in $$($(GO) test $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			$(GO) test $(TAGS) $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); done; done
 
 soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./binary -run 'Killed|EveryFlipped|ManyEntries'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./cache -run 'ManyProcesses|GetWaitsForNoLock'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run ManyPrograms
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
 
 man: build ## the manual pages: bin/man
 	$(BINARY) man bin/man

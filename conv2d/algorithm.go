@@ -37,6 +37,17 @@ func (p Params) defines() binary.Defines {
 
 // Choice is an algorithm with its parameters: what a plan decides, what tuning
 // compares, and what is kept of it.
+//
+//	algorithm         computes                         where
+//	gemm_block        every matrix product             GPUs, blocks in shared memory
+//	gemm_row          products of up to 4 rows         GPUs
+//	gemm_register     every matrix product             software drivers
+//	implicit          convolutions as products         GPUs; padding is zeros
+//	winograd2         3x3 filters, F(2x2,3x3)          GPUs; padding is zeros
+//	winograd4         3x3 filters, F(4x4,3x3)          GPUs; padding is zeros, twice the error
+//	depthwise         groups of up to 16 channels      everywhere; padding is zeros
+//	conv2d_register   every convolution                software drivers
+//	direct            every convolution                everywhere
 type Choice struct {
 	Algorithm string `json:"algorithm"`
 	Params    Params `json:"params,omitempty"`

@@ -10,8 +10,9 @@ import (
 const maxFilterSide = maxLoopIterations - 2
 
 // Problem is a two-dimensional convolution as machine learning defines it: the
-// filter is not flipped, and padding contributes nothing to a sum, not even
-// under an infinite weight.
+// filter is not flipped, and padding contributes nothing to a sum; only under an
+// infinite weight, or NaN, does it matter to algorithms that lay out zeros there:
+// they get NaN, see [Choice].
 //
 //	tensor   layout  dimensions
 //	input    NCHW    N x C x H x W

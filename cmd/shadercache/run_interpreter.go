@@ -95,7 +95,7 @@ func newRunInterpreter(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Run ARM instructions on the GPU",
 		Long:                  runInterpreterUsage,
-		Example:               "  shadercache run interpreter resident/interpreter/testdata/fibonacci.s --machines 90 --reg x0=machine --machine 50",
+		Example:               "  shadercache run interpreter resident/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("name one file to run")
