@@ -213,13 +213,7 @@ func (s *Session) await(f *flight) error {
 			return fmt.Errorf("%w: a tick of %d steps has taken %v", ErrStuck, f.steps, gone.Round(time.Millisecond))
 		}
 		if f.hurried.IsZero() || time.Since(f.hurried) > hurriedTime {
-			left := expected - time.Since(began)
-			if first {
-				// Who sleeps for as long as the last one took never finds out that
-				// this one is over sooner.
-				left /= 2
-			}
-			s.nap(timer, left)
+			s.nap(timer, nextLook(expected-time.Since(began), first))
 		}
 	}
 }
@@ -288,11 +282,31 @@ const (
 	longestNap  = time.Millisecond
 )
 
-// nap sleeps for most of the time that a tick should still take. Go's timers
-// are good for milliseconds; what is shorter sleeps in the kernel.
-func (s *Session) nap(timer *time.Timer, left time.Duration) {
-	if left > 2*time.Millisecond && !s.attention.Load() {
-		timer.Reset(left - longestNap)
+// nextLook is how long to sleep before the next look at a tick that should take so
+// much longer.
+func nextLook(left time.Duration, first bool) time.Duration {
+	switch {
+	case first:
+		// Who sleeps for as long as the last one took never finds out that this one
+		// is over sooner.
+		left /= 2
+	case left < 0:
+		left = -left / 4 // the later it is, the longer it may still take
+	}
+	if left > 2*longestNap {
+		return left - longestNap
+	}
+	return min(max(left/2, shortestNap), longestNap)
+}
+
+// nap sleeps, if nobody asks for the driver. Go's timers are good for
+// milliseconds; what is shorter sleeps in the kernel.
+func (s *Session) nap(timer *time.Timer, d time.Duration) {
+	if s.attention.Load() {
+		d = shortestNap
+	}
+	if d > longestNap {
+		timer.Reset(d)
 		select {
 		case <-timer.C:
 		case <-s.wake:
@@ -300,13 +314,6 @@ func (s *Session) nap(timer *time.Timer, left time.Duration) {
 		}
 		return
 	}
-	if left < 0 {
-		left = -left / 4 // the later it is, the longer it may still take
-	}
-	if s.attention.Load() {
-		left = 0
-	}
-	d := min(max(left/2, shortestNap), longestNap)
 	t := unix.NsecToTimespec(d.Nanoseconds())
 	_ = unix.Nanosleep(&t, nil) // woken early is as good
 }
