@@ -291,7 +291,7 @@ func nextLook(left time.Duration, first bool) time.Duration {
 		// is over sooner.
 		left /= 2
 	case left < 0:
-		left = -left / 4 // the later it is, the longer it may still take
+		left = -left / 2 // the later it is, the longer it may still take
 	}
 	if left > 2*longestNap {
 		return left - longestNap
