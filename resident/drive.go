@@ -18,7 +18,6 @@ type driving struct {
 	steps        uint64 // of the newest submission
 	flights      []flight
 	reached      time.Time // when the newest flight was found to have ended
-	ended        time.Time // when the last burst ended
 	checkpointed time.Time
 	ranSince     bool // a burst ran since the last preemption
 	ticks        uint32

@@ -68,7 +68,7 @@ type Session struct {
 type counts struct {
 	ticks, dispatches, submissions, steps, looks, preemptions, checkpoints, alignments, logged atomic.Uint64
 
-	activeGroups, launchedGroups, lanes, launchedLanes atomic.Uint64
+	activeGroups, launchedGroups, lanes atomic.Uint64
 }
 
 // New makes a session: its program, from programs, and all its memory. It

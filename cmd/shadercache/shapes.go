@@ -57,7 +57,7 @@ func parseShapeWord(kind, word string) ([]conv2d.Shape, error) {
 	if slices.Contains(conv2d.WorkloadNames(), word) {
 		return conv2d.Workload(word)
 	}
-	if word == "" || strings.IndexAny(word[:1], "0123456789") < 0 && !strings.Contains(word, ":") {
+	if word == "" || !strings.ContainsAny(word[:1], "0123456789") && !strings.Contains(word, ":") {
 		return nil, fmt.Errorf("there is no workload %q (there are %s)", word, strings.Join(conv2d.WorkloadNames(), ", "))
 	}
 	if kind != "" && !strings.HasPrefix(word, convKind+":") && !strings.HasPrefix(word, gemmKind+":") {

@@ -34,7 +34,8 @@ func main() {
 			fmt.Fprintln(os.Stderr, "gonumpeer:", err)
 			os.Exit(1)
 		}
-		name, work := "gonum", func() {}
+		name := "gonum"
+		var work func()
 		if s.GEMM != nil {
 			work = newProduct(*s.GEMM).run
 		} else {
