@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"bytes"
 	"cmp"
 	"io/fs"
 	"slices"
@@ -34,7 +35,7 @@ func (s *Store) List() ([]Entry, error) {
 }
 
 func compareEntries(a, b Entry) int {
-	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key.String(), b.Key.String()))
+	return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Key[:], b.Key[:]))
 }
 
 // describe takes over what the blob says of itself. A name and a compile time
