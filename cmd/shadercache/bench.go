@@ -92,13 +92,7 @@ func newBenchStartup(o *options) *cobra.Command {
 			return usageError{errors.New("--driver-cache off leaves nothing to compare"), cmd.CommandPath()}
 		}
 		r, err := b.run(o)
-		if err != nil {
-			return err
-		}
-		if err := o.result(r, r.print); err != nil {
-			return err
-		}
-		return r.verdict()
+		return o.show(r, err)
 	}
 	return cmd
 }
@@ -123,8 +117,7 @@ func (b *startupBench) choose(scenario string) error {
 // verdict is an error when the figures cannot be trusted.
 func (r *startupResult) verdict() error {
 	if !r.Verified {
-		return hintedError{errors.New("bench: results on the GPU were wrong"),
-			"the figures mean nothing; the driver may be broken"}
+		return unverified("results on the GPU were wrong")
 	}
 	if both, ran := r.Scenarios[scenarioBoth]; ran && both.Compiles > 0 {
 		return hintedError{fmt.Errorf("bench: %s compiled with both layers there", plural(both.Compiles, "program")),

@@ -63,16 +63,7 @@ func newBenchDispatch(o *options) *cobra.Command {
 			return usageError{errors.New("--dispatches must be 1 to 1000000"), cmd.CommandPath()}
 		}
 		r, err := b.run(o)
-		if err != nil {
-			return err
-		}
-		if err := o.result(r, r.print); err != nil {
-			return err
-		}
-		if !r.Verified {
-			return hintedError{errors.New("bench: the kernels did not count every dispatch"), "the figures mean nothing; the driver may be broken"}
-		}
-		return nil
+		return o.show(r, err)
 	}
 	return cmd
 }
@@ -341,6 +332,13 @@ func (b *dispatchBench) verifyCounts(counts []*executor.Buffer[uint32]) error {
 		total += got[0]
 	}
 	b.result.Verified = b.result.Verified && total == uint32(b.n)
+	return nil
+}
+
+func (r *dispatchResult) verdict() error {
+	if !r.Verified {
+		return unverified("the kernels did not count every dispatch")
+	}
 	return nil
 }
 

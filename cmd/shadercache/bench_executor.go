@@ -91,13 +91,7 @@ func newBenchExecutor(o *options) *cobra.Command {
 			return usageError{err, cmd.CommandPath()}
 		}
 		r, err := b.run(o)
-		if err != nil {
-			return err
-		}
-		if err := o.result(r, r.print); err != nil {
-			return err
-		}
-		return r.verdict()
+		return o.show(r, err)
 	}
 	return cmd
 }
@@ -368,7 +362,7 @@ func (b *executorBench) row(size ringSize, o executor.Options, rounds uint32) (e
 // verdict is an error when the figures cannot be trusted.
 func (r *executorResult) verdict() error {
 	if !r.Verified {
-		return hintedError{errors.New("bench: results on the GPU were wrong"), "the figures mean nothing; the driver may be broken"}
+		return unverified("results on the GPU were wrong")
 	}
 	if r.Soak != nil && len(r.Soak.Leaks) > 0 {
 		return hintedError{fmt.Errorf("bench: soak: %s", strings.Join(r.Soak.Leaks, "; ")), "something is not given back; run it for longer to see at what rate"}

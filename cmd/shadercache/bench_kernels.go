@@ -103,13 +103,7 @@ func (b *kernelsBench) command(o *options, cmd *cobra.Command) *cobra.Command {
 			return usageError{err, cmd.CommandPath()}
 		}
 		r, err := b.run(o, shapes, named)
-		if err != nil {
-			return err
-		}
-		if err := o.result(r, r.print); err != nil {
-			return err
-		}
-		return r.verdict()
+		return o.show(r, err)
 	}
 	return cmd
 }

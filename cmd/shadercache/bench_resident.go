@@ -78,16 +78,7 @@ func newBenchResident(o *options) *cobra.Command {
 			return usageError{err, cmd.CommandPath()}
 		}
 		r, err := b.run(o)
-		if err != nil {
-			return err
-		}
-		if err := o.result(r, r.print); err != nil {
-			return err
-		}
-		if !r.Verified {
-			return hintedError{errors.New("bench: a session was not where its steps should have led it"), "the figures mean nothing; the driver may be broken"}
-		}
-		return nil
+		return o.show(r, err)
 	}
 	return cmd
 }
@@ -281,6 +272,13 @@ func (o *options) probeKeeper(g *gpu) (*binary.Store, error) {
 type forgetful struct{ *binary.Store }
 
 func (forgetful) Probe() ([]byte, error) { return nil, binary.ErrNotFound }
+
+func (r *residentResult) verdict() error {
+	if !r.Verified {
+		return unverified("a session was not where its steps should have led it")
+	}
+	return nil
+}
 
 func (r *residentResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%s\ndriver %s\n", r.GPU, r.Driver)

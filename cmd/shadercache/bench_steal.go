@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/resident/queue"
 )
@@ -63,16 +62,7 @@ func newBenchSteal(o *options) *cobra.Command {
 			return usageError{errors.New("--repeat must be 1 to 100000"), cmd.CommandPath()}
 		}
 		r, err := o.benchSteal(q, repeat)
-		if err != nil {
-			return err
-		}
-		if err := o.result(r, r.print); err != nil {
-			return err
-		}
-		if !r.Verified {
-			return hintedError{errors.New("bench: tasks were lost, or done twice"), "the figures mean nothing; the driver may be broken"}
-		}
-		return nil
+		return o.show(r, err)
 	}
 	return cmd
 }
@@ -80,20 +70,15 @@ func newBenchSteal(o *options) *cobra.Command {
 func (o *options) benchSteal(q queue.Options, repeat int) (r *stealResult, err error) {
 	ctx, stop := interruptible()
 	defer stop()
-	g, err := o.openGPU(cache.Options{})
+	g, err := o.openExecutor(executor.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
-	e, err := executor.New(g.context, g.cache, executor.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, e.Close()) }()
 	r = &stealResult{Workload: "steal", GPU: g.name(), Driver: g.driver(), Verified: true}
 	for _, tasks := range stealTasks {
 		for _, q.Steal = range []bool{false, true} {
-			row, err := queue.Steal(ctx, e, g.cache, tasks, repeat, q)
+			row, err := queue.Steal(ctx, g.executor, g.cache, tasks, repeat, q)
 			if err != nil {
 				return nil, err
 			}
@@ -102,6 +87,13 @@ func (o *options) benchSteal(q queue.Options, repeat int) (r *stealResult, err e
 		}
 	}
 	return r, nil
+}
+
+func (r *stealResult) verdict() error {
+	if !r.Verified {
+		return unverified("tasks were lost, or done twice")
+	}
+	return nil
 }
 
 func (r *stealResult) print(w io.Writer) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/resident/wave"
 )
@@ -64,16 +63,7 @@ func newBenchWave(o *options) *cobra.Command {
 			return usageError{errors.New("--repeat must be 1 to 100000"), cmd.CommandPath()}
 		}
 		r := &waveBenchResult{Workload: "wave", Width: size.x, Height: size.y, TilesX: tiles.x, TilesY: tiles.y}
-		if err := r.run(o, repeat); err != nil {
-			return err
-		}
-		if err := o.result(r, r.print); err != nil {
-			return err
-		}
-		if !r.Verified {
-			return hintedError{errors.New("bench: results on the GPU were wrong"), "the figures mean nothing; the driver may be broken"}
-		}
-		return nil
+		return o.show(r, r.run(o, repeat))
 	}
 	return cmd
 }
@@ -81,23 +71,25 @@ func newBenchWave(o *options) *cobra.Command {
 func (r *waveBenchResult) run(o *options, repeat int) (err error) {
 	ctx, stop := interruptible()
 	defer stop()
-	g, err := o.openGPU(cache.Options{})
+	g, err := o.openExecutor(executor.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
-	e, err := executor.New(g.context, g.cache, executor.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, e.Close()) }()
 	r.GPU, r.Driver = g.name(), g.driver()
-	r.Rows, err = wave.Bench(ctx, e, g.cache, wave.Options{Width: r.Width, Height: r.Height, TilesX: r.TilesX, TilesY: r.TilesY}, repeat)
+	r.Rows, err = wave.Bench(ctx, g.executor, g.cache, wave.Options{Width: r.Width, Height: r.Height, TilesX: r.TilesX, TilesY: r.TilesY}, repeat)
 	r.Verified = err == nil
 	for _, row := range r.Rows {
 		r.Verified = r.Verified && row.Verified
 	}
 	return err
+}
+
+func (r *waveBenchResult) verdict() error {
+	if !r.Verified {
+		return unverified("results on the GPU were wrong")
+	}
+	return nil
 }
 
 func (r *waveBenchResult) print(w io.Writer) {

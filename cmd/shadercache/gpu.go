@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -14,7 +15,8 @@ import (
 type gpu struct {
 	context     *glctx.Context
 	cache       *cache.Cache
-	contextTime time.Duration // what opening the context took
+	executor    *executor.Executor // nil without openExecutor
+	contextTime time.Duration      // what opening the context took
 }
 
 // glOptions are the options of a context as the global flags have it.
@@ -44,15 +46,31 @@ func (o *options) openGPU(c cache.Options) (*gpu, error) {
 	return g, nil
 }
 
+// openExecutor is openGPU, with an executor over both.
+func (o *options) openExecutor(e executor.Options) (*gpu, error) {
+	g, err := o.openGPU(cache.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if g.executor, err = executor.New(g.context, g.cache, e); err != nil {
+		return nil, errors.Join(err, g.close())
+	}
+	return g, nil
+}
+
 // close records what the cache learned and takes the context down. What the
 // directory does not take was reported already and is no failure.
 func (g *gpu) close() error {
+	var stopped error
+	if g.executor != nil {
+		stopped = g.executor.Close()
+	}
 	err := g.cache.Close()
 	interruptions.closed(g.cache)
 	if !errors.As(err, new(*cache.InUseError)) {
 		err = nil
 	}
-	return errors.Join(err, g.context.Close())
+	return errors.Join(stopped, err, g.context.Close())
 }
 
 // name is the GPU for people.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -30,6 +31,29 @@ func (o *options) result(v any, human func(w io.Writer)) error {
 	w := tabwriter.NewWriter(o.stdout, 0, 0, 2, ' ', 0)
 	human(w)
 	return w.Flush()
+}
+
+// outcome is a result that knows whether it is a failure.
+type outcome interface {
+	print(w io.Writer)
+	verdict() error
+}
+
+// show prints the result of work that ended without err, and returns what is wrong
+// with it.
+func (o *options) show(r outcome, err error) error {
+	if err != nil {
+		return err
+	}
+	if err := o.result(r, r.print); err != nil {
+		return err
+	}
+	return r.verdict()
+}
+
+// unverified is the failure of a benchmark whose results were wrong.
+func unverified(what string) error {
+	return hintedError{errors.New("bench: " + what), "the figures mean nothing; the driver may be broken"}
 }
 
 // milliseconds of a duration, for JSON and tables, to a microsecond.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/executor"
@@ -97,16 +96,7 @@ func newRunNetwork(o *options) *cobra.Command {
 			return usageError{errNoSuchBudget, cmd.CommandPath()}
 		}
 		r, err := o.runNetwork(f)
-		if err != nil {
-			return err
-		}
-		if err := o.result(r, r.print); err != nil {
-			return err
-		}
-		if !r.Verified {
-			return hintedError{errors.New("the network's result on the GPU is not the CPU's"), "shadercache tune finds which layer's algorithm is wrong; the driver may be broken"}
-		}
-		return nil
+		return o.show(r, err)
 	}
 	return cmd
 }
@@ -114,22 +104,17 @@ func newRunNetwork(o *options) *cobra.Command {
 func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 	ctx, stop := interruptible()
 	defer stop()
-	g, err := o.openGPU(cache.Options{})
+	input := pieces(imaging.Sample(), f.pictures)
+	g, err := o.openExecutor(executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
-	input := pieces(imaging.Sample(), f.pictures)
-	e, err := executor.New(g.context, g.cache, executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, e.Close()) }()
 	r = &networkResult{GPU: g.name(), Driver: g.driver(), Pictures: f.pictures}
-	return r, r.run(ctx, g, e, f, input)
+	return r, r.run(ctx, g, f, input)
 }
 
-func (r *networkResult) run(ctx context.Context, g *gpu, e *executor.Executor, f networkFlags, input []float32) error {
+func (r *networkResult) run(ctx context.Context, g *gpu, f networkFlags, input []float32) error {
 	var plan conv2d.PlanOptions
 	if f.tune {
 		plan.Tune = &conv2d.TuneOptions{Budget: f.budget, Progress: func(done, _ int, _ conv2d.Candidate) {
@@ -139,7 +124,7 @@ func (r *networkResult) run(ctx context.Context, g *gpu, e *executor.Executor, f
 		}}
 	}
 	start := time.Now()
-	n, err := conv2d.NewNetwork(ctx, e, g.cache, conv2d.SampleNetwork(f.pictures), plan)
+	n, err := conv2d.NewNetwork(ctx, g.executor, g.cache, conv2d.SampleNetwork(f.pictures), plan)
 	if err != nil {
 		return err
 	}
@@ -151,7 +136,7 @@ func (r *networkResult) run(ctx context.Context, g *gpu, e *executor.Executor, f
 		for i := range output {
 			output[i] = math.Float32frombits(conv2d.Poison)
 		}
-		if err := once(ctx, e, n, input, output); err != nil {
+		if err := once(ctx, g.executor, n, input, output); err != nil {
 			return err
 		}
 		if took = append(took, milliseconds(time.Since(begin))); len(took) == 1 {
@@ -217,6 +202,13 @@ func pieces(picture image.Image, n int) []float32 {
 		}
 	}
 	return values
+}
+
+func (r *networkResult) verdict() error {
+	if !r.Verified {
+		return hintedError{errors.New("the network's result on the GPU is not the CPU's"), "shadercache tune finds which layer's algorithm is wrong; the driver may be broken"}
+	}
+	return nil
 }
 
 func (r *networkResult) print(w io.Writer) {

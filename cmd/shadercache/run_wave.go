@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/resident/wave"
@@ -196,17 +195,12 @@ func (f *waveFlags) options() wave.Options {
 func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
 	ctx, stop := interruptible()
 	defer stop()
-	g, err := o.openGPU(cache.Options{})
+	g, err := o.openExecutor(executor.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
-	e, err := executor.New(g.context, g.cache, executor.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, e.Close()) }()
-	sim, err := wave.New(ctx, e, g.cache, f.options())
+	sim, err := wave.New(ctx, g.executor, g.cache, f.options())
 	if err != nil {
 		return nil, err
 	}

@@ -110,13 +110,7 @@ func newTune(o *options) *cobra.Command {
 			return usageError{err, cmd.CommandPath()}
 		}
 		r, err := o.tune(shapes, f)
-		if err != nil {
-			return err
-		}
-		if err := o.result(r, r.print); err != nil {
-			return err
-		}
-		return r.verdict()
+		return o.show(r, err)
 	}
 	return cmd
 }
