@@ -6,7 +6,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io/fs"
 	"maps"
 	"strconv"
 
@@ -25,13 +24,12 @@ type programs struct {
 }
 
 func (p *programs) get(ctx context.Context, from executor.Programs, o Options) error {
-	for _, k := range []struct {
-		to   **cache.Handle
-		name string
-	}{{&p.sweep, "actors_sweep"}, {&p.plan, "actors_plan"}, {&p.order, "actors_order"}} {
-		if err := get(ctx, from, k.to, k.name, nil, o.defines()); err != nil {
-			return err
-		}
+	err := get(ctx, from,
+		assembly.Program{To: &p.sweep, Name: "actors_sweep", Defines: o.defines()},
+		assembly.Program{To: &p.plan, Name: "actors_plan", Defines: o.defines()},
+		assembly.Program{To: &p.order, Name: "actors_order", Defines: o.defines()})
+	if err != nil {
+		return err
 	}
 	return p.getTick(ctx, from, o)
 }
@@ -52,20 +50,12 @@ func (p *programs) getTick(ctx context.Context, from executor.Programs, o Option
 	for i, b := range o.Barriers {
 		defines["BARRIER_"+b.Name] = strconv.Itoa(i) + "u"
 	}
-	return get(ctx, from, &p.tick, "actors_tick", texts, defines)
+	return get(ctx, from, assembly.Program{To: &p.tick, Name: "actors_tick", Replaced: texts, Defines: defines})
 }
 
-func get(ctx context.Context, from executor.Programs, to **cache.Handle, name string, replaced map[string]string, defines binary.Defines) error {
-	files, err := fs.Sub(kernels, "kernels")
-	if err != nil {
-		return err
-	}
-	source, err := assembly.Source(name, files, name+".comp", replaced, defines)
-	if err != nil {
+func get(ctx context.Context, from executor.Programs, list ...assembly.Program) error {
+	if err := assembly.Get(ctx, from, kernels, list...); err != nil {
 		return fmt.Errorf("actors: %w", err)
-	}
-	if *to, err = from.Get(ctx, source); err != nil {
-		return fmt.Errorf("actors: get %s: %w", name, err)
 	}
 	return nil
 }
@@ -82,10 +72,4 @@ func (o Options) defines() binary.Defines {
 	}
 }
 
-func (p *programs) release() {
-	for _, h := range []*cache.Handle{p.tick, p.sweep, p.plan, p.order} {
-		if h != nil {
-			h.Release()
-		}
-	}
-}
+func (p *programs) release() { assembly.Release(p.tick, p.sweep, p.plan, p.order) }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io/fs"
 	"maps"
 	"strconv"
 
@@ -65,37 +64,16 @@ func (p *programs) get(ctx context.Context, from executor.Programs, item Item, o
 		withItem = binary.Defines{}
 	}
 	maps.Copy(withItem, defines)
-	files, err := fs.Sub(kernels, "kernels")
+	err := assembly.Get(ctx, from, kernels,
+		assembly.Program{To: &p.push, Name: "queue_push", Defines: defines},
+		assembly.Program{To: &p.plan, Name: "queue_plan", Defines: defines},
+		assembly.Program{To: &p.gather, Name: "queue_gather", Defines: defines},
+		assembly.Program{To: &p.run, Name: item.Name, Kernel: "queue_run.comp",
+			Replaced: map[string]string{"item.glsl": item.Text}, Defines: withItem})
 	if err != nil {
-		return err
-	}
-	for _, k := range []struct {
-		to       **cache.Handle
-		name     string
-		file     string
-		replaced map[string]string
-		defines  binary.Defines
-	}{
-		{&p.push, "queue_push", "queue_push.comp", nil, defines},
-		{&p.plan, "queue_plan", "queue_plan.comp", nil, defines},
-		{&p.gather, "queue_gather", "queue_gather.comp", nil, defines},
-		{&p.run, item.Name, "queue_run.comp", map[string]string{"item.glsl": item.Text}, withItem},
-	} {
-		source, err := assembly.Source(k.name, files, k.file, k.replaced, k.defines)
-		if err != nil {
-			return fmt.Errorf("queue: %w", err)
-		}
-		if *k.to, err = from.Get(ctx, source); err != nil {
-			return fmt.Errorf("queue: get %s: %w", k.name, err)
-		}
+		return fmt.Errorf("queue: %w", err)
 	}
 	return nil
 }
 
-func (p *programs) release() {
-	for _, h := range []*cache.Handle{p.push, p.plan, p.gather, p.run} {
-		if h != nil {
-			h.Release()
-		}
-	}
-}
+func (p *programs) release() { assembly.Release(p.push, p.plan, p.gather, p.run) }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io/fs"
 	"strconv"
 
 	"github.com/shadercache/shadercache/binary"
@@ -24,33 +23,16 @@ type programs struct {
 }
 
 func (p *programs) get(ctx context.Context, from executor.Programs, o Options) error {
-	files, err := fs.Sub(kernels, "kernels")
-	if err != nil {
-		return err
-	}
 	tiles := binary.Defines{"LOCAL": strconv.Itoa(o.Local), "RADIUS": strconv.Itoa(PulseRadius)}
-	for _, k := range []struct {
-		to      **cache.Handle
-		name    string
-		defines binary.Defines
-	}{
-		{&p.step, "wave_step", tiles}, {&p.poke, "wave_poke", tiles}, {&p.inspect, "wave_inspect", tiles}, {&p.read, "wave_read", nil},
-	} {
-		source, err := assembly.Source(k.name, files, k.name+".comp", nil, k.defines)
-		if err != nil {
-			return fmt.Errorf("wave: %w", err)
-		}
-		if *k.to, err = from.Get(ctx, source); err != nil {
-			return fmt.Errorf("wave: get %s: %w", k.name, err)
-		}
+	err := assembly.Get(ctx, from, kernels,
+		assembly.Program{To: &p.step, Name: "wave_step", Defines: tiles},
+		assembly.Program{To: &p.poke, Name: "wave_poke", Defines: tiles},
+		assembly.Program{To: &p.inspect, Name: "wave_inspect", Defines: tiles},
+		assembly.Program{To: &p.read, Name: "wave_read"})
+	if err != nil {
+		return fmt.Errorf("wave: %w", err)
 	}
 	return nil
 }
 
-func (p *programs) release() {
-	for _, h := range []*cache.Handle{p.step, p.poke, p.inspect, p.read} {
-		if h != nil {
-			h.Release()
-		}
-	}
-}
+func (p *programs) release() { assembly.Release(p.step, p.poke, p.inspect, p.read) }
