@@ -24,29 +24,26 @@ func checkGEMM(t *testing.T, r *Runner, a algorithm[GEMMProblem], p GEMMProblem)
 		in.C = nil // poisoned
 	}
 	want := ReferenceGEMM(p, in)
-	checkAlgorithm(t, r, a, p, tensorsOf{in.A, in.B, in.Bias, in.C}, want)
+	checkAlgorithm(t, r, a, p, tensorsOnHost{in.A, in.B, in.Bias, in.C}, want)
 }
 
 // checkConv is checkGEMM for a convolution.
 func checkConv(t *testing.T, r *Runner, a algorithm[Problem], p Problem) {
 	t.Helper()
 	seed := newSeed(t)
-	in := tensorsOf{input: RandomValues(p.InputLen(), seed), weights: RandomValues(p.WeightsLen(), seed+1)}
+	in := tensorsOnHost{input: RandomValues(p.InputLen(), seed), weights: RandomValues(p.WeightsLen(), seed+1)}
 	if p.Bias {
 		in.bias = RandomValues(p.BiasLen(), seed+2)
 	}
 	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.input, in.weights, in.bias))
 }
 
-// tensorsOf are the tensors of a problem on the host. A nil output is poisoned.
-type tensorsOf struct{ input, weights, bias, output []float32 }
-
 type problem interface {
 	Validate() error
 	String() string
 }
 
-func checkAlgorithm[P problem](t *testing.T, r *Runner, a algorithm[P], p P, in tensorsOf, want Expected) {
+func checkAlgorithm[P problem](t *testing.T, r *Runner, a algorithm[P], p P, in tensorsOnHost, want Expected) {
 	t.Helper()
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
@@ -75,9 +72,9 @@ func checkAlgorithm[P problem](t *testing.T, r *Runner, a algorithm[P], p P, in 
 
 // runRecipe runs a recipe once. Output, workspace and packed weights are poisoned
 // before and have canaries behind them.
-func runRecipe(t *testing.T, r *Runner, recipe recipe, in tensorsOf, outputs int) (values []float32, err error) {
+func runRecipe(t *testing.T, r *Runner, recipe recipe, in tensorsOnHost, outputs int) (values []float32, err error) {
 	programs := map[*binary.Source]uint32{}
-	for _, s := range append(recipe.prepare[:len(recipe.prepare):len(recipe.prepare)], recipe.steps...) {
+	for _, s := range recipe.whole() {
 		handle, err := r.Cache.Get(t.Context(), s.source)
 		if err != nil {
 			return nil, err
@@ -108,7 +105,7 @@ func runRecipe(t *testing.T, r *Runner, recipe recipe, in tensorsOf, outputs int
 		if in.output != nil {
 			gl.Upload(buffers[outputRole], 0, glctx.Bytes(in.output))
 		}
-		for _, s := range append(recipe.prepare[:len(recipe.prepare):len(recipe.prepare)], recipe.steps...) {
+		for _, s := range recipe.whole() {
 			dispatchStep(gl, s, programs[s.source], buffers)
 		}
 		for role, n := range extra {

@@ -89,7 +89,7 @@ func TestImplicitTiles(t *testing.T) {
 func TestImplicitPassesSpecialValues(t *testing.T) {
 	r := newRunner(t)
 	p := Problem{N: 2, C: 5, H: 6, W: 7, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Activation: ReLU}
-	in := tensorsOf{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
+	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
 	a := onHardware(implicitAlgorithm, 1)
 	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.input, in.weights, nil))
 	p.PadH, p.PadW = 0, 0

@@ -35,7 +35,7 @@ func TestConvRegister(t *testing.T) {
 func TestConvRegisterPassesNaNAndInfinityOn(t *testing.T) {
 	r := newRunner(t)
 	p := Problem{N: 1, C: 3, H: 5, W: 5, K: 3, R: 3, S: 3, PadH: 2, PadW: 2, Activation: ReLU}
-	in := tensorsOf{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
+	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
 	in.weights[0] = float32(math.Inf(1))
 	in.weights[p.WeightsLen()-1] = float32(math.NaN())
 	want := ReferenceConv2D(p, in.input, in.weights, nil)

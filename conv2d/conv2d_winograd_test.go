@@ -34,7 +34,7 @@ func TestWinograd(t *testing.T) {
 func TestWinogradError(t *testing.T) {
 	r := newRunner(t)
 	p := Problem{N: 1, C: 256, H: 8, W: 8, K: 16, R: 3, S: 3, PadH: 1, PadW: 1}
-	in := tensorsOf{input: RandomValues(p.InputLen(), newSeed(t)), weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}
+	in := tensorsOnHost{input: RandomValues(p.InputLen(), newSeed(t)), weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}
 	want := ReferenceConv2D(p, in.input, in.weights, nil)
 	on := deviceOf(r.Context.Info())
 	for _, a := range []algorithm[Problem]{winograd2Algorithm, winograd4Algorithm} {

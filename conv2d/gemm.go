@@ -1,6 +1,7 @@
 package conv2d
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -72,7 +73,7 @@ func (p GEMMProblem) a() stored {
 	if p.TransA {
 		rows, columns = columns, rows
 	}
-	return stored{rows, columns, orElse(p.LDA, columns), orOne(p.Batch), p.StrideA}
+	return stored{rows, columns, cmp.Or(p.LDA, columns), orOne(p.Batch), p.StrideA}
 }
 
 func (p GEMMProblem) b() stored {
@@ -80,27 +81,15 @@ func (p GEMMProblem) b() stored {
 	if p.TransB {
 		rows, columns = columns, rows
 	}
-	return stored{rows, columns, orElse(p.LDB, columns), orOne(p.Batch), p.StrideB}
+	return stored{rows, columns, cmp.Or(p.LDB, columns), orOne(p.Batch), p.StrideB}
 }
 
 func (p GEMMProblem) c() stored {
-	return stored{p.M, p.N, orElse(p.LDC, p.N), orOne(p.Batch), p.StrideC}
-}
-
-func orElse(v, other int) int {
-	if v == 0 {
-		return other
-	}
-	return v
+	return stored{p.M, p.N, cmp.Or(p.LDC, p.N), orOne(p.Batch), p.StrideC}
 }
 
 // alpha is the factor of the product.
-func (p GEMMProblem) alpha() float32 {
-	if p.Alpha == 0 {
-		return 1
-	}
-	return p.Alpha
-}
+func (p GEMMProblem) alpha() float32 { return cmp.Or(p.Alpha, 1) }
 
 // plain reports whether the problem is C = A*B without gaps, once.
 func (p GEMMProblem) plain() bool {

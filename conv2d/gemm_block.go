@@ -5,6 +5,7 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/shadercache/shadercache/binary"
@@ -131,10 +132,7 @@ func (p GEMMProblem) packings(params Params) []Params {
 
 // with is the parameters with another value.
 func (p Params) with(name string, v int) Params {
-	out := make(Params, len(p))
-	for k, old := range p {
-		out[k] = old
-	}
+	out := maps.Clone(p)
 	out[name] = v
 	return out
 }
@@ -178,8 +176,8 @@ func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
 	if b.packA {
 		size = product(b.kPad, b.mPad, p.a().matrices())
 	}
-	b.offsetB = int(min(size, maxElements))
 	if b.packB {
+		b.offsetB = int(min(size, maxElements))
 		size = saturatedSum(size, product(b.kPad, b.nPad, p.b().matrices()))
 	}
 	b.offsetP = int(min(size, maxElements))
@@ -219,27 +217,18 @@ func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 		return recipe{}, err
 	}
 	r := recipe{workspace: b.workspace}
-	build := func(s step, err2 error) {
-		r.steps = append(r.steps, s)
-		if err == nil {
-			err = err2
-		}
-	}
 	if b.packA {
-		build(packStep(p.a(), inputRole, !p.TransA, b.kPad, b.mPad, 0))
+		r.steps = append(r.steps, packStep(p.a(), inputRole, !p.TransA, b.kPad, b.mPad, 0))
 	}
 	if b.packB {
-		build(packStep(p.b(), weightsRole, p.TransB, b.kPad, b.nPad, b.offsetB))
+		r.steps = append(r.steps, packStep(p.b(), weightsRole, p.TransB, b.kPad, b.nPad, b.offsetB))
 	}
-	build(b.block())
+	r.steps = append(r.steps, b.block())
 	if b.split > 1 {
-		build(b.reduce())
-	}
-	if err != nil {
-		return recipe{}, err
+		r.steps = append(r.steps, b.reduce())
 	}
 	for _, s := range r.steps {
-		if err := checkGrid(p, s.groups, on.maxGroups); err != nil {
+		if err := checkGrids(p, on, s.groups); err != nil {
 			return recipe{}, err
 		}
 	}
@@ -247,22 +236,18 @@ func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 }
 
 // packStep copies a matrix to height x width elements of the workspace.
-func packStep(s stored, from role, turn bool, height, width, offset int) (step, error) {
-	source, err := binary.NewSource("gemm_pack", gemmPack, binary.Defines{"TURN": onOff(turn)})
-	if err != nil {
-		return step{}, err
-	}
+func packStep(s stored, from role, turn bool, height, width, offset int) step {
 	return step{
-		source: source,
+		source: binary.MustSource("gemm_pack", gemmPack, binary.Defines{"TURN": onOff(turn)}),
 		groups: [3]int{ceilDiv(width, 32), ceilDiv(height, 32), s.matrices()},
 		uniforms: ints(
 			"rows", s.rows, "columns", s.columns, "ld", s.ld, "stride", s.stride,
 			"height", height, "width", width, "offset", offset),
 		bound: []bound{{0, from}, {1, workspaceRole}},
-	}, nil
+	}
 }
 
-func (b blockPlan) block() (step, error) {
+func (b blockPlan) block() step {
 	s, a, m, c := b.shape, b.a(), b.b(), b.c()
 	d := binary.Defines{
 		"BM": strconv.Itoa(s.bm), "BN": strconv.Itoa(s.bn), "BK": strconv.Itoa(s.bk),
@@ -289,23 +274,15 @@ func (b blockPlan) block() (step, error) {
 	} else {
 		from = append(from, b.epilogue(d)...)
 	}
-	source, err := binary.NewSource(blockName(s, b.split), gemmBlock, d)
 	uniforms := ints("M", b.M, "N", b.N, "K", b.K, "lda", lda, "ldb", ldb, "ldc", c.ld,
 		"strideA", strideA, "strideB", strideB, "strideC", c.stride,
-		"offsetA", 0, "offsetB", b.packedOffsetB(), "offsetPartial", b.offsetP)
+		"offsetA", 0, "offsetB", b.offsetB, "offsetPartial", b.offsetP)
 	return step{
-		source:   source,
+		source:   binary.MustSource(blockName(s, b.split), gemmBlock, d),
 		groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
 		uniforms: append(uniforms, b.factors()...),
 		bound:    append(from, to),
-	}, err
-}
-
-func (b blockPlan) packedOffsetB() int {
-	if b.packB {
-		return b.offsetB
 	}
-	return 0
 }
 
 // packedStride is the distance of packed matrices: none where there is one only.
@@ -325,18 +302,17 @@ func blockName(s blockShape, split int) string {
 }
 
 // reduce adds up the parts.
-func (b blockPlan) reduce() (step, error) {
+func (b blockPlan) reduce() step {
 	d := binary.Defines{"SPLIT": strconv.Itoa(b.split)}
 	bound := append([]bound{{2, outputRole}, {4, workspaceRole}}, b.epilogue(d)...)
-	source, err := binary.NewSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d)
 	c := b.c()
 	return step{
-		source: source,
+		source: binary.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
 		groups: [3]int{ceilDiv(b.M*b.N, 128), orOne(b.Batch), 1},
 		uniforms: append(ints("M", b.M, "N", b.N, "ldc", c.ld, "strideC", c.stride, "offsetPartial", b.offsetP),
 			b.factors()...),
 		bound: bound,
-	}, err
+	}
 }
 
 // epilogue adds the defines of what is done to each sum and returns what has to be

@@ -55,7 +55,7 @@ func TestGEMMBlockPassesSpecialsOn(t *testing.T) {
 	r := newRunner(t)
 	p := GEMMProblem{M: 33, N: 8, K: 4, Activation: ReLU}
 	in := GEMMTensors{A: withSpecials(RandomValues(p.ALen(), 1)), B: RandomValues(p.BLen(), 2)}
-	checkAlgorithm(t, r, gemmBlockAlgorithm, p, tensorsOf{input: in.A, weights: in.B}, ReferenceGEMM(p, in))
+	checkAlgorithm(t, r, gemmBlockAlgorithm, p, tensorsOnHost{input: in.A, weights: in.B}, ReferenceGEMM(p, in))
 }
 
 func TestGEMMBlockRefusesParameters(t *testing.T) {

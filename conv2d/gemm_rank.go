@@ -2,22 +2,16 @@
 
 package conv2d
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // rank orders candidates of gemm_block by how long they are expected to take, from
 // what was measured on an NVIDIA H200 (docs/bench/gemm-h200.md); other GPUs differ
 // in the numbers more than in the order. Tuning replaces the guess.
 func (p GEMMProblem) rank(list []Params) {
-	slices.SortStableFunc(list, func(a, b Params) int {
-		x, y := p.expectedNanos(a), p.expectedNanos(b)
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(list, func(a, b Params) int { return cmp.Compare(p.expectedNanos(a), p.expectedNanos(b)) })
 }
 
 // What a large GPU does: elements of C times K in a nanosecond, bytes in a

@@ -49,7 +49,7 @@ func TestGEMMRegisterPassesNaNAndInfinityOn(t *testing.T) {
 		if !slices.ContainsFunc(want.Values, math.IsNaN) || !slices.ContainsFunc(want.Values, isFinite) {
 			t.Fatalf("%v: the inputs test nothing: %v", p, want.Values)
 		}
-		checkAlgorithm(t, r, gemmRegisterAlgorithm, p, tensorsOf{input: in.A, weights: in.B}, want)
+		checkAlgorithm(t, r, gemmRegisterAlgorithm, p, tensorsOnHost{input: in.A, weights: in.B}, want)
 	}
 }
 
@@ -166,9 +166,9 @@ func TestSIMDWidthOfAGPU(t *testing.T) {
 func TestRegisterKernelsWithOtherRegisters(t *testing.T) {
 	r := newRunner(t)
 	gemm := GEMMProblem{M: 9, N: 21, K: 13}
-	product := tensorsOf{input: RandomValues(gemm.ALen(), 1), weights: RandomValues(gemm.BLen(), 2)}
+	product := tensorsOnHost{input: RandomValues(gemm.ALen(), 1), weights: RandomValues(gemm.BLen(), 2)}
 	conv := Problem{N: 2, C: 3, H: 5, W: 6, K: 7, R: 3, S: 3, PadH: 1, PadW: 1}
-	image := tensorsOf{input: RandomValues(conv.InputLen(), 1), weights: RandomValues(conv.WeightsLen(), 2)}
+	image := tensorsOnHost{input: RandomValues(conv.InputLen(), 1), weights: RandomValues(conv.WeightsLen(), 2)}
 	for _, bits := range []int{128, 512} {
 		on := softwareDevice
 		on.simdBits = bits
@@ -180,7 +180,7 @@ func TestRegisterKernelsWithOtherRegisters(t *testing.T) {
 }
 
 // checkFirst computes a problem by the first candidate for a device.
-func checkFirst[P problem](t *testing.T, r *Runner, a algorithm[P], p P, on device, in tensorsOf, want Expected) {
+func checkFirst[P problem](t *testing.T, r *Runner, a algorithm[P], p P, on device, in tensorsOnHost, want Expected) {
 	t.Helper()
 	got, err := runRecipe(t, r, firstRecipe(t, a, p, on), in, len(want.Values))
 	if err != nil {

@@ -60,24 +60,17 @@ func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 	case product(orOne(p.Batch), split, p.M, p.N) > maxElements:
 		return recipe{}, fmt.Errorf("conv2d: gemm_row needs a workspace of more than %d elements for %v", maxElements, p)
 	}
-	source, err := binary.NewSource("gemm_row", gemmRow, binary.Defines{
-		"ROWS": strconv.Itoa(p.M), "LANES": strconv.Itoa(lanes), "SLICES": strconv.Itoa(slices),
-		"SPLIT": strconv.Itoa(split), "TRANS_A": onOff(p.TransA),
-	})
-	if err != nil {
-		return recipe{}, err
-	}
 	rows := step{
-		source: source,
+		source: binary.MustSource("gemm_row", gemmRow, binary.Defines{
+			"ROWS": strconv.Itoa(p.M), "LANES": strconv.Itoa(lanes), "SLICES": strconv.Itoa(slices),
+			"SPLIT": strconv.Itoa(split), "TRANS_A": onOff(p.TransA),
+		}),
 		groups: [3]int{ceilDiv(p.N, 4*lanes), 1, orOne(p.Batch) * split},
 		uniforms: ints("N", p.N, "K", p.K, "lda", p.a().ld, "ldb", p.b().ld,
 			"strideA", p.StrideA, "strideB", p.StrideB),
 		bound: []bound{{0, inputRole}, {1, weightsRole}, {4, workspaceRole}},
 	}
-	sums, err := blockPlan{GEMMProblem: p, split: split}.reduce()
-	if err != nil {
-		return recipe{}, err
-	}
+	sums := blockPlan{GEMMProblem: p, split: split}.reduce()
 	r := recipe{steps: []step{rows, sums}, workspace: orOne(p.Batch) * split * p.M * p.N}
 	return r, checkGrids(p, on, rows.groups, sums.groups)
 }

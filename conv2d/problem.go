@@ -1,6 +1,7 @@
 package conv2d
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -58,12 +59,7 @@ func outputSide(size, pad, filter, dilation, stride int) int {
 // filterSpan is the distance from a filter's first to its last tap, plus one.
 func filterSpan(filter, dilation int) int { return (filter-1)*orOne(dilation) + 1 }
 
-func orOne(v int) int {
-	if v == 0 {
-		return 1
-	}
-	return v
-}
+func orOne(v int) int { return cmp.Or(v, 1) }
 
 // InputLen is the number of input elements of a valid problem.
 func (p Problem) InputLen() int { return int(product(p.N, p.C, p.H, p.W)) }

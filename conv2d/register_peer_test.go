@@ -60,7 +60,7 @@ var peerConvs = []Problem{
 func BenchmarkGEMMPeer(b *testing.B) {
 	for _, p := range peerProducts {
 		b.Run(strings.ReplaceAll(p.String(), " ", "_"), func(b *testing.B) {
-			in := tensorsOf{input: RandomValues(p.ALen(), 1), weights: RandomValues(p.BLen(), 2)}
+			in := tensorsOnHost{input: RandomValues(p.ALen(), 1), weights: RandomValues(p.BLen(), 2)}
 			c := make([]float32, p.CLen())
 			benchmarkPeer(b, gemmRegisterAlgorithm, p, in, c, func() { peerProduct(p, in.input, in.weights, c) })
 		})
@@ -72,7 +72,7 @@ func BenchmarkGEMMPeer(b *testing.B) {
 func BenchmarkConvPeer(b *testing.B) {
 	for _, p := range peerConvs {
 		b.Run(strings.ReplaceAll(p.String(), " ", "_"), func(b *testing.B) {
-			in := tensorsOf{input: RandomValues(p.InputLen(), 1), weights: RandomValues(p.WeightsLen(), 2)}
+			in := tensorsOnHost{input: RandomValues(p.InputLen(), 1), weights: RandomValues(p.WeightsLen(), 2)}
 			c := make([]float32, p.OutputLen())
 			columns := make([]float32, p.ReductionLen()*p.P()*p.Q())
 			benchmarkPeer(b, convRegisterAlgorithm, p, in, c, func() { peerConv(p, in.input, in.weights, columns, c) })
@@ -141,7 +141,7 @@ func benchmarkPeer[P interface {
 	problem
 	FLOPs() int64
 	ReductionLen() int
-}](b *testing.B, a algorithm[P], p P, in tensorsOf, want []float32, peer func()) {
+}](b *testing.B, a algorithm[P], p P, in tensorsOnHost, want []float32, peer func()) {
 	context := gltest.Open(b)
 	on := deviceOf(context.Info())
 	var contenders []*contender
@@ -219,7 +219,7 @@ func residentPrograms(b *testing.B, context *glctx.Context, contenders []*conten
 func (r recipe) all() []step { return slices.Concat(r.prepare, r.steps) }
 
 // run times the steps of a recipe in poisoned memory and compares the result.
-func (c *contender) run(gl *glctx.GL, programs map[*binary.Source]uint32, in tensorsOf, want []float32, length int) error {
+func (c *contender) run(gl *glctx.GL, programs map[*binary.Source]uint32, in tensorsOnHost, want []float32, length int) error {
 	memory := tensors{gl: gl}
 	defer memory.free()
 	buffers := map[role]glctx.Buffer{

@@ -117,13 +117,17 @@ func Float(name string, v float32) Uniform { return Uniform{name, floatUniform, 
 // Set gives the uniform of that name its value in the current program, for those
 // who dispatch by themselves. A name that the program does not use is ignored.
 func (u Uniform) Set(gl *glctx.GL, program uint32) {
-	at := gl.UniformLocation(program, u.name)
-	switch u.kind {
+	u.kind.set(gl, gl.UniformLocation(program, u.name), u.bits)
+}
+
+// set sets a uniform of the current program.
+func (k uniformKind) set(gl *glctx.GL, location int32, bits uint32) {
+	switch k {
 	case intUniform:
-		gl.SetInt(at, int32(u.bits))
+		gl.SetInt(location, int32(bits))
 	case uintUniform:
-		gl.SetUint(at, u.bits)
+		gl.SetUint(location, bits)
 	case floatUniform:
-		gl.SetFloat(at, math.Float32frombits(u.bits))
+		gl.SetFloat(location, math.Float32frombits(bits))
 	}
 }

@@ -4,7 +4,6 @@ package executor
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/shadercache/shadercache/glctx"
 )
@@ -191,13 +190,6 @@ func (r *recorder) bindStorage(gl *glctx.GL, point uint32, buffer glctx.Buffer, 
 // setValues sets uniforms of the current program.
 func setValues(gl *glctx.GL, values []value) {
 	for _, v := range values {
-		switch v.kind {
-		case intUniform:
-			gl.SetInt(v.location, int32(v.bits))
-		case uintUniform:
-			gl.SetUint(v.location, v.bits)
-		case floatUniform:
-			gl.SetFloat(v.location, math.Float32frombits(v.bits))
-		}
+		v.kind.set(gl, v.location, v.bits)
 	}
 }
