@@ -203,8 +203,8 @@ func (m *inFlight) close() {
 	}
 }
 
-// deadMarks calls settle with what each dead process left, and removes its file afterwards. Where settle fails, the file stays for the next
-// time.
+// deadMarks calls settle with what each dead process left, and removes its file
+// afterwards. Where settle fails, the file stays for the next time.
 func (s *Store) deadMarks(settle func(left leftBehind) error) error {
 	dir := filepath.Join(s.path, inFlightName)
 	var errs []error
@@ -229,8 +229,8 @@ func (s *Store) deadMarks(settle func(left leftBehind) error) error {
 	return errors.Join(errs...)
 }
 
-// readMarks reads the file of a dead process. Lines that make no sense, such as one cut short by the end, count for
-// nothing.
+// readMarks reads the file of a dead process. Lines that make no sense, such as
+// one cut short by the end, count for nothing.
 func readMarks(path string) leftBehind {
 	data, _, err := readRegular(path, maxInFlightBytes)
 	if err != nil {

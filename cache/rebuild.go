@@ -52,10 +52,10 @@ type Refiller interface {
 //
 // There is one result a program, the most used first; among those that were given
 // to the driver together, one that cannot be read comes first. A source that
-// fails, or cannot be read, does not stop the others: its result has the error. Rebuild itself fails when
-// ctx ends, the cache is closed, the GL context is lost, or the store cannot
-// tell what it lacks; then the results are those that are known. When it returns,
-// everything that was made is stored.
+// fails, or cannot be read, does not stop the others: its result has the error.
+// Rebuild itself fails when ctx ends, the cache is closed, the GL context is lost,
+// or the store cannot tell what it lacks; then the results are those that are
+// known. When it returns, everything that was made is stored.
 func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult, error) {
 	refiller, ok := c.store.(Refiller)
 	if !ok || c.store == nil {

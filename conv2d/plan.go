@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
@@ -112,7 +111,7 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 
 // acquire gets programs and memory.
 func (p *Plan) acquire(ctx context.Context, programs Programs) error {
-	for _, s := range slices.Concat(p.recipe.prepare, p.recipe.steps) {
+	for _, s := range p.recipe.whole() {
 		if p.programs[s.source.Key()] != nil {
 			continue
 		}

@@ -203,7 +203,7 @@ func residentPrograms(b *testing.B, context *glctx.Context, contenders []*conten
 	b.Cleanup(func() { programs.Close() })
 	ids := map[*binary.Source]uint32{}
 	for _, c := range contenders {
-		for _, s := range c.recipe.all() {
+		for _, s := range c.recipe.whole() {
 			handle, err := programs.Get(b.Context(), s.source)
 			if err != nil {
 				b.Fatal(err)
@@ -214,9 +214,6 @@ func residentPrograms(b *testing.B, context *glctx.Context, contenders []*conten
 	}
 	return ids
 }
-
-// all are the steps of a recipe in order.
-func (r recipe) all() []step { return slices.Concat(r.prepare, r.steps) }
 
 // run times the steps of a recipe in poisoned memory and compares the result.
 func (c *contender) run(gl *glctx.GL, programs map[*binary.Source]uint32, in tensorsOnHost, want []float32, length int) error {
