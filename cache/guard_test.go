@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 }
 
 // crash is a process whose driver dies while it compiles or loads the program
-// called victim. With several names the programs are preloaded together.
+// called victim. With several names the programs are preloaded together, those
+// behind a name "then" after the others.
 // With $CACHE_TEST_CRASH_AS it dies of that signal and tells it.
 func crash(dir, victim string, names []string) {
 	dev := cachetest.NewDevice()
@@ -76,12 +77,14 @@ func crash(dir, victim string, names []string) {
 	if c, err = cache.New(dev, cache.Options{Dir: dir, TellCrashes: as != ""}); err != nil {
 		panic(err)
 	}
-	var list []*cache.Source
-	for _, name := range names {
-		list = append(list, source(name))
-	}
-	if _, err := c.Preload(context.Background(), list, nil); err != nil {
-		panic(err)
+	for together := range strings.SplitSeq(strings.Join(names, " "), " then ") {
+		var list []*cache.Source
+		for _, name := range strings.Fields(together) {
+			list = append(list, source(name))
+		}
+		if _, err := c.Preload(context.Background(), list, nil); err != nil {
+			panic(err)
+		}
 	}
 	c.Close()
 }
@@ -219,7 +222,8 @@ func TestBlobThatKillsIsCompiled(t *testing.T) {
 	f.wantOrigin(source("bad"), cache.Compiled)
 	f.wantOrigin(source("good"), cache.Compiled)
 	f.close()
-	if !runCrash(t, dir, "bad", "good", "bad") {
+	// Loaded together, both would be suspects: they are loaded side by side.
+	if !runCrash(t, dir, "bad", "good", "then", "bad") {
 		t.Fatal("the driver did not die")
 	}
 	for start := range 2 { // the second one neither finds nor loads it
