@@ -72,6 +72,7 @@ func TestNoAnswerIsNotAWrongOne(t *testing.T) {
 	f.wantOrigin(src, cache.Compiled)
 	f.flush()
 	f.wantOrigin(source("b"), cache.Compiled)
+	f.flush()
 	answer = binary.ErrOutOfMemory
 	if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, binary.ErrOutOfMemory) {
 		t.Errorf("Get: %v", err)
