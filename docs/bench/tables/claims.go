@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+const readme = "README.md"
+
+// claims are the sentences that state figures which have a log.
+func claims(l *logs) []claim {
+	var all []claim
+	for _, some := range [][]claim{
+		startupClaims(l), pictureClaims(l), residentProgramsClaims(l), executorClaims(l), kernelClaims(l), shippedClaims(l), residentClaims(l),
+	} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+func say(file, format string, values ...any) claim {
+	return claim{file, fmt.Sprintf(format, values...)}
+}
+
+func startupClaims(l *logs) []claim {
+	at, one := l.startup("h200/startup-preload.json"), l.startup("h200/startup.json")
+	here, hereAt := l.startup("llvmpipe/startup.json"), l.startup("llvmpipe/startup-preload.json")
+	driver := func(s startupLog) float64 { return s.times("driver_only") }
+	return []claim{
+		say(readme, "| 48 programs, first start | %.0f ms | %.1f s |", at.Scenarios["cold"].Total, here.Scenarios["cold"].Total/1e3),
+		say(readme, "| the same 48, any later start | **%.0f ms** | **%.0f ms** |", at.Scenarios["both"].Total, here.Scenarios["both"].Total),
+		say(page, "Both layers are %.1f times as fast as cold when programs are asked for one by one, and %.1f times when all are asked for at once",
+			one.times("cold"), at.times("cold")),
+		say(page, "(one by one, %.0f ms) a preloaded second start (%.1f ms) is %.0f times as fast", one.Scenarios["cold"].Total, at.Scenarios["both"].Total,
+			one.Scenarios["cold"].Total/at.Scenarios["both"].Total),
+		say(page, "both layers are %.2f times as fast in total one by one, and %.2f times at once", driver(one), driver(at)),
+		say(page, "(%.2f ms against %.2f ms)", at.Scenarios["driver_only"].FirstResult, at.Scenarios["both"].FirstResult),
+		say(page, "done after %.0f ms, of which EGL and the context take %.0f", at.Scenarios["both"].Process, at.Scenarios["both"].Context),
+		say(page, "both layers are %.1f times as fast as cold (%.1f times with `--preload`", here.times("cold"), hereAt.times("cold")),
+	}
+}
+
+// pictureClaims are of shadercache run, and of run network.
+func pictureClaims(l *logs) []claim {
+	type runLog struct {
+		Millis   float64 `json:"time_to_first_result_ms"`
+		Compiles int     `json:"compiles"`
+		DiskHits int     `json:"disk_hits"`
+	}
+	first, second := readLog[runLog](l, "h200/run1.json"), readLog[runLog](l, "h200/run2.json")
+	network := readLog[struct {
+		Compiles int     `json:"compiles"`
+		Searches int     `json:"searches"`
+		First    float64 `json:"first_result_ms"`
+		Run      float64 `json:"run_ms"`
+		Error    float64 `json:"max_error"`
+	}](l, "h200/network.json")
+	return []claim{
+		say(page, "first start %.0f ms to the first result, %d compiles; second start %.0f ms, %d compiles, %d from disk",
+			first.Millis, first.Compiles, second.Millis, second.Compiles, second.DiskHits),
+		say(page, "compiles %d programs, searches %d plans and has its first verified result after %.0f ms", network.Compiles, network.Searches, network.First),
+		say(page, "a run takes %.2f ms, and the largest error is %.0e", network.Run, network.Error),
+	}
+}
+
+func residentProgramsClaims(l *logs) []claim {
+	get := func(name string) float64 { return median(l.goBench(name)["GetResident"]["ns/op"]) }
+	return []claim{say(readme, "| a program that is resident: get and release | %.0f ns | %.0f ns |", get("h200/cache.txt"), get("llvmpipe/cache.txt"))}
+}
+
+func executorClaims(l *logs) []claim {
+	const small = 4 << 10
+	e, d, soak := l.executor("h200/executor.json"), l.dispatch("h200/dispatch.json"), l.executor("llvmpipe/executor-soak.json").Soak
+	one, three := e.jobMicros(2, small, 1), e.jobMicros(2, small, 3)
+	shortest := 0.0
+	if len(e.Parts) > 0 {
+		shortest = e.Parts[0].MeasuredMicros
+	}
+	var at, waiting []float64 // CPU with kernels of 1 ms
+	for _, r := range e.Rows {
+		switch {
+		case r.KernelMicros != 1000 || r.Bytes != small:
+		case r.MaxDelayMicros > 0:
+			waiting = append(waiting, r.CPUPercent)
+		case r.Depth > 1:
+			at = append(at, r.CPUPercent)
+		}
+	}
+	_, atLeast, atMost := geomean(at)
+	_, least, most := geomean(waiting)
+	return []claim{
+		say(readme, "| upload of jobs whose input lies in the slot | %.0f GB/s | |", e.Upload.GBPerS),
+		say(page, "already: **%.1f GB/s** up", e.Upload.GBPerS),
+		say(page, "takes %.1f us alone, so that the rows of 2 us are really of that", shortest),
+		say(page, "(no log) and %.2f us now, of 3 us that we want", three),
+		say(page, "The same jobs are %.1f times as many as at depth 1.", one/three),
+		say(page, "now it takes %.0f us (a bare dispatch with a fence %.0f us)", one, d.Fence),
+		say(page, "CPU time with kernels of 1 ms is %.0f to %.0f%% of a core where each result is told at once", atLeast, atMost),
+		say(page, "(`MaxDelay`), it is %.0f to %.0f%%.", least, most),
+		say(page, "%s jobs from %d goroutines, every result checked; memory %.1f MB more", thousands(soak.Jobs), soak.Workers, soak.RSSGrowth/1e6),
+		say(page, "the longest round of 8 jobs %.1f times the median", soak.StallRatio),
+	}
+}
+
+// resnetShapes are the rows of the workload resnet, which come first.
+const resnetShapes = 14
+
+func kernelClaims(l *logs) []claim {
+	var bench, tuner, square []float64
+	slower := 0.0
+	for i, r := range tuned(l, "h200/conv2d.json", "h200/tune-conv.json") {
+		slower = max(slower, r.Millis/r.tunerMillis)
+		if i < resnetShapes {
+			bench, tuner = append(bench, r.Ratio), append(tuner, r.tunerRatio())
+		}
+	}
+	for _, r := range tuned(l, "h200/gemm.json", "h200/tune-gemm.json") {
+		switch r.name() {
+		case "1024x1024x1024", "2048x2048x2048", "4096x4096x4096", "8192x8192x8192":
+			square = append(square, r.tunerRatio())
+		}
+	}
+	mean, worst, _ := geomean(tuner)
+	benchMean, benchWorst, _ := geomean(bench)
+	_, squareWorst, squareBest := geomean(square)
+	here, hereWorst, _ := geomean(ratios(l.kernels("llvmpipe/conv2d.json")))
+	thousand := 0.0
+	for _, r := range l.kernels("llvmpipe/gemm.json").Rows {
+		if r.name() == "1024x1024x1024" {
+			thousand = r.Ratio
+		}
+	}
+	return []claim{
+		say(readme, "im2col and gonum | **%.2f times as fast** | %.2f times |", mean, here),
+		say(readme, "against cuBLAS fp32; gonum | %.2f to %.2f | %.1f |", squareWorst, squareBest, thousand),
+		say(page, "the geometric mean over ResNet's 14 shapes is **%.2f**, the lowest %.2f; by the benchmark's it is %.2f, the lowest %.2f",
+			mean, worst, benchMean, benchWorst),
+		say(page, "The benchmark's rows are up to %.1f times as long", slower),
+		say(page, "The convolutions: %.2f in the geometric mean, %.2f at least.", here, hereWorst),
+	}
+}
+
+func ratios(l kernelsLog) []float64 {
+	var list []float64
+	for _, r := range l.Rows {
+		list = append(list, r.Ratio)
+	}
+	return list
+}
+
+// shippedClaims are of what no table shows.
+func shippedClaims(l *logs) []claim {
+	isolated := readLog[struct {
+		Isolation struct {
+			Settled float64 `json:"settled_ms"`
+		} `json:"isolation"`
+	}](l, "h200/preload-48-1.json")
+	return []claim{say(page, "(logs/h200/preload-48-1.json) took %.2f s", isolated.Isolation.Settled/1e3)}
+}
+
+func residentClaims(l *logs) []claim {
+	r := l.resident("h200/resident.json")
+	i := l.interpreter("h200/interpreter.json")
+	var scale, batching []float64
+	for _, program := range []string{"tight", "store"} {
+		for _, form := range []string{"standard", "continuous", "mega", "chained"} {
+			scale = append(scale, i.perSecond(program, form, 10_000)/i.perSecond(program, form, 1))
+		}
+		for _, machines := range []int{1, 10_000} {
+			batching = append(batching, 100*(i.perSecond(program, "mega", machines)/i.perSecond(program, "standard", machines)-1))
+		}
+	}
+	_, scaleLeast, scaleMost := geomean(scale)
+	_, batchLeast, batchMost := geomean(batching)
+	return []claim{
+		say(readme, "| barrier between 132 groups of a running kernel | %.2f us | |", r.row("barrier", "none", "132 groups of 256, probe").Median),
+		say(page, "Residency: %d groups of 256 can wait for each other.", r.Capabilities.Residency),
+		say(page, "do %s to %s times what one does", thousands(int(math.Round(scaleLeast))), thousands(int(math.Round(scaleMost)))),
+		say(page, "batching is worth %.1f to %.1f%%", batchLeast, batchMost),
+	}
+}
+
+// thousands is a count below a million, with a comma.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}

@@ -1,0 +1,79 @@
+// Command tables writes the tables of docs/measurements.md from the raw output in
+// docs/logs, so that no figure of theirs is typed by hand:
+//
+//	go run ./docs/bench/tables
+//
+// A table stands between <!-- NAME --> and <!-- end -->. With -check nothing is
+// written, and a page that differs is a failure. Either way, the sentences of this
+// project that state a measured figure are looked for, word by word: one that its
+// log does not bear out is named, with what it should say.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// page is where the tables are, from the top of the repository.
+const page = "docs/measurements.md"
+
+func main() {
+	check := flag.Bool("check", false, "write nothing, and fail where something differs")
+	flag.Parse()
+	if err := run(".", *check); err != nil {
+		fmt.Fprintln(os.Stderr, "tables:", err)
+		os.Exit(1)
+	}
+}
+
+// run brings the page below root up to date, or only compares.
+func run(root string, check bool) error {
+	l := &logs{root: filepath.Join(root, "docs", "logs")}
+	path := filepath.Join(root, page)
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := fill(string(old), tables(l))
+	if err != nil {
+		return err
+	}
+	stated := claims(l)
+	if l.err != nil {
+		return l.err
+	}
+	if text != string(old) {
+		if check {
+			return fmt.Errorf("%s is not what its logs say: go run ./docs/bench/tables", page)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return missing(root, stated)
+}
+
+// tables are all there are, by name.
+func tables(l *logs) map[string]string {
+	return map[string]string{
+		"startup h200 preload":     startupTable(l.startup("h200/startup-preload.json")),
+		"startup h200":             startupTable(l.startup("h200/startup.json")),
+		"startup llvmpipe":         startupTable(l.startup("llvmpipe/startup.json")),
+		"startup llvmpipe preload": startupTable(l.startup("llvmpipe/startup-preload.json")),
+		"resident programs":        residentProgramsTable(l),
+		"programs in memory":       programsInMemoryTable(l),
+		"store":                    storeTable(l),
+		"executor":                 executorTable(l.executor("h200/executor.json")),
+		"dispatch":                 dispatchTable(l.dispatch("h200/dispatch.json")),
+		"gemm h200":                tunedTable(l, "matrix product", "h200/gemm.json", "h200/tune-gemm.json"),
+		"conv2d h200":              tunedTable(l, "convolution", "h200/conv2d.json", "h200/tune-conv.json"),
+		"kernels llvmpipe":         shippedTable(l.kernels("llvmpipe/gemm.json"), l.kernels("llvmpipe/conv2d.json")),
+		"resident":                 latencyTable(l.resident("h200/resident.json")),
+		"persistence":              persistenceTable(l.resident("h200/resident.json")),
+		"resident soak":            soakTable(l.resident("h200/resident-soak.json")),
+		"interpreter":              interpreterTable(l.interpreter("h200/interpreter.json")),
+		"steal":                    stealTable(l.steal("h200/steal.json")),
+	}
+}

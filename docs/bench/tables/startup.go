@@ -1,0 +1,31 @@
+package main
+
+import "fmt"
+
+// startupTable is what bench startup measured, in milliseconds.
+func startupTable(l startupLog) string {
+	t := newTable("milliseconds", "get", "first dispatch", "to first result", "48 programs", "context", "process", "compiles", "driver's own cache")
+	for _, name := range []string{"cold", "binary_only", "driver_only", "both"} {
+		s := l.Scenarios[name]
+		t.row(name, ms(s.Get), ms(s.Dispatch), ms(s.FirstResult), ms(s.Total), ms(s.Context), ms(s.Process), fmt.Sprint(s.Compiles), s.DriverCache)
+	}
+	return t.String()
+}
+
+// ms has as many digits as a time in milliseconds is worth.
+func ms(v float64) string {
+	switch {
+	case v >= 1000:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 20:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 2:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// times is how many times as fast both layers are as another scenario.
+func (l startupLog) times(than string) float64 {
+	return l.Scenarios[than].Total / l.Scenarios["both"].Total
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const root = "../../.."
+
+// Every table of the page is what its log says, and so is every sentence that
+// states a figure which has a log.
+func TestThePageIsWhatTheLogsSay(t *testing.T) {
+	if err := run(root, true); err != nil {
+		t.Error(err)
+	}
+}
+
+// A log that somebody changes, and a figure that somebody types, have to show.
+func TestDifferencesShow(t *testing.T) {
+	for name, change := range map[string]struct{ file, from, to, want string }{
+		"a figure in a log":       {"docs/logs/h200/startup.json", `"total_ms": 37.797`, `"total_ms": 137.797`, "not what its logs say"},
+		"a figure in a table":     {page, "| both | 0.476 |", "| both | 0.376 |", "not what its logs say"},
+		"a figure in a sentence":  {page, "37.1 times as fast", "73.1 times as fast", "does not say: Both layers are 37.1 times"},
+		"a figure in the README":  {readme, "**26 ms**", "**16 ms**", "README.md does not say"},
+		"a table without a place": {page, "<!-- steal -->\n", "", `not one place for the table "steal"`},
+		"a place without a table": {page, "<!-- steal -->\n", "<!-- end -->\n<!-- steal -->\n", "places for"},
+		"a log that is damaged":   {"docs/logs/h200/steal.json", "{", "", "invalid character"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := copied(t)
+			path := filepath.Join(dir, change.file)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Replace(string(data), change.from, change.to, 1)
+			if text == string(data) {
+				t.Fatalf("%s has no %q", change.file, change.from)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := run(dir, true); err == nil || !strings.Contains(err.Error(), change.want) {
+				t.Errorf("got %v, want %q in it", err, change.want)
+			}
+		})
+	}
+}
+
+// What was changed by hand is written anew.
+func TestRunWritesThePage(t *testing.T) {
+	dir := copied(t)
+	path := filepath.Join(dir, page)
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(want), "| both | 0.476 |", "| both | 0.376 |", 1)
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != string(want) {
+		t.Errorf("the page was not written anew, %v", err)
+	}
+}
+
+// copied is the page, the README and the logs in a directory of their own.
+func copied(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "docs", "logs"), os.DirFS(filepath.Join(root, "docs", "logs"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{page, readme} {
+		data, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestShortName(t *testing.T) {
+	for want, params := range map[string]map[string]int{
+		"gemm_block 128x128x8, split 4, A packed": {"bm": 128, "bn": 128, "bk": 8, "split": 4, "pack_a": 1, "pack_b": 0, "tm": 8},
+		"implicit 64x96x32, 4 slices":             {"bm": 64, "bn": 96, "bk": 32, "slices": 4, "split": 1},
+		"gemm_row, split 9":                       {"split": 9},
+	} {
+		algorithm, _, _ := strings.Cut(strings.ReplaceAll(want, ",", " "), " ")
+		if got := shortName(algorithm, params); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestGeomean(t *testing.T) {
+	if mean, least, most := geomean([]float64{1, 4}); mean != 2 || least != 1 || most != 4 {
+		t.Errorf("got %v, %v, %v", mean, least, most)
+	}
+}
