@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,7 +28,9 @@ Scenarios, each in a process of its own and a directory of its own:
   both         program binaries, the driver's own cache is warm
 An empty cache is an empty directory, not a disabled cache. The two warm
 scenarios use what a cold start before them wrote. Settings of the driver's
-cache in the environment are ignored.
+cache in the environment are ignored. A process that does not count comes first,
+with one program in a directory that is thrown away: it pays for reading the
+driver's libraries from the disk, which is no part of what a cache saves.
 
 Figures, in milliseconds; the first three are medians per program:
   get              getting the program: load or compile, and prime
@@ -37,17 +39,22 @@ Figures, in milliseconds; the first three are medians per program:
   total            from the first get to the last result
   context          opening EGL and the context
   process          from the start of the process to all results verified
-With --repeat each figure is the median of so many runs. With --preload the
+With --repeat each figure is the median of so many runs, and the shortest and the
+longest total stand beside it. With --preload the
 process asks for all programs at once before the first dispatch, as one that
 knows what it will need does; a program's get is then what passed since the one
 before it was ready.
 
-JSON fields: workload, gpu, driver, programs, repeat, preload, scenarios {NAME: {get_ms,
-first_dispatch_ms, to_first_result_ms, total_ms, context_ms, process_ms,
-compiles, driver_cache, verified}}, speedup_vs_cold (cold total / both total),
-speedup_vs_driver_only, verified.
+--chart FILE.svg draws the totals as a picture; the terminal gets it in characters.
 
-The exit code is 1 when a result was wrong, or when both compiled anything.`
+JSON fields: workload, gpu, driver, ` + originFields + `,
+programs, repeat, preload, scenarios {NAME: {get_ms, first_dispatch_ms,
+to_first_result_ms, total_ms, least_total_ms, most_total_ms, context_ms, process_ms,
+compiles, driver_cache, verified}}, speedup_vs_cold (cold total / both total),
+speedup_vs_driver_only, process_speedup_vs_cold, verified.
+
+The exit code is 1 when a result was wrong, when both or binary_only compiled
+anything, or when a process that should have compiled everything did not.`
 
 // maxBenchPrograms bounds --programs: beyond it the figures say nothing new.
 const maxBenchPrograms = 4800
@@ -70,7 +77,7 @@ func newBenchStartup(o *options) *cobra.Command {
 	var b startupBench
 	scenario := "all"
 	cmd := &cobra.Command{
-		Use:                   "startup [--programs N] [--scenario NAME] [--repeat N] [--preload] [--workdir DIR]",
+		Use:                   "startup [--programs N] [--scenario NAME] [--repeat N] [--preload] [--chart FILE] [--workdir DIR]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure the start with and without the two cache layers",
 		Long:                  benchStartupUsage,
@@ -82,7 +89,9 @@ func newBenchStartup(o *options) *cobra.Command {
 	flags.StringVar(&scenario, "scenario", "all", "all, cold, binary_only, driver_only or both")
 	flags.IntVar(&b.repeat, "repeat", 1, "runs of each scenario, for medians")
 	flags.BoolVar(&b.preload, "preload", false, "get all programs at once before the first dispatch")
+	flags.StringVar(&b.chart, "chart", "", "SVG file to draw the totals into")
 	flags.StringVar(&b.workDir, "workdir", "", "where the scenarios' directories are made, and removed (default the system's temporary directory)")
+	_ = cmd.MarkFlagFilename("chart", "svg")
 	complete(cmd, "scenario", append([]string{"all"}, scenarioNames...)...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := b.choose(scenario); err != nil {
@@ -92,6 +101,9 @@ func newBenchStartup(o *options) *cobra.Command {
 			return usageError{errors.New("--driver-cache off leaves nothing to compare"), cmd.CommandPath()}
 		}
 		r, err := b.run(o)
+		if err == nil && b.chart != "" {
+			err = r.totals().writeSVG(b.chart)
+		}
 		return o.show(r, err)
 	}
 	return cmd
@@ -104,6 +116,8 @@ func (b *startupBench) choose(scenario string) error {
 		return fmt.Errorf("--programs must be 1 to %d", maxBenchPrograms)
 	case b.repeat < 1:
 		return errors.New("--repeat must be at least 1")
+	case b.chart != "" && filepath.Ext(b.chart) != ".svg":
+		return fmt.Errorf("--chart writes SVG, so %s should end in .svg", b.chart)
 	case scenario == "all":
 		b.scenarios = scenarioNames
 	case slices.Contains(scenarioNames, scenario):
@@ -112,40 +126,4 @@ func (b *startupBench) choose(scenario string) error {
 		return fmt.Errorf("there is no scenario %q (there are all, %s)", scenario, strings.Join(scenarioNames, ", "))
 	}
 	return nil
-}
-
-// verdict is an error when the figures cannot be trusted.
-func (r *startupResult) verdict() error {
-	if !r.Verified {
-		return unverified("results on the GPU were wrong")
-	}
-	if both, ran := r.Scenarios[scenarioBoth]; ran && both.Compiles > 0 {
-		return hintedError{fmt.Errorf("bench: %s compiled with both layers there", plural(both.Compiles, "program")),
-			"the cache did not keep them: run with --log-level info"}
-	}
-	return nil
-}
-
-func (r *startupResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s on %s\ndriver %s\n\n", r.Workload, r.GPU, r.Driver)
-	fmt.Fprintf(w, "milliseconds\tget\tfirst dispatch\tto first result\t%s\tcontext\tprocess\tcompiles\tdriver's own cache\n", plural(r.Programs, "program"))
-	for _, name := range scenarioNames {
-		if s, ran := r.Scenarios[name]; ran {
-			fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.1f\t%.1f\t%.1f\t%d\t%s\n", name, s.GetMillis, s.FirstDispatchMillis,
-				s.ToFirstResultMillis, s.TotalMillis, s.ContextMillis, s.ProcessMillis, s.Compiles, s.DriverCache)
-		}
-	}
-	fmt.Fprintln(w)
-	if r.SpeedupVsCold > 0 {
-		fmt.Fprintf(w, "with both layers %.1f times as fast as cold", r.SpeedupVsCold)
-		if r.SpeedupVsDriverOnly > 0 {
-			fmt.Fprintf(w, ", %.2f times as fast as with the driver's cache alone", r.SpeedupVsDriverOnly)
-		}
-		fmt.Fprintln(w)
-	}
-	if r.Verified {
-		fmt.Fprintln(w, "every element of every result was verified")
-	} else {
-		fmt.Fprintln(w, "RESULTS WERE WRONG")
-	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,33 +28,6 @@ const (
 
 var scenarioNames = []string{scenarioCold, scenarioBinaryOnly, scenarioDriverOnly, scenarioBoth}
 
-// startupResult is what bench startup prints.
-type startupResult struct {
-	Workload            string                     `json:"workload"`
-	GPU                 string                     `json:"gpu"`
-	Driver              string                     `json:"driver"`
-	Programs            int                        `json:"programs"`
-	Repeat              int                        `json:"repeat"`
-	Preload             bool                       `json:"preload"`
-	Scenarios           map[string]scenarioFigures `json:"scenarios"`
-	SpeedupVsCold       float64                    `json:"speedup_vs_cold,omitempty"`
-	SpeedupVsDriverOnly float64                    `json:"speedup_vs_driver_only,omitempty"`
-	Verified            bool                       `json:"verified"`
-}
-
-// scenarioFigures are milliseconds, see benchStartupUsage.
-type scenarioFigures struct {
-	GetMillis           float64 `json:"get_ms"`
-	FirstDispatchMillis float64 `json:"first_dispatch_ms"`
-	ToFirstResultMillis float64 `json:"to_first_result_ms"`
-	TotalMillis         float64 `json:"total_ms"`
-	ContextMillis       float64 `json:"context_ms"`
-	ProcessMillis       float64 `json:"process_ms"`
-	Compiles            uint64  `json:"compiles"`
-	DriverCache         string  `json:"driver_cache"` // its state when the process started
-	Verified            bool    `json:"verified"`
-}
-
 // startupBench runs the scenarios.
 type startupBench struct {
 	programs  int
@@ -61,17 +35,19 @@ type startupBench struct {
 	scenarios []string // to report
 	workDir   string
 	preload   bool
+	chart     string
 
 	options *options
 	bar     *progressbar.ProgressBar
 	gpu     string
 	driver  string
+	origin  origin
 	runs    map[string][]scenarioFigures
 }
 
 // run measures every scenario and removes what it made on disk.
 func (b *startupBench) run(o *options) (*startupResult, error) {
-	b.options, b.runs = o, map[string][]scenarioFigures{}
+	b.options, b.runs, b.origin = o, map[string][]scenarioFigures{}, newOrigin()
 	work, err := os.MkdirTemp(b.workDir, "shadercache-bench-")
 	if err != nil {
 		return nil, err
@@ -79,7 +55,10 @@ func (b *startupBench) run(o *options) (*startupResult, error) {
 	defer os.RemoveAll(work)
 	ctx, stop := interruptible()
 	defer stop()
-	b.bar = o.newProgress(b.repeat*len(b.plan()), "measuring")
+	b.bar = o.newProgress(1+b.repeat*len(b.plan()), "measuring")
+	if err := b.warmUp(ctx, filepath.Join(work, "warm-up")); err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
 	for i := range b.repeat {
 		dir := filepath.Join(work, strconv.Itoa(i))
 		if err := b.round(ctx, dir); err != nil {
@@ -91,6 +70,17 @@ func (b *startupBench) run(o *options) (*startupResult, error) {
 	}
 	_ = b.bar.Finish()
 	return b.report(), nil
+}
+
+// warmUp runs a process that does not count, so that the first one that does finds
+// the driver's libraries in memory as the others do.
+func (b *startupBench) warmUp(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	_, err := b.child(ctx, scenarioCold, dir, 1)
+	_ = b.bar.Add(1)
+	return err
 }
 
 // plan is what has to run: the cold start comes first, since it fills the
@@ -111,7 +101,7 @@ func (b *startupBench) round(ctx context.Context, dir string) error {
 		if err := prepareScenario(scenario, filled, own); err != nil {
 			return err
 		}
-		figures, err := b.child(ctx, scenario, own)
+		figures, err := b.child(ctx, scenario, own, b.programs)
 		if err != nil {
 			return fmt.Errorf("%s: %w", scenario, err)
 		}
@@ -158,13 +148,13 @@ func copyTree(from, to string) error {
 }
 
 // child runs one scenario in a fresh process of this executable.
-func (b *startupBench) child(ctx context.Context, scenario, dir string) (scenarioFigures, error) {
+func (b *startupBench) child(ctx context.Context, scenario, dir string, programs int) (scenarioFigures, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return scenarioFigures{}, err
 	}
 	arguments := []string{"bench", startupChildName, "--dir", dir, "--device", b.options.device,
-		"--log-level", b.options.logLevel.String(), "--programs", strconv.Itoa(b.programs)}
+		"--log-level", b.options.logLevel.String(), "--programs", strconv.Itoa(programs)}
 	if scenario == scenarioDriverOnly {
 		arguments = append(arguments, "--memory-only")
 	}
@@ -210,7 +200,7 @@ func driverCacheState(dir string) string {
 // win over the scenario's.
 func scenarioEnvironment(environment []string) []string {
 	return slices.DeleteFunc(environment, func(setting string) bool {
-		for _, prefix := range []string{"__GL_SHADER_DISK_CACHE", "MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_"} {
+		for _, prefix := range []string{"__GL_SHADER_DISK_CACHE", "MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "MESA_DISK_CACHE_"} {
 			if strings.HasPrefix(setting, prefix) {
 				return true
 			}
@@ -224,6 +214,7 @@ func (b *startupBench) report() *startupResult {
 		Workload:  "startup" + strconv.Itoa(b.programs),
 		GPU:       b.gpu,
 		Driver:    b.driver,
+		Origin:    b.origin,
 		Programs:  b.programs,
 		Repeat:    b.repeat,
 		Preload:   b.preload,
@@ -238,17 +229,19 @@ func (b *startupBench) report() *startupResult {
 	for _, name := range b.scenarios {
 		r.Scenarios[name] = all[name]
 	}
-	r.SpeedupVsCold = speedup(all[scenarioCold], all[scenarioBoth])
-	r.SpeedupVsDriverOnly = speedup(all[scenarioDriverOnly], all[scenarioBoth])
+	cold, both := all[scenarioCold], all[scenarioBoth]
+	r.SpeedupVsCold = speedup(cold.TotalMillis, both.TotalMillis)
+	r.SpeedupVsDriverOnly = speedup(all[scenarioDriverOnly].TotalMillis, both.TotalMillis)
+	r.ProcessSpeedupVsCold = speedup(cold.ProcessMillis, both.ProcessMillis)
 	return r
 }
 
 // speedup is 0 where a scenario did not run.
-func speedup(slow, fast scenarioFigures) float64 {
-	if slow.TotalMillis == 0 || fast.TotalMillis == 0 {
+func speedup(slow, fast float64) float64 {
+	if slow == 0 || fast == 0 {
 		return 0
 	}
-	return slow.TotalMillis / fast.TotalMillis
+	return slow / fast
 }
 
 // medianFigures takes the median of each time, the most compiles, and a
@@ -261,22 +254,28 @@ func medianFigures(runs []scenarioFigures) scenarioFigures {
 		}
 		return median(values)
 	}
+	total := func(r scenarioFigures) float64 { return r.TotalMillis }
 	m := scenarioFigures{
 		GetMillis:           middle(func(f scenarioFigures) float64 { return f.GetMillis }),
 		FirstDispatchMillis: middle(func(f scenarioFigures) float64 { return f.FirstDispatchMillis }),
 		ToFirstResultMillis: middle(func(f scenarioFigures) float64 { return f.ToFirstResultMillis }),
-		TotalMillis:         middle(func(f scenarioFigures) float64 { return f.TotalMillis }),
+		TotalMillis:         middle(total),
+		LeastTotalMillis:    total(slices.MinFunc(runs, byTotal)),
+		MostTotalMillis:     total(slices.MaxFunc(runs, byTotal)),
 		ContextMillis:       middle(func(f scenarioFigures) float64 { return f.ContextMillis }),
 		ProcessMillis:       middle(func(f scenarioFigures) float64 { return f.ProcessMillis }),
 		DriverCache:         runs[0].DriverCache,
 		Verified:            true,
+		leastCompiles:       runs[0].Compiles,
 	}
 	for _, r := range runs {
-		m.Compiles = max(m.Compiles, r.Compiles)
+		m.Compiles, m.leastCompiles = max(m.Compiles, r.Compiles), min(m.leastCompiles, r.Compiles)
 		m.Verified = m.Verified && r.Verified
 	}
 	return m
 }
+
+func byTotal(a, b scenarioFigures) int { return cmp.Compare(a.TotalMillis, b.TotalMillis) }
 
 // median of at least one value; the mean of the middle two of an even number.
 func median(values []float64) float64 {

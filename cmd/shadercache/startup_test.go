@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -53,7 +54,7 @@ func exists(t *testing.T, path string) bool {
 func TestScenarioEnvironmentHasNoDriverSettings(t *testing.T) {
 	got := scenarioEnvironment([]string{
 		"HOME=/home/a", "__GL_SHADER_DISK_CACHE_PATH=/x", "__GL_SHADER_DISK_CACHE=0",
-		"MESA_SHADER_CACHE_DISABLE=true", "MESA_GLSL_CACHE_DIR=/y", "MESA_DEBUG=1",
+		"MESA_SHADER_CACHE_DISABLE=true", "MESA_GLSL_CACHE_DIR=/y", "MESA_DISK_CACHE_READ_ONLY_FOZ_DBS=warm", "MESA_DEBUG=1",
 	})
 	if want := []string{"HOME=/home/a", "MESA_DEBUG=1"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -67,7 +68,7 @@ func TestMedianFigures(t *testing.T) {
 		{GetMillis: 2, TotalMillis: 90, Compiles: 0, Verified: true, DriverCache: "empty"},
 	}
 	m := medianFigures(runs)
-	if m.GetMillis != 2 || m.TotalMillis != 30 || m.Compiles != 2 || !m.Verified || m.DriverCache != "empty" {
+	if m.GetMillis != 2 || m.TotalMillis != 30 || m.Compiles != 2 || m.leastCompiles != 0 || m.LeastTotalMillis != 10 || m.MostTotalMillis != 90 || !m.Verified || m.DriverCache != "empty" {
 		t.Errorf("got %+v", m)
 	}
 	runs[1].Verified = false
@@ -80,21 +81,30 @@ func TestMedianFigures(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	figures := func(compiles uint64) map[string]scenarioFigures {
-		return map[string]scenarioFigures{scenarioCold: {Compiles: 48}, scenarioBoth: {Compiles: compiles}}
+	figures := func(name string, least, most uint64) map[string]scenarioFigures {
+		return map[string]scenarioFigures{name: {leastCompiles: least, Compiles: most}}
 	}
 	for name, test := range map[string]struct {
-		result startupResult
-		failed bool
+		scenarios map[string]scenarioFigures
+		wrong     string // in the error; "": none
 	}{
-		"good":                {startupResult{Verified: true, Scenarios: figures(0)}, false},
-		"wrong results":       {startupResult{Verified: false, Scenarios: figures(0)}, true},
-		"compiled with both":  {startupResult{Verified: true, Scenarios: figures(1)}, true},
-		"both was not chosen": {startupResult{Verified: true}, false},
+		"good cold":                {figures(scenarioCold, 48, 48), ""},
+		"good both":                {figures(scenarioBoth, 0, 0), ""},
+		"nothing was chosen":       {nil, ""},
+		"both compiled once":       {figures(scenarioBoth, 0, 1), "both compiled 1 program"},
+		"binary_only compiled":     {figures(scenarioBinaryOnly, 48, 48), "binary_only compiled 48 programs"},
+		"cold found one once":      {figures(scenarioCold, 47, 48), "cold compiled 47 of 48 programs"},
+		"driver_only found all":    {figures(scenarioDriverOnly, 0, 0), "driver_only compiled 0 of 48 programs"},
+		"good with the driver's":   {figures(scenarioDriverOnly, 48, 48), ""},
+		"good with binaries alone": {figures(scenarioBinaryOnly, 0, 0), ""},
 	} {
-		if err := test.result.verdict(); (err != nil) != test.failed {
+		err := (&startupResult{Programs: 48, Verified: true, Scenarios: test.scenarios}).verdict()
+		if (err != nil) != (test.wrong != "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if (&startupResult{Programs: 48, Scenarios: figures(scenarioBoth, 0, 0)}).verdict() == nil {
+		t.Error("wrong results are no failure")
 	}
 }
 
