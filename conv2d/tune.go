@@ -28,6 +28,12 @@ type TuneOptions struct {
 	// Only are the choices to compare. Default: all candidates of all algorithms.
 	Only []Choice
 
+	// CheckTimed compares the results of the timed runs as well, which start from
+	// poison too: for figures that are to be published. Products that add to what
+	// was there (Beta) are run once more instead. It costs one comparison for each
+	// candidate that is measured.
+	CheckTimed bool
+
 	// Seed is that of the random inputs. Default: 0, always the same inputs.
 	Seed uint64
 
@@ -65,9 +71,11 @@ const (
 type Candidate struct {
 	Choice   Choice  `json:"choice"`
 	Verdict  Verdict `json:"verdict"`
-	Nanos    float64 `json:"nanos"`     // of one run; 0 unless measured or slow
-	GFLOPS   float64 `json:"gflops"`    // operations of the problem a nanosecond
-	MaxError float64 `json:"max_error"` // see Compare; math.MaxFloat64 for a difference in kind
+	Nanos    float64 `json:"nanos"`           // of one run; 0 unless measured or slow
+	Least    float64 `json:"least,omitempty"` // nanoseconds of the shortest batch; 0 unless measured
+	Most     float64 `json:"most,omitempty"`  // and of the longest
+	GFLOPS   float64 `json:"gflops"`          // operations of the problem a nanosecond
+	MaxError float64 `json:"max_error"`       // see Compare; math.MaxFloat64 for a difference in kind
 	Reason   string  `json:"reason,omitempty"`
 }
 
@@ -319,14 +327,27 @@ func (s *search) measure(c *Candidate, r recipe, tolerance float64) error {
 			c.Verdict, c.Reason = Wrong, report.String()
 			return nil
 		}
+		if s.options.CheckTimed {
+			run.poison()
+		}
 		took, whole, err := run.time(s.best)
 		if err != nil {
 			c.fail(err)
 			return lost(err)
 		}
+		if s.options.CheckTimed && whole {
+			if report, err = run.checkTimed(tolerance); err != nil {
+				c.fail(err)
+				return lost(err)
+			}
+			if c.MaxError = max(c.MaxError, report.MaxError); !report.OK() {
+				c.Verdict, c.Reason = Wrong, "after it was timed, "+report.String()
+				return nil
+			}
+		}
 		c.Verdict, c.Nanos = Slow, took
 		if whole {
-			c.Verdict = Measured
+			c.Verdict, c.Least, c.Most = Measured, run.least, run.most
 		}
 		c.GFLOPS = float64(s.flops) / took
 		if s.best == 0 || took < s.best {

@@ -9,18 +9,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 )
 
 const benchDispatchUsage = `Measure what a dispatch costs when the kernel does next to nothing: one group
 counts itself.
 
-Figures, in microseconds:
+Figures, in microseconds, medians of 5 rounds that share the dispatches, with the
+shortest and the longest round beside them:
   record        recording a dispatch on the GL thread, which does not wait
   dispatch      many dispatches in a row, until the GPU has done them, each
   fence         a dispatch, a flush and a fence, until the fence is reached
@@ -33,14 +34,20 @@ Figures, in microseconds:
                 GPU's clock, with nothing between them but the time stamps; as a
                 histogram by powers of 2. 0 where that clock does not run
 
-JSON fields: gpu, driver, dispatches, record_us, dispatch_us, fence_us, submit_us,
-round_trip_us, pipelined_us, switches [{programs, us, extra_us}], gap {median_us,
-p99_us, max_us, histogram [{below_us, count}]}, verified.
+JSON fields: gpu, driver, driver_cache, ` + originFields + `,
+dispatches, record_us, dispatch_us, fence_us, submit_us, round_trip_us, pipelined_us,
+spreads {NAME: {median, least, most}}, switches [{programs, us, extra_us}], gap
+{median_us, p99_us, max_us, histogram [{below_us, count}]}, verified.
 
 The exit code is 1 when the kernels did not count every dispatch.`
 
-// maxSwitched is the most programs that take turns.
-const maxSwitched = 16
+const (
+	// maxSwitched is the most programs that take turns.
+	maxSwitched = 16
+
+	dispatchRounds = 5
+	dispatchSteps  = 8 // figures that are measured in rounds, of the progress bar
+)
 
 const countText = `
 layout(local_size_x = 1) in;
@@ -72,6 +79,8 @@ func newBenchDispatch(o *options) *cobra.Command {
 type dispatchResult struct {
 	GPU             string          `json:"gpu"`
 	Driver          string          `json:"driver"`
+	DriverCache     string          `json:"driver_cache"`
+	Origin          origin          `json:"origin"`
 	Dispatches      int             `json:"dispatches"`
 	RecordMicros    float64         `json:"record_us"`
 	DispatchMicros  float64         `json:"dispatch_us"`
@@ -80,8 +89,10 @@ type dispatchResult struct {
 	RoundTripMicros float64         `json:"round_trip_us"`
 	PipelinedMicros float64         `json:"pipelined_us"`
 	Switches        []switchFigures `json:"switches"`
-	Gap             gapFigures      `json:"gap"`
-	Verified        bool            `json:"verified"`
+
+	Spreads  map[string]spread `json:"spreads"`
+	Gap      gapFigures        `json:"gap"`
+	Verified bool              `json:"verified"`
 }
 
 type switchFigures struct {
@@ -110,6 +121,7 @@ type dispatchBench struct {
 	ctx      context.Context
 	gpu      *gpu
 	programs []*cache.Handle
+	bar      *progressbar.ProgressBar
 	expected uint32
 	result   *dispatchResult
 }
@@ -118,10 +130,12 @@ func (b *dispatchBench) run(o *options) (r *dispatchResult, err error) {
 	var stop context.CancelFunc
 	b.ctx, stop = interruptible()
 	defer stop()
+	from := newOrigin()
 	if b.gpu, err = o.openGPU(cache.Options{}); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.gpu.close()) }()
+	state := b.gpu.driverCache()
 	for i := range maxSwitched {
 		h, err := b.gpu.cache.Get(b.ctx, countSource(i+1))
 		if err != nil {
@@ -130,13 +144,17 @@ func (b *dispatchBench) run(o *options) (r *dispatchResult, err error) {
 		defer h.Release()
 		b.programs = append(b.programs, h)
 	}
-	b.result = &dispatchResult{GPU: b.gpu.name(), Driver: b.gpu.driver(), Dispatches: b.n}
+	b.result = &dispatchResult{
+		GPU: b.gpu.name(), Driver: b.gpu.driver(), DriverCache: state, Origin: from, Dispatches: b.n, Spreads: map[string]spread{},
+	}
+	b.bar = o.newProgress(dispatchRounds*dispatchSteps, "measuring")
 	if err := b.measureGL(); err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
 	if err := b.measureExecutor(); err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
+	_ = b.bar.Finish()
 	return b.result, nil
 }
 
@@ -155,15 +173,23 @@ func (b *dispatchBench) measureGL() error {
 		}
 		defer gl.DeleteBuffer(count)
 		gl.BindStorage(0, count)
-		b.dispatchTime(gl, 1, b.n/10+1)
-		b.result.RecordMicros, b.result.DispatchMicros = b.dispatchTime(gl, 1, b.n)
-		if b.result.FenceMicros, err = b.fenceTime(gl); err != nil {
+		record, each, err := b.dispatchTimes(gl, 1)
+		if err != nil {
 			return err
 		}
+		b.result.RecordMicros, b.result.DispatchMicros = b.keep("record", record), b.keep("dispatch", each)
+		fence, err := b.rounds(func() (float64, error) { return b.fenceTime(gl) })
+		if err != nil {
+			return err
+		}
+		b.result.FenceMicros = b.keep("fence", fence)
 		for programs := 2; programs <= maxSwitched; programs *= 2 {
-			b.dispatchTime(gl, programs, programs)
-			_, each := b.dispatchTime(gl, programs, b.n)
-			b.result.Switches = append(b.result.Switches, switchFigures{programs, each, each - b.result.DispatchMicros})
+			_, each, err := b.dispatchTimes(gl, programs)
+			if err != nil {
+				return err
+			}
+			micros := b.keep(fmt.Sprintf("switch_%d", programs), each)
+			b.result.Switches = append(b.result.Switches, switchFigures{programs, micros, micros - b.result.DispatchMicros})
 		}
 		b.result.Gap = b.gaps(gl)
 		gl.MemoryBarrier(glctx.BarrierUpdate)
@@ -172,6 +198,43 @@ func (b *dispatchBench) measureGL() error {
 	})
 	b.result.Verified = got[0] == b.expected
 	return err
+}
+
+// share is what a round does of all the dispatches.
+func (b *dispatchBench) share() int { return (b.n + dispatchRounds - 1) / dispatchRounds }
+
+// rounds measures the same several times. It stops between two where ctx ends.
+func (b *dispatchBench) rounds(measure func() (float64, error)) ([]float64, error) {
+	var all []float64
+	for range dispatchRounds {
+		if err := b.ctx.Err(); err != nil {
+			return nil, err
+		}
+		micros, err := measure()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, micros)
+		_ = b.bar.Add(1)
+	}
+	return all, nil
+}
+
+// keep notes a figure under a name and returns its median.
+func (b *dispatchBench) keep(name string, rounds []float64) float64 {
+	b.result.Spreads[name] = newSpread(rounds)
+	return b.result.Spreads[name].Median
+}
+
+// dispatchTimes is dispatchTime, round after round.
+func (b *dispatchBench) dispatchTimes(gl *glctx.GL, programs int) (record, each []float64, err error) {
+	b.dispatchTime(gl, programs, b.share()/10+programs)
+	each, err = b.rounds(func() (float64, error) {
+		recorded, all := b.dispatchTime(gl, programs, b.share())
+		record = append(record, recorded)
+		return all, nil
+	})
+	return record, each, err
 }
 
 // dispatchTime makes n dispatches of so many programs in turn and returns how
@@ -198,7 +261,7 @@ func perCall(d time.Duration, n int) float64 { return float64(d) / 1e3 / float64
 func (b *dispatchBench) fenceTime(gl *glctx.GL) (float64, error) {
 	gl.Finish()
 	gl.UseProgram(b.programs[0].Program())
-	n := b.n/10 + 1
+	n := b.share()/10 + 1
 	start := time.Now()
 	for range n {
 		gl.Dispatch(1, 1, 1)
@@ -229,15 +292,18 @@ func (b *dispatchBench) gaps(gl *glctx.GL) gapFigures {
 		b.expected++
 	}
 	gl.Finish()
-	gaps := []time.Duration{0}
+	gaps := []time.Duration{}
 	for i := range n - 1 {
 		gaps = append(gaps, gl.Stamped(queries[2*i+2])-gl.Stamped(queries[2*i+1]))
 	}
 	return newGapFigures(gaps)
 }
 
-// newGapFigures needs at least one gap.
+// newGapFigures is nothing of no gaps.
 func newGapFigures(gaps []time.Duration) gapFigures {
+	if len(gaps) == 0 {
+		return gapFigures{Histogram: []gapBin{}}
+	}
 	slices.Sort(gaps)
 	micros := func(i int) float64 { return float64(gaps[i]) / 1e3 }
 	f := gapFigures{MedianMicros: micros(len(gaps) / 2), P99Micros: micros(len(gaps) * 99 / 100), MaxMicros: micros(len(gaps) - 1)}
@@ -253,88 +319,6 @@ func newGapFigures(gaps []time.Duration) gapFigures {
 	return f
 }
 
-// measureExecutor measures jobs, which count in memory that stays.
-func (b *dispatchBench) measureExecutor() error {
-	for _, depth := range []int{1, 3} {
-		if err := b.jobs(depth); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// jobs runs b.n jobs through an executor, with as many pending as it takes, and
-// checks their count.
-func (b *dispatchBench) jobs(depth int) (err error) {
-	e, err := executor.New(b.gpu.context, b.gpu.cache, executor.Options{Depth: depth, SlotBytes: 4096})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if failed := e.Close(); err == nil {
-			err = failed
-		}
-	}()
-	window := 1
-	if depth > 1 {
-		window = (depth - 1) * 256
-	}
-	// Each job in flight has a count of its own: a shared one would put a barrier
-	// between them.
-	counts := make([]*executor.Buffer[uint32], min(window, 64))
-	jobs := make([]executor.Job, len(counts))
-	for i := range counts {
-		if counts[i], err = executor.BufferOf(e, make([]uint32, 4)); err != nil {
-			return err
-		}
-		defer counts[i].Release()
-		jobs[i].Dispatch = executor.Dispatch{
-			Program: b.programs[0], Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{counts[i].At(0)},
-		}
-	}
-	pending := make([]executor.Pending, window)
-	var submits []time.Duration
-	start := time.Now()
-	for i := range b.n + window {
-		p := &pending[i%window]
-		if i >= window {
-			if err := p.Wait(b.ctx); err != nil {
-				return err
-			}
-		}
-		if i >= b.n {
-			continue
-		}
-		began := time.Now()
-		if err := e.SubmitInto(b.ctx, jobs[i%len(jobs)], p); err != nil {
-			return err
-		}
-		if submits = append(submits, time.Since(began)); i%1000 == 999 && i < b.n/2 {
-			submits = submits[:0] // what came before was warming up
-		}
-	}
-	each := perCall(time.Since(start), b.n)
-	if depth == 1 {
-		b.result.RoundTripMicros = each
-	} else {
-		b.result.PipelinedMicros, b.result.SubmitMicros = each, medianMicros(submits)
-	}
-	return b.verifyCounts(counts)
-}
-
-func (b *dispatchBench) verifyCounts(counts []*executor.Buffer[uint32]) error {
-	total := uint32(0)
-	for _, count := range counts {
-		var got [1]uint32
-		if err := count.Download(b.ctx, 0, got[:]); err != nil {
-			return err
-		}
-		total += got[0]
-	}
-	b.result.Verified = b.result.Verified && total == uint32(b.n)
-	return nil
-}
-
 func (r *dispatchResult) verdict() error {
 	if !r.Verified {
 		return unverified("the kernels did not count every dispatch")
@@ -343,19 +327,18 @@ func (r *dispatchResult) verdict() error {
 }
 
 func (r *dispatchResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%d dispatches on %s\ndriver %s\n\n", r.Dispatches, r.GPU, r.Driver)
-	fmt.Fprintln(w, "microseconds")
-	for _, row := range []struct {
-		name   string
-		micros float64
-	}{
-		{"record", r.RecordMicros}, {"dispatch", r.DispatchMicros}, {"fence", r.FenceMicros},
-		{"submit", r.SubmitMicros}, {"round trip", r.RoundTripMicros}, {"pipelined", r.PipelinedMicros},
+	fmt.Fprintf(w, "%d dispatches on %s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.Dispatches, r.GPU, r.Driver, r.DriverCache, r.Origin)
+	fmt.Fprintln(w, "microseconds\tmedian\tleast\tmost")
+	for _, row := range []struct{ what, name string }{
+		{"record", "record"}, {"dispatch", "dispatch"}, {"fence", "fence"}, {"round trip", "round_trip"}, {"pipelined", "pipelined"},
 	} {
-		fmt.Fprintf(w, "%s\t%.2f\n", row.name, row.micros)
+		s := r.Spreads[row.name]
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\n", row.what, s.Median, s.Least, s.Most)
 	}
-	for _, s := range r.Switches {
-		fmt.Fprintf(w, "switch, %d programs\t%.2f\t%+.2f\n", s.Programs, s.Micros, s.ExtraMicros)
+	fmt.Fprintf(w, "submit\t%.2f\n", r.SubmitMicros)
+	for _, sw := range r.Switches {
+		s := r.Spreads[fmt.Sprintf("switch_%d", sw.Programs)]
+		fmt.Fprintf(w, "switch, %d programs\t%.2f\t%.2f\t%.2f\t%+.2f\n", sw.Programs, s.Median, s.Least, s.Most, sw.ExtraMicros)
 	}
 	fmt.Fprintf(w, "gap, median\t%.2f\ngap, 99%%\t%.2f\ngap, largest\t%.2f\n", r.Gap.MedianMicros, r.Gap.P99Micros, r.Gap.MaxMicros)
 	for _, bin := range r.Gap.Histogram {

@@ -79,6 +79,20 @@ func (g *gpu) name() string { return g.context.Info().GPU }
 // driver is the driver and its build.
 func (g *gpu) driver() string { return g.context.Info().Driver }
 
+// driverCache is where the driver's own cache is and what it holds now; to be asked
+// for before the work that is measured.
+func (g *gpu) driverCache() string {
+	where := g.context.DriverCache()
+	if !where.Managed {
+		return where.String()
+	}
+	bytes := treeBytes(where.Dir)
+	if bytes == 0 {
+		return "empty, " + where.String()
+	}
+	return "warm, " + readableBytes(bytes) + ", " + where.String()
+}
+
 // driverNow identifies the driver that works now, and leaves the driver's own
 // cache alone, so that it may be merged afterwards.
 func (o *options) driverNow() (binary.Fingerprint, error) {
