@@ -17,12 +17,14 @@ import (
 // kernelsFields is the part of the help that bench gemm and bench conv2d share.
 const kernelsFields = `Each row is computed as a plan would: by what was tuned for this driver, else by
 the shipped table, else by the likeliest algorithm; basis says which. With --tune,
-problems that were not tuned are tuned first, for at most --budget each, and the
-result is kept. The result of each row is compared with the CPU's, every element of
-it, before anything is timed; a row that is wrong has no time.
+problems that were not tuned are tuned first, for at most --budget each, the result
+is kept, and the winner measured as it is without --tune. The result of each row is
+compared with the CPU's, every element of it, before anything is timed; what the
+timed runs leave in memory that was poisoned is compared again. A row that is wrong
+has no time. check says what is compared where every element would take too long.
 
 Times are medians of batches, by the GPU's clock where a calibration says that it
-works, else by the host's. Weights and inputs are on the device, and the same from
+works, else by the host's; least and most are the shortest and the longest batch. Weights and inputs are on the device, and the same from
 run to run: small ones stay in the GPU's caches, for the peer too. Bringing weights
 into another form, which a plan does once for each version of them, is not part
 of it.
@@ -31,16 +33,18 @@ of it.
 program that measures them now, after the rows, with the shapes as its arguments:
   python3 docs/bench/peers.py     cuBLAS and cuDNN through PyTorch
   go run -tags egl ./docs/bench/gonumpeer    gonum's blas32 on the CPU
-Either gives a JSON object {SHAPE: {"peer": NAME, "ms": MILLISECONDS}}. ratio is the
-peer's time / ours.
+Either gives a JSON object {SHAPE: {"peer": NAME, "ms": MILLISECONDS}}, where a shape
+may have "least_ms" and "most_ms" too. ratio is the peer's time / ours. Where the peer
+fails, and after an interrupt, the rows that there are are printed before the failure.
 
 On a software driver, shapes that take it minutes are left out, unless they are
 named one by one.
 
-JSON fields: gpu, driver, timer, rows [{shape, algorithm, ms, tflops,
-max_rel_error, peer, peer_ms, ratio, basis, check, verified, error?}], left_out,
-geomean_ratio, worst_ratio, worst_shape, verified. Without a peer its fields are ""
-and 0.
+JSON fields: gpu, driver, driver_cache, ` + originFields + `,
+timer, rows [{shape, algorithm, ms, least_ms, most_ms, tflops, max_rel_error, peer,
+peer_ms, peer_least_ms?, peer_most_ms?, ratio, basis, check, verified, error?}],
+left_out, geomean_ratio, worst_ratio, worst_shape, interrupted, verified. Without a
+peer its fields are "" and 0.
 
 The exit code is 1 when a result was wrong.`
 
@@ -60,10 +64,14 @@ type kernelRow struct {
 	Shape       string  `json:"shape"`
 	Algorithm   string  `json:"algorithm"`
 	Millis      float64 `json:"ms"`
+	LeastMillis float64 `json:"least_ms"`
+	MostMillis  float64 `json:"most_ms"`
 	TFLOPS      float64 `json:"tflops"`
 	MaxRelError float64 `json:"max_rel_error"`
 	Peer        string  `json:"peer"`
 	PeerMillis  float64 `json:"peer_ms"`
+	PeerLeast   float64 `json:"peer_least_ms,omitempty"`
+	PeerMost    float64 `json:"peer_most_ms,omitempty"`
 	Ratio       float64 `json:"ratio"`
 
 	Basis    conv2d.Basis `json:"basis"`
@@ -76,13 +84,18 @@ type kernelRow struct {
 type kernelsResult struct {
 	GPU          string      `json:"gpu"`
 	Driver       string      `json:"driver"`
+	DriverCache  string      `json:"driver_cache"`
+	Origin       origin      `json:"origin"`
 	Timer        string      `json:"timer"`
 	Rows         []kernelRow `json:"rows"`
 	LeftOut      int         `json:"left_out"`
 	GeomeanRatio float64     `json:"geomean_ratio"`
 	WorstRatio   float64     `json:"worst_ratio"`
 	WorstShape   string      `json:"worst_shape"`
+	Interrupted  bool        `json:"interrupted"`
 	Verified     bool        `json:"verified"`
+
+	failed error // of the peer
 }
 
 // command is bench gemm or bench conv2d.
@@ -139,10 +152,9 @@ func (b *kernelsBench) run(o *options, shapes []conv2d.Shape, named map[string]b
 	if err != nil {
 		return nil, err
 	}
-	if b.peerCommand != "" {
-		if known, err = measurePeers(ctx, o, b.peerCommand, r.shapes()); err != nil {
-			return nil, err
-		}
+	if b.peerCommand != "" && len(r.Rows) > 0 && !r.Interrupted {
+		known, r.failed = measurePeers(ctx, o, b.peerCommand, r.shapes())
+		r.Interrupted = ctx.Err() != nil
 	}
 	r.compare(known)
 	return r, nil
@@ -150,20 +162,24 @@ func (b *kernelsBench) run(o *options, shapes []conv2d.Shape, named map[string]b
 
 // measure fills the rows. The context is gone when the peer's turn comes.
 func (b *kernelsBench) measure(ctx context.Context, o *options, shapes []conv2d.Shape, named map[string]bool) (r *kernelsResult, err error) {
+	from := newOrigin()
 	g, err := o.openGPU(cache.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
-	r = &kernelsResult{GPU: g.name(), Driver: g.driver(), Rows: []kernelRow{}, Verified: true}
+	r = &kernelsResult{GPU: g.name(), Driver: g.driver(), DriverCache: g.driverCache(), Origin: from, Rows: []kernelRow{}, Verified: true}
 	if g.context.Info().Software() {
 		shapes, r.LeftOut = withoutSlowest(shapes, named)
 	}
 	bar := o.newProgress(len(shapes), "measuring")
 	for _, s := range shapes {
 		row, timer, err := b.row(ctx, g, s)
-		if ctx.Err() != nil || err != nil {
-			return nil, errors.Join(err, ctx.Err())
+		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
+			break
+		}
+		if err != nil {
+			return nil, err
 		}
 		r.Rows = append(r.Rows, row)
 		r.Verified = r.Verified && row.Verified
@@ -185,10 +201,14 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 		return row, "", fatal(err)
 	}
 	row.Algorithm, row.Basis = choice.String(), basis
-	found, err := b.find(ctx, g, s, choice)
-	if b.tune && err == nil {
-		row.Algorithm, row.Basis = found.Best.Choice.String(), conv2d.ByTuning
+	if _, known := conv2d.Tuned(g.context.Info(), s, b.exact, g.cache); b.tune && !known {
+		if choice, err = b.search(ctx, g, s); err != nil {
+			row.Error = err.Error()
+			return row, "", fatal(err)
+		}
+		row.Algorithm, row.Basis = choice.String(), conv2d.ByTuning
 	}
+	found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: b.exact, CheckTimed: true})
 	row.Check = found.Check
 	if err != nil {
 		row.Error = err.Error()
@@ -199,20 +219,17 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 	}
 	row.Verified = true
 	row.Millis, row.TFLOPS, row.MaxRelError = found.Best.Nanos/1e6, found.Best.GFLOPS/1e3, found.Best.MaxError
+	row.LeastMillis, row.MostMillis = found.Best.Least/1e6, found.Best.Most/1e6
 	return row, found.Timer, nil
 }
 
-// find measures a choice, or where that is asked for and was not done before, all
-// there are.
-func (b *kernelsBench) find(ctx context.Context, g *gpu, s conv2d.Shape, choice conv2d.Choice) (conv2d.TuneResult, error) {
-	if _, known := conv2d.Tuned(g.context.Info(), s, b.exact, g.cache); known || !b.tune {
-		return conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: b.exact})
-	}
+// search finds the fastest of all choices and keeps it.
+func (b *kernelsBench) search(ctx context.Context, g *gpu, s conv2d.Shape) (conv2d.Choice, error) {
 	found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Budget: b.budget, Exact: b.exact})
 	if err != nil {
-		return found, err
+		return conv2d.Choice{}, err
 	}
-	return found, found.Keep(g.cache)
+	return found.Best.Choice, found.Keep(g.cache)
 }
 
 func (r *kernelsResult) shapes() []string {
@@ -232,7 +249,7 @@ func (r *kernelsResult) compare(peers map[string]peerTime) {
 		if !ok || p.Millis <= 0 {
 			continue
 		}
-		row.Peer, row.PeerMillis = p.Peer, p.Millis
+		row.Peer, row.PeerMillis, row.PeerLeast, row.PeerMost = p.Peer, p.Millis, p.Least, p.Most
 		if !row.Verified {
 			continue
 		}
@@ -254,12 +271,15 @@ func (r *kernelsResult) verdict() error {
 				"shadercache tune " + row.Shape + " --again finds what is right"}
 		}
 	}
-	return nil
+	if r.Interrupted {
+		return context.Canceled
+	}
+	return r.failed
 }
 
 func (r *kernelsResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\ndriver %s\n\n", r.GPU, r.Driver)
-	fmt.Fprint(w, "shape\tms\tTFLOP/s\terror\tpeer\tpeer ms\tratio\tbasis\talgorithm\n")
+	fmt.Fprintf(w, "%s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.GPU, r.Driver, r.DriverCache, r.Origin)
+	fmt.Fprint(w, "shape\tms\tleast\tmost\tTFLOP/s\terror\tpeer\tpeer ms\tratio\tbasis\talgorithm\n")
 	for _, row := range r.Rows {
 		peer, peerMillis, ratio := "-", "-", "-"
 		if row.Peer != "" {
@@ -268,9 +288,9 @@ func (r *kernelsResult) print(w io.Writer) {
 		if row.Ratio > 0 {
 			ratio = fmt.Sprintf("%.2f", row.Ratio)
 		}
-		ms := fmt.Sprintf("%.4f\t%.3f\t%.1e", row.Millis, row.TFLOPS, row.MaxRelError)
+		ms := fmt.Sprintf("%.4f\t%.4f\t%.4f\t%.3f\t%.1e", row.Millis, row.LeastMillis, row.MostMillis, row.TFLOPS, row.MaxRelError)
 		if !row.Verified {
-			ms = "wrong\t-\t-"
+			ms = "wrong\t-\t-\t-\t-"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", row.Shape, ms, peer, peerMillis, ratio, row.Basis, row.Algorithm)
 	}
@@ -281,7 +301,7 @@ func (r *kernelsResult) print(w io.Writer) {
 	if r.LeftOut > 0 {
 		fmt.Fprintf(w, "%s too long for a software driver left out; name them to run them\n", plural(r.LeftOut, "shape"))
 	}
-	if r.Verified {
-		fmt.Fprintf(w, "every result was compared with the CPU's, times by the %s clock\n", r.Timer)
+	if r.Verified && len(r.Rows) > 0 {
+		fmt.Fprintf(w, "every result was compared with the CPU's, before and after it was timed, by the %s clock\n", r.Timer)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 )
@@ -17,6 +18,8 @@ import (
 type peerTime struct {
 	Peer   string  `json:"peer"`
 	Millis float64 `json:"ms"`
+	Least  float64 `json:"least_ms"` // 0 where the peer does not say
+	Most   float64 `json:"most_ms"`
 }
 
 // readPeers reads a peer's times by shape; no file gives none.
@@ -49,7 +52,11 @@ func measurePeers(ctx context.Context, o *options, command string, shapes []stri
 	var out bytes.Buffer
 	peer := exec.CommandContext(ctx, words[0], append(words[1:], shapes...)...)
 	peer.Stdout, peer.Stderr = &out, o.stderr
+	peer.WaitDelay = time.Second // for what it started itself and left behind
 	if err := peer.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		return nil, hintedError{fmt.Errorf("the peer %q: %w", command, err), "run it alone, with one shape"}
 	}
 	return decodePeers(out.Bytes())

@@ -1,5 +1,6 @@
 // Command gonumpeer measures what gonum's blas32 takes for shapes of shadercache,
-// on all processors, and prints {SHAPE: {"peer": NAME, "ms": MILLISECONDS}}:
+// on all processors, and prints {SHAPE: {"peer": NAME, "ms": MILLISECONDS,
+// "least_ms": ..., "most_ms": ...}}:
 //
 //	shadercache bench gemm gemm:512x512x512 --peer-command "go run -tags egl ./docs/bench/gonumpeer"
 //
@@ -24,6 +25,8 @@ import (
 type peerTime struct {
 	Peer   string  `json:"peer"`
 	Millis float64 `json:"ms"`
+	Least  float64 `json:"least_ms"`
+	Most   float64 `json:"most_ms"`
 }
 
 func main() {
@@ -41,7 +44,8 @@ func main() {
 		} else {
 			name, work = "im2col+gonum", newConvolution(*s.Conv2D).run
 		}
-		times[word] = peerTime{name, float64(measure(work)) / float64(time.Millisecond)}
+		took := measure(work)
+		times[word] = peerTime{name, millis(took[len(took)/2]), millis(took[0]), millis(took[len(took)-1])}
 	}
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", " ")
@@ -57,8 +61,10 @@ const (
 	longEnough = 500 * time.Millisecond // for all runs of a shape
 )
 
-// measure is the median time of a run, after one that does not count.
-func measure(work func()) time.Duration {
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// measure is the times of runs in order, after one that does not count.
+func measure(work func()) []time.Duration {
 	work()
 	var took []time.Duration
 	for start := time.Now(); len(took) < leastRuns || len(took) < mostRuns && time.Since(start) < longEnough; {
@@ -67,7 +73,7 @@ func measure(work func()) time.Duration {
 		took = append(took, time.Since(begin))
 	}
 	slices.Sort(took)
-	return took[len(took)/2]
+	return took
 }
 
 // product is a matrix product by blas32.Gemm, with what that does not do after it.
