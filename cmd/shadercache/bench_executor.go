@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -29,9 +28,14 @@ Kernel lengths are reached by the number of rounds, calibrated at the start. The
 kernel computes what the CPU can compute without rounds, so that every word can
 be checked, and every job has an input of its own, so that an old result shows.
 
-Each row is run three times: for its figures, checking the first word of every
+Each row is run for its figures --repeat times, checking the first word of every
 64 KiB and the last one; again with the GPU's clock read, for gpu_ms, which must
-not pass that run's own wall time; and once more checking every word.
+not pass that run's own wall time; and once more checking every word. Its figures are
+those of the run in the middle; least and most are the jobs a second of the slowest
+and the fastest. An interrupt prints the rows that are done.
+
+A kernel cannot be shorter than a dispatch and its barrier: what the parts below say
+about a kernel alone is what a row really ran, and what its bound is made from.
 
 Figures of a row:
   us/job    wall time a job
@@ -56,8 +60,10 @@ bytes to 1 MiB, copied or mapped, one kernel or two, and check every word. Memor
 buffers, fences, programs and goroutines are counted after a tenth of the time and
 at the end. A stall is a round that takes more than 10 times the median.
 
-JSON fields: workload, gpu, driver, rows [{kernel_us, up_bytes, down_bytes, depth,
-max_delay_us, slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, speedup_vs_depth1,
+JSON fields: workload, gpu, driver, driver_cache, ` + originFields + `,
+repeat, interrupted, rows [{kernel_us, up_bytes, down_bytes, depth, max_delay_us,
+slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, least_jobs_per_s, most_jobs_per_s,
+speedup_vs_depth1,
 overlap_bound, of_bound, jobs_per_batch, submit_us, cpu_us_per_job, cpu_percent,
 allocations_per_job, verified}], upload {job_bytes, jobs, gb_per_s, verified},
 parts [{kernel_us, up_bytes, down_bytes, upload_us, kernel_measured_us,
@@ -73,7 +79,7 @@ func newBenchExecutor(o *options) *cobra.Command {
 	var b executorBench
 	workloads := "small,large"
 	cmd := &cobra.Command{
-		Use:                   "executor [--workloads NAMES] [--seconds S] [--large-bytes SIZE] [--soak TIME]",
+		Use:                   "executor [--workloads NAMES] [--seconds S] [--repeat N] [--large-bytes SIZE] [--soak TIME]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure jobs with uploads and downloads, one after the other and side by side",
 		Long:                  benchExecutorUsage,
@@ -83,6 +89,7 @@ func newBenchExecutor(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&workloads, "workloads", workloads, "small (4 KiB each way, kernels of 2 to 1000 us), large (16 MiB each way, 1000 us), upload, or several")
 	flags.Float64Var(&b.seconds, "seconds", 0.5, "about how long each run of a row takes")
+	flags.IntVar(&b.repeat, "repeat", 1, "runs of each row for its figures, for medians")
 	flags.DurationVar(&b.soakTime, "soak", 0, "instead, run mixed jobs for so long and see whether anything grows or stalls")
 	flags.Var(&b.largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
 	b.largeBytes = 16 << 20
@@ -96,72 +103,10 @@ func newBenchExecutor(o *options) *cobra.Command {
 	return cmd
 }
 
-// executorResult is what bench executor prints.
-type executorResult struct {
-	Workload string         `json:"workload"`
-	GPU      string         `json:"gpu"`
-	Driver   string         `json:"driver"`
-	Rows     []executorRow  `json:"rows"`
-	Upload   *uploadFigures `json:"upload,omitempty"`
-	Soak     *soakFigures   `json:"soak,omitempty"`
-	Parts    []partFigures  `json:"parts"`
-	Verified bool           `json:"verified"`
-}
-
-// executorRow is one kernel length, one size and one depth.
-type executorRow struct {
-	KernelMicros     float64 `json:"kernel_us"` // as asked for
-	UpBytes          int     `json:"up_bytes"`
-	DownBytes        int     `json:"down_bytes"`
-	Depth            int     `json:"depth"`
-	MaxDelayMicros   float64 `json:"max_delay_us"`
-	SlotJobs         int     `json:"slot_jobs"`
-	Jobs             int     `json:"jobs"`
-	WallMillis       float64 `json:"wall_ms"`
-	GPUMillis        float64 `json:"gpu_ms"` // 0 where the driver's clock does not run
-	JobsPerSecond    float64 `json:"jobs_per_s"`
-	SpeedupVsDepth1  float64 `json:"speedup_vs_depth1"`
-	OverlapBound     float64 `json:"overlap_bound"`
-	OfBound          float64 `json:"of_bound"`
-	JobsPerBatch     float64 `json:"jobs_per_batch"`
-	SubmitMicros     float64 `json:"submit_us"`
-	CPUMicrosPerJob  float64 `json:"cpu_us_per_job"`
-	CPUPercent       float64 `json:"cpu_percent"`
-	AllocationsAJob  float64 `json:"allocations_per_job"`
-	Verified         bool    `json:"verified"`
-	wallBelowGPUTime bool
-}
-
-// uploadFigures are of jobs whose inputs lie in the slots already.
-type uploadFigures struct {
-	JobBytes int     `json:"job_bytes"`
-	Jobs     int     `json:"jobs"`
-	GBPerS   float64 `json:"gb_per_s"`
-	Verified bool    `json:"verified"`
-}
-
-// partFigures are what the parts of a job take alone.
-type partFigures struct {
-	KernelMicros   float64 `json:"kernel_us"`
-	UpBytes        int     `json:"up_bytes"`
-	DownBytes      int     `json:"down_bytes"`
-	UploadMicros   float64 `json:"upload_us"`
-	MeasuredMicros float64 `json:"kernel_measured_us"`
-	DownloadMicros float64 `json:"download_us"`
-	HostMicros     float64 `json:"host_us"`
-}
-
-func (p partFigures) sum() float64 {
-	return p.UploadMicros + p.MeasuredMicros + p.DownloadMicros + p.HostMicros
-}
-
-func (p partFigures) largest() float64 {
-	return max(p.UploadMicros, p.MeasuredMicros, p.DownloadMicros, p.HostMicros)
-}
-
 // executorBench runs the rows.
 type executorBench struct {
 	seconds    float64
+	repeat     int
 	largeBytes byteSize
 	soakTime   time.Duration
 	workloads  []string
@@ -221,6 +166,8 @@ func (b *executorBench) choose(workloads string) error {
 	switch {
 	case b.seconds <= 0 || b.seconds > 60:
 		return errors.New("--seconds must be above 0 and at most 60")
+	case b.repeat < 1 || b.repeat > 100:
+		return errors.New("--repeat must be 1 to 100")
 	case b.soakTime != 0 && b.soakTime < time.Second:
 		return errors.New("--soak must be at least 1s")
 	case b.largeBytes < smallBytes || b.largeBytes > 1<<28 || b.largeBytes%smallBytes != 0:
@@ -233,10 +180,12 @@ func (b *executorBench) run(o *options) (r *executorResult, err error) {
 	var stop context.CancelFunc
 	b.ctx, stop = interruptible()
 	defer stop()
+	from := newOrigin()
 	if b.gpu, err = o.openGPU(cache.Options{}); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.gpu.close()) }()
+	state := b.gpu.driverCache()
 	if b.kernel, err = b.gpu.cache.Get(b.ctx, ringSource()); err != nil {
 		return nil, err
 	}
@@ -246,7 +195,10 @@ func (b *executorBench) run(o *options) (r *executorResult, err error) {
 	}
 	defer b.sample.Release()
 
-	b.result = &executorResult{Workload: "ring", GPU: b.gpu.name(), Driver: b.gpu.driver(), Verified: true, Rows: []executorRow{}, Parts: []partFigures{}}
+	b.result = &executorResult{
+		Workload: "ring", GPU: b.gpu.name(), Driver: b.gpu.driver(), DriverCache: state, Origin: from, Repeat: b.repeat,
+		Verified: true, Rows: []executorRow{}, Parts: []partFigures{},
+	}
 	if b.soakTime > 0 {
 		b.bar = o.newProgress(soakSamples+1, "soaking")
 		if err := b.soak(); err != nil {
@@ -255,6 +207,18 @@ func (b *executorBench) run(o *options) (r *executorResult, err error) {
 		_ = b.bar.Finish()
 		return b.result, nil
 	}
+	if err := b.rows(o); err != nil {
+		if b.ctx.Err() == nil || len(b.result.Rows) == 0 {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		b.result.Interrupted = true
+	}
+	_ = b.bar.Finish()
+	return b.result, nil
+}
+
+// rows measures all that was chosen.
+func (b *executorBench) rows(o *options) error {
 	plan := b.plan()
 	steps := 0
 	for _, size := range plan {
@@ -263,16 +227,13 @@ func (b *executorBench) run(o *options) (r *executorResult, err error) {
 	b.bar = o.newProgress(steps, "measuring")
 	for _, size := range plan {
 		if err := b.measure(size); err != nil {
-			return nil, fmt.Errorf("bench: %w", err)
+			return err
 		}
 	}
 	if slices.Contains(b.workloads, "upload") {
-		if err := b.measureUpload(); err != nil {
-			return nil, fmt.Errorf("bench: %w", err)
-		}
+		return b.measureUpload()
 	}
-	_ = b.bar.Finish()
-	return b.result, nil
+	return nil
 }
 
 // measure runs one size at every depth.
@@ -329,13 +290,22 @@ func (size ringSize) runs() (list []executor.Options) {
 func (b *executorBench) row(size ringSize, o executor.Options, rounds uint32) (executorRow, float64, error) {
 	row := executorRow{KernelMicros: size.kernelMicros, UpBytes: size.bytes, DownBytes: size.bytes,
 		Depth: o.Depth, MaxDelayMicros: float64(o.MaxDelay) / 1e3, SlotJobs: o.SlotJobs}
-	plain, err := b.stream(o, size, rounds, 0, checkSome)
-	if err != nil {
-		return row, 0, err
+	var plain streamFigures
+	var all []streamFigures
+	wrong := 0
+	for range b.repeat {
+		f, err := b.stream(o, size, rounds, plain.jobs, checkSome)
+		if err != nil {
+			return row, 0, err
+		}
+		plain, all, wrong = f, append(all, f), wrong+f.wrong
 	}
+	plain = medianBy(all, streamFigures.jobsPerSecond)
+	speeds := newSpread(speedsOf(all))
+	row.LeastJobs, row.MostJobs = speeds.Least, speeds.Most
 	row.Jobs = plain.jobs
 	row.WallMillis = milliseconds(plain.wall)
-	row.JobsPerSecond = float64(plain.jobs) / plain.wall.Seconds()
+	row.JobsPerSecond = plain.jobsPerSecond()
 	row.JobsPerBatch = float64(plain.stats.Jobs) / float64(plain.stats.Batches)
 	row.SubmitMicros = plain.submit
 	row.CPUMicrosPerJob = float64(plain.cpu) / 1e3 / float64(plain.jobs)
@@ -355,58 +325,8 @@ func (b *executorBench) row(size ringSize, o executor.Options, rounds uint32) (e
 	if err != nil {
 		return row, 0, err
 	}
-	row.Verified = plain.wrong+timed.wrong+full.wrong == 0
+	row.Verified = wrong+timed.wrong+full.wrong == 0
 	return row, plain.submit + plain.fetch, nil
-}
-
-// verdict is an error when the figures cannot be trusted.
-func (r *executorResult) verdict() error {
-	if !r.Verified {
-		return unverified("results on the GPU were wrong")
-	}
-	if r.Soak != nil && len(r.Soak.Leaks) > 0 {
-		return hintedError{fmt.Errorf("bench: soak: %s", strings.Join(r.Soak.Leaks, "; ")), "something is not given back; run it for longer to see at what rate"}
-	}
-	for _, row := range r.Rows {
-		if row.wallBelowGPUTime {
-			return hintedError{fmt.Errorf("bench: %g us at depth %d: the GPU worked for longer than the run took", row.KernelMicros, row.Depth),
-				"the figures mean nothing; the driver's clock may be broken"}
-		}
-	}
-	return nil
-}
-
-func (r *executorResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s on %s\ndriver %s\n\n", r.Workload, r.GPU, r.Driver)
-	if r.Soak != nil {
-		r.Soak.print(w)
-	} else {
-		r.printRows(w)
-	}
-	if r.Verified {
-		fmt.Fprintln(w, "every result was verified")
-	} else {
-		fmt.Fprintln(w, "RESULTS WERE WRONG")
-	}
-}
-
-func (r *executorResult) printRows(w io.Writer) {
-	fmt.Fprintln(w, "kernel\teach way\tdepth\tdelay us\tjobs\tus/job\tGPU us/job\tspeed-up\tbound\tof bound\tbatch\tSubmit us\tCPU us\tCPU\tallocations")
-	for _, row := range r.Rows {
-		jobs := float64(row.Jobs)
-		fmt.Fprintf(w, "%g us\t%s\t%d\t%g\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f%%\t%.2f\n", row.KernelMicros,
-			readableBytes(int64(row.UpBytes)), row.Depth, row.MaxDelayMicros, row.Jobs, 1e3*row.WallMillis/jobs, 1e3*row.GPUMillis/jobs, row.SpeedupVsDepth1,
-			row.OverlapBound, row.OfBound, row.JobsPerBatch, row.SubmitMicros, row.CPUMicrosPerJob, row.CPUPercent, row.AllocationsAJob)
-	}
-	fmt.Fprintln(w, "\nalone, us a job\teach way\tupload\tkernel\tdownload\thost")
-	for _, p := range r.Parts {
-		fmt.Fprintf(w, "%g us\t%s\t%.2f\t%.2f\t%.2f\t%.2f\n", p.KernelMicros, readableBytes(int64(p.UpBytes)),
-			p.UploadMicros, p.MeasuredMicros, p.DownloadMicros, p.HostMicros)
-	}
-	fmt.Fprintln(w)
-	if r.Upload != nil {
-		fmt.Fprintf(w, "upload of jobs of %s that lie in the slot: %.1f GB/s\n", readableBytes(int64(r.Upload.JobBytes)), r.Upload.GBPerS)
-	}
 }
 
 // cpuTime is the CPU time that this process has used.

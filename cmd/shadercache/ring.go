@@ -85,6 +85,16 @@ type streamFigures struct {
 	stats         executor.Stats
 }
 
+func (f streamFigures) jobsPerSecond() float64 { return float64(f.jobs) / f.wall.Seconds() }
+
+func speedsOf(runs []streamFigures) []float64 {
+	speeds := make([]float64, len(runs))
+	for i, f := range runs {
+		speeds[i] = f.jobsPerSecond()
+	}
+	return speeds
+}
+
 // ringPlace is one of the jobs that are pending at the same time. Small jobs are
 // copied in and out, large ones are written and read where they are mapped.
 type ringPlace struct {
