@@ -8,9 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
@@ -42,10 +44,16 @@ apart. The programs of the winners are stored too.
 --table adds the winners to a file of the form of conv2d/defaults.json, the table
 of choices for drivers that were not tuned.
 
-JSON fields: gpu, driver, problems [{problem, exact, known, kept, best {choice
-{algorithm, params}, verdict, nanos, gflops, max_error}, right, wrong, failed,
-skipped, timer, check, elapsed_ns, candidates? [...], error?}]. candidates are
-there with --all. known says that it was tuned before.
+An interrupt prints and keeps what was found by then.
+
+The time of a winner is the shorter of two medians: it is what the search decides by.
+Figures to publish come from bench conv2d and bench gemm, which measure once.
+
+JSON fields: gpu, driver, driver_cache, ` + originFields + `,
+problems [{problem, exact, known, kept, best {choice {algorithm, params}, verdict,
+nanos, least, most, gflops, max_error}, right, wrong, failed, skipped, timer, check,
+elapsed_ns, candidates? [...], error?}], interrupted. candidates are there with --all.
+known says that it was tuned before.
 
 The exit code is 1 when no candidate for a problem was right, or the device cannot
 hold it.`
@@ -62,9 +70,12 @@ type tuneFlags struct {
 
 // tuneResult is what tune prints.
 type tuneResult struct {
-	GPU      string        `json:"gpu"`
-	Driver   string        `json:"driver"`
-	Problems []tunedResult `json:"problems"`
+	GPU         string        `json:"gpu"`
+	Driver      string        `json:"driver"`
+	DriverCache string        `json:"driver_cache"`
+	Origin      origin        `json:"origin"`
+	Problems    []tunedResult `json:"problems"`
+	Interrupted bool          `json:"interrupted"`
 }
 
 // tunedResult is one problem.
@@ -130,13 +141,19 @@ func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
 func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err error) {
 	ctx, stop := interruptible()
 	defer stop()
+	from := newOrigin()
 	g, err := o.openGPU(cache.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
-	r = &tuneResult{GPU: g.name(), Driver: g.driver()}
+	r = &tuneResult{GPU: g.name(), Driver: g.driver(), DriverCache: g.driverCache(), Origin: from, Problems: []tunedResult{}}
 	var winners []conv2d.TuneResult
+	if f.table != "" {
+		if err := g.addToTable(f.table, nil); err != nil {
+			return nil, err
+		}
+	}
 	for i, s := range shapes {
 		known, there := conv2d.Tuned(g.context.Info(), s, f.exact, g.cache)
 		if there && !f.again {
@@ -148,7 +165,10 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
 		found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
 		bar.finish()
-		if ctx.Err() != nil || fatal(err) != nil {
+		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
+			break
+		}
+		if fatal(err) != nil {
 			return nil, err
 		}
 		line := newTunedResult(found, f.all)
@@ -160,7 +180,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		}
 		r.Problems = append(r.Problems, line)
 	}
-	if f.table != "" {
+	if f.table != "" && len(winners) > 0 {
 		err = g.addToTable(f.table, winners)
 	}
 	return r, err
@@ -181,16 +201,23 @@ func (g *gpu) keepTuned(ctx context.Context, o *options, s conv2d.Shape, found c
 	return g.cache.Stats().MemoryOnly == ""
 }
 
-// addToTable rewrites a table of shipped choices.
+// addToTable rewrites a table of shipped choices, whole or not at all. Without
+// winners it only finds out whether that works, before a long search.
 func (g *gpu) addToTable(file string, winners []conv2d.TuneResult) error {
 	data, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(filepath.Dir(file))
+	}
+	if err != nil {
+		return hintedError{fmt.Errorf("tune: --table: %w", err), "name a file in a folder that is there"}
 	}
 	if data, err = conv2d.AddToTable(data, g.context.Info(), winners...); err != nil {
 		return err
 	}
-	return os.WriteFile(file, data, 0o644)
+	if len(winners) == 0 {
+		return nil
+	}
+	return renameio.WriteFile(file, data, 0o644)
 }
 
 // tuneBar is a progress bar that learns its length at the first candidate.
@@ -238,7 +265,10 @@ func newTunedResult(found conv2d.TuneResult, all bool) tunedResult {
 
 func (r *tuneResult) verdict() error {
 	bad := slices.DeleteFunc(slices.Clone(r.Problems), func(p tunedResult) bool { return p.Error == "" })
-	if len(bad) == 0 {
+	switch {
+	case len(bad) == 0 && r.Interrupted:
+		return context.Canceled
+	case len(bad) == 0:
 		return nil
 	}
 	return hintedError{
@@ -248,7 +278,7 @@ func (r *tuneResult) verdict() error {
 }
 
 func (r *tuneResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\ndriver %s\n\n", r.GPU, r.Driver)
+	fmt.Fprintf(w, "%s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.GPU, r.Driver, r.DriverCache, r.Origin)
 	fmt.Fprint(w, "problem\tms\tGFLOP/s\terror\tright\twrong\tskipped\ttook\talgorithm\n")
 	for _, p := range r.Problems {
 		if p.Error != "" {
