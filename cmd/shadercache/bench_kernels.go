@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"time"
 
@@ -33,7 +34,9 @@ of it.
 program that measures them now, after the rows, with the shapes as its arguments:
   python3 docs/bench/peers.py     cuBLAS and cuDNN through PyTorch
   go run -tags egl ./docs/bench/gonumpeer    gonum's blas32 on the CPU
-Either gives a JSON object {SHAPE: {"peer": NAME, "ms": MILLISECONDS}}, where a shape
+With --peer-each it runs after each row, with that shape alone, so that a machine
+which is busier at one time than at another disturbs both: for a peer that starts
+quickly. Either gives a JSON object {SHAPE: {"peer": NAME, "ms": MILLISECONDS}}, where a shape
 may have "least_ms" and "most_ms" too. ratio is the peer's time / ours. Where the peer
 fails, and after an interrupt, the rows that there are are printed before the failure.
 
@@ -57,6 +60,7 @@ type kernelsBench struct {
 	budget      time.Duration
 	peerFile    string
 	peerCommand string
+	peerEach    bool
 }
 
 // kernelRow is one problem.
@@ -95,12 +99,23 @@ type kernelsResult struct {
 	Interrupted  bool        `json:"interrupted"`
 	Verified     bool        `json:"verified"`
 
-	failed error // of the peer
+	peers  map[string]peerTime // that its program measured
+	failed error               // of that program; it is not asked again
+}
+
+// askPeer has the peer's program measure shapes.
+func (r *kernelsResult) askPeer(ctx context.Context, o *options, command string, shapes []string) {
+	peers, err := measurePeers(ctx, o, command, shapes)
+	if r.peers == nil {
+		r.peers = map[string]peerTime{}
+	}
+	maps.Copy(r.peers, peers)
+	r.failed, r.Interrupted = err, ctx.Err() != nil
 }
 
 // command is bench gemm or bench conv2d.
 func (b *kernelsBench) command(o *options, cmd *cobra.Command) *cobra.Command {
-	cmd.Use = b.kind + " [SHAPE...] [--tune] [--budget TIME] [--exact] [--peer FILE] [--peer-command COMMAND]"
+	cmd.Use = b.kind + " [SHAPE...] [--tune] [--budget TIME] [--exact] [--peer FILE] [--peer-command COMMAND [--peer-each]]"
 	cmd.DisableFlagsInUseLine = true
 	flags := cmd.Flags()
 	flags.BoolVar(&b.tune, "tune", false, "tune what was not tuned, first")
@@ -108,6 +123,7 @@ func (b *kernelsBench) command(o *options, cmd *cobra.Command) *cobra.Command {
 	flags.BoolVar(&b.exact, "exact", false, "only algorithms with the error of a sum of products")
 	flags.StringVar(&b.peerFile, "peer", "", "file of a peer's times")
 	flags.StringVar(&b.peerCommand, "peer-command", "", "program that measures a peer's times")
+	flags.BoolVar(&b.peerEach, "peer-each", false, "run the peer's program after each row")
 	_ = cmd.MarkFlagFilename("peer", "json")
 	cmd.ValidArgs = b.usual
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -128,6 +144,8 @@ func (b *kernelsBench) shapes(args []string) (shapes []conv2d.Shape, named map[s
 		return nil, nil, errNoSuchBudget
 	case b.peerFile != "" && b.peerCommand != "":
 		return nil, nil, errors.New("--peer and --peer-command exclude each other")
+	case b.peerEach && b.peerCommand == "":
+		return nil, nil, errors.New("--peer-each needs --peer-command")
 	case len(args) == 0:
 		args = b.usual
 	}
@@ -152,11 +170,12 @@ func (b *kernelsBench) run(o *options, shapes []conv2d.Shape, named map[string]b
 	if err != nil {
 		return nil, err
 	}
-	if b.peerCommand != "" && len(r.Rows) > 0 && !r.Interrupted {
-		known, r.failed = measurePeers(ctx, o, b.peerCommand, r.shapes())
-		r.Interrupted = ctx.Err() != nil
+	if b.peerCommand != "" && !b.peerEach && len(r.Rows) > 0 && !r.Interrupted {
+		r.askPeer(ctx, o, b.peerCommand, r.shapes())
 	}
 	r.compare(known)
+	r.compare(r.peers)
+	r.summarize()
 	return r, nil
 }
 
@@ -185,6 +204,9 @@ func (b *kernelsBench) measure(ctx context.Context, o *options, shapes []conv2d.
 		r.Verified = r.Verified && row.Verified
 		if row.Verified {
 			r.Timer = timer
+		}
+		if b.peerEach && r.failed == nil {
+			r.askPeer(ctx, o, b.peerCommand, []string{row.Shape})
 		}
 		_ = bar.Add(1)
 	}
@@ -242,7 +264,6 @@ func (r *kernelsResult) shapes() []string {
 
 // compare puts the peer's times beside ours. A row that is wrong has no ratio.
 func (r *kernelsResult) compare(peers map[string]peerTime) {
-	logs, n := 0.0, 0
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		p, ok := peers[row.Shape]
@@ -250,10 +271,19 @@ func (r *kernelsResult) compare(peers map[string]peerTime) {
 			continue
 		}
 		row.Peer, row.PeerMillis, row.PeerLeast, row.PeerMost = p.Peer, p.Millis, p.Least, p.Most
-		if !row.Verified {
+		if row.Verified {
+			row.Ratio = p.Millis / row.Millis
+		}
+	}
+}
+
+// summarize finds the mean and the worst of the ratios.
+func (r *kernelsResult) summarize() {
+	logs, n := 0.0, 0
+	for _, row := range r.Rows {
+		if row.Ratio == 0 {
 			continue
 		}
-		row.Ratio = p.Millis / row.Millis
 		logs, n = logs+math.Log(row.Ratio), n+1
 		if r.WorstShape == "" || row.Ratio < r.WorstRatio {
 			r.WorstRatio, r.WorstShape = row.Ratio, row.Shape

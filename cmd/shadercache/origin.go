@@ -61,7 +61,11 @@ func cpuModel(cpuinfo io.Reader) string {
 	return "unknown"
 }
 
-// String is a line for people. A load says whether something else was running.
+// String is a line for people. It says so where something else was running.
 func (o origin) String() string {
-	return fmt.Sprintf("%s, %s, %s, load %.1f; %s, shadercache %s (%s)", o.CPU, plural(o.CPUs, "CPU"), o.System, o.Load, o.Date, o.Version, o.Revision)
+	busy := ""
+	if o.Load > float64(o.CPUs) {
+		busy = ": BUSY, figures vary"
+	}
+	return fmt.Sprintf("%s, %s, %s, load %.1f%s; %s, shadercache %s (%s)", o.CPU, plural(o.CPUs, "CPU"), o.System, o.Load, busy, o.Date, o.Version, o.Revision)
 }

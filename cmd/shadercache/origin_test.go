@@ -26,6 +26,10 @@ func TestOriginIsWhole(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	o = origin{CPU: "Xeon", CPUs: 16, Load: 0.25, System: "linux 6.18 amd64", Date: "2026-01-02T03:04:05Z", Version: "v1.2.3", Revision: "abc"}
+	busy := o
+	if busy.Load = 16.5; !strings.Contains(busy.String(), "load 16.5: BUSY") {
+		t.Errorf("got %q", busy.String())
+	}
 	if got, want := o.String(), "Xeon, 16 CPUs, linux 6.18 amd64, load 0.2; 2026-01-02T03:04:05Z, shadercache v1.2.3 (abc)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
