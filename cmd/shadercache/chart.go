@@ -5,6 +5,8 @@ import (
 	"html"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -97,8 +99,18 @@ func (c chart) svg() string {
 
 // writeSVG writes the picture, whole or not at all.
 func (c chart) writeSVG(file string) error {
-	if err := renameio.WriteFile(file, []byte(c.svg()), 0o644); err != nil {
-		return hintedError{fmt.Errorf("the chart was not written: %w", err), "name a file in a folder that you may write to"}
+	return chartError(renameio.WriteFile(file, []byte(c.svg()), 0o644))
+}
+
+// chartFolder fails where the folder of a picture is not there.
+func chartFolder(file string) error {
+	_, err := os.Stat(filepath.Dir(file))
+	return chartError(err)
+}
+
+func chartError(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return hintedError{fmt.Errorf("the chart cannot be written: %w", err), "name a file in a folder that you may write to"}
 }

@@ -48,6 +48,11 @@ type startupBench struct {
 // run measures every scenario and removes what it made on disk.
 func (b *startupBench) run(o *options) (*startupResult, error) {
 	b.options, b.runs, b.origin = o, map[string][]scenarioFigures{}, newOrigin()
+	if b.chart != "" {
+		if err := chartFolder(b.chart); err != nil { // before all the work
+			return nil, err
+		}
+	}
 	work, err := os.MkdirTemp(b.workDir, "shadercache-bench-")
 	if err != nil {
 		return nil, err
