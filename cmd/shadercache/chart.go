@@ -16,7 +16,7 @@ import (
 // chart is lengths to compare: one bar for each, from zero, on one scale.
 type chart struct {
 	title string
-	note  string // where and when
+	notes []string // where and when, below a picture
 	bars  []bar
 }
 
@@ -73,14 +73,16 @@ const (
 	svgNames  = 130 // the column of names
 	svgLine   = 34
 	svgHeader = 52
-	svgFooter = 36
+	svgNote   = 18
+	svgFooter = 16
 	svgBars   = 480 // the longest
 )
 
 // svg is the chart as a picture that needs nothing else.
 func (c chart) svg() string {
 	var s strings.Builder
-	height := svgHeader + svgLine*len(c.bars) + svgFooter
+	bottom := svgHeader + svgLine*len(c.bars)
+	height := bottom + svgNote*len(c.notes) + svgFooter
 	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="14">`+"\n", svgWidth, height)
 	fmt.Fprintf(&s, `<rect width="%d" height="%d" fill="white"/>`+"\n", svgWidth, height)
 	fmt.Fprintf(&s, `<text x="16" y="30" font-size="17" font-weight="bold">%s</text>`+"\n", html.EscapeString(c.title))
@@ -93,8 +95,10 @@ func (c chart) svg() string {
 		fmt.Fprintf(&s, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="#3b6ea5"/>`+"\n", svgNames, y+4, width, svgLine-10)
 		fmt.Fprintf(&s, `<text x="%.1f" y="%d">%s</text>`+"\n", svgNames+width+8, y+20, html.EscapeString(b.text))
 	}
-	fmt.Fprintf(&s, `<text x="16" y="%d" font-size="11" fill="#555555">%s</text>`+"\n</svg>\n", height-14, html.EscapeString(c.note))
-	return s.String()
+	for i, note := range c.notes {
+		fmt.Fprintf(&s, `<text x="16" y="%d" font-size="11" fill="#555555">%s</text>`+"\n", bottom+svgNote*(i+1), html.EscapeString(note))
+	}
+	return s.String() + "</svg>\n"
 }
 
 // writeSVG writes the picture, whole or not at all.

@@ -13,7 +13,7 @@ import (
 
 var sampleChart = chart{
 	title: "a < b",
-	note:  `by "A & B"`,
+	notes: []string{`by "A & B"`, "and C"},
 	bars:  []bar{{"cold", 1000, "1000 ms"}, {"half", 500, "500 ms"}, {"a longer name", 1, "1 ms"}, {"none", 0, "0 ms"}},
 }
 
@@ -93,7 +93,7 @@ func TestChartSVG(t *testing.T) {
 	if got, want := strings.Join(widths, " "), "860 480.0 240.0 1.0 0.0"; got != want {
 		t.Errorf("widths %s, want %s", got, want)
 	}
-	if got, want := strings.Join(texts, "|"), `a < b|cold|1000 ms|half|500 ms|a longer name|1 ms|none|0 ms|by "A & B"`; got != want {
+	if got, want := strings.Join(texts, "|"), `a < b|cold|1000 ms|half|500 ms|a longer name|1 ms|none|0 ms|by "A & B"|and C`; got != want {
 		t.Errorf("texts %s, want %s", got, want)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {

@@ -98,7 +98,7 @@ func (r *startupResult) print(w io.Writer) {
 func (r *startupResult) totals() chart {
 	c := chart{
 		title: fmt.Sprintf("milliseconds until %s have run, on %s", plural(r.Programs, "program"), r.GPU),
-		note:  fmt.Sprintf("%s. %s.", r.Driver, r.Origin),
+		notes: []string{r.Driver, r.Origin.String()},
 	}
 	for _, name := range scenarioNames {
 		if s, ran := r.Scenarios[name]; ran {
