@@ -11,7 +11,7 @@ const readme = "README.md"
 func claims(l *logs) []claim {
 	var all []claim
 	for _, some := range [][]claim{
-		startupClaims(l), pictureClaims(l), residentProgramsClaims(l), executorClaims(l), kernelClaims(l), shippedClaims(l), residentClaims(l),
+		startupClaims(l), pictureClaims(l), convClaims(l), residentProgramsClaims(l), executorClaims(l), kernelClaims(l), shippedClaims(l), residentClaims(l),
 	} {
 		all = append(all, some...)
 	}
@@ -138,6 +138,17 @@ func kernelClaims(l *logs) []claim {
 		say(page, "The benchmark's rows are up to %.1f times as long", slower),
 		say(page, "The convolutions: %.2f in the geometric mean, %.2f at least.", here, hereWorst),
 	}
+}
+
+// convClaims are the last columns of how the convolutions came to be.
+func convClaims(l *logs) []claim {
+	var list []claim
+	for i, r := range tuned(l, "h200/conv2d.json", "h200/tune-conv.json") {
+		if i < resnetShapes {
+			list = append(list, say("docs/bench/conv-h200.md", "| %.1f | %.1f | **%.2f** |", 1e3*r.tunerMillis, 1e3*r.PeerMillis, r.tunerRatio()))
+		}
+	}
+	return list
 }
 
 func ratios(l kernelsLog) []float64 {

@@ -73,10 +73,13 @@ func TestRunWritesThePage(t *testing.T) {
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "docs", "bench"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.CopyFS(filepath.Join(dir, "docs", "logs"), os.DirFS(filepath.Join(root, "docs", "logs"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{page, readme} {
+	for _, file := range []string{page, readme, "docs/bench/conv-h200.md"} {
 		data, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
