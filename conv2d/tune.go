@@ -69,14 +69,14 @@ const (
 
 // Candidate is one choice with what was found about it.
 type Candidate struct {
-	Choice   Choice  `json:"choice"`
-	Verdict  Verdict `json:"verdict"`
-	Nanos    float64 `json:"nanos"`           // of one run; 0 unless measured or slow
-	Least    float64 `json:"least,omitempty"` // nanoseconds of the shortest batch; 0 unless measured
-	Most     float64 `json:"most,omitempty"`  // and of the longest
-	GFLOPS   float64 `json:"gflops"`          // operations of the problem a nanosecond
-	MaxError float64 `json:"max_error"`       // see Compare; math.MaxFloat64 for a difference in kind
-	Reason   string  `json:"reason,omitempty"`
+	Choice     Choice  `json:"choice"`
+	Verdict    Verdict `json:"verdict"`
+	Nanos      float64 `json:"nanos"`                 // of one run; 0 unless measured or slow
+	LeastNanos float64 `json:"least_nanos,omitempty"` // of a run in the shortest batch; 0 unless measured
+	MostNanos  float64 `json:"most_nanos,omitempty"`  // and in the longest
+	GFLOPS     float64 `json:"gflops"`                // operations of the problem a nanosecond
+	MaxError   float64 `json:"max_error"`             // see Compare; math.MaxFloat64 for a difference in kind
+	Reason     string  `json:"reason,omitempty"`
 }
 
 func (c Candidate) right() bool { return c.Verdict == Measured || c.Verdict == Slow }
@@ -347,7 +347,7 @@ func (s *search) measure(c *Candidate, r recipe, tolerance float64) error {
 		}
 		c.Verdict, c.Nanos = Slow, took
 		if whole {
-			c.Verdict, c.Least, c.Most = Measured, run.least, run.most
+			c.Verdict, c.LeastNanos, c.MostNanos = Measured, run.least, run.most
 		}
 		c.GFLOPS = float64(s.flops) / took
 		if s.best == 0 || took < s.best {

@@ -52,8 +52,8 @@ func TestCheckTimed(t *testing.T) {
 			if (c.Verdict == Wrong) != wrong || wrong && !strings.Contains(c.Reason, "after it was timed") {
 				t.Errorf("checked %t: %s is %s: %s", checked, c.Choice.Algorithm, c.Verdict, c.Reason)
 			}
-			if c.Verdict == Measured && !(0 < c.Least && c.Least <= c.Nanos && c.Nanos <= c.Most) {
-				t.Errorf("%s takes %v ns, between %v and %v", c.Choice.Algorithm, c.Nanos, c.Least, c.Most)
+			if c.Verdict == Measured && !(0 < c.LeastNanos && c.LeastNanos <= c.Nanos && c.Nanos <= c.MostNanos) {
+				t.Errorf("%s takes %v ns, between %v and %v", c.Choice.Algorithm, c.Nanos, c.LeastNanos, c.MostNanos)
 			}
 		}
 	}

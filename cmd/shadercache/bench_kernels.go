@@ -241,7 +241,7 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 	}
 	row.Verified = true
 	row.Millis, row.TFLOPS, row.MaxRelError = found.Best.Nanos/1e6, found.Best.GFLOPS/1e3, found.Best.MaxError
-	row.LeastMillis, row.MostMillis = found.Best.Least/1e6, found.Best.Most/1e6
+	row.LeastMillis, row.MostMillis = found.Best.LeastNanos/1e6, found.Best.MostNanos/1e6
 	return row, found.Timer, nil
 }
 

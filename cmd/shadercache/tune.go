@@ -51,9 +51,9 @@ Figures to publish come from bench conv2d and bench gemm, which measure once.
 
 JSON fields: gpu, driver, driver_cache, ` + originFields + `,
 problems [{problem, exact, known, kept, best {choice {algorithm, params}, verdict,
-nanos, least, most, gflops, max_error}, right, wrong, failed, skipped, timer, check,
-elapsed_ns, candidates? [...], error?}], interrupted. candidates are there with --all.
-known says that it was tuned before.
+nanos, least_nanos, most_nanos, gflops, max_error}, right, wrong, failed, skipped,
+timer, check, elapsed_ns, candidates? [...], error?}], interrupted. candidates are
+there with --all. known says that it was tuned before.
 
 The exit code is 1 when no candidate for a problem was right, or the device cannot
 hold it.`
