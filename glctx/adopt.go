@@ -14,18 +14,22 @@ import (
 // to it that Poll runs soon on that thread with the context current: in most
 // engines that is "run this function on the render thread". A nil schedule
 // means that the caller's loop calls Poll regularly by itself, for example once
-// a frame.
+// a frame. Whoever waits on that thread itself, in Do, cache.Cache.Get or
+// executor.Pending.Wait, polls meanwhile.
 //
-// Nothing in the context is changed that is not put back: the current program
-// and the indirect buffer binding survive. The driver's own cache is managed
-// only if no driver was loaded yet, which is rarely so here: see
-// Context.DriverCache. Close leaves the context to its owner.
+// Loading and compiling programs changes nothing in the context that is not put
+// back: the current program and the indirect buffer binding survive. Callbacks
+// leave what they have bound, and so does package executor.
+//
+// The driver's own cache can be managed only before the driver is loaded: call
+// ManageDriverCache before the toolkit makes its window. Context.DriverCache says
+// whether it was in time. Close leaves the context to its owner.
 func Adopt(o Options, schedule func()) (*Context, error) {
 	c := newContext(o)
 	if schedule == nil {
 		schedule = func() {}
 	}
-	c.schedule = schedule
+	c.schedule, c.work = schedule, make(chan struct{}, 1)
 	c.driver = ManageDriverCache(o)
 	c.enter()
 	defer c.thread.Store(0)
@@ -47,6 +51,23 @@ func (c *Context) Poll() int {
 	batch := c.queue.tryTake(nil)
 	c.runBatch(batch)
 	return len(batch)
+}
+
+// Work is asked by those who are about to wait for something that this context
+// has to do; Do, package cache and package executor do so by themselves. On the
+// thread of an adopted context it returns a channel that receives when Poll has
+// something to do: whoever waits there has to call Poll meanwhile, because nobody
+// else can. Anywhere else it returns nil. Inside a callback of Do or Post it
+// panics: the wait would be for the callback itself.
+func (c *Context) Work() <-chan struct{} {
+	here := int64(syscall.Gettid())
+	if c.thread.Load() == here {
+		panic("glctx: a wait for the GL thread inside a callback of Do or Post would wait for itself")
+	}
+	if c.schedule == nil || c.owner.Load() != here {
+		return nil
+	}
+	return c.work
 }
 
 // enter notes that callbacks run on this thread until thread is cleared.
