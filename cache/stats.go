@@ -1,6 +1,11 @@
 package cache
 
-import "github.com/shadercache/shadercache/binary"
+import (
+	"fmt"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+)
 
 // Stats is the state of a cache at one moment.
 type Stats struct {
@@ -12,6 +17,16 @@ type Stats struct {
 	KeptBytes     int64  `json:"kept_bytes"`     // payloads of evicted programs in memory
 	MemoryOnly    string `json:"memory_only"`    // why nothing is on disk; "" when there is a store
 	DriverCache   string `json:"driver_cache"`   // what became of the driver's own cache; "" when the device does not say
+}
+
+// String is the gist in one line.
+func (s Stats) String() string {
+	line := fmt.Sprintf("resident %d, in use %d, compiled %d, from disk %d, hit rate %.0f%%, saved %v",
+		s.Resident, s.InUse, s.Compiles, s.DiskHits, 100*s.HitRate(), time.Duration(s.SavedNanos).Round(time.Millisecond))
+	if s.MemoryOnly != "" {
+		line += ", in memory only: " + s.MemoryOnly
+	}
+	return line
 }
 
 // driverCached is what a device has that looks after its driver's own cache.
