@@ -34,13 +34,13 @@ type driverCached interface{ DriverCacheState() string }
 
 // Stats counts what happened so far. It touches neither GL nor the disk.
 func (c *Cache) Stats() Stats {
+	s := Stats{MemoryOnly: c.memoryOnly}
+	if d, ok := c.dev.(driverCached); ok {
+		s.DriverCache = d.DriverCacheState()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Stats{
-		ResidentBytes: c.mu.resident.bytes,
-		KeptBytes:     c.mu.kept.bytes,
-		MemoryOnly:    c.memoryOnly,
-	}
+	s.ResidentBytes, s.KeptBytes = c.mu.resident.bytes, c.mu.kept.bytes
 	for _, e := range c.mu.resident.entries() {
 		c.mu.ledger.settle(e)
 		s.Resident++
@@ -49,9 +49,6 @@ func (c *Cache) Stats() Stats {
 		}
 	}
 	s.Counters = c.mu.ledger.total()
-	if d, ok := c.dev.(driverCached); ok {
-		s.DriverCache = d.DriverCacheState()
-	}
 	return s
 }
 

@@ -77,11 +77,14 @@ func (c *Context) enter() {
 	c.thread.Store(here)
 }
 
-// closeAdopted runs on any goroutine. The few objects that we made in the
-// caller's context are freed when Close is called on the context's thread or by
-// the last Poll; otherwise they end with the context.
+// closeAdopted runs on any goroutine. On the context's thread it runs what is
+// waiting and frees the few objects that we made in the caller's context; anywhere
+// else that is left to the last Poll.
 func (c *Context) closeAdopted() {
 	c.put(job{post: func(gl *GL) { c.end() }})
 	c.queue.close()
+	if here := int64(syscall.Gettid()); c.owner.Load() == here && c.thread.Load() != here {
+		c.Poll()
+	}
 	close(c.stopped)
 }

@@ -116,7 +116,9 @@ func closeAdoptedForTest(t *testing.T, c *Context) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	c.Poll()
+	if c.Poll() != 0 {
+		t.Error("Close on the context's own thread left something to do")
+	}
 	if n := c.Counters(); n.Buffers != 0 || n.Programs != 0 {
 		t.Errorf("left behind: %+v", n)
 	}

@@ -27,7 +27,6 @@ func adopted(t *testing.T) *glctx.Context {
 	}
 	t.Cleanup(func() {
 		c.Close()
-		c.Poll()
 		if n := c.Counters(); n.Buffers != 0 || n.Programs != 0 || n.Fences != 0 {
 			t.Errorf("left behind: %+v", n)
 		}
@@ -169,32 +168,36 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 	jobs, err := executor.New(gpu, programs, executor.Options{SlotJobs: 1})
 	wantNoError(t, err)
 	source := binary.MustSource("increment", increment, nil)
-	var pending *executor.Pending
-	for name, wait := range map[string]func(){
-		"Get":   func() { programs.Get(t.Context(), source) },
-		"Flush": func() { programs.Flush() },
-		"Drain": func() { jobs.Drain(t.Context()) },
-		"Wait":  func() { pending.Wait(t.Context()) },
+	program, err := programs.Get(t.Context(), binary.MustSource("other", increment+"\n", nil))
+	wantNoError(t, err)
+	for name, wait := range map[string]func(*executor.Pending){
+		"Get":   func(*executor.Pending) { programs.Get(t.Context(), source) },
+		"Flush": func(*executor.Pending) { programs.Flush() },
+		"Drain": func(*executor.Pending) { jobs.Drain(t.Context()) },
+		"Wait":  func(p *executor.Pending) { p.Wait(t.Context()) },
 	} {
-		program, err := programs.Get(t.Context(), binary.MustSource("other", increment+"\n", nil))
-		wantNoError(t, err)
-		pending, err = jobs.Submit(t.Context(), executor.Job{
-			Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{0, 1, 1}},
-			Inputs:   []executor.Input{{Binding: 0, Data: make([]byte, 16)}},
-			Outputs:  []executor.Output{{Binding: 1, To: make([]byte, 16)}},
-		})
-		wantNoError(t, err)
-		program.Release()
-		func() {
+		err := gpu.Do(func(*glctx.GL) error {
+			// No turn of the executor comes before the end of this callback.
+			p, err := jobs.Submit(t.Context(), executor.Job{
+				Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{0, 1, 1}},
+				Inputs:   []executor.Input{{Binding: 0, Data: make([]byte, 16)}},
+				Outputs:  []executor.Output{{Binding: 1, To: make([]byte, 16)}},
+			})
+			if err != nil {
+				return err
+			}
+			defer p.Release()
 			defer func() {
 				if recover() == nil {
 					t.Errorf("%s in a callback did not panic", name)
 				}
 			}()
-			gpu.Do(func(*glctx.GL) error { wait(); return nil })
-		}()
-		pending.Release()
+			wait(p)
+			return nil
+		})
+		wantNoError(t, err)
 	}
+	program.Release()
 	h, err := programs.Get(t.Context(), source)
 	wantNoError(t, err)
 	if h.Origin() != cache.Compiled {

@@ -241,8 +241,9 @@ func (c *Context) Lost() bool { return c.lost.Load() }
 func (c *Context) Done() <-chan struct{} { return c.stopped }
 
 // Close waits for everything that was posted, then takes the context down. For
-// an adopted context it only stops taking callbacks: the context is the
-// caller's. Close is idempotent; callbacks must not call it.
+// an adopted context it only stops taking callbacks, and on its thread runs those
+// that are waiting: the context is the caller's. Close is idempotent; callbacks
+// must not call it.
 func (c *Context) Close() error {
 	if c.thread.Load() == int64(syscall.Gettid()) && c.schedule == nil {
 		panic("glctx: Close called inside a callback would wait for itself")
