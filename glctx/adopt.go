@@ -3,8 +3,10 @@
 package glctx
 
 import (
-	"errors"
+	"fmt"
 	"syscall"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
 // Adopt uses a context that the caller owns: a game engine's, a toolkit's. It
@@ -34,17 +36,23 @@ func Adopt(o Options, schedule func()) (*Context, error) {
 	c.enter()
 	defer c.thread.Store(0)
 	if err := c.begin(); err != nil {
-		return nil, errors.Join(errors.New("glctx: adopt: is the context current on this thread?"), err)
+		return nil, fmt.Errorf("glctx: adopt: is the context current on this thread? %w", err)
 	}
 	return c, nil
 }
 
 // Poll runs what is waiting for an adopted context. It must be called on the
-// context's thread with the context current, not inside a callback. It returns
-// how many callbacks ran.
+// context's thread with the context current, not inside a callback, and panics
+// where no context is. It returns how many callbacks ran.
 func (c *Context) Poll() int {
 	if c.schedule == nil {
 		panic("glctx: Poll is for adopted contexts; this one has a thread of its own")
+	}
+	if c.thread.Load() == int64(syscall.Gettid()) {
+		panic("glctx: Poll called inside a callback")
+	}
+	if !isCurrent() {
+		panic("glctx: Poll was called on a thread where no context is current")
 	}
 	c.enter()
 	defer c.thread.Store(0)
@@ -77,13 +85,16 @@ func (c *Context) enter() {
 	c.thread.Store(here)
 }
 
+// isCurrent reports whether any context is current on this thread.
+func isCurrent() bool { return gl45.GetString(gl45.VERSION) != nil }
+
 // closeAdopted runs on any goroutine. On the context's thread it runs what is
 // waiting and frees the few objects that we made in the caller's context; anywhere
-// else that is left to the last Poll.
+// else that is left to the last Poll, and where the context is gone, to nobody.
 func (c *Context) closeAdopted() {
 	c.put(job{post: func(gl *GL) { c.end() }})
 	c.queue.close()
-	if here := int64(syscall.Gettid()); c.owner.Load() == here && c.thread.Load() != here {
+	if here := int64(syscall.Gettid()); c.owner.Load() == here && c.thread.Load() != here && isCurrent() {
 		c.Poll()
 	}
 	close(c.stopped)

@@ -43,39 +43,45 @@ func TestCacheOnTheThreadOfAnAdoptedContext(t *testing.T) {
 		sources = append(sources, binary.MustSource("times", doubler, binary.Defines{"FACTOR": fmt.Sprintf("%d.0", i)}))
 	}
 	for _, origin := range []cache.Origin{cache.Compiled, cache.Disk} {
-		gpu := adopted(t)
-		programs, err := cache.New(gpu, cache.Options{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
+		t.Run(origin.String(), func(t *testing.T) { useAdopted(t, dir, sources, origin) })
+	}
+}
+
+// useAdopted gets all sources in a context of their own, where they come from
+// origin.
+func useAdopted(t *testing.T, dir string, sources []*binary.Source, origin cache.Origin) {
+	gpu := adopted(t)
+	programs, err := cache.New(gpu, cache.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancellable, cancel := context.WithTimeout(t.Context(), time.Minute)
+	for i, ctx := range []context.Context{context.Background(), cancellable} {
+		h, err := programs.Get(ctx, sources[i])
+		if err != nil || h.Origin() != origin {
+			t.Fatalf("program %d: %v, %v", i, h, err)
 		}
-		cancellable, cancel := context.WithTimeout(t.Context(), time.Minute)
-		for i, ctx := range []context.Context{context.Background(), cancellable} {
-			h, err := programs.Get(ctx, sources[i])
-			if err != nil || h.Origin() != origin {
-				t.Fatalf("program %d: %v, %v", i, h, err)
-			}
-			wantTimes(t, run(t, gpu, h.Program()), float32(i))
-			h.Release()
+		wantTimes(t, run(t, gpu, h.Program()), float32(i))
+		h.Release()
+	}
+	cancel()
+	results, err := programs.Preload(t.Context(), sources, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results[2:] {
+		if r.Err != nil || r.Origin != origin {
+			t.Errorf("preloaded program %d: %+v", i, r)
 		}
-		cancel()
-		results, err := programs.Preload(t.Context(), sources, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, r := range results[2:] {
-			if r.Err != nil || r.Origin != origin {
-				t.Errorf("preloaded program %d: %+v", i, r)
-			}
-		}
-		if err := programs.Flush(); err != nil {
-			t.Error(err)
-		}
-		if err := programs.Close(); err != nil {
-			t.Error(err)
-		}
-		if n := gpu.Counters(); n.Compiles+n.BinaryLoads != uint64(len(sources)) || (origin == cache.Disk) != (n.Compiles == 0) {
-			t.Errorf("%+v for %d programs, %v", n, len(sources), origin)
-		}
+	}
+	if err := programs.Flush(); err != nil {
+		t.Error(err)
+	}
+	if err := programs.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := gpu.Counters(); n.Compiles+n.BinaryLoads != uint64(len(sources)) || (origin == cache.Disk) != (n.Compiles == 0) {
+		t.Errorf("%+v for %d programs, %v", n, len(sources), origin)
 	}
 }
 
