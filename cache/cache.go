@@ -57,7 +57,8 @@ type Cache struct {
 // New makes a cache for dev. When there is no usable directory or the driver
 // has no program binaries, the cache works in memory only, says so once to the
 // logger and in Stats.MemoryOnly, and New returns no error. The cache does not
-// own dev: close it after the cache.
+// own dev: close it after the cache. A process that ends without Close or Flush
+// compiles again what it compiled in its last moments.
 func New(dev Device, o Options) (*Cache, error) {
 	if dev == nil {
 		return nil, errors.New("cache: New needs a device")
