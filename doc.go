@@ -5,7 +5,10 @@
 //	binary    what is stored and where: fingerprints, keys, blobs, the store
 //	cache     what is resident: Get a program, release it, evict, prune
 //	glctx     the GL context and its thread; the only cgo
+//	executor  asynchronous jobs: inputs up, programs, outputs down, side by side
+//	bundle    a cache in one file, to be shipped
 //	conv2d    convolution and GEMM kernels with CPU references
+//	resident  kernels that keep running
 //
 // The command is cmd/shadercache. Example shows a whole program.
 package shadercache

@@ -12,34 +12,28 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-const double = `
+var double = binary.MustSource("double", `
 layout(local_size_x = 4) in;
 layout(std430, binding = 0) buffer Values { float values[]; };
-void main() { values[gl_GlobalInvocationID.x] *= 2.0; }`
+void main() { values[gl_GlobalInvocationID.x] *= 2.0; }`, nil)
 
 func Example() {
 	// A context without a window, on a thread of its own. It also points the
 	// driver's own cache at the cache directory.
 	gpu, err := glctx.Open(glctx.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer gpu.Close()
 	programs, err := cache.New(gpu, cache.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer programs.Close()
 
 	// Compiled at the first start, loaded at every later one.
-	program, err := programs.Get(context.Background(), binary.MustSource("double", double, nil))
-	if err != nil {
-		log.Fatal(err)
-	}
+	program, err := programs.Get(context.Background(), double)
+	check(err)
 	defer program.Release()
 
 	values := []float32{1, 2, 3, 4}
-	err = gpu.Do(func(gl *glctx.GL) error { // runs on the GL thread
+	check(gpu.Do(func(gl *glctx.GL) error { // runs on the GL thread
 		buffer, err := gl.NewBuffer(16, glctx.Bytes(values))
 		if err != nil {
 			return err
@@ -51,7 +45,13 @@ func Example() {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		gl.Download(buffer, 0, glctx.Bytes(values))
 		return gl.Err()
-	})
-	fmt.Println(values, err)
-	// Output: [2 4 6 8] <nil>
+	}))
+	fmt.Println(values)
+	// Output: [2 4 6 8]
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

@@ -50,7 +50,7 @@ func TestReadmeShowsTheExample(t *testing.T) {
 		"//go:build linux\n\n", "",
 		"package shadercache_test", "package main",
 		"func Example()", "func main()",
-		"\t// Output: [2 4 6 8] <nil>\n", "",
+		"\t// Output: [2 4 6 8]\n", "",
 	).Replace(string(example))
 	if !strings.Contains(string(readme), "```go\n"+program+"```\n") {
 		t.Errorf("README.md does not show this program:\n%s", program)

@@ -22,6 +22,7 @@ import (
 //	recording   one Flush, Prune or Close at a time talks to the store's index
 type Cache struct {
 	dev        Device
+	poller     Poller // dev, where it may work on a thread of its caller's
 	store      Store  // nil: memory only
 	memoryOnly string // why store is nil
 	driver     binary.Digest
@@ -56,7 +57,8 @@ type Cache struct {
 // New makes a cache for dev. When there is no usable directory or the driver
 // has no program binaries, the cache works in memory only, says so once to the
 // logger and in Stats.MemoryOnly, and New returns no error. The cache does not
-// own dev: close it after the cache.
+// own dev: close it after the cache. A process that ends without Close or Flush
+// compiles again what it compiled in its last moments.
 func New(dev Device, o Options) (*Cache, error) {
 	if dev == nil {
 		return nil, errors.New("cache: New needs a device")
@@ -71,6 +73,7 @@ func New(dev Device, o Options) (*Cache, error) {
 		log:     o.Logger,
 		clock:   newClock(o.Now),
 	}
+	c.poller, _ = dev.(Poller)
 	c.mu.quiet.L = &c.mu
 	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)
 	c.mu.kept = newKept(o.KeepEvictedBytes)
@@ -166,10 +169,7 @@ func (c *Cache) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
 // comes from the store, and the cache is closed. An index that other processes
 // hold for seconds is no error: statistics are lost, and the logger is told.
 func (c *Cache) Close() error {
-	c.mu.Lock()
-	for c.mu.unstored > 0 || len(c.mu.flights) > 0 {
-		c.mu.quiet.Wait()
-	}
+	c.serve(c.lockQuiet)
 	if c.mu.closed {
 		c.mu.Unlock()
 		return ErrClosed
@@ -188,7 +188,7 @@ func (c *Cache) Close() error {
 	c.mu.Unlock()
 
 	c.dropAll(entries)
-	c.background.Wait()
+	c.serve(c.background.Wait)
 	if c.store == nil {
 		return nil
 	}
@@ -198,6 +198,14 @@ func (c *Cache) Close() error {
 		return fmt.Errorf("cache: close: %w", err)
 	}
 	return nil
+}
+
+// lockQuiet locks mu once nothing is being loaded or written.
+func (c *Cache) lockQuiet() {
+	c.mu.Lock()
+	for c.mu.unstored > 0 || len(c.mu.flights) > 0 {
+		c.mu.quiet.Wait()
+	}
 }
 
 // sealAll seals all entries, or none and says which have handles.

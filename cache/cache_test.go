@@ -274,6 +274,17 @@ func TestCloseNamesHandles(t *testing.T) {
 	}
 }
 
+func TestStatsInALine(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), cache.Resident)
+	h := f.get(source("a"))
+	defer h.Release()
+	if got, want := f.cache.Stats().String(), "resident 1, in use 1, compiled 1, from disk 0, hit rate 67%, saved 0s"; got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
+
 func TestStatsAsJSON(t *testing.T) {
 	f := newFixture(t, cache.Options{})
 	f.wantOrigin(source("a"), cache.Compiled)

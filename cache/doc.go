@@ -9,5 +9,7 @@
 // The package is pure Go. It drives OpenGL through [Device], which
 // *glctx.Context satisfies, and the disk through [Store], which *binary.Store
 // satisfies. All methods may be called from any goroutine, but never from
-// inside a callback of glctx.Context.Do or Post.
+// inside a callback of glctx.Context.Do or Post: what has to wait there panics.
+// On the thread of an adopted context, whoever waits does its work meanwhile: see
+// [Poller].
 package cache

@@ -21,6 +21,8 @@ var (
 	ErrInUse = errors.New("programs are in use")
 )
 
+var errNothing = errors.New("a source and a context are needed, and one of them is nil")
+
 // InUseError names the programs that Close found in use. It matches [ErrInUse].
 type InUseError struct {
 	Programs []InUseProgram // sorted by name

@@ -54,3 +54,31 @@ func ExampleCache_Rebuild() {
 	}
 	// Output: 2 programs were compiled again, 0 of them stay in memory
 }
+
+// A program that knows what it will need asks for all of it at once: what is on
+// disk is loaded while the rest compiles side by side.
+func ExampleCache_Preload() {
+	c, err := cache.New(cachetest.NewDevice(), cache.Options{MemoryOnly: true}) // an application has a *glctx.Context
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	blur := binary.MustSource("blur", "void main() { /* blur */ }", nil)
+	edges := binary.MustSource("edges", "void main() { /* edges */ }", nil)
+	_, err = c.Preload(context.Background(), []*binary.Source{blur, edges}, func(r cache.PreloadResult) {
+		fmt.Println(r.Name, r.Origin, r.Err)
+	})
+	if err != nil {
+		panic(err)
+	}
+	program, err := c.Get(context.Background(), edges)
+	if err != nil {
+		panic(err)
+	}
+	defer program.Release()
+	fmt.Println("then", program.Name(), "is", program.Origin())
+	// Output:
+	// blur compiled <nil>
+	// edges compiled <nil>
+	// then edges is resident
+}

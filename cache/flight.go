@@ -252,7 +252,7 @@ func (c *Cache) loadBlob(ctx context.Context, src *Source, blob *binary.Blob) (b
 }
 
 func (c *Cache) loadOnce(ctx context.Context, src *Source, blob *binary.Blob) (binary.Program, error) {
-	c.guard.alone.RLock()
+	c.serve(c.guard.alone.RLock)
 	defer c.guard.alone.RUnlock()
 	c.guard.enter(binary.ActionLoad, src)
 	defer c.guard.leave(binary.ActionLoad, src)
@@ -316,7 +316,7 @@ func (c *Cache) compile(ctx context.Context, flights []*flight, done func(*fligh
 		}
 	}
 	if len(together) > 0 {
-		c.guard.alone.RLock()
+		c.serve(c.guard.alone.RLock)
 		defer c.guard.alone.RUnlock()
 		c.compileTogether(ctx, together, done)
 	}
@@ -336,7 +336,7 @@ func (c *Cache) forbidden(src *Source) error {
 func (c *Cache) compileAlone(ctx context.Context, f *flight, done func(*flight, *entry, error)) {
 	var program *entry
 	var outcome error
-	c.guard.alone.Lock()
+	c.serve(c.guard.alone.Lock)
 	c.compileTogether(ctx, []*flight{f}, func(_ *flight, e *entry, err error) { program, outcome = e, err })
 	c.guard.alone.Unlock()
 	if outcome == nil || isCompileError(outcome) {

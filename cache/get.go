@@ -1,6 +1,9 @@
 package cache
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Get returns a handle to the program of src: resident, else from bytes in
 // memory or on disk, else compiled. The caller releases the handle.
@@ -22,6 +25,9 @@ func (c *Cache) Get(ctx context.Context, src *Source) (*Handle, error) {
 
 // get fills h in and returns it.
 func (c *Cache) get(ctx context.Context, src *Source, h *Handle) (*Handle, error) {
+	if src == nil || ctx == nil {
+		return nil, fmt.Errorf("cache: get: %w", errNothing)
+	}
 	if e := c.index.find(src.Key()); e != nil {
 		if s := e.acquire(); s != nil {
 			return h.hit(s), nil
@@ -36,6 +42,7 @@ func (c *Cache) getSlowly(ctx context.Context, src *Source, h *Handle) (*Handle,
 	if err := ctx.Err(); err != nil {
 		return nil, getError(src.Name(), err)
 	}
+	work := c.work() // before anything is begun: it panics where Get must not be called
 	f, first, err := c.wait(ctx, src, h)
 	switch {
 	case err != nil:
@@ -46,12 +53,8 @@ func (c *Cache) getSlowly(ctx context.Context, src *Source, h *Handle) (*Handle,
 	if first {
 		c.begin(ctx, f)
 	}
-	select {
-	case <-f.done:
-	case <-ctx.Done():
-		if c.leave(f) {
-			return nil, getError(src.Name(), ctx.Err())
-		}
+	if err := c.await(ctx, f, work); err != nil && c.leave(f) {
+		return nil, getError(src.Name(), err)
 	}
 	if f.err != nil {
 		return nil, getError(src.Name(), f.err)

@@ -38,7 +38,7 @@ func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 // Handle is the right to use one resident program. Until it is released the
 // program stays linked and primed under the same id. A handle may be used and
 // released on any goroutine; it must not be copied. Every method but Release
-// panics after Release.
+// panics after Release, and on a handle that Get did not return.
 type Handle struct {
 	share    *share
 	origin   Origin
@@ -98,15 +98,19 @@ func (h *Handle) RetainInto(dst *Handle) {
 }
 
 // Release gives the program back. It never blocks and touches neither GL nor
-// the disk. Releasing again, also from several goroutines at once, does nothing.
+// the disk. Releasing again, also from several goroutines at once, does nothing;
+// nor does releasing a nil handle, which came with an error.
 func (h *Handle) Release() {
-	if !h.released.Swap(true) {
+	if h != nil && h.share != nil && !h.released.Swap(true) {
 		h.share.release()
 	}
 }
 
 func (h *Handle) entry() *entry {
-	if h.released.Load() {
+	switch {
+	case h == nil || h.share == nil:
+		panic("cache: the handle has no program: did Get return an error?")
+	case h.released.Load():
 		panic("cache: the handle was used after Release")
 	}
 	return h.share.entry

@@ -27,6 +27,39 @@ func TestReleaseIsIdempotent(t *testing.T) {
 	}
 }
 
+// Handles that came with an error hold nothing.
+func TestHandlesWithoutAProgram(t *testing.T) {
+	var zero cache.Handle
+	var none *cache.Handle
+	zero.Release()
+	none.Release()
+	for _, h := range []*cache.Handle{&zero, none} {
+		func() {
+			defer func() {
+				if said, ok := recover().(string); !ok || !strings.Contains(said, "no program") {
+					t.Errorf("panic %q", said)
+				}
+			}()
+			h.Program()
+		}()
+	}
+}
+
+func TestNilSourcesAreErrors(t *testing.T) {
+	f := newFixture(t, cache.Options{})
+	if _, err := f.cache.Get(t.Context(), nil); err == nil {
+		t.Error("Get of no source worked")
+	}
+	//lint:ignore SA1012 that is the point
+	if _, err := f.cache.Get(nil, source("a")); err == nil {
+		t.Error("Get without a context worked")
+	}
+	results, err := f.cache.Preload(t.Context(), []*cache.Source{nil, source("a")}, nil)
+	if err != nil || results[0].Err == nil || results[1].Err != nil || results[1].Origin != cache.Compiled {
+		t.Errorf("preload: %+v, %v", results, err)
+	}
+}
+
 func TestRetainedHandleKeepsTheProgram(t *testing.T) {
 	f := newFixture(t, cache.Options{MaxPrograms: 1})
 	a := source("a")

@@ -88,19 +88,20 @@ func (p *preload) stopped() error {
 // window preloads sources, whose first result is at index first.
 func (p *preload) window(first int, sources []*Source) {
 	for i, src := range sources {
-		p.results[first+i] = PreloadResult{Name: src.Name(), Key: src.Key()}
+		if src != nil {
+			p.results[first+i] = PreloadResult{Name: src.Name(), Key: src.Key()}
+		}
 	}
 	begun, boarded := p.begin(first, sources)
 	if len(begun) > 0 {
 		p.compile(p.load(begun))
 	}
 	for _, b := range boarded {
-		select {
-		case <-b.flight.done:
-			p.settle(b.index, nil, b.flight.err)
-		case <-p.ctx.Done():
-			p.settle(b.index, nil, p.ctx.Err())
+		err := p.cache.await(p.ctx, b.flight, p.cache.work())
+		if err == nil {
+			err = b.flight.err
 		}
+		p.settle(b.index, nil, err)
 	}
 }
 
@@ -112,6 +113,10 @@ func (p *preload) begin(first int, sources []*Source) (begun []*flight, boarded 
 		index := first + i
 		if err := p.ctx.Err(); err != nil {
 			p.settle(index, nil, err)
+			continue
+		}
+		if src == nil {
+			p.settle(index, nil, errNothing)
 			continue
 		}
 		if f := p.begun[src.Key()]; f != nil {
@@ -180,7 +185,7 @@ func (p *preload) load(flights []*flight) (misses []*flight) {
 	}
 	missed := make([]bool, len(flights))
 	for range flights {
-		o := <-outcomes
+		o := receive(p.cache, outcomes)
 		if missed[o.index] = o.entry == nil && o.err == nil; !missed[o.index] {
 			p.land(flights[o.index], o.entry, o.blob, o.err)
 		}

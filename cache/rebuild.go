@@ -103,9 +103,11 @@ func (p *preload) read(from Refiller, missing []binary.MissingProgram) (sources 
 
 // waitStored waits until the store knows everything that it has to learn.
 func (c *Cache) waitStored() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.mu.unstored > 0 {
-		c.mu.quiet.Wait()
-	}
+	c.serve(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for c.mu.unstored > 0 {
+			c.mu.quiet.Wait()
+		}
+	})
 }

@@ -1,6 +1,11 @@
 package cache
 
-import "github.com/shadercache/shadercache/binary"
+import (
+	"fmt"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+)
 
 // Stats is the state of a cache at one moment.
 type Stats struct {
@@ -14,18 +19,28 @@ type Stats struct {
 	DriverCache   string `json:"driver_cache"`   // what became of the driver's own cache; "" when the device does not say
 }
 
+// String is the gist in one line.
+func (s Stats) String() string {
+	line := fmt.Sprintf("resident %d, in use %d, compiled %d, from disk %d, hit rate %.0f%%, saved %v",
+		s.Resident, s.InUse, s.Compiles, s.DiskHits, 100*s.HitRate(), time.Duration(s.SavedNanos).Round(time.Millisecond))
+	if s.MemoryOnly != "" {
+		line += ", in memory only: " + s.MemoryOnly
+	}
+	return line
+}
+
 // driverCached is what a device has that looks after its driver's own cache.
 type driverCached interface{ DriverCacheState() string }
 
 // Stats counts what happened so far. It touches neither GL nor the disk.
 func (c *Cache) Stats() Stats {
+	s := Stats{MemoryOnly: c.memoryOnly}
+	if d, ok := c.dev.(driverCached); ok {
+		s.DriverCache = d.DriverCacheState()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Stats{
-		ResidentBytes: c.mu.resident.bytes,
-		KeptBytes:     c.mu.kept.bytes,
-		MemoryOnly:    c.memoryOnly,
-	}
+	s.ResidentBytes, s.KeptBytes = c.mu.resident.bytes, c.mu.kept.bytes
 	for _, e := range c.mu.resident.entries() {
 		c.mu.ledger.settle(e)
 		s.Resident++
@@ -34,9 +49,6 @@ func (c *Cache) Stats() Stats {
 		}
 	}
 	s.Counters = c.mu.ledger.total()
-	if d, ok := c.dev.(driverCached); ok {
-		s.DriverCache = d.DriverCacheState()
-	}
 	return s
 }
 

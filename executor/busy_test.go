@@ -4,6 +4,8 @@ package executor
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +20,17 @@ type pacedGPU struct {
 	pipeline *pipeline
 	began    time.Duration // of the stage that is at work
 	ends     time.Duration // likewise
+
+	mu      sync.Mutex
+	reached time.Duration // when the stage that was seen complete last was complete
+}
+
+// lateness is how long ago the GPU completed the stage that was seen complete
+// last.
+func (g *pacedGPU) lateness() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.pipeline.now() - g.reached
 }
 
 func (g *pacedGPU) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
@@ -31,6 +44,9 @@ func (g *pacedGPU) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
 	if g.pipeline.now() < g.ends {
 		return false, nil
 	}
+	g.mu.Lock()
+	g.reached = g.ends
+	g.mu.Unlock()
 	return gl.WaitFence(f, 0)
 }
 
@@ -101,11 +117,14 @@ func benchmarkPaced(b *testing.B, stage time.Duration, o Options) {
 	job := newTask(f.affine(), 1, 1).job
 	job.Groups[0] = 0
 	pending := make([]Pending, o.Depth)
+	var late []time.Duration
 	turn := func(n int) {
+		late = make([]time.Duration, 0, n)
 		for i := range n + o.Depth {
 			p := &pending[i%o.Depth]
 			if p.batch != nil {
 				f.wait(p)
+				late = append(late, g.lateness())
 			}
 			if i < n {
 				if err := f.SubmitInto(b.Context(), job, p); err != nil {
@@ -115,21 +134,28 @@ func benchmarkPaced(b *testing.B, stage time.Duration, o Options) {
 		}
 	}
 	turn(100)
-	before, cpu := f.Stats(), cpuTime(b)
+	before, usage := f.Stats(), processUsage(b)
 	b.ResetTimer()
 	turn(b.N)
 	b.StopTimer()
-	after, jobs := f.Stats(), float64(b.N)
-	b.ReportMetric(float64((cpuTime(b)-cpu).Microseconds())/jobs, "cpu-us/job")
+	used, after, jobs := processUsage(b), f.Stats(), float64(b.N)
+	slices.Sort(late)
+	b.ReportMetric(float64((cpuTime(used)-cpuTime(usage)).Microseconds())/jobs, "cpu-us/job")
+	b.ReportMetric(float64(used.Nvcsw-usage.Nvcsw)/jobs, "switches/job")
+	b.ReportMetric(float64(late[len(late)/2].Microseconds()), "late-us-p50")
 	b.ReportMetric(float64(after.Looks-before.Looks)/jobs, "looks/job")
 	b.ReportMetric(float64(after.Sleeps-before.Sleeps)/jobs, "sleeps/job")
 }
 
-// cpuTime is the CPU time that this process has used.
-func cpuTime(t testing.TB) time.Duration {
-	var usage syscall.Rusage
+// processUsage is what this process has used: CPU time, and how often a thread
+// of it went to sleep.
+func processUsage(t testing.TB) (usage syscall.Rusage) {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		t.Fatal(err)
 	}
+	return usage
+}
+
+func cpuTime(usage syscall.Rusage) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -57,6 +57,7 @@
 // # Threads
 //
 // All methods of an Executor may be called from any goroutine, but not from a
-// callback of glctx.Context.Do or Post. A Pending belongs to one goroutine at a
-// time.
+// callback of glctx.Context.Do or Post: what has to wait there panics. On the
+// thread of an adopted context, whoever waits polls meanwhile. A Pending belongs
+// to one goroutine at a time.
 package executor

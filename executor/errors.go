@@ -15,6 +15,9 @@ var (
 	// The GPU may still be at it: its memory is not used for anything else
 	// before it has finished.
 	ErrTimeout = errors.New("executor: the GPU completed nothing for too long: the kernel may run for ever, or the GPU may be busy elsewhere")
+	// ErrNotSubmitted is returned by Wait for a Pending that no Submit has
+	// returned.
+	ErrNotSubmitted = errors.New("executor: the job was never submitted: did Submit return an error?")
 	// ErrReleased is returned by Wait after Release.
 	ErrReleased = errors.New("executor: the job was released before it was waited for")
 )

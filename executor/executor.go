@@ -73,6 +73,9 @@ const stagedDepth = 4
 // ctx, gives it the copying kernel where it uses one. It returns
 // binary.ErrOutOfMemory, wrapped, where there is no room.
 func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
+	if ctx == nil || programs == nil {
+		return nil, errors.New("executor: New needs a context and a cache")
+	}
 	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), gate: newGate(), stop: make(chan struct{})}
 	e.pump = e.runPump
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
@@ -169,6 +172,7 @@ func (e *Executor) Drain(ctx context.Context) error {
 
 // await waits until the batch of the given number is reached.
 func (e *Executor) await(ctx context.Context, sequence uint64) error {
+	work := e.context.Work()
 	for {
 		e.mu.Lock()
 		b := e.unreached(sequence)
@@ -178,7 +182,7 @@ func (e *Executor) await(ctx context.Context, sequence uint64) error {
 		}
 		w := b.waiters.add()
 		e.mu.Unlock()
-		if err := w.sleep(ctx, &e.mu, &b.waiters, forever); err != nil {
+		if err := e.sleep(ctx, w, &b.waiters, forever, work); err != nil {
 			return err
 		}
 	}

@@ -271,6 +271,27 @@ func TestCloseOfAHungGPU(t *testing.T) {
 	}
 }
 
+func TestNothingIsNoJob(t *testing.T) {
+	f := newFixture(t, Options{})
+	if _, err := New(nil, f.cache, Options{}); err == nil {
+		t.Error("an executor without a context")
+	}
+	if _, err := New(f.context, nil, Options{}); err == nil {
+		t.Error("an executor without programs")
+	}
+	var p Pending
+	p.Release()
+	if err := p.Wait(t.Context()); err != ErrNotSubmitted || !p.Ready() {
+		t.Errorf("wait for no job: %v", err)
+	}
+	k := newTask(f.affine(), 1, 30)
+	if err := f.SubmitInto(t.Context(), k.job, &p); err != nil {
+		t.Fatal(err)
+	}
+	k.pending = &p
+	f.finish(k)
+}
+
 func TestClosedExecutor(t *testing.T) {
 	f := newFixture(t, Options{})
 	h := f.affine()

@@ -9,7 +9,8 @@ import (
 )
 
 // Pending is a submitted job. It belongs to one goroutine at a time and must not
-// be copied. It has to be waited for or released.
+// be copied. It has to be waited for or released. The zero Pending is no job,
+// for SubmitInto.
 type Pending struct {
 	batch  *batch
 	number int
@@ -22,13 +23,16 @@ type Pending struct {
 // on, and Wait may be called again. After that it returns the same each time,
 // and the outputs are handed over once only.
 //
-// Errors: ErrTimeout, ErrClosed, binary.ErrContextLost, binary.ErrClosed, and
+// Errors: ErrTimeout, ErrClosed, ErrNotSubmitted, binary.ErrContextLost, binary.ErrClosed, and
 // what the driver says about the job.
 func (p *Pending) Wait(ctx context.Context) error {
 	if p.done {
 		return p.err
 	}
 	b := p.batch
+	if b == nil {
+		return ErrNotSubmitted
+	}
 	if !b.settled.Load() {
 		if err := b.wait(ctx); err != nil {
 			return err
@@ -41,13 +45,13 @@ func (p *Pending) Wait(ctx context.Context) error {
 }
 
 // Ready reports whether Wait would return without waiting.
-func (p *Pending) Ready() bool { return p.done || p.batch.settled.Load() }
+func (p *Pending) Ready() bool { return p.batch == nil || p.batch.settled.Load() }
 
 // Release gives up the result and the job's place in its slot, which is free for
 // others as soon as the GPU has done with it. The job itself goes on. After Wait
 // has returned anything but ctx.Err(), Release does nothing.
 func (p *Pending) Release() {
-	if !p.done {
+	if p.batch != nil {
 		p.err = ErrReleased
 		p.giveUp(!p.batch.claim(p.number))
 	}
@@ -83,7 +87,8 @@ func (b *batch) claim(number int) bool {
 
 // wait returns when the batch is settled, or ctx.Err().
 func (b *batch) wait(ctx context.Context) error {
-	if b.e.brisk.Load() && b.linger() {
+	work := b.e.context.Work()
+	if work == nil && b.e.brisk.Load() && b.linger() {
 		return nil
 	}
 	b.e.mu.Lock()
@@ -93,7 +98,7 @@ func (b *batch) wait(ctx context.Context) error {
 	}
 	w := b.waiters.add()
 	b.e.mu.Unlock()
-	return w.sleep(ctx, &b.e.mu, &b.waiters, forever)
+	return b.e.sleep(ctx, w, &b.waiters, forever, work)
 }
 
 // linger looks for a while whether the batch is settled, where it is the next to

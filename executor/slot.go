@@ -4,7 +4,6 @@ package executor
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -23,17 +22,26 @@ type slot struct {
 
 // newSlot makes the memory of a slot of size bytes each way.
 func newSlot(gl *glctx.GL, size int) (*slot, error) {
-	var failures [4]error
 	s := &slot{fresh: true}
-	s.up, failures[0] = gl.NewStaging(size, glctx.Upload)
-	s.down, failures[1] = gl.NewStaging(size, glctx.Download)
-	s.inputs, failures[2] = gl.NewBuffer(size, nil)
-	s.outputs, failures[3] = gl.NewBuffer(size, nil)
-	if err := errors.Join(failures[:]...); err != nil {
+	if err := s.make(gl, size); err != nil {
 		s.delete(gl)
 		return nil, err
 	}
 	return s, nil
+}
+
+func (s *slot) make(gl *glctx.GL, size int) (err error) {
+	if s.up, err = gl.NewStaging(size, glctx.Upload); err != nil {
+		return err
+	}
+	if s.down, err = gl.NewStaging(size, glctx.Download); err != nil {
+		return err
+	}
+	if s.inputs, err = gl.NewBuffer(size, nil); err != nil {
+		return err
+	}
+	s.outputs, err = gl.NewBuffer(size, nil)
+	return err
 }
 
 func (s *slot) delete(gl *glctx.GL) {

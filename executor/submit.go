@@ -60,7 +60,8 @@ func (e *Executor) submit(ctx context.Context, job *Job, p *Pending) (*Pending, 
 
 // reserve finds room for a job and adds it to the open batch.
 func (e *Executor) reserve(ctx context.Context, job *Job, n need) (b *batch, number, at int, err error) {
-	for {
+	var work <-chan struct{}
+	for asked := false; ; {
 		e.mu.Lock()
 		if err := e.refusal(); err != nil {
 			e.mu.Unlock()
@@ -75,10 +76,15 @@ func (e *Executor) reserve(ctx context.Context, job *Job, n need) (b *batch, num
 			e.unlock()
 			return nil, 0, 0, ErrFull
 		}
+		if !asked {
+			e.unlock()
+			work, asked = e.context.Work(), true // it may panic, and whoever does not wait needs none
+			continue
+		}
 		w := e.mu.space.add()
 		e.unlock()
 		e.counts.blocked.Add(1)
-		switch err := w.sleep(ctx, &e.mu, &e.mu.space, patience); err {
+		switch err := e.sleep(ctx, w, &e.mu.space, patience, work); err {
 		case nil:
 		case errImpatient:
 			e.makeRoom()

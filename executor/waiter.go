@@ -45,30 +45,43 @@ var errImpatient = errors.New("executor: waited too long")
 // forever is the patience of those who have no alternative.
 const forever time.Duration = 0
 
-// sleep returns nil when w was woken, ctx.Err(), or errImpatient. lock guards l.
-func (w *waiter) sleep(ctx context.Context, lock sync.Locker, l *waiterList, patience time.Duration) error {
+// sleep returns nil when w was woken, ctx.Err(), or errImpatient. mu guards l.
+// work is what Context.Work says.
+func (e *Executor) sleep(ctx context.Context, w *waiter, l *waiterList, patience time.Duration, work <-chan struct{}) error {
 	defer waiters.Put(w)
 	if patience != forever {
 		w.timer.Reset(patience)
 		defer w.timer.Stop()
 	}
-	err := errImpatient
-	select {
-	case <-w.token:
+	err := e.awake(ctx, w, work)
+	if err == nil {
 		return nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-w.timer.C:
 	}
-	lock.Lock()
+	e.mu.Lock()
 	i := slices.Index(*l, w)
 	if i >= 0 {
 		*l = slices.Delete(*l, i, i+1)
 	}
-	lock.Unlock()
+	e.mu.Unlock()
 	if i < 0 {
 		<-w.token // whoever took it out has sent, or is about to
 		return nil
 	}
 	return err
+}
+
+// awake returns why w does not sleep any more: nil when it was woken.
+func (e *Executor) awake(ctx context.Context, w *waiter, work <-chan struct{}) error {
+	for {
+		select {
+		case <-w.token:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.timer.C:
+			return errImpatient
+		case <-work:
+			e.context.Poll()
+		}
+	}
 }

@@ -3,8 +3,10 @@
 package glctx
 
 import (
-	"errors"
+	"fmt"
 	"syscall"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
 // Adopt uses a context that the caller owns: a game engine's, a toolkit's. It
@@ -14,39 +16,66 @@ import (
 // to it that Poll runs soon on that thread with the context current: in most
 // engines that is "run this function on the render thread". A nil schedule
 // means that the caller's loop calls Poll regularly by itself, for example once
-// a frame.
+// a frame. Whoever waits on that thread itself, in Do, cache.Cache.Get or
+// executor.Pending.Wait, polls meanwhile.
 //
-// Nothing in the context is changed that is not put back: the current program
-// and the indirect buffer binding survive. The driver's own cache is managed
-// only if no driver was loaded yet, which is rarely so here: see
-// Context.DriverCache. Close leaves the context to its owner.
+// Loading and compiling programs changes nothing in the context that is not put
+// back: the current program and the indirect buffer binding survive. Callbacks
+// leave what they have bound, and so does package executor.
+//
+// The driver's own cache can be managed only before the driver is loaded: call
+// ManageDriverCache before the toolkit makes its window. Context.DriverCache says
+// whether it was in time. Close leaves the context to its owner.
 func Adopt(o Options, schedule func()) (*Context, error) {
 	c := newContext(o)
 	if schedule == nil {
 		schedule = func() {}
 	}
-	c.schedule = schedule
+	c.schedule, c.work = schedule, make(chan struct{}, 1)
 	c.driver = ManageDriverCache(o)
 	c.enter()
 	defer c.thread.Store(0)
 	if err := c.begin(); err != nil {
-		return nil, errors.Join(errors.New("glctx: adopt: is the context current on this thread?"), err)
+		return nil, fmt.Errorf("glctx: adopt: is the context current on this thread? %w", err)
 	}
 	return c, nil
 }
 
 // Poll runs what is waiting for an adopted context. It must be called on the
-// context's thread with the context current, not inside a callback. It returns
-// how many callbacks ran.
+// context's thread with the context current, not inside a callback, and panics
+// where no context is. It returns how many callbacks ran.
 func (c *Context) Poll() int {
 	if c.schedule == nil {
 		panic("glctx: Poll is for adopted contexts; this one has a thread of its own")
+	}
+	if c.thread.Load() == int64(syscall.Gettid()) {
+		panic("glctx: Poll called inside a callback")
+	}
+	if !isCurrent() {
+		panic("glctx: Poll was called on a thread where no context is current")
 	}
 	c.enter()
 	defer c.thread.Store(0)
 	batch := c.queue.tryTake(nil)
 	c.runBatch(batch)
 	return len(batch)
+}
+
+// Work is asked by those who are about to wait for something that this context
+// has to do; Do, package cache and package executor do so by themselves. On the
+// thread of an adopted context it returns a channel that receives when Poll has
+// something to do: whoever waits there has to call Poll meanwhile, because nobody
+// else can. Anywhere else it returns nil. Inside a callback of Do or Post it
+// panics: the wait would be for the callback itself.
+func (c *Context) Work() <-chan struct{} {
+	here := int64(syscall.Gettid())
+	if c.thread.Load() == here {
+		panic("glctx: a wait for the GL thread inside a callback of Do or Post would wait for itself")
+	}
+	if c.schedule == nil || c.owner.Load() != here {
+		return nil
+	}
+	return c.work
 }
 
 // enter notes that callbacks run on this thread until thread is cleared.
@@ -56,11 +85,17 @@ func (c *Context) enter() {
 	c.thread.Store(here)
 }
 
-// closeAdopted runs on any goroutine. The few objects that we made in the
-// caller's context are freed when Close is called on the context's thread or by
-// the last Poll; otherwise they end with the context.
+// isCurrent reports whether any context is current on this thread.
+func isCurrent() bool { return gl45.GetString(gl45.VERSION) != nil }
+
+// closeAdopted runs on any goroutine. On the context's thread it runs what is
+// waiting and frees the few objects that we made in the caller's context; anywhere
+// else that is left to the last Poll, and where the context is gone, to nobody.
 func (c *Context) closeAdopted() {
 	c.put(job{post: func(gl *GL) { c.end() }})
 	c.queue.close()
+	if here := int64(syscall.Gettid()); c.owner.Load() == here && c.thread.Load() != here && isCurrent() {
+		c.Poll()
+	}
 	close(c.stopped)
 }

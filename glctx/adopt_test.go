@@ -111,12 +111,44 @@ func TestAdoptLeavesTheOwnersStateAlone(t *testing.T) {
 	closeAdoptedForTest(t, c)
 }
 
+func TestAdoptNeedsACurrentContext(t *testing.T) {
+	foreign(t)
+	c, err := Adopt(Options{DriverCacheOff: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type outcome struct {
+		adopted  error
+		panicked any
+	}
+	elsewhere := make(chan outcome)
+	go func() { // on another thread: this one is locked
+		var o outcome
+		defer func() {
+			o.panicked = recover()
+			elsewhere <- o
+		}()
+		_, o.adopted = Adopt(Options{DriverCacheOff: true}, nil)
+		c.Poll()
+	}()
+	o := <-elsewhere
+	if !errors.Is(o.adopted, ErrNoDriver) || !strings.Contains(o.adopted.Error(), "current") {
+		t.Errorf("adopting nothing: %v", o.adopted)
+	}
+	if said, ok := o.panicked.(string); !ok || !strings.Contains(said, "no context is current") {
+		t.Errorf("polling on another thread: %v", o.panicked)
+	}
+	closeAdoptedForTest(t, c)
+}
+
 func closeAdoptedForTest(t *testing.T, c *Context) {
 	t.Helper()
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	c.Poll()
+	if c.Poll() != 0 {
+		t.Error("Close on the context's own thread left something to do")
+	}
 	if n := c.Counters(); n.Buffers != 0 || n.Programs != 0 {
 		t.Errorf("left behind: %+v", n)
 	}

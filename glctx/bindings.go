@@ -33,7 +33,7 @@ import (
 // context.
 var loadBindings = sync.OnceValue(func() error {
 	if C.sc_egl_load() != 0 {
-		return fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installMesaEGL)
+		return fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installDriver)
 	}
 	if err := gl45.InitWithProcAddrFunc(procAddress); err != nil {
 		return fmt.Errorf("%w: the driver lacks %w", ErrTooOld, err)
@@ -47,9 +47,7 @@ func procAddress(name string) unsafe.Pointer {
 	return C.sc_egl_proc(cname)
 }
 
-const (
-	glDriverUUID = 0x9598 // GL_DRIVER_UUID_EXT
-)
+const glDriverUUID = 0x9598 // GL_DRIVER_UUID_EXT
 
 // driverUUID is GL_DRIVER_UUID_EXT in hexadecimal.
 func driverUUID() string {

@@ -53,7 +53,8 @@ type Context struct {
 	thread   atomic.Int64 // id of the OS thread while it runs callbacks; 0 = none now
 	owner    atomic.Int64 // id of the thread where an adopted context was last current
 	lost     atomic.Bool
-	schedule func() // how an adopted context asks for Poll; nil for our own thread
+	schedule func()        // how an adopted context asks for Poll; nil for our own thread
+	work     chan struct{} // one token when an adopted context has something to poll
 	debug    *debugSink
 
 	closeOnce sync.Once
@@ -90,6 +91,8 @@ func (c *Context) run(started chan<- error) {
 	// goroutine inherits a thread that GL has touched.
 	runtime.LockOSThread()
 	defer close(c.stopped)
+	c.thread.Store(int64(syscall.Gettid()))
+	defer c.thread.Store(0)
 	go loadBindings() // a few thousand names, resolved while EGL starts
 	surface, err := openEGL(c.options)
 	if err == nil {
@@ -101,7 +104,6 @@ func (c *Context) run(started chan<- error) {
 	if err != nil {
 		return
 	}
-	c.thread.Store(int64(syscall.Gettid()))
 	var batch []job
 	for {
 		var open bool
@@ -111,7 +113,6 @@ func (c *Context) run(started chan<- error) {
 		c.runBatch(batch)
 	}
 	c.end()
-	c.thread.Store(0)
 	surface.close()
 }
 
@@ -169,6 +170,9 @@ func (c *Context) runJob(j job) {
 // of an adopted context, outside callbacks, it runs what is waiting and then fn
 // right there.
 func (c *Context) Do(fn func(gl *GL) error) error {
+	if fn == nil {
+		panic("glctx: Do was given no function")
+	}
 	here := int64(syscall.Gettid())
 	if c.thread.Load() == here {
 		panic("glctx: Do called inside a callback of Do or Post would wait for itself")
@@ -190,13 +194,22 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 // Post runs fn on the GL thread some time later, after everything that was
 // posted before it. It does not wait. After Close fn is dropped. A panic in fn
 // ends the program.
-func (c *Context) Post(fn func(gl *GL)) { c.put(job{post: fn}) }
+func (c *Context) Post(fn func(gl *GL)) {
+	if fn == nil {
+		panic("glctx: Post was given no function")
+	}
+	c.put(job{post: fn})
+}
 
 func (c *Context) put(j job) bool {
 	if !c.queue.put(j) {
 		return false
 	}
 	if c.schedule != nil {
+		select {
+		case c.work <- struct{}{}:
+		default:
+		}
 		c.schedule()
 	}
 	return true
@@ -228,8 +241,9 @@ func (c *Context) Lost() bool { return c.lost.Load() }
 func (c *Context) Done() <-chan struct{} { return c.stopped }
 
 // Close waits for everything that was posted, then takes the context down. For
-// an adopted context it only stops taking callbacks: the context is the
-// caller's. Close is idempotent; callbacks must not call it.
+// an adopted context it only stops taking callbacks, and on its thread runs those
+// that are waiting: the context is the caller's. Close is idempotent; callbacks
+// must not call it.
 func (c *Context) Close() error {
 	if c.thread.Load() == int64(syscall.Gettid()) && c.schedule == nil {
 		panic("glctx: Close called inside a callback would wait for itself")

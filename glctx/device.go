@@ -3,7 +3,9 @@
 package glctx
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -153,12 +155,12 @@ func (gl *GL) load(format uint32, payload []byte) (binary.Program, error) {
 	var linked int32
 	gl45.GetProgramiv(id, gl45.LINK_STATUS, &linked)
 	switch {
-	case gl.c.lost.Load(), isOutOfMemory(err):
+	case gl.c.lost.Load(), errors.Is(err, binary.ErrOutOfMemory):
 		err = fmt.Errorf("glctx: load: %w", err)
 	case err != nil:
 		err = fmt.Errorf("glctx: load: %w: %w", binary.ErrRejected, err)
 	case linked == gl45.FALSE:
-		err = fmt.Errorf("glctx: load: %w: %s", binary.ErrRejected, orElse(programLog(id), "no reason given"))
+		err = fmt.Errorf("glctx: load: %w: %s", binary.ErrRejected, cmp.Or(programLog(id), "no reason given"))
 	}
 	p := binary.Program{ID: id}
 	if err == nil {
@@ -231,11 +233,4 @@ func readLog(size int32, read func(*uint8)) string {
 	buffer := make([]byte, size)
 	read(&buffer[0])
 	return gl45.GoStr(&buffer[0])
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

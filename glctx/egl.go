@@ -18,12 +18,11 @@ import (
 )
 
 const (
-	eglExtensions  = 0x3055
-	eglPbufferBit  = 0x0001
-	eglDontCare    = -1
-	maxEGLDevices  = 64
-	installMesa    = "install a driver: libegl1 with libegl-mesa0 and libgl1-mesa-dri (software), or the EGL part of your GPU's driver"
-	installMesaEGL = "install libegl1 and a driver: libegl-mesa0 with libgl1-mesa-dri (software), or the EGL part of your GPU's driver"
+	eglExtensions = 0x3055
+	eglPbufferBit = 0x0001
+	eglDontCare   = -1
+	maxEGLDevices = 64
+	installDriver = "install libegl1 and a driver: libegl-mesa0 with libgl1-mesa-dri (software), or the EGL part of your GPU's driver"
 )
 
 // eglSurface is what Open has to take down again.
@@ -46,7 +45,7 @@ type eglCandidate struct {
 // display with a one pixel pbuffer.
 func openEGL(o Options) (*eglSurface, error) {
 	if C.sc_egl_load() != 0 {
-		return nil, fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installMesaEGL)
+		return nil, fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installDriver)
 	}
 	candidates, err := eglCandidates(o.Device)
 	if err != nil {
@@ -66,7 +65,7 @@ func openEGL(o Options) (*eglSurface, error) {
 		return nil, fmt.Errorf("%w: %s; OpenGL 4.5 core is needed: update the GPU's driver, or Mesa to 20.2 or newer",
 			ErrTooOld, strings.Join(reasons, "; "))
 	}
-	return nil, fmt.Errorf("%w: %s; %s", ErrNoDriver, strings.Join(reasons, "; "), installMesa)
+	return nil, fmt.Errorf("%w: %s; %s", ErrNoDriver, strings.Join(reasons, "; "), installDriver)
 }
 
 // eglCandidates lists the displays to try for a device name, best first.

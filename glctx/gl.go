@@ -5,6 +5,7 @@ package glctx
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
@@ -28,8 +29,20 @@ type GL struct {
 func (gl *GL) Info() Info { return gl.c.info }
 
 // Err reports and clears the errors raised since the last call: nil,
-// binary.ErrOutOfMemory, binary.ErrContextLost, or the first other [*Error].
-func (gl *GL) Err() error { return gl.drain("") }
+// binary.ErrOutOfMemory, binary.ErrContextLost, or the first other [*Error]. It
+// panics outside the callback; with Options.Debug every method does.
+func (gl *GL) Err() error {
+	gl.mustBeHere()
+	return gl.drain("")
+}
+
+// mustBeHere panics where no callback runs on this thread. Elsewhere OpenGL has
+// no context: calls do nothing, or crash.
+func (gl *GL) mustBeHere() {
+	if gl.c.thread.Load() != int64(syscall.Gettid()) {
+		panic("glctx: a GL was used outside the callback of Do or Post that it was given to")
+	}
+}
 
 // maxErrors bounds the loop that drains the error flags: a lost context may
 // report an error for ever.
@@ -60,6 +73,7 @@ func (gl *GL) check(call string) {
 	if !gl.c.options.Debug {
 		return
 	}
+	gl.mustBeHere()
 	if err := gl.drain(call); err != nil {
 		gl.c.logger.Error("OpenGL call failed", "call", call, "error", err)
 		if gl.failure == nil {
@@ -198,7 +212,7 @@ func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
 		}
 		return false, nil
 	}
-	return false, fmt.Errorf("glctx: wait for a fence: %w", gl.Err())
+	return false, fmt.Errorf("glctx: wait for a fence: %w", orNoReason("glClientWaitSync", gl.Err()))
 }
 
 // DeleteFence frees a fence.

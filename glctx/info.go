@@ -44,7 +44,7 @@ func (i Info) Software() bool {
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
 
 func (gl *GL) requireVersion() error {
-	if gl45.GetString(gl45.VERSION) == nil {
+	if !isCurrent() {
 		return fmt.Errorf("%w: no context is current", ErrNoDriver)
 	}
 	major, minor := gl.integer(gl45.MAJOR_VERSION), gl.integer(gl45.MINOR_VERSION)

@@ -3,7 +3,6 @@
 package glctx
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -66,73 +65,3 @@ func (gl *GL) prime(p *binary.Program) error {
 	p.PrimeNanos = time.Since(began).Nanoseconds()
 	return nil
 }
-
-// describe reads what the program shows to the outside.
-func (gl *GL) describe(p *binary.Program) error {
-	var size int32
-	gl45.GetProgramiv(p.ID, gl45.PROGRAM_BINARY_LENGTH, &size)
-	p.Bytes = int(size)
-	var group [3]int32
-	gl45.GetProgramiv(p.ID, gl45.COMPUTE_WORK_GROUP_SIZE, &group[0])
-	for axis, v := range group {
-		p.Interface.WorkGroup[axis] = uint32(v)
-	}
-	for _, k := range resourceKinds {
-		p.Interface.Resources = gl.resources(p.Interface.Resources, p.ID, k)
-	}
-	p.Interface.Sort()
-	if err := gl.Err(); err != nil {
-		return fmt.Errorf("glctx: read the program's interface: %w", err)
-	}
-	return nil
-}
-
-// resourceKind is how one kind of resource is asked for.
-type resourceKind struct {
-	kind       binary.ResourceKind
-	of         uint32    // GL program interface
-	properties [3]uint32 // binding or location, bytes or array size, block
-}
-
-var resourceKinds = []resourceKind{
-	{binary.StorageBuffer, gl45.SHADER_STORAGE_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{binary.UniformBuffer, gl45.UNIFORM_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{binary.AtomicCounter, gl45.ATOMIC_COUNTER_BUFFER, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{binary.Uniform, gl45.UNIFORM, [3]uint32{gl45.LOCATION, gl45.ARRAY_SIZE, gl45.BLOCK_INDEX}},
-}
-
-// resources appends the active resources of one kind. Uniforms inside a block
-// belong to the block and are left out.
-func (gl *GL) resources(list []binary.Resource, program uint32, k resourceKind) []binary.Resource {
-	var count int32
-	gl45.GetProgramInterfaceiv(program, k.of, gl45.ACTIVE_RESOURCES, &count)
-	wanted := int32(2)
-	if k.kind == binary.Uniform {
-		wanted = 3
-	}
-	for i := range uint32(max(count, 0)) {
-		values := [3]int32{-1, -1, -1}
-		gl45.GetProgramResourceiv(program, k.of, i, wanted, &k.properties[0], wanted, nil, &values[0])
-		if k.kind == binary.Uniform && values[2] >= 0 {
-			continue
-		}
-		r := binary.Resource{Kind: k.kind, Binding: values[0], Bytes: values[1]}
-		if k.kind != binary.AtomicCounter {
-			r.Name = resourceName(program, k.of, i)
-		}
-		list = append(list, r)
-	}
-	return list
-}
-
-// longestName is the longest resource name that is told apart from others.
-const longestName = 256
-
-func resourceName(program, of, index uint32) string {
-	var buffer [longestName]uint8
-	var length int32
-	gl45.GetProgramResourceName(program, of, index, longestName, &length, &buffer[0])
-	return string(buffer[:min(max(length, 0), longestName)])
-}
-
-func isOutOfMemory(err error) bool { return errors.Is(err, binary.ErrOutOfMemory) }

@@ -36,7 +36,7 @@ func (gl *GL) NewShared(words int) (Shared, error) {
 	memory := gl45.MapNamedBufferRange(s.ID, 0, s.Size, both)
 	if err := gl.Err(); err != nil || memory == nil {
 		gl45.DeleteBuffers(1, &s.ID)
-		return Shared{}, fmt.Errorf("glctx: map %d words: %w", words, orNoReason(err))
+		return Shared{}, fmt.Errorf("glctx: map %d words: %w", words, orNoReason("glMapNamedBufferRange", err))
 	}
 	gl.c.counters.buffers.Add(1)
 	s.Words = unsafe.Slice((*uint32)(memory), words)

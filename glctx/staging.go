@@ -45,7 +45,7 @@ func (gl *GL) NewStaging(size int, way Direction) (Staging, error) {
 	memory := gl45.MapNamedBufferRange(s.ID, 0, size, uint32(way)|mapped)
 	if err := gl.Err(); err != nil || memory == nil {
 		gl45.DeleteBuffers(1, &s.ID)
-		return Staging{}, fmt.Errorf("glctx: map %d bytes: %w", size, orNoReason(err))
+		return Staging{}, fmt.Errorf("glctx: map %d bytes: %w", size, orNoReason("glMapNamedBufferRange", err))
 	}
 	gl.c.counters.buffers.Add(1)
 	s.Data = unsafe.Slice((*byte)(memory), size)
@@ -61,9 +61,10 @@ func (gl *GL) DeleteStaging(s Staging) {
 	}
 }
 
-func orNoReason(err error) error {
+// orNoReason is err, or an error for a call that failed and raised none.
+func orNoReason(call string, err error) error {
 	if err == nil {
-		return &Error{Call: "glMapNamedBufferRange", Code: gl45.INVALID_OPERATION}
+		return &Error{Call: call, Code: gl45.INVALID_OPERATION}
 	}
 	return err
 }

@@ -1,0 +1,227 @@
+//go:build linux
+
+package glctx_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+var _ cache.Poller = (*glctx.Context)(nil)
+
+// adopted adopts a foreign context that this thread alone polls.
+func adopted(t *testing.T) *glctx.Context {
+	t.Helper()
+	glctx.Foreign(t)
+	c, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		if n := c.Counters(); n.Buffers != 0 || n.Programs != 0 || n.Fences != 0 {
+			t.Errorf("left behind: %+v", n)
+		}
+	})
+	return c
+}
+
+// A program compiles on a goroutine of the cache, which needs the thread of the
+// context: the one that waits in Get, in a render loop.
+func TestCacheOnTheThreadOfAnAdoptedContext(t *testing.T) {
+	dir := t.TempDir()
+	var sources []*binary.Source
+	for i := range 6 {
+		sources = append(sources, binary.MustSource("times", doubler, binary.Defines{"FACTOR": fmt.Sprintf("%d.0", i)}))
+	}
+	for _, origin := range []cache.Origin{cache.Compiled, cache.Disk} {
+		t.Run(origin.String(), func(t *testing.T) { useAdopted(t, dir, sources, origin) })
+	}
+}
+
+// useAdopted gets all sources in a context of their own, where they come from
+// origin.
+func useAdopted(t *testing.T, dir string, sources []*binary.Source, origin cache.Origin) {
+	gpu := adopted(t)
+	programs, err := cache.New(gpu, cache.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancellable, cancel := context.WithTimeout(t.Context(), time.Minute)
+	for i, ctx := range []context.Context{context.Background(), cancellable} {
+		h, err := programs.Get(ctx, sources[i])
+		if err != nil || h.Origin() != origin {
+			t.Fatalf("program %d: %v, %v", i, h, err)
+		}
+		wantTimes(t, run(t, gpu, h.Program()), float32(i))
+		h.Release()
+	}
+	cancel()
+	results, err := programs.Preload(t.Context(), sources, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results[2:] {
+		if r.Err != nil || r.Origin != origin {
+			t.Errorf("preloaded program %d: %+v", i, r)
+		}
+	}
+	if err := programs.Flush(); err != nil {
+		t.Error(err)
+	}
+	if err := programs.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := gpu.Counters(); n.Compiles+n.BinaryLoads != uint64(len(sources)) || (origin == cache.Disk) != (n.Compiles == 0) {
+		t.Errorf("%+v for %d programs, %v", n, len(sources), origin)
+	}
+}
+
+func TestExecutorOnTheThreadOfAnAdoptedContext(t *testing.T) {
+	gpu := adopted(t)
+	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer programs.Close()
+	program, err := programs.Get(t.Context(), binary.MustSource("increment", increment, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Release()
+	jobs, err := executor.New(gpu, programs, executor.Options{SlotJobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n, inFlight = 40, 3
+	var outputs [n][4]uint32
+	var pending []*executor.Pending
+	for i := range n {
+		if len(pending) == inFlight {
+			wantNoError(t, pending[0].Wait(t.Context()))
+			pending = pending[1:]
+		}
+		outputs[i] = [4]uint32{^uint32(0), ^uint32(0), ^uint32(0), ^uint32(0)}
+		p, err := jobs.Submit(t.Context(), executor.Job{
+			Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+			Inputs:   []executor.Input{{Binding: 0, Data: glctx.Bytes([]uint32{uint32(i), 1, 2, 3})}},
+			Outputs:  []executor.Output{{Binding: 1, To: glctx.Bytes(outputs[i][:])}},
+		})
+		wantNoError(t, err)
+		pending = append(pending, p)
+	}
+	wantNoError(t, jobs.Drain(t.Context()))
+	for _, p := range pending {
+		wantNoError(t, p.Wait(t.Context()))
+	}
+	for i, got := range outputs {
+		if want := [4]uint32{uint32(i) + 1, 2, 3, 4}; got != want {
+			t.Errorf("job %d: %v, not %v", i, got, want)
+		}
+	}
+	wantNoError(t, jobs.Close())
+}
+
+const increment = `
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) readonly buffer In { uint x[]; };
+layout(std430, binding = 1) writeonly buffer Out { uint y[]; };
+void main() { y[gl_GlobalInvocationID.x] = x[gl_GlobalInvocationID.x] + 1u; }`
+
+func wantNoError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWorkIsForTheThreadOfAnAdoptedContext(t *testing.T) {
+	gpu := adopted(t)
+	work := gpu.Work()
+	if work == nil {
+		t.Fatal("the context's thread is not told when there is work")
+	}
+	elsewhere := make(chan (<-chan struct{}))
+	go func() { elsewhere <- gpu.Work() }()
+	if <-elsewhere != nil {
+		t.Error("another thread is told to poll")
+	}
+	ran := false
+	go gpu.Post(func(*glctx.GL) { ran = true })
+	<-work
+	if gpu.Poll(); !ran {
+		t.Error("there was nothing to do")
+	}
+	if own := gltest.Open(t); own.Work() != nil {
+		t.Error("a context with a thread of its own asks for help")
+	}
+}
+
+// Whoever waits in a callback for what only the GL thread can do is told so at
+// once, and nothing is left of the attempt.
+func TestWaitingInACallbackPanics(t *testing.T) {
+	gpu := gltest.Open(t)
+	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
+	wantNoError(t, err)
+	jobs, err := executor.New(gpu, programs, executor.Options{SlotJobs: 1})
+	wantNoError(t, err)
+	source := binary.MustSource("increment", increment, nil)
+	program, err := programs.Get(t.Context(), binary.MustSource("other", increment+"\n", nil))
+	wantNoError(t, err)
+	for name, wait := range map[string]func(*executor.Pending){
+		"Get":   func(*executor.Pending) { programs.Get(t.Context(), source) },
+		"Flush": func(*executor.Pending) { programs.Flush() },
+		"Drain": func(*executor.Pending) { jobs.Drain(t.Context()) },
+		"Wait":  func(p *executor.Pending) { p.Wait(t.Context()) },
+	} {
+		err := gpu.Do(func(*glctx.GL) error {
+			// No turn of the executor comes before the end of this callback.
+			p, err := jobs.Submit(t.Context(), executor.Job{
+				Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{0, 1, 1}},
+				Inputs:   []executor.Input{{Binding: 0, Data: make([]byte, 16)}},
+				Outputs:  []executor.Output{{Binding: 1, To: make([]byte, 16)}},
+			})
+			if err != nil {
+				return err
+			}
+			defer p.Release()
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s in a callback did not panic", name)
+				}
+			}()
+			wait(p)
+			return nil
+		})
+		wantNoError(t, err)
+	}
+	program.Release()
+	h, err := programs.Get(t.Context(), source)
+	wantNoError(t, err)
+	if h.Origin() != cache.Compiled {
+		t.Errorf("origin %v: the Get that panicked had begun something", h.Origin())
+	}
+	h.Release()
+	wantNoError(t, jobs.Close())
+	wantNoError(t, programs.Close())
+}
+
+func TestGLOutsideItsCallbackPanics(t *testing.T) {
+	gpu := gltest.Open(t)
+	var leaked *glctx.GL
+	wantNoError(t, gpu.Do(func(gl *glctx.GL) error { leaked = gl; return gl.Err() }))
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	_ = leaked.Err()
+}

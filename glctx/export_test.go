@@ -1,0 +1,6 @@
+//go:build linux
+
+package glctx
+
+// Foreign is for tests in package glctx_test.
+var Foreign = foreign
