@@ -88,22 +88,33 @@ func (p *pair) set(t testing.TB, register int, value func(m int) uint64) {
 	}
 }
 
-// compare holds every machine's state and memory against the CPU's.
-func (p *pair) compare(t testing.TB) {
+// compareStates holds every machine's state against the CPU's.
+func (p *pair) compareStates(t testing.TB) {
 	t.Helper()
 	states, err := p.States(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := make([]byte, p.options.MemoryBytes)
 	for m, r := range p.cpu {
 		if states[m] != r.State {
 			t.Fatalf("machine %d:\n GPU %+v\n CPU %+v", m, states[m], r.State)
 		}
-		if err := p.ReadMemory(t.Context(), m, 0, memory); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(memory, r.Memory) {
+	}
+}
+
+// compare holds every machine's state and memory against the CPU's.
+func (p *pair) compare(t testing.TB) {
+	t.Helper()
+	p.compareStates(t)
+	memories := make([][]byte, len(p.cpu))
+	for m := range memories {
+		memories[m] = make([]byte, p.options.MemoryBytes)
+	}
+	if err := p.ReadMachines(t.Context(), 0, 0, memories...); err != nil {
+		t.Fatal(err)
+	}
+	for m, r := range p.cpu {
+		if !bytes.Equal(memories[m], r.Memory) {
 			t.Fatalf("machine %d: the memory differs", m)
 		}
 	}
@@ -250,7 +261,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%v does not say %q (%v)", err, want, info.MaxStorage)
 		}
 	}
-	v := newMachines(t, Options{MemoryBytes: 64})
+	v := newMachines(t, Options{Machines: 2, MemoryBytes: 64})
 	if _, err := v.RunMega(t.Context(), 1); !errors.Is(err, ErrNoCode) {
 		t.Error(err)
 	}
@@ -262,8 +273,10 @@ func TestBadInput(t *testing.T) {
 		"the memory ends at 0x40":      v.Load(t.Context(), code, 64),
 		"no register 32":               v.SetRegisters(t.Context(), 32, nil),
 		"pc 0x2":                       v.SetPC(t.Context(), 2),
-		"there is no machine 1":        v.ReadMemory(t.Context(), 1, 0, nil),
+		"there is no machine -1":       v.ReadMemory(t.Context(), -1, 0, nil),
 		"3 bytes at 0x8":               v.ReadMemory(t.Context(), 0, 8, make([]byte, 3)),
+		"there is no machine 2":        v.ReadMachines(t.Context(), 0, 0, nil, nil, nil),
+		"and 16 of another":            v.ReadMachines(t.Context(), 0, 0, make([]byte, 8), make([]byte, 16)),
 		"16 bytes at 0x38: the memory": v.WriteMemory(t.Context(), 0, 56, make([]byte, 16)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

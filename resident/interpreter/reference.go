@@ -62,7 +62,7 @@ func (r *Reference) Run(n uint64) {
 }
 
 func (r *Reference) step() {
-	if r.PC < r.codeBase || r.PC >= r.codeEnd {
+	if r.PC < r.codeBase || r.PC >= r.codeEnd || r.PC%4 != 0 {
 		r.Signal, r.Fault = SignalFault, FaultPC
 		return
 	}

@@ -43,7 +43,7 @@ func (v *Interpreter) Handle(number uint16, h Handler) {
 
 // Read reads the machine's memory: see Interpreter.ReadMemory.
 func (c *Call) Read(address uint64, dst []byte) error {
-	return c.interpreter.readMemory(c.ctx, c.Machine, address, dst)
+	return c.interpreter.readMachines(c.ctx, c.Machine, address, [][]byte{dst})
 }
 
 // Write writes the machine's memory: see Interpreter.WriteMemory.
