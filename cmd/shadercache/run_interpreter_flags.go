@@ -38,8 +38,14 @@ func (f *interpreterFlags) check() error {
 		return fmt.Errorf("there is no form %q: %s", f.form, strings.Join(interpreterForms, ", "))
 	case f.cycles == 0 || f.options.Machines < 1 || f.options.BatchCycles < 1:
 		return errors.New("--cycles, --machines and --batch must be at least 1")
+	case f.timeout < 0 || f.timeout > 0 && f.form != "continuous":
+		return errors.New("--timeout must not be negative, and is for --form continuous: other forms end with --cycles")
+	case f.options.TraceEntries < 0 || f.options.TraceEntries > 1<<20:
+		return fmt.Errorf("--trace %d: it must be 0 to %d", f.options.TraceEntries, 1<<20)
+	case f.memory < 8 || f.memory%8 != 0 || f.memory > 1<<32:
+		return fmt.Errorf("--memory %d: it must be a multiple of 8 from 8 to 4G", f.memory)
 	case f.machine < 0 || f.machine >= f.options.Machines:
-		return fmt.Errorf("--machine %d: there are %d machines, from 0", f.machine, f.options.Machines)
+		return fmt.Errorf("--machine %d: it must be 0 to %d", f.machine, f.options.Machines-1)
 	}
 	_, err := f.settings()
 	return err

@@ -39,6 +39,14 @@ type plan struct {
 	timeout    time.Duration
 }
 
+// batchCycles is how many instructions a batch is for.
+func (p *plan) batchCycles() uint64 {
+	if p.indirect {
+		return uint64(p.cycles)
+	}
+	return uint64(p.cycles) * uint64(p.links)
+}
+
 // flight is a number of dispatches that one fence ends.
 type flight struct {
 	slot  int

@@ -73,6 +73,7 @@ type Interpreter struct {
 		handlers map[uint16]Handler
 		batch    uint32   // number of the last
 		cycles   []uint64 // of each machine, after the last run
+		waiting  bool     // a machine may stand at an SVC, after the last run
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,8 +144,14 @@ func forms(v *Interpreter) map[string]func(ctx context.Context, total uint64) (R
 // it has to.
 func TestForms(t *testing.T) {
 	code := assemble(t, countdown)
-	p := newPair(t, Options{Machines: 70, MemoryBytes: 1024, BatchCycles: 300, DispatchCycles: 250}, code, 0)
 	const total = 2400
+	var told []uint64
+	progress := func(done, of uint64) {
+		if told = append(told, done); of%total != 0 || done > of {
+			t.Errorf("%d of %d instructions", done, of)
+		}
+	}
+	p := newPair(t, Options{Machines: 70, MemoryBytes: 1024, BatchCycles: 300, DispatchCycles: 250, Progress: progress}, code, 0)
 	dispatches := map[string][2]int{"standard": {16, 16}, "continuous": {16, 18}, "mega": {10, 10}, "chained": {10, 10}}
 	for name, run := range forms(p.Interpreter) {
 		if err := p.Load(t.Context(), code, 0); err != nil {
@@ -160,9 +167,13 @@ func TestForms(t *testing.T) {
 			stands[r.Signal]++
 		}
 		before := p.context.Counters()
+		told = nil
 		r, err := run(t.Context(), total)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if len(told) == 0 || told[len(told)-1] != total || !slices.IsSorted(told) {
+			t.Errorf("%s: progress was %v", name, told)
 		}
 		p.compare(t)
 		if r.Form != name || r.Cycles != cycles || r.Stands != stands || r.Signal != SignalHalt || r.Number != 3 || r.FinalPC != 20 || r.IPS <= 0 || r.Cut != 0 {

@@ -35,6 +35,7 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 		v.mu.code, v.mu.base = raw, base
 		clear(v.mu.breaks)
 		clear(v.mu.cycles)
+		v.mu.waiting = false
 		for _, b := range []int{bindRegisters, bindMachines, bindMemory, bindTrace} {
 			if v.mu.buffers[b].Size > 0 {
 				gl.Fill(v.mu.buffers[b], 0)

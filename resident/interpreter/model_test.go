@@ -249,6 +249,7 @@ func TestEncodingsAsInTheManual(t *testing.T) {
 			undefined++
 		}
 		binary.LittleEndian.PutUint32(r.Memory, raw)
+		r.code[0] = decode(raw)
 		r.State = State{SP: 8 * random.Uint64N(1<<10), Flags: random.Uint32N(16)}
 		for i := range r.X {
 			r.X[i] = randomValue(random)

@@ -19,13 +19,14 @@ type State struct {
 }
 
 // Reference is one machine on the CPU, written from the architecture's manual and
-// with 64-bit arithmetic: what the GPU must agree with. It belongs to one
-// goroutine.
+// with 64-bit arithmetic: what the GPU must agree with. The code is decoded once, so
+// it is not to be written. It belongs to one goroutine.
 type Reference struct {
 	State
 	Memory []byte
 
 	codeBase, codeEnd uint64
+	code              []instruction
 }
 
 // NewReference makes a machine with memory of its own and loads code at base.
@@ -39,6 +40,10 @@ func NewReference(memoryBytes int, code []byte, base uint64) (*Reference, error)
 	}
 	r := &Reference{Memory: make([]byte, memoryBytes), codeBase: base, codeEnd: base + uint64(len(code))}
 	copy(r.Memory[base:], code)
+	r.code = make([]instruction, len(code)/4)
+	for i := range r.code {
+		r.code[i] = decode(binary.LittleEndian.Uint32(code[4*i:]))
+	}
 	r.PC = base
 	return r, nil
 }
@@ -66,7 +71,7 @@ func (r *Reference) step() {
 		r.Signal, r.Fault = SignalFault, FaultPC
 		return
 	}
-	in := decode(binary.LittleEndian.Uint32(r.Memory[r.PC:]))
+	in := &r.code[(r.PC-r.codeBase)/4]
 	next := r.PC + 4
 	switch in.op {
 	case add:
@@ -93,7 +98,7 @@ func (r *Reference) step() {
 	r.Cycles++
 }
 
-func (r *Reference) add(in instruction) {
+func (r *Reference) add(in *instruction) {
 	a, b, carry := r.get(in.rn), r.get(in.rm), uint64(0)
 	if in.immediate {
 		b = in.value
@@ -113,7 +118,7 @@ func (r *Reference) add(in instruction) {
 }
 
 // access loads or stores.
-func (r *Reference) access(in instruction) (uint64, Fault) {
+func (r *Reference) access(in *instruction) (uint64, Fault) {
 	address := r.get(in.rn) + in.value
 	switch {
 	case address >= uint64(len(r.Memory)):

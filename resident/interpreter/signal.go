@@ -5,7 +5,8 @@ import "fmt"
 // Signal is how a machine stands, as the kernel numbers it.
 type Signal uint32
 
-// The signals. A run goes on after SignalSyscall behind the SVC, after SignalBreak
+// The signals. A run goes on after SignalSyscall behind the SVC, which is served
+// first where there is a handler by now, after SignalBreak
 // with the instruction at the breakpoint, after SignalCheckpoint where it was;
 // after SignalHalt and SignalFault only once SetPC was called.
 const (

@@ -26,7 +26,8 @@ type Call struct {
 
 // Handler serves a system call. It runs on the goroutine of the run function, while
 // the machines stand still, and must not call the Interpreter, except through the
-// Call. After an error the run ends and the machine still waits at its SVC.
+// Call. After an error the run ends and the machine still waits at its SVC: the next
+// run calls the handler again.
 type Handler func(c *Call) error
 
 // Handle sets what serves an SVC with a number; nil takes it away. An SVC without a

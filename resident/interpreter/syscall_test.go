@@ -73,6 +73,62 @@ func TestSyscalls(t *testing.T) {
 	}
 }
 
+// TestNoSyscallIsForgotten: a timeout, a cancelled run and a handler that fails leave
+// no SVC behind that the next run would pass over.
+func TestNoSyscallIsForgotten(t *testing.T) {
+	const machines, turns = 5, 40
+	v := newMachines(t, Options{Machines: machines, MemoryBytes: 64, BatchCycles: 20})
+	if err := v.Load(t.Context(), assemble(t, "movz x1, #40\nl: svc #1\nsubs x1, x1, #1\nb.ne l\nhlt #0"), 0); err != nil {
+		t.Fatal(err)
+	}
+	served := [machines]int{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	fail := errors.New("not now")
+	v.Handle(1, func(c *Call) error {
+		switch total := served[0]; {
+		case c.Machine == 3 && total == 10:
+			cancel()
+		case c.Machine == 2 && total == 20 && fail != nil:
+			err := fail
+			fail = nil
+			return err
+		}
+		served[c.Machine]++
+		return nil
+	})
+	calls := 0
+	for runs := 0; ; runs++ {
+		var r Result
+		var err error
+		switch runs {
+		case 0:
+			r, err = v.RunContinuous(t.Context(), 1000, time.Nanosecond)
+		case 1:
+			if r, err = v.RunStandard(ctx, 1000); !errors.Is(err, context.Canceled) {
+				t.Errorf("run %d: %v", runs, err)
+			}
+			err = nil
+		case 2:
+			if r, err = v.RunChained(t.Context(), 1000); err == nil || !strings.Contains(err.Error(), "not now") {
+				t.Errorf("run %d: %v", runs, err)
+			}
+			err = nil
+		default:
+			r, err = v.RunMega(t.Context(), 1000)
+		}
+		if calls += r.Syscalls; err != nil || runs > 10 {
+			t.Fatal(r, err)
+		}
+		if r.Stands[SignalHalt] == machines {
+			break
+		}
+	}
+	if served != [machines]int{turns, turns, turns, turns, turns} || calls != machines*turns {
+		t.Errorf("served %v, %d in all", served, calls)
+	}
+}
+
 func TestBreakpointsAndTrace(t *testing.T) {
 	v := newMachines(t, Options{Machines: 2, MemoryBytes: 1024, BatchCycles: 7, TraceEntries: 4, TraceMachine: 1})
 	if err := v.Break(t.Context(), 0); !errors.Is(err, ErrNoCode) {
