@@ -193,7 +193,7 @@ func faultText(s interpreter.State) string {
 }
 
 func (r *interpreterResult) run(ctx context.Context, g *gpu, f interpreterFlags, code []byte) error {
-	bar := f.progress(100, "instructions, %")
+	bar := f.progress(100, "running")
 	f.options.Progress = func(done, of uint64) { _ = bar.Set(int(float64(done) / float64(of) * 100)) }
 	v, err := interpreter.New(ctx, g.context, g.cache, f.options)
 	if err != nil {
