@@ -228,15 +228,17 @@ func TestFullQueueLosesNothing(t *testing.T) {
 func TestStealReports(t *testing.T) {
 	f := newFixture(t)
 	for _, steal := range []bool{false, true} {
-		r, err := Steal(t.Context(), f.Executor, f.cache, 500, 3, Options{Groups: 8, Local: 16, Steal: steal})
-		if err != nil {
-			t.Fatal(err)
+		told := 0
+		r, err := Steal(t.Context(), f.Executor, f.cache, StealOptions{
+			Options: Options{Groups: 8, Local: 16, Steal: steal}, Tasks: 500, Repeat: 3, Progress: func() { told++ }})
+		if err != nil || told != 3 {
+			t.Fatal(told, err)
 		}
 		if !r.Verified || r.Micros <= 0 || r.Tasks != 500 || r.Groups != 8 || r.Repeat != 3 || r.Rounds < 3 {
 			t.Errorf("%+v", r)
 		}
 	}
-	_, err := Steal(t.Context(), f.Executor, f.cache, 0, 1, Options{})
+	_, err := Steal(t.Context(), f.Executor, f.cache, StealOptions{Repeat: 1})
 	wantError(t, err, "0 tasks")
 }
 
