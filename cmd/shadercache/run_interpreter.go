@@ -24,7 +24,7 @@ ADD of 0 from or to SP. Registers are x0 to x30, sp and xzr, of 64 bits. Comment
 begin with // or ;, labels end in a colon. Code and memory begin at address 0.
 
 SVC #1 prints x0. Any other SVC stops the machine, and so do HLT, a breakpoint, a
-fault, and --cycles.
+store that is watched, a fault, and --cycles.
 
 Every machine has registers and memory of its own and is one lane of the GPU: one
 machine leaves all others idle, thousands take about as long as one.
@@ -114,6 +114,7 @@ func newRunInterpreter(o *options) *cobra.Command {
 	flags.IntVar(&f.machine, "machine", 0, "the machine whose registers and trace are printed")
 	flags.StringArrayVar(&f.registers, "reg", nil, "set `NAME=VALUE` in every machine: x0 to x30, sp, pc; the value machine is its number")
 	flags.StringArrayVar(&f.breaks, "break", nil, "stop at this `ADDRESS`")
+	flags.StringVar(&f.watch, "watch", "", "stop behind a store to `ADDRESS[+BYTES]`, 8 bytes unless told otherwise")
 	flags.Var(&f.memory, "memory", "memory of each machine")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop continuous after the batch in which this passes (default never)")
 	flags.IntVar(&f.options.TraceEntries, "trace", 0, "print the last N instructions of --machine")
@@ -293,6 +294,8 @@ func (r *interpreterResult) standing() string {
 	switch s := r.state; s.Signal {
 	case interpreter.SignalHalt, interpreter.SignalSyscall:
 		return fmt.Sprintf("%v #%d", s.Signal, s.Number)
+	case interpreter.SignalWatch:
+		return fmt.Sprintf("watch, behind a store to %#x,", s.Address)
 	case interpreter.SignalCheckpoint:
 		return "checkpoint, --cycles are done,"
 	case interpreter.SignalRunning:
@@ -305,7 +308,7 @@ func (r *interpreterResult) standing() string {
 // standings is how many machines stand with each signal: "3 halt, 1 fault".
 func (r *interpreterResult) standings() string {
 	var list []string
-	for s := range interpreter.SignalFault + 1 {
+	for s := range interpreter.SignalWatch + 1 {
 		if n := r.Stands[s.String()]; n > 0 {
 			list = append(list, fmt.Sprintf("%d %v", n, s))
 		}

@@ -76,6 +76,13 @@ func (v *verifier) agrees(machine int, memory []byte) (bool, error) {
 	for _, s := range v.settings {
 		s.apply(want, machine)
 	}
+	address, n, err := v.watched()
+	if err == nil && n > 0 {
+		err = want.Watch(address, n)
+	}
+	if err != nil {
+		return false, err
+	}
 	got := v.states[machine]
 	if err := v.replay(want, got); err != nil {
 		return false, err

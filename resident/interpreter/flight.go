@@ -118,6 +118,10 @@ func (v *Interpreter) setRun(set func(name string, value uint32), p *plan, slot 
 	set("allowedHigh", uint32(p.total>>32))
 	set("slot", uint32(slot))
 	set("traced", uint32(v.options.TraceMachine))
+	if v.options.Watchpoints {
+		set("watchFirst", v.mu.watch.first)
+		set("watchEnd", v.mu.watch.end)
+	}
 }
 
 func (v *Interpreter) groups() uint32 {

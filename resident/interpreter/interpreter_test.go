@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
@@ -160,7 +161,7 @@ func TestForms(t *testing.T) {
 		p.cpu = references(t, p.Interpreter, code, 0)
 		p.set(t, 0, func(m int) uint64 { return uint64(10 * (m + 1)) })
 		var cycles uint64
-		stands := [6]int{}
+		stands := [signals]int{}
 		for _, r := range p.cpu {
 			r.Run(total)
 			cycles += r.Cycles
@@ -234,6 +235,35 @@ func TestLongLoop(t *testing.T) {
 		if cut := v.context.Info().Software() && limit != 0; cut != (r.Cut > 0) {
 			t.Errorf("limit %d: %d batches were cut short", limit, r.Cut)
 		}
+	}
+}
+
+// TestCountsOf64Bits begins just below 2^32 instructions.
+func TestCountsOf64Bits(t *testing.T) {
+	const before = 1<<32 - 50
+	p := newPair(t, Options{Machines: 3, MemoryBytes: 1024, BatchCycles: 40, DispatchCycles: 40}, assemble(t, "l: add x0, x0, #1\nb l"), 0)
+	for name, run := range forms(p.Interpreter) {
+		err := p.do(t.Context(), func(gl *glctx.GL) error {
+			low, high := uint32(before), uint32(0)
+			p.putRow(gl, rowCycles, []uint32{low, low, low})
+			p.putRow(gl, rowCycles+1, []uint32{high, high, high})
+			for m := range p.mu.cycles {
+				p.mu.cycles[m] = before
+			}
+			return gl.Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range p.cpu {
+			r.Cycles = before
+			r.Run(120)
+		}
+		r, err := run(t.Context(), 120)
+		if err != nil || r.Cycles != 3*120 || r.Stands[SignalCheckpoint] != 3 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		p.compare(t)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestRandomPrograms(t *testing.T) {
 			o.Machines, o.MemoryBytes, o.BatchCycles = 96, 1024, 100
 			random := rand.New(rand.NewPCG(1, uint64(len(name))))
 			v := newMachines(t, o)
-			stands := [6]int{}
+			stands := [signals]int{}
 			for range 30 {
 				code := randomProgram(random, 40)
 				base := uint64(8 * random.IntN(3))

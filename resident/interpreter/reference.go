@@ -14,7 +14,7 @@ type State struct {
 	Signal  Signal
 	Number  uint16 // of the HLT or SVC that it stopped at
 	Fault   Fault
-	Address uint64 // of the access that failed
+	Address uint64 // of the access that failed, or is watched
 	Cycles  uint64 // instructions done, the last HLT or SVC included
 }
 
@@ -27,6 +27,7 @@ type Reference struct {
 
 	codeBase, codeEnd uint64
 	code              []instruction
+	watch             span
 }
 
 // NewReference makes a machine with memory of its own and loads code at base.
@@ -57,13 +58,22 @@ func (r *Reference) Run(n uint64) {
 	case SignalSyscall:
 		r.PC += 4
 	}
-	r.Signal, r.Number = SignalRunning, 0
+	r.Signal, r.Number, r.Address = SignalRunning, 0, 0
 	for ; n > 0 && r.Signal == SignalRunning; n-- {
 		r.step()
 	}
 	if r.Signal == SignalRunning {
 		r.Signal = SignalCheckpoint
 	}
+}
+
+// Watch is Interpreter.Watch.
+func (r *Reference) Watch(address uint64, n int) error {
+	watch, err := newSpan(address, n, len(r.Memory))
+	if err == nil {
+		r.watch = watch
+	}
+	return err
 }
 
 func (r *Reference) step() {
@@ -85,7 +95,9 @@ func (r *Reference) step() {
 			r.Signal = SignalFault
 			return
 		}
-		r.Address = 0
+		if r.Address = 0; in.op == store && r.watch.has(r.get(in.rn)+in.value) {
+			r.Signal, r.Address = SignalWatch, r.get(in.rn)+in.value
+		}
 	case supervisorCall:
 		r.Signal, r.Number, next = SignalSyscall, uint16(in.value), r.PC
 	case halt:

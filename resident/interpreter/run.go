@@ -219,6 +219,8 @@ func (r *run) sumUp() error {
 		switch r.result.Signal {
 		case SignalFault:
 			r.result.Fault = Fault(detail)
+			fallthrough
+		case SignalWatch:
 			r.result.Address = wide(r.row(gl, rowAddress)[0], r.row(gl, rowAddress+1)[0])
 		case SignalHalt, SignalSyscall:
 			r.result.Number = uint16(detail)

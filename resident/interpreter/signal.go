@@ -16,10 +16,13 @@ const (
 	SignalCheckpoint               // has done as many instructions as were asked for
 	SignalBreak                    // at a breakpoint
 	SignalFault                    // at an instruction that cannot be done: see Fault
+	SignalWatch                    // behind a store into memory that is watched
+
+	signals = iota
 )
 
 func (s Signal) String() string {
-	names := [...]string{"running", "halt", "syscall", "checkpoint", "break", "fault"}
+	names := [...]string{"running", "halt", "syscall", "checkpoint", "break", "fault", "watch"}
 	if int(s) < len(names) {
 		return names[s]
 	}

@@ -55,6 +55,8 @@ func (v *Interpreter) states(gl *glctx.GL, states []State) {
 		case SignalFault:
 			s.Fault = Fault(rows[rowDetail][m])
 			s.Address = wide(rows[rowAddress][m], rows[rowAddress+1][m])
+		case SignalWatch:
+			s.Address = wide(rows[rowAddress][m], rows[rowAddress+1][m])
 		case SignalHalt, SignalSyscall:
 			s.Number = uint16(rows[rowDetail][m])
 		}
