@@ -274,6 +274,23 @@ func TestManyItemsGoUpInParts(t *testing.T) {
 	wantAll(t, f.download(results), stolenOnce)
 }
 
+// TestAMillionItems has a queue of 2^20 items of 64 bytes, all there at once.
+func TestAMillionItems(t *testing.T) {
+	f := newFixture(t)
+	const n, words = 1 << 20, 16
+	results := f.results(n)
+	q := f.queue(Options{Capacity: n, Groups: 256, Words: words}, stealText, nil, results)
+	items := make([]uint32, words*n)
+	for i := range n {
+		items[words*i] = uint32(i)
+	}
+	f.push(q, 0, items...)
+	if r := f.run(q); r.Finished != n || r.Items != 0 {
+		t.Errorf("report %+v", r)
+	}
+	wantAll(t, f.download(results), stolenOnce)
+}
+
 const greedyText = `bool queueRun(uint level, uint item[QUEUE_WORDS]) {
     if (item[0] == 1u) {
         item[0] = 2u;
