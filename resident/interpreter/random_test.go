@@ -155,7 +155,7 @@ func TestEveryInstructionOnTheGPU(t *testing.T) {
 
 // scramble gives all machines random registers and machine m the flags m, and puts
 // them before an instruction.
-func (p *pair) scramble(t *testing.T, random *rand.Rand, pc uint64) {
+func (p *pair) scramble(t testing.TB, random *rand.Rand, pc uint64) {
 	t.Helper()
 	n := len(p.cpu)
 	registers, flags := make([]uint64, registerRows*n), make([]uint32, n)
@@ -179,4 +179,28 @@ func (p *pair) scramble(t *testing.T, random *rand.Rand, pc uint64) {
 	if err := errors.Join(err, p.SetPC(t.Context(), pc)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// FuzzOnTheGPU: whatever program it is, machines on the GPU do as the CPU has it.
+func FuzzOnTheGPU(f *testing.F) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for range 8 {
+		f.Add(randomProgram(random, 30), random.Uint64())
+	}
+	v := newMachines(f, Options{Machines: 33, MemoryBytes: 1024, BatchCycles: 100})
+	f.Fuzz(func(t *testing.T, code []byte, seed uint64) {
+		code, base := code[:len(code)&^3], 8*(seed%8)
+		if v.Load(t.Context(), code, base) != nil {
+			return
+		}
+		p := &pair{v, references(t, v, code, base)}
+		p.scramble(t, rand.New(rand.NewPCG(seed, 0)), base)
+		for _, r := range p.cpu {
+			r.Run(400)
+		}
+		if _, err := v.RunContinuous(t.Context(), 4, 0); err != nil {
+			t.Fatal(err)
+		}
+		p.compare(t)
+	})
 }
