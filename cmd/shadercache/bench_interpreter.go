@@ -93,7 +93,7 @@ func (r *interpreterBenchResult) verdict() error {
 }
 
 func (r *interpreterBenchResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\nprogram\tform\tmachines\tbuild\tinstructions\ttime\tinstructions/s\t\n", r.GPU)
+	fmt.Fprintf(w, "%s\n\nprogram\tform\tmachines\tbuild\tinstructions\ttime\tinstructions/s\n", r.GPU)
 	for _, row := range r.Rows {
 		build := row.Registers
 		if row.Int64 {
@@ -104,14 +104,14 @@ func (r *interpreterBenchResult) print(w io.Writer) {
 		}
 		verdict := ""
 		if !row.Verified {
-			verdict = "wrong"
+			verdict = "\twrong"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%.2f ms\t%s\t%s\n", row.Program, row.Form, row.Machines, build,
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%.2f ms\t%s%s\n", row.Program, row.Form, row.Machines, build,
 			row.Cycles*uint64(row.Machines), row.Millis, readableRate(row.IPS), verdict)
 	}
 	fmt.Fprint(w, "\nprogram\tmachines\tcontinuous/mega\tchained/mega\tstandard/mega\tto one machine\n")
 	for _, q := range r.Ratios {
-		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.0fx\n", q.Program, q.Machines, q.ContinuousToMega, q.ChainedToMega, q.StandardToMega, q.MegaToOneMachine)
+		fmt.Fprintf(w, "%s\t%d\t%.3f\t%.3f\t%.3f\t%.1fx\n", q.Program, q.Machines, q.ContinuousToMega, q.ChainedToMega, q.StandardToMega, q.MegaToOneMachine)
 	}
 }
 

@@ -76,9 +76,12 @@ func (o *options) benchSteal(q queue.Options, repeat int) (r *stealResult, err e
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
 	r = &stealResult{Workload: "steal", GPU: g.name(), Driver: g.driver(), Verified: true}
+	bar := o.newProgress(2*len(stealTasks)*repeat, "steal")
+	defer func() { _ = bar.Finish() }()
+	progress := func() { _ = bar.Add(1) }
 	for _, tasks := range stealTasks {
 		for _, q.Steal = range []bool{false, true} {
-			row, err := queue.Steal(ctx, g.executor, g.cache, tasks, repeat, q)
+			row, err := queue.Steal(ctx, g.executor, g.cache, queue.StealOptions{Options: q, Tasks: tasks, Repeat: repeat, Progress: progress})
 			if err != nil {
 				return nil, err
 			}

@@ -23,7 +23,8 @@ What is timed, in microseconds, as the median of --repeat:
   step    one step, until it is done
   frame   a poke, 8 steps and a query: 60 times a second leaves 16,667
 
-Every answer, and every cell after each row, is compared with the CPU's.
+Every answer, and every cell after each row, is compared with the CPU's. The CPU
+does all of it once, on all cores, before anything is timed.
 
 JSON fields: workload, gpu, driver, width, height, tiles_x, tiles_y, rows [{name,
 form, us, repeat, verified}], verified.
@@ -77,7 +78,16 @@ func (r *waveBenchResult) run(o *options, repeat int) (err error) {
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
 	r.GPU, r.Driver = g.name(), g.driver()
-	r.Rows, err = wave.Bench(ctx, g.executor, g.cache, wave.Options{Width: r.Width, Height: r.Height, TilesX: r.TilesX, TilesY: r.TilesY}, repeat)
+	bar := o.newProgress(0, "wave")
+	r.Rows, err = wave.Bench(ctx, g.executor, g.cache, wave.BenchOptions{
+		Options: wave.Options{Width: r.Width, Height: r.Height, TilesX: r.TilesX, TilesY: r.TilesY},
+		Repeat:  repeat,
+		Progress: func(done, of int) {
+			bar.ChangeMax(of)
+			_ = bar.Set(done)
+		},
+	})
+	_ = bar.Finish()
 	r.Verified = err == nil
 	for _, row := range r.Rows {
 		r.Verified = r.Verified && row.Verified

@@ -42,6 +42,7 @@ The lint reads text and guesses: docs/lint.md says how.
 
 JSON fields: files, findings [{file, line, column, rule, message, hint}].
 
+Files that cannot be read are named on standard error, and the others are checked.
 The exit code is 1 when there is a finding, or a file that cannot be read.`
 
 // lintResult is what lint prints.
@@ -72,23 +73,27 @@ func newLint(o *options) *cobra.Command {
 
 func (o *options) lint(args []string, defines binary.Defines) error {
 	r := &lintResult{Findings: []lint.Finding{}}
-	var failures error
+	var failures []error
 	for _, arg := range args {
 		files, err := shadersIn(arg)
-		failures = errors.Join(failures, err)
+		if err != nil {
+			failures = append(failures, err)
+		}
 		for _, file := range files {
 			if err := r.check(file, defines); err != nil {
-				failures = errors.Join(failures, err)
+				failures = append(failures, err)
 			}
 		}
 	}
-	if failures != nil {
-		return failures
+	if r.Files > 0 {
+		if err := o.result(r, r.print); err != nil {
+			return err
+		}
 	}
-	if err := o.result(r, r.print); err != nil {
-		return err
+	for _, err := range failures {
+		printError(o.stderr, err)
 	}
-	if len(r.Findings) > 0 {
+	if len(r.Findings) > 0 || len(failures) > 0 {
 		return errReported
 	}
 	return nil

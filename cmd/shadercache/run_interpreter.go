@@ -19,11 +19,12 @@ const runInterpreterUsage = `Run a program of 64-bit ARM instructions on the GPU
 
 FILE is text to assemble, or with a name that ends in .bin little-endian
 instructions. Instructions: MOVZ, ADD, ADDS, SUB, SUBS, CMP, CMN with a register or
-an immediate, LDR and STR with an offset, B, B.cond, HLT, SVC. Comments begin with
-// or ;, labels end in a colon. Code and memory begin at address 0.
+an immediate, LDR and STR with an offset, B, B.cond, HLT, SVC. MOV is MOVZ, or an
+ADD of 0 from or to SP. Registers are x0 to x30, sp and xzr, of 64 bits. Comments
+begin with // or ;, labels end in a colon. Code and memory begin at address 0.
 
 SVC #1 prints x0. Any other SVC stops the machine, and so do HLT, a breakpoint, a
-fault, and --cycles.
+store that is watched, a fault, and --cycles.
 
 Every machine has registers and memory of its own and is one lane of the GPU: one
 machine leaves all others idle, thousands take about as long as one.
@@ -79,6 +80,8 @@ type interpreterResult struct {
 
 	machine int
 	state   interpreter.State
+	prints  int // more of them than Printed holds
+	wrong   int // machine that is not as the CPU has it, or -1
 }
 
 // printedValue is what a machine printed.
@@ -111,6 +114,7 @@ func newRunInterpreter(o *options) *cobra.Command {
 	flags.IntVar(&f.machine, "machine", 0, "the machine whose registers and trace are printed")
 	flags.StringArrayVar(&f.registers, "reg", nil, "set `NAME=VALUE` in every machine: x0 to x30, sp, pc; the value machine is its number")
 	flags.StringArrayVar(&f.breaks, "break", nil, "stop at this `ADDRESS`")
+	flags.StringVar(&f.watch, "watch", "", "stop behind a store to `ADDRESS[+BYTES]`, 8 bytes unless told otherwise")
 	flags.Var(&f.memory, "memory", "memory of each machine")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop continuous after the batch in which this passes (default never)")
 	flags.IntVar(&f.options.TraceEntries, "trace", 0, "print the last N instructions of --machine")
@@ -129,13 +133,17 @@ func newRunInterpreter(o *options) *cobra.Command {
 
 // readCode reads a program.
 func readCode(file string) ([]byte, error) {
-	data, err := os.ReadFile(file)
-	if err != nil || strings.EqualFold(filepath.Ext(file), ".bin") {
-		return data, err
-	}
-	code, err := interpreter.Assemble(file, string(data))
+	code, err := os.ReadFile(file)
 	if err != nil {
-		return nil, hintedError{err, "shadercache run interpreter --help lists the instructions"}
+		return nil, err
+	}
+	if !strings.EqualFold(filepath.Ext(file), ".bin") {
+		if code, err = interpreter.Assemble(file, string(code)); err != nil {
+			return nil, hintedError{err, "shadercache run interpreter --help lists the instructions"}
+		}
+	}
+	if len(code) == 0 {
+		return nil, fmt.Errorf("run: %s holds no instructions", file)
 	}
 	return code, nil
 }
@@ -167,36 +175,49 @@ func (o *options) runInterpreter(f interpreterFlags, file string) error {
 func (r *interpreterResult) verdict() error {
 	switch n := r.Stands[interpreter.SignalFault.String()]; {
 	case r.Verified != nil && !*r.Verified:
-		return hintedError{errors.New("run: a machine did not end as the CPU has it"), "the driver may be broken: shadercache selftest"}
+		return hintedError{fmt.Errorf("run: machine %d did not end as the CPU has it", r.wrong), "the driver may be broken: shadercache selftest"}
 	case n > 0 && r.state.Signal == interpreter.SignalFault:
-		return fmt.Errorf("run: machine %d stopped at pc %#x: %v, address %#x", r.machine, r.state.PC, r.state.Fault, r.state.Address)
+		return fmt.Errorf("run: machine %d stopped at pc %#x: %s", r.machine, r.state.PC, faultText(r.state))
 	case n > 0:
 		return hintedError{fmt.Errorf("run: %s ended in a fault", plural(n, "machine")), "--machine N shows another one"}
 	}
 	return nil
 }
 
+// faultText says what was wrong, and where an access went that was.
+func faultText(s interpreter.State) string {
+	switch s.Fault {
+	case interpreter.FaultAddress, interpreter.FaultAlignment, interpreter.FaultCode:
+		return fmt.Sprintf("%v, address %#x", s.Fault, s.Address)
+	}
+	return s.Fault.String()
+}
+
 func (r *interpreterResult) run(ctx context.Context, g *gpu, f interpreterFlags, code []byte) error {
+	bar := f.progress(100, "running")
+	f.options.Progress = func(done, of uint64) { _ = bar.Set(int(float64(done) / float64(of) * 100)) }
 	v, err := interpreter.New(ctx, g.context, g.cache, f.options)
 	if err != nil {
 		return err
 	}
-	err = r.runOn(ctx, v, f, code)
+	err = r.runOn(ctx, v, f, code, bar.Finish)
 	return errors.Join(err, v.Close())
 }
 
-func (r *interpreterResult) runOn(ctx context.Context, v *interpreter.Interpreter, f interpreterFlags, code []byte) error {
+func (r *interpreterResult) runOn(ctx context.Context, v *interpreter.Interpreter, f interpreterFlags, code []byte, ran func() error) error {
 	if err := f.prepare(ctx, v, code); err != nil {
 		return err
 	}
 	v.Handle(printCall, func(c *interpreter.Call) error {
 		if len(r.Printed) < maxPrinted {
 			r.Printed = append(r.Printed, printedValue{c.Machine, c.X[0]})
+		} else {
+			r.prints++
 		}
 		return nil
 	})
 	done, err := f.runForm(ctx, v)
-	if err != nil {
+	if err := errors.Join(err, ran()); err != nil {
 		return err
 	}
 	states, err := v.States(ctx)
@@ -211,12 +232,8 @@ func (r *interpreterResult) runOn(ctx context.Context, v *interpreter.Interprete
 		r.Trace = append(r.Trace, e.String())
 	}
 	r.note(done, states)
-	if f.verify && done.Signal != interpreter.SignalRunning {
-		bar := f.progress(len(states), "comparing with the CPU")
-		good, err := f.verified(ctx, v, code, states, func() { _ = bar.Add(1) })
-		_ = bar.Finish()
-		r.Verified = &good
-		return err
+	if f.verify {
+		return r.verify(ctx, v, &f, code, states)
 	}
 	return nil
 }
@@ -272,6 +289,33 @@ func dispatches(n int) string {
 	return fmt.Sprintf("%d dispatches", n)
 }
 
+// standing is how the machine stands: "halt #3", "checkpoint, --cycles are done".
+func (r *interpreterResult) standing() string {
+	switch s := r.state; s.Signal {
+	case interpreter.SignalHalt, interpreter.SignalSyscall:
+		return fmt.Sprintf("%v #%d", s.Signal, s.Number)
+	case interpreter.SignalWatch:
+		return fmt.Sprintf("watch, behind a store to %#x,", s.Address)
+	case interpreter.SignalCheckpoint:
+		return "checkpoint, --cycles are done,"
+	case interpreter.SignalRunning:
+		return "running, --timeout has passed,"
+	default:
+		return s.Signal.String()
+	}
+}
+
+// standings is how many machines stand with each signal: "3 halt, 1 fault".
+func (r *interpreterResult) standings() string {
+	var list []string
+	for s := range interpreter.SignalWatch + 1 {
+		if n := r.Stands[s.String()]; n > 0 {
+			list = append(list, fmt.Sprintf("%d %v", n, s))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
 func (r *interpreterResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", r.GPU)
 	for _, line := range r.Trace {
@@ -280,16 +324,25 @@ func (r *interpreterResult) print(w io.Writer) {
 	for _, p := range r.Printed {
 		fmt.Fprintf(w, "machine %d prints %d\n", p.Machine, p.Value)
 	}
-	fmt.Fprintf(w, "machine %d: %v at pc %s after %d instructions, flags %s\n\n", r.machine, r.state.Signal, r.FinalPC, r.state.Cycles, r.Flags)
+	if r.prints > 0 {
+		fmt.Fprintf(w, "and %d more\n", r.prints)
+	}
+	fmt.Fprintf(w, "machine %d: %s at pc %s after %s, flags %s\n", r.machine, r.standing(), r.FinalPC, plural(r.state.Cycles, "instruction"), r.Flags)
+	if len(r.Stands) > 1 {
+		fmt.Fprintf(w, "all machines: %s\n", r.standings())
+	}
+	fmt.Fprintln(w)
 	for row := range 8 {
 		for column := range 4 {
+			name, value, end := "sp", r.state.SP, "\t"
 			if i := column*8 + row; i < 31 {
-				fmt.Fprintf(w, "x%d\t%#x\t", i, r.state.X[i])
-			} else {
-				fmt.Fprintf(w, "sp\t%#x\t", r.state.SP)
+				name, value = fmt.Sprintf("x%d", i), r.state.X[i]
 			}
+			if column == 3 {
+				end = "\n"
+			}
+			fmt.Fprintf(w, "%s\t%#x%s", name, value, end)
 		}
-		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "\n%s, %s: %s in %s, %s/s\n", r.Form, plural(r.Machines, "machine"), plural(r.Cycles, "instruction"),
 		dispatches(r.Dispatches), readableRate(r.IPS))

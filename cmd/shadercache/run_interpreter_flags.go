@@ -21,6 +21,7 @@ type interpreterFlags struct {
 	machine   int
 	registers []string
 	breaks    []string
+	watch     string
 	memory    byteSize
 	timeout   time.Duration
 	verify    bool
@@ -32,17 +33,42 @@ type interpreterFlags struct {
 var interpreterForms = []string{"mega", "continuous", "chained", "standard"}
 
 func (f *interpreterFlags) check() error {
-	f.options.MemoryBytes, f.options.TraceMachine = int(f.memory), f.machine
+	f.options.MemoryBytes, f.options.TraceMachine, f.options.Watchpoints = int(f.memory), f.machine, f.watch != ""
 	switch {
 	case !slices.Contains(interpreterForms, f.form):
 		return fmt.Errorf("there is no form %q: %s", f.form, strings.Join(interpreterForms, ", "))
 	case f.cycles == 0 || f.options.Machines < 1 || f.options.BatchCycles < 1:
 		return errors.New("--cycles, --machines and --batch must be at least 1")
+	case f.timeout < 0 || f.timeout > 0 && f.form != "continuous":
+		return errors.New("--timeout must not be negative, and is for --form continuous: other forms end with --cycles")
+	case f.options.TraceEntries < 0 || f.options.TraceEntries > 1<<20:
+		return fmt.Errorf("--trace %d: it must be 0 to %d", f.options.TraceEntries, 1<<20)
+	case f.memory < 8 || f.memory%8 != 0 || f.memory > 1<<32:
+		return fmt.Errorf("--memory %d: it must be a multiple of 8 from 8 to 4G", f.memory)
 	case f.machine < 0 || f.machine >= f.options.Machines:
-		return fmt.Errorf("--machine %d: there are %d machines, from 0", f.machine, f.options.Machines)
+		return fmt.Errorf("--machine %d: it must be 0 to %d", f.machine, f.options.Machines-1)
 	}
-	_, err := f.settings()
+	_, _, err := f.watched()
+	if err == nil {
+		_, err = f.settings()
+	}
 	return err
+}
+
+// watched is the part of memory that --watch names.
+func (f *interpreterFlags) watched() (address uint64, n int, err error) {
+	if f.watch == "" {
+		return 0, 0, nil
+	}
+	at, length, long := strings.Cut(f.watch, "+")
+	address, err = parseWord(at)
+	if n = 8; err == nil && long {
+		n, err = strconv.Atoi(length)
+	}
+	if err != nil || address%8 != 0 || n < 8 || n%8 != 0 {
+		return 0, 0, fmt.Errorf("--watch %s: it must be an address, or ADDRESS+BYTES, in multiples of 8", f.watch)
+	}
+	return address, n, nil
 }
 
 // setting is a register to be set before a run.
@@ -91,7 +117,7 @@ func parseWord(text string) (uint64, error) {
 	return strconv.ParseUint(text, 0, 64)
 }
 
-// prepare loads the code and sets registers and breakpoints.
+// prepare loads the code and sets registers, breakpoints and what is watched.
 func (f *interpreterFlags) prepare(ctx context.Context, v *interpreter.Interpreter, code []byte) error {
 	if err := v.Load(ctx, code, 0); err != nil {
 		return err
@@ -107,6 +133,13 @@ func (f *interpreterFlags) prepare(ctx context.Context, v *interpreter.Interpret
 			err = v.SetRegisters(ctx, s.register, s.in)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if address, n, err := f.watched(); err != nil {
+		return err
+	} else if n > 0 {
+		if err := v.Watch(ctx, address, n); err != nil {
 			return err
 		}
 	}

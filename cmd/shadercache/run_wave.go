@@ -237,9 +237,16 @@ type waveRun struct {
 	result    *waveResult
 }
 
+// stepsWithoutPictures is how many steps are done between two looks at the
+// progress where no pictures are taken.
+const stepsWithoutPictures = 128
+
 // run goes from event to event: a poke, a picture, the end.
 func (w *waveRun) run() error {
-	pokes := w.flags.scheduled
+	pokes, every := w.flags.scheduled, w.flags.every
+	if w.flags.out == "" {
+		every = stepsWithoutPictures
+	}
 	for step := 0; ; {
 		for len(pokes) > 0 && pokes[0].step == step {
 			if err := w.poke(pokes[0].Poke); err != nil {
@@ -250,7 +257,7 @@ func (w *waveRun) run() error {
 		if step == w.flags.steps {
 			break
 		}
-		next := min(step+w.flags.every-step%w.flags.every, w.flags.steps)
+		next := min(step+every-step%every, w.flags.steps)
 		if len(pokes) > 0 {
 			next = min(next, pokes[0].step)
 		}

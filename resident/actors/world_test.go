@@ -150,6 +150,9 @@ func TestFullMailboxTellsTheSender(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 	}
+	if info := w.query(a); info.Waiting != 3 {
+		t.Errorf("%d wait in a mailbox for 3", info.Waiting)
+	}
 	if r := w.step(1); taken != 3 || r.Full != 67 || r.Handled != 3 {
 		t.Errorf("%d taken, report %+v", taken, r)
 	}

@@ -50,7 +50,7 @@ type statement struct {
 func (a *assembler) line(text string, number int) string {
 	text, _, _ = strings.Cut(text, "//")
 	text, _, _ = strings.Cut(text, ";")
-	text = strings.ToLower(strings.TrimSpace(text))
+	text = strings.TrimSpace(text)
 	for {
 		label, rest, ok := strings.Cut(text, ":")
 		if !ok {
@@ -67,18 +67,42 @@ func (a *assembler) line(text string, number int) string {
 		return ""
 	}
 	mnemonic, rest, _ := strings.Cut(strings.ReplaceAll(text, "\t", " "), " ")
-	s := statement{line: number, mnemonic: mnemonic}
-	for part := range strings.SplitSeq(strings.NewReplacer("[", "", "]", "").Replace(rest), ",") {
-		if part = strings.Join(strings.Fields(part), " "); part != "" {
-			s.operands = append(s.operands, part)
+	s := statement{line: number, mnemonic: strings.ToLower(mnemonic), operands: operandsOf(rest)}
+	if slices.Contains(s.operands, "") {
+		return "an operand is missing before or behind a comma"
+	}
+	if s.mnemonic != "b" && !strings.HasPrefix(s.mnemonic, "b.") { // labels are as they are written
+		for i, operand := range s.operands {
+			s.operands[i] = strings.ToLower(operand)
 		}
 	}
 	a.statements = append(a.statements, s)
 	return ""
 }
 
+// operandsOf splits at commas, but not within brackets.
+func operandsOf(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	var list []string
+	from, inside := 0, false
+	for i, c := range text + "," {
+		switch {
+		case c == '[':
+			inside = true
+		case c == ']':
+			inside = false
+		case c == ',' && (!inside || i == len(text)):
+			list = append(list, strings.Join(strings.Fields(text[from:i]), " "))
+			from = i + 1
+		}
+	}
+	return list
+}
+
 // conditions in the order of their encoding.
-var conditions = []string{"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al"}
+var conditions = []string{"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al", "nv"}
 
 // sums are the additions: the bits op and S, and whether the first operand goes
 // nowhere.
@@ -100,7 +124,7 @@ func (a *assembler) encode(s statement, at int) (raw uint32, why string) {
 		return encodeStop(s)
 	case ".word":
 		v, why := number(s, 0, 1<<32-1)
-		return uint32(v), why
+		return uint32(v), firstOf(why, count(s, 1, 1))
 	}
 	if _, ok := sums[s.mnemonic]; ok {
 		return encodeSum(s)
@@ -113,7 +137,17 @@ func (a *assembler) encode(s statement, at int) (raw uint32, why string) {
 	return 0, fmt.Sprintf("there is no instruction %q here", s.mnemonic)
 }
 
+// encodeMove encodes a constant, and as ADD #0 what comes from SP or goes there.
 func encodeMove(s statement) (uint32, string) {
+	if s.mnemonic == "mov" && len(s.operands) == 2 {
+		switch {
+		case s.operands[0] == "sp" || s.operands[1] == "sp":
+			s.mnemonic, s.operands = "add", append(s.operands, "#0")
+			return encodeSum(s)
+		case isRegister(s.operands[1]):
+			return 0, fmt.Sprintf("mov between registers is an ORR, which is not here: add %s, %s, xzr does the same", s.operands[0], s.operands[1])
+		}
+	}
 	rd, why := register(s, 0, "xzr")
 	v, why2 := number(s, 1, 0xFFFF)
 	shift, why3 := shift(s, 2, 16, 3)
@@ -132,7 +166,7 @@ func encodeSum(s statement) (uint32, string) {
 		return 0, why
 	}
 	operation := kind.bits << 29
-	if strings.HasPrefix(s.operands[2], "x") {
+	if isRegister(s.operands[2]) {
 		rd, why := register(s, 0, "xzr")
 		rn, why2 := register(s, 1, "xzr")
 		rm, why3 := register(s, 2, "xzr")
@@ -150,6 +184,7 @@ func encodeSum(s statement) (uint32, string) {
 }
 
 func encodeAccess(s statement) (uint32, string) {
+	why0 := bracketed(&s)
 	rt, why := register(s, 0, "xzr")
 	rn, why2 := register(s, 1, "sp")
 	var offset uint64
@@ -164,7 +199,22 @@ func encodeAccess(s statement) (uint32, string) {
 	if s.mnemonic == "ldr" {
 		raw = 0xF9400000
 	}
-	return raw | uint32(offset/8)<<10 | rn<<5 | rt, firstOf(why, why2, why3, count(s, 2, 3))
+	return raw | uint32(offset/8)<<10 | rn<<5 | rt, firstOf(why0, why, why2, why3, count(s, 2, 3))
+}
+
+// bracketed takes the address of an access out of its brackets.
+func bracketed(s *statement) string {
+	const form = "the address must be [register] or [register, #offset], without pre- or post-index"
+	if len(s.operands) < 2 {
+		return fmt.Sprintf("%s needs more operands", s.mnemonic)
+	}
+	inner, opened := strings.CutPrefix(s.operands[1], "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	if !opened || !closed || strings.ContainsAny(inner, "[]") || len(s.operands) > 2 {
+		return form
+	}
+	s.operands = append(s.operands[:1:1], operandsOf(inner)...)
+	return ""
 }
 
 func (a *assembler) encodeBranch(s statement, at int, conditional bool, cond uint32) (uint32, string) {
@@ -211,9 +261,17 @@ func register(s statement, i int, last string) (uint32, string) {
 	digits, ok := strings.CutPrefix(name, "x")
 	n, err := strconv.ParseUint(digits, 10, 8)
 	if !ok || err != nil || n > 30 {
+		if half, is := strings.CutPrefix(name, "w"); is && isRegister("x"+half) {
+			return 0, fmt.Sprintf("%q has 32 bits: registers have 64 here, x0 to x30 and %s", name, last)
+		}
 		return 0, fmt.Sprintf("%q is none of x0 to x30 and %s", name, last)
 	}
 	return uint32(n), ""
+}
+
+// isRegister says whether an operand is meant as a register, and not as a number.
+func isRegister(operand string) bool {
+	return operand == "sp" || len(operand) > 1 && (operand[0] == 'x' || operand[0] == 'w')
 }
 
 // number reads operand i, from 0 to most.

@@ -22,10 +22,7 @@ func Disassemble(raw uint32, pc uint64) string {
 	case branch:
 		name := "b"
 		if raw>>26 != 0b000101 {
-			name = "b.nv"
-			if int(in.cond) < len(conditions) {
-				name = "b." + conditions[in.cond]
-			}
+			name = "b." + conditions[in.cond]
 		}
 		return fmt.Sprintf("%s %#x", name, pc+in.value*4)
 	case supervisorCall:

@@ -39,6 +39,14 @@ type plan struct {
 	timeout    time.Duration
 }
 
+// batchCycles is how many instructions a batch is for.
+func (p *plan) batchCycles() uint64 {
+	if p.indirect {
+		return uint64(p.cycles)
+	}
+	return uint64(p.cycles) * uint64(p.links)
+}
+
 // flight is a number of dispatches that one fence ends.
 type flight struct {
 	slot  int
@@ -110,6 +118,10 @@ func (v *Interpreter) setRun(set func(name string, value uint32), p *plan, slot 
 	set("allowedHigh", uint32(p.total>>32))
 	set("slot", uint32(slot))
 	set("traced", uint32(v.options.TraceMachine))
+	if v.options.Watchpoints {
+		set("watchFirst", v.mu.watch.first)
+		set("watchEnd", v.mu.watch.end)
+	}
 }
 
 func (v *Interpreter) groups() uint32 {

@@ -70,9 +70,11 @@ type Interpreter struct {
 		code     []uint32      // as loaded
 		base     uint64
 		breaks   map[int]bool // by instruction
+		watch    span
 		handlers map[uint16]Handler
 		batch    uint32   // number of the last
 		cycles   []uint64 // of each machine, after the last run
+		waiting  bool     // a machine may stand at an SVC, after the last run
 	}
 }
 
@@ -104,6 +106,9 @@ func (o Options) source() (*binary.Source, error) {
 	defines := binary.Defines{"LANES": strconv.Itoa(lanes)}
 	if o.TraceEntries > 0 {
 		defines["TRACE"] = strconv.Itoa(o.TraceEntries)
+	}
+	if o.Watchpoints {
+		defines["WATCH"] = "1"
 	}
 	if o.Int64 {
 		defines["INT64"] = "1"

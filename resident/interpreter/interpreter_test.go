@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
@@ -88,22 +90,33 @@ func (p *pair) set(t testing.TB, register int, value func(m int) uint64) {
 	}
 }
 
-// compare holds every machine's state and memory against the CPU's.
-func (p *pair) compare(t testing.TB) {
+// compareStates holds every machine's state against the CPU's.
+func (p *pair) compareStates(t testing.TB) {
 	t.Helper()
 	states, err := p.States(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := make([]byte, p.options.MemoryBytes)
 	for m, r := range p.cpu {
 		if states[m] != r.State {
 			t.Fatalf("machine %d:\n GPU %+v\n CPU %+v", m, states[m], r.State)
 		}
-		if err := p.ReadMemory(t.Context(), m, 0, memory); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(memory, r.Memory) {
+	}
+}
+
+// compare holds every machine's state and memory against the CPU's.
+func (p *pair) compare(t testing.TB) {
+	t.Helper()
+	p.compareStates(t)
+	memories := make([][]byte, len(p.cpu))
+	for m := range memories {
+		memories[m] = make([]byte, p.options.MemoryBytes)
+	}
+	if err := p.ReadMachines(t.Context(), 0, 0, memories...); err != nil {
+		t.Fatal(err)
+	}
+	for m, r := range p.cpu {
+		if !bytes.Equal(memories[m], r.Memory) {
 			t.Fatalf("machine %d: the memory differs", m)
 		}
 	}
@@ -132,8 +145,14 @@ func forms(v *Interpreter) map[string]func(ctx context.Context, total uint64) (R
 // it has to.
 func TestForms(t *testing.T) {
 	code := assemble(t, countdown)
-	p := newPair(t, Options{Machines: 70, MemoryBytes: 1024, BatchCycles: 300, DispatchCycles: 250}, code, 0)
 	const total = 2400
+	var told []uint64
+	progress := func(done, of uint64) {
+		if told = append(told, done); of%total != 0 || done > of {
+			t.Errorf("%d of %d instructions", done, of)
+		}
+	}
+	p := newPair(t, Options{Machines: 70, MemoryBytes: 1024, BatchCycles: 300, DispatchCycles: 250, Progress: progress}, code, 0)
 	dispatches := map[string][2]int{"standard": {16, 16}, "continuous": {16, 18}, "mega": {10, 10}, "chained": {10, 10}}
 	for name, run := range forms(p.Interpreter) {
 		if err := p.Load(t.Context(), code, 0); err != nil {
@@ -142,16 +161,20 @@ func TestForms(t *testing.T) {
 		p.cpu = references(t, p.Interpreter, code, 0)
 		p.set(t, 0, func(m int) uint64 { return uint64(10 * (m + 1)) })
 		var cycles uint64
-		stands := [6]int{}
+		stands := [signals]int{}
 		for _, r := range p.cpu {
 			r.Run(total)
 			cycles += r.Cycles
 			stands[r.Signal]++
 		}
 		before := p.context.Counters()
+		told = nil
 		r, err := run(t.Context(), total)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if len(told) == 0 || told[len(told)-1] != total || !slices.IsSorted(told) {
+			t.Errorf("%s: progress was %v", name, told)
 		}
 		p.compare(t)
 		if r.Form != name || r.Cycles != cycles || r.Stands != stands || r.Signal != SignalHalt || r.Number != 3 || r.FinalPC != 20 || r.IPS <= 0 || r.Cut != 0 {
@@ -215,6 +238,35 @@ func TestLongLoop(t *testing.T) {
 	}
 }
 
+// TestCountsOf64Bits begins just below 2^32 instructions.
+func TestCountsOf64Bits(t *testing.T) {
+	const before = 1<<32 - 50
+	p := newPair(t, Options{Machines: 3, MemoryBytes: 1024, BatchCycles: 40, DispatchCycles: 40}, assemble(t, "l: add x0, x0, #1\nb l"), 0)
+	for name, run := range forms(p.Interpreter) {
+		err := p.do(t.Context(), func(gl *glctx.GL) error {
+			low, high := uint32(before), uint32(0)
+			p.putRow(gl, rowCycles, []uint32{low, low, low})
+			p.putRow(gl, rowCycles+1, []uint32{high, high, high})
+			for m := range p.mu.cycles {
+				p.mu.cycles[m] = before
+			}
+			return gl.Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range p.cpu {
+			r.Cycles = before
+			r.Run(120)
+		}
+		r, err := run(t.Context(), 120)
+		if err != nil || r.Cycles != 3*120 || r.Stands[SignalCheckpoint] != 3 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		p.compare(t)
+	}
+}
+
 func TestTimeoutAndCancel(t *testing.T) {
 	v := newMachines(t, Options{MemoryBytes: 64, BatchCycles: 100})
 	if err := v.Load(t.Context(), assemble(t, "l: add x0, x0, #1\nb l"), 0); err != nil {
@@ -250,7 +302,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%v does not say %q (%v)", err, want, info.MaxStorage)
 		}
 	}
-	v := newMachines(t, Options{MemoryBytes: 64})
+	v := newMachines(t, Options{Machines: 2, MemoryBytes: 64})
 	if _, err := v.RunMega(t.Context(), 1); !errors.Is(err, ErrNoCode) {
 		t.Error(err)
 	}
@@ -262,8 +314,10 @@ func TestBadInput(t *testing.T) {
 		"the memory ends at 0x40":      v.Load(t.Context(), code, 64),
 		"no register 32":               v.SetRegisters(t.Context(), 32, nil),
 		"pc 0x2":                       v.SetPC(t.Context(), 2),
-		"there is no machine 1":        v.ReadMemory(t.Context(), 1, 0, nil),
+		"there is no machine -1":       v.ReadMemory(t.Context(), -1, 0, nil),
 		"3 bytes at 0x8":               v.ReadMemory(t.Context(), 0, 8, make([]byte, 3)),
+		"there is no machine 2":        v.ReadMachines(t.Context(), 0, 0, nil, nil, nil),
+		"and 16 of another":            v.ReadMachines(t.Context(), 0, 0, make([]byte, 8), make([]byte, 16)),
 		"16 bytes at 0x38: the memory": v.WriteMemory(t.Context(), 0, 56, make([]byte, 16)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

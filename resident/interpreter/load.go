@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -14,7 +13,7 @@ import (
 
 // Load puts code, little-endian instructions, into the memory of every machine at
 // base, a multiple of 8, and starts them anew: memory besides, registers, flags and
-// counts are 0, the program counter is base, breakpoints are gone.
+// counts are 0, the program counter is base, breakpoints and what is watched are gone.
 func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error {
 	if err := checkCode(code, base, v.options.MemoryBytes); err != nil {
 		return err
@@ -34,7 +33,9 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 		v.mu.buffers[bindCode] = decoded
 		v.mu.code, v.mu.base = raw, base
 		clear(v.mu.breaks)
+		v.mu.watch = span{}
 		clear(v.mu.cycles)
+		v.mu.waiting = false
 		for _, b := range []int{bindRegisters, bindMachines, bindMemory, bindTrace} {
 			if v.mu.buffers[b].Size > 0 {
 				gl.Fill(v.mu.buffers[b], 0)
@@ -111,42 +112,6 @@ func (v *Interpreter) SetRegisters(ctx context.Context, register int, value func
 	}
 	return v.do(ctx, func(gl *glctx.GL) error {
 		gl.Upload(v.mu.buffers[bindRegisters], register*8*len(row), glctx.Bytes(row))
-		return gl.Err()
-	})
-}
-
-// Break sets a breakpoint at an address in the code: machines stop before they do
-// what stands there.
-func (v *Interpreter) Break(ctx context.Context, address uint64) error {
-	return v.setBreaks(ctx, func(breaks map[int]bool) error {
-		at := (address - v.mu.base) / 4
-		if address%4 != 0 || address < v.mu.base || at >= uint64(len(v.mu.code)) {
-			return fmt.Errorf("interpreter: no instruction stands at %#x to break at", address)
-		}
-		breaks[int(at)] = true
-		return nil
-	})
-}
-
-// ClearBreaks takes all breakpoints away.
-func (v *Interpreter) ClearBreaks(ctx context.Context) error {
-	return v.setBreaks(ctx, func(breaks map[int]bool) error {
-		clear(breaks)
-		return nil
-	})
-}
-
-func (v *Interpreter) setBreaks(ctx context.Context, change func(map[int]bool) error) error {
-	return v.do(ctx, func(gl *glctx.GL) error {
-		if len(v.mu.code) == 0 {
-			return ErrNoCode
-		}
-		breaks := maps.Clone(v.mu.breaks)
-		if err := change(breaks); err != nil {
-			return err
-		}
-		v.mu.breaks = breaks
-		gl.Upload(v.mu.buffers[bindCode], 0, glctx.Bytes(compactAll(v.mu.code, breaks)))
 		return gl.Err()
 	})
 }

@@ -34,6 +34,16 @@ type Options struct {
 	// GL_ARB_gpu_shader_int64; without, two halves do. The result is the same.
 	Int64 bool
 
+	// Watchpoints builds what Watch needs. It costs two comparisons with every
+	// store.
+	Watchpoints bool
+
+	// Progress is called by a run function after each batch, on its goroutine, with
+	// how many of the instructions of each machine the batches have been for, but
+	// for batches that a system call ended. It must not call the Interpreter.
+	// Default: nobody is told.
+	Progress func(done, of uint64)
+
 	// array keeps registers in an array of the invocation, not in shared memory.
 	array bool
 	// ahead fetches the next instruction while one is done.

@@ -4,19 +4,25 @@ package interpreter
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
 )
+
+// builds are the shader's, by options.
+var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {array: true}, "ahead": {ahead: true}}
 
 // TestRandomPrograms runs random programs on machines with random registers. Most
 // instructions are good ones; all stop sooner or later, and some by a fault.
 func TestRandomPrograms(t *testing.T) {
-	for name, o := range map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {array: true}, "ahead": {ahead: true}} {
+	for name, o := range builds {
 		t.Run(name, func(t *testing.T) {
 			o.Machines, o.MemoryBytes, o.BatchCycles = 96, 1024, 100
 			random := rand.New(rand.NewPCG(1, uint64(len(name))))
 			v := newMachines(t, o)
-			stands := [6]int{}
+			stands := [signals]int{}
 			for range 30 {
 				code := randomProgram(random, 40)
 				base := uint64(8 * random.IntN(3))
@@ -34,7 +40,11 @@ func TestRandomPrograms(t *testing.T) {
 					}
 					p.set(t, register, func(m int) uint64 { return values[m] })
 				}
-				for _, r := range p.cpu {
+				for m, r := range p.cpu {
+					if m%32 == 0 {
+						agree(t, r, 700)
+						continue
+					}
 					r.Run(700)
 				}
 				r, err := v.RunContinuous(t.Context(), 7, 0)
@@ -105,4 +115,92 @@ func randomProgram(random *rand.Rand, n int) []byte {
 		code = binary.LittleEndian.AppendUint32(code, raw)
 	}
 	return code
+}
+
+// TestEveryInstructionOnTheGPU does instructions one by one, each on machines with
+// random registers and all 16 states of the flags, in every build of the shader.
+func TestEveryInstructionOnTheGPU(t *testing.T) {
+	const machines, instructions, base = 16, 150, 64
+	for name, o := range builds {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(2, uint64(len(name))))
+			o.Machines, o.MemoryBytes = machines, 1<<12
+			var code []byte
+			done := map[string]int{}
+			for range instructions {
+				raw, name := randomWord(random)
+				done[name]++
+				code = binary.LittleEndian.AppendUint32(code, raw)
+			}
+			p := newPair(t, o, code, base)
+			for at := range instructions {
+				p.scramble(t, random, base+4*uint64(at))
+				for _, r := range p.cpu {
+					agree(t, r, 1)
+				}
+				if _, err := p.RunMega(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+				p.compareStates(t)
+			}
+			p.compare(t)
+			for _, entry := range manual {
+				if done[entry.name] < 5 {
+					t.Errorf("%s was done %d times", entry.name, done[entry.name])
+				}
+			}
+		})
+	}
+}
+
+// scramble gives all machines random registers and machine m the flags m, and puts
+// them before an instruction.
+func (p *pair) scramble(t testing.TB, random *rand.Rand, pc uint64) {
+	t.Helper()
+	n := len(p.cpu)
+	registers, flags := make([]uint64, registerRows*n), make([]uint32, n)
+	for i := range registers {
+		if registers[i] = randomValue(random); random.IntN(4) == 0 {
+			registers[i] = 8 * random.Uint64N(512) // mostly a good address
+		}
+	}
+	for m, r := range p.cpu {
+		flags[m] = uint32(m % 16)
+		r.Signal, r.Fault, r.Number, r.Address, r.PC, r.Flags = SignalRunning, FaultNone, 0, 0, pc, flags[m]
+		for i := range registerRows {
+			r.put(uint8(i), registers[i*n+m])
+		}
+	}
+	err := p.do(t.Context(), func(gl *glctx.GL) error {
+		gl.Upload(p.mu.buffers[bindRegisters], 0, glctx.Bytes(registers))
+		p.putRow(gl, rowFlags, flags)
+		return gl.Err()
+	})
+	if err := errors.Join(err, p.SetPC(t.Context(), pc)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzOnTheGPU: whatever program it is, machines on the GPU do as the CPU has it.
+func FuzzOnTheGPU(f *testing.F) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for range 8 {
+		f.Add(randomProgram(random, 30), random.Uint64())
+	}
+	v := newMachines(f, Options{Machines: 33, MemoryBytes: 1024, BatchCycles: 100})
+	f.Fuzz(func(t *testing.T, code []byte, seed uint64) {
+		code, base := code[:len(code)&^3], 8*(seed%8)
+		if v.Load(t.Context(), code, base) != nil {
+			return
+		}
+		p := &pair{v, references(t, v, code, base)}
+		p.scramble(t, rand.New(rand.NewPCG(seed, 0)), base)
+		for _, r := range p.cpu {
+			r.Run(400)
+		}
+		if _, err := v.RunContinuous(t.Context(), 4, 0); err != nil {
+			t.Fatal(err)
+		}
+		p.compare(t)
+	})
 }

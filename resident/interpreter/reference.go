@@ -14,18 +14,20 @@ type State struct {
 	Signal  Signal
 	Number  uint16 // of the HLT or SVC that it stopped at
 	Fault   Fault
-	Address uint64 // of the access that failed
+	Address uint64 // of the access that failed, or is watched
 	Cycles  uint64 // instructions done, the last HLT or SVC included
 }
 
 // Reference is one machine on the CPU, written from the architecture's manual and
-// with 64-bit arithmetic: what the GPU must agree with. It belongs to one
-// goroutine.
+// with 64-bit arithmetic: what the GPU must agree with. The code is decoded once, so
+// it is not to be written. It belongs to one goroutine.
 type Reference struct {
 	State
 	Memory []byte
 
 	codeBase, codeEnd uint64
+	code              []instruction
+	watch             span
 }
 
 // NewReference makes a machine with memory of its own and loads code at base.
@@ -39,6 +41,10 @@ func NewReference(memoryBytes int, code []byte, base uint64) (*Reference, error)
 	}
 	r := &Reference{Memory: make([]byte, memoryBytes), codeBase: base, codeEnd: base + uint64(len(code))}
 	copy(r.Memory[base:], code)
+	r.code = make([]instruction, len(code)/4)
+	for i := range r.code {
+		r.code[i] = decode(binary.LittleEndian.Uint32(code[4*i:]))
+	}
 	r.PC = base
 	return r, nil
 }
@@ -52,7 +58,7 @@ func (r *Reference) Run(n uint64) {
 	case SignalSyscall:
 		r.PC += 4
 	}
-	r.Signal, r.Number = SignalRunning, 0
+	r.Signal, r.Number, r.Address = SignalRunning, 0, 0
 	for ; n > 0 && r.Signal == SignalRunning; n-- {
 		r.step()
 	}
@@ -61,12 +67,21 @@ func (r *Reference) Run(n uint64) {
 	}
 }
 
+// Watch is Interpreter.Watch.
+func (r *Reference) Watch(address uint64, n int) error {
+	watch, err := newSpan(address, n, len(r.Memory))
+	if err == nil {
+		r.watch = watch
+	}
+	return err
+}
+
 func (r *Reference) step() {
-	if r.PC < r.codeBase || r.PC >= r.codeEnd {
+	if r.PC < r.codeBase || r.PC >= r.codeEnd || r.PC%4 != 0 {
 		r.Signal, r.Fault = SignalFault, FaultPC
 		return
 	}
-	in := decode(binary.LittleEndian.Uint32(r.Memory[r.PC:]))
+	in := &r.code[(r.PC-r.codeBase)/4]
 	next := r.PC + 4
 	switch in.op {
 	case add:
@@ -80,7 +95,9 @@ func (r *Reference) step() {
 			r.Signal = SignalFault
 			return
 		}
-		r.Address = 0
+		if r.Address = 0; in.op == store && r.watch.has(r.get(in.rn)+in.value) {
+			r.Signal, r.Address = SignalWatch, r.get(in.rn)+in.value
+		}
 	case supervisorCall:
 		r.Signal, r.Number, next = SignalSyscall, uint16(in.value), r.PC
 	case halt:
@@ -93,7 +110,7 @@ func (r *Reference) step() {
 	r.Cycles++
 }
 
-func (r *Reference) add(in instruction) {
+func (r *Reference) add(in *instruction) {
 	a, b, carry := r.get(in.rn), r.get(in.rm), uint64(0)
 	if in.immediate {
 		b = in.value
@@ -113,7 +130,7 @@ func (r *Reference) add(in instruction) {
 }
 
 // access loads or stores.
-func (r *Reference) access(in instruction) (uint64, Fault) {
+func (r *Reference) access(in *instruction) (uint64, Fault) {
 	address := r.get(in.rn) + in.value
 	switch {
 	case address >= uint64(len(r.Memory)):

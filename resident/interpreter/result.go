@@ -11,9 +11,9 @@ type Result struct {
 	Signal     Signal        // of machine 0
 	Number     uint16        // of the HLT or SVC that machine 0 stopped at
 	Fault      Fault         // of machine 0
-	Address    uint64        // of machine 0's access that failed
+	Address    uint64        // of machine 0's access that failed, or is watched
 	FinalPC    uint64        // of machine 0
-	Stands     [6]int        // how many machines stand with each Signal
+	Stands     [signals]int  // how many machines stand with each Signal
 	Batches    int
 	Dispatches int
 	Cut        int // batches in which the driver ended a loop before its time; nothing was lost

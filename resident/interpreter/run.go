@@ -88,11 +88,13 @@ type run struct {
 	ended    bool // nothing more is to be launched
 	stuck    int  // flights cut short without anything done
 	done     uint64
+	full     int // batches that may have done all they were for
 }
 
 // fly keeps flights under way until the machines have stopped.
 func (r *run) fly(ctx context.Context) error {
-	var failed error
+	failed := r.serveLeft(ctx)
+	r.ended = failed != nil
 	for {
 		if err := r.fill(); err != nil {
 			failed, r.ended = cmp.Or(failed, err), true
@@ -138,6 +140,12 @@ func (r *run) fill() error {
 // after decides by a flight's report how it goes on.
 func (r *run) after(ctx context.Context, l landing) error {
 	r.result.Batches += l.batches
+	if !l.syscall { // a system call ends a batch at any time
+		r.full += l.batches
+	}
+	if r.options.Progress != nil {
+		r.options.Progress(min(uint64(r.full)*r.batchCycles(), r.total), r.total)
+	}
 	if l.cut {
 		r.result.Cut++
 		if err := r.progress(); err != nil {
@@ -151,8 +159,10 @@ func (r *run) after(ctx context.Context, l landing) error {
 		}
 	}
 	switch late := r.timeout > 0 && time.Since(r.start) >= r.timeout; {
-	case l.syscall && !late:
-		return r.serve(ctx, l.running)
+	case l.syscall:
+		err := r.serve(ctx, l.running)
+		r.ended = r.ended || late
+		return err
 	case !l.running, late, r.maxBatches > 0 && !l.cut && r.result.Batches >= r.maxBatches:
 		r.ended = true
 	}
@@ -203,11 +213,14 @@ func (r *run) sumUp() error {
 		for _, s := range signals {
 			r.result.Stands[s%uint32(len(r.result.Stands))]++
 		}
+		r.mu.waiting = r.result.Stands[SignalSyscall] > 0
 		detail := r.row(gl, rowDetail)[0]
 		r.result.Signal, r.result.FinalPC = Signal(signals[0]), r.address(r.row(gl, rowPC)[0])
 		switch r.result.Signal {
 		case SignalFault:
 			r.result.Fault = Fault(detail)
+			fallthrough
+		case SignalWatch:
 			r.result.Address = wide(r.row(gl, rowAddress)[0], r.row(gl, rowAddress+1)[0])
 		case SignalHalt, SignalSyscall:
 			r.result.Number = uint16(detail)
@@ -215,6 +228,17 @@ func (r *run) sumUp() error {
 		r.result.IPS = float64(r.result.Cycles) / max(r.result.Wall.Seconds(), 1e-9)
 		return gl.Err()
 	})
+}
+
+// serveLeft serves the system calls that the run before left, because it was
+// cancelled or a handler failed.
+func (r *run) serveLeft(ctx context.Context) error {
+	if !r.mu.waiting || len(r.mu.handlers) == 0 {
+		return nil
+	}
+	served, err := r.serveAll(ctx)
+	r.result.Syscalls += served
+	return err
 }
 
 // serve serves the system calls that machines wait for. Nothing may be under way

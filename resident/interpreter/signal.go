@@ -5,7 +5,8 @@ import "fmt"
 // Signal is how a machine stands, as the kernel numbers it.
 type Signal uint32
 
-// The signals. A run goes on after SignalSyscall behind the SVC, after SignalBreak
+// The signals. A run goes on after SignalSyscall behind the SVC, which is served
+// first where there is a handler by now, after SignalBreak
 // with the instruction at the breakpoint, after SignalCheckpoint where it was;
 // after SignalHalt and SignalFault only once SetPC was called.
 const (
@@ -15,10 +16,13 @@ const (
 	SignalCheckpoint               // has done as many instructions as were asked for
 	SignalBreak                    // at a breakpoint
 	SignalFault                    // at an instruction that cannot be done: see Fault
+	SignalWatch                    // behind a store into memory that is watched
+
+	signals = iota
 )
 
 func (s Signal) String() string {
-	names := [...]string{"running", "halt", "syscall", "checkpoint", "break", "fault"}
+	names := [...]string{"running", "halt", "syscall", "checkpoint", "break", "fault", "watch"}
 	if int(s) < len(names) {
 		return names[s]
 	}

@@ -55,6 +55,8 @@ func (v *Interpreter) states(gl *glctx.GL, states []State) {
 		case SignalFault:
 			s.Fault = Fault(rows[rowDetail][m])
 			s.Address = wide(rows[rowAddress][m], rows[rowAddress+1][m])
+		case SignalWatch:
+			s.Address = wide(rows[rowAddress][m], rows[rowAddress+1][m])
 		case SignalHalt, SignalSyscall:
 			s.Number = uint16(rows[rowDetail][m])
 		}
@@ -69,27 +71,44 @@ func (v *Interpreter) states(gl *glctx.GL, states []State) {
 func wide(low, high uint32) uint64 { return uint64(high)<<32 | uint64(low) }
 
 // ReadMemory reads the memory of a machine into dst. Address and length must be
-// multiples of 8.
+// multiples of 8. It reads the same part of all machines from the device, since
+// they lie side by side: for many of them there is ReadMachines.
 func (v *Interpreter) ReadMemory(ctx context.Context, machine int, address uint64, dst []byte) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.readMemory(ctx, machine, address, dst)
+	return v.ReadMachines(ctx, machine, address, dst)
 }
 
-func (v *Interpreter) readMemory(ctx context.Context, machine int, address uint64, dst []byte) error {
-	if err := v.checkAccess(machine, address, len(dst)); err != nil {
-		return err
+// ReadMachines reads the same part of the memory of several machines, which follow
+// each other from first on, into as many slices of one length.
+func (v *Interpreter) ReadMachines(ctx context.Context, first int, address uint64, dst ...[]byte) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.readMachines(ctx, first, address, dst)
+}
+
+func (v *Interpreter) readMachines(ctx context.Context, first int, address uint64, dst [][]byte) error {
+	for i, d := range dst {
+		if err := v.checkAccess(first+i, address, len(d)); err != nil {
+			return err
+		}
+		if len(d) != len(dst[0]) {
+			return fmt.Errorf("interpreter: read %d bytes of one machine and %d of another: it must be as many of each", len(dst[0]), len(d))
+		}
+	}
+	if len(dst) == 0 {
+		return nil
 	}
 	return v.doLocked(ctx, func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		n := v.options.Machines
 		perPiece := max(1, uploadBytes/(8*n))
 		rows := make([]uint64, perPiece*n)
-		for start := 0; start < len(dst); start += 8 * perPiece {
-			words := min(perPiece, (len(dst)-start)/8)
+		for start := 0; start < len(dst[0]); start += 8 * perPiece {
+			words := min(perPiece, (len(dst[0])-start)/8)
 			gl.Download(v.mu.buffers[bindMemory], (int(address)+start)*n, glctx.Bytes(rows[:words*n]))
 			for i := range words {
-				binary.LittleEndian.PutUint64(dst[start+8*i:], rows[i*n+machine])
+				for m, d := range dst {
+					binary.LittleEndian.PutUint64(d[start+8*i:], rows[i*n+first+m])
+				}
 			}
 		}
 		return gl.Err()

@@ -26,7 +26,8 @@ type Call struct {
 
 // Handler serves a system call. It runs on the goroutine of the run function, while
 // the machines stand still, and must not call the Interpreter, except through the
-// Call. After an error the run ends and the machine still waits at its SVC.
+// Call. After an error the run ends and the machine still waits at its SVC: the next
+// run calls the handler again.
 type Handler func(c *Call) error
 
 // Handle sets what serves an SVC with a number; nil takes it away. An SVC without a
@@ -43,7 +44,7 @@ func (v *Interpreter) Handle(number uint16, h Handler) {
 
 // Read reads the machine's memory: see Interpreter.ReadMemory.
 func (c *Call) Read(address uint64, dst []byte) error {
-	return c.interpreter.readMemory(c.ctx, c.Machine, address, dst)
+	return c.interpreter.readMachines(c.ctx, c.Machine, address, [][]byte{dst})
 }
 
 // Write writes the machine's memory: see Interpreter.WriteMemory.

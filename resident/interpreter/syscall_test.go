@@ -73,6 +73,62 @@ func TestSyscalls(t *testing.T) {
 	}
 }
 
+// TestNoSyscallIsForgotten: a timeout, a cancelled run and a handler that fails leave
+// no SVC behind that the next run would pass over.
+func TestNoSyscallIsForgotten(t *testing.T) {
+	const machines, turns = 5, 40
+	v := newMachines(t, Options{Machines: machines, MemoryBytes: 64, BatchCycles: 20})
+	if err := v.Load(t.Context(), assemble(t, "movz x1, #40\nl: svc #1\nsubs x1, x1, #1\nb.ne l\nhlt #0"), 0); err != nil {
+		t.Fatal(err)
+	}
+	served := [machines]int{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	fail := errors.New("not now")
+	v.Handle(1, func(c *Call) error {
+		switch total := served[0]; {
+		case c.Machine == 3 && total == 10:
+			cancel()
+		case c.Machine == 2 && total == 20 && fail != nil:
+			err := fail
+			fail = nil
+			return err
+		}
+		served[c.Machine]++
+		return nil
+	})
+	calls := 0
+	for runs := 0; ; runs++ {
+		var r Result
+		var err error
+		switch runs {
+		case 0:
+			r, err = v.RunContinuous(t.Context(), 1000, time.Nanosecond)
+		case 1:
+			if r, err = v.RunStandard(ctx, 1000); !errors.Is(err, context.Canceled) {
+				t.Errorf("run %d: %v", runs, err)
+			}
+			err = nil
+		case 2:
+			if r, err = v.RunChained(t.Context(), 1000); err == nil || !strings.Contains(err.Error(), "not now") {
+				t.Errorf("run %d: %v", runs, err)
+			}
+			err = nil
+		default:
+			r, err = v.RunMega(t.Context(), 1000)
+		}
+		if calls += r.Syscalls; err != nil || runs > 10 {
+			t.Fatal(r, err)
+		}
+		if r.Stands[SignalHalt] == machines {
+			break
+		}
+	}
+	if served != [machines]int{turns, turns, turns, turns, turns} || calls != machines*turns {
+		t.Errorf("served %v, %d in all", served, calls)
+	}
+}
+
 func TestBreakpointsAndTrace(t *testing.T) {
 	v := newMachines(t, Options{Machines: 2, MemoryBytes: 1024, BatchCycles: 7, TraceEntries: 4, TraceMachine: 1})
 	if err := v.Break(t.Context(), 0); !errors.Is(err, ErrNoCode) {
@@ -94,9 +150,9 @@ func TestBreakpointsAndTrace(t *testing.T) {
 	}
 	want := []struct {
 		cycles uint64
-		stands [6]int
+		stands [signals]int
 	}{
-		{6, [6]int{SignalBreak: 2}}, {8, [6]int{SignalBreak: 2}}, {4 + 3, [6]int{SignalBreak: 1, SignalHalt: 1}}, {3, [6]int{SignalHalt: 2}},
+		{6, [signals]int{SignalBreak: 2}}, {8, [signals]int{SignalBreak: 2}}, {4 + 3, [signals]int{SignalBreak: 1, SignalHalt: 1}}, {3, [signals]int{SignalHalt: 2}},
 	}
 	for i, w := range want {
 		r, err := v.RunStandard(t.Context(), 1000)
@@ -123,5 +179,69 @@ func TestBreakpointsAndTrace(t *testing.T) {
 	}
 	if r, err := v.RunMega(t.Context(), 9); err != nil || r.Cycles != 18 || r.Signal != SignalCheckpoint {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestWatchpoints stops machines behind each store into a part of memory, in every
+// form, and compares where with the CPU.
+func TestWatchpoints(t *testing.T) {
+	code := assemble(t, `
+		movz x1, #0x100
+		movz x2, #0x180
+	l:	str  x0, [x1]
+		add  x0, x0, #1
+		add  x1, x1, #8
+		ldr  x3, [x2]
+		str  x0, [x2]
+		subs x4, x4, #1
+		b.ne l
+		hlt  #0`)
+	p := newPair(t, Options{Machines: 40, MemoryBytes: 1024, BatchCycles: 50, DispatchCycles: 30, Watchpoints: true}, code, 0)
+	for name, run := range forms(p.Interpreter) {
+		if err := p.Load(t.Context(), code, 0); err != nil {
+			t.Fatal(err)
+		}
+		p.cpu = references(t, p.Interpreter, code, 0)
+		if err := p.Watch(t.Context(), 0x110, 16); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range p.cpu {
+			if err := r.Watch(0x110, 16); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.set(t, 4, func(m int) uint64 { return uint64(m%7 + 1) })
+		stopped := 0
+		for range 3 { // stores of turns 3 and 4, and the end
+			for _, r := range p.cpu {
+				r.Run(900)
+			}
+			r, err := run(t.Context(), 900)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			p.compare(t)
+			stopped += r.Stands[SignalWatch]
+		}
+		if stopped == 0 || p.cpu[39].Signal != SignalHalt {
+			t.Errorf("%s: %d machines stopped at a store, and at last with %v", name, stopped, p.cpu[39].Signal)
+		}
+	}
+	if err := p.Load(t.Context(), code, 0); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := p.RunMega(t.Context(), 900); err != nil || r.Stands[SignalWatch] != 0 {
+		t.Errorf("what was watched before Load: %+v, %v", r, err)
+	}
+	for _, bad := range []struct {
+		address uint64
+		n       int
+	}{{4, 8}, {8, 4}, {1024, 8}, {0, -8}, {1 << 63, 8}} {
+		if err := p.Watch(t.Context(), bad.address, bad.n); err == nil {
+			t.Errorf("%d bytes at %#x are watched", bad.n, bad.address)
+		}
+	}
+	if err := newMachines(t, Options{MemoryBytes: 64}).Watch(t.Context(), 0, 8); err == nil || !strings.Contains(err.Error(), "Watchpoints is not set") {
+		t.Error(err)
 	}
 }

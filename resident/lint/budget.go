@@ -226,7 +226,14 @@ func (b *budget) bounds(tokens []token, exit bool) bool {
 	if parts := split(tokens, "&&"); len(parts) > 1 {
 		return b.someOrAll(parts, exit, !exit)
 	}
-	return b.counts(tokens)
+	return b.counts(tokens) && (exit || !alwaysHolds(tokens))
+}
+
+// alwaysHolds says whether a condition is "x >= 0u": unsigned numbers go round.
+func alwaysHolds(tokens []token) bool {
+	n := len(tokens)
+	unsignedZero := func(t token) bool { return t.text == "0u" || t.text == "0U" }
+	return n > 2 && (tokens[n-2].text == ">=" && unsignedZero(tokens[n-1]) || tokens[1].text == "<=" && unsignedZero(tokens[0]))
 }
 
 func (b *budget) someOrAll(parts [][]token, exit, some bool) bool {
@@ -263,6 +270,8 @@ func (b *budget) why(s *statement) string {
 		return "it is left only when something else says so"
 	case b.hasMemory(s.tokens):
 		return "its condition waits for memory"
+	case alwaysHolds(s.tokens):
+		return "no unsigned number is less than 0"
 	}
 	return "nothing in it changes its condition"
 }

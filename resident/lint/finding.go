@@ -77,7 +77,7 @@ func check(files []string, text string) []Finding {
 		c.report(Unreadable, position{line: 1, column: 1}, "macros that grow without end: not everything was checked")
 	}
 	for _, at := range p.unreadable {
-		c.report(Unreadable, at, "brackets that do not match, or code nested too deeply: what follows was not checked")
+		c.report(Unreadable, at, "a bracket without its other half, or code nested too deeply: what follows was not checked")
 	}
 	c.program = p
 	c.checkBudgets()

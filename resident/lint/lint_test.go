@@ -119,6 +119,26 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// What is unreadable is said where it is, also in an included text and behind what
+// can be read.
+func TestUnreadableIsFound(t *testing.T) {
+	for text, want := range map[string]string{
+		"void f() {}\nvoid main( {\n":                   "2:12",
+		"void main() {\n int a[3;\n}":                   "2:7",
+		"void main() {\r\n f(3; }\r\n":                  "2:3",
+		"void main() { }\n}\n":                          "2:1",
+		"void main() {\n if (true) {\n barrier();\n}\n": "1:13",
+	} {
+		findings := Check("a", text)
+		if len(findings) != 1 || findings[0].Rule != Unreadable {
+			t.Fatalf("%q: findings are %v", text, findings)
+		}
+		if at := fmt.Sprintf("%d:%d", findings[0].Line, findings[0].Column); at != want {
+			t.Errorf("%q: found at %s, not %s", text, at, want)
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.*")
 	if err != nil {

@@ -34,8 +34,8 @@ type parameter struct {
 // parse takes tokens apart.
 func parse(tokens []token) *program {
 	p := &program{functions: map[string][]*function{}, memory: map[string]memory{}}
-	if len(tokens) > 0 && !balanced(tokens) {
-		p.unreadable = append(p.unreadable, tokens[0].at)
+	if at, ok := unmatched(tokens); ok {
+		p.unreadable = append(p.unreadable, at)
 	}
 	for i := 0; i < len(tokens); {
 		i = p.declaration(tokens, i)
@@ -45,6 +45,33 @@ func parse(tokens []token) *program {
 	}
 	return p
 }
+
+// unmatched finds a bracket that lacks its other half.
+func unmatched(tokens []token) (position, bool) {
+	var open []token
+	for _, t := range tokens {
+		switch nesting(t) {
+		case 1:
+			open = append(open, t)
+		case -1:
+			if len(open) == 0 {
+				return t.at, true
+			}
+			last := open[len(open)-1]
+			if halves[last.text] != t.text {
+				return last.at, true
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) > 0 {
+		return open[len(open)-1].at, true
+	}
+	return position{}, false
+}
+
+// halves are the brackets that close others.
+var halves = map[string]string{"(": ")", "[": "]", "{": "}"}
 
 // declaration reads what stands at i outside functions and returns where the
 // next one begins.

@@ -228,15 +228,17 @@ func TestFullQueueLosesNothing(t *testing.T) {
 func TestStealReports(t *testing.T) {
 	f := newFixture(t)
 	for _, steal := range []bool{false, true} {
-		r, err := Steal(t.Context(), f.Executor, f.cache, 500, 3, Options{Groups: 8, Local: 16, Steal: steal})
-		if err != nil {
-			t.Fatal(err)
+		told := 0
+		r, err := Steal(t.Context(), f.Executor, f.cache, StealOptions{
+			Options: Options{Groups: 8, Local: 16, Steal: steal}, Tasks: 500, Repeat: 3, Progress: func() { told++ }})
+		if err != nil || told != 3 {
+			t.Fatal(told, err)
 		}
 		if !r.Verified || r.Micros <= 0 || r.Tasks != 500 || r.Groups != 8 || r.Repeat != 3 || r.Rounds < 3 {
 			t.Errorf("%+v", r)
 		}
 	}
-	_, err := Steal(t.Context(), f.Executor, f.cache, 0, 1, Options{})
+	_, err := Steal(t.Context(), f.Executor, f.cache, StealOptions{Repeat: 1})
 	wantError(t, err, "0 tasks")
 }
 
@@ -269,6 +271,23 @@ func TestManyItemsGoUpInParts(t *testing.T) {
 	q := f.queue(Options{Capacity: n, Groups: 64}, stealText, nil, results)
 	f.push(q, 0, sequence(0, n)...)
 	f.run(q)
+	wantAll(t, f.download(results), stolenOnce)
+}
+
+// TestAMillionItems has a queue of 2^20 items of 64 bytes, all there at once.
+func TestAMillionItems(t *testing.T) {
+	f := newFixture(t)
+	const n, words = 1 << 20, 16
+	results := f.results(n)
+	q := f.queue(Options{Capacity: n, Groups: 256, Words: words}, stealText, nil, results)
+	items := make([]uint32, words*n)
+	for i := range n {
+		items[words*i] = uint32(i)
+	}
+	f.push(q, 0, items...)
+	if r := f.run(q); r.Finished != n || r.Items != 0 {
+		t.Errorf("report %+v", r)
+	}
 	wantAll(t, f.download(results), stolenOnce)
 }
 

@@ -32,10 +32,22 @@ type StealReport struct {
 	Verified       bool    `json:"verified"` // every task exactly once a repeat; with Steal, every group did some
 }
 
+// StealOptions say what Steal does.
+type StealOptions struct {
+	Options // as for New, with room for the tasks where Capacity is 0
+
+	// Tasks are done Repeat times. Both must be at least 1.
+	Tasks, Repeat int
+
+	// Progress is called after each time that all tasks were done, if it is set.
+	Progress func()
+}
+
 // Steal runs the workload steal: tasks of unequal cost, 1 to 512 steps, each to
-// be done exactly once. o is as for New, with room for the tasks where Capacity
-// is 0. It fails as New and Run do; where a task is wrong the report says so.
-func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs, tasks, repeat int, o Options) (StealReport, error) {
+// be done exactly once. It fails as New and Run do; where a task is wrong the
+// report says so.
+func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs, o StealOptions) (StealReport, error) {
+	tasks, repeat := o.Tasks, o.Repeat
 	if tasks < 1 || repeat < 1 {
 		return StealReport{}, fmt.Errorf("queue: %d tasks, %d times", tasks, repeat)
 	}
@@ -48,12 +60,12 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	}
 	defer results.Release()
 	item := Item{Name: "queue_steal", Text: stealText, Memory: []executor.Bound{results.At(FirstBinding)}}
-	q, err := New(ctx, e, programs, item, o)
+	q, err := New(ctx, e, programs, item, o.Options)
 	if err != nil {
 		return StealReport{}, err
 	}
 	defer q.Close()
-	s := StealReport{Tasks: tasks, Groups: q.options.Groups, Local: q.options.Local, Steal: o.Steal, Repeat: repeat}
+	s := StealReport{Tasks: tasks, Groups: q.options.Groups, Local: q.options.Local, Steal: q.options.Steal, Repeat: repeat}
 	micros := make([]float64, repeat)
 	for i := range micros {
 		spent, err := q.runTasks(ctx, tasks)
@@ -61,6 +73,9 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 			return s, err
 		}
 		micros[i] = float64(spent) / float64(time.Microsecond)
+		if o.Progress != nil {
+			o.Progress()
+		}
 	}
 	slices.Sort(micros)
 	s.Micros = micros[repeat/2]

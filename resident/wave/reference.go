@@ -3,6 +3,9 @@ package wave
 import (
 	"fmt"
 	"math"
+	"runtime"
+	"slices"
+	"sync"
 )
 
 // Reference is the same simulation on the CPU, cell by cell in row order. It
@@ -10,6 +13,7 @@ import (
 type Reference struct {
 	options        Options
 	u, previous    []float32
+	still          []float32 // a row beyond the grid
 	damping, pulse []float32
 	steps          uint32
 }
@@ -24,36 +28,70 @@ func NewReference(o Options) (*Reference, error) {
 		options:  o,
 		u:        make([]float32, o.Width*o.Height),
 		previous: make([]float32, o.Width*o.Height),
+		still:    make([]float32, o.Width),
 		damping:  o.damping(),
 		pulse:    pulse(),
 	}, nil
 }
 
-// Step does n steps.
+// Step does n steps, on all cores where that pays.
 func (r *Reference) Step(n int) {
 	for range n {
-		for y := range r.options.Height {
-			r.row(y)
-		}
+		r.inBands(func(first, end int) {
+			for y := first; y < end; y++ {
+				r.row(y)
+			}
+		})
 		r.u, r.previous = r.previous, r.u
 		r.steps++
 	}
+}
+
+// bandCells is what a core must have to do at least: starting it costs as much as
+// some thousand cells.
+const bandCells = 1 << 14
+
+// inBands calls fn for all rows, for bands of them side by side.
+func (r *Reference) inBands(fn func(first, end int)) {
+	h := r.options.Height
+	bands := min(runtime.GOMAXPROCS(0), h*r.options.Width/bandCells, h)
+	if bands < 2 {
+		fn(0, h)
+		return
+	}
+	var group sync.WaitGroup
+	for band := range bands {
+		group.Go(func() { fn(band*h/bands, (band+1)*h/bands) })
+	}
+	group.Wait()
 }
 
 // row writes a row of the next step over the previous one. The conversions keep
 // a compiler from fusing operations.
 func (r *Reference) row(y int) {
 	w, c2 := r.options.Width, r.options.courant2()
-	for x := range w {
-		i := y*w + x
-		u := r.u[i]
-		lap := r.laplacian(r.u, x, y)
-		a, b := r.dampingAt(x, y)
-		next := float32(a*float32(float32(2*u)+float32(c2*lap))) - float32(b*r.previous[i])
-		if next > -tiny && next < tiny {
-			next = 0
+	now, next := r.u[y*w:][:w], r.previous[y*w:][:w]
+	north, south := r.still[:w], r.still[:w]
+	if y > 0 {
+		north = r.u[(y-1)*w:][:w]
+	}
+	if y+1 < r.options.Height {
+		south = r.u[(y+1)*w:][:w]
+	}
+	west, u := float32(0), now[0]
+	for x := range now {
+		east := float32(0)
+		if x+1 < w {
+			east = now[x+1]
 		}
-		r.previous[i] = next
+		lap := float32(float32(north[x]+south[x])+float32(west+east)) - float32(4*u)
+		a, b := r.dampingAt(x, y)
+		v := float32(a*float32(float32(2*u)+float32(c2*lap))) - float32(b*next[x])
+		if v > -tiny && v < tiny {
+			v = 0
+		}
+		next[x] = v
+		west, u = u, east
 	}
 }
 
@@ -80,6 +118,9 @@ func (r *Reference) laplacian(of []float32, x, y int) float32 {
 }
 
 func (r *Reference) dampingAt(x, y int) (a, b float32) {
+	if len(r.damping) == 2 {
+		return 1, 1
+	}
 	d := min(x, y, r.options.Width-1-x, r.options.Height-1-y, len(r.damping)/2-1)
 	return r.damping[2*d], r.damping[2*d+1]
 }
@@ -108,6 +149,11 @@ func (r *Reference) poke(p Poke) {
 		r.u[y*r.options.Width+x] += raise
 		r.previous[y*r.options.Width+x] += raise
 	}
+}
+
+// clone is the surface as it is now, to compare with.
+func (r *Reference) clone() *Reference {
+	return &Reference{options: r.options, u: slices.Clone(r.u), steps: r.steps}
 }
 
 // Steps is how many steps were done.

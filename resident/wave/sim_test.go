@@ -101,6 +101,29 @@ func TestTilesReport(t *testing.T) {
 	}
 }
 
+// A poke over the corner of four tiles changes what they know of each other's edges,
+// of now and of the step before: the energy tells, before any step.
+func TestEnergyRightAfterAPoke(t *testing.T) {
+	f := newFixture(t)
+	s, r := f.pair(Options{Width: 64, Height: 48, TilesX: 4, TilesY: 3})
+	for _, p := range []Poke{{16, 16, 1}, {31, 32, -0.5}, {47, 15, 2}} {
+		f.poke(s, p)
+		if err := r.Poke(p); err != nil {
+			t.Fatal(err)
+		}
+		energy, err := s.Energy(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := r.Energy(); math.Abs(energy-want) > 1e-5*want {
+			t.Errorf("after %+v the energy is %v, not %v", p, energy, want)
+		}
+		f.step(s, 3)
+		r.Step(3)
+	}
+	f.compare(s, r)
+}
+
 func TestEnergyIsKeptOrAbsorbed(t *testing.T) {
 	f := newFixture(t)
 	for _, border := range []Border{Reflecting, Absorbing} {

@@ -66,6 +66,11 @@
 #define INT64 0
 #endif
 
+// 1: a machine stops behind a store into the part of memory that is watched.
+#ifndef WATCH
+#define WATCH 0
+#endif
+
 // 1: the next instruction is fetched while this one is done. Only a branch that is
 // taken waits for its destination then.
 #ifndef AHEAD
@@ -98,7 +103,7 @@
 #define ROW_FLAGS 1u    // N 8, Z 4, C 2, V 1
 #define ROW_SIGNAL 2u   // SIGNAL_...
 #define ROW_DETAIL 3u   // number of a system call; FAULT_...
-#define ROW_ADDRESS 4u  // of a fault: low, then high in the row behind
+#define ROW_ADDRESS 4u  // of a fault or a watched store: low, then high in the row behind
 #define ROW_CYCLES 6u   // instructions done: low, then high in the row behind
 #define ROW_TARGET 8u   // instructions at which this run ends: low, then high
 
@@ -108,6 +113,7 @@
 #define SIGNAL_CHECKPOINT 3u
 #define SIGNAL_BREAK 4u
 #define SIGNAL_FAULT 5u
+#define SIGNAL_WATCH 6u
 
 #define FAULT_UNDEFINED 1u
 #define FAULT_PC 2u
@@ -126,6 +132,11 @@ layout(std430, binding = 5) restrict buffer Chain { uint chain[]; };
 #if TRACE
 layout(std430, binding = 6) restrict buffer Trace { uvec4 trace[]; };
 uniform uint traced; // the machine
+#endif
+
+#if WATCH
+uniform uint watchFirst; // what is watched, in 8 bytes: first
+uniform uint watchEnd;   // and behind the last
 #endif
 
 uniform uint machines;
@@ -297,6 +308,12 @@ void main() {
                     detail = FAULT_CODE;
                 } else {
                     memory[word * machines + machine] = get(written);
+#if WATCH
+                    if (word >= watchFirst && word < watchEnd) {
+                        signal = SIGNAL_WATCH;
+                        address = result;
+                    }
+#endif
                 }
                 if (detail != 0u) {
                     signal = SIGNAL_FAULT;

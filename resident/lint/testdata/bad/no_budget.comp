@@ -35,4 +35,16 @@ void main() {
     while (stop == 0u || spent < budget) { // want unbounded-loop
         ++spent;
     }
+    for (uint left = budget; left >= 0u; --left) { // want unbounded-loop
+        links.length();
+    }
+    for (uint left = budget; 0u <= left; left--) { // want unbounded-loop
+    }
+    for (int left = 9; left >= 0; --left) {
+    }
+    for (uint left = budget;; --left) {
+        if (left <= 0u) {
+            break;
+        }
+    }
 }

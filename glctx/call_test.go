@@ -1,0 +1,27 @@
+//go:build linux
+
+package glctx_test
+
+import (
+	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+// BenchmarkCall is one GL call from Go through cgo that has nothing to do:
+// glGetError.
+func BenchmarkCall(b *testing.B) {
+	c := gltest.Open(b)
+	err := c.Do(func(gl *glctx.GL) error {
+		for b.Loop() {
+			if err := gl.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Error(err)
+	}
+}

@@ -1,0 +1,65 @@
+//go:build linux
+
+package interpreter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Break sets a breakpoint at an address in the code: machines stop before they do
+// what stands there.
+func (v *Interpreter) Break(ctx context.Context, address uint64) error {
+	return v.setBreaks(ctx, func(breaks map[int]bool) error {
+		at := (address - v.mu.base) / 4
+		if address%4 != 0 || address < v.mu.base || at >= uint64(len(v.mu.code)) {
+			return fmt.Errorf("interpreter: no instruction stands at %#x to break at", address)
+		}
+		breaks[int(at)] = true
+		return nil
+	})
+}
+
+// ClearBreaks takes all breakpoints away.
+func (v *Interpreter) ClearBreaks(ctx context.Context) error {
+	return v.setBreaks(ctx, func(breaks map[int]bool) error {
+		clear(breaks)
+		return nil
+	})
+}
+
+func (v *Interpreter) setBreaks(ctx context.Context, change func(map[int]bool) error) error {
+	return v.do(ctx, func(gl *glctx.GL) error {
+		if len(v.mu.code) == 0 {
+			return ErrNoCode
+		}
+		breaks := maps.Clone(v.mu.breaks)
+		if err := change(breaks); err != nil {
+			return err
+		}
+		v.mu.breaks = breaks
+		gl.Upload(v.mu.buffers[bindCode], 0, glctx.Bytes(compactAll(v.mu.code, breaks)))
+		return gl.Err()
+	})
+}
+
+// Watch has every machine stop behind a store into n bytes at address, both
+// multiples of 8; no bytes end it. There is one such part at a time. It needs
+// Options.Watchpoints.
+func (v *Interpreter) Watch(ctx context.Context, address uint64, n int) error {
+	if !v.options.Watchpoints {
+		return errors.New("interpreter: watch: Options.Watchpoints is not set")
+	}
+	watch, err := newSpan(address, n, v.options.MemoryBytes)
+	if err != nil {
+		return err
+	}
+	return v.do(ctx, func(*glctx.GL) error {
+		v.mu.watch = watch
+		return nil
+	})
+}

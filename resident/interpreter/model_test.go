@@ -1,0 +1,296 @@
+package interpreter
+
+import (
+	"encoding/binary"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// model is a machine written a second time, from the pseudocode of the Arm
+// Architecture Reference Manual and from nothing of this package: it recognises
+// encodings by their text in the manual, adds in numbers without bounds, and keeps
+// flags apart. The Reference and the GPU are held against it.
+type model struct {
+	x          [31]uint64
+	sp, pc     uint64
+	n, z, c, v bool
+	memory     []byte
+	code       [2]uint64 // from, to
+	cycles     uint64
+	stop       string // why it stands, or ""
+	number     uint64
+	address    uint64
+}
+
+// manual is the encodings as the manual prints them: a letter names a field.
+var manual = []struct{ name, bits string }{
+	{"movz", "1 10 100101 hh iiiiiiiiiiiiiiii ddddd"},
+	{"sum immediate", "1 o s 100010 h iiiiiiiiiiii nnnnn ddddd"},
+	{"sum register", "1 o s 01011 00 0 mmmmm 000000 nnnnn ddddd"},
+	{"str", "11 111 0 01 00 iiiiiiiiiiii nnnnn ddddd"},
+	{"ldr", "11 111 0 01 01 iiiiiiiiiiii nnnnn ddddd"},
+	{"b", "0 00101 iiiiiiiiiiiiiiiiiiiiiiiiii"},
+	{"b.cond", "0101010 0 iiiiiiiiiiiiiiiiiii 0 cccc"},
+	{"svc", "11010100 000 iiiiiiiiiiiiiiii 000 01"},
+	{"hlt", "11010100 010 iiiiiiiiiiiiiiii 000 00"},
+}
+
+// recognise finds the encoding of a word, its fields and how many bits they have.
+func recognise(raw uint32) (name string, fields map[rune]uint32, widths map[rune]int) {
+	for _, entry := range manual {
+		if !fits(raw, entry.bits) {
+			continue
+		}
+		fields, widths = map[rune]uint32{}, map[rune]int{}
+		at := 32
+		for _, c := range entry.bits {
+			if c != ' ' {
+				at--
+				fields[c] = fields[c]<<1 | raw>>at&1
+				widths[c]++
+			}
+		}
+		return entry.name, fields, widths
+	}
+	return "", nil, nil
+}
+
+// fits says whether a word has the zeros and ones of an encoding.
+func fits(raw uint32, bits string) bool {
+	at := 32
+	for _, c := range bits {
+		if c == ' ' {
+			continue
+		}
+		at--
+		if c == '0' && raw>>at&1 == 1 || c == '1' && raw>>at&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// register is X[n], or SP where 31 means that.
+func (m *model) register(n uint32, sp bool) uint64 {
+	switch {
+	case n < 31:
+		return m.x[n]
+	case sp:
+		return m.sp
+	}
+	return 0
+}
+
+func (m *model) setRegister(n uint32, sp bool, value uint64) {
+	switch {
+	case n < 31:
+		m.x[n] = value
+	case sp:
+		m.sp = value
+	}
+}
+
+// addWithCarry is the manual's function of this name, with numbers without bounds.
+func (m *model) addWithCarry(x, y uint64, carry int64, setFlags bool) uint64 {
+	unsigned := new(big.Int).Add(new(big.Int).SetUint64(x), new(big.Int).SetUint64(y))
+	unsigned.Add(unsigned, big.NewInt(carry))
+	signed := new(big.Int).Add(big.NewInt(int64(x)), big.NewInt(int64(y)))
+	signed.Add(signed, big.NewInt(carry))
+	result := new(big.Int).And(unsigned, new(big.Int).SetUint64(1<<64-1)).Uint64()
+	if setFlags {
+		m.n, m.z = int64(result) < 0, result == 0
+		m.c = new(big.Int).SetUint64(result).Cmp(unsigned) != 0
+		m.v = big.NewInt(int64(result)).Cmp(signed) != 0
+	}
+	return result
+}
+
+// conditionHolds is the manual's function of this name.
+func (m *model) conditionHolds(cond uint32) bool {
+	result := [8]bool{m.z, m.c, m.n, m.v, m.c && !m.z, m.n == m.v, m.n == m.v && !m.z, true}[cond>>1]
+	if cond&1 == 1 && cond != 0b1111 {
+		return !result
+	}
+	return result
+}
+
+// step does one instruction, or says why it cannot.
+func (m *model) step() {
+	if m.pc < m.code[0] || m.pc >= m.code[1] {
+		m.stop = "pc outside the code"
+		return
+	}
+	name, f, width := recognise(binary.LittleEndian.Uint32(m.memory[m.pc:]))
+	next := m.pc + 4
+	switch name {
+	case "movz":
+		m.setRegister(f['d'], false, uint64(f['i'])<<(16*f['h']))
+	case "sum immediate", "sum register":
+		immediate, setFlags := name == "sum immediate", f['s'] == 1
+		x, y := m.register(f['n'], immediate), m.register(f['m'], false)
+		if immediate {
+			y = uint64(f['i']) << (12 * f['h'])
+		}
+		carry := int64(0)
+		if f['o'] == 1 {
+			y, carry = ^y, 1
+		}
+		m.setRegister(f['d'], immediate && !setFlags, m.addWithCarry(x, y, carry, setFlags))
+	case "str", "ldr":
+		if m.access(name == "str", m.register(f['n'], true)+8*uint64(f['i']), f['d']); m.stop != "" {
+			return
+		}
+	case "b", "b.cond":
+		if name == "b" || m.conditionHolds(f['c']) {
+			offset := int64(f['i'])
+			if offset >= 1<<(width['i']-1) {
+				offset -= 1 << width['i']
+			}
+			next = m.pc + uint64(4*offset)
+		}
+	case "svc", "hlt":
+		m.stop, m.number, next = name, uint64(f['i']), m.pc
+	default:
+		m.stop = "undefined instruction"
+		return
+	}
+	m.pc = next
+	m.cycles++
+}
+
+func (m *model) access(store bool, address uint64, register uint32) {
+	switch size := uint64(len(m.memory)); {
+	case address >= size:
+		m.stop = "address outside the memory"
+	case address%8 != 0:
+		m.stop = "address not aligned to 8 bytes"
+	case !store:
+		m.setRegister(register, false, binary.LittleEndian.Uint64(m.memory[address:]))
+	case address+7 >= m.code[0] && address < m.code[1]:
+		m.stop = "store into the code"
+	default:
+		binary.LittleEndian.PutUint64(m.memory[address:], m.register(register, false))
+	}
+	if m.stop != "" {
+		m.address = address
+	}
+}
+
+// state is the model as the package has it.
+func (m *model) state() State {
+	s := State{X: m.x, SP: m.sp, PC: m.pc, Cycles: m.cycles, Signal: SignalCheckpoint, Number: uint16(m.number), Address: m.address}
+	for i, set := range []bool{m.v, m.c, m.z, m.n} {
+		if set {
+			s.Flags |= 1 << i
+		}
+	}
+	switch m.stop {
+	case "":
+	case "svc":
+		s.Signal = SignalSyscall
+	case "hlt":
+		s.Signal = SignalHalt
+	default:
+		s.Signal = SignalFault
+		for f := FaultUndefined; f <= FaultCode; f++ {
+			if f.String() == m.stop {
+				s.Fault = f
+			}
+		}
+	}
+	return s
+}
+
+// newModel is a model that stands where a reference does.
+func newModel(r *Reference) *model {
+	m := &model{x: r.X, sp: r.SP, pc: r.PC, cycles: r.Cycles, memory: slices.Clone(r.Memory), code: [2]uint64{r.codeBase, r.codeEnd}}
+	m.n, m.z, m.c, m.v = r.Flags&8 != 0, r.Flags&4 != 0, r.Flags&2 != 0, r.Flags&1 != 0
+	return m
+}
+
+// agree runs a reference and a model for up to n instructions and compares them.
+func agree(t testing.TB, r *Reference, n int) {
+	t.Helper()
+	m := newModel(r)
+	r.Run(uint64(n))
+	for ; n > 0 && m.stop == ""; n-- {
+		m.step()
+	}
+	if r.State != m.state() || !slices.Equal(r.Memory, m.memory) {
+		t.Fatalf("after %d instructions\n reference %+v\n model     %+v", m.cycles, r.State, m.state())
+	}
+}
+
+// randomWord is an encoding of the manual with random fields; register numbers are
+// often 31. Its name stands for it.
+func randomWord(random *rand.Rand) (raw uint32, name string) {
+	entry := manual[random.IntN(len(manual))]
+	special := map[rune]bool{'d': random.IntN(6) == 0, 'n': random.IntN(6) == 0, 'm': random.IntN(6) == 0}
+	for _, c := range entry.bits {
+		switch {
+		case c == ' ':
+		case c == '1' || c != '0' && (special[c] || random.IntN(2) == 0):
+			raw = raw<<1 | 1
+		default:
+			raw <<= 1
+		}
+	}
+	return raw, entry.name
+}
+
+// TestEncodingsAsInTheManual: any word is the same instruction to the reference and
+// to the model, and does the same. Half of the words are an instruction with a bit
+// that is another.
+func TestEncodingsAsInTheManual(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	r, err := NewReference(1<<12, make([]byte, 8), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undefined := 0
+	for n := range 15_000 {
+		raw, _ := randomWord(random)
+		raw ^= uint32(n&1) << random.IntN(32)
+		if name, _, _ := recognise(raw); name == "" {
+			undefined++
+		}
+		binary.LittleEndian.PutUint32(r.Memory, raw)
+		r.code[0] = decode(raw)
+		r.State = State{SP: 8 * random.Uint64N(1<<9), Flags: random.Uint32N(16)}
+		for i := range r.X {
+			r.X[i] = randomValue(random)
+		}
+		agree(t, r, 1)
+	}
+	for _, entry := range manual {
+		if n := len(strings.ReplaceAll(entry.bits, " ", "")); n != 32 {
+			t.Errorf("%s has %d bits", entry.name, n)
+		}
+	}
+	if undefined < 500 {
+		t.Errorf("only %d words were no instruction", undefined)
+	}
+}
+
+// FuzzReference: whatever program it is, the reference does as the model does.
+func FuzzReference(f *testing.F) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 20 {
+		f.Add(randomProgram(random, 30), random.Uint64())
+	}
+	f.Fuzz(func(t *testing.T, code []byte, seed uint64) {
+		r, err := NewReference(1024, code[:len(code)&^3], 8*(seed%8))
+		if err != nil {
+			return
+		}
+		random := rand.New(rand.NewPCG(seed, 0))
+		for i := range r.X {
+			r.X[i] = randomValue(random)
+		}
+		r.X[28], r.SP = 512, 768
+		agree(t, r, 500)
+	})
+}
