@@ -105,7 +105,7 @@ func (p GEMMProblem) BLen() int { return int(p.b().len()) }
 // CLen is the number of elements of C in a valid problem, gaps included.
 func (p GEMMProblem) CLen() int { return int(p.c().len()) }
 
-// BiasLen is the number of elements of the bias.
+// BiasLen is the number of elements of the bias, 0 where the problem has none.
 func (p GEMMProblem) BiasLen() int {
 	switch p.Bias {
 	case RowBias:
@@ -142,11 +142,8 @@ func (p GEMMProblem) Validate() error {
 	if !p.Activation.valid() {
 		f.addf("there is no %v", p.Activation)
 	}
-	for name, v := range map[string]float32{"Alpha": p.Alpha, "Beta": p.Beta} {
-		if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
-			f.addf("%s %v is not a finite number", name, v)
-		}
-	}
+	f.finite("Alpha", p.Alpha)
+	f.finite("Beta", p.Beta)
 	if p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
 	}
@@ -154,6 +151,13 @@ func (p GEMMProblem) Validate() error {
 		return nil
 	}
 	return fmt.Errorf("conv2d: invalid matrix product %v:\n%w", p, f.join())
+}
+
+// finite notes a fault where a factor is no number.
+func (f *faults) finite(name string, v float32) {
+	if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
+		f.addf("%s is %v, must be a finite number", name, v)
+	}
 }
 
 // matrix notes faults of how a matrix is stored.

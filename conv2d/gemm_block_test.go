@@ -9,7 +9,7 @@ import (
 )
 
 func TestGEMMBlock(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	best := gemmBlockAlgorithm
 	best.candidates = func(p GEMMProblem, on device) []Params {
 		list := gemmBlockCandidates(p, on)
@@ -32,7 +32,7 @@ func TestGEMMBlock(t *testing.T) {
 // Packing and splitting are candidates for large problems only; here they are
 // forced.
 func TestGEMMBlockPackedAndSplit(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	small := gemmBlockAlgorithm
 	small.candidates = func(GEMMProblem, device) []Params {
 		base := blockShape{32, 32, 8, 4, 8, 2}.params(1)
@@ -52,7 +52,7 @@ func TestGEMMBlockPackedAndSplit(t *testing.T) {
 }
 
 func TestGEMMBlockPassesSpecialsOn(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	p := GEMMProblem{M: 33, N: 8, K: 4, Activation: ReLU}
 	in := GEMMTensors{A: withSpecials(RandomValues(p.ALen(), 1)), B: RandomValues(p.BLen(), 2)}
 	checkAlgorithm(t, r, gemmBlockAlgorithm, p, tensorsOnHost{input: in.A, weights: in.B}, ReferenceGEMM(p, in))

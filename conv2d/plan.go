@@ -172,6 +172,15 @@ func (p *Plan) Tolerance() float64 { return p.tolerance }
 // Origins say how many of its programs came from where.
 func (p *Plan) Origins() map[cache.Origin]int { return maps.Clone(p.origins) }
 
+// programOrigins say where each of its programs came from, by name.
+func (p *Plan) programOrigins() map[string]cache.Origin {
+	origins := map[string]cache.Origin{}
+	for _, handle := range p.programs {
+		origins[handle.Name()] = handle.Origin()
+	}
+	return origins
+}
+
 // InputLen, WeightsLen, BiasLen and OutputLen are numbers of elements. BiasLen is 0
 // where the problem has no bias.
 func (p *Plan) InputLen() int { return p.input }

@@ -4,7 +4,9 @@ package conv2d
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -129,7 +131,7 @@ func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []e
 	for _, s := range steps {
 		d := executor.Dispatch{
 			Program:  p.programs[s.source.Key()],
-			Groups:   groups(s.groups[0], s.groups[1], s.groups[2]),
+			Groups:   [3]uint32{uint32(s.groups[0]), uint32(s.groups[1]), uint32(s.groups[2])},
 			Uniforms: s.uniforms,
 		}
 		covered := map[uint32]bool{}
@@ -180,30 +182,74 @@ func (p *Plan) run(ctx context.Context, dispatches []executor.Dispatch) error {
 // holds what was there before where the problem adds to it. It makes memory on the
 // device and waits for every copy: for a stream of inputs use Job.
 func (p *Plan) Run(ctx context.Context, input, output []float32) error {
+	return p.runTimed(ctx, input, output, &Timing{})
+}
+
+// runTimed is Run, and adds to what it cost.
+func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing) error {
 	if err := checkAll([]length{{"input", len(input), p.input}, {"output", len(output), p.output}}); err != nil {
 		return err
 	}
+	start := time.Now()
 	in, err := p.upload(input)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
-	out, err := p.e.NewMemory(4 * p.output)
+	out, err := p.outputMemory(ctx, output)
 	if err != nil {
 		return err
 	}
 	defer out.Release()
-	if p.keepsOutput {
-		if err := out.Upload(ctx, 0, glctx.Bytes(output)); err != nil {
-			return err
-		}
-	}
 	dispatches, err := p.Dispatches(Operands{Input: in, Output: out})
 	if err != nil {
 		return err
 	}
+	t.Upload += time.Since(start)
+	start = time.Now()
 	if err := p.run(ctx, dispatches); err != nil {
 		return err
 	}
-	return out.Download(ctx, 0, glctx.Bytes(output))
+	t.Run = time.Since(start)
+	start = time.Now()
+	err = out.Download(ctx, 0, glctx.Bytes(output))
+	t.Readback = time.Since(start)
+	return err
+}
+
+// outputMemory holds what an output has to hold before a run: what was there where
+// the problem adds to it, else Poison, so that nothing looks right that is left from
+// an earlier run.
+func (p *Plan) outputMemory(ctx context.Context, before []float32) (*executor.Memory, error) {
+	m, err := p.e.NewMemory(4 * p.output)
+	if err != nil {
+		return nil, err
+	}
+	if p.keepsOutput {
+		err = m.Upload(ctx, 0, glctx.Bytes(before))
+	} else {
+		err = m.Fill(ctx, Poison)
+	}
+	if err != nil {
+		m.Release()
+		return nil, err
+	}
+	return m, nil
+}
+
+// length is what a slice has and what the problem needs.
+type length struct {
+	name      string
+	got, want int
+}
+
+// checkAll says which slices have another length, joined.
+func checkAll(lengths []length) error {
+	var errs []error
+	for _, l := range lengths {
+		if l.got != l.want {
+			errs = append(errs, lengthError(l.name, l.got, l.want))
+		}
+	}
+	return errors.Join(errs...)
 }

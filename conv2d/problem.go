@@ -67,8 +67,13 @@ func (p Problem) InputLen() int { return int(product(p.N, p.C, p.H, p.W)) }
 // WeightsLen is the number of weights of a valid problem.
 func (p Problem) WeightsLen() int { return int(product(p.K, p.groupC(), p.R, p.S)) }
 
-// BiasLen is the number of bias elements, where there is a bias.
-func (p Problem) BiasLen() int { return p.K }
+// BiasLen is the number of elements of the bias, 0 where the problem has none.
+func (p Problem) BiasLen() int {
+	if !p.Bias {
+		return 0
+	}
+	return p.K
+}
 
 // OutputLen is the number of output elements of a valid problem.
 func (p Problem) OutputLen() int { return int(product(p.N, p.K, p.P(), p.Q())) }

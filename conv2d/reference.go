@@ -144,18 +144,6 @@ func (p GEMMProblem) biasIndex(row, column int) int {
 	return column
 }
 
-// Activated is what a program of this variant makes of the product e. It leaves
-// e as it is.
-func (e Expected) Activated(v Variant) Expected {
-	scale := float64(v.factor())
-	out := newExpected(len(e.Values))
-	for i, x := range e.Values {
-		out.Values[i] = v.Activation.Apply(scale * x)
-		out.Magnitudes[i] = v.Activation.magnitude(math.Abs(scale) * e.Magnitudes[i])
-	}
-	return out
-}
-
 // eachRow calls work once for every row, on all processors, and waits.
 func eachRow(rows int, work func(row int)) {
 	var next atomic.Int64
@@ -177,8 +165,8 @@ func (p Problem) checkLengths(input, weights, bias []float32) error {
 		return lengthError("input", len(input), p.InputLen())
 	case len(weights) != p.WeightsLen():
 		return lengthError("weights", len(weights), p.WeightsLen())
-	case bias != nil && len(bias) != p.BiasLen():
-		return lengthError("bias", len(bias), p.BiasLen())
+	case bias != nil && len(bias) != p.K:
+		return lengthError("bias", len(bias), p.K)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
@@ -33,26 +35,39 @@ type expectation struct {
 
 func (e *expectation) check(t *testing.T, timing Timing) {
 	t.Helper()
-	want := cache.Resident
-	if !e.seen[timing.Program] {
-		want = e.first
+	if len(timing.Programs) == 0 || timing.Plan <= 0 || timing.Upload <= 0 || timing.Run <= 0 || timing.Readback <= 0 {
+		t.Errorf("timing %+v leaves something out", timing)
 	}
-	e.seen[timing.Program] = true
-	if timing.Origin != want {
-		t.Errorf("program %s is %v, want %v", timing.Program, timing.Origin, want)
+	for name, origin := range timing.Programs {
+		want := cache.Resident
+		if !e.seen[name] {
+			want = e.first
+		}
+		e.seen[name] = true
+		if origin != want {
+			t.Errorf("program %s is %v, want %v", name, origin, want)
+		}
 	}
 }
 
 // threeWays runs the same work cold, resident and from disk, and checks by the
 // counters that it was so.
-func threeWays(t *testing.T, work func(t *testing.T, r *Runner, origins *expectation)) {
+func threeWays(t *testing.T, work func(t *testing.T, r *Runner)) {
 	context, dir := gltest.Open(t), t.TempDir()
 	programs := newCache(t, context, dir)
 	pass := func(name string, first cache.Origin) {
 		t.Run(name, func(t *testing.T) {
 			before := context.Counters()
 			origins := &expectation{first: first, seen: map[string]bool{}}
-			work(t, &Runner{Context: context, Cache: programs}, origins)
+			r := runnerOver(t, context, programs)
+			r.Observe = func(timing Timing) { origins.check(t, timing) }
+			work(t, r)
+			if err := r.Executor.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := context.Do(func(*glctx.GL) error { return nil }); err != nil { // deletions are posted
+				t.Error(err)
+			}
 			after := context.Counters()
 			made := map[cache.Origin]uint64{first: uint64(len(origins.seen))}
 			if got := after.Compiles - before.Compiles; got != made[cache.Compiled] {
@@ -81,18 +96,25 @@ func threeWays(t *testing.T, work func(t *testing.T, r *Runner, origins *expecta
 	pass("disk", cache.Disk)
 }
 
-func newCache(t *testing.T, device cache.Device, dir string) *cache.Cache {
+// runnerOver is a runner with an executor that the test closes, or its end.
+func runnerOver(t *testing.T, context *glctx.Context, programs *cache.Cache) *Runner {
 	t.Helper()
-	c, err := cache.New(device, cache.Options{Dir: dir})
+	e, err := executor.New(context, programs, executor.Options{SlotBytes: 1 << 12, SlotJobs: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close() })
-	return c
+	t.Cleanup(func() { e.Close() })
+	return &Runner{Executor: e, Programs: programs}
 }
 
-// newRunner is a runner with a cache of its own, for tests of results alone.
+// newRunner is a runner with everything of its own, for tests of results alone.
 func newRunner(t *testing.T) *Runner {
-	context := gltest.Open(t)
-	return &Runner{Context: context, Cache: newCache(t, context, t.TempDir())}
+	r := newRig(t)
+	return runnerOver(t, r.context, r.cache)
+}
+
+// directly has a runner compute by the simplest algorithm.
+func directly(r *Runner) *Runner {
+	r.Options.Choice = &Choice{"direct", Params{"local": directLocal}}
+	return r
 }

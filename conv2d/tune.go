@@ -273,9 +273,6 @@ func (s *search) spent() bool { return s.best > 0 && time.Now().After(s.deadline
 
 func (c *Candidate) fail(err error) { c.Verdict, c.Reason = Failed, err.Error() }
 
-// whole is all steps of a recipe.
-func (r recipe) whole() []step { return slices.Concat(r.prepare, r.steps) }
-
 // compile makes the programs that are missing, side by side where the driver can.
 func (s *search) compile(ctx context.Context, recipes []recipe) map[binary.Key]error {
 	failures := map[binary.Key]error{}
