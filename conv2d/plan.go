@@ -91,12 +91,8 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 	if o.Exact {
 		t = t.exact()
 	}
-	tunings := o.Tunings
-	if tunings == nil {
-		tunings, _ = programs.(Tunings)
-	}
 	p := &Plan{task: t, e: e, programs: map[binary.Key]*cache.Handle{}, origins: map[cache.Origin]int{}}
-	if p.choice, p.basis, err = o.choose(ctx, e.Context(), t, tunings); err != nil {
+	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
 		return nil, err
 	}
 	if p.recipe, p.tolerance, err = t.build(p.choice); err != nil {

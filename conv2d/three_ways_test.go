@@ -15,8 +15,6 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random inputs; 0 takes a new one")
 
-func TestMain(m *testing.M) { gltest.Main(m) }
-
 // newSeed is a seed that the log names, so that a failure can be repeated.
 func newSeed(t *testing.T) uint64 {
 	seed := *seedFlag

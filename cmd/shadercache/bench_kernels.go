@@ -179,7 +179,7 @@ func (b *kernelsBench) measure(ctx context.Context, o *options, shapes []conv2d.
 // row measures one problem. An error is one that ends the whole.
 func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelRow, string, error) {
 	row := kernelRow{Shape: s.String()}
-	choice, basis, err := conv2d.Choose(ctx, g.context, s, g.cache, conv2d.PlanOptions{Exact: b.exact})
+	choice, basis, err := conv2d.Choose(ctx, g.context, g.cache, s, conv2d.PlanOptions{Exact: b.exact})
 	if err != nil {
 		row.Error = err.Error()
 		return row, "", fatal(err)
@@ -206,9 +206,9 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 // there are.
 func (b *kernelsBench) find(ctx context.Context, g *gpu, s conv2d.Shape, choice conv2d.Choice) (conv2d.TuneResult, error) {
 	if _, known := conv2d.Tuned(g.context.Info(), s, b.exact, g.cache); known || !b.tune {
-		return conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: b.exact})
+		return conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: b.exact})
 	}
-	found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Budget: b.budget, Exact: b.exact})
+	found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Budget: b.budget, Exact: b.exact})
 	if err != nil {
 		return found, err
 	}

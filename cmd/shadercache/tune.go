@@ -146,7 +146,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 			continue
 		}
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
-		found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
+		found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
 		bar.finish()
 		if ctx.Err() != nil || fatal(err) != nil {
 			return nil, err
