@@ -6,8 +6,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/shadercache/shadercache/binary"
 )
 
 // onHardware is an algorithm that takes the GPU for a real one, with the first n
@@ -196,26 +194,5 @@ func TestImplicitRefusesBadParams(t *testing.T) {
 	}
 	if _, err := implicitRecipe(p, Params{}, hardware); err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("error for no params is %v", err)
-	}
-}
-
-// TestGPUKernelsCompileAlone compiles the files as they are, without defines.
-func TestGPUKernelsCompileAlone(t *testing.T) {
-	r := newRig(t)
-	for name, text := range map[string]string{
-		"conv2d_implicit":         conv2dImplicit,
-		"conv2d_implicit_pack":    conv2dImplicitPack,
-		"conv2d_implicit_sum":     conv2dImplicitSum,
-		"conv2d_winograd_weights": conv2dWinogradWeights,
-		"conv2d_winograd_input":   conv2dWinogradInput,
-		"conv2d_winograd_output":  conv2dWinogradOutput,
-		"conv2d_depthwise":        conv2dDepthwise,
-	} {
-		handle, err := r.cache.Get(t.Context(), binary.MustSource(name, text, nil))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		handle.Release()
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/shadercache/shadercache/binary"
 )
 
 // registerProducts have everything that a matrix product may have, in sizes that
@@ -127,23 +125,6 @@ func TestRegisterKernelsAreForSoftware(t *testing.T) {
 	}
 	if c := convRegisterAlgorithm.candidates(Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}, device{}); c != nil {
 		t.Errorf("candidates on a GPU: %v", c)
-	}
-}
-
-func TestRegisterKernelsCompileAlone(t *testing.T) {
-	r := newRig(t)
-	for name, text := range map[string]string{
-		"gemm_register":         gemmRegister,
-		"gemm_register_even":    gemmRegisterEven,
-		"conv2d_register":       conv2dRegister,
-		"conv2d_register_pairs": conv2dRegisterPairs,
-	} {
-		handle, err := r.cache.Get(t.Context(), binary.MustSource(name, text, nil))
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		handle.Release()
 	}
 }
 
