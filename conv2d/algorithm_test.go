@@ -66,6 +66,16 @@ func checkAlgorithm[P problem](t *testing.T, r *rig, a algorithm[P], p P, in ten
 	}
 }
 
+// firstOf is an algorithm with its first n candidates: each has to be compiled.
+func firstOf[P any](a algorithm[P], n int) algorithm[P] {
+	candidates := a.candidates
+	a.candidates = func(p P, on device) []Params {
+		list := candidates(p, on)
+		return list[:min(n, len(list))]
+	}
+	return a
+}
+
 // withSpecials puts a NaN and an infinity into values, if there is room.
 func withSpecials(values []float32) []float32 {
 	if len(values) > 1 {

@@ -20,9 +20,13 @@ var winogradProblems = []Problem{
 func TestWinograd(t *testing.T) {
 	r := newRig(t)
 	tile := implicitTile{bm: 32, bn: 32, bk: 8, tm: 8, tn: 4, slices: 1, split: 1, buffers: 2, tapsFirst: 1, clamp: 1}
-	for _, p := range winogradProblems {
-		checkConv(t, r, withParams(winograd2Algorithm, tile.params()), p)
-		checkConv(t, r, withParams(winograd4Algorithm, tile.params()), p)
+	for i, p := range winogradProblems {
+		if i%3 != 1 {
+			checkConv(t, r, withParams(winograd2Algorithm, tile.params()), p)
+		}
+		if i%3 != 2 {
+			checkConv(t, r, withParams(winograd4Algorithm, tile.params()), p)
+		}
 	}
 	split := Problem{N: 1, C: 80, H: 8, W: 8, K: 32, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU}
 	tile = implicitTile{bm: 32, bn: 24, bk: 16, tm: 4, tn: 4, slices: 2, split: 3, buffers: 1, tapsFirst: 1, clamp: 1}

@@ -133,8 +133,9 @@ func (p GEMMProblem) Validate() error {
 	f.matrix("A", p.a(), p.LDA)
 	f.matrix("B", p.b(), p.LDB)
 	f.matrix("C", p.c(), p.LDC)
-	if c := p.c(); f == nil && c.batch > 1 && int64(c.stride) < (stored{c.rows, c.columns, c.ld, 1, 0}).len() {
-		f.addf("StrideC is %d, so that the matrices of C overlap", p.StrideC)
+	if c := p.c(); c.batch > 1 && p.StrideC >= 0 && int64(c.stride) < (stored{c.rows, c.columns, c.ld, 1, 0}).len() {
+		f.addf("StrideC is %d, so that the matrices of C overlap: it must be at least %d",
+			p.StrideC, stored{c.rows, c.columns, c.ld, 1, 0}.len())
 	}
 	if p.Bias < NoBias || p.Bias > ColumnBias {
 		f.addf("there is no %v", p.Bias)
@@ -144,7 +145,7 @@ func (p GEMMProblem) Validate() error {
 	}
 	f.finite("Alpha", p.Alpha)
 	f.finite("Beta", p.Beta)
-	if p.FLOPs() == math.MaxInt64 {
+	if f == nil && p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
 	}
 	if f == nil {
@@ -167,7 +168,7 @@ func (f *faults) matrix(name string, s stored, ld int) {
 	if ld > 0 && ld < s.columns {
 		f.addf("LD%s is %d, but the rows of %s have %d elements", name, ld, name, s.columns)
 	}
-	if s.rows > 0 && s.columns > 0 && s.len() > maxElements {
+	if inRange(1, s.rows, s.columns, s.ld, s.batch) && s.len() > maxElements {
 		f.addf("%s has more than %d elements", name, maxElements)
 	}
 }

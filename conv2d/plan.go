@@ -4,7 +4,6 @@ package conv2d
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -150,8 +149,6 @@ func (p *Plan) Release() {
 	}
 	p.mu.weights.release()
 }
-
-var errPlanReleased = errors.New("conv2d: the plan was released")
 
 // Shape is the problem.
 func (p *Plan) Shape() Shape { return p.shape }

@@ -4,7 +4,6 @@ package conv2d
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -39,7 +38,7 @@ func (p *Plan) Job(input, output []float32) (executor.Job, error) {
 	if p.keepsOutput {
 		return executor.Job{}, fmt.Errorf("conv2d: %v changes an output that is there: make a job of Plan.Dispatches", p.shape)
 	}
-	if err := checkAll([]length{{"input", len(input), p.input}, {"output", len(output), p.output}}); err != nil {
+	if err := checkAll(length{"input", len(input), p.input}, length{"output", len(output), p.output}); err != nil {
 		return executor.Job{}, err
 	}
 	chain, err := p.chain(Operands{})
@@ -94,12 +93,12 @@ func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.released {
-		return nil, errPlanReleased
+		return nil, ErrReleased
 	}
 	if o.Weights == nil {
 		w := p.mu.weights
 		if w == nil {
-			return nil, errNoWeights
+			return nil, ErrNoWeights
 		}
 		o.Weights, o.Bias = w.weights, w.bias
 		return p.dispatches(p.recipe.steps, o, w.packed), nil
@@ -187,27 +186,36 @@ func (p *Plan) Run(ctx context.Context, input, output []float32) error {
 
 // runTimed is Run, and adds to what it cost.
 func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing) error {
-	if err := checkAll([]length{{"input", len(input), p.input}, {"output", len(output), p.output}}); err != nil {
+	dispatches := func(in, out *executor.Memory) ([]executor.Dispatch, error) {
+		return p.Dispatches(Operands{Input: in, Output: out})
+	}
+	return runOnce(ctx, p, p, dispatches, input, output, t)
+}
+
+// runOnce runs what leads from the input of one plan to the output of another.
+func runOnce(ctx context.Context, first, last *Plan, dispatches func(in, out *executor.Memory) ([]executor.Dispatch, error), input, output []float32, t *Timing) error {
+	err := checkAll(length{"input", len(input), first.input}, length{"output", len(output), last.output})
+	if err != nil {
 		return err
 	}
 	start := time.Now()
-	in, err := p.upload(input)
+	in, err := first.upload(input)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
-	out, err := p.outputMemory(ctx, output)
+	out, err := last.outputMemory(ctx, output)
 	if err != nil {
 		return err
 	}
 	defer out.Release()
-	dispatches, err := p.Dispatches(Operands{Input: in, Output: out})
+	run, err := dispatches(in, out)
 	if err != nil {
 		return err
 	}
 	t.Upload += time.Since(start)
 	start = time.Now()
-	if err := p.run(ctx, dispatches); err != nil {
+	if err := first.run(ctx, run); err != nil {
 		return err
 	}
 	t.Run = time.Since(start)
@@ -235,21 +243,4 @@ func (p *Plan) outputMemory(ctx context.Context, before []float32) (*executor.Me
 		return nil, err
 	}
 	return m, nil
-}
-
-// length is what a slice has and what the problem needs.
-type length struct {
-	name      string
-	got, want int
-}
-
-// checkAll says which slices have another length, joined.
-func checkAll(lengths []length) error {
-	var errs []error
-	for _, l := range lengths {
-		if l.got != l.want {
-			errs = append(errs, lengthError(l.name, l.got, l.want))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -85,7 +85,7 @@ func TestPlans(t *testing.T) {
 func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in tensorsOnHost, want Expected) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.input).Memory, Output: deviceCopy(t, e, poisoned(p.output)).Memory}); !errors.Is(err, errNoWeights) {
+	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.input).Memory, Output: deviceCopy(t, e, poisoned(p.output)).Memory}); !errors.Is(err, ErrNoWeights) {
 		t.Errorf("%v without weights: %v", p.Shape(), err)
 	}
 	if err := p.SetWeights(ctx, 1, in.weights, in.bias); err != nil {
@@ -411,10 +411,10 @@ func TestPlansLeaveNothing(t *testing.T) {
 	}
 	p.Release()
 	p.Release()
-	if err := p.SetWeights(t.Context(), 2, in.weights, in.bias); !errors.Is(err, errPlanReleased) {
+	if err := p.SetWeights(t.Context(), 2, in.weights, in.bias); !errors.Is(err, ErrReleased) {
 		t.Errorf("a plan that was released takes weights: %v", err)
 	}
-	if _, err := p.Job(in.input, make([]float32, p.OutputLen())); !errors.Is(err, errPlanReleased) {
+	if _, err := p.Job(in.input, make([]float32, p.OutputLen())); !errors.Is(err, ErrReleased) {
 		t.Errorf("a plan that was released makes jobs: %v", err)
 	}
 	if err := e.Drain(t.Context()); err != nil {
@@ -439,7 +439,7 @@ func TestPlansRefuse(t *testing.T) {
 		t.Errorf("an unknown algorithm: %v", err)
 	}
 	p := mustPlan(t, e, programs, plain(3, 3, 3).Shape(), PlanOptions{})
-	if _, err := p.Job(nine, nine); !errors.Is(err, errNoWeights) {
+	if _, err := p.Job(nine, nine); !errors.Is(err, ErrNoWeights) {
 		t.Errorf("no weights: %v", err)
 	}
 	if err := p.SetWeights(t.Context(), 1, nine, nine); err == nil || !strings.Contains(err.Error(), "bias has 9") {

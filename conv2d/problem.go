@@ -114,24 +114,28 @@ func (p Problem) Validate() error {
 	if !p.Activation.valid() {
 		f.addf("there is no %v", p.Activation)
 	}
-	if f == nil {
-		p.checkSizes(&f)
-	}
+	p.checkSizes(&f)
 	if f == nil {
 		return nil
 	}
 	return fmt.Errorf("conv2d: invalid problem %v:\n%w", p, f.join())
 }
 
-// checkSizes notes what is wrong with the derived sizes of a problem whose
-// fields are all in range, so that no sum of two of them overflows.
+// checkSizes notes what is wrong with the derived sizes, as far as the fields that
+// they come from are in range, so that no sum of two of them overflows.
 func (p Problem) checkSizes(f *faults) {
-	f.side("R", p.R, p.DilationH, "H", p.H, p.PadH)
-	f.side("S", p.S, p.DilationW, "W", p.W, p.PadW)
-	f.tensor("input", p.N, p.C, p.H, p.W)
-	f.tensor("weights", p.K, p.groupC(), p.R, p.S)
-	f.tensor("output", p.N, p.K, p.P(), p.Q())
-	if p.FLOPs() == math.MaxInt64 {
+	rows := f.side("R", p.R, p.DilationH, "H", p.H, p.PadH)
+	columns := f.side("S", p.S, p.DilationW, "W", p.W, p.PadW)
+	if inRange(1, p.N, p.C, p.H, p.W) {
+		f.tensor("input", p.N, p.C, p.H, p.W)
+	}
+	if inRange(1, p.K, p.C, p.R, p.S) {
+		f.tensor("weights", p.K, p.groupC(), p.R, p.S)
+	}
+	if rows && columns && inRange(1, p.N, p.K) && inRange(0, p.StrideH, p.StrideW) {
+		f.tensor("output", p.N, p.K, p.P(), p.Q())
+	}
+	if *f == nil && p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
 	}
 }
@@ -143,12 +147,15 @@ func (f *faults) divisible(name string, channels, groups int) {
 	}
 }
 
-// side notes faults of one filter side against the input side that it slides
-// along.
-func (f *faults) side(filterName string, filter, dilation int, inputName string, input, pad int) {
+// side notes faults of one filter side against the input side that it slides along,
+// and reports whether both are numbers to compute with.
+func (f *faults) side(filterName string, filter, dilation int, inputName string, input, pad int) bool {
+	if !inRange(1, filter, input) || !inRange(0, dilation, pad) {
+		return false // noted already
+	}
 	if filter > maxFilterSide {
 		f.addf("%s is %d, must be at most %d", filterName, filter, maxFilterSide)
-		return
+		return false
 	}
 	span, padded := filterSpan(filter, dilation), input+2*pad
 	if padded > maxElements {
@@ -157,6 +164,7 @@ func (f *faults) side(filterName string, filter, dilation int, inputName string,
 	if span > padded {
 		f.addf("the filter spans %d along %s, but the padded input has %d", span, inputName, padded)
 	}
+	return true
 }
 
 // String is the problem in one short line, such as

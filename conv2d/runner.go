@@ -37,27 +37,36 @@ type Runner struct {
 	close func() error // what Open opened; nil: nothing
 }
 
+// Options are those of what [Open] opens. The zero value is a good choice: the first
+// GPU, and programs kept in the default directory.
+type Options struct {
+	GL       glctx.Options    // the context
+	Cache    cache.Options    // the cache of programs over it
+	Executor executor.Options // what runs jobs; SlotBytes bounds those of Plan.Job
+	Plan     PlanOptions      // of every plan that the runner makes
+}
+
 // Open is a runner with a context, a cache and an executor of its own, which
-// [Runner.Close] closes. The zero options are good ones: the first GPU, and programs
-// kept in the default directory. It fails where there is no driver; a directory that
+// [Runner.Close] closes. It fails where there is no driver; a cache directory that
 // cannot be used is no failure, see [cache.New].
-func Open(gpu glctx.Options, programs cache.Options) (*Runner, error) {
-	c, err := glctx.Open(gpu)
+func Open(o Options) (*Runner, error) {
+	gpu, err := glctx.Open(o.GL)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := cache.New(c, programs)
+	programs, err := cache.New(gpu, o.Cache)
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, errors.Join(err, gpu.Close())
 	}
-	e, err := executor.New(c, kept, executor.Options{})
+	e, err := executor.New(gpu, programs, o.Executor)
 	if err != nil {
-		return nil, errors.Join(err, kept.Close(), c.Close())
+		return nil, errors.Join(err, programs.Close(), gpu.Close())
 	}
 	return &Runner{
 		Executor: e,
-		Programs: kept,
-		close:    func() error { return errors.Join(e.Close(), kept.Close(), c.Close()) },
+		Programs: programs,
+		Options:  o.Plan,
+		close:    func() error { return errors.Join(e.Close(), programs.Close(), gpu.Close()) },
 	}, nil
 }
 
@@ -101,10 +110,11 @@ func (r *Runner) run(ctx context.Context, s Shape, in tensorsOnHost) ([]float32,
 	}
 	defer p.Release()
 	t := Timing{Shape: p.shape, Choice: p.choice, Programs: p.programOrigins(), Plan: time.Since(start)}
-	start = time.Now()
-	if err := checkAll([]length{{"input", len(in.input), p.input}}); err != nil {
+	err = checkAll(length{"input", len(in.input), p.input}, length{"weights", len(in.weights), p.weights}, length{"bias", len(in.bias), p.bias})
+	if err != nil {
 		return nil, err
 	}
+	start = time.Now()
 	if err := p.SetWeights(ctx, 1, in.weights, in.bias); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func TestRunner(t *testing.T) {
 
 func TestOpenedRunner(t *testing.T) {
 	gltest.Open(t) // skips where there is no driver
-	r, err := Open(glctx.Options{}, cache.Options{MemoryOnly: true})
+	r, err := Open(Options{Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

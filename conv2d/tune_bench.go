@@ -3,7 +3,6 @@
 package conv2d
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -302,7 +301,5 @@ func (r *benchRun) wake(runs int, enough time.Duration) error {
 	return nil
 }
 
-// errHangs is returned when a kernel does not end.
-var errHangs = errors.New("the GPU did not finish a candidate within a minute")
-
+// hangTime is how long a candidate may take.
 const hangTime = time.Minute
