@@ -42,7 +42,7 @@ func (p Params) defines() binary.Defines {
 //	gemm_block        every matrix product             GPUs, blocks in shared memory
 //	gemm_row          products of up to 4 rows         GPUs
 //	gemm_register     every matrix product             software drivers
-//	gemm_tiled        products without beta, bias and gaps  everywhere, for those who ask for it by name
+//	gemm_tiled        act(alpha * A*B) without gaps    everywhere, where it is asked for by name
 //	implicit          convolutions as products         GPUs; padding is zeros
 //	winograd2         3x3 filters, F(2x2,3x3)          GPUs; padding is zeros
 //	winograd4         3x3 filters, F(4x4,3x3)          GPUs; padding is zeros, twice the error

@@ -33,7 +33,7 @@ type GEMMProblem struct {
 	Batch                     int
 	StrideA, StrideB, StrideC int
 
-	Alpha, Beta float32 // an Alpha of 0 means 1
+	Alpha, Beta float32 // an Alpha of 0 means 1; where Beta is 0, C is not read
 	Bias        Bias
 	Activation  Activation
 }
@@ -145,7 +145,7 @@ func (p GEMMProblem) Validate() error {
 	}
 	f.finite("Alpha", p.Alpha)
 	f.finite("Beta", p.Beta)
-	if f == nil && p.FLOPs() == math.MaxInt64 {
+	if inRange(1, p.M, p.N, p.K) && inRange(0, p.Batch) && p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
 	}
 	if f == nil {

@@ -174,17 +174,16 @@ func (p *Plan) programOrigins() map[string]cache.Origin {
 	return origins
 }
 
-// InputLen, WeightsLen, BiasLen and OutputLen are numbers of elements. BiasLen is 0
-// where the problem has no bias.
+// InputLen is the number of elements of an input: of A for a matrix product.
 func (p *Plan) InputLen() int { return p.input }
 
-// WeightsLen is described at InputLen.
+// WeightsLen is the number of weights: of elements of B for a matrix product.
 func (p *Plan) WeightsLen() int { return p.weights }
 
-// BiasLen is described at InputLen.
+// BiasLen is the number of elements of the bias, 0 where the problem has none.
 func (p *Plan) BiasLen() int { return p.bias }
 
-// OutputLen is described at InputLen.
+// OutputLen is the number of elements of an output: of C for a matrix product.
 func (p *Plan) OutputLen() int { return p.output }
 
 // Stats may be called at any time.

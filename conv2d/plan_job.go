@@ -55,8 +55,12 @@ func (p *Plan) Job(input, output []float32) (executor.Job, error) {
 }
 
 // JobOf is a job without inputs and outputs of its own that makes dispatches, each
-// after the one before has written: chains of several plans on device memory.
+// after the one before has written: chains of several plans on device memory. It
+// panics where there are none.
 func JobOf(dispatches ...executor.Dispatch) executor.Job {
+	if len(dispatches) == 0 {
+		panic("conv2d: a job without dispatches")
+	}
 	return executor.Job{Dispatch: dispatches[0], Then: dispatches[1:]}
 }
 

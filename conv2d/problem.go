@@ -134,9 +134,9 @@ func (p Problem) checkSizes(f *faults) {
 	}
 	if rows && columns && inRange(1, p.N, p.K) && inRange(0, p.StrideH, p.StrideW) {
 		f.tensor("output", p.N, p.K, p.P(), p.Q())
-	}
-	if *f == nil && p.FLOPs() == math.MaxInt64 {
-		f.addf("the number of operations passes %d", int64(math.MaxInt64))
+		if inRange(1, p.C) && p.FLOPs() == math.MaxInt64 {
+			f.addf("the number of operations passes %d", int64(math.MaxInt64))
+		}
 	}
 }
 

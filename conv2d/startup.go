@@ -77,9 +77,10 @@ func newStartupProgram(t tile, alpha float32, a Activation) (StartupProgram, err
 // matrices of [StartupProblem]. It binds the program and storage bindings 0 to 2 and
 // does not wait; before C is used otherwise, a memory barrier has to come.
 func (s StartupProgram) Dispatch(gl *glctx.GL, program uint32, a, b, c glctx.Buffer) {
+	buffers := map[role]glctx.Buffer{inputRole: a, weightsRole: b, outputRole: c}
 	s.step.use(gl, program)
 	for _, at := range s.step.bound {
-		gl.BindStorage(at.binding, map[role]glctx.Buffer{inputRole: a, weightsRole: b, outputRole: c}[at.role])
+		gl.BindStorage(at.binding, buffers[at.role])
 	}
 	s.step.start(gl)
 }

@@ -31,7 +31,8 @@ with the CPU's result on every element, and only then timed: by the GPU's clock
 where a calibration says that it works, else by the host's. A candidate that is
 wrong, or writes where it should not, counts nothing and is named. Products that
 would take the CPU more than some seconds are checked by random projections of
-whole numbers, which see every element too, and by whole rows.
+whole numbers, which see every element too, and by whole rows. One that crashes the
+driver is left out after that, and named.
 
 Problems that were tuned before are left as they are, unless --again is given.
 --budget bounds the search for each problem; what is not reached is skipped, the
