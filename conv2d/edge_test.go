@@ -30,7 +30,7 @@ func onEveryDevice[P any](t *testing.T, r *rig, algorithms []algorithm[P], p P, 
 		a.candidates = func(p P, on device) []Params {
 			list := candidates(p, on)
 			if len(list) == 0 {
-				on.software = false
+				on.software = !on.software
 				list = candidates(p, on)
 			}
 			return list[:min(1, len(list))]

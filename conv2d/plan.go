@@ -3,9 +3,11 @@
 package conv2d
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
@@ -165,13 +167,16 @@ func (p *Plan) Tolerance() float64 { return p.tolerance }
 // Origins say how many of its programs came from where.
 func (p *Plan) Origins() map[cache.Origin]int { return maps.Clone(p.origins) }
 
-// programOrigins say where each of its programs came from, by name.
-func (p *Plan) programOrigins() map[string]cache.Origin {
-	origins := map[string]cache.Origin{}
-	for _, handle := range p.programs {
-		origins[handle.Name()] = handle.Origin()
+// programOrigins say where each of its programs came from.
+func (p *Plan) programOrigins() []ProgramOrigin {
+	list := make([]ProgramOrigin, 0, len(p.programs))
+	for key, handle := range p.programs {
+		list = append(list, ProgramOrigin{handle.Name(), key, handle.Origin()})
 	}
-	return origins
+	slices.SortFunc(list, func(a, b ProgramOrigin) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
+	})
+	return list
 }
 
 // InputLen is the number of elements of an input: of A for a matrix product.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
@@ -28,7 +29,7 @@ func newSeed(t *testing.T) uint64 {
 // expectation checks where programs come from.
 type expectation struct {
 	first cache.Origin // of a program that this cache has not given out yet
-	seen  map[string]bool
+	seen  map[binary.Key]bool
 }
 
 func (e *expectation) check(t *testing.T, timing Timing) {
@@ -36,14 +37,14 @@ func (e *expectation) check(t *testing.T, timing Timing) {
 	if len(timing.Programs) == 0 || timing.Plan <= 0 || timing.Upload <= 0 || timing.Run <= 0 || timing.Readback <= 0 {
 		t.Errorf("timing %+v leaves something out", timing)
 	}
-	for name, origin := range timing.Programs {
+	for _, used := range timing.Programs {
 		want := cache.Resident
-		if !e.seen[name] {
+		if !e.seen[used.Key] {
 			want = e.first
 		}
-		e.seen[name] = true
-		if origin != want {
-			t.Errorf("program %s is %v, want %v", name, origin, want)
+		e.seen[used.Key] = true
+		if used.Origin != want {
+			t.Errorf("program %s is %v, want %v", used.Name, used.Origin, want)
 		}
 	}
 }
@@ -56,7 +57,7 @@ func threeWays(t *testing.T, work func(t *testing.T, r *Runner)) {
 	pass := func(name string, first cache.Origin) {
 		t.Run(name, func(t *testing.T) {
 			before := context.Counters()
-			origins := &expectation{first: first, seen: map[string]bool{}}
+			origins := &expectation{first: first, seen: map[binary.Key]bool{}}
 			r := runnerOver(t, context, programs)
 			r.Observe = func(timing Timing) { origins.check(t, timing) }
 			work(t, r)

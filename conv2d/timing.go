@@ -5,6 +5,7 @@ package conv2d
 import (
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 )
 
@@ -12,9 +13,16 @@ import (
 type Timing struct {
 	Shape    Shape
 	Choice   Choice
-	Programs map[string]cache.Origin // where its programs came from, by their names
-	Plan     time.Duration           // until programs and memory were ready
-	Upload   time.Duration           // input, weights and bias, and preparing weights
-	Run      time.Duration           // from submitting the run until the GPU had finished
-	Readback time.Duration           // copying the result to the host
+	Programs []ProgramOrigin // sorted by name
+	Plan     time.Duration   // until programs and memory were ready
+	Upload   time.Duration   // input, weights and bias, and preparing weights
+	Run      time.Duration   // from submitting the run until the GPU had finished
+	Readback time.Duration   // copying the result to the host
+}
+
+// ProgramOrigin says where a program of a plan came from.
+type ProgramOrigin struct {
+	Name   string
+	Key    binary.Key
+	Origin cache.Origin
 }

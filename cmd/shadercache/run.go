@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -194,12 +193,12 @@ func (r *runResult) note(t conv2d.Timing) {
 	if len(r.Programs) == 0 {
 		r.TimeToFirstResultMs = milliseconds(r.ready + t.Plan + t.Upload + t.Run + t.Readback)
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.Programs)) {
-		known := func(p runProgram) bool { return p.Name == name }
+	for _, used := range t.Programs {
+		known := func(p runProgram) bool { return p.Name == used.Name }
 		if !slices.ContainsFunc(r.Programs, known) {
 			r.Programs = append(r.Programs, runProgram{
-				Name:                name,
-				Origin:              t.Programs[name],
+				Name:                used.Name,
+				Origin:              used.Origin,
 				GetMillis:           milliseconds(t.Plan),
 				FirstDispatchMillis: milliseconds(t.Run),
 			})

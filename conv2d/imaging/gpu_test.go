@@ -83,7 +83,7 @@ func filterAll(t *testing.T, e *executor.Executor, programs conv2d.Programs, ori
 			t.Fatal(err)
 		}
 		name := fmt.Sprintf("conv2d_%dx%d", f.Side, f.Side)
-		if len(timings) != i+1 || len(timings[i].Programs) != 1 || timings[i].Programs[name] != origins[i] {
+		if len(timings) != i+1 || len(timings[i].Programs) != 1 || timings[i].Programs[0].Name != name || timings[i].Programs[0].Origin != origins[i] {
 			t.Errorf("%s: timings %+v, want %s, %v", f.Name, timings, name, origins[i])
 		}
 		if !r.Report.OK() || r.Report.Elements != 3*640*480 {
