@@ -54,7 +54,7 @@ type Plan struct {
 	recipe    recipe
 	programs  map[binary.Key]*cache.Handle
 	workspace *executor.Memory // nil: none
-	origins   map[cache.Origin]int
+	origins   []ProgramOrigin
 
 	setting sync.Mutex // held by SetWeights, which waits for the GPU, and by Release
 	mu      struct {
@@ -92,7 +92,7 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 	if o.Exact {
 		t = t.exact()
 	}
-	p := &Plan{task: t, e: e, programs: map[binary.Key]*cache.Handle{}, origins: map[cache.Origin]int{}}
+	p := &Plan{task: t, e: e, programs: map[binary.Key]*cache.Handle{}}
 	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
 		return nil, err
 	}
@@ -117,8 +117,11 @@ func (p *Plan) acquire(ctx context.Context, programs Programs) error {
 			return err
 		}
 		p.programs[s.source.Key()] = handle
-		p.origins[handle.Origin()]++
+		p.origins = append(p.origins, ProgramOrigin{handle.Name(), handle.Key(), handle.Origin()})
 	}
+	slices.SortFunc(p.origins, func(a, b ProgramOrigin) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
+	})
 	var err error
 	if n := p.recipe.workspace; n > 0 {
 		p.workspace, err = p.newMemory(n)
@@ -164,20 +167,8 @@ func (p *Plan) Basis() Basis { return p.basis }
 // Tolerance is the error that its results may have, as [Compare] measures it.
 func (p *Plan) Tolerance() float64 { return p.tolerance }
 
-// Origins say how many of its programs came from where.
-func (p *Plan) Origins() map[cache.Origin]int { return maps.Clone(p.origins) }
-
-// programOrigins say where each of its programs came from.
-func (p *Plan) programOrigins() []ProgramOrigin {
-	list := make([]ProgramOrigin, 0, len(p.programs))
-	for key, handle := range p.programs {
-		list = append(list, ProgramOrigin{handle.Name(), key, handle.Origin()})
-	}
-	slices.SortFunc(list, func(a, b ProgramOrigin) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
-	})
-	return list
-}
+// Programs say where each of its programs came from, sorted by name.
+func (p *Plan) Programs() []ProgramOrigin { return slices.Clone(p.origins) }
 
 // InputLen is the number of elements of an input: of A for a matrix product.
 func (p *Plan) InputLen() int { return p.input }

@@ -109,7 +109,7 @@ func (r *Runner) run(ctx context.Context, s Shape, in tensorsOnHost) ([]float32,
 		return nil, err
 	}
 	defer p.Release()
-	t := Timing{Shape: p.shape, Choice: p.choice, Programs: p.programOrigins(), Plan: time.Since(start)}
+	t := Timing{Shape: p.shape, Choice: p.choice, Programs: p.origins, Plan: time.Since(start)}
 	err = checkAll(length{"input", len(in.input), p.input}, length{"weights", len(in.weights), p.weights}, length{"bias", len(in.bias), p.bias})
 	if err != nil {
 		return nil, err
