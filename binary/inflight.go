@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +19,10 @@ type Action string
 const (
 	ActionLoad    Action = "load"
 	ActionCompile Action = "compile"
+	ActionRun     Action = "run" // of something that is tried out
 )
+
+var actions = []Action{ActionLoad, ActionCompile, ActionRun}
 
 // A store leaves a mark on disk before the driver sees a program, and takes it
 // back after. Marks that a dead process left say what killed it. Each store
@@ -267,7 +271,7 @@ func parseMarks(text string) map[mark]string {
 		}
 		key, err := ParseKey(parts[2])
 		m := mark{Action(parts[1]), key}
-		if err != nil || m.action != ActionLoad && m.action != ActionCompile {
+		if err != nil || !slices.Contains(actions, m.action) {
 			continue
 		}
 		switch {

@@ -22,6 +22,7 @@ import (
 //	compiles                the sources are suspects: compiled one at a time, and absolved by
 //	                        surviving it
 //	one compile, suspected  the source is refused with a QuarantinedError
+//	runs                    like compiles
 //
 // for QuarantineTime. A mark alone cannot tell a driver that crashed from a user
 // who pressed Ctrl-C, and a user does so more often. Doing without a blob costs
@@ -49,8 +50,9 @@ type Quarantined struct {
 	Time    time.Time `json:"time"` // when the death was noticed
 }
 
-// Refused reports whether the source must not reach the driver.
-func (q Quarantined) Refused() bool { return q.Action == ActionCompile && !q.Suspect }
+// Refused reports whether the source, or what was tried out, must not reach the
+// driver.
+func (q Quarantined) Refused() bool { return q.Action != ActionLoad && !q.Suspect }
 
 // Until is when the quarantine ends by itself.
 func (q Quarantined) Until() time.Time { return q.Time.Add(QuarantineTime) }
@@ -104,18 +106,18 @@ func (s *Store) judge(m mark, name string, left leftBehind) Quarantined {
 	if others > 0 {
 		q.Reason += fmt.Sprintf(" and %d others", others)
 	}
-	if m.action == ActionCompile && !q.Suspect && left.crash == "" {
-		if q.Suspect = !s.suspects(m.key, q.Time); !q.Suspect {
+	if m.action != ActionLoad && !q.Suspect && left.crash == "" {
+		if q.Suspect = !s.suspects(m, q.Time); !q.Suspect {
 			q.Reason += ", for the second time"
 		}
 	}
 	return q
 }
 
-// suspects reports whether compiling a program was interrupted before.
-func (s *Store) suspects(key Key, now time.Time) bool {
-	before, err := s.readQuarantine(key)
-	return err == nil && before.Action == ActionCompile && before.stands(now)
+// suspects reports whether what a mark says was interrupted before.
+func (s *Store) suspects(m mark, now time.Time) bool {
+	before, err := s.readQuarantine(m.key)
+	return err == nil && before.Action == m.action && before.stands(now)
 }
 
 // quarantine sets a blob aside and writes the note, which stays away where a

@@ -89,6 +89,35 @@ func crash(dir, victim string, names []string) {
 	c.Close()
 }
 
+// crashInTrial is a process that dies while a trial's driver compiles the source called
+// victim, or else while it tries what is called name.
+func crashInTrial(dir, victim, name string) {
+	kill := func() error {
+		self, _ := os.FindProcess(os.Getpid())
+		_ = self.Kill()
+		select {}
+	}
+	dev := cachetest.NewDevice()
+	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+		if src.Name() == victim {
+			return kill()
+		}
+		return nil
+	}
+	c, err := cache.New(dev, cache.Options{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	if victim == "" {
+		_ = c.Try(name, kill)
+	}
+	trial, err := c.Trial()
+	if err != nil {
+		panic(err)
+	}
+	_, _ = trial.Get(context.Background(), source(victim))
+}
+
 // runCrash runs crash in a process of its own and reports whether it died.
 func runCrash(t *testing.T, dir, victim string, names ...string) bool {
 	t.Helper()
@@ -101,6 +130,17 @@ func runCrash(t *testing.T, dir, victim string, names ...string) bool {
 	if os.Getenv(crashAsEnvironment) == "" {
 		cmd.Stderr = os.Stderr // else it is the runtime's report
 	}
+	return cmd.Run() != nil
+}
+
+// dies runs this test binary once more, for the work of a variable, and reports
+// whether it died.
+func dies(t *testing.T, variable, args string) bool {
+	t.Helper()
+	program, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), variable+"="+args)
 	return cmd.Run() != nil
 }
 

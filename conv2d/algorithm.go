@@ -42,6 +42,7 @@ func (p Params) defines() binary.Defines {
 //	gemm_block        every matrix product             GPUs, blocks in shared memory
 //	gemm_row          products of up to 4 rows         GPUs
 //	gemm_register     every matrix product             software drivers
+//	gemm_tiled        act(alpha * A*B) without gaps    everywhere, where it is asked for by name
 //	implicit          convolutions as products         GPUs; padding is zeros
 //	winograd2         3x3 filters, F(2x2,3x3)          GPUs; padding is zeros
 //	winograd4         3x3 filters, F(4x4,3x3)          GPUs; padding is zeros, twice the error
@@ -96,7 +97,7 @@ func deviceOf(info glctx.Info) device {
 
 // The algorithms, the likeliest first.
 var (
-	gemmAlgorithms = []algorithm[GEMMProblem]{gemmRegisterAlgorithm, gemmRowAlgorithm, gemmBlockAlgorithm}
+	gemmAlgorithms = []algorithm[GEMMProblem]{gemmRegisterAlgorithm, gemmRowAlgorithm, gemmBlockAlgorithm, gemmTiledAlgorithm}
 	convAlgorithms = []algorithm[Problem]{
 		convRegisterAlgorithm, depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
 		directAlgorithm,

@@ -32,17 +32,13 @@ func residentMiB(b *testing.B) float64 {
 // startupHandles makes n programs of the start-up workload resident.
 func startupHandles(b *testing.B, programs *cache.Cache, n int) []*cache.Handle {
 	b.Helper()
-	variants, err := StartupVariants(n, 32<<10)
+	list, err := StartupPrograms(n, 32<<10)
 	if err != nil {
 		b.Fatal(err)
 	}
 	handles := make([]*cache.Handle, n)
-	for i, v := range variants {
-		source, err := v.Source()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if handles[i], err = programs.Get(b.Context(), source); err != nil {
+	for i, p := range list {
+		if handles[i], err = programs.Get(b.Context(), p.Source); err != nil {
 			b.Fatal(err)
 		}
 		b.Cleanup(handles[i].Release)

@@ -68,13 +68,6 @@ func (r *Report) Append(next Report) {
 	r.Tolerance = max(r.Tolerance, next.Tolerance)
 }
 
-// MismatchError is returned when a result is not what the CPU reference gives.
-type MismatchError struct{ Report Report }
-
-func (e *MismatchError) Error() string {
-	return "conv2d: the GPU's result differs from the CPU's: " + e.Report.String()
-}
-
 // Compare checks every element. An element is right when
 //
 //	|got - want| <= tolerance * magnitude

@@ -18,7 +18,7 @@ var depthwiseProblems = []Problem{
 }
 
 func TestDepthwise(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	for i, p := range depthwiseProblems {
 		n := 2
 		if i == len(depthwiseProblems)-1 {
@@ -29,7 +29,7 @@ func TestDepthwise(t *testing.T) {
 }
 
 func TestDepthwisePassesSpecialValues(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	p := Problem{N: 1, C: 3, H: 6, W: 7, K: 3, R: 3, S: 3, Groups: 3, PadH: 1, PadW: 1}
 	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
 	checkAlgorithm(t, r, onHardware(depthwiseAlgorithm, 2), p, in, ReferenceConv2D(p, in.input, in.weights, nil))

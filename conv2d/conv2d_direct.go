@@ -3,12 +3,16 @@
 package conv2d
 
 import (
+	_ "embed"
 	"fmt"
 	"strconv"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
 )
+
+//go:embed kernels/conv2d_direct.comp
+var conv2dDirect string
 
 // directAlgorithm is the convolution as its definition has it, for every problem:
 // one output element for each invocation, no shared memory. Its parameters:
@@ -20,6 +24,9 @@ var directAlgorithm = algorithm[Problem]{
 	recipe:     directRecipe,
 	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
 }
+
+// directLocal is LOCAL of conv2d_direct.comp where nothing is known.
+const directLocal = 64
 
 // directLargest is the most operations of a problem for which more than one form is
 // worth trying: beyond, other algorithms are ahead, where there is one.
@@ -42,15 +49,7 @@ func directRecipe(p Problem, params Params, on device) (recipe, error) {
 	if local < 1 || local > on.maxInvocations {
 		return recipe{}, fmt.Errorf("conv2d: direct: %d invocations in a group, the device allows 1 to %d", local, on.maxInvocations)
 	}
-	source, err := binary.NewSource(fmt.Sprintf("conv2d_direct_%dx%d", p.R, p.S), conv2dDirect, binary.Defines{
-		"LOCAL":      strconv.Itoa(local),
-		"FILTER_R":   strconv.Itoa(p.R),
-		"FILTER_S":   strconv.Itoa(p.S),
-		"ACTIVATION": activations[p.Activation].define,
-	})
-	if err != nil {
-		return recipe{}, err
-	}
+	source := directSource(p, local)
 	bias := weightsRole // something has to be bound
 	if p.Bias {
 		bias = biasRole
@@ -60,14 +59,10 @@ func directRecipe(p Problem, params Params, on device) (recipe, error) {
 		sum := p.reduction()
 		for i := range sum.dispatches() {
 			rows := sum.span(i)
-			var uniforms []executor.Uniform
-			p.eachUniform(p.Bias, func(name string, v int) {
-				uniforms = append(uniforms, executor.Int(name, int32(piece.offset(name, v))))
-			})
 			r.steps = append(r.steps, step{
 				source:   source,
 				groups:   piece.groups,
-				uniforms: append(uniforms, ints("firstRow", rows.first, "lastRow", rows.last)...),
+				uniforms: p.directUniforms(piece, rows),
 				bound:    []bound{{0, inputRole}, {1, weightsRole}, {2, outputRole}, {3, bias}},
 			})
 		}
@@ -75,23 +70,43 @@ func directRecipe(p Problem, params Params, on device) (recipe, error) {
 	return r, nil
 }
 
+// directSource is the program for a filter size, an activation, and groups of so many
+// invocations. Problems that have these in common share it; what is as the kernel has
+// it already is not defined, so that the built-in programs are of these.
+func directSource(p Problem, local int) *binary.Source {
+	name := fmt.Sprintf("conv2d_%dx%d", p.R, p.S)
+	d := binary.Defines{"FILTER_R": strconv.Itoa(p.R), "FILTER_S": strconv.Itoa(p.S)}
+	if p.Activation != None {
+		name += "_" + p.Activation.String()
+		d["ACTIVATION"] = activations[p.Activation].define
+	}
+	if local != directLocal {
+		name += fmt.Sprintf("_l%d", local)
+		d["LOCAL"] = strconv.Itoa(local)
+	}
+	return binary.MustSource(name, conv2dDirect, d)
+}
+
+// directUniforms are those of one dispatch: a piece of the grid, and a part of the sum.
+func (p Problem) directUniforms(piece gridPiece, rows span) []executor.Uniform {
+	withBias := 0
+	if p.Bias {
+		withBias = 1
+	}
+	return ints(
+		"channels", p.C, "height", p.H, "width", p.W, "filters", p.K,
+		"groupC", p.groupC(), "groupK", p.groupK(), "filterR", p.R, "filterS", p.S,
+		"outputH", p.P(), "outputW", p.Q(),
+		"strideH", orOne(p.StrideH), "strideW", orOne(p.StrideW), "padH", p.PadH, "padW", p.PadW,
+		"dilationH", orOne(p.DilationH), "dilationW", orOne(p.DilationW),
+		"firstPixel", piece.pixel, "firstFilter", piece.filter, "firstImage", piece.image,
+		"withBias", withBias, "firstRow", rows.first, "lastRow", rows.last)
+}
+
 // gridPiece is a part of a grid that a device can start at once.
 type gridPiece struct {
 	groups               [3]int
 	pixel, filter, image int // where it begins
-}
-
-// offset is the value of a uniform: its own, or where the piece begins.
-func (g gridPiece) offset(name string, v int) int {
-	switch name {
-	case "firstPixel":
-		return g.pixel
-	case "firstFilter":
-		return g.filter
-	case "firstImage":
-		return g.image
-	}
-	return v
 }
 
 // gridPieces cuts the grid of the direct convolution.

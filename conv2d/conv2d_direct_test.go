@@ -15,7 +15,7 @@ var directProblems = []Problem{
 }
 
 func TestDirect(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	for _, p := range directProblems {
 		checkConv(t, r, directAlgorithm, p)
 	}
@@ -23,7 +23,7 @@ func TestDirect(t *testing.T) {
 
 // TestDirectCutsItsGrid pretends that the device takes small grids only.
 func TestDirectCutsItsGrid(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	cut := directAlgorithm
 	cut.recipe = func(p Problem, params Params, on device) (recipe, error) {
 		on.maxGroups = [3]int32{2, 3, 2}

@@ -98,16 +98,6 @@ func (c implicitProduct) check(on device) error {
 	return checkGrids(c.Problem, on, c.packGrid(), c.grid(), c.sumGrid())
 }
 
-// checkGrids fails where the device cannot start that many groups.
-func checkGrids(p fmt.Stringer, on device, grids ...[3]int) error {
-	for _, groups := range grids {
-		if err := checkGrid(p, groups, on.maxGroups); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (p Problem) groupCount() int { return orOne(p.Groups) }
 
 // vector reports whether pixels are loaded and stored four at a time.

@@ -6,8 +6,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/shadercache/shadercache/binary"
 )
 
 // onHardware is an algorithm that takes the GPU for a real one, with the first n
@@ -54,7 +52,7 @@ var oddProblems = []Problem{
 }
 
 func TestImplicitOnOddProblems(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	for _, p := range oddProblems {
 		checkConv(t, r, onHardware(implicitAlgorithm, 1), p)
 	}
@@ -73,7 +71,7 @@ var testTiles = []implicitTile{
 }
 
 func TestImplicitTiles(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	odd := Problem{N: 2, C: 35, H: 7, W: 9, K: 67, R: 2, S: 2, PadH: 1, Bias: true, Activation: ReLU}
 	for _, tile := range testTiles {
 		checkConv(t, r, withParams(implicitAlgorithm, tile.params()), odd)
@@ -87,7 +85,7 @@ func TestImplicitTiles(t *testing.T) {
 // TestImplicitPassesSpecialValues has NaN and infinity in the input, which only
 // the outputs that see them may show, and in the weights, where nothing is padded.
 func TestImplicitPassesSpecialValues(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	p := Problem{N: 2, C: 5, H: 6, W: 7, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Activation: ReLU}
 	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
 	a := onHardware(implicitAlgorithm, 1)
@@ -196,26 +194,5 @@ func TestImplicitRefusesBadParams(t *testing.T) {
 	}
 	if _, err := implicitRecipe(p, Params{}, hardware); err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("error for no params is %v", err)
-	}
-}
-
-// TestGPUKernelsCompileAlone compiles the files as they are, without defines.
-func TestGPUKernelsCompileAlone(t *testing.T) {
-	r := newRunner(t)
-	for name, text := range map[string]string{
-		"conv2d_implicit":         conv2dImplicit,
-		"conv2d_implicit_pack":    conv2dImplicitPack,
-		"conv2d_implicit_sum":     conv2dImplicitSum,
-		"conv2d_winograd_weights": conv2dWinogradWeights,
-		"conv2d_winograd_input":   conv2dWinogradInput,
-		"conv2d_winograd_output":  conv2dWinogradOutput,
-		"conv2d_depthwise":        conv2dDepthwise,
-	} {
-		handle, err := r.Cache.Get(t.Context(), binary.MustSource(name, text, nil))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		handle.Release()
 	}
 }

@@ -37,7 +37,7 @@ func convRegisterCandidates(p Problem, on device) []Params {
 	}
 	tiles := registerTiles([]int{16, 14, 12, 10, 8, 7, 6, 4, 2, 1}, on.simdLanes())
 	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
-		return checkGrid(p, p.registerGrid(t), on.maxGroups) != nil
+		return checkGrids(p, on, p.registerGrid(t)) != nil
 	})
 	return likeliestTiles(tiles, p.registerWork)
 }
@@ -113,7 +113,7 @@ func convRegisterRecipe(p Problem, params Params, on device) (recipe, error) {
 		return recipe{}, err
 	}
 	grid := p.registerGrid(t)
-	if err := checkGrid(p, grid, on.maxGroups); err != nil {
+	if err := checkGrids(p, on, grid); err != nil {
 		return recipe{}, err
 	}
 	if !p.registerPairs() {
@@ -151,8 +151,8 @@ func pairStep(outer, channels, inner int, from, to role, on device) (step, int, 
 	return step{
 		source: source,
 		groups: planesGrid(inner, planes, on),
-		uniforms: intUniforms(
-			intUniform{"channels", channels}, intUniform{"inner", inner}, intUniform{"planes", planes},
+		uniforms: ints(
+			"channels", channels, "inner", inner, "planes", planes,
 		),
 		bound: []bound{{0, from}, {1, to}},
 	}, int(elements), err
@@ -185,11 +185,11 @@ func (p Problem) registerReduction() reduction {
 
 func (p Problem) registerSource(t registerTile, accumulate, last bool) (*binary.Source, error) {
 	d := t.defines()
-	d["PAIRS"] = flagDefine(p.registerPairs())
-	d["PADDED"] = flagDefine(p.PadH > 0 || p.PadW > 0)
-	d["PAIRS_OUT"] = flagDefine(p.registerPairsOut(t))
-	d["ACCUMULATE"] = flagDefine(accumulate)
-	d["BIAS"] = flagDefine(p.Bias && last)
+	d["PAIRS"] = onOff(p.registerPairs())
+	d["PADDED"] = onOff(p.PadH > 0 || p.PadW > 0)
+	d["PAIRS_OUT"] = onOff(p.registerPairsOut(t))
+	d["ACCUMULATE"] = onOff(accumulate)
+	d["BIAS"] = onOff(p.Bias && last)
 	if last {
 		d["ACTIVATION"] = activations[p.Activation].define
 	}
@@ -197,19 +197,19 @@ func (p Problem) registerSource(t registerTile, accumulate, last bool) (*binary.
 }
 
 func (p Problem) registerUniforms(t registerTile, s span) []executor.Uniform {
-	return intUniforms(
-		intUniform{"channels", p.registerChannels()},
-		intUniform{"height", p.H}, intUniform{"width", p.W},
-		intUniform{"filters", p.groupK()},
-		intUniform{"filterTiles", ceilDiv(p.groupK(), t.tileM())},
-		intUniform{"groups", orOne(p.Groups)},
-		intUniform{"filterR", p.R}, intUniform{"filterS", p.S},
-		intUniform{"outputW", p.Q()},
-		intUniform{"imagePixels", p.P() * p.Q()},
-		intUniform{"pixels", p.N * p.P() * p.Q()},
-		intUniform{"strideH", orOne(p.StrideH)}, intUniform{"strideW", orOne(p.StrideW)},
-		intUniform{"padH", p.PadH}, intUniform{"padW", p.PadW},
-		intUniform{"dilationH", orOne(p.DilationH)}, intUniform{"dilationW", orOne(p.DilationW)},
-		intUniform{"firstStep", s.first}, intUniform{"lastStep", s.last},
+	return ints(
+		"channels", p.registerChannels(),
+		"height", p.H, "width", p.W,
+		"filters", p.groupK(),
+		"filterTiles", ceilDiv(p.groupK(), t.tileM()),
+		"groups", orOne(p.Groups),
+		"filterR", p.R, "filterS", p.S,
+		"outputW", p.Q(),
+		"imagePixels", p.P()*p.Q(),
+		"pixels", p.N*p.P()*p.Q(),
+		"strideH", orOne(p.StrideH), "strideW", orOne(p.StrideW),
+		"padH", p.PadH, "padW", p.PadW,
+		"dilationH", orOne(p.DilationH), "dilationW", orOne(p.DilationW),
+		"firstStep", s.first, "lastStep", s.last,
 	)
 }

@@ -18,11 +18,15 @@ var winogradProblems = []Problem{
 }
 
 func TestWinograd(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	tile := implicitTile{bm: 32, bn: 32, bk: 8, tm: 8, tn: 4, slices: 1, split: 1, buffers: 2, tapsFirst: 1, clamp: 1}
-	for _, p := range winogradProblems {
-		checkConv(t, r, withParams(winograd2Algorithm, tile.params()), p)
-		checkConv(t, r, withParams(winograd4Algorithm, tile.params()), p)
+	for i, p := range winogradProblems {
+		if i%3 != 1 {
+			checkConv(t, r, withParams(winograd2Algorithm, tile.params()), p)
+		}
+		if i%3 != 2 {
+			checkConv(t, r, withParams(winograd4Algorithm, tile.params()), p)
+		}
 	}
 	split := Problem{N: 1, C: 80, H: 8, W: 8, K: 32, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU}
 	tile = implicitTile{bm: 32, bn: 24, bk: 16, tm: 4, tn: 4, slices: 2, split: 3, buffers: 1, tapsFirst: 1, clamp: 1}
@@ -32,21 +36,20 @@ func TestWinograd(t *testing.T) {
 
 // TestWinogradError says how far below its bound the error of a long sum stays.
 func TestWinogradError(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	p := Problem{N: 1, C: 256, H: 8, W: 8, K: 16, R: 3, S: 3, PadH: 1, PadW: 1}
 	in := tensorsOnHost{input: RandomValues(p.InputLen(), newSeed(t)), weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}
 	want := ReferenceConv2D(p, in.input, in.weights, nil)
-	on := deviceOf(r.Context.Info())
+	on := deviceOf(r.context.Info())
 	for _, a := range []algorithm[Problem]{winograd2Algorithm, winograd4Algorithm} {
 		recipe, err := a.recipe(p, onHardware(a, 1).candidates(p, on)[0], on)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := runRecipe(t, r, recipe, in, p.OutputLen())
+		report, err := r.run(t, recipe, in, want, a.tolerance(p))
 		if err != nil {
 			t.Fatal(err)
 		}
-		report := Compare(got, want, a.tolerance(p))
 		t.Logf("%s: %v", a.name, report)
 		if err := report.Err(); err != nil {
 			t.Errorf("%s: %v", a.name, err)

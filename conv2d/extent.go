@@ -67,6 +67,16 @@ func (f *faults) within(name string, value, low int) {
 	}
 }
 
+// inRange reports whether within would note nothing.
+func inRange(low int, values ...int) bool {
+	for _, v := range values {
+		if v < low || v > maxElements {
+			return false
+		}
+	}
+	return true
+}
+
 // tensor notes a fault when a tensor of these dimensions cannot be indexed.
 func (f *faults) tensor(name string, dimensions ...int) {
 	if product(dimensions...) > maxElements {

@@ -33,7 +33,7 @@ type GEMMProblem struct {
 	Batch                     int
 	StrideA, StrideB, StrideC int
 
-	Alpha, Beta float32 // an Alpha of 0 means 1
+	Alpha, Beta float32 // an Alpha of 0 means 1; where Beta is 0, C is not read
 	Bias        Bias
 	Activation  Activation
 }
@@ -105,7 +105,7 @@ func (p GEMMProblem) BLen() int { return int(p.b().len()) }
 // CLen is the number of elements of C in a valid problem, gaps included.
 func (p GEMMProblem) CLen() int { return int(p.c().len()) }
 
-// BiasLen is the number of elements of the bias.
+// BiasLen is the number of elements of the bias, 0 where the problem has none.
 func (p GEMMProblem) BiasLen() int {
 	switch p.Bias {
 	case RowBias:
@@ -133,8 +133,9 @@ func (p GEMMProblem) Validate() error {
 	f.matrix("A", p.a(), p.LDA)
 	f.matrix("B", p.b(), p.LDB)
 	f.matrix("C", p.c(), p.LDC)
-	if c := p.c(); f == nil && c.batch > 1 && int64(c.stride) < (stored{c.rows, c.columns, c.ld, 1, 0}).len() {
-		f.addf("StrideC is %d, so that the matrices of C overlap", p.StrideC)
+	if c := p.c(); c.batch > 1 && p.StrideC >= 0 && int64(c.stride) < (stored{c.rows, c.columns, c.ld, 1, 0}).len() {
+		f.addf("StrideC is %d, so that the matrices of C overlap: it must be at least %d",
+			p.StrideC, stored{c.rows, c.columns, c.ld, 1, 0}.len())
 	}
 	if p.Bias < NoBias || p.Bias > ColumnBias {
 		f.addf("there is no %v", p.Bias)
@@ -142,18 +143,22 @@ func (p GEMMProblem) Validate() error {
 	if !p.Activation.valid() {
 		f.addf("there is no %v", p.Activation)
 	}
-	for name, v := range map[string]float32{"Alpha": p.Alpha, "Beta": p.Beta} {
-		if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
-			f.addf("%s %v is not a finite number", name, v)
-		}
-	}
-	if p.FLOPs() == math.MaxInt64 {
+	f.finite("Alpha", p.Alpha)
+	f.finite("Beta", p.Beta)
+	if inRange(1, p.M, p.N, p.K) && inRange(0, p.Batch) && p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
 	}
 	if f == nil {
 		return nil
 	}
 	return fmt.Errorf("conv2d: invalid matrix product %v:\n%w", p, f.join())
+}
+
+// finite notes a fault where a factor is no number.
+func (f *faults) finite(name string, v float32) {
+	if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
+		f.addf("%s is %v, must be a finite number", name, v)
+	}
 }
 
 // matrix notes faults of how a matrix is stored.
@@ -163,7 +168,7 @@ func (f *faults) matrix(name string, s stored, ld int) {
 	if ld > 0 && ld < s.columns {
 		f.addf("LD%s is %d, but the rows of %s have %d elements", name, ld, name, s.columns)
 	}
-	if s.rows > 0 && s.columns > 0 && s.len() > maxElements {
+	if inRange(1, s.rows, s.columns, s.ld, s.batch) && s.len() > maxElements {
 		f.addf("%s has more than %d elements", name, maxElements)
 	}
 }

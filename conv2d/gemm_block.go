@@ -330,20 +330,3 @@ func (p GEMMProblem) epilogue(d binary.Defines) []bound {
 func (p GEMMProblem) factors() []executor.Uniform {
 	return []executor.Uniform{executor.Float("alpha", p.alpha()), executor.Float("beta", p.Beta)}
 }
-
-// onOff is a condition as a define.
-func onOff(v bool) string {
-	if v {
-		return "1"
-	}
-	return "0"
-}
-
-// ints are int uniforms, from names and values in turn.
-func ints(pairs ...any) []executor.Uniform {
-	list := make([]executor.Uniform, 0, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, executor.Int(pairs[i].(string), int32(pairs[i+1].(int))))
-	}
-	return list
-}

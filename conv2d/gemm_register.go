@@ -36,7 +36,7 @@ func gemmRegisterCandidates(p GEMMProblem, on device) []Params {
 	}
 	tiles := registerTiles([]int{32, 16, 14, 12, 10, 8, 6, 4, 2}, on.simdLanes())
 	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
-		return checkGrid(p, gemmRegisterGrid(p, t), on.maxGroups) != nil
+		return checkGrids(p, on, gemmRegisterGrid(p, t)) != nil
 	})
 	return likeliestTiles(tiles, func(t registerTile) registerWork { return gemmRegisterWork(p, t) })
 }
@@ -134,7 +134,7 @@ func gemmRegisterRecipe(p GEMMProblem, params Params, on device, roles productRo
 		return made, fmt.Errorf("conv2d: a tile with %d columns: a matrix product needs an even number", t.columns)
 	}
 	grid := gemmRegisterGrid(p, t)
-	if err := checkGrid(p, grid, on.maxGroups); err != nil {
+	if err := checkGrids(p, on, grid); err != nil {
 		return made, err
 	}
 	a, b := p.registerOperands(t, roles)
@@ -188,10 +188,10 @@ func evenStep(from registerOperand, to role, on device) (step, error) {
 	return step{
 		source: source,
 		groups: grid,
-		uniforms: intUniforms(
-			intUniform{"rows", from.rows}, intUniform{"columns", from.columns},
-			intUniform{"ld", from.ld}, intUniform{"stride", from.stride},
-			intUniform{"allRows", from.batch * from.rows},
+		uniforms: ints(
+			"rows", from.rows, "columns", from.columns,
+			"ld", from.ld, "stride", from.stride,
+			"allRows", from.batch*from.rows,
 		),
 		bound: []bound{{0, from.role}, {1, to}},
 	}, err
@@ -220,11 +220,11 @@ func (r productRoles) bound(a, b registerOperand, bias Bias) []bound {
 func gemmRegisterUniforms(p GEMMProblem, a, b registerOperand, s span) []executor.Uniform {
 	c := p.c()
 	return append(
-		intUniforms(
-			intUniform{"M", p.M}, intUniform{"N", p.N},
-			intUniform{"lda", a.ld}, intUniform{"ldb", b.ld}, intUniform{"ldc", c.ld},
-			intUniform{"strideA", a.stride}, intUniform{"strideB", b.stride}, intUniform{"strideC", c.stride},
-			intUniform{"firstK", s.first}, intUniform{"lastK", s.last},
+		ints(
+			"M", p.M, "N", p.N,
+			"lda", a.ld, "ldb", b.ld, "ldc", c.ld,
+			"strideA", a.stride, "strideB", b.stride, "strideC", c.stride,
+			"firstK", s.first, "lastK", s.last,
 		),
 		executor.Float("alpha", p.alpha()), executor.Float("beta", p.Beta),
 	)
@@ -232,13 +232,13 @@ func gemmRegisterUniforms(p GEMMProblem, a, b registerOperand, s span) []executo
 
 func gemmRegisterSource(p GEMMProblem, t registerTile, a, b registerOperand) (*binary.Source, error) {
 	d := t.defines()
-	d["TRANS_A"] = flagDefine(p.TransA)
-	d["TRANS_B"] = flagDefine(p.TransB)
-	d["PAIRS_A"] = flagDefine(a.pairs)
-	d["PAIRS_B"] = flagDefine(b.pairs)
-	d["PAIRS_C"] = flagDefine(p.c().pairs())
-	d["ODD_K"] = flagDefine(p.K%2 != 0)
-	d["ACCUMULATE"] = flagDefine(p.Beta != 0)
+	d["TRANS_A"] = onOff(p.TransA)
+	d["TRANS_B"] = onOff(p.TransB)
+	d["PAIRS_A"] = onOff(a.pairs)
+	d["PAIRS_B"] = onOff(b.pairs)
+	d["PAIRS_C"] = onOff(p.c().pairs())
+	d["ODD_K"] = onOff(p.K%2 != 0)
+	d["ACCUMULATE"] = onOff(p.Beta != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define
 	return binary.NewSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmRegister, d)

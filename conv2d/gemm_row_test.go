@@ -8,7 +8,7 @@ import (
 )
 
 func TestGEMMRow(t *testing.T) {
-	r := newRunner(t)
+	r := newRig(t)
 	problems := []GEMMProblem{
 		plain(1, 4, 1), plain(1, 300, 700), plain(4, 132, 77),
 		{M: 3, N: 40, K: 129, TransA: true, LDB: 48, LDC: 43, Beta: 2, Bias: ColumnBias, Activation: ReLU},

@@ -84,40 +84,59 @@ func (n *Network) Release() {
 func (n *Network) Plans() []*Plan { return n.plans }
 
 // InputLen is the number of elements that the first layer takes.
-func (n *Network) InputLen() int { return n.plans[0].InputLen() }
+func (n *Network) InputLen() int { return n.first().InputLen() }
 
 // OutputLen is the number of elements that the last layer makes.
-func (n *Network) OutputLen() int { return n.plans[len(n.plans)-1].OutputLen() }
+func (n *Network) OutputLen() int { return n.last().OutputLen() }
 
 // Job is one run of all layers: input goes up and output comes down with the job.
 // It fails for slices of other lengths.
 func (n *Network) Job(input, output []float32) (executor.Job, error) {
-	if err := checkAll([]length{{"input", len(input), n.InputLen()}, {"output", len(output), n.OutputLen()}}); err != nil {
+	if err := checkAll(length{"input", len(input), n.InputLen()}, length{"output", len(output), n.OutputLen()}); err != nil {
 		return executor.Job{}, err
 	}
-	var dispatches []executor.Dispatch
-	last := len(n.plans) - 1
+	dispatches, err := n.dispatches(nil, nil)
+	if err != nil {
+		return executor.Job{}, err
+	}
+	job := JobOf(dispatches...)
+	if binding, ok := n.first().recipe.binding(inputRole); ok {
+		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
+	}
+	binding, _ := n.last().recipe.binding(outputRole)
+	job.Outputs = []executor.Output{{Binding: binding, To: glctx.Bytes(output)}}
+	return job, nil
+}
+
+// Run computes all layers once, from and to the host, however large input and output
+// are. It makes memory on the device and waits for every copy: for a stream of inputs
+// use Job.
+func (n *Network) Run(ctx context.Context, input, output []float32) error {
+	return runOnce(ctx, n.first(), n.last(), n.dispatches, input, output, &Timing{})
+}
+
+func (n *Network) first() *Plan { return n.plans[0] }
+func (n *Network) last() *Plan  { return n.plans[len(n.plans)-1] }
+
+// dispatches are one run of all layers, with an input and an output that are left to
+// the job where they are nil.
+func (n *Network) dispatches(input, output *executor.Memory) ([]executor.Dispatch, error) {
+	var all []executor.Dispatch
 	for i, p := range n.plans {
-		var o Operands
+		o := Operands{Input: input, Output: output}
 		if i > 0 {
 			o.Input = n.between[i-1]
 		}
-		if i < last {
+		if i < len(n.between) {
 			o.Output = n.between[i]
 		}
 		chain, err := p.chain(o)
 		if err != nil {
-			return executor.Job{}, err
+			return nil, err
 		}
-		dispatches = append(dispatches, chain...)
+		all = append(all, chain...)
 	}
-	job := JobOf(dispatches...)
-	if binding, ok := n.plans[0].recipe.binding(inputRole); ok {
-		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
-	}
-	binding, _ := n.plans[last].recipe.binding(outputRole)
-	job.Outputs = []executor.Output{{Binding: binding, To: glctx.Bytes(output)}}
-	return job, nil
+	return all, nil
 }
 
 // Reference computes the network on the CPU with float64 sums. Compare a result with

@@ -3,10 +3,11 @@
 package conv2d
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
@@ -53,7 +54,7 @@ type Plan struct {
 	recipe    recipe
 	programs  map[binary.Key]*cache.Handle
 	workspace *executor.Memory // nil: none
-	origins   map[cache.Origin]int
+	origins   []ProgramOrigin
 
 	setting sync.Mutex // held by SetWeights, which waits for the GPU, and by Release
 	mu      struct {
@@ -91,12 +92,8 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 	if o.Exact {
 		t = t.exact()
 	}
-	tunings := o.Tunings
-	if tunings == nil {
-		tunings, _ = programs.(Tunings)
-	}
-	p := &Plan{task: t, e: e, programs: map[binary.Key]*cache.Handle{}, origins: map[cache.Origin]int{}}
-	if p.choice, p.basis, err = o.choose(ctx, e.Context(), t, tunings); err != nil {
+	p := &Plan{task: t, e: e, programs: map[binary.Key]*cache.Handle{}}
+	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
 		return nil, err
 	}
 	if p.recipe, p.tolerance, err = t.build(p.choice); err != nil {
@@ -120,8 +117,11 @@ func (p *Plan) acquire(ctx context.Context, programs Programs) error {
 			return err
 		}
 		p.programs[s.source.Key()] = handle
-		p.origins[handle.Origin()]++
+		p.origins = append(p.origins, ProgramOrigin{handle.Name(), handle.Key(), handle.Origin()})
 	}
+	slices.SortFunc(p.origins, func(a, b ProgramOrigin) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
+	})
 	var err error
 	if n := p.recipe.workspace; n > 0 {
 		p.workspace, err = p.newMemory(n)
@@ -155,8 +155,6 @@ func (p *Plan) Release() {
 	p.mu.weights.release()
 }
 
-var errPlanReleased = errors.New("conv2d: the plan was released")
-
 // Shape is the problem.
 func (p *Plan) Shape() Shape { return p.shape }
 
@@ -169,20 +167,19 @@ func (p *Plan) Basis() Basis { return p.basis }
 // Tolerance is the error that its results may have, as [Compare] measures it.
 func (p *Plan) Tolerance() float64 { return p.tolerance }
 
-// Origins say how many of its programs came from where.
-func (p *Plan) Origins() map[cache.Origin]int { return maps.Clone(p.origins) }
+// Programs say where each of its programs came from, sorted by name.
+func (p *Plan) Programs() []ProgramOrigin { return slices.Clone(p.origins) }
 
-// InputLen, WeightsLen, BiasLen and OutputLen are numbers of elements. BiasLen is 0
-// where the problem has no bias.
+// InputLen is the number of elements of an input: of A for a matrix product.
 func (p *Plan) InputLen() int { return p.input }
 
-// WeightsLen is described at InputLen.
+// WeightsLen is the number of weights: of elements of B for a matrix product.
 func (p *Plan) WeightsLen() int { return p.weights }
 
-// BiasLen is described at InputLen.
+// BiasLen is the number of elements of the bias, 0 where the problem has none.
 func (p *Plan) BiasLen() int { return p.bias }
 
-// OutputLen is described at InputLen.
+// OutputLen is the number of elements of an output: of C for a matrix product.
 func (p *Plan) OutputLen() int { return p.output }
 
 // Stats may be called at any time.

@@ -37,7 +37,8 @@ type Tunings interface {
 // with this driver, else what the caller allows to be tuned now, else the shipped
 // table, else the likeliest. An entry that is damaged or cannot be built any more
 // counts as none.
-func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, t task, tunings Tunings) (Choice, Basis, error) {
+func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs Programs, t task) (Choice, Basis, error) {
+	tunings := o.tunings(programs)
 	if o.Choice != nil {
 		return *o.Choice, ByCaller, nil
 	}
@@ -47,7 +48,7 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, t task, tunin
 	if o.Tune != nil {
 		options := *o.Tune
 		options.Exact = o.Exact
-		result, err := Tune(ctx, c, t.shape, options)
+		result, err := Tune(ctx, c, programs, t.shape, options)
 		if err == nil {
 			// A table that cannot be written to costs the next process a search.
 			_ = result.Keep(tunings)
@@ -61,9 +62,18 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, t task, tunin
 	return choice, ByRanking, err
 }
 
+// tunings are where results of tuning are kept; nil: nowhere.
+func (o PlanOptions) tunings(programs Programs) Tunings {
+	if o.Tunings != nil {
+		return o.Tunings
+	}
+	kept, _ := programs.(Tunings)
+	return kept
+}
+
 // Choose is the choice that a plan with these options would make on a context, and
-// why. tunings may be nil. With o.Tune it may search, as NewPlan does.
-func Choose(ctx context.Context, c *glctx.Context, s Shape, tunings Tunings, o PlanOptions) (Choice, Basis, error) {
+// why. programs is a cache over c, or nil. With o.Tune it may search, as NewPlan does.
+func Choose(ctx context.Context, c *glctx.Context, programs Programs, s Shape, o PlanOptions) (Choice, Basis, error) {
 	t, err := newTask(s, c.Info())
 	if err != nil {
 		return Choice{}, "", err
@@ -71,10 +81,7 @@ func Choose(ctx context.Context, c *glctx.Context, s Shape, tunings Tunings, o P
 	if o.Exact {
 		t = t.exact()
 	}
-	if o.Tunings != nil {
-		tunings = o.Tunings
-	}
-	choice, basis, err := o.choose(ctx, c, t, tunings)
+	choice, basis, err := o.choose(ctx, c, programs, t)
 	if err == nil {
 		_, _, err = t.build(choice)
 	}

@@ -5,6 +5,7 @@ package conv2d
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -37,7 +38,7 @@ func (p *Plan) Job(input, output []float32) (executor.Job, error) {
 	if p.keepsOutput {
 		return executor.Job{}, fmt.Errorf("conv2d: %v changes an output that is there: make a job of Plan.Dispatches", p.shape)
 	}
-	if err := checkAll([]length{{"input", len(input), p.input}, {"output", len(output), p.output}}); err != nil {
+	if err := checkAll(length{"input", len(input), p.input}, length{"output", len(output), p.output}); err != nil {
 		return executor.Job{}, err
 	}
 	chain, err := p.chain(Operands{})
@@ -54,8 +55,12 @@ func (p *Plan) Job(input, output []float32) (executor.Job, error) {
 }
 
 // JobOf is a job without inputs and outputs of its own that makes dispatches, each
-// after the one before has written: chains of several plans on device memory.
+// after the one before has written: chains of several plans on device memory. It
+// panics where there are none.
 func JobOf(dispatches ...executor.Dispatch) executor.Job {
+	if len(dispatches) == 0 {
+		panic("conv2d: a job without dispatches")
+	}
 	return executor.Job{Dispatch: dispatches[0], Then: dispatches[1:]}
 }
 
@@ -92,12 +97,12 @@ func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.released {
-		return nil, errPlanReleased
+		return nil, ErrReleased
 	}
 	if o.Weights == nil {
 		w := p.mu.weights
 		if w == nil {
-			return nil, errNoWeights
+			return nil, ErrNoWeights
 		}
 		o.Weights, o.Bias = w.weights, w.bias
 		return p.dispatches(p.recipe.steps, o, w.packed), nil
@@ -129,7 +134,7 @@ func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []e
 	for _, s := range steps {
 		d := executor.Dispatch{
 			Program:  p.programs[s.source.Key()],
-			Groups:   groups(s.groups[0], s.groups[1], s.groups[2]),
+			Groups:   [3]uint32{uint32(s.groups[0]), uint32(s.groups[1]), uint32(s.groups[2])},
 			Uniforms: s.uniforms,
 		}
 		covered := map[uint32]bool{}
@@ -180,30 +185,66 @@ func (p *Plan) run(ctx context.Context, dispatches []executor.Dispatch) error {
 // holds what was there before where the problem adds to it. It makes memory on the
 // device and waits for every copy: for a stream of inputs use Job.
 func (p *Plan) Run(ctx context.Context, input, output []float32) error {
-	if err := checkAll([]length{{"input", len(input), p.input}, {"output", len(output), p.output}}); err != nil {
+	return p.runTimed(ctx, input, output, &Timing{})
+}
+
+// runTimed is Run, and adds to what it cost.
+func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing) error {
+	dispatches := func(in, out *executor.Memory) ([]executor.Dispatch, error) {
+		return p.Dispatches(Operands{Input: in, Output: out})
+	}
+	return runOnce(ctx, p, p, dispatches, input, output, t)
+}
+
+// runOnce runs what leads from the input of one plan to the output of another.
+func runOnce(ctx context.Context, first, last *Plan, dispatches func(in, out *executor.Memory) ([]executor.Dispatch, error), input, output []float32, t *Timing) error {
+	err := checkAll(length{"input", len(input), first.input}, length{"output", len(output), last.output})
+	if err != nil {
 		return err
 	}
-	in, err := p.upload(input)
+	start := time.Now()
+	in, err := first.upload(input)
 	if err != nil {
 		return err
 	}
 	defer in.Release()
-	out, err := p.e.NewMemory(4 * p.output)
+	out, err := last.outputMemory(ctx, output)
 	if err != nil {
 		return err
 	}
 	defer out.Release()
-	if p.keepsOutput {
-		if err := out.Upload(ctx, 0, glctx.Bytes(output)); err != nil {
-			return err
-		}
-	}
-	dispatches, err := p.Dispatches(Operands{Input: in, Output: out})
+	run, err := dispatches(in, out)
 	if err != nil {
 		return err
 	}
-	if err := p.run(ctx, dispatches); err != nil {
+	t.Upload += time.Since(start)
+	start = time.Now()
+	if err := first.run(ctx, run); err != nil {
 		return err
 	}
-	return out.Download(ctx, 0, glctx.Bytes(output))
+	t.Run = time.Since(start)
+	start = time.Now()
+	err = out.Download(ctx, 0, glctx.Bytes(output))
+	t.Readback = time.Since(start)
+	return err
+}
+
+// outputMemory holds what an output has to hold before a run: what was there where
+// the problem adds to it, else Poison, so that nothing looks right that is left from
+// an earlier run.
+func (p *Plan) outputMemory(ctx context.Context, before []float32) (*executor.Memory, error) {
+	m, err := p.e.NewMemory(4 * p.output)
+	if err != nil {
+		return nil, err
+	}
+	if p.keepsOutput {
+		err = m.Upload(ctx, 0, glctx.Bytes(before))
+	} else {
+		err = m.Fill(ctx, Poison)
+	}
+	if err != nil {
+		m.Release()
+		return nil, err
+	}
+	return m, nil
 }

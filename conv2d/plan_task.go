@@ -46,10 +46,7 @@ func newTask(s Shape, info glctx.Info) (task, error) {
 	t := task{shape: s.canonical(), flops: s.FLOPs()}
 	if p := s.Conv2D; p != nil {
 		t.sum, t.offers = p.ReductionLen(), offersOf(convAlgorithms, *p, on)
-		t.input, t.weights, t.output = p.InputLen(), p.WeightsLen(), p.OutputLen()
-		if p.Bias {
-			t.bias = p.BiasLen()
-		}
+		t.input, t.weights, t.output, t.bias = p.InputLen(), p.WeightsLen(), p.OutputLen(), p.BiasLen()
 	} else {
 		p := s.GEMM
 		t.sum, t.offers = p.ReductionLen(), offersOf(gemmAlgorithms, *p, on)

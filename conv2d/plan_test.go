@@ -3,16 +3,13 @@
 package conv2d
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
 // planProblems have one of everything.
@@ -85,7 +82,7 @@ func TestPlans(t *testing.T) {
 func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in tensorsOnHost, want Expected) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.input).Memory, Output: deviceCopy(t, e, poisoned(p.output)).Memory}); !errors.Is(err, errNoWeights) {
+	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.input).Memory, Output: deviceCopy(t, e, poisoned(p.output)).Memory}); !errors.Is(err, ErrNoWeights) {
 		t.Errorf("%v without weights: %v", p.Shape(), err)
 	}
 	if err := p.SetWeights(ctx, 1, in.weights, in.bias); err != nil {
@@ -286,116 +283,6 @@ func runWithWeights(t *testing.T, e *executor.Executor, p *Plan, in tensorsOnHos
 	checkOutput(t, "weights that come with the run", out, want, p.Tolerance())
 }
 
-// TestPlanBasis goes through the reasons for a choice, in their order.
-func TestPlanBasis(t *testing.T) {
-	context, dir := gltest.Open(t), t.TempDir()
-	programs := newCache(t, context, dir)
-	e, err := executor.New(context, programs, executor.Options{SlotBytes: 1 << 16, SlotJobs: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	p := Problem{N: 1, C: 3, H: 12, W: 14, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true}
-	withConvAlgorithms(t, directAlgorithm)
-	basis := func(o PlanOptions, want Basis, local int) {
-		t.Helper()
-		plan, err := NewPlan(t.Context(), e, programs, p, o)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer plan.Release()
-		if plan.Basis() != want || plan.Choice().Params["local"] != local {
-			t.Errorf("%v because of %s, want local=%d because of %s", plan.Choice(), plan.Basis(), local, want)
-		}
-	}
-	basis(PlanOptions{}, ByRanking, 64)
-
-	withTable(t, deviceOf(context.Info()), tableEntry{Problem: "conv2d:1x3x11x14-5,3x3,p1", Choice: Choice{"direct", Params{"local": 48}}})
-	basis(PlanOptions{}, ByTable, 48)
-
-	keep := func(key string, c Choice) {
-		t.Helper()
-		choice, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := programs.PutTuning(binary.Tuning{Problem: key, Choice: choice}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	keep(p.Shape().plain().String(), Choice{"direct", Params{"local": 16}})
-	basis(PlanOptions{}, ByTuning, 16)
-	keep(p.Shape().String(), Choice{"direct", Params{"local": 8}})
-	basis(PlanOptions{}, ByTuning, 8)
-	basis(PlanOptions{Exact: true}, ByTuning, 8)
-	keep(p.Shape().String()+",exact", Choice{"direct", Params{"local": 4}})
-	basis(PlanOptions{Exact: true}, ByTuning, 4)
-	basis(PlanOptions{}, ByTuning, 8)
-	basis(PlanOptions{Choice: &Choice{"direct", Params{"local": 2}}}, ByCaller, 2)
-
-	// What cannot be built, or is not a choice, counts as none.
-	for _, c := range []Choice{{"gone", nil}, {"direct", Params{"local": 1 << 20}}, {}} {
-		keep(p.Shape().String(), c)
-		basis(PlanOptions{}, ByTuning, 16)
-	}
-}
-
-// withTable replaces the shipped table for a test.
-func withTable(t *testing.T, on device, entries ...tableEntry) {
-	t.Helper()
-	before := shippedTable
-	t.Cleanup(func() { shippedTable = before })
-	for i := range entries {
-		var err error
-		if entries[i].shape, err = ParseShape(entries[i].Problem); err != nil {
-			t.Fatal(err)
-		}
-	}
-	shippedTable = func() map[string][]tableEntry { return map[string][]tableEntry{on.family(): entries} }
-}
-
-// TestPlanTunes: the first plan searches, and the next one, in another cache over
-// the same directory, has nothing to search and nothing to compile.
-func TestPlanTunes(t *testing.T) {
-	context, dir := gltest.Open(t), t.TempDir()
-	s := planProblems[0]
-	for round := range 2 {
-		programs, err := cache.New(context, cache.Options{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := executor.New(context, programs, executor.Options{SlotBytes: 1 << 16, SlotJobs: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := context.Counters()
-		searched := 0
-		p, err := newPlan(t.Context(), e, programs, s, PlanOptions{Tune: &TuneOptions{
-			Budget: 10 * time.Second, Progress: func(int, int, Candidate) { searched++ },
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.Basis() != ByTuning || (searched > 0) != (round == 0) {
-			t.Errorf("round %d: by %s after %d candidates", round, p.Basis(), searched)
-		}
-		after := context.Counters()
-		if compiles := after.Compiles - before.Compiles; (compiles > 0) != (round == 0) {
-			t.Errorf("round %d: %d compiles", round, compiles)
-		}
-		if n := p.Origins()[cache.Disk]; round == 1 && n != len(p.programs) {
-			t.Errorf("%d of %d programs came from disk", n, len(p.programs))
-		}
-		in, want := hostOf(t, p.task, newSeed(t))
-		runPlanThreeWays(t, e, p, in, want)
-		p.Release()
-		if err := errors.Join(e.Close(), programs.Close()); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestPlansLeaveNothing: programs and memory go with the plan.
 func TestPlansLeaveNothing(t *testing.T) {
 	withConvAlgorithms(t, packingAlgorithm)
@@ -411,10 +298,10 @@ func TestPlansLeaveNothing(t *testing.T) {
 	}
 	p.Release()
 	p.Release()
-	if err := p.SetWeights(t.Context(), 2, in.weights, in.bias); !errors.Is(err, errPlanReleased) {
+	if err := p.SetWeights(t.Context(), 2, in.weights, in.bias); !errors.Is(err, ErrReleased) {
 		t.Errorf("a plan that was released takes weights: %v", err)
 	}
-	if _, err := p.Job(in.input, make([]float32, p.OutputLen())); !errors.Is(err, errPlanReleased) {
+	if _, err := p.Job(in.input, make([]float32, p.OutputLen())); !errors.Is(err, ErrReleased) {
 		t.Errorf("a plan that was released makes jobs: %v", err)
 	}
 	if err := e.Drain(t.Context()); err != nil {
@@ -439,7 +326,7 @@ func TestPlansRefuse(t *testing.T) {
 		t.Errorf("an unknown algorithm: %v", err)
 	}
 	p := mustPlan(t, e, programs, plain(3, 3, 3).Shape(), PlanOptions{})
-	if _, err := p.Job(nine, nine); !errors.Is(err, errNoWeights) {
+	if _, err := p.Job(nine, nine); !errors.Is(err, ErrNoWeights) {
 		t.Errorf("no weights: %v", err)
 	}
 	if err := p.SetWeights(t.Context(), 1, nine, nine); err == nil || !strings.Contains(err.Error(), "bias has 9") {

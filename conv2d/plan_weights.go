@@ -4,7 +4,6 @@ package conv2d
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/shadercache/shadercache/executor"
@@ -44,7 +43,7 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []f
 	if there, err := p.has(version); there || err != nil {
 		return err
 	}
-	err := checkAll([]length{{"weights", len(weights), p.weights}, {"bias", len(bias), p.bias}})
+	err := checkAll(length{"weights", len(weights), p.weights}, length{"bias", len(bias), p.bias})
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ func (p *Plan) has(version uint64) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.released {
-		return false, errPlanReleased
+		return false, ErrReleased
 	}
 	return p.mu.weights != nil && p.mu.weights.version == version, nil
 }
@@ -121,5 +120,3 @@ func (p *Plan) Version() (version uint64, ok bool) {
 	}
 	return p.mu.weights.version, true
 }
-
-var errNoWeights = errors.New("conv2d: the plan has no weights: call SetWeights first")

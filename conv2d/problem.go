@@ -67,8 +67,13 @@ func (p Problem) InputLen() int { return int(product(p.N, p.C, p.H, p.W)) }
 // WeightsLen is the number of weights of a valid problem.
 func (p Problem) WeightsLen() int { return int(product(p.K, p.groupC(), p.R, p.S)) }
 
-// BiasLen is the number of bias elements, where there is a bias.
-func (p Problem) BiasLen() int { return p.K }
+// BiasLen is the number of elements of the bias, 0 where the problem has none.
+func (p Problem) BiasLen() int {
+	if !p.Bias {
+		return 0
+	}
+	return p.K
+}
 
 // OutputLen is the number of output elements of a valid problem.
 func (p Problem) OutputLen() int { return int(product(p.N, p.K, p.P(), p.Q())) }
@@ -109,25 +114,29 @@ func (p Problem) Validate() error {
 	if !p.Activation.valid() {
 		f.addf("there is no %v", p.Activation)
 	}
-	if f == nil {
-		p.checkSizes(&f)
-	}
+	p.checkSizes(&f)
 	if f == nil {
 		return nil
 	}
 	return fmt.Errorf("conv2d: invalid problem %v:\n%w", p, f.join())
 }
 
-// checkSizes notes what is wrong with the derived sizes of a problem whose
-// fields are all in range, so that no sum of two of them overflows.
+// checkSizes notes what is wrong with the derived sizes, as far as the fields that
+// they come from are in range, so that no sum of two of them overflows.
 func (p Problem) checkSizes(f *faults) {
-	f.side("R", p.R, p.DilationH, "H", p.H, p.PadH)
-	f.side("S", p.S, p.DilationW, "W", p.W, p.PadW)
-	f.tensor("input", p.N, p.C, p.H, p.W)
-	f.tensor("weights", p.K, p.groupC(), p.R, p.S)
-	f.tensor("output", p.N, p.K, p.P(), p.Q())
-	if p.FLOPs() == math.MaxInt64 {
-		f.addf("the number of operations passes %d", int64(math.MaxInt64))
+	rows := f.side("R", p.R, p.DilationH, "H", p.H, p.PadH)
+	columns := f.side("S", p.S, p.DilationW, "W", p.W, p.PadW)
+	if inRange(1, p.N, p.C, p.H, p.W) {
+		f.tensor("input", p.N, p.C, p.H, p.W)
+	}
+	if inRange(1, p.K, p.C, p.R, p.S) {
+		f.tensor("weights", p.K, p.groupC(), p.R, p.S)
+	}
+	if rows && columns && inRange(1, p.N, p.K) && inRange(0, p.StrideH, p.StrideW) {
+		f.tensor("output", p.N, p.K, p.P(), p.Q())
+		if inRange(1, p.C) && p.FLOPs() == math.MaxInt64 {
+			f.addf("the number of operations passes %d", int64(math.MaxInt64))
+		}
 	}
 }
 
@@ -138,12 +147,15 @@ func (f *faults) divisible(name string, channels, groups int) {
 	}
 }
 
-// side notes faults of one filter side against the input side that it slides
-// along.
-func (f *faults) side(filterName string, filter, dilation int, inputName string, input, pad int) {
+// side notes faults of one filter side against the input side that it slides along,
+// and reports whether both are numbers to compute with.
+func (f *faults) side(filterName string, filter, dilation int, inputName string, input, pad int) bool {
+	if !inRange(1, filter, input) || !inRange(0, dilation, pad) {
+		return false // noted already
+	}
 	if filter > maxFilterSide {
 		f.addf("%s is %d, must be at most %d", filterName, filter, maxFilterSide)
-		return
+		return false
 	}
 	span, padded := filterSpan(filter, dilation), input+2*pad
 	if padded > maxElements {
@@ -152,6 +164,7 @@ func (f *faults) side(filterName string, filter, dilation int, inputName string,
 	if span > padded {
 		f.addf("the filter spans %d along %s, but the padded input has %d", span, inputName, padded)
 	}
+	return true
 }
 
 // String is the problem in one short line, such as

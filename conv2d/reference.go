@@ -1,7 +1,6 @@
 package conv2d
 
 import (
-	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -144,18 +143,6 @@ func (p GEMMProblem) biasIndex(row, column int) int {
 	return column
 }
 
-// Activated is what a program of this variant makes of the product e. It leaves
-// e as it is.
-func (e Expected) Activated(v Variant) Expected {
-	scale := float64(v.factor())
-	out := newExpected(len(e.Values))
-	for i, x := range e.Values {
-		out.Values[i] = v.Activation.Apply(scale * x)
-		out.Magnitudes[i] = v.Activation.magnitude(math.Abs(scale) * e.Magnitudes[i])
-	}
-	return out
-}
-
 // eachRow calls work once for every row, on all processors, and waits.
 func eachRow(rows int, work func(row int)) {
 	var next atomic.Int64
@@ -172,32 +159,18 @@ func eachRow(rows int, work func(row int)) {
 
 // checkLengths compares the lengths of slices with the problem.
 func (p Problem) checkLengths(input, weights, bias []float32) error {
-	switch {
-	case len(input) != p.InputLen():
-		return lengthError("input", len(input), p.InputLen())
-	case len(weights) != p.WeightsLen():
-		return lengthError("weights", len(weights), p.WeightsLen())
-	case bias != nil && len(bias) != p.BiasLen():
-		return lengthError("bias", len(bias), p.BiasLen())
+	lengths := []length{{"input", len(input), p.InputLen()}, {"weights", len(weights), p.WeightsLen()}}
+	if bias != nil {
+		lengths = append(lengths, length{"bias", len(bias), p.K})
 	}
-	return nil
+	return checkAll(lengths...)
 }
 
 // checkTensors compares the lengths of slices with the problem.
 func (p GEMMProblem) checkTensors(t GEMMTensors) error {
-	switch {
-	case len(t.A) != p.ALen():
-		return lengthError("A", len(t.A), p.ALen())
-	case len(t.B) != p.BLen():
-		return lengthError("B", len(t.B), p.BLen())
-	case len(t.C) != p.CLen() && (t.C != nil || p.Beta != 0):
-		return lengthError("C", len(t.C), p.CLen())
-	case len(t.Bias) != p.BiasLen():
-		return lengthError("bias", len(t.Bias), p.BiasLen())
+	lengths := []length{{"A", len(t.A), p.ALen()}, {"B", len(t.B), p.BLen()}, {"bias", len(t.Bias), p.BiasLen()}}
+	if t.C != nil || p.Beta != 0 {
+		lengths = append(lengths, length{"C", len(t.C), p.CLen()})
 	}
-	return nil
-}
-
-func lengthError(name string, got, want int) error {
-	return fmt.Errorf("conv2d: %s has %d elements, the problem needs %d", name, got, want)
+	return checkAll(lengths...)
 }

@@ -4,7 +4,6 @@ package conv2d
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +13,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
 // peerProducts are the matrix products of the workload gemm that a CPU computes
@@ -142,28 +139,33 @@ func benchmarkPeer[P interface {
 	FLOPs() int64
 	ReductionLen() int
 }](b *testing.B, a algorithm[P], p P, in tensorsOnHost, want []float32, peer func()) {
-	context := gltest.Open(b)
-	on := deviceOf(context.Info())
+	r := newRig(b)
+	on := deviceOf(r.context.Info())
 	var contenders []*contender
+	var recipes []recipe
 	for _, params := range a.candidates(p, on) {
 		recipe, err := a.recipe(p, params, on)
 		if err != nil {
 			b.Fatal(err)
 		}
-		contenders = append(contenders, &contender{params: params, recipe: recipe})
+		contenders, recipes = append(contenders, &contender{params: params, recipe: recipe}), append(recipes, recipe)
 	}
 	if len(contenders) == 0 {
 		b.Skip("only for software drivers")
 	}
-	programs := residentPrograms(b, context, contenders)
+	programs, err := r.programs(b, recipes...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	peer()
 	var peerTimes []time.Duration
-	err := context.Do(func(gl *glctx.GL) error {
+	err = r.bench(in, peerResult(want, p.ReductionLen()), func(gl *glctx.GL, table *bench) error {
 		for b.Loop() {
 			start := time.Now()
 			peer()
 			peerTimes = append(peerTimes, time.Since(start))
 			for _, c := range contenders {
-				if err := c.run(gl, programs, in, want, p.ReductionLen()); err != nil {
+				if err := c.run(gl, table, programs); err != nil {
 					return fmt.Errorf("%v: %w", c.params, err)
 				}
 			}
@@ -194,60 +196,34 @@ func medianTime(times []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[len(times)/2]
 }
 
-// residentPrograms are the programs of all contenders.
-func residentPrograms(b *testing.B, context *glctx.Context, contenders []*contender) map[*binary.Source]uint32 {
-	programs, err := cache.New(context, cache.Options{Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
+// peerResult is what a peer has, for comparing: inputs are from -1 to 1, and a sum is
+// off by far more than rounding where it is wrong.
+func peerResult(values []float32, length int) Expected {
+	e := newExpected(len(values))
+	for i, v := range values {
+		e.Values[i], e.Magnitudes[i] = float64(v), float64(length)
 	}
-	b.Cleanup(func() { programs.Close() })
-	ids := map[*binary.Source]uint32{}
-	for _, c := range contenders {
-		for _, s := range c.recipe.whole() {
-			handle, err := programs.Get(b.Context(), s.source)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(handle.Release)
-			ids[s.source] = handle.Program()
-		}
-	}
-	return ids
+	return e
 }
 
-// run times the steps of a recipe in poisoned memory and compares the result.
-func (c *contender) run(gl *glctx.GL, programs map[*binary.Source]uint32, in tensorsOnHost, want []float32, length int) error {
-	memory := tensors{gl: gl}
-	defer memory.free()
-	buffers := map[role]glctx.Buffer{
-		inputRole:     memory.upload(in.input),
-		weightsRole:   memory.upload(in.weights),
-		outputRole:    memory.poisoned(len(want)),
-		packedRole:    memory.poisoned(c.recipe.packed),
-		workspaceRole: memory.poisoned(c.recipe.workspace),
-	}
-	if memory.err != nil {
-		return memory.err
-	}
-	for _, s := range c.recipe.prepare {
-		dispatchStep(gl, s, programs[s.source], buffers)
-	}
-	gl.Finish()
-	start := time.Now()
-	for _, s := range c.recipe.steps {
-		dispatchStep(gl, s, programs[s.source], buffers)
-	}
-	gl.Finish()
-	c.times = append(c.times, time.Since(start))
-	got, err := memory.download(buffers[outputRole], len(want))
+// peerTolerance is for sums of both float32 and a peer's order.
+const peerTolerance = 1e-5
+
+// run compares a recipe's result, and times one run of its steps.
+func (c *contender) run(gl *glctx.GL, b *bench, programs map[binary.Key]uint32) error {
+	run, err := b.load(gl, c.recipe, programs)
 	if err != nil {
 		return err
 	}
-	for i, v := range got {
-		// Inputs are from -1 to 1: a sum is off by far more where it is wrong.
-		if d := math.Abs(float64(v - want[i])); !(d <= 1e-5*float64(length)+1e-6) {
-			return fmt.Errorf("element %d is %v, gonum has %v", i, v, want[i])
-		}
+	defer run.free()
+	report, err := run.check(peerTolerance)
+	if err == nil {
+		err = report.Err()
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	nanos, err := b.clock.time(gl, func() { run.repeat(1) })
+	c.times = append(c.times, time.Duration(nanos))
+	return err
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/executor"
 )
 
 // registerTile is how the register kernels divide their work: each invocation has
@@ -128,28 +127,6 @@ func loadShare(pairs bool) float64 {
 		return 0.5
 	}
 	return 1
-}
-
-// flagDefine is a condition as a kernel takes it.
-func flagDefine(set bool) string {
-	if set {
-		return "1"
-	}
-	return "0"
-}
-
-// intUniform is a name and its value.
-type intUniform struct {
-	name  string
-	value int
-}
-
-func intUniforms(values ...intUniform) []executor.Uniform {
-	var uniforms []executor.Uniform
-	for _, u := range values {
-		uniforms = append(uniforms, executor.Int(u.name, int32(u.value)))
-	}
-	return uniforms
 }
 
 // planesEach is EACH of the kernels that copy.

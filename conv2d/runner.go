@@ -4,11 +4,13 @@ package conv2d
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -17,132 +19,113 @@ type Programs interface {
 	Get(ctx context.Context, source *binary.Source) (*cache.Handle, error)
 }
 
-// Runner computes problems on the GPU, one call at a time: tensors go up, the
-// result comes back, and nothing stays behind but the program in the cache. Its
-// methods may be called from any goroutine, but not from a callback of
+// Runner computes problems one call at a time, from slices to a slice: each call
+// makes a [Plan], runs it once and releases it, so that nothing stays behind but its
+// programs, in the cache. What is computed again and again wants a Plan of its own.
+//
+// Its methods may be called from any goroutine, but not from a callback of
 // glctx.Context.Do or Post.
 type Runner struct {
-	Context *glctx.Context
-	Cache   Programs // must be a cache over Context
+	Executor *executor.Executor
+	Programs Programs    // must be a cache over the executor's context
+	Options  PlanOptions // of every plan
+
+	// Observe is called on the calling goroutine after each call that succeeded.
+	// Default: nobody is told.
+	Observe func(Timing)
+
+	close func() error // what Open opened; nil: nothing
 }
 
-// Conv2D computes a convolution. bias may be nil. It fails for an invalid
-// problem, slices of other lengths than the problem's, a problem too large for
-// the device, and whatever the cache and the driver report.
-func (r *Runner) Conv2D(ctx context.Context, p Problem, input, weights, bias []float32) ([]float32, Timing, error) {
-	if err := p.Validate(); err != nil {
-		return nil, Timing{}, err
-	}
-	if err := p.checkLengths(input, weights, bias); err != nil {
-		return nil, Timing{}, err
-	}
-	return r.run(ctx, job{
-		source:  p.Source(),
-		inputs:  [][]float32{input, weights, bias},
-		outputs: p.OutputLen(),
-		dispatch: func(gl *glctx.GL, program uint32, in []glctx.Buffer, out glctx.Buffer) (int, error) {
-			return p.Dispatch(ctx, gl, program, Conv2DBuffers{in[0], in[1], in[2], out})
-		},
-	})
+// Options are those of what [Open] opens. The zero value is a good choice: the first
+// GPU, and programs kept in the default directory.
+type Options struct {
+	GL       glctx.Options    // the context
+	Cache    cache.Options    // the cache of programs over it
+	Executor executor.Options // what runs jobs; SlotBytes bounds those of Plan.Job
+	Plan     PlanOptions      // of every plan that the runner makes
 }
 
-// GEMM computes a matrix product with a variant. It fails as Conv2D does.
-func (r *Runner) GEMM(ctx context.Context, p GEMMProblem, v Variant, a, b []float32) ([]float32, Timing, error) {
-	if err := v.computes(p); err != nil {
-		return nil, Timing{}, err
-	}
-	if err := p.checkTensors(GEMMTensors{A: a, B: b}); err != nil {
-		return nil, Timing{}, err
-	}
-	source, err := v.Source()
-	if err != nil {
-		return nil, Timing{}, err
-	}
-	return r.run(ctx, job{
-		source:  source,
-		inputs:  [][]float32{a, b},
-		outputs: p.CLen(),
-		dispatch: func(gl *glctx.GL, program uint32, in []glctx.Buffer, out glctx.Buffer) (int, error) {
-			return v.Dispatch(ctx, gl, program, p, GEMMBuffers{in[0], in[1], out})
-		},
-	})
-}
-
-// job is one run of one program.
-type job struct {
-	source  *binary.Source
-	inputs  [][]float32 // a nil one becomes the zero Buffer
-	outputs int         // elements
-	// dispatch starts the program and returns the number of dispatches.
-	dispatch func(gl *glctx.GL, program uint32, in []glctx.Buffer, out glctx.Buffer) (int, error)
-}
-
-func (r *Runner) run(ctx context.Context, j job) ([]float32, Timing, error) {
-	t := Timing{Program: j.source.Name()}
-	if err := j.checkStorage(r.Context.Info().MaxStorage); err != nil {
-		return nil, t, err
-	}
-	start := time.Now()
-	handle, err := r.Cache.Get(ctx, j.source)
-	if err != nil {
-		return nil, t, fmt.Errorf("conv2d: get %s: %w", t.Program, err)
-	}
-	defer handle.Release()
-	t.Get, t.Origin = time.Since(start), handle.Origin()
-
-	var output []float32
-	err = r.Context.Do(func(gl *glctx.GL) (err error) {
-		output, err = j.on(gl, handle.Program(), &t)
-		return err
-	})
-	if err != nil {
-		return nil, t, err
-	}
-	return output, t, nil
-}
-
-// checkStorage fails where a tensor is larger than a kernel can reach.
-func (j job) checkStorage(limit int64) error {
-	largest := j.outputs + canaryWords
-	for _, values := range j.inputs {
-		largest = max(largest, len(values))
-	}
-	if bytes := 4 * int64(largest); bytes > limit {
-		return fmt.Errorf("conv2d: %s: a tensor has %d bytes, this device allows %d: split the problem",
-			j.source.Name(), bytes, limit)
-	}
-	return nil
-}
-
-// on runs the job with a resident program and frees everything it made.
-func (j job) on(gl *glctx.GL, program uint32, t *Timing) ([]float32, error) {
-	memory := tensors{gl: gl}
-	defer memory.free()
-	in := make([]glctx.Buffer, len(j.inputs))
-	for i, values := range j.inputs {
-		if values != nil {
-			in[i] = memory.upload(values)
-		}
-	}
-	out := memory.poisoned(j.outputs)
-	if memory.err != nil {
-		return nil, fmt.Errorf("conv2d: %s: %w", t.Program, memory.err)
-	}
-	gl.Finish() // so that Dispatch does not include the uploads
-
-	start := time.Now()
-	dispatches, err := j.dispatch(gl, program, in, out)
+// Open is a runner with a context, a cache and an executor of its own, which
+// [Runner.Close] closes. It fails where there is no driver; a cache directory that
+// cannot be used is no failure, see [cache.New].
+func Open(o Options) (*Runner, error) {
+	gpu, err := glctx.Open(o.GL)
 	if err != nil {
 		return nil, err
 	}
-	gl.Finish()
-	t.Dispatch, t.Dispatches = time.Since(start), dispatches
-
-	start = time.Now()
-	values, err := memory.download(out, j.outputs)
+	programs, err := cache.New(gpu, o.Cache)
 	if err != nil {
-		return nil, fmt.Errorf("conv2d: %s: %w", t.Program, err)
+		return nil, errors.Join(err, gpu.Close())
 	}
-	t.Readback = time.Since(start)
-	return values, nil
+	e, err := executor.New(gpu, programs, o.Executor)
+	if err != nil {
+		return nil, errors.Join(err, programs.Close(), gpu.Close())
+	}
+	return &Runner{
+		Executor: e,
+		Programs: programs,
+		Options:  o.Plan,
+		close:    func() error { return errors.Join(e.Close(), programs.Close(), gpu.Close()) },
+	}, nil
+}
+
+// Close closes what [Open] opened, and nothing of a runner that was made otherwise.
+// Plans over its executor must be released before, and Close must be called once.
+func (r *Runner) Close() error {
+	if r.close == nil {
+		return nil
+	}
+	return r.close()
+}
+
+// Conv2D computes a convolution. bias is nil where the problem has none. It fails for
+// an invalid problem, slices of other lengths than the problem's, a problem too large
+// for the device, and with what the cache and the driver report.
+func (r *Runner) Conv2D(ctx context.Context, p Problem, input, weights, bias []float32) ([]float32, error) {
+	return r.run(ctx, p.Shape(), tensorsOnHost{input: input, weights: weights, bias: bias})
+}
+
+// GEMM computes a matrix product and returns the new C; t.C stays as it is. It fails
+// as Conv2D does.
+func (r *Runner) GEMM(ctx context.Context, p GEMMProblem, t GEMMTensors) ([]float32, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := p.checkTensors(t); err != nil {
+		return nil, err
+	}
+	return r.run(ctx, p.Shape(), tensorsOnHost{input: t.A, weights: t.B, bias: t.Bias, output: t.C})
+}
+
+// run is one call.
+func (r *Runner) run(ctx context.Context, s Shape, in tensorsOnHost) ([]float32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("conv2d: %v: %w", s, err)
+	}
+	start := time.Now()
+	p, err := newPlan(ctx, r.Executor, r.Programs, s, r.Options)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Release()
+	t := Timing{Shape: p.shape, Choice: p.choice, Programs: p.origins, Plan: time.Since(start)}
+	err = checkAll(length{"input", len(in.input), p.input}, length{"weights", len(in.weights), p.weights}, length{"bias", len(in.bias), p.bias})
+	if err != nil {
+		return nil, err
+	}
+	start = time.Now()
+	if err := p.SetWeights(ctx, 1, in.weights, in.bias); err != nil {
+		return nil, err
+	}
+	t.Upload = time.Since(start)
+	output := make([]float32, p.output)
+	copy(output, in.output)
+	if err := p.runTimed(ctx, in.input, output, &t); err != nil {
+		return nil, err
+	}
+	if r.Observe != nil {
+		r.Observe(t)
+	}
+	return output, nil
 }

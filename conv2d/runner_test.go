@@ -12,16 +12,66 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
 )
+
+// TestRunner computes every problem by what the plan of a call chooses, three ways.
+func TestRunner(t *testing.T) {
+	seed := newSeed(t)
+	threeWays(t, func(t *testing.T, r *Runner) {
+		for _, s := range planProblems {
+			k, err := newTask(s, r.Executor.Context().Info())
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, want := hostOf(t, k, seed)
+			var got []float32
+			if s.Conv2D != nil {
+				got, err = r.Conv2D(t.Context(), *s.Conv2D, in.input, in.weights, in.bias)
+			} else {
+				got, err = r.GEMM(t.Context(), *s.GEMM, GEMMTensors{A: in.input, B: in.weights, C: in.output, Bias: in.bias})
+			}
+			if err != nil {
+				t.Errorf("%v: %v", s, err)
+				continue
+			}
+			checkOutput(t, s.String(), got, want, Tolerance(k.sum))
+		}
+	})
+}
+
+func TestOpenedRunner(t *testing.T) {
+	gltest.Open(t) // skips where there is no driver
+	r, err := Open(Options{Cache: cache.Options{MemoryOnly: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := GEMMProblem{M: 2, N: 2, K: 2, Beta: 1}
+	in := GEMMTensors{A: []float32{1, 2, 3, 4}, B: []float32{5, 6, 7, 8}, C: []float32{1, 1, 1, 1}}
+	got, err := r.GEMM(t.Context(), p, in)
+	if err != nil || fmt.Sprint(got) != "[20 23 44 51]" || in.C[0] != 1 {
+		t.Errorf("got %v, %v; C is %v", got, err, in.C)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.GEMM(t.Context(), p, in); !errors.Is(err, cache.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if err := (&Runner{}).Close(); err != nil {
+		t.Errorf("a runner that owns nothing: %v", err)
+	}
+}
 
 func TestRunnerRefusesBadInput(t *testing.T) {
 	r := newRunner(t)
-	buffers := r.Context.Counters().Buffers
+	gpu := r.Executor.Context()
+	before := gpu.Counters()
 	good := Problem{N: 1, C: 1, H: 3, W: 3, K: 1, R: 3, S: 3}
-	limit := int(r.Context.Info().MaxGroups[1])
-	tall := Problem{N: 1, C: 1, H: 1, W: 1, K: limit + 1, R: 1, S: 1}
+	withBias := good
+	withBias.Bias = true
 	nine := make([]float32, 9)
-	tests := []struct {
+	for _, test := range []struct {
 		want                 string
 		problem              Problem
 		input, weights, bias []float32
@@ -29,56 +79,71 @@ func TestRunnerRefusesBadInput(t *testing.T) {
 		{"K is 0", Problem{}, nil, nil, nil},
 		{"input has 8 elements, the problem needs 9", good, nine[:8], nine, nil},
 		{"weights has 0 elements", good, nine, nil, nil},
-		{"bias has 2 elements", good, nine, nine, nine[:2]},
-		{fmt.Sprintf("needs %d work groups along y, this device allows %d", limit+1, limit),
-			tall, nine[:1], make([]float32, limit+1), nil},
-	}
-	for _, test := range tests {
-		before := r.Context.Counters().Dispatches
-		output, _, err := r.Conv2D(t.Context(), test.problem, test.input, test.weights, test.bias)
+		{"bias has 2 elements, the problem needs 0", good, nine, nine, nine[:2]},
+		{"bias has 0 elements, the problem needs 1", withBias, nine, nine, nil},
+	} {
+		output, err := r.Conv2D(t.Context(), test.problem, test.input, test.weights, test.bias)
 		if err == nil || !strings.Contains(err.Error(), test.want) || output != nil {
 			t.Errorf("error %v does not say %q", err, test.want)
 		}
-		if n := r.Context.Counters().Dispatches - before; n != 0 {
-			t.Errorf("%q: %d dispatches", test.want, n)
+	}
+	for want, in := range map[string]GEMMTensors{
+		"A has 0 elements":    {},
+		"B has 1 elements":    {A: nine, B: nine[:1]},
+		"C has 8 elements":    {A: nine, B: nine, C: nine[:8]},
+		"bias has 9 elements": {A: nine, B: nine, Bias: nine},
+	} {
+		if _, err := r.GEMM(t.Context(), plain(3, 3, 3), in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %q", err, want)
 		}
 	}
-	if _, _, err := r.GEMM(t.Context(), plain(1, 1, 1), Variant{}, nine[:1], nine[:1]); err == nil {
-		t.Error("no error for the zero variant")
+	r.Options.Choice = &Choice{Algorithm: "nothing"}
+	if _, err := r.GEMM(t.Context(), plain(3, 3, 3), GEMMTensors{A: nine, B: nine}); err == nil || !strings.Contains(err.Error(), `no algorithm "nothing"`) {
+		t.Errorf("an unknown algorithm: %v", err)
 	}
-	if _, _, err := r.GEMM(t.Context(), plain(3, 3, 3), Variant{Tile: Tile32}, nine, nine[:1]); err == nil {
-		t.Error("no error for a short B")
+	if err := gpu.Do(func(*glctx.GL) error { return nil }); err != nil { // deletions are posted
+		t.Error(err)
 	}
-	if n := r.Context.Counters().Buffers - buffers; n != 0 {
-		t.Errorf("%d buffers were left", n)
+	if after := gpu.Counters(); after.Dispatches != before.Dispatches || after.Buffers != before.Buffers {
+		t.Errorf("counters before %+v, after %+v", before, after)
 	}
 }
 
-func TestRunnerRefusesTensorsPastTheStorageLimit(t *testing.T) {
-	j := job{source: source3x3(), inputs: [][]float32{make([]float32, 300)}, outputs: 1}
-	err := j.checkStorage(1000)
-	if err == nil || !strings.Contains(err.Error(), "1200 bytes, this device allows 1000") {
+func TestTasksRefuseTensorsPastTheStorageLimit(t *testing.T) {
+	s := Problem{N: 1, C: 1, H: 10, W: 30, K: 1, R: 1, S: 1}.Shape()
+	info := glctx.Info{MaxStorage: 1000, MaxInvocations: 64, MaxGroups: guaranteed.maxGroups}
+	if _, err := newTask(s, info); err == nil || !strings.Contains(err.Error(), "1456 bytes, this device allows 1000: split the problem") {
 		t.Errorf("error is %v", err)
 	}
-	if err := j.checkStorage(1200); err != nil {
+	info.MaxStorage = 1456
+	if _, err := newTask(s, info); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestRunnerStopsWhenTheContextEnds(t *testing.T) {
 	r := newRunner(t)
+	gpu := r.Executor.Context()
 	p := Problem{N: 1, C: 8192, H: 3, W: 3, K: 1, R: 3, S: 3}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	before := r.Context.Counters()
-	stop := &stoppingPrograms{Programs: r.Cache, stop: cancel}
-	_, _, err := (&Runner{Context: r.Context, Cache: stop}).Conv2D(ctx, p, filled(p.InputLen(), 1), filled(p.WeightsLen(), 1), nil)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v", err)
-	}
-	after := r.Context.Counters()
-	if after.Buffers != before.Buffers || after.Dispatches != before.Dispatches {
-		t.Errorf("counters before %+v, after %+v", before, after)
+	for _, atOnce := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stop := &stoppingPrograms{Programs: r.Programs, stop: cancel}
+		if atOnce {
+			cancel()
+		}
+		before := gpu.Counters()
+		stopped := &Runner{Executor: r.Executor, Programs: stop}
+		_, err := stopped.Conv2D(ctx, p, filled(p.InputLen(), 1), filled(p.WeightsLen(), 1), nil)
+		cancel()
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error is %v", err)
+		}
+		if err := gpu.Do(func(*glctx.GL) error { return nil }); err != nil { // deletions are posted
+			t.Error(err)
+		}
+		if after := gpu.Counters(); after.Buffers != before.Buffers || after.Dispatches != before.Dispatches {
+			t.Errorf("counters before %+v, after %+v", before, after)
+		}
 	}
 }
 
@@ -93,41 +158,12 @@ func (p *stoppingPrograms) Get(ctx context.Context, source *binary.Source) (*cac
 	return p.Programs.Get(ctx, source)
 }
 
-// overrun writes one element more than it should.
-const overrun = `
-layout(local_size_x = 1) in;
-layout(std430, binding = 0) buffer Output { float outputs[]; };
-void main() {
-    for (int i = 0; i < 9; ++i) {
-        outputs[i] = 1.0;
-    }
-}
-`
-
-func TestRunnerFindsOverruns(t *testing.T) {
-	r := newRunner(t)
-	for outputs, want := range map[int]error{8: errOverrun, 9: nil} {
-		_, _, err := r.run(t.Context(), job{
-			source:  binary.MustSource("overrun", overrun, nil),
-			outputs: outputs,
-			dispatch: func(gl *glctx.GL, program uint32, _ []glctx.Buffer, out glctx.Buffer) (int, error) {
-				gl.UseProgram(program)
-				gl.BindStorage(0, out)
-				gl.Dispatch(1, 1, 1)
-				return 1, nil
-			},
-		})
-		if !errors.Is(err, want) {
-			t.Errorf("%d outputs: error %v, want %v", outputs, err, want)
-		}
-	}
-}
-
 func TestRunnerPassesOnCompileErrors(t *testing.T) {
-	r := newRunner(t)
-	_, _, err := r.run(t.Context(), job{source: binary.MustSource("broken", "void main() { nonsense }", nil), outputs: 1})
-	var compile *binary.CompileError
-	if !errors.As(err, &compile) {
+	withConvAlgorithms(t, spoiled("does_not_compile", rewritten("void main()", "void main(")))
+	p := Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}
+	one := []float32{1}
+	_, err := newRunner(t).Conv2D(t.Context(), p, one, one, nil)
+	if _, ok := errors.AsType[*binary.CompileError](err); !ok {
 		t.Errorf("error is %v, want a compile error", err)
 	}
 }

@@ -63,7 +63,7 @@ func TestParseShapeRefuses(t *testing.T) {
 		"gemm:1x2x3,ta,ta":               "ta is there twice",
 		"gemm:1x2x3,relu,tanh":           "activation is there twice",
 		"gemm:1x2x3,beta0":               "leave out a beta of 0",
-		"gemm:1x2x3,alphaNaN":            "not a finite number",
+		"gemm:1x2x3,alphaNaN":            "must be a finite number",
 		"gemm:1x2x3,none":                `there is no "none"`,
 		"gemm:1x2x3,lda2":                "LDA is 2",
 		"gemm:1x2x3,batch2":              "should be 4 numbers",

@@ -1,43 +1,98 @@
+//go:build linux
+
 package conv2d
 
-import "fmt"
+import (
+	"fmt"
+	"math"
 
-// StartupProblem is what every program of the workload startup48 computes.
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// StartupProgram is one program of the workload startup48, which measures what
+// getting programs costs. Everything that makes it differ from the others is
+// compiled into it. It is for measuring: to compute something, use a [Plan].
+type StartupProgram struct {
+	Source     *binary.Source
+	Alpha      float32
+	Activation Activation
+
+	step step
+}
+
+// StartupProblem is what every program of the workload startup48 computes, each with
+// an Alpha and an Activation of its own.
 func StartupProblem() GEMMProblem { return GEMMProblem{M: 128, N: 128, K: 128} }
 
 // startupActivations is how many activations the workload has: none, relu, tanh
 // and silu.
 const startupActivations = 4
 
-// Startup48 is the workload startup48: one matrix product in 48 programs, with
-// tiles of 32, 64 and 128, the four activations, and scales 1 to 4. It fails
-// where a device with so much shared memory cannot run them.
-func Startup48(sharedBytes int) ([]Variant, error) { return StartupVariants(48, sharedBytes) }
-
-// StartupVariants is startup48 with another number of programs: fewer, or more
-// by going on with scales 5, 6 and so on. Programs are ordered by scale, then
-// activation, then tile, so that a short list still has every tile. Tiles that
-// the shared memory cannot hold get less depth; all programs stay different.
-func StartupVariants(programs, sharedBytes int) ([]Variant, error) {
-	if programs < 0 {
-		return nil, fmt.Errorf("conv2d: a workload of %d programs", programs)
+// StartupPrograms is startup48, one matrix product in 48 programs: tiles of 32, 64
+// and 128, the four activations, and alphas of 1 to 4. With another count it is the
+// first of them, or goes on with alphas of 5, 6 and so on; a short list still has
+// every tile. Tiles that the shared memory cannot hold get less depth; all programs
+// stay different. It needs no context, and fails for a negative count and where a
+// device with so much shared memory cannot run the programs.
+func StartupPrograms(count, sharedBytes int) ([]StartupProgram, error) {
+	if count < 0 {
+		return nil, fmt.Errorf("conv2d: a workload of %d programs", count)
 	}
-	tiles := []Tile{Tile32, Tile64, Tile128}
+	tiles := []tile{tile32, tile64, tile128}
 	for i, t := range tiles {
-		fitted, err := t.Fit(sharedBytes)
+		fitted, err := t.fit(sharedBytes)
 		if err != nil {
 			return nil, err
 		}
 		tiles[i] = fitted
 	}
-	variants := make([]Variant, programs)
-	perScale := len(tiles) * startupActivations
-	for i := range variants {
-		variants[i] = Variant{
-			Tile:       tiles[i%len(tiles)],
-			Activation: Activation(i / len(tiles) % startupActivations),
-			Scale:      float32(1 + i/perScale),
+	programs := make([]StartupProgram, count)
+	for i := range programs {
+		alpha := float32(1 + i/(len(tiles)*startupActivations))
+		p, err := newStartupProgram(tiles[i%len(tiles)], alpha, Activation(i/len(tiles)%startupActivations))
+		if err != nil {
+			return nil, err
 		}
+		programs[i] = p
 	}
-	return variants, nil
+	return programs, nil
+}
+
+// guaranteed is what OpenGL 4.5 promises of every device, apart from shared memory.
+var guaranteed = device{maxInvocations: 1024, maxGroups: [3]int32{65_535, 65_535, 65_535}}
+
+func newStartupProgram(t tile, alpha float32, a Activation) (StartupProgram, error) {
+	p, on := StartupProblem(), guaranteed
+	p.Alpha, p.Activation, on.sharedBytes = alpha, a, t.sharedBytes()
+	r, err := gemmTiledRecipe(p, t.params(), on)
+	if err != nil {
+		return StartupProgram{}, err
+	}
+	s := r.steps[0] // the product is too small to be cut
+	return StartupProgram{Source: s.source, Alpha: alpha, Activation: a, step: s}, nil
+}
+
+// Dispatch starts the program, which must have been made from s.Source, on the three
+// matrices of [StartupProblem]. It binds the program and storage bindings 0 to 2 and
+// does not wait; before C is used otherwise, a memory barrier has to come.
+func (s StartupProgram) Dispatch(gl *glctx.GL, program uint32, a, b, c glctx.Buffer) {
+	buffers := map[role]glctx.Buffer{inputRole: a, weightsRole: b, outputRole: c}
+	s.step.use(gl, program)
+	for _, at := range s.step.bound {
+		gl.BindStorage(at.binding, buffers[at.role])
+	}
+	s.step.start(gl)
+}
+
+// Of is what the program makes of A*B, given what that is. It leaves product as it
+// is.
+func (s StartupProgram) Of(product Expected) Expected {
+	alpha := float64(s.Alpha)
+	out := newExpected(len(product.Values))
+	for i, x := range product.Values {
+		out.Values[i] = s.Activation.Apply(alpha * x)
+		out.Magnitudes[i] = s.Activation.magnitude(math.Abs(alpha) * product.Magnitudes[i])
+	}
+	return out
 }

@@ -3,7 +3,6 @@
 package conv2d
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -13,9 +12,6 @@ import (
 // canaryWords is how many poisoned words follow an output, so that a kernel that
 // writes past its end is found out.
 const canaryWords = 64
-
-// errOverrun is returned when a kernel wrote past the end of its output.
-var errOverrun = errors.New("the kernel wrote past the end of its output")
 
 // tensors makes buffers and frees them together. After the first error it makes
 // no more.

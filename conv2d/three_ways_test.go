@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random inputs; 0 takes a new one")
-
-func TestMain(m *testing.M) { gltest.Main(m) }
 
 // newSeed is a seed that the log names, so that a failure can be repeated.
 func newSeed(t *testing.T) uint64 {
@@ -28,31 +29,44 @@ func newSeed(t *testing.T) uint64 {
 // expectation checks where programs come from.
 type expectation struct {
 	first cache.Origin // of a program that this cache has not given out yet
-	seen  map[string]bool
+	seen  map[binary.Key]bool
 }
 
 func (e *expectation) check(t *testing.T, timing Timing) {
 	t.Helper()
-	want := cache.Resident
-	if !e.seen[timing.Program] {
-		want = e.first
+	if len(timing.Programs) == 0 || timing.Plan <= 0 || timing.Upload <= 0 || timing.Run <= 0 || timing.Readback <= 0 {
+		t.Errorf("timing %+v leaves something out", timing)
 	}
-	e.seen[timing.Program] = true
-	if timing.Origin != want {
-		t.Errorf("program %s is %v, want %v", timing.Program, timing.Origin, want)
+	for _, used := range timing.Programs {
+		want := cache.Resident
+		if !e.seen[used.Key] {
+			want = e.first
+		}
+		e.seen[used.Key] = true
+		if used.Origin != want {
+			t.Errorf("program %s is %v, want %v", used.Name, used.Origin, want)
+		}
 	}
 }
 
 // threeWays runs the same work cold, resident and from disk, and checks by the
 // counters that it was so.
-func threeWays(t *testing.T, work func(t *testing.T, r *Runner, origins *expectation)) {
+func threeWays(t *testing.T, work func(t *testing.T, r *Runner)) {
 	context, dir := gltest.Open(t), t.TempDir()
 	programs := newCache(t, context, dir)
 	pass := func(name string, first cache.Origin) {
 		t.Run(name, func(t *testing.T) {
 			before := context.Counters()
-			origins := &expectation{first: first, seen: map[string]bool{}}
-			work(t, &Runner{Context: context, Cache: programs}, origins)
+			origins := &expectation{first: first, seen: map[binary.Key]bool{}}
+			r := runnerOver(t, context, programs)
+			r.Observe = func(timing Timing) { origins.check(t, timing) }
+			work(t, r)
+			if err := r.Executor.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := context.Do(func(*glctx.GL) error { return nil }); err != nil { // deletions are posted
+				t.Error(err)
+			}
 			after := context.Counters()
 			made := map[cache.Origin]uint64{first: uint64(len(origins.seen))}
 			if got := after.Compiles - before.Compiles; got != made[cache.Compiled] {
@@ -81,18 +95,25 @@ func threeWays(t *testing.T, work func(t *testing.T, r *Runner, origins *expecta
 	pass("disk", cache.Disk)
 }
 
-func newCache(t *testing.T, device cache.Device, dir string) *cache.Cache {
+// runnerOver is a runner with an executor that the test closes, or its end.
+func runnerOver(t *testing.T, context *glctx.Context, programs *cache.Cache) *Runner {
 	t.Helper()
-	c, err := cache.New(device, cache.Options{Dir: dir})
+	e, err := executor.New(context, programs, executor.Options{SlotBytes: 1 << 12, SlotJobs: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close() })
-	return c
+	t.Cleanup(func() { e.Close() })
+	return &Runner{Executor: e, Programs: programs}
 }
 
-// newRunner is a runner with a cache of its own, for tests of results alone.
+// newRunner is a runner with everything of its own, for tests of results alone.
 func newRunner(t *testing.T) *Runner {
-	context := gltest.Open(t)
-	return &Runner{Context: context, Cache: newCache(t, context, t.TempDir())}
+	r := newRig(t)
+	return runnerOver(t, r.context, r.cache)
+}
+
+// directly has a runner compute by the simplest algorithm.
+func directly(r *Runner) *Runner {
+	r.Options.Choice = &Choice{"direct", Params{"local": directLocal}}
+	return r
 }

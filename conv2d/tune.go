@@ -94,17 +94,23 @@ type TuneResult struct {
 	shape Shape
 }
 
-// Tune finds what computes a problem fastest on a context. Every candidate is
+// Tune finds what computes a problem fastest on a context. programs is a cache over
+// it, or nil. Every candidate is
 // compiled, run in poisoned memory, checked against the CPU on every element, and
 // only then timed; one that is wrong or writes elsewhere counts nothing and is
 // named. Problems too large for the CPU are checked by random projection: see
 // docs/tuning.md.
 //
+// With a *cache.Cache for programs, a candidate that takes the process down, in the
+// driver's compiler or while it runs, is held against it: it fails in later searches,
+// with the reason. The candidates' programs neither stay in the cache nor push out
+// others.
+//
 // It blocks the GL thread for one candidate at a time, and takes device memory for
 // the tensors and workspaces. When no candidate is right it returns an error, with
 // the result so far. It fails for an invalid problem, when ctx ends, and with
 // binary.ErrContextLost.
-func Tune(ctx context.Context, c *glctx.Context, s Shape, o TuneOptions) (TuneResult, error) {
+func Tune(ctx context.Context, c *glctx.Context, programs Programs, s Shape, o TuneOptions) (TuneResult, error) {
 	start := time.Now()
 	t, err := newTask(s, c.Info())
 	if err != nil {
@@ -117,7 +123,10 @@ func Tune(ctx context.Context, c *glctx.Context, s Shape, o TuneOptions) (TuneRe
 	if choices == nil {
 		choices = t.choices()
 	}
-	search := &search{task: t, context: c, options: o, programs: map[binary.Key]uint32{}}
+	search := &search{task: t, context: c, options: o}
+	if search.trial, err = newTuneTrial(c, programs); err != nil {
+		return TuneResult{}, fmt.Errorf("conv2d: tune %v: %w", s, err)
+	}
 	defer search.close()
 	if err := search.open(); err != nil {
 		return TuneResult{}, fmt.Errorf("conv2d: tune %v: %w", s, err)
@@ -177,7 +186,7 @@ type search struct {
 	context  *glctx.Context
 	options  TuneOptions
 	bench    bench
-	programs map[binary.Key]uint32
+	trial    *tuneTrial
 	deadline time.Time
 	found    []Candidate
 	best     float64 // nanoseconds; 0 until something was measured
@@ -200,9 +209,7 @@ func (s *search) close() {
 		s.bench.close(gl)
 		return nil
 	})
-	for _, id := range s.programs {
-		s.context.Delete(id)
-	}
+	s.trial.close()
 }
 
 func (s *search) all(ctx context.Context, choices []Choice) error {
@@ -250,7 +257,7 @@ func (s *search) some(ctx context.Context, choices []Choice, more int) error {
 	}
 	failures := map[binary.Key]error{}
 	if !s.spent() {
-		failures = s.compile(ctx, recipes)
+		failures = s.trial.compile(ctx, recipes)
 	}
 	for i, c := range choices {
 		if err := ctx.Err(); err != nil {
@@ -281,80 +288,66 @@ func (s *search) spent() bool { return s.best > 0 && time.Now().After(s.deadline
 
 func (c *Candidate) fail(err error) { c.Verdict, c.Reason = Failed, err.Error() }
 
-// whole is all steps of a recipe.
-func (r recipe) whole() []step { return slices.Concat(r.prepare, r.steps) }
-
-// compile makes the programs that are missing, side by side where the driver can.
-func (s *search) compile(ctx context.Context, recipes []recipe) map[binary.Key]error {
-	failures := map[binary.Key]error{}
-	var sources []*binary.Source
-	asked := map[binary.Key]bool{}
-	for _, r := range recipes {
-		for _, step := range r.whole() {
-			key := step.source.Key()
-			if _, there := s.programs[key]; !there && !asked[key] {
-				asked[key] = true
-				sources = append(sources, step.source)
-			}
-		}
-	}
-	s.context.Compile(ctx, sources, func(i int, p binary.Program, err error) {
-		if err != nil {
-			failures[sources[i].Key()] = err
-			return
-		}
-		s.programs[sources[i].Key()] = p.ID
-	})
-	return failures
-}
-
 // measure checks and times a candidate. An error is one of the context.
 func (s *search) measure(c *Candidate, r recipe, tolerance float64) error {
-	return s.context.Do(func(gl *glctx.GL) error {
-		run, err := s.bench.load(gl, r, s.programs)
-		if err != nil {
-			c.fail(err)
-			return lost(err)
-		}
-		defer run.free()
-		report, err := run.check(tolerance)
-		if err != nil {
-			c.fail(err)
-			return lost(err)
-		}
-		c.MaxError = report.MaxError
-		if !report.OK() {
-			c.Verdict, c.Reason = Wrong, report.String()
-			return nil
-		}
-		if s.options.CheckTimed {
-			run.poison()
-		}
-		took, whole, err := run.time(s.best)
-		if err != nil {
-			c.fail(err)
-			return lost(err)
-		}
-		if s.options.CheckTimed && whole {
-			if report, err = run.checkTimed(tolerance); err != nil {
-				c.fail(err)
-				return lost(err)
-			}
-			if c.MaxError = max(c.MaxError, report.MaxError); !report.OK() {
-				c.Verdict, c.Reason = Wrong, "after it was timed, "+report.String()
-				return nil
-			}
-		}
-		c.Verdict, c.Nanos = Slow, took
-		if whole {
-			c.Verdict, c.LeastNanos, c.MostNanos = Measured, run.least, run.most
-		}
-		c.GFLOPS = float64(s.flops) / took
-		if s.best == 0 || took < s.best {
-			s.best = took
-		}
-		return nil
+	err := s.trial.try(fmt.Sprintf("%v for %v", c.Choice, s.shape), func() error {
+		return s.context.Do(func(gl *glctx.GL) error { return s.measureOn(gl, c, r, tolerance) })
 	})
+	if errors.Is(err, binary.ErrQuarantined) {
+		c.fail(err)
+		return nil
+	}
+	return err
+}
+
+func (s *search) measureOn(gl *glctx.GL, c *Candidate, r recipe, tolerance float64) error {
+	run, err := s.bench.load(gl, r, s.trial.programs)
+	if err != nil {
+		c.fail(err)
+		return lost(err)
+	}
+	defer run.free()
+	report, err := run.check(tolerance)
+	if right, err := c.judge(report, err, ""); !right {
+		return err
+	}
+	if s.options.CheckTimed {
+		run.poison()
+	}
+	took, whole, err := run.time(s.best)
+	if err != nil {
+		c.fail(err)
+		return lost(err)
+	}
+	if s.options.CheckTimed && whole {
+		report, err := run.checkTimed(tolerance)
+		if right, err := c.judge(report, err, "after it was timed, "); !right {
+			return err
+		}
+	}
+	c.Verdict, c.Nanos = Slow, took
+	if whole {
+		c.Verdict, c.LeastNanos, c.MostNanos = Measured, run.least, run.most
+	}
+	c.GFLOPS = float64(s.flops) / took
+	if s.best == 0 || took < s.best {
+		s.best = took
+	}
+	return nil
+}
+
+// judge notes what a comparison of results says, and reports whether they are
+// right. An error is one of the context.
+func (c *Candidate) judge(report Report, err error, when string) (right bool, _ error) {
+	if err != nil {
+		c.fail(err)
+		return false, lost(err)
+	}
+	c.MaxError = max(c.MaxError, report.MaxError)
+	if !report.OK() {
+		c.Verdict, c.Reason = Wrong, when+report.String()
+	}
+	return report.OK(), nil
 }
 
 // lost passes on the errors after which nothing more can be measured.

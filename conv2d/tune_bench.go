@@ -3,7 +3,6 @@
 package conv2d
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,7 +154,7 @@ func (r *benchRun) result(t *trial) ([]float32, error) {
 	}
 	start := time.Now()
 	for _, s := range r.recipe.whole() {
-		r.set(s)
+		s.use(gl, r.program(s))
 		r.bind(s, t)
 		r.start(s)
 	}
@@ -192,13 +191,6 @@ func (r *benchRun) checkCanary(b glctx.Buffer, n int) error {
 
 func (r *benchRun) program(s step) uint32 { return r.programs[s.source.Key()] }
 
-func (r *benchRun) set(s step) {
-	r.gl.UseProgram(r.program(s))
-	for _, u := range s.uniforms {
-		u.Set(r.gl, r.program(s))
-	}
-}
-
 func (r *benchRun) bind(s step, t *trial) {
 	for _, b := range s.bound {
 		buffer, ok := r.extra[b.role]
@@ -209,9 +201,9 @@ func (r *benchRun) bind(s step, t *trial) {
 	}
 }
 
-// start dispatches the current program.
+// start dispatches the current program, and lets later steps see what it wrote.
 func (r *benchRun) start(s step) {
-	r.gl.Dispatch(uint32(s.groups[0]), uint32(s.groups[1]), uint32(s.groups[2]))
+	s.start(r.gl)
 	r.gl.MemoryBarrier(glctx.BarrierStorage)
 }
 
@@ -223,7 +215,7 @@ func (r *benchRun) repeat(n int) {
 	used := map[uint32]int{}
 	for _, s := range steps {
 		used[r.program(s)]++
-		r.set(s)
+		s.use(r.gl, r.program(s))
 		r.bind(s, t)
 	}
 	alone := len(steps) == 1
@@ -232,7 +224,7 @@ func (r *benchRun) repeat(n int) {
 			switch {
 			case alone:
 			case used[r.program(s)] > 1:
-				r.set(s)
+				s.use(r.gl, r.program(s))
 				r.bind(s, t)
 			default:
 				r.gl.UseProgram(r.program(s))
@@ -337,7 +329,5 @@ func (r *benchRun) wake(runs int, enough time.Duration) error {
 	return nil
 }
 
-// errHangs is returned when a kernel does not end.
-var errHangs = errors.New("the GPU did not finish a candidate within a minute")
-
+// hangTime is how long a candidate may take.
 const hangTime = time.Minute

@@ -37,20 +37,18 @@ func Example_frames() {
 
 	const width, height, frames = 96, 64, 12
 	emboss := conv2d.Problem{N: 1, C: 3, H: height, W: width, K: 3, R: 3, S: 3, PadH: 1, PadW: 1}
-	program, err := programs.Get(context.Background(), emboss.Source())
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer program.Release()
 	filter := make([]float32, emboss.WeightsLen())
 	for colour := range 3 { // each output channel sees its own input channel
 		copy(filter[(3*colour+colour)*9:], []float32{-2, -1, 0, -1, 1, 1, 0, 1, 2})
 	}
-	weights, err := executor.BufferOf(gpuJobs, filter)
+	plan, err := conv2d.NewPlan(context.Background(), gpuJobs, programs, emboss, conv2d.PlanOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer weights.Release()
+	defer plan.Release()
+	if err := plan.SetWeights(context.Background(), 1, filter, nil); err != nil {
+		log.Fatal(err)
+	}
 
 	panorama := scene.Render(width+frames, height)
 	type frame struct {
@@ -66,7 +64,7 @@ func Example_frames() {
 				f.input[colour*width*height+i] = float32(value) / 255
 			}
 		}
-		job, err := emboss.Job(program, f.input, weights, nil, f.output)
+		job, err := plan.Job(f.input, f.output)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -81,7 +79,7 @@ func Example_frames() {
 			log.Fatal(err)
 		}
 		want := conv2d.ReferenceConv2D(emboss, f.input, filter, nil)
-		if conv2d.Compare(f.output, want, conv2d.Tolerance(emboss.ReductionLen())).OK() {
+		if conv2d.Compare(f.output, want, plan.Tolerance()).OK() {
 			right++
 		}
 	}

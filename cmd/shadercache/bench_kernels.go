@@ -217,7 +217,7 @@ func (b *kernelsBench) measure(ctx context.Context, o *options, shapes []conv2d.
 // row measures one problem. An error is one that ends the whole.
 func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelRow, string, error) {
 	row := kernelRow{Shape: s.String()}
-	choice, basis, err := conv2d.Choose(ctx, g.context, s, g.cache, conv2d.PlanOptions{Exact: b.exact})
+	choice, basis, err := conv2d.Choose(ctx, g.context, g.cache, s, conv2d.PlanOptions{Exact: b.exact})
 	if err != nil {
 		row.Error = err.Error()
 		return row, "", fatal(err)
@@ -230,7 +230,7 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 		}
 		row.Algorithm, row.Basis = choice.String(), conv2d.ByTuning
 	}
-	found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: b.exact, CheckTimed: true})
+	found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: b.exact, CheckTimed: true})
 	row.Check = found.Check
 	if err != nil {
 		row.Error = err.Error()
@@ -247,7 +247,7 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 
 // search finds the fastest of all choices and keeps it.
 func (b *kernelsBench) search(ctx context.Context, g *gpu, s conv2d.Shape) (conv2d.Choice, error) {
-	found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Budget: b.budget, Exact: b.exact})
+	found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Budget: b.budget, Exact: b.exact})
 	if err != nil {
 		return conv2d.Choice{}, err
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"image"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
+	"github.com/shadercache/shadercache/executor"
 )
 
 const runUsage = `Filter a picture on the GPU, compare every pixel with the CPU, write a PNG.
@@ -50,6 +51,7 @@ type runResult struct {
 	MemoryOnly          string       `json:"memory_only"`
 
 	pixels image.Point
+	ready  time.Duration // opening the GPU
 }
 
 type runProgram struct {
@@ -155,7 +157,6 @@ func (f runFlags) outFile() string {
 func (g *gpu) filter(picture image.Image, filters []imaging.Filter) (*runResult, image.Image, error) {
 	ctx, stop := interruptible()
 	defer stop()
-	runner := &conv2d.Runner{Context: g.context, Cache: g.cache}
 	r := &runResult{
 		GPU:         g.name(),
 		Driver:      g.driver(),
@@ -164,46 +165,45 @@ func (g *gpu) filter(picture image.Image, filters []imaging.Filter) (*runResult,
 		Verified:    true,
 		pixels:      picture.Bounds().Size(),
 	}
+	start := time.Now()
+	var err error
+	// A runner's memory is its own: the slots are hardly used.
+	if g.executor, err = executor.New(g.context, g.cache, executor.Options{SlotBytes: 1 << 12, SlotJobs: 4}); err != nil {
+		return r, nil, err
+	}
+	r.ready = g.contextTime + time.Since(start)
+	runner := &conv2d.Runner{Executor: g.executor, Programs: g.cache, Observe: r.note}
+	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.Params{"local": 64}} // whose programs are built in
 	var pictures []*image.NRGBA
 	for _, f := range filters {
-		done, err := r.apply(ctx, runner, picture, f, g.contextTime)
+		filtered, err := imaging.Apply(ctx, runner, picture, f)
 		if err != nil {
 			r.Verified = !errors.As(err, new(*conv2d.MismatchError))
 			return r, nil, err
 		}
-		pictures = append(pictures, done)
+		pictures = append(pictures, filtered.Picture)
 	}
 	s := g.cache.Stats()
 	r.Compiles, r.DiskHits = s.Compiles, s.DiskHits
 	return r, imaging.Sheet(pictures), nil
 }
 
-func (r *runResult) apply(ctx context.Context, runner *conv2d.Runner, picture image.Image, f imaging.Filter, contextTime time.Duration) (*image.NRGBA, error) {
-	filtered, err := imaging.Apply(ctx, runner, picture, f)
-	if err != nil {
-		return nil, err
-	}
-	first := filtered.Timings[0]
-	if len(r.Programs) == 0 {
-		r.TimeToFirstResultMs = milliseconds(contextTime + first.Get + first.Dispatch + first.Readback)
-	}
-	r.note(first)
-	return filtered.Picture, nil
-}
-
-// note adds a program the first time that it is used.
+// note adds programs the first time that they are used.
 func (r *runResult) note(t conv2d.Timing) {
-	for _, p := range r.Programs {
-		if p.Name == t.Program {
-			return
+	if len(r.Programs) == 0 {
+		r.TimeToFirstResultMs = milliseconds(r.ready + t.Plan + t.Upload + t.Run + t.Readback)
+	}
+	for _, used := range t.Programs {
+		known := func(p runProgram) bool { return p.Name == used.Name }
+		if !slices.ContainsFunc(r.Programs, known) {
+			r.Programs = append(r.Programs, runProgram{
+				Name:                used.Name,
+				Origin:              used.Origin,
+				GetMillis:           milliseconds(t.Plan),
+				FirstDispatchMillis: milliseconds(t.Run),
+			})
 		}
 	}
-	r.Programs = append(r.Programs, runProgram{
-		Name:                t.Program,
-		Origin:              t.Origin,
-		GetMillis:           milliseconds(t.Get),
-		FirstDispatchMillis: milliseconds(t.Dispatch),
-	})
 }
 
 func (r *runResult) print(w io.Writer) {

@@ -115,7 +115,7 @@ func processStart() time.Time {
 // came out.
 type startupWork struct {
 	problem  conv2d.GEMMProblem
-	variants []conv2d.Variant
+	programs []conv2d.StartupProgram
 	sources  []*binary.Source
 	a, b     []float32
 	expected []conv2d.Expected // of each program; shared between tiles
@@ -130,7 +130,7 @@ type startupWork struct {
 // prepare does all that needs no GPU.
 func (w *startupWork) prepare(programs int) (err error) {
 	w.problem = conv2d.StartupProblem()
-	if w.variants, err = conv2d.StartupVariants(programs, guaranteedSharedBytes); err != nil {
+	if w.programs, err = conv2d.StartupPrograms(programs, guaranteedSharedBytes); err != nil {
 		return err
 	}
 	w.a = conv2d.RandomValues(w.problem.ALen(), 1)
@@ -138,18 +138,14 @@ func (w *startupWork) prepare(programs int) (err error) {
 	product := conv2d.ReferenceGEMM(w.problem, conv2d.GEMMTensors{A: w.a, B: w.b})
 	type outcome struct {
 		activation conv2d.Activation
-		scale      float32
+		alpha      float32
 	}
 	known := map[outcome]conv2d.Expected{}
-	for _, v := range w.variants {
-		source, err := v.Source()
-		if err != nil {
-			return err
-		}
-		w.sources = append(w.sources, source)
-		key := outcome{v.Activation, v.Scale}
+	for _, p := range w.programs {
+		w.sources = append(w.sources, p.Source)
+		key := outcome{p.Activation, p.Alpha}
 		if _, done := known[key]; !done {
-			known[key] = product.Activated(v)
+			known[key] = p.Of(product)
 		}
 		w.expected = append(w.expected, known[key])
 		w.results = append(w.results, make([]float32, w.problem.CLen()))
@@ -157,9 +153,12 @@ func (w *startupWork) prepare(programs int) (err error) {
 	return nil
 }
 
+// matrices are the product's on the device.
+type matrices struct{ a, b, c glctx.Buffer }
+
 // run gets and dispatches every program, with one set of buffers.
 func (w *startupWork) run(g *gpu) (err error) {
-	var buffers conv2d.GEMMBuffers
+	var buffers matrices
 	err = g.context.Do(func(gl *glctx.GL) (err error) {
 		buffers, err = w.upload(gl)
 		return err
@@ -168,7 +167,7 @@ func (w *startupWork) run(g *gpu) (err error) {
 		return err
 	}
 	defer g.context.Post(func(gl *glctx.GL) {
-		for _, b := range []glctx.Buffer{buffers.A, buffers.B, buffers.C} {
+		for _, b := range []glctx.Buffer{buffers.a, buffers.b, buffers.c} {
 			gl.DeleteBuffer(b)
 		}
 	})
@@ -180,7 +179,7 @@ func (w *startupWork) run(g *gpu) (err error) {
 	}
 	for i := range w.sources {
 		// In order before the dispatch, and not waited for.
-		g.context.Post(func(gl *glctx.GL) { gl.Fill(buffers.C, conv2d.Poison) })
+		g.context.Post(func(gl *glctx.GL) { gl.Fill(buffers.c, conv2d.Poison) })
 		if err := w.runOne(g, i, buffers); err != nil {
 			return err
 		}
@@ -189,15 +188,15 @@ func (w *startupWork) run(g *gpu) (err error) {
 	return nil
 }
 
-func (w *startupWork) upload(gl *glctx.GL) (b conv2d.GEMMBuffers, err error) {
+func (w *startupWork) upload(gl *glctx.GL) (b matrices, err error) {
 	a, c := glctx.Bytes(w.a), glctx.Bytes(w.b)
-	if b.A, err = gl.NewBuffer(len(a), a); err != nil {
+	if b.a, err = gl.NewBuffer(len(a), a); err != nil {
 		return b, err
 	}
-	if b.B, err = gl.NewBuffer(len(c), c); err != nil {
+	if b.b, err = gl.NewBuffer(len(c), c); err != nil {
 		return b, err
 	}
-	b.C, err = gl.NewBuffer(4*w.problem.CLen(), nil)
+	b.c, err = gl.NewBuffer(4*w.problem.CLen(), nil)
 	return b, err
 }
 
@@ -217,7 +216,7 @@ func (w *startupWork) preloadAll(g *gpu, began time.Time) error {
 
 // runOne times one program: getting it, then its first dispatch until the
 // result is in host memory.
-func (w *startupWork) runOne(g *gpu, i int, buffers conv2d.GEMMBuffers) error {
+func (w *startupWork) runOne(g *gpu, i int, buffers matrices) error {
 	ctx := context.Background()
 	start := time.Now()
 	handle, err := g.cache.Get(ctx, w.sources[i])
@@ -227,11 +226,9 @@ func (w *startupWork) runOne(g *gpu, i int, buffers conv2d.GEMMBuffers) error {
 	defer handle.Release()
 	got := time.Now()
 	err = g.context.Do(func(gl *glctx.GL) error {
-		if _, err := w.variants[i].Dispatch(ctx, gl, handle.Program(), w.problem, buffers); err != nil {
-			return err
-		}
+		w.programs[i].Dispatch(gl, handle.Program(), buffers.a, buffers.b, buffers.c)
 		gl.MemoryBarrier(glctx.BarrierUpdate)
-		gl.Download(buffers.C, 0, glctx.Bytes(w.results[i]))
+		gl.Download(buffers.c, 0, glctx.Bytes(w.results[i]))
 		return gl.Err()
 	})
 	done := time.Now()

@@ -33,7 +33,8 @@ with the CPU's result on every element, and only then timed: by the GPU's clock
 where a calibration says that it works, else by the host's. A candidate that is
 wrong, or writes where it should not, counts nothing and is named. Products that
 would take the CPU more than some seconds are checked by random projections of
-whole numbers, which see every element too, and by whole rows.
+whole numbers, which see every element too, and by whole rows. One that crashes the
+driver is left out after that, and named.
 
 Problems that were tuned before are left as they are, unless --again is given.
 --budget bounds the search for each problem; what is not reached is skipped, the
@@ -163,7 +164,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 			continue
 		}
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
-		found, err := conv2d.Tune(ctx, g.context, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
+		found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
 		bar.finish()
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break

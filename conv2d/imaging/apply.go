@@ -11,14 +11,13 @@ import (
 
 // Convolver computes convolutions. *conv2d.Runner is the one to use.
 type Convolver interface {
-	Conv2D(ctx context.Context, p conv2d.Problem, input, weights, bias []float32) ([]float32, conv2d.Timing, error)
+	Conv2D(ctx context.Context, p conv2d.Problem, input, weights, bias []float32) ([]float32, error)
 }
 
 // Result is a filtered picture.
 type Result struct {
 	Picture *image.NRGBA
-	Timings []conv2d.Timing // one for each strip of the picture; small pictures have one strip
-	Report  conv2d.Report   // the comparison with the CPU reference
+	Report  conv2d.Report // the comparison with the CPU reference
 }
 
 // Apply filters a picture and compares every pixel with the CPU reference. It
@@ -51,7 +50,7 @@ func apply(ctx context.Context, c Convolver, picture image.Image, f Filter) (Res
 	return r, nil
 }
 
-// convolve filters one strip and adds its timing and report to r.
+// convolve filters one strip and adds its report to r.
 func (r *Result) convolve(ctx context.Context, c Convolver, s strip, f Filter) ([]float32, error) {
 	margin := f.Side / 2
 	p := conv2d.Problem{
@@ -60,14 +59,13 @@ func (r *Result) convolve(ctx context.Context, c Convolver, s strip, f Filter) (
 		W: s.picture.Bounds().Dx() + 2*margin,
 	}
 	input := s.planes(margin)
-	values, timing, err := c.Conv2D(ctx, p, input, f.Weights, nil)
+	values, err := c.Conv2D(ctx, p, input, f.Weights, nil)
 	if err != nil {
 		return nil, err
 	}
 	if len(values) != p.OutputLen() {
 		return nil, errors.New("the convolution returned a result of the wrong size")
 	}
-	r.Timings = append(r.Timings, timing)
 	want := conv2d.ReferenceConv2D(p, input, f.Weights, nil)
 	r.Report.Append(conv2d.Compare(values, want, conv2d.Tolerance(p.ReductionLen())))
 	return values, r.Report.Err()

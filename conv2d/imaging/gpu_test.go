@@ -4,12 +4,14 @@ package imaging
 
 import (
 	"flag"
+	"fmt"
 	"image"
 	"path/filepath"
 	"testing"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
@@ -35,8 +37,13 @@ func TestFiltersOnTheGPU(t *testing.T) {
 	var first []*image.NRGBA
 	pass := func(name string, origins ...cache.Origin) {
 		t.Run(name, func(t *testing.T) {
+			e, err := executor.New(context, programs, executor.Options{SlotBytes: 1 << 12, SlotJobs: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
 			before := context.Counters().Compiles
-			pictures := filterAll(t, &conv2d.Runner{Context: context, Cache: programs}, origins)
+			pictures := filterAll(t, e, programs, origins)
 			compiles := uint64(0)
 			if origins[0] == cache.Compiled {
 				compiles = 2 // conv2d_3x3 and conv2d_5x5
@@ -66,14 +73,18 @@ func TestFiltersOnTheGPU(t *testing.T) {
 	}
 }
 
-func filterAll(t *testing.T, c Convolver, origins []cache.Origin) (pictures []*image.NRGBA) {
+func filterAll(t *testing.T, e *executor.Executor, programs conv2d.Programs, origins []cache.Origin) (pictures []*image.NRGBA) {
+	var timings []conv2d.Timing
+	runner := &conv2d.Runner{Executor: e, Programs: programs, Observe: func(timing conv2d.Timing) { timings = append(timings, timing) }}
+	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.Params{"local": 64}}
 	for i, f := range Filters() {
-		r, err := Apply(t.Context(), c, Sample(), f)
+		r, err := Apply(t.Context(), runner, Sample(), f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Timings) != 1 || r.Timings[0].Origin != origins[i] {
-			t.Errorf("%s: timings %+v, want origin %v", f.Name, r.Timings, origins[i])
+		name := fmt.Sprintf("conv2d_%dx%d", f.Side, f.Side)
+		if len(timings) != i+1 || len(timings[i].Programs) != 1 || timings[i].Programs[0].Name != name || timings[i].Programs[0].Origin != origins[i] {
+			t.Errorf("%s: timings %+v, want %s, %v", f.Name, timings, name, origins[i])
 		}
 		if !r.Report.OK() || r.Report.Elements != 3*640*480 {
 			t.Errorf("%s: %v", f.Name, r.Report)

@@ -1,0 +1,143 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// tiledBy has a runner compute by one tile.
+func tiledBy(r *Runner, t tile) *Runner {
+	r.Options.Choice = &Choice{"gemm_tiled", t.params()}
+	return r
+}
+
+func TestGEMMTiled(t *testing.T) {
+	seed := newSeed(t)
+	problems := []GEMMProblem{plain(1, 1, 1), plain(17, 1, 17), plain(1, 17, 1), plain(129, 17, 33), plain(16, 90, 27), plain(33, 129, 129)}
+	variants := []struct {
+		tile       tile
+		activation Activation
+		alpha      float32
+	}{
+		{tile32, None, 1},
+		{tile64, ReLU, 2},
+		{tile128, Tanh, 3},
+		{tile{24, 5, 4}, SiLU, -0.5},
+	}
+	threeWays(t, func(t *testing.T, r *Runner) {
+		for i, p := range problems {
+			in := GEMMTensors{A: RandomValues(p.ALen(), seed+uint64(2*i)), B: RandomValues(p.BLen(), seed+uint64(2*i+1))}
+			for _, v := range variants {
+				p.Alpha, p.Activation = v.alpha, v.activation
+				got, err := tiledBy(r, v.tile).GEMM(t.Context(), p, in)
+				if err != nil {
+					t.Errorf("%v by %+v: %v", p, v.tile, err)
+					continue
+				}
+				if report := Compare(got, ReferenceGEMM(p, in), Tolerance(p.K)); !report.OK() {
+					t.Errorf("%v by %+v: %v", p, v.tile, report)
+				}
+			}
+		}
+	})
+}
+
+func TestGEMMTiledCutsLongSums(t *testing.T) {
+	r := newRig(t)
+	p := GEMMProblem{M: 1, N: 2, K: 50_000, Alpha: 0.5}
+	in := tensorsOnHost{input: filled(p.ALen(), 1), weights: filled(p.BLen(), 1)}
+	want := ReferenceGEMM(p, GEMMTensors{A: in.input, B: in.weights})
+	for _, of := range []tile{tile32, tile64, tile128} {
+		made, err := gemmTiledRecipe(p, of.params(), deviceOf(r.context.Info()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(made.steps) < 2 {
+			t.Errorf("%+v: one dispatch for %d products", of, p.K)
+		}
+		report, err := r.run(t, made, in, want, 1e-6)
+		if err != nil || !report.OK() {
+			t.Errorf("%+v: %v, %v", of, report, err)
+		}
+	}
+}
+
+func TestGEMMTiledPassesNaNAndInfinityOn(t *testing.T) {
+	r := newRig(t)
+	p := GEMMProblem{M: 5, N: 7, K: 3, Alpha: 2}
+	in := tensorsOnHost{input: RandomValues(p.ALen(), 1), weights: RandomValues(p.BLen(), 2)}
+	in.input[3] = float32(math.NaN()) // row 1
+	in.input[7] = float32(math.Inf(1))
+	in.input[10] = float32(math.Inf(-1))
+	for _, p.Activation = range Activations() {
+		want := ReferenceGEMM(p, GEMMTensors{A: in.input, B: in.weights})
+		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32.params()), p, in, want)
+	}
+}
+
+// Activations of large values must saturate, not overflow to NaN.
+func TestActivationsOfLargeValues(t *testing.T) {
+	r := newRig(t)
+	p := GEMMProblem{M: 1, N: 8, K: 1}
+	in := tensorsOnHost{input: []float32{1}, weights: []float32{-1e30, -1000, -100, -20, 20, 100, 1000, 1e30}}
+	for _, p.Activation = range Activations() {
+		want := ReferenceGEMM(p, GEMMTensors{A: in.input, B: in.weights})
+		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32.params()), p, in, want)
+		checkAlgorithm(t, r, gemmRegisterAlgorithm, p, in, want)
+	}
+}
+
+// withGEMMParams is an algorithm with one candidate.
+func withGEMMParams(a algorithm[GEMMProblem], params Params) algorithm[GEMMProblem] {
+	a.candidates = func(GEMMProblem, device) []Params { return []Params{params} }
+	return a
+}
+
+func TestTileFits(t *testing.T) {
+	fitted, err := tile128.fit(9 << 10)
+	if err != nil || fitted.depth != 8 || fitted.size != 128 {
+		t.Errorf("fitted to %+v, %v", fitted, err)
+	}
+	if same, err := tile128.fit(32 << 10); err != nil || same != tile128 {
+		t.Errorf("fitted to %+v, %v", same, err)
+	}
+}
+
+func TestGEMMTiledRefuses(t *testing.T) {
+	on := guaranteed
+	on.sharedBytes = 32 << 10
+	for want, of := range map[string]tile{
+		"30 is not a multiple": {30, 4, 8},
+		"more than 8 rows":     {128, 4, 8},
+		"a group of 4096":      {128, 4, 128},
+		"bytes of shared":      {128, 64, 32},
+		"each at least 1":      {},
+	} {
+		if _, err := gemmTiledRecipe(plain(1, 1, 1), of.params(), on); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v does not say %q", of, err, want)
+		}
+	}
+	if _, err := gemmTiledRecipe(plain(1, 1, 1), Params{"bm": 64}, on); err == nil || !strings.Contains(err.Error(), "are not tile, depth") {
+		t.Errorf("foreign parameters: %v", err)
+	}
+	for _, p := range []GEMMProblem{
+		{M: 2, N: 2, K: 2, TransA: true}, {M: 2, N: 2, K: 2, LDC: 3}, {M: 2, N: 2, K: 2, Beta: 1},
+		{M: 2, N: 2, K: 2, Bias: RowBias}, {M: 2, N: 2, K: 2, Batch: 2, StrideC: 4},
+	} {
+		if _, err := gemmTiledRecipe(p, tile32.params(), on); err == nil || !strings.Contains(err.Error(), "and not") {
+			t.Errorf("%v: %v", p, err)
+		}
+	}
+}
+
+func TestFloatLiteral(t *testing.T) {
+	tests := map[float32]string{1: "1.0", -2: "-2.0", 0.5: "0.5", 1e-20: "1e-20", 1e30: "1e+30", 0.1: "0.1"}
+	for v, want := range tests {
+		if got := floatLiteral(v); got != want {
+			t.Errorf("%v is written %q, want %q", v, got, want)
+		}
+	}
+}
