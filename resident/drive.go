@@ -244,13 +244,14 @@ func (s *Session) land(target uint32) (bool, error) {
 		return true, err
 	}
 	f := d.flights[0]
+	covered := len(d.flights) > 1
 	d.flights = slices.Delete(d.flights, 0, 1)
 	now := time.Now()
 	r := s.readReport()
 	done := uint64(r.progress() - min(d.last.progress(), r.progress()))
 	began := s.begins(&f)
 	since := uint64(r.progress() - min(f.from, r.progress()))
-	d.pace.note(min(f.steps, since), max(now.Sub(began), f.issue))
+	d.pace.note(min(f.steps, since), max(now.Sub(began), f.issue), covered)
 	s.count(r, f)
 	d.ranSince = d.ranSince || done > 0
 	d.reached, d.last = now, r

@@ -4,7 +4,6 @@ package resident
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,21 +103,27 @@ func (s *Session) Receive(ctx context.Context) (m Message, err error) {
 	return m, err
 }
 
-// watchSpin is how long watch looks before it sleeps: longer than an answer
-// takes in flight.
-const watchSpin = 50 * time.Microsecond
+// How watch waits: it spins for longer than an answer takes in flight, and then
+// sleeps for a share of the time that it has waited, so that what takes long costs
+// little and is seen little later.
+const (
+	watchSpin  = 50 * time.Microsecond
+	watchShare = 4
+	watchNap   = 5 * time.Millisecond // at most
+)
 
 // watch waits for a condition of the mapped memory. It looks for a moment,
-// which catches the answers of a kernel in flight, and then after every tick.
+// which catches the answers of a kernel in flight, and then after every tick, and
+// of a persistent one in between.
 func (s *Session) watch(ctx context.Context, met func() bool) error {
-	for began := time.Now(); time.Since(began) < watchSpin; {
+	began := time.Now()
+	for time.Since(began) < watchSpin {
 		for range 32 {
 			if met() {
 				return nil
 			}
 		}
 	}
-	inflight := s.form.Got == Persistent
 	for {
 		s.mu.Lock()
 		changed, failure, closed := s.mu.changed, s.mu.failure, s.mu.closed
@@ -131,20 +136,18 @@ func (s *Session) watch(ctx context.Context, met func() bool) error {
 		case closed:
 			return ErrClosed
 		}
-		if inflight {
-			runtime.Gosched()
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-changed:
-			case <-time.After(longestNap):
-			}
-			continue
+		var nap <-chan time.Time
+		if s.form.Got == Persistent {
+			nap = time.After(watchPause(time.Since(began)))
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-changed:
+		case <-nap:
 		}
 	}
 }
+
+// watchPause is how long to sleep after having waited so long.
+func watchPause(waited time.Duration) time.Duration { return min(waited/watchShare, watchNap) }

@@ -32,6 +32,9 @@ func (s *Session) writeOrder(o order) {
 	}
 }
 
+// setTarget changes the steps to get to, while no tick is under way.
+func (s *Session) setTarget(target uint32) { atomic.StoreUint32(&s.words[wordOrder+1], target) }
+
 // report is what the last group of a tick wrote.
 type report struct {
 	ticks, least, most uint32

@@ -9,6 +9,7 @@ type Stats struct {
 	Dispatches  uint64 `json:"dispatches"`  // that were issued; empty ones of a chain are among them
 	Submissions uint64 `json:"submissions"` // fences
 	Looks       uint64 `json:"looks"`       // at fences
+	Naps        uint64 `json:"naps"`        // between looks: times that the driver woke during ticks
 	Alignments  uint64 `json:"alignments"`  // ticks that brought groups to the same step
 	Preemptions uint64 `json:"preemptions"` // that were served
 	Checkpoints uint64 `json:"checkpoints"`
@@ -37,6 +38,7 @@ func (s *Session) Stats() Stats {
 		Dispatches:     n.dispatches.Load(),
 		Submissions:    n.submissions.Load(),
 		Looks:          n.looks.Load(),
+		Naps:           n.naps.Load(),
 		Alignments:     n.alignments.Load(),
 		Preemptions:    n.preemptions.Load(),
 		Checkpoints:    n.checkpoints.Load(),
