@@ -94,7 +94,7 @@ func New(ctx context.Context, c *glctx.Context, programs executor.Programs, k Ke
 	s := &Session{context: c, kernel: k, options: o, form: chooseForm(k, o, c.Info()), program: program,
 		wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	s.mu.changed = make(chan struct{})
-	err = c.Do(func(gl *glctx.GL) error { return s.gl.make(gl, k, bindings, program.Program()) })
+	err = c.Do(func(gl *glctx.GL) error { return s.gl.make(gl, k, bindings, program.Program(), o.trial.shared) })
 	if err != nil {
 		s.free()
 		return nil, fmt.Errorf("resident: %w", err)

@@ -1,0 +1,391 @@
+//go:build linux
+
+package resident
+
+import (
+	_ "embed"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/residenttest"
+)
+
+//go:embed testdata/roundtrip.comp
+var roundTripText string
+
+// roundTripForm is one way to send a word to a running kernel and to get its
+// answer.
+type roundTripForm struct {
+	name    string
+	defines map[string]int
+	asked   glctx.SharedKind
+	apart   *glctx.SharedKind // of the answers; nil: they lie in the memory of the words
+	store   func(at *uint32, word uint32)
+	pause   bool // while the host looks for the answer
+	locked  bool // the host's goroutine keeps its thread
+}
+
+// Ways to store.
+var (
+	storeAtomic  = atomic.StoreUint32
+	storePlain   = func(at *uint32, word uint32) { *at = word }
+	storeDrained = func(at *uint32, word uint32) { *at = word; residenttest.Drain() }
+	storeStream  = residenttest.Stream
+)
+
+// Kinds of memory.
+var (
+	hostMemory       = glctx.SharedKind{}
+	serverMemory     = glctx.SharedKind{ServerStorage: true}
+	hostWriteOnly    = glctx.SharedKind{WriteOnly: true}
+	serverWriteOnly  = glctx.SharedKind{WriteOnly: true, ServerStorage: true}
+	serverIncoherent = glctx.SharedKind{WriteOnly: true, ServerStorage: true, Incoherent: true}
+	hostReadOnly     = glctx.SharedKind{ReadOnly: true}
+	serverReadOnly   = glctx.SharedKind{ReadOnly: true, ServerStorage: true}
+)
+
+// roundTripForms differ from "minimal" by what their names say. Memory that the
+// host writes through a write-combining window is drained after each store, since
+// an atomic store there would read over the bus.
+func roundTripForms() []roundTripForm {
+	d := func(pairs ...any) map[string]int {
+		m := map[string]int{}
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i].(string)] = pairs[i+1].(int)
+		}
+		return m
+	}
+	return []roundTripForm{
+		{name: "minimal"},
+		{name: "poll=atomicAdd", defines: d("POLL", 1)},
+		{name: "poll=atomicOr", defines: d("POLL", 2)},
+		{name: "poll=uvec4", defines: d("WIDE", 1)},
+		{name: "poll=2_under_way", defines: d("PIPE", 2)},
+		{name: "poll=4_under_way", defines: d("PIPE", 4)},
+		{name: "poll=32_lanes_at_once", defines: d("LANES", 32, "POLL_EVERY", 1)},
+		{name: "poll=one_of_32_lanes", defines: d("LANES", 32)},
+		{name: "poll=2_warps", defines: d("LANES", 64)},
+		{name: "poll=4_warps", defines: d("LANES", 128)},
+		{name: "poll=8_warps", defines: d("LANES", 256)},
+		{name: "answer=atomicExchange", defines: d("ANSWER", 1)},
+		{name: "answer=and_barrier", defines: d("FENCE", 1)},
+		{name: "answer=same_line", defines: d("ANSWER_AT", 4)},
+		{name: "answer=own_page", defines: d("ANSWER_AT", 1024)},
+		{name: "kernel=volatile_only", defines: d("VOLATILE_ONLY", 1)},
+		{name: "kernel=work_16", defines: d("WORK", 16)},
+		{name: "kernel=work_64", defines: d("WORK", 64)},
+		{name: "host=pause", pause: true},
+		{name: "host=locked_thread", locked: true},
+		{name: "host=plain_store", store: storePlain},
+		{name: "host=drained_store", store: storeDrained},
+		{name: "host=streaming_store", store: storeStream},
+		{name: "memory=server", asked: serverMemory},
+		{name: "memory=server,drained", asked: serverMemory, store: storeDrained},
+		{name: "memory=apart,host,host", apart: &hostMemory},
+		{name: "memory=apart,host_w,host_r", asked: hostWriteOnly, apart: &hostReadOnly, store: storeDrained},
+		{name: "memory=apart,server_w,host_r", asked: serverWriteOnly, apart: &hostReadOnly, store: storeDrained},
+		{name: "memory=apart,server_w,host_r,streaming", asked: serverWriteOnly, apart: &hostReadOnly, store: storeStream},
+		{name: "memory=apart,server_w,host", asked: serverWriteOnly, apart: &hostMemory, store: storeDrained},
+		{name: "memory=apart,server_w,server_r", asked: serverWriteOnly, apart: &serverReadOnly, store: storeDrained},
+		{name: "memory=apart,server_w_incoherent,host_r", asked: serverIncoherent, apart: &hostReadOnly, store: storeDrained},
+		{name: "memory=apart,host,server", apart: &serverMemory},
+		{name: "best=apart,server_w,host_r,4_warps", asked: serverWriteOnly, apart: &hostReadOnly, store: storeDrained, defines: d("LANES", 128)},
+		{name: "best=apart,server_w,host_r,4_under_way", asked: serverWriteOnly, apart: &hostReadOnly, store: storeDrained, defines: d("PIPE", 4)},
+	}
+}
+
+// Words of roundtrip.comp.
+const (
+	roundTripRuns  = 2048
+	roundTripEnded = 2049
+	roundTripWords = 4096
+	roundTripStop  = ^uint32(0)
+)
+
+// answerAt is where the kernel of a form answers.
+func (r roundTripForm) answerAt() int {
+	if at, ok := r.defines["ANSWER_AT"]; ok {
+		return at
+	}
+	return 16
+}
+
+func (r roundTripForm) source(looks int) (*binary.Source, error) {
+	if r.defines["POLL"] != 0 && looks == idleLooks {
+		looks /= 2 // atomics over the bus take longer
+	}
+	defines := binary.Defines{"LOOKS": strconv.Itoa(looks)}
+	for name, v := range r.defines {
+		defines[name] = strconv.Itoa(v)
+	}
+	return binary.NewSource("roundtrip", roundTripText, defines)
+}
+
+// conversation is a form with its program and its memory.
+type conversation struct {
+	roundTripForm
+	fixture         *fixture
+	program         uint32
+	asked, answered glctx.Shared
+	fence           glctx.Fence
+}
+
+// begin makes everything of a form. It is freed when the test ends.
+func (r roundTripForm) begin(f *fixture, looks int) (*conversation, error) {
+	source, err := r.source(looks)
+	if err != nil {
+		return nil, err
+	}
+	handle, err := f.cache.Get(f.t.Context(), source)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversation{roundTripForm: r, fixture: f, program: handle.Program()}
+	if c.store == nil {
+		c.store = storeAtomic
+	}
+	f.t.Cleanup(func() {
+		handle.Release()
+		_ = f.context.Do(func(gl *glctx.GL) error {
+			gl.DeleteShared(c.asked)
+			if c.apart != nil {
+				gl.DeleteShared(c.answered)
+			}
+			return nil
+		})
+	})
+	return c, f.context.Do(func(gl *glctx.GL) (err error) {
+		if c.asked, err = gl.NewSharedOf(roundTripWords, r.asked); err != nil {
+			return err
+		}
+		c.answered = c.asked
+		if c.apart != nil {
+			c.answered, err = gl.NewSharedOf(roundTripWords, *c.apart)
+		}
+		return err
+	})
+}
+
+// fly starts the kernel.
+func (c *conversation) fly() error {
+	return c.fixture.context.Do(func(gl *glctx.GL) error {
+		gl.UseProgram(c.program)
+		gl.BindStorage(0, c.asked.Buffer)
+		gl.BindStorage(1, c.answered.Buffer)
+		gl.MemoryBarrier(glctx.BarrierAllKinds)
+		gl.Dispatch(1, 1, 1)
+		gl.MemoryBarrier(glctx.BarrierMapped)
+		c.fence = gl.NewFence()
+		gl.Flush()
+		return gl.Err()
+	})
+}
+
+// land waits for the kernel to end.
+func (c *conversation) land() error {
+	return c.fixture.context.Do(func(gl *glctx.GL) error {
+		reached, err := gl.WaitFence(c.fence, 10*time.Second)
+		gl.DeleteFence(c.fence)
+		if err == nil && !reached {
+			err = fmt.Errorf("%w: a bounded kernel did not end", ErrStuck)
+		}
+		return err
+	})
+}
+
+// read is a word of the answers.
+func (c *conversation) read(at int) uint32 { return atomic.LoadUint32(&c.answered.Words[at]) }
+
+// noAnswer is how long an answer may take before a form counts as one in which
+// there are none.
+const noAnswer = 50 * time.Millisecond
+
+// ask sends a word and waits for its answer. It reports whether it came, and
+// anything else that stood in its place.
+func (c *conversation) ask(n uint32) (ok bool, wrong uint32) {
+	at := &c.answered.Words[c.answerAt()]
+	want, before := 3*n+1, 3*(n-1)+1
+	c.store(&c.asked.Words[0], n)
+	for began := time.Now(); ; {
+		for range 256 {
+			switch w := atomic.LoadUint32(at); {
+			case w == want:
+				return true, 0
+			case w != before && n > 1:
+				return false, w
+			}
+			if c.pause {
+				residenttest.Pause()
+			}
+		}
+		if time.Since(began) > noAnswer {
+			return false, 0
+		}
+	}
+}
+
+// TestRoundTripKernelsAnswer compiles each form and has it answer a word that was
+// written before its dispatch, which every driver shows.
+func TestRoundTripKernelsAnswer(t *testing.T) {
+	f := newFixture(t)
+	for _, form := range roundTripForms() {
+		t.Run(form.name, func(t *testing.T) {
+			const looks, word = 5, 1234567
+			c, err := form.begin(&fixture{t, f.context, f.cache}, looks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.store(&c.asked.Words[0], word)
+			if err := c.fly(); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.land(); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.read(c.answerAt()); got != 3*word+1 {
+				t.Errorf("the answer is %d, not %d", got, 3*word+1)
+			}
+			ended := c.read(roundTripEnded)
+			if c.read(roundTripRuns) != 1 || ended < 2 || ended > looks+1 {
+				t.Errorf("the kernel ended after %d looks, with %d of them showing nothing new", ended, looks)
+			}
+		})
+	}
+}
+
+// roundTripWarm is how long a form runs before it is timed: a GPU that slept
+// takes that long to come to its clock.
+const roundTripWarm = 300 * time.Millisecond
+
+// idleLooks bounds a kernel whose host has died: less than 2 s, where a look takes
+// 0.4 to 1.5 us.
+const idleLooks = 1_000_000
+
+// BenchmarkRoundTripForms times a word to a running kernel and its answer back, in
+// every form that may make a difference, and then what a session does. Each answer
+// is verified. It needs a GPU that shows a kernel what the host writes meanwhile:
+//
+//	go test -tags egl -c -o resident.test ./resident
+//	./resident.test -test.run '^$' -test.bench RoundTripForms -test.benchtime 0.5s
+func BenchmarkRoundTripForms(b *testing.B) {
+	f := newFixture(b)
+	if f.context.Info().Software() {
+		b.Skip("kernels of a software driver cannot stay: it ends long loops")
+	}
+	caps, err := Probe(b.Context(), f.context, f.cache, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if !caps.HostWritesSeen {
+		b.Skip("a kernel of this driver does not see what the host writes during its dispatch")
+	}
+	for _, form := range roundTripForms() {
+		b.Run(form.name, func(b *testing.B) {
+			if err := form.bench(&fixture{b, f.context, f.cache}, b); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	for _, kind := range []glctx.SharedKind{hostMemory, serverMemory} {
+		b.Run(fmt.Sprintf("session,server=%v", kind.ServerStorage), func(b *testing.B) {
+			k, err := Echo()
+			if err != nil {
+				b.Fatal(err)
+			}
+			o := Options{Strategy: Persistent, Poll: 1, Capabilities: caps, trial: trial{shared: kind}}
+			benchSession(b, (&fixture{b, f.context, f.cache}).session(k, o))
+		})
+	}
+}
+
+// bench times one form.
+func (r roundTripForm) bench(f *fixture, b *testing.B) error {
+	c, err := r.begin(f, idleLooks)
+	if err != nil {
+		return err
+	}
+	if r.locked {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
+	if err := c.fly(); err != nil {
+		return err
+	}
+	talk := func() error {
+		if !spinUntil(func() bool { return c.read(roundTripRuns) == 1 }, time.Second) {
+			return fmt.Errorf("%s: nobody saw the kernel begin", r.name)
+		}
+		n := uint32(0)
+		once := func() error {
+			n++
+			if ok, wrong := c.ask(n); !ok {
+				return fmt.Errorf("%s: word %d was not answered, but %d stood there; the kernel has ended after %d looks, 0 is not yet",
+					r.name, n, wrong, c.read(roundTripEnded))
+			}
+			return nil
+		}
+		return timeRoundTrips(b, once)
+	}
+	err = talk()
+	c.store(&c.asked.Words[0], roundTripStop)
+	if landed := c.land(); err == nil {
+		err = landed
+	}
+	return err
+}
+
+// timeRoundTrips calls once until the benchmark's time is over, and reports the
+// median and the 99th percentile.
+func timeRoundTrips(b *testing.B, once func() error) error {
+	for began := time.Now(); time.Since(began) < roundTripWarm; {
+		if err := once(); err != nil {
+			return err
+		}
+	}
+	took := make([]time.Duration, 0, 1<<20)
+	for b.Loop() {
+		start := time.Now()
+		if err := once(); err != nil {
+			return err
+		}
+		if len(took) < cap(took) {
+			took = append(took, time.Since(start))
+		}
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "median-ns")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
+	return nil
+}
+
+// benchSession times a message to a session and its answer.
+func benchSession(b *testing.B, s *Session) {
+	if err := s.Start(0); err != nil {
+		b.Fatal(err)
+	}
+	n := uint32(0)
+	err := timeRoundTrips(b, func() error {
+		n++
+		if err := s.Send(Message{Kind: 9, A: n, B: ^n}); err != nil {
+			return err
+		}
+		var m Message
+		if !spinUntil(func() (ok bool) { m, ok = s.TryReceive(); return ok }, time.Second) || m != (Message{9, 3*n + 1, ^n}) {
+			return fmt.Errorf("the answer to message %d is %+v", n, m)
+		}
+		return nil
+	})
+	if err != nil {
+		b.Error(err)
+	}
+	if _, err := s.Stop(b.Context()); err != nil {
+		b.Error(err)
+	}
+}
