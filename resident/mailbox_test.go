@@ -145,13 +145,20 @@ func processCPU(t *testing.T) time.Duration {
 // TestTornMessagesAreToldApart flips every bit of a message.
 func TestTornMessagesAreToldApart(t *testing.T) {
 	m := Message{3, 1 << 20, 0xffff}
-	word := m.word(9000)
-	if !m.isWhole(word, 9000) || m.isWhole(word, 9001) {
+	word := m.word(9000, 0)
+	if !m.isWhole(word, 9000, 0) || m.isWhole(word, 9001, 0) {
 		t.Error("a whole message is not taken for one, or for the next")
+	}
+	for _, group := range []uint32{0, 1, 2, 130, 65534, Everyone} {
+		for _, other := range []uint32{0, 1, 2, 130, 65534, Everyone} {
+			if m.isWhole(m.word(9000, group), 9000, other) != (group == other) {
+				t.Errorf("a message of group %d, read as one of group %d", group, other)
+			}
+		}
 	}
 	for bit := range 32 {
 		for _, torn := range []Message{{m.Kind ^ 1<<bit, m.A, m.B}, {m.Kind, m.A ^ 1<<bit, m.B}, {m.Kind, m.A, m.B ^ 1<<bit}} {
-			if torn.isWhole(word, 9000) {
+			if torn.isWhole(word, 9000, 0) {
 				t.Errorf("%+v passes for %+v", torn, m)
 			}
 		}

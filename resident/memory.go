@@ -46,7 +46,7 @@ type stateMemory struct {
 // make makes everything. free frees what was made.
 func (m *memory) make(gl *glctx.GL, k Kernel, bindings []uint32, program uint32, kind glctx.SharedKind) (err error) {
 	m.program, m.groups = program, k.Groups
-	if m.shared, err = gl.NewSharedOf(wordsResidentShared+4*(inboxLength+outboxLength), kind); err != nil {
+	if m.shared, err = gl.NewSharedOf(sharedEnd, kind); err != nil {
 		return err
 	}
 	work := wordsResidentWork + logWords*logLength + groupWords*int(k.Groups)

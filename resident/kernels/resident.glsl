@@ -74,7 +74,14 @@
 // Bits of a bell; the upper half is a check of the message.
 #define RESIDENT_SEQUENCE 0x1fffu
 #define RESIDENT_INLINE 0x2000u
+#define RESIDENT_ADDRESSED 0x4000u
 #define RESIDENT_STOP 0x8000u
+
+// The address of a message to all groups.
+#define RESIDENT_EVERYONE 0xffffffffu
+
+// How often a group tries to send while others do.
+#define RESIDENT_SEND_TRIES 64u
 
 // Phases of this dispatch: from first up to, not including, last.
 uniform uint residentFirstPhase;
@@ -87,7 +94,9 @@ uint residentAsks = 0u;
 uint residentReceivedHere = 0u;          // the leader of group 0 counts these
 uint residentSentHere = 0u;
 uint residentTakenHere = 0u;
+bool residentPassing = false;            // the message after those is with other groups
 uint residentBeat = 0u;
+uint residentSawHere = 0u;               // every other leader: the post that it saw last
 uint residentActiveLanes = 0u;
 
 // What the leader tells its group. Pairs are used in turn, so that one barrier
@@ -162,6 +171,9 @@ void residentBegin() {
             residentSentHere = residentSent;
             residentTakenHere = residentTaken;
             residentBeat = residentHeartbeat;
+            residentPassing = residentPostNumber == residentReceivedHere + 1u;
+        } else {
+            residentSawHere = residentGroups[4u * gl_WorkGroupID.x + 1u].x;
         }
     }
     barrier();
@@ -263,6 +275,8 @@ void residentEnd(uint done, bool halted, bool idle, bool worked) {
     if (gl_WorkGroupID.x == 0u) {
         residentHeartbeat = ++residentBeat;
         residentDone = done;
+    } else if (halted) {
+        residentTakePost(); // to nobody
     }
     atomicMin(residentArrivedLeast, halted ? ~0u : done);
     atomicMax(residentArrivedMost, done);
