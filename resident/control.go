@@ -137,6 +137,7 @@ var controlBlocks = []block{
 				{"PostKind", 1, "kind"},
 				{"PostA", 1, "a"},
 				{"PostB", 1, "b"},
+				{"Lead", 1, "steps of group 0 since the base while it runs; all ones otherwise"},
 			}},
 		},
 		arrays: []array{

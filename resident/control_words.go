@@ -56,6 +56,7 @@ const (
 	wordPostKind       = 98  // kind
 	wordPostA          = 99  // a
 	wordPostB          = 100 // b
+	wordLead           = 101 // steps of group 0 since the base while it runs; all ones otherwise
 
 	wordsResidentWork = 112 // of all lines; arrays follow
 )

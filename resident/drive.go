@@ -321,19 +321,28 @@ func (s *Session) align() bool {
 	return s.counts.alignments.Load() > before
 }
 
+// mostStill is how many ticks in a row may bring groups no closer: whoever wants
+// the driver may end some of them at once.
+const mostStill = 64
+
 // alignGroups has groups catch up with the one that has done most, so that all
-// have done the same steps. After a signal they wait until it was served.
+// have done the same steps. After a signal they wait until it was served. Groups
+// with nothing to do go on all the same.
 func (s *Session) alignGroups() error {
-	for range 64 {
+	least := s.driver.last.least
+	for still := 0; still < mostStill; still++ {
 		r := s.driver.last
 		if s.kernel.lockstep() || s.kernel.Claim || r.signal.Kind != SignalRunning || r.least >= r.most {
 			return nil
+		}
+		if r.least > least {
+			least, still = r.least, 0
 		}
 		s.counts.alignments.Add(1)
 		s.calm()
 		s.arm()
 		s.writeOrder(order{epoch: s.driver.epoch, target: r.most, budget: r.most - r.least, poll: s.poll(),
-			base: s.driver.base, mode: s.mode(), phases: s.kernel.Phases})
+			base: s.driver.base, mode: s.mode() | modeLinger, phases: s.kernel.Phases})
 		if err := s.submitSteps(uint64(r.most-r.least), true); err != nil {
 			return err
 		}

@@ -281,3 +281,33 @@ uint residentStep(uvec2 step) {
 		})
 	}
 }
+
+// TestIdleGroupsCatchUp has one group work while the others have nothing to do, and
+// then compares how many steps each of them has done.
+func TestIdleGroupsCatchUp(t *testing.T) {
+	f := newFixture(t)
+	for name, o := range postForms() {
+		t.Run(name, func(t *testing.T) {
+			s, ctx := started(t, f, postKernel(), o)
+			for range 5 {
+				for range inboxLength {
+					if err := s.SendTo(0, Message{A: 1}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range inboxLength {
+					if _, err := s.Receive(ctx); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			wantWords(t, words(t, s, "Told", postGroups), []uint32{5 * inboxLength, 0, 0, 0, 0})
+			if r := s.readReport(); r.least != r.most {
+				t.Errorf("groups have done %d to %d steps when somebody looks", r.least, r.most)
+			}
+			if n := s.Stats().Alignments; n > 20 {
+				t.Errorf("%d ticks to bring groups to the same step", n)
+			}
+		})
+	}
+}

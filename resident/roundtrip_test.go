@@ -295,7 +295,7 @@ func BenchmarkRoundTripForms(b *testing.B) {
 	}
 	for _, kind := range []glctx.SharedKind{hostMemory, serverMemory} {
 		b.Run(fmt.Sprintf("session,server=%v", kind.ServerStorage), func(b *testing.B) {
-			k, err := Echo()
+			k, err := Echo(1)
 			if err != nil {
 				b.Fatal(err)
 			}

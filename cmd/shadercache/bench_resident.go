@@ -29,8 +29,8 @@ Workloads:
                10k, 50k, 100k and 500k iterations a dispatch, mega-dispatch with 1k,
                5k, 10k and 50k for each invocation, chain, double, triple,
                persistent, and claimed steps in chunks of 10k to 500k
-  round_trip   a message to a kernel and its answer; the same through one
-               dispatch and one fence
+  round_trip   a message to a kernel and its answer; to the last of 132 groups,
+               and to all of them with all answers; a dispatch and a fence
   live         on one grid of 16 x 256, in ticks of 1 ms and persistently:
                injection until acknowledged, query, single step, and frames of 20
                steps, an injection and a query at 60 a second

@@ -83,6 +83,11 @@
 // How often a group tries to send while others do.
 #define RESIDENT_SEND_TRIES 64u
 
+// How many steps a group that stays may be ahead of group 0, beyond two looks, and
+// how often it looks before it goes on all the same.
+#define RESIDENT_AHEAD 16u
+#define RESIDENT_AHEAD_LOOKS 1024u
+
 // Phases of this dispatch: from first up to, not including, last.
 uniform uint residentFirstPhase;
 uniform uint residentLastPhase;
@@ -205,6 +210,27 @@ bool residentWanted(uint looks) {
     return residentDoorSeen(door) || raised != 0u;
 }
 
+// residentKeepClose has a group that stays wait for group 0, which looks at the door
+// and so is the slower one where steps are short, unless there is something to do.
+// What groups are ahead is caught up with when somebody looks, and who has ended
+// gets no message. The leader calls it.
+void residentKeepClose(uint poll, uint at) {
+    if (gl_WorkGroupID.x == 0u) {
+        if (gl_NumWorkGroups.x > 1u) {
+            residentLead = at;
+        }
+        return;
+    }
+    uint ahead = 2u * poll + RESIDENT_AHEAD;
+    uint lead = residentLead;
+    for (uint looks = 0u; lead < at && at - lead > ahead && looks < RESIDENT_AHEAD_LOOKS; ++looks) { // lint:leader waits for another group, bounded
+        if (residentPostNumber != residentSawHere || residentRelayStop != 0u || residentRaised != 0u) {
+            return;
+        }
+        lead = residentLead;
+    }
+}
+
 // residentLook decides which steps this group does before it looks again: a
 // span from x up to, not including, y. turn is the number of steps that it did
 // in this tick, at the next one. The leader calls it.
@@ -217,6 +243,9 @@ uvec2 residentLook(uint looks, uint turn, uint at) {
         }
         // All groups see the same verdict, whatever happens meanwhile.
         return uvec2(at, residentVerdict != 0u ? at : max(at, min(residentOrderHere.y, at + 1u)));
+    }
+    if (residentMode(RESIDENT_LINGER)) {
+        residentKeepClose(poll, at);
     }
     bool stop = residentWanted(looks) || looks == 0u && (residentDoorHere.x & RESIDENT_STOP) != 0u;
     if (stop || residentHaltedHere != 0u) {
@@ -275,6 +304,7 @@ void residentEnd(uint done, bool halted, bool idle, bool worked) {
     if (gl_WorkGroupID.x == 0u) {
         residentHeartbeat = ++residentBeat;
         residentDone = done;
+        residentLead = ~0u;
     } else if (halted) {
         residentTakePost(); // to nobody
     }

@@ -83,7 +83,8 @@ layout(std430, binding = 6) coherent volatile buffer ResidentWork {
     uint residentPostKind; // kind
     uint residentPostA; // a
     uint residentPostB; // b
-    uint resident_post[11];
+    uint residentLead; // steps of group 0 since the base while it runs; all ones otherwise
+    uint resident_post[10];
     // two for each entry: number + 1, step low, step high, group; a, b, c, 0. Written by atomics.
     uvec4 residentLogRing[2 * RESIDENT_LOG];
     // four for each group: epoch, steps since the base, halted, idle; number of the post that it saw last, 0, 0, 0. Written by each group's leader.
