@@ -23,6 +23,7 @@ type driving struct {
 	ticks        uint32
 	rearm        bool  // the next submission clears what the last run left
 	reclaim      bool  // and begins to claim anew
+	early        bool  // the last tick ended before its steps were done
 	empty        int   // ticks in a row that did nothing
 	saving       error // why the last checkpoint could not be saved
 }
@@ -253,6 +254,7 @@ func (s *Session) land(target uint32) (bool, error) {
 	since := uint64(r.progress() - min(f.from, r.progress()))
 	d.pace.note(min(f.steps, since), max(now.Sub(began), f.issue), covered)
 	s.count(r, f)
+	d.early = since < f.steps && !f.sliced
 	d.ranSince = d.ranSince || done > 0
 	d.reached, d.last = now, r
 	s.mu.Lock()

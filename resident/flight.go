@@ -138,10 +138,10 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 		switch {
 		case f.issue > quickTick: // a software driver has done the work by now
 			f.landed, err = waitFence(gl, f.fence, 0)
+		case s.depth() == 1 && f.slice == 0 && (expected <= quickTick || s.driver.early):
+			f.landed, err = waitFence(gl, f.fence, quickTick)
 		case expected > quickTick || f.slice > 0:
 			gl.Quiet()
-		case s.depth() == 1:
-			f.landed, err = waitFence(gl, f.fence, quickTick)
 		}
 		return errors.Join(err, gl.Err())
 	})
@@ -206,7 +206,8 @@ func (s *Session) await(f *flight) error {
 	if f.landed {
 		return nil
 	}
-	v := vigil{expected: s.driver.pace.expect(f.steps), slice: f.slice, covered: len(s.driver.flights) > 1}
+	v := vigil{expected: s.driver.pace.expect(f.steps), slice: f.slice,
+		covered: len(s.driver.flights) > 1, early: s.driver.early}
 	if f.slice > 0 {
 		v.expected = min(v.expected, f.slice)
 	}
@@ -214,7 +215,7 @@ func (s *Session) await(f *flight) error {
 	defer timer.Stop()
 	began := s.begins(f)
 	// A covered one may have ended while the one before was taken in.
-	for ask := v.covered || v.expected < quickTick; ; ask = s.mayHaveEnded(v, time.Since(began)) {
+	for ask := v.covered || v.expected < quickTick || s.mayHaveEnded(v, 0); ; ask = s.mayHaveEnded(v, time.Since(began)) {
 		if ask {
 			reached, err := s.look(*f, v.expected)
 			if err != nil || reached {

@@ -9,6 +9,7 @@ type vigil struct {
 	expected time.Duration // that the tick takes from its beginning; 0: not known
 	slice    time.Duration // after which it is told to end; 0: it ends by itself
 	covered  bool          // another tick waits on the GPU: to notice the end late costs nothing
+	early    bool          // the last one ended before its steps were done, as one does that becomes idle
 }
 
 // Naps while a tick is under way. What is longer than interruptibleNap can be cut
@@ -29,6 +30,10 @@ const (
 
 // nap is how long to sleep when so much time has gone since the tick began.
 func (v vigil) nap(gone time.Duration) time.Duration {
+	if v.early {
+		v.early = false
+		return min(max(gone, shortestNap), v.nap(gone))
+	}
 	if v.slice > 0 && gone < v.slice {
 		// It may end at any time, by a signal: who waited twice as long as it took
 		// has not lost much.

@@ -66,7 +66,7 @@ func (m *simulation) await() {
 	}
 	began := max(m.reached, m.begun[0])
 	hurried := false
-	for ask := v.covered || v.expected < quickTick; ; ask = !m.shows || m.now >= m.ends[0] || v.overdue(m.now-began) {
+	for ask := v.covered || v.expected < quickTick || !m.shows; ; ask = !m.shows || m.now >= m.ends[0] || v.overdue(m.now-began) {
 		if ask {
 			m.now += simulatedTrip
 			m.trips++
@@ -187,6 +187,21 @@ func TestSignalsOfASliceAreSoonNoticed(t *testing.T) {
 	}
 	if d := v.nap(defaultSlice - time.Millisecond); d != time.Millisecond {
 		t.Errorf("1 ms before the end of its slice a nap takes %v", d)
+	}
+}
+
+// TestIdleTicksAreSoonNoticed has ticks that become idle long before their steps
+// are done, one after the other, as messages cause them.
+func TestIdleTicksAreSoonNoticed(t *testing.T) {
+	v := vigil{expected: defaultTickTime, early: true}
+	for _, end := range []time.Duration{30 * time.Microsecond, 300 * time.Microsecond, 5 * time.Millisecond} {
+		at := time.Duration(0)
+		for at < end {
+			at += v.nap(at)
+		}
+		if late := at - end; late > max(end, shortestNap) {
+			t.Errorf("a tick that is idle after %v is noticed %v later", end, late)
+		}
 	}
 }
 
