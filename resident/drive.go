@@ -208,6 +208,9 @@ func (s *Session) mode() uint32 {
 	}
 	if s.form.Got == Persistent {
 		mode |= modeLinger
+		if s.apart() && (s.options.trial.close || !s.context.Info().Software()) {
+			mode |= modeClose // a driver that ends loops would end those that wait
+		}
 	}
 	return mode
 }

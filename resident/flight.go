@@ -78,10 +78,13 @@ func (s *Session) nextSteps(left uint64) uint64 {
 // every slice, and all of that be caught up with when somebody looks.
 const leash = 5
 
-// leashed reports whether groups of a persistent tick are kept together: where
-// they have a pace of their own, and it is known.
-func (s *Session) leashed() bool {
-	return !s.kernel.lockstep() && !s.kernel.Claim && s.kernel.Groups > 1 && s.driver.pace.nanos > 0
+// leashed reports whether groups of a persistent tick have a bound: where they may
+// come apart, and what the slowest one does is known.
+func (s *Session) leashed() bool { return s.apart() && s.driver.pace.nanos > 0 }
+
+// apart reports whether groups have a pace of their own.
+func (s *Session) apart() bool {
+	return !s.kernel.lockstep() && !s.kernel.Claim && s.kernel.Groups > 1
 }
 
 // issued is how many dispatches a submission has, where phases do not ask for
@@ -147,6 +150,7 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 	})
 	s.counts.submissions.Add(1)
 	s.driver.flights = append(s.driver.flights, f)
+	s.counts.underWay.Store(max(s.counts.underWay.Load(), uint64(len(s.driver.flights))))
 	return err
 }
 

@@ -71,7 +71,7 @@ func TestMessagesReachEveryGroup(t *testing.T) {
 			s, ctx := started(t, f, postKernel(), o)
 			random := rand.New(rand.NewPCG(1, 2))
 			var told, times [postGroups]uint32
-			for sent := uint32(0); sent < 400; {
+			for sent := uint32(0); sent < 250; {
 				wanted := map[uint32][]Message{} // by group, in order
 				answers := 0
 				for range 1 + random.IntN(20) {
@@ -310,4 +310,40 @@ func TestIdleGroupsCatchUp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMessagesAreNotTakenTwice goes back to a checkpoint: what was taken since then
+// is not taken again.
+func TestMessagesAreNotTakenTwice(t *testing.T) {
+	f := newFixture(t)
+	s, ctx := started(t, f, postKernel(), quick)
+	if err := s.DeliverTo(ctx, Everyone, Message{A: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Checkpoint(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeliverTo(ctx, 4, Message{A: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restore(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeliverTo(ctx, 2, Message{A: 5}); err != nil {
+		t.Fatal(err)
+	}
+	wantWords(t, words(t, s, "Told", postGroups), []uint32{1, 1, 6, 1, 1})
 }

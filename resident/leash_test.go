@@ -5,6 +5,8 @@ package resident
 import (
 	"testing"
 	"time"
+
+	store "github.com/shadercache/shadercache/binary"
 )
 
 // unevenText has group 0 do no more than 100 steps in a tick.
@@ -45,4 +47,25 @@ func TestGroupsOfASliceStayTogether(t *testing.T) {
 		sum += step ^ 5
 	}
 	wantWords(t, words(t, s, "Sums", 2), []uint32{sum, sum})
+}
+
+// TestGroupsWaitForGroupZero has groups of a slice wait for group 0, as they do on
+// a GPU, so short that a driver which ends loops does not end these: the state is
+// what it is without.
+func TestGroupsWaitForGroupZero(t *testing.T) {
+	f := newFixture(t)
+	k := chainKernel()
+	k.Source = MustSource("chain", chainText, store.Defines{"RESIDENT_AHEAD_LOOKS": "50"})
+	s := f.session(k, Options{Strategy: Persistent, Poll: 4, Capabilities: claimed, trial: trial{close: true}})
+	if mode := s.mode(); mode&modeClose == 0 {
+		t.Fatalf("mode %#x", mode)
+	}
+	for _, steps := range []uint64{1, 600, 99} {
+		run(t, s, steps)
+	}
+	wantWords(t, words(t, s, "Cells", chainCells), chainAfter(700))
+	k.Phases = 2
+	if mode := f.session(k, Options{Strategy: Persistent, Capabilities: claimed, trial: trial{close: true}}).mode(); mode&modeClose != 0 {
+		t.Errorf("groups in lockstep wait for each other twice: mode %#x", mode)
+	}
 }

@@ -12,6 +12,7 @@ const (
 	modeGrid
 	modeTrial
 	modeLinger
+	modeClose
 )
 
 // defaultEpoch is how many steps an epoch has: counts within it are 32-bit.

@@ -65,6 +65,7 @@
 #define RESIDENT_GRID 8u
 #define RESIDENT_TRIAL 16u
 #define RESIDENT_LINGER 32u
+#define RESIDENT_CLOSE 64u
 
 // Meetings and looks of a trial, which finds out whether all groups of this very
 // program run at the same time.
@@ -86,7 +87,9 @@
 // How many steps a group that stays may be ahead of group 0, beyond two looks, and
 // how often it looks before it goes on all the same.
 #define RESIDENT_AHEAD 16u
-#define RESIDENT_AHEAD_LOOKS 1024u
+#ifndef RESIDENT_AHEAD_LOOKS
+#define RESIDENT_AHEAD_LOOKS 1024
+#endif
 
 // Phases of this dispatch: from first up to, not including, last.
 uniform uint residentFirstPhase;
@@ -223,7 +226,7 @@ void residentKeepClose(uint poll, uint at) {
     }
     uint ahead = 2u * poll + RESIDENT_AHEAD;
     uint lead = residentLead;
-    for (uint looks = 0u; lead < at && at - lead > ahead && looks < RESIDENT_AHEAD_LOOKS; ++looks) { // lint:leader waits for another group, bounded
+    for (uint looks = 0u; lead < at && at - lead > ahead && looks < uint(RESIDENT_AHEAD_LOOKS); ++looks) { // lint:leader waits for another group, bounded
         if (residentPostNumber != residentSawHere || residentRelayStop != 0u || residentRaised != 0u) {
             return;
         }
@@ -244,7 +247,7 @@ uvec2 residentLook(uint looks, uint turn, uint at) {
         // All groups see the same verdict, whatever happens meanwhile.
         return uvec2(at, residentVerdict != 0u ? at : max(at, min(residentOrderHere.y, at + 1u)));
     }
-    if (residentMode(RESIDENT_LINGER)) {
+    if (residentMode(RESIDENT_CLOSE)) {
         residentKeepClose(poll, at);
     }
     bool stop = residentWanted(looks) || looks == 0u && (residentDoorHere.x & RESIDENT_STOP) != 0u;
