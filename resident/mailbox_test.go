@@ -164,3 +164,49 @@ func TestTornMessagesAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+// TestATickTakesWhatWasSentBefore sends between ticks of a session that is busy and
+// not idle, and has it do one step: a message takes one tick.
+func TestATickTakesWhatWasSentBefore(t *testing.T) {
+	f := newFixture(t)
+	k, err := Persistence{Groups: 2, Local: 32, FMAs: 1}.Kernel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, strategy := range Strategies() {
+		s := f.session(k, Options{Strategy: strategy, TickTime: time.Millisecond})
+		for i := range uint32(10) {
+			if err := s.Send(Message{Kind: 1, A: 5, B: 100 + i}); err != nil {
+				t.Fatal(err)
+			}
+			run(t, s, 1)
+			if err := s.Send(Message{Kind: 2, A: 5}); err != nil {
+				t.Fatal(err)
+			}
+			run(t, s, 1)
+			if m, ok := s.TryReceive(); !ok || m != (Message{2, 5, 100 + i}) {
+				t.Errorf("%v: after the tick there is %+v, %v", strategy, m, ok)
+			}
+		}
+		if n := s.Stats(); n.Ticks != 20 {
+			t.Errorf("%v: %d ticks for 20 steps, one at a time", strategy, n.Ticks)
+		}
+	}
+}
+
+// TestWhoWaitsSleeps adds up how often somebody wakes who waits for an answer of a
+// persistent kernel, and how late it is seen.
+func TestWhoWaitsSleeps(t *testing.T) {
+	for _, wait := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 10 * time.Second} {
+		naps, at := 0, watchSpin
+		for ; at < wait; naps++ {
+			at += max(watchPause(at), time.Millisecond) // as good as timers are
+		}
+		if late := at - wait; late > max(wait/watchShare, time.Millisecond) || late > watchNap {
+			t.Errorf("an answer after %v is seen %v late", wait, late)
+		}
+		if most := 30 + int(wait/watchNap); naps > most {
+			t.Errorf("who waits for %v wakes %d times, more than %d", wait, naps, most)
+		}
+	}
+}

@@ -207,7 +207,7 @@ func (b *residentBench) dispatchAndFence() error {
 // Frames of the mixed row.
 const (
 	frameSteps  = 20
-	frames      = 60
+	mostFrames  = 60
 	framePeriod = time.Second / 60
 )
 
@@ -311,7 +311,7 @@ func (b *residentBench) mixed(s *resident.Session, row residentRow, rows *[]resi
 	r.Variant, r.Verified = "frame of 20 steps at 60/s", true
 	var times []time.Duration
 	next := time.Now()
-	for i := range uint32(frames) {
+	for i := range uint32(min(max(200*b.seconds, 5), mostFrames)) {
 		time.Sleep(time.Until(next))
 		next = next.Add(framePeriod)
 		start, from := time.Now(), s.Progress()
