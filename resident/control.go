@@ -132,12 +132,11 @@ var controlBlocks = []block{
 				{"AsideSent", 1, "messages to the host of other groups"},
 			}},
 			{"post", "leader of group 0", []field{
-				{"PostNumber", 1, "number of the message that was passed on last; 0: none, or one is being written"},
+				{"Watch", 4, "what other groups look at, x: steps of group 0 since the base while it runs, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end"},
 				{"PostTo", 1, "group that it is for; all ones: every group"},
 				{"PostKind", 1, "kind"},
 				{"PostA", 1, "a"},
 				{"PostB", 1, "b"},
-				{"Lead", 1, "steps of group 0 since the base while it runs; all ones otherwise"},
 			}},
 		},
 		arrays: []array{

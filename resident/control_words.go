@@ -51,12 +51,11 @@ const (
 	wordLanesHigh      = 82  // the upper half
 	wordAwaited        = 83  // groups that have still to take the post
 	wordAsideSent      = 84  // messages to the host of other groups
-	wordPostNumber     = 96  // number of the message that was passed on last; 0: none, or one is being written
-	wordPostTo         = 97  // group that it is for; all ones: every group
-	wordPostKind       = 98  // kind
-	wordPostA          = 99  // a
-	wordPostB          = 100 // b
-	wordLead           = 101 // steps of group 0 since the base while it runs; all ones otherwise
+	wordWatch          = 96  // what other groups look at, x: steps of group 0 since the base while it runs, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end
+	wordPostTo         = 100 // group that it is for; all ones: every group
+	wordPostKind       = 101 // kind
+	wordPostA          = 102 // a
+	wordPostB          = 103 // b
 
 	wordsResidentWork = 112 // of all lines; arrays follow
 )

@@ -135,6 +135,7 @@ bool residentDoorSeen(uvec4 door) {
         return false;
     }
     residentRelayStop = 1u;
+    residentWatch.z = 1u;
     return true;
 }
 
@@ -179,7 +180,8 @@ void residentBegin() {
             residentSentHere = residentSent;
             residentTakenHere = residentTaken;
             residentBeat = residentHeartbeat;
-            residentPassing = residentPostNumber == residentReceivedHere + 1u;
+            residentWatch.z = 0u;
+            residentPassing = residentWatch.y == residentReceivedHere + 1u;
         } else {
             residentSawHere = residentGroups[4u * gl_WorkGroupID.x + 1u].x;
         }
@@ -220,17 +222,17 @@ bool residentWanted(uint looks) {
 void residentKeepClose(uint poll, uint at) {
     if (gl_WorkGroupID.x == 0u) {
         if (gl_NumWorkGroups.x > 1u) {
-            residentLead = at;
+            residentWatch.x = at;
         }
         return;
     }
     uint ahead = 2u * poll + RESIDENT_AHEAD;
-    uint lead = residentLead;
-    for (uint looks = 0u; lead < at && at - lead > ahead && looks < uint(RESIDENT_AHEAD_LOOKS); ++looks) { // lint:leader waits for another group, bounded
-        if (residentPostNumber != residentSawHere || residentRelayStop != 0u || residentRaised != 0u) {
+    uvec4 watch = residentWatch;
+    for (uint looks = 0u; watch.x < at && at - watch.x > ahead && looks < uint(RESIDENT_AHEAD_LOOKS); ++looks) { // lint:leader waits for another group, bounded
+        if (watch.y != residentSawHere || watch.z != 0u || looks % 16u == 15u && residentRaised != 0u) {
             return;
         }
-        lead = residentLead;
+        watch = residentWatch; // one load for all: many groups look at it
     }
 }
 
@@ -307,7 +309,7 @@ void residentEnd(uint done, bool halted, bool idle, bool worked) {
     if (gl_WorkGroupID.x == 0u) {
         residentHeartbeat = ++residentBeat;
         residentDone = done;
-        residentLead = ~0u;
+        residentWatch.x = ~0u;
     } else if (halted) {
         residentTakePost(); // to nobody
     }

@@ -78,13 +78,12 @@ layout(std430, binding = 6) coherent volatile buffer ResidentWork {
     uint residentAsideSent; // messages to the host of other groups
     uint resident_counters[11];
     // Line post, written by leader of group 0.
-    uint residentPostNumber; // number of the message that was passed on last; 0: none, or one is being written
+    uvec4 residentWatch; // what other groups look at, x: steps of group 0 since the base while it runs, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end
     uint residentPostTo; // group that it is for; all ones: every group
     uint residentPostKind; // kind
     uint residentPostA; // a
     uint residentPostB; // b
-    uint residentLead; // steps of group 0 since the base while it runs; all ones otherwise
-    uint resident_post[10];
+    uint resident_post[8];
     // two for each entry: number + 1, step low, step high, group; a, b, c, 0. Written by atomics.
     uvec4 residentLogRing[2 * RESIDENT_LOG];
     // four for each group: epoch, steps since the base, halted, idle; number of the post that it saw last, 0, 0, 0. Written by each group's leader.

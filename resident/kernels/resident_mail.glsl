@@ -36,7 +36,7 @@ uint residentCheck(uint mark, uvec3 message) {
 // number before and after has read what belongs to it.
 uvec4 residentPass(uvec3 message, uint to) {
     bool everyone = to == RESIDENT_EVERYONE;
-    residentPostNumber = 0u;
+    residentWatch.y = 0u;
     memoryBarrierBuffer();
     residentPostTo = to;
     residentPostKind = message.x;
@@ -44,7 +44,7 @@ uvec4 residentPass(uvec3 message, uint to) {
     residentPostB = message.z;
     residentAwaited = everyone ? gl_NumWorkGroups.x - 1u : 1u;
     memoryBarrierBuffer();
-    residentPostNumber = residentReceivedHere + 1u;
+    residentWatch.y = residentReceivedHere + 1u;
     residentPassing = true;
     return uvec4(message, everyone ? 1u : 0u);
 }
@@ -52,7 +52,7 @@ uvec4 residentPass(uvec3 message, uint to) {
 // residentTakePost is the message that group 0 passed on, if it is for this group
 // too: w is 1 then. The leader of any other group calls it.
 uvec4 residentTakePost() {
-    uint number = residentPostNumber;
+    uint number = residentWatch.y;
     if (number == residentSawHere || number == 0u) {
         return uvec4(0u);
     }
@@ -60,7 +60,7 @@ uvec4 residentTakePost() {
     uint to = residentPostTo;
     uvec4 m = uvec4(residentPostKind, residentPostA, residentPostB, 1u);
     memoryBarrierBuffer();
-    if (residentPostNumber != number) {
+    if (residentWatch.y != number) {
         return uvec4(0u); // it was for others, and the next one is being written
     }
     residentSawHere = number;
