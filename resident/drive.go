@@ -16,6 +16,7 @@ type driving struct {
 	last         report
 	pace         pace
 	steps        uint64 // of the newest submission
+	target       uint32 // of the order, in steps of the epoch
 	flights      []flight
 	reached      time.Time // when the newest flight was found to have ended
 	checkpointed time.Time

@@ -61,7 +61,7 @@ func (s *Session) nextSteps(left uint64) uint64 {
 	p, last := &s.driver.pace, s.driver.steps
 	switch {
 	case s.form.Got == Persistent && s.leashed():
-		return p.budget(leash*s.tickTime(s.options.Slice)/4, last)
+		return p.budget(sliceBound*s.tickTime(s.options.Slice)/4, last)
 	case s.form.Got == Persistent:
 		return left
 	case s.options.Budget > 0:
@@ -72,11 +72,11 @@ func (s *Session) nextSteps(left uint64) uint64 {
 	return p.budget(s.tickTime(s.options.TickTime), last)
 }
 
-// leash is how far groups of a persistent tick may get, in quarters of what the
-// slowest one does in a slice. Group 0 looks at the door, and where steps are
+// sliceBound is how far groups of a persistent tick may get, in quarters of what
+// the slowest one does in a slice. Group 0 looks at the door, and where steps are
 // short the others are faster: without a bound they would be ahead by more with
 // every slice, and all of that be caught up with when somebody looks.
-const leash = 5
+const sliceBound = 5
 
 // leashed reports whether groups of a persistent tick have a bound: where they may
 // come apart, and what the slowest one does is known.
@@ -120,7 +120,7 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 	if s.form.Got == Persistent && !whole {
 		f.slice = s.tickTime(s.options.Slice)
 		if s.leashed() {
-			s.setTarget(s.driver.last.progress() + uint32(f.steps))
+			s.leash(s.driver.last.progress() + uint32(f.steps))
 		}
 	}
 	atomic.StoreUint32(&s.words[wordOrder+2], budget)

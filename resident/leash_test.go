@@ -69,3 +69,48 @@ func TestGroupsWaitForGroupZero(t *testing.T) {
 		t.Errorf("groups in lockstep wait for each other twice: mode %#x", mode)
 	}
 }
+
+// TestGroupZeroAnswersAtTheBound has group 0 be far ahead of the others, so that it
+// comes to the bound of its slice and waits there.
+func TestGroupZeroAnswersAtTheBound(t *testing.T) {
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Sums { uint sums[]; };
+uint residentStep(uvec2 step) {
+    sums[gl_WorkGroupID.x] += step.x ^ 5u;
+    uvec3 message;
+    if (gl_WorkGroupID.x == 0u) {
+        if (residentReceive(message)) {
+            residentSend(message * 3u);
+        }
+        return RESIDENT_GO;
+    }
+    return step.x % 50u == 49u ? RESIDENT_LEAVE : RESIDENT_GO;
+}
+`
+	f := newFixture(t)
+	defines := store.Defines{"RESIDENT_AHEAD_LOOKS": "50", "RESIDENT_DOOR_LOOKS": "1000"}
+	k := Kernel{Source: MustSource("bound", text, defines), Groups: 2, State: []State{{Block: "Sums", Bytes: 8}}}
+	s, ctx := started(t, f, k, Options{Strategy: Persistent, Slice: time.Millisecond, Poll: 4, Capabilities: claimed, trial: trial{close: true}})
+	for i := range uint32(100) {
+		if err := s.Send(Message{i, 2, 3}); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := s.Receive(ctx); err != nil || m != (Message{3 * i, 6, 9}) {
+			t.Fatalf("answer %d: %+v, %v", i, m, err)
+		}
+	}
+	if _, err := s.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	sum := uint32(0)
+	for step := range uint32(s.Progress()) {
+		sum += step ^ 5
+	}
+	wantWords(t, words(t, s, "Sums", 2), []uint32{sum, sum})
+	// The goal of a run is no bound: nobody waits there.
+	for range 3 {
+		run(t, s, 77)
+	}
+}

@@ -66,6 +66,7 @@
 #define RESIDENT_TRIAL 16u
 #define RESIDENT_LINGER 32u
 #define RESIDENT_CLOSE 64u
+#define RESIDENT_LEASH 128u
 
 // Meetings and looks of a trial, which finds out whether all groups of this very
 // program run at the same time.
@@ -89,6 +90,11 @@
 #define RESIDENT_AHEAD 16u
 #ifndef RESIDENT_AHEAD_LOOKS
 #define RESIDENT_AHEAD_LOOKS 1024
+#endif
+
+// How often group 0 looks at the door while the others come to the bound of a slice.
+#ifndef RESIDENT_DOOR_LOOKS
+#define RESIDENT_DOOR_LOOKS 1048576
 #endif
 
 // Phases of this dispatch: from first up to, not including, last.
@@ -236,6 +242,22 @@ void residentKeepClose(uint poll, uint at) {
     }
 }
 
+// residentAttend has group 0, which has come to the bound of its slice, answer
+// messages until the others are there. It returns the steps to get to: one more where
+// there is a message. The leader calls it.
+uint residentAttend(uint at) {
+    for (uint looks = 0u; looks < uint(RESIDENT_DOOR_LOOKS); ++looks) { // lint:leader waits for the host, bounded
+        if (residentDoorSeen(residentDoor) || residentRaised != 0u || residentArrived == gl_NumWorkGroups.x - 1u) {
+            return at;
+        }
+        if (((residentDoorHere.x ^ residentReceivedHere) & RESIDENT_SEQUENCE) != 0u) {
+            return at + 1u;
+        }
+        residentPulse(looks, at);
+    }
+    return at;
+}
+
 // residentLook decides which steps this group does before it looks again: a
 // span from x up to, not including, y. turn is the number of steps that it did
 // in this tick, at the next one. The leader calls it.
@@ -260,7 +282,11 @@ uvec2 residentLook(uint looks, uint turn, uint at) {
     if (residentMode(RESIDENT_CLAIM)) {
         return residentClaim(chunk);
     }
-    return uvec2(at, max(at, min(residentOrderHere.y, at + chunk)));
+    uint target = residentOrderHere.y;
+    if (at >= target && gl_WorkGroupID.x == 0u && residentMode(RESIDENT_LEASH)) {
+        target = residentAttend(at);
+    }
+    return uvec2(at, max(at, min(target, at + chunk)));
 }
 
 // residentReport tells the host what became of the tick, and prepares the next.
