@@ -205,7 +205,7 @@ func (c *conversation) read(at int) uint32 { return atomic.LoadUint32(&c.answere
 
 // noAnswer is how long an answer may take before a form counts as one in which
 // there are none.
-const noAnswer = 50 * time.Millisecond
+const noAnswer = 300 * time.Millisecond
 
 // ask sends a word and waits for its answer. It reports whether it came, and
 // anything else that stood in its place.
@@ -257,6 +257,27 @@ func TestRoundTripKernelsAnswer(t *testing.T) {
 				t.Errorf("the kernel ended after %d looks, with %d of them showing nothing new", ended, looks)
 			}
 		})
+	}
+}
+
+// TestWrongAnswersAreToldFromNone asks memory that nobody answers in.
+func TestWrongAnswersAreToldFromNone(t *testing.T) {
+	for _, store := range []func(*uint32, uint32){storeAtomic, storePlain, storeDrained, storeStream} {
+		memory := glctx.Shared{Words: make([]uint32, roundTripWords)}
+		c := &conversation{roundTripForm: roundTripForm{store: store, pause: true}, asked: memory, answered: memory}
+		memory.Words[c.answerAt()] = 3*7 + 1
+		if ok, _ := c.ask(7); !ok || memory.Words[0] != 7 {
+			t.Errorf("the answer to 7 is not taken; the word is %d", memory.Words[0])
+		}
+		if ok, wrong := c.ask(6); ok || wrong != 3*7+1 {
+			t.Errorf("the answer to 7 is taken for one to 6: %v, %d", ok, wrong)
+		}
+	}
+	memory := glctx.Shared{Words: make([]uint32, roundTripWords)}
+	c := &conversation{roundTripForm: roundTripForm{store: storePlain}, asked: memory, answered: memory}
+	memory.Words[c.answerAt()] = 3*7 + 1
+	if ok, wrong := c.ask(8); ok || wrong != 0 {
+		t.Errorf("the answer to 7 is one to 8: %v, %d", ok, wrong)
 	}
 }
 

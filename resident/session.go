@@ -240,6 +240,11 @@ func (s *Session) tell() {
 func (s *Session) alert() {
 	s.attention.Store(true)
 	s.poke()
+	if s.form.Got == Persistent {
+		// Such a tick ends at once, and the GL thread, which takes as long to wake as
+		// the driver, is to be awake by then.
+		s.context.Post(func(*glctx.GL) {})
+	}
 }
 
 // poke wakes a driver that sleeps.
