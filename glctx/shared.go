@@ -3,9 +3,6 @@
 package glctx
 
 import (
-	"fmt"
-	"unsafe"
-
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
@@ -22,27 +19,7 @@ type Shared struct {
 
 // NewShared makes mapped memory of so many 32-bit words, all zero. It returns
 // binary.ErrOutOfMemory where there is no room. DeleteShared frees it.
-func (gl *GL) NewShared(words int) (Shared, error) {
-	if words <= 0 {
-		return Shared{}, fmt.Errorf("glctx: shared memory of %d words", words)
-	}
-	if err := gl.Err(); err != nil {
-		return Shared{}, fmt.Errorf("glctx: an earlier call failed: %w", err)
-	}
-	const both = gl45.MAP_READ_BIT | gl45.MAP_WRITE_BIT | gl45.MAP_PERSISTENT_BIT | gl45.MAP_COHERENT_BIT
-	s := Shared{Buffer: Buffer{Size: 4 * words}}
-	gl45.CreateBuffers(1, &s.ID)
-	gl45.NamedBufferStorage(s.ID, s.Size, nil, both|gl45.CLIENT_STORAGE_BIT)
-	memory := gl45.MapNamedBufferRange(s.ID, 0, s.Size, both)
-	if err := gl.Err(); err != nil || memory == nil {
-		gl45.DeleteBuffers(1, &s.ID)
-		return Shared{}, fmt.Errorf("glctx: map %d words: %w", words, orNoReason("glMapNamedBufferRange", err))
-	}
-	gl.c.counters.buffers.Add(1)
-	s.Words = unsafe.Slice((*uint32)(memory), words)
-	clear(s.Words)
-	return s, nil
-}
+func (gl *GL) NewShared(words int) (Shared, error) { return gl.NewSharedOf(words, SharedKind{}) }
 
 // DeleteShared unmaps and frees shared memory. Words must not be touched any
 // more. The zero Shared is ignored.

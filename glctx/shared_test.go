@@ -104,3 +104,66 @@ func wantVariables(t *testing.T, gl *glctx.GL, program uint32) {
 		t.Errorf("these are missing: %v", want)
 	}
 }
+
+// TestSharedMemoryOfEveryKind has a kernel read words of one kind, which the host
+// has written, and write words of another, which the host reads.
+func TestSharedMemoryOfEveryKind(t *testing.T) {
+	c := gltest.Open(t)
+	var program uint32
+	c.Compile(context.Background(), []*binary.Source{binary.MustSource("kinds", `
+layout(local_size_x = 8) in;
+layout(std430, binding = 0) buffer From { uint from[]; };
+layout(std430, binding = 1) buffer To { uint to[]; };
+void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex]; }`, nil)},
+		func(_ int, p binary.Program, err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			program = p.ID
+		})
+	defer c.Delete(program)
+	for i := range 16 {
+		from := glctx.SharedKind{ServerStorage: i&1 != 0, WriteOnly: i&2 != 0, Incoherent: i&4 != 0}
+		to := glctx.SharedKind{ServerStorage: i&1 == 0, ReadOnly: i&8 != 0, Incoherent: i&4 == 0}
+		err := c.Do(func(gl *glctx.GL) error {
+			a, err := gl.NewSharedOf(8, from)
+			if err != nil {
+				return err
+			}
+			defer gl.DeleteShared(a)
+			b, err := gl.NewSharedOf(8, to)
+			if err != nil {
+				return err
+			}
+			defer gl.DeleteShared(b)
+			for n := range a.Words {
+				a.Words[n] = uint32(100*i + n)
+			}
+			gl.MemoryBarrier(glctx.BarrierMapped)
+			gl.UseProgram(program)
+			gl.BindStorage(0, a.Buffer)
+			gl.BindStorage(1, b.Buffer)
+			gl.Dispatch(1, 1, 1)
+			gl.MemoryBarrier(glctx.BarrierMapped)
+			gl.Finish()
+			for n, w := range b.Words {
+				if want := uint32(7 * (100*i + n)); w != want {
+					t.Errorf("%+v to %+v: word %d is %d, not %d", from, to, n, w, want)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%+v to %+v: %v", from, to, err)
+		}
+	}
+	err := c.Do(func(gl *glctx.GL) error {
+		if _, err := gl.NewSharedOf(8, glctx.SharedKind{WriteOnly: true, ReadOnly: true}); err == nil {
+			t.Error("memory that nobody may touch was made")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

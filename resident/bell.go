@@ -8,25 +8,37 @@ type Message struct{ Kind, A, B uint32 }
 //
 //	0-12   sequence number of the newest message
 //	13     the message itself stands beside the bell
+//	14     of a ring's word: the message has an address, which the check covers
 //	15     end the tick
 //	16-31  check
 const (
-	bellSequence = 0x1fff
-	bellInline   = 0x2000
-	bellStop     = 0x8000
+	bellSequence  = 0x1fff
+	bellInline    = 0x2000
+	bellAddressed = 0x4000
+	bellStop      = 0x8000
 )
 
-// check is 16 bits of a message and its number. residentCheck of resident.glsl
-// does the same.
-func (m Message) check(number uint32) uint32 {
-	h := (m.Kind ^ (number&bellSequence)*0x9e3779b9) * 0x85ebca6b
+// check is 16 bits of a message, its number, and the group that it is for or comes
+// from. residentCheck of resident_mail.glsl does the same.
+func (m Message) check(number, group uint32) uint32 {
+	h := (m.Kind ^ (number&bellSequence^group<<13)*0x9e3779b9) * 0x85ebca6b
 	h = (h ^ h>>15 ^ m.A) * 0xc2b2ae35
 	h = (h ^ h>>13 ^ m.B) * 0x27d4eb2f
 	return h >> 16
 }
 
-// word is the first word of message number n in a ring.
-func (m Message) word(n uint32) uint32 { return m.check(n)<<16 | n&bellSequence }
+// word is the first word of message number n in a ring. Those for group 0 need no
+// address.
+func (m Message) word(n, group uint32) uint32 {
+	word := m.check(n, group)<<16 | n&bellSequence
+	if group != 0 {
+		word |= bellAddressed
+	}
+	return word
+}
 
-// isWhole reports whether word belongs to m as number n.
-func (m Message) isWhole(word, n uint32) bool { return word&^uint32(bellInline|bellStop) == m.word(n) }
+// isWhole reports whether word belongs to m as number n of a group.
+func (m Message) isWhole(word, n, group uint32) bool {
+	const rest = bellInline | bellAddressed | bellStop
+	return word&^uint32(rest) == m.word(n, group)&^uint32(rest)
+}

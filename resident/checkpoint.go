@@ -137,13 +137,16 @@ func (s *Session) load(c *Checkpoint) error {
 	d.base = c.base
 	d.last = report{least: c.least, most: c.most}
 	atomic.StoreUint32(&s.words[wordDone], 0) // of what is given up
-	lines := make([]uint32, groupWords*len(c.groups))
-	for i, g := range c.groups {
-		line := lines[groupWords*i:]
-		line[0], line[1], line[2] = d.epoch, g.done, g.halted
+	for _, g := range c.groups {
 		d.last.halted += g.halted
 	}
 	err := s.context.Do(func(gl *glctx.GL) error {
+		lines := make([]uint32, groupWords*len(c.groups))
+		gl.Download(s.gl.work, groupsOffset, glctx.Bytes(lines)) // what groups know of messages stays
+		for i, g := range c.groups {
+			line := lines[groupWords*i:]
+			line[0], line[1], line[2], line[3] = d.epoch, g.done, g.halted, 0
+		}
 		gl.Upload(s.gl.work, 4*wordClaimed, glctx.Bytes([]uint32{c.claimed}))
 		gl.Upload(s.gl.work, groupsOffset, glctx.Bytes(lines))
 		for _, v := range c.states {

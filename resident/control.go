@@ -61,6 +61,7 @@ var controlBlocks = []block{
 			{"door", "host", []field{
 				{"Door", 4, "x: bell, y z w: the newest message where the bell says so"},
 				{"Taken", 1, "messages that the host has taken from the outbox"},
+				{"TakenAside", 1, "messages that the host has taken of other groups"},
 			}},
 			{"order", "host", []field{
 				{"Order", 4, "x: epoch, y: target, z: budget, w: poll; steps since the base"},
@@ -88,6 +89,8 @@ var controlBlocks = []block{
 		arrays: []array{
 			{"Inbox", "RESIDENT_INBOX", "uvec4", "host", "messages to the kernel: word, kind, a, b", 4},
 			{"Outbox", "RESIDENT_OUTBOX", "uvec4", "leader of group 0", "messages to the host: word, kind, a, b", 4},
+			{"Address", "RESIDENT_INBOX", "uint", "host", "group that a message of the inbox is for, where its word says that there is one", 1},
+			{"Aside", "RESIDENT_OUTBOX", "uvec4", "leaders of other groups", "two for each message of theirs to the host: word, kind, a, b; group, 0, 0, 0", 8},
 		},
 	},
 	{
@@ -125,11 +128,20 @@ var controlBlocks = []block{
 				{"Logged", 1, "log entries since the session began"},
 				{"LanesLow", 1, "lanes that had work, as the kernel says"},
 				{"LanesHigh", 1, "the upper half"},
+				{"Awaited", 1, "groups that have still to take the post"},
+				{"AsideSent", 1, "messages to the host of other groups"},
+			}},
+			{"post", "leader of group 0", []field{
+				{"Watch", 4, "what other groups look at, x: steps of group 0 since the base while it runs, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end"},
+				{"PostTo", 1, "group that it is for; all ones: every group"},
+				{"PostKind", 1, "kind"},
+				{"PostA", 1, "a"},
+				{"PostB", 1, "b"},
 			}},
 		},
 		arrays: []array{
 			{"LogRing", "RESIDENT_LOG", "uvec4", "atomics", "two for each entry: number + 1, step low, step high, group; a, b, c, 0", 8},
-			{"Groups", "", "uvec4", "each group's leader", "four for each group: epoch, steps since the base, halted, idle", 16},
+			{"Groups", "", "uvec4", "each group's leader", "four for each group: epoch, steps since the base, halted, idle; number of the post that it saw last, 0, 0, 0", 16},
 		},
 	},
 }
@@ -168,7 +180,7 @@ func controlGLSL() string {
 
 // countGLSL is the length of an array in elements of its kind.
 func (a array) countGLSL() string {
-	if a.count == "" || a.words == 4 {
+	if a.count == "" || a.words <= 4 {
 		return a.count
 	}
 	return fmt.Sprintf("%d * %s", a.words/4, a.count)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package resident
 
 import (
@@ -5,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 var update = flag.Bool("update", false, "write what is made from the table of the control blocks")
@@ -73,5 +77,67 @@ func TestLinesHaveOneWriter(t *testing.T) {
 			}
 			writers[at/lineWords] = l.writer
 		})
+	}
+}
+
+// TestTheDriverHasTheSameLayout asks the driver where the fields of the control
+// blocks lie, and compares with the constants that the host uses.
+func TestTheDriverHasTheSameLayout(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(echoKernel(), quick)
+	places := map[string]int{}
+	err := s.context.Do(func(gl *glctx.GL) error {
+		list, err := gl.Variables(s.program.Program())
+		for _, v := range list {
+			places[strings.TrimSuffix(v.Name, "[0]")] = v.Offset
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	wantAt := func(name string, words int) {
+		if at, ok := places[name]; ok {
+			compared++
+			if at != 4*words {
+				t.Errorf("%s is at byte %d, not %d", name, at, 4*words)
+			}
+		}
+	}
+	for _, b := range controlBlocks {
+		b.eachWord(func(_ line, f field, at int) { wantAt("resident"+f.name, at) })
+	}
+	for name, at := range map[string]int{"Inbox": inboxAt, "Outbox": outboxAt, "Address": addressAt, "Aside": asideAt,
+		"LogRing": wordsResidentWork, "Groups": groupsOffset / 4} {
+		wantAt("resident"+name, at)
+	}
+	if compared < 30 {
+		t.Errorf("the driver lists %d fields", compared)
+	}
+}
+
+// TestTheHeartbeatGoesOn looks at what a kernel shows of itself, from tick to tick.
+func TestTheHeartbeatGoesOn(t *testing.T) {
+	f := newFixture(t)
+	for _, strategy := range Strategies() {
+		o := quick
+		o.Strategy = strategy
+		s := f.session(chainKernel(), o)
+		if n := s.Heartbeat(); n != 0 {
+			t.Errorf("%v: %d beats before the first tick", strategy, n)
+		}
+		last := uint32(0)
+		for range 4 {
+			run(t, s, 25)
+			if n := s.Heartbeat(); n <= last {
+				t.Errorf("%v: the heartbeat went from %d to %d", strategy, last, n)
+			} else {
+				last = n
+			}
+		}
+		if p, done := s.Progress(), s.words[wordDone]; p != 100 || done != 100 {
+			t.Errorf("%v: progress is %d, and group 0 says %d", strategy, p, done)
+		}
 	}
 }

@@ -16,6 +16,7 @@ type driving struct {
 	last         report
 	pace         pace
 	steps        uint64 // of the newest submission
+	target       uint32 // of the order, in steps of the epoch
 	flights      []flight
 	reached      time.Time // when the newest flight was found to have ended
 	checkpointed time.Time
@@ -23,6 +24,7 @@ type driving struct {
 	ticks        uint32
 	rearm        bool  // the next submission clears what the last run left
 	reclaim      bool  // and begins to claim anew
+	early        bool  // the last tick ended before its steps were done
 	empty        int   // ticks in a row that did nothing
 	saving       error // why the last checkpoint could not be saved
 }
@@ -207,6 +209,9 @@ func (s *Session) mode() uint32 {
 	}
 	if s.form.Got == Persistent {
 		mode |= modeLinger
+		if s.apart() && (s.options.trial.close || !s.context.Info().Software()) {
+			mode |= modeClose // a driver that ends loops would end those that wait
+		}
 	}
 	return mode
 }
@@ -244,14 +249,16 @@ func (s *Session) land(target uint32) (bool, error) {
 		return true, err
 	}
 	f := d.flights[0]
+	covered := len(d.flights) > 1
 	d.flights = slices.Delete(d.flights, 0, 1)
 	now := time.Now()
 	r := s.readReport()
 	done := uint64(r.progress() - min(d.last.progress(), r.progress()))
 	began := s.begins(&f)
 	since := uint64(r.progress() - min(f.from, r.progress()))
-	d.pace.note(min(f.steps, since), max(now.Sub(began), f.issue))
+	d.pace.note(min(f.steps, since), max(now.Sub(began), f.issue), covered)
 	s.count(r, f)
+	d.early = since < f.steps && !f.sliced
 	d.ranSince = d.ranSince || done > 0
 	d.reached, d.last = now, r
 	s.mu.Lock()
@@ -320,19 +327,28 @@ func (s *Session) align() bool {
 	return s.counts.alignments.Load() > before
 }
 
+// mostStill is how many ticks in a row may bring groups no closer: whoever wants
+// the driver may end some of them at once.
+const mostStill = 64
+
 // alignGroups has groups catch up with the one that has done most, so that all
-// have done the same steps. After a signal they wait until it was served.
+// have done the same steps. After a signal they wait until it was served. Groups
+// with nothing to do go on all the same.
 func (s *Session) alignGroups() error {
-	for range 64 {
+	least := s.driver.last.least
+	for still := 0; still < mostStill; still++ {
 		r := s.driver.last
 		if s.kernel.lockstep() || s.kernel.Claim || r.signal.Kind != SignalRunning || r.least >= r.most {
 			return nil
+		}
+		if r.least > least {
+			least, still = r.least, 0
 		}
 		s.counts.alignments.Add(1)
 		s.calm()
 		s.arm()
 		s.writeOrder(order{epoch: s.driver.epoch, target: r.most, budget: r.most - r.least, poll: s.poll(),
-			base: s.driver.base, mode: s.mode(), phases: s.kernel.Phases})
+			base: s.driver.base, mode: s.mode() | modeLinger, phases: s.kernel.Phases})
 		if err := s.submitSteps(uint64(r.most-r.least), true); err != nil {
 			return err
 		}

@@ -60,6 +60,8 @@ func (s *Session) submit(target uint32) error {
 func (s *Session) nextSteps(left uint64) uint64 {
 	p, last := &s.driver.pace, s.driver.steps
 	switch {
+	case s.form.Got == Persistent && s.leashed():
+		return p.budget(sliceBound*s.tickTime(s.options.Slice)/4, last)
 	case s.form.Got == Persistent:
 		return left
 	case s.options.Budget > 0:
@@ -68,6 +70,21 @@ func (s *Session) nextSteps(left uint64) uint64 {
 		return p.budget(s.tickTime(megaTicks*s.options.TickTime), maxGrowth*last)
 	}
 	return p.budget(s.tickTime(s.options.TickTime), last)
+}
+
+// sliceBound is how far groups of a persistent tick may get, in quarters of what
+// the slowest one does in a slice. Group 0 looks at the door, and where steps are
+// short the others are faster: without a bound they would be ahead by more with
+// every slice, and all of that be caught up with when somebody looks.
+const sliceBound = 5
+
+// leashed reports whether groups of a persistent tick have a bound: where they may
+// come apart, and what the slowest one does is known.
+func (s *Session) leashed() bool { return s.apart() && s.driver.pace.nanos > 0 }
+
+// apart reports whether groups have a pace of their own.
+func (s *Session) apart() bool {
+	return !s.kernel.lockstep() && !s.kernel.Claim && s.kernel.Groups > 1
 }
 
 // issued is how many dispatches a submission has, where phases do not ask for
@@ -102,6 +119,9 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 	f := flight{steps: min(steps, uint64(budget)*uint64(count)*s.each()), whole: whole}
 	if s.form.Got == Persistent && !whole {
 		f.slice = s.tickTime(s.options.Slice)
+		if s.leashed() {
+			s.leash(s.driver.last.progress() + uint32(f.steps))
+		}
 	}
 	atomic.StoreUint32(&s.words[wordOrder+2], budget)
 	s.driver.steps = f.steps
@@ -118,17 +138,19 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 		f.fence = gl.NewFence()
 		gl.Flush()
 		f.issue = time.Since(f.at)
-		if expected > quickTick || f.slice > 0 {
-			gl.Quiet()
-			return gl.Err()
-		}
-		if s.depth() == 1 {
+		switch {
+		case f.issue > quickTick: // a software driver has done the work by now
+			f.landed, err = waitFence(gl, f.fence, 0)
+		case s.depth() == 1 && f.slice == 0 && (expected <= quickTick || s.driver.early):
 			f.landed, err = waitFence(gl, f.fence, quickTick)
+		case expected > quickTick || f.slice > 0:
+			gl.Quiet()
 		}
 		return errors.Join(err, gl.Err())
 	})
 	s.counts.submissions.Add(1)
 	s.driver.flights = append(s.driver.flights, f)
+	s.counts.underWay.Store(max(s.counts.underWay.Load(), uint64(len(s.driver.flights))))
 	return err
 }
 
@@ -185,35 +207,72 @@ const quickTick = 100 * time.Microsecond
 // await waits for a flight, asleep as far as it can: looking at a fence costs a
 // trip to the GL thread, and drivers that wait for one spin.
 func (s *Session) await(f *flight) error {
-	expected := s.driver.pace.expect(f.steps)
-	if f.slice > 0 {
-		expected = min(expected, f.slice)
-	}
 	if f.landed {
 		return nil
 	}
-	patience := s.options.Timeout + expected
+	v := vigil{expected: s.driver.pace.expect(f.steps), slice: f.slice,
+		covered: len(s.driver.flights) > 1, early: s.driver.early}
+	if f.slice > 0 {
+		v.expected = min(v.expected, f.slice)
+	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	began := s.begins(f)
-	for first := true; ; first = false {
-		reached, err := s.look(*f, expected)
-		if err != nil || reached {
-			return err
+	// A covered one may have ended while the one before was taken in.
+	for ask := v.covered || v.expected < quickTick || s.mayHaveEnded(v, 0); ; ask = s.mayHaveEnded(v, time.Since(began)) {
+		if ask {
+			reached, err := s.look(*f, v.expected)
+			if err != nil || reached {
+				return err
+			}
 		}
 		gone := time.Since(f.at)
-		if f.slice > 0 && gone >= f.slice {
-			f.sliced = true
-		}
+		f.sliced = f.slice > 0 && gone >= f.slice
 		if !f.whole && f.hurried.IsZero() && (f.sliced || s.attention.Load() && s.wantsHurry()) {
 			s.hurry()
 			f.hurried = time.Now()
 		}
-		if gone > patience {
+		if gone > s.options.Timeout+v.expected {
 			return fmt.Errorf("%w: a tick of %d steps has taken %v", ErrStuck, f.steps, gone.Round(time.Millisecond))
 		}
-		if f.hurried.IsZero() || time.Since(f.hurried) > hurriedTime {
-			s.nap(timer, nextLook(expected-time.Since(began), first))
+		if !f.hurried.IsZero() && time.Since(f.hurried) < hurriedTime {
+			s.spinForReport()
+			continue
+		}
+		s.nap(timer, s.napTime(v, f, time.Since(began)))
+	}
+}
+
+// napTime is how long to sleep after a look at a flight. Whoever wants the driver
+// has no other tick cover for this one, and the more time has gone since it was
+// told to end, the longer it may still take.
+func (s *Session) napTime(v vigil, f *flight, gone time.Duration) time.Duration {
+	if !s.attention.Load() {
+		return v.nap(gone)
+	}
+	v.covered = false
+	if f.hurried.IsZero() {
+		return v.nap(gone)
+	}
+	return min(v.nap(gone), max(time.Since(f.hurried)/4, shortestNap))
+}
+
+// mayHaveEnded reports whether a look at the fence is worth its price. Where the
+// host sees what kernels write, a tick that has not reported has not ended.
+func (s *Session) mayHaveEnded(v vigil, gone time.Duration) bool {
+	c := s.options.Capabilities
+	if c == nil || !c.KernelWritesSeen {
+		return true
+	}
+	return atomic.LoadUint32(&s.words[wordTicks]) != s.driver.ticks || v.overdue(gone)
+}
+
+// spinForReport looks a few microseconds for the report of a tick that was told
+// to end.
+func (s *Session) spinForReport() {
+	for range 1024 {
+		if atomic.LoadUint32(&s.words[wordTicks]) != s.driver.ticks {
+			return
 		}
 	}
 }
@@ -276,36 +335,11 @@ func waitFence(gl *glctx.GL, fence glctx.Fence, d time.Duration) (bool, error) {
 // that was told to end.
 const hurriedTime = 300 * time.Microsecond
 
-// Naps while a tick is under way.
-const (
-	shortestNap = 20 * time.Microsecond
-	longestNap  = time.Millisecond
-)
-
-// nextLook is how long to sleep before the next look at a tick that should take so
-// much longer.
-func nextLook(left time.Duration, first bool) time.Duration {
-	switch {
-	case first:
-		// Who sleeps for as long as the last one took never finds out that this one
-		// is over sooner.
-		left /= 2
-	case left < 0:
-		left = -left / 2 // the later it is, the longer it may still take
-	}
-	if left > 2*longestNap {
-		return left - longestNap
-	}
-	return min(max(left/2, shortestNap), longestNap)
-}
-
 // nap sleeps, if nobody asks for the driver. Go's timers are good for
-// milliseconds; what is shorter sleeps in the kernel.
+// milliseconds; what is shorter sleeps in the operating system.
 func (s *Session) nap(timer *time.Timer, d time.Duration) {
-	if s.attention.Load() {
-		d = shortestNap
-	}
-	if d > longestNap {
+	s.counts.naps.Add(1)
+	if d >= interruptibleNap {
 		timer.Reset(d)
 		select {
 		case <-timer.C:

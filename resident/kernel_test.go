@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	store "github.com/shadercache/shadercache/binary"
 )
 
 var quick = Options{TickTime: 2 * time.Millisecond}
@@ -131,6 +133,162 @@ func TestSignalsEndTheRunAndGroupsHalt(t *testing.T) {
 			}
 			wantLogs(t, s, 41+42+43)
 		})
+	}
+}
+
+// TestEveryKindOfSignalArrives raises each kind in turn, and then another one in
+// the same step: the first one wins, and the next run goes on.
+func TestEveryKindOfSignalArrives(t *testing.T) {
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 2) in;
+layout(std430, binding = 0) buffer Steps { uint steps[]; };
+uint residentStep(uvec2 step) {
+    if (residentLeader()) {
+        ++steps[gl_WorkGroupID.x];
+        residentSignal(step.x + 1u, 100u + step.x);
+        residentSignal(99u, 99u);
+    }
+    return RESIDENT_LEAVE;
+}
+`
+	f := newFixture(t)
+	for _, strategy := range []Strategy{Redispatch, Mega, Chain, Triple} {
+		o := quick
+		o.Strategy = strategy
+		s := f.session(Kernel{Source: MustSource("kinds", text, nil), Groups: 1, State: []State{{Block: "Steps", Bytes: 4}}}, o)
+		for step := range uint32(20) {
+			out, err := s.Run(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := (Signal{SignalKind(step + 1), 100 + step, 0}); out.Signal != want {
+				t.Fatalf("%v: step %d ends with %v, not %v", strategy, step, out.Signal, want)
+			}
+		}
+		wantWords(t, words(t, s, "Steps", 1), []uint32{20})
+	}
+}
+
+// TestTheLogKeepsTheNewest writes more entries than fit.
+func TestTheLogKeepsTheNewest(t *testing.T) {
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Sums { uint sum; };
+uint residentStep(uvec2 step) {
+    ++sum;
+    residentLog(step.x, 3u * step.x, 7u);
+    return RESIDENT_GO;
+}
+`
+	const steps = 2*logLength + 100
+	f := newFixture(t)
+	s := f.session(Kernel{Source: MustSource("logs", text, nil), Groups: 1, State: []State{{Block: "Sums", Bytes: 4}}}, quick)
+	run(t, s, steps)
+	logs, err := s.Logs(t.Context())
+	if err != nil || len(logs) != logLength || s.Stats().Logged != steps {
+		t.Fatalf("%d entries of %d, %d counted, %v", len(logs), logLength, s.Stats().Logged, err)
+	}
+	for i, e := range logs {
+		n := uint32(steps - logLength + i)
+		if e != (LogEntry{Number: uint64(n) + 1, Step: uint64(n), A: n, B: 3 * n, C: 7}) {
+			t.Fatalf("entry %d is %+v", i, e)
+		}
+	}
+}
+
+// TestBarriersInsideADispatch has groups meet by residentGridBarrier: on a GPU as
+// many as wait for each other there, on a CPU one.
+func TestBarriersInsideADispatch(t *testing.T) {
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 8) in;
+layout(std430, binding = 0) coherent buffer Ring { uint ring[]; };
+layout(std430, binding = 1) buffer Wrong { uint wrong[]; };
+uint residentStep(uvec2 step) {
+    uint next = (gl_WorkGroupID.x + 1u) % gl_NumWorkGroups.x;
+    if (residentLeader()) {
+        ring[gl_WorkGroupID.x] = step.x + 1u;
+    }
+    residentGridBarrier();
+    if (residentLeader() && ring[next] != step.x + 1u) {
+        ++wrong[gl_WorkGroupID.x];
+    }
+    residentGridBarrier();
+    return RESIDENT_GO;
+}
+`
+	f := newFixture(t)
+	groups := uint32(1)
+	if !f.context.Info().Software() {
+		caps, err := Probe(t.Context(), f.context, f.cache, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups = max(1, min(caps.Residency, 132))
+	}
+	s := f.session(Kernel{Source: MustSource("meeting", text, nil), Groups: groups,
+		State: []State{{Block: "Ring", Bytes: 4 * int(groups)}, {Block: "Wrong", Bytes: 4 * int(groups)}}}, quick)
+	run(t, s, 200)
+	want := make([]uint32, groups)
+	wantWords(t, words(t, s, "Wrong", int(groups)), want)
+	for i := range want {
+		want[i] = 200
+	}
+	wantWords(t, words(t, s, "Ring", int(groups)), want)
+}
+
+// TestABarrierThatNobodyComesToIsTold has one of two groups stay away.
+func TestABarrierThatNobodyComesToIsTold(t *testing.T) {
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Seen { uint seen[]; };
+uint residentStep(uvec2 step) {
+    ++seen[gl_WorkGroupID.x];
+    if (gl_WorkGroupID.x == 1u) {
+        residentGridBarrier();
+    }
+    return RESIDENT_LEAVE;
+}
+`
+	f := newFixture(t)
+	source := MustSource("absent", text, store.Defines{"RESIDENT_SPIN": "1000"})
+	s := f.session(Kernel{Source: source, Groups: 2, Loops: 1000, State: []State{{Block: "Seen", Bytes: 8}}}, quick)
+	out, err := s.Run(t.Context(), 1)
+	if err != nil || out.Signal != (Signal{SignalFault, FaultBarrierStuck, 1}) {
+		t.Errorf("run ended with %v, %v", out, err)
+	}
+}
+
+// TestLanesWithoutWorkAreCounted has a part of the lanes and groups work.
+func TestLanesWithoutWorkAreCounted(t *testing.T) {
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 8) in;
+layout(std430, binding = 0) buffer Sums { uint sums[]; };
+uint residentStep(uvec2 step) {
+    if (gl_LocalInvocationIndex < 3u) {
+        ++sums[8u * gl_WorkGroupID.x + gl_LocalInvocationIndex];
+    }
+    if (residentLeader()) {
+        residentLanes(3u);
+    }
+    return gl_WorkGroupID.x == 1u ? RESIDENT_HALT : RESIDENT_GO;
+}
+`
+	f := newFixture(t)
+	o := Options{Budget: 10}
+	s := f.session(Kernel{Source: MustSource("some", text, nil), Groups: 2, State: []State{{Block: "Sums", Bytes: 64}}}, o)
+	run(t, s, 50)
+	if _, err := s.Logs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// Group 1 is active in the first of 5 ticks only.
+	n := s.Stats()
+	if n.Lanes != 3*51 || n.LaunchedLanes != 2*8*50 || n.LaunchedGroups != 10 || n.ActiveGroups != 6 {
+		t.Errorf("%+v", n)
 	}
 }
 

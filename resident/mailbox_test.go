@@ -145,15 +145,68 @@ func processCPU(t *testing.T) time.Duration {
 // TestTornMessagesAreToldApart flips every bit of a message.
 func TestTornMessagesAreToldApart(t *testing.T) {
 	m := Message{3, 1 << 20, 0xffff}
-	word := m.word(9000)
-	if !m.isWhole(word, 9000) || m.isWhole(word, 9001) {
+	word := m.word(9000, 0)
+	if !m.isWhole(word, 9000, 0) || m.isWhole(word, 9001, 0) {
 		t.Error("a whole message is not taken for one, or for the next")
+	}
+	for _, group := range []uint32{0, 1, 2, 130, 65534, Everyone} {
+		for _, other := range []uint32{0, 1, 2, 130, 65534, Everyone} {
+			if m.isWhole(m.word(9000, group), 9000, other) != (group == other) {
+				t.Errorf("a message of group %d, read as one of group %d", group, other)
+			}
+		}
 	}
 	for bit := range 32 {
 		for _, torn := range []Message{{m.Kind ^ 1<<bit, m.A, m.B}, {m.Kind, m.A ^ 1<<bit, m.B}, {m.Kind, m.A, m.B ^ 1<<bit}} {
-			if torn.isWhole(word, 9000) {
+			if torn.isWhole(word, 9000, 0) {
 				t.Errorf("%+v passes for %+v", torn, m)
 			}
+		}
+	}
+}
+
+// TestATickTakesWhatWasSentBefore sends between ticks of a session that is busy and
+// not idle, and has it do one step: a message takes one tick.
+func TestATickTakesWhatWasSentBefore(t *testing.T) {
+	f := newFixture(t)
+	k, err := Persistence{Groups: 2, Local: 32, FMAs: 1}.Kernel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, strategy := range Strategies() {
+		s := f.session(k, Options{Strategy: strategy, TickTime: time.Millisecond})
+		for i := range uint32(10) {
+			if err := s.Send(Message{Kind: 1, A: 5, B: 100 + i}); err != nil {
+				t.Fatal(err)
+			}
+			run(t, s, 1)
+			if err := s.Send(Message{Kind: 2, A: 5}); err != nil {
+				t.Fatal(err)
+			}
+			run(t, s, 1)
+			if m, ok := s.TryReceive(); !ok || m != (Message{2, 5, 100 + i}) {
+				t.Errorf("%v: after the tick there is %+v, %v", strategy, m, ok)
+			}
+		}
+		if n := s.Stats(); n.Ticks != 20 {
+			t.Errorf("%v: %d ticks for 20 steps, one at a time", strategy, n.Ticks)
+		}
+	}
+}
+
+// TestWhoWaitsSleeps adds up how often somebody wakes who waits for an answer of a
+// persistent kernel, and how late it is seen.
+func TestWhoWaitsSleeps(t *testing.T) {
+	for _, wait := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 10 * time.Second} {
+		naps, at := 0, watchSpin
+		for ; at < wait; naps++ {
+			at += max(watchPause(at), time.Millisecond) // as good as timers are
+		}
+		if late := at - wait; late > max(wait/watchShare, time.Millisecond) || late > watchNap {
+			t.Errorf("an answer after %v is seen %v late", wait, late)
+		}
+		if most := 30 + int(wait/watchNap); naps > most {
+			t.Errorf("who waits for %v wakes %d times, more than %d", wait, naps, most)
 		}
 	}
 }

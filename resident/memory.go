@@ -44,9 +44,9 @@ type stateMemory struct {
 }
 
 // make makes everything. free frees what was made.
-func (m *memory) make(gl *glctx.GL, k Kernel, bindings []uint32, program uint32) (err error) {
+func (m *memory) make(gl *glctx.GL, k Kernel, bindings []uint32, program uint32, kind glctx.SharedKind) (err error) {
 	m.program, m.groups = program, k.Groups
-	if m.shared, err = gl.NewShared(wordsResidentShared + 4*(inboxLength+outboxLength)); err != nil {
+	if m.shared, err = gl.NewSharedOf(sharedEnd, kind); err != nil {
 		return err
 	}
 	work := wordsResidentWork + logWords*logLength + groupWords*int(k.Groups)

@@ -5,6 +5,8 @@ package resident
 import (
 	"fmt"
 	"time"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // Strategy says how steps become dispatches. Results do not depend on it.
@@ -81,6 +83,8 @@ type Options struct {
 type trial struct {
 	epochSteps uint32 // steps of an epoch
 	base       uint64 // steps before the first one
+	shared     glctx.SharedKind
+	close      bool // groups wait for group 0 on any driver
 }
 
 const (

@@ -12,6 +12,8 @@ const (
 	modeGrid
 	modeTrial
 	modeLinger
+	modeClose
+	modeLeash
 )
 
 // defaultEpoch is how many steps an epoch has: counts within it are 32-bit.
@@ -26,10 +28,23 @@ type order struct {
 }
 
 func (s *Session) writeOrder(o order) {
+	s.driver.target = o.target
 	list := [8]uint32{o.epoch, o.target, o.budget, o.poll, uint32(o.base), uint32(o.base >> 32), o.mode, o.phases}
 	for i, v := range list {
 		atomic.StoreUint32(&s.words[wordOrder+i], v)
 	}
+}
+
+// leash gives the next tick a bound below the target, where group 0 goes on
+// answering messages. No tick is under way.
+func (s *Session) leash(bound uint32) {
+	target, mode := &s.words[wordOrder+1], &s.words[wordBase+2]
+	word := s.mode()
+	if bound < s.driver.target && word&modeClose != 0 {
+		word |= modeLeash
+	}
+	atomic.StoreUint32(target, min(bound, s.driver.target))
+	atomic.StoreUint32(mode, word)
 }
 
 // report is what the last group of a tick wrote.

@@ -15,13 +15,14 @@ const firstSteps = 16
 // of short ticks are mostly the cost of starting them.
 const maxGrowth = 8
 
-// note takes in that so many steps took d.
-func (p *pace) note(steps uint64, d time.Duration) {
+// note takes in that so many steps took d. rough says that d is too long or too
+// short by chance: nobody looked closely.
+func (p *pace) note(steps uint64, d time.Duration, rough bool) {
 	if steps == 0 || d <= 0 {
 		return
 	}
 	each := float64(d) / float64(steps)
-	if p.nanos == 0 || each < p.nanos {
+	if p.nanos == 0 || each < p.nanos && !rough || each < p.nanos*3/4 {
 		p.nanos = each // less than before: nothing stood in the way
 	} else {
 		p.nanos += (each - p.nanos) / 4

@@ -14,7 +14,7 @@ func TestPaceFindsTheBudget(t *testing.T) {
 	tick := func(each time.Duration) time.Duration {
 		last = p.budget(target, last)
 		d := time.Duration(last) * each
-		p.note(last, d)
+		p.note(last, d, false)
 		return d
 	}
 	for n := range 12 {
@@ -38,34 +38,12 @@ func TestPaceFindsTheBudget(t *testing.T) {
 
 func TestPaceKnowsNothingAtFirst(t *testing.T) {
 	var p pace
-	p.note(0, time.Second)
-	p.note(5, 0)
+	p.note(0, time.Second, false)
+	p.note(5, 0, false)
 	if b := p.budget(time.Second, 0); b != firstSteps {
 		t.Errorf("first budget %d", b)
 	}
 	if d := p.expect(1000); d != 0 {
 		t.Errorf("expects %v", d)
-	}
-}
-
-// TestLooksFindOutThatTicksAreShort has ticks that are over much sooner, or much
-// later, than is expected of them.
-func TestLooksFindOutThatTicksAreShort(t *testing.T) {
-	for _, real := range []time.Duration{300 * time.Microsecond, 5 * time.Millisecond, 200 * time.Millisecond} {
-		p := &pace{nanos: float64(50 * time.Millisecond)}
-		looks := 0
-		for range 40 {
-			at := time.Duration(0)
-			for looks = 0; at < real; looks++ {
-				at += nextLook(p.expect(1)-at, looks == 0)
-			}
-			p.note(1, at)
-		}
-		if got := p.expect(1); got < real || got > real+real/2 {
-			t.Errorf("ticks of %v are expected to take %v", real, got)
-		}
-		if looks > 20 {
-			t.Errorf("%d looks at a tick of %v", looks, real)
-		}
 	}
 }

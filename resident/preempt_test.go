@@ -4,6 +4,7 @@ package resident
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -128,4 +129,91 @@ func TestAsksCanBeWithdrawn(t *testing.T) {
 	}
 	close(goOn)
 	run(t, s, 10)
+}
+
+// queue has asks wait for a session that serves another one, in this order, and
+// returns the order in which they were served.
+func queue(t *testing.T, s *Session, levels []int) (served []int) {
+	t.Helper()
+	blocked, goOn := make(chan struct{}), make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		_, err := s.Preempt(t.Context(), Urgency{}, func(context.Context) error { close(blocked); <-goOn; return nil })
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-blocked
+	var lock sync.Mutex
+	for i, level := range levels {
+		group.Go(func() {
+			_, err := s.Preempt(t.Context(), Urgency{Level: level}, func(context.Context) error {
+				lock.Lock()
+				defer lock.Unlock()
+				served = append(served, i)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		for waiting := 0; waiting <= i; time.Sleep(100 * time.Microsecond) {
+			s.mu.Lock()
+			waiting = len(s.mu.asks)
+			s.mu.Unlock()
+		}
+	}
+	close(goOn)
+	group.Wait()
+	return served
+}
+
+// TestTheMostUrgentGoesFirst has several wait at a time. Who waits gains urgency
+// with each one that goes before, so that even the least urgent goes in time.
+func TestTheMostUrgentGoesFirst(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(chainKernel(), quick)
+	if err := s.Start(0); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := queue(t, s, []int{10, 90, 49, 70}), []int{1, 3, 2, 0}; !slices.Equal(got, want) {
+		t.Errorf("served in the order %v, not %v", got, want)
+	}
+	if got, want := queue(t, s, []int{0, 15, 0}), []int{1, 0, 2}; !slices.Equal(got, want) {
+		t.Errorf("equals were served in the order %v, not %v", got, want)
+	}
+	if _, err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWaitingMakesUrgent takes asks out one by one while more urgent ones come.
+func TestWaitingMakesUrgent(t *testing.T) {
+	s := &Session{}
+	patient := &ask{preempt: true, urgency: 0}
+	s.mu.asks = []*ask{patient}
+	for n := range 12 {
+		s.mu.asks = append(s.mu.asks, &ask{preempt: true, urgency: 100})
+		if s.nextAsk() == patient {
+			if n != 10 {
+				t.Errorf("urgency 0 went after %d of urgency 100, not 10", n)
+			}
+			return
+		}
+	}
+	t.Error("urgency 0 waits for ever")
+}
+
+// TestLooksGoBeforePreemptions takes out a look that came last.
+func TestLooksGoBeforePreemptions(t *testing.T) {
+	s := &Session{}
+	look := &ask{}
+	s.mu.asks = []*ask{{preempt: true, urgency: 100}, look}
+	if s.nextAsk() != look {
+		t.Error("a preemption went before a look")
+	}
+	s.mu.running, s.driver.ranSince = true, false
+	if a := s.nextAsk(); a != nil {
+		t.Error("a second preemption goes before the session has done a step")
+	}
 }

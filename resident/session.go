@@ -66,7 +66,7 @@ type Session struct {
 
 // counts are what Stats shows.
 type counts struct {
-	ticks, dispatches, submissions, steps, looks, preemptions, checkpoints, alignments, logged atomic.Uint64
+	ticks, dispatches, submissions, underWay, steps, looks, naps, preemptions, checkpoints, alignments, logged atomic.Uint64
 
 	activeGroups, launchedGroups, lanes atomic.Uint64
 }
@@ -94,7 +94,7 @@ func New(ctx context.Context, c *glctx.Context, programs executor.Programs, k Ke
 	s := &Session{context: c, kernel: k, options: o, form: chooseForm(k, o, c.Info()), program: program,
 		wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	s.mu.changed = make(chan struct{})
-	err = c.Do(func(gl *glctx.GL) error { return s.gl.make(gl, k, bindings, program.Program()) })
+	err = c.Do(func(gl *glctx.GL) error { return s.gl.make(gl, k, bindings, program.Program(), o.trial.shared) })
 	if err != nil {
 		s.free()
 		return nil, fmt.Errorf("resident: %w", err)
@@ -240,6 +240,11 @@ func (s *Session) tell() {
 func (s *Session) alert() {
 	s.attention.Store(true)
 	s.poke()
+	if s.form.Got == Persistent {
+		// Such a tick ends at once, and the GL thread, which takes as long to wake as
+		// the driver, is to be awake by then.
+		s.context.Post(func(*glctx.GL) {})
+	}
 }
 
 // poke wakes a driver that sleeps.

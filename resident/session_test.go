@@ -5,6 +5,8 @@ package resident
 import (
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/executor"
 )
 
 // TestEveryStrategyGivesTheSameState runs the same steps in every form, in runs
@@ -106,5 +108,78 @@ uint residentStep(uvec2 step) { last = step; return RESIDENT_GO; }
 		run(t, s, 3)
 		last := before + n + 1
 		wantWords(t, words(t, s, "Last", 2), []uint32{uint32(last), uint32(last >> 32)})
+	}
+}
+
+// TestTicksWaitOnTheGPU counts the submissions that are under way at a time.
+func TestTicksWaitOnTheGPU(t *testing.T) {
+	f := newFixture(t)
+	for strategy, want := range map[Strategy]uint64{Redispatch: 1, Mega: 1, Chain: 1, Double: 2, Triple: 3} {
+		s := f.session(chainKernel(), Options{Strategy: strategy, Budget: 2, ChainLength: 3})
+		run(t, s, 60)
+		if n := s.Stats().UnderWay; n != want {
+			t.Errorf("%v: %d submissions are under way at a time, not %d", strategy, n, want)
+		}
+	}
+}
+
+// TestAChainWithNothingLeftIsEmpty has all groups halt in the third of 32
+// dispatches that were issued at once: the others have no groups.
+func TestAChainWithNothingLeftIsEmpty(t *testing.T) {
+	f := newFixture(t)
+	k := Kernel{Source: MustSource("third", `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Counts { uint counts[]; };
+uint residentStep(uvec2 step) {
+    ++counts[gl_WorkGroupID.x];
+    return step.x == 2u ? RESIDENT_HALT : RESIDENT_GO;
+}
+`, nil), Groups: 3, State: []State{{Block: "Counts", Bytes: 12}}}
+	s := f.session(k, Options{Strategy: Chain, Budget: 1})
+	out, err := s.Run(t.Context(), 1000)
+	if err != nil || out.Signal.Kind != SignalHalt {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if n := s.Stats(); n.Dispatches != defaultChain || n.Ticks != 3 || n.Submissions != 1 {
+		t.Errorf("%d of %d dispatches had groups, in %d submissions", n.Ticks, n.Dispatches, n.Submissions)
+	}
+	wantWords(t, words(t, s, "Counts", 3), []uint32{3, 3, 3})
+}
+
+// TestOtherWorkGetsIn runs jobs of an executor, which ask nobody, while a session
+// of each form works, and sees that both get on.
+func TestOtherWorkGetsIn(t *testing.T) {
+	f := newFixture(t)
+	e, err := executor.New(f.context, f.cache, executor.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, strategy := range Strategies() {
+		s := f.session(chainKernel(), Options{Strategy: strategy, TickTime: time.Millisecond, Slice: time.Millisecond, Capabilities: claimed})
+		if err := s.Start(0); err != nil {
+			t.Fatal(err)
+		}
+		for s.Progress() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		for i := range uint32(5) {
+			b, err := executor.BufferOf(e, []uint32{i, ^i})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []uint32{0xdeadbeef, 0xdeadbeef}
+			if err := b.Download(t.Context(), 0, got); err != nil {
+				t.Fatal(err)
+			}
+			b.Release()
+			wantWords(t, got, []uint32{i, ^i})
+		}
+		out, err := s.Stop(t.Context())
+		if err != nil || out.Steps == 0 {
+			t.Fatalf("%v: %+v, %v", strategy, out, err)
+		}
+		wantWords(t, words(t, s, "Cells", chainCells), chainAfter(s.Progress()))
 	}
 }

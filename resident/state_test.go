@@ -4,6 +4,9 @@ package resident
 
 import (
 	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 const namesText = `#version 450 core
@@ -82,5 +85,31 @@ func TestStateIsReadByName(t *testing.T) {
 		if v, err := s.State(t.Context(), name); err == nil {
 			t.Errorf("%s is %v", name, v)
 		}
+	}
+}
+
+// TestLooksAreConsistent looks at a session of several groups while it runs: all of
+// them have done the same steps, in every form.
+func TestLooksAreConsistent(t *testing.T) {
+	f := newFixture(t)
+	for _, strategy := range Strategies() {
+		t.Run(strategy.String(), func(t *testing.T) {
+			s := f.session(chainKernel(), Options{Strategy: strategy, TickTime: time.Millisecond, Slice: time.Millisecond, Capabilities: claimed})
+			if err := s.Start(0); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				c, err := s.Checkpoint(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := make([]uint32, chainCells)
+				copy(glctx.Bytes(got), c.states[0].data)
+				wantWords(t, got, chainAfter(c.Steps))
+			}
+			if _, err := s.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }

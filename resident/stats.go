@@ -8,7 +8,9 @@ type Stats struct {
 	Ticks       uint64 `json:"ticks"`       // dispatches that reported
 	Dispatches  uint64 `json:"dispatches"`  // that were issued; empty ones of a chain are among them
 	Submissions uint64 `json:"submissions"` // fences
+	UnderWay    uint64 `json:"under_way"`   // submissions at a time, at most
 	Looks       uint64 `json:"looks"`       // at fences
+	Naps        uint64 `json:"naps"`        // between looks: times that the driver woke during ticks
 	Alignments  uint64 `json:"alignments"`  // ticks that brought groups to the same step
 	Preemptions uint64 `json:"preemptions"` // that were served
 	Checkpoints uint64 `json:"checkpoints"`
@@ -36,7 +38,9 @@ func (s *Session) Stats() Stats {
 		Ticks:          n.ticks.Load(),
 		Dispatches:     n.dispatches.Load(),
 		Submissions:    n.submissions.Load(),
+		UnderWay:       n.underWay.Load(),
 		Looks:          n.looks.Load(),
+		Naps:           n.naps.Load(),
 		Alignments:     n.alignments.Load(),
 		Preemptions:    n.preemptions.Load(),
 		Checkpoints:    n.checkpoints.Load(),

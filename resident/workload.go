@@ -37,11 +37,11 @@ func (p Persistence) Kernel() (Kernel, error) {
 		State: []State{{Block: "Values", Bytes: n}, {Block: "Witness", Bytes: n}, {Block: "Cells", Bytes: 4 * persistenceCells}}}, nil
 }
 
-// Echo is a kernel of one group that answers each message with three times its
-// A, plus one.
-func Echo() (Kernel, error) {
+// Echo is a kernel of which the group that a message is for answers it with three
+// times its A, plus one.
+func Echo(groups uint32) (Kernel, error) {
 	source, err := builtin("echo", nil)
-	return Kernel{Source: source, Groups: 1, State: []State{{Block: "Sums", Bytes: 128}}}, err
+	return Kernel{Source: source, Groups: groups, State: []State{{Block: "Sums", Bytes: 128 * int(groups)}}}, err
 }
 
 // Neighbours is a workload in which every group reads, in each of two phases,

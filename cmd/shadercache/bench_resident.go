@@ -29,8 +29,8 @@ Workloads:
                10k, 50k, 100k and 500k iterations a dispatch, mega-dispatch with 1k,
                5k, 10k and 50k for each invocation, chain, double, triple,
                persistent, and claimed steps in chunks of 10k to 500k
-  round_trip   a message to a kernel and its answer; the same through one
-               dispatch and one fence
+  round_trip   a message to a kernel and its answer; to the last of 132 groups,
+               and to all of them with all answers; a dispatch and a fence
   live         on one grid of 16 x 256, in ticks of 1 ms and persistently:
                injection until acknowledged, query, single step, and frames of 20
                steps, an injection and a query at 60 a second
@@ -50,7 +50,9 @@ Every row is verified: each invocation's witness of its steps, each answer, each
 injected value. JSON fields: gpu, driver, capabilities, rows [{workload, strategy, got,
 why, variant, iterations, per_s, wall_ms, dispatches, gap_us, bound_by, samples,
 median_us, p99_us, max_us, gb_per_s, cpu_percent, heartbeat_median_ms, heartbeat_max_ms,
-verified}], verified.
+naps_per_s, looks_per_s, stop_ms, verified}], verified. Of soak: naps are how often
+the session's driver woke, looks how often it asked the GL thread for a fence, stop
+until all groups had done the same steps.
 
 The exit code is 1 when anything was wrong.`
 
@@ -113,6 +115,9 @@ type residentRow struct {
 	CPUPercent      float64 `json:"cpu_percent,omitempty"`
 	HeartbeatMedian float64 `json:"heartbeat_median_ms,omitempty"`
 	HeartbeatMax    float64 `json:"heartbeat_max_ms,omitempty"`
+	NapsPerSecond   float64 `json:"naps_per_s,omitempty"`
+	LooksPerSecond  float64 `json:"looks_per_s,omitempty"`
+	StopMillis      float64 `json:"stop_ms,omitempty"`
 	Verified        bool    `json:"verified"`
 }
 

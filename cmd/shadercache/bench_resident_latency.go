@@ -37,14 +37,20 @@ func (b *residentBench) sample(once func(i uint32) error) ([]time.Duration, erro
 
 // answer spins until the kernel's next message is there.
 func answer(s *resident.Session) (resident.Message, error) {
+	m, _, err := answerFrom(s)
+	return m, err
+}
+
+// answerFrom is answer with the group that it is of.
+func answerFrom(s *resident.Session) (resident.Message, uint32, error) {
 	for began := time.Now(); ; {
 		for range 1024 {
-			if m, ok := s.TryReceive(); ok {
-				return m, nil
+			if m, group, ok := s.TryReceiveFrom(); ok {
+				return m, group, nil
 			}
 		}
 		if time.Since(began) > answerTimeout {
-			return resident.Message{}, fmt.Errorf("no answer within %v", answerTimeout)
+			return resident.Message{}, 0, fmt.Errorf("no answer within %v", answerTimeout)
 		}
 	}
 }
@@ -52,7 +58,7 @@ func answer(s *resident.Session) (resident.Message, error) {
 // roundTrip measures a message there and its answer back, in flight and with a
 // tick for each, and for comparison one dispatch with one fence.
 func (b *residentBench) roundTrip() error {
-	k, err := resident.Echo()
+	k, err := resident.Echo(1)
 	if err != nil {
 		return err
 	}
@@ -68,7 +74,67 @@ func (b *residentBench) roundTrip() error {
 		s.Close()
 		b.add(row)
 	}
+	for _, strategy := range []resident.Strategy{resident.Persistent, resident.Redispatch} {
+		if err := b.groupRoundTrip(strategy); err != nil {
+			return err
+		}
+	}
 	return b.dispatchAndFence()
+}
+
+// groupRoundTrip measures messages to the last of many groups, and to all of
+// them, with their answers.
+func (b *residentBench) groupRoundTrip(strategy resident.Strategy) error {
+	k, err := resident.Echo(barrierGroups)
+	if err != nil {
+		return err
+	}
+	s, row, err := b.session(k, resident.Options{Strategy: strategy, Poll: 1}, "round_trip", "")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.Start(0); err != nil {
+		return err
+	}
+	for _, to := range []uint32{barrierGroups - 1, resident.Everyone} {
+		r, answers := row, 1
+		r.Variant = fmt.Sprintf("to group %d and its answer", to)
+		if to == resident.Everyone {
+			r.Variant, answers = fmt.Sprintf("to all %d groups and %d answers", barrierGroups, barrierGroups), barrierGroups
+		}
+		r.Verified = true
+		times, err := b.sample(func(i uint32) error {
+			ok, err := askGroups(s, to, answers, i)
+			r.Verified = r.Verified && ok
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r.took(times)
+		b.add(r)
+	}
+	_, err = s.Stop(b.ctx)
+	return err
+}
+
+// askGroups sends a message and waits for so many answers, each of another group.
+func askGroups(s *resident.Session, to uint32, answers int, i uint32) (ok bool, err error) {
+	if err := s.SendTo(to, resident.Message{Kind: 9, A: i, B: ^i}); err != nil {
+		return false, err
+	}
+	ok = true
+	var seen [barrierGroups]bool
+	for range answers {
+		m, group, err := answerFrom(s)
+		if err != nil {
+			return false, err
+		}
+		ok = ok && m == (resident.Message{Kind: 9, A: 3*i + 1, B: ^i}) && !seen[group] && (to == resident.Everyone || group == to)
+		seen[group] = true
+	}
+	return ok, nil
 }
 
 // echo has the kernel answer again and again, and checks every answer.
@@ -141,7 +207,7 @@ func (b *residentBench) dispatchAndFence() error {
 // Frames of the mixed row.
 const (
 	frameSteps  = 20
-	frames      = 60
+	mostFrames  = 60
 	framePeriod = time.Second / 60
 )
 
@@ -245,7 +311,7 @@ func (b *residentBench) mixed(s *resident.Session, row residentRow, rows *[]resi
 	r.Variant, r.Verified = "frame of 20 steps at 60/s", true
 	var times []time.Duration
 	next := time.Now()
-	for i := range uint32(frames) {
+	for i := range uint32(min(max(200*b.seconds, 5), mostFrames)) {
 		time.Sleep(time.Until(next))
 		next = next.Add(framePeriod)
 		start, from := time.Now(), s.Progress()

@@ -5,9 +5,9 @@
 // otherwise.
 //
 //   binding  buffer  layout
-//   0        Sums    a uint for each of 32 invocations: the sum of a
+//   0        Sums    a uint for each of 32 invocations of a group: the sum of a
 //
-//   grid     one group
+//   grid     any number of groups; the one that a message is for answers it
 
 layout(local_size_x = 32) in;
 
@@ -21,6 +21,6 @@ uint residentStep(uvec2 step) {
     if (residentLeader()) {
         residentSend(uvec3(message.x, 3u * message.y + 1u, message.z));
     }
-    sums[gl_LocalInvocationIndex] += message.y;
+    sums[gl_GlobalInvocationID.x] += message.y;
     return RESIDENT_GO;
 }

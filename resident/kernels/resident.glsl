@@ -65,6 +65,8 @@
 #define RESIDENT_GRID 8u
 #define RESIDENT_TRIAL 16u
 #define RESIDENT_LINGER 32u
+#define RESIDENT_CLOSE 64u
+#define RESIDENT_LEASH 128u
 
 // Meetings and looks of a trial, which finds out whether all groups of this very
 // program run at the same time.
@@ -74,7 +76,26 @@
 // Bits of a bell; the upper half is a check of the message.
 #define RESIDENT_SEQUENCE 0x1fffu
 #define RESIDENT_INLINE 0x2000u
+#define RESIDENT_ADDRESSED 0x4000u
 #define RESIDENT_STOP 0x8000u
+
+// The address of a message to all groups.
+#define RESIDENT_EVERYONE 0xffffffffu
+
+// How often a group tries to send while others do.
+#define RESIDENT_SEND_TRIES 64u
+
+// How many steps a group that stays may be ahead of group 0, beyond two looks, and
+// how often it looks before it goes on all the same.
+#define RESIDENT_AHEAD 16u
+#ifndef RESIDENT_AHEAD_LOOKS
+#define RESIDENT_AHEAD_LOOKS 1024
+#endif
+
+// How often group 0 looks at the door while the others come to the bound of a slice.
+#ifndef RESIDENT_DOOR_LOOKS
+#define RESIDENT_DOOR_LOOKS 1048576
+#endif
 
 // Phases of this dispatch: from first up to, not including, last.
 uniform uint residentFirstPhase;
@@ -87,7 +108,9 @@ uint residentAsks = 0u;
 uint residentReceivedHere = 0u;          // the leader of group 0 counts these
 uint residentSentHere = 0u;
 uint residentTakenHere = 0u;
+bool residentPassing = false;            // the message after those is with other groups
 uint residentBeat = 0u;
+uint residentSawHere = 0u;               // every other leader: the post that it saw last
 uint residentActiveLanes = 0u;
 
 // What the leader tells its group. Pairs are used in turn, so that one barrier
@@ -118,6 +141,7 @@ bool residentDoorSeen(uvec4 door) {
         return false;
     }
     residentRelayStop = 1u;
+    residentWatch.z = 1u;
     return true;
 }
 
@@ -162,6 +186,10 @@ void residentBegin() {
             residentSentHere = residentSent;
             residentTakenHere = residentTaken;
             residentBeat = residentHeartbeat;
+            residentWatch.z = 0u;
+            residentPassing = residentWatch.y == residentReceivedHere + 1u;
+        } else {
+            residentSawHere = residentGroups[4u * gl_WorkGroupID.x + 1u].x;
         }
     }
     barrier();
@@ -193,6 +221,43 @@ bool residentWanted(uint looks) {
     return residentDoorSeen(door) || raised != 0u;
 }
 
+// residentKeepClose has a group that stays wait for group 0, which looks at the door
+// and so is the slower one where steps are short, unless there is something to do.
+// What groups are ahead is caught up with when somebody looks, and who has ended
+// gets no message. The leader calls it.
+void residentKeepClose(uint poll, uint at) {
+    if (gl_WorkGroupID.x == 0u) {
+        if (gl_NumWorkGroups.x > 1u) {
+            residentWatch.x = at;
+        }
+        return;
+    }
+    uint ahead = 2u * poll + RESIDENT_AHEAD;
+    uvec4 watch = residentWatch;
+    for (uint looks = 0u; watch.x < at && at - watch.x > ahead && looks < uint(RESIDENT_AHEAD_LOOKS); ++looks) { // lint:leader waits for another group, bounded
+        if (watch.y != residentSawHere || watch.z != 0u || looks % 16u == 15u && residentRaised != 0u) {
+            return;
+        }
+        watch = residentWatch; // one load for all: many groups look at it
+    }
+}
+
+// residentAttend has group 0, which has come to the bound of its slice, answer
+// messages until the others are there. It returns the steps to get to: one more where
+// there is a message. The leader calls it.
+uint residentAttend(uint at) {
+    for (uint looks = 0u; looks < uint(RESIDENT_DOOR_LOOKS); ++looks) { // lint:leader waits for the host, bounded
+        if (residentDoorSeen(residentDoor) || residentRaised != 0u || residentArrived == gl_NumWorkGroups.x - 1u) {
+            return at;
+        }
+        if (((residentDoorHere.x ^ residentReceivedHere) & RESIDENT_SEQUENCE) != 0u) {
+            return at + 1u;
+        }
+        residentPulse(looks, at);
+    }
+    return at;
+}
+
 // residentLook decides which steps this group does before it looks again: a
 // span from x up to, not including, y. turn is the number of steps that it did
 // in this tick, at the next one. The leader calls it.
@@ -206,6 +271,9 @@ uvec2 residentLook(uint looks, uint turn, uint at) {
         // All groups see the same verdict, whatever happens meanwhile.
         return uvec2(at, residentVerdict != 0u ? at : max(at, min(residentOrderHere.y, at + 1u)));
     }
+    if (residentMode(RESIDENT_CLOSE)) {
+        residentKeepClose(poll, at);
+    }
     bool stop = residentWanted(looks) || looks == 0u && (residentDoorHere.x & RESIDENT_STOP) != 0u;
     if (stop || residentHaltedHere != 0u) {
         return uvec2(at);
@@ -214,7 +282,11 @@ uvec2 residentLook(uint looks, uint turn, uint at) {
     if (residentMode(RESIDENT_CLAIM)) {
         return residentClaim(chunk);
     }
-    return uvec2(at, max(at, min(residentOrderHere.y, at + chunk)));
+    uint target = residentOrderHere.y;
+    if (at >= target && gl_WorkGroupID.x == 0u && residentMode(RESIDENT_LEASH)) {
+        target = residentAttend(at);
+    }
+    return uvec2(at, max(at, min(target, at + chunk)));
 }
 
 // residentReport tells the host what became of the tick, and prepares the next.
@@ -263,6 +335,9 @@ void residentEnd(uint done, bool halted, bool idle, bool worked) {
     if (gl_WorkGroupID.x == 0u) {
         residentHeartbeat = ++residentBeat;
         residentDone = done;
+        residentWatch.x = ~0u;
+    } else if (halted) {
+        residentTakePost(); // to nobody
     }
     atomicMin(residentArrivedLeast, halted ? ~0u : done);
     atomicMax(residentArrivedMost, done);

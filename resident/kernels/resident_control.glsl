@@ -7,7 +7,8 @@ layout(std430, binding = 5) coherent volatile buffer ResidentShared {
     // Line door, written by host.
     uvec4 residentDoor; // x: bell, y z w: the newest message where the bell says so
     uint residentTaken; // messages that the host has taken from the outbox
-    uint resident_door[11];
+    uint residentTakenAside; // messages that the host has taken of other groups
+    uint resident_door[10];
     // Line order, written by host.
     uvec4 residentOrder; // x: epoch, y: target, z: budget, w: poll; steps since the base
     uvec4 residentBase; // x y: first step of the epoch, low and high, z: mode, w: phases
@@ -34,6 +35,10 @@ layout(std430, binding = 5) coherent volatile buffer ResidentShared {
     uvec4 residentInbox[RESIDENT_INBOX];
     // messages to the host: word, kind, a, b. Written by leader of group 0.
     uvec4 residentOutbox[RESIDENT_OUTBOX];
+    // group that a message of the inbox is for, where its word says that there is one. Written by host.
+    uint residentAddress[RESIDENT_INBOX];
+    // two for each message of theirs to the host: word, kind, a, b; group, 0, 0, 0. Written by leaders of other groups.
+    uvec4 residentAside[2 * RESIDENT_OUTBOX];
 };
 
 // device memory, which groups share
@@ -69,9 +74,18 @@ layout(std430, binding = 6) coherent volatile buffer ResidentWork {
     uint residentLogged; // log entries since the session began
     uint residentLanesLow; // lanes that had work, as the kernel says
     uint residentLanesHigh; // the upper half
-    uint resident_counters[13];
+    uint residentAwaited; // groups that have still to take the post
+    uint residentAsideSent; // messages to the host of other groups
+    uint resident_counters[11];
+    // Line post, written by leader of group 0.
+    uvec4 residentWatch; // what other groups look at, x: steps of group 0 since the base while it runs, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end
+    uint residentPostTo; // group that it is for; all ones: every group
+    uint residentPostKind; // kind
+    uint residentPostA; // a
+    uint residentPostB; // b
+    uint resident_post[8];
     // two for each entry: number + 1, step low, step high, group; a, b, c, 0. Written by atomics.
     uvec4 residentLogRing[2 * RESIDENT_LOG];
-    // four for each group: epoch, steps since the base, halted, idle. Written by each group's leader.
+    // four for each group: epoch, steps since the base, halted, idle; number of the post that it saw last, 0, 0, 0. Written by each group's leader.
     uvec4 residentGroups[];
 };

@@ -22,48 +22,126 @@ void residentLog(uint a, uint b, uint c) {
 // residentLanes says how many lanes had work in this step. The leader calls it.
 void residentLanes(uint working) { residentActiveLanes += working; }
 
-// residentCheck is 16 bits that tell a whole message from a torn one.
-uint residentCheck(uint sequence, uvec3 message) {
-    uint h = (message.x ^ sequence * 0x9e3779b9u) * 0x85ebca6bu;
+// residentCheck is 16 bits that tell a whole message from a torn one. mark is its
+// sequence number with the group that it is for or comes from, shifted by 13.
+uint residentCheck(uint mark, uvec3 message) {
+    uint h = (message.x ^ mark * 0x9e3779b9u) * 0x85ebca6bu;
     h = (h ^ h >> 15 ^ message.y) * 0xc2b2ae35u;
     h = (h ^ h >> 13 ^ message.z) * 0x27d4eb2fu;
     return h >> 16;
 }
 
-// residentTakeMessage is the next message, w is 1, or nothing, w is 0.
+// residentPass has other groups take a message, and is what group 0 gets of it.
+// The number is 0 while the rest is written, and comes last: who reads the same
+// number before and after has read what belongs to it.
+uvec4 residentPass(uvec3 message, uint to) {
+    bool everyone = to == RESIDENT_EVERYONE;
+    residentWatch.y = 0u;
+    memoryBarrierBuffer();
+    residentPostTo = to;
+    residentPostKind = message.x;
+    residentPostA = message.y;
+    residentPostB = message.z;
+    residentAwaited = everyone ? gl_NumWorkGroups.x - 1u : 1u;
+    memoryBarrierBuffer();
+    residentWatch.y = residentReceivedHere + 1u;
+    residentPassing = true;
+    return uvec4(message, everyone ? 1u : 0u);
+}
+
+// residentTakePost is the message that group 0 passed on, if it is for this group
+// too: w is 1 then. The leader of any other group calls it.
+uvec4 residentTakePost() {
+    uint number = residentWatch.y;
+    if (number == residentSawHere || number == 0u) {
+        return uvec4(0u);
+    }
+    memoryBarrierBuffer();
+    uint to = residentPostTo;
+    uvec4 m = uvec4(residentPostKind, residentPostA, residentPostB, 1u);
+    memoryBarrierBuffer();
+    if (residentWatch.y != number) {
+        return uvec4(0u); // it was for others, and the next one is being written
+    }
+    residentSawHere = number;
+    residentGroups[4u * gl_WorkGroupID.x + 1u].x = number;
+    if (to != gl_WorkGroupID.x && to != RESIDENT_EVERYONE) {
+        return uvec4(0u);
+    }
+    atomicAdd(residentAwaited, ~0u);
+    return m;
+}
+
+// residentTakeMessage is the next message for group 0, w is 1, or nothing, w is 0.
 uvec4 residentTakeMessage() {
+    if (residentPassing) {
+        if (residentAwaited != 0u) {
+            return uvec4(0u);
+        }
+        residentPassing = false;
+        residentReceived = ++residentReceivedHere;
+    }
     uint sequence = residentReceivedHere + 1u & RESIDENT_SEQUENCE;
     uint bell = residentDoorHere.x & RESIDENT_SEQUENCE;
     if (bell == (residentReceivedHere & RESIDENT_SEQUENCE)) {
         return uvec4(0u);
     }
     uvec4 m = residentDoorHere;
+    uint to = 0u;
     if ((m.x & RESIDENT_INLINE) == 0u || bell != sequence) {
-        m = residentInbox[residentReceivedHere % uint(RESIDENT_INBOX)];
+        uint at = residentReceivedHere % uint(RESIDENT_INBOX);
+        m = residentInbox[at];
+        to = (m.x & RESIDENT_ADDRESSED) != 0u ? residentAddress[at] : 0u;
     }
-    if ((m.x & RESIDENT_SEQUENCE) != sequence || m.x >> 16 != residentCheck(sequence, m.yzw)) {
+    if ((m.x & RESIDENT_SEQUENCE) != sequence || m.x >> 16 != residentCheck(sequence ^ to << 13, m.yzw)) {
         return uvec4(0u);
+    }
+    if (to != 0u) {
+        return residentPass(m.yzw, to);
     }
     residentReceived = ++residentReceivedHere;
     return uvec4(m.yzw, 1u);
 }
 
-// residentReceive is the next message from the host: kind, a, b. It reports
-// whether there was one. All invocations of a group call it together; messages
-// go to group 0.
+// residentReceive is the next message from the host to this group: kind, a, b. It
+// reports whether there was one. All invocations of a group call it together, and
+// where other groups get messages group 0 calls it too, since it passes them on.
 bool residentReceive(out uvec3 message) {
     uint pair = residentReceives++ & 1u;
     if (residentLeader()) {
-        residentMessage[pair] = gl_WorkGroupID.x == 0u ? residentTakeMessage() : uvec4(0u);
+        residentMessage[pair] = gl_WorkGroupID.x == 0u ? residentTakeMessage() : residentTakePost();
     }
     barrier();
     message = residentMessage[pair].xyz;
     return residentMessage[pair].w != 0u;
 }
 
+// residentSendAside is residentSend for groups that share a ring.
+bool residentSendAside(uvec3 message) {
+    uint taken = residentTakenAside;
+    for (uint tries = 0u; tries < RESIDENT_SEND_TRIES; ++tries) { // lint:leader one invocation sends
+        uint n = residentAsideSent;
+        if (n - taken >= uint(RESIDENT_OUTBOX)) {
+            return false;
+        }
+        if (atomicCompSwap(residentAsideSent, n, n + 1u) == n) {
+            uint sequence = n + 1u & RESIDENT_SEQUENCE;
+            uint at = 2u * (n % uint(RESIDENT_OUTBOX));
+            residentAside[at + 1u] = uvec4(gl_WorkGroupID.x, 0u, 0u, 0u);
+            residentAside[at] = uvec4(residentCheck(sequence ^ gl_WorkGroupID.x << 13, message) << 16 | sequence, message);
+            return true;
+        }
+    }
+    return false;
+}
+
 // residentSend puts a message to the host into the outbox and reports whether
-// there was room. The leader of group 0 calls it.
+// there was room; of many groups that send at once some may be told no as well. The
+// leader of a group calls it.
 bool residentSend(uvec3 message) {
+    if (gl_WorkGroupID.x != 0u) {
+        return residentSendAside(message);
+    }
     if (residentSentHere - residentTakenHere >= uint(RESIDENT_OUTBOX)) {
         residentTakenHere = residentTaken;
         if (residentSentHere - residentTakenHere >= uint(RESIDENT_OUTBOX)) {

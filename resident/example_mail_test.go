@@ -1,0 +1,90 @@
+//go:build linux
+
+package resident_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"slices"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident"
+)
+
+// shopText has every group keep a stock: kind 1 adds to it, kind 2 asks for it.
+const shopText = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 32) in;
+layout(std430, binding = 0) buffer Stock { uint stock[]; };
+uint residentStep(uvec2 step) {
+    uvec3 message;
+    if (!residentReceive(message)) {
+        return RESIDENT_IDLE;
+    }
+    if (residentLeader()) {
+        if (message.x == 1u) {
+            stock[gl_WorkGroupID.x] += message.y;
+        } else {
+            residentSend(uvec3(2u, stock[gl_WorkGroupID.x], 0u));
+        }
+    }
+    return RESIDENT_GO;
+}
+`
+
+// Messages go to one group or to all of them, and each may answer.
+func ExampleSession_SendTo() {
+	gpu, err := glctx.Open(glctx.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer gpu.Close()
+	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer programs.Close()
+
+	ctx := context.Background()
+	const groups = 4
+	kernel := resident.Kernel{
+		Source: resident.MustSource("shop", shopText, nil),
+		Groups: groups,
+		State:  []resident.State{{Block: "Stock", Bytes: 4 * groups}},
+	}
+	session, err := resident.New(ctx, gpu, programs, kernel, resident.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer session.Close()
+	if err := session.Start(0); err != nil {
+		log.Fatal(err)
+	}
+	for _, order := range []struct{ group, amount uint32 }{{2, 30}, {resident.Everyone, 5}, {0, 1}} {
+		if err := session.SendTo(order.group, resident.Message{Kind: 1, A: order.amount}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := session.SendTo(resident.Everyone, resident.Message{Kind: 2}); err != nil {
+		log.Fatal(err)
+	}
+	var lines []string
+	for range groups {
+		m, group, err := session.ReceiveFrom(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		lines = append(lines, fmt.Sprintf("group %d has %d", group, m.A))
+	}
+	slices.Sort(lines)
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+	// Output:
+	// group 0 has 6
+	// group 1 has 5
+	// group 2 has 35
+	// group 3 has 5
+}

@@ -1,0 +1,64 @@
+package resident
+
+import "time"
+
+// vigil says when to look after a tick that is under way, so that its end is
+// noticed soon and the host sleeps meanwhile: each time that a thread wakes costs
+// 30 to 100 us of CPU time, and a look at a fence as much again.
+type vigil struct {
+	expected time.Duration // that the tick takes from its beginning; 0: not known
+	slice    time.Duration // after which it is told to end; 0: it ends by itself
+	covered  bool          // another tick waits on the GPU: to notice the end late costs nothing
+	early    bool          // the last one ended before its steps were done, as one does that becomes idle
+}
+
+// Naps while a tick is under way. What is longer than interruptibleNap can be cut
+// short by whoever wants the driver, and may last a millisecond too long.
+const (
+	shortestNap      = 20 * time.Microsecond
+	interruptibleNap = 1200 * time.Microsecond
+	longestNap       = time.Millisecond // while a tick is late
+)
+
+// Shares of what a tick should take.
+const (
+	coveredLook = 16  // how close to its end, and how often then, a covered tick is looked after
+	nearLook    = 32  // how close any other one is
+	closeLook   = 128 // and how often then
+	sliceLooks  = 8   // how often, at least, one that is told to end
+)
+
+// nap is how long to sleep when so much time has gone since the tick began.
+func (v vigil) nap(gone time.Duration) time.Duration {
+	if v.early {
+		v.early = false
+		return min(max(gone, shortestNap), v.nap(gone))
+	}
+	if v.slice > 0 && gone < v.slice {
+		// It may end at any time, by a signal: who waited twice as long as it took
+		// has not lost much.
+		return min(max(gone, 5*shortestNap), v.slice/sliceLooks, max(v.slice-gone, shortestNap))
+	}
+	near, often := max(v.expected/nearLook, interruptibleNap), v.expected/closeLook
+	if v.covered {
+		near, often = v.expected/coveredLook, v.expected/coveredLook
+	}
+	if left := v.expected - gone; left > near {
+		// Who sleeps for as long as the last one took never finds out that this one
+		// is over sooner.
+		return left / 2
+	}
+	// The later it is, the longer it may still take.
+	late := min(max(gone-v.expected, 0)/2, longestNap)
+	return max(often, late, shortestNap)
+}
+
+// overdue reports whether a tick should have ended long ago, so that what the
+// mapped memory shows of it is not to be relied on.
+func (v vigil) overdue(gone time.Duration) bool {
+	due := v.expected
+	if v.slice > 0 {
+		due = v.slice
+	}
+	return gone > due+due/8+longestNap
+}
