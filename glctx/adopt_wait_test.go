@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/resident"
 )
 
 var _ cache.Poller = (*glctx.Context)(nil)
@@ -140,6 +141,42 @@ func wantNoError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A session's driver is a goroutine, and so is the probe of what a GPU shows while a
+// kernel runs.
+func TestSessionOnTheThreadOfAnAdoptedContext(t *testing.T) {
+	gpu := adopted(t)
+	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
+	wantNoError(t, err)
+	defer programs.Close()
+	caps, err := resident.Probe(t.Context(), gpu, programs, nil)
+	wantNoError(t, err)
+	kernel, err := resident.Echo(1)
+	wantNoError(t, err)
+	for _, strategy := range []resident.Strategy{resident.Redispatch, resident.Triple, resident.Persistent} {
+		session, err := resident.New(t.Context(), gpu, programs, kernel, resident.Options{Strategy: strategy, Capabilities: caps})
+		wantNoError(t, err)
+		wantNoError(t, session.Start(0))
+		for i := range uint32(5) {
+			wantNoError(t, session.Deliver(t.Context(), resident.Message{Kind: 1, A: i, B: 2}))
+			answer, err := session.Receive(t.Context())
+			wantNoError(t, err)
+			if want := (resident.Message{Kind: 1, A: 3*i + 1, B: 2}); answer != want {
+				t.Errorf("%v: %+v, not %+v", strategy, answer, want)
+			}
+		}
+		_, err = session.Stop(t.Context())
+		wantNoError(t, err)
+		sums := make([]uint32, 32)
+		wantNoError(t, session.Read(t.Context(), "Sums", 0, glctx.Bytes(sums)))
+		for lane, sum := range sums {
+			if sum != 0+1+2+3+4 {
+				t.Errorf("%v: lane %d has %d", strategy, lane, sum)
+			}
+		}
+		wantNoError(t, session.Close())
 	}
 }
 

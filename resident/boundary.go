@@ -32,15 +32,17 @@ func (s *Session) atBoundary(ctx context.Context, a *ask) error {
 		s.hurry()
 	}
 	s.alert()
-	select {
-	case err := <-a.done:
-		return err
-	case <-ctx.Done():
-		if s.withdraw(a) {
-			return ctx.Err()
+	return serving(s.context, func() error {
+		select {
+		case err := <-a.done:
+			return err
+		case <-ctx.Done():
+			if s.withdraw(a) {
+				return ctx.Err()
+			}
+			return <-a.done // it has begun
 		}
-		return <-a.done // it has begun
-	}
+	})
 }
 
 // withdraw takes an ask back, unless it has begun.

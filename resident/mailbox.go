@@ -202,6 +202,11 @@ func (s *Session) watch(ctx context.Context, met func() bool) error {
 			}
 		}
 	}
+	return serving(s.context, func() error { return s.watchAsleep(ctx, began, met) })
+}
+
+// watchAsleep is watch for those who have looked in vain since began.
+func (s *Session) watchAsleep(ctx context.Context, began time.Time, met func() bool) error {
 	for {
 		s.mu.Lock()
 		changed, failure, closed := s.mu.changed, s.mu.failure, s.mu.closed

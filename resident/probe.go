@@ -36,7 +36,11 @@ func Probe(ctx context.Context, c *glctx.Context, programs executor.Programs, ke
 		}
 	}
 	p := &prober{ctx: ctx, context: c, programs: programs}
-	caps, err := p.measure()
+	var caps *Capabilities
+	err := serving(c, func() (err error) {
+		caps, err = p.measure()
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("resident: probe: %w", err)
 	}

@@ -132,8 +132,10 @@ func (s *Session) Close() error {
 		s.hurry()
 		s.alert()
 	}
-	<-s.ended
-	return s.driver.saving
+	return serving(s.context, func() error {
+		<-s.ended
+		return s.driver.saving
+	})
 }
 
 // Start has the kernel do so many steps, or with 0 go on until it is stopped,
@@ -204,6 +206,10 @@ func (s *Session) Stop(ctx context.Context) (Outcome, error) {
 // until waits for a condition of what mu guards, and then returns nil or what
 // made the session fail.
 func (s *Session) until(ctx context.Context, met func() bool) error {
+	return serving(s.context, func() error { return s.sleepUntil(ctx, met) })
+}
+
+func (s *Session) sleepUntil(ctx context.Context, met func() bool) error {
 	for {
 		s.mu.Lock()
 		ok, failure, closed, changed := met(), s.mu.failure, s.mu.closed, s.mu.changed
