@@ -43,7 +43,7 @@ func (c *collector) collect() (m *Manifest, err error) {
 			return nil, err
 		}
 	}
-	c.manifest.Files = append([]File{}, c.spool.files...)
+	c.manifest.Files = c.spool.files
 	return &c.manifest, nil
 }
 
