@@ -198,6 +198,9 @@ func (c *collector) walk(folder string, visit func(name string) error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
+		if err := c.options.ended(); err != nil {
+			return err
+		}
 		return visit(name)
 	})
 }

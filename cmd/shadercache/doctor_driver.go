@@ -63,7 +63,7 @@ func (r *doctorResult) examineDriverCache(state glctx.DriverCache, wanted, expla
 	case !state.Managed && strings.Contains(state.Reason, "was loaded before"):
 		r.wrong(driverCacheCheck, "unset LD_PRELOAD", "%s", state)
 	case !state.Managed:
-		r.wrong(driverCacheCheck, "shadercache doctor --dir /var/tmp/shadercache-$(id -u)", "%s", state)
+		r.wrong(driverCacheCheck, anywhere, "%s", state)
 	case state.Reason != "" && !explained:
 		r.wrong(driverCacheCheck, "unset "+strings.Join(settingNames(keptSettings(state)), " "), "not kept in the cache directory: %s", state.Reason)
 	case state.Reason == "":

@@ -78,7 +78,7 @@ func oneFile(_ *cobra.Command, args []string) error {
 }
 
 func (o *options) export(file string, f exportFlags) (*exportResult, error) {
-	path, dir, err := o.openDirectory()
+	path, dir, err := o.lookIntoDirectory()
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +96,9 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 	}
 	bar := o.newProgress(100, "exporting")
 	eo.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
+	ctx, stop := interruptible()
+	defer stop()
+	eo.Done = ctx.Done()
 	r := &exportResult{File: file, Signed: f.signKey != ""}
 	r.ExportReport, err = bundle.ExportFile(file, dir, eo)
 	_ = bar.Finish()

@@ -75,7 +75,7 @@ func newList(o *options) *cobra.Command {
 // list has the programs of one driver in memory at a time, packed, to sort them.
 // Lines are written one at a time.
 func (o *options) list(now time.Time) error {
-	path, dir, err := o.openDirectory()
+	path, dir, err := o.lookIntoDirectory()
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (l *listTable) add(p programLine) error {
 		fmt.Fprintf(l.out, "%s\n"+listRow, p.Driver, "key", "size", "hits", "compile", "load", "last use", "name")
 	}
 	_, err := fmt.Fprintf(l.out, listRow, p.Key.Short(), readableBytes(p.Bytes), strconv.FormatUint(p.Hits, 10),
-		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), readableAge(l.now.Sub(p.LastUse)), p.Name)
+		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), readableAge(l.now.Sub(p.LastUse)), shown(p.Name))
 	return err
 }
 
