@@ -8,8 +8,8 @@ import (
 )
 
 // writeUnsynced has write fill a file that readers see whole or not at all. After
-// a power cut it may be empty, so it is for what is checked or that nothing reads
-// back, and for what may be large. The temporary file lies beside it, with a name
+// a power cut it may be empty, so it is for what can do without: the index's sum
+// and views, which every process that ends writes while others wait. The temporary file lies beside it, with a name
 // that starts with a dot. The permissions of a file that is replaced stay.
 func writeUnsynced(path string, write func(w *bufio.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path))

@@ -48,7 +48,7 @@ func (c *collector) collect() (m *Manifest, err error) {
 }
 
 func (c *collector) programs() error {
-	infos, err := c.dir.Fingerprints()
+	infos, err := c.dir.Drivers()
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func treeBytes(path string) (total int64) {
 // forStores calls visit with the part of every driver whose identity is known,
 // in the order of their names. The store is closed afterwards.
 func (o *options) forStores(dir *binary.Dir, visit func(name string, store *binary.Store) error) error {
-	infos, err := dir.Fingerprints()
+	infos, err := dir.Drivers()
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func chosenDrivers(dir *binary.Dir, named []string) ([]binary.Digest, error) {
 	if len(named) == 0 {
 		return nil, nil
 	}
-	infos, err := dir.Fingerprints()
+	infos, err := dir.Drivers()
 	if err != nil {
 		return nil, err
 	}
