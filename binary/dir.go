@@ -134,7 +134,10 @@ func (d *Dir) checkBelow(path string, names ...string) error {
 	for _, name := range names {
 		below := filepath.Join(path, name)
 		info, err := os.Lstat(below)
-		if err == nil {
+		switch {
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
+			err = unsafeDir(below, "is a symbolic link", "remove the link")
+		case err == nil:
 			err = d.check(below, info)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
