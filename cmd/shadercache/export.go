@@ -65,6 +65,9 @@ func newExport(o *options) *cobra.Command {
 	flags.StringSliceVar(&f.drivers, "fingerprint", nil, "only this `driver` (default all)")
 	flags.BoolVar(&f.noDriverCache, "no-driver-cache", false, "leave the driver's own machine code out")
 	flags.BoolVar(&f.noSources, "no-sources", false, "leave the sources out")
+	if err := cmd.RegisterFlagCompletionFunc("fingerprint", o.completeDrivers); err != nil {
+		panic(err)
+	}
 	flags.StringVar(&f.signKey, "sign", "", "sign with this private `key`")
 	return cmd
 }

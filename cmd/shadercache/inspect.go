@@ -57,6 +57,7 @@ func newInspect(o *options) *cobra.Command {
 		Long:                  inspectUsage,
 		Example:               inspectExample,
 		Args:                  usageArgs(oneArgument("a key, its first digits, a name, or a problem")),
+		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.inspect(args[0])
 			if err != nil {

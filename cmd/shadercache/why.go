@@ -47,6 +47,7 @@ func newWhy(o *options) *cobra.Command {
 		Long:                  whyUsage,
 		Example:               whyExample,
 		Args:                  usageArgs(oneArgument("a file, a name, or a key")),
+		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveDefault),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.why(args[0], binary.Defines(defines))
 			if err != nil {
