@@ -41,8 +41,15 @@ func (s *Store) All() iter.Seq2[Entry, error] {
 // nothing.
 type indexCopy struct {
 	index
-	tx *bolt.Tx
+	copied *os.File
+	tx     *bolt.Tx
+	finds  int // since db was opened
 }
+
+// findsAMapping is after how many finds the copy is mapped anew: bbolt maps the
+// whole file, and pages that were touched count as this process's memory. Keys
+// in order touch each page once.
+const findsAMapping = 4096
 
 // copyIndex copies the index, which takes a moment, where reading all of it in
 // place would keep writers away, and reading it into memory would fill that.
@@ -52,37 +59,59 @@ func (s *Store) copyIndex() *indexCopy {
 		return nil
 	}
 	defer x.close()
-	f, err := os.CreateTemp("", "shadercache-index-*")
+	info, err := x.file.Stat()
 	if err != nil {
 		return nil
 	}
-	info, err := x.file.Stat()
-	if err == nil {
-		_, err = io.Copy(f, io.NewSectionReader(x.file, 0, info.Size()))
+	f, err := anonymousFile("shadercache-index-*")
+	if err != nil {
+		return nil
 	}
-	_ = f.Close()
-	c := &indexCopy{index: index{path: f.Name()}}
-	if err == nil {
-		err = c.guard(func() (err error) {
-			if c.db, err = bolt.Open(c.path, 0o600, c.options(true)); err == nil {
-				c.tx, err = c.db.Begin(false)
-			}
-			return err
-		})
+	c := &indexCopy{index: index{path: f.Name()}, copied: f}
+	if _, err = io.Copy(f, io.NewSectionReader(x.file, 0, info.Size())); err == nil {
+		err = c.open()
 	}
 	if err != nil {
 		_ = c.abandon(err)
-		_ = os.Remove(c.path)
+		forgetFile(f)
 		return nil
 	}
 	return c
 }
 
+// open maps the copy.
+func (c *indexCopy) open() error {
+	o := c.options(true)
+	o.OpenFile = func(string, int, os.FileMode) (f *os.File, err error) {
+		c.file, err = reopened(c.copied)
+		return c.file, err
+	}
+	return c.guard(func() (err error) {
+		if c.db, err = bolt.Open(c.path, 0o600, o); err == nil {
+			c.tx, err = c.db.Begin(false)
+		}
+		return err
+	})
+}
+
+// unmap is what open did, taken back.
+func (c *indexCopy) unmap() {
+	_ = c.tx.Rollback()
+	_ = c.db.Close()
+	c.tx, c.finds = nil, 0
+}
+
 // find is what the index knows of a program.
 func (c *indexCopy) find(key Key) Entry {
 	e := Entry{Key: key}
-	if c == nil {
+	if c == nil || c.broken {
 		return e
+	}
+	if c.finds++; c.finds > findsAMapping {
+		c.unmap()
+		if c.broken = c.open() != nil; c.broken {
+			return e
+		}
 	}
 	_ = c.guard(func() error {
 		if programs := c.tx.Bucket(programsBucket); programs != nil {
@@ -100,7 +129,8 @@ func (c *indexCopy) close() {
 	if c == nil {
 		return
 	}
-	_ = c.tx.Rollback()
-	_ = c.db.Close()
-	_ = os.Remove(c.path)
+	if c.tx != nil {
+		c.unmap()
+	}
+	forgetFile(c.copied)
 }

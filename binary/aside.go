@@ -57,7 +57,7 @@ func (s *Store) moveAside(path, reason string) error {
 	aside := filepath.Join(s.path, asideName)
 	target := filepath.Join(aside, filepath.Base(path))
 	err := os.Mkdir(aside, 0o700)
-	if err == nil || errors.Is(err, fs.ErrExist) {
+	if err == nil || errors.Is(err, fs.ErrExist) && !isLink(aside) {
 		err = os.Rename(path, target)
 	}
 	if err != nil {

@@ -54,8 +54,12 @@ func fileKey(shard, name, ext string) (Key, bool) {
 	return key, err == nil
 }
 
-// entries lists a directory; one that cannot be read counts as empty.
+// entries lists a directory; one that cannot be read counts as empty, and so does
+// what lies behind a link, which is not ours to look at or to delete.
 func entries(dir string) []fs.DirEntry {
+	if isLink(dir) {
+		return nil
+	}
 	list, _ := os.ReadDir(dir)
 	return list
 }

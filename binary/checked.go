@@ -38,13 +38,27 @@ func (s *Store) writeInto(path string, data []byte) error {
 	if s.dir.readOnly {
 		return ErrReadOnly
 	}
-	err := writeFile(path, data)
+	err := writeBelow(path, data)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = s.create(filepath.Dir(path)); err == nil {
-			err = writeFile(path, data)
+			err = writeBelow(path, data)
 		}
 	}
 	return err
+}
+
+const mendLink = "shadercache verify --repair takes it away"
+
+// writeBelow is writeFile into a directory that may have become a link since the
+// store was opened.
+func writeBelow(path string, data []byte) error {
+	shard := filepath.Dir(path)
+	for _, dir := range []string{filepath.Dir(shard), shard} {
+		if isLink(dir) {
+			return unsafeDir(dir, "is a symbolic link", mendLink)
+		}
+	}
+	return writeFile(path, data)
 }
 
 // forgetChecks deletes what was remembered of blobs that are gone. It returns

@@ -68,9 +68,9 @@ func DefaultDir() (string, error) {
 
 // OpenDir opens the cache directory at path and creates it, for the user
 // alone, where it is missing. It returns an error that matches ErrUnsafeDir
-// when path is no directory, is a symbolic link, belongs to another user or
-// can be written by others: whoever writes there decides what the driver
-// runs. A directory that can be read but not written is accepted.
+// when path, or driver/ or sources/ in it, is no directory, is a symbolic link,
+// belongs to another user or can be written by others: whoever writes there
+// decides what the driver runs. A directory that can be read but not written is accepted.
 func OpenDir(path string) (*Dir, error) {
 	if path == "" {
 		return nil, fmt.Errorf("%w: the path is empty", ErrNoDir)
@@ -107,6 +107,9 @@ func (d *Dir) create() error {
 	if err := d.check(d.path, info); err != nil {
 		return err
 	}
+	if err := d.checkBelow(d.path, driverName, sourcesName); err != nil {
+		return err
+	}
 	// Both files are for others; a read-only cache does without.
 	_ = writeMissing(filepath.Join(d.path, "README.md"), readmeText)
 	_ = writeMissing(filepath.Join(d.path, "CACHEDIR.TAG"), cachedirTag)
@@ -124,6 +127,29 @@ func (d *Dir) check(path string, info fs.FileInfo) error {
 		return unsafeDir(path, "is not a directory", "move the file away, or choose another directory")
 	}
 	return checkOwner(path, info, d.readOnly)
+}
+
+// checkBelow is check of directories in path, those of them that are there.
+func (d *Dir) checkBelow(path string, names ...string) error {
+	for _, name := range names {
+		below := filepath.Join(path, name)
+		info, err := os.Lstat(below)
+		switch {
+		case err == nil && info.Mode()&fs.ModeSymlink != 0:
+			err = unsafeDir(below, "is a symbolic link", "remove the link")
+		case err == nil:
+			err = d.check(below, info)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 func unsafeDir(path, reason, hint string) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -125,17 +126,36 @@ func TestFingerprints(t *testing.T) {
 		t.Errorf("got %+v", got[1])
 	}
 
+	wantDrivers(t, d, got)
+
 	must(t, os.WriteFile(filepath.Join(s.path, fingerprintName), []byte("{"), 0o600))
 	got, err = d.Fingerprints()
 	must(t, err)
 	if first := got[0]; first.Digest != testFingerprint.Digest() || first.Fingerprint.Vendor != "" || first.Programs != 2 {
 		t.Errorf("with a damaged fingerprint.json: got %+v", first)
 	}
+	wantDrivers(t, d, got)
 	must(t, s.Record(nil, Counters{DiskHits: 1}))
 	got, err = d.Fingerprints()
 	must(t, err)
 	if got[0].Fingerprint.Digest() != testFingerprint.Digest() {
 		t.Errorf("fingerprint.json was not repaired: %+v", got[0])
+	}
+}
+
+// wantDrivers checks that Drivers tells the same but for what is counted.
+func wantDrivers(t *testing.T, d *Dir, infos []FingerprintInfo) {
+	t.Helper()
+	got, err := d.Drivers()
+	must(t, err)
+	if len(got) != len(infos) {
+		t.Fatalf("got %+v", got)
+	}
+	for n, want := range infos {
+		want.Programs, want.BlobBytes, want.RawBytes = 0, 0, 0
+		if !reflect.DeepEqual(got[n], want) {
+			t.Errorf("got %+v, want %+v", got[n], want)
+		}
 	}
 }
 

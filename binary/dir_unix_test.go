@@ -6,8 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestOpenDirRefusesWhatOthersCanChange(t *testing.T) {
@@ -100,5 +102,55 @@ func TestReadOnlyStore(t *testing.T) {
 	}
 	if list, err := s.List(); len(list) != 1 || err != nil {
 		t.Errorf("List: %d entries, %v", len(list), err)
+	}
+}
+
+// Links in the place of our own directories are refused, and nobody lists,
+// writes or deletes what is behind them.
+func TestLinksInsideAreNotFollowed(t *testing.T) {
+	links := append([]string{}, storeDirs...)
+	for _, name := range append(links, "blobs/"+testKey(1).String()[:2], "../sources", "../driver") {
+		t.Run(name, func(t *testing.T) {
+			outside := t.TempDir()
+			foreign := []string{filepath.Join(outside, ".profile"), filepath.Join(outside, "ab", ".old"), filepath.Join(outside, "old")}
+			for _, path := range foreign {
+				writeTestFile(t, path, []byte("foreign"), start.Add(-100*24*time.Hour))
+			}
+			before := filesBelow(outside)
+			d := openTestDir(t)
+			s := openTestStore(t, d, testFingerprint)
+			putBlobs(t, s, testBlob(2))
+			must(t, d.PutSource(MustSource("", "// kept", nil)))
+			path := filepath.Join(s.path, name)
+			must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			must(t, os.RemoveAll(path))
+			must(t, os.Symlink(outside, path))
+
+			shard := strings.HasPrefix(name, "blobs/")
+			_, dirErr := OpenDir(d.path)
+			_, storeErr := d.Store(testFingerprint)
+			if refused := errors.Is(dirErr, ErrUnsafeDir) || errors.Is(storeErr, ErrUnsafeDir); refused == shard {
+				t.Errorf("opened: %v, %v", dirErr, storeErr)
+			}
+			// Those who had opened it before.
+			if err := s.Put(testBlob(1)); (shard || name == blobsName) && !errors.Is(err, ErrUnsafeDir) {
+				t.Errorf("Put: %v", err)
+			}
+			_ = s.SetAside(testKey(2), "for a test")
+			_ = d.PutSource(MustSource("", "// kept as well", nil))
+			if _, err := d.Prune(PruneOptions{MaxAge: time.Hour, MaxBytes: 1}); err != nil {
+				t.Errorf("Prune: %v", err)
+			}
+			r, err := d.Verify(true, nil)
+			if err != nil || !strings.HasPrefix(name, "..") && r.Damaged != 1 {
+				t.Errorf("Verify: %+v, %v", r, err)
+			}
+			if after := filesBelow(outside); !slices.Equal(after, before) {
+				t.Errorf("outside there are %q, before %q", after, before)
+			}
+			if !strings.HasPrefix(name, "..") && isLink(path) {
+				t.Error("the link was not taken away")
+			}
+		})
 	}
 }

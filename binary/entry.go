@@ -2,7 +2,6 @@ package binary
 
 import (
 	"bytes"
-	"cmp"
 	"io/fs"
 	"slices"
 	"time"
@@ -21,21 +20,11 @@ type Entry struct {
 	LoadNanos    int64     `json:"load_ns"`    // time to a primed program from the blob; 0 = unknown
 }
 
-// List is All, sorted by name, then key, without those that cannot be read, and
-// with all of them in memory.
-func (s *Store) List() ([]Entry, error) {
-	var list []Entry
-	for e, err := range s.All() {
-		if err == nil {
-			list = append(list, e)
-		}
-	}
-	slices.SortFunc(list, compareEntries)
-	return list, nil
-}
+func compareKeys(a, b Key) int { return bytes.Compare(a[:], b[:]) }
 
-func compareEntries(a, b Entry) int {
-	return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.Key[:], b.Key[:]))
+// List is ByName, with all of them in memory.
+func (s *Store) List() ([]Entry, error) {
+	return slices.Collect(s.ByName()), nil
 }
 
 // describe takes over what the blob says of itself. A name and a compile time

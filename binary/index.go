@@ -1,15 +1,18 @@
 package binary
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -240,8 +243,10 @@ func (x *index) save(lifetime Counters, changed map[Key]Entry, gone []Key) error
 					return err
 				}
 			}
-			for key, entry := range changed {
-				if err := putJSON(programs, key[:], entry); err != nil {
+			// In order, pages are filled once and not split.
+			programs.FillPercent = 0.9
+			for _, key := range slices.SortedFunc(maps.Keys(changed), compareKeys) {
+				if err := putJSON(programs, key[:], changed[key]); err != nil {
 					return err
 				}
 			}
@@ -271,7 +276,10 @@ func (x *index) close() {
 	}
 	if x.changed {
 		if sum, err := x.sum(); err == nil {
-			_ = writeFile(x.sumPath(), []byte(sum.String()+"\n"))
+			_ = writeUnsynced(x.sumPath(), func(w *bufio.Writer) error {
+				_, err := w.WriteString(sum.String() + "\n")
+				return err
+			})
 		}
 	}
 	_ = x.db.Close()

@@ -83,8 +83,8 @@ func (s *Store) TellCrashes(set func(*os.File)) {
 
 // TellCrash says how a process ended that the caller saw die: "SIGSEGV: ", or
 // another of the signals by which drivers end processes, and what it means. It
-// tells what TellCrashes cannot: a signal on a thread of the driver's own ends
-// the process before Go's runtime writes anything. Call it before Recover.
+// tells what TellCrashes may not: a signal that a driver blocks on threads of its
+// own ends the process, and no handler is called. Call it before Recover.
 func (s *Store) TellCrash(process int, signal string) error {
 	dir := filepath.Join(s.path, inFlightName)
 	var errs []error

@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"bufio"
 	"encoding/json"
 	"maps"
 	"path/filepath"
@@ -78,5 +79,8 @@ func (d *Dir) writeStats(name string, counters Counters) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(d.path, statsName), append(data, '\n'))
+	return writeUnsynced(filepath.Join(d.path, statsName), func(w *bufio.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	})
 }

@@ -1,6 +1,9 @@
 package binary
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"path/filepath"
@@ -38,22 +41,40 @@ type manifestProgram struct {
 
 func (s *Store) manifestPath() string { return filepath.Join(s.path, manifestName) }
 
+// writeManifest writes what encoding a manifest would, a program at a time.
 func (s *Store) writeManifest(c *contents) error {
-	m := manifest{
+	head, err := json.MarshalIndent(manifest{
 		Schema:      manifestSchema,
 		Fingerprint: s.fingerprint,
 		Digest:      s.digest,
 		Updated:     s.dir.now().UTC(),
-		Programs:    make([]manifestProgram, 0, len(c.programs)),
-	}
-	for _, e := range slices.SortedFunc(maps.Values(c.programs), compareEntries) {
-		m.Programs = append(m.Programs, s.manifestProgram(e))
-	}
-	data, err := json.MarshalIndent(m, "", "  ")
+		Programs:    []manifestProgram{},
+	}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFile(s.manifestPath(), append(data, '\n'))
+	return writeUnsynced(s.manifestPath(), func(w *bufio.Writer) error {
+		head, end := bytes.TrimSuffix(head, []byte("]\n}")), "]\n}\n"
+		_, _ = w.Write(head) // the writer keeps its error
+		separator := "\n    "
+		for _, key := range c.keysByName() {
+			line, err := json.MarshalIndent(s.manifestProgram(c.programs[key]), "    ", "  ")
+			if err != nil {
+				return err
+			}
+			_, _ = w.WriteString(separator)
+			_, _ = w.Write(line)
+			separator, end = ",\n    ", "\n  ]\n}\n"
+		}
+		_, err := w.WriteString(end)
+		return err
+	})
+}
+
+func (c *contents) keysByName() []Key {
+	return slices.SortedFunc(maps.Keys(c.programs), func(a, b Key) int {
+		return cmp.Or(cmp.Compare(c.programs[a].Name, c.programs[b].Name), compareKeys(a, b))
+	})
 }
 
 func (s *Store) manifestProgram(e Entry) manifestProgram {

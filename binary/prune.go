@@ -78,10 +78,29 @@ type pruning struct {
 	errs   []error
 }
 
-// pruneItem is what is deleted together: a blob, or a driverItem.
+// pruneItem is what is deleted together: a blob, or a driverItem. There may be
+// very many, so a path is made when it is needed.
 type pruneItem struct {
-	driverItem
-	store *Store // nil for the driver's
+	lastUse int64 // nanoseconds since 1970
+	bytes   int64
+	store   *Store // of a blob
+	key     Key
+	driver  *driverItem // nil for a blob
+}
+
+func (it *pruneItem) paths() []string {
+	if it.driver != nil {
+		return it.driver.paths
+	}
+	return []string{it.store.blobPath(it.key)}
+}
+
+// compare puts what was used least recently first.
+func (it *pruneItem) compare(other *pruneItem) int {
+	if byUse := cmp.Compare(it.lastUse, other.lastUse); byUse != 0 {
+		return byUse
+	}
+	return slices.Compare(it.paths(), other.paths())
 }
 
 func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
@@ -154,23 +173,27 @@ func (p *pruning) dropOthers(all []*Store) {
 func (d *Dir) pruneItems(stores []*Store) []pruneItem {
 	var items []pruneItem
 	for _, it := range d.driverItems() {
-		items = append(items, pruneItem{driverItem: it})
+		items = append(items, pruneItem{lastUse: it.lastUse.UnixNano(), bytes: it.bytes, driver: &it})
 	}
 	for _, s := range stores {
-		known := s.readIndex().programs
-		for key, file := range s.blobFiles() {
-			info, err := file.Info()
-			if err != nil {
-				continue
-			}
-			e := known[key]
-			e.usedBy(info.ModTime())
-			items = append(items, pruneItem{driverItem{[]string{s.blobPath(key)}, info.Size(), e.LastUse}, s})
-		}
+		items = s.appendPruneItems(items)
 	}
-	slices.SortFunc(items, func(a, b pruneItem) int {
-		return cmp.Or(a.lastUse.Compare(b.lastUse), slices.Compare(a.paths, b.paths))
-	})
+	slices.SortFunc(items, func(a, b pruneItem) int { return a.compare(&b) })
+	return items
+}
+
+func (s *Store) appendPruneItems(items []pruneItem) []pruneItem {
+	known := s.copyIndex()
+	defer known.close()
+	for key, file := range s.blobFiles() {
+		info, err := file.Info()
+		if err != nil {
+			continue
+		}
+		e := known.find(key)
+		e.usedBy(info.ModTime())
+		items = append(items, pruneItem{lastUse: e.LastUse.UnixNano(), bytes: info.Size(), store: s, key: key})
+	}
 	return items
 }
 
@@ -186,7 +209,7 @@ func (p *pruning) choose(items []pruneItem) []pruneItem {
 		limit = math.MaxInt64
 	}
 	for i, it := range items {
-		tooOld := p.MaxAge > 0 && p.Now.Sub(it.lastUse) > p.MaxAge
+		tooOld := p.MaxAge > 0 && p.Now.Sub(time.Unix(0, it.lastUse)) > p.MaxAge
 		if !tooOld && total <= limit {
 			return items[:i]
 		}
@@ -197,12 +220,12 @@ func (p *pruning) choose(items []pruneItem) []pruneItem {
 
 // remove deletes one item and counts what went.
 func (p *pruning) remove(it pruneItem) {
-	for _, path := range it.paths {
+	for _, path := range it.paths() {
 		info, err := os.Lstat(path)
 		if err != nil || !p.delete(os.Remove, path) {
 			continue
 		}
-		if it.store != nil {
+		if it.driver == nil {
 			p.report.Programs++
 			p.report.Bytes += info.Size()
 		} else {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // Record adds uses and counters to the index and rewrites manifest.json and
@@ -107,9 +106,9 @@ func (s *Store) openForWriting() (*index, *contents, error) {
 // cannot be read is left out: the next Get sets it aside.
 func (s *Store) reconcile(known *contents, rewritten map[Key]struct{}) (changed map[Key]Entry, gone []Key) {
 	changed = map[Key]Entry{}
-	missing := maps.Clone(known.programs)
+	there := make(map[Key]struct{}, len(known.programs))
 	for key, file := range s.blobFiles() {
-		delete(missing, key)
+		there[key] = struct{}{}
 		e, ok := known.programs[key]
 		if _, again := rewritten[key]; ok && !again {
 			continue
@@ -122,10 +121,13 @@ func (s *Store) reconcile(known *contents, rewritten map[Key]struct{}) (changed 
 		e.usedBy(fileTime(file))
 		known.programs[key], changed[key] = e, e
 	}
-	for key := range missing {
-		delete(known.programs, key)
+	for key := range known.programs {
+		if _, ok := there[key]; !ok {
+			delete(known.programs, key)
+			gone = append(gone, key)
+		}
 	}
-	return changed, slices.Collect(maps.Keys(missing))
+	return changed, gone
 }
 
 // takeRewritten empties the set of keys that were put since the last record.

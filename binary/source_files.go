@@ -43,13 +43,13 @@ func (d *Dir) PutSource(src *Source) error {
 		return fmt.Errorf("binary: keep source: %w", err)
 	}
 	data := compress(append(append(line, '\n'), src.text...))
-	err = writeFile(path, data)
+	err = writeBelow(path, data)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = d.create(); err == nil {
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
 		}
 		if err == nil {
-			err = writeFile(path, data)
+			err = writeBelow(path, data)
 		}
 	}
 	if err != nil {

@@ -49,7 +49,7 @@ type Store struct {
 
 // Store opens the store of one driver. Nothing is written until the first Put,
 // Record or Enter. It fails, with ErrUnsafeDir, only where something that is not a
-// safe directory stands in the store's place.
+// safe directory stands in the place of the store, or of a directory in it.
 func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 	s := d.storeNamed(fingerprint.DirName())
 	s.fingerprint, s.digest = fingerprint, fingerprint.Digest()
@@ -60,6 +60,9 @@ func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 	info, err := os.Lstat(s.path)
 	if err == nil {
 		err = d.check(s.path, info)
+	}
+	if err == nil {
+		err = d.checkBelow(s.path, storeDirs...)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("binary: open store: %w", err)
@@ -168,6 +171,9 @@ func (s *Store) create(dir string) error {
 	}
 	if err := s.dir.create(); err != nil {
 		return err
+	}
+	if isLink(filepath.Dir(dir)) {
+		return unsafeDir(filepath.Dir(dir), "is a symbolic link", mendLink)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -158,23 +158,43 @@ func (v *verifying) sources(d *Dir) {
 	}
 }
 
-// storeFiles is what belongs into the directory of a store.
-var storeFiles = []string{fingerprintName, probeName, blobsName, indexName, sumName, manifestName,
-	asideName, inFlightName, quarantineName, failedName, checkedName, tuningName}
+// storeFiles and storeDirs are what belongs into the directory of a store.
+var (
+	storeFiles = []string{fingerprintName, probeName, indexName, sumName, manifestName}
+	storeDirs  = []string{blobsName, asideName, inFlightName, quarantineName, failedName, checkedName, tuningName}
+)
 
 // foreign counts files that this package did not make. Files whose names start
 // with a dot are temporary ones.
 func (v *verifying) foreign(s *Store) {
 	for _, e := range entries(s.path) {
-		v.stranger(slices.Contains(storeFiles, e.Name()), s.path, e)
+		isOurs := slices.Contains(storeFiles, e.Name()) || slices.Contains(storeDirs, e.Name())
+		if isOurs && e.Type()&fs.ModeSymlink != 0 {
+			v.link(filepath.Join(s.path, e.Name()))
+			continue
+		}
+		v.stranger(isOurs, s.path, e)
 	}
 	blobs := filepath.Join(s.path, blobsName)
 	for _, shard := range entries(blobs) {
+		if shard.Type()&fs.ModeSymlink != 0 && len(shard.Name()) == 2 {
+			v.link(filepath.Join(blobs, shard.Name()))
+			continue
+		}
 		v.stranger(shard.IsDir() && len(shard.Name()) == 2, blobs, shard)
 		for _, file := range entries(filepath.Join(blobs, shard.Name())) {
 			_, ours := blobKey(shard.Name(), file.Name())
 			v.stranger(ours, filepath.Join(blobs, shard.Name()), file)
 		}
+	}
+}
+
+// link reports a link in the place of a file or directory of ours. A repair takes
+// the link away, and nothing that is behind it.
+func (v *verifying) link(path string) {
+	v.damaged(path, "is a symbolic link")
+	if v.repair {
+		v.try(os.Remove(path))
 	}
 }
 

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -235,5 +236,35 @@ func TestExportFile(t *testing.T) {
 	}
 	if _, err := ImportFile(path+".missing", openDir(t), ImportOptions{AnyDriver: true}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An export that is ended leaves no file, neither its own nor a temporary one,
+// wherever it was.
+func TestExportEnds(t *testing.T) {
+	dir := filledDir(t)
+	folder := t.TempDir()
+	for _, late := range []bool{false, true} {
+		done := make(chan struct{})
+		o := ExportOptions{Done: done}
+		if late {
+			o.Progress = func(int64, int64) {
+				select {
+				case <-done:
+					t.Error("it went on")
+				default:
+					close(done)
+				}
+			}
+		} else {
+			close(done)
+		}
+		_, err := ExportFile(filepath.Join(folder, "warm.scb"), dir, o)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if left, _ := os.ReadDir(folder); len(left) != 0 {
+			t.Errorf("left behind: %v", left)
+		}
 	}
 }

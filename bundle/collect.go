@@ -43,12 +43,12 @@ func (c *collector) collect() (m *Manifest, err error) {
 			return nil, err
 		}
 	}
-	c.manifest.Files = append([]File{}, c.spool.files...)
+	c.manifest.Files = c.spool.files
 	return &c.manifest, nil
 }
 
 func (c *collector) programs() error {
-	infos, err := c.dir.Fingerprints()
+	infos, err := c.dir.Drivers()
 	if err != nil {
 		return err
 	}
@@ -196,6 +196,9 @@ func (c *collector) walk(folder string, visit func(name string) error) error {
 			return nil
 		}
 		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if err := c.options.ended(); err != nil {
 			return err
 		}
 		return visit(name)

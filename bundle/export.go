@@ -3,6 +3,7 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ type ExportOptions struct {
 	NoSources bool
 	// SignKey signs the bundle; nil = no signature.
 	SignKey ed25519.PrivateKey
+	// Done ends Export early, with context.Canceled, once it is closed; nil = not.
+	Done <-chan struct{}
 	// Progress is called from Export with the bytes written and their number,
 	// before compression; nil = not.
 	Progress func(done, total int64)
@@ -142,7 +145,7 @@ func write(w io.Writer, m *Manifest, s *spool, o ExportOptions) error {
 		err = addMember(archive, signatureName, int64(len(signature)), bytes.NewReader(signature))
 	}
 	if err == nil {
-		err = writeFiles(archive, m, s, o.Progress)
+		err = writeFiles(archive, m, s, o)
 	}
 	if err == nil {
 		err = archive.Close()
@@ -153,17 +156,30 @@ func write(w io.Writer, m *Manifest, s *spool, o ExportOptions) error {
 	return sealed.finish()
 }
 
-func writeFiles(archive *tar.Writer, m *Manifest, s *spool, progress func(done, total int64)) error {
+func writeFiles(archive *tar.Writer, m *Manifest, s *spool, o ExportOptions) error {
 	total, done := m.bytes(), int64(0)
 	for _, f := range m.Files {
+		if err := o.ended(); err != nil {
+			return err
+		}
 		if err := addMember(archive, f.Path, f.Size, s.open(f)); err != nil {
 			return err
 		}
-		if done += f.Size; progress != nil {
-			progress(done, total)
+		if done += f.Size; o.Progress != nil {
+			o.Progress(done, total)
 		}
 	}
 	return nil
+}
+
+// ended is context.Canceled once Done is closed.
+func (o *ExportOptions) ended() error {
+	select {
+	case <-o.Done:
+		return context.Canceled
+	default:
+		return nil
+	}
 }
 
 func addMember(archive *tar.Writer, name string, size int64, content io.Reader) error {

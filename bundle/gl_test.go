@@ -41,7 +41,7 @@ type glOutcome struct {
 func init() {
 	// Gets a program of each factor, runs it, and writes the outcome to file.
 	children["gl"] = func(dir, file string) error {
-		c, err := glctx.Open(glctx.Options{CacheDir: dir})
+		c, err := glctx.Open(glctx.Options{CacheDir: dir, EndEGL: true})
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,9 @@ const (
 
 	// maxManifestBytes is room for 300,000 programs.
 	maxManifestBytes = 64 << 20
+
+	// manifestLine is about what a program takes there.
+	manifestLine = 260
 )
 
 // Manifest says what is in a bundle. Its signature covers everything else: each
@@ -42,14 +45,37 @@ type File struct {
 	Kind   Kind          `json:"kind"`
 	Size   int64         `json:"size"`
 	SHA256 binary.Digest `json:"sha256"`
+
+	place int64 // offset in the spool of an export
 }
 
 // encode writes the manifest, sorted.
 func (m *Manifest) encode() ([]byte, error) {
 	slices.SortFunc(m.Fingerprints, func(a, b Fingerprint) int { return cmp.Compare(a.Dir, b.Dir) })
 	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	data, err := json.MarshalIndent(m, "", " ")
-	return append(data, '\n'), err
+	empty := *m
+	empty.Files = []File{}
+	data, err := json.MarshalIndent(empty, "", " ")
+	if err != nil || len(m.Files) == 0 {
+		return append(data, '\n'), err
+	}
+	return m.appendFiles(bytes.TrimSuffix(data, []byte("]\n}")))
+}
+
+// appendFiles completes a manifest that has none, a file at a time: as one value,
+// 100,000 of them would take several times their memory.
+func (m *Manifest) appendFiles(data []byte) ([]byte, error) {
+	data = slices.Grow(data, manifestLine*len(m.Files))
+	separator := "\n  "
+	for _, f := range m.Files {
+		line, err := json.MarshalIndent(f, "  ", " ")
+		if err != nil {
+			return nil, err
+		}
+		data = append(append(data, separator...), line...)
+		separator = ",\n  "
+	}
+	return append(data, "\n ]\n}\n"...), nil
 }
 
 // decodeManifest reads what encode wrote and refuses everything else: another

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/shadercache/shadercache/binary"
@@ -11,12 +12,12 @@ import (
 
 // spool keeps what goes into a bundle until its manifest is known: the manifest
 // comes first and has the sum of everything, and the directory may change while
-// it is read.
+// it is read. Where the system lets it, the file has lost its name already, so
+// that it goes with the process, whatever ends that.
 type spool struct {
-	file   *os.File
-	size   int64
-	places map[string]int64 // offset by path
-	files  []File
+	file  *os.File
+	size  int64
+	files []File
 }
 
 func newSpool() (*spool, error) {
@@ -24,7 +25,8 @@ func newSpool() (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &spool{file: file, places: map[string]int64{}}, nil
+	_ = os.Remove(file.Name())
+	return &spool{file: file, files: []File{}}, nil
 }
 
 // add takes a file over.
@@ -36,20 +38,24 @@ func (s *spool) add(path string, kind Kind, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	f := File{Path: path, Kind: kind, Size: n, SHA256: binary.Digest(sum.Sum(nil))}
+	f := File{Path: path, Kind: kind, Size: n, SHA256: binary.Digest(sum.Sum(nil)), place: start}
 	if err := f.check(); err != nil {
 		return err
 	}
-	s.places[path], s.files = start, append(s.files, f)
+	s.files = append(s.files, f)
 	return nil
 }
 
 // open gives out the content of a file that was added.
 func (s *spool) open(f File) io.Reader {
-	return io.NewSectionReader(s.file, s.places[f.Path], f.Size)
+	return io.NewSectionReader(s.file, f.place, f.Size)
 }
 
 // close deletes the spool.
 func (s *spool) close() error {
-	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+	err := s.file.Close()
+	if removed := os.Remove(s.file.Name()); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
 }

@@ -32,6 +32,15 @@ type CrashTeller interface {
 	TellCrashes(set func(*os.File))
 }
 
+// DeviceCrashTeller is what a Device may have that tells what Go's runtime cannot:
+// a crash on a thread that the driver started. *glctx.Context has it;
+// Options.TellCrashes makes use of it.
+type DeviceCrashTeller interface {
+	// TellCrashes has a line that starts with the name of the signal, such as
+	// "SIGSEGV: ", written to a file that may be closed afterwards.
+	TellCrashes(f *os.File) error
+}
+
 // Forgiver is what a Guard has that forgets what the driver is at. *binary.Store
 // has it.
 type Forgiver interface {
@@ -58,6 +67,11 @@ func (c *Cache) tellCrashes() {
 	teller.TellCrashes(func(f *os.File) {
 		if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
 			c.log.Warn("a crash will not be told from other deaths", "error", err)
+		}
+		if teller, ok := c.dev.(DeviceCrashTeller); ok {
+			if err := teller.TellCrashes(f); err != nil {
+				c.log.Warn("a crash on a thread of the driver's own will not be told from other deaths", "error", err)
+			}
 		}
 	})
 }

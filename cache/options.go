@@ -69,9 +69,10 @@ type Options struct {
 	// signal ended the process (debug.SetCrashOutput, of which a process has
 	// one), so that a source which the driver crashes of is refused from the next
 	// start on. Without it nobody can tell a crash from a Ctrl-C, and it takes a
-	// second death; so it does where the signal came on a thread that the driver
-	// started, which ends the process before the runtime writes anything.
-	// Default: false, since the application may use that output.
+	// second death. A device such as *glctx.Context tells of a signal on a thread
+	// that the driver started too, by a signal handler in front of the runtime's,
+	// see DeviceCrashTeller. Default: false, since the application may have its
+	// own use of both.
 	TellCrashes bool
 
 	// Logger receives warnings: that there is no store, and the first failure

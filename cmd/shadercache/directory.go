@@ -22,17 +22,38 @@ func (o *options) directory() (string, error) {
 	return filepath.Abs(path)
 }
 
-// openDirectory opens the cache directory for commands that only look at it or
-// trim it: one that is missing is not made, dir is nil then.
+// openDirectory opens the cache directory for commands that work on what is
+// there: one that is missing is not made, dir is nil then.
 func (o *options) openDirectory() (path string, dir *binary.Dir, err error) {
+	return o.openExisting(binary.OpenDir)
+}
+
+// lookIntoDirectory is openDirectory for commands that change nothing.
+func (o *options) lookIntoDirectory() (path string, dir *binary.Dir, err error) {
+	return o.openExisting(openToRead)
+}
+
+func (o *options) openExisting(open func(path string) (*binary.Dir, error)) (path string, dir *binary.Dir, err error) {
 	if path, err = o.directory(); err != nil {
 		return "", nil, err
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return path, nil, nil
 	}
-	dir, err = binary.OpenDir(path)
+	dir, err = open(path)
 	return path, dir, err
+}
+
+// openToRead opens a directory, also one that is safe to read and not ours to
+// write: root's, such as an upstream directory.
+func openToRead(path string) (*binary.Dir, error) {
+	dir, err := binary.OpenDir(path)
+	if errors.Is(err, binary.ErrUnsafeDir) {
+		if roots, rootsErr := binary.OpenUpstream(path); rootsErr == nil {
+			return roots, nil
+		}
+	}
+	return dir, err
 }
 
 // upstream is $SHADERCACHE_UPSTREAM, or nil where it cannot be used.
@@ -76,7 +97,7 @@ func treeBytes(path string) (total int64) {
 // forStores calls visit with the part of every driver whose identity is known,
 // in the order of their names. The store is closed afterwards.
 func (o *options) forStores(dir *binary.Dir, visit func(name string, store *binary.Store) error) error {
-	infos, err := dir.Fingerprints()
+	infos, err := dir.Drivers()
 	if err != nil {
 		return err
 	}

@@ -103,13 +103,14 @@ func (r *doctorResult) wrong(check, mend, format string, values ...any) {
 
 // examineDirectory returns the directory, or nil where it cannot be used.
 func (r *doctorResult) examineDirectory(o *options) *binary.Dir {
-	const check, elsewhere = "directory", `export SHADERCACHE_DIR="$HOME/.cache/shadercache"`
+	const check = "directory"
 	path, err := o.directory()
 	if err != nil {
-		r.wrong(check, `export SHADERCACHE_DIR=/var/tmp/shadercache-$(id -u)`, "%v", err)
+		r.wrong(check, anywhere, "%v", err)
 		return nil
 	}
 	r.Dir = path
+	elsewhere := mendElsewhere(path)
 	dir, err := binary.OpenDir(path)
 	if errors.Is(err, binary.ErrUnsafeDir) {
 		r.wrong(check, mendUnsafe(path, elsewhere), "%v", err)

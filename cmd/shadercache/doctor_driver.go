@@ -63,12 +63,22 @@ func (r *doctorResult) examineDriverCache(state glctx.DriverCache, wanted, expla
 	case !state.Managed && strings.Contains(state.Reason, "was loaded before"):
 		r.wrong(driverCacheCheck, "unset LD_PRELOAD", "%s", state)
 	case !state.Managed:
-		r.wrong(driverCacheCheck, "shadercache doctor --dir /var/tmp/shadercache-$(id -u)", "%s", state)
+		r.wrong(driverCacheCheck, r.mendDirectory(), "%s", state)
 	case state.Reason != "" && !explained:
 		r.wrong(driverCacheCheck, "unset "+strings.Join(settingNames(keptSettings(state)), " "), "not kept in the cache directory: %s", state.Reason)
 	case state.Reason == "":
 		r.good(driverCacheCheck, "%s", state)
 	}
+}
+
+// mendDirectory mends the directory, which is why the driver's cache is not in it.
+func (r *doctorResult) mendDirectory() string {
+	for _, f := range r.Findings {
+		if f.Check == "directory" && f.Level == levelWrong {
+			return f.Mend
+		}
+	}
+	return anywhere
 }
 
 // maxSlotFindings bounds how many slots are named.

@@ -74,7 +74,7 @@ func TestDoctorExplainsTheDriverCache(t *testing.T) {
 	}{
 		{glctx.DriverCache{Managed: true, Dir: "/c/driver"}, levelGood, "managed in /c/driver", ""},
 		{glctx.DriverCache{Reason: "libEGL_mesa.so.0 was loaded before the first context of ours"}, levelWrong, "was loaded before", "unset LD_PRELOAD"},
-		{glctx.DriverCache{Reason: "permission denied"}, levelWrong, "permission denied", "doctor --dir"},
+		{glctx.DriverCache{Reason: "permission denied"}, levelWrong, "permission denied", "export SHADERCACHE_DIR="},
 		{glctx.DriverCache{Managed: true, Dir: "/c", Reason: "set by the user: A=1, B=2"}, levelWrong, "set by the user", "unset A B"},
 	} {
 		r := &doctorResult{Good: true}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -61,8 +62,30 @@ func ownerMayWrite(path string) bool {
 	return err == nil && info.Mode()&0o200 != 0
 }
 
-// mendUnsafe is chmod where the mode is what is unsafe, else another directory.
+// anywhere is a directory of the user's where there is no home.
+const anywhere = `export SHADERCACHE_DIR=/var/tmp/shadercache-$(id -u)`
+
+// mendElsewhere names another directory than path, which cannot be used.
+func mendElsewhere(path string) string {
+	home, err := os.UserHomeDir()
+	if err == nil {
+		_, err = os.Stat(home)
+	}
+	if err != nil || path == filepath.Join(home, ".cache", "shadercache") {
+		return anywhere
+	}
+	return `export SHADERCACHE_DIR="$HOME/.cache/shadercache"`
+}
+
+// mendUnsafe is chmod where the mode is what is unsafe, rm of a link in the
+// directory, else another directory.
 func mendUnsafe(path, elsewhere string) string {
+	for _, name := range []string{"driver", "sources"} {
+		link := filepath.Join(path, name)
+		if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return "rm " + quoted(link)
+		}
+	}
 	info, err := os.Lstat(path)
 	if err == nil && info.IsDir() && info.Mode().Perm()&0o022 != 0 {
 		return "chmod 700 " + quoted(path)

@@ -65,6 +65,9 @@ func newExport(o *options) *cobra.Command {
 	flags.StringSliceVar(&f.drivers, "fingerprint", nil, "only this `driver` (default all)")
 	flags.BoolVar(&f.noDriverCache, "no-driver-cache", false, "leave the driver's own machine code out")
 	flags.BoolVar(&f.noSources, "no-sources", false, "leave the sources out")
+	if err := cmd.RegisterFlagCompletionFunc("fingerprint", o.completeDrivers); err != nil {
+		panic(err)
+	}
 	flags.StringVar(&f.signKey, "sign", "", "sign with this private `key`")
 	return cmd
 }
@@ -78,7 +81,7 @@ func oneFile(_ *cobra.Command, args []string) error {
 }
 
 func (o *options) export(file string, f exportFlags) (*exportResult, error) {
-	path, dir, err := o.openDirectory()
+	path, dir, err := o.lookIntoDirectory()
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +99,9 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 	}
 	bar := o.newProgress(100, "exporting")
 	eo.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
+	ctx, stop := interruptible()
+	defer stop()
+	eo.Done = ctx.Done()
 	r := &exportResult{File: file, Signed: f.signKey != ""}
 	r.ExportReport, err = bundle.ExportFile(file, dir, eo)
 	_ = bar.Finish()
@@ -126,7 +132,7 @@ func chosenDrivers(dir *binary.Dir, named []string) ([]binary.Digest, error) {
 	if len(named) == 0 {
 		return nil, nil
 	}
-	infos, err := dir.Fingerprints()
+	infos, err := dir.Drivers()
 	if err != nil {
 		return nil, err
 	}

@@ -59,9 +59,9 @@ func printError(w io.Writer, err error) {
 		fmt.Fprintln(w, "shadercache: interrupted")
 		return
 	}
-	fmt.Fprintf(w, "shadercache: %v\n", err)
+	fmt.Fprintf(w, "shadercache: %s\n", plain(err.Error()))
 	if refused, ok := errors.AsType[*binary.CompileError](err); ok {
-		fmt.Fprintf(w, "%s", refused.Detail())
+		fmt.Fprint(w, plain(refused.Detail()))
 	}
 	if hint := hintFor(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", hint)

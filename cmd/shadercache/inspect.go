@@ -57,6 +57,7 @@ func newInspect(o *options) *cobra.Command {
 		Long:                  inspectUsage,
 		Example:               inspectExample,
 		Args:                  usageArgs(oneArgument("a key, its first digits, a name, or a problem")),
+		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.inspect(args[0])
 			if err != nil {
@@ -86,7 +87,7 @@ func names(typed, name string, key binary.Key) bool {
 }
 
 func (o *options) inspect(typed string) (*inspectResult, error) {
-	path, dir, err := o.openDirectory()
+	path, dir, err := o.lookIntoDirectory()
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (p *inspectLine) print(w io.Writer) {
 	if p.SourceKept {
 		kept = "kept"
 	}
-	fmt.Fprintf(w, "name\t%s\nkey\t%s\ndriver\t%s\nfile\t%s\n", p.Name, p.Key, p.Driver, p.File)
+	fmt.Fprintf(w, "name\t%s\nkey\t%s\ndriver\t%s\nfile\t%s\n", shown(p.Name), p.Key, p.Driver, p.File)
 	fmt.Fprintf(w, "size\t%s, %s raw\nformat\t%s\n", readableBytes(p.Bytes), readableBytes(p.RawBytes), p.Format)
 	fmt.Fprintf(w, "work group\t%d x %d x %d\n", p.WorkGroup[0], p.WorkGroup[1], p.WorkGroup[2])
 	fmt.Fprintf(w, "created\t%s\nlast use\t%s\n", p.Created.Local().Format(time.DateTime), p.LastUse.Local().Format(time.DateTime))

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,25 +72,26 @@ func newList(o *options) *cobra.Command {
 	return cmd
 }
 
-// list has the programs of one driver in memory at a time, some 150 bytes each,
-// to sort them. JSON is written a program at a time.
+// list has the programs of one driver in memory at a time, packed, to sort them.
+// Lines are written one at a time.
 func (o *options) list(now time.Time) error {
-	path, dir, err := o.openDirectory()
+	path, dir, err := o.lookIntoDirectory()
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(o.stdout)
-	var list listWriter = &listTable{tabs: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), dir: path, now: now}
+	var list listWriter = &listTable{out: out, dir: path, now: now}
 	if o.json {
 		list = &listJSON{out: out, dir: path}
 	}
 	if dir != nil {
 		err = o.forStores(dir, func(driver string, store *binary.Store) error {
-			entries, err := store.List()
-			for i := 0; err == nil && i < len(entries); i++ {
-				err = list.add(newProgramLine(driver, entries[i]))
+			for e := range store.ByName() {
+				if err := list.add(newProgramLine(driver, e)); err != nil {
+					return err
+				}
 			}
-			return err
+			return nil
 		})
 	}
 	return errors.Join(err, list.end(), out.Flush())
@@ -160,32 +161,36 @@ func newProgramLine(driver string, e binary.Entry) programLine {
 	}
 }
 
-// listTable writes a table for each driver.
+// listTable writes a table for each driver. Its columns are as wide as what is
+// usual, so that no line waits for the others.
 type listTable struct {
-	tabs   *tabwriter.Writer
+	out    io.Writer
 	dir    string
 	now    time.Time
 	driver string // of the table that has begun
 }
 
+const listRow = "  %-12s  %-10s  %-6s  %-10s  %-10s  %-8s  %s\n"
+
 func (l *listTable) add(p programLine) error {
 	if p.Driver != l.driver {
 		if l.driver != "" {
-			fmt.Fprintln(l.tabs)
+			fmt.Fprintln(l.out)
 		}
 		l.driver = p.Driver
-		fmt.Fprintf(l.tabs, "%s\n  key\tsize\thits\tcompile\tload\tlast use\tname\n", p.Driver)
+		fmt.Fprintf(l.out, "%s\n"+listRow, p.Driver, "key", "size", "hits", "compile", "load", "last use", "name")
 	}
-	_, err := fmt.Fprintf(l.tabs, "  %s\t%s\t%d\t%s\t%s\t%s\t%s\n", p.Key.Short(), readableBytes(p.Bytes), p.Hits,
-		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), readableAge(l.now.Sub(p.LastUse)), p.Name)
+	_, err := fmt.Fprintf(l.out, listRow, p.Key.Short(), readableBytes(p.Bytes), strconv.FormatUint(p.Hits, 10),
+		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), readableAge(l.now.Sub(p.LastUse)), shown(p.Name))
 	return err
 }
 
 func (l *listTable) end() error {
-	if l.driver == "" {
-		fmt.Fprintf(l.tabs, "no programs in %s\n", l.dir)
+	if l.driver != "" {
+		return nil
 	}
-	return l.tabs.Flush()
+	_, err := fmt.Fprintf(l.out, "no programs in %s\n", l.dir)
+	return err
 }
 
 // knownMillis is a time in a table, "-" where it is not known.

@@ -63,7 +63,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	line += reason
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	_, err := io.WriteString(h.out, line+"\n")
+	_, err := io.WriteString(h.out, plain(line)+"\n")
 	return err
 }
 

@@ -230,11 +230,11 @@ func (r *preloadResult) print(w io.Writer) {
 	fmt.Fprint(w, "program\torigin\tload\tprime\tkey\n")
 	for _, p := range r.Programs {
 		if p.err != nil {
-			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", p.Name)
+			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", shown(p.Name))
 			continue
 		}
 		origins[p.Origin]++
-		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", p.Name, p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
+		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", shown(p.Name), p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
 	}
 	fmt.Fprintf(w, "\n%s: %d compiled, %d from disk, %d failed\n", plural(len(r.Programs), "program"),
 		origins["compiled"], origins["disk"], r.Failed)

@@ -184,7 +184,7 @@ func (r *rebuildResult) print(w io.Writer) {
 	default:
 		fmt.Fprint(w, "key\thits\tlast use\tname\n")
 		for _, m := range r.Missing {
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Key.Short(), m.Hits, lastUse(m.LastUse), m.Name)
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Key.Short(), m.Hits, lastUse(m.LastUse), shown(m.Name))
 		}
 		fmt.Fprintf(w, "\n%s to compile for %s\n", plural(len(r.Missing), "program"), r.Driver)
 	}

@@ -109,7 +109,7 @@ func (r *statsResult) missed(least percentage) error {
 
 // readStats opens OpenGL only to mark the driver that works now.
 func (o *options) readStats(mark bool) (*statsResult, error) {
-	path, dir, err := o.openDirectory()
+	path, dir, err := o.lookIntoDirectory()
 	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}}
 	if err != nil || dir == nil {
 		return r, err
@@ -196,6 +196,6 @@ func (r *statsResult) print(w io.Writer) {
 		fmt.Fprint(w, "\nin quarantine\n")
 	}
 	for _, q := range r.Quarantined {
-		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), q.Name, q.Reason)
+		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), shown(q.Name), shown(q.Reason))
 	}
 }

@@ -68,7 +68,7 @@ type tuningList struct {
 }
 
 func (o *options) listTunings() (*tuningList, error) {
-	path, dir, err := o.openDirectory()
+	path, dir, err := o.lookIntoDirectory()
 	r := &tuningList{Dir: path, Tunings: []tuningLine{}}
 	if err != nil || dir == nil {
 		return r, err

@@ -60,7 +60,11 @@ func newVerify(o *options) *cobra.Command {
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {
-	path, dir, err := o.openDirectory()
+	open := o.lookIntoDirectory
+	if repair {
+		open = o.openDirectory
+	}
+	path, dir, err := open()
 	r := &verifyResult{Dir: path}
 	if err == nil && dir != nil {
 		bar := o.newProgress(-1, "verifying")
@@ -90,7 +94,7 @@ func (r *verifyResult) print(w io.Writer) {
 		plural(r.Good, "program"), readableBytes(r.Bytes), plural(r.Sources, "source"), plural(r.Tunings, "tuning"),
 		r.Damaged, r.Quarantined, plural(r.Leftovers, "leftover"), r.Foreign)
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "  %s: %s\n", p.Path, p.Reason)
+		fmt.Fprintf(w, "  %s: %s\n", shown(p.Path), shown(p.Reason))
 	}
 	if r.Repaired && !r.OK() {
 		fmt.Fprint(w, "repaired\n")

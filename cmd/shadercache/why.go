@@ -47,6 +47,7 @@ func newWhy(o *options) *cobra.Command {
 		Long:                  whyUsage,
 		Example:               whyExample,
 		Args:                  usageArgs(oneArgument("a file, a name, or a key")),
+		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveDefault),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.why(args[0], binary.Defines(defines))
 			if err != nil {
@@ -68,12 +69,16 @@ func (o *options) why(typed string, defines binary.Defines) (*whyResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	dir, err := binary.OpenDir(path)
+	dir, err := openToRead(path)
+	upstream := o.upstream()
+	if err != nil && upstream != nil {
+		dir, upstream, err = upstream, nil, nil // as programs that use the library do
+	}
 	if err != nil {
 		return nil, err
 	}
 	dirs := []*binary.Dir{dir}
-	if upstream := o.upstream(); upstream != nil {
+	if upstream != nil {
 		dir = dir.WithUpstream(upstream)
 		dirs = append(dirs, upstream)
 	}
@@ -172,7 +177,7 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 	case e.Stored:
 		state = "is stored for"
 	}
-	fmt.Fprintf(w, "%s %s %s %s\n", e.Name, e.Key.Short(), state, driver)
+	fmt.Fprintf(w, "%s %s %s %s\n", shown(e.Name), e.Key.Short(), state, driver)
 	if e.Checked {
 		fmt.Fprintln(w, "  gave the right answer when it was checked")
 	}
@@ -180,7 +185,7 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 		fmt.Fprintf(w, "  damaged: %s\n", e.Damage)
 	}
 	if e.Aside != "" {
-		fmt.Fprintf(w, "  was set aside: %s\n", e.Aside)
+		fmt.Fprintf(w, "  was set aside: %s\n", shown(e.Aside))
 	}
 	if e.Quarantine != nil {
 		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), e.Quarantine.Reason)
@@ -189,7 +194,7 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 		fmt.Fprintln(w, "    until then it is not loaded, and every start compiles it")
 	}
 	if e.Failure != "" {
-		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(strings.TrimSpace(e.Failure), "\n", "\n    "))
+		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(plain(strings.TrimSpace(e.Failure)), "\n", "\n    "))
 	}
 	for _, other := range e.Others {
 		fmt.Fprintf(w, "  %s has it\n", other.Dir)

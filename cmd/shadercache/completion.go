@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// maxCompletions bounds what a shell is offered, and with it how much of a large
+// cache is read for it.
+const maxCompletions = 100
+
+var errEnough = errors.New("enough was found")
+
+// completeDrivers offers the drivers in the cache.
+func (o *options) completeDrivers(_ *cobra.Command, _ []string, typed string) (list []string, _ cobra.ShellCompDirective) {
+	if _, dir, err := o.lookIntoDirectory(); err == nil && dir != nil {
+		drivers, _ := dir.Drivers()
+		for _, d := range drivers {
+			if strings.HasPrefix(d.Dir, typed) {
+				list = append(list, d.Dir)
+			}
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completePrograms offers the names of programs in the cache, and what otherwise
+// says.
+func (o *options) completePrograms(otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		_, dir, err := o.lookIntoDirectory()
+		if err != nil || dir == nil || len(args) > 0 {
+			return nil, otherwise
+		}
+		names := map[string]bool{}
+		var list []string
+		_ = o.forStores(dir, func(_ string, store *binary.Store) error {
+			for e, err := range store.All() {
+				if err == nil && strings.HasPrefix(e.Name, typed) && shown(e.Name) == e.Name && !names[e.Name] {
+					names[e.Name] = true
+					list = append(list, e.Name)
+				}
+				if len(list) == maxCompletions {
+					return errEnough
+				}
+			}
+			return nil
+		})
+		return list, otherwise
+	}
+}
