@@ -27,7 +27,7 @@ func init() {
 			enterOrLeave(s, arg)
 		}
 		_ = syscall.Kill(os.Getpid(), syscall.Signal(signal))
-		select {}
+		awaitSignal()
 	}
 }
 

@@ -33,7 +33,7 @@ func TestEverythingAtOnce(t *testing.T) {
 
 	list := sources(16)
 	pinned := f.get(source("pinned")) // so that Close refuses
-	var wg sync.WaitGroup // of the workers, and of all that they start
+	var wg sync.WaitGroup             // of the workers, and of all that they start
 	for worker := range 8 {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(worker)))
