@@ -19,6 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) int {
+	gltest.Neutral()
 	dir, err := os.MkdirTemp("", "shadercache-example-")
 	if err != nil {
 		panic(err)

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Tests that need a process to die run this test binary once more, with the
@@ -36,8 +37,12 @@ func dieNow() {
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = self.Kill()
 	}
-	select {}
+	awaitSignal()
 }
+
+// awaitSignal waits for a signal that is on its way. Without a timer, Go's runtime
+// would end the process first, and call it a deadlock.
+func awaitSignal() { time.Sleep(time.Hour) }
 
 func childStore(path string) *Store {
 	d, err := OpenDir(path)

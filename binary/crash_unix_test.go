@@ -5,6 +5,7 @@ package binary
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -27,13 +28,18 @@ func init() {
 			enterOrLeave(s, arg)
 		}
 		_ = syscall.Kill(os.Getpid(), syscall.Signal(signal))
-		select {}
+		awaitSignal()
 	}
 }
 
 // A process that tells its crashes has the runtime write what ended it beside
 // its marks.
 func TestCrashRefusesASourceAtOnce(t *testing.T) {
+	// The children inherit what is ignored, as in the background of a shell, and
+	// not what is caught.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGQUIT)
+	t.Cleanup(func() { signal.Stop(caught) })
 	for name, c := range map[string]struct {
 		signal  syscall.Signal
 		marks   []string

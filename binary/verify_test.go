@@ -61,6 +61,7 @@ func flip(t testing.TB, path string) {
 }
 
 func TestAll(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // other processes use the system's meanwhile
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	for range s.All() {
 		t.Fatal("a program in an empty store")

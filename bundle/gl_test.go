@@ -39,6 +39,7 @@ type glOutcome struct {
 }
 
 func init() {
+	gltest.Neutral()
 	// Gets a program of each factor, runs it, and writes the outcome to file.
 	children["gl"] = func(dir, file string) error {
 		c, err := glctx.Open(glctx.Options{CacheDir: dir, EndEGL: true})

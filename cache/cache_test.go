@@ -70,7 +70,7 @@ func ticker() func() time.Time {
 // noMoreGoroutines waits for goroutines that are on their way out.
 func noMoreGoroutines(t *testing.T, before int) {
 	t.Helper()
-	for range 1000 {
+	for range 10_000 {
 		if runtime.NumGoroutine() <= before {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -58,7 +59,9 @@ func crash(dir, victim string, names []string) {
 		}
 		self, _ := os.FindProcess(os.Getpid())
 		_ = self.Signal(signal)
-		select {}
+		// Without a timer, Go's runtime may call this a deadlock before the signal
+		// comes.
+		time.Sleep(time.Hour)
 	}
 	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
 		if src.Name() == victim {

@@ -77,6 +77,7 @@ func TestRetainedHandleKeepsTheProgram(t *testing.T) {
 func TestRetainIntoReusesAHandle(t *testing.T) {
 	f := newFixture(t, cache.Options{MaxPrograms: 1})
 	a, b := f.get(source("a")), f.get(source("b"))
+	f.flush() // what is done in the background allocates
 	var kept cache.Handle
 	a.RetainInto(&kept)
 	func() {

@@ -18,7 +18,7 @@ func (f *fixture) wantLive(want ...string) {
 	f.Helper()
 	f.flush()
 	var got []string
-	for range 1000 {
+	for range 10_000 {
 		if got = f.dev.Live(); slices.Equal(got, want) {
 			return
 		}

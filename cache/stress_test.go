@@ -33,16 +33,20 @@ func TestEverythingAtOnce(t *testing.T) {
 
 	list := sources(16)
 	pinned := f.get(source("pinned")) // so that Close refuses
-	var wg sync.WaitGroup
+	var wg sync.WaitGroup             // of the workers, and of all that they start
 	for worker := range 8 {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(worker)))
 			for range 300 {
-				stressStep(f, list, random)
+				stressStep(f, &wg, list, random)
 			}
 		})
 	}
 	wg.Wait()
+	// Close waits for the programs that nobody waits for any more, too.
+	if err := f.cache.Close(); !errors.Is(err, cache.ErrInUse) {
+		t.Errorf("Close: %v", err)
+	}
 	pinned.Release()
 	store.OnRecord = nil
 	f.flush()
@@ -66,7 +70,7 @@ func sometimes(oneIn int, err error) error {
 }
 
 // stressStep does one random thing.
-func stressStep(f *fixture, list []*cache.Source, random *rand.Rand) {
+func stressStep(f *fixture, wg *sync.WaitGroup, list []*cache.Source, random *rand.Rand) {
 	ctx := context.Background()
 	switch n := random.IntN(100); {
 	case n < 2:
@@ -85,13 +89,13 @@ func stressStep(f *fixture, list []*cache.Source, random *rand.Rand) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		if n < 20 {
-			go cancel()
+			wg.Go(cancel)
 		}
-		stressGet(f, ctx, list[random.IntN(len(list))], random)
+		stressGet(f, wg, ctx, list[random.IntN(len(list))], random)
 	}
 }
 
-func stressGet(f *fixture, ctx context.Context, src *cache.Source, random *rand.Rand) {
+func stressGet(f *fixture, wg *sync.WaitGroup, ctx context.Context, src *cache.Source, random *rand.Rand) {
 	h, err := f.cache.Get(ctx, src)
 	if err != nil {
 		return
@@ -103,6 +107,8 @@ func stressGet(f *fixture, ctx context.Context, src *cache.Source, random *rand.
 		f.dev.Use(other.Program(), src.Key())
 		defer other.Release()
 	}
-	go h.Release()
+	// Whichever comes first gives the handle back, and may not have done so when
+	// the other one returns.
+	wg.Go(h.Release)
 	h.Release()
 }

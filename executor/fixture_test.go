@@ -86,7 +86,7 @@ func (f *fixture) mayFail() bool {
 // wantGoroutines waits for goroutines that are about to end.
 func wantGoroutines(t testing.TB, n int) {
 	t.Helper()
-	for range 200 {
+	for range 2000 {
 		if runtime.NumGoroutine() <= n {
 			return
 		}

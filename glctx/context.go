@@ -246,10 +246,11 @@ func (c *Context) Lost() bool { return c.lost.Load() }
 // adopted context, as soon as Close is called.
 func (c *Context) Done() <-chan struct{} { return c.stopped }
 
-// Close waits for everything that was posted, then takes the context down. For
-// an adopted context it only stops taking callbacks, and on its thread runs those
-// that are waiting: the context is the caller's. Close is idempotent; callbacks
-// must not call it.
+// Close waits for everything that was posted, then takes the context down, and
+// waits for the driver to write what it has for its own cache: some milliseconds
+// with Mesa on an idle machine, 5 s at most. For an adopted context it only stops
+// taking callbacks, and on its thread runs those that are waiting: the context is
+// the caller's. Close is idempotent; callbacks must not call it.
 func (c *Context) Close() error {
 	if c.thread.Load() == int64(syscall.Gettid()) && c.schedule == nil {
 		panic("glctx: Close called inside a callback would wait for itself")
@@ -265,4 +266,5 @@ func (c *Context) shutDown() {
 	}
 	c.queue.close()
 	<-c.stopped
+	awaitDriverCache()
 }

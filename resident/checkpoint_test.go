@@ -181,17 +181,25 @@ func TestResumeAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := OpenCheckpointFile(path)
-	deadline := time.Now().Add(20 * time.Second)
-	for time.Now().Before(deadline) {
+	ended := make(chan struct{})
+	go func() {
+		_ = child.Wait()
+		close(ended)
+	}()
+	for {
 		if c, err := file.Load(); err == nil && c.Sequence > 10 && c.Steps > 100 {
 			break
 		}
-		time.Sleep(5 * time.Millisecond)
+		select {
+		case <-ended:
+			t.Fatal("the child ended by itself")
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = child.Wait()
+	<-ended
 	c, err := file.Load()
 	if err != nil {
 		t.Fatal(err)

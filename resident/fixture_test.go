@@ -79,7 +79,7 @@ func newFixture(t testing.TB) *fixture {
 		if err := programs.Close(); err != nil {
 			t.Errorf("handles were left: %v", err)
 		}
-		for range 200 {
+		for range 2000 {
 			if runtime.NumGoroutine() <= goroutines {
 				return
 			}

@@ -3,7 +3,6 @@
 package resident
 
 import (
-	"context"
 	"errors"
 	"syscall"
 	"testing"
@@ -38,8 +37,7 @@ func TestMessagesGoBothWaysInOrder(t *testing.T) {
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := t.Context()
 	const n = 1000
 	sum := uint32(0)
 	for i := uint32(0); i < n; {
@@ -68,8 +66,12 @@ func TestMessagesGoBothWaysInOrder(t *testing.T) {
 	if err := s.Deliver(ctx, Message{1, 2, 3}); err != nil {
 		t.Fatal(err)
 	}
-	if m, ok := s.TryReceive(); !ok || m != (Message{1, 7, 3}) {
-		t.Errorf("answer to the delivered message: %v, %v", m, ok)
+	// The kernel has taken the message, and answers within the same step.
+	if m, err := s.Receive(ctx); err != nil || m != (Message{1, 7, 3}) {
+		t.Errorf("answer to the delivered message: %v, %v", m, err)
+	}
+	if m, ok := s.TryReceive(); ok {
+		t.Errorf("a message that nobody sent: %v", m)
 	}
 	if _, err := s.Stop(ctx); err != nil {
 		t.Fatal(err)
@@ -106,6 +108,7 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 	f := newFixture(t)
 	o := quick
 	o.Capabilities = claimed
+	o.Budget = 64 // so that a message fits into a dispatch, whatever the pace is
 	s := f.session(echoKernel(), o)
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
@@ -117,13 +120,13 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(20 * time.Millisecond)
-	before, cpu := f.context.Counters(), processCPU(t)
+	before, cpu, began := f.context.Counters(), processCPU(t), time.Now()
 	time.Sleep(200 * time.Millisecond)
 	if n := f.context.Counters().Dispatches - before.Dispatches; n != 0 {
 		t.Errorf("%d dispatches of an idle session", n)
 	}
-	if used := processCPU(t) - cpu; used > 100*time.Millisecond {
-		t.Errorf("an idle session used %v of CPU time in 200 ms", used)
+	if used, gone := processCPU(t)-cpu, time.Since(began); used > gone/2 {
+		t.Errorf("an idle session used %v of CPU time in %v", used, gone)
 	}
 	if err := s.Deliver(t.Context(), Message{A: 1}); err != nil {
 		t.Fatal(err)

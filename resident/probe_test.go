@@ -147,7 +147,9 @@ func TestPersistentSessionsStopAndGoOn(t *testing.T) {
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(20 * time.Millisecond)
+	for s.Progress() == 3000 {
+		time.Sleep(time.Millisecond)
+	}
 	for range 3 {
 		if _, err := s.Preempt(t.Context(), Urgency{Level: 100}, func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)

@@ -14,12 +14,11 @@ import (
 // go with.
 var ErrInUse = errors.New("driver cache is in use by another process, or by this one")
 
-const (
-	// mergeWait is how long Share waits for a merge, which takes milliseconds
-	// for hundreds of programs. Somebody who starts does not wait for longer.
-	mergeWait = 2 * time.Second
-	mergePoll = 2 * time.Millisecond
-)
+// mergeWait is how long Share waits for a merge, which takes milliseconds for
+// hundreds of programs. Somebody who starts does not wait for longer. A test does.
+var mergeWait = 2 * time.Second
+
+const mergePoll = 2 * time.Millisecond
 
 // Lock is a hold on a driver's folder. Its methods may be called from any
 // goroutine. Two locks of one process are as strange to each other as those of

@@ -59,7 +59,7 @@ func (b *residentBench) phases(strategy resident.Strategy) error {
 		}
 	}
 	var times []time.Duration
-	for began := time.Now(); time.Since(began) < b.duration() && s.Progress() < mostBarrierSteps; {
+	for began := time.Now(); len(times) == 0 || time.Since(began) < b.duration() && s.Progress() < mostBarrierSteps; {
 		start := time.Now()
 		if _, err := s.Run(b.ctx, steps); err != nil {
 			return err

@@ -94,7 +94,7 @@ func (b *residentBench) persist(p persistenceRow) (residentRow, error) {
 		}
 	}
 	dispatches, cpu, began := s.Stats().Dispatches, cpuTime(), time.Now()
-	for time.Since(began) < b.duration() {
+	for row.Iterations == 0 || time.Since(began) < b.duration() {
 		out, err := s.Run(b.ctx, steps)
 		if err != nil {
 			return row, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime/debug"
 	"strconv"
 	"syscall"
@@ -107,9 +108,19 @@ func fakeStore(t *testing.T, path string) *binary.Store {
 	return store
 }
 
+// heedSignals has the processes that a test starts heed the signals of users, also
+// where this one was told to ignore them, as shells tell what they run in the
+// background: what is ignored is inherited, what is caught is not.
+func heedSignals(t *testing.T) {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
+	t.Cleanup(func() { signal.Stop(caught) })
+}
+
 // A user who interrupts a compile does not accuse the program, whether the work
 // can be called off or not; a process that is killed leaves a suspect.
 func TestInterruptTakesMarksBack(t *testing.T) {
+	heedSignals(t)
 	for name, c := range map[string]struct {
 		args    []string
 		signals []syscall.Signal

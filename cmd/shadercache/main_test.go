@@ -21,7 +21,16 @@ import (
 var update = flag.Bool("update", false, "rewrite golden parts of scripts and docs/command.md")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"shadercache": main, stuckName: stuckMain, crashName: crashMain})
+	testscript.Main(neutral{m}, map[string]func(){"shadercache": main, stuckName: stuckMain, crashName: crashMain})
+}
+
+// neutral runs tests, and no program that this one is for them, in an environment
+// without the caches of whoever runs them.
+type neutral struct{ *testing.M }
+
+func (m neutral) Run() int {
+	gltest.Neutral()
+	return m.M.Run()
 }
 
 // TestCommand runs the scripts that need no OpenGL.

@@ -57,6 +57,9 @@ const (
 	// How much memory may have grown: what garbage collection and the driver's
 	// own pools leave open, which does not depend on the length of the run.
 	soakGrowth = 32 << 20
+
+	// What goroutines that are done take to end, on a busy machine.
+	endTime = 5 * time.Second
 )
 
 // soakKinds are the jobs of a round: bytes each way, length of the kernel against
@@ -133,6 +136,8 @@ func (s *soakRun) run(whole time.Duration) error {
 	}
 	f := s.figures
 	after := s.sample()
+	after.Goroutines = goroutinesDownTo(before.Goroutines)
+	f.Samples[len(f.Samples)-1] = after
 	f.Seconds = time.Since(start).Seconds()
 	f.Jobs = after.Jobs - jobs
 	f.JobsPerSecond = float64(f.Jobs) / f.Seconds
@@ -190,6 +195,16 @@ func (s *soakRun) sample() soakSample {
 	}
 	s.figures.Samples = append(s.figures.Samples, now)
 	return now
+}
+
+// goroutinesDownTo is the number of goroutines once those that are done have
+// ended, down to so many: who waits for them goes on before they are gone.
+func goroutinesDownTo(wanted int) int {
+	for deadline := time.Now().Add(endTime); ; time.Sleep(time.Millisecond) {
+		if n := runtime.NumGoroutine(); n <= wanted || time.Now().After(deadline) {
+			return n
+		}
+	}
 }
 
 // compare notes what has grown.

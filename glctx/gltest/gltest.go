@@ -27,6 +27,7 @@ var cacheDir = sync.OnceValues(func() (string, error) {
 // The same directory becomes the default one, so that no test touches the
 // cache of the user.
 func Main(m *testing.M) {
+	Neutral()
 	dir, err := cacheDir()
 	if err == nil {
 		err = os.Setenv("SHADERCACHE_DIR", dir)

@@ -21,6 +21,7 @@ var onMain = make(chan func())
 func init() { runtime.LockOSThread() }
 
 func TestMain(m *testing.M) {
+	gltest.Neutral()
 	stopX := startX()
 	dir, err := os.MkdirTemp("", "shadercache-window-")
 	if err != nil {
