@@ -42,7 +42,7 @@ func init() {
 	gltest.Neutral()
 	// Gets a program of each factor, runs it, and writes the outcome to file.
 	children["gl"] = func(dir, file string) error {
-		c, err := glctx.Open(glctx.Options{CacheDir: dir, EndEGL: true})
+		c, err := glctx.Open(glctx.Options{CacheDir: dir})
 		if err != nil {
 			return err
 		}

@@ -30,12 +30,6 @@ type Options struct {
 	// DriverCacheOff leaves the driver's own cache as the environment has it.
 	DriverCacheOff bool
 
-	// EndEGL says that nothing else in this process uses EGL on this device: the
-	// last Close ends EGL there, if it is Mesa's. Mesa completes what it writes to
-	// its own cache only then, and a process that ends without it may lose the
-	// last programs from there. It costs a few milliseconds.
-	EndEGL bool
-
 	// Debug asks for a debug context and checks for errors after every GL call.
 	// Debug contexts have a fingerprint of their own and run slower.
 	Debug bool

@@ -30,7 +30,6 @@ type eglSurface struct {
 	display C.EGLDisplay
 	context C.EGLContext
 	surface C.EGLSurface
-	end     bool // see Options.EndEGL
 }
 
 // eglCandidate is one display that might serve a context.
@@ -55,7 +54,7 @@ func openEGL(o Options) (*eglSurface, error) {
 	var reasons []string
 	tooOld := false
 	for _, candidate := range candidates {
-		s, err := candidate.open(o)
+		s, err := candidate.open(o.Debug)
 		if err == nil {
 			return s, nil
 		}
@@ -150,15 +149,16 @@ func known(uuids []string) []string {
 }
 
 // open initialises the display, makes a context and makes it current.
-func (e eglCandidate) open(o Options) (*eglSurface, error) {
+func (e eglCandidate) open(debug bool) (*eglSurface, error) {
 	if e.display == 0 {
 		return nil, errors.New("not supported")
 	}
-	if err := openDisplay(e.display); err != nil {
-		return nil, err
+	var major, minor C.EGLint
+	if C.sc_egl_initialize(e.display, &major, &minor) == 0 {
+		return nil, eglError("eglInitialize")
 	}
-	s := &eglSurface{display: e.display, end: o.EndEGL}
-	if err := s.start(e.pbuffer, o.Debug); err != nil {
+	s := &eglSurface{display: e.display}
+	if err := s.start(e.pbuffer, debug); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -230,7 +230,8 @@ func (s *eglSurface) close() {
 	if s.surface != nil {
 		C.sc_egl_destroy_surface(s.display, s.surface)
 	}
-	closeDisplay(s.display, s.end)
+	// The display is shared by every context of the process on this device, so
+	// it is not terminated here.
 	C.sc_egl_release_thread()
 }
 

@@ -27,8 +27,6 @@ static struct {
   PFNEGLDESTROYCONTEXTPROC destroyContext;
   PFNEGLDESTROYSURFACEPROC destroySurface;
   PFNEGLRELEASETHREADPROC releaseThread;
-  PFNEGLTERMINATEPROC terminate;
-  PFNEGLQUERYSTRINGPROC queryString;
   // Extensions: NULL where the loader does not know them.
   PFNEGLGETPLATFORMDISPLAYEXTPROC getPlatformDisplay;
   PFNEGLQUERYDEVICESEXTPROC queryDevices;
@@ -68,8 +66,6 @@ static void load(void) {
   CORE(destroyContext, "eglDestroyContext");
   CORE(destroySurface, "eglDestroySurface");
   CORE(releaseThread, "eglReleaseThread");
-  CORE(terminate, "eglTerminate");
-  CORE(queryString, "eglQueryString");
 #undef CORE
   if (load_error[0])
     return;
@@ -179,12 +175,5 @@ EGLBoolean sc_egl_destroy_context(EGLDisplay display, EGLContext context) {
 EGLBoolean sc_egl_destroy_surface(EGLDisplay display, EGLSurface surface) {
   return egl.destroySurface(display, surface);
 }
-
-int sc_egl_is_mesa(EGLDisplay display) {
-  const char *vendor = egl.queryString(display, EGL_VENDOR);
-  return vendor && strncmp(vendor, "Mesa", 4) == 0;
-}
-
-EGLBoolean sc_egl_terminate(EGLDisplay display) { return egl.terminate(display); }
 
 EGLBoolean sc_egl_release_thread(void) { return egl.releaseThread(); }

@@ -35,9 +35,6 @@ EGLSurface sc_egl_create_pbuffer(EGLDisplay display, EGLConfig config);
 EGLBoolean sc_egl_make_current(EGLDisplay display, EGLSurface surface, EGLContext context);
 EGLBoolean sc_egl_destroy_context(EGLDisplay display, EGLContext context);
 EGLBoolean sc_egl_destroy_surface(EGLDisplay display, EGLSurface surface);
-// sc_egl_is_mesa says whether Mesa serves a display that is initialised.
-int sc_egl_is_mesa(EGLDisplay display);
-EGLBoolean sc_egl_terminate(EGLDisplay display);
 EGLBoolean sc_egl_release_thread(void);
 
 #endif

@@ -25,7 +25,6 @@ func (o *options) glOptions() glctx.Options {
 		Device:         o.device,
 		CacheDir:       o.dir,
 		DriverCacheOff: !bool(o.driverCache),
-		EndEGL:         true,
 		Logger:         o.logger(),
 	}
 }
