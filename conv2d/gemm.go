@@ -91,11 +91,6 @@ func (p GEMMProblem) c() stored {
 // alpha is the factor of the product.
 func (p GEMMProblem) alpha() float32 { return cmp.Or(p.Alpha, 1) }
 
-// plain reports whether the problem is C = A*B without gaps, once.
-func (p GEMMProblem) plain() bool {
-	return p == GEMMProblem{M: p.M, N: p.N, K: p.K}
-}
-
 // ALen is the number of elements of A in a valid problem, gaps included.
 func (p GEMMProblem) ALen() int { return int(p.a().len()) }
 
