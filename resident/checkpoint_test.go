@@ -129,7 +129,7 @@ func TestAHalfWrittenCopyIsNotTaken(t *testing.T) {
 		t.Fatalf("load of nothing: %v", err)
 	}
 	for steps := range uint64(3) {
-		if err := file.Save(&Checkpoint{Steps: steps}); err != nil {
+		if _, err := file.Save(&Checkpoint{Steps: steps}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,14 +137,14 @@ func TestAHalfWrittenCopyIsNotTaken(t *testing.T) {
 	if err != nil || c.Steps != 2 || c.Sequence != 3 {
 		t.Fatalf("loaded %+v, %v", c, err)
 	}
-	if err := os.Truncate(file.copyName(3), 50); err != nil {
+	if err := os.Truncate(file.copyName(1-file.old), 50); err != nil {
 		t.Fatal(err)
 	}
 	again := OpenCheckpointFile(file.path)
 	if c, err = again.Load(); err != nil || c.Steps != 1 {
 		t.Fatalf("loaded %+v, %v", c, err)
 	}
-	if err := again.Save(&Checkpoint{Steps: 9}); err != nil {
+	if _, err := again.Save(&Checkpoint{Steps: 9}); err != nil {
 		t.Fatal(err)
 	}
 	if c, err = again.Load(); err != nil || c.Steps != 9 {

@@ -66,7 +66,7 @@ type Session struct {
 
 // counts are what Stats shows.
 type counts struct {
-	ticks, dispatches, submissions, underWay, steps, looks, naps, preemptions, checkpoints, alignments, logged atomic.Uint64
+	ticks, dispatches, submissions, underWay, steps, looks, naps, preemptions, checkpoints, checkpointBytes, alignments, logged atomic.Uint64
 
 	activeGroups, launchedGroups, lanes atomic.Uint64
 }

@@ -1,0 +1,189 @@
+//go:build linux
+
+package resident
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	store "github.com/shadercache/shadercache/binary"
+)
+
+// A checkpoint as bytes, little endian, in pieces: the head, and the content of
+// each state.
+//
+//	head   8   magic                        32  key of the kernel's source
+//	       4   version                      8   sequence
+//	       8   steps of every group         8   base
+//	       4   least    4  most             4   claimed
+//	       4   groups   4  states
+//	       for each state   4 length of its name, the name, 8 length of its content
+//	       for each group   4 steps since the base, 4 halted
+//	then   for each state   its content
+//	then   32  the seal: SHA-256 over the SHA-256 of every chunk, in their order
+//
+// A chunk is 64 KiB of a piece, or what is left of it: no chunk holds bytes of
+// two pieces. So a chunk can be replaced without a look at the others, and the
+// seal made anew from what is known of them.
+const (
+	checkpointMagic   = "SCRESIDE"
+	checkpointVersion = 2
+	maxStates         = 64
+	maxBlockName      = 256
+	maxStateBytes     = 1 << 36
+	chunkBytes        = 64 << 10
+)
+
+// checkpointHead is the fixed part.
+type checkpointHead struct {
+	Magic                        [8]byte
+	Key                          store.Key
+	Version                      uint32
+	Sequence, Steps, Base        uint64
+	Least, Most, Claimed         uint32
+	GroupCount, CountOfAllStates uint32
+}
+
+// WriteTo writes the checkpoint for ReadCheckpoint.
+func (c *Checkpoint) WriteTo(w io.Writer) (written int64, err error) {
+	chunks := cut(c.pieces())
+	sum := seal(chunks)
+	for _, piece := range append(chunks, chunk{data: sum[:]}) {
+		n, err := w.Write(piece.data)
+		written += int64(n)
+		if err != nil {
+			return written, fmt.Errorf("resident: write checkpoint: %w", err)
+		}
+	}
+	return written, nil
+}
+
+// pieces are what the checkpoint is made of, without its seal. They share the
+// memory of the states.
+func (c *Checkpoint) pieces() [][]byte {
+	pieces := [][]byte{c.head()}
+	for _, v := range c.states {
+		pieces = append(pieces, v.data)
+	}
+	return pieces
+}
+
+// head is everything before the states' content.
+func (c *Checkpoint) head() []byte {
+	var head bytes.Buffer
+	put := func(v any) { _ = binary.Write(&head, binary.LittleEndian, v) } // a Buffer takes everything
+	h := checkpointHead{Key: c.Kernel, Version: checkpointVersion, Sequence: c.Sequence, Steps: c.Steps, Base: c.base,
+		Least: c.least, Most: c.most, Claimed: c.claimed, GroupCount: uint32(len(c.groups)), CountOfAllStates: uint32(len(c.states))}
+	copy(h.Magic[:], checkpointMagic)
+	put(h)
+	for _, v := range c.states {
+		put(uint32(len(v.block)))
+		head.WriteString(v.block)
+		put(uint64(len(v.data)))
+	}
+	for _, g := range c.groups {
+		put([]uint32{g.done, g.halted})
+	}
+	return head.Bytes()
+}
+
+// ReadCheckpoint reads what WriteTo wrote, and checks every byte of it. It
+// returns ErrDamaged, wrapped, for anything else, and takes no more memory than
+// there are bytes to read.
+func ReadCheckpoint(r io.Reader) (*Checkpoint, error) {
+	c, _, err := readChunks(r)
+	return c, err
+}
+
+// readChunks is ReadCheckpoint, and says which chunks there are.
+func readChunks(r io.Reader) (*Checkpoint, []chunk, error) {
+	var head bytes.Buffer
+	c, sizes, err := readHead(io.TeeReader(r, &head))
+	if err != nil {
+		return nil, nil, short(err)
+	}
+	pieces := [][]byte{head.Bytes()}
+	for i, size := range sizes {
+		var data bytes.Buffer // grows with what is there, not with what the head says
+		if _, err := io.CopyN(&data, r, size); err != nil {
+			return nil, nil, short(err)
+		}
+		c.states[i].data = data.Bytes()
+		pieces = append(pieces, data.Bytes())
+	}
+	var got [sha256.Size]byte
+	if _, err := io.ReadFull(r, got[:]); err != nil {
+		return nil, nil, short(err)
+	}
+	chunks := cut(pieces)
+	if got != seal(chunks) {
+		return nil, nil, fmt.Errorf("%w: its checksum does not match", ErrDamaged)
+	}
+	return c, chunks, nil
+}
+
+// short tells an end that comes too early from other errors.
+func short(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: it ends too early", ErrDamaged)
+	}
+	return err
+}
+
+// readHead reads everything before the states' content, and how long each is.
+func readHead(in io.Reader) (c *Checkpoint, sizes []int64, err error) {
+	get := func(v any) error { return binary.Read(in, binary.LittleEndian, v) }
+	var h checkpointHead
+	if err := get(&h); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case string(h.Magic[:]) != checkpointMagic:
+		return nil, nil, fmt.Errorf("%w: it does not begin like one", ErrDamaged)
+	case h.Version != checkpointVersion:
+		return nil, nil, fmt.Errorf("%w: version %d, this program reads %d", ErrDamaged, h.Version, checkpointVersion)
+	case h.GroupCount >= maxGroups || h.CountOfAllStates > maxStates:
+		return nil, nil, fmt.Errorf("%w: %d groups and %d states", ErrDamaged, h.GroupCount, h.CountOfAllStates)
+	}
+	c = &Checkpoint{Kernel: h.Key, Sequence: h.Sequence, Steps: h.Steps, base: h.Base, least: h.Least, most: h.Most,
+		claimed: h.Claimed, groups: make([]groupPlace, h.GroupCount), states: make([]savedState, h.CountOfAllStates)}
+	sizes = make([]int64, len(c.states))
+	for i := range sizes {
+		if c.states[i].block, sizes[i], err = readState(in); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range c.groups {
+		var place [2]uint32
+		if err := get(&place); err != nil {
+			return nil, nil, err
+		}
+		c.groups[i] = groupPlace{place[0], min(place[1], 1)}
+	}
+	return c, sizes, nil
+}
+
+// readState reads what stands before the content of a state.
+func readState(in io.Reader) (block string, size int64, err error) {
+	var length uint32
+	var bytes uint64
+	if err := binary.Read(in, binary.LittleEndian, &length); err != nil {
+		return "", 0, err
+	}
+	name := make([]byte, min(length, maxBlockName))
+	if _, err := io.ReadFull(in, name); err != nil {
+		return "", 0, err
+	}
+	if err := binary.Read(in, binary.LittleEndian, &bytes); err != nil {
+		return "", 0, err
+	}
+	if length > maxBlockName || bytes > maxStateBytes || bytes > math.MaxInt {
+		return "", 0, fmt.Errorf("%w: a state of %d bytes with a name of %d", ErrDamaged, bytes, length)
+	}
+	return string(name), int64(bytes), nil
+}
