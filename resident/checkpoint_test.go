@@ -4,12 +4,7 @@ package resident
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -120,116 +115,4 @@ func FuzzReadCheckpoint(f *testing.F) {
 			t.Errorf("what was read is not written again: %v", err)
 		}
 	})
-}
-
-// TestAHalfWrittenCopyIsNotTaken damages the newer copy.
-func TestAHalfWrittenCopyIsNotTaken(t *testing.T) {
-	file := OpenCheckpointFile(filepath.Join(t.TempDir(), "state"))
-	if _, err := file.Load(); !errors.Is(err, ErrNoCheckpoint) {
-		t.Fatalf("load of nothing: %v", err)
-	}
-	for steps := range uint64(3) {
-		if _, err := file.Save(&Checkpoint{Steps: steps}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := OpenCheckpointFile(file.path).Load()
-	if err != nil || c.Steps != 2 || c.Sequence != 3 {
-		t.Fatalf("loaded %+v, %v", c, err)
-	}
-	if err := os.Truncate(file.copyName(1-file.old), 50); err != nil {
-		t.Fatal(err)
-	}
-	again := OpenCheckpointFile(file.path)
-	if c, err = again.Load(); err != nil || c.Steps != 1 {
-		t.Fatalf("loaded %+v, %v", c, err)
-	}
-	if _, err := again.Save(&Checkpoint{Steps: 9}); err != nil {
-		t.Fatal(err)
-	}
-	if c, err = again.Load(); err != nil || c.Steps != 9 {
-		t.Fatalf("loaded %+v, %v", c, err)
-	}
-}
-
-// resumeFile names, in the environment of a child, the checkpoint file that it
-// keeps while it works until it is killed.
-const resumeFile = "RESIDENT_TEST_CHECKPOINTS"
-
-func TestChildWorksUntilItIsKilled(t *testing.T) {
-	path := os.Getenv(resumeFile)
-	if path == "" {
-		t.Skip("is the child of TestResumeAfterKill")
-	}
-	f := newFixture(t)
-	o := Options{TickTime: time.Millisecond, Checkpoints: OpenCheckpointFile(path), CheckpointEvery: time.Millisecond}
-	s := f.session(chainKernel(), o)
-	if err := s.Start(0); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = s.Wait(context.Background())
-}
-
-// TestResumeAfterKill kills a process in the middle of its work, several times
-// over, and goes on from its file.
-func TestResumeAfterKill(t *testing.T) {
-	f := newFixture(t)
-	path := filepath.Join(t.TempDir(), "state")
-	child := exec.Command(os.Args[0], "-test.run=^TestChildWorksUntilItIsKilled$")
-	child.Env = append(os.Environ(), resumeFile+"="+path, "TMPDIR="+t.TempDir())
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	file := OpenCheckpointFile(path)
-	ended := make(chan struct{})
-	go func() {
-		_ = child.Wait()
-		close(ended)
-	}()
-	for {
-		if c, err := file.Load(); err == nil && c.Sequence > 10 && c.Steps > 100 {
-			break
-		}
-		select {
-		case <-ended:
-			t.Fatal("the child ended by itself")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
-	c, err := file.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := f.session(chainKernel(), quick)
-	if err := s.Restore(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	run(t, s, 500)
-	wantWords(t, words(t, s, "Cells", chainCells), chainAfter(c.Steps+500))
-	t.Logf("killed after checkpoint %d, at step %d", c.Sequence, c.Steps)
-}
-
-// TestUnsavedCheckpointsAreTold has a directory where the file should be.
-func TestUnsavedCheckpointsAreTold(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state")
-	for i := range 2 {
-		if err := os.Mkdir(fmt.Sprintf("%s.%d", path, i), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f := newFixture(t)
-	o := quick
-	o.Checkpoints, o.CheckpointEvery = OpenCheckpointFile(path), 1
-	s, err := New(t.Context(), f.context, f.cache, chainKernel(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, s, 100)
-	if err := s.Close(); err == nil {
-		t.Error("close does not say that no checkpoint was saved")
-	}
 }

@@ -1,0 +1,385 @@
+//go:build linux
+
+package resident
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// TestAHalfWrittenCopyIsNotTaken damages the newer copy.
+func TestAHalfWrittenCopyIsNotTaken(t *testing.T) {
+	file := OpenCheckpointFile(filepath.Join(t.TempDir(), "state"))
+	if _, err := file.Load(); !errors.Is(err, ErrNoCheckpoint) {
+		t.Fatalf("load of nothing: %v", err)
+	}
+	for steps := range uint64(3) {
+		if _, err := file.Save(&Checkpoint{Steps: steps}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := OpenCheckpointFile(file.path).Load()
+	if err != nil || c.Steps != 2 || c.Sequence != 3 {
+		t.Fatalf("loaded %+v, %v", c, err)
+	}
+	if err := os.Truncate(file.copyName(1-file.old), 50); err != nil {
+		t.Fatal(err)
+	}
+	again := OpenCheckpointFile(file.path)
+	if c, err = again.Load(); err != nil || c.Steps != 1 {
+		t.Fatalf("loaded %+v, %v", c, err)
+	}
+	if _, err := again.Save(&Checkpoint{Steps: 9}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = again.Load(); err != nil || c.Steps != 9 {
+		t.Fatalf("loaded %+v, %v", c, err)
+	}
+}
+
+// saved saves, and wants so many bytes to be written.
+func saved(t testing.TB, f *CheckpointFile, c *Checkpoint, want int64) {
+	t.Helper()
+	written, err := f.Save(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written != want {
+		t.Fatalf("step %d: %d bytes were written, not %d", c.Steps, written, want)
+	}
+}
+
+// loaded loads with a CheckpointFile that knows nothing.
+func loaded(t testing.TB, path string) *Checkpoint {
+	t.Helper()
+	c, err := OpenCheckpointFile(path).Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// small is what a save writes beside chunks of states.
+func small(c *Checkpoint) int64 { return int64(len(c.head())) + 32 }
+
+// spotText has a step change one cell of the state.
+const spotText = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Field { uint field[]; };
+uint residentStep(uvec2 step) {
+    uint at = SPOT + step.x % 8u;
+    field[at] = field[at] * 3u + step.x;
+    return RESIDENT_GO;
+}
+`
+
+const (
+	spotChunks = 1000
+	spotAt     = 700*chunkBytes/4 + 5
+)
+
+func spotKernel() Kernel {
+	return Kernel{Source: MustSource("spot", spotText, map[string]string{"SPOT": fmt.Sprint(spotAt, "u")}), Groups: 1,
+		State: []State{{Block: "Field", Init: glctx.Bytes(spotAfter(0))}}}
+}
+
+func spotAfter(steps uint32) []uint32 {
+	field := make([]uint32, spotChunks*chunkBytes/4)
+	for i := range field {
+		field[i] = uint32(i) * 2654435761
+	}
+	for step := range steps {
+		at := spotAt + step%8
+		field[at] = field[at]*3 + step
+	}
+	return field
+}
+
+// TestSavesWriteWhatChanged has a session change one chunk of a thousand. After
+// a whole save of each copy that one is written, with head and seal, and the
+// state goes on elsewhere in every word.
+func TestSavesWriteWhatChanged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	f := newFixture(t)
+	o := Options{Budget: 20, Checkpoints: OpenCheckpointFile(path), CheckpointEvery: 1}
+	s := f.session(spotKernel(), o)
+	run(t, s, 100)
+	c, err := s.Checkpoint(t.Context()) // behind those that are kept
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := s.Stats()
+	if kept := n.Checkpoints - 1; kept < 4 {
+		t.Fatalf("%d checkpoints were kept of %d ticks", kept, n.Ticks)
+	} else if want := 2*uint64(size(c)) + (kept-2)*uint64(small(c)+chunkBytes); n.CheckpointBytes != want {
+		t.Fatalf("%d checkpoints wrote %d bytes, not %d", kept, n.CheckpointBytes, want)
+	}
+	again := OpenCheckpointFile(path)
+	if c, err = again.Load(); err != nil || c.Steps != 100 {
+		t.Fatalf("loaded %+v, %v", c, err)
+	}
+	other := f.session(spotKernel(), quick)
+	if err := other.Restore(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	run(t, other, 60)
+	wantWords(t, words(t, other, "Field", spotChunks*chunkBytes/4), spotAfter(160))
+	// What was read is known: only the other copy is written whole.
+	for _, want := range []int64{size(c), small(c) + chunkBytes, small(c)} {
+		if c, err = other.Checkpoint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		saved(t, again, c, want)
+	}
+	wantCheckpoint(t, loaded(t, path), c)
+}
+
+// TestEveryCutLeavesACheckpoint replays the writes of a save up to each of them,
+// and sectors of them in any order, as they may reach a disk that loses power.
+func TestEveryCutLeavesACheckpoint(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	file := OpenCheckpointFile(path)
+	for step := range uint64(2) {
+		saved(t, file, numbers(step+1), size(numbers(1)))
+	}
+	name := file.copyName(file.old)
+	before, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := numbers(3)
+	next.Sequence = 3
+	list := patches(file.held[file.old].extents, cut(next.pieces()))
+	if len(list) < 10 || len(list) > 30 {
+		t.Fatalf("%d writes", len(list))
+	}
+	sectors := sectorsOf(list)
+	check := func(what string, done []patch, all bool) {
+		t.Helper()
+		after := bytes.Clone(before)
+		for _, p := range done {
+			copy(after[p.at:], p.data)
+		}
+		if err := os.WriteFile(name, after, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := uint64(2)
+		if all {
+			want = 3
+		}
+		c := loaded(t, path)
+		if c.Steps != want {
+			t.Fatalf("%s: step %d was loaded, not %d", what, c.Steps, want)
+		}
+		wantCheckpoint(t, c, numbers(want))
+	}
+	for i := range list {
+		check(fmt.Sprintf("%d writes", i), list[:i], false)
+		torn := patch{list[i].at, list[i].data[:len(list[i].data)/2]}
+		check(fmt.Sprintf("%d writes and a half", i), append(list[:i:i], torn), false)
+	}
+	for round := range 20 {
+		rand.Shuffle(len(sectors), func(i, j int) { sectors[i], sectors[j] = sectors[j], sectors[i] })
+		n := rand.IntN(len(sectors))
+		check(fmt.Sprintf("round %d: %d sectors of %d", round, n, len(sectors)), sectors[:n], false)
+	}
+	check("everything", sectors, true)
+	// The next save makes it good, whatever was left.
+	check("half", list[:len(list)/2], false)
+	again := OpenCheckpointFile(path)
+	saved(t, again, numbers(4), size(numbers(4)))
+	wantCheckpoint(t, loaded(t, path), numbers(4))
+}
+
+// sectorsOf cuts writes into sectors that change something.
+func sectorsOf(list []patch) []patch {
+	var sectors []patch
+	for _, p := range list {
+		for at := 0; at < len(p.data); at += 512 {
+			sectors = append(sectors, patch{p.at + int64(at), p.data[at:min(at+512, len(p.data))]})
+		}
+	}
+	return sectors
+}
+
+// TestADamagedCopyGivesTheOlderOne flips each byte of the newer copy, and cuts
+// it at each length.
+func TestADamagedCopyGivesTheOlderOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	file := OpenCheckpointFile(path)
+	for step := range uint64(3) {
+		c := Checkpoint{Steps: step, groups: make([]groupPlace, 2), states: []savedState{{"Cells", []byte("0123")}}}
+		if _, err := file.Save(&c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := file.copyName(1 - file.old)
+	good, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(bad []byte) {
+		t.Helper()
+		if err := os.WriteFile(name, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c := loaded(t, path); c.Steps != 1 {
+			t.Fatalf("step %d was loaded", c.Steps)
+		}
+	}
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 0x10
+		check(bad)
+		check(good[:i])
+	}
+}
+
+// TestACopyThatOthersTouchedIsWrittenWhole writes to, replaces and removes the
+// older copy between saves.
+func TestACopyThatOthersTouchedIsWrittenWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	file := OpenCheckpointFile(path)
+	c, whole := numbers(1), size(numbers(1))
+	saved(t, file, c, whole)
+	saved(t, file, c, whole)
+	saved(t, file, c, small(c))
+	saved(t, file, c, small(c))
+	touch := map[string]func(name string) error{
+		"a byte": func(name string) error {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			data[len(data)/2] ^= 1
+			later := time.Now().Add(time.Second)
+			return errors.Join(os.WriteFile(name, data, 0o600), os.Chtimes(name, later, later))
+		},
+		"the file": func(name string) error {
+			return errors.Join(os.Rename(file.copyName(1-file.old), name), os.WriteFile(file.copyName(1-file.old), nil, 0o600))
+		},
+		"the length": func(name string) error { return os.Truncate(name, 10) },
+		"all of it":  os.Remove,
+	}
+	for what, change := range touch {
+		if err := change(file.copyName(file.old)); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for range 2 {
+			if _, err := file.Save(c); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			wantCheckpoint(t, loaded(t, path), c)
+		}
+		for i := range 2 {
+			if _, _, err := readCopy(file.copyName(i)); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+	}
+}
+
+// TestSizesMayChange saves states that grow, shrink, come and go.
+func TestSizesMayChange(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	file := OpenCheckpointFile(path)
+	for step := range uint64(40) {
+		c := &Checkpoint{Steps: step, groups: make([]groupPlace, rand.IntN(3))}
+		for i := range rand.IntN(3) {
+			data := bytes.Repeat([]byte{byte(i)}, rand.IntN(3)*chunkBytes/(1+rand.IntN(2)))
+			c.states = append(c.states, savedState{"State", data})
+		}
+		if _, err := file.Save(c); err != nil {
+			t.Fatal(err)
+		}
+		wantCheckpoint(t, loaded(t, path), c)
+	}
+}
+
+// TestLinksAreNotFollowed has links and pipes where the copies should be.
+func TestLinksAreNotFollowed(t *testing.T) {
+	dir := t.TempDir()
+	victim := filepath.Join(dir, "victim")
+	if err := os.WriteFile(victim, smallCheckpoint(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]func(name string) error{
+		"symbolic link": func(name string) error { return os.Symlink(victim, name) },
+		"no plain file": func(name string) error { return syscall.Mkfifo(name, 0o600) },
+	}
+	for what, put := range kinds {
+		file := OpenCheckpointFile(filepath.Join(t.TempDir(), "state"))
+		for i := range 2 {
+			if err := put(file.copyName(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, loading := file.Load()
+		_, saving := file.Save(numbers(1))
+		for _, err := range []error{loading, saving} {
+			if err == nil || !strings.Contains(err.Error(), what) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	if data, err := os.ReadFile(victim); err != nil || !bytes.Equal(data, smallCheckpoint(t)) {
+		t.Errorf("what the link points at was written to: %v", err)
+	}
+}
+
+// TestHeadsThatLieTakeNoMemory reads a head that promises a lot.
+func TestHeadsThatLieTakeNoMemory(t *testing.T) {
+	var data bytes.Buffer
+	h := checkpointHead{Version: checkpointVersion, CountOfAllStates: maxStates}
+	copy(h.Magic[:], checkpointMagic)
+	_ = binary.Write(&data, binary.LittleEndian, h)
+	for range maxStates {
+		_ = binary.Write(&data, binary.LittleEndian, uint32(0))
+		_ = binary.Write(&data, binary.LittleEndian, uint64(maxStateBytes))
+	}
+	data.WriteString("little")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := ReadCheckpoint(&data)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, ErrDamaged) {
+		t.Error(err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
+		t.Errorf("%d bytes were allocated", n)
+	}
+}
+
+// TestUnsavedCheckpointsAreTold has a directory where the file should be.
+func TestUnsavedCheckpointsAreTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	for i := range 2 {
+		if err := os.Mkdir(fmt.Sprintf("%s.%d", path, i), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newFixture(t)
+	o := quick
+	o.Checkpoints, o.CheckpointEvery = OpenCheckpointFile(path), 1
+	s, err := New(t.Context(), f.context, f.cache, chainKernel(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, 100)
+	if err := s.Close(); err == nil {
+		t.Error("close does not say that no checkpoint was saved")
+	}
+}
