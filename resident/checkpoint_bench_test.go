@@ -21,7 +21,7 @@ func BenchmarkCheckpointFile(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			f := newFixture(b)
-			s := f.session(spotKernel(), quick)
+			s := f.session(spotKernel(1000), quick)
 			file := OpenCheckpointFile(filepath.Join(b.TempDir(), "state"))
 			var c *Checkpoint
 			var spent [3]time.Duration
@@ -53,6 +53,13 @@ func BenchmarkCheckpointFile(b *testing.B) {
 					file.held = [2]heldCopy{}
 				}
 				keep()
+			}
+			want := small(c) + chunkBytes
+			if whole {
+				want = size(c)
+			}
+			if bytes != want*int64(b.N) {
+				b.Fatalf("%d saves wrote %d bytes, not %d each", b.N, bytes, want)
 			}
 			wantCheckpoint(b, loaded(b, file.path), c)
 			for i, unit := range []string{"ms-read", "ms-sum", "ms-save"} {

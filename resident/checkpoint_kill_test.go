@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -84,7 +85,7 @@ const savingFile = "RESIDENT_TEST_SAVES"
 // numbers is a checkpoint in which every step changes some chunks, and which
 // says in each of them which step that was.
 func numbers(step uint64) *Checkpoint {
-	data := make([]byte, 40*chunkBytes+77)
+	data := make([]byte, 11*chunkBytes+77)
 	for at := 0; at < len(data); at += chunkBytes {
 		last := step - (step+uint64(at/chunkBytes))%5 // a fifth of them
 		copy(data[at:], fmt.Sprintf("chunk %d, step %d", at/chunkBytes, last))
@@ -117,10 +118,8 @@ func TestChildSavesUntilItIsKilled(t *testing.T) {
 func TestKilledWhileItSaves(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	whole := size(numbers(0))
-	parts := 0
 	for round := range 20 {
-		saved, small := killedSaver(t, path, time.Duration(rand.IntN(20_000))*time.Microsecond, whole)
-		parts += small
+		saved := killedSaver(t, path, time.Duration(rand.IntN(20_000))*time.Microsecond, whole)
 		c, err := OpenCheckpointFile(path).Load()
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
@@ -130,14 +129,11 @@ func TestKilledWhileItSaves(t *testing.T) {
 		}
 		wantCheckpoint(t, c, numbers(c.Steps))
 	}
-	if parts == 0 {
-		t.Error("no child lived long enough to save what had changed")
-	}
 }
 
-// killedSaver kills a child some time after its first save. It returns the last
-// step that it said to be saved, and how many saves were smaller than whole.
-func killedSaver(t *testing.T, path string, after time.Duration, whole int64) (saved uint64, small int) {
+// killedSaver kills a child some time after its third save, the first one that
+// is sure to be a part. It returns the last step that it said to be saved.
+func killedSaver(t *testing.T, path string, after time.Duration, whole int64) (saved uint64) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestChildSavesUntilItIsKilled$")
 	child.Env = append(os.Environ(), savingFile+"="+path)
@@ -148,22 +144,24 @@ func killedSaver(t *testing.T, path string, after time.Duration, whole int64) (s
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
+	saves := 0
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var written int64
 		if n, _ := fmt.Sscanf(lines.Text(), "saved %d %d", &saved, &written); n != 2 {
 			continue
 		}
-		if small == 0 && written == whole {
+		saves++
+		if saves == 3 {
 			time.AfterFunc(after, func() { _ = child.Process.Kill() })
 		}
-		if written < whole {
-			small++
+		if saves >= 3 && written >= whole/2 {
+			t.Errorf("save %d wrote %d bytes of %d", saves, written, whole)
 		}
 	}
-	if err := child.Wait(); err == nil || saved == 0 {
+	if err := child.Wait(); err == nil || saves < 3 {
 		t.Fatalf("the child ended by itself, after step %d: %v", saved, err)
 	}
-	return saved, small
+	return saved
 }
 
 // size is how many bytes a checkpoint takes.
@@ -177,13 +175,7 @@ func wantCheckpoint(t testing.TB, got, want *Checkpoint) {
 	t.Helper()
 	numbered := *want
 	numbered.Sequence = got.Sequence
-	var a, b bytes.Buffer
-	for c, w := range map[*Checkpoint]*bytes.Buffer{got: &a, &numbered: &b} {
-		if _, err := c.WriteTo(w); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(a.Bytes(), b.Bytes()) {
+	if !slices.EqualFunc(got.pieces(), numbered.pieces(), bytes.Equal) {
 		t.Fatalf("checkpoint of step %d is not that of step %d", got.Steps, want.Steps)
 	}
 }
