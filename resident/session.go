@@ -30,6 +30,7 @@ type Session struct {
 	options Options
 	form    Form
 	program *cache.Handle
+	group   [3]uint32 // size of a work group
 
 	gl       memory // for the GL thread only
 	words    []uint32
@@ -91,7 +92,7 @@ func New(ctx context.Context, c *glctx.Context, programs executor.Programs, k Ke
 		return nil, err
 	}
 	o = o.withDefaults()
-	s := &Session{context: c, kernel: k, options: o, form: chooseForm(k, o, c.Info()), program: program,
+	s := &Session{context: c, kernel: k, options: o, form: chooseForm(k, o, c.Info()), program: program, group: program.WorkGroup(),
 		wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	s.mu.changed = make(chan struct{})
 	err = c.Do(func(gl *glctx.GL) error { return s.gl.make(gl, k, bindings, program.Program(), o.trial.shared) })

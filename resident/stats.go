@@ -26,10 +26,10 @@ type Stats struct {
 	LaunchedLanes  uint64 `json:"launched_lanes"`
 }
 
-// Stats may be called at any time.
+// Stats may be called at any time, after Close too.
 func (s *Session) Stats() Stats {
 	n := &s.counts
-	size := s.program.WorkGroup()
+	size := s.group
 	lanes := uint64(size[0]) * uint64(size[1]) * uint64(size[2])
 	if !s.kernel.Claim {
 		lanes *= uint64(s.kernel.Groups)
