@@ -313,6 +313,9 @@ func TestSizesMayChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantCheckpoint(t, loaded(t, path), c)
+		if info, err := os.Stat(file.copyName(1 - file.old)); err != nil || info.Size() != size(c) {
+			t.Fatalf("the copy is not %d bytes long: %v, %v", size(c), info, err)
+		}
 	}
 }
 

@@ -72,7 +72,9 @@ type Options struct {
 	Timeout time.Duration
 
 	// Checkpoints, where it is set, gets a checkpoint every CheckpointEvery,
-	// while steps are done. Default of CheckpointEvery: 1 s.
+	// while steps are done. Each costs reading back and summing up all states
+	// that are not constant, at a boundary, and writing the chunks that changed.
+	// Default of CheckpointEvery: 1 s.
 	Checkpoints     *CheckpointFile
 	CheckpointEvery time.Duration
 
