@@ -139,6 +139,7 @@ func (e *Executor) release() {
 // and must not be called by one. Memory outlives Close and is still to be
 // released. Close is idempotent.
 func (e *Executor) Close() error {
+	e.context.Work() // before anything is closed: it panics where nobody may wait
 	e.closeOnce.Do(func() { e.closeError = e.shutDown() })
 	return e.closeError
 }

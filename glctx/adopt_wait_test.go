@@ -214,8 +214,12 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 	program, err := programs.Get(t.Context(), binary.MustSource("other", increment+"\n", nil))
 	wantNoError(t, err)
 	for name, wait := range map[string]func(*executor.Pending){
-		"Get":   func(*executor.Pending) { programs.Get(t.Context(), source) },
+		"Get": func(*executor.Pending) { programs.Get(t.Context(), source) },
+		"Preload": func(*executor.Pending) {
+			programs.Preload(t.Context(), []*binary.Source{source}, nil)
+		},
 		"Flush": func(*executor.Pending) { programs.Flush() },
+		"Close": func(*executor.Pending) { jobs.Close() },
 		"Drain": func(*executor.Pending) { jobs.Drain(t.Context()) },
 		"Wait":  func(p *executor.Pending) { p.Wait(t.Context()) },
 	} {
