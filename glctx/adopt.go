@@ -14,9 +14,10 @@ import (
 //
 // schedule is called from any goroutine whenever work is waiting, and must see
 // to it that Poll runs soon on that thread with the context current: in most
-// engines that is "run this function on the render thread". A nil schedule
-// means that the caller's loop calls Poll regularly by itself, for example once
-// a frame. Whoever waits on that thread itself, in Do, cache.Cache.Get or
+// engines that is "run this function on the render thread". It must not call Poll
+// itself: a callback that posts would poll inside itself, which panics. A nil
+// schedule means that the caller's loop calls Poll regularly by itself, for example
+// once a frame. Whoever waits on that thread itself, in Do, cache.Cache.Get or
 // executor.Pending.Wait, polls meanwhile.
 //
 // Loading and compiling programs changes nothing in the context that is not put
