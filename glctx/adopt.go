@@ -63,7 +63,8 @@ func (c *Context) Poll() int {
 }
 
 // Work is asked by those who are about to wait for something that this context
-// has to do; Do, package cache and package executor do so by themselves. On the
+// has to do, where Serve does not suit them; Do and the packages of this module ask
+// by themselves. On the
 // thread of an adopted context it returns a channel that receives when Poll has
 // something to do: whoever waits there has to call Poll meanwhile, because nobody
 // else can. Anywhere else it returns nil. Inside a callback of Do or Post it
