@@ -149,7 +149,7 @@ func (e *Executor) shutDown() error {
 	e.mu.Lock()
 	e.mu.space.wake()
 	e.mu.Unlock()
-	e.gate.wait()
+	e.context.Serve(e.gate.wait)
 	err := e.Drain(context.Background())
 	close(e.stop)
 	e.release()

@@ -64,11 +64,10 @@ func (c *Context) Poll() int {
 
 // Work is asked by those who are about to wait for something that this context
 // has to do, where Serve does not suit them; Do and the packages of this module ask
-// by themselves. On the
-// thread of an adopted context it returns a channel that receives when Poll has
-// something to do: whoever waits there has to call Poll meanwhile, because nobody
-// else can. Anywhere else it returns nil. Inside a callback of Do or Post it
-// panics: the wait would be for the callback itself.
+// by themselves. On the thread of an adopted context it returns a channel that
+// receives when Poll has something to do: whoever waits there has to call Poll
+// meanwhile, because nobody else can. Anywhere else it returns nil. Inside a
+// callback of Do or Post it panics: the wait would be for the callback itself.
 func (c *Context) Work() <-chan struct{} {
 	here := int64(syscall.Gettid())
 	if c.thread.Load() == here {
