@@ -145,7 +145,7 @@ func (c *Cache) evictIdle() {
 // stay. What this process used is recorded first if the store can take it, so
 // that it counts as used. Without a store there is nothing to prune.
 func (c *Cache) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
-	c.recording.Lock()
+	c.serve(c.recording.Lock)
 	defer c.recording.Unlock()
 	if err := c.flush(); errors.Is(err, ErrClosed) {
 		return binary.PruneReport{}, fmt.Errorf("cache: prune: %w", err)

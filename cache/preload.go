@@ -46,6 +46,7 @@ func (c *Cache) Preload(ctx context.Context, sources []*Source, progress func(Pr
 		at:       map[*flight]int{},
 		progress: progress,
 	}
+	c.work() // before anything is begun: it panics where Preload must not be called
 	first := 0
 	for window := range slices.Chunk(sources, min(preloadWindow, c.options.MaxPrograms)) {
 		p.window(first, window)

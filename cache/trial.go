@@ -32,8 +32,8 @@ func (c *Cache) Trial() (*Cache, error) {
 // *binary.QuarantinedError for that name and does not call work, in every process on
 // the directory with this driver. Without a store nothing is remembered.
 //
-// Otherwise it returns what work returns. work may use the device's thread, but must
-// not call the cache.
+// Otherwise it returns what work returns; what is suspected stays so after an error.
+// work may use the device's thread, but must not call the cache.
 func (c *Cache) Try(name string, work func() error) error {
 	c.recover()
 	g := &c.guard
@@ -45,8 +45,8 @@ func (c *Cache) Try(name string, work func() error) error {
 		return work()
 	}
 	suspect := g.isSuspect(key)
-	err := g.run(key, name, suspect, work)
-	if suspect {
+	err := c.run(key, name, suspect, work)
+	if suspect && err == nil {
 		c.absolve(key)
 	}
 	return err
@@ -54,12 +54,13 @@ func (c *Cache) Try(name string, work func() error) error {
 
 // run calls work under a mark: a suspect alone, so that there is one culprit if the
 // process dies.
-func (g *guard) run(key binary.Key, name string, suspect bool, work func() error) error {
+func (c *Cache) run(key binary.Key, name string, suspect bool, work func() error) error {
+	g := &c.guard
 	if suspect {
-		g.alone.Lock()
+		c.serve(g.alone.Lock)
 		defer g.alone.Unlock()
 	} else {
-		g.alone.RLock()
+		c.serve(g.alone.RLock)
 		defer g.alone.RUnlock()
 	}
 	g.marks.Enter(binary.ActionRun, key, name)

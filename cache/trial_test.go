@@ -74,6 +74,10 @@ func TestWhatKillsIsNotTriedAgain(t *testing.T) {
 	}
 	die()
 	f := openStart(t, dir, cache.Options{})
+	failure := errors.New("it was not reached")
+	if err := f.cache.Try("killer", func() error { return failure }); !errors.Is(err, failure) || len(realStore(t, dir).Quarantined()) != 1 {
+		t.Errorf("error is %v; the suspicion is over without a proof", err)
+	}
 	must(t, f.cache.Try("killer", func() error { return nil }))
 	f.close()
 	die()

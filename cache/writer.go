@@ -134,7 +134,7 @@ func (c *Cache) written() {
 // record uses and counters. On an error, binary.ErrBusy among them, nothing is
 // lost: the next Flush offers the same again. Without a store it only waits.
 func (c *Cache) Flush() error {
-	c.recording.Lock()
+	c.serve(c.recording.Lock)
 	defer c.recording.Unlock()
 	if err := c.flush(); err != nil {
 		return fmt.Errorf("cache: flush: %w", err)

@@ -51,10 +51,14 @@ func gemmRowCandidates(p GEMMProblem, on device) []Params {
 }
 
 func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
-	lanes, slices, split := params["lanes"], params["slices"], params["split"]
-	switch {
-	case !p.takesRows():
+	if !p.takesRows() {
 		return recipe{}, fmt.Errorf("conv2d: gemm_row does not compute %v", p)
+	}
+	var lanes, slices, split int
+	if err := readParams(params, map[string]*int{"lanes": &lanes, "slices": &slices, "split": &split}); err != nil {
+		return recipe{}, err
+	}
+	switch {
 	case lanes < 1 || slices < 1 || lanes*slices > on.maxInvocations || 16*lanes*slices*p.M > on.sharedBytes || split < 1 || split > 1024:
 		return recipe{}, fmt.Errorf("conv2d: gemm_row: there is no group of %v", params)
 	case product(orOne(p.Batch), split, p.M, p.N) > maxElements:

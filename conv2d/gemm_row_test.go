@@ -30,9 +30,12 @@ func TestGEMMRowRefusesOtherProblems(t *testing.T) {
 			t.Errorf("%v: error is %v", p, err)
 		}
 	}
-	for _, params := range []Params{{}, good.with("lanes", 2048), good.with("split", 0), good.with("slices", 1024)} {
+	for _, params := range []Params{good.with("lanes", 2048), good.with("split", 0), good.with("slices", 1024)} {
 		if _, err := gemmRowRecipe(plain(1, 4, 4), params, on); err == nil || !strings.Contains(err.Error(), "no group") {
 			t.Errorf("%v: error is %v", params, err)
 		}
+	}
+	if _, err := gemmRowRecipe(plain(1, 4, 4), Params{}, on); err == nil || !strings.Contains(err.Error(), "lanes is missing") {
+		t.Errorf("no parameters: error is %v", err)
 	}
 }

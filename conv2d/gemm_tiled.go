@@ -72,13 +72,16 @@ func (t tile) fit(sharedBytes int) (tile, error) {
 
 // tileOf reads a tile from parameters.
 func tileOf(params Params, on device) (tile, error) {
-	t := tile{params["tile"], params["depth"], params["local_y"]}
+	var t tile
+	if err := readParams(params, map[string]*int{"tile": &t.size, "depth": &t.depth, "local_y": &t.localY}); err != nil {
+		return t, err
+	}
 	fault := func(format string, args ...any) (tile, error) {
 		return t, fmt.Errorf("conv2d: gemm_tiled: "+format, args...)
 	}
 	switch {
-	case len(params) != 3 || t.size < 1 || t.depth < 1 || t.localY < 1:
-		return fault("parameters %q are not tile, depth and local_y, each at least 1", params)
+	case t.size < 1 || t.depth < 1 || t.localY < 1:
+		return fault("tile, depth and local_y of %q must be at least 1", params)
 	case t.size%columnsEach != 0 || t.size%t.localY != 0:
 		return fault("tile %d is not a multiple of %d columns and of %d invocations", t.size, columnsEach, t.localY)
 	case t.size > maxRowsEach*t.localY:

@@ -114,13 +114,13 @@ func TestGEMMTiledRefuses(t *testing.T) {
 		"more than 8 rows":     {128, 4, 8},
 		"a group of 4096":      {128, 4, 128},
 		"bytes of shared":      {128, 64, 32},
-		"each at least 1":      {},
+		"must be at least 1":   {},
 	} {
 		if _, err := gemmTiledRecipe(plain(1, 1, 1), of.params(), on); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v does not say %q", of, err, want)
 		}
 	}
-	if _, err := gemmTiledRecipe(plain(1, 1, 1), Params{"bm": 64}, on); err == nil || !strings.Contains(err.Error(), "are not tile, depth") {
+	if _, err := gemmTiledRecipe(plain(1, 1, 1), Params{"bm": 64}, on); err == nil || !strings.Contains(err.Error(), `no parameter "bm"`) {
 		t.Errorf("foreign parameters: %v", err)
 	}
 	for _, p := range []GEMMProblem{

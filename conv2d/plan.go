@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // PlanOptions say how a plan is made. The zero value takes what was tuned with
@@ -56,9 +56,9 @@ type Plan struct {
 	workspace *executor.Memory // nil: none
 	origins   []ProgramOrigin
 
-	setting sync.Mutex // held by SetWeights, which waits for the GPU, and by Release
+	setting glctx.Mutex // held by SetWeights, which waits for the GPU, and by Release
 	mu      struct {
-		sync.Mutex
+		glctx.Mutex
 		weights  *residentWeights // nil until SetWeights
 		packed   *executor.Memory // for weights that come with each run; nil until then
 		stats    PlanStats
@@ -93,6 +93,7 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 		t = t.exact()
 	}
 	p := &Plan{task: t, e: e, programs: map[binary.Key]*cache.Handle{}}
+	p.setting.Of, p.mu.Of = e.Context(), e.Context()
 	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
 		return nil, err
 	}

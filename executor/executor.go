@@ -139,6 +139,7 @@ func (e *Executor) release() {
 // and must not be called by one. Memory outlives Close and is still to be
 // released. Close is idempotent.
 func (e *Executor) Close() error {
+	e.context.Work() // before anything is closed: it panics where nobody may wait
 	e.closeOnce.Do(func() { e.closeError = e.shutDown() })
 	return e.closeError
 }
@@ -148,7 +149,7 @@ func (e *Executor) shutDown() error {
 	e.mu.Lock()
 	e.mu.space.wake()
 	e.mu.Unlock()
-	e.gate.wait()
+	e.context.Serve(e.gate.wait)
 	err := e.Drain(context.Background())
 	close(e.stop)
 	e.release()

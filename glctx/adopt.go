@@ -14,9 +14,10 @@ import (
 //
 // schedule is called from any goroutine whenever work is waiting, and must see
 // to it that Poll runs soon on that thread with the context current: in most
-// engines that is "run this function on the render thread". A nil schedule
-// means that the caller's loop calls Poll regularly by itself, for example once
-// a frame. Whoever waits on that thread itself, in Do, cache.Cache.Get or
+// engines that is "run this function on the render thread". It must not call Poll
+// itself: a callback that posts would poll inside itself, which panics. A nil
+// schedule means that the caller's loop calls Poll regularly by itself, for example
+// once a frame. Whoever waits on that thread itself, in Do, cache.Cache.Get or
 // executor.Pending.Wait, polls meanwhile.
 //
 // Loading and compiling programs changes nothing in the context that is not put
@@ -62,11 +63,11 @@ func (c *Context) Poll() int {
 }
 
 // Work is asked by those who are about to wait for something that this context
-// has to do; Do, package cache and package executor do so by themselves. On the
-// thread of an adopted context it returns a channel that receives when Poll has
-// something to do: whoever waits there has to call Poll meanwhile, because nobody
-// else can. Anywhere else it returns nil. Inside a callback of Do or Post it
-// panics: the wait would be for the callback itself.
+// has to do, where Serve does not suit them; Do and the packages of this module ask
+// by themselves. On the thread of an adopted context it returns a channel that
+// receives when Poll has something to do: whoever waits there has to call Poll
+// meanwhile, because nobody else can. Anywhere else it returns nil. Inside a
+// callback of Do or Post it panics: the wait would be for the callback itself.
 func (c *Context) Work() <-chan struct{} {
 	here := int64(syscall.Gettid())
 	if c.thread.Load() == here {

@@ -10,10 +10,13 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/resident"
+	"github.com/shadercache/shadercache/resident/actors"
+	"github.com/shadercache/shadercache/resident/interpreter"
 )
 
 var _ cache.Poller = (*glctx.Context)(nil)
@@ -180,6 +183,76 @@ func TestSessionOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	}
 }
 
+// What many goroutines share is locked by one that waits for the context's thread,
+// when that thread wants it too.
+func TestSharedObjectsOnTheThreadOfAnAdoptedContext(t *testing.T) {
+	gpu := adopted(t)
+	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
+	wantNoError(t, err)
+	defer programs.Close()
+	machines, err := interpreter.New(t.Context(), gpu, programs, interpreter.Options{Machines: 1})
+	wantNoError(t, err)
+	jobs, err := executor.New(gpu, programs, executor.Options{})
+	wantNoError(t, err)
+	defer func() { wantNoError(t, jobs.Close()) }()
+	plan, err := conv2d.NewGEMMPlan(t.Context(), jobs, programs, conv2d.GEMMProblem{M: 4, N: 4, K: 4}, conv2d.PlanOptions{})
+	wantNoError(t, err)
+	weights := make([]float32, 16)
+	for name, use := range map[string]func(version uint64) error{
+		"interpreter": func(uint64) error { _, err := machines.States(t.Context()); return err },
+		"plan":        func(version uint64) error { return plan.SetWeights(t.Context(), version, weights, nil) },
+	} {
+		for len(gpu.Work()) > 0 {
+			<-gpu.Work()
+			gpu.Poll()
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- use(1) }()
+		for len(gpu.Work()) == 0 { // until it waits for this thread, and has the lock
+			time.Sleep(time.Millisecond)
+		}
+		watchdog := time.AfterFunc(20*time.Second, func() { panic(name + ": the thread waits for itself") })
+		wantNoError(t, use(2))
+		gpu.Serve(func() { err = <-ended })
+		wantNoError(t, err)
+		watchdog.Stop()
+	}
+	plan.Release()
+	wantNoError(t, machines.Close())
+}
+
+// The worlds of a router step side by side, on goroutines of their own.
+func TestRouterOnTheThreadOfAnAdoptedContext(t *testing.T) {
+	gpu := adopted(t)
+	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
+	wantNoError(t, err)
+	defer programs.Close()
+	jobs, err := executor.New(gpu, programs, executor.Options{})
+	wantNoError(t, err)
+	defer func() { wantNoError(t, jobs.Close()) }()
+	var worlds []*actors.World
+	for device := range uint8(2) {
+		w, err := actors.New(t.Context(), jobs, programs, actors.Options{
+			Device: device, Slots: 8,
+			Handlers: []actors.Handler{{Name: "idle", Text: "void ON_MESSAGE(Message m) {}\nvoid ON_TICK() {}"}},
+		})
+		wantNoError(t, err)
+		defer w.Close()
+		worlds = append(worlds, w)
+	}
+	router, err := actors.NewRouter(worlds...)
+	wantNoError(t, err)
+	watchdog := time.AfterFunc(20*time.Second, func() { panic("the thread waits for itself") })
+	defer watchdog.Stop()
+	_, err = router.Step(t.Context(), 3)
+	wantNoError(t, err)
+	for _, w := range worlds {
+		if tick := w.Report().Tick; tick != 3 {
+			t.Errorf("%d ticks", tick)
+		}
+	}
+}
+
 func TestWorkIsForTheThreadOfAnAdoptedContext(t *testing.T) {
 	gpu := adopted(t)
 	work := gpu.Work()
@@ -214,8 +287,12 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 	program, err := programs.Get(t.Context(), binary.MustSource("other", increment+"\n", nil))
 	wantNoError(t, err)
 	for name, wait := range map[string]func(*executor.Pending){
-		"Get":   func(*executor.Pending) { programs.Get(t.Context(), source) },
+		"Get": func(*executor.Pending) { programs.Get(t.Context(), source) },
+		"Preload": func(*executor.Pending) {
+			programs.Preload(t.Context(), []*binary.Source{source}, nil)
+		},
 		"Flush": func(*executor.Pending) { programs.Flush() },
+		"Close": func(*executor.Pending) { jobs.Close() },
 		"Drain": func(*executor.Pending) { jobs.Drain(t.Context()) },
 		"Wait":  func(p *executor.Pending) { p.Wait(t.Context()) },
 	} {

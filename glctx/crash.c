@@ -51,11 +51,15 @@ static void tell(int number, siginfo_t *info, void *context) {
 
 static int take_over(void) {
   for (int i = 0; i < CRASHES; i++) {
+    // Once: who has put a handler before ours since calls ours, and so must not be
+    // called by it.
+    if (go_handlers[i].sa_sigaction)
+      continue;
     struct sigaction now;
     if (sigaction(crashes[i].number, NULL, &now) != 0)
       return errno;
-    if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction == tell)
-      continue;  // not Go's, or ours already
+    if (!(now.sa_flags & SA_SIGINFO))
+      continue;  // not Go's
     go_handlers[i] = now;
     now.sa_sigaction = tell;
     if (sigaction(crashes[i].number, &now, NULL) != 0)
@@ -65,7 +69,7 @@ static int take_over(void) {
 }
 
 int sc_tell_crashes(int fd) {
-  int failed = fd < 0 ? 0 : take_over();
+  int failed = take_over();
   int before = atomic_exchange(&crash_file, fd);
   if (before >= 0)
     close(before);

@@ -10,6 +10,7 @@ import "C"
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 
@@ -26,6 +27,7 @@ var tellingCrashes sync.Mutex
 // given counts; f may be closed afterwards. Call it from any goroutine.
 func (c *Context) TellCrashes(f *os.File) error {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	runtime.KeepAlive(f)
 	if err != nil {
 		return fmt.Errorf("glctx: tell crashes: %w", err)
 	}

@@ -2,5 +2,5 @@
 #pragma once
 
 // sc_tell_crashes has a line written to fd when a signal such as SIGSEGV comes on
-// a thread that is not Go's. -1 ends that. It returns 0, or errno.
+// a thread that is not Go's, and takes fd over. It returns 0, or errno.
 int sc_tell_crashes(int fd);

@@ -72,5 +72,9 @@ func (gl *GL) NewSharedOf(words int, k SharedKind) (Shared, error) {
 	gl.Fill(s.Buffer, 0)
 	gl.MemoryBarrier(BarrierMapped)
 	gl.Finish()
-	return s, gl.Err()
+	if err := gl.Err(); err != nil {
+		gl.DeleteShared(s)
+		return Shared{}, fmt.Errorf("glctx: clear %d mapped words: %w", words, err)
+	}
+	return s, nil
 }

@@ -20,6 +20,7 @@ type ask struct {
 
 // atBoundary has the driver run a.do, and waits for it.
 func (s *Session) atBoundary(ctx context.Context, a *ask) error {
+	s.context.Work() // before anything is asked: it panics where nobody may wait
 	a.done = make(chan error, 1)
 	s.mu.Lock()
 	if s.mu.closed {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // TestNeitherSideStarves has several goroutines preempt a session without a
@@ -217,5 +218,32 @@ func TestLooksGoBeforePreemptions(t *testing.T) {
 	s.mu.running, s.driver.ranSince = true, false
 	if a := s.nextAsk(); a != nil {
 		t.Error("a second preemption goes before the session has done a step")
+	}
+}
+
+// In a callback nobody can wait for a boundary: whoever does so is told, and what
+// was asked for is not done later.
+func TestAsksInACallbackAreNotKept(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(chainKernel(), Options{})
+	var done atomic.Bool
+	err := f.context.Do(func(*glctx.GL) error {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		_, err := s.Preempt(t.Context(), Urgency{}, func(context.Context) error { done.Store(true); return nil })
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := make([]uint32, chainCells)
+	if err := s.Read(t.Context(), "Cells", 0, glctx.Bytes(cells)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(t.Context(), 1); err != nil || done.Load() {
+		t.Errorf("it was done after all, or %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/shadercache/shadercache/binary"
 )
 
-// maxCompletions bounds what a shell is offered, and with it how much of a large
-// cache is read for it.
+// maxCompletions bounds what a shell is offered, and where that many begin as typed
+// also how much of a large cache is read for it.
 const maxCompletions = 100
 
 var errEnough = errors.New("enough was found")

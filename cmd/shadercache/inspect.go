@@ -167,9 +167,9 @@ func (p *inspectLine) print(w io.Writer) {
 	fmt.Fprintf(w, "created\t%s\nlast use\t%s\n", p.Created.Local().Format(time.DateTime), p.LastUse.Local().Format(time.DateTime))
 	fmt.Fprintf(w, "hits\t%d\ncompile\t%s\nload\t%s\nsource\t%s\n", p.Hits, knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), kept)
 	if p.Damage != "" {
-		fmt.Fprintf(w, "damage\t%s\n", p.Damage)
+		fmt.Fprintf(w, "damage\t%s\n", shown(p.Damage))
 	}
 	if p.Quarantine != nil {
-		fmt.Fprintf(w, "quarantine\tuntil %s: %s\n", p.Quarantine.Until().Local().Format(time.DateTime), p.Quarantine.Reason)
+		fmt.Fprintf(w, "quarantine\tuntil %s: %s\n", p.Quarantine.Until().Local().Format(time.DateTime), shown(p.Quarantine.Reason))
 	}
 }

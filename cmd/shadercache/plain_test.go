@@ -1,6 +1,11 @@
 package main
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+)
 
 func TestWhatIsShown(t *testing.T) {
 	tests := []struct{ text, name, message string }{
@@ -17,5 +22,17 @@ func TestWhatIsShown(t *testing.T) {
 		if got := plain(test.text); got != test.message {
 			t.Errorf("plain(%q) = %q, want %q", test.text, got, test.message)
 		}
+	}
+}
+
+// Reasons quote names and what files hold.
+func TestReasonsSteerNoTerminal(t *testing.T) {
+	const red = "\x1b[31mred"
+	quarantine := &binary.Quarantined{Reason: red}
+	var out strings.Builder
+	printExplanation(&out, "driver", binary.Explanation{Name: red, Damage: red, Aside: red, Quarantine: quarantine, Failure: red})
+	(&inspectLine{programLine: programLine{Name: red}, Damage: red, Quarantine: quarantine}).print(&out)
+	if text := out.String(); strings.Contains(text, "\x1b") || strings.Count(text, `\x1b[31mred`) != 8 {
+		t.Errorf("printed is %q", text)
 	}
 }

@@ -182,13 +182,13 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 		fmt.Fprintln(w, "  gave the right answer when it was checked")
 	}
 	if e.Damage != "" {
-		fmt.Fprintf(w, "  damaged: %s\n", e.Damage)
+		fmt.Fprintf(w, "  damaged: %s\n", shown(e.Damage))
 	}
 	if e.Aside != "" {
 		fmt.Fprintf(w, "  was set aside: %s\n", shown(e.Aside))
 	}
 	if e.Quarantine != nil {
-		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), e.Quarantine.Reason)
+		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), shown(e.Quarantine.Reason))
 	}
 	if e.Unloadable() {
 		fmt.Fprintln(w, "    until then it is not loaded, and every start compiles it")

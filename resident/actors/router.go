@@ -50,14 +50,7 @@ func NewRouter(worlds ...*World) (*Router, error) {
 // worlds may have stepped and others not.
 func (r *Router) Step(ctx context.Context, n int) (Routes, error) {
 	for range n {
-		var group errgroup.Group
-		for _, w := range r.worlds {
-			group.Go(func() error {
-				_, err := w.Step(ctx, 1)
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
+		if err := r.step(ctx); err != nil {
 			return r.routes, err
 		}
 		if err := r.pass(ctx); err != nil {
@@ -65,6 +58,28 @@ func (r *Router) Step(ctx context.Context, n int) (Routes, error) {
 		}
 	}
 	return r.routes, nil
+}
+
+// step steps all worlds once, those that work on this thread on this goroutine.
+func (r *Router) step(ctx context.Context) error {
+	var group errgroup.Group
+	var here []*World
+	for _, w := range r.worlds {
+		if w.executor.Context().Work() != nil {
+			here = append(here, w)
+			continue
+		}
+		group.Go(func() error {
+			_, err := w.Step(ctx, 1)
+			return err
+		})
+	}
+	var errs []error
+	for _, w := range here {
+		_, err := w.Step(ctx, 1)
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, group.Wait())...)
 }
 
 // pass delivers what waits, and then what the worlds have for each other. While

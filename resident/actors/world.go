@@ -5,7 +5,6 @@ package actors
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
@@ -22,7 +21,7 @@ type World struct {
 	programs programs
 	memory   memory
 
-	mu       sync.Mutex // held while anything is done on the device
+	mu       glctx.Mutex // held while anything is done on the device
 	closed   bool
 	report   Report
 	requests uint32              // the last one's number
@@ -60,6 +59,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 		return nil, err
 	}
 	w := &World{executor: e, cache: programs, options: o, requests: hostLetters, replies: map[uint32]*Message{}}
+	w.mu.Of = e.Context()
 	w.report.Free = o.Slots
 	if err := w.programs.get(ctx, programs, o); err != nil {
 		w.programs.release()

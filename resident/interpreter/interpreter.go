@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -63,7 +62,7 @@ type Interpreter struct {
 	program *cache.Handle
 
 	mu struct {
-		sync.Mutex
+		glctx.Mutex
 		closed   bool
 		buffers  [bindings]glctx.Buffer
 		report   glctx.Staging // of flights: see flight
@@ -94,6 +93,7 @@ func New(ctx context.Context, context *glctx.Context, programs executor.Programs
 		return nil, fmt.Errorf("interpreter: get %s: %w", source.Name(), err)
 	}
 	v := &Interpreter{context: context, options: o, program: handle}
+	v.mu.Of = context
 	v.mu.breaks, v.mu.handlers = map[int]bool{}, map[uint16]Handler{}
 	v.mu.cycles = make([]uint64, o.Machines)
 	if err := context.Do(v.allocate); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // Queue is a bounded queue of items on the device: see the package
@@ -20,8 +21,8 @@ type Queue struct {
 	programs programs
 	memory   memory
 
-	running sync.Mutex // one Run at a time; before mu
-	parity  int        // which of memory.items is this round's
+	running glctx.Mutex // one Run at a time; before mu
+	parity  int         // which of memory.items is this round's
 	last    Report
 
 	mu struct {
@@ -60,6 +61,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 		return nil, err
 	}
 	q := &Queue{executor: e, options: o, item: item}
+	q.running.Of = e.Context()
 	q.mu.pending = make([][]uint32, o.Levels)
 	if err := q.programs.get(ctx, programs, item, o); err != nil {
 		q.programs.release()

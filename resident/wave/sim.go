@@ -5,9 +5,9 @@ package wave
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // Sim is a simulation that lives on the device: see the package documentation.
@@ -21,7 +21,7 @@ type Sim struct {
 	memory   memory
 	uniforms []executor.Uniform
 
-	mu     sync.Mutex // held while a job is put together and submitted, not while it runs
+	mu     glctx.Mutex // held while a job is put together and submitted, not while it runs
 	closed bool
 	now    int    // which of the memory's pairs is now
 	steps  uint32 // submitted
@@ -37,6 +37,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 		return nil, err
 	}
 	s := &Sim{executor: e, options: o}
+	s.mu.Of = e.Context()
 	if err := s.programs.get(ctx, programs, o); err != nil {
 		s.programs.release()
 		return nil, err
