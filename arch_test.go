@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"conv2d":   {"binary", "cache", "glctx", "executor"},
 	"resident": {"binary", "cache", "glctx", "executor"},
 	"bundle":   {"binary"},
-	"docs":     {"conv2d"}, // programs that measure others
+	"docs":     {"conv2d", "cmd"}, // programs that measure others, and that draw what the command does
 	"cmd":      {"binary", "bundle", "cache", "glctx", "executor", "conv2d", "resident"},
 }
 

@@ -45,7 +45,8 @@ process asks for all programs at once before the first dispatch, as one that
 knows what it will need does; a program's get is then what passed since the one
 before it was ready.
 
---chart FILE.svg draws the totals as a picture; the terminal gets it in characters.
+--chart FILE.svg draws the totals as a picture, unless a result was wrong; the
+terminal gets it in characters. A folder is made where there is none.
 
 JSON fields: workload, gpu, driver, ` + originFields + `,
 programs, repeat, preload, scenarios {NAME: {get_ms, first_dispatch_ms,
@@ -101,8 +102,8 @@ func newBenchStartup(o *options) *cobra.Command {
 			return usageError{errors.New("--driver-cache off leaves nothing to compare"), cmd.CommandPath()}
 		}
 		r, err := b.run(o)
-		if err == nil && b.chart != "" {
-			err = r.totals().writeSVG(b.chart)
+		if err == nil && b.chart != "" && r.verdict() == nil {
+			err = r.totals().WriteSVG(b.chart)
 		}
 		return o.show(r, err)
 	}

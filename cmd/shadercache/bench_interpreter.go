@@ -24,7 +24,8 @@ machine's registers, flags and counts are compared with the CPU's.
 Each row is the best of --repeat runs. instructions_per_second is of all machines
 together.
 
-JSON fields: gpu, driver, rows [{program, form, machines, registers, int64, ahead,
+JSON fields: gpu, driver, ` + originFields + `,
+rows [{program, form, machines, registers, int64, ahead,
 cycles, batch, batches, dispatches, ms, instructions_per_second, verified}], ratios
 [{program, machines, continuous_to_mega, chained_to_mega, standard_to_mega,
 mega_to_one_machine}], verified.
@@ -35,6 +36,7 @@ The exit code is 1 when a machine was not as the CPU has it.`
 type interpreterBenchResult struct {
 	GPU      string                    `json:"gpu"`
 	Driver   string                    `json:"driver"`
+	Origin   origin                    `json:"origin"`
 	Rows     []interpreter.BenchRow    `json:"rows"`
 	Ratios   []interpreter.BenchRatios `json:"ratios"`
 	Verified bool                      `json:"verified"`
@@ -71,7 +73,7 @@ func (o *options) benchInterpreter(b interpreter.BenchOptions) error {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	r := &interpreterBenchResult{GPU: g.name(), Driver: g.driver(), Verified: true}
+	r := &interpreterBenchResult{GPU: g.name(), Driver: g.driver(), Origin: newOrigin(), Verified: true}
 	bar := o.newProgress(0, "interpreter")
 	b.Progress = func(done, of int) {
 		bar.ChangeMax(of)
@@ -93,7 +95,7 @@ func (r *interpreterBenchResult) verdict() error {
 }
 
 func (r *interpreterBenchResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\nprogram\tform\tmachines\tbuild\tinstructions\ttime\tinstructions/s\n", r.GPU)
+	fmt.Fprintf(w, "%s\ndriver %s\n%s\n\nprogram\tform\tmachines\tbuild\tinstructions\ttime\tinstructions/s\n", r.GPU, r.Driver, r.Origin)
 	for _, row := range r.Rows {
 		build := row.Registers
 		if row.Int64 {

@@ -47,7 +47,8 @@ the two is larger than a fifth of the time. CPU is of the whole process, in per
 cent of one CPU. Times of the others are medians, with the 99th percentile.
 
 Every row is verified: each invocation's witness of its steps, each answer, each
-injected value. JSON fields: gpu, driver, capabilities, rows [{workload, strategy, got,
+injected value. JSON fields: gpu, driver, ` + originFields + `,
+capabilities, rows [{workload, strategy, got,
 why, variant, iterations, per_s, wall_ms, dispatches, gap_us, bound_by, samples,
 median_us, p99_us, max_us, gb_per_s, cpu_percent, heartbeat_median_ms, heartbeat_max_ms,
 naps_per_s, looks_per_s, stop_ms, verified}], verified. Of soak: naps are how often
@@ -89,6 +90,7 @@ func newBenchResident(o *options) *cobra.Command {
 type residentResult struct {
 	GPU          string                `json:"gpu"`
 	Driver       string                `json:"driver"`
+	Origin       origin                `json:"origin"`
 	Capabilities resident.Capabilities `json:"capabilities"`
 	Rows         []residentRow         `json:"rows"`
 	Verified     bool                  `json:"verified"`
@@ -202,10 +204,11 @@ func (b *residentBench) run(o *options) (r *residentResult, err error) {
 	}
 	defer func() { err = errors.Join(err, b.gpu.close()) }()
 	b.adapt()
+	from := newOrigin()
 	if b.caps, err = o.probe(b.ctx, b.gpu, true); err != nil {
 		return nil, err
 	}
-	b.result = &residentResult{GPU: b.gpu.name(), Driver: b.gpu.driver(), Capabilities: *b.caps, Verified: true}
+	b.result = &residentResult{GPU: b.gpu.name(), Driver: b.gpu.driver(), Origin: from, Capabilities: *b.caps, Verified: true}
 	b.bar = o.newProgress(-1, "measuring")
 	measures := map[string]func() error{"persistence": b.persistence, "round_trip": b.roundTrip, "live": b.live,
 		"barrier": b.barrier, "preempt": b.preempt, "reread": b.reread}
@@ -286,7 +289,7 @@ func (r *residentResult) verdict() error {
 }
 
 func (r *residentResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\ndriver %s\n", r.GPU, r.Driver)
+	fmt.Fprintf(w, "%s\ndriver %s\n%s\n", r.GPU, r.Driver, r.Origin)
 	caps, _ := json.Marshal(r.Capabilities)
 	fmt.Fprintf(w, "probe %s\n", caps)
 	workload := ""

@@ -23,7 +23,8 @@ Figures: microseconds from the push until the queue is empty, as the median of
 --repeat; tasks a second; the fewest and the most tasks of a group, and how many
 were stolen, over all repeats.
 
-JSON fields: workload, gpu, driver, rows [{tasks, groups, local, steal, repeat,
+JSON fields: workload, gpu, driver, ` + originFields + `,
+rows [{tasks, groups, local, steal, repeat,
 us, tasks_per_s, rounds, least, most, stolen, verified}], verified.
 
 The exit code is 1 when a task was not done exactly once, or when a group did
@@ -34,6 +35,7 @@ type stealResult struct {
 	Workload string              `json:"workload"`
 	GPU      string              `json:"gpu"`
 	Driver   string              `json:"driver"`
+	Origin   origin              `json:"origin"`
 	Rows     []queue.StealReport `json:"rows"`
 	Verified bool                `json:"verified"`
 }
@@ -75,7 +77,7 @@ func (o *options) benchSteal(q queue.Options, repeat int) (r *stealResult, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
-	r = &stealResult{Workload: "steal", GPU: g.name(), Driver: g.driver(), Verified: true}
+	r = &stealResult{Workload: "steal", GPU: g.name(), Driver: g.driver(), Origin: newOrigin(), Verified: true}
 	bar := o.newProgress(2*len(stealTasks)*repeat, "steal")
 	defer func() { _ = bar.Finish() }()
 	progress := func() { _ = bar.Add(1) }
@@ -100,7 +102,7 @@ func (r *stealResult) verdict() error {
 }
 
 func (r *stealResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s on %s\ndriver %s\n\n", r.Workload, r.GPU, r.Driver)
+	fmt.Fprintf(w, "%s on %s\ndriver %s\n%s\n\n", r.Workload, r.GPU, r.Driver, r.Origin)
 	fmt.Fprint(w, "tasks\tform\tmicroseconds\ttasks/s\tleast\tmost\tstolen\n")
 	for _, row := range r.Rows {
 		form := "shared"

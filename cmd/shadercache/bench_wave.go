@@ -26,7 +26,8 @@ What is timed, in microseconds, as the median of --repeat:
 Every answer, and every cell after each row, is compared with the CPU's. The CPU
 does all of it once, on all cores, before anything is timed.
 
-JSON fields: workload, gpu, driver, width, height, tiles_x, tiles_y, rows [{name,
+JSON fields: workload, gpu, driver, ` + originFields + `,
+width, height, tiles_x, tiles_y, rows [{name,
 form, us, repeat, verified}], verified.
 
 The exit code is 1 when a result was wrong.`
@@ -36,6 +37,7 @@ type waveBenchResult struct {
 	Workload string     `json:"workload"`
 	GPU      string     `json:"gpu"`
 	Driver   string     `json:"driver"`
+	Origin   origin     `json:"origin"`
 	Width    int        `json:"width"`
 	Height   int        `json:"height"`
 	TilesX   int        `json:"tiles_x"`
@@ -77,7 +79,7 @@ func (r *waveBenchResult) run(o *options, repeat int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
-	r.GPU, r.Driver = g.name(), g.driver()
+	r.GPU, r.Driver, r.Origin = g.name(), g.driver(), newOrigin()
 	bar := o.newProgress(0, "wave")
 	r.Rows, err = wave.Bench(ctx, g.executor, g.cache, wave.BenchOptions{
 		Options: wave.Options{Width: r.Width, Height: r.Height, TilesX: r.TilesX, TilesY: r.TilesY},
@@ -103,7 +105,7 @@ func (r *waveBenchResult) verdict() error {
 }
 
 func (r *waveBenchResult) print(w io.Writer) {
-	fmt.Fprintf(w, "wave, %dx%d cells in %dx%d tiles on %s\ndriver %s\n\n", r.Width, r.Height, r.TilesX, r.TilesY, r.GPU, r.Driver)
+	fmt.Fprintf(w, "wave, %dx%d cells in %dx%d tiles on %s\ndriver %s\n%s\n\n", r.Width, r.Height, r.TilesX, r.TilesY, r.GPU, r.Driver, r.Origin)
 	fmt.Fprint(w, "microseconds\ttraditional\tresident\tspeed-up\n")
 	for i, traditional := range r.Rows[:len(r.Rows)/2] {
 		resident := r.Rows[len(r.Rows)/2+i]

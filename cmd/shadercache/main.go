@@ -8,7 +8,11 @@ func main() { os.Exit(Main()) }
 
 // Main runs the command with os.Args and returns its exit code.
 func Main() int {
-	o := &options{stdout: os.Stdout, stderr: os.Stderr}
+	out := &output{Writer: os.Stdout}
+	o := &options{stdout: out, stderr: os.Stderr}
 	err := newRoot(o).Execute()
+	if err == nil {
+		err = out.err
+	}
 	return report(o.stderr, err)
 }

@@ -61,11 +61,19 @@ func cpuModel(cpuinfo io.Reader) string {
 	return "unknown"
 }
 
-// String is a line for people. It says so where something else was running.
-func (o origin) String() string {
+// String is a line for people.
+func (o origin) String() string { return o.machine() + "; " + o.moment() }
+
+// machine says so where something else was running.
+func (o origin) machine() string {
 	busy := ""
 	if o.Load > float64(o.CPUs) {
 		busy = ": BUSY, figures vary"
 	}
-	return fmt.Sprintf("%s, %s, %s, load %.1f%s; %s, shadercache %s (%s)", o.CPU, plural(o.CPUs, "CPU"), o.System, o.Load, busy, o.Date, o.Version, o.Revision)
+	return fmt.Sprintf("%s, %s, %s, load %.1f%s", o.CPU, plural(o.CPUs, "CPU"), o.System, o.Load, busy)
+}
+
+// moment is when, and of what version.
+func (o origin) moment() string {
+	return fmt.Sprintf("%s, shadercache %s (%s)", o.Date, o.Version, o.Revision)
 }

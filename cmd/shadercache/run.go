@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +23,8 @@ const runUsage = `Filter a picture on the GPU, compare every pixel with the CPU,
 
 The picture is PNG or JPEG; without --image it is one that comes with the
 command. With --filter all the result is a contact sheet: edge and blur above
-sharpen and emboss. Nothing is written unless everything was right.
+sharpen and emboss. No picture is written unless everything was right; a folder
+that --out names is made where there is none.
 
 The first start compiles the programs that it needs, a later one finds them in
 the cache. get is getting a program: compiling or loading it, and making the
@@ -95,8 +95,8 @@ func newRun(o *options) *cobra.Command {
 }
 
 func (o *options) run(f runFlags, filters []imaging.Filter) error {
-	if folder := filepath.Dir(f.outFile()); !isFolder(folder) {
-		return hintedError{fmt.Errorf("there is no folder %s to write to", folder), "make it first: mkdir -p " + folder}
+	if err := makeFolder(filepath.Dir(f.outFile())); err != nil {
+		return err
 	}
 	var picture image.Image
 	var load errgroup.Group
@@ -121,11 +121,6 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 		return err
 	}
 	return errors.Join(err, o.result(r, r.print))
-}
-
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 func (f runFlags) load() (image.Image, error) {

@@ -100,7 +100,7 @@ func newRunWave(o *options) *cobra.Command {
 	flags.IntVar(&f.steps, "steps", 600, "steps to do")
 	flags.StringArrayVar(&f.pokes, "poke", nil, "raise the surface at X,Y by HEIGHT before step STEP, any number of times (default three of them)")
 	flags.IntVar(&f.every, "every", 20, "steps from picture to picture")
-	flags.StringVar(&f.out, "out", "", "folder for pictures (default none are taken)")
+	flags.StringVar(&f.out, "out", "", "folder for pictures, made where there is none (default none are taken)")
 	flags.BoolVar(&f.absorb, "absorb", false, "borders absorb waves rather than reflect them")
 	flags.Float64Var(&f.scale, "scale", 0, "height with the last colour (default an eighth of the highest poke)")
 	flags.BoolVar(&f.verify, "verify", false, "compare every cell with the CPU's")
@@ -109,8 +109,10 @@ func newRunWave(o *options) *cobra.Command {
 		if err := f.check(); err != nil {
 			return usageError{err, cmd.CommandPath()}
 		}
-		if f.out != "" && !isFolder(f.out) {
-			return hintedError{fmt.Errorf("there is no folder %s to write to", f.out), "make it first: mkdir -p " + f.out}
+		if f.out != "" {
+			if err := makeFolder(f.out); err != nil {
+				return err
+			}
 		}
 		r, err := o.runWave(f)
 		if r == nil {

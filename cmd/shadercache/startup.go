@@ -49,7 +49,7 @@ type startupBench struct {
 func (b *startupBench) run(o *options) (*startupResult, error) {
 	b.options, b.runs, b.origin = o, map[string][]scenarioFigures{}, newOrigin()
 	if b.chart != "" {
-		if err := chartFolder(b.chart); err != nil { // before all the work
+		if err := makeFolder(filepath.Dir(b.chart)); err != nil {
 			return nil, err
 		}
 	}

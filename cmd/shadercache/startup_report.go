@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+
+	"github.com/shadercache/shadercache/cmd/shadercache/chart"
 )
 
 // startupResult is what bench startup prints.
@@ -75,7 +77,7 @@ func (r *startupResult) print(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w)
-	r.totals().printText(w)
+	r.totals().WriteText(w)
 	fmt.Fprintln(w)
 	if r.SpeedupVsCold > 0 {
 		fmt.Fprintf(w, "with both layers %.1f times as fast as cold (%.1f times from the start of the process)", r.SpeedupVsCold, r.ProcessSpeedupVsCold)
@@ -95,15 +97,11 @@ func (r *startupResult) print(w io.Writer) {
 }
 
 // totals is the picture of what the layers save.
-func (r *startupResult) totals() chart {
-	c := chart{
-		title: fmt.Sprintf("milliseconds until %s have run, on %s", plural(r.Programs, "program"), r.GPU),
-		notes: []string{r.Driver, r.Origin.String()},
+func (r *startupResult) totals() chart.Chart {
+	s := chart.Startup{GPU: r.GPU, Driver: r.Driver, Programs: r.Programs, Repeat: r.Repeat, Preload: r.Preload,
+		Origin: []string{r.Origin.machine(), r.Origin.moment()}, Scenarios: map[string]chart.Scenario{}}
+	for name, f := range r.Scenarios {
+		s.Scenarios[name] = chart.Scenario{Total: f.TotalMillis, Least: f.LeastTotalMillis, Most: f.MostTotalMillis, Context: f.ContextMillis}
 	}
-	for _, name := range scenarioNames {
-		if s, ran := r.Scenarios[name]; ran {
-			c.bars = append(c.bars, bar{name, s.TotalMillis, fmt.Sprintf("%.1f ms", s.TotalMillis)})
-		}
-	}
-	return c
+	return s.Chart()
 }

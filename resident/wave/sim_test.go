@@ -275,3 +275,30 @@ func TestCompareFindsADifference(t *testing.T) {
 	wantError(t, r.Compare(field), "1 of 16 cells after step 0; the first is 2,1")
 	wantError(t, r.Compare(field[:3]), "3 cells, not 16")
 }
+
+// Options tell how many cells a field has that was asked for without sizes, and make
+// the reference of it.
+func TestOptionsHaveTheDefaultsFilledIn(t *testing.T) {
+	f := newFixture(t)
+	s, err := New(t.Context(), f.Executor, f.cache, Options{Border: Absorbing, TilesX: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	o := s.Options()
+	if want := (Options{Width: 256, Height: 256, TilesX: 4, TilesY: 8, Courant: 0.5, Border: Absorbing, Sponge: 32, Local: 256}); o != want {
+		t.Errorf("got %+v, want %+v", o, want)
+	}
+	r, err := NewReference(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Poke{o.Width / 2, o.Height / 3, 1}
+	f.poke(s, p)
+	if err := r.Poke(p); err != nil {
+		t.Fatal(err)
+	}
+	f.step(s, 8)
+	r.Step(8)
+	f.compare(s, r)
+}

@@ -26,14 +26,12 @@ func startupClaims(l *logs) []claim {
 	at, one := l.startup("h200/startup-preload.json"), l.startup("h200/startup.json")
 	here, hereAt := l.startup("llvmpipe/startup.json"), l.startup("llvmpipe/startup-preload.json")
 	driver := func(s startupLog) float64 { return s.times("driver_only") }
-	total := func(format, scenario string) claim {
-		return say(readme, format, thousands(at.Scenarios[scenario].Total), thousands(here.Scenarios[scenario].Total))
-	}
+	total := func(s startupLog, scenario string) string { return thousands(s.Scenarios[scenario].Total) }
 	return []claim{
-		total("| first start: compiled | %s ms | %s ms |", "cold"),
-		total("| program binaries alone, which is what other caches keep | %s ms | %s ms |", "binary_only"),
-		total("| the driver's own cache alone, compiled again with it | %s ms | %s ms |", "driver_only"),
-		total("| **shadercache: both** | **%s ms** | **%s ms** |", "both"),
+		say(readme, "compiled %s ms, program binaries alone %s ms, the driver's own cache alone %s ms, both %s ms]",
+			total(at, "cold"), total(at, "binary_only"), total(at, "driver_only"), total(at, "both")),
+		say(readme, "%s ms compiled, %s ms with program binaries alone, %s ms with the driver's own cache alone, **%s ms with both**",
+			total(here, "cold"), total(here, "binary_only"), total(here, "driver_only"), total(here, "both")),
 		say(page, "Both layers are %.1f times as fast as cold when programs are asked for one by one, and %.1f times when all are asked for at once",
 			one.times("cold"), at.times("cold")),
 		say(page, "(one by one, %.0f ms) a preloaded second start (%.1f ms) is %.0f times as fast", one.Scenarios["cold"].Total, at.Scenarios["both"].Total,

@@ -29,7 +29,11 @@ func readLog[T any](l *logs, name string) T {
 }
 
 type startupLog struct {
+	GPU       string                     `json:"gpu"`
+	Driver    string                     `json:"driver"`
+	Programs  int                        `json:"programs"`
 	Repeat    int                        `json:"repeat"`
+	Preload   bool                       `json:"preload"`
 	Scenarios map[string]startupScenario `json:"scenarios"`
 }
 
@@ -38,6 +42,8 @@ type startupScenario struct {
 	Dispatch    float64 `json:"first_dispatch_ms"`
 	FirstResult float64 `json:"to_first_result_ms"`
 	Total       float64 `json:"total_ms"`
+	LeastTotal  float64 `json:"least_total_ms"` // 0 in logs from before it was kept
+	MostTotal   float64 `json:"most_total_ms"`
 	Context     float64 `json:"context_ms"`
 	Process     float64 `json:"process_ms"`
 	Compiles    int     `json:"compiles"`

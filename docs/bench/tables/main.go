@@ -1,17 +1,19 @@
-// Command tables writes the tables of docs/measurements.md from the raw output in
-// docs/logs, so that no figure of theirs is typed by hand:
+// Command tables writes the tables of docs/measurements.md, and the pictures beside
+// it, from the raw output in docs/logs, so that no figure of theirs is typed by hand:
 //
 //	go run ./docs/bench/tables
 //
 // A table stands between <!-- NAME --> and <!-- end -->. With -check nothing is
-// written, and a page that differs is a failure. Either way, the sentences of this
+// written, and a page or a picture that differs is a failure. Either way, the sentences of this
 // project that state a measured figure are looked for, word by word: one that its
 // log does not bear out is named, with what it should say.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -28,11 +30,10 @@ func main() {
 	}
 }
 
-// run brings the page below root up to date, or only compares.
+// run brings the page and the pictures below root up to date, or only compares.
 func run(root string, check bool) error {
 	l := &logs{root: filepath.Join(root, "docs", "logs")}
-	path := filepath.Join(root, page)
-	old, err := os.ReadFile(path)
+	old, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		return err
 	}
@@ -40,19 +41,44 @@ func run(root string, check bool) error {
 	if err != nil {
 		return err
 	}
-	stated := claims(l)
+	files, stated := pictures(l), claims(l)
 	if l.err != nil {
 		return l.err
 	}
-	if text != string(old) {
-		if check {
-			return fmt.Errorf("%s is not what its logs say: go run ./docs/bench/tables", page)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	files[page] = text
+	for file, text := range files {
+		if err := renew(root, file, text, check); err != nil {
 			return err
 		}
 	}
 	return missing(root, stated)
+}
+
+// renew writes a file that does not have the text, or fails.
+func renew(root, file, text string, check bool) error {
+	path := filepath.Join(root, file)
+	old, err := os.ReadFile(path)
+	switch {
+	case err == nil && text == string(old):
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case check:
+		return fmt.Errorf("%s is not what its logs say: go run -tags egl ./docs/bench/tables", file)
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+// pictures are all there are, by file.
+func pictures(l *logs) map[string]string {
+	files := map[string]string{}
+	for file, log := range map[string]string{
+		"docs/startup-h200.svg":     "h200/startup-preload.json",
+		"docs/startup-llvmpipe.svg": "llvmpipe/startup.json",
+	} {
+		files[file] = startupPicture(l.startup(log), log)
+	}
+	return files
 }
 
 // tables are all there are, by name.

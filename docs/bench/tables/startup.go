@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/shadercache/shadercache/cmd/shadercache/chart"
+)
 
 // startupTable is what bench startup measured, in milliseconds.
 func startupTable(l startupLog) string {
@@ -10,6 +14,16 @@ func startupTable(l startupLog) string {
 		t.row(name, ms(s.Get), ms(s.Dispatch), ms(s.FirstResult), ms(s.Total), ms(s.Context), ms(s.Process), fmt.Sprint(s.Compiles), s.DriverCache)
 	}
 	return t.String()
+}
+
+// startupPicture is the totals, drawn as the command draws them.
+func startupPicture(l startupLog, log string) string {
+	s := chart.Startup{GPU: l.GPU, Driver: l.Driver, Programs: l.Programs, Repeat: l.Repeat, Preload: l.Preload,
+		Origin: []string{"Figures: docs/logs/" + log}, Scenarios: map[string]chart.Scenario{}}
+	for name, f := range l.Scenarios {
+		s.Scenarios[name] = chart.Scenario{Total: f.Total, Least: f.LeastTotal, Most: f.MostTotal, Context: f.Context}
+	}
+	return s.Chart().SVG()
 }
 
 // ms has as many digits as a time in milliseconds is worth.

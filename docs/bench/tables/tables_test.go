@@ -23,7 +23,8 @@ func TestDifferencesShow(t *testing.T) {
 		"a figure in a log":       {"docs/logs/h200/startup.json", `"total_ms": 37.797`, `"total_ms": 137.797`, "not what its logs say"},
 		"a figure in a table":     {page, "| both | 0.476 |", "| both | 0.376 |", "not what its logs say"},
 		"a figure in a sentence":  {page, "37.1 times as fast", "73.1 times as fast", "does not say: Both layers are 37.1 times"},
-		"a figure in the README":  {readme, "**26 ms**", "**16 ms**", "README.md does not say"},
+		"a figure in the README":  {readme, "both 26 ms", "both 16 ms", "README.md does not say"},
+		"a bar in a picture":      {"docs/startup-h200.svg", ">879 ms<", ">779 ms<", "docs/startup-h200.svg is not what its logs say"},
 		"a table without a place": {page, "<!-- steal -->\n", "", `not one place for the table "steal"`},
 		"a place without a table": {page, "<!-- steal -->\n", "<!-- end -->\n<!-- steal -->\n", "places for"},
 		"a log that is damaged":   {"docs/logs/h200/steal.json", "{", "", "invalid character"},
@@ -49,9 +50,13 @@ func TestDifferencesShow(t *testing.T) {
 	}
 }
 
-// What was changed by hand is written anew.
+// What was changed by hand is written anew, and what is not there is made.
 func TestRunWritesThePage(t *testing.T) {
 	dir := copied(t)
+	picture := filepath.Join(dir, "docs", "startup-llvmpipe.svg")
+	if err := os.Remove(picture); err != nil {
+		t.Fatal(err)
+	}
 	path := filepath.Join(dir, page)
 	want, err := os.ReadFile(path)
 	if err != nil {
@@ -67,6 +72,9 @@ func TestRunWritesThePage(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || string(got) != string(want) {
 		t.Errorf("the page was not written anew, %v", err)
 	}
+	if data, err := os.ReadFile(picture); err != nil || !strings.HasSuffix(string(data), "</svg>\n") {
+		t.Errorf("the picture was not made, %v", err)
+	}
 }
 
 // copied is the page, the README and the logs in a directory of their own.
@@ -79,7 +87,7 @@ func copied(t *testing.T) string {
 	if err := os.CopyFS(filepath.Join(dir, "docs", "logs"), os.DirFS(filepath.Join(root, "docs", "logs"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{page, readme, "docs/bench/conv-h200.md"} {
+	for _, file := range []string{page, readme, "docs/bench/conv-h200.md", "docs/startup-h200.svg", "docs/startup-llvmpipe.svg"} {
 		data, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)

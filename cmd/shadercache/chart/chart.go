@@ -1,0 +1,86 @@
+// Package chart draws lengths to compare: one bar for each, from zero, on one
+// scale, in a terminal or as a picture that needs nothing else. A chart is a value;
+// drawing it changes nothing, so any goroutine may.
+package chart
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/renameio/v2"
+)
+
+// Chart is bars with what they are of.
+type Chart struct {
+	Title    string
+	Subtitle string // below the title of a picture
+	Unit     string // of the values, on the axis of a picture
+	Bars     []Bar
+	Notes    []string // how, where and when, below a picture
+}
+
+// Bar is one line of a chart.
+type Bar struct {
+	Name  string
+	About string  // what it is, below the name in a picture
+	Value float64 // not below 0
+	Text  string  // behind the bar: how long it is
+
+	// Least and Most are of the runs whose median Value is; both 0 where nobody
+	// knows. A picture draws the range over the end of the bar.
+	Least, Most float64
+
+	Strong bool // the one to look at
+}
+
+// textWidth is the longest bar in a terminal, in characters.
+const textWidth = 48
+
+// eighths are the last characters of bars, from an eighth to a whole one.
+var eighths = []rune("▏▎▍▌▋▊▉█")
+
+// WriteText draws the bars with characters, to an eighth of one. What is above zero
+// shows.
+func (c Chart) WriteText(w io.Writer) {
+	fmt.Fprintf(w, "%s\n", c.Title)
+	widest := 0
+	for _, b := range c.Bars {
+		widest = max(widest, utf8.RuneCountInString(b.Name))
+	}
+	for _, b := range c.Bars {
+		fmt.Fprintf(w, "  %-*s  %s %s\n", widest, b.Name, textBar(b.Value, c.longest()), b.Text)
+	}
+}
+
+// longest is what the scale has to hold.
+func (c Chart) longest() float64 {
+	longest := 0.0
+	for _, b := range c.Bars {
+		longest = max(longest, b.Value)
+	}
+	return longest
+}
+
+// textBar is a bar of textWidth characters where value is longest.
+func textBar(value, longest float64) string {
+	if value <= 0 || longest <= 0 {
+		return ""
+	}
+	n := max(1, int(math.Round(value/longest*textWidth*8)))
+	text := strings.Repeat(string(eighths[7]), n/8)
+	if n%8 > 0 {
+		text += string(eighths[n%8-1])
+	}
+	return text
+}
+
+// WriteSVG writes the picture to a file, whole or not at all.
+func (c Chart) WriteSVG(file string) error {
+	if err := renameio.WriteFile(file, []byte(c.SVG()), 0o644); err != nil {
+		return fmt.Errorf("chart: write: %w", err)
+	}
+	return nil
+}
