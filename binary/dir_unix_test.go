@@ -132,6 +132,9 @@ func TestLinksInsideAreNotFollowed(t *testing.T) {
 			if refused := errors.Is(dirErr, ErrUnsafeDir) || errors.Is(storeErr, ErrUnsafeDir); refused == shard {
 				t.Errorf("opened: %v, %v", dirErr, storeErr)
 			}
+			if _, err := OpenUpstream(d.path); errors.Is(err, ErrUnsafeDir) != errors.Is(dirErr, ErrUnsafeDir) {
+				t.Errorf("opened to read: %v, to write: %v", err, dirErr)
+			}
 			// Those who had opened it before.
 			if err := s.Put(testBlob(1)); (shard || name == blobsName) && !errors.Is(err, ErrUnsafeDir) {
 				t.Errorf("Put: %v", err)

@@ -31,6 +31,9 @@ func OpenUpstream(path string) (*Dir, error) {
 		err = d.check(path, info)
 	}
 	if err == nil {
+		err = d.checkBelow(path, driverName, sourcesName)
+	}
+	if err == nil {
 		err = d.readable()
 	}
 	if err != nil {
