@@ -142,7 +142,7 @@ func includeTarget(from, operand string) (string, bool) {
 // load reads one file, within what is left of the bound on all of them.
 func (r *sourceReader) load(file string) (string, error) {
 	if !utf8.ValidString(file) { // of which a file system says "invalid argument" only
-		return "", fmt.Errorf("%q is not a name in UTF-8, as the names of sources have to be: rename it", file)
+		return "", fmt.Errorf("%q is not UTF-8, as names have to be: rename it", file)
 	}
 	f, err := r.fsys.Open(file)
 	if err != nil {

@@ -328,7 +328,7 @@ func (r *dispatchResult) verdict() error {
 
 func (r *dispatchResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%d dispatches on %s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.Dispatches, r.GPU, r.Driver, r.DriverCache, r.Origin)
-	fmt.Fprintln(w, "microseconds\tmedian\tleast\tmost")
+	fmt.Fprintln(w, "microseconds\tmedian\tleast\tmost\tmore than the same program")
 	for _, row := range []struct{ what, name string }{
 		{"record", "record"}, {"dispatch", "dispatch"}, {"fence", "fence"}, {"round trip", "round_trip"}, {"pipelined", "pipelined"},
 	} {
@@ -340,9 +340,9 @@ func (r *dispatchResult) print(w io.Writer) {
 		s := r.Spreads[fmt.Sprintf("switch_%d", sw.Programs)]
 		fmt.Fprintf(w, "switch, %d programs\t%.2f\t%.2f\t%.2f\t%+.2f\n", sw.Programs, s.Median, s.Least, s.Most, sw.ExtraMicros)
 	}
-	fmt.Fprintf(w, "gap, median\t%.2f\ngap, 99%%\t%.2f\ngap, largest\t%.2f\n", r.Gap.MedianMicros, r.Gap.P99Micros, r.Gap.MaxMicros)
+	fmt.Fprintf(w, "gap\t%.2f\ngap, 99%% are below\t%.2f\ngap, largest\t%.2f\n\n", r.Gap.MedianMicros, r.Gap.P99Micros, r.Gap.MaxMicros)
 	for _, bin := range r.Gap.Histogram {
-		fmt.Fprintf(w, "gaps below %g\t%d\n", bin.BelowMicros, bin.Count)
+		fmt.Fprintf(w, "gaps below %g us\t%d\n", bin.BelowMicros, bin.Count)
 	}
 	if r.Verified {
 		fmt.Fprintln(w, "\nevery dispatch was counted")

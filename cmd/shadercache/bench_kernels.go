@@ -332,6 +332,6 @@ func (r *kernelsResult) print(w io.Writer) {
 		fmt.Fprintf(w, "%s too long for a software driver left out; name them to run them\n", plural(r.LeftOut, "shape"))
 	}
 	if r.Verified && len(r.Rows) > 0 {
-		fmt.Fprintf(w, "every result was compared with the CPU's, before and after it was timed, by the %s clock\n", r.Timer)
+		fmt.Fprintf(w, "every result was compared with the CPU's, before and after it was timed;\ntimes are by the %s clock\n", r.Timer)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -290,8 +289,7 @@ func (r *residentResult) verdict() error {
 
 func (r *residentResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%s\ndriver %s\n%s\n", r.GPU, r.Driver, r.Origin)
-	caps, _ := json.Marshal(r.Capabilities)
-	fmt.Fprintf(w, "probe %s\n", caps)
+	fmt.Fprint(w, probed(r.Capabilities))
 	workload := ""
 	for _, row := range r.Rows {
 		if row.Workload != workload {
@@ -309,6 +307,20 @@ func (r *residentResult) print(w io.Writer) {
 	} else {
 		fmt.Fprintln(w, "RESULTS WERE WRONG")
 	}
+}
+
+// probed is what the driver does in flight, for people.
+func probed(c resident.Capabilities) string {
+	no := map[bool]string{false: " not"}
+	text := fmt.Sprintf("probe: kernels do%s see what the host writes, it does%s see what they write;\n       %s of %d can wait for each other",
+		no[c.HostWritesSeen], no[c.KernelWritesSeen], plural(int64(c.Residency), "group"), c.ResidencyGroup)
+	if c.RoundTrip > 0 {
+		text += fmt.Sprintf(", in %.2f us; there and back %.2f us", micros(c.Barrier), micros(c.RoundTrip))
+	}
+	if c.LoopLimit > 0 {
+		text += fmt.Sprintf("; loops end after %d rounds", c.LoopLimit)
+	}
+	return text + "\n"
 }
 
 // reasons are why rows did not run as asked, each once.
@@ -348,7 +360,7 @@ func (r residentRow) columns() string {
 	}
 	rate := ""
 	if r.GBPerSecond > 0 {
-		rate = fmt.Sprintf("%.0f", r.GBPerSecond)
+		rate = fmt.Sprintf("%.3g", r.GBPerSecond)
 	}
 	return head + fmt.Sprintf("%.2f\t%.2f\t%.2f\t%d\t%s", r.MedianMicros, r.P99Micros, r.MaxMicros, r.Samples, rate) + tail
 }

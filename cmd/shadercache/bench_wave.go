@@ -109,7 +109,7 @@ func (r *waveBenchResult) print(w io.Writer) {
 	fmt.Fprint(w, "microseconds\ttraditional\tresident\tspeed-up\n")
 	for i, traditional := range r.Rows[:len(r.Rows)/2] {
 		resident := r.Rows[len(r.Rows)/2+i]
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\n", traditional.Name, traditional.Micros, resident.Micros, traditional.Micros/resident.Micros)
+		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.2f\n", traditional.Name, traditional.Micros, resident.Micros, traditional.Micros/resident.Micros)
 	}
 	if r.Verified {
 		fmt.Fprintln(w, "\nevery answer and every cell was verified")

@@ -170,7 +170,7 @@ type listTable struct {
 	driver string // of the table that has begun
 }
 
-const listRow = "  %-12s  %-10s  %-6s  %-10s  %-10s  %-8s  %s\n"
+const listRow = "  %-12s  %-9s  %-5s  %-10s  %-9s  %-8s  %s\n"
 
 func (l *listTable) add(p programLine) error {
 	if p.Driver != l.driver {

@@ -61,8 +61,8 @@ func cpuModel(cpuinfo io.Reader) string {
 	return "unknown"
 }
 
-// String is a line for people.
-func (o origin) String() string { return o.machine() + "; " + o.moment() }
+// String is two lines for people.
+func (o origin) String() string { return o.machine() + "\n" + o.moment() }
 
 // machine says so where something else was running.
 func (o origin) machine() string {

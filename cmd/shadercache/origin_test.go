@@ -30,7 +30,7 @@ func TestOriginIsWhole(t *testing.T) {
 	if busy.Load = 16.5; !strings.Contains(busy.String(), "load 16.5: BUSY") {
 		t.Errorf("got %q", busy.String())
 	}
-	if got, want := o.String(), "Xeon, 16 CPUs, linux 6.18 amd64, load 0.2; 2026-01-02T03:04:05Z, shadercache v1.2.3 (abc)"; got != want {
+	if got, want := o.String(), "Xeon, 16 CPUs, linux 6.18 amd64, load 0.2\n2026-01-02T03:04:05Z, shadercache v1.2.3 (abc)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

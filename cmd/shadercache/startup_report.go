@@ -69,22 +69,14 @@ func (r *startupResult) verdict() error {
 
 func (r *startupResult) print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s\ndriver %s\n%s\n\n", r.Workload, r.GPU, r.Driver, r.Origin)
-	fmt.Fprintf(w, "milliseconds\tget\tfirst dispatch\tto first result\t%s\tleast\tmost\tcontext\tprocess\tcompiles\tdriver's own cache\n", plural(r.Programs, "program"))
-	for _, name := range scenarioNames {
-		if s, ran := r.Scenarios[name]; ran {
-			fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\n", name, s.GetMillis, s.FirstDispatchMillis,
-				s.ToFirstResultMillis, s.TotalMillis, s.LeastTotalMillis, s.MostTotalMillis, s.ContextMillis, s.ProcessMillis, s.Compiles, s.DriverCache)
-		}
-	}
-	fmt.Fprintln(w)
+	r.printTables(w)
 	r.totals().WriteText(w)
 	fmt.Fprintln(w)
 	if r.SpeedupVsCold > 0 {
-		fmt.Fprintf(w, "with both layers %.1f times as fast as cold (%.1f times from the start of the process)", r.SpeedupVsCold, r.ProcessSpeedupVsCold)
+		fmt.Fprintf(w, "both layers: %.1f times as fast as cold, %.1f from the start of the process\n", r.SpeedupVsCold, r.ProcessSpeedupVsCold)
 		if r.SpeedupVsDriverOnly > 0 {
-			fmt.Fprintf(w, ", %.2f times as fast as with the driver's cache alone", r.SpeedupVsDriverOnly)
+			fmt.Fprintf(w, "and %.2f times as fast as with the driver's own cache alone\n", r.SpeedupVsDriverOnly)
 		}
-		fmt.Fprintln(w)
 	}
 	if r.Repeat == 1 {
 		fmt.Fprintln(w, "one run of each: --repeat 5 shows how much they vary")
@@ -94,6 +86,24 @@ func (r *startupResult) print(w io.Writer) {
 	} else {
 		fmt.Fprintln(w, "RESULTS WERE WRONG")
 	}
+}
+
+// printTables has what is of all programs, and then what is of one, and the context.
+func (r *startupResult) printTables(w io.Writer) {
+	fmt.Fprintf(w, "milliseconds\t%s\tleast\tmost\tprocess\tcompiles\tdriver's own cache\n", plural(r.Programs, "program"))
+	for _, name := range scenarioNames {
+		if s, ran := r.Scenarios[name]; ran {
+			fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\n", name, s.TotalMillis, s.LeastTotalMillis, s.MostTotalMillis,
+				s.ProcessMillis, s.Compiles, s.DriverCache)
+		}
+	}
+	fmt.Fprint(w, "\nmilliseconds\tget\tfirst dispatch\tto first result\tcontext\n")
+	for _, name := range scenarioNames {
+		if s, ran := r.Scenarios[name]; ran {
+			fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.1f\n", name, s.GetMillis, s.FirstDispatchMillis, s.ToFirstResultMillis, s.ContextMillis)
+		}
+	}
+	fmt.Fprintln(w)
 }
 
 // totals is the picture of what the layers save.

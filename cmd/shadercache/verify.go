@@ -90,7 +90,7 @@ func (r *verifyResult) failure() error {
 }
 
 func (r *verifyResult) print(w io.Writer) {
-	fmt.Fprintf(w, "%s good (%s), %s, %s, %d damaged, %d in quarantine, %s, %d foreign\n",
+	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %d foreign\n",
 		plural(r.Good, "program"), readableBytes(r.Bytes), plural(r.Sources, "source"), plural(r.Tunings, "tuning"),
 		r.Damaged, r.Quarantined, plural(r.Leftovers, "leftover"), r.Foreign)
 	for _, p := range r.Problems {
