@@ -4,14 +4,17 @@ package cache_test
 
 import (
 	"os"
+	"strings"
 	"syscall"
 )
 
 // Whoever runs the tests may have caches of their own, and a umask with which
-// others can write to every temporary directory, as to no cache directory.
+// others can write to every temporary directory, as to no cache directory. Under
+// the race detector each process that a test starts would sleep a second at its end.
 func init() {
 	for _, name := range []string{"SHADERCACHE_DIR", "SHADERCACHE_UPSTREAM"} {
 		os.Unsetenv(name)
 	}
+	os.Setenv("GORACE", strings.TrimSpace("atexit_sleep_ms=0 "+os.Getenv("GORACE")))
 	syscall.Umask(0o022)
 }

@@ -44,9 +44,11 @@ type TuneOptions struct {
 const (
 	defaultBudget = 30 * time.Second
 
-	// compiledAtOnce is how many candidates are compiled together, so that drivers
-	// that can use several threads; the next come when these are measured.
-	compiledAtOnce = 16
+	// At least leastAtOnce candidates are compiled together, so that drivers that can
+	// use several threads, and at most mostAtOnce; the next come when these are
+	// measured.
+	leastAtOnce = 2
+	mostAtOnce  = 16
 
 	// finalists are measured again, in turn.
 	finalists = 3
@@ -215,7 +217,9 @@ func (s *search) close() {
 func (s *search) all(ctx context.Context, choices []Choice) error {
 	for len(choices) > 0 {
 		choices = s.hopefulFirst(choices)
-		some := choices[:min(len(choices), compiledAtOnce)]
+		// No more than are done: a short budget does not pay for many that it skips.
+		atOnce := min(max(len(s.found), leastAtOnce), mostAtOnce)
+		some := choices[:min(len(choices), atOnce)]
 		choices = choices[len(some):]
 		if err := s.some(ctx, some, len(choices)); err != nil {
 			return err

@@ -65,7 +65,7 @@ func TestTuneCountsWrongCandidatesAsNothing(t *testing.T) {
 	context := gltest.Open(t)
 	before := context.Counters()
 	calls := 0
-	r, err := Tune(t.Context(), context, nil, s, TuneOptions{Seed: newSeed(t), Progress: func(done, total int, c Candidate) {
+	r, err := Tune(t.Context(), context, nil, s, TuneOptions{Budget: time.Hour, Seed: newSeed(t), Progress: func(done, total int, c Candidate) {
 		calls++
 		if done != calls || total != 8 {
 			t.Errorf("progress %d of %d", done, total)
@@ -138,6 +138,9 @@ func TestTuneEnds(t *testing.T) {
 	r, err := Tune(t.Context(), device, nil, planProblems[0], TuneOptions{Budget: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := device.Counters().Compiles; n != leastAtOnce {
+		t.Errorf("%d candidates were compiled for one that is measured", n)
 	}
 	skipped := 0
 	for _, c := range r.Candidates {

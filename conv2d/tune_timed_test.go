@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx/gltest"
@@ -41,7 +42,7 @@ func TestCheckTimed(t *testing.T) {
 	s := Problem{N: 1, C: 3, H: 12, W: 14, K: 5, R: 3, S: 3, PadH: 1, PadW: 1}.Shape()
 	device := gltest.Open(t)
 	for _, checked := range []bool{false, true} {
-		r, err := Tune(t.Context(), device, nil, s, TuneOptions{CheckTimed: checked, Only: []Choice{
+		r, err := Tune(t.Context(), device, nil, s, TuneOptions{CheckTimed: checked, Budget: time.Hour, Only: []Choice{
 			{Algorithm: "right_once", Params: Params{"local": 64}}, {Algorithm: "direct", Params: Params{"local": 64}},
 		}})
 		if err != nil {
@@ -63,7 +64,7 @@ func TestCheckTimed(t *testing.T) {
 // stays, and is right all the same.
 func TestCheckTimedWhereRunsAdd(t *testing.T) {
 	s := GEMMProblem{M: 16, N: 12, K: 8, Alpha: 1, Beta: 0.5}.Shape()
-	r, err := Tune(t.Context(), gltest.Open(t), nil, s, TuneOptions{CheckTimed: true})
+	r, err := Tune(t.Context(), gltest.Open(t), nil, s, TuneOptions{CheckTimed: true, Budget: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func TestClosedContextSaysSo(t *testing.T) {
 	}
 	c.Post(func(*glctx.GL) { t.Error("a callback ran after Close") })
 	c.Delete(1)
-	deadline := time.Now().Add(10 * time.Second) // goroutines that have nothing left to do still have to end
+	deadline := time.Now().Add(time.Minute) // goroutines that have nothing left to do still have to end
 	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}

@@ -70,7 +70,7 @@ func crash(t *testing.T, c *glctx.Context, as string) {
 		os.Exit(99)
 	}
 	_ = unix.Tgkill(os.Getpid(), tid, syscall.Signal(number))
-	select {}
+	time.Sleep(time.Hour) // without a timer, Go may call this a deadlock before the signal comes
 }
 
 // TestCrashOnAThreadOfTheDrivers: what ends the process there is told; what comes

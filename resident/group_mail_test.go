@@ -56,7 +56,7 @@ func started(t *testing.T, f *fixture, k Kernel, o Options) (*Session, context.C
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return s, ctx
 }

@@ -31,7 +31,7 @@ func TestGroupsOfASliceStayTogether(t *testing.T) {
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for s.Stats().Ticks < 40 && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}

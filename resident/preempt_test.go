@@ -77,7 +77,7 @@ func TestJobsRunWhileASessionYields(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []uint32{0xdeadbeef, 0xdeadbeef}
-	y, err := s.Preempt(t.Context(), Urgency{Level: 100, Deadline: 10 * time.Second}, func(ctx context.Context) error {
+	y, err := s.Preempt(t.Context(), Urgency{Level: 100, Deadline: time.Minute}, func(ctx context.Context) error {
 		b, err := executor.BufferOf(e, []uint32{5, 6})
 		if err != nil {
 			return err

@@ -50,6 +50,9 @@ func ExampleDevice_LoseContext() {
 	blur := binary.MustSource("blur", "void main() { /* blur */ }", nil)
 	edges := binary.MustSource("edges", "void main() { /* edges */ }", nil)
 	fmt.Println(r.draw(blur))
+	if err := r.programs.Flush(); err != nil { // its binary is read and stored in the background
+		panic(err)
+	}
 	gpu.LoseContext()
 	fmt.Println(r.draw(edges)) // compiled by another device
 	fmt.Println(r.draw(blur))

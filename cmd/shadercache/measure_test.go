@@ -35,6 +35,7 @@ func measured(t *testing.T, command string, arguments ...string) (string, int) {
 // TestMeasureGoesOn: what fails costs itself, is named with its message, and the exit
 // code tells.
 func TestMeasureGoesOn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out, code := measured(t, `
 case "$*" in
@@ -69,12 +70,13 @@ esac`, dir, "60")
 // TestMeasureKeepsToItsTime: a benchmark is interrupted, leaves what it has, and the
 // rest is skipped; that is no failure.
 func TestMeasureKeepsToItsTime(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out, code := measured(t, `
 case "$*" in
 doctor*) echo llvmpipe ;;
 *"--preload"*) trap 'kill $!; echo "{ }"; exit 1' INT; sleep 60 & wait ;;
-esac`, dir, "6")
+esac`, dir, "12") // a third of it for the first step
 	for _, want := range []string{"startup-preload.json   cut short ", "\n0 failed, "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in\n%s", want, out)

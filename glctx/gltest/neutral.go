@@ -18,8 +18,10 @@ var callers = []string{
 // Neutral takes from the environment what whoever runs the tests has set for
 // their own caches, and gives new files the usual modes: with a umask of 002
 // others could write to every temporary directory, and a cache directory that
-// others can write to is refused. Main calls it; packages with a TestMain of
-// their own do so before their tests run.
+// others can write to is refused. Programs under the race detector, which the
+// tests start by the hundred, do not sleep for a second before they end, unless
+// $GORACE says how long. Main calls it; packages with a TestMain of their own do
+// so before their tests run.
 func Neutral() {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
@@ -29,5 +31,6 @@ func Neutral() {
 			}
 		}
 	}
+	os.Setenv("GORACE", strings.TrimSpace("atexit_sleep_ms=0 "+os.Getenv("GORACE")))
 	syscall.Umask(0o022)
 }
