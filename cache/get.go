@@ -42,7 +42,7 @@ func (c *Cache) getSlowly(ctx context.Context, src *Source, h *Handle) (*Handle,
 	if err := ctx.Err(); err != nil {
 		return nil, getError(src.Name(), err)
 	}
-	work := c.work() // before anything is begun: it panics where Get must not be called
+	c.mayWait()
 	f, first, err := c.wait(ctx, src, h)
 	switch {
 	case err != nil:
@@ -53,7 +53,7 @@ func (c *Cache) getSlowly(ctx context.Context, src *Source, h *Handle) (*Handle,
 	if first {
 		c.begin(ctx, f)
 	}
-	if err := c.await(ctx, f, work); err != nil && c.leave(f) {
+	if err := c.await(ctx, f); err != nil && c.leave(f) {
 		return nil, getError(src.Name(), err)
 	}
 	if f.err != nil {

@@ -46,7 +46,7 @@ func (c *Cache) Preload(ctx context.Context, sources []*Source, progress func(Pr
 		at:       map[*flight]int{},
 		progress: progress,
 	}
-	c.work() // before anything is begun: it panics where Preload must not be called
+	c.mayWait()
 	first := 0
 	for window := range slices.Chunk(sources, min(preloadWindow, c.options.MaxPrograms)) {
 		p.window(first, window)
@@ -98,7 +98,7 @@ func (p *preload) window(first int, sources []*Source) {
 		p.compile(p.load(begun))
 	}
 	for _, b := range boarded {
-		err := p.cache.await(p.ctx, b.flight, p.cache.work())
+		err := p.cache.await(p.ctx, b.flight)
 		if err == nil {
 			err = b.flight.err
 		}
@@ -186,7 +186,8 @@ func (p *preload) load(flights []*flight) (misses []*flight) {
 	}
 	missed := make([]bool, len(flights))
 	for range flights {
-		o := receive(p.cache, outcomes)
+		var o loaded
+		p.cache.serve(func() { o = <-outcomes })
 		if missed[o.index] = o.entry == nil && o.err == nil; !missed[o.index] {
 			p.land(flights[o.index], o.entry, o.blob, o.err)
 		}

@@ -6,67 +6,41 @@ import "context"
 // *glctx.Context of glctx.Adopt does. Whoever waits on that thread has to do the
 // device's work meanwhile, because nobody else can.
 type Poller interface {
-	// Work is asked by those who are about to wait for the device. On the
-	// device's thread it returns a channel that receives when Poll has something
-	// to do, anywhere else nil. It panics where the wait would never end.
+	// Work is asked by those who are about to begin what they will wait for. It
+	// panics where the wait would never end. On the device's thread it returns a
+	// channel that receives when there is work, anywhere else nil.
 	Work() <-chan struct{}
 
-	// Poll does what there is to do.
-	Poll() int
+	// Serve calls wait, which waits for the device, and where nobody else can
+	// does the device's work meanwhile. It panics as Work does.
+	Serve(wait func())
 }
 
-// work is Poller.Work, nil for a device that needs no help.
-func (c *Cache) work() <-chan struct{} {
-	if c.poller == nil {
-		return nil
-	}
-	return c.poller.Work()
-}
-
-// await returns nil when f has landed, or ctx.Err().
-func (c *Cache) await(ctx context.Context, f *flight, work <-chan struct{}) error {
-	for {
-		select {
-		case <-f.done:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-work:
-			c.poller.Poll()
-		}
+// mayWait panics where a wait for the device would never end. It is asked before
+// anything is begun.
+func (c *Cache) mayWait() {
+	if c.poller != nil {
+		c.poller.Work()
 	}
 }
 
-// receive is <-from.
-func receive[T any](c *Cache, from <-chan T) T {
-	for work := c.work(); ; {
-		select {
-		case v := <-from:
-			return v
-		case <-work:
-			c.poller.Poll()
-		}
-	}
-}
-
-// serve runs wait, which waits for others who use the device.
+// serve runs wait, which waits for the device, or for others who use it.
 func (c *Cache) serve(wait func()) {
-	work := c.work()
-	if work == nil {
+	if c.poller == nil {
 		wait()
 		return
 	}
-	done := make(chan struct{})
-	go func() {
-		wait()
-		close(done)
-	}()
-	for {
+	c.poller.Serve(wait)
+}
+
+// await returns nil when f has landed, or ctx.Err().
+func (c *Cache) await(ctx context.Context, f *flight) (err error) {
+	c.serve(func() {
 		select {
-		case <-done:
-			return
-		case <-work:
-			c.poller.Poll()
+		case <-f.done:
+		case <-ctx.Done():
+			err = ctx.Err()
 		}
-	}
+	})
+	return err
 }

@@ -58,17 +58,39 @@ func (d *polledDevice) Work() <-chan struct{} {
 	return d.work
 }
 
-func (d *polledDevice) Poll() (n int) {
+func (d *polledDevice) Serve(wait func()) {
+	if d.Work() == nil {
+		wait()
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wait()
+	}()
+	for {
+		select {
+		case <-done:
+			return
+		case <-d.work:
+			d.poll()
+		}
+	}
+}
+
+// poll does all turns that there are.
+func (d *polledDevice) poll() {
 	for {
 		select {
 		case f := <-d.turns:
 			f()
-			n++
 		default:
-			return n
+			return
 		}
 	}
 }
+
+var _ cache.Poller = (*polledDevice)(nil)
 
 // inTime fails where wait, which must run on this goroutine, does not end.
 func inTime(t *testing.T, wait func()) {
