@@ -5,31 +5,18 @@ package actors
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
 func TestMain(m *testing.M) { gltest.Main(m) }
 
-// fixture is an executor over a context and a cache of its own.
-type fixture struct {
-	*executor.Executor
-	t       testing.TB
-	context *glctx.Context
-	cache   *cache.Cache
-}
+// fixture is that of all packages over resident, with what this one needs.
+type fixture struct{ residenttest.Fixture }
 
-func newFixture(t testing.TB) *fixture {
-	t.Helper()
-	e, programs := residenttest.Open(t)
-	return &fixture{e, t, e.Context(), programs}
-}
+func newFixture(t testing.TB) *fixture { return &fixture{residenttest.New(t)} }
 
 // testWorld is a world whose errors end the test.
 type testWorld struct {
@@ -38,13 +25,13 @@ type testWorld struct {
 }
 
 func (f *fixture) world(o Options) testWorld {
-	f.t.Helper()
-	w, err := New(context.Background(), f.Executor, f.cache, o)
+	f.T.Helper()
+	w, err := New(context.Background(), f.Executor, f.Cache, o)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	f.t.Cleanup(w.Close)
-	return testWorld{w, f.t}
+	f.T.Cleanup(w.Close)
+	return testWorld{w, f.T}
 }
 
 func (w testWorld) spawn(handler string, words ...uint32) Address {
@@ -120,13 +107,6 @@ func (w testWorld) balanced() {
 	}
 	if uint64(len(all)) != r.Spawned-r.Ended {
 		w.t.Errorf("%d actors, %d spawned, %d ended", len(all), r.Spawned, r.Ended)
-	}
-}
-
-func wantError(t testing.TB, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v does not say %q", err, text)
 	}
 }
 

@@ -4,6 +4,8 @@ package actors
 
 import (
 	"testing"
+
+	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
 // pingText sends back one more than it got, and notes it. Word 0: the last.
@@ -99,8 +101,8 @@ func TestRoutesBetweenTwoContexts(t *testing.T) {
 	there.balanced()
 
 	_, err = NewRouter(here.World, here.World)
-	wantError(t, err, "two worlds have the device 1")
+	residenttest.WantError(t, err, "two worlds have the device 1")
 	other := f.world(Options{Device: 3, Handlers: handlers, Slots: 8, Depth: 2, Payload: 6})
 	_, err = NewRouter(here.World, other.World)
-	wantError(t, err, "messages of device 3 have 6 words")
+	residenttest.WantError(t, err, "messages of device 3 have 6 words")
 }

@@ -10,12 +10,12 @@ import (
 
 // peers is the addresses of all, as a storage block of handlers: peers[i].
 func (f *fixture) peers(n int) *executor.Buffer[uint32] {
-	f.t.Helper()
+	f.T.Helper()
 	b, err := executor.BufferOf(f.Executor, make([]uint32, 2*n))
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	f.t.Cleanup(b.Release)
+	f.T.Cleanup(b.Release)
 	return b
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
 // counterText adds up what it is sent. Word 0: sum, 1: messages, 2: ticks, 3: as
@@ -280,12 +281,12 @@ func TestHandlersAreReplaced(t *testing.T) {
 	if got := w.query(a).Handler; got != "multiplier" {
 		t.Errorf("handler %s", got)
 	}
-	compiles := f.context.Counters().Compiles
+	compiles := f.GPU.Counters().Compiles
 	if err := w.SetHandlers(t.Context(), counter); err != nil {
 		t.Fatal(err)
 	}
 	w.step(1)
-	if n := f.context.Counters().Compiles - compiles; n != 0 {
+	if n := f.GPU.Counters().Compiles - compiles; n != 0 {
 		t.Errorf("%d compiles for handlers that were there before", n)
 	}
 	var compile *binary.CompileError
@@ -307,9 +308,9 @@ func TestStepsAreThreeDispatchesEach(t *testing.T) {
 	f := newFixture(t)
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 8})
 	w.spawn("counter")
-	before := f.context.Counters()
+	before := f.GPU.Counters()
 	w.step(50)
-	after := f.context.Counters()
+	after := f.GPU.Counters()
 	if n := after.Dispatches - before.Dispatches; n != 150 {
 		t.Errorf("%d dispatches for 50 ticks", n)
 	}
@@ -329,20 +330,20 @@ func TestWorldRefusesNonsense(t *testing.T) {
 		"not a name that can be defined":    {Handlers: []Handler{{"no name", counterText}}},
 		"Options.Outbox is 5000, it may be": {Handlers: []Handler{counter}, Outbox: 5000},
 	} {
-		_, err := New(t.Context(), f.Executor, f.cache, o)
-		wantError(t, err, text)
+		_, err := New(t.Context(), f.Executor, f.Cache, o)
+		residenttest.WantError(t, err, text)
 	}
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 2})
 	_, err := w.Spawn(t.Context(), "nobody")
-	wantError(t, err, `no handler "nobody"`)
+	residenttest.WantError(t, err, `no handler "nobody"`)
 	_, err = w.Spawn(t.Context(), "counter", 1, 2, 3, 4, 5)
-	wantError(t, err, "given 5 words")
+	residenttest.WantError(t, err, "given 5 words")
 	all, err := w.SpawnAll(t.Context(), "counter", nil, nil, nil)
 	wantIs(t, err, ErrNoSlot)
 	if len(all) != 3 || slices.Index(all, Address{}) < 0 || w.Report().NoSlot != 1 || w.Report().Spawned != 2 {
 		t.Errorf("addresses %v, report %+v", all, w.Report())
 	}
-	wantError(t, w.Send(t.Context(), all[0], 1, make([]uint32, 5)...), "5 words, there may be 4")
+	residenttest.WantError(t, w.Send(t.Context(), all[0], 1, make([]uint32, 5)...), "5 words, there may be 4")
 	wantIs(t, w.Send(t.Context(), Address{3, 0, 1}, 1), ErrElsewhere)
 	wantIs(t, w.Terminate(t.Context(), Address{3, 0, 1}), ErrElsewhere)
 	wantIs(t, w.Send(t.Context(), Address{0, 99, 1}, 1), ErrStale)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
 // stolenOnce is the result of a task that was done once, over poison.
@@ -20,7 +21,7 @@ func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {
 	for _, tasks := range []int{2017, 8191} {
 		for _, order := range []Order{FIFO, LIFO, Priority} {
 			t.Run(name(tasks, order), func(t *testing.T) {
-				f := &fixture{f.Executor, t, f.context, f.cache}
+				f := &fixture{f.In(t)}
 				results := f.results(tasks)
 				const groups = 16
 				q := f.queue(Options{Order: order, Capacity: tasks, Groups: groups, Local: 32, Steal: true}, stealText, nil, results)
@@ -101,7 +102,7 @@ func TestOrders(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.order.String(), func(t *testing.T) {
-			f := &fixture{f.Executor, t, f.context, f.cache}
+			f := &fixture{f.In(t)}
 			turns := f.results(1 + n)
 			if err := turns.Upload(t.Context(), 0, []uint32{0}); err != nil {
 				t.Fatal(err)
@@ -169,7 +170,7 @@ func TestItemsPushItems(t *testing.T) {
 		{Order: Priority, Levels: 2, Steal: true, Groups: 5, Local: 3, Rounds: 3},
 	} {
 		t.Run(name(o.Order, o.Capacity, o.Steal), func(t *testing.T) {
-			f := &fixture{f.Executor, t, f.context, f.cache}
+			f := &fixture{f.In(t)}
 			visits := f.results(nodes)
 			o.Words = 2
 			if o.Capacity == 0 {
@@ -229,7 +230,7 @@ func TestStealReports(t *testing.T) {
 	f := newFixture(t)
 	for _, steal := range []bool{false, true} {
 		told := 0
-		r, err := Steal(t.Context(), f.Executor, f.cache, StealOptions{
+		r, err := Steal(t.Context(), f.Executor, f.Cache, StealOptions{
 			Options: Options{Groups: 8, Local: 16, Steal: steal}, Tasks: 500, Repeat: 3, Progress: func() { told++ }})
 		if err != nil || told != 3 {
 			t.Fatal(told, err)
@@ -238,8 +239,8 @@ func TestStealReports(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	_, err := Steal(t.Context(), f.Executor, f.cache, StealOptions{Repeat: 1})
-	wantError(t, err, "0 tasks")
+	_, err := Steal(t.Context(), f.Executor, f.Cache, StealOptions{Repeat: 1})
+	residenttest.WantError(t, err, "0 tasks")
 }
 
 func TestPushKnowsTheRoom(t *testing.T) {
@@ -324,18 +325,18 @@ func TestQueueStopsWithItsContext(t *testing.T) {
 
 func TestQueueRefusesNonsense(t *testing.T) {
 	f := newFixture(t)
-	_, err := New(t.Context(), f.Executor, f.cache, Item{}, Options{Levels: 2})
-	wantError(t, err, "2 levels need the order Priority")
-	_, err = New(t.Context(), f.Executor, f.cache, Item{}, Options{Groups: 257})
-	wantError(t, err, "Options.Groups is 257, it may be 1 to 256")
-	_, err = New(t.Context(), f.Executor, f.cache, Item{Name: "broken", Text: "nonsense"}, Options{})
+	_, err := New(t.Context(), f.Executor, f.Cache, Item{}, Options{Levels: 2})
+	residenttest.WantError(t, err, "2 levels need the order Priority")
+	_, err = New(t.Context(), f.Executor, f.Cache, Item{}, Options{Groups: 257})
+	residenttest.WantError(t, err, "Options.Groups is 257, it may be 1 to 256")
+	_, err = New(t.Context(), f.Executor, f.Cache, Item{Name: "broken", Text: "nonsense"}, Options{})
 	var compile *binary.CompileError
 	if !errors.As(err, &compile) {
 		t.Errorf("error is %v", err)
 	}
 	q := f.queue(Options{Words: 2}, greedyText, nil)
-	wantError(t, q.Push(1, 1, 2), "level 1, there are 0 to 0")
-	wantError(t, q.Push(0, 1, 2, 3), "3 words are not items of 2")
+	residenttest.WantError(t, q.Push(1, 1, 2), "level 1, there are 0 to 0")
+	residenttest.WantError(t, q.Push(0, 1, 2, 3), "3 words are not items of 2")
 	q.Close()
 	q.Close()
 	if err := q.Push(0, 1, 2); !errors.Is(err, ErrClosed) {

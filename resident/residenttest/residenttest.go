@@ -5,11 +5,13 @@ package residenttest
 
 import (
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
@@ -35,6 +37,35 @@ func Open(t testing.TB) (*executor.Executor, *cache.Cache) {
 		}
 	})
 	return e, programs
+}
+
+// Fixture is what Open makes, and the test that it is of.
+type Fixture struct {
+	*executor.Executor
+	T     testing.TB
+	GPU   *glctx.Context
+	Cache *cache.Cache
+}
+
+// New is Open, as a Fixture.
+func New(t testing.TB) Fixture {
+	t.Helper()
+	e, programs := Open(t)
+	return Fixture{e, t, e.Context(), programs}
+}
+
+// In is the same for a part of the test.
+func (f Fixture) In(t testing.TB) Fixture {
+	f.T = t
+	return f
+}
+
+// WantError checks that an error says text.
+func WantError(t testing.TB, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v does not say %q", err, text)
+	}
 }
 
 // CompileAlone checks that so many kernels match a pattern, and that each of them

@@ -5,6 +5,8 @@ package wave
 import (
 	"runtime"
 	"testing"
+
+	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
 func TestBenchVerifiesBothForms(t *testing.T) {
@@ -16,7 +18,7 @@ func TestBenchVerifiesBothForms(t *testing.T) {
 			t.Errorf("%d of %d", done, of)
 		}
 	}
-	rows, err := Bench(t.Context(), f.Executor, f.cache, o)
+	rows, err := Bench(t.Context(), f.Executor, f.Cache, o)
 	if err != nil || told != 3*(2+4*3) {
 		t.Fatal(told, err)
 	}
@@ -28,8 +30,8 @@ func TestBenchVerifiesBothForms(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	_, err = Bench(t.Context(), f.Executor, f.cache, BenchOptions{})
-	wantError(t, err, "repeated 0 times")
+	_, err = Bench(t.Context(), f.Executor, f.Cache, BenchOptions{})
+	residenttest.WantError(t, err, "repeated 0 times")
 }
 
 // A wrong cell, and a wrong answer, must not pass for verified.
@@ -41,7 +43,7 @@ func TestBenchFindsWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, form := range benchForms {
-		b, err := newBench(t.Context(), f.Executor, f.cache, o.Options, form)
+		b, err := newBench(t.Context(), f.Executor, f.Cache, o.Options, form)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/resident"
+	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
 // Every form of a session comes to the same field, bit by bit.
 func TestEveryFormOfASession(t *testing.T) {
 	f := newFixture(t)
-	caps, err := resident.Probe(t.Context(), f.context, f.cache, nil)
+	caps, err := resident.Probe(t.Context(), f.GPU, f.Cache, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func TestEveryFormOfASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := resident.New(t.Context(), f.context, f.cache, k, resident.Options{Strategy: strategy, Capabilities: caps})
+		s, err := resident.New(t.Context(), f.GPU, f.Cache, k, resident.Options{Strategy: strategy, Capabilities: caps})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,7 @@ func TestEveryFormOfASession(t *testing.T) {
 	}
 	r.Step(1)
 	_, err = r.Kernel()
-	wantError(t, err, "even number of steps, not 1")
+	residenttest.WantError(t, err, "even number of steps, not 1")
 }
 
 // BenchmarkForms is two steps of a grid of 512x512 in 8x16 tiles, in every form
@@ -67,7 +68,7 @@ func BenchmarkForms(b *testing.B) {
 	for _, strategy := range resident.Strategies() {
 		b.Run(strategy.String(), func(b *testing.B) {
 			f := newFixture(b)
-			caps, err := resident.Probe(b.Context(), f.context, f.cache, nil)
+			caps, err := resident.Probe(b.Context(), f.GPU, f.Cache, nil)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -82,7 +83,7 @@ func BenchmarkForms(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s, err := resident.New(b.Context(), f.context, f.cache, k, resident.Options{Strategy: strategy, Capabilities: caps})
+			s, err := resident.New(b.Context(), f.GPU, f.Cache, k, resident.Options{Strategy: strategy, Capabilities: caps})
 			if err != nil {
 				b.Fatal(err)
 			}

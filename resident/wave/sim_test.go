@@ -9,6 +9,8 @@ import (
 	"math"
 	"sync"
 	"testing"
+
+	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
 // Grids whose tiles divide them and do not, down to a cell a tile.
@@ -212,9 +214,9 @@ func TestPokedAndAskedWhileItRuns(t *testing.T) {
 func TestSteppingTakesOneDispatchAStep(t *testing.T) {
 	f := newFixture(t)
 	s, _ := f.pair(Options{Width: 16, Height: 16, TilesX: 2, TilesY: 2})
-	before := f.context.Counters()
+	before := f.GPU.Counters()
 	f.step(s, 100)
-	after := f.context.Counters()
+	after := f.GPU.Counters()
 	if n := after.Dispatches - before.Dispatches; n != 100 {
 		t.Errorf("%d dispatches for 100 steps", n)
 	}
@@ -233,8 +235,8 @@ func TestSimRefusesNonsense(t *testing.T) {
 		"use more tiles":             {Width: 128, Height: 128, TilesX: 1, TilesY: 1, Local: 1},
 		"a sponge of -1 cells":       {Sponge: -1},
 	} {
-		_, err := New(t.Context(), f.Executor, f.cache, o)
-		wantError(t, err, text)
+		_, err := New(t.Context(), f.Executor, f.Cache, o)
+		residenttest.WantError(t, err, text)
 	}
 	s, r := f.pair(Options{Width: 16, Height: 16, TilesX: 2, TilesY: 2})
 	for text, p := range map[string]Poke{
@@ -243,14 +245,14 @@ func TestSimRefusesNonsense(t *testing.T) {
 		"poke of 1e+07":                       {1, 1, 1e7},
 	} {
 		_, err := s.Poke(t.Context(), Poke{1, 1, 1}, p)
-		wantError(t, err, text)
-		wantError(t, r.Poke(p), text)
+		residenttest.WantError(t, err, text)
+		residenttest.WantError(t, r.Poke(p), text)
 	}
 	f.compare(s, r) // none of them was done
 	_, err := s.Heights(t.Context(), image.Pt(3, 16))
-	wantError(t, err, "outside of 16x16")
+	residenttest.WantError(t, err, "outside of 16x16")
 	_, err = s.Tile(t.Context(), 2, 0)
-	wantError(t, err, "tile 2,0 of 2x2")
+	residenttest.WantError(t, err, "tile 2,0 of 2x2")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Step(ctx, 5); !errors.Is(err, context.Canceled) {
@@ -272,15 +274,15 @@ func TestCompareFindsADifference(t *testing.T) {
 	if err := r.Compare(field); !errors.Is(err, ErrDiffers) {
 		t.Errorf("error is %v", err)
 	}
-	wantError(t, r.Compare(field), "1 of 16 cells after step 0; the first is 2,1")
-	wantError(t, r.Compare(field[:3]), "3 cells, not 16")
+	residenttest.WantError(t, r.Compare(field), "1 of 16 cells after step 0; the first is 2,1")
+	residenttest.WantError(t, r.Compare(field[:3]), "3 cells, not 16")
 }
 
 // Options tell how many cells a field has that was asked for without sizes, and make
 // the reference of it.
 func TestOptionsHaveTheDefaultsFilledIn(t *testing.T) {
 	f := newFixture(t)
-	s, err := New(t.Context(), f.Executor, f.cache, Options{Border: Absorbing, TilesX: 4})
+	s, err := New(t.Context(), f.Executor, f.Cache, Options{Border: Absorbing, TilesX: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
