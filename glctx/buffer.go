@@ -85,10 +85,16 @@ func (b Buffer) within(offset, n int) {
 	}
 }
 
-// Fill sets every 32-bit word of b to word. Its size must be a multiple of 4.
+// Fill sets every 32-bit word of b to word, in order with other calls. Its size must
+// be a multiple of 4.
 func (gl *GL) Fill(b Buffer, word uint32) {
 	gl45.ClearNamedBufferData(b.ID, gl45.R32UI, gl45.RED_INTEGER, gl45.UNSIGNED_INT, unsafe.Pointer(&word))
 	gl.check("glClearNamedBufferData")
+	// NVIDIA lets a large Upload that follows come first, and then clears what was
+	// uploaded. A copy, of the word to where it is already, keeps the order.
+	if b.Size >= 8 {
+		gl.Copy(b, 0, b, b.Size-4, 4)
+	}
 }
 
 // Copy copies n bytes on the device.

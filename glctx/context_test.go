@@ -3,6 +3,7 @@
 package glctx_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -167,6 +168,57 @@ func TestBufferRoundTrip(t *testing.T) {
 			t.Errorf("element %d is %v, want %v", i, got[i], want[i])
 		}
 	}
+}
+
+// TestUploadsComeAfterAFill uploads right behind a fill, in sizes for which drivers
+// have ways of their own, and compares every byte.
+func TestUploadsComeAfterAFill(t *testing.T) {
+	c := gltest.Open(t)
+	data := make([]byte, 8<<20)
+	for i := range data {
+		data[i] = byte(i*7 + i>>9 + 1)
+	}
+	got := make([]byte, 32<<20)
+	check := func(gl *glctx.GL, size, uploaded int) error {
+		b, err := gl.NewBuffer(size, nil)
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(b)
+		gl.Fill(b, 0x5a5a5a5a)
+		gl.Upload(b, 0, data[:uploaded])
+		gl.Download(b, 0, got[:size])
+		if at := firstDifference(got[:uploaded], data[:uploaded]); at < uploaded {
+			t.Errorf("buffer of %d, upload of %d: byte %d is %#x, not %#x", size, uploaded, at, got[at], data[at])
+		}
+		if rest := bytes.Trim(got[uploaded:size], "\x5a"); len(rest) > 0 {
+			t.Errorf("buffer of %d, upload of %d: %d bytes behind it are not filled", size, uploaded, len(rest))
+		}
+		return gl.Err()
+	}
+	err := c.Do(func(gl *glctx.GL) (err error) {
+		for _, size := range []int{4, 8, 4 << 10, 1 << 20, 32 << 20} {
+			for _, uploaded := range []int{4, 4 << 10, 64 << 10, 640_000, 8 << 20} {
+				if uploaded <= size {
+					err = errors.Join(err, check(gl, size, uploaded))
+				}
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// firstDifference is where two slices of one length differ, or their length.
+func firstDifference(a, b []byte) int {
+	for i := range a {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return len(a)
 }
 
 func TestBufferMisusePanicsAndBadSizesFail(t *testing.T) {
