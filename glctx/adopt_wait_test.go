@@ -316,6 +316,7 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 			return nil
 		})
 		wantNoError(t, err)
+		wantNoError(t, jobs.Drain(t.Context())) // a Submit that has no slot would wait as well
 	}
 	program.Release()
 	h, err := programs.Get(t.Context(), source)
