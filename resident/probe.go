@@ -79,7 +79,8 @@ const (
 	timedMeetings = 2000
 	timedGroups   = 132 // for one number to compare GPUs by
 	roundTrips    = 3000
-	answerTime    = 5 * time.Millisecond // a word that is not back by then will not come
+	answerTime    = 20 * time.Millisecond // a word that is not back by then will not come
+	flightTries   = 3                     // since the host may have been held up
 	beginTime     = 200 * time.Millisecond
 	warmTime      = 300 * time.Millisecond
 )
@@ -265,24 +266,34 @@ func (p *prober) meet(program, groups, meetings uint32) (ok bool, took time.Dura
 // flight finds out what host and kernel see of each other during a dispatch.
 func (p *prober) flight(caps *Capabilities) error {
 	return p.with("probe_flight", nil, func(program uint32) error {
-		var shared glctx.Shared
-		err := p.context.Do(func(gl *glctx.GL) (err error) {
-			shared, err = gl.NewShared(flightWords)
-			return err
-		})
-		if err != nil {
-			return err
+		for range flightTries {
+			if err := p.tryFlight(program, caps); err != nil || caps.HostWritesSeen {
+				return err
+			}
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- p.fly(program, shared) }()
-		p.converse(shared.Words, caps)
-		atomic.StoreUint32(&shared.Words[flightAsk], flightStop)
-		err = <-ended
-		return errors.Join(err, p.context.Do(func(gl *glctx.GL) error {
-			gl.DeleteShared(shared)
-			return gl.Err()
-		}))
+		return nil
 	})
+}
+
+// tryFlight has one kernel fly.
+func (p *prober) tryFlight(program uint32, caps *Capabilities) error {
+	var shared glctx.Shared
+	err := p.context.Do(func(gl *glctx.GL) (err error) {
+		shared, err = gl.NewShared(flightWords)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.fly(program, shared) }()
+	p.converse(shared.Words, caps)
+	atomic.StoreUint32(&shared.Words[flightAsk], flightStop)
+	err = <-ended
+	return errors.Join(err, p.context.Do(func(gl *glctx.GL) error {
+		gl.DeleteShared(shared)
+		return gl.Err()
+	}))
 }
 
 // fly dispatches the kernel and waits until it has ended.
@@ -333,7 +344,7 @@ func spinUntil(met func() bool, d time.Duration) bool {
 			}
 		}
 	}
-	return false
+	return met() // the last look may be long ago, where the thread was held up
 }
 
 // tryGridBarrier has the groups of this very program meet a few times, where
