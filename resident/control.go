@@ -130,6 +130,7 @@ var controlBlocks = []block{
 				{"LanesHigh", 1, "the upper half"},
 				{"Awaited", 1, "groups that have still to take the post"},
 				{"AsideSent", 1, "messages to the host of other groups"},
+				{"AsideClaimed", 1, "the same with those that there was no room for, until they are given back"},
 			}},
 			{"post", "leader of group 0", []field{
 				{"Watch", 4, "what other groups look at, x: steps of group 0 since the base while it runs, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end"},

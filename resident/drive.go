@@ -209,9 +209,23 @@ func (s *Session) mode() uint32 {
 	}
 	if s.form.Got == Persistent {
 		mode |= modeLinger
-		if s.apart() && (s.options.trial.close || !s.context.Info().Software()) {
-			mode |= modeClose // a driver that ends loops would end those that wait
-		}
+		mode |= s.waits()
+	}
+	return mode
+}
+
+// waits are the bits that have groups of a persistent tick wait within it. A driver
+// that ends loops would end those.
+func (s *Session) waits() uint32 {
+	mode := uint32(0)
+	if !s.options.trial.close && s.context.Info().Software() {
+		return mode
+	}
+	if s.apart() {
+		mode |= modeClose
+	}
+	if s.inflight() && !s.kernel.lockstep() && !s.kernel.Claim {
+		mode |= modeAwait
 	}
 	return mode
 }

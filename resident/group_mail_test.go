@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	store "github.com/shadercache/shadercache/binary"
 )
 
 // postText has every group count what it is told, and answer it. Kind 9 halts the
@@ -34,7 +36,7 @@ uint residentStep(uvec2 step) {
 const postGroups = 5
 
 func postKernel() Kernel {
-	return Kernel{Source: MustSource("post", postText, nil), Groups: postGroups,
+	return Kernel{Source: MustSource("post", postText, store.Defines{"RESIDENT_IDLE_LOOKS": "20", "RESIDENT_AHEAD_LOOKS": "20"}), Groups: postGroups,
 		State: []State{{Block: "Told", Bytes: 4 * postGroups}, {Block: "Times", Bytes: 4 * postGroups}}}
 }
 
@@ -46,6 +48,7 @@ func postForms() map[string]Options {
 		"chain":      {Strategy: Chain, TickTime: 2 * time.Millisecond, ChainLength: 4},
 		"triple":     {Strategy: Triple, TickTime: 2 * time.Millisecond},
 		"persistent": {Strategy: Persistent, Slice: 5 * time.Millisecond, Poll: 1, Capabilities: claimed},
+		"waiting":    {Strategy: Persistent, Slice: 5 * time.Millisecond, Poll: 1, Capabilities: claimed, trial: trial{close: true}},
 	}
 }
 
@@ -110,6 +113,37 @@ func TestMessagesReachEveryGroup(t *testing.T) {
 				t.Errorf("one more answer: %+v", m)
 			}
 		})
+	}
+}
+
+// TestManyGroupsAnswerAtOnce has more groups answer at a time than take turns in
+// pairs, again and again, and counts the answers of each.
+func TestManyGroupsAnswerAtOnce(t *testing.T) {
+	const groups, rounds = 200, 20
+	f := newFixture(t)
+	k, err := Echo(groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, ctx := started(t, f, k, quick)
+	for round := range uint32(rounds) {
+		if err := s.SendTo(Everyone, Message{Kind: 4, A: round, B: ^round}); err != nil {
+			t.Fatal(err)
+		}
+		var answered [groups]bool
+		for range groups {
+			m, group, err := s.ReceiveFrom(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m != (Message{4, 3*round + 1, ^round}) || answered[group] {
+				t.Fatalf("round %d: group %d answers %+v, before: %v", round, group, m, answered[group])
+			}
+			answered[group] = true
+		}
+	}
+	if m, ok := s.TryReceive(); ok {
+		t.Errorf("one more answer: %+v", m)
 	}
 }
 

@@ -86,7 +86,7 @@ type trial struct {
 	epochSteps uint32 // steps of an epoch
 	base       uint64 // steps before the first one
 	shared     glctx.SharedKind
-	close      bool // groups wait for group 0 on any driver
+	close      bool // groups wait for group 0, and for messages, on any driver
 }
 
 const (

@@ -14,6 +14,7 @@ const (
 	modeLinger
 	modeClose
 	modeLeash
+	modeAwait
 )
 
 // defaultEpoch is how many steps an epoch has: counts within it are 32-bit.

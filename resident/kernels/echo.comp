@@ -13,14 +13,21 @@ layout(local_size_x = 32) in;
 
 layout(std430, binding = 0) buffer Sums { uint sums[]; };
 
+// Messages of a step.
+#ifndef ECHO_MESSAGES
+#define ECHO_MESSAGES 16
+#endif
+
 uint residentStep(uvec2 step) {
     uvec3 message;
-    if (!residentReceive(message)) {
-        return RESIDENT_IDLE;
+    for (uint i = 0u; i < uint(ECHO_MESSAGES); ++i) {
+        if (!residentReceive(message)) {
+            return RESIDENT_IDLE;
+        }
+        if (residentLeader()) {
+            residentSend(uvec3(message.x, 3u * message.y + 1u, message.z));
+        }
+        sums[gl_GlobalInvocationID.x] += message.y;
     }
-    if (residentLeader()) {
-        residentSend(uvec3(message.x, 3u * message.y + 1u, message.z));
-    }
-    sums[gl_GlobalInvocationID.x] += message.y;
     return RESIDENT_GO;
 }

@@ -67,6 +67,7 @@
 #define RESIDENT_LINGER 32u
 #define RESIDENT_CLOSE 64u
 #define RESIDENT_LEASH 128u
+#define RESIDENT_AWAIT 256u
 
 // Meetings and looks of a trial, which finds out whether all groups of this very
 // program run at the same time.
@@ -82,9 +83,6 @@
 // The address of a message to all groups.
 #define RESIDENT_EVERYONE 0xffffffffu
 
-// How often a group tries to send while others do.
-#define RESIDENT_SEND_TRIES 64u
-
 // How many steps a group that stays may be ahead of group 0, beyond two looks, and
 // how often it looks before it goes on all the same.
 #define RESIDENT_AHEAD 16u
@@ -95,6 +93,14 @@
 // How often group 0 looks at the door while the others come to the bound of a slice.
 #ifndef RESIDENT_DOOR_LOOKS
 #define RESIDENT_DOOR_LOOKS 1048576
+#endif
+
+// How often a group with nothing to do looks for a message between two of its steps.
+#ifndef RESIDENT_IDLE_LOOKS
+#define RESIDENT_IDLE_LOOKS 4096
+#endif
+#if RESIDENT_IDLE_LOOKS < 16
+#error RESIDENT_IDLE_LOOKS must be at least 16: every 16th look is for the host
 #endif
 
 // Phases of this dispatch: from first up to, not including, last.
@@ -258,10 +264,46 @@ uint residentAttend(uint at) {
     return at;
 }
 
+// residentAwaitDoor has group 0 look at the door until there is a message, or those
+// who were passed one have taken it. It is residentWanted. The leader calls it.
+bool residentAwaitDoor(uint at) {
+    for (uint looks = 1u; looks <= uint(RESIDENT_IDLE_LOOKS); ++looks) { // lint:leader waits for the host, bounded
+        bool often = looks % 16u != 0u; // what costs time comes now and then
+        if (residentPassing && residentAwaited == 0u) {
+            return false;
+        }
+        if (residentPassing && often) {
+            continue;
+        }
+        if (residentDoorSeen(residentDoor) || !often && residentRaised != 0u) {
+            return true;
+        }
+        if (!residentPassing && ((residentDoorHere.x ^ residentReceivedHere) & RESIDENT_SEQUENCE) != 0u) {
+            return false;
+        }
+        residentPulse(looks, at);
+    }
+    return false;
+}
+
+// residentAwaitPost is residentAwaitDoor for the other groups.
+bool residentAwaitPost() {
+    for (uint looks = 1u; looks < uint(RESIDENT_IDLE_LOOKS); ++looks) { // lint:leader waits for another group, bounded
+        if (residentWatch.y != residentSawHere) {
+            return false;
+        }
+        if (looks % 64u == 0u && residentWanted(15u)) {
+            return true;
+        }
+    }
+    return residentWanted(15u);
+}
+
 // residentLook decides which steps this group does before it looks again: a
 // span from x up to, not including, y. turn is the number of steps that it did
-// in this tick, at the next one. The leader calls it.
-uvec2 residentLook(uint looks, uint turn, uint at) {
+// in this tick, at the next one; idle that its last one found nothing to do. The
+// leader calls it.
+uvec2 residentLook(uint looks, uint turn, uint at, bool idle) {
     uint poll = max(residentOrderHere.w, 1u);
     residentPulse(looks, at);
     if (residentMode(RESIDENT_LOCKSTEP)) {
@@ -271,10 +313,12 @@ uvec2 residentLook(uint looks, uint turn, uint at) {
         // All groups see the same verdict, whatever happens meanwhile.
         return uvec2(at, residentVerdict != 0u ? at : max(at, min(residentOrderHere.y, at + 1u)));
     }
+    bool await = idle && residentMode(RESIDENT_AWAIT);
     if (residentMode(RESIDENT_CLOSE)) {
         residentKeepClose(poll, at);
     }
-    bool stop = residentWanted(looks) || looks == 0u && (residentDoorHere.x & RESIDENT_STOP) != 0u;
+    bool wanted = await ? (gl_WorkGroupID.x == 0u ? residentAwaitDoor(at) : residentAwaitPost()) : residentWanted(looks);
+    bool stop = wanted || looks == 0u && (residentDoorHere.x & RESIDENT_STOP) != 0u;
     if (stop || residentHaltedHere != 0u) {
         return uvec2(at);
     }
@@ -374,7 +418,7 @@ void main() {
     for (; turn < budget; ++turn) {
         if (at == until) {
             if (residentLeader()) {
-                residentSpan[looks & 1u] = residentLook(looks, turn, at);
+                residentSpan[looks & 1u] = residentLook(looks, turn, at, idle);
             }
             barrier();
             at = residentSpan[looks & 1u].x;

@@ -52,15 +52,19 @@ uvec4 residentPass(uvec3 message, uint to) {
 // residentTakePost is the message that group 0 passed on, if it is for this group
 // too: w is 1 then. The leader of any other group calls it.
 uvec4 residentTakePost() {
-    uint number = residentWatch.y;
-    if (number == residentSawHere || number == 0u) {
+    if (residentWatch.y == residentSawHere) {
+        return uvec4(0u);
+    }
+    // Atomics give one value: a compiler may load a variable again wherever it is used.
+    uint number = atomicAdd(residentWatch.y, 0u);
+    if (number == 0u) {
         return uvec4(0u);
     }
     memoryBarrierBuffer();
-    uint to = residentPostTo;
+    uint to = atomicAdd(residentPostTo, 0u);
     uvec4 m = uvec4(residentPostKind, residentPostA, residentPostB, 1u);
     memoryBarrierBuffer();
-    if (residentWatch.y != number) {
+    if (atomicAdd(residentWatch.y, 0u) != number) {
         return uvec4(0u); // it was for others, and the next one is being written
     }
     residentSawHere = number;
@@ -116,28 +120,25 @@ bool residentReceive(out uvec3 message) {
     return residentMessage[pair].w != 0u;
 }
 
-// residentSendAside is residentSend for groups that share a ring.
+// residentSendAside is residentSend for groups that share a ring. Whoever claims room
+// that is not there gives it back, so that at the end of the room others may be told
+// no as well. Numbers come from atomics, which give one value: a compiler may load a
+// variable again wherever it is used.
 bool residentSendAside(uvec3 message) {
-    uint taken = residentTakenAside;
-    for (uint tries = 0u; tries < RESIDENT_SEND_TRIES; ++tries) { // lint:leader one invocation sends
-        uint n = residentAsideSent;
-        if (n - taken >= uint(RESIDENT_OUTBOX)) {
-            return false;
-        }
-        if (atomicCompSwap(residentAsideSent, n, n + 1u) == n) {
-            uint sequence = n + 1u & RESIDENT_SEQUENCE;
-            uint at = 2u * (n % uint(RESIDENT_OUTBOX));
-            residentAside[at + 1u] = uvec4(gl_WorkGroupID.x, 0u, 0u, 0u);
-            residentAside[at] = uvec4(residentCheck(sequence ^ gl_WorkGroupID.x << 13, message) << 16 | sequence, message);
-            return true;
-        }
+    if (atomicAdd(residentAsideClaimed, 1u) - residentTakenAside >= uint(RESIDENT_OUTBOX)) {
+        atomicAdd(residentAsideClaimed, ~0u);
+        return false;
     }
-    return false;
+    uint n = atomicAdd(residentAsideSent, 1u);
+    uint sequence = n + 1u & RESIDENT_SEQUENCE;
+    uint at = 2u * (n % uint(RESIDENT_OUTBOX));
+    residentAside[at + 1u] = uvec4(gl_WorkGroupID.x, 0u, 0u, 0u);
+    residentAside[at] = uvec4(residentCheck(sequence ^ gl_WorkGroupID.x << 13, message) << 16 | sequence, message);
+    return true;
 }
 
 // residentSend puts a message to the host into the outbox and reports whether
-// there was room; of many groups that send at once some may be told no as well. The
-// leader of a group calls it.
+// there was room. The leader of a group calls it.
 bool residentSend(uvec3 message) {
     if (gl_WorkGroupID.x != 0u) {
         return residentSendAside(message);
