@@ -22,7 +22,7 @@ func (s *Session) Send(m Message) error { return s.SendTo(0, m) }
 // itself or by the group to which group 0 passes them, so one whose group does not
 // call residentReceive holds up all behind it. A group that has halted lets its
 // messages pass. It returns ErrInboxFull while the kernel has not taken so many
-// messages as fit.
+// messages as fit, and what Err does.
 func (s *Session) SendTo(group uint32, m Message) error {
 	_, err := s.send(group, m)
 	return err
@@ -35,6 +35,9 @@ func (s *Session) send(group uint32, m Message) (uint32, error) {
 		group = 0
 	case group >= s.kernel.Groups && group != Everyone:
 		return 0, fmt.Errorf("resident: message to group %d of a kernel that has %d: the first one is 0", group, s.kernel.Groups)
+	}
+	if err := s.Err(); err != nil {
+		return 0, err
 	}
 	s.doorLock.Lock()
 	defer s.doorLock.Unlock()
@@ -109,7 +112,7 @@ type outbox struct {
 	asideFirst        bool // so that neither ring waits for the other to be empty
 }
 
-// TryReceive is the next message from the kernel, if there is one.
+// TryReceive is the next message from the kernel, if there is one. See Err.
 func (s *Session) TryReceive() (Message, bool) {
 	m, _, ok := s.TryReceiveFrom()
 	return m, ok

@@ -271,6 +271,17 @@ func (s *Session) Progress() uint64 {
 	return max(progress, base+uint64(atomic.LoadUint32(&s.words[wordDone])))
 }
 
+// Err is what made the session fail, ErrClosed once it was closed, or nil. Whoever
+// polls TryReceive asks for it now and then: nothing comes from a session that failed.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.failure == nil && s.mu.closed {
+		return ErrClosed
+	}
+	return s.mu.failure
+}
+
 // Heartbeat counts up while the kernel looks at the door, in flight where the
 // driver shows that.
 func (s *Session) Heartbeat() uint32 { return atomic.LoadUint32(&s.words[wordHeartbeat]) }

@@ -93,6 +93,8 @@ type residentResult struct {
 	Capabilities resident.Capabilities `json:"capabilities"`
 	Rows         []residentRow         `json:"rows"`
 	Verified     bool                  `json:"verified"`
+
+	failed error // of a workload; the rows of the others are there
 }
 
 // residentRow is one workload in one form.
@@ -212,17 +214,28 @@ func (b *residentBench) run(o *options) (r *residentResult, err error) {
 	measures := map[string]func() error{"persistence": b.persistence, "round_trip": b.roundTrip, "live": b.live,
 		"barrier": b.barrier, "preempt": b.preempt, "reread": b.reread}
 	for _, name := range b.workloads {
-		if err := measures[name](); err != nil {
-			return nil, fmt.Errorf("bench: %s: %w", name, err)
-		}
+		b.part(name, measures[name])
 	}
 	if b.soak > 0 {
-		if err := b.soakAll(); err != nil {
-			return nil, fmt.Errorf("bench: soak: %w", err)
-		}
+		b.part("soak", b.soakAll)
 	}
 	_ = b.bar.Finish()
 	return b.result, nil
+}
+
+// part measures one workload. Others follow when it fails, unless somebody wants an
+// end.
+func (b *residentBench) part(name string, measure func() error) {
+	if b.result.failed != nil && b.ctx.Err() != nil {
+		return
+	}
+	err := b.ctx.Err()
+	if err == nil {
+		err = measure()
+	}
+	if err != nil {
+		b.result.failed = errors.Join(b.result.failed, fmt.Errorf("bench: %s: %w", name, err))
+	}
 }
 
 // add adds a row. A row that is not verified makes all of it so.
@@ -281,6 +294,9 @@ type forgetful struct{ *binary.Store }
 func (forgetful) Probe() ([]byte, error) { return nil, binary.ErrNotFound }
 
 func (r *residentResult) verdict() error {
+	if r.failed != nil {
+		return r.failed
+	}
 	if !r.Verified {
 		return unverified("a session was not where its steps should have led it")
 	}

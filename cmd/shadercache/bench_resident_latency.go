@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 const mostSamples = 20_000
 
 // answerTimeout is how long an answer may take before a row fails.
-const answerTimeout = 30 * time.Second
+const answerTimeout = 10 * time.Second
 
 // sample calls once until the time of a row is over, and before that until the
 // GPU is warm. It returns how long each call took, without those at first.
@@ -50,7 +51,7 @@ func answerFrom(s *resident.Session) (resident.Message, uint32, error) {
 			}
 		}
 		if time.Since(began) > answerTimeout {
-			return resident.Message{}, 0, fmt.Errorf("no answer within %v", answerTimeout)
+			return resident.Message{}, 0, errors.Join(fmt.Errorf("no answer within %v", answerTimeout), s.Err())
 		}
 	}
 }
