@@ -23,7 +23,7 @@ var registerConvs = []Problem{
 }
 
 func TestConvRegister(t *testing.T) {
-	r := newRig(t)
+	r := registerRig(t)
 	for _, p := range registerConvs {
 		t.Run(strings.ReplaceAll(p.String(), " ", "_"), func(t *testing.T) {
 			checkConv(t, r, firstOf(convRegisterAlgorithm, 2), p)
@@ -33,7 +33,7 @@ func TestConvRegister(t *testing.T) {
 
 // Padding must not meet the weights: zero times infinity is NaN.
 func TestConvRegisterPassesNaNAndInfinityOn(t *testing.T) {
-	r := newRig(t)
+	r := registerRig(t)
 	p := Problem{N: 1, C: 3, H: 5, W: 5, K: 3, R: 3, S: 3, PadH: 2, PadW: 2, Activation: ReLU}
 	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
 	in.weights[0] = float32(math.Inf(1))

@@ -27,8 +27,19 @@ var registerProducts = []GEMMProblem{
 	{M: 3, N: 4, K: 300_001, Beta: 2, Bias: RowBias, Activation: ReLU},
 }
 
-func TestGEMMRegister(t *testing.T) {
+// registerRig is a rig for kernels that keep a tile in a processor's registers, which
+// are made for software drivers and have no candidates elsewhere.
+func registerRig(t *testing.T) *rig {
+	t.Helper()
 	r := newRig(t)
+	if !r.context.Info().Software() {
+		t.Skip("these kernels are for drivers that run on the CPU")
+	}
+	return r
+}
+
+func TestGEMMRegister(t *testing.T) {
+	r := registerRig(t)
 	for _, p := range registerProducts {
 		t.Run(strings.ReplaceAll(p.String(), " ", "_"), func(t *testing.T) {
 			checkGEMM(t, r, firstOf(gemmRegisterAlgorithm, 2), p)
@@ -37,7 +48,7 @@ func TestGEMMRegister(t *testing.T) {
 }
 
 func TestGEMMRegisterPassesNaNAndInfinityOn(t *testing.T) {
-	r := newRig(t)
+	r := registerRig(t)
 	for _, p := range []GEMMProblem{
 		{M: 5, N: 6, K: 4, Activation: ReLU},
 		{M: 5, N: 7, K: 3, Activation: SiLU}, // odd rows: what is added must stay out of the sums
@@ -145,7 +156,7 @@ func TestSIMDWidthOfAGPU(t *testing.T) {
 
 // Groups of other CPUs have other shapes, which must be right on this one too.
 func TestRegisterKernelsWithOtherRegisters(t *testing.T) {
-	r := newRig(t)
+	r := registerRig(t)
 	gemm := GEMMProblem{M: 9, N: 21, K: 13}
 	product := tensorsOnHost{input: RandomValues(gemm.ALen(), 1), weights: RandomValues(gemm.BLen(), 2)}
 	conv := Problem{N: 2, C: 3, H: 5, W: 6, K: 7, R: 3, S: 3, PadH: 1, PadW: 1}

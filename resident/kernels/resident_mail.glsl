@@ -125,7 +125,9 @@ bool residentReceive(out uvec3 message) {
 // no as well. Numbers come from atomics, which give one value: a compiler may load a
 // variable again wherever it is used.
 bool residentSendAside(uvec3 message) {
-    if (atomicAdd(residentAsideClaimed, 1u) - residentTakenAside >= uint(RESIDENT_OUTBOX)) {
+    // Negative where the host has taken what others sent since.
+    int claimed = int(atomicAdd(residentAsideClaimed, 1u) - residentTakenAside);
+    if (claimed >= RESIDENT_OUTBOX) {
         atomicAdd(residentAsideClaimed, ~0u);
         return false;
     }
