@@ -27,12 +27,15 @@ void main() {
         words[18] = 1u;
         uint seen = 0u;
         uint looks = 0u;
+        // The word goes round the loop: a compiler may load it again wherever a copy
+        // of it is used, and then a newer one counts as seen that was not answered.
+        uint now = words[0];
         for (; looks < uint(LOOKS) && seen != STOP; ++looks) { // lint:leader one invocation is what is measured
-            uint now = words[0];
             if (now != seen) {
-                words[16] = now;
                 seen = now;
+                words[16] = seen;
             }
+            now = words[0];
         }
         words[17] = looks;
     }
