@@ -362,7 +362,7 @@ func (s *Session) alignGroups() error {
 		s.calm()
 		s.arm()
 		s.writeOrder(order{epoch: s.driver.epoch, target: r.most, budget: r.most - r.least, poll: s.poll(),
-			base: s.driver.base, mode: s.mode() | modeLinger, phases: s.kernel.Phases})
+			base: s.driver.base, mode: s.mode()&^modeAwait | modeLinger | modeSkip, phases: s.kernel.Phases})
 		if err := s.submitSteps(uint64(r.most-r.least), true); err != nil {
 			return err
 		}

@@ -79,8 +79,11 @@ func (s *Session) nextSteps(left uint64) uint64 {
 const sliceBound = 5
 
 // leashed reports whether groups of a persistent tick have a bound: where they may
-// come apart, and what the slowest one does is known.
-func (s *Session) leashed() bool { return s.apart() && s.driver.pace.nanos > 0 }
+// come apart, and what the slowest one does is known. Groups with nothing to do take
+// hardly any steps, and say nothing about that.
+func (s *Session) leashed() bool {
+	return s.apart() && s.driver.pace.nanos > 0 && s.driver.last.idle == 0
+}
 
 // apart reports whether groups have a pace of their own.
 func (s *Session) apart() bool {

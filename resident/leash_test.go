@@ -114,3 +114,42 @@ uint residentStep(uvec2 step) {
 		run(t, s, 77)
 	}
 }
+
+// TestStepsWithNothingToDoAreLeftOut stops a session of which one group has nothing to
+// do: it comes to the step of the other one without doing those in between.
+func TestStepsWithNothingToDoAreLeftOut(t *testing.T) {
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Counts { uint counts[]; };
+uint residentStep(uvec2 step) {
+    ++counts[gl_WorkGroupID.x];
+    return gl_WorkGroupID.x == 0u ? RESIDENT_GO : RESIDENT_IDLE;
+}
+`
+	f := newFixture(t)
+	for name, o := range map[string]Options{
+		"redispatch": quick,
+		"persistent": {Strategy: Persistent, Slice: 2 * time.Millisecond, Capabilities: claimed},
+		"waiting":    {Strategy: Persistent, Slice: 2 * time.Millisecond, Capabilities: claimed, trial: trial{close: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := Kernel{Source: MustSource("sleeper", text, store.Defines{"RESIDENT_IDLE_LOOKS": "16", "RESIDENT_AHEAD_LOOKS": "50"}),
+				Groups: 2, State: []State{{Block: "Counts", Bytes: 8}}}
+			s, ctx := started(t, f, k, o)
+			for s.Stats().Ticks < 3 {
+				time.Sleep(time.Millisecond)
+			}
+			if _, err := s.Stop(ctx); err != nil {
+				t.Fatal(err)
+			}
+			got := words(t, s, "Counts", 2)
+			if steps := s.Progress(); uint64(got[0]) != steps || uint64(got[1]) > steps || got[1] == 0 {
+				t.Errorf("%d steps; the group that works did %d, the other one %d", steps, got[0], got[1])
+			}
+			if name == "redispatch" && uint64(got[1]) > s.Stats().Ticks {
+				t.Errorf("the group with nothing to do did %d steps in %d ticks", got[1], s.Stats().Ticks)
+			}
+		})
+	}
+}

@@ -15,6 +15,7 @@ const (
 	modeClose
 	modeLeash
 	modeAwait
+	modeSkip
 )
 
 // defaultEpoch is how many steps an epoch has: counts within it are 32-bit.

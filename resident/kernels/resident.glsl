@@ -9,7 +9,8 @@
 //
 //   RESIDENT_GO     go on
 //   RESIDENT_LEAVE  end this group's tick after this step
-//   RESIDENT_IDLE   nothing to do until a message comes
+//   RESIDENT_IDLE   nothing to do until a message comes: steps until then would change
+//                   nothing, and may be left out
 //   RESIDENT_HALT   this group is done for good
 //
 // step is the number of the step as 64 bits, x low and y high. Grids have one
@@ -68,6 +69,7 @@
 #define RESIDENT_CLOSE 64u
 #define RESIDENT_LEASH 128u
 #define RESIDENT_AWAIT 256u
+#define RESIDENT_SKIP 512u
 
 // Meetings and looks of a trial, which finds out whether all groups of this very
 // program run at the same time.
@@ -129,6 +131,7 @@ shared uvec4 residentMessage[2];
 shared uint residentAnswer[2];
 shared uint residentDoneHere;
 shared uint residentHaltedHere;
+shared uint residentIdleHere;
 shared uint residentMeetings; // that this group passed, see residentMeet
 
 uint residentStep(uvec2 step);
@@ -186,6 +189,7 @@ void residentBegin() {
         uvec4 mine = residentGroups[4u * gl_WorkGroupID.x];
         residentDoneHere = mine.x == residentOrderHere.x ? mine.y : 0u;
         residentHaltedHere = mine.z;
+        residentIdleHere = mine.w;
         residentMeetings = residentGridGeneration;
         if (gl_WorkGroupID.x == 0u) {
             residentReceivedHere = residentReceived;
@@ -264,6 +268,15 @@ uint residentAttend(uint at) {
     return at;
 }
 
+// residentCalled reports whether there is a message for this group, as far as it has
+// looked. The leader calls it.
+bool residentCalled() {
+    if (gl_WorkGroupID.x != 0u) {
+        return residentWatch.y != residentSawHere;
+    }
+    return !residentPassing && ((residentDoorHere.x ^ residentReceivedHere) & RESIDENT_SEQUENCE) != 0u;
+}
+
 // residentAwaitDoor has group 0 look at the door until there is a message, or those
 // who were passed one have taken it. It is residentWanted. The leader calls it.
 bool residentAwaitDoor(uint at) {
@@ -278,7 +291,7 @@ bool residentAwaitDoor(uint at) {
         if (residentDoorSeen(residentDoor) || !often && residentRaised != 0u) {
             return true;
         }
-        if (!residentPassing && ((residentDoorHere.x ^ residentReceivedHere) & RESIDENT_SEQUENCE) != 0u) {
+        if (residentCalled()) {
             return false;
         }
         residentPulse(looks, at);
@@ -289,7 +302,7 @@ bool residentAwaitDoor(uint at) {
 // residentAwaitPost is residentAwaitDoor for the other groups.
 bool residentAwaitPost() {
     for (uint looks = 1u; looks < uint(RESIDENT_IDLE_LOOKS); ++looks) { // lint:leader waits for another group, bounded
-        if (residentWatch.y != residentSawHere) {
+        if (residentCalled()) {
             return false;
         }
         if (looks % 64u == 0u && residentWanted(15u)) {
@@ -299,10 +312,26 @@ bool residentAwaitPost() {
     return residentWanted(15u);
 }
 
+// residentAwait has a group with nothing to do wait for a message, and is
+// residentWanted. Nobody waits for group 0 meanwhile, and the others are as far as it is
+// afterwards. The leader calls it.
+bool residentAwait(inout uint at) {
+    if (gl_WorkGroupID.x == 0u) {
+        residentWatch.x = ~0u;
+        bool wanted = residentAwaitDoor(at);
+        residentWatch.x = at;
+        return wanted;
+    }
+    bool wanted = residentAwaitPost();
+    uint front = residentWatch.x;
+    at = max(at, front == ~0u ? at : min(front, residentOrderHere.y));
+    return wanted;
+}
+
 // residentLook decides which steps this group does before it looks again: a
 // span from x up to, not including, y. turn is the number of steps that it did
-// in this tick, at the next one; idle that its last one found nothing to do. The
-// leader calls it.
+// in this tick, at the next one; idle that its last one found nothing to do: what is
+// between at and x is left out then. The leader calls it.
 uvec2 residentLook(uint looks, uint turn, uint at, bool idle) {
     uint poll = max(residentOrderHere.w, 1u);
     residentPulse(looks, at);
@@ -313,11 +342,11 @@ uvec2 residentLook(uint looks, uint turn, uint at, bool idle) {
         // All groups see the same verdict, whatever happens meanwhile.
         return uvec2(at, residentVerdict != 0u ? at : max(at, min(residentOrderHere.y, at + 1u)));
     }
-    bool await = idle && residentMode(RESIDENT_AWAIT);
-    if (residentMode(RESIDENT_CLOSE)) {
+    bool waits = idle && residentMode(RESIDENT_AWAIT);
+    if (!waits && residentMode(RESIDENT_CLOSE)) {
         residentKeepClose(poll, at);
     }
-    bool wanted = await ? (gl_WorkGroupID.x == 0u ? residentAwaitDoor(at) : residentAwaitPost()) : residentWanted(looks);
+    bool wanted = waits ? residentAwait(at) : residentWanted(looks);
     bool stop = wanted || looks == 0u && (residentDoorHere.x & RESIDENT_STOP) != 0u;
     if (stop || residentHaltedHere != 0u) {
         return uvec2(at);
@@ -327,6 +356,9 @@ uvec2 residentLook(uint looks, uint turn, uint at, bool idle) {
         return residentClaim(chunk);
     }
     uint target = residentOrderHere.y;
+    if (idle && residentMode(RESIDENT_SKIP) && !residentCalled()) {
+        return uvec2(max(at, target));
+    }
     if (at >= target && gl_WorkGroupID.x == 0u && residentMode(RESIDENT_LEASH)) {
         target = residentAttend(at);
     }
@@ -406,7 +438,7 @@ void main() {
     uint done = residentDoneHere;
     bool halted = residentHaltedHere != 0u;
     bool leaving = false;
-    bool idle = false;
+    bool idle = residentIdleHere != 0u && !claim;
     uint at = done;
     uint until = done;
     uint looks = 0u;
@@ -421,6 +453,7 @@ void main() {
                 residentSpan[looks & 1u] = residentLook(looks, turn, at, idle);
             }
             barrier();
+            done += claim ? 0u : residentSpan[looks & 1u].x - at;
             at = residentSpan[looks & 1u].x;
             until = residentSpan[looks & 1u].y;
             ++looks;
