@@ -28,6 +28,8 @@ var (
 //	tm, tn      the elements of C of an invocation
 //	stages      pieces in shared memory, 1 or 2
 //	split       parts of K that are summed up side by side, then added
+//	fused       0, or none: a second dispatch adds them; else the last group of a
+//	            block to end does, which reads so many of them at a time
 //	pack_a      1: A is copied first, turned and padded
 //	pack_b      1: B likewise, not turned
 var gemmBlockAlgorithm = algorithm[GEMMProblem]{
@@ -87,6 +89,9 @@ func gemmBlockCandidates(p GEMMProblem, on device) []Params {
 		most := min(maxSplit, ceilDiv(p.K, 2*s.bk))
 		for _, split := range splits(groups, most) {
 			list = append(list, p.packings(s.params(split))...)
+			if split > 1 {
+				list = append(list, p.packings(s.params(split).with("fused", s.fused()))...)
+			}
 		}
 	}
 	p.rank(list)
@@ -111,10 +116,19 @@ func splits(groups, most int) []int {
 	return list
 }
 
+// fused is how many parts at a time the last group of a block reads: more where the
+// product takes many registers in any case.
+func (s blockShape) fused() int {
+	if s.tm*s.tn < 32 {
+		return 2
+	}
+	return 4
+}
+
 func (s blockShape) params(split int) Params {
 	return Params{
 		"bm": s.bm, "bn": s.bn, "bk": s.bk, "tm": s.tm, "tn": s.tn, "stages": s.stages,
-		"split": split, "pack_a": 0, "pack_b": 0,
+		"split": split, "fused": 0, "pack_a": 0, "pack_b": 0,
 	}
 }
 
@@ -137,6 +151,14 @@ func (p Params) with(name string, v int) Params {
 	return out
 }
 
+// or is the parameters with a value that they may lack.
+func (p Params) or(name string, v int) Params {
+	if _, there := p[name]; there {
+		return p
+	}
+	return p.with(name, v)
+}
+
 // vectorA and vectorB say whether whole vectors can be read: 4, else 1.
 func (p GEMMProblem) vectorA() int { return p.a().vector() }
 func (p GEMMProblem) vectorB() int { return p.b().vector() }
@@ -154,22 +176,39 @@ func roundUp(v, step int) int { return ceilDiv(v, step) * step }
 type blockPlan struct {
 	GEMMProblem
 	shape        blockShape
-	split        int
+	split, fused int // fused: 0 without parts
 	packA, packB bool
 
 	mPad, nPad, kPad int // full pieces
 	offsetB, offsetP int // of packed B and of partial sums in the workspace
 	workspace        int
+	arrivals         int
 }
 
+// arrivedBytes is what the groups of a block need to tell which of them ends last: a
+// word of shared memory, aligned as vectors are.
+const arrivedBytes = 16
+
+// maxFused is the most parts at a time that leave registers for anything else.
+const maxFused = 8
+
 func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
-	b := blockPlan{GEMMProblem: p, split: params["split"], packA: params["pack_a"] == 1, packB: params["pack_b"] == 1}
+	b := blockPlan{GEMMProblem: p, split: params["split"], fused: params["fused"], packA: params["pack_a"] == 1, packB: params["pack_b"] == 1}
 	b.shape = blockShape{params["bm"], params["bn"], params["bk"], params["tm"], params["tn"], params["stages"]}
 	if err := b.shape.validate(on); err != nil {
 		return b, err
 	}
 	if b.split < 1 || b.split > 1024 {
 		return b, fmt.Errorf("conv2d: gemm_block: split is %d", b.split)
+	}
+	if b.fused < 0 || b.fused > maxFused {
+		return b, fmt.Errorf("conv2d: gemm_block: fused is %d, must be from 0 to %d", b.fused, maxFused)
+	}
+	if b.split == 1 {
+		b.fused = 0
+	}
+	if b.fused > 0 && b.shape.sharedBytes()+arrivedBytes > on.sharedBytes {
+		return b, fmt.Errorf("conv2d: gemm_block: a block %+v leaves no shared memory to add up its parts: take fused=0", b.shape)
 	}
 	b.mPad, b.nPad, b.kPad = roundUp(p.M, b.shape.bm), roundUp(p.N, b.shape.bn), roundUp(p.K, b.shape.bk)
 	size := int64(0)
@@ -181,7 +220,11 @@ func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
 		size = saturatedSum(size, product(b.kPad, b.nPad, p.b().matrices()))
 	}
 	b.offsetP = int(min(size, maxElements))
-	if b.split > 1 {
+	switch {
+	case b.fused > 0:
+		size = saturatedSum(size, product(orOne(p.Batch), b.split, b.mPad, b.nPad))
+		b.arrivals = b.mPad / b.shape.bm * (b.nPad / b.shape.bn) * orOne(p.Batch)
+	case b.split > 1:
 		size = saturatedSum(size, product(orOne(p.Batch), b.split, p.M, p.N))
 	}
 	if size > maxElements {
@@ -216,7 +259,7 @@ func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 	if err != nil {
 		return recipe{}, err
 	}
-	r := recipe{workspace: b.workspace}
+	r := recipe{workspace: b.workspace, arrivals: b.arrivals}
 	if b.packA {
 		r.steps = append(r.steps, packStep(p.a(), inputRole, !p.TransA, b.kPad, b.mPad, 0))
 	}
@@ -224,7 +267,7 @@ func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 		r.steps = append(r.steps, packStep(p.b(), weightsRole, p.TransB, b.kPad, b.nPad, b.offsetB))
 	}
 	r.steps = append(r.steps, b.block())
-	if b.split > 1 {
+	if b.split > 1 && b.fused == 0 {
 		r.steps = append(r.steps, b.reduce())
 	}
 	for _, s := range r.steps {
@@ -258,7 +301,7 @@ func (b blockPlan) block() step {
 		"EDGE_A": onOff(b.M%s.bm != 0 || b.K%s.bk != 0), "EDGE_B": onOff(b.N%s.bn != 0 || b.K%s.bk != 0),
 		"EDGE_C": onOff(b.M%s.bm != 0 || b.N%s.bn != 0), "VECTOR_C": strconv.Itoa(c.vector()),
 	}
-	from, to := []bound{{0, inputRole}, {1, weightsRole}}, bound{2, outputRole}
+	from, to := []bound{{0, inputRole}, {1, weightsRole}}, []bound{boundC}
 	lda, ldb, strideA, strideB := a.ld, m.ld, a.stride, m.stride
 	if b.packA {
 		d["TRANS_A"], d["VECTOR_A"], d["EDGE_A"] = "1", "4", "0"
@@ -268,20 +311,24 @@ func (b blockPlan) block() step {
 		d["TRANS_B"], d["VECTOR_B"], d["EDGE_B"] = "0", "4", "0"
 		from[1].role, ldb, strideB = workspaceRole, b.nPad, m.packedStride(b.kPad*b.nPad)
 	}
-	if b.split > 1 {
-		to = bound{4, workspaceRole}
+	if b.split > 1 && b.fused == 0 {
+		to = []bound{boundPartial}
 		d["VECTOR_C"] = strconv.Itoa(stored{columns: b.N, ld: b.M * b.N, stride: b.offsetP}.vector())
 	} else {
 		from = append(from, b.epilogue(d)...)
+	}
+	if b.fused > 0 {
+		to = append(to, boundPartial, boundArrivals)
+		d["FUSED"] = strconv.Itoa(b.fused)
 	}
 	uniforms := ints("M", b.M, "N", b.N, "K", b.K, "lda", lda, "ldb", ldb, "ldc", c.ld,
 		"strideA", strideA, "strideB", strideB, "strideC", c.stride,
 		"offsetA", 0, "offsetB", b.offsetB, "offsetPartial", b.offsetP)
 	return step{
-		source:   binary.MustSource(blockName(s, b.split), gemmBlock, d),
+		source:   binary.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
 		groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
 		uniforms: append(uniforms, b.factors()...),
-		bound:    append(from, to),
+		bound:    append(from, to...),
 	}
 }
 
@@ -293,10 +340,15 @@ func (s stored) packedStride(elements int) int {
 	return elements
 }
 
-func blockName(s blockShape, split int) string {
-	name := fmt.Sprintf("gemm_block_%dx%dx%d", s.bm, s.bn, s.bk)
+func (s blockShape) name() string { return fmt.Sprintf("gemm_block_%dx%dx%d", s.bm, s.bn, s.bk) }
+
+// partName is the name of a program that sums up parts of K.
+func partName(name string, split, fused int) string {
 	if split > 1 {
 		name += fmt.Sprintf("_split%d", split)
+	}
+	if fused > 0 {
+		name += "_fused"
 	}
 	return name
 }
@@ -304,7 +356,7 @@ func blockName(s blockShape, split int) string {
 // reduce adds up the parts.
 func (b blockPlan) reduce() step {
 	d := binary.Defines{"SPLIT": strconv.Itoa(b.split)}
-	bound := append([]bound{{2, outputRole}, {4, workspaceRole}}, b.epilogue(d)...)
+	bound := append([]bound{boundC, boundPartial}, b.epilogue(d)...)
 	c := b.c()
 	return step{
 		source: binary.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
@@ -314,6 +366,13 @@ func (b blockPlan) reduce() step {
 		bound: bound,
 	}
 }
+
+// Where the kernels of a product in parts have what they write.
+var (
+	boundC        = bound{2, outputRole}
+	boundPartial  = bound{4, workspaceRole}
+	boundArrivals = bound{5, arrivalsRole}
+)
 
 // epilogue adds the defines of what is done to each sum and returns what has to be
 // bound for it.

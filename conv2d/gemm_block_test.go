@@ -32,7 +32,8 @@ func TestGEMMBlock(t *testing.T) {
 }
 
 // Packing and splitting are candidates for large problems only; here they are
-// forced.
+// forced. Parts are added by a second dispatch and by the last group: by one, some and
+// all at a time.
 func TestGEMMBlockPackedAndSplit(t *testing.T) {
 	r := newRig(t)
 	small := gemmBlockAlgorithm
@@ -41,12 +42,16 @@ func TestGEMMBlockPackedAndSplit(t *testing.T) {
 		return []Params{
 			base.with("pack_a", 1), base.with("pack_b", 1), base.with("pack_a", 1).with("pack_b", 1).with("split", 3),
 			base.with("split", 2), base.with("split", 16), base.with("stages", 1).with("split", 2),
+			base.with("split", 2).with("fused", 4), base.with("split", 5).with("fused", 2),
+			base.with("pack_a", 1).with("pack_b", 1).with("split", 3).with("fused", 1),
+			blockShape{16, 16, 4, 8, 8, 1}.params(16).with("fused", 3),
 		}
 	}
 	problems := []GEMMProblem{
 		plain(33, 45, 51),
 		{M: 40, N: 36, K: 52, TransA: true, TransB: true, Beta: 0.5, Bias: RowBias, Activation: ReLU},
 		{M: 35, N: 36, K: 24, Batch: 2, StrideA: 900, StrideB: 0, StrideC: 35 * 36, Bias: ColumnBias, Activation: Tanh},
+		{M: 32, N: 48, K: 20, TransB: true, LDC: 51, Alpha: -2, Activation: Sigmoid},
 	}
 	for _, p := range problems {
 		checkGEMM(t, r, small, p)
@@ -72,6 +77,9 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 		{good.with("split", 0), "split is 0"},
 		{good.with("bk", 512), "bytes of shared memory"},
 		{good.with("stages", 3), "there is no block"},
+		{good.with("fused", maxFused+1), "fused is 9, must be from 0 to 8"},
+		{good.with("fused", -1), "fused is -1"},
+		{blockShape{64, 64, 64, 8, 4, 1}.params(2).with("fused", 2), "no shared memory to add up its parts"},
 	}
 	for _, test := range tests {
 		_, err := gemmBlockAlgorithm.recipe(plain(64, 64, 64), test.params, on)

@@ -15,11 +15,13 @@ func (p GEMMProblem) rank(list []Params) {
 }
 
 // What a large GPU does: elements of C times K in a nanosecond, bytes in a
-// nanosecond, and nanoseconds for each dispatch with its barrier.
+// nanosecond, nanoseconds for each dispatch with its barrier, and bytes in a nanosecond
+// that one group reads alone, when it adds up the parts of its block.
 const (
 	blockProducts = 25_000
 	blockBytes    = 3_000
 	blockDispatch = 2_000
+	blockTail     = 80
 )
 
 // shapeSpeed is the part of blockProducts that a form of gemm_block reaches when the
@@ -65,8 +67,13 @@ func (p GEMMProblem) expectedNanos(c Params) float64 {
 	if c["pack_b"] == 1 {
 		moved, dispatches = moved+8*float64(p.N)*float64(p.K), dispatches+1
 	}
-	if split > 1 {
-		moved, dispatches = moved+8*float64(split)*float64(batch)*float64(p.M)*float64(p.N), dispatches+1
+	parts := 4 * float64(split) * float64(batch) * float64(p.M) * float64(p.N)
+	switch {
+	case c["fused"] > 0: // the last groups of all blocks read at the same time
+		nanos += max(parts/blockBytes, 4*float64(split)*float64(bm*bn)/blockTail)
+		moved += parts
+	case split > 1:
+		moved, dispatches = moved+2*parts, dispatches+1
 	}
 	return nanos + moved/blockBytes + float64(dispatches)*blockDispatch
 }

@@ -5,6 +5,8 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/shadercache/shadercache/binary"
@@ -19,6 +21,10 @@ var gemmRow string
 //	lanes   invocations of a group along N, each with four columns
 //	slices  invocations of a group along K
 //	split   parts of K, each for groups of its own
+//	ahead   rows of B that an invocation reads before it uses the first
+//	fused   0: a second dispatch adds the parts; else see gemm_block
+//
+// What was tuned before there were the last two has 8 and 0.
 var gemmRowAlgorithm = algorithm[GEMMProblem]{
 	name:       "gemm_row",
 	candidates: gemmRowCandidates,
@@ -32,49 +38,137 @@ const maxRows = 4
 // takesRows reports whether gemm_row computes the problem.
 func (p GEMMProblem) takesRows() bool { return p.M <= maxRows && !p.TransB && p.vectorB() == 4 }
 
+// rowAhead is what ahead is for parameters without it, and mostly the best.
+const rowAhead = 8
+
 func gemmRowCandidates(p GEMMProblem, on device) []Params {
 	if !p.takesRows() || on.software && p.K > softwareMaxK {
 		return nil
 	}
 	var list []Params
-	for _, lanes := range []int{32, 64, 16} {
-		slices := 256 / lanes
-		groups := ceilDiv(p.N, 4*lanes) * orOne(p.Batch)
-		// Twice as many groups as a large GPU runs at once hide the wait for memory.
-		split := max(1, min(maxSplit, ceilDiv(p.K, 4*slices), ceilDiv(2*blockGroups, groups)))
-		list = append(list, Params{"lanes": lanes, "slices": slices, "split": split})
-		if split > 1 {
-			list = append(list, Params{"lanes": lanes, "slices": slices, "split": ceilDiv(split, 2)})
+	add := func(lanes, ahead, groups, fused int) {
+		list = append(list, Params{
+			"lanes": lanes, "slices": rowInvocations / lanes, "split": p.rowSplit(lanes, ahead, groups), "ahead": ahead, "fused": fused,
+		})
+	}
+	// Twice as many groups as a large GPU runs at once hide the wait for memory.
+	for _, groups := range []int{2 * blockGroups, 4 * blockGroups, blockGroups} {
+		for _, lanes := range []int{16, 32, 64, 8} {
+			add(lanes, rowAhead, groups, rowAhead)
 		}
 	}
-	return list
+	for _, lanes := range []int{16, 32} {
+		add(lanes, 2*rowAhead, 2*blockGroups, rowAhead)
+		add(lanes, rowAhead/2, 2*blockGroups, rowAhead)
+	}
+	for _, lanes := range []int{32, 64, 16} {
+		add(lanes, rowAhead, 2*blockGroups, 0)
+		add(lanes, rowAhead, blockGroups, 0)
+	}
+	return distinct(list)
 }
 
-func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
-	if !p.takesRows() {
-		return recipe{}, fmt.Errorf("conv2d: gemm_row does not compute %v", p)
+// rowInvocations is how many invocations a group of a candidate has.
+const rowInvocations = 256
+
+// rowSplit is the parts of K for about so many groups, such that every part but the
+// last takes whole rounds of ahead rows for each slice.
+func (p GEMMProblem) rowSplit(lanes, ahead, groups int) int {
+	round := ahead * (rowInvocations / lanes)
+	rounds := ceilDiv(p.K, round)
+	parts := min(maxSplit, rounds, max(1, groups/(ceilDiv(p.N, 4*lanes)*orOne(p.Batch))))
+	return ceilDiv(rounds, ceilDiv(rounds, parts))
+}
+
+// distinct drops parameters that are there already.
+func distinct(list []Params) []Params {
+	var out []Params
+	for _, params := range list {
+		if !slices.ContainsFunc(out, func(p Params) bool { return maps.Equal(p, params) }) {
+			out = append(out, params)
+		}
 	}
-	var lanes, slices, split int
-	if err := readParams(params, map[string]*int{"lanes": &lanes, "slices": &slices, "split": &split}); err != nil {
-		return recipe{}, err
+	return out
+}
+
+// rowPlan is what the parameters mean for a problem.
+type rowPlan struct {
+	GEMMProblem
+	lanes, slices, split, ahead, fused int
+}
+
+func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
+	r := rowPlan{GEMMProblem: p}
+	if !p.takesRows() {
+		return r, fmt.Errorf("conv2d: gemm_row does not compute %v", p)
+	}
+	err := readParams(params.or("ahead", rowAhead).or("fused", 0), map[string]*int{
+		"lanes": &r.lanes, "slices": &r.slices, "split": &r.split, "ahead": &r.ahead, "fused": &r.fused,
+	})
+	if err != nil {
+		return r, err
 	}
 	switch {
-	case lanes < 1 || slices < 1 || lanes*slices > on.maxInvocations || 16*lanes*slices*p.M > on.sharedBytes || split < 1 || split > 1024:
-		return recipe{}, fmt.Errorf("conv2d: gemm_row: there is no group of %v", params)
-	case product(orOne(p.Batch), split, p.M, p.N) > maxElements:
-		return recipe{}, fmt.Errorf("conv2d: gemm_row needs a workspace of more than %d elements for %v", maxElements, p)
+	case r.lanes < 1 || r.slices < 1 || r.lanes*r.slices > on.maxInvocations || 16*r.lanes*r.slices*p.M+arrivedBytes > on.sharedBytes:
+		return r, fmt.Errorf("conv2d: gemm_row: there is no group of %v", params)
+	case r.split < 1 || r.split > 1024 || r.ahead < 1 || r.ahead > maxRowAhead || r.fused > maxFused:
+		return r, fmt.Errorf("conv2d: gemm_row: there are no parts of %v", params)
+	case product(orOne(p.Batch), r.split, p.M, p.N) > maxElements:
+		return r, fmt.Errorf("conv2d: gemm_row needs a workspace of more than %d elements for %v", maxElements, p)
 	}
-	rows := step{
-		source: binary.MustSource("gemm_row", gemmRow, binary.Defines{
-			"ROWS": strconv.Itoa(p.M), "LANES": strconv.Itoa(lanes), "SLICES": strconv.Itoa(slices),
-			"SPLIT": strconv.Itoa(split), "TRANS_A": onOff(p.TransA),
-		}),
-		groups: [3]int{ceilDiv(p.N, 4*lanes), 1, orOne(p.Batch) * split},
-		uniforms: ints("N", p.N, "K", p.K, "lda", p.a().ld, "ldb", p.b().ld,
-			"strideA", p.StrideA, "strideB", p.StrideB),
-		bound: []bound{{0, inputRole}, {1, weightsRole}, {4, workspaceRole}},
+	return r, nil
+}
+
+// maxRowAhead is the most rows that leave registers for anything else.
+const maxRowAhead = 32
+
+func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
+	r, err := newRowPlan(p, params, on)
+	if err != nil {
+		return recipe{}, err
 	}
-	sums := blockPlan{GEMMProblem: p, split: split}.reduce()
-	r := recipe{steps: []step{rows, sums}, workspace: orOne(p.Batch) * split * p.M * p.N}
-	return r, checkGrids(p, on, rows.groups, sums.groups)
+	rows := r.rows()
+	made := recipe{steps: []step{rows}}
+	if r.fused == 0 {
+		made.steps = append(made.steps, blockPlan{GEMMProblem: p, split: r.split}.reduce())
+	} else if r.split > 1 {
+		made.arrivals = rows.groups[0] * orOne(p.Batch)
+	}
+	if uses(made.steps, workspaceRole) {
+		made.workspace = orOne(p.Batch) * r.split * p.M * p.N
+	}
+	for _, s := range made.steps {
+		if err := checkGrids(p, on, s.groups); err != nil {
+			return recipe{}, err
+		}
+	}
+	return made, nil
+}
+
+// rows is the product, to its end where it is fused.
+func (r rowPlan) rows() step {
+	c := r.c()
+	d := binary.Defines{
+		"ROWS": strconv.Itoa(r.M), "LANES": strconv.Itoa(r.lanes), "SLICES": strconv.Itoa(r.slices),
+		"SPLIT": strconv.Itoa(r.split), "AHEAD": strconv.Itoa(r.ahead), "TRANS_A": onOff(r.TransA),
+	}
+	bound := []bound{{0, inputRole}, {1, weightsRole}}
+	if r.fused > 0 {
+		d["FUSED"], d["VECTOR_C"] = strconv.Itoa(r.fused), strconv.Itoa(c.vector())
+		bound = append(append(bound, boundC), r.epilogue(d)...)
+	}
+	if r.fused == 0 || r.split > 1 {
+		bound = append(bound, boundPartial)
+	}
+	if r.fused > 0 && r.split > 1 {
+		bound = append(bound, boundArrivals)
+	}
+	uniforms := ints("N", r.N, "K", r.K, "lda", r.a().ld, "ldb", r.b().ld, "ldc", c.ld,
+		"strideA", r.StrideA, "strideB", r.StrideB, "strideC", c.stride)
+	return step{
+		source:   binary.MustSource(partName("gemm_row", r.split, r.fused), gemmRow, d),
+		groups:   [3]int{ceilDiv(r.N, 4*r.lanes), 1, orOne(r.Batch) * r.split},
+		uniforms: append(uniforms, r.factors()...),
+		bound:    bound,
+	}
 }

@@ -22,12 +22,16 @@
 //   1        MatrixB    K x N, or N x K with TRANS_B, from offsetB, rows ldb apart
 //   2        MatrixC    M x N, rows ldc apart
 //   3        Bias       M with BIAS 1, N with BIAS 2
-//   4        Partial    with SPLIT > 1, from offsetPartial: batch x SPLIT x M x N
+//   4        Partial    with SPLIT > 1, from offsetPartial: batch x SPLIT x M x N,
+//                       with FUSED blocks x SPLIT x BM x BN, as invocations hold them
+//   5        Arrivals   with FUSED, for each block how many of its groups have ended;
+//                       0 before the dispatch and after it
 //
 //   grid     x: blocks along N     y: blocks along M     z: batch * SPLIT
 //
 // With SPLIT > 1 a group sums up one of SPLIT parts of K and leaves the plain sum
-// in Partial; gemm_reduce does the rest.
+// in Partial; gemm_reduce does the rest, or with FUSED the group of a block that
+// ends last. No group waits for another.
 
 // Everything below is made of loops with constant bounds over registers.
 #pragma optionNV(unroll all)
@@ -56,8 +60,15 @@
 #define STAGES 1
 #endif
 
+// Parts of K.
 #ifndef SPLIT
 #define SPLIT 1
+#endif
+
+// 0: gemm_reduce adds the parts up. Else the last group of a block does, and reads so
+// many of them before it adds the first.
+#ifndef FUSED
+#define FUSED 0
 #endif
 
 // 1: A is stored K x M, B is stored N x K.
@@ -119,6 +130,16 @@
 
 layout(local_size_x = INVOCATIONS) in;
 
+// Vectors of C of an invocation; those that the last group adds up side by side, so
+// that it needs no more registers than the product.
+#define UNITS (TM * TN / 4)
+#define TOGETHER 4
+
+// Whether what a group has summed up goes to Partial alone, and whether the last
+// group of a block adds the parts up.
+#define TO_PARTIAL (SPLIT > 1 && FUSED == 0)
+#define LAST_ADDS (SPLIT > 1 && FUSED > 0)
+
 #if VECTOR_A == 4
 #define TYPE_A vec4
 #else
@@ -137,12 +158,16 @@ layout(local_size_x = INVOCATIONS) in;
 
 layout(std430, binding = 0) restrict readonly buffer MatrixA { TYPE_A a[]; };
 layout(std430, binding = 1) restrict readonly buffer MatrixB { TYPE_B b[]; };
-#if SPLIT > 1
+#if TO_PARTIAL
 layout(std430, binding = 4) restrict writeonly buffer Partial { TYPE_C c[]; };
 #else
 layout(std430, binding = 2) restrict buffer MatrixC { TYPE_C c[]; };
 #if BIAS != 0
 layout(std430, binding = 3) restrict readonly buffer Bias { float bias[]; };
+#endif
+#if LAST_ADDS
+layout(std430, binding = 4) restrict coherent buffer Partial { vec4 partial[]; };
+layout(std430, binding = 5) restrict coherent buffer Arrivals { uint arrivals[]; };
 #endif
 #endif
 
@@ -157,6 +182,9 @@ shared vec4 b0[BK * BN / 4];
 #if STAGES == 2
 shared vec4 a1[BK * BM / 4];
 shared vec4 b1[BK * BN / 4];
+#endif
+#if LAST_ADDS
+shared uint arrived;
 #endif
 
 // What an invocation copies in a step: vectors where a matrix lies as it is needed,
@@ -352,7 +380,7 @@ void finish(int base, int row, int column, vec4 v) {
         return;
     }
 #endif
-#if SPLIT > 1
+#if TO_PARTIAL
     int at = base + row * N + column;
 #else
     int at = base + row * ldc + column;
@@ -368,7 +396,7 @@ void finish(int base, int row, int column, vec4 v) {
 #endif
 #endif
 #if VECTOR_C == 4
-#if SPLIT == 1
+#if !TO_PARTIAL
 #if BETA
     v += beta * c[at >> 2];
 #endif
@@ -376,7 +404,7 @@ void finish(int base, int row, int column, vec4 v) {
 #endif
     c[at >> 2] = v;
 #else
-#if SPLIT == 1
+#if !TO_PARTIAL
 #if BETA
     for (int i = 0; i < 4; ++i) {
         if (EDGE_C == 0 || column + i < N) {
@@ -393,6 +421,47 @@ void finish(int base, int row, int column, vec4 v) {
     }
 #endif
 }
+
+#if LAST_ADDS
+vec4 total[TOGETHER];
+
+// The first vector of this invocation in a part of a block.
+int partAt(int block, int part) {
+    return offsetPartial / 4 + (block * SPLIT + part) * UNITS * INVOCATIONS + int(self);
+}
+
+void leavePart(int block, int part) {
+    int at = partAt(block, part);
+    for (int i = 0; i < TM; ++i) {
+        for (int j = 0; j < TN / 4; ++j) {
+            partial[at + (i * (TN / 4) + j) * INVOCATIONS] = sum[i][j];
+        }
+    }
+}
+
+// Adds up all parts, to the last, of TOGETHER vectors, always in the same order. That
+// of this group comes from memory too, so that no register has to keep it.
+void addParts(int block, int last, int first) {
+    for (int unit = 0; unit < TOGETHER; ++unit) {
+        total[unit] = vec4(0.0);
+    }
+    int at = partAt(block, 0) + first * INVOCATIONS;
+    // A bound that is no constant, so that the loop stays one: it runs once.
+    for (int part = 0; part <= last; part += FUSED) {
+        vec4 values[FUSED * TOGETHER];
+        for (int i = 0; i < FUSED * TOGETHER; ++i) {
+            if (SPLIT % FUSED == 0 || part + i / TOGETHER < SPLIT) {
+                values[i] = partial[at + ((part + i / TOGETHER) * UNITS + i % TOGETHER) * INVOCATIONS];
+            }
+        }
+        for (int i = 0; i < FUSED * TOGETHER; ++i) {
+            if (SPLIT % FUSED == 0 || part + i / TOGETHER < SPLIT) {
+                total[i % TOGETHER] += values[i];
+            }
+        }
+    }
+}
+#endif
 
 void main() {
     self = gl_LocalInvocationIndex;
@@ -454,14 +523,41 @@ void main() {
     }
 #endif
 
-#if SPLIT > 1
+#if TO_PARTIAL
     int base = offsetPartial + int(gl_WorkGroupID.z) * M * N;
 #else
     int base = batch * strideC;
 #endif
+#if LAST_ADDS
+    int block = (batch * int(gl_NumWorkGroups.y) + int(gl_WorkGroupID.y)) * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
+    leavePart(block, int(gl_WorkGroupID.z % uint(SPLIT)));
+    // Every part that was counted is seen by the group that counts the last one.
+    memoryBarrierBuffer();
+    barrier();
+    if (self == 0u) {
+        arrived = atomicAdd(arrivals[block], 1u);
+    }
+    barrier();
+    int last = int(arrived);
+    if (last != SPLIT - 1) {
+        return;
+    }
+    memoryBarrierBuffer();
+    if (self == 0u) {
+        arrivals[block] = 0u; // for the next dispatch
+    }
+    for (int first = 0; first < UNITS; first += TOGETHER) {
+        addParts(block, last, first);
+        for (int unit = 0; unit < TOGETHER; ++unit) {
+            int i = (first + unit) / (TN / 4), j = (first + unit) % (TN / 4);
+            finish(base, blockRow + 4 * (i / 4 * THREADS_Y + ty) + i % 4, blockColumn + 4 * (j * THREADS_X + tx), total[unit]);
+        }
+    }
+#else
     for (int i = 0; i < TM; ++i) {
         for (int j = 0; j < TN / 4; ++j) {
             finish(base, blockRow + 4 * (i / 4 * THREADS_Y + ty) + i % 4, blockColumn + 4 * (j * THREADS_X + tx), sum[i][j]);
         }
     }
+#endif
 }
