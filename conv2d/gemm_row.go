@@ -109,10 +109,9 @@ func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
 		return r, err
 	}
 	switch {
-	case r.lanes < 1 || r.slices < 1 || r.lanes*r.slices > on.maxInvocations || 16*r.lanes*r.slices*p.M+arrivedBytes > on.sharedBytes:
+	case r.lanes < 1 || r.slices < 1 || r.lanes*r.slices > on.maxInvocations || 16*r.lanes*r.slices*p.M+arrivedBytes > on.sharedBytes,
+		r.split < 1 || r.split > 1024 || r.ahead < 1 || r.ahead > maxRowAhead || r.fused > maxFused:
 		return r, fmt.Errorf("conv2d: gemm_row: there is no group of %v", params)
-	case r.split < 1 || r.split > 1024 || r.ahead < 1 || r.ahead > maxRowAhead || r.fused > maxFused:
-		return r, fmt.Errorf("conv2d: gemm_row: there are no parts of %v", params)
 	case product(orOne(p.Batch), r.split, p.M, p.N) > maxElements:
 		return r, fmt.Errorf("conv2d: gemm_row needs a workspace of more than %d elements for %v", maxElements, p)
 	}

@@ -191,7 +191,7 @@ func (r *benchRun) checkCanary(b glctx.Buffer, n int) error {
 	r.gl.Download(b, 4*n, glctx.Bytes(canary))
 	for _, word := range canary {
 		if word != Poison {
-			return fmt.Errorf("behind its workspace or weights: %w", errOverrun)
+			return fmt.Errorf("in its workspace, %w", errOverrun)
 		}
 	}
 	return r.gl.Err()
