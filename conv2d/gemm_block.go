@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/shadercache/shadercache/binary"
@@ -56,6 +57,24 @@ var blockShapes = []blockShape{
 // anyShape is a candidate for every problem.
 var anyShape = blockShape{32, 32, 16, 4, 4, 1}
 
+// shortK is the longest K for which a group may copy all of it in one step.
+const shortK = 64
+
+// shapes are the forms worth trying. The steps of a small product wait for each other
+// and for little else, so a short K is tried in one step too.
+func (p GEMMProblem) shapes() []blockShape {
+	list := slices.Clone(blockShapes)
+	if p.K <= shortK {
+		for _, s := range []blockShape{{16, 32, 0, 4, 4, 1}, {16, 64, 0, 4, 4, 1}, {32, 32, 0, 4, 4, 1}, {32, 64, 0, 4, 4, 1}, {64, 64, 0, 8, 4, 1}} {
+			s.bk = roundUp(p.K, 4)
+			if !slices.Contains(list, s) {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
 func (s blockShape) invocations() int { return s.bm / s.tm * (s.bn / s.tn) }
 
 func (s blockShape) sharedBytes() int { return 4 * s.stages * s.bk * (s.bm + s.bn) }
@@ -80,7 +99,7 @@ func gemmBlockCandidates(p GEMMProblem, on device) []Params {
 		return nil
 	}
 	var list []Params
-	for _, s := range blockShapes {
+	for _, s := range p.shapes() {
 		// Blocks mostly beyond the matrix only waste time.
 		if !s.fits(on) || s != anyShape && (s.bm >= 2*roundUp(p.M, 4) && s.bm > 4 || s.bn >= 2*roundUp(p.N, 32)) {
 			continue

@@ -20,7 +20,7 @@ func (p GEMMProblem) rank(list []Params) {
 const (
 	blockProducts = 25_000
 	blockBytes    = 3_000
-	blockDispatch = 2_000
+	blockDispatch = 3_000
 	blockTail     = 80
 )
 

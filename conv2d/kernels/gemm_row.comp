@@ -248,25 +248,22 @@ void main() {
         sums[slice][row][lane] = sum[row];
     }
     barrier();
-    bool writes = slice == 0 && inside;
-    if (writes) {
-        for (int row = 0; row < ROWS; ++row) {
-            sum[row] = sums[0][row][lane];
-            for (int i = 1; i < SLICES; ++i) {
-                sum[row] += sums[i][row][lane];
-            }
-        }
-    }
 #if FUSED == 0 || SPLIT > 1
-    int distance = ROWS * (N / 4);
+    int distance = ROWS * (N / 4); // from one part to the next
     int first = batch * SPLIT * distance + column;
-    if (writes) {
-        int own = first + int(gl_WorkGroupID.z % uint(SPLIT)) * distance;
-        for (int row = 0; row < ROWS; ++row) {
-            partial[own + row * (N / 4)] = sum[row];
-        }
-    }
+    int own = first + int(gl_WorkGroupID.z % uint(SPLIT)) * distance;
 #endif
+    for (int row = slice; inside && row < ROWS; row += SLICES) {
+        vec4 total = sums[0][row][lane];
+        for (int i = 1; i < SLICES; ++i) {
+            total += sums[i][row][lane];
+        }
+#if FUSED == 0 || SPLIT > 1
+        partial[own + row * (N / 4)] = total;
+#else
+        finish(batch, row, 4 * column, total);
+#endif
+    }
 #if LAST_ADDS
     // Every part that was counted is seen by the group that counts the last one.
     memoryBarrierBuffer();
@@ -284,17 +281,8 @@ void main() {
     if (gl_LocalInvocationIndex == 0u) {
         arrivals[block] = 0u; // for the next dispatch
     }
-    if (writes) {
-        for (int row = 0; row < ROWS; ++row) {
-            sum[row] = addParts(first + row * (N / 4), distance, last);
-        }
-    }
-#endif
-#if FUSED > 0
-    if (writes) {
-        for (int row = 0; row < ROWS; ++row) {
-            finish(batch, row, 4 * column, sum[row]);
-        }
+    for (int row = slice; inside && row < ROWS; row += SLICES) {
+        finish(batch, row, 4 * column, addParts(first + row * (N / 4), distance, last));
     }
 #endif
 }
