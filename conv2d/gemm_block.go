@@ -43,11 +43,14 @@ var gemmBlockAlgorithm = algorithm[GEMMProblem]{
 // blockShape is a form of gemm_block that was fast somewhere.
 type blockShape struct{ bm, bn, bk, tm, tn, stages int }
 
-// blockShapes are the forms in the order of how much work a group takes on.
+// blockShapes are the forms in the order of how much work a group takes on, and each
+// of its invocations.
 var blockShapes = []blockShape{
 	{128, 128, 8, 8, 8, 2},
 	{64, 128, 8, 8, 8, 1},
 	{64, 64, 16, 8, 4, 1},
+	{64, 64, 16, 8, 8, 1},
+	{32, 64, 16, 8, 4, 1},
 	{32, 64, 16, 4, 4, 1},
 	anyShape,
 	{16, 64, 16, 4, 4, 1},
