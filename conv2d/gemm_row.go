@@ -46,38 +46,29 @@ func gemmRowCandidates(p GEMMProblem, on device) []Params {
 		return nil
 	}
 	var list []Params
-	add := func(lanes, ahead, groups, fused int) {
-		list = append(list, Params{
-			"lanes": lanes, "slices": rowInvocations / lanes, "split": p.rowSplit(lanes, ahead, groups), "ahead": ahead, "fused": fused,
-		})
+	add := func(lanes, slices, ahead, groups, fused int) {
+		r := rowPlan{GEMMProblem: p, lanes: lanes, slices: slices, ahead: ahead, fused: fused}
+		r.split = r.parts(groups)
+		if r.fits(on) {
+			list = append(list, r.params())
+		}
 	}
 	// Twice as many groups as a large GPU runs at once hide the wait for memory.
 	for _, groups := range []int{2 * blockGroups, 4 * blockGroups, blockGroups} {
 		for _, lanes := range []int{16, 32, 64, 8} {
-			add(lanes, rowAhead, groups, rowAhead)
+			add(lanes, 256/lanes, rowAhead, groups, rowAhead)
 		}
 	}
-	for _, lanes := range []int{16, 32} {
-		add(lanes, 2*rowAhead, 2*blockGroups, rowAhead)
-		add(lanes, rowAhead/2, 2*blockGroups, rowAhead)
+	for _, lanes := range []int{32, 64} {
+		add(lanes, 512/lanes, rowAhead, blockGroups, rowAhead)
+		add(lanes, 256/lanes, 2*rowAhead, 2*blockGroups, rowAhead)
+		add(lanes, 256/lanes, rowAhead/2, 2*blockGroups, rowAhead)
 	}
-	for _, lanes := range []int{32, 64, 16} {
-		add(lanes, rowAhead, 2*blockGroups, 0)
-		add(lanes, rowAhead, blockGroups, 0)
+	for _, lanes := range []int{16, 32, 64} {
+		add(lanes, 256/lanes, rowAhead, 2*blockGroups, 0)
+		add(lanes, 256/lanes, rowAhead, blockGroups, 0)
 	}
 	return distinct(list)
-}
-
-// rowInvocations is how many invocations a group of a candidate has.
-const rowInvocations = 256
-
-// rowSplit is the parts of K for about so many groups, such that every part but the
-// last takes whole rounds of ahead rows for each slice.
-func (p GEMMProblem) rowSplit(lanes, ahead, groups int) int {
-	round := ahead * (rowInvocations / lanes)
-	rounds := ceilDiv(p.K, round)
-	parts := min(maxSplit, rounds, max(1, groups/(ceilDiv(p.N, 4*lanes)*orOne(p.Batch))))
-	return ceilDiv(rounds, ceilDiv(rounds, parts))
 }
 
 // distinct drops parameters that are there already.
@@ -97,6 +88,24 @@ type rowPlan struct {
 	lanes, slices, split, ahead, fused int
 }
 
+func (r rowPlan) params() Params {
+	return Params{"lanes": r.lanes, "slices": r.slices, "split": r.split, "ahead": r.ahead, "fused": r.fused}
+}
+
+// parts is the parts of K for about so many groups, such that every part but the last
+// takes whole rounds of ahead rows for each slice.
+func (r rowPlan) parts(groups int) int {
+	rounds := ceilDiv(r.K, r.ahead*r.slices)
+	parts := min(maxSplit, rounds, max(1, groups/(ceilDiv(r.N, 4*r.lanes)*orOne(r.Batch))))
+	return ceilDiv(rounds, ceilDiv(rounds, parts))
+}
+
+// fits reports whether the device can start groups of this kind.
+func (r rowPlan) fits(on device) bool {
+	return r.lanes >= 1 && r.slices >= 1 && r.lanes*r.slices <= on.maxInvocations &&
+		16*r.lanes*r.slices*r.M+arrivedBytes <= on.sharedBytes
+}
+
 func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
 	r := rowPlan{GEMMProblem: p}
 	if !p.takesRows() {
@@ -109,8 +118,7 @@ func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
 		return r, err
 	}
 	switch {
-	case r.lanes < 1 || r.slices < 1 || r.lanes*r.slices > on.maxInvocations || 16*r.lanes*r.slices*p.M+arrivedBytes > on.sharedBytes,
-		r.split < 1 || r.split > 1024 || r.ahead < 1 || r.ahead > maxRowAhead || r.fused > maxFused:
+	case !r.fits(on) || r.split < 1 || r.split > 1024 || r.ahead < 1 || r.ahead > maxRowAhead || r.fused > maxFused:
 		return r, fmt.Errorf("conv2d: gemm_row: there is no group of %v", params)
 	case product(orOne(p.Batch), r.split, p.M, p.N) > maxElements:
 		return r, fmt.Errorf("conv2d: gemm_row needs a workspace of more than %d elements for %v", maxElements, p)
