@@ -15,16 +15,18 @@ import (
 //go:embed kernels/gemm_row.comp
 var gemmRow string
 
-// gemmRowAlgorithm is the product of up to maxRows rows, which costs as much as
-// reading B: all of the GPU reads. Its parameters:
+// gemmRowAlgorithm is the product of a few rows, which costs as much as reading B: all
+// of the GPU reads. So is one that is so small that nothing but the way to memory and
+// back counts. Its parameters:
 //
+//	rows    rows of C of a group; none: all of them
 //	lanes   invocations of a group along N, each with four columns
 //	slices  invocations of a group along K
 //	split   parts of K, each for groups of its own
 //	ahead   rows of B that an invocation reads before it uses the first
 //	fused   0: a second dispatch adds the parts; else see gemm_block
 //
-// What was tuned before there were the last two has 8 and 0.
+// What was tuned before there were ahead and fused has 8 and 0.
 var gemmRowAlgorithm = algorithm[GEMMProblem]{
 	name:       "gemm_row",
 	candidates: gemmRowCandidates,
@@ -36,7 +38,11 @@ var gemmRowAlgorithm = algorithm[GEMMProblem]{
 const maxRows = 4
 
 // takesRows reports whether gemm_row computes the problem.
-func (p GEMMProblem) takesRows() bool { return p.M <= maxRows && !p.TransB && p.vectorB() == 4 }
+func (p GEMMProblem) takesRows() bool { return !p.TransB && p.vectorB() == 4 }
+
+// smallC is the elements of C up to which a GPU has an invocation for every four of
+// them at the same time, so that nothing is gained by reading B once for several rows.
+const smallC = 1 << 16
 
 // rowAhead is what ahead is for parameters without it, and mostly the best.
 const rowAhead = 8
@@ -46,8 +52,18 @@ func gemmRowCandidates(p GEMMProblem, on device) []Params {
 		return nil
 	}
 	var list []Params
+	if p.K <= shortK && product(orOne(p.Batch), p.M, p.N) <= smallC {
+		for _, s := range []struct{ rows, lanes, slices int }{{1, 32, 4}, {1, 32, 2}, {1, 32, 1}, {2, 32, 4}, {1, 64, 2}, {4, 32, 4}} {
+			r := rowPlan{GEMMProblem: p, height: min(s.rows, p.M), lanes: s.lanes, slices: s.slices, split: 1, fused: 1}
+			r.ahead = min(maxRowAhead, ceilDiv(p.K, s.slices))
+			list = append(list, r.params())
+		}
+	}
+	if p.M > maxRows {
+		return distinct(list)
+	}
 	add := func(lanes, slices, ahead, groups, fused int) {
-		r := rowPlan{GEMMProblem: p, lanes: lanes, slices: slices, ahead: ahead, fused: fused}
+		r := rowPlan{GEMMProblem: p, height: p.M, lanes: lanes, slices: slices, ahead: ahead, fused: fused}
 		r.split = r.parts(groups)
 		if r.fits(on) {
 			list = append(list, r.params())
@@ -85,11 +101,11 @@ func distinct(list []Params) []Params {
 // rowPlan is what the parameters mean for a problem.
 type rowPlan struct {
 	GEMMProblem
-	lanes, slices, split, ahead, fused int
+	height, lanes, slices, split, ahead, fused int
 }
 
 func (r rowPlan) params() Params {
-	return Params{"lanes": r.lanes, "slices": r.slices, "split": r.split, "ahead": r.ahead, "fused": r.fused}
+	return Params{"rows": r.height, "lanes": r.lanes, "slices": r.slices, "split": r.split, "ahead": r.ahead, "fused": r.fused}
 }
 
 // parts is the parts of K for about so many groups, such that every part but the last
@@ -102,8 +118,8 @@ func (r rowPlan) parts(groups int) int {
 
 // fits reports whether the device can start groups of this kind.
 func (r rowPlan) fits(on device) bool {
-	return r.lanes >= 1 && r.slices >= 1 && r.lanes*r.slices <= on.maxInvocations &&
-		16*r.lanes*r.slices*r.M+arrivedBytes <= on.sharedBytes
+	return r.height >= 1 && r.height <= maxRows && r.lanes >= 1 && r.slices >= 1 && r.lanes*r.slices <= on.maxInvocations &&
+		16*r.lanes*r.slices*r.height+arrivedBytes <= on.sharedBytes
 }
 
 func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
@@ -111,8 +127,8 @@ func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
 	if !p.takesRows() {
 		return r, fmt.Errorf("conv2d: gemm_row does not compute %v", p)
 	}
-	err := readParams(params.or("ahead", rowAhead).or("fused", 0), map[string]*int{
-		"lanes": &r.lanes, "slices": &r.slices, "split": &r.split, "ahead": &r.ahead, "fused": &r.fused,
+	err := readParams(params.or("rows", p.M).or("ahead", rowAhead).or("fused", 0), map[string]*int{
+		"rows": &r.height, "lanes": &r.lanes, "slices": &r.slices, "split": &r.split, "ahead": &r.ahead, "fused": &r.fused,
 	})
 	if err != nil {
 		return r, err
@@ -134,12 +150,12 @@ func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 	if err != nil {
 		return recipe{}, err
 	}
-	rows := r.rows()
-	made := recipe{steps: []step{rows}}
+	sums := r.sums()
+	made := recipe{steps: []step{sums}}
 	if r.fused == 0 {
 		made.steps = append(made.steps, blockPlan{GEMMProblem: p, split: r.split}.reduce())
 	} else if r.split > 1 {
-		made.arrivals = rows.groups[0] * orOne(p.Batch)
+		made.arrivals = sums.groups[0] * sums.groups[1] * orOne(p.Batch)
 	}
 	if uses(made.steps, workspaceRole) {
 		made.workspace = orOne(p.Batch) * r.split * p.M * p.N
@@ -152,11 +168,11 @@ func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 	return made, nil
 }
 
-// rows is the product, to its end where it is fused.
-func (r rowPlan) rows() step {
+// sums is the product, to its end where it is fused.
+func (r rowPlan) sums() step {
 	c := r.c()
 	d := binary.Defines{
-		"ROWS": strconv.Itoa(r.M), "LANES": strconv.Itoa(r.lanes), "SLICES": strconv.Itoa(r.slices),
+		"ROWS": strconv.Itoa(r.height), "EDGE_M": onOff(r.M%r.height != 0), "LANES": strconv.Itoa(r.lanes), "SLICES": strconv.Itoa(r.slices),
 		"SPLIT": strconv.Itoa(r.split), "AHEAD": strconv.Itoa(r.ahead), "TRANS_A": onOff(r.TransA),
 	}
 	bound := []bound{{0, inputRole}, {1, weightsRole}}
@@ -170,11 +186,11 @@ func (r rowPlan) rows() step {
 	if r.fused > 0 && r.split > 1 {
 		bound = append(bound, boundArrivals)
 	}
-	uniforms := ints("N", r.N, "K", r.K, "lda", r.a().ld, "ldb", r.b().ld, "ldc", c.ld,
+	uniforms := ints("M", r.M, "N", r.N, "K", r.K, "lda", r.a().ld, "ldb", r.b().ld, "ldc", c.ld,
 		"strideA", r.StrideA, "strideB", r.StrideB, "strideC", c.stride)
 	return step{
 		source:   binary.MustSource(partName("gemm_row", r.split, r.fused), gemmRow, d),
-		groups:   [3]int{ceilDiv(r.N, 4*r.lanes), 1, orOne(r.Batch) * r.split},
+		groups:   [3]int{ceilDiv(r.N, 4*r.lanes), ceilDiv(r.M, r.height), orOne(r.Batch) * r.split},
 		uniforms: append(uniforms, r.factors()...),
 		bound:    bound,
 	}

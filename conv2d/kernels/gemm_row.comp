@@ -7,28 +7,28 @@
 //   four columns for each x             +----+------+----+
 //   every SLICES-th row for each y      |    | x -> |    |   rows of part z, of
 //   a part of K for each group along z  |    | y    |    |   which y takes every
-//                                       |    | |    |    |   SLICES-th
+//   ROWS rows of C for each along y     |    | |    |    |   SLICES-th
 //                                       +----+------+----+
 //
 //   binding  buffer   layout
-//   0        MatrixA  ROWS x K, or K x ROWS with TRANS_A, rows lda apart
+//   0        MatrixA  M x K, or K x M with TRANS_A, rows lda apart
 //   1        MatrixB  K x N, rows ldb apart; N and ldb are multiples of 4
-//   2        MatrixC  with FUSED: ROWS x N, rows ldc apart
-//   3        Bias     with FUSED: ROWS with BIAS 1, N with BIAS 2
-//   4        Partial  batch x SPLIT x ROWS x N, without gaps; not with FUSED and one part
-//   5        Arrivals with FUSED, for each block of columns of a matrix how many of
-//                     its groups have ended; 0 before the dispatch and after it
+//   2        MatrixC  with FUSED: M x N, rows ldc apart
+//   3        Bias     with FUSED: M with BIAS 1, N with BIAS 2
+//   4        Partial  batch x SPLIT x M x N, without gaps; not with FUSED and one part
+//   5        Arrivals with FUSED, for each block of C how many of its groups have
+//                     ended; 0 before the dispatch and after it
 //
-//   grid     x: N in steps of 4*LANES     z: batch * SPLIT
+//   grid     x: N in steps of 4*LANES     y: M in steps of ROWS     z: batch * SPLIT
 //
 // A group leaves its part of the sums in Partial; gemm_reduce does the rest, or with
-// FUSED the group of a block of columns that ends last. No group waits for another.
+// FUSED the group of a block of C that ends last. No group waits for another.
 //
 // All values are 32-bit floats, all sizes and distances in elements.
 
 #pragma optionNV(unroll all)
 
-// Rows of op(A): M.
+// Rows of op(A) and C of a group.
 #ifndef ROWS
 #define ROWS 1
 #endif
@@ -46,7 +46,7 @@
 #define SPLIT 1
 #endif
 
-// 0: gemm_reduce adds the parts up. Else the last group of its columns does, and reads
+// 0: gemm_reduce adds the parts up. Else the last group of a block of C does, and reads
 // so many of them before it adds the first.
 #ifndef FUSED
 #define FUSED 0
@@ -55,6 +55,11 @@
 // Rows of B that an invocation reads before it uses the first.
 #ifndef AHEAD
 #define AHEAD 8
+#endif
+
+// 1: ROWS does not divide M.
+#ifndef EDGE_M
+#define EDGE_M 1
 #endif
 
 // 1: A is stored K x M.
@@ -94,7 +99,7 @@
 
 layout(local_size_x = LANES, local_size_y = SLICES) in;
 
-// Whether the last group of its columns adds the parts up.
+// Whether the last group of a block of C adds the parts up.
 #define LAST_ADDS (SPLIT > 1 && FUSED > 0)
 
 layout(std430, binding = 0) restrict readonly buffer MatrixA { float a[]; };
@@ -112,7 +117,7 @@ layout(std430, binding = 5) restrict coherent buffer Arrivals { uint arrivals[];
 #endif
 #endif
 
-uniform int N, K;
+uniform int M, N, K;
 uniform int lda, ldb, ldc;
 uniform int strideA, strideB, strideC; // from one matrix of a batch to the next
 uniform float alpha, beta;
@@ -122,7 +127,11 @@ shared vec4 sums[SLICES][ROWS][LANES];
 shared uint arrived;
 #endif
 
+// Rows that M does not have are read as the last, and not written.
 float readA(int batch, int row, int k) {
+#if EDGE_M
+    row = min(row, M - 1);
+#endif
 #if TRANS_A
     return a[batch * strideA + k * lda + row];
 #else
@@ -179,15 +188,15 @@ void finish(int batch, int row, int column, vec4 v) {
 
 #if LAST_ADDS
 // Adds up all parts, to the last, of four elements: at is where the first part has
-// them, and the parts are distance apart. The order is always the same.
-vec4 addParts(int at, int distance, int last) {
+// them, and the parts are partStride vectors apart. The order is always the same.
+vec4 addParts(int at, int partStride, int last) {
     vec4 total = vec4(0.0);
     // A bound that is no constant, so that the loop stays one: it runs once.
     for (int part = 0; part <= last; part += FUSED) {
         vec4 values[FUSED];
         for (int i = 0; i < FUSED; ++i) {
             if (SPLIT % FUSED == 0 || part + i < SPLIT) {
-                values[i] = partial[at + (part + i) * distance];
+                values[i] = partial[at + (part + i) * partStride];
             }
         }
         for (int i = 0; i < FUSED; ++i) {
@@ -209,6 +218,7 @@ void main() {
     int firstK = int(gl_WorkGroupID.z % uint(SPLIT)) * part;
     int lastK = min(K, firstK + part);
     bool inside = column < N / 4;
+    int firstRow = int(gl_WorkGroupID.y) * ROWS;
 
     vec4 sum[ROWS];
     for (int row = 0; row < ROWS; ++row) {
@@ -223,7 +233,7 @@ void main() {
         }
         for (int i = 0; i < AHEAD; ++i) {
             for (int row = 0; row < ROWS; ++row) {
-                sum[row] += readA(batch, row, k + i * SLICES) * values[i];
+                sum[row] += readA(batch, firstRow + row, k + i * SLICES) * values[i];
             }
         }
     }
@@ -236,7 +246,7 @@ void main() {
         }
         for (int i = 0; i < AHEAD; ++i) {
             for (int row = 0; row < ROWS; ++row) {
-                float factor = readA(batch, row, min(k + i * SLICES, lastK - 1));
+                float factor = readA(batch, firstRow + row, min(k + i * SLICES, lastK - 1));
                 if (k + i * SLICES < lastK) {
                     sum[row] += factor * values[i];
                 }
@@ -249,11 +259,12 @@ void main() {
     }
     barrier();
 #if FUSED == 0 || SPLIT > 1
-    int distance = ROWS * (N / 4); // from one part to the next
-    int first = batch * SPLIT * distance + column;
-    int own = first + int(gl_WorkGroupID.z % uint(SPLIT)) * distance;
+    int partStride = M * (N / 4); // from one part to the next
+    int first = batch * SPLIT * partStride + firstRow * (N / 4) + column;
+    int own = first + int(gl_WorkGroupID.z % uint(SPLIT)) * partStride;
 #endif
-    for (int row = slice; inside && row < ROWS; row += SLICES) {
+    int rows = inside ? min(ROWS, M - firstRow) : 0;
+    for (int row = slice; row < rows; row += SLICES) {
         vec4 total = sums[0][row][lane];
         for (int i = 1; i < SLICES; ++i) {
             total += sums[i][row][lane];
@@ -261,14 +272,14 @@ void main() {
 #if FUSED == 0 || SPLIT > 1
         partial[own + row * (N / 4)] = total;
 #else
-        finish(batch, row, 4 * column, total);
+        finish(batch, firstRow + row, 4 * column, total);
 #endif
     }
 #if LAST_ADDS
     // Every part that was counted is seen by the group that counts the last one.
     memoryBarrierBuffer();
     barrier();
-    int block = batch * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
+    int block = (batch * int(gl_NumWorkGroups.y) + int(gl_WorkGroupID.y)) * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
     if (gl_LocalInvocationIndex == 0u) {
         arrived = atomicAdd(arrivals[block], 1u);
     }
@@ -281,8 +292,8 @@ void main() {
     if (gl_LocalInvocationIndex == 0u) {
         arrivals[block] = 0u; // for the next dispatch
     }
-    for (int row = slice; inside && row < ROWS; row += SLICES) {
-        finish(batch, row, 4 * column, addParts(first + row * (N / 4), distance, last));
+    for (int row = slice; row < rows; row += SLICES) {
+        finish(batch, firstRow + row, 4 * column, addParts(first + row * (N / 4), partStride, last));
     }
 #endif
 }
