@@ -25,6 +25,8 @@ var (
 //
 //	bm, bn, bk  the block of C of a group, and the elements of K in a step
 //	tm, tn      the elements of C of an invocation
+//	slices      invocations that share these, each with a part of every step: 1, or
+//	            none, 2 or 4
 //	stages      pieces in shared memory, 1 or 2
 //	split       parts of K that are summed up side by side, then added
 //	fused       0, or none: a second dispatch adds them; else the last group of a
@@ -73,7 +75,7 @@ const maxFused = 8
 
 func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
 	b := blockPlan{GEMMProblem: p, split: params["split"], fused: params["fused"], packA: params["pack_a"] == 1, packB: params["pack_b"] == 1}
-	b.shape = blockShape{params["bm"], params["bn"], params["bk"], params["tm"], params["tn"], params["stages"]}
+	b.shape = blockShape{params["bm"], params["bn"], params["bk"], params["tm"], params["tn"], params["stages"], params.or("slices", 1)["slices"]}
 	if err := b.shape.validate(on); err != nil {
 		return b, err
 	}
@@ -123,7 +125,7 @@ func (s stored) matrices() int {
 
 func (s blockShape) validate(on device) error {
 	if s.bm < 4 || s.bn < 4 || s.bk < 4 || s.tm < 4 || s.tn < 4 || s.bk%4 != 0 || s.tm%4 != 0 || s.tn%4 != 0 ||
-		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
+		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.slices != 1 && s.slices != 2 && s.slices != 4 || s.bk%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
 		return fmt.Errorf("conv2d: gemm_block: there is no block %+v", s)
 	}
 	if !s.fits(on) {
@@ -174,7 +176,7 @@ func (b blockPlan) block() step {
 	d := binary.Defines{
 		"BM": strconv.Itoa(s.bm), "BN": strconv.Itoa(s.bn), "BK": strconv.Itoa(s.bk),
 		"TM": strconv.Itoa(s.tm), "TN": strconv.Itoa(s.tn),
-		"STAGES": strconv.Itoa(s.stages), "SPLIT": strconv.Itoa(b.split),
+		"STAGES": strconv.Itoa(s.stages), "SLICES": strconv.Itoa(s.slices), "SPLIT": strconv.Itoa(b.split),
 		"TRANS_A": onOff(b.TransA), "VECTOR_A": strconv.Itoa(a.vector()),
 		"TRANS_B": onOff(b.TransB), "VECTOR_B": strconv.Itoa(m.vector()),
 		"EDGE_A": onOff(b.M%s.bm != 0 || b.K%s.bk != 0), "EDGE_B": onOff(b.N%s.bn != 0 || b.K%s.bk != 0),
@@ -219,7 +221,13 @@ func (s stored) packedStride(elements int) int {
 	return elements
 }
 
-func (s blockShape) name() string { return fmt.Sprintf("gemm_block_%dx%dx%d", s.bm, s.bn, s.bk) }
+func (s blockShape) name() string {
+	name := fmt.Sprintf("gemm_block_%dx%dx%d", s.bm, s.bn, s.bk)
+	if s.slices > 1 {
+		name += fmt.Sprintf("_slices%d", s.slices)
+	}
+	return name
+}
 
 // partName is the name of a program that sums up parts of K.
 func partName(name string, split, fused int) string {

@@ -5,24 +5,27 @@ package conv2d
 import "slices"
 
 // blockShape is a form of gemm_block that was fast somewhere.
-type blockShape struct{ bm, bn, bk, tm, tn, stages int }
+type blockShape struct{ bm, bn, bk, tm, tn, stages, slices int }
 
 // blockShapes are the forms in the order of how much work a group takes on, and each
 // of its invocations.
 var blockShapes = []blockShape{
-	{128, 128, 8, 8, 8, 2},
-	{64, 128, 8, 8, 8, 1},
-	{64, 64, 16, 8, 4, 1},
-	{64, 64, 16, 8, 8, 1},
-	{32, 64, 16, 8, 4, 1},
-	{32, 64, 16, 4, 4, 1},
+	{128, 128, 8, 8, 8, 2, 1},
+	{64, 128, 8, 8, 8, 1, 1},
+	{64, 64, 16, 8, 4, 1, 1},
+	{64, 64, 32, 8, 8, 1, 4},
+	{64, 64, 32, 8, 4, 1, 2},
+	{32, 64, 32, 8, 4, 1, 4},
+	{32, 64, 16, 8, 4, 1, 2},
+	{32, 64, 16, 4, 4, 1, 1},
+	{32, 32, 32, 4, 4, 1, 4},
 	anyShape,
-	{16, 64, 16, 4, 4, 1},
-	{4, 128, 16, 4, 4, 1},
+	{16, 64, 16, 4, 4, 1, 1},
+	{4, 128, 16, 4, 4, 1, 1},
 }
 
 // anyShape is a candidate for every problem.
-var anyShape = blockShape{32, 32, 16, 4, 4, 1}
+var anyShape = blockShape{32, 32, 16, 4, 4, 1, 1}
 
 // shortK is the longest K for which a group may copy all of it in one step.
 const shortK = 64
@@ -32,7 +35,9 @@ const shortK = 64
 func (p GEMMProblem) shapes() []blockShape {
 	list := slices.Clone(blockShapes)
 	if p.K <= shortK {
-		for _, s := range []blockShape{{16, 32, 0, 4, 4, 1}, {16, 64, 0, 4, 4, 1}, {32, 32, 0, 4, 4, 1}, {32, 64, 0, 4, 4, 1}, {64, 64, 0, 8, 4, 1}} {
+		for _, s := range []blockShape{
+			{16, 32, 0, 4, 4, 1, 4}, {16, 64, 0, 4, 4, 1, 2}, {32, 32, 0, 4, 4, 1, 2}, {32, 64, 0, 4, 4, 1, 1}, {64, 64, 0, 8, 4, 1, 1},
+		} {
 			s.bk = roundUp(p.K, 4)
 			if !slices.Contains(list, s) {
 				list = append(list, s)
@@ -42,9 +47,18 @@ func (p GEMMProblem) shapes() []blockShape {
 	return list
 }
 
-func (s blockShape) invocations() int { return s.bm / s.tm * (s.bn / s.tn) }
+// lanes are the invocations of a slice.
+func (s blockShape) lanes() int { return s.bm / s.tm * (s.bn / s.tn) }
 
-func (s blockShape) sharedBytes() int { return 4 * s.stages * s.bk * (s.bm + s.bn) }
+func (s blockShape) invocations() int { return s.slices * s.lanes() }
+
+func (s blockShape) sharedBytes() int {
+	n := 4 * s.stages * s.bk * (s.bm + s.bn)
+	if s.slices > 1 {
+		n += 16 * s.slices * s.slices * s.lanes()
+	}
+	return n
+}
 
 func (s blockShape) fits(on device) bool {
 	return s.invocations() <= on.maxInvocations && s.sharedBytes() <= on.sharedBytes
@@ -75,7 +89,7 @@ func gemmBlockCandidates(p GEMMProblem, on device) []Params {
 		most := min(maxSplit, ceilDiv(p.K, 2*s.bk))
 		for _, split := range splits(groups, most) {
 			list = append(list, p.packings(s.params(split))...)
-			if split > 1 {
+			if split > 1 && s.sharedBytes()+arrivedBytes <= on.sharedBytes {
 				list = append(list, p.packings(s.params(split).with("fused", s.fused()))...)
 			}
 		}
@@ -114,7 +128,7 @@ func (s blockShape) fused() int {
 func (s blockShape) params(split int) Params {
 	return Params{
 		"bm": s.bm, "bn": s.bn, "bk": s.bk, "tm": s.tm, "tn": s.tn, "stages": s.stages,
-		"split": split, "fused": 0, "pack_a": 0, "pack_b": 0,
+		"slices": s.slices, "split": split, "fused": 0, "pack_a": 0, "pack_b": 0,
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 
 // shapeSpeed is the part of blockProducts that a form of gemm_block reaches when the
 // GPU is full.
-func shapeSpeed(bm, bn int) float64 {
+func shapeSpeed(bm, bn, each int) float64 {
 	switch area := bm * bn; {
 	case area >= 128*128:
 		return 1
@@ -34,6 +34,8 @@ func shapeSpeed(bm, bn int) float64 {
 		return 0.95
 	case area >= 64*64:
 		return 0.9
+	case area >= 32*64 && each >= 8*4:
+		return 0.75
 	case area >= 32*64:
 		return 0.6
 	case area >= 32*32:
@@ -42,15 +44,23 @@ func shapeSpeed(bm, bn int) float64 {
 	return 0.2
 }
 
+// groupsAtOnce is how many groups of a form a large GPU runs side by side. A group of a
+// large block fills half a processor, one of a small block less, and one in slices more.
+func groupsAtOnce(bm, bn, slices int) int {
+	if slices > 1 {
+		return blockGroups / 2 * max(1, 2*64*64/(bm*bn*slices))
+	}
+	return blockGroups * max(1, 64*64/(bm*bn))
+}
+
 // expectedNanos is how long a candidate takes: whole waves of groups, what the
 // memory has to move, and the dispatches.
 func (p GEMMProblem) expectedNanos(c Params) float64 {
 	bm, bn, split := c["bm"], c["bn"], c["split"]
 	batch := orOne(p.Batch)
 	groups := ceilDiv(p.M, bm) * ceilDiv(p.N, bn) * batch * split
-	speed := blockProducts * shapeSpeed(bm, bn)
-	// A group of a large block fills half a processor, one of a small block less.
-	perWave := blockGroups * max(1, 64*64/(bm*bn))
+	speed := blockProducts * shapeSpeed(bm, bn, c["tm"]*c["tn"])
+	perWave := groupsAtOnce(bm, bn, c["slices"])
 	waves := ceilDiv(groups, perWave)
 	products := float64(perWave) * float64(bm*bn) * float64(p.K) / float64(split)
 	nanos := float64(waves) * products / speed
