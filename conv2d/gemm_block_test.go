@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -78,7 +79,7 @@ func TestGEMMBlockInSlices(t *testing.T) {
 		checkGEMM(t, r, small, p)
 	}
 	for _, s := range blockShapes {
-		if s.slices > 1 {
+		if s.slices > 1 && s.fits(deviceOf(r.context.Info())) {
 			one := gemmBlockAlgorithm
 			one.candidates = func(GEMMProblem, device) []Params { return []Params{s.params(1)} }
 			checkGEMM(t, r, one, plain(70, 68, 65))
@@ -119,6 +120,21 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 	}
 	if _, err := gemmBlockAlgorithm.recipe(plain(64*70_000, 4, 4), good, on); err == nil {
 		t.Error("no error for a grid beyond the device's")
+	}
+}
+
+// What was kept before there were slices and fused means what it did.
+func TestGEMMBlockKeepsOldChoices(t *testing.T) {
+	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
+	now := blockShape{64, 64, 16, 8, 4, 1, 1}.params(8)
+	old := maps.Clone(now)
+	delete(old, "slices")
+	delete(old, "fused")
+	for _, params := range []Params{now, old} {
+		r, err := gemmBlockRecipe(plain(512, 512, 512), params, on)
+		if err != nil || len(r.steps) != 2 || r.steps[0].source.Name() != "gemm_block_64x64x16_split8" || r.arrivals != 0 {
+			t.Errorf("%v: %+v, %v", params, r, err)
+		}
 	}
 }
 

@@ -70,6 +70,18 @@ func TestGEMMRowCandidates(t *testing.T) {
 	}
 }
 
+// What was kept before there were rows, ahead and fused means what it did.
+func TestGEMMRowKeepsOldChoices(t *testing.T) {
+	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
+	old := Params{"lanes": 16, "slices": 16, "split": 9}
+	for _, params := range []Params{old, old.with("rows", 3).with("ahead", 8).with("fused", 0)} {
+		r, err := gemmRowRecipe(plain(3, 4096, 4096), params, on)
+		if err != nil || len(r.steps) != 2 || r.steps[0].source.Name() != "gemm_row_split9" || r.steps[0].groups != [3]int{64, 1, 9} {
+			t.Errorf("%v: %+v, %v", params, r, err)
+		}
+	}
+}
+
 func TestGEMMRowRefusesOtherProblems(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10}
 	good := Params{"lanes": 32, "slices": 8, "split": 2}

@@ -457,10 +457,11 @@ void finish(int base, int row, int column, vec4 v) {
 
 // Writes the i-th of the vectors that this invocation ends.
 void finishMine(int base, int i, vec4 v) {
-    int unit = i * SLICES + SLICE;
-    int row = unit / (TN / 4), column = unit % (TN / 4);
-    finish(base, blockRow + 4 * (row / 4 * THREADS_Y + lane / THREADS_X) + row % 4,
-        blockColumn + 4 * (column * THREADS_X + lane % THREADS_X), v);
+    uint unit = uint(i * SLICES + SLICE);
+    uint row = unit / uint(TN / 4), column = unit % uint(TN / 4);
+    uint tx = uint(lane) % uint(THREADS_X), ty = uint(lane) / uint(THREADS_X);
+    finish(base, blockRow + int(4u * (row / 4u * uint(THREADS_Y) + ty) + row % 4u),
+        blockColumn + int(4u * (column * uint(THREADS_X) + tx)), v);
 }
 
 #if SLICES > 1 || LAST_ADDS
