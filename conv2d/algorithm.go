@@ -26,6 +26,21 @@ func (p Params) String() string {
 	return strings.Join(parts, " ")
 }
 
+// with is the parameters with another value.
+func (p Params) with(name string, v int) Params {
+	out := maps.Clone(p)
+	out[name] = v
+	return out
+}
+
+// or is the parameters with a value that they may lack.
+func (p Params) or(name string, v int) Params {
+	if _, there := p[name]; there {
+		return p
+	}
+	return p.with(name, v)
+}
+
 // defines are the parameters as a kernel takes them: in capitals.
 func (p Params) defines() binary.Defines {
 	d := binary.Defines{}
@@ -40,7 +55,7 @@ func (p Params) defines() binary.Defines {
 //
 //	algorithm         computes                         where
 //	gemm_block        every matrix product             GPUs, blocks in shared memory
-//	gemm_row          products of up to 4 rows         GPUs
+//	gemm_row          few rows, and small products     GPUs
 //	gemm_register     every matrix product             software drivers
 //	gemm_tiled        act(alpha * A*B) without gaps    everywhere, where it is asked for by name
 //	implicit          convolutions as products         GPUs; padding is zeros

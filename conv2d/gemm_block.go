@@ -5,7 +5,6 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"strconv"
 
 	"github.com/shadercache/shadercache/binary"
@@ -26,8 +25,12 @@ var (
 //
 //	bm, bn, bk  the block of C of a group, and the elements of K in a step
 //	tm, tn      the elements of C of an invocation
+//	slices      invocations that share these, each with a part of every step: 1, or
+//	            none, 2 or 4
 //	stages      pieces in shared memory, 1 or 2
 //	split       parts of K that are summed up side by side, then added
+//	fused       0, or none: a second dispatch adds them; else the last group of a
+//	            block to end does, which reads so many of them at a time
 //	pack_a      1: A is copied first, turned and padded
 //	pack_b      1: B likewise, not turned
 var gemmBlockAlgorithm = algorithm[GEMMProblem]{
@@ -35,106 +38,6 @@ var gemmBlockAlgorithm = algorithm[GEMMProblem]{
 	candidates: gemmBlockCandidates,
 	recipe:     gemmBlockRecipe,
 	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
-}
-
-// blockShape is a form of gemm_block that was fast somewhere.
-type blockShape struct{ bm, bn, bk, tm, tn, stages int }
-
-// blockShapes are the forms in the order of how much work a group takes on.
-var blockShapes = []blockShape{
-	{128, 128, 8, 8, 8, 2},
-	{64, 128, 8, 8, 8, 1},
-	{64, 64, 16, 8, 4, 1},
-	{32, 64, 16, 4, 4, 1},
-	anyShape,
-	{16, 64, 16, 4, 4, 1},
-	{4, 128, 16, 4, 4, 1},
-}
-
-// anyShape is a candidate for every problem.
-var anyShape = blockShape{32, 32, 16, 4, 4, 1}
-
-func (s blockShape) invocations() int { return s.bm / s.tm * (s.bn / s.tn) }
-
-func (s blockShape) sharedBytes() int { return 4 * s.stages * s.bk * (s.bm + s.bn) }
-
-func (s blockShape) fits(on device) bool {
-	return s.invocations() <= on.maxInvocations && s.sharedBytes() <= on.sharedBytes
-}
-
-// blockGroups is how many groups a large GPU wants to have at once: OpenGL does not
-// tell the number of its processors.
-const blockGroups = 264
-
-// maxSplit is the most parts that K is cut into.
-const maxSplit = 32
-
-// softwareMaxK is the longest sum that is left to a software driver, which ends
-// long loops: see maxLoopIterations.
-const softwareMaxK = 4096
-
-func gemmBlockCandidates(p GEMMProblem, on device) []Params {
-	if on.software && p.K > softwareMaxK {
-		return nil
-	}
-	var list []Params
-	for _, s := range blockShapes {
-		// Blocks mostly beyond the matrix only waste time.
-		if !s.fits(on) || s != anyShape && (s.bm >= 2*roundUp(p.M, 4) && s.bm > 4 || s.bn >= 2*roundUp(p.N, 32)) {
-			continue
-		}
-		groups := ceilDiv(p.M, s.bm) * ceilDiv(p.N, s.bn) * orOne(p.Batch)
-		most := min(maxSplit, ceilDiv(p.K, 2*s.bk))
-		for _, split := range splits(groups, most) {
-			list = append(list, p.packings(s.params(split))...)
-		}
-	}
-	p.rank(list)
-	return list
-}
-
-// splits are the parts of K worth trying, for so many groups without a split.
-func splits(groups, most int) []int {
-	list := []int{1}
-	if groups >= 2*blockGroups {
-		return list
-	}
-	best := 1
-	for best*2 <= most && groups*best < blockGroups {
-		best *= 2
-	}
-	for _, split := range []int{best / 2, best, best * 2} {
-		if split > 1 && split <= most {
-			list = append(list, split)
-		}
-	}
-	return list
-}
-
-func (s blockShape) params(split int) Params {
-	return Params{
-		"bm": s.bm, "bn": s.bn, "bk": s.bk, "tm": s.tm, "tn": s.tn, "stages": s.stages,
-		"split": split, "pack_a": 0, "pack_b": 0,
-	}
-}
-
-// packings are the parameters with the matrices packed in the ways that may help.
-func (p GEMMProblem) packings(params Params) []Params {
-	list := []Params{params}
-	if !p.TransA && p.N >= 256 && p.M >= 64 || p.vectorA() == 1 && p.N >= 256 {
-		list = append(list, params.with("pack_a", 1))
-	}
-	if p.vectorB() == 1 && p.M >= 256 {
-		list = append(list, params.with("pack_a", 1).with("pack_b", 1))
-	}
-	return list
-}
-
-// with is the parameters with another value.
-func (p Params) with(name string, v int) Params {
-	out := maps.Clone(p)
-	out[name] = v
-	return out
 }
 
 // vectorA and vectorB say whether whole vectors can be read: 4, else 1.
@@ -154,22 +57,39 @@ func roundUp(v, step int) int { return ceilDiv(v, step) * step }
 type blockPlan struct {
 	GEMMProblem
 	shape        blockShape
-	split        int
+	split, fused int // fused: 0 without parts
 	packA, packB bool
 
 	mPad, nPad, kPad int // full pieces
 	offsetB, offsetP int // of packed B and of partial sums in the workspace
 	workspace        int
+	arrivals         int
 }
 
+// arrivedBytes is what the groups of a block need to tell which of them ends last: a
+// word of shared memory, aligned as vectors are.
+const arrivedBytes = 16
+
+// maxFused is the most parts at a time that leave registers for anything else.
+const maxFused = 8
+
 func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
-	b := blockPlan{GEMMProblem: p, split: params["split"], packA: params["pack_a"] == 1, packB: params["pack_b"] == 1}
-	b.shape = blockShape{params["bm"], params["bn"], params["bk"], params["tm"], params["tn"], params["stages"]}
+	b := blockPlan{GEMMProblem: p, split: params["split"], fused: params["fused"], packA: params["pack_a"] == 1, packB: params["pack_b"] == 1}
+	b.shape = blockShape{params["bm"], params["bn"], params["bk"], params["tm"], params["tn"], params["stages"], params.or("slices", 1)["slices"]}
 	if err := b.shape.validate(on); err != nil {
 		return b, err
 	}
 	if b.split < 1 || b.split > 1024 {
 		return b, fmt.Errorf("conv2d: gemm_block: split is %d", b.split)
+	}
+	if b.fused < 0 || b.fused > maxFused {
+		return b, fmt.Errorf("conv2d: gemm_block: fused is %d, must be from 0 to %d", b.fused, maxFused)
+	}
+	if b.split == 1 {
+		b.fused = 0
+	}
+	if b.fused > 0 && b.shape.sharedBytes()+arrivedBytes > on.sharedBytes {
+		return b, fmt.Errorf("conv2d: gemm_block: a block %+v leaves no shared memory to add up its parts: take fused=0", b.shape)
 	}
 	b.mPad, b.nPad, b.kPad = roundUp(p.M, b.shape.bm), roundUp(p.N, b.shape.bn), roundUp(p.K, b.shape.bk)
 	size := int64(0)
@@ -181,7 +101,11 @@ func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
 		size = saturatedSum(size, product(b.kPad, b.nPad, p.b().matrices()))
 	}
 	b.offsetP = int(min(size, maxElements))
-	if b.split > 1 {
+	switch {
+	case b.fused > 0:
+		size = saturatedSum(size, product(orOne(p.Batch), b.split, b.mPad, b.nPad))
+		b.arrivals = b.mPad / b.shape.bm * (b.nPad / b.shape.bn) * orOne(p.Batch)
+	case b.split > 1:
 		size = saturatedSum(size, product(orOne(p.Batch), b.split, p.M, p.N))
 	}
 	if size > maxElements {
@@ -201,7 +125,7 @@ func (s stored) matrices() int {
 
 func (s blockShape) validate(on device) error {
 	if s.bm < 4 || s.bn < 4 || s.bk < 4 || s.tm < 4 || s.tn < 4 || s.bk%4 != 0 || s.tm%4 != 0 || s.tn%4 != 0 ||
-		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
+		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.slices != 1 && s.slices != 2 && s.slices != 4 || s.bk%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
 		return fmt.Errorf("conv2d: gemm_block: there is no block %+v", s)
 	}
 	if !s.fits(on) {
@@ -216,7 +140,7 @@ func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 	if err != nil {
 		return recipe{}, err
 	}
-	r := recipe{workspace: b.workspace}
+	r := recipe{workspace: b.workspace, arrivals: b.arrivals}
 	if b.packA {
 		r.steps = append(r.steps, packStep(p.a(), inputRole, !p.TransA, b.kPad, b.mPad, 0))
 	}
@@ -224,7 +148,7 @@ func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 		r.steps = append(r.steps, packStep(p.b(), weightsRole, p.TransB, b.kPad, b.nPad, b.offsetB))
 	}
 	r.steps = append(r.steps, b.block())
-	if b.split > 1 {
+	if b.split > 1 && b.fused == 0 {
 		r.steps = append(r.steps, b.reduce())
 	}
 	for _, s := range r.steps {
@@ -252,13 +176,13 @@ func (b blockPlan) block() step {
 	d := binary.Defines{
 		"BM": strconv.Itoa(s.bm), "BN": strconv.Itoa(s.bn), "BK": strconv.Itoa(s.bk),
 		"TM": strconv.Itoa(s.tm), "TN": strconv.Itoa(s.tn),
-		"STAGES": strconv.Itoa(s.stages), "SPLIT": strconv.Itoa(b.split),
+		"STAGES": strconv.Itoa(s.stages), "SLICES": strconv.Itoa(s.slices), "SPLIT": strconv.Itoa(b.split),
 		"TRANS_A": onOff(b.TransA), "VECTOR_A": strconv.Itoa(a.vector()),
 		"TRANS_B": onOff(b.TransB), "VECTOR_B": strconv.Itoa(m.vector()),
 		"EDGE_A": onOff(b.M%s.bm != 0 || b.K%s.bk != 0), "EDGE_B": onOff(b.N%s.bn != 0 || b.K%s.bk != 0),
 		"EDGE_C": onOff(b.M%s.bm != 0 || b.N%s.bn != 0), "VECTOR_C": strconv.Itoa(c.vector()),
 	}
-	from, to := []bound{{0, inputRole}, {1, weightsRole}}, bound{2, outputRole}
+	from, to := []bound{{0, inputRole}, {1, weightsRole}}, []bound{boundC}
 	lda, ldb, strideA, strideB := a.ld, m.ld, a.stride, m.stride
 	if b.packA {
 		d["TRANS_A"], d["VECTOR_A"], d["EDGE_A"] = "1", "4", "0"
@@ -268,20 +192,24 @@ func (b blockPlan) block() step {
 		d["TRANS_B"], d["VECTOR_B"], d["EDGE_B"] = "0", "4", "0"
 		from[1].role, ldb, strideB = workspaceRole, b.nPad, m.packedStride(b.kPad*b.nPad)
 	}
-	if b.split > 1 {
-		to = bound{4, workspaceRole}
+	if b.split > 1 && b.fused == 0 {
+		to = []bound{boundPartial}
 		d["VECTOR_C"] = strconv.Itoa(stored{columns: b.N, ld: b.M * b.N, stride: b.offsetP}.vector())
 	} else {
 		from = append(from, b.epilogue(d)...)
+	}
+	if b.fused > 0 {
+		to = append(to, boundPartial, boundArrivals)
+		d["FUSED"] = strconv.Itoa(b.fused)
 	}
 	uniforms := ints("M", b.M, "N", b.N, "K", b.K, "lda", lda, "ldb", ldb, "ldc", c.ld,
 		"strideA", strideA, "strideB", strideB, "strideC", c.stride,
 		"offsetA", 0, "offsetB", b.offsetB, "offsetPartial", b.offsetP)
 	return step{
-		source:   binary.MustSource(blockName(s, b.split), gemmBlock, d),
+		source:   binary.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
 		groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
 		uniforms: append(uniforms, b.factors()...),
-		bound:    append(from, to),
+		bound:    append(from, to...),
 	}
 }
 
@@ -293,10 +221,21 @@ func (s stored) packedStride(elements int) int {
 	return elements
 }
 
-func blockName(s blockShape, split int) string {
+func (s blockShape) name() string {
 	name := fmt.Sprintf("gemm_block_%dx%dx%d", s.bm, s.bn, s.bk)
+	if s.slices > 1 {
+		name += fmt.Sprintf("_slices%d", s.slices)
+	}
+	return name
+}
+
+// partName is the name of a program that sums up parts of K.
+func partName(name string, split, fused int) string {
 	if split > 1 {
 		name += fmt.Sprintf("_split%d", split)
+	}
+	if fused > 0 {
+		name += "_fused"
 	}
 	return name
 }
@@ -304,7 +243,7 @@ func blockName(s blockShape, split int) string {
 // reduce adds up the parts.
 func (b blockPlan) reduce() step {
 	d := binary.Defines{"SPLIT": strconv.Itoa(b.split)}
-	bound := append([]bound{{2, outputRole}, {4, workspaceRole}}, b.epilogue(d)...)
+	bound := append([]bound{boundC, boundPartial}, b.epilogue(d)...)
 	c := b.c()
 	return step{
 		source: binary.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
@@ -314,6 +253,13 @@ func (b blockPlan) reduce() step {
 		bound: bound,
 	}
 }
+
+// Where the kernels of a product in parts have what they write.
+var (
+	boundC        = bound{2, outputRole}
+	boundPartial  = bound{4, workspaceRole}
+	boundArrivals = bound{5, arrivalsRole}
+)
 
 // epilogue adds the defines of what is done to each sum and returns what has to be
 // bound for it.

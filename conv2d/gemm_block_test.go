@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ func TestGEMMBlock(t *testing.T) {
 	r := newRig(t)
 	likeliest := firstOf(gemmBlockAlgorithm, 1)
 	small := gemmBlockAlgorithm // the same code, and soon compiled
-	small.candidates = func(GEMMProblem, device) []Params { return []Params{blockShape{16, 16, 4, 4, 4, 2}.params(1)} }
+	small.candidates = func(GEMMProblem, device) []Params { return []Params{blockShape{16, 16, 4, 4, 4, 2, 1}.params(1)} }
 	problems := []GEMMProblem{
 		plain(1, 1, 1), plain(17, 17, 17), plain(64, 64, 64), plain(129, 68, 33), plain(16, 90, 27), plain(1, 300, 70),
 		{M: 40, N: 70, K: 36, TransA: true, Bias: RowBias, Activation: ReLU},
@@ -32,24 +33,57 @@ func TestGEMMBlock(t *testing.T) {
 }
 
 // Packing and splitting are candidates for large problems only; here they are
-// forced.
+// forced. Parts are added by a second dispatch and by the last group: by one, some and
+// all at a time.
 func TestGEMMBlockPackedAndSplit(t *testing.T) {
 	r := newRig(t)
 	small := gemmBlockAlgorithm
 	small.candidates = func(GEMMProblem, device) []Params {
-		base := blockShape{16, 16, 4, 4, 4, 2}.params(1)
+		base := blockShape{16, 16, 4, 4, 4, 2, 1}.params(1)
 		return []Params{
 			base.with("pack_a", 1), base.with("pack_b", 1), base.with("pack_a", 1).with("pack_b", 1).with("split", 3),
 			base.with("split", 2), base.with("split", 16), base.with("stages", 1).with("split", 2),
+			base.with("split", 2).with("fused", 4), base.with("split", 5).with("fused", 2),
+			base.with("pack_a", 1).with("pack_b", 1).with("split", 3).with("fused", 1),
+			blockShape{16, 16, 8, 8, 8, 1, 4}.params(16).with("fused", 3),
 		}
 	}
 	problems := []GEMMProblem{
 		plain(33, 45, 51),
 		{M: 40, N: 36, K: 52, TransA: true, TransB: true, Beta: 0.5, Bias: RowBias, Activation: ReLU},
 		{M: 35, N: 36, K: 24, Batch: 2, StrideA: 900, StrideB: 0, StrideC: 35 * 36, Bias: ColumnBias, Activation: Tanh},
+		{M: 32, N: 48, K: 20, TransB: true, LDC: 51, Alpha: -2, Activation: Sigmoid},
 	}
 	for _, p := range problems {
 		checkGEMM(t, r, small, p)
+	}
+}
+
+// TestGEMMBlockInSlices has invocations share what one has otherwise: all they end, in
+// parts that a second dispatch adds, and in parts that the last group does.
+func TestGEMMBlockInSlices(t *testing.T) {
+	r := newRig(t)
+	small := gemmBlockAlgorithm
+	small.candidates = func(GEMMProblem, device) []Params {
+		return []Params{
+			blockShape{16, 16, 8, 4, 4, 2, 2}.params(1), blockShape{16, 16, 8, 8, 8, 1, 4}.params(1),
+			blockShape{16, 16, 16, 4, 4, 1, 4}.params(2), blockShape{16, 16, 16, 4, 4, 1, 4}.params(3).with("fused", 2),
+			blockShape{16, 16, 4, 4, 8, 1, 2}.params(4).with("fused", 4),
+		}
+	}
+	for _, p := range []GEMMProblem{
+		plain(33, 45, 51),
+		{M: 32, N: 48, K: 40, TransB: true, LDC: 51, Alpha: -2, Beta: 0.5, Bias: ColumnBias, Activation: Sigmoid},
+		{M: 21, N: 36, K: 24, TransA: true, Batch: 2, StrideA: 600, StrideB: 0, StrideC: 35 * 36, Bias: RowBias},
+	} {
+		checkGEMM(t, r, small, p)
+	}
+	for _, s := range blockShapes {
+		if s.slices > 1 && s.fits(deviceOf(r.context.Info())) {
+			one := gemmBlockAlgorithm
+			one.candidates = func(GEMMProblem, device) []Params { return []Params{s.params(1)} }
+			checkGEMM(t, r, one, plain(70, 68, 65))
+		}
 	}
 }
 
@@ -62,7 +96,7 @@ func TestGEMMBlockPassesSpecialsOn(t *testing.T) {
 
 func TestGEMMBlockRefusesParameters(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 32 << 10, maxGroups: [3]int32{math.MaxInt32, 65535, 65535}}
-	good := blockShape{64, 64, 8, 8, 4, 1}.params(1)
+	good := blockShape{64, 64, 8, 8, 4, 1, 1}.params(1)
 	tests := []struct {
 		params Params
 		want   string
@@ -72,6 +106,11 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 		{good.with("split", 0), "split is 0"},
 		{good.with("bk", 512), "bytes of shared memory"},
 		{good.with("stages", 3), "there is no block"},
+		{good.with("slices", 0), "there is no block"},
+		{good.with("slices", 3), "there is no block"},
+		{good.with("fused", maxFused+1), "fused is 9, must be from 0 to 8"},
+		{good.with("fused", -1), "fused is -1"},
+		{blockShape{64, 64, 64, 8, 4, 1, 1}.params(2).with("fused", 2), "no shared memory to add up its parts"},
 	}
 	for _, test := range tests {
 		_, err := gemmBlockAlgorithm.recipe(plain(64, 64, 64), test.params, on)
@@ -81,6 +120,21 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 	}
 	if _, err := gemmBlockAlgorithm.recipe(plain(64*70_000, 4, 4), good, on); err == nil {
 		t.Error("no error for a grid beyond the device's")
+	}
+}
+
+// What was kept before there were slices and fused means what it did.
+func TestGEMMBlockKeepsOldChoices(t *testing.T) {
+	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
+	now := blockShape{64, 64, 16, 8, 4, 1, 1}.params(8)
+	old := maps.Clone(now)
+	delete(old, "slices")
+	delete(old, "fused")
+	for _, params := range []Params{now, old} {
+		r, err := gemmBlockRecipe(plain(512, 512, 512), params, on)
+		if err != nil || len(r.steps) != 2 || r.steps[0].source.Name() != "gemm_block_64x64x16_split8" || r.arrivals != 0 {
+			t.Errorf("%v: %+v, %v", params, r, err)
+		}
 	}
 }
 

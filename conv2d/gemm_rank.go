@@ -15,16 +15,18 @@ func (p GEMMProblem) rank(list []Params) {
 }
 
 // What a large GPU does: elements of C times K in a nanosecond, bytes in a
-// nanosecond, and nanoseconds for each dispatch with its barrier.
+// nanosecond, nanoseconds for each dispatch with its barrier, and bytes in a nanosecond
+// that one group reads alone, when it adds up the parts of its block.
 const (
 	blockProducts = 25_000
 	blockBytes    = 3_000
-	blockDispatch = 2_000
+	blockDispatch = 3_000
+	blockTail     = 80
 )
 
 // shapeSpeed is the part of blockProducts that a form of gemm_block reaches when the
 // GPU is full.
-func shapeSpeed(bm, bn int) float64 {
+func shapeSpeed(bm, bn, each int) float64 {
 	switch area := bm * bn; {
 	case area >= 128*128:
 		return 1
@@ -32,6 +34,8 @@ func shapeSpeed(bm, bn int) float64 {
 		return 0.95
 	case area >= 64*64:
 		return 0.9
+	case area >= 32*64 && each >= 8*4:
+		return 0.75
 	case area >= 32*64:
 		return 0.6
 	case area >= 32*32:
@@ -40,15 +44,23 @@ func shapeSpeed(bm, bn int) float64 {
 	return 0.2
 }
 
+// groupsAtOnce is how many groups of a form a large GPU runs side by side. A group of a
+// large block fills half a processor, one of a small block less, and one in slices more.
+func groupsAtOnce(bm, bn, slices int) int {
+	if slices > 1 {
+		return blockGroups / 2 * max(1, 2*64*64/(bm*bn*slices))
+	}
+	return blockGroups * max(1, 64*64/(bm*bn))
+}
+
 // expectedNanos is how long a candidate takes: whole waves of groups, what the
 // memory has to move, and the dispatches.
 func (p GEMMProblem) expectedNanos(c Params) float64 {
 	bm, bn, split := c["bm"], c["bn"], c["split"]
 	batch := orOne(p.Batch)
 	groups := ceilDiv(p.M, bm) * ceilDiv(p.N, bn) * batch * split
-	speed := blockProducts * shapeSpeed(bm, bn)
-	// A group of a large block fills half a processor, one of a small block less.
-	perWave := blockGroups * max(1, 64*64/(bm*bn))
+	speed := blockProducts * shapeSpeed(bm, bn, c["tm"]*c["tn"])
+	perWave := groupsAtOnce(bm, bn, c["slices"])
 	waves := ceilDiv(groups, perWave)
 	products := float64(perWave) * float64(bm*bn) * float64(p.K) / float64(split)
 	nanos := float64(waves) * products / speed
@@ -65,8 +77,13 @@ func (p GEMMProblem) expectedNanos(c Params) float64 {
 	if c["pack_b"] == 1 {
 		moved, dispatches = moved+8*float64(p.N)*float64(p.K), dispatches+1
 	}
-	if split > 1 {
-		moved, dispatches = moved+8*float64(split)*float64(batch)*float64(p.M)*float64(p.N), dispatches+1
+	parts := 4 * float64(split) * float64(batch) * float64(p.M) * float64(p.N)
+	switch {
+	case c["fused"] > 0: // the last groups of all blocks read at the same time
+		nanos += max(parts/blockBytes, 4*float64(split)*float64(bm*bn)/blockTail)
+		moved += parts
+	case split > 1:
+		moved, dispatches = moved+2*parts, dispatches+1
 	}
 	return nanos + moved/blockBytes + float64(dispatches)*blockDispatch
 }

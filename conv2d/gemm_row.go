@@ -5,6 +5,8 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/shadercache/shadercache/binary"
@@ -13,12 +15,18 @@ import (
 //go:embed kernels/gemm_row.comp
 var gemmRow string
 
-// gemmRowAlgorithm is the product of up to maxRows rows, which costs as much as
-// reading B: all of the GPU reads. Its parameters:
+// gemmRowAlgorithm is the product of a few rows, which costs as much as reading B: all
+// of the GPU reads. So is one that is so small that nothing but the way to memory and
+// back counts. Its parameters:
 //
+//	rows    rows of C of a group; none: all of them
 //	lanes   invocations of a group along N, each with four columns
 //	slices  invocations of a group along K
 //	split   parts of K, each for groups of its own
+//	ahead   rows of B that an invocation reads before it uses the first
+//	fused   0: a second dispatch adds the parts; else see gemm_block
+//
+// What was tuned before there were ahead and fused has 8 and 0.
 var gemmRowAlgorithm = algorithm[GEMMProblem]{
 	name:       "gemm_row",
 	candidates: gemmRowCandidates,
@@ -30,51 +38,160 @@ var gemmRowAlgorithm = algorithm[GEMMProblem]{
 const maxRows = 4
 
 // takesRows reports whether gemm_row computes the problem.
-func (p GEMMProblem) takesRows() bool { return p.M <= maxRows && !p.TransB && p.vectorB() == 4 }
+func (p GEMMProblem) takesRows() bool { return !p.TransB && p.vectorB() == 4 }
+
+// smallC is the elements of C up to which a GPU has an invocation for every four of
+// them at the same time, so that nothing is gained by reading B once for several rows.
+const smallC = 1 << 16
+
+// rowAhead is what ahead is for parameters without it, and mostly the best.
+const rowAhead = 8
 
 func gemmRowCandidates(p GEMMProblem, on device) []Params {
 	if !p.takesRows() || on.software && p.K > softwareMaxK {
 		return nil
 	}
 	var list []Params
-	for _, lanes := range []int{32, 64, 16} {
-		slices := 256 / lanes
-		groups := ceilDiv(p.N, 4*lanes) * orOne(p.Batch)
-		// Twice as many groups as a large GPU runs at once hide the wait for memory.
-		split := max(1, min(maxSplit, ceilDiv(p.K, 4*slices), ceilDiv(2*blockGroups, groups)))
-		list = append(list, Params{"lanes": lanes, "slices": slices, "split": split})
-		if split > 1 {
-			list = append(list, Params{"lanes": lanes, "slices": slices, "split": ceilDiv(split, 2)})
+	if p.K <= shortK && product(orOne(p.Batch), p.M, p.N) <= smallC {
+		for _, s := range []struct{ rows, lanes, slices int }{{1, 32, 4}, {1, 32, 2}, {1, 32, 1}, {2, 32, 4}, {1, 64, 2}, {4, 32, 4}} {
+			r := rowPlan{GEMMProblem: p, height: min(s.rows, p.M), lanes: s.lanes, slices: s.slices, split: 1, fused: 1}
+			r.ahead = min(maxRowAhead, ceilDiv(p.K, s.slices))
+			list = append(list, r.params())
 		}
 	}
-	return list
+	if p.M > maxRows {
+		return distinct(list)
+	}
+	add := func(lanes, slices, ahead, groups, fused int) {
+		r := rowPlan{GEMMProblem: p, height: p.M, lanes: lanes, slices: slices, ahead: ahead, fused: fused}
+		r.split = r.parts(groups)
+		if r.fits(on) {
+			list = append(list, r.params())
+		}
+	}
+	// Twice as many groups as a large GPU runs at once hide the wait for memory.
+	for _, groups := range []int{2 * blockGroups, 4 * blockGroups, blockGroups} {
+		for _, lanes := range []int{16, 32, 64, 8} {
+			add(lanes, 256/lanes, rowAhead, groups, rowAhead)
+		}
+	}
+	for _, lanes := range []int{32, 64} {
+		add(lanes, 512/lanes, rowAhead, blockGroups, rowAhead)
+		add(lanes, 256/lanes, 2*rowAhead, 2*blockGroups, rowAhead)
+		add(lanes, 256/lanes, rowAhead/2, 2*blockGroups, rowAhead)
+	}
+	for _, lanes := range []int{16, 32, 64} {
+		add(lanes, 256/lanes, rowAhead, 2*blockGroups, 0)
+		add(lanes, 256/lanes, rowAhead, blockGroups, 0)
+	}
+	return distinct(list)
 }
 
-func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
-	if !p.takesRows() {
-		return recipe{}, fmt.Errorf("conv2d: gemm_row does not compute %v", p)
+// distinct drops parameters that are there already.
+func distinct(list []Params) []Params {
+	var out []Params
+	for _, params := range list {
+		if !slices.ContainsFunc(out, func(p Params) bool { return maps.Equal(p, params) }) {
+			out = append(out, params)
+		}
 	}
-	var lanes, slices, split int
-	if err := readParams(params, map[string]*int{"lanes": &lanes, "slices": &slices, "split": &split}); err != nil {
-		return recipe{}, err
+	return out
+}
+
+// rowPlan is what the parameters mean for a problem.
+type rowPlan struct {
+	GEMMProblem
+	height, lanes, slices, split, ahead, fused int
+}
+
+func (r rowPlan) params() Params {
+	return Params{"rows": r.height, "lanes": r.lanes, "slices": r.slices, "split": r.split, "ahead": r.ahead, "fused": r.fused}
+}
+
+// parts is the parts of K for about so many groups, such that every part but the last
+// takes whole rounds of ahead rows for each slice.
+func (r rowPlan) parts(groups int) int {
+	rounds := ceilDiv(r.K, r.ahead*r.slices)
+	parts := min(maxSplit, rounds, max(1, groups/(ceilDiv(r.N, 4*r.lanes)*orOne(r.Batch))))
+	return ceilDiv(rounds, ceilDiv(rounds, parts))
+}
+
+// fits reports whether the device can start groups of this kind.
+func (r rowPlan) fits(on device) bool {
+	return r.height >= 1 && r.height <= maxRows && r.lanes >= 1 && r.slices >= 1 && r.lanes*r.slices <= on.maxInvocations &&
+		16*r.lanes*r.slices*r.height+arrivedBytes <= on.sharedBytes
+}
+
+func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
+	r := rowPlan{GEMMProblem: p}
+	if !p.takesRows() {
+		return r, fmt.Errorf("conv2d: gemm_row does not compute %v", p)
+	}
+	err := readParams(params.or("rows", p.M).or("ahead", rowAhead).or("fused", 0), map[string]*int{
+		"rows": &r.height, "lanes": &r.lanes, "slices": &r.slices, "split": &r.split, "ahead": &r.ahead, "fused": &r.fused,
+	})
+	if err != nil {
+		return r, err
 	}
 	switch {
-	case lanes < 1 || slices < 1 || lanes*slices > on.maxInvocations || 16*lanes*slices*p.M > on.sharedBytes || split < 1 || split > 1024:
-		return recipe{}, fmt.Errorf("conv2d: gemm_row: there is no group of %v", params)
-	case product(orOne(p.Batch), split, p.M, p.N) > maxElements:
-		return recipe{}, fmt.Errorf("conv2d: gemm_row needs a workspace of more than %d elements for %v", maxElements, p)
+	case !r.fits(on) || r.split < 1 || r.split > 1024 || r.ahead < 1 || r.ahead > maxRowAhead || r.fused > maxFused:
+		return r, fmt.Errorf("conv2d: gemm_row: there is no group of %v", params)
+	case product(orOne(p.Batch), r.split, p.M, p.N) > maxElements:
+		return r, fmt.Errorf("conv2d: gemm_row needs a workspace of more than %d elements for %v", maxElements, p)
 	}
-	rows := step{
-		source: binary.MustSource("gemm_row", gemmRow, binary.Defines{
-			"ROWS": strconv.Itoa(p.M), "LANES": strconv.Itoa(lanes), "SLICES": strconv.Itoa(slices),
-			"SPLIT": strconv.Itoa(split), "TRANS_A": onOff(p.TransA),
-		}),
-		groups: [3]int{ceilDiv(p.N, 4*lanes), 1, orOne(p.Batch) * split},
-		uniforms: ints("N", p.N, "K", p.K, "lda", p.a().ld, "ldb", p.b().ld,
-			"strideA", p.StrideA, "strideB", p.StrideB),
-		bound: []bound{{0, inputRole}, {1, weightsRole}, {4, workspaceRole}},
+	return r, nil
+}
+
+// maxRowAhead is the most rows that leave registers for anything else.
+const maxRowAhead = 32
+
+func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
+	r, err := newRowPlan(p, params, on)
+	if err != nil {
+		return recipe{}, err
 	}
-	sums := blockPlan{GEMMProblem: p, split: split}.reduce()
-	r := recipe{steps: []step{rows, sums}, workspace: orOne(p.Batch) * split * p.M * p.N}
-	return r, checkGrids(p, on, rows.groups, sums.groups)
+	sums := r.sums()
+	made := recipe{steps: []step{sums}}
+	if r.fused == 0 {
+		made.steps = append(made.steps, blockPlan{GEMMProblem: p, split: r.split}.reduce())
+	} else if r.split > 1 {
+		made.arrivals = sums.groups[0] * sums.groups[1] * orOne(p.Batch)
+	}
+	if uses(made.steps, workspaceRole) {
+		made.workspace = orOne(p.Batch) * r.split * p.M * p.N
+	}
+	for _, s := range made.steps {
+		if err := checkGrids(p, on, s.groups); err != nil {
+			return recipe{}, err
+		}
+	}
+	return made, nil
+}
+
+// sums is the product, to its end where it is fused.
+func (r rowPlan) sums() step {
+	c := r.c()
+	d := binary.Defines{
+		"ROWS": strconv.Itoa(r.height), "EDGE_M": onOff(r.M%r.height != 0), "LANES": strconv.Itoa(r.lanes), "SLICES": strconv.Itoa(r.slices),
+		"SPLIT": strconv.Itoa(r.split), "AHEAD": strconv.Itoa(r.ahead), "TRANS_A": onOff(r.TransA),
+	}
+	bound := []bound{{0, inputRole}, {1, weightsRole}}
+	if r.fused > 0 {
+		d["FUSED"], d["VECTOR_C"] = strconv.Itoa(r.fused), strconv.Itoa(c.vector())
+		bound = append(append(bound, boundC), r.epilogue(d)...)
+	}
+	if r.fused == 0 || r.split > 1 {
+		bound = append(bound, boundPartial)
+	}
+	if r.fused > 0 && r.split > 1 {
+		bound = append(bound, boundArrivals)
+	}
+	uniforms := ints("M", r.M, "N", r.N, "K", r.K, "lda", r.a().ld, "ldb", r.b().ld, "ldc", c.ld,
+		"strideA", r.StrideA, "strideB", r.StrideB, "strideC", c.stride)
+	return step{
+		source:   binary.MustSource(partName("gemm_row", r.split, r.fused), gemmRow, d),
+		groups:   [3]int{ceilDiv(r.N, 4*r.lanes), ceilDiv(r.M, r.height), orOne(r.Batch) * r.split},
+		uniforms: append(uniforms, r.factors()...),
+		bound:    bound,
+	}
 }

@@ -54,6 +54,7 @@ type Plan struct {
 	recipe    recipe
 	programs  map[binary.Key]*cache.Handle
 	workspace *executor.Memory // nil: none
+	arrivals  *executor.Memory // likewise; 0 between two dispatches
 	origins   []ProgramOrigin
 
 	setting glctx.Mutex // held by SetWeights, which waits for the GPU, and by Release
@@ -125,7 +126,15 @@ func (p *Plan) acquire(ctx context.Context, programs Programs) error {
 	})
 	var err error
 	if n := p.recipe.workspace; n > 0 {
-		p.workspace, err = p.newMemory(n)
+		if p.workspace, err = p.newMemory(n); err != nil {
+			return err
+		}
+	}
+	if n := p.recipe.arrivals; n > 0 {
+		if p.arrivals, err = p.newMemory(n); err != nil {
+			return err
+		}
+		err = p.arrivals.Fill(ctx, 0)
 	}
 	return err
 }
@@ -148,7 +157,7 @@ func (p *Plan) Release() {
 	for _, handle := range p.programs {
 		handle.Release()
 	}
-	for _, m := range []*executor.Memory{p.workspace, p.mu.packed} {
+	for _, m := range []*executor.Memory{p.workspace, p.arrivals, p.mu.packed} {
 		if m != nil {
 			m.Release()
 		}

@@ -124,11 +124,11 @@ func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []executor.Dispatch {
 	memory := map[role]*executor.Memory{
 		inputRole: o.Input, outputRole: o.Output, weightsRole: o.Weights, biasRole: o.Bias,
-		packedRole: packed, workspaceRole: p.workspace,
+		packedRole: packed, workspaceRole: p.workspace, arrivalsRole: p.arrivals,
 	}
 	need := map[role]int{
 		inputRole: p.input, outputRole: p.output, weightsRole: p.weights, biasRole: p.bias,
-		packedRole: p.recipe.packed, workspaceRole: p.recipe.workspace,
+		packedRole: p.recipe.packed, workspaceRole: p.recipe.workspace, arrivalsRole: p.recipe.arrivals,
 	}
 	list := make([]executor.Dispatch, 0, len(steps))
 	for _, s := range steps {

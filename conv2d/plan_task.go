@@ -104,7 +104,7 @@ func (r recipe) check(t task) error {
 	if len(r.steps) == 0 {
 		return fmt.Errorf("conv2d: %v: a recipe without steps", t.shape)
 	}
-	if bytes := 4 * (int64(max(r.packed, r.workspace)) + canaryWords); bytes > t.maxStorage {
+	if bytes := 4 * (int64(max(r.packed, r.workspace, r.arrivals)) + canaryWords); bytes > t.maxStorage {
 		return fmt.Errorf("conv2d: %v: a workspace of %d bytes, this device allows %d", t.shape, bytes, t.maxStorage)
 	}
 	at := map[role]uint32{}

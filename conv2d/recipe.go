@@ -23,6 +23,7 @@ const (
 	outputRole                // C
 	packedRole                // the weights in the form that the algorithm wants
 	workspaceRole             // what steps leave for later steps
+	arrivalsRole              // counts of work groups that have ended, 0 between runs
 )
 
 // step is one dispatch.
@@ -61,6 +62,11 @@ type recipe struct {
 
 	packed    int // elements; 0: the weights are used as they are
 	workspace int // elements; 0: none
+
+	// arrivals is how many counts there are, each a 32-bit word that is 0 before a
+	// step and that the step leaves at 0. They have memory of their own, which nothing
+	// else writes. 0: none.
+	arrivals int
 }
 
 // whole is all steps of a recipe.

@@ -35,6 +35,15 @@ func (t *tensors) poisoned(n int) glctx.Buffer {
 	return b
 }
 
+// zeros makes a buffer for n words that are 0, and the canary.
+func (t *tensors) zeros(n int) glctx.Buffer {
+	words := make([]uint32, n+canaryWords)
+	for i := range canaryWords {
+		words[n+i] = Poison
+	}
+	return t.buffer(4*len(words), glctx.Bytes(words))
+}
+
 func (t *tensors) buffer(size int, data []byte) glctx.Buffer {
 	if t.err != nil {
 		return glctx.Buffer{}

@@ -76,7 +76,7 @@ type benchRun struct {
 	recipe   recipe
 	programs map[binary.Key]uint32
 	memory   tensors
-	extra    map[role]glctx.Buffer // packed weights and workspace
+	extra    map[role]glctx.Buffer // packed weights, workspace and arrivals
 	waited   time.Duration         // that the GPU waited for the CPU to compare results
 	first    float64               // nanoseconds that the first run took, to the host
 
@@ -91,6 +91,9 @@ func (b *bench) load(gl *glctx.GL, r recipe, programs map[binary.Key]uint32) (*b
 		if n > 0 {
 			run.extra[role] = run.memory.poisoned(n)
 		}
+	}
+	if r.arrivals > 0 {
+		run.extra[arrivalsRole] = run.memory.zeros(r.arrivals)
 	}
 	if run.memory.err != nil {
 		run.free()
@@ -146,8 +149,10 @@ func (r *benchRun) result(t *trial) ([]float32, error) {
 	if t.output != nil {
 		gl.Upload(t.on[outputRole], 0, glctx.Bytes(t.output))
 	}
-	for _, b := range r.extra {
-		gl.Fill(b, Poison)
+	for role, b := range r.extra {
+		if role != arrivalsRole {
+			gl.Fill(b, Poison)
+		}
 	}
 	if err := r.bench.clock.wait(gl); err != nil {
 		return nil, err
@@ -169,6 +174,9 @@ func (r *benchRun) result(t *trial) ([]float32, error) {
 			return nil, err
 		}
 	}
+	if err := r.checkArrivals(); err != nil {
+		return nil, err
+	}
 	reader := tensors{gl: gl}
 	return reader.download(t.on[outputRole], t.judge.elements())
 }
@@ -187,6 +195,22 @@ func (r *benchRun) checkCanary(b glctx.Buffer, n int) error {
 		}
 	}
 	return r.gl.Err()
+}
+
+// checkArrivals fails where a run did not leave its counts as it found them.
+func (r *benchRun) checkArrivals() error {
+	if r.recipe.arrivals == 0 {
+		return nil
+	}
+	counts := make([]uint32, r.recipe.arrivals)
+	r.gl.MemoryBarrier(glctx.BarrierUpdate)
+	r.gl.Download(r.extra[arrivalsRole], 0, glctx.Bytes(counts))
+	for block, n := range counts {
+		if n != 0 {
+			return fmt.Errorf("block %d of %d: %w: %d", block, len(counts), errArrivals, n)
+		}
+	}
+	return r.checkCanary(r.extra[arrivalsRole], len(counts))
 }
 
 func (r *benchRun) program(s step) uint32 { return r.programs[s.source.Key()] }

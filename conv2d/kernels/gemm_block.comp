@@ -22,12 +22,19 @@
 //   1        MatrixB    K x N, or N x K with TRANS_B, from offsetB, rows ldb apart
 //   2        MatrixC    M x N, rows ldc apart
 //   3        Bias       M with BIAS 1, N with BIAS 2
-//   4        Partial    with SPLIT > 1, from offsetPartial: batch x SPLIT x M x N
+//   4        Partial    with SPLIT > 1, from offsetPartial: batch x SPLIT x M x N,
+//                       with FUSED blocks x SPLIT x BM x BN, as invocations end them
+//   5        Arrivals   with FUSED, for each block how many of its groups have ended;
+//                       0 before the dispatch and after it
 //
 //   grid     x: blocks along N     y: blocks along M     z: batch * SPLIT
 //
+// With SLICES > 1 so many invocations share the TM x TN elements: each takes its part
+// of every step, and in the end they add up what they have.
+//
 // With SPLIT > 1 a group sums up one of SPLIT parts of K and leaves the plain sum
-// in Partial; gemm_reduce does the rest.
+// in Partial; gemm_reduce does the rest, or with FUSED the group of a block that
+// ends last. No group waits for another.
 
 // Everything below is made of loops with constant bounds over registers.
 #pragma optionNV(unroll all)
@@ -56,8 +63,21 @@
 #define STAGES 1
 #endif
 
+// Invocations that share the elements of C of one, each with BK/SLICES of the elements
+// of K in a step: 1, 2 or 4.
+#ifndef SLICES
+#define SLICES 1
+#endif
+
+// Parts of K.
 #ifndef SPLIT
 #define SPLIT 1
+#endif
+
+// 0: gemm_reduce adds the parts up. Else the last group of a block does, and reads so
+// many of them before it adds the first.
+#ifndef FUSED
+#define FUSED 0
 #endif
 
 // 1: A is stored K x M, B is stored N x K.
@@ -112,12 +132,34 @@
 #if TM % 4 != 0 || TN % 4 != 0 || BM % TM != 0 || BN % TN != 0 || BK % 4 != 0
 #error BK, TM and TN must be multiples of 4, and TM and TN must divide BM and BN
 #endif
+#if SLICES != 1 && SLICES != 2 && SLICES != 4 || BK % SLICES != 0
+#error SLICES must be 1, 2 or 4, and divide BK
+#endif
 
 #define THREADS_X (BN / TN)
 #define THREADS_Y (BM / TM)
-#define INVOCATIONS (THREADS_X * THREADS_Y)
+#define LANES (THREADS_X * THREADS_Y)
+#define INVOCATIONS (SLICES * LANES)
 
 layout(local_size_x = INVOCATIONS) in;
+
+// Vectors of C of an invocation; those of them that it ends, one of SLICES each; and
+// those that the last group adds up side by side, so that it needs no more registers
+// than the product.
+#define UNITS (TM * TN / 4)
+#define MINE (UNITS / SLICES)
+#if MINE % 4 == 0
+#define TOGETHER 4
+#elif MINE % 2 == 0
+#define TOGETHER 2
+#else
+#define TOGETHER 1
+#endif
+
+// Whether what a group has summed up goes to Partial alone, and whether the last
+// group of a block adds the parts up.
+#define TO_PARTIAL (SPLIT > 1 && FUSED == 0)
+#define LAST_ADDS (SPLIT > 1 && FUSED > 0)
 
 #if VECTOR_A == 4
 #define TYPE_A vec4
@@ -137,12 +179,16 @@ layout(local_size_x = INVOCATIONS) in;
 
 layout(std430, binding = 0) restrict readonly buffer MatrixA { TYPE_A a[]; };
 layout(std430, binding = 1) restrict readonly buffer MatrixB { TYPE_B b[]; };
-#if SPLIT > 1
+#if TO_PARTIAL
 layout(std430, binding = 4) restrict writeonly buffer Partial { TYPE_C c[]; };
 #else
 layout(std430, binding = 2) restrict buffer MatrixC { TYPE_C c[]; };
 #if BIAS != 0
 layout(std430, binding = 3) restrict readonly buffer Bias { float bias[]; };
+#endif
+#if LAST_ADDS
+layout(std430, binding = 4) restrict coherent buffer Partial { vec4 partial[]; };
+layout(std430, binding = 5) restrict coherent buffer Arrivals { uint arrivals[]; };
 #endif
 #endif
 
@@ -157,6 +203,12 @@ shared vec4 b0[BK * BN / 4];
 #if STAGES == 2
 shared vec4 a1[BK * BM / 4];
 shared vec4 b1[BK * BN / 4];
+#endif
+#if SLICES > 1
+shared vec4 exchange[SLICES][SLICES][LANES];
+#endif
+#if LAST_ADDS
+shared uint arrived;
 #endif
 
 // What an invocation copies in a step: vectors where a matrix lies as it is needed,
@@ -200,6 +252,7 @@ vec4 fetchedB[COPIES_B * UNIT_B];
 vec4 sum[TM][TN / 4];
 
 uint self;
+int slice, lane;
 int blockRow, blockColumn, baseA, baseB, lastK;
 
 // Four elements of a stored matrix from (row, column) on; what lies outside of
@@ -310,8 +363,16 @@ void fetch(int step) {
         } \
     }
 
+// A constant where there is one slice.
+#if SLICES == 1
+#define SLICE 0
+#else
+#define SLICE slice
+#endif
+
 #define COMPUTE(fromA, fromB) \
-    for (int depth = 0; depth < BK; ++depth) { \
+    for (int k = 0; k < BK / SLICES; ++k) { \
+        int depth = SLICE * (BK / SLICES) + k; \
         vec4 rows[TM / 4], columns[TN / 4]; \
         for (int i = 0; i < TM / 4; ++i) { \
             rows[i] = fromA[depth * (BM / 4) + i * THREADS_Y + ty]; \
@@ -352,7 +413,7 @@ void finish(int base, int row, int column, vec4 v) {
         return;
     }
 #endif
-#if SPLIT > 1
+#if TO_PARTIAL
     int at = base + row * N + column;
 #else
     int at = base + row * ldc + column;
@@ -368,7 +429,7 @@ void finish(int base, int row, int column, vec4 v) {
 #endif
 #endif
 #if VECTOR_C == 4
-#if SPLIT == 1
+#if !TO_PARTIAL
 #if BETA
     v += beta * c[at >> 2];
 #endif
@@ -376,7 +437,7 @@ void finish(int base, int row, int column, vec4 v) {
 #endif
     c[at >> 2] = v;
 #else
-#if SPLIT == 1
+#if !TO_PARTIAL
 #if BETA
     for (int i = 0; i < 4; ++i) {
         if (EDGE_C == 0 || column + i < N) {
@@ -394,10 +455,79 @@ void finish(int base, int row, int column, vec4 v) {
 #endif
 }
 
+// Writes the i-th of the vectors that this invocation ends.
+void finishMine(int base, int i, vec4 v) {
+    uint unit = uint(i * SLICES + SLICE);
+    uint row = unit / uint(TN / 4), column = unit % uint(TN / 4);
+    uint tx = uint(lane) % uint(THREADS_X), ty = uint(lane) / uint(THREADS_X);
+    finish(base, blockRow + int(4u * (row / 4u * uint(THREADS_Y) + ty) + row % 4u),
+        blockColumn + int(4u * (column * uint(THREADS_X) + tx)), v);
+}
+
+#if SLICES > 1 || LAST_ADDS
+vec4 mine[MINE];
+
+// Adds up what the slices have, always in the same order.
+void addSlices() {
+#if SLICES == 1
+    for (int i = 0; i < UNITS; ++i) {
+        mine[i] = sum[i / (TN / 4)][i % (TN / 4)];
+    }
+#else
+    for (int i = 0; i < MINE; ++i) {
+        for (int j = 0; j < SLICES; ++j) {
+            exchange[slice][j][lane] = sum[(i * SLICES + j) / (TN / 4)][(i * SLICES + j) % (TN / 4)];
+        }
+        barrier();
+        mine[i] = exchange[0][slice][lane];
+        for (int other = 1; other < SLICES; ++other) {
+            mine[i] += exchange[other][slice][lane];
+        }
+        barrier();
+    }
+#endif
+}
+#endif
+
+#if LAST_ADDS
+vec4 total[TOGETHER];
+
+// Where a part of a block has the i-th of the vectors that this invocation ends.
+int partAt(int block, int part, int i) {
+    return offsetPartial / 4 + ((block * SPLIT + part) * UNITS + i * SLICES + SLICE) * LANES + lane;
+}
+
+// Puts TOGETHER of these vectors, from the i-th on, into total: the sums of all parts
+// to the last, always in the same order. That of this group comes from memory too, so
+// that no register has to keep it.
+void addParts(int block, int last, int first) {
+    for (int i = 0; i < TOGETHER; ++i) {
+        total[i] = vec4(0.0);
+    }
+    int at = partAt(block, 0, first);
+    // A bound that is no constant, so that the loop stays one: it runs once.
+    for (int part = 0; part <= last; part += FUSED) {
+        vec4 values[FUSED * TOGETHER];
+        for (int i = 0; i < FUSED * TOGETHER; ++i) {
+            if (SPLIT % FUSED == 0 || part + i / TOGETHER < SPLIT) {
+                values[i] = partial[at + ((part + i / TOGETHER) * UNITS + i % TOGETHER * SLICES) * LANES];
+            }
+        }
+        for (int i = 0; i < FUSED * TOGETHER; ++i) {
+            if (SPLIT % FUSED == 0 || part + i / TOGETHER < SPLIT) {
+                total[i % TOGETHER] += values[i];
+            }
+        }
+    }
+}
+#endif
+
 void main() {
     self = gl_LocalInvocationIndex;
-    int tx = int(self % uint(THREADS_X));
-    int ty = int(self / uint(THREADS_X));
+    slice = int(self / uint(LANES));
+    lane = int(self % uint(LANES));
+    int tx = int(uint(lane) % uint(THREADS_X));
+    int ty = int(uint(lane) / uint(THREADS_X));
     int batch = int(gl_WorkGroupID.z / uint(SPLIT));
     blockRow = int(gl_WorkGroupID.y) * BM;
     blockColumn = int(gl_WorkGroupID.x) * BN;
@@ -454,14 +584,49 @@ void main() {
     }
 #endif
 
-#if SPLIT > 1
+#if TO_PARTIAL
     int base = offsetPartial + int(gl_WorkGroupID.z) * M * N;
 #else
     int base = batch * strideC;
 #endif
+#if SLICES > 1 || LAST_ADDS
+    addSlices();
+#endif
+#if LAST_ADDS
+    int block = (batch * int(gl_NumWorkGroups.y) + int(gl_WorkGroupID.y)) * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
+    for (int i = 0; i < MINE; ++i) {
+        partial[partAt(block, int(gl_WorkGroupID.z % uint(SPLIT)), i)] = mine[i];
+    }
+    // Every part that was counted is seen by the group that counts the last one.
+    memoryBarrierBuffer();
+    barrier();
+    if (self == 0u) {
+        arrived = atomicAdd(arrivals[block], 1u);
+    }
+    barrier();
+    int last = int(arrived);
+    if (last != SPLIT - 1) {
+        return;
+    }
+    memoryBarrierBuffer();
+    if (self == 0u) {
+        arrivals[block] = 0u; // for the next dispatch
+    }
+    for (int first = 0; first < MINE; first += TOGETHER) {
+        addParts(block, last, first);
+        for (int i = 0; i < TOGETHER; ++i) {
+            finishMine(base, first + i, total[i]);
+        }
+    }
+#elif SLICES > 1
+    for (int i = 0; i < MINE; ++i) {
+        finishMine(base, i, mine[i]);
+    }
+#else
     for (int i = 0; i < TM; ++i) {
         for (int j = 0; j < TN / 4; ++j) {
             finish(base, blockRow + 4 * (i / 4 * THREADS_Y + ty) + i % 4, blockColumn + 4 * (j * THREADS_X + tx), sum[i][j]);
         }
     }
+#endif
 }

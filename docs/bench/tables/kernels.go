@@ -85,6 +85,9 @@ func shortName(algorithm string, params map[string]int) string {
 	}
 	if n := params["split"]; n > 1 {
 		name += fmt.Sprintf(", split %d", n)
+		if params["fused"] > 0 {
+			name += " fused"
+		}
 	}
 	for _, side := range []string{"a", "b"} {
 		if params["pack_"+side] > 0 {

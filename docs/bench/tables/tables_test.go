@@ -103,7 +103,9 @@ func TestShortName(t *testing.T) {
 	for want, params := range map[string]map[string]int{
 		"gemm_block 128x128x8, split 4, A packed": {"bm": 128, "bn": 128, "bk": 8, "split": 4, "pack_a": 1, "pack_b": 0, "tm": 8},
 		"implicit 64x96x32, 4 slices":             {"bm": 64, "bn": 96, "bk": 32, "slices": 4, "split": 1},
-		"gemm_row, split 9":                       {"split": 9},
+		"gemm_row, split 9":                       {"split": 9, "fused": 0},
+		"gemm_row, 16 slices, split 8 fused":      {"split": 8, "fused": 8, "slices": 16},
+		"gemm_row, 32 slices":                     {"split": 1, "fused": 8, "slices": 32},
 	} {
 		algorithm, _, _ := strings.Cut(strings.ReplaceAll(want, ",", " "), " ")
 		if got := shortName(algorithm, params); got != want {

@@ -1,0 +1,314 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+// fusedCase is a product whose last groups add parts.
+type fusedCase struct {
+	GEMMProblem
+	Choice
+}
+
+// fusedCases are of both kernels, with many blocks and with many parts.
+var fusedCases = []fusedCase{
+	{
+		GEMMProblem{M: 50, N: 70, K: 64, Batch: 2, StrideA: 50 * 64, StrideC: 50 * 70, Bias: RowBias, Activation: ReLU},
+		Choice{"gemm_block", blockShape{16, 16, 4, 4, 4, 1, 1}.params(16).with("fused", 2)},
+	},
+	{
+		GEMMProblem{M: 2, N: 300, K: 200, Alpha: 2},
+		Choice{"gemm_row", Params{"lanes": 8, "slices": 4, "split": 7, "fused": 4}},
+	},
+}
+
+func (c fusedCase) String() string { return fmt.Sprint(c.Choice, " for ", c.GEMMProblem) }
+
+// plan is a plan with weights, an input, and what comes out.
+func (c fusedCase) plan(t *testing.T, e *executor.Executor, programs Programs, seed uint64) (*Plan, []float32, Expected) {
+	t.Helper()
+	p := mustPlan(t, e, programs, c.Shape(), PlanOptions{Choice: &c.Choice})
+	in, want := hostOf(t, p.task, seed)
+	if err := p.SetWeights(t.Context(), 1, in.weights, in.bias); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(p.recipe.steps); n != 1 {
+		t.Errorf("%v: %d dispatches", c, n)
+	}
+	return p, in.input, want
+}
+
+// inFlight is a run whose output was poisoned before.
+type inFlight struct {
+	plan    *Plan
+	want    Expected
+	output  []float32
+	pending executor.Pending
+}
+
+// start submits a run.
+func (f *inFlight) start(t *testing.T, e *executor.Executor, p *Plan, input []float32, want Expected) {
+	t.Helper()
+	f.plan, f.want, f.output = p, want, poisoned(p.OutputLen())
+	job, err := p.Job(input, f.output)
+	if err == nil {
+		err = e.SubmitInto(t.Context(), job, &f.pending)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// end waits for a run and compares what it made.
+func (f *inFlight) end(t *testing.T) {
+	t.Helper()
+	if err := f.pending.Wait(t.Context()); err != nil {
+		t.Error(err)
+		return
+	}
+	checkOutput(t, f.plan.Choice().String(), f.output, f.want, f.plan.Tolerance())
+}
+
+// checkArrivals fails where the counts of a plan are not what they were before.
+func checkArrivals(t *testing.T, p *Plan) {
+	t.Helper()
+	counts := make([]uint32, p.recipe.arrivals)
+	if err := p.arrivals.Download(t.Context(), 0, glctx.Bytes(counts)); err != nil {
+		t.Error(err)
+	}
+	if len(counts) == 0 || slices.Max(counts) != 0 {
+		t.Errorf("%v leaves the counts %v", p.Choice(), counts)
+	}
+}
+
+// TestFusedRunsAgain runs one recipe again and again in the same memory: the order of
+// the parts, and so every bit of the result, stays the same.
+func TestFusedRunsAgain(t *testing.T) {
+	seed := newSeed(t)
+	r := newRig(t)
+	for _, c := range fusedCases {
+		k, err := newTask(c.Shape(), r.context.Info())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, want := hostOf(t, k, seed)
+		made, tolerance, err := k.build(c.Choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs, err := r.programs(t, made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.bench(in, want, func(gl *glctx.GL, b *bench) error {
+			run, err := b.load(gl, made, programs)
+			if err != nil {
+				return err
+			}
+			defer run.free()
+			first, err := run.result(&b.trials[0])
+			if err != nil {
+				return err
+			}
+			checkOutput(t, c.String(), first, want, tolerance)
+			for range 10 {
+				run.poison()
+				run.repeat(3)
+				reader := tensors{gl: gl}
+				again, err := reader.download(b.trials[0].on[outputRole], len(first))
+				if err := errors.Join(err, run.checkArrivals()); err != nil {
+					return err
+				}
+				if !slices.Equal(again, first) {
+					t.Errorf("%v: another result from the same input", c)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
+// TestFusedJobsInFlight keeps jobs of several plans in flight side by side, from
+// several executors: each plan has counts of its own, and its jobs take turns.
+func TestFusedJobsInFlight(t *testing.T) {
+	seed := newSeed(t)
+	device := gltest.Open(t)
+	programs := newCache(t, device, t.TempDir())
+	var group sync.WaitGroup
+	for number := range 2 {
+		e, err := executor.New(device, programs, executor.Options{SlotBytes: 1 << 19, SlotJobs: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() })
+		var plans []*Plan
+		var inputs [][]float32
+		var wants []Expected
+		for i, c := range append(fusedCases, fusedCases[0]) {
+			p, input, want := c.plan(t, e, programs, seed+uint64(10*number+i))
+			checkArrivals(t, p)
+			plans, inputs, wants = append(plans, p), append(inputs, input), append(wants, want)
+		}
+		group.Go(func() {
+			var runs [24]inFlight
+			const ahead = 8 // as many as have room
+			for i := range runs {
+				if i >= ahead {
+					runs[i-ahead].end(t)
+				}
+				k := i / 2 % len(plans)
+				runs[i].start(t, e, plans[k], inputs[k], wants[k])
+			}
+			for i := range ahead {
+				runs[len(runs)-ahead+i].end(t)
+			}
+			for _, p := range plans {
+				checkArrivals(t, p)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestFusedJobsOfOnePlanTakeTurns: what the jobs of a plan share is not written by two
+// of them at the same time.
+func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
+	seed := newSeed(t)
+	e, programs := newExecutor(t)
+	p, input, _ := fusedCases[1].plan(t, e, programs, seed)
+	output, err := e.NewMemory(4 * p.OutputLen())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer output.Release()
+	in := deviceCopy(t, e, input)
+	run, err := p.Dispatches(Operands{Input: in.Memory, Output: output})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := 0
+	for _, b := range run[0].Memory {
+		if (b.Memory == p.workspace || b.Memory == p.arrivals) && !b.ReadOnly {
+			shared++
+		}
+	}
+	if shared != 2 || p.workspace == p.arrivals {
+		t.Errorf("%d buffers order the jobs of a plan", shared)
+	}
+	before := e.Stats().Barriers
+	for range 4 {
+		if err := p.run(t.Context(), append(run, run...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := e.Stats().Barriers - before; n < 7 {
+		t.Errorf("%d barriers between 8 dispatches that share memory", n)
+	}
+	checkArrivals(t, p)
+}
+
+// TestFusedAfterCancelledRuns: a job that nobody waits for still ends as it should.
+func TestFusedAfterCancelledRuns(t *testing.T) {
+	seed := newSeed(t)
+	e, programs := newExecutor(t)
+	for _, c := range fusedCases {
+		p, input, want := c.plan(t, e, programs, seed)
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			var left inFlight
+			left.start(t, e, p, input, want)
+			cancel()
+			if err := left.pending.Wait(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			left.pending.Release()
+			if err := p.Run(ctx, input, poisoned(p.OutputLen())); !errors.Is(err, context.Canceled) {
+				t.Errorf("a run that is cancelled: %v", err)
+			}
+		}
+		var last inFlight
+		last.start(t, e, p, input, want)
+		last.end(t)
+		checkArrivals(t, p)
+	}
+}
+
+// TestFusedAfterTheContextIsGone: counts live and die with a plan's memory. The next
+// context begins at 0, whatever was in flight.
+func TestFusedAfterTheContextIsGone(t *testing.T) {
+	seed := newSeed(t)
+	gltest.Open(t) // skips where there is no driver
+	for round := range 2 {
+		gpu, err := glctx.Open(glctx.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs := newCache(t, gpu, t.TempDir())
+		e, err := executor.New(gpu, programs, executor.Options{SlotBytes: 1 << 19})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, input, want := fusedCases[0].plan(t, e, programs, seed)
+		checkArrivals(t, p)
+		var run inFlight
+		run.start(t, e, p, input, want)
+		if round == 0 {
+			if err := gpu.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := run.pending.Wait(t.Context()); err != nil && !errors.Is(err, binary.ErrClosed) {
+				t.Errorf("wait: %v", err)
+			}
+			if err := p.Run(t.Context(), input, run.output); !errors.Is(err, binary.ErrClosed) {
+				t.Errorf("a run without a context: %v", err)
+			}
+			p.Release()
+			_ = e.Close() // it has nothing to wait with
+			continue
+		}
+		run.end(t)
+		checkArrivals(t, p)
+		p.Release()
+		if err := errors.Join(e.Close(), gpu.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCountsThatAreLeftAreFoundOut: a kernel that is right once, and leaves its counts,
+// never reaches a plan by way of a search.
+func TestCountsThatAreLeftAreFoundOut(t *testing.T) {
+	r := newRig(t)
+	for _, c := range fusedCases {
+		k, err := newTask(c.Shape(), r.context.Info())
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, _, err := k.build(c.Choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(made.steps[0].source.Text(), "arrivals[block] = 0u;", "arrivals[block] = 3u;", 1)
+		made.steps[0].source = binary.MustSource("leaves_counts", text, nil)
+		in, want := hostOf(t, k, newSeed(t))
+		if _, err := r.run(t, made, in, want, Tolerance(k.sum)); !errors.Is(err, errArrivals) {
+			t.Errorf("%v: error is %v", c, err)
+		}
+	}
+}
