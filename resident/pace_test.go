@@ -14,7 +14,7 @@ func TestPaceFindsTheBudget(t *testing.T) {
 	tick := func(each time.Duration) time.Duration {
 		last = p.budget(target, last)
 		d := time.Duration(last) * each
-		p.note(last, d, false)
+		p.note(last, span{d, d})
 		return d
 	}
 	for n := range 12 {
@@ -38,8 +38,8 @@ func TestPaceFindsTheBudget(t *testing.T) {
 
 func TestPaceKnowsNothingAtFirst(t *testing.T) {
 	var p pace
-	p.note(0, time.Second, false)
-	p.note(5, 0, false)
+	p.note(0, span{time.Second, time.Second})
+	p.note(5, span{})
 	if b := p.budget(time.Second, 0); b != firstSteps {
 		t.Errorf("first budget %d", b)
 	}
