@@ -155,7 +155,9 @@ func (s *Session) arrive(gl *glctx.GL, f *flight, d time.Duration) error {
 		return err
 	}
 	f.landed, f.seen = true, time.Now()
-	f.begin, f.end = s.gl.stamps.read(gl, f.first, f.last)
+	if !f.prompt {
+		f.begin, f.end = s.gl.stamps.read(gl, f.first, f.last)
+	}
 	f.report = s.readReport()
 	return nil
 }

@@ -163,10 +163,11 @@ func (s *Session) burst() error {
 		if len(s.driver.flights) == 0 {
 			return nil
 		}
-		var err error
-		if over, err = s.land(target); err != nil {
+		ended, err := s.land(target)
+		if err != nil {
 			return err
 		}
+		over = over || ended // those that are still under way were told so, too
 	}
 }
 

@@ -23,6 +23,7 @@ type flight struct {
 	landed      bool          // its fence was reached and is deleted
 	report      report        // as it stood then
 	whole       bool          // it is not told to end
+	prompt      bool          // who submits it waits for its end a moment, and needs no clock for that
 
 	hurried time.Time // when it was told to end; zero: not yet
 }
@@ -68,7 +69,19 @@ func (s *Session) nextSteps(left uint64) uint64 {
 	case s.form.Got == Mega:
 		last *= maxGrowth
 	}
-	return p.budget(s.aim(), last)
+	return p.budget(s.aim()/s.caution(), last)
+}
+
+// coldTime is after which a GPU without work may have slowed its clock.
+const coldTime = time.Second
+
+// caution is how many times shorter than others the next submission is to be:
+// after a rest steps may cost several times what they did.
+func (s *Session) caution() time.Duration {
+	if len(s.driver.flights) == 0 && time.Since(s.driver.watch.seen) > coldTime {
+		return maxGrowth
+	}
+	return 1
 }
 
 // aim is how long a submission should take that ends by itself.
@@ -148,15 +161,20 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 	}
 	expected := s.driver.pace.expect(f.steps)
 	f.from = s.driver.last.progress()
+	f.prompt = s.depth() == 1 && f.slice == 0 && (expected <= quickTick || s.driver.early)
 	err := s.context.Do(func(gl *glctx.GL) (err error) {
 		f.at = time.Now()
 		s.rearm(gl)
 		s.gl.bind(gl)
-		f.first = s.gl.stamps.stamp(gl)
+		if !f.prompt {
+			f.first = s.gl.stamps.stamp(gl)
+		}
 		for i := range count {
 			s.dispatch(gl, i > 0 || len(s.driver.flights) > 0)
 		}
-		f.last = s.gl.stamps.stamp(gl)
+		if !f.prompt {
+			f.last = s.gl.stamps.stamp(gl)
+		}
 		gl.MemoryBarrier(glctx.BarrierAllKinds)
 		f.fence = gl.NewFence()
 		gl.Flush()
@@ -164,7 +182,7 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 		switch {
 		case f.issue > quickTick: // a software driver has done the work by now
 			err = s.arrive(gl, &f, 0)
-		case s.depth() == 1 && f.slice == 0 && (expected <= quickTick || s.driver.early):
+		case f.prompt:
 			err = s.arrive(gl, &f, quickTick)
 		case expected > quickTick || f.slice > 0:
 			gl.Quiet()
@@ -198,7 +216,9 @@ func (s *Session) forget() {
 		for _, f := range flights {
 			if !f.landed {
 				gl.DeleteFence(f.fence)
-				s.gl.stamps.give(f.first, f.last)
+				if !f.prompt {
+					s.gl.stamps.give(f.first, f.last)
+				}
 			}
 		}
 	})

@@ -104,3 +104,25 @@ func TestALongTickIsToldToEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFirstTickAfterARestIsShort has a GPU that may have slowed its clock.
+func TestTheFirstTickAfterARestIsShort(t *testing.T) {
+	f := newFixture(t)
+	for strategy, aim := range map[Strategy]time.Duration{Redispatch: defaultTickTime, Mega: megaTicks * defaultTickTime, Triple: defaultTickTime} {
+		s := f.session(chainKernel(), Options{Strategy: strategy})
+		d := &s.driver // which does nothing yet
+		d.pace.nanos, d.steps = float64(stepTime), 1<<20
+		d.watch.seen = time.Now().Add(-2 * coldTime)
+		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime/maxGrowth); got != want {
+			t.Errorf("%v: %d steps after a rest, not %d", strategy, got, want)
+		}
+		d.flights = make([]flight, 1) // the GPU works
+		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime); got != want {
+			t.Errorf("%v: %d steps behind another flight, not %d", strategy, got, want)
+		}
+		d.flights, d.watch.seen = nil, time.Now()
+		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime); got != want {
+			t.Errorf("%v: %d steps at once, not %d", strategy, got, want)
+		}
+	}
+}
