@@ -76,7 +76,7 @@ func (s *Session) mayHaveEnded(v vigil, gone time.Duration) bool {
 	if c == nil || !c.KernelWritesSeen {
 		return true
 	}
-	return atomic.LoadUint32(&s.words[wordTicks]) != s.driver.ticks || v.overdue(gone)
+	return s.driver.ahead || atomic.LoadUint32(&s.words[wordTicks]) != s.driver.ticks || v.overdue(gone)
 }
 
 // isOverlong reports whether a tick goes on far beyond its time. One that has not

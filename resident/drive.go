@@ -24,6 +24,7 @@ type driving struct {
 	ticks        uint32
 	rearm        bool  // the next submission clears what the last run left
 	reclaim      bool  // and begins to claim anew
+	ahead        bool  // the report is that of a flight whose fence was not reached yet
 	early        bool  // the last tick ended before its steps were done
 	empty        int   // ticks in a row that did nothing
 	saving       error // why the last checkpoint could not be saved
@@ -276,6 +277,7 @@ func (s *Session) land(target uint32) (bool, error) {
 func (s *Session) learn(f *flight, done uint64) {
 	d := &s.driver
 	d.watch.add(f.sighting, done, f.steps)
+	d.ahead = len(d.flights) > 0 && d.watch.ahead()
 	if len(d.flights) > 0 && d.flights[0].landed && d.flights[0].report.ticks == f.report.ticks {
 		return // the report is that of the next one: what each of them did is not told
 	}

@@ -59,6 +59,10 @@ func (w *stopwatch) add(v sighting, done, planned uint64) {
 	w.missed, w.seen, w.end = later(earliest, v.missed), v.seen, v.end
 }
 
+// ahead reports whether flights that were not added have done steps already: their
+// report came before their fence.
+func (w *stopwatch) ahead() bool { return w.lap.steps > w.lap.planned }
+
 // take ends the lap: how many steps took how long, and the longest flight, or
 // the mean one where that is not known.
 func (w *stopwatch) take() (steps uint64, took span, longest time.Duration) {
