@@ -18,12 +18,13 @@ type driving struct {
 	steps        uint64 // of the newest submission
 	target       uint32 // of the order, in steps of the epoch
 	flights      []flight
-	reached      time.Time // when the newest flight was found to have ended
+	watch        stopwatch
 	checkpointed time.Time
 	ranSince     bool // a burst ran since the last preemption
 	ticks        uint32
 	rearm        bool  // the next submission clears what the last run left
 	reclaim      bool  // and begins to claim anew
+	ahead        bool  // the report is that of a flight whose fence was not reached yet
 	early        bool  // the last tick ended before its steps were done
 	empty        int   // ticks in a row that did nothing
 	saving       error // why the last checkpoint could not be saved
@@ -163,10 +164,11 @@ func (s *Session) burst() error {
 		if len(s.driver.flights) == 0 {
 			return nil
 		}
-		var err error
-		if over, err = s.land(target); err != nil {
+		ended, err := s.land(target)
+		if err != nil {
 			return err
 		}
+		over = over || ended // those that are still under way were told so, too
 	}
 }
 
@@ -263,29 +265,44 @@ func (s *Session) land(target uint32) (bool, error) {
 		return true, err
 	}
 	f := d.flights[0]
-	covered := len(d.flights) > 1
 	d.flights = slices.Delete(d.flights, 0, 1)
-	now := time.Now()
-	r := s.readReport()
+	r := f.report
 	done := uint64(r.progress() - min(d.last.progress(), r.progress()))
-	began := s.begins(&f)
+	moved := r.most > d.last.most
 	since := uint64(r.progress() - min(f.from, r.progress()))
-	d.pace.note(min(f.steps, since), max(now.Sub(began), f.issue), covered)
-	s.count(r, f)
+	s.learn(&f, done)
+	s.count(r)
 	d.early = since < f.steps && !f.sliced
 	d.ranSince = d.ranSince || done > 0
-	d.reached, d.last = now, r
+	d.last = r
 	s.mu.Lock()
 	s.tell() // messages may have come
 	s.mu.Unlock()
 	over := r.signal.Kind != SignalRunning || r.progress() >= target || r.halted == s.kernel.Groups ||
 		r.idle == s.kernel.Groups
-	if since == 0 && !over {
+	if since == 0 && !moved && !over {
 		return true, s.noteEmpty(f)
 	}
 	d.empty = 0
 	s.rest()
 	return over || f.sliced, nil
+}
+
+// learn takes in how long a flight took, in which so much was done.
+func (s *Session) learn(f *flight, done uint64) {
+	d := &s.driver
+	d.watch.add(f.sighting, done, f.steps)
+	d.ahead = len(d.flights) > 0 && d.watch.ahead()
+	if len(d.flights) > 0 && d.flights[0].landed && d.flights[0].report.ticks == f.report.ticks {
+		return // the report is that of the next one: what each of them did is not told
+	}
+	steps, took, longest := d.watch.take()
+	s.counts.longest.Store(max(s.counts.longest.Load(), int64(longest)))
+	// In alignments only some of the groups work, and groups that wait for messages
+	// take hardly any steps.
+	if !f.whole && !(s.form.Got == Persistent && f.report.idle > 0) {
+		d.pace.note(steps, took)
+	}
 }
 
 // mostEmpty is how many ticks in a row may do nothing.
@@ -314,7 +331,7 @@ func (s *Session) rest() {
 }
 
 // count keeps the statistics of a flight.
-func (s *Session) count(r report, f flight) {
+func (s *Session) count(r report) {
 	ticks := uint64(r.ticks - s.driver.ticks)
 	s.driver.ticks = r.ticks
 	s.counts.ticks.Add(ticks)
@@ -363,7 +380,7 @@ func (s *Session) alignGroups() error {
 		s.arm()
 		s.writeOrder(order{epoch: s.driver.epoch, target: r.most, budget: r.most - r.least, poll: s.poll(),
 			base: s.driver.base, mode: s.mode()&^modeAwait | modeLinger | modeSkip, phases: s.kernel.Phases})
-		if err := s.submitSteps(uint64(r.most-r.least), true); err != nil {
+		if err := s.submitSteps(s.nextAlignment(uint64(r.most-r.least)), true); err != nil {
 			return err
 		}
 		if _, err := s.land(r.most); err != nil {
@@ -371,4 +388,13 @@ func (s *Session) alignGroups() error {
 		}
 	}
 	return fmt.Errorf("%w: groups do not come to the same step", ErrStuck)
+}
+
+// nextAlignment is how many of so many steps the next submission brings groups
+// closer: as many as should not take much longer than others do.
+func (s *Session) nextAlignment(left uint64) uint64 {
+	if aim := s.aim(); s.driver.pace.expect(left) > 2*aim {
+		return s.driver.pace.budget(aim, left)
+	}
+	return left
 }

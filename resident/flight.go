@@ -4,26 +4,26 @@ package resident
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/glctx"
 )
 
 // flight is one submission that the GPU works on.
 type flight struct {
-	fence  glctx.Fence
-	steps  uint64 // that it should do
-	from   uint32 // steps of the epoch that were known to be done before
-	at     time.Time
-	issue  time.Duration // of the calls: on a software driver, of the work
-	slice  time.Duration // time after which it is told to end; 0: none
-	sliced bool
-	landed bool // its fence was reached and is deleted
-	whole  bool // it is not told to end
+	sighting
+	fence       glctx.Fence
+	first, last glctx.Query   // the GPU's clock before its work and behind
+	steps       uint64        // that it should do
+	from        uint32        // steps of the epoch that were known to be done before
+	slice       time.Duration // time after which it is told to end; 0: none
+	limit       time.Duration // the same where it should have ended long ago by itself; 0: none
+	sliced      bool          // it was, for one of these
+	landed      bool          // its fence was reached and is deleted
+	report      report        // as it stood then
+	whole       bool          // it is not told to end
+	prompt      bool          // who submits it waits for its end a moment, and needs no clock for that
 
 	hurried time.Time // when it was told to end; zero: not yet
 }
@@ -67,9 +67,38 @@ func (s *Session) nextSteps(left uint64) uint64 {
 	case s.options.Budget > 0:
 		return uint64(s.options.Budget) * s.each() * uint64(s.issued())
 	case s.form.Got == Mega:
-		return p.budget(s.tickTime(megaTicks*s.options.TickTime), maxGrowth*last)
+		last *= maxGrowth
 	}
-	return p.budget(s.tickTime(s.options.TickTime), last)
+	return p.budget(s.aim()/s.caution(), last)
+}
+
+// coldTime is after which a GPU without work may have slowed its clock.
+const coldTime = time.Second
+
+// caution is how many times shorter than others the next submission is to be:
+// after a rest steps may cost several times what they did.
+func (s *Session) caution() time.Duration {
+	if len(s.driver.flights) == 0 && time.Since(s.driver.watch.seen) > coldTime {
+		return maxGrowth
+	}
+	return 1
+}
+
+// aim is how long a submission should take that ends by itself.
+func (s *Session) aim() time.Duration {
+	if s.form.Got == Mega {
+		return s.tickTime(megaTicks * s.options.TickTime)
+	}
+	return s.tickTime(s.options.TickTime)
+}
+
+// limit is when a submission is told to end that took longer than it should, since
+// its steps suddenly cost more: 0 where that is not wanted, or no kernel sees it.
+func (s *Session) limit() time.Duration {
+	if s.form.Got == Persistent || s.options.Budget > 0 || !s.inflight() {
+		return 0
+	}
+	return 2 * s.aim()
 }
 
 // sliceBound is how far groups of a persistent tick may get, in quarters of what
@@ -120,6 +149,9 @@ func (s *Session) plan(steps uint64) (budget uint32, count int) {
 func (s *Session) submitSteps(steps uint64, whole bool) error {
 	budget, count := s.plan(steps)
 	f := flight{steps: min(steps, uint64(budget)*uint64(count)*s.each()), whole: whole}
+	if !whole {
+		f.limit = s.limit()
+	}
 	if s.form.Got == Persistent && !whole {
 		f.slice = s.tickTime(s.options.Slice)
 		if s.leashed() {
@@ -127,15 +159,24 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 		}
 	}
 	atomic.StoreUint32(&s.words[wordOrder+2], budget)
-	s.driver.steps = f.steps
+	if !whole {
+		s.driver.steps = f.steps
+	}
 	expected := s.driver.pace.expect(f.steps)
 	f.from = s.driver.last.progress()
+	f.prompt = s.depth() == 1 && f.slice == 0 && (expected <= quickTick || s.driver.early)
 	err := s.context.Do(func(gl *glctx.GL) (err error) {
 		f.at = time.Now()
 		s.rearm(gl)
 		s.gl.bind(gl)
+		if !f.prompt {
+			f.first = s.gl.stamps.stamp(gl)
+		}
 		for i := range count {
 			s.dispatch(gl, i > 0 || len(s.driver.flights) > 0)
+		}
+		if !f.prompt {
+			f.last = s.gl.stamps.stamp(gl)
 		}
 		gl.MemoryBarrier(glctx.BarrierAllKinds)
 		f.fence = gl.NewFence()
@@ -143,9 +184,9 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 		f.issue = time.Since(f.at)
 		switch {
 		case f.issue > quickTick: // a software driver has done the work by now
-			f.landed, err = waitFence(gl, f.fence, 0)
-		case s.depth() == 1 && f.slice == 0 && (expected <= quickTick || s.driver.early):
-			f.landed, err = waitFence(gl, f.fence, quickTick)
+			err = s.arrive(gl, &f, 0)
+		case f.prompt:
+			err = s.arrive(gl, &f, quickTick)
 		case expected > quickTick || f.slice > 0:
 			gl.Quiet()
 		}
@@ -178,6 +219,9 @@ func (s *Session) forget() {
 		for _, f := range flights {
 			if !f.landed {
 				gl.DeleteFence(f.fence)
+				if !f.prompt {
+					s.gl.stamps.give(f.first, f.last)
+				}
 			}
 		}
 	})
@@ -202,155 +246,4 @@ func (s *Session) dispatch(gl *glctx.GL, after bool) {
 		}
 		s.counts.dispatches.Add(1)
 	}
-}
-
-// quickTick is a tick that is over sooner than the host could sleep.
-const quickTick = 100 * time.Microsecond
-
-// await waits for a flight, asleep as far as it can: looking at a fence costs a
-// trip to the GL thread, and drivers that wait for one spin.
-func (s *Session) await(f *flight) error {
-	if f.landed {
-		return nil
-	}
-	v := vigil{expected: s.driver.pace.expect(f.steps), slice: f.slice,
-		covered: len(s.driver.flights) > 1, early: s.driver.early}
-	if f.slice > 0 {
-		v.expected = min(v.expected, f.slice)
-	}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	began := s.begins(f)
-	// A covered one may have ended while the one before was taken in.
-	for ask := v.covered || v.expected < quickTick || s.mayHaveEnded(v, 0); ; ask = s.mayHaveEnded(v, time.Since(began)) {
-		if ask {
-			reached, err := s.look(*f, v.expected)
-			if err != nil || reached {
-				return err
-			}
-		}
-		gone := time.Since(f.at)
-		f.sliced = f.slice > 0 && gone >= f.slice
-		if !f.whole && f.hurried.IsZero() && (f.sliced || s.attention.Load() && s.wantsHurry()) {
-			s.hurry()
-			f.hurried = time.Now()
-		}
-		if gone > s.options.Timeout+v.expected {
-			return fmt.Errorf("%w: a tick of %d steps has taken %v", ErrStuck, f.steps, gone.Round(time.Millisecond))
-		}
-		if !f.hurried.IsZero() && time.Since(f.hurried) < hurriedTime {
-			s.spinForReport()
-			continue
-		}
-		s.nap(timer, s.napTime(v, f, time.Since(began)))
-	}
-}
-
-// napTime is how long to sleep after a look at a flight. Whoever wants the driver
-// has no other tick cover for this one, and the more time has gone since it was
-// told to end, the longer it may still take.
-func (s *Session) napTime(v vigil, f *flight, gone time.Duration) time.Duration {
-	if !s.attention.Load() {
-		return v.nap(gone)
-	}
-	v.covered = false
-	if f.hurried.IsZero() {
-		return v.nap(gone)
-	}
-	return min(v.nap(gone), max(time.Since(f.hurried)/4, shortestNap))
-}
-
-// mayHaveEnded reports whether a look at the fence is worth its price. Where the
-// host sees what kernels write, a tick that has not reported has not ended.
-func (s *Session) mayHaveEnded(v vigil, gone time.Duration) bool {
-	c := s.options.Capabilities
-	if c == nil || !c.KernelWritesSeen {
-		return true
-	}
-	return atomic.LoadUint32(&s.words[wordTicks]) != s.driver.ticks || v.overdue(gone)
-}
-
-// spinForReport looks a few microseconds for the report of a tick that was told
-// to end.
-func (s *Session) spinForReport() {
-	for range 1024 {
-		if atomic.LoadUint32(&s.words[wordTicks]) != s.driver.ticks {
-			return
-		}
-	}
-}
-
-// begins is when the GPU began with a flight, as far as is known: not before the
-// one ahead of it had ended.
-func (s *Session) begins(f *flight) time.Time {
-	if s.driver.reached.After(f.at) {
-		return s.driver.reached
-	}
-	return f.at
-}
-
-// wantsHurry reports whether the tick should not run to its end: somebody waits
-// who may come next. Persistent ticks have no end of their own.
-func (s *Session) wantsHurry() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.stopping || s.mu.closed {
-		return true
-	}
-	for _, a := range s.mu.asks {
-		if a.hurry || s.form.Got == Persistent {
-			if !a.preempt || s.driver.ranSince {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// look reports whether a flight has ended.
-func (s *Session) look(f flight, expected time.Duration) (reached bool, err error) {
-	s.counts.looks.Add(1)
-	wait := time.Duration(0)
-	if expected < quickTick {
-		wait = quickTick
-	}
-	err = s.context.Do(func(gl *glctx.GL) (err error) {
-		reached, err = waitFence(gl, f.fence, wait)
-		if !reached && wait == 0 {
-			gl.Quiet()
-		}
-		return err
-	})
-	return reached, err
-}
-
-// waitFence reports whether a fence is reached within d, and then deletes it.
-func waitFence(gl *glctx.GL, fence glctx.Fence, d time.Duration) (bool, error) {
-	reached, err := gl.WaitFence(fence, d)
-	if err != nil || !reached {
-		return false, err
-	}
-	gl.DeleteFence(fence)
-	return true, gl.CheckLost()
-}
-
-// hurriedTime is how long the driver looks without a nap for the end of a tick
-// that was told to end.
-const hurriedTime = 300 * time.Microsecond
-
-// nap sleeps, if nobody asks for the driver. Go's timers are good for
-// milliseconds; what is shorter sleeps in the operating system.
-func (s *Session) nap(timer *time.Timer, d time.Duration) {
-	s.counts.naps.Add(1)
-	if d >= interruptibleNap {
-		timer.Reset(d)
-		select {
-		case <-timer.C:
-		case <-s.wake:
-			timer.Stop()
-		}
-		return
-	}
-	t := unix.NsecToTimespec(d.Nanoseconds())
-	_ = unix.Nanosleep(&t, nil) // woken early is as good
 }

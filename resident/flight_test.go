@@ -4,8 +4,11 @@ package resident
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // TestAStopEndsATickInFlight has a tick that would take very long be ended by the
@@ -39,5 +42,88 @@ func TestAStopEndsATickInFlight(t *testing.T) {
 		wantWords(t, got, chainAfter(steps))
 	} else {
 		t.Logf("%d steps are too many for the CPU", steps)
+	}
+}
+
+// TestTicksAreTimed runs every strategy and looks at the longest submission, and at
+// the queries of the GPU's clock, which are used again and again.
+func TestTicksAreTimed(t *testing.T) {
+	f := newFixture(t)
+	for _, strategy := range Strategies() {
+		s := f.session(chainKernel(), Options{Strategy: strategy, TickTime: time.Millisecond})
+		began := time.Now()
+		run(t, s, 3000)
+		wall := time.Since(began)
+		n := s.Stats()
+		if n.LongestTick <= 0 || n.LongestTick > wall {
+			t.Errorf("%v: the longest of %d submissions in %v took %v", strategy, n.Submissions, wall, n.LongestTick)
+		}
+		if n.Submissions < 3 {
+			t.Errorf("%v: %d submissions", strategy, n.Submissions)
+		}
+		err := s.At(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error {
+			// Who waits for a short tick at once does without.
+			if got := len(s.gl.stamps.spare); got < min(2, 2*(s.depth()-1)) || got > 2*s.depth() || got%2 > 0 {
+				t.Errorf("%v: %d queries are left of %d submissions", strategy, got, n.Submissions)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantWords(t, words(t, s, "Cells", chainCells), chainAfter(3000))
+	}
+}
+
+// TestALongTickIsToldToEnd says when: it began, did steps, and goes on far beyond
+// the time of a tick that the pace chose.
+func TestALongTickIsToldToEnd(t *testing.T) {
+	f := newFixture(t)
+	for name, c := range map[string]struct {
+		Options
+		limit time.Duration
+	}{
+		"learned":          {Options{TickTime: 30 * time.Millisecond, Capabilities: claimed}, 60 * time.Millisecond},
+		"mega":             {Options{Strategy: Mega, TickTime: 30 * time.Millisecond, Capabilities: claimed}, megaTicks * 60 * time.Millisecond},
+		"as the user says": {Options{Budget: 5, Capabilities: claimed}, 0},
+		"nobody sees it":   {Options{}, 0},
+		"persistent":       {Options{Strategy: Persistent, Capabilities: claimed}, 0},
+	} {
+		s := f.session(chainKernel(), c.Options)
+		v := flight{limit: s.limit(), from: 100}
+		if v.limit != c.limit {
+			t.Errorf("%s: the limit is %v, not %v", name, v.limit, c.limit)
+		}
+		for _, done := range []uint32{100, 101} {
+			for _, gone := range []time.Duration{0, c.limit + time.Millisecond} {
+				atomic.StoreUint32(&s.words[wordDone], done)
+				want := c.limit > 0 && gone > 0 && done > v.from
+				if got := s.isOverlong(&v, time.Now().Add(-gone)); got != want {
+					t.Errorf("%s: %d of 100 steps after %v: %v", name, done, gone, got)
+				}
+			}
+		}
+	}
+}
+
+// TestTheFirstTickAfterARestIsShort has a GPU that may have slowed its clock.
+func TestTheFirstTickAfterARestIsShort(t *testing.T) {
+	f := newFixture(t)
+	for strategy, aim := range map[Strategy]time.Duration{Redispatch: defaultTickTime, Mega: megaTicks * defaultTickTime, Triple: defaultTickTime} {
+		s := f.session(chainKernel(), Options{Strategy: strategy})
+		d := &s.driver // which does nothing yet
+		d.pace.nanos, d.steps = float64(stepTime), 1<<20
+		d.watch.seen = time.Now().Add(-2 * coldTime)
+		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime/maxGrowth); got != want {
+			t.Errorf("%v: %d steps after a rest, not %d", strategy, got, want)
+		}
+		d.flights = make([]flight, 1) // the GPU works
+		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime); got != want {
+			t.Errorf("%v: %d steps behind another flight, not %d", strategy, got, want)
+		}
+		d.flights, d.watch.seen = nil, time.Now()
+		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime); got != want {
+			t.Errorf("%v: %d steps at once, not %d", strategy, got, want)
+		}
 	}
 }

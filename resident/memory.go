@@ -34,6 +34,7 @@ type memory struct {
 	last      int32
 	groups    uint32
 	variables []glctx.Variable // nil: not asked for yet
+	stamps    stamps
 }
 
 // stateMemory is the buffer of a state.
@@ -82,6 +83,7 @@ func (m *memory) free(gl *glctx.GL) {
 	for _, v := range m.states {
 		gl.DeleteBuffer(v.buffer)
 	}
+	m.stamps.free(gl)
 	*m = memory{}
 }
 

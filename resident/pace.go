@@ -2,32 +2,37 @@ package resident
 
 import "time"
 
-// pace learns how long a step takes, from tick to tick.
+// pace learns how long a step takes, of all groups together, from tick to tick.
 type pace struct {
-	perStep time.Duration // of all groups; 0: nothing is known yet
-	nanos   float64
+	nanos float64 // 0: nothing is known yet
 }
 
-// firstSteps is how many steps a tick has that nothing is known about.
-const firstSteps = 16
+// Steps of a tick.
+const (
+	firstSteps = 1  // nothing is known: one step may be long
+	fewSteps   = 16 // from which on growth counts
+)
 
 // maxGrowth bounds how much larger one tick may be than the one before: times
 // of short ticks are mostly the cost of starting them.
 const maxGrowth = 8
 
-// note takes in that so many steps took d. rough says that d is too long or too
-// short by chance: nobody looked closely.
-func (p *pace) note(steps uint64, d time.Duration, rough bool) {
-	if steps == 0 || d <= 0 {
+// note takes in that so many steps took a time within bounds. It concludes no
+// more than the bounds say: of a tick that was found ended long after its end,
+// that it was not slower than that, and never that it was fast.
+func (p *pace) note(steps uint64, took span) {
+	if steps == 0 || took.most <= 0 {
 		return
 	}
-	each := float64(d) / float64(steps)
-	if p.nanos == 0 || each < p.nanos && !rough || each < p.nanos*3/4 {
-		p.nanos = each // less than before: nothing stood in the way
-	} else {
-		p.nanos += (each - p.nanos) / 4
+	low, high := float64(took.least)/float64(steps), float64(took.most)/float64(steps)
+	switch {
+	case p.nanos == 0 || high < p.nanos:
+		p.nanos = high // less than before: nothing stood in the way
+	case low > 2*p.nanos:
+		p.nanos = low // steps cost more: the next tick is not to be as long as this one
+	case low > p.nanos:
+		p.nanos += (low - p.nanos) / 4
 	}
-	p.perStep = time.Duration(p.nanos)
 }
 
 // expect is how long so many steps will take, 0 where that is not known.
@@ -38,5 +43,5 @@ func (p *pace) budget(d time.Duration, last uint64) uint64 {
 	if p.nanos == 0 {
 		return firstSteps
 	}
-	return max(1, min(uint64(float64(d)/p.nanos), maxGrowth*max(last, firstSteps)))
+	return max(1, min(uint64(float64(d)/p.nanos), maxGrowth*max(last, fewSteps)))
 }

@@ -70,6 +70,8 @@ type counts struct {
 	ticks, dispatches, submissions, underWay, steps, looks, naps, preemptions, checkpoints, checkpointBytes, alignments, logged atomic.Uint64
 
 	activeGroups, launchedGroups, lanes atomic.Uint64
+
+	longest atomic.Int64 // nanoseconds
 }
 
 // New makes a session: its program, from programs, and all its memory. It

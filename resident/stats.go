@@ -2,6 +2,8 @@
 
 package resident
 
+import "time"
+
 // Stats count what a session did since it was made.
 type Stats struct {
 	Steps           uint64 `json:"steps"`
@@ -16,6 +18,10 @@ type Stats struct {
 	Checkpoints     uint64 `json:"checkpoints"`
 	CheckpointBytes uint64 `json:"checkpoint_bytes"` // that were written to Options.Checkpoints
 	Logged          uint64 `json:"logged"`           // entries, at the last look at the log
+
+	// LongestTick is what the longest submission took on the GPU, by the GPU's
+	// clock, or where that makes no sense at most, as the host saw it.
+	LongestTick time.Duration `json:"longest_tick_ns"`
 
 	// ActiveGroups of LaunchedGroups did a step in the tick that reported last
 	// for each submission. Lanes is what the kernel said by residentLanes, as of
@@ -47,6 +53,7 @@ func (s *Session) Stats() Stats {
 		Checkpoints:     n.checkpoints.Load(),
 		CheckpointBytes: n.checkpointBytes.Load(),
 		Logged:          n.logged.Load(),
+		LongestTick:     time.Duration(n.longest.Load()),
 		ActiveGroups:    n.activeGroups.Load(),
 		LaunchedGroups:  n.launchedGroups.Load(),
 		Lanes:           n.lanes.Load(),

@@ -13,11 +13,13 @@ type vigil struct {
 }
 
 // Naps while a tick is under way. What is longer than interruptibleNap can be cut
-// short by whoever wants the driver, and may last a millisecond too long.
+// short by whoever wants the driver, and may last a millisecond too long. An
+// expectation that is wrong costs longestNap, however wrong it is.
 const (
 	shortestNap      = 20 * time.Microsecond
 	interruptibleNap = 1200 * time.Microsecond
-	longestNap       = time.Millisecond // while a tick is late
+	lateNap          = time.Millisecond // at most, while a tick is late
+	longestNap       = 10 * time.Millisecond
 )
 
 // Shares of what a tick should take.
@@ -37,7 +39,7 @@ func (v vigil) nap(gone time.Duration) time.Duration {
 	if v.slice > 0 && gone < v.slice {
 		// It may end at any time, by a signal: who waited twice as long as it took
 		// has not lost much.
-		return min(max(gone, 5*shortestNap), v.slice/sliceLooks, max(v.slice-gone, shortestNap))
+		return min(max(gone, 5*shortestNap), v.slice/sliceLooks, max(v.slice-gone, shortestNap), longestNap)
 	}
 	near, often := max(v.expected/nearLook, interruptibleNap), v.expected/closeLook
 	if v.covered {
@@ -46,11 +48,11 @@ func (v vigil) nap(gone time.Duration) time.Duration {
 	if left := v.expected - gone; left > near {
 		// Who sleeps for as long as the last one took never finds out that this one
 		// is over sooner.
-		return left / 2
+		return min(left-left/4, longestNap)
 	}
 	// The later it is, the longer it may still take.
-	late := min(max(gone-v.expected, 0)/2, longestNap)
-	return max(often, late, shortestNap)
+	late := min(max(gone-v.expected, 0)/2, lateNap)
+	return min(max(often, late, shortestNap), longestNap)
 }
 
 // overdue reports whether a tick should have ended long ago, so that what the
@@ -60,5 +62,5 @@ func (v vigil) overdue(gone time.Duration) bool {
 	if v.slice > 0 {
 		due = v.slice
 	}
-	return gone > due+due/8+longestNap
+	return gone > due+due/8+lateNap
 }

@@ -5,109 +5,6 @@ import (
 	"time"
 )
 
-// What the host of a simulated GPU pays for.
-const (
-	simulatedTrip = 60 * time.Microsecond // to the GL thread and back
-	simulatedOver = 700 * time.Microsecond
-)
-
-// simulation is a driver's host and its GPU, in time of its own: submissions run
-// one after the other, and the host does what await does.
-type simulation struct {
-	depth int
-	slice time.Duration
-	shows bool                                           // mapped memory shows when a tick has ended
-	real  func(now, nominal time.Duration) time.Duration // what a tick of so many steps takes
-
-	now          time.Duration
-	reached      time.Duration
-	ends         []time.Duration // of the ticks under way
-	begun        []time.Duration
-	steps        []uint64
-	pace         pace
-	idle         time.Duration // of the GPU
-	ticks        int
-	naps, trips  int
-	latest       time.Duration // that an end was noticed after it
-	lastEnd      time.Duration
-	longestPause time.Duration // between two beats of a kernel that runs
-}
-
-// stepTime is a step of the simulated kernel.
-const stepTime = 10 * time.Microsecond
-
-// submit has the GPU begin when it is done with what it has.
-func (m *simulation) submit(last uint64) uint64 {
-	steps := m.pace.budget(defaultTickTime, last)
-	m.now += simulatedTrip
-	m.trips++
-	begin := max(m.now, m.lastEnd)
-	if m.ticks > 20 {
-		m.idle += begin - max(m.lastEnd, 0)
-		m.longestPause = max(m.longestPause, begin-m.lastEnd)
-	}
-	length := time.Duration(steps) * stepTime
-	if m.real != nil {
-		length = m.real(begin, length)
-	}
-	if m.slice > 0 {
-		length = time.Hour // until it is told to end
-	}
-	m.lastEnd = begin + length
-	m.begun, m.ends, m.steps = append(m.begun, m.now), append(m.ends, m.lastEnd), append(m.steps, steps)
-	return steps
-}
-
-// await is Session.await.
-func (m *simulation) await() {
-	v := vigil{expected: m.pace.expect(m.steps[0]), slice: m.slice, covered: len(m.ends) > 1}
-	if m.slice > 0 {
-		v.expected = m.slice
-	}
-	began := max(m.reached, m.begun[0])
-	hurried := false
-	for ask := v.covered || v.expected < quickTick || !m.shows; ; ask = !m.shows || m.now >= m.ends[0] || v.overdue(m.now-began) {
-		if ask {
-			m.now += simulatedTrip
-			m.trips++
-			if m.now >= m.ends[0] {
-				break
-			}
-		}
-		if gone := m.now - began; m.slice > 0 && gone >= m.slice && !hurried {
-			hurried = true
-			m.ends[0] = m.now + 30*time.Microsecond
-			m.lastEnd = m.ends[0]
-		}
-		if hurried {
-			m.now += time.Microsecond // looks without a nap
-			continue
-		}
-		d := v.nap(m.now - began)
-		m.naps++
-		m.now += d + shortestNap
-		if d >= interruptibleNap {
-			m.now += simulatedOver
-		}
-	}
-	m.latest = max(m.latest, m.now-m.ends[0])
-	m.pace.note(m.steps[0], m.now-began, v.covered)
-	m.reached = m.now
-	m.ends, m.begun, m.steps = m.ends[1:], m.begun[1:], m.steps[1:]
-	m.ticks++
-}
-
-// run simulates so much time.
-func (m *simulation) run(d time.Duration) {
-	last := uint64(0)
-	for m.now < d {
-		for len(m.ends) < max(m.depth, 1) {
-			last = m.submit(last)
-		}
-		m.await()
-	}
-}
-
 // TestWaitingIsCheap counts, on a simulated GPU, how often the host wakes in a
 // second and goes to the GL thread, and how long the GPU has nothing to do.
 func TestWaitingIsCheap(t *testing.T) {
@@ -117,13 +14,19 @@ func TestWaitingIsCheap(t *testing.T) {
 		wakes, trips float64 // a second
 		idle         float64 // share of the time
 	}{
-		"redispatch":         {simulation{depth: 1}, 160, 180, 0.01},
+		"redispatch":         {simulation{depth: 1}, 160, 190, 0.01},
 		"redispatch, shown":  {simulation{depth: 1, shows: true}, 160, 50, 0.01},
-		"double":             {simulation{depth: 2}, 100, 140, 0},
-		"double, shown":      {simulation{depth: 2, shows: true}, 100, 70, 0},
-		"triple":             {simulation{depth: 3}, 100, 140, 0},
-		"triple, shown":      {simulation{depth: 3, shows: true}, 100, 70, 0},
+		"redispatch, clock":  {simulation{depth: 1, shows: true, clock: trueClock}, 160, 50, 0.01},
+		"double":             {simulation{depth: 2}, 110, 150, 0},
+		"double, shown":      {simulation{depth: 2, shows: true}, 110, 50, 0},
+		"double, clock":      {simulation{depth: 2, shows: true, clock: trueClock}, 110, 50, 0},
+		"triple":             {simulation{depth: 3}, 110, 150, 0},
+		"triple, shown":      {simulation{depth: 3, shows: true}, 110, 50, 0},
+		"triple, clock":      {simulation{depth: 3, shows: true, clock: trueClock}, 110, 50, 0},
+		"mega":               {simulation{depth: 1, aim: megaTicks * defaultTickTime}, 100, 100, 0.01},
+		"mega, clock":        {simulation{depth: 1, aim: megaTicks * defaultTickTime, shows: true, clock: trueClock}, 100, 5, 0.01},
 		"persistent":         {simulation{depth: 1, slice: defaultSlice, shows: true}, 280, 50, 0.01},
+		"persistent, clock":  {simulation{depth: 1, slice: defaultSlice, shows: true, clock: trueClock}, 280, 50, 0.01},
 		"persistent, unseen": {simulation{depth: 1, slice: defaultSlice}, 280, 320, 0.01},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +41,7 @@ func TestWaitingIsCheap(t *testing.T) {
 			if idle > c.idle {
 				t.Errorf("the GPU has nothing to do for %.2f%% of the time", 100*idle)
 			}
-			if m.ticks < 1000 {
+			if m.ticks < 1000 && c.aim == 0 || m.ticks < 50 {
 				t.Errorf("%d ticks in %v", m.ticks, m.now)
 			}
 			if stall := 10 * 2 * time.Millisecond; m.longestPause > stall {
@@ -157,16 +60,17 @@ func TestLooksFindOutThatTicksAreShort(t *testing.T) {
 			naps := 0
 			for range 40 {
 				v := vigil{expected: p.expect(1), covered: covered}
-				at := time.Duration(0)
+				at, missed := time.Duration(0), time.Duration(0)
 				for naps = 0; at < real; naps++ {
+					missed = at
 					at += v.nap(at)
 				}
-				p.note(1, at, covered)
+				p.note(1, span{missed, at})
 			}
-			if got := p.expect(1); got < real || got > real+real/2 {
+			if got := p.expect(1); got < real-real/8 || got > real+real/2 {
 				t.Errorf("ticks of %v are expected to take %v", real, got)
 			}
-			if naps > 20 {
+			if naps > 20+int(real/longestNap) {
 				t.Errorf("%d naps in a tick of %v", naps, real)
 			}
 		}
@@ -201,21 +105,6 @@ func TestIdleTicksAreSoonNoticed(t *testing.T) {
 		}
 		if late := at - end; late > max(end, shortestNap) {
 			t.Errorf("a tick that is idle after %v is noticed %v later", end, late)
-		}
-	}
-}
-
-// TestPaceFollowsAGPUThatWarmsUp has a simulated GPU get six times as fast within
-// a second, as one does that slept.
-func TestPaceFollowsAGPUThatWarmsUp(t *testing.T) {
-	warming := func(now, nominal time.Duration) time.Duration {
-		return time.Duration(float64(nominal) * max(1, 6-5*now.Seconds()))
-	}
-	for depth := 1; depth <= 3; depth++ {
-		m := simulation{depth: depth, real: warming}
-		m.run(3 * time.Second)
-		if got := m.pace.expect(1); got < stepTime-stepTime/10 || got > stepTime+stepTime/4 {
-			t.Errorf("depth %d: a step of %v is expected to take %v", depth, stepTime, got)
 		}
 	}
 }

@@ -50,9 +50,10 @@ injected value. JSON fields: gpu, driver, ` + originFields + `,
 capabilities, rows [{workload, strategy, got,
 why, variant, iterations, per_s, wall_ms, dispatches, gap_us, bound_by, samples,
 median_us, p99_us, max_us, gb_per_s, cpu_percent, heartbeat_median_ms, heartbeat_max_ms,
-naps_per_s, looks_per_s, stop_ms, verified}], verified. Of soak: naps are how often
-the session's driver woke, looks how often it asked the GL thread for a fence, stop
-until all groups had done the same steps.
+naps_per_s, looks_per_s, longest_tick_ms, stop_ms, verified}], verified. Of soak: naps
+are how often the session's driver woke, looks how often it asked the GL thread for a
+fence, longest tick what the longest submission took by the GPU's clock or, where that
+makes no sense, at most, stop until all groups had done the same steps.
 
 The exit code is 1 when anything was wrong.`
 
@@ -120,6 +121,7 @@ type residentRow struct {
 	HeartbeatMax    float64 `json:"heartbeat_max_ms,omitempty"`
 	NapsPerSecond   float64 `json:"naps_per_s,omitempty"`
 	LooksPerSecond  float64 `json:"looks_per_s,omitempty"`
+	LongestTick     float64 `json:"longest_tick_ms,omitempty"`
 	StopMillis      float64 `json:"stop_ms,omitempty"`
 	Verified        bool    `json:"verified"`
 }
@@ -359,7 +361,7 @@ func rowHeader(workload string) string {
 	case "persistence":
 		return "persistence\tran as\t\titerations/s\tdispatches\tgap us\tbound by\tCPU %\tverified"
 	case "soak":
-		return "soak\tran as\t\titerations/s\theartbeat ms\tmost ms\tmost/median\tCPU %\tverified"
+		return "soak\tran as\t\titerations/s\theartbeat ms\tmost ms\tmost/median\tlongest tick ms\tCPU %\tverified"
 	}
 	return workload + "\tran as\t\tmedian us\t99 % us\tmost us\tsamples\tGB/s\tverified"
 }
@@ -371,8 +373,8 @@ func (r residentRow) columns() string {
 	case "persistence":
 		return head + fmt.Sprintf("%.4g\t%d\t%.1f\t%s\t%.1f", r.PerSecond, r.Dispatches, r.GapMicros, r.BoundBy, r.CPUPercent) + tail
 	case "soak":
-		return head + fmt.Sprintf("%.4g\t%.2f\t%.2f\t%.1f\t%.1f", r.PerSecond, r.HeartbeatMedian, r.HeartbeatMax,
-			r.HeartbeatMax/max(r.HeartbeatMedian, 1e-9), r.CPUPercent) + tail
+		return head + fmt.Sprintf("%.4g\t%.2f\t%.2f\t%.1f\t%.2f\t%.1f", r.PerSecond, r.HeartbeatMedian, r.HeartbeatMax,
+			r.HeartbeatMax/max(r.HeartbeatMedian, 1e-9), r.LongestTick, r.CPUPercent) + tail
 	}
 	rate := ""
 	if r.GBPerSecond > 0 {

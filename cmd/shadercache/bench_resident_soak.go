@@ -58,6 +58,7 @@ func (b *residentBench) soakOne(strategy resident.Strategy) (residentRow, error)
 	row.WallMillis = milliseconds(wall)
 	n := s.Stats()
 	row.Dispatches = n.Dispatches
+	row.LongestTick = milliseconds(n.LongestTick)
 	row.NapsPerSecond, row.LooksPerSecond = float64(n.Naps)/wall.Seconds(), float64(n.Looks)/wall.Seconds()
 	if len(gaps) > 0 {
 		slices.Sort(gaps)
