@@ -323,7 +323,7 @@ bool residentAwait(inout uint at) {
         return wanted;
     }
     bool wanted = residentAwaitPost();
-    uint front = residentWatch.x;
+    uint front = atomicAdd(residentWatch.x, 0u); // one value: all ones comes and goes
     at = max(at, front == ~0u ? at : min(front, residentOrderHere.y));
     return wanted;
 }

@@ -140,7 +140,7 @@ uint actorEnd(uvec2 who) {
         return actorStaleAddress();
     }
     uint slot = who.x & 0xffffffu;
-    uint state = slots.at[slot].state;
+    uint state = atomicAdd(slots.at[slot].state, 0u); // one value, however often it is used
     for (int i = 0; i < 8 && state != ACTOR_ENDING && state != ACTOR_FREE; ++i) {
         uint seen = atomicCompSwap(slots.at[slot].state, state, ACTOR_ENDING);
         if (seen == state) {

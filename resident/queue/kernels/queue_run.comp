@@ -95,14 +95,15 @@ uint queueOwn(uint range, uint size) {
 
 // queueSteal takes from somebody else's range, and leaves the last one.
 uint queueSteal(uint range, uint size) {
-    for (int i = 0; i < QUEUE_ATTEMPTS; ++i) {
-        uint turn = queue.ranges[range].taken;
-        if (turn + 1u >= size) {
-            return queueNone;
-        }
-        if (atomicCompSwap(queue.ranges[range].taken, turn, turn + 1u) == turn) {
+    // From atomics, which give one value: compilers may load a variable again wherever it
+    // is used.
+    uint turn = atomicAdd(queue.ranges[range].taken, 0u);
+    for (int i = 0; i < QUEUE_ATTEMPTS && turn + 1u < size; ++i) {
+        uint seen = atomicCompSwap(queue.ranges[range].taken, turn, turn + 1u);
+        if (seen == turn) {
             return turn;
         }
+        turn = seen;
     }
     return queueNone;
 }
