@@ -5,6 +5,7 @@ package conv2d
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,6 +98,7 @@ type device struct {
 	maxInvocations int
 	maxGroups      [3]int32
 	simdBits       int // of the CPU's registers, where the GPU is the CPU; 0 where that is not known
+	cpus           int // that such a GPU runs on
 }
 
 func deviceOf(info glctx.Info) device {
@@ -107,6 +109,7 @@ func deviceOf(info glctx.Info) device {
 		maxInvocations: int(info.MaxInvocations),
 		maxGroups:      info.MaxGroups,
 		simdBits:       simdBitsOf(info.GPU),
+		cpus:           runtime.NumCPU(),
 	}
 }
 

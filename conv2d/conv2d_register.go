@@ -39,7 +39,7 @@ func convRegisterCandidates(p Problem, on device) []Params {
 	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
 		return checkGrids(p, on, p.registerGrid(t)) != nil
 	})
-	return likeliestTiles(tiles, p.registerWork)
+	return likeliestTiles(tiles, on, p.registerWork)
 }
 
 // isProduct reports whether the convolution is a matrix product for each image:

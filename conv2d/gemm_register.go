@@ -38,7 +38,7 @@ func gemmRegisterCandidates(p GEMMProblem, on device) []Params {
 	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
 		return checkGrids(p, on, gemmRegisterGrid(p, t)) != nil
 	})
-	return likeliestTiles(tiles, func(t registerTile) registerWork { return gemmRegisterWork(p, t) })
+	return likeliestTiles(tiles, on, func(t registerTile) registerWork { return gemmRegisterWork(p, t) })
 }
 
 func gemmRegisterGrid(p GEMMProblem, t registerTile) [3]int {

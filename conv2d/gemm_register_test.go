@@ -184,7 +184,7 @@ func checkFirst[P problem](t *testing.T, r *rig, a algorithm[P], p P, on device,
 }
 
 // softwareDevice is llvmpipe as most CPUs have it.
-var softwareDevice = device{software: true, simdBits: 256, maxGroups: [3]int32{65_535, 65_535, 65_535}}
+var softwareDevice = device{software: true, simdBits: 256, cpus: 2, maxGroups: [3]int32{65_535, 65_535, 65_535}}
 
 // firstRecipe is the recipe of the first candidate for a device.
 func firstRecipe[P problem](t *testing.T, a algorithm[P], p P, on device) recipe {

@@ -5,7 +5,6 @@ package conv2d
 import (
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 
@@ -77,9 +76,9 @@ type registerWork struct {
 }
 
 // cycles estimates how long the CPUs need. Groups are handed out evenly.
-func (w registerWork) cycles() float64 {
-	rounds := float64(ceilDiv(w.groups, runtime.NumCPU()))
-	copies := float64(w.copied) * copyCycles / float64(runtime.NumCPU())
+func (w registerWork) cycles(cpus int) float64 {
+	rounds := float64(ceilDiv(w.groups, cpus))
+	copies := float64(w.copied) * copyCycles / float64(cpus)
 	return copies + rounds*(groupCycles+w.steps*(w.loads*loadCycles+w.products*productCycles)+w.stores*storeCycles)
 }
 
@@ -88,10 +87,10 @@ func (w registerWork) cycles() float64 {
 const registerCandidates = 4
 
 // likeliestTiles are the tiles with the least work, the best first.
-func likeliestTiles(tiles []registerTile, work func(registerTile) registerWork) []Params {
+func likeliestTiles(tiles []registerTile, on device, work func(registerTile) registerWork) []Params {
 	cycles := map[registerTile]float64{}
 	for _, t := range tiles {
-		cycles[t] = work(t).cycles()
+		cycles[t] = work(t).cycles(max(1, on.cpus))
 	}
 	slices.SortStableFunc(tiles, func(a, b registerTile) int { return cmp.Compare(cycles[a], cycles[b]) })
 	var params []Params
