@@ -291,7 +291,13 @@ func (s *Session) land(target uint32) (bool, error) {
 // learn takes in how long a flight took, in which so much was done.
 func (s *Session) learn(f *flight, done uint64) {
 	d := &s.driver
-	d.watch.add(f.sighting, done, f.steps)
+	planned := f.steps
+	if f.report.ticks-d.ticks == 1 {
+		// One tick did all of it, whatever it was planned for: the budget is what the
+		// newest submission says when a tick begins.
+		planned = max(planned, done)
+	}
+	d.watch.add(f.sighting, done, planned)
 	d.ahead = len(d.flights) > 0 && d.watch.ahead()
 	if len(d.flights) > 0 && d.flights[0].landed && d.flights[0].report.ticks == f.report.ticks {
 		return // the report is that of the next one: what each of them did is not told
