@@ -151,18 +151,19 @@ type residentLog struct {
 }
 
 type residentRow struct {
-	Workload   string  `json:"workload"`
-	Strategy   string  `json:"strategy"`
-	Variant    string  `json:"variant"`
-	PerSecond  float64 `json:"per_s"`
-	Dispatches int     `json:"dispatches"`
-	BoundBy    string  `json:"bound_by"`
-	CPUPercent float64 `json:"cpu_percent"`
-	Median     float64 `json:"median_us"`
-	P99        float64 `json:"p99_us"`
-	BeatMedian float64 `json:"heartbeat_median_ms"`
-	BeatMax    float64 `json:"heartbeat_max_ms"`
-	Verified   bool    `json:"verified"`
+	Workload    string  `json:"workload"`
+	Strategy    string  `json:"strategy"`
+	Variant     string  `json:"variant"`
+	PerSecond   float64 `json:"per_s"`
+	Dispatches  int     `json:"dispatches"`
+	BoundBy     string  `json:"bound_by"`
+	CPUPercent  float64 `json:"cpu_percent"`
+	Median      float64 `json:"median_us"`
+	P99         float64 `json:"p99_us"`
+	BeatMedian  float64 `json:"heartbeat_median_ms"`
+	BeatMax     float64 `json:"heartbeat_max_ms"`
+	LongestTick float64 `json:"longest_tick_ms"`
+	Verified    bool    `json:"verified"`
 }
 
 func (l *logs) resident(name string) residentLog { return readLog[residentLog](l, name) }

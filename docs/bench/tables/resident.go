@@ -20,6 +20,9 @@ func latencyTable(l residentLog) string {
 		{"a message and its answer, persistent", "round_trip", "persistent", "message and answer"},
 		{"the same through dispatch and fence", "round_trip", "none", "dispatch and fence"},
 		{"the same by ticks (re-dispatch)", "round_trip", "redispatch", "message and answer"},
+		{"a message to the last of 132 groups and its answer, persistent", "round_trip", "persistent", "to group 131 and its answer"},
+		{"a message to all 132 and their 132 answers, persistent", "round_trip", "persistent", "to all 132 groups and 132 answers"},
+		{"the same by ticks", "round_trip", "redispatch", "to all 132 groups and 132 answers"},
 		{"injection until acknowledged, persistent", "live", "persistent", "injection until acknowledged"},
 		{"the same by ticks", "live", "redispatch", "injection until acknowledged"},
 		{"query, persistent", "live", "persistent", "query"},
@@ -67,13 +70,13 @@ func persistenceTable(l residentLog) string {
 }
 
 func soakTable(l residentLog) string {
-	t := newTable("strategy", "iterations/s", "heartbeat, ms, median and longest", "CPU of one core", "state")
+	t := newTable("strategy", "iterations/s", "heartbeat, ms, median and longest", "longest tick, ms", "CPU of one core", "state")
 	for _, r := range l.Rows {
 		state := "WRONG"
 		if r.Verified {
 			state = "exact"
 		}
-		t.row(r.Strategy, fmt.Sprintf("%.3g", r.PerSecond), fmt.Sprintf("%.0f, %.0f", r.BeatMedian, r.BeatMax), fmt.Sprintf("%.0f%%", r.CPUPercent), state)
+		t.row(r.Strategy, fmt.Sprintf("%.3g", r.PerSecond), fmt.Sprintf("%.0f, %.0f", r.BeatMedian, r.BeatMax), micros(r.LongestTick), fmt.Sprintf("%.0f%%", r.CPUPercent), state)
 	}
 	return t.String()
 }
