@@ -7,52 +7,28 @@ import (
 	"strings"
 )
 
-// tunedRow is a problem with the tuner's time, the benchmark's and the peer's.
-type tunedRow struct {
-	kernelRow
-	by          string
-	tunerMillis float64
-	tflops      float64
-	err         float64
-}
-
-// tunerRatio compares the fastest that the tuner saw with the peer.
-func (r tunedRow) tunerRatio() float64 { return r.PeerMillis / r.tunerMillis }
-
-// tuned joins what a benchmark and a tuner measured.
-func tuned(l *logs, bench, tuner string) []tunedRow {
-	var rows []tunedRow
-	found := readLog[tuneLog](l, tuner)
-	for _, r := range l.kernels(bench).Rows {
-		row := tunedRow{kernelRow: r}
-		for _, p := range found.Problems {
-			if p.Problem == r.Shape {
-				best := p.Best
-				row.by = shortName(best.Choice.Algorithm, best.Choice.Params)
-				row.tunerMillis, row.tflops, row.err = best.Nanos/1e6, best.GFLOPS/1e3, best.MaxError
-			}
-		}
-		if row.by == "" {
-			l.err = fmt.Errorf("%s has no %s", tuner, r.Shape)
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func tunedTable(l *logs, what, bench, tuner string) string {
-	rows := tuned(l, bench, tuner)
-	if len(rows) == 0 {
+// peerTable is what a benchmark measured beside its peer, in microseconds.
+func peerTable(what string, l kernelsLog) string {
+	if len(l.Rows) == 0 {
 		return ""
 	}
-	peer := rows[0].Peer + ", us"
-	t := newTable(what, "by", "tuner, us", "TFLOP/s", "error", peer, "ratio", "bench, us", "ratio")
-	for _, r := range rows {
-		t.row(r.name(), r.by, fmt.Sprintf("%.1f", 1e3*r.tunerMillis), fmt.Sprintf("%.1f", r.tflops), fmt.Sprintf("%.0e", r.err),
-			fmt.Sprintf("%.1f", 1e3*r.PeerMillis), fmt.Sprintf("**%.2f**", r.tunerRatio()),
-			fmt.Sprintf("%.1f", 1e3*r.Millis), fmt.Sprintf("%.2f", r.Ratio))
+	t := newTable(what, "by", "us", "TFLOP/s", "error", l.Rows[0].Peer+", us", "ratio")
+	for _, r := range l.Rows {
+		t.row(r.name(), r.by(), fmt.Sprintf("%.1f", 1e3*r.Millis), fmt.Sprintf("%.1f", r.TFLOPS), fmt.Sprintf("%.0e", r.Error),
+			fmt.Sprintf("%.1f", 1e3*r.PeerMillis), fmt.Sprintf("**%.2f**", r.Ratio))
 	}
 	return t.String()
+}
+
+// by is the algorithm with the parameters that say most.
+func (r kernelRow) by() string {
+	algorithm, rest, _ := strings.Cut(r.Algorithm, " ")
+	params := map[string]int{}
+	for _, field := range strings.Fields(rest) {
+		name, value, _ := strings.Cut(field, "=")
+		params[name], _ = strconv.Atoi(value)
+	}
+	return shortName(algorithm, params)
 }
 
 // shippedTable is what was measured without a search, in milliseconds.

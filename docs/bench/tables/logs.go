@@ -126,21 +126,6 @@ func (r kernelRow) name() string {
 
 func (l *logs) kernels(name string) kernelsLog { return readLog[kernelsLog](l, name) }
 
-type tuneLog struct {
-	Problems []struct {
-		Problem string `json:"problem"`
-		Best    struct {
-			Choice struct {
-				Algorithm string         `json:"algorithm"`
-				Params    map[string]int `json:"params"`
-			} `json:"choice"`
-			Nanos    float64 `json:"nanos"`
-			GFLOPS   float64 `json:"gflops"`
-			MaxError float64 `json:"max_error"`
-		} `json:"best"`
-	} `json:"problems"`
-}
-
 type residentLog struct {
 	Capabilities struct {
 		Residency      int `json:"residency"`
