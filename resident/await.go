@@ -38,7 +38,7 @@ func (s *Session) await(f *flight) error {
 		} else {
 			f.missed = now
 		}
-		gone := time.Since(f.at)
+		gone := time.Since(began)
 		f.sliced = f.slice > 0 && gone >= f.slice || f.sliced || s.isOverlong(f, began)
 		if !f.whole && f.hurried.IsZero() && (f.sliced || s.attention.Load() && s.wantsHurry()) {
 			s.hurry()
@@ -83,7 +83,7 @@ func (s *Session) mayHaveEnded(v vigil, gone time.Duration) bool {
 // begun, because the GPU does something else, is left alone: it would end without
 // a step.
 func (s *Session) isOverlong(f *flight, began time.Time) bool {
-	return f.limit > 0 && time.Since(began) >= f.limit && atomic.LoadUint32(&s.words[wordDone]) > f.from
+	return f.limit > 0 && time.Since(began) >= f.limit && atomic.LoadUint32(&s.words[wordDone]) > s.driver.last.progress()
 }
 
 // spinForReport looks a few microseconds for the report of a tick that was told
@@ -136,6 +136,9 @@ func (s *Session) look(expected time.Duration) error {
 					gl.Quiet()
 				}
 				return nil
+			}
+			if i+1 < len(s.driver.flights) {
+				s.begin(&s.driver.flights[i+1], f.report)
 			}
 			wait = 0
 		}

@@ -291,14 +291,8 @@ func (s *Session) land(target uint32) (bool, error) {
 // learn takes in how long a flight took, in which so much was done.
 func (s *Session) learn(f *flight, done uint64) {
 	d := &s.driver
-	planned := f.steps
-	if f.report.ticks-d.ticks == 1 {
-		// One tick did all of it, whatever it was planned for: the budget is what the
-		// newest submission says when a tick begins.
-		planned = max(planned, done)
-	}
-	d.watch.add(f.sighting, done, planned)
-	d.ahead = len(d.flights) > 0 && d.watch.ahead()
+	d.watch.add(f.sighting, work{done, f.steps, f.report.ticks - d.ticks, uint32(f.rounds) * s.perRound()})
+	d.ahead = len(d.flights) > 0 && d.watch.lead > 0
 	if len(d.flights) > 0 && d.flights[0].landed && d.flights[0].report.ticks == f.report.ticks {
 		return // the report is that of the next one: what each of them did is not told
 	}
@@ -386,7 +380,8 @@ func (s *Session) alignGroups() error {
 		s.arm()
 		s.writeOrder(order{epoch: s.driver.epoch, target: r.most, budget: r.most - r.least, poll: s.poll(),
 			base: s.driver.base, mode: s.mode()&^modeAwait | modeLinger | modeSkip, phases: s.kernel.Phases})
-		if err := s.submitSteps(s.nextAlignment(uint64(r.most-r.least)), true); err != nil {
+		steps := s.nextAlignment(uint64(r.most - r.least))
+		if err := s.submitSteps(steps, steps, true); err != nil {
 			return err
 		}
 		if _, err := s.land(r.most); err != nil {

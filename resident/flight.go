@@ -15,7 +15,8 @@ type flight struct {
 	sighting
 	fence       glctx.Fence
 	first, last glctx.Query   // the GPU's clock before its work and behind
-	steps       uint64        // that it should do
+	steps       uint64        // that it should do: see begin
+	rounds      int           // of a budget for each group that it consists of
 	from        uint32        // steps of the epoch that were known to be done before
 	slice       time.Duration // time after which it is told to end; 0: none
 	limit       time.Duration // the same where it should have ended long ago by itself; 0: none
@@ -53,7 +54,8 @@ const maxIssued = 4096
 // submit starts the next ticks, on the way to target.
 func (s *Session) submit(target uint32) error {
 	left := uint64(target - min(s.planned(), target))
-	return s.submitSteps(min(left, s.nextSteps(left)), false)
+	next := s.nextSteps(left)
+	return s.submitSteps(min(left, next), next, false)
 }
 
 // nextSteps is how many steps the next submission should have.
@@ -144,11 +146,24 @@ func (s *Session) plan(steps uint64) (budget uint32, count int) {
 	return uint32(min(each, defaultEpoch)), count
 }
 
-// submitSteps starts so many steps, or as many as a submission may have. whole
-// has nobody end them early.
-func (s *Session) submitSteps(steps uint64, whole bool) error {
+// begin takes in that a flight has begun, since the one before it ended with a
+// report. The budget of a tick is what the newest submission says when it begins, not
+// what its own said.
+func (s *Session) begin(f *flight, before report) {
+	if f.landed {
+		return
+	}
+	budget := atomic.LoadUint32(&s.words[wordOrder+2])
+	left := s.driver.target - min(before.progress(), s.driver.target)
+	f.steps = min(uint64(budget)*uint64(f.rounds)*s.each(), uint64(left))
+}
+
+// submitSteps starts so many steps, or as many as a submission may have. full is what
+// others have that wait: they get the budget of this one, which is not to make them
+// short because it is the last one. whole has nobody end them early.
+func (s *Session) submitSteps(steps, full uint64, whole bool) error {
 	budget, count := s.plan(steps)
-	f := flight{steps: min(steps, uint64(budget)*uint64(count)*s.each()), whole: whole}
+	f := flight{steps: min(steps, uint64(budget)*uint64(count)*s.each()), rounds: count, whole: whole}
 	if !whole {
 		f.limit = s.limit()
 	}
@@ -157,6 +172,9 @@ func (s *Session) submitSteps(steps uint64, whole bool) error {
 		if s.leashed() {
 			s.leash(s.driver.last.progress() + uint32(f.steps))
 		}
+	}
+	if s.depth() > 1 && full > steps {
+		budget, _ = s.plan(full) // the target is a bound of its own
 	}
 	atomic.StoreUint32(&s.words[wordOrder+2], budget)
 	if !whole {
@@ -227,13 +245,18 @@ func (s *Session) forget() {
 	})
 }
 
+// perRound is how many dispatches a round has, of which each reports.
+func (s *Session) perRound() uint32 {
+	if s.kernel.lockstep() && !s.form.GridBarrier {
+		return s.kernel.Phases
+	}
+	return 1
+}
+
 // dispatch issues one tick: a dispatch, or one for each phase. after says that
 // others may be under way.
 func (s *Session) dispatch(gl *glctx.GL, after bool) {
-	first, last := uint32(0), s.kernel.Phases
-	if s.kernel.lockstep() && !s.form.GridBarrier {
-		last = 1
-	}
+	first, last := uint32(0), s.kernel.Phases/s.perRound()
 	for ; last <= s.kernel.Phases; first, last = first+1, last+1 {
 		if after || first > 0 {
 			gl.MemoryBarrier(glctx.BarrierStorage | glctx.BarrierCommand)

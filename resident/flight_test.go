@@ -90,14 +90,15 @@ func TestALongTickIsToldToEnd(t *testing.T) {
 		"persistent":       {Options{Strategy: Persistent, Capabilities: claimed}, 0},
 	} {
 		s := f.session(chainKernel(), c.Options)
-		v := flight{limit: s.limit(), from: 100}
+		v := flight{limit: s.limit()}
+		s.driver.last.least, s.driver.last.most = 100, 100
 		if v.limit != c.limit {
 			t.Errorf("%s: the limit is %v, not %v", name, v.limit, c.limit)
 		}
 		for _, done := range []uint32{100, 101} {
 			for _, gone := range []time.Duration{0, c.limit + time.Millisecond} {
 				atomic.StoreUint32(&s.words[wordDone], done)
-				want := c.limit > 0 && gone > 0 && done > v.from
+				want := c.limit > 0 && gone > 0 && done > 100
 				if got := s.isOverlong(&v, time.Now().Add(-gone)); got != want {
 					t.Errorf("%s: %d of 100 steps after %v: %v", name, done, gone, got)
 				}
@@ -124,6 +125,66 @@ func TestTheFirstTickAfterARestIsShort(t *testing.T) {
 		d.flights, d.watch.seen = nil, time.Now()
 		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime); got != want {
 			t.Errorf("%v: %d steps at once, not %d", strategy, got, want)
+		}
+	}
+}
+
+// TestATickThatWaitedDoesWhatIsNewest has other submissions come while a flight waits:
+// what is expected of it is what it will do, up to the end of the run.
+func TestATickThatWaitedDoesWhatIsNewest(t *testing.T) {
+	f := newFixture(t)
+	claims := chainKernel()
+	claims.Claim = true
+	phases := chainKernel()
+	phases.Phases = 2
+	for name, c := range map[string]struct {
+		kernel Kernel
+		flight
+		want uint64
+	}{
+		"more":            {chainKernel(), flight{steps: 20, rounds: 1}, 300},
+		"fewer":           {chainKernel(), flight{steps: 500, rounds: 1}, 300},
+		"several rounds":  {chainKernel(), flight{steps: 20, rounds: 2}, 600},
+		"to the end":      {chainKernel(), flight{steps: 20, rounds: 4}, 900},
+		"claimed":         {claims, flight{steps: 20, rounds: 1}, min(900, 300*uint64(claims.Groups))},
+		"landed long ago": {phases, flight{steps: 20, rounds: 1, landed: true}, 20},
+	} {
+		s := f.session(c.kernel, Options{Strategy: Triple})
+		s.driver.target = 1000
+		s.words[wordOrder+2] = 300
+		s.begin(&c.flight, report{least: 100, most: 120})
+		if c.flight.steps != c.want {
+			t.Errorf("%s: %d steps, not %d", name, c.flight.steps, c.want)
+		}
+	}
+}
+
+// TestTheLastTickDoesNotShortenOthers has little be left for the last submission of a
+// run, while another one waits.
+func TestTheLastTickDoesNotShortenOthers(t *testing.T) {
+	f := newFixture(t)
+	for strategy, want := range map[Strategy][2]uint32{Redispatch: {50, 10}, Double: {50, 50}, Triple: {50, 50}} {
+		s := f.session(chainKernel(), Options{Strategy: strategy})
+		d := &s.driver // which does nothing yet
+		d.pace.nanos, d.watch.seen = float64(time.Millisecond), time.Now()
+		s.mu.goal = 60
+		target := s.arm()
+		for i, planned := range []uint64{50, 10} {
+			if err := s.submit(target); err != nil {
+				t.Fatal(err)
+			}
+			if got, budget := d.flights[i].steps, s.words[wordOrder+2]; got != planned || budget != want[i] {
+				t.Errorf("%v: submission %d has %d steps and a budget of %d, not %d and %d", strategy, i, got, budget, planned, want[i])
+			}
+		}
+		for len(d.flights) > 0 {
+			if _, err := s.land(target); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// One at a time never has another one wait, so that there either may come first.
+		if n := d.last.progress(); n != 60 && s.depth() > 1 {
+			t.Errorf("%v: %d steps are done", strategy, n)
 		}
 	}
 }

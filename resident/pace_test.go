@@ -1,6 +1,7 @@
 package resident
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -124,6 +125,53 @@ func TestPaceMendsItself(t *testing.T) {
 			}
 			if m.longestPause > 20*time.Millisecond {
 				t.Errorf("%s, depth %d, shown %v, exact %v: nothing ran for %v", name, m.depth, m.shows, exact, m.longestPause)
+			}
+		})
+	}
+}
+
+// TestQueuedTicksComeToTheirAim has a GPU whose steps do not always take the same:
+// ticks that wait do what submissions say that came later, and a second afterwards are
+// as long as they should be all the same, without more of them, and of wakes, than
+// there need be.
+func TestQueuedTicksComeToTheirAim(t *testing.T) {
+	for name, c := range map[string]struct {
+		until  time.Duration
+		factor func(now time.Duration, random *rand.Rand) float64
+	}{
+		"steady":   {0, func(time.Duration, *rand.Rand) float64 { return 1 }},
+		"uneven":   {0, func(_ time.Duration, r *rand.Rand) float64 { return 1 + 0.04*r.Float64() }},
+		"warms up": {time.Second, func(now time.Duration, _ *rand.Rand) float64 { return max(1, 6-5*now.Seconds()) }},
+		"slow for a while": {2100 * time.Millisecond, func(now time.Duration, _ *rand.Rand) float64 {
+			if now > 2*time.Second && now < 2100*time.Millisecond {
+				return 4
+			}
+			return 1
+		}},
+	} {
+		everyForm(func(m simulation, exact bool) {
+			form := fmt.Sprintf("%s, depth %d, shown %v, exact %v", name, m.depth, m.shows, exact)
+			random := rand.New(rand.NewPCG(1, 2))
+			shortest, longest := time.Hour, time.Duration(0)
+			m.real = func(now, nominal time.Duration) time.Duration {
+				length := time.Duration(float64(nominal) * c.factor(now, random))
+				if now > c.until+time.Second {
+					shortest, longest = min(shortest, length), max(longest, length)
+				}
+				return length
+			}
+			m.run(12 * time.Second)
+			naps, trips := float64(m.naps)/m.now.Seconds(), float64(m.trips)/m.now.Seconds()
+			t.Logf("%s: ticks of %v to %v, %d of %d misjudged, %.0f naps and %.0f trips a second",
+				form, shortest, longest, m.misjudged, m.ticks, naps, trips)
+			if shortest < defaultTickTime*9/10 || longest > defaultTickTime*11/10 {
+				t.Errorf("%s: ticks took %v to %v", form, shortest, longest)
+			}
+			if m.misjudged > 1 { // as the GPU is faster than the host at the very beginning
+				t.Errorf("%s: %d of %d ticks were expected to do other steps", form, m.misjudged, m.ticks)
+			}
+			if m.depth > 1 && (naps > 100 || m.shows && trips > 50) {
+				t.Errorf("%s: %.0f naps and %.0f trips a second", form, naps, trips)
 			}
 		})
 	}

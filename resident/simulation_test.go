@@ -9,7 +9,8 @@ const (
 )
 
 // simulation is a driver's host and its GPU, in time of its own: submissions run
-// one after the other, and the host does what await does.
+// one after the other, each with the budget that is the newest one when it begins,
+// and the host does what await does.
 type simulation struct {
 	depth int
 	aim   time.Duration // 0: the default of a tick
@@ -19,21 +20,25 @@ type simulation struct {
 	real  func(now, nominal time.Duration) time.Duration // what a tick of so many steps takes
 	late  func(nap int) time.Duration                    // by which the host oversleeps
 	lag   time.Duration                                  // from a report to its fence
+	wrong float64                                        // factor of what the host expects of a tick; 0: 1
 
 	now          time.Duration
+	budget       uint64 // in mapped memory
 	flights      []simulated
 	watch        stopwatch
 	pace         pace
 	idle         time.Duration // of the GPU
 	ticks        int
 	naps, trips  int
-	latest       time.Duration // that an end was noticed after it
-	lastEnd      time.Duration
-	finished     uint64        // steps of flights that landed
-	known        uint64        // steps of the report that was taken in last
-	ahead        bool          // it is of flights that have not landed
-	disbelieved  int           // flights after the first second of which the GPU's clock is not believed
-	longest      time.Duration // tick after the first second
+	latest       time.Duration   // that an end was noticed after it
+	lastEnd      time.Duration   // of the ticks that began
+	reported     simulatedReport // as mapped memory shows it
+	known        simulatedReport // that was taken in last
+	ahead        bool            // it is of flights that have not landed
+	misjudged    int             // flights that did other steps than the host thought when it waited for them
+	disbelieved  int             // flights after the first second of which the GPU's clock is not believed
+	longest      time.Duration   // tick that began after the first second
+	shortest     time.Duration
 	longestPause time.Duration // between two ticks of a kernel that runs
 }
 
@@ -41,10 +46,19 @@ type simulation struct {
 type simulated struct {
 	sighting
 	submitted  time.Duration
-	start, end time.Duration
-	steps      uint64
+	began      bool
+	over       bool
+	start, end time.Duration // once it began
+	steps      uint64        // that the host thinks it should do
+	does       uint64
 	landed     bool
-	report     uint64 // steps
+	report     simulatedReport
+}
+
+// simulatedReport is what ticks report.
+type simulatedReport struct {
+	steps uint64
+	ticks uint32
 }
 
 // stepTime is a step of the simulated kernel.
@@ -73,37 +87,57 @@ func (m *simulation) submit(last uint64) uint64 {
 		aim = defaultTickTime
 	}
 	steps := m.pace.budget(aim, last)
+	m.advance()
+	m.budget = steps
 	m.now += simulatedTrip
 	m.trips++
-	begin := max(m.now, m.lastEnd)
+	m.flights = append(m.flights, simulated{sighting: sighting{at: date(m.now)}, submitted: m.now, steps: steps})
+	m.advance()
+	return steps
+}
+
+// advance has the GPU come to the host's time.
+func (m *simulation) advance() {
+	for i := range m.flights {
+		f := &m.flights[i]
+		if !f.began {
+			start := max(f.submitted, m.lastEnd)
+			if start > m.now {
+				return
+			}
+			m.begin(f, start)
+		}
+		if m.now < f.end {
+			return
+		}
+		if !f.over {
+			f.over = true
+			m.reported.steps, m.reported.ticks = m.reported.steps+f.does, m.reported.ticks+1
+		}
+	}
+}
+
+// begin has a flight begin with the budget as it stands.
+func (m *simulation) begin(f *simulated, start time.Duration) {
 	if m.ticks > 20 {
-		m.idle += begin - max(m.lastEnd, 0)
-		m.longestPause = max(m.longestPause, begin-m.lastEnd)
+		m.idle += start - max(m.lastEnd, 0)
+		m.longestPause = max(m.longestPause, start-m.lastEnd)
 	}
-	length := time.Duration(steps) * stepTime
+	length := time.Duration(m.budget) * stepTime
 	if m.real != nil {
-		length = m.real(begin, length)
+		length = m.real(start, length)
 	}
-	if m.now > time.Second {
-		m.longest = max(m.longest, length)
+	if start > time.Second {
+		if m.longest == 0 {
+			m.shortest = length
+		}
+		m.longest, m.shortest = max(m.longest, length), min(m.shortest, length)
 	}
 	if m.slice > 0 {
 		length = time.Hour // until it is told to end
 	}
-	m.lastEnd = begin + length
-	m.flights = append(m.flights, simulated{sighting: sighting{at: date(m.now)}, submitted: m.now, start: begin, end: m.lastEnd, steps: steps})
-	return steps
-}
-
-// reported is how many steps have been reported by now.
-func (m *simulation) reported() uint64 {
-	sum := m.finished
-	for _, f := range m.flights {
-		if m.now >= f.end {
-			sum += f.steps
-		}
-	}
-	return sum
+	f.began, f.start, f.end, f.does = true, start, start+length, m.budget
+	m.lastEnd = f.end
 }
 
 // look is Session.look.
@@ -111,16 +145,20 @@ func (m *simulation) look() {
 	looked := m.now
 	m.now += simulatedTrip
 	m.trips++
+	m.advance()
 	for i := range m.flights {
 		f := &m.flights[i]
 		switch {
 		case f.landed:
 			continue
-		case m.now < f.end+m.lag:
+		case !f.over || m.now < f.end+m.lag:
 			f.missed = date(looked)
 			return
 		}
-		f.landed, f.seen, f.report = true, date(m.now), m.reported()
+		f.landed, f.seen, f.report = true, date(m.now), m.reported
+		if i+1 < len(m.flights) {
+			m.flights[i+1].steps = m.budget
+		}
 		m.latest = max(m.latest, m.now-f.end)
 		if m.clock != nil {
 			f.sighting.begin, f.sighting.end = m.clock(*f)
@@ -135,10 +173,14 @@ func (m *simulation) await() {
 	if m.slice > 0 {
 		v.expected = m.slice
 	}
+	if m.wrong > 0 {
+		v.expected = time.Duration(m.wrong * float64(v.expected))
+	}
 	began := max(m.watch.seen.Sub(date(0)), f.submitted)
 	hurried := false
 	for first := true; !f.landed; first = false {
-		if !m.shows || m.ahead || m.reported() != m.known || v.overdue(m.now-began) || first && v.expected < quickTick {
+		m.advance()
+		if !m.shows || m.ahead || m.reported != m.known || v.overdue(m.now-began) || first && v.expected < quickTick {
 			if m.look(); f.landed {
 				break
 			}
@@ -176,10 +218,12 @@ func (m *simulation) land() {
 	f := m.flights[0]
 	m.flights = m.flights[1:]
 	m.ticks++
-	m.finished += f.steps
-	m.watch.add(f.sighting, f.report-m.known, f.steps)
+	if f.steps != f.does {
+		m.misjudged++
+	}
+	m.watch.add(f.sighting, work{f.report.steps - m.known.steps, f.steps, f.report.ticks - m.known.ticks, 1})
 	m.known = f.report
-	m.ahead = len(m.flights) > 0 && m.watch.ahead()
+	m.ahead = len(m.flights) > 0 && m.watch.lead > 0
 	if len(m.flights) > 0 && m.flights[0].landed && m.flights[0].report == f.report {
 		return
 	}

@@ -15,6 +15,14 @@ type sighting struct {
 	begin, end time.Duration // on the GPU's clock; 0 where there is none
 }
 
+// work is what a report has more than the one before it, and what the flight that
+// came with it is. Reports are in mapped memory, where they are seen before fences
+// are reached: one may be of flights that have not landed, too.
+type work struct {
+	steps, planned uint64 // that were done; that the flight should do
+	ticks, issued  uint32 // that ended; that the flight consists of
+}
+
 // stopwatch says how long flights took. They run one after the other, and each
 // begins when it was handed over, or when the one before it ends. The GPU's clock
 // knows when; where it makes no sense, the host's looks are bounds of it.
@@ -22,6 +30,7 @@ type stopwatch struct {
 	missed, seen time.Time     // the newest flight ended between the two
 	end          time.Duration // and then by the GPU's clock
 	proven       int           // above 0: that clock is believed
+	lead         uint32        // ticks that were reported and are of flights that were not added
 	lap          lap
 }
 
@@ -33,6 +42,7 @@ const disproved = -3
 type lap struct {
 	flights          int
 	steps, planned   uint64
+	shared           bool      // the first one's work was in a report before
 	earliest, latest time.Time // the first one began between the two
 	missed, seen     time.Time // the last one ended between the two
 	issue            time.Duration
@@ -40,38 +50,39 @@ type lap struct {
 	unclear          bool          // that clock made no sense
 }
 
-// add takes a flight into the lap. done are the steps that it is known by now to
-// have done, and planned those that it should.
-func (w *stopwatch) add(v sighting, done, planned uint64) {
+// add takes a flight into the lap.
+func (w *stopwatch) add(v sighting, d work) {
 	l := &w.lap
 	earliest, latest := later(v.at, w.missed), later(v.at, w.seen)
 	if l.flights == 0 {
-		l.earliest, l.latest = earliest, latest
+		l.earliest, l.latest, l.shared = earliest, latest, w.lead > 0
 	}
+	w.lead += d.ticks
+	w.lead -= min(w.lead, d.issued)
 	if latest.Equal(v.at) && v.issue > quickTick { // else the work came after the calls
 		l.issue += v.issue
 	}
 	took := v.end - max(v.begin, w.end)
 	l.unclear = l.unclear || v.begin <= 0 || took <= 0
 	l.gpu, l.longest = l.gpu+took, max(l.longest, took)
-	l.flights, l.steps, l.planned = l.flights+1, l.steps+done, l.planned+planned
+	l.flights, l.steps, l.planned = l.flights+1, l.steps+d.steps, l.planned+d.planned
 	l.missed, l.seen = later(l.missed, v.missed), v.seen
 	w.missed, w.seen, w.end = later(earliest, v.missed), v.seen, v.end
 }
 
-// ahead reports whether flights that were not added have done steps already: their
-// report came before their fence.
-func (w *stopwatch) ahead() bool { return w.lap.steps > w.lap.planned }
-
 // take ends the lap: how many steps took how long, and the longest flight, or
-// the mean one where that is not known.
+// the mean one where that is not known. Where reports are of just these flights, steps
+// are what they did, whatever they should.
 func (w *stopwatch) take() (steps uint64, took span, longest time.Duration) {
 	l := w.lap
 	w.lap = lap{}
 	if l.flights == 0 {
 		return 0, span{}, 0
 	}
-	steps, took = min(l.steps, l.planned), l.byHost()
+	steps, took = l.steps, l.byHost()
+	if l.shared || w.lead > 0 {
+		steps = min(steps, l.planned)
+	}
 	if w.believes(&l, took) {
 		return steps, span{l.gpu, l.gpu}, l.longest
 	}

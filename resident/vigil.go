@@ -14,17 +14,20 @@ type vigil struct {
 
 // Naps while a tick is under way. What is longer than interruptibleNap can be cut
 // short by whoever wants the driver, and may last a millisecond too long. An
-// expectation that is wrong costs longestNap, however wrong it is.
+// expectation that is wrong costs longestNap, however wrong it is, and a covered tick's
+// costs coveredNap of the time of the one that waits.
 const (
 	shortestNap      = 20 * time.Microsecond
 	interruptibleNap = 1200 * time.Microsecond
-	lateNap          = time.Millisecond // at most, while a tick is late
+	lateNap          = time.Millisecond // at most, while a tick is late that is not covered
 	longestNap       = 10 * time.Millisecond
+	coveredNap       = 15 * time.Millisecond // the longest one while a covered tick is under way
 )
 
 // Shares of what a tick should take.
 const (
-	coveredLook = 16  // how close to its end, and how often then, a covered tick is looked after
+	coveredNear = 10  // how close to its end a covered tick is looked after
+	coveredLook = 16  // and how often then
 	nearLook    = 32  // how close any other one is
 	closeLook   = 128 // and how often then
 	sliceLooks  = 8   // how often, at least, one that is told to end
@@ -41,26 +44,38 @@ func (v vigil) nap(gone time.Duration) time.Duration {
 		// has not lost much.
 		return min(max(gone, 5*shortestNap), v.slice/sliceLooks, max(v.slice-gone, shortestNap), longestNap)
 	}
-	near, often := max(v.expected/nearLook, interruptibleNap), v.expected/closeLook
+	near, often, most := max(v.expected/nearLook, interruptibleNap), v.expected/closeLook, longestNap
 	if v.covered {
-		near, often = v.expected/coveredLook, v.expected/coveredLook
+		near, often, most = v.expected/coveredNear, v.expected/coveredLook, coveredNap
 	}
 	if left := v.expected - gone; left > near {
 		// Who sleeps for as long as the last one took never finds out that this one
 		// is over sooner.
-		return min(left-left/4, longestNap)
+		return min(left-left/4, most)
 	}
-	// The later it is, the longer it may still take.
-	late := min(max(gone-v.expected, 0)/2, lateNap)
-	return min(max(often, late, shortestNap), longestNap)
+	return min(max(often, v.late(gone), shortestNap), most)
+}
+
+// late is how long to sleep since a tick is late: the later it is, the longer it may
+// still take. Who looks late after a covered one loses nothing as long as the next one
+// runs, which takes as long.
+func (v vigil) late(gone time.Duration) time.Duration {
+	late := max(gone-v.expected, 0)
+	if v.covered {
+		return min(8*late, gone/2)
+	}
+	return min(late/2, lateNap)
 }
 
 // overdue reports whether a tick should have ended long ago, so that what the
-// mapped memory shows of it is not to be relied on.
+// mapped memory shows of it is not to be relied on. For a covered one there is time.
 func (v vigil) overdue(gone time.Duration) bool {
 	due := v.expected
 	if v.slice > 0 {
 		due = v.slice
+	}
+	if v.covered {
+		due *= 2
 	}
 	return gone > due+due/8+lateNap
 }
