@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 )
 
 const readme = "README.md"
@@ -11,7 +15,7 @@ const readme = "README.md"
 func claims(l *logs) []claim {
 	var all []claim
 	for _, some := range [][]claim{
-		startupClaims(l), pictureClaims(l), convClaims(l), residentProgramsClaims(l), executorClaims(l), kernelClaims(l), shippedClaims(l), residentClaims(l),
+		startupClaims(l), pictureClaims(l), convClaims(l), residentProgramsClaims(l), executorClaims(l), kernelClaims(l), preloadClaims(l), residentClaims(l),
 	} {
 		all = append(all, some...)
 	}
@@ -156,14 +160,28 @@ func ratios(l kernelsLog) []float64 {
 	return list
 }
 
-// shippedClaims are of what no table shows.
-func shippedClaims(l *logs) []claim {
-	isolated := readLog[struct {
-		Isolation struct {
-			Settled float64 `json:"settled_ms"`
-		} `json:"isolation"`
-	}](l, "h200/preload-48-1.json")
-	return []claim{say(page, "(logs/h200/preload-48-1.json) took %.2f s", isolated.Isolation.Settled/1e3)}
+// preloadClaims compare one isolated child with six.
+func preloadClaims(l *logs) []claim {
+	settled := func(name string) float64 {
+		return readLog[struct {
+			Isolation struct {
+				Settled float64 `json:"settled_ms"`
+			} `json:"isolation"`
+		}](l, name).Isolation.Settled / 1e3
+	}
+	one, six := settled("h200/preload-48-1.json"), settled("h200/preload-48-6.json")
+	return []claim{say(page, "48 programs in one child took %.2f s, in six **%.2f s, %.1f times less**", one, six, one/six)}
+}
+
+// cudaMicros is the median of the round trip in CUDA.
+func cudaMicros(l *logs) (micros float64) {
+	data, err := os.ReadFile(filepath.Join(l.root, "h200/roundtrip-cuda.txt"))
+	if err == nil {
+		_, rest, _ := strings.Cut(string(data), "median ")
+		_, err = fmt.Sscanf(rest, "%f us", &micros)
+	}
+	l.err = errors.Join(l.err, err)
+	return micros
 }
 
 func residentClaims(l *logs) []claim {
@@ -180,7 +198,24 @@ func residentClaims(l *logs) []claim {
 	}
 	_, scaleLeast, scaleMost := geomean(scale)
 	_, batchLeast, batchMost := geomean(batching)
+	message, cuda := r.row("round_trip", "persistent", "message and answer"), cudaMicros(l)
+	wave := readLog[struct {
+		PerSecond float64 `json:"steps_per_s"`
+	}](l, "h200/run-wave.json")
+	run := readLog[struct {
+		PerSecond float64 `json:"instructions_per_second"`
+	}](l, "h200/run-interpreter.json")
+	most := 0.0
+	for _, row := range l.resident("h200/resident-soak.json").Rows {
+		most = max(most, row.CPUPercent)
+	}
 	return []claim{
+		say(readme, "| a word to a kernel that keeps running and back; in CUDA | %.2f us; %.2f us | |", float64(r.Capabilities.RoundTripNanos)/1e3, cuda),
+		say(page, "in CUDA on the same machine it takes %.2f us", cuda),
+		say(page, "takes %.2f times as long as that word in CUDA", message.Median/cuda),
+		say(page, "at most %.1f%% of a core", most),
+		say(page, "%s steps a second", thousands(wave.PerSecond)),
+		say(page, "%.1f billion instructions a second", run.PerSecond/1e9),
 		say(readme, "| barrier between 132 groups of a kernel that keeps running | %.2f us | |", r.row("barrier", "none", "132 groups of 256, probe").Median),
 		say(page, "Residency: %d groups of 256 can wait for each other.", r.Capabilities.Residency),
 		say(page, "do %s to %s times what one does", thousands(scaleLeast), thousands(scaleMost)),
