@@ -40,9 +40,7 @@ func (v vigil) nap(gone time.Duration) time.Duration {
 		return min(max(gone, shortestNap), v.nap(gone))
 	}
 	if v.slice > 0 && gone < v.slice {
-		// It may end at any time, by a signal: who waited twice as long as it took
-		// has not lost much.
-		return min(max(gone, 5*shortestNap), v.slice/sliceLooks, max(v.slice-gone, shortestNap), longestNap)
+		return v.napInSlice(gone)
 	}
 	near, often, most := max(v.expected/nearLook, interruptibleNap), v.expected/closeLook, longestNap
 	if v.covered {
@@ -54,6 +52,21 @@ func (v vigil) nap(gone time.Duration) time.Duration {
 		return min(left-left/4, most)
 	}
 	return min(max(often, v.late(gone), shortestNap), most)
+}
+
+// napInSlice is nap for a tick that is told to end, before it is. It may end at any
+// time, by a signal: who waited twice as long as it took has not lost much. Where its
+// steps should be done before the slice is over, their end is looked for as well.
+func (v vigil) napInSlice(gone time.Duration) time.Duration {
+	d := min(max(gone, 5*shortestNap), v.slice/sliceLooks, max(v.slice-gone, shortestNap), longestNap)
+	if v.expected <= 0 || v.expected >= v.slice {
+		return d
+	}
+	often := max(v.expected/closeLook, shortestNap)
+	if left := v.expected - gone; left > often {
+		return min(d, left-left/4)
+	}
+	return min(d, max(often, v.late(gone)))
 }
 
 // late is how long to sleep since a tick is late: the later it is, the longer it may

@@ -118,6 +118,26 @@ func TestSignalsOfASliceAreSoonNoticed(t *testing.T) {
 	}
 }
 
+// TestStepsDoneWithinASliceAreSoonNoticed has persistent ticks that end by themselves,
+// about when it was expected of them.
+func TestStepsDoneWithinASliceAreSoonNoticed(t *testing.T) {
+	for _, expected := range []time.Duration{500 * time.Microsecond, 5 * time.Millisecond, 30 * time.Millisecond} {
+		v := vigil{expected: expected, slice: defaultSlice}
+		for _, end := range []time.Duration{expected - expected/20, expected, expected + expected/20} {
+			at, naps := time.Duration(0), 0
+			for ; at < end; naps++ {
+				at += v.nap(at)
+			}
+			if late := at - end; late > max(expected/25, 2*shortestNap) || naps > 30 {
+				t.Errorf("the end of a tick after %v, %v expected, is noticed %v later, after %d naps", end, expected, late, naps)
+			}
+		}
+		if d := v.nap(3 * expected); expected < defaultSlice/4 && d < lateNap/4 {
+			t.Errorf("a tick of %v that takes three times as long is looked at every %v", expected, d)
+		}
+	}
+}
+
 // TestIdleTicksAreSoonNoticed has ticks that become idle long before their steps
 // are done, one after the other, as messages cause them.
 func TestIdleTicksAreSoonNoticed(t *testing.T) {
