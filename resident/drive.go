@@ -4,6 +4,7 @@ package resident
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -169,6 +170,9 @@ func (s *Session) burst() error {
 			return err
 		}
 		over = over || ended // those that are still under way were told so, too
+		// With one CPU, this goroutine and the GL thread's would wake each other for ever
+		// where ticks are short, and nobody else would run.
+		runtime.Gosched()
 	}
 }
 
