@@ -133,7 +133,7 @@ var controlBlocks = []block{
 				{"AsideClaimed", 1, "the same with those that there was no room for, until they are given back"},
 			}},
 			{"post", "leader of group 0", []field{
-				{"Watch", 4, "what other groups look at, x: steps of group 0 since the base while it runs, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end"},
+				{"Watch", 4, "what other groups look at, x: steps of group 0 since the base while it does steps, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end"},
 				{"PostTo", 1, "group that it is for; all ones: every group"},
 				{"PostKind", 1, "kind"},
 				{"PostA", 1, "a"},

@@ -52,7 +52,7 @@ const (
 	wordAwaited        = 83  // groups that have still to take the post
 	wordAsideSent      = 84  // messages to the host of other groups
 	wordAsideClaimed   = 85  // the same with those that there was no room for, until they are given back
-	wordWatch          = 96  // what other groups look at, x: steps of group 0 since the base while it runs, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end
+	wordWatch          = 96  // what other groups look at, x: steps of group 0 since the base while it does steps, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end
 	wordPostTo         = 100 // group that it is for; all ones: every group
 	wordPostKind       = 101 // kind
 	wordPostA          = 102 // a

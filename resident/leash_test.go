@@ -150,6 +150,9 @@ uint residentStep(uvec2 step) {
 			if name == "redispatch" && uint64(got[1]) > s.Stats().Ticks {
 				t.Errorf("the group with nothing to do did %d steps in %d ticks", got[1], s.Stats().Ticks)
 			}
+			if r := s.readReport(); name == "redispatch" && s.Stats().Alignments > 0 && r.active != 0 {
+				t.Errorf("%d groups did a step while steps were left out", r.active)
+			}
 		})
 	}
 }

@@ -9,14 +9,14 @@
 //
 //   grid     any number of groups; the one that a message is for answers it
 
-layout(local_size_x = 32) in;
-
-layout(std430, binding = 0) buffer Sums { uint sums[]; };
-
 // Messages of a step.
 #ifndef ECHO_MESSAGES
 #define ECHO_MESSAGES 16
 #endif
+
+layout(local_size_x = 32) in;
+
+layout(std430, binding = 0) buffer Sums { uint sums[]; };
 
 uint residentStep(uvec2 step) {
     uvec3 message;

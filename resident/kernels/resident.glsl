@@ -252,6 +252,10 @@ void residentKeepClose(uint poll, uint at) {
     }
 }
 
+// residentRung reports whether the newest message that group 0 saw at the door is one
+// that it has not taken. Its leader calls it.
+bool residentRung() { return ((residentDoorHere.x ^ residentReceivedHere) & RESIDENT_SEQUENCE) != 0u; }
+
 // residentAttend has group 0, which has come to the bound of its slice, answer
 // messages until the others are there. It returns the steps to get to: one more where
 // there is a message. The leader calls it.
@@ -260,7 +264,7 @@ uint residentAttend(uint at) {
         if (residentDoorSeen(residentDoor) || residentRaised != 0u || residentArrived == gl_NumWorkGroups.x - 1u) {
             return at;
         }
-        if (((residentDoorHere.x ^ residentReceivedHere) & RESIDENT_SEQUENCE) != 0u) {
+        if (residentRung()) {
             return at + 1u;
         }
         residentPulse(looks, at);
@@ -274,7 +278,7 @@ bool residentCalled() {
     if (gl_WorkGroupID.x != 0u) {
         return residentWatch.y != residentSawHere;
     }
-    return !residentPassing && ((residentDoorHere.x ^ residentReceivedHere) & RESIDENT_SEQUENCE) != 0u;
+    return !residentPassing && residentRung();
 }
 
 // residentAwaitDoor has group 0 look at the door until there is a message, or those
@@ -441,6 +445,7 @@ void main() {
     bool idle = residentIdleHere != 0u && !claim;
     uint at = done;
     uint until = done;
+    uint skipped = 0u; // steps that were left out
     uint looks = 0u;
     uint turn = 0u;
     uint trials = residentMode(RESIDENT_TRIAL) ? RESIDENT_TRIALS : 0u;
@@ -453,7 +458,7 @@ void main() {
                 residentSpan[looks & 1u] = residentLook(looks, turn, at, idle);
             }
             barrier();
-            done += claim ? 0u : residentSpan[looks & 1u].x - at;
+            skipped += claim ? 0u : residentSpan[looks & 1u].x - at;
             at = residentSpan[looks & 1u].x;
             until = residentSpan[looks & 1u].y;
             ++looks;
@@ -486,6 +491,6 @@ void main() {
         if (claim && at < until) {
             residentSignal(RESIDENT_FAULT, RESIDENT_LOOP_CUT);
         }
-        residentEnd(done, halted, idle, looks > 0u && turn > 0u || done != residentDoneHere);
+        residentEnd(done + skipped, halted, idle, looks > 0u && turn > 0u || done != residentDoneHere);
     }
 }

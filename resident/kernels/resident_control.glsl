@@ -79,7 +79,7 @@ layout(std430, binding = 6) coherent volatile buffer ResidentWork {
     uint residentAsideClaimed; // the same with those that there was no room for, until they are given back
     uint resident_counters[10];
     // Line post, written by leader of group 0.
-    uvec4 residentWatch; // what other groups look at, x: steps of group 0 since the base while it runs, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end
+    uvec4 residentWatch; // what other groups look at, x: steps of group 0 since the base while it does steps, else all ones, y: number of the message that was passed on last, 0: none, or one is being written, z: 1: the host wants the tick to end
     uint residentPostTo; // group that it is for; all ones: every group
     uint residentPostKind; // kind
     uint residentPostA; // a
