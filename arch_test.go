@@ -20,15 +20,16 @@ const module = "github.com/shadercache/shadercache"
 // Imports go one way. Tests may import what they like.
 var mayImport = map[string][]string{
 	".":        {},
-	"binary":   {},
-	"cache":    {"binary"},
-	"glctx":    {"binary"},
-	"executor": {"binary", "cache", "glctx"},
-	"conv2d":   {"binary", "cache", "glctx", "executor"},
-	"resident": {"binary", "cache", "glctx", "executor"},
-	"bundle":   {"binary"},
+	"shader":   {},
+	"binary":   {"shader"},
+	"bundle":   {"shader", "binary"},
+	"cache":    {"shader", "binary"},
+	"glctx":    {"shader", "binary"},
+	"executor": {"shader", "binary", "cache", "glctx"},
+	"conv2d":   {"shader", "binary", "cache", "glctx", "executor"},
+	"resident": {"shader", "binary", "cache", "glctx", "executor"},
 	"docs":     {"conv2d", "cmd"}, // programs that measure others, and that draw what the command does
-	"cmd":      {"binary", "bundle", "cache", "glctx", "executor", "conv2d", "resident"},
+	"cmd":      {"shader", "binary", "bundle", "cache", "glctx", "executor", "conv2d", "resident"},
 }
 
 // goFile is one parsed file of the project.

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
-var double = binary.MustSource("double", `
+var double = shader.MustSource("double", `
 layout(local_size_x = 4) in;
 layout(std430, binding = 0) buffer Values { float values[]; };
 void main() { values[gl_GlobalInvocationID.x] *= 2.0; }`, nil)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 
+	"github.com/shadercache/shadercache/shader"
 	bolt "go.etcd.io/bbolt"
 )
 
@@ -102,7 +103,7 @@ func (c *indexCopy) unmap() {
 }
 
 // find is what the index knows of a program.
-func (c *indexCopy) find(key Key) Entry {
+func (c *indexCopy) find(key shader.Key) Entry {
 	e := Entry{Key: key}
 	if c == nil || c.broken {
 		return e

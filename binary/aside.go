@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ const (
 // SetAside moves the blob of key to aside/, because the driver refused it, and
 // writes the reason beside it. Where it cannot be moved it is removed. Without
 // a blob there is nothing to do.
-func (s *Store) SetAside(key Key, reason string) error {
+func (s *Store) SetAside(key shader.Key, reason string) error {
 	err := s.moveAside(s.blobPath(key), reason)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -38,7 +39,7 @@ func (s *Store) SetAside(key Key, reason string) error {
 // new file in its place since we read the bad one. Failing is not an error
 // worth more than the damage that is being reported: the next reader tries
 // again.
-func (s *Store) setAsideFile(key Key, bad fs.FileInfo, reason string) {
+func (s *Store) setAsideFile(key shader.Key, bad fs.FileInfo, reason string) {
 	path := s.blobPath(key)
 	if now, err := os.Lstat(path); err == nil && os.SameFile(now, bad) {
 		_ = s.moveAside(path, reason)

@@ -3,6 +3,7 @@ package binary
 import (
 	"crypto/sha256"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"math"
 	"strings"
 	"time"
@@ -21,15 +22,15 @@ const (
 // Blob is one program binary with what is needed to trust it and to describe
 // it. It is a plain value without any lock: fill it, then share it read-only.
 type Blob struct {
-	Key          Key
-	Fingerprint  Digest    // of the driver that made the payload
-	Format       uint32    // GL program binary format
-	Payload      []byte    // as the driver returned it; 1 to MaxPayloadBytes bytes
-	Name         string    // label for people; Encode cuts it to MaxNameBytes
-	Created      time.Time // kept to the nanosecond, in UTC
-	CompileNanos int64     // time to a primed program without the cache; 0 = unknown
+	Key          shader.Key
+	Fingerprint  shader.Digest // of the driver that made the payload
+	Format       uint32        // GL program binary format
+	Payload      []byte        // as the driver returned it; 1 to MaxPayloadBytes bytes
+	Name         string        // label for people; Encode cuts it to MaxNameBytes
+	Created      time.Time     // kept to the nanosecond, in UTC
+	CompileNanos int64         // time to a primed program without the cache; 0 = unknown
 	WorkGroup    [3]uint32
-	Interface    Digest // of the interface that the compiled program showed
+	Interface    shader.Digest // of the interface that the compiled program showed
 }
 
 // Encode writes the blob as the bytes of one file, which DecodeBlob reads. It

@@ -2,6 +2,7 @@ package binary
 
 import (
 	"errors"
+	"github.com/shadercache/shadercache/shader"
 	"io"
 	"io/fs"
 	"iter"
@@ -17,15 +18,15 @@ const (
 
 // blobPath is the file of a key. Two digits of it are a directory of their own,
 // so that 10,000 programs make directories of 40.
-func (s *Store) blobPath(key Key) string {
+func (s *Store) blobPath(key shader.Key) string {
 	name := key.String()
 	return filepath.Join(s.path, blobsName, name[:2], name+blobExt)
 }
 
 // blobFiles goes through the blobs in the store, in no order, without opening
 // them. A directory that is missing or goes away meanwhile counts as empty.
-func (s *Store) blobFiles() iter.Seq2[Key, fs.DirEntry] {
-	return func(yield func(Key, fs.DirEntry) bool) {
+func (s *Store) blobFiles() iter.Seq2[shader.Key, fs.DirEntry] {
+	return func(yield func(shader.Key, fs.DirEntry) bool) {
 		blobs := filepath.Join(s.path, blobsName)
 		for _, shard := range entries(blobs) {
 			if !shard.IsDir() {
@@ -42,15 +43,15 @@ func (s *Store) blobFiles() iter.Seq2[Key, fs.DirEntry] {
 }
 
 // blobKey is the key that a file name below blobs/ stands for.
-func blobKey(shard, name string) (Key, bool) { return fileKey(shard, name, blobExt) }
+func blobKey(shard, name string) (shader.Key, bool) { return fileKey(shard, name, blobExt) }
 
 // fileKey is the key that the name of a file in a shard stands for.
-func fileKey(shard, name, ext string) (Key, bool) {
+func fileKey(shard, name, ext string) (shader.Key, bool) {
 	digits, ok := strings.CutSuffix(name, ext)
 	if !ok || !strings.HasPrefix(digits, shard) || digits != strings.ToLower(digits) {
-		return Key{}, false
+		return shader.Key{}, false
 	}
-	key, err := ParseKey(digits)
+	key, err := shader.ParseKey(digits)
 	return key, err == nil
 }
 
@@ -66,7 +67,7 @@ func entries(dir string) []fs.DirEntry {
 
 // readHeader reads and checks the header of a key's blob, and leaves the
 // payload alone. fileBytes is the length of the whole file.
-func (s *Store) readHeader(key Key) (h *header, fileBytes int64, err error) {
+func (s *Store) readHeader(key shader.Key) (h *header, fileBytes int64, err error) {
 	path := s.blobPath(key)
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *Store) readHeader(key Key) (h *header, fileBytes int64, err error) {
 	if h, err = parseHeader(buf[:n]); err != nil {
 		return nil, 0, err
 	}
-	if h.fingerprint != s.digest && s.digest != (Digest{}) {
+	if h.fingerprint != s.digest && s.digest != (shader.Digest{}) {
 		return nil, 0, damaged("was made by driver %s", h.fingerprint.Short())
 	}
 	if h.key != key || info.Size() != int64(h.size())+int64(h.storedBytes) {

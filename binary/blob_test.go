@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -39,7 +40,7 @@ func TestBlobRoundTrip(t *testing.T) {
 		"no times":         func(b *Blob) { b.Created, b.CompileNanos = time.Time{}, 0 },
 		"before 1970":      func(b *Blob) { b.Created = time.Date(1800, 1, 1, 0, 0, 0, 1, time.UTC) },
 		"largest numbers":  func(b *Blob) { b.Format, b.WorkGroup, b.CompileNanos = 1<<32-1, [3]uint32{1<<32 - 1, 1, 0}, 1<<63-1 },
-		"all digests zero": func(b *Blob) { b.Key, b.Fingerprint, b.Interface = Key{}, Digest{}, Digest{} },
+		"all digests zero": func(b *Blob) { b.Key, b.Fingerprint, b.Interface = shader.Key{}, shader.Digest{}, shader.Digest{} },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"github.com/shadercache/shadercache/shader"
 	"iter"
 	"slices"
 	"time"
@@ -48,7 +49,7 @@ type packedEntry []byte
 const (
 	packedPage = 64 << 10
 	// maxPacked is what an entry takes at most.
-	maxPacked = len(Key{}) + MaxNameBytes + 8*binary.MaxVarintLen64
+	maxPacked = len(shader.Key{}) + MaxNameBytes + 8*binary.MaxVarintLen64
 )
 
 func (p *packedEntries) add(e *Entry) {
@@ -71,14 +72,14 @@ func (p *packedEntries) sort() {
 	slices.SortFunc(p.entries, func(a, b packedEntry) int {
 		nameA, _ := a.name()
 		nameB, _ := b.name()
-		return cmp.Or(bytes.Compare(nameA, nameB), bytes.Compare(a[:len(Key{})], b[:len(Key{})]))
+		return cmp.Or(bytes.Compare(nameA, nameB), bytes.Compare(a[:len(shader.Key{})], b[:len(shader.Key{})]))
 	})
 }
 
 // name is the name and what follows it.
 func (p packedEntry) name() (name, rest []byte) {
-	length, n := binary.Uvarint(p[len(Key{}):])
-	rest = p[len(Key{})+n:]
+	length, n := binary.Uvarint(p[len(shader.Key{}):])
+	rest = p[len(shader.Key{})+n:]
 	return rest[:length], rest[length:]
 }
 
@@ -90,7 +91,7 @@ func (p packedEntry) unpack() Entry {
 		return value
 	}
 	return Entry{
-		Key: Key(p[:len(Key{})]), Name: string(name),
+		Key: shader.Key(p[:len(shader.Key{})]), Name: string(name),
 		Bytes: next(), RawBytes: next(), Created: unpackedTime(next()), LastUse: unpackedTime(next()),
 		Hits: uint64(next()), CompileNanos: next(), LoadNanos: next(),
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ const checkedName = "checked"
 // of its payload goes into checked/<key>. Another binary of the same program
 // has another sum and is checked again.
 func (s *Store) PutChecked(b *Blob) error {
-	sum := Digest(sha256.Sum256(b.Payload))
+	sum := shader.Digest(sha256.Sum256(b.Payload))
 	if err := s.writeInto(s.checkedPath(b.Key), []byte(sum.String()+"\n")); err != nil {
 		return fmt.Errorf("binary: remember a check: %w", err)
 	}
@@ -25,11 +26,11 @@ func (s *Store) PutChecked(b *Blob) error {
 // Checked reports whether PutChecked remembered this very binary.
 func (s *Store) Checked(b *Blob) bool {
 	data, _, err := readRegular(s.checkedPath(b.Key), 2*sha256.Size+1)
-	sum := Digest(sha256.Sum256(b.Payload))
+	sum := shader.Digest(sha256.Sum256(b.Payload))
 	return err == nil && string(data) == sum.String()+"\n"
 }
 
-func (s *Store) checkedPath(key Key) string {
+func (s *Store) checkedPath(key shader.Key) string {
 	return filepath.Join(s.path, checkedName, key.String())
 }
 
@@ -65,7 +66,7 @@ func writeBelow(path string, data []byte) error {
 // their number.
 func (s *Store) forgetChecks(dryRun bool) (gone int) {
 	for _, e := range entries(filepath.Join(s.path, checkedName)) {
-		key, err := ParseKey(e.Name())
+		key, err := shader.ParseKey(e.Name())
 		if err != nil {
 			continue
 		}

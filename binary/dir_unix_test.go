@@ -4,6 +4,7 @@ package binary
 
 import (
 	"errors"
+	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,7 +121,7 @@ func TestLinksInsideAreNotFollowed(t *testing.T) {
 			d := openTestDir(t)
 			s := openTestStore(t, d, testFingerprint)
 			putBlobs(t, s, testBlob(2))
-			must(t, d.PutSource(MustSource("", "// kept", nil)))
+			must(t, d.PutSource(shader.MustSource("", "// kept", nil)))
 			path := filepath.Join(s.path, name)
 			must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 			must(t, os.RemoveAll(path))
@@ -140,7 +141,7 @@ func TestLinksInsideAreNotFollowed(t *testing.T) {
 				t.Errorf("Put: %v", err)
 			}
 			_ = s.SetAside(testKey(2), "for a test")
-			_ = d.PutSource(MustSource("", "// kept as well", nil))
+			_ = d.PutSource(shader.MustSource("", "// kept as well", nil))
 			if _, err := d.Prune(PruneOptions{MaxAge: time.Hour, MaxBytes: 1}); err != nil {
 				t.Errorf("Prune: %v", err)
 			}

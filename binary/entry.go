@@ -2,6 +2,7 @@ package binary
 
 import (
 	"bytes"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"slices"
 	"time"
@@ -9,18 +10,18 @@ import (
 
 // Entry describes one program on disk.
 type Entry struct {
-	Key          Key       `json:"-"`
-	Name         string    `json:"name"`
-	Bytes        int64     `json:"bytes"`     // of the file
-	RawBytes     int64     `json:"raw_bytes"` // of the program binary
-	Created      time.Time `json:"created"`
-	LastUse      time.Time `json:"last_use"` // the file's time where nothing else is known
-	Hits         uint64    `json:"hits"`
-	CompileNanos int64     `json:"compile_ns"` // time to a primed program without the cache; 0 = unknown
-	LoadNanos    int64     `json:"load_ns"`    // time to a primed program from the blob; 0 = unknown
+	Key          shader.Key `json:"-"`
+	Name         string     `json:"name"`
+	Bytes        int64      `json:"bytes"`     // of the file
+	RawBytes     int64      `json:"raw_bytes"` // of the program binary
+	Created      time.Time  `json:"created"`
+	LastUse      time.Time  `json:"last_use"` // the file's time where nothing else is known
+	Hits         uint64     `json:"hits"`
+	CompileNanos int64      `json:"compile_ns"` // time to a primed program without the cache; 0 = unknown
+	LoadNanos    int64      `json:"load_ns"`    // time to a primed program from the blob; 0 = unknown
 }
 
-func compareKeys(a, b Key) int { return bytes.Compare(a[:], b[:]) }
+func compareKeys(a, b shader.Key) int { return bytes.Compare(a[:], b[:]) }
 
 // List is ByName, with all of them in memory.
 func (s *Store) List() ([]Entry, error) {

@@ -3,6 +3,7 @@ package binary
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"github.com/shadercache/shadercache/shader"
 	"unicode/utf8"
 )
 
@@ -55,10 +56,10 @@ type header struct {
 	workGroup    [3]uint32
 	created      int64
 	compileNanos int64
-	key          Key
-	fingerprint  Digest
-	interfaceSum Digest
-	payloadSum   Digest
+	key          shader.Key
+	fingerprint  shader.Digest
+	interfaceSum shader.Digest
+	payloadSum   shader.Digest
 	name         string
 }
 
@@ -109,7 +110,7 @@ func parseHeader(data []byte) (*header, error) {
 		return nil, damaged("header cut short, or its name of %d bytes is too long", nameBytes)
 	}
 	signed := data[:fixedBytes+nameBytes]
-	if sha256.Sum256(signed) != Digest(data[len(signed):]) {
+	if sha256.Sum256(signed) != shader.Digest(data[len(signed):]) {
 		return nil, damaged("header checksum does not match")
 	}
 	h := &header{
@@ -120,10 +121,10 @@ func parseHeader(data []byte) (*header, error) {
 		workGroup:    [3]uint32{le.Uint32(data[32:]), le.Uint32(data[36:]), le.Uint32(data[40:])},
 		created:      int64(le.Uint64(data[48:])),
 		compileNanos: int64(le.Uint64(data[56:])),
-		key:          Key(data[64:]),
-		fingerprint:  Digest(data[96:]),
-		interfaceSum: Digest(data[128:]),
-		payloadSum:   Digest(data[160:]),
+		key:          shader.Key(data[64:]),
+		fingerprint:  shader.Digest(data[96:]),
+		interfaceSum: shader.Digest(data[128:]),
+		payloadSum:   shader.Digest(data[160:]),
 		name:         string(signed[fixedBytes:]),
 	}
 	return h, h.check(le.Uint32(data[44:]))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,18 +23,18 @@ const (
 
 // failure is failed/<key>.json: that this driver refuses a source, and why.
 type failure struct {
-	Key  Key       `json:"key"`
-	Name string    `json:"name"`
-	Time time.Time `json:"time"`
-	Log  string    `json:"log"` // the driver's, cut to maxLogBytes
+	Key  shader.Key `json:"key"`
+	Name string     `json:"name"`
+	Time time.Time  `json:"time"`
+	Log  string     `json:"log"` // the driver's, cut to maxLogBytes
 }
 
 // PutFailure remembers that the driver of the store refuses a source.
-func (s *Store) PutFailure(src *Source, log string) error {
+func (s *Store) PutFailure(src *shader.Source, log string) error {
 	log = strings.ToValidUTF8(log[:min(len(log), maxLogBytes)], "?")
-	data, err := json.MarshalIndent(failure{src.key, cutName(src.name), s.dir.now().UTC(), log}, "", "  ")
+	data, err := json.MarshalIndent(failure{src.Key(), cutName(src.Name()), s.dir.now().UTC(), log}, "", "  ")
 	if err == nil {
-		err = s.writeInto(s.failurePath(src.key), append(data, '\n'))
+		err = s.writeInto(s.failurePath(src.Key()), append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("binary: remember a failure: %w", err)
@@ -43,24 +44,24 @@ func (s *Store) PutFailure(src *Source, log string) error {
 
 // Failure is the compile error that PutFailure remembered for a source, or
 // nil. What cannot be read counts as unknown.
-func (s *Store) Failure(src *Source) *CompileError {
-	data, _, err := readRegular(s.failurePath(src.key), maxFailureBytes)
+func (s *Store) Failure(src *shader.Source) *shader.CompileError {
+	data, _, err := readRegular(s.failurePath(src.Key()), maxFailureBytes)
 	var f failure
-	if err != nil || json.Unmarshal(data, &f) != nil || f.Key != src.key {
+	if err != nil || json.Unmarshal(data, &f) != nil || f.Key != src.Key() {
 		return nil
 	}
-	return &CompileError{Name: src.name, Log: f.Log, Source: src}
+	return &shader.CompileError{Name: src.Name(), Log: f.Log, Source: src}
 }
 
 // ForgetFailure makes the next request for a source compile it again. It is no
 // error where nothing was remembered.
-func (s *Store) ForgetFailure(key Key) error {
+func (s *Store) ForgetFailure(key shader.Key) error {
 	if err := os.Remove(s.failurePath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("binary: forget a failure: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) failurePath(key Key) string {
+func (s *Store) failurePath(key shader.Key) string {
 	return filepath.Join(s.path, failedName, key.String()+failedExt)
 }

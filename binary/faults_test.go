@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -54,7 +55,7 @@ func init() {
 			fmt.Println("record")
 			_ = s.Record([]Use{{Key: testKey(n), Hits: 1, LastUse: time.Now()}}, Counters{DiskHits: 1})
 			fmt.Println("source")
-			_ = s.dir.PutSource(MustSource("s", fmt.Sprint(n), nil))
+			_ = s.dir.PutSource(shader.MustSource("s", fmt.Sprint(n), nil))
 		}
 	}
 }

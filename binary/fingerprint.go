@@ -1,33 +1,9 @@
 package binary
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"fmt"
-	"hash"
+	"github.com/shadercache/shadercache/shader"
 	"strings"
 )
-
-// Digest is a SHA-256 sum.
-type Digest [sha256.Size]byte
-
-func (d Digest) String() string { return hex.EncodeToString(d[:]) }
-
-// Short is the first eight hexadecimal digits, for people.
-func (d Digest) Short() string { return hex.EncodeToString(d[:4]) }
-
-// MarshalText writes the digest in hexadecimal.
-func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads 64 hexadecimal digits.
-func (d *Digest) UnmarshalText(text []byte) error {
-	if len(text) != hex.EncodedLen(len(d)) {
-		return fmt.Errorf("binary: digest has %d digits, not %d", len(text), hex.EncodedLen(len(d)))
-	}
-	_, err := hex.Decode(d[:], text)
-	return err
-}
 
 // fingerprintSchema changes when the fields below or their order change, which
 // makes every stored blob a clean miss.
@@ -60,22 +36,22 @@ type Fingerprint struct {
 }
 
 // Digest identifies the fingerprint: equality of drivers is equality of digests.
-func (f Fingerprint) Digest() Digest {
-	h := fields{sha256.New()}
-	h.number(fingerprintSchema)
-	h.text(f.Vendor)
-	h.text(f.Renderer)
-	h.text(f.Version)
-	h.text(f.GLSL)
-	h.text(f.DriverUUID)
-	h.number(uint64(f.Profile))
-	h.number(uint64(f.Flags))
-	h.number(uint64(len(f.Formats)))
+func (f Fingerprint) Digest() shader.Digest {
+	h := shader.NewFieldHash()
+	h.Number(fingerprintSchema)
+	h.Text(f.Vendor)
+	h.Text(f.Renderer)
+	h.Text(f.Version)
+	h.Text(f.GLSL)
+	h.Text(f.DriverUUID)
+	h.Number(uint64(f.Profile))
+	h.Number(uint64(f.Flags))
+	h.Number(uint64(len(f.Formats)))
 	for _, format := range f.Formats {
-		h.number(uint64(format))
+		h.Number(uint64(format))
 	}
-	h.number(uint64(f.PointerBits))
-	return Digest(h.Sum(nil))
+	h.Number(uint64(f.PointerBits))
+	return h.Digest()
 }
 
 // Label is a name for people, such as NVIDIA_H200 or llvmpipe. It does not
@@ -101,18 +77,3 @@ func (f Fingerprint) Label() string {
 
 // DirName is the directory of this fingerprint below the cache directory.
 func (f Fingerprint) DirName() string { return f.Label() + "-" + f.Digest().Short() }
-
-// fields hashes values so that no two sequences of values give the same bytes:
-// every text is preceded by its length, every number has eight bytes.
-type fields struct{ hash.Hash }
-
-func (f fields) number(v uint64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	f.Write(b[:])
-}
-
-func (f fields) text(s string) {
-	f.number(uint64(len(s)))
-	f.Write([]byte(s))
-}

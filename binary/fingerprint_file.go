@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,16 +19,16 @@ const (
 // fingerprintFile is fingerprint.json: which driver a directory belongs to, in
 // full, where the directory's name has only a label and eight digits.
 type fingerprintFile struct {
-	Schema      int         `json:"schema"`
-	Digest      Digest      `json:"digest"`
-	Fingerprint Fingerprint `json:"fingerprint"`
+	Schema      int           `json:"schema"`
+	Digest      shader.Digest `json:"digest"`
+	Fingerprint Fingerprint   `json:"fingerprint"`
 }
 
 // FingerprintInfo describes one driver's part of a cache directory.
 type FingerprintInfo struct {
 	Label       string
-	Digest      Digest // zero where nothing in the directory tells it any more
-	Dir         string // name below the cache directory
+	Digest      shader.Digest // zero where nothing in the directory tells it any more
+	Dir         string        // name below the cache directory
 	Programs    int
 	BlobBytes   int64       // on disk
 	RawBytes    int64       // as the driver made them
@@ -67,14 +68,14 @@ func (s *Store) describe(count bool) FingerprintInfo {
 		Fingerprint: s.fingerprint,
 	}
 	for key := range s.blobFiles() {
-		if !count && info.Digest != (Digest{}) {
+		if !count && info.Digest != (shader.Digest{}) {
 			break
 		}
 		h, fileBytes, err := s.readHeader(key)
 		if err != nil {
 			continue
 		}
-		if info.Digest == (Digest{}) {
+		if info.Digest == (shader.Digest{}) {
 			info.Digest = h.fingerprint
 		}
 		info.Programs++

@@ -2,13 +2,14 @@ package binary
 
 import (
 	"encoding/json"
+	"github.com/shadercache/shadercache/shader"
 	"reflect"
 	"regexp"
 	"testing"
 )
 
 func TestEachFieldChangesTheFingerprint(t *testing.T) {
-	seen := map[Digest]string{testFingerprint.Digest(): "nothing"}
+	seen := map[shader.Digest]string{testFingerprint.Digest(): "nothing"}
 	fields := reflect.TypeFor[Fingerprint]()
 	for i := range fields.NumField() {
 		f := testFingerprint
@@ -92,19 +93,19 @@ func TestFingerprintJSON(t *testing.T) {
 }
 
 func TestInterfaceDigest(t *testing.T) {
-	base := func() Interface {
-		return Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: []Resource{
-			{Kind: StorageBuffer, Name: "in", Binding: 0, Bytes: 4},
-			{Kind: Uniform, Name: "scale", Binding: 3, Bytes: 1},
+	base := func() shader.Interface {
+		return shader.Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: []shader.Resource{
+			{Kind: shader.StorageBuffer, Name: "in", Binding: 0, Bytes: 4},
+			{Kind: shader.Uniform, Name: "scale", Binding: 3, Bytes: 1},
 		}}
 	}
-	changes := map[string]func(i *Interface){
-		"work group": func(i *Interface) { i.WorkGroup[1] = 4 },
-		"kind":       func(i *Interface) { i.Resources[0].Kind = UniformBuffer },
-		"name":       func(i *Interface) { i.Resources[0].Name = "inn" },
-		"binding":    func(i *Interface) { i.Resources[1].Binding = 4 },
-		"bytes":      func(i *Interface) { i.Resources[0].Bytes = 8 },
-		"fewer":      func(i *Interface) { i.Resources = i.Resources[:1] },
+	changes := map[string]func(i *shader.Interface){
+		"work group": func(i *shader.Interface) { i.WorkGroup[1] = 4 },
+		"kind":       func(i *shader.Interface) { i.Resources[0].Kind = shader.UniformBuffer },
+		"name":       func(i *shader.Interface) { i.Resources[0].Name = "inn" },
+		"binding":    func(i *shader.Interface) { i.Resources[1].Binding = 4 },
+		"bytes":      func(i *shader.Interface) { i.Resources[0].Bytes = 8 },
+		"fewer":      func(i *shader.Interface) { i.Resources = i.Resources[:1] },
 	}
 	for name, change := range changes {
 		changed := base()

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/shadercache/shadercache/shader"
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
@@ -65,7 +66,7 @@ type index struct {
 
 // contents is everything that an index holds.
 type contents struct {
-	programs map[Key]Entry
+	programs map[shader.Key]Entry
 	lifetime Counters
 }
 
@@ -154,16 +155,16 @@ func (x *index) isFile(info fs.FileInfo) bool {
 
 func (x *index) sumPath() string { return filepath.Join(filepath.Dir(x.path), sumName) }
 
-func (x *index) sum() (Digest, error) {
+func (x *index) sum() (shader.Digest, error) {
 	info, err := x.file.Stat()
 	if err != nil {
-		return Digest{}, err
+		return shader.Digest{}, err
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(x.file, 0, info.Size())); err != nil {
-		return Digest{}, err
+		return shader.Digest{}, err
 	}
-	return Digest(h.Sum(nil)), nil
+	return shader.Digest(h.Sum(nil)), nil
 }
 
 // loadLifetime reads the counters alone, however many programs there are. An
@@ -189,7 +190,7 @@ func (x *index) loadLifetime() (c Counters, err error) {
 
 // load reads everything. An index without a schema is new and empty.
 func (x *index) load() (*contents, error) {
-	c := &contents{programs: map[Key]Entry{}}
+	c := &contents{programs: map[shader.Key]Entry{}}
 	err := x.guard(func() error {
 		return x.db.View(func(tx *bolt.Tx) error {
 			about := tx.Bucket(aboutBucket)
@@ -213,10 +214,10 @@ func (x *index) load() (*contents, error) {
 
 // add takes in one pair of the programs bucket.
 func (c *contents) add(key, value []byte) error {
-	if len(key) != len(Key{}) {
+	if len(key) != len(shader.Key{}) {
 		return damaged("index has a key of %d bytes", len(key))
 	}
-	entry := Entry{Key: Key(key)}
+	entry := Entry{Key: shader.Key(key)}
 	if err := json.Unmarshal(value, &entry); err != nil {
 		return damaged("index entry: %v", err)
 	}
@@ -226,7 +227,7 @@ func (c *contents) add(key, value []byte) error {
 
 // save writes the lifetime counters and the programs that changed, and deletes
 // those that are gone, in one transaction.
-func (x *index) save(lifetime Counters, changed map[Key]Entry, gone []Key) error {
+func (x *index) save(lifetime Counters, changed map[shader.Key]Entry, gone []shader.Key) error {
 	err := x.guard(func() error {
 		return x.db.Update(func(tx *bolt.Tx) error {
 			about, err1 := tx.CreateBucketIfNotExists(aboutBucket)

@@ -3,6 +3,7 @@ package binary
 import (
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ const (
 // mark is one program in the hands of the driver.
 type mark struct {
 	action Action
-	key    Key
+	key    shader.Key
 }
 
 // inFlight writes the marks of one store. The zero value has no file yet.
@@ -121,7 +122,7 @@ func (s *Store) Forgive() {
 // Enter notes that the driver gets a program now. Leave must follow when the
 // driver is done. Both take a few microseconds and never fail: where nothing
 // can be written there are no marks.
-func (s *Store) Enter(action Action, key Key, name string) {
+func (s *Store) Enter(action Action, key shader.Key, name string) {
 	m := &s.inFlight
 	m.Lock()
 	defer m.Unlock()
@@ -135,7 +136,7 @@ func (s *Store) Enter(action Action, key Key, name string) {
 }
 
 // Leave takes back what Enter noted.
-func (s *Store) Leave(action Action, key Key) {
+func (s *Store) Leave(action Action, key shader.Key) {
 	m := &s.inFlight
 	m.Lock()
 	defer m.Unlock()
@@ -269,7 +270,7 @@ func parseMarks(text string) map[mark]string {
 		if !whole || len(parts) < 3 {
 			continue
 		}
-		key, err := ParseKey(parts[2])
+		key, err := shader.ParseKey(parts[2])
 		m := mark{Action(parts[1]), key}
 		if err != nil || !slices.Contains(actions, m.action) {
 			continue

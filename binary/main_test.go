@@ -3,6 +3,7 @@ package binary
 import (
 	"bytes"
 	"flag"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -50,8 +51,8 @@ func testPayload(seed uint64, bytes int) []byte {
 	return []byte(b.String()[:bytes])
 }
 
-func testKey(n int) Key {
-	return MustSource("", "// program "+string(rune('a'+n%26))+strings.Repeat("x", n/26), nil).Key()
+func testKey(n int) shader.Key {
+	return shader.MustSource("", "// program "+string(rune('a'+n%26))+strings.Repeat("x", n/26), nil).Key()
 }
 
 func testBlob(n int) *Blob {
@@ -64,7 +65,7 @@ func testBlob(n int) *Blob {
 		Created:      start,
 		CompileNanos: 38_600_000,
 		WorkGroup:    [3]uint32{16, 16, 1},
-		Interface:    Interface{WorkGroup: [3]uint32{16, 16, 1}}.Digest(),
+		Interface:    shader.Interface{WorkGroup: [3]uint32{16, 16, 1}}.Digest(),
 	}
 }
 

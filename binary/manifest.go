@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"github.com/shadercache/shadercache/shader"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -21,22 +22,22 @@ const (
 type manifest struct {
 	Schema      int               `json:"schema"`
 	Fingerprint Fingerprint       `json:"fingerprint"`
-	Digest      Digest            `json:"digest"`
+	Digest      shader.Digest     `json:"digest"`
 	Updated     time.Time         `json:"updated"`
 	Programs    []manifestProgram `json:"programs"` // sorted by name, then key
 }
 
 type manifestProgram struct {
-	Key           Key       `json:"key"`
-	Name          string    `json:"name"`
-	File          string    `json:"file"` // below the manifest's directory, with slashes
-	Bytes         int64     `json:"bytes"`
-	RawBytes      int64     `json:"raw_bytes"`
-	Created       time.Time `json:"created"`
-	CompileMillis float64   `json:"compile_ms"` // 0 = unknown
-	LoadMillis    float64   `json:"load_ms"`    // 0 = unknown
-	LastUse       time.Time `json:"last_use"`
-	Hits          uint64    `json:"hits"`
+	Key           shader.Key `json:"key"`
+	Name          string     `json:"name"`
+	File          string     `json:"file"` // below the manifest's directory, with slashes
+	Bytes         int64      `json:"bytes"`
+	RawBytes      int64      `json:"raw_bytes"`
+	Created       time.Time  `json:"created"`
+	CompileMillis float64    `json:"compile_ms"` // 0 = unknown
+	LoadMillis    float64    `json:"load_ms"`    // 0 = unknown
+	LastUse       time.Time  `json:"last_use"`
+	Hits          uint64     `json:"hits"`
 }
 
 func (s *Store) manifestPath() string { return filepath.Join(s.path, manifestName) }
@@ -71,8 +72,8 @@ func (s *Store) writeManifest(c *contents) error {
 	})
 }
 
-func (c *contents) keysByName() []Key {
-	return slices.SortedFunc(maps.Keys(c.programs), func(a, b Key) int {
+func (c *contents) keysByName() []shader.Key {
+	return slices.SortedFunc(maps.Keys(c.programs), func(a, b shader.Key) int {
 		return cmp.Or(cmp.Compare(c.programs[a].Name, c.programs[b].Name), compareKeys(a, b))
 	})
 }

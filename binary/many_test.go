@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"github.com/shadercache/shadercache/shader"
 	"runtime"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestManyEntries(t *testing.T) {
 	blob.Payload = testPayload(1, 1000)
 	must(t, s.Put(blob))
 	for n := range programs {
-		blob.Key = MustSource("", string(rune(n+0x10000)), nil).Key()
+		blob.Key = shader.MustSource("", string(rune(n+0x10000)), nil).Key()
 		writeTestFile(t, s.blobPath(blob.Key), encode(t, blob), start)
 	}
 	must(t, s.Record(nil, Counters{Compiles: 1}))

@@ -3,6 +3,7 @@ package binary
 import (
 	"cmp"
 	"errors"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"slices"
@@ -12,10 +13,10 @@ import (
 // MissingProgram is a program whose source is kept and that this driver has not
 // compiled.
 type MissingProgram struct {
-	Key     Key       `json:"key"`
-	Name    string    `json:"name"`
-	Hits    uint64    `json:"hits"`     // for all drivers together
-	LastUse time.Time `json:"last_use"` // with any driver; zero where no driver has it any more
+	Key     shader.Key `json:"key"`
+	Name    string     `json:"name"`
+	Hits    uint64     `json:"hits"`     // for all drivers together
+	LastUse time.Time  `json:"last_use"` // with any driver; zero where no driver has it any more
 }
 
 // Missing lists what a driver update, or another GPU, leaves to be compiled: the
@@ -23,7 +24,7 @@ type MissingProgram struct {
 // used first. Source reads the source of each. Programs in quarantine, and those
 // known to fail, are left out.
 func (s *Store) Missing() ([]MissingProgram, error) {
-	missing := map[Key]*MissingProgram{}
+	missing := map[shader.Key]*MissingProgram{}
 	for _, dir := range s.dir.levels() {
 		for key := range dir.sourceKeys() {
 			if s.lacks(key) {
@@ -54,7 +55,7 @@ func (s *Store) Missing() ([]MissingProgram, error) {
 }
 
 // addUses adds what this store knows of programs that are missing elsewhere.
-func (s *Store) addUses(missing map[Key]*MissingProgram) {
+func (s *Store) addUses(missing map[shader.Key]*MissingProgram) {
 	for e := range s.All() {
 		m := missing[e.Key]
 		if m == nil {
@@ -68,7 +69,7 @@ func (s *Store) addUses(missing map[Key]*MissingProgram) {
 }
 
 // lacks reports whether a program could be here and is not.
-func (s *Store) lacks(key Key) bool {
+func (s *Store) lacks(key shader.Key) bool {
 	paths := []string{s.blobPath(key), s.failurePath(key)}
 	if s.upstream != nil {
 		paths = append(paths, s.upstream.blobPath(key))

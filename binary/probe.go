@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"path/filepath"
 )
@@ -19,7 +20,7 @@ const (
 
 type probeFile struct {
 	Schema      int             `json:"schema"`
-	Fingerprint Digest          `json:"fingerprint"`
+	Fingerprint shader.Digest   `json:"fingerprint"`
 	Result      json.RawMessage `json:"result"`
 }
 

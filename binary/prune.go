@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"math"
 	"os"
@@ -31,7 +32,7 @@ type PruneOptions struct {
 	// do not count.
 	MaxBytes int64
 	// OtherThan deletes every fingerprint but this one, whole; nil = keep all.
-	OtherThan *Digest
+	OtherThan *shader.Digest
 	// DryRun deletes nothing and reports what would be deleted.
 	DryRun bool
 	// Now is the time that ages are counted from; zero = the clock's.
@@ -84,7 +85,7 @@ type pruneItem struct {
 	lastUse int64 // nanoseconds since 1970
 	bytes   int64
 	store   *Store // of a blob
-	key     Key
+	key     shader.Key
 	driver  *driverItem // nil for a blob
 }
 
@@ -125,7 +126,7 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 	p.sweepSources(d, all)
 	if !p.DryRun {
 		for _, s := range chosen {
-			if touched[s] && s.digest != (Digest{}) {
+			if touched[s] && s.digest != (shader.Digest{}) {
 				// An index that is busy now is reconciled by the next Record.
 				_ = s.record(nil, Counters{})
 			}

@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,7 +176,7 @@ func TestPruneLeavesStrangersAlone(t *testing.T) {
 	writeTestFile(t, filepath.Join(outside, "file"), []byte("mine"), old)
 	must(t, os.Symlink(outside, filepath.Join(d.DriverDir(), "link")))
 	must(t, os.Symlink(outside, filepath.Join(d.path, "link-12345678")))
-	digest := Digest{1}
+	digest := shader.Digest{1}
 	if _, err := d.Prune(PruneOptions{MaxAge: 1, MaxBytes: 1, OtherThan: &digest}); err != nil {
 		t.Error(err)
 	}

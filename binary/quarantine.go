@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,12 +43,12 @@ const (
 // Quarantined is a program that was in the hands of the driver when a process
 // died.
 type Quarantined struct {
-	Key     Key       `json:"key"`
-	Name    string    `json:"name"`
-	Action  Action    `json:"action"`
-	Suspect bool      `json:"suspect"` // others were in flight, or it is a source's first time
-	Reason  string    `json:"reason"`
-	Time    time.Time `json:"time"` // when the death was noticed
+	Key     shader.Key `json:"key"`
+	Name    string     `json:"name"`
+	Action  Action     `json:"action"`
+	Suspect bool       `json:"suspect"` // others were in flight, or it is a source's first time
+	Reason  string     `json:"reason"`
+	Time    time.Time  `json:"time"` // when the death was noticed
 }
 
 // Refused reports whether the source, or what was tried out, must not reach the
@@ -139,7 +140,7 @@ func (s *Store) quarantine(q Quarantined) error {
 	return writeFile(path, append(data, '\n'))
 }
 
-func (s *Store) quarantinePath(key Key) string {
+func (s *Store) quarantinePath(key shader.Key) string {
 	return filepath.Join(s.path, quarantineName, key.String()+quarantineExt)
 }
 
@@ -161,7 +162,7 @@ func (s *Store) quarantineNotes() []Quarantined {
 	var list []Quarantined
 	for _, e := range entries(filepath.Join(s.path, quarantineName)) {
 		digits, ok := strings.CutSuffix(e.Name(), quarantineExt)
-		key, err := ParseKey(digits)
+		key, err := shader.ParseKey(digits)
 		if !ok || err != nil {
 			continue
 		}
@@ -172,7 +173,7 @@ func (s *Store) quarantineNotes() []Quarantined {
 	return list
 }
 
-func (s *Store) readQuarantine(key Key) (Quarantined, error) {
+func (s *Store) readQuarantine(key shader.Key) (Quarantined, error) {
 	data, _, err := readRegular(s.quarantinePath(key), maxQuarantineBytes)
 	if err != nil {
 		return Quarantined{}, err
@@ -185,7 +186,7 @@ func (s *Store) readQuarantine(key Key) (Quarantined, error) {
 }
 
 // Lift ends the quarantine of a program. It is no error where there is none.
-func (s *Store) Lift(key Key) error {
+func (s *Store) Lift(key shader.Key) error {
 	if err := os.Remove(s.quarantinePath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("binary: lift quarantine: %w", err)
 	}

@@ -3,6 +3,7 @@ package binary
 import (
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"maps"
 	"os"
@@ -104,9 +105,9 @@ func (s *Store) openForWriting() (*index, *contents, error) {
 // reconcile makes known say what is on disk. It returns the programs that are
 // new or were written again, and those that are gone. A blob whose header
 // cannot be read is left out: the next Get sets it aside.
-func (s *Store) reconcile(known *contents, rewritten map[Key]struct{}) (changed map[Key]Entry, gone []Key) {
-	changed = map[Key]Entry{}
-	there := make(map[Key]struct{}, len(known.programs))
+func (s *Store) reconcile(known *contents, rewritten map[shader.Key]struct{}) (changed map[shader.Key]Entry, gone []shader.Key) {
+	changed = map[shader.Key]Entry{}
+	there := make(map[shader.Key]struct{}, len(known.programs))
 	for key, file := range s.blobFiles() {
 		there[key] = struct{}{}
 		e, ok := known.programs[key]
@@ -131,15 +132,15 @@ func (s *Store) reconcile(known *contents, rewritten map[Key]struct{}) (changed 
 }
 
 // takeRewritten empties the set of keys that were put since the last record.
-func (s *Store) takeRewritten() map[Key]struct{} {
+func (s *Store) takeRewritten() map[shader.Key]struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.mu.rewritten
-	s.mu.rewritten = map[Key]struct{}{}
+	s.mu.rewritten = map[shader.Key]struct{}{}
 	return taken
 }
 
-func (s *Store) putBackRewritten(keys map[Key]struct{}) {
+func (s *Store) putBackRewritten(keys map[shader.Key]struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.Copy(s.mu.rewritten, keys)

@@ -11,14 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/shader"
 	bolt "go.etcd.io/bbolt"
 )
 
-func list(t testing.TB, s *Store) map[Key]Entry {
+func list(t testing.TB, s *Store) map[shader.Key]Entry {
 	t.Helper()
 	entries, err := s.List()
 	must(t, err)
-	byKey := map[Key]Entry{}
+	byKey := map[shader.Key]Entry{}
 	for _, e := range entries {
 		byKey[e.Key] = e
 	}
@@ -131,7 +132,7 @@ func TestRecordReconciles(t *testing.T) {
 	putBlobs(t, openTestStore(t, d, testFingerprint), testBlob(3))
 	writeTestFile(t, s.blobPath(testKey(4)), []byte("damaged"), start)
 	must(t, s.Record(nil, Counters{Compiles: 1}))
-	var keys []Key
+	var keys []shader.Key
 	for key := range s.readIndex().programs {
 		keys = append(keys, key)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // The source tier: what was compiled, for every driver there is or will be.
@@ -33,16 +34,16 @@ type sourceLine struct {
 
 // PutSource keeps a source, unless one of its key is kept already. Sources
 // above 16 MiB are not kept.
-func (d *Dir) PutSource(src *Source) error {
-	path := d.sourcePath(src.key)
-	if _, err := os.Lstat(path); err == nil || d.readOnly || len(src.text) > maxKeptSourceBytes/2 {
+func (d *Dir) PutSource(src *shader.Source) error {
+	path := d.sourcePath(src.Key())
+	if _, err := os.Lstat(path); err == nil || d.readOnly || len(src.Text()) > maxKeptSourceBytes/2 {
 		return nil
 	}
-	line, err := json.Marshal(sourceLine{cutName(src.name), src.files})
+	line, err := json.Marshal(sourceLine{cutName(src.Name()), src.Files()})
 	if err != nil {
 		return fmt.Errorf("binary: keep source: %w", err)
 	}
-	data := compress(append(append(line, '\n'), src.text...))
+	data := compress(append(append(line, '\n'), src.Text()...))
 	err = writeBelow(path, data)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = d.create(); err == nil {
@@ -59,14 +60,14 @@ func (d *Dir) PutSource(src *Source) error {
 }
 
 // PutSource is Dir.PutSource: sources belong to no driver.
-func (s *Store) PutSource(src *Source) error { return s.dir.PutSource(src) }
+func (s *Store) PutSource(src *shader.Source) error { return s.dir.PutSource(src) }
 
 // Source is Dir.Source: sources belong to no driver.
-func (s *Store) Source(key Key) (*Source, error) { return s.dir.Source(key) }
+func (s *Store) Source(key shader.Key) (*shader.Source, error) { return s.dir.Source(key) }
 
 // Source reads a source that was kept, here or upstream. It returns ErrNotFound where there is
 // none, and a *DamagedError for a file that is not what was written.
-func (d *Dir) Source(key Key) (*Source, error) {
+func (d *Dir) Source(key shader.Key) (*shader.Source, error) {
 	path := d.sourcePath(key)
 	data, _, err := readRegular(path, maxKeptSourceBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,12 +76,12 @@ func (d *Dir) Source(key Key) (*Source, error) {
 		}
 		return nil, ErrNotFound
 	}
-	var src *Source
+	var src *shader.Source
 	if err == nil {
 		src, err = decodeSource(data)
 	}
-	if err == nil && src.key != key {
-		err = damaged("holds the source of %s", src.key.Short())
+	if err == nil && src.Key() != key {
+		err = damaged("holds the source of %s", src.Key().Short())
 	}
 	if bad, ok := errors.AsType[*DamagedError](err); ok {
 		bad.Path = path
@@ -95,8 +96,8 @@ func (d *Dir) Source(key Key) (*Source, error) {
 // Sources goes through the sources that are kept, in the order of their keys,
 // with one of them in memory at a time. One that cannot be read comes as an
 // error, and the next one follows.
-func (d *Dir) Sources() iter.Seq2[*Source, error] {
-	return func(yield func(*Source, error) bool) {
+func (d *Dir) Sources() iter.Seq2[*shader.Source, error] {
+	return func(yield func(*shader.Source, error) bool) {
 		for key := range d.sourceKeys() {
 			src, err := d.Source(key)
 			if !errors.Is(err, ErrNotFound) && !yield(src, err) {
@@ -118,8 +119,8 @@ func (d *Dir) SourceCount() (count int) {
 }
 
 // sourceKeys goes through the keys of the sources that are kept.
-func (d *Dir) sourceKeys() iter.Seq[Key] {
-	return func(yield func(Key) bool) {
+func (d *Dir) sourceKeys() iter.Seq[shader.Key] {
+	return func(yield func(shader.Key) bool) {
 		root := filepath.Join(d.path, sourcesName)
 		for _, shard := range entries(root) {
 			for _, file := range entries(filepath.Join(root, shard.Name())) {
@@ -132,13 +133,13 @@ func (d *Dir) sourceKeys() iter.Seq[Key] {
 	}
 }
 
-func (d *Dir) sourcePath(key Key) string {
+func (d *Dir) sourcePath(key shader.Key) string {
 	name := key.String()
 	return filepath.Join(d.path, sourcesName, name[:2], name+sourceExt)
 }
 
 // decodeSource reads what PutSource wrote.
-func decodeSource(data []byte) (*Source, error) {
+func decodeSource(data []byte) (*shader.Source, error) {
 	var header zstd.Header
 	if err := header.Decode(data); err != nil || header.HasFCS && header.FrameContentSize > maxKeptSourceBytes {
 		return nil, damaged("source is not compressed, or has more than %d bytes", maxKeptSourceBytes)
@@ -154,5 +155,5 @@ func decodeSource(data []byte) (*Source, error) {
 	if !ok || json.Unmarshal([]byte(first), &line) != nil {
 		return nil, damaged("source has no first line")
 	}
-	return keyedSource(line.Name, text, line.Files), nil
+	return shader.NewFinalSource(line.Name, text, line.Files), nil
 }

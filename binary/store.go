@@ -3,6 +3,7 @@ package binary
 import (
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io"
 	"io/fs"
 	"os"
@@ -33,7 +34,7 @@ import (
 type Store struct {
 	dir         *Dir
 	fingerprint Fingerprint
-	digest      Digest
+	digest      shader.Digest
 	name        string // directory below dir
 	path        string
 
@@ -43,7 +44,7 @@ type Store struct {
 	recording sync.Mutex // one goroutine at a time writes the index
 	mu        struct {
 		sync.Mutex
-		rewritten map[Key]struct{} // put since the index last learned of them
+		rewritten map[shader.Key]struct{} // put since the index last learned of them
 	}
 }
 
@@ -72,7 +73,7 @@ func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 
 func (d *Dir) storeNamed(name string) *Store {
 	s := &Store{dir: d, name: name, path: filepath.Join(d.path, name)}
-	s.mu.rewritten = map[Key]struct{}{}
+	s.mu.rewritten = map[shader.Key]struct{}{}
 	return s
 }
 
@@ -86,7 +87,7 @@ func (s *Store) Path() string { return s.path }
 // here. It returns ErrNotFound where there is none at all. A file that is
 // damaged, or that belongs to another program or driver, is moved to aside/ and
 // reported as a *DamagedError; the next Get looks upstream.
-func (s *Store) Get(key Key) (*Blob, error) {
+func (s *Store) Get(key shader.Key) (*Blob, error) {
 	b, info, err := s.read(key)
 	if errors.Is(err, fs.ErrNotExist) && s.upstream != nil {
 		if b, _, err := s.upstream.read(key); err == nil {
@@ -107,7 +108,7 @@ func (s *Store) Get(key Key) (*Blob, error) {
 
 // read reads a blob and checks every byte. A *DamagedError has the path, and
 // comes with what describes the file.
-func (s *Store) read(key Key) (*Blob, fs.FileInfo, error) {
+func (s *Store) read(key shader.Key) (*Blob, fs.FileInfo, error) {
 	path := s.blobPath(key)
 	data, info, err := readRegular(path, maxBlobBytes)
 	var b *Blob
@@ -125,11 +126,11 @@ func (s *Store) read(key Key) (*Blob, fs.FileInfo, error) {
 
 // owns checks that a sound blob is the one that its file name promises. A store
 // whose fingerprint is lost owns any driver's.
-func (s *Store) owns(b *Blob, key Key) error {
+func (s *Store) owns(b *Blob, key shader.Key) error {
 	if b.Key != key {
 		return damaged("holds program %s", b.Key.Short())
 	}
-	if b.Fingerprint != s.digest && s.digest != (Digest{}) {
+	if b.Fingerprint != s.digest && s.digest != (shader.Digest{}) {
 		return damaged("was made by driver %s, this is driver %s", b.Fingerprint.Short(), s.digest.Short())
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io"
 	"io/fs"
 	"iter"
@@ -34,7 +35,7 @@ type Tuning struct {
 // passes for a measurement.
 type tuningFile struct {
 	Schema int             `json:"schema"`
-	Sum    Digest          `json:"sum"`
+	Sum    shader.Digest   `json:"sum"`
 	Tuning json.RawMessage `json:"tuning"`
 }
 
@@ -106,19 +107,19 @@ func (s *Store) Tunings() iter.Seq2[Tuning, error] {
 
 // CheckTuning checks the content of a file that is to be name, below tuning/, of
 // the driver with this fingerprint.
-func CheckTuning(fingerprint Digest, name string, data []byte) error {
+func CheckTuning(fingerprint shader.Digest, name string, data []byte) error {
 	_, err := decodeTuning(fingerprint, name, data)
 	return err
 }
 
 // TuningFile is the name of a problem's file below tuning/.
 func TuningFile(problem string) string {
-	return Digest(sha256.Sum256([]byte(problem))).String() + tuningExt
+	return shader.Digest(sha256.Sum256([]byte(problem))).String() + tuningExt
 }
 
 func isTuningFile(name string) bool {
 	digits, ok := strings.CutSuffix(name, tuningExt)
-	_, err := ParseKey(digits)
+	_, err := shader.ParseKey(digits)
 	return ok && err == nil
 }
 
@@ -154,7 +155,7 @@ func (s *Store) encodeTuning(t Tuning) ([]byte, error) {
 
 // decodeTuning reads what encodeTuning wrote, and nothing else. The driver of a
 // store whose fingerprint is lost cannot be checked, and nothing there counts.
-func decodeTuning(fingerprint Digest, name string, data []byte) (Tuning, error) {
+func decodeTuning(fingerprint shader.Digest, name string, data []byte) (Tuning, error) {
 	var file tuningFile
 	if err := decodeStrictly(data, &file); err != nil {
 		return Tuning{}, damaged("%v", err)
@@ -179,11 +180,11 @@ func decodeTuning(fingerprint Digest, name string, data []byte) (Tuning, error) 
 }
 
 // tuningSum is the sum of a tuning's bytes and its driver.
-func tuningSum(fingerprint Digest, tuning []byte) Digest {
+func tuningSum(fingerprint shader.Digest, tuning []byte) shader.Digest {
 	h := sha256.New()
 	h.Write(fingerprint[:])
 	h.Write(tuning)
-	return Digest(h.Sum(nil))
+	return shader.Digest(h.Sum(nil))
 }
 
 // decodeStrictly decodes one JSON value without unknown fields, and nothing

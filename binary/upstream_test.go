@@ -2,6 +2,7 @@ package binary
 
 import (
 	"errors"
+	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +25,7 @@ func snapshotOf(t *testing.T, dir string) map[string]string {
 func TestUpstream(t *testing.T) {
 	baked, private := openTestDir(t), openTestDir(t)
 	putBlobs(t, openTestStore(t, baked, testFingerprint), testBlob(0), testBlob(1))
-	must(t, baked.PutSource(MustSource("up", "void main() {}", nil)))
+	must(t, baked.PutSource(shader.MustSource("up", "void main() {}", nil)))
 	before := snapshotOf(t, baked.path)
 	upstream, err := OpenUpstream(baked.path)
 	must(t, err)
@@ -38,7 +39,7 @@ func TestUpstream(t *testing.T) {
 	if _, err := s.Get(testKey(3)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("program 3: %v", err)
 	}
-	if _, err := s.dir.Source(MustSource("", "void main() {}", nil).Key()); err != nil {
+	if _, err := s.dir.Source(shader.MustSource("", "void main() {}", nil).Key()); err != nil {
 		t.Errorf("source: %v", err)
 	}
 	flip(t, s.blobPath(testKey(1)))
@@ -57,7 +58,7 @@ func TestUpstream(t *testing.T) {
 	_, _, trimErr := upstream.Trim(PruneOptions{MaxBytes: 1})
 	_, pruneErr := upstream.Prune(PruneOptions{MaxBytes: 1})
 	for i, err := range []error{up.Put(testBlob(5)), up.SetAside(testKey(0), ""), trimErr, pruneErr,
-		up.PutFailure(MustSource("", "x", nil), ""), up.PutChecked(testBlob(0))} {
+		up.PutFailure(shader.MustSource("", "x", nil), ""), up.PutChecked(testBlob(0))} {
 		if !errors.Is(err, ErrReadOnly) {
 			t.Errorf("write %d: %v", i, err)
 		}
@@ -79,9 +80,9 @@ func TestUpstream(t *testing.T) {
 // What upstream has is neither missing nor unexplained.
 func TestMissingAndWhyLookUpstream(t *testing.T) {
 	baked, private := openTestDir(t), openTestDir(t)
-	here, there := MustSource("here", "void main() { a(); }", nil), MustSource("there", "void main() { b(); }", nil)
-	older := MustSource("there", "void main() { c(); }", nil)
-	blobOf := func(src *Source, driver Fingerprint) *Blob {
+	here, there := shader.MustSource("here", "void main() { a(); }", nil), shader.MustSource("there", "void main() { b(); }", nil)
+	older := shader.MustSource("there", "void main() { c(); }", nil)
+	blobOf := func(src *shader.Source, driver Fingerprint) *Blob {
 		b := testBlob(0)
 		b.Key, b.Name, b.Fingerprint = src.Key(), src.Name(), driver.Digest()
 		return b
@@ -90,7 +91,7 @@ func TestMissingAndWhyLookUpstream(t *testing.T) {
 	putBlobs(t, before, blobOf(older, otherFingerprint), blobOf(there, otherFingerprint))
 	must(t, before.Record([]Use{{Key: older.Key(), Hits: 7, LastUse: start}}, Counters{DiskHits: 7}))
 	putBlobs(t, openTestStore(t, baked, testFingerprint), blobOf(there, testFingerprint))
-	for _, src := range []*Source{there, older} {
+	for _, src := range []*shader.Source{there, older} {
 		must(t, baked.PutSource(src))
 	}
 	must(t, private.PutSource(here))
@@ -209,11 +210,11 @@ func TestLastUseIsWrittenHourly(t *testing.T) {
 func TestPruneForgetsSources(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
-	used, unused := MustSource("used", "a", nil), MustSource("unused", "b", nil)
+	used, unused := shader.MustSource("used", "a", nil), shader.MustSource("unused", "b", nil)
 	blob := testBlob(0)
 	blob.Key = used.Key()
 	putBlobs(t, s, blob)
-	for _, src := range []*Source{used, unused} {
+	for _, src := range []*shader.Source{used, unused} {
 		must(t, d.PutSource(src))
 		old := start.Add(-100 * time.Hour)
 		must(t, os.Chtimes(d.sourcePath(src.Key()), old, old))

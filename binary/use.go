@@ -1,11 +1,14 @@
 package binary
 
-import "time"
+import (
+	"github.com/shadercache/shadercache/shader"
+	"time"
+)
 
 // Use is what one process learned about one program since it last told the
 // store. Stores add Hits up and keep the latest of everything else.
 type Use struct {
-	Key          Key
+	Key          shader.Key
 	Name         string
 	LastUse      time.Time
 	Hits         uint64 // resident and disk

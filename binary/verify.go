@@ -3,6 +3,7 @@ package binary
 import (
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -88,7 +89,7 @@ func (v *verifying) store(s *Store) {
 	v.foreign(s)
 }
 
-func (v *verifying) blob(s *Store, key Key) {
+func (v *verifying) blob(s *Store, key shader.Key) {
 	path := s.blobPath(key)
 	_, info, err := s.read(key)
 	switch {
@@ -120,7 +121,7 @@ func (v *verifying) index(s *Store) {
 		return
 	}
 	v.damaged(filepath.Join(s.path, indexName), err.Error())
-	if v.repair && s.digest != (Digest{}) {
+	if v.repair && s.digest != (shader.Digest{}) {
 		v.try(s.record(nil, Counters{}))
 	}
 }

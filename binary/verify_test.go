@@ -3,10 +3,12 @@ package binary
 import (
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -18,14 +20,14 @@ func TestVerify(t *testing.T) {
 	blob.Fingerprint = otherFingerprint.Digest()
 	putBlobs(t, other, blob)
 	must(t, s.Record([]Use{{Key: testKey(0), Hits: 3, LastUse: start}}, Counters{DiskHits: 3}))
-	must(t, d.PutSource(MustSource("one", "void main() {}", nil)))
-	must(t, d.PutSource(MustSource("two", "void main() { }", nil)))
+	must(t, d.PutSource(shader.MustSource("one", "void main() {}", nil)))
+	must(t, d.PutSource(shader.MustSource("two", "void main() { }", nil)))
 	if r, err := d.Verify(false, nil); err != nil || !r.OK() || r.Good != 4 || r.Sources != 2 || r.Foreign+r.Leftovers != 0 {
 		t.Fatalf("a sound directory: %+v, %v", r, err)
 	}
 
 	flip(t, s.blobPath(testKey(1)))
-	flip(t, d.sourcePath(MustSource("", "void main() {}", nil).Key()))
+	flip(t, d.sourcePath(shader.MustSource("", "void main() {}", nil).Key()))
 	flip(t, filepath.Join(s.path, indexName))
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", "stray"), nil, start)
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", ".half"), nil, start.Add(-2*time.Hour))
@@ -104,7 +106,10 @@ func isSorted(list []string) bool {
 
 func TestSourceFiles(t *testing.T) {
 	d := openTestDir(t)
-	src, err := newSource("blur", strings.Repeat("// long\n", 1000)+"void main() {}\n", Defines{"N": "1"}, []string{"blur.comp", "lib.glsl"})
+	src, err := shader.ReadSource(fstest.MapFS{
+		"blur.comp": {Data: []byte("#include \"lib.glsl\"\n" + strings.Repeat("// long\n", 1000) + "void main() {}\n")},
+		"lib.glsl":  {Data: []byte("// library\n")},
+	}, "blur.comp", shader.Defines{"N": "1"})
 	must(t, err)
 	if _, err := d.Source(src.Key()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before: %v", err)
@@ -153,10 +158,10 @@ func FuzzDecodeSource(f *testing.F) {
 func TestMissing(t *testing.T) {
 	d := openTestDir(t)
 	old, now := openTestStore(t, d, otherFingerprint), openTestStore(t, d, testFingerprint)
-	var sources []*Source
+	var sources []*shader.Source
 	var uses []Use
 	for n := range 6 {
-		src := MustSource(fmt.Sprintf("p%d", n), fmt.Sprintf("// %d\nvoid main() {}", n), nil)
+		src := shader.MustSource(fmt.Sprintf("p%d", n), fmt.Sprintf("// %d\nvoid main() {}", n), nil)
 		sources = append(sources, src)
 		must(t, d.PutSource(src))
 		blob := testBlob(0)
@@ -187,9 +192,9 @@ func TestMissing(t *testing.T) {
 func TestWhy(t *testing.T) {
 	d := openTestDir(t)
 	s, old := openTestStore(t, d, testFingerprint), openTestStore(t, d, otherFingerprint)
-	before := MustSource("blur", "void main() {\n  a;\n}", nil)
-	after := MustSource("blur", "void main() {\n  b;\n}", nil)
-	put := func(s *Store, src *Source) {
+	before := shader.MustSource("blur", "void main() {\n  a;\n}", nil)
+	after := shader.MustSource("blur", "void main() {\n  b;\n}", nil)
+	put := func(s *Store, src *shader.Source) {
 		blob := testBlob(0)
 		blob.Key, blob.Name, blob.Fingerprint = src.Key(), src.Name(), s.digest
 		putBlobs(t, s, blob)
@@ -241,9 +246,9 @@ func TestDiff(t *testing.T) {
 	if d := testFingerprint.Diff(flags); len(d) != 1 || d[0] != (FieldDiff{"flags", "0x0", "0x2"}) {
 		t.Errorf("flags: %v", d)
 	}
-	a := MustSource("", "x\n", nil)
-	for text, want := range map[string]*LineDiff{"x\n": nil, "y\n": {3, "x", "y"}, "x\nz": {4, "", "z"}, "x": {3, "x", "x"}} {
-		got := a.Diff(MustSource("", text, nil))
+	a := shader.MustSource("", "x\n", nil)
+	for text, want := range map[string]*shader.LineDiff{"x\n": nil, "y\n": {Line: 3, Ours: "x", Theirs: "y"}, "x\nz": {Line: 4, Ours: "", Theirs: "z"}, "x": {Line: 3, Ours: "x", Theirs: "x"}} {
+		got := a.Diff(shader.MustSource("", text, nil))
 		if (got == nil) != (want == nil) || got != nil && *got != *want {
 			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}

@@ -3,6 +3,7 @@ package binary
 import (
 	"errors"
 	"fmt"
+	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,33 +40,9 @@ func (f Fingerprint) Diff(other Fingerprint) []FieldDiff {
 	return list
 }
 
-// LineDiff is the first line in which two texts differ. A text that ends before
-// it has "" there.
-type LineDiff struct {
-	Line   int    `json:"line"` // from 1, of Source.Text
-	Ours   string `json:"ours"`
-	Theirs string `json:"theirs"`
-}
-
-// Diff is the first line in which the text of other differs, or nil.
-func (s *Source) Diff(other *Source) *LineDiff {
-	if s.text == other.text {
-		return nil
-	}
-	ours, theirs := s.text, other.text
-	for line := 1; ; line++ {
-		a, restA, _ := strings.Cut(ours, "\n")
-		b, restB, _ := strings.Cut(theirs, "\n")
-		if a != b || restA == "" && restB == "" {
-			return &LineDiff{line, a, b}
-		}
-		ours, theirs = restA, restB
-	}
-}
-
 // Explanation says why a program is, or is not, found for a driver.
 type Explanation struct {
-	Key        Key           `json:"key"`
+	Key        shader.Key    `json:"key"`
 	Name       string        `json:"name"`
 	Stored     bool          `json:"stored"`               // a sound blob is there
 	Upstream   bool          `json:"upstream,omitempty"`   // it is in the upstream directory only
@@ -87,8 +64,8 @@ type OtherDriver struct {
 
 // Similar is a program with the same name and another text.
 type Similar struct {
-	Key  Key       `json:"key"`
-	Diff *LineDiff `json:"diff,omitempty"` // nil where one of the sources is not kept
+	Key  shader.Key       `json:"key"`
+	Diff *shader.LineDiff `json:"diff,omitempty"` // nil where one of the sources is not kept
 }
 
 // Unloadable reports whether the blob, wherever it is, is not loaded because a
@@ -101,13 +78,13 @@ func (e Explanation) Unloadable() bool {
 // Why explains what a request for the program of key would meet, here and in the
 // upstream directory. src is its source; nil = the one that is kept, if any. It
 // opens all blobs of this driver for their names and writes nothing.
-func (s *Store) Why(key Key, src *Source) (Explanation, error) {
+func (s *Store) Why(key shader.Key, src *shader.Source) (Explanation, error) {
 	e := Explanation{Key: key}
 	if src == nil {
 		src, _ = s.dir.Source(key)
 	}
 	if src != nil {
-		e.Name, e.Failure = src.name, s.failureLog(src)
+		e.Name, e.Failure = src.Name(), s.failureLog(src)
 	}
 	s.explainBlob(&e)
 	if note, err := os.ReadFile(filepath.Join(s.path, asideName, key.String()+blobExt+reasonExt)); err == nil {
@@ -147,7 +124,7 @@ func (s *Store) explainBlob(e *Explanation) {
 	}
 }
 
-func (s *Store) failureLog(src *Source) string {
+func (s *Store) failureLog(src *shader.Source) string {
 	if failure := s.Failure(src); failure != nil {
 		return failure.Log
 	}
@@ -155,7 +132,7 @@ func (s *Store) failureLog(src *Source) string {
 }
 
 // others finds the drivers that have a program, here or upstream.
-func (s *Store) others(key Key) ([]OtherDriver, error) {
+func (s *Store) others(key shader.Key) ([]OtherDriver, error) {
 	list, seen := []OtherDriver{}, map[string]bool{s.name: true}
 	for _, dir := range s.dir.levels() {
 		stores, err := dir.stores()
@@ -168,7 +145,7 @@ func (s *Store) others(key Key) ([]OtherDriver, error) {
 			}
 			seen[other.name] = true
 			found := OtherDriver{Dir: other.name, Diffs: []FieldDiff{}}
-			if other.digest != (Digest{}) {
+			if other.digest != (shader.Digest{}) {
 				found.Diffs = s.fingerprint.Diff(other.fingerprint)
 			}
 			list = append(list, found)
@@ -178,8 +155,8 @@ func (s *Store) others(key Key) ([]OtherDriver, error) {
 }
 
 // similar finds other programs of a name, here and then upstream.
-func (s *Store) similar(key Key, name string, src *Source) []Similar {
-	list, seen := []Similar{}, map[Key]bool{key: true}
+func (s *Store) similar(key shader.Key, name string, src *shader.Source) []Similar {
+	list, seen := []Similar{}, map[shader.Key]bool{key: true}
 	for level := s; level != nil && name != ""; level = level.upstream {
 		for e, err := range level.All() {
 			if err != nil || e.Name != name || seen[e.Key] {

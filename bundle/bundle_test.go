@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/binary/driverlock"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -111,9 +112,9 @@ func TestExportOptions(t *testing.T) {
 	}{
 		{"no driver cache", ExportOptions{NoDriverCache: true}, 3, 1, 0},
 		{"no sources", ExportOptions{NoSources: true}, 3, 0, 6},
-		{"one fingerprint", ExportOptions{Fingerprints: []binary.Digest{nvidiaFingerprint.Digest()}}, 2, 1, 4},
-		{"the other", ExportOptions{Fingerprints: []binary.Digest{mesaFingerprint.Digest()}}, 1, 1, 2},
-		{"none", ExportOptions{Fingerprints: []binary.Digest{}}, 0, 1, 0},
+		{"one fingerprint", ExportOptions{Fingerprints: []shader.Digest{nvidiaFingerprint.Digest()}}, 2, 1, 4},
+		{"the other", ExportOptions{Fingerprints: []shader.Digest{mesaFingerprint.Digest()}}, 1, 1, 2},
+		{"none", ExportOptions{Fingerprints: []shader.Digest{}}, 0, 1, 0},
 	} {
 		var b bytes.Buffer
 		r, err := Export(&b, from, test.options)
@@ -121,7 +122,7 @@ func TestExportOptions(t *testing.T) {
 			t.Errorf("%s: %+v, %v", test.name, r, err)
 		}
 	}
-	_, err := Export(&bytes.Buffer{}, from, ExportOptions{Fingerprints: []binary.Digest{{1}}})
+	_, err := Export(&bytes.Buffer{}, from, ExportOptions{Fingerprints: []shader.Digest{{1}}})
 	if err == nil || !strings.Contains(err.Error(), "no programs of fingerprint 01000000") {
 		t.Errorf("a fingerprint that is not there: %v", err)
 	}
@@ -228,7 +229,7 @@ func TestExportFile(t *testing.T) {
 	}
 	_, err := ImportFile(path, openDir(t), ImportOptions{AnyDriver: true})
 	must(t, err)
-	if _, err := ExportFile(path, filledDir(t), ExportOptions{Fingerprints: []binary.Digest{{1}}}); err == nil {
+	if _, err := ExportFile(path, filledDir(t), ExportOptions{Fingerprints: []shader.Digest{{1}}}); err == nil {
 		t.Error("no error for a fingerprint that is not there")
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); len(files) != 1 || err != nil {

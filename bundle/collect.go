@@ -12,6 +12,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/binary/nvslots"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // collector puts the files of a directory into a spool and knows what became of
@@ -54,7 +55,7 @@ func (c *collector) programs() error {
 	}
 	missing := slices.Clone(c.options.Fingerprints)
 	for _, info := range infos {
-		missing = slices.DeleteFunc(missing, func(d binary.Digest) bool { return d == info.Digest })
+		missing = slices.DeleteFunc(missing, func(d shader.Digest) bool { return d == info.Digest })
 		if !c.options.wants(info.Digest) {
 			continue
 		}
@@ -77,7 +78,7 @@ func (c *collector) programs() error {
 }
 
 // program adds one blob, if it is sound.
-func (c *collector) program(of binary.Digest, name string) error {
+func (c *collector) program(of shader.Digest, name string) error {
 	f := File{Path: name, Kind: Program}
 	if f.check() != nil {
 		return nil // a temporary file, or none of ours
@@ -101,7 +102,7 @@ func (c *collector) program(of binary.Digest, name string) error {
 }
 
 // tuning adds what was measured for one problem, if it is sound.
-func (c *collector) tuning(of binary.Digest, name string) error {
+func (c *collector) tuning(of shader.Digest, name string) error {
 	f := File{Path: name, Kind: Tuning}
 	if f.check() != nil {
 		return nil

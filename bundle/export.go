@@ -16,13 +16,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // ExportOptions say what goes into a bundle. The zero value puts everything in
 // and signs nothing.
 type ExportOptions struct {
 	// Fingerprints are the drivers whose programs go in; nil = all.
-	Fingerprints []binary.Digest
+	Fingerprints []shader.Digest
 	// NoDriverCache leaves out the drivers' own machine code. Where the bundle is
 	// imported every program then costs its first dispatch again.
 	NoDriverCache bool
@@ -204,6 +205,6 @@ func memberHeader(name string, size int64) *tar.Header {
 }
 
 // wants says whether the programs of a fingerprint go in.
-func (o *ExportOptions) wants(d binary.Digest) bool {
+func (o *ExportOptions) wants(d shader.Digest) bool {
 	return o.Fingerprints == nil || slices.Contains(o.Fingerprints, d)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const doubler = `
@@ -76,7 +77,7 @@ func init() {
 
 // double runs one program and counts the results that are wrong.
 func double(c *glctx.Context, programs *cache.Cache, factor string) (wrong int, err error) {
-	h, err := programs.Get(context.Background(), binary.MustSource("doubler", doubler, binary.Defines{"FACTOR": factor}))
+	h, err := programs.Get(context.Background(), shader.MustSource("doubler", doubler, shader.Defines{"FACTOR": factor}))
 	if err != nil {
 		return 0, err
 	}

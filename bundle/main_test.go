@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var (
@@ -66,8 +67,8 @@ func childEnv(name, dir, file string) []string {
 	return append(os.Environ(), childEnvironment+"="+name, "BUNDLE_TEST_DIR="+dir, "BUNDLE_TEST_FILE="+file)
 }
 
-func testSource(n int) *binary.Source {
-	return binary.MustSource(fmt.Sprintf("scale_%d", n), fmt.Sprintf("void main() { /* %d */ }", n)+strings.Repeat("\n// scale", 50), nil)
+func testSource(n int) *shader.Source {
+	return shader.MustSource(fmt.Sprintf("scale_%d", n), fmt.Sprintf("void main() { /* %d */ }", n)+strings.Repeat("\n// scale", 50), nil)
 }
 
 func testBlob(n int, of binary.Fingerprint) *binary.Blob {

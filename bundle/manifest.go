@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -35,7 +36,7 @@ type Manifest struct {
 // Fingerprint is a driver whose programs are in a bundle.
 type Fingerprint struct {
 	Dir         string             `json:"dir"`
-	Digest      binary.Digest      `json:"digest"`
+	Digest      shader.Digest      `json:"digest"`
 	Fingerprint binary.Fingerprint `json:"fingerprint"`
 }
 
@@ -44,7 +45,7 @@ type File struct {
 	Path   string        `json:"path"`
 	Kind   Kind          `json:"kind"`
 	Size   int64         `json:"size"`
-	SHA256 binary.Digest `json:"sha256"`
+	SHA256 shader.Digest `json:"sha256"`
 
 	place int64 // offset in the spool of an export
 }

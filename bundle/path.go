@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/binary/nvslots"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Kind says what a file of a bundle is, and with that what its path must be.
@@ -71,9 +72,9 @@ func (f File) check() error {
 }
 
 // key is the key in the path of a Program or Source that was checked.
-func (f File) key() binary.Key {
+func (f File) key() shader.Key {
 	digits, _, _ := strings.Cut(path.Base(f.Path), ".")
-	key, err := binary.ParseKey(digits)
+	key, err := shader.ParseKey(digits)
 	if err != nil {
 		panic("bundle: key of a path that was not checked: " + f.Path)
 	}

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // spool keeps what goes into a bundle until its manifest is known: the manifest
@@ -38,7 +38,7 @@ func (s *spool) add(path string, kind Kind, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	f := File{Path: path, Kind: kind, Size: n, SHA256: binary.Digest(sum.Sum(nil)), place: start}
+	f := File{Path: path, Kind: kind, Size: n, SHA256: shader.Digest(sum.Sum(nil)), place: start}
 	if err := f.check(); err != nil {
 		return err
 	}

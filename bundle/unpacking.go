@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Where an import works, below the cache directory. Unpacking fills new; the
@@ -249,7 +250,7 @@ func (u *unpacking) file(h *tar.Header, f File, taken bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if binary.Digest(sum.Sum(nil)) != f.SHA256 {
+	if shader.Digest(sum.Sum(nil)) != f.SHA256 {
 		return refused(f.Path, "its checksum does not match the manifest")
 	}
 	return nil
@@ -366,7 +367,7 @@ func (u *unpacking) verify(m *Manifest) error {
 	return nil
 }
 
-func (u *unpacking) verifyTuning(of binary.Digest, f File) error {
+func (u *unpacking) verifyTuning(of shader.Digest, f File) error {
 	data, err := u.root.ReadFile(path.Join(stagingNew, f.Path))
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Cache keeps programs of one device resident. It is made by [New] and ends
@@ -25,7 +26,7 @@ type Cache struct {
 	poller     Poller // dev, where it may work on a thread of its caller's
 	store      Store  // nil: memory only
 	memoryOnly string // why store is nil
-	driver     binary.Digest
+	driver     shader.Digest
 	formats    bool // the driver offers program binaries
 	options    Options
 	log        *slog.Logger
@@ -42,9 +43,9 @@ type Cache struct {
 		resident residency
 		kept     kept
 		ledger   ledger
-		flights  map[binary.Key]*flight
+		flights  map[shader.Key]*flight
 		failures failures
-		checked  map[binary.Key]bool // binaries that gave the right answer
+		checked  map[shader.Key]bool // binaries that gave the right answer
 		unstored int                 // what the store has to learn and has not yet
 		queue    []task              // for the store
 		writing  bool                // the writer runs
@@ -78,8 +79,8 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)
 	c.mu.kept = newKept(o.KeepEvictedBytes)
 	c.mu.failures = newFailures(o.NegativeCacheOff)
-	c.mu.checked = map[binary.Key]bool{}
-	c.mu.flights = map[binary.Key]*flight{}
+	c.mu.checked = map[shader.Key]bool{}
+	c.mu.flights = map[shader.Key]*flight{}
 	c.mu.warned = map[string]bool{}
 	opened := openStore(o, fingerprint)
 	c.store, c.memoryOnly = opened.store, opened.memoryOnly
@@ -89,7 +90,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.guard.marks, _ = c.store.(Guard)
 	c.tellCrashes()
 	if c.store != nil {
-		c.mu.ledger.uses = map[binary.Key]binary.Use{}
+		c.mu.ledger.uses = map[shader.Key]binary.Use{}
 	} else if c.memoryOnly != memoryOnlyWanted {
 		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
 	}
@@ -107,7 +108,7 @@ func (c *Cache) refusal() error {
 // lose ends the cache's service if err says that the context is lost. The
 // caller holds mu.
 func (c *Cache) lose(err error) {
-	if c.mu.lost == nil && errors.Is(err, binary.ErrContextLost) {
+	if c.mu.lost == nil && errors.Is(err, shader.ErrContextLost) {
 		c.mu.lost = err
 		c.index.clear()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // fixture is a cache over a fake device and store, with a clock that ticks once
@@ -80,7 +81,7 @@ func noMoreGoroutines(t *testing.T, before int) {
 }
 
 func source(name string) *cache.Source {
-	return binary.MustSource(name, "void main() { /* "+name+" */ }", nil)
+	return shader.MustSource(name, "void main() { /* "+name+" */ }", nil)
 }
 
 func sources(n int) []*cache.Source {
@@ -179,8 +180,8 @@ func TestHandleTellsAboutItsProgram(t *testing.T) {
 func TestEqualTextIsOneProgram(t *testing.T) {
 	f := newFixture(t, cache.Options{})
 	const text = "void main() {}"
-	h1 := f.get(binary.MustSource("one", text, nil))
-	h2 := f.get(binary.MustSource("two", text, nil))
+	h1 := f.get(shader.MustSource("one", text, nil))
+	h2 := f.get(shader.MustSource("two", text, nil))
 	defer h1.Release()
 	defer h2.Release()
 	if h1.Program() != h2.Program() {
@@ -200,12 +201,12 @@ func withStored(f *fixture, c binary.Counters) binary.Counters {
 func TestCompileErrorIsForEveryone(t *testing.T) {
 	dev := cachetest.NewDevice()
 	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
-		return &binary.CompileError{Name: src.Name(), Log: "0:1: syntax error"}
+		return &shader.CompileError{Name: src.Name(), Log: "0:1: syntax error"}
 	}
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
 	for range 2 {
 		h, err := f.cache.Get(context.Background(), source("bad"))
-		var compileError *binary.CompileError
+		var compileError *shader.CompileError
 		if !errors.As(err, &compileError) || compileError.Name != "bad" || h != nil {
 			t.Fatalf("handle %v, error %v", h, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // CheckKeeper is what a Store has that remembers which binaries gave the right
@@ -18,7 +19,7 @@ type CheckKeeper interface {
 // check runs the check of a source, if it has one, on a program that was loaded
 // from blob, unless this binary is known to be right. wrong says how the answer
 // is wrong; err that there is no answer.
-func (c *Cache) check(ctx context.Context, src *Source, program binary.Program, blob *binary.Blob) (wrong, err error) {
+func (c *Cache) check(ctx context.Context, src *Source, program shader.Program, blob *binary.Blob) (wrong, err error) {
 	run := src.Check()
 	if run == nil || c.isChecked(blob) {
 		return nil, nil
@@ -28,7 +29,7 @@ func (c *Cache) check(ctx context.Context, src *Source, program binary.Program, 
 	case err == nil:
 		c.setChecked(blob)
 		return nil, nil
-	case ctx.Err() != nil, errors.Is(err, binary.ErrContextLost), errors.Is(err, binary.ErrOutOfMemory):
+	case ctx.Err() != nil, errors.Is(err, shader.ErrContextLost), errors.Is(err, shader.ErrOutOfMemory):
 		return nil, err
 	}
 	return err, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // checkedSource is a source whose check counts its runs and answers err.
@@ -73,8 +74,8 @@ func TestNoAnswerIsNotAWrongOne(t *testing.T) {
 	f.flush()
 	f.wantOrigin(source("b"), cache.Compiled)
 	f.flush()
-	answer = binary.ErrOutOfMemory
-	if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, binary.ErrOutOfMemory) {
+	answer = shader.ErrOutOfMemory
+	if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, shader.ErrOutOfMemory) {
 		t.Errorf("Get: %v", err)
 	}
 	answer = nil

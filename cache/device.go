@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Source is one compute program: see [binary.NewSource].
-type Source = binary.Source
+type Source = shader.Source
 
 // Device compiles, loads and deletes programs. *glctx.Context is the real one.
 //
@@ -24,11 +25,11 @@ type Device interface {
 	// once let the driver compile them side by side. A program that done
 	// received belongs to the receiver, who must Delete it. When ctx ends,
 	// done receives ctx.Err() for what has not been started.
-	Compile(ctx context.Context, sources []*Source, done func(i int, p binary.Program, err error))
+	Compile(ctx context.Context, sources []*Source, done func(i int, p shader.Program, err error))
 
 	// Load makes a program from a binary and primes it. It returns
 	// binary.ErrRejected, wrapped, when the driver refuses it.
-	Load(ctx context.Context, format uint32, payload []byte) (binary.Program, error)
+	Load(ctx context.Context, format uint32, payload []byte) (shader.Program, error)
 
 	// Binary returns the program binary of a program that Compile made.
 	Binary(ctx context.Context, id uint32) (format uint32, payload []byte, err error)
@@ -45,14 +46,14 @@ type Store interface {
 	// Get reads the blob of a key. It returns binary.ErrNotFound, or an error
 	// that matches binary.ErrDamaged when the bytes on disk are not what was
 	// written; a damaged blob has been set aside already.
-	Get(key binary.Key) (*binary.Blob, error)
+	Get(key shader.Key) (*binary.Blob, error)
 
 	// Put writes a blob, replacing any blob of the same key.
 	Put(blob *binary.Blob) error
 
 	// SetAside moves the blob of key out of the way, because the driver
 	// refused it, and remembers the reason.
-	SetAside(key binary.Key, reason string) error
+	SetAside(key shader.Key, reason string) error
 
 	// Record adds uses and counters to what the store remembers and rewrites
 	// its summaries. It returns binary.ErrBusy when another process holds the

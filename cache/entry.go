@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // entry is one program that is, or was, resident.
@@ -21,9 +22,9 @@ import (
 type entry struct {
 	shares [lanes]share
 
-	key     binary.Key
+	key     shader.Key
 	name    string
-	program binary.Program
+	program shader.Program
 	origin  Origin
 	clock   *clock
 	owners  atomic.Int32
@@ -68,7 +69,7 @@ var (
 )
 
 // newEntry describes a program that the cache owns, and nobody uses yet.
-func newEntry(src *Source, program binary.Program, origin Origin, clock *clock) *entry {
+func newEntry(src *Source, program shader.Program, origin Origin, clock *clock) *entry {
 	e := &entry{key: src.Key(), name: src.Name(), program: program, origin: origin, clock: clock}
 	for i := range e.shares {
 		e.shares[i].entry = e

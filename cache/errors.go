@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Errors of the cache. Those of a device, [binary.ErrOutOfMemory] and
@@ -31,7 +31,7 @@ type InUseError struct {
 // InUseProgram is a program with handles that have not been released.
 type InUseProgram struct {
 	Name    string
-	Key     binary.Key
+	Key     shader.Key
 	Handles int
 }
 
@@ -55,6 +55,6 @@ func getError(name string, err error) error {
 }
 
 func isCompileError(err error) bool {
-	var compileError *binary.CompileError
+	var compileError *shader.CompileError
 	return errors.As(err, &compileError)
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // After a driver update nothing that is on disk fits. An application that keeps
@@ -32,7 +32,7 @@ func ExampleCache_Rebuild() {
 	}
 	before := start("driver 1")
 	for _, name := range []string{"blur", "gemm"} {
-		h, err := before.Get(context.Background(), binary.MustSource(name, "void main() { /* "+name+" */ }", nil))
+		h, err := before.Get(context.Background(), shader.MustSource(name, "void main() { /* "+name+" */ }", nil))
 		if err != nil {
 			panic(err)
 		}
@@ -63,9 +63,9 @@ func ExampleCache_Preload() {
 		panic(err)
 	}
 	defer c.Close()
-	blur := binary.MustSource("blur", "void main() { /* blur */ }", nil)
-	edges := binary.MustSource("edges", "void main() { /* edges */ }", nil)
-	_, err = c.Preload(context.Background(), []*binary.Source{blur, edges}, func(r cache.PreloadResult) {
+	blur := shader.MustSource("blur", "void main() { /* blur */ }", nil)
+	edges := shader.MustSource("edges", "void main() { /* edges */ }", nil)
+	_, err = c.Preload(context.Background(), []*shader.Source{blur, edges}, func(r cache.PreloadResult) {
 		fmt.Println(r.Name, r.Origin, r.Err)
 	})
 	if err != nil {

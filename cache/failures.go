@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // failuresKept bounds the compile errors in memory. Each holds its source and
@@ -16,7 +16,7 @@ const failuresKept = 256
 // refuses. *binary.Store has it; Options.KeepCompileErrors makes use of it.
 type FailureKeeper interface {
 	// Failure is what PutFailure remembered, or nil.
-	Failure(src *Source) *binary.CompileError
+	Failure(src *Source) *shader.CompileError
 
 	// PutFailure remembers that src does not compile, with the driver's log.
 	PutFailure(src *Source, log string) error
@@ -25,21 +25,21 @@ type FailureKeeper interface {
 // failures holds the errors of sources that did not compile, the latest ones.
 // Its owner guards it with Cache.mu.
 type failures struct {
-	errs *simplelru.LRU[binary.Key, *binary.CompileError] // nil: off
+	errs *simplelru.LRU[shader.Key, *shader.CompileError] // nil: off
 }
 
 func newFailures(off bool) failures {
 	if off {
 		return failures{}
 	}
-	errs, err := simplelru.NewLRU[binary.Key, *binary.CompileError](failuresKept, nil)
+	errs, err := simplelru.NewLRU[shader.Key, *shader.CompileError](failuresKept, nil)
 	if err != nil {
 		panic("cache: simplelru refused a size: " + err.Error())
 	}
 	return failures{errs}
 }
 
-func (f *failures) find(key binary.Key) *binary.CompileError {
+func (f *failures) find(key shader.Key) *shader.CompileError {
 	if f.errs == nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (f *failures) find(key binary.Key) *binary.CompileError {
 	return err
 }
 
-func (f *failures) add(key binary.Key, err *binary.CompileError) {
+func (f *failures) add(key shader.Key, err *shader.CompileError) {
 	if f.errs != nil {
 		f.errs.Add(key, err)
 	}
@@ -55,7 +55,7 @@ func (f *failures) add(key binary.Key, err *binary.CompileError) {
 
 // knownFailure answers a request with an error that is known, or with nil. The
 // caller holds mu.
-func (c *Cache) knownFailure(key binary.Key) error {
+func (c *Cache) knownFailure(key shader.Key) error {
 	if err := c.mu.failures.find(key); err != nil {
 		c.mu.ledger.fresh.NegativeHits++
 		return err
@@ -77,7 +77,7 @@ func (c *Cache) storedFailure(src *Source) error {
 }
 
 // storedFailure is a compile error that did not happen in this process.
-type storedFailure struct{ *binary.CompileError }
+type storedFailure struct{ *shader.CompileError }
 
 func (e *storedFailure) Unwrap() error { return e.CompileError }
 
@@ -90,7 +90,7 @@ func (c *Cache) failed(src *Source, err error) error {
 	} else {
 		c.mu.ledger.fresh.CompileErrors++
 	}
-	compileError, _ := errors.AsType[*binary.CompileError](err)
+	compileError, _ := errors.AsType[*shader.CompileError](err)
 	c.mu.failures.add(src.Key(), compileError)
 	if keeper, ok := c.store.(FailureKeeper); ok && c.options.KeepCompileErrors && !known {
 		c.mu.unstored++

@@ -9,17 +9,18 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // refuseAll is a driver that compiles nothing.
 func refuseAll(_ context.Context, src *cache.Source) error {
-	return &binary.CompileError{Name: src.Name(), Log: "0:1: no", Source: src}
+	return &shader.CompileError{Name: src.Name(), Log: "0:1: no", Source: src}
 }
 
-func (f *fixture) compileError(src *cache.Source) *binary.CompileError {
+func (f *fixture) compileError(src *cache.Source) *shader.CompileError {
 	f.Helper()
 	_, err := f.cache.Get(context.Background(), src)
-	compileError, ok := errors.AsType[*binary.CompileError](err)
+	compileError, ok := errors.AsType[*shader.CompileError](err)
 	if !ok {
 		f.Fatalf("Get: %v", err)
 	}
@@ -33,7 +34,7 @@ func TestFailedSourceIsCompiledOnce(t *testing.T) {
 		first := f.compileError(source("bad"))
 		same := f.compileError(source("bad")) == first
 		results, err := f.cache.Preload(context.Background(), []*cache.Source{source("bad")}, nil)
-		if err != nil || !errors.As(results[0].Err, new(*binary.CompileError)) {
+		if err != nil || !errors.As(results[0].Err, new(*shader.CompileError)) {
 			t.Errorf("Preload: %v, %v", err, results[0].Err)
 		}
 		want := 1

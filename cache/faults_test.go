@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestRefusedBlobIsReplaced(t *testing.T) {
@@ -76,7 +77,7 @@ func TestDamagedBlobIsCompiledAgain(t *testing.T) {
 func TestFailingStoreStopsNothing(t *testing.T) {
 	broken := errors.New("disk on fire")
 	store := cachetest.NewStore()
-	store.OnGet = func(binary.Key) error { return broken }
+	store.OnGet = func(shader.Key) error { return broken }
 	store.OnPut = func(*binary.Blob) error { return broken }
 	var log bytes.Buffer
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -166,7 +167,7 @@ func TestStoreThatCannotSetAside(t *testing.T) {
 	if err := store.Put(&wrong); err != nil {
 		t.Fatal(err)
 	}
-	store.OnSetAside = func(binary.Key) error { return errors.New("no") }
+	store.OnSetAside = func(shader.Key) error { return errors.New("no") }
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
 	f.wantOrigin(a, cache.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Rejected: 1, Compiles: 1, StoreFailures: 1}))
@@ -201,13 +202,13 @@ func TestOutOfMemory(t *testing.T) {
 	f.wantCounts(binary.Counters{Compiles: 3, MemoryHits: 1, OutOfMemory: 2, Evictions: 2, Stored: 3})
 
 	f.dev.RunOutOfMemory(2)
-	if _, err := f.cache.Get(context.Background(), next); !errors.Is(err, binary.ErrOutOfMemory) {
+	if _, err := f.cache.Get(context.Background(), next); !errors.Is(err, shader.ErrOutOfMemory) {
 		t.Errorf("error %v", err)
 	}
 	f.wantOrigin(next, cache.Memory) // its bytes are still there
 
 	f.dev.RunOutOfMemory(2)
-	if _, err := f.cache.Get(context.Background(), source("more")); !errors.Is(err, binary.ErrOutOfMemory) {
+	if _, err := f.cache.Get(context.Background(), source("more")); !errors.Is(err, shader.ErrOutOfMemory) {
 		t.Errorf("error %v", err)
 	}
 	h.Release()
@@ -220,14 +221,14 @@ func TestContextLost(t *testing.T) {
 	f.flush()
 	f.dev.LoseContext()
 	for _, src := range []*cache.Source{source("b"), a, source("c")} {
-		if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, binary.ErrContextLost) {
+		if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, shader.ErrContextLost) {
 			t.Errorf("Get(%s): %v", src.Name(), err)
 		}
 	}
 	if n := f.dev.Calls().Compiles; n != 2 {
 		t.Errorf("%d compiles: a lost context was asked again", n)
 	}
-	if _, err := f.cache.Preload(context.Background(), sources(2), nil); !errors.Is(err, binary.ErrContextLost) {
+	if _, err := f.cache.Preload(context.Background(), sources(2), nil); !errors.Is(err, shader.ErrContextLost) {
 		t.Errorf("Preload: %v", err)
 	}
 	if err := f.cache.Close(); !errors.Is(err, cache.ErrInUse) {
@@ -241,11 +242,11 @@ func TestContextLostWhileCompiling(t *testing.T) {
 	late := f.ask(context.Background(), source("late"))
 	<-g.arrived
 	f.dev.LoseContext()
-	if _, err := f.cache.Get(context.Background(), source("other")); !errors.Is(err, binary.ErrContextLost) {
+	if _, err := f.cache.Get(context.Background(), source("other")); !errors.Is(err, shader.ErrContextLost) {
 		t.Errorf("error %v", err)
 	}
 	g.open()
-	if got := <-late; !errors.Is(got.err, binary.ErrContextLost) || got.handle != nil {
+	if got := <-late; !errors.Is(got.err, shader.ErrContextLost) || got.handle != nil {
 		t.Errorf("got %v, %v", got.handle, got.err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // flight makes one program resident, for everyone who asks for it meanwhile.
@@ -206,7 +207,7 @@ func (c *Cache) reload(ctx context.Context, src *Source, found found) (*entry, e
 		return nil, nil
 	}
 	program, err := c.loadBlob(ctx, src, found.blob)
-	if errors.Is(err, binary.ErrRejected) {
+	if errors.Is(err, shader.ErrRejected) {
 		c.setAside(src.Key(), err.Error())
 		return nil, nil
 	}
@@ -238,20 +239,20 @@ func (c *Cache) reload(ctx context.Context, src *Source, found found) (*entry, e
 }
 
 // loadBlob loads once more when the first try ran out of memory.
-func (c *Cache) loadBlob(ctx context.Context, src *Source, blob *binary.Blob) (binary.Program, error) {
+func (c *Cache) loadBlob(ctx context.Context, src *Source, blob *binary.Blob) (shader.Program, error) {
 	program, err := c.loadOnce(ctx, src, blob)
-	if !errors.Is(err, binary.ErrOutOfMemory) {
+	if !errors.Is(err, shader.ErrOutOfMemory) {
 		return program, err
 	}
 	c.ranOutOfMemory(1)
 	program, err = c.loadOnce(ctx, src, blob)
-	if errors.Is(err, binary.ErrOutOfMemory) {
+	if errors.Is(err, shader.ErrOutOfMemory) {
 		c.ranOutOfMemory(1)
 	}
 	return program, err
 }
 
-func (c *Cache) loadOnce(ctx context.Context, src *Source, blob *binary.Blob) (binary.Program, error) {
+func (c *Cache) loadOnce(ctx context.Context, src *Source, blob *binary.Blob) (shader.Program, error) {
 	c.serve(c.guard.alone.RLock)
 	defer c.guard.alone.RUnlock()
 	c.guard.enter(binary.ActionLoad, src)
@@ -269,7 +270,7 @@ func (c *Cache) ranOutOfMemory(times int) {
 
 // mismatch says how a loaded program differs from the one that was stored, or
 // "". Some drivers accept a binary and make another program of it.
-func mismatch(program binary.Program, blob *binary.Blob) string {
+func mismatch(program shader.Program, blob *binary.Blob) string {
 	if program.Interface.WorkGroup != blob.WorkGroup {
 		return "the loaded program has another work group size"
 	}
@@ -280,7 +281,7 @@ func mismatch(program binary.Program, blob *binary.Blob) string {
 }
 
 // setAside keeps a refused blob from being tried again.
-func (c *Cache) setAside(key binary.Key, reason string) {
+func (c *Cache) setAside(key shader.Key, reason string) {
 	c.mu.Lock()
 	c.mu.ledger.fresh.Rejected++
 	c.mu.Unlock()
@@ -288,7 +289,7 @@ func (c *Cache) setAside(key binary.Key, reason string) {
 }
 
 // throwAway forgets a blob and has the store set it aside.
-func (c *Cache) throwAway(key binary.Key, reason string) {
+func (c *Cache) throwAway(key shader.Key, reason string) {
 	c.mu.Lock()
 	c.mu.kept.remove(key)
 	delete(c.mu.checked, key)
@@ -350,7 +351,7 @@ func (c *Cache) compileAlone(ctx context.Context, f *flight, done func(*flight, 
 func (c *Cache) compileTogether(ctx context.Context, flights []*flight, done func(*flight, *entry, error)) {
 	var starved []*flight
 	c.compileOnce(ctx, flights, func(f *flight, e *entry, err error) {
-		if errors.Is(err, binary.ErrOutOfMemory) {
+		if errors.Is(err, shader.ErrOutOfMemory) {
 			starved = append(starved, f)
 			return
 		}
@@ -361,7 +362,7 @@ func (c *Cache) compileTogether(ctx context.Context, flights []*flight, done fun
 	}
 	c.ranOutOfMemory(len(starved))
 	c.compileOnce(ctx, starved, func(f *flight, e *entry, err error) {
-		if errors.Is(err, binary.ErrOutOfMemory) {
+		if errors.Is(err, shader.ErrOutOfMemory) {
 			c.ranOutOfMemory(1)
 		}
 		done(f, e, err)
@@ -374,7 +375,7 @@ func (c *Cache) compileOnce(ctx context.Context, flights []*flight, done func(*f
 		sources[i] = f.src
 	}
 	c.guard.enter(binary.ActionCompile, sources...)
-	c.dev.Compile(ctx, sources, func(i int, program binary.Program, err error) {
+	c.dev.Compile(ctx, sources, func(i int, program shader.Program, err error) {
 		c.guard.leave(binary.ActionCompile, sources[i])
 		if err != nil {
 			done(flights[i], nil, err)

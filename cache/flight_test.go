@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // gate blocks whoever passes it until it is opened, and says when somebody
@@ -91,7 +92,7 @@ func TestManyAskAndAllGetTheError(t *testing.T) {
 	dev := cachetest.NewDevice()
 	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
 		g.pass()
-		return &binary.CompileError{Name: src.Name()}
+		return &shader.CompileError{Name: src.Name()}
 	}
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
 	a := source("a")
@@ -102,7 +103,7 @@ func TestManyAskAndAllGetTheError(t *testing.T) {
 	<-ctx.watched
 	g.open()
 	for _, answers := range []<-chan answer{first, second} {
-		var compileError *binary.CompileError
+		var compileError *shader.CompileError
 		if got := <-answers; !errors.As(got.err, &compileError) {
 			t.Errorf("error %v", got.err)
 		}
@@ -228,7 +229,7 @@ func TestHangingStoreDoesNotStopOthers(t *testing.T) {
 	stuck, free := source("stuck"), source("free")
 	reading, writing := newGate(), newGate()
 	store := cachetest.NewStore()
-	store.OnGet = func(key binary.Key) error {
+	store.OnGet = func(key shader.Key) error {
 		if key == stuck.Key() {
 			reading.pass()
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Guard is what a Store has that remembers, beyond the death of the process,
@@ -17,11 +18,11 @@ type Guard interface {
 	Recover() (binary.Recovery, error)
 
 	// Enter notes that the device gets a program, Leave that it is done.
-	Enter(action binary.Action, key binary.Key, name string)
-	Leave(action binary.Action, key binary.Key)
+	Enter(action binary.Action, key shader.Key, name string)
+	Leave(action binary.Action, key shader.Key)
 
 	// Lift ends the quarantine of a suspect that proved innocent.
-	Lift(key binary.Key) error
+	Lift(key shader.Key) error
 }
 
 // CrashTeller is what a Guard has that tells crashes from other deaths.
@@ -83,8 +84,8 @@ type guard struct {
 	recovered sync.Once
 
 	// Set by recover and not changed after.
-	refused    map[binary.Key]binary.Quarantined // not to be compiled
-	unloadable map[binary.Key]bool               // not to be loaded, and so not stored
+	refused    map[shader.Key]binary.Quarantined // not to be compiled
+	unloadable map[shader.Key]bool               // not to be loaded, and so not stored
 
 	// alone is held for reading while the device works, and for writing while
 	// it compiles a suspect: if the process dies then, there is one culprit.
@@ -92,7 +93,7 @@ type guard struct {
 
 	mu struct {
 		sync.Mutex
-		suspects map[binary.Key]bool // to be compiled alone
+		suspects map[shader.Key]bool // to be compiled alone
 	}
 }
 
@@ -110,9 +111,9 @@ func (c *Cache) recoverOnce() {
 	if err != nil {
 		c.storeFailed("looking for processes that died", err)
 	}
-	g.refused = map[binary.Key]binary.Quarantined{}
-	g.unloadable = map[binary.Key]bool{}
-	g.mu.suspects = map[binary.Key]bool{}
+	g.refused = map[shader.Key]binary.Quarantined{}
+	g.unloadable = map[shader.Key]bool{}
+	g.mu.suspects = map[shader.Key]bool{}
 	for _, q := range r.Standing {
 		switch {
 		case q.Refused():
@@ -147,14 +148,14 @@ func (g *guard) leave(action binary.Action, src *Source) {
 	}
 }
 
-func (g *guard) isSuspect(key binary.Key) bool {
+func (g *guard) isSuspect(key shader.Key) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.suspects[key]
 }
 
 // absolve ends the suspicion against a source: the process has survived it.
-func (c *Cache) absolve(key binary.Key) {
+func (c *Cache) absolve(key shader.Key) {
 	c.guard.mu.Lock()
 	delete(c.guard.mu.suspects, key)
 	c.guard.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -71,7 +72,7 @@ func crash(dir, victim string, names []string) {
 	}
 	key := source(victim).Key()
 	dev.OnLoad = func(_ context.Context, payload []byte) error {
-		if binary.Key(payload[:len(key)]) == key {
+		if shader.Key(payload[:len(key)]) == key {
 			kill()
 		}
 		return nil

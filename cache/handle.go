@@ -3,7 +3,7 @@ package cache
 import (
 	"sync/atomic"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Origin says where the program of a handle came from.
@@ -59,11 +59,11 @@ func (h *Handle) Program() uint32 { return h.entry().program.ID }
 func (h *Handle) Name() string { return h.entry().name }
 
 // Key identifies the program.
-func (h *Handle) Key() binary.Key { return h.entry().key }
+func (h *Handle) Key() shader.Key { return h.entry().key }
 
 // Interface is what the program shows to the outside. Its resources are shared:
 // do not change them.
-func (h *Handle) Interface() binary.Interface { return h.entry().program.Interface }
+func (h *Handle) Interface() shader.Interface { return h.entry().program.Interface }
 
 // WorkGroup is the size of a work group in x, y and z.
 func (h *Handle) WorkGroup() [3]uint32 { return h.entry().program.Interface.WorkGroup }

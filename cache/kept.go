@@ -6,18 +6,19 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // kept holds the blobs of evicted programs up to a limit; the one evicted
 // longest ago goes first. Its owner guards it with Cache.mu.
 type kept struct {
-	blobs *simplelru.LRU[binary.Key, *binary.Blob]
+	blobs *simplelru.LRU[shader.Key, *binary.Blob]
 	bytes int64
 	limit int64 // payload bytes; negative: keep nothing
 }
 
 func newKept(limit int64) kept {
-	blobs, err := simplelru.NewLRU[binary.Key, *binary.Blob](math.MaxInt, nil)
+	blobs, err := simplelru.NewLRU[shader.Key, *binary.Blob](math.MaxInt, nil)
 	if err != nil {
 		panic("cache: simplelru refused the largest size: " + err.Error())
 	}
@@ -29,7 +30,7 @@ func (k *kept) worth(blob *binary.Blob) bool {
 	return blob != nil && int64(len(blob.Payload)) <= k.limit
 }
 
-func (k *kept) find(key binary.Key) *binary.Blob {
+func (k *kept) find(key shader.Key) *binary.Blob {
 	blob, _ := k.blobs.Peek(key)
 	return blob
 }
@@ -45,7 +46,7 @@ func (k *kept) add(blob *binary.Blob) {
 	}
 }
 
-func (k *kept) remove(key binary.Key) {
+func (k *kept) remove(key shader.Key) {
 	if blob := k.find(key); blob != nil {
 		k.blobs.Remove(key)
 		k.bytes -= int64(len(blob.Payload))

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // preloadWindow is how many sources are handled together: enough for the driver
@@ -21,7 +22,7 @@ const loaders = 3
 // PreloadResult says what preloading did for one source.
 type PreloadResult struct {
 	Name         string
-	Key          binary.Key
+	Key          shader.Key
 	Origin       Origin // 0 when Err is set
 	LoadNanos    int64  // glProgramBinary and its checks; 0 unless loaded
 	PrimeNanos   int64  // 0 for a program that was resident
@@ -63,7 +64,7 @@ type preload struct {
 	cache    *Cache
 	ctx      context.Context
 	results  []PreloadResult
-	begun    map[binary.Key]*flight // of this window
+	begun    map[shader.Key]*flight // of this window
 	at       map[*flight]int        // index of the result of each flight begun here
 	compiled []*entry               // of this window, to be fetched
 	passing  bool                   // for the store alone: see flight
@@ -109,7 +110,7 @@ func (p *preload) window(first int, sources []*Source) {
 // begin begins a flight for every source that nobody else takes care of.
 // Programs that are resident count as used now.
 func (p *preload) begin(first int, sources []*Source) (begun []*flight, boarded []boarding) {
-	p.begun = map[binary.Key]*flight{}
+	p.begun = map[shader.Key]*flight{}
 	for i, src := range sources {
 		index := first + i
 		if err := p.ctx.Err(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func (f *fixture) preload(list []*cache.Source) []cache.PreloadResult {
@@ -40,7 +41,7 @@ func TestPreloadMixed(t *testing.T) {
 	dev := cachetest.NewDevice()
 	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
 		if src.Key() == bad.Key() {
-			return &binary.CompileError{Name: src.Name(), Log: "no"}
+			return &shader.CompileError{Name: src.Name(), Log: "no"}
 		}
 		return nil
 	}
@@ -54,7 +55,7 @@ func TestPreloadMixed(t *testing.T) {
 			t.Errorf("%s: origin %v, want %v", results[i].Name, results[i].Origin, want)
 		}
 	}
-	var compileError *binary.CompileError
+	var compileError *shader.CompileError
 	if !errors.As(results[1].Err, &compileError) {
 		t.Errorf("bad: %v", results[1].Err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // rebuildTogether is how many sources Rebuild gives the driver at a time where
@@ -36,7 +37,7 @@ type Refiller interface {
 	Missing() ([]binary.MissingProgram, error)
 
 	// Source reads such a source.
-	Source(key binary.Key) (*Source, error)
+	Source(key shader.Key) (*Source, error)
 }
 
 // Rebuild compiles for the store what it lacks and has the source of, the most

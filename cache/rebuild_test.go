@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // afterUpdate is a start with a driver that is new to a directory, in which an
@@ -126,7 +127,7 @@ func TestRebuildGoesOnAfterFailures(t *testing.T) {
 	f := afterUpdate(t, dir, cache.Options{}, "a", "bad", "gone", "c")
 	f.dev.OnCompile = func(_ context.Context, src *cache.Source) error {
 		if src.Name() == "bad" {
-			return &binary.CompileError{Name: "bad", Log: "no"}
+			return &shader.CompileError{Name: "bad", Log: "no"}
 		}
 		return nil
 	}
@@ -138,7 +139,7 @@ func TestRebuildGoesOnAfterFailures(t *testing.T) {
 	if got := names(results); err != nil || !slices.Equal(got, []string{"c", "gone", "bad", "a"}) {
 		t.Fatalf("%q, %v", got, err)
 	}
-	if !errors.Is(results[1].Err, binary.ErrDamaged) || !errors.As(results[2].Err, new(*binary.CompileError)) ||
+	if !errors.Is(results[1].Err, binary.ErrDamaged) || !errors.As(results[2].Err, new(*shader.CompileError)) ||
 		results[0].Err != nil || results[3].Err != nil {
 		t.Errorf("%+v", results)
 	}

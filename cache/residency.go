@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // index finds resident programs without a lock. It shows what the residency
@@ -18,7 +18,7 @@ type index struct {
 }
 
 // find does not allocate: the key stays on the stack, boxed or not.
-func (i *index) find(key binary.Key) *entry {
+func (i *index) find(key shader.Key) *entry {
 	if e, ok := i.programs.Load(key); ok {
 		return e.(*entry)
 	}
@@ -34,7 +34,7 @@ func (i *index) clear() { i.programs.Clear() }
 // brought up to date from those times when room is needed.
 type residency struct {
 	index    *index
-	order    *simplelru.LRU[binary.Key, *entry]
+	order    *simplelru.LRU[shader.Key, *entry]
 	bytes    int64
 	programs int   // limit
 	maxBytes int64 // limit
@@ -43,14 +43,14 @@ type residency struct {
 func newResidency(index *index, programs int, maxBytes int64) residency {
 	// The limits are ours: at its own limit, simplelru would drop the oldest
 	// entry, in use or not, and delete nothing.
-	order, err := simplelru.NewLRU[binary.Key, *entry](math.MaxInt, nil)
+	order, err := simplelru.NewLRU[shader.Key, *entry](math.MaxInt, nil)
 	if err != nil {
 		panic("cache: simplelru refused the largest size: " + err.Error())
 	}
 	return residency{index: index, order: order, programs: programs, maxBytes: maxBytes}
 }
 
-func (r *residency) find(key binary.Key) *entry {
+func (r *residency) find(key shader.Key) *entry {
 	e, _ := r.order.Peek(key)
 	return e
 }

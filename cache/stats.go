@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Stats is the state of a cache at one moment.
@@ -59,7 +60,7 @@ type ledger struct {
 	offered  binary.Counters // the store is recording them
 	recorded binary.Counters
 
-	uses map[binary.Key]binary.Use // not recorded yet; nil: nobody will ask
+	uses map[shader.Key]binary.Use // not recorded yet; nil: nobody will ask
 }
 
 func (l *ledger) total() binary.Counters {
@@ -155,7 +156,7 @@ func (l *ledger) refuse(uses []binary.Use) {
 	l.fresh.Add(l.offered)
 	l.offered = binary.Counters{}
 	newer := l.uses
-	l.uses = make(map[binary.Key]binary.Use, len(uses)+len(newer))
+	l.uses = make(map[shader.Key]binary.Use, len(uses)+len(newer))
 	for _, use := range uses {
 		l.note(use)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // TestEverythingAtOnce lets goroutines do everything that the API offers with
@@ -23,10 +24,10 @@ func TestEverythingAtOnce(t *testing.T) {
 		if src.Name() == "pinned" {
 			return nil
 		}
-		return sometimes(40, &binary.CompileError{Name: "unlucky"})
+		return sometimes(40, &shader.CompileError{Name: "unlucky"})
 	}
-	dev.OnLoad = func(context.Context, []byte) error { return sometimes(10, binary.ErrRejected) }
-	store.OnGet = func(binary.Key) error { return sometimes(10, errors.New("unlucky")) }
+	dev.OnLoad = func(context.Context, []byte) error { return sometimes(10, shader.ErrRejected) }
+	store.OnGet = func(shader.Key) error { return sometimes(10, errors.New("unlucky")) }
 	store.OnPut = func(*binary.Blob) error { return sometimes(10, errors.New("unlucky")) }
 	store.OnRecord = func() error { return sometimes(2, binary.ErrBusy) }
 	f := newFixtureOn(t, dev, store, cache.Options{MaxPrograms: 5, MaxBytes: 4500, KeepEvictedBytes: 3000, Now: time.Now})

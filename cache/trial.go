@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Trial is a cache over the same device for programs that are tried out and thrown
@@ -37,7 +38,7 @@ func (c *Cache) Trial() (*Cache, error) {
 func (c *Cache) Try(name string, work func() error) error {
 	c.recover()
 	g := &c.guard
-	key := binary.Key(sha256.Sum256([]byte("try\x00" + name)))
+	key := shader.Key(sha256.Sum256([]byte("try\x00" + name)))
 	if q, ok := g.refused[key]; ok {
 		return &binary.QuarantinedError{Quarantined: q}
 	}
@@ -54,7 +55,7 @@ func (c *Cache) Try(name string, work func() error) error {
 
 // run calls work under a mark: a suspect alone, so that there is one culprit if the
 // process dies.
-func (c *Cache) run(key binary.Key, name string, suspect bool, work func() error) error {
+func (c *Cache) run(key shader.Key, name string, suspect bool, work func() error) error {
 	g := &c.guard
 	if suspect {
 		c.serve(g.alone.Lock)

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Params are the tunables of an algorithm: what its kernel takes as defines, and
@@ -43,8 +43,8 @@ func (p Params) or(name string, v int) Params {
 }
 
 // defines are the parameters as a kernel takes them: in capitals.
-func (p Params) defines() binary.Defines {
-	d := binary.Defines{}
+func (p Params) defines() shader.Defines {
+	d := shader.Defines{}
 	for name, v := range p {
 		d[strings.ToUpper(name)] = strconv.Itoa(v)
 	}

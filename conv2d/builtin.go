@@ -9,14 +9,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // builtins are the programs that people may ask for by name, each built once.
-var builtins = map[string]func() *binary.Source{
-	"conv2d_3x3": sync.OnceValue(func() *binary.Source { return directSource(Problem{R: 3, S: 3}, directLocal) }),
-	"conv2d_5x5": sync.OnceValue(func() *binary.Source { return directSource(Problem{R: 5, S: 5}, directLocal) }),
-	"gemm_small": sync.OnceValue(func() *binary.Source { return tile32.source(1, None).WithName("gemm_small") }),
+var builtins = map[string]func() *shader.Source{
+	"conv2d_3x3": sync.OnceValue(func() *shader.Source { return directSource(Problem{R: 3, S: 3}, directLocal) }),
+	"conv2d_5x5": sync.OnceValue(func() *shader.Source { return directSource(Problem{R: 5, S: 5}, directLocal) }),
+	"gemm_small": sync.OnceValue(func() *shader.Source { return tile32.source(1, None).WithName("gemm_small") }),
 }
 
 // BuiltinNames are the names that Builtin knows, sorted.
@@ -29,7 +29,7 @@ func BuiltinNames() []string { return slices.Sorted(maps.Keys(builtins)) }
 //	conv2d_3x3  direct local=64                             filters of 3x3
 //	conv2d_5x5  direct local=64                             filters of 5x5
 //	gemm_small  gemm_tiled tile=32 depth=16 local_y=32      plain matrix products
-func Builtin(name string) (*binary.Source, error) {
+func Builtin(name string) (*shader.Source, error) {
 	build, ok := builtins[name]
 	if !ok {
 		return nil, fmt.Errorf("conv2d: there is no built-in program %q (there are %s)",

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels/conv2d_depthwise.comp
@@ -86,7 +86,7 @@ func depthwiseRecipe(p Problem, params Params, on device) (recipe, error) {
 	maps.Copy(d, p.epilogue())
 	maps.Copy(d, defines(map[string]int{"FILTERS": p.K}))
 	main := step{
-		source: binary.MustSource("conv2d_depthwise", conv2dDepthwise, d),
+		source: shader.MustSource("conv2d_depthwise", conv2dDepthwise, d),
 		groups: b.grid(p),
 		uniforms: []executor.Uniform{
 			executor.Int("images", int32(p.N)), executor.Int("groupChannels", int32(p.groupC())),

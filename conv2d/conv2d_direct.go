@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels/conv2d_direct.comp
@@ -73,9 +73,9 @@ func directRecipe(p Problem, params Params, on device) (recipe, error) {
 // directSource is the program for a filter size, an activation, and groups of so many
 // invocations. Problems that have these in common share it; what is as the kernel has
 // it already is not defined, so that the built-in programs are of these.
-func directSource(p Problem, local int) *binary.Source {
+func directSource(p Problem, local int) *shader.Source {
 	name := fmt.Sprintf("conv2d_%dx%d", p.R, p.S)
-	d := binary.Defines{"FILTER_R": strconv.Itoa(p.R), "FILTER_S": strconv.Itoa(p.S)}
+	d := shader.Defines{"FILTER_R": strconv.Itoa(p.R), "FILTER_S": strconv.Itoa(p.S)}
 	if p.Activation != None {
 		name += "_" + p.Activation.String()
 		d["ACTIVATION"] = activations[p.Activation].define
@@ -84,7 +84,7 @@ func directSource(p Problem, local int) *binary.Source {
 		name += fmt.Sprintf("_l%d", local)
 		d["LOCAL"] = strconv.Itoa(local)
 	}
-	return binary.MustSource(name, conv2dDirect, d)
+	return shader.MustSource(name, conv2dDirect, d)
 }
 
 // directUniforms are those of one dispatch: a piece of the grid, and a part of the sum.

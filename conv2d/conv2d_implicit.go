@@ -9,8 +9,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var (
@@ -171,7 +171,7 @@ func (c implicitProduct) sumWide() int {
 // packStep brings the weights into the form that step reads.
 func (c implicitProduct) packStep() step {
 	return step{
-		source: binary.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
+		source: shader.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
 			"ROWS":            c.rowSteps() * c.tile.bk,
 			"FILTERS_PADDED":  c.filtersPadded(),
 			"TAPS_FIRST":      c.tile.tapsFirst,
@@ -187,7 +187,7 @@ func (c implicitProduct) packStep() step {
 }
 
 // step is the product, from one buffer into another, with more defines.
-func (c implicitProduct) step(more binary.Defines, from, to role) step {
+func (c implicitProduct) step(more shader.Defines, from, to role) step {
 	d := c.tile.params().defines()
 	maps.Copy(d, c.shape())
 	maps.Copy(d, more)
@@ -198,7 +198,7 @@ func (c implicitProduct) step(more binary.Defines, from, to role) step {
 		d["VECTOR"], d["TAPS_FIRST"] = "1", "1"
 	}
 	return step{
-		source:   binary.MustSource("conv2d_implicit", conv2dImplicit, d),
+		source:   shader.MustSource("conv2d_implicit", conv2dImplicit, d),
 		groups:   c.grid(),
 		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
 		bound:    []bound{{0, from}, {1, packedRole}, {2, to}},
@@ -214,7 +214,7 @@ func (c implicitProduct) sumStep() step {
 	d := defines(map[string]int{"SPLIT": c.tile.split, "FILTERS": c.K, "PIXELS": c.P() * c.Q(), "VECTOR": vector})
 	maps.Copy(d, c.epilogue())
 	return step{
-		source:   binary.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
+		source:   shader.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
 		groups:   c.sumGrid(),
 		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
 		bound:    []bound{{0, workspaceRole}, {2, outputRole}},
@@ -230,8 +230,8 @@ func withBias(p Problem, s step) step {
 }
 
 // epilogue is what is applied to each sum, as defines.
-func (p Problem) epilogue() binary.Defines {
-	d := binary.Defines{"ACTIVATION": activations[p.Activation].define, "BIAS": "0"}
+func (p Problem) epilogue() shader.Defines {
+	d := shader.Defines{"ACTIVATION": activations[p.Activation].define, "BIAS": "0"}
 	if p.Bias {
 		d["BIAS"] = "1"
 	}
@@ -239,7 +239,7 @@ func (p Problem) epilogue() binary.Defines {
 }
 
 // shape is the problem but for N, bias and activation, as defines.
-func (p Problem) shape() binary.Defines {
+func (p Problem) shape() shader.Defines {
 	return defines(map[string]int{
 		"CHANNELS":       p.C,
 		"HEIGHT":         p.H,
@@ -261,8 +261,8 @@ func (p Problem) shape() binary.Defines {
 }
 
 // defines are numbers as a kernel takes them.
-func defines(values map[string]int) binary.Defines {
-	d := binary.Defines{}
+func defines(values map[string]int) shader.Defines {
+	d := shader.Defines{}
 	for name, v := range values {
 		d[name] = strconv.Itoa(v)
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var (
@@ -147,7 +147,7 @@ func pairStep(outer, channels, inner int, from, to role, on device) (step, int, 
 		return step{}, 0, fmt.Errorf("conv2d: %d channels in pairs make %d elements, more than %d: split the problem",
 			channels, elements, maxElements)
 	}
-	source, err := binary.NewSource("conv2d_register_pairs", conv2dRegisterPairs, planesDefines(on))
+	source, err := shader.NewSource("conv2d_register_pairs", conv2dRegisterPairs, planesDefines(on))
 	return step{
 		source: source,
 		groups: planesGrid(inner, planes, on),
@@ -183,7 +183,7 @@ func (p Problem) registerReduction() reduction {
 	return reduction{length: p.R * p.S * p.registerChannels(), step: maxLoopIterations - loopCost(0)}
 }
 
-func (p Problem) registerSource(t registerTile, accumulate, last bool) (*binary.Source, error) {
+func (p Problem) registerSource(t registerTile, accumulate, last bool) (*shader.Source, error) {
 	d := t.defines()
 	d["PAIRS"] = onOff(p.registerPairs())
 	d["PADDED"] = onOff(p.PadH > 0 || p.PadW > 0)
@@ -193,7 +193,7 @@ func (p Problem) registerSource(t registerTile, accumulate, last bool) (*binary.
 	if last {
 		d["ACTIVATION"] = activations[p.Activation].define
 	}
-	return binary.NewSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dRegister, d)
+	return shader.NewSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dRegister, d)
 }
 
 func (p Problem) registerUniforms(t registerTile, s span) []executor.Uniform {

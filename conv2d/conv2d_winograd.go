@@ -8,8 +8,8 @@ import (
 	"maps"
 	"math"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var (
@@ -179,7 +179,7 @@ func (w winograd) local(planes int) int {
 
 func (w winograd) weightsStep(c implicitProduct) step {
 	return step{
-		source: binary.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
+		source: shader.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
 			"TILE":            w.tile,
 			"GROUPS":          w.groupCount(),
 			"GROUP_CHANNELS":  w.groupC(),
@@ -194,7 +194,7 @@ func (w winograd) weightsStep(c implicitProduct) step {
 
 func (w winograd) inputStep(clamp int) step {
 	return step{
-		source: binary.MustSource("conv2d_winograd_input", conv2dWinogradInput, defines(map[string]int{
+		source: shader.MustSource("conv2d_winograd_input", conv2dWinogradInput, defines(map[string]int{
 			"TILE":     w.tile,
 			"LOCAL":    w.local(w.C),
 			"CLAMP":    clamp,
@@ -235,7 +235,7 @@ func (w winograd) outputStep(split int) step {
 	})
 	maps.Copy(d, w.epilogue())
 	return step{
-		source:   binary.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),
+		source:   shader.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),
 		groups:   w.grid(w.K),
 		uniforms: w.uniforms(),
 		bound:    []bound{{2, outputRole}, {4, workspaceRole}},

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var (
@@ -162,7 +162,7 @@ func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 // packStep copies a matrix to height x width elements of the workspace.
 func packStep(s stored, from role, turn bool, height, width, offset int) step {
 	return step{
-		source: binary.MustSource("gemm_pack", gemmPack, binary.Defines{"TURN": onOff(turn)}),
+		source: shader.MustSource("gemm_pack", gemmPack, shader.Defines{"TURN": onOff(turn)}),
 		groups: [3]int{ceilDiv(width, 32), ceilDiv(height, 32), s.matrices()},
 		uniforms: ints(
 			"rows", s.rows, "columns", s.columns, "ld", s.ld, "stride", s.stride,
@@ -173,7 +173,7 @@ func packStep(s stored, from role, turn bool, height, width, offset int) step {
 
 func (b blockPlan) block() step {
 	s, a, m, c := b.shape, b.a(), b.b(), b.c()
-	d := binary.Defines{
+	d := shader.Defines{
 		"BM": strconv.Itoa(s.bm), "BN": strconv.Itoa(s.bn), "BK": strconv.Itoa(s.bk),
 		"TM": strconv.Itoa(s.tm), "TN": strconv.Itoa(s.tn),
 		"STAGES": strconv.Itoa(s.stages), "SLICES": strconv.Itoa(s.slices), "SPLIT": strconv.Itoa(b.split),
@@ -206,7 +206,7 @@ func (b blockPlan) block() step {
 		"strideA", strideA, "strideB", strideB, "strideC", c.stride,
 		"offsetA", 0, "offsetB", b.offsetB, "offsetPartial", b.offsetP)
 	return step{
-		source:   binary.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
+		source:   shader.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
 		groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
 		uniforms: append(uniforms, b.factors()...),
 		bound:    append(from, to...),
@@ -242,11 +242,11 @@ func partName(name string, split, fused int) string {
 
 // reduce adds up the parts.
 func (b blockPlan) reduce() step {
-	d := binary.Defines{"SPLIT": strconv.Itoa(b.split)}
+	d := shader.Defines{"SPLIT": strconv.Itoa(b.split)}
 	bound := append([]bound{boundC, boundPartial}, b.epilogue(d)...)
 	c := b.c()
 	return step{
-		source: binary.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
+		source: shader.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
 		groups: [3]int{ceilDiv(b.M*b.N, 128), orOne(b.Batch), 1},
 		uniforms: append(ints("M", b.M, "N", b.N, "ldc", c.ld, "strideC", c.stride, "offsetPartial", b.offsetP),
 			b.factors()...),
@@ -263,7 +263,7 @@ var (
 
 // epilogue adds the defines of what is done to each sum and returns what has to be
 // bound for it.
-func (p GEMMProblem) epilogue(d binary.Defines) []bound {
+func (p GEMMProblem) epilogue(d shader.Defines) []bound {
 	d["BETA"] = onOff(p.Beta != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define

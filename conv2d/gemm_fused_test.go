@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // fusedCase is a product whose last groups add parts.
@@ -272,10 +272,10 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 			if err := gpu.Close(); err != nil {
 				t.Error(err)
 			}
-			if err := run.pending.Wait(t.Context()); err != nil && !errors.Is(err, binary.ErrClosed) {
+			if err := run.pending.Wait(t.Context()); err != nil && !errors.Is(err, shader.ErrClosed) {
 				t.Errorf("wait: %v", err)
 			}
-			if err := p.Run(t.Context(), input, run.output); !errors.Is(err, binary.ErrClosed) {
+			if err := p.Run(t.Context(), input, run.output); !errors.Is(err, shader.ErrClosed) {
 				t.Errorf("a run without a context: %v", err)
 			}
 			p.Release()
@@ -305,7 +305,7 @@ func TestCountsThatAreLeftAreFoundOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Replace(made.steps[0].source.Text(), "arrivals[block] = 0u;", "arrivals[block] = 3u;", 1)
-		made.steps[0].source = binary.MustSource("leaves_counts", text, nil)
+		made.steps[0].source = shader.MustSource("leaves_counts", text, nil)
 		in, want := hostOf(t, k, newSeed(t))
 		if _, err := r.run(t, made, in, want, Tolerance(k.sum)); !errors.Is(err, errArrivals) {
 			t.Errorf("%v: error is %v", c, err)

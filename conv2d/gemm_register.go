@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var (
@@ -184,7 +184,7 @@ func (r *recipe) makeEven(o registerOperand, on device) error {
 // evenStep copies a matrix so that its rows start at even elements.
 func evenStep(from registerOperand, to role, on device) (step, error) {
 	grid := planesGrid(ceilDiv(from.columns, 2), from.batch*from.rows, on)
-	source, err := binary.NewSource("gemm_register_even", gemmRegisterEven, planesDefines(on))
+	source, err := shader.NewSource("gemm_register_even", gemmRegisterEven, planesDefines(on))
 	return step{
 		source: source,
 		groups: grid,
@@ -230,7 +230,7 @@ func gemmRegisterUniforms(p GEMMProblem, a, b registerOperand, s span) []executo
 	)
 }
 
-func gemmRegisterSource(p GEMMProblem, t registerTile, a, b registerOperand) (*binary.Source, error) {
+func gemmRegisterSource(p GEMMProblem, t registerTile, a, b registerOperand) (*shader.Source, error) {
 	d := t.defines()
 	d["TRANS_A"] = onOff(p.TransA)
 	d["TRANS_B"] = onOff(p.TransB)
@@ -241,5 +241,5 @@ func gemmRegisterSource(p GEMMProblem, t registerTile, a, b registerOperand) (*b
 	d["ACCUMULATE"] = onOff(p.Beta != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define
-	return binary.NewSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmRegister, d)
+	return shader.NewSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmRegister, d)
 }

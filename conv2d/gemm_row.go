@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels/gemm_row.comp
@@ -171,7 +171,7 @@ func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 // sums is the product, to its end where it is fused.
 func (r rowPlan) sums() step {
 	c := r.c()
-	d := binary.Defines{
+	d := shader.Defines{
 		"ROWS": strconv.Itoa(r.height), "EDGE_M": onOff(r.M%r.height != 0), "LANES": strconv.Itoa(r.lanes), "SLICES": strconv.Itoa(r.slices),
 		"SPLIT": strconv.Itoa(r.split), "AHEAD": strconv.Itoa(r.ahead), "TRANS_A": onOff(r.TransA),
 	}
@@ -189,7 +189,7 @@ func (r rowPlan) sums() step {
 	uniforms := ints("M", r.M, "N", r.N, "K", r.K, "lda", r.a().ld, "ldb", r.b().ld, "ldc", c.ld,
 		"strideA", r.StrideA, "strideB", r.StrideB, "strideC", c.stride)
 	return step{
-		source:   binary.MustSource(partName("gemm_row", r.split, r.fused), gemmRow, d),
+		source:   shader.MustSource(partName("gemm_row", r.split, r.fused), gemmRow, d),
 		groups:   [3]int{ceilDiv(r.N, 4*r.lanes), ceilDiv(r.M, r.height), orOne(r.Batch) * r.split},
 		uniforms: append(uniforms, r.factors()...),
 		bound:    bound,

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels/gemm_tiled.comp
@@ -134,12 +134,12 @@ func gemmTiledRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
 
 // source is the program of a tile. Its name is like gemm_t64_relu_x2, with the depth
 // where it is not the usual one.
-func (t tile) source(alpha float32, a Activation) *binary.Source {
+func (t tile) source(alpha float32, a Activation) *shader.Source {
 	depth := ""
 	if t.depth != tile32.depth {
 		depth = fmt.Sprintf("d%d", t.depth)
 	}
-	return binary.MustSource(fmt.Sprintf("gemm_t%d%s_%v_x%g", t.size, depth, a, alpha), gemmTiled, binary.Defines{
+	return shader.MustSource(fmt.Sprintf("gemm_t%d%s_%v_x%g", t.size, depth, a, alpha), gemmTiled, shader.Defines{
 		"TILE":       strconv.Itoa(t.size),
 		"DEPTH":      strconv.Itoa(t.depth),
 		"LOCAL_Y":    strconv.Itoa(t.localY),

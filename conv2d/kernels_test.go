@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // kernelFiles are the texts of all kernels, by file name.
@@ -37,7 +37,7 @@ func TestKernelsCompileAlone(t *testing.T) {
 		if !strings.HasPrefix(text, "#version 450 core\n") {
 			t.Errorf("%s does not begin with its #version", file)
 		}
-		handle, err := r.cache.Get(t.Context(), binary.MustSource(file, text, nil))
+		handle, err := r.cache.Get(t.Context(), shader.MustSource(file, text, nil))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue

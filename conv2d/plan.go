@@ -9,10 +9,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // PlanOptions say how a plan is made. The zero value takes what was tuned with
@@ -52,7 +52,7 @@ type Plan struct {
 	basis     Basis
 	tolerance float64
 	recipe    recipe
-	programs  map[binary.Key]*cache.Handle
+	programs  map[shader.Key]*cache.Handle
 	workspace *executor.Memory // nil: none
 	arrivals  *executor.Memory // likewise; 0 between two dispatches
 	origins   []ProgramOrigin
@@ -93,7 +93,7 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 	if o.Exact {
 		t = t.exact()
 	}
-	p := &Plan{task: t, e: e, programs: map[binary.Key]*cache.Handle{}}
+	p := &Plan{task: t, e: e, programs: map[shader.Key]*cache.Handle{}}
 	p.setting.Of, p.mu.Of = e.Context(), e.Context()
 	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Basis says why a plan uses its algorithm.
@@ -105,7 +106,7 @@ func Tuned(info glctx.Info, s Shape, exact bool, tunings Tunings) (binary.Tuning
 
 // Sources are the programs that a choice needs for a problem, for those who want
 // them resident, or on disk, before there is a plan.
-func (c Choice) Sources(info glctx.Info, s Shape) ([]*binary.Source, error) {
+func (c Choice) Sources(info glctx.Info, s Shape) ([]*shader.Source, error) {
 	t, err := newTask(s, info)
 	if err != nil {
 		return nil, err
@@ -114,8 +115,8 @@ func (c Choice) Sources(info glctx.Info, s Shape) ([]*binary.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sources []*binary.Source
-	seen := map[binary.Key]bool{}
+	var sources []*shader.Source
+	seen := map[shader.Key]bool{}
 	for _, step := range r.whole() {
 		if !seen[step.source.Key()] {
 			seen[step.source.Key()] = true

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Operands are the tensors of one run on the device, each at least as large as the
@@ -158,7 +158,7 @@ func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []e
 func idle(program *cache.Handle, covered map[uint32]bool, candidates ...*executor.Memory) []executor.Bound {
 	var list []executor.Bound
 	for _, r := range program.Interface().Resources {
-		if r.Kind != binary.StorageBuffer || covered[uint32(r.Binding)] {
+		if r.Kind != shader.StorageBuffer || covered[uint32(r.Binding)] {
 			continue
 		}
 		for _, m := range candidates {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // planProblems have one of everything.
@@ -188,11 +188,11 @@ var packingAlgorithm = algorithm[Problem]{
 		n := p.WeightsLen()
 		r.packed, r.workspace = n, n
 		r.prepare = []step{{
-			source: binary.MustSource("test_pack", copyKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
+			source: shader.MustSource("test_pack", copyKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
 			uniforms: ints("count", n), bound: []bound{{1, weightsRole}, {4, packedRole}},
 		}}
 		r.steps = append([]step{{
-			source: binary.MustSource("test_unpack", unpackKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
+			source: shader.MustSource("test_unpack", unpackKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
 			uniforms: ints("count", n), bound: []bound{{4, packedRole}, {5, workspaceRole}},
 		}}, r.steps...)
 		return r, err

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // role is what a buffer is to a problem.
@@ -28,7 +28,7 @@ const (
 
 // step is one dispatch.
 type step struct {
-	source   *binary.Source
+	source   *shader.Source
 	groups   [3]int
 	uniforms []executor.Uniform
 	bound    []bound

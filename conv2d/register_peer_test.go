@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // peerProducts are the matrix products of the workload gemm that a CPU computes
@@ -210,7 +210,7 @@ func peerResult(values []float32, length int) Expected {
 const peerTolerance = 1e-5
 
 // run compares a recipe's result, and times one run of its steps.
-func (c *contender) run(gl *glctx.GL, b *bench, programs map[binary.Key]uint32) error {
+func (c *contender) run(gl *glctx.GL, b *bench, programs map[shader.Key]uint32) error {
 	run, err := b.load(gl, c.recipe, programs)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // registerTile is how the register kernels divide their work: each invocation has
@@ -48,7 +48,7 @@ func registerTileOf(params Params, on device) (registerTile, error) {
 func (t registerTile) tileM() int { return t.rows * t.lanesM }
 func (t registerTile) tileN() int { return t.columns * (t.lanes / t.lanesM) }
 
-func (t registerTile) defines() binary.Defines {
+func (t registerTile) defines() shader.Defines {
 	d := t.params().defines()
 	d["LANES"] = strconv.Itoa(t.lanes)
 	return d
@@ -140,6 +140,6 @@ func planesGrid(pairs, planes int, on device) [3]int {
 	return [3]int{ceilDiv(pairs, on.simdLanes()*planesEach), min(planes, maxPlanesY), ceilDiv(planes, maxPlanesY)}
 }
 
-func planesDefines(on device) binary.Defines {
-	return binary.Defines{"LANES": strconv.Itoa(on.simdLanes()), "EACH": strconv.Itoa(planesEach)}
+func planesDefines(on device) shader.Defines {
+	return shader.Defines{"LANES": strconv.Itoa(on.simdLanes()), "EACH": strconv.Itoa(planesEach)}
 }

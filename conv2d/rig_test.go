@@ -5,10 +5,10 @@ package conv2d
 import (
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // rig is a context and a cache of its own, for tests of recipes alone.
@@ -33,8 +33,8 @@ func newCache(t testing.TB, device cache.Device, dir string) *cache.Cache {
 }
 
 // programs makes the programs of recipes resident until the test ends.
-func (r *rig) programs(t testing.TB, recipes ...recipe) (map[binary.Key]uint32, error) {
-	programs := map[binary.Key]uint32{}
+func (r *rig) programs(t testing.TB, recipes ...recipe) (map[shader.Key]uint32, error) {
+	programs := map[shader.Key]uint32{}
 	for _, made := range recipes {
 		for _, s := range made.whole() {
 			if _, there := programs[s.source.Key()]; there {

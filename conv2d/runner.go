@@ -8,15 +8,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Programs gives out resident programs. *cache.Cache is the one to use.
 type Programs interface {
-	Get(ctx context.Context, source *binary.Source) (*cache.Handle, error)
+	Get(ctx context.Context, source *shader.Source) (*cache.Handle, error)
 }
 
 // Runner computes problems one call at a time, from slices to a slice: each call

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // TestRunner computes every problem by what the plan of a call chooses, three ways.
@@ -153,7 +153,7 @@ type stoppingPrograms struct {
 	stop func()
 }
 
-func (p *stoppingPrograms) Get(ctx context.Context, source *binary.Source) (*cache.Handle, error) {
+func (p *stoppingPrograms) Get(ctx context.Context, source *shader.Source) (*cache.Handle, error) {
 	defer p.stop()
 	return p.Programs.Get(ctx, source)
 }
@@ -163,7 +163,7 @@ func TestRunnerPassesOnCompileErrors(t *testing.T) {
 	p := Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}
 	one := []float32{1}
 	_, err := newRunner(t).Conv2D(t.Context(), p, one, one, nil)
-	if _, ok := errors.AsType[*binary.CompileError](err); !ok {
+	if _, ok := errors.AsType[*shader.CompileError](err); !ok {
 		t.Errorf("error is %v, want a compile error", err)
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // StartupProgram is one program of the workload startup48, which measures what
 // getting programs costs. Everything that makes it differ from the others is
 // compiled into it. It is for measuring: to compute something, use a [Plan].
 type StartupProgram struct {
-	Source     *binary.Source
+	Source     *shader.Source
 	Alpha      float32
 	Activation Activation
 

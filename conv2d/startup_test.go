@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // startup48Keys is the digest of the keys of startup48, in order: measurements from
@@ -39,7 +39,7 @@ func TestStartupProgramsDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, keys := map[string]bool{}, map[binary.Key]bool{}
+		names, keys := map[string]bool{}, map[shader.Key]bool{}
 		for _, p := range programs {
 			names[p.Source.Name()], keys[p.Source.Key()] = true, true
 		}

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random inputs; 0 takes a new one")
@@ -29,7 +29,7 @@ func newSeed(t *testing.T) uint64 {
 // expectation checks where programs come from.
 type expectation struct {
 	first cache.Origin // of a program that this cache has not given out yet
-	seen  map[binary.Key]bool
+	seen  map[shader.Key]bool
 }
 
 func (e *expectation) check(t *testing.T, timing Timing) {
@@ -57,7 +57,7 @@ func threeWays(t *testing.T, work func(t *testing.T, r *Runner)) {
 	pass := func(name string, first cache.Origin) {
 		t.Run(name, func(t *testing.T) {
 			before := context.Counters()
-			origins := &expectation{first: first, seen: map[binary.Key]bool{}}
+			origins := &expectation{first: first, seen: map[shader.Key]bool{}}
 			r := runnerOver(t, context, programs)
 			r.Observe = func(timing Timing) { origins.check(t, timing) }
 			work(t, r)

@@ -5,8 +5,8 @@ package conv2d
 import (
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Timing says what one call of a [Runner] cost, in the order in which it came.
@@ -23,6 +23,6 @@ type Timing struct {
 // ProgramOrigin says where a program of a plan came from.
 type ProgramOrigin struct {
 	Name   string
-	Key    binary.Key
+	Key    shader.Key
 	Origin cache.Origin
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // TuneOptions say how to search. The zero value is a good choice.
@@ -259,7 +260,7 @@ func (s *search) some(ctx context.Context, choices []Choice, more int) error {
 	for i, c := range choices {
 		recipes[i], tolerances[i], errs[i] = s.build(c)
 	}
-	failures := map[binary.Key]error{}
+	failures := map[shader.Key]error{}
 	if !s.spent() {
 		failures = s.trial.compile(ctx, recipes)
 	}
@@ -356,7 +357,7 @@ func (c *Candidate) judge(report Report, err error, when string) (right bool, _ 
 
 // lost passes on the errors after which nothing more can be measured.
 func lost(err error) error {
-	if errors.Is(err, binary.ErrContextLost) || errors.Is(err, binary.ErrClosed) || errors.Is(err, errHangs) {
+	if errors.Is(err, shader.ErrContextLost) || errors.Is(err, shader.ErrClosed) || errors.Is(err, errHangs) {
 		return err
 	}
 	return nil

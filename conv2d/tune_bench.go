@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // bench holds the tensors of a problem on the device, for candidates to run on.
@@ -74,7 +74,7 @@ type benchRun struct {
 	gl       *glctx.GL
 	bench    *bench
 	recipe   recipe
-	programs map[binary.Key]uint32
+	programs map[shader.Key]uint32
 	memory   tensors
 	extra    map[role]glctx.Buffer // packed weights, workspace and arrivals
 	waited   time.Duration         // that the GPU waited for the CPU to compare results
@@ -84,7 +84,7 @@ type benchRun struct {
 }
 
 // load makes the memory that a recipe needs besides the tensors.
-func (b *bench) load(gl *glctx.GL, r recipe, programs map[binary.Key]uint32) (*benchRun, error) {
+func (b *bench) load(gl *glctx.GL, r recipe, programs map[shader.Key]uint32) (*benchRun, error) {
 	_ = gl.Err() // what somebody else left behind
 	run := &benchRun{gl: gl, bench: b, recipe: r, programs: programs, memory: tensors{gl: gl}, extra: map[role]glctx.Buffer{}}
 	for role, n := range map[role]int{packedRole: r.packed, workspaceRole: r.workspace} {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // spoiled is direct with another kernel or another plan.
@@ -36,7 +36,7 @@ func rewritten(old, fresh string) func(*recipe, Problem) {
 	return func(r *recipe, p Problem) {
 		text := r.steps[0].source.Text()
 		for i := range r.steps {
-			r.steps[i].source = binary.MustSource("spoiled", strings.Replace(text, old, fresh, 1), nil)
+			r.steps[i].source = shader.MustSource("spoiled", strings.Replace(text, old, fresh, 1), nil)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestTuneCountsWrongCandidatesAsNothing(t *testing.T) {
 			r.workspace = n - 1
 			r.packed = n
 			r.prepare = []step{{
-				source: binary.MustSource("test_pack", copyKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
+				source: shader.MustSource("test_pack", copyKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
 				uniforms: ints("count", n), bound: []bound{{1, weightsRole}, {4, workspaceRole}},
 			}}
 		}),

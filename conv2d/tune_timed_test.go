@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // onceKernel notes that a run has ended.
@@ -26,12 +26,12 @@ layout(std430, binding = 4) restrict readonly buffer State { uint state[]; };
 void main() {
     if (state[0] != %du) return;`, Poison), 1)
 	for i := range r.steps {
-		r.steps[i].source = binary.MustSource("right_once", text, nil)
+		r.steps[i].source = shader.MustSource("right_once", text, nil)
 		r.steps[i].bound = append(r.steps[i].bound, bound{4, workspaceRole})
 	}
 	r.workspace = 1
 	r.steps = append(r.steps, step{
-		source: binary.MustSource("once", onceKernel, nil), groups: [3]int{1, 1, 1}, bound: []bound{{4, workspaceRole}},
+		source: shader.MustSource("once", onceKernel, nil), groups: [3]int{1, 1, 1}, bound: []bound{{4, workspaceRole}},
 	})
 }
 

@@ -5,16 +5,16 @@ package conv2d
 import (
 	"context"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // tuneTrial makes the programs of candidates, and keeps them until the search ends.
 type tuneTrial struct {
 	cache    *cache.Cache
 	handles  []*cache.Handle
-	programs map[binary.Key]uint32
+	programs map[shader.Key]uint32
 
 	// try calls work, which has the driver run what is called so.
 	try func(name string, work func() error) error
@@ -29,7 +29,7 @@ type crashGuard interface {
 
 func newTuneTrial(c *glctx.Context, programs Programs) (*tuneTrial, error) {
 	t := &tuneTrial{
-		programs: map[binary.Key]uint32{},
+		programs: map[shader.Key]uint32{},
 		try:      func(_ string, work func() error) error { return work() },
 	}
 	var err error
@@ -44,9 +44,9 @@ func newTuneTrial(c *glctx.Context, programs Programs) (*tuneTrial, error) {
 
 // compile makes the programs that are missing, side by side where the driver can, and
 // says which cannot be made.
-func (t *tuneTrial) compile(ctx context.Context, recipes []recipe) map[binary.Key]error {
-	var missing []*binary.Source
-	asked := map[binary.Key]bool{}
+func (t *tuneTrial) compile(ctx context.Context, recipes []recipe) map[shader.Key]error {
+	var missing []*shader.Source
+	asked := map[shader.Key]bool{}
 	for _, r := range recipes {
 		for _, step := range r.whole() {
 			key := step.source.Key()
@@ -56,7 +56,7 @@ func (t *tuneTrial) compile(ctx context.Context, recipes []recipe) map[binary.Ke
 			}
 		}
 	}
-	failures := map[binary.Key]error{}
+	failures := map[shader.Key]error{}
 	// What ends it all is the error of each source too.
 	results, _ := t.cache.Preload(ctx, missing, nil)
 	for i, source := range missing {

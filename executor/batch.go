@@ -5,8 +5,8 @@ package executor
 import (
 	"sync/atomic"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // batch is jobs that go to the GPU together and complete together. It has a
@@ -171,11 +171,11 @@ func (b *batch) addDispatch(job *Job, d *Dispatch, up, params, first int) {
 	for i := range resources {
 		r := &resources[i]
 		switch r.Kind {
-		case binary.StorageBuffer:
+		case shader.StorageBuffer:
 			b.binds = append(b.binds, b.storage(job, d, uint32(r.Binding), up, first))
-		case binary.UniformBuffer:
+		case shader.UniformBuffer:
 			b.binds = append(b.binds, bind{from: slotParams, binding: uint32(r.Binding), at: params, size: len(d.Params)})
-		case binary.Uniform:
+		case shader.Uniform:
 			if v := d.uniform(r.Name); v >= 0 && r.Binding >= 0 {
 				b.values = append(b.values, value{r.Binding, d.Uniforms[v].kind, d.Uniforms[v].bits})
 			}

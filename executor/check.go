@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // maxOutputs is how many outputs a job may have: a bit for each.
@@ -179,19 +179,19 @@ func (b *Bound) bytes() int {
 	return b.Size
 }
 
-func (e *Executor) checkResource(job *Job, d *Dispatch, r *binary.Resource, used *uint64) error {
+func (e *Executor) checkResource(job *Job, d *Dispatch, r *shader.Resource, used *uint64) error {
 	switch r.Kind {
-	case binary.StorageBuffer:
+	case shader.StorageBuffer:
 		return checkStorage(job, d, r, used, e.info.MaxStorage)
-	case binary.UniformBuffer:
+	case shader.UniformBuffer:
 		return checkParams(d, r)
-	case binary.Uniform:
+	case shader.Uniform:
 		return checkUniform(d, r)
 	}
 	return errors.New("atomic counter buffers cannot be bound: use atomics in a storage block")
 }
 
-func checkStorage(job *Job, d *Dispatch, r *binary.Resource, used *uint64, limit int64) error {
+func checkStorage(job *Job, d *Dispatch, r *shader.Resource, used *uint64, limit int64) error {
 	from, i := job.find(d, uint32(r.Binding))
 	size := 0
 	switch from {
@@ -216,7 +216,7 @@ func checkStorage(job *Job, d *Dispatch, r *binary.Resource, used *uint64, limit
 	return nil
 }
 
-func checkParams(d *Dispatch, r *binary.Resource) error {
+func checkParams(d *Dispatch, r *shader.Resource) error {
 	if d.Params == nil || d.ParamsBinding != uint32(r.Binding) {
 		return fmt.Errorf("uniform block %s (binding %d) has no Params", r.Name, r.Binding)
 	}
@@ -226,7 +226,7 @@ func checkParams(d *Dispatch, r *binary.Resource) error {
 	return nil
 }
 
-func checkUniform(d *Dispatch, r *binary.Resource) error {
+func checkUniform(d *Dispatch, r *shader.Resource) error {
 	if r.Binding < 0 {
 		return nil // not set by location: some drivers list what GLSL has built in
 	}
@@ -256,7 +256,7 @@ func (d *Dispatch) unknownUniforms() string {
 	for _, u := range d.Uniforms {
 		known := false
 		for _, r := range d.Program.Interface().Resources {
-			known = known || r.Kind == binary.Uniform && r.Name == u.name
+			known = known || r.Kind == shader.Uniform && r.Name == u.name
 		}
 		if !known {
 			unknown = append(unknown, u.name)

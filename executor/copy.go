@@ -6,14 +6,14 @@ import (
 	_ "embed"
 	"sync"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels/copy.comp
 var copyText string
 
-var copySource = sync.OnceValue(func() *binary.Source { return binary.MustSource("executor_copy", copyText, nil) })
+var copySource = sync.OnceValue(func() *shader.Source { return shader.MustSource("executor_copy", copyText, nil) })
 
 const (
 	wordBytes  = 16 // one uvec4

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/testdata/scene"
 )
 
@@ -49,7 +49,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer programs.Close()
-	program, err := programs.Get(context.Background(), binary.MustSource("edges", edges, nil))
+	program, err := programs.Get(context.Background(), shader.MustSource("edges", edges, nil))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Programs gives out resident programs. *cache.Cache is the one to use.
 type Programs interface {
-	Get(ctx context.Context, source *binary.Source) (*cache.Handle, error)
+	Get(ctx context.Context, source *shader.Source) (*cache.Handle, error)
 }
 
 // Executor runs jobs on one GL context: see the package documentation. Make it
@@ -155,7 +155,7 @@ func (e *Executor) shutDown() error {
 	e.release()
 	e.background.Wait()
 	e.fail(ErrClosed)
-	if errors.Is(err, binary.ErrClosed) {
+	if errors.Is(err, shader.ErrClosed) {
 		return nil // the context was closed first; there was nothing to wait for
 	}
 	return err
@@ -212,9 +212,9 @@ func (e *Executor) watch() {
 	select {
 	case <-e.stop:
 	case <-e.context.Done():
-		err := binary.ErrClosed
+		err := shader.ErrClosed
 		if e.context.Lost() {
-			err = binary.ErrContextLost
+			err = shader.ErrContextLost
 		}
 		e.fail(err)
 	}

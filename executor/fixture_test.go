@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestMain(m *testing.M) { gltest.Main(m) }
@@ -97,9 +97,9 @@ func wantGoroutines(t testing.TB, n int) {
 }
 
 // program gets a program that is released when the test ends.
-func (f *fixture) program(name, text string, defines binary.Defines) *cache.Handle {
+func (f *fixture) program(name, text string, defines shader.Defines) *cache.Handle {
 	f.t.Helper()
-	h, err := f.cache.Get(context.Background(), binary.MustSource(name, text, defines))
+	h, err := f.cache.Get(context.Background(), shader.MustSource(name, text, defines))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (f *fixture) affine() *cache.Handle { return f.affineVariant(0) }
 
 func (f *fixture) affineVariant(n int) *cache.Handle {
 	f.t.Helper()
-	return f.program(fmt.Sprintf("affine%d", n), affine, binary.Defines{"VARIANT": fmt.Sprint(n)})
+	return f.program(fmt.Sprintf("affine%d", n), affine, shader.Defines{"VARIANT": fmt.Sprint(n)})
 }
 
 // task is one affine job with what should come out.

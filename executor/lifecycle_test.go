@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestCancelAtEveryStage(t *testing.T) {
@@ -354,7 +354,7 @@ func TestContextLostFailsEverythingOnce(t *testing.T) {
 	fences := func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
 		select {
 		case <-lost:
-			return false, binary.ErrContextLost
+			return false, shader.ErrContextLost
 		default:
 			return g.fence(gl, fence)
 		}
@@ -376,18 +376,18 @@ func TestContextLostFailsEverythingOnce(t *testing.T) {
 	close(lost)
 	for _, p := range pending {
 		for range 2 {
-			if err := p.Wait(t.Context()); err != binary.ErrContextLost {
+			if err := p.Wait(t.Context()); err != shader.ErrContextLost {
 				t.Errorf("wait: %v", err)
 			}
 		}
 	}
-	if err := <-blocked; err != binary.ErrContextLost {
+	if err := <-blocked; err != shader.ErrContextLost {
 		t.Errorf("submit that waited: %v", err)
 	}
-	if _, err := f.Submit(t.Context(), newTask(h, 8, 30).job); err != binary.ErrContextLost {
+	if _, err := f.Submit(t.Context(), newTask(h, 8, 30).job); err != shader.ErrContextLost {
 		t.Errorf("submit: %v", err)
 	}
-	if err := f.Drain(t.Context()); err != binary.ErrContextLost {
+	if err := f.Drain(t.Context()); err != shader.ErrContextLost {
 		t.Errorf("drain: %v", err)
 	}
 	// Nothing is kept for a GPU that will not answer.
@@ -398,7 +398,7 @@ func TestContextLostFailsEverythingOnce(t *testing.T) {
 	if n := f.cache.Stats().InUse; n != 1 { // h
 		t.Errorf("%d programs are in use", n)
 	}
-	if err := f.Close(); err != binary.ErrContextLost {
+	if err := f.Close(); err != shader.ErrContextLost {
 		t.Errorf("close: %v", err)
 	}
 	if n := f.context.Counters().Buffers; n != 0 {
@@ -425,10 +425,10 @@ func TestContextClosedUnderIt(t *testing.T) {
 	if err := f.context.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Wait(t.Context()); err != binary.ErrClosed {
+	if err := p.Wait(t.Context()); err != shader.ErrClosed {
 		t.Errorf("wait: %v", err)
 	}
-	if _, err := f.Submit(t.Context(), k.job); err != binary.ErrClosed {
+	if _, err := f.Submit(t.Context(), k.job); err != shader.ErrClosed {
 		t.Errorf("submit: %v", err)
 	}
 	if err := f.Close(); err != nil {

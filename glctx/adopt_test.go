@@ -11,7 +11,7 @@ import (
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // foreign makes a context that is not ours current on this thread, as an engine
@@ -80,9 +80,9 @@ func TestAdoptLeavesTheOwnersStateAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := binary.MustSource("answer", answer, nil)
-	var first, second binary.Program
-	c.Compile(t.Context(), []*binary.Source{source}, func(_ int, p binary.Program, err error) {
+	source := shader.MustSource("answer", answer, nil)
+	var first, second shader.Program
+	c.Compile(t.Context(), []*shader.Source{source}, func(_ int, p shader.Program, err error) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestAdoptLeavesTheOwnersStateAlone(t *testing.T) {
 	gl45.CreateBuffers(1, &buffer)
 	gl45.NamedBufferStorage(buffer, 12, nil, 0)
 	gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, buffer)
-	c.Compile(t.Context(), []*binary.Source{source}, func(_ int, p binary.Program, err error) {
+	c.Compile(t.Context(), []*shader.Source{source}, func(_ int, p shader.Program, err error) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func closeAdoptedForTest(t *testing.T, c *Context) {
 	if n := c.Counters(); n.Buffers != 0 || n.Programs != 0 {
 		t.Errorf("left behind: %+v", n)
 	}
-	if err := c.Do(func(*GL) error { return nil }); !errors.Is(err, binary.ErrClosed) {
+	if err := c.Do(func(*GL) error { return nil }); !errors.Is(err, shader.ErrClosed) {
 		t.Errorf("Do after Close: %v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
@@ -17,6 +16,7 @@ import (
 	"github.com/shadercache/shadercache/resident"
 	"github.com/shadercache/shadercache/resident/actors"
 	"github.com/shadercache/shadercache/resident/interpreter"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var _ cache.Poller = (*glctx.Context)(nil)
@@ -42,9 +42,9 @@ func adopted(t *testing.T) *glctx.Context {
 // context: the one that waits in Get, in a render loop.
 func TestCacheOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	dir := t.TempDir()
-	var sources []*binary.Source
+	var sources []*shader.Source
 	for i := range 6 {
-		sources = append(sources, binary.MustSource("times", doubler, binary.Defines{"FACTOR": fmt.Sprintf("%d.0", i)}))
+		sources = append(sources, shader.MustSource("times", doubler, shader.Defines{"FACTOR": fmt.Sprintf("%d.0", i)}))
 	}
 	for _, origin := range []cache.Origin{cache.Compiled, cache.Disk} {
 		t.Run(origin.String(), func(t *testing.T) { useAdopted(t, dir, sources, origin) })
@@ -53,7 +53,7 @@ func TestCacheOnTheThreadOfAnAdoptedContext(t *testing.T) {
 
 // useAdopted gets all sources in a context of their own, where they come from
 // origin.
-func useAdopted(t *testing.T, dir string, sources []*binary.Source, origin cache.Origin) {
+func useAdopted(t *testing.T, dir string, sources []*shader.Source, origin cache.Origin) {
 	gpu := adopted(t)
 	programs, err := cache.New(gpu, cache.Options{Dir: dir})
 	if err != nil {
@@ -96,7 +96,7 @@ func TestExecutorOnTheThreadOfAnAdoptedContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer programs.Close()
-	program, err := programs.Get(t.Context(), binary.MustSource("increment", increment, nil))
+	program, err := programs.Get(t.Context(), shader.MustSource("increment", increment, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,13 +283,13 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 	wantNoError(t, err)
 	jobs, err := executor.New(gpu, programs, executor.Options{SlotJobs: 1})
 	wantNoError(t, err)
-	source := binary.MustSource("increment", increment, nil)
-	program, err := programs.Get(t.Context(), binary.MustSource("other", increment+"\n", nil))
+	source := shader.MustSource("increment", increment, nil)
+	program, err := programs.Get(t.Context(), shader.MustSource("other", increment+"\n", nil))
 	wantNoError(t, err)
 	for name, wait := range map[string]func(*executor.Pending){
 		"Get": func(*executor.Pending) { programs.Get(t.Context(), source) },
 		"Preload": func(*executor.Pending) {
-			programs.Preload(t.Context(), []*binary.Source{source}, nil)
+			programs.Preload(t.Context(), []*shader.Source{source}, nil)
 		},
 		"Flush": func(*executor.Pending) { programs.Flush() },
 		"Close": func(*executor.Pending) { jobs.Close() },

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var _ cache.Device = (*glctx.Context)(nil)
@@ -18,7 +18,7 @@ var _ cache.Device = (*glctx.Context)(nil)
 // disk, and asserts by the GL calls that each was what it says.
 func TestCacheHitsOnTheRealDevice(t *testing.T) {
 	dir := t.TempDir()
-	source := binary.MustSource("two", doubler, binary.Defines{"FACTOR": "2.0"})
+	source := shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"})
 	for _, round := range []struct {
 		first           cache.Origin
 		compiles, loads uint64

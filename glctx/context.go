@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Options say which context to open. The zero value opens the first GPU, else
@@ -154,12 +154,12 @@ func (c *Context) runJob(j job) {
 	defer j.call.finish()
 	defer func() { j.call.panicked = recover() }()
 	if c.lost.Load() {
-		j.call.err = binary.ErrContextLost
+		j.call.err = shader.ErrContextLost
 		return
 	}
 	err := errors.Join(j.fn(c.gl), c.gl.takeDebugError())
 	if err != nil && c.gl.checkLost() {
-		err = errors.Join(binary.ErrContextLost, err)
+		err = errors.Join(shader.ErrContextLost, err)
 	}
 	j.call.err = err
 }
@@ -178,12 +178,12 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 		panic("glctx: Do called inside a callback of Do or Post would wait for itself")
 	}
 	if c.lost.Load() {
-		return binary.ErrContextLost
+		return shader.ErrContextLost
 	}
 	call := newCall()
 	if !c.put(job{fn: fn, call: call}) {
 		calls.Put(call)
-		return binary.ErrClosed
+		return shader.ErrClosed
 	}
 	if c.schedule != nil && c.owner.Load() == here {
 		c.Poll()

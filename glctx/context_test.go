@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestMain(m *testing.M) {
@@ -91,7 +91,7 @@ func TestClosedContextSaysSo(t *testing.T) {
 	if !ran {
 		t.Error("Close did not wait for what was posted")
 	}
-	if err := c.Do(func(*glctx.GL) error { return nil }); !errors.Is(err, binary.ErrClosed) {
+	if err := c.Do(func(*glctx.GL) error { return nil }); !errors.Is(err, shader.ErrClosed) {
 		t.Errorf("Do after Close: %v", err)
 	}
 	c.Post(func(*glctx.GL) { t.Error("a callback ran after Close") })
@@ -275,11 +275,11 @@ uniform float offset;
 void main() { data[gl_GlobalInvocationID.x] = data[gl_GlobalInvocationID.x] * FACTOR + offset; }
 `
 
-func compile(t *testing.T, c *glctx.Context, sources ...*binary.Source) []binary.Program {
+func compile(t *testing.T, c *glctx.Context, sources ...*shader.Source) []shader.Program {
 	t.Helper()
-	programs := make([]binary.Program, len(sources))
+	programs := make([]shader.Program, len(sources))
 	calls := 0
-	c.Compile(context.Background(), sources, func(i int, p binary.Program, err error) {
+	c.Compile(context.Background(), sources, func(i int, p shader.Program, err error) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,9 +339,9 @@ func wantTimes(t *testing.T, got []float32, factor float32) {
 
 func TestCompileManyThenLoadEach(t *testing.T) {
 	c := gltest.Open(t)
-	var sources []*binary.Source
+	var sources []*shader.Source
 	for _, factor := range []string{"2.0", "3.0", "4.0", "5.0"} {
-		sources = append(sources, binary.MustSource("x"+factor, doubler, binary.Defines{"FACTOR": factor}))
+		sources = append(sources, shader.MustSource("x"+factor, doubler, shader.Defines{"FACTOR": factor}))
 	}
 	programs := compile(t, c, sources...)
 	for i, p := range programs {
@@ -370,11 +370,11 @@ func TestCompileManyThenLoadEach(t *testing.T) {
 
 func TestInterfaceListsWhatTheProgramUses(t *testing.T) {
 	c := gltest.Open(t)
-	p := compile(t, c, binary.MustSource("two", doubler, binary.Defines{"FACTOR": "2.0"}))[0]
+	p := compile(t, c, shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"}))[0]
 	var buffer, uniform bool
 	for _, r := range p.Interface.Resources {
-		buffer = buffer || r.Kind == binary.StorageBuffer && r.Name == "Data" && r.Binding == 3
-		uniform = uniform || r.Kind == binary.Uniform && r.Name == "offset" && r.Binding >= 0
+		buffer = buffer || r.Kind == shader.StorageBuffer && r.Name == "Data" && r.Binding == 3
+		uniform = uniform || r.Kind == shader.Uniform && r.Name == "offset" && r.Binding >= 0
 	}
 	if !buffer || !uniform || len(p.Interface.Resources) != 2 {
 		t.Errorf("resources %+v", p.Interface.Resources)
@@ -383,14 +383,14 @@ func TestInterfaceListsWhatTheProgramUses(t *testing.T) {
 
 func TestCompileErrorCostsOneSource(t *testing.T) {
 	c := gltest.Open(t)
-	sources := []*binary.Source{
-		binary.MustSource("good", doubler, binary.Defines{"FACTOR": "2.0"}),
-		binary.MustSource("bad", "layout(local_size_x = 1) in;\nvoid main() {\n  undeclared = 1;\n}\n", nil),
-		binary.MustSource("good too", doubler, binary.Defines{"FACTOR": "3.0"}),
+	sources := []*shader.Source{
+		shader.MustSource("good", doubler, shader.Defines{"FACTOR": "2.0"}),
+		shader.MustSource("bad", "layout(local_size_x = 1) in;\nvoid main() {\n  undeclared = 1;\n}\n", nil),
+		shader.MustSource("good too", doubler, shader.Defines{"FACTOR": "3.0"}),
 	}
-	var failed *binary.CompileError
+	var failed *shader.CompileError
 	good := 0
-	c.Compile(context.Background(), sources, func(i int, p binary.Program, err error) {
+	c.Compile(context.Background(), sources, func(i int, p shader.Program, err error) {
 		switch {
 		case err == nil:
 			good++
@@ -413,7 +413,7 @@ func TestCompileErrorCostsOneSource(t *testing.T) {
 
 func TestLoadRefusesWhatIsNoBinary(t *testing.T) {
 	c := gltest.Open(t)
-	p := compile(t, c, binary.MustSource("two", doubler, binary.Defines{"FACTOR": "2.0"}))[0]
+	p := compile(t, c, shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"}))[0]
 	format, payload, err := c.Binary(context.Background(), p.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -428,7 +428,7 @@ func TestLoadRefusesWhatIsNoBinary(t *testing.T) {
 		"noise":        {format, []byte(strings.Repeat("noise", 100))},
 		"other format": {0x1234, payload},
 	} {
-		if _, err := c.Load(context.Background(), try.format, try.payload); !errors.Is(err, binary.ErrRejected) {
+		if _, err := c.Load(context.Background(), try.format, try.payload); !errors.Is(err, shader.ErrRejected) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -442,8 +442,8 @@ func TestCompileStopsAtTheEndOfTheContext(t *testing.T) {
 	c := gltest.Open(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	sources := []*binary.Source{binary.MustSource("two", doubler, binary.Defines{"FACTOR": "2.0"})}
-	c.Compile(ctx, sources, func(_ int, _ binary.Program, err error) {
+	sources := []*shader.Source{shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"})}
+	c.Compile(ctx, sources, func(_ int, _ shader.Program, err error) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}

@@ -7,11 +7,11 @@ import (
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // describe reads what the program shows to the outside.
-func (gl *GL) describe(p *binary.Program) error {
+func (gl *GL) describe(p *shader.Program) error {
 	var size int32
 	gl45.GetProgramiv(p.ID, gl45.PROGRAM_BINARY_LENGTH, &size)
 	p.Bytes = int(size)
@@ -32,35 +32,35 @@ func (gl *GL) describe(p *binary.Program) error {
 
 // resourceKind is how one kind of resource is asked for.
 type resourceKind struct {
-	kind       binary.ResourceKind
+	kind       shader.ResourceKind
 	of         uint32    // GL program interface
 	properties [3]uint32 // binding or location, bytes or array size, block
 }
 
 var resourceKinds = []resourceKind{
-	{binary.StorageBuffer, gl45.SHADER_STORAGE_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{binary.UniformBuffer, gl45.UNIFORM_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{binary.AtomicCounter, gl45.ATOMIC_COUNTER_BUFFER, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{binary.Uniform, gl45.UNIFORM, [3]uint32{gl45.LOCATION, gl45.ARRAY_SIZE, gl45.BLOCK_INDEX}},
+	{shader.StorageBuffer, gl45.SHADER_STORAGE_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.UniformBuffer, gl45.UNIFORM_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.AtomicCounter, gl45.ATOMIC_COUNTER_BUFFER, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.Uniform, gl45.UNIFORM, [3]uint32{gl45.LOCATION, gl45.ARRAY_SIZE, gl45.BLOCK_INDEX}},
 }
 
 // resources appends the active resources of one kind. Uniforms inside a block
 // belong to the block and are left out.
-func (gl *GL) resources(list []binary.Resource, program uint32, k resourceKind) []binary.Resource {
+func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) []shader.Resource {
 	var count int32
 	gl45.GetProgramInterfaceiv(program, k.of, gl45.ACTIVE_RESOURCES, &count)
 	wanted := int32(2)
-	if k.kind == binary.Uniform {
+	if k.kind == shader.Uniform {
 		wanted = 3
 	}
 	for i := range uint32(max(count, 0)) {
 		values := [3]int32{-1, -1, -1}
 		gl45.GetProgramResourceiv(program, k.of, i, wanted, &k.properties[0], wanted, nil, &values[0])
-		if k.kind == binary.Uniform && values[2] >= 0 {
+		if k.kind == shader.Uniform && values[2] >= 0 {
 			continue
 		}
-		r := binary.Resource{Kind: k.kind, Binding: values[0], Bytes: values[1]}
-		if k.kind != binary.AtomicCounter {
+		r := shader.Resource{Kind: k.kind, Binding: values[0], Bytes: values[1]}
+		if k.kind != shader.AtomicCounter {
 			r.Name = resourceName(program, k.of, i)
 		}
 		list = append(list, r)

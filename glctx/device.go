@@ -12,6 +12,7 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // compileWindow is how many programs the driver holds at a time when it
@@ -28,7 +29,7 @@ func (c *Context) Fingerprint() binary.Fingerprint { return c.info.Fingerprint }
 // this one context, because machine code made in a shared context is made again
 // in the one that dispatches. CompileNanos is wall time, without what an
 // earlier program of the same call already took. Errors: see cache.Device.
-func (c *Context) Compile(ctx context.Context, sources []*binary.Source, done func(i int, p binary.Program, err error)) {
+func (c *Context) Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
 	window := 1
 	if c.info.ParallelCompile && len(sources) > 1 {
 		window = compileWindow
@@ -46,7 +47,7 @@ func (c *Context) Compile(ctx context.Context, sources []*binary.Source, done fu
 	}
 }
 
-func (c *Context) finish(b *build, last *time.Time) (p binary.Program, err error) {
+func (c *Context) finish(b *build, last *time.Time) (p shader.Program, err error) {
 	if b.err != nil {
 		return p, b.err
 	}
@@ -60,7 +61,7 @@ func (c *Context) finish(b *build, last *time.Time) (p binary.Program, err error
 
 // build is one program on its way through the driver.
 type build struct {
-	source          *binary.Source
+	source          *shader.Source
 	began           time.Time
 	shader, program uint32
 	err             error
@@ -90,20 +91,20 @@ func (b *build) start(gl *GL) error {
 }
 
 // finish waits for the driver and primes the program.
-func (b *build) finish(gl *GL, last time.Time) (binary.Program, error) {
+func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	defer gl45.DeleteShader(b.shader)
 	err := b.outcome(gl)
 	if last.After(b.began) {
 		b.began = last
 	}
-	p := binary.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds()}
+	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds()}
 	if err == nil {
 		gl45.DetachShader(b.program, b.shader)
 		err = gl.describeAndPrime(&p)
 	}
 	if err != nil {
 		gl.deleteProgram(b.program)
-		return binary.Program{}, err
+		return shader.Program{}, err
 	}
 	return p, nil
 }
@@ -121,9 +122,9 @@ func (b *build) outcome(gl *GL) error {
 	case err != nil && (gl.c.lost.Load() || compiled != gl45.FALSE):
 		return fmt.Errorf("glctx: compile %s: %w", b.source.Name(), err)
 	case compiled == gl45.FALSE:
-		return &binary.CompileError{Name: b.source.Name(), Log: shaderLog(b.shader), Source: b.source}
+		return &shader.CompileError{Name: b.source.Name(), Log: shaderLog(b.shader), Source: b.source}
 	case linked == gl45.FALSE:
-		return &binary.CompileError{Name: b.source.Name(), Log: programLog(b.program), Source: b.source}
+		return &shader.CompileError{Name: b.source.Name(), Log: programLog(b.program), Source: b.source}
 	}
 	return nil
 }
@@ -131,9 +132,9 @@ func (b *build) outcome(gl *GL) error {
 // Load makes a program from a binary and primes it. Drivers refuse binaries in
 // two ways, by an error (unknown format) and by a link status; both give
 // binary.ErrRejected, wrapped.
-func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p binary.Program, err error) {
+func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p shader.Program, err error) {
 	if len(payload) == 0 {
-		return p, fmt.Errorf("glctx: load: %w: it is empty", binary.ErrRejected)
+		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
 		p, err = gl.load(format, payload)
@@ -142,10 +143,10 @@ func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p bi
 	return p, err
 }
 
-func (gl *GL) load(format uint32, payload []byte) (binary.Program, error) {
+func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
 	began := time.Now()
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
-		return binary.Program{}, err
+		return shader.Program{}, err
 	}
 	id := gl45.CreateProgram()
 	gl.c.counters.programs.Add(1)
@@ -155,14 +156,14 @@ func (gl *GL) load(format uint32, payload []byte) (binary.Program, error) {
 	var linked int32
 	gl45.GetProgramiv(id, gl45.LINK_STATUS, &linked)
 	switch {
-	case gl.c.lost.Load(), errors.Is(err, binary.ErrOutOfMemory):
+	case gl.c.lost.Load(), errors.Is(err, shader.ErrOutOfMemory):
 		err = fmt.Errorf("glctx: load: %w", err)
 	case err != nil:
-		err = fmt.Errorf("glctx: load: %w: %w", binary.ErrRejected, err)
+		err = fmt.Errorf("glctx: load: %w: %w", shader.ErrRejected, err)
 	case linked == gl45.FALSE:
-		err = fmt.Errorf("glctx: load: %w: %s", binary.ErrRejected, cmp.Or(programLog(id), "no reason given"))
+		err = fmt.Errorf("glctx: load: %w: %s", shader.ErrRejected, cmp.Or(programLog(id), "no reason given"))
 	}
-	p := binary.Program{ID: id}
+	p := shader.Program{ID: id}
 	if err == nil {
 		err = gl.describe(&p)
 		p.LoadNanos = time.Since(began).Nanoseconds()
@@ -172,7 +173,7 @@ func (gl *GL) load(format uint32, payload []byte) (binary.Program, error) {
 	}
 	if err != nil {
 		gl.deleteProgram(id)
-		return binary.Program{}, err
+		return shader.Program{}, err
 	}
 	return p, nil
 }

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // A driver reads its environment once, so every case below is a process of its
@@ -39,8 +39,8 @@ func TestChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.Compile(context.Background(), []*binary.Source{binary.MustSource("two", doubler, binary.Defines{"FACTOR": "2.0"})},
-		func(_ int, p binary.Program, err error) {
+	c.Compile(context.Background(), []*shader.Source{shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"})},
+		func(_ int, p shader.Program, err error) {
 			if err != nil {
 				t.Fatal(err)
 			}

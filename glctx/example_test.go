@@ -6,9 +6,9 @@ import (
 	"context"
 	"log"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // toolkit stands for GLFW, SDL or an engine.
@@ -36,7 +36,7 @@ func ExampleAdopt() {
 	}
 	defer programs.Close()
 
-	source := binary.MustSource("increment", increment, nil)
+	source := shader.MustSource("increment", increment, nil)
 	for !window.ShouldClose() {
 		program, err := programs.Get(context.Background(), source)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // GL is the right to call OpenGL. It exists only inside a callback of
@@ -56,10 +56,10 @@ func (gl *GL) drain(call string) error {
 		case gl45.NO_ERROR:
 			return first
 		case gl45.OUT_OF_MEMORY:
-			return errors.Join(binary.ErrOutOfMemory, first)
+			return errors.Join(shader.ErrOutOfMemory, first)
 		case gl45.CONTEXT_LOST:
 			gl.c.lost.Store(true)
-			return binary.ErrContextLost
+			return shader.ErrContextLost
 		}
 		if first == nil {
 			first = &Error{Call: call, Code: code}
@@ -101,7 +101,7 @@ func (gl *GL) checkLost() bool {
 // vouches for are worth nothing before CheckLost has agreed.
 func (gl *GL) CheckLost() error {
 	if gl.checkLost() {
-		return binary.ErrContextLost
+		return shader.ErrContextLost
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
 		return true, nil
 	case gl45.TIMEOUT_EXPIRED:
 		if timeout > 0 && gl.checkLost() {
-			return false, binary.ErrContextLost
+			return false, shader.ErrContextLost
 		}
 		return false, nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Priming makes the driver finish its work on a program without running it.
@@ -36,7 +36,7 @@ func (gl *GL) preparePriming() error {
 
 func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
 
-func (gl *GL) describeAndPrime(p *binary.Program) error {
+func (gl *GL) describeAndPrime(p *shader.Program) error {
 	if err := gl.describe(p); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (gl *GL) describeAndPrime(p *binary.Program) error {
 // prime leaves the current program and the indirect binding of an adopted
 // context as they were. Our own context has no state that anybody relies on
 // from callback to callback.
-func (gl *GL) prime(p *binary.Program) error {
+func (gl *GL) prime(p *shader.Program) error {
 	began := time.Now()
 	if gl.c.schedule != nil {
 		program, indirect := gl.integer(gl45.CURRENT_PROGRAM), gl.integer(gl45.DISPATCH_INDIRECT_BUFFER_BINDING)

@@ -6,9 +6,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const sharedText = `
@@ -27,8 +27,8 @@ void main() {
 func TestSharedWordsGoBothWays(t *testing.T) {
 	c := gltest.Open(t)
 	var program uint32
-	c.Compile(context.Background(), []*binary.Source{binary.MustSource("shared", sharedText, nil)},
-		func(_ int, p binary.Program, err error) {
+	c.Compile(context.Background(), []*shader.Source{shader.MustSource("shared", sharedText, nil)},
+		func(_ int, p shader.Program, err error) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,12 +110,12 @@ func wantVariables(t *testing.T, gl *glctx.GL, program uint32) {
 func TestSharedMemoryOfEveryKind(t *testing.T) {
 	c := gltest.Open(t)
 	var program uint32
-	c.Compile(context.Background(), []*binary.Source{binary.MustSource("kinds", `
+	c.Compile(context.Background(), []*shader.Source{shader.MustSource("kinds", `
 layout(local_size_x = 8) in;
 layout(std430, binding = 0) buffer From { uint from[]; };
 layout(std430, binding = 1) buffer To { uint to[]; };
 void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex]; }`, nil)},
-		func(_ int, p binary.Program, err error) {
+		func(_ int, p shader.Program, err error) {
 			if err != nil {
 				t.Fatal(err)
 			}

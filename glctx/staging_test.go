@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // TestStagingReachesTheKernelAndBack writes through one mapping, doubles on the
 // GPU and reads through another, at an offset.
 func TestStagingReachesTheKernelAndBack(t *testing.T) {
 	c := gltest.Open(t)
-	p := compile(t, c, binary.MustSource("two", doubler, binary.Defines{"FACTOR": "2.0"}))[0]
+	p := compile(t, c, shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"}))[0]
 	at := c.Info().StorageAlignment
 	const n = 64
 	err := c.Do(func(gl *glctx.GL) error {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	store "github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Checkpoint is all that it takes to go on: the content of every state that is
@@ -16,9 +16,9 @@ import (
 // same kernel, on any context: integer state bit for bit, floating point as the
 // GPUs agree. Messages and log entries are no part of it.
 type Checkpoint struct {
-	Kernel   store.Key // of the kernel's source
-	Sequence uint64    // counts the checkpoints of a CheckpointFile
-	Steps    uint64    // that every group has done
+	Kernel   shader.Key // of the kernel's source
+	Sequence uint64     // counts the checkpoints of a CheckpointFile
+	Steps    uint64     // that every group has done
 
 	base    uint64
 	least   uint32

@@ -11,7 +11,7 @@ import (
 	"io"
 	"math"
 
-	store "github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // A checkpoint as bytes, little endian, in pieces: the head, and the content of
@@ -42,7 +42,7 @@ const (
 // checkpointHead is the fixed part.
 type checkpointHead struct {
 	Magic                        [8]byte
-	Key                          store.Key
+	Key                          shader.Key
 	Version                      uint32
 	Sequence, Steps, Base        uint64
 	Least, Most, Claimed         uint32

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	store "github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // postText has every group count what it is told, and answer it. Kind 9 halts the
@@ -36,7 +36,7 @@ uint residentStep(uvec2 step) {
 const postGroups = 5
 
 func postKernel() Kernel {
-	return Kernel{Source: MustSource("post", postText, store.Defines{"RESIDENT_IDLE_LOOKS": "20", "RESIDENT_AHEAD_LOOKS": "20"}), Groups: postGroups,
+	return Kernel{Source: MustSource("post", postText, shader.Defines{"RESIDENT_IDLE_LOOKS": "20", "RESIDENT_AHEAD_LOOKS": "20"}), Groups: postGroups,
 		State: []State{{Block: "Told", Bytes: 4 * postGroups}, {Block: "Times", Bytes: 4 * postGroups}}}
 }
 

@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Kernel is a program that does steps, and the state that it does them on.
 type Kernel struct {
 	// Source is what NewSource or ReadSource built.
-	Source *binary.Source
+	Source *shader.Source
 
 	// Groups is the number of work groups, along one axis. All of them run in
 	// every tick.
@@ -76,12 +76,12 @@ var reservedBindings = map[string]uint32{"ResidentShared": sharedBinding, "Resid
 // bindings finds the binding of each state by the program's interface, and
 // says which blocks do not fit.
 func (k Kernel) bindings(program *cache.Handle) ([]uint32, error) {
-	found := map[string]binary.Resource{}
+	found := map[string]shader.Resource{}
 	for _, r := range program.Interface().Resources {
 		switch r.Kind {
-		case binary.StorageBuffer:
+		case shader.StorageBuffer:
 			found[r.Name] = r
-		case binary.UniformBuffer:
+		case shader.UniformBuffer:
 			return nil, fmt.Errorf("resident: kernel %s has a uniform block %s: use a constant storage block", program.Name(), r.Name)
 		}
 	}

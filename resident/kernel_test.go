@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	store "github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var quick = Options{TickTime: 2 * time.Millisecond}
@@ -254,7 +254,7 @@ uint residentStep(uvec2 step) {
 }
 `
 	f := newFixture(t)
-	source := MustSource("absent", text, store.Defines{"RESIDENT_SPIN": "1000"})
+	source := MustSource("absent", text, shader.Defines{"RESIDENT_SPIN": "1000"})
 	s := f.session(Kernel{Source: source, Groups: 2, Loops: 1000, State: []State{{Block: "Seen", Bytes: 8}}}, quick)
 	out, err := s.Run(t.Context(), 1)
 	if err != nil || out.Signal != (Signal{SignalFault, FaultBarrierStuck, 1}) {

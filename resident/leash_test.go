@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	store "github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // unevenText has group 0 do no more than 100 steps in a tick.
@@ -55,7 +55,7 @@ func TestGroupsOfASliceStayTogether(t *testing.T) {
 func TestGroupsWaitForGroupZero(t *testing.T) {
 	f := newFixture(t)
 	k := chainKernel()
-	k.Source = MustSource("chain", chainText, store.Defines{"RESIDENT_AHEAD_LOOKS": "50"})
+	k.Source = MustSource("chain", chainText, shader.Defines{"RESIDENT_AHEAD_LOOKS": "50"})
 	s := f.session(k, Options{Strategy: Persistent, Poll: 4, Capabilities: claimed, trial: trial{close: true}})
 	if mode := s.mode(); mode&modeClose == 0 {
 		t.Fatalf("mode %#x", mode)
@@ -90,7 +90,7 @@ uint residentStep(uvec2 step) {
 }
 `
 	f := newFixture(t)
-	defines := store.Defines{"RESIDENT_AHEAD_LOOKS": "50", "RESIDENT_DOOR_LOOKS": "1000"}
+	defines := shader.Defines{"RESIDENT_AHEAD_LOOKS": "50", "RESIDENT_DOOR_LOOKS": "1000"}
 	k := Kernel{Source: MustSource("bound", text, defines), Groups: 2, State: []State{{Block: "Sums", Bytes: 8}}}
 	s, ctx := started(t, f, k, Options{Strategy: Persistent, Slice: time.Millisecond, Poll: 4, Capabilities: claimed, trial: trial{close: true}})
 	for i := range uint32(100) {
@@ -134,7 +134,7 @@ uint residentStep(uvec2 step) {
 		"waiting":    {Strategy: Persistent, Slice: 2 * time.Millisecond, Capabilities: claimed, trial: trial{close: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := Kernel{Source: MustSource("sleeper", text, store.Defines{"RESIDENT_IDLE_LOOKS": "16", "RESIDENT_AHEAD_LOOKS": "50"}),
+			k := Kernel{Source: MustSource("sleeper", text, shader.Defines{"RESIDENT_IDLE_LOOKS": "16", "RESIDENT_AHEAD_LOOKS": "50"}),
 				Groups: 2, State: []State{{Block: "Counts", Bytes: 8}}}
 			s, ctx := started(t, f, k, o)
 			for s.Stats().Ticks < 3 {

@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // ProbeKeeper remembers what Probe found out about a driver. *binary.Store of the
@@ -114,12 +114,12 @@ func (p *prober) measure() (*Capabilities, error) {
 }
 
 // with calls run with a program, on a goroutine of the caller.
-func (p *prober) with(name string, defines binary.Defines, run func(program uint32) error) error {
+func (p *prober) with(name string, defines shader.Defines, run func(program uint32) error) error {
 	text, err := fs.ReadFile(kernels, kernelFolder+"/"+name+".comp")
 	if err != nil {
 		return err
 	}
-	source, err := binary.NewSource(name, string(text), defines)
+	source, err := shader.NewSource(name, string(text), defines)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (p *prober) loopLimit() (limit uint32, err error) {
 
 // residency finds how many groups can wait for each other, and what that costs.
 func (p *prober) residency(caps *Capabilities) error {
-	return p.with("probe_meet", binary.Defines{"LOCAL": strconv.Itoa(meetLocal)}, func(program uint32) error {
+	return p.with("probe_meet", shader.Defines{"LOCAL": strconv.Itoa(meetLocal)}, func(program uint32) error {
 		can := func(groups uint32) (bool, error) {
 			for range 3 {
 				if ok, _, err := p.meet(program, groups, trialMeetings); err != nil || !ok {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident/residenttest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Words of roundtrip.comp.
@@ -33,15 +33,15 @@ func (r roundTripForm) answerAt() int {
 	return 16
 }
 
-func (r roundTripForm) source(looks int) (*binary.Source, error) {
+func (r roundTripForm) source(looks int) (*shader.Source, error) {
 	if r.defines["POLL"] != 0 && looks == idleLooks {
 		looks /= 2 // atomics over the bus take longer
 	}
-	defines := binary.Defines{"LOOKS": strconv.Itoa(looks)}
+	defines := shader.Defines{"LOOKS": strconv.Itoa(looks)}
 	for name, v := range r.defines {
 		defines[name] = strconv.Itoa(v)
 	}
-	return binary.NewSource("roundtrip", roundTripText, defines)
+	return shader.NewSource("roundtrip", roundTripText, defines)
 }
 
 // conversation is a form with its program and its memory.

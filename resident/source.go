@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels
@@ -27,7 +27,7 @@ const (
 //
 // after its #version line and residentStep below. Its name is a label. It fails
 // where the include is missing, and as binary.ReadSource does.
-func NewSource(name, text string, defines binary.Defines) (*binary.Source, error) {
+func NewSource(name, text string, defines shader.Defines) (*shader.Source, error) {
 	file := path.Base(name) + ".comp"
 	s, err := ReadSource(oneFile{file, text}, file, defines)
 	if err != nil {
@@ -37,7 +37,7 @@ func NewSource(name, text string, defines binary.Defines) (*binary.Source, error
 }
 
 // MustSource is NewSource for text known at build time. It panics on an error.
-func MustSource(name, text string, defines binary.Defines) *binary.Source {
+func MustSource(name, text string, defines shader.Defines) *shader.Source {
 	s, err := NewSource(name, text, defines)
 	if err != nil {
 		panic(err)
@@ -47,8 +47,8 @@ func MustSource(name, text string, defines binary.Defines) *binary.Source {
 
 // ReadSource is binary.ReadSource for a resident kernel: resident.glsl is found
 // in any folder.
-func ReadSource(fsys fs.FS, file string, defines binary.Defines) (*binary.Source, error) {
-	s, err := binary.ReadSource(withIncludes{fsys}, file, defines)
+func ReadSource(fsys fs.FS, file string, defines shader.Defines) (*shader.Source, error) {
+	s, err := shader.ReadSource(withIncludes{fsys}, file, defines)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	store "github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // factorText adds up a factor that the host changes, and writes down before which
@@ -87,7 +87,7 @@ func TestWriteChangesAStateForAllGroupsAtOnce(t *testing.T) {
 // while the session runs, and compares every word with the CPU.
 func TestAtSeesTheBuffersBetweenTicks(t *testing.T) {
 	f := newFixture(t)
-	h, err := f.cache.Get(t.Context(), store.MustSource("more", `
+	h, err := f.cache.Get(t.Context(), shader.MustSource("more", `
 layout(local_size_x = 32) in;
 layout(std430, binding = 3) buffer Cells { uint cells[]; };
 void main() { cells[gl_GlobalInvocationID.x] += 1000u; }`, nil))

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"sync"
 
-	store "github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Persistence is the workload of that name: multiply-adds in every invocation of
@@ -27,7 +27,7 @@ const persistenceCells = 64
 // Kernel is the workload as a kernel. It shares its program with all workloads
 // of the same Local and FMAs.
 func (p Persistence) Kernel() (Kernel, error) {
-	source, err := builtin("persistence", store.Defines{
+	source, err := builtin("persistence", shader.Defines{
 		"LOCAL": strconv.Itoa(int(p.Local)), "FMAS": strconv.Itoa(int(p.FMAs)), "CELLS": strconv.Itoa(persistenceCells)})
 	if err != nil {
 		return Kernel{}, err
@@ -53,7 +53,7 @@ type Neighbours struct {
 
 // Kernel is the workload as a kernel.
 func (n Neighbours) Kernel() (Kernel, error) {
-	source, err := builtin("neighbours", store.Defines{"LOCAL": strconv.Itoa(int(n.Local))})
+	source, err := builtin("neighbours", shader.Defines{"LOCAL": strconv.Itoa(int(n.Local))})
 	bytes := 4 * int(n.Groups*n.Local)
 	return Kernel{Source: source, Groups: n.Groups, Phases: 2,
 		State: []State{{Block: "Ring", Bytes: bytes}, {Block: "Mail", Bytes: bytes}}}, err
@@ -75,7 +75,7 @@ func (n Neighbours) After(steps uint64) []uint32 {
 }
 
 // builtin is a kernel of this package.
-func builtin(name string, defines store.Defines) (*store.Source, error) {
+func builtin(name string, defines shader.Defines) (*shader.Source, error) {
 	s, err := ReadSource(kernels, kernelFolder+"/"+name+".comp", defines)
 	if err != nil {
 		return nil, err

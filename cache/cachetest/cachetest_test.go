@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 var (
@@ -16,10 +17,10 @@ var (
 	_ cache.Store  = (*cachetest.Store)(nil)
 )
 
-func compile(t *testing.T, d *cachetest.Device, src *cache.Source) (p binary.Program, err error) {
+func compile(t *testing.T, d *cachetest.Device, src *cache.Source) (p shader.Program, err error) {
 	t.Helper()
 	calls := 0
-	d.Compile(context.Background(), []*cache.Source{src}, func(_ int, made binary.Program, failed error) {
+	d.Compile(context.Background(), []*cache.Source{src}, func(_ int, made shader.Program, failed error) {
 		p, err = made, failed
 		calls++
 	})
@@ -32,7 +33,7 @@ func compile(t *testing.T, d *cachetest.Device, src *cache.Source) (p binary.Pro
 func TestBinaryLoadsAsTheSameProgram(t *testing.T) {
 	ctx := context.Background()
 	d := cachetest.NewDevice()
-	src := binary.MustSource("a", "void main() {}", nil)
+	src := shader.MustSource("a", "void main() {}", nil)
 	made, err := compile(t, d, src)
 	if err != nil {
 		t.Fatal(err)
@@ -56,14 +57,14 @@ func TestBinaryLoadsAsTheSameProgram(t *testing.T) {
 		t.Errorf("other %+v, %v", other, err)
 	}
 	d.RefuseBinaries(true)
-	if _, err := d.Load(ctx, format, payload); !errors.Is(err, binary.ErrRejected) {
+	if _, err := d.Load(ctx, format, payload); !errors.Is(err, shader.ErrRejected) {
 		t.Errorf("error %v", err)
 	}
 	d.RefuseBinaries(false)
-	if _, err := d.Load(ctx, format, payload[:len(payload)-1]); !errors.Is(err, binary.ErrRejected) {
+	if _, err := d.Load(ctx, format, payload[:len(payload)-1]); !errors.Is(err, shader.ErrRejected) {
 		t.Errorf("error %v", err)
 	}
-	for _, p := range []binary.Program{made, loaded, other} {
+	for _, p := range []shader.Program{made, loaded, other} {
 		d.Delete(p.ID)
 	}
 	d.Verify(t)
@@ -74,9 +75,9 @@ func TestBinaryLoadsAsTheSameProgram(t *testing.T) {
 
 func TestMisuseIsAFault(t *testing.T) {
 	d := cachetest.NewDevice()
-	src := binary.MustSource("a", "void main() {}", nil)
+	src := shader.MustSource("a", "void main() {}", nil)
 	p, _ := compile(t, d, src)
-	d.Use(p.ID, binary.Key{})
+	d.Use(p.ID, shader.Key{})
 	d.Delete(p.ID)
 	d.Delete(p.ID)
 	d.Use(p.ID, src.Key())
@@ -101,9 +102,9 @@ func TestHangEndsWithTheContext(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	d := cachetest.NewDevice()
-	src := binary.MustSource("a", "void main() {}", nil)
+	src := shader.MustSource("a", "void main() {}", nil)
 	d.RunOutOfMemory(1)
-	if _, err := compile(t, d, src); !errors.Is(err, binary.ErrOutOfMemory) {
+	if _, err := compile(t, d, src); !errors.Is(err, shader.ErrOutOfMemory) {
 		t.Errorf("error %v", err)
 	}
 	p, err := compile(t, d, src)
@@ -112,7 +113,7 @@ func TestFailures(t *testing.T) {
 	}
 	d.Delete(p.ID)
 	d.LoseContext()
-	if _, err := compile(t, d, src); !errors.Is(err, binary.ErrContextLost) {
+	if _, err := compile(t, d, src); !errors.Is(err, shader.ErrContextLost) {
 		t.Errorf("error %v", err)
 	}
 	d.Verify(t)
@@ -120,7 +121,7 @@ func TestFailures(t *testing.T) {
 
 func TestDamageIsSeenOnce(t *testing.T) {
 	s := cachetest.NewStore()
-	key := binary.Key{1}
+	key := shader.Key{1}
 	if err := s.Put(&binary.Blob{Key: key}); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	src := binary.MustSource("double", "layout(local_size_x = 64) in; void main() {}", nil)
+	src := shader.MustSource("double", "layout(local_size_x = 64) in; void main() {}", nil)
 	for range 2 {
 		h, err := c.Get(context.Background(), src)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	shaders "github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Format is the program binary format that the fake driver offers.
@@ -66,14 +67,14 @@ type Calls struct {
 // program is what the fake driver knows about a program object.
 type program struct {
 	name  string
-	key   shaders.Key
+	key   shader.Key
 	size  int
 	wrong bool // computes wrong results
 }
 
 // Sizes of the parts of a fake binary: the key, then the size, then zeros.
 const (
-	keyBytes     = len(shaders.Key{})
+	keyBytes     = len(shader.Key{})
 	smallestSize = keyBytes + 8
 	defaultSize  = 1000
 )
@@ -197,7 +198,7 @@ func (d *Device) Live() []string {
 
 // Use stands for a dispatch: it notes a fault unless program id exists and was
 // made from the source with this key.
-func (d *Device) Use(id uint32, key shaders.Key) {
+func (d *Device) Use(id uint32, key shader.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p, ok := d.mu.live[id]
@@ -242,7 +243,7 @@ func (d *Device) Fingerprint() shaders.Fingerprint {
 
 // Compile makes a program of every source, one after the other. Its CompileNanos
 // is one millisecond, or CompileDelay if that is set, whatever time it took.
-func (d *Device) Compile(ctx context.Context, sources []*cache.Source, done func(i int, p shaders.Program, err error)) {
+func (d *Device) Compile(ctx context.Context, sources []*cache.Source, done func(i int, p shader.Program, err error)) {
 	d.mu.Lock()
 	d.mu.calls.Batches++
 	d.mu.Unlock()
@@ -252,17 +253,17 @@ func (d *Device) Compile(ctx context.Context, sources []*cache.Source, done func
 	}
 }
 
-func (d *Device) compile(ctx context.Context, src *cache.Source) (shaders.Program, error) {
+func (d *Device) compile(ctx context.Context, src *cache.Source) (shader.Program, error) {
 	if err := d.begin(ctx, func(c *Calls) { c.Compiles++ }); err != nil {
-		return shaders.Program{}, err
+		return shader.Program{}, err
 	}
 	if d.OnCompile != nil {
 		if err := d.OnCompile(ctx, src); err != nil {
-			return shaders.Program{}, err
+			return shader.Program{}, err
 		}
 	}
 	if err := sleep(ctx, d.CompileDelay); err != nil {
-		return shaders.Program{}, err
+		return shader.Program{}, err
 	}
 	size := defaultSize
 	if d.Size != nil {
@@ -274,25 +275,25 @@ func (d *Device) compile(ctx context.Context, src *cache.Source) (shaders.Progra
 }
 
 // Load makes a program from what Binary returned. Its LoadNanos is 1000.
-func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shaders.Program, error) {
+func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shader.Program, error) {
 	if err := d.begin(ctx, func(c *Calls) { c.Loads++ }); err != nil {
-		return shaders.Program{}, err
+		return shader.Program{}, err
 	}
 	if d.OnLoad != nil {
 		if err := d.OnLoad(ctx, payload); err != nil {
-			return shaders.Program{}, err
+			return shader.Program{}, err
 		}
 	}
 	d.mu.Lock()
 	refuse, otherShape, wrong := d.mu.refuse, d.mu.otherShape, d.mu.miscompute
 	d.mu.Unlock()
 	if refuse || format != Format || len(payload) < smallestSize {
-		return shaders.Program{}, fmt.Errorf("cachetest: load: %w", shaders.ErrRejected)
+		return shader.Program{}, fmt.Errorf("cachetest: load: %w", shader.ErrRejected)
 	}
-	key := shaders.Key(payload[:keyBytes])
+	key := shader.Key(payload[:keyBytes])
 	size := int(binary.LittleEndian.Uint64(payload[keyBytes:]))
 	if size != len(payload) {
-		return shaders.Program{}, fmt.Errorf("cachetest: load: %w", shaders.ErrRejected)
+		return shader.Program{}, fmt.Errorf("cachetest: load: %w", shader.ErrRejected)
 	}
 	p, err := d.create(program{name: "loaded " + key.Short(), key: key, size: size, wrong: wrong}, otherShape)
 	p.LoadNanos = 1000
@@ -355,31 +356,31 @@ func (d *Device) begin(ctx context.Context, count func(*Calls)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.lost {
-		return fmt.Errorf("cachetest: %w", shaders.ErrContextLost)
+		return fmt.Errorf("cachetest: %w", shader.ErrContextLost)
 	}
 	return nil
 }
 
 // create makes a program object, unless the device is to be out of memory.
-func (d *Device) create(p program, otherShape bool) (shaders.Program, error) {
+func (d *Device) create(p program, otherShape bool) (shader.Program, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.outOfMemory > 0 {
 		d.mu.outOfMemory--
-		return shaders.Program{}, fmt.Errorf("cachetest: %w", shaders.ErrOutOfMemory)
+		return shader.Program{}, fmt.Errorf("cachetest: %w", shader.ErrOutOfMemory)
 	}
 	d.mu.last++
 	d.mu.live[d.mu.last] = p
-	return shaders.Program{ID: d.mu.last, Interface: shape(p.key, otherShape), Bytes: p.size, PrimeNanos: 100}, nil
+	return shader.Program{ID: d.mu.last, Interface: shape(p.key, otherShape), Bytes: p.size, PrimeNanos: 100}, nil
 }
 
 // shape makes up an interface that follows from the key.
-func shape(key shaders.Key, other bool) shaders.Interface {
-	resource := shaders.Resource{Kind: shaders.StorageBuffer, Name: "data_" + key.Short(), Bytes: 4}
+func shape(key shader.Key, other bool) shader.Interface {
+	resource := shader.Resource{Kind: shader.StorageBuffer, Name: "data_" + key.Short(), Bytes: 4}
 	if other {
 		resource.Binding = 7
 	}
-	return shaders.Interface{WorkGroup: [3]uint32{1 + uint32(key[0])%8, 1, 1}, Resources: []shaders.Resource{resource}}
+	return shader.Interface{WorkGroup: [3]uint32{1 + uint32(key[0])%8, 1, 1}, Resources: []shader.Resource{resource}}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // renderer is code to be tested: it goes on after the GPU was reset.
@@ -17,9 +17,9 @@ type renderer struct {
 }
 
 // draw gets a program, from a new context where the old one is lost.
-func (r *renderer) draw(source *binary.Source) error {
+func (r *renderer) draw(source *shader.Source) error {
 	program, err := r.programs.Get(context.Background(), source)
-	if errors.Is(err, binary.ErrContextLost) {
+	if errors.Is(err, shader.ErrContextLost) {
 		if err := r.programs.Close(); err != nil { // its handles are released by now
 			return err
 		}
@@ -47,8 +47,8 @@ func ExampleDevice_LoseContext() {
 		return c
 	}
 	r := &renderer{open, open()}
-	blur := binary.MustSource("blur", "void main() { /* blur */ }", nil)
-	edges := binary.MustSource("edges", "void main() { /* edges */ }", nil)
+	blur := shader.MustSource("blur", "void main() { /* blur */ }", nil)
+	edges := shader.MustSource("edges", "void main() { /* edges */ }", nil)
 	fmt.Println(r.draw(blur))
 	if err := r.programs.Flush(); err != nil { // its binary is read and stored in the background
 		panic(err)

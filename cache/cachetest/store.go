@@ -6,24 +6,25 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Store is a cache.Store in memory. All methods may be called from any
 // goroutine. Set the hooks before the store is used, or with the cache idle; a
 // hook may block, and its error is the result of the call.
 type Store struct {
-	OnGet      func(binary.Key) error
+	OnGet      func(shader.Key) error
 	OnPut      func(*binary.Blob) error
-	OnSetAside func(binary.Key) error
+	OnSetAside func(shader.Key) error
 	OnRecord   func() error // binary.ErrBusy plays a busy index
 	OnPrune    func(binary.PruneOptions) error
 
 	mu struct {
 		sync.Mutex
-		blobs    map[binary.Key]*binary.Blob
-		damaged  map[binary.Key]bool
-		aside    map[binary.Key]string
-		uses     map[binary.Key]binary.Use
+		blobs    map[shader.Key]*binary.Blob
+		damaged  map[shader.Key]bool
+		aside    map[shader.Key]string
+		uses     map[shader.Key]binary.Use
 		counters binary.Counters
 		calls    StoreCalls
 	}
@@ -37,10 +38,10 @@ type StoreCalls struct {
 // NewStore returns an empty store that works.
 func NewStore() *Store {
 	s := &Store{}
-	s.mu.blobs = map[binary.Key]*binary.Blob{}
-	s.mu.damaged = map[binary.Key]bool{}
-	s.mu.aside = map[binary.Key]string{}
-	s.mu.uses = map[binary.Key]binary.Use{}
+	s.mu.blobs = map[shader.Key]*binary.Blob{}
+	s.mu.damaged = map[shader.Key]bool{}
+	s.mu.aside = map[shader.Key]string{}
+	s.mu.uses = map[shader.Key]binary.Use{}
 	return s
 }
 
@@ -57,14 +58,14 @@ func (s *Store) Reopen() *Store {
 
 // Damage makes Get report the blob of key as damaged, once: like the real
 // store, it sets the blob aside as it does so.
-func (s *Store) Damage(key binary.Key) {
+func (s *Store) Damage(key shader.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.damaged[key] = true
 }
 
 // Blob returns the blob of key, or nil.
-func (s *Store) Blob(key binary.Key) *binary.Blob {
+func (s *Store) Blob(key shader.Key) *binary.Blob {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.blobs[key]
@@ -78,14 +79,14 @@ func (s *Store) Len() int {
 }
 
 // Aside returns why the blob of key was set aside, or "".
-func (s *Store) Aside(key binary.Key) string {
+func (s *Store) Aside(key shader.Key) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.aside[key]
 }
 
 // Recorded returns everything recorded so far, added up.
-func (s *Store) Recorded() (map[binary.Key]binary.Use, binary.Counters) {
+func (s *Store) Recorded() (map[shader.Key]binary.Use, binary.Counters) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.mu.uses), s.mu.counters
@@ -99,7 +100,7 @@ func (s *Store) Calls() StoreCalls {
 }
 
 // Get returns the blob of key, binary.ErrNotFound, or a *binary.DamagedError.
-func (s *Store) Get(key binary.Key) (*binary.Blob, error) {
+func (s *Store) Get(key shader.Key) (*binary.Blob, error) {
 	s.count(func(c *StoreCalls) { c.Gets++ })
 	if s.OnGet != nil {
 		if err := s.OnGet(key); err != nil {
@@ -136,7 +137,7 @@ func (s *Store) Put(blob *binary.Blob) error {
 }
 
 // SetAside removes the blob of key and remembers the reason.
-func (s *Store) SetAside(key binary.Key, reason string) error {
+func (s *Store) SetAside(key shader.Key, reason string) error {
 	s.count(func(c *StoreCalls) { c.SetAsides++ })
 	if s.OnSetAside != nil {
 		if err := s.OnSetAside(key); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const benchDispatchUsage = `Measure what a dispatch costs when the kernel does next to nothing: one group
@@ -159,8 +159,8 @@ func (b *dispatchBench) run(o *options) (r *dispatchResult, err error) {
 }
 
 // countSource is the program that counts in steps of step.
-func countSource(step int) *binary.Source {
-	return binary.MustSource(fmt.Sprintf("bench_count_%d", step), countText, binary.Defines{"STEP": fmt.Sprint(step)})
+func countSource(step int) *shader.Source {
+	return shader.MustSource(fmt.Sprintf("bench_count_%d", step), countText, shader.Defines{"STEP": fmt.Sprint(step)})
 }
 
 // measureGL measures calls on the GL thread.

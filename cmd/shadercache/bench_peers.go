@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // peerTime is what another library takes for a shape.
@@ -64,7 +64,7 @@ func measurePeers(ctx context.Context, o *options, command string, shapes []stri
 
 // fatal passes on the errors after which no other row makes sense.
 func fatal(err error) error {
-	if errors.Is(err, binary.ErrContextLost) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, shader.ErrContextLost) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // rereadText has each invocation add up words of all of Words, four at a time.
@@ -35,7 +35,7 @@ const (
 // reread measures how fast a working set is read again in the next dispatch,
 // by its size: beyond what caches keep, it drops.
 func (b *residentBench) reread() error {
-	h, err := b.gpu.cache.Get(b.ctx, binary.MustSource("bench_reread", rereadText, nil))
+	h, err := b.gpu.cache.Get(b.ctx, shader.MustSource("bench_reread", rereadText, nil))
 	if err != nil {
 		return err
 	}

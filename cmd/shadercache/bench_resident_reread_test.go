@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // rereading is a bench with a GPU, for one millisecond a row.
@@ -48,7 +48,7 @@ func TestRereadRows(t *testing.T) {
 // A kernel that leaves words out is found out.
 func TestRereadNoticesWordsLeftOut(t *testing.T) {
 	b := rereading(t)
-	h, err := b.gpu.cache.Get(b.ctx, binary.MustSource("reread_less", `
+	h, err := b.gpu.cache.Get(b.ctx, shader.MustSource("reread_less", `
 layout(local_size_x = 256) in;
 layout(std430, binding = 0) restrict readonly buffer Words { uvec4 words[]; };
 layout(std430, binding = 1) restrict buffer Sum { uint sum; };

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/bundle"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const exportUsage = `Write the cache into one file: program binaries, what was tuned, the driver's own
@@ -128,7 +129,7 @@ func percent(done, total int64) int {
 }
 
 // chosenDrivers finds the drivers that were named; nil, which is all, for none.
-func chosenDrivers(dir *binary.Dir, named []string) ([]binary.Digest, error) {
+func chosenDrivers(dir *binary.Dir, named []string) ([]shader.Digest, error) {
 	if len(named) == 0 {
 		return nil, nil
 	}
@@ -136,7 +137,7 @@ func chosenDrivers(dir *binary.Dir, named []string) ([]binary.Digest, error) {
 	if err != nil {
 		return nil, err
 	}
-	var chosen []binary.Digest
+	var chosen []shader.Digest
 	for _, name := range named {
 		found := len(chosen)
 		for _, info := range infos {

@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/bundle"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Exit codes, documented in the help of the root command.
@@ -60,7 +61,7 @@ func printError(w io.Writer, err error) {
 		return
 	}
 	fmt.Fprintf(w, "shadercache: %s\n", plain(err.Error()))
-	if refused, ok := errors.AsType[*binary.CompileError](err); ok {
+	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
 		fmt.Fprint(w, plain(refused.Detail()))
 	}
 	if hint := hintFor(err); hint != "" {
@@ -95,7 +96,7 @@ func hintFor(err error) string {
 		return "ask who exported it for a file signed with this key, see shadercache keygen --help"
 	case errors.Is(err, bundle.ErrBusy):
 		return "try again when the other import has ended"
-	case errors.Is(err, binary.ErrOutOfMemory):
+	case errors.Is(err, shader.ErrOutOfMemory):
 		return "another program may be using the GPU's memory: see --device"
 	}
 	return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const inspectUsage = `Show all that is known about a program on disk, for every driver that has it.
@@ -43,7 +44,7 @@ type inspectLine struct {
 	File       string              `json:"file"`
 	Format     string              `json:"format"` // of GL, in hexadecimal
 	WorkGroup  [3]uint32           `json:"work_group"`
-	Interface  binary.Digest       `json:"interface"`
+	Interface  shader.Digest       `json:"interface"`
 	SourceKept bool                `json:"source_kept"`
 	Damage     string              `json:"damage,omitempty"`
 	Quarantine *binary.Quarantined `json:"quarantine,omitempty"`
@@ -82,7 +83,7 @@ func oneArgument(what string) cobra.PositionalArgs {
 const minKeyDigits = 4
 
 // names reports whether a program is meant by what a user typed.
-func names(typed, name string, key binary.Key) bool {
+func names(typed, name string, key shader.Key) bool {
 	return typed == name || len(typed) >= minKeyDigits && strings.HasPrefix(key.String(), strings.ToLower(typed))
 }
 
@@ -132,7 +133,7 @@ func newInspectLine(dir *binary.Dir, store *binary.Store, driver string, e binar
 }
 
 // blobFile is where a store keeps a program.
-func blobFile(store *binary.Store, key binary.Key) string {
+func blobFile(store *binary.Store, key shader.Key) string {
 	return filepath.Join(store.Path(), "blobs", key.String()[:2], key.String()+".bin")
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Programs that the test binary is for tests of processes that end badly. Their
@@ -37,8 +38,8 @@ func fakeGPU(dev *cachetest.Device, dir string, tellCrashes bool) *gpu {
 	return &gpu{cache: c}
 }
 
-func fakeSource(index int) *binary.Source {
-	return binary.MustSource(fmt.Sprintf("program %d", index), fmt.Sprintf("void main() { %d; }", index), nil)
+func fakeSource(index int) *shader.Source {
+	return shader.MustSource(fmt.Sprintf("program %d", index), fmt.Sprintf("void main() { %d; }", index), nil)
 }
 
 func stuckMain() {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/resident/lint"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const lintUsage = `Find mistakes in compute shaders that hang a GPU or idle most of it.
@@ -65,13 +65,13 @@ func newLint(o *options) *cobra.Command {
 			}
 			return nil
 		}),
-		RunE: func(_ *cobra.Command, args []string) error { return o.lint(args, binary.Defines(defines)) },
+		RunE: func(_ *cobra.Command, args []string) error { return o.lint(args, shader.Defines(defines)) },
 	}
 	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
 	return cmd
 }
 
-func (o *options) lint(args []string, defines binary.Defines) error {
+func (o *options) lint(args []string, defines shader.Defines) error {
 	r := &lintResult{Findings: []lint.Finding{}}
 	var failures []error
 	for _, arg := range args {
@@ -121,9 +121,9 @@ func shadersIn(arg string) ([]string, error) {
 	return files, err
 }
 
-func (r *lintResult) check(file string, defines binary.Defines) error {
+func (r *lintResult) check(file string, defines shader.Defines) error {
 	root, below := splitRoot(file)
-	source, err := binary.ReadSource(os.DirFS(root), below, defines)
+	source, err := shader.ReadSource(os.DirFS(root), below, defines)
 	if err != nil {
 		return err
 	}

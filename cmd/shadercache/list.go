@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const listUsage = `List the programs on disk: for each its key, size, how often it was used, what
@@ -36,7 +37,7 @@ type listResult struct {
 
 type programLine struct {
 	Name          string     `json:"name"`
-	Key           binary.Key `json:"key"`
+	Key           shader.Key `json:"key"`
 	Driver        string     `json:"driver"` // folder in the cache directory
 	Bytes         int64      `json:"bytes"`
 	RawBytes      int64      `json:"raw_bytes"`

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // fillStore puts so many programs of a driver that does not exist into a cache
@@ -37,7 +38,7 @@ func fillStoreWith(t *testing.T, path string, programs int, counters binary.Coun
 	for n := range programs {
 		name := fmt.Sprintf("conv2d_%d", n)
 		blob := &binary.Blob{
-			Key: binary.MustSource(name, name, nil).Key(), Fingerprint: driver.Digest(), Format: 1,
+			Key: shader.MustSource(name, name, nil).Key(), Fingerprint: driver.Digest(), Format: 1,
 			Payload: payload, Name: name, Created: time.Now(), WorkGroup: [3]uint32{1, 1, 1},
 		}
 		data, err := blob.Encode()

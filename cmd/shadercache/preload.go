@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const preloadUsage = `Put programs into the cache, so that the first start that needs them is fast.
@@ -90,7 +90,7 @@ func newPreload(o *options) *cobra.Command {
 				r, err := o.preloadIsolated(f, args, how)
 				return o.preloadReport(r, err)
 			}
-			return o.preload(readRequests(args, binary.Defines(how.defines)), cache.Options{KeepSources: how.keepSources})
+			return o.preload(readRequests(args, shader.Defines(how.defines)), cache.Options{KeepSources: how.keepSources})
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
@@ -166,7 +166,7 @@ func (o *options) reportPrograms(programs *preloadResult, result any, print func
 }
 
 func (o *options) preloadWith(g *gpu, requests []request) (*preloadResult, error) {
-	var sources []*binary.Source
+	var sources []*shader.Source
 	for _, q := range requests {
 		if q.err == nil {
 			sources = append(sources, q.source)
@@ -219,7 +219,7 @@ func newPreloadLine(p cache.PreloadResult) preloadLine {
 // failure is the error with the name of the program, which a compile error has
 // already.
 func (p preloadLine) failure() error {
-	if errors.As(p.err, new(*binary.CompileError)) {
+	if errors.As(p.err, new(*shader.CompileError)) {
 		return p.err
 	}
 	return fmt.Errorf("%s: %w", p.Name, p.err)
@@ -241,7 +241,7 @@ func (r *preloadResult) print(w io.Writer) {
 }
 
 // defineFlag collects NAME=VALUE; NAME alone defines it as 1, as compilers do.
-type defineFlag binary.Defines
+type defineFlag shader.Defines
 
 func (d defineFlag) Type() string { return "NAME=VALUE" }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/shadercache/shadercache/binary/driverlock"
 	"github.com/shadercache/shadercache/binary/nvslots"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // preloadChildName is the hidden command that compiles for another process.
@@ -90,7 +91,7 @@ func (o *options) preloadIsolated(f isolationFlags, args []string, how preloadFl
 		return nil, err
 	}
 	job := isolatedJob{word: strconv.Itoa, arguments: how.arguments(args)}
-	for _, q := range readRequests(args, binary.Defines(how.defines)) {
+	for _, q := range readRequests(args, shader.Defines(how.defines)) {
 		line := preloadLine{Name: q.name, err: q.err}
 		if q.err == nil {
 			line.Key = q.source.Key().String()
@@ -184,7 +185,7 @@ func newPreloadChild(o *options) *cobra.Command {
 		Example: "  echo 0 | shadercache preload-child conv2d_3x3",
 		Hidden:  true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			find := func() (finder, error) { return requestFinder(readRequests(args, binary.Defines(how.defines))), nil }
+			find := func() (finder, error) { return requestFinder(readRequests(args, shader.Defines(how.defines))), nil }
 			if kept {
 				find = o.keptFinder
 			}
@@ -221,7 +222,7 @@ func (o *options) keptFinder() (finder, error) {
 	}
 	dir = o.withUpstream(dir)
 	return func(word string) (request, error) {
-		key, err := binary.ParseKey(word)
+		key, err := shader.ParseKey(word)
 		if err != nil {
 			return request{}, err
 		}
@@ -280,7 +281,7 @@ func (o *options) answer(g *gpu, in io.Reader, out *json.Encoder, find finder) e
 func (o *options) preloadOne(g *gpu, q request) preloadLine {
 	line := preloadLine{Name: q.name, err: q.err}
 	if q.err == nil {
-		loaded, err := g.cache.Preload(context.Background(), []*binary.Source{q.source}, nil)
+		loaded, err := g.cache.Preload(context.Background(), []*shader.Source{q.source}, nil)
 		if len(loaded) == 1 {
 			line = newPreloadLine(loaded[0])
 		} else {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // kernelExt is how names of kernel files end.
@@ -21,7 +21,7 @@ const kernelExt = ".comp"
 // even be tried.
 type request struct {
 	name   string
-	source *binary.Source
+	source *shader.Source
 	err    error
 }
 
@@ -33,7 +33,7 @@ type request struct {
 //	manifest.json   a list of programs, see manifestFile
 //
 // An argument that makes no sense costs that argument.
-func readRequests(args []string, defines binary.Defines) []request {
+func readRequests(args []string, defines shader.Defines) []request {
 	var all []request
 	for _, arg := range args {
 		all = append(all, readArgument(arg, defines)...)
@@ -41,7 +41,7 @@ func readRequests(args []string, defines binary.Defines) []request {
 	return all
 }
 
-func readArgument(arg string, defines binary.Defines) []request {
+func readArgument(arg string, defines shader.Defines) []request {
 	info, err := os.Stat(arg)
 	switch {
 	case err != nil && slices.Contains(conv2d.BuiltinNames(), arg):
@@ -66,9 +66,9 @@ func builtinRequest(name string) request {
 }
 
 // fileRequest reads one kernel file. Its name is that of the file unless given.
-func fileRequest(name, file string, defines binary.Defines) request {
+func fileRequest(name, file string, defines shader.Defines) request {
 	root, below := splitRoot(file)
-	source, err := binary.ReadSource(os.DirFS(root), below, defines)
+	source, err := shader.ReadSource(os.DirFS(root), below, defines)
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(file), kernelExt)
 	}
@@ -93,7 +93,7 @@ func splitRoot(file string) (root, below string) {
 	return "/", strings.TrimPrefix(filepath.ToSlash(absolute), "/")
 }
 
-func readFolder(folder string, defines binary.Defines) []request {
+func readFolder(folder string, defines shader.Defines) []request {
 	var found []request
 	err := filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -120,11 +120,11 @@ type manifestFile struct {
 	Programs []struct {
 		Name    string         `json:"name"`
 		File    string         `json:"file"`
-		Defines binary.Defines `json:"defines"`
+		Defines shader.Defines `json:"defines"`
 	} `json:"programs"`
 }
 
-func readManifest(file string, defines binary.Defines) []request {
+func readManifest(file string, defines shader.Defines) []request {
 	var m manifestFile
 	if err := decodeFile(file, &m); err != nil {
 		return []request{{name: file, err: fmt.Errorf("not a manifest: %w", err)}}
@@ -138,8 +138,8 @@ func readManifest(file string, defines binary.Defines) []request {
 			requests = append(requests, builtinRequest(p.Name))
 			continue
 		}
-		all := binary.Defines{}
-		for _, set := range []binary.Defines{p.Defines, defines} {
+		all := shader.Defines{}
+		for _, set := range []shader.Defines{p.Defines, defines} {
 			for name, value := range set {
 				all[name] = value
 			}

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	source "github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // ringText makes rounds steps of a linear congruential generator with every word
@@ -44,8 +44,8 @@ void main() {
 }`
 
 var (
-	ringSource   = sync.OnceValue(func() *source.Source { return source.MustSource("bench_ring", ringText, nil) })
-	sampleSource = sync.OnceValue(func() *source.Source { return source.MustSource("bench_sample", sampleText, nil) })
+	ringSource   = sync.OnceValue(func() *shader.Source { return shader.MustSource("bench_ring", ringText, nil) })
+	sampleSource = sync.OnceValue(func() *shader.Source { return shader.MustSource("bench_sample", sampleText, nil) })
 )
 
 const (

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // startupChildName is the hidden command that runs one scenario.
@@ -116,7 +116,7 @@ func processStart() time.Time {
 type startupWork struct {
 	problem  conv2d.GEMMProblem
 	programs []conv2d.StartupProgram
-	sources  []*binary.Source
+	sources  []*shader.Source
 	a, b     []float32
 	expected []conv2d.Expected // of each program; shared between tiles
 	results  [][]float32

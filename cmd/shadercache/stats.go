@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const statsUsage = `Show what the cache holds and what it has saved so far.
@@ -46,7 +47,7 @@ type statsResult struct {
 
 type fingerprintLine struct {
 	Label     string        `json:"label"`
-	Digest    binary.Digest `json:"digest"`
+	Digest    shader.Digest `json:"digest"`
 	Current   bool          `json:"current"` // the driver that works on this machine now
 	Programs  int           `json:"programs"`
 	BlobBytes int64         `json:"blob_bytes"` // on disk
@@ -118,7 +119,7 @@ func (o *options) readStats(mark bool) (*statsResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	var current binary.Digest
+	var current shader.Digest
 	if mark && len(infos) > 0 {
 		current = o.currentDriver()
 	}
@@ -158,7 +159,7 @@ func newLifetimeLine(c binary.Counters) lifetimeLine {
 
 // currentDriver identifies the driver that works now. Where there is none it
 // equals no fingerprint.
-func (o *options) currentDriver() binary.Digest {
+func (o *options) currentDriver() shader.Digest {
 	context, err := glctx.Open(o.glOptions())
 	if err != nil {
 		o.logger().Info("no OpenGL, so no driver is marked", "reason", err)

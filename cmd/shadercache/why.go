@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const whyUsage = `Explain why a program is found, or is not, by the driver that works now.
@@ -49,7 +50,7 @@ func newWhy(o *options) *cobra.Command {
 		Args:                  usageArgs(oneArgument("a file, a name, or a key")),
 		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveDefault),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := o.why(args[0], binary.Defines(defines))
+			r, err := o.why(args[0], shader.Defines(defines))
 			if err != nil {
 				return err
 			}
@@ -60,7 +61,7 @@ func newWhy(o *options) *cobra.Command {
 	return cmd
 }
 
-func (o *options) why(typed string, defines binary.Defines) (*whyResult, error) {
+func (o *options) why(typed string, defines shader.Defines) (*whyResult, error) {
 	fingerprint, err := o.driverNow()
 	if err != nil {
 		return nil, err
@@ -104,13 +105,13 @@ func (o *options) why(typed string, defines binary.Defines) (*whyResult, error) 
 
 // wantedProgram is one to explain; its source may be unknown.
 type wantedProgram struct {
-	key    binary.Key
-	source *binary.Source
+	key    shader.Key
+	source *shader.Source
 }
 
 // wanted finds what the argument means: a key or name that is kept, where no
 // file and no built-in program has that name.
-func (o *options) wanted(dirs []*binary.Dir, typed string, defines binary.Defines) (list []wantedProgram, err error) {
+func (o *options) wanted(dirs []*binary.Dir, typed string, defines shader.Defines) (list []wantedProgram, err error) {
 	requests := readArgument(typed, defines)
 	for _, q := range requests {
 		if q.err != nil {
@@ -134,8 +135,8 @@ func (o *options) wanted(dirs []*binary.Dir, typed string, defines binary.Define
 
 // keptPrograms are those that a key or name means, of all drivers, each once.
 func (o *options) keptPrograms(dirs []*binary.Dir, typed string) (list []wantedProgram, err error) {
-	seen := map[binary.Key]bool{}
-	add := func(name string, key binary.Key) {
+	seen := map[shader.Key]bool{}
+	add := func(name string, key shader.Key) {
 		if names(typed, name, key) && !seen[key] {
 			seen[key] = true
 			list = append(list, wantedProgram{key: key})

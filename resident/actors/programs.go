@@ -9,10 +9,10 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/resident/assembly"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels
@@ -37,7 +37,7 @@ func (p *programs) get(ctx context.Context, from executor.Programs, o Options) e
 // getTick gets the program that has the handlers.
 func (p *programs) getTick(ctx context.Context, from executor.Programs, o Options) error {
 	defines := o.defines()
-	maps.Copy(defines, binary.Defines{"ACTOR_HANDLERS": strconv.Itoa(len(o.Handlers))})
+	maps.Copy(defines, shader.Defines{"ACTOR_HANDLERS": strconv.Itoa(len(o.Handlers))})
 	texts := map[string]string{}
 	for i := range maxHandlers {
 		text := "" // of an include that is left out
@@ -61,8 +61,8 @@ func get(ctx context.Context, from executor.Programs, list ...assembly.Program) 
 }
 
 // defines are the sizes of the world.
-func (o Options) defines() binary.Defines {
-	return binary.Defines{
+func (o Options) defines() shader.Defines {
+	return shader.Defines{
 		"ACTOR_SLOTS":      strconv.Itoa(o.Slots),
 		"ACTOR_STATE":      strconv.Itoa(o.State),
 		"ACTOR_PAYLOAD":    strconv.Itoa(o.Payload),

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/resident/residenttest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // counterText adds up what it is sent. Word 0: sum, 1: messages, 2: ticks, 3: as
@@ -289,7 +289,7 @@ func TestHandlersAreReplaced(t *testing.T) {
 	if n := f.GPU.Counters().Compiles - compiles; n != 0 {
 		t.Errorf("%d compiles for handlers that were there before", n)
 	}
-	var compile *binary.CompileError
+	var compile *shader.CompileError
 	if err := w.SetHandlers(t.Context(), Handler{"broken", "nonsense"}); !errors.As(err, &compile) {
 		t.Errorf("error is %v", err)
 	}

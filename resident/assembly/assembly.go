@@ -6,14 +6,14 @@ import (
 	"io/fs"
 	"testing/fstest"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Source reads a kernel from files, with the text of some of them replaced or
 // added by name. Errors of the driver name the file and its line: see
 // binary.ReadSource, which says what else fails.
-func Source(name string, files fs.FS, kernel string, replaced map[string]string, defines binary.Defines) (*binary.Source, error) {
-	source, err := binary.ReadSource(overlay{files, replaced}, kernel, defines)
+func Source(name string, files fs.FS, kernel string, replaced map[string]string, defines shader.Defines) (*shader.Source, error) {
+	source, err := shader.ReadSource(overlay{files, replaced}, kernel, defines)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestFilesAreReplacedAndAdded(t *testing.T) {
@@ -14,7 +14,7 @@ func TestFilesAreReplacedAndAdded(t *testing.T) {
 		"a.glsl":    {Data: []byte("int a_of_the_files;\n")},
 		"b.glsl":    {Data: []byte("int b_of_the_files;\n")},
 	}
-	source, err := Source("label", files, "main.comp", map[string]string{"a.glsl": "int a_of_the_user;\n"}, binary.Defines{"N": "3"})
+	source, err := Source("label", files, "main.comp", map[string]string{"a.glsl": "int a_of_the_user;\n"}, shader.Defines{"N": "3"})
 	if err != nil {
 		t.Fatal(err)
 	}

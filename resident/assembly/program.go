@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Program is a kernel to be had, and where its handle goes.
@@ -18,7 +18,7 @@ type Program struct {
 	Name     string            // of the program, for people
 	Kernel   string            // file; empty is Name with .comp
 	Replaced map[string]string // see Source
-	Defines  binary.Defines
+	Defines  shader.Defines
 }
 
 // Get gets programs whose kernels are in the folder kernels of files, in order. It

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // BenchOptions configure Bench. The zero value takes seconds on a GPU.
@@ -131,7 +131,7 @@ func (b *bench) series(ctx context.Context, o Options, forms ...string) error {
 		o.BatchCycles = max(1, b.Batch/10)
 	}
 	v, err := New(ctx, b.context, b.programs, o)
-	if o.Int64 && errors.As(err, new(*binary.CompileError)) {
+	if o.Int64 && errors.As(err, new(*shader.CompileError)) {
 		return nil // the driver has no 64-bit integers: no row
 	}
 	if err != nil {

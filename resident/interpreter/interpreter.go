@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels/interpreter.comp
@@ -102,8 +102,8 @@ func New(ctx context.Context, context *glctx.Context, programs executor.Programs
 	return v, nil
 }
 
-func (o Options) source() (*binary.Source, error) {
-	defines := binary.Defines{"LANES": strconv.Itoa(lanes)}
+func (o Options) source() (*shader.Source, error) {
+	defines := shader.Defines{"LANES": strconv.Itoa(lanes)}
 	if o.TraceEntries > 0 {
 		defines["TRACE"] = strconv.Itoa(o.TraceEntries)
 	}
@@ -119,7 +119,7 @@ func (o Options) source() (*binary.Source, error) {
 	if o.ahead {
 		defines["AHEAD"] = "1"
 	}
-	return binary.NewSource("interpreter", kernelText, defines)
+	return shader.NewSource("interpreter", kernelText, defines)
 }
 
 // allocate makes the buffers, but for the code's.
@@ -165,7 +165,7 @@ func (v *Interpreter) Close() error {
 		gl.DeleteStaging(v.mu.report)
 		return gl.Err()
 	})
-	if errors.Is(err, binary.ErrContextLost) || errors.Is(err, binary.ErrClosed) {
+	if errors.Is(err, shader.ErrContextLost) || errors.Is(err, shader.ErrClosed) {
 		return nil
 	}
 	return err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Rule names what is wrong: see the package documentation.
@@ -61,7 +61,7 @@ func Check(name, text string) []Finding {
 
 // CheckSource is Check for a source with what it includes: findings name the
 // file that they are in.
-func CheckSource(source *binary.Source) []Finding {
+func CheckSource(source *shader.Source) []Finding {
 	return check(source.Files(), source.Text())
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // TestGolden compares findings with the comments "want RULE" of the files:
@@ -68,7 +68,7 @@ func TestProjectKernels(t *testing.T) {
 			return nil
 		}
 		n++
-		source, err := binary.ReadSource(root, name, nil)
+		source, err := shader.ReadSource(root, name, nil)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func TestFindingsNameIncludedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	source, err := binary.ReadSource(os.DirFS(folder), "main.comp", nil)
+	source, err := shader.ReadSource(os.DirFS(folder), "main.comp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/resident/residenttest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestMain(m *testing.M) { gltest.Main(m) }
@@ -39,7 +39,7 @@ func (f *fixture) results(n int) *executor.Buffer[uint32] {
 	return b
 }
 
-func (f *fixture) queue(o Options, text string, defines binary.Defines, memory ...*executor.Buffer[uint32]) *Queue {
+func (f *fixture) queue(o Options, text string, defines shader.Defines, memory ...*executor.Buffer[uint32]) *Queue {
 	f.T.Helper()
 	item := Item{Name: "item", Text: text, Defines: defines}
 	for i, m := range memory {

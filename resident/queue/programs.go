@@ -9,10 +9,10 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/resident/assembly"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels
@@ -28,7 +28,7 @@ type Item struct {
 
 	// Defines are put before the text. Names that begin with QUEUE_ are the
 	// queue's.
-	Defines binary.Defines
+	Defines shader.Defines
 
 	// Memory is bound for the text's storage blocks, from FirstBinding on.
 	Memory []executor.Bound
@@ -46,7 +46,7 @@ type programs struct {
 }
 
 func (p *programs) get(ctx context.Context, from executor.Programs, item Item, o Options) error {
-	defines := binary.Defines{
+	defines := shader.Defines{
 		"QUEUE_WORDS":    strconv.Itoa(o.Words),
 		"QUEUE_LEVELS":   strconv.Itoa(o.Levels),
 		"QUEUE_RANGES":   strconv.Itoa(o.ranges()),
@@ -61,7 +61,7 @@ func (p *programs) get(ctx context.Context, from executor.Programs, item Item, o
 	}
 	withItem := maps.Clone(item.Defines)
 	if withItem == nil {
-		withItem = binary.Defines{}
+		withItem = shader.Defines{}
 	}
 	maps.Copy(withItem, defines)
 	err := assembly.Get(ctx, from, kernels,

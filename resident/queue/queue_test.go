@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/resident/residenttest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // stolenOnce is the result of a task that was done once, over poison.
@@ -176,7 +176,7 @@ func TestItemsPushItems(t *testing.T) {
 			if o.Capacity == 0 {
 				o.Capacity = nodes
 			}
-			q := f.queue(o, treeText, binary.Defines{"NODES": "4096"}, visits)
+			q := f.queue(o, treeText, shader.Defines{"NODES": "4096"}, visits)
 			f.push(q, 0, 1, 1)
 			r := f.run(q)
 			if r.Finished != nodes-1 {
@@ -198,7 +198,7 @@ func TestItemsPushItems(t *testing.T) {
 func TestFullQueueLosesNothing(t *testing.T) {
 	f := newFixture(t)
 	visits := f.results(4096)
-	q := f.queue(Options{Capacity: 16, Words: 2, Local: 8}, treeText, binary.Defines{"NODES": "4096"}, visits)
+	q := f.queue(Options{Capacity: 16, Words: 2, Local: 8}, treeText, shader.Defines{"NODES": "4096"}, visits)
 	f.push(q, 0, 1, 1)
 	r, err := q.Run(t.Context())
 	if !errors.Is(err, ErrStuck) {
@@ -330,7 +330,7 @@ func TestQueueRefusesNonsense(t *testing.T) {
 	_, err = New(t.Context(), f.Executor, f.Cache, Item{}, Options{Groups: 257})
 	residenttest.WantError(t, err, "Options.Groups is 257, it may be 1 to 256")
 	_, err = New(t.Context(), f.Executor, f.Cache, Item{Name: "broken", Text: "nonsense"}, Options{})
-	var compile *binary.CompileError
+	var compile *shader.CompileError
 	if !errors.As(err, &compile) {
 		t.Errorf("error is %v", err)
 	}

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Open makes an executor over a context and a cache of its own, and closes them
@@ -78,7 +78,7 @@ func CompileAlone(t *testing.T, kernels fs.FS, pattern string, want int) {
 		t.Fatalf("kernels %v, %v", files, err)
 	}
 	for _, file := range files {
-		source, err := binary.ReadSource(kernels, file, nil)
+		source, err := shader.ReadSource(kernels, file, nil)
 		if err != nil {
 			t.Error(err)
 			continue

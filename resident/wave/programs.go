@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/resident/assembly"
+	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels
@@ -23,7 +23,7 @@ type programs struct {
 }
 
 func (p *programs) get(ctx context.Context, from executor.Programs, o Options) error {
-	tiles := binary.Defines{"LOCAL": strconv.Itoa(o.Local), "RADIUS": strconv.Itoa(PulseRadius)}
+	tiles := shader.Defines{"LOCAL": strconv.Itoa(o.Local), "RADIUS": strconv.Itoa(PulseRadius)}
 	err := assembly.Get(ctx, from, kernels,
 		assembly.Program{To: &p.step, Name: "wave_step", Defines: tiles},
 		assembly.Program{To: &p.poke, Name: "wave_poke", Defines: tiles},

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Kernel is the simulation as a kernel of package resident, which goes on from
@@ -24,7 +24,7 @@ func (r *Reference) Kernel() (resident.Kernel, error) {
 		return resident.Kernel{}, fmt.Errorf("wave: a kernel goes on from an even number of steps, not %d", r.steps)
 	}
 	o := r.options
-	source, err := resident.ReadSource(besideResident{kernels}, besideResidentDir+"kernels/wave_session.comp", binary.Defines{
+	source, err := resident.ReadSource(besideResident{kernels}, besideResidentDir+"kernels/wave_session.comp", shader.Defines{
 		"LOCAL":         strconv.Itoa(o.Local),
 		"WAVE_WIDTH":    strconv.Itoa(o.Width),
 		"WAVE_HEIGHT":   strconv.Itoa(o.Height),

@@ -1,4 +1,4 @@
-package binary
+package shader
 
 import (
 	"context"
@@ -94,7 +94,7 @@ func MustSource(name, text string, defines Defines) *Source {
 
 func newSource(name, text string, defines Defines, files []string) (*Source, error) {
 	if strings.IndexByte(text, 0) >= 0 {
-		return nil, fmt.Errorf("binary: source %q holds a NUL byte: is it a text file?", name)
+		return nil, fmt.Errorf("shader: source %q holds a NUL byte: is it a text file?", name)
 	}
 	version, body := splitVersion(normalize(text))
 	var b strings.Builder
@@ -103,22 +103,23 @@ func newSource(name, text string, defines Defines, files []string) (*Source, err
 	b.WriteByte('\n')
 	for _, d := range slices.Sorted(maps.Keys(defines)) {
 		if err := checkDefine(d, defines[d]); err != nil {
-			return nil, fmt.Errorf("binary: source %q: %w", name, err)
+			return nil, fmt.Errorf("shader: source %q: %w", name, err)
 		}
 		fmt.Fprintf(&b, "#define %s %s\n", d, defines[d])
 	}
 	b.WriteString("#line 1 0\n")
 	b.WriteString(body)
-	return keyedSource(name, b.String(), files), nil
+	return NewFinalSource(name, b.String(), files), nil
 }
 
-// keyedSource is the source with the final text, under its key.
-func keyedSource(name, text string, files []string) *Source {
-	h := fields{sha256.New()}
-	h.number(keySchema)
-	h.text(stageCompute)
-	h.text(text)
-	return &Source{name: name, text: text, files: files, key: Key(h.Sum(nil))}
+// NewFinalSource returns the source whose text is final: it came from
+// [Source.Text] and is not changed. Sources that were stored are read back so.
+func NewFinalSource(name, text string, files []string) *Source {
+	h := NewFieldHash()
+	h.Number(keySchema)
+	h.Text(stageCompute)
+	h.Text(text)
+	return &Source{name: name, text: text, files: files, key: Key(h.Digest())}
 }
 
 // checkDefine refuses what would not be one #define line, so that a driver's
@@ -183,7 +184,7 @@ func (s *Source) WithName(name string) *Source {
 // each binary that it loads, before anybody gets the program; the result is
 // remembered on disk. A program that was compiled is not checked. After an
 // error from the check the binary is thrown away and the source compiled;
-// binary.ErrContextLost, binary.ErrOutOfMemory and the end of ctx are no
+// ErrContextLost, ErrOutOfMemory and the end of ctx are no
 // answers, and are returned to the caller of Get. The check runs on a goroutine
 // of the cache and must not call the cache. nil = no check.
 func (s *Source) WithCheck(check Check) *Source {

@@ -1,4 +1,4 @@
-package binary
+package shader
 
 import (
 	"errors"
@@ -120,7 +120,7 @@ func TestReadSourceRefuses(t *testing.T) {
 	if _, err := ReadSource(files(), "a.comp", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want fs.ErrNotExist", err)
 	}
-	if _, err := ReadSource(os.DirFS("."), "a\xff.comp", nil); err == nil || err.Error() != `binary: read source: "a\xff.comp" is not UTF-8, as names have to be: rename it` {
+	if _, err := ReadSource(os.DirFS("."), "a\xff.comp", nil); err == nil || err.Error() != `shader: read source: "a\xff.comp" is not UTF-8, as names have to be: rename it` {
 		t.Errorf("a name that is not UTF-8: got %v", err)
 	}
 	if _, err := ReadSource(files(), "../a.comp", nil); err == nil {

@@ -1,4 +1,4 @@
-package binary
+package shader
 
 import (
 	"fmt"

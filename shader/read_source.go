@@ -1,4 +1,4 @@
-package binary
+package shader
 
 import (
 	"errors"
@@ -39,7 +39,7 @@ var (
 func ReadSource(fsys fs.FS, file string, defines Defines) (*Source, error) {
 	r := &sourceReader{fsys: fsys}
 	if err := r.read(path.Clean(file), nil); err != nil {
-		return nil, fmt.Errorf("binary: read source: %w", err)
+		return nil, fmt.Errorf("shader: read source: %w", err)
 	}
 	name := strings.TrimSuffix(path.Base(file), path.Ext(file))
 	return newSource(name, r.text.String(), defines, r.files)

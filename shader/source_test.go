@@ -1,4 +1,4 @@
-package binary
+package shader
 
 import (
 	"strings"
@@ -150,7 +150,7 @@ func TestWithName(t *testing.T) {
 }
 
 func TestKeyText(t *testing.T) {
-	key := testKey(1)
+	key := MustSource("", "// program", nil).Key()
 	parsed, err := ParseKey(key.String())
 	if err != nil || parsed != key {
 		t.Errorf("got %v, %v", parsed, err)
