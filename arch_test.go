@@ -19,17 +19,19 @@ const module = "github.com/shadercache/shadercache"
 // mayImport lists, for each top folder, which others its packages may import.
 // Imports go one way. Tests may import what they like.
 var mayImport = map[string][]string{
-	".":        {},
-	"shader":   {},
-	"binary":   {"shader"},
-	"bundle":   {"shader", "binary"},
-	"cache":    {"shader", "binary"},
-	"glctx":    {"shader", "binary"},
-	"executor": {"shader", "binary", "cache", "glctx"},
-	"conv2d":   {"shader", "binary", "cache", "glctx", "executor"},
-	"resident": {"shader", "binary", "cache", "glctx", "executor"},
-	"docs":     {"conv2d", "cmd"}, // programs that measure others, and that draw what the command does
-	"cmd":      {"shader", "binary", "bundle", "cache", "glctx", "executor", "conv2d", "resident"},
+	".":           {},
+	"shader":      {},
+	"drivercache": {"internal"},
+	"binary":      {"shader", "drivercache", "internal"},
+	"bundle":      {"shader", "binary", "drivercache"},
+	"cache":       {"shader", "binary"},
+	"glctx":       {"shader", "binary", "drivercache"},
+	"executor":    {"shader", "binary", "cache", "glctx"},
+	"conv2d":      {"shader", "binary", "cache", "glctx", "executor"},
+	"resident":    {"shader", "binary", "cache", "glctx", "executor"},
+	"internal":    {},
+	"docs":        {"conv2d", "cmd"}, // programs that measure others, and that draw what the command does
+	"cmd":         {"shader", "binary", "drivercache", "bundle", "cache", "glctx", "executor", "conv2d", "resident"},
 }
 
 // goFile is one parsed file of the project.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/shadercache/shadercache/drivercache"
 )
 
 // A cache directory:
@@ -91,6 +93,9 @@ func (d *Dir) Path() string { return d.path }
 
 // DriverDir is where the driver's own cache belongs. It may not exist yet.
 func (d *Dir) DriverDir() string { return filepath.Join(d.path, driverName) }
+
+// DriverBytes returns the size of everything the driver keeps for itself.
+func (d *Dir) DriverBytes() int64 { return drivercache.Bytes(d.DriverDir()) }
 
 // create makes the directory where it is missing and checks it.
 func (d *Dir) create() error {

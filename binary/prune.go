@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"math"
 	"os"
@@ -12,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -79,19 +81,19 @@ type pruning struct {
 	errs   []error
 }
 
-// pruneItem is what is deleted together: a blob, or a driverItem. There may be
+// pruneItem is what is deleted together: a blob, or an item of the driver. There may be
 // very many, so a path is made when it is needed.
 type pruneItem struct {
 	lastUse int64 // nanoseconds since 1970
 	bytes   int64
 	store   *Store // of a blob
 	key     shader.Key
-	driver  *driverItem // nil for a blob
+	driver  *drivercache.Item // nil for a blob
 }
 
 func (it *pruneItem) paths() []string {
 	if it.driver != nil {
-		return it.driver.paths
+		return it.driver.Paths
 	}
 	return []string{it.store.blobPath(it.key)}
 }
@@ -173,8 +175,8 @@ func (p *pruning) dropOthers(all []*Store) {
 // pruneItems lists what may be deleted, least recently used first.
 func (d *Dir) pruneItems(stores []*Store) []pruneItem {
 	var items []pruneItem
-	for _, it := range d.driverItems() {
-		items = append(items, pruneItem{lastUse: it.lastUse.UnixNano(), bytes: it.bytes, driver: &it})
+	for _, it := range drivercache.Items(d.DriverDir()) {
+		items = append(items, pruneItem{lastUse: it.LastUse.UnixNano(), bytes: it.Bytes, driver: &it})
 	}
 	for _, s := range stores {
 		items = s.appendPruneItems(items)

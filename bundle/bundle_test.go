@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/binary/driverlock"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -196,7 +196,7 @@ func TestImportKeepsWhatIsThere(t *testing.T) {
 func TestImportWhileTheDriverIsInUse(t *testing.T) {
 	data := exported(t, filledDir(t), ExportOptions{})
 	to := openDir(t)
-	user, err := driverlock.Share(to.DriverDir())
+	user, err := drivercache.Share(to.DriverDir())
 	must(t, err)
 	r, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true})
 	if err != nil || !r.MergePending || r.Programs != 3 || r.DriverFiles != 6 {
@@ -212,7 +212,7 @@ func TestImportWhileTheDriverIsInUse(t *testing.T) {
 func TestOneImportAtATime(t *testing.T) {
 	data := exported(t, filledDir(t), ExportOptions{})
 	to := openDir(t)
-	other, err := driverlock.TryExclusive(filepath.Join(to.Path(), stagingName))
+	other, err := drivercache.TryExclusive(filepath.Join(to.Path(), stagingName))
 	must(t, err)
 	if _, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true}); !errors.Is(err, ErrBusy) {
 		t.Errorf("got %v, want ErrBusy", err)

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/binary/nvslots"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -148,7 +148,7 @@ func (c *collector) nvidia() error {
 	if !c.wantsDriver(NVIDIA) {
 		return nil
 	}
-	alone, err := nvslots.Snapshots(c.dir.DriverDir(), func(s nvslots.Snapshot) error {
+	alone, err := nvidia.Snapshots(c.dir.DriverDir(), func(s nvidia.Snapshot) error {
 		name := path.Join("driver", s.Path)
 		if err := c.spool.add(name+".toc", NVIDIA, bytes.NewReader(s.Toc)); err != nil {
 			return err

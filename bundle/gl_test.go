@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/binary/nvslots"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
@@ -185,7 +185,7 @@ func TestParallelProcessesFillOneCache(t *testing.T) {
 		workers.Go(func() { runGL(t, d, f) })
 	}
 	workers.Wait()
-	merge, err := nvslots.Merge(d.DriverDir())
+	merge, err := drivercache.Merge(d.DriverDir())
 	if err != nil || len(merge.LeftAlone) != 0 {
 		t.Errorf("merged %+v, %v", merge, err)
 	}

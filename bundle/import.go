@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/binary/driverlock"
-	"github.com/shadercache/shadercache/binary/nvslots"
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
 // defaultMaxBytes is far above what programs of one machine take, and far below
@@ -53,8 +53,8 @@ type ImportReport struct {
 	// Merge says what became of NVIDIA's slots. MergePending is true when the
 	// driver's cache is in use: the new slots are in place, and the next merge
 	// makes them count.
-	Merge        nvslots.Report `json:"merge"`
-	MergePending bool           `json:"merge_pending"`
+	Merge        nvidia.Report `json:"merge"`
+	MergePending bool          `json:"merge_pending"`
 }
 
 // Import takes what a bundle holds into a directory. What is there already
@@ -120,8 +120,8 @@ func Recover(dir *binary.Dir) error {
 
 // exclusively runs one import at a time in a directory.
 func exclusively(dir *binary.Dir, do func(*installer) error) (err error) {
-	lock, err := driverlock.TryExclusive(filepath.Join(dir.Path(), stagingName))
-	if errors.Is(err, driverlock.ErrInUse) {
+	lock, err := drivercache.TryExclusive(filepath.Join(dir.Path(), stagingName))
+	if errors.Is(err, drivercache.ErrInUse) {
 		return fmt.Errorf("%w into %s", ErrBusy, dir.Path())
 	}
 	if err != nil {

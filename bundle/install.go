@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/binary/driverlock"
-	"github.com/shadercache/shadercache/binary/nvslots"
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
 // installer moves what is ready in the staging folder to its places. Every step
@@ -190,9 +190,9 @@ func (i *installer) nvidia(m *Manifest) error {
 	if !added {
 		return nil
 	}
-	merge, err := nvslots.Merge(i.dir.DriverDir())
+	merge, err := drivercache.Merge(i.dir.DriverDir())
 	i.report.Merge = merge
-	if errors.Is(err, driverlock.ErrInUse) {
+	if errors.Is(err, drivercache.ErrInUse) {
 		i.report.MergePending = true
 		return nil
 	}
@@ -211,7 +211,7 @@ func (i *installer) slot(stem string) error {
 	}
 	folder := path.Dir(stem)
 	for n := range maxSlots {
-		to := fmt.Sprintf("%s/%s%d", folder, nvslots.App, n)
+		to := fmt.Sprintf("%s/%s%d", folder, nvidia.App, n)
 		bin, binErr := i.root.Lstat(to + ".bin")
 		_, tocErr := i.root.Lstat(to + ".toc")
 		ours := binErr == nil && os.SameFile(bin, staged)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/binary/nvslots"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -24,7 +24,7 @@ const (
 
 const (
 	mesaFolder   = "driver/mesa"
-	nvidiaFolder = "driver/" + nvslots.Folder
+	nvidiaFolder = "driver/" + nvidia.Folder
 )
 
 // maxMesaPath is what a plain tar header holds. The other kinds fit by their
@@ -47,7 +47,7 @@ var kindPaths = map[Kind]*regexp.Regexp{
 	Program: regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]{0,47}-[0-9a-f]{8})/blobs/([0-9a-f]{2})/([0-9a-f]{64})\.bin$`),
 	Source:  regexp.MustCompile(`^(sources)/([0-9a-f]{2})/([0-9a-f]{64})\.glsl\.zst$`),
 	Tuning:  regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]{0,47}-[0-9a-f]{8})/tuning/([0-9a-f]{64})\.json$`),
-	NVIDIA:  regexp.MustCompile(`^driver/` + nvslots.Folder + `/GLCache/[0-9a-f]{32}/[0-9a-f]{16}/` + nvslots.App + `(0|[1-9][0-9]{0,3})\.(toc|bin)$`),
+	NVIDIA:  regexp.MustCompile(`^driver/` + nvidia.Folder + `/GLCache/[0-9a-f]{32}/[0-9a-f]{16}/` + nvidia.App + `(0|[1-9][0-9]{0,3})\.(toc|bin)$`),
 	Mesa:    regexp.MustCompile(`^driver/mesa(/[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}){1,4}$`),
 }
 

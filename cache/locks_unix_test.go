@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/binary/driverlock"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/drivercache"
 )
 
 const holdEnvironment = "CACHE_TEST_HOLD"
@@ -36,7 +36,7 @@ func holdLocks(store, driver string) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		panic(err)
 	}
-	if _, err := driverlock.TryExclusive(driver); err != nil {
+	if _, err := drivercache.TryExclusive(driver); err != nil {
 		panic(err)
 	}
 	fmt.Println("held")
@@ -85,7 +85,7 @@ func TestGetWaitsForNoLock(t *testing.T) {
 		f.wantOrigin(src, want)
 		longest = max(longest, time.Since(begin))
 	}
-	if _, err := driverlock.TryExclusive(d.DriverDir()); !errors.Is(err, driverlock.ErrInUse) {
+	if _, err := drivercache.TryExclusive(d.DriverDir()); !errors.Is(err, drivercache.ErrInUse) {
 		t.Errorf("the locks were not held until the end: %v", err)
 	}
 	close(stop)

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -48,7 +49,7 @@ type Context struct {
 	queue    *queue
 	gl       *GL
 	info     Info
-	driver   DriverCache
+	driver   drivercache.State
 	counters counters
 	thread   atomic.Int64 // id of the OS thread while it runs callbacks; 0 = none now
 	owner    atomic.Int64 // id of the thread where an adopted context was last current
@@ -260,5 +261,5 @@ func (c *Context) shutDown() {
 	}
 	c.queue.close()
 	<-c.stopped
-	awaitDriverCache()
+	drivercache.Flush()
 }

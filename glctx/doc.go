@@ -22,5 +22,5 @@
 //
 // The machine code of a program lives in the driver's own cache and not in its
 // program binary. Before the first driver library is loaded, Open points that
-// cache at a directory that we own: see [DriverCache].
+// cache at a directory that we own: see [drivercache.State].
 package glctx

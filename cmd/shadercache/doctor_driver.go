@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/shadercache/shadercache/binary/nvslots"
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -56,7 +57,7 @@ func cacheSize(name, value string) (int64, bool) {
 
 // examineDriverCache says where the driver's own cache is. explained is true
 // when a setting that was found already says why it is not well.
-func (r *doctorResult) examineDriverCache(state glctx.DriverCache, wanted, explained bool) {
+func (r *doctorResult) examineDriverCache(state drivercache.State, wanted, explained bool) {
 	switch {
 	case !wanted:
 		r.note(driverCacheCheck, "shadercache --driver-cache on doctor", "left alone, as --driver-cache off asks: every program costs its first dispatch again")
@@ -87,9 +88,9 @@ const maxSlotFindings = 10
 // examineSlots names the slots of NVIDIA's driver that are never merged, so that
 // no start finds what they hold.
 func (r *doctorResult) examineSlots(driver string) {
-	alone, err := nvslots.Survey(driver)
+	alone, err := nvidia.Survey(driver)
 	if err != nil {
-		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvslots.Folder)), "%v", err)
+		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvidia.Folder)), "%v", err)
 	}
 	for _, slot := range alone[:min(len(alone), maxSlotFindings)] {
 		name := filepath.Join(driver, filepath.FromSlash(slot.Slot))
@@ -97,7 +98,7 @@ func (r *doctorResult) examineSlots(driver string) {
 			"the driver's slot %s cannot be merged: %s", slot.Slot, slot.Reason)
 	}
 	if more := len(alone) - maxSlotFindings; more > 0 {
-		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvslots.Folder)), "%s more cannot be merged", plural(more, "slot"))
+		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvidia.Folder)), "%s more cannot be merged", plural(more, "slot"))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
@@ -69,13 +69,13 @@ func TestDoctorLooksAtTheVolume(t *testing.T) {
 
 func TestDoctorExplainsTheDriverCache(t *testing.T) {
 	for _, c := range []struct {
-		state               glctx.DriverCache
+		state               drivercache.State
 		level, detail, mend string
 	}{
-		{glctx.DriverCache{Managed: true, Dir: "/c/driver"}, levelGood, "managed in /c/driver", ""},
-		{glctx.DriverCache{Reason: "libEGL_mesa.so.0 was loaded before the first context of ours"}, levelWrong, "was loaded before", "unset LD_PRELOAD"},
-		{glctx.DriverCache{Reason: "permission denied"}, levelWrong, "permission denied", "export SHADERCACHE_DIR="},
-		{glctx.DriverCache{Managed: true, Dir: "/c", Reason: "set by the user: A=1, B=2"}, levelWrong, "set by the user", "unset A B"},
+		{drivercache.State{Managed: true, Dir: "/c/driver"}, levelGood, "managed in /c/driver", ""},
+		{drivercache.State{Reason: "libEGL_mesa.so.0 was loaded before the first context of ours"}, levelWrong, "was loaded before", "unset LD_PRELOAD"},
+		{drivercache.State{Reason: "permission denied"}, levelWrong, "permission denied", "export SHADERCACHE_DIR="},
+		{drivercache.State{Managed: true, Dir: "/c", Reason: "set by the user: A=1, B=2"}, levelWrong, "set by the user", "unset A B"},
 	} {
 		r := &doctorResult{Good: true}
 		r.examineDriverCache(c.state, true, false)

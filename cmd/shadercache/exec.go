@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -72,7 +73,7 @@ func (o *options) exec(args []string) error {
 		o.logger().Warn("the driver's own cache is not managed", "reason", state.Reason)
 	}
 	if state.Managed {
-		if err := glctx.PassDriverCacheOn(); err != nil {
+		if err := drivercache.HoldAcrossExec(); err != nil {
 			o.logger().Warn("the driver's cache may be merged while the program runs", "reason", err)
 		}
 	}
@@ -91,7 +92,7 @@ func (o *options) exec(args []string) error {
 }
 
 // keptSettings are the variables that the user had set.
-func keptSettings(state glctx.DriverCache) []string {
+func keptSettings(state drivercache.State) []string {
 	_, list, found := strings.Cut(state.Reason, "set by the user: ")
 	if !found {
 		return nil

@@ -18,9 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/binary/driverlock"
-	"github.com/shadercache/shadercache/binary/nvslots"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -167,9 +166,9 @@ func (o *options) settle(dir *binary.Dir) error {
 
 // mergeSlots merges what NVIDIA's driver kept for each child on its own.
 func (o *options) mergeSlots(dir *binary.Dir) {
-	_, err := nvslots.Merge(dir.DriverDir())
+	_, err := drivercache.Merge(dir.DriverDir())
 	switch {
-	case errors.Is(err, driverlock.ErrInUse):
+	case errors.Is(err, drivercache.ErrInUse):
 		o.logger().Warn("the driver's cache is in use, so its slots are merged at a later start")
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		o.logger().Warn("the driver's slots were not merged", "reason", err)

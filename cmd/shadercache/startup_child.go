@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -95,7 +96,7 @@ func (o *options) startupChild(programs int, memoryOnly, preload bool) (r *child
 
 // unmanaged says that the driver's cache is not where the scenario wants it, or
 // nothing.
-func unmanaged(d glctx.DriverCache) string {
+func unmanaged(d drivercache.State) string {
 	if d.Managed && d.Reason == "" {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package binary
+package osfile
 
 import (
 	"io/fs"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// accessTime is when a file was last read, as far as the file system keeps
+// AccessTime returns when a file was last read, as far as the file system keeps
 // track: with the usual relatime it is right to a day.
-func accessTime(info fs.FileInfo) time.Time {
+func AccessTime(info fs.FileInfo) time.Time {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return time.Time{}

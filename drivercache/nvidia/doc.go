@@ -1,4 +1,4 @@
-// Package nvslots merges the slots of NVIDIA's own cache of machine code.
+// Package nvidia merges the slots of NVIDIA's own cache of machine code.
 //
 // Processes that run at the same time each write a slot of their own, and a
 // later process reads one slot only: after four workers it would compile three
@@ -17,4 +17,4 @@
 // breaks one is left alone: the driver notices, discards it, and compiles. What
 // tag and sum are made of is not known; both are copied with the record, and the
 // driver goes on checking them.
-package nvslots
+package nvidia

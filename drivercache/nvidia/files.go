@@ -1,4 +1,4 @@
-package nvslots
+package nvidia
 
 import (
 	"bytes"
@@ -97,14 +97,14 @@ func Snapshots(driverDir string, visit func(Snapshot) error) ([]LeftAlone, error
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nvslots: %w", err)
+		return nil, fmt.Errorf("nvidia: %w", err)
 	}
 	defer root.Close()
 	var alone []LeftAlone
 	for _, folder := range slotFolders(root) {
 		numbers, err := slotNumbers(root, folder)
 		if err != nil {
-			return alone, fmt.Errorf("nvslots: %w", err)
+			return alone, fmt.Errorf("nvidia: %w", err)
 		}
 		for _, n := range numbers {
 			left, err := visitSlot(root, path.Join(folder, stem(n)), visit)
@@ -124,7 +124,7 @@ func visitSlot(root *os.Root, name string, visit func(Snapshot) error) ([]LeftAl
 		return []LeftAlone{{path.Join(Folder, name), why}}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nvslots: %w", err)
+		return nil, fmt.Errorf("nvidia: %w", err)
 	}
 	defer bin.Close()
 	return nil, visit(Snapshot{

@@ -1,4 +1,4 @@
-package nvslots
+package nvidia
 
 import (
 	"errors"
@@ -10,8 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-
-	"github.com/shadercache/shadercache/binary/driverlock"
 )
 
 // App is the name that our processes give their slots. Slots of other names are
@@ -42,45 +40,28 @@ type LeftAlone struct {
 }
 
 // Merge merges the slots below a cache directory's driver folder, see
-// binary.Dir.DriverDir. It takes the folder's lock meanwhile and returns
-// driverlock.ErrInUse, wrapped, when anybody uses the folder. Where there is
-// nothing to merge it costs a look into one or two folders.
-func Merge(driverDir string) (Report, error) {
-	if _, err := os.Lstat(filepath.Join(driverDir, Folder)); errors.Is(err, fs.ErrNotExist) {
-		return Report{}, nil
-	}
-	lock, err := driverlock.TryExclusive(driverDir)
-	if err != nil {
-		return Report{}, fmt.Errorf("nvslots: merge: %w", err)
-	}
-	r, err := MergeLocked(lock)
-	return r, errors.Join(err, lock.Release())
-}
-
-// MergeLocked is Merge for who holds the folder already. It panics when the
-// lock is a shared one.
+// binary.Dir.DriverDir. No driver may use the folder meanwhile: the caller holds its
+// lock, as drivercache.Merge does. Where there is nothing to merge it costs a look
+// into one or two folders.
 //
 // A merge that is killed leaves slots that drivers read as before, and the next
 // merge starts over: the new .bin begins with the old one, so it goes with the
 // old .toc as well, and the other slots are deleted last. After an error the
 // folders that were reached are merged and the others are as they were.
-func MergeLocked(lock *driverlock.Lock) (Report, error) {
-	if !lock.Exclusive() {
-		panic("nvslots: merge needs a lock that is exclusive")
-	}
-	root, err := os.OpenRoot(filepath.Join(lock.Folder(), Folder))
+func Merge(driverDir string) (Report, error) {
+	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Report{}, nil
 	}
 	if err != nil {
-		return Report{}, fmt.Errorf("nvslots: merge: %w", err)
+		return Report{}, fmt.Errorf("nvidia: merge: %w", err)
 	}
 	defer root.Close()
 	var r Report
 	for _, folder := range slotFolders(root) {
 		m := merging{root: root, folder: folder, report: &r}
 		if err := m.run(); err != nil {
-			return r, fmt.Errorf("nvslots: merge %s: %w", filepath.Join(root.Name(), folder), err)
+			return r, fmt.Errorf("nvidia: merge %s: %w", filepath.Join(root.Name(), folder), err)
 		}
 	}
 	return r, nil

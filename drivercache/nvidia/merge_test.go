@@ -1,4 +1,4 @@
-package nvslots
+package nvidia
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/shadercache/shadercache/binary/driverlock"
 )
 
 func TestMerge(t *testing.T) {
@@ -169,26 +167,6 @@ func TestMergeReplacesHalfASlotZero(t *testing.T) {
 		want.slot(0, 7, programs(20)...)
 		wantFiles(t, readFiles(t, driver), want)
 	}
-}
-
-func TestMergeWaitsForNobody(t *testing.T) {
-	f := files{}
-	f.slot(0, 7, programs(10)...)
-	f.slot(1, 7, programs(20)...)
-	driver := f.write(t)
-	user, err := driverlock.Share(driver)
-	must(t, err)
-	if _, err := Merge(driver); !errors.Is(err, driverlock.ErrInUse) {
-		t.Errorf("got %v, want ErrInUse", err)
-	}
-	wantFiles(t, readFiles(t, driver), f)
-	defer func() {
-		if recover() == nil {
-			t.Error("a merge under a shared lock did not panic")
-		}
-		must(t, user.Release())
-	}()
-	_, _ = MergeLocked(user)
 }
 
 // TestMergeAfterADeath puts the folder into every state that a merge which was

@@ -1,6 +1,6 @@
 //go:build unix && !aix && !solaris
 
-package driverlock
+package drivercache
 
 import (
 	"bufio"
@@ -15,18 +15,18 @@ import (
 
 // heldEnvironment makes the test binary a process that shares a folder until it
 // is killed.
-const heldEnvironment = "DRIVERLOCK_TEST_FOLDER"
+const heldEnvironment = "DRIVERCACHE_TEST_FOLDER"
 
 // execEnvironment makes it a process that shares a folder, passes that on, and
 // becomes another program, which ends with its input.
-const execEnvironment = "DRIVERLOCK_TEST_EXEC"
+const execEnvironment = "DRIVERCACHE_TEST_EXEC"
 
-func passOnAndExec(folder string) error {
+func holdAcrossExecAndExec(folder string) error {
 	l, err := Share(folder)
 	if err != nil {
 		return err
 	}
-	if err := l.PassOn(); err != nil {
+	if err := l.HoldAcrossExec(); err != nil {
 		return err
 	}
 	return syscall.Exec("/bin/sh", []string{"sh", "-c", "echo held; read line"}, nil)
@@ -34,7 +34,7 @@ func passOnAndExec(folder string) error {
 
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(execEnvironment); folder != "" {
-		_ = passOnAndExec(folder) // returns only when it failed
+		_ = holdAcrossExecAndExec(folder) // returns only when it failed
 		os.Exit(1)
 	}
 	if folder := os.Getenv(heldEnvironment); folder != "" {
@@ -75,7 +75,7 @@ func TestWhoMayHoldTogether(t *testing.T) {
 }
 
 // A program that took the process's place holds the folder as that did.
-func TestPassOnOutlivesExec(t *testing.T) {
+func TestHoldAcrossExecOutlivesExec(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "driver")
 	program, err := os.Executable()
 	if err != nil {

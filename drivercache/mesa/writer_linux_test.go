@@ -1,6 +1,6 @@
 //go:build linux
 
-package glctx
+package mesa
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestDriverWriters(t *testing.T) {
+func TestParseStat(t *testing.T) {
 	for stat, want := range map[string][2]bool{
 		"7 (app:disk$0) S 1 2 3":   {true, false},
 		"7 (disk$12) R 1 2 3":      {true, true},
@@ -18,14 +18,14 @@ func TestDriverWriters(t *testing.T) {
 		"7 (llvmpipe-0) R 1 disk$": {false, false},
 		"":                         {false, false},
 	} {
-		if writer, atWork := driverWriter(stat); [2]bool{writer, atWork} != want {
-			t.Errorf("%q: writer %v, at work %v", stat, writer, atWork)
+		if writer, atWork := parseStat(stat); [2]bool{writer, atWork} != want {
+			t.Errorf("%q: writer %v, running %v", stat, writer, atWork)
 		}
 	}
 }
 
-// TestSleepingWriterIsNotWaitedFor gives a thread the name of Mesa's.
-func TestSleepingWriterIsNotWaitedFor(t *testing.T) {
+// TestFlushIgnoresSleepingWriters gives a thread the name of Mesa's.
+func TestFlushIgnoresSleepingWriters(t *testing.T) {
 	named, done := make(chan error), make(chan struct{})
 	var stat string
 	go func() {
@@ -39,12 +39,12 @@ func TestSleepingWriterIsNotWaitedFor(t *testing.T) {
 	if err := <-named; err != nil {
 		t.Fatal(err)
 	}
-	awaitDriverCache()
+	Flush()
 	text, err := os.ReadFile(stat)
-	if writer, atWork := driverWriter(string(text)); !writer || atWork {
-		t.Errorf("it is a writer %v, at work %v: %s, %v", writer, atWork, text, err)
+	if writer, atWork := parseStat(string(text)); !writer || atWork {
+		t.Errorf("it is a writer %v, running %v: %s, %v", writer, atWork, text, err)
 	}
-	if writers, _ := driverWriters(); writers == 0 {
-		t.Error("nobody writes")
+	if threads, _ := writers(); threads == 0 {
+		t.Error("there is no writer thread")
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix && !aix && !solaris
 
-package driverlock
+package drivercache
 
 import (
 	"errors"
@@ -27,8 +27,8 @@ func lock(f *os.File, exclusive bool) error {
 	}
 }
 
-// passOn clears the flag that closes f at exec, which Go sets on every file.
-func passOn(f *os.File) error {
+// holdAcrossExec clears the flag that closes f at exec, which Go sets on every file.
+func holdAcrossExec(f *os.File) error {
 	_, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0)
 	return err
 }

@@ -1,4 +1,4 @@
-package nvslots
+package nvidia
 
 import (
 	"bytes"

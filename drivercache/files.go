@@ -1,0 +1,71 @@
+package drivercache
+
+import (
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// Item is what a driver needs together: the files of one folder that differ only in
+// their extension, as in
+//
+//	NVIDIA   <app><n>.bin and <app><n>.toc: data and its table of contents
+//	Mesa     one file an item, named by its hash; or mesa_cache.db with mesa_cache.idx
+//
+// They are pruned together.
+type Item struct {
+	Paths   []string
+	Bytes   int64
+	LastUse time.Time // latest time at which a file of it was written or read
+}
+
+// Bytes returns the size of all regular files below dir.
+func Bytes(dir string) int64 {
+	var total int64
+	walk(dir, func(_ string, info fs.FileInfo) { total += info.Size() })
+	return total
+}
+
+// Items lists what may be pruned below dir, in no order. Files that running
+// processes map or touch are not among it.
+func Items(dir string) []Item {
+	items := map[string]Item{}
+	walk(dir, func(path string, info fs.FileInfo) {
+		if mesa.InUse(filepath.Base(path)) {
+			return
+		}
+		stem := strings.TrimSuffix(path, filepath.Ext(path))
+		it := items[stem]
+		it.Paths = append(it.Paths, path)
+		it.Bytes += info.Size()
+		for _, t := range []time.Time{info.ModTime(), osfile.AccessTime(info)} {
+			if t.After(it.LastUse) {
+				it.LastUse = t
+			}
+		}
+		items[stem] = it
+	})
+	list := make([]Item, 0, len(items))
+	for _, it := range items {
+		list = append(list, it)
+	}
+	return list
+}
+
+// walk visits the regular files below dir. Links are not followed, and files that
+// disappear or cannot be read meanwhile are skipped.
+func walk(dir string, visit func(path string, info fs.FileInfo)) {
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			visit(path, info)
+		}
+		return nil
+	})
+}

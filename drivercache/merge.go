@@ -1,0 +1,27 @@
+package drivercache
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+)
+
+// Merge merges the slots that NVIDIA's driver left below dir when processes ran at
+// the same time, so that the next process reads all of them. It holds the
+// directory's lock meanwhile and returns [ErrInUse], wrapped, while a process uses
+// the directory. Where NVIDIA's driver left nothing it does nothing.
+func Merge(dir string) (nvidia.Report, error) {
+	if _, err := os.Lstat(filepath.Join(dir, nvidia.Folder)); errors.Is(err, fs.ErrNotExist) {
+		return nvidia.Report{}, nil
+	}
+	lock, err := TryExclusive(dir)
+	if err != nil {
+		return nvidia.Report{}, fmt.Errorf("drivercache: merge: %w", err)
+	}
+	r, err := nvidia.Merge(dir)
+	return r, errors.Join(err, lock.Release())
+}

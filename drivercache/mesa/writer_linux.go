@@ -1,0 +1,64 @@
+//go:build linux
+
+package mesa
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Mesa writes its cache on a thread of its own, of low priority, which ends with the
+// process even when writes are queued: on a busy machine a process that ended right
+// after a compile left the next one to compile again. Only eglTerminate waits for
+// that thread, and a display is not ours alone. So Flush polls the thread's state: it
+// sleeps once nothing is left to write.
+const (
+	writerName = "disk$" // after a part of the process's name, before a number
+	flushTime  = 5 * time.Second
+	flushPoll  = time.Millisecond
+)
+
+// Flush waits until Mesa has written what it has compiled so far, at most 5 s. It
+// returns at once where another driver is loaded. A thread that waits for a lock
+// sleeps too, for a moment; so it has to be found asleep twice.
+func Flush() {
+	deadline := time.Now().Add(flushTime)
+	for asleep := 0; ; time.Sleep(flushPoll) {
+		threads, busy := writers()
+		if asleep++; busy {
+			asleep = 0
+		}
+		if threads == 0 || asleep == 2 || time.Now().After(deadline) {
+			return
+		}
+	}
+}
+
+// writers counts the threads of this process that write Mesa's cache, and reports
+// whether one of them is running.
+func writers() (threads int, busy bool) {
+	files, _ := filepath.Glob("/proc/self/task/*/stat")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		if isWriter, running := parseStat(string(text)); isWriter {
+			threads++
+			busy = busy || running
+		}
+	}
+	return threads, busy
+}
+
+// parseStat reads /proc/<pid>/task/<tid>/stat: the thread's number, its name in
+// parentheses, which may hold any character, its state, and more.
+func parseStat(stat string) (isWriter, running bool) {
+	end := strings.LastIndex(stat, ") ")
+	if end < 0 || !strings.Contains(stat[:end], writerName) {
+		return false, false
+	}
+	return true, !strings.HasPrefix(stat[end:], ") S")
+}

@@ -1,0 +1,202 @@
+package drivercache
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// maxBytes is the size that drivers may grow their cache to. NVIDIA's default of
+// 1 GiB is kept; what matters is that it is set, since without an explicit size the
+// driver prunes by rules of its own.
+const maxBytes = 1 << 30
+
+// State reports whether the driver's own cache of machine code is managed. A driver
+// reads its settings when its library is loaded, so they can be made once per
+// process, before the first context.
+//
+//	driver  variable                             value
+//	NVIDIA  __GL_SHADER_DISK_CACHE               1
+//	NVIDIA  __GL_SHADER_DISK_CACHE_PATH          <dir>/nvidia
+//	NVIDIA  __GL_SHADER_DISK_CACHE_SIZE          bytes
+//	NVIDIA  __GL_SHADER_DISK_CACHE_SKIP_CLEANUP  1: without it the driver stops adding
+//	NVIDIA  __GL_SHADER_DISK_CACHE_APP_NAME      shadercache: without it every executable starts cold
+//	Mesa    MESA_SHADER_CACHE_DIR                <dir>/mesa
+//	Mesa    MESA_SHADER_CACHE_MAX_SIZE           like 1G
+//	Mesa    MESA_GLSL_CACHE_DIR                  as above, for Mesa before 22.3
+//	Mesa    MESA_GLSL_CACHE_MAX_SIZE             as above, for Mesa before 22.3
+//
+// A variable that is set already wins.
+type State struct {
+	Managed bool   // the driver's cache is Dir
+	Dir     string // the directory that holds the driver's cache
+	Reason  string // why it is not managed, or which variables the user had set
+}
+
+func (s State) String() string {
+	switch {
+	case s.Managed && s.Reason != "":
+		return "managed in " + s.Dir + " (" + s.Reason + ")"
+	case s.Managed:
+		return "managed in " + s.Dir
+	}
+	return "not managed: " + s.Reason
+}
+
+// process is what this process did: the environment can be changed only once with
+// effect.
+var process struct {
+	sync.Mutex
+	state *State // nil before the first Manage that reached the environment
+	lock  *Lock  // shared, held until the process ends: a driver writes at any time
+}
+
+// Manage points the driver's own cache at dir, if no driver is loaded yet, and
+// creates dir. A program that makes its own context calls it before that. The
+// directory of a shadercache cache is binary.Dir.DriverDir.
+//
+// It may be called from any goroutine, again and again, and never fails: the state
+// says what happened.
+func Manage(dir string) State {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return State{Reason: err.Error()}
+	}
+	process.Lock()
+	defer process.Unlock()
+	if s := process.state; s != nil {
+		if s.Managed && s.Dir != dir {
+			return State{Dir: s.Dir, Reason: "this process set it to " + s.Dir + " before"}
+		}
+		return *s
+	}
+	if library := loadedDriver(); library != "" {
+		return State{Reason: library + " was loaded before the first context of ours"}
+	}
+	state := setVariables(dir)
+	process.state = &state
+	return state
+}
+
+// Managed returns the state that [Manage] left when it managed a cache, and false
+// where it did not.
+func Managed() (State, bool) {
+	process.Lock()
+	defer process.Unlock()
+	if s := process.state; s != nil && s.Managed {
+		return *s, true
+	}
+	return State{}, false
+}
+
+// HoldAcrossExec keeps the shared lock on the managed directory for the program that
+// takes this process's place by exec: without it the lock ends at exec. An error
+// means that it does; the program then costs at worst what it adds to the driver's
+// cache while another process merges.
+func HoldAcrossExec() error {
+	process.Lock()
+	defer process.Unlock()
+	if process.lock == nil {
+		return errors.New("drivercache: hold across exec: this process holds no directory")
+	}
+	return process.lock.HoldAcrossExec()
+}
+
+// inheritedDir names the variable that holds the directory of a parent process that
+// used this package: settings that follow from it are not the user's.
+const inheritedDir = "SHADERCACHE_DRIVER_DIR"
+
+type variable struct{ name, value string }
+
+// variables are the settings that point every driver at dir; none for "".
+func variables(dir string) []variable {
+	if dir == "" {
+		return nil
+	}
+	nvidia, mesa := filepath.Join(dir, "nvidia"), filepath.Join(dir, "mesa")
+	return []variable{
+		{"__GL_SHADER_DISK_CACHE", "1"},
+		{"__GL_SHADER_DISK_CACHE_PATH", nvidia},
+		{"__GL_SHADER_DISK_CACHE_SIZE", strconv.Itoa(maxBytes)},
+		{"__GL_SHADER_DISK_CACHE_SKIP_CLEANUP", "1"},
+		{"__GL_SHADER_DISK_CACHE_APP_NAME", "shadercache"},
+		{"MESA_SHADER_CACHE_DIR", mesa},
+		{"MESA_SHADER_CACHE_MAX_SIZE", fmt.Sprintf("%dG", maxBytes>>30)},
+		{"MESA_GLSL_CACHE_DIR", mesa},
+		{"MESA_GLSL_CACHE_MAX_SIZE", fmt.Sprintf("%dG", maxBytes>>30)},
+	}
+}
+
+// setVariables points every driver at dir, and takes the shared lock on it.
+func setVariables(dir string) State {
+	for _, d := range []string{"nvidia", "mesa"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			return State{Reason: err.Error()}
+		}
+	}
+	inherited := map[string]string{}
+	for _, v := range variables(os.Getenv(inheritedDir)) {
+		inherited[v.name] = v.value
+	}
+	var kept []string
+	for _, v := range append(variables(dir), variable{inheritedDir, dir}) {
+		value, set := os.LookupEnv(v.name)
+		if set && v.name != inheritedDir && value != inherited[v.name] {
+			if value != v.value {
+				kept = append(kept, v.name+"="+value)
+			}
+			continue
+		}
+		if err := os.Setenv(v.name, v.value); err != nil {
+			return State{Reason: err.Error()}
+		}
+	}
+	shareProcess(dir)
+	state := State{Managed: true, Dir: dir}
+	if len(kept) > 0 {
+		state.Reason = "set by the user: " + strings.Join(kept, ", ")
+	}
+	return state
+}
+
+// shareProcess merges what earlier processes left side by side, which this driver
+// would not find otherwise, and takes the shared lock. Where either is not possible
+// the driver compiles more than it had to, which is no reason not to start.
+func shareProcess(dir string) {
+	_, _ = Merge(dir)
+	process.lock, _ = Share(dir)
+}
+
+// driverLibraries are parts of the names of libraries that read the settings
+// when they are loaded.
+var driverLibraries = []string{
+	"libnvidia-eglcore", "libnvidia-glcore", "libGLX_nvidia", "libEGL_nvidia",
+	"libEGL_mesa", "libGLX_mesa", "libgallium", "swrast_dri", "_dri.so",
+}
+
+// loadedDriver names the first driver library in this process, or "".
+func loadedDriver() string {
+	maps, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return ""
+	}
+	defer maps.Close()
+	for lines := bufio.NewScanner(maps); lines.Scan(); {
+		_, path, found := strings.Cut(lines.Text(), "/")
+		if !found {
+			continue
+		}
+		name := filepath.Base(path)
+		for _, library := range driverLibraries {
+			if strings.Contains(name, library) {
+				return name
+			}
+		}
+	}
+	return ""
+}
