@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -18,22 +18,18 @@ layout(std430, binding = 0) buffer Values { float values[]; };
 void main() { values[gl_GlobalInvocationID.x] *= 2.0; }`, nil)
 
 func Example() {
-	// A context without a window, on a thread of its own. It also points the
-	// driver's own cache at the cache directory.
-	gpu, err := glctx.Open(glctx.Options{})
+	// A context without a window, on a thread of its own, with a cache over it.
+	gpu, err := shadercache.Open(shadercache.Options{})
 	check(err)
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{})
-	check(err)
-	defer programs.Close()
 
 	// Compiled at the first start, loaded at every later one.
-	program, err := programs.Get(context.Background(), double)
+	program, err := gpu.Cache.Get(context.Background(), double)
 	check(err)
 	defer program.Release()
 
 	values := []float32{1, 2, 3, 4}
-	check(gpu.Do(func(gl *glctx.GL) error { // runs on the GL thread
+	check(gpu.Context.Do(func(gl *glctx.GL) error { // runs on the GL thread
 		buffer, err := gl.NewBuffer(16, glctx.Bytes(values))
 		if err != nil {
 			return err

@@ -21,10 +21,10 @@ const (
 	asideKept = 16
 )
 
-// SetAside moves the blob of key to aside/, because the driver refused it, and
+// Reject moves the blob of key to aside/, because the driver refused it, and
 // writes the reason beside it. Where it cannot be moved it is removed. Without
 // a blob there is nothing to do.
-func (s *Store) SetAside(key shader.Key, reason string) error {
+func (s *Store) Reject(key shader.Key, reason string) error {
 	err := s.moveAside(s.blobPath(key), reason)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

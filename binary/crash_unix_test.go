@@ -17,7 +17,7 @@ func init() {
 	// the signal.
 	children["crash"] = func(args []string) {
 		s := childStore(args[0])
-		s.TellCrashes(func(f *os.File) {
+		s.SetCrashOutput(func(f *os.File) {
 			if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
 				panic(err)
 			}
@@ -85,11 +85,11 @@ func TestCrashThatOthersTell(t *testing.T) {
 			t.Fatal("the child lived")
 		}
 		other := openTestStore(t, d, testFingerprint)
-		other.Enter(ActionCompile, testKey(2), "of a process that lives")
+		other.Mark(ActionCompile, testKey(2), "of a process that lives")
 		for _, pid := range []int{cmd.Process.Pid, os.Getpid(), cmd.Process.Pid * 10} {
-			must(t, s.TellCrash(pid, signal))
+			must(t, s.RecordCrash(pid, signal))
 		}
-		other.Leave(ActionCompile, testKey(2))
+		other.Unmark(ActionCompile, testKey(2))
 		must(t, other.Close())
 		found := recovered(t, s).Found
 		if len(found) != 1 || found[0].Key != testKey(1) || found[0].Refused() != refused {

@@ -140,7 +140,7 @@ func TestLinksInsideAreNotFollowed(t *testing.T) {
 			if err := s.Put(testBlob(1)); (shard || name == blobsName) && !errors.Is(err, ErrUnsafeDir) {
 				t.Errorf("Put: %v", err)
 			}
-			_ = s.SetAside(testKey(2), "for a test")
+			_ = s.Reject(testKey(2), "for a test")
 			_ = d.PutSource(shader.MustSource("", "// kept as well", nil))
 			if _, err := d.Prune(PruneOptions{MaxAge: time.Hour, MaxBytes: 1}); err != nil {
 				t.Errorf("Prune: %v", err)

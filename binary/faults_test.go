@@ -45,13 +45,13 @@ func init() {
 		for {
 			fmt.Println("blob")
 			n := random.IntN(20)
-			s.Enter(ActionCompile, testKey(n), "")
+			s.Mark(ActionCompile, testKey(n), "")
 			blob := testBlob(n)
 			blob.Payload = testPayload(uint64(n), 1000+n*500)
 			if err := s.Put(blob); err != nil {
 				panic(err)
 			}
-			s.Leave(ActionCompile, testKey(n))
+			s.Unmark(ActionCompile, testKey(n))
 			fmt.Println("record")
 			_ = s.Record([]Use{{Key: testKey(n), Hits: 1, LastUse: time.Now()}}, Counters{DiskHits: 1})
 			fmt.Println("source")

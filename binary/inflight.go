@@ -70,23 +70,23 @@ type leftBehind struct {
 	crash string          // the signal that ended it; "" = not known
 }
 
-// TellCrashes has crashed processes told from those that their users ended: set
+// SetCrashOutput has crashed processes told from those that their users ended: set
 // gets the file of this store's marks as soon as there is one, and gives it to
 // debug.SetCrashOutput, of which a process has one. What Go's runtime writes
 // there when a signal such as SIGSEGV ends the process is no mark, but the proof
 // of a crash, and then a source that was alone in flight is refused after the
 // first death. Call it before anything else.
-func (s *Store) TellCrashes(set func(*os.File)) {
+func (s *Store) SetCrashOutput(set func(*os.File)) {
 	s.inFlight.Lock()
 	defer s.inFlight.Unlock()
 	s.inFlight.opened = set
 }
 
-// TellCrash says how a process ended that the caller saw die: "SIGSEGV: ", or
+// RecordCrash says how a process ended that the caller saw die: "SIGSEGV: ", or
 // another of the signals by which drivers end processes, and what it means. It
 // tells what TellCrashes may not: a signal that a driver blocks on threads of its
 // own ends the process, and no handler is called. Call it before Recover.
-func (s *Store) TellCrash(process int, signal string) error {
+func (s *Store) RecordCrash(process int, signal string) error {
 	dir := filepath.Join(s.path, inFlightName)
 	var errs []error
 	for _, e := range entries(dir) {
@@ -109,20 +109,20 @@ func (s *Store) TellCrash(process int, signal string) error {
 	return nil
 }
 
-// Forgive takes back all marks, and there are none from now on: for a process
+// ClearMarks takes back all marks, and there are none from now on: for a process
 // that ends while the driver works because its user wants it to. It does not
 // wait for the driver.
-func (s *Store) Forgive() {
+func (s *Store) ClearMarks() {
 	s.inFlight.Lock()
 	s.inFlight.useless = true
 	s.inFlight.Unlock()
 	s.inFlight.close()
 }
 
-// Enter notes that the driver gets a program now. Leave must follow when the
+// Mark notes that the driver gets a program now. Leave must follow when the
 // driver is done. Both take a few microseconds and never fail: where nothing
 // can be written there are no marks.
-func (s *Store) Enter(action Action, key shader.Key, name string) {
+func (s *Store) Mark(action Action, key shader.Key, name string) {
 	m := &s.inFlight
 	m.Lock()
 	defer m.Unlock()
@@ -135,8 +135,8 @@ func (s *Store) Enter(action Action, key shader.Key, name string) {
 	}
 }
 
-// Leave takes back what Enter noted.
-func (s *Store) Leave(action Action, key shader.Key) {
+// Unmark takes back what Enter noted.
+func (s *Store) Unmark(action Action, key shader.Key) {
 	m := &s.inFlight
 	m.Lock()
 	defer m.Unlock()

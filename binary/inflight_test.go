@@ -31,9 +31,9 @@ func enterOrLeave(s *Store, arg string) {
 	var n int
 	fmt.Sscan(number, &n)
 	if leaves {
-		s.Leave(Action(action), testKey(n))
+		s.Unmark(Action(action), testKey(n))
 	} else {
-		s.Enter(Action(action), testKey(n), fmt.Sprintf("program %d", n))
+		s.Mark(Action(action), testKey(n), fmt.Sprintf("program %d", n))
 	}
 }
 
@@ -128,10 +128,10 @@ func TestPanicIsNoCrash(t *testing.T) {
 func TestForgiveLeavesNoMark(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
-	s.Enter(ActionCompile, testKey(1), "one")
-	s.Forgive()
-	s.Enter(ActionLoad, testKey(2), "two")
-	s.Leave(ActionCompile, testKey(1))
+	s.Mark(ActionCompile, testKey(1), "one")
+	s.ClearMarks()
+	s.Mark(ActionLoad, testKey(2), "two")
+	s.Unmark(ActionCompile, testKey(1))
 	if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
 		t.Errorf("left in flight: %v", files)
 	}
@@ -171,13 +171,13 @@ func TestSecondDeathRefusesASource(t *testing.T) {
 func TestTheLivingAreLeftAlone(t *testing.T) {
 	d := openTestDir(t)
 	s, other := openTestStore(t, d, testFingerprint), openTestStore(t, d, testFingerprint)
-	s.Enter(ActionCompile, testKey(1), "one")
+	s.Mark(ActionCompile, testKey(1), "one")
 	if r := recovered(t, other); len(r.Found)+len(r.Standing) != 0 {
 		t.Errorf("found %+v", r)
 	}
-	other.Enter(ActionLoad, testKey(2), "two")
-	s.Leave(ActionCompile, testKey(1))
-	other.Leave(ActionLoad, testKey(2))
+	other.Mark(ActionLoad, testKey(2), "two")
+	s.Unmark(ActionCompile, testKey(1))
+	other.Unmark(ActionLoad, testKey(2))
 	must(t, s.Close())
 	must(t, other.Close())
 	if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
@@ -263,7 +263,7 @@ func BenchmarkEnterLeave(b *testing.B) {
 	b.Cleanup(func() { s.Close() })
 	key := testKey(1)
 	for b.Loop() {
-		s.Enter(ActionLoad, key, "conv2d_3x3")
-		s.Leave(ActionLoad, key)
+		s.Mark(ActionLoad, key, "conv2d_3x3")
+		s.Unmark(ActionLoad, key)
 	}
 }

@@ -125,7 +125,7 @@ func (s *Store) suspects(m mark, now time.Time) bool {
 // blob is only a suspect: without it, there is nothing left to suspect.
 func (s *Store) quarantine(q Quarantined) error {
 	if q.Action == ActionLoad {
-		if err := s.SetAside(q.Key, q.Reason); err != nil || q.Suspect {
+		if err := s.Reject(q.Key, q.Reason); err != nil || q.Suspect {
 			return err
 		}
 	}

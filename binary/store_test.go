@@ -170,11 +170,11 @@ func TestAFileWhereBlobsShouldBe(t *testing.T) {
 
 func TestSetAside(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
-	must(t, s.SetAside(testKey(1), "nothing there"))
+	must(t, s.Reject(testKey(1), "nothing there"))
 	for i := range asideKept + 4 {
 		putBlobs(t, s, testBlob(i))
 		s.dir.now = func() time.Time { return start.Add(time.Duration(i) * time.Minute) }
-		must(t, s.SetAside(testKey(i), "driver refused it\n"))
+		must(t, s.Reject(testKey(i), "driver refused it\n"))
 		note := filepath.Join(s.path, asideName, testKey(i).String()+".bin.txt")
 		at := start.Add(time.Duration(i) * time.Minute)
 		must(t, os.Chtimes(note, at, at))
@@ -183,7 +183,7 @@ func TestSetAside(t *testing.T) {
 		}
 	}
 	putBlobs(t, s, testBlob(100))
-	must(t, s.SetAside(testKey(100), "driver refused it"))
+	must(t, s.Reject(testKey(100), "driver refused it"))
 	files := filesBelow(filepath.Join(s.path, asideName))
 	if len(files) != 2*asideKept {
 		t.Errorf("%d files are kept, want %d", len(files), 2*asideKept)
@@ -197,7 +197,7 @@ func TestSetAsideRemovesWhatCannotBeMoved(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	putBlobs(t, s, testBlob(1))
 	writeTestFile(t, filepath.Join(s.path, asideName), nil, start)
-	must(t, s.SetAside(testKey(1), "refused"))
+	must(t, s.Reject(testKey(1), "refused"))
 	if _, err := s.Get(testKey(1)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
@@ -233,7 +233,7 @@ func TestStoresShareADirectory(t *testing.T) {
 					t.Error(err)
 				}
 				if i == 10 && worker == 0 {
-					if err := s.SetAside(testKey(n), "refused"); err != nil {
+					if err := s.Reject(testKey(n), "refused"); err != nil {
 						t.Error(err)
 					}
 				}

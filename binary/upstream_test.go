@@ -49,15 +49,15 @@ func TestUpstream(t *testing.T) {
 	if _, err := s.Get(testKey(1)); err != nil {
 		t.Errorf("after the damage: %v", err)
 	}
-	must(t, s.SetAside(testKey(0), "not ours to move"))
+	must(t, s.Reject(testKey(0), "not ours to move"))
 
 	up := openTestStore(t, upstream, testFingerprint)
-	up.Enter(ActionLoad, testKey(0), "")
-	up.Leave(ActionLoad, testKey(0))
+	up.Mark(ActionLoad, testKey(0), "")
+	up.Unmark(ActionLoad, testKey(0))
 	must(t, up.Record([]Use{{Key: testKey(0), Hits: 1}}, Counters{DiskHits: 1}))
 	_, _, trimErr := upstream.Trim(PruneOptions{MaxBytes: 1})
 	_, pruneErr := upstream.Prune(PruneOptions{MaxBytes: 1})
-	for i, err := range []error{up.Put(testBlob(5)), up.SetAside(testKey(0), ""), trimErr, pruneErr,
+	for i, err := range []error{up.Put(testBlob(5)), up.Reject(testKey(0), ""), trimErr, pruneErr,
 		up.PutFailure(shader.MustSource("", "x", nil), ""), up.PutChecked(testBlob(0))} {
 		if !errors.Is(err, ErrReadOnly) {
 			t.Errorf("write %d: %v", i, err)

@@ -226,10 +226,10 @@ func TestWhy(t *testing.T) {
 	if e, _ := s.Why(after.Key(), nil); e.Stored || e.Damage == "" {
 		t.Errorf("damaged: %+v", e)
 	}
-	must(t, s.SetAside(after.Key(), "looked wrong"))
+	must(t, s.Reject(after.Key(), "looked wrong"))
 	must(t, s.quarantine(s.judge(mark{ActionCompile, after.Key()}, "blur", leftBy(1, ""))))
 	must(t, s.PutFailure(after, "0:1: no"))
-	if e, _ := s.Why(after.Key(), after); !strings.Contains(e.Aside, "looked wrong") || e.Quarantine == nil || e.Failure != "0:1: no" {
+	if e, _ := s.Why(after.Key(), after); !strings.Contains(e.Rejected, "looked wrong") || e.Quarantine == nil || e.Failure != "0:1: no" {
 		t.Errorf("set aside: %+v", e)
 	}
 	if e, err := s.Why(testKey(99), nil); err != nil || e.Stored || e.Name != "" {

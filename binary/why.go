@@ -48,7 +48,7 @@ type Explanation struct {
 	Upstream   bool          `json:"upstream,omitempty"`   // it is in the upstream directory only
 	Checked    bool          `json:"checked,omitempty"`    // it gave the right answer to its source's check once
 	Damage     string        `json:"damage,omitempty"`     // of the blob that is there
-	Aside      string        `json:"aside,omitempty"`      // time and reason of the last one that was set aside
+	Rejected   string        `json:"aside,omitempty"`      // time and reason of the last one that was set aside
 	Quarantine *Quarantined  `json:"quarantine,omitempty"` // a process died of it
 	Failure    string        `json:"failure,omitempty"`    // log of a compile that failed, where that is kept
 	Others     []OtherDriver `json:"others"`               // drivers that have the program
@@ -88,7 +88,7 @@ func (s *Store) Why(key shader.Key, src *shader.Source) (Explanation, error) {
 	}
 	s.explainBlob(&e)
 	if note, err := os.ReadFile(filepath.Join(s.path, asideName, key.String()+blobExt+reasonExt)); err == nil {
-		e.Aside = strings.TrimSpace(string(note))
+		e.Rejected = strings.TrimSpace(string(note))
 	}
 	if q, err := s.readQuarantine(key); err == nil && q.stands(s.dir.now()) {
 		e.Quarantine = &q

@@ -51,7 +51,7 @@ type Cache struct {
 		writing  bool                // the writer runs
 		warned   map[string]bool
 		closed   bool
-		lost     error // matches binary.ErrContextLost
+		lost     error // matches shader.ErrContextLost
 	}
 }
 

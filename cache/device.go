@@ -7,15 +7,15 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Source is one compute program: see [binary.NewSource].
+// Source is one compute program: see [shader.NewSource].
 type Source = shader.Source
 
 // Device compiles, loads and deletes programs. *glctx.Context is the real one.
 //
 // The cache calls a Device from any goroutine, never while it holds its lock,
 // and one call may overlap another. Errors that the cache acts on are
-// *binary.CompileError, binary.ErrRejected, binary.ErrOutOfMemory and
-// binary.ErrContextLost; any other error is passed on to the caller of Get.
+// *shader.CompileError, shader.ErrRejected, shader.ErrOutOfMemory and
+// shader.ErrContextLost; any other error is passed on to the caller of Get.
 type Device interface {
 	// Fingerprint says which driver this is. It never changes.
 	Fingerprint() binary.Fingerprint
@@ -28,7 +28,7 @@ type Device interface {
 	Compile(ctx context.Context, sources []*Source, done func(i int, p shader.Program, err error))
 
 	// Load makes a program from a binary and primes it. It returns
-	// binary.ErrRejected, wrapped, when the driver refuses it.
+	// shader.ErrRejected, wrapped, when the driver refuses it.
 	Load(ctx context.Context, format uint32, payload []byte) (shader.Program, error)
 
 	// Binary returns the program binary of a program that Compile made.
@@ -51,9 +51,9 @@ type Store interface {
 	// Put writes a blob, replacing any blob of the same key.
 	Put(blob *binary.Blob) error
 
-	// SetAside moves the blob of key out of the way, because the driver
+	// Reject moves the blob of key out of the way, because the driver
 	// refused it, and remembers the reason.
-	SetAside(key shader.Key, reason string) error
+	Reject(key shader.Key, reason string) error
 
 	// Record adds uses and counters to what the store remembers and rewrites
 	// its summaries. It returns binary.ErrBusy when another process holds the

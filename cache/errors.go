@@ -8,8 +8,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Errors of the cache. Those of a device, [binary.ErrOutOfMemory] and
-// [binary.ErrContextLost] among them, and *binary.CompileError pass through.
+// Errors of the cache. Those of a device, [shader.ErrOutOfMemory] and
+// [shader.ErrContextLost] among them, and *shader.CompileError pass through.
 var (
 	// ErrClosed is returned by every call after Close succeeded.
 	ErrClosed = errors.New("cache is closed")

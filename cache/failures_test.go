@@ -82,7 +82,7 @@ func TestFailuresOnDisk(t *testing.T) {
 	f = openStart(t, dir, cache.Options{}) // without the option
 	f.wantOrigin(source("bad"), cache.Compiled)
 	f.close()
-	must(t, realStore(t, dir).SetAside(source("bad").Key(), "test"))
+	must(t, realStore(t, dir).Reject(source("bad").Key(), "test"))
 	must(t, realStore(t, dir).ForgetFailure(source("bad").Key()))
 	f = openStart(t, dir, o)
 	f.wantOrigin(source("bad"), cache.Compiled)

@@ -297,7 +297,7 @@ func (c *Cache) throwAway(key shader.Key, reason string) {
 	if c.store == nil {
 		return
 	}
-	if err := c.store.SetAside(key, reason); err != nil && !errors.Is(err, binary.ErrNotFound) {
+	if err := c.store.Reject(key, reason); err != nil && !errors.Is(err, binary.ErrNotFound) {
 		c.storeFailed("setting a blob aside", err)
 	}
 }

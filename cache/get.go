@@ -13,9 +13,9 @@ import (
 // ended. Otherwise Get waits until the program is there or ctx ends. Work that
 // has begun goes on without the caller and serves the next one.
 //
-// Errors: *binary.CompileError with the driver's log, which is remembered;
-// *binary.QuarantinedError for a source that a process died of; binary.ErrOutOfMemory,
-// binary.ErrContextLost (now and ever after), ErrFull, ErrClosed, ctx.Err().
+// Errors: *shader.CompileError with the driver's log, which is remembered;
+// *binary.QuarantinedError for a source that a process died of; shader.ErrOutOfMemory,
+// shader.ErrContextLost (now and ever after), ErrFull, ErrClosed, ctx.Err().
 // A store that fails is no error: the program is compiled.
 func (c *Cache) Get(ctx context.Context, src *Source) (*Handle, error) {
 	// One call only, so that Get is inlined and the compiler can put the handle

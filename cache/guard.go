@@ -17,36 +17,36 @@ type Guard interface {
 	// before the device gets anything.
 	Recover() (binary.Recovery, error)
 
-	// Enter notes that the device gets a program, Leave that it is done.
-	Enter(action binary.Action, key shader.Key, name string)
-	Leave(action binary.Action, key shader.Key)
+	// Mark notes that the device gets a program, Leave that it is done.
+	Mark(action binary.Action, key shader.Key, name string)
+	Unmark(action binary.Action, key shader.Key)
 
 	// Lift ends the quarantine of a suspect that proved innocent.
 	Lift(key shader.Key) error
 }
 
 // CrashTeller is what a Guard has that tells crashes from other deaths.
-// *binary.Store has it; Options.TellCrashes makes use of it.
+// *binary.Store has it; Options.RecordCrashes makes use of it.
 type CrashTeller interface {
-	// TellCrashes hands set the file that says how the process ended, as soon as
+	// SetCrashOutput hands set the file that says how the process ended, as soon as
 	// there is one.
-	TellCrashes(set func(*os.File))
+	SetCrashOutput(set func(*os.File))
 }
 
-// DeviceCrashTeller is what a Device may have that tells what Go's runtime cannot:
+// CrashOutputDevice is what a Device may have that tells what Go's runtime cannot:
 // a crash on a thread that the driver started. *glctx.Context has it;
-// Options.TellCrashes makes use of it.
-type DeviceCrashTeller interface {
-	// TellCrashes has a line that starts with the name of the signal, such as
+// Options.RecordCrashes makes use of it.
+type CrashOutputDevice interface {
+	// SetCrashOutput has a line that starts with the name of the signal, such as
 	// "SIGSEGV: ", written to a file that may be closed afterwards.
-	TellCrashes(f *os.File) error
+	SetCrashOutput(f *os.File) error
 }
 
 // Forgiver is what a Guard has that forgets what the driver is at. *binary.Store
 // has it.
 type Forgiver interface {
-	// Forgive takes back everything that Enter noted, and notes nothing more.
-	Forgive()
+	// ClearMarks takes back everything that Enter noted, and notes nothing more.
+	ClearMarks()
 }
 
 // Interrupted says that the process is about to end because its user wants it
@@ -55,22 +55,22 @@ type Forgiver interface {
 // process without Close. It waits for nobody, and the cache goes on meanwhile.
 func (c *Cache) Interrupted() {
 	if f, ok := c.guard.marks.(Forgiver); ok {
-		f.Forgive()
+		f.ClearMarks()
 	}
 }
 
-// tellCrashes does what Options.TellCrashes says.
+// tellCrashes does what Options.RecordCrashes says.
 func (c *Cache) tellCrashes() {
 	teller, ok := c.guard.marks.(CrashTeller)
-	if !ok || !c.options.TellCrashes {
+	if !ok || !c.options.RecordCrashes {
 		return
 	}
-	teller.TellCrashes(func(f *os.File) {
+	teller.SetCrashOutput(func(f *os.File) {
 		if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
 			c.log.Warn("a crash will not be told from other deaths", "error", err)
 		}
-		if teller, ok := c.dev.(DeviceCrashTeller); ok {
-			if err := teller.TellCrashes(f); err != nil {
+		if teller, ok := c.dev.(CrashOutputDevice); ok {
+			if err := teller.SetCrashOutput(f); err != nil {
 				c.log.Warn("a crash on a thread of the driver's own will not be told from other deaths", "error", err)
 			}
 		}
@@ -138,13 +138,13 @@ func (g *guard) enter(action binary.Action, sources ...*Source) {
 		return
 	}
 	for _, src := range sources {
-		g.marks.Enter(action, src.Key(), src.Name())
+		g.marks.Mark(action, src.Key(), src.Name())
 	}
 }
 
 func (g *guard) leave(action binary.Action, src *Source) {
 	if g.marks != nil {
-		g.marks.Leave(action, src.Key())
+		g.marks.Unmark(action, src.Key())
 	}
 }
 

@@ -78,7 +78,7 @@ func crash(dir, victim string, names []string) {
 		return nil
 	}
 	var err error
-	if c, err = cache.New(dev, cache.Options{Dir: dir, TellCrashes: as != ""}); err != nil {
+	if c, err = cache.New(dev, cache.Options{Dir: dir, RecordCrashes: as != ""}); err != nil {
 		panic(err)
 	}
 	for together := range strings.SplitSeq(strings.Join(names, " "), " then ") {

@@ -65,7 +65,7 @@ type Options struct {
 	// the same driver, until Store.ForgetFailure or for 30 days. Default: false.
 	KeepCompileErrors bool
 
-	// TellCrashes has Go's runtime write beside the marks of the store which
+	// RecordCrashes has Go's runtime write beside the marks of the store which
 	// signal ended the process (debug.SetCrashOutput, of which a process has
 	// one), so that a source which the driver crashes of is refused from the next
 	// start on. Without it nobody can tell a crash from a Ctrl-C, and it takes a
@@ -73,7 +73,7 @@ type Options struct {
 	// that the driver started too, by a signal handler in front of the runtime's,
 	// see DeviceCrashTeller. Default: false, since the application may have its
 	// own use of both.
-	TellCrashes bool
+	RecordCrashes bool
 
 	// Logger receives warnings: that there is no store, and the first failure
 	// of each kind. Default: none.

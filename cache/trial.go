@@ -29,7 +29,7 @@ func (c *Cache) Trial() (*Cache, error) {
 
 // Try calls work, which has the driver do something that may take the process down,
 // such as running a program for the first time. After the second time that it did, or
-// the first where the crash could be told (Options.TellCrashes), Try returns a
+// the first where the crash could be told (Options.RecordCrashes), Try returns a
 // *binary.QuarantinedError for that name and does not call work, in every process on
 // the directory with this driver. Without a store nothing is remembered.
 //
@@ -64,7 +64,7 @@ func (c *Cache) run(key shader.Key, name string, suspect bool, work func() error
 		c.serve(g.alone.RLock)
 		defer g.alone.RUnlock()
 	}
-	g.marks.Enter(binary.ActionRun, key, name)
-	defer g.marks.Leave(binary.ActionRun, key)
+	g.marks.Mark(binary.ActionRun, key, name)
+	defer g.marks.Unmark(binary.ActionRun, key)
 	return work()
 }

@@ -112,7 +112,7 @@ type TuneResult struct {
 // It blocks the GL thread for one candidate at a time, and takes device memory for
 // the tensors and workspaces. When no candidate is right it returns an error, with
 // the result so far. It fails for an invalid problem, when ctx ends, and with
-// binary.ErrContextLost.
+// shader.ErrContextLost.
 func Tune(ctx context.Context, c *glctx.Context, programs Programs, s Shape, o TuneOptions) (TuneResult, error) {
 	start := time.Now()
 	t, err := newTask(s, c.Info())

@@ -64,14 +64,14 @@ func (c *clock) both(gl *glctx.GL, work func()) (gpu, host float64, err error) {
 		return 0, 0, err
 	}
 	start := time.Now()
-	gl.Stamp(c.begin)
+	gl.WriteTimestamp(c.begin)
 	work()
-	gl.Stamp(c.end)
+	gl.WriteTimestamp(c.end)
 	if err := c.wait(gl); err != nil {
 		return 0, 0, err
 	}
 	host = float64(time.Since(start))
-	return float64(gl.Stamped(c.end) - gl.Stamped(c.begin)), host, nil
+	return float64(gl.Timestamp(c.end) - gl.Timestamp(c.begin)), host, nil
 }
 
 // time is how long work takes, in nanoseconds, at least 1.
@@ -96,16 +96,16 @@ func (c *clock) batches(gl *glctx.GL, count int, batch func()) ([]float64, error
 		}
 		return figures, nil
 	}
-	gl.Stamp(c.marks[0])
+	gl.WriteTimestamp(c.marks[0])
 	for i := range figures {
 		batch()
-		gl.Stamp(c.marks[i+1])
+		gl.WriteTimestamp(c.marks[i+1])
 	}
 	if err := c.wait(gl); err != nil {
 		return nil, err
 	}
 	for i := range figures {
-		figures[i] = max(1, float64(gl.Stamped(c.marks[i+1])-gl.Stamped(c.marks[i])))
+		figures[i] = max(1, float64(gl.Timestamp(c.marks[i+1])-gl.Timestamp(c.marks[i])))
 	}
 	return figures, nil
 }

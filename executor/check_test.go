@@ -56,7 +56,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 			Dispatch: Dispatch{
 				Program:       h,
 				Groups:        [3]uint32{1, 1, 1},
-				Memory:        []Bound{state.At(5)},
+				Memory:        []Bound{state.Bind(5)},
 				Uniforms:      []Uniform{Int("n", 2), Float("scale", 1.5)},
 				Params:        make([]byte, 32),
 				ParamsBinding: 2,
@@ -84,7 +84,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"storage block State (binding 5) is not bound", func(j *Job) { j.Memory = nil }},
 		{"In (binding 0) is bound twice", func(j *Job) { j.Inputs = append(j.Inputs, j.Inputs[0]) }},
 		{"Out (binding 1) is bound twice", func(j *Job) { j.Inputs = append(j.Inputs, Input{Binding: 1, Data: out}) }},
-		{"State (binding 5) is bound twice", func(j *Job) { j.Memory = append(j.Memory, state.ReadAt(5)) }},
+		{"State (binding 5) is bound twice", func(j *Job) { j.Memory = append(j.Memory, state.BindReadOnly(5)) }},
 		// How much the part without a size counts for, drivers disagree on.
 		{"bytes and is bound to 32", func(j *Job) { j.Inputs[0].Data = make([]byte, 32) }},
 		{"State (binding 5) needs 32 bytes and is bound to 16", func(j *Job) { j.Memory[0].Size = 16 }},
@@ -169,7 +169,7 @@ void main() { sum = sum * 10u + p + q; }`
 	sum := f.buffer([]uint32{0})
 	step := func(p, q uint32) Dispatch {
 		return Dispatch{
-			Program: h, Groups: [3]uint32{1, 1, 1}, Memory: []Bound{sum.At(3)},
+			Program: h, Groups: [3]uint32{1, 1, 1}, Memory: []Bound{sum.Bind(3)},
 			Params: glctx.Bytes([]uint32{p, q, 0, 0}), ParamsBinding: 1,
 		}
 	}

@@ -2,8 +2,8 @@ package executor
 
 import "errors"
 
-// Errors of the executor. Those of a device, binary.ErrContextLost,
-// binary.ErrClosed and binary.ErrOutOfMemory, pass through.
+// Errors of the executor. Those of a device, shader.ErrContextLost,
+// shader.ErrClosed and shader.ErrOutOfMemory, pass through.
 var (
 	// ErrClosed is returned by Submit after Close, and by Wait for a job that
 	// nobody had waited for when the executor was closed.

@@ -71,7 +71,7 @@ const stagedDepth = 4
 
 // New makes an executor and all memory of its slots. programs, a cache over
 // ctx, gives it the copying kernel where it uses one. It returns
-// binary.ErrOutOfMemory, wrapped, where there is no room.
+// shader.ErrOutOfMemory, wrapped, where there is no room.
 func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	if ctx == nil || programs == nil {
 		return nil, errors.New("executor: New needs a context and a cache")
@@ -139,7 +139,7 @@ func (e *Executor) release() {
 // and must not be called by one. Memory outlives Close and is still to be
 // released. Close is idempotent.
 func (e *Executor) Close() error {
-	e.context.Work() // before anything is closed: it panics where nobody may wait
+	e.context.Pending() // before anything is closed: it panics where nobody may wait
 	e.closeOnce.Do(func() { e.closeError = e.shutDown() })
 	return e.closeError
 }
@@ -149,7 +149,7 @@ func (e *Executor) shutDown() error {
 	e.mu.Lock()
 	e.mu.space.wake()
 	e.mu.Unlock()
-	e.context.Serve(e.gate.wait)
+	e.context.PollWhile(e.gate.wait)
 	err := e.Drain(context.Background())
 	close(e.stop)
 	e.release()
@@ -163,7 +163,7 @@ func (e *Executor) shutDown() error {
 
 // Drain waits until the GPU has finished with everything submitted so far,
 // whether or not somebody waits for the results. It returns ErrTimeout when the
-// GPU completes nothing for too long, binary.ErrContextLost, or ctx.Err().
+// GPU completes nothing for too long, shader.ErrContextLost, or ctx.Err().
 func (e *Executor) Drain(ctx context.Context) error {
 	e.mu.Lock()
 	newest := e.mu.sequence
@@ -173,7 +173,7 @@ func (e *Executor) Drain(ctx context.Context) error {
 
 // await waits until the batch of the given number is reached.
 func (e *Executor) await(ctx context.Context, sequence uint64) error {
-	work := e.context.Work()
+	work := e.context.Pending()
 	for {
 		e.mu.Lock()
 		b := e.unreached(sequence)

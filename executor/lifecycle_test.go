@@ -507,10 +507,10 @@ func TestStagesTakeJobsWithoutInputsOrOutputs(t *testing.T) {
 		k := newTask(h, uint32(i), 64)
 		j := k.job
 		if i%2 == 1 {
-			j.Outputs, j.Memory = nil, []Bound{state.At(1)}
+			j.Outputs, j.Memory = nil, []Bound{state.Bind(1)}
 		}
 		if i%4 >= 2 {
-			j.Inputs, j.Memory = nil, append(j.Memory, state.ReadAt(0))
+			j.Inputs, j.Memory = nil, append(j.Memory, state.BindReadOnly(0))
 		}
 		if i%4 == 3 {
 			j.Memory = []Bound{{Binding: 0, Memory: state.Memory}, {Binding: 1, Memory: state.Memory}}

@@ -32,7 +32,7 @@ type Memory struct {
 }
 
 // NewMemory makes device memory of size bytes whose content is undefined. It
-// returns binary.ErrOutOfMemory, wrapped, where the device has no room.
+// returns shader.ErrOutOfMemory, wrapped, where the device has no room.
 func (e *Executor) NewMemory(size int) (*Memory, error) {
 	m := &Memory{e: e}
 	err := e.context.Do(func(gl *glctx.GL) (err error) {
@@ -164,10 +164,10 @@ func (b *Buffer[T]) Download(ctx context.Context, offset int, dst []T) error {
 	return b.Memory.Download(ctx, offset*elementSize[T](), glctx.Bytes(dst))
 }
 
-// At is the whole buffer at a storage binding, to be read and written.
-func (b *Buffer[T]) At(binding uint32) Bound { return Bound{Binding: binding, Memory: b.Memory} }
+// Bind is the whole buffer at a storage binding, to be read and written.
+func (b *Buffer[T]) Bind(binding uint32) Bound { return Bound{Binding: binding, Memory: b.Memory} }
 
-// ReadAt is the whole buffer at a storage binding, to be read only.
-func (b *Buffer[T]) ReadAt(binding uint32) Bound {
+// BindReadOnly is the whole buffer at a storage binding, to be read only.
+func (b *Buffer[T]) BindReadOnly(binding uint32) Bound {
 	return Bound{Binding: binding, Memory: b.Memory, ReadOnly: true}
 }

@@ -51,7 +51,7 @@ func TestJobsOnTheSameMemoryAreOrdered(t *testing.T) {
 				expected = mixed(expected, key)
 				return Dispatch{
 					Program: h, Groups: [3]uint32{(n + 63) / 64, 1, 1}, Uniforms: []Uniform{Uint("key", key)},
-					Memory: []Bound{from.ReadAt(0), to.At(1)},
+					Memory: []Bound{from.BindReadOnly(0), to.Bind(1)},
 				}
 			}
 			var pending []*Pending
@@ -90,11 +90,11 @@ func TestReadersNeedNoBarrier(t *testing.T) {
 	h := f.program("mix", mix, nil)
 	shared := f.buffer(make([]uint32, 64))
 	job := func(to *Buffer[uint32], readOnly bool) Job {
-		from := shared.At(0)
+		from := shared.Bind(0)
 		from.ReadOnly = readOnly
 		return Job{Dispatch: Dispatch{
 			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 1)},
-			Memory: []Bound{from, to.At(1)},
+			Memory: []Bound{from, to.Bind(1)},
 		}}
 	}
 	var targets []*Buffer[uint32]
@@ -138,9 +138,9 @@ void main() { atomicAdd(hits[gl_WorkGroupID.x], 1u); }`
 		f.wait(f.submit(Job{
 			Dispatch: Dispatch{
 				Program: first, Groups: [3]uint32{1, 1, 1},
-				Memory: []Bound{counts.At(0)}, Uniforms: []Uniform{Uint("groups", groups)},
+				Memory: []Bound{counts.Bind(0)}, Uniforms: []Uniform{Uint("groups", groups)},
 			},
-			Then: []Dispatch{{Program: second, Indirect: &Indirect{counts.Memory, 4}, Memory: []Bound{hits.At(1)}}},
+			Then: []Dispatch{{Program: second, Indirect: &Indirect{counts.Memory, 4}, Memory: []Bound{hits.Bind(1)}}},
 		}))
 		for i := range groups {
 			want[i]++
@@ -162,7 +162,7 @@ func TestZeroGroupsDoNothing(t *testing.T) {
 	h := f.program("mix", mix, nil)
 	f.wait(f.submit(Job{Dispatch: Dispatch{
 		Program: h, Groups: [3]uint32{0, 1, 1}, Uniforms: []Uniform{Uint("key", 1)},
-		Memory: []Bound{b.ReadAt(0), b.At(1)},
+		Memory: []Bound{b.BindReadOnly(0), b.Bind(1)},
 	}}))
 	got := make([]uint32, 4)
 	if err := b.Download(t.Context(), 0, got); err != nil || !slices.Equal(got, []uint32{1, 2, 3, 4}) {
@@ -184,7 +184,7 @@ func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
 	out := make([]uint32, 4)
 	p := f.submit(Job{
 		Dispatch: Dispatch{
-			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 9)}, Memory: []Bound{from.ReadAt(0)},
+			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 9)}, Memory: []Bound{from.BindReadOnly(0)},
 		},
 		Outputs: []Output{{Binding: 1, To: glctx.Bytes(out)}},
 	})
@@ -264,7 +264,7 @@ func TestMemoryAccessWaitsForJobs(t *testing.T) {
 	h := f.program("mix", mix, nil)
 	from, to := f.buffer([]uint32{1, 2, 3, 4}), f.buffer(make([]uint32, 4))
 	p := f.submit(Job{Dispatch: Dispatch{
-		Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 1)}, Memory: []Bound{from.ReadAt(0), to.At(1)},
+		Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 1)}, Memory: []Bound{from.BindReadOnly(0), to.Bind(1)},
 	}})
 	got := make([]uint32, 4)
 	ended, end := context.WithCancel(t.Context())

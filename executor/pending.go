@@ -23,7 +23,7 @@ type Pending struct {
 // on, and Wait may be called again. After that it returns the same each time,
 // and the outputs are handed over once only.
 //
-// Errors: ErrTimeout, ErrClosed, ErrNotSubmitted, binary.ErrContextLost, binary.ErrClosed, and
+// Errors: ErrTimeout, ErrClosed, ErrNotSubmitted, shader.ErrContextLost, shader.ErrClosed, and
 // what the driver says about the job.
 func (p *Pending) Wait(ctx context.Context) error {
 	if p.done {
@@ -87,7 +87,7 @@ func (b *batch) claim(number int) bool {
 
 // wait returns when the batch is settled, or ctx.Err().
 func (b *batch) wait(ctx context.Context) error {
-	work := b.e.context.Work()
+	work := b.e.context.Pending()
 	if work == nil && b.e.brisk.Load() && b.linger() {
 		return nil
 	}

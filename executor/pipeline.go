@@ -165,7 +165,7 @@ func (p *pipeline) learn(n int) {
 func (p *pipeline) finish(gl *glctx.GL, s *stage) {
 	gl.DeleteFence(s.fence)
 	if p.e.options.Timing {
-		p.e.counts.gpuNanos.Add(int64(gl.Stamped(s.end) - gl.Stamped(s.begin)))
+		p.e.counts.gpuNanos.Add(int64(gl.Timestamp(s.end) - gl.Timestamp(s.begin)))
 		p.queries = append(p.queries, s.begin, s.end)
 	}
 	p.e.mu.Lock()
@@ -226,11 +226,11 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 	}
 	if p.e.options.Timing {
 		s.begin, s.end = p.query(gl), p.query(gl)
-		gl.Stamp(s.begin)
+		gl.WriteTimestamp(s.begin)
 	}
 	err := p.record.stage(gl, &s)
 	if p.e.options.Timing {
-		gl.Stamp(s.end)
+		gl.WriteTimestamp(s.end)
 	}
 	s.fence = gl.NewFence()
 	gl.Flush()
@@ -377,5 +377,5 @@ func (p *pipeline) lookAgain(gl *glctx.GL) {
 	gap = max(gap, hotGap)
 	p.e.counts.sleeps.Add(1)
 	p.e.alarm.set(gap)
-	gl.Quiet()
+	gl.ExpectIdle()
 }

@@ -15,8 +15,8 @@ import (
 // while, so that goroutines with many pending jobs get on, if slowly.
 //
 // It fails for a job that does not fit its programs, the device or a slot,
-// naming the binding; and with ErrFull, ErrClosed, binary.ErrContextLost,
-// binary.ErrClosed or ctx.Err(). Then nothing was queued.
+// naming the binding; and with ErrFull, ErrClosed, shader.ErrContextLost,
+// shader.ErrClosed or ctx.Err(). Then nothing was queued.
 func (e *Executor) Submit(ctx context.Context, job Job) (*Pending, error) {
 	// One call only, so that Submit is inlined and the compiler can put the
 	// Pending on the caller's stack.
@@ -78,7 +78,7 @@ func (e *Executor) reserve(ctx context.Context, job *Job, n need) (b *batch, num
 		}
 		if !asked {
 			e.unlock()
-			work, asked = e.context.Work(), true // it may panic, and whoever does not wait needs none
+			work, asked = e.context.Pending(), true // it may panic, and whoever does not wait needs none
 			continue
 		}
 		w := e.mu.space.add()

@@ -46,7 +46,7 @@ var errImpatient = errors.New("executor: waited too long")
 const forever time.Duration = 0
 
 // sleep returns nil when w was woken, ctx.Err(), or errImpatient. mu guards l.
-// work is what Context.Work says.
+// work is what Context.Pending says.
 func (e *Executor) sleep(ctx context.Context, w *waiter, l *waiterList, patience time.Duration, work <-chan struct{}) error {
 	defer waiters.Put(w)
 	if patience != forever {

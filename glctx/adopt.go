@@ -62,13 +62,13 @@ func (c *Context) Poll() int {
 	return len(batch)
 }
 
-// Work is asked by those who are about to wait for something that this context
-// has to do, where Serve does not suit them; Do and the packages of this module ask
+// Pending is asked by those who are about to wait for something that this context
+// has to do, where PollWhile does not suit them; Do and the packages of this module ask
 // by themselves. On the thread of an adopted context it returns a channel that
 // receives when Poll has something to do: whoever waits there has to call Poll
 // meanwhile, because nobody else can. Anywhere else it returns nil. Inside a
 // callback of Do or Post it panics: the wait would be for the callback itself.
-func (c *Context) Work() <-chan struct{} {
+func (c *Context) Pending() <-chan struct{} {
 	here := int64(syscall.Gettid())
 	if c.thread.Load() == here {
 		panic("glctx: a wait for the GL thread inside a callback of Do or Post would wait for itself")

@@ -202,18 +202,18 @@ func TestSharedObjectsOnTheThreadOfAnAdoptedContext(t *testing.T) {
 		"interpreter": func(uint64) error { _, err := machines.States(t.Context()); return err },
 		"plan":        func(version uint64) error { return plan.SetWeights(t.Context(), version, weights, nil) },
 	} {
-		for len(gpu.Work()) > 0 {
-			<-gpu.Work()
+		for len(gpu.Pending()) > 0 {
+			<-gpu.Pending()
 			gpu.Poll()
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- use(1) }()
-		for len(gpu.Work()) == 0 { // until it waits for this thread, and has the lock
+		for len(gpu.Pending()) == 0 { // until it waits for this thread, and has the lock
 			time.Sleep(time.Millisecond)
 		}
 		watchdog := time.AfterFunc(20*time.Second, func() { panic(name + ": the thread waits for itself") })
 		wantNoError(t, use(2))
-		gpu.Serve(func() { err = <-ended })
+		gpu.PollWhile(func() { err = <-ended })
 		wantNoError(t, err)
 		watchdog.Stop()
 	}
@@ -255,12 +255,12 @@ func TestRouterOnTheThreadOfAnAdoptedContext(t *testing.T) {
 
 func TestWorkIsForTheThreadOfAnAdoptedContext(t *testing.T) {
 	gpu := adopted(t)
-	work := gpu.Work()
+	work := gpu.Pending()
 	if work == nil {
 		t.Fatal("the context's thread is not told when there is work")
 	}
 	elsewhere := make(chan (<-chan struct{}))
-	go func() { elsewhere <- gpu.Work() }()
+	go func() { elsewhere <- gpu.Pending() }()
 	if <-elsewhere != nil {
 		t.Error("another thread is told to poll")
 	}
@@ -270,7 +270,7 @@ func TestWorkIsForTheThreadOfAnAdoptedContext(t *testing.T) {
 	if gpu.Poll(); !ran {
 		t.Error("there was nothing to do")
 	}
-	if own := gltest.Open(t); own.Work() != nil {
+	if own := gltest.Open(t); own.Pending() != nil {
 		t.Error("a context with a thread of its own asks for help")
 	}
 }

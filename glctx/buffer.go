@@ -17,7 +17,7 @@ type Buffer struct {
 }
 
 // NewBuffer makes a buffer of size bytes that holds data, or anything at all
-// where data is nil or shorter. It returns binary.ErrOutOfMemory where the
+// where data is nil or shorter. It returns shader.ErrOutOfMemory where the
 // device has no room.
 func (gl *GL) NewBuffer(size int, data []byte) (Buffer, error) {
 	if size <= 0 || len(data) > size {

@@ -166,7 +166,7 @@ func (c *Context) runJob(j job) {
 }
 
 // Do runs fn on the GL thread and returns what it returned. After a reset of
-// the GPU it returns binary.ErrContextLost, after Close binary.ErrClosed. A
+// the GPU it returns shader.ErrContextLost, after Close shader.ErrClosed. A
 // panic in fn goes on in the caller. Do inside a callback panics. On the thread
 // of an adopted context, outside callbacks, it runs what is waiting and then fn
 // right there.
@@ -225,10 +225,10 @@ func (c *Context) doContext(ctx context.Context, fn func(gl *GL) error) error {
 	return c.Do(fn)
 }
 
-// Quiet says that no work is expected soon, so that the thread sleeps after this
+// ExpectIdle says that no work is expected soon, so that the thread sleeps after this
 // callback. Otherwise it keeps looking for work for a while, which makes a
 // Do that follows closely faster and costs up to 100 us of CPU time.
-func (gl *GL) Quiet() { gl.c.queue.quiet = true }
+func (gl *GL) ExpectIdle() { gl.c.queue.quiet = true }
 
 // Info says which driver this is and what it can do. It never changes.
 func (c *Context) Info() Info { return c.info }

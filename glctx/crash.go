@@ -19,13 +19,13 @@ import (
 
 var tellingCrashes sync.Mutex
 
-// TellCrashes has a line written to f, such as "SIGSEGV: on a thread of the
+// SetCrashOutput has a line written to f, such as "SIGSEGV: on a thread of the
 // driver's own", when a signal by which drivers end processes comes on a thread
 // that is not Go's. There Go's runtime ends the process without a word, and
 // debug.SetCrashOutput writes nothing. It puts itself before Go's handlers of these
 // signals, of which a process has one each, and calls them as ever. The last file
 // given counts; f may be closed afterwards. Call it from any goroutine.
-func (c *Context) TellCrashes(f *os.File) error {
+func (c *Context) SetCrashOutput(f *os.File) error {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	runtime.KeepAlive(f)
 	if err != nil {

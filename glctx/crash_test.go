@@ -50,7 +50,7 @@ func crash(t *testing.T, c *glctx.Context, as string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.TellCrashes(f), c.TellCrashes(f), f.Close()); err != nil {
+	if err := errors.Join(c.SetCrashOutput(f), c.SetCrashOutput(f), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	func() {

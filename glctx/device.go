@@ -131,7 +131,7 @@ func (b *build) outcome(gl *GL) error {
 
 // Load makes a program from a binary and primes it. Drivers refuse binaries in
 // two ways, by an error (unknown format) and by a link status; both give
-// binary.ErrRejected, wrapped.
+// shader.ErrRejected, wrapped.
 func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p shader.Program, err error) {
 	if len(payload) == 0 {
 		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)

@@ -29,7 +29,7 @@ type GL struct {
 func (gl *GL) Info() Info { return gl.c.info }
 
 // Err reports and clears the errors raised since the last call: nil,
-// binary.ErrOutOfMemory, binary.ErrContextLost, or the first other [*Error]. It
+// shader.ErrOutOfMemory, shader.ErrContextLost, or the first other [*Error]. It
 // panics outside the callback; with Options.Debug every method does.
 func (gl *GL) Err() error {
 	gl.mustBeHere()
@@ -96,7 +96,7 @@ func (gl *GL) checkLost() bool {
 	return gl.c.lost.Load()
 }
 
-// CheckLost asks the driver whether the GPU was reset: binary.ErrContextLost, or
+// CheckLost asks the driver whether the GPU was reset: shader.ErrContextLost, or
 // nil. Fences of a lost context count as reached, so results that a fence
 // vouches for are worth nothing before CheckLost has agreed.
 func (gl *GL) CheckLost() error {

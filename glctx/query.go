@@ -19,16 +19,16 @@ func (gl *GL) NewQuery() Query {
 	return q
 }
 
-// Stamp notes the time at which the GPU has done everything so far.
-func (gl *GL) Stamp(q Query) {
+// WriteTimestamp notes the time at which the GPU has done everything so far.
+func (gl *GL) WriteTimestamp(q Query) {
 	gl45.QueryCounter(q.id, gl45.TIMESTAMP)
 	gl.check("glQueryCounter")
 }
 
-// Stamped is what Stamp noted. It must be called only after a fence behind the
+// Timestamp is what Stamp noted. It must be called only after a fence behind the
 // Stamp was reached, and then does not wait. Some software drivers give 0, or
 // the time of the call: compare with a wall clock before you rely on it.
-func (gl *GL) Stamped(q Query) time.Duration {
+func (gl *GL) Timestamp(q Query) time.Duration {
 	var nanos uint64
 	gl45.GetQueryObjectui64v(q.id, gl45.QUERY_RESULT, &nanos)
 	gl.check("glGetQueryObjectui64v")

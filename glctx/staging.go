@@ -30,7 +30,7 @@ type Staging struct {
 }
 
 // NewStaging makes mapped memory of size bytes for one direction. It returns
-// binary.ErrOutOfMemory where there is no room. DeleteStaging frees it.
+// shader.ErrOutOfMemory where there is no room. DeleteStaging frees it.
 func (gl *GL) NewStaging(size int, way Direction) (Staging, error) {
 	if size <= 0 {
 		return Staging{}, fmt.Errorf("glctx: staging memory of %d bytes", size)

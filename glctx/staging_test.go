@@ -72,10 +72,10 @@ func TestQueriesDoNotRunBackwards(t *testing.T) {
 		first, second := gl.NewQuery(), gl.NewQuery()
 		defer gl.DeleteQuery(first)
 		defer gl.DeleteQuery(second)
-		gl.Stamp(first)
-		gl.Stamp(second)
+		gl.WriteTimestamp(first)
+		gl.WriteTimestamp(second)
 		gl.Finish()
-		if a, b := gl.Stamped(first), gl.Stamped(second); b < a {
+		if a, b := gl.Timestamp(first), gl.Timestamp(second); b < a {
 			t.Errorf("%v comes after %v", b, a)
 		}
 		return gl.Err()

@@ -4,8 +4,8 @@ package resident
 
 import "github.com/shadercache/shadercache/glctx"
 
-// serving is wait(), which waits for what c has to do: see glctx.Context.Serve.
+// serving is wait(), which waits for what c has to do: see glctx.Context.PollWhile.
 func serving[T any](c *glctx.Context, wait func() T) (v T) {
-	c.Serve(func() { v = wait() })
+	c.PollWhile(func() { v = wait() })
 	return v
 }

@@ -109,7 +109,7 @@ func (s *Session) wantsHurry() bool {
 		return true
 	}
 	for _, a := range s.mu.asks {
-		if a.hurry || s.form.Got == Persistent {
+		if a.hurry || s.form.Actual == Persistent {
 			if !a.preempt || s.driver.ranSince {
 				return true
 			}
@@ -133,7 +133,7 @@ func (s *Session) look(expected time.Duration) error {
 			}
 			if !f.landed {
 				if i == 0 && wait == 0 {
-					gl.Quiet()
+					gl.ExpectIdle()
 				}
 				return nil
 			}

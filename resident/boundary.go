@@ -20,7 +20,7 @@ type ask struct {
 
 // atBoundary has the driver run a.do, and waits for it.
 func (s *Session) atBoundary(ctx context.Context, a *ask) error {
-	s.context.Work() // before anything is asked: it panics where nobody may wait
+	s.context.Pending() // before anything is asked: it panics where nobody may wait
 	a.done = make(chan error, 1)
 	s.mu.Lock()
 	if s.mu.closed {
@@ -111,10 +111,10 @@ func (s *Session) nextAsk() *ask {
 	return a
 }
 
-// At calls fn on the GL thread while no tick is under way, with the buffer of
+// WithBuffers calls fn on the GL thread while no tick is under way, with the buffer of
 // each state by its block's name. What fn tells the GPU is in order with the
 // ticks; where it writes to a buffer by a kernel, the memory barrier is fn's.
-func (s *Session) At(ctx context.Context, fn func(gl *glctx.GL, buffers map[string]glctx.Buffer) error) error {
+func (s *Session) WithBuffers(ctx context.Context, fn func(gl *glctx.GL, buffers map[string]glctx.Buffer) error) error {
 	return s.atBoundary(ctx, &ask{do: func() error {
 		return s.context.Do(func(gl *glctx.GL) error {
 			buffers := make(map[string]glctx.Buffer, len(s.gl.states))

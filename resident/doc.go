@@ -21,7 +21,7 @@
 // [Checkpoint], continued elsewhere, and made to wait for urgent work.
 //
 // Persistent needs what GL does not promise, so it needs [Probe]; without it the
-// session runs as Redispatch, and [Session.Form] says why.
+// session runs as Redispatch, and [Session.Mode] says why.
 //
 // # Kernels
 //

@@ -213,7 +213,7 @@ func (s *Session) mode() uint32 {
 	if s.form.GridBarrier {
 		mode |= modeGrid
 	}
-	if s.form.Got == Persistent {
+	if s.form.Actual == Persistent {
 		mode |= modeLinger
 		mode |= s.waits()
 	}
@@ -304,7 +304,7 @@ func (s *Session) learn(f *flight, done uint64) {
 	s.counts.longest.Store(max(s.counts.longest.Load(), int64(longest)))
 	// In alignments only some of the groups work, and groups that wait for messages
 	// take hardly any steps.
-	if !f.whole && !(s.form.Got == Persistent && f.report.idle > 0) {
+	if !f.whole && !(s.form.Actual == Persistent && f.report.idle > 0) {
 		d.pace.note(steps, took)
 	}
 }

@@ -2,8 +2,8 @@ package resident
 
 import "errors"
 
-// Errors of a session. Those of a device, binary.ErrContextLost,
-// binary.ErrClosed and binary.ErrOutOfMemory, pass through.
+// Errors of a session. Those of a device, shader.ErrContextLost,
+// shader.ErrClosed and shader.ErrOutOfMemory, pass through.
 var (
 	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("resident: session is closed")

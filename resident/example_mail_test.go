@@ -62,12 +62,12 @@ func ExampleSession_SendTo() {
 	if err := session.Start(0); err != nil {
 		log.Fatal(err)
 	}
-	for _, order := range []struct{ group, amount uint32 }{{2, 30}, {resident.Everyone, 5}, {0, 1}} {
+	for _, order := range []struct{ group, amount uint32 }{{2, 30}, {resident.Broadcast, 5}, {0, 1}} {
 		if err := session.SendTo(order.group, resident.Message{Kind: 1, A: order.amount}); err != nil {
 			log.Fatal(err)
 		}
 	}
-	if err := session.SendTo(resident.Everyone, resident.Message{Kind: 2}); err != nil {
+	if err := session.SendTo(resident.Broadcast, resident.Message{Kind: 2}); err != nil {
 		log.Fatal(err)
 	}
 	var lines []string

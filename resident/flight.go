@@ -31,7 +31,7 @@ type flight struct {
 
 // depth is how many submissions are under way at a time.
 func (s *Session) depth() int {
-	switch s.form.Got {
+	switch s.form.Actual {
 	case Double:
 		return 2
 	case Triple:
@@ -62,13 +62,13 @@ func (s *Session) submit(target uint32) error {
 func (s *Session) nextSteps(left uint64) uint64 {
 	p, last := &s.driver.pace, s.driver.steps
 	switch {
-	case s.form.Got == Persistent && s.leashed():
+	case s.form.Actual == Persistent && s.leashed():
 		return p.budget(sliceBound*s.tickTime(s.options.Slice)/4, last)
-	case s.form.Got == Persistent:
+	case s.form.Actual == Persistent:
 		return left
 	case s.options.Budget > 0:
 		return uint64(s.options.Budget) * s.each() * uint64(s.issued())
-	case s.form.Got == Mega:
+	case s.form.Actual == Mega:
 		last *= maxGrowth
 	}
 	return p.budget(s.aim()/s.caution(), last)
@@ -88,7 +88,7 @@ func (s *Session) caution() time.Duration {
 
 // aim is how long a submission should take that ends by itself.
 func (s *Session) aim() time.Duration {
-	if s.form.Got == Mega {
+	if s.form.Actual == Mega {
 		return s.tickTime(megaTicks * s.options.TickTime)
 	}
 	return s.tickTime(s.options.TickTime)
@@ -97,7 +97,7 @@ func (s *Session) aim() time.Duration {
 // limit is when a submission is told to end that took longer than it should, since
 // its steps suddenly cost more: 0 where that is not wanted, or no kernel sees it.
 func (s *Session) limit() time.Duration {
-	if s.form.Got == Persistent || s.options.Budget > 0 || !s.inflight() {
+	if s.form.Actual == Persistent || s.options.Budget > 0 || !s.inflight() {
 		return 0
 	}
 	return 2 * s.aim()
@@ -124,7 +124,7 @@ func (s *Session) apart() bool {
 // issued is how many dispatches a submission has, where phases do not ask for
 // more.
 func (s *Session) issued() int {
-	if s.form.Got == Chain {
+	if s.form.Actual == Chain {
 		return s.options.ChainLength
 	}
 	return 1
@@ -167,7 +167,7 @@ func (s *Session) submitSteps(steps, full uint64, whole bool) error {
 	if !whole {
 		f.limit = s.limit()
 	}
-	if s.form.Got == Persistent && !whole {
+	if s.form.Actual == Persistent && !whole {
 		f.slice = s.tickTime(s.options.Slice)
 		if s.leashed() {
 			s.leash(s.driver.last.progress() + uint32(f.steps))
@@ -206,7 +206,7 @@ func (s *Session) submitSteps(steps, full uint64, whole bool) error {
 		case f.prompt:
 			err = s.arrive(gl, &f, quickTick)
 		case expected > quickTick || f.slice > 0:
-			gl.Quiet()
+			gl.ExpectIdle()
 		}
 		return errors.Join(err, gl.Err())
 	})
@@ -262,7 +262,7 @@ func (s *Session) dispatch(gl *glctx.GL, after bool) {
 			gl.MemoryBarrier(glctx.BarrierStorage | glctx.BarrierCommand)
 		}
 		s.gl.phases(gl, first, last)
-		if s.form.Got == Chain {
+		if s.form.Actual == Chain {
 			gl.DispatchIndirect(s.gl.work, 4*wordNextGroups)
 		} else {
 			gl.Dispatch(s.kernel.Groups, 1, 1)

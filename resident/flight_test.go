@@ -61,7 +61,7 @@ func TestTicksAreTimed(t *testing.T) {
 		if n.Submissions < 3 {
 			t.Errorf("%v: %d submissions", strategy, n.Submissions)
 		}
-		err := s.At(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error {
+		err := s.WithBuffers(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error {
 			// Who waits for a short tick at once does without.
 			if got := len(s.gl.stamps.spare); got < min(2, 2*(s.depth()-1)) || got > 2*s.depth() || got%2 > 0 {
 				t.Errorf("%v: %d queries are left of %d submissions", strategy, got, n.Submissions)

@@ -8,11 +8,11 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// Form is how a session runs.
-type Form struct {
-	Asked Strategy
-	Got   Strategy
-	Why   string // what made the difference, or ""
+// Mode is how a session runs.
+type Mode struct {
+	Requested Strategy
+	Actual    Strategy
+	Reason    string // what made the difference, or ""
 
 	// GridBarrier says that phases meet inside a dispatch, as far as Got allows;
 	// otherwise each phase is a dispatch.
@@ -23,11 +23,11 @@ type Form struct {
 	MaxSteps uint32
 }
 
-func (f Form) String() string {
-	if f.Why == "" {
-		return f.Got.String()
+func (f Mode) String() string {
+	if f.Reason == "" {
+		return f.Actual.String()
 	}
-	return fmt.Sprintf("%v instead of %v: %s", f.Got, f.Asked, f.Why)
+	return fmt.Sprintf("%v instead of %v: %s", f.Actual, f.Requested, f.Reason)
 }
 
 // loopReserve is kept free for the loops of resident.glsl and of drivers'
@@ -38,8 +38,8 @@ const loopReserve = 5000
 const softwareLoops = 65535
 
 // chooseForm decides how a kernel runs.
-func chooseForm(k Kernel, o Options, info glctx.Info) Form {
-	f := Form{Asked: o.Strategy, Got: o.Strategy}
+func chooseForm(k Kernel, o Options, info glctx.Info) Mode {
+	f := Mode{Requested: o.Strategy, Actual: o.Strategy}
 	limit := uint32(0)
 	if info.Software() {
 		limit = softwareLoops
@@ -52,12 +52,12 @@ func chooseForm(k Kernel, o Options, info glctx.Info) Form {
 	if limit > 0 {
 		f.MaxSteps = max(1, (limit-min(limit-1, loopReserve))/(2+k.Loops))
 	}
-	if f.Got == Persistent {
-		if f.Why = caps.persistentRefusal(k, f.MaxSteps); f.Why != "" {
-			f.Got = Redispatch
+	if f.Actual == Persistent {
+		if f.Reason = caps.persistentRefusal(k, f.MaxSteps); f.Reason != "" {
+			f.Actual = Redispatch
 		}
 	}
-	if f.Got != Mega && f.Got != Persistent {
+	if f.Actual != Mega && f.Actual != Persistent {
 		f.GridBarrier = false // the dispatch is the barrier, and the cheaper one to stop at
 	}
 	return f
@@ -65,10 +65,10 @@ func chooseForm(k Kernel, o Options, info glctx.Info) Form {
 
 // withoutGridBarrier is the form of a kernel whose groups were found not to run
 // at the same time.
-func (f Form) withoutGridBarrier() Form {
+func (f Mode) withoutGridBarrier() Mode {
 	f.GridBarrier = false
-	if f.Got == Persistent {
-		f.Got, f.Why = Redispatch, "the kernel's groups do not run all at the same time"
+	if f.Actual == Persistent {
+		f.Actual, f.Reason = Redispatch, "the kernel's groups do not run all at the same time"
 	}
 	return f
 }

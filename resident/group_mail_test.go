@@ -90,7 +90,7 @@ func TestMessagesReachEveryGroup(t *testing.T) {
 						}
 					}
 					if to == postGroups {
-						to = Everyone
+						to = Broadcast
 					}
 					if err := s.SendTo(to, m); err != nil {
 						t.Fatal(err)
@@ -127,7 +127,7 @@ func TestManyGroupsAnswerAtOnce(t *testing.T) {
 	}
 	s, ctx := started(t, f, k, quick)
 	for round := range uint32(rounds) {
-		if err := s.SendTo(Everyone, Message{Kind: 4, A: round, B: ^round}); err != nil {
+		if err := s.SendTo(Broadcast, Message{Kind: 4, A: round, B: ^round}); err != nil {
 			t.Fatal(err)
 		}
 		var answered [groups]bool
@@ -162,7 +162,7 @@ func TestDeliveredIsTaken(t *testing.T) {
 					want[g] += 1 + round
 					wantWords(t, words(t, s, "Told", postGroups), want[:])
 				}
-				if err := s.DeliverTo(ctx, Everyone, Message{A: 100}); err != nil {
+				if err := s.DeliverTo(ctx, Broadcast, Message{A: 100}); err != nil {
 					t.Fatal(err)
 				}
 				for g := range want {
@@ -186,7 +186,7 @@ func TestHaltedGroupsLetMessagesPass(t *testing.T) {
 			if err := s.DeliverTo(ctx, 3, Message{Kind: 9, A: 1}); err != nil {
 				t.Fatal(err)
 			}
-			for _, to := range []uint32{3, Everyone, 3, 4, Everyone} {
+			for _, to := range []uint32{3, Broadcast, 3, 4, Broadcast} {
 				if err := s.DeliverTo(ctx, to, Message{A: 10}); err != nil {
 					t.Fatal(err)
 				}
@@ -233,7 +233,7 @@ uint residentStep(uvec2 step) {
 func TestAddressesAreChecked(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(postKernel(), quick)
-	for _, to := range []uint32{postGroups, 1 << 16, Everyone - 1} {
+	for _, to := range []uint32{postGroups, 1 << 16, Broadcast - 1} {
 		if err := s.SendTo(to, Message{}); err == nil {
 			t.Errorf("a message to group %d of %d was taken", to, postGroups)
 		}
@@ -242,7 +242,7 @@ func TestAddressesAreChecked(t *testing.T) {
 	if err := one.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.DeliverTo(t.Context(), Everyone, Message{A: 4}); err != nil {
+	if err := one.DeliverTo(t.Context(), Broadcast, Message{A: 4}); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := one.Receive(t.Context()); err != nil || m.A != 13 {
@@ -351,7 +351,7 @@ func TestIdleGroupsCatchUp(t *testing.T) {
 func TestMessagesAreNotTakenTwice(t *testing.T) {
 	f := newFixture(t)
 	s, ctx := started(t, f, postKernel(), quick)
-	if err := s.DeliverTo(ctx, Everyone, Message{A: 1}); err != nil {
+	if err := s.DeliverTo(ctx, Broadcast, Message{A: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Stop(ctx); err != nil {

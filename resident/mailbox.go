@@ -11,7 +11,7 @@ import (
 )
 
 // Everyone addresses all groups of a kernel.
-const Everyone = ^uint32(0)
+const Broadcast = ^uint32(0)
 
 // Send is SendTo for group 0, which takes messages soonest.
 func (s *Session) Send(m Message) error { return s.SendTo(0, m) }
@@ -31,9 +31,9 @@ func (s *Session) SendTo(group uint32, m Message) error {
 // send returns the number of the message, from 1.
 func (s *Session) send(group uint32, m Message) (uint32, error) {
 	switch {
-	case group == Everyone && s.kernel.Groups == 1:
+	case group == Broadcast && s.kernel.Groups == 1:
 		group = 0
-	case group >= s.kernel.Groups && group != Everyone:
+	case group >= s.kernel.Groups && group != Broadcast:
 		return 0, fmt.Errorf("resident: message to group %d of a kernel that has %d: the first one is 0", group, s.kernel.Groups)
 	}
 	if err := s.Err(); err != nil {
@@ -223,7 +223,7 @@ func (s *Session) watchAsleep(ctx context.Context, began time.Time, met func() b
 			return ErrClosed
 		}
 		var nap <-chan time.Time
-		if s.form.Got == Persistent {
+		if s.form.Actual == Persistent {
 			nap = time.After(watchPause(time.Since(began)))
 		}
 		select {

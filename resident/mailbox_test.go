@@ -152,8 +152,8 @@ func TestTornMessagesAreToldApart(t *testing.T) {
 	if !m.isWhole(word, 9000, 0) || m.isWhole(word, 9001, 0) {
 		t.Error("a whole message is not taken for one, or for the next")
 	}
-	for _, group := range []uint32{0, 1, 2, 130, 65534, Everyone} {
-		for _, other := range []uint32{0, 1, 2, 130, 65534, Everyone} {
+	for _, group := range []uint32{0, 1, 2, 130, 65534, Broadcast} {
+		for _, other := range []uint32{0, 1, 2, 130, 65534, Broadcast} {
 			if m.isWhole(m.word(9000, group), 9000, other) != (group == other) {
 				t.Errorf("a message of group %d, read as one of group %d", group, other)
 			}

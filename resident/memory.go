@@ -27,7 +27,7 @@ const wordsRearmed = wordClaimed
 // memory is all that a session has in GL. It is for the GL thread.
 type memory struct {
 	program   uint32
-	shared    glctx.Shared
+	shared    glctx.MappedBuffer
 	work      glctx.Buffer
 	states    []stateMemory
 	first     int32 // location of residentFirstPhase
@@ -45,9 +45,9 @@ type stateMemory struct {
 }
 
 // make makes everything. free frees what was made.
-func (m *memory) make(gl *glctx.GL, k Kernel, bindings []uint32, program uint32, kind glctx.SharedKind) (err error) {
+func (m *memory) make(gl *glctx.GL, k Kernel, bindings []uint32, program uint32, kind glctx.MapOptions) (err error) {
 	m.program, m.groups = program, k.Groups
-	if m.shared, err = gl.NewSharedOf(sharedEnd, kind); err != nil {
+	if m.shared, err = gl.NewMappedWith(sharedEnd, kind); err != nil {
 		return err
 	}
 	work := wordsResidentWork + logWords*logLength + groupWords*int(k.Groups)
@@ -78,7 +78,7 @@ func newZeroed(gl *glctx.GL, size int, data []byte) (glctx.Buffer, error) {
 }
 
 func (m *memory) free(gl *glctx.GL) {
-	gl.DeleteShared(m.shared)
+	gl.DeleteMapped(m.shared)
 	gl.DeleteBuffer(m.work)
 	for _, v := range m.states {
 		gl.DeleteBuffer(v.buffer)

@@ -85,7 +85,7 @@ type Options struct {
 type trial struct {
 	epochSteps uint32 // steps of an epoch
 	base       uint64 // steps before the first one
-	shared     glctx.SharedKind
+	shared     glctx.MapOptions
 	close      bool // groups wait for group 0, and for messages, on any driver
 }
 

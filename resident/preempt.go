@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Urgency says how soon a preemption is wanted.
-type Urgency struct {
+// Priority says how soon a preemption is wanted.
+type Priority struct {
 	// Level is 0 to 100. From 50 on ticks that are under way are asked to end
 	// early. The most urgent one goes first; who waits gains 10 with each one
 	// that goes before.
@@ -26,8 +26,8 @@ const hurried = 50
 // boundTime is how long ticks stay short after a deadline.
 const boundTime = time.Second
 
-// Yield is how a preemption went.
-type Yield struct {
+// PreemptResult is how a preemption went.
+type PreemptResult struct {
 	Waited time.Duration // until the session had yielded
 	Late   bool          // that was after the deadline
 }
@@ -37,9 +37,9 @@ type Yield struct {
 // included, but no method of the session that waits for a boundary. Between
 // two preemptions the session does at least one tick with steps in it, so that
 // neither side starves. It returns what fn returned.
-func (s *Session) Preempt(ctx context.Context, u Urgency, fn func(ctx context.Context) error) (Yield, error) {
+func (s *Session) Preempt(ctx context.Context, u Priority, fn func(ctx context.Context) error) (PreemptResult, error) {
 	began := time.Now()
-	var y Yield
+	var y PreemptResult
 	if u.Deadline > 0 {
 		s.bound(u.Deadline / 2)
 	}

@@ -31,7 +31,7 @@ func TestNeitherSideStarves(t *testing.T) {
 			for i := range served {
 				group.Go(func() {
 					for range each {
-						_, err := s.Preempt(t.Context(), Urgency{Level: 30 * i}, func(context.Context) error {
+						_, err := s.Preempt(t.Context(), Priority{Level: 30 * i}, func(context.Context) error {
 							if steps := s.Stats().Steps; steps <= last && last > 0 {
 								t.Errorf("no step since the last preemption, at %d", steps)
 							} else {
@@ -77,7 +77,7 @@ func TestJobsRunWhileASessionYields(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []uint32{0xdeadbeef, 0xdeadbeef}
-	y, err := s.Preempt(t.Context(), Urgency{Level: 100, Deadline: time.Minute}, func(ctx context.Context) error {
+	y, err := s.Preempt(t.Context(), Priority{Level: 100, Deadline: time.Minute}, func(ctx context.Context) error {
 		b, err := executor.BufferOf(e, []uint32{5, 6})
 		if err != nil {
 			return err
@@ -123,10 +123,10 @@ func TestAsksCanBeWithdrawn(t *testing.T) {
 	s := f.session(chainKernel(), quick)
 	ctx, cancel := context.WithCancel(t.Context())
 	blocked, goOn := make(chan struct{}), make(chan struct{})
-	go s.Preempt(t.Context(), Urgency{}, func(context.Context) error { close(blocked); <-goOn; return nil })
+	go s.Preempt(t.Context(), Priority{}, func(context.Context) error { close(blocked); <-goOn; return nil })
 	<-blocked
 	cancel()
-	_, err := s.Preempt(ctx, Urgency{}, func(context.Context) error { t.Error("ran after all"); return nil })
+	_, err := s.Preempt(ctx, Priority{}, func(context.Context) error { t.Error("ran after all"); return nil })
 	if err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
@@ -141,7 +141,7 @@ func queue(t *testing.T, s *Session, levels []int) (served []int) {
 	blocked, goOn := make(chan struct{}), make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
-		_, err := s.Preempt(t.Context(), Urgency{}, func(context.Context) error { close(blocked); <-goOn; return nil })
+		_, err := s.Preempt(t.Context(), Priority{}, func(context.Context) error { close(blocked); <-goOn; return nil })
 		if err != nil {
 			t.Error(err)
 		}
@@ -150,7 +150,7 @@ func queue(t *testing.T, s *Session, levels []int) (served []int) {
 	var lock sync.Mutex
 	for i, level := range levels {
 		group.Go(func() {
-			_, err := s.Preempt(t.Context(), Urgency{Level: level}, func(context.Context) error {
+			_, err := s.Preempt(t.Context(), Priority{Level: level}, func(context.Context) error {
 				lock.Lock()
 				defer lock.Unlock()
 				served = append(served, i)
@@ -233,7 +233,7 @@ func TestAsksInACallbackAreNotKept(t *testing.T) {
 				t.Error("no panic")
 			}
 		}()
-		_, err := s.Preempt(t.Context(), Urgency{}, func(context.Context) error { done.Store(true); return nil })
+		_, err := s.Preempt(t.Context(), Priority{}, func(context.Context) error { done.Store(true); return nil })
 		return err
 	})
 	if err != nil {

@@ -277,9 +277,9 @@ func (p *prober) flight(caps *Capabilities) error {
 
 // tryFlight has one kernel fly.
 func (p *prober) tryFlight(program uint32, caps *Capabilities) error {
-	var shared glctx.Shared
+	var shared glctx.MappedBuffer
 	err := p.context.Do(func(gl *glctx.GL) (err error) {
-		shared, err = gl.NewShared(flightWords)
+		shared, err = gl.NewMapped(flightWords)
 		return err
 	})
 	if err != nil {
@@ -291,13 +291,13 @@ func (p *prober) tryFlight(program uint32, caps *Capabilities) error {
 	atomic.StoreUint32(&shared.Words[flightAsk], flightStop)
 	err = <-ended
 	return errors.Join(err, p.context.Do(func(gl *glctx.GL) error {
-		gl.DeleteShared(shared)
+		gl.DeleteMapped(shared)
 		return gl.Err()
 	}))
 }
 
 // fly dispatches the kernel and waits until it has ended.
-func (p *prober) fly(program uint32, shared glctx.Shared) error {
+func (p *prober) fly(program uint32, shared glctx.MappedBuffer) error {
 	return p.context.Do(func(gl *glctx.GL) error {
 		gl.UseProgram(program)
 		gl.BindStorage(0, shared.Buffer)

@@ -103,11 +103,11 @@ func TestFormsSayWhy(t *testing.T) {
 		"lockstep, wide": {wide, &all, Redispatch, false},
 	} {
 		form := chooseForm(c.kernel, Options{Strategy: Persistent, Capabilities: c.caps}, glctx.Info{})
-		if form.Got != c.got || form.GridBarrier != c.grid || (form.Got != Persistent) != (form.Why != "") {
+		if form.Actual != c.got || form.GridBarrier != c.grid || (form.Actual != Persistent) != (form.Reason != "") {
 			t.Errorf("%s: %+v", name, form)
 		}
 	}
-	if f := chooseForm(lockstep, Options{Strategy: Persistent, Capabilities: &all}, glctx.Info{}).withoutGridBarrier(); f.Got != Redispatch || f.GridBarrier || f.Why == "" {
+	if f := chooseForm(lockstep, Options{Strategy: Persistent, Capabilities: &all}, glctx.Info{}).withoutGridBarrier(); f.Actual != Redispatch || f.GridBarrier || f.Reason == "" {
 		t.Errorf("after a trial that failed: %+v", f)
 	}
 	software := chooseForm(Kernel{Groups: 1, Loops: 100}, Options{}, glctx.Info{GPU: "llvmpipe (LLVM 15)"})
@@ -140,8 +140,8 @@ func TestPersistentSessionsStopAndGoOn(t *testing.T) {
 	k := chainKernel()
 	k.Groups = 1
 	s := f.session(k, Options{Strategy: Persistent, Slice: 5 * time.Millisecond, Capabilities: claimed})
-	if s.Form().Got != Persistent {
-		t.Fatal(s.Form())
+	if s.Mode().Actual != Persistent {
+		t.Fatal(s.Mode())
 	}
 	run(t, s, 3000)
 	if err := s.Start(0); err != nil {
@@ -151,7 +151,7 @@ func TestPersistentSessionsStopAndGoOn(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	for range 3 {
-		if _, err := s.Preempt(t.Context(), Urgency{Level: 100}, func(context.Context) error { return nil }); err != nil {
+		if _, err := s.Preempt(t.Context(), Priority{Level: 100}, func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestGridBarrierOfOneGroup(t *testing.T) {
 	for _, strategy := range []Strategy{Mega, Persistent} {
 		n := Neighbours{Groups: 1, Local: 4}
 		s := f.session(n.mustKernel(t), Options{Strategy: strategy, Capabilities: claimed, Slice: 5 * time.Millisecond})
-		if form := s.Form(); !form.GridBarrier || form.Got != strategy {
+		if form := s.Mode(); !form.GridBarrier || form.Actual != strategy {
 			t.Fatal(form)
 		}
 		run(t, s, 300)

@@ -18,8 +18,8 @@ var roundTripText string
 type roundTripForm struct {
 	name    string
 	defines map[string]int
-	asked   glctx.SharedKind
-	apart   *glctx.SharedKind // of the answers; nil: they lie in the memory of the words
+	asked   glctx.MapOptions
+	apart   *glctx.MapOptions // of the answers; nil: they lie in the memory of the words
 	store   func(at *uint32, word uint32)
 	pause   bool // while the host looks for the answer
 	locked  bool // the host's goroutine keeps its thread
@@ -35,13 +35,13 @@ var (
 
 // Kinds of memory.
 var (
-	hostMemory       = glctx.SharedKind{}
-	serverMemory     = glctx.SharedKind{ServerStorage: true}
-	hostWriteOnly    = glctx.SharedKind{WriteOnly: true}
-	serverWriteOnly  = glctx.SharedKind{WriteOnly: true, ServerStorage: true}
-	serverIncoherent = glctx.SharedKind{WriteOnly: true, ServerStorage: true, Incoherent: true}
-	hostReadOnly     = glctx.SharedKind{ReadOnly: true}
-	serverReadOnly   = glctx.SharedKind{ReadOnly: true, ServerStorage: true}
+	hostMemory       = glctx.MapOptions{}
+	serverMemory     = glctx.MapOptions{ServerStorage: true}
+	hostWriteOnly    = glctx.MapOptions{WriteOnly: true}
+	serverWriteOnly  = glctx.MapOptions{WriteOnly: true, ServerStorage: true}
+	serverIncoherent = glctx.MapOptions{WriteOnly: true, ServerStorage: true, Incoherent: true}
+	hostReadOnly     = glctx.MapOptions{ReadOnly: true}
+	serverReadOnly   = glctx.MapOptions{ReadOnly: true, ServerStorage: true}
 )
 
 // roundTripForms differ from "minimal" by what their names say. Memory that the

@@ -49,7 +49,7 @@ type conversation struct {
 	roundTripForm
 	fixture         *fixture
 	program         uint32
-	asked, answered glctx.Shared
+	asked, answered glctx.MappedBuffer
 	fence           glctx.Fence
 }
 
@@ -70,20 +70,20 @@ func (r roundTripForm) begin(f *fixture, looks int) (*conversation, error) {
 	f.t.Cleanup(func() {
 		handle.Release()
 		_ = f.context.Do(func(gl *glctx.GL) error {
-			gl.DeleteShared(c.asked)
+			gl.DeleteMapped(c.asked)
 			if c.apart != nil {
-				gl.DeleteShared(c.answered)
+				gl.DeleteMapped(c.answered)
 			}
 			return nil
 		})
 	})
 	return c, f.context.Do(func(gl *glctx.GL) (err error) {
-		if c.asked, err = gl.NewSharedOf(roundTripWords, r.asked); err != nil {
+		if c.asked, err = gl.NewMappedWith(roundTripWords, r.asked); err != nil {
 			return err
 		}
 		c.answered = c.asked
 		if c.apart != nil {
-			c.answered, err = gl.NewSharedOf(roundTripWords, *c.apart)
+			c.answered, err = gl.NewMappedWith(roundTripWords, *c.apart)
 		}
 		return err
 	})
@@ -183,7 +183,7 @@ func TestRoundTripKernelsAnswer(t *testing.T) {
 // TestWrongAnswersAreToldFromNone asks memory that nobody answers in.
 func TestWrongAnswersAreToldFromNone(t *testing.T) {
 	for _, store := range []func(*uint32, uint32){storeAtomic, storePlain, storeDrained, storeStream} {
-		memory := glctx.Shared{Words: make([]uint32, roundTripWords)}
+		memory := glctx.MappedBuffer{Words: make([]uint32, roundTripWords)}
 		c := &conversation{roundTripForm: roundTripForm{store: store, pause: true}, asked: memory, answered: memory}
 		memory.Words[c.answerAt()] = 3*7 + 1
 		if ok, _ := c.ask(7); !ok || memory.Words[0] != 7 {
@@ -193,7 +193,7 @@ func TestWrongAnswersAreToldFromNone(t *testing.T) {
 			t.Errorf("the answer to 7 is taken for one to 6: %v, %d", ok, wrong)
 		}
 	}
-	memory := glctx.Shared{Words: make([]uint32, roundTripWords)}
+	memory := glctx.MappedBuffer{Words: make([]uint32, roundTripWords)}
 	c := &conversation{roundTripForm: roundTripForm{store: storePlain}, asked: memory, answered: memory}
 	memory.Words[c.answerAt()] = 3*7 + 1
 	if ok, wrong := c.ask(8); ok || wrong != 0 {
@@ -237,7 +237,7 @@ func BenchmarkRoundTripForms(b *testing.B) {
 			}
 		})
 	}
-	for _, kind := range []glctx.SharedKind{hostMemory, serverMemory} {
+	for _, kind := range []glctx.MapOptions{hostMemory, serverMemory} {
 		b.Run(fmt.Sprintf("session,server=%v", kind.ServerStorage), func(b *testing.B) {
 			k, err := Echo(1)
 			if err != nil {

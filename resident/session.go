@@ -28,7 +28,7 @@ type Session struct {
 	context *glctx.Context
 	kernel  Kernel
 	options Options
-	form    Form
+	form    Mode
 	program *cache.Handle
 	group   [3]uint32 // size of a work group
 
@@ -76,7 +76,7 @@ type counts struct {
 
 // New makes a session: its program, from programs, and all its memory. It
 // fails for a kernel that does not fit its program, naming the block, and with
-// *binary.CompileError or binary.ErrOutOfMemory, wrapped. Nothing runs yet.
+// *shader.CompileError or shader.ErrOutOfMemory, wrapped. Nothing runs yet.
 func New(ctx context.Context, c *glctx.Context, programs executor.Programs, k Kernel, o Options) (*Session, error) {
 	if k.Phases == 0 {
 		k.Phases = 1
@@ -121,8 +121,8 @@ func (s *Session) free() {
 	s.program.Release()
 }
 
-// Form says how the session runs, and why not as asked.
-func (s *Session) Form() Form { return s.form }
+// Mode says how the session runs, and why not as asked.
+func (s *Session) Mode() Mode { return s.form }
 
 // Close stops the session at the end of its tick and frees its memory. It is
 // idempotent, and returns why checkpoints could not be saved, if so.
@@ -249,7 +249,7 @@ func (s *Session) tell() {
 func (s *Session) alert() {
 	s.attention.Store(true)
 	s.poke()
-	if s.form.Got == Persistent {
+	if s.form.Actual == Persistent {
 		// Such a tick ends at once, and the GL thread, which takes as long to wake as
 		// the driver, is to be awake by then.
 		s.context.Post(func(*glctx.GL) {})

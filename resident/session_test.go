@@ -24,7 +24,7 @@ func TestEveryStrategyGivesTheSameState(t *testing.T) {
 			if p := s.Progress(); p != 5000 {
 				t.Errorf("progress is %d, not 5000", p)
 			}
-			t.Log(s.Form())
+			t.Log(s.Mode())
 		})
 	}
 }

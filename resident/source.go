@@ -26,7 +26,7 @@ const (
 //	#include "resident.glsl"
 //
 // after its #version line and residentStep below. Its name is a label. It fails
-// where the include is missing, and as binary.ReadSource does.
+// where the include is missing, and as shader.ReadSource does.
 func NewSource(name, text string, defines shader.Defines) (*shader.Source, error) {
 	file := path.Base(name) + ".comp"
 	s, err := ReadSource(oneFile{file, text}, file, defines)
@@ -45,7 +45,7 @@ func MustSource(name, text string, defines shader.Defines) *shader.Source {
 	return s
 }
 
-// ReadSource is binary.ReadSource for a resident kernel: resident.glsl is found
+// ReadSource is shader.ReadSource for a resident kernel: resident.glsl is found
 // in any folder.
 func ReadSource(fsys fs.FS, file string, defines shader.Defines) (*shader.Source, error) {
 	s, err := shader.ReadSource(withIncludes{fsys}, file, defines)

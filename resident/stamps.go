@@ -20,13 +20,13 @@ func (s *stamps) stamp(gl *glctx.GL) glctx.Query {
 	} else {
 		q = gl.NewQuery()
 	}
-	gl.Stamp(q)
+	gl.WriteTimestamp(q)
 	return q
 }
 
 // read is what two stamps say and takes them back. The GPU has come to them.
 func (s *stamps) read(gl *glctx.GL, begin, end glctx.Query) (from, to time.Duration) {
-	from, to = gl.Stamped(begin), gl.Stamped(end)
+	from, to = gl.Timestamp(begin), gl.Timestamp(end)
 	s.give(begin, end)
 	return from, to
 }

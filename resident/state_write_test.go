@@ -100,7 +100,7 @@ void main() { cells[gl_GlobalInvocationID.x] += 1000u; }`, nil))
 			s, ctx := started(t, f, chainKernel(), inFlight(strategy))
 			var at uint64
 			getsOn(t, ctx, s)
-			err := s.At(ctx, func(gl *glctx.GL, buffers map[string]glctx.Buffer) error {
+			err := s.WithBuffers(ctx, func(gl *glctx.GL, buffers map[string]glctx.Buffer) error {
 				if names := slices.Collect(maps.Keys(buffers)); len(names) != 1 || buffers["Cells"].Size != 4*chainCells {
 					t.Errorf("got the buffers %v, %d bytes", names, buffers["Cells"].Size)
 				}
@@ -145,7 +145,7 @@ func TestWritesThatCannotBeAreRefused(t *testing.T) {
 	}
 	wantWords(t, words(t, s, "Cells", chainCells), chainStart())
 	stop := errors.New("stop")
-	if err := s.At(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error { return stop }); !errors.Is(err, stop) {
+	if err := s.WithBuffers(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the callback's error comes back as %v", err)
 	}
 	run(t, s, 1) // it is no failure of the session
@@ -155,7 +155,7 @@ func TestWritesThatCannotBeAreRefused(t *testing.T) {
 	if err := s.Write(t.Context(), "Cells", 0, make([]byte, 4)); !errors.Is(err, ErrClosed) {
 		t.Errorf("a write to a closed session: %v", err)
 	}
-	if err := s.At(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error { return nil }); !errors.Is(err, ErrClosed) {
+	if err := s.WithBuffers(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error { return nil }); !errors.Is(err, ErrClosed) {
 		t.Errorf("At of a closed session: %v", err)
 	}
 }

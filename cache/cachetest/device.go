@@ -102,7 +102,7 @@ func (d *Device) SetFingerprint(f shaders.Fingerprint) {
 	d.mu.fingerprint = f
 }
 
-// RefuseBinaries makes Load return binary.ErrRejected, or stops that.
+// RefuseBinaries makes Load return shader.ErrRejected, or stops that.
 func (d *Device) RefuseBinaries(refuse bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,14 +148,14 @@ func (d *Device) EmptyBinaries(empty bool) {
 	d.mu.noPayload = empty
 }
 
-// RunOutOfMemory makes the next n programs fail with binary.ErrOutOfMemory.
+// RunOutOfMemory makes the next n programs fail with shader.ErrOutOfMemory.
 func (d *Device) RunOutOfMemory(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.outOfMemory = n
 }
 
-// LoseContext makes every later call fail with binary.ErrContextLost.
+// LoseContext makes every later call fail with shader.ErrContextLost.
 func (d *Device) LoseContext() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

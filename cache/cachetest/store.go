@@ -136,8 +136,8 @@ func (s *Store) Put(blob *binary.Blob) error {
 	return nil
 }
 
-// SetAside removes the blob of key and remembers the reason.
-func (s *Store) SetAside(key shader.Key, reason string) error {
+// Reject removes the blob of key and remembers the reason.
+func (s *Store) Reject(key shader.Key, reason string) error {
 	s.count(func(c *StoreCalls) { c.SetAsides++ })
 	if s.OnSetAside != nil {
 		if err := s.OnSetAside(key); err != nil {

@@ -286,15 +286,15 @@ func (b *dispatchBench) gaps(gl *glctx.GL) gapFigures {
 	}
 	gl.UseProgram(b.programs[0].Program())
 	for i := range n {
-		gl.Stamp(queries[2*i])
+		gl.WriteTimestamp(queries[2*i])
 		gl.Dispatch(1, 1, 1)
-		gl.Stamp(queries[2*i+1])
+		gl.WriteTimestamp(queries[2*i+1])
 		b.expected++
 	}
 	gl.Finish()
 	gaps := []time.Duration{}
 	for i := range n - 1 {
-		gaps = append(gaps, gl.Stamped(queries[2*i+2])-gl.Stamped(queries[2*i+1]))
+		gaps = append(gaps, gl.Timestamp(queries[2*i+2])-gl.Timestamp(queries[2*i+1]))
 	}
 	return newGapFigures(gaps)
 }

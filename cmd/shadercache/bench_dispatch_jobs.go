@@ -42,7 +42,7 @@ func (b *dispatchBench) jobs(depth int) (err error) {
 		}
 		defer counts[i].Release()
 		jobs[i].Dispatch = executor.Dispatch{
-			Program: b.programs[0], Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{counts[i].At(0)},
+			Program: b.programs[0], Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{counts[i].Bind(0)},
 		}
 	}
 	pending := make([]executor.Pending, window)

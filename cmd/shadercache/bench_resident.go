@@ -254,8 +254,8 @@ func (b *residentBench) session(k resident.Kernel, o resident.Options, workload,
 	if err != nil {
 		return nil, residentRow{}, err
 	}
-	f := s.Form()
-	return s, residentRow{Workload: workload, Strategy: f.Asked.String(), Got: f.Got.String(), Why: f.Why, Variant: variant}, nil
+	f := s.Mode()
+	return s, residentRow{Workload: workload, Strategy: f.Requested.String(), Got: f.Actual.String(), Why: f.Reason, Variant: variant}, nil
 }
 
 // duration is how long a row takes.

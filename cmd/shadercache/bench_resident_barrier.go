@@ -50,7 +50,7 @@ func (b *residentBench) phases(strategy resident.Strategy) error {
 	}
 	defer s.Close()
 	steps := uint64(20)
-	if s.Form().GridBarrier {
+	if s.Mode().GridBarrier {
 		row.Variant, steps = "phase within a dispatch", 1000
 	}
 	for began := time.Now(); time.Since(began) < b.warm && s.Progress() < mostBarrierSteps/2 || s.Progress() == 0; {

@@ -98,10 +98,10 @@ func (b *residentBench) groupRoundTrip(strategy resident.Strategy) error {
 	if err := s.Start(0); err != nil {
 		return err
 	}
-	for _, to := range []uint32{barrierGroups - 1, resident.Everyone} {
+	for _, to := range []uint32{barrierGroups - 1, resident.Broadcast} {
 		r, answers := row, 1
 		r.Variant = fmt.Sprintf("to group %d and its answer", to)
-		if to == resident.Everyone {
+		if to == resident.Broadcast {
 			r.Variant, answers = fmt.Sprintf("to all %d groups and %d answers", barrierGroups, barrierGroups), barrierGroups
 		}
 		r.Verified = true
@@ -132,7 +132,7 @@ func askGroups(s *resident.Session, to uint32, answers int, i uint32) (ok bool, 
 		if err != nil {
 			return false, err
 		}
-		ok = ok && m == (resident.Message{Kind: 9, A: 3*i + 1, B: ^i}) && !seen[group] && (to == resident.Everyone || group == to)
+		ok = ok && m == (resident.Message{Kind: 9, A: 3*i + 1, B: ^i}) && !seen[group] && (to == resident.Broadcast || group == to)
 		seen[group] = true
 	}
 	return ok, nil
@@ -379,7 +379,7 @@ func (b *residentBench) preemptions(s *resident.Session, program uint32, row *re
 	for began := time.Now(); len(times) < 10 || time.Since(began) < b.duration(); {
 		time.Sleep(3 * time.Millisecond) // so that the session is in the middle of something
 		start := time.Now()
-		_, err := s.Preempt(b.ctx, resident.Urgency{Level: 100, Deadline: 200 * time.Microsecond}, func(context.Context) error {
+		_, err := s.Preempt(b.ctx, resident.Priority{Level: 100, Deadline: 200 * time.Microsecond}, func(context.Context) error {
 			err := b.other(program)
 			times = append(times, time.Since(start))
 			return err

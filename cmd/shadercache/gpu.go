@@ -38,7 +38,7 @@ func (o *options) openGPU(c cache.Options) (*gpu, error) {
 		return nil, err
 	}
 	g := &gpu{context: context, contextTime: time.Since(start)}
-	c.Dir, c.Logger, c.TellCrashes = o.dir, o.logger(), true
+	c.Dir, c.Logger, c.RecordCrashes = o.dir, o.logger(), true
 	if g.cache, err = cache.New(context, c); err != nil {
 		return nil, errors.Join(err, context.Close())
 	}

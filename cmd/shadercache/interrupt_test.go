@@ -30,7 +30,7 @@ const (
 
 // fakeGPU is a cache over a fake driver, as the command opens it.
 func fakeGPU(dev *cachetest.Device, dir string, tellCrashes bool) *gpu {
-	c, err := cache.New(dev, cache.Options{Dir: dir, TellCrashes: tellCrashes})
+	c, err := cache.New(dev, cache.Options{Dir: dir, RecordCrashes: tellCrashes})
 	if err != nil {
 		panic(err)
 	}
@@ -181,7 +181,7 @@ func TestIsolationNeedsOneCrash(t *testing.T) {
 				return selfAs(t, crashName, append([]string{dir}, args...)...), nil
 			},
 			crashed: func(process int, signal string) {
-				if err := fakeStore(t, dir).TellCrash(process, signal); err != nil {
+				if err := fakeStore(t, dir).RecordCrash(process, signal); err != nil {
 					t.Error(err)
 				}
 			},

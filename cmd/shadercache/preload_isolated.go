@@ -152,7 +152,7 @@ func (o *options) isolate(dir *binary.Dir, f isolationFlags, job isolatedJob, be
 // tellCrash says which signal ended a child, in case the child could not.
 func (o *options) tellCrash(dir *binary.Dir, process int, signal string) error {
 	return o.forStores(dir, func(_ string, store *binary.Store) error {
-		return store.TellCrash(process, signal)
+		return store.RecordCrash(process, signal)
 	})
 }
 

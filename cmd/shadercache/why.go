@@ -185,8 +185,8 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 	if e.Damage != "" {
 		fmt.Fprintf(w, "  damaged: %s\n", shown(e.Damage))
 	}
-	if e.Aside != "" {
-		fmt.Fprintf(w, "  was set aside: %s\n", shown(e.Aside))
+	if e.Rejected != "" {
+		fmt.Fprintf(w, "  was set aside: %s\n", shown(e.Rejected))
 	}
 	if e.Quarantine != nil {
 		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), shown(e.Quarantine.Reason))

@@ -165,7 +165,7 @@ func TestNeighbourhoodBarriers(t *testing.T) {
 	t.Cleanup(values.Release)
 	w := f.world(Options{
 		Handlers: []Handler{{"ring", "#define LAST_EPOCH 20\n" + ringText}}, Slots: 128,
-		Memory: []executor.Bound{peers.ReadAt(5), values.At(6)},
+		Memory: []executor.Bound{peers.BindReadOnly(5), values.Bind(6)},
 	})
 	all := w.spawnPeers("ring", n, peers)
 	apart := false

@@ -64,7 +64,7 @@ func (o Options) emptySlots() []uint32 {
 
 // bound is everything at its bindings.
 func (m *memory) bound() []executor.Bound {
-	return []executor.Bound{m.world.At(0), m.slots.At(1), m.mail.At(2), m.states.At(3), m.post.At(4)}
+	return []executor.Bound{m.world.Bind(0), m.slots.Bind(1), m.mail.Bind(2), m.states.Bind(3), m.post.Bind(4)}
 }
 
 func (m *memory) release() {

@@ -65,7 +65,7 @@ func (r *Router) step(ctx context.Context) error {
 	var group errgroup.Group
 	var here []*World
 	for _, w := range r.worlds {
-		if w.executor.Context().Work() != nil {
+		if w.executor.Context().Pending() != nil {
 			here = append(here, w)
 			continue
 		}

@@ -107,7 +107,7 @@ func TestMessagesAsTheCPUHasThem(t *testing.T) {
 	peers := f.peers(n)
 	w := f.world(Options{
 		Handlers: []Handler{{"storm", "#define LAST_TICK 1000\n#define SPREAD 5\n" + stormText}},
-		Slots:    128, Memory: []executor.Bound{peers.ReadAt(5)},
+		Slots:    128, Memory: []executor.Bound{peers.BindReadOnly(5)},
 	})
 	all := w.spawnPeers("storm", n, peers)
 	w.step(17) // in parts of which none is the size of a submission
@@ -133,7 +133,7 @@ func TestNoMessageIsLostUnderPressure(t *testing.T) {
 	peers := f.peers(n)
 	w := f.world(Options{
 		Handlers: []Handler{{"storm", "#define LAST_TICK 20\n#define SPREAD 0\n" + stormText}},
-		Slots:    128, Memory: []executor.Bound{peers.ReadAt(5)},
+		Slots:    128, Memory: []executor.Bound{peers.BindReadOnly(5)},
 	})
 	all := w.spawnPeers("storm", n, peers)
 	r := w.step(last + 1) // the last one is for what was sent in the one before
@@ -181,7 +181,7 @@ func TestActorsSpawnActors(t *testing.T) {
 	const levels, nodes = 6, 127
 	for _, slots := range []int{128, 40} { // 64 leaves do not fit into 40
 		visits := f.peers(64)
-		w := f.world(Options{Handlers: []Handler{{"tree", treeText}}, Slots: slots, Memory: []executor.Bound{visits.At(5)}})
+		w := f.world(Options{Handlers: []Handler{{"tree", treeText}}, Slots: slots, Memory: []executor.Bound{visits.Bind(5)}})
 		w.spawn("tree", levels, 1)
 		r := w.step(1)
 		if r.Live != 2 {

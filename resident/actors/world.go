@@ -51,7 +51,7 @@ type Report struct {
 const reportWords = 24
 
 // New makes a world without actors. programs is a cache over the executor's
-// context. It fails for options out of bounds, with *binary.CompileError for
+// context. It fails for options out of bounds, with *shader.CompileError for
 // handlers that do not compile, and with what cache and executor report.
 func New(ctx context.Context, e *executor.Executor, programs executor.Programs, o Options) (*World, error) {
 	o, err := o.withDefaults()

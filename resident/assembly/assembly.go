@@ -11,7 +11,7 @@ import (
 
 // Source reads a kernel from files, with the text of some of them replaced or
 // added by name. Errors of the driver name the file and its line: see
-// binary.ReadSource, which says what else fails.
+// shader.ReadSource, which says what else fails.
 func Source(name string, files fs.FS, kernel string, replaced map[string]string, defines shader.Defines) (*shader.Source, error) {
 	source, err := shader.ReadSource(overlay{files, replaced}, kernel, defines)
 	if err != nil {

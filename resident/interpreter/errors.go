@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Errors of loading and running. Those of a device, binary.ErrContextLost and
-// binary.ErrOutOfMemory, pass through.
+// Errors of loading and running. Those of a device, shader.ErrContextLost and
+// shader.ErrOutOfMemory, pass through.
 var (
 	// ErrNoCode is returned by the run functions before Load.
 	ErrNoCode = errors.New("interpreter: no code is loaded: call Load first")

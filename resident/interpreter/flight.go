@@ -173,7 +173,7 @@ func (v *Interpreter) landed(f *flight, look time.Duration) (done bool, err erro
 		if err == nil && done {
 			return gl.CheckLost()
 		}
-		gl.Quiet()
+		gl.ExpectIdle()
 		return err
 	})
 	return done, err

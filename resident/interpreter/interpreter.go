@@ -78,7 +78,7 @@ type Interpreter struct {
 }
 
 // New makes machines. Their program is got from programs, a cache over context. It
-// fails for options that do not fit the device, and with binary.ErrOutOfMemory.
+// fails for options that do not fit the device, and with shader.ErrOutOfMemory.
 func New(ctx context.Context, context *glctx.Context, programs executor.Programs, o Options) (*Interpreter, error) {
 	o = o.withDefaults(context.Info())
 	if err := o.check(context.Info()); err != nil {

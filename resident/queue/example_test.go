@@ -62,7 +62,7 @@ func Example() {
 	}
 	defer found.Release()
 
-	item := queue.Item{Name: "primes", Text: primes, Memory: []executor.Bound{found.At(queue.FirstBinding)}}
+	item := queue.Item{Name: "primes", Text: primes, Memory: []executor.Bound{found.Bind(queue.FirstBinding)}}
 	q, err := queue.New(context.Background(), jobs, programs, item, queue.Options{Words: 3})
 	if err != nil {
 		log.Fatal(err)

@@ -43,7 +43,7 @@ func (f *fixture) queue(o Options, text string, defines shader.Defines, memory .
 	f.T.Helper()
 	item := Item{Name: "item", Text: text, Defines: defines}
 	for i, m := range memory {
-		item.Memory = append(item.Memory, m.At(uint32(FirstBinding+i)))
+		item.Memory = append(item.Memory, m.Bind(uint32(FirstBinding+i)))
 	}
 	q, err := New(context.Background(), f.Executor, f.Cache, item, o)
 	if err != nil {

@@ -53,7 +53,7 @@ type GroupReport struct {
 
 // New makes a queue. programs is a cache over the executor's context. The item's
 // memory must outlive the queue. It fails for options out of bounds, with
-// *binary.CompileError for a text that does not compile, and with what cache and
+// *shader.CompileError for a text that does not compile, and with what cache and
 // executor report.
 func New(ctx context.Context, e *executor.Executor, programs executor.Programs, item Item, o Options) (*Queue, error) {
 	o, err := o.withDefaults()
@@ -72,7 +72,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	q.item.Memory = append([]executor.Bound{
-		q.memory.state.At(0), {}, q.memory.pushed.At(2), q.memory.groups.At(3),
+		q.memory.state.Bind(0), {}, q.memory.pushed.Bind(2), q.memory.groups.Bind(3),
 	}, item.Memory...)
 	return q, nil
 }

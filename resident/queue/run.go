@@ -91,7 +91,7 @@ func (q *Queue) job(n int, up outgoing, report []uint32) executor.Job {
 		all = append(all, executor.Dispatch{
 			Program: q.programs.push,
 			Groups:  [3]uint32{uint32(up.longest+63) / 64, uint32(q.options.Levels), 1},
-			Memory:  []executor.Bound{q.memory.state.At(0), q.memory.pushed.At(2)},
+			Memory:  []executor.Bound{q.memory.state.Bind(0), q.memory.pushed.Bind(2)},
 		})
 	}
 	all = append(all, q.turn()...)
@@ -112,18 +112,18 @@ func (q *Queue) turn() []executor.Dispatch {
 	before, next := q.memory.items[q.parity], q.memory.items[1-q.parity]
 	q.parity = 1 - q.parity
 	return []executor.Dispatch{
-		{Program: q.programs.plan, Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{q.memory.state.At(0)}},
+		{Program: q.programs.plan, Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{q.memory.state.Bind(0)}},
 		{
 			Program:  q.programs.gather,
 			Indirect: &executor.Indirect{Memory: q.memory.state.Memory, Offset: gatherAt},
-			Memory:   []executor.Bound{q.memory.state.At(0), before.ReadAt(1), q.memory.pushed.ReadAt(2), next.At(3)},
+			Memory:   []executor.Bound{q.memory.state.Bind(0), before.BindReadOnly(1), q.memory.pushed.BindReadOnly(2), next.Bind(3)},
 		},
 	}
 }
 
 func (q *Queue) run() executor.Dispatch {
 	memory := append([]executor.Bound(nil), q.item.Memory...)
-	memory[1] = q.memory.items[q.parity].ReadAt(1)
+	memory[1] = q.memory.items[q.parity].BindReadOnly(1)
 	return executor.Dispatch{
 		Program:  q.programs.run,
 		Indirect: &executor.Indirect{Memory: q.memory.state.Memory, Offset: runGroupsAt},

@@ -59,7 +59,7 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 		return StealReport{}, err
 	}
 	defer results.Release()
-	item := Item{Name: "queue_steal", Text: stealText, Memory: []executor.Bound{results.At(FirstBinding)}}
+	item := Item{Name: "queue_steal", Text: stealText, Memory: []executor.Bound{results.Bind(FirstBinding)}}
 	q, err := New(ctx, e, programs, item, o.Options)
 	if err != nil {
 		return StealReport{}, err

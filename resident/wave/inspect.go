@@ -31,7 +31,7 @@ func (s *Sim) Tiles(ctx context.Context) ([]TileReport, error) {
 			Dispatch: s.overTiles(executor.Dispatch{
 				Program: s.programs.inspect,
 				Memory: []executor.Bound{
-					m.fields[now].ReadAt(0), m.fields[before].ReadAt(1), m.faces[before].ReadAt(3), m.tiles.ReadAt(5),
+					m.fields[now].BindReadOnly(0), m.fields[before].BindReadOnly(1), m.faces[before].BindReadOnly(3), m.tiles.BindReadOnly(5),
 				},
 			}),
 			Outputs: []executor.Output{{Binding: 7, Size: 4 * tileReportWords * len(reports), Read: func(src []byte) {
@@ -86,7 +86,7 @@ func (s *Sim) Heights(ctx context.Context, cells ...image.Point) ([]float32, err
 			Dispatch: executor.Dispatch{
 				Program: s.programs.read,
 				Groups:  [3]uint32{uint32(len(cells)+63) / 64, 1, 1},
-				Memory:  []executor.Bound{s.memory.fields[s.now].ReadAt(0)},
+				Memory:  []executor.Bound{s.memory.fields[s.now].BindReadOnly(0)},
 			},
 			Inputs:  []executor.Input{{Binding: 4, Data: glctx.Bytes(places)}},
 			Outputs: []executor.Output{{Binding: 7, To: glctx.Bytes(heights)}},

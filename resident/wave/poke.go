@@ -49,8 +49,8 @@ func (s *Sim) poke(ctx context.Context, pokes []Poke) ([]Ack, error) {
 			Dispatch: s.overTiles(executor.Dispatch{
 				Program: s.programs.poke,
 				Memory: []executor.Bound{
-					m.fields[now].At(0), m.fields[before].At(1), m.faces[now].At(2), m.faces[before].At(3),
-					m.tiles.At(5), m.pulse.ReadAt(6),
+					m.fields[now].Bind(0), m.fields[before].Bind(1), m.faces[now].Bind(2), m.faces[before].Bind(3),
+					m.tiles.Bind(5), m.pulse.BindReadOnly(6),
 				},
 				Uniforms: []executor.Uniform{executor.Int("count", int32(len(pokes)))},
 			}),

@@ -37,7 +37,7 @@ func TestEveryFormOfASession(t *testing.T) {
 		for range 2 {
 			outcome, err := s.Run(t.Context(), 30)
 			if err != nil || outcome.Steps != 30 {
-				t.Fatalf("%v: %+v, %v", s.Form(), outcome, err)
+				t.Fatalf("%v: %+v, %v", s.Mode(), outcome, err)
 			}
 			r.Step(60)
 			field, err := FieldOf(t.Context(), s, o)
@@ -45,7 +45,7 @@ func TestEveryFormOfASession(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := r.Compare(field); err != nil {
-				t.Fatalf("%v: %v", s.Form(), err)
+				t.Fatalf("%v: %v", s.Mode(), err)
 			}
 		}
 		if err := s.Close(); err != nil {
@@ -105,7 +105,7 @@ func BenchmarkForms(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(2*b.N)/b.Elapsed().Seconds(), "steps/s")
-			b.Log(s.Form())
+			b.Log(s.Mode())
 		})
 	}
 }

@@ -109,8 +109,8 @@ func (s *Sim) step() executor.Dispatch {
 	return s.overTiles(executor.Dispatch{
 		Program: s.programs.step,
 		Memory: []executor.Bound{
-			m.fields[now].ReadAt(0), m.fields[next].At(1), m.faces[now].ReadAt(2), m.faces[next].At(3),
-			m.damping.ReadAt(4), m.tiles.At(5),
+			m.fields[now].BindReadOnly(0), m.fields[next].Bind(1), m.faces[now].BindReadOnly(2), m.faces[next].Bind(3),
+			m.damping.BindReadOnly(4), m.tiles.Bind(5),
 		},
 	})
 }

@@ -36,11 +36,11 @@ func TestSharedWordsGoBothWays(t *testing.T) {
 		})
 	defer c.Delete(program)
 	err := c.Do(func(gl *glctx.GL) error {
-		s, err := gl.NewShared(16)
+		s, err := gl.NewMapped(16)
 		if err != nil {
 			return err
 		}
-		defer gl.DeleteShared(s)
+		defer gl.DeleteMapped(s)
 		pairs, err := gl.NewBuffer(64, nil)
 		if err != nil {
 			return err
@@ -61,7 +61,7 @@ func TestSharedWordsGoBothWays(t *testing.T) {
 		if s.Words[1] != 42 {
 			t.Errorf("word 1 is %d, not 42", s.Words[1])
 		}
-		if _, err := gl.NewShared(0); err == nil {
+		if _, err := gl.NewMapped(0); err == nil {
 			t.Error("shared memory of no words")
 		}
 		wantVariables(t, gl, program)
@@ -123,19 +123,19 @@ void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex];
 		})
 	defer c.Delete(program)
 	for i := range 16 {
-		from := glctx.SharedKind{ServerStorage: i&1 != 0, WriteOnly: i&2 != 0, Incoherent: i&4 != 0}
-		to := glctx.SharedKind{ServerStorage: i&1 == 0, ReadOnly: i&8 != 0, Incoherent: i&4 == 0}
+		from := glctx.MapOptions{ServerStorage: i&1 != 0, WriteOnly: i&2 != 0, Incoherent: i&4 != 0}
+		to := glctx.MapOptions{ServerStorage: i&1 == 0, ReadOnly: i&8 != 0, Incoherent: i&4 == 0}
 		err := c.Do(func(gl *glctx.GL) error {
-			a, err := gl.NewSharedOf(8, from)
+			a, err := gl.NewMappedWith(8, from)
 			if err != nil {
 				return err
 			}
-			defer gl.DeleteShared(a)
-			b, err := gl.NewSharedOf(8, to)
+			defer gl.DeleteMapped(a)
+			b, err := gl.NewMappedWith(8, to)
 			if err != nil {
 				return err
 			}
-			defer gl.DeleteShared(b)
+			defer gl.DeleteMapped(b)
 			for n := range a.Words {
 				a.Words[n] = uint32(100*i + n)
 			}
@@ -158,7 +158,7 @@ void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex];
 		}
 	}
 	err := c.Do(func(gl *glctx.GL) error {
-		if _, err := gl.NewSharedOf(8, glctx.SharedKind{WriteOnly: true, ReadOnly: true}); err == nil {
+		if _, err := gl.NewMappedWith(8, glctx.MapOptions{WriteOnly: true, ReadOnly: true}); err == nil {
 			t.Error("memory that nobody may touch was made")
 		}
 		return nil

@@ -4,11 +4,11 @@ package glctx
 
 import "sync"
 
-// Serve calls wait, which waits for something that this context has to do. On the
-// thread of an adopted context wait runs on a goroutine of its own, and Serve polls
+// PollWhile calls wait, which waits for something that this context has to do. On the
+// thread of an adopted context wait runs on a goroutine of its own, and PollWhile polls
 // meanwhile. Inside a callback it panics, as Work does.
-func (c *Context) Serve(wait func()) {
-	work := c.Work()
+func (c *Context) PollWhile(wait func()) {
+	work := c.Pending()
 	if work == nil {
 		wait()
 		return
@@ -39,6 +39,6 @@ type Mutex struct {
 // Lock locks m. Where it has to wait inside a callback, it panics.
 func (m *Mutex) Lock() {
 	if !m.TryLock() {
-		m.Of.Serve(m.Mutex.Lock)
+		m.Of.PollWhile(m.Mutex.Lock)
 	}
 }

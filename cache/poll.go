@@ -6,21 +6,21 @@ import "context"
 // *glctx.Context of glctx.Adopt does. Whoever waits on that thread has to do the
 // device's work meanwhile, because nobody else can.
 type Poller interface {
-	// Work is asked by those who are about to begin what they will wait for. It
+	// Pending is asked by those who are about to begin what they will wait for. It
 	// panics where the wait would never end. On the device's thread it returns a
 	// channel that receives when there is work, anywhere else nil.
-	Work() <-chan struct{}
+	Pending() <-chan struct{}
 
-	// Serve calls wait, which waits for the device, and where nobody else can
+	// PollWhile calls wait, which waits for the device, and where nobody else can
 	// does the device's work meanwhile. It panics as Work does.
-	Serve(wait func())
+	PollWhile(wait func())
 }
 
 // mayWait panics where a wait for the device would never end. It is asked before
 // anything is begun.
 func (c *Cache) mayWait() {
 	if c.poller != nil {
-		c.poller.Work()
+		c.poller.Pending()
 	}
 }
 
@@ -30,7 +30,7 @@ func (c *Cache) serve(wait func()) {
 		wait()
 		return
 	}
-	c.poller.Serve(wait)
+	c.poller.PollWhile(wait)
 }
 
 // await returns nil when f has landed, or ctx.Err().

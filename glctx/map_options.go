@@ -9,9 +9,9 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
-// SharedKind says how mapped memory is made, which decides where a driver puts
-// it and how fast each side reaches it. The zero value is what NewShared makes.
-type SharedKind struct {
+// MapOptions says how mapped memory is made, which decides where a driver puts
+// it and how fast each side reaches it. The zero value is what NewMapped makes.
+type MapOptions struct {
 	// ServerStorage leaves GL_CLIENT_STORAGE_BIT away: the memory may be the
 	// GPU's own, which the host writes through a write-combining window and reads
 	// slowly.
@@ -27,7 +27,7 @@ type SharedKind struct {
 }
 
 // flags are those of the storage and of the mapping.
-func (k SharedKind) flags() (storage, access uint32) {
+func (k MapOptions) flags() (storage, access uint32) {
 	access = gl45.MAP_PERSISTENT_BIT
 	if !k.WriteOnly {
 		access |= gl45.MAP_READ_BIT
@@ -45,23 +45,23 @@ func (k SharedKind) flags() (storage, access uint32) {
 	return storage, access
 }
 
-// NewSharedOf is NewShared for memory of another kind. For ReadOnly it waits for
+// NewMappedWith is NewMapped for memory of another kind. For ReadOnly it waits for
 // the GPU, which writes the zeros.
-func (gl *GL) NewSharedOf(words int, k SharedKind) (Shared, error) {
+func (gl *GL) NewMappedWith(words int, k MapOptions) (MappedBuffer, error) {
 	if words <= 0 || k.WriteOnly && k.ReadOnly {
-		return Shared{}, fmt.Errorf("glctx: shared memory of %d words, %+v", words, k)
+		return MappedBuffer{}, fmt.Errorf("glctx: shared memory of %d words, %+v", words, k)
 	}
 	if err := gl.Err(); err != nil {
-		return Shared{}, fmt.Errorf("glctx: an earlier call failed: %w", err)
+		return MappedBuffer{}, fmt.Errorf("glctx: an earlier call failed: %w", err)
 	}
 	storage, access := k.flags()
-	s := Shared{Buffer: Buffer{Size: 4 * words}}
+	s := MappedBuffer{Buffer: Buffer{Size: 4 * words}}
 	gl45.CreateBuffers(1, &s.ID)
 	gl45.NamedBufferStorage(s.ID, s.Size, nil, storage)
 	memory := gl45.MapNamedBufferRange(s.ID, 0, s.Size, access)
 	if err := gl.Err(); err != nil || memory == nil {
 		gl45.DeleteBuffers(1, &s.ID)
-		return Shared{}, fmt.Errorf("glctx: map %d words: %w", words, orNoReason("glMapNamedBufferRange", err))
+		return MappedBuffer{}, fmt.Errorf("glctx: map %d words: %w", words, orNoReason("glMapNamedBufferRange", err))
 	}
 	gl.c.counters.buffers.Add(1)
 	s.Words = unsafe.Slice((*uint32)(memory), words)
@@ -73,8 +73,8 @@ func (gl *GL) NewSharedOf(words int, k SharedKind) (Shared, error) {
 	gl.MemoryBarrier(BarrierMapped)
 	gl.Finish()
 	if err := gl.Err(); err != nil {
-		gl.DeleteShared(s)
-		return Shared{}, fmt.Errorf("glctx: clear %d mapped words: %w", words, err)
+		gl.DeleteMapped(s)
+		return MappedBuffer{}, fmt.Errorf("glctx: clear %d mapped words: %w", words, err)
 	}
 	return s, nil
 }

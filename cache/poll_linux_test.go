@@ -51,15 +51,15 @@ func (d *polledDevice) turn() {
 	<-done
 }
 
-func (d *polledDevice) Work() <-chan struct{} {
+func (d *polledDevice) Pending() <-chan struct{} {
 	if syscall.Gettid() != d.thread {
 		return nil
 	}
 	return d.work
 }
 
-func (d *polledDevice) Serve(wait func()) {
-	if d.Work() == nil {
+func (d *polledDevice) PollWhile(wait func()) {
+	if d.Pending() == nil {
 		wait()
 		return
 	}
