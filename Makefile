@@ -55,7 +55,7 @@ bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 
 fuzz: ## fuzz every decoder for FUZZTIME each (20s)
 	@set -e; for package in ./binary ./drivercache/nvidia ./bundle ./conv2d ./conv2d/imaging \
-		./resident ./resident/lint ./resident/interpreter; do \
+		./resident ./shader/lint ./demo/interpreter; do \
 		for target in $$($(GO) test $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
 			$(GO) test $(TAGS) $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); done; done
 

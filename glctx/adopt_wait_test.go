@@ -15,7 +15,7 @@ import (
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/resident"
 	"github.com/shadercache/shadercache/resident/actors"
-	"github.com/shadercache/shadercache/resident/interpreter"
+	"github.com/shadercache/shadercache/demo/interpreter"
 	"github.com/shadercache/shadercache/shader"
 )
 

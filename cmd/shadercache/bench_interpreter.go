@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/resident/interpreter"
+	"github.com/shadercache/shadercache/demo/interpreter"
 )
 
 const benchInterpreterUsage = `Measure how fast machines of the interpreter run, in every form of dispatch.

@@ -33,7 +33,7 @@ of it.
 --peer FILE compares with times that were measured elsewhere, --peer-command runs a
 program that measures them now, after the rows, with the shapes as its arguments:
   python3 docs/bench/peers.py     cuBLAS and cuDNN through PyTorch
-  go run -tags egl ./docs/bench/gonumpeer    gonum's blas32 on the CPU
+  go run -tags egl ./internal/bench/gonumpeer    gonum's blas32 on the CPU
 With --peer-each it runs after each row, with that shape alone, so that a machine
 which is busier at one time than at another disturbs both: for a peer that starts
 quickly. Either gives a JSON object {SHAPE: {"peer": NAME, "ms": MILLISECONDS}}, where a shape

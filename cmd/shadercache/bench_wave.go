@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/resident/wave"
+	"github.com/shadercache/shadercache/demo/wave"
 )
 
 const benchWaveUsage = `Compare two forms of a simulation: the same grid, the same kernels.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/resident/lint"
+	"github.com/shadercache/shadercache/shader/lint"
 	"github.com/shadercache/shadercache/shader"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/resident/interpreter"
+	"github.com/shadercache/shadercache/demo/interpreter"
 )
 
 const runInterpreterUsage = `Run a program of 64-bit ARM instructions on the GPU, on one machine or on many.
@@ -98,7 +98,7 @@ func newRunInterpreter(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Run ARM instructions on the GPU",
 		Long:                  runInterpreterUsage,
-		Example:               "  shadercache run interpreter resident/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
+		Example:               "  shadercache run interpreter demo/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("name one file to run")

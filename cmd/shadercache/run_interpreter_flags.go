@@ -11,7 +11,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/shadercache/shadercache/resident/interpreter"
+	"github.com/shadercache/shadercache/demo/interpreter"
 )
 
 // interpreterFlags are the flags of run interpreter.

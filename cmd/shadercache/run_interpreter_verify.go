@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/shadercache/shadercache/resident/interpreter"
+	"github.com/shadercache/shadercache/demo/interpreter"
 )
 
 // Bounds of comparing with the CPU: bytes of memory that are held at a time, and

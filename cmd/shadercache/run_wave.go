@@ -17,7 +17,7 @@ import (
 
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/resident/wave"
+	"github.com/shadercache/shadercache/demo/wave"
 )
 
 const runWaveUsage = `Run a 2-D wave equation that stays on the GPU, poke it, take pictures of it.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/shadercache/shadercache/cmd/shadercache/chart"
+	"github.com/shadercache/shadercache/internal/bench/chart"
 )
 
 // startupResult is what bench startup prints.

@@ -1,7 +1,7 @@
 // Command tables writes the tables of docs/measurements.md, and the pictures beside
 // it, from the raw output in docs/logs, so that no figure of theirs is typed by hand:
 //
-//	go run ./docs/bench/tables
+//	go run ./internal/bench/tables
 //
 // A table stands between <!-- NAME --> and <!-- end -->. With -check nothing is
 // written, and a page or a picture that differs is a failure. Either way, the sentences of this
@@ -64,7 +64,7 @@ func renew(root, file, text string, check bool) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	case check:
-		return fmt.Errorf("%s is not what its logs say: go run -tags egl ./docs/bench/tables", file)
+		return fmt.Errorf("%s is not what its logs say: go run -tags egl ./internal/bench/tables", file)
 	}
 	return os.WriteFile(path, []byte(text), 0o644)
 }

@@ -3,7 +3,7 @@ package interpreter_test
 import (
 	"fmt"
 
-	"github.com/shadercache/shadercache/resident/interpreter"
+	"github.com/shadercache/shadercache/demo/interpreter"
 )
 
 // A program is assembled and run on the CPU, where it can be watched.

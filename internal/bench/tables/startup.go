@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/shadercache/shadercache/cmd/shadercache/chart"
+	"github.com/shadercache/shadercache/internal/bench/chart"
 )
 
 // startupTable is what bench startup measured, in milliseconds.

@@ -10,5 +10,5 @@ import (
 )
 
 func TestKernelsCompileAlone(t *testing.T) {
-	residenttest.CompileAlone(t, os.DirFS("../.."), "resident/wave/kernels/*.comp", 5)
+	residenttest.CompileAlone(t, os.DirFS("../.."), "demo/wave/kernels/*.comp", 5)
 }

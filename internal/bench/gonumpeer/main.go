@@ -2,7 +2,7 @@
 // on all processors, and prints {SHAPE: {"peer": NAME, "ms": MILLISECONDS,
 // "least_ms": ..., "most_ms": ...}}:
 //
-//	shadercache bench gemm gemm:512x512x512 --peer-command "go run -tags egl ./docs/bench/gonumpeer"
+//	shadercache bench gemm gemm:512x512x512 --peer-command "go run -tags egl ./internal/bench/gonumpeer"
 //
 // A convolution is im2col and one product for each image and group, as libraries
 // without a convolution do it. A figure is the median of several runs.

@@ -94,7 +94,7 @@ func (o Options) blocks(field []float32) (blocks, faces []float32) {
 // include resident.glsl by the same path everywhere.
 type besideResident struct{ fs.FS }
 
-const besideResidentDir = "resident/wave/"
+const besideResidentDir = "demo/wave/"
 
 func (b besideResident) Open(name string) (fs.File, error) {
 	below, ok := strings.CutPrefix(name, besideResidentDir)
