@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const benchUsage = `Measure on this machine what the cache saves (bench startup), what running jobs
@@ -48,7 +50,7 @@ before it was ready.
 --chart FILE.svg draws the totals as a picture, unless a result was wrong; the
 terminal gets it in characters. A folder is made where there is none.
 
-JSON fields: workload, gpu, driver, ` + originFields + `,
+JSON fields: workload, gpu, driver, ` + cli.OriginFields + `,
 programs, repeat, preload, scenarios {NAME: {get_ms, first_dispatch_ms,
 to_first_result_ms, total_ms, least_total_ms, most_total_ms, context_ms, process_ms,
 compiles, driver_cache, verified}}, speedup_vs_cold (cold total / both total),
@@ -66,7 +68,7 @@ func newBench(o *options) *cobra.Command {
 		Short:   "Measure what the cache saves and how fast programs are",
 		Long:    benchUsage,
 		Example: "  shadercache bench startup --preload",
-		Args:    usageArgs(knownCommand),
+		Args:    cli.UsageArgs(cli.KnownCommand),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o),
@@ -83,7 +85,7 @@ func newBenchStartup(o *options) *cobra.Command {
 		Short:                 "Measure the start with and without the two cache layers",
 		Long:                  benchStartupUsage,
 		Example:               "  shadercache bench startup --programs 48 --repeat 5 --json",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&b.programs, "programs", 48, "number of programs")
@@ -93,19 +95,19 @@ func newBenchStartup(o *options) *cobra.Command {
 	flags.StringVar(&b.chart, "chart", "", "SVG file to draw the totals into")
 	flags.StringVar(&b.workDir, "workdir", "", "where the scenarios' directories are made, and removed (default the system's temporary directory)")
 	_ = cmd.MarkFlagFilename("chart", "svg")
-	complete(cmd, "scenario", append([]string{"all"}, scenarioNames...)...)
+	cli.Complete(cmd, "scenario", append([]string{"all"}, scenarioNames...)...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := b.choose(scenario); err != nil {
-			return usageError{err, cmd.CommandPath()}
+			return cli.Usage(cmd, err)
 		}
-		if !o.driverCache {
-			return usageError{errors.New("--driver-cache off leaves nothing to compare"), cmd.CommandPath()}
+		if !o.DriverCache {
+			return cli.Usage(cmd, errors.New("--driver-cache off leaves nothing to compare"))
 		}
 		r, err := b.run(o)
-		if err == nil && b.chart != "" && r.verdict() == nil {
+		if err == nil && b.chart != "" && r.Verdict() == nil {
 			err = r.totals().WriteSVG(b.chart)
 		}
-		return o.show(r, err)
+		return o.Show(r, err)
 	}
 	return cmd
 }

@@ -1,6 +1,8 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+)
 
 const benchConv2DUsage = `Measure convolutions, and compare them with another library.
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -34,7 +35,7 @@ shortest and the longest round beside them:
                 GPU's clock, with nothing between them but the time stamps; as a
                 histogram by powers of 2. 0 where that clock does not run
 
-JSON fields: gpu, driver, driver_cache, ` + originFields + `,
+JSON fields: gpu, driver, driver_cache, ` + cli.OriginFields + `,
 dispatches, record_us, dispatch_us, fence_us, submit_us, round_trip_us, pipelined_us,
 spreads {NAME: {median, least, most}}, switches [{programs, us, extra_us}], gap
 {median_us, p99_us, max_us, histogram [{below_us, count}]}, verified.
@@ -62,15 +63,15 @@ func newBenchDispatch(o *options) *cobra.Command {
 		Short:                 "Measure what a dispatch costs",
 		Long:                  benchDispatchUsage,
 		Example:               "  shadercache bench dispatch --dispatches 1000 --json",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	cmd.Flags().IntVar(&b.n, "dispatches", 10_000, "dispatches for each figure")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if b.n < 1 || b.n > 1_000_000 {
-			return usageError{errors.New("--dispatches must be 1 to 1000000"), cmd.CommandPath()}
+			return cli.Usage(cmd, errors.New("--dispatches must be 1 to 1000000"))
 		}
 		r, err := b.run(o)
-		return o.show(r, err)
+		return o.Show(r, err)
 	}
 	return cmd
 }
@@ -80,7 +81,7 @@ type dispatchResult struct {
 	GPU             string          `json:"gpu"`
 	Driver          string          `json:"driver"`
 	DriverCache     string          `json:"driver_cache"`
-	Origin          origin          `json:"origin"`
+	Origin          cli.Origin      `json:"origin"`
 	Dispatches      int             `json:"dispatches"`
 	RecordMicros    float64         `json:"record_us"`
 	DispatchMicros  float64         `json:"dispatch_us"`
@@ -119,7 +120,7 @@ type gapBin struct {
 type dispatchBench struct {
 	n        int
 	ctx      context.Context
-	gpu      *gpu
+	gpu      *cli.GPU
 	programs []*cache.Handle
 	bar      *progressbar.ProgressBar
 	expected uint32
@@ -128,16 +129,16 @@ type dispatchBench struct {
 
 func (b *dispatchBench) run(o *options) (r *dispatchResult, err error) {
 	var stop context.CancelFunc
-	b.ctx, stop = interruptible()
+	b.ctx, stop = cli.Interruptible()
 	defer stop()
-	from := newOrigin()
-	if b.gpu, err = o.openGPU(cache.Options{}); err != nil {
+	from := cli.NewOrigin()
+	if b.gpu, err = o.OpenGPU(cache.Options{}); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.gpu.close()) }()
-	state := b.gpu.driverCache()
+	defer func() { err = errors.Join(err, b.gpu.Close()) }()
+	state := b.gpu.DriverCacheState()
 	for i := range maxSwitched {
-		h, err := b.gpu.cache.Get(b.ctx, countSource(i+1))
+		h, err := b.gpu.Cache.Get(b.ctx, countSource(i+1))
 		if err != nil {
 			return nil, err
 		}
@@ -145,9 +146,9 @@ func (b *dispatchBench) run(o *options) (r *dispatchResult, err error) {
 		b.programs = append(b.programs, h)
 	}
 	b.result = &dispatchResult{
-		GPU: b.gpu.name(), Driver: b.gpu.driver(), DriverCache: state, Origin: from, Dispatches: b.n, Spreads: map[string]spread{},
+		GPU: b.gpu.Name(), Driver: b.gpu.Driver(), DriverCache: state, Origin: from, Dispatches: b.n, Spreads: map[string]spread{},
 	}
-	b.bar = o.newProgress(dispatchRounds*dispatchSteps, "measuring")
+	b.bar = o.NewProgress(dispatchRounds*dispatchSteps, "measuring")
 	if err := b.measureGL(); err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
@@ -166,7 +167,7 @@ func countSource(step int) *shader.Source {
 // measureGL measures calls on the GL thread.
 func (b *dispatchBench) measureGL() error {
 	var got [4]uint32
-	err := b.gpu.context.Do(func(gl *glctx.GL) error {
+	err := b.gpu.Context.Do(func(gl *glctx.GL) error {
 		count, err := gl.NewBuffer(16, make([]byte, 16))
 		if err != nil {
 			return err
@@ -319,14 +320,14 @@ func newGapFigures(gaps []time.Duration) gapFigures {
 	return f
 }
 
-func (r *dispatchResult) verdict() error {
+func (r *dispatchResult) Verdict() error {
 	if !r.Verified {
 		return unverified("the kernels did not count every dispatch")
 	}
 	return nil
 }
 
-func (r *dispatchResult) print(w io.Writer) {
+func (r *dispatchResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%d dispatches on %s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.Dispatches, r.GPU, r.Driver, r.DriverCache, r.Origin)
 	fmt.Fprintln(w, "microseconds\tmedian\tleast\tmost\tmore than the same program")
 	for _, row := range []struct{ what, name string }{

@@ -19,7 +19,7 @@ func (b *dispatchBench) measureExecutor() error {
 // jobs runs jobs through an executor, round after round, with as many pending as it
 // takes, and checks their count.
 func (b *dispatchBench) jobs(depth int) (err error) {
-	e, err := executor.New(b.gpu.context, b.gpu.cache, executor.Options{Depth: depth, SlotBytes: 4096})
+	e, err := executor.New(b.gpu.Context, b.gpu.Cache, executor.Options{Depth: depth, SlotBytes: 4096})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const benchExecutorUsage = `Measure what it costs to run jobs through the executor.
@@ -60,7 +61,7 @@ bytes to 1 MiB, copied or mapped, one kernel or two, and check every word. Memor
 buffers, fences, programs and goroutines are counted after a tenth of the time and
 at the end. A stall is a round that takes more than 10 times the median.
 
-JSON fields: workload, gpu, driver, driver_cache, ` + originFields + `,
+JSON fields: workload, gpu, driver, driver_cache, ` + cli.OriginFields + `,
 repeat, interrupted, rows [{kernel_us, up_bytes, down_bytes, depth, max_delay_us,
 slot_jobs, jobs, wall_ms, gpu_ms, jobs_per_s, least_jobs_per_s, most_jobs_per_s,
 speedup_vs_depth1,
@@ -83,7 +84,7 @@ func newBenchExecutor(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure jobs with uploads and downloads, one after the other and side by side",
 		Long:                  benchExecutorUsage,
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 		Example:               "  shadercache bench executor --workloads small --json | jq '.rows[] | select(.kernel_us == 1000)'",
 	}
 	flags := cmd.Flags()
@@ -95,10 +96,10 @@ func newBenchExecutor(o *options) *cobra.Command {
 	b.largeBytes = 16 << 20
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := b.choose(workloads); err != nil {
-			return usageError{err, cmd.CommandPath()}
+			return cli.Usage(cmd, err)
 		}
 		r, err := b.run(o)
-		return o.show(r, err)
+		return o.Show(r, err)
 	}
 	return cmd
 }
@@ -107,13 +108,13 @@ func newBenchExecutor(o *options) *cobra.Command {
 type executorBench struct {
 	seconds    float64
 	repeat     int
-	largeBytes byteSize
+	largeBytes cli.ByteSize
 	soakTime   time.Duration
 	workloads  []string
 	known      map[uint32]affine
 
 	ctx    context.Context
-	gpu    *gpu
+	gpu    *cli.GPU
 	kernel *cache.Handle
 	sample *cache.Handle
 	bar    *progressbar.ProgressBar
@@ -178,29 +179,29 @@ func (b *executorBench) choose(workloads string) error {
 
 func (b *executorBench) run(o *options) (r *executorResult, err error) {
 	var stop context.CancelFunc
-	b.ctx, stop = interruptible()
+	b.ctx, stop = cli.Interruptible()
 	defer stop()
-	from := newOrigin()
-	if b.gpu, err = o.openGPU(cache.Options{}); err != nil {
+	from := cli.NewOrigin()
+	if b.gpu, err = o.OpenGPU(cache.Options{}); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.gpu.close()) }()
-	state := b.gpu.driverCache()
-	if b.kernel, err = b.gpu.cache.Get(b.ctx, ringSource()); err != nil {
+	defer func() { err = errors.Join(err, b.gpu.Close()) }()
+	state := b.gpu.DriverCacheState()
+	if b.kernel, err = b.gpu.Cache.Get(b.ctx, ringSource()); err != nil {
 		return nil, err
 	}
 	defer b.kernel.Release()
-	if b.sample, err = b.gpu.cache.Get(b.ctx, sampleSource()); err != nil {
+	if b.sample, err = b.gpu.Cache.Get(b.ctx, sampleSource()); err != nil {
 		return nil, err
 	}
 	defer b.sample.Release()
 
 	b.result = &executorResult{
-		Workload: "ring", GPU: b.gpu.name(), Driver: b.gpu.driver(), DriverCache: state, Origin: from, Repeat: b.repeat,
+		Workload: "ring", GPU: b.gpu.Name(), Driver: b.gpu.Driver(), DriverCache: state, Origin: from, Repeat: b.repeat,
 		Verified: true, Rows: []executorRow{}, Parts: []partFigures{},
 	}
 	if b.soakTime > 0 {
-		b.bar = o.newProgress(soakSamples+1, "soaking")
+		b.bar = o.NewProgress(soakSamples+1, "soaking")
 		if err := b.soak(); err != nil {
 			return nil, fmt.Errorf("bench: %w", err)
 		}
@@ -224,7 +225,7 @@ func (b *executorBench) rows(o *options) error {
 	for _, size := range plan {
 		steps += len(size.runs())
 	}
-	b.bar = o.newProgress(steps, "measuring")
+	b.bar = o.NewProgress(steps, "measuring")
 	for _, size := range plan {
 		if err := b.measure(size); err != nil {
 			return err
@@ -304,7 +305,7 @@ func (b *executorBench) row(size ringSize, o executor.Options, rounds uint32) (e
 	speeds := newSpread(speedsOf(all))
 	row.LeastJobs, row.MostJobs = speeds.Least, speeds.Most
 	row.Jobs = plain.jobs
-	row.WallMillis = milliseconds(plain.wall)
+	row.WallMillis = cli.Milliseconds(plain.wall)
 	row.JobsPerSecond = plain.jobsPerSecond()
 	row.JobsPerBatch = float64(plain.stats.Jobs) / float64(plain.stats.Batches)
 	row.SubmitMicros = plain.submit
@@ -317,7 +318,7 @@ func (b *executorBench) row(size ringSize, o executor.Options, rounds uint32) (e
 	if err != nil {
 		return row, 0, err
 	}
-	row.GPUMillis = milliseconds(timed.stats.GPUTime)
+	row.GPUMillis = cli.Milliseconds(timed.stats.GPUTime)
 	row.wallBelowGPUTime = timed.wall < timed.stats.GPUTime
 
 	o.Timing = false

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // executorResult is what bench executor prints.
@@ -13,7 +15,7 @@ type executorResult struct {
 	GPU         string         `json:"gpu"`
 	Driver      string         `json:"driver"`
 	DriverCache string         `json:"driver_cache"`
-	Origin      origin         `json:"origin"`
+	Origin      cli.Origin     `json:"origin"`
 	Repeat      int            `json:"repeat"`
 	Interrupted bool           `json:"interrupted"`
 	Rows        []executorRow  `json:"rows"`
@@ -76,30 +78,29 @@ func (p partFigures) largest() float64 {
 	return max(p.UploadMicros, p.MeasuredMicros, p.DownloadMicros, p.HostMicros)
 }
 
-// verdict is an error when the figures cannot be trusted.
-func (r *executorResult) verdict() error {
+// Verdict is an error when the figures cannot be trusted.
+func (r *executorResult) Verdict() error {
 	if !r.Verified {
 		return unverified("results on the GPU were wrong")
 	}
 	if r.Soak != nil && len(r.Soak.Leaks) > 0 {
-		return hintedError{fmt.Errorf("bench: soak: %s", strings.Join(r.Soak.Leaks, "; ")), "something is not given back; run it for longer to see at what rate"}
+		return cli.Hint(fmt.Errorf("bench: soak: %s", strings.Join(r.Soak.Leaks, "; ")), "something is not given back; run it for longer to see at what rate")
 	}
 	if r.Interrupted {
 		return context.Canceled
 	}
 	for _, row := range r.Rows {
 		if row.wallBelowGPUTime {
-			return hintedError{fmt.Errorf("bench: %g us at depth %d: the GPU worked for longer than the run took", row.KernelMicros, row.Depth),
-				"the figures mean nothing; the driver's clock may be broken"}
+			return cli.Hint(fmt.Errorf("bench: %g us at depth %d: the GPU worked for longer than the run took", row.KernelMicros, row.Depth), "the figures mean nothing; the driver's clock may be broken")
 		}
 	}
 	return nil
 }
 
-func (r *executorResult) print(w io.Writer) {
+func (r *executorResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.Workload, r.GPU, r.Driver, r.DriverCache, r.Origin)
 	if r.Soak != nil {
-		r.Soak.print(w)
+		r.Soak.Print(w)
 	} else {
 		r.printRows(w)
 	}
@@ -115,16 +116,16 @@ func (r *executorResult) printRows(w io.Writer) {
 	for _, row := range r.Rows {
 		jobs := float64(row.Jobs)
 		fmt.Fprintf(w, "%g us\t%s\t%d\t%g\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f%%\t%.2f\n", row.KernelMicros,
-			readableBytes(int64(row.UpBytes)), row.Depth, row.MaxDelayMicros, row.Jobs, 1e3*row.WallMillis/jobs, 1e6/row.MostJobs, 1e6/row.LeastJobs, 1e3*row.GPUMillis/jobs, row.SpeedupVsDepth1,
+			cli.ReadableBytes(int64(row.UpBytes)), row.Depth, row.MaxDelayMicros, row.Jobs, 1e3*row.WallMillis/jobs, 1e6/row.MostJobs, 1e6/row.LeastJobs, 1e3*row.GPUMillis/jobs, row.SpeedupVsDepth1,
 			row.OverlapBound, row.OfBound, row.JobsPerBatch, row.SubmitMicros, row.CPUMicrosPerJob, row.CPUPercent, row.AllocationsAJob)
 	}
 	fmt.Fprintln(w, "\nalone, us a job\teach way\tupload\tkernel\tdownload\thost")
 	for _, p := range r.Parts {
-		fmt.Fprintf(w, "%g us\t%s\t%.2f\t%.2f\t%.2f\t%.2f\n", p.KernelMicros, readableBytes(int64(p.UpBytes)),
+		fmt.Fprintf(w, "%g us\t%s\t%.2f\t%.2f\t%.2f\t%.2f\n", p.KernelMicros, cli.ReadableBytes(int64(p.UpBytes)),
 			p.UploadMicros, p.MeasuredMicros, p.DownloadMicros, p.HostMicros)
 	}
 	fmt.Fprintln(w)
 	if r.Upload != nil {
-		fmt.Fprintf(w, "upload of jobs of %s that lie in the slot: %.1f GB/s\n", readableBytes(int64(r.Upload.JobBytes)), r.Upload.GBPerS)
+		fmt.Fprintf(w, "upload of jobs of %s that lie in the slot: %.1f GB/s\n", cli.ReadableBytes(int64(r.Upload.JobBytes)), r.Upload.GBPerS)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/demo/interpreter"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const benchInterpreterUsage = `Measure how fast machines of the interpreter run, in every form of dispatch.
@@ -24,7 +25,7 @@ machine's registers, flags and counts are compared with the CPU's.
 Each row is the best of --repeat runs. instructions_per_second is of all machines
 together.
 
-JSON fields: gpu, driver, ` + originFields + `,
+JSON fields: gpu, driver, ` + cli.OriginFields + `,
 rows [{program, form, machines, registers, int64, ahead,
 cycles, batch, batches, dispatches, ms, instructions_per_second, verified}], ratios
 [{program, machines, continuous_to_mega, chained_to_mega, standard_to_mega,
@@ -36,7 +37,7 @@ The exit code is 1 when a machine was not as the CPU has it.`
 type interpreterBenchResult struct {
 	GPU      string                    `json:"gpu"`
 	Driver   string                    `json:"driver"`
-	Origin   origin                    `json:"origin"`
+	Origin   cli.Origin                `json:"origin"`
 	Rows     []interpreter.BenchRow    `json:"rows"`
 	Ratios   []interpreter.BenchRatios `json:"ratios"`
 	Verified bool                      `json:"verified"`
@@ -50,7 +51,7 @@ func newBenchInterpreter(o *options) *cobra.Command {
 		Short:                 "Measure machines that run on the GPU",
 		Long:                  benchInterpreterUsage,
 		Example:               "  shadercache bench interpreter --cycles 10000000 --batch 1000000 --json",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&b.Machines, "machines", 0, "machines side by side (default 10000, on software drivers 256)")
@@ -59,7 +60,7 @@ func newBenchInterpreter(o *options) *cobra.Command {
 	flags.IntVar(&b.Repeat, "repeat", 2, "runs of each row, of which the best counts")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if b.Machines < 0 || b.Cycles < 0 || b.Batch < 0 || b.Repeat < 1 {
-			return usageError{errors.New("machines, cycles and batch must not be negative, and --repeat at least 1"), cmd.CommandPath()}
+			return cli.Usage(cmd, errors.New("machines, cycles and batch must not be negative, and --repeat at least 1"))
 		}
 		return o.benchInterpreter(b)
 	}
@@ -67,34 +68,34 @@ func newBenchInterpreter(o *options) *cobra.Command {
 }
 
 func (o *options) benchInterpreter(b interpreter.BenchOptions) error {
-	g, err := o.openGPU(cache.Options{})
+	g, err := o.OpenGPU(cache.Options{})
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &interpreterBenchResult{GPU: g.name(), Driver: g.driver(), Origin: newOrigin(), Verified: true}
-	bar := o.newProgress(0, "interpreter")
+	r := &interpreterBenchResult{GPU: g.Name(), Driver: g.Driver(), Origin: cli.NewOrigin(), Verified: true}
+	bar := o.NewProgress(0, "interpreter")
 	b.Progress = func(done, of int) {
 		bar.ChangeMax(of)
 		_ = bar.Set(done)
 	}
-	r.Rows, r.Ratios, err = interpreter.Bench(ctx, g.context, g.cache, b)
+	r.Rows, r.Ratios, err = interpreter.Bench(ctx, g.Context, g.Cache, b)
 	_ = bar.Finish()
 	for _, row := range r.Rows {
 		r.Verified = r.Verified && row.Verified
 	}
-	return o.show(r, errors.Join(err, g.close()))
+	return o.Show(r, errors.Join(err, g.Close()))
 }
 
-func (r *interpreterBenchResult) verdict() error {
+func (r *interpreterBenchResult) Verdict() error {
 	if !r.Verified {
 		return unverified("a machine did not end as the CPU has it")
 	}
 	return nil
 }
 
-func (r *interpreterBenchResult) print(w io.Writer) {
+func (r *interpreterBenchResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\ndriver %s\n%s\n\nprogram\tform\tmachines\tbuild\tinstructions\ttime\tinstructions/s\n", r.GPU, r.Driver, r.Origin)
 	for _, row := range r.Rows {
 		build := row.Registers

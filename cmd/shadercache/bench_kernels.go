@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // kernelsFields is the part of the help that bench gemm and bench conv2d share.
@@ -43,7 +44,7 @@ fails, and after an interrupt, the rows that there are are printed before the fa
 On a software driver, shapes that take it minutes are left out, unless they are
 named one by one.
 
-JSON fields: gpu, driver, driver_cache, ` + originFields + `,
+JSON fields: gpu, driver, driver_cache, ` + cli.OriginFields + `,
 timer, rows [{shape, algorithm, ms, least_ms, most_ms, tflops, max_rel_error, peer,
 peer_ms, peer_least_ms?, peer_most_ms?, ratio, basis, check, verified, error?}],
 left_out, geomean_ratio, worst_ratio, worst_shape, interrupted, verified. Without a
@@ -89,7 +90,7 @@ type kernelsResult struct {
 	GPU          string      `json:"gpu"`
 	Driver       string      `json:"driver"`
 	DriverCache  string      `json:"driver_cache"`
-	Origin       origin      `json:"origin"`
+	Origin       cli.Origin  `json:"origin"`
 	Timer        string      `json:"timer"`
 	Rows         []kernelRow `json:"rows"`
 	LeftOut      int         `json:"left_out"`
@@ -129,10 +130,10 @@ func (b *kernelsBench) command(o *options, cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		shapes, named, err := b.shapes(args)
 		if err != nil {
-			return usageError{err, cmd.CommandPath()}
+			return cli.Usage(cmd, err)
 		}
 		r, err := b.run(o, shapes, named)
-		return o.show(r, err)
+		return o.Show(r, err)
 	}
 	return cmd
 }
@@ -160,7 +161,7 @@ func (b *kernelsBench) shapes(args []string) (shapes []conv2d.Shape, named map[s
 }
 
 func (b *kernelsBench) run(o *options, shapes []conv2d.Shape, named map[string]bool) (*kernelsResult, error) {
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	known, err := readPeers(b.peerFile)
 	if err != nil {
@@ -181,17 +182,17 @@ func (b *kernelsBench) run(o *options, shapes []conv2d.Shape, named map[string]b
 
 // measure fills the rows. The context is gone when the peer's turn comes.
 func (b *kernelsBench) measure(ctx context.Context, o *options, shapes []conv2d.Shape, named map[string]bool) (r *kernelsResult, err error) {
-	from := newOrigin()
-	g, err := o.openGPU(cache.Options{})
+	from := cli.NewOrigin()
+	g, err := o.OpenGPU(cache.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	r = &kernelsResult{GPU: g.name(), Driver: g.driver(), DriverCache: g.driverCache(), Origin: from, Rows: []kernelRow{}, Verified: true}
-	if g.context.Info().Software() {
+	defer func() { err = errors.Join(err, g.Close()) }()
+	r = &kernelsResult{GPU: g.Name(), Driver: g.Driver(), DriverCache: g.DriverCacheState(), Origin: from, Rows: []kernelRow{}, Verified: true}
+	if g.Context.Info().Software() {
 		shapes, r.LeftOut = withoutSlowest(shapes, named)
 	}
-	bar := o.newProgress(len(shapes), "measuring")
+	bar := o.NewProgress(len(shapes), "measuring")
 	for _, s := range shapes {
 		row, timer, err := b.row(ctx, g, s)
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
@@ -215,22 +216,22 @@ func (b *kernelsBench) measure(ctx context.Context, o *options, shapes []conv2d.
 }
 
 // row measures one problem. An error is one that ends the whole.
-func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelRow, string, error) {
+func (b *kernelsBench) row(ctx context.Context, g *cli.GPU, s conv2d.Shape) (kernelRow, string, error) {
 	row := kernelRow{Shape: s.String()}
-	choice, basis, err := conv2d.Choose(ctx, g.context, g.cache, s, conv2d.PlanOptions{Exact: b.exact})
+	choice, basis, err := conv2d.Choose(ctx, g.Context, g.Cache, s, conv2d.PlanOptions{Exact: b.exact})
 	if err != nil {
 		row.Error = err.Error()
 		return row, "", fatal(err)
 	}
 	row.Algorithm, row.Basis = choice.String(), basis
-	if _, known := conv2d.Tuned(g.context.Info(), s, b.exact, g.cache); b.tune && !known {
+	if _, known := conv2d.Tuned(g.Context.Info(), s, b.exact, g.Cache); b.tune && !known {
 		if choice, err = b.search(ctx, g, s); err != nil {
 			row.Error = err.Error()
 			return row, "", fatal(err)
 		}
 		row.Algorithm, row.Basis = choice.String(), conv2d.ByTuning
 	}
-	found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: b.exact, CheckTimed: true})
+	found, err := conv2d.Tune(ctx, g.Context, g.Cache, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: b.exact, CheckTimed: true})
 	row.Check = found.Check
 	if err != nil {
 		row.Error = err.Error()
@@ -246,12 +247,12 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 }
 
 // search finds the fastest of all choices and keeps it.
-func (b *kernelsBench) search(ctx context.Context, g *gpu, s conv2d.Shape) (conv2d.Choice, error) {
-	found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Budget: b.budget, Exact: b.exact})
+func (b *kernelsBench) search(ctx context.Context, g *cli.GPU, s conv2d.Shape) (conv2d.Choice, error) {
+	found, err := conv2d.Tune(ctx, g.Context, g.Cache, s, conv2d.TuneOptions{Budget: b.budget, Exact: b.exact})
 	if err != nil {
 		return conv2d.Choice{}, err
 	}
-	return found.Best.Choice, found.Keep(g.cache)
+	return found.Best.Choice, found.Keep(g.Cache)
 }
 
 func (r *kernelsResult) shapes() []string {
@@ -294,11 +295,10 @@ func (r *kernelsResult) summarize() {
 	}
 }
 
-func (r *kernelsResult) verdict() error {
+func (r *kernelsResult) Verdict() error {
 	for _, row := range r.Rows {
 		if !row.Verified {
-			return hintedError{fmt.Errorf("bench: %s was not computed rightly: %s", row.Shape, row.Error),
-				"shadercache tune " + row.Shape + " --again finds what is right"}
+			return cli.Hint(fmt.Errorf("bench: %s was not computed rightly: %s", row.Shape, row.Error), "shadercache tune "+row.Shape+" --again finds what is right")
 		}
 	}
 	if r.Interrupted {
@@ -307,7 +307,7 @@ func (r *kernelsResult) verdict() error {
 	return r.failed
 }
 
-func (r *kernelsResult) print(w io.Writer) {
+func (r *kernelsResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.GPU, r.Driver, r.DriverCache, r.Origin)
 	fmt.Fprint(w, "shape\tms\tleast\tmost\tTFLOP/s\terror\tpeer\tpeer ms\tratio\tbasis\talgorithm\n")
 	for _, row := range r.Rows {
@@ -329,7 +329,7 @@ func (r *kernelsResult) print(w io.Writer) {
 		fmt.Fprintf(w, "geometric mean of the ratios %.2f, worst %.2f (%s)\n", r.GeomeanRatio, r.WorstRatio, r.WorstShape)
 	}
 	if r.LeftOut > 0 {
-		fmt.Fprintf(w, "%s too long for a software driver left out; name them to run them\n", plural(r.LeftOut, "shape"))
+		fmt.Fprintf(w, "%s too long for a software driver left out; name them to run them\n", cli.Plural(r.LeftOut, "shape"))
 	}
 	if r.Verified && len(r.Rows) > 0 {
 		fmt.Fprintf(w, "every result was compared with the CPU's, before and after it was timed;\ntimes are by the %s clock\n", r.Timer)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -29,7 +30,7 @@ func readPeers(file string) (map[string]peerTime, error) {
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, hintedError{err, "write one with: python3 docs/bench/peers.py SHAPE... > peers.json"}
+		return nil, cli.Hint(err, "write one with: python3 docs/bench/peers.py SHAPE... > peers.json")
 	}
 	return decodePeers(data)
 }
@@ -51,13 +52,13 @@ func measurePeers(ctx context.Context, o *options, command string, shapes []stri
 	}
 	var out bytes.Buffer
 	peer := exec.CommandContext(ctx, words[0], append(words[1:], shapes...)...)
-	peer.Stdout, peer.Stderr = &out, o.stderr
+	peer.Stdout, peer.Stderr = &out, o.Stderr
 	peer.WaitDelay = time.Second // for what it started itself and left behind
 	if err := peer.Run(); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, hintedError{fmt.Errorf("the peer %q: %w", command, err), "run it alone, with one shape"}
+		return nil, cli.Hint(fmt.Errorf("the peer %q: %w", command, err), "run it alone, with one shape")
 	}
 	return decodePeers(out.Bytes())
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -46,7 +47,7 @@ the two is larger than a fifth of the time. CPU is of the whole process, in per
 cent of one CPU. Times of the others are medians, with the 99th percentile.
 
 Every row is verified: each invocation's witness of its steps, each answer, each
-injected value. JSON fields: gpu, driver, ` + originFields + `,
+injected value. JSON fields: gpu, driver, ` + cli.OriginFields + `,
 capabilities, rows [{workload, strategy, got,
 why, variant, iterations, per_s, wall_ms, dispatches, gap_us, bound_by, samples,
 median_us, p99_us, max_us, gb_per_s, cpu_percent, heartbeat_median_ms, heartbeat_max_ms,
@@ -69,7 +70,7 @@ func newBenchResident(o *options) *cobra.Command {
 		Short:                 "Measure kernels that keep running, in every form",
 		Long:                  benchResidentUsage,
 		Example:               "  shadercache bench resident --workloads round_trip,barrier --json",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&workloads, "workloads", workloads, "what to measure")
@@ -78,10 +79,10 @@ func newBenchResident(o *options) *cobra.Command {
 	flags.DurationVar(&b.soak, "soak", 0, "how long each strategy runs in the soak test, as in 60s")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := b.choose(workloads); err != nil {
-			return usageError{err, cmd.CommandPath()}
+			return cli.Usage(cmd, err)
 		}
 		r, err := b.run(o)
-		return o.show(r, err)
+		return o.Show(r, err)
 	}
 	return cmd
 }
@@ -90,7 +91,7 @@ func newBenchResident(o *options) *cobra.Command {
 type residentResult struct {
 	GPU          string                `json:"gpu"`
 	Driver       string                `json:"driver"`
-	Origin       origin                `json:"origin"`
+	Origin       cli.Origin            `json:"origin"`
 	Capabilities resident.Capabilities `json:"capabilities"`
 	Rows         []residentRow         `json:"rows"`
 	Verified     bool                  `json:"verified"`
@@ -147,7 +148,7 @@ type residentBench struct {
 	workloads  []string
 
 	ctx    context.Context
-	gpu    *gpu
+	gpu    *cli.GPU
 	warm   time.Duration // of work before each row, so that clocks are up
 	caps   *resident.Capabilities
 	bar    *progressbar.ProgressBar
@@ -190,7 +191,7 @@ const warmTime = 300 * time.Millisecond
 // adapt sets what depends on the GPU.
 func (b *residentBench) adapt() {
 	iterations := uint64(softwareIterations)
-	if !b.gpu.context.Info().Software() {
+	if !b.gpu.Context.Info().Software() {
 		iterations, b.warm = fullIterations, warmTime
 	}
 	if b.iterations == 0 {
@@ -200,19 +201,19 @@ func (b *residentBench) adapt() {
 
 func (b *residentBench) run(o *options) (r *residentResult, err error) {
 	var stop context.CancelFunc
-	b.ctx, stop = interruptible()
+	b.ctx, stop = cli.Interruptible()
 	defer stop()
-	if b.gpu, err = o.openGPU(cache.Options{}); err != nil {
+	if b.gpu, err = o.OpenGPU(cache.Options{}); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.gpu.close()) }()
+	defer func() { err = errors.Join(err, b.gpu.Close()) }()
 	b.adapt()
-	from := newOrigin()
+	from := cli.NewOrigin()
 	if b.caps, err = o.probe(b.ctx, b.gpu, true); err != nil {
 		return nil, err
 	}
-	b.result = &residentResult{GPU: b.gpu.name(), Driver: b.gpu.driver(), Origin: from, Capabilities: *b.caps, Verified: true}
-	b.bar = o.newProgress(-1, "measuring")
+	b.result = &residentResult{GPU: b.gpu.Name(), Driver: b.gpu.Driver(), Origin: from, Capabilities: *b.caps, Verified: true}
+	b.bar = o.NewProgress(-1, "measuring")
 	measures := map[string]func() error{"persistence": b.persistence, "round_trip": b.roundTrip, "live": b.live,
 		"barrier": b.barrier, "preempt": b.preempt, "reread": b.reread}
 	for _, name := range b.workloads {
@@ -250,7 +251,7 @@ func (b *residentBench) add(r residentRow) {
 // session is a session with a row that says in which form it runs.
 func (b *residentBench) session(k resident.Kernel, o resident.Options, workload, variant string) (*resident.Session, residentRow, error) {
 	o.Capabilities = b.caps
-	s, err := resident.New(b.ctx, b.gpu.context, b.gpu.cache, k, o)
+	s, err := resident.New(b.ctx, b.gpu.Context, b.gpu.Cache, k, o)
 	if err != nil {
 		return nil, residentRow{}, err
 	}
@@ -265,29 +266,29 @@ func (b *residentBench) duration() time.Duration {
 
 // probe finds out what the driver does in flight, or with fresh measures it
 // again. The result lies beside the driver's programs, where there is a place.
-func (o *options) probe(ctx context.Context, g *gpu, fresh bool) (*resident.Capabilities, error) {
+func (o *options) probe(ctx context.Context, g *cli.GPU, fresh bool) (*resident.Capabilities, error) {
 	keep, err := o.probeKeeper(g)
 	if err != nil || keep == nil {
-		o.logger().Info("what the probe finds out is not kept", "reason", err)
-		return resident.Probe(ctx, g.context, g.cache, nil)
+		o.Logger().Info("what the probe finds out is not kept", "reason", err)
+		return resident.Probe(ctx, g.Context, g.Cache, nil)
 	}
 	defer keep.Close()
 	if fresh {
-		return resident.Probe(ctx, g.context, g.cache, forgetful{keep})
+		return resident.Probe(ctx, g.Context, g.Cache, forgetful{keep})
 	}
-	return resident.Probe(ctx, g.context, g.cache, keep)
+	return resident.Probe(ctx, g.Context, g.Cache, keep)
 }
 
 // probeKeeper is the store of the driver, or nil.
-func (o *options) probeKeeper(g *gpu) (*binary.Store, error) {
-	if g.cache.Stats().MemoryOnly != "" {
+func (o *options) probeKeeper(g *cli.GPU) (*binary.Store, error) {
+	if g.Cache.Stats().MemoryOnly != "" {
 		return nil, nil
 	}
-	_, dir, err := o.openDirectory()
+	_, dir, err := o.OpenDirectory()
 	if err != nil || dir == nil {
 		return nil, err
 	}
-	return dir.Store(g.context.Fingerprint())
+	return dir.Store(g.Context.Fingerprint())
 }
 
 // forgetful keeps results and does not remember them.
@@ -295,7 +296,7 @@ type forgetful struct{ *binary.Store }
 
 func (forgetful) Probe() ([]byte, error) { return nil, binary.ErrNotFound }
 
-func (r *residentResult) verdict() error {
+func (r *residentResult) Verdict() error {
 	if r.failed != nil {
 		return r.failed
 	}
@@ -305,7 +306,7 @@ func (r *residentResult) verdict() error {
 	return nil
 }
 
-func (r *residentResult) print(w io.Writer) {
+func (r *residentResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\ndriver %s\n%s\n", r.GPU, r.Driver, r.Origin)
 	fmt.Fprint(w, probed(r.Capabilities))
 	workload := ""
@@ -331,7 +332,7 @@ func (r *residentResult) print(w io.Writer) {
 func probed(c resident.Capabilities) string {
 	no := map[bool]string{false: " not"}
 	text := fmt.Sprintf("probe: kernels do%s see what the host writes, it does%s see what they write;\n       %s of %d can wait for each other",
-		no[c.HostWritesSeen], no[c.KernelWritesSeen], plural(int64(c.Residency), "group"), c.ResidencyGroup)
+		no[c.HostWritesSeen], no[c.KernelWritesSeen], cli.Plural(int64(c.Residency), "group"), c.ResidencyGroup)
 	if c.RoundTrip > 0 {
 		text += fmt.Sprintf(", in %.2f us; there and back %.2f us", micros(c.Barrier), micros(c.RoundTrip))
 	}

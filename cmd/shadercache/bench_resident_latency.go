@@ -168,13 +168,13 @@ func (b *residentBench) echo(s *resident.Session, row *residentRow) error {
 }
 
 func (b *residentBench) dispatchAndFence() error {
-	h, err := b.gpu.cache.Get(b.ctx, countSource(1))
+	h, err := b.gpu.Cache.Get(b.ctx, countSource(1))
 	if err != nil {
 		return err
 	}
 	defer h.Release()
 	row := residentRow{Workload: "round_trip", Strategy: "none", Got: "none", Variant: "dispatch and fence"}
-	err = b.gpu.context.Do(func(gl *glctx.GL) error {
+	err = b.gpu.Context.Do(func(gl *glctx.GL) error {
 		count, err := gl.NewBuffer(16, make([]byte, 16))
 		if err != nil {
 			return err
@@ -347,7 +347,7 @@ func (b *residentBench) preempt() error {
 	if err != nil {
 		return err
 	}
-	h, err := b.gpu.cache.Get(b.ctx, countSource(1))
+	h, err := b.gpu.Cache.Get(b.ctx, countSource(1))
 	if err != nil {
 		return err
 	}
@@ -395,7 +395,7 @@ func (b *residentBench) preemptions(s *resident.Session, program uint32, row *re
 
 // other is a dispatch of somebody else, until it is done.
 func (b *residentBench) other(program uint32) error {
-	return b.gpu.context.Do(func(gl *glctx.GL) error {
+	return b.gpu.Context.Do(func(gl *glctx.GL) error {
 		count, err := gl.NewBuffer(16, make([]byte, 16))
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -103,7 +104,7 @@ func (b *residentBench) persist(p persistenceRow) (residentRow, error) {
 	}
 	wall := time.Since(began)
 	row.CPUPercent = 100 * float64(cpuTime()-cpu) / float64(wall)
-	row.WallMillis = milliseconds(wall)
+	row.WallMillis = cli.Milliseconds(wall)
 	row.PerSecond = float64(row.Iterations) / wall.Seconds()
 	row.Dispatches = s.Stats().Dispatches - dispatches
 	row.Verified, err = b.verify(s, w)

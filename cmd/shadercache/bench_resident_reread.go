@@ -35,18 +35,18 @@ const (
 // reread measures how fast a working set is read again in the next dispatch,
 // by its size: beyond what caches keep, it drops.
 func (b *residentBench) reread() error {
-	h, err := b.gpu.cache.Get(b.ctx, shader.MustSource("bench_reread", rereadText, nil))
+	h, err := b.gpu.Cache.Get(b.ctx, shader.MustSource("bench_reread", rereadText, nil))
 	if err != nil {
 		return err
 	}
 	defer h.Release()
 	most := rereadLargest
-	if b.gpu.context.Info().Software() {
+	if b.gpu.Context.Info().Software() {
 		most = rereadSoftware
 	}
 	for size := rereadSmallest; size <= most; size *= 4 {
 		row := residentRow{Workload: "reread", Strategy: "none", Got: "none", Variant: fmt.Sprintf("%d KiB", size>>10)}
-		err := b.gpu.context.Do(func(gl *glctx.GL) error { return b.rereadSize(gl, h, size, &row) })
+		err := b.gpu.Context.Do(func(gl *glctx.GL) error { return b.rereadSize(gl, h, size, &row) })
 		if err != nil {
 			return err
 		}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"testing"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -19,8 +21,8 @@ func rereading(t *testing.T) *residentBench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { programs.Close() })
-	return &residentBench{seconds: 0.001, ctx: context.Background(), gpu: &gpu{context: c, cache: programs},
-		bar: (&options{stderr: nil}).newProgress(-1, ""), result: &residentResult{Verified: true}}
+	return &residentBench{seconds: 0.001, ctx: context.Background(), gpu: &cli.GPU{GPU: &shadercache.GPU{Context: c, Cache: programs}},
+		bar: (&cli.Options{Stderr: nil}).NewProgress(-1, ""), result: &residentResult{Verified: true}}
 }
 
 // A row for each size, four times the one before; the rate is of the fastest batch,
@@ -48,7 +50,7 @@ func TestRereadRows(t *testing.T) {
 // A kernel that leaves words out is found out.
 func TestRereadNoticesWordsLeftOut(t *testing.T) {
 	b := rereading(t)
-	h, err := b.gpu.cache.Get(b.ctx, shader.MustSource("reread_less", `
+	h, err := b.gpu.Cache.Get(b.ctx, shader.MustSource("reread_less", `
 layout(local_size_x = 256) in;
 layout(std430, binding = 0) restrict readonly buffer Words { uvec4 words[]; };
 layout(std430, binding = 1) restrict buffer Sum { uint sum; };
@@ -64,7 +66,7 @@ void main() {
 	}
 	defer h.Release()
 	row := residentRow{Verified: true}
-	if err := b.gpu.context.Do(func(gl *glctx.GL) error { return b.rereadSize(gl, h, rereadSmallest, &row) }); err != nil {
+	if err := b.gpu.Context.Do(func(gl *glctx.GL) error { return b.rereadSize(gl, h, rereadSmallest, &row) }); err != nil {
 		t.Fatal(err)
 	}
 	if row.Verified {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -50,19 +51,19 @@ func (b *residentBench) soakOne(strategy resident.Strategy) (residentRow, error)
 	if err != nil {
 		return row, err
 	}
-	row.StopMillis = milliseconds(time.Since(stopping))
+	row.StopMillis = cli.Milliseconds(time.Since(stopping))
 	wall := time.Since(began)
 	row.CPUPercent = 100 * float64(cpuTime()-cpu) / float64(wall)
 	row.Iterations = out.Steps * residentLanes
 	row.PerSecond = float64(row.Iterations) / wall.Seconds()
-	row.WallMillis = milliseconds(wall)
+	row.WallMillis = cli.Milliseconds(wall)
 	n := s.Stats()
 	row.Dispatches = n.Dispatches
-	row.LongestTick = milliseconds(n.LongestTick)
+	row.LongestTick = cli.Milliseconds(n.LongestTick)
 	row.NapsPerSecond, row.LooksPerSecond = float64(n.Naps)/wall.Seconds(), float64(n.Looks)/wall.Seconds()
 	if len(gaps) > 0 {
 		slices.Sort(gaps)
-		row.HeartbeatMedian, row.HeartbeatMax = milliseconds(gaps[len(gaps)/2]), milliseconds(gaps[len(gaps)-1])
+		row.HeartbeatMedian, row.HeartbeatMax = cli.Milliseconds(gaps[len(gaps)/2]), cli.Milliseconds(gaps[len(gaps)-1])
 	}
 	row.BoundBy = "no stall"
 	if row.HeartbeatMax > mostStall*row.HeartbeatMedian || len(gaps) == 0 {

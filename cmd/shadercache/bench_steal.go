@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/resident/queue"
 )
 
@@ -23,7 +24,7 @@ Figures: microseconds from the push until the queue is empty, as the median of
 --repeat; tasks a second; the fewest and the most tasks of a group, and how many
 were stolen, over all repeats.
 
-JSON fields: workload, gpu, driver, ` + originFields + `,
+JSON fields: workload, gpu, driver, ` + cli.OriginFields + `,
 rows [{tasks, groups, local, steal, repeat,
 us, tasks_per_s, rounds, least, most, stolen, verified}], verified.
 
@@ -35,7 +36,7 @@ type stealResult struct {
 	Workload string              `json:"workload"`
 	GPU      string              `json:"gpu"`
 	Driver   string              `json:"driver"`
-	Origin   origin              `json:"origin"`
+	Origin   cli.Origin          `json:"origin"`
 	Rows     []queue.StealReport `json:"rows"`
 	Verified bool                `json:"verified"`
 }
@@ -52,7 +53,7 @@ func newBenchSteal(o *options) *cobra.Command {
 		Short:                 "Measure a work queue on the GPU",
 		Long:                  benchStealUsage,
 		Example:               "  shadercache bench steal --groups 128 --json",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&q.Groups, "groups", 64, "work groups that take tasks, at most 256")
@@ -61,29 +62,29 @@ func newBenchSteal(o *options) *cobra.Command {
 	flags.IntVar(&repeat, "repeat", repeat, "times that all tasks are done")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if repeat < 1 || repeat > 100_000 {
-			return usageError{errors.New("--repeat must be 1 to 100000"), cmd.CommandPath()}
+			return cli.Usage(cmd, errors.New("--repeat must be 1 to 100000"))
 		}
 		r, err := o.benchSteal(q, repeat)
-		return o.show(r, err)
+		return o.Show(r, err)
 	}
 	return cmd
 }
 
 func (o *options) benchSteal(q queue.Options, repeat int) (r *stealResult, err error) {
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	g, err := o.openExecutor(executor.Options{})
+	g, err := o.OpenExecutor(executor.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	r = &stealResult{Workload: "steal", GPU: g.name(), Driver: g.driver(), Origin: newOrigin(), Verified: true}
-	bar := o.newProgress(2*len(stealTasks)*repeat, "steal")
+	defer func() { err = errors.Join(err, g.Close()) }()
+	r = &stealResult{Workload: "steal", GPU: g.Name(), Driver: g.Driver(), Origin: cli.NewOrigin(), Verified: true}
+	bar := o.NewProgress(2*len(stealTasks)*repeat, "steal")
 	defer func() { _ = bar.Finish() }()
 	progress := func() { _ = bar.Add(1) }
 	for _, tasks := range stealTasks {
 		for _, q.Steal = range []bool{false, true} {
-			row, err := queue.Steal(ctx, g.executor, g.cache, queue.StealOptions{Options: q, Tasks: tasks, Repeat: repeat, Progress: progress})
+			row, err := queue.Steal(ctx, g.Executor, g.Cache, queue.StealOptions{Options: q, Tasks: tasks, Repeat: repeat, Progress: progress})
 			if err != nil {
 				return nil, err
 			}
@@ -94,14 +95,14 @@ func (o *options) benchSteal(q queue.Options, repeat int) (r *stealResult, err e
 	return r, nil
 }
 
-func (r *stealResult) verdict() error {
+func (r *stealResult) Verdict() error {
 	if !r.Verified {
 		return unverified("tasks were lost, or done twice")
 	}
 	return nil
 }
 
-func (r *stealResult) print(w io.Writer) {
+func (r *stealResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s\ndriver %s\n%s\n\n", r.Workload, r.GPU, r.Driver, r.Origin)
 	fmt.Fprint(w, "tasks\tform\tmicroseconds\ttasks/s\tleast\tmost\tstolen\n")
 	for _, row := range r.Rows {

@@ -7,8 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/demo/wave"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const benchWaveUsage = `Compare two forms of a simulation: the same grid, the same kernels.
@@ -26,7 +27,7 @@ What is timed, in microseconds, as the median of --repeat:
 Every answer, and every cell after each row, is compared with the CPU's. The CPU
 does all of it once, on all cores, before anything is timed.
 
-JSON fields: workload, gpu, driver, ` + originFields + `,
+JSON fields: workload, gpu, driver, ` + cli.OriginFields + `,
 width, height, tiles_x, tiles_y, rows [{name,
 form, us, repeat, verified}], verified.
 
@@ -37,7 +38,7 @@ type waveBenchResult struct {
 	Workload string     `json:"workload"`
 	GPU      string     `json:"gpu"`
 	Driver   string     `json:"driver"`
-	Origin   origin     `json:"origin"`
+	Origin   cli.Origin `json:"origin"`
 	Width    int        `json:"width"`
 	Height   int        `json:"height"`
 	TilesX   int        `json:"tiles_x"`
@@ -47,7 +48,7 @@ type waveBenchResult struct {
 }
 
 func newBenchWave(o *options) *cobra.Command {
-	size, tiles := pair{512, 512}, pair{16, 16}
+	size, tiles := cli.Pair{X: 512, Y: 512}, cli.Pair{X: 16, Y: 16}
 	repeat := 100
 	cmd := &cobra.Command{
 		Use:                   "wave [--size WxH] [--tiles WxH] [--repeat N]",
@@ -55,7 +56,7 @@ func newBenchWave(o *options) *cobra.Command {
 		Short:                 "Compare a simulation that stays on the GPU with one that does not",
 		Long:                  benchWaveUsage,
 		Example:               "  shadercache bench wave --size 512x512 --json",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
 	flags.Var(&size, "size", "cells")
@@ -63,25 +64,25 @@ func newBenchWave(o *options) *cobra.Command {
 	flags.IntVar(&repeat, "repeat", repeat, "times that each thing is done")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if repeat < 1 || repeat > 100_000 {
-			return usageError{errors.New("--repeat must be 1 to 100000"), cmd.CommandPath()}
+			return cli.Usage(cmd, errors.New("--repeat must be 1 to 100000"))
 		}
-		r := &waveBenchResult{Workload: "wave", Width: size.x, Height: size.y, TilesX: tiles.x, TilesY: tiles.y}
-		return o.show(r, r.run(o, repeat))
+		r := &waveBenchResult{Workload: "wave", Width: size.X, Height: size.Y, TilesX: tiles.X, TilesY: tiles.Y}
+		return o.Show(r, r.run(o, repeat))
 	}
 	return cmd
 }
 
 func (r *waveBenchResult) run(o *options, repeat int) (err error) {
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	g, err := o.openExecutor(executor.Options{})
+	g, err := o.OpenExecutor(executor.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	r.GPU, r.Driver, r.Origin = g.name(), g.driver(), newOrigin()
-	bar := o.newProgress(0, "wave")
-	r.Rows, err = wave.Bench(ctx, g.executor, g.cache, wave.BenchOptions{
+	defer func() { err = errors.Join(err, g.Close()) }()
+	r.GPU, r.Driver, r.Origin = g.Name(), g.Driver(), cli.NewOrigin()
+	bar := o.NewProgress(0, "wave")
+	r.Rows, err = wave.Bench(ctx, g.Executor, g.Cache, wave.BenchOptions{
 		Options: wave.Options{Width: r.Width, Height: r.Height, TilesX: r.TilesX, TilesY: r.TilesY},
 		Repeat:  repeat,
 		Progress: func(done, of int) {
@@ -97,14 +98,14 @@ func (r *waveBenchResult) run(o *options, repeat int) (err error) {
 	return err
 }
 
-func (r *waveBenchResult) verdict() error {
+func (r *waveBenchResult) Verdict() error {
 	if !r.Verified {
 		return unverified("results on the GPU were wrong")
 	}
 	return nil
 }
 
-func (r *waveBenchResult) print(w io.Writer) {
+func (r *waveBenchResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "wave, %dx%d cells in %dx%d tiles on %s\ndriver %s\n%s\n\n", r.Width, r.Height, r.TilesX, r.TilesY, r.GPU, r.Driver, r.Origin)
 	fmt.Fprint(w, "microseconds\ttraditional\tresident\tspeed-up\n")
 	for i, traditional := range r.Rows[:len(r.Rows)/2] {

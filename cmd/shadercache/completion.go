@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // maxCompletions bounds what a shell is offered, and where that many begin as typed
@@ -17,7 +18,7 @@ var errEnough = errors.New("enough was found")
 
 // completeDrivers offers the drivers in the cache.
 func (o *options) completeDrivers(_ *cobra.Command, _ []string, typed string) (list []string, _ cobra.ShellCompDirective) {
-	if _, dir, err := o.lookIntoDirectory(); err == nil && dir != nil {
+	if _, dir, err := o.ReadDirectory(); err == nil && dir != nil {
 		drivers, _ := dir.Drivers()
 		for _, d := range drivers {
 			if strings.HasPrefix(d.Dir, typed) {
@@ -32,15 +33,15 @@ func (o *options) completeDrivers(_ *cobra.Command, _ []string, typed string) (l
 // says.
 func (o *options) completePrograms(otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		_, dir, err := o.lookIntoDirectory()
+		_, dir, err := o.ReadDirectory()
 		if err != nil || dir == nil || len(args) > 0 {
 			return nil, otherwise
 		}
 		names := map[string]bool{}
 		var list []string
-		_ = o.forStores(dir, func(_ string, store *binary.Store) error {
+		_ = o.ForStores(dir, func(_ string, store *binary.Store) error {
 			for e, err := range store.All() {
-				if err == nil && strings.HasPrefix(e.Name, typed) && shown(e.Name) == e.Name && !names[e.Name] {
+				if err == nil && strings.HasPrefix(e.Name, typed) && cli.Shown(e.Name) == e.Name && !names[e.Name] {
 					names[e.Name] = true
 					list = append(list, e.Name)
 				}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const commandDoc = "../../docs/command.md"
@@ -19,7 +21,7 @@ const commandDoc = "../../docs/command.md"
 func TestCommandDoc(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# The command\n\nThis page is what `shadercache help` prints; a test keeps it so. The global\nflags of the first section belong to every command.\n")
-	writeCommandDoc(&b, newRoot(&options{stdout: io.Discard, stderr: io.Discard}))
+	writeCommandDoc(&b, newRoot(&options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}}))
 	if *update {
 		if err := os.WriteFile(commandDoc, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -60,13 +62,13 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(newRoot(&options{stdout: io.Discard, stderr: io.Discard}))
+	look(newRoot(&options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}}))
 }
 
 // TestManPages reads the pages as man does, where there is one.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
-	root := newRoot(&options{stdout: io.Discard, stderr: io.Discard})
+	root := newRoot(&options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}})
 	root.SetArgs([]string{"man", dir})
 	if err := root.Execute(); err != nil {
 		t.Fatal(err)

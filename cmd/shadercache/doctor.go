@@ -11,6 +11,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const doctorUsage = `Look for everything that is known to keep a cache from working, and name the one
@@ -62,13 +63,13 @@ func newDoctor(o *options) *cobra.Command {
 		Short:   "Find what keeps the cache from working",
 		Long:    doctorUsage,
 		Example: doctorExample,
-		Args:    usageArgs(noArguments),
+		Args:    cli.UsageArgs(cli.NoArguments),
 		RunE: func(*cobra.Command, []string) error {
 			r := o.doctor()
-			if err := o.result(r, r.print); err != nil || r.Good {
+			if err := o.Result(r, r.Print); err != nil || r.Good {
 				return err
 			}
-			return errReported
+			return cli.ErrReported
 		},
 	}
 }
@@ -104,7 +105,7 @@ func (r *doctorResult) wrong(check, mend, format string, values ...any) {
 // examineDirectory returns the directory, or nil where it cannot be used.
 func (r *doctorResult) examineDirectory(o *options) *binary.Dir {
 	const check = "directory"
-	path, err := o.directory()
+	path, err := o.Directory()
 	if err != nil {
 		r.wrong(check, anywhere, "%v", err)
 		return nil
@@ -150,12 +151,12 @@ func (r *doctorResult) examineUpstream() {
 	case report.Good == 0:
 		r.wrong("upstream", "unset SHADERCACHE_UPSTREAM", "%s holds no program", path)
 	default:
-		r.good("upstream", "%s is read where the directory has no program: %s", path, plural(report.Good, "program"))
+		r.good("upstream", "%s is read where the directory has no program: %s", path, cli.Plural(report.Good, "program"))
 	}
 }
 
 func (r *doctorResult) examineDriver(o *options, environment []finding) {
-	context, err := glctx.Open(o.glOptions())
+	context, err := glctx.Open(o.ContextOptions())
 	if err != nil {
 		r.wrong("driver", mendDriver(err), "%v", err)
 		return
@@ -165,12 +166,12 @@ func (r *doctorResult) examineDriver(o *options, environment []finding) {
 	if len(info.Fingerprint.Formats) == 0 {
 		r.wrong("driver", mendFormats(environment), "%s, %s offers no program binary formats: nothing can be kept", info.GPU, info.Driver)
 	} else {
-		r.good("driver", "%s, %s, with %s", info.GPU, info.Driver, plural(len(info.Fingerprint.Formats), "program binary format"))
+		r.good("driver", "%s, %s, with %s", info.GPU, info.Driver, cli.Plural(len(info.Fingerprint.Formats), "program binary format"))
 	}
 	for _, f := range environment {
 		r.wrong(f.Check, f.Mend, "%s", f.Detail)
 	}
-	r.examineDriverCache(context.DriverCache(), bool(o.driverCache), len(environment) > 0)
+	r.examineDriverCache(context.DriverCache(), bool(o.DriverCache), len(environment) > 0)
 }
 
 // examinePrograms reads everything on disk.
@@ -182,13 +183,13 @@ func (r *doctorResult) examinePrograms(dir *binary.Dir) {
 		return
 	}
 	if report.OK() {
-		r.good(check, "%s (%s), none damaged, none in quarantine", plural(report.Good, "program"), readableBytes(report.Bytes))
+		r.good(check, "%s (%s), none damaged, none in quarantine", cli.Plural(report.Good, "program"), cli.ReadableBytes(report.Bytes))
 	}
 	if report.Damaged > 0 {
 		r.wrong(check, mend, "%d damaged: shadercache verify names them", report.Damaged)
 	}
 	if report.Quarantined > 0 {
-		r.wrong(check, mend, "%s in quarantine because a process died of it: see shadercache stats", plural(report.Quarantined, "program"))
+		r.wrong(check, mend, "%s in quarantine because a process died of it: see shadercache stats", cli.Plural(report.Quarantined, "program"))
 	}
 }
 
@@ -209,9 +210,9 @@ func (r *doctorResult) examineHits(dir *binary.Dir) {
 	switch {
 	case programs > 0 && lifetime.DiskHits == 0 && lifetime.Compiles > uint64(programs):
 		r.wrong(check, "shadercache selftest", "%d compiled for %s on disk, and none was ever found there",
-			lifetime.Compiles, plural(programs, "program"))
+			lifetime.Compiles, cli.Plural(programs, "program"))
 	case lifetime.Rejected > lifetime.DiskHits:
-		r.wrong(check, "shadercache selftest", "the driver refused %s and took %d", plural(lifetime.Rejected, "binary file"), lifetime.DiskHits)
+		r.wrong(check, "shadercache selftest", "the driver refused %s and took %d", cli.Plural(lifetime.Rejected, "binary file"), lifetime.DiskHits)
 	case lifetime.DiskHits == 0:
 		r.note(check, "shadercache selftest", "nothing was found on disk so far, %d compiled", lifetime.Compiles)
 	default:
@@ -219,7 +220,7 @@ func (r *doctorResult) examineHits(dir *binary.Dir) {
 	}
 }
 
-func (r *doctorResult) print(w io.Writer) {
+func (r *doctorResult) Print(w io.Writer) {
 	for _, f := range r.Findings {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Level, f.Check, f.Detail)
 		if f.Mend != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // lowDriverCache is the least that a driver's own cache should be allowed: at
@@ -50,7 +51,7 @@ func cacheSize(name, value string) (int64, bool) {
 			value += "G"
 		}
 	}
-	var size byteSize
+	var size cli.ByteSize
 	err := size.Set(value)
 	return int64(size), err == nil
 }
@@ -98,7 +99,7 @@ func (r *doctorResult) examineSlots(driver string) {
 			"the driver's slot %s cannot be merged: %s", slot.Slot, slot.Reason)
 	}
 	if more := len(alone) - maxSlotFindings; more > 0 {
-		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvidia.Folder)), "%s more cannot be merged", plural(more, "slot"))
+		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvidia.Folder)), "%s more cannot be merged", cli.Plural(more, "slot"))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // wantFinding checks the last finding of an examination.
@@ -203,7 +204,7 @@ func TestDoctorOnAReadOnlyDirectory(t *testing.T) {
 	cmd.Dir = folder
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	r, code := doctorOn(t, cmd)
-	if code != exitFailed || r.Good || len(r.Findings) == 0 {
+	if code != cli.ExitFailed || r.Good || len(r.Findings) == 0 {
 		t.Fatalf("exit code %d, %+v", code, r)
 	}
 	f := r.Findings[0]
@@ -272,7 +273,7 @@ func TestDoctorOnAFullVolume(t *testing.T) {
 	cmd := exec.Command(unshare, "--mount", "sh", "-c",
 		`mount -t tmpfs -o size=1m,mode=0700 tmpfs "$1" && exec "$0" doctor --json --dir "$1"`, program, dir)
 	r, code := doctorOn(t, cmd)
-	if code != exitFailed || len(r.Findings) == 0 {
+	if code != cli.ExitFailed || len(r.Findings) == 0 {
 		t.Fatalf("exit code %d, %+v", code, r)
 	}
 	f := r.Findings[0]

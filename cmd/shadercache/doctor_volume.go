@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // lowBytes and lowFiles are what a volume should have left: one warm workload
@@ -49,9 +51,9 @@ func (r *doctorResult) examineVolume(statfs func(string, *unix.Statfs_t) error, 
 		r.wrong(check, "chmod 700 "+quoted(path), "%s cannot be written: nothing new is kept", path)
 	}
 	if free := int64(volume.Bavail) * volume.Bsize; free < lowBytes {
-		r.wrong(check, "shadercache prune --max-bytes 100M", "%s has %s left on its volume", path, readableBytes(free))
+		r.wrong(check, "shadercache prune --max-bytes 100M", "%s has %s left on its volume", path, cli.ReadableBytes(free))
 	} else if volume.Files > 0 && volume.Ffree < lowFiles {
-		r.wrong(check, "shadercache prune --max-age 7d", "%s has room for %s on its volume", path, plural(volume.Ffree, "file"))
+		r.wrong(check, "shadercache prune --max-age 7d", "%s has room for %s on its volume", path, cli.Plural(volume.Ffree, "file"))
 	}
 	return len(r.Findings) > before
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const execUsage = `Run any OpenGL program with the driver's own cache kept in the cache directory.
@@ -42,7 +43,7 @@ func newExec(o *options) *cobra.Command {
 		Short:                 "Run any OpenGL program with the managed driver cache",
 		Long:                  execUsage,
 		Example:               execExample,
-		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("name the program to run")
 			}
@@ -60,7 +61,7 @@ func (o *options) exec(args []string) error {
 	if err != nil {
 		return err
 	}
-	path, err := o.directory()
+	path, err := o.Directory()
 	if err != nil {
 		return err
 	}
@@ -68,22 +69,22 @@ func (o *options) exec(args []string) error {
 	if err := os.Setenv("SHADERCACHE_DIR", path); err != nil {
 		return err
 	}
-	state := glctx.ManageDriverCache(o.glOptions())
-	if !state.Managed && bool(o.driverCache) {
-		o.logger().Warn("the driver's own cache is not managed", "reason", state.Reason)
+	state := glctx.ManageDriverCache(o.ContextOptions())
+	if !state.Managed && bool(o.DriverCache) {
+		o.Logger().Warn("the driver's own cache is not managed", "reason", state.Reason)
 	}
 	if state.Managed {
 		if err := drivercache.HoldAcrossExec(); err != nil {
-			o.logger().Warn("the driver's cache may be merged while the program runs", "reason", err)
+			o.Logger().Warn("the driver's cache may be merged while the program runs", "reason", err)
 		}
 	}
 	for _, setting := range os.Environ() {
 		if !slices.Contains(before, setting) {
-			o.logger().Info("set " + setting)
+			o.Logger().Info("set " + setting)
 		}
 	}
 	for _, setting := range keptSettings(state) {
-		o.logger().Info("kept " + setting)
+		o.Logger().Info("kept " + setting)
 	}
 	if err := syscall.Exec(program, args, os.Environ()); err != nil {
 		return fmt.Errorf("start %s: %w", program, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/bundle"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -53,13 +54,13 @@ func newExport(o *options) *cobra.Command {
 		Short:                 "Write the cache into one file",
 		Long:                  exportUsage,
 		Example:               exportExample,
-		Args:                  usageArgs(oneFile),
+		Args:                  cli.UsageArgs(oneFile),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.export(args[0], f)
 			if err != nil {
 				return err
 			}
-			return o.result(r, r.print)
+			return o.Result(r, r.Print)
 		},
 	}
 	flags := cmd.Flags()
@@ -82,12 +83,12 @@ func oneFile(_ *cobra.Command, args []string) error {
 }
 
 func (o *options) export(file string, f exportFlags) (*exportResult, error) {
-	path, dir, err := o.lookIntoDirectory()
+	path, dir, err := o.ReadDirectory()
 	if err != nil {
 		return nil, err
 	}
 	if dir == nil {
-		return nil, hintedError{fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one"}
+		return nil, cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one")
 	}
 	eo := bundle.ExportOptions{NoDriverCache: f.noDriverCache, NoSources: f.noSources}
 	if eo.Fingerprints, err = chosenDrivers(dir, f.drivers); err != nil {
@@ -98,9 +99,9 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 			return nil, err
 		}
 	}
-	bar := o.newProgress(100, "exporting")
+	bar := o.NewProgress(100, "exporting")
 	eo.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	eo.Done = ctx.Done()
 	r := &exportResult{File: file, Signed: f.signKey != ""}
@@ -110,7 +111,7 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 		return nil, err
 	}
 	for _, l := range r.LeftOut {
-		o.logger().Warn("left out a damaged file", "file", l.Path, "reason", l.Reason)
+		o.Logger().Warn("left out a damaged file", "file", l.Path, "reason", l.Reason)
 	}
 	info, err := os.Stat(file)
 	if err != nil {
@@ -146,19 +147,19 @@ func chosenDrivers(dir *binary.Dir, named []string) ([]shader.Digest, error) {
 			}
 		}
 		if len(chosen) == found {
-			return nil, hintedError{fmt.Errorf("the cache has no driver %q", name), "shadercache stats shows the drivers"}
+			return nil, cli.Hint(fmt.Errorf("the cache has no driver %q", name), "shadercache stats shows the drivers")
 		}
 	}
 	return chosen, nil
 }
 
-func (r *exportResult) print(w io.Writer) {
+func (r *exportResult) Print(w io.Writer) {
 	signed := ""
 	if r.Signed {
 		signed = ", signed"
 	}
-	fmt.Fprintf(w, "%s: %s%s\n", r.File, readableBytes(r.FileBytes), signed)
+	fmt.Fprintf(w, "%s: %s%s\n", r.File, cli.ReadableBytes(r.FileBytes), signed)
 	fmt.Fprintf(w, "%s of %s, %s, %s, %s of the driver, %s before compression\n",
-		plural(r.Programs, "program"), plural(len(r.Fingerprints), "driver"), plural(r.Sources, "source"), plural(r.Tunings, "tuning"),
-		plural(r.DriverFiles, "file"), readableBytes(r.Bytes))
+		cli.Plural(r.Programs, "program"), cli.Plural(len(r.Fingerprints), "driver"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
+		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.Bytes))
 }

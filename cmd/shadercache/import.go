@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/bundle"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const importUsage = `Merge a file that export wrote into the cache: all of it or nothing.
@@ -34,7 +35,7 @@ const importExample = `  shadercache import --verify release.key.pub warm.scb`
 type importFlags struct {
 	verifyKey string
 	anyDriver bool
-	maxBytes  byteSize
+	maxBytes  cli.ByteSize
 }
 
 // importResult is what import prints.
@@ -51,13 +52,13 @@ func newImport(o *options) *cobra.Command {
 		Short:                 "Merge a file that export wrote into the cache",
 		Long:                  importUsage,
 		Example:               importExample,
-		Args:                  usageArgs(oneFile),
+		Args:                  cli.UsageArgs(oneFile),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.importFile(args[0], f)
 			if err != nil {
 				return err
 			}
-			if err := o.result(r, r.print); err != nil {
+			if err := o.Result(r, r.Print); err != nil {
 				return err
 			}
 			return r.failure()
@@ -81,13 +82,13 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 		take.VerifyKey = key
 	}
 	if !f.anyDriver {
-		fingerprint, err := o.driverNow()
+		fingerprint, err := o.CurrentFingerprint()
 		if err != nil {
-			return nil, hintedError{err, "--any-driver imports without OpenGL"}
+			return nil, cli.Hint(err, "--any-driver imports without OpenGL")
 		}
 		take.Current = &fingerprint
 	}
-	path, err := o.directory()
+	path, err := o.Directory()
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	bar := o.newProgress(100, "importing")
+	bar := o.NewProgress(100, "importing")
 	take.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
 	r := &importResult{Dir: path}
 	r.ImportReport, err = bundle.ImportFile(file, dir, take)
@@ -108,16 +109,16 @@ func (r *importResult) failure() error {
 	if len(r.Fingerprints) > 0 || len(r.Skipped) == 0 {
 		return nil
 	}
-	return hintedError{
+	return cli.Hint(
 		fmt.Errorf("all programs in the file are for other drivers, such as %s", r.Skipped[0].Dir),
 		"--any-driver takes them nevertheless",
-	}
+	)
 }
 
-func (r *importResult) print(w io.Writer) {
+func (r *importResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s, %s and %s of the driver are new (%s), %s here before\n",
-		plural(r.Programs, "program"), plural(r.Sources, "source"), plural(r.Tunings, "tuning"), plural(r.DriverFiles, "file"),
-		readableBytes(r.Bytes), plural(r.Present, "file"))
+		cli.Plural(r.Programs, "program"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"), cli.Plural(r.DriverFiles, "file"),
+		cli.ReadableBytes(r.Bytes), cli.Plural(r.Present, "file"))
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "skipped %s, which is another driver\n", s.Dir)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -57,14 +58,14 @@ func newInspect(o *options) *cobra.Command {
 		Short:                 "Show all that is known about a program on disk",
 		Long:                  inspectUsage,
 		Example:               inspectExample,
-		Args:                  usageArgs(oneArgument("a key, its first digits, a name, or a problem")),
+		Args:                  cli.UsageArgs(oneArgument("a key, its first digits, a name, or a problem")),
 		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.inspect(args[0])
 			if err != nil {
 				return err
 			}
-			return o.result(r, r.print)
+			return o.Result(r, r.Print)
 		},
 	}
 }
@@ -88,13 +89,13 @@ func names(typed, name string, key shader.Key) bool {
 }
 
 func (o *options) inspect(typed string) (*inspectResult, error) {
-	path, dir, err := o.lookIntoDirectory()
+	path, dir, err := o.ReadDirectory()
 	if err != nil {
 		return nil, err
 	}
 	r := &inspectResult{Programs: []inspectLine{}}
 	if dir != nil {
-		err = o.forStores(dir, func(driver string, store *binary.Store) error {
+		err = o.ForStores(dir, func(driver string, store *binary.Store) error {
 			for e, err := range store.All() {
 				if names(typed, e.Name, e.Key) {
 					r.Programs = append(r.Programs, newInspectLine(dir, store, driver, e, err))
@@ -111,7 +112,7 @@ func (o *options) inspect(typed string) (*inspectResult, error) {
 }
 
 func noSuchProgram(typed, path string) error {
-	return hintedError{fmt.Errorf("%s has no program %q", path, typed), "shadercache list"}
+	return cli.Hint(fmt.Errorf("%s has no program %q", path, typed), "shadercache list")
 }
 
 // newInspectLine describes an entry; unreadable is why its head cannot be read.
@@ -147,30 +148,30 @@ func readBlob(file string) (*binary.Blob, error) {
 	return binary.DecodeBlob(data)
 }
 
-func (r *inspectResult) print(w io.Writer) {
+func (r *inspectResult) Print(w io.Writer) {
 	for i, p := range r.Programs {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		p.print(w)
+		p.Print(w)
 	}
 	printTunings(w, r.Tunings)
 }
 
-func (p *inspectLine) print(w io.Writer) {
+func (p *inspectLine) Print(w io.Writer) {
 	kept := "not kept"
 	if p.SourceKept {
 		kept = "kept"
 	}
-	fmt.Fprintf(w, "name\t%s\nkey\t%s\ndriver\t%s\nfile\t%s\n", shown(p.Name), p.Key, p.Driver, p.File)
-	fmt.Fprintf(w, "size\t%s, %s raw\nformat\t%s\n", readableBytes(p.Bytes), readableBytes(p.RawBytes), p.Format)
+	fmt.Fprintf(w, "name\t%s\nkey\t%s\ndriver\t%s\nfile\t%s\n", cli.Shown(p.Name), p.Key, p.Driver, p.File)
+	fmt.Fprintf(w, "size\t%s, %s raw\nformat\t%s\n", cli.ReadableBytes(p.Bytes), cli.ReadableBytes(p.RawBytes), p.Format)
 	fmt.Fprintf(w, "work group\t%d x %d x %d\n", p.WorkGroup[0], p.WorkGroup[1], p.WorkGroup[2])
 	fmt.Fprintf(w, "created\t%s\nlast use\t%s\n", p.Created.Local().Format(time.DateTime), p.LastUse.Local().Format(time.DateTime))
 	fmt.Fprintf(w, "hits\t%d\ncompile\t%s\nload\t%s\nsource\t%s\n", p.Hits, knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), kept)
 	if p.Damage != "" {
-		fmt.Fprintf(w, "damage\t%s\n", shown(p.Damage))
+		fmt.Fprintf(w, "damage\t%s\n", cli.Shown(p.Damage))
 	}
 	if p.Quarantine != nil {
-		fmt.Fprintf(w, "quarantine\tuntil %s: %s\n", p.Quarantine.Until().Local().Format(time.DateTime), shown(p.Quarantine.Reason))
+		fmt.Fprintf(w, "quarantine\tuntil %s: %s\n", p.Quarantine.Until().Local().Format(time.DateTime), cli.Shown(p.Quarantine.Reason))
 	}
 }

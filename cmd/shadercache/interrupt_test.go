@@ -15,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -29,13 +31,13 @@ const (
 )
 
 // fakeGPU is a cache over a fake driver, as the command opens it.
-func fakeGPU(dev *cachetest.Device, dir string, tellCrashes bool) *gpu {
+func fakeGPU(dev *cachetest.Device, dir string, tellCrashes bool) *cli.GPU {
 	c, err := cache.New(dev, cache.Options{Dir: dir, RecordCrashes: tellCrashes})
 	if err != nil {
 		panic(err)
 	}
-	interruptions.opened(c)
-	return &gpu{cache: c}
+	cli.ClearMarksOnInterrupt(c)
+	return &cli.GPU{GPU: &shadercache.GPU{Cache: c}}
 }
 
 func fakeSource(index int) *shader.Source {
@@ -50,11 +52,11 @@ func stuckMain() {
 	}
 	g := fakeGPU(dev, os.Args[1], true)
 	if len(os.Args) > 2 {
-		ctx, stop := interruptible()
+		ctx, stop := cli.Interruptible()
 		defer stop()
 		context.AfterFunc(ctx, func() { fmt.Println("called off") })
 	}
-	_, _ = g.cache.Get(context.Background(), fakeSource(0))
+	_, _ = g.Cache.Get(context.Background(), fakeSource(0))
 }
 
 func crashMain() {
@@ -66,7 +68,7 @@ func crashMain() {
 		}
 		return nil
 	}
-	o := &options{stdout: os.Stdout, stderr: os.Stderr}
+	o := &options{cli.Options{Stdout: os.Stdout, Stderr: os.Stderr}}
 	out := json.NewEncoder(os.Stdout)
 	silent := len(os.Args) > 2
 	if silent {
@@ -77,7 +79,7 @@ func crashMain() {
 		index, err := strconv.Atoi(word)
 		source := fakeSource(index)
 		return request{name: source.Name(), source: source}, err
-	}), g.cache.Close())
+	}), g.Cache.Close())
 	if err != nil {
 		panic(err)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // isolation has programs compiled by child processes, so that a driver that
@@ -98,14 +100,14 @@ func (s *isolation) work(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			err = hintedError{err, "it is in quarantine for a day; shadercache verify --repair ends that"}
+			err = cli.Hint(err, "it is in quarantine for a day; shadercache verify --repair ends that")
 			s.answer(index, preloadLine{Error: err.Error(), SetAside: true, err: err})
 			// Some of what the child did last may not have reached the disk.
 			s.again(did)
 			return nil
 		}
 		if reply.Program.Error != "" {
-			reply.Program.err = errReported // the child said what is wrong
+			reply.Program.err = cli.ErrReported // the child said what is wrong
 		}
 		s.answer(index, reply.Program)
 		did = append(did, index)
@@ -197,7 +199,7 @@ func (s *isolation) start() (*isolatedChild, error) {
 		return nil, fmt.Errorf("start a child: %w", err)
 	}
 	if !reply.Ready {
-		return nil, errors.Join(hintedError{errors.New(reply.Error), reply.Hint}, c.end(s.timeout))
+		return nil, errors.Join(cli.Hint(errors.New(reply.Error), reply.Hint), c.end(s.timeout))
 	}
 	if s.ready != nil {
 		s.mu.Lock()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // fakeChild answers every program as a good child does, but dies of program 2
@@ -79,8 +81,8 @@ func TestIsolationEndsAChildThatHangs(t *testing.T) {
 
 func TestIsolationReportsAChildThatCannotStart(t *testing.T) {
 	_, _, err := isolate(t, `echo '{"error":"no OpenGL","hint":"install it"}'`, []int{0, 1}, 2, time.Hour)
-	if err == nil || err.Error() != "no OpenGL" || hintFor(err) != "install it" {
-		t.Errorf("%v, hint %q", err, hintFor(err))
+	if err == nil || err.Error() != "no OpenGL" || cli.HintFor(err) != "install it" {
+		t.Errorf("%v, hint %q", err, cli.HintFor(err))
 	}
 	if _, _, err := isolate(t, `exit 3`, []int{0}, 1, time.Hour); err == nil || !strings.Contains(err.Error(), "start a child") {
 		t.Errorf("a child that ends at once: %v", err)

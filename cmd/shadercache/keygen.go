@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/bundle"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const keygenUsage = `Make a key pair for signing what export writes.
@@ -32,13 +33,13 @@ func newKeygen(o *options) *cobra.Command {
 		Short:                 "Make a key pair for signing exports",
 		Long:                  keygenUsage,
 		Example:               keygenExample,
-		Args:                  usageArgs(oneFile),
+		Args:                  cli.UsageArgs(oneFile),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := bundle.GenerateKey(args[0]); err != nil {
 				return err
 			}
 			r := keygenResult{Private: args[0], Public: args[0] + ".pub"}
-			return o.result(r, func(w io.Writer) {
+			return o.Result(r, func(w io.Writer) {
 				fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", r.Private, r.Public)
 			})
 		},

@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/shader/lint"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/shader/lint"
 )
 
 const lintUsage = `Find mistakes in compute shaders that hang a GPU or idle most of it.
@@ -59,7 +60,7 @@ func newLint(o *options) *cobra.Command {
 		Short:                 "Find mistakes in compute shaders",
 		Long:                  lintUsage,
 		Example:               "  shadercache lint kernels/ blur.comp",
-		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("name at least one file or folder")
 			}
@@ -86,15 +87,15 @@ func (o *options) lint(args []string, defines shader.Defines) error {
 		}
 	}
 	if r.Files > 0 {
-		if err := o.result(r, r.print); err != nil {
+		if err := o.Result(r, r.Print); err != nil {
 			return err
 		}
 	}
 	for _, err := range failures {
-		printError(o.stderr, err)
+		cli.PrintError(o.Stderr, err)
 	}
 	if len(r.Findings) > 0 || len(failures) > 0 {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }
@@ -137,9 +138,9 @@ func (r *lintResult) check(file string, defines shader.Defines) error {
 	return nil
 }
 
-func (r *lintResult) print(w io.Writer) {
+func (r *lintResult) Print(w io.Writer) {
 	for _, f := range r.Findings {
 		fmt.Fprintf(w, "%v\n  hint: %s\n", f, f.Hint)
 	}
-	fmt.Fprintf(w, "%s in %s\n", plural(len(r.Findings), "finding"), plural(r.Files, "file"))
+	fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(r.Findings), "finding"), cli.Plural(r.Files, "file"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -57,14 +58,14 @@ func newList(o *options) *cobra.Command {
 		Short:                 "List the programs on disk",
 		Long:                  listUsage,
 		Example:               "  shadercache list --json | jq -r '.programs[].name'",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 		RunE: func(*cobra.Command, []string) error {
 			if tuning {
 				r, err := o.listTunings()
 				if err != nil {
 					return err
 				}
-				return o.result(r, r.print)
+				return o.Result(r, r.Print)
 			}
 			return o.list(time.Now())
 		},
@@ -76,17 +77,17 @@ func newList(o *options) *cobra.Command {
 // list has the programs of one driver in memory at a time, packed, to sort them.
 // Lines are written one at a time.
 func (o *options) list(now time.Time) error {
-	path, dir, err := o.lookIntoDirectory()
+	path, dir, err := o.ReadDirectory()
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(o.stdout)
+	out := bufio.NewWriter(o.Stdout)
 	var list listWriter = &listTable{out: out, dir: path, now: now}
-	if o.json {
+	if o.JSON {
 		list = &listJSON{out: out, dir: path}
 	}
 	if dir != nil {
-		err = o.forStores(dir, func(driver string, store *binary.Store) error {
+		err = o.ForStores(dir, func(driver string, store *binary.Store) error {
 			for e := range store.ByName() {
 				if err := list.add(newProgramLine(driver, e)); err != nil {
 					return err
@@ -155,8 +156,8 @@ func newProgramLine(driver string, e binary.Entry) programLine {
 		Bytes:         e.Bytes,
 		RawBytes:      e.RawBytes,
 		Hits:          e.Hits,
-		CompileMillis: milliseconds(time.Duration(e.CompileNanos)),
-		LoadMillis:    milliseconds(time.Duration(e.LoadNanos)),
+		CompileMillis: cli.Milliseconds(time.Duration(e.CompileNanos)),
+		LoadMillis:    cli.Milliseconds(time.Duration(e.LoadNanos)),
 		Created:       e.Created,
 		LastUse:       e.LastUse,
 	}
@@ -181,8 +182,8 @@ func (l *listTable) add(p programLine) error {
 		l.driver = p.Driver
 		fmt.Fprintf(l.out, "%s\n"+listRow, p.Driver, "key", "size", "hits", "compile", "load", "last use", "name")
 	}
-	_, err := fmt.Fprintf(l.out, listRow, p.Key.Short(), readableBytes(p.Bytes), strconv.FormatUint(p.Hits, 10),
-		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), readableAge(l.now.Sub(p.LastUse)), shown(p.Name))
+	_, err := fmt.Fprintf(l.out, listRow, p.Key.Short(), cli.ReadableBytes(p.Bytes), strconv.FormatUint(p.Hits, 10),
+		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), cli.ReadableAge(l.now.Sub(p.LastUse)), cli.Shown(p.Name))
 	return err
 }
 

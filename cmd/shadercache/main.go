@@ -2,17 +2,21 @@
 // programs, filters pictures with it, and measures what it saves.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/shadercache/shadercache/internal/cli"
+)
 
 func main() { os.Exit(Main()) }
 
 // Main runs the command with os.Args and returns its exit code.
 func Main() int {
-	out := &output{Writer: os.Stdout}
-	o := &options{stdout: out, stderr: os.Stderr}
+	out := &cli.Output{Writer: os.Stdout}
+	o := &options{cli.Options{Stdout: out, Stderr: os.Stderr}}
 	err := newRoot(o).Execute()
 	if err == nil {
-		err = out.err
+		err = out.Err
 	}
-	return report(o.stderr, err)
+	return cli.Report(o.Stderr, err)
 }

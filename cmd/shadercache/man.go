@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const manUsage = `Write a manual page for each command into a folder, for man.
@@ -31,7 +33,7 @@ func newMan(o *options) *cobra.Command {
 		Long:    manUsage,
 		Example: "  shadercache man ~/.local/share/man/man1",
 		Hidden:  true,
-		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("name the folder to write to")
 			}
@@ -45,8 +47,8 @@ func newMan(o *options) *cobra.Command {
 			if err := r.write(cmd.Root()); err != nil {
 				return err
 			}
-			return o.result(r, func(w io.Writer) {
-				fmt.Fprintf(w, "%s in %s\n", plural(len(r.Pages), "page"), r.Dir)
+			return o.Result(r, func(w io.Writer) {
+				fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(r.Pages), "page"), r.Dir)
 			})
 		},
 	}
@@ -86,7 +88,7 @@ func manCommands(cmd *cobra.Command) (list []*cobra.Command) {
 func writeManPage(w io.Writer, cmd *cobra.Command) {
 	cmd.InitDefaultHelpFlag()
 	name := manName(cmd)
-	fmt.Fprintf(w, ".TH %q 1 \"\" %q\n", strings.ToUpper(name), "shadercache "+readVersion().Version)
+	fmt.Fprintf(w, ".TH %q 1 \"\" %q\n", strings.ToUpper(name), "shadercache "+cli.ReadVersion().Version)
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", troff(name), troff(cmd.Short))
 	writeManText(w, "SYNOPSIS", cmd.UseLine())
 	writeManText(w, "DESCRIPTION", cmd.Long)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 func TestWhatIsShown(t *testing.T) {
@@ -16,10 +17,10 @@ func TestWhatIsShown(t *testing.T) {
 		{"", "", ""},
 	}
 	for _, test := range tests {
-		if got := shown(test.text); got != test.name {
+		if got := cli.Shown(test.text); got != test.name {
 			t.Errorf("shown(%q) = %q, want %q", test.text, got, test.name)
 		}
-		if got := plain(test.text); got != test.message {
+		if got := cli.Plain(test.text); got != test.message {
 			t.Errorf("plain(%q) = %q, want %q", test.text, got, test.message)
 		}
 	}
@@ -31,7 +32,7 @@ func TestReasonsSteerNoTerminal(t *testing.T) {
 	quarantine := &binary.Quarantined{Reason: red}
 	var out strings.Builder
 	printExplanation(&out, "driver", binary.Explanation{Name: red, Damage: red, Rejected: red, Quarantine: quarantine, Failure: red})
-	(&inspectLine{programLine: programLine{Name: red}, Damage: red, Quarantine: quarantine}).print(&out)
+	(&inspectLine{programLine: programLine{Name: red}, Damage: red, Quarantine: quarantine}).Print(&out)
 	if text := out.String(); strings.Contains(text, "\x1b") || strings.Count(text, `\x1b[31mred`) != 8 {
 		t.Errorf("printed is %q", text)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -81,10 +82,10 @@ func newPreload(o *options) *cobra.Command {
 		Short:                 "Put programs into the cache before they are needed",
 		Long:                  preloadUsage,
 		Example:               "  shadercache preload kernels/ conv2d_3x3 -D TILE=32",
-		Args:                  usageArgs(someArgument),
+		Args:                  cli.UsageArgs(someArgument),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
-				return usageError{err, cmd.CommandPath()}
+				return cli.Usage(cmd, err)
 			}
 			if f.isolate {
 				r, err := o.preloadIsolated(f, args, how)
@@ -129,12 +130,12 @@ func someArgument(_ *cobra.Command, args []string) error {
 }
 
 func (o *options) preload(requests []request, options cache.Options) error {
-	g, err := o.openGPU(options)
+	g, err := o.OpenGPU(options)
 	if err != nil {
 		return err
 	}
 	r, err := o.preloadWith(g, requests)
-	return o.preloadReport(r, errors.Join(err, g.close()))
+	return o.preloadReport(r, errors.Join(err, g.Close()))
 }
 
 // preloadReport prints what became of the programs, unless there is an error.
@@ -142,40 +143,40 @@ func (o *options) preloadReport(r *preloadResult, err error) error {
 	if err != nil {
 		return err
 	}
-	return o.reportPrograms(r, r, r.print)
+	return o.reportPrograms(r, r, r.Print)
 }
 
 // reportPrograms prints the failures of programs and then a result that they are
 // part of; nil: none was tried.
 func (o *options) reportPrograms(programs *preloadResult, result any, print func(io.Writer)) error {
 	if programs == nil {
-		return o.result(result, print)
+		return o.Result(result, print)
 	}
 	for _, p := range programs.Programs {
-		if p.err != nil && !errors.Is(p.err, errReported) {
-			printError(o.stderr, p.failure())
+		if p.err != nil && !errors.Is(p.err, cli.ErrReported) {
+			cli.PrintError(o.Stderr, p.failure())
 		}
 	}
-	if err := o.result(result, print); err != nil {
+	if err := o.Result(result, print); err != nil {
 		return err
 	}
 	if programs.Failed > 0 {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }
 
-func (o *options) preloadWith(g *gpu, requests []request) (*preloadResult, error) {
+func (o *options) preloadWith(g *cli.GPU, requests []request) (*preloadResult, error) {
 	var sources []*shader.Source
 	for _, q := range requests {
 		if q.err == nil {
 			sources = append(sources, q.source)
 		}
 	}
-	bar := o.newProgress(len(sources), "preloading")
-	ctx, stop := interruptible()
+	bar := o.NewProgress(len(sources), "preloading")
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	loaded, err := g.cache.Preload(ctx, sources, func(cache.PreloadResult) { _ = bar.Add(1) })
+	loaded, err := g.Cache.Preload(ctx, sources, func(cache.PreloadResult) { _ = bar.Add(1) })
 	_ = bar.Finish()
 	if err != nil {
 		return nil, err
@@ -210,8 +211,8 @@ func newPreloadLine(p cache.PreloadResult) preloadLine {
 	line := preloadLine{Name: p.Name, Key: p.Key.String(), err: p.Err}
 	if p.Err == nil {
 		line.Origin = p.Origin.String()
-		line.LoadMillis = milliseconds(time.Duration(p.LoadNanos + p.CompileNanos))
-		line.PrimeMillis = milliseconds(time.Duration(p.PrimeNanos))
+		line.LoadMillis = cli.Milliseconds(time.Duration(p.LoadNanos + p.CompileNanos))
+		line.PrimeMillis = cli.Milliseconds(time.Duration(p.PrimeNanos))
 	}
 	return line
 }
@@ -225,18 +226,18 @@ func (p preloadLine) failure() error {
 	return fmt.Errorf("%s: %w", p.Name, p.err)
 }
 
-func (r *preloadResult) print(w io.Writer) {
+func (r *preloadResult) Print(w io.Writer) {
 	origins := map[string]int{}
 	fmt.Fprint(w, "program\torigin\tload\tprime\tkey\n")
 	for _, p := range r.Programs {
 		if p.err != nil {
-			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", shown(p.Name))
+			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", cli.Shown(p.Name))
 			continue
 		}
 		origins[p.Origin]++
-		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", shown(p.Name), p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
+		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", cli.Shown(p.Name), p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
 	}
-	fmt.Fprintf(w, "\n%s: %d compiled, %d from disk, %d failed\n", plural(len(r.Programs), "program"),
+	fmt.Fprintf(w, "\n%s: %d compiled, %d from disk, %d failed\n", cli.Plural(len(r.Programs), "program"),
 		origins["compiled"], origins["disk"], r.Failed)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -81,7 +82,7 @@ type childStart struct {
 // programs are read from.
 func (o *options) preloadIsolated(f isolationFlags, args []string, how preloadFlags) (*preloadResult, error) {
 	begin := time.Now()
-	path, err := o.directory()
+	path, err := o.Directory()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (o *options) preloadIsolated(f isolationFlags, args []string, how preloadFl
 
 // isolate has children do a job that began some time ago.
 func (o *options) isolate(dir *binary.Dir, f isolationFlags, job isolatedJob, begin time.Time) (*preloadResult, error) {
-	since := func() float64 { return milliseconds(time.Since(begin)) }
+	since := func() float64 { return cli.Milliseconds(time.Since(begin)) }
 	r := &preloadResult{Programs: job.programs, Isolation: &isolationTimes{ReadMillis: since(), Children: []childStart{}}}
 	var indices []int
 	for i, p := range job.programs {
@@ -110,21 +111,21 @@ func (o *options) isolate(dir *binary.Dir, f isolationFlags, job isolatedJob, be
 			indices = append(indices, i)
 		}
 	}
-	bar := o.newProgress(len(indices), "preloading")
+	bar := o.NewProgress(len(indices), "preloading")
 	s := isolation{
 		timeout: f.timeout,
 		word:    job.word,
 		command: func() (*exec.Cmd, error) {
-			return o.childCommand(context.Background(), dir.Path(), []string{preloadChildName}, job.arguments...)
+			return o.ChildCommand(context.Background(), dir.Path(), []string{preloadChildName}, job.arguments...)
 		},
 		crashed: func(process int, signal string) {
 			if err := o.tellCrash(dir, process, signal); err != nil {
-				o.logger().Warn("it takes a second crash to refuse a program", "reason", err)
+				o.Logger().Warn("it takes a second crash to refuse a program", "reason", err)
 			}
 		},
 		ready: func(started time.Time, contextMillis float64) {
 			r.Isolation.Children = append(r.Isolation.Children,
-				childStart{milliseconds(started.Sub(begin)), since(), contextMillis})
+				childStart{cli.Milliseconds(started.Sub(begin)), since(), contextMillis})
 		},
 		done: func(i int, got preloadLine) {
 			_ = bar.Add(1)
@@ -133,7 +134,7 @@ func (o *options) isolate(dir *binary.Dir, f isolationFlags, job isolatedJob, be
 			r.Isolation.AnsweredMillis = since()
 		},
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	err := s.run(ctx, indices, f.jobs)
 	r.Isolation.EndedMillis = since()
@@ -151,14 +152,14 @@ func (o *options) isolate(dir *binary.Dir, f isolationFlags, job isolatedJob, be
 
 // tellCrash says which signal ended a child, in case the child could not.
 func (o *options) tellCrash(dir *binary.Dir, process int, signal string) error {
-	return o.forStores(dir, func(_ string, store *binary.Store) error {
+	return o.ForStores(dir, func(_ string, store *binary.Store) error {
 		return store.RecordCrash(process, signal)
 	})
 }
 
 // settle puts what children died of into quarantine.
 func (o *options) settle(dir *binary.Dir) error {
-	return o.forStores(dir, func(_ string, store *binary.Store) error {
+	return o.ForStores(dir, func(_ string, store *binary.Store) error {
 		_, err := store.Recover()
 		return err
 	})
@@ -169,9 +170,9 @@ func (o *options) mergeSlots(dir *binary.Dir) {
 	_, err := drivercache.Merge(dir.DriverDir())
 	switch {
 	case errors.Is(err, drivercache.ErrInUse):
-		o.logger().Warn("the driver's cache is in use, so its slots are merged at a later start")
+		o.Logger().Warn("the driver's cache is in use, so its slots are merged at a later start")
 	case err != nil && !errors.Is(err, os.ErrNotExist):
-		o.logger().Warn("the driver's slots were not merged", "reason", err)
+		o.Logger().Warn("the driver's slots were not merged", "reason", err)
 	}
 }
 
@@ -212,14 +213,14 @@ func requestFinder(requests []request) finder {
 
 // keptFinder takes the key of a source that is kept.
 func (o *options) keptFinder() (finder, error) {
-	_, dir, err := o.openDirectory()
+	_, dir, err := o.OpenDirectory()
 	if err != nil {
 		return nil, err
 	}
 	if dir == nil {
 		return nil, binary.ErrNotFound
 	}
-	dir = o.withUpstream(dir)
+	dir = o.WithUpstream(dir)
 	return func(word string) (request, error) {
 		key, err := shader.ParseKey(word)
 		if err != nil {
@@ -244,26 +245,26 @@ func (o *options) preloadChild(read func() (finder, error), options cache.Option
 		find, err = read()
 		return err
 	})
-	out := json.NewEncoder(o.stdout)
-	g, err := o.openGPU(options)
+	out := json.NewEncoder(o.Stdout)
+	g, err := o.OpenGPU(options)
 	if err := errors.Join(err, reading.Wait()); err != nil {
 		if g != nil {
-			err = errors.Join(err, g.close())
+			err = errors.Join(err, g.Close())
 		}
-		return out.Encode(isolatedReply{Error: err.Error(), Hint: hintFor(err)})
+		return out.Encode(isolatedReply{Error: err.Error(), Hint: cli.HintFor(err)})
 	}
-	if reason := g.cache.Stats().MemoryOnly; reason != "" {
+	if reason := g.Cache.Stats().MemoryOnly; reason != "" {
 		err := out.Encode(isolatedReply{Error: "nothing can be kept: " + reason, Hint: "shadercache doctor"})
-		return errors.Join(err, g.close())
+		return errors.Join(err, g.Close())
 	}
-	if err := out.Encode(isolatedReply{Ready: true, ContextMillis: milliseconds(g.contextTime)}); err != nil {
-		return errors.Join(err, g.close())
+	if err := out.Encode(isolatedReply{Ready: true, ContextMillis: cli.Milliseconds(g.ContextTime)}); err != nil {
+		return errors.Join(err, g.Close())
 	}
-	return errors.Join(o.answer(g, os.Stdin, out, find), g.close())
+	return errors.Join(o.answer(g, os.Stdin, out, find), g.Close())
 }
 
 // answer compiles what each line of the input asks for.
-func (o *options) answer(g *gpu, in io.Reader, out *json.Encoder, find finder) error {
+func (o *options) answer(g *cli.GPU, in io.Reader, out *json.Encoder, find finder) error {
 	for input := bufio.NewScanner(in); input.Scan(); {
 		q, err := find(input.Text())
 		if err == nil {
@@ -277,10 +278,10 @@ func (o *options) answer(g *gpu, in io.Reader, out *json.Encoder, find finder) e
 }
 
 // preloadOne says what is wrong with a program on standard error.
-func (o *options) preloadOne(g *gpu, q request) preloadLine {
+func (o *options) preloadOne(g *cli.GPU, q request) preloadLine {
 	line := preloadLine{Name: q.name, err: q.err}
 	if q.err == nil {
-		loaded, err := g.cache.Preload(context.Background(), []*shader.Source{q.source}, nil)
+		loaded, err := g.Cache.Preload(context.Background(), []*shader.Source{q.source}, nil)
 		if len(loaded) == 1 {
 			line = newPreloadLine(loaded[0])
 		} else {
@@ -290,7 +291,7 @@ func (o *options) preloadOne(g *gpu, q request) preloadLine {
 	if line.err != nil {
 		line.Error = line.err.Error()
 		line.SetAside = errors.Is(line.err, binary.ErrQuarantined)
-		printError(o.stderr, line.failure())
+		cli.PrintError(o.Stderr, line.failure())
 	}
 	return line
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const pruneUsage = `Delete what is not worth its place on disk: programs, and files of the driver's
@@ -30,8 +31,8 @@ type pruneResult struct {
 
 // pruneFlags are the flags of prune.
 type pruneFlags struct {
-	maxAge       age
-	maxBytes     byteSize
+	maxAge       cli.Age
+	maxBytes     cli.ByteSize
 	otherDrivers bool
 	dryRun       bool
 }
@@ -44,7 +45,7 @@ func newPrune(o *options) *cobra.Command {
 		Short:                 "Delete programs by age, size and driver",
 		Long:                  pruneUsage,
 		Example:               "  shadercache prune --max-age 30d --max-bytes 2G --other-drivers",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
 	flags.Var(&f.maxAge, "max-age", "delete what was not used for longer")
@@ -53,8 +54,8 @@ func newPrune(o *options) *cobra.Command {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing, say what would be deleted")
 	flags.Lookup("max-age").DefValue = ""
 	flags.Lookup("max-bytes").DefValue = ""
-	complete(cmd, "max-age", "7d", "30d", "90d")
-	complete(cmd, "max-bytes", "100M", "500M", "1G")
+	cli.Complete(cmd, "max-age", "7d", "30d", "90d")
+	cli.Complete(cmd, "max-bytes", "100M", "500M", "1G")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		po := binary.PruneOptions{DryRun: f.dryRun}
 		// A limit of 0 that was asked for means everything, not no limit.
@@ -68,19 +69,19 @@ func newPrune(o *options) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return o.result(r, r.print)
+		return o.Result(r, r.Print)
 	}
 	return cmd
 }
 
 func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult, error) {
-	path, dir, err := o.openDirectory()
+	path, dir, err := o.OpenDirectory()
 	r := &pruneResult{Dir: path, DryRun: po.DryRun}
 	if err != nil || dir == nil {
 		return r, err
 	}
 	if otherDrivers {
-		fingerprint, err := o.driverNow()
+		fingerprint, err := o.CurrentFingerprint()
 		if err != nil {
 			return nil, err
 		}
@@ -91,19 +92,19 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 	return r, err
 }
 
-func (r *pruneResult) print(w io.Writer) {
+func (r *pruneResult) Print(w io.Writer) {
 	verb := "deleted"
 	if r.DryRun {
 		verb = "would delete"
 	}
 	fmt.Fprintf(w, "%s %s (%s) and %s of the driver (%s)", verb,
-		plural(r.Programs, "program"), readableBytes(r.Bytes),
-		plural(r.DriverFiles, "file"), readableBytes(r.DriverBytes))
+		cli.Plural(r.Programs, "program"), cli.ReadableBytes(r.Bytes),
+		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.DriverBytes))
 	if r.Fingerprints > 0 {
-		fmt.Fprintf(w, ", %s whole", plural(r.Fingerprints, "other driver"))
+		fmt.Fprintf(w, ", %s whole", cli.Plural(r.Fingerprints, "other driver"))
 	}
 	if r.Leftovers > 0 {
-		fmt.Fprintf(w, ", %s", plural(r.Leftovers, "leftover file"))
+		fmt.Fprintf(w, ", %s", cli.Plural(r.Leftovers, "leftover file"))
 	}
 	fmt.Fprintf(w, "\nin %s\n", r.Dir)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const rebuildUsage = `Compile again what the driver that works now does not have, after a driver
@@ -55,10 +56,10 @@ func newRebuild(o *options) *cobra.Command {
 		Short:                 "Compile again what a driver update left without binaries",
 		Long:                  rebuildUsage,
 		Example:               rebuildExample,
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
-				return usageError{err, cmd.CommandPath()}
+				return cli.Usage(cmd, err)
 			}
 			return o.rebuild(f)
 		},
@@ -78,14 +79,14 @@ func (f *rebuildFlags) check(cmd *cobra.Command) error {
 
 func (o *options) rebuild(f rebuildFlags) error {
 	begin := time.Now()
-	path, dir, err := o.openDirectory()
+	path, dir, err := o.OpenDirectory()
 	if err != nil {
 		return err
 	}
 	if dir == nil {
-		return hintedError{fmt.Errorf("there is no cache in %s", path), "shadercache preload --keep-sources kernels/"}
+		return cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload --keep-sources kernels/")
 	}
-	r, err := o.missing(o.withUpstream(dir), f.limit)
+	r, err := o.missing(o.WithUpstream(dir), f.limit)
 	if err != nil {
 		return err
 	}
@@ -102,12 +103,12 @@ func (o *options) rebuild(f rebuildFlags) error {
 	if err != nil {
 		return err
 	}
-	return o.reportPrograms(r.preloadResult, r, r.print)
+	return o.reportPrograms(r.preloadResult, r, r.Print)
 }
 
 // missing asks which driver works now, without a cache, and what it lacks.
 func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
-	fingerprint, err := o.driverNow()
+	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		return nil, err
 	}
@@ -149,20 +150,20 @@ func missingName(m binary.MissingProgram) string {
 // rebuildHere gives the driver as many programs at a time as preload does: no
 // application waits behind them.
 func (o *options) rebuildHere(missing, limit int) (*preloadResult, error) {
-	g, err := o.openGPU(cache.Options{})
+	g, err := o.OpenGPU(cache.Options{})
 	if err != nil {
 		return nil, err
 	}
-	bar := o.newProgress(missing, "rebuilding")
-	ctx, stop := interruptible()
+	bar := o.NewProgress(missing, "rebuilding")
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	rebuilt, err := g.cache.Rebuild(ctx, cache.RebuildOptions{
+	rebuilt, err := g.Cache.Rebuild(ctx, cache.RebuildOptions{
 		Limit:    limit,
 		Together: 64,
 		Progress: func(cache.PreloadResult) { _ = bar.Add(1) },
 	})
 	_ = bar.Finish()
-	if err := errors.Join(err, g.close()); err != nil {
+	if err := errors.Join(err, g.Close()); err != nil {
 		return nil, err
 	}
 	r := &preloadResult{Programs: make([]preloadLine, 0, len(rebuilt))}
@@ -173,20 +174,20 @@ func (o *options) rebuildHere(missing, limit int) (*preloadResult, error) {
 	return r, nil
 }
 
-func (r *rebuildResult) print(w io.Writer) {
+func (r *rebuildResult) Print(w io.Writer) {
 	switch {
 	case r.Sources == 0:
 		fmt.Fprint(w, "no sources are kept: see shadercache rebuild --help\n")
 	case len(r.Missing) == 0:
-		fmt.Fprintf(w, "%s has everything that %s\n", r.Driver, plural(r.Sources, "kept source")+" could make")
+		fmt.Fprintf(w, "%s has everything that %s\n", r.Driver, cli.Plural(r.Sources, "kept source")+" could make")
 	case r.preloadResult != nil:
-		r.preloadResult.print(w)
+		r.preloadResult.Print(w)
 	default:
 		fmt.Fprint(w, "key\thits\tlast use\tname\n")
 		for _, m := range r.Missing {
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Key.Short(), m.Hits, lastUse(m.LastUse), shown(m.Name))
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Key.Short(), m.Hits, lastUse(m.LastUse), cli.Shown(m.Name))
 		}
-		fmt.Fprintf(w, "\n%s to compile for %s\n", plural(len(r.Missing), "program"), r.Driver)
+		fmt.Fprintf(w, "\n%s to compile for %s\n", cli.Plural(len(r.Missing), "program"), r.Driver)
 	}
 }
 
@@ -195,5 +196,5 @@ func lastUse(at time.Time) string {
 	if at.IsZero() {
 		return "-"
 	}
-	return readableAge(time.Since(at))
+	return cli.ReadableAge(time.Since(at))
 }

@@ -115,7 +115,7 @@ func word(number uint32, i int) uint32 { return number*2654435761 + uint32(i)*40
 // stream runs jobs of one size through an executor of its own: so many, or, for
 // 0, as many as take b.seconds.
 func (b *executorBench) stream(o executor.Options, size ringSize, rounds uint32, jobs int, all checks) (f streamFigures, err error) {
-	e, err := executor.New(b.gpu.context, b.gpu.cache, o)
+	e, err := executor.New(b.gpu.Context, b.gpu.Cache, o)
 	if err != nil {
 		return f, err
 	}

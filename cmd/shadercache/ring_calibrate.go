@@ -13,7 +13,7 @@ func (b *executorBench) calibrate(size ringSize) (rounds uint32, p partFigures, 
 	p = partFigures{KernelMicros: size.kernelMicros, UpBytes: size.bytes, DownBytes: size.bytes}
 	// Small jobs are copied together.
 	bytes := size.bytes * size.slotJobs
-	err = b.gpu.context.Do(func(gl *glctx.GL) error {
+	err = b.gpu.Context.Do(func(gl *glctx.GL) error {
 		up, err := gl.NewStaging(bytes, glctx.Upload)
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // soakFigures are what a long run of mixed jobs gave.
@@ -87,7 +88,7 @@ func (b *executorBench) soak() (err error) {
 	if err != nil {
 		return err
 	}
-	e, err := executor.New(b.gpu.context, b.gpu.cache, executor.Options{Depth: soakDepth, SlotBytes: 4 << 20, SlotJobs: 64})
+	e, err := executor.New(b.gpu.Context, b.gpu.Cache, executor.Options{Depth: soakDepth, SlotBytes: 4 << 20, SlotJobs: 64})
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (s *soakRun) sample() soakSample {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
-	n := s.b.gpu.context.Counters()
+	n := s.b.gpu.Context.Counters()
 	now := soakSample{
 		AtSeconds:  time.Since(s.began).Seconds(),
 		Jobs:       s.e.Stats().Jobs,
@@ -191,7 +192,7 @@ func (s *soakRun) sample() soakSample {
 		Goroutines: runtime.NumGoroutine(),
 		Buffers:    n.Buffers,
 		Fences:     n.Fences,
-		InUse:      s.b.gpu.cache.Stats().InUse,
+		InUse:      s.b.gpu.Cache.Stats().InUse,
 	}
 	s.figures.Samples = append(s.figures.Samples, now)
 	return now
@@ -368,7 +369,7 @@ func (r *roundTimes) share(share float64) float64 {
 }
 
 func (r *roundTimes) into(f *soakFigures) {
-	f.Rounds, f.MaxMillis = r.rounds, milliseconds(r.largest)
+	f.Rounds, f.MaxMillis = r.rounds, cli.Milliseconds(r.largest)
 	if r.rounds > 0 {
 		f.MedianMillis, f.P99Millis = r.share(0.5), r.share(0.99)
 		f.StallRatio = f.MaxMillis / f.MedianMillis
@@ -376,7 +377,7 @@ func (r *roundTimes) into(f *soakFigures) {
 	}
 }
 
-func (f *soakFigures) print(w io.Writer) {
+func (f *soakFigures) Print(w io.Writer) {
 	fmt.Fprintf(w, "soak of %.1f s, %d goroutines: %d jobs, %.0f a second\n", f.Seconds, f.Workers, f.Jobs, f.JobsPerSecond)
 	fmt.Fprintf(w, "round of %d jobs\tmedian %.3f ms\t99%% %.3f ms\tlargest %.3f ms, %.1f times the median\n",
 		len(soakKinds), f.MedianMillis, f.P99Millis, f.MaxMillis, f.StallRatio)

@@ -11,7 +11,7 @@ import (
 func (b *executorBench) measureUpload() (err error) {
 	u := uploadFigures{JobBytes: int(b.largeBytes), Verified: true}
 	const depth = 6
-	e, err := executor.New(b.gpu.context, b.gpu.cache, executor.Options{Depth: depth, SlotBytes: u.JobBytes, SlotJobs: 1})
+	e, err := executor.New(b.gpu.Context, b.gpu.Cache, executor.Options{Depth: depth, SlotBytes: u.JobBytes, SlotJobs: 1})
 	if err != nil {
 		return err
 	}

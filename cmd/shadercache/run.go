@@ -17,6 +17,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const runUsage = `Filter a picture on the GPU, compare every pixel with the CPU, write a PNG.
@@ -74,19 +75,19 @@ func newRun(o *options) *cobra.Command {
 		Short:                 "Filter a picture on the GPU",
 		Long:                  runUsage,
 		Example:               "  shadercache run --image photo.jpg --filter all --out filtered.png",
-		Args:                  usageArgs(knownCommand),
+		Args:                  cli.UsageArgs(cli.KnownCommand),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default one that comes with the command)")
 	flags.StringVar(&f.out, "out", "", "PNG file to write (default the picture's name and the filter's, here)")
 	flags.StringVar(&f.filter, "filter", "edge", strings.Join(imaging.FilterNames(), ", "))
-	complete(cmd, "filter", imaging.FilterNames()...)
+	cli.Complete(cmd, "filter", imaging.FilterNames()...)
 	_ = cmd.MarkFlagFilename("image", "png", "jpg", "jpeg")
 	_ = cmd.MarkFlagFilename("out", "png")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		filters, err := imaging.Select(f.filter)
 		if err != nil {
-			return usageError{err, cmd.CommandPath()}
+			return cli.Usage(cmd, err)
 		}
 		return o.run(f, filters)
 	}
@@ -95,7 +96,7 @@ func newRun(o *options) *cobra.Command {
 }
 
 func (o *options) run(f runFlags, filters []imaging.Filter) error {
-	if err := makeFolder(filepath.Dir(f.outFile())); err != nil {
+	if err := cli.MakeFolder(filepath.Dir(f.outFile())); err != nil {
 		return err
 	}
 	var picture image.Image
@@ -104,23 +105,23 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 		picture, err = f.load()
 		return err
 	})
-	g, err := o.openGPU(cache.Options{})
+	g, err := o.OpenGPU(cache.Options{})
 	if err := errors.Join(load.Wait(), err); err != nil {
 		if g != nil {
-			err = errors.Join(err, g.close())
+			err = errors.Join(err, g.Close())
 		}
 		return err
 	}
-	r, sheet, err := g.filter(picture, filters)
+	r, sheet, err := filter(g, picture, filters)
 	if err == nil {
 		r.Out = f.outFile()
 		err = imaging.WritePNG(r.Out, sheet)
 	}
-	err = errors.Join(err, g.close())
+	err = errors.Join(err, g.Close())
 	if err != nil && (r == nil || r.Verified) {
 		return err
 	}
-	return errors.Join(err, o.result(r, r.print))
+	return errors.Join(err, o.Result(r, r.Print))
 }
 
 func (f runFlags) load() (image.Image, error) {
@@ -129,7 +130,7 @@ func (f runFlags) load() (image.Image, error) {
 	}
 	picture, err := imaging.Load(f.image)
 	if err != nil {
-		return nil, hintedError{err, "--image takes a PNG or JPEG picture; without it a sample is used"}
+		return nil, cli.Hint(err, "--image takes a PNG or JPEG picture; without it a sample is used")
 	}
 	return picture, nil
 }
@@ -149,25 +150,25 @@ func (f runFlags) outFile() string {
 
 // filter applies the filters one after the other. Where a result is wrong it
 // returns an error and the figures so far, not verified.
-func (g *gpu) filter(picture image.Image, filters []imaging.Filter) (*runResult, image.Image, error) {
-	ctx, stop := interruptible()
+func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResult, image.Image, error) {
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	r := &runResult{
-		GPU:         g.name(),
-		Driver:      g.driver(),
-		DriverCache: g.context.DriverCacheState(),
-		MemoryOnly:  g.cache.Stats().MemoryOnly,
+		GPU:         g.Name(),
+		Driver:      g.Driver(),
+		DriverCache: g.Context.DriverCacheState(),
+		MemoryOnly:  g.Cache.Stats().MemoryOnly,
 		Verified:    true,
 		pixels:      picture.Bounds().Size(),
 	}
 	start := time.Now()
 	var err error
 	// A runner's memory is its own: the slots are hardly used.
-	if g.executor, err = executor.New(g.context, g.cache, executor.Options{SlotBytes: 1 << 12, SlotJobs: 4}); err != nil {
+	if g.Executor, err = executor.New(g.Context, g.Cache, executor.Options{SlotBytes: 1 << 12, SlotJobs: 4}); err != nil {
 		return r, nil, err
 	}
-	r.ready = g.contextTime + time.Since(start)
-	runner := &conv2d.Runner{Executor: g.executor, Programs: g.cache, Observe: r.note}
+	r.ready = g.ContextTime + time.Since(start)
+	runner := &conv2d.Runner{Executor: g.Executor, Programs: g.Cache, Observe: r.note}
 	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.Params{"local": 64}} // whose programs are built in
 	var pictures []*image.NRGBA
 	for _, f := range filters {
@@ -178,7 +179,7 @@ func (g *gpu) filter(picture image.Image, filters []imaging.Filter) (*runResult,
 		}
 		pictures = append(pictures, filtered.Picture)
 	}
-	s := g.cache.Stats()
+	s := g.Cache.Stats()
 	r.Compiles, r.DiskHits = s.Compiles, s.DiskHits
 	return r, imaging.Sheet(pictures), nil
 }
@@ -186,7 +187,7 @@ func (g *gpu) filter(picture image.Image, filters []imaging.Filter) (*runResult,
 // note adds programs the first time that they are used.
 func (r *runResult) note(t conv2d.Timing) {
 	if len(r.Programs) == 0 {
-		r.TimeToFirstResultMs = milliseconds(r.ready + t.Plan + t.Upload + t.Run + t.Readback)
+		r.TimeToFirstResultMs = cli.Milliseconds(r.ready + t.Plan + t.Upload + t.Run + t.Readback)
 	}
 	for _, used := range t.Programs {
 		known := func(p runProgram) bool { return p.Name == used.Name }
@@ -194,21 +195,21 @@ func (r *runResult) note(t conv2d.Timing) {
 			r.Programs = append(r.Programs, runProgram{
 				Name:                used.Name,
 				Origin:              used.Origin,
-				GetMillis:           milliseconds(t.Plan),
-				FirstDispatchMillis: milliseconds(t.Run),
+				GetMillis:           cli.Milliseconds(t.Plan),
+				FirstDispatchMillis: cli.Milliseconds(t.Run),
 			})
 		}
 	}
 }
 
-func (r *runResult) print(w io.Writer) {
+func (r *runResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", r.GPU)
 	fmt.Fprint(w, "program\torigin\tget\tfirst dispatch\n")
 	for _, p := range r.Programs {
 		fmt.Fprintf(w, "%s\t%v\t%.2f ms\t%.2f ms\n", p.Name, p.Origin, p.GetMillis, p.FirstDispatchMillis)
 	}
 	fmt.Fprintf(w, "\n%s, %d from disk; first result after %.0f ms\n",
-		plural(r.Compiles, "compile"), r.DiskHits, r.TimeToFirstResultMs)
+		cli.Plural(r.Compiles, "compile"), r.DiskHits, r.TimeToFirstResultMs)
 	if r.Verified {
 		fmt.Fprintf(w, "%dx%d pixels, every one as the CPU has it: %s\n", r.pixels.X, r.pixels.Y, r.Out)
 	}

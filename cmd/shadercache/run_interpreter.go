@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/demo/interpreter"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const runInterpreterUsage = `Run a program of 64-bit ARM instructions on the GPU, on one machine or on many.
@@ -99,7 +100,7 @@ func newRunInterpreter(o *options) *cobra.Command {
 		Short:                 "Run ARM instructions on the GPU",
 		Long:                  runInterpreterUsage,
 		Example:               "  shadercache run interpreter demo/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
-		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("name one file to run")
 			}
@@ -121,10 +122,10 @@ func newRunInterpreter(o *options) *cobra.Command {
 	flags.BoolVar(&f.options.Int64, "int64", false, "use 64-bit integers of the driver")
 	flags.BoolVar(&f.verify, "verify", true, "compare every machine with the CPU")
 	flags.Lookup("memory").DefValue = "4M"
-	complete(cmd, "form", interpreterForms...)
+	cli.Complete(cmd, "form", interpreterForms...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
-			return usageError{err, cmd.CommandPath()}
+			return cli.Usage(cmd, err)
 		}
 		return o.runInterpreter(f, args[0])
 	}
@@ -139,7 +140,7 @@ func readCode(file string) ([]byte, error) {
 	}
 	if !strings.EqualFold(filepath.Ext(file), ".bin") {
 		if code, err = interpreter.Assemble(file, string(code)); err != nil {
-			return nil, hintedError{err, "shadercache run interpreter --help lists the instructions"}
+			return nil, cli.Hint(err, "shadercache run interpreter --help lists the instructions")
 		}
 	}
 	if len(code) == 0 {
@@ -153,33 +154,33 @@ func (o *options) runInterpreter(f interpreterFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	g, err := o.openGPU(cache.Options{})
+	g, err := o.OpenGPU(cache.Options{})
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &interpreterResult{GPU: g.name(), Driver: g.driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.machine}
-	f.progress = o.newProgress
+	r := &interpreterResult{GPU: g.Name(), Driver: g.Driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.machine}
+	f.progress = o.NewProgress
 	err = r.run(ctx, g, f, code)
-	if err := errors.Join(err, g.close()); err != nil {
+	if err := errors.Join(err, g.Close()); err != nil {
 		return err
 	}
-	if err := o.result(r, r.print); err != nil {
+	if err := o.Result(r, r.Print); err != nil {
 		return err
 	}
-	return r.verdict()
+	return r.Verdict()
 }
 
-// verdict is what is wrong with the end.
-func (r *interpreterResult) verdict() error {
+// Verdict is what is wrong with the end.
+func (r *interpreterResult) Verdict() error {
 	switch n := r.Stands[interpreter.SignalFault.String()]; {
 	case r.Verified != nil && !*r.Verified:
-		return hintedError{fmt.Errorf("run: machine %d did not end as the CPU has it", r.wrong), "the driver may be broken: shadercache selftest"}
+		return cli.Hint(fmt.Errorf("run: machine %d did not end as the CPU has it", r.wrong), "the driver may be broken: shadercache selftest")
 	case n > 0 && r.state.Signal == interpreter.SignalFault:
 		return fmt.Errorf("run: machine %d stopped at pc %#x: %s", r.machine, r.state.PC, faultText(r.state))
 	case n > 0:
-		return hintedError{fmt.Errorf("run: %s ended in a fault", plural(n, "machine")), "--machine N shows another one"}
+		return cli.Hint(fmt.Errorf("run: %s ended in a fault", cli.Plural(n, "machine")), "--machine N shows another one")
 	}
 	return nil
 }
@@ -193,10 +194,10 @@ func faultText(s interpreter.State) string {
 	return s.Fault.String()
 }
 
-func (r *interpreterResult) run(ctx context.Context, g *gpu, f interpreterFlags, code []byte) error {
+func (r *interpreterResult) run(ctx context.Context, g *cli.GPU, f interpreterFlags, code []byte) error {
 	bar := f.progress(100, "running")
 	f.options.Progress = func(done, of uint64) { _ = bar.Set(int(float64(done) / float64(of) * 100)) }
-	v, err := interpreter.New(ctx, g.context, g.cache, f.options)
+	v, err := interpreter.New(ctx, g.Context, g.Cache, f.options)
 	if err != nil {
 		return err
 	}
@@ -255,7 +256,7 @@ func (f *interpreterFlags) runForm(ctx context.Context, v *interpreter.Interpret
 func (r *interpreterResult) note(done interpreter.Result, states []interpreter.State) {
 	r.state = states[r.machine]
 	r.Form, r.Cycles, r.Batches, r.Dispatches = done.Form, done.Cycles, done.Batches, done.Dispatches
-	r.Cut, r.Syscalls, r.Millis, r.IPS = done.Cut, done.Syscalls, milliseconds(done.Wall), done.IPS
+	r.Cut, r.Syscalls, r.Millis, r.IPS = done.Cut, done.Syscalls, cli.Milliseconds(done.Wall), done.IPS
 	r.Signal, r.Number, r.Fault = r.state.Signal, r.state.Number, r.state.Fault
 	r.Address, r.FinalPC, r.Flags = fmt.Sprintf("%#x", r.state.Address), fmt.Sprintf("%#x", r.state.PC), flagText(r.state.Flags)
 	r.Registers = map[string]string{"sp": fmt.Sprintf("%#x", r.state.SP)}
@@ -316,7 +317,7 @@ func (r *interpreterResult) standings() string {
 	return strings.Join(list, ", ")
 }
 
-func (r *interpreterResult) print(w io.Writer) {
+func (r *interpreterResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", r.GPU)
 	for _, line := range r.Trace {
 		fmt.Fprintln(w, line)
@@ -327,7 +328,7 @@ func (r *interpreterResult) print(w io.Writer) {
 	if r.prints > 0 {
 		fmt.Fprintf(w, "and %d more\n", r.prints)
 	}
-	fmt.Fprintf(w, "machine %d: %s at pc %s after %s, flags %s\n", r.machine, r.standing(), r.FinalPC, plural(r.state.Cycles, "instruction"), r.Flags)
+	fmt.Fprintf(w, "machine %d: %s at pc %s after %s, flags %s\n", r.machine, r.standing(), r.FinalPC, cli.Plural(r.state.Cycles, "instruction"), r.Flags)
 	if len(r.Stands) > 1 {
 		fmt.Fprintf(w, "all machines: %s\n", r.standings())
 	}
@@ -344,7 +345,7 @@ func (r *interpreterResult) print(w io.Writer) {
 			fmt.Fprintf(w, "%s\t%#x%s", name, value, end)
 		}
 	}
-	fmt.Fprintf(w, "\n%s, %s: %s in %s, %s/s\n", r.Form, plural(r.Machines, "machine"), plural(r.Cycles, "instruction"),
+	fmt.Fprintf(w, "\n%s, %s: %s in %s, %s/s\n", r.Form, cli.Plural(r.Machines, "machine"), cli.Plural(r.Cycles, "instruction"),
 		dispatches(r.Dispatches), readableRate(r.IPS))
 	if r.Verified != nil && *r.Verified {
 		fmt.Fprintln(w, "every machine ended as the CPU has it")

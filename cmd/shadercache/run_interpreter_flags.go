@@ -12,6 +12,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/shadercache/shadercache/demo/interpreter"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // interpreterFlags are the flags of run interpreter.
@@ -22,7 +23,7 @@ type interpreterFlags struct {
 	registers []string
 	breaks    []string
 	watch     string
-	memory    byteSize
+	memory    cli.ByteSize
 	timeout   time.Duration
 	verify    bool
 	options   interpreter.Options

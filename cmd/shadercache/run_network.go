@@ -16,6 +16,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const runNetworkUsage = `Run a small neural network of six layers on pictures, and compare what comes out
@@ -82,7 +83,7 @@ func newRunNetwork(o *options) *cobra.Command {
 		Short:                 "Run a small neural network on the GPU",
 		Long:                  runNetworkUsage,
 		Example:               "  shadercache run network --tune && shadercache run network --tune",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.pictures, "pictures", f.pictures, "pictures that go through at once")
@@ -91,30 +92,30 @@ func newRunNetwork(o *options) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case f.pictures < 1 || f.pictures > maxPictures:
-			return usageError{fmt.Errorf("--pictures must be 1 to %d", maxPictures), cmd.CommandPath()}
+			return cli.Usage(cmd, fmt.Errorf("--pictures must be 1 to %d", maxPictures))
 		case f.budget <= 0 || f.budget > time.Hour:
-			return usageError{errNoSuchBudget, cmd.CommandPath()}
+			return cli.Usage(cmd, errNoSuchBudget)
 		}
 		r, err := o.runNetwork(f)
-		return o.show(r, err)
+		return o.Show(r, err)
 	}
 	return cmd
 }
 
 func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	input := pieces(imaging.Sample(), f.pictures)
-	g, err := o.openExecutor(executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4})
+	g, err := o.OpenExecutor(executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	r = &networkResult{GPU: g.name(), Driver: g.driver(), Pictures: f.pictures}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	r = &networkResult{GPU: g.Name(), Driver: g.Driver(), Pictures: f.pictures}
 	return r, r.run(ctx, g, f, input)
 }
 
-func (r *networkResult) run(ctx context.Context, g *gpu, f networkFlags, input []float32) error {
+func (r *networkResult) run(ctx context.Context, g *cli.GPU, f networkFlags, input []float32) error {
 	var plan conv2d.PlanOptions
 	if f.tune {
 		plan.Tune = &conv2d.TuneOptions{Budget: f.budget, Progress: func(done, _ int, _ conv2d.Candidate) {
@@ -124,7 +125,7 @@ func (r *networkResult) run(ctx context.Context, g *gpu, f networkFlags, input [
 		}}
 	}
 	start := time.Now()
-	n, err := conv2d.NewNetwork(ctx, g.executor, g.cache, conv2d.SampleNetwork(f.pictures), plan)
+	n, err := conv2d.NewNetwork(ctx, g.Executor, g.Cache, conv2d.SampleNetwork(f.pictures), plan)
 	if err != nil {
 		return err
 	}
@@ -136,11 +137,11 @@ func (r *networkResult) run(ctx context.Context, g *gpu, f networkFlags, input [
 		for i := range output {
 			output[i] = math.Float32frombits(conv2d.Poison)
 		}
-		if err := once(ctx, g.executor, n, input, output); err != nil {
+		if err := once(ctx, g.Executor, n, input, output); err != nil {
 			return err
 		}
-		if took = append(took, milliseconds(time.Since(begin))); len(took) == 1 {
-			r.FirstResultMillis = milliseconds(time.Since(start))
+		if took = append(took, cli.Milliseconds(time.Since(begin))); len(took) == 1 {
+			r.FirstResultMillis = cli.Milliseconds(time.Since(start))
 		}
 	}
 	slices.Sort(took)
@@ -164,7 +165,7 @@ func once(ctx context.Context, e *executor.Executor, n *conv2d.Network, input, o
 }
 
 // note compares the result and says how it came about.
-func (r *networkResult) note(g *gpu, n *conv2d.Network, input, output []float32) {
+func (r *networkResult) note(g *cli.GPU, n *conv2d.Network, input, output []float32) {
 	want := n.Reference(input)
 	r.Verified = conv2d.Compare(output, want, 1).OK()
 	for i, v := range output {
@@ -182,7 +183,7 @@ func (r *networkResult) note(g *gpu, n *conv2d.Network, input, output []float32)
 			Tolerance: p.Tolerance(),
 		})
 	}
-	r.Compiles, r.DiskHits = g.context.Counters().Compiles, g.cache.Stats().DiskHits
+	r.Compiles, r.DiskHits = g.Context.Counters().Compiles, g.Cache.Stats().DiskHits
 }
 
 // pieces cuts grey squares out of a picture, side by side and line by line, from the
@@ -204,21 +205,21 @@ func pieces(picture image.Image, n int) []float32 {
 	return values
 }
 
-func (r *networkResult) verdict() error {
+func (r *networkResult) Verdict() error {
 	if !r.Verified {
-		return hintedError{errors.New("the network's result on the GPU is not the CPU's"), "shadercache tune finds which layer's algorithm is wrong; the driver may be broken"}
+		return cli.Hint(errors.New("the network's result on the GPU is not the CPU's"), "shadercache tune finds which layer's algorithm is wrong; the driver may be broken")
 	}
 	return nil
 }
 
-func (r *networkResult) print(w io.Writer) {
+func (r *networkResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", r.GPU)
 	fmt.Fprint(w, "layer\tshape\tbasis\talgorithm\n")
 	for _, l := range r.Layers {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.Shape, l.Basis, l.Algorithm)
 	}
 	fmt.Fprintf(w, "\n%s, %d from disk, %s; first result after %.0f ms, then %.2f ms a run\n",
-		plural(r.Compiles, "compile"), r.DiskHits, searches(r.Searches), r.FirstResultMillis, r.RunMillis)
+		cli.Plural(r.Compiles, "compile"), r.DiskHits, searches(r.Searches), r.FirstResultMillis, r.RunMillis)
 	if r.Verified {
 		fmt.Fprintf(w, "%d pictures, every number as the CPU has it, to %.1e\n", r.Pictures, r.MaxError)
 	}

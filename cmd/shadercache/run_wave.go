@@ -16,8 +16,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shadercache/shadercache/conv2d/imaging"
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/demo/wave"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const runWaveUsage = `Run a 2-D wave equation that stays on the GPU, poke it, take pictures of it.
@@ -41,7 +42,7 @@ The exit code is 1 when a cell was wrong, or a poke was not acknowledged.`
 
 // waveFlags are the flags of run wave.
 type waveFlags struct {
-	size, tiles   pair
+	size, tiles   cli.Pair
 	steps, every  int
 	pokes         []string
 	out           string
@@ -85,14 +86,14 @@ type wavePoke struct {
 }
 
 func newRunWave(o *options) *cobra.Command {
-	f := waveFlags{size: pair{512, 512}, tiles: pair{8, 8}}
+	f := waveFlags{size: cli.Pair{X: 512, Y: 512}, tiles: cli.Pair{X: 8, Y: 8}}
 	cmd := &cobra.Command{
 		Use:                   "wave [--size WxH] [--tiles WxH] [--steps N] [--poke X,Y,HEIGHT[@STEP]]... [--out DIR]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Run a wave equation that stays on the GPU",
 		Long:                  runWaveUsage,
 		Example:               "  shadercache run wave --size 512x512 --steps 600 --poke 200,200,1 --poke 320,300,-1@100 --every 20 --out frames --verify",
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
 	flags.Var(&f.size, "size", "cells")
@@ -107,10 +108,10 @@ func newRunWave(o *options) *cobra.Command {
 	_ = cmd.MarkFlagDirname("out")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(); err != nil {
-			return usageError{err, cmd.CommandPath()}
+			return cli.Usage(cmd, err)
 		}
 		if f.out != "" {
-			if err := makeFolder(f.out); err != nil {
+			if err := cli.MakeFolder(f.out); err != nil {
 				return err
 			}
 		}
@@ -118,7 +119,7 @@ func newRunWave(o *options) *cobra.Command {
 		if r == nil {
 			return err
 		}
-		return errors.Join(o.result(r, r.print), err)
+		return errors.Join(o.Result(r, r.Print), err)
 	}
 	return cmd
 }
@@ -134,7 +135,7 @@ func (f *waveFlags) check() error {
 		return errors.New("--scale must be more than 0")
 	}
 	if f.pokes == nil {
-		w, h := f.size.x, f.size.y
+		w, h := f.size.X, f.size.Y
 		f.scheduled = []scheduledPoke{
 			{wave.Poke{X: w / 3, Y: h * 2 / 5, Amplitude: 1}, 0},
 			{wave.Poke{X: w * 2 / 3, Y: h / 4, Amplitude: -1}, f.steps / 6},
@@ -185,7 +186,7 @@ func parsePoke(text string) (p scheduledPoke, err error) {
 }
 
 func (f *waveFlags) options() wave.Options {
-	o := wave.Options{Width: f.size.x, Height: f.size.y, TilesX: f.tiles.x, TilesY: f.tiles.y}
+	o := wave.Options{Width: f.size.X, Height: f.size.Y, TilesX: f.tiles.X, TilesY: f.tiles.Y}
 	if f.absorb {
 		o.Border = wave.Absorbing
 	}
@@ -195,21 +196,21 @@ func (f *waveFlags) options() wave.Options {
 // runWave runs the simulation. Where a cell was wrong the result comes with an
 // error.
 func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	g, err := o.openExecutor(executor.Options{})
+	g, err := o.OpenExecutor(executor.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	sim, err := wave.New(ctx, g.executor, g.cache, f.options())
+	defer func() { err = errors.Join(err, g.Close()) }()
+	sim, err := wave.New(ctx, g.Executor, g.Cache, f.options())
 	if err != nil {
 		return nil, err
 	}
 	defer sim.Close()
-	w := &waveRun{ctx: ctx, flags: f, sim: sim, bar: o.newProgress(f.steps, "steps"), result: &waveResult{
-		GPU: g.name(), Driver: g.driver(),
-		Width: f.size.x, Height: f.size.y, TilesX: f.tiles.x, TilesY: f.tiles.y, Border: f.options().Border.String(),
+	w := &waveRun{ctx: ctx, flags: f, sim: sim, bar: o.NewProgress(f.steps, "steps"), result: &waveResult{
+		GPU: g.Name(), Driver: g.Driver(),
+		Width: f.size.X, Height: f.size.Y, TilesX: f.tiles.X, TilesY: f.tiles.Y, Border: f.options().Border.String(),
 		Pokes: []wavePoke{}, Out: f.out,
 	}}
 	if f.verify {
@@ -222,7 +223,7 @@ func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
 		if !errors.Is(err, wave.ErrDiffers) {
 			return nil, err
 		}
-		return w.result, hintedError{err, "the figures mean nothing; the driver may be broken"}
+		return w.result, cli.Hint(err, "the figures mean nothing; the driver may be broken")
 	}
 	return w.result, nil
 }
@@ -310,7 +311,7 @@ func (w *waveRun) picture() error {
 	w.result.Frames++
 	file := filepath.Join(w.flags.out, fmt.Sprintf("wave-%06d.png", step))
 	w.pictures.Go(func() error {
-		return imaging.WritePNG(file, wave.Picture(field, w.flags.size.x, w.flags.scale))
+		return imaging.WritePNG(file, wave.Picture(field, w.flags.size.X, w.flags.scale))
 	})
 	return nil
 }
@@ -344,7 +345,7 @@ func (w *waveRun) finish() error {
 	return errors.Join(err, w.bar.Finish())
 }
 
-func (r *waveResult) print(w io.Writer) {
+func (r *waveResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", r.GPU)
 	fmt.Fprintf(w, "cells\t%dx%d in %dx%d tiles, %s borders\n", r.Width, r.Height, r.TilesX, r.TilesY, r.Border)
 	fmt.Fprintf(w, "steps\t%d, %.0f a second\n", r.Steps, r.StepsPerSecond)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const selftestUsage = `Prove on this machine, with this environment, that the cache hits.
@@ -62,18 +63,18 @@ func newSelftest(o *options) *cobra.Command {
 		Short:   "Prove that the cache hits on this machine",
 		Long:    selftestUsage,
 		Example: selftestExample,
-		Args:    usageArgs(noArguments),
+		Args:    cli.UsageArgs(cli.NoArguments),
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := interruptible()
+			ctx, stop := cli.Interruptible()
 			defer stop()
 			r, err := o.selftest(ctx)
 			if err != nil {
 				return err
 			}
-			if err := o.result(r, r.print); err != nil || r.Good {
+			if err := o.Result(r, r.Print); err != nil || r.Good {
 				return err
 			}
-			return hintedError{errors.New("the cache does not do its work here"), "shadercache doctor"}
+			return cli.Hint(errors.New("the cache does not do its work here"), "shadercache doctor")
 		},
 	}
 }
@@ -99,13 +100,13 @@ func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {
 
 // selftestRun is one process; DiskHits are those of the directory so far.
 func (o *options) selftestRun(ctx context.Context, work string, r *selftestResult) (selftestRun, error) {
-	child, err := o.childCommand(ctx, work, []string{"bench", startupChildName}, "--programs", strconv.Itoa(selftestPrograms))
+	child, err := o.ChildCommand(ctx, work, []string{"bench", startupChildName}, "--programs", strconv.Itoa(selftestPrograms))
 	if err != nil {
 		return selftestRun{}, err
 	}
 	output, err := child.Output()
 	if errors.As(err, new(*exec.ExitError)) && ctx.Err() == nil {
-		return selftestRun{}, errReported // the child said what is wrong
+		return selftestRun{}, cli.ErrReported // the child said what is wrong
 	}
 	if err := errors.Join(ctx.Err(), err); err != nil {
 		return selftestRun{}, err
@@ -149,7 +150,7 @@ func (r *selftestResult) judge() {
 	r.Good = len(r.Reasons) == 0
 }
 
-func (r *selftestResult) print(w io.Writer) {
+func (r *selftestResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s\n\n", r.GPU, r.Driver)
 	fmt.Fprint(w, "process\tprograms\tcompiled\tfrom disk\tto first result\tverified\n")
 	for _, run := range []struct {
@@ -158,7 +159,7 @@ func (r *selftestResult) print(w io.Writer) {
 	}{{"first", r.First}, {"second", r.Second}} {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.2f ms\t%t\n", run.name, r.Programs, run.Compiles, run.DiskHits, run.ToFirstResultMillis, run.Verified)
 	}
-	fmt.Fprintf(w, "\ndriver cache: %s, %s\n", r.DriverCache, readableBytes(r.DriverCacheBytes))
+	fmt.Fprintf(w, "\ndriver cache: %s, %s\n", r.DriverCache, cli.ReadableBytes(r.DriverCacheBytes))
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(w, "FAILED: %s\n", reason)
 	}

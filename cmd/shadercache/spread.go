@@ -2,7 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // spread is a figure that was measured several times.
@@ -22,4 +25,9 @@ func newSpread(values []float64) spread {
 func medianBy[T any](list []T, key func(T) float64) T {
 	sorted := slices.SortedFunc(slices.Values(list), func(a, b T) int { return cmp.Compare(key(a), key(b)) })
 	return sorted[(len(sorted)-1)/2]
+}
+
+// unverified is the failure of a benchmark whose results were wrong.
+func unverified(what string) error {
+	return cli.Hint(errors.New("bench: "+what), "the figures mean nothing; the driver may be broken")
 }

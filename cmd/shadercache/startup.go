@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // The scenarios of the start-up benchmark, in the order of their report.
@@ -41,15 +44,15 @@ type startupBench struct {
 	bar     *progressbar.ProgressBar
 	gpu     string
 	driver  string
-	origin  origin
+	origin  cli.Origin
 	runs    map[string][]scenarioFigures
 }
 
 // run measures every scenario and removes what it made on disk.
 func (b *startupBench) run(o *options) (*startupResult, error) {
-	b.options, b.runs, b.origin = o, map[string][]scenarioFigures{}, newOrigin()
+	b.options, b.runs, b.origin = o, map[string][]scenarioFigures{}, cli.NewOrigin()
 	if b.chart != "" {
-		if err := makeFolder(filepath.Dir(b.chart)); err != nil {
+		if err := cli.MakeFolder(filepath.Dir(b.chart)); err != nil {
 			return nil, err
 		}
 	}
@@ -58,9 +61,9 @@ func (b *startupBench) run(o *options) (*startupResult, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	b.bar = o.newProgress(1+b.repeat*len(b.plan()), "measuring")
+	b.bar = o.NewProgress(1+b.repeat*len(b.plan()), "measuring")
 	if err := b.warmUp(ctx, filepath.Join(work, "warm-up")); err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
@@ -158,8 +161,8 @@ func (b *startupBench) child(ctx context.Context, scenario, dir string, programs
 	if err != nil {
 		return scenarioFigures{}, err
 	}
-	arguments := []string{"bench", startupChildName, "--dir", dir, "--device", b.options.device,
-		"--log-level", b.options.logLevel.String(), "--programs", strconv.Itoa(programs)}
+	arguments := []string{"bench", startupChildName, "--dir", dir, "--device", b.options.Device,
+		"--log-level", b.options.LogLevel.String(), "--programs", strconv.Itoa(programs)}
 	if scenario == scenarioDriverOnly {
 		arguments = append(arguments, "--memory-only")
 	}
@@ -170,14 +173,14 @@ func (b *startupBench) child(ctx context.Context, scenario, dir string, programs
 	var stdout bytes.Buffer
 	child := exec.CommandContext(ctx, executable, arguments...)
 	child.Args[0] = os.Args[0]
-	child.Stdout, child.Stderr = &stdout, b.options.stderr
+	child.Stdout, child.Stderr = &stdout, b.options.Stderr
 	child.Env = append(scenarioEnvironment(os.Environ()), fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()))
 	if err := child.Run(); err != nil {
 		if ctx.Err() != nil {
 			return scenarioFigures{}, ctx.Err()
 		}
 		if errors.As(err, new(*exec.ExitError)) {
-			return scenarioFigures{}, errReported // the child said what is wrong
+			return scenarioFigures{}, cli.ErrReported // the child said what is wrong
 		}
 		return scenarioFigures{}, err
 	}
@@ -194,11 +197,11 @@ func (b *startupBench) child(ctx context.Context, scenario, dir string, programs
 
 // driverCacheState says what the driver's own cache in dir holds.
 func driverCacheState(dir string) string {
-	bytes := treeBytes(filepath.Join(dir, driverFolder))
+	bytes := drivercache.Bytes(filepath.Join(dir, driverFolder))
 	if bytes == 0 {
 		return "empty"
 	}
-	return "warm, " + readableBytes(bytes)
+	return "warm, " + cli.ReadableBytes(bytes)
 }
 
 // scenarioEnvironment leaves out settings of the driver's own cache: they would

@@ -15,6 +15,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -44,13 +45,13 @@ func newStartupChild(o *options) *cobra.Command {
 		Short:   "Run one scenario of bench startup in this process",
 		Hidden:  true,
 		Example: "  shadercache bench startup-child --json",
-		Args:    usageArgs(noArguments),
+		Args:    cli.UsageArgs(cli.NoArguments),
 		RunE: func(*cobra.Command, []string) error {
 			r, err := o.startupChild(programs, memoryOnly, preload)
 			if err != nil {
 				return err
 			}
-			return json.NewEncoder(o.stdout).Encode(r)
+			return json.NewEncoder(o.Stdout).Encode(r)
 		},
 	}
 	cmd.Flags().IntVar(&programs, "programs", 48, "number of programs")
@@ -66,11 +67,11 @@ func (o *options) startupChild(programs int, memoryOnly, preload bool) (r *child
 	var w startupWork
 	var prepare errgroup.Group
 	prepare.Go(func() error { return w.prepare(programs) })
-	g, err := o.openGPU(cache.Options{MemoryOnly: memoryOnly, MaxPrograms: programs})
+	g, err := o.OpenGPU(cache.Options{MemoryOnly: memoryOnly, MaxPrograms: programs})
 	if err := errors.Join(err, prepare.Wait()); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
+	defer func() { err = errors.Join(err, g.Close()) }()
 	w.preload = preload
 	if err := w.run(g); err != nil {
 		return nil, err
@@ -78,17 +79,17 @@ func (o *options) startupChild(programs int, memoryOnly, preload bool) (r *child
 	verified := w.verify()
 	process := time.Since(started)
 	return &childResult{
-		GPU:    g.name(),
-		Driver: g.driver(),
+		GPU:    g.Name(),
+		Driver: g.Driver(),
 		scenarioFigures: scenarioFigures{
 			GetMillis:           median(w.get),
 			FirstDispatchMillis: median(w.dispatch),
 			ToFirstResultMillis: median(w.both),
-			TotalMillis:         milliseconds(w.total),
-			ContextMillis:       milliseconds(g.contextTime),
-			ProcessMillis:       milliseconds(process),
-			Compiles:            g.cache.Stats().Compiles,
-			DriverCache:         unmanaged(g.context.DriverCache()),
+			TotalMillis:         cli.Milliseconds(w.total),
+			ContextMillis:       cli.Milliseconds(g.ContextTime),
+			ProcessMillis:       cli.Milliseconds(process),
+			Compiles:            g.Cache.Stats().Compiles,
+			DriverCache:         unmanaged(g.Context.DriverCache()),
 			Verified:            verified,
 		},
 	}, nil
@@ -158,16 +159,16 @@ func (w *startupWork) prepare(programs int) (err error) {
 type matrices struct{ a, b, c glctx.Buffer }
 
 // run gets and dispatches every program, with one set of buffers.
-func (w *startupWork) run(g *gpu) (err error) {
+func (w *startupWork) run(g *cli.GPU) (err error) {
 	var buffers matrices
-	err = g.context.Do(func(gl *glctx.GL) (err error) {
+	err = g.Context.Do(func(gl *glctx.GL) (err error) {
 		buffers, err = w.upload(gl)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	defer g.context.Post(func(gl *glctx.GL) {
+	defer g.Context.Post(func(gl *glctx.GL) {
 		for _, b := range []glctx.Buffer{buffers.a, buffers.b, buffers.c} {
 			gl.DeleteBuffer(b)
 		}
@@ -180,7 +181,7 @@ func (w *startupWork) run(g *gpu) (err error) {
 	}
 	for i := range w.sources {
 		// In order before the dispatch, and not waited for.
-		g.context.Post(func(gl *glctx.GL) { gl.Fill(buffers.c, conv2d.Poison) })
+		g.Context.Post(func(gl *glctx.GL) { gl.Fill(buffers.c, conv2d.Poison) })
 		if err := w.runOne(g, i, buffers); err != nil {
 			return err
 		}
@@ -203,10 +204,10 @@ func (w *startupWork) upload(gl *glctx.GL) (b matrices, err error) {
 
 // preloadAll makes all programs resident. A program's share of the time is what
 // passed since the one before it was ready, so that the shares add up.
-func (w *startupWork) preloadAll(g *gpu, began time.Time) error {
-	results, err := g.cache.Preload(context.Background(), w.sources, func(cache.PreloadResult) {
+func (w *startupWork) preloadAll(g *cli.GPU, began time.Time) error {
+	results, err := g.Cache.Preload(context.Background(), w.sources, func(cache.PreloadResult) {
 		now := time.Now()
-		w.shares = append(w.shares, milliseconds(now.Sub(began)))
+		w.shares = append(w.shares, cli.Milliseconds(now.Sub(began)))
 		began = now
 	})
 	for _, r := range results {
@@ -217,23 +218,23 @@ func (w *startupWork) preloadAll(g *gpu, began time.Time) error {
 
 // runOne times one program: getting it, then its first dispatch until the
 // result is in host memory.
-func (w *startupWork) runOne(g *gpu, i int, buffers matrices) error {
+func (w *startupWork) runOne(g *cli.GPU, i int, buffers matrices) error {
 	ctx := context.Background()
 	start := time.Now()
-	handle, err := g.cache.Get(ctx, w.sources[i])
+	handle, err := g.Cache.Get(ctx, w.sources[i])
 	if err != nil {
 		return err
 	}
 	defer handle.Release()
 	got := time.Now()
-	err = g.context.Do(func(gl *glctx.GL) error {
+	err = g.Context.Do(func(gl *glctx.GL) error {
 		w.programs[i].Dispatch(gl, handle.Program(), buffers.a, buffers.b, buffers.c)
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		gl.Download(buffers.c, 0, glctx.Bytes(w.results[i]))
 		return gl.Err()
 	})
 	done := time.Now()
-	get, dispatch := milliseconds(got.Sub(start)), milliseconds(done.Sub(got))
+	get, dispatch := cli.Milliseconds(got.Sub(start)), cli.Milliseconds(done.Sub(got))
 	if w.preload {
 		get += w.shares[i]
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/shadercache/shadercache/internal/bench/chart"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // startupResult is what bench startup prints.
@@ -12,7 +13,7 @@ type startupResult struct {
 	Workload             string                     `json:"workload"`
 	GPU                  string                     `json:"gpu"`
 	Driver               string                     `json:"driver"`
-	Origin               origin                     `json:"origin"`
+	Origin               cli.Origin                 `json:"origin"`
 	Programs             int                        `json:"programs"`
 	Repeat               int                        `json:"repeat"`
 	Preload              bool                       `json:"preload"`
@@ -46,9 +47,9 @@ func compiles(scenario string) bool {
 	return scenario == scenarioCold || scenario == scenarioDriverOnly
 }
 
-// verdict is an error when the figures cannot be trusted: a result was wrong, or a
+// Verdict is an error when the figures cannot be trusted: a result was wrong, or a
 // scenario was not what its name says.
-func (r *startupResult) verdict() error {
+func (r *startupResult) Verdict() error {
 	if !r.Verified {
 		return unverified("results on the GPU were wrong")
 	}
@@ -57,17 +58,15 @@ func (r *startupResult) verdict() error {
 		switch {
 		case !ran:
 		case compiles(name) && s.leastCompiles < uint64(r.Programs):
-			return hintedError{fmt.Errorf("bench: %s compiled %d of %s: it was not without program binaries", name, s.leastCompiles, plural(r.Programs, "program")),
-				"the figures mean nothing; run with --log-level info"}
+			return cli.Hint(fmt.Errorf("bench: %s compiled %d of %s: it was not without program binaries", name, s.leastCompiles, cli.Plural(r.Programs, "program")), "the figures mean nothing; run with --log-level info")
 		case !compiles(name) && s.Compiles > 0:
-			return hintedError{fmt.Errorf("bench: %s compiled %s that it had the program binaries of", name, plural(s.Compiles, "program")),
-				"the cache did not keep them: run with --log-level info"}
+			return cli.Hint(fmt.Errorf("bench: %s compiled %s that it had the program binaries of", name, cli.Plural(s.Compiles, "program")), "the cache did not keep them: run with --log-level info")
 		}
 	}
 	return nil
 }
 
-func (r *startupResult) print(w io.Writer) {
+func (r *startupResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s\ndriver %s\n%s\n\n", r.Workload, r.GPU, r.Driver, r.Origin)
 	r.printTables(w)
 	r.totals().WriteText(w)
@@ -90,7 +89,7 @@ func (r *startupResult) print(w io.Writer) {
 
 // printTables has what is of all programs, and then what is of one, and the context.
 func (r *startupResult) printTables(w io.Writer) {
-	fmt.Fprintf(w, "milliseconds\t%s\tleast\tmost\tprocess\tcompiles\tdriver's own cache\n", plural(r.Programs, "program"))
+	fmt.Fprintf(w, "milliseconds\t%s\tleast\tmost\tprocess\tcompiles\tdriver's own cache\n", cli.Plural(r.Programs, "program"))
 	for _, name := range scenarioNames {
 		if s, ran := r.Scenarios[name]; ran {
 			fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\n", name, s.TotalMillis, s.LeastTotalMillis, s.MostTotalMillis,
@@ -109,7 +108,7 @@ func (r *startupResult) printTables(w io.Writer) {
 // totals is the picture of what the layers save.
 func (r *startupResult) totals() chart.Chart {
 	s := chart.Startup{GPU: r.GPU, Driver: r.Driver, Programs: r.Programs, Repeat: r.Repeat, Preload: r.Preload,
-		Origin: []string{r.Origin.machine(), r.Origin.moment()}, Scenarios: map[string]chart.Scenario{}}
+		Origin: []string{r.Origin.Machine(), r.Origin.Moment()}, Scenarios: map[string]chart.Scenario{}}
 	for name, f := range r.Scenarios {
 		s.Scenarios[name] = chart.Scenario{Total: f.TotalMillis, Least: f.LeastTotalMillis, Most: f.MostTotalMillis, Context: f.ContextMillis}
 	}

@@ -98,12 +98,12 @@ func TestVerdict(t *testing.T) {
 		"good with the driver's":   {figures(scenarioDriverOnly, 48, 48), ""},
 		"good with binaries alone": {figures(scenarioBinaryOnly, 0, 0), ""},
 	} {
-		err := (&startupResult{Programs: 48, Verified: true, Scenarios: test.scenarios}).verdict()
+		err := (&startupResult{Programs: 48, Verified: true, Scenarios: test.scenarios}).Verdict()
 		if (err != nil) != (test.wrong != "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if (&startupResult{Programs: 48, Scenarios: figures(scenarioBoth, 0, 0)}).verdict() == nil {
+	if (&startupResult{Programs: 48, Scenarios: figures(scenarioBoth, 0, 0)}).Verdict() == nil {
 		t.Error("wrong results are no failure")
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -65,7 +67,7 @@ type lifetimeLine struct {
 }
 
 func newStats(o *options) *cobra.Command {
-	var least percentage
+	var least cli.Percentage
 	var prometheus bool
 	cmd := &cobra.Command{
 		Use:                   "stats [--fail-under PERCENT] [--prometheus]",
@@ -73,19 +75,19 @@ func newStats(o *options) *cobra.Command {
 		Short:                 "Show what the cache holds and has saved",
 		Long:                  statsUsage,
 		Example:               statsExample,
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if prometheus && o.json {
-				return usageError{errors.New("--prometheus and --json exclude each other"), cmd.CommandPath()}
+			if prometheus && o.JSON {
+				return cli.Usage(cmd, errors.New("--prometheus and --json exclude each other"))
 			}
 			r, err := o.readStats(!prometheus)
 			if err != nil {
 				return err
 			}
 			if prometheus {
-				err = r.writePrometheus(o.stdout)
+				err = r.writePrometheus(o.Stdout)
 			} else {
-				err = o.result(r, r.print)
+				err = o.Result(r, r.Print)
 			}
 			return errors.Join(err, r.missed(least))
 		},
@@ -98,19 +100,19 @@ func newStats(o *options) *cobra.Command {
 }
 
 // missed is the failure of a cache that hits less often than it should.
-func (r *statsResult) missed(least percentage) error {
+func (r *statsResult) missed(least cli.Percentage) error {
 	if float64(least) <= 100*r.Lifetime.HitRate {
 		return nil
 	}
-	return hintedError{
+	return cli.Hint(
 		fmt.Errorf("the hit rate is %.1f%%, less than %s", 100*r.Lifetime.HitRate, &least),
 		"shadercache doctor",
-	}
+	)
 }
 
 // readStats opens OpenGL only to mark the driver that works now.
 func (o *options) readStats(mark bool) (*statsResult, error) {
-	path, dir, err := o.lookIntoDirectory()
+	path, dir, err := o.ReadDirectory()
 	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}}
 	if err != nil || dir == nil {
 		return r, err
@@ -138,8 +140,8 @@ func (o *options) readStats(mark bool) (*statsResult, error) {
 		return nil, err
 	}
 	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
-	r.DriverCacheBytes = treeBytes(dir.DriverDir())
-	return r, o.forStores(dir, func(_ string, store *binary.Store) error {
+	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
+	return r, o.ForStores(dir, func(_ string, store *binary.Store) error {
 		r.Quarantined = append(r.Quarantined, store.Quarantined()...)
 		return nil
 	})
@@ -153,23 +155,23 @@ func newLifetimeLine(c binary.Counters) lifetimeLine {
 		Rejected:     c.Rejected,
 		Evictions:    c.Evictions,
 		HitRate:      c.HitRate(),
-		SavedMillis:  milliseconds(time.Duration(c.SavedNanos)),
+		SavedMillis:  cli.Milliseconds(time.Duration(c.SavedNanos)),
 	}
 }
 
 // currentDriver identifies the driver that works now. Where there is none it
 // equals no fingerprint.
 func (o *options) currentDriver() shader.Digest {
-	context, err := glctx.Open(o.glOptions())
+	context, err := glctx.Open(o.ContextOptions())
 	if err != nil {
-		o.logger().Info("no OpenGL, so no driver is marked", "reason", err)
+		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
 		return binary.Fingerprint{}.Digest()
 	}
 	defer context.Close()
 	return context.Fingerprint().Digest()
 }
 
-func (r *statsResult) print(w io.Writer) {
+func (r *statsResult) Print(w io.Writer) {
 	usable, onDisk := 0, 0
 	for _, f := range r.Fingerprints {
 		onDisk += f.Programs
@@ -179,8 +181,8 @@ func (r *statsResult) print(w io.Writer) {
 	}
 	saved := time.Duration(r.Lifetime.SavedMillis * float64(time.Millisecond))
 	fmt.Fprintf(w, "%s cached, %d on disk, %s saved, %.0f%% hit rate\n",
-		plural(usable, "program"), onDisk, readableDuration(max(saved, 0)), 100*r.Lifetime.HitRate)
-	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", r.Dir, readableBytes(r.DriverCacheBytes))
+		cli.Plural(usable, "program"), onDisk, cli.ReadableDuration(max(saved, 0)), 100*r.Lifetime.HitRate)
+	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", r.Dir, cli.ReadableBytes(r.DriverCacheBytes))
 	if len(r.Fingerprints) == 0 {
 		return
 	}
@@ -191,12 +193,12 @@ func (r *statsResult) print(w io.Writer) {
 			mark = "*"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
-			mark, f.Label, f.Digest.Short(), f.Programs, readableBytes(f.BlobBytes), readableBytes(f.RawBytes))
+			mark, f.Label, f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
 	}
 	if len(r.Quarantined) > 0 {
 		fmt.Fprint(w, "\nin quarantine\n")
 	}
 	for _, q := range r.Quarantined {
-		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), shown(q.Name), shown(q.Reason))
+		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), cli.Shown(q.Name), cli.Shown(q.Reason))
 	}
 }

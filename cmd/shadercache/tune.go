@@ -19,6 +19,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const tuneUsage = `Find the fastest way to compute convolutions and matrix products on this GPU, and
@@ -50,7 +51,7 @@ An interrupt prints and keeps what was found by then.
 The time of a winner is the shorter of two medians: it is what the search decides by.
 Figures to publish come from bench conv2d and bench gemm, which measure once.
 
-JSON fields: gpu, driver, driver_cache, ` + originFields + `,
+JSON fields: gpu, driver, driver_cache, ` + cli.OriginFields + `,
 problems [{problem, exact, known, kept, best {choice {algorithm, params}, verdict,
 nanos, least_nanos, most_nanos, gflops, max_error}, right, wrong, failed, skipped,
 timer, check, elapsed_ns, candidates? [...], error?}], interrupted. candidates are
@@ -74,7 +75,7 @@ type tuneResult struct {
 	GPU         string        `json:"gpu"`
 	Driver      string        `json:"driver"`
 	DriverCache string        `json:"driver_cache"`
-	Origin      origin        `json:"origin"`
+	Origin      cli.Origin    `json:"origin"`
 	Problems    []tunedResult `json:"problems"`
 	Interrupted bool          `json:"interrupted"`
 }
@@ -119,10 +120,10 @@ func newTune(o *options) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		shapes, err := f.shapes(args)
 		if err != nil {
-			return usageError{err, cmd.CommandPath()}
+			return cli.Usage(cmd, err)
 		}
 		r, err := o.tune(shapes, f)
-		return o.show(r, err)
+		return o.Show(r, err)
 	}
 	return cmd
 }
@@ -140,23 +141,23 @@ func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
 }
 
 func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err error) {
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	from := newOrigin()
-	g, err := o.openGPU(cache.Options{})
+	from := cli.NewOrigin()
+	g, err := o.OpenGPU(cache.Options{})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	r = &tuneResult{GPU: g.name(), Driver: g.driver(), DriverCache: g.driverCache(), Origin: from, Problems: []tunedResult{}}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	r = &tuneResult{GPU: g.Name(), Driver: g.Driver(), DriverCache: g.DriverCacheState(), Origin: from, Problems: []tunedResult{}}
 	var winners []conv2d.TuneResult
 	if f.table != "" {
-		if err := g.addToTable(f.table, nil); err != nil {
+		if err := addToTable(g, f.table, nil); err != nil {
 			return nil, err
 		}
 	}
 	for i, s := range shapes {
-		known, there := conv2d.Tuned(g.context.Info(), s, f.exact, g.cache)
+		known, there := conv2d.Tuned(g.Context.Info(), s, f.exact, g.Cache)
 		if there && !f.again {
 			line := knownResult(s, f.exact, known)
 			r.Problems = append(r.Problems, line)
@@ -164,7 +165,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 			continue
 		}
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
-		found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
+		found, err := conv2d.Tune(ctx, g.Context, g.Cache, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
 		bar.finish()
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break
@@ -176,43 +177,43 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		if err != nil {
 			line.Problem, line.Error = s.String(), err.Error()
 		} else {
-			line.Kept = g.keepTuned(ctx, o, s, found)
+			line.Kept = keepTuned(ctx, g, o, s, found)
 			winners = append(winners, found)
 		}
 		r.Problems = append(r.Problems, line)
 	}
 	if f.table != "" && len(winners) > 0 {
-		err = g.addToTable(f.table, winners)
+		err = addToTable(g, f.table, winners)
 	}
 	return r, err
 }
 
 // keepTuned keeps a result, with the programs of the winner. A cache that takes
 // neither is no failure of the search.
-func (g *gpu) keepTuned(ctx context.Context, o *options, s conv2d.Shape, found conv2d.TuneResult) bool {
-	err := found.Keep(g.cache)
-	sources, err2 := found.Best.Choice.Sources(g.context.Info(), s)
+func keepTuned(ctx context.Context, g *cli.GPU, o *options, s conv2d.Shape, found conv2d.TuneResult) bool {
+	err := found.Keep(g.Cache)
+	sources, err2 := found.Best.Choice.Sources(g.Context.Info(), s)
 	if err2 == nil {
-		_, err2 = g.cache.Preload(ctx, sources, nil)
+		_, err2 = g.Cache.Preload(ctx, sources, nil)
 	}
 	if err := errors.Join(err, err2); err != nil {
-		o.logger().Warn("the result was not kept", "problem", s.String(), "reason", err)
+		o.Logger().Warn("the result was not kept", "problem", s.String(), "reason", err)
 		return false
 	}
-	return g.cache.Stats().MemoryOnly == ""
+	return g.Cache.Stats().MemoryOnly == ""
 }
 
 // addToTable rewrites a table of shipped choices, whole or not at all. Without
 // winners it only finds out whether that works, before a long search.
-func (g *gpu) addToTable(file string, winners []conv2d.TuneResult) error {
+func addToTable(g *cli.GPU, file string, winners []conv2d.TuneResult) error {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = os.Stat(filepath.Dir(file))
 	}
 	if err != nil {
-		return hintedError{fmt.Errorf("tune: --table: %w", err), "name a file in a folder that is there"}
+		return cli.Hint(fmt.Errorf("tune: --table: %w", err), "name a file in a folder that is there")
 	}
-	if data, err = conv2d.AddToTable(data, g.context.Info(), winners...); err != nil {
+	if data, err = conv2d.AddToTable(data, g.Context.Info(), winners...); err != nil {
 		return err
 	}
 	if len(winners) == 0 {
@@ -230,7 +231,7 @@ type tuneBar struct {
 
 func (b *tuneBar) show(_, total int, _ conv2d.Candidate) {
 	if b.bar == nil {
-		b.bar = b.o.newProgress(total, b.what)
+		b.bar = b.o.NewProgress(total, b.what)
 	}
 	_ = b.bar.Add(1)
 }
@@ -264,7 +265,7 @@ func newTunedResult(found conv2d.TuneResult, all bool) tunedResult {
 	return r
 }
 
-func (r *tuneResult) verdict() error {
+func (r *tuneResult) Verdict() error {
 	bad := slices.DeleteFunc(slices.Clone(r.Problems), func(p tunedResult) bool { return p.Error == "" })
 	switch {
 	case len(bad) == 0 && r.Interrupted:
@@ -272,13 +273,13 @@ func (r *tuneResult) verdict() error {
 	case len(bad) == 0:
 		return nil
 	}
-	return hintedError{
+	return cli.Hint(
 		fmt.Errorf("nothing computes %s: %s", bad[0].Problem, bad[0].Error),
 		"--all shows what is wrong with each candidate; shadercache doctor looks at the driver",
-	}
+	)
 }
 
-func (r *tuneResult) print(w io.Writer) {
+func (r *tuneResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.GPU, r.Driver, r.DriverCache, r.Origin)
 	fmt.Fprint(w, "problem\tms\tGFLOP/s\terror\tright\twrong\tskipped\ttook\talgorithm\n")
 	for _, p := range r.Problems {
@@ -286,7 +287,7 @@ func (r *tuneResult) print(w io.Writer) {
 			fmt.Fprintf(w, "%s\t-\t-\t-\t%d\t%d\t%d\t-\tnone\n", p.Problem, p.Right, p.Wrong+p.Failed, p.Skipped)
 			continue
 		}
-		took := readableDuration(p.Elapsed)
+		took := cli.ReadableDuration(p.Elapsed)
 		if p.Known {
 			took = "before"
 		}

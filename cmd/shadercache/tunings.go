@@ -68,12 +68,12 @@ type tuningList struct {
 }
 
 func (o *options) listTunings() (*tuningList, error) {
-	path, dir, err := o.lookIntoDirectory()
+	path, dir, err := o.ReadDirectory()
 	r := &tuningList{Dir: path, Tunings: []tuningLine{}}
 	if err != nil || dir == nil {
 		return r, err
 	}
-	err = o.forStores(dir, func(driver string, store *binary.Store) error {
+	err = o.ForStores(dir, func(driver string, store *binary.Store) error {
 		lines := tunings(driver, store, "")
 		slices.SortFunc(lines, func(a, b tuningLine) int { return cmp.Compare(a.Problem, b.Problem) })
 		r.Tunings = append(r.Tunings, lines...)
@@ -82,7 +82,7 @@ func (o *options) listTunings() (*tuningList, error) {
 	return r, err
 }
 
-func (r *tuningList) print(w io.Writer) {
+func (r *tuningList) Print(w io.Writer) {
 	if len(r.Tunings) == 0 {
 		fmt.Fprintf(w, "nothing was tuned in %s\n", r.Dir)
 	}

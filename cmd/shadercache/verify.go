@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const verifyUsage = `Read every program, tuning and source on disk and check each byte.
@@ -43,13 +44,13 @@ func newVerify(o *options) *cobra.Command {
 		Short:                 "Check every byte on disk",
 		Long:                  verifyUsage,
 		Example:               verifyExample,
-		Args:                  usageArgs(noArguments),
+		Args:                  cli.UsageArgs(cli.NoArguments),
 		RunE: func(*cobra.Command, []string) error {
 			r, err := o.verify(repair)
 			if err != nil {
 				return err
 			}
-			if err := o.result(r, r.print); err != nil {
+			if err := o.Result(r, r.Print); err != nil {
 				return err
 			}
 			return r.failure()
@@ -60,14 +61,14 @@ func newVerify(o *options) *cobra.Command {
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {
-	open := o.lookIntoDirectory
+	open := o.ReadDirectory
 	if repair {
-		open = o.openDirectory
+		open = o.OpenDirectory
 	}
 	path, dir, err := open()
 	r := &verifyResult{Dir: path}
 	if err == nil && dir != nil {
-		bar := o.newProgress(-1, "verifying")
+		bar := o.NewProgress(-1, "verifying")
 		r.VerifyReport, err = dir.Verify(repair, func(binary.VerifyReport) { _ = bar.Add(1) })
 		_ = bar.Finish()
 	}
@@ -83,18 +84,18 @@ func (r *verifyResult) failure() error {
 	if r.OK() || r.Repaired {
 		return nil
 	}
-	return hintedError{
+	return cli.Hint(
 		fmt.Errorf("%d damaged, %d in quarantine", r.Damaged, r.Quarantined),
 		"shadercache verify --repair",
-	}
+	)
 }
 
-func (r *verifyResult) print(w io.Writer) {
+func (r *verifyResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %d foreign\n",
-		plural(r.Good, "program"), readableBytes(r.Bytes), plural(r.Sources, "source"), plural(r.Tunings, "tuning"),
-		r.Damaged, r.Quarantined, plural(r.Leftovers, "leftover"), r.Foreign)
+		cli.Plural(r.Good, "program"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
+		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), r.Foreign)
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "  %s: %s\n", shown(p.Path), shown(p.Reason))
+		fmt.Fprintf(w, "  %s: %s\n", cli.Shown(p.Path), cli.Shown(p.Reason))
 	}
 	if r.Repaired && !r.OK() {
 		fmt.Fprint(w, "repaired\n")

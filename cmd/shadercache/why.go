@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -47,14 +48,14 @@ func newWhy(o *options) *cobra.Command {
 		Short:                 "Explain why a program is found or not",
 		Long:                  whyUsage,
 		Example:               whyExample,
-		Args:                  usageArgs(oneArgument("a file, a name, or a key")),
+		Args:                  cli.UsageArgs(oneArgument("a file, a name, or a key")),
 		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveDefault),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.why(args[0], shader.Defines(defines))
 			if err != nil {
 				return err
 			}
-			return o.result(r, r.print)
+			return o.Result(r, r.Print)
 		},
 	}
 	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE`")
@@ -62,16 +63,16 @@ func newWhy(o *options) *cobra.Command {
 }
 
 func (o *options) why(typed string, defines shader.Defines) (*whyResult, error) {
-	fingerprint, err := o.driverNow()
+	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		return nil, err
 	}
-	path, err := o.directory()
+	path, err := o.Directory()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := openToRead(path)
-	upstream := o.upstream()
+	dir, err := cli.OpenToRead(path)
+	upstream := o.Upstream()
 	if err != nil && upstream != nil {
 		dir, upstream, err = upstream, nil, nil // as programs that use the library do
 	}
@@ -130,7 +131,7 @@ func (o *options) wanted(dirs []*binary.Dir, typed string, defines shader.Define
 	if len(kept) > 0 {
 		return kept, nil
 	}
-	return nil, hintedError{err, "shadercache list shows the keys that are kept"}
+	return nil, cli.Hint(err, "shadercache list shows the keys that are kept")
 }
 
 // keptPrograms are those that a key or name means, of all drivers, each once.
@@ -143,7 +144,7 @@ func (o *options) keptPrograms(dirs []*binary.Dir, typed string) (list []wantedP
 		}
 	}
 	for _, dir := range dirs {
-		err = errors.Join(err, o.forStores(dir, func(_ string, store *binary.Store) error {
+		err = errors.Join(err, o.ForStores(dir, func(_ string, store *binary.Store) error {
 			for e := range store.All() {
 				add(e.Name, e.Key)
 			}
@@ -161,7 +162,7 @@ func (o *options) keptPrograms(dirs []*binary.Dir, typed string) (list []wantedP
 	return list, err
 }
 
-func (r *whyResult) print(w io.Writer) {
+func (r *whyResult) Print(w io.Writer) {
 	for i, e := range r.Programs {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -178,24 +179,24 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 	case e.Stored:
 		state = "is stored for"
 	}
-	fmt.Fprintf(w, "%s %s %s %s\n", shown(e.Name), e.Key.Short(), state, driver)
+	fmt.Fprintf(w, "%s %s %s %s\n", cli.Shown(e.Name), e.Key.Short(), state, driver)
 	if e.Checked {
 		fmt.Fprintln(w, "  gave the right answer when it was checked")
 	}
 	if e.Damage != "" {
-		fmt.Fprintf(w, "  damaged: %s\n", shown(e.Damage))
+		fmt.Fprintf(w, "  damaged: %s\n", cli.Shown(e.Damage))
 	}
 	if e.Rejected != "" {
-		fmt.Fprintf(w, "  was set aside: %s\n", shown(e.Rejected))
+		fmt.Fprintf(w, "  was set aside: %s\n", cli.Shown(e.Rejected))
 	}
 	if e.Quarantine != nil {
-		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), shown(e.Quarantine.Reason))
+		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), cli.Shown(e.Quarantine.Reason))
 	}
 	if e.Unloadable() {
 		fmt.Fprintln(w, "    until then it is not loaded, and every start compiles it")
 	}
 	if e.Failure != "" {
-		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(plain(strings.TrimSpace(e.Failure)), "\n", "\n    "))
+		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(cli.Plain(strings.TrimSpace(e.Failure)), "\n", "\n    "))
 	}
 	for _, other := range e.Others {
 		fmt.Fprintf(w, "  %s has it\n", other.Dir)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/term"
 )
 
-// newProgress draws a bar for long work on standard error, or nothing where
+// NewProgress draws a bar for long work on standard error, or nothing where
 // that is no terminal. Nothing is drawn for work that ends within half a second.
-func (o *options) newProgress(steps int, what string) *progressbar.ProgressBar {
-	file, ok := o.stderr.(*os.File)
+func (o *Options) NewProgress(steps int, what string) *progressbar.ProgressBar {
+	file, ok := o.Stderr.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return progressbar.NewOptions(steps, progressbar.OptionSetVisibility(false), still)
 	}

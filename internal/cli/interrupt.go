@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"github.com/shadercache/shadercache/cache"
 )
 
-// interrupts is what SIGINT and SIGTERM lead to: the work that can be called off
-// ends, so that what is under way is stored. Where there is no such work, or it
-// was called off before, the process ends at once, after its caches were told:
-// what the driver has in hand is not to be held against it.
+// interrupts handles SIGINT and SIGTERM. The first cancels all work that Interruptible
+// started, so that what was compiled is stored. Where there is none, or it was
+// cancelled before, the process ends at once, and its caches clear their crash marks:
+// no program is suspected because the user ended the process.
 type interrupts struct {
 	sync.Mutex
-	signals chan os.Signal // nil: nobody watches
+	signals chan os.Signal // nil until the first user
 	work    map[*context.CancelFunc]struct{}
 	caches  map[*cache.Cache]struct{}
 }
@@ -26,9 +26,9 @@ var interruptions = interrupts{
 	caches: map[*cache.Cache]struct{}{},
 }
 
-// interruptible is a context that ends at the first interrupt, so that what is
-// under way can be stored. A second interrupt ends the process.
-func interruptible() (context.Context, context.CancelFunc) {
+// Interruptible returns a context that ends at the first interrupt, so that finished
+// work can be stored. A second interrupt ends the process.
+func Interruptible() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	interruptions.Lock()
 	defer interruptions.Unlock()
@@ -42,22 +42,22 @@ func interruptible() (context.Context, context.CancelFunc) {
 	}
 }
 
-// opened has a cache told when the process is interrupted, until closed.
-func (i *interrupts) opened(c *cache.Cache) {
-	i.Lock()
-	defer i.Unlock()
-	i.caches[c] = struct{}{}
-	i.watch()
+// ClearMarksOnInterrupt makes c clear its crash marks when an interrupt ends the
+// process, until stop is called.
+func ClearMarksOnInterrupt(c *cache.Cache) (stop func()) {
+	interruptions.Lock()
+	defer interruptions.Unlock()
+	interruptions.caches[c] = struct{}{}
+	interruptions.watch()
+	return func() {
+		interruptions.Lock()
+		defer interruptions.Unlock()
+		delete(interruptions.caches, c)
+	}
 }
 
-func (i *interrupts) closed(c *cache.Cache) {
-	i.Lock()
-	defer i.Unlock()
-	delete(i.caches, c)
-}
-
-// watch leaves an interrupt alone that the process ignores. The caller holds the
-// lock.
+// watch starts handling signals, except an interrupt that the process ignores. The
+// caller holds the lock.
 func (i *interrupts) watch() {
 	if i.signals != nil {
 		return
@@ -74,16 +74,16 @@ func (i *interrupts) watch() {
 	}()
 }
 
-// interrupt calls the work off, or ends the process as the signal would have.
+// interrupt cancels the work, or ends the process as the signal would have.
 func (i *interrupts) interrupt(s os.Signal) {
 	i.Lock()
 	defer i.Unlock()
-	called := len(i.work)
+	cancelled := len(i.work)
 	for cancel := range i.work {
 		(*cancel)()
 		delete(i.work, cancel)
 	}
-	if called > 0 {
+	if cancelled > 0 {
 		return
 	}
 	for c := range i.caches {
@@ -95,6 +95,6 @@ func (i *interrupts) interrupt(s os.Signal) {
 		err = self.Signal(s)
 	}
 	if err != nil {
-		os.Exit(exitFailed)
+		os.Exit(ExitFailed)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -12,11 +12,11 @@ import (
 )
 
 // originFields is the part of the help about where figures come from.
-const originFields = `origin {cpu, cpus, load, system, date, version, revision}`
+const OriginFields = `origin {cpu, cpus, load, system, date, version, revision}`
 
-// origin says where and when figures were measured, so that a file of them speaks
+// Origin says where and when figures were measured, so that a file of them speaks
 // for itself. GPU and driver are the result's own.
-type origin struct {
+type Origin struct {
 	CPU      string  `json:"cpu"`
 	CPUs     int     `json:"cpus"`   // that this process may use
 	Load     float64 `json:"load"`   // processes that wanted a CPU in the minute before
@@ -26,11 +26,11 @@ type origin struct {
 	Revision string  `json:"revision"`
 }
 
-// newOrigin is to be asked for before the work that is measured. What the system
+// NewOrigin is to be asked for before the work that is measured. What the system
 // does not tell is "unknown".
-func newOrigin() origin {
-	v := readVersion()
-	o := origin{
+func NewOrigin() Origin {
+	v := ReadVersion()
+	o := Origin{
 		CPU: "unknown", CPUs: runtime.GOMAXPROCS(0), System: runtime.GOOS + " unknown " + runtime.GOARCH,
 		Date: time.Now().UTC().Format(time.RFC3339), Version: v.Version, Revision: v.Revision,
 	}
@@ -62,18 +62,18 @@ func cpuModel(cpuinfo io.Reader) string {
 }
 
 // String is two lines for people.
-func (o origin) String() string { return o.machine() + "\n" + o.moment() }
+func (o Origin) String() string { return o.Machine() + "\n" + o.Moment() }
 
-// machine says so where something else was running.
-func (o origin) machine() string {
+// Machine says so where something else was running.
+func (o Origin) Machine() string {
 	busy := ""
 	if o.Load > float64(o.CPUs) {
 		busy = ": BUSY, figures vary"
 	}
-	return fmt.Sprintf("%s, %s, %s, load %.1f%s", o.CPU, plural(o.CPUs, "CPU"), o.System, o.Load, busy)
+	return fmt.Sprintf("%s, %s, %s, load %.1f%s", o.CPU, Plural(o.CPUs, "CPU"), o.System, o.Load, busy)
 }
 
-// moment is when, and of what version.
-func (o origin) moment() string {
+// Moment is when, and of what version.
+func (o Origin) Moment() string {
 	return fmt.Sprintf("%s, shadercache %s (%s)", o.Date, o.Version, o.Revision)
 }

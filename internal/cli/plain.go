@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// shown is a name as a table has it: names come from files, also from other
+// Shown is a name as a table has it: names come from files, also from other
 // people's bundles, and must neither break a line nor steer a terminal.
-func shown(name string) string { return escaped(name, "") }
+func Shown(name string) string { return escaped(name, "") }
 
-// plain is a message of some lines, which may quote names.
-func plain(text string) string { return escaped(strings.ReplaceAll(text, "\r\n", "\n"), "\n\t") }
+// Plain is a message of some lines, which may quote names.
+func Plain(text string) string { return escaped(strings.ReplaceAll(text, "\r\n", "\n"), "\n\t") }
 
 // escaped writes what is not printed, and not among the runes kept, as Go does in
 // a string.

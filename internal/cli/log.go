@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -9,24 +9,24 @@ import (
 	"sync"
 )
 
-// logLevel is a flag that names a slog.Level.
-type logLevel slog.Level
+// LogLevel is a flag that names a slog.Level.
+type LogLevel slog.Level
 
-func (l *logLevel) Type() string { return "level" }
+func (l *LogLevel) Type() string { return "level" }
 
-func (l *logLevel) String() string { return strings.ToLower(slog.Level(*l).String()) }
+func (l *LogLevel) String() string { return strings.ToLower(slog.Level(*l).String()) }
 
-func (l *logLevel) Set(text string) error {
+func (l *LogLevel) Set(text string) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(text)); err != nil {
 		return fmt.Errorf("%q is not debug, info, warn or error", text)
 	}
-	*l = logLevel(level)
+	*l = LogLevel(level)
 	return nil
 }
 
-func (o *options) logger() *slog.Logger {
-	return slog.New(&lineHandler{out: o.stderr, level: slog.Level(o.logLevel), lock: new(sync.Mutex)})
+func (o *Options) Logger() *slog.Logger {
+	return slog.New(&lineHandler{out: o.Stderr, level: slog.Level(o.LogLevel), lock: new(sync.Mutex)})
 }
 
 // lineHandler writes each record as one line for people:
@@ -63,7 +63,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	line += reason
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	_, err := io.WriteString(h.out, plain(line)+"\n")
+	_, err := io.WriteString(h.out, Plain(line)+"\n")
 	return err
 }
 

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// byteSize is a flag in bytes: "500M", "2G", "1048576". K, M, G and T are
+// ByteSize is a flag in bytes: "500M", "2G", "1048576". K, M, G and T are
 // powers of 1024, and may be written KB or KiB too.
-type byteSize int64
+type ByteSize int64
 
-func (b *byteSize) Type() string { return "size" }
+func (b *ByteSize) Type() string { return "size" }
 
-func (b *byteSize) String() string { return strconv.FormatInt(int64(*b), 10) }
+func (b *ByteSize) String() string { return strconv.FormatInt(int64(*b), 10) }
 
-func (b *byteSize) Set(text string) error {
+func (b *ByteSize) Set(text string) error {
 	number := strings.TrimRight(text, "KMGTBikmgtb ")
 	unit := strings.ToUpper(strings.TrimSpace(text[len(number):]))
 	unit = strings.TrimSuffix(strings.TrimSuffix(unit, "B"), "I")
@@ -32,12 +32,12 @@ func (b *byteSize) Set(text string) error {
 	if !(value < math.MaxInt64) {
 		return fmt.Errorf("%q is too large", text)
 	}
-	*b = byteSize(value)
+	*b = ByteSize(value)
 	return nil
 }
 
-// readableBytes is a size for people: "512 B", "17.5 KiB", "1.2 GiB".
-func readableBytes(n int64) string {
+// ReadableBytes is a size for people: "512 B", "17.5 KiB", "1.2 GiB".
+func ReadableBytes(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}
@@ -48,14 +48,14 @@ func readableBytes(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", value, units[0])
 }
 
-// age is a flag of time: "30d", "2w", and what time.ParseDuration reads.
-type age time.Duration
+// Age is a flag of time: "30d", "2w", and what time.ParseDuration reads.
+type Age time.Duration
 
-func (a *age) Type() string { return "age" }
+func (a *Age) Type() string { return "age" }
 
-func (a *age) String() string { return time.Duration(*a).String() }
+func (a *Age) String() string { return time.Duration(*a).String() }
 
-func (a *age) Set(text string) error {
+func (a *Age) Set(text string) error {
 	units := map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
 	for suffix, unit := range units {
 		number, found := strings.CutSuffix(text, suffix)
@@ -66,19 +66,19 @@ func (a *age) Set(text string) error {
 		if err != nil || !(n >= 0 && n*float64(unit) < math.MaxInt64) {
 			return fmt.Errorf("%q is not an age such as 30d or 12h", text)
 		}
-		*a = age(n * float64(unit))
+		*a = Age(n * float64(unit))
 		return nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
 		return fmt.Errorf("%q is not an age such as 30d or 12h", text)
 	}
-	*a = age(d)
+	*a = Age(d)
 	return nil
 }
 
-// readableAge is how long ago something was: "3d", "5h", "12m", "just now".
-func readableAge(d time.Duration) string {
+// ReadableAge is how long ago something was: "3d", "5h", "12m", "just now".
+func ReadableAge(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%dd", d/(24*time.Hour))
@@ -90,18 +90,18 @@ func readableAge(d time.Duration) string {
 	return "just now"
 }
 
-// percentage is a flag from 0 to 100: "95%" or "95".
-type percentage float64
+// Percentage is a flag from 0 to 100: "95%" or "95".
+type Percentage float64
 
-func (p *percentage) Type() string { return "percent" }
+func (p *Percentage) Type() string { return "percent" }
 
-func (p *percentage) String() string { return strconv.FormatFloat(float64(*p), 'f', -1, 64) + "%" }
+func (p *Percentage) String() string { return strconv.FormatFloat(float64(*p), 'f', -1, 64) + "%" }
 
-func (p *percentage) Set(text string) error {
+func (p *Percentage) Set(text string) error {
 	value, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil || !(value >= 0 && value <= 100) {
 		return fmt.Errorf("%q is not a percentage such as 95%%", text)
 	}
-	*p = percentage(value)
+	*p = Percentage(value)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"strings"
@@ -20,12 +20,12 @@ func TestCPUModel(t *testing.T) {
 }
 
 func TestOriginIsWhole(t *testing.T) {
-	o := newOrigin()
+	o := NewOrigin()
 	date, err := time.Parse(time.RFC3339, o.Date)
 	if err != nil || time.Since(date) > time.Minute || o.CPU == "" || o.CPUs < 1 || o.System == "" || o.Version == "" || o.Revision == "" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	o = origin{CPU: "Xeon", CPUs: 16, Load: 0.25, System: "linux 6.18 amd64", Date: "2026-01-02T03:04:05Z", Version: "v1.2.3", Revision: "abc"}
+	o = Origin{CPU: "Xeon", CPUs: 16, Load: 0.25, System: "linux 6.18 amd64", Date: "2026-01-02T03:04:05Z", Version: "v1.2.3", Revision: "abc"}
 	busy := o
 	if busy.Load = 16.5; !strings.Contains(busy.String(), "load 16.5: BUSY") {
 		t.Errorf("got %q", busy.String())

@@ -1,10 +1,12 @@
-package main
+package cli
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/bundle"
@@ -14,19 +16,22 @@ import (
 
 // Exit codes, documented in the help of the root command.
 const (
-	exitGood   = 0
-	exitFailed = 1
-	exitUsage  = 2
+	ExitGood   = 0
+	ExitFailed = 1
+	ExitUsage  = 2
 )
 
-// usageError is a command line that makes no sense.
-type usageError struct {
-	err     error
-	command string // whose --help tells more
+// UsageError is a command line that makes no sense.
+type UsageError struct {
+	Err     error
+	Command string // whose --help tells more
 }
 
-func (e usageError) Error() string { return e.err.Error() }
-func (e usageError) Unwrap() error { return e.err }
+func (e UsageError) Error() string { return e.Err.Error() }
+func (e UsageError) Unwrap() error { return e.Err }
+
+// Usage returns err as a mistake in the command line of cmd.
+func Usage(cmd *cobra.Command, err error) error { return UsageError{err, cmd.CommandPath()} }
 
 // hintedError carries what the user can do about it.
 type hintedError struct {
@@ -36,48 +41,51 @@ type hintedError struct {
 
 func (e hintedError) Unwrap() error { return e.error }
 
-// errReported ends a command whose failures were printed one by one.
-var errReported = errors.New("failures were reported")
+// Hint returns err with what the user can do about it.
+func Hint(err error, text string) error { return hintedError{err, text} }
 
-// report prints a failure with its hint and returns the exit code.
-func report(w io.Writer, err error) int {
+// errReported ends a command whose failures were printed one by one.
+var ErrReported = errors.New("failures were reported")
+
+// Report prints a failure with its hint and returns the exit code.
+func Report(w io.Writer, err error) int {
 	if err == nil {
-		return exitGood
+		return ExitGood
 	}
-	if !errors.Is(err, errReported) {
-		printError(w, err)
+	if !errors.Is(err, ErrReported) {
+		PrintError(w, err)
 	}
-	if errors.As(err, new(usageError)) {
-		return exitUsage
+	if errors.As(err, new(UsageError)) {
+		return ExitUsage
 	}
-	return exitFailed
+	return ExitFailed
 }
 
-// printError prints one failure. A shader that does not compile comes with the
+// PrintError prints one failure. A shader that does not compile comes with the
 // driver's log and the lines that it names.
-func printError(w io.Writer, err error) {
+func PrintError(w io.Writer, err error) {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(w, "shadercache: interrupted")
 		return
 	}
-	fmt.Fprintf(w, "shadercache: %s\n", plain(err.Error()))
+	fmt.Fprintf(w, "shadercache: %s\n", Plain(err.Error()))
 	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
-		fmt.Fprint(w, plain(refused.Detail()))
+		fmt.Fprint(w, Plain(refused.Detail()))
 	}
-	if hint := hintFor(err); hint != "" {
+	if hint := HintFor(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", hint)
 	}
 }
 
-// hintFor says what the user can do about an error, or "".
-func hintFor(err error) string {
+// HintFor says what the user can do about an error, or "".
+func HintFor(err error) string {
 	var hinted hintedError
-	var usage usageError
+	var usage UsageError
 	switch {
 	case errors.As(err, &hinted):
 		return hinted.hint
 	case errors.As(err, &usage):
-		return usage.command + " --help"
+		return usage.Command + " --help"
 	case errors.Is(err, glctx.ErrNoDevice):
 		return "without --device the first GPU that works is taken"
 	case errors.Is(err, glctx.ErrNoDriver):

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// Directory is where the cache is according to the flags, made absolute. It
+// does not look at it.
+func (o *Options) Directory() (string, error) {
+	path := o.Dir
+	if path == "" {
+		var err error
+		if path, err = binary.DefaultDir(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Abs(path)
+}
+
+// OpenDirectory opens the cache directory for commands that work on what is
+// there: one that is missing is not made, dir is nil then.
+func (o *Options) OpenDirectory() (path string, dir *binary.Dir, err error) {
+	return o.openExisting(binary.OpenDir)
+}
+
+// ReadDirectory is openDirectory for commands that change nothing.
+func (o *Options) ReadDirectory() (path string, dir *binary.Dir, err error) {
+	return o.openExisting(OpenToRead)
+}
+
+func (o *Options) openExisting(open func(path string) (*binary.Dir, error)) (path string, dir *binary.Dir, err error) {
+	if path, err = o.Directory(); err != nil {
+		return "", nil, err
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return path, nil, nil
+	}
+	dir, err = open(path)
+	return path, dir, err
+}
+
+// OpenToRead opens a directory, also one that is safe to read and not ours to
+// write: root's, such as an upstream directory.
+func OpenToRead(path string) (*binary.Dir, error) {
+	dir, err := binary.OpenDir(path)
+	if errors.Is(err, binary.ErrUnsafeDir) {
+		if roots, rootsErr := binary.OpenUpstream(path); rootsErr == nil {
+			return roots, nil
+		}
+	}
+	return dir, err
+}
+
+// Upstream is $SHADERCACHE_UPSTREAM, or nil where it cannot be used.
+func (o *Options) Upstream() *binary.Dir {
+	path := binary.DefaultUpstream()
+	if path == "" {
+		return nil
+	}
+	dir, err := binary.OpenUpstream(path)
+	if err != nil {
+		o.Logger().Warn("the upstream directory is left out", "reason", err)
+		return nil
+	}
+	return dir
+}
+
+// WithUpstream is dir above the upstream directory, as programs that use the
+// library have it.
+func (o *Options) WithUpstream(dir *binary.Dir) *binary.Dir {
+	if upstream := o.Upstream(); upstream != nil {
+		return dir.WithUpstream(upstream)
+	}
+	return dir
+}
+
+// ForStores calls visit with the part of every driver whose identity is known,
+// in the order of their names. The store is closed afterwards.
+func (o *Options) ForStores(dir *binary.Dir, visit func(name string, store *binary.Store) error) error {
+	infos, err := dir.Drivers()
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if info.Fingerprint.DirName() != info.Dir {
+			o.Logger().Warn("left out a driver whose fingerprint.json is lost", "driver", info.Dir)
+			continue
+		}
+		store, err := dir.Store(info.Fingerprint)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(visit(info.Dir, store), store.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// GPU is an open GPU whose cache is stored when the process is interrupted.
+type GPU struct {
+	*shadercache.GPU
+	ContextTime time.Duration // what opening the context took
+	stop        func()        // ends the handling of interrupts
+}
+
+// ContextOptions returns the options of a context that the global flags ask for.
+func (o *Options) ContextOptions() glctx.Options {
+	return glctx.Options{
+		Device:         o.Device,
+		CacheDir:       o.Dir,
+		DriverCacheOff: !bool(o.DriverCache),
+		Logger:         o.Logger(),
+	}
+}
+
+// OpenGPU opens a GPU without an executor.
+func (o *Options) OpenGPU(c cache.Options) (*GPU, error) {
+	return o.open(shadercache.Options{NoExecutor: true, Cache: c})
+}
+
+// OpenExecutor opens a GPU with an executor.
+func (o *Options) OpenExecutor(e executor.Options) (*GPU, error) {
+	return o.open(shadercache.Options{Executor: e})
+}
+
+// open opens what the global flags ask for. A cache directory that cannot be used is
+// not an error: the cache logs one warning and works in memory only.
+func (o *Options) open(options shadercache.Options) (*GPU, error) {
+	start := time.Now()
+	context, err := glctx.Open(o.ContextOptions())
+	if err != nil {
+		return nil, err
+	}
+	contextTime := time.Since(start)
+	options.Dir, options.Logger, options.Cache.RecordCrashes = o.Dir, o.Logger(), true
+	gpu, err := shadercache.New(context, options)
+	if err != nil {
+		return nil, err
+	}
+	return &GPU{gpu, contextTime, ClearMarksOnInterrupt(gpu.Cache)}, nil
+}
+
+// Close stores what the cache learned and closes the context. A directory that does
+// not take it was logged already and is not an error.
+func (g *GPU) Close() error {
+	var stopped error
+	if g.Executor != nil {
+		stopped = g.Executor.Close()
+	}
+	err := g.Cache.Close()
+	g.stop()
+	if !errors.Is(err, cache.ErrInUse) {
+		err = nil
+	}
+	return errors.Join(stopped, err, g.Context.Close())
+}
+
+// Name returns the GPU's name for people.
+func (g *GPU) Name() string { return g.Context.Info().GPU }
+
+// Driver returns the driver and its build.
+func (g *GPU) Driver() string { return g.Context.Info().Driver }
+
+// DriverCacheState returns where the driver's own cache is and what it holds now. A
+// benchmark calls it before the work that it measures.
+func (g *GPU) DriverCacheState() string {
+	where := g.Context.DriverCache()
+	if !where.Managed {
+		return where.String()
+	}
+	bytes := drivercache.Bytes(where.Dir)
+	if bytes == 0 {
+		return "empty, " + where.String()
+	}
+	return "warm, " + ReadableBytes(bytes) + ", " + where.String()
+}
+
+// CurrentFingerprint returns the fingerprint of the driver that Open would use. It does
+// not manage the driver's own cache, so that this process may merge it afterwards.
+func (o *Options) CurrentFingerprint() (binary.Fingerprint, error) {
+	options := o.ContextOptions()
+	options.DriverCacheOff = true
+	context, err := glctx.Open(options)
+	if err != nil {
+		return binary.Fingerprint{}, fmt.Errorf("which driver works now cannot be told: %w", err)
+	}
+	return context.Fingerprint(), context.Close()
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+)
+
+// Options are the global flags and the streams.
+type Options struct {
+	JSON        bool
+	Dir         string
+	Device      string
+	DriverCache OnOff
+	LogLevel    LogLevel
+
+	Stdout, Stderr io.Writer
+}
+
+// onOff is a flag whose values are on and off.
+type OnOff bool
+
+func (v *OnOff) Type() string { return "on|off" }
+
+func (v *OnOff) String() string {
+	if *v {
+		return "on"
+	}
+	return "off"
+}
+
+func (v *OnOff) Set(text string) error {
+	switch text {
+	case "on":
+		*v = true
+	case "off":
+		*v = false
+	default:
+		return fmt.Errorf("%q is neither on nor off", text)
+	}
+	return nil
+}
