@@ -8,7 +8,7 @@ FUZZTIME ?= 20s
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench fuzz soak man clean cache-dir
+.PHONY: help build demo test check bench fuzz soak picture man clean cache-dir
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,11 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run ManyPrograms
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
+
+picture: ## draw docs/architecture.svg from docs/architecture.dot
+	@scripts/deps picture
+	dot -Tsvg docs/architecture.dot -o docs/architecture.svg
+	printf '<!-- architecture.dot sha256 %s -->\n' $$(sha256sum docs/architecture.dot | cut -d ' ' -f 1) >> docs/architecture.svg
 
 man: build ## the manual pages: bin/man
 	$(BINARY) man bin/man
