@@ -3,8 +3,12 @@
 package shadercache_test
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,7 +41,37 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// The program in the README is the example, so that it is known to work.
+// The program in the README is built and run as it is printed there.
+func TestReadmeProgramRuns(t *testing.T) {
+	gltest.Open(t) // skips or fails where there is no driver
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(readme), "```go\n")
+	text, _, _ = strings.Cut(text, "```\n")
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	program, overlay, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program")
+	// The overlay puts the program into the module, where its imports are known.
+	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, "readme", "main.go"): program}})
+	if err := errors.Join(err, os.WriteFile(program, []byte(text), 0o600), os.WriteFile(overlay, replaced, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-tags", "egl", "-overlay", overlay, "-o", binary, "./readme").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(binary)
+	cmd.Env = append(os.Environ(), "SHADERCACHE_DIR="+filepath.Join(dir, "cache"))
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "[2 4 6 8]\n" {
+		t.Errorf("printed %q, %v", out, err)
+	}
+}
+
+// The program in the README is the example, which the package documentation shows.
 func TestReadmeShowsTheExample(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
