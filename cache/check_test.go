@@ -11,7 +11,7 @@ import (
 )
 
 // checkedSource is a source whose check counts its runs and answers err.
-func checkedSource(f **fixture, runs *int, err *error) *cache.Source {
+func checkedSource(f **fixture, runs *int, err *error) *shader.Source {
 	src := source("a")
 	return src.WithCheck(func(_ context.Context, program uint32) error {
 		(*f).dev.Use(program, src.Key())
@@ -100,7 +100,7 @@ func TestBinaryThatMiscomputesIsReplaced(t *testing.T) {
 	}
 	h.Release()
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 3, WrongAnswers: 1, Evictions: 2}))
-	if f.store.Aside(src.Key()) == "" {
+	if f.store.Rejected(src.Key()) == "" {
 		t.Error("the binary was not set aside")
 	}
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"crypto/sha256"
 	"errors"
 	"os"
 	"runtime/debug"
@@ -10,86 +11,25 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Guard is what a Store has that remembers, beyond the death of the process,
-// what the driver was working on. *binary.Store has it.
-type Guard interface {
-	// Recover looks for what dead processes left. The cache calls it once,
-	// before the device gets anything.
-	Recover() (binary.Recovery, error)
-
-	// Mark notes that the device gets a program, Leave that it is done.
-	Mark(action binary.Action, key shader.Key, name string)
-	Unmark(action binary.Action, key shader.Key)
-
-	// Lift ends the quarantine of a suspect that proved innocent.
-	Lift(key shader.Key) error
-}
-
-// CrashTeller is what a Guard has that tells crashes from other deaths.
-// *binary.Store has it; Options.RecordCrashes makes use of it.
-type CrashTeller interface {
-	// SetCrashOutput hands set the file that says how the process ended, as soon as
-	// there is one.
-	SetCrashOutput(set func(*os.File))
-}
-
-// CrashOutputDevice is what a Device may have that tells what Go's runtime cannot:
-// a crash on a thread that the driver started. *glctx.Context has it;
-// Options.RecordCrashes makes use of it.
-type CrashOutputDevice interface {
-	// SetCrashOutput has a line that starts with the name of the signal, such as
-	// "SIGSEGV: ", written to a file that may be closed afterwards.
-	SetCrashOutput(f *os.File) error
-}
-
-// Forgiver is what a Guard has that forgets what the driver is at. *binary.Store
-// has it.
-type Forgiver interface {
-	// ClearMarks takes back everything that Enter noted, and notes nothing more.
-	ClearMarks()
-}
-
-// Interrupted says that the process is about to end because its user wants it
-// to, whatever the driver is at: what it has in hand is not held against it at
-// the next start. For a signal handler of the application's that ends the
-// process without Close. It waits for nobody, and the cache goes on meanwhile.
-func (c *Cache) Interrupted() {
-	if f, ok := c.guard.marks.(Forgiver); ok {
-		f.ClearMarks()
-	}
-}
-
-// tellCrashes does what Options.RecordCrashes says.
-func (c *Cache) tellCrashes() {
-	teller, ok := c.guard.marks.(CrashTeller)
-	if !ok || !c.options.RecordCrashes {
-		return
-	}
-	teller.SetCrashOutput(func(f *os.File) {
-		if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
-			c.log.Warn("a crash will not be told from other deaths", "error", err)
-		}
-		if teller, ok := c.dev.(CrashOutputDevice); ok {
-			if err := teller.SetCrashOutput(f); err != nil {
-				c.log.Warn("a crash on a thread of the driver's own will not be told from other deaths", "error", err)
-			}
-		}
-	})
-}
-
-// guard keeps programs away from the device that were in its hands when a
-// process died. See binary.Recovery for what follows from such a death.
-type guard struct {
-	marks     Guard // nil: nothing is remembered
+// CrashGuard keeps programs away from the driver that a process crashed with. It
+// marks in the store what the driver works on; the marks that a dead process
+// left behind put these programs into quarantine. binary.Recovery and
+// binary.Quarantined describe what follows from which evidence.
+//
+// A guard belongs to the cache that made it and may be shared by others on the
+// same device: see Options.CrashGuard. Its methods may be called from any
+// goroutine.
+type CrashGuard struct {
+	owner     *Cache // counts and logs what the guard finds
 	recovered sync.Once
 
-	// Set by recover and not changed after.
+	// Set by recover and not changed afterwards.
 	refused    map[shader.Key]binary.Quarantined // not to be compiled
 	unloadable map[shader.Key]bool               // not to be loaded, and so not stored
 
-	// alone is held for reading while the device works, and for writing while
-	// it compiles a suspect: if the process dies then, there is one culprit.
-	alone sync.RWMutex
+	// working is held for reading while the device works, and for writing while
+	// it works on a suspect: if the process dies then, there is one culprit.
+	working sync.RWMutex
 
 	mu struct {
 		sync.Mutex
@@ -97,19 +37,55 @@ type guard struct {
 	}
 }
 
-// recover finds out what dead processes left. Everything that leads to the
-// device comes through here first, and waits for it the first time.
-func (c *Cache) recover() {
-	if c.guard.marks != nil {
-		c.guard.recovered.Do(c.recoverOnce)
+// CrashGuard returns the guard of the cache: its own, or the one in its options.
+func (c *Cache) CrashGuard() *CrashGuard { return c.guard }
+
+// Interrupted removes the marks of everything that the driver is working on, so
+// that the next process does not take the end of this one for a crash. It is for
+// a signal handler of the application that ends the process without Close. It
+// does not wait, and the cache stays usable.
+func (c *Cache) Interrupted() { c.guard.marks().ClearMarks() }
+
+// Run calls work, which has the driver do something that may crash the process,
+// such as running a program for the first time. When processes have crashed in
+// work of that name before, Run returns a *binary.QuarantinedError and does not
+// call work. That takes two deaths, or one that was recorded as a crash
+// (Options.RecordCrashes), and holds for every process on the cache directory
+// with this driver. Without a store nothing is remembered.
+//
+// Otherwise Run returns the error of work. A suspicion ends when work returns
+// nil. work may use the device's thread, but must not call a cache.
+func (g *CrashGuard) Run(name string, work func() error) error {
+	g.recover()
+	// The prefix is part of the keys on disk.
+	key := shader.Key(sha256.Sum256([]byte("try\x00" + name)))
+	if q, ok := g.refused[key]; ok {
+		return &binary.QuarantinedError{Quarantined: q}
 	}
+	err := g.runMarked(key, name, work)
+	if err == nil {
+		g.clearSuspect(key)
+	}
+	return err
 }
 
-func (c *Cache) recoverOnce() {
-	g := &c.guard
-	r, err := g.marks.Recover()
+func (g *CrashGuard) runMarked(key shader.Key, name string, work func() error) error {
+	defer g.begin(g.isSuspect(key))()
+	g.marks().Mark(binary.ActionRun, key, name)
+	defer g.marks().Unmark(binary.ActionRun, key)
+	return work()
+}
+
+func (g *CrashGuard) marks() CrashMarks { return g.owner.store }
+
+// recover reads what dead processes left. Everything that leads to the device
+// calls it first; the first call waits for the store.
+func (g *CrashGuard) recover() { g.recovered.Do(g.recoverOnce) }
+
+func (g *CrashGuard) recoverOnce() {
+	r, err := g.marks().Recover()
 	if err != nil {
-		c.storeFailed("looking for processes that died", err)
+		g.owner.storeFailed("reading crash marks", err)
 	}
 	g.refused = map[shader.Key]binary.Quarantined{}
 	g.unloadable = map[shader.Key]bool{}
@@ -124,44 +100,79 @@ func (c *Cache) recoverOnce() {
 			g.mu.suspects[q.Key] = true
 		}
 	}
+	c := g.owner
 	c.mu.Lock()
-	c.mu.ledger.fresh.Quarantined += uint64(len(r.Found))
+	c.mu.counters.pending.Quarantined += uint64(len(r.Found))
 	c.mu.Unlock()
 	for _, q := range r.Found {
 		c.log.Warn("a program is put into quarantine", "name", q.Name, "key", q.Key.Short(), "reason", q.Reason)
 	}
 }
 
-// enter notes what the device gets. leave must follow for each source.
-func (g *guard) enter(action binary.Action, sources ...*Source) {
-	if g.marks == nil {
-		return
+// begin waits until the device may start work and returns the function that ends
+// it. Work on a suspect excludes all other work.
+func (g *CrashGuard) begin(suspect bool) (end func()) {
+	lock, unlock := g.working.RLock, g.working.RUnlock
+	if suspect {
+		lock, unlock = g.working.Lock, g.working.Unlock
 	}
+	g.owner.dev.PollWhile(lock)
+	return unlock
+}
+
+// markAll marks sources. unmark must follow for each.
+func (g *CrashGuard) markAll(action binary.Action, sources ...*shader.Source) {
 	for _, src := range sources {
-		g.marks.Mark(action, src.Key(), src.Name())
+		g.marks().Mark(action, src.Key(), src.Name())
 	}
 }
 
-func (g *guard) leave(action binary.Action, src *Source) {
-	if g.marks != nil {
-		g.marks.Unmark(action, src.Key())
-	}
+func (g *CrashGuard) unmark(action binary.Action, src *shader.Source) {
+	g.marks().Unmark(action, src.Key())
 }
 
-func (g *guard) isSuspect(key shader.Key) bool {
+// quarantined returns a *binary.QuarantinedError if the device must not compile
+// src, else nil.
+func (g *CrashGuard) quarantined(src *shader.Source) error {
+	q, ok := g.refused[src.Key()]
+	if !ok {
+		return nil
+	}
+	q.Name = src.Name()
+	return &binary.QuarantinedError{Quarantined: q}
+}
+
+func (g *CrashGuard) isSuspect(key shader.Key) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.suspects[key]
 }
 
-// absolve ends the suspicion against a source: the process has survived it.
-func (c *Cache) absolve(key shader.Key) {
-	c.guard.mu.Lock()
-	delete(c.guard.mu.suspects, key)
-	c.guard.mu.Unlock()
-	if err := c.guard.marks.Lift(key); err != nil {
-		c.storeFailed("lifting a quarantine", err)
+// clearSuspect ends the suspicion against a key, if there is one: the process
+// has survived it.
+func (g *CrashGuard) clearSuspect(key shader.Key) {
+	g.mu.Lock()
+	suspect := g.mu.suspects[key]
+	delete(g.mu.suspects, key)
+	g.mu.Unlock()
+	if !suspect {
+		return
 	}
+	if err := g.marks().Lift(key); err != nil {
+		g.owner.storeFailed("lifting a quarantine", err)
+	}
+}
+
+// recordCrashes implements Options.RecordCrashes.
+func (c *Cache) recordCrashes() {
+	c.store.SetCrashOutput(func(f *os.File) {
+		if err := debug.SetCrashOutput(f, debug.CrashOptions{}); err != nil {
+			c.log.Warn("crashes are not recorded", "error", err)
+		}
+		if err := c.dev.SetCrashOutput(f); err != nil {
+			c.log.Warn("crashes on threads of the driver are not recorded", "error", err)
+		}
+	})
 }
 
 func isQuarantined(err error) bool { return errors.Is(err, binary.ErrQuarantined) }

@@ -64,7 +64,7 @@ func crash(dir, victim string, names []string) {
 		// comes.
 		time.Sleep(time.Hour)
 	}
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == victim {
 			kill()
 		}
@@ -82,7 +82,7 @@ func crash(dir, victim string, names []string) {
 		panic(err)
 	}
 	for together := range strings.SplitSeq(strings.Join(names, " "), " then ") {
-		var list []*cache.Source
+		var list []*shader.Source
 		for _, name := range strings.Fields(together) {
 			list = append(list, source(name))
 		}
@@ -93,16 +93,16 @@ func crash(dir, victim string, names []string) {
 	c.Close()
 }
 
-// crashInTrial is a process that dies while a trial's driver compiles the source called
-// victim, or else while it tries what is called name.
-func crashInTrial(dir, victim, name string) {
+// crashGuarded is a process that dies while a scratch cache compiles the source
+// called victim, or, without a victim, in CrashGuard.Run of the name.
+func crashGuarded(dir, victim, name string) {
 	kill := func() error {
 		self, _ := os.FindProcess(os.Getpid())
 		_ = self.Kill()
 		select {}
 	}
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == victim {
 			return kill()
 		}
@@ -113,13 +113,13 @@ func crashInTrial(dir, victim, name string) {
 		panic(err)
 	}
 	if victim == "" {
-		_ = c.Try(name, kill)
+		_ = c.CrashGuard().Run(name, kill)
 	}
-	trial, err := c.Trial()
+	scratch, err := newScratch(dev, c)
 	if err != nil {
 		panic(err)
 	}
-	_, _ = trial.Get(context.Background(), source(victim))
+	_, _ = scratch.Get(context.Background(), source(victim))
 }
 
 // runCrash runs crash in a process of its own and reports whether it died.

@@ -18,7 +18,7 @@ import (
 
 func TestRefusedBlobIsReplaced(t *testing.T) {
 	for name, spoil := range map[string]func(*cachetest.Device, bool){
-		"rejected":          (*cachetest.Device).RefuseBinaries,
+		"rejected":          (*cachetest.Device).RejectBinaries,
 		"another interface": (*cachetest.Device).ChangeInterfaces,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestRefusedBlobIsReplaced(t *testing.T) {
 			f := newFixtureOn(t, dev, first.store.Reopen(), cache.Options{})
 			f.wantOrigin(a, cache.Compiled)
 			f.wantCounts(withStored(f, binary.Counters{Rejected: 1, Compiles: 1}))
-			if f.store.Aside(a.Key()) == "" {
+			if f.store.Rejected(a.Key()) == "" {
 				t.Error("the refused blob was not set aside")
 			}
 			if fresh := f.store.Blob(a.Key()); fresh == nil || fresh == old {
@@ -53,7 +53,7 @@ func TestRefusedBytesInMemoryAreDropped(t *testing.T) {
 	f.flush()
 	f.wantOrigin(b, cache.Compiled)
 	f.flush()
-	f.dev.RefuseBinaries(true)
+	f.dev.RejectBinaries(true)
 	f.wantOrigin(a, cache.Compiled)
 	f.flush()
 	f.wantCounts(binary.Counters{Compiles: 3, Rejected: 1, Evictions: 2})
@@ -167,7 +167,7 @@ func TestStoreThatCannotSetAside(t *testing.T) {
 	if err := store.Put(&wrong); err != nil {
 		t.Fatal(err)
 	}
-	store.OnSetAside = func(shader.Key) error { return errors.New("no") }
+	store.OnReject = func(shader.Key) error { return errors.New("no") }
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
 	f.wantOrigin(a, cache.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Rejected: 1, Compiles: 1, StoreFailures: 1}))
@@ -220,7 +220,7 @@ func TestContextLost(t *testing.T) {
 	h := f.get(a)
 	f.flush()
 	f.dev.LoseContext()
-	for _, src := range []*cache.Source{source("b"), a, source("c")} {
+	for _, src := range []*shader.Source{source("b"), a, source("c")} {
 		if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, shader.ErrContextLost) {
 			t.Errorf("Get(%s): %v", src.Name(), err)
 		}

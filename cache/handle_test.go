@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestReleaseIsIdempotent(t *testing.T) {
@@ -54,7 +55,7 @@ func TestNilSourcesAreErrors(t *testing.T) {
 	if _, err := f.cache.Get(nil, source("a")); err == nil {
 		t.Error("Get without a context worked")
 	}
-	results, err := f.cache.Preload(t.Context(), []*cache.Source{nil, source("a")}, nil)
+	results, err := f.cache.Preload(t.Context(), []*shader.Source{nil, source("a")}, nil)
 	if err != nil || results[0].Err == nil || results[1].Err != nil || results[1].Origin != cache.Compiled {
 		t.Errorf("preload: %+v, %v", results, err)
 	}

@@ -32,7 +32,7 @@ func (g *gate) open() { close(g.opened) }
 func gatedFixture(t *testing.T, o cache.Options) (*fixture, *gate) {
 	g := newGate()
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(context.Context, *cache.Source) error {
+	dev.OnCompile = func(context.Context, *shader.Source) error {
 		g.pass()
 		return nil
 	}
@@ -45,7 +45,7 @@ type answer struct {
 	err    error
 }
 
-func (f *fixture) ask(ctx context.Context, src *cache.Source) <-chan answer {
+func (f *fixture) ask(ctx context.Context, src *shader.Source) <-chan answer {
 	answers := make(chan answer, 1)
 	go func() {
 		h, err := f.cache.Get(ctx, src)
@@ -90,7 +90,7 @@ func TestManyAskOneCompiles(t *testing.T) {
 func TestManyAskAndAllGetTheError(t *testing.T) {
 	g := newGate()
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		g.pass()
 		return &shader.CompileError{Name: src.Name()}
 	}

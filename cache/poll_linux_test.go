@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // polledDevice works on the thread that made it, like an adopted context, whenever
@@ -30,7 +31,7 @@ func newPolledDevice(t *testing.T, name string) *polledDevice {
 	t.Cleanup(runtime.UnlockOSThread)
 	d := &polledDevice{Device: cachetest.NewDevice(), thread: syscall.Gettid(),
 		work: make(chan struct{}, 1), turns: make(chan func(), 8), busy: make(chan struct{})}
-	d.OnCompile = func(_ context.Context, src *cache.Source) error {
+	d.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == name {
 			d.turn()
 		}
@@ -90,7 +91,7 @@ func (d *polledDevice) poll() {
 	}
 }
 
-var _ cache.Poller = (*polledDevice)(nil)
+var _ cache.Device = (*polledDevice)(nil)
 
 // inTime fails where wait, which must run on this goroutine, does not end.
 func inTime(t *testing.T, wait func()) {
@@ -124,7 +125,7 @@ func TestFlushOnTheDevicesThread(t *testing.T) {
 	})
 }
 
-func TestTryOnTheDevicesThread(t *testing.T) {
+func TestCrashGuardOnTheDevicesThread(t *testing.T) {
 	dir := t.TempDir()
 	if !runCrash(t, dir, "bad", "bad") {
 		t.Fatal("the process lived")
@@ -142,7 +143,7 @@ func TestTryOnTheDevicesThread(t *testing.T) {
 	}()
 	<-dev.busy
 	inTime(t, func() {
-		must(t, c.Try("work", func() error { return nil }))
+		must(t, c.CrashGuard().Run("work", func() error { return nil }))
 		must(t, <-ended)
 		must(t, c.Close())
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-func (f *fixture) preload(list []*cache.Source) []cache.PreloadResult {
+func (f *fixture) preload(list []*shader.Source) []cache.PreloadResult {
 	f.Helper()
 	var seen []cache.PreloadResult
 	results, err := f.cache.Preload(context.Background(), list, func(r cache.PreloadResult) { seen = append(seen, r) })
@@ -39,7 +39,7 @@ func TestPreloadMixed(t *testing.T) {
 	first.flush()
 
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Key() == bad.Key() {
 			return &shader.CompileError{Name: src.Name(), Log: "no"}
 		}
@@ -49,7 +49,7 @@ func TestPreloadMixed(t *testing.T) {
 	resident, fresh, last := source("resident"), source("fresh"), source("last")
 	f.wantOrigin(resident, cache.Compiled)
 
-	results := f.preload([]*cache.Source{fresh, bad, onDisk, resident, fresh, last})
+	results := f.preload([]*shader.Source{fresh, bad, onDisk, resident, fresh, last})
 	for i, want := range []cache.Origin{cache.Compiled, 0, cache.Disk, cache.Resident, cache.Resident, cache.Compiled} {
 		if results[i].Origin != want {
 			t.Errorf("%s: origin %v, want %v", results[i].Name, results[i].Origin, want)
@@ -98,7 +98,7 @@ func TestPreloadOfMoreThanFits(t *testing.T) {
 
 func TestPreloadInWindows(t *testing.T) {
 	f := newFixture(t, cache.Options{})
-	list := make([]*cache.Source, 150)
+	list := make([]*shader.Source, 150)
 	for i := range list {
 		list[i] = source(fmt.Sprintf("w%03d", i))
 	}
@@ -131,7 +131,7 @@ func TestGetAndPreloadShareTheWork(t *testing.T) {
 	<-g.arrived
 	done := make(chan []cache.PreloadResult)
 	go func() {
-		results, _ := f.cache.Preload(context.Background(), []*cache.Source{a, b}, nil)
+		results, _ := f.cache.Preload(context.Background(), []*shader.Source{a, b}, nil)
 		done <- results
 	}()
 	<-g.arrived // b, by Preload
@@ -161,7 +161,7 @@ func TestCancelledPreload(t *testing.T) {
 	dev := cachetest.NewDevice()
 	var f *fixture
 	askedLast := make(chan (<-chan answer), 1)
-	dev.OnCompile = func(deviceCtx context.Context, src *cache.Source) error {
+	dev.OnCompile = func(deviceCtx context.Context, src *shader.Source) error {
 		if src.Key() == list[2].Key() {
 			waiting := newWatchedContext()
 			askedLast <- f.ask(waiting, list[4])

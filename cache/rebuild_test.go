@@ -97,7 +97,7 @@ func (c waitingContext) Done() <-chan struct{} {
 func TestRebuildIsBoardedByGet(t *testing.T) {
 	f := afterUpdate(t, t.TempDir(), cache.Options{}, "a", "b")
 	compiling, boarded := make(chan struct{}), make(chan struct{})
-	f.dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == "a" {
 			close(compiling)
 			<-boarded
@@ -125,7 +125,7 @@ func TestRebuildIsBoardedByGet(t *testing.T) {
 func TestRebuildGoesOnAfterFailures(t *testing.T) {
 	dir := t.TempDir()
 	f := afterUpdate(t, dir, cache.Options{}, "a", "bad", "gone", "c")
-	f.dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == "bad" {
 			return &shader.CompileError{Name: "bad", Log: "no"}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // wantLive waits for these programs, sorted, to be the ones that exist: evicted
@@ -77,7 +78,7 @@ func TestEvictionOrderFollowsAModel(t *testing.T) {
 
 func TestEvictionByBytes(t *testing.T) {
 	dev := cachetest.NewDevice()
-	dev.Size = func(src *cache.Source) int {
+	dev.Size = func(src *shader.Source) int {
 		if src.Name() == "large" {
 			return 700
 		}
@@ -85,7 +86,7 @@ func TestEvictionByBytes(t *testing.T) {
 	}
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{MaxBytes: 1000})
 	a, b, c, large := source("a"), source("b"), source("c"), source("large")
-	for _, src := range []*cache.Source{a, b, c} {
+	for _, src := range []*shader.Source{a, b, c} {
 		f.wantOrigin(src, cache.Compiled)
 	}
 	f.wantLive("a", "b", "c")
@@ -125,7 +126,7 @@ func TestFailWhenFull(t *testing.T) {
 	if n := f.dev.Calls().Compiles; n != 1 {
 		t.Errorf("%d compiles, one of them in vain", n)
 	}
-	results, err := f.cache.Preload(context.Background(), []*cache.Source{a, b}, nil)
+	results, err := f.cache.Preload(context.Background(), []*shader.Source{a, b}, nil)
 	if err != nil || results[0].Origin != cache.Resident || !errors.Is(results[1].Err, cache.ErrFull) {
 		t.Errorf("Preload: %+v, %v", results, err)
 	}

@@ -20,7 +20,7 @@ import (
 // deletion or under another key; the fixture notices those never deleted.
 func TestEverythingAtOnce(t *testing.T) {
 	dev, store := cachetest.NewDevice(), cachetest.NewStore()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == "pinned" {
 			return nil
 		}
@@ -71,7 +71,7 @@ func sometimes(oneIn int, err error) error {
 }
 
 // stressStep does one random thing.
-func stressStep(f *fixture, wg *sync.WaitGroup, list []*cache.Source, random *rand.Rand) {
+func stressStep(f *fixture, wg *sync.WaitGroup, list []*shader.Source, random *rand.Rand) {
 	ctx := context.Background()
 	switch n := random.IntN(100); {
 	case n < 2:
@@ -96,7 +96,7 @@ func stressStep(f *fixture, wg *sync.WaitGroup, list []*cache.Source, random *ra
 	}
 }
 
-func stressGet(f *fixture, wg *sync.WaitGroup, ctx context.Context, src *cache.Source, random *rand.Rand) {
+func stressGet(f *fixture, wg *sync.WaitGroup, ctx context.Context, src *shader.Source, random *rand.Rand) {
 	h, err := f.cache.Get(ctx, src)
 	if err != nil {
 		return

@@ -18,21 +18,23 @@ import (
 // Format is the program binary format that the fake driver offers.
 const Format = 0xCAFE
 
-// Device is a cache.Device without a GPU. Its "programs" are ids, its binaries
-// say which source they were made from, and a program loaded from a binary has
-// the interface of the one that was compiled. All methods may be called from
-// any goroutine. Set the fields before the device is used.
+// Device is a cache.Device without a GPU. Its programs are ids, its binaries
+// contain the key of their source, and a program loaded from a binary has the
+// interface of the one that was compiled. All methods may be called from any
+// goroutine. Set the fields before the device is used.
 type Device struct {
+	cache.NopDevice
+
 	// CompileDelay is how long one source takes to compile. Default: 0.
 	CompileDelay time.Duration
 
 	// Size is the size in bytes of a program and of its binary, at least 40.
 	// Default: 1000 for every source.
-	Size func(*cache.Source) int
+	Size func(*shader.Source) int
 
-	// OnCompile runs before a source is compiled and may block; its error is
+	// OnCompile is called before a source is compiled and may block; its error is
 	// the result. Default: none.
-	OnCompile func(context.Context, *cache.Source) error
+	OnCompile func(context.Context, *shader.Source) error
 
 	// OnLoad and OnBinary do the same for Load and Binary.
 	OnLoad   func(ctx context.Context, payload []byte) error
@@ -45,8 +47,8 @@ type Device struct {
 		last        uint32
 		live        map[uint32]program
 		faults      []string
-		refuse      bool
-		otherShape  bool
+		reject      bool
+		mismatch    bool
 		miscompute  bool
 		noPayload   bool
 		outOfMemory int
@@ -55,7 +57,7 @@ type Device struct {
 	}
 }
 
-// Calls counts what was asked of a Device.
+// Calls counts the calls of a Device.
 type Calls struct {
 	Batches  int // calls of Compile
 	Compiles int // sources in them
@@ -64,7 +66,9 @@ type Calls struct {
 	Deletes  int
 }
 
-// program is what the fake driver knows about a program object.
+var _ cache.Device = (*Device)(nil)
+
+// program is a program object of the fake driver.
 type program struct {
 	name  string
 	key   shader.Key
@@ -102,30 +106,30 @@ func (d *Device) SetFingerprint(f shaders.Fingerprint) {
 	d.mu.fingerprint = f
 }
 
-// RefuseBinaries makes Load return shader.ErrRejected, or stops that.
-func (d *Device) RefuseBinaries(refuse bool) {
+// RejectBinaries sets whether Load returns shader.ErrRejected.
+func (d *Device) RejectBinaries(reject bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.refuse = refuse
+	d.mu.reject = reject
 }
 
-// ChangeInterfaces makes Load succeed with a program of another interface than
-// the binary was made from, as a broken driver does, or stops that.
+// ChangeInterfaces sets whether Load returns a program with another interface
+// than the binary was made from, as a broken driver does.
 func (d *Device) ChangeInterfaces(change bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.otherShape = change
+	d.mu.mismatch = change
 }
 
-// MiscomputeBinaries makes programs that are loaded from now on compute wrong
-// results, without a word from Load, or stops that. Answer tells.
+// MiscomputeBinaries sets whether programs that are loaded from now on compute
+// wrong results, which Load does not report and Answer does.
 func (d *Device) MiscomputeBinaries(wrong bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.miscompute = wrong
 }
 
-// Answer stands for running a program on known input, as a check of a source
+// Answer simulates running a program on known input, as a check of a source
 // does: it returns an error when the program computes wrong results.
 func (d *Device) Answer(id uint32) error {
 	d.mu.Lock()
@@ -141,7 +145,7 @@ func (d *Device) Answer(id uint32) error {
 	return nil
 }
 
-// EmptyBinaries makes Binary return no bytes and no error, or stops that.
+// EmptyBinaries sets whether Binary returns no bytes and no error.
 func (d *Device) EmptyBinaries(empty bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,8 +166,8 @@ func (d *Device) LoseContext() {
 	d.mu.lost = true
 }
 
-// Hang makes Compile, Load and Binary wait, calls under way excepted, until
-// release is called or their context ends.
+// Hang makes later calls of Compile, Load and Binary wait until release is called
+// or their context ends.
 func (d *Device) Hang() (release func()) {
 	gate := make(chan struct{})
 	d.mu.Lock()
@@ -177,7 +181,7 @@ func (d *Device) Hang() (release func()) {
 	})
 }
 
-// Calls returns what was asked so far.
+// Calls returns the number of calls so far.
 func (d *Device) Calls() Calls {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,7 +200,7 @@ func (d *Device) Live() []string {
 	return names
 }
 
-// Use stands for a dispatch: it notes a fault unless program id exists and was
+// Use simulates a dispatch: it records a fault unless program id exists and was
 // made from the source with this key.
 func (d *Device) Use(id uint32, key shader.Key) {
 	d.mu.Lock()
@@ -210,8 +214,8 @@ func (d *Device) Use(id uint32, key shader.Key) {
 	}
 }
 
-// Faults lists the misuse seen so far: programs deleted twice, used or read
-// back after their deletion, used under another key.
+// Faults returns the misuse so far: programs deleted twice, used or read back
+// after their deletion, used under another key.
 func (d *Device) Faults() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -234,7 +238,7 @@ func (d *Device) fault(format string, args ...any) {
 	d.mu.faults = append(d.mu.faults, fmt.Sprintf(format, args...))
 }
 
-// Fingerprint says which driver this is.
+// Fingerprint returns the identity of the fake driver.
 func (d *Device) Fingerprint() shaders.Fingerprint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -242,8 +246,9 @@ func (d *Device) Fingerprint() shaders.Fingerprint {
 }
 
 // Compile makes a program of every source, one after the other. Its CompileNanos
-// is one millisecond, or CompileDelay if that is set, whatever time it took.
-func (d *Device) Compile(ctx context.Context, sources []*cache.Source, done func(i int, p shader.Program, err error)) {
+// is one millisecond, or CompileDelay if that is set, independent of the time
+// that it took.
+func (d *Device) Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
 	d.mu.Lock()
 	d.mu.calls.Batches++
 	d.mu.Unlock()
@@ -253,7 +258,7 @@ func (d *Device) Compile(ctx context.Context, sources []*cache.Source, done func
 	}
 }
 
-func (d *Device) compile(ctx context.Context, src *cache.Source) (shader.Program, error) {
+func (d *Device) compile(ctx context.Context, src *shader.Source) (shader.Program, error) {
 	if err := d.begin(ctx, func(c *Calls) { c.Compiles++ }); err != nil {
 		return shader.Program{}, err
 	}
@@ -285,9 +290,9 @@ func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shade
 		}
 	}
 	d.mu.Lock()
-	refuse, otherShape, wrong := d.mu.refuse, d.mu.otherShape, d.mu.miscompute
+	reject, mismatch, wrong := d.mu.reject, d.mu.mismatch, d.mu.miscompute
 	d.mu.Unlock()
-	if refuse || format != Format || len(payload) < smallestSize {
+	if reject || format != Format || len(payload) < smallestSize {
 		return shader.Program{}, fmt.Errorf("cachetest: load: %w", shader.ErrRejected)
 	}
 	key := shader.Key(payload[:keyBytes])
@@ -295,7 +300,7 @@ func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shade
 	if size != len(payload) {
 		return shader.Program{}, fmt.Errorf("cachetest: load: %w", shader.ErrRejected)
 	}
-	p, err := d.create(program{name: "loaded " + key.Short(), key: key, size: size, wrong: wrong}, otherShape)
+	p, err := d.create(program{name: "loaded " + key.Short(), key: key, size: size, wrong: wrong}, mismatch)
 	p.LoadNanos = 1000
 	return p, err
 }
@@ -361,8 +366,8 @@ func (d *Device) begin(ctx context.Context, count func(*Calls)) error {
 	return nil
 }
 
-// create makes a program object, unless the device is to be out of memory.
-func (d *Device) create(p program, otherShape bool) (shader.Program, error) {
+// create makes a program object, or fails as RunOutOfMemory demands.
+func (d *Device) create(p program, mismatch bool) (shader.Program, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.outOfMemory > 0 {
@@ -371,11 +376,11 @@ func (d *Device) create(p program, otherShape bool) (shader.Program, error) {
 	}
 	d.mu.last++
 	d.mu.live[d.mu.last] = p
-	return shader.Program{ID: d.mu.last, Interface: shape(p.key, otherShape), Bytes: p.size, PrimeNanos: 100}, nil
+	return shader.Program{ID: d.mu.last, Interface: fakeInterface(p.key, mismatch), Bytes: p.size, PrimeNanos: 100}, nil
 }
 
-// shape makes up an interface that follows from the key.
-func shape(key shader.Key, other bool) shader.Interface {
+// fakeInterface derives an interface from the key, or another one.
+func fakeInterface(key shader.Key, other bool) shader.Interface {
 	resource := shader.Resource{Kind: shader.StorageBuffer, Name: "data_" + key.Short(), Bytes: 4}
 	if other {
 		resource.Binding = 7

@@ -223,7 +223,7 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 		return row, "", fatal(err)
 	}
 	row.Algorithm, row.Basis = choice.String(), basis
-	if _, known := conv2d.Tuned(g.context.Info(), s, b.exact, g.cache); b.tune && !known {
+	if _, known := conv2d.Tuned(g.context.Info(), s, b.exact, g.cache.Store()); b.tune && !known {
 		if choice, err = b.search(ctx, g, s); err != nil {
 			row.Error = err.Error()
 			return row, "", fatal(err)
@@ -251,7 +251,7 @@ func (b *kernelsBench) search(ctx context.Context, g *gpu, s conv2d.Shape) (conv
 	if err != nil {
 		return conv2d.Choice{}, err
 	}
-	return found.Best.Choice, found.Keep(g.cache)
+	return found.Best.Choice, found.Keep(g.cache.Store())
 }
 
 func (r *kernelsResult) shapes() []string {

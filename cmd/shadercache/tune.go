@@ -156,7 +156,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		}
 	}
 	for i, s := range shapes {
-		known, there := conv2d.Tuned(g.context.Info(), s, f.exact, g.cache)
+		known, there := conv2d.Tuned(g.context.Info(), s, f.exact, g.cache.Store())
 		if there && !f.again {
 			line := knownResult(s, f.exact, known)
 			r.Problems = append(r.Problems, line)
@@ -190,7 +190,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 // keepTuned keeps a result, with the programs of the winner. A cache that takes
 // neither is no failure of the search.
 func (g *gpu) keepTuned(ctx context.Context, o *options, s conv2d.Shape, found conv2d.TuneResult) bool {
-	err := found.Keep(g.cache)
+	err := found.Keep(g.cache.Store())
 	sources, err2 := found.Best.Choice.Sources(g.context.Info(), s)
 	if err2 == nil {
 		_, err2 = g.cache.Preload(ctx, sources, nil)
