@@ -86,8 +86,8 @@ func BenchmarkGetResidentParallel(b *testing.B) {
 	}
 }
 
-// BenchmarkGetDisk is one Get and Release of a program that has to be loaded
-// from the store, with a device and a store that cost nothing: the cache's own
+// BenchmarkGetDisk is one Get and Release of a program that is loaded from the
+// store, with a device and a store that cost nothing: the cache's own
 // share. Every iteration evicts a program too, of 1 or of 256.
 func BenchmarkGetDisk(b *testing.B) {
 	for _, resident := range []int{1, 256} {

@@ -164,7 +164,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-func TestHandleTellsAboutItsProgram(t *testing.T) {
+func TestHandleDescribesItsProgram(t *testing.T) {
 	f := newFixture(t, cache.Options{})
 	src := source("a")
 	h := f.get(src)
@@ -198,7 +198,7 @@ func withStored(f *fixture, c binary.Counters) binary.Counters {
 	return c
 }
 
-func TestCompileErrorIsForEveryone(t *testing.T) {
+func TestCompileErrorIsReturnedAgain(t *testing.T) {
 	dev := cachetest.NewDevice()
 	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		return &shader.CompileError{Name: src.Name(), Log: "0:1: syntax error"}

@@ -54,7 +54,8 @@ func (c *Cache) refusal(src *shader.Source) error {
 // compileWithRetry compiles again what ran out of memory, after it evicted every
 // program without handles.
 func (c *Cache) compileWithRetry(ctx context.Context, loads []*load, suspect bool, done func(result)) {
-	defer c.guard.begin(suspect)()
+	c.guard.begin(suspect)
+	defer c.guard.end(suspect)
 	var again []*load
 	for _, r := range c.compileOnce(ctx, loads, done) {
 		again = append(again, r.load)

@@ -70,7 +70,9 @@ func (g *CrashGuard) Run(name string, work func() error) error {
 }
 
 func (g *CrashGuard) runMarked(key shader.Key, name string, work func() error) error {
-	defer g.begin(g.isSuspect(key))()
+	suspect := g.isSuspect(key)
+	g.begin(suspect)
+	defer g.end(suspect)
 	g.marks().Mark(binary.ActionRun, key, name)
 	defer g.marks().Unmark(binary.ActionRun, key)
 	return work()
@@ -109,15 +111,22 @@ func (g *CrashGuard) recoverOnce() {
 	}
 }
 
-// begin waits until the device may start work and returns the function that ends
-// it. Work on a suspect excludes all other work.
-func (g *CrashGuard) begin(suspect bool) (end func()) {
-	lock, unlock := g.working.RLock, g.working.RUnlock
+// begin waits until the device may start work; end must follow. Work on a suspect
+// excludes all other work.
+func (g *CrashGuard) begin(suspect bool) {
 	if suspect {
-		lock, unlock = g.working.Lock, g.working.Unlock
+		g.owner.dev.PollWhile(g.working.Lock)
+	} else {
+		g.owner.dev.PollWhile(g.working.RLock)
 	}
-	g.owner.dev.PollWhile(lock)
-	return unlock
+}
+
+func (g *CrashGuard) end(suspect bool) {
+	if suspect {
+		g.working.Unlock()
+	} else {
+		g.working.RUnlock()
+	}
 }
 
 // markAll marks sources. unmark must follow for each.

@@ -22,8 +22,8 @@ const (
 	crashAsEnvironment = "CACHE_TEST_CRASH_AS"
 )
 
-// inChild says what a test binary does that is run once more by a test, by the
-// variable that its arguments are in.
+// inChild has the work of a test binary that a test starts as a child process, by
+// the environment variable with its arguments.
 var inChild = map[string]func(args []string){
 	crashEnvironment: func(args []string) { crash(args[0], args[1], args[2:]) },
 	workEnvironment: func(args []string) {
@@ -42,10 +42,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crash is a process whose driver dies while it compiles or loads the program
+// crash is a process that dies while its driver compiles or loads the program
 // called victim. With several names the programs are preloaded together, those
-// behind a name "then" after the others.
-// With $CACHE_TEST_CRASH_AS it dies of that signal and tells it.
+// after a name "then" in a second call. With $CACHE_TEST_CRASH_AS it dies of that
+// signal and records it.
 func crash(dir, victim string, names []string) {
 	dev := cachetest.NewDevice()
 	var c *cache.Cache
@@ -137,8 +137,8 @@ func runCrash(t *testing.T, dir, victim string, names ...string) bool {
 	return cmd.Run() != nil
 }
 
-// dies runs this test binary once more, for the work of a variable, and reports
-// whether it died.
+// dies starts this test binary for the work of a variable and reports whether it
+// died.
 func dies(t *testing.T, variable, args string) bool {
 	t.Helper()
 	program, err := os.Executable()
@@ -217,12 +217,12 @@ func TestSourceThatKillsIsRefused(t *testing.T) {
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
 }
 
-// Where crashes are told, one is enough, and the next start does not die.
+// When crashes are recorded, one is enough, and the next start does not die.
 func TestSourceThatCrashesIsRefusedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(crashAsEnvironment, strconv.Itoa(int(syscall.SIGSEGV)))
 	if !runCrash(t, dir, "bad", "bad", "good") || !runCrash(t, dir, "bad", "bad") {
-		t.Fatal("the driver did not die") // the first time it had both in hand
+		t.Fatal("the driver did not die") // the first time both were in flight
 	}
 	if runCrash(t, dir, "bad", "bad", "good") {
 		t.Error("the driver died again")
@@ -233,7 +233,7 @@ func TestSourceThatCrashesIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// A process that says that it was interrupted leaves nothing behind.
+// A process that calls Interrupted leaves no marks.
 func TestInterruptedProcessLeavesNoSuspect(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(crashAsEnvironment, "interrupted")
@@ -290,8 +290,8 @@ func TestBlobThatKillsIsCompiled(t *testing.T) {
 	}
 }
 
-// A driver that dies with many sources in its hands tells nobody which one it
-// was. They are compiled one at a time after that, until it dies of one.
+// After a death with several sources in flight they are compiled one at a time,
+// until the process dies of one.
 func TestCulpritAmongManyIsFound(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"a", "b", "bad", "c", "d"}

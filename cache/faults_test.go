@@ -34,7 +34,7 @@ func TestRefusedBlobIsReplaced(t *testing.T) {
 			f.wantOrigin(a, cache.Compiled)
 			f.wantCounts(withStored(f, binary.Counters{Rejected: 1, Compiles: 1}))
 			if f.store.Rejected(a.Key()) == "" {
-				t.Error("the refused blob was not set aside")
+				t.Error("the refused blob was not rejected")
 			}
 			if fresh := f.store.Blob(a.Key()); fresh == nil || fresh == old {
 				t.Error("the refused blob was not replaced")
@@ -110,7 +110,7 @@ func TestMemoryOnly(t *testing.T) {
 		options  cache.Options
 		warnings int
 	}{
-		{"wanted", cachetest.NewDevice(), cache.Options{MemoryOnly: true}, 0},
+		{"requested", cachetest.NewDevice(), cache.Options{MemoryOnly: true}, 0},
 		{"no formats", noFormats, cache.Options{Store: cachetest.NewStore()}, 1},
 		{"no directory", cachetest.NewDevice(), cache.Options{}, 1},
 		{"directory is a file", cachetest.NewDevice(), cache.Options{Dir: file}, 1},
@@ -149,13 +149,13 @@ func TestMemoryOnly(t *testing.T) {
 		})
 	}
 	if calls := noFormats.Calls(); calls.Binaries != 0 || calls.Loads != 0 {
-		t.Errorf("a driver without formats was asked for binaries: %+v", calls)
+		t.Errorf("the binaries of a driver without formats were read: %+v", calls)
 	}
 }
 
-// TestStoreThatCannotSetAside keeps what the driver refused; it is replaced all
-// the same.
-func TestStoreThatCannotSetAside(t *testing.T) {
+// TestStoreThatCannotReject: the blob that the driver refused stays, and is
+// replaced nevertheless.
+func TestStoreThatCannotReject(t *testing.T) {
 	first := newFixture(t, cache.Options{})
 	a := source("a")
 	first.wantOrigin(a, cache.Compiled)
@@ -226,7 +226,7 @@ func TestContextLost(t *testing.T) {
 		}
 	}
 	if n := f.dev.Calls().Compiles; n != 2 {
-		t.Errorf("%d compiles: a lost context was asked again", n)
+		t.Errorf("%d compiles: the device was called after its context was lost", n)
 	}
 	if _, err := f.cache.Preload(context.Background(), sources(2), nil); !errors.Is(err, shader.ErrContextLost) {
 		t.Errorf("Preload: %v", err)
@@ -239,7 +239,7 @@ func TestContextLost(t *testing.T) {
 
 func TestContextLostWhileCompiling(t *testing.T) {
 	f, g := gatedFixture(t, cache.Options{})
-	late := f.ask(context.Background(), source("late"))
+	late := f.request(context.Background(), source("late"))
 	<-g.arrived
 	f.dev.LoseContext()
 	if _, err := f.cache.Get(context.Background(), source("other")); !errors.Is(err, shader.ErrContextLost) {

@@ -28,7 +28,7 @@ func TestReleaseIsIdempotent(t *testing.T) {
 	}
 }
 
-// Handles that came with an error hold nothing.
+// Handles that Get returned with an error have no program.
 func TestHandlesWithoutAProgram(t *testing.T) {
 	var zero cache.Handle
 	var none *cache.Handle
@@ -37,8 +37,8 @@ func TestHandlesWithoutAProgram(t *testing.T) {
 	for _, h := range []*cache.Handle{&zero, none} {
 		func() {
 			defer func() {
-				if said, ok := recover().(string); !ok || !strings.Contains(said, "no program") {
-					t.Errorf("panic %q", said)
+				if text, ok := recover().(string); !ok || !strings.Contains(text, "no program") {
+					t.Errorf("panic %q", text)
 				}
 			}()
 			h.Program()

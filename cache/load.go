@@ -102,7 +102,8 @@ func (c *Cache) loadWithRetry(ctx context.Context, src *shader.Source, blob *bin
 }
 
 func (c *Cache) loadOnce(ctx context.Context, src *shader.Source, blob *binary.Blob) (shader.Program, error) {
-	defer c.guard.begin(false)()
+	c.guard.begin(false)
+	defer c.guard.end(false)
 	c.guard.markAll(binary.ActionLoad, src)
 	defer c.guard.unmark(binary.ActionLoad, src)
 	return c.dev.Load(ctx, blob.Format, blob.Payload)

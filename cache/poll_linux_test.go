@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
@@ -13,19 +14,19 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// polledDevice works on the thread that made it, like an adopted context, whenever
-// that polls.
+// polledDevice works on the thread that made it, like an adopted context, while
+// that thread polls.
 type polledDevice struct {
 	*cachetest.Device
 	thread int
 	work   chan struct{}
 	turns  chan func()
-	busy   chan struct{} // closed once somebody waits for a turn
+	busy   chan struct{} // closed once a turn is waited for
 	once   sync.Once
 }
 
-// newPolledDevice makes a device of this thread, which does one turn for each
-// compile of a source with that name, and for each binary.
+// newPolledDevice makes a device of this thread, on which each compile of a source
+// with that name takes one turn.
 func newPolledDevice(t *testing.T, name string) *polledDevice {
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
@@ -79,7 +80,7 @@ func (d *polledDevice) PollWhile(wait func()) {
 	}
 }
 
-// poll does all turns that there are.
+// poll runs all turns that are queued.
 func (d *polledDevice) poll() {
 	for {
 		select {
@@ -93,7 +94,7 @@ func (d *polledDevice) poll() {
 
 var _ cache.Device = (*polledDevice)(nil)
 
-// inTime fails where wait, which must run on this goroutine, does not end.
+// inTime fails when wait, which runs on this goroutine, does not end.
 func inTime(t *testing.T, wait func()) {
 	t.Helper()
 	watchdog := time.AfterFunc(20*time.Second, func() { panic(t.Name() + " waits for its own thread") })
@@ -101,8 +102,13 @@ func inTime(t *testing.T, wait func()) {
 	wait()
 }
 
-// Who has a lock may wait for the device's thread, and that for the lock.
+// The holder of a lock may wait for the device's thread while that waits for the
+// lock.
 func TestFlushOnTheDevicesThread(t *testing.T) {
+	inTime(t, func() { synctest.Test(t, flushOnTheDevicesThread) })
+}
+
+func flushOnTheDevicesThread(t *testing.T) {
 	dev := newPolledDevice(t, "")
 	dev.OnBinary = func(context.Context, uint32) error { dev.turn(); return nil }
 	c, err := cache.New(dev, cache.Options{Dir: t.TempDir()})
@@ -117,12 +123,10 @@ func TestFlushOnTheDevicesThread(t *testing.T) {
 		ended <- err
 	}()
 	<-dev.busy
-	time.Sleep(20 * time.Millisecond) // it is in Flush by then, or this shows nothing
-	inTime(t, func() {
-		must(t, c.Flush())
-		must(t, <-ended)
-		must(t, c.Close())
-	})
+	synctest.Wait() // the other goroutine is in Flush, which holds a lock
+	must(t, c.Flush())
+	must(t, <-ended)
+	must(t, c.Close())
 }
 
 func TestCrashGuardOnTheDevicesThread(t *testing.T) {

@@ -124,10 +124,10 @@ func TestPreloadRetriesThoseOutOfMemory(t *testing.T) {
 	}
 }
 
-func TestGetAndPreloadShareTheWork(t *testing.T) {
+func TestGetAndPreloadShareALoad(t *testing.T) {
 	f, g := gatedFixture(t, cache.Options{})
 	a, b := source("a"), source("b")
-	asked := f.ask(context.Background(), a)
+	answerA := f.request(context.Background(), a)
 	<-g.arrived
 	done := make(chan []cache.PreloadResult)
 	go func() {
@@ -137,14 +137,14 @@ func TestGetAndPreloadShareTheWork(t *testing.T) {
 	<-g.arrived // b, by Preload
 	ctx := newWatchedContext()
 	defer ctx.cancel()
-	askedB := f.ask(ctx, b)
+	answerB := f.request(ctx, b)
 	<-ctx.watched
 	g.open()
 	results := <-done
 	if results[0].Origin != cache.Resident || results[1].Origin != cache.Compiled {
 		t.Errorf("results: %+v", results)
 	}
-	for _, answers := range []<-chan answer{asked, askedB} {
+	for _, answers := range []<-chan answer{answerA, answerB} {
 		got := <-answers
 		if got.err != nil {
 			t.Fatal(got.err)
@@ -160,11 +160,11 @@ func TestCancelledPreload(t *testing.T) {
 	list := sources(5)
 	dev := cachetest.NewDevice()
 	var f *fixture
-	askedLast := make(chan (<-chan answer), 1)
+	lastAnswer := make(chan (<-chan answer), 1)
 	dev.OnCompile = func(deviceCtx context.Context, src *shader.Source) error {
 		if src.Key() == list[2].Key() {
 			waiting := newWatchedContext()
-			askedLast <- f.ask(waiting, list[4])
+			lastAnswer <- f.request(waiting, list[4])
 			<-waiting.watched
 			cancel()
 			return deviceCtx.Err()
@@ -181,8 +181,8 @@ func TestCancelledPreload(t *testing.T) {
 			t.Errorf("result %d: %+v", i, r)
 		}
 	}
-	// Someone else waited for the last one: it was compiled all the same.
-	got := <-<-askedLast
+	// A Get waited for the last one: it was compiled nevertheless.
+	got := <-<-lastAnswer
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
@@ -228,7 +228,7 @@ func TestPreloadsThatOverlap(t *testing.T) {
 	<-done
 	for _, r := range <-answers {
 		if r.Origin != cache.Resident {
-			t.Errorf("the end of one preload spoiled another: %+v", r)
+			t.Errorf("cancelling one preload failed another: %+v", r)
 		}
 	}
 }

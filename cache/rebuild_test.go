@@ -53,7 +53,7 @@ func names(results []cache.PreloadResult) (list []string) {
 
 func TestRebuildAfterADriverUpdate(t *testing.T) {
 	f := afterUpdate(t, t.TempDir(), cache.Options{MaxPrograms: 1, FailWhenFull: true}, "a", "b", "c", "d", "e", "f")
-	h := f.get(source("b")) // the application is at work, and has no room
+	h := f.get(source("b")) // the application is running, and the cache is full
 	f.flush()
 	progress := 0
 	results, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{Limit: 4, Together: 2,
@@ -81,8 +81,8 @@ func TestRebuildAfterADriverUpdate(t *testing.T) {
 	}
 }
 
-// waitingContext says when somebody waits for it: a Get does so once it has
-// boarded a flight.
+// waitingContext calls waiting when Done is called: then a Get has joined its
+// load.
 type waitingContext struct {
 	context.Context
 	waiting func()
@@ -93,14 +93,14 @@ func (c waitingContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// A Get that comes while its program is rebuilt shares the work.
-func TestRebuildIsBoardedByGet(t *testing.T) {
+// A Get joins the load of a program that is being rebuilt.
+func TestGetJoinsRebuild(t *testing.T) {
 	f := afterUpdate(t, t.TempDir(), cache.Options{}, "a", "b")
-	compiling, boarded := make(chan struct{}), make(chan struct{})
+	compiling, joined := make(chan struct{}), make(chan struct{})
 	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == "a" {
 			close(compiling)
-			<-boarded
+			<-joined
 		}
 		return nil
 	}
@@ -110,7 +110,7 @@ func TestRebuildIsBoardedByGet(t *testing.T) {
 		done <- err
 	}()
 	<-compiling
-	ctx := waitingContext{context.Background(), sync.OnceFunc(func() { close(boarded) })}
+	ctx := waitingContext{context.Background(), sync.OnceFunc(func() { close(joined) })}
 	h, err := f.cache.Get(ctx, source("a"))
 	must(t, err)
 	must(t, <-done)
@@ -122,7 +122,7 @@ func TestRebuildIsBoardedByGet(t *testing.T) {
 	f.wantCounts(binary.Counters{Compiles: 2, Stored: 2, ResidentHits: 1})
 }
 
-func TestRebuildGoesOnAfterFailures(t *testing.T) {
+func TestRebuildContinuesAfterFailures(t *testing.T) {
 	dir := t.TempDir()
 	f := afterUpdate(t, dir, cache.Options{}, "a", "bad", "gone", "c")
 	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {

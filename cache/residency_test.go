@@ -13,8 +13,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// wantLive waits for these programs, sorted, to be the ones that exist: evicted
-// programs are deleted while those who asked go on.
+// wantLive waits until these programs, sorted, are the ones that exist: evicted
+// programs are deleted after Get has returned.
 func (f *fixture) wantLive(want ...string) {
 	f.Helper()
 	f.flush()
@@ -124,7 +124,7 @@ func TestFailWhenFull(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if n := f.dev.Calls().Compiles; n != 1 {
-		t.Errorf("%d compiles, one of them in vain", n)
+		t.Errorf("%d compiles, one of them of a program that does not fit", n)
 	}
 	results, err := f.cache.Preload(context.Background(), []*shader.Source{a, b}, nil)
 	if err != nil || results[0].Origin != cache.Resident || !errors.Is(results[1].Err, cache.ErrFull) {

@@ -12,11 +12,6 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-var (
-	_ cache.Device = (*cachetest.Device)(nil)
-	_ cache.Store  = (*cachetest.Store)(nil)
-)
-
 func compile(t *testing.T, d *cachetest.Device, src *shader.Source) (p shader.Program, err error) {
 	t.Helper()
 	calls := 0
@@ -119,7 +114,7 @@ func TestFailures(t *testing.T) {
 	d.Verify(t)
 }
 
-func TestDamageIsSeenOnce(t *testing.T) {
+func TestDamageIsReportedOnce(t *testing.T) {
 	s := cachetest.NewStore()
 	key := shader.Key{1}
 	if err := s.Put(&binary.Blob{Key: key}); err != nil {
@@ -127,7 +122,7 @@ func TestDamageIsSeenOnce(t *testing.T) {
 	}
 	s.Damage(key)
 	if _, err := s.Get(key); !errors.Is(err, binary.ErrDamaged) || s.Rejected(key) == "" {
-		t.Errorf("error %v, set aside for %q", err, s.Rejected(key))
+		t.Errorf("error %v, rejected for %q", err, s.Rejected(key))
 	}
 	if _, err := s.Get(key); !errors.Is(err, binary.ErrNotFound) {
 		t.Errorf("error %v", err)
