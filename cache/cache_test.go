@@ -36,12 +36,20 @@ func newFixture(t *testing.T, o cache.Options) *fixture {
 func newFixtureOn(t *testing.T, dev *cachetest.Device, store *cachetest.Store, o cache.Options) *fixture {
 	t.Helper()
 	before := runtime.NumGoroutine()
+	t.Cleanup(func() { noMoreGoroutines(t, before) })
 	if !o.MemoryOnly {
 		o.Store = store
 	}
 	if o.Now == nil {
 		o.Now = ticker()
 	}
+	return startFixture(t, dev, store, o)
+}
+
+// startFixture makes a cache with options and verifies in cleanup that it closes
+// and that every program was deleted exactly once.
+func startFixture(t *testing.T, dev *cachetest.Device, store *cachetest.Store, o cache.Options) *fixture {
+	t.Helper()
 	c, err := cache.New(dev, o)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +60,6 @@ func newFixtureOn(t *testing.T, dev *cachetest.Device, store *cachetest.Store, o
 			t.Errorf("Close: %v", err)
 		}
 		dev.Verify(t)
-		noMoreGoroutines(t, before)
 	})
 	return f
 }

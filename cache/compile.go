@@ -10,17 +10,12 @@ import (
 
 // compileLoad completes l by compiling, and has the new binary stored.
 func (c *Cache) compileLoad(ctx context.Context, l *load) {
-	r := c.compileOne(ctx, l)
+	var r result
+	c.compile(ctx, []*load{l}, func(compiled result) { r = compiled })
 	c.complete(r)
 	if r.err == nil {
 		c.readBack(ctx, r.entry)
 	}
-}
-
-// compileOne compiles the source of one load.
-func (c *Cache) compileOne(ctx context.Context, l *load) (r result) {
-	c.compile(ctx, []*load{l}, func(compiled result) { r = compiled })
-	return r
 }
 
 // compile compiles the sources of loads side by side and calls done with each
@@ -57,22 +52,22 @@ func (c *Cache) compileWithRetry(ctx context.Context, loads []*load, suspect boo
 	c.guard.begin(suspect)
 	defer c.guard.end(suspect)
 	var again []*load
-	for _, r := range c.compileOnce(ctx, loads, done) {
+	for _, r := range c.compileBatch(ctx, loads, done) {
 		again = append(again, r.load)
 	}
 	if len(again) == 0 {
 		return
 	}
 	c.freeMemory(len(again))
-	for _, r := range c.compileOnce(ctx, again, done) {
+	for _, r := range c.compileBatch(ctx, again, done) {
 		c.freeMemory(1)
 		done(r)
 	}
 }
 
-// compileOnce has the device compile the sources of loads. It returns the
+// compileBatch has the device compile the sources of loads. It returns the
 // results that ran out of memory and calls done with the others.
-func (c *Cache) compileOnce(ctx context.Context, loads []*load, done func(result)) (outOfMemory []result) {
+func (c *Cache) compileBatch(ctx context.Context, loads []*load, done func(result)) (outOfMemory []result) {
 	sources := make([]*shader.Source, len(loads))
 	for i, l := range loads {
 		sources[i] = l.src

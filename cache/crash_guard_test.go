@@ -125,16 +125,7 @@ func crashGuarded(dir, victim, name string) {
 // runCrash runs crash in a process of its own and reports whether it died.
 func runCrash(t *testing.T, dir, victim string, names ...string) bool {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), crashEnvironment+"="+dir+" "+victim+" "+strings.Join(names, " "))
-	if os.Getenv(crashAsEnvironment) == "" {
-		cmd.Stderr = os.Stderr // else it is the runtime's report
-	}
-	return cmd.Run() != nil
+	return dies(t, crashEnvironment, dir+" "+victim+" "+strings.Join(names, " "))
 }
 
 // dies starts this test binary for the work of a variable and reports whether it
@@ -145,26 +136,17 @@ func dies(t *testing.T, variable, args string) bool {
 	must(t, err)
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), variable+"="+args)
+	if os.Getenv(crashAsEnvironment) == "" {
+		cmd.Stderr = os.Stderr // else it is the runtime's report
+	}
 	return cmd.Run() != nil
 }
 
 // openStart is the next start of a process on dir.
 func openStart(t *testing.T, dir string, o cache.Options) *fixture {
 	t.Helper()
-	dev := cachetest.NewDevice()
 	o.Dir = dir
-	c, err := cache.New(dev, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fixture{T: t, dev: dev, cache: c}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil && !errors.Is(err, cache.ErrClosed) {
-			t.Errorf("Close: %v", err)
-		}
-		dev.Verify(t)
-	})
-	return f
+	return startFixture(t, cachetest.NewDevice(), nil, o)
 }
 
 func (f *fixture) close() {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
@@ -32,16 +31,7 @@ func afterUpdate(t *testing.T, dir string, o cache.Options, names ...string) *fi
 	updated.Version += " updated"
 	dev.SetFingerprint(updated)
 	o.Dir = dir
-	c, err := cache.New(dev, o)
-	must(t, err)
-	f = &fixture{T: t, dev: dev, cache: c}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil && !errors.Is(err, cache.ErrClosed) {
-			t.Errorf("Close: %v", err)
-		}
-		dev.Verify(t)
-	})
-	return f
+	return startFixture(t, dev, nil, o)
 }
 
 func names(results []cache.PreloadResult) (list []string) {
@@ -81,26 +71,15 @@ func TestRebuildAfterADriverUpdate(t *testing.T) {
 	}
 }
 
-// waitingContext calls waiting when Done is called: then a Get has joined its
-// load.
-type waitingContext struct {
-	context.Context
-	waiting func()
-}
-
-func (c waitingContext) Done() <-chan struct{} {
-	c.waiting()
-	return c.Context.Done()
-}
-
 // A Get joins the load of a program that is being rebuilt.
 func TestGetJoinsRebuild(t *testing.T) {
 	f := afterUpdate(t, t.TempDir(), cache.Options{}, "a", "b")
-	compiling, joined := make(chan struct{}), make(chan struct{})
+	compiling, ctx := make(chan struct{}), newWatchedContext()
+	defer ctx.cancel()
 	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == "a" {
 			close(compiling)
-			<-joined
+			<-ctx.watched
 		}
 		return nil
 	}
@@ -110,7 +89,6 @@ func TestGetJoinsRebuild(t *testing.T) {
 		done <- err
 	}()
 	<-compiling
-	ctx := waitingContext{context.Background(), sync.OnceFunc(func() { close(joined) })}
 	h, err := f.cache.Get(ctx, source("a"))
 	must(t, err)
 	must(t, <-done)

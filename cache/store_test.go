@@ -100,14 +100,7 @@ func (s *markedStore) Trim(binary.PruneOptions) (binary.PruneReport, bool, error
 func newMarkedFixture(t *testing.T, store *markedStore, o cache.Options) *fixture {
 	t.Helper()
 	o.Store, o.Now = store, ticker()
-	dev := cachetest.NewDevice()
-	c, err := cache.New(dev, o)
-	must(t, err)
-	t.Cleanup(func() {
-		must(t, c.Close())
-		dev.Verify(t)
-	})
-	return &fixture{T: t, dev: dev, store: store.Store, cache: c}
+	return startFixture(t, cachetest.NewDevice(), store.Store, o)
 }
 
 // The crash guard works with every store that has marks, also beneath others.
