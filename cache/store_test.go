@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
@@ -185,5 +187,49 @@ func TestUnrecordedCrashesAreLogged(t *testing.T) {
 		if !strings.Contains(log.String(), text) {
 			t.Errorf("%q is not logged:\n%s", text, &log)
 		}
+	}
+}
+
+// While a suspect is compiled, the device compiles nothing else, neither for its
+// cache nor for one that shares the guard.
+func TestSuspectIsCompiledAlone(t *testing.T) {
+	list := sources(16)
+	suspect := binary.Quarantined{Key: list[8].Key(), Name: list[8].Name(), Action: binary.ActionCompile, Suspect: true}
+	store := &markedStore{Store: cachetest.NewStore(), recovery: binary.Recovery{Standing: []binary.Quarantined{suspect}}}
+	f := newMarkedFixture(t, store, cache.Options{})
+	scratch, err := newScratch(f.dev, f.cache)
+	must(t, err)
+	var compiling, alone atomic.Int32
+	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
+		others := compiling.Add(1) - 1
+		defer compiling.Add(-1)
+		if src.Key() == suspect.Key {
+			alone.Add(1)
+			defer alone.Add(-1)
+			if others != 0 {
+				t.Errorf("%d others are being compiled", others)
+			}
+		} else if alone.Load() != 0 {
+			t.Error("compiled beside the suspect")
+		}
+		runtime.Gosched()
+		return nil
+	}
+	var wg sync.WaitGroup
+	for i, src := range list {
+		c := []*cache.Cache{f.cache, scratch}[i%2]
+		wg.Go(func() {
+			h, err := c.Get(context.Background(), src)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			h.Release()
+		})
+	}
+	wg.Wait()
+	must(t, scratch.Close())
+	if !slices.Equal(store.lifted, []shader.Key{suspect.Key}) {
+		t.Errorf("lifted: %v", store.lifted)
 	}
 }
