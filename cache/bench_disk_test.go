@@ -10,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // assemblyBytes is the size of a program binary of NVIDIA's driver.
@@ -50,7 +51,7 @@ func assembly(seed uint64, bytes int) string {
 // glProgramBinary. disk-B/op is the size of the file's payload.
 func BenchmarkGetFromDisk(b *testing.B) {
 	dev := assemblyDevice{cachetest.NewDevice()}
-	dev.Size = func(*cache.Source) int { return assemblyBytes }
+	dev.Size = func(*shader.Source) int { return assemblyBytes }
 	list := sources(64)
 	dir := b.TempDir()
 	c, err := cache.New(dev, cache.Options{Dir: dir, MaxPrograms: 1, KeepEvictedBytes: -1})

@@ -8,10 +8,11 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // benchCache is a cache in which the programs of list are resident.
-func benchCache(b *testing.B, o cache.Options, list []*cache.Source) *cache.Cache {
+func benchCache(b *testing.B, o cache.Options, list []*shader.Source) *cache.Cache {
 	b.Helper()
 	dev := cachetest.NewDevice()
 	o.Store = cachetest.NewStore()
@@ -35,7 +36,7 @@ func benchCache(b *testing.B, o cache.Options, list []*cache.Source) *cache.Cach
 }
 
 // getAndRelease is one iteration of the benchmarks for resident programs.
-func getAndRelease(b *testing.B, c *cache.Cache, src *cache.Source) {
+func getAndRelease(b *testing.B, c *cache.Cache, src *shader.Source) {
 	h, err := c.Get(context.Background(), src)
 	if err != nil {
 		b.Fatal(err)
@@ -85,8 +86,8 @@ func BenchmarkGetResidentParallel(b *testing.B) {
 	}
 }
 
-// BenchmarkGetDisk is one Get and Release of a program that has to be loaded
-// from the store, with a device and a store that cost nothing: the cache's own
+// BenchmarkGetDisk is one Get and Release of a program that is loaded from the
+// store, with a device and a store that cost nothing: the cache's own
 // share. Every iteration evicts a program too, of 1 or of 256.
 func BenchmarkGetDisk(b *testing.B) {
 	for _, resident := range []int{1, 256} {

@@ -36,12 +36,20 @@ func newFixture(t *testing.T, o cache.Options) *fixture {
 func newFixtureOn(t *testing.T, dev *cachetest.Device, store *cachetest.Store, o cache.Options) *fixture {
 	t.Helper()
 	before := runtime.NumGoroutine()
+	t.Cleanup(func() { noMoreGoroutines(t, before) })
 	if !o.MemoryOnly {
 		o.Store = store
 	}
 	if o.Now == nil {
 		o.Now = ticker()
 	}
+	return startFixture(t, dev, store, o)
+}
+
+// startFixture makes a cache with options and verifies in cleanup that it closes
+// and that every program was deleted exactly once.
+func startFixture(t *testing.T, dev *cachetest.Device, store *cachetest.Store, o cache.Options) *fixture {
+	t.Helper()
 	c, err := cache.New(dev, o)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +60,6 @@ func newFixtureOn(t *testing.T, dev *cachetest.Device, store *cachetest.Store, o
 			t.Errorf("Close: %v", err)
 		}
 		dev.Verify(t)
-		noMoreGoroutines(t, before)
 	})
 	return f
 }
@@ -80,12 +87,12 @@ func noMoreGoroutines(t *testing.T, before int) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
-func source(name string) *cache.Source {
+func source(name string) *shader.Source {
 	return shader.MustSource(name, "void main() { /* "+name+" */ }", nil)
 }
 
-func sources(n int) []*cache.Source {
-	list := make([]*cache.Source, n)
+func sources(n int) []*shader.Source {
+	list := make([]*shader.Source, n)
 	for i := range list {
 		list[i] = source(fmt.Sprintf("p%02d", i))
 	}
@@ -93,7 +100,7 @@ func sources(n int) []*cache.Source {
 }
 
 // get gets a program that must be there to get, and uses it once.
-func (f *fixture) get(src *cache.Source) *cache.Handle {
+func (f *fixture) get(src *shader.Source) *cache.Handle {
 	f.Helper()
 	h, err := f.cache.Get(context.Background(), src)
 	if err != nil {
@@ -104,14 +111,14 @@ func (f *fixture) get(src *cache.Source) *cache.Handle {
 }
 
 // origin gets and releases a program and returns where it came from.
-func (f *fixture) origin(src *cache.Source) cache.Origin {
+func (f *fixture) origin(src *shader.Source) cache.Origin {
 	f.Helper()
 	h := f.get(src)
 	defer h.Release()
 	return h.Origin()
 }
 
-func (f *fixture) wantOrigin(src *cache.Source, want cache.Origin) {
+func (f *fixture) wantOrigin(src *shader.Source, want cache.Origin) {
 	f.Helper()
 	if got := f.origin(src); got != want {
 		f.Errorf("%s is %v, want %v", src.Name(), got, want)
@@ -164,7 +171,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-func TestHandleTellsAboutItsProgram(t *testing.T) {
+func TestHandleDescribesItsProgram(t *testing.T) {
 	f := newFixture(t, cache.Options{})
 	src := source("a")
 	h := f.get(src)
@@ -198,9 +205,9 @@ func withStored(f *fixture, c binary.Counters) binary.Counters {
 	return c
 }
 
-func TestCompileErrorIsForEveryone(t *testing.T) {
+func TestCompileErrorIsReturnedAgain(t *testing.T) {
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		return &shader.CompileError{Name: src.Name(), Log: "0:1: syntax error"}
 	}
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
@@ -221,7 +228,7 @@ func TestCompileErrorIsForEveryone(t *testing.T) {
 func TestOtherDeviceErrorsReachTheCaller(t *testing.T) {
 	strange := errors.New("strange")
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(context.Context, *cache.Source) error { return strange }
+	dev.OnCompile = func(context.Context, *shader.Source) error { return strange }
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
 	if _, err := f.cache.Get(context.Background(), source("a")); !errors.Is(err, strange) || !strings.Contains(err.Error(), "get a") {
 		t.Errorf("error %v", err)
@@ -261,7 +268,7 @@ func TestCloseNamesHandles(t *testing.T) {
 	ctx := context.Background()
 	for what, err := range map[string]error{
 		"Get":     second(f.cache.Get(ctx, a)),
-		"Preload": second(f.cache.Preload(ctx, []*cache.Source{a}, nil)),
+		"Preload": second(f.cache.Preload(ctx, []*shader.Source{a}, nil)),
 		"Prune":   second(f.cache.Prune(binary.PruneOptions{})),
 		"Flush":   f.cache.Flush(),
 		"Close":   f.cache.Close(),

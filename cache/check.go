@@ -8,18 +8,10 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// CheckKeeper is what a Store has that remembers which binaries gave the right
-// answer. *binary.Store has it. Without it, binaries are checked once a
-// process.
-type CheckKeeper interface {
-	Checked(blob *binary.Blob) bool
-	PutChecked(blob *binary.Blob) error
-}
-
-// check runs the check of a source, if it has one, on a program that was loaded
-// from blob, unless this binary is known to be right. wrong says how the answer
-// is wrong; err that there is no answer.
-func (c *Cache) check(ctx context.Context, src *Source, program shader.Program, blob *binary.Blob) (wrong, err error) {
+// checkLoaded runs the check of a source, if it has one, on a program that was
+// loaded from blob, unless this blob has passed it before. wrong is why the
+// program failed the check; err is why the check gave no answer.
+func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, program shader.Program, blob *binary.Blob) (wrong, err error) {
 	run := src.Check()
 	if run == nil || c.isChecked(blob) {
 		return nil, nil
@@ -42,18 +34,14 @@ func (c *Cache) isChecked(blob *binary.Blob) bool {
 	if known {
 		return true
 	}
-	keeper, ok := c.store.(CheckKeeper)
-	return ok && keeper.Checked(blob)
+	return c.store.Checked(blob)
 }
 
-// setChecked remembers by key in memory: the blob of a key changes only when it
-// was set aside, which ends the memory.
+// setChecked records that a blob passed the check. In memory the key is enough:
+// the blob of a key changes only after discardBlob, which deletes the record.
 func (c *Cache) setChecked(blob *binary.Blob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.checked[blob.Key] = true
-	if keeper, ok := c.store.(CheckKeeper); ok {
-		c.mu.unstored++
-		c.enqueue(task{what: "remembering a check", do: func() error { return keeper.PutChecked(blob) }})
-	}
+	c.addTask(task{what: "writing a check", do: func() error { return c.store.PutChecked(blob) }})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// checkedSource is a source whose check counts its runs and answers err.
-func checkedSource(f **fixture, runs *int, err *error) *cache.Source {
+// checkedSource returns a source whose check counts its runs and returns *err.
+func checkedSource(f **fixture, runs *int, err *error) *shader.Source {
 	src := source("a")
 	return src.WithCheck(func(_ context.Context, program uint32) error {
 		(*f).dev.Use(program, src.Key())
@@ -39,7 +39,7 @@ func TestCheckRunsOnceForABinary(t *testing.T) {
 	}
 }
 
-func TestWrongAnswerThrowsTheBinaryAway(t *testing.T) {
+func TestWrongAnswerDiscardsTheBinary(t *testing.T) {
 	dir := t.TempDir()
 	var f *fixture
 	var runs int
@@ -83,7 +83,7 @@ func TestNoAnswerIsNotAWrongOne(t *testing.T) {
 	f.wantOrigin(source("b"), cache.Memory)
 	f.wantOrigin(src, cache.Memory)
 	if runs != 2 {
-		t.Errorf("%d runs, the one that worked should be remembered", runs)
+		t.Errorf("%d runs, the one that passed should be recorded", runs)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestBinaryThatMiscomputesIsReplaced(t *testing.T) {
 	}
 	h.Release()
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 3, WrongAnswers: 1, Evictions: 2}))
-	if f.store.Aside(src.Key()) == "" {
-		t.Error("the binary was not set aside")
+	if f.store.Rejected(src.Key()) == "" {
+		t.Error("the binary was not rejected")
 	}
 }

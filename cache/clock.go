@@ -2,9 +2,9 @@ package cache
 
 import "time"
 
-// clock gives the time of uses. Without a replacement it reads the monotonic
-// clock alone, which is the cheapest clock that any goroutine can read without
-// sharing a word with the others.
+// clock returns the time of uses. Unless it is replaced it reads the monotonic
+// clock alone: the cheapest clock that goroutines can read without sharing a
+// cache line.
 type clock struct {
 	start time.Time
 	now   func() time.Time // nil: time.Now
@@ -23,7 +23,7 @@ func (c *clock) wall() time.Time {
 	return time.Now()
 }
 
-// elapsed is the nanoseconds since the clock was made.
+// elapsed returns the nanoseconds since the clock was made.
 func (c *clock) elapsed() int64 {
 	if c.now != nil {
 		return int64(c.now().Sub(c.start))
@@ -31,5 +31,5 @@ func (c *clock) elapsed() int64 {
 	return int64(time.Since(c.start))
 }
 
-// at turns a number that elapsed returned into a time.
+// at converts what elapsed returned into a time.
 func (c *clock) at(elapsed int64) time.Time { return c.start.Add(time.Duration(elapsed)) }

@@ -2,22 +2,22 @@ package cache
 
 import (
 	"context"
+	"os"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Source is one compute program: see [shader.NewSource].
-type Source = shader.Source
-
-// Device compiles, loads and deletes programs. *glctx.Context is the real one.
+// Device compiles, loads and deletes programs. *glctx.Context is the real one,
+// cachetest.Device a fake. A device that has a thread of its own, no signal
+// handler and no driver cache embeds [NopDevice].
 //
 // The cache calls a Device from any goroutine, never while it holds its lock,
-// and one call may overlap another. Errors that the cache acts on are
-// *shader.CompileError, shader.ErrRejected, shader.ErrOutOfMemory and
-// shader.ErrContextLost; any other error is passed on to the caller of Get.
+// and calls may overlap. Errors that the cache acts on are *shader.CompileError,
+// shader.ErrRejected, shader.ErrOutOfMemory and shader.ErrContextLost; any other
+// error is passed on to the caller of Get.
 type Device interface {
-	// Fingerprint says which driver this is. It never changes.
+	// Fingerprint identifies the driver. It never changes.
 	Fingerprint() binary.Fingerprint
 
 	// Compile compiles, links and primes every source and calls done exactly
@@ -25,7 +25,7 @@ type Device interface {
 	// once let the driver compile them side by side. A program that done
 	// received belongs to the receiver, who must Delete it. When ctx ends,
 	// done receives ctx.Err() for what has not been started.
-	Compile(ctx context.Context, sources []*Source, done func(i int, p shader.Program, err error))
+	Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error))
 
 	// Load makes a program from a binary and primes it. It returns
 	// shader.ErrRejected, wrapped, when the driver refuses it.
@@ -37,32 +37,41 @@ type Device interface {
 	// Delete deletes a program soon, on the device's own thread. It does not
 	// wait and may be called after the device was closed.
 	Delete(id uint32)
+
+	// Pending panics where a wait for the device would never end: in a callback
+	// of the device itself. On a thread that does the device's work, as the
+	// thread of glctx.Adopt does, it returns a channel that receives when there
+	// is work; elsewhere nil.
+	Pending() <-chan struct{}
+
+	// PollWhile calls wait, which waits for the device. On a thread that does
+	// the device's work it does that work meanwhile, and wait runs on another
+	// goroutine. It panics where Pending panics.
+	PollWhile(wait func())
+
+	// SetCrashOutput installs a signal handler for crashes that Go's runtime
+	// does not report: those on threads that the driver started. The handler
+	// writes a line to f that starts with the name of the signal, such as
+	// "SIGSEGV: ". f may be closed afterwards. Options.RecordCrashes needs it.
+	SetCrashOutput(f *os.File) error
+
+	// DriverCacheState describes the state of the driver's own cache, for Stats;
+	// "" when it is not known.
+	DriverCacheState() string
 }
 
-// Store keeps program binaries from process to process. *binary.Store, bound
-// to the device's fingerprint, is the real one. Methods may be called from any
-// goroutine and may be slow: the cache never holds its lock across them.
-type Store interface {
-	// Get reads the blob of a key. It returns binary.ErrNotFound, or an error
-	// that matches binary.ErrDamaged when the bytes on disk are not what was
-	// written; a damaged blob has been set aside already.
-	Get(key shader.Key) (*binary.Blob, error)
+// NopDevice has the methods of a [Device] that make no programs, for embedding
+// in a device with a thread of its own.
+type NopDevice struct{}
 
-	// Put writes a blob, replacing any blob of the same key.
-	Put(blob *binary.Blob) error
+// Pending returns nil.
+func (NopDevice) Pending() <-chan struct{} { return nil }
 
-	// Reject moves the blob of key out of the way, because the driver
-	// refused it, and remembers the reason.
-	Reject(key shader.Key, reason string) error
+// PollWhile calls wait.
+func (NopDevice) PollWhile(wait func()) { wait() }
 
-	// Record adds uses and counters to what the store remembers and rewrites
-	// its summaries. It returns binary.ErrBusy when another process holds the
-	// index; then nothing was recorded, and the caller offers it again later.
-	Record(uses []binary.Use, counters binary.Counters) error
+// SetCrashOutput does nothing.
+func (NopDevice) SetCrashOutput(*os.File) error { return nil }
 
-	// Prune deletes blobs and driver cache files by age and size.
-	Prune(options binary.PruneOptions) (binary.PruneReport, error)
-
-	// Close releases the store. It records nothing.
-	Close() error
-}
+// DriverCacheState returns "".
+func (NopDevice) DriverCacheState() string { return "" }

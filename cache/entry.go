@@ -15,10 +15,10 @@ import (
 // Who keeps a program alive:
 //
 //	handles  one count each in a share; an entry with handles is not evicted
-//	owners   the cache while the entry is resident, and a fetch of its binary
+//	owners   the cache while the entry is resident, and a read-back of its binary
 //
-// Eviction seals the shares, which no handle can be in, and drops the cache's
-// ownership. Whoever drops the last ownership deletes the program.
+// Eviction seals the shares, in which no handle may be counted, and drops the
+// cache's ownership. Dropping the last ownership deletes the program.
 type entry struct {
 	shares [lanes]share
 
@@ -34,18 +34,18 @@ type entry struct {
 	loadNanos    int64
 
 	// Guarded by Cache.mu.
-	blob     *binary.Blob // what to keep in memory after eviction; nil: nothing
-	evicted  bool
-	passed   bool   // made for the store and never resident
-	placed   int64  // last use as of the last time the order was brought up to date
-	settled  uint64 // hits that the ledger knows of
-	reported int64  // last use that the ledger knows of
+	blob        *binary.Blob // what to keep in memory after eviction; nil: nothing
+	evicted     bool
+	storeOnly   bool   // made for the store and never resident
+	placed      int64  // last use as of the last residency.updateOrder
+	countedHits uint64 // hits as of the last pendingCounters.collect
+	countedUse  int64  // last use as of the same
 }
 
 // share is one part of an entry's counts. Goroutines on different CPUs count in
-// different shares, on different cache lines, so that a program which all of
-// them use does not make them wait for each other: with one share for all,
-// every CPU more makes Get slower.
+// different shares, on different cache lines, so that they do not contend for a
+// program that all of them use: with one share for all, Get gets slower with
+// every further CPU.
 type share struct {
 	refs    atomic.Int64 // handles; far below zero while sealed
 	hits    atomic.Uint64
@@ -59,8 +59,8 @@ const (
 	sealed = math.MinInt64 / 2
 )
 
-// lane numbers the share that a goroutine should use. The pool hands every CPU
-// its own, most of the time; a wrong one costs time, never correctness.
+// lane numbers the share that a goroutine should use. Most of the time the pool
+// returns the CPU's own; another one costs time, never correctness.
 type lane struct{ number uint32 }
 
 var (
@@ -68,8 +68,8 @@ var (
 	lanesMade atomic.Uint32
 )
 
-// newEntry describes a program that the cache owns, and nobody uses yet.
-func newEntry(src *Source, program shader.Program, origin Origin, clock *clock) *entry {
+// newEntry returns the entry of a program without handles that the cache owns.
+func newEntry(src *shader.Source, program shader.Program, origin Origin, clock *clock) *entry {
 	e := &entry{key: src.Key(), name: src.Name(), program: program, origin: origin, clock: clock}
 	for i := range e.shares {
 		e.shares[i].entry = e
@@ -105,15 +105,15 @@ func (s *share) retain() bool {
 	return false
 }
 
-// release uncounts a handle. The time is written first: once the count is down
-// the entry may be evicted.
+// release removes a handle from the count. It writes the time first: once the
+// count is zero the entry may be evicted.
 func (s *share) release() {
 	s.lastUse.Store(s.entry.clock.elapsed())
 	s.refs.Add(-1)
 }
 
-// seal keeps new handles away if the entry has none. It reports whether it did.
-// Only the holder of Cache.mu seals.
+// seal makes acquire fail from now on, if the entry has no handles, and reports
+// whether it did. The caller holds Cache.mu.
 func (e *entry) seal() bool {
 	for i := range e.shares {
 		if !e.shares[i].refs.CompareAndSwap(0, sealed) {
@@ -126,15 +126,16 @@ func (e *entry) seal() bool {
 
 func (e *entry) unseal() { e.unsealFirst(lanes) }
 
-// unsealFirst adds rather than stores: a Get that met the seal may not have
-// taken its count back yet.
+// unsealFirst adds instead of storing: a Get that found the share sealed may not
+// have taken its count back yet.
 func (e *entry) unsealFirst(n int) {
 	for i := range e.shares[:n] {
 		e.shares[i].refs.Add(-sealed)
 	}
 }
 
-// handles is the number of handles. It is exact while nobody gets or releases.
+// handles returns the number of handles. It is exact while none is acquired or
+// released.
 func (e *entry) handles() int {
 	var n int64
 	for i := range e.shares {
@@ -151,8 +152,8 @@ func (e *entry) hits() uint64 {
 	return n
 }
 
-// lastUse is when the last handle was released, or the program was made, in
-// terms of clock.elapsed.
+// lastUse returns when the last handle was released, or else when the program was
+// made, in nanoseconds of clock.elapsed.
 func (e *entry) lastUse() int64 {
 	last := e.shares[0].lastUse.Load()
 	for i := range e.shares {
@@ -163,16 +164,16 @@ func (e *entry) lastUse() int64 {
 
 func (e *entry) lastUseTime() time.Time { return e.clock.at(e.lastUse()) }
 
-// drop gives up one ownership and deletes the program if it was the last. Never
-// call it while holding Cache.mu.
+// drop gives up one ownership and deletes the program if it was the last. The
+// caller does not hold Cache.mu.
 func (e *entry) drop(dev Device) {
 	if e.owners.Add(-1) == 0 {
 		dev.Delete(e.program.ID)
 	}
 }
 
-// describe is what the store should know about the program.
-func (e *entry) describe() binary.Use {
+// use returns what the store records about the program.
+func (e *entry) use() binary.Use {
 	return binary.Use{
 		Key:          e.key,
 		Name:         e.name,

@@ -12,9 +12,9 @@ import (
 // [shader.ErrContextLost] among them, and *shader.CompileError pass through.
 var (
 	// ErrClosed is returned by every call after Close succeeded.
-	ErrClosed = errors.New("cache is closed")
+	ErrClosed = errors.New("cache: closed")
 	// ErrFull is returned when Options.FailWhenFull is set and a new program
-	// does not fit, because everything that is resident is in use.
+	// does not fit, because every resident program is in use.
 	ErrFull = errors.New("every resident program is in use: release handles or raise MaxPrograms or MaxBytes")
 	// ErrInUse is returned by Close, wrapped in an [*InUseError], when handles
 	// have not been released.

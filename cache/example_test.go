@@ -10,9 +10,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// After a driver update nothing that is on disk fits. An application that keeps
-// its sources has them compiled again in the background, the most used first,
-// while it works.
+// After a driver update the binaries on disk are of no use. With kept sources the
+// programs are compiled again in the background, the most used first.
 func ExampleCache_Rebuild() {
 	dir, err := os.MkdirTemp("", "shadercache-example-")
 	if err != nil {
@@ -55,8 +54,8 @@ func ExampleCache_Rebuild() {
 	// Output: 2 programs were compiled again, 0 of them stay in memory
 }
 
-// A program that knows what it will need asks for all of it at once: what is on
-// disk is loaded while the rest compiles side by side.
+// Preload makes several programs resident at once: those on disk are loaded, the
+// others are compiled side by side.
 func ExampleCache_Preload() {
 	c, err := cache.New(cachetest.NewDevice(), cache.Options{MemoryOnly: true}) // an application has a *glctx.Context
 	if err != nil {

@@ -8,22 +8,12 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// failuresKept bounds the compile errors in memory. Each holds its source and
+// maxFailures bounds the compile errors in memory. Each holds its source and
 // the driver's log, some 10 KB.
-const failuresKept = 256
+const maxFailures = 256
 
-// FailureKeeper is what a Store has that remembers sources which the driver
-// refuses. *binary.Store has it; Options.KeepCompileErrors makes use of it.
-type FailureKeeper interface {
-	// Failure is what PutFailure remembered, or nil.
-	Failure(src *Source) *shader.CompileError
-
-	// PutFailure remembers that src does not compile, with the driver's log.
-	PutFailure(src *Source, log string) error
-}
-
-// failures holds the errors of sources that did not compile, the latest ones.
-// Its owner guards it with Cache.mu.
+// failures holds the errors of the latest sources that did not compile. Its owner
+// guards it with Cache.mu.
 type failures struct {
 	errs *simplelru.LRU[shader.Key, *shader.CompileError] // nil: off
 }
@@ -32,7 +22,7 @@ func newFailures(off bool) failures {
 	if off {
 		return failures{}
 	}
-	errs, err := simplelru.NewLRU[shader.Key, *shader.CompileError](failuresKept, nil)
+	errs, err := simplelru.NewLRU[shader.Key, *shader.CompileError](maxFailures, nil)
 	if err != nil {
 		panic("cache: simplelru refused a size: " + err.Error())
 	}
@@ -53,48 +43,47 @@ func (f *failures) add(key shader.Key, err *shader.CompileError) {
 	}
 }
 
-// knownFailure answers a request with an error that is known, or with nil. The
-// caller holds mu.
+// knownFailure returns and counts the compile error of a source that did not
+// compile before, or nil. The caller holds mu.
 func (c *Cache) knownFailure(key shader.Key) error {
 	if err := c.mu.failures.find(key); err != nil {
-		c.mu.ledger.fresh.NegativeHits++
+		c.mu.counters.pending.NegativeHits++
 		return err
 	}
 	return nil
 }
 
-// storedFailure is the compile error that the store remembers for src, or nil.
-func (c *Cache) storedFailure(src *Source) error {
-	keeper, ok := c.store.(FailureKeeper)
-	if !ok || !c.options.KeepCompileErrors {
+// readFailure returns the compile error that the store keeps for src, or nil.
+func (c *Cache) readFailure(src *shader.Source) error {
+	if !c.options.KeepCompileErrors {
 		return nil
 	}
-	failure := keeper.Failure(src)
+	failure := c.store.Failure(src)
 	if failure == nil {
 		return nil
 	}
 	return &storedFailure{failure}
 }
 
-// storedFailure is a compile error that did not happen in this process.
+// storedFailure is a compile error of an earlier process.
 type storedFailure struct{ *shader.CompileError }
 
 func (e *storedFailure) Unwrap() error { return e.CompileError }
 
-// failed counts and remembers a compile error. The caller holds mu.
-func (c *Cache) failed(src *Source, err error) error {
-	stored, known := errors.AsType[*storedFailure](err)
-	if known {
-		err = stored.CompileError
-		c.mu.ledger.fresh.NegativeHits++
+// addFailure counts and keeps a compile error, and returns it without the mark
+// that it came from the store. The caller holds mu.
+func (c *Cache) addFailure(src *shader.Source, err error) error {
+	failure, stored := errors.AsType[*storedFailure](err)
+	if stored {
+		err = failure.CompileError
+		c.mu.counters.pending.NegativeHits++
 	} else {
-		c.mu.ledger.fresh.CompileErrors++
+		c.mu.counters.pending.CompileErrors++
 	}
 	compileError, _ := errors.AsType[*shader.CompileError](err)
 	c.mu.failures.add(src.Key(), compileError)
-	if keeper, ok := c.store.(FailureKeeper); ok && c.options.KeepCompileErrors && !known {
-		c.mu.unstored++
-		c.enqueue(task{what: "remembering a compile error", do: func() error { return keeper.PutFailure(src, compileError.Log) }})
+	if c.options.KeepCompileErrors && !stored {
+		c.addTask(task{what: "writing a compile error", do: func() error { return c.store.PutFailure(src, compileError.Log) }})
 	}
 	return err
 }

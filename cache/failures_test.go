@@ -13,11 +13,11 @@ import (
 )
 
 // refuseAll is a driver that compiles nothing.
-func refuseAll(_ context.Context, src *cache.Source) error {
+func refuseAll(_ context.Context, src *shader.Source) error {
 	return &shader.CompileError{Name: src.Name(), Log: "0:1: no", Source: src}
 }
 
-func (f *fixture) compileError(src *cache.Source) *shader.CompileError {
+func (f *fixture) compileError(src *shader.Source) *shader.CompileError {
 	f.Helper()
 	_, err := f.cache.Get(context.Background(), src)
 	compileError, ok := errors.AsType[*shader.CompileError](err)
@@ -33,7 +33,7 @@ func TestFailedSourceIsCompiledOnce(t *testing.T) {
 		f.dev.OnCompile = refuseAll
 		first := f.compileError(source("bad"))
 		same := f.compileError(source("bad")) == first
-		results, err := f.cache.Preload(context.Background(), []*cache.Source{source("bad")}, nil)
+		results, err := f.cache.Preload(context.Background(), []*shader.Source{source("bad")}, nil)
 		if err != nil || !errors.As(results[0].Err, new(*shader.CompileError)) {
 			t.Errorf("Preload: %v, %v", err, results[0].Err)
 		}

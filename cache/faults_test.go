@@ -18,7 +18,7 @@ import (
 
 func TestRefusedBlobIsReplaced(t *testing.T) {
 	for name, spoil := range map[string]func(*cachetest.Device, bool){
-		"rejected":          (*cachetest.Device).RefuseBinaries,
+		"rejected":          (*cachetest.Device).RejectBinaries,
 		"another interface": (*cachetest.Device).ChangeInterfaces,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,8 +33,8 @@ func TestRefusedBlobIsReplaced(t *testing.T) {
 			f := newFixtureOn(t, dev, first.store.Reopen(), cache.Options{})
 			f.wantOrigin(a, cache.Compiled)
 			f.wantCounts(withStored(f, binary.Counters{Rejected: 1, Compiles: 1}))
-			if f.store.Aside(a.Key()) == "" {
-				t.Error("the refused blob was not set aside")
+			if f.store.Rejected(a.Key()) == "" {
+				t.Error("the refused blob was not rejected")
 			}
 			if fresh := f.store.Blob(a.Key()); fresh == nil || fresh == old {
 				t.Error("the refused blob was not replaced")
@@ -53,7 +53,7 @@ func TestRefusedBytesInMemoryAreDropped(t *testing.T) {
 	f.flush()
 	f.wantOrigin(b, cache.Compiled)
 	f.flush()
-	f.dev.RefuseBinaries(true)
+	f.dev.RejectBinaries(true)
 	f.wantOrigin(a, cache.Compiled)
 	f.flush()
 	f.wantCounts(binary.Counters{Compiles: 3, Rejected: 1, Evictions: 2})
@@ -110,7 +110,7 @@ func TestMemoryOnly(t *testing.T) {
 		options  cache.Options
 		warnings int
 	}{
-		{"wanted", cachetest.NewDevice(), cache.Options{MemoryOnly: true}, 0},
+		{"requested", cachetest.NewDevice(), cache.Options{MemoryOnly: true}, 0},
 		{"no formats", noFormats, cache.Options{Store: cachetest.NewStore()}, 1},
 		{"no directory", cachetest.NewDevice(), cache.Options{}, 1},
 		{"directory is a file", cachetest.NewDevice(), cache.Options{Dir: file}, 1},
@@ -149,13 +149,13 @@ func TestMemoryOnly(t *testing.T) {
 		})
 	}
 	if calls := noFormats.Calls(); calls.Binaries != 0 || calls.Loads != 0 {
-		t.Errorf("a driver without formats was asked for binaries: %+v", calls)
+		t.Errorf("the binaries of a driver without formats were read: %+v", calls)
 	}
 }
 
-// TestStoreThatCannotSetAside keeps what the driver refused; it is replaced all
-// the same.
-func TestStoreThatCannotSetAside(t *testing.T) {
+// TestStoreThatCannotReject: the blob that the driver refused stays, and is
+// replaced nevertheless.
+func TestStoreThatCannotReject(t *testing.T) {
 	first := newFixture(t, cache.Options{})
 	a := source("a")
 	first.wantOrigin(a, cache.Compiled)
@@ -167,7 +167,7 @@ func TestStoreThatCannotSetAside(t *testing.T) {
 	if err := store.Put(&wrong); err != nil {
 		t.Fatal(err)
 	}
-	store.OnSetAside = func(shader.Key) error { return errors.New("no") }
+	store.OnReject = func(shader.Key) error { return errors.New("no") }
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
 	f.wantOrigin(a, cache.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Rejected: 1, Compiles: 1, StoreFailures: 1}))
@@ -220,13 +220,13 @@ func TestContextLost(t *testing.T) {
 	h := f.get(a)
 	f.flush()
 	f.dev.LoseContext()
-	for _, src := range []*cache.Source{source("b"), a, source("c")} {
+	for _, src := range []*shader.Source{source("b"), a, source("c")} {
 		if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, shader.ErrContextLost) {
 			t.Errorf("Get(%s): %v", src.Name(), err)
 		}
 	}
 	if n := f.dev.Calls().Compiles; n != 2 {
-		t.Errorf("%d compiles: a lost context was asked again", n)
+		t.Errorf("%d compiles: the device was called after its context was lost", n)
 	}
 	if _, err := f.cache.Preload(context.Background(), sources(2), nil); !errors.Is(err, shader.ErrContextLost) {
 		t.Errorf("Preload: %v", err)
@@ -239,7 +239,7 @@ func TestContextLost(t *testing.T) {
 
 func TestContextLostWhileCompiling(t *testing.T) {
 	f, g := gatedFixture(t, cache.Options{})
-	late := f.ask(context.Background(), source("late"))
+	late := f.request(context.Background(), source("late"))
 	<-g.arrived
 	f.dev.LoseContext()
 	if _, err := f.cache.Get(context.Background(), source("other")); !errors.Is(err, shader.ErrContextLost) {

@@ -6,18 +6,18 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Origin says where the program of a handle came from.
+// Origin is where the program of a handle came from.
 type Origin uint8
 
 // The origins of a program.
 const (
 	Compiled Origin = iota + 1
 	Disk            // loaded from a binary in the store
-	Memory          // loaded from a binary kept in memory after eviction
-	Resident        // already there, or being made for another caller
+	Memory          // loaded from a binary that stayed in memory after eviction
+	Resident        // resident, or already being loaded for another caller
 )
 
-// String is "compiled", "disk", "memory", "resident", or "unknown".
+// String returns "compiled", "disk", "memory", "resident", or "unknown".
 func (o Origin) String() string {
 	switch o {
 	case Compiled:
@@ -32,7 +32,7 @@ func (o Origin) String() string {
 	return "unknown"
 }
 
-// MarshalText writes what String returns.
+// MarshalText returns the text of String.
 func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // Handle is the right to use one resident program. Until it is released the
@@ -45,36 +45,36 @@ type Handle struct {
 	released atomic.Bool
 }
 
-// hit makes h a handle to a program that was there, counted in s already.
+// hit makes h a handle to a resident program, counted in s already.
 func (h *Handle) hit(s *share) *Handle {
 	s.hits.Add(1)
 	h.share, h.origin = s, Resident
 	return h
 }
 
-// Program is the GL program name, for use on the GL thread.
+// Program returns the GL program name, for use on the GL thread.
 func (h *Handle) Program() uint32 { return h.entry().program.ID }
 
-// Name is the label of the source that the program was made from.
+// Name returns the name of the source that the program was made from.
 func (h *Handle) Name() string { return h.entry().name }
 
-// Key identifies the program.
+// Key returns the key that identifies the program.
 func (h *Handle) Key() shader.Key { return h.entry().key }
 
-// Interface is what the program shows to the outside. Its resources are shared:
-// do not change them.
+// Interface returns the resources and the work group size of the program. The
+// resources are shared: do not change them.
 func (h *Handle) Interface() shader.Interface { return h.entry().program.Interface }
 
-// WorkGroup is the size of a work group in x, y and z.
+// WorkGroup returns the size of a work group in x, y and z.
 func (h *Handle) WorkGroup() [3]uint32 { return h.entry().program.Interface.WorkGroup }
 
-// Origin says where the program came from when this handle was got.
+// Origin returns where the program came from when Get returned this handle.
 func (h *Handle) Origin() Origin {
 	h.entry()
 	return h.origin
 }
 
-// Retain returns a second handle to the same program, to be released on its own.
+// Retain returns a second handle to the same program, to be released separately.
 func (h *Handle) Retain() *Handle {
 	h.entry()
 	if !h.share.retain() {
@@ -84,7 +84,7 @@ func (h *Handle) Retain() *Handle {
 }
 
 // RetainInto is Retain without an allocation: it makes dst, which is zero or
-// released, the second handle. It panics where dst holds a program.
+// released, the second handle. It panics when dst has a program.
 func (h *Handle) RetainInto(dst *Handle) {
 	h.entry()
 	if dst.share != nil && !dst.released.Load() {
@@ -97,9 +97,9 @@ func (h *Handle) RetainInto(dst *Handle) {
 	dst.released.Store(false)
 }
 
-// Release gives the program back. It never blocks and touches neither GL nor
-// the disk. Releasing again, also from several goroutines at once, does nothing;
-// nor does releasing a nil handle, which came with an error.
+// Release releases the program. It never blocks and touches neither GL nor the
+// disk. Releasing again, also from several goroutines at once, does nothing; nor
+// does releasing a nil handle, which Get returned with an error.
 func (h *Handle) Release() {
 	if h != nil && h.share != nil && !h.released.Swap(true) {
 		h.share.release()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestReleaseIsIdempotent(t *testing.T) {
@@ -27,7 +28,7 @@ func TestReleaseIsIdempotent(t *testing.T) {
 	}
 }
 
-// Handles that came with an error hold nothing.
+// Handles that Get returned with an error have no program.
 func TestHandlesWithoutAProgram(t *testing.T) {
 	var zero cache.Handle
 	var none *cache.Handle
@@ -36,8 +37,8 @@ func TestHandlesWithoutAProgram(t *testing.T) {
 	for _, h := range []*cache.Handle{&zero, none} {
 		func() {
 			defer func() {
-				if said, ok := recover().(string); !ok || !strings.Contains(said, "no program") {
-					t.Errorf("panic %q", said)
+				if text, ok := recover().(string); !ok || !strings.Contains(text, "no program") {
+					t.Errorf("panic %q", text)
 				}
 			}()
 			h.Program()
@@ -54,7 +55,7 @@ func TestNilSourcesAreErrors(t *testing.T) {
 	if _, err := f.cache.Get(nil, source("a")); err == nil {
 		t.Error("Get without a context worked")
 	}
-	results, err := f.cache.Preload(t.Context(), []*cache.Source{nil, source("a")}, nil)
+	results, err := f.cache.Preload(t.Context(), []*shader.Source{nil, source("a")}, nil)
 	if err != nil || results[0].Err == nil || results[1].Err != nil || results[1].Origin != cache.Compiled {
 		t.Errorf("preload: %+v, %v", results, err)
 	}

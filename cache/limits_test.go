@@ -16,7 +16,7 @@ func TestDiskLimitIsEnforcedOnceADay(t *testing.T) {
 	now := time.Now()
 	o := cache.Options{MaxDiskBytes: 1, Now: func() time.Time { return now }}
 	for start, want := range []cache.Origin{cache.Compiled, cache.Compiled, cache.Disk} {
-		f := openStart(t, dir, o) // the first start trims everything, the second is too early
+		f := openStart(t, dir, o) // the first start trims everything, the second is within a day
 		f.wantOrigin(source("a"), want)
 		f.close()
 		if t.Failed() {
@@ -52,7 +52,7 @@ func TestSourcesAreKept(t *testing.T) {
 	}
 }
 
-func TestUpstreamServesPrograms(t *testing.T) {
+func TestProgramsFromUpstream(t *testing.T) {
 	baked, private := t.TempDir(), t.TempDir()
 	f := openStart(t, baked, cache.Options{})
 	f.wantOrigin(source("a"), cache.Compiled)
@@ -67,7 +67,7 @@ func TestUpstreamServesPrograms(t *testing.T) {
 	f.wantOrigin(source("b"), cache.Compiled) // it was not written upstream
 	f.close()
 
-	// Without a private directory the upstream one still serves.
+	// Without a private directory the upstream one is used alone.
 	file := filepath.Join(private, "file")
 	must(t, os.WriteFile(file, nil, 0o600))
 	f = openStart(t, file, o)

@@ -26,8 +26,8 @@ func init() {
 	inChild[holdEnvironment] = func(args []string) { holdLocks(args[0], args[1]) }
 }
 
-// holdLocks holds the locks of a directory, all that there are, for itself until
-// its input ends: the index as bbolt does, and the driver's folder.
+// holdLocks holds all locks of a directory exclusively until its input ends: that
+// of the index, as bbolt does, and that of the driver's folder.
 func holdLocks(store, driver string) {
 	f, err := os.OpenFile(filepath.Join(store, "index.db"), os.O_RDWR, 0)
 	if err != nil {
@@ -43,10 +43,10 @@ func holdLocks(store, driver string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// TestGetWaitsForNoLock gets programs from the disk, and compiles others, while
-// another process holds every lock of the directory and does not let go before
-// the last of them was got. So no Get can have waited for a lock, however busy
-// the machine is; and neither did one for the recording that does wait.
+// TestGetWaitsForNoLock loads programs from disk, and compiles others, while
+// another process holds every lock of the directory until the last Get returned.
+// So no Get can have waited for a lock, whatever the load of the machine, nor for
+// the recording, which does wait.
 func TestGetWaitsForNoLock(t *testing.T) {
 	dir := t.TempDir()
 	list := sources(120)
@@ -117,7 +117,7 @@ func startHolder(t *testing.T, store, driver string) (release func()) {
 	})
 	t.Cleanup(release)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("the holder said %q: %v", line, err)
+		t.Fatalf("the holder wrote %q: %v", line, err)
 	}
 	return release
 }

@@ -8,9 +8,10 @@ import (
 	"syscall"
 )
 
-// Whoever runs the tests may have caches of their own, and a umask with which
-// others can write to every temporary directory, as to no cache directory. Under
-// the race detector each process that a test starts would sleep a second at its end.
+// Tests must not use the caches of the user who runs them, nor a umask with which
+// others can write to temporary directories: no cache directory is like that.
+// Under the race detector each process that a test starts would sleep a second at
+// its end.
 func init() {
 	for _, name := range []string{"SHADERCACHE_DIR", "SHADERCACHE_UPSTREAM"} {
 		os.Unsetenv(name)

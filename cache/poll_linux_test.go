@@ -6,31 +6,33 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
 )
 
-// polledDevice works on the thread that made it, like an adopted context, whenever
-// that polls.
+// polledDevice works on the thread that made it, like an adopted context, while
+// that thread polls.
 type polledDevice struct {
 	*cachetest.Device
 	thread int
 	work   chan struct{}
 	turns  chan func()
-	busy   chan struct{} // closed once somebody waits for a turn
+	busy   chan struct{} // closed once a turn is waited for
 	once   sync.Once
 }
 
-// newPolledDevice makes a device of this thread, which does one turn for each
-// compile of a source with that name, and for each binary.
+// newPolledDevice makes a device of this thread, on which each compile of a source
+// with that name takes one turn.
 func newPolledDevice(t *testing.T, name string) *polledDevice {
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
 	d := &polledDevice{Device: cachetest.NewDevice(), thread: syscall.Gettid(),
 		work: make(chan struct{}, 1), turns: make(chan func(), 8), busy: make(chan struct{})}
-	d.OnCompile = func(_ context.Context, src *cache.Source) error {
+	d.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == name {
 			d.turn()
 		}
@@ -78,7 +80,7 @@ func (d *polledDevice) PollWhile(wait func()) {
 	}
 }
 
-// poll does all turns that there are.
+// poll runs all turns that are queued.
 func (d *polledDevice) poll() {
 	for {
 		select {
@@ -90,9 +92,9 @@ func (d *polledDevice) poll() {
 	}
 }
 
-var _ cache.Poller = (*polledDevice)(nil)
+var _ cache.Device = (*polledDevice)(nil)
 
-// inTime fails where wait, which must run on this goroutine, does not end.
+// inTime fails when wait, which runs on this goroutine, does not end.
 func inTime(t *testing.T, wait func()) {
 	t.Helper()
 	watchdog := time.AfterFunc(20*time.Second, func() { panic(t.Name() + " waits for its own thread") })
@@ -100,8 +102,13 @@ func inTime(t *testing.T, wait func()) {
 	wait()
 }
 
-// Who has a lock may wait for the device's thread, and that for the lock.
+// The holder of a lock may wait for the device's thread while that waits for the
+// lock.
 func TestFlushOnTheDevicesThread(t *testing.T) {
+	inTime(t, func() { synctest.Test(t, flushOnTheDevicesThread) })
+}
+
+func flushOnTheDevicesThread(t *testing.T) {
 	dev := newPolledDevice(t, "")
 	dev.OnBinary = func(context.Context, uint32) error { dev.turn(); return nil }
 	c, err := cache.New(dev, cache.Options{Dir: t.TempDir()})
@@ -116,15 +123,13 @@ func TestFlushOnTheDevicesThread(t *testing.T) {
 		ended <- err
 	}()
 	<-dev.busy
-	time.Sleep(20 * time.Millisecond) // it is in Flush by then, or this shows nothing
-	inTime(t, func() {
-		must(t, c.Flush())
-		must(t, <-ended)
-		must(t, c.Close())
-	})
+	synctest.Wait() // the other goroutine is in Flush, which holds a lock
+	must(t, c.Flush())
+	must(t, <-ended)
+	must(t, c.Close())
 }
 
-func TestTryOnTheDevicesThread(t *testing.T) {
+func TestCrashGuardOnTheDevicesThread(t *testing.T) {
 	dir := t.TempDir()
 	if !runCrash(t, dir, "bad", "bad") {
 		t.Fatal("the process lived")
@@ -142,7 +147,7 @@ func TestTryOnTheDevicesThread(t *testing.T) {
 	}()
 	<-dev.busy
 	inTime(t, func() {
-		must(t, c.Try("work", func() error { return nil }))
+		must(t, c.CrashGuard().Run("work", func() error { return nil }))
 		must(t, <-ended)
 		must(t, c.Close())
 	})

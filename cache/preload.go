@@ -6,20 +6,19 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // preloadWindow is how many sources are handled together: enough for the driver
-// to compile side by side, few enough that a Get for the last of them does not
-// wait for long.
+// to compile side by side, few enough to keep short the wait of a Get for the
+// last of them.
 const preloadWindow = 64
 
-// loaders is how many blobs are on their way from the store to the driver at a
-// time. The driver takes one at a time; the others keep it from waiting.
+// loaders is how many goroutines read blobs from the store and pass them to the
+// driver. The driver loads one at a time; the others read ahead.
 const loaders = 3
 
-// PreloadResult says what preloading did for one source.
+// PreloadResult is the result of preloading one source.
 type PreloadResult struct {
 	Name         string
 	Key          shader.Key
@@ -31,23 +30,23 @@ type PreloadResult struct {
 }
 
 // Preload makes the programs of all sources resident, without handles. Those on
-// disk are loaded; the misses are compiled side by side, 64 at a time. When
-// more are asked for than fit, the later ones evict the earlier.
+// disk are loaded; the misses are compiled side by side, 64 at a time. When not
+// all of them fit, the later ones evict the earlier.
 //
-// The results stand in the order of sources. progress, which may be nil, gets
-// each one as soon as it is known, on the calling goroutine; it must not call
-// the cache. A source that fails does not stop the others: its result has the
-// error. Preload itself fails when ctx ends, the cache is closed or the GL
-// context is lost; sources that were not reached have that error too.
-func (c *Cache) Preload(ctx context.Context, sources []*Source, progress func(PreloadResult)) ([]PreloadResult, error) {
+// The results are in the order of sources. progress, which may be nil, is called
+// with each of them as soon as it is known, on the calling goroutine; it must
+// not call the cache. A source that fails does not stop the others: its result
+// has the error. Preload itself fails when ctx ends, the cache is closed or the
+// GL context is lost; sources that were not reached have that error too.
+func (c *Cache) Preload(ctx context.Context, sources []*shader.Source, progress func(PreloadResult)) ([]PreloadResult, error) {
 	p := &preload{
 		cache:    c,
 		ctx:      ctx,
 		results:  make([]PreloadResult, len(sources)),
-		at:       map[*flight]int{},
+		index:    map[*load]int{},
 		progress: progress,
 	}
-	c.mayWait()
+	c.dev.Pending() // panics before anything is started
 	first := 0
 	for window := range slices.Chunk(sources, min(preloadWindow, c.options.MaxPrograms)) {
 		p.window(first, window)
@@ -59,167 +58,142 @@ func (c *Cache) Preload(ctx context.Context, sources []*Source, progress func(Pr
 	return p.results, nil
 }
 
-// preload is one call of Preload.
+// preload is one call of Preload or Rebuild.
 type preload struct {
-	cache    *Cache
-	ctx      context.Context
-	results  []PreloadResult
-	begun    map[shader.Key]*flight // of this window
-	at       map[*flight]int        // index of the result of each flight begun here
-	compiled []*entry               // of this window, to be fetched
-	passing  bool                   // for the store alone: see flight
-	progress func(PreloadResult)
+	cache     *Cache
+	ctx       context.Context
+	results   []PreloadResult
+	index     map[*load]int // of the result of each load started here
+	compiled  []*entry      // of this window, to be read back
+	storeOnly bool          // see load
+	progress  func(PreloadResult)
 }
 
-// boarding is a source whose program another request is making.
-type boarding struct {
-	index  int
-	flight *flight
+// joined is a load that another request completes, or an equal source of the same
+// window.
+type joined struct {
+	index int
+	load  *load
 }
 
-// stopped is why the rest cannot be done, or nil.
+// stopped returns why the rest cannot be done, or nil.
 func (p *preload) stopped() error {
 	if err := p.ctx.Err(); err != nil {
 		return err
 	}
 	p.cache.mu.Lock()
 	defer p.cache.mu.Unlock()
-	return p.cache.refusal()
+	return p.cache.unusable()
 }
 
 // window preloads sources, whose first result is at index first.
-func (p *preload) window(first int, sources []*Source) {
+func (p *preload) window(first int, sources []*shader.Source) {
 	for i, src := range sources {
 		if src != nil {
 			p.results[first+i] = PreloadResult{Name: src.Name(), Key: src.Key()}
 		}
 	}
-	begun, boarded := p.begin(first, sources)
-	if len(begun) > 0 {
-		p.compile(p.load(begun))
-	}
-	for _, b := range boarded {
-		err := p.cache.await(p.ctx, b.flight)
+	started, others := p.start(first, sources)
+	p.compileMissed(p.loadStored(started))
+	for _, o := range others {
+		err := p.cache.await(p.ctx, o.load)
 		if err == nil {
-			err = b.flight.err
+			err = o.load.err
 		}
-		p.settle(b.index, nil, err)
+		p.report(o.index, nil, err)
 	}
 }
 
-// begin begins a flight for every source that nobody else takes care of.
-// Programs that are resident count as used now.
-func (p *preload) begin(first int, sources []*Source) (begun []*flight, boarded []boarding) {
-	p.begun = map[shader.Key]*flight{}
+// start starts a load for every source that is neither resident nor being
+// loaded. Programs that are resident count as used now.
+func (p *preload) start(first int, sources []*shader.Source) (started []*load, others []joined) {
+	own := map[shader.Key]*load{} // a source may be listed twice
 	for i, src := range sources {
 		index := first + i
 		if err := p.ctx.Err(); err != nil {
-			p.settle(index, nil, err)
+			p.report(index, nil, err)
 			continue
 		}
 		if src == nil {
-			p.settle(index, nil, errNothing)
+			p.report(index, nil, errNothing)
 			continue
 		}
-		if f := p.begun[src.Key()]; f != nil {
-			boarded = append(boarded, boarding{index, f})
+		if l := own[src.Key()]; l != nil {
+			others = append(others, joined{index, l})
 			continue
 		}
-		f, mine, err := p.cache.board(src, p.passing)
+		l, mine, err := p.cache.requestResident(src, p.storeOnly)
 		switch {
-		case err != nil || f == nil:
-			p.settle(index, nil, err)
+		case err != nil || l == nil:
+			p.report(index, nil, err)
 		case mine:
-			p.at[f] = index
-			p.begun[src.Key()] = f
-			begun = append(begun, f)
+			p.index[l] = index
+			own[src.Key()] = l
+			started = append(started, l)
 		default:
-			boarded = append(boarded, boarding{index, f})
+			others = append(others, joined{index, l})
 		}
 	}
-	return begun, boarded
+	return started, others
 }
 
-// board returns the flight of a program, and whether the caller began it and
-// has to land it; no flight means that the program is resident.
-func (c *Cache) board(src *Source, passing bool) (f *flight, mine bool, err error) {
+// requestResident adds a watcher to the load of src, or starts the load and
+// reports that it did. No load means that the program is resident.
+func (c *Cache) requestResident(src *shader.Source, storeOnly bool) (l *load, started bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.refusal(); err != nil {
+	l, started, err = c.join(src, storeOnly)
+	switch {
+	case err != nil:
 		return nil, false, err
+	case l == nil:
+		c.mu.resident.find(src.Key()).shares[0].lastUse.Store(c.clock.elapsed())
+	case !started:
+		l.watchers++
 	}
-	if e := c.mu.resident.find(src.Key()); e != nil {
-		e.shares[0].lastUse.Store(c.clock.elapsed())
-		return nil, false, nil
-	}
-	if f := c.mu.flights[src.Key()]; f != nil {
-		f.watchers++
-		return f, false, nil
-	}
-	if err := c.knownFailure(src.Key()); err != nil {
-		return nil, false, err
-	}
-	f, err = c.takeOff(src, passing)
-	return f, true, err
+	return l, started, nil
 }
 
-// loaded is what became of the blob of flights[index]. Without an entry and an
-// error the source has to be compiled.
-type loaded struct {
-	index int
-	entry *entry
-	blob  *binary.Blob
-	err   error
-}
-
-// load lands the flights whose blobs can be loaded, in the order in which they
-// are, and returns the others.
-func (p *preload) load(flights []*flight) (misses []*flight) {
-	p.cache.recover()
-	outcomes := make(chan loaded, len(flights))
+// loadStored completes the loads whose blobs can be loaded, in the order in which
+// they are ready, and returns the others.
+func (p *preload) loadStored(loads []*load) (missed []*load) {
+	results := make(chan result, len(loads))
 	var next atomic.Int64
-	for range min(loaders, len(flights)) {
+	for range min(loaders, len(loads)) {
 		p.cache.background.Go(func() {
-			for i := int(next.Add(1) - 1); i < len(flights); i = int(next.Add(1) - 1) {
-				outcomes <- p.loadOne(i, flights[i])
+			for i := int(next.Add(1) - 1); i < len(loads); i = int(next.Add(1) - 1) {
+				results <- p.loadOne(loads[i])
 			}
 		})
 	}
-	missed := make([]bool, len(flights))
-	for range flights {
-		var o loaded
-		p.cache.serve(func() { o = <-outcomes })
-		if missed[o.index] = o.entry == nil && o.err == nil; !missed[o.index] {
-			p.land(flights[o.index], o.entry, o.blob, o.err)
+	for range loads {
+		var r result
+		p.cache.dev.PollWhile(func() { r = <-results })
+		if r.missed() {
+			missed = append(missed, r.load)
+		} else {
+			p.complete(r)
 		}
 	}
-	for i, f := range flights {
-		if missed[i] {
-			misses = append(misses, f)
-		}
-	}
-	return misses
+	slices.SortFunc(missed, func(a, b *load) int { return p.index[a] - p.index[b] })
+	return missed
 }
 
-func (p *preload) loadOne(index int, f *flight) loaded {
+func (p *preload) loadOne(l *load) result {
 	if err := p.ctx.Err(); err != nil {
-		return loaded{index: index, err: err}
+		return result{load: l, err: err}
 	}
-	found := p.cache.find(f.src)
-	e, err := p.cache.reload(p.ctx, f.src, found)
-	return loaded{index, e, found.blob, err}
+	return p.cache.loadStored(p.ctx, l)
 }
 
-// compile lands flights by compiling, and has the new binaries stored in the
-// background.
-func (p *preload) compile(flights []*flight) {
-	if len(flights) == 0 {
+// compileMissed completes loads by compiling, and has the new binaries stored in
+// the background.
+func (p *preload) compileMissed(loads []*load) {
+	if len(loads) == 0 {
 		return
 	}
 	c := p.cache
-	c.compile(p.ctx, flights, func(f *flight, e *entry, err error) {
-		p.land(f, e, nil, err)
-	})
+	c.compile(p.ctx, loads, p.complete)
 	compiled := p.compiled
 	p.compiled = nil
 	if len(compiled) == 0 {
@@ -227,30 +201,30 @@ func (p *preload) compile(flights []*flight) {
 	}
 	c.background.Go(func() {
 		for _, e := range compiled {
-			c.fetch(context.WithoutCancel(p.ctx), e)
+			c.readBack(context.WithoutCancel(p.ctx), e)
 		}
 	})
 }
 
-// land lands a flight and settles its result. When this preload was called off,
-// those who wait for the flight must not suffer: it flies on without us.
-func (p *preload) land(f *flight, e *entry, blob *binary.Blob, err error) {
-	c := p.cache
-	if err != nil && p.ctx.Err() != nil {
-		c.abandon(context.WithoutCancel(p.ctx), f, err)
-		p.settle(p.at[f], nil, err)
+// complete completes a load and reports its result. A load that failed because
+// this preload was cancelled is abandoned: others may wait for it.
+func (p *preload) complete(r result) {
+	c, index := p.cache, p.index[r.load]
+	if r.err != nil && p.ctx.Err() != nil {
+		c.abandon(context.WithoutCancel(p.ctx), r.load, r.err)
+		p.report(index, nil, r.err)
 		return
 	}
-	c.land(f, e, blob, err)
-	if err == nil && c.fetches(e) {
-		p.compiled = append(p.compiled, e)
+	err := c.complete(r)
+	if r.err == nil && c.readsBack(r.entry) {
+		p.compiled = append(p.compiled, r.entry)
 	}
-	p.settle(p.at[f], e, f.err)
+	p.report(index, r.entry, err)
 }
 
-// settle writes a result and reports it. Without an entry or error the program
-// was there.
-func (p *preload) settle(index int, e *entry, err error) {
+// report sets a result and passes it to progress. Without an entry or an error
+// the program was resident.
+func (p *preload) report(index int, e *entry, err error) {
 	r := &p.results[index]
 	switch {
 	case err != nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-func (f *fixture) preload(list []*cache.Source) []cache.PreloadResult {
+func (f *fixture) preload(list []*shader.Source) []cache.PreloadResult {
 	f.Helper()
 	var seen []cache.PreloadResult
 	results, err := f.cache.Preload(context.Background(), list, func(r cache.PreloadResult) { seen = append(seen, r) })
@@ -39,7 +39,7 @@ func TestPreloadMixed(t *testing.T) {
 	first.flush()
 
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Key() == bad.Key() {
 			return &shader.CompileError{Name: src.Name(), Log: "no"}
 		}
@@ -49,7 +49,7 @@ func TestPreloadMixed(t *testing.T) {
 	resident, fresh, last := source("resident"), source("fresh"), source("last")
 	f.wantOrigin(resident, cache.Compiled)
 
-	results := f.preload([]*cache.Source{fresh, bad, onDisk, resident, fresh, last})
+	results := f.preload([]*shader.Source{fresh, bad, onDisk, resident, fresh, last})
 	for i, want := range []cache.Origin{cache.Compiled, 0, cache.Disk, cache.Resident, cache.Resident, cache.Compiled} {
 		if results[i].Origin != want {
 			t.Errorf("%s: origin %v, want %v", results[i].Name, results[i].Origin, want)
@@ -98,7 +98,7 @@ func TestPreloadOfMoreThanFits(t *testing.T) {
 
 func TestPreloadInWindows(t *testing.T) {
 	f := newFixture(t, cache.Options{})
-	list := make([]*cache.Source, 150)
+	list := make([]*shader.Source, 150)
 	for i := range list {
 		list[i] = source(fmt.Sprintf("w%03d", i))
 	}
@@ -124,27 +124,27 @@ func TestPreloadRetriesThoseOutOfMemory(t *testing.T) {
 	}
 }
 
-func TestGetAndPreloadShareTheWork(t *testing.T) {
+func TestGetAndPreloadShareALoad(t *testing.T) {
 	f, g := gatedFixture(t, cache.Options{})
 	a, b := source("a"), source("b")
-	asked := f.ask(context.Background(), a)
+	answerA := f.request(context.Background(), a)
 	<-g.arrived
 	done := make(chan []cache.PreloadResult)
 	go func() {
-		results, _ := f.cache.Preload(context.Background(), []*cache.Source{a, b}, nil)
+		results, _ := f.cache.Preload(context.Background(), []*shader.Source{a, b}, nil)
 		done <- results
 	}()
 	<-g.arrived // b, by Preload
 	ctx := newWatchedContext()
 	defer ctx.cancel()
-	askedB := f.ask(ctx, b)
+	answerB := f.request(ctx, b)
 	<-ctx.watched
 	g.open()
 	results := <-done
 	if results[0].Origin != cache.Resident || results[1].Origin != cache.Compiled {
 		t.Errorf("results: %+v", results)
 	}
-	for _, answers := range []<-chan answer{asked, askedB} {
+	for _, answers := range []<-chan answer{answerA, answerB} {
 		got := <-answers
 		if got.err != nil {
 			t.Fatal(got.err)
@@ -160,11 +160,11 @@ func TestCancelledPreload(t *testing.T) {
 	list := sources(5)
 	dev := cachetest.NewDevice()
 	var f *fixture
-	askedLast := make(chan (<-chan answer), 1)
-	dev.OnCompile = func(deviceCtx context.Context, src *cache.Source) error {
+	lastAnswer := make(chan (<-chan answer), 1)
+	dev.OnCompile = func(deviceCtx context.Context, src *shader.Source) error {
 		if src.Key() == list[2].Key() {
 			waiting := newWatchedContext()
-			askedLast <- f.ask(waiting, list[4])
+			lastAnswer <- f.request(waiting, list[4])
 			<-waiting.watched
 			cancel()
 			return deviceCtx.Err()
@@ -181,8 +181,8 @@ func TestCancelledPreload(t *testing.T) {
 			t.Errorf("result %d: %+v", i, r)
 		}
 	}
-	// Someone else waited for the last one: it was compiled all the same.
-	got := <-<-askedLast
+	// A Get waited for the last one: it was compiled nevertheless.
+	got := <-<-lastAnswer
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
@@ -228,7 +228,7 @@ func TestPreloadsThatOverlap(t *testing.T) {
 	<-done
 	for _, r := range <-answers {
 		if r.Origin != cache.Resident {
-			t.Errorf("the end of one preload spoiled another: %+v", r)
+			t.Errorf("cancelling one preload failed another: %+v", r)
 		}
 	}
 }

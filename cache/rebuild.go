@@ -9,61 +9,47 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// rebuildTogether is how many sources Rebuild gives the driver at a time where
-// nothing else is wanted: a Get that misses meanwhile waits for no more of them.
+// rebuildTogether is the default of RebuildOptions.Together: a Get that misses
+// meanwhile waits for at most that many sources.
 const rebuildTogether = 4
 
 // RebuildOptions configure [Cache.Rebuild]. The zero value suits an application
-// that is at work.
+// that compiles programs of its own meanwhile.
 type RebuildOptions struct {
-	// Limit is how many programs are made, the most used first. Default: 0, all.
+	// Limit is how many programs are compiled, the most used first. Default: 0,
+	// all.
 	Limit int
 
-	// Together is how many sources the driver gets at a time. More let it compile
-	// more of them side by side, and let a Get that misses wait for longer.
+	// Together is how many sources the driver gets at a time. With more, it
+	// compiles more of them side by side, and a Get that misses waits longer.
 	// Default: 4.
 	Together int
 
-	// Progress gets each result as soon as it is known, on the calling goroutine;
-	// it must not call the cache. Default: none.
+	// Progress is called with each result as soon as it is known, on the calling
+	// goroutine; it must not call the cache. Default: none.
 	Progress func(PreloadResult)
 }
 
-// Refiller is what a Store has that knows which programs it lacks.
-// *binary.Store has it.
-type Refiller interface {
-	// Missing lists the programs that are not stored and whose source is kept,
-	// the most used first.
-	Missing() ([]binary.MissingProgram, error)
-
-	// Source reads such a source.
-	Source(key shader.Key) (*Source, error)
-}
-
-// Rebuild compiles for the store what it lacks and has the source of, the most
-// used first: after a driver update that is everything that Options.KeepSources
-// kept. It is made to run beside the application's own work, on a goroutine of
-// its own, from start on:
+// Rebuild compiles the programs whose source the store has and whose blob it
+// lacks, the most used first: after a driver update, everything that
+// Options.KeepSources kept. It is meant for a goroutine beside the application's
+// own work:
 //
 //	go c.Rebuild(ctx, cache.RebuildOptions{})
 //
-// What it makes goes to the disk and does not stay resident, unless a Get asks
-// for it meanwhile; it evicts nothing. Without a store, or without kept sources,
-// there is nothing to do.
+// The programs are stored and do not become resident, unless a Get requests them
+// meanwhile; nothing is evicted. Without a store, or without kept sources, there
+// is nothing to do.
 //
-// There is one result a program, the most used first; among those that were given
-// to the driver together, one that cannot be read comes first. A source that
-// fails, or cannot be read, does not stop the others: its result has the error.
-// Rebuild itself fails when ctx ends, the cache is closed, the GL context is lost,
-// or the store cannot tell what it lacks; then the results are those that are
-// known. When it returns, everything that was made is stored.
+// There is one result for each program, the most used first; among programs that
+// were compiled together, those whose source cannot be read come first. A source
+// that fails, or cannot be read, does not stop the others: its result has the
+// error. Rebuild itself fails when ctx ends, the cache is closed, the GL context
+// is lost, or the store cannot list what it lacks; then it returns the results so
+// far. When it returns, everything that was compiled is stored.
 func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult, error) {
-	refiller, ok := c.store.(Refiller)
-	if !ok || c.store == nil {
-		return nil, nil
-	}
-	c.recover() // what killed a process is not missing
-	missing, err := refiller.Missing()
+	c.guard.recover() // Missing leaves out what is in quarantine
+	missing, err := c.store.Missing()
 	if err != nil {
 		return nil, fmt.Errorf("cache: rebuild: %w", err)
 	}
@@ -73,13 +59,13 @@ func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult,
 	if o.Together <= 0 {
 		o.Together = rebuildTogether
 	}
-	p := &preload{cache: c, ctx: ctx, at: map[*flight]int{}, passing: true, progress: o.Progress}
+	p := &preload{cache: c, ctx: ctx, index: map[*load]int{}, storeOnly: true, progress: o.Progress}
 	for batch := range slices.Chunk(missing, min(o.Together, preloadWindow)) {
-		sources := p.read(refiller, batch)
+		sources := p.readSources(batch)
 		first := len(p.results)
 		p.results = append(p.results, make([]PreloadResult, len(sources))...)
 		p.window(first, sources)
-		clear(p.at)
+		clear(p.index)
 		c.waitStored()
 		if err := p.stopped(); err != nil {
 			return p.results, fmt.Errorf("cache: rebuild: %w", err)
@@ -88,27 +74,16 @@ func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult,
 	return p.results, nil
 }
 
-// read reads sources that are kept. One that cannot be read has its result now.
-func (p *preload) read(from Refiller, missing []binary.MissingProgram) (sources []*Source) {
+// readSources reads kept sources. It reports those that cannot be read.
+func (p *preload) readSources(missing []binary.MissingProgram) (sources []*shader.Source) {
 	for _, m := range missing {
-		src, err := from.Source(m.Key)
+		src, err := p.cache.store.Source(m.Key)
 		if err == nil {
 			sources = append(sources, src)
 			continue
 		}
 		p.results = append(p.results, PreloadResult{Name: m.Name, Key: m.Key})
-		p.settle(len(p.results)-1, nil, err)
+		p.report(len(p.results)-1, nil, err)
 	}
 	return sources
-}
-
-// waitStored waits until the store knows everything that it has to learn.
-func (c *Cache) waitStored() {
-	c.serve(func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for c.mu.unstored > 0 {
-			c.mu.quiet.Wait()
-		}
-	})
 }

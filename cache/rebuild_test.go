@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
@@ -32,16 +31,7 @@ func afterUpdate(t *testing.T, dir string, o cache.Options, names ...string) *fi
 	updated.Version += " updated"
 	dev.SetFingerprint(updated)
 	o.Dir = dir
-	c, err := cache.New(dev, o)
-	must(t, err)
-	f = &fixture{T: t, dev: dev, cache: c}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil && !errors.Is(err, cache.ErrClosed) {
-			t.Errorf("Close: %v", err)
-		}
-		dev.Verify(t)
-	})
-	return f
+	return startFixture(t, dev, nil, o)
 }
 
 func names(results []cache.PreloadResult) (list []string) {
@@ -53,7 +43,7 @@ func names(results []cache.PreloadResult) (list []string) {
 
 func TestRebuildAfterADriverUpdate(t *testing.T) {
 	f := afterUpdate(t, t.TempDir(), cache.Options{MaxPrograms: 1, FailWhenFull: true}, "a", "b", "c", "d", "e", "f")
-	h := f.get(source("b")) // the application is at work, and has no room
+	h := f.get(source("b")) // the application is running, and the cache is full
 	f.flush()
 	progress := 0
 	results, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{Limit: 4, Together: 2,
@@ -81,26 +71,15 @@ func TestRebuildAfterADriverUpdate(t *testing.T) {
 	}
 }
 
-// waitingContext says when somebody waits for it: a Get does so once it has
-// boarded a flight.
-type waitingContext struct {
-	context.Context
-	waiting func()
-}
-
-func (c waitingContext) Done() <-chan struct{} {
-	c.waiting()
-	return c.Context.Done()
-}
-
-// A Get that comes while its program is rebuilt shares the work.
-func TestRebuildIsBoardedByGet(t *testing.T) {
+// A Get joins the load of a program that is being rebuilt.
+func TestGetJoinsRebuild(t *testing.T) {
 	f := afterUpdate(t, t.TempDir(), cache.Options{}, "a", "b")
-	compiling, boarded := make(chan struct{}), make(chan struct{})
-	f.dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	compiling, ctx := make(chan struct{}), newWatchedContext()
+	defer ctx.cancel()
+	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == "a" {
 			close(compiling)
-			<-boarded
+			<-ctx.watched
 		}
 		return nil
 	}
@@ -110,7 +89,6 @@ func TestRebuildIsBoardedByGet(t *testing.T) {
 		done <- err
 	}()
 	<-compiling
-	ctx := waitingContext{context.Background(), sync.OnceFunc(func() { close(boarded) })}
 	h, err := f.cache.Get(ctx, source("a"))
 	must(t, err)
 	must(t, <-done)
@@ -122,10 +100,10 @@ func TestRebuildIsBoardedByGet(t *testing.T) {
 	f.wantCounts(binary.Counters{Compiles: 2, Stored: 2, ResidentHits: 1})
 }
 
-func TestRebuildGoesOnAfterFailures(t *testing.T) {
+func TestRebuildContinuesAfterFailures(t *testing.T) {
 	dir := t.TempDir()
 	f := afterUpdate(t, dir, cache.Options{}, "a", "bad", "gone", "c")
-	f.dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == "bad" {
 			return &shader.CompileError{Name: "bad", Log: "no"}
 		}

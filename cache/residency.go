@@ -11,10 +11,10 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// index finds resident programs without a lock. It shows what the residency
-// holds, or nothing once the context is lost.
+// index finds resident programs without a lock. It has what the residency has,
+// or nothing once the context is lost.
 type index struct {
-	programs sync.Map // binary.Key to *entry
+	programs sync.Map // shader.Key to *entry
 }
 
 // find does not allocate: the key stays on the stack, boxed or not.
@@ -27,11 +27,11 @@ func (i *index) find(key shader.Key) *entry {
 
 func (i *index) clear() { i.programs.Clear() }
 
-// residency says which programs are resident and which of them go first. Its
-// owner guards it with Cache.mu.
+// residency holds the resident programs in the order of eviction, the least
+// recently used first. Its owner guards it with Cache.mu.
 //
-// Releases write their time into the entry and nothing else; the order is
-// brought up to date from those times when room is needed.
+// A release writes its time into the entry and nothing else; the order is
+// updated from those times when room is needed.
 type residency struct {
 	index    *index
 	order    *simplelru.LRU[shader.Key, *entry]
@@ -41,8 +41,8 @@ type residency struct {
 }
 
 func newResidency(index *index, programs int, maxBytes int64) residency {
-	// The limits are ours: at its own limit, simplelru would drop the oldest
-	// entry, in use or not, and delete nothing.
+	// simplelru gets no limit: it would drop the oldest entry, in use or not, and
+	// not delete the program.
 	order, err := simplelru.NewLRU[shader.Key, *entry](math.MaxInt, nil)
 	if err != nil {
 		panic("cache: simplelru refused the largest size: " + err.Error())
@@ -56,17 +56,17 @@ func (r *residency) find(key shader.Key) *entry {
 }
 
 // entries returns all entries, the least recently used first as of the last
-// time the order was brought up to date.
+// updateOrder.
 func (r *residency) entries() []*entry { return r.order.Values() }
 
-// add makes e resident. Its key must not be resident: simplelru would replace
-// the old entry without a word, and its program would never be deleted.
+// add makes e resident. It panics when the key is resident: simplelru would
+// replace the old entry silently, and its program would never be deleted.
 func (r *residency) add(e *entry) {
 	if r.order.Contains(e.key) {
 		panic("cache: program " + e.key.Short() + " became resident twice")
 	}
-	// Others may have been used before e and not be placed yet: place e with
-	// them.
+	// Others may have been used before e without being moved yet: -1 makes
+	// updateOrder move e with them.
 	e.placed = -1
 	r.order.Add(e.key, e)
 	r.index.programs.Store(e.key, e)
@@ -93,13 +93,13 @@ func (r *residency) stuck() bool {
 }
 
 // makeRoom evicts programs without handles, the least recently used first,
-// until bytes more fit or none is left. The evicted are sealed; the caller
-// drops them once it no longer holds the lock.
+// until another program of that size fits or none is left. Evicted entries are
+// sealed; the caller drops them once it no longer holds the lock.
 func (r *residency) makeRoom(bytes int64) (evicted []*entry, fits bool) {
 	if r.fits(bytes) {
 		return nil, true
 	}
-	r.bringUpToDate()
+	r.updateOrder()
 	for _, e := range r.entries() {
 		if !e.seal() {
 			continue
@@ -124,9 +124,9 @@ func (r *residency) evictIdle() (evicted []*entry) {
 	return evicted
 }
 
-// bringUpToDate orders entries by last use. Only those used since the last time
+// updateOrder orders entries by last use. Only those used since the last call
 // move, and all of them were used later than those that stay.
-func (r *residency) bringUpToDate() {
+func (r *residency) updateOrder() {
 	type use struct {
 		entry *entry
 		at    int64

@@ -14,13 +14,13 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// TestEverythingAtOnce lets goroutines do everything that the API offers with
-// far fewer places than programs, and a device and a store that fail now and
-// then. The device notices programs that are deleted twice, used after their
-// deletion or under another key; the fixture notices those never deleted.
-func TestEverythingAtOnce(t *testing.T) {
+// TestConcurrentUse calls the whole API from many goroutines, with room for far
+// fewer programs than there are, and a device and a store that fail at random. The
+// device detects programs that are deleted twice, used after their deletion or
+// under another key; the fixture detects those never deleted.
+func TestConcurrentUse(t *testing.T) {
 	dev, store := cachetest.NewDevice(), cachetest.NewStore()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == "pinned" {
 			return nil
 		}
@@ -44,7 +44,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// Close waits for the programs that nobody waits for any more, too.
+	// Close waits for loads without waiters, too.
 	if err := f.cache.Close(); !errors.Is(err, cache.ErrInUse) {
 		t.Errorf("Close: %v", err)
 	}
@@ -70,8 +70,8 @@ func sometimes(oneIn int, err error) error {
 	return nil
 }
 
-// stressStep does one random thing.
-func stressStep(f *fixture, wg *sync.WaitGroup, list []*cache.Source, random *rand.Rand) {
+// stressStep makes one random call.
+func stressStep(f *fixture, wg *sync.WaitGroup, list []*shader.Source, random *rand.Rand) {
 	ctx := context.Background()
 	switch n := random.IntN(100); {
 	case n < 2:
@@ -96,7 +96,7 @@ func stressStep(f *fixture, wg *sync.WaitGroup, list []*cache.Source, random *ra
 	}
 }
 
-func stressGet(f *fixture, wg *sync.WaitGroup, ctx context.Context, src *cache.Source, random *rand.Rand) {
+func stressGet(f *fixture, wg *sync.WaitGroup, ctx context.Context, src *shader.Source, random *rand.Rand) {
 	h, err := f.cache.Get(ctx, src)
 	if err != nil {
 		return
@@ -108,8 +108,8 @@ func stressGet(f *fixture, wg *sync.WaitGroup, ctx context.Context, src *cache.S
 		f.dev.Use(other.Program(), src.Key())
 		defer other.Release()
 	}
-	// Whichever comes first gives the handle back, and may not have done so when
-	// the other one returns.
+	// The first call releases the handle, and may still run when the second
+	// returns.
 	wg.Go(h.Release)
 	h.Release()
 }

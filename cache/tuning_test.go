@@ -10,7 +10,7 @@ import (
 	"github.com/shadercache/shadercache/cache/cachetest"
 )
 
-// TestTuningsOutliveTheCache keeps one with a real store, and asks the next cache.
+// The store of the next cache on a directory has the tuning of the one before.
 func TestTuningsOutliveTheCache(t *testing.T) {
 	dir := t.TempDir()
 	device := cachetest.NewDevice()
@@ -19,14 +19,14 @@ func TestTuningsOutliveTheCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := c.Tuning("p")
+		got, err := c.Store().Tuning("p")
 		if round == 0 && !errors.Is(err, binary.ErrNotFound) {
-			t.Errorf("before it was kept: %v", err)
+			t.Errorf("before PutTuning: %v", err)
 		}
 		if round == 1 && (err != nil || got.Candidates != 3) {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		if err := c.PutTuning(binary.Tuning{Problem: "p", Choice: json.RawMessage("{}"), Candidates: 3}); err != nil {
+		if err := c.Store().PutTuning(binary.Tuning{Problem: "p", Choice: json.RawMessage("{}"), Candidates: 3}); err != nil {
 			t.Error(err)
 		}
 		if err := c.Close(); err != nil {
@@ -37,10 +37,13 @@ func TestTuningsOutliveTheCache(t *testing.T) {
 
 func TestTuningsWithoutAStore(t *testing.T) {
 	f := newFixture(t, cache.Options{MemoryOnly: true})
-	if err := f.cache.PutTuning(binary.Tuning{Problem: "p"}); err != nil {
+	if store := f.cache.Store(); store != (cache.NopStore{}) {
+		t.Errorf("the store is %T", store)
+	}
+	if err := f.cache.Store().PutTuning(binary.Tuning{Problem: "p"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := f.cache.Tuning("p"); !errors.Is(err, binary.ErrNotFound) {
+	if _, err := f.cache.Store().Tuning("p"); !errors.Is(err, binary.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }

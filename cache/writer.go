@@ -3,22 +3,22 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
-// fetches reports whether the binary of e is to be read back: for the store, or
-// to be kept in memory.
-func (c *Cache) fetches(e *entry) bool {
-	return e.origin == Compiled && c.formats && !c.guard.unloadable[e.key] && (c.store != nil || c.options.KeepEvictedBytes > 0)
+// readsBack reports whether the binary of e is to be read back from the driver:
+// for the store, or to be kept in memory.
+func (c *Cache) readsBack(e *entry) bool {
+	return e.origin == Compiled && c.formats && !c.guard.unloadable[e.key] && (c.hasStore() || c.options.KeepEvictedBytes > 0)
 }
 
-// fetch reads back the binary of a program that was compiled, gives up the
-// ownership that landing gave for this, and hands the blob to the writer. The
-// program has been primed by now, so it is known to work.
-func (c *Cache) fetch(ctx context.Context, e *entry) {
-	if !c.fetches(e) {
+// readBack reads the binary of a program that was compiled, drops the ownership
+// that accept added for this, and queues the blob for the store. The program has
+// been primed by now: it works.
+func (c *Cache) readBack(ctx context.Context, e *entry) {
+	if !c.readsBack(e) {
 		return
 	}
 	format, payload, err := c.dev.Binary(ctx, e.program.ID)
@@ -28,12 +28,12 @@ func (c *Cache) fetch(ctx context.Context, e *entry) {
 	}
 	if err != nil || len(payload) == 0 {
 		c.mu.Lock()
-		c.lose(err)
-		c.written()
+		c.setLost(err)
+		c.finishTask()
 		c.mu.Unlock()
 		return
 	}
-	c.write(e, &binary.Blob{
+	c.writeBlob(e, &binary.Blob{
 		Key:          e.key,
 		Fingerprint:  c.driver,
 		Format:       format,
@@ -46,49 +46,50 @@ func (c *Cache) fetch(ctx context.Context, e *entry) {
 	})
 }
 
-// write keeps blob in memory where that is wanted and queues it for the store.
-func (c *Cache) write(e *entry, blob *binary.Blob) {
+// writeBlob keeps blob in memory, if its program may be evicted or was, and
+// queues it for the store. It is counted in unstored already.
+func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.kept.worth(blob) && !e.passed {
+	if c.mu.evicted.accepts(blob) && !e.storeOnly {
 		if !e.evicted {
 			e.blob = blob
 		} else if c.mu.resident.find(e.key) == nil {
-			c.mu.kept.add(blob)
+			c.mu.evicted.add(blob)
 		}
 	}
-	if c.store == nil {
-		c.written()
+	if !c.hasStore() {
+		c.finishTask()
 		return
 	}
 	c.enqueue(task{what: "writing", do: func() error { return c.store.Put(blob) }, blob: true})
 }
 
-// SourceKeeper is what a Store has that keeps the texts of programs.
-// *binary.Store has it; Options.KeepSources makes use of it.
-type SourceKeeper interface {
-	// PutSource keeps a source, unless it is kept already.
-	PutSource(src *Source) error
-}
-
 // keepSource has the store keep the text of e. The caller holds mu.
-func (c *Cache) keepSource(src *Source, e *entry) {
-	keeper, ok := c.store.(SourceKeeper)
-	if ok && c.options.KeepSources && e.origin != Memory {
-		c.mu.unstored++
-		c.enqueue(task{what: "keeping a source", do: func() error { return keeper.PutSource(src) }})
+func (c *Cache) keepSource(src *shader.Source, e *entry) {
+	if c.options.KeepSources && e.origin != Memory {
+		c.addTask(task{what: "keeping a source", do: func() error { return c.store.PutSource(src) }})
 	}
 }
 
-// task is something that the store has to learn, in the background.
+// task is one write to the store, done in the background.
 type task struct {
 	what string // for the log, when it fails
 	do   func() error
 	blob bool // counts as stored
 }
 
-// enqueue hands a task to the writer: one goroutine, which lives while there is
-// something to write. The caller holds mu and has counted the task in unstored.
+// addTask counts and queues a task; without a store it does nothing. The caller
+// holds mu.
+func (c *Cache) addTask(t task) {
+	if c.hasStore() {
+		c.mu.unstored++
+		c.enqueue(t)
+	}
+}
+
+// enqueue queues a task for the writer: one goroutine, which runs while there are
+// tasks. The caller holds mu and has counted the task in unstored.
 func (c *Cache) enqueue(t task) {
 	c.mu.queue = append(c.mu.queue, t)
 	if !c.mu.writing {
@@ -116,114 +117,42 @@ func (c *Cache) writeQueue() {
 		}
 		c.mu.Lock()
 		if err == nil && next.blob {
-			c.mu.ledger.fresh.Stored++
+			c.mu.counters.pending.Stored++
 		}
-		c.written()
+		c.finishTask()
 		c.mu.Unlock()
 	}
 }
 
-// written notes that the store knows something, or never will. The caller holds
-// mu.
-func (c *Cache) written() {
+// finishTask uncounts a task that was done, failed or is not needed. The caller
+// holds mu.
+func (c *Cache) finishTask() {
 	c.mu.unstored--
-	c.mu.quiet.Broadcast()
+	c.mu.idle.Broadcast()
 }
 
-// Flush waits until every program compiled so far is stored, then has the store
-// record uses and counters. On an error, binary.ErrBusy among them, nothing is
-// lost: the next Flush offers the same again. Without a store it only waits.
-func (c *Cache) Flush() error {
-	c.serve(c.recording.Lock)
-	defer c.recording.Unlock()
-	if err := c.flush(); err != nil {
-		return fmt.Errorf("cache: flush: %w", err)
-	}
-	return nil
-}
-
-// flush is Flush for who holds recording.
-func (c *Cache) flush() error {
-	c.waitStored()
-	c.mu.Lock()
-	closed := c.mu.closed
-	c.mu.Unlock()
-	switch {
-	case closed:
-		return ErrClosed
-	case c.store == nil:
-		return nil
-	}
-	return c.record()
-}
-
-// record tells the store what it does not know yet. The caller holds recording
-// and has a store.
-func (c *Cache) record() error {
-	c.mu.Lock()
-	for _, e := range c.mu.resident.entries() {
-		c.mu.ledger.settle(e)
-	}
-	uses, counters := c.mu.ledger.offer()
-	c.mu.Unlock()
-	if len(uses) == 0 && counters == (binary.Counters{}) {
-		c.trim()
-		return nil
-	}
-	err := c.store.Record(uses, counters)
-	c.mu.Lock()
-	if err == nil {
-		c.mu.ledger.accept()
-	} else {
-		c.mu.ledger.refuse(uses)
-	}
-	c.mu.Unlock()
-	if err != nil && !errors.Is(err, binary.ErrBusy) {
-		c.storeFailed("recording", err)
-	}
-	if err == nil {
-		c.trim()
-	}
-	return err
-}
-
-// lastTries is how often Close offers the store what it has to record; each try
-// waits for as long as the store waits for its index.
-const lastTries = 20
-
-// recordLast is record with patience: there is no later. When other processes
-// hold the index all the time, what is lost is statistics, and that is no
-// failure of the caller's.
-func (c *Cache) recordLast() error {
-	for range lastTries {
-		if err := c.record(); !errors.Is(err, binary.ErrBusy) {
-			return err
+// waitStored waits until every task is finished.
+func (c *Cache) waitStored() {
+	c.dev.PollWhile(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for c.mu.unstored > 0 {
+			c.mu.idle.Wait()
 		}
-	}
-	c.log.Warn("other processes held the index; hits and times of this process are lost", "tries", lastTries)
-	return nil
-}
-
-// Trimmer is what a Store has that enforces limits now and then. *binary.Store
-// has it.
-type Trimmer interface {
-	// Trim prunes the whole cache directory, unless that was done within the
-	// last day; then it reports false.
-	Trim(options binary.PruneOptions) (binary.PruneReport, bool, error)
-}
-
-// trim enforces the limits on the disk. The caller holds recording.
-func (c *Cache) trim() {
-	trimmer, ok := c.store.(Trimmer)
-	if !ok || c.options.MaxDiskBytes <= 0 && c.options.MaxDiskAge <= 0 {
-		return
-	}
-	_, _, err := trimmer.Trim(binary.PruneOptions{
-		MaxBytes: c.options.MaxDiskBytes,
-		MaxAge:   c.options.MaxDiskAge,
-		Now:      c.clock.wall(),
 	})
-	if err != nil {
-		c.storeFailed("trimming", err)
+}
+
+// storeFailed counts a failure of the store and logs the first of its kind.
+func (c *Cache) storeFailed(what string, err error) {
+	if errors.Is(err, binary.ErrReadOnly) {
+		return // an upstream directory alone: expected
+	}
+	c.mu.Lock()
+	c.mu.counters.pending.StoreFailures++
+	first := !c.mu.warned[what]
+	c.mu.warned[what] = true
+	c.mu.Unlock()
+	if first {
+		c.log.Warn("the program store failed, the cache continues without it", "doing", what, "error", err)
 	}
 }

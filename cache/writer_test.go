@@ -171,7 +171,7 @@ func TestBusyStoreLosesNothing(t *testing.T) {
 	}
 }
 
-func TestFailingRecordIsCountedAndOfferedAgain(t *testing.T) {
+func TestFailingRecordIsCountedAndRepeated(t *testing.T) {
 	broken := errors.New("broken")
 	store := cachetest.NewStore()
 	store.OnRecord = func() error { return broken }
@@ -205,9 +205,9 @@ func TestCloseRecordsAndReportsTheStore(t *testing.T) {
 	}
 }
 
-// TestCloseIsPatientWithABusyStore closes beside processes that let go of the
-// index in time, and beside some that never do.
-func TestCloseIsPatientWithABusyStore(t *testing.T) {
+// TestCloseRetriesABusyStore closes while other processes hold the index: for a
+// while, and all the time.
+func TestCloseRetriesABusyStore(t *testing.T) {
 	for _, busy := range []int{5, 1_000_000} {
 		store := cachetest.NewStore()
 		tries := 0
@@ -232,11 +232,11 @@ func TestCloseIsPatientWithABusyStore(t *testing.T) {
 	}
 }
 
-func TestPruneAsksTheStore(t *testing.T) {
+func TestPruneCallsTheStore(t *testing.T) {
 	f := newFixture(t, cache.Options{})
-	var asked binary.PruneOptions
+	var passed binary.PruneOptions
 	f.store.OnPrune = func(o binary.PruneOptions) error {
-		asked = o
+		passed = o
 		return nil
 	}
 	a := source("a")
@@ -244,8 +244,8 @@ func TestPruneAsksTheStore(t *testing.T) {
 	if _, err := f.cache.Prune(binary.PruneOptions{MaxAge: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	if asked.MaxAge != time.Hour || asked.Now.Year() != 2026 || f.store.Calls().Records != 1 {
-		t.Errorf("asked %+v, %+v", asked, f.store.Calls())
+	if passed.MaxAge != time.Hour || passed.Now.Year() != 2026 || f.store.Calls().Records != 1 {
+		t.Errorf("options %+v, calls %+v", passed, f.store.Calls())
 	}
 	f.wantOrigin(a, cache.Resident)
 	broken := errors.New("broken")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -24,7 +25,7 @@ const (
 	ByRanking Basis = "ranking" // the likeliest, by the algorithms' own estimates
 )
 
-// Tunings keep what was found to be fastest, for one driver. *cache.Cache does.
+// Tunings keep what was found to be fastest, for one driver. A cache.Store does.
 type Tunings interface {
 	// Tuning is what PutTuning kept for a problem, or an error such as
 	// binary.ErrNotFound.
@@ -68,9 +69,16 @@ func (o PlanOptions) tunings(programs Programs) Tunings {
 	if o.Tunings != nil {
 		return o.Tunings
 	}
-	kept, _ := programs.(Tunings)
-	return kept
+	if c, ok := programs.(storedPrograms); ok {
+		return c.Store()
+	}
+	return nil
 }
+
+// storedPrograms has a store that keeps tunings.
+type storedPrograms interface{ Store() cache.Store }
+
+var _ storedPrograms = (*cache.Cache)(nil)
 
 // Choose is the choice that a plan with these options would make on a context, and
 // why. programs is a cache over c, or nil. With o.Tune it may search, as NewPlan does.

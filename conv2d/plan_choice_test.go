@@ -48,7 +48,7 @@ func TestPlanBasis(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := programs.PutTuning(binary.Tuning{Problem: key, Choice: choice}); err != nil {
+		if err := programs.Store().PutTuning(binary.Tuning{Problem: key, Choice: choice}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ package conv2d
 
 import (
 	"context"
+	"math"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
@@ -20,25 +21,23 @@ type tuneTrial struct {
 	try func(name string, work func() error) error
 }
 
-// crashGuard is what a cache has that remembers, beyond the death of the process,
-// what the driver was at. *cache.Cache has it.
-type crashGuard interface {
-	Trial() (*cache.Cache, error)
-	Try(name string, work func() error) error
-}
+// guardedPrograms has a guard that refuses what crashed a process before.
+type guardedPrograms interface{ CrashGuard() *cache.CrashGuard }
+
+var _ guardedPrograms = (*cache.Cache)(nil)
 
 func newTuneTrial(c *glctx.Context, programs Programs) (*tuneTrial, error) {
 	t := &tuneTrial{
 		programs: map[shader.Key]uint32{},
 		try:      func(_ string, work func() error) error { return work() },
 	}
-	var err error
-	if guard, ok := programs.(crashGuard); ok {
-		t.try = guard.Try
-		t.cache, err = guard.Trial()
-	} else {
-		t.cache, err = cache.New(c, cache.Options{MemoryOnly: true, KeepEvictedBytes: -1})
+	o := cache.Options{MemoryOnly: true, MaxPrograms: math.MaxInt32, MaxBytes: math.MaxInt64, KeepEvictedBytes: -1}
+	if p, ok := programs.(guardedPrograms); ok {
+		o.CrashGuard = p.CrashGuard()
+		t.try = o.CrashGuard.Run
 	}
+	var err error
+	t.cache, err = cache.New(c, o)
 	return t, err
 }
 

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // crashEnvironment has the test binary tune with a candidate that crashes the driver,
@@ -32,17 +34,16 @@ func TestMain(m *testing.M) {
 // crashing is an algorithm whose only candidate takes the process down, see dying.
 var crashing = spoiled("crashing", func(*recipe, Problem) {})
 
-// dying is a cache of a process that ends, without a word, as soon as the driver has
-// to run the crashing candidate: what a crash on a thread of the driver's own does.
-type dying struct{ *cache.Cache }
+// dyingStore ends the process, without a message, as soon as the driver has to run
+// the crashing candidate: as a crash on a thread of the driver does.
+type dyingStore struct{ *binary.Store }
 
-func (d dying) Try(name string, work func() error) error {
-	return d.Cache.Try(name, func() error {
-		if !strings.HasPrefix(name, "crashing ") {
-			return work()
-		}
-		return syscall.Kill(os.Getpid(), syscall.SIGKILL) // it returns to nobody
-	})
+func (s dyingStore) Mark(action binary.Action, key shader.Key, name string) {
+	s.Store.Mark(action, key, name)
+	if action == binary.ActionRun && strings.HasPrefix(name, "crashing ") {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
 }
 
 // tuneWithACrash is a process that tunes, and dies unless the crashing candidate is
@@ -52,12 +53,20 @@ func tuneWithACrash(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	programs, err := cache.New(gpu, cache.Options{Dir: dir})
+	cacheDir, err := binary.OpenDir(dir)
+	if err != nil {
+		panic(err)
+	}
+	store, err := cacheDir.Store(gpu.Fingerprint())
+	if err != nil {
+		panic(err)
+	}
+	programs, err := cache.New(gpu, cache.Options{Store: dyingStore{store}})
 	if err != nil {
 		panic(err)
 	}
 	convAlgorithms = []algorithm[Problem]{crashing, directAlgorithm}
-	r, err := Tune(context.Background(), gpu, dying{programs}, planProblems[0], TuneOptions{Budget: time.Millisecond})
+	r, err := Tune(context.Background(), gpu, programs, planProblems[0], TuneOptions{Budget: time.Millisecond})
 	for _, c := range r.Candidates {
 		if c.Choice.Algorithm == "crashing" {
 			println(c.Verdict, c.Reason)

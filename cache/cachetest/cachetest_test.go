@@ -12,15 +12,10 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-var (
-	_ cache.Device = (*cachetest.Device)(nil)
-	_ cache.Store  = (*cachetest.Store)(nil)
-)
-
-func compile(t *testing.T, d *cachetest.Device, src *cache.Source) (p shader.Program, err error) {
+func compile(t *testing.T, d *cachetest.Device, src *shader.Source) (p shader.Program, err error) {
 	t.Helper()
 	calls := 0
-	d.Compile(context.Background(), []*cache.Source{src}, func(_ int, made shader.Program, failed error) {
+	d.Compile(context.Background(), []*shader.Source{src}, func(_ int, made shader.Program, failed error) {
 		p, err = made, failed
 		calls++
 	})
@@ -56,11 +51,11 @@ func TestBinaryLoadsAsTheSameProgram(t *testing.T) {
 	if err != nil || other.Interface.Digest() == made.Interface.Digest() {
 		t.Errorf("other %+v, %v", other, err)
 	}
-	d.RefuseBinaries(true)
+	d.RejectBinaries(true)
 	if _, err := d.Load(ctx, format, payload); !errors.Is(err, shader.ErrRejected) {
 		t.Errorf("error %v", err)
 	}
-	d.RefuseBinaries(false)
+	d.RejectBinaries(false)
 	if _, err := d.Load(ctx, format, payload[:len(payload)-1]); !errors.Is(err, shader.ErrRejected) {
 		t.Errorf("error %v", err)
 	}
@@ -119,15 +114,15 @@ func TestFailures(t *testing.T) {
 	d.Verify(t)
 }
 
-func TestDamageIsSeenOnce(t *testing.T) {
+func TestDamageIsReportedOnce(t *testing.T) {
 	s := cachetest.NewStore()
 	key := shader.Key{1}
 	if err := s.Put(&binary.Blob{Key: key}); err != nil {
 		t.Fatal(err)
 	}
 	s.Damage(key)
-	if _, err := s.Get(key); !errors.Is(err, binary.ErrDamaged) || s.Aside(key) == "" {
-		t.Errorf("error %v, set aside for %q", err, s.Aside(key))
+	if _, err := s.Get(key); !errors.Is(err, binary.ErrDamaged) || s.Rejected(key) == "" {
+		t.Errorf("error %v, rejected for %q", err, s.Rejected(key))
 	}
 	if _, err := s.Get(key); !errors.Is(err, binary.ErrNotFound) {
 		t.Errorf("error %v", err)

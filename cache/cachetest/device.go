@@ -2,7 +2,6 @@ package cachetest
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,21 +17,23 @@ import (
 // Format is the program binary format that the fake driver offers.
 const Format = 0xCAFE
 
-// Device is a cache.Device without a GPU. Its "programs" are ids, its binaries
-// say which source they were made from, and a program loaded from a binary has
-// the interface of the one that was compiled. All methods may be called from
-// any goroutine. Set the fields before the device is used.
+// Device is a cache.Device without a GPU. Its programs are ids, its binaries
+// contain the key of their source, and a program loaded from a binary has the
+// interface of the one that was compiled. All methods may be called from any
+// goroutine. Set the fields before the device is used.
 type Device struct {
+	cache.NopDevice
+
 	// CompileDelay is how long one source takes to compile. Default: 0.
 	CompileDelay time.Duration
 
 	// Size is the size in bytes of a program and of its binary, at least 40.
 	// Default: 1000 for every source.
-	Size func(*cache.Source) int
+	Size func(*shader.Source) int
 
-	// OnCompile runs before a source is compiled and may block; its error is
+	// OnCompile is called before a source is compiled and may block; its error is
 	// the result. Default: none.
-	OnCompile func(context.Context, *cache.Source) error
+	OnCompile func(context.Context, *shader.Source) error
 
 	// OnLoad and OnBinary do the same for Load and Binary.
 	OnLoad   func(ctx context.Context, payload []byte) error
@@ -45,8 +46,8 @@ type Device struct {
 		last        uint32
 		live        map[uint32]program
 		faults      []string
-		refuse      bool
-		otherShape  bool
+		reject      bool
+		mismatch    bool
 		miscompute  bool
 		noPayload   bool
 		outOfMemory int
@@ -55,7 +56,7 @@ type Device struct {
 	}
 }
 
-// Calls counts what was asked of a Device.
+// Calls counts the calls of a Device.
 type Calls struct {
 	Batches  int // calls of Compile
 	Compiles int // sources in them
@@ -64,20 +65,7 @@ type Calls struct {
 	Deletes  int
 }
 
-// program is what the fake driver knows about a program object.
-type program struct {
-	name  string
-	key   shader.Key
-	size  int
-	wrong bool // computes wrong results
-}
-
-// Sizes of the parts of a fake binary: the key, then the size, then zeros.
-const (
-	keyBytes     = len(shader.Key{})
-	smallestSize = keyBytes + 8
-	defaultSize  = 1000
-)
+var _ cache.Device = (*Device)(nil)
 
 // NewDevice returns a device that works.
 func NewDevice() *Device {
@@ -102,30 +90,30 @@ func (d *Device) SetFingerprint(f shaders.Fingerprint) {
 	d.mu.fingerprint = f
 }
 
-// RefuseBinaries makes Load return shader.ErrRejected, or stops that.
-func (d *Device) RefuseBinaries(refuse bool) {
+// RejectBinaries sets whether Load returns shader.ErrRejected.
+func (d *Device) RejectBinaries(reject bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.refuse = refuse
+	d.mu.reject = reject
 }
 
-// ChangeInterfaces makes Load succeed with a program of another interface than
-// the binary was made from, as a broken driver does, or stops that.
+// ChangeInterfaces sets whether Load returns a program with another interface
+// than the binary was made from, as a broken driver does.
 func (d *Device) ChangeInterfaces(change bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.otherShape = change
+	d.mu.mismatch = change
 }
 
-// MiscomputeBinaries makes programs that are loaded from now on compute wrong
-// results, without a word from Load, or stops that. Answer tells.
+// MiscomputeBinaries sets whether programs that are loaded from now on compute
+// wrong results, which Load does not report and Answer does.
 func (d *Device) MiscomputeBinaries(wrong bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.mu.miscompute = wrong
 }
 
-// Answer stands for running a program on known input, as a check of a source
+// Answer simulates running a program on known input, as a check of a source
 // does: it returns an error when the program computes wrong results.
 func (d *Device) Answer(id uint32) error {
 	d.mu.Lock()
@@ -141,7 +129,7 @@ func (d *Device) Answer(id uint32) error {
 	return nil
 }
 
-// EmptyBinaries makes Binary return no bytes and no error, or stops that.
+// EmptyBinaries sets whether Binary returns no bytes and no error.
 func (d *Device) EmptyBinaries(empty bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,8 +150,8 @@ func (d *Device) LoseContext() {
 	d.mu.lost = true
 }
 
-// Hang makes Compile, Load and Binary wait, calls under way excepted, until
-// release is called or their context ends.
+// Hang makes later calls of Compile, Load and Binary wait until release is called
+// or their context ends.
 func (d *Device) Hang() (release func()) {
 	gate := make(chan struct{})
 	d.mu.Lock()
@@ -177,7 +165,7 @@ func (d *Device) Hang() (release func()) {
 	})
 }
 
-// Calls returns what was asked so far.
+// Calls returns the number of calls so far.
 func (d *Device) Calls() Calls {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,7 +184,7 @@ func (d *Device) Live() []string {
 	return names
 }
 
-// Use stands for a dispatch: it notes a fault unless program id exists and was
+// Use simulates a dispatch: it records a fault unless program id exists and was
 // made from the source with this key.
 func (d *Device) Use(id uint32, key shader.Key) {
 	d.mu.Lock()
@@ -210,8 +198,8 @@ func (d *Device) Use(id uint32, key shader.Key) {
 	}
 }
 
-// Faults lists the misuse seen so far: programs deleted twice, used or read
-// back after their deletion, used under another key.
+// Faults returns the misuse so far: programs deleted twice, used or read back
+// after their deletion, used under another key.
 func (d *Device) Faults() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -232,165 +220,4 @@ func (d *Device) Verify(t testing.TB) {
 
 func (d *Device) fault(format string, args ...any) {
 	d.mu.faults = append(d.mu.faults, fmt.Sprintf(format, args...))
-}
-
-// Fingerprint says which driver this is.
-func (d *Device) Fingerprint() shaders.Fingerprint {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.mu.fingerprint
-}
-
-// Compile makes a program of every source, one after the other. Its CompileNanos
-// is one millisecond, or CompileDelay if that is set, whatever time it took.
-func (d *Device) Compile(ctx context.Context, sources []*cache.Source, done func(i int, p shader.Program, err error)) {
-	d.mu.Lock()
-	d.mu.calls.Batches++
-	d.mu.Unlock()
-	for i, src := range sources {
-		p, err := d.compile(ctx, src)
-		done(i, p, err)
-	}
-}
-
-func (d *Device) compile(ctx context.Context, src *cache.Source) (shader.Program, error) {
-	if err := d.begin(ctx, func(c *Calls) { c.Compiles++ }); err != nil {
-		return shader.Program{}, err
-	}
-	if d.OnCompile != nil {
-		if err := d.OnCompile(ctx, src); err != nil {
-			return shader.Program{}, err
-		}
-	}
-	if err := sleep(ctx, d.CompileDelay); err != nil {
-		return shader.Program{}, err
-	}
-	size := defaultSize
-	if d.Size != nil {
-		size = d.Size(src)
-	}
-	p, err := d.create(program{name: src.Name(), key: src.Key(), size: max(size, smallestSize)}, false)
-	p.CompileNanos = int64(max(d.CompileDelay, time.Millisecond))
-	return p, err
-}
-
-// Load makes a program from what Binary returned. Its LoadNanos is 1000.
-func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shader.Program, error) {
-	if err := d.begin(ctx, func(c *Calls) { c.Loads++ }); err != nil {
-		return shader.Program{}, err
-	}
-	if d.OnLoad != nil {
-		if err := d.OnLoad(ctx, payload); err != nil {
-			return shader.Program{}, err
-		}
-	}
-	d.mu.Lock()
-	refuse, otherShape, wrong := d.mu.refuse, d.mu.otherShape, d.mu.miscompute
-	d.mu.Unlock()
-	if refuse || format != Format || len(payload) < smallestSize {
-		return shader.Program{}, fmt.Errorf("cachetest: load: %w", shader.ErrRejected)
-	}
-	key := shader.Key(payload[:keyBytes])
-	size := int(binary.LittleEndian.Uint64(payload[keyBytes:]))
-	if size != len(payload) {
-		return shader.Program{}, fmt.Errorf("cachetest: load: %w", shader.ErrRejected)
-	}
-	p, err := d.create(program{name: "loaded " + key.Short(), key: key, size: size, wrong: wrong}, otherShape)
-	p.LoadNanos = 1000
-	return p, err
-}
-
-// Binary returns a payload of the size of the program.
-func (d *Device) Binary(ctx context.Context, id uint32) (format uint32, payload []byte, err error) {
-	if err := d.begin(ctx, func(c *Calls) { c.Binaries++ }); err != nil {
-		return 0, nil, err
-	}
-	if d.OnBinary != nil {
-		if err := d.OnBinary(ctx, id); err != nil {
-			return 0, nil, err
-		}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p, ok := d.mu.live[id]
-	if !ok {
-		d.fault("the binary of program %d was read and the program does not exist", id)
-		return 0, nil, fmt.Errorf("cachetest: there is no program %d", id)
-	}
-	if d.mu.noPayload || len(d.mu.fingerprint.Formats) == 0 {
-		return 0, nil, nil
-	}
-	payload = make([]byte, p.size)
-	copy(payload, p.key[:])
-	binary.LittleEndian.PutUint64(payload[keyBytes:], uint64(p.size))
-	return Format, payload, nil
-}
-
-// Delete deletes a program. It never waits, also while the device hangs.
-func (d *Device) Delete(id uint32) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.mu.calls.Deletes++
-	if _, ok := d.mu.live[id]; !ok {
-		d.fault("program %d was deleted and does not exist", id)
-	}
-	delete(d.mu.live, id)
-}
-
-// begin counts a call and waits while the device hangs.
-func (d *Device) begin(ctx context.Context, count func(*Calls)) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	count(&d.mu.calls)
-	gate := d.mu.gate
-	d.mu.Unlock()
-	if gate != nil {
-		select {
-		case <-gate:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.mu.lost {
-		return fmt.Errorf("cachetest: %w", shader.ErrContextLost)
-	}
-	return nil
-}
-
-// create makes a program object, unless the device is to be out of memory.
-func (d *Device) create(p program, otherShape bool) (shader.Program, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.mu.outOfMemory > 0 {
-		d.mu.outOfMemory--
-		return shader.Program{}, fmt.Errorf("cachetest: %w", shader.ErrOutOfMemory)
-	}
-	d.mu.last++
-	d.mu.live[d.mu.last] = p
-	return shader.Program{ID: d.mu.last, Interface: shape(p.key, otherShape), Bytes: p.size, PrimeNanos: 100}, nil
-}
-
-// shape makes up an interface that follows from the key.
-func shape(key shader.Key, other bool) shader.Interface {
-	resource := shader.Resource{Kind: shader.StorageBuffer, Name: "data_" + key.Short(), Bytes: 4}
-	if other {
-		resource.Binding = 7
-	}
-	return shader.Interface{WorkGroup: [3]uint32{1 + uint32(key[0])%8, 1, 1}, Resources: []shader.Resource{resource}}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

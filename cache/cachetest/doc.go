@@ -5,8 +5,8 @@
 //	store := cachetest.NewStore()
 //	c, err := cache.New(dev, cache.Options{Store: store})
 //	...
-//	dev.Verify(t) // after Close: no program leaked, deleted twice or used after its end
+//	dev.Verify(t) // after Close: no program leaked, deleted twice or used after deletion
 //
-// Both count what is asked of them, fail on request and can be made to hang, so
-// that a test can assert how the code behaves and what it costs.
+// Both count their calls, fail on request and can be made to hang, so that a test
+// can assert how the code behaves and what it costs.
 package cachetest

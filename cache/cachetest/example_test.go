@@ -10,13 +10,13 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// renderer is code to be tested: it goes on after the GPU was reset.
+// renderer is code to be tested: it continues after the GPU was reset.
 type renderer struct {
 	open     func() *cache.Cache // with a context of its own
 	programs *cache.Cache
 }
 
-// draw gets a program, from a new context where the old one is lost.
+// draw gets a program, from a new context when the old one is lost.
 func (r *renderer) draw(source *shader.Source) error {
 	program, err := r.programs.Get(context.Background(), source)
 	if errors.Is(err, shader.ErrContextLost) {
@@ -34,7 +34,7 @@ func (r *renderer) draw(source *shader.Source) error {
 	return nil
 }
 
-// A test loses the context, which no GPU does on request.
+// A test can lose the context, which a GPU does not do on request.
 func ExampleDevice_LoseContext() {
 	var gpu *cachetest.Device
 	store := cachetest.NewStore() // the disk, which outlives contexts

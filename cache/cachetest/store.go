@@ -6,33 +6,39 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Store is a cache.Store in memory. All methods may be called from any
-// goroutine. Set the hooks before the store is used, or with the cache idle; a
-// hook may block, and its error is the result of the call.
+// Store is a cache.Store with blobs and statistics in memory; of sources, failures
+// and crashes it keeps nothing. All methods may be called from any goroutine. Set
+// the hooks before the store is used, or with the cache idle; a hook may block,
+// and its error is the result of the call.
 type Store struct {
-	OnGet      func(shader.Key) error
-	OnPut      func(*binary.Blob) error
-	OnSetAside func(shader.Key) error
-	OnRecord   func() error // binary.ErrBusy plays a busy index
-	OnPrune    func(binary.PruneOptions) error
+	cache.NopStore
+
+	OnGet    func(shader.Key) error
+	OnPut    func(*binary.Blob) error
+	OnReject func(shader.Key) error
+	OnRecord func() error // binary.ErrBusy simulates a busy index
+	OnPrune  func(binary.PruneOptions) error
 
 	mu struct {
 		sync.Mutex
 		blobs    map[shader.Key]*binary.Blob
 		damaged  map[shader.Key]bool
-		aside    map[shader.Key]string
+		rejected map[shader.Key]string
 		uses     map[shader.Key]binary.Use
 		counters binary.Counters
 		calls    StoreCalls
 	}
 }
 
-// StoreCalls counts what was asked of a Store.
+var _ cache.Store = (*Store)(nil)
+
+// StoreCalls counts the calls of a Store.
 type StoreCalls struct {
-	Gets, Puts, SetAsides, Records, Prunes, Closes int
+	Gets, Puts, Rejects, Records, Prunes, Closes int
 }
 
 // NewStore returns an empty store that works.
@@ -40,7 +46,7 @@ func NewStore() *Store {
 	s := &Store{}
 	s.mu.blobs = map[shader.Key]*binary.Blob{}
 	s.mu.damaged = map[shader.Key]bool{}
-	s.mu.aside = map[shader.Key]string{}
+	s.mu.rejected = map[shader.Key]string{}
 	s.mu.uses = map[shader.Key]binary.Use{}
 	return s
 }
@@ -56,8 +62,8 @@ func (s *Store) Reopen() *Store {
 	return next
 }
 
-// Damage makes Get report the blob of key as damaged, once: like the real
-// store, it sets the blob aside as it does so.
+// Damage makes the next Get report the blob of key as damaged and, as the store
+// on disk does, reject it.
 func (s *Store) Damage(key shader.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,18 +77,18 @@ func (s *Store) Blob(key shader.Key) *binary.Blob {
 	return s.mu.blobs[key]
 }
 
-// Len is the number of blobs.
+// Len returns the number of blobs.
 func (s *Store) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.mu.blobs)
 }
 
-// Aside returns why the blob of key was set aside, or "".
-func (s *Store) Aside(key shader.Key) string {
+// Rejected returns why the blob of key was rejected, or "".
+func (s *Store) Rejected(key shader.Key) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.aside[key]
+	return s.mu.rejected[key]
 }
 
 // Recorded returns everything recorded so far, added up.
@@ -92,7 +98,7 @@ func (s *Store) Recorded() (map[shader.Key]binary.Use, binary.Counters) {
 	return maps.Clone(s.mu.uses), s.mu.counters
 }
 
-// Calls returns what was asked so far.
+// Calls returns the number of calls so far.
 func (s *Store) Calls() StoreCalls {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,13 +122,13 @@ func (s *Store) Get(key shader.Key) (*binary.Blob, error) {
 	if s.mu.damaged[key] {
 		delete(s.mu.damaged, key)
 		delete(s.mu.blobs, key)
-		s.mu.aside[key] = "damaged"
+		s.mu.rejected[key] = "damaged"
 		return nil, &binary.DamagedError{Reason: "cachetest.Store.Damage was called"}
 	}
 	return blob, nil
 }
 
-// Put keeps blob, which must not be changed any more.
+// Put keeps blob, which must not be changed afterwards.
 func (s *Store) Put(blob *binary.Blob) error {
 	s.count(func(c *StoreCalls) { c.Puts++ })
 	if s.OnPut != nil {
@@ -136,21 +142,21 @@ func (s *Store) Put(blob *binary.Blob) error {
 	return nil
 }
 
-// Reject removes the blob of key and remembers the reason.
+// Reject removes the blob of key and keeps the reason.
 func (s *Store) Reject(key shader.Key, reason string) error {
-	s.count(func(c *StoreCalls) { c.SetAsides++ })
-	if s.OnSetAside != nil {
-		if err := s.OnSetAside(key); err != nil {
+	s.count(func(c *StoreCalls) { c.Rejects++ })
+	if s.OnReject != nil {
+		if err := s.OnReject(key); err != nil {
 			return err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.blobs[key] == nil {
-		return fmt.Errorf("cachetest: set aside: %w", binary.ErrNotFound)
+		return fmt.Errorf("cachetest: reject: %w", binary.ErrNotFound)
 	}
 	delete(s.mu.blobs, key)
-	s.mu.aside[key] = reason
+	s.mu.rejected[key] = reason
 	return nil
 }
 
@@ -172,7 +178,8 @@ func (s *Store) Record(uses []binary.Use, counters binary.Counters) error {
 	return nil
 }
 
-// Prune deletes nothing: a fake store has no ages. It counts and asks OnPrune.
+// Prune deletes nothing, because the blobs have no age. It counts and calls
+// OnPrune.
 func (s *Store) Prune(options binary.PruneOptions) (binary.PruneReport, error) {
 	s.count(func(c *StoreCalls) { c.Prunes++ })
 	if s.OnPrune != nil {
@@ -181,7 +188,7 @@ func (s *Store) Prune(options binary.PruneOptions) (binary.PruneReport, error) {
 	return binary.PruneReport{}, nil
 }
 
-// Close counts.
+// Close counts the call.
 func (s *Store) Close() error {
 	s.count(func(c *StoreCalls) { c.Closes++ })
 	return nil

@@ -224,7 +224,7 @@ func (b *kernelsBench) row(ctx context.Context, g *cli.GPU, s conv2d.Shape) (ker
 		return row, "", fatal(err)
 	}
 	row.Algorithm, row.Basis = choice.String(), basis
-	if _, known := conv2d.Tuned(g.Context.Info(), s, b.exact, g.Cache); b.tune && !known {
+	if _, known := conv2d.Tuned(g.Context.Info(), s, b.exact, g.Cache.Store()); b.tune && !known {
 		if choice, err = b.search(ctx, g, s); err != nil {
 			row.Error = err.Error()
 			return row, "", fatal(err)
@@ -252,7 +252,7 @@ func (b *kernelsBench) search(ctx context.Context, g *cli.GPU, s conv2d.Shape) (
 	if err != nil {
 		return conv2d.Choice{}, err
 	}
-	return found.Best.Choice, found.Keep(g.Cache)
+	return found.Best.Choice, found.Keep(g.Cache.Store())
 }
 
 func (r *kernelsResult) shapes() []string {

@@ -46,7 +46,7 @@ func fakeSource(index int) *shader.Source {
 
 func stuckMain() {
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(context.Context, *cache.Source) error {
+	dev.OnCompile = func(context.Context, *shader.Source) error {
 		fmt.Println("compiling")
 		select {}
 	}
@@ -61,7 +61,7 @@ func stuckMain() {
 
 func crashMain() {
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == fakeSource(2).Name() {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 			select {}

@@ -157,7 +157,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		}
 	}
 	for i, s := range shapes {
-		known, there := conv2d.Tuned(g.Context.Info(), s, f.exact, g.Cache)
+		known, there := conv2d.Tuned(g.Context.Info(), s, f.exact, g.Cache.Store())
 		if there && !f.again {
 			line := knownResult(s, f.exact, known)
 			r.Problems = append(r.Problems, line)
@@ -191,7 +191,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 // keepTuned keeps a result, with the programs of the winner. A cache that takes
 // neither is no failure of the search.
 func keepTuned(ctx context.Context, g *cli.GPU, o *options, s conv2d.Shape, found conv2d.TuneResult) bool {
-	err := found.Keep(g.Cache)
+	err := found.Keep(g.Cache.Store())
 	sources, err2 := found.Best.Choice.Sources(g.Context.Info(), s)
 	if err2 == nil {
 		_, err2 = g.Cache.Preload(ctx, sources, nil)

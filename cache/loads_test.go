@@ -12,8 +12,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// gate blocks whoever passes it until it is opened, and says when somebody
-// arrived.
+// gate blocks goroutines in pass until it is opened, and sends on arrived for each
+// of them.
 type gate struct {
 	arrived chan struct{}
 	opened  chan struct{}
@@ -32,20 +32,21 @@ func (g *gate) open() { close(g.opened) }
 func gatedFixture(t *testing.T, o cache.Options) (*fixture, *gate) {
 	g := newGate()
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(context.Context, *cache.Source) error {
+	dev.OnCompile = func(context.Context, *shader.Source) error {
 		g.pass()
 		return nil
 	}
 	return newFixtureOn(t, dev, cachetest.NewStore(), o), g
 }
 
-// answer is what one Get returned.
+// answer is the result of one Get.
 type answer struct {
 	handle *cache.Handle
 	err    error
 }
 
-func (f *fixture) ask(ctx context.Context, src *cache.Source) <-chan answer {
+// request calls Get on a goroutine of its own.
+func (f *fixture) request(ctx context.Context, src *shader.Source) <-chan answer {
 	answers := make(chan answer, 1)
 	go func() {
 		h, err := f.cache.Get(ctx, src)
@@ -54,13 +55,13 @@ func (f *fixture) ask(ctx context.Context, src *cache.Source) <-chan answer {
 	return answers
 }
 
-func TestManyAskOneCompiles(t *testing.T) {
+func TestConcurrentGetsCompileOnce(t *testing.T) {
 	f, g := gatedFixture(t, cache.Options{})
 	a := source("a")
 	const n = 100
 	var all []<-chan answer
 	for range n {
-		all = append(all, f.ask(context.Background(), a))
+		all = append(all, f.request(context.Background(), a))
 	}
 	<-g.arrived
 	g.open()
@@ -87,19 +88,19 @@ func TestManyAskOneCompiles(t *testing.T) {
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: n - 1}))
 }
 
-func TestManyAskAndAllGetTheError(t *testing.T) {
+func TestConcurrentGetsReturnTheSameError(t *testing.T) {
 	g := newGate()
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		g.pass()
 		return &shader.CompileError{Name: src.Name()}
 	}
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
 	a := source("a")
-	first := f.ask(context.Background(), a)
+	first := f.request(context.Background(), a)
 	<-g.arrived
 	ctx := newWatchedContext()
-	second := f.ask(ctx, a)
+	second := f.request(ctx, a)
 	<-ctx.watched
 	g.open()
 	for _, answers := range []<-chan answer{first, second} {
@@ -111,8 +112,8 @@ func TestManyAskAndAllGetTheError(t *testing.T) {
 	f.wantCounts(binary.Counters{CompileErrors: 1})
 }
 
-// watchedContext tells when somebody begins to wait for its end: then a Get has
-// boarded its flight.
+// watchedContext closes watched when Done is called: then a Get has joined its
+// load.
 type watchedContext struct {
 	context.Context
 	cancel  context.CancelFunc
@@ -130,18 +131,18 @@ func (w watchedContext) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-func TestCancelledLeaderDoesNotFailTheOthers(t *testing.T) {
+func TestCancelledOwnerDoesNotFailTheOthers(t *testing.T) {
 	f, g := gatedFixture(t, cache.Options{})
 	a := source("a")
-	leader, waiter := newWatchedContext(), newWatchedContext()
-	first := f.ask(leader, a)
+	owner, waiter := newWatchedContext(), newWatchedContext()
+	first := f.request(owner, a)
 	<-g.arrived
-	<-leader.watched
-	second := f.ask(waiter, a)
+	<-owner.watched
+	second := f.request(waiter, a)
 	<-waiter.watched
-	leader.cancel()
+	owner.cancel()
 	if got := <-first; !errors.Is(got.err, context.Canceled) || got.handle != nil {
-		t.Errorf("the leader got %v, %v", got.handle, got.err)
+		t.Errorf("the owner got %v, %v", got.handle, got.err)
 	}
 	g.open()
 	got := <-second
@@ -158,9 +159,9 @@ func TestCancelledWaiterLeavesNoHandle(t *testing.T) {
 	f, g := gatedFixture(t, cache.Options{})
 	a := source("a")
 	waiter := newWatchedContext()
-	first := f.ask(context.Background(), a)
+	first := f.request(context.Background(), a)
 	<-g.arrived
-	second := f.ask(waiter, a)
+	second := f.request(waiter, a)
 	<-waiter.watched
 	waiter.cancel()
 	if got := <-second; !errors.Is(got.err, context.Canceled) {
@@ -173,11 +174,11 @@ func TestCancelledWaiterLeavesNoHandle(t *testing.T) {
 	}
 }
 
-func TestEveryoneLeavesAndTheWorkServesTheNext(t *testing.T) {
+func TestLoadContinuesWithoutWaiters(t *testing.T) {
 	f, g := gatedFixture(t, cache.Options{})
 	a := source("a")
 	only := newWatchedContext()
-	answers := f.ask(only, a)
+	answers := f.request(only, a)
 	<-g.arrived
 	<-only.watched
 	only.cancel()
@@ -212,7 +213,7 @@ func TestHangingDeviceDoesNotStopResidentPrograms(t *testing.T) {
 	f.flush()
 	release := f.dev.Hang()
 	ctx := newWatchedContext()
-	answers := f.ask(ctx, source("b"))
+	answers := f.request(ctx, source("b"))
 	<-ctx.watched
 	f.wantOrigin(a, cache.Resident)
 	if s := f.cache.Stats(); s.Resident != 1 {
@@ -241,7 +242,7 @@ func TestHangingStoreDoesNotStopOthers(t *testing.T) {
 	}
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
 	ctx := newWatchedContext()
-	answers := f.ask(ctx, stuck)
+	answers := f.request(ctx, stuck)
 	<-reading.arrived
 	f.wantOrigin(free, cache.Compiled)
 	<-writing.arrived

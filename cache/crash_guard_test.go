@@ -22,8 +22,8 @@ const (
 	crashAsEnvironment = "CACHE_TEST_CRASH_AS"
 )
 
-// inChild says what a test binary does that is run once more by a test, by the
-// variable that its arguments are in.
+// inChild has the work of a test binary that a test starts as a child process, by
+// the environment variable with its arguments.
 var inChild = map[string]func(args []string){
 	crashEnvironment: func(args []string) { crash(args[0], args[1], args[2:]) },
 	workEnvironment: func(args []string) {
@@ -42,10 +42,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crash is a process whose driver dies while it compiles or loads the program
+// crash is a process that dies while its driver compiles or loads the program
 // called victim. With several names the programs are preloaded together, those
-// behind a name "then" after the others.
-// With $CACHE_TEST_CRASH_AS it dies of that signal and tells it.
+// after a name "then" in a second call. With $CACHE_TEST_CRASH_AS it dies of that
+// signal and records it.
 func crash(dir, victim string, names []string) {
 	dev := cachetest.NewDevice()
 	var c *cache.Cache
@@ -64,7 +64,7 @@ func crash(dir, victim string, names []string) {
 		// comes.
 		time.Sleep(time.Hour)
 	}
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == victim {
 			kill()
 		}
@@ -82,7 +82,7 @@ func crash(dir, victim string, names []string) {
 		panic(err)
 	}
 	for together := range strings.SplitSeq(strings.Join(names, " "), " then ") {
-		var list []*cache.Source
+		var list []*shader.Source
 		for _, name := range strings.Fields(together) {
 			list = append(list, source(name))
 		}
@@ -93,16 +93,16 @@ func crash(dir, victim string, names []string) {
 	c.Close()
 }
 
-// crashInTrial is a process that dies while a trial's driver compiles the source called
-// victim, or else while it tries what is called name.
-func crashInTrial(dir, victim, name string) {
+// crashGuarded is a process that dies while a scratch cache compiles the source
+// called victim, or, without a victim, in CrashGuard.Run of the name.
+func crashGuarded(dir, victim, name string) {
 	kill := func() error {
 		self, _ := os.FindProcess(os.Getpid())
 		_ = self.Kill()
 		select {}
 	}
 	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
+	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
 		if src.Name() == victim {
 			return kill()
 		}
@@ -113,58 +113,40 @@ func crashInTrial(dir, victim, name string) {
 		panic(err)
 	}
 	if victim == "" {
-		_ = c.Try(name, kill)
+		_ = c.CrashGuard().Run(name, kill)
 	}
-	trial, err := c.Trial()
+	scratch, err := newScratch(dev, c)
 	if err != nil {
 		panic(err)
 	}
-	_, _ = trial.Get(context.Background(), source(victim))
+	_, _ = scratch.Get(context.Background(), source(victim))
 }
 
 // runCrash runs crash in a process of its own and reports whether it died.
 func runCrash(t *testing.T, dir, victim string, names ...string) bool {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), crashEnvironment+"="+dir+" "+victim+" "+strings.Join(names, " "))
-	if os.Getenv(crashAsEnvironment) == "" {
-		cmd.Stderr = os.Stderr // else it is the runtime's report
-	}
-	return cmd.Run() != nil
+	return dies(t, crashEnvironment, dir+" "+victim+" "+strings.Join(names, " "))
 }
 
-// dies runs this test binary once more, for the work of a variable, and reports
-// whether it died.
+// dies starts this test binary for the work of a variable and reports whether it
+// died.
 func dies(t *testing.T, variable, args string) bool {
 	t.Helper()
 	program, err := os.Executable()
 	must(t, err)
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), variable+"="+args)
+	if os.Getenv(crashAsEnvironment) == "" {
+		cmd.Stderr = os.Stderr // else it is the runtime's report
+	}
 	return cmd.Run() != nil
 }
 
 // openStart is the next start of a process on dir.
 func openStart(t *testing.T, dir string, o cache.Options) *fixture {
 	t.Helper()
-	dev := cachetest.NewDevice()
 	o.Dir = dir
-	c, err := cache.New(dev, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fixture{T: t, dev: dev, cache: c}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil && !errors.Is(err, cache.ErrClosed) {
-			t.Errorf("Close: %v", err)
-		}
-		dev.Verify(t)
-	})
-	return f
+	return startFixture(t, cachetest.NewDevice(), nil, o)
 }
 
 func (f *fixture) close() {
@@ -217,12 +199,12 @@ func TestSourceThatKillsIsRefused(t *testing.T) {
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
 }
 
-// Where crashes are told, one is enough, and the next start does not die.
+// When crashes are recorded, one is enough, and the next start does not die.
 func TestSourceThatCrashesIsRefusedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(crashAsEnvironment, strconv.Itoa(int(syscall.SIGSEGV)))
 	if !runCrash(t, dir, "bad", "bad", "good") || !runCrash(t, dir, "bad", "bad") {
-		t.Fatal("the driver did not die") // the first time it had both in hand
+		t.Fatal("the driver did not die") // the first time both were in flight
 	}
 	if runCrash(t, dir, "bad", "bad", "good") {
 		t.Error("the driver died again")
@@ -233,7 +215,7 @@ func TestSourceThatCrashesIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// A process that says that it was interrupted leaves nothing behind.
+// A process that calls Interrupted leaves no marks.
 func TestInterruptedProcessLeavesNoSuspect(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(crashAsEnvironment, "interrupted")
@@ -290,8 +272,8 @@ func TestBlobThatKillsIsCompiled(t *testing.T) {
 	}
 }
 
-// A driver that dies with many sources in its hands tells nobody which one it
-// was. They are compiled one at a time after that, until it dies of one.
+// After a death with several sources in flight they are compiled one at a time,
+// until the process dies of one.
 func TestCulpritAmongManyIsFound(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"a", "b", "bad", "c", "d"}

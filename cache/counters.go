@@ -1,0 +1,119 @@
+package cache
+
+import (
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// pendingCounters holds counters and uses until the store has recorded them:
+// take, then commit or rollback. Its owner guards it with Cache.mu.
+type pendingCounters struct {
+	pending  binary.Counters // not taken yet
+	taken    binary.Counters // the store is recording them
+	recorded binary.Counters
+
+	uses map[shader.Key]binary.Use // not taken yet; nil: there is no store
+}
+
+func (p *pendingCounters) total() binary.Counters {
+	sum := p.recorded
+	sum.Add(p.taken)
+	sum.Add(p.pending)
+	return sum
+}
+
+// collect adds what handles of e have counted since the last call for e.
+func (p *pendingCounters) collect(e *entry) {
+	hits := e.hits()
+	last := e.lastUse()
+	if e.handles() > 0 {
+		last = e.clock.elapsed()
+	}
+	if hits == e.countedHits && last == e.countedUse {
+		return
+	}
+	use := e.use()
+	use.Hits = hits - e.countedHits
+	use.LastUse = e.clock.at(last)
+	p.pending.ResidentHits += use.Hits
+	p.addUse(use)
+	e.countedHits, e.countedUse = hits, last
+}
+
+// addLoad counts a program that was compiled or loaded, and its cost. blob is
+// what it was loaded from, or nil.
+func (p *pendingCounters) addLoad(e *entry, blob *binary.Blob) {
+	use := e.use()
+	switch e.origin {
+	case Compiled:
+		p.pending.Compiles++
+		p.pending.CompileNanos += e.compileNanos
+	case Disk:
+		p.pending.DiskHits++
+	case Memory:
+		p.pending.MemoryHits++
+	}
+	if blob != nil {
+		use.Hits = 1
+		p.pending.LoadNanos += e.loadNanos
+		if blob.CompileNanos > 0 {
+			p.pending.SavedNanos += blob.CompileNanos - e.loadNanos
+		}
+	}
+	p.addUse(use)
+}
+
+// addUse adds hits up and keeps the latest of everything else.
+func (p *pendingCounters) addUse(use binary.Use) {
+	if p.uses == nil {
+		return
+	}
+	old, found := p.uses[use.Key]
+	if !found {
+		p.uses[use.Key] = use
+		return
+	}
+	old.Hits += use.Hits
+	if !use.LastUse.Before(old.LastUse) {
+		old.LastUse, old.Name = use.LastUse, use.Name
+	}
+	if use.CompileNanos != 0 {
+		old.CompileNanos = use.CompileNanos
+	}
+	if use.LoadNanos != 0 {
+		old.LoadNanos = use.LoadNanos
+	}
+	p.uses[use.Key] = old
+}
+
+// take returns everything that is not recorded. commit or rollback must follow.
+func (p *pendingCounters) take() ([]binary.Use, binary.Counters) {
+	uses := make([]binary.Use, 0, len(p.uses))
+	for _, use := range p.uses {
+		uses = append(uses, use)
+	}
+	clear(p.uses)
+	p.taken, p.pending = p.pending, binary.Counters{}
+	return uses, p.taken
+}
+
+// commit counts as recorded what take returned.
+func (p *pendingCounters) commit() {
+	p.recorded.Add(p.taken)
+	p.taken = binary.Counters{}
+}
+
+// rollback takes back what the store did not record. Uses that were added
+// meanwhile are newer.
+func (p *pendingCounters) rollback(uses []binary.Use) {
+	p.pending.Add(p.taken)
+	p.taken = binary.Counters{}
+	newer := p.uses
+	p.uses = make(map[shader.Key]binary.Use, len(uses)+len(newer))
+	for _, use := range uses {
+		p.addUse(use)
+	}
+	for _, use := range newer {
+		p.addUse(use)
+	}
+}

@@ -1,0 +1,146 @@
+package cache
+
+import (
+	"context"
+	"errors"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// loadOrCompile completes l with a program from a blob, else by compiling.
+func (c *Cache) loadOrCompile(ctx context.Context, l *load) {
+	if r := c.loadStored(ctx, l); !r.missed() {
+		c.complete(r)
+		return
+	}
+	c.compileLoad(ctx, l)
+}
+
+// loadStored makes the program of l from a blob in memory or in the store. The
+// result is missed when there is no blob that the driver accepts.
+func (c *Cache) loadStored(ctx context.Context, l *load) result {
+	c.guard.recover()
+	blob, origin := c.findBlob(l.src.Key())
+	if blob == nil {
+		return result{load: l}
+	}
+	e, err := c.loadBlob(ctx, l.src, blob, origin)
+	return result{load: l, entry: e, blob: blob, err: err}
+}
+
+// findBlob returns the blob of a key and where it was, or nil. A store that
+// fails or has damaged bytes is counted and is a miss.
+func (c *Cache) findBlob(key shader.Key) (*binary.Blob, Origin) {
+	if c.guard.unloadable[key] {
+		return nil, 0
+	}
+	c.mu.Lock()
+	blob := c.mu.evicted.find(key)
+	c.mu.Unlock()
+	if blob != nil {
+		return blob, Memory
+	}
+	blob, err := c.store.Get(key)
+	switch {
+	case err == nil:
+		return blob, Disk
+	case errors.Is(err, binary.ErrDamaged):
+		c.count(&c.mu.counters.pending.Damaged, 1)
+	case !errors.Is(err, binary.ErrNotFound):
+		c.storeFailed("reading", err)
+	}
+	return nil, 0
+}
+
+// loadBlob makes a program from a blob. Both results are nil when the blob was
+// rejected: by the driver, or because the program differs from the one that was
+// stored.
+func (c *Cache) loadBlob(ctx context.Context, src *shader.Source, blob *binary.Blob, origin Origin) (*entry, error) {
+	program, err := c.loadWithRetry(ctx, src, blob)
+	if errors.Is(err, shader.ErrRejected) {
+		c.rejectBlob(src.Key(), err.Error())
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if reason := mismatch(program, blob); reason != "" {
+		c.dev.Delete(program.ID)
+		c.rejectBlob(src.Key(), reason)
+		return nil, nil
+	}
+	wrong, err := c.checkLoaded(ctx, src, program, blob)
+	if wrong != nil || err != nil {
+		c.dev.Delete(program.ID)
+	}
+	if wrong != nil {
+		c.count(&c.mu.counters.pending.WrongAnswers, 1)
+		c.discardBlob(src.Key(), "the loaded program gave a wrong answer: "+wrong.Error())
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := newEntry(src, program, origin, c.clock)
+	e.compileNanos = blob.CompileNanos
+	return e, nil
+}
+
+// loadWithRetry loads again when the first attempt ran out of memory.
+func (c *Cache) loadWithRetry(ctx context.Context, src *shader.Source, blob *binary.Blob) (shader.Program, error) {
+	program, err := c.loadOnce(ctx, src, blob)
+	if !errors.Is(err, shader.ErrOutOfMemory) {
+		return program, err
+	}
+	c.freeMemory(1)
+	program, err = c.loadOnce(ctx, src, blob)
+	if errors.Is(err, shader.ErrOutOfMemory) {
+		c.freeMemory(1)
+	}
+	return program, err
+}
+
+func (c *Cache) loadOnce(ctx context.Context, src *shader.Source, blob *binary.Blob) (shader.Program, error) {
+	c.guard.begin(false)
+	defer c.guard.end(false)
+	c.guard.markAll(binary.ActionLoad, src)
+	defer c.guard.unmark(binary.ActionLoad, src)
+	return c.dev.Load(ctx, blob.Format, blob.Payload)
+}
+
+// freeMemory counts times failures for lack of memory and evicts every program
+// without handles.
+func (c *Cache) freeMemory(times int) {
+	c.count(&c.mu.counters.pending.OutOfMemory, times)
+	c.evictIdle()
+}
+
+// mismatch returns how a loaded program differs from the one that was stored, or
+// "". Some drivers accept a binary and make another program of it.
+func mismatch(program shader.Program, blob *binary.Blob) string {
+	if program.Interface.WorkGroup != blob.WorkGroup {
+		return "the loaded program has another work group size"
+	}
+	if program.Interface.Digest() != blob.Interface {
+		return "the loaded program has another interface"
+	}
+	return ""
+}
+
+// rejectBlob counts and discards a blob that the driver refused.
+func (c *Cache) rejectBlob(key shader.Key, reason string) {
+	c.count(&c.mu.counters.pending.Rejected, 1)
+	c.discardBlob(key, reason)
+}
+
+// discardBlob removes a blob from memory and has the store reject it.
+func (c *Cache) discardBlob(key shader.Key, reason string) {
+	c.mu.Lock()
+	c.mu.evicted.remove(key)
+	delete(c.mu.checked, key)
+	c.mu.Unlock()
+	if err := c.store.Reject(key, reason); err != nil && !errors.Is(err, binary.ErrNotFound) {
+		c.storeFailed("rejecting a blob", err)
+	}
+}

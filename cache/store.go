@@ -1,0 +1,180 @@
+package cache
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Store keeps program binaries, and what is known about programs, from process
+// to process. *binary.Store, bound to the device's fingerprint, keeps them on
+// disk. A store that keeps less embeds [NopStore].
+//
+// Methods may be called from any goroutine and may be slow: the cache never
+// holds its lock across them.
+type Store interface {
+	// Get reads the blob of a key. It returns binary.ErrNotFound, or an error
+	// that matches binary.ErrDamaged when the bytes on disk are not those that
+	// were written; a damaged blob has been rejected already.
+	Get(key shader.Key) (*binary.Blob, error)
+
+	// Put writes a blob, replacing any blob of the same key.
+	Put(blob *binary.Blob) error
+
+	// Reject moves the blob of key out of the way, because the driver refused
+	// it, and keeps the reason.
+	Reject(key shader.Key, reason string) error
+
+	// Checked reports whether PutChecked was called for a blob: its program has
+	// passed the check of its source.
+	Checked(blob *binary.Blob) bool
+	PutChecked(blob *binary.Blob) error
+
+	// Record adds uses and counters to the statistics and rewrites the
+	// summaries. It returns binary.ErrBusy when another process holds the index;
+	// then nothing was recorded, and the caller tries again later.
+	Record(uses []binary.Use, counters binary.Counters) error
+
+	// Prune deletes blobs and driver cache files by age and size.
+	Prune(options binary.PruneOptions) (binary.PruneReport, error)
+
+	// Trim prunes the whole cache directory, unless that was done within the
+	// last day; then it reports false.
+	Trim(options binary.PruneOptions) (binary.PruneReport, bool, error)
+
+	// PutSource keeps the text of a program, unless it is kept already.
+	PutSource(src *shader.Source) error
+
+	// Source reads a source that PutSource kept.
+	Source(key shader.Key) (*shader.Source, error)
+
+	// Missing lists the programs without a blob whose source is kept, the most
+	// used first.
+	Missing() ([]binary.MissingProgram, error)
+
+	// PutFailure keeps the driver's log of a source that does not compile.
+	PutFailure(src *shader.Source, log string) error
+
+	// Failure returns the error that PutFailure kept, or nil.
+	Failure(src *shader.Source) *shader.CompileError
+
+	// PutTuning keeps the fastest choice for t.Problem.
+	PutTuning(t binary.Tuning) error
+
+	// Tuning returns what PutTuning kept. It returns binary.ErrNotFound, or an
+	// error that matches binary.ErrDamaged.
+	Tuning(problem string) (binary.Tuning, error)
+
+	CrashMarks
+
+	// Close releases the store. It records nothing.
+	Close() error
+}
+
+// CrashMarks are the part of a [Store] that outlives a crash of the process: a
+// mark for every program that the driver is working on, and the quarantine that
+// follows from marks of dead processes. [CrashGuard] uses them.
+type CrashMarks interface {
+	// Recover puts the programs that dead processes left marked into quarantine.
+	// The cache calls it once, before it calls the device.
+	Recover() (binary.Recovery, error)
+
+	// Mark records that the driver starts to work on a program, Unmark that it
+	// has finished.
+	Mark(action binary.Action, key shader.Key, name string)
+	Unmark(action binary.Action, key shader.Key)
+
+	// ClearMarks removes all marks and makes later calls of Mark do nothing. It
+	// does not wait for the driver.
+	ClearMarks()
+
+	// Lift ends the quarantine of a program.
+	Lift(key shader.Key) error
+
+	// SetCrashOutput calls set with the file that the signal which ends the
+	// process is written to, as soon as that file is open.
+	SetCrashOutput(set func(*os.File))
+}
+
+var (
+	_ Store = (*binary.Store)(nil)
+	_ Store = NopStore{}
+)
+
+// NopStore is a [Store] that keeps nothing: the store of a cache in memory only,
+// and for embedding. Reads return binary.ErrNotFound, writes succeed.
+type NopStore struct{}
+
+// Get returns binary.ErrNotFound.
+func (NopStore) Get(shader.Key) (*binary.Blob, error) { return nil, binary.ErrNotFound }
+
+// Put does nothing.
+func (NopStore) Put(*binary.Blob) error { return nil }
+
+// Reject does nothing.
+func (NopStore) Reject(shader.Key, string) error { return nil }
+
+// Checked returns false.
+func (NopStore) Checked(*binary.Blob) bool { return false }
+
+// PutChecked does nothing.
+func (NopStore) PutChecked(*binary.Blob) error { return nil }
+
+// Record does nothing.
+func (NopStore) Record([]binary.Use, binary.Counters) error { return nil }
+
+// Prune deletes nothing.
+func (NopStore) Prune(binary.PruneOptions) (binary.PruneReport, error) {
+	return binary.PruneReport{}, nil
+}
+
+// Trim deletes nothing and returns false.
+func (NopStore) Trim(binary.PruneOptions) (binary.PruneReport, bool, error) {
+	return binary.PruneReport{}, false, nil
+}
+
+// PutSource does nothing.
+func (NopStore) PutSource(*shader.Source) error { return nil }
+
+// Source returns binary.ErrNotFound.
+func (NopStore) Source(shader.Key) (*shader.Source, error) { return nil, binary.ErrNotFound }
+
+// Missing returns no programs.
+func (NopStore) Missing() ([]binary.MissingProgram, error) { return nil, nil }
+
+// PutFailure does nothing.
+func (NopStore) PutFailure(*shader.Source, string) error { return nil }
+
+// Failure returns nil.
+func (NopStore) Failure(*shader.Source) *shader.CompileError { return nil }
+
+// PutTuning does nothing.
+func (NopStore) PutTuning(binary.Tuning) error { return nil }
+
+// Tuning returns binary.ErrNotFound, wrapped.
+func (NopStore) Tuning(problem string) (binary.Tuning, error) {
+	return binary.Tuning{}, fmt.Errorf("cache: tuning of %s: %w", problem, binary.ErrNotFound)
+}
+
+// Recover returns an empty quarantine.
+func (NopStore) Recover() (binary.Recovery, error) { return binary.Recovery{}, nil }
+
+// Mark does nothing.
+func (NopStore) Mark(binary.Action, shader.Key, string) {}
+
+// Unmark does nothing.
+func (NopStore) Unmark(binary.Action, shader.Key) {}
+
+// ClearMarks does nothing.
+func (NopStore) ClearMarks() {}
+
+// Lift does nothing.
+func (NopStore) Lift(shader.Key) error { return nil }
+
+// SetCrashOutput does not call set.
+func (NopStore) SetCrashOutput(func(*os.File)) {}
+
+// Close does nothing.
+func (NopStore) Close() error { return nil }

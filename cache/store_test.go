@@ -1,0 +1,235 @@
+package cache_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
+)
+
+func TestNopStoreKeepsNothing(t *testing.T) {
+	var s cache.Store = cache.NopStore{}
+	src := source("a")
+	must(t, errors.Join(
+		s.Put(&binary.Blob{Key: src.Key()}), s.PutChecked(&binary.Blob{Key: src.Key()}), s.Record(nil, binary.Counters{Compiles: 1}),
+		s.PutSource(src), s.PutFailure(src, "log"), s.PutTuning(binary.Tuning{Problem: "p"}),
+		s.Reject(src.Key(), "reason"), s.Lift(src.Key()), second(s.Prune(binary.PruneOptions{}))))
+	s.Mark(binary.ActionLoad, src.Key(), "a")
+	s.Unmark(binary.ActionLoad, src.Key())
+	s.ClearMarks()
+	s.SetCrashOutput(func(*os.File) { t.Error("there is no file for crashes") })
+	for what, err := range map[string]error{
+		"Get": second(s.Get(src.Key())), "Source": second(s.Source(src.Key())), "Tuning": second(s.Tuning("p")),
+	} {
+		if !errors.Is(err, binary.ErrNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if s.Checked(&binary.Blob{Key: src.Key()}) || s.Failure(src) != nil {
+		t.Error("a check or a failure is kept")
+	}
+	if missing, err := s.Missing(); len(missing) != 0 || err != nil {
+		t.Errorf("missing: %+v, %v", missing, err)
+	}
+	if r, err := s.Recover(); len(r.Found)+len(r.Standing) != 0 || err != nil {
+		t.Errorf("in quarantine: %+v, %v", r, err)
+	}
+	if _, done, err := s.Trim(binary.PruneOptions{MaxBytes: 1}); done || err != nil {
+		t.Errorf("trimmed: %v, %v", done, err)
+	}
+	must(t, s.Close())
+}
+
+// markedStore is a fake store with crash marks and a quarantine.
+type markedStore struct {
+	*cachetest.Store
+	recovery binary.Recovery
+	err      error // of Recover, Lift, Missing and Trim
+
+	mu     sync.Mutex
+	marked []string // action and name
+	lifted []shader.Key
+}
+
+func (s *markedStore) Recover() (binary.Recovery, error) { return s.recovery, s.err }
+
+func (s *markedStore) Mark(action binary.Action, _ shader.Key, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marked = append(s.marked, string(action)+" "+name)
+}
+
+func (s *markedStore) Unmark(action binary.Action, key shader.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marked = slices.DeleteFunc(s.marked, func(mark string) bool {
+		prefix, name, _ := strings.Cut(mark, " ")
+		return prefix == string(action) && source(name).Key() == key
+	})
+}
+
+func (s *markedStore) marks() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.marked)
+}
+
+func (s *markedStore) Lift(key shader.Key) error {
+	s.lifted = append(s.lifted, key)
+	return s.err
+}
+
+func (s *markedStore) Missing() ([]binary.MissingProgram, error) { return nil, s.err }
+
+func (s *markedStore) Trim(binary.PruneOptions) (binary.PruneReport, bool, error) {
+	return binary.PruneReport{}, false, s.err
+}
+
+// newMarkedFixture is newFixture with a markedStore.
+func newMarkedFixture(t *testing.T, store *markedStore, o cache.Options) *fixture {
+	t.Helper()
+	o.Store, o.Now = store, ticker()
+	return startFixture(t, cachetest.NewDevice(), store.Store, o)
+}
+
+// The crash guard works with every store that has marks, also beneath others.
+func TestDeviceWorksUnderAMark(t *testing.T) {
+	store := &markedStore{Store: cachetest.NewStore()}
+	f := newMarkedFixture(t, store, cache.Options{MaxPrograms: 1, KeepEvictedBytes: -1})
+	var compiling, loading []string
+	f.dev.OnCompile = func(context.Context, *shader.Source) error {
+		compiling = store.marks()
+		return nil
+	}
+	f.dev.OnLoad = func(context.Context, []byte) error {
+		loading = store.marks()
+		return nil
+	}
+	f.wantOrigin(source("a"), cache.Compiled)
+	if !slices.Equal(compiling, []string{"compile a"}) {
+		t.Errorf("marks while a is compiled: %q", compiling)
+	}
+	f.wantOrigin(source("b"), cache.Compiled)
+	f.flush()
+	f.wantOrigin(source("a"), cache.Disk)
+	if !slices.Equal(loading, []string{"load a"}) {
+		t.Errorf("marks while a is loaded: %q", loading)
+	}
+	if left := store.marks(); len(left) != 0 {
+		t.Errorf("marks without work: %q", left)
+	}
+}
+
+func TestFailingQuarantineStopsNothing(t *testing.T) {
+	a := source("a")
+	suspect := binary.Quarantined{Key: a.Key(), Name: "a", Action: binary.ActionCompile, Suspect: true, Reason: "test"}
+	store := &markedStore{Store: cachetest.NewStore(), err: errors.New("disk on fire"),
+		recovery: binary.Recovery{Found: []binary.Quarantined{suspect}, Standing: []binary.Quarantined{suspect}}}
+	var log bytes.Buffer
+	f := newMarkedFixture(t, store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, cache.Resident)
+	if !slices.Equal(store.lifted, []shader.Key{a.Key()}) {
+		t.Errorf("lifted: %v", store.lifted)
+	}
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: 1, Quarantined: 1, StoreFailures: 2}))
+	if n := strings.Count(log.String(), "disk on fire"); n != 2 {
+		t.Errorf("%d warnings, want one for Recover and one for Lift:\n%s", n, &log)
+	}
+}
+
+func TestFailingMissingAndTrim(t *testing.T) {
+	broken := errors.New("disk on fire")
+	f := newMarkedFixture(t, &markedStore{Store: cachetest.NewStore(), err: broken}, cache.Options{MaxDiskBytes: 1})
+	if _, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{}); !errors.Is(err, broken) {
+		t.Errorf("Rebuild: %v", err)
+	}
+	f.flush()
+	f.wantCounts(binary.Counters{StoreFailures: 2}) // Recover and Trim
+}
+
+// crashFileStore has a file for crashes.
+type crashFileStore struct {
+	*cachetest.Store
+	file *os.File
+}
+
+func (s crashFileStore) SetCrashOutput(set func(*os.File)) { set(s.file) }
+
+// signalDevice has no signal handler for crashes.
+type signalDevice struct{ *cachetest.Device }
+
+func (signalDevice) SetCrashOutput(*os.File) error { return errors.New("no handler") }
+
+func TestUnrecordedCrashesAreLogged(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "closed"))
+	must(t, err)
+	must(t, file.Close())
+	var log bytes.Buffer
+	c, err := cache.New(signalDevice{cachetest.NewDevice()}, cache.Options{
+		Store: crashFileStore{cachetest.NewStore(), file}, RecordCrashes: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	must(t, err)
+	must(t, c.Close())
+	for _, text := range []string{"crashes are not recorded", "crashes on threads of the driver are not recorded", "no handler"} {
+		if !strings.Contains(log.String(), text) {
+			t.Errorf("%q is not logged:\n%s", text, &log)
+		}
+	}
+}
+
+// While a suspect is compiled, the device compiles nothing else, neither for its
+// cache nor for one that shares the guard.
+func TestSuspectIsCompiledAlone(t *testing.T) {
+	list := sources(16)
+	suspect := binary.Quarantined{Key: list[8].Key(), Name: list[8].Name(), Action: binary.ActionCompile, Suspect: true}
+	store := &markedStore{Store: cachetest.NewStore(), recovery: binary.Recovery{Standing: []binary.Quarantined{suspect}}}
+	f := newMarkedFixture(t, store, cache.Options{})
+	scratch, err := newScratch(f.dev, f.cache)
+	must(t, err)
+	var compiling, alone atomic.Int32
+	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
+		others := compiling.Add(1) - 1
+		defer compiling.Add(-1)
+		if src.Key() == suspect.Key {
+			alone.Add(1)
+			defer alone.Add(-1)
+			if others != 0 {
+				t.Errorf("%d others are being compiled", others)
+			}
+		} else if alone.Load() != 0 {
+			t.Error("compiled beside the suspect")
+		}
+		runtime.Gosched()
+		return nil
+	}
+	var wg sync.WaitGroup
+	for i, src := range list {
+		c := []*cache.Cache{f.cache, scratch}[i%2]
+		wg.Go(func() {
+			h, err := c.Get(context.Background(), src)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			h.Release()
+		})
+	}
+	wg.Wait()
+	must(t, scratch.Close())
+	if !slices.Equal(store.lifted, []shader.Key{suspect.Key}) {
+		t.Errorf("lifted: %v", store.lifted)
+	}
+}
