@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 	bolt "go.etcd.io/bbolt"
 )
@@ -64,7 +65,7 @@ func (s *Store) copyIndex() *indexCopy {
 	if err != nil {
 		return nil
 	}
-	f, err := anonymousFile("shadercache-index-*")
+	f, err := osfile.CreateUnnamed("shadercache-index-*")
 	if err != nil {
 		return nil
 	}
@@ -74,7 +75,7 @@ func (s *Store) copyIndex() *indexCopy {
 	}
 	if err != nil {
 		_ = c.abandon(err)
-		forgetFile(f)
+		_ = osfile.CloseUnnamed(f)
 		return nil
 	}
 	return c
@@ -84,7 +85,7 @@ func (s *Store) copyIndex() *indexCopy {
 func (c *indexCopy) open() error {
 	o := c.options(true)
 	o.OpenFile = func(string, int, os.FileMode) (f *os.File, err error) {
-		c.file, err = reopened(c.copied)
+		c.file, err = osfile.ReopenUnnamed(c.copied)
 		return c.file, err
 	}
 	return c.guard(func() (err error) {
@@ -133,5 +134,5 @@ func (c *indexCopy) close() {
 	if c.tx != nil {
 		c.unmap()
 	}
-	forgetFile(c.copied)
+	_ = osfile.CloseUnnamed(c.copied)
 }

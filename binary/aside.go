@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -58,7 +60,7 @@ func (s *Store) moveAside(path, reason string) error {
 	aside := filepath.Join(s.path, asideName)
 	target := filepath.Join(aside, filepath.Base(path))
 	err := os.Mkdir(aside, 0o700)
-	if err == nil || errors.Is(err, fs.ErrExist) && !isLink(aside) {
+	if err == nil || errors.Is(err, fs.ErrExist) && !osfile.IsLink(aside) {
 		err = os.Rename(path, target)
 	}
 	if err != nil {
@@ -66,7 +68,7 @@ func (s *Store) moveAside(path, reason string) error {
 	}
 	note := s.dir.now().UTC().Format(time.RFC3339) + " " + strings.TrimSpace(reason) + "\n"
 	// The file is out of the way, which is what matters; a note is a courtesy.
-	_ = writeFile(target+reasonExt, []byte(note))
+	_ = osfile.WriteFile(target+reasonExt, []byte(note))
 	s.trimAside(asideKept, time.Time{}, false)
 	return nil
 }
@@ -81,7 +83,7 @@ func (s *Store) trimAside(keep int, before time.Time, dryRun bool) (removed int)
 	}
 	var items []item
 	aside := filepath.Join(s.path, asideName)
-	for _, e := range entries(aside) {
+	for _, e := range osfile.List(aside) {
 		path := filepath.Join(aside, e.Name())
 		if strings.HasSuffix(e.Name(), reasonExt) || strings.HasPrefix(e.Name(), ".") {
 			continue

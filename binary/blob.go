@@ -3,11 +3,12 @@ package binary
 import (
 	"crypto/sha256"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (

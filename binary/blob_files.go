@@ -2,13 +2,15 @@ package binary
 
 import (
 	"errors"
-	"github.com/shadercache/shadercache/shader"
 	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -28,11 +30,11 @@ func (s *Store) blobPath(key shader.Key) string {
 func (s *Store) blobFiles() iter.Seq2[shader.Key, fs.DirEntry] {
 	return func(yield func(shader.Key, fs.DirEntry) bool) {
 		blobs := filepath.Join(s.path, blobsName)
-		for _, shard := range entries(blobs) {
+		for _, shard := range osfile.List(blobs) {
 			if !shard.IsDir() {
 				continue
 			}
-			for _, file := range entries(filepath.Join(blobs, shard.Name())) {
+			for _, file := range osfile.List(filepath.Join(blobs, shard.Name())) {
 				key, ok := blobKey(shard.Name(), file.Name())
 				if ok && !yield(key, file) {
 					return
@@ -53,16 +55,6 @@ func fileKey(shard, name, ext string) (shader.Key, bool) {
 	}
 	key, err := shader.ParseKey(digits)
 	return key, err == nil
-}
-
-// entries lists a directory; one that cannot be read counts as empty, and so does
-// what lies behind a link, which is not ours to look at or to delete.
-func entries(dir string) []fs.DirEntry {
-	if isLink(dir) {
-		return nil
-	}
-	list, _ := os.ReadDir(dir)
-	return list
 }
 
 // readHeader reads and checks the header of a key's blob, and leaves the

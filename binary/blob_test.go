@@ -6,13 +6,14 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 func encode(t testing.TB, b *Blob) []byte {

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"github.com/shadercache/shadercache/shader"
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // ByName is All without those that cannot be read, sorted by name, then

@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const checkedName = "checked"
@@ -55,17 +57,17 @@ const mendLink = "shadercache verify --repair takes it away"
 func writeBelow(path string, data []byte) error {
 	shard := filepath.Dir(path)
 	for _, dir := range []string{filepath.Dir(shard), shard} {
-		if isLink(dir) {
+		if osfile.IsLink(dir) {
 			return unsafeDir(dir, "is a symbolic link", mendLink)
 		}
 	}
-	return writeFile(path, data)
+	return osfile.WriteFile(path, data)
 }
 
 // forgetChecks deletes what was remembered of blobs that are gone. It returns
 // their number.
 func (s *Store) forgetChecks(dryRun bool) (gone int) {
-	for _, e := range entries(filepath.Join(s.path, checkedName)) {
+	for _, e := range osfile.List(filepath.Join(s.path, checkedName)) {
 		key, err := shader.ParseKey(e.Name())
 		if err != nil {
 			continue

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // A cache directory:
@@ -134,6 +135,19 @@ func (d *Dir) check(path string, info fs.FileInfo) error {
 	return checkOwner(path, info, d.readOnly)
 }
 
+// checkOwner refuses a directory of another user, and one that others can write to. A
+// directory that is only read may belong to root.
+func checkOwner(path string, info fs.FileInfo, readOnly bool) error {
+	if uid, ok := osfile.Owner(info); ok && uid != os.Geteuid() && (!readOnly || uid != 0) {
+		return unsafeDir(path, fmt.Sprintf("belongs to user %d, and we are user %d", uid, os.Geteuid()),
+			"choose another directory with "+dirEnvironment)
+	}
+	if osfile.WritableByOthers(info) {
+		return unsafeDir(path, fmt.Sprintf("can be written by others (mode %04o)", info.Mode().Perm()), "chmod 700 it")
+	}
+	return nil
+}
+
 // checkBelow is check of directories in path, those of them that are there.
 func (d *Dir) checkBelow(path string, names ...string) error {
 	for _, name := range names {
@@ -152,11 +166,6 @@ func (d *Dir) checkBelow(path string, names ...string) error {
 	return nil
 }
 
-func isLink(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
-}
-
 func unsafeDir(path, reason, hint string) error {
 	return fmt.Errorf("%w: %s %s; %s", ErrUnsafeDir, path, reason, hint)
 }
@@ -166,5 +175,5 @@ func writeMissing(path, text string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return writeFile(path, []byte(text))
+	return osfile.WriteFile(path, []byte(text))
 }

@@ -4,13 +4,15 @@ package binary
 
 import (
 	"errors"
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestOpenDirRefusesWhatOthersCanChange(t *testing.T) {
@@ -152,7 +154,7 @@ func TestLinksInsideAreNotFollowed(t *testing.T) {
 			if after := filesBelow(outside); !slices.Equal(after, before) {
 				t.Errorf("outside there are %q, before %q", after, before)
 			}
-			if !strings.HasPrefix(name, "..") && isLink(path) {
+			if !strings.HasPrefix(name, "..") && osfile.IsLink(path) {
 				t.Error("the link was not taken away")
 			}
 		})

@@ -2,10 +2,11 @@ package binary
 
 import (
 	"bytes"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"slices"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Entry describes one program on disk.

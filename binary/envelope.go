@@ -3,8 +3,9 @@ package binary
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"github.com/shadercache/shadercache/shader"
 	"unicode/utf8"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // The envelope of a blob. Numbers are little endian.

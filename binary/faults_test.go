@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // soak reports whether the long versions of tests are wanted.

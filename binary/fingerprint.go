@@ -1,8 +1,9 @@
 package binary
 
 import (
-	"github.com/shadercache/shadercache/shader"
 	"strings"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // fingerprintSchema changes when the fields below or their order change, which

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -135,5 +137,5 @@ func (s *Store) writeFingerprint() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(s.path, fingerprintName), append(data, '\n'))
+	return osfile.WriteFile(filepath.Join(s.path, fingerprintName), append(data, '\n'))
 }

@@ -2,10 +2,11 @@ package binary
 
 import (
 	"encoding/json"
-	"github.com/shadercache/shadercache/shader"
 	"reflect"
 	"regexp"
 	"testing"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestEachFieldChangesTheFingerprint(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -277,7 +278,7 @@ func (x *index) close() {
 	}
 	if x.changed {
 		if sum, err := x.sum(); err == nil {
-			_ = writeUnsynced(x.sumPath(), func(w *bufio.Writer) error {
+			_ = osfile.WriteUnsynced(x.sumPath(), func(w *bufio.Writer) error {
 				_, err := w.WriteString(sum.String() + "\n")
 				return err
 			})
@@ -294,7 +295,7 @@ func (x *index) abandon(err error) error {
 	if x.db != nil && !x.broken {
 		_ = x.db.Close()
 	} else if x.file != nil {
-		unlock(x.file)
+		osfile.Unlock(x.file)
 		_ = x.file.Close()
 	}
 	x.db = nil

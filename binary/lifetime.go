@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"path/filepath"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // maxStatsBytes bounds cache_stats.json, which has 500 bytes a fingerprint.
@@ -79,7 +81,7 @@ func (d *Dir) writeStats(name string, counters Counters) error {
 	if err != nil {
 		return err
 	}
-	return writeUnsynced(filepath.Join(d.path, statsName), func(w *bufio.Writer) error {
+	return osfile.WriteUnsynced(filepath.Join(d.path, statsName), func(w *bufio.Writer) error {
 		_, err := w.Write(append(data, '\n'))
 		return err
 	})

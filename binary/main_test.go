@@ -3,7 +3,6 @@ package binary
 import (
 	"bytes"
 	"flag"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

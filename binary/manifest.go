@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"github.com/shadercache/shadercache/shader"
 	"maps"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -54,7 +56,7 @@ func (s *Store) writeManifest(c *contents) error {
 	if err != nil {
 		return err
 	}
-	return writeUnsynced(s.manifestPath(), func(w *bufio.Writer) error {
+	return osfile.WriteUnsynced(s.manifestPath(), func(w *bufio.Writer) error {
 		head, end := bytes.TrimSuffix(head, []byte("]\n}")), "]\n}\n"
 		_, _ = w.Write(head) // the writer keeps its error
 		separator := "\n    "

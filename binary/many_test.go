@@ -1,10 +1,11 @@
 package binary
 
 import (
-	"github.com/shadercache/shadercache/shader"
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // TestManyEntries goes through far more programs than fit into memory budgets,

@@ -3,11 +3,12 @@ package binary
 import (
 	"cmp"
 	"errors"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"slices"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // MissingProgram is a program whose source is kept and that this driver has not

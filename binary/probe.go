@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"path/filepath"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // What was found out about a driver, by whoever probed it, lies beside its

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -256,7 +257,7 @@ func (p *pruning) sweep(d *Dir, stores []*Store) {
 }
 
 func (p *pruning) sweepShards(dir string) {
-	for _, shard := range entries(dir) {
+	for _, shard := range osfile.List(dir) {
 		p.sweepTemporary(filepath.Join(dir, shard.Name()), ".")
 	}
 }
@@ -288,7 +289,7 @@ func (p *pruning) sweepNotes(s *Store) {
 		}
 	}
 	failed := filepath.Join(s.path, failedName)
-	for _, e := range entries(failed) {
+	for _, e := range osfile.List(failed) {
 		old := strings.HasSuffix(e.Name(), failedExt) && p.Now.Sub(fileTime(e)) > failureAge
 		if old && p.delete(os.Remove, filepath.Join(failed, e.Name())) {
 			p.report.Leftovers++
@@ -299,7 +300,7 @@ func (p *pruning) sweepNotes(s *Store) {
 // sweepTemporary deletes old files of a directory whose names have one of the
 // prefixes, which only temporary files have.
 func (p *pruning) sweepTemporary(dir string, prefixes ...string) {
-	for _, e := range entries(dir) {
+	for _, e := range osfile.List(dir) {
 		temporary := slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) })
 		if !temporary || !e.Type().IsRegular() || p.Now.Sub(fileTime(e)) < temporaryAge {
 			continue

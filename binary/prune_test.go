@@ -1,13 +1,14 @@
 package binary
 
 import (
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 const day = 24 * time.Hour

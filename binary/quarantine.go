@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // What a process left in flight when it died is held against it, in
@@ -77,9 +80,9 @@ type Recovery struct {
 // as a rule. What it could find out is returned with an error too.
 func (s *Store) Recover() (Recovery, error) {
 	var r Recovery
-	err := s.deadMarks(func(left leftBehind) error {
-		for m, name := range left.marks {
-			q := s.judge(m, name, left)
+	err := crashlog.Recover(s.inFlightPath(), s.dir.now(), func(left crashlog.Remains) error {
+		for m, name := range left.Marks {
+			q := s.classify(m, cutName(name), left)
 			if err := s.quarantine(q); err != nil {
 				return err
 			}
@@ -96,18 +99,18 @@ func (s *Store) Recover() (Recovery, error) {
 }
 
 // judge says what follows from a mark that was left with others.
-func (s *Store) judge(m mark, name string, left leftBehind) Quarantined {
-	others := len(left.marks) - 1
-	q := Quarantined{Key: m.key, Name: name, Action: m.action, Suspect: others > 0, Time: s.dir.now().UTC()}
+func (s *Store) classify(m crashlog.Mark, name string, left crashlog.Remains) Quarantined {
+	others := len(left.Marks) - 1
+	q := Quarantined{Key: m.Key, Name: name, Action: Action(m.Action), Suspect: others > 0, Time: s.dir.now().UTC()}
 	ended := "ended"
-	if left.crash != "" {
-		ended = "crashed (" + left.crash + ")"
+	if left.Crash != "" {
+		ended = "crashed (" + cutName(left.Crash) + ")"
 	}
-	q.Reason = "a process " + ended + " while the driver had to " + string(m.action) + " it"
+	q.Reason = "a process " + ended + " while the driver had to " + m.Action + " it"
 	if others > 0 {
 		q.Reason += fmt.Sprintf(" and %d others", others)
 	}
-	if m.action != ActionLoad && !q.Suspect && left.crash == "" {
+	if q.Action != ActionLoad && !q.Suspect && left.Crash == "" {
 		if q.Suspect = !s.suspects(m, q.Time); !q.Suspect {
 			q.Reason += ", for the second time"
 		}
@@ -116,9 +119,9 @@ func (s *Store) judge(m mark, name string, left leftBehind) Quarantined {
 }
 
 // suspects reports whether what a mark says was interrupted before.
-func (s *Store) suspects(m mark, now time.Time) bool {
-	before, err := s.readQuarantine(m.key)
-	return err == nil && before.Action == m.action && before.stands(now)
+func (s *Store) suspects(m crashlog.Mark, now time.Time) bool {
+	before, err := s.readQuarantine(m.Key)
+	return err == nil && before.Action == Action(m.Action) && before.stands(now)
 }
 
 // quarantine sets a blob aside and writes the note, which stays away where a
@@ -137,7 +140,7 @@ func (s *Store) quarantine(q Quarantined) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return writeFile(path, append(data, '\n'))
+	return osfile.WriteFile(path, append(data, '\n'))
 }
 
 func (s *Store) quarantinePath(key shader.Key) string {
@@ -160,7 +163,7 @@ func (s *Store) Quarantined() []Quarantined {
 // quarantineNotes reads all notes, those that have ended too.
 func (s *Store) quarantineNotes() []Quarantined {
 	var list []Quarantined
-	for _, e := range entries(filepath.Join(s.path, quarantineName)) {
+	for _, e := range osfile.List(filepath.Join(s.path, quarantineName)) {
 		digits, ok := strings.CutSuffix(e.Name(), quarantineExt)
 		key, err := shader.ParseKey(digits)
 		if !ok || err != nil {

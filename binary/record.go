@@ -3,11 +3,12 @@ package binary
 import (
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Record adds uses and counters to the index and rewrites manifest.json and

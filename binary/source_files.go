@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -122,8 +123,8 @@ func (d *Dir) SourceCount() (count int) {
 func (d *Dir) sourceKeys() iter.Seq[shader.Key] {
 	return func(yield func(shader.Key) bool) {
 		root := filepath.Join(d.path, sourcesName)
-		for _, shard := range entries(root) {
-			for _, file := range entries(filepath.Join(root, shard.Name())) {
+		for _, shard := range osfile.List(root) {
+			for _, file := range osfile.List(filepath.Join(root, shard.Name())) {
 				key, ok := fileKey(shard.Name(), file.Name(), sourceExt)
 				if ok && !yield(key) {
 					return

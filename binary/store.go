@@ -3,12 +3,15 @@ package binary
 import (
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Store keeps the program binaries of one driver:
@@ -40,7 +43,7 @@ type Store struct {
 
 	upstream *Store // nil: none
 
-	inFlight  inFlight
+	marks     crashlog.Log
 	recording sync.Mutex // one goroutine at a time writes the index
 	mu        struct {
 		sync.Mutex
@@ -73,6 +76,7 @@ func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 
 func (d *Dir) storeNamed(name string) *Store {
 	s := &Store{dir: d, name: name, path: filepath.Join(d.path, name)}
+	s.marks.Dir, s.marks.Prepare = s.inFlightPath(), s.create
 	s.mu.rewritten = map[shader.Key]struct{}{}
 	return s
 }
@@ -160,7 +164,7 @@ func (s *Store) Put(b *Blob) error {
 // Close releases the store. It records nothing and may be called more than
 // once. A store that nobody closes costs an open file, if Enter was called.
 func (s *Store) Close() error {
-	s.inFlight.close()
+	s.marks.Close()
 	return nil
 }
 
@@ -173,7 +177,7 @@ func (s *Store) create(dir string) error {
 	if err := s.dir.create(); err != nil {
 		return err
 	}
-	if isLink(filepath.Dir(dir)) {
+	if osfile.IsLink(filepath.Dir(dir)) {
 		return unsafeDir(filepath.Dir(dir), "is a symbolic link", mendLink)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // trimInterval is how often Trim does something: looking at everything takes
@@ -28,7 +30,7 @@ func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 		return PruneReport{}, false, ErrReadOnly
 	}
 	// Before, so that processes which end together do not all do it.
-	if err := writeFile(stamp, []byte(o.Now.UTC().Format(time.RFC3339Nano)+"\n")); err != nil {
+	if err := osfile.WriteFile(stamp, []byte(o.Now.UTC().Format(time.RFC3339Nano)+"\n")); err != nil {
 		return PruneReport{}, false, fmt.Errorf("binary: trim: %w", err)
 	}
 	report, err := d.Prune(o)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io"
 	"io/fs"
 	"iter"
@@ -15,6 +14,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Tuning is what was found to be fastest for one problem with one driver. The
@@ -90,7 +92,7 @@ func (s *Store) PutTuning(t Tuning) error {
 // with an error, which names its file.
 func (s *Store) Tunings() iter.Seq2[Tuning, error] {
 	return func(yield func(Tuning, error) bool) {
-		for _, e := range entries(filepath.Join(s.path, tuningName)) {
+		for _, e := range osfile.List(filepath.Join(s.path, tuningName)) {
 			if !isTuningFile(e.Name()) {
 				continue
 			}

@@ -2,12 +2,13 @@ package binary
 
 import (
 	"errors"
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // snapshotOf lists a directory with the sizes and times of its files.

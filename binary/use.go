@@ -1,8 +1,9 @@
 package binary
 
 import (
-	"github.com/shadercache/shadercache/shader"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Use is what one process learned about one program since it last told the

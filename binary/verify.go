@@ -3,12 +3,14 @@ package binary
 import (
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // maxProblems bounds what a VerifyReport names.
@@ -168,7 +170,7 @@ var (
 // foreign counts files that this package did not make. Files whose names start
 // with a dot are temporary ones.
 func (v *verifying) foreign(s *Store) {
-	for _, e := range entries(s.path) {
+	for _, e := range osfile.List(s.path) {
 		isOurs := slices.Contains(storeFiles, e.Name()) || slices.Contains(storeDirs, e.Name())
 		if isOurs && e.Type()&fs.ModeSymlink != 0 {
 			v.link(filepath.Join(s.path, e.Name()))
@@ -177,13 +179,13 @@ func (v *verifying) foreign(s *Store) {
 		v.stranger(isOurs, s.path, e)
 	}
 	blobs := filepath.Join(s.path, blobsName)
-	for _, shard := range entries(blobs) {
+	for _, shard := range osfile.List(blobs) {
 		if shard.Type()&fs.ModeSymlink != 0 && len(shard.Name()) == 2 {
 			v.link(filepath.Join(blobs, shard.Name()))
 			continue
 		}
 		v.stranger(shard.IsDir() && len(shard.Name()) == 2, blobs, shard)
-		for _, file := range entries(filepath.Join(blobs, shard.Name())) {
+		for _, file := range osfile.List(filepath.Join(blobs, shard.Name())) {
 			_, ours := blobKey(shard.Name(), file.Name())
 			v.stranger(ours, filepath.Join(blobs, shard.Name()), file)
 		}

@@ -3,13 +3,15 @@ package binary
 import (
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestVerify(t *testing.T) {
@@ -31,7 +33,7 @@ func TestVerify(t *testing.T) {
 	flip(t, filepath.Join(s.path, indexName))
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", "stray"), nil, start)
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", ".half"), nil, start.Add(-2*time.Hour))
-	must(t, s.quarantine(s.judge(mark{ActionCompile, testKey(9)}, "nine", leftBy(1, ""))))
+	must(t, s.quarantine(s.classify(compileMark(9), "nine", leftBy(1, ""))))
 	var calls int
 	want := VerifyReport{Good: 3, Sources: 1, Damaged: 3, Foreign: 1, Leftovers: 1, Quarantined: 1}
 	for _, repair := range []bool{false, true} {
@@ -176,7 +178,7 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	must(t, old.Record(uses, Counters{}))
-	must(t, now.quarantine(now.judge(mark{ActionCompile, sources[2].Key()}, "p2", leftBy(1, ""))))
+	must(t, now.quarantine(now.classify(crashlog.Mark{Action: crashlog.Compile, Key: sources[2].Key()}, "p2", leftBy(1, ""))))
 	must(t, now.PutFailure(sources[1], "no"))
 	list, err := now.Missing()
 	must(t, err)
@@ -227,7 +229,7 @@ func TestWhy(t *testing.T) {
 		t.Errorf("damaged: %+v", e)
 	}
 	must(t, s.Reject(after.Key(), "looked wrong"))
-	must(t, s.quarantine(s.judge(mark{ActionCompile, after.Key()}, "blur", leftBy(1, ""))))
+	must(t, s.quarantine(s.classify(crashlog.Mark{Action: crashlog.Compile, Key: after.Key()}, "blur", leftBy(1, ""))))
 	must(t, s.PutFailure(after, "0:1: no"))
 	if e, _ := s.Why(after.Key(), after); !strings.Contains(e.Rejected, "looked wrong") || e.Quarantine == nil || e.Failure != "0:1: no" {
 		t.Errorf("set aside: %+v", e)

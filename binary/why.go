@@ -3,10 +3,11 @@ package binary
 import (
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // maxSimilar bounds the programs of the same name that an Explanation has.

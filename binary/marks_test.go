@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 func init() {
@@ -95,34 +96,24 @@ func TestDeathInTheDriver(t *testing.T) {
 			if again := recovered(t, s); len(again.Found) != 0 {
 				t.Errorf("found again: %+v", again.Found)
 			}
-			if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
+			if files := osfile.List(s.inFlightPath()); len(files) != 0 {
 				t.Errorf("left in flight: %v", files)
 			}
 		})
 	}
 }
 
-// leftBy is what a process leaves that had so many programs in flight.
-func leftBy(marks int, crash string) leftBehind {
-	left := leftBehind{marks: map[mark]string{}, crash: crash}
-	for n := range marks {
-		left.marks[mark{ActionCompile, testKey(n + 1)}] = ""
-	}
-	return left
+func compileMark(n int) crashlog.Mark {
+	return crashlog.Mark{Action: crashlog.Compile, Key: testKey(n)}
 }
 
-// An application's own panic is no crash of the driver's.
-func TestPanicIsNoCrash(t *testing.T) {
-	for text, want := range map[string]string{
-		"panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation code=0x1]\n": "",
-		"fatal error: all goroutines are asleep - deadlock!\n":                                              "",
-		"+ compile x \"SIGSEGV: in a name\"\n":                                                              "",
-		"+ compile x \"a\"\nSIGBUS: bus error\nPC=0x1\n":                                                    "SIGBUS: bus error",
-	} {
-		if got := parseCrash(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
+// leftBy returns what a process leaves that ended with a number of compiles in flight.
+func leftBy(marks int, crash string) crashlog.Remains {
+	left := crashlog.Remains{Marks: map[crashlog.Mark]string{}, Crash: crash}
+	for n := range marks {
+		left.Marks[compileMark(n+1)] = ""
 	}
+	return left
 }
 
 func TestForgiveLeavesNoMark(t *testing.T) {
@@ -132,7 +123,7 @@ func TestForgiveLeavesNoMark(t *testing.T) {
 	s.ClearMarks()
 	s.Mark(ActionLoad, testKey(2), "two")
 	s.Unmark(ActionCompile, testKey(1))
-	if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
+	if files := osfile.List(s.inFlightPath()); len(files) != 0 {
 		t.Errorf("left in flight: %v", files)
 	}
 	must(t, s.Close())
@@ -147,7 +138,7 @@ func TestSecondDeathRefusesASource(t *testing.T) {
 	now := start
 	d.now = func() time.Time { return now }
 	refused := func(marks int) bool {
-		q := s.judge(mark{ActionCompile, testKey(1)}, "one", leftBy(marks, ""))
+		q := s.classify(compileMark(1), "one", leftBy(marks, ""))
 		must(t, s.quarantine(q))
 		return q.Refused()
 	}
@@ -180,7 +171,7 @@ func TestTheLivingAreLeftAlone(t *testing.T) {
 	other.Unmark(ActionLoad, testKey(2))
 	must(t, s.Close())
 	must(t, other.Close())
-	if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
+	if files := osfile.List(s.inFlightPath()); len(files) != 0 {
 		t.Errorf("left in flight: %v", files)
 	}
 }
@@ -189,7 +180,7 @@ func TestQuarantineEnds(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, os.MkdirAll(s.path, 0o700))
-	q := s.judge(mark{ActionCompile, testKey(1)}, "one", leftBy(1, ""))
+	q := s.classify(compileMark(1), "one", leftBy(1, ""))
 	must(t, s.quarantine(q))
 	for after, want := range map[time.Duration]int{
 		0: 1, QuarantineTime - 1: 1, QuarantineTime: 0,
@@ -222,40 +213,6 @@ func TestDamagedNotesKeepNothingOut(t *testing.T) {
 	if list := s.Quarantined(); len(list) != 0 {
 		t.Errorf("got %+v", list)
 	}
-}
-
-func TestMarksThatMakeNoSense(t *testing.T) {
-	key := testKey(1).String()
-	good := "+ load " + key + " \"a b\"\n"
-	for text, want := range map[string]int{
-		good:                          1,
-		good[:len(good)-1]:            0, // cut short
-		good + "- load " + key:        1,
-		good + "- load " + key + "\n": 0,
-		"- load " + key + "\n" + good: 1,
-		"+ dance " + key + " \"\"\n":  0,
-		"+ load 12 \"\"\n":            0,
-		"\n\n \n+\n+ load\n":          0,
-		"\x00\xff\n" + good:           1,
-	} {
-		if left := parseMarks(text); len(left) != want {
-			t.Errorf("%q: %v, want %d", text, left, want)
-		}
-	}
-	if name := parseMarks(good)[mark{ActionLoad, testKey(1)}]; name != "a b" {
-		t.Errorf("name %q", name)
-	}
-}
-
-func FuzzParseMarks(f *testing.F) {
-	f.Add("+ load " + testKey(1).String() + " \"a\"\n- load " + testKey(1).String() + "\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		for m, name := range parseMarks(text) {
-			if !slices.Contains(actions, m.action) || len(name) > MaxNameBytes {
-				t.Errorf("%v %q", m, name)
-			}
-		}
-	})
 }
 
 func BenchmarkEnterLeave(b *testing.B) {
