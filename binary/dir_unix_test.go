@@ -103,8 +103,8 @@ func TestReadOnlyStore(t *testing.T) {
 	if c, err := d.Lifetime(); c != (Counters{}) || err != nil {
 		t.Errorf("a Record that failed was counted: %+v, %v", c, err)
 	}
-	if list, err := s.List(); len(list) != 1 || err != nil {
-		t.Errorf("List: %d entries, %v", len(list), err)
+	if list := s.List(); len(list) != 1 {
+		t.Errorf("List: %d entries", len(list))
 	}
 }
 

@@ -3,7 +3,6 @@ package binary
 import (
 	"bytes"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
@@ -23,11 +22,6 @@ type Entry struct {
 }
 
 func compareKeys(a, b shader.Key) int { return bytes.Compare(a[:], b[:]) }
-
-// List is ByName, with all of them in memory.
-func (s *Store) List() ([]Entry, error) {
-	return slices.Collect(s.ByName()), nil
-}
 
 // describe takes over what the blob says of itself. A name and a compile time
 // that were learned later stay.
@@ -80,21 +74,4 @@ func fileTime(file fs.DirEntry) time.Time {
 		return time.Time{}
 	}
 	return info.ModTime()
-}
-
-// readIndex is what the index knows, and nothing where it cannot be read now.
-func (s *Store) readIndex() *contents {
-	if c, err := s.loadIndex(); err == nil {
-		return c
-	}
-	return &contents{}
-}
-
-func (s *Store) loadIndex() (*contents, error) {
-	x, err := openIndex(s.path, true)
-	if err != nil {
-		return nil, err
-	}
-	defer x.close()
-	return x.load()
 }

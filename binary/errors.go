@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/index"
 )
 
 // Errors of the store.
@@ -18,7 +20,7 @@ var (
 	ErrUnsafeDir = errors.New("binary: unsafe directory")
 	// ErrBusy is returned when another process holds the index for longer than
 	// we wait. Nothing is lost: the caller keeps its records and tries later.
-	ErrBusy = errors.New("binary: index is busy")
+	ErrBusy = index.ErrBusy
 	// ErrQuarantined is returned, wrapped in a [*QuarantinedError], for a source
 	// that the driver was compiling when a process died.
 	ErrQuarantined = errors.New("binary: in quarantine")

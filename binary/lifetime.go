@@ -44,15 +44,6 @@ func (d *Dir) Lifetime() (Counters, error) {
 	return sum(all), nil
 }
 
-func (s *Store) loadLifetime() (Counters, error) {
-	x, err := openIndex(s.path, true)
-	if err != nil {
-		return Counters{}, err
-	}
-	defer x.close()
-	return x.loadLifetime()
-}
-
 func sum(all map[string]Counters) (total Counters) {
 	for c := range maps.Values(all) {
 		total.Add(c)

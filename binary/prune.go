@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -187,14 +188,14 @@ func (d *Dir) pruneItems(stores []*Store) []pruneItem {
 }
 
 func (s *Store) appendPruneItems(items []pruneItem) []pruneItem {
-	known := s.copyIndex()
-	defer known.close()
+	known := index.OpenCopy(s.path)
+	defer known.Close()
 	for key, file := range s.blobFiles() {
 		info, err := file.Info()
 		if err != nil {
 			continue
 		}
-		e := known.find(key)
+		e := findEntry(known, key)
 		e.usedBy(info.ModTime())
 		items = append(items, pruneItem{lastUse: e.LastUse.UnixNano(), bytes: info.Size(), store: s, key: key})
 	}

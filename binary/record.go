@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -39,7 +40,7 @@ func (s *Store) record(uses []Use, counters Counters) error {
 	if err != nil {
 		return err
 	}
-	defer x.close()
+	defer x.Close()
 
 	rewritten := s.takeRewritten()
 	changed, gone := s.reconcile(known, rewritten)
@@ -55,7 +56,7 @@ func (s *Store) record(uses []Use, counters Counters) error {
 	// ahead of the index until the next try harms nobody.
 	err = s.writeViews(known, len(changed)+len(gone) > 0)
 	if err == nil {
-		err = x.save(known.lifetime, changed, gone)
+		err = saveIndex(x, known.lifetime, changed, gone)
 	}
 	if err != nil {
 		s.putBackRewritten(rewritten)
@@ -74,10 +75,10 @@ func (s *Store) writeViews(c *contents, programsChanged bool) error {
 
 // openOrRebuild opens the index for writing. A damaged one is set aside and an
 // empty one takes its place, which goes on counting from cache_stats.json.
-func (s *Store) openOrRebuild() (*index, *contents, error) {
+func (s *Store) openOrRebuild() (*index.File, *contents, error) {
 	x, known, err := s.openForWriting()
 	if errors.Is(err, ErrDamaged) {
-		if err := s.moveAside(filepath.Join(s.path, indexName), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.moveAside(filepath.Join(s.path, index.Name), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
 		}
 		x, known, err = s.openForWriting()
@@ -85,18 +86,18 @@ func (s *Store) openOrRebuild() (*index, *contents, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if x.fresh {
+	if x.Created() {
 		known.lifetime = s.dir.readStats().Fingerprints[s.name]
 	}
 	return x, known, nil
 }
 
-func (s *Store) openForWriting() (*index, *contents, error) {
-	x, err := openIndex(s.path, false)
+func (s *Store) openForWriting() (*index.File, *contents, error) {
+	x, err := index.Open(s.path, false)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, indexError(err)
 	}
-	known, err := x.load()
+	known, err := loadContents(x)
 	if err != nil {
 		return nil, nil, err
 	}

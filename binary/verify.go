@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -115,14 +116,15 @@ func (v *verifying) blob(s *Store, key shader.Key) {
 }
 
 func (v *verifying) index(s *Store) {
-	x, err := openIndex(s.path, true)
+	x, err := index.Open(s.path, true)
 	if err == nil {
-		defer x.close()
+		defer x.Close()
 	}
+	err = indexError(err)
 	if !errors.Is(err, ErrDamaged) {
 		return
 	}
-	v.damaged(filepath.Join(s.path, indexName), err.Error())
+	v.damaged(filepath.Join(s.path, index.Name), err.Error())
 	if v.repair && s.digest != (shader.Digest{}) {
 		v.try(s.record(nil, Counters{}))
 	}
@@ -163,7 +165,7 @@ func (v *verifying) sources(d *Dir) {
 
 // storeFiles and storeDirs are what belongs into the directory of a store.
 var (
-	storeFiles = []string{fingerprintName, probeName, indexName, sumName, manifestName}
+	storeFiles = []string{fingerprintName, probeName, index.Name, index.SumName, manifestName}
 	storeDirs  = []string{blobsName, asideName, inFlightName, quarantineName, failedName, checkedName, tuningName}
 )
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -30,7 +31,7 @@ func TestVerify(t *testing.T) {
 
 	flip(t, s.blobPath(testKey(1)))
 	flip(t, d.sourcePath(shader.MustSource("", "void main() {}", nil).Key()))
-	flip(t, filepath.Join(s.path, indexName))
+	flip(t, filepath.Join(s.path, index.Name))
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", "stray"), nil, start)
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", ".half"), nil, start.Add(-2*time.Hour))
 	must(t, s.quarantine(s.classify(compileMark(9), "nine", leftBy(1, ""))))
