@@ -18,11 +18,11 @@ const (
 	failedExt       = ".json"
 	maxFailureBytes = 4 << 20
 	maxLogBytes     = 1 << 20
-	// failureAge is when prune forgets that a source does not compile.
+	// failureAge is the age at which prune deletes a recorded compile error.
 	failureAge = 30 * 24 * time.Hour
 )
 
-// failure is failed/<key>.json: that this driver refuses a source, and why.
+// failure is failed/<key>.json: the compile error of a source with this driver.
 type failure struct {
 	Key  shader.Key `json:"key"`
 	Name string     `json:"name"`
@@ -30,7 +30,7 @@ type failure struct {
 	Log  string     `json:"log"` // the driver's, cut to maxLogBytes
 }
 
-// PutFailure remembers that the driver of the store refuses a source.
+// PutFailure records that the store's driver does not compile a source.
 func (s *Store) PutFailure(src *shader.Source, log string) error {
 	log = strings.ToValidUTF8(log[:min(len(log), maxLogBytes)], "?")
 	data, err := json.MarshalIndent(failure{src.Key(), cutName(src.Name()), s.dir.now().UTC(), log}, "", "  ")
@@ -38,13 +38,13 @@ func (s *Store) PutFailure(src *shader.Source, log string) error {
 		err = s.writeInto(s.failurePath(src.Key()), append(data, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("binary: remember a failure: %w", err)
+		return fmt.Errorf("binary: record a compile error: %w", err)
 	}
 	return nil
 }
 
-// Failure is the compile error that PutFailure remembered for a source, or
-// nil. What cannot be read counts as unknown.
+// Failure returns the compile error that PutFailure recorded for a source, and nil where
+// there is none or it cannot be read.
 func (s *Store) Failure(src *shader.Source) *shader.CompileError {
 	data, _, err := readRegular(s.failurePath(src.Key()), maxFailureBytes)
 	var f failure
@@ -54,11 +54,11 @@ func (s *Store) Failure(src *shader.Source) *shader.CompileError {
 	return &shader.CompileError{Name: src.Name(), Log: f.Log, Source: src}
 }
 
-// ForgetFailure makes the next request for a source compile it again. It is no
-// error where nothing was remembered.
+// ForgetFailure deletes the recorded compile error of a source, so that the next request
+// compiles it again. It returns nil where there is none.
 func (s *Store) ForgetFailure(key shader.Key) error {
 	if err := os.Remove(s.failurePath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("binary: forget a failure: %w", err)
+		return fmt.Errorf("binary: delete a compile error: %w", err)
 	}
 	return nil
 }

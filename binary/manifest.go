@@ -19,8 +19,8 @@ const (
 	manifestSchema = 1
 )
 
-// manifest is manifest.json: the index of one store, for people and scripts.
-// Nothing reads it back.
+// manifest is manifest.json: the index of one store, for people and scripts. The package
+// does not read it.
 type manifest struct {
 	Schema      int               `json:"schema"`
 	Fingerprint Fingerprint       `json:"fingerprint"`
@@ -44,7 +44,7 @@ type manifestProgram struct {
 
 func (s *Store) manifestPath() string { return filepath.Join(s.path, manifestName) }
 
-// writeManifest writes what encoding a manifest would, a program at a time.
+// writeManifest writes the JSON of a manifest, encoding one program at a time.
 func (s *Store) writeManifest(c *contents) error {
 	head, err := json.MarshalIndent(manifest{
 		Schema:      manifestSchema,
@@ -74,6 +74,7 @@ func (s *Store) writeManifest(c *contents) error {
 	})
 }
 
+// keysByName returns the keys sorted by the programs' names, then by key.
 func (c *contents) keysByName() []shader.Key {
 	return slices.SortedFunc(maps.Keys(c.programs), func(a, b shader.Key) int {
 		return cmp.Or(cmp.Compare(c.programs[a].Name, c.programs[b].Name), compareKeys(a, b))

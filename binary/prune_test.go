@@ -202,8 +202,8 @@ func TestPruneSweeps(t *testing.T) {
 	must(t, s.Reject(testKey(2), "old"))
 	must(t, s.Reject(testKey(3), "young"))
 	old, young := start.Add(-2*time.Hour), start.Add(-time.Minute)
-	aside := filepath.Join(s.path, asideName)
-	month := start.Add(-asideAge - time.Hour)
+	aside := filepath.Join(s.path, rejectedName)
+	month := start.Add(-rejectedAge - time.Hour)
 	must(t, os.Chtimes(filepath.Join(aside, testKey(2).String()+".bin.txt"), month, month))
 	must(t, os.Chtimes(filepath.Join(aside, testKey(3).String()+".bin.txt"), young, young))
 	leftovers := []string{

@@ -221,7 +221,7 @@ func TestDamagedIndexIsRebuilt(t *testing.T) {
 			if c := lifetime(t, d); c.DiskHits != 7 {
 				t.Errorf("lifetime %+v, want to go on from cache_stats.json", c)
 			}
-			if _, err := os.Stat(filepath.Join(s.path, asideName, index.Name)); err != nil {
+			if _, err := os.Stat(filepath.Join(s.path, rejectedName, index.Name)); err != nil {
 				t.Errorf("not set aside: %v", err)
 			}
 		})

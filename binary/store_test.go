@@ -119,7 +119,7 @@ func TestGetSetsAside(t *testing.T) {
 			if _, err := s.Get(testKey(1)); !errors.Is(err, ErrNotFound) {
 				t.Errorf("second Get: got %v, want ErrNotFound", err)
 			}
-			aside := filepath.Join(s.path, asideName, testKey(1).String()+".bin")
+			aside := filepath.Join(s.path, rejectedName, testKey(1).String()+".bin")
 			if kept, err := os.ReadFile(aside); err != nil || len(kept) != len(data) {
 				t.Errorf("%d bytes set aside, %v", len(kept), err)
 			}
@@ -171,11 +171,11 @@ func TestAFileWhereBlobsShouldBe(t *testing.T) {
 func TestSetAside(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	must(t, s.Reject(testKey(1), "nothing there"))
-	for i := range asideKept + 4 {
+	for i := range maxRejected + 4 {
 		putBlobs(t, s, testBlob(i))
 		s.dir.now = func() time.Time { return start.Add(time.Duration(i) * time.Minute) }
 		must(t, s.Reject(testKey(i), "driver refused it\n"))
-		note := filepath.Join(s.path, asideName, testKey(i).String()+".bin.txt")
+		note := filepath.Join(s.path, rejectedName, testKey(i).String()+".bin.txt")
 		at := start.Add(time.Duration(i) * time.Minute)
 		must(t, os.Chtimes(note, at, at))
 		if _, err := s.Get(testKey(i)); !errors.Is(err, ErrNotFound) {
@@ -184,9 +184,9 @@ func TestSetAside(t *testing.T) {
 	}
 	putBlobs(t, s, testBlob(100))
 	must(t, s.Reject(testKey(100), "driver refused it"))
-	files := filesBelow(filepath.Join(s.path, asideName))
-	if len(files) != 2*asideKept {
-		t.Errorf("%d files are kept, want %d", len(files), 2*asideKept)
+	files := filesBelow(filepath.Join(s.path, rejectedName))
+	if len(files) != 2*maxRejected {
+		t.Errorf("%d files are kept, want %d", len(files), 2*maxRejected)
 	}
 	if slices.Contains(files, testKey(0).String()+".bin") || !slices.Contains(files, testKey(100).String()+".bin") {
 		t.Error("not the oldest were dropped")
@@ -196,7 +196,7 @@ func TestSetAside(t *testing.T) {
 func TestSetAsideRemovesWhatCannotBeMoved(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	putBlobs(t, s, testBlob(1))
-	writeTestFile(t, filepath.Join(s.path, asideName), nil, start)
+	writeTestFile(t, filepath.Join(s.path, rejectedName), nil, start)
 	must(t, s.Reject(testKey(1), "refused"))
 	if _, err := s.Get(testKey(1)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
