@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What is packed comes out as it went in, in order, whatever the page.
+// Entries are unpacked as they were packed, in order, across pages.
 func TestPackedEntries(t *testing.T) {
 	var all packedEntries
 	want := []Entry{
@@ -40,8 +40,8 @@ func TestPackedEntries(t *testing.T) {
 	}
 }
 
-// An index may claim any name and time: those that no blob holds are cut.
-func TestPackedEntryOfNoBlob(t *testing.T) {
+// A damaged index may hold names and times that no blob can hold: they are cut.
+func TestPackedEntryIsCut(t *testing.T) {
 	var all packedEntries
 	all.pack(&Entry{Name: strings.Repeat("x", 4*MaxNameBytes), LastUse: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if e := all.entries[0].unpack(); len(e.Name) != MaxNameBytes || !e.LastUse.IsZero() {

@@ -13,36 +13,35 @@ import (
 )
 
 func init() {
-	// enter DIR ACTION:NUMBER... enters marks, or leaves those with a minus
-	// before them, and dies.
-	children["enter"] = func(args []string) {
+	// mark DIR ACTION:NUMBER... writes marks, removes those with a minus before them, and
+	// ends as in a crash.
+	children["mark"] = func(args []string) {
 		s := childStore(args[0])
 		for _, arg := range args[1:] {
-			enterOrLeave(s, arg)
+			markOrUnmark(s, arg)
 		}
 		dieNow()
 	}
 }
 
-// enterOrLeave enters the mark ACTION:NUMBER, or leaves the one of
-// -ACTION:NUMBER.
-func enterOrLeave(s *Store, arg string) {
-	arg, leaves := strings.CutPrefix(arg, "-")
+// markOrUnmark calls Mark for ACTION:NUMBER, and Unmark for -ACTION:NUMBER.
+func markOrUnmark(s *Store, arg string) {
+	arg, unmark := strings.CutPrefix(arg, "-")
 	action, number, _ := strings.Cut(arg, ":")
 	var n int
 	fmt.Sscan(number, &n)
-	if leaves {
+	if unmark {
 		s.Unmark(Action(action), testKey(n))
 	} else {
 		s.Mark(Action(action), testKey(n), fmt.Sprintf("program %d", n))
 	}
 }
 
-// die has a process die after entering marks.
-func die(t *testing.T, s *Store, marks ...string) {
+// endProcess starts a process that writes marks and ends.
+func endProcess(t *testing.T, s *Store, marks ...string) {
 	t.Helper()
-	if err := childCommand(t, "enter", append([]string{s.dir.path}, marks...)...).Run(); err == nil {
-		t.Fatal("the child lived")
+	if err := childCommand(t, "mark", append([]string{s.dir.path}, marks...)...).Run(); err == nil {
+		t.Fatal("the child did not end by a signal")
 	}
 }
 
@@ -53,11 +52,11 @@ func recovered(t *testing.T, s *Store) Recovery {
 	return r
 }
 
-func TestDeathInTheDriver(t *testing.T) {
+func TestProcessEndsInTheDriver(t *testing.T) {
 	for name, c := range map[string]struct {
 		marks []string
-		want  string // what is found, and r for refused
-		left  string // blobs that stay
+		want  string // what Recover finds, with r for a refused source
+		left  string // the blobs that are not rejected
 	}{
 		"none":              {[]string{"load:0", "-load:0"}, "", "0 1 2"},
 		"one load":          {[]string{"load:0", "-load:0", "load:1"}, "load 1", "0 2"},
@@ -72,7 +71,7 @@ func TestDeathInTheDriver(t *testing.T) {
 			d.now = time.Now
 			s := openTestStore(t, d, testFingerprint)
 			putBlobs(t, s, testBlob(0), testBlob(1), testBlob(2))
-			die(t, s, c.marks...)
+			endProcess(t, s, c.marks...)
 			var got []string
 			for _, q := range recovered(t, s).Found {
 				text := string(q.Action) + strings.TrimPrefix(q.Name, "program")
@@ -116,7 +115,7 @@ func leftBy(marks int, crash string) crashlog.Remains {
 	return left
 }
 
-func TestForgiveLeavesNoMark(t *testing.T) {
+func TestClearMarksLeavesNoMark(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	s.Mark(ActionCompile, testKey(1), "one")
@@ -129,9 +128,9 @@ func TestForgiveLeavesNoMark(t *testing.T) {
 	must(t, s.Close())
 }
 
-// TestSecondDeathRefusesASource also says what does not: a death with others in
-// flight, and one long after the first.
-func TestSecondDeathRefusesASource(t *testing.T) {
+// A source is refused after a second interruption, and not after one with other programs
+// in flight, or long after the first.
+func TestSecondInterruptionRefusesASource(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, os.MkdirAll(s.path, 0o700))
@@ -143,23 +142,23 @@ func TestSecondDeathRefusesASource(t *testing.T) {
 		return q.Refused()
 	}
 	if refused(1) {
-		t.Error("refused after one death, which may have been a Ctrl-C")
+		t.Error("refused after one interruption, which may have been a Ctrl-C")
 	}
 	if refused(3) {
 		t.Error("refused although others were in flight")
 	}
 	if !refused(1) {
-		t.Error("not refused after a second death")
+		t.Error("not refused after a second interruption")
 	}
 	must(t, s.Lift(testKey(1)))
 	refused(1)
 	now = now.Add(QuarantineTime)
 	if refused(1) {
-		t.Error("refused for a death of long ago")
+		t.Error("refused for an interruption of long ago")
 	}
 }
 
-func TestTheLivingAreLeftAlone(t *testing.T) {
+func TestRunningProcessesAreLeftAlone(t *testing.T) {
 	d := openTestDir(t)
 	s, other := openTestStore(t, d, testFingerprint), openTestStore(t, d, testFingerprint)
 	s.Mark(ActionCompile, testKey(1), "one")
@@ -194,7 +193,7 @@ func TestQuarantineEnds(t *testing.T) {
 	d.now = func() time.Time { return start }
 	err := error(&QuarantinedError{s.Quarantined()[0]})
 	if !errors.Is(err, ErrQuarantined) || !strings.Contains(err.Error(), `"one"`) || !strings.Contains(err.Error(), "verify --repair") {
-		t.Errorf("the error says %q", err)
+		t.Errorf("error %q", err)
 	}
 	for range 2 {
 		must(t, s.Lift(q.Key))
@@ -204,7 +203,7 @@ func TestQuarantineEnds(t *testing.T) {
 	}
 }
 
-func TestDamagedNotesKeepNothingOut(t *testing.T) {
+func TestDamagedNotesAreIgnored(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	for n, text := range []string{"", "{", "{}", `{"key":"` + testKey(7).String() + `"}`, "null"} {
@@ -215,7 +214,7 @@ func TestDamagedNotesKeepNothingOut(t *testing.T) {
 	}
 }
 
-func BenchmarkEnterLeave(b *testing.B) {
+func BenchmarkMarkUnmark(b *testing.B) {
 	s := openTestStore(b, openTestDir(b), testFingerprint)
 	b.Cleanup(func() { s.Close() })
 	key := testKey(1)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shadercache/shadercache/binary/internal/index"
@@ -149,6 +150,10 @@ func TestRecordReconciles(t *testing.T) {
 }
 
 func TestBusyIndex(t *testing.T) {
+	synctest.Test(t, testBusyIndex) // does not sleep while the index is busy
+}
+
+func testBusyIndex(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(1))
@@ -219,10 +224,10 @@ func TestDamagedIndexIsRebuilt(t *testing.T) {
 				t.Errorf("List after Record: %+v", got)
 			}
 			if c := lifetime(t, d); c.DiskHits != 7 {
-				t.Errorf("lifetime %+v, want to go on from cache_stats.json", c)
+				t.Errorf("lifetime %+v, want them to continue from cache_stats.json", c)
 			}
 			if _, err := os.Stat(filepath.Join(s.path, rejectedName, index.Name)); err != nil {
-				t.Errorf("not set aside: %v", err)
+				t.Errorf("not rejected: %v", err)
 			}
 		})
 	}
@@ -264,7 +269,7 @@ func TestIndexOfAnotherSchemaIsRebuilt(t *testing.T) {
 	}
 }
 
-// changeIndex changes an index and its sum, as a program other than ours could.
+// changeIndex changes an index and writes a sum that matches.
 func changeIndex(t *testing.T, dir string, change func(tx *bolt.Tx) error) {
 	t.Helper()
 	path := filepath.Join(dir, index.Name)

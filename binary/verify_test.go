@@ -56,6 +56,34 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// An earlier layout had aside/ in place of rejected/. Its files are unknown: they are
+// counted, not read and not deleted.
+func TestAsideOfAnEarlierLayoutIsUnknown(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	putBlobs(t, s, testBlob(0))
+	name := testKey(1).String() + ".bin"
+	old := start.Add(-2 * rejectedAge)
+	writeTestFile(t, filepath.Join(s.path, "aside", name), encode(t, testBlob(1)), old)
+	writeTestFile(t, filepath.Join(s.path, "aside", name+reasonExt), []byte("refused"), old)
+	for _, repair := range []bool{false, true} {
+		r, err := d.Verify(repair, nil)
+		if err != nil || !r.OK() || r.Good != 1 || r.Foreign != 1 || r.Leftovers != 0 || len(r.Problems) != 1 ||
+			r.Problems[0] != (Problem{filepath.Join(s.path, "aside"), "is not a file of the cache"}) {
+			t.Errorf("repair %v: %+v, %v", repair, r, err)
+		}
+	}
+	if report, err := d.Prune(PruneOptions{}); err != nil || report != (PruneReport{}) {
+		t.Errorf("Prune: %+v, %v", report, err)
+	}
+	if e, err := s.Why(testKey(1), nil); err != nil || e.Rejected != "" || e.Stored {
+		t.Errorf("Why: %+v, %v", e, err)
+	}
+	if files := filesBelow(filepath.Join(s.path, "aside")); len(files) != 2 {
+		t.Errorf("files %q", files)
+	}
+}
+
 // flip damages a file in its middle.
 func flip(t testing.TB, path string) {
 	t.Helper()
@@ -66,7 +94,7 @@ func flip(t testing.TB, path string) {
 }
 
 func TestAll(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // other processes use the system's meanwhile
+	t.Setenv("TMPDIR", t.TempDir()) // the system's has files of other processes
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	for range s.All() {
 		t.Fatal("a program in an empty store")
@@ -131,7 +159,7 @@ func TestSourceFiles(t *testing.T) {
 	if len(data) > 300 {
 		t.Errorf("%d bytes for %d", len(data), len(src.Text()))
 	}
-	// A flip may hit the name, which is a label; the text must never change.
+	// A flip may change the name, which is a label, but never the text.
 	for i := range data {
 		for bit := range 8 {
 			bad := append([]byte(nil), data...)
@@ -233,7 +261,7 @@ func TestWhy(t *testing.T) {
 	must(t, s.quarantine(s.classify(crashlog.Mark{Action: crashlog.Compile, Key: after.Key()}, "blur", leftBy(1, ""))))
 	must(t, s.PutFailure(after, "0:1: no"))
 	if e, _ := s.Why(after.Key(), after); !strings.Contains(e.Rejected, "looked wrong") || e.Quarantine == nil || e.Failure != "0:1: no" {
-		t.Errorf("set aside: %+v", e)
+		t.Errorf("rejected: %+v", e)
 	}
 	if e, err := s.Why(testKey(99), nil); err != nil || e.Stored || e.Name != "" {
 		t.Errorf("unknown: %+v, %v", e, err)

@@ -12,7 +12,7 @@ func testKey(n int) shader.Key {
 	return shader.MustSource("", "// "+strings.Repeat("x", n), nil).Key()
 }
 
-// An application's own panic is no crash of the driver's.
+// A panic of the application is not a crash of the driver.
 func TestPanicIsNoCrash(t *testing.T) {
 	for text, want := range map[string]string{
 		"panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation code=0x1]\n": "",
@@ -26,7 +26,7 @@ func TestPanicIsNoCrash(t *testing.T) {
 	}
 }
 
-func TestMarksThatMakeNoSense(t *testing.T) {
+func TestMalformedMarks(t *testing.T) {
 	key := testKey(1).String()
 	good := "+ load " + key + " \"a b\"\n"
 	for text, want := range map[string]int{

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/shadercache/shadercache/shader"
 	bolt "go.etcd.io/bbolt"
@@ -97,15 +99,26 @@ func TestSaveAndLoad(t *testing.T) {
 
 // An index that another process holds is busy, for readers too.
 func TestBusy(t *testing.T) {
-	dir := t.TempDir()
-	held := openFile(t, dir, false)
-	if _, err := Open(dir, false); !errors.Is(err, ErrBusy) {
-		t.Errorf("got %v, want ErrBusy", err)
-	}
-	if c := OpenCopy(dir); c != nil {
-		t.Error("a busy index was copied")
-	}
-	held.Close()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		save(t, dir, "counters", "")
+		held := openFile(t, dir, false)
+		at := time.Now()
+		if _, err := Open(dir, false); !errors.Is(err, ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
+		if waited := time.Since(at); waited < openWait || waited > openWait+2*openPoll {
+			t.Errorf("Open waited %v, want %v", waited, openWait)
+		}
+		if c := OpenCopy(dir); c != nil {
+			t.Error("a busy index was copied")
+		}
+		time.AfterFunc(openWait/2, held.Close)
+		if counters, _ := content(t, dir); counters != "counters" {
+			t.Errorf("after the wait: %q", counters)
+		}
+		synctest.Wait()
+	})
 }
 
 func TestValuesThatDoNotDecodeAreDamage(t *testing.T) {
