@@ -40,9 +40,9 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string {
 	if e.Path == "" {
-		return "binary: damaged blob: " + e.Reason
+		return "binary: damaged: " + e.Reason
 	}
-	return fmt.Sprintf("binary: damaged blob %s: %s", e.Path, e.Reason)
+	return fmt.Sprintf("binary: damaged file %s: %s", e.Path, e.Reason)
 }
 
 func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }

@@ -2,10 +2,7 @@ package binary
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -33,11 +30,8 @@ type failure struct {
 // PutFailure records that the store's driver does not compile a source.
 func (s *Store) PutFailure(src *shader.Source, log string) error {
 	log = strings.ToValidUTF8(log[:min(len(log), maxLogBytes)], "?")
-	data, err := json.MarshalIndent(failure{src.Key(), cutName(src.Name()), s.dir.now().UTC(), log}, "", "  ")
-	if err == nil {
-		err = s.writeInto(s.failurePath(src.Key()), append(data, '\n'))
-	}
-	if err != nil {
+	f := failure{src.Key(), cutName(src.Name()), s.dir.now().UTC(), log}
+	if err := s.writeJSON(s.failurePath(src.Key()), f); err != nil {
 		return fmt.Errorf("binary: record a compile error: %w", err)
 	}
 	return nil
@@ -57,7 +51,7 @@ func (s *Store) Failure(src *shader.Source) *shader.CompileError {
 // ForgetFailure deletes the recorded compile error of a source, so that the next request
 // compiles it again. It returns nil where there is none.
 func (s *Store) ForgetFailure(key shader.Key) error {
-	if err := os.Remove(s.failurePath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeIfExists(s.failurePath(key)); err != nil {
 		return fmt.Errorf("binary: delete a compile error: %w", err)
 	}
 	return nil

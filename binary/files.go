@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -127,6 +128,23 @@ func (s *Store) writeInto(path string, data []byte) error {
 		}
 	}
 	return err
+}
+
+// writeJSON writes a file of the store, as writeInto does, with v as indented JSON.
+func (s *Store) writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return s.writeInto(path, append(data, '\n'))
+}
+
+// removeIfExists deletes a file. It returns nil where there is none.
+func removeIfExists(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 const removeLinkHint = "shadercache verify --repair removes it"

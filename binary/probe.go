@@ -49,11 +49,7 @@ func (s *Store) Probe() ([]byte, error) {
 // PutProbe stores the result of a probe, which must be JSON. Readers see the old result
 // or the new one. In an upstream directory it returns ErrReadOnly.
 func (s *Store) PutProbe(result []byte) error {
-	data, err := json.MarshalIndent(probeFile{probeSchema, s.digest, result}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("binary: put probe: %w", err)
-	}
-	if err := s.writeInto(filepath.Join(s.path, probeName), append(data, '\n')); err != nil {
+	if err := s.writeJSON(filepath.Join(s.path, probeName), probeFile{probeSchema, s.digest, result}); err != nil {
 		return fmt.Errorf("binary: put probe: %w", err)
 	}
 	return nil

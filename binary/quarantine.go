@@ -3,10 +3,7 @@ package binary
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,15 +126,7 @@ func (s *Store) quarantine(q Quarantined) error {
 			return err
 		}
 	}
-	data, err := json.MarshalIndent(q, "", "  ")
-	if err != nil {
-		return err
-	}
-	path := s.quarantinePath(q.Key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return osfile.WriteFile(path, append(data, '\n'))
+	return s.writeJSON(s.quarantinePath(q.Key), q)
 }
 
 func (s *Store) quarantinePath(key shader.Key) string {
@@ -187,7 +176,7 @@ func (s *Store) readQuarantine(key shader.Key) (Quarantined, error) {
 
 // Lift ends the quarantine of a program. It returns nil where there is none.
 func (s *Store) Lift(key shader.Key) error {
-	if err := os.Remove(s.quarantinePath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeIfExists(s.quarantinePath(key)); err != nil {
 		return fmt.Errorf("binary: lift quarantine: %w", err)
 	}
 	return nil
