@@ -250,6 +250,18 @@ func TestStoresShareADirectory(t *testing.T) {
 	}
 }
 
+func BenchmarkStorePut(b *testing.B) {
+	s := openTestStore(b, openTestDir(b), testFingerprint)
+	blob := testBlob(0)
+	blob.Payload = testPayload(1, 18<<10)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Put(blob); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkStoreOpenGet(b *testing.B) {
 	for _, programs := range []int{100, 10000} {
 		b.Run(fmt.Sprintf("programs=%d", programs), func(b *testing.B) {

@@ -112,6 +112,9 @@ func TestDamagedTunings(t *testing.T) {
 		if _, err := s.Tuning("p"); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if err := CheckTuning(s.digest, TuningFile("p"), data); len(data) < MaxTuningBytes && !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: CheckTuning: %v", name, err)
+		}
 		r, err := d.Verify(false, nil)
 		if err != nil || r.Damaged != 1 || r.Tunings != 1 || r.Foreign != 0 {
 			t.Errorf("%s: verified %+v, %v", name, r, err)
