@@ -138,12 +138,16 @@ func (s *Store) takeRewritten() map[shader.Key]struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.mu.rewritten
-	s.mu.rewritten = map[shader.Key]struct{}{}
+	s.mu.rewritten = nil
 	return taken
 }
 
 func (s *Store) putBackRewritten(keys map[shader.Key]struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.mu.rewritten == nil {
+		s.mu.rewritten = keys
+		return
+	}
 	maps.Copy(s.mu.rewritten, keys)
 }

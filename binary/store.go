@@ -48,7 +48,7 @@ type Store struct {
 	recording sync.Mutex // held while the index is written
 	mu        struct {
 		sync.Mutex
-		rewritten map[shader.Key]struct{} // keys of Put since the last record
+		rewritten map[shader.Key]struct{} // keys of Put since the last record; nil = none
 	}
 }
 
@@ -78,7 +78,6 @@ func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 func (d *Dir) storeNamed(name string) *Store {
 	s := &Store{dir: d, name: name, path: filepath.Join(d.path, name)}
 	s.marks.Dir, s.marks.Prepare = s.inFlightPath(), s.create
-	s.mu.rewritten = map[shader.Key]struct{}{}
 	return s
 }
 
@@ -157,6 +156,9 @@ func (s *Store) Put(b *Blob) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.mu.rewritten == nil {
+		s.mu.rewritten = map[shader.Key]struct{}{}
+	}
 	s.mu.rewritten[b.Key] = struct{}{}
 	return nil
 }
