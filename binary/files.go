@@ -121,9 +121,14 @@ func (s *Store) writeInto(path string, data []byte) error {
 	if s.dir.readOnly {
 		return ErrReadOnly
 	}
+	return writeCreating(path, data, s.create)
+}
+
+// writeCreating writes a file, and calls create for its directory where that is missing.
+func writeCreating(path string, data []byte, create func(dir string) error) error {
 	err := writeBelow(path, data)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = s.create(filepath.Dir(path)); err == nil {
+		if err = create(filepath.Dir(path)); err == nil {
 			err = writeBelow(path, data)
 		}
 	}

@@ -45,15 +45,12 @@ func (d *Dir) PutSource(src *shader.Source) error {
 		return fmt.Errorf("binary: put source: %w", err)
 	}
 	data := compress(append(append(line, '\n'), src.Text()...))
-	err = writeBelow(path, data)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = d.create(); err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o700)
+	err = writeCreating(path, data, func(dir string) error {
+		if err := d.create(); err != nil {
+			return err
 		}
-		if err == nil {
-			err = writeBelow(path, data)
-		}
-	}
+		return os.MkdirAll(dir, 0o700)
+	})
 	if err != nil {
 		return fmt.Errorf("binary: put source: %w", err)
 	}
