@@ -54,7 +54,7 @@ bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) bench startup
 
 fuzz: ## fuzz every decoder for FUZZTIME each (20s)
-	@set -e; for package in ./binary ./drivercache/nvidia ./bundle ./conv2d ./conv2d/imaging \
+	@set -e; for package in ./binary ./binary/internal/crashlog ./drivercache/nvidia ./bundle ./conv2d ./conv2d/imaging \
 		./resident ./shader/lint ./demo/interpreter; do \
 		for target in $$($(GO) test $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
 			$(GO) test $(TAGS) $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); done; done

@@ -3,39 +3,40 @@ package binary
 import (
 	"crypto/sha256"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
 	// MaxPayloadBytes is the largest program binary that a blob holds, decoded.
-	// Drivers make 1 KB to a few MB; a file that claims more is damaged, and
-	// the cap keeps it from taking the memory it asks for.
+	// Drivers make 1 KB to a few MB. The limit bounds the memory that a damaged file
+	// can make a reader allocate.
 	MaxPayloadBytes = 64 << 20
-	// MaxNameBytes is the longest name that a blob keeps.
+	// MaxNameBytes is the size of the longest name in a blob.
 	MaxNameBytes = 1024
 )
 
-// Blob is one program binary with what is needed to trust it and to describe
-// it. It is a plain value without any lock: fill it, then share it read-only.
+// Blob is one program binary with what identifies and describes it. It has no lock: do
+// not change it once other goroutines read it.
 type Blob struct {
 	Key          shader.Key
 	Fingerprint  shader.Digest // of the driver that made the payload
 	Format       uint32        // GL program binary format
 	Payload      []byte        // as the driver returned it; 1 to MaxPayloadBytes bytes
-	Name         string        // label for people; Encode cuts it to MaxNameBytes
-	Created      time.Time     // kept to the nanosecond, in UTC
+	Name         string        // for people; Encode cuts it to MaxNameBytes
+	Created      time.Time     // to the nanosecond, in UTC
 	CompileNanos int64         // time to a primed program without the cache; 0 = unknown
 	WorkGroup    [3]uint32
-	Interface    shader.Digest // of the interface that the compiled program showed
+	Interface    shader.Digest // of the compiled program's interface
 }
 
-// Encode writes the blob as the bytes of one file, which DecodeBlob reads. It
-// compresses the payload where that makes it smaller. It fails for a payload
-// that is empty or too large, and for times that the envelope cannot hold.
+// Encode returns the bytes of a file, which DecodeBlob decodes. It compresses the payload
+// where that makes it smaller. It returns an error for a payload that is empty or too
+// large, and for times that the envelope cannot hold.
 func (b *Blob) Encode() ([]byte, error) {
 	h, err := b.header()
 	if err != nil {
@@ -51,10 +52,10 @@ func (b *Blob) Encode() ([]byte, error) {
 	return append(h.append(data), stored...), nil
 }
 
-// DecodeBlob reads what Encode wrote. It never panics and allocates no more
-// than MaxPayloadBytes for a payload, whatever data holds. It returns a
-// *DamagedError for anything that Encode did not write, bytes of another
-// version of the envelope included. The payload may share memory with data.
+// DecodeBlob decodes what Encode returned. For any data it does not panic and allocates
+// at most MaxPayloadBytes for the payload. It returns a *DamagedError for data that Encode
+// did not return, including other versions of the envelope. The payload may share memory
+// with data.
 func DecodeBlob(data []byte) (*Blob, error) {
 	h, err := parseHeader(data)
 	if err != nil {
@@ -77,7 +78,7 @@ func DecodeBlob(data []byte) (*Blob, error) {
 	return b, nil
 }
 
-// header is the envelope's header for b, all but what depends on compression.
+// header returns the envelope's header, without the fields that depend on compression.
 func (b *Blob) header() (*header, error) {
 	created, err := unixNanos(b.Created)
 	switch {
@@ -103,7 +104,7 @@ func (b *Blob) header() (*header, error) {
 	}, nil
 }
 
-// blob is the blob that h describes, without its payload.
+// blob returns the blob that h describes, without its payload.
 func (h *header) blob() *Blob {
 	b := &Blob{
 		Key:          h.key,
@@ -120,7 +121,7 @@ func (h *header) blob() *Blob {
 	return b
 }
 
-// unixNanos is t in nanoseconds since 1970; 0 stands for the zero time.
+// unixNanos returns t in nanoseconds since 1970, and 0 for the zero time.
 func unixNanos(t time.Time) (int64, error) {
 	if t.IsZero() {
 		return 0, nil
@@ -133,8 +134,8 @@ func unixNanos(t time.Time) (int64, error) {
 	return t.UnixNano(), nil
 }
 
-// cutName makes a name that fits the envelope: valid UTF-8, at most
-// MaxNameBytes long, cut between characters.
+// cutName returns a name that fits the envelope: valid UTF-8, cut between characters to
+// at most MaxNameBytes.
 func cutName(name string) string {
 	name = strings.ToValidUTF8(name, "?")
 	if len(name) <= MaxNameBytes {

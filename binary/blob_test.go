@@ -6,13 +6,14 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 func encode(t testing.TB, b *Blob) []byte {
@@ -158,8 +159,7 @@ func TestEveryOtherLengthIsRefused(t *testing.T) {
 	}
 }
 
-// seal gives a changed header a checksum that matches, as a program other than
-// Encode could.
+// seal changes a header and writes a checksum that matches.
 func seal(data []byte, change func(data []byte)) []byte {
 	data = bytes.Clone(data)
 	change(data)
@@ -169,7 +169,7 @@ func seal(data []byte, change func(data []byte)) []byte {
 	return data
 }
 
-func TestSealedNonsenseIsRefused(t *testing.T) {
+func TestInvalidHeadersAreRefused(t *testing.T) {
 	put := func(offset int, v uint32) func([]byte) {
 		return func(data []byte) { binary.LittleEndian.PutUint32(data[offset:], v) }
 	}
@@ -197,13 +197,13 @@ func TestSealedNonsenseIsRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := DecodeBlob(seal(encode(t, test.blob), test.change))
 			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), test.reason) {
-				t.Errorf("got %v, want damage that says %q", err, test.reason)
+				t.Errorf("got %v, want damage with reason %q", err, test.reason)
 			}
 		})
 	}
 }
 
-func TestOtherVersionSaysSo(t *testing.T) {
+func TestOtherVersionIsNamed(t *testing.T) {
 	data := encode(t, testBlob(1))
 	data[8] = 2
 	_, err := DecodeBlob(data)
@@ -248,14 +248,14 @@ func FuzzDecodeBlob(f *testing.F) {
 		f.Add(data[:len(data)-1])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// Sealed, so that the checksums do not keep the fuzzer out.
+		// Also with checksums that match, so that the fuzzer gets past them.
 		for _, data := range [][]byte{data, resealed(data)} {
 			checkDecode(t, data)
 		}
 	})
 }
 
-// resealed is data with checksums that match, as far as it has room for them.
+// resealed returns data with checksums that match, as far as it has room for them.
 func resealed(data []byte) []byte {
 	if len(data) < fixedBytes+sha256.Size {
 		return data
@@ -272,13 +272,13 @@ func resealed(data []byte) []byte {
 	return data
 }
 
-// checkDecode asserts that data is refused as damaged, or is written back the
-// same: the header to the byte, the blob to the value.
+// checkDecode checks that data is refused as damaged, or that encoding what was decoded
+// gives the same header bytes and the same blob.
 func checkDecode(t *testing.T, data []byte) {
 	b, err := DecodeBlob(data)
 	if err != nil {
 		if !errors.Is(err, ErrDamaged) {
-			t.Fatalf("error that is no damage: %v", err)
+			t.Fatalf("error that is not damage: %v", err)
 		}
 		return
 	}

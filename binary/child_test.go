@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Tests that need a process to die run this test binary once more, with the
-// name of a child and its arguments in the environment.
+// Tests that need a process to end run this test binary again, with the name of a child
+// function and its arguments in the environment.
 const childEnvironment = "BINARY_TEST_CHILD"
 
 var children = map[string]func(args []string){}
@@ -32,7 +32,7 @@ func childCommand(t testing.TB, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// dieNow ends the process as a crash does: nothing is cleaned up.
+// dieNow ends the process as a crash does, without cleaning up.
 func dieNow() {
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = self.Kill()
@@ -40,8 +40,8 @@ func dieNow() {
 	awaitSignal()
 }
 
-// awaitSignal waits for a signal that is on its way. Without a timer, Go's runtime
-// would end the process first, and call it a deadlock.
+// awaitSignal waits for a signal that has been sent. It uses a timer because Go's runtime
+// would report a deadlock and end the process first.
 func awaitSignal() { time.Sleep(time.Hour) }
 
 func childStore(path string) *Store {

@@ -7,10 +7,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// One encoder and one decoder serve the process. They are made on first use,
-// because most processes only read and some never touch a compressed blob, and
-// for one worker, because the package starts more only at a cost in memory
-// that blobs of 20 KB never repay.
+// The process has one encoder and one decoder. They are made at first use, because most
+// processes only read, and some have no compressed blobs. They have one worker each:
+// more cost memory and do not speed up blobs of 20 KB.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
 		e, err := zstd.NewWriter(nil,
@@ -41,8 +40,8 @@ func compress(data []byte) []byte {
 	return encoder().EncodeAll(data, make([]byte, 0, len(data)/4+64))
 }
 
-// decompress returns the rawBytes bytes that were compressed to data. Output
-// beyond rawBytes is never made.
+// decompress returns the rawBytes bytes that were compressed to data. It stops at
+// rawBytes, whatever data holds.
 func decompress(data []byte, rawBytes int) ([]byte, error) {
 	raw, err := decoder().DecodeAll(data, make([]byte, 0, rawBytes))
 	if err != nil {

@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // A cache directory:
 //
-//	README.md, CACHEDIR.TAG   say what this is, to people and to backup programs
-//	cache_stats.json          lifetime counters, see statsFile
-//	NVIDIA_H200-1f0c3a2b/     one per fingerprint, see Store
-//	driver/                   what the driver keeps for itself
-//	sources/                  what was compiled, see PutSource
-//	last_trim                 when limits were last enforced, see Trim
+//	README.md, CACHEDIR.TAG   describe the directory, for people and for backup programs
+//	cache_stats.json          lifetime counters: see statsFile
+//	NVIDIA_H200-1f0c3a2b/     one per fingerprint: see Store
+//	driver/                   the driver's own cache: see package drivercache
+//	sources/                  texts of programs: see PutSource
+//	last_trim                 time of the last Trim
 const (
 	statsName      = "cache_stats.json"
 	driverName     = "driver"
@@ -44,9 +45,8 @@ const cachedirTag = `Signature: 8a477f597d28d172789f06886806bc55
 # About cache directory tags see https://bford.info/cachedir/
 `
 
-// Dir is a cache directory that was found safe to use. It holds no open files
-// and no locks, needs no Close, and may be used from any goroutine and by any
-// number of processes at once.
+// Dir is a cache directory that is safe to use. It holds no open files and no locks,
+// needs no Close, and may be used from any goroutine and by any number of processes.
 type Dir struct {
 	path     string
 	now      func() time.Time
@@ -54,9 +54,9 @@ type Dir struct {
 	upstream *Dir // see WithUpstream
 }
 
-// DefaultDir is the directory to use where the user named none:
-// $SHADERCACHE_DIR, else "shadercache" in the user's cache directory. It
-// returns ErrNoDir where neither exists, and does not look at the directory.
+// DefaultDir returns the path to use where the user names none: $SHADERCACHE_DIR, else
+// "shadercache" in the user's cache directory. It returns ErrNoDir where neither exists,
+// and does not open the directory.
 func DefaultDir() (string, error) {
 	if path := os.Getenv(dirEnvironment); path != "" {
 		return path, nil
@@ -68,11 +68,11 @@ func DefaultDir() (string, error) {
 	return filepath.Join(base, "shadercache"), nil
 }
 
-// OpenDir opens the cache directory at path and creates it, for the user
-// alone, where it is missing. It returns an error that matches ErrUnsafeDir
-// when path, or driver/ or sources/ in it, is no directory, is a symbolic link,
-// belongs to another user or can be written by others: whoever writes there
-// decides what the driver runs. A directory that can be read but not written is accepted.
+// OpenDir opens the cache directory at path and creates it, for the user alone, where it
+// is missing. It returns an error that matches ErrUnsafeDir when path, or driver/ or
+// sources/ in it, is no directory, is a symbolic link, belongs to another user or can be
+// written by others: a user who can write there decides what the driver runs. It accepts
+// a directory that can be read but not written.
 func OpenDir(path string) (*Dir, error) {
 	if path == "" {
 		return nil, fmt.Errorf("%w: the path is empty", ErrNoDir)
@@ -88,13 +88,13 @@ func OpenDir(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Path is the absolute path of the directory.
+// Path returns the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// DriverDir is where the driver's own cache belongs. It may not exist yet.
+// DriverDir returns the directory of the driver's own cache, which may not exist yet.
 func (d *Dir) DriverDir() string { return filepath.Join(d.path, driverName) }
 
-// DriverBytes returns the size of everything the driver keeps for itself.
+// DriverBytes returns the size of the driver's own cache.
 func (d *Dir) DriverBytes() int64 { return drivercache.Bytes(d.DriverDir()) }
 
 // create makes the directory where it is missing and checks it.
@@ -109,22 +109,22 @@ func (d *Dir) create() error {
 	if err != nil {
 		return fmt.Errorf("binary: open cache directory: %w", err)
 	}
-	if err := d.check(d.path, info); err != nil {
+	if err := d.checkSafe(d.path, info); err != nil {
 		return err
 	}
 	if err := d.checkBelow(d.path, driverName, sourcesName); err != nil {
 		return err
 	}
-	// Both files are for others; a read-only cache does without.
+	// The cache does not read these files, so errors are ignored.
 	_ = writeMissing(filepath.Join(d.path, "README.md"), readmeText)
 	_ = writeMissing(filepath.Join(d.path, "CACHEDIR.TAG"), cachedirTag)
 	return nil
 }
 
-// check returns an error that matches ErrUnsafeDir unless info, not followed
-// through a link, is of a directory that only we can change; or root, if it is
-// only read.
-func (d *Dir) check(path string, info fs.FileInfo) error {
+// checkSafe returns an error that matches ErrUnsafeDir unless info, which is that of the
+// link if path is one, describes a directory that only this user can change. One that is
+// only read may belong to root.
+func (d *Dir) checkSafe(path string, info fs.FileInfo) error {
 	if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
 		return unsafeDir(path, "is a symbolic link", "name the directory that it leads to")
 	}
@@ -134,7 +134,20 @@ func (d *Dir) check(path string, info fs.FileInfo) error {
 	return checkOwner(path, info, d.readOnly)
 }
 
-// checkBelow is check of directories in path, those of them that are there.
+// checkOwner refuses a directory of another user, and one that others can write to. A
+// directory that is only read may belong to root.
+func checkOwner(path string, info fs.FileInfo, readOnly bool) error {
+	if uid, ok := osfile.Owner(info); ok && uid != os.Geteuid() && (!readOnly || uid != 0) {
+		return unsafeDir(path, fmt.Sprintf("belongs to user %d, and we are user %d", uid, os.Geteuid()),
+			"choose another directory with "+dirEnvironment)
+	}
+	if osfile.WritableByOthers(info) {
+		return unsafeDir(path, fmt.Sprintf("can be written by others (mode %04o)", info.Mode().Perm()), "chmod 700 it")
+	}
+	return nil
+}
+
+// checkBelow calls checkSafe for the directories in path that exist.
 func (d *Dir) checkBelow(path string, names ...string) error {
 	for _, name := range names {
 		below := filepath.Join(path, name)
@@ -143,7 +156,7 @@ func (d *Dir) checkBelow(path string, names ...string) error {
 		case err == nil && info.Mode()&fs.ModeSymlink != 0:
 			err = unsafeDir(below, "is a symbolic link", "remove the link")
 		case err == nil:
-			err = d.check(below, info)
+			err = d.checkSafe(below, info)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -152,19 +165,14 @@ func (d *Dir) checkBelow(path string, names ...string) error {
 	return nil
 }
 
-func isLink(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
-}
-
 func unsafeDir(path, reason, hint string) error {
 	return fmt.Errorf("%w: %s %s; %s", ErrUnsafeDir, path, reason, hint)
 }
 
-// writeMissing writes a small text file unless something has its name.
+// writeMissing writes a text file unless its name is taken.
 func writeMissing(path, text string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return writeFile(path, []byte(text))
+	return osfile.WriteFile(path, []byte(text))
 }

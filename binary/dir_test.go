@@ -34,14 +34,14 @@ func TestOpenDirCreates(t *testing.T) {
 	}
 }
 
-func TestOpenDirKeepsWhatPeopleWrote(t *testing.T) {
+func TestOpenDirKeepsFilesOfTheUser(t *testing.T) {
 	path := t.TempDir()
 	must(t, os.Chmod(path, 0o755))
 	readme := filepath.Join(path, "README.md")
-	must(t, os.WriteFile(readme, []byte("mine"), 0o644))
+	must(t, os.WriteFile(readme, []byte("user"), 0o644))
 	_, err := OpenDir(path + "/./")
 	must(t, err)
-	if got, _ := os.ReadFile(readme); string(got) != "mine" {
+	if got, _ := os.ReadFile(readme); string(got) != "user" {
 		t.Errorf("README.md became %q", got)
 	}
 }
@@ -64,7 +64,7 @@ func TestOpenDirRefuses(t *testing.T) {
 	} {
 		_, err := OpenDir(path)
 		if !errors.Is(err, ErrUnsafeDir) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "; ") {
-			t.Errorf("%s: got %v, want ErrUnsafeDir that says %q and a hint", path, err, want)
+			t.Errorf("%s: got %v, want ErrUnsafeDir with %q and a hint", path, err, want)
 		}
 	}
 	if _, err := OpenDir(filepath.Join(file, "below")); err == nil || errors.Is(err, ErrUnsafeDir) {
@@ -108,7 +108,7 @@ func TestFingerprints(t *testing.T) {
 	other := testBlob(3)
 	other.Fingerprint = otherFingerprint.Digest()
 	putBlobs(t, openTestStore(t, d, otherFingerprint), other)
-	must(t, os.MkdirAll(filepath.Join(d.path, "somebody-12345678", "docs"), 0o700))
+	must(t, os.MkdirAll(filepath.Join(d.path, "photos-12345678", "docs"), 0o700))
 	must(t, os.MkdirAll(filepath.Join(d.path, "driver", "nvidia"), 0o700))
 
 	got, err := d.Fingerprints()
@@ -143,7 +143,7 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// wantDrivers checks that Drivers tells the same but for what is counted.
+// wantDrivers checks that Drivers returns infos without the counts.
 func wantDrivers(t *testing.T, d *Dir, infos []FingerprintInfo) {
 	t.Helper()
 	got, err := d.Drivers()

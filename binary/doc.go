@@ -1,9 +1,8 @@
-// Package binary says what a compiled GL program is called and where it is
-// kept: the [Fingerprint] of a driver, the [Source] of a program and its
-// [Key], the [Blob] that holds one program binary, and the [Dir] and [Store]
-// that keep blobs on disk.
+// Package binary stores compiled GL programs on disk. A [Dir] is a cache directory, a
+// [Store] the part of it that belongs to one driver, named by the driver's
+// [Fingerprint], and a [Blob] one program binary, named by the key of its source.
 //
-// The package is pure Go, knows nothing of OpenGL calls and may be used from
-// any goroutine. Packages cache and glctx share its types, so that neither has
-// to import the other.
+// The package makes no GL calls and needs no cgo. Its methods may be called from any
+// goroutine. Packages cache and glctx share its types, so that neither imports the
+// other.
 package binary

@@ -2,10 +2,10 @@ package binary
 
 import (
 	"bytes"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
-	"slices"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Entry describes one program on disk.
@@ -15,7 +15,7 @@ type Entry struct {
 	Bytes        int64      `json:"bytes"`     // of the file
 	RawBytes     int64      `json:"raw_bytes"` // of the program binary
 	Created      time.Time  `json:"created"`
-	LastUse      time.Time  `json:"last_use"` // the file's time where nothing else is known
+	LastUse      time.Time  `json:"last_use"` // the file's time where the index has none
 	Hits         uint64     `json:"hits"`
 	CompileNanos int64      `json:"compile_ns"` // time to a primed program without the cache; 0 = unknown
 	LoadNanos    int64      `json:"load_ns"`    // time to a primed program from the blob; 0 = unknown
@@ -23,13 +23,8 @@ type Entry struct {
 
 func compareKeys(a, b shader.Key) int { return bytes.Compare(a[:], b[:]) }
 
-// List is ByName, with all of them in memory.
-func (s *Store) List() ([]Entry, error) {
-	return slices.Collect(s.ByName()), nil
-}
-
-// describe takes over what the blob says of itself. A name and a compile time
-// that were learned later stay.
+// describe sets what the header of a blob holds. It keeps a name and a compile time that
+// the index has.
 func (e *Entry) describe(h *header, fileBytes int64) {
 	b := h.blob()
 	e.Key, e.Bytes, e.RawBytes, e.Created = b.Key, fileBytes, int64(h.rawBytes), b.Created
@@ -41,12 +36,23 @@ func (e *Entry) describe(h *header, fileBytes int64) {
 	}
 }
 
-// useInterval is how precisely a last use is kept where there is nothing else
-// to write: it has to be better than the ages that people prune by.
+// Use is what one process measured about one program since its last Record. The store
+// adds up Hits and keeps the latest of everything else.
+type Use struct {
+	Key          shader.Key
+	Name         string
+	LastUse      time.Time
+	Hits         uint64 // resident and disk
+	CompileNanos int64  // time to a primed program without the cache; 0 = unknown
+	LoadNanos    int64  // time to a primed program from the blob; 0 = unknown
+}
+
+// useInterval is the precision of a last use where nothing else of the entry changed. It
+// has to be finer than the ages that users prune by.
 const useInterval = time.Hour
 
-// apply adds what one process learned. It reports whether that is worth
-// writing.
+// apply adds the measurements of one process. It reports whether the entry has to be
+// written.
 func (e *Entry) apply(u Use) bool {
 	before := *e
 	e.Hits += u.Hits
@@ -72,28 +78,11 @@ func (e *Entry) usedBy(t time.Time) {
 	}
 }
 
-// fileTime is when a file was written; the zero time where it is gone.
+// fileTime returns when a file was written, and the zero time where it is gone.
 func fileTime(file fs.DirEntry) time.Time {
 	info, err := file.Info()
 	if err != nil {
 		return time.Time{}
 	}
 	return info.ModTime()
-}
-
-// readIndex is what the index knows, and nothing where it cannot be read now.
-func (s *Store) readIndex() *contents {
-	if c, err := s.loadIndex(); err == nil {
-		return c
-	}
-	return &contents{}
-}
-
-func (s *Store) loadIndex() (*contents, error) {
-	x, err := openIndex(s.path, true)
-	if err != nil {
-		return nil, err
-	}
-	defer x.close()
-	return x.load()
 }

@@ -3,8 +3,9 @@ package binary
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"github.com/shadercache/shadercache/shader"
 	"unicode/utf8"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // The envelope of a blob. Numbers are little endian.
@@ -46,8 +47,8 @@ const (
 	codecZstd = 1
 )
 
-// header is everything in an envelope but the payload. Every header that
-// parseHeader accepts is written back to the same bytes by append.
+// header is an envelope without the payload. append writes every header that parseHeader
+// accepts back to the same bytes.
 type header struct {
 	codec        uint32
 	format       uint32
@@ -63,10 +64,10 @@ type header struct {
 	name         string
 }
 
-// size is the length of the header in bytes: the payload's offset.
+// size returns the size of the header in bytes, which is the payload's offset.
 func (h *header) size() int { return fixedBytes + len(h.name) + sha256.Size }
 
-// append writes the header, its checksum included, behind dst.
+// append appends the header with its checksum to dst.
 func (h *header) append(dst []byte) []byte {
 	start := len(dst)
 	le := binary.LittleEndian
@@ -92,8 +93,8 @@ func (h *header) append(dst []byte) []byte {
 	return append(dst, sum[:]...)
 }
 
-// parseHeader reads the header at the start of data, which may go on after it.
-// It returns a *DamagedError for anything that append did not write.
+// parseHeader decodes the header at the start of data; bytes after it are ignored. It
+// returns a *DamagedError for anything that append did not write.
 func parseHeader(data []byte) (*header, error) {
 	le := binary.LittleEndian
 	if len(data) < len(blobMagic)+4 || string(data[:len(blobMagic)]) != blobMagic {
@@ -127,12 +128,12 @@ func parseHeader(data []byte) (*header, error) {
 		payloadSum:   shader.Digest(data[160:]),
 		name:         string(signed[fixedBytes:]),
 	}
-	return h, h.check(le.Uint32(data[44:]))
+	return h, h.validate(le.Uint32(data[44:]))
 }
 
-// check refuses values that append never writes. The checksum matched, so they
-// come from another program, not from a fault; the bounds hold all the same.
-func (h *header) check(reserved uint32) error {
+// validate returns an error for values that append never writes. As the checksum matches,
+// another program wrote them.
+func (h *header) validate(reserved uint32) error {
 	switch {
 	case h.rawBytes == 0 || h.rawBytes > MaxPayloadBytes:
 		return damaged("payload of %d bytes: 1 to %d are allowed", h.rawBytes, MaxPayloadBytes)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/index"
 )
 
 // Errors of the store.
@@ -16,22 +18,21 @@ var (
 	// ErrUnsafeDir is returned when a cache directory belongs to another user,
 	// can be written by others, or is not a directory.
 	ErrUnsafeDir = errors.New("binary: unsafe directory")
-	// ErrBusy is returned when another process holds the index for longer than
-	// we wait. Nothing is lost: the caller keeps its records and tries later.
-	ErrBusy = errors.New("binary: index is busy")
+	// ErrBusy is returned when another process holds the index for longer than 100 ms.
+	// Nothing is lost: the caller keeps its records and tries later.
+	ErrBusy = index.ErrBusy
 	// ErrQuarantined is returned, wrapped in a [*QuarantinedError], for a source
-	// that the driver was compiling when a process died.
+	// that the driver was compiling when a process ended.
 	ErrQuarantined = errors.New("binary: in quarantine")
-	// ErrNoDir is returned when there is no place to keep a cache: no
-	// SHADERCACHE_DIR and no user cache directory.
+	// ErrNoDir is returned when there is neither SHADERCACHE_DIR nor a user cache
+	// directory.
 	ErrNoDir = errors.New("binary: no cache directory")
-	// ErrReadOnly is returned by whatever would write to a directory that
+	// ErrReadOnly is returned by methods that would write to a directory that
 	// OpenUpstream opened.
 	ErrReadOnly = errors.New("binary: an upstream directory is only read")
 )
 
-// DamagedError says which bytes are damaged and how it was noticed. It matches
-// [ErrDamaged].
+// DamagedError reports a file or bytes that are damaged. It matches [ErrDamaged].
 type DamagedError struct {
 	Path   string // file, or "" for bytes in memory
 	Reason string
@@ -39,14 +40,14 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string {
 	if e.Path == "" {
-		return "binary: damaged blob: " + e.Reason
+		return "binary: damaged: " + e.Reason
 	}
-	return fmt.Sprintf("binary: damaged blob %s: %s", e.Path, e.Reason)
+	return fmt.Sprintf("binary: damaged file %s: %s", e.Path, e.Reason)
 }
 
 func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
 
-// QuarantinedError says why a source is not given to the driver. It matches
+// QuarantinedError reports a source that is not given to the driver. It matches
 // [ErrQuarantined].
 type QuarantinedError struct{ Quarantined }
 

@@ -2,14 +2,12 @@ package binary
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -17,11 +15,11 @@ const (
 	failedExt       = ".json"
 	maxFailureBytes = 4 << 20
 	maxLogBytes     = 1 << 20
-	// failureAge is when prune forgets that a source does not compile.
+	// failureAge is the age at which prune deletes a recorded compile error.
 	failureAge = 30 * 24 * time.Hour
 )
 
-// failure is failed/<key>.json: that this driver refuses a source, and why.
+// failure is failed/<key>.json: the compile error of a source with this driver.
 type failure struct {
 	Key  shader.Key `json:"key"`
 	Name string     `json:"name"`
@@ -29,21 +27,18 @@ type failure struct {
 	Log  string     `json:"log"` // the driver's, cut to maxLogBytes
 }
 
-// PutFailure remembers that the driver of the store refuses a source.
+// PutFailure records that the store's driver does not compile a source.
 func (s *Store) PutFailure(src *shader.Source, log string) error {
 	log = strings.ToValidUTF8(log[:min(len(log), maxLogBytes)], "?")
-	data, err := json.MarshalIndent(failure{src.Key(), cutName(src.Name()), s.dir.now().UTC(), log}, "", "  ")
-	if err == nil {
-		err = s.writeInto(s.failurePath(src.Key()), append(data, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("binary: remember a failure: %w", err)
+	f := failure{src.Key(), cutName(src.Name()), s.dir.now().UTC(), log}
+	if err := s.writeJSON(s.failurePath(src.Key()), f); err != nil {
+		return fmt.Errorf("binary: record a compile error: %w", err)
 	}
 	return nil
 }
 
-// Failure is the compile error that PutFailure remembered for a source, or
-// nil. What cannot be read counts as unknown.
+// Failure returns the compile error that PutFailure recorded for a source, and nil where
+// there is none or it cannot be read.
 func (s *Store) Failure(src *shader.Source) *shader.CompileError {
 	data, _, err := readRegular(s.failurePath(src.Key()), maxFailureBytes)
 	var f failure
@@ -53,11 +48,11 @@ func (s *Store) Failure(src *shader.Source) *shader.CompileError {
 	return &shader.CompileError{Name: src.Name(), Log: f.Log, Source: src}
 }
 
-// ForgetFailure makes the next request for a source compile it again. It is no
-// error where nothing was remembered.
+// ForgetFailure deletes the recorded compile error of a source, so that the next request
+// compiles it again. It returns nil where there is none.
 func (s *Store) ForgetFailure(key shader.Key) error {
-	if err := os.Remove(s.failurePath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("binary: forget a failure: %w", err)
+	if err := removeIfExists(s.failurePath(key)); err != nil {
+		return fmt.Errorf("binary: delete a compile error: %w", err)
 	}
 	return nil
 }

@@ -1,17 +1,19 @@
 package binary
 
 import (
-	"github.com/shadercache/shadercache/shader"
+	"fmt"
 	"strings"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
-// fingerprintSchema changes when the fields below or their order change, which
-// makes every stored blob a clean miss.
+// fingerprintSchema changes with the fields below or their order. A change makes every
+// stored blob a miss.
 const fingerprintSchema = 1
 
-// Fingerprint says which driver made a binary, as far as that decides whether
-// the same binary works again. Two cards of one model share a fingerprint; a
-// new driver build has another.
+// Fingerprint identifies the driver that made a binary, by what decides whether the
+// binary loads again. Two cards of one model have the same fingerprint; a new driver
+// build has another one.
 //
 //	field       from                                    why
 //	Vendor      GL_VENDOR
@@ -21,7 +23,7 @@ const fingerprintSchema = 1
 //	DriverUUID  GL_DRIVER_UUID_EXT, else ""             changes with the driver build
 //	Profile     GL_CONTEXT_PROFILE_MASK                 code differs by profile
 //	Flags       GL_CONTEXT_FLAGS                        debug and robust contexts generate other code
-//	Formats     GL_PROGRAM_BINARY_FORMATS, sorted       what the driver can read
+//	Formats     GL_PROGRAM_BINARY_FORMATS, sorted       what the driver can load
 //	PointerBits size of a pointer of this process       32- and 64-bit drivers do not mix
 type Fingerprint struct {
 	Vendor      string   `json:"vendor"`
@@ -35,7 +37,7 @@ type Fingerprint struct {
 	PointerBits int      `json:"pointer_bits"`
 }
 
-// Digest identifies the fingerprint: equality of drivers is equality of digests.
+// Digest returns the SHA-256 of all fields. Drivers are equal if their digests are.
 func (f Fingerprint) Digest() shader.Digest {
 	h := shader.NewFieldHash()
 	h.Number(fingerprintSchema)
@@ -54,8 +56,7 @@ func (f Fingerprint) Digest() shader.Digest {
 	return h.Digest()
 }
 
-// Label is a name for people, such as NVIDIA_H200 or llvmpipe. It does not
-// identify anything.
+// Label returns a name for people, such as NVIDIA_H200 or llvmpipe. It is not unique.
 func (f Fingerprint) Label() string {
 	name := f.Renderer
 	if i := strings.IndexAny(name, "(/"); i > 0 {
@@ -75,5 +76,33 @@ func (f Fingerprint) Label() string {
 	return clean[:min(len(clean), 48)]
 }
 
-// DirName is the directory of this fingerprint below the cache directory.
+// DirName returns the name of the fingerprint's directory in the cache directory.
 func (f Fingerprint) DirName() string { return f.Label() + "-" + f.Digest().Short() }
+
+// FieldDiff is one field in which two fingerprints differ.
+type FieldDiff struct {
+	Field  string `json:"field"` // as in fingerprint.json
+	Ours   string `json:"ours"`
+	Theirs string `json:"theirs"`
+}
+
+// Diff lists the fields in which other differs from f, and none where both have the same
+// digest.
+func (f Fingerprint) Diff(other Fingerprint) []FieldDiff {
+	var list []FieldDiff
+	differ := func(field string, ours, theirs any) {
+		if a, b := fmt.Sprint(ours), fmt.Sprint(theirs); a != b {
+			list = append(list, FieldDiff{field, a, b})
+		}
+	}
+	differ("vendor", f.Vendor, other.Vendor)
+	differ("renderer", f.Renderer, other.Renderer)
+	differ("version", f.Version, other.Version)
+	differ("glsl", f.GLSL, other.GLSL)
+	differ("driver_uuid", f.DriverUUID, other.DriverUUID)
+	differ("profile", fmt.Sprintf("%#x", f.Profile), fmt.Sprintf("%#x", other.Profile))
+	differ("flags", fmt.Sprintf("%#x", f.Flags), fmt.Sprintf("%#x", other.Flags))
+	differ("formats", fmt.Sprintf("%#x", f.Formats), fmt.Sprintf("%#x", other.Formats))
+	differ("pointer_bits", f.PointerBits, other.PointerBits)
+	return list
+}

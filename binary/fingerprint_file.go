@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -16,8 +18,8 @@ const (
 	maxFingerprintBytes = 1 << 20
 )
 
-// fingerprintFile is fingerprint.json: which driver a directory belongs to, in
-// full, where the directory's name has only a label and eight digits.
+// fingerprintFile is fingerprint.json: the whole fingerprint, of which the directory's
+// name has a label and eight digits.
 type fingerprintFile struct {
 	Schema      int           `json:"schema"`
 	Digest      shader.Digest `json:"digest"`
@@ -27,24 +29,23 @@ type fingerprintFile struct {
 // FingerprintInfo describes one driver's part of a cache directory.
 type FingerprintInfo struct {
 	Label       string
-	Digest      shader.Digest // zero where nothing in the directory tells it any more
+	Digest      shader.Digest // zero where no file in the directory holds it
 	Dir         string        // name below the cache directory
 	Programs    int
 	BlobBytes   int64       // on disk
-	RawBytes    int64       // as the driver made them
+	RawBytes    int64       // of the program binaries
 	Fingerprint Fingerprint // zero where fingerprint.json is lost
 }
 
-// fingerprintDir is the form of Fingerprint.DirName.
+// fingerprintDir matches the results of Fingerprint.DirName.
 var fingerprintDir = regexp.MustCompile(`^(.+)-([0-9a-f]{8})$`)
 
-// Fingerprints describes every driver that has programs here, sorted by
-// directory name. It opens every blob for its header, and leaves out those
-// that cannot be read.
+// Fingerprints describes every driver that has programs here, sorted by directory name.
+// It opens every blob for its header, and does not count blobs that cannot be read.
 func (d *Dir) Fingerprints() ([]FingerprintInfo, error) { return d.fingerprints(true) }
 
-// Drivers is Fingerprints without Programs and bytes, which are 0. It costs the
-// same however many programs there are.
+// Drivers returns what Fingerprints returns, with 0 for Programs, BlobBytes and RawBytes.
+// Its cost does not depend on the number of programs.
 func (d *Dir) Drivers() ([]FingerprintInfo, error) { return d.fingerprints(false) }
 
 func (d *Dir) fingerprints(count bool) ([]FingerprintInfo, error) {
@@ -59,7 +60,7 @@ func (d *Dir) fingerprints(count bool) ([]FingerprintInfo, error) {
 	return infos, nil
 }
 
-// describe asks a blob for the digest where fingerprint.json is lost.
+// describe takes the digest from a blob where fingerprint.json is lost.
 func (s *Store) describe(count bool) FingerprintInfo {
 	info := FingerprintInfo{
 		Label:       fingerprintDir.FindStringSubmatch(s.name)[1],
@@ -88,9 +89,9 @@ func (s *Store) describe(count bool) FingerprintInfo {
 	return info
 }
 
-// stores opens the store of every fingerprint in the directory, sorted by
-// name. A directory counts that has a fingerprint's form of name and a blobs
-// directory or a fingerprint.json: nothing else is ours to touch.
+// stores opens the store of every fingerprint in the directory, sorted by name. A store
+// is a directory whose name has the form of a fingerprint's and that has a directory
+// blobs or a valid fingerprint.json. Other directories may belong to other programs.
 func (d *Dir) stores() ([]*Store, error) {
 	list, err := os.ReadDir(d.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -110,8 +111,8 @@ func (d *Dir) stores() ([]*Store, error) {
 	return stores, nil
 }
 
-// readFingerprint learns the store's fingerprint from fingerprint.json. It
-// reports whether the file is there and sound.
+// readFingerprint sets the store's fingerprint from fingerprint.json. It reports whether
+// the file exists and is valid.
 func (s *Store) readFingerprint() bool {
 	data, _, err := readRegular(filepath.Join(s.path, fingerprintName), maxFingerprintBytes)
 	if err != nil {
@@ -135,5 +136,5 @@ func (s *Store) writeFingerprint() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(s.path, fingerprintName), append(data, '\n'))
+	return osfile.WriteFile(filepath.Join(s.path, fingerprintName), append(data, '\n'))
 }

@@ -2,10 +2,11 @@ package binary
 
 import (
 	"encoding/json"
-	"github.com/shadercache/shadercache/shader"
 	"reflect"
 	"regexp"
 	"testing"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestEachFieldChangesTheFingerprint(t *testing.T) {
@@ -24,7 +25,7 @@ func TestEachFieldChangesTheFingerprint(t *testing.T) {
 		case reflect.Slice:
 			v.Set(reflect.ValueOf([]uint32{0x8E21, 0x9552}))
 		default:
-			t.Fatalf("field %s has kind %s, which this test does not know", name, v.Kind())
+			t.Fatalf("field %s has kind %s, which this test does not handle", name, v.Kind())
 		}
 		if clash, ok := seen[f.Digest()]; ok {
 			t.Errorf("changing %s gives the digest of changing %s", name, clash)

@@ -3,7 +3,6 @@ package binary
 import (
 	"bytes"
 	"flag"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -11,11 +10,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
-// start is when the clock of a test directory starts.
+// start is the time on the clock of a test directory.
 var start = time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.UTC)
 
 var testFingerprint = Fingerprint{
@@ -39,8 +40,7 @@ var otherFingerprint = Fingerprint{
 	PointerBits: 64,
 }
 
-// testPayload looks like a driver's: long runs of text that compress, never
-// twice the same.
+// testPayload returns a payload like a driver's: text that compresses and does not repeat.
 func testPayload(seed uint64, bytes int) []byte {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var b strings.Builder
@@ -69,8 +69,8 @@ func testBlob(n int) *Blob {
 	}
 }
 
-// openTestDir opens a new cache directory with a clock that stands still. When
-// the test ends, no temporary file may be left in it.
+// openTestDir opens a new cache directory with a clock that does not advance. It fails
+// the test if a temporary file is left in it.
 func openTestDir(t testing.TB) *Dir {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cache")

@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"github.com/shadercache/shadercache/shader"
 	"maps"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const (
@@ -17,8 +19,8 @@ const (
 	manifestSchema = 1
 )
 
-// manifest is manifest.json: the index of one store, for people and scripts.
-// Nothing reads it back.
+// manifest is manifest.json: the index of one store, for people and scripts. The package
+// does not read it.
 type manifest struct {
 	Schema      int               `json:"schema"`
 	Fingerprint Fingerprint       `json:"fingerprint"`
@@ -42,7 +44,7 @@ type manifestProgram struct {
 
 func (s *Store) manifestPath() string { return filepath.Join(s.path, manifestName) }
 
-// writeManifest writes what encoding a manifest would, a program at a time.
+// writeManifest writes the JSON of a manifest, encoding one program at a time.
 func (s *Store) writeManifest(c *contents) error {
 	head, err := json.MarshalIndent(manifest{
 		Schema:      manifestSchema,
@@ -54,7 +56,7 @@ func (s *Store) writeManifest(c *contents) error {
 	if err != nil {
 		return err
 	}
-	return writeUnsynced(s.manifestPath(), func(w *bufio.Writer) error {
+	return osfile.WriteUnsynced(s.manifestPath(), func(w *bufio.Writer) error {
 		head, end := bytes.TrimSuffix(head, []byte("]\n}")), "]\n}\n"
 		_, _ = w.Write(head) // the writer keeps its error
 		separator := "\n    "
@@ -72,6 +74,7 @@ func (s *Store) writeManifest(c *contents) error {
 	})
 }
 
+// keysByName returns the keys sorted by the programs' names, then by key.
 func (c *contents) keysByName() []shader.Key {
 	return slices.SortedFunc(maps.Keys(c.programs), func(a, b shader.Key) int {
 		return cmp.Or(cmp.Compare(c.programs[a].Name, c.programs[b].Name), compareKeys(a, b))

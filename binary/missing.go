@@ -3,26 +3,26 @@ package binary
 import (
 	"cmp"
 	"errors"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"slices"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
-// MissingProgram is a program whose source is kept and that this driver has not
-// compiled.
+// MissingProgram is a program whose source is stored and that has no blob of this driver.
 type MissingProgram struct {
 	Key     shader.Key `json:"key"`
 	Name    string     `json:"name"`
-	Hits    uint64     `json:"hits"`     // for all drivers together
-	LastUse time.Time  `json:"last_use"` // with any driver; zero where no driver has it any more
+	Hits    uint64     `json:"hits"`     // of all drivers
+	LastUse time.Time  `json:"last_use"` // with any driver; zero where no driver has the program
 }
 
-// Missing lists what a driver update, or another GPU, leaves to be compiled: the
-// programs whose source is kept and that have no blob here or upstream, the most
-// used first. Source reads the source of each. Programs in quarantine, and those
-// known to fail, are left out.
+// Missing lists the programs that have to be compiled after a driver update or for
+// another GPU: those whose source is stored and that have no blob here or upstream, the
+// most used first. It leaves out programs in quarantine and those with a recorded compile
+// error. Source reads the source of each.
 func (s *Store) Missing() ([]MissingProgram, error) {
 	missing := map[shader.Key]*MissingProgram{}
 	for _, dir := range s.dir.levels() {
@@ -49,12 +49,12 @@ func (s *Store) Missing() ([]MissingProgram, error) {
 		list = append(list, *m)
 	}
 	slices.SortFunc(list, func(a, b MissingProgram) int {
-		return cmp.Or(cmp.Compare(b.Hits, a.Hits), b.LastUse.Compare(a.LastUse), slices.Compare(a.Key[:], b.Key[:]))
+		return cmp.Or(cmp.Compare(b.Hits, a.Hits), b.LastUse.Compare(a.LastUse), compareKeys(a.Key, b.Key))
 	})
 	return list, nil
 }
 
-// addUses adds what this store knows of programs that are missing elsewhere.
+// addUses adds this store's statistics of programs that are missing in another store.
 func (s *Store) addUses(missing map[shader.Key]*MissingProgram) {
 	for e := range s.All() {
 		m := missing[e.Key]
@@ -68,7 +68,8 @@ func (s *Store) addUses(missing map[shader.Key]*MissingProgram) {
 	}
 }
 
-// lacks reports whether a program could be here and is not.
+// lacks reports whether a program has no blob, no recorded compile error and no
+// quarantine.
 func (s *Store) lacks(key shader.Key) bool {
 	paths := []string{s.blobPath(key), s.failurePath(key)}
 	if s.upstream != nil {
@@ -80,5 +81,5 @@ func (s *Store) lacks(key shader.Key) bool {
 		}
 	}
 	q, err := s.readQuarantine(key)
-	return err != nil || !q.stands(s.dir.now())
+	return err != nil || !q.isActive(s.dir.now())
 }

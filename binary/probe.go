@@ -4,14 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"path/filepath"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
-// What was found out about a driver, by whoever probed it, lies beside its
-// blobs in probe.json. It is for this fingerprint only, and worth nothing once
-// anything about it looks wrong: then the driver is probed again.
+// probe.json holds measured properties of a driver, which GL does not report. The result
+// is valid for this fingerprint only. A file with any fault counts as missing, and the
+// driver is probed again.
 const (
 	probeName     = "probe.json"
 	probeSchema   = 1
@@ -24,8 +25,8 @@ type probeFile struct {
 	Result      json.RawMessage `json:"result"`
 }
 
-// Probe returns what PutProbe kept. It returns ErrNotFound where there is
-// nothing, and a *DamagedError for what PutProbe did not write for this driver.
+// Probe returns the result that PutProbe stored. It returns ErrNotFound where there is
+// none, and a *DamagedError for a file that PutProbe did not write for this driver.
 func (s *Store) Probe() ([]byte, error) {
 	path := filepath.Join(s.path, probeName)
 	data, _, err := readRegular(path, maxProbeBytes)
@@ -40,20 +41,16 @@ func (s *Store) Probe() ([]byte, error) {
 		return nil, &DamagedError{Path: path, Reason: err.Error()}
 	}
 	if file.Schema != probeSchema || file.Fingerprint != s.digest || len(file.Result) == 0 {
-		return nil, &DamagedError{Path: path, Reason: "it is of another driver or version"}
+		return nil, &DamagedError{Path: path, Reason: "is of another driver or version"}
 	}
 	return file.Result, nil
 }
 
-// PutProbe keeps the result of a probe, which must be JSON. Readers see the
-// old one or the new one. In an upstream directory it returns ErrReadOnly.
+// PutProbe stores the result of a probe, which must be JSON. Readers see the old result
+// or the new one. In an upstream directory it returns ErrReadOnly.
 func (s *Store) PutProbe(result []byte) error {
-	data, err := json.MarshalIndent(probeFile{probeSchema, s.digest, result}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("binary: keep a probe's result: %w", err)
-	}
-	if err := s.writeInto(filepath.Join(s.path, probeName), append(data, '\n')); err != nil {
-		return fmt.Errorf("binary: keep a probe's result: %w", err)
+	if err := s.writeJSON(filepath.Join(s.path, probeName), probeFile{probeSchema, s.digest, result}); err != nil {
+		return fmt.Errorf("binary: put probe: %w", err)
 	}
 	return nil
 }

@@ -8,13 +8,12 @@ import (
 	"testing"
 )
 
-// TestProbesAreOfOneDriver keeps a result, and takes none that is damaged or of
-// another driver.
-func TestProbesAreOfOneDriver(t *testing.T) {
+// Probe returns the stored result, and none that is damaged or of another driver.
+func TestProbeIsOfOneDriver(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	if _, err := s.Probe(); !errors.Is(err, ErrNotFound) {
-		t.Errorf("nothing was kept: %v", err)
+		t.Errorf("before PutProbe: %v", err)
 	}
 	must(t, s.PutProbe([]byte(`{"residency":132}`)))
 	got, err := openTestStore(t, d, testFingerprint).Probe()
@@ -36,6 +35,6 @@ func TestProbesAreOfOneDriver(t *testing.T) {
 		t.Errorf("half a file: %v", err)
 	}
 	if err := s.PutProbe([]byte("{")); err == nil {
-		t.Error("what is no JSON was kept")
+		t.Error("text that is not JSON was stored")
 	}
 }

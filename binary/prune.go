@@ -12,49 +12,52 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
 const (
-	// temporaryAge is when a file that was to be renamed counts as left behind
-	// by a process that died. Writing one takes milliseconds.
+	// temporaryAge is the age from which a temporary file counts as left by a process
+	// that ended while it wrote. Writing one takes milliseconds.
 	temporaryAge = time.Hour
-	// asideAge is how long what was set aside is kept to be looked at.
-	asideAge = 30 * 24 * time.Hour
+	// trimInterval is the time between two prunes by Trim: reading a whole directory
+	// takes seconds where there are many files.
+	trimInterval = 24 * time.Hour
 )
 
-// PruneOptions say what to delete. The zero value deletes only what interrupted
-// writes left behind and what was set aside a month ago.
+// PruneOptions selects what Prune deletes. The zero value selects only what interrupted
+// writes left, and files that were rejected a month ago.
 type PruneOptions struct {
-	// MaxAge deletes what was not used for longer; 0 = no limit.
+	// MaxAge deletes what was last used before that; 0 = no limit.
 	MaxAge time.Duration
-	// MaxBytes bounds programs and driver files together: the least recently
-	// used go first; 0 = no limit. What the driver needs whole, and statistics,
-	// do not count.
+	// MaxBytes bounds the size of programs and driver files together: the least
+	// recently used are deleted first; 0 = no limit. Driver files that cannot be
+	// deleted singly, and statistics, do not count.
 	MaxBytes int64
-	// OtherThan deletes every fingerprint but this one, whole; nil = keep all.
+	// OtherThan deletes the directories of all fingerprints but this one; nil = none.
 	OtherThan *shader.Digest
 	// DryRun deletes nothing and reports what would be deleted.
 	DryRun bool
-	// Now is the time that ages are counted from; zero = the clock's.
+	// Now is the time from which ages are counted; zero = the clock's.
 	Now time.Time
 }
 
-// PruneReport says what was deleted.
+// PruneReport lists what Prune deleted.
 type PruneReport struct {
 	Programs     int   `json:"programs"`
 	Bytes        int64 `json:"bytes"` // of the programs' files
 	DriverFiles  int   `json:"driver_files"`
 	DriverBytes  int64 `json:"driver_bytes"`
 	Fingerprints int   `json:"fingerprints"` // whole directories
-	Leftovers    int   `json:"leftovers"`    // temporary files and files set aside
+	Leftovers    int   `json:"leftovers"`    // temporary and rejected files, notes that have expired
 }
 
-// Prune deletes programs of every fingerprint, and files of the driver's own
-// cache, by age and size. Programs in use are not harmed: a process has read
-// what it needs, and the next start compiles again. It goes on past what it
-// cannot delete and returns those errors with the report.
+// Prune deletes programs of every fingerprint, and files of the driver's own cache, by
+// age and size. A process that uses a program is not affected: it has read the file, and
+// the next start compiles the program again. Prune continues after files that it cannot
+// delete, and returns those errors with the report.
 func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
 	stores, err := d.stores()
 	if err != nil {
@@ -63,9 +66,8 @@ func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
 	return d.prune(o, stores, stores)
 }
 
-// Prune deletes programs of this store and files of the driver's own cache, as
-// Dir.Prune does. Other fingerprints keep their programs, unless OtherThan asks
-// for their end.
+// Prune deletes programs of this store and files of the driver's own cache, as Dir.Prune
+// does. It deletes programs of other fingerprints only if OtherThan is set.
 func (s *Store) Prune(o PruneOptions) (PruneReport, error) {
 	stores, err := s.dir.stores()
 	if err != nil {
@@ -74,15 +76,42 @@ func (s *Store) Prune(o PruneOptions) (PruneReport, error) {
 	return s.dir.prune(o, stores, []*Store{s})
 }
 
-// pruning is one run of prune.
+// Trim prunes the directory, for every driver, and reports true, unless it was trimmed
+// within the last day: then it does nothing and reports false. The file last_trim holds
+// the time of the last trim; a time in the future is ignored.
+func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
+	if o.Now.IsZero() {
+		o.Now = d.now()
+	}
+	stamp := filepath.Join(d.path, lastTrimName)
+	data, _, _ := readRegular(stamp, 64)
+	last, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(data)))
+	if age := o.Now.Sub(last); err == nil && age >= 0 && age < trimInterval {
+		return PruneReport{}, false, nil
+	}
+	if d.readOnly {
+		return PruneReport{}, false, ErrReadOnly
+	}
+	// Written first, so that of the processes that end together one trims.
+	if err := osfile.WriteFile(stamp, []byte(o.Now.UTC().Format(time.RFC3339Nano)+"\n")); err != nil {
+		return PruneReport{}, false, fmt.Errorf("binary: trim: %w", err)
+	}
+	report, err := d.Prune(o)
+	return report, true, err
+}
+
+// Trim calls Dir.Trim: limits apply to the whole directory.
+func (s *Store) Trim(o PruneOptions) (PruneReport, bool, error) { return s.dir.Trim(o) }
+
+// pruning is one call of Prune.
 type pruning struct {
 	PruneOptions
 	report PruneReport
 	errs   []error
 }
 
-// pruneItem is what is deleted together: a blob, or an item of the driver. There may be
-// very many, so a path is made when it is needed.
+// pruneItem is deleted as one: a blob, or an item of the driver. There may be 100,000 of
+// them, so a path is made when it is needed.
 type pruneItem struct {
 	lastUse int64 // nanoseconds since 1970
 	bytes   int64
@@ -98,8 +127,8 @@ func (it *pruneItem) paths() []string {
 	return []string{it.store.blobPath(it.key)}
 }
 
-// compare puts what was used least recently first.
-func (it *pruneItem) compare(other *pruneItem) int {
+// compareUse orders items by their last use, the oldest first.
+func (it *pruneItem) compareUse(other *pruneItem) int {
 	if byUse := cmp.Compare(it.lastUse, other.lastUse); byUse != 0 {
 		return byUse
 	}
@@ -115,13 +144,13 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 		p.Now = d.now()
 	}
 	if p.OtherThan != nil {
-		p.dropOthers(all)
+		p.deleteOthers(all)
 		chosen = slices.DeleteFunc(slices.Clone(chosen), p.isOther)
 	}
 	items := d.pruneItems(chosen)
 	touched := map[*Store]bool{}
-	for _, it := range p.choose(items) {
-		p.remove(it)
+	for _, it := range p.selectItems(items) {
+		p.deleteItem(it)
 		touched[it.store] = true
 	}
 	p.sweep(d, chosen)
@@ -129,7 +158,7 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 	if !p.DryRun {
 		for _, s := range chosen {
 			if touched[s] && s.digest != (shader.Digest{}) {
-				// An index that is busy now is reconciled by the next Record.
+				// Where the index is busy, the next Record reconciles it.
 				_ = s.record(nil, Counters{})
 			}
 		}
@@ -144,14 +173,14 @@ func (p *pruning) err() error {
 	return fmt.Errorf("binary: prune: %w", errors.Join(p.errs...))
 }
 
-// isOther tells by the directory's name, which ends in digits of the digest: a
-// directory whose fingerprint.json is lost can be judged too.
+// isOther reports whether a store belongs to another driver than OtherThan. It compares
+// the digits in the directory's name, which works without a fingerprint.json too.
 func (p *pruning) isOther(s *Store) bool {
 	return !strings.HasSuffix(s.name, "-"+p.OtherThan.Short())
 }
 
-// dropOthers deletes the directories of all fingerprints but OtherThan.
-func (p *pruning) dropOthers(all []*Store) {
+// deleteOthers deletes the directories of all fingerprints but OtherThan.
+func (p *pruning) deleteOthers(all []*Store) {
 	for _, s := range all {
 		if !p.isOther(s) {
 			continue
@@ -172,7 +201,7 @@ func (p *pruning) dropOthers(all []*Store) {
 	}
 }
 
-// pruneItems lists what may be deleted, least recently used first.
+// pruneItems lists what may be deleted, the least recently used first.
 func (d *Dir) pruneItems(stores []*Store) []pruneItem {
 	var items []pruneItem
 	for _, it := range drivercache.Items(d.DriverDir()) {
@@ -181,28 +210,28 @@ func (d *Dir) pruneItems(stores []*Store) []pruneItem {
 	for _, s := range stores {
 		items = s.appendPruneItems(items)
 	}
-	slices.SortFunc(items, func(a, b pruneItem) int { return a.compare(&b) })
+	slices.SortFunc(items, func(a, b pruneItem) int { return a.compareUse(&b) })
 	return items
 }
 
 func (s *Store) appendPruneItems(items []pruneItem) []pruneItem {
-	known := s.copyIndex()
-	defer known.close()
+	known := index.OpenCopy(s.path)
+	defer known.Close()
 	for key, file := range s.blobFiles() {
 		info, err := file.Info()
 		if err != nil {
 			continue
 		}
-		e := known.find(key)
+		e := findEntry(known, key)
 		e.usedBy(info.ModTime())
 		items = append(items, pruneItem{lastUse: e.LastUse.UnixNano(), bytes: info.Size(), store: s, key: key})
 	}
 	return items
 }
 
-// choose picks the items, least recently used first, that age and size
-// condemn.
-func (p *pruning) choose(items []pruneItem) []pruneItem {
+// selectItems returns the items that exceed MaxAge, and those that have to be deleted to
+// stay below MaxBytes. They are the first of items.
+func (p *pruning) selectItems(items []pruneItem) []pruneItem {
 	var total int64
 	for _, it := range items {
 		total += it.bytes
@@ -221,8 +250,8 @@ func (p *pruning) choose(items []pruneItem) []pruneItem {
 	return items
 }
 
-// remove deletes one item and counts what went.
-func (p *pruning) remove(it pruneItem) {
+// deleteItem deletes one item and counts its files.
+func (p *pruning) deleteItem(it pruneItem) {
 	for _, path := range it.paths() {
 		info, err := os.Lstat(path)
 		if err != nil || !p.delete(os.Remove, path) {
@@ -238,31 +267,31 @@ func (p *pruning) remove(it pruneItem) {
 	}
 }
 
-// sweep deletes what interrupted writes left and what was set aside long ago.
+// sweep deletes what interrupted writes left, and files that were rejected a month ago.
 func (p *pruning) sweep(d *Dir, stores []*Store) {
-	// The cache directory may be one that people keep other things in.
+	// The cache directory may hold files of other programs.
 	p.sweepTemporary(d.path, "."+statsName, "."+lastTrimName, ".README.md", ".CACHEDIR.TAG")
 	p.sweepShards(filepath.Join(d.path, sourcesName))
 	for _, s := range stores {
 		p.sweepTemporary(s.path, ".")
-		for _, name := range []string{asideName, quarantineName, failedName, checkedName, tuningName} {
+		for _, name := range []string{rejectedName, quarantineName, failedName, checkedName, tuningName} {
 			p.sweepTemporary(filepath.Join(s.path, name), ".")
 		}
 		p.sweepShards(filepath.Join(s.path, blobsName))
-		p.report.Leftovers += s.trimAside(asideKept, p.Now.Add(-asideAge), p.DryRun)
-		p.report.Leftovers += s.forgetChecks(p.DryRun)
+		p.report.Leftovers += s.trimRejected(maxRejected, p.Now.Add(-rejectedAge), p.DryRun)
+		p.report.Leftovers += s.removeStaleChecks(p.DryRun)
 		p.sweepNotes(s)
 	}
 }
 
 func (p *pruning) sweepShards(dir string) {
-	for _, shard := range entries(dir) {
+	for _, shard := range osfile.List(dir) {
 		p.sweepTemporary(filepath.Join(dir, shard.Name()), ".")
 	}
 }
 
-// sweepSources deletes sources that were kept for longer than MaxAge and that no
-// driver has compiled any more.
+// sweepSources deletes sources that are older than MaxAge and of which no driver has a
+// program.
 func (p *pruning) sweepSources(d *Dir, stores []*Store) {
 	if p.MaxAge <= 0 {
 		return
@@ -279,16 +308,16 @@ func (p *pruning) sweepSources(d *Dir, stores []*Store) {
 	}
 }
 
-// sweepNotes deletes notes that say nothing any more: of quarantines that have
-// ended, and of sources that failed to compile long ago.
+// sweepNotes deletes the notes of quarantines that have ended, and of compile errors
+// older than failureAge.
 func (p *pruning) sweepNotes(s *Store) {
 	for _, q := range s.quarantineNotes() {
-		if !q.stands(p.Now) && p.delete(os.Remove, s.quarantinePath(q.Key)) {
+		if !q.isActive(p.Now) && p.delete(os.Remove, s.quarantinePath(q.Key)) {
 			p.report.Leftovers++
 		}
 	}
 	failed := filepath.Join(s.path, failedName)
-	for _, e := range entries(failed) {
+	for _, e := range osfile.List(failed) {
 		old := strings.HasSuffix(e.Name(), failedExt) && p.Now.Sub(fileTime(e)) > failureAge
 		if old && p.delete(os.Remove, filepath.Join(failed, e.Name())) {
 			p.report.Leftovers++
@@ -296,10 +325,10 @@ func (p *pruning) sweepNotes(s *Store) {
 	}
 }
 
-// sweepTemporary deletes old files of a directory whose names have one of the
-// prefixes, which only temporary files have.
+// sweepTemporary deletes the old files of a directory whose names start with one of the
+// prefixes, as only those of temporary files do.
 func (p *pruning) sweepTemporary(dir string, prefixes ...string) {
-	for _, e := range entries(dir) {
+	for _, e := range osfile.List(dir) {
 		temporary := slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) })
 		if !temporary || !e.Type().IsRegular() || p.Now.Sub(fileTime(e)) < temporaryAge {
 			continue
@@ -310,8 +339,8 @@ func (p *pruning) sweepTemporary(dir string, prefixes ...string) {
 	}
 }
 
-// delete deletes a path unless this is a dry run, and reports whether it is
-// gone or would be. What another process deleted first is not counted.
+// delete calls remove unless this is a dry run. It reports whether remove deleted the
+// path, or would: false for a path that another process has deleted.
 func (p *pruning) delete(remove func(string) error, path string) bool {
 	if p.DryRun {
 		return true

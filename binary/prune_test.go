@@ -1,13 +1,14 @@
 package binary
 
 import (
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 const day = 24 * time.Hour
@@ -46,7 +47,7 @@ func pruneFixture(t *testing.T) (*Dir, *Store) {
 	return d, s
 }
 
-// left names what a prune of the fixture left, oldest last use first.
+// left names the files that a prune of the fixture left, the oldest last use first.
 func left(d *Dir) string {
 	var names []string
 	has := func(name, path string) {
@@ -152,7 +153,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestPruneKeepsLifetimeOfWhatItDrops(t *testing.T) {
+func TestPruneKeepsLifetimeOfDeletedFingerprints(t *testing.T) {
 	d := openTestDir(t)
 	must(t, openTestStore(t, d, otherFingerprint).Record(nil, Counters{Compiles: 3}))
 	digest := testFingerprint.Digest()
@@ -165,11 +166,11 @@ func TestPruneKeepsLifetimeOfWhatItDrops(t *testing.T) {
 	}
 }
 
-func TestPruneLeavesStrangersAlone(t *testing.T) {
+func TestPruneLeavesUnknownFiles(t *testing.T) {
 	d, _ := pruneFixture(t)
 	old := start.AddDate(-1, 0, 0)
-	strangers := []string{"notes.txt", ".profile", "photos-12345678/a.jpg", "photos/blobs/b.bin", "x/blobs/.c"}
-	for _, name := range strangers {
+	unknown := []string{"notes.txt", ".profile", "photos-12345678/a.jpg", "photos/blobs/b.bin", "x/blobs/.c"}
+	for _, name := range unknown {
 		writeTestFile(t, filepath.Join(d.path, filepath.FromSlash(name)), []byte("mine"), old)
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -181,7 +182,7 @@ func TestPruneLeavesStrangersAlone(t *testing.T) {
 		t.Error(err)
 	}
 	files := filesBelow(d.path)
-	for _, name := range strangers {
+	for _, name := range unknown {
 		if !slices.Contains(files, name) {
 			t.Errorf("%s is gone", name)
 		}
@@ -189,7 +190,7 @@ func TestPruneLeavesStrangersAlone(t *testing.T) {
 	if got := filesBelow(outside); len(got) != 1 {
 		t.Errorf("outside has %q", got)
 	}
-	for _, name := range strangers {
+	for _, name := range unknown {
 		must(t, os.RemoveAll(filepath.Join(d.path, filepath.FromSlash(name))))
 	}
 }
@@ -201,14 +202,14 @@ func TestPruneSweeps(t *testing.T) {
 	must(t, s.Reject(testKey(2), "old"))
 	must(t, s.Reject(testKey(3), "young"))
 	old, young := start.Add(-2*time.Hour), start.Add(-time.Minute)
-	aside := filepath.Join(s.path, asideName)
-	month := start.Add(-asideAge - time.Hour)
-	must(t, os.Chtimes(filepath.Join(aside, testKey(2).String()+".bin.txt"), month, month))
-	must(t, os.Chtimes(filepath.Join(aside, testKey(3).String()+".bin.txt"), young, young))
+	rejected := filepath.Join(s.path, rejectedName)
+	month := start.Add(-rejectedAge - time.Hour)
+	must(t, os.Chtimes(filepath.Join(rejected, testKey(2).String()+".bin.txt"), month, month))
+	must(t, os.Chtimes(filepath.Join(rejected, testKey(3).String()+".bin.txt"), young, young))
 	leftovers := []string{
 		filepath.Join(d.path, ".cache_stats.json123"),
 		filepath.Join(s.path, ".manifest.json123"),
-		filepath.Join(aside, ".index.db.txt123"),
+		filepath.Join(rejected, ".index.db.txt123"),
 		filepath.Join(filepath.Dir(s.blobPath(testKey(1))), ".x.bin123"),
 	}
 	for _, path := range leftovers {
@@ -231,8 +232,8 @@ func TestPruneSweeps(t *testing.T) {
 		t.Errorf("a file that may be in use is gone: %v", err)
 	}
 	must(t, os.Remove(fresh))
-	if got := filesBelow(aside); len(got) != 2 || !strings.HasPrefix(got[0], testKey(3).String()) {
-		t.Errorf("aside has %q", got)
+	if got := filesBelow(rejected); len(got) != 2 || !strings.HasPrefix(got[0], testKey(3).String()) {
+		t.Errorf("rejected/ has %q", got)
 	}
 	if _, err := s.Get(testKey(1)); err != nil {
 		t.Errorf("Get: %v", err)

@@ -3,34 +3,34 @@ package binary
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
-// What a process left in flight when it died is held against it, in
-// quarantine/<key>.json of the store:
+// The programs that were in flight when a process ended are quarantined for
+// QuarantineTime, in quarantine/<key>.json of the store:
 //
-//	in flight               what follows
-//	one load                the blob is set aside, and the program neither loaded nor stored
-//	several loads           the blobs are set aside
-//	compiles                the sources are suspects: compiled one at a time, and absolved by
-//	                        surviving it
-//	one compile, suspected  the source is refused with a QuarantinedError
-//	runs                    like compiles
+//	in flight             consequence
+//	one load              the blob is rejected; the program is neither loaded nor stored
+//	several loads         the blobs are rejected
+//	compiles              the sources are suspect: compiled one at a time, and cleared by a
+//	                      compile that returns
+//	one suspect compile   the source is refused with a QuarantinedError
+//	runs                  as for compiles
 //
-// for QuarantineTime. A mark alone cannot tell a driver that crashed from a user
-// who pressed Ctrl-C, and a user does so more often. Doing without a blob costs
-// a compile; refusing a source costs the application its start, so that takes a
-// second death, with nothing else in flight, or a process that is known to have
-// crashed (TellCrashes, TellCrash): then one compile is refused at once. Neither the time
-// nor the start of the machine since then acquits: drivers hang machines too.
+// A mark alone does not distinguish a driver that crashed from a user who pressed
+// Ctrl-C, which happens more often. Rejecting a blob costs a compile. Refusing a source
+// may keep the application from starting, so it takes a second end with nothing else in
+// flight, or evidence of a crash (SetCrashOutput, RecordCrash), after which one compile
+// is refused at once. A restart of the machine does not end a quarantine: drivers hang
+// machines too.
 const (
 	quarantineName     = "quarantine"
 	quarantineExt      = ".json"
@@ -40,46 +40,43 @@ const (
 	QuarantineTime = 24 * time.Hour
 )
 
-// Quarantined is a program that was in the hands of the driver when a process
-// died.
+// Quarantined describes a program that was in flight when a process ended.
 type Quarantined struct {
 	Key     shader.Key `json:"key"`
 	Name    string     `json:"name"`
 	Action  Action     `json:"action"`
-	Suspect bool       `json:"suspect"` // others were in flight, or it is a source's first time
+	Suspect bool       `json:"suspect"` // others were in flight, or it is the first time for a source
 	Reason  string     `json:"reason"`
-	Time    time.Time  `json:"time"` // when the death was noticed
+	Time    time.Time  `json:"time"` // when Recover found the mark
 }
 
-// Refused reports whether the source, or what was tried out, must not reach the
-// driver.
+// Refused reports whether the source, or the tuner's candidate, must not reach the driver.
 func (q Quarantined) Refused() bool { return q.Action != ActionLoad && !q.Suspect }
 
-// Until is when the quarantine ends by itself.
+// Until returns when the quarantine ends.
 func (q Quarantined) Until() time.Time { return q.Time.Add(QuarantineTime) }
 
-// stands reports whether the quarantine has not ended. A time that is not yet
-// is from before the clock was set back.
-func (q Quarantined) stands(now time.Time) bool {
+// isActive reports whether the quarantine has not ended. A time in the future was
+// written before the clock was set back.
+func (q Quarantined) isActive(now time.Time) bool {
 	age := now.Sub(q.Time)
 	return age > -QuarantineTime && age < QuarantineTime
 }
 
-// Recovery is what Recover found.
+// Recovery is the result of Recover.
 type Recovery struct {
-	Found    []Quarantined // noticed now: a process has died since the last time
-	Standing []Quarantined // all that are in quarantine, sorted by name, then key
+	Found  []Quarantined // in flight in processes that ended since the last call
+	Active []Quarantined // every program in quarantine, sorted by name, then key
 }
 
-// Recover looks for processes that died with programs in the hands of the
-// driver and puts these programs, and no others, into quarantine. Call it
-// before the driver gets anything; it reads two directories, which are empty
-// as a rule. What it could find out is returned with an error too.
+// Recover finds processes that ended with programs in flight and quarantines those
+// programs. Call it before the driver gets a program. It reads two directories, which
+// are empty as a rule. With an error it returns what it has found.
 func (s *Store) Recover() (Recovery, error) {
 	var r Recovery
-	err := s.deadMarks(func(left leftBehind) error {
-		for m, name := range left.marks {
-			q := s.judge(m, name, left)
+	err := crashlog.Recover(s.inFlightPath(), s.dir.now(), func(left crashlog.Remains) error {
+		for m, name := range left.Marks {
+			q := s.classify(m, cutName(name), left)
 			if err := s.quarantine(q); err != nil {
 				return err
 			}
@@ -88,68 +85,60 @@ func (s *Store) Recover() (Recovery, error) {
 		return nil
 	})
 	slices.SortFunc(r.Found, compareQuarantined)
-	r.Standing = s.Quarantined()
+	r.Active = s.Quarantined()
 	if err != nil {
 		return r, fmt.Errorf("binary: recover: %w", err)
 	}
 	return r, nil
 }
 
-// judge says what follows from a mark that was left with others.
-func (s *Store) judge(m mark, name string, left leftBehind) Quarantined {
-	others := len(left.marks) - 1
-	q := Quarantined{Key: m.key, Name: name, Action: m.action, Suspect: others > 0, Time: s.dir.now().UTC()}
+// classify returns the consequence of a mark that a process left, perhaps with others.
+func (s *Store) classify(m crashlog.Mark, name string, left crashlog.Remains) Quarantined {
+	others := len(left.Marks) - 1
+	q := Quarantined{Key: m.Key, Name: name, Action: Action(m.Action), Suspect: others > 0, Time: s.dir.now().UTC()}
 	ended := "ended"
-	if left.crash != "" {
-		ended = "crashed (" + left.crash + ")"
+	if left.Crash != "" {
+		ended = "crashed (" + cutName(left.Crash) + ")"
 	}
-	q.Reason = "a process " + ended + " while the driver had to " + string(m.action) + " it"
+	q.Reason = "a process " + ended + " while the driver had to " + m.Action + " it"
 	if others > 0 {
 		q.Reason += fmt.Sprintf(" and %d others", others)
 	}
-	if m.action != ActionLoad && !q.Suspect && left.crash == "" {
-		if q.Suspect = !s.suspects(m, q.Time); !q.Suspect {
+	if q.Action != ActionLoad && !q.Suspect && left.Crash == "" {
+		if q.Suspect = !s.isSuspect(m, q.Time); !q.Suspect {
 			q.Reason += ", for the second time"
 		}
 	}
 	return q
 }
 
-// suspects reports whether what a mark says was interrupted before.
-func (s *Store) suspects(m mark, now time.Time) bool {
-	before, err := s.readQuarantine(m.key)
-	return err == nil && before.Action == m.action && before.stands(now)
+// isSuspect reports whether the action of a mark has been interrupted before.
+func (s *Store) isSuspect(m crashlog.Mark, now time.Time) bool {
+	before, err := s.readQuarantine(m.Key)
+	return err == nil && before.Action == Action(m.Action) && before.isActive(now)
 }
 
-// quarantine sets a blob aside and writes the note, which stays away where a
-// blob is only a suspect: without it, there is nothing left to suspect.
+// quarantine rejects the blob of a load and writes the note. It writes none for a suspect
+// load: the rejected blob is not loaded again.
 func (s *Store) quarantine(q Quarantined) error {
 	if q.Action == ActionLoad {
 		if err := s.Reject(q.Key, q.Reason); err != nil || q.Suspect {
 			return err
 		}
 	}
-	data, err := json.MarshalIndent(q, "", "  ")
-	if err != nil {
-		return err
-	}
-	path := s.quarantinePath(q.Key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return writeFile(path, append(data, '\n'))
+	return s.writeJSON(s.quarantinePath(q.Key), q)
 }
 
 func (s *Store) quarantinePath(key shader.Key) string {
 	return filepath.Join(s.path, quarantineName, key.String()+quarantineExt)
 }
 
-// Quarantined lists the programs that are in quarantine, sorted by name, then
-// key. A note that is damaged keeps nothing out.
+// Quarantined lists the programs in quarantine, sorted by name, then key. Damaged notes
+// are ignored.
 func (s *Store) Quarantined() []Quarantined {
 	var list []Quarantined
 	for _, q := range s.quarantineNotes() {
-		if q.stands(s.dir.now()) {
+		if q.isActive(s.dir.now()) {
 			list = append(list, q)
 		}
 	}
@@ -157,10 +146,10 @@ func (s *Store) Quarantined() []Quarantined {
 	return list
 }
 
-// quarantineNotes reads all notes, those that have ended too.
+// quarantineNotes reads all notes, including those of quarantines that have ended.
 func (s *Store) quarantineNotes() []Quarantined {
 	var list []Quarantined
-	for _, e := range entries(filepath.Join(s.path, quarantineName)) {
+	for _, e := range osfile.List(filepath.Join(s.path, quarantineName)) {
 		digits, ok := strings.CutSuffix(e.Name(), quarantineExt)
 		key, err := shader.ParseKey(digits)
 		if !ok || err != nil {
@@ -185,9 +174,9 @@ func (s *Store) readQuarantine(key shader.Key) (Quarantined, error) {
 	return q, nil
 }
 
-// Lift ends the quarantine of a program. It is no error where there is none.
+// Lift ends the quarantine of a program. It returns nil where there is none.
 func (s *Store) Lift(key shader.Key) error {
-	if err := os.Remove(s.quarantinePath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeIfExists(s.quarantinePath(key)); err != nil {
 		return fmt.Errorf("binary: lift quarantine: %w", err)
 	}
 	return nil

@@ -3,21 +3,23 @@ package binary
 import (
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+
+	"github.com/shadercache/shadercache/binary/internal/index"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Record adds uses and counters to the index and rewrites manifest.json and
-// cache_stats.json from it. Uses of programs that have no blob are dropped. An
-// error means that nothing was recorded and the caller may offer the same
-// again; it matches ErrBusy when another process held the index. In an upstream
-// directory nothing is recorded.
+// cache_stats.json from it. It ignores uses of programs that have no blob. After an error
+// nothing is recorded, and the caller may try again with the same values; the error
+// matches ErrBusy when another process held the index. In an upstream directory Record
+// does nothing.
 //
-// On the way the index is reconciled with the blobs on disk, so an index that
-// is new, was lost, or missed what another process did comes out complete.
+// Record also reconciles the index with the blobs on disk: an index that is new, was
+// lost, or lacks what another process wrote is complete afterwards.
 func (s *Store) Record(uses []Use, counters Counters) error {
 	if len(uses) == 0 && counters == (Counters{}) || s.dir.readOnly {
 		return nil
@@ -38,7 +40,7 @@ func (s *Store) record(uses []Use, counters Counters) error {
 	if err != nil {
 		return err
 	}
-	defer x.close()
+	defer x.Close()
 
 	rewritten := s.takeRewritten()
 	changed, gone := s.reconcile(known, rewritten)
@@ -50,11 +52,11 @@ func (s *Store) record(uses []Use, counters Counters) error {
 		}
 	}
 	known.lifetime.Add(counters)
-	// The views go first: should one fail, nothing was recorded, and being
-	// ahead of the index until the next try harms nobody.
+	// Views before the index: if one fails, nothing is recorded. Views that are newer
+	// than the index until the next Record do no harm.
 	err = s.writeViews(known, len(changed)+len(gone) > 0)
 	if err == nil {
-		err = x.save(known.lifetime, changed, gone)
+		err = saveIndex(x, known.lifetime, changed, gone)
 	}
 	if err != nil {
 		s.putBackRewritten(rewritten)
@@ -71,12 +73,12 @@ func (s *Store) writeViews(c *contents, programsChanged bool) error {
 	return s.dir.writeStats(s.name, c.lifetime)
 }
 
-// openOrRebuild opens the index for writing. A damaged one is set aside and an
-// empty one takes its place, which goes on counting from cache_stats.json.
-func (s *Store) openOrRebuild() (*index, *contents, error) {
+// openOrRebuild opens the index for writing. It rejects a damaged index and makes an
+// empty one, whose counters start with those of cache_stats.json.
+func (s *Store) openOrRebuild() (*index.File, *contents, error) {
 	x, known, err := s.openForWriting()
 	if errors.Is(err, ErrDamaged) {
-		if err := s.moveAside(filepath.Join(s.path, indexName), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.rejectFile(filepath.Join(s.path, index.Name), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
 		}
 		x, known, err = s.openForWriting()
@@ -84,27 +86,27 @@ func (s *Store) openOrRebuild() (*index, *contents, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if x.fresh {
+	if x.Created() {
 		known.lifetime = s.dir.readStats().Fingerprints[s.name]
 	}
 	return x, known, nil
 }
 
-func (s *Store) openForWriting() (*index, *contents, error) {
-	x, err := openIndex(s.path, false)
+func (s *Store) openForWriting() (*index.File, *contents, error) {
+	x, err := index.Open(s.path, false)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, indexError(err)
 	}
-	known, err := x.load()
+	known, err := loadContents(x)
 	if err != nil {
 		return nil, nil, err
 	}
 	return x, known, nil
 }
 
-// reconcile makes known say what is on disk. It returns the programs that are
-// new or were written again, and those that are gone. A blob whose header
-// cannot be read is left out: the next Get sets it aside.
+// reconcile makes known agree with the blobs on disk. It returns the programs that are
+// new or were written again, and those that are gone. It leaves out a blob whose header
+// cannot be read, which the next Get rejects.
 func (s *Store) reconcile(known *contents, rewritten map[shader.Key]struct{}) (changed map[shader.Key]Entry, gone []shader.Key) {
 	changed = map[shader.Key]Entry{}
 	there := make(map[shader.Key]struct{}, len(known.programs))
@@ -131,17 +133,21 @@ func (s *Store) reconcile(known *contents, rewritten map[shader.Key]struct{}) (c
 	return changed, gone
 }
 
-// takeRewritten empties the set of keys that were put since the last record.
+// takeRewritten returns and empties the set of keys that Put wrote since the last record.
 func (s *Store) takeRewritten() map[shader.Key]struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.mu.rewritten
-	s.mu.rewritten = map[shader.Key]struct{}{}
+	s.mu.rewritten = nil
 	return taken
 }
 
 func (s *Store) putBackRewritten(keys map[shader.Key]struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.mu.rewritten == nil {
+		s.mu.rewritten = keys
+		return
+	}
 	maps.Copy(s.mu.rewritten, keys)
 }

@@ -2,6 +2,7 @@ package binary
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"os"
@@ -9,18 +10,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/shader"
 	bolt "go.etcd.io/bbolt"
 )
 
 func list(t testing.TB, s *Store) map[shader.Key]Entry {
 	t.Helper()
-	entries, err := s.List()
-	must(t, err)
 	byKey := map[shader.Key]Entry{}
-	for _, e := range entries {
+	for _, e := range s.List() {
 		byKey[e.Key] = e
 	}
 	return byKey
@@ -149,11 +150,15 @@ func TestRecordReconciles(t *testing.T) {
 }
 
 func TestBusyIndex(t *testing.T) {
+	synctest.Test(t, testBusyIndex) // does not sleep while the index is busy
+}
+
+func testBusyIndex(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(1))
 	must(t, s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}))
-	held, err := bolt.Open(filepath.Join(s.path, indexName), 0o600, nil)
+	held, err := bolt.Open(filepath.Join(s.path, index.Name), 0o600, nil)
 	must(t, err)
 
 	if err := s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}); !errors.Is(err, ErrBusy) {
@@ -203,7 +208,7 @@ func TestDamagedIndexIsRebuilt(t *testing.T) {
 			s := openTestStore(t, d, testFingerprint)
 			putBlobs(t, s, testBlob(1), testBlob(2))
 			must(t, s.Record([]Use{{Key: testKey(1), Hits: 5}}, Counters{DiskHits: 5}))
-			path := filepath.Join(s.path, indexName)
+			path := filepath.Join(s.path, index.Name)
 			data, err := os.ReadFile(path)
 			must(t, err)
 			must(t, os.WriteFile(path, damage(data), 0o600))
@@ -219,10 +224,10 @@ func TestDamagedIndexIsRebuilt(t *testing.T) {
 				t.Errorf("List after Record: %+v", got)
 			}
 			if c := lifetime(t, d); c.DiskHits != 7 {
-				t.Errorf("lifetime %+v, want to go on from cache_stats.json", c)
+				t.Errorf("lifetime %+v, want them to continue from cache_stats.json", c)
 			}
-			if _, err := os.Stat(filepath.Join(s.path, asideName, indexName)); err != nil {
-				t.Errorf("not set aside: %v", err)
+			if _, err := os.Stat(filepath.Join(s.path, rejectedName, index.Name)); err != nil {
+				t.Errorf("not rejected: %v", err)
 			}
 		})
 	}
@@ -231,7 +236,7 @@ func TestDamagedIndexIsRebuilt(t *testing.T) {
 func TestIndexThatIsNoFile(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	putBlobs(t, s, testBlob(1))
-	must(t, os.Mkdir(filepath.Join(s.path, indexName), 0o700))
+	must(t, os.Mkdir(filepath.Join(s.path, index.Name), 0o700))
 	must(t, s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}))
 	if got := list(t, s); got[testKey(1)].Hits != 1 {
 		t.Errorf("List: %+v", got)
@@ -243,18 +248,14 @@ func TestIndexOfAnotherSchemaIsRebuilt(t *testing.T) {
 	putBlobs(t, s, testBlob(1))
 	must(t, s.Record(nil, Counters{DiskHits: 1}))
 	for _, change := range []func(tx *bolt.Tx) error{
-		func(tx *bolt.Tx) error { return tx.Bucket(aboutBucket).Put(schemaKey, []byte("2")) },
-		func(tx *bolt.Tx) error { return tx.Bucket(programsBucket).Put([]byte("short key"), []byte("{}")) },
-		func(tx *bolt.Tx) error { return tx.Bucket(programsBucket).Put(make([]byte, 32), []byte("{")) },
-		func(tx *bolt.Tx) error { return tx.Bucket(lifetimeBucket).Put(countersKey, []byte("x")) },
-		func(tx *bolt.Tx) error { return tx.DeleteBucket(lifetimeBucket) },
-		func(tx *bolt.Tx) error { return tx.DeleteBucket(programsBucket) },
+		func(tx *bolt.Tx) error { return tx.Bucket([]byte("about")).Put([]byte("schema"), []byte("2")) },
+		func(tx *bolt.Tx) error { return tx.Bucket([]byte("programs")).Put([]byte("short key"), []byte("{}")) },
+		func(tx *bolt.Tx) error { return tx.Bucket([]byte("programs")).Put(make([]byte, 32), []byte("{")) },
+		func(tx *bolt.Tx) error { return tx.Bucket([]byte("lifetime")).Put([]byte("counters"), []byte("x")) },
+		func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("lifetime")) },
+		func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("programs")) },
 	} {
-		x, err := openIndex(s.path, false)
-		must(t, err)
-		must(t, x.db.Update(change))
-		x.changed = true
-		x.close()
+		changeIndex(t, s.path, change)
 		if _, err := s.loadIndex(); !errors.Is(err, ErrDamaged) {
 			t.Errorf("got %v, want ErrDamaged", err)
 		}
@@ -268,12 +269,25 @@ func TestIndexOfAnotherSchemaIsRebuilt(t *testing.T) {
 	}
 }
 
+// changeIndex changes an index and writes a sum that matches.
+func changeIndex(t *testing.T, dir string, change func(tx *bolt.Tx) error) {
+	t.Helper()
+	path := filepath.Join(dir, index.Name)
+	db, err := bolt.Open(path, 0o600, nil)
+	must(t, err)
+	must(t, errors.Join(db.Update(change), db.Close()))
+	data, err := os.ReadFile(path)
+	must(t, err)
+	sum := shader.Digest(sha256.Sum256(data))
+	must(t, os.WriteFile(filepath.Join(dir, index.SumName), []byte(sum.String()), 0o600))
+}
+
 func TestEverythingLostStartsFromZero(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(1))
 	must(t, s.Record(nil, Counters{DiskHits: 5}))
-	must(t, os.Remove(filepath.Join(s.path, indexName)))
+	must(t, os.Remove(filepath.Join(s.path, index.Name)))
 	must(t, os.WriteFile(filepath.Join(d.path, statsName), []byte("]"), 0o600))
 	if c := lifetime(t, d); c != (Counters{}) {
 		t.Errorf("lifetime %+v", c)
@@ -285,32 +299,6 @@ func TestEverythingLostStartsFromZero(t *testing.T) {
 	must(t, os.Remove(filepath.Join(d.path, statsName)))
 	if c := lifetime(t, d); c.DiskHits != 1 {
 		t.Errorf("lifetime %+v without cache_stats.json", c)
-	}
-}
-
-// A panic inside bbolt must leave neither a lock nor a file behind.
-func TestGuardTurnsPanicsIntoDamage(t *testing.T) {
-	s := openTestStore(t, openTestDir(t), testFingerprint)
-	must(t, s.Record(nil, Counters{Compiles: 1}))
-	x, err := openIndex(s.path, false)
-	must(t, err)
-	err = x.abandon(x.guard(func() error {
-		return x.db.Update(func(*bolt.Tx) error { panic("page 7 already freed") })
-	}))
-	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "page 7") {
-		t.Errorf("got %v, want ErrDamaged", err)
-	}
-	must(t, s.Record(nil, Counters{Compiles: 1}))
-
-	x, err = openIndex(s.path, true)
-	must(t, err)
-	must(t, os.Truncate(x.path, 0))
-	if _, err := x.load(); !errors.Is(err, ErrDamaged) {
-		t.Errorf("cut while mapped: got %v, want ErrDamaged", err)
-	}
-	must(t, s.Record(nil, Counters{Compiles: 1}))
-	if c := lifetime(t, s.dir); c.Compiles != 3 {
-		t.Errorf("lifetime %+v, want 3 compiles", c)
 	}
 }
 

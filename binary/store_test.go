@@ -85,10 +85,10 @@ func TestPutRecreatesTheDirectory(t *testing.T) {
 	}
 }
 
-func TestGetSetsAside(t *testing.T) {
-	foreignKey := encode(t, testBlob(2))
-	foreign := testBlob(1)
-	foreign.Fingerprint = otherFingerprint.Digest()
+func TestGetRejectsDamagedBlobs(t *testing.T) {
+	otherKey := encode(t, testBlob(2))
+	otherDriver := testBlob(1)
+	otherDriver.Fingerprint = otherFingerprint.Digest()
 	flipped := encode(t, testBlob(1))
 	flipped[len(flipped)-1] ^= 1
 	version := encode(t, testBlob(1))
@@ -97,8 +97,8 @@ func TestGetSetsAside(t *testing.T) {
 		"not a program blob":               nil,
 		"payload checksum does not match":  flipped,
 		"other version":                    version,
-		"holds program":                    foreignKey,
-		"was made by driver":               encode(t, foreign),
+		"holds program":                    otherKey,
+		"was made by driver":               encode(t, otherDriver),
 		"payload has":                      encode(t, testBlob(1))[:400],
 		"header cut short":                 encode(t, testBlob(1))[:100],
 		"header checksum does not match":   append(append([]byte{}, flipped[:50]...), make([]byte, 500)...),
@@ -114,16 +114,16 @@ func TestGetSetsAside(t *testing.T) {
 			_, err := s.Get(testKey(1))
 			bad, ok := errors.AsType[*DamagedError](err)
 			if !ok || !errors.Is(err, ErrDamaged) || bad.Path != path || !strings.Contains(bad.Reason, reason) {
-				t.Fatalf("got %v, want damage to %s that says %q", err, path, reason)
+				t.Fatalf("got %v, want damage to %s with reason %q", err, path, reason)
 			}
 			if _, err := s.Get(testKey(1)); !errors.Is(err, ErrNotFound) {
 				t.Errorf("second Get: got %v, want ErrNotFound", err)
 			}
-			aside := filepath.Join(s.path, asideName, testKey(1).String()+".bin")
-			if kept, err := os.ReadFile(aside); err != nil || len(kept) != len(data) {
-				t.Errorf("%d bytes set aside, %v", len(kept), err)
+			rejected := filepath.Join(s.path, rejectedName, testKey(1).String()+".bin")
+			if kept, err := os.ReadFile(rejected); err != nil || len(kept) != len(data) {
+				t.Errorf("%d bytes in rejected/, %v", len(kept), err)
 			}
-			if note, _ := os.ReadFile(aside + ".txt"); !strings.Contains(string(note), "2026-03-14T15:09:26Z "+bad.Reason) {
+			if note, _ := os.ReadFile(rejected + ".txt"); !strings.Contains(string(note), "2026-03-14T15:09:26Z "+bad.Reason) {
 				t.Errorf("note %q", note)
 			}
 			putBlobs(t, s, testBlob(1))
@@ -134,7 +134,7 @@ func TestGetSetsAside(t *testing.T) {
 	}
 }
 
-func TestGetOfWhatIsNoFile(t *testing.T) {
+func TestGetOfANonFile(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	must(t, os.MkdirAll(filepath.Join(s.blobPath(testKey(1)), "full"), 0o700))
 	must(t, os.MkdirAll(filepath.Dir(s.blobPath(testKey(2))), 0o700))
@@ -157,25 +157,25 @@ func TestAFileWhereBlobsShouldBe(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	writeTestFile(t, filepath.Join(s.path, blobsName), nil, start)
 	if _, err := s.Get(testKey(1)); err == nil || errors.Is(err, ErrNotFound) {
-		t.Errorf("Get: got %v, want an error that tells", err)
+		t.Errorf("Get: got %v, want an error other than ErrNotFound", err)
 	}
 	if err := s.Put(testBlob(1)); err == nil {
 		t.Error("Put: no error")
 	}
-	if list, err := s.List(); len(list) != 0 || err != nil {
-		t.Errorf("List: %v, %v", list, err)
+	if list := s.List(); len(list) != 0 {
+		t.Errorf("List: %v", list)
 	}
 	must(t, s.Record(nil, Counters{Compiles: 1}))
 }
 
-func TestSetAside(t *testing.T) {
+func TestReject(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	must(t, s.Reject(testKey(1), "nothing there"))
-	for i := range asideKept + 4 {
+	for i := range maxRejected + 4 {
 		putBlobs(t, s, testBlob(i))
 		s.dir.now = func() time.Time { return start.Add(time.Duration(i) * time.Minute) }
 		must(t, s.Reject(testKey(i), "driver refused it\n"))
-		note := filepath.Join(s.path, asideName, testKey(i).String()+".bin.txt")
+		note := filepath.Join(s.path, rejectedName, testKey(i).String()+".bin.txt")
 		at := start.Add(time.Duration(i) * time.Minute)
 		must(t, os.Chtimes(note, at, at))
 		if _, err := s.Get(testKey(i)); !errors.Is(err, ErrNotFound) {
@@ -184,19 +184,19 @@ func TestSetAside(t *testing.T) {
 	}
 	putBlobs(t, s, testBlob(100))
 	must(t, s.Reject(testKey(100), "driver refused it"))
-	files := filesBelow(filepath.Join(s.path, asideName))
-	if len(files) != 2*asideKept {
-		t.Errorf("%d files are kept, want %d", len(files), 2*asideKept)
+	files := filesBelow(filepath.Join(s.path, rejectedName))
+	if len(files) != 2*maxRejected {
+		t.Errorf("%d files, want %d", len(files), 2*maxRejected)
 	}
 	if slices.Contains(files, testKey(0).String()+".bin") || !slices.Contains(files, testKey(100).String()+".bin") {
 		t.Error("not the oldest were dropped")
 	}
 }
 
-func TestSetAsideRemovesWhatCannotBeMoved(t *testing.T) {
+func TestRejectRemovesWhatCannotBeMoved(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	putBlobs(t, s, testBlob(1))
-	writeTestFile(t, filepath.Join(s.path, asideName), nil, start)
+	writeTestFile(t, filepath.Join(s.path, rejectedName), nil, start)
 	must(t, s.Reject(testKey(1), "refused"))
 	if _, err := s.Get(testKey(1)); !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
@@ -246,7 +246,19 @@ func TestStoresShareADirectory(t *testing.T) {
 		want += n
 	}
 	if c, err := d.Lifetime(); c.DiskHits != want || err != nil {
-		t.Errorf("%d hits are on record, %v; want %d", c.DiskHits, err, want)
+		t.Errorf("%d hits are recorded, %v; want %d", c.DiskHits, err, want)
+	}
+}
+
+func BenchmarkStorePut(b *testing.B) {
+	s := openTestStore(b, openTestDir(b), testFingerprint)
+	blob := testBlob(0)
+	blob.Payload = testPayload(1, 18<<10)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Put(blob); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -6,33 +6,33 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io"
 	"io/fs"
 	"iter"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
-// Tuning is what was found to be fastest for one problem with one driver. The
-// store does not know what a problem or a choice is: both belong to the package
-// that tunes.
+// Tuning is the fastest choice for one problem with one driver. The store does not
+// interpret problems and choices: the tuner defines both.
 type Tuning struct {
 	Problem    string          `json:"problem"`    // canonical text: equal problems have equal texts
-	Choice     json.RawMessage `json:"choice"`     // what was chosen, as its owner writes it
+	Choice     json.RawMessage `json:"choice"`     // as the tuner encodes it
 	Nanos      float64         `json:"nanos"`      // of one run
-	GFLOPS     float64         `json:"gflops"`     // floating point operations a nanosecond
-	MaxError   float64         `json:"max_error"`  // of the result, as its owner measures errors
-	Candidates int             `json:"candidates"` // that were compared
+	GFLOPS     float64         `json:"gflops"`     // floating point operations per nanosecond
+	MaxError   float64         `json:"max_error"`  // of the result, as the tuner measures it
+	Candidates int             `json:"candidates"` // number of choices that were compared
 	Created    time.Time       `json:"created"`
 }
 
-// tuningFile is tuning/<digest of the problem>.json. The sum covers the bytes of
-// the tuning and the driver, so that neither damage nor another driver's file
-// passes for a measurement.
+// tuningFile is tuning/<digest of the problem>.json. The sum covers the bytes of the
+// tuning and the driver's digest: a damaged file, or one of another driver, does not
+// match.
 type tuningFile struct {
 	Schema int             `json:"schema"`
 	Sum    shader.Digest   `json:"sum"`
@@ -44,14 +44,13 @@ const (
 	tuningExt    = ".json"
 	tuningSchema = 1
 
-	// MaxTuningBytes bounds a file: a choice is a handful of numbers.
+	// MaxTuningBytes bounds a file. A choice has a few numbers.
 	MaxTuningBytes = 16 << 10
 )
 
-// Tuning reads what PutTuning kept for a problem, from the upstream directory
-// where there is none here. It returns ErrNotFound where there is none at all,
-// and a *DamagedError for a file that is not what was written; then the caller
-// goes on as if there were none.
+// Tuning reads the tuning of a problem, from the upstream directory where this one has
+// none. It returns ErrNotFound where neither has one, and a *DamagedError for a file that
+// PutTuning did not write, which callers treat as missing.
 func (s *Store) Tuning(problem string) (Tuning, error) {
 	t, err := s.readTuning(TuningFile(problem))
 	if err != nil && s.upstream != nil {
@@ -68,8 +67,8 @@ func (s *Store) Tuning(problem string) (Tuning, error) {
 	return Tuning{}, fmt.Errorf("binary: get tuning of %s: %w", problem, err)
 }
 
-// PutTuning keeps what was found for t.Problem, and replaces what was found
-// before. A Created of zero becomes the time of now.
+// PutTuning stores a tuning and replaces one of the same problem. It sets a zero Created
+// to the current time.
 func (s *Store) PutTuning(t Tuning) error {
 	if t.Created.IsZero() {
 		t.Created = s.dir.now()
@@ -85,12 +84,12 @@ func (s *Store) PutTuning(t Tuning) error {
 	return nil
 }
 
-// Tunings are all that were kept with this driver, in the order of their file
-// names, without those of an upstream directory. One that cannot be read comes
-// with an error, which names its file.
+// Tunings yields the tunings of this driver, in the order of their file names, without
+// those of an upstream directory. For a tuning that cannot be read it yields an error,
+// which names the file.
 func (s *Store) Tunings() iter.Seq2[Tuning, error] {
 	return func(yield func(Tuning, error) bool) {
-		for _, e := range entries(filepath.Join(s.path, tuningName)) {
+		for _, e := range osfile.List(filepath.Join(s.path, tuningName)) {
 			if !isTuningFile(e.Name()) {
 				continue
 			}
@@ -105,14 +104,14 @@ func (s *Store) Tunings() iter.Seq2[Tuning, error] {
 	}
 }
 
-// CheckTuning checks the content of a file that is to be name, below tuning/, of
-// the driver with this fingerprint.
+// CheckTuning checks the content of a file that is to become tuning/<name> of the driver
+// with this fingerprint.
 func CheckTuning(fingerprint shader.Digest, name string, data []byte) error {
 	_, err := decodeTuning(fingerprint, name, data)
 	return err
 }
 
-// TuningFile is the name of a problem's file below tuning/.
+// TuningFile returns the name of a problem's file in tuning/.
 func TuningFile(problem string) string {
 	return shader.Digest(sha256.Sum256([]byte(problem))).String() + tuningExt
 }
@@ -139,7 +138,7 @@ func (s *Store) readTuning(file string) (Tuning, error) {
 }
 
 func (s *Store) encodeTuning(t Tuning) ([]byte, error) {
-	if err := t.check(); err != nil {
+	if err := t.validate(); err != nil {
 		return nil, err
 	}
 	inner, err := json.Marshal(t)
@@ -153,8 +152,9 @@ func (s *Store) encodeTuning(t Tuning) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// decodeTuning reads what encodeTuning wrote, and nothing else. The driver of a
-// store whose fingerprint is lost cannot be checked, and nothing there counts.
+// decodeTuning decodes what encodeTuning encoded, and nothing else. In a store whose
+// fingerprint is lost every tuning counts as damaged, because its driver cannot be
+// checked.
 func decodeTuning(fingerprint shader.Digest, name string, data []byte) (Tuning, error) {
 	var file tuningFile
 	if err := decodeStrictly(data, &file); err != nil {
@@ -170,7 +170,7 @@ func decodeTuning(fingerprint shader.Digest, name string, data []byte) (Tuning, 
 	if err := decodeStrictly(file.Tuning, &t); err != nil {
 		return Tuning{}, damaged("%v", err)
 	}
-	if err := t.check(); err != nil {
+	if err := t.validate(); err != nil {
 		return Tuning{}, damaged("%v", err)
 	}
 	if TuningFile(t.Problem) != name {
@@ -179,7 +179,7 @@ func decodeTuning(fingerprint shader.Digest, name string, data []byte) (Tuning, 
 	return t, nil
 }
 
-// tuningSum is the sum of a tuning's bytes and its driver.
+// tuningSum returns the SHA-256 of a driver's digest and the bytes of a tuning.
 func tuningSum(fingerprint shader.Digest, tuning []byte) shader.Digest {
 	h := sha256.New()
 	h.Write(fingerprint[:])
@@ -187,8 +187,8 @@ func tuningSum(fingerprint shader.Digest, tuning []byte) shader.Digest {
 	return shader.Digest(h.Sum(nil))
 }
 
-// decodeStrictly decodes one JSON value without unknown fields, and nothing
-// after it.
+// decodeStrictly decodes one JSON value. It refuses unknown fields, and anything after
+// the value.
 func decodeStrictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -201,7 +201,7 @@ func decodeStrictly(data []byte, v any) error {
 	return nil
 }
 
-func (t Tuning) check() error {
+func (t Tuning) validate() error {
 	finite := true
 	for _, v := range []float64{t.Nanos, t.GFLOPS, t.MaxError} {
 		finite = finite && v >= 0 && v <= math.MaxFloat64
@@ -215,23 +215,4 @@ func (t Tuning) check() error {
 		return errors.New("a figure is negative or not a number")
 	}
 	return nil
-}
-
-// tunings counts the tunings of a store, and with repair deletes the
-// damaged ones: they are measured again when they are wanted.
-func (v *verifying) tunings(s *Store) {
-	for _, err := range s.Tunings() {
-		bad, isBad := errors.AsType[*DamagedError](err)
-		switch {
-		case err == nil:
-			v.Tunings++
-		case isBad:
-			v.damaged(bad.Path, bad.Reason)
-			if v.repair {
-				v.try(os.RemoveAll(bad.Path))
-			}
-		default:
-			v.damaged(filepath.Join(s.path, tuningName), err.Error())
-		}
-	}
 }

@@ -24,15 +24,6 @@ func testTuning(problem string) Tuning {
 	}
 }
 
-func testStore(t testing.TB, d *Dir) *Store {
-	t.Helper()
-	s, err := d.Store(testFingerprint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func sameTuning(a, b Tuning) bool {
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
@@ -40,19 +31,15 @@ func sameTuning(a, b Tuning) bool {
 }
 
 func TestTuningRoundTrip(t *testing.T) {
-	s := testStore(t, openTestDir(t))
+	s := openTestStore(t, openTestDir(t), testFingerprint)
 	if _, err := s.Tuning("gemm:1x2x3"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before anything was kept: %v", err)
 	}
 	for _, problem := range []string{"gemm:1x2x3", "gemm:1x2x4", "a <b> & \"c\"\n"} {
 		want := testTuning(problem)
-		if err := s.PutTuning(want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutTuning(want))
 		want.GFLOPS = 60_000
-		if err := s.PutTuning(want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutTuning(want))
 		if got, err := s.Tuning(problem); err != nil || !sameTuning(got, want) {
 			t.Errorf("got %+v, %v", got, err)
 		}
@@ -69,16 +56,14 @@ func TestTuningRoundTrip(t *testing.T) {
 	}
 	undated := testTuning("undated")
 	undated.Created = time.Time{}
-	if err := s.PutTuning(undated); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.PutTuning(undated))
 	if got, err := s.Tuning("undated"); err != nil || !got.Created.Equal(start) {
 		t.Errorf("created %v, %v", got.Created, err)
 	}
 }
 
 func TestPutTuningRefuses(t *testing.T) {
-	s := testStore(t, openTestDir(t))
+	s := openTestStore(t, openTestDir(t), testFingerprint)
 	for want, spoil := range map[string]func(*Tuning){
 		"no problem":    func(u *Tuning) { u.Problem = "" },
 		"not JSON":      func(u *Tuning) { u.Choice = json.RawMessage("{") },
@@ -100,49 +85,38 @@ func TestPutTuningRefuses(t *testing.T) {
 
 func TestDamagedTunings(t *testing.T) {
 	d := openTestDir(t)
-	s := testStore(t, d)
-	if err := s.PutTuning(testTuning("p")); err != nil {
-		t.Fatal(err)
-	}
+	s := openTestStore(t, d, testFingerprint)
+	must(t, s.PutTuning(testTuning("p")))
 	path := s.tuningPath(TuningFile("p"))
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other, err := d.Store(otherFingerprint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.PutTuning(testTuning("p")); err != nil {
-		t.Fatal(err)
-	}
-	foreign, err := os.ReadFile(other.tuningPath(TuningFile("p")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, other.PutTuning(testTuning("p")))
+	otherDriver, err := os.ReadFile(other.tuningPath(TuningFile("p")))
+	must(t, err)
 	another, err := s.encodeTuning(testTuning("another problem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, data := range map[string][]byte{
 		"empty":           nil,
 		"no JSON":         []byte("tuning"),
 		"another number":  bytes.Replace(good, []byte("128"), []byte("127"), 1),
-		"another driver":  foreign,
+		"another driver":  otherDriver,
 		"another problem": another,
 		"a longer file":   append(bytes.Clone(good), '{'),
 		"too large":       append(bytes.Clone(good), bytes.Repeat([]byte(" "), MaxTuningBytes)...),
 		"unknown field":   bytes.Replace(good, []byte(`"schema":1`), []byte(`"schema":1,"more":1`), 1),
 		"another schema":  bytes.Replace(good, []byte(`"schema":1`), []byte(`"schema":2`), 1),
 	} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data, 0o600))
 		if _, err := s.Tuning("p"); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if err := CheckTuning(s.digest, TuningFile("p"), data); len(data) < MaxTuningBytes && !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: CheckTuning: %v", name, err)
+		}
 		r, err := d.Verify(false, nil)
-		if err != nil || r.Damaged != 1 || r.Tunings != 1 || r.Foreign != 0 {
+		if err != nil || r.Damaged != 1 || r.Tunings != 1 || r.Unknown != 0 {
 			t.Errorf("%s: verified %+v, %v", name, r, err)
 		}
 	}
@@ -157,20 +131,14 @@ func TestDamagedTunings(t *testing.T) {
 	}
 }
 
-func TestTuningsGoWithTheirDriver(t *testing.T) {
+func TestTuningsAreDeletedWithTheirDriver(t *testing.T) {
 	d := openTestDir(t)
-	s := testStore(t, d)
-	if err := s.PutTuning(testTuning("p")); err != nil {
-		t.Fatal(err)
-	}
+	s := openTestStore(t, d, testFingerprint)
+	must(t, s.PutTuning(testTuning("p")))
 	left := filepath.Join(s.Path(), tuningName, ".left")
-	if err := os.WriteFile(left, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(left, nil, 0o600))
 	old := start.Add(-2 * temporaryAge)
-	if err := os.Chtimes(left, old, old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(left, old, old))
 	digest := testFingerprint.Digest()
 	if r, err := d.Prune(PruneOptions{OtherThan: &digest, MaxBytes: 1, MaxAge: time.Nanosecond}); err != nil || r.Leftovers != 1 {
 		t.Errorf("pruned %+v, %v", r, err)
@@ -187,24 +155,18 @@ func TestTuningsGoWithTheirDriver(t *testing.T) {
 	}
 }
 
-func TestTuningsComeFromUpstream(t *testing.T) {
+func TestTuningsAreReadFromUpstream(t *testing.T) {
 	up := openTestDir(t)
-	if err := testStore(t, up).PutTuning(testTuning("p")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, openTestStore(t, up, testFingerprint).PutTuning(testTuning("p")))
 	upstream, err := OpenUpstream(up.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := testStore(t, openTestDir(t).WithUpstream(upstream))
+	must(t, err)
+	s := openTestStore(t, openTestDir(t).WithUpstream(upstream), testFingerprint)
 	if got, err := s.Tuning("p"); err != nil || got.Candidates != 40 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	own := testTuning("p")
 	own.Candidates = 41
-	if err := s.PutTuning(own); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.PutTuning(own))
 	if got, err := s.Tuning("p"); err != nil || got.Candidates != 41 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -227,9 +189,7 @@ func FuzzTuning(f *testing.F) {
 			return
 		}
 		again, err := s.encodeTuning(u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if v, err := decodeTuning(s.digest, TuningFile("p"), again); err != nil || !sameTuning(u, v) {
 			t.Errorf("%+v became %+v, %v", u, v, err)
 		}

@@ -11,15 +11,15 @@ import (
 
 const upstreamEnvironment = "SHADERCACHE_UPSTREAM"
 
-// DefaultUpstream is $SHADERCACHE_UPSTREAM: a cache directory below the private
-// one, such as one that came with a container image. "" = none.
+// DefaultUpstream returns $SHADERCACHE_UPSTREAM: a second cache directory that is only
+// read, such as one in a container image. "" = none.
 func DefaultUpstream() string { return os.Getenv(upstreamEnvironment) }
 
-// OpenUpstream opens a cache directory that is only read. It must exist, and
-// belong to us or to root; otherwise it is as safe as OpenDir demands, or the
-// error matches ErrUnsafeDir; one that we may not read is an error as well.
-// Nothing is ever written there: what would do so
-// returns ErrReadOnly, and Record drops what it is given.
+// OpenUpstream opens a cache directory that is only read. The directory must exist, and
+// may belong to root; the other rules of OpenDir apply, and an error matches ErrUnsafeDir
+// where one is broken. A directory that this user cannot read is an error too. Nothing is
+// ever written there: methods that would write return ErrReadOnly, and Record does
+// nothing.
 func OpenUpstream(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -28,13 +28,13 @@ func OpenUpstream(path string) (*Dir, error) {
 	d := &Dir{path: path, now: time.Now, readOnly: true}
 	info, err := os.Lstat(path)
 	if err == nil {
-		err = d.check(path, info)
+		err = d.checkSafe(path, info)
 	}
 	if err == nil {
 		err = d.checkBelow(path, driverName, sourcesName)
 	}
 	if err == nil {
-		err = d.readable()
+		err = d.checkReadable()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("binary: open upstream directory: %w", err)
@@ -42,10 +42,10 @@ func OpenUpstream(path string) (*Dir, error) {
 	return d, nil
 }
 
-// readable is why the directory, or the part of a driver in it, cannot be read:
-// root makes it for root alone, and that would look like a directory that has
-// nothing.
-func (d *Dir) readable() error {
+// checkReadable returns an error where the directory, or that of a driver in it, cannot
+// be read. Without this check a directory that root made for root alone would count as
+// empty.
+func (d *Dir) checkReadable() error {
 	list, err := os.ReadDir(d.path)
 	for _, e := range list {
 		if err == nil && e.IsDir() && fingerprintDir.MatchString(e.Name()) {
@@ -53,20 +53,21 @@ func (d *Dir) readable() error {
 		}
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w; who owns it lets others read it: chmod -R a+rX %s", err, d.path)
+		return fmt.Errorf("%w; its owner can make it readable: chmod -R a+rX %s", err, d.path)
 	}
 	return err
 }
 
-// WithUpstream is the same directory, whose stores and sources look into
-// upstream for what they do not have. Nothing is copied.
+// WithUpstream returns the same directory with an upstream directory, from which stores
+// and Source read what this one does not have. Nothing is copied.
 func (d *Dir) WithUpstream(upstream *Dir) *Dir {
 	above := *d
 	above.upstream = upstream
 	return &above
 }
 
-// levels are the directories to look into, this one first.
+// levels returns this directory and those upstream of it, in the order in which they are
+// read.
 func (d *Dir) levels() []*Dir {
 	if d.upstream == nil {
 		return []*Dir{d}

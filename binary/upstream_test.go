@@ -2,15 +2,16 @@ package binary
 
 import (
 	"errors"
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
-// snapshotOf lists a directory with the sizes and times of its files.
+// snapshotOf returns the times of the files below a directory.
 func snapshotOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -49,7 +50,7 @@ func TestUpstream(t *testing.T) {
 	if _, err := s.Get(testKey(1)); err != nil {
 		t.Errorf("after the damage: %v", err)
 	}
-	must(t, s.Reject(testKey(0), "not ours to move"))
+	must(t, s.Reject(testKey(0), "of the upstream directory"))
 
 	up := openTestStore(t, upstream, testFingerprint)
 	up.Mark(ActionLoad, testKey(0), "")
@@ -77,8 +78,8 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
-// What upstream has is neither missing nor unexplained.
-func TestMissingAndWhyLookUpstream(t *testing.T) {
+// Missing and Why read the upstream directory too.
+func TestMissingAndWhyReadUpstream(t *testing.T) {
 	baked, private := openTestDir(t), openTestDir(t)
 	here, there := shader.MustSource("here", "void main() { a(); }", nil), shader.MustSource("there", "void main() { b(); }", nil)
 	older := shader.MustSource("there", "void main() { c(); }", nil)
@@ -109,25 +110,25 @@ func TestMissingAndWhyLookUpstream(t *testing.T) {
 		}
 	}
 
-	e, err := s.Why(older.Key(), nil)
+	e, err := s.Explain(older.Key(), nil)
 	must(t, err)
 	if e.Stored || e.Upstream || len(e.Others) != 1 || e.Others[0].Dir != otherFingerprint.DirName() ||
 		len(e.Similar) != 1 || e.Similar[0].Diff == nil || e.Similar[0].Key != there.Key() {
 		t.Errorf("other driver's: %+v", e)
 	}
-	e, err = s.Why(there.Key(), nil)
+	e, err = s.Explain(there.Key(), nil)
 	must(t, err)
 	if !e.Stored || !e.Upstream || e.Checked || e.Unloadable() || e.Name != "there" {
 		t.Errorf("upstream's: %+v", e)
 	}
-	// What became of the blob is noted here, and holds for the one upstream.
+	// Notes in the private directory apply to the blob upstream.
 	must(t, s.PutChecked(blobOf(there, testFingerprint)))
 	must(t, s.quarantine(Quarantined{Key: there.Key(), Action: ActionLoad, Time: start}))
-	if e, err := s.Why(there.Key(), nil); err != nil || !e.Stored || !e.Checked || !e.Unloadable() {
+	if e, err := s.Explain(there.Key(), nil); err != nil || !e.Stored || !e.Checked || !e.Unloadable() {
 		t.Errorf("checked and in quarantine: %+v, %v", e, err)
 	}
 	writeTestFile(t, s.blobPath(there.Key()), []byte("damage"), start)
-	if e, err := s.Why(there.Key(), nil); err != nil || !e.Stored || !e.Upstream || e.Damage == "" {
+	if e, err := s.Explain(there.Key(), nil); err != nil || !e.Stored || !e.Upstream || e.Damage == "" {
 		t.Errorf("damaged here, sound upstream: %+v, %v", e, err)
 	}
 }
@@ -148,11 +149,11 @@ func TestOpenUpstreamRefuses(t *testing.T) {
 	}
 }
 
-// What root made for root alone is refused with the remedy, and not taken for a
-// directory that has nothing.
-func TestUpstreamThatOthersMayNotRead(t *testing.T) {
+// A directory that only root can read is refused, with a hint, and does not count as
+// empty.
+func TestUnreadableUpstream(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Skip("root reads everything: the command has this test too")
+		t.Skip("root reads everything; the command has this test too")
 	}
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
@@ -207,7 +208,7 @@ func TestLastUseIsWrittenHourly(t *testing.T) {
 	}
 }
 
-func TestPruneForgetsSources(t *testing.T) {
+func TestPruneDeletesSources(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	used, unused := shader.MustSource("used", "a", nil), shader.MustSource("unused", "b", nil)

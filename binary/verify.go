@@ -3,40 +3,44 @@ package binary
 import (
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/shadercache/shadercache/binary/internal/index"
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // maxProblems bounds what a VerifyReport names.
 const maxProblems = 100
 
-// VerifyReport says what is in a directory and what is wrong with it.
+// VerifyReport counts what is in a directory and what is wrong with it.
 type VerifyReport struct {
-	Good        int       `json:"good"`        // programs: every byte is as it was written
+	Good        int       `json:"good"`        // programs of which every byte is as written
 	Bytes       int64     `json:"bytes"`       // of their files
-	Sources     int       `json:"sources"`     // sound ones
-	Tunings     int       `json:"tunings"`     // sound ones
+	Sources     int       `json:"sources"`     // that are not damaged
+	Tunings     int       `json:"tunings"`     // that are not damaged
 	Damaged     int       `json:"damaged"`     // programs, sources, tunings and indexes
-	Foreign     int       `json:"foreign"`     // files that are not ours; never touched
-	Leftovers   int       `json:"leftovers"`   // of writes that were interrupted, and set aside long ago
+	Unknown     int       `json:"unknown"`     // files that this package did not make; never changed
+	Leftovers   int       `json:"leftovers"`   // of interrupted writes, and files rejected a month ago
 	Quarantined int       `json:"quarantined"` // programs
 	Problems    []Problem `json:"problems"`    // the first 100
 }
 
-// Problem is one thing that is wrong.
+// Problem is one file or directory that is wrong.
 type Problem struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
 
-// OK reports whether nothing is wrong: leftovers and foreign files harm nobody.
+// OK reports whether nothing is damaged or in quarantine. Leftovers and unknown files do
+// no harm.
 func (r VerifyReport) OK() bool { return r.Damaged == 0 && r.Quarantined == 0 }
 
-// verifying is one run of Verify.
+// verifying is one call of Verify.
 type verifying struct {
 	VerifyReport
 	repair   bool
@@ -44,12 +48,13 @@ type verifying struct {
 	errs     []error
 }
 
-// Verify reads every program and tuning of every driver, and every source, and checks each
-// byte, with one of them in memory at a time. With repair it sets damaged
-// programs aside, deletes damaged sources, tunings and leftovers, makes damaged indexes
-// again, and lifts every quarantine. progress, which may be nil, gets the
-// report so far after each program, on the calling goroutine; it must not keep
-// Problems. An upstream directory is never repaired. Damage is no error: an error says what could not be repaired.
+// Verify reads every program and tuning of every driver, and every source, and checks
+// each byte. It has one of them in memory at a time. With repair it rejects damaged
+// programs, deletes damaged sources, tunings and leftovers, makes damaged indexes again,
+// and ends every quarantine; an upstream directory is never repaired. It calls progress,
+// unless nil, with the report so far after each program, on the calling goroutine;
+// progress must not keep Problems. Damage is in the report and is not an error. The error
+// lists what could not be read or repaired.
 func (d *Dir) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, error) {
 	stores, err := d.stores()
 	if err != nil {
@@ -64,7 +69,7 @@ func (d *Dir) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, er
 	return v.VerifyReport, v.err()
 }
 
-// Verify does what Dir.Verify does, for one driver.
+// Verify does what Dir.Verify does, for one driver and without sources.
 func (s *Store) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, error) {
 	v := &verifying{repair: repair && !s.dir.readOnly, progress: progress}
 	v.store(s)
@@ -86,7 +91,7 @@ func (v *verifying) store(s *Store) {
 	v.tunings(s)
 	v.index(s)
 	v.quarantine(s)
-	v.foreign(s)
+	v.unknownFiles(s)
 }
 
 func (v *verifying) blob(s *Store, key shader.Key) {
@@ -99,7 +104,7 @@ func (v *verifying) blob(s *Store, key shader.Key) {
 		bad, _ := errors.AsType[*DamagedError](err)
 		v.damaged(path, bad.Reason)
 		if v.repair {
-			s.setAsideFile(key, info, bad.Reason)
+			s.rejectDamaged(key, info, bad.Reason)
 		}
 	case err != nil:
 		v.damaged(path, err.Error())
@@ -112,15 +117,35 @@ func (v *verifying) blob(s *Store, key shader.Key) {
 	}
 }
 
-func (v *verifying) index(s *Store) {
-	x, err := openIndex(s.path, true)
-	if err == nil {
-		defer x.close()
+// tunings counts the tunings of a store. A repair deletes damaged ones, which the tuner
+// measures again.
+func (v *verifying) tunings(s *Store) {
+	for _, err := range s.Tunings() {
+		bad, isBad := errors.AsType[*DamagedError](err)
+		switch {
+		case err == nil:
+			v.Tunings++
+		case isBad:
+			v.damaged(bad.Path, bad.Reason)
+			if v.repair {
+				v.try(os.RemoveAll(bad.Path))
+			}
+		default:
+			v.damaged(filepath.Join(s.path, tuningName), err.Error())
+		}
 	}
+}
+
+func (v *verifying) index(s *Store) {
+	x, err := index.Open(s.path, true)
+	if err == nil {
+		defer x.Close()
+	}
+	err = indexError(err)
 	if !errors.Is(err, ErrDamaged) {
 		return
 	}
-	v.damaged(filepath.Join(s.path, indexName), err.Error())
+	v.damaged(filepath.Join(s.path, index.Name), err.Error())
 	if v.repair && s.digest != (shader.Digest{}) {
 		v.try(s.record(nil, Counters{}))
 	}
@@ -141,10 +166,9 @@ func (v *verifying) quarantine(s *Store) {
 }
 
 func (v *verifying) sources(d *Dir) {
-	for src, err := range d.Sources() {
+	for _, err := range d.Sources() {
 		if err == nil {
 			v.Sources++
-			_ = src
 			continue
 		}
 		bad, ok := errors.AsType[*DamagedError](err)
@@ -159,39 +183,39 @@ func (v *verifying) sources(d *Dir) {
 	}
 }
 
-// storeFiles and storeDirs are what belongs into the directory of a store.
+// storeFiles and storeDirs are the files and directories in the directory of a store.
 var (
-	storeFiles = []string{fingerprintName, probeName, indexName, sumName, manifestName}
-	storeDirs  = []string{blobsName, asideName, inFlightName, quarantineName, failedName, checkedName, tuningName}
+	storeFiles = []string{fingerprintName, probeName, index.Name, index.SumName, manifestName}
+	storeDirs  = []string{blobsName, rejectedName, inFlightName, quarantineName, failedName, checkedName, tuningName}
 )
 
-// foreign counts files that this package did not make. Files whose names start
-// with a dot are temporary ones.
-func (v *verifying) foreign(s *Store) {
-	for _, e := range entries(s.path) {
-		isOurs := slices.Contains(storeFiles, e.Name()) || slices.Contains(storeDirs, e.Name())
-		if isOurs && e.Type()&fs.ModeSymlink != 0 {
+// unknownFiles counts the files that this package did not make. Files whose names start
+// with a dot are temporary.
+func (v *verifying) unknownFiles(s *Store) {
+	for _, e := range osfile.List(s.path) {
+		known := slices.Contains(storeFiles, e.Name()) || slices.Contains(storeDirs, e.Name())
+		if known && e.Type()&fs.ModeSymlink != 0 {
 			v.link(filepath.Join(s.path, e.Name()))
 			continue
 		}
-		v.stranger(isOurs, s.path, e)
+		v.countUnknown(known, s.path, e)
 	}
 	blobs := filepath.Join(s.path, blobsName)
-	for _, shard := range entries(blobs) {
+	for _, shard := range osfile.List(blobs) {
 		if shard.Type()&fs.ModeSymlink != 0 && len(shard.Name()) == 2 {
 			v.link(filepath.Join(blobs, shard.Name()))
 			continue
 		}
-		v.stranger(shard.IsDir() && len(shard.Name()) == 2, blobs, shard)
-		for _, file := range entries(filepath.Join(blobs, shard.Name())) {
-			_, ours := blobKey(shard.Name(), file.Name())
-			v.stranger(ours, filepath.Join(blobs, shard.Name()), file)
+		v.countUnknown(shard.IsDir() && len(shard.Name()) == 2, blobs, shard)
+		for _, file := range osfile.List(filepath.Join(blobs, shard.Name())) {
+			_, known := fileKey(shard.Name(), file.Name(), blobExt)
+			v.countUnknown(known, filepath.Join(blobs, shard.Name()), file)
 		}
 	}
 }
 
-// link reports a link in the place of a file or directory of ours. A repair takes
-// the link away, and nothing that is behind it.
+// link reports a link in the place of a file or directory of the store. A repair removes
+// the link, and nothing behind it.
 func (v *verifying) link(path string) {
 	v.damaged(path, "is a symbolic link")
 	if v.repair {
@@ -199,10 +223,10 @@ func (v *verifying) link(path string) {
 	}
 }
 
-func (v *verifying) stranger(ours bool, dir string, e fs.DirEntry) {
-	if !ours && !strings.HasPrefix(e.Name(), ".") {
-		v.Foreign++
-		v.problem(filepath.Join(dir, e.Name()), "is not ours")
+func (v *verifying) countUnknown(known bool, dir string, e fs.DirEntry) {
+	if !known && !strings.HasPrefix(e.Name(), ".") {
+		v.Unknown++
+		v.problem(filepath.Join(dir, e.Name()), "is not a file of the cache")
 	}
 }
 

@@ -3,13 +3,16 @@ package binary
 import (
 	"errors"
 	"fmt"
-	"github.com/shadercache/shadercache/shader"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/binary/internal/index"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestVerify(t *testing.T) {
@@ -22,18 +25,18 @@ func TestVerify(t *testing.T) {
 	must(t, s.Record([]Use{{Key: testKey(0), Hits: 3, LastUse: start}}, Counters{DiskHits: 3}))
 	must(t, d.PutSource(shader.MustSource("one", "void main() {}", nil)))
 	must(t, d.PutSource(shader.MustSource("two", "void main() { }", nil)))
-	if r, err := d.Verify(false, nil); err != nil || !r.OK() || r.Good != 4 || r.Sources != 2 || r.Foreign+r.Leftovers != 0 {
+	if r, err := d.Verify(false, nil); err != nil || !r.OK() || r.Good != 4 || r.Sources != 2 || r.Unknown+r.Leftovers != 0 {
 		t.Fatalf("a sound directory: %+v, %v", r, err)
 	}
 
 	flip(t, s.blobPath(testKey(1)))
 	flip(t, d.sourcePath(shader.MustSource("", "void main() {}", nil).Key()))
-	flip(t, filepath.Join(s.path, indexName))
+	flip(t, filepath.Join(s.path, index.Name))
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", "stray"), nil, start)
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", ".half"), nil, start.Add(-2*time.Hour))
-	must(t, s.quarantine(s.judge(mark{ActionCompile, testKey(9)}, "nine", leftBy(1, ""))))
+	must(t, s.quarantine(s.classify(compileMark(9), "nine", leftBy(1, ""))))
 	var calls int
-	want := VerifyReport{Good: 3, Sources: 1, Damaged: 3, Foreign: 1, Leftovers: 1, Quarantined: 1}
+	want := VerifyReport{Good: 3, Sources: 1, Damaged: 3, Unknown: 1, Leftovers: 1, Quarantined: 1}
 	for _, repair := range []bool{false, true} {
 		r, err := d.Verify(repair, func(VerifyReport) { calls++ })
 		want.Bytes, want.Problems = r.Bytes, r.Problems
@@ -45,11 +48,45 @@ func TestVerify(t *testing.T) {
 		t.Errorf("%d calls of progress, want 8", calls)
 	}
 	r, err := d.Verify(true, nil)
-	if err != nil || !r.OK() || r.Good != 3 || r.Foreign != 1 || r.Leftovers != 0 {
+	if err != nil || !r.OK() || r.Good != 3 || r.Unknown != 1 || r.Leftovers != 0 {
 		t.Errorf("after the repair: %+v, %v", r, err)
 	}
 	if c := lifetime(t, d); c.DiskHits != 3 {
 		t.Errorf("lifetime after the repair: %+v", c)
+	}
+	if r, err := s.Verify(false, nil); err != nil || r.Good != 2 || r.Sources != 0 {
+		t.Errorf("one store: %+v, %v", r, err)
+	}
+	if n := d.SourceCount(); n != 1 {
+		t.Errorf("%d sources are left", n)
+	}
+}
+
+// An earlier layout had aside/ in place of rejected/. Its files are unknown: they are
+// counted, not read and not deleted.
+func TestAsideOfAnEarlierLayoutIsUnknown(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	putBlobs(t, s, testBlob(0))
+	name := testKey(1).String() + ".bin"
+	old := start.Add(-2 * rejectedAge)
+	writeTestFile(t, filepath.Join(s.path, "aside", name), encode(t, testBlob(1)), old)
+	writeTestFile(t, filepath.Join(s.path, "aside", name+reasonExt), []byte("refused"), old)
+	for _, repair := range []bool{false, true} {
+		r, err := d.Verify(repair, nil)
+		if err != nil || !r.OK() || r.Good != 1 || r.Unknown != 1 || r.Leftovers != 0 || len(r.Problems) != 1 ||
+			r.Problems[0] != (Problem{filepath.Join(s.path, "aside"), "is not a file of the cache"}) {
+			t.Errorf("repair %v: %+v, %v", repair, r, err)
+		}
+	}
+	if report, err := d.Prune(PruneOptions{}); err != nil || report != (PruneReport{}) {
+		t.Errorf("Prune: %+v, %v", report, err)
+	}
+	if e, err := s.Explain(testKey(1), nil); err != nil || e.Rejected != "" || e.Stored {
+		t.Errorf("Why: %+v, %v", e, err)
+	}
+	if files := filesBelow(filepath.Join(s.path, "aside")); len(files) != 2 {
+		t.Errorf("files %q", files)
 	}
 }
 
@@ -63,7 +100,7 @@ func flip(t testing.TB, path string) {
 }
 
 func TestAll(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir()) // other processes use the system's meanwhile
+	t.Setenv("TMPDIR", t.TempDir()) // the system's has files of other processes
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	for range s.All() {
 		t.Fatal("a program in an empty store")
@@ -128,7 +165,7 @@ func TestSourceFiles(t *testing.T) {
 	if len(data) > 300 {
 		t.Errorf("%d bytes for %d", len(data), len(src.Text()))
 	}
-	// A flip may hit the name, which is a label; the text must never change.
+	// A flip may change the name, which is a label, but never the text.
 	for i := range data {
 		for bit := range 8 {
 			bad := append([]byte(nil), data...)
@@ -176,7 +213,7 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	must(t, old.Record(uses, Counters{}))
-	must(t, now.quarantine(now.judge(mark{ActionCompile, sources[2].Key()}, "p2", leftBy(1, ""))))
+	must(t, now.quarantine(now.classify(crashlog.Mark{Action: crashlog.Compile, Key: sources[2].Key()}, "p2", leftBy(1, ""))))
 	must(t, now.PutFailure(sources[1], "no"))
 	list, err := now.Missing()
 	must(t, err)
@@ -202,7 +239,7 @@ func TestWhy(t *testing.T) {
 	put(s, before)
 	put(old, after)
 	must(t, d.PutSource(before))
-	e, err := s.Why(after.Key(), after)
+	e, err := s.Explain(after.Key(), after)
 	must(t, err)
 	if e.Stored || e.Name != "blur" || len(e.Others) != 1 || len(e.Similar) != 1 {
 		t.Fatalf("got %+v", e)
@@ -219,20 +256,20 @@ func TestWhy(t *testing.T) {
 	}
 
 	put(s, after)
-	if e, _ := s.Why(after.Key(), nil); !e.Stored || e.Name != "blur" || e.Damage != "" {
+	if e, _ := s.Explain(after.Key(), nil); !e.Stored || e.Name != "blur" || e.Damage != "" {
 		t.Errorf("stored: %+v", e)
 	}
 	flip(t, s.blobPath(after.Key()))
-	if e, _ := s.Why(after.Key(), nil); e.Stored || e.Damage == "" {
+	if e, _ := s.Explain(after.Key(), nil); e.Stored || e.Damage == "" {
 		t.Errorf("damaged: %+v", e)
 	}
 	must(t, s.Reject(after.Key(), "looked wrong"))
-	must(t, s.quarantine(s.judge(mark{ActionCompile, after.Key()}, "blur", leftBy(1, ""))))
+	must(t, s.quarantine(s.classify(crashlog.Mark{Action: crashlog.Compile, Key: after.Key()}, "blur", leftBy(1, ""))))
 	must(t, s.PutFailure(after, "0:1: no"))
-	if e, _ := s.Why(after.Key(), after); !strings.Contains(e.Rejected, "looked wrong") || e.Quarantine == nil || e.Failure != "0:1: no" {
-		t.Errorf("set aside: %+v", e)
+	if e, _ := s.Explain(after.Key(), after); !strings.Contains(e.Rejected, "looked wrong") || e.Quarantine == nil || e.Failure != "0:1: no" {
+		t.Errorf("rejected: %+v", e)
 	}
-	if e, err := s.Why(testKey(99), nil); err != nil || e.Stored || e.Name != "" {
+	if e, err := s.Explain(testKey(99), nil); err != nil || e.Stored || e.Name != "" {
 		t.Errorf("unknown: %+v, %v", e, err)
 	}
 }

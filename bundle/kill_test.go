@@ -81,7 +81,7 @@ func visible(t *testing.T, d *binary.Dir) map[string]string {
 	t.Helper()
 	files := tree(t, d.Path())
 	maps.DeleteFunc(files, func(name, _ string) bool {
-		return strings.HasPrefix(name, stagingName+"/") || strings.HasPrefix(path.Base(name), ".") || path.Base(path.Dir(name)) == "aside"
+		return strings.HasPrefix(name, stagingName+"/") || strings.HasPrefix(path.Base(name), ".") || path.Base(path.Dir(name)) == "rejected"
 	})
 	return files
 }

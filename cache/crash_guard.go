@@ -92,7 +92,7 @@ func (g *CrashGuard) recoverOnce() {
 	g.refused = map[shader.Key]binary.Quarantined{}
 	g.unloadable = map[shader.Key]bool{}
 	g.mu.suspects = map[shader.Key]bool{}
-	for _, q := range r.Standing {
+	for _, q := range r.Active {
 		switch {
 		case q.Refused():
 			g.refused[q.Key] = q

@@ -50,7 +50,7 @@ type Options struct {
 	MaxDiskAge   time.Duration
 
 	// KeepSources keeps the text of every program beside its binary, some 1 KB
-	// each, for Rebuild and binary.Store.Why. Default: false.
+	// each, for Rebuild and binary.Store.Explain. Default: false.
 	KeepSources bool
 
 	// NegativeCacheOff compiles a source that did not compile again at every

@@ -100,9 +100,9 @@ func TestManyProcessesOneDirectory(t *testing.T) {
 		f.get(src).Release()
 	}
 	f.close()
-	list, err := realStore(t, dir).List()
-	if err != nil || len(list) != 500 {
-		t.Errorf("%d programs are listed, %v", len(list), err)
+	list := realStore(t, dir).List()
+	if len(list) != 500 {
+		t.Errorf("%d programs are listed", len(list))
 	}
 	d, err := binary.OpenDir(dir)
 	must(t, err)

@@ -44,7 +44,7 @@ func TestNopStoreKeepsNothing(t *testing.T) {
 	if missing, err := s.Missing(); len(missing) != 0 || err != nil {
 		t.Errorf("missing: %+v, %v", missing, err)
 	}
-	if r, err := s.Recover(); len(r.Found)+len(r.Standing) != 0 || err != nil {
+	if r, err := s.Recover(); len(r.Found)+len(r.Active) != 0 || err != nil {
 		t.Errorf("in quarantine: %+v, %v", r, err)
 	}
 	if _, done, err := s.Trim(binary.PruneOptions{MaxBytes: 1}); done || err != nil {
@@ -137,7 +137,7 @@ func TestFailingQuarantineStopsNothing(t *testing.T) {
 	a := source("a")
 	suspect := binary.Quarantined{Key: a.Key(), Name: "a", Action: binary.ActionCompile, Suspect: true, Reason: "test"}
 	store := &markedStore{Store: cachetest.NewStore(), err: errors.New("disk on fire"),
-		recovery: binary.Recovery{Found: []binary.Quarantined{suspect}, Standing: []binary.Quarantined{suspect}}}
+		recovery: binary.Recovery{Found: []binary.Quarantined{suspect}, Active: []binary.Quarantined{suspect}}}
 	var log bytes.Buffer
 	f := newMarkedFixture(t, store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	f.wantOrigin(a, cache.Compiled)
@@ -195,7 +195,7 @@ func TestUnrecordedCrashesAreLogged(t *testing.T) {
 func TestSuspectIsCompiledAlone(t *testing.T) {
 	list := sources(16)
 	suspect := binary.Quarantined{Key: list[8].Key(), Name: list[8].Name(), Action: binary.ActionCompile, Suspect: true}
-	store := &markedStore{Store: cachetest.NewStore(), recovery: binary.Recovery{Standing: []binary.Quarantined{suspect}}}
+	store := &markedStore{Store: cachetest.NewStore(), recovery: binary.Recovery{Active: []binary.Quarantined{suspect}}}
 	f := newMarkedFixture(t, store, cache.Options{})
 	scratch, err := newScratch(f.dev, f.cache)
 	must(t, err)

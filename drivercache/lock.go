@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // ErrInUse is returned while others hold the folder with a lock that excludes ours.
@@ -63,7 +65,7 @@ func (l *Lock) Release() error { return l.release() }
 // them has ended. Processes that this one starts meanwhile inherit it as well. It
 // returns errors.ErrUnsupported, wrapped, where the system cannot do that.
 func (l *Lock) HoldAcrossExec() error {
-	if err := holdAcrossExec(l.file); err != nil {
+	if err := osfile.KeepAcrossExec(l.file); err != nil {
 		return fmt.Errorf("drivercache: hold %s across exec: %w", l.folder, err)
 	}
 	return nil
@@ -83,7 +85,11 @@ func open(folder string, exclusive bool) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("drivercache: %w", err)
 	}
-	if err := lock(f, exclusive); err != nil {
+	err = osfile.TryLock(f, exclusive)
+	if errors.Is(err, osfile.ErrLocked) {
+		err = ErrInUse
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("drivercache: %s: %w", folder, err), f.Close())
 	}
 	return &Lock{folder, exclusive, f, sync.OnceValue(f.Close)}, nil

@@ -17,7 +17,7 @@ is needed.
 
 Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
 powers of 1024. Without any flag only leftovers of interrupted writes, and what
-was set aside a month ago, are deleted.
+was rejected a month ago, are deleted.
 
 JSON fields: dir, dry_run, programs, bytes, driver_files, driver_bytes,
 fingerprints, leftovers.`

@@ -16,12 +16,12 @@ It needs no OpenGL, keeps one program in memory at a time, and without --repair
 writes nothing. Damage does no harm by itself: a damaged program is compiled
 again when it is needed.
 
---repair sets damaged programs aside, deletes damaged sources, tunings and leftovers of
+--repair moves damaged programs to rejected/, deletes damaged sources, tunings and leftovers of
 interrupted writes, makes damaged indexes again, and ends every quarantine, so
 that programs which a process died of are tried again. Files that are not ours
 are reported and never touched.
 
-JSON fields: dir, repaired, good, bytes, sources, tunings, damaged, foreign, leftovers,
+JSON fields: dir, repaired, good, bytes, sources, tunings, damaged, unknown, leftovers,
 quarantined, problems [{path, reason}] (the first 100).
 
 The exit code is 1 when something is damaged or in quarantine and was not
@@ -56,7 +56,7 @@ func newVerify(o *options) *cobra.Command {
 			return r.failure()
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "set aside what is damaged, and end every quarantine")
+	cmd.Flags().BoolVar(&repair, "repair", false, "move damaged programs to rejected/, and end every quarantine")
 	return cmd
 }
 
@@ -91,9 +91,9 @@ func (r *verifyResult) failure() error {
 }
 
 func (r *verifyResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %d foreign\n",
+	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %d unknown\n",
 		cli.Plural(r.Good, "program"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
-		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), r.Foreign)
+		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), r.Unknown)
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "  %s: %s\n", cli.Shown(p.Path), cli.Shown(p.Reason))
 	}

@@ -18,7 +18,7 @@ const whyUsage = `Explain why a program is found, or is not, by the driver that 
 
 The argument is what preload takes, or the key or first digits of the key of a
 program that is kept for any driver. For each program it says whether it is
-stored, whether it is damaged, was set aside, is in quarantine or is known not
+stored, whether it is damaged, was rejected, is in quarantine or is known not
 to compile, and compares field by field:
   - with other drivers that have the program: what differs in the fingerprint,
     such as the version after a driver update;
@@ -29,7 +29,7 @@ Programs of $SHADERCACHE_UPSTREAM are looked at too. It needs OpenGL, compiles
 nothing, and changes no program on disk.
 
 JSON fields: driver, programs [{key, name, stored, upstream?, checked?, damage?,
-aside?, quarantine?, failure?, others [{dir, diffs [{field, ours, theirs}]}],
+rejected?, quarantine?, failure?, others [{dir, diffs [{field, ours, theirs}]}],
 similar [{key, diff? {line, ours, theirs}}]}].`
 
 const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
@@ -95,7 +95,7 @@ func (o *options) why(typed string, defines shader.Defines) (*whyResult, error) 
 	defer store.Close()
 	r := &whyResult{Driver: fingerprint.DirName(), Programs: []binary.Explanation{}}
 	for _, w := range wanted {
-		e, err := store.Why(w.key, w.source)
+		e, err := store.Explain(w.key, w.source)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 		fmt.Fprintf(w, "  damaged: %s\n", cli.Shown(e.Damage))
 	}
 	if e.Rejected != "" {
-		fmt.Fprintf(w, "  was set aside: %s\n", cli.Shown(e.Rejected))
+		fmt.Fprintf(w, "  was rejected: %s\n", cli.Shown(e.Rejected))
 	}
 	if e.Quarantine != nil {
 		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), cli.Shown(e.Quarantine.Reason))

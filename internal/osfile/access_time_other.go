@@ -7,6 +7,6 @@ import (
 	"time"
 )
 
-// AccessTime returns the zero time: it is not known on this system, and files age
-// from when they were written.
+// AccessTime returns the zero time: the time is not known on this system. Callers use
+// the time of the last write instead.
 func AccessTime(fs.FileInfo) time.Time { return time.Time{} }

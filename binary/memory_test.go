@@ -1,20 +1,21 @@
 package binary
 
 import (
-	"github.com/shadercache/shadercache/shader"
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
-// TestManyEntries goes through far more programs than fit into memory budgets,
-// and looks at the heap on the way.
+// TestManyEntries lists and verifies thousands of programs, and measures the heap
+// meanwhile.
 func TestManyEntries(t *testing.T) {
 	programs := 2000
 	if soak() {
 		programs = 100_000
 	}
-	compress(nil) // the encoder stays, and is not the store's
+	compress(nil) // makes the encoder, whose memory is not the store's
 	begin, most := heap(), uint64(0)
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
@@ -26,7 +27,7 @@ func TestManyEntries(t *testing.T) {
 		writeTestFile(t, s.blobPath(blob.Key), encode(t, blob), start)
 	}
 	must(t, s.Record(nil, Counters{Compiles: 1}))
-	// What Record held is garbage, and not what is measured here.
+	// The memory of Record is not measured.
 	s = openTestStore(t, d, testFingerprint)
 	step := programs / 10
 	seen, at := 0, time.Now()
@@ -52,9 +53,9 @@ func TestManyEntries(t *testing.T) {
 	}
 }
 
-// heap is the memory that is reachable now.
+// heap returns the size of the reachable heap.
 func heap() uint64 {
-	runtime.GC() // what pools hold goes with the second one
+	runtime.GC() // the second collection empties pools
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

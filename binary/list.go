@@ -4,21 +4,49 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"github.com/shadercache/shadercache/shader"
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/index"
+	"github.com/shadercache/shadercache/shader"
 )
 
-// ByName is All without those that cannot be read, sorted by name, then
-// key. It has all of them in memory at once, packed: less than 100 bytes each
-// and the name.
+// All yields every program in the store, in the order of their keys. It has one of them
+// in memory at a time. It opens every blob for its header, and yields a blob that cannot
+// be read with its key and an error. Statistics are those of a copy of the index at the
+// start; the index is free meanwhile. Without an index, which may be busy or missing,
+// hits and load times are 0 and the last use is the file's time.
+func (s *Store) All() iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		known := index.OpenCopy(s.path)
+		defer known.Close()
+		for key, file := range s.blobFiles() {
+			h, fileBytes, err := s.readHeader(key)
+			if err != nil {
+				if !yield(Entry{Key: key}, err) {
+					return
+				}
+				continue
+			}
+			e := findEntry(known, key)
+			e.describe(h, fileBytes)
+			e.usedBy(fileTime(file))
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ByName yields the programs of All that can be read, sorted by name, then key. It has
+// all of them in memory at once, packed: less than 100 bytes each and the name.
 func (s *Store) ByName() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		var all packedEntries
 		for e, err := range s.All() {
 			if err == nil {
-				all.add(&e)
+				all.pack(&e)
 			}
 		}
 		all.sort()
@@ -30,14 +58,17 @@ func (s *Store) ByName() iter.Seq[Entry] {
 	}
 }
 
-// packedEntries are many entries in little memory, none of which the garbage
-// collector has to look at one by one.
+// List returns the programs of ByName.
+func (s *Store) List() []Entry { return slices.Collect(s.ByName()) }
+
+// packedEntries holds entries in pages, which use less memory than Entry values and cost
+// the garbage collector nothing per entry.
 type packedEntries struct {
 	entries []packedEntry
-	page    []byte // what is left of the last one
+	page    []byte // the free part of the last page
 }
 
-// packedEntry is an entry in a page that it shares with others:
+// packedEntry is one entry, in a page that it shares with others:
 //
 //	32 bytes  key
 //	varint    length of the name, then the name
@@ -48,11 +79,12 @@ type packedEntry []byte
 
 const (
 	packedPage = 64 << 10
-	// maxPacked is what an entry takes at most.
+	// maxPacked is the size of the largest packed entry.
 	maxPacked = len(shader.Key{}) + MaxNameBytes + 8*binary.MaxVarintLen64
 )
 
-func (p *packedEntries) add(e *Entry) {
+// pack adds an entry.
+func (p *packedEntries) pack(e *Entry) {
 	if len(p.page) < maxPacked {
 		p.page = make([]byte, packedPage)
 	}
@@ -76,7 +108,7 @@ func (p *packedEntries) sort() {
 	})
 }
 
-// name is the name and what follows it.
+// name returns the name and the bytes after it.
 func (p packedEntry) name() (name, rest []byte) {
 	length, n := binary.Uvarint(p[len(shader.Key{}):])
 	rest = p[len(shader.Key{})+n:]
@@ -97,7 +129,7 @@ func (p packedEntry) unpack() Entry {
 	}
 }
 
-// packedTime is 0 as well for a time that only a damaged index holds.
+// packedTime returns 0 for the zero time, and for a time that no blob can hold.
 func packedTime(t time.Time) int64 {
 	nanos, err := unixNanos(t)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 func init() {
-	// end DIR NUMBER puts programs, and records when its input ends, for as long
-	// as the index is busy.
+	// end DIR NUMBER puts programs, and records when its input ends, as often as the
+	// index is busy.
 	children["end"] = func(args []string) {
 		s := childStore(args[0])
 		var number int
@@ -38,9 +38,8 @@ func init() {
 	}
 }
 
-// Processes that end together, as those of a parallel preload do, all record:
-// one after the other, and without long pauses between them. The log has the
-// times.
+// Processes that end at the same moment, as those of a parallel preload do, all record,
+// one after the other. The log has the times.
 func TestProcessesThatEndTogether(t *testing.T) {
 	const processes = 6
 	d := openTestDir(t)
@@ -73,7 +72,7 @@ func TestProcessesThatEndTogether(t *testing.T) {
 	known, err := s.loadIndex()
 	must(t, err)
 	if known.lifetime.Compiles != 8*processes || len(known.programs) != 8*processes {
-		t.Errorf("the index knows %d programs and %d compiles", len(known.programs), known.lifetime.Compiles)
+		t.Errorf("the index has %d programs and %d compiles", len(known.programs), known.lifetime.Compiles)
 	}
 	for n := range processes {
 		if known.programs[testKey(8*n)].Hits != 1 {

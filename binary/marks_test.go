@@ -4,44 +4,44 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 func init() {
-	// enter DIR ACTION:NUMBER... enters marks, or leaves those with a minus
-	// before them, and dies.
-	children["enter"] = func(args []string) {
+	// mark DIR ACTION:NUMBER... writes marks, removes those with a minus before them, and
+	// ends as in a crash.
+	children["mark"] = func(args []string) {
 		s := childStore(args[0])
 		for _, arg := range args[1:] {
-			enterOrLeave(s, arg)
+			markOrUnmark(s, arg)
 		}
 		dieNow()
 	}
 }
 
-// enterOrLeave enters the mark ACTION:NUMBER, or leaves the one of
-// -ACTION:NUMBER.
-func enterOrLeave(s *Store, arg string) {
-	arg, leaves := strings.CutPrefix(arg, "-")
+// markOrUnmark calls Mark for ACTION:NUMBER, and Unmark for -ACTION:NUMBER.
+func markOrUnmark(s *Store, arg string) {
+	arg, unmark := strings.CutPrefix(arg, "-")
 	action, number, _ := strings.Cut(arg, ":")
 	var n int
 	fmt.Sscan(number, &n)
-	if leaves {
+	if unmark {
 		s.Unmark(Action(action), testKey(n))
 	} else {
 		s.Mark(Action(action), testKey(n), fmt.Sprintf("program %d", n))
 	}
 }
 
-// die has a process die after entering marks.
-func die(t *testing.T, s *Store, marks ...string) {
+// endProcess starts a process that writes marks and ends.
+func endProcess(t *testing.T, s *Store, marks ...string) {
 	t.Helper()
-	if err := childCommand(t, "enter", append([]string{s.dir.path}, marks...)...).Run(); err == nil {
-		t.Fatal("the child lived")
+	if err := childCommand(t, "mark", append([]string{s.dir.path}, marks...)...).Run(); err == nil {
+		t.Fatal("the child did not end by a signal")
 	}
 }
 
@@ -52,11 +52,11 @@ func recovered(t *testing.T, s *Store) Recovery {
 	return r
 }
 
-func TestDeathInTheDriver(t *testing.T) {
+func TestProcessEndsInTheDriver(t *testing.T) {
 	for name, c := range map[string]struct {
 		marks []string
-		want  string // what is found, and r for refused
-		left  string // blobs that stay
+		want  string // what Recover finds, with r for a refused source
+		left  string // the blobs that are not rejected
 	}{
 		"none":              {[]string{"load:0", "-load:0"}, "", "0 1 2"},
 		"one load":          {[]string{"load:0", "-load:0", "load:1"}, "load 1", "0 2"},
@@ -71,7 +71,7 @@ func TestDeathInTheDriver(t *testing.T) {
 			d.now = time.Now
 			s := openTestStore(t, d, testFingerprint)
 			putBlobs(t, s, testBlob(0), testBlob(1), testBlob(2))
-			die(t, s, c.marks...)
+			endProcess(t, s, c.marks...)
 			var got []string
 			for _, q := range recovered(t, s).Found {
 				text := string(q.Action) + strings.TrimPrefix(q.Name, "program")
@@ -95,84 +95,74 @@ func TestDeathInTheDriver(t *testing.T) {
 			if again := recovered(t, s); len(again.Found) != 0 {
 				t.Errorf("found again: %+v", again.Found)
 			}
-			if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
+			if files := osfile.List(s.inFlightPath()); len(files) != 0 {
 				t.Errorf("left in flight: %v", files)
 			}
 		})
 	}
 }
 
-// leftBy is what a process leaves that had so many programs in flight.
-func leftBy(marks int, crash string) leftBehind {
-	left := leftBehind{marks: map[mark]string{}, crash: crash}
+func compileMark(n int) crashlog.Mark {
+	return crashlog.Mark{Action: crashlog.Compile, Key: testKey(n)}
+}
+
+// leftBy returns what a process leaves that ended with a number of compiles in flight.
+func leftBy(marks int, crash string) crashlog.Remains {
+	left := crashlog.Remains{Marks: map[crashlog.Mark]string{}, Crash: crash}
 	for n := range marks {
-		left.marks[mark{ActionCompile, testKey(n + 1)}] = ""
+		left.Marks[compileMark(n+1)] = ""
 	}
 	return left
 }
 
-// An application's own panic is no crash of the driver's.
-func TestPanicIsNoCrash(t *testing.T) {
-	for text, want := range map[string]string{
-		"panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation code=0x1]\n": "",
-		"fatal error: all goroutines are asleep - deadlock!\n":                                              "",
-		"+ compile x \"SIGSEGV: in a name\"\n":                                                              "",
-		"+ compile x \"a\"\nSIGBUS: bus error\nPC=0x1\n":                                                    "SIGBUS: bus error",
-	} {
-		if got := parseCrash(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
-	}
-}
-
-func TestForgiveLeavesNoMark(t *testing.T) {
+func TestClearMarksLeavesNoMark(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	s.Mark(ActionCompile, testKey(1), "one")
 	s.ClearMarks()
 	s.Mark(ActionLoad, testKey(2), "two")
 	s.Unmark(ActionCompile, testKey(1))
-	if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
+	if files := osfile.List(s.inFlightPath()); len(files) != 0 {
 		t.Errorf("left in flight: %v", files)
 	}
 	must(t, s.Close())
 }
 
-// TestSecondDeathRefusesASource also says what does not: a death with others in
-// flight, and one long after the first.
-func TestSecondDeathRefusesASource(t *testing.T) {
+// A source is refused after a second interruption, and not after one with other programs
+// in flight, or long after the first.
+func TestSecondInterruptionRefusesASource(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, os.MkdirAll(s.path, 0o700))
 	now := start
 	d.now = func() time.Time { return now }
 	refused := func(marks int) bool {
-		q := s.judge(mark{ActionCompile, testKey(1)}, "one", leftBy(marks, ""))
+		q := s.classify(compileMark(1), "one", leftBy(marks, ""))
 		must(t, s.quarantine(q))
 		return q.Refused()
 	}
 	if refused(1) {
-		t.Error("refused after one death, which may have been a Ctrl-C")
+		t.Error("refused after one interruption, which may have been a Ctrl-C")
 	}
 	if refused(3) {
 		t.Error("refused although others were in flight")
 	}
 	if !refused(1) {
-		t.Error("not refused after a second death")
+		t.Error("not refused after a second interruption")
 	}
 	must(t, s.Lift(testKey(1)))
 	refused(1)
 	now = now.Add(QuarantineTime)
 	if refused(1) {
-		t.Error("refused for a death of long ago")
+		t.Error("refused for an interruption of long ago")
 	}
 }
 
-func TestTheLivingAreLeftAlone(t *testing.T) {
+func TestRunningProcessesAreLeftAlone(t *testing.T) {
 	d := openTestDir(t)
 	s, other := openTestStore(t, d, testFingerprint), openTestStore(t, d, testFingerprint)
 	s.Mark(ActionCompile, testKey(1), "one")
-	if r := recovered(t, other); len(r.Found)+len(r.Standing) != 0 {
+	if r := recovered(t, other); len(r.Found)+len(r.Active) != 0 {
 		t.Errorf("found %+v", r)
 	}
 	other.Mark(ActionLoad, testKey(2), "two")
@@ -180,7 +170,7 @@ func TestTheLivingAreLeftAlone(t *testing.T) {
 	other.Unmark(ActionLoad, testKey(2))
 	must(t, s.Close())
 	must(t, other.Close())
-	if files := entries(filepath.Join(s.path, inFlightName)); len(files) != 0 {
+	if files := osfile.List(s.inFlightPath()); len(files) != 0 {
 		t.Errorf("left in flight: %v", files)
 	}
 }
@@ -189,7 +179,7 @@ func TestQuarantineEnds(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, os.MkdirAll(s.path, 0o700))
-	q := s.judge(mark{ActionCompile, testKey(1)}, "one", leftBy(1, ""))
+	q := s.classify(compileMark(1), "one", leftBy(1, ""))
 	must(t, s.quarantine(q))
 	for after, want := range map[time.Duration]int{
 		0: 1, QuarantineTime - 1: 1, QuarantineTime: 0,
@@ -203,7 +193,7 @@ func TestQuarantineEnds(t *testing.T) {
 	d.now = func() time.Time { return start }
 	err := error(&QuarantinedError{s.Quarantined()[0]})
 	if !errors.Is(err, ErrQuarantined) || !strings.Contains(err.Error(), `"one"`) || !strings.Contains(err.Error(), "verify --repair") {
-		t.Errorf("the error says %q", err)
+		t.Errorf("error %q", err)
 	}
 	for range 2 {
 		must(t, s.Lift(q.Key))
@@ -213,7 +203,7 @@ func TestQuarantineEnds(t *testing.T) {
 	}
 }
 
-func TestDamagedNotesKeepNothingOut(t *testing.T) {
+func TestDamagedNotesAreIgnored(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	for n, text := range []string{"", "{", "{}", `{"key":"` + testKey(7).String() + `"}`, "null"} {
@@ -224,41 +214,7 @@ func TestDamagedNotesKeepNothingOut(t *testing.T) {
 	}
 }
 
-func TestMarksThatMakeNoSense(t *testing.T) {
-	key := testKey(1).String()
-	good := "+ load " + key + " \"a b\"\n"
-	for text, want := range map[string]int{
-		good:                          1,
-		good[:len(good)-1]:            0, // cut short
-		good + "- load " + key:        1,
-		good + "- load " + key + "\n": 0,
-		"- load " + key + "\n" + good: 1,
-		"+ dance " + key + " \"\"\n":  0,
-		"+ load 12 \"\"\n":            0,
-		"\n\n \n+\n+ load\n":          0,
-		"\x00\xff\n" + good:           1,
-	} {
-		if left := parseMarks(text); len(left) != want {
-			t.Errorf("%q: %v, want %d", text, left, want)
-		}
-	}
-	if name := parseMarks(good)[mark{ActionLoad, testKey(1)}]; name != "a b" {
-		t.Errorf("name %q", name)
-	}
-}
-
-func FuzzParseMarks(f *testing.F) {
-	f.Add("+ load " + testKey(1).String() + " \"a\"\n- load " + testKey(1).String() + "\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		for m, name := range parseMarks(text) {
-			if !slices.Contains(actions, m.action) || len(name) > MaxNameBytes {
-				t.Errorf("%v %q", m, name)
-			}
-		}
-	})
-}
-
-func BenchmarkEnterLeave(b *testing.B) {
+func BenchmarkMarkUnmark(b *testing.B) {
 	s := openTestStore(b, openTestDir(b), testFingerprint)
 	b.Cleanup(func() { s.Close() })
 	key := testKey(1)

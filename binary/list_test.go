@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What is packed comes out as it went in, in order, whatever the page.
+// Entries are unpacked as they were packed, in order, across pages.
 func TestPackedEntries(t *testing.T) {
 	var all packedEntries
 	want := []Entry{
@@ -21,7 +21,7 @@ func TestPackedEntries(t *testing.T) {
 		want = append(want, Entry{Key: testKey(n + 10), Name: strings.Repeat("n", n*5), Bytes: int64(n), Hits: uint64(n)})
 	}
 	for _, e := range want {
-		all.add(&e)
+		all.pack(&e)
 	}
 	slices.SortFunc(want, func(a, b Entry) int {
 		if byName := strings.Compare(a.Name, b.Name); byName != 0 {
@@ -40,31 +40,11 @@ func TestPackedEntries(t *testing.T) {
 	}
 }
 
-// An index may claim any name and time: those that no blob holds are cut.
-func TestPackedEntryOfNoBlob(t *testing.T) {
+// A damaged index may hold names and times that no blob can hold: they are cut.
+func TestPackedEntryIsCut(t *testing.T) {
 	var all packedEntries
-	all.add(&Entry{Name: strings.Repeat("x", 4*MaxNameBytes), LastUse: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)})
+	all.pack(&Entry{Name: strings.Repeat("x", 4*MaxNameBytes), LastUse: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if e := all.entries[0].unpack(); len(e.Name) != MaxNameBytes || !e.LastUse.IsZero() {
 		t.Errorf("a name of %d bytes, last use %v", len(e.Name), e.LastUse)
-	}
-}
-
-// A reader of many programs maps the copy of the index more than once.
-func TestCopyOfTheIndexIsMappedAnew(t *testing.T) {
-	s := openTestStore(t, openTestDir(t), testFingerprint)
-	putBlobs(t, s, testBlob(1))
-	must(t, s.Record([]Use{{Key: testKey(1), Hits: 7, LastUse: start}}, Counters{}))
-	known := s.copyIndex()
-	defer known.close()
-	for range 3 * findsAMapping {
-		if e := known.find(testKey(1)); e.Hits != 7 {
-			t.Fatalf("got %+v", e)
-		}
-	}
-	if known.finds > findsAMapping {
-		t.Errorf("%d finds in one mapping", known.finds)
-	}
-	if e := known.find(testKey(2)); e != (Entry{Key: testKey(2)}) {
-		t.Errorf("got %+v of a program that is not there", e)
 	}
 }

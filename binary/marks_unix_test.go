@@ -13,8 +13,8 @@ import (
 )
 
 func init() {
-	// crash DIR SIGNAL ACTION:NUMBER... tells its crashes, enters marks, and gets
-	// the signal.
+	// crash DIR SIGNAL ACTION:NUMBER... sets the crash output, writes marks, and sends
+	// itself the signal.
 	children["crash"] = func(args []string) {
 		s := childStore(args[0])
 		s.SetCrashOutput(func(f *os.File) {
@@ -25,18 +25,17 @@ func init() {
 		var signal int
 		fmt.Sscan(args[1], &signal)
 		for _, arg := range args[2:] {
-			enterOrLeave(s, arg)
+			markOrUnmark(s, arg)
 		}
 		_ = syscall.Kill(os.Getpid(), syscall.Signal(signal))
 		awaitSignal()
 	}
 }
 
-// A process that tells its crashes has the runtime write what ended it beside
-// its marks.
+// The runtime writes the signal that ended the process beside its marks.
 func TestCrashRefusesASourceAtOnce(t *testing.T) {
-	// The children inherit what is ignored, as in the background of a shell, and
-	// not what is caught.
+	// Children inherit ignored signals, which a shell sets for background processes, and
+	// do not inherit caught ones.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGQUIT)
 	t.Cleanup(func() { signal.Stop(caught) })
@@ -59,7 +58,7 @@ func TestCrashRefusesASourceAtOnce(t *testing.T) {
 			cmd := childCommand(t, "crash", append([]string{d.path, fmt.Sprint(int(c.signal))}, c.marks...)...)
 			cmd.Stderr = nil
 			if err := cmd.Run(); err == nil {
-				t.Fatal("the child lived")
+				t.Fatal("the child did not end by a signal")
 			}
 			found := recovered(t, s).Found
 			if len(found) == 0 {
@@ -74,18 +73,17 @@ func TestCrashRefusesASourceAtOnce(t *testing.T) {
 	}
 }
 
-// Where a signal ended the process before its runtime could say so, whoever saw
-// it die says it.
-func TestCrashThatOthersTell(t *testing.T) {
+// Another process records the signal where the runtime could not.
+func TestRecordCrash(t *testing.T) {
 	for signal, refused := range map[string]bool{"SIGSEGV: segmentation fault": true, "SIGKILL: killed": false} {
 		d := openTestDir(t)
 		s := openTestStore(t, d, testFingerprint)
-		cmd := childCommand(t, "enter", d.path, "compile:1")
+		cmd := childCommand(t, "mark", d.path, "compile:1")
 		if err := cmd.Run(); err == nil {
-			t.Fatal("the child lived")
+			t.Fatal("the child did not end by a signal")
 		}
 		other := openTestStore(t, d, testFingerprint)
-		other.Mark(ActionCompile, testKey(2), "of a process that lives")
+		other.Mark(ActionCompile, testKey(2), "of a process that runs")
 		for _, pid := range []int{cmd.Process.Pid, os.Getpid(), cmd.Process.Pid * 10} {
 			must(t, s.RecordCrash(pid, signal))
 		}

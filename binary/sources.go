@@ -11,19 +11,20 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// The source tier: what was compiled, for every driver there is or will be.
+// Sources belong to no driver: another driver compiles its programs from them.
 //
-//	sources/5e/5e884898....glsl.zst   zstd of: one line of JSON, then the text
+//	sources/5e/5e884898....glsl.zst   zstd of one line of JSON, then the text
 //
-// The line holds name and files. The text is checked against the key in the
-// file's name, so it needs no sum of its own.
+// The line holds name and files. The text needs no checksum: its key must be the one in
+// the file's name.
 const (
-	sourcesName        = "sources"
-	sourceExt          = ".glsl.zst"
-	maxKeptSourceBytes = 16 << 20
+	sourcesName    = "sources"
+	sourceExt      = ".glsl.zst"
+	maxSourceBytes = 16 << 20
 )
 
 // sourceLine is the first line of a source file.
@@ -32,44 +33,41 @@ type sourceLine struct {
 	Files []string `json:"files"`
 }
 
-// PutSource keeps a source, unless one of its key is kept already. Sources
-// above 16 MiB are not kept.
+// PutSource stores a source, unless there is one with its key. It does not store a text
+// of more than 8 MiB.
 func (d *Dir) PutSource(src *shader.Source) error {
 	path := d.sourcePath(src.Key())
-	if _, err := os.Lstat(path); err == nil || d.readOnly || len(src.Text()) > maxKeptSourceBytes/2 {
+	if _, err := os.Lstat(path); err == nil || d.readOnly || len(src.Text()) > maxSourceBytes/2 {
 		return nil
 	}
 	line, err := json.Marshal(sourceLine{cutName(src.Name()), src.Files()})
 	if err != nil {
-		return fmt.Errorf("binary: keep source: %w", err)
+		return fmt.Errorf("binary: put source: %w", err)
 	}
 	data := compress(append(append(line, '\n'), src.Text()...))
-	err = writeBelow(path, data)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = d.create(); err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o700)
+	err = writeCreating(path, data, func(dir string) error {
+		if err := d.create(); err != nil {
+			return err
 		}
-		if err == nil {
-			err = writeBelow(path, data)
-		}
-	}
+		return os.MkdirAll(dir, 0o700)
+	})
 	if err != nil {
-		return fmt.Errorf("binary: keep source: %w", err)
+		return fmt.Errorf("binary: put source: %w", err)
 	}
 	return nil
 }
 
-// PutSource is Dir.PutSource: sources belong to no driver.
+// PutSource calls Dir.PutSource.
 func (s *Store) PutSource(src *shader.Source) error { return s.dir.PutSource(src) }
 
-// Source is Dir.Source: sources belong to no driver.
+// Source calls Dir.Source.
 func (s *Store) Source(key shader.Key) (*shader.Source, error) { return s.dir.Source(key) }
 
-// Source reads a source that was kept, here or upstream. It returns ErrNotFound where there is
-// none, and a *DamagedError for a file that is not what was written.
+// Source reads a stored source, here or upstream. It returns ErrNotFound where there is
+// none, and a *DamagedError for a file that PutSource did not write.
 func (d *Dir) Source(key shader.Key) (*shader.Source, error) {
 	path := d.sourcePath(key)
-	data, _, err := readRegular(path, maxKeptSourceBytes)
+	data, _, err := readRegular(path, maxSourceBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		if d.upstream != nil {
 			return d.upstream.Source(key)
@@ -93,9 +91,8 @@ func (d *Dir) Source(key shader.Key) (*shader.Source, error) {
 	return src, nil
 }
 
-// Sources goes through the sources that are kept, in the order of their keys,
-// with one of them in memory at a time. One that cannot be read comes as an
-// error, and the next one follows.
+// Sources yields the stored sources, in the order of their keys, with one of them in
+// memory at a time. For a source that cannot be read it yields an error and continues.
 func (d *Dir) Sources() iter.Seq2[*shader.Source, error] {
 	return func(yield func(*shader.Source, error) bool) {
 		for key := range d.sourceKeys() {
@@ -107,8 +104,8 @@ func (d *Dir) Sources() iter.Seq2[*shader.Source, error] {
 	}
 }
 
-// SourceCount is the number of sources that are kept, here and upstream; one that
-// both have counts twice. It opens none of them.
+// SourceCount returns the number of stored sources, here and upstream; one that both have
+// counts twice. It opens none of them.
 func (d *Dir) SourceCount() (count int) {
 	for _, level := range d.levels() {
 		for range level.sourceKeys() {
@@ -118,12 +115,12 @@ func (d *Dir) SourceCount() (count int) {
 	return count
 }
 
-// sourceKeys goes through the keys of the sources that are kept.
+// sourceKeys yields the keys of the stored sources.
 func (d *Dir) sourceKeys() iter.Seq[shader.Key] {
 	return func(yield func(shader.Key) bool) {
 		root := filepath.Join(d.path, sourcesName)
-		for _, shard := range entries(root) {
-			for _, file := range entries(filepath.Join(root, shard.Name())) {
+		for _, shard := range osfile.List(root) {
+			for _, file := range osfile.List(filepath.Join(root, shard.Name())) {
 				key, ok := fileKey(shard.Name(), file.Name(), sourceExt)
 				if ok && !yield(key) {
 					return
@@ -141,10 +138,10 @@ func (d *Dir) sourcePath(key shader.Key) string {
 // decodeSource reads what PutSource wrote.
 func decodeSource(data []byte) (*shader.Source, error) {
 	var header zstd.Header
-	if err := header.Decode(data); err != nil || header.HasFCS && header.FrameContentSize > maxKeptSourceBytes {
-		return nil, damaged("source is not compressed, or has more than %d bytes", maxKeptSourceBytes)
+	if err := header.Decode(data); err != nil || header.HasFCS && header.FrameContentSize > maxSourceBytes {
+		return nil, damaged("source is not compressed, or has more than %d bytes", maxSourceBytes)
 	}
-	// Frames of a few bytes do not tell their length.
+	// Frames of a few bytes do not hold the length of their content.
 	room := max(header.FrameContentSize, 64<<10)
 	raw, err := decoder().DecodeAll(data, make([]byte, 0, room))
 	if err != nil {

@@ -1,4 +1,4 @@
-package binary
+package osfile
 
 import (
 	"bufio"
@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// writeUnsynced has write fill a file that readers see whole or not at all. After
-// a power cut it may be empty, so it is for what can do without: the index's sum
-// and views, which every process that ends writes while others wait. The temporary file lies beside it, with a name
-// that starts with a dot. The permissions of a file that is replaced stay.
-func writeUnsynced(path string, write func(w *bufio.Writer) error) error {
+// WriteUnsynced replaces the file at path with what write writes. Readers see the old
+// file or the new one, whole. After a power cut the file may be empty: use it for files
+// that can be made again. The temporary file is beside path and its name starts with a
+// dot. A file that is replaced keeps its permissions.
+func WriteUnsynced(path string, write func(w *bufio.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path))
 	if err != nil {
 		return err

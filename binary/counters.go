@@ -1,0 +1,136 @@
+package binary
+
+import (
+	"bufio"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// Counters counts what a cache did. Record adds the counters of a process to the
+// lifetime counters of its fingerprint.
+type Counters struct {
+	ResidentHits  uint64 `json:"resident_hits"`
+	MemoryHits    uint64 `json:"memory_hits"` // evicted, and loaded again from a blob in memory
+	DiskHits      uint64 `json:"disk_hits"`
+	Compiles      uint64 `json:"compiles"`
+	CompileErrors uint64 `json:"compile_errors"`
+	Rejected      uint64 `json:"rejected"`      // binaries that the driver refused
+	Damaged       uint64 `json:"damaged"`       // binaries whose bytes are not what was written
+	WrongAnswers  uint64 `json:"wrong_answers"` // a loaded program failed its check
+	Quarantined   uint64 `json:"quarantined"`   // programs in flight in a process that ended
+	Refusals      uint64 `json:"refusals"`      // requests for sources in quarantine
+	NegativeHits  uint64 `json:"negative_hits"` // requests answered with a recorded compile error
+	Evictions     uint64 `json:"evictions"`
+	OverCapacity  uint64 `json:"over_capacity"`  // every program was in use, so the limit was exceeded
+	OutOfMemory   uint64 `json:"out_of_memory"`  // GL_OUT_OF_MEMORY errors
+	Stored        uint64 `json:"stored"`         // blobs written
+	StoreFailures uint64 `json:"store_failures"` // reads or writes that failed; none is fatal
+	CompileNanos  int64  `json:"compile_ns"`     // spent compiling and priming
+	LoadNanos     int64  `json:"load_ns"`        // spent loading and priming
+	SavedNanos    int64  `json:"saved_ns"`       // compile time that hits saved, less their load time
+}
+
+// Add adds o to c, field by field.
+func (c *Counters) Add(o Counters) {
+	c.ResidentHits += o.ResidentHits
+	c.MemoryHits += o.MemoryHits
+	c.DiskHits += o.DiskHits
+	c.Compiles += o.Compiles
+	c.CompileErrors += o.CompileErrors
+	c.Rejected += o.Rejected
+	c.Damaged += o.Damaged
+	c.WrongAnswers += o.WrongAnswers
+	c.Quarantined += o.Quarantined
+	c.Refusals += o.Refusals
+	c.NegativeHits += o.NegativeHits
+	c.Evictions += o.Evictions
+	c.OverCapacity += o.OverCapacity
+	c.OutOfMemory += o.OutOfMemory
+	c.Stored += o.Stored
+	c.StoreFailures += o.StoreFailures
+	c.CompileNanos += o.CompileNanos
+	c.LoadNanos += o.LoadNanos
+	c.SavedNanos += o.SavedNanos
+}
+
+// HitRate returns the share of requests that needed no compile, 0 to 1, and 0 without
+// requests. Requests answered with a recorded compile error do not count.
+func (c Counters) HitRate() float64 {
+	hits := c.ResidentHits + c.MemoryHits + c.DiskHits
+	total := hits + c.Compiles + c.CompileErrors
+	if total == 0 {
+		return 0
+	}
+	return float64(hits) / float64(total)
+}
+
+// maxStatsBytes bounds cache_stats.json, which has about 500 bytes per fingerprint.
+const maxStatsBytes = 4 << 20
+
+// statsFile is cache_stats.json: the lifetime counters of every fingerprint that was
+// ever in the directory, for people and scripts. Each index has the counters of its own
+// fingerprint; this file replaces those of an index that is busy, lost or pruned. When
+// two processes write it at the same moment, one update may be lost until the next
+// Record.
+type statsFile struct {
+	Fingerprints map[string]Counters `json:"fingerprints"` // by directory name
+	Lifetime     lifetimeStats       `json:"lifetime"`     // their sum
+}
+
+type lifetimeStats struct {
+	Counters
+	HitRate     float64 `json:"hit_rate"`
+	SavedMillis float64 `json:"saved_ms"`
+}
+
+// Lifetime returns the sum of the counters of every fingerprint, as recorded so far.
+func (d *Dir) Lifetime() (Counters, error) {
+	stores, err := d.stores()
+	if err != nil {
+		return Counters{}, err
+	}
+	all := d.readStats().Fingerprints
+	for _, s := range stores {
+		if c, err := s.loadLifetime(); err == nil {
+			all[s.name] = c
+		}
+	}
+	return sum(all), nil
+}
+
+func sum(all map[string]Counters) (total Counters) {
+	for c := range maps.Values(all) {
+		total.Add(c)
+	}
+	return total
+}
+
+// readStats reads cache_stats.json. A file that is missing or damaged counts as empty;
+// the map is never nil.
+func (d *Dir) readStats() statsFile {
+	data, _, err := readRegular(filepath.Join(d.path, statsName), maxStatsBytes)
+	var file statsFile
+	if err != nil || json.Unmarshal(data, &file) != nil || file.Fingerprints == nil {
+		return statsFile{Fingerprints: map[string]Counters{}}
+	}
+	return file
+}
+
+// writeStats writes cache_stats.json with the counters of one fingerprint replaced.
+func (d *Dir) writeStats(name string, counters Counters) error {
+	file := d.readStats()
+	file.Fingerprints[name] = counters
+	total := sum(file.Fingerprints)
+	file.Lifetime = lifetimeStats{total, total.HitRate(), millis(total.SavedNanos)}
+	data, err := json.MarshalIndent(file, "", "  ")
+	if err != nil {
+		return err
+	}
+	return osfile.WriteUnsynced(filepath.Join(d.path, statsName), func(w *bufio.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	})
+}

@@ -1,0 +1,167 @@
+package binary
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+const (
+	blobsName = "blobs"
+	blobExt   = ".bin"
+)
+
+// blobPath returns the file of a key. The first two digits are a directory, so that
+// 10,000 programs make directories of 40 files.
+func (s *Store) blobPath(key shader.Key) string {
+	name := key.String()
+	return filepath.Join(s.path, blobsName, name[:2], name+blobExt)
+}
+
+// blobFiles yields the blobs in the store, in the order of their keys, without opening
+// them. A directory that is missing, or that is deleted meanwhile, counts as empty.
+func (s *Store) blobFiles() iter.Seq2[shader.Key, fs.DirEntry] {
+	return func(yield func(shader.Key, fs.DirEntry) bool) {
+		blobs := filepath.Join(s.path, blobsName)
+		for _, shard := range osfile.List(blobs) {
+			if !shard.IsDir() {
+				continue
+			}
+			for _, file := range osfile.List(filepath.Join(blobs, shard.Name())) {
+				key, ok := fileKey(shard.Name(), file.Name(), blobExt)
+				if ok && !yield(key, file) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// fileKey returns the key in the name of a file with extension ext in a directory shard,
+// and false for a name of another form.
+func fileKey(shard, name, ext string) (shader.Key, bool) {
+	digits, ok := strings.CutSuffix(name, ext)
+	if !ok || !strings.HasPrefix(digits, shard) || digits != strings.ToLower(digits) {
+		return shader.Key{}, false
+	}
+	key, err := shader.ParseKey(digits)
+	return key, err == nil
+}
+
+// readHeader reads and checks the header of a key's blob, and does not read the payload.
+// fileBytes is the size of the file.
+func (s *Store) readHeader(key shader.Key) (h *header, fileBytes int64, err error) {
+	path := s.blobPath(key)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, damaged("is not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	var buf [maxHeaderBytes]byte
+	n, err := io.ReadFull(f, buf[:])
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return nil, 0, err
+	}
+	if h, err = parseHeader(buf[:n]); err != nil {
+		return nil, 0, err
+	}
+	if h.fingerprint != s.digest && s.digest != (shader.Digest{}) {
+		return nil, 0, damaged("was made by driver %s", h.fingerprint.Short())
+	}
+	if h.key != key || info.Size() != int64(h.size())+int64(h.storedBytes) {
+		return nil, 0, damaged("header and file do not agree")
+	}
+	return h, info.Size(), nil
+}
+
+// readRegular reads a file of at most limit bytes. It returns a *DamagedError for a
+// larger file, and for anything that is not a regular file, such as a directory or a
+// link.
+func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, info, damaged("is not a regular file")
+	}
+	if info.Size() > limit {
+		return nil, info, damaged("has %d bytes, at most %d are possible", info.Size(), limit)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, info, err
+	}
+	defer f.Close()
+	data := make([]byte, info.Size())
+	n, err := io.ReadFull(f, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // the file became shorter: the caller checks what was read
+	}
+	return data[:n], info, err
+}
+
+// writeInto writes a file of the store and makes the directories that are missing.
+func (s *Store) writeInto(path string, data []byte) error {
+	if s.dir.readOnly {
+		return ErrReadOnly
+	}
+	return writeCreating(path, data, s.create)
+}
+
+// writeCreating writes a file, and calls create for its directory where that is missing.
+func writeCreating(path string, data []byte, create func(dir string) error) error {
+	err := writeBelow(path, data)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = create(filepath.Dir(path)); err == nil {
+			err = writeBelow(path, data)
+		}
+	}
+	return err
+}
+
+// writeJSON writes a file of the store, as writeInto does, with v as indented JSON.
+func (s *Store) writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return s.writeInto(path, append(data, '\n'))
+}
+
+// removeIfExists deletes a file. It returns nil where there is none.
+func removeIfExists(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+const removeLinkHint = "shadercache verify --repair removes it"
+
+// writeBelow writes a file unless one of the two directories above it is a link, which
+// may have been made after the store was opened.
+func writeBelow(path string, data []byte) error {
+	shard := filepath.Dir(path)
+	for _, dir := range []string{filepath.Dir(shard), shard} {
+		if osfile.IsLink(dir) {
+			return unsafeDir(dir, "is a symbolic link", removeLinkHint)
+		}
+	}
+	return osfile.WriteFile(path, data)
+}

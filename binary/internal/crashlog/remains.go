@@ -1,0 +1,133 @@
+package crashlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Remains is the content of the file of a process that has ended.
+type Remains struct {
+	Marks map[Mark]string // the open marks, with the programs' names
+	Crash string          // the signal that ended the process; "" = not known
+}
+
+// RecordCrash writes into the files of a process that has ended which signal ended it,
+// such as "SIGSEGV: segmentation fault". Files of processes that run stay as they are.
+func RecordCrash(dir string, process int, signal string, now time.Time) error {
+	return eachAbandoned(dir, fmt.Sprintf("%d-", process), os.O_WRONLY|os.O_APPEND, now, func(f *os.File) error {
+		_, err := f.WriteString("\n" + signal + "\n") // the last line may lack its end
+		return err
+	})
+}
+
+// Recover calls handle with what each process that has ended left in dir, and removes
+// the file after it. Where handle returns an error the file stays for the next call.
+func Recover(dir string, now time.Time, handle func(Remains) error) error {
+	return eachAbandoned(dir, "", os.O_RDWR, now, func(f *os.File) error {
+		if err := handle(readRemains(f)); err != nil {
+			return err
+		}
+		_ = os.Remove(f.Name())
+		return nil
+	})
+}
+
+// eachAbandoned calls do with each file in dir whose name starts with prefix and whose
+// process has ended, opened with flags and locked. It returns the errors of all calls.
+func eachAbandoned(dir, prefix string, flags int, now time.Time, do func(f *os.File) error) error {
+	var errs []error
+	for _, e := range osfile.List(dir) {
+		path := filepath.Join(dir, e.Name())
+		if !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() {
+			continue
+		}
+		f, err := os.OpenFile(path, flags, 0)
+		if err != nil {
+			continue // removed by another process
+		}
+		if isAbandoned(f, now) && osfile.IsNamed(f, path) {
+			err = do(f)
+		}
+		errs = append(errs, err, f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// isAbandoned reports whether the process of a file has ended, and locks the file where
+// the system has locks. Where it has none, a file counts as abandoned an hour after the
+// last write.
+func isAbandoned(f *os.File, now time.Time) bool {
+	if osfile.HasLocks {
+		return osfile.TryLock(f, true) == nil
+	}
+	info, err := f.Stat()
+	return err == nil && now.Sub(info.ModTime()) > time.Hour
+}
+
+// readRemains returns nothing for a file that cannot be read or is larger than a log
+// makes it.
+func readRemains(f *os.File) Remains {
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil || len(data) > maxFileBytes {
+		return Remains{}
+	}
+	return Remains{parseMarks(string(data)), parseCrash(string(data))}
+}
+
+// crashSignals are the signals by which a driver ends its process. A user, or a system
+// that runs out of memory, sends others.
+var crashSignals = []string{"SIGSEGV: ", "SIGABRT: ", "SIGBUS: ", "SIGFPE: ", "SIGILL: ", "SIGTRAP: ", "SIGSYS: "}
+
+// parseCrash returns the line that the runtime writes when a signal ends the process,
+// and "" where there is none. What the runtime writes for a panic of the application
+// starts differently.
+func parseCrash(text string) string {
+	for line := range strings.Lines(text) {
+		for _, signal := range crashSignals {
+			if strings.HasPrefix(line, signal) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return ""
+}
+
+// parseMarks returns the marks that are open at the end of text. Lines of another form,
+// such as one that the end of the process cut short, count for nothing.
+func parseMarks(text string) map[Mark]string {
+	names := map[Mark]string{}
+	open := map[Mark]int{}
+	for line := range strings.Lines(text) {
+		line, whole := strings.CutSuffix(line, "\n")
+		parts := strings.SplitN(line, " ", 4)
+		if !whole || len(parts) < 3 {
+			continue
+		}
+		key, err := shader.ParseKey(parts[2])
+		m := Mark{parts[1], key}
+		if err != nil || !slices.Contains([]string{Load, Compile, Run}, m.Action) {
+			continue
+		}
+		switch {
+		case parts[0] == "+" && len(parts) == 4:
+			name, _ := strconv.Unquote(parts[3])
+			open[m]++
+			names[m] = name
+		case parts[0] == "-" && open[m] > 0:
+			if open[m]--; open[m] == 0 {
+				delete(names, m)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,61 @@
+package crashlog
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+func testKey(n int) shader.Key {
+	return shader.MustSource("", "// "+strings.Repeat("x", n), nil).Key()
+}
+
+// A panic of the application is not a crash of the driver.
+func TestPanicIsNoCrash(t *testing.T) {
+	for text, want := range map[string]string{
+		"panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation code=0x1]\n": "",
+		"fatal error: all goroutines are asleep - deadlock!\n":                                              "",
+		"+ compile x \"SIGSEGV: in a name\"\n":                                                              "",
+		"+ compile x \"a\"\nSIGBUS: bus error\nPC=0x1\n":                                                    "SIGBUS: bus error",
+	} {
+		if got := parseCrash(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func TestMalformedMarks(t *testing.T) {
+	key := testKey(1).String()
+	good := "+ load " + key + " \"a b\"\n"
+	for text, want := range map[string]int{
+		good:                          1,
+		good[:len(good)-1]:            0, // cut short
+		good + "- load " + key:        1,
+		good + "- load " + key + "\n": 0,
+		"- load " + key + "\n" + good: 1,
+		"+ dance " + key + " \"\"\n":  0,
+		"+ load 12 \"\"\n":            0,
+		"\n\n \n+\n+ load\n":          0,
+		"\x00\xff\n" + good:           1,
+	} {
+		if left := parseMarks(text); len(left) != want {
+			t.Errorf("%q: %v, want %d", text, left, want)
+		}
+	}
+	if name := parseMarks(good)[Mark{Load, testKey(1)}]; name != "a b" {
+		t.Errorf("name %q", name)
+	}
+}
+
+func FuzzParseMarks(f *testing.F) {
+	f.Add("+ load " + testKey(1).String() + " \"a\"\n- load " + testKey(1).String() + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for m, name := range parseMarks(text) {
+			if !slices.Contains([]string{Load, Compile, Run}, m.Action) || len(name) > len(text) {
+				t.Errorf("%v %q", m, name)
+			}
+		}
+	})
+}

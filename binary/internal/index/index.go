@@ -1,0 +1,327 @@
+// Package index is the file in which a store keeps statistics of its programs. It
+// stores bytes by key and notices damage; the store encodes and decodes the values.
+package index
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// Names of the files, in the directory of the store.
+const (
+	Name    = "index.db"
+	SumName = "index.sum"
+)
+
+// index.db is a bbolt file:
+//
+//	bucket    key         value
+//	about     "schema"    "1"
+//	programs  key, 32 B   the store's Entry
+//	lifetime  "counters"  the store's Counters
+//
+// bbolt locks an open file: a reader excludes writers and a writer excludes everybody.
+// So the file is opened for one transaction and closed.
+//
+// bbolt may panic, fault or recurse without end on a damaged file, and Go cannot recover
+// from the last of these. So index.sum holds the SHA-256 of the whole file, written
+// after every change, and no page is read before the sum is found to match. That also
+// makes fsync unnecessary: a file that a power cut left incomplete does not match. The
+// store moves an index that does not match to rejected/ and makes a new one from the
+// blobs.
+const (
+	schema = "1"
+	// openWait is how long Open waits for another process, whose transaction takes a
+	// few milliseconds. bbolt itself asks every 50 ms only, which processes that end
+	// together would wait for one after the other.
+	openWait = 100 * time.Millisecond
+	openPoll = 2 * time.Millisecond
+)
+
+var (
+	aboutBucket    = []byte("about")
+	programsBucket = []byte("programs")
+	lifetimeBucket = []byte("lifetime")
+	schemaKey      = []byte("schema")
+	countersKey    = []byte("counters")
+)
+
+// ErrBusy is returned by Open when another process holds the index for longer than Open
+// waits.
+var ErrBusy = errors.New("binary: index is busy")
+
+// DamagedError reports an index that does not hold what was written.
+type DamagedError struct {
+	Path   string
+	Reason string
+}
+
+func (e *DamagedError) Error() string { return fmt.Sprintf("damaged index %s: %s", e.Path, e.Reason) }
+
+// File is an open index. Other processes wait until Close. Every error of its methods
+// closes it, and is ErrBusy, a *DamagedError, or an error of the file system.
+type File struct {
+	db      *bolt.DB
+	file    *os.File // the file that db has open
+	path    string
+	created bool // by this Open
+	changed bool
+	broken  bool // bbolt panicked
+}
+
+// Open opens the index in a store's directory. Where it is missing, Open makes it, or
+// returns fs.ErrNotExist, wrapped, if readOnly.
+func Open(dir string, readOnly bool) (*File, error) {
+	x := &File{path: filepath.Join(dir, Name)}
+	info, err := os.Lstat(x.path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return nil, &DamagedError{Path: x.path, Reason: "is not a regular file"}
+	case err == nil && info.Size() == 0 && readOnly:
+		return nil, fs.ErrNotExist
+	case err != nil && (readOnly || !errors.Is(err, fs.ErrNotExist)):
+		return nil, err
+	}
+	if err := x.open(readOnly); err != nil {
+		return nil, x.abandon(err)
+	}
+	if err := x.verify(); err != nil {
+		return nil, x.abandon(err)
+	}
+	return x, nil
+}
+
+// Created reports whether Open made the file: it is empty until Save.
+func (x *File) Created() bool { return x.created }
+
+// open opens the file as soon as no other process holds it.
+func (x *File) open(readOnly bool) error {
+	for deadline := time.Now().Add(openWait); ; time.Sleep(openPoll) {
+		err := x.guard(func() (err error) {
+			x.db, err = bolt.Open(x.path, 0o600, x.options(readOnly))
+			return err
+		})
+		if !errors.Is(err, bolterrors.ErrTimeout) || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+func (x *File) options(readOnly bool) *bolt.Options {
+	return &bolt.Options{
+		Timeout:      time.Nanosecond, // ask once
+		ReadOnly:     readOnly,
+		NoSync:       true,
+		NoGrowSync:   true,
+		NoStatistics: true,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag, mode)
+			if err != nil {
+				return nil, err
+			}
+			x.file = f
+			info, err := f.Stat()
+			x.created = err == nil && info.Size() == 0
+			return f, nil
+		},
+	}
+}
+
+// verify compares the open file with index.sum.
+func (x *File) verify() error {
+	if !osfile.IsNamed(x.file, x.path) {
+		return ErrBusy // replaced while open waited for its lock
+	}
+	if x.created {
+		return nil
+	}
+	sum, err := x.sum()
+	if err != nil {
+		return err
+	}
+	want, err := os.ReadFile(x.sumPath())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(bytes.TrimSpace(want), []byte(sum.String())) {
+		return fmt.Errorf("index does not match %s", SumName)
+	}
+	return nil
+}
+
+func (x *File) sumPath() string { return filepath.Join(filepath.Dir(x.path), SumName) }
+
+func (x *File) sum() (shader.Digest, error) {
+	info, err := x.file.Stat()
+	if err != nil {
+		return shader.Digest{}, err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(x.file, 0, info.Size())); err != nil {
+		return shader.Digest{}, err
+	}
+	return shader.Digest(h.Sum(nil)), nil
+}
+
+// LoadLifetime calls lifetime with the lifetime counters, and does not read the
+// programs. It calls nothing for a new index. An error of lifetime means damage.
+func (x *File) LoadLifetime(lifetime func(value []byte) error) error {
+	return x.view(func(tx *bolt.Tx) error {
+		totals := tx.Bucket(lifetimeBucket)
+		if totals == nil {
+			return nil
+		}
+		return lifetime(totals.Get(countersKey))
+	})
+}
+
+// Load calls lifetime with the lifetime counters and program with each program, in the
+// order of the keys. The values are valid during the call. It calls nothing for a new
+// index. An error of lifetime or program means damage.
+func (x *File) Load(lifetime func(value []byte) error, program func(key shader.Key, value []byte) error) error {
+	return x.view(func(tx *bolt.Tx) error {
+		about := tx.Bucket(aboutBucket)
+		if about == nil {
+			return nil
+		}
+		if got := about.Get(schemaKey); string(got) != schema {
+			return fmt.Errorf("index has schema %q, this program reads %q", got, schema)
+		}
+		if err := lifetime(tx.Bucket(lifetimeBucket).Get(countersKey)); err != nil {
+			return err
+		}
+		return tx.Bucket(programsBucket).ForEach(func(key, value []byte) error {
+			if len(key) != len(shader.Key{}) {
+				return fmt.Errorf("index has a key of %d bytes", len(key))
+			}
+			return program(shader.Key(key), value)
+		})
+	})
+}
+
+func (x *File) view(read func(tx *bolt.Tx) error) error {
+	if err := x.guard(func() error { return x.db.View(read) }); err != nil {
+		return x.abandon(err)
+	}
+	return nil
+}
+
+// Changes are the changes of one Save.
+type Changes struct {
+	Lifetime []byte       // the lifetime counters
+	Changed  []shader.Key // programs that are new or have changed, sorted
+	Value    func(key shader.Key) ([]byte, error)
+	Gone     []shader.Key // programs to delete
+}
+
+// Save writes the changes in one transaction.
+func (x *File) Save(c Changes) error {
+	err := x.guard(func() error {
+		return x.db.Update(func(tx *bolt.Tx) error { return c.apply(tx) })
+	})
+	if err != nil {
+		return x.abandon(err)
+	}
+	x.changed = true
+	return nil
+}
+
+func (c Changes) apply(tx *bolt.Tx) error {
+	about, err1 := tx.CreateBucketIfNotExists(aboutBucket)
+	programs, err2 := tx.CreateBucketIfNotExists(programsBucket)
+	totals, err3 := tx.CreateBucketIfNotExists(lifetimeBucket)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	if err := about.Put(schemaKey, []byte(schema)); err != nil {
+		return err
+	}
+	for _, key := range c.Gone {
+		if err := programs.Delete(key[:]); err != nil {
+			return err
+		}
+	}
+	programs.FillPercent = 0.9 // with sorted keys pages are filled once and not split
+	for _, key := range c.Changed {
+		value, err := c.Value(key)
+		if err != nil {
+			return err
+		}
+		if err := programs.Put(key[:], value); err != nil {
+			return err
+		}
+	}
+	return totals.Put(countersKey, c.Lifetime)
+}
+
+// Close writes the sum of what Save changed and closes the file. Where the sum cannot be
+// written, the next writer makes the index again. Further calls do nothing.
+func (x *File) Close() {
+	if x.db == nil {
+		return
+	}
+	if x.changed {
+		if sum, err := x.sum(); err == nil {
+			_ = osfile.WriteUnsynced(x.sumPath(), func(w *bufio.Writer) error {
+				_, err := w.WriteString(sum.String() + "\n")
+				return err
+			})
+		}
+	}
+	_ = x.db.Close()
+	x.db = nil
+}
+
+// abandon closes the index after an error and returns what the error means to callers.
+// After a panic bbolt's own Close may never return, so the file is unlocked and closed
+// without it, and its mapping stays.
+func (x *File) abandon(err error) error {
+	if x.db != nil && !x.broken {
+		_ = x.db.Close()
+	} else if x.file != nil {
+		osfile.Unlock(x.file)
+		_ = x.file.Close()
+	}
+	x.db = nil
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return ErrBusy
+	case errors.Is(err, ErrBusy), isSystemError(err):
+		return err
+	}
+	return &DamagedError{Path: x.path, Reason: err.Error()}
+}
+
+func isSystemError(err error) bool {
+	var path *fs.PathError
+	var number syscall.Errno
+	return errors.As(err, &path) || errors.As(err, &number)
+}
+
+// guard calls f and turns a panic, or a fault on a mapped page that the file has lost,
+// into an error.
+func (x *File) guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if reason := recover(); reason != nil {
+			x.broken = true
+			err = fmt.Errorf("bbolt: %v", reason)
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,59 @@
+package binary
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Action is what the driver does with a program.
+type Action string
+
+// The actions during which a driver may end its process.
+const (
+	ActionLoad    Action = crashlog.Load
+	ActionCompile Action = crashlog.Compile
+	ActionRun     Action = crashlog.Run // of a candidate of the tuner
+)
+
+const inFlightName = "inflight"
+
+func (s *Store) inFlightPath() string { return filepath.Join(s.path, inFlightName) }
+
+// Mark records on disk that the driver gets a program. Unmark must follow when the
+// driver has finished. Both take a few microseconds and never fail: where nothing can be
+// written there are no marks. A mark that is left when the process ends puts the program
+// into quarantine: see Recover.
+func (s *Store) Mark(action Action, key shader.Key, name string) {
+	s.marks.Mark(crashlog.Mark{Action: string(action), Key: key}, cutName(name))
+}
+
+// Unmark removes the mark of Mark. It panics where there is none.
+func (s *Store) Unmark(action Action, key shader.Key) {
+	s.marks.Unmark(crashlog.Mark{Action: string(action), Key: key})
+}
+
+// ClearMarks removes all marks, and further calls of Mark write none. Call it in a
+// process that its user ends while the driver works. It does not wait for the driver.
+func (s *Store) ClearMarks() { s.marks.ClearMarks() }
+
+// SetCrashOutput makes the store call set with the file of its marks as soon as there is
+// one. set passes the file to debug.SetCrashOutput, of which a process has one. A line
+// that the runtime then writes there, because a signal such as SIGSEGV ended the process,
+// proves a crash: a source that was compiled alone is refused after the first crash
+// instead of the second. Call it before the first Mark.
+func (s *Store) SetCrashOutput(set func(*os.File)) { s.marks.SetCrashOutput(set) }
+
+// RecordCrash records which signal ended another process, as the caller observed it:
+// "SIGSEGV: segmentation fault", or another signal by which drivers end processes. It
+// covers a case that SetCrashOutput does not: where the driver blocks a signal on threads
+// of its own, the signal ends the process and no handler runs. Call it before Recover.
+func (s *Store) RecordCrash(process int, signal string) error {
+	if err := crashlog.RecordCrash(s.inFlightPath(), process, signal, s.dir.now()); err != nil {
+		return fmt.Errorf("binary: record a crash: %w", err)
+	}
+	return nil
+}
