@@ -38,20 +38,16 @@ func (s *Store) checkedPath(key shader.Key) string {
 	return filepath.Join(s.path, checkedName, key.String())
 }
 
-// removeStaleChecks deletes the records of blobs that are gone. It returns their number;
-// in a dry run it deletes nothing.
-func (s *Store) removeStaleChecks(dryRun bool) (removed int) {
+// staleChecks lists the records of blobs that are gone.
+func (s *Store) staleChecks() (paths []string) {
 	for _, e := range osfile.List(filepath.Join(s.path, checkedName)) {
 		key, err := shader.ParseKey(e.Name())
-		if err != nil {
+		if err != nil || !e.Type().IsRegular() {
 			continue
 		}
-		if _, err := os.Lstat(s.blobPath(key)); !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if dryRun || os.Remove(s.checkedPath(key)) == nil {
-			removed++
+		if _, err := os.Lstat(s.blobPath(key)); errors.Is(err, fs.ErrNotExist) {
+			paths = append(paths, s.checkedPath(key))
 		}
 	}
-	return removed
+	return paths
 }

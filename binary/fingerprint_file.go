@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -29,8 +30,8 @@ type fingerprintFile struct {
 // FingerprintInfo describes one driver's part of a cache directory.
 type FingerprintInfo struct {
 	Label       string
-	Digest      shader.Digest // zero where no file in the directory holds it
-	Dir         string        // name below the cache directory
+	Digest      shader.Digest
+	Dir         string // name below the cache directory
 	Programs    int
 	BlobBytes   int64       // on disk
 	RawBytes    int64       // of the program binaries
@@ -60,7 +61,6 @@ func (d *Dir) fingerprints(count bool) ([]FingerprintInfo, error) {
 	return infos, nil
 }
 
-// describe takes the digest from a blob where fingerprint.json is lost.
 func (s *Store) describe(count bool) FingerprintInfo {
 	info := FingerprintInfo{
 		Label:       fingerprintDir.FindStringSubmatch(s.name)[1],
@@ -68,30 +68,22 @@ func (s *Store) describe(count bool) FingerprintInfo {
 		Dir:         s.name,
 		Fingerprint: s.fingerprint,
 	}
-	for key := range s.blobFiles() {
-		if !count && info.Digest != (shader.Digest{}) {
-			break
-		}
-		h, fileBytes, err := s.readHeader(key)
-		if err != nil {
-			continue
-		}
-		if info.Digest == (shader.Digest{}) {
-			info.Digest = h.fingerprint
-		}
-		info.Programs++
-		info.BlobBytes += fileBytes
-		info.RawBytes += int64(h.rawBytes)
-	}
 	if !count {
-		info.Programs, info.BlobBytes, info.RawBytes = 0, 0, 0
+		return info
+	}
+	for key := range s.blobFiles() {
+		if h, fileBytes, err := s.readHeader(key); err == nil {
+			info.Programs++
+			info.BlobBytes += fileBytes
+			info.RawBytes += int64(h.rawBytes)
+		}
 	}
 	return info
 }
 
 // stores opens the store of every fingerprint in the directory, sorted by name. A store
-// is a directory whose name has the form of a fingerprint's and that has a directory
-// blobs or a valid fingerprint.json. Other directories may belong to other programs.
+// is a directory whose name has the form of a fingerprint's, with a fingerprint.json or a
+// blob that fits the name. Other directories may belong to other programs.
 func (d *Dir) stores() ([]*Store, error) {
 	list, err := os.ReadDir(d.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -102,14 +94,28 @@ func (d *Dir) stores() ([]*Store, error) {
 		if !e.IsDir() || !fingerprintDir.MatchString(e.Name()) {
 			continue
 		}
-		s := d.storeNamed(e.Name())
-		_, blobsErr := os.Lstat(filepath.Join(s.path, blobsName))
-		if s.readFingerprint() || blobsErr == nil {
+		if s := d.storeNamed(e.Name()); s.readFingerprint() || s.readDigest() {
 			stores = append(stores, s)
 		}
 	}
 	return stores, nil
 }
+
+// readDigest sets the store's digest to that in the header of a blob, where
+// fingerprint.json does not give it. It reports whether there is a blob whose digest fits
+// the directory's name.
+func (s *Store) readDigest() bool {
+	for key := range s.blobFiles() {
+		if h, _, err := s.readHeader(key); err == nil && strings.HasSuffix(s.name, "-"+h.fingerprint.Short()) {
+			s.digest = h.fingerprint
+			return true
+		}
+	}
+	return false
+}
+
+// isIdentified reports whether the store's fingerprint is known, and not only its digest.
+func (s *Store) isIdentified() bool { return s.fingerprint.Digest() == s.digest }
 
 // readFingerprint sets the store's fingerprint from fingerprint.json. It reports whether
 // the file exists and is valid.

@@ -36,10 +36,14 @@ type PruneOptions struct {
 	// recently used are deleted first; 0 = no limit. Driver files that cannot be
 	// deleted singly, and statistics, do not count.
 	MaxBytes int64
-	// OtherThan deletes the directories of all fingerprints but this one; nil = none.
+	// OtherThan deletes the stores of all fingerprints but this one; nil = none. Files in
+	// their directories that this package did not make stay.
 	OtherThan *shader.Digest
 	// DryRun deletes nothing and reports what would be deleted.
 	DryRun bool
+	// Deleted is called from Prune with the path of each file that it deletes or, in a dry
+	// run, would delete; nil = not.
+	Deleted func(path string)
 	// Now is the time from which ages are counted; zero = the clock's.
 	Now time.Time
 }
@@ -157,7 +161,7 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 	p.sweepSources(d, all)
 	if !p.DryRun {
 		for _, s := range chosen {
-			if touched[s] && s.digest != (shader.Digest{}) {
+			if touched[s] && s.isIdentified() {
 				// Where the index is busy, the next Record reconciles it.
 				_ = s.record(nil, Counters{})
 			}
@@ -173,31 +177,51 @@ func (p *pruning) err() error {
 	return fmt.Errorf("binary: prune: %w", errors.Join(p.errs...))
 }
 
-// isOther reports whether a store belongs to another driver than OtherThan. It compares
-// the digits in the directory's name, which works without a fingerprint.json too.
-func (p *pruning) isOther(s *Store) bool {
-	return !strings.HasSuffix(s.name, "-"+p.OtherThan.Short())
-}
+// isOther reports whether a store belongs to another driver than OtherThan.
+func (p *pruning) isOther(s *Store) bool { return s.digest != *p.OtherThan }
 
-// deleteOthers deletes the directories of all fingerprints but OtherThan.
+// deleteOthers deletes the stores of all fingerprints but OtherThan.
 func (p *pruning) deleteOthers(all []*Store) {
 	for _, s := range all {
-		if !p.isOther(s) {
-			continue
+		if p.isOther(s) {
+			p.deleteStore(s)
 		}
-		programs, bytes := 0, int64(0)
-		for _, file := range s.blobFiles() {
-			if info, err := file.Info(); err == nil {
-				programs++
-				bytes += info.Size()
+	}
+}
+
+// deleteStore deletes the files of a store, and its directories where they are empty
+// then. What this package did not make stays, and with it the directory that it is in.
+func (p *pruning) deleteStore(s *Store) {
+	dirs, unknown := s.dirs(), 0
+	for _, dir := range dirs {
+		for _, e := range osfile.List(dir.path) {
+			path := filepath.Join(dir.path, e.Name())
+			isDir := slices.ContainsFunc(dirs, func(d storeDir) bool { return d.path == path })
+			switch {
+			case dir.form != nil && dir.form.matches(e.Name()) && e.Type().IsRegular():
+				p.deleteFile(dir, e)
+			case !isDir:
+				unknown++
 			}
 		}
-		if !p.delete(os.RemoveAll, s.path) {
-			continue
+		if !p.DryRun && !osfile.IsLink(dir.path) {
+			_ = os.Remove(dir.path) // stays while something is in it
 		}
+	}
+	if _, err := os.Lstat(s.path); p.DryRun && unknown == 0 || errors.Is(err, fs.ErrNotExist) {
 		p.report.Fingerprints++
-		p.report.Programs += programs
-		p.report.Bytes += bytes
+	}
+}
+
+// deleteFile deletes a file of a store, and counts it if it is a blob.
+func (p *pruning) deleteFile(dir storeDir, e fs.DirEntry) {
+	info, err := e.Info()
+	if err != nil || !p.delete(filepath.Join(dir.path, e.Name())) {
+		return
+	}
+	if dir.form == blobForm && blobForm.file.MatchString(e.Name()) {
+		p.report.Programs++
+		p.report.Bytes += info.Size()
 	}
 }
 
@@ -254,7 +278,7 @@ func (p *pruning) selectItems(items []pruneItem) []pruneItem {
 func (p *pruning) deleteItem(it pruneItem) {
 	for _, path := range it.paths() {
 		info, err := os.Lstat(path)
-		if err != nil || !p.delete(os.Remove, path) {
+		if err != nil || !p.delete(path) {
 			continue
 		}
 		if it.driver == nil {
@@ -269,24 +293,30 @@ func (p *pruning) deleteItem(it pruneItem) {
 
 // sweep deletes what interrupted writes left, and files that were rejected a month ago.
 func (p *pruning) sweep(d *Dir, stores []*Store) {
-	// The cache directory may hold files of other programs.
-	p.sweepTemporary(d.path, "."+statsName, "."+lastTrimName, ".README.md", ".CACHEDIR.TAG")
-	p.sweepShards(filepath.Join(d.path, sourcesName))
+	p.sweepTemporary(d.path, dirForm)
+	sources := filepath.Join(d.path, sourcesName)
+	for _, shard := range shards(sources) {
+		p.sweepTemporary(filepath.Join(sources, shard.Name()), sourceForm)
+	}
 	for _, s := range stores {
-		p.sweepTemporary(s.path, ".")
-		for _, name := range []string{rejectedName, quarantineName, failedName, checkedName, tuningName} {
-			p.sweepTemporary(filepath.Join(s.path, name), ".")
+		for _, dir := range s.dirs() {
+			p.sweepTemporary(dir.path, dir.form)
 		}
-		p.sweepShards(filepath.Join(s.path, blobsName))
-		p.report.Leftovers += s.trimRejected(maxRejected, p.Now.Add(-rejectedAge), p.DryRun)
-		p.report.Leftovers += s.removeStaleChecks(p.DryRun)
+		for _, path := range s.expiredRejected(maxRejected, p.Now.Add(-rejectedAge)) {
+			p.deleteRejected(path)
+		}
+		for _, path := range s.staleChecks() {
+			p.deleteLeftover(path)
+		}
 		p.sweepNotes(s)
 	}
 }
 
-func (p *pruning) sweepShards(dir string) {
-	for _, shard := range osfile.List(dir) {
-		p.sweepTemporary(filepath.Join(dir, shard.Name()), ".")
+// deleteRejected deletes a rejected file and its note, which count as one.
+func (p *pruning) deleteRejected(path string) {
+	p.deleteLeftover(path)
+	if _, err := os.Lstat(path + reasonExt); err == nil {
+		p.delete(path + reasonExt)
 	}
 }
 
@@ -302,8 +332,8 @@ func (p *pruning) sweepSources(d *Dir, stores []*Store) {
 			_, err := os.Lstat(s.blobPath(key))
 			return err == nil
 		})
-		if err == nil && !inUse && p.Now.Sub(info.ModTime()) > p.MaxAge && p.delete(os.Remove, d.sourcePath(key)) {
-			p.report.Leftovers++
+		if err == nil && info.Mode().IsRegular() && !inUse && p.Now.Sub(info.ModTime()) > p.MaxAge {
+			p.deleteLeftover(d.sourcePath(key))
 		}
 	}
 }
@@ -312,42 +342,50 @@ func (p *pruning) sweepSources(d *Dir, stores []*Store) {
 // older than failureAge.
 func (p *pruning) sweepNotes(s *Store) {
 	for _, q := range s.quarantineNotes() {
-		if !q.isActive(p.Now) && p.delete(os.Remove, s.quarantinePath(q.Key)) {
-			p.report.Leftovers++
+		if !q.isActive(p.Now) {
+			p.deleteLeftover(s.quarantinePath(q.Key))
 		}
 	}
 	failed := filepath.Join(s.path, failedName)
 	for _, e := range osfile.List(failed) {
-		old := strings.HasSuffix(e.Name(), failedExt) && p.Now.Sub(fileTime(e)) > failureAge
-		if old && p.delete(os.Remove, filepath.Join(failed, e.Name())) {
-			p.report.Leftovers++
+		if noteForm.file.MatchString(e.Name()) && e.Type().IsRegular() && p.Now.Sub(fileTime(e)) > failureAge {
+			p.deleteLeftover(filepath.Join(failed, e.Name()))
 		}
 	}
 }
 
-// sweepTemporary deletes the old files of a directory whose names start with one of the
-// prefixes, as only those of temporary files do.
-func (p *pruning) sweepTemporary(dir string, prefixes ...string) {
+// sweepTemporary deletes the old temporary files of a directory whose files have this
+// form of name; nil = none.
+func (p *pruning) sweepTemporary(dir string, form *form) {
+	if form == nil {
+		return
+	}
 	for _, e := range osfile.List(dir) {
-		temporary := slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(e.Name(), prefix) })
-		if !temporary || !e.Type().IsRegular() || p.Now.Sub(fileTime(e)) < temporaryAge {
-			continue
-		}
-		if p.delete(os.Remove, filepath.Join(dir, e.Name())) {
-			p.report.Leftovers++
+		if form.temporary.MatchString(e.Name()) && e.Type().IsRegular() && p.Now.Sub(fileTime(e)) >= temporaryAge {
+			p.deleteLeftover(filepath.Join(dir, e.Name()))
 		}
 	}
 }
 
-// delete calls remove unless this is a dry run. It reports whether remove deleted the
-// path, or would: false for a path that another process has deleted.
-func (p *pruning) delete(remove func(string) error, path string) bool {
-	if p.DryRun {
-		return true
+func (p *pruning) deleteLeftover(path string) {
+	if p.delete(path) {
+		p.report.Leftovers++
 	}
-	err := remove(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		p.errs = append(p.errs, err)
+}
+
+// delete deletes a file unless this is a dry run. It reports whether it deleted the file,
+// or would: false for one that another process has deleted.
+func (p *pruning) delete(path string) bool {
+	if !p.DryRun {
+		if err := os.Remove(path); err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				p.errs = append(p.errs, err)
+			}
+			return false
+		}
 	}
-	return err == nil
+	if p.Deleted != nil {
+		p.Deleted(path)
+	}
+	return true
 }

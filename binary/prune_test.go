@@ -210,12 +210,12 @@ func TestPruneSweeps(t *testing.T) {
 		filepath.Join(d.path, ".cache_stats.json123"),
 		filepath.Join(s.path, ".manifest.json123"),
 		filepath.Join(rejected, ".index.db.txt123"),
-		filepath.Join(filepath.Dir(s.blobPath(testKey(1))), ".x.bin123"),
+		temporaryOf(s.blobPath(testKey(1))),
 	}
 	for _, path := range leftovers {
 		writeTestFile(t, path, nil, old)
 	}
-	fresh := filepath.Join(filepath.Dir(s.blobPath(testKey(1))), ".y.bin456")
+	fresh := temporaryOf(s.blobPath(testKey(1))) + "4"
 	writeTestFile(t, fresh, nil, young)
 	for _, dry := range []bool{true, false} {
 		report, err := s.Prune(PruneOptions{DryRun: dry})
@@ -237,6 +237,68 @@ func TestPruneSweeps(t *testing.T) {
 	}
 	if _, err := s.Get(testKey(1)); err != nil {
 		t.Errorf("Get: %v", err)
+	}
+}
+
+// temporaryOf names a temporary file of the file at path.
+func temporaryOf(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"123")
+}
+
+// What another program keeps in a directory that looks like a store, or in a store, stays,
+// and a dry run names every file that goes.
+func TestPruneDeletesOwnFilesOnly(t *testing.T) {
+	d, s := pruneFixture(t)
+	old := start.AddDate(-1, 0, 0)
+	key := testKey(1).String()
+	other := otherFingerprint.DirName()
+	mine := []string{
+		"registry-1a2b3c4d/blobs/thesis.txt",
+		"registry-1a2b3c4d/blobs/" + key[:2] + "/" + key + ".bin", // no blob of ours
+		"registry-1a2b3c4d/index.db",
+		"registry-1a2b3c4d/.config123",
+		other + "/thesis.txt", other + "/blobs/thesis.txt", other + "/notes/" + key + ".json",
+		other + "/blobs/" + key[:2] + "/." + key + ".bin.swp",
+		s.name + "/.thesis.txt", s.name + "/.manifest.json.swp", s.name + "/blobs/.thesis", s.name + "/rejected/thesis.txt",
+		s.name + "/rejected/thesis", s.name + "/tuning/.old1", s.name + "/failed/thesis.json", s.name + "/checked/thesis",
+		"sources/.thesis", "sources/" + key[:2] + "/.thesis12", "sources/mine/." + key + ".glsl.zst12", ".cache_stats.json.swp", ".cache_stats.jsonx1",
+	}
+	for _, name := range mine {
+		writeTestFile(t, filepath.Join(d.path, filepath.FromSlash(name)), []byte("mine"), old)
+	}
+	temporary := filepath.Join(d.path, "sources", key[:2], "."+key+sourceExt+"77")
+	writeTestFile(t, temporary, nil, old)
+	digest := testFingerprint.Digest()
+	before := filesBelow(d.path)
+	var reports [2]PruneReport
+	var named [2][]string
+	for i, dry := range []bool{true, false} {
+		var err error
+		reports[i], err = d.Prune(PruneOptions{OtherThan: &digest, DryRun: dry, Deleted: func(path string) {
+			name, err := filepath.Rel(d.path, path)
+			must(t, err)
+			named[i] = append(named[i], filepath.ToSlash(name))
+		}})
+		must(t, err)
+		if dry && !slices.Equal(filesBelow(d.path), before) {
+			t.Error("the dry run changed the directory")
+		}
+	}
+	if reports[0] != reports[1] || reports[0].Programs != 1 || reports[0].Fingerprints != 0 || reports[0].Leftovers != 1 {
+		t.Errorf("reports %+v", reports)
+	}
+	after := filesBelow(d.path)
+	gone := slices.DeleteFunc(before, func(name string) bool { return slices.Contains(after, name) })
+	slices.Sort(named[0])
+	slices.Sort(named[1])
+	if !slices.Equal(named[0], gone) || !slices.Equal(named[1], gone) {
+		t.Errorf("gone %q\ndry run named %q\nprune named %q", gone, named[0], named[1])
+	}
+	for _, name := range mine {
+		if !slices.Contains(after, name) {
+			t.Errorf("%s is gone", name)
+		}
+		must(t, os.RemoveAll(filepath.Join(d.path, filepath.FromSlash(name))))
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *Store) rejectFile(path, reason string) error {
 	// The file is no longer in use, which is what the caller needs; the note is only
 	// for people.
 	_ = osfile.WriteFile(target+reasonExt, []byte(note))
-	s.trimRejected(maxRejected, time.Time{}, false)
+	s.trimRejected()
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (s *Store) rejectedFiles() []rejectedFile {
 	rejected := filepath.Join(s.path, rejectedName)
 	for _, e := range osfile.List(rejected) {
 		path := filepath.Join(rejected, e.Name())
-		if strings.HasSuffix(e.Name(), reasonExt) || strings.HasPrefix(e.Name(), ".") {
+		if strings.HasSuffix(e.Name(), reasonExt) || !storeDirForms[rejectedName].file.MatchString(e.Name()) {
 			continue
 		}
 		info, err := os.Lstat(path + reasonExt)
@@ -104,20 +104,22 @@ func (s *Store) rejectedFiles() []rejectedFile {
 	return files
 }
 
-// trimRejected removes the files that were rejected before a time, and all but the
-// latest keep files. It returns the number of files that it removed or, in a dry run,
-// would remove.
-func (s *Store) trimRejected(keep int, before time.Time, dryRun bool) (removed int) {
-	for i, file := range s.rejectedFiles() {
-		if i < keep && !file.at.Before(before) {
-			continue
-		}
-		if dryRun {
-			removed++
-		} else if os.RemoveAll(file.path) == nil {
-			_ = os.Remove(file.path + reasonExt)
-			removed++
+// trimRejected removes all but the latest rejected files.
+func (s *Store) trimRejected() {
+	for _, path := range s.expiredRejected(maxRejected, time.Time{}) {
+		if os.Remove(path) == nil {
+			_ = os.Remove(path + reasonExt)
 		}
 	}
-	return removed
+}
+
+// expiredRejected lists the files that were rejected before a time, and all but the
+// latest keep files.
+func (s *Store) expiredRejected(keep int, before time.Time) (paths []string) {
+	for i, file := range s.rejectedFiles() {
+		if i >= keep || file.at.Before(before) {
+			paths = append(paths, file.path)
+		}
+	}
+	return paths
 }

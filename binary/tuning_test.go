@@ -135,7 +135,7 @@ func TestTuningsAreDeletedWithTheirDriver(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, s.PutTuning(testTuning("p")))
-	left := filepath.Join(s.Path(), tuningName, ".left")
+	left := temporaryOf(s.tuningPath(TuningFile("p")))
 	must(t, os.WriteFile(left, nil, 0o600))
 	old := start.Add(-2 * temporaryAge)
 	must(t, os.Chtimes(left, old, old))

@@ -146,7 +146,7 @@ func (v *verifying) index(s *Store) {
 		return
 	}
 	v.damaged(filepath.Join(s.path, index.Name), err.Error())
-	if v.repair && s.digest != (shader.Digest{}) {
+	if v.repair && s.isIdentified() {
 		v.try(s.record(nil, Counters{}))
 	}
 }
@@ -182,12 +182,6 @@ func (v *verifying) sources(d *Dir) {
 		}
 	}
 }
-
-// storeFiles and storeDirs are the files and directories in the directory of a store.
-var (
-	storeFiles = []string{fingerprintName, probeName, index.Name, index.SumName, manifestName}
-	storeDirs  = []string{blobsName, rejectedName, inFlightName, quarantineName, failedName, checkedName, tuningName}
-)
 
 // unknownFiles counts the files that this package did not make. Files whose names start
 // with a dot are temporary.

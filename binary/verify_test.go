@@ -33,7 +33,7 @@ func TestVerify(t *testing.T) {
 	flip(t, d.sourcePath(shader.MustSource("", "void main() {}", nil).Key()))
 	flip(t, filepath.Join(s.path, index.Name))
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", "stray"), nil, start)
-	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", ".half"), nil, start.Add(-2*time.Hour))
+	writeTestFile(t, temporaryOf(s.blobPath(testKey(0))), nil, start.Add(-2*time.Hour))
 	must(t, s.quarantine(s.classify(compileMark(9), "nine", leftBy(1, ""))))
 	var calls int
 	want := VerifyReport{Good: 3, Sources: 1, Damaged: 3, Unknown: 1, Leftovers: 1, Quarantined: 1}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,15 +18,17 @@ is needed.
 
 Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
 powers of 1024. Without any flag only leftovers of interrupted writes, and what
-was rejected a month ago, are deleted.
+was rejected a month ago, are deleted. Files that shadercache did not make stay,
+wherever they are. A dry run names every file that would be deleted.
 
-JSON fields: dir, dry_run, programs, bytes, driver_files, driver_bytes,
-fingerprints, leftovers.`
+JSON fields: dir, dry_run, files? [...], programs, bytes, driver_files,
+driver_bytes, fingerprints, leftovers.`
 
 // pruneResult is what prune prints.
 type pruneResult struct {
-	Dir    string `json:"dir"`
-	DryRun bool   `json:"dry_run"`
+	Dir    string   `json:"dir"`
+	DryRun bool     `json:"dry_run"`
+	Files  []string `json:"files,omitempty"` // of a dry run, below Dir
 	binary.PruneReport
 }
 
@@ -51,7 +54,7 @@ func newPrune(o *options) *cobra.Command {
 	flags.Var(&f.maxAge, "max-age", "delete what was not used for longer")
 	flags.Var(&f.maxBytes, "max-bytes", "keep at most so much, programs and driver files together")
 	flags.BoolVar(&f.otherDrivers, "other-drivers", false, "delete what belongs to another driver than the one that works now")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing, say what would be deleted")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing, list what would be deleted")
 	flags.Lookup("max-age").DefValue = ""
 	flags.Lookup("max-bytes").DefValue = ""
 	cli.Complete(cmd, "max-age", "7d", "30d", "90d")
@@ -88,6 +91,15 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 		digest := fingerprint.Digest()
 		po.OtherThan = &digest
 	}
+	if po.DryRun {
+		po.Deleted = func(file string) {
+			name, err := filepath.Rel(path, file)
+			if err != nil {
+				name = file
+			}
+			r.Files = append(r.Files, filepath.ToSlash(name))
+		}
+	}
 	r.PruneReport, err = dir.Prune(po)
 	return r, err
 }
@@ -96,6 +108,9 @@ func (r *pruneResult) Print(w io.Writer) {
 	verb := "deleted"
 	if r.DryRun {
 		verb = "would delete"
+	}
+	for _, file := range r.Files {
+		fmt.Fprintf(w, "  %s\n", cli.Shown(file))
 	}
 	fmt.Fprintf(w, "%s %s (%s) and %s of the driver (%s)", verb,
 		cli.Plural(r.Programs, "program"), cli.ReadableBytes(r.Bytes),
