@@ -82,8 +82,8 @@ func (s *Store) describe(count bool) FingerprintInfo {
 }
 
 // stores opens the store of every fingerprint in the directory, sorted by name. A store
-// is a directory whose name has the form of a fingerprint's, with a fingerprint.json or a
-// blob that fits the name. Other directories may belong to other programs.
+// is a directory whose name has the form of a fingerprint's and that identify accepts.
+// Other directories may belong to other programs.
 func (d *Dir) stores() ([]*Store, error) {
 	list, err := os.ReadDir(d.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -94,16 +94,39 @@ func (d *Dir) stores() ([]*Store, error) {
 		if !e.IsDir() || !fingerprintDir.MatchString(e.Name()) {
 			continue
 		}
-		if s := d.storeNamed(e.Name()); s.readFingerprint() || s.readDigest() {
+		if s := d.storeNamed(e.Name()); s.identify() {
 			stores = append(stores, s)
 		}
 	}
 	return stores, nil
 }
 
-// readDigest sets the store's digest to that in the header of a blob, where
-// fingerprint.json does not give it. It reports whether there is a blob whose digest fits
-// the directory's name.
+// identify sets the store's fingerprint, or its digest alone, from what is in its
+// directory. It reports whether anything there proves that the directory is a store:
+//
+//	fingerprint.json   sound
+//	blobs              the header of one has a digest that fits the directory's name
+//	manifest.json      its fingerprint fits the directory's name, and the blobs
+//
+// Where fingerprint.json is missing or damaged, the fingerprint is that of the manifest,
+// of what is left of fingerprint.json, or of the upstream directory. A fingerprint fits
+// if the digest of its fields does, so none is ever guessed.
+func (s *Store) identify() bool {
+	if s.readFingerprint() {
+		return true
+	}
+	found := s.readDigest()
+	for _, f := range s.fingerprintCopies() {
+		if f.DirName() == s.name && (!found || f.Digest() == s.digest) {
+			s.fingerprint, s.digest = f, f.Digest()
+			return true
+		}
+	}
+	return found
+}
+
+// readDigest sets the store's digest to that in the header of a blob. It reports whether
+// there is a blob whose digest fits the directory's name.
 func (s *Store) readDigest() bool {
 	for key := range s.blobFiles() {
 		if h, _, err := s.readHeader(key); err == nil && strings.HasSuffix(s.name, "-"+h.fingerprint.Short()) {
@@ -114,13 +137,52 @@ func (s *Store) readDigest() bool {
 	return false
 }
 
+// fingerprintCopies returns the fingerprints that other files hold, and what a damaged
+// fingerprint.json still has.
+func (s *Store) fingerprintCopies() []Fingerprint {
+	var file fingerprintFile
+	if data, _, err := readRegular(s.fingerprintPath(), maxFingerprintBytes); err == nil {
+		_ = json.Unmarshal(data, &file)
+	}
+	copies := []Fingerprint{s.manifestFingerprint(), file.Fingerprint}
+	if up := s.dir.upstream; up != nil {
+		if other := up.storeNamed(s.name); other.readFingerprint() {
+			copies = append(copies, other.fingerprint)
+		}
+	}
+	return copies
+}
+
 // isIdentified reports whether the store's fingerprint is known, and not only its digest.
 func (s *Store) isIdentified() bool { return s.fingerprint.Digest() == s.digest }
+
+func (s *Store) fingerprintPath() string { return filepath.Join(s.path, fingerprintName) }
+
+// unproven lists the directories that look like a store and are none: their programs are
+// of no use, because no file proves which driver made them.
+func (d *Dir) unproven() (paths []string) {
+	for _, e := range osfile.List(d.path) {
+		if !e.IsDir() || !fingerprintDir.MatchString(e.Name()) {
+			continue
+		}
+		s := d.storeNamed(e.Name())
+		_, err := os.Lstat(s.fingerprintPath())
+		looks := err == nil
+		for range s.blobFiles() {
+			looks = true
+			break
+		}
+		if looks && !s.identify() {
+			paths = append(paths, s.path)
+		}
+	}
+	return paths
+}
 
 // readFingerprint sets the store's fingerprint from fingerprint.json. It reports whether
 // the file exists and is valid.
 func (s *Store) readFingerprint() bool {
-	data, _, err := readRegular(filepath.Join(s.path, fingerprintName), maxFingerprintBytes)
+	data, _, err := readRegular(s.fingerprintPath(), maxFingerprintBytes)
 	if err != nil {
 		return false
 	}
@@ -142,5 +204,5 @@ func (s *Store) writeFingerprint() error {
 	if err != nil {
 		return err
 	}
-	return osfile.WriteFile(filepath.Join(s.path, fingerprintName), append(data, '\n'))
+	return osfile.WriteFile(s.fingerprintPath(), append(data, '\n'))
 }

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -20,7 +22,7 @@ const (
 )
 
 // manifest is manifest.json: the index of one store, for people and scripts. The package
-// does not read it.
+// reads only the fingerprint, where fingerprint.json is damaged.
 type manifest struct {
 	Schema      int               `json:"schema"`
 	Fingerprint Fingerprint       `json:"fingerprint"`
@@ -72,6 +74,27 @@ func (s *Store) writeManifest(c *contents) error {
 		_, err := w.WriteString(end)
 		return err
 	})
+}
+
+// manifestFingerprint returns the fingerprint in manifest.json, which is before the
+// programs. It returns another one, or zero, where the manifest is damaged or missing.
+func (s *Store) manifestFingerprint() Fingerprint {
+	if info, err := os.Lstat(s.manifestPath()); err != nil || !info.Mode().IsRegular() {
+		return Fingerprint{}
+	}
+	f, err := os.Open(s.manifestPath())
+	if err != nil {
+		return Fingerprint{}
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, maxFingerprintBytes))
+	if err != nil {
+		return Fingerprint{}
+	}
+	var m manifest
+	head, _, _ = bytes.Cut(head, []byte("\n  \"programs\": ["))
+	_ = json.Unmarshal(append(bytes.TrimSuffix(head, []byte(",")), '}'), &m)
+	return m.Fingerprint
 }
 
 // keysByName returns the keys sorted by the programs' names, then by key.

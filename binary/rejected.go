@@ -40,13 +40,13 @@ func (s *Store) Reject(key shader.Key, reason string) error {
 }
 
 // rejectDamaged rejects the blob of key, unless another process has replaced the
-// damaged file since it was read. It ignores errors: the caller reports the damage, and
-// the next reader tries again.
-func (s *Store) rejectDamaged(key shader.Key, bad fs.FileInfo, reason string) {
+// damaged file since it was read.
+func (s *Store) rejectDamaged(key shader.Key, bad fs.FileInfo, reason string) error {
 	path := s.blobPath(key)
-	if now, err := os.Lstat(path); err == nil && os.SameFile(now, bad) {
-		_ = s.rejectFile(path, reason)
+	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, bad) {
+		return nil
 	}
+	return s.rejectFile(path, reason)
 }
 
 // rejectFile moves a file of the store to rejected/, or removes it where it cannot be

@@ -104,7 +104,8 @@ func (s *Store) Get(key shader.Key) (*Blob, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNotFound
 	case isBad:
-		s.rejectDamaged(key, info, bad.Reason)
+		// The caller reports the damage, and the next reader tries again.
+		_ = s.rejectDamaged(key, info, bad.Reason)
 		return nil, bad
 	}
 	return nil, fmt.Errorf("binary: get %s: %w", key.Short(), err)

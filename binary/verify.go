@@ -23,10 +23,11 @@ type VerifyReport struct {
 	Bytes       int64     `json:"bytes"`       // of their files
 	Sources     int       `json:"sources"`     // that are not damaged
 	Tunings     int       `json:"tunings"`     // that are not damaged
-	Damaged     int       `json:"damaged"`     // programs, sources, tunings and indexes
+	Damaged     int       `json:"damaged"`     // programs, sources, tunings, indexes and fingerprints
 	Unknown     int       `json:"unknown"`     // files that this package did not make; never changed
 	Leftovers   int       `json:"leftovers"`   // of interrupted writes, and files rejected a month ago
 	Quarantined int       `json:"quarantined"` // programs
+	Fixed       int       `json:"fixed"`       // of Damaged and Quarantined, by a repair
 	Problems    []Problem `json:"problems"`    // the first 100
 }
 
@@ -64,6 +65,9 @@ func (d *Dir) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, er
 	for _, s := range stores {
 		v.store(s)
 	}
+	for _, path := range d.unproven() {
+		v.damaged(path, "holds programs of a driver that no file in it proves; they stay")
+	}
 	v.sources(d)
 	v.leftovers(d, stores)
 	return v.VerifyReport, v.err()
@@ -85,6 +89,7 @@ func (v *verifying) err() error {
 }
 
 func (v *verifying) store(s *Store) {
+	v.fingerprint(s)
 	for key := range s.blobFiles() {
 		v.blob(s, key)
 	}
@@ -92,6 +97,37 @@ func (v *verifying) store(s *Store) {
 	v.index(s)
 	v.quarantine(s)
 	v.unknownFiles(s)
+}
+
+// fingerprint checks fingerprint.json. A repair writes it again where the fingerprint is
+// known from another file.
+func (v *verifying) fingerprint(s *Store) {
+	if s.dir.storeNamed(s.name).readFingerprint() {
+		return
+	}
+	if _, err := os.Lstat(s.path); errors.Is(err, fs.ErrNotExist) {
+		return // nothing was written yet
+	}
+	reason := "is damaged"
+	_, err := os.Lstat(s.fingerprintPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		reason = "is missing"
+	}
+	if !s.isIdentified() {
+		reason += ", and no other file names the driver; the programs stay, and the driver writes it when it runs here"
+	}
+	v.damaged(s.fingerprintPath(), reason)
+	if v.repair && s.isIdentified() {
+		v.fixed(s.repairFingerprint(reason))
+	}
+}
+
+// repairFingerprint rejects what is in the place of fingerprint.json and writes it again.
+func (s *Store) repairFingerprint(reason string) error {
+	if err := s.rejectFile(s.fingerprintPath(), reason); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.writeFingerprint()
 }
 
 func (v *verifying) blob(s *Store, key shader.Key) {
@@ -104,7 +140,7 @@ func (v *verifying) blob(s *Store, key shader.Key) {
 		bad, _ := errors.AsType[*DamagedError](err)
 		v.damaged(path, bad.Reason)
 		if v.repair {
-			s.rejectDamaged(key, info, bad.Reason)
+			v.fixed(s.rejectDamaged(key, info, bad.Reason))
 		}
 	case err != nil:
 		v.damaged(path, err.Error())
@@ -128,7 +164,7 @@ func (v *verifying) tunings(s *Store) {
 		case isBad:
 			v.damaged(bad.Path, bad.Reason)
 			if v.repair {
-				v.try(os.RemoveAll(bad.Path))
+				v.fixed(os.RemoveAll(bad.Path))
 			}
 		default:
 			v.damaged(filepath.Join(s.path, tuningName), err.Error())
@@ -147,7 +183,7 @@ func (v *verifying) index(s *Store) {
 	}
 	v.damaged(filepath.Join(s.path, index.Name), err.Error())
 	if v.repair && s.isIdentified() {
-		v.try(s.record(nil, Counters{}))
+		v.fixed(s.record(nil, Counters{}))
 	}
 }
 
@@ -160,7 +196,7 @@ func (v *verifying) quarantine(s *Store) {
 		v.Quarantined++
 		v.problem(s.quarantinePath(q.Key), fmt.Sprintf("%s is in quarantine: %s", q.Name, q.Reason))
 		if v.repair {
-			v.try(s.Lift(q.Key))
+			v.fixed(s.Lift(q.Key))
 		}
 	}
 }
@@ -178,7 +214,7 @@ func (v *verifying) sources(d *Dir) {
 		}
 		v.damaged(bad.Path, bad.Reason)
 		if v.repair {
-			v.try(os.RemoveAll(bad.Path))
+			v.fixed(os.RemoveAll(bad.Path))
 		}
 	}
 }
@@ -213,7 +249,7 @@ func (v *verifying) unknownFiles(s *Store) {
 func (v *verifying) link(path string) {
 	v.damaged(path, "is a symbolic link")
 	if v.repair {
-		v.try(os.Remove(path))
+		v.fixed(os.Remove(path))
 	}
 }
 
@@ -240,6 +276,14 @@ func (v *verifying) problem(path, reason string) {
 	if len(v.Problems) < maxProblems {
 		v.Problems = append(v.Problems, Problem{path, reason})
 	}
+}
+
+// fixed counts a repair that returned err.
+func (v *verifying) fixed(err error) {
+	if err == nil {
+		v.Fixed++
+	}
+	v.try(err)
 }
 
 func (v *verifying) try(err error) {

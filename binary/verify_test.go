@@ -1,10 +1,12 @@
 package binary
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -39,7 +41,10 @@ func TestVerify(t *testing.T) {
 	want := VerifyReport{Good: 3, Sources: 1, Damaged: 3, Unknown: 1, Leftovers: 1, Quarantined: 1}
 	for _, repair := range []bool{false, true} {
 		r, err := d.Verify(repair, func(VerifyReport) { calls++ })
-		want.Bytes, want.Problems = r.Bytes, r.Problems
+		want.Bytes, want.Problems, want.Fixed = r.Bytes, r.Problems, 0
+		if repair {
+			want.Fixed = want.Damaged + want.Quarantined
+		}
 		if err != nil || fmt.Sprint(r) != fmt.Sprint(want) || len(r.Problems) != 5 || r.OK() {
 			t.Errorf("repair %v: %+v, %v", repair, r, err)
 		}
@@ -59,6 +64,75 @@ func TestVerify(t *testing.T) {
 	}
 	if n := d.SourceCount(); n != 1 {
 		t.Errorf("%d sources are left", n)
+	}
+}
+
+// A fingerprint.json that is damaged or missing is named, does not hide the programs, and
+// is written again where another file proves the fingerprint.
+func TestVerifyFingerprint(t *testing.T) {
+	sound, err := json.Marshal(fingerprintFile{fingerprintSchema, shader.Digest{1}, testFingerprint})
+	must(t, err)
+	for name, damage := range map[string]func(t *testing.T, path string){
+		"damaged":     func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("{"), 0o600)) },
+		"missing":     func(t *testing.T, path string) { must(t, os.Remove(path)) },
+		"a directory": func(t *testing.T, path string) { must(t, os.Remove(path)); must(t, os.Mkdir(path, 0o700)) },
+		"fields left": func(t *testing.T, path string) {
+			must(t, os.WriteFile(path, sound, 0o600))
+			must(t, os.Remove(filepath.Join(filepath.Dir(path), manifestName)))
+		},
+		"upstream": func(t *testing.T, path string) {
+			must(t, os.Remove(path))
+			must(t, os.Remove(filepath.Join(filepath.Dir(path), manifestName)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, up := openTestDir(t), openTestDir(t)
+			s := openTestStore(t, d, testFingerprint)
+			putBlobs(t, s, testBlob(0), testBlob(1))
+			must(t, s.Record(nil, Counters{DiskHits: 1}))
+			if name == "upstream" {
+				putBlobs(t, openTestStore(t, up, testFingerprint), testBlob(0))
+				d = d.WithUpstream(up)
+			}
+			damage(t, s.fingerprintPath())
+			infos, err := d.Fingerprints()
+			if err != nil || len(infos) != 1 || infos[0].Programs != 2 || infos[0].Fingerprint.Digest() != testFingerprint.Digest() {
+				t.Errorf("fingerprints %+v, %v", infos, err)
+			}
+			for _, repair := range []bool{false, true} {
+				r, err := d.Verify(repair, nil)
+				fixed := repair && r.Fixed == 1 || !repair && r.Fixed == 0
+				if err != nil || r.Damaged != 1 || !fixed || r.Good != 2 || r.Problems[0].Path != s.fingerprintPath() {
+					t.Errorf("repair %v: %+v, %v", repair, r, err)
+				}
+			}
+			if r, err := d.Verify(false, nil); err != nil || !r.OK() {
+				t.Errorf("after the repair: %+v, %v", r, err)
+			}
+			if !d.storeNamed(s.name).readFingerprint() {
+				t.Error("fingerprint.json was not written")
+			}
+		})
+	}
+}
+
+// Without a proof nothing is written, the programs stay, and the damage remains.
+func TestVerifyUnprovenFingerprint(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	putBlobs(t, s, testBlob(0))
+	must(t, os.WriteFile(s.fingerprintPath(), []byte("{"), 0o600))
+	lost := openTestStore(t, d, otherFingerprint)
+	must(t, lost.Record(nil, Counters{DiskHits: 1}))
+	must(t, os.WriteFile(lost.fingerprintPath(), []byte("{"), 0o600))
+	must(t, os.Remove(lost.manifestPath()))
+	before := filesBelow(d.path)
+	r, err := d.Verify(true, nil)
+	if err != nil || r.Damaged != 2 || r.Fixed != 0 || r.Good != 1 || r.Problems[0].Path != s.fingerprintPath() || r.Problems[1].Path != lost.path {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if after := filesBelow(d.path); !slices.Equal(after, before) {
+		t.Errorf("files %q, before %q", after, before)
 	}
 }
 

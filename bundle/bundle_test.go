@@ -103,6 +103,36 @@ func TestExportLeavesOutWhatIsDamaged(t *testing.T) {
 	must(t, err)
 }
 
+// An export that holds no program, although the directory has some, fails.
+func TestExportOfNothing(t *testing.T) {
+	fingerprints := func(d *binary.Dir) []string {
+		paths, err := filepath.Glob(filepath.Join(d.Path(), "*", "fingerprint.json"))
+		must(t, err)
+		return paths
+	}
+	lost, damaged, recorded := filledDir(t), filledDir(t), filledDir(t)
+	store, err := recorded.Store(nvidiaFingerprint)
+	must(t, err)
+	must(t, store.Record(nil, binary.Counters{Compiles: 1})) // writes the manifest
+	for _, path := range slices.Concat(fingerprints(lost), fingerprints(recorded)) {
+		must(t, os.WriteFile(path, []byte("{"), 0o600))
+	}
+	for name := range tree(t, damaged.Path()) {
+		if strings.HasSuffix(name, ".bin") && strings.Contains(name, "/blobs/") {
+			writeFile(t, damaged, name, []byte("x"))
+		}
+	}
+	for name, d := range map[string]*binary.Dir{"empty": openDir(t), "no fingerprint": lost, "no blob": damaged} {
+		if r, err := Export(&bytes.Buffer{}, d, ExportOptions{}); !errors.Is(err, ErrEmpty) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+	// A fingerprint that the manifest proves is not lost.
+	if r, err := Export(&bytes.Buffer{}, recorded, ExportOptions{}); err != nil || r.Programs != 2 || len(r.LeftOut) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestExportOptions(t *testing.T) {
 	from := filledDir(t)
 	for _, test := range []struct {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
@@ -45,7 +46,27 @@ func (c *collector) collect() (m *Manifest, err error) {
 		}
 	}
 	c.manifest.Files = c.spool.files
-	return &c.manifest, nil
+	return &c.manifest, c.checkContent()
+}
+
+// checkContent returns an error that matches ErrEmpty for a bundle without files, and for
+// one without programs where the directory has some that could not be taken.
+func (c *collector) checkContent() error {
+	var lost *LeftOut
+	for i, left := range c.leftOut {
+		if (File{Path: left.Path, Kind: Program}).check() == nil || !strings.Contains(left.Path, "/") {
+			lost = &c.leftOut[i]
+			break
+		}
+	}
+	programs := slices.ContainsFunc(c.manifest.Files, func(f File) bool { return f.Kind == Program })
+	switch {
+	case lost != nil && !programs:
+		return fmt.Errorf("%w: no program can be exported: %s: %s; see \"shadercache verify\"", ErrEmpty, lost.Path, lost.Reason)
+	case len(c.manifest.Files) == 0:
+		return fmt.Errorf("%w: %s holds nothing of what was chosen", ErrEmpty, c.dir.Path())
+	}
+	return nil
 }
 
 func (c *collector) programs() error {
@@ -60,7 +81,7 @@ func (c *collector) programs() error {
 			continue
 		}
 		if info.Fingerprint.Digest() != info.Digest {
-			c.leave(info.Dir, "its fingerprint.json is lost; the next start with this driver writes it")
+			c.leave(info.Dir, "its fingerprint.json is damaged or missing, and no other file names the driver; the next start with this driver writes it")
 			continue
 		}
 		c.manifest.Fingerprints = append(c.manifest.Fingerprints, Fingerprint{info.Dir, info.Digest, info.Fingerprint})

@@ -14,6 +14,9 @@ var (
 	ErrUnsigned = errors.New("bundle: not signed")
 	// ErrSignature is returned when the signature was not made with the key.
 	ErrSignature = errors.New("bundle: signature does not match the key")
+	// ErrEmpty is returned when there is nothing to export, or when no program of the
+	// directory can be exported.
+	ErrEmpty = errors.New("bundle: nothing to export")
 	// ErrBusy is returned when another import into the directory is under way.
 	ErrBusy = errors.New("bundle: another import is under way")
 )

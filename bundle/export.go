@@ -75,7 +75,8 @@ func (r *ExportReport) count(f File) {
 // Export writes a bundle of a directory. It changes nothing there, and other
 // processes may go on using it: what they add meanwhile is in the bundle or not.
 // Damaged files are left out and reported. The same directory gives the same
-// bytes, whenever and wherever it is exported.
+// bytes, whenever and wherever it is exported. The error matches ErrEmpty where there is
+// nothing to export.
 func Export(w io.Writer, dir *binary.Dir, o ExportOptions) (ExportReport, error) {
 	r, err := export(w, dir, o)
 	if err != nil {

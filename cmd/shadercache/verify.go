@@ -17,12 +17,12 @@ writes nothing. Damage does no harm by itself: a damaged program is compiled
 again when it is needed.
 
 --repair moves damaged programs to rejected/, deletes damaged sources, tunings and leftovers of
-interrupted writes, makes damaged indexes again, and ends every quarantine, so
+interrupted writes, makes damaged indexes and fingerprint.json again, and ends every quarantine, so
 that programs which a process died of are tried again. Files that are not ours
 are reported and never touched.
 
 JSON fields: dir, repaired, good, bytes, sources, tunings, damaged, unknown, leftovers,
-quarantined, problems [{path, reason}] (the first 100).
+quarantined, fixed, problems [{path, reason}] (the first 100).
 
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`
@@ -81,8 +81,12 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 
 // failure is why verify ends with exit code 1, or nil.
 func (r *verifyResult) failure() error {
-	if r.OK() || r.Repaired {
+	left := r.Damaged + r.Quarantined - r.Fixed
+	switch {
+	case left == 0:
 		return nil
+	case r.Repaired:
+		return fmt.Errorf("%d of %d could not be repaired", left, r.Damaged+r.Quarantined)
 	}
 	return cli.Hint(
 		fmt.Errorf("%d damaged, %d in quarantine", r.Damaged, r.Quarantined),
@@ -97,8 +101,8 @@ func (r *verifyResult) Print(w io.Writer) {
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "  %s: %s\n", cli.Shown(p.Path), cli.Shown(p.Reason))
 	}
-	if r.Repaired && !r.OK() {
-		fmt.Fprint(w, "repaired\n")
+	if r.Fixed > 0 {
+		fmt.Fprintf(w, "repaired %d\n", r.Fixed)
 	}
 	fmt.Fprintf(w, "in %s\n", r.Dir)
 }
