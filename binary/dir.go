@@ -94,7 +94,7 @@ func (d *Dir) Path() string { return d.path }
 // DriverDir returns the directory of the driver's own cache, which may not exist yet.
 func (d *Dir) DriverDir() string { return filepath.Join(d.path, driverName) }
 
-// DriverBytes returns the size of the driver's own cache.
+// DriverBytes returns the bytes of the driver's own cache that a limit counts.
 func (d *Dir) DriverBytes() int64 { return drivercache.Bytes(d.DriverDir()) }
 
 // create makes the directory where it is missing and checks it.

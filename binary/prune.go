@@ -286,7 +286,7 @@ func (p *pruning) deleteItem(it pruneItem) {
 			p.report.Bytes += info.Size()
 		} else {
 			p.report.DriverFiles++
-			p.report.DriverBytes += info.Size()
+			p.report.DriverBytes += osfile.DiskBytes(info)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -150,6 +151,34 @@ func TestPrune(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What a limit counts is what DriverBytes returns: neither the files that are never
+// deleted nor the holes of a file.
+func TestPruneCountsWhatDriverBytesReturns(t *testing.T) {
+	d := openTestDir(t)
+	mesa := filepath.Join(d.DriverDir(), "mesa", "mesa_shader_cache")
+	sparse := filepath.Join(mesa, "ab", "sparse")
+	for _, path := range []string{filepath.Join(mesa, "index"), sparse} {
+		writeTestFile(t, path, make([]byte, 100), start)
+		must(t, os.Truncate(path, 64<<20))
+	}
+	info, err := os.Stat(sparse)
+	must(t, err)
+	if osfile.DiskBytes(info) == info.Size() {
+		t.Log("this file system makes no holes")
+	} else if bytes := d.DriverBytes(); bytes > 1<<20 {
+		t.Errorf("%d bytes for a block of data", bytes)
+	}
+	bytes := d.DriverBytes()
+	for limit, want := range map[int64]PruneReport{bytes: {}, bytes - 1: {DriverFiles: 1, DriverBytes: bytes}} {
+		if r, err := d.Prune(PruneOptions{MaxBytes: limit, DryRun: true}); err != nil || r != want {
+			t.Errorf("limit %d of %d: %+v, %v", limit, bytes, r, err)
+		}
+	}
+	if r, err := d.Prune(PruneOptions{MaxBytes: 1}); err != nil || d.DriverBytes() != 0 {
+		t.Errorf("%+v, %v: %d bytes are left", r, err, d.DriverBytes())
 	}
 }
 

@@ -19,14 +19,15 @@ import (
 // They are pruned together.
 type Item struct {
 	Paths   []string
-	Bytes   int64
+	Bytes   int64     // on disk: holes do not count
 	LastUse time.Time // latest time at which a file of it was written or read
 }
 
-// Bytes returns the size of all regular files below dir.
-func Bytes(dir string) int64 {
-	var total int64
-	walk(dir, func(_ string, info fs.FileInfo) { total += info.Size() })
+// Bytes returns the bytes of Items on disk, which are those that a limit counts.
+func Bytes(dir string) (total int64) {
+	for _, it := range Items(dir) {
+		total += it.Bytes
+	}
 	return total
 }
 
@@ -41,7 +42,7 @@ func Items(dir string) []Item {
 		stem := strings.TrimSuffix(path, filepath.Ext(path))
 		it := items[stem]
 		it.Paths = append(it.Paths, path)
-		it.Bytes += info.Size()
+		it.Bytes += osfile.DiskBytes(info)
 		for _, t := range []time.Time{info.ModTime(), osfile.AccessTime(info)} {
 			if t.After(it.LastUse) {
 				it.LastUse = t

@@ -1,0 +1,19 @@
+//go:build unix
+
+package osfile
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// DiskBytes returns what a file occupies on disk, at most its size: a file with holes
+// has fewer bytes on disk. Where the file system reports no blocks it is the size.
+func DiskBytes(info fs.FileInfo) int64 {
+	const block = 512 // of st_blocks, on every system
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || stat.Blocks <= 0 {
+		return info.Size()
+	}
+	return min(info.Size(), stat.Blocks*block)
+}
