@@ -25,7 +25,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("exported %+v", out)
 	}
 	var calls int
-	in, err := Import(&b, to, ImportOptions{AnyDriver: true, Progress: func(done, total int64) { calls++ }})
+	in, err := Import(&b, to, ImportOptions{Trust: true, AnyDriver: true, Progress: func(done, total int64) { calls++ }})
 	must(t, err)
 	if in.Programs != 3 || in.Sources != 1 || in.DriverFiles != 6 || in.Present != 0 || in.Bytes != out.Bytes || in.Signed || in.MergePending {
 		t.Errorf("imported %+v, exported %+v", in, out)
@@ -54,14 +54,14 @@ func TestImportTwice(t *testing.T) {
 	data := exported(t, from, ExportOptions{})
 	to := openDir(t)
 	for round := range 3 {
-		r, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true})
+		r, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
 		must(t, err)
 		if round > 0 && (r.Programs != 0 || r.Sources != 0 || r.Present != 6 || r.Merge.Records != 0) {
 			t.Errorf("round %d: %+v", round, r)
 		}
 	}
 	once := openDir(t)
-	_, err := Import(bytes.NewReader(data), once, ImportOptions{AnyDriver: true})
+	_, err := Import(bytes.NewReader(data), once, ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 	if !maps.Equal(tree(t, once.Path()), tree(t, to.Path())) {
 		t.Error("importing three times is not importing once")
@@ -99,7 +99,7 @@ func TestExportLeavesOutWhatIsDamaged(t *testing.T) {
 	if !maps.Equal(tree(t, from.Path()), before) {
 		t.Error("an export changed the directory")
 	}
-	_, err = Import(&b, openDir(t), ImportOptions{AnyDriver: true})
+	_, err = Import(&b, openDir(t), ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 }
 
@@ -172,7 +172,7 @@ func TestImportSkipsWhatOtherDriversMade(t *testing.T) {
 		{"newer build", updated, 0, 0, 2, 1},
 	} {
 		to := openDir(t)
-		r, err := Import(bytes.NewReader(data), to, ImportOptions{Current: &test.current})
+		r, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, Current: &test.current})
 		if err != nil || r.Programs != test.programs || r.DriverFiles != test.files || len(r.Skipped) != test.skipped || r.Sources != test.sources {
 			t.Errorf("%s: %+v, %v", test.name, r, err)
 		}
@@ -191,7 +191,7 @@ func TestDriverFilesAlone(t *testing.T) {
 	writeFile(t, from, slotFolder+"/shadercache0.bin", bin)
 	data := exported(t, from, ExportOptions{})
 	for current, files := range map[*binary.Fingerprint]int{&nvidiaFingerprint: 2, &mesaFingerprint: 0} {
-		r, err := Import(bytes.NewReader(data), openDir(t), ImportOptions{Current: current})
+		r, err := Import(bytes.NewReader(data), openDir(t), ImportOptions{Trust: true, Current: current})
 		if err != nil || r.DriverFiles != files {
 			t.Errorf("%s: %+v, %v", current.Vendor, r, err)
 		}
@@ -208,7 +208,7 @@ func TestImportKeepsWhatIsThere(t *testing.T) {
 	writeFile(t, to, mesaIndex, []byte("an index of this machine"))
 	damaged := testSource(1).Key().String()
 	writeFile(t, to, nvidiaFingerprint.DirName()+"/blobs/"+damaged[:2]+"/"+damaged+".bin", []byte("damaged"))
-	r, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true})
+	r, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 	if r.Programs != 2 || r.Present != 2 || r.Merge.Slots != 2 || r.Merge.Records != 3 {
 		t.Errorf("imported %+v", r)
@@ -228,12 +228,12 @@ func TestImportWhileTheDriverIsInUse(t *testing.T) {
 	to := openDir(t)
 	user, err := drivercache.Share(to.DriverDir())
 	must(t, err)
-	r, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true})
+	r, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
 	if err != nil || !r.MergePending || r.Programs != 3 || r.DriverFiles != 6 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	must(t, user.Release())
-	r, err = Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true})
+	r, err = Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
 	if err != nil || r.MergePending || r.Merge.Slots != 3 {
 		t.Errorf("the next: %+v, %v", r, err)
 	}
@@ -244,7 +244,7 @@ func TestOneImportAtATime(t *testing.T) {
 	to := openDir(t)
 	other, err := drivercache.TryExclusive(filepath.Join(to.Path(), stagingName))
 	must(t, err)
-	if _, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true}); !errors.Is(err, ErrBusy) {
+	if _, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true}); !errors.Is(err, ErrBusy) {
 		t.Errorf("got %v, want ErrBusy", err)
 	}
 	must(t, other.Release())
@@ -257,7 +257,7 @@ func TestExportFile(t *testing.T) {
 		_, err := ExportFile(path, filledDir(t), ExportOptions{})
 		must(t, err)
 	}
-	_, err := ImportFile(path, openDir(t), ImportOptions{AnyDriver: true})
+	_, err := ImportFile(path, openDir(t), ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 	if _, err := ExportFile(path, filledDir(t), ExportOptions{Fingerprints: []shader.Digest{{1}}}); err == nil {
 		t.Error("no error for a fingerprint that is not there")
@@ -265,7 +265,7 @@ func TestExportFile(t *testing.T) {
 	if files, err := os.ReadDir(filepath.Dir(path)); len(files) != 1 || err != nil {
 		t.Errorf("files %v, %v", files, err)
 	}
-	if _, err := ImportFile(path+".missing", openDir(t), ImportOptions{AnyDriver: true}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ImportFile(path+".missing", openDir(t), ImportOptions{Trust: true, AnyDriver: true}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

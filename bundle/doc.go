@@ -14,8 +14,11 @@
 // Behind the compressed archive stands a seal: a frame that zstd skips, with the
 // SHA-256 of everything before it.
 //
-// [Export] writes the same bytes for the same directory, always. [Import] trusts
-// nothing: it reads all of a bundle into a folder of its own inside the cache
+// [Export] writes the same bytes for the same directory, always. [Import] checks
+// everything: it reads all of a bundle into a folder of its own inside the cache
 // directory, compares every name with a fixed grammar and every sum with the
 // manifest, and only when all is well does anything come into view.
+//
+// A bundle is executable code. Without a signature that the caller's key proves, or the
+// caller's word, an import leaves out everything that a driver would run: see [Trust].
 package bundle

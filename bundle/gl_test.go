@@ -160,7 +160,7 @@ func TestAFreshMachineIsWarm(t *testing.T) {
 	var b bytes.Buffer
 	out, err := Export(&b, old, ExportOptions{})
 	must(t, err)
-	in, err := Import(&b, fresh, ImportOptions{Current: &first.Fingerprint})
+	in, err := Import(&b, fresh, ImportOptions{Trust: true, Current: &first.Fingerprint})
 	must(t, err)
 	if in.Programs != 2 || in.DriverFiles == 0 || in.DriverFiles != out.DriverFiles || len(out.LeftOut) != 0 {
 		t.Fatalf("exported %+v, imported %+v", out, in)

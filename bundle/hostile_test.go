@@ -171,7 +171,7 @@ func TestHostileBundles(t *testing.T) {
 			home := t.TempDir()
 			to, err := binary.OpenDir(filepath.Join(home, "a", "cache"))
 			must(t, err)
-			_, err = Import(bytes.NewReader(test.bundle), to, ImportOptions{AnyDriver: true, MaxBytes: 512 << 20})
+			_, err = Import(bytes.NewReader(test.bundle), to, ImportOptions{Trust: true, AnyDriver: true, MaxBytes: 512 << 20})
 			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("got %v, want it refused because %q", err, test.reason)
 			}
@@ -197,7 +197,7 @@ func TestLinksInTheDirectory(t *testing.T) {
 	for _, name := range []string{"sources", "driver", mesaFingerprint.DirName(), stagingName} {
 		to, outside := openDir(t), t.TempDir()
 		must(t, os.Symlink(outside, filepath.Join(to.Path(), name)))
-		_, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true})
+		_, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
 		if files, _ := os.ReadDir(outside); len(files) != 0 {
 			t.Errorf("%s is a link: written outside, %v", name, err)
 		}
@@ -225,7 +225,7 @@ func TestEveryFlippedByte(t *testing.T) {
 		whole[i] ^= 0x01
 	}
 	wantEmpty(t, to)
-	_, err := Import(bytes.NewReader(whole), to, ImportOptions{AnyDriver: true})
+	_, err := Import(bytes.NewReader(whole), to, ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 }
 
@@ -241,7 +241,7 @@ func TestEveryLength(t *testing.T) {
 
 func wantRefused(t *testing.T, bundle []byte, to *binary.Dir, at int) {
 	t.Helper()
-	if _, err := Import(bytes.NewReader(bundle), to, ImportOptions{AnyDriver: true}); !errors.Is(err, ErrRefused) {
+	if _, err := Import(bytes.NewReader(bundle), to, ImportOptions{Trust: true, AnyDriver: true}); !errors.Is(err, ErrRefused) {
 		t.Errorf("byte %d: got %v, want ErrRefused", at, err)
 	}
 }
@@ -251,7 +251,7 @@ func TestAReaderThatFails(t *testing.T) {
 	whole, broken, to := small(t), errors.New("broken disk"), openDir(t)
 	for _, n := range []int{0, 20, len(whole) / 2, len(whole) - 1, len(whole)} {
 		r := io.MultiReader(bytes.NewReader(whole[:n]), failingReader{broken})
-		if _, err := Import(r, to, ImportOptions{AnyDriver: true}); !errors.Is(err, broken) || errors.Is(err, ErrRefused) {
+		if _, err := Import(r, to, ImportOptions{Trust: true, AnyDriver: true}); !errors.Is(err, broken) || errors.Is(err, ErrRefused) {
 			t.Errorf("after %d bytes: got %v, want the reader's error", n, err)
 		}
 	}
@@ -300,7 +300,7 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte("hello"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		to := openDir(t)
-		_, err := Import(bytes.NewReader(sealed(t, content)), to, ImportOptions{AnyDriver: true, MaxBytes: 1 << 20})
+		_, err := Import(bytes.NewReader(sealed(t, content)), to, ImportOptions{Trust: true, AnyDriver: true, MaxBytes: 1 << 20})
 		if err == nil {
 			return
 		}

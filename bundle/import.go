@@ -26,8 +26,12 @@ type ImportOptions struct {
 	// AnyDriver takes what every driver made, for machines without a GPU that
 	// prepare a directory for others.
 	AnyDriver bool
-	// VerifyKey is who must have signed the bundle; nil = anybody or nobody.
+	// VerifyKey is the key that must have signed the bundle; nil = the signature is not
+	// checked, and no native code is taken unless Trust is set.
 	VerifyKey ed25519.PublicKey
+	// Trust takes native code from a bundle whose signature no key proves. Only set it
+	// for a bundle whose origin is known otherwise: see the type Trust.
+	Trust bool
 	// MaxBytes bounds what the bundle may unpack to; 0 = 4 GiB.
 	MaxBytes int64
 	// Progress is called from Import with the bytes read and their number, after
@@ -39,6 +43,12 @@ type ImportOptions struct {
 type ImportReport struct {
 	Signed   bool `json:"signed"`
 	Verified bool `json:"verified"` // the signature was compared with a key
+
+	// Trust is the reason for which native code was taken. Without one these files of
+	// this machine's drivers were left out.
+	Trust                Trust `json:"trust"`
+	UntrustedPrograms    int   `json:"untrusted_programs"`
+	UntrustedDriverFiles int   `json:"untrusted_driver_files"`
 
 	Fingerprints []Fingerprint `json:"fingerprints"`      // taken
 	Skipped      []Fingerprint `json:"skipped,omitempty"` // made by other drivers
@@ -62,6 +72,9 @@ type ImportReport struct {
 // whole bundle was read and found well has no effect, and one that is killed
 // afterwards is completed by the next, whatever that imports.
 //
+// Native code is taken only from a bundle that VerifyKey proves, or if Trust is set: the
+// report has the number of files that were left out.
+//
 // It returns a *RefusedError for a bundle that is damaged or holds what no
 // export writes, ErrUnsigned or ErrSignature where a key asks for more, and
 // ErrBusy while another import into the directory is under way.
@@ -83,7 +96,8 @@ func Import(r io.Reader, dir *binary.Dir, o ImportOptions) (ImportReport, error)
 			return errors.Join(err, i.root.RemoveAll(stagingName))
 		}
 		report, err = i.install()
-		report.Signed, report.Verified, report.Skipped = b.signed, b.signed && o.VerifyKey != nil, b.skipped
+		report.Signed, report.Verified, report.Skipped = b.signed, b.verified, b.skipped
+		report.Trust, report.UntrustedPrograms, report.UntrustedDriverFiles = b.trust(), b.untrustedPrograms, b.untrustedDriverFiles
 		return err
 	})
 	if err != nil {

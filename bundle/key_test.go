@@ -33,13 +33,62 @@ func TestSignatures(t *testing.T) {
 		{"unsigned, a key", unsigned, public, ErrUnsigned},
 	} {
 		to := openDir(t)
-		r, err := Import(bytes.NewReader(test.bundle), to, ImportOptions{AnyDriver: true, VerifyKey: test.key})
+		r, err := Import(bytes.NewReader(test.bundle), to, ImportOptions{Trust: true, AnyDriver: true, VerifyKey: test.key})
 		if !errors.Is(err, test.want) || err == nil && (!r.Signed || r.Verified != (test.key != nil)) {
 			t.Errorf("%s: %+v, %v, want %v", test.name, r, err, test.want)
 		}
 		if err != nil {
 			wantEmpty(t, to)
 		}
+	}
+}
+
+// Without a proof of origin an import takes nothing that the driver runs, unless the
+// caller asks for it.
+func TestOnlyTrustedCodeIsImported(t *testing.T) {
+	from := filledDir(t)
+	putTuning(t, from, nvidiaFingerprint, "p", 1)
+	public, private := keys(t)
+	signed, unsigned := exported(t, from, ExportOptions{SignKey: private}), exported(t, from, ExportOptions{})
+	for _, test := range []struct {
+		name                string
+		bundle              []byte
+		options             ImportOptions
+		trust               Trust
+		programs, files     int
+		noPrograms, noFiles int
+	}{
+		{"unsigned", unsigned, ImportOptions{AnyDriver: true}, TrustNone, 1, 0, 2, 6},
+		{"signed, no key", signed, ImportOptions{AnyDriver: true}, TrustNone, 1, 0, 2, 6},
+		{"unsigned, NVIDIA", unsigned, ImportOptions{Current: &nvidiaFingerprint}, TrustNone, 0, 0, 2, 4},
+		{"unsigned, Mesa", unsigned, ImportOptions{Current: &mesaFingerprint}, TrustNone, 1, 0, 0, 2},
+		{"unsigned, trusted", unsigned, ImportOptions{AnyDriver: true, Trust: true}, TrustCaller, 3, 6, 0, 0},
+		{"signed, a key", signed, ImportOptions{AnyDriver: true, VerifyKey: public}, TrustSignature, 3, 6, 0, 0},
+		{"signed, a key, trusted", signed, ImportOptions{AnyDriver: true, VerifyKey: public, Trust: true}, TrustSignature, 3, 6, 0, 0},
+	} {
+		to := openDir(t)
+		r, err := Import(bytes.NewReader(test.bundle), to, test.options)
+		if err != nil || r.Trust != test.trust || r.Programs != test.programs || r.DriverFiles != test.files ||
+			r.UntrustedPrograms != test.noPrograms || r.UntrustedDriverFiles != test.noFiles || r.Sources != 1 {
+			t.Errorf("%s: %+v, %v", test.name, r, err)
+		}
+		code := 0
+		for name := range tree(t, to.Path()) {
+			if strings.HasPrefix(name, "driver/") || strings.HasPrefix(name, nvidiaFingerprint.DirName()+"/blobs/") {
+				code++
+			}
+		}
+		if test.trust == TrustNone && code != 0 {
+			t.Errorf("%s: %d files of native code were written", test.name, code)
+		}
+	}
+}
+
+func TestBinariesAreCode(t *testing.T) {
+	classic, unknown := mesaFingerprint, mesaFingerprint
+	classic.Renderer, unknown.Version = "Mesa DRI Intel(R) HD Graphics", "4.6.14761 Compatibility Profile"
+	if binariesAreCode(mesaFingerprint) || !binariesAreCode(nvidiaFingerprint) || !binariesAreCode(classic) || !binariesAreCode(unknown) {
+		t.Error("the wrong drivers")
 	}
 }
 

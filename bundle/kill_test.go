@@ -35,7 +35,7 @@ func init() {
 			return err
 		}
 		files := 0
-		_, err = ImportFile(file, to, ImportOptions{AnyDriver: true, Progress: func(int64, int64) {
+		_, err = ImportFile(file, to, ImportOptions{Trust: true, AnyDriver: true, Progress: func(int64, int64) {
 			if files++; files == at {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 				time.Sleep(time.Minute)
@@ -49,7 +49,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		_, err = ImportFile(file, to, ImportOptions{AnyDriver: true, Progress: func(done, total int64) {
+		_, err = ImportFile(file, to, ImportOptions{Trust: true, AnyDriver: true, Progress: func(done, total int64) {
 			if done == total {
 				fmt.Println("read")
 			}
@@ -70,7 +70,7 @@ func largerBundle(t *testing.T) (file string, complete map[string]string) {
 	_, err := ExportFile(file, from, ExportOptions{})
 	must(t, err)
 	to := openDir(t)
-	_, err = ImportFile(file, to, ImportOptions{AnyDriver: true})
+	_, err = ImportFile(file, to, ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 	return file, tree(t, to.Path())
 }
@@ -104,7 +104,7 @@ func TestKilledWhileReading(t *testing.T) {
 	}
 	must(t, Recover(to))
 	wantEmpty(t, to)
-	_, err := ImportFile(file, to, ImportOptions{AnyDriver: true})
+	_, err := ImportFile(file, to, ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 	if !maps.Equal(tree(t, to.Path()), complete) {
 		t.Error("the import after the deaths is not complete")
@@ -138,7 +138,7 @@ func TestKilledAnywhere(t *testing.T) {
 func TestRecover(t *testing.T) {
 	data := exported(t, filledDir(t), ExportOptions{})
 	whole := openDir(t)
-	_, err := Import(bytes.NewReader(data), whole, ImportOptions{AnyDriver: true})
+	_, err := Import(bytes.NewReader(data), whole, ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 	complete := tree(t, whole.Path())
 	for stop := range 11 {
@@ -160,7 +160,7 @@ func ready(t *testing.T, to *binary.Dir, data []byte) *Manifest {
 	var m *Manifest
 	must(t, exclusively(to, func(i *installer) error {
 		u := unpacking{
-			options: ImportOptions{AnyDriver: true, MaxBytes: defaultMaxBytes},
+			options: ImportOptions{Trust: true, AnyDriver: true, MaxBytes: defaultMaxBytes},
 			root:    i.root,
 			staged:  filepath.Join(to.Path(), stagingNew),
 		}

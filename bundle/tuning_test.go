@@ -42,7 +42,7 @@ func TestTuningsTravel(t *testing.T) {
 	}
 	data := b.Bytes()
 	putTuning(t, to, nvidiaFingerprint, "q", 20)
-	in, err := Import(bytes.NewReader(data), to, ImportOptions{Current: &nvidiaFingerprint})
+	in, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, Current: &nvidiaFingerprint})
 	if err != nil || in.Tunings != 1 || in.Programs != 2 {
 		t.Errorf("imported %+v, %v", in, err)
 	}
@@ -66,7 +66,7 @@ func TestImportRefusesBadTunings(t *testing.T) {
 			{nvidiaFingerprint.DirName(), nvidiaFingerprint.Digest(), nvidiaFingerprint},
 		}, Files: []File{fileOf(path, Tuning, []byte(content))}}
 		to := openDir(t)
-		_, err := Import(bytes.NewReader(handmade(t, m, plain(path, []byte(content)))), to, ImportOptions{AnyDriver: true})
+		_, err := Import(bytes.NewReader(handmade(t, m, plain(path, []byte(content)))), to, ImportOptions{Trust: true, AnyDriver: true})
 		if !errors.Is(err, ErrRefused) {
 			t.Errorf("got %v", err)
 		}

@@ -35,10 +35,13 @@ type unpacking struct {
 	root    *os.Root // the cache directory
 	staged  string   // path of stagingNew
 
-	input   *unsealReader
-	archive *tar.Reader
-	signed  bool
-	skipped []Fingerprint
+	input    *unsealReader
+	archive  *tar.Reader
+	signed   bool
+	verified bool // with VerifyKey
+	skipped  []Fingerprint
+
+	untrustedPrograms, untrustedDriverFiles int // left out
 }
 
 // run reads all of the bundle, checks everything, and makes it ready. After an
@@ -155,9 +158,21 @@ func (u *unpacking) checkSignature(manifest, signature []byte) error {
 	case !u.signed:
 		return fmt.Errorf("%w, and a key was given: export it with the private key, or import it without a key", ErrUnsigned)
 	case !verify(u.options.VerifyKey, manifest, signature):
-		return fmt.Errorf("%w: it was signed by somebody else, or changed since", ErrSignature)
+		return fmt.Errorf("%w: it was signed with another key, or changed since", ErrSignature)
 	}
+	u.verified = true
 	return nil
+}
+
+// trust returns the reason for taking native code.
+func (u *unpacking) trust() Trust {
+	switch {
+	case u.verified:
+		return TrustSignature
+	case u.options.Trust:
+		return TrustCaller
+	}
+	return TrustNone
 }
 
 // next is the header of the next member, nil at the end.
@@ -303,17 +318,18 @@ func checkHeader(h *tar.Header, name string, size int64) error {
 	return nil
 }
 
-// taken is the part of a manifest that the options ask for. The rest is noted as
-// skipped.
+// taken is the part of a manifest that the options ask for and trust. The rest is noted
+// as skipped or untrusted.
 func (u *unpacking) taken(m *Manifest) *Manifest {
 	part := &Manifest{Schema: m.Schema, Created: m.Created, Fingerprints: []Fingerprint{}, Files: []File{}}
 	dirs, kinds, others := map[string]bool{}, map[Kind]bool{Source: true}, map[Kind]bool{}
-	u.skipped = nil
+	u.skipped, u.untrustedPrograms, u.untrustedDriverFiles = nil, 0, 0
+	code := map[string]bool{} // directories of which the programs are native code
 	for _, f := range m.Fingerprints {
 		kind := driverKind(f.Fingerprint)
 		if u.options.AnyDriver || f.Digest == u.options.Current.Digest() {
 			part.Fingerprints = append(part.Fingerprints, f)
-			dirs[f.Dir], kinds[kind] = true, true
+			dirs[f.Dir], kinds[kind], code[f.Dir] = true, true, binariesAreCode(f.Fingerprint)
 		} else {
 			u.skipped = append(u.skipped, f)
 			others[kind] = true
@@ -327,7 +343,16 @@ func (u *unpacking) taken(m *Manifest) *Manifest {
 		}
 	}
 	for _, f := range m.Files {
-		if f.ofDriver() && dirs[f.fingerprintDir()] || !f.ofDriver() && kinds[f.Kind] {
+		asked := f.ofDriver() && dirs[f.fingerprintDir()] || !f.ofDriver() && kinds[f.Kind]
+		switch {
+		case !asked:
+		case u.trust() != TrustNone:
+			part.Files = append(part.Files, f)
+		case f.isDriverFile():
+			u.untrustedDriverFiles++
+		case f.Kind == Program && code[f.fingerprintDir()]:
+			u.untrustedPrograms++
+		default:
 			part.Files = append(part.Files, f)
 		}
 	}

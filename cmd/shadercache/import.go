@@ -13,8 +13,13 @@ import (
 
 const importUsage = `Merge a file that export wrote into the cache: all of it or nothing.
 
-Every name and every checksum is checked before anything comes into view. With
---verify the file must have been signed with the private half of that key. What
+The file is executable code: the driver runs the machine code in it with the
+rights of the process that uses the cache. With --verify the file must have been
+signed with the private half of that key. Without it, only what the driver does
+not run is taken: sources, tunings, and program binaries of Mesa. --trust takes
+all of a file that no key proves: only use it for files from your own machines.
+
+Every name and every checksum is checked before anything comes into view. What
 another driver or GPU made is skipped: --any-driver takes it too and needs no
 OpenGL, for a machine that prepares a cache for others. What is there already
 stays as it is.
@@ -22,18 +27,20 @@ stays as it is.
 merge says what became of the slots that NVIDIA's driver keeps; merge_pending
 means that a process was using them, and that the next start will merge them.
 
-JSON fields: dir, signed, verified, fingerprints [{dir, digest, fingerprint}],
-skipped? [...], programs, sources, tunings, driver_files, present, bytes, merge {slots,
+JSON fields: dir, signed, verified, trust (signature, caller or none),
+untrusted_programs, untrusted_driver_files, fingerprints [{dir, digest,
+fingerprint}], skipped? [...], programs, sources, tunings, driver_files, present, bytes, merge {slots,
 records, bytes}, merge_pending.
 
-The exit code is 1 when the file was refused, or when all of it is for other
-drivers.`
+The exit code is 1 when the file was refused, when code in it was left out
+because nothing proves its origin, or when all of it is for other drivers.`
 
 const importExample = `  shadercache import --verify release.key.pub warm.scb`
 
 // importFlags are the flags of import.
 type importFlags struct {
 	verifyKey string
+	trust     bool
 	anyDriver bool
 	maxBytes  cli.ByteSize
 }
@@ -47,7 +54,7 @@ type importResult struct {
 func newImport(o *options) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use:                   "import FILE [--verify KEY] [--any-driver] [--max-bytes SIZE]",
+		Use:                   "import FILE [--verify KEY | --trust] [--any-driver] [--max-bytes SIZE]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Merge a file that export wrote into the cache",
 		Long:                  importUsage,
@@ -66,6 +73,7 @@ func newImport(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.verifyKey, "verify", "", "public `key` that must have signed the file")
+	flags.BoolVar(&f.trust, "trust", false, "take executable code from a file that no key proves")
 	flags.BoolVar(&f.anyDriver, "any-driver", false, "take what other drivers made too")
 	flags.Var(&f.maxBytes, "max-bytes", "refuse a file that unpacks to more (default 4G)")
 	flags.Lookup("max-bytes").DefValue = ""
@@ -73,7 +81,7 @@ func newImport(o *options) *cobra.Command {
 }
 
 func (o *options) importFile(file string, f importFlags) (*importResult, error) {
-	take := bundle.ImportOptions{AnyDriver: f.anyDriver, MaxBytes: int64(f.maxBytes)}
+	take := bundle.ImportOptions{Trust: f.trust, AnyDriver: f.anyDriver, MaxBytes: int64(f.maxBytes)}
 	if f.verifyKey != "" {
 		key, err := bundle.ReadPublicKey(f.verifyKey)
 		if err != nil {
@@ -104,8 +112,15 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	return r, err
 }
 
-// failure is that nothing was for this driver, or nil.
+// failure is that code was left out, or that nothing was for this driver, or nil.
 func (r *importResult) failure() error {
+	if r.UntrustedPrograms+r.UntrustedDriverFiles > 0 {
+		return cli.Hint(
+			fmt.Errorf("left out %s and %s of the driver: they are executable code, and nothing proves where they come from",
+				cli.Plural(r.UntrustedPrograms, "program"), cli.Plural(r.UntrustedDriverFiles, "file")),
+			"--verify KEY takes them from a file that was signed with KEY, --trust from any file",
+		)
+	}
 	if len(r.Fingerprints) > 0 || len(r.Skipped) == 0 {
 		return nil
 	}
@@ -124,9 +139,13 @@ func (r *importResult) Print(w io.Writer) {
 	}
 	switch {
 	case r.Verified:
-		fmt.Fprint(w, "signed with the key that was given\n")
+		fmt.Fprint(w, "signed with the key that was given: its executable code is trusted\n")
+	case r.Trust == bundle.TrustCaller:
+		fmt.Fprint(w, "no key was given: its executable code is trusted because of --trust\n")
 	case r.Signed:
-		fmt.Fprint(w, "signed, but no key was given to compare with\n")
+		fmt.Fprint(w, "signed, but no key was given to compare with: its executable code is not trusted\n")
+	default:
+		fmt.Fprint(w, "not signed: its executable code is not trusted\n")
 	}
 	if r.MergePending {
 		fmt.Fprint(w, "the driver's cache is in use: its new slots count from the next start\n")
