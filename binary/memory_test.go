@@ -2,6 +2,7 @@ package binary
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,36 @@ func TestManyEntries(t *testing.T) {
 	}
 	if most > begin+8<<20 {
 		t.Errorf("the heap grew from %d to %d bytes", begin, most)
+	}
+}
+
+// A few kilobytes that decompress to zeros, or to many empty values, take no more memory
+// than the limits of the formats allow.
+func TestDecodersBoundMemory(t *testing.T) {
+	compress(nil)
+	_, _ = decompress(nil, 0)
+	zeros := testBlob(0)
+	zeros.Payload = make([]byte, MaxPayloadBytes)
+	blob := encode(t, zeros)
+	names := compress([]byte("{\"files\":[\"\"" + strings.Repeat(",\"\"", maxSourceBytes/3-10) + "]}\n"))
+	text := compress(make([]byte, maxSourceBytes))
+	tuning := []byte("{\"tuning\":[0" + strings.Repeat(",0", MaxTuningBytes) + "]}")
+	for name, test := range map[string]struct {
+		limit  uint64
+		decode func()
+	}{
+		"blob":            {MaxPayloadBytes + 1<<20, func() { _, _ = DecodeBlob(blob) }},
+		"source":          {3 * maxSourceBytes, func() { _, _ = decodeSource(names) }},
+		"zeros as source": {3 * maxSourceBytes, func() { _, _ = decodeSource(text) }},
+		"tuning":          {1 << 20, func() { _, _ = decodeTuning(testFingerprint.Digest(), TuningFile("p"), tuning) }},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		test.decode()
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > test.limit {
+			t.Errorf("%s: decoding allocates %d KiB, at most %d are allowed", name, n>>10, test.limit>>10)
+		}
 	}
 }
 

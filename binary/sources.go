@@ -25,6 +25,7 @@ const (
 	sourcesName    = "sources"
 	sourceExt      = ".glsl.zst"
 	maxSourceBytes = 16 << 20
+	maxLineBytes   = 1 << 20
 )
 
 // sourceLine is the first line of a source file.
@@ -34,7 +35,7 @@ type sourceLine struct {
 }
 
 // PutSource stores a source, unless there is one with its key. It does not store a text
-// of more than 8 MiB.
+// of more than 8 MiB, and none with names of more than 1 MiB.
 func (d *Dir) PutSource(src *shader.Source) error {
 	path := d.sourcePath(src.Key())
 	if _, err := os.Lstat(path); err == nil || d.readOnly || len(src.Text()) > maxSourceBytes/2 {
@@ -43,6 +44,9 @@ func (d *Dir) PutSource(src *shader.Source) error {
 	line, err := json.Marshal(sourceLine{cutName(src.Name()), src.Files()})
 	if err != nil {
 		return fmt.Errorf("binary: put source: %w", err)
+	}
+	if len(line) > maxLineBytes {
+		return nil
 	}
 	data := compress(append(append(line, '\n'), src.Text()...))
 	err = writeCreating(path, data, func(dir string) error {
@@ -149,7 +153,7 @@ func decodeSource(data []byte) (*shader.Source, error) {
 	}
 	first, text, ok := strings.Cut(string(raw), "\n")
 	var line sourceLine
-	if !ok || json.Unmarshal([]byte(first), &line) != nil {
+	if !ok || len(first) > maxLineBytes || json.Unmarshal([]byte(first), &line) != nil {
 		return nil, damaged("source has no first line")
 	}
 	return shader.NewFinalSource(line.Name, text, line.Files), nil

@@ -134,6 +134,9 @@ func write(w io.Writer, m *Manifest, s *spool, o ExportOptions) error {
 	if len(manifest) > maxManifestBytes {
 		return fmt.Errorf("the manifest would have %d bytes, and at most %d can be read: export fewer fingerprints", len(manifest), maxManifestBytes)
 	}
+	if head := bytes.Index(manifest, []byte(filesStart)); head > maxHeadBytes-len(filesStart) {
+		return fmt.Errorf("the manifest would have fingerprints of %d bytes, and at most %d can be read: export fewer", head, maxHeadBytes)
+	}
 	sealed := newSealWriter(w)
 	// One worker: the bytes must not depend on the number of processors.
 	z, err := zstd.NewWriter(sealed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(windowBytes))

@@ -50,75 +50,141 @@ type File struct {
 	place int64 // offset in the spool of an export
 }
 
-// encode writes the manifest, sorted.
-func (m *Manifest) encode() ([]byte, error) {
-	slices.SortFunc(m.Fingerprints, func(a, b Fingerprint) int { return cmp.Compare(a.Dir, b.Dir) })
-	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	empty := *m
-	empty.Files = []File{}
-	data, err := json.MarshalIndent(empty, "", " ")
-	if err != nil || len(m.Files) == 0 {
-		return append(data, '\n'), err
-	}
-	return m.appendFiles(bytes.TrimSuffix(data, []byte("]\n}")))
-}
+// The text of a manifest is that of json.MarshalIndent with one space, so that it has one
+// form: head, filesStart, the files, end.
+const (
+	filesStart    = "\n \"files\": ["
+	firstFile     = "\n  "
+	nextFile      = ",\n  "
+	fileEnd       = "\n  }"
+	manifestEnd   = "\n ]\n}\n"
+	noFiles       = "]\n}\n"
+	maxHeadBytes  = 256 << 10 // some hundred fingerprints
+	maxEntryBytes = 4 << 10   // of one file
+)
 
-// appendFiles completes a manifest that has none, a file at a time: as one value,
-// 100,000 of them would take several times their memory.
-func (m *Manifest) appendFiles(data []byte) ([]byte, error) {
+// encode writes the manifest, sorted. It encodes a file at a time: as one value, 100,000
+// of them would take several times their memory.
+func (m *Manifest) encode() ([]byte, error) {
+	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	data, err := m.encodeHead()
+	if err != nil {
+		return nil, err
+	}
+	data = append(data, filesStart...)
+	if len(m.Files) == 0 {
+		return append(data, noFiles...), nil
+	}
 	data = slices.Grow(data, manifestLine*len(m.Files))
-	separator := "\n  "
+	separator := firstFile
 	for _, f := range m.Files {
-		line, err := json.MarshalIndent(f, "  ", " ")
+		line, err := f.encode()
 		if err != nil {
 			return nil, err
 		}
 		data = append(append(data, separator...), line...)
-		separator = ",\n  "
+		separator = nextFile
 	}
-	return append(data, "\n ]\n}\n"...), nil
+	return append(data, manifestEnd...), nil
 }
 
-// decodeManifest reads what encode wrote and refuses everything else: another
-// order, a field that is not known, a path that no export writes.
+// encodeHead writes what is before the files.
+func (m *Manifest) encodeHead() ([]byte, error) {
+	slices.SortFunc(m.Fingerprints, func(a, b Fingerprint) int { return cmp.Compare(a.Dir, b.Dir) })
+	empty := *m
+	empty.Files = []File{}
+	data, err := json.MarshalIndent(empty, "", " ")
+	return bytes.TrimSuffix(data, []byte(filesStart+strings.TrimSuffix(noFiles, "\n"))), err
+}
+
+func (f File) encode() ([]byte, error) { return json.MarshalIndent(f, firstFile[1:], " ") }
+
+// decodeManifest reads what encode wrote and refuses everything else: another order, a
+// field that is not known, a path that no export writes. It decodes and checks a file at
+// a time, so that a text takes no more memory than the files that it rightly lists.
 func decodeManifest(data []byte) (*Manifest, error) {
-	m := &Manifest{}
-	if err := json.Unmarshal(data, m); err != nil {
-		return nil, refused(manifestName, "%v", err)
-	}
-	if m.Schema != manifestSchema {
-		return nil, refused(manifestName, "schema %d, and this program reads schema %d", m.Schema, manifestSchema)
-	}
-	if err := m.check(); err != nil {
+	m, files, err := decodeHead(data)
+	if err != nil {
 		return nil, err
 	}
-	// What was sorted, known and written once comes out as it went in.
-	if again, err := m.encode(); err != nil || !bytes.Equal(again, data) {
-		return nil, refused(manifestName, "it is not in the form that an export writes")
-	}
-	return m, nil
-}
-
-func (m *Manifest) check() error {
 	known := map[string]bool{}
 	for _, f := range m.Fingerprints {
 		if f.Digest != f.Fingerprint.Digest() || f.Dir != f.Fingerprint.DirName() || known[f.Dir] {
-			return refused(manifestName, "fingerprint %q is not what it says, or there twice", f.Dir)
+			return nil, refused(manifestName, "fingerprint %q is not what it says, or there twice", f.Dir)
 		}
 		known[f.Dir] = true
 	}
-	before := ""
-	for i, f := range m.Files {
+	m.Files = []File{}
+	separator, end, before := firstFile, noFiles, ""
+	for string(files[:min(len(files), len(end)+1)]) != end {
+		var f File
+		if f, files, err = decodeFile(files, separator); err != nil {
+			return nil, err
+		}
 		if err := f.check(); err != nil {
-			return err
+			return nil, err
 		}
 		if f.Path <= before {
-			return refused(f.Path, "it is there twice, or not in its place")
+			return nil, refused(f.Path, "it is there twice, or not in its place")
 		}
-		before = f.Path
 		if f.ofDriver() && !known[f.fingerprintDir()] {
-			return refused(f.Path, "its fingerprint is not in the manifest")
+			return nil, refused(f.Path, "its fingerprint is not in the manifest")
 		}
+		m.Files = append(m.Files, f)
+		separator, end, before = nextFile, manifestEnd, f.Path
+	}
+	return m, m.checkPairs()
+}
+
+// decodeHead decodes all but the files, and returns their text.
+func decodeHead(data []byte) (m *Manifest, files []byte, err error) {
+	var about struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &about); err != nil {
+		return nil, nil, refused(manifestName, "%v", err)
+	}
+	if about.Schema != manifestSchema {
+		return nil, nil, refused(manifestName, "schema %d, and this program reads schema %d", about.Schema, manifestSchema)
+	}
+	start := bytes.Index(data[:min(len(data), maxHeadBytes)], []byte(filesStart))
+	if start < 0 {
+		return nil, nil, notCanonical()
+	}
+	m = &Manifest{}
+	if err := json.Unmarshal(append(bytes.Clone(data[:start]), filesStart+noFiles...), m); err != nil {
+		return nil, nil, refused(manifestName, "%v", err)
+	}
+	if again, err := m.encodeHead(); err != nil || !bytes.Equal(again, data[:start]) {
+		return nil, nil, notCanonical()
+	}
+	return m, data[start+len(filesStart):], nil
+}
+
+// decodeFile decodes the first of the files and returns the text of the others.
+func decodeFile(files []byte, separator string) (f File, rest []byte, err error) {
+	files, found := bytes.CutPrefix(files, []byte(separator))
+	end := bytes.Index(files[:min(len(files), maxEntryBytes)], []byte(fileEnd))
+	if !found || end < 0 {
+		return f, nil, notCanonical()
+	}
+	line, rest := files[:end+len(fileEnd)], files[end+len(fileEnd):]
+	if err := json.Unmarshal(line, &f); err != nil {
+		return f, nil, refused(manifestName, "%v", err)
+	}
+	if again, err := f.encode(); err != nil || !bytes.Equal(again, line) {
+		return f, nil, notCanonical()
+	}
+	return f, rest, nil
+}
+
+func notCanonical() error {
+	return refused(manifestName, "it is not in the form that an export writes")
+}
+
+// checkPairs checks that both files of each NVIDIA slot are there.
+func (m *Manifest) checkPairs() error {
+	for i, f := range m.Files {
 		if f.Kind == NVIDIA && !m.paired(i) {
 			return refused(f.Path, "the other file of its slot is missing")
 		}

@@ -42,6 +42,7 @@ type unsealReader struct {
 	from   io.Reader
 	sum    hash.Hash
 	held   []byte // read and not given out; the seal may be in it
+	bytes  int64  // given out
 	ended  bool
 	failed error
 }
@@ -63,6 +64,7 @@ func (r *unsealReader) Read(p []byte) (int, error) {
 	n := copy(p, r.held[:len(r.held)-sealBytes])
 	r.sum.Write(p[:n])
 	r.held = r.held[n:]
+	r.bytes += int64(n)
 	if n == 0 && r.ended {
 		r.failed = r.check()
 		return 0, r.failed

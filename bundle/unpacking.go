@@ -36,6 +36,7 @@ type unpacking struct {
 	staged  string   // path of stagingNew
 
 	input    *unsealReader
+	output   *ratioReader // decompressed
 	archive  *tar.Reader
 	signed   bool
 	verified bool // with VerifyKey
@@ -59,10 +60,11 @@ func (u *unpacking) run(r io.Reader) error {
 		return err
 	}
 	defer z.Close()
-	u.archive = tar.NewReader(z)
+	u.output = &ratioReader{from: z, input: u.input}
+	u.archive = tar.NewReader(u.output)
 	m, err := u.contents()
 	if err == nil {
-		err = u.end(z)
+		err = u.end()
 	}
 	if err != nil {
 		return err
@@ -123,7 +125,10 @@ func (u *unpacking) manifest() (*Manifest, *tar.Header, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := u.whole(h, manifestName, maxManifestBytes)
+	if err := checkWhole(h, manifestName, maxManifestBytes); err != nil {
+		return nil, nil, err
+	}
+	data, err := u.readManifest()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,7 +137,7 @@ func (u *unpacking) manifest() (*Manifest, *tar.Header, error) {
 	}
 	var signature []byte
 	if h != nil && h.Name == signatureName {
-		if signature, err = u.whole(h, signatureName, ed25519.SignatureSize); err != nil {
+		if signature, err = u.signature(h); err != nil {
 			return nil, nil, err
 		}
 		if h, err = u.next(); err != nil {
@@ -189,7 +194,7 @@ func (u *unpacking) next() (*tar.Header, error) {
 
 // end makes sure that nothing follows the archive but the seal, and that the
 // seal is right.
-func (u *unpacking) end(z io.Reader) error {
+func (u *unpacking) end() error {
 	h, err := u.next()
 	if err != nil {
 		return err
@@ -198,7 +203,7 @@ func (u *unpacking) end(z io.Reader) error {
 		return refused(h.Name, "it is not in the manifest")
 	}
 	var one [1]byte
-	if n, err := io.ReadFull(z, one[:]); n > 0 {
+	if n, err := io.ReadFull(u.output, one[:]); n > 0 {
 		return refused("", "something follows the end of the archive")
 	} else if !errors.Is(err, io.EOF) {
 		return u.fault(err)
@@ -218,25 +223,36 @@ func (u *unpacking) fault(err error) error {
 	if cause := u.input.failed; cause != nil && !errors.Is(cause, io.EOF) {
 		return cause
 	}
+	if u.output.err != nil {
+		return u.output.err
+	}
 	return refused("", "it cannot be unpacked: %v", err)
 }
 
-// whole reads a small member that must have the given name.
-func (u *unpacking) whole(h *tar.Header, name string, limit int64) ([]byte, error) {
-	if h == nil {
-		return nil, refused("", "it ends before %s", name)
-	}
-	if err := checkHeader(h, name, h.Size); err != nil {
+// signature reads the member that holds the signature.
+func (u *unpacking) signature(h *tar.Header) ([]byte, error) {
+	if err := checkWhole(h, signatureName, ed25519.SignatureSize); err != nil {
 		return nil, err
-	}
-	if h.Size > limit {
-		return nil, refused(name, "it has %d bytes, and %d are allowed", h.Size, limit)
 	}
 	data, err := io.ReadAll(u.archive)
 	if err != nil {
 		return nil, u.fault(err)
 	}
 	return data, nil
+}
+
+// checkWhole refuses a member that has not the given name, or more bytes than allowed.
+func checkWhole(h *tar.Header, name string, limit int64) error {
+	if h == nil {
+		return refused("", "it ends before %s", name)
+	}
+	if err := checkHeader(h, name, h.Size); err != nil {
+		return err
+	}
+	if h.Size > limit {
+		return refused(name, "it has %d bytes, and %d are allowed", h.Size, limit)
+	}
+	return nil
 }
 
 // file reads one member, compares it with the manifest, and stages it if it is

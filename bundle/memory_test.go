@@ -1,0 +1,77 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// allocated returns the bytes that f allocates, those of other goroutines included.
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+// bombs are manifests of 64 MiB that compress to a few kilobytes, by what they repeat.
+func bombs(t testing.TB) map[string][]byte {
+	t.Helper()
+	whole, err := manifestOf().encode()
+	must(t, err)
+	repeat := func(head, unit, tail string) []byte {
+		n := (maxManifestBytes - len(head) - len(tail)) / len(unit)
+		return []byte(head + strings.Repeat(unit, n) + tail)
+	}
+	head, _, _ := strings.Cut(string(whole), noFiles)
+	file, err := fileOf(mesaFile, Mesa, []byte("x")).encode()
+	must(t, err)
+	start, _, _ := strings.Cut(head, `"fingerprints": [`)
+	return map[string][]byte{
+		"empty files":       repeat(head+"{}", ",{}", noFiles),
+		"empty files, form": repeat(head+firstFile+"{}", nextFile+"{}", manifestEnd),
+		"one file":          repeat(head+firstFile+string(file), nextFile+string(file), manifestEnd),
+		"long path":         repeat(head+firstFile+"{\n   \"path\": \"", "a", "\"\n  }"+manifestEnd),
+		"fingerprints":      repeat(start+`"fingerprints": [{}`, ",{}", "],"+filesStart+noFiles),
+		"formats":           repeat(start+`"fingerprints": [{"fingerprint":{"formats":[0`, ",0", "]}}],"+filesStart+noFiles),
+		"spaces":            repeat("{\"schema\":1", " ", "}"),
+		"nested":            repeat("{\"schema\":1,\"x\":[0", ",[]", "]}"),
+	}
+}
+
+// Neither decoding a manifest nor importing a bundle takes more memory than what is in it
+// explains.
+func TestBombsTakeLittleMemory(t *testing.T) {
+	for name, bomb := range bombs(t) {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			if n := allocated(func() { _, err = decodeManifest(bomb) }); n > 8<<20 || !errors.Is(err, ErrRefused) {
+				t.Errorf("decoding allocated %d KiB: %v", n>>10, err)
+			}
+			data := sealed(t, archive(t, plain(manifestName, bomb)))
+			to := openDir(t)
+			n := allocated(func() {
+				_, err = Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true})
+			})
+			if n > 48<<20 || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "unpack to more than") {
+				t.Errorf("importing %d bytes allocated %d KiB: %v", len(data), n>>10, err)
+			}
+			wantEmpty(t, to)
+		})
+	}
+}
+
+// A file of zeros does not fill the disk.
+func TestBombInAFile(t *testing.T) {
+	zeros := make([]byte, unpackedSlack+8<<20)
+	data := handmade(t, manifestOf(fileOf(mesaFile, Mesa, zeros)), plain(mesaFile, zeros))
+	to := openDir(t)
+	_, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true, Trust: true})
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "unpack to more than") {
+		t.Errorf("%d bytes for %d: %v", len(data), len(zeros), err)
+	}
+	wantEmpty(t, to)
+}
