@@ -291,9 +291,10 @@ func (p *pruning) deleteItem(it pruneItem) {
 	}
 }
 
-// sweep deletes what interrupted writes left, and files that were rejected a month ago.
+// sweep deletes what interrupted writes and imports left, and files that were rejected a month ago.
 func (p *pruning) sweep(d *Dir, stores []*Store) {
 	p.sweepTemporary(d.path, dirForm)
+	p.sweepImport(d)
 	sources := filepath.Join(d.path, sourcesName)
 	for _, shard := range shards(sources) {
 		p.sweepTemporary(filepath.Join(sources, shard.Name()), sourceForm)

@@ -81,6 +81,12 @@ func (s *Store) openOrRebuild() (*index.File, *contents, error) {
 		if err := s.rejectFile(filepath.Join(s.path, index.Name), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
 		}
+		// No file can be renamed to the name of a directory.
+		if sum := filepath.Join(s.path, index.SumName); isMisplaced(sum, false) {
+			if err := s.rejectFile(sum, "is not a regular file"); err != nil {
+				return nil, nil, err
+			}
+		}
 		x, known, err = s.openForWriting()
 	}
 	if err != nil {

@@ -68,6 +68,7 @@ func (d *Dir) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, er
 	for _, path := range d.unproven() {
 		v.damaged(path, "holds programs of a driver that no file in it proves; they stay")
 	}
+	v.misplacedInDir(d)
 	v.sources(d)
 	v.leftovers(d, stores)
 	return v.VerifyReport, v.err()
@@ -90,6 +91,7 @@ func (v *verifying) err() error {
 
 func (v *verifying) store(s *Store) {
 	v.fingerprint(s)
+	v.misplacedInStore(s)
 	for key := range s.blobFiles() {
 		v.blob(s, key)
 	}
@@ -236,7 +238,7 @@ func (v *verifying) unknownFiles(s *Store) {
 			v.link(filepath.Join(blobs, shard.Name()))
 			continue
 		}
-		v.countUnknown(shard.IsDir() && len(shard.Name()) == 2, blobs, shard)
+		v.countUnknown(shardForm.MatchString(shard.Name()), blobs, shard)
 		for _, file := range osfile.List(filepath.Join(blobs, shard.Name())) {
 			_, known := fileKey(shard.Name(), file.Name(), blobExt)
 			v.countUnknown(known, filepath.Join(blobs, shard.Name()), file)

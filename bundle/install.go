@@ -26,7 +26,10 @@ type installer struct {
 // folder. After an error the folder stays, for the next to try.
 func (i *installer) install() (ImportReport, error) {
 	i.report = ImportReport{}
-	data, err := i.root.ReadFile(path.Join(stagingReady, manifestName))
+	if info, err := i.root.Lstat(stagingName); err == nil && !info.IsDir() {
+		return i.report, i.root.Remove(stagingName)
+	}
+	data, err := i.readRegular(path.Join(stagingReady, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return i.report, i.root.RemoveAll(stagingName)
 	}
@@ -94,7 +97,7 @@ func (i *installer) tunings(store *binary.Store, dir string, files []File) error
 		if f.Kind != Tuning || f.fingerprintDir() != dir {
 			continue
 		}
-		present, err := i.root.ReadFile(f.Path)
+		present, err := i.readRegular(f.Path)
 		if err == nil && binary.CheckTuning(store.Fingerprint().Digest(), path.Base(f.Path), present) == nil {
 			i.report.Present++
 			continue
@@ -104,6 +107,19 @@ func (i *installer) tunings(store *binary.Store, dir string, files []File) error
 		}
 	}
 	return nil
+}
+
+// readRegular reads a file that is here. Opening something else, such as a FIFO, might
+// never return.
+func (i *installer) readRegular(name string) ([]byte, error) {
+	info, err := i.root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return i.root.ReadFile(name)
 }
 
 func (i *installer) sources(m *Manifest) error {

@@ -102,6 +102,13 @@ func TestKilledWhileReading(t *testing.T) {
 			t.Errorf("killed at file %s: nothing was staged, so nothing was tested", at)
 		}
 	}
+	if r, err := to.Verify(false, nil); err != nil || r.Leftovers == 0 {
+		t.Errorf("verify sees nothing of the killed imports: %+v, %v", r, err)
+	}
+	if r, err := to.Prune(binary.PruneOptions{}); err != nil || r.Leftovers == 0 {
+		t.Errorf("prune: %+v, %v", r, err)
+	}
+	wantEmpty(t, to)
 	must(t, Recover(to))
 	wantEmpty(t, to)
 	_, err := ImportFile(file, to, ImportOptions{Trust: true, AnyDriver: true})
@@ -187,6 +194,30 @@ func partly(t *testing.T, to *binary.Dir, f File) {
 		_, err := i.place(f.Path, f.Path)
 		return err
 	}))
+}
+
+// A FIFO in the place of a file does not block an import.
+func TestImportMeetsFIFOs(t *testing.T) {
+	from := filledDir(t)
+	putTuning(t, from, nvidiaFingerprint, "p", 1)
+	data := exported(t, from, ExportOptions{})
+	for name, fails := range map[string]bool{
+		stagingName + ".lock": true, "driver.lock": true, stagingName: false, "cache_stats.json": false,
+		nvidiaFingerprint.DirName() + "/tuning/" + binary.TuningFile("p"): false,
+		nvidiaFingerprint.DirName() + "/index.sum":                        false,
+		nvidiaFingerprint.DirName() + "/fingerprint.json":                 false,
+		slotFolder + "/shadercache0.toc":                                  false,
+		mesaFile:                                                          false,
+	} {
+		to := openDir(t)
+		path := filepath.Join(to.Path(), filepath.FromSlash(name))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, syscall.Mkfifo(path, 0o600))
+		r, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
+		if (err != nil) != fails || err == nil && r.Programs != 3 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
 }
 
 // A disk that fills up ends the import and leaves nothing. The limit on the

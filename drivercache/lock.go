@@ -76,6 +76,10 @@ func (l *Lock) HoldAcrossExec() error {
 func open(folder string, exclusive bool) (*Lock, error) {
 	folder = filepath.Clean(folder)
 	path := folder + ".lock"
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		// Opening a FIFO or a device might never return.
+		return nil, fmt.Errorf("drivercache: %s is not a regular file; \"shadercache verify --repair\" removes it", path)
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {

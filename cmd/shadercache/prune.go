@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/bundle"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
@@ -101,6 +102,9 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 		}
 	}
 	r.PruneReport, err = dir.Prune(po)
+	if err == nil && !po.DryRun {
+		err = bundle.Recover(dir) // completes an import that was killed
+	}
 	return r, err
 }
 

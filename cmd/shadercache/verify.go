@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/bundle"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
@@ -16,13 +17,16 @@ It needs no OpenGL, keeps one program in memory at a time, and without --repair
 writes nothing. Damage does no harm by itself: a damaged program is compiled
 again when it is needed.
 
---repair moves damaged programs to rejected/, deletes damaged sources, tunings and leftovers of
-interrupted writes, makes damaged indexes and fingerprint.json again, and ends every quarantine, so
-that programs which a process died of are tried again. Files that are not ours
-are reported and never touched.
+--repair moves damaged programs, and what is in the place of a file or directory
+of the cache, to rejected/. It deletes damaged sources and tunings and leftovers
+of interrupted writes, makes damaged indexes and fingerprint.json again,
+completes an import that was killed, and ends every quarantine, so that programs
+which a process died of are tried again. Files that are not ours are reported
+and never touched.
 
-JSON fields: dir, repaired, good, bytes, sources, tunings, damaged, unknown, leftovers,
-quarantined, fixed, problems [{path, reason}] (the first 100).
+JSON fields: dir, repaired (something was), good, bytes, sources, tunings,
+damaged, unknown, leftovers, quarantined, fixed, problems [{path, reason}] (the
+first 100).
 
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`
@@ -32,7 +36,8 @@ const verifyExample = `  shadercache verify || shadercache verify --repair`
 // verifyResult is what verify prints.
 type verifyResult struct {
 	Dir      string `json:"dir"`
-	Repaired bool   `json:"repaired"`
+	Repaired bool   `json:"repaired"` // something was
+	repair   bool
 	binary.VerifyReport
 }
 
@@ -61,21 +66,34 @@ func newVerify(o *options) *cobra.Command {
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {
-	open := o.ReadDirectory
+	open, moved := o.ReadDirectory, []binary.Problem(nil)
 	if repair {
 		open = o.OpenDirectory
+		path, err := o.Directory()
+		if err == nil {
+			moved, err = binary.RepairDir(path)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	path, dir, err := open()
-	r := &verifyResult{Dir: path}
+	r := &verifyResult{Dir: path, repair: repair}
 	if err == nil && dir != nil {
 		bar := o.NewProgress(-1, "verifying")
 		r.VerifyReport, err = dir.Verify(repair, func(binary.VerifyReport) { _ = bar.Add(1) })
 		_ = bar.Finish()
 	}
+	if err == nil && dir != nil && repair {
+		err = bundle.Recover(dir) // completes an import that was killed
+	}
+	r.Damaged += len(moved)
+	r.Fixed += len(moved)
+	r.Problems = append(moved, r.Problems...)
 	if r.Problems == nil {
 		r.Problems = []binary.Problem{}
 	}
-	r.Repaired = repair && err == nil
+	r.Repaired = r.Fixed > 0
 	return r, err
 }
 
@@ -85,7 +103,7 @@ func (r *verifyResult) failure() error {
 	switch {
 	case left == 0:
 		return nil
-	case r.Repaired:
+	case r.repair:
 		return fmt.Errorf("%d of %d could not be repaired", left, r.Damaged+r.Quarantined)
 	}
 	return cli.Hint(

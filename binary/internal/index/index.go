@@ -154,14 +154,29 @@ func (x *File) verify() error {
 	if err != nil {
 		return err
 	}
-	want, err := os.ReadFile(x.sumPath())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	want, err := x.readSum()
+	if err != nil {
 		return err
 	}
 	if !bytes.Equal(bytes.TrimSpace(want), []byte(sum.String())) {
 		return fmt.Errorf("index does not match %s", SumName)
 	}
 	return nil
+}
+
+// readSum returns the content of index.sum, and nothing where it is missing. Opening
+// something else than a file, such as a FIFO, might never return.
+func (x *File) readSum() ([]byte, error) {
+	info, err := os.Lstat(x.sumPath())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > 2*sha256.Size+2:
+		return nil, fmt.Errorf("%s is not a file with a sum", SumName)
+	}
+	return os.ReadFile(x.sumPath())
 }
 
 func (x *File) sumPath() string { return filepath.Join(filepath.Dir(x.path), SumName) }

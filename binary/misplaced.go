@@ -1,0 +1,193 @@
+package binary
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// A file where a directory has to be, or the reverse, keeps programs in memory: nothing
+// can be written there, and a FIFO or a device may block its reader. Verify names such
+// things. A repair moves those in a store to rejected/, and removes the others, where a
+// directory has to be empty.
+
+const (
+	dirReason  = "is not a directory"
+	fileReason = "is not a regular file"
+)
+
+// isMisplaced reports whether something is at path that is neither what has to be there,
+// a directory or a regular file, nor a link, which verifying.link reports.
+func isMisplaced(path string, wantDir bool) bool {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
+		return false
+	}
+	if wantDir {
+		return !info.IsDir()
+	}
+	return !info.Mode().IsRegular()
+}
+
+func misplacedReason(wantDir bool) string {
+	if wantDir {
+		return dirReason
+	}
+	return fileReason
+}
+
+// RepairDir makes room for driver/ and sources/ in the cache directory at path, without
+// which OpenDir fails: it renames a file in their place to <name>.rejected, and removes
+// what is no file, such as a FIFO. It returns what it changed. It changes nothing in a
+// directory that is unsafe otherwise.
+func RepairDir(path string) (fixed []Problem, err error) {
+	d := &Dir{path: path}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = d.checkSafe(path, info)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("binary: repair cache directory: %w", err)
+	}
+	for _, name := range []string{driverName, sourcesName} {
+		place := filepath.Join(path, name)
+		if !isMisplaced(place, true) {
+			continue
+		}
+		if isMisplaced(place, false) {
+			err = os.Remove(place)
+		} else {
+			err = os.Rename(place, place+".rejected")
+		}
+		if err != nil {
+			return fixed, fmt.Errorf("binary: repair cache directory: %w", err)
+		}
+		fixed = append(fixed, Problem{place, dirReason})
+	}
+	return fixed, nil
+}
+
+// misplacedInStore checks the names in the directory of a store, except those that other
+// checks read: fingerprint.json, blobs and tunings.
+func (v *verifying) misplacedInStore(s *Store) {
+	check := func(path string, wantDir bool) {
+		if isMisplaced(path, wantDir) {
+			v.damaged(path, misplacedReason(wantDir))
+			if v.repair {
+				v.fixed(s.rejectFile(path, misplacedReason(wantDir)))
+			}
+		}
+	}
+	for _, name := range storeFiles {
+		if name != fingerprintName {
+			check(filepath.Join(s.path, name), false)
+		}
+	}
+	for _, name := range storeDirs {
+		check(filepath.Join(s.path, name), true)
+	}
+	for _, e := range osfile.List(filepath.Join(s.path, blobsName)) {
+		if shardForm.MatchString(e.Name()) {
+			check(filepath.Join(s.path, blobsName, e.Name()), true)
+		}
+	}
+	for _, dir := range s.dirs() {
+		if !slices.Contains([]string{quarantineName, failedName, checkedName}, filepath.Base(dir.path)) {
+			continue
+		}
+		for _, e := range osfile.List(dir.path) {
+			if dir.form.file.MatchString(e.Name()) {
+				check(filepath.Join(dir.path, e.Name()), false)
+			}
+		}
+	}
+}
+
+// misplacedInDir checks the names in the cache directory.
+func (v *verifying) misplacedInDir(d *Dir) {
+	check := func(path string, wantDir bool) {
+		if isMisplaced(path, wantDir) {
+			v.damaged(path, misplacedReason(wantDir))
+			if v.repair {
+				v.fixed(os.Remove(path))
+			}
+		}
+	}
+	for _, name := range []string{statsName, lastTrimName, driverName + ".lock", importName + ".lock"} {
+		path := filepath.Join(d.path, name)
+		if osfile.IsLink(path) {
+			v.link(path)
+		}
+		check(path, false)
+	}
+	check(filepath.Join(d.path, importName), true)
+	check(filepath.Join(d.DriverDir(), nvidia.Folder), true)
+	check(filepath.Join(d.DriverDir(), "mesa"), true)
+	for _, e := range osfile.List(d.path) {
+		if e.Type().IsRegular() && fingerprintDir.MatchString(e.Name()) {
+			v.Unknown++ // it may be the user's
+			v.problem(filepath.Join(d.path, e.Name()), "is a file with a name that directories of drivers have; move it away if a driver's programs are not kept")
+		}
+	}
+	sources := filepath.Join(d.path, sourcesName)
+	for _, e := range osfile.List(sources) {
+		if shardForm.MatchString(e.Name()) {
+			check(filepath.Join(sources, e.Name()), true)
+		}
+	}
+}
+
+// importName is the directory in which an import unpacks a bundle, with a lock file
+// beside it: see package bundle. What is in importNew had not been checked to the end.
+const (
+	importName  = ".import"
+	importNew   = "new"
+	importReady = "ready"
+)
+
+// sweepImport deletes what an import left that was killed while it unpacked. One that was
+// killed later is completed by the next import: its files count as leftovers and stay.
+func (p *pruning) sweepImport(d *Dir) {
+	dir := filepath.Join(d.path, importName)
+	if isMisplaced(dir, true) || len(osfile.List(dir)) == 0 {
+		return
+	}
+	lock, err := drivercache.TryExclusive(dir)
+	if err != nil {
+		return // an import is under way
+	}
+	defer func() { _ = lock.Release() }()
+	for _, e := range osfile.List(filepath.Join(dir, importReady)) {
+		if e.Name() == manifestName {
+			p.report.Leftovers++
+		}
+	}
+	var dirs []string
+	_ = filepath.WalkDir(filepath.Join(dir, importNew), func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+		case e.IsDir():
+			dirs = append(dirs, path)
+		default:
+			p.deleteLeftover(path)
+		}
+		return nil
+	})
+	if p.DryRun {
+		return
+	}
+	for _, path := range slices.Backward(dirs) {
+		_ = os.Remove(path)
+	}
+	_ = os.Remove(dir) // stays while something is in it
+}
