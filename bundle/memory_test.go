@@ -17,13 +17,13 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// bombs are manifests of 64 MiB that compress to a few kilobytes, by what they repeat.
+// bombs are manifests of 16 MiB that compress to a few kilobytes, by what they repeat.
 func bombs(t testing.TB) map[string][]byte {
 	t.Helper()
 	whole, err := manifestOf().encode()
 	must(t, err)
 	repeat := func(head, unit, tail string) []byte {
-		n := (maxManifestBytes - len(head) - len(tail)) / len(unit)
+		n := (16<<20 - len(head) - len(tail)) / len(unit)
 		return []byte(head + strings.Repeat(unit, n) + tail)
 	}
 	head, _, _ := strings.Cut(string(whole), noFiles)
