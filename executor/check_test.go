@@ -136,7 +136,7 @@ func make65(to []byte) []Output {
 // good ones in a batch.
 func TestWrongUniformTypeFailsItsJobOnly(t *testing.T) {
 	g := shut()
-	f := newFixture(t, Options{trial: trial{fences: g.fence}})
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 6 {

@@ -14,18 +14,18 @@ import (
 )
 
 // forms are the ways in which an executor may move data.
-var forms = map[string]trial{
-	"whole":  {poison: true, linger: true},
-	"staged": {poison: true, pipeline: true},
+var forms = map[string]testOptions{
+	"whole":  {poison: true, spin: true},
+	"staged": {poison: true, staged: true},
 }
 
 // TestEveryElementAtEveryDepth streams jobs of growing size through every depth
 // in both forms, with as many pending as there are slots.
 func TestEveryElementAtEveryDepth(t *testing.T) {
-	for form, trial := range forms {
+	for form, test := range forms {
 		for _, depth := range []int{1, 2, 3, 8} {
 			t.Run(fmt.Sprintf("%s/%d", form, depth), func(t *testing.T) {
-				f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 16, SlotJobs: 4, trial: trial})
+				f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 16, SlotJobs: 4, test: test})
 				h := f.affine()
 				var pending []*task
 				for i := range 60 {
@@ -51,7 +51,7 @@ func TestEveryElementAtEveryDepth(t *testing.T) {
 // TestBatchesShareAFence submits more than one stage can hide behind.
 func TestBatchesShareAFence(t *testing.T) {
 	g := shut()
-	f := newFixture(t, Options{trial: trial{fences: g.fence, poison: true}})
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence, poison: true}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 200 {
@@ -70,9 +70,9 @@ func TestBatchesShareAFence(t *testing.T) {
 
 // TestNobodyWaits asserts the counters of blocking calls in steady state.
 func TestNobodyWaits(t *testing.T) {
-	for form, trial := range forms {
+	for form, test := range forms {
 		t.Run(form, func(t *testing.T) {
-			f := newFixture(t, Options{trial: trial})
+			f := newFixture(t, Options{test: test})
 			k := newTask(f.affine(), 1, 1000)
 			run := func() {
 				k.poison()
@@ -99,7 +99,7 @@ func TestNobodyWaits(t *testing.T) {
 // cache keeps, and no handle but the executor's own.
 func TestEvictionDoesNotTouchProgramsInFlight(t *testing.T) {
 	g := shut()
-	f := newFixtureWith(t, Options{SlotJobs: 4, trial: trial{fences: g.fence, poison: true}}, cache.Options{MaxPrograms: 3})
+	f := newFixtureWith(t, Options{SlotJobs: 4, test: testOptions{pollFence: g.pollFence, poison: true}}, cache.Options{MaxPrograms: 3})
 	own := f.cache.Stats().InUse // the executor's copying kernel, where it uses one
 	var tasks []*task
 	for i := range 10 {
@@ -136,9 +136,9 @@ func TestManyGoroutines(t *testing.T) {
 	if os.Getenv("SHADERCACHE_SOAK") != "" {
 		jobs = 100_000 / 8
 	}
-	for form, trial := range forms {
+	for form, test := range forms {
 		t.Run(form, func(t *testing.T) {
-			f := newFixture(t, Options{SlotBytes: 1 << 14, SlotJobs: 32, trial: trial})
+			f := newFixture(t, Options{SlotBytes: 1 << 14, SlotJobs: 32, test: test})
 			h := f.affine()
 			var wg sync.WaitGroup
 			for worker := range 8 {

@@ -80,7 +80,7 @@ func newFixtureWith(t testing.TB, o Options, c cache.Options) *fixture {
 
 // mayFail reports whether the test broke the executor on purpose.
 func (f *fixture) mayFail() bool {
-	return f.options.trial.fences != nil || f.context.Lost()
+	return f.options.test.pollFence != nil || f.context.Lost()
 }
 
 // wantGoroutines waits for goroutines that are about to end.
@@ -204,7 +204,7 @@ type gated struct{ open chan struct{} }
 
 func shut() *gated { return &gated{make(chan struct{})} }
 
-func (g *gated) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
+func (g *gated) pollFence(gl *glctx.GL, f glctx.Fence) (bool, error) {
 	select {
 	case <-g.open:
 		return gl.WaitFence(f, 0)

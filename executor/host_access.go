@@ -2,41 +2,42 @@ package executor
 
 import "sync/atomic"
 
-// gate counts who is inside the slots' memory, so that Close does not take it
-// away under them. Entering again while inside is fine.
-type gate struct {
-	inside atomic.Int64
+// hostAccess counts the goroutines that use the slots' mapped memory, so that Close
+// unmaps it only after the last of them. A goroutine may begin an access inside
+// another.
+type hostAccess struct {
+	active atomic.Int64
 	closed atomic.Bool
-	left   chan struct{} // one token when the last one left a closed gate
+	ended  chan struct{} // one token when the last access after close ends
 }
 
-func newGate() *gate { return &gate{left: make(chan struct{}, 1)} }
+func newHostAccess() *hostAccess { return &hostAccess{ended: make(chan struct{}, 1)} }
 
-// enter reports whether the gate is open. Then the caller has to leave.
-func (g *gate) enter() bool {
-	g.inside.Add(1)
-	if g.closed.Load() {
-		g.leave()
+// begin reports whether the memory may be used. If so the caller calls end.
+func (a *hostAccess) begin() bool {
+	a.active.Add(1)
+	if a.closed.Load() {
+		a.end()
 		return false
 	}
 	return true
 }
 
-func (g *gate) leave() {
-	if g.inside.Add(-1) == 0 && g.closed.Load() {
+func (a *hostAccess) end() {
+	if a.active.Add(-1) == 0 && a.closed.Load() {
 		select {
-		case g.left <- struct{}{}:
+		case a.ended <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// close lets nobody in any more.
-func (g *gate) close() { g.closed.Store(true) }
+// close makes begin return false from now on.
+func (a *hostAccess) close() { a.closed.Store(true) }
 
-// wait returns when a closed gate has nobody inside.
-func (g *gate) wait() {
-	for g.inside.Load() != 0 {
-		<-g.left
+// wait returns when every access has ended. close was called before.
+func (a *hostAccess) wait() {
+	for a.active.Load() != 0 {
+		<-a.ended
 	}
 }

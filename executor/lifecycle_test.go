@@ -15,7 +15,7 @@ import (
 
 func TestCancelAtEveryStage(t *testing.T) {
 	g := shut()
-	f := newFixture(t, Options{Depth: 2, SlotJobs: 1, trial: trial{fences: g.fence, poison: true}})
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 1, test: testOptions{pollFence: g.pollFence, poison: true}})
 	h := f.affine()
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -29,7 +29,7 @@ func TestCancelAtEveryStage(t *testing.T) {
 	first.pending, second.pending = f.submit(first.job), f.submit(second.job)
 
 	// Both slots are taken.
-	short, stop := context.WithTimeout(t.Context(), 3*patience)
+	short, stop := context.WithTimeout(t.Context(), 3*moveResultsAfter)
 	defer stop()
 	if _, err := f.Submit(short, newTask(h, 3, 10).job); err != context.DeadlineExceeded {
 		t.Errorf("waiting for room: %v", err)
@@ -60,7 +60,7 @@ func TestCancelAtEveryStage(t *testing.T) {
 
 func TestFullByOption(t *testing.T) {
 	g := shut()
-	f := newFixture(t, Options{Depth: 2, SlotJobs: 3, FailWhenFull: true, trial: trial{fences: g.fence}})
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 3, FailWhenFull: true, test: testOptions{pollFence: g.pollFence}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 6 {
@@ -211,7 +211,7 @@ func TestSlowFillHoldsUpNothingBefore(t *testing.T) {
 
 func TestTimeoutFailsWhatIsPending(t *testing.T) {
 	g := shut()
-	f := newFixture(t, Options{Depth: 3, SlotJobs: 1, Timeout: 20 * time.Millisecond, FailWhenFull: true, trial: trial{fences: g.fence, poison: true}})
+	f := newFixture(t, Options{Depth: 3, SlotJobs: 1, Timeout: 20 * time.Millisecond, FailWhenFull: true, test: testOptions{pollFence: g.pollFence, poison: true}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 3 {
@@ -257,7 +257,7 @@ func TestTimeoutFailsWhatIsPending(t *testing.T) {
 
 // TestCloseOfAHungGPU gives up after the timeout.
 func TestCloseOfAHungGPU(t *testing.T) {
-	f := newFixture(t, Options{Timeout: 10 * time.Millisecond, trial: trial{fences: shut().fence}})
+	f := newFixture(t, Options{Timeout: 10 * time.Millisecond, test: testOptions{pollFence: shut().pollFence}})
 	k := newTask(f.affine(), 1, 30)
 	p := f.submit(k.job)
 	if err := f.Close(); err != ErrTimeout {
@@ -322,7 +322,7 @@ func TestClosedExecutor(t *testing.T) {
 // TestCloseWakesSubmit closes while Submit waits for room.
 func TestCloseWakesSubmit(t *testing.T) {
 	g := shut()
-	f := newFixture(t, Options{Depth: 1, trial: trial{fences: g.fence}})
+	f := newFixture(t, Options{Depth: 1, test: testOptions{pollFence: g.pollFence}})
 	k := newTask(f.affine(), 1, 30)
 	p := f.submit(k.job)
 	blocked := make(chan error)
@@ -356,10 +356,10 @@ func TestContextLostFailsEverythingOnce(t *testing.T) {
 		case <-lost:
 			return false, shader.ErrContextLost
 		default:
-			return g.fence(gl, fence)
+			return g.pollFence(gl, fence)
 		}
 	}
-	f := newFixture(t, Options{Depth: 3, SlotJobs: 2, Timing: true, trial: trial{fences: fences}})
+	f := newFixture(t, Options{Depth: 3, SlotJobs: 2, Timing: true, test: testOptions{pollFence: fences}})
 	h := f.affine()
 	var pending []*Pending
 	for i := range 6 {
@@ -408,7 +408,7 @@ func TestContextLostFailsEverythingOnce(t *testing.T) {
 
 // TestContextClosedUnderIt ends the context while a job is on the GPU.
 func TestContextClosedUnderIt(t *testing.T) {
-	f := newFixture(t, Options{trial: trial{fences: shut().fence}})
+	f := newFixture(t, Options{test: testOptions{pollFence: shut().pollFence}})
 	k := newTask(f.affine(), 1, 30)
 	p := f.submit(k.job)
 	f.settleGL()
@@ -439,9 +439,9 @@ func TestContextClosedUnderIt(t *testing.T) {
 // TestLongRunsLeaveNothing goes round the slots often and counts buffers,
 // handles and batches.
 func TestLongRunsLeaveNothing(t *testing.T) {
-	for form, trial := range forms {
+	for form, test := range forms {
 		t.Run(form, func(t *testing.T) {
-			f := newFixture(t, Options{Depth: 3, SlotBytes: 1 << 12, SlotJobs: 3, Timing: true, trial: trial})
+			f := newFixture(t, Options{Depth: 3, SlotBytes: 1 << 12, SlotJobs: 3, Timing: true, test: test})
 			h := f.affine()
 			k := newTask(h, 1, 100)
 			before := f.context.Counters().Buffers
@@ -459,7 +459,7 @@ func TestLongRunsLeaveNothing(t *testing.T) {
 			if live != 0 || queued != 0 || spare > 3*3 {
 				t.Errorf("%d batches live, %d queued, %d spare", live, queued, spare)
 			}
-			if n := len(f.gpu.queries); n > 2*(maxStages+3*3) {
+			if n := len(f.pipeline.queries); n > 2*(maxStages+3*3) {
 				t.Errorf("%d queries", n)
 			}
 			if n := f.context.Counters().Buffers - before; n != 0 {
@@ -475,7 +475,7 @@ func TestLongRunsLeaveNothing(t *testing.T) {
 // TestLargeJobs sends lone large jobs and streams of them through the stages.
 func TestLargeJobs(t *testing.T) {
 	for _, depth := range []int{2, 3, 4, 6} {
-		f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 20, Timing: true, trial: trial{pipeline: true, poison: true}})
+		f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 20, Timing: true, test: testOptions{staged: true, poison: true}})
 		h := f.affine()
 		lone := newTask(h, 1, 1<<18)
 		lone.pending = f.submit(lone.job)
@@ -499,7 +499,7 @@ func TestLargeJobs(t *testing.T) {
 // TestStagesTakeJobsWithoutInputsOrOutputs mixes all four kinds, large and
 // small, in one stream.
 func TestStagesTakeJobsWithoutInputsOrOutputs(t *testing.T) {
-	f := newFixture(t, Options{Depth: 4, SlotJobs: 1, trial: trial{pipeline: true, poison: true}})
+	f := newFixture(t, Options{Depth: 4, SlotJobs: 1, test: testOptions{staged: true, poison: true}})
 	h := f.affine()
 	state := f.buffer(make([]uint32, 64))
 	var tasks []*task

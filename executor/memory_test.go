@@ -35,12 +35,12 @@ func mixed(from []uint32, key uint32) []uint32 {
 // TestJobsOnTheSameMemoryAreOrdered passes data back and forth between two
 // buffers, a job each time, then a chain, then to an output.
 func TestJobsOnTheSameMemoryAreOrdered(t *testing.T) {
-	for form, trial := range forms {
+	for form, test := range forms {
 		t.Run(form, func(t *testing.T) {
 			const n = 5000
 			g := shut()
-			trial.fences = g.fence
-			f := newFixture(t, Options{trial: trial})
+			test.pollFence = g.pollFence
+			f := newFixture(t, Options{test: test})
 			h := f.program("mix", mix, nil)
 			expected := make([]uint32, n)
 			for i := range expected {
@@ -103,7 +103,7 @@ func TestReadersNeedNoBarrier(t *testing.T) {
 	}
 	for readOnly, want := range map[bool]uint64{true: 0, false: 4} {
 		if err := f.context.Do(func(gl *glctx.GL) error {
-			f.gpu.record.synchronize(gl, glctx.BarrierAllKinds)
+			f.pipeline.recorder.synchronize(gl, glctx.BarrierAllKinds)
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestZeroGroupsDoNothing(t *testing.T) {
 // has begun.
 func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
 	g := shut()
-	f := newFixture(t, Options{trial: trial{fences: g.fence}})
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	h := f.program("mix", mix, nil)
 	before := f.context.Counters().Buffers
 	from, err := BufferOf(f.Executor, []uint32{5, 6, 7, 8})
@@ -260,7 +260,7 @@ func TestBuffersMoveRanges(t *testing.T) {
 // with its context.
 func TestMemoryAccessWaitsForJobs(t *testing.T) {
 	g := shut()
-	f := newFixture(t, Options{trial: trial{fences: g.fence}})
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	h := f.program("mix", mix, nil)
 	from, to := f.buffer([]uint32{1, 2, 3, 4}), f.buffer(make([]uint32, 4))
 	p := f.submit(Job{Dispatch: Dispatch{

@@ -11,57 +11,57 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm wakes a goroutine at a time, within some 10 us. Go's timers have a
-// granularity of 1 ms in a process that is otherwise idle; the kernel's do not,
-// and a goroutine that reads from one costs nothing while it sleeps.
-type alarm struct {
-	file *os.File // fd, as the runtime's poller sees it
+// timerFD is a kernel timer that runs a function at a given time, within about
+// 10 us. Go's own timers have a granularity of 1 ms in a process that is otherwise
+// idle. The goroutine that waits for the timer uses no CPU time meanwhile.
+type timerFD struct {
+	file *os.File // fd, registered with the runtime's poller
 
 	mu struct {
 		sync.Mutex
-		fd int // -1 once closed
+		fd int // -1 after close
 	}
 }
 
-func newAlarm() (*alarm, error) {
+func newTimerFD() (*timerFD, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("make a timer: %w", err)
+		return nil, fmt.Errorf("create a timer: %w", err)
 	}
-	a := &alarm{file: os.NewFile(uintptr(fd), "timer")}
-	a.mu.fd = fd
-	return a, nil
+	t := &timerFD{file: os.NewFile(uintptr(fd), "timer")}
+	t.mu.fd = fd
+	return t, nil
 }
 
-// set makes the alarm go off once after d, in place of what was set before.
-// It does nothing after close.
-func (a *alarm) set(d time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.mu.fd < 0 {
+// set makes the timer expire once, after d, and replaces what was set before. It
+// does nothing after close.
+func (t *timerFD) set(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.fd < 0 {
 		return
 	}
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(1, d.Nanoseconds()))}
-	if err := unix.TimerfdSettime(a.mu.fd, 0, &spec, nil); err != nil {
-		panic(fmt.Sprintf("executor: a timer does not take %v: %v", d, err))
+	if err := unix.TimerfdSettime(t.mu.fd, 0, &spec, nil); err != nil {
+		panic(fmt.Sprintf("executor: set a timer to %v: %v", d, err))
 	}
 }
 
-// run calls ring whenever the alarm goes off, until close.
-func (a *alarm) run(ring func()) {
+// run calls expired each time the timer expires, until close.
+func (t *timerFD) run(expired func()) {
 	var expirations [8]byte
 	for {
-		if _, err := a.file.Read(expirations[:]); err != nil {
+		if _, err := t.file.Read(expirations[:]); err != nil {
 			return
 		}
-		ring()
+		expired()
 	}
 }
 
 // close ends run.
-func (a *alarm) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.mu.fd = -1
-	a.file.Close()
+func (t *timerFD) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.fd = -1
+	t.file.Close()
 }

@@ -33,7 +33,7 @@ func (g *pacedGPU) lateness() time.Duration {
 	return g.pipeline.now() - g.reached
 }
 
-func (g *pacedGPU) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
+func (g *pacedGPU) pollFence(gl *glctx.GL, f glctx.Fence) (bool, error) {
 	// Fences are looked at in order, but their names are used again.
 	for i := range g.pipeline.stages {
 		if s := &g.pipeline.stages[i]; s.fence == f && s.began > g.began {
@@ -55,9 +55,9 @@ func (g *pacedGPU) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
 func TestLongStagesAreNotSpunOn(t *testing.T) {
 	for _, o := range []Options{{Depth: 1}, {Depth: 3}, {Depth: 8}, {Depth: 8, MaxDelay: 3 * time.Millisecond}} {
 		g := &pacedGPU{stage: time.Millisecond}
-		o.SlotJobs, o.trial = 1, trial{fences: g.fence, poison: true}
+		o.SlotJobs, o.test = 1, testOptions{pollFence: g.pollFence, poison: true}
 		f := newFixture(t, o)
-		g.pipeline = &f.gpu
+		g.pipeline = &f.pipeline
 		h := f.affine()
 		const warm, jobs = 30, 150
 		var before Stats
@@ -78,7 +78,7 @@ func TestLongStagesAreNotSpunOn(t *testing.T) {
 			f.finish(k)
 		}
 		after := f.Stats()
-		if n := after.Looks - before.Looks; n > 50*jobs {
+		if n := after.Polls - before.Polls; n > 50*jobs {
 			t.Errorf("depth %d, delay %v: %d looks at %d stages", o.Depth, o.MaxDelay, n, jobs)
 		}
 		if after.Sleeps == before.Sleeps || after.Timeouts != 0 {
@@ -96,7 +96,7 @@ func BenchmarkPacedKernels(b *testing.B) {
 		o     Options
 	}{
 		{10 * time.Microsecond, Options{Depth: 1}},
-		{10 * time.Microsecond, Options{Depth: 1, trial: trial{linger: true}}},
+		{10 * time.Microsecond, Options{Depth: 1, test: testOptions{spin: true}}},
 		{time.Millisecond, Options{Depth: 1}},
 		{time.Millisecond, Options{Depth: 3}},
 		{time.Millisecond, Options{Depth: 8}},
@@ -104,16 +104,16 @@ func BenchmarkPacedKernels(b *testing.B) {
 		{time.Millisecond, Options{Depth: 16, MaxDelay: 6 * time.Millisecond}},
 	} {
 		o := paced.o
-		name := fmt.Sprintf("%v/depth=%d/delay=%v/linger=%v", paced.stage, o.Depth, o.MaxDelay, o.trial.linger)
+		name := fmt.Sprintf("%v/depth=%d/delay=%v/spin=%v", paced.stage, o.Depth, o.MaxDelay, o.test.spin)
 		b.Run(name, func(b *testing.B) { benchmarkPaced(b, paced.stage, o) })
 	}
 }
 
 func benchmarkPaced(b *testing.B, stage time.Duration, o Options) {
 	g := &pacedGPU{stage: stage}
-	o.SlotJobs, o.trial.fences = 1, g.fence
+	o.SlotJobs, o.test.pollFence = 1, g.pollFence
 	f := newFixture(b, o)
-	g.pipeline = &f.gpu
+	g.pipeline = &f.pipeline
 	job := newTask(f.affine(), 1, 1).job
 	job.Groups[0] = 0
 	pending := make([]Pending, o.Depth)
@@ -143,7 +143,7 @@ func benchmarkPaced(b *testing.B, stage time.Duration, o Options) {
 	b.ReportMetric(float64((cpuTime(used)-cpuTime(usage)).Microseconds())/jobs, "cpu-us/job")
 	b.ReportMetric(float64(used.Nvcsw-usage.Nvcsw)/jobs, "switches/job")
 	b.ReportMetric(float64(late[len(late)/2].Microseconds()), "late-us-p50")
-	b.ReportMetric(float64(after.Looks-before.Looks)/jobs, "looks/job")
+	b.ReportMetric(float64(after.Polls-before.Polls)/jobs, "looks/job")
 	b.ReportMetric(float64(after.Sleeps-before.Sleeps)/jobs, "sleeps/job")
 }
 

@@ -9,32 +9,32 @@ import (
 
 const ms = time.Millisecond
 
-// TestExpectationsSettle plays stages of one length to an expectation, with looks
+// TestExpectationsSettle plays stages of one length to an estimate, with looks
 // that come 20 us late, as the pump's do.
 func TestExpectationsSettle(t *testing.T) {
 	for _, length := range []time.Duration{400 * time.Microsecond, ms, 30 * ms} {
-		var e expectation
+		var e estimate
 		inVain := 0
 		late := time.Duration(0) // how long ago the stage before was complete when that was seen
 		for stage := range 1000 {
-			look := e.took + 20*time.Microsecond
+			look := e.duration + 20*time.Microsecond
 			awaited := false
 			for look+late < length {
 				awaited = true
-				look += max(look/16, hotGap)
+				look += max(look/16, maxSpin)
 				if stage >= 500 {
 					inVain++
 				}
 			}
 			late += look - length
-			e.learn(awaited, look)
+			e.observe(awaited, look)
 			if late > length { // two were complete
-				e.oversleep(look)
+				e.observeSeveral(look)
 				late = 0
 			}
 		}
-		if e.took < length*3/4 || e.took > length*5/4 {
-			t.Errorf("stages of %v are expected to take %v", length, e.took)
+		if e.duration < length*3/4 || e.duration > length*5/4 {
+			t.Errorf("stages of %v are expected to take %v", length, e.duration)
 		}
 		if inVain > 150 {
 			t.Errorf("stages of %v: %d looks in vain at 500 stages", length, inVain)
@@ -43,26 +43,26 @@ func TestExpectationsSettle(t *testing.T) {
 }
 
 func TestExpectationsFollowShorterStages(t *testing.T) {
-	e := expectation{took: 10 * ms, met: true}
+	e := estimate{duration: 10 * ms, measured: true}
 	for range 100 {
-		e.learn(false, ms+hotGap) // complete whenever it is looked at
+		e.observe(false, ms+maxSpin) // complete whenever it is looked at
 	}
-	if e.took > 2*ms {
-		t.Errorf("expected to take %v after a hundred stages of less", e.took)
+	if e.duration > 2*ms {
+		t.Errorf("expected to take %v after a hundred stages of less", e.duration)
 	}
 }
 
 func TestExpectationsKeepTheirHeadInAJam(t *testing.T) {
-	e := expectation{took: ms, met: true}
+	e := estimate{duration: ms, measured: true}
 	for range 100 {
-		e.oversleep(5 * ms) // the GL thread got no CPU
+		e.observeSeveral(5 * ms) // the GL thread got no CPU
 	}
-	if e.took != ms {
-		t.Errorf("expected to take %v", e.took)
+	if e.duration != ms {
+		t.Errorf("expected to take %v", e.duration)
 	}
-	e.oversleep(ms + ms/8)
-	if e.took >= ms || e.took < ms/2 {
-		t.Errorf("expected to take %v after a look on time found two stages complete", e.took)
+	e.observeSeveral(ms + ms/8)
+	if e.duration >= ms || e.duration < ms/2 {
+		t.Errorf("expected to take %v after a look on time found two stages complete", e.duration)
 	}
 }
 
@@ -79,10 +79,10 @@ func TestExpectationsAreBounded(t *testing.T) {
 		{ms / 2, 3, 4 * ms, true, ms},      // a fourth does not
 		{ms / 2, 3, 4 * ms, false, ms / 2}, // nobody knows about a fourth
 	} {
-		e := expectation{took: c.before, met: true}
-		e.bound(c.n, c.together, c.oneMore)
-		if e.took != c.after {
-			t.Errorf("%+v: expected to take %v", c, e.took)
+		e := estimate{duration: c.before, measured: true}
+		e.limit(c.n, c.together, c.oneMore)
+		if e.duration != c.after {
+			t.Errorf("%+v: expected to take %v", c, e.duration)
 		}
 	}
 }
@@ -102,12 +102,12 @@ func TestPatience(t *testing.T) {
 		{4, 15 * s, 25 * s},
 		{4, 60 * s, 40 * s}, // the GPU runs out of work
 	} {
-		p := pipeline{e: &Executor{options: Options{MaxDelay: c.delay}}, made: time.Now()}
+		p := pipeline{e: &Executor{options: Options{MaxDelay: c.delay}}, created: time.Now()}
 		for range c.stages {
 			p.stages = append(p.stages, stage{whole: &batch{}})
 		}
-		p.expected.of(&p.stages[0]).took = 10 * s
-		if got := p.patience(); got > c.want || got < c.want-5*s {
+		p.estimates.of(&p.stages[0]).duration = 10 * s
+		if got := p.pollDelay(); got > c.want || got < c.want-5*s {
 			t.Errorf("%d stages, delay %v: %v", c.stages, c.delay, got)
 		}
 	}
