@@ -13,7 +13,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 )
 
-// forms are the ways in which an executor may move data.
+// forms are the ways in which an executor copies data.
 var forms = map[string]testOptions{
 	"whole":  {poison: true, spin: true},
 	"staged": {poison: true, staged: true},
@@ -48,9 +48,9 @@ func TestEveryElementAtEveryDepth(t *testing.T) {
 	}
 }
 
-// TestBatchesShareAFence submits more than one stage can hide behind.
+// TestBatchesShareAFence submits many jobs while the GPU is busy.
 func TestBatchesShareAFence(t *testing.T) {
-	g := shut()
+	g := newGatedFence()
 	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence, poison: true}})
 	h := f.affine()
 	var tasks []*task
@@ -64,12 +64,12 @@ func TestBatchesShareAFence(t *testing.T) {
 		f.finish(k)
 	}
 	if s := f.Stats(); s.Batches > 20 || s.Stages != s.Batches {
-		t.Errorf("200 jobs behind a fence took %d batches, %d stages", s.Batches, s.Stages)
+		t.Errorf("200 jobs on a busy GPU took %d batches, %d stages", s.Batches, s.Stages)
 	}
 }
 
-// TestNobodyWaits asserts the counters of blocking calls in steady state.
-func TestNobodyWaits(t *testing.T) {
+// TestNoBlockingCalls asserts the counters of blocking GL calls in steady state.
+func TestNoBlockingCalls(t *testing.T) {
 	for form, test := range forms {
 		t.Run(form, func(t *testing.T) {
 			f := newFixture(t, Options{test: test})
@@ -96,11 +96,11 @@ func TestNobodyWaits(t *testing.T) {
 }
 
 // TestEvictionDoesNotTouchProgramsInFlight has more programs in flight than the
-// cache keeps, and no handle but the executor's own.
+// cache keeps resident, and no handle but the executor's own.
 func TestEvictionDoesNotTouchProgramsInFlight(t *testing.T) {
-	g := shut()
+	g := newGatedFence()
 	f := newFixtureWith(t, Options{SlotJobs: 4, test: testOptions{pollFence: g.pollFence, poison: true}}, cache.Options{MaxPrograms: 3})
-	own := f.cache.Stats().InUse // the executor's copying kernel, where it uses one
+	own := f.cache.Stats().InUse // the executor's copying kernel, if it uses one
 	var tasks []*task
 	for i := range 10 {
 		h := f.affineVariant(i)
@@ -129,8 +129,8 @@ func TestEvictionDoesNotTouchProgramsInFlight(t *testing.T) {
 	}
 }
 
-// TestManyGoroutines has 8 goroutines submit jobs of random sizes, wait for some
-// in order, release others and cancel a few.
+// TestManyGoroutines submits jobs of random sizes from 8 goroutines, waits for most
+// in order, releases others and cancels a few.
 func TestManyGoroutines(t *testing.T) {
 	jobs := 300
 	if os.Getenv("SHADERCACHE_SOAK") != "" {
@@ -159,8 +159,8 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
-// work is one goroutine of TestManyGoroutines. It has at most 4 jobs pending, so
-// that all of them together cannot fill the slots with jobs that nobody waits
+// work is one goroutine of TestManyGoroutines. It has at most 2 jobs pending, so
+// that all goroutines together cannot fill the slots with jobs that are not waited
 // for.
 func (f *fixture) work(h *cache.Handle, worker, jobs int) error {
 	random := rand.New(rand.NewPCG(uint64(worker), 1))
@@ -201,7 +201,8 @@ func (f *fixture) work(h *cache.Handle, worker, jobs int) error {
 	return nil
 }
 
-// TestSubmitAllocatesNothing counts one job at a time and a window of them.
+// TestSubmitAllocatesNothing counts allocations of single jobs and of a window of
+// pending jobs.
 func TestSubmitAllocatesNothing(t *testing.T) {
 	f := newFixture(t, Options{SlotBytes: 1 << 16})
 	ctx := context.Background()
