@@ -3,7 +3,7 @@
 package glctx
 
 /*
-#include "crash.h"
+#include "crash_output.h"
 */
 import "C"
 

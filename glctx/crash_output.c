@@ -1,7 +1,7 @@
 //go:build linux
 
 #define _GNU_SOURCE
-#include "crash.h"
+#include "crash_output.h"
 
 #include <errno.h>
 #include <signal.h>
