@@ -17,24 +17,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var tellingCrashes sync.Mutex
+var crashOutputMu sync.Mutex
 
-// SetCrashOutput has a line written to f, such as "SIGSEGV: on a thread of the
-// driver's own", when a signal by which drivers end processes comes on a thread
-// that is not Go's. There Go's runtime ends the process without a word, and
-// debug.SetCrashOutput writes nothing. It puts itself before Go's handlers of these
-// signals, of which a process has one each, and calls them as ever. The last file
-// given counts; f may be closed afterwards. Call it from any goroutine.
+// SetCrashOutput sets the file to which a line such as "SIGSEGV: on a thread of the
+// driver's own" is written when a signal that ends the process arrives on a thread
+// that Go did not start. On such threads Go's runtime ends the process without
+// output, and debug.SetCrashOutput writes nothing.
+//
+// It installs handlers of these signals for the whole process, which call Go's. A
+// later call replaces the file. f may be closed afterwards. It may be called from any
+// goroutine.
 func (c *Context) SetCrashOutput(f *os.File) error {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	runtime.KeepAlive(f)
 	if err != nil {
-		return fmt.Errorf("glctx: tell crashes: %w", err)
+		return fmt.Errorf("glctx: set crash output: %w", err)
 	}
-	tellingCrashes.Lock()
-	defer tellingCrashes.Unlock()
-	if failed := C.sc_tell_crashes(C.int(fd)); failed != 0 {
-		return fmt.Errorf("glctx: tell crashes: %w", syscall.Errno(failed))
+	crashOutputMu.Lock()
+	defer crashOutputMu.Unlock()
+	if failed := C.sc_set_crash_output(C.int(fd)); failed != 0 {
+		return fmt.Errorf("glctx: set crash output: %w", syscall.Errno(failed))
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// What ends the process on a thread that Go does not know.
+// Reports of crashes on threads that Go did not start.
 #pragma once
 
-// sc_tell_crashes has a line written to fd when a signal such as SIGSEGV comes on
-// a thread that is not Go's, and takes fd over. It returns 0, or errno.
-int sc_tell_crashes(int fd);
+// sc_set_crash_output makes a signal such as SIGSEGV on a thread that Go did not
+// start write a line to fd, which it owns from then on. It returns 0 or errno.
+int sc_set_crash_output(int fd);

@@ -9,72 +9,108 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
-// MapOptions says how mapped memory is made, which decides where a driver puts
-// it and how fast each side reaches it. The zero value is what NewMapped makes.
+// MappedBuffer is memory that the host and kernels use at the same time, in words of
+// 32 bits. It stays mapped until it is deleted. The host may access Words from
+// any goroutine, with sync/atomic where a kernel may access the same word. GL
+// guarantees that the host reads what a kernel wrote after a MemoryBarrier with
+// BarrierMapped and a fence, and that a kernel reads what the host wrote before
+// the dispatch. Which writes a driver makes visible earlier has to be measured.
+type MappedBuffer struct {
+	Buffer
+	Words []uint32
+}
+
+// MapOptions configure a [MappedBuffer]: where a driver puts the memory, and how fast
+// each side accesses it. The zero value is memory of the host, for reads and writes.
 type MapOptions struct {
-	// ServerStorage leaves GL_CLIENT_STORAGE_BIT away: the memory may be the
-	// GPU's own, which the host writes through a write-combining window and reads
-	// slowly.
+	// ServerStorage omits GL_CLIENT_STORAGE_BIT: the memory may be the GPU's, which
+	// the host writes through a write-combining window and reads slowly.
 	ServerStorage bool
 	// WriteOnly maps it for writes of the host: Words must not be read.
 	WriteOnly bool
 	// ReadOnly maps it for reads of the host: Words must not be written.
 	ReadOnly bool
-	// Incoherent leaves GL_MAP_COHERENT_BIT away: GL promises nothing then about
-	// what one side sees, during a dispatch or after it, without a MemoryBarrier
-	// with BarrierMapped.
+	// Incoherent omits GL_MAP_COHERENT_BIT: without a MemoryBarrier with
+	// BarrierMapped, GL guarantees nothing about the writes that one side reads of
+	// the other, during a dispatch or after it.
 	Incoherent bool
 }
 
-// flags are those of the storage and of the mapping.
-func (k MapOptions) flags() (storage, access uint32) {
+// flags returns the flags of the storage and of the mapping.
+func (o MapOptions) flags() (storage, access uint32) {
 	access = gl45.MAP_PERSISTENT_BIT
-	if !k.WriteOnly {
+	if !o.WriteOnly {
 		access |= gl45.MAP_READ_BIT
 	}
-	if !k.ReadOnly {
+	if !o.ReadOnly {
 		access |= gl45.MAP_WRITE_BIT
 	}
-	if !k.Incoherent {
+	if !o.Incoherent {
 		access |= gl45.MAP_COHERENT_BIT
 	}
 	storage = access
-	if !k.ServerStorage {
+	if !o.ServerStorage {
 		storage |= gl45.CLIENT_STORAGE_BIT
 	}
 	return storage, access
 }
 
-// NewMappedWith is NewMapped for memory of another kind. For ReadOnly it waits for
-// the GPU, which writes the zeros.
-func (gl *GL) NewMappedWith(words int, k MapOptions) (MappedBuffer, error) {
-	if words <= 0 || k.WriteOnly && k.ReadOnly {
-		return MappedBuffer{}, fmt.Errorf("glctx: shared memory of %d words, %+v", words, k)
+// NewMapped makes a mapped buffer of words 32-bit words, all zero. It returns
+// shader.ErrOutOfMemory where there is no room. DeleteMapped frees it.
+func (gl *GL) NewMapped(words int) (MappedBuffer, error) {
+	return gl.NewMappedWith(words, MapOptions{})
+}
+
+// NewMappedWith is NewMapped with options. With ReadOnly it waits for the GPU, which
+// writes the zeros.
+func (gl *GL) NewMappedWith(words int, o MapOptions) (MappedBuffer, error) {
+	if words <= 0 || o.WriteOnly && o.ReadOnly {
+		return MappedBuffer{}, fmt.Errorf("glctx: a mapped buffer of %d words, %+v", words, o)
 	}
-	if err := gl.Err(); err != nil {
-		return MappedBuffer{}, fmt.Errorf("glctx: an earlier call failed: %w", err)
+	storage, access := o.flags()
+	b, memory, err := gl.mapNewBuffer(4*words, storage, access)
+	if err != nil {
+		return MappedBuffer{}, err
 	}
-	storage, access := k.flags()
-	s := MappedBuffer{Buffer: Buffer{Size: 4 * words}}
-	gl45.CreateBuffers(1, &s.ID)
-	gl45.NamedBufferStorage(s.ID, s.Size, nil, storage)
-	memory := gl45.MapNamedBufferRange(s.ID, 0, s.Size, access)
-	if err := gl.Err(); err != nil || memory == nil {
-		gl45.DeleteBuffers(1, &s.ID)
-		return MappedBuffer{}, fmt.Errorf("glctx: map %d words: %w", words, orNoReason("glMapNamedBufferRange", err))
+	m := MappedBuffer{b, unsafe.Slice((*uint32)(memory), words)}
+	if !o.ReadOnly {
+		clear(m.Words)
+		return m, nil
 	}
-	gl.c.counters.buffers.Add(1)
-	s.Words = unsafe.Slice((*uint32)(memory), words)
-	if !k.ReadOnly {
-		clear(s.Words)
-		return s, nil
-	}
-	gl.Fill(s.Buffer, 0)
+	gl.Fill(m.Buffer, 0)
 	gl.MemoryBarrier(BarrierMapped)
 	gl.Finish()
 	if err := gl.Err(); err != nil {
-		gl.DeleteMapped(s)
+		gl.DeleteMapped(m)
 		return MappedBuffer{}, fmt.Errorf("glctx: clear %d mapped words: %w", words, err)
 	}
-	return s, nil
+	return m, nil
+}
+
+// mapNewBuffer makes a buffer of size bytes and maps all of it.
+func (gl *GL) mapNewBuffer(size int, storage, access uint32) (Buffer, unsafe.Pointer, error) {
+	if err := gl.Err(); err != nil {
+		return Buffer{}, nil, fmt.Errorf("glctx: an earlier call failed: %w", err)
+	}
+	b := Buffer{Size: size}
+	gl45.CreateBuffers(1, &b.ID)
+	gl45.NamedBufferStorage(b.ID, size, nil, storage)
+	memory := gl45.MapNamedBufferRange(b.ID, 0, size, access)
+	if err := gl.Err(); err != nil || memory == nil {
+		gl45.DeleteBuffers(1, &b.ID)
+		return Buffer{}, nil, fmt.Errorf("glctx: map %d bytes: %w", size, orInvalidOperation("glMapNamedBufferRange", err))
+	}
+	gl.c.counters.buffers.Add(1)
+	return b, memory, nil
+}
+
+// DeleteMapped unmaps and frees a mapped buffer. Words must not be used any more. The
+// zero MappedBuffer is ignored.
+func (gl *GL) DeleteMapped(m MappedBuffer) { gl.unmapAndDelete(m.Buffer) }
+
+func (gl *GL) unmapAndDelete(b Buffer) {
+	if b.ID != 0 {
+		gl45.UnmapNamedBuffer(b.ID)
+		gl.DeleteBuffer(b)
+	}
 }

@@ -4,33 +4,10 @@ package glctx
 
 import "sync"
 
-// PollWhile calls wait, which waits for something that this context has to do. On the
-// thread of an adopted context wait runs on a goroutine of its own, and PollWhile polls
-// meanwhile. Inside a callback it panics, as Work does.
-func (c *Context) PollWhile(wait func()) {
-	work := c.Pending()
-	if work == nil {
-		wait()
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		wait()
-	}()
-	for {
-		select {
-		case <-done:
-			return
-		case <-work:
-			c.Poll()
-		}
-	}
-}
-
-// Mutex is a sync.Mutex that is held by those who wait for a context's work. On the
-// thread of an adopted context, whoever waits for the holder does that work
-// meanwhile. Of is that context, and set before Lock is called.
+// Mutex is a sync.Mutex that may be held during calls which wait for callbacks of
+// Context. On the thread of an adopted context, Lock polls the context while it
+// waits: the holder may be waiting for a callback on that thread. Context is set
+// before the first Lock.
 type Mutex struct {
 	sync.Mutex
 	Of *Context

@@ -8,35 +8,37 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
-// Query is a point in time on the GPU's clock. The one who made it deletes it.
+// Query is a timestamp query. The caller that made it deletes it.
 type Query struct{ id uint32 }
 
-// NewQuery makes a query that Stamp can use again and again.
+// NewQuery makes a query, which WriteTimestamp may use any number of times.
 func (gl *GL) NewQuery() Query {
 	var q Query
 	gl45.CreateQueries(gl45.TIMESTAMP, 1, &q.id)
-	gl.check("glCreateQueries")
+	gl.debugCheck("glCreateQueries")
 	return q
 }
 
-// WriteTimestamp notes the time at which the GPU has done everything so far.
+// WriteTimestamp makes the GPU store the time at which it has finished all earlier
+// commands in q.
 func (gl *GL) WriteTimestamp(q Query) {
 	gl45.QueryCounter(q.id, gl45.TIMESTAMP)
-	gl.check("glQueryCounter")
+	gl.debugCheck("glQueryCounter")
 }
 
-// Timestamp is what Stamp noted. It must be called only after a fence behind the
-// Stamp was reached, and then does not wait. Some software drivers give 0, or
-// the time of the call: compare with a wall clock before you rely on it.
+// Timestamp returns the time that WriteTimestamp stored. It does not wait if a fence
+// behind the WriteTimestamp is signalled, and must not be called before. Some software
+// drivers return 0 or the time of the call: compare it with a wall clock before you
+// rely on it.
 func (gl *GL) Timestamp(q Query) time.Duration {
 	var nanos uint64
 	gl45.GetQueryObjectui64v(q.id, gl45.QUERY_RESULT, &nanos)
-	gl.check("glGetQueryObjectui64v")
+	gl.debugCheck("glGetQueryObjectui64v")
 	return time.Duration(nanos)
 }
 
 // DeleteQuery frees a query.
 func (gl *GL) DeleteQuery(q Query) {
 	gl45.DeleteQueries(1, &q.id)
-	gl.check("glDeleteQueries")
+	gl.debugCheck("glDeleteQueries")
 }

@@ -8,24 +8,23 @@ import (
 	"syscall"
 )
 
-// callers are the beginnings of the variables by which whoever runs tests leads
-// this project, or a driver's cache, to directories of their own.
-var callers = []string{
+// cacheVariables are the prefixes of the variables that set cache directories of this
+// project and of drivers.
+var cacheVariables = []string{
 	"SHADERCACHE_DIR", "SHADERCACHE_UPSTREAM", "SHADERCACHE_DRIVER_DIR",
 	"MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "__GL_SHADER_DISK_CACHE",
 }
 
-// Neutral takes from the environment what whoever runs the tests has set for
-// their own caches, and gives new files the usual modes: with a umask of 002
-// others could write to every temporary directory, and a cache directory that
-// others can write to is refused. Programs under the race detector, which the
-// tests start by the hundred, do not sleep for a second before they end, unless
-// $GORACE says how long. Main calls it; packages with a TestMain of their own do
-// so before their tests run.
+// Neutral makes the process independent of the user's settings. It removes the
+// variables that set cache directories, and sets the umask to 022: with 002, temporary
+// directories would be writable by others, and such cache directories are rejected.
+// It sets $GORACE, where the user has not, so that programs with the race detector,
+// which tests start by the hundred, do not sleep for a second before they end. Main
+// calls it. Packages with their own TestMain call it before their tests run.
 func Neutral() {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		for _, prefix := range callers {
+		for _, prefix := range cacheVariables {
 			if strings.HasPrefix(name, prefix) {
 				os.Unsetenv(name)
 			}
