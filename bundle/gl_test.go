@@ -186,7 +186,7 @@ func TestParallelProcessesFillOneCache(t *testing.T) {
 	}
 	workers.Wait()
 	merge, err := drivercache.Merge(d.DriverDir())
-	if err != nil || len(merge.LeftAlone) != 0 {
+	if err != nil || len(merge.Skipped) != 0 {
 		t.Errorf("merged %+v, %v", merge, err)
 	}
 	t.Logf("merged %d slots with %d records", merge.Slots, merge.Records)
