@@ -12,17 +12,17 @@ import (
 const (
 	privateBlock = "PRIVATE KEY"
 	publicBlock  = "PUBLIC KEY"
-	// maxKeyBytes is more than any key file has; the keys here have 119 and 113.
+	// maxKeyBytes limits the size of a key file. Those of GenerateKey have 119 and 113
+	// bytes.
 	maxKeyBytes = 64 << 10
 )
 
-// signatureContext keeps a signature of a bundle from being one of anything
-// else.
+// signatureContext separates signatures of bundles from other uses of the key.
 const signatureContext = "shadercache bundle manifest\x00"
 
 // GenerateKey writes a new ed25519 key pair as PEM files: the private key to
-// path, readable by the user alone, the public key to path.pub. It replaces no
-// file.
+// path, readable only by the user, the public key to path.pub. It does not replace
+// files.
 func GenerateKey(path string) error {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func writeNew(path, kind string, der []byte, mode os.FileMode) error {
 	return errors.Join(pem.Encode(f, &pem.Block{Type: kind, Bytes: der}), f.Close())
 }
 
-// readBlock reads a file that holds one PEM block of a kind.
+// readBlock returns the content of a file with one PEM block of a kind.
 func readBlock(path, kind string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func readBlock(path, kind string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a PEM file", path)
 	}
 	if block.Type != kind {
-		return nil, fmt.Errorf("%s holds a %s, not a %s: signing takes the private key, verifying the .pub file", path, block.Type, kind)
+		return nil, fmt.Errorf("%s has a %s, not a %s: signing takes the private key, verifying the .pub file", path, block.Type, kind)
 	}
 	return block.Bytes, nil
 }
