@@ -74,7 +74,7 @@ func Manage(dir string) State {
 		return *s
 	}
 	if library := loadedDriver(); library != "" {
-		return State{Reason: library + " was loaded before the first context of ours"}
+		return State{Reason: library + " was loaded before the driver cache was managed"}
 	}
 	state := setVariables(dir)
 	process.state = &state

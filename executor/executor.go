@@ -30,13 +30,13 @@ type Executor struct {
 	copier  *cache.Handle // the copying kernel; nil without stages
 	slots   []*slot
 
-	hostAccess *hostAccess
-	timer      *timerFD
-	pump       func(*glctx.GL) // runPump, made once
-	pumpPosted atomic.Bool     // the pump is posted to the GL thread
-	startAsked atomic.Bool     // the pump starts stages, besides polling
-	pipeline   pipeline        // used by the GL thread only
-	counts     counts
+	hostAccess     *hostAccess
+	timer          *timerFD
+	pump           func(*glctx.GL) // runPump, made once
+	pumpPosted     atomic.Bool     // the pump is posted to the GL thread
+	startRequested atomic.Bool     // the pump starts stages, besides polling
+	pipeline       pipeline        // used by the GL thread only
+	counts         counts
 
 	submitWakesPump atomic.Bool // the GPU can take the next job at once
 

@@ -22,7 +22,7 @@ const startLead = 150 * time.Microsecond
 
 // wakePump makes the pump poll, and start the stages that are ready.
 func (e *Executor) wakePump() {
-	e.startAsked.Store(true)
+	e.startRequested.Store(true)
 	e.postPump()
 }
 
@@ -42,8 +42,8 @@ func (e *Executor) runPump(gl *glctx.GL) {
 		return
 	}
 	e.counts.polls.Add(1)
-	asked := e.startAsked.Swap(false)
-	if p.completeStages(gl) || asked || p.partlyStarted() {
+	requested := e.startRequested.Swap(false)
+	if p.completeStages(gl) || requested || p.partlyStarted() {
 		for p.startNext(gl) {
 		}
 	}
