@@ -262,3 +262,25 @@ func TestSubmitIntoTakesNoPendingJob(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkSubmit measures Submit and Wait of small jobs without work groups, many in
+// flight.
+func BenchmarkSubmit(b *testing.B) {
+	f := newFixture(b, Options{})
+	job := newTask(f.affine(), 1, 16).job
+	job.Groups[0] = 0
+	var window [128]Pending
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		p := &window[i%len(window)]
+		if p.batch != nil {
+			f.wait(p)
+		}
+		if err := f.SubmitInto(b.Context(), job, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range window {
+		window[i].Release()
+	}
+}
