@@ -100,7 +100,7 @@ func (c *collector) program(of shader.Digest, name string) error {
 	if b.Created.After(c.manifest.Created) {
 		c.manifest.Created = b.Created
 	}
-	return c.spool.add(name, Program, bytes.NewReader(data))
+	return c.spool.addFile(name, Program, bytes.NewReader(data))
 }
 
 // tuning adds the tuning of one problem, if it is valid.
@@ -117,7 +117,7 @@ func (c *collector) tuning(of shader.Digest, name string) error {
 		c.leaveOut(name, err.Error())
 		return nil
 	}
-	return c.spool.add(name, Tuning, bytes.NewReader(data))
+	return c.spool.addFile(name, Tuning, bytes.NewReader(data))
 }
 
 // sources adds the valid sources.
@@ -135,7 +135,7 @@ func (c *collector) sources() error {
 		if data == nil || err != nil {
 			return err
 		}
-		return c.spool.add(name, Source, bytes.NewReader(data))
+		return c.spool.addFile(name, Source, bytes.NewReader(data))
 	})
 }
 
@@ -154,10 +154,10 @@ func (c *collector) nvidia() error {
 	}
 	skipped, err := nvidia.Snapshots(c.dir.DriverDir(), func(s nvidia.Snapshot) error {
 		name := path.Join("driver", s.Path)
-		if err := c.spool.add(name+".toc", NVIDIA, bytes.NewReader(s.Toc)); err != nil {
+		if err := c.spool.addFile(name+".toc", NVIDIA, bytes.NewReader(s.Toc)); err != nil {
 			return err
 		}
-		return c.spool.add(name+".bin", NVIDIA, s.Bin)
+		return c.spool.addFile(name+".bin", NVIDIA, s.Bin)
 	})
 	for _, slot := range skipped {
 		c.leaveOut(path.Join("driver", slot.Slot), slot.Reason)
@@ -190,7 +190,7 @@ func (c *collector) mesa() error {
 			return err
 		}
 		defer data.Close()
-		return c.spool.add(name, Mesa, data)
+		return c.spool.addFile(name, Mesa, data)
 	})
 }
 

@@ -29,8 +29,8 @@ func newSpool() (*spool, error) {
 	return &spool{file: file, files: []File{}}, nil
 }
 
-// add copies a file into the spool.
-func (s *spool) add(path string, kind Kind, content io.Reader) error {
+// addFile copies a file into the spool.
+func (s *spool) addFile(path string, kind Kind, content io.Reader) error {
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(s.file, sum), content)
 	start := s.size

@@ -133,9 +133,9 @@ func (b *batch) open(s *slot, sequence uint64) {
 	s.batches = append(s.batches, b)
 }
 
-// add appends a job that fits. It returns the job's index and the offset of its
+// addJob appends a job that fits. It returns the job's index and the offset of its
 // inputs in the slot. Executor.mu is held.
-func (b *batch) add(job *Job, l *layout) (index, up int) {
+func (b *batch) addJob(job *Job, l *layout) (index, up int) {
 	s := b.slot
 	index, up = len(b.jobs), s.upUsed
 	b.jobs = append(b.jobs, jobResult{firstOutput: len(b.outputs), outputs: len(l.outputs)})
@@ -214,7 +214,7 @@ func (b *batch) releaseKept() {
 		b.programs[i].handle.Release()
 	}
 	for i, m := range b.memory {
-		m.drop()
+		m.removeOwner()
 		b.memory[i] = nil
 	}
 	b.programs, b.memory = b.programs[:0], b.memory[:0]

@@ -14,9 +14,9 @@ import (
 // each.
 const maxOutputs = 64
 
-// check checks a job against its programs, the device and the size of a slot, and
+// checkJob checks a job against its programs, the device and the size of a slot, and
 // fills in its layout. It reads nothing that can change before the job runs.
-func (e *Executor) check(job *Job, l *layout) error {
+func (e *Executor) checkJob(job *Job, l *layout) error {
 	if err := e.placeParts(job, l); err != nil {
 		return err
 	}

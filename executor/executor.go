@@ -186,7 +186,7 @@ func (e *Executor) waitForBatch(ctx context.Context, sequence uint64) error {
 			e.mu.Unlock()
 			return err
 		}
-		w := b.waiters.add()
+		w := b.waiters.addWaiter()
 		e.mu.Unlock()
 		if err := e.sleep(ctx, w, &b.waiters, noTimeout, pending); err != nil {
 			return err

@@ -5,7 +5,7 @@ package executor
 import "sync"
 
 // layout is the place of each part of a job in a slot, and what its programs are
-// bound to. check computes it once; batch.add moves it to the job's place in the
+// bound to. checkJob computes it once; batch.addJob moves it to the job's place in the
 // slot. Offsets count from the job's first byte in each direction:
 //
 //	up      inputs in the order of Job.Inputs, then the parameters of each dispatch

@@ -53,7 +53,7 @@ func (m *Memory) Size() int { return m.buffer.Size }
 // and after Executor.Close.
 func (m *Memory) Release() {
 	if !m.released.Swap(true) {
-		m.drop()
+		m.removeOwner()
 	}
 }
 
@@ -64,8 +64,8 @@ func (m *Memory) retain() {
 	}
 }
 
-// drop removes an owner and deletes the memory with the last one.
-func (m *Memory) drop() {
+// removeOwner removes an owner and deletes the memory with the last one.
+func (m *Memory) removeOwner() {
 	if m.owners.Add(-1) == 0 {
 		m.e.context.Post(func(gl *glctx.GL) { gl.DeleteBuffer(m.buffer) })
 	}

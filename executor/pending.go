@@ -97,7 +97,7 @@ func (b *batch) wait(ctx context.Context) error {
 		b.e.mu.Unlock()
 		return nil
 	}
-	w := b.waiters.add()
+	w := b.waiters.addWaiter()
 	b.e.mu.Unlock()
 	return b.e.sleep(ctx, w, &b.waiters, noTimeout, pending)
 }

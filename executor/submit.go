@@ -43,7 +43,7 @@ func (e *Executor) submit(ctx context.Context, job *Job, p *Pending) (*Pending, 
 	}
 	l := newLayout()
 	defer l.release()
-	if err := e.check(job, l); err != nil {
+	if err := e.checkJob(job, l); err != nil {
 		return nil, err
 	}
 	if !e.hostAccess.begin() {
@@ -61,7 +61,7 @@ func (e *Executor) submit(ctx context.Context, job *Job, p *Pending) (*Pending, 
 }
 
 // reserve waits for room for a job and adds it to the open batch. It returns what
-// batch.add returns.
+// batch.addJob returns.
 func (e *Executor) reserve(ctx context.Context, job *Job, l *layout) (b *batch, index, up int, err error) {
 	var pending <-chan struct{}
 	for asked := false; ; {
@@ -71,7 +71,7 @@ func (e *Executor) reserve(ctx context.Context, job *Job, l *layout) (b *batch, 
 			return nil, 0, 0, err
 		}
 		if b := e.openBatchFor(l); b != nil {
-			index, up = b.add(job, l)
+			index, up = b.addJob(job, l)
 			e.unlock()
 			return b, index, up, nil
 		}
@@ -84,7 +84,7 @@ func (e *Executor) reserve(ctx context.Context, job *Job, l *layout) (b *batch, 
 			pending, asked = e.context.Pending(), true // only before a wait: it panics inside a callback
 			continue
 		}
-		w := e.mu.space.add()
+		w := e.mu.space.addWaiter()
 		e.unlock()
 		e.counts.blocked.Add(1)
 		switch err := e.sleep(ctx, w, &e.mu.space, moveResultsAfter, pending); err {

@@ -24,8 +24,8 @@ var waiters = sync.Pool{New: func() any {
 // waiterList is the goroutines that wait for one event.
 type waiterList []*waiter
 
-// add appends a waiter for the calling goroutine.
-func (l *waiterList) add() *waiter {
+// addWaiter appends a waiter for the calling goroutine.
+func (l *waiterList) addWaiter() *waiter {
 	w := waiters.Get().(*waiter)
 	*l = append(*l, w)
 	return w
