@@ -81,8 +81,7 @@ func visible(t *testing.T, d *binary.Dir) map[string]string {
 	t.Helper()
 	files := tree(t, d.Path())
 	maps.DeleteFunc(files, func(name, _ string) bool {
-		folder := path.Base(path.Dir(name))
-		return strings.HasPrefix(name, stagingName+"/") || strings.HasPrefix(path.Base(name), ".") || folder == "aside" || folder == "rejected"
+		return strings.HasPrefix(name, stagingName+"/") || strings.HasPrefix(path.Base(name), ".") || path.Base(path.Dir(name)) == "aside"
 	})
 	return files
 }

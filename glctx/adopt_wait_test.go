@@ -19,8 +19,6 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-var _ cache.Poller = (*glctx.Context)(nil)
-
 // adopted adopts a context that only this thread polls.
 func adopted(t *testing.T) *glctx.Context {
 	t.Helper()
