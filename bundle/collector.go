@@ -79,63 +79,55 @@ func (c *collector) programs() error {
 	return nil
 }
 
-// program adds one blob, if it is valid.
+// addIfValid adds a file with the given name and kind if verify accepts its content, and
+// leaves it out otherwise. It skips names that Export does not write.
+func (c *collector) addIfValid(name string, kind Kind, verify func(f File, data []byte) error) error {
+	f := File{Path: name, Kind: kind}
+	if f.validate() != nil {
+		return nil // a temporary file, or an unknown one
+	}
+	data, err := c.read(f)
+	if data == nil || err != nil {
+		return err
+	}
+	if err := verify(f, data); err != nil {
+		c.leaveOut(name, err.Error())
+		return nil
+	}
+	return c.spool.addFile(name, kind, bytes.NewReader(data))
+}
+
+// program adds a blob of a fingerprint.
 func (c *collector) program(of shader.Digest, name string) error {
-	f := File{Path: name, Kind: Program}
-	if f.validate() != nil {
-		return nil // a temporary file, or another file that Export does not write
-	}
-	data, err := c.read(f)
-	if data == nil || err != nil {
-		return err
-	}
-	b, err := binary.DecodeBlob(data)
-	if err == nil && (b.Key != f.key() || b.Fingerprint != of) {
-		err = errors.New("its content is another program than its name")
-	}
-	if err != nil {
-		c.leaveOut(name, err.Error())
-		return nil
-	}
-	if b.Created.After(c.manifest.Created) {
-		c.manifest.Created = b.Created
-	}
-	return c.spool.addFile(name, Program, bytes.NewReader(data))
-}
-
-// tuning adds the tuning of one problem, if it is valid.
-func (c *collector) tuning(of shader.Digest, name string) error {
-	f := File{Path: name, Kind: Tuning}
-	if f.validate() != nil {
-		return nil
-	}
-	data, err := c.read(f)
-	if data == nil || err != nil {
-		return err
-	}
-	if err := binary.CheckTuning(of, path.Base(name), data); err != nil {
-		c.leaveOut(name, err.Error())
-		return nil
-	}
-	return c.spool.addFile(name, Tuning, bytes.NewReader(data))
-}
-
-// sources adds the valid sources.
-func (c *collector) sources() error {
-	return c.walk("sources", func(name string) error {
-		f := File{Path: name, Kind: Source}
-		if f.validate() != nil {
-			return nil
-		}
-		if _, err := c.dir.Source(f.key()); err != nil {
-			c.leaveOut(name, err.Error())
-			return nil
-		}
-		data, err := c.read(f)
-		if data == nil || err != nil {
+	return c.addIfValid(name, Program, func(f File, data []byte) error {
+		b, err := binary.DecodeBlob(data)
+		if err != nil {
 			return err
 		}
-		return c.spool.addFile(name, Source, bytes.NewReader(data))
+		if b.Key != f.key() || b.Fingerprint != of {
+			return errors.New("its content is another program than its name")
+		}
+		if b.Created.After(c.manifest.Created) {
+			c.manifest.Created = b.Created
+		}
+		return nil
+	})
+}
+
+// tuning adds the tuning of one problem.
+func (c *collector) tuning(of shader.Digest, name string) error {
+	return c.addIfValid(name, Tuning, func(_ File, data []byte) error {
+		return binary.CheckTuning(of, path.Base(name), data)
+	})
+}
+
+// sources adds the sources.
+func (c *collector) sources() error {
+	return c.walk("sources", func(name string) error {
+		return c.addIfValid(name, Source, func(f File, _ []byte) error {
+			_, err := c.dir.Source(f.key())
+			return err
+		})
 	})
 }
 

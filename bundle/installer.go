@@ -47,16 +47,25 @@ func (i *installer) install() (ImportReport, error) {
 	return i.report, i.root.RemoveAll(stagingName)
 }
 
-// programs moves programs into the stores of their fingerprints. Valid programs there
-// are kept.
+// programs moves programs and tunings into the stores of their fingerprints.
 func (i *installer) programs(m *Manifest) error {
 	for _, f := range m.Fingerprints {
 		store, err := i.dir.Store(f.Fingerprint)
 		if err != nil {
 			return err
 		}
-		uses, err := i.programsOf(store, f.Dir, m.Files)
-		if err != nil {
+		if err := i.installMissing(m, Tuning, f.Dir, &i.report.Tunings, func(t File) bool {
+			data, err := i.root.ReadFile(t.Path)
+			return err == nil && binary.CheckTuning(f.Digest, path.Base(t.Path), data) == nil
+		}); err != nil {
+			return err
+		}
+		var uses []binary.Use
+		if err := i.installMissing(m, Program, f.Dir, &i.report.Programs, func(p File) bool {
+			uses = append(uses, binary.Use{Key: p.key()})
+			_, err := store.Get(p.key())
+			return err == nil
+		}); err != nil {
 			return err
 		}
 		// The next Record reconciles a busy index.
@@ -67,58 +76,27 @@ func (i *installer) programs(m *Manifest) error {
 	return nil
 }
 
-// programsOf moves the programs and tunings of one fingerprint, and returns the uses to
-// record.
-func (i *installer) programsOf(store *binary.Store, dir string, files []File) ([]binary.Use, error) {
-	var uses []binary.Use
-	if err := i.tunings(store, dir, files); err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		if f.Kind != Program || f.fingerprintDir() != dir {
-			continue
-		}
-		uses = append(uses, binary.Use{Key: f.key()})
-		if _, err := store.Get(f.key()); err == nil {
-			i.report.Present++
-			continue
-		}
-		if err := i.replaceFile(f, &i.report.Programs); err != nil {
-			return nil, err
-		}
-	}
-	return uses, nil
-}
-
-// tunings moves tunings into a store. Tunings of this machine are kept.
-func (i *installer) tunings(store *binary.Store, dir string, files []File) error {
-	for _, f := range files {
-		if f.Kind != Tuning || f.fingerprintDir() != dir {
-			continue
-		}
-		present, err := i.root.ReadFile(f.Path)
-		if err == nil && binary.CheckTuning(store.Fingerprint().Digest(), path.Base(f.Path), present) == nil {
-			i.report.Present++
-			continue
-		}
-		if err := i.replaceFile(f, &i.report.Tunings); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sources moves sources into the directory. Valid sources there are kept.
+// sources moves sources into the directory.
 func (i *installer) sources(m *Manifest) error {
+	return i.installMissing(m, Source, "sources", &i.report.Sources, func(f File) bool {
+		_, err := i.dir.Source(f.key())
+		return err == nil
+	})
+}
+
+// installMissing moves the files of a kind below a folder into the directory, except
+// those of which present reports that the directory has a valid one. It adds the number
+// of moved files to count.
+func (i *installer) installMissing(m *Manifest, kind Kind, folder string, count *int, present func(File) bool) error {
 	for _, f := range m.Files {
-		if f.Kind != Source {
+		if f.Kind != kind || f.topFolder() != folder {
 			continue
 		}
-		if _, err := i.dir.Source(f.key()); err == nil {
+		if present(f) {
 			i.report.Present++
 			continue
 		}
-		if err := i.replaceFile(f, &i.report.Sources); err != nil {
+		if err := i.replaceFile(f, count); err != nil {
 			return err
 		}
 	}

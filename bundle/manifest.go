@@ -117,7 +117,7 @@ func (m *Manifest) validate() error {
 			return refused(f.Path, "it is there twice, or out of order")
 		}
 		before = f.Path
-		if f.ofDriver() && !known[f.fingerprintDir()] {
+		if f.ofDriver() && !known[f.topFolder()] {
 			return refused(f.Path, "its fingerprint is not in the manifest")
 		}
 		if f.Kind == NVIDIA && !m.paired(i) {

@@ -82,8 +82,9 @@ func (f File) key() shader.Key {
 // ofDriver reports whether the file lies in the directory of a fingerprint.
 func (f File) ofDriver() bool { return f.Kind == Program || f.Kind == Tuning }
 
-// fingerprintDir returns the directory of the fingerprint of a Program or Tuning.
-func (f File) fingerprintDir() string {
+// topFolder returns the first part of the path, which is the directory of the
+// fingerprint of a Program or Tuning.
+func (f File) topFolder() string {
 	dir, _, _ := strings.Cut(f.Path, "/")
 	return dir
 }

@@ -324,7 +324,7 @@ func (u *unpacker) selectPart(m *Manifest) *Manifest {
 		}
 	}
 	for _, f := range m.Files {
-		if f.ofDriver() && dirs[f.fingerprintDir()] || !f.ofDriver() && kinds[f.Kind] {
+		if f.ofDriver() && dirs[f.topFolder()] || !f.ofDriver() && kinds[f.Kind] {
 			part.Files = append(part.Files, f)
 		}
 	}
@@ -348,11 +348,11 @@ func (u *unpacker) verifyContents(m *Manifest) error {
 	for _, f := range m.Files {
 		switch f.Kind {
 		case Program:
-			_, err = stores[f.fingerprintDir()].Get(f.key())
+			_, err = stores[f.topFolder()].Get(f.key())
 		case Source:
 			_, err = dir.Source(f.key())
 		case Tuning:
-			err = u.verifyTuning(stores[f.fingerprintDir()].Fingerprint().Digest(), f)
+			err = u.verifyTuning(stores[f.topFolder()].Fingerprint().Digest(), f)
 		}
 		if bad, ok := errors.AsType[*binary.DamagedError](err); ok {
 			return refused(f.Path, "%s", bad.Reason)
