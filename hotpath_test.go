@@ -14,7 +14,7 @@ import (
 // mayFinish lists the files that may stop everything until the GPU has done all
 // it was given, and why: nothing that keeps running does.
 var mayFinish = map[string]string{
-	"glctx/map_options.go":                     "has the GPU clear memory that the host cannot write, before it is handed out",
+	"glctx/mapped_buffer.go":                   "has the GPU clear memory that the host cannot write, before it is handed out",
 	"cmd/shadercache/bench_dispatch.go":        "measures what finishing costs",
 	"cmd/shadercache/bench_resident_reread.go": "times single dispatches",
 	"cmd/shadercache/ring_calibrate.go":        "times single dispatches",

@@ -1,21 +1,21 @@
 // Package bundle moves a cache from one machine to another: program binaries,
-// the driver's own machine code, and the sources, in one file. A fresh machine
-// that imports it starts as warm as the machine it came from.
+// the driver's own machine code, and the sources, in one file. A machine that imports
+// it starts with a warm cache.
 //
 // A bundle is a tar archive, compressed with zstd, so "tar --zstd -tf" lists it:
 //
 //	member                        content
-//	manifest.json                 what is in the bundle, with sizes and SHA-256 sums
-//	manifest.sig                  ed25519 signature of the manifest; only where it was signed
+//	manifest.json                 the list of all files, with sizes and SHA-256 sums
+//	manifest.sig                  ed25519 signature of the manifest; in signed bundles only
 //	<fingerprint>/blobs/5e/*.bin  program binaries
 //	driver/...                    the driver's own cache
 //	sources/5e/*.glsl.zst         sources
 //
-// Behind the compressed archive stands a seal: a frame that zstd skips, with the
-// SHA-256 of everything before it.
+// After the compressed archive comes a seal: a skippable frame of zstd with the
+// SHA-256 of all bytes before it.
 //
-// [Export] writes the same bytes for the same directory, always. [Import] trusts
-// nothing: it reads all of a bundle into a folder of its own inside the cache
-// directory, compares every name with a fixed grammar and every sum with the
-// manifest, and only when all is well does anything come into view.
+// [Export] is deterministic: it writes the same bytes for the same directory. [Import]
+// does not trust the bundle. It unpacks all of it into a staging folder in the cache
+// directory and checks every name against a fixed grammar and every checksum against
+// the manifest. Only a bundle without faults is installed.
 package bundle

@@ -17,18 +17,18 @@ const (
 	signatureName  = "manifest.sig"
 	manifestSchema = 1
 
-	// maxManifestBytes is room for 300,000 programs.
+	// maxManifestBytes is enough for 300,000 programs.
 	maxManifestBytes = 64 << 20
 
-	// manifestLine is about what a program takes there.
+	// manifestLine is about the size of a program in the manifest.
 	manifestLine = 260
 )
 
-// Manifest says what is in a bundle. Its signature covers everything else: each
-// file is here with its sum.
+// Manifest lists the content of a bundle. Its signature covers all files by their
+// checksums.
 type Manifest struct {
 	Schema       int           `json:"schema"`
-	Created      time.Time     `json:"created"` // when the latest of its programs was compiled
+	Created      time.Time     `json:"created"` // compile time of the newest program
 	Fingerprints []Fingerprint `json:"fingerprints"`
 	Files        []File        `json:"files"`
 }
@@ -40,17 +40,17 @@ type Fingerprint struct {
 	Fingerprint binary.Fingerprint `json:"fingerprint"`
 }
 
-// File is one file of a bundle. Its path is that below the cache directory.
+// File is one file of a bundle. Path is its path below the cache directory.
 type File struct {
 	Path   string        `json:"path"`
 	Kind   Kind          `json:"kind"`
 	Size   int64         `json:"size"`
 	SHA256 shader.Digest `json:"sha256"`
 
-	place int64 // offset in the spool of an export
+	offset int64 // in the spool of an export
 }
 
-// encode writes the manifest, sorted.
+// encode sorts the manifest and returns its bytes.
 func (m *Manifest) encode() ([]byte, error) {
 	slices.SortFunc(m.Fingerprints, func(a, b Fingerprint) int { return cmp.Compare(a.Dir, b.Dir) })
 	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
@@ -63,8 +63,8 @@ func (m *Manifest) encode() ([]byte, error) {
 	return m.appendFiles(bytes.TrimSuffix(data, []byte("]\n}")))
 }
 
-// appendFiles completes a manifest that has none, a file at a time: as one value,
-// 100,000 of them would take several times their memory.
+// appendFiles appends the files to an encoded manifest without them, one at a time:
+// encoding 100,000 files as one value would take several times their memory.
 func (m *Manifest) appendFiles(data []byte) ([]byte, error) {
 	data = slices.Grow(data, manifestLine*len(m.Files))
 	separator := "\n  "
@@ -79,8 +79,8 @@ func (m *Manifest) appendFiles(data []byte) ([]byte, error) {
 	return append(data, "\n ]\n}\n"...), nil
 }
 
-// decodeManifest reads what encode wrote and refuses everything else: another
-// order, a field that is not known, a path that no export writes.
+// decodeManifest decodes the bytes of encode and refuses all others: another order, an
+// unknown field, a path that Export does not write.
 func decodeManifest(data []byte) (*Manifest, error) {
 	m := &Manifest{}
 	if err := json.Unmarshal(data, m); err != nil {
@@ -89,34 +89,35 @@ func decodeManifest(data []byte) (*Manifest, error) {
 	if m.Schema != manifestSchema {
 		return nil, refused(manifestName, "schema %d, and this program reads schema %d", m.Schema, manifestSchema)
 	}
-	if err := m.check(); err != nil {
+	if err := m.validate(); err != nil {
 		return nil, err
 	}
-	// What was sorted, known and written once comes out as it went in.
+	// Only bytes in the form of encode are encoded to the same bytes again.
 	if again, err := m.encode(); err != nil || !bytes.Equal(again, data) {
-		return nil, refused(manifestName, "it is not in the form that an export writes")
+		return nil, refused(manifestName, "it is not in the form that Export writes")
 	}
 	return m, nil
 }
 
-func (m *Manifest) check() error {
+// validate checks the fingerprints and the files.
+func (m *Manifest) validate() error {
 	known := map[string]bool{}
 	for _, f := range m.Fingerprints {
 		if f.Digest != f.Fingerprint.Digest() || f.Dir != f.Fingerprint.DirName() || known[f.Dir] {
-			return refused(manifestName, "fingerprint %q is not what it says, or there twice", f.Dir)
+			return refused(manifestName, "fingerprint %q does not match its digest, or is there twice", f.Dir)
 		}
 		known[f.Dir] = true
 	}
 	before := ""
 	for i, f := range m.Files {
-		if err := f.check(); err != nil {
+		if err := f.validate(); err != nil {
 			return err
 		}
 		if f.Path <= before {
-			return refused(f.Path, "it is there twice, or not in its place")
+			return refused(f.Path, "it is there twice, or out of order")
 		}
 		before = f.Path
-		if f.ofDriver() && !known[f.fingerprintDir()] {
+		if f.ofDriver() && !known[f.topFolder()] {
 			return refused(f.Path, "its fingerprint is not in the manifest")
 		}
 		if f.Kind == NVIDIA && !m.paired(i) {
@@ -126,8 +127,8 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// paired says whether both files of the NVIDIA slot of file i are there. In the
-// order of paths they are neighbours.
+// paired reports whether the manifest has both files of the NVIDIA slot of file i. They
+// are adjacent in the order of paths.
 func (m *Manifest) paired(i int) bool {
 	if stem, isBin := strings.CutSuffix(m.Files[i].Path, ".bin"); isBin {
 		return i+1 < len(m.Files) && m.Files[i+1].Path == stem+".toc"
@@ -135,7 +136,7 @@ func (m *Manifest) paired(i int) bool {
 	return i > 0 && m.Files[i-1].Path == strings.TrimSuffix(m.Files[i].Path, ".toc")+".bin"
 }
 
-// bytes is the size of all files.
+// bytes returns the size of all files.
 func (m *Manifest) bytes() (total int64) {
 	for _, f := range m.Files {
 		total += f.Size

@@ -15,20 +15,20 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// compileWindow is how many programs the driver holds at a time when it
-// compiles on threads of its own. More gains nothing once every CPU has work,
-// and a window keeps the memory of half-built programs bounded.
+// compileWindow is the number of programs in the driver at a time when it compiles
+// on its own threads. More gains nothing once every CPU has work, and the limit
+// bounds the memory of unfinished programs.
 const compileWindow = 32
 
-// Fingerprint says which driver this is.
+// Fingerprint returns the identity of the driver.
 func (c *Context) Fingerprint() binary.Fingerprint { return c.info.Fingerprint }
 
-// Compile compiles, links and primes every source and calls done once for each
-// on the calling goroutine, in order. Where the driver can compile on threads
-// of its own, several are under way at a time; the programs are always made in
-// this one context, because machine code made in a shared context is made again
-// in the one that dispatches. CompileNanos is wall time, without what an
-// earlier program of the same call already took. Errors: see cache.Device.
+// Compile compiles, links and primes every source and calls done once for each, on
+// the calling goroutine, in order. Where the driver can compile on its own threads,
+// several sources are compiled at a time. All programs are made in this context,
+// because drivers generate machine code again for a program of a shared context.
+// CompileNanos is wall time, without the time of earlier programs of the same call.
+// Errors: see cache.Device.
 func (c *Context) Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
 	window := 1
 	if c.info.ParallelCompile && len(sources) > 1 {
@@ -59,7 +59,7 @@ func (c *Context) finish(b *build, last *time.Time) (p shader.Program, err error
 	return p, err
 }
 
-// build is one program on its way through the driver.
+// build is the compilation of one program.
 type build struct {
 	source          *shader.Source
 	began           time.Time
@@ -67,8 +67,8 @@ type build struct {
 	err             error
 }
 
-// start hands the text to the driver, which may work on it on another thread
-// until finish asks for the result.
+// start begins compiling and linking. The driver may work on another thread until
+// finish queries the result.
 func (b *build) start(gl *GL) error {
 	b.began = time.Now()
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
@@ -93,14 +93,17 @@ func (b *build) start(gl *GL) error {
 // finish waits for the driver and primes the program.
 func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	defer gl45.DeleteShader(b.shader)
-	err := b.outcome(gl)
+	err := b.result(gl)
 	if last.After(b.began) {
 		b.began = last
 	}
 	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds()}
 	if err == nil {
 		gl45.DetachShader(b.program, b.shader)
-		err = gl.describeAndPrime(&p)
+		err = gl.readInterface(&p)
+	}
+	if err == nil {
+		err = gl.prime(&p)
 	}
 	if err != nil {
 		gl.deleteProgram(b.program)
@@ -109,9 +112,9 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	return p, nil
 }
 
-// outcome says what became of the compilation and the link. An error that GL
-// raised comes first: without memory the logs say nothing useful.
-func (b *build) outcome(gl *GL) error {
+// result waits for the driver and returns the error of compiling or linking. A GL
+// error takes precedence: without memory the logs are of no use.
+func (b *build) result(gl *GL) error {
 	var compiled, linked int32
 	gl45.GetShaderiv(b.shader, gl45.COMPILE_STATUS, &compiled)
 	if compiled != gl45.FALSE {
@@ -129,9 +132,9 @@ func (b *build) outcome(gl *GL) error {
 	return nil
 }
 
-// Load makes a program from a binary and primes it. Drivers refuse binaries in
-// two ways, by an error (unknown format) and by a link status; both give
-// shader.ErrRejected, wrapped.
+// Load makes a program from a binary and primes it. Drivers reject binaries in two
+// ways, with a GL error (unknown format) and with a link status. Load returns
+// shader.ErrRejected, wrapped, for both.
 func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p shader.Program, err error) {
 	if len(payload) == 0 {
 		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)
@@ -165,7 +168,7 @@ func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
 	}
 	p := shader.Program{ID: id}
 	if err == nil {
-		err = gl.describe(&p)
+		err = gl.readInterface(&p)
 		p.LoadNanos = time.Since(began).Nanoseconds()
 	}
 	if err == nil {
@@ -178,8 +181,8 @@ func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
 	return p, nil
 }
 
-// Binary returns the program binary of a program, in the driver's format. A
-// driver that has none to give returns an empty payload.
+// Binary returns the program binary of a program, in the driver's format. The payload
+// is empty if the driver has no binary formats.
 func (c *Context) Binary(ctx context.Context, id uint32) (format uint32, payload []byte, err error) {
 	err = c.doContext(ctx, func(gl *GL) error {
 		if len(c.info.Fingerprint.Formats) == 0 {
@@ -203,8 +206,8 @@ func (c *Context) Binary(ctx context.Context, id uint32) (format uint32, payload
 	return format, payload, nil
 }
 
-// Delete deletes a program soon. It does not wait. The GPU finishes what it was
-// told to do with the program.
+// Delete queues the deletion of a program and returns. The GPU finishes earlier
+// dispatches of the program.
 func (c *Context) Delete(id uint32) {
 	c.Post(func(gl *GL) { gl.deleteProgram(id) })
 }
@@ -212,7 +215,7 @@ func (c *Context) Delete(id uint32) {
 func (gl *GL) deleteProgram(id uint32) {
 	gl.c.counters.programs.Add(-1)
 	gl45.DeleteProgram(id)
-	gl.check("glDeleteProgram")
+	gl.debugCheck("glDeleteProgram")
 }
 
 func shaderLog(shader uint32) string {

@@ -8,24 +8,23 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
-// Variable is a variable in a storage block of a program, as the driver lays it
-// out. Of arrays the first element is listed, as in "list[0].at[0]".
+// Variable is a variable in a storage block of a program, with the driver's layout.
+// The name of an array is that of its first element, as in "list[0].at[0]".
 type Variable struct {
 	Name      string
 	Block     string
 	Kind      VariableKind
 	Words     int // 32-bit words of one element
 	Offset    int // bytes
-	Length    int // elements of the last array; 0: as many as the buffer has
-	Stride    int // bytes between them; 0: no array
-	TopStride int // bytes between elements of the outermost array; 0: none
+	Length    int // elements of the innermost array; 0: to the end of the buffer
+	Stride    int // bytes from element to element; 0: no array
+	TopStride int // bytes from element to element of the outermost array; 0: none
 }
 
-// VariableKind is what a Variable's words are.
+// VariableKind is the type of a Variable's words.
 type VariableKind string
 
-// The kinds of variable that are told apart; others are OtherKind, with no
-// words.
+// The kinds of variable. Those of other types have OtherKind and no words.
 const (
 	FloatKind VariableKind = "float"
 	IntKind   VariableKind = "int"
@@ -43,7 +42,7 @@ var variableTypes = map[uint32]struct {
 	gl45.UNSIGNED_INT: {UintKind, 1}, gl45.UNSIGNED_INT_VEC2: {UintKind, 2}, gl45.UNSIGNED_INT_VEC3: {UintKind, 3}, gl45.UNSIGNED_INT_VEC4: {UintKind, 4},
 }
 
-// Variables lists the variables in the storage blocks of a program. Those that
+// Variables returns the variables in the storage blocks of a program. Those that
 // the program does not use may be missing.
 func (gl *GL) Variables(program uint32) ([]Variable, error) {
 	var count int32

@@ -14,16 +14,17 @@ import (
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
-// installer moves what is ready in the staging folder to its places. Every step
-// may be done again, so an import that was killed here is completed by another.
+// installer moves the files of a complete staging folder into the cache directory.
+// Every step is idempotent, so that an import which was killed here is completed by
+// the next.
 type installer struct {
 	dir    *binary.Dir
 	root   *os.Root // the cache directory
 	report ImportReport
 }
 
-// install installs what is ready, if anything is, and deletes the staging
-// folder. After an error the folder stays, for the next to try.
+// install installs the staging folder, if it is complete, and deletes it. After an
+// error the folder remains for the next import.
 func (i *installer) install() (ImportReport, error) {
 	i.report = ImportReport{}
 	data, err := i.root.ReadFile(path.Join(stagingReady, manifestName))
@@ -40,25 +41,34 @@ func (i *installer) install() (ImportReport, error) {
 	i.report.Fingerprints = m.Fingerprints
 	for _, step := range []func(*Manifest) error{i.programs, i.sources, i.mesa, i.nvidia} {
 		if err := step(m); err != nil {
-			return i.report, fmt.Errorf("the bundle is well, but putting it into place failed; the next import completes it: %w", err)
+			return i.report, fmt.Errorf("the bundle is valid, but installing it failed; the next import completes it: %w", err)
 		}
 	}
 	return i.report, i.root.RemoveAll(stagingName)
 }
 
-// programs puts programs into the stores of their fingerprints. One that is
-// here already and sound stays.
+// programs moves programs and tunings into the stores of their fingerprints.
 func (i *installer) programs(m *Manifest) error {
 	for _, f := range m.Fingerprints {
 		store, err := i.dir.Store(f.Fingerprint)
 		if err != nil {
 			return err
 		}
-		uses, err := i.programsOf(store, f.Dir, m.Files)
-		if err != nil {
+		if err := i.installMissing(m, Tuning, f.Dir, &i.report.Tunings, func(t File) bool {
+			data, err := i.root.ReadFile(t.Path)
+			return err == nil && binary.CheckTuning(f.Digest, path.Base(t.Path), data) == nil
+		}); err != nil {
 			return err
 		}
-		// A busy index is reconciled by whoever records next.
+		var uses []binary.Use
+		if err := i.installMissing(m, Program, f.Dir, &i.report.Programs, func(p File) bool {
+			uses = append(uses, binary.Use{Key: p.key()})
+			_, err := store.Get(p.key())
+			return err == nil
+		}); err != nil {
+			return err
+		}
+		// The next Record reconciles a busy index.
 		if err := store.Record(uses, binary.Counters{}); err != nil && !errors.Is(err, binary.ErrBusy) {
 			return err
 		}
@@ -66,70 +76,41 @@ func (i *installer) programs(m *Manifest) error {
 	return nil
 }
 
-func (i *installer) programsOf(store *binary.Store, dir string, files []File) ([]binary.Use, error) {
-	var uses []binary.Use
-	if err := i.tunings(store, dir, files); err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		if f.Kind != Program || f.fingerprintDir() != dir {
-			continue
-		}
-		uses = append(uses, binary.Use{Key: f.key()})
-		if _, err := store.Get(f.key()); err == nil {
-			i.report.Present++
-			continue
-		}
-		if err := i.move(f, &i.report.Programs); err != nil {
-			return nil, err
-		}
-	}
-	return uses, nil
-}
-
-// tunings puts what was measured into a store. What was measured on this machine
-// stays.
-func (i *installer) tunings(store *binary.Store, dir string, files []File) error {
-	for _, f := range files {
-		if f.Kind != Tuning || f.fingerprintDir() != dir {
-			continue
-		}
-		present, err := i.root.ReadFile(f.Path)
-		if err == nil && binary.CheckTuning(store.Fingerprint().Digest(), path.Base(f.Path), present) == nil {
-			i.report.Present++
-			continue
-		}
-		if err := i.move(f, &i.report.Tunings); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// sources moves sources into the directory.
 func (i *installer) sources(m *Manifest) error {
+	return i.installMissing(m, Source, "sources", &i.report.Sources, func(f File) bool {
+		_, err := i.dir.Source(f.key())
+		return err == nil
+	})
+}
+
+// installMissing moves the files of a kind below a folder into the directory, except
+// those of which present reports that the directory has a valid one. It adds the number
+// of moved files to count.
+func (i *installer) installMissing(m *Manifest, kind Kind, folder string, count *int, present func(File) bool) error {
 	for _, f := range m.Files {
-		if f.Kind != Source {
+		if f.Kind != kind || f.topFolder() != folder {
 			continue
 		}
-		if _, err := i.dir.Source(f.key()); err == nil {
+		if present(f) {
 			i.report.Present++
 			continue
 		}
-		if err := i.move(f, &i.report.Sources); err != nil {
+		if err := i.replaceFile(f, count); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// move puts a file into its place and replaces what is there.
-func (i *installer) move(f File, count *int) error {
+// replaceFile moves a file into its place and counts it.
+func (i *installer) replaceFile(f File, count *int) error {
 	if err := i.root.MkdirAll(path.Dir(f.Path), 0o700); err != nil {
 		return err
 	}
 	err := i.root.Rename(path.Join(stagingReady, f.Path), f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // moved before, and deleted since
+		return nil // a killed import moved it, and it was deleted since
 	}
 	if err == nil {
 		*count++
@@ -138,12 +119,11 @@ func (i *installer) move(f File, count *int) error {
 	return err
 }
 
-// mesaItem is one of the files that Mesa keeps for one program, named by its
-// hash.
+// mesaItem matches Mesa's files of single programs, which are named by a hash.
 var mesaItem = regexp.MustCompile(`/[0-9a-f]{32,}$`)
 
-// mesa copies what is missing. Mesa's other files, indexes and data bases,
-// belong together: those of one folder are copied only where none is there.
+// mesa adds missing files. Mesa's indexes and databases are consistent only with each
+// other: those of a folder are added only where the folder has none.
 func (i *installer) mesa(m *Manifest) error {
 	occupied := map[string]bool{}
 	for _, f := range m.Files {
@@ -160,34 +140,34 @@ func (i *installer) mesa(m *Manifest) error {
 			i.report.Present++
 			continue
 		}
-		placed, err := i.place(f.Path, f.Path)
+		added, err := i.linkIfMissing(f.Path, f.Path)
 		if err != nil {
 			return err
 		}
-		i.countDriverFile(f, placed)
+		i.countDriverFile(f, added)
 	}
 	return nil
 }
 
-// nvidia adds the bundle's slots behind those that are here, and merges all.
+// nvidia adds the bundle's slots with the next free numbers, and merges all slots.
 func (i *installer) nvidia(m *Manifest) error {
-	var added bool
+	var slots int
 	for _, f := range m.Files {
 		stem, isBin := strings.CutSuffix(f.Path, ".bin")
 		if f.Kind != NVIDIA || !isBin {
 			continue
 		}
-		if err := i.slot(stem); err != nil {
+		if err := i.addSlot(stem); err != nil {
 			return err
 		}
-		added = true
+		slots++
 	}
 	for _, f := range m.Files {
 		if f.Kind == NVIDIA {
 			i.countDriverFile(f, true)
 		}
 	}
-	if !added {
+	if slots == 0 {
 		return nil
 	}
 	merge, err := drivercache.Merge(i.dir.DriverDir())
@@ -199,12 +179,12 @@ func (i *installer) nvidia(m *Manifest) error {
 	return err
 }
 
-// slot places the two files of a slot under the lowest number that is free, or
-// under the one that a death interrupted.
-func (i *installer) slot(stem string) error {
+// addSlot adds the two files of a slot with the lowest free number, or with that of a
+// killed import.
+func (i *installer) addSlot(stem string) error {
 	staged, err := i.root.Lstat(path.Join(stagingReady, stem+".bin"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // placed before a death, where there are no links
+		return nil // a killed import renamed it, on a file system without links
 	}
 	if err != nil {
 		return err
@@ -214,24 +194,24 @@ func (i *installer) slot(stem string) error {
 		to := fmt.Sprintf("%s/%s%d", folder, nvidia.App, n)
 		bin, binErr := i.root.Lstat(to + ".bin")
 		_, tocErr := i.root.Lstat(to + ".toc")
-		ours := binErr == nil && os.SameFile(bin, staged)
-		if !ours && (binErr == nil || tocErr == nil) {
+		linked := binErr == nil && os.SameFile(bin, staged)
+		if !linked && (binErr == nil || tocErr == nil) {
 			continue
 		}
-		if _, err := i.place(stem+".bin", to+".bin"); err != nil {
+		if _, err := i.linkIfMissing(stem+".bin", to+".bin"); err != nil {
 			return err
 		}
-		_, err := i.place(stem+".toc", to+".toc")
+		_, err := i.linkIfMissing(stem+".toc", to+".toc")
 		return err
 	}
 	return fmt.Errorf("%s has %d slots: merge or delete them", folder, maxSlots)
 }
 
-// maxSlots is more than any number of processes leaves.
+// maxSlots limits the search for a free number.
 const maxSlots = 1000
 
-func (i *installer) countDriverFile(f File, placed bool) {
-	if !placed {
+func (i *installer) countDriverFile(f File, added bool) {
+	if !added {
 		i.report.Present++
 		return
 	}
@@ -239,10 +219,10 @@ func (i *installer) countDriverFile(f File, placed bool) {
 	i.report.Bytes += f.Size
 }
 
-// place gives a staged file its name for the driver, and reports false where
-// something has that name. The staged file stays, so that the other file of a
-// slot finds it again after a death.
-func (i *installer) place(from, to string) (bool, error) {
+// linkIfMissing links a staged file into the directory, and reports false if the name
+// exists. The staged file remains, so that addSlot finds the number again after a
+// kill.
+func (i *installer) linkIfMissing(from, to string) (bool, error) {
 	if err := i.root.MkdirAll(path.Dir(to), 0o700); err != nil {
 		return false, err
 	}
@@ -259,7 +239,7 @@ func (i *installer) place(from, to string) (bool, error) {
 		err = i.root.Rename(from, to)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // placed before, and deleted since
+		return false, nil // a killed import renamed it, and it was deleted since
 	}
 	return err == nil, err
 }

@@ -1,7 +1,7 @@
 //go:build linux
 
 #define _GNU_SOURCE
-#include "crash.h"
+#include "crash_output.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// Every handler is Go's, which stays in charge: on its own threads it panics or
-// says what happened; on others it ends the process without a word.
+// The handlers below call Go's, which panic or print a message on Go's threads and
+// end the process without output on others.
 static struct {
   int number;
   const char *line;
@@ -28,31 +28,31 @@ static struct sigaction go_handlers[CRASHES];
 
 static atomic_int crash_file = -1;
 
-// Go gives each of its threads, and each that called it, a stack for signals, and
-// needs one; a thread without one is none of Go's.
-static int on_foreign_thread(void) {
+// Go sets a signal stack on each of its threads, and on each that calls Go. So a
+// thread without one belongs to the driver.
+static int on_driver_thread(void) {
   stack_t stack;
   return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_DISABLE);
 }
 
-static void tell(int number, siginfo_t *info, void *context) {
+static void report_crash(int number, siginfo_t *info, void *context) {
   for (int i = 0; i < CRASHES; i++) {
     if (crashes[i].number != number)
       continue;
-    if (on_foreign_thread()) {
-      int file = atomic_exchange(&crash_file, -1);  // one line is enough
+    if (on_driver_thread()) {
+      int file = atomic_exchange(&crash_file, -1);  // only the first crash
       if (file >= 0 && write(file, crashes[i].line, strlen(crashes[i].line)) < 0)
-        (void)0;  // nobody is left to be told
+        (void)0;  // the process ends: the error cannot be returned
     }
     go_handlers[i].sa_sigaction(number, info, context);
     return;
   }
 }
 
-static int take_over(void) {
+static int install_handlers(void) {
   for (int i = 0; i < CRASHES; i++) {
-    // Once: who has put a handler before ours since calls ours, and so must not be
-    // called by it.
+    // Once: a handler installed since over ours calls ours. If ours called that one
+    // in turn, the calls would not end.
     if (go_handlers[i].sa_sigaction)
       continue;
     struct sigaction now;
@@ -61,15 +61,15 @@ static int take_over(void) {
     if (!(now.sa_flags & SA_SIGINFO))
       continue;  // not Go's
     go_handlers[i] = now;
-    now.sa_sigaction = tell;
+    now.sa_sigaction = report_crash;
     if (sigaction(crashes[i].number, &now, NULL) != 0)
       return errno;
   }
   return 0;
 }
 
-int sc_tell_crashes(int fd) {
-  int failed = take_over();
+int sc_set_crash_output(int fd) {
+  int failed = install_handlers();
   int before = atomic_exchange(&crash_file, fd);
   if (before >= 0)
     close(before);

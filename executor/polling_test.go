@@ -13,28 +13,27 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// pacedGPU takes the same time for every stage, one after the other: its fences
-// are reached when that time is over.
+// pacedGPU simulates a GPU that takes the same time for every stage: its fences are
+// signalled at the end of that time.
 type pacedGPU struct {
 	stage    time.Duration
 	pipeline *pipeline
-	began    time.Duration // of the stage that is at work
-	ends     time.Duration // likewise
+	began    time.Duration // begin of the running stage
+	ends     time.Duration // end of the running stage
 
-	mu      sync.Mutex
-	reached time.Duration // when the stage that was seen complete last was complete
+	mu        sync.Mutex
+	completed time.Duration // end of the stage that was found complete last
 }
 
-// lateness is how long ago the GPU completed the stage that was seen complete
-// last.
+// lateness returns the time since the end of the stage that was found complete last.
 func (g *pacedGPU) lateness() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.pipeline.now() - g.reached
+	return g.pipeline.now() - g.completed
 }
 
-func (g *pacedGPU) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
-	// Fences are looked at in order, but their names are used again.
+func (g *pacedGPU) pollFence(gl *glctx.GL, f glctx.Fence) (bool, error) {
+	// Fences are polled in order, but their names are reused.
 	for i := range g.pipeline.stages {
 		if s := &g.pipeline.stages[i]; s.fence == f && s.began > g.began {
 			g.began, g.ends = s.began, max(g.ends, s.began)+g.stage
@@ -45,19 +44,19 @@ func (g *pacedGPU) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
 		return false, nil
 	}
 	g.mu.Lock()
-	g.reached = g.ends
+	g.completed = g.ends
 	g.mu.Unlock()
 	return gl.WaitFence(f, 0)
 }
 
-// TestLongStagesAreNotSpunOn counts looks while stages take 1 ms: a pump that
-// spins makes a thousand in the time.
-func TestLongStagesAreNotSpunOn(t *testing.T) {
+// TestPumpSleepsDuringLongStages counts polls while stages take 1 ms: a pump that
+// spins polls a thousand times in that time.
+func TestPumpSleepsDuringLongStages(t *testing.T) {
 	for _, o := range []Options{{Depth: 1}, {Depth: 3}, {Depth: 8}, {Depth: 8, MaxDelay: 3 * time.Millisecond}} {
 		g := &pacedGPU{stage: time.Millisecond}
-		o.SlotJobs, o.trial = 1, trial{fences: g.fence, poison: true}
+		o.SlotJobs, o.test = 1, testOptions{pollFence: g.pollFence, poison: true}
 		f := newFixture(t, o)
-		g.pipeline = &f.gpu
+		g.pipeline = &f.pipeline
 		h := f.affine()
 		const warm, jobs = 30, 150
 		var before Stats
@@ -78,8 +77,8 @@ func TestLongStagesAreNotSpunOn(t *testing.T) {
 			f.finish(k)
 		}
 		after := f.Stats()
-		if n := after.Looks - before.Looks; n > 50*jobs {
-			t.Errorf("depth %d, delay %v: %d looks at %d stages", o.Depth, o.MaxDelay, n, jobs)
+		if n := after.Polls - before.Polls; n > 50*jobs {
+			t.Errorf("depth %d, delay %v: %d polls for %d stages", o.Depth, o.MaxDelay, n, jobs)
 		}
 		if after.Sleeps == before.Sleeps || after.Timeouts != 0 {
 			t.Errorf("before %+v, after %+v", before, after)
@@ -87,16 +86,16 @@ func TestLongStagesAreNotSpunOn(t *testing.T) {
 	}
 }
 
-// BenchmarkPacedKernels measures wall and CPU time of the whole process, a job,
-// while the GPU is busy with kernels of one length. No GPU is needed: fences pace
-// the jobs, and dispatches without groups cost next to nothing.
+// BenchmarkPacedKernels measures wall time and CPU time of the process for each job,
+// on a simulated GPU with kernels of one length. Dispatches without groups cost
+// almost nothing, so that any driver serves.
 func BenchmarkPacedKernels(b *testing.B) {
 	for _, paced := range []struct {
 		stage time.Duration
 		o     Options
 	}{
 		{10 * time.Microsecond, Options{Depth: 1}},
-		{10 * time.Microsecond, Options{Depth: 1, trial: trial{linger: true}}},
+		{10 * time.Microsecond, Options{Depth: 1, test: testOptions{spin: true}}},
 		{time.Millisecond, Options{Depth: 1}},
 		{time.Millisecond, Options{Depth: 3}},
 		{time.Millisecond, Options{Depth: 8}},
@@ -104,16 +103,16 @@ func BenchmarkPacedKernels(b *testing.B) {
 		{time.Millisecond, Options{Depth: 16, MaxDelay: 6 * time.Millisecond}},
 	} {
 		o := paced.o
-		name := fmt.Sprintf("%v/depth=%d/delay=%v/linger=%v", paced.stage, o.Depth, o.MaxDelay, o.trial.linger)
+		name := fmt.Sprintf("%v/depth=%d/delay=%v/spin=%v", paced.stage, o.Depth, o.MaxDelay, o.test.spin)
 		b.Run(name, func(b *testing.B) { benchmarkPaced(b, paced.stage, o) })
 	}
 }
 
 func benchmarkPaced(b *testing.B, stage time.Duration, o Options) {
 	g := &pacedGPU{stage: stage}
-	o.SlotJobs, o.trial.fences = 1, g.fence
+	o.SlotJobs, o.test.pollFence = 1, g.pollFence
 	f := newFixture(b, o)
-	g.pipeline = &f.gpu
+	g.pipeline = &f.pipeline
 	job := newTask(f.affine(), 1, 1).job
 	job.Groups[0] = 0
 	pending := make([]Pending, o.Depth)
@@ -143,12 +142,11 @@ func benchmarkPaced(b *testing.B, stage time.Duration, o Options) {
 	b.ReportMetric(float64((cpuTime(used)-cpuTime(usage)).Microseconds())/jobs, "cpu-us/job")
 	b.ReportMetric(float64(used.Nvcsw-usage.Nvcsw)/jobs, "switches/job")
 	b.ReportMetric(float64(late[len(late)/2].Microseconds()), "late-us-p50")
-	b.ReportMetric(float64(after.Looks-before.Looks)/jobs, "looks/job")
+	b.ReportMetric(float64(after.Polls-before.Polls)/jobs, "polls/job")
 	b.ReportMetric(float64(after.Sleeps-before.Sleeps)/jobs, "sleeps/job")
 }
 
-// processUsage is what this process has used: CPU time, and how often a thread
-// of it went to sleep.
+// processUsage returns the CPU time and the context switches of this process.
 func processUsage(t testing.TB) (usage syscall.Rusage) {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		t.Fatal(err)

@@ -11,11 +11,11 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
-// debugSink passes KHR_debug messages on. Drivers call back on the GL thread,
-// or on threads of their own.
+// debugSink logs KHR_debug messages. Drivers call it on the GL thread or on threads
+// of their own.
 type debugSink struct {
-	logger atomic.Pointer[slog.Logger]
-	quiet  bool // not a debug context
+	logger         atomic.Pointer[slog.Logger]
+	onlyDebugLevel bool // not a debug context
 }
 
 var debugLevels = map[uint32]slog.Level{
@@ -25,18 +25,18 @@ var debugLevels = map[uint32]slog.Level{
 	gl45.DEBUG_SEVERITY_NOTIFICATION: slog.LevelDebug,
 }
 
-// listen sends the driver's debug messages to the logger. An adopted context is
-// left alone: its owner may listen already. A driver may have something to say
-// about every copy, and each message costs microseconds and allocations, so nobody
-// listens where the logger would drop what is said.
-func (gl *GL) listen() {
+// startDebugOutput sends the driver's debug messages to the logger. It does nothing in
+// an adopted context, whose owner may have set a callback. It does nothing either
+// where the logger would discard the messages: a driver may send one for every copy,
+// and each costs microseconds and allocations.
+func (gl *GL) startDebugOutput() {
 	if gl.c.options.Logger == nil || gl.c.schedule != nil {
 		return
 	}
 	if !gl.c.options.Debug && !gl.c.logger.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
-	sink := &debugSink{quiet: !gl.c.options.Debug}
+	sink := &debugSink{onlyDebugLevel: !gl.c.options.Debug}
 	sink.logger.Store(gl.c.logger)
 	gl.c.debug = sink
 	if gl.c.options.Debug {
@@ -46,7 +46,7 @@ func (gl *GL) listen() {
 	gl45.DebugMessageCallback(sink.receive, nil)
 }
 
-func (gl *GL) unlisten() {
+func (gl *GL) stopDebugOutput() {
 	if gl.c.debug == nil {
 		return
 	}
@@ -63,9 +63,9 @@ func (s *debugSink) receive(source, kind, id, severity uint32, length int32, mes
 	if !known {
 		level = slog.LevelWarn
 	}
-	if s.quiet {
-		// Whatever fails is returned as an error too: a source that does not
-		// compile, a binary that is refused and replaced.
+	if s.onlyDebugLevel {
+		// Failures are returned as errors as well, such as a source that does not
+		// compile or a binary that is rejected.
 		level = slog.LevelDebug
 	}
 	logger.Log(context.Background(), level, "OpenGL: "+message, "id", id)

@@ -15,8 +15,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// collector puts the files of a directory into a spool and knows what became of
-// each.
+// collector copies the files of a directory into a spool and records those that are
+// left out.
 type collector struct {
 	spool    *spool
 	dir      *binary.Dir
@@ -26,6 +26,7 @@ type collector struct {
 	leftOut  []LeftOut
 }
 
+// collect returns the manifest of what is in the spool.
 func (c *collector) collect() (m *Manifest, err error) {
 	if c.root, err = os.OpenRoot(c.dir.Path()); err != nil {
 		return nil, err
@@ -48,6 +49,7 @@ func (c *collector) collect() (m *Manifest, err error) {
 	return &c.manifest, nil
 }
 
+// programs adds the programs and tunings of the selected fingerprints.
 func (c *collector) programs() error {
 	infos, err := c.dir.Drivers()
 	if err != nil {
@@ -56,11 +58,11 @@ func (c *collector) programs() error {
 	missing := slices.Clone(c.options.Fingerprints)
 	for _, info := range infos {
 		missing = slices.DeleteFunc(missing, func(d shader.Digest) bool { return d == info.Digest })
-		if !c.options.wants(info.Digest) {
+		if !c.options.selects(info.Digest) {
 			continue
 		}
 		if info.Fingerprint.Digest() != info.Digest {
-			c.leave(info.Dir, "its fingerprint.json is lost; the next start with this driver writes it")
+			c.leaveOut(info.Dir, "its fingerprint.json is missing; the next start with this driver writes it")
 			continue
 		}
 		c.manifest.Fingerprints = append(c.manifest.Fingerprints, Fingerprint{info.Dir, info.Digest, info.Fingerprint})
@@ -77,92 +79,87 @@ func (c *collector) programs() error {
 	return nil
 }
 
-// program adds one blob, if it is sound.
+// addIfValid adds a file with the given name and kind if verify accepts its content, and
+// leaves it out otherwise. It skips names that Export does not write.
+func (c *collector) addIfValid(name string, kind Kind, verify func(f File, data []byte) error) error {
+	f := File{Path: name, Kind: kind}
+	if f.validate() != nil {
+		return nil // a temporary file, or an unknown one
+	}
+	data, err := c.read(f)
+	if data == nil || err != nil {
+		return err
+	}
+	if err := verify(f, data); err != nil {
+		c.leaveOut(name, err.Error())
+		return nil
+	}
+	return c.spool.addFile(name, kind, bytes.NewReader(data))
+}
+
+// program adds a blob of a fingerprint.
 func (c *collector) program(of shader.Digest, name string) error {
-	f := File{Path: name, Kind: Program}
-	if f.check() != nil {
-		return nil // a temporary file, or none of ours
-	}
-	data, err := c.read(f)
-	if data == nil || err != nil {
-		return err
-	}
-	b, err := binary.DecodeBlob(data)
-	if err == nil && (b.Key != f.key() || b.Fingerprint != of) {
-		err = errors.New("it holds another program than its name says")
-	}
-	if err != nil {
-		c.leave(name, err.Error())
-		return nil
-	}
-	if b.Created.After(c.manifest.Created) {
-		c.manifest.Created = b.Created
-	}
-	return c.spool.add(name, Program, bytes.NewReader(data))
-}
-
-// tuning adds what was measured for one problem, if it is sound.
-func (c *collector) tuning(of shader.Digest, name string) error {
-	f := File{Path: name, Kind: Tuning}
-	if f.check() != nil {
-		return nil
-	}
-	data, err := c.read(f)
-	if data == nil || err != nil {
-		return err
-	}
-	if err := binary.CheckTuning(of, path.Base(name), data); err != nil {
-		c.leave(name, err.Error())
-		return nil
-	}
-	return c.spool.add(name, Tuning, bytes.NewReader(data))
-}
-
-func (c *collector) sources() error {
-	return c.walk("sources", func(name string) error {
-		f := File{Path: name, Kind: Source}
-		if f.check() != nil {
-			return nil
-		}
-		if _, err := c.dir.Source(f.key()); err != nil {
-			c.leave(name, err.Error())
-			return nil
-		}
-		data, err := c.read(f)
-		if data == nil || err != nil {
+	return c.addIfValid(name, Program, func(f File, data []byte) error {
+		b, err := binary.DecodeBlob(data)
+		if err != nil {
 			return err
 		}
-		return c.spool.add(name, Source, bytes.NewReader(data))
+		if b.Key != f.key() || b.Fingerprint != of {
+			return errors.New("its content is another program than its name")
+		}
+		if b.Created.After(c.manifest.Created) {
+			c.manifest.Created = b.Created
+		}
+		return nil
 	})
 }
 
-// wantsDriver says whether driver files of a kind go in: with all fingerprints,
-// or with one of that kind of driver.
-func (c *collector) wantsDriver(k Kind) bool {
+// tuning adds the tuning of one problem.
+func (c *collector) tuning(of shader.Digest, name string) error {
+	return c.addIfValid(name, Tuning, func(_ File, data []byte) error {
+		return binary.CheckTuning(of, path.Base(name), data)
+	})
+}
+
+// sources adds the sources.
+func (c *collector) sources() error {
+	return c.walk("sources", func(name string) error {
+		return c.addIfValid(name, Source, func(f File, _ []byte) error {
+			_, err := c.dir.Source(f.key())
+			return err
+		})
+	})
+}
+
+// selectsDriver reports whether driver files of a kind are selected: with all
+// fingerprints, or with one of that kind of driver.
+func (c *collector) selectsDriver(k Kind) bool {
 	return c.options.Fingerprints == nil || slices.ContainsFunc(c.manifest.Fingerprints, func(f Fingerprint) bool {
 		return driverKind(f.Fingerprint) == k
 	})
 }
 
+// nvidia adds the slots of NVIDIA's driver.
 func (c *collector) nvidia() error {
-	if !c.wantsDriver(NVIDIA) {
+	if !c.selectsDriver(NVIDIA) {
 		return nil
 	}
-	alone, err := nvidia.Snapshots(c.dir.DriverDir(), func(s nvidia.Snapshot) error {
+	skipped, err := nvidia.Snapshots(c.dir.DriverDir(), func(s nvidia.Snapshot) error {
 		name := path.Join("driver", s.Path)
-		if err := c.spool.add(name+".toc", NVIDIA, bytes.NewReader(s.Toc)); err != nil {
+		if err := c.spool.addFile(name+".toc", NVIDIA, bytes.NewReader(s.Toc)); err != nil {
 			return err
 		}
-		return c.spool.add(name+".bin", NVIDIA, s.Bin)
+		return c.spool.addFile(name+".bin", NVIDIA, s.Bin)
 	})
-	for _, left := range alone {
-		c.leave(path.Join("driver", left.Slot), left.Reason)
+	for _, slot := range skipped {
+		c.leaveOut(path.Join("driver", slot.Slot), slot.Reason)
 	}
 	return err
 }
 
+// mesa adds the files of Mesa's cache.
 func (c *collector) mesa() error {
-	if !c.wantsDriver(Mesa) {
+	if !c.selectsDriver(Mesa) {
 		return nil
 	}
 	return c.walk(mesaFolder, func(name string) error {
@@ -173,8 +170,8 @@ func (c *collector) mesa() error {
 		if err != nil {
 			return err
 		}
-		if err := (File{Path: name, Kind: Mesa, Size: info.Size()}).check(); err != nil {
-			c.leave(name, err.Error())
+		if err := (File{Path: name, Kind: Mesa, Size: info.Size()}).validate(); err != nil {
+			c.leaveOut(name, err.Error())
 			return nil
 		}
 		data, err := c.root.Open(name)
@@ -185,12 +182,12 @@ func (c *collector) mesa() error {
 			return err
 		}
 		defer data.Close()
-		return c.spool.add(name, Mesa, data)
+		return c.spool.addFile(name, Mesa, data)
 	})
 }
 
-// walk visits the regular files below a folder, in the order of their paths.
-// Links are not followed; what goes away meanwhile is passed over.
+// walk visits the regular files below a folder, in the order of their paths. It does not
+// follow links, and skips files that are deleted meanwhile.
 func (c *collector) walk(folder string, visit func(name string) error) error {
 	return fs.WalkDir(c.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +203,7 @@ func (c *collector) walk(folder string, visit func(name string) error) error {
 	})
 }
 
-// read reads a file whole; nil where it went away, or is too large.
+// read returns the content of a file, or nil if it was deleted or is too large.
 func (c *collector) read(f File) ([]byte, error) {
 	file, err := c.root.Open(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -219,12 +216,12 @@ func (c *collector) read(f File) ([]byte, error) {
 	limit := kindLimits[f.Kind]
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		c.leave(f.Path, fmt.Sprintf("it has more than %d bytes", limit))
+		c.leaveOut(f.Path, fmt.Sprintf("it has more than %d bytes", limit))
 		return nil, nil
 	}
 	return data, err
 }
 
-func (c *collector) leave(name, reason string) {
+func (c *collector) leaveOut(name, reason string) {
 	c.leftOut = append(c.leftOut, LeftOut{name, reason})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const sharedText = `
+const mappedText = `
 layout(local_size_x = 1) in;
 struct Pair { vec2 at; uint mark; };
 layout(std430, binding = 0) buffer Words { uint words[]; };
@@ -23,11 +23,11 @@ void main() {
     first = -1;
 }`
 
-// TestSharedWordsGoBothWays writes a word, has a kernel double it, and reads it.
-func TestSharedWordsGoBothWays(t *testing.T) {
+// TestMappedBuffer writes a word, doubles it in a kernel, and reads the result.
+func TestMappedBuffer(t *testing.T) {
 	c := gltest.Open(t)
 	var program uint32
-	c.Compile(context.Background(), []*shader.Source{shader.MustSource("shared", sharedText, nil)},
+	c.Compile(context.Background(), []*shader.Source{shader.MustSource("mapped", mappedText, nil)},
 		func(_ int, p shader.Program, err error) {
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +62,7 @@ func TestSharedWordsGoBothWays(t *testing.T) {
 			t.Errorf("word 1 is %d, not 42", s.Words[1])
 		}
 		if _, err := gl.NewMapped(0); err == nil {
-			t.Error("shared memory of no words")
+			t.Error("a mapped buffer of no words was made")
 		}
 		wantVariables(t, gl, program)
 		return gl.Err()
@@ -88,12 +88,12 @@ func wantVariables(t *testing.T, gl *glctx.GL, program uint32) {
 	for _, v := range list {
 		w, known := want[v.Name]
 		if !known {
-			t.Errorf("there is a variable %s", v.Name)
+			t.Errorf("unexpected variable %s", v.Name)
 			continue
 		}
 		w.Name = v.Name
 		if v.Name == "words[0]" {
-			w.TopStride = v.TopStride // drivers say 4 or 0 for an array that is outermost and last
+			w.TopStride = v.TopStride // 4 or 0, by driver, for an array that is outermost and innermost
 		}
 		if v != w {
 			t.Errorf("%+v, not %+v", v, w)
@@ -105,12 +105,12 @@ func wantVariables(t *testing.T, gl *glctx.GL, program uint32) {
 	}
 }
 
-// TestSharedMemoryOfEveryKind has a kernel read words of one kind, which the host
-// has written, and write words of another, which the host reads.
-func TestSharedMemoryOfEveryKind(t *testing.T) {
+// TestMapOptions copies words from one mapped buffer, which the host has written, to
+// another, which the host reads, in 16 combinations of options.
+func TestMapOptions(t *testing.T) {
 	c := gltest.Open(t)
 	var program uint32
-	c.Compile(context.Background(), []*shader.Source{shader.MustSource("kinds", `
+	c.Compile(context.Background(), []*shader.Source{shader.MustSource("copy", `
 layout(local_size_x = 8) in;
 layout(std430, binding = 0) buffer From { uint from[]; };
 layout(std430, binding = 1) buffer To { uint to[]; };
@@ -159,7 +159,7 @@ void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex];
 	}
 	err := c.Do(func(gl *glctx.GL) error {
 		if _, err := gl.NewMappedWith(8, glctx.MapOptions{WriteOnly: true, ReadOnly: true}); err == nil {
-			t.Error("memory that nobody may touch was made")
+			t.Error("a mapped buffer for neither reads nor writes was made")
 		}
 		return nil
 	})

@@ -9,8 +9,7 @@ import (
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
-// BenchmarkCall is one GL call from Go through cgo that has nothing to do:
-// glGetError.
+// BenchmarkCall measures a GL call through cgo that does nothing: glGetError.
 func BenchmarkCall(b *testing.B) {
 	c := gltest.Open(b)
 	err := c.Do(func(gl *glctx.GL) error {

@@ -21,10 +21,11 @@ import (
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
-// crashEnvironment has a child of a test crash, as NUMBER WHERE FILE.
+// crashEnvironment makes a child process of the test crash: SIGNAL THREAD FILE.
 const crashEnvironment = "GLCTX_TEST_CRASH"
 
-// driverThread is a thread that the driver started: its name is not the process's.
+// driverThread returns a thread that the driver started: its name differs from the
+// process's.
 func driverThread() (tid int, found bool) {
 	own, _ := os.ReadFile("/proc/self/comm")
 	names, _ := filepath.Glob("/proc/self/task/*/comm")
@@ -38,12 +39,12 @@ func driverThread() (tid int, found bool) {
 	return 0, false
 }
 
-// crash has a signal come on a thread of the driver's, or of Go's, and survives
-// what Go survives before.
-func crash(t *testing.T, c *glctx.Context, as string) {
+// crash sends a signal to a thread of the driver, or of Go, after a nil dereference
+// from which Go recovers.
+func crash(t *testing.T, c *glctx.Context, arguments string) {
 	var number int
-	var where, path string
-	if _, err := fmt.Sscan(as, &number, &where, &path); err != nil {
+	var thread, path string
+	if _, err := fmt.Sscan(arguments, &number, &thread, &path); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Create(path)
@@ -63,57 +64,57 @@ func crash(t *testing.T, c *glctx.Context, as string) {
 		*nothing = 1
 	}()
 	tid, found := driverThread()
-	if where == "go" {
+	if thread == "go" {
 		tid, found = os.Getpid(), true
 	}
 	if !found {
 		os.Exit(99)
 	}
 	_ = unix.Tgkill(os.Getpid(), tid, syscall.Signal(number))
-	time.Sleep(time.Hour) // without a timer, Go may call this a deadlock before the signal comes
+	time.Sleep(time.Hour) // without a timer, Go may report a deadlock before the signal arrives
 }
 
-// TestCrashOnAThreadOfTheDrivers: what ends the process there is told; what comes
-// on a thread of Go's is the runtime's business, and what it survives is nothing.
-func TestCrashOnAThreadOfTheDrivers(t *testing.T) {
+// TestCrashOutput ends a process by a signal on a thread of the driver, which is
+// written to the file, and on a thread of Go, which is not.
+func TestCrashOutput(t *testing.T) {
 	c := gltest.Open(t)
-	if as := os.Getenv(crashEnvironment); as != "" {
-		crash(t, c, as)
+	if arguments := os.Getenv(crashEnvironment); arguments != "" {
+		crash(t, c, arguments)
 	}
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		signal      syscall.Signal
-		where, want string
+		signal       syscall.Signal
+		thread, want string
 	}{
 		{syscall.SIGSEGV, "driver", "\nSIGSEGV: on a thread of the driver's own\n"},
 		{syscall.SIGSEGV, "go", ""},
 	} {
-		path := filepath.Join(t.TempDir(), "told")
-		// A driver may block signals on its threads; what it does itself comes.
+		path := filepath.Join(t.TempDir(), "output")
+		// A driver may block signals on its threads, except those that it raises itself.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, executable, "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s %s", crashEnvironment, test.signal, test.where, path))
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s %s", crashEnvironment, test.signal, test.thread, path))
 		out, err := cmd.CombinedOutput()
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok || exit.ExitCode() == 1 {
-			t.Fatalf("%v, %s: %v\n%s", test.signal, test.where, err, out)
+			t.Fatalf("%v, %s: %v\n%s", test.signal, test.thread, err, out)
 		}
 		if exit.ExitCode() == 99 {
 			t.Skip("this driver starts no threads")
 		}
-		told, err := os.ReadFile(path)
-		if err != nil || string(told) != test.want {
-			t.Errorf("%v, %s: told %q, %v", test.signal, test.where, told, err)
+		output, err := os.ReadFile(path)
+		if err != nil || string(output) != test.want {
+			t.Errorf("%v, %s: output %q, %v", test.signal, test.thread, output, err)
 		}
-		if status := exit.Sys().(syscall.WaitStatus); test.where == "driver" && status.Signal() != test.signal {
-			t.Errorf("%v, %s: ended with %v", test.signal, test.where, exit)
+		if status := exit.Sys().(syscall.WaitStatus); test.thread == "driver" && status.Signal() != test.signal {
+			t.Errorf("%v, %s: ended with %v", test.signal, test.thread, exit)
 		}
-		if test.where == "go" && !strings.Contains(string(out), "SIGSEGV") {
-			t.Errorf("%v, %s: the runtime says %s", test.signal, test.where, out)
+		if test.thread == "go" && !strings.Contains(string(out), "SIGSEGV") {
+			t.Errorf("%v, %s: the runtime prints %s", test.signal, test.thread, out)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// describe reads what the program shows to the outside.
-func (gl *GL) describe(p *shader.Program) error {
+// readInterface reads the interface and the binary size of a program.
+func (gl *GL) readInterface(p *shader.Program) error {
 	var size int32
 	gl45.GetProgramiv(p.ID, gl45.PROGRAM_BINARY_LENGTH, &size)
 	p.Bytes = int(size)
@@ -30,7 +30,7 @@ func (gl *GL) describe(p *shader.Program) error {
 	return nil
 }
 
-// resourceKind is how one kind of resource is asked for.
+// resourceKind has the GL enumerants to query one kind of resource.
 type resourceKind struct {
 	kind       shader.ResourceKind
 	of         uint32    // GL program interface
@@ -44,18 +44,18 @@ var resourceKinds = []resourceKind{
 	{shader.Uniform, gl45.UNIFORM, [3]uint32{gl45.LOCATION, gl45.ARRAY_SIZE, gl45.BLOCK_INDEX}},
 }
 
-// resources appends the active resources of one kind. Uniforms inside a block
-// belong to the block and are left out.
+// resources appends the active resources of one kind to list. Uniforms inside a block
+// belong to the block and are omitted.
 func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) []shader.Resource {
 	var count int32
 	gl45.GetProgramInterfaceiv(program, k.of, gl45.ACTIVE_RESOURCES, &count)
-	wanted := int32(2)
+	queried := int32(2)
 	if k.kind == shader.Uniform {
-		wanted = 3
+		queried = 3
 	}
 	for i := range uint32(max(count, 0)) {
 		values := [3]int32{-1, -1, -1}
-		gl45.GetProgramResourceiv(program, k.of, i, wanted, &k.properties[0], wanted, nil, &values[0])
+		gl45.GetProgramResourceiv(program, k.of, i, queried, &k.properties[0], queried, nil, &values[0])
 		if k.kind == shader.Uniform && values[2] >= 0 {
 			continue
 		}
@@ -68,7 +68,7 @@ func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) 
 	return list
 }
 
-// longestName is the longest resource name that is told apart from others.
+// longestName is the length to which resource names are read.
 const longestName = 256
 
 func resourceName(program, of, index uint32) string {

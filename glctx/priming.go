@@ -11,15 +11,15 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Priming makes the driver finish its work on a program without running it.
+// Priming makes the driver generate the machine code of a program without running it.
 //
-// Both NVIDIA and llvmpipe make the machine code at the first dispatch. A
-// dispatch of (0,1,1) groups is optimised away by llvmpipe, but an indirect
-// dispatch whose counts are zero in device memory is not: the driver has to be
-// ready for any counts. It is legal and runs no invocation.
+// NVIDIA's driver and llvmpipe generate machine code at the first dispatch. llvmpipe
+// optimises a dispatch of (0,1,1) groups away, but not an indirect dispatch whose
+// counts are zero in device memory: the driver must be ready for any counts. It is
+// valid GL and runs no invocation.
 
-// preparePriming makes the buffer of three zero counts and lets the driver use
-// as many threads as it likes.
+// preparePriming makes the buffer of three zero counts, and allows the driver any
+// number of compiler threads.
 func (gl *GL) preparePriming() error {
 	if gl.c.info.ParallelCompile {
 		if gl.c.info.Has("GL_KHR_parallel_shader_compile") {
@@ -30,22 +30,14 @@ func (gl *GL) preparePriming() error {
 	}
 	zeros, err := gl.NewBuffer(12, make([]byte, 12))
 	gl.zeros = zeros
-	gl.c.counters.buffers.Store(0) // it is ours: counts speak of the caller's
+	gl.c.counters.buffers.Store(0) // Counters.Buffers is the caller's buffers
 	return err
 }
 
 func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
 
-func (gl *GL) describeAndPrime(p *shader.Program) error {
-	if err := gl.describe(p); err != nil {
-		return err
-	}
-	return gl.prime(p)
-}
-
-// prime leaves the current program and the indirect binding of an adopted
-// context as they were. Our own context has no state that anybody relies on
-// from callback to callback.
+// prime primes a program. It restores the current program and the indirect binding of
+// an adopted context. In other contexts no code relies on state of earlier callbacks.
 func (gl *GL) prime(p *shader.Program) error {
 	began := time.Now()
 	if gl.c.schedule != nil {

@@ -12,12 +12,12 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
-// TestDriverIsHeardWhereTheLoggerListens has the driver say something.
-func TestDriverIsHeardWhereTheLoggerListens(t *testing.T) {
+// TestDebugOutputNeedsDebugLevel inserts a debug message.
+func TestDebugOutputNeedsDebugLevel(t *testing.T) {
 	ManageDriverCache(Options{}) // for the whole process: not a directory of this test
 	for _, c := range []struct {
-		level slog.Level
-		heard bool
+		level  slog.Level
+		logged bool
 	}{
 		{slog.LevelDebug, true},
 		{slog.LevelInfo, false},
@@ -32,7 +32,7 @@ func TestDriverIsHeardWhereTheLoggerListens(t *testing.T) {
 			t.Skip(err)
 		}
 		err = context.Do(func(gl *GL) error {
-			if (gl.c.debug != nil) != c.heard {
+			if (gl.c.debug != nil) != c.logged {
 				t.Errorf("at level %v there is a sink: %v", c.level, gl.c.debug != nil)
 			}
 			gl45.DebugMessageInsert(gl45.DEBUG_SOURCE_APPLICATION, gl45.DEBUG_TYPE_MARKER, 7,
@@ -46,7 +46,7 @@ func TestDriverIsHeardWhereTheLoggerListens(t *testing.T) {
 		if err := context.Close(); err != nil {
 			t.Error(err)
 		}
-		if got := strings.Contains(log.String(), "copied from video memory"); got != c.heard {
+		if got := strings.Contains(log.String(), "copied from video memory"); got != c.logged {
 			t.Errorf("at level %v the log is %q", c.level, log.String())
 		}
 	}

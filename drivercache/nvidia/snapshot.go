@@ -13,11 +13,11 @@ import (
 	"strconv"
 )
 
-// stem is the name of slot n's files without their extension.
+// stem returns the name of slot n's files without their extension.
 func stem(n int) string { return App + strconv.Itoa(n) }
 
-// slotNumbers lists the slots of a folder that have at least one of their two
-// files, in order.
+// slotNumbers returns the slots of a folder that have at least one of their two files,
+// in order.
 func slotNumbers(root *os.Root, folder string) ([]int, error) {
 	files, err := fs.ReadDir(root.FS(), folder)
 	if err != nil {
@@ -40,8 +40,8 @@ func slotNumbers(root *os.Root, folder string) ([]int, error) {
 }
 
 // openSlot checks the slot with the given path, without extension, and returns
-// it with its .bin file, for the caller to close. The .toc is read first: files
-// only grow, so its records are in the .bin also while somebody adds to both.
+// it with its .bin file, which the caller closes. The .toc is read first: files only
+// grow, so its records are in the .bin even while a driver appends to both.
 func openSlot(root *os.Root, name string) (*slot, *os.File, error) {
 	toc, err := openRegular(root, name+".toc")
 	if err != nil {
@@ -50,7 +50,7 @@ func openSlot(root *os.Root, name string) (*slot, *os.File, error) {
 	list, err := io.ReadAll(io.LimitReader(toc, maxTocBytes+1))
 	_ = toc.Close()
 	if err == nil && len(list) > maxTocBytes {
-		err = format(".toc has more than %d bytes", maxTocBytes)
+		err = formatErrorf(".toc has more than %d bytes", maxTocBytes)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -67,20 +67,19 @@ func openSlot(root *os.Root, name string) (*slot, *os.File, error) {
 	return s, bin, nil
 }
 
-// openRegular opens a file that is no link, directory or device.
+// openRegular opens a regular file and does not follow links.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, format("%s is not a regular file", path.Base(name))
+		return nil, formatErrorf("%s is not a regular file", path.Base(name))
 	}
 	return root.Open(name)
 }
 
-// Snapshot is a slot as it was at one moment, also when a driver adds to it
-// meanwhile.
+// Snapshot is a consistent copy of a slot, even while a driver appends to it.
 type Snapshot struct {
 	Path string // without extension, below the driver's folder, with slashes
 	Toc  []byte
@@ -88,10 +87,10 @@ type Snapshot struct {
 }
 
 // Snapshots visits every slot below a cache directory's driver folder, sorted by
-// folder, then number. A snapshot is valid until visit returns. Slots that do
-// not have the form that this package knows are returned instead. An error of
-// visit ends it and is returned as it is.
-func Snapshots(driverDir string, visit func(Snapshot) error) ([]LeftAlone, error) {
+// folder, then number. A snapshot is valid until visit returns. Slots that do not have
+// the known format are not visited but returned. An error of visit ends the call and
+// is returned unchanged.
+func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, error) {
 	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -100,28 +99,28 @@ func Snapshots(driverDir string, visit func(Snapshot) error) ([]LeftAlone, error
 		return nil, fmt.Errorf("nvidia: %w", err)
 	}
 	defer root.Close()
-	var alone []LeftAlone
+	var skipped []SkippedSlot
 	for _, folder := range slotFolders(root) {
 		numbers, err := slotNumbers(root, folder)
 		if err != nil {
-			return alone, fmt.Errorf("nvidia: %w", err)
+			return skipped, fmt.Errorf("nvidia: %w", err)
 		}
 		for _, n := range numbers {
-			left, err := visitSlot(root, path.Join(folder, stem(n)), visit)
+			bad, err := visitSlot(root, path.Join(folder, stem(n)), visit)
 			if err != nil {
-				return alone, err
+				return skipped, err
 			}
-			alone = append(alone, left...)
+			skipped = append(skipped, bad...)
 		}
 	}
-	return alone, nil
+	return skipped, nil
 }
 
-// visitSlot visits one slot or says why it is left alone.
-func visitSlot(root *os.Root, name string, visit func(Snapshot) error) ([]LeftAlone, error) {
+// visitSlot visits one slot, or returns it with the reason for which it is skipped.
+func visitSlot(root *os.Root, name string, visit func(Snapshot) error) ([]SkippedSlot, error) {
 	s, bin, err := openSlot(root, name)
-	if why, ok := reason(err); ok {
-		return []LeftAlone{{path.Join(Folder, name), why}}, nil
+	if why, ok := skipReason(err); ok {
+		return []SkippedSlot{{path.Join(Folder, name), why}}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("nvidia: %w", err)
@@ -134,20 +133,20 @@ func visitSlot(root *os.Root, name string, visit func(Snapshot) error) ([]LeftAl
 	})
 }
 
-// Survey lists the slots below a cache directory's driver folder that a merge
-// leaves alone, and changes nothing.
-func Survey(driverDir string) ([]LeftAlone, error) {
-	var strangers []LeftAlone
-	headers := map[string][]byte{} // of the first sound slot of each folder
-	alone, err := Snapshots(driverDir, func(s Snapshot) error {
+// Survey returns the slots below a cache directory's driver folder that a merge would
+// skip. It changes nothing.
+func Survey(driverDir string) ([]SkippedSlot, error) {
+	var otherDrivers []SkippedSlot
+	headers := map[string][]byte{} // of the first valid slot of each folder
+	skipped, err := Snapshots(driverDir, func(s Snapshot) error {
 		folder, header := path.Dir(s.Path), s.Toc[:headerBytes]
 		first, known := headers[folder]
 		if !known {
 			headers[folder] = header
 		} else if !bytes.Equal(first, header) {
-			strangers = append(strangers, LeftAlone{s.Path, "of another driver or GPU than the slots before it"})
+			otherDrivers = append(otherDrivers, SkippedSlot{s.Path, "of another driver or GPU than the slots before it"})
 		}
 		return nil
 	})
-	return append(alone, strangers...), err
+	return append(skipped, otherDrivers...), err
 }

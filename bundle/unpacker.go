@@ -17,20 +17,19 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Where an import works, below the cache directory. Unpacking fills new; the
-// rename from new to ready is the moment at which the import happens.
+// The staging folders of an import, below the cache directory. The bundle is unpacked
+// into new. The rename from new to ready commits the import.
 const (
 	stagingName  = ".import"
 	stagingNew   = ".import/new"
 	stagingReady = ".import/ready"
 )
 
-// windowBytes is how far back compressed data refers: what a reader needs as
-// memory, whatever a bundle claims.
+// windowBytes is the window size of the compression. It limits the memory of a reader.
 const windowBytes = 8 << 20
 
-// unpacking reads one bundle into the staging folder.
-type unpacking struct {
+// unpacker reads one bundle into the staging folder.
+type unpacker struct {
 	options ImportOptions
 	root    *os.Root // the cache directory
 	staged  string   // path of stagingNew
@@ -41,9 +40,8 @@ type unpacking struct {
 	skipped []Fingerprint
 }
 
-// run reads all of the bundle, checks everything, and makes it ready. After an
-// error nothing is ready.
-func (u *unpacking) run(r io.Reader) error {
+// run unpacks and checks the bundle, and commits it by the rename to stagingReady.
+func (u *unpacker) run(r io.Reader) error {
 	if err := u.root.RemoveAll(stagingName); err != nil {
 		return err
 	}
@@ -57,18 +55,18 @@ func (u *unpacking) run(r io.Reader) error {
 	}
 	defer z.Close()
 	u.archive = tar.NewReader(z)
-	m, err := u.contents()
+	m, err := u.unpackMembers()
 	if err == nil {
-		err = u.end(z)
+		err = u.checkEnd(z)
 	}
 	if err != nil {
 		return err
 	}
-	taken := u.taken(m)
-	if err := u.verify(taken); err != nil {
+	selected := u.selectPart(m)
+	if err := u.verifyContents(selected); err != nil {
 		return err
 	}
-	data, err := taken.encode()
+	data, err := selected.encode()
 	if err != nil {
 		return err
 	}
@@ -78,10 +76,9 @@ func (u *unpacking) run(r io.Reader) error {
 	return u.root.Rename(stagingNew, stagingReady)
 }
 
-// contents reads the members, and puts those that are taken into the staging
-// folder.
-func (u *unpacking) contents() (*Manifest, error) {
-	m, next, err := u.manifest()
+// unpackMembers reads all members, and writes the selected ones to the staging folder.
+func (u *unpacker) unpackMembers() (*Manifest, error) {
+	m, next, err := u.readManifest()
 	if err != nil {
 		return nil, err
 	}
@@ -91,9 +88,9 @@ func (u *unpacking) contents() (*Manifest, error) {
 	if err := u.root.MkdirAll(stagingNew, 0o700); err != nil {
 		return nil, err
 	}
-	taken := map[string]bool{}
-	for _, f := range u.taken(m).Files {
-		taken[f.Path] = true
+	selected := map[string]bool{}
+	for _, f := range u.selectPart(m).Files {
+		selected[f.Path] = true
 	}
 	total, done := m.bytes(), int64(0)
 	for i, f := range m.Files {
@@ -101,7 +98,7 @@ func (u *unpacking) contents() (*Manifest, error) {
 			next, err = u.next()
 		}
 		if err == nil {
-			err = u.file(next, f, taken[f.Path])
+			err = u.unpackFile(next, f, selected[f.Path])
 		}
 		if err != nil {
 			return nil, err
@@ -113,14 +110,14 @@ func (u *unpacking) contents() (*Manifest, error) {
 	return m, nil
 }
 
-// manifest reads the manifest and the signature, if there is one, and returns
-// the header of the member after them; nil at the end.
-func (u *unpacking) manifest() (*Manifest, *tar.Header, error) {
+// readManifest reads the manifest and the signature, if there is one. It also returns
+// the header of the next member, nil at the end.
+func (u *unpacker) readManifest() (*Manifest, *tar.Header, error) {
 	h, err := u.next()
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := u.whole(h, manifestName, maxManifestBytes)
+	data, err := u.readSmall(h, manifestName, maxManifestBytes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,7 +126,7 @@ func (u *unpacking) manifest() (*Manifest, *tar.Header, error) {
 	}
 	var signature []byte
 	if h != nil && h.Name == signatureName {
-		if signature, err = u.whole(h, signatureName, ed25519.SignatureSize); err != nil {
+		if signature, err = u.readSmall(h, signatureName, ed25519.SignatureSize); err != nil {
 			return nil, nil, err
 		}
 		if h, err = u.next(); err != nil {
@@ -146,8 +143,8 @@ func (u *unpacking) manifest() (*Manifest, *tar.Header, error) {
 	return m, h, err
 }
 
-// checkSignature comes before anything that the manifest says is believed.
-func (u *unpacking) checkSignature(manifest, signature []byte) error {
+// checkSignature checks the signature, before the manifest is used.
+func (u *unpacker) checkSignature(manifest, signature []byte) error {
 	u.signed = signature != nil
 	switch {
 	case u.options.VerifyKey == nil:
@@ -155,26 +152,25 @@ func (u *unpacking) checkSignature(manifest, signature []byte) error {
 	case !u.signed:
 		return fmt.Errorf("%w, and a key was given: export it with the private key, or import it without a key", ErrUnsigned)
 	case !verify(u.options.VerifyKey, manifest, signature):
-		return fmt.Errorf("%w: it was signed by somebody else, or changed since", ErrSignature)
+		return fmt.Errorf("%w: it was signed with another key, or changed since", ErrSignature)
 	}
 	return nil
 }
 
-// next is the header of the next member, nil at the end.
-func (u *unpacking) next() (*tar.Header, error) {
+// next returns the header of the next member, nil at the end.
+func (u *unpacker) next() (*tar.Header, error) {
 	h, err := u.archive.Next()
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, u.fault(err)
+		return nil, u.readError(err)
 	}
 	return h, nil
 }
 
-// end makes sure that nothing follows the archive but the seal, and that the
-// seal is right.
-func (u *unpacking) end(z io.Reader) error {
+// checkEnd checks that only the seal follows the archive, and that the seal is valid.
+func (u *unpacker) checkEnd(z io.Reader) error {
 	h, err := u.next()
 	if err != nil {
 		return err
@@ -186,28 +182,28 @@ func (u *unpacking) end(z io.Reader) error {
 	if n, err := io.ReadFull(z, one[:]); n > 0 {
 		return refused("", "something follows the end of the archive")
 	} else if !errors.Is(err, io.EOF) {
-		return u.fault(err)
+		return u.readError(err)
 	}
-	// The decompressor may stop before it has asked for the end of its input.
+	// The decompressor may stop before it has read the end of its input.
 	if n, err := io.Copy(io.Discard, u.input); err != nil {
-		return u.fault(err)
+		return u.readError(err)
 	} else if n > 0 {
 		return refused("", "something follows the compressed archive")
 	}
 	return nil
 }
 
-// fault is what a failure of the archive or the decompressor means: a bad
-// bundle, unless reading it failed.
-func (u *unpacking) fault(err error) error {
+// readError returns the meaning of an error of the archive or the decompressor: the
+// error of the input, if it failed, else a *RefusedError.
+func (u *unpacker) readError(err error) error {
 	if cause := u.input.failed; cause != nil && !errors.Is(cause, io.EOF) {
 		return cause
 	}
 	return refused("", "it cannot be unpacked: %v", err)
 }
 
-// whole reads a small member that must have the given name.
-func (u *unpacking) whole(h *tar.Header, name string, limit int64) ([]byte, error) {
+// readSmall returns the content of a small member that must have the given name.
+func (u *unpacker) readSmall(h *tar.Header, name string, limit int64) ([]byte, error) {
 	if h == nil {
 		return nil, refused("", "it ends before %s", name)
 	}
@@ -219,14 +215,14 @@ func (u *unpacking) whole(h *tar.Header, name string, limit int64) ([]byte, erro
 	}
 	data, err := io.ReadAll(u.archive)
 	if err != nil {
-		return nil, u.fault(err)
+		return nil, u.readError(err)
 	}
 	return data, nil
 }
 
-// file reads one member, compares it with the manifest, and stages it if it is
-// taken.
-func (u *unpacking) file(h *tar.Header, f File, taken bool) (err error) {
+// unpackFile reads one member, checks it against the manifest, and writes it to the
+// staging folder if it is selected.
+func (u *unpacker) unpackFile(h *tar.Header, f File, selected bool) (err error) {
 	if h == nil {
 		return refused(f.Path, "it is in the manifest and not in the bundle")
 	}
@@ -234,7 +230,7 @@ func (u *unpacking) file(h *tar.Header, f File, taken bool) (err error) {
 		return err
 	}
 	to, sum := io.Discard, sha256.New()
-	if taken {
+	if selected {
 		staged, err := u.create(path.Join(stagingNew, f.Path))
 		if err != nil {
 			return err
@@ -242,10 +238,10 @@ func (u *unpacking) file(h *tar.Header, f File, taken bool) (err error) {
 		defer func() { err = errors.Join(err, staged.Close()) }()
 		to = staged
 	}
-	counted := &readFault{r: u.archive}
-	_, err = io.Copy(io.MultiWriter(to, sum), counted)
-	if counted.err != nil {
-		return u.fault(counted.err)
+	from := &errorReader{r: u.archive}
+	_, err = io.Copy(io.MultiWriter(to, sum), from)
+	if from.err != nil {
+		return u.readError(from.err)
 	}
 	if err != nil {
 		return err
@@ -256,14 +252,14 @@ func (u *unpacking) file(h *tar.Header, f File, taken bool) (err error) {
 	return nil
 }
 
-// readFault remembers an error of reading, which is the bundle's fault, where
-// one of writing is the disk's.
-type readFault struct {
+// errorReader stores the error of a Read, to distinguish faults of the bundle from
+// errors of writing.
+type errorReader struct {
 	r   io.Reader
 	err error
 }
 
-func (f *readFault) Read(p []byte) (int, error) {
+func (f *errorReader) Read(p []byte) (int, error) {
 	n, err := f.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.err = err
@@ -271,7 +267,8 @@ func (f *readFault) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (u *unpacking) create(name string) (*os.File, error) {
+// create creates a file and its folders in the staging folder.
+func (u *unpacker) create(name string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	f, err := u.root.OpenFile(name, flags, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -282,8 +279,8 @@ func (u *unpacking) create(name string) (*os.File, error) {
 	return f, err
 }
 
-// checkHeader refuses every member that is not a plain file of that name and
-// size as an export writes it.
+// checkHeader refuses a member that is not a regular file with that name and size, as
+// Export writes it.
 func checkHeader(h *tar.Header, name string, size int64) error {
 	switch {
 	case h.Typeflag == tar.TypeLink || h.Typeflag == tar.TypeSymlink:
@@ -291,21 +288,21 @@ func checkHeader(h *tar.Header, name string, size int64) error {
 	case h.Typeflag != tar.TypeReg:
 		return refused(h.Name, "it is not a plain file")
 	case h.Name != name:
-		return refused(h.Name, "it is not what the manifest has in this place: %q", name)
+		return refused(h.Name, "the manifest has another file in this place: %q", name)
 	case h.Size != size:
 		return refused(h.Name, "it has %d bytes, and %d in the manifest", h.Size, size)
 	}
 	want := memberHeader(name, size)
 	if h.Mode != want.Mode || !h.ModTime.Equal(want.ModTime) || len(h.PAXRecords) > 0 || h.Uid != 0 || h.Gid != 0 ||
 		h.Uname != "" || h.Gname != "" || h.Linkname != "" || h.Devmajor != 0 || h.Devminor != 0 {
-		return refused(h.Name, "it has properties that no export writes")
+		return refused(h.Name, "it has properties that Export does not write")
 	}
 	return nil
 }
 
-// taken is the part of a manifest that the options ask for. The rest is noted as
-// skipped.
-func (u *unpacking) taken(m *Manifest) *Manifest {
+// selectPart returns the part of a manifest that the options select, and sets u.skipped
+// to the other fingerprints.
+func (u *unpacker) selectPart(m *Manifest) *Manifest {
 	part := &Manifest{Schema: m.Schema, Created: m.Created, Fingerprints: []Fingerprint{}, Files: []File{}}
 	dirs, kinds, others := map[string]bool{}, map[Kind]bool{Source: true}, map[Kind]bool{}
 	u.skipped = nil
@@ -319,25 +316,25 @@ func (u *unpacking) taken(m *Manifest) *Manifest {
 			others[kind] = true
 		}
 	}
-	// Machine code that comes with no program of its driver, as programs that
-	// know nothing of this cache leave it, is the driver's to sort out.
+	// Machine code without a program of its driver comes from programs that use only
+	// layer two. The driver checks it.
 	for _, kind := range []Kind{NVIDIA, Mesa} {
 		if u.options.AnyDriver || driverKind(*u.options.Current) == kind && !others[kind] {
 			kinds[kind] = true
 		}
 	}
 	for _, f := range m.Files {
-		if f.ofDriver() && dirs[f.fingerprintDir()] || !f.ofDriver() && kinds[f.Kind] {
+		if f.ofDriver() && dirs[f.topFolder()] || !f.ofDriver() && kinds[f.Kind] {
 			part.Files = append(part.Files, f)
 		}
 	}
 	return part
 }
 
-// verify opens the staging folder as a cache directory and reads every program,
-// source and tuning in it: a sum in the manifest proves only that a file is what its
-// sender meant.
-func (u *unpacking) verify(m *Manifest) error {
+// verifyContents opens the staging folder as a cache directory and reads every program,
+// source and tuning in it: a checksum in the manifest does not prove that a file is
+// valid.
+func (u *unpacker) verifyContents(m *Manifest) error {
 	dir, err := binary.OpenDir(u.staged)
 	if err != nil {
 		return err
@@ -351,11 +348,11 @@ func (u *unpacking) verify(m *Manifest) error {
 	for _, f := range m.Files {
 		switch f.Kind {
 		case Program:
-			_, err = stores[f.fingerprintDir()].Get(f.key())
+			_, err = stores[f.topFolder()].Get(f.key())
 		case Source:
 			_, err = dir.Source(f.key())
 		case Tuning:
-			err = u.verifyTuning(stores[f.fingerprintDir()].Fingerprint().Digest(), f)
+			err = u.verifyTuning(stores[f.topFolder()].Fingerprint().Digest(), f)
 		}
 		if bad, ok := errors.AsType[*binary.DamagedError](err); ok {
 			return refused(f.Path, "%s", bad.Reason)
@@ -367,7 +364,7 @@ func (u *unpacking) verify(m *Manifest) error {
 	return nil
 }
 
-func (u *unpacking) verifyTuning(of shader.Digest, f File) error {
+func (u *unpacker) verifyTuning(of shader.Digest, f File) error {
 	data, err := u.root.ReadFile(path.Join(stagingNew, f.Path))
 	if err != nil {
 		return err
