@@ -85,7 +85,7 @@ const (
 	warmTime      = 300 * time.Millisecond
 )
 
-// Words of probe_flight.comp.
+// Words of probe_visibility.comp.
 const (
 	flightAsk    = 0
 	flightAnswer = 16
@@ -157,7 +157,7 @@ func (p *prober) loopLimit() (limit uint32, err error) {
 
 // residency finds how many groups can wait for each other, and what that costs.
 func (p *prober) residency(caps *Capabilities) error {
-	return p.with("probe_meet", shader.Defines{"LOCAL": strconv.Itoa(meetLocal)}, func(program uint32) error {
+	return p.with("probe_barrier", shader.Defines{"LOCAL": strconv.Itoa(meetLocal)}, func(program uint32) error {
 		can := func(groups uint32) (bool, error) {
 			for range 3 {
 				if ok, _, err := p.meet(program, groups, trialMeetings); err != nil || !ok {
@@ -265,7 +265,7 @@ func (p *prober) meet(program, groups, meetings uint32) (ok bool, took time.Dura
 
 // flight finds out what host and kernel see of each other during a dispatch.
 func (p *prober) flight(caps *Capabilities) error {
-	return p.with("probe_flight", nil, func(program uint32) error {
+	return p.with("probe_visibility", nil, func(program uint32) error {
 		for range flightTries {
 			if err := p.tryFlight(program, caps); err != nil || caps.HostWritesSeen {
 				return err

@@ -178,7 +178,7 @@ bool residentStopping() {
     return residentAnswer[pair] != 0u;
 }
 
-#include "resident_meet.glsl"
+#include "resident_barrier.glsl"
 
 // residentBegin takes the order and where the group left off.
 void residentBegin() {

@@ -1,6 +1,6 @@
 #version 450 core
 
-// probe_flight: finds out whether host and kernel see each other's writes while
+// probe_visibility: finds out whether host and kernel see each other's writes while
 // the kernel runs, and how long a word takes there and back.
 //
 //   binding  buffer  layout, in 32-bit words

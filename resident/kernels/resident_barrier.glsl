@@ -1,4 +1,4 @@
-// resident_meet: groups that wait for each other within a dispatch. A part of
+// resident_barrier: groups that wait for each other within a dispatch. A part of
 // resident.glsl.
 
 // residentMeet waits until all groups are there. It works only while all groups

@@ -1,6 +1,6 @@
 #version 450 core
 
-// probe_meet: groups wait for each other, again and again, and say whether all
+// probe_barrier: groups wait for each other, again and again, and say whether all
 // of them came.
 //
 //   binding  buffer  layout, in 32-bit words
