@@ -228,7 +228,7 @@ func TestADamagedCopyGivesTheOlderOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	file := OpenCheckpointFile(path)
 	for step := range uint64(3) {
-		c := Checkpoint{Steps: step, groups: make([]groupPlace, 2), states: []savedState{{"Cells", []byte("0123")}}}
+		c := Checkpoint{Steps: step, groups: make([]groupProgress, 2), states: []savedState{{"Cells", []byte("0123")}}}
 		if _, err := file.Save(&c); err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func TestSizesMayChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	file := OpenCheckpointFile(path)
 	for step := range uint64(40) {
-		c := &Checkpoint{Steps: step, groups: make([]groupPlace, rand.IntN(3))}
+		c := &Checkpoint{Steps: step, groups: make([]groupProgress, rand.IntN(3))}
 		for i := range rand.IntN(3) {
 			data := bytes.Repeat([]byte{byte(i)}, rand.IntN(3)*chunkBytes/(1+rand.IntN(2)))
 			c.states = append(c.states, savedState{"State", data})
@@ -328,7 +328,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 	kinds := map[string]func(name string) error{
 		"symbolic link": func(name string) error { return os.Symlink(victim, name) },
-		"no plain file": func(name string) error { return syscall.Mkfifo(name, 0o600) },
+		"not a regular file": func(name string) error { return syscall.Mkfifo(name, 0o600) },
 	}
 	for what, put := range kinds {
 		file := OpenCheckpointFile(filepath.Join(t.TempDir(), "state"))

@@ -90,7 +90,7 @@ func numbers(step uint64) *Checkpoint {
 		last := step - (step+uint64(at/chunkBytes))%5 // a fifth of them
 		copy(data[at:], fmt.Sprintf("chunk %d, step %d", at/chunkBytes, last))
 	}
-	return &Checkpoint{Steps: step, states: []savedState{{"Numbers", data}}, groups: make([]groupPlace, 9)}
+	return &Checkpoint{Steps: step, states: []savedState{{"Numbers", data}}, groups: make([]groupProgress, 9)}
 }
 
 func TestChildSavesUntilItIsKilled(t *testing.T) {

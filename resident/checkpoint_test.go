@@ -94,7 +94,7 @@ func TestDamagedCheckpointsAreRefused(t *testing.T) {
 
 func smallCheckpoint(t testing.TB) []byte {
 	t.Helper()
-	c := Checkpoint{Steps: 77, base: 70, least: 7, most: 7, groups: []groupPlace{{7, 0}, {5, 1}},
+	c := Checkpoint{Steps: 77, base: 70, least: 7, most: 7, groups: []groupProgress{{7, 0}, {5, 1}},
 		states: []savedState{{"Cells", []byte("0123456789abcdef")}, {"Empty", nil}}}
 	var file bytes.Buffer
 	if n, err := c.WriteTo(&file); err != nil || n != int64(file.Len()) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -182,16 +183,16 @@ uint residentStep(uvec2 step) {
     return RESIDENT_GO;
 }
 `
-	const steps = 2*logLength + 100
+	const steps = 2*wire.LogLength + 100
 	f := newFixture(t)
 	s := f.session(Kernel{Source: MustSource("logs", text, nil), Groups: 1, State: []State{{Block: "Sums", Bytes: 4}}}, quick)
 	run(t, s, steps)
 	logs, err := s.Logs(t.Context())
-	if err != nil || len(logs) != logLength || s.Stats().Logged != steps {
-		t.Fatalf("%d entries of %d, %d counted, %v", len(logs), logLength, s.Stats().Logged, err)
+	if err != nil || len(logs) != wire.LogLength || s.Stats().Logged != steps {
+		t.Fatalf("%d entries of %d, %d counted, %v", len(logs), wire.LogLength, s.Stats().Logged, err)
 	}
 	for i, e := range logs {
-		n := uint32(steps - logLength + i)
+		n := uint32(steps - wire.LogLength + i)
 		if e != (LogEntry{Number: uint64(n) + 1, Step: uint64(n), A: n, B: 3 * n, C: 7}) {
 			t.Fatalf("entry %d is %+v", i, e)
 		}
@@ -254,7 +255,7 @@ uint residentStep(uvec2 step) {
 }
 `
 	f := newFixture(t)
-	source := MustSource("absent", text, shader.Defines{"RESIDENT_SPIN": "1000"})
+	source := MustSource("absent", text, shader.Defines{"RESIDENT_BARRIER_POLLS": "1000"})
 	s := f.session(Kernel{Source: source, Groups: 2, Loops: 1000, State: []State{{Block: "Seen", Bytes: 8}}}, quick)
 	out, err := s.Run(t.Context(), 1)
 	if err != nil || out.Signal != (Signal{SignalFault, FaultBarrierStuck, 1}) {

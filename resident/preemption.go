@@ -7,67 +7,42 @@ import (
 	"time"
 )
 
-// Priority says how soon a preemption is wanted.
+// Priority is the priority of a preemption.
 type Priority struct {
-	// Level is 0 to 100. From 50 on ticks that are under way are asked to end
-	// early. The most urgent one goes first; who waits gains 10 with each one
-	// that goes before.
+	// Level is 0 to 100. From 50 on, running ticks are requested to end early. The
+	// highest level is served first; a waiting preemption gains 10 with each one that is
+	// served before it.
 	Level int
 
-	// Deadline is how long it may take until the session has yielded. Ticks
-	// are kept to half of that for a second, so that the next one is in time.
-	// Default: 0, as long as a tick takes.
+	// Deadline bounds the time until the session yields. For a second, ticks are kept to
+	// half of it, so that the next deadline is met too. Default: 0, the rest of a tick.
 	Deadline time.Duration
 }
 
-// hurried is the level from which ticks end early.
-const hurried = 50
+// earlyLevel is the level from which ticks are requested to end early.
+const earlyLevel = 50
 
-// boundTime is how long ticks stay short after a deadline.
-const boundTime = time.Second
-
-// PreemptResult is how a preemption went.
+// PreemptResult is the outcome of a preemption.
 type PreemptResult struct {
-	Waited time.Duration // until the session had yielded
+	Waited time.Duration // until the session yielded
 	Late   bool          // that was after the deadline
 }
 
-// Preempt has the session yield at its next boundary, calls fn, and lets the
-// session go on. fn may use the context as it likes, jobs of an executor
-// included, but no method of the session that waits for a boundary. Between
-// two preemptions the session does at least one tick with steps in it, so that
-// neither side starves. It returns what fn returned.
-func (s *Session) Preempt(ctx context.Context, u Priority, fn func(ctx context.Context) error) (PreemptResult, error) {
+// Preempt has the session yield at its next boundary, calls fn, and lets the session
+// continue. fn may use the context, with jobs of an executor too, but no method of the
+// session that waits for a boundary. Between two preemptions the session does at least
+// one tick with steps, so that neither side starves. It returns the error of fn.
+func (s *Session) Preempt(ctx context.Context, p Priority, fn func(ctx context.Context) error) (PreemptResult, error) {
 	began := time.Now()
-	var y PreemptResult
-	if u.Deadline > 0 {
-		s.bound(u.Deadline / 2)
+	var result PreemptResult
+	if p.Deadline > 0 {
+		s.run.lowerTickTime(p.Deadline / 2)
 	}
-	err := s.atBoundary(ctx, &ask{preempt: true, hurry: u.Level >= hurried, urgency: u.Level, do: func() error {
-		y.Waited = time.Since(began)
-		y.Late = u.Deadline > 0 && y.Waited > u.Deadline
-		s.counts.preemptions.Add(1)
+	err := s.atBoundary(ctx, &request{preempt: true, early: p.Level >= earlyLevel, priority: p.Level, do: func(sc *scheduler) error {
+		result.Waited = time.Since(began)
+		result.Late = p.Deadline > 0 && result.Waited > p.Deadline
+		sc.counts.preemptions.Add(1)
 		return fn(ctx)
 	}})
-	return y, err
-}
-
-// bound keeps ticks below d for a while.
-func (s *Session) bound(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Now().After(s.mu.boundUntil) || d < s.mu.bound {
-		s.mu.bound = d
-	}
-	s.mu.boundUntil = time.Now().Add(boundTime)
-}
-
-// tickTime is how long a submission should take now.
-func (s *Session) tickTime(wanted time.Duration) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Now().Before(s.mu.boundUntil) {
-		return min(wanted, s.mu.bound)
-	}
-	return wanted
+	return result, err
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// TestNeitherSideStarves has several goroutines preempt a session without a
-// pause: the session gets on between any two of them, and all are served.
+// TestNeitherSideStarves has several goroutines preempt a session without a pause: the
+// session does steps between any two of them, and all are served.
 func TestNeitherSideStarves(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range []Strategy{Redispatch, Triple} {
@@ -53,7 +53,7 @@ func TestNeitherSideStarves(t *testing.T) {
 			}
 			for i := range served {
 				if n := served[i].Load(); n != each {
-					t.Errorf("urgency %d was served %d times of %d", 30*i, n, each)
+					t.Errorf("level %d was served %d times of %d", 30*i, n, each)
 				}
 			}
 			if n := s.Stats().Preemptions; n != each*uint64(len(served)) {
@@ -98,50 +98,31 @@ func TestJobsRunWhileASessionYields(t *testing.T) {
 	wantWords(t, words(t, s, "Cells", chainCells), chainAfter(out.Steps))
 }
 
-// TestDeadlinesShortenTicks compares the steps of a tick before and after.
-func TestDeadlinesShortenTicks(t *testing.T) {
-	s := &Session{}
-	if d := s.tickTime(50 * time.Millisecond); d != 50*time.Millisecond {
-		t.Fatalf("ticks of %v", d)
-	}
-	s.bound(4 * time.Millisecond)
-	s.mu.boundUntil = time.Now().Add(time.Hour) // however slow this test is
-	s.bound(8 * time.Millisecond)
-	s.mu.boundUntil = time.Now().Add(time.Hour)
-	if d := s.tickTime(50 * time.Millisecond); d != 4*time.Millisecond {
-		t.Errorf("ticks of %v after a deadline of 8 ms", d)
-	}
-	s.mu.boundUntil = time.Now()
-	if d := s.tickTime(50 * time.Millisecond); d != 50*time.Millisecond {
-		t.Errorf("ticks of %v long after a deadline", d)
-	}
-}
-
-// TestAsksCanBeWithdrawn preempts with a context that has ended.
-func TestAsksCanBeWithdrawn(t *testing.T) {
+// TestRequestsCanBeWithdrawn preempts with a context that has ended.
+func TestRequestsCanBeWithdrawn(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(chainKernel(), quick)
 	ctx, cancel := context.WithCancel(t.Context())
-	blocked, goOn := make(chan struct{}), make(chan struct{})
-	go s.Preempt(t.Context(), Priority{}, func(context.Context) error { close(blocked); <-goOn; return nil })
+	blocked, release := make(chan struct{}), make(chan struct{})
+	go s.Preempt(t.Context(), Priority{}, func(context.Context) error { close(blocked); <-release; return nil })
 	<-blocked
 	cancel()
-	_, err := s.Preempt(ctx, Priority{}, func(context.Context) error { t.Error("ran after all"); return nil })
+	_, err := s.Preempt(ctx, Priority{}, func(context.Context) error { t.Error("the request was served"); return nil })
 	if err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
-	close(goOn)
+	close(release)
 	run(t, s, 10)
 }
 
-// queue has asks wait for a session that serves another one, in this order, and
-// returns the order in which they were served.
-func queue(t *testing.T, s *Session, levels []int) (served []int) {
+// serve has preemptions wait while the session serves another one, added in this order,
+// and returns the order in which they are served.
+func serve(t *testing.T, s *Session, levels []int) (served []int) {
 	t.Helper()
-	blocked, goOn := make(chan struct{}), make(chan struct{})
+	blocked, release := make(chan struct{}), make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
-		_, err := s.Preempt(t.Context(), Priority{}, func(context.Context) error { close(blocked); <-goOn; return nil })
+		_, err := s.Preempt(t.Context(), Priority{}, func(context.Context) error { close(blocked); <-release; return nil })
 		if err != nil {
 			t.Error(err)
 		}
@@ -160,29 +141,29 @@ func queue(t *testing.T, s *Session, levels []int) (served []int) {
 				t.Error(err)
 			}
 		})
-		for waiting := 0; waiting <= i; time.Sleep(100 * time.Microsecond) {
-			s.mu.Lock()
-			waiting = len(s.mu.asks)
-			s.mu.Unlock()
-		}
+		eventually(func() bool {
+			s.run.mu.Lock()
+			defer s.run.mu.Unlock()
+			return len(s.run.requests) > i
+		})
 	}
-	close(goOn)
+	close(release)
 	group.Wait()
 	return served
 }
 
-// TestTheMostUrgentGoesFirst has several wait at a time. Who waits gains urgency
-// with each one that goes before, so that even the least urgent goes in time.
-func TestTheMostUrgentGoesFirst(t *testing.T) {
+// TestTheHighestPriorityGoesFirst has several preemptions wait. Each gains priority with
+// each one that is served before it, so that the lowest level is served too.
+func TestTheHighestPriorityGoesFirst(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(chainKernel(), quick)
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := queue(t, s, []int{10, 90, 49, 70}), []int{1, 3, 2, 0}; !slices.Equal(got, want) {
+	if got, want := serve(t, s, []int{10, 90, 49, 70}), []int{1, 3, 2, 0}; !slices.Equal(got, want) {
 		t.Errorf("served in the order %v, not %v", got, want)
 	}
-	if got, want := queue(t, s, []int{0, 15, 0}), []int{1, 0, 2}; !slices.Equal(got, want) {
+	if got, want := serve(t, s, []int{0, 15, 0}), []int{1, 0, 2}; !slices.Equal(got, want) {
 		t.Errorf("equals were served in the order %v, not %v", got, want)
 	}
 	if _, err := s.Stop(t.Context()); err != nil {
@@ -190,40 +171,67 @@ func TestTheMostUrgentGoesFirst(t *testing.T) {
 	}
 }
 
-// TestWaitingMakesUrgent takes asks out one by one while more urgent ones come.
-func TestWaitingMakesUrgent(t *testing.T) {
-	s := &Session{}
-	patient := &ask{preempt: true, urgency: 0}
-	s.mu.asks = []*ask{patient}
+// TestWaitingRaisesPriority removes requests one by one while others of a high priority
+// are added.
+func TestWaitingRaisesPriority(t *testing.T) {
+	r := newRunState(0)
+	patient := &request{preempt: true, priority: 0}
+	r.requests = []*request{patient}
 	for n := range 12 {
-		s.mu.asks = append(s.mu.asks, &ask{preempt: true, urgency: 100})
-		if s.nextAsk() == patient {
+		r.requests = append(r.requests, &request{preempt: true, priority: 100})
+		if r.nextRequest(true) == patient {
 			if n != 10 {
-				t.Errorf("urgency 0 went after %d of urgency 100, not 10", n)
+				t.Errorf("priority 0 was served after %d of priority 100, not 10", n)
 			}
 			return
 		}
 	}
-	t.Error("urgency 0 waits for ever")
+	t.Error("priority 0 is never served")
 }
 
-// TestLooksGoBeforePreemptions takes out a look that came last.
-func TestLooksGoBeforePreemptions(t *testing.T) {
-	s := &Session{}
-	look := &ask{}
-	s.mu.asks = []*ask{{preempt: true, urgency: 100}, look}
-	if s.nextAsk() != look {
-		t.Error("a preemption went before a look")
+// TestReadsGoBeforePreemptions adds a read last.
+func TestReadsGoBeforePreemptions(t *testing.T) {
+	r := newRunState(0)
+	read := &request{}
+	r.requests = []*request{{preempt: true, priority: 100}, read}
+	if r.nextRequest(true) != read {
+		t.Error("a preemption was served before a read")
 	}
-	s.mu.running, s.driver.ranSince = true, false
-	if a := s.nextAsk(); a != nil {
-		t.Error("a second preemption goes before the session has done a step")
+	if q := r.nextRequest(false); q != nil {
+		t.Error("a second preemption is served before the session has done a step")
 	}
 }
 
-// In a callback nobody can wait for a boundary: whoever does so is told, and what
-// was asked for is not done later.
-func TestAsksInACallbackAreNotKept(t *testing.T) {
+// TestRequestsEndTicks lists which requests end a tick that runs.
+func TestRequestsEndTicks(t *testing.T) {
+	for name, c := range map[string]struct {
+		request             *request
+		persistent, preempt bool
+		want                bool
+	}{
+		"none":                  {nil, true, true, false},
+		"read":                  {&request{}, false, true, false},
+		"read, persistent":      {&request{}, true, true, true},
+		"early":                 {&request{early: true, preempt: true}, false, true, true},
+		"early, without a step": {&request{early: true, preempt: true}, false, false, false},
+	} {
+		r := newRunState(0)
+		if c.request != nil {
+			r.requests = []*request{c.request}
+		}
+		if got := r.endsTick(c.persistent, c.preempt); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		r.stop()
+		if !r.endsTick(false, false) {
+			t.Errorf("%s: a stop does not end the tick", name)
+		}
+	}
+}
+
+// TestRequestsInACallbackPanic makes a request on the GL thread, which cannot wait for a
+// boundary: it panics, and the request is not served later.
+func TestRequestsInACallbackPanic(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(chainKernel(), Options{})
 	var done atomic.Bool
@@ -244,6 +252,6 @@ func TestAsksInACallbackAreNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Run(t.Context(), 1); err != nil || done.Load() {
-		t.Errorf("it was done after all, or %v", err)
+		t.Errorf("the request was served, or %v", err)
 	}
 }

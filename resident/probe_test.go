@@ -102,15 +102,15 @@ func TestFormsSayWhy(t *testing.T) {
 		"lockstep":       {lockstep, &all, Persistent, true},
 		"lockstep, wide": {wide, &all, Redispatch, false},
 	} {
-		form := chooseForm(c.kernel, Options{Strategy: Persistent, Capabilities: c.caps}, glctx.Info{})
+		form := chooseMode(c.kernel, Options{Strategy: Persistent, Capabilities: c.caps}, glctx.Info{})
 		if form.Actual != c.got || form.GridBarrier != c.grid || (form.Actual != Persistent) != (form.Reason != "") {
 			t.Errorf("%s: %+v", name, form)
 		}
 	}
-	if f := chooseForm(lockstep, Options{Strategy: Persistent, Capabilities: &all}, glctx.Info{}).withoutGridBarrier(); f.Actual != Redispatch || f.GridBarrier || f.Reason == "" {
+	if f := chooseMode(lockstep, Options{Strategy: Persistent, Capabilities: &all}, glctx.Info{}).withoutGridBarrier(); f.Actual != Redispatch || f.GridBarrier || f.Reason == "" {
 		t.Errorf("after a trial that failed: %+v", f)
 	}
-	software := chooseForm(Kernel{Groups: 1, Loops: 100}, Options{}, glctx.Info{GPU: "llvmpipe (LLVM 15)"})
+	software := chooseMode(Kernel{Groups: 1, Loops: 100}, Options{}, glctx.Info{GPU: "llvmpipe (LLVM 15)"})
 	if software.MaxSteps == 0 || software.MaxSteps*102 > softwareLoops {
 		t.Errorf("%d steps of 100 loops fit into a dispatch", software.MaxSteps)
 	}

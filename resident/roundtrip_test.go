@@ -243,7 +243,7 @@ func BenchmarkRoundTripForms(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			o := Options{Strategy: Persistent, Poll: 1, Capabilities: caps, trial: trial{shared: kind}}
+			o := Options{Strategy: Persistent, Poll: 1, Capabilities: caps, test: testOptions{mapping: kind}}
 			benchSession(b, (&fixture{b, f.context, f.cache}).session(k, o))
 		})
 	}

@@ -5,401 +5,258 @@ package resident
 import (
 	"fmt"
 	"runtime"
-	"slices"
-	"sync/atomic"
 	"time"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/pace"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
-// driving is what the driver knows.
-type driving struct {
-	epoch        uint32
-	base         uint64 // steps before the epoch
-	last         report
-	pace         pace
-	steps        uint64 // of the newest submission
-	target       uint32 // of the order, in steps of the epoch
-	flights      []flight
-	watch        stopwatch
+// scheduler submits the ticks of a session and serves requests between them. One
+// goroutine, loop, owns it: callers reach it through runState and the mailbox only. It
+// alone writes the command block.
+type scheduler struct {
+	*config
+	context *glctx.Context
+	program *cache.Handle
+	gl      memory // used on the GL thread
+	words   wire.Shared
+	mail    *mailbox
+	run     *runState
+	counts  *counts
+
+	epoch  uint32
+	base   uint64      // steps before the epoch
+	target uint32      // of the command, in steps of the epoch
+	status wire.Status // that was read last
+
+	submissions []submission // oldest first
+	lastSteps   uint64       // of the newest submission
+	ticks       uint32       // in the last counted status
+	estimator   pace.Estimator
+	timer       pace.TickTimer
+
 	checkpointed time.Time
-	ranSince     bool // a burst ran since the last preemption
-	ticks        uint32
-	rearm        bool  // the next submission clears what the last run left
-	reclaim      bool  // and begins to claim anew
-	ahead        bool  // the report is that of a flight whose fence was not reached yet
-	early        bool  // the last tick ended before its steps were done
-	empty        int   // ticks in a row that did nothing
-	saving       error // why the last checkpoint could not be saved
+	advanced     bool // steps were done since the last preemption
+	clearRun     bool // the next submission clears what the last run left
+	clearClaims  bool // and the claims of the last epoch
+	statusLeads  bool // the status includes a queued submission, whose fence is pending
+	endedEarly   bool // the last tick ended before its steps were done
+	emptyTicks   int  // ticks in a row without a step
 }
 
-// drive is the driver: it serves what callers ask for at boundaries, where no
-// tick is under way, and has the kernel run in bursts in between.
-func (s *Session) drive() {
-	defer close(s.ended)
-	defer s.free()
+// loop serves requests at boundaries, where no tick runs, and runs bursts of ticks in
+// between, until the session is closed.
+func (sc *scheduler) loop() {
+	defer close(sc.run.ended)
+	defer sc.free()
 	for {
-		s.attention.Store(false)
-		s.serve()
-		s.endStopped()
-		if s.isOver() {
-			s.dismiss()
+		sc.run.attention.Store(false)
+		sc.serveRequests()
+		sc.endStoppedRun()
+		if sc.run.flags().closed {
+			sc.run.dismiss()
 			return
 		}
-		s.asleep.Store(true)
-		if !s.hasWork() {
-			<-s.wake
-			s.asleep.Store(false)
+		sc.run.sleeping.Store(true)
+		if !sc.hasWork() {
+			<-sc.run.wake
+			sc.run.sleeping.Store(false)
 			continue
 		}
-		s.asleep.Store(false)
-		if err := s.burst(); err != nil {
-			s.forget()
-			s.fail(err)
+		sc.run.sleeping.Store(false)
+		if err := sc.burst(); err != nil {
+			sc.fail(err)
 			continue
 		}
-		if s.isStopping() || s.checkpointDue() {
-			s.align()
+		if sc.run.flags().stopping || sc.checkpointDue() {
+			sc.align()
 		}
-		s.settle()
-		s.keepCheckpoint()
+		sc.publish()
+		sc.saveDueCheckpoint()
 	}
 }
 
-func (s *Session) isOver() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.closed
+// free releases the memory and the program.
+func (sc *scheduler) free() {
+	// An error means that the context is lost, and its memory with it.
+	_ = sc.context.Do(func(gl *glctx.GL) error { sc.gl.free(gl); return nil })
+	sc.program.Release()
 }
 
-func (s *Session) isStopping() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.stopping
+// fail abandons the submissions and ends the session with an error.
+func (sc *scheduler) fail(err error) {
+	sc.abandonSubmissions()
+	sc.run.fail(fmt.Errorf("resident: kernel %s: %w", sc.program.Name(), err))
 }
 
-// endStopped ends a run that was stopped before it got to another tick.
-func (s *Session) endStopped() {
-	s.mu.Lock()
-	stopped := s.mu.running && s.mu.stopping
-	s.mu.Unlock()
-	if stopped {
-		s.align()
-		s.settle()
+// serveRequests serves all reads and writes of the state, and at most one preemption.
+func (sc *scheduler) serveRequests() {
+	for {
+		q := sc.run.nextRequest(sc.advanced || !sc.hasWork())
+		if q == nil {
+			break
+		}
+		if q.preempt {
+			sc.advanced = false
+		} else if sc.align() {
+			sc.publish()
+		}
+		q.done <- q.do(sc)
+	}
+	if sc.run.hasRequests() {
+		sc.run.attention.Store(true) // the next burst has one tick
 	}
 }
 
-// hasWork reports whether there is a reason for a tick. A kernel that said it
-// has nothing to do gets none until there is a message for it.
-func (s *Session) hasWork() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.mu.running || s.mu.failure != nil {
-		return false
+// endStoppedRun ends a run that was stopped before its next tick.
+func (sc *scheduler) endStoppedRun() {
+	if f := sc.run.flags(); f.running && f.stopping {
+		sc.align()
+		sc.publish()
 	}
-	return !s.mu.idle || s.unread() > 0
 }
 
-// fail ends everything: err is what callers get from now on.
-func (s *Session) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.failure = fmt.Errorf("resident: kernel %s: %w", s.program.Name(), err)
-	s.mu.running = false
-	s.tell()
+// hasWork reports whether there is a reason for a tick. An idle kernel gets one when
+// there is a message.
+func (sc *scheduler) hasWork() bool {
+	f := sc.run.flags()
+	return f.running && !f.failed && (!f.idle || sc.mail.unread() > 0)
 }
 
-// dismiss answers what was still asked when the session was closed.
-func (s *Session) dismiss() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.mu.asks {
-		a.done <- ErrClosed
+// publish makes the status visible to callers.
+func (sc *scheduler) publish() {
+	v := sc.status
+	halted := v.Halted == sc.kernel.Groups
+	steps := v.Least
+	if halted {
+		steps = v.Most
 	}
-	s.mu.asks = nil
-	s.mu.running = false
-	s.tell()
+	sc.run.publish(boundary{base: sc.base, progress: sc.base + uint64(steps), signal: signalOf(v), halted: halted,
+		idle: v.Idle == sc.kernel.Groups && sc.mail.unread() == 0}, &sc.counts.steps)
 }
 
-// settle tells callers what the burst came to.
-func (s *Session) settle() {
-	r := s.driver.last
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	steps := r.least
-	if r.halted == s.kernel.Groups {
-		steps = r.most
-	}
-	if s.mu.failure != nil {
-		return
-	}
-	before := s.mu.progress
-	s.mu.base = s.driver.base
-	s.mu.progress = s.driver.base + uint64(steps)
-	s.counts.steps.Add(s.mu.progress - min(before, s.mu.progress))
-	s.mu.halted = r.halted
-	s.mu.idle = r.idle == s.kernel.Groups && s.unread() == 0
-	switch {
-	case r.signal.Kind != SignalRunning:
-		s.mu.raised, s.mu.running = r.signal, false
-	case r.halted == s.kernel.Groups:
-		s.mu.raised, s.mu.running = Signal{Kind: SignalHalt}, false
-	case s.mu.progress >= s.mu.goal, s.mu.stopping:
-		s.mu.running = false
-	}
-	s.tell()
-}
-
-// burst runs ticks until somebody needs a boundary, or there is no more to do.
-func (s *Session) burst() error {
-	s.calm()
-	target := s.arm()
-	// The first one goes out whoever wants a boundary, so that nobody's asking
-	// keeps the session from its work.
+// burst runs ticks until a caller needs a boundary, or there is no more to do. Its
+// first tick is always submitted, so that requests cannot keep the session from its
+// work.
+func (sc *scheduler) burst() error {
+	sc.mail.clearStop()
+	target := sc.beginBurst()
 	over := false
 	for first := true; ; first = false {
-		for !over && (first || !s.attention.Load() && !s.checkpointDue()) && len(s.driver.flights) < s.depth() && s.planned() < target {
-			if err := s.submit(target); err != nil {
+		for !over && (first || !sc.run.attention.Load() && !sc.checkpointDue()) && len(sc.submissions) < sc.depth() && sc.planned() < target {
+			if err := sc.submit(target); err != nil {
 				return err
 			}
 			first = false
 		}
-		if len(s.driver.flights) == 0 {
+		if len(sc.submissions) == 0 {
 			return nil
 		}
-		ended, err := s.land(target)
+		ended, err := sc.complete(target)
 		if err != nil {
 			return err
 		}
-		over = over || ended // those that are still under way were told so, too
-		// With one CPU, this goroutine and the GL thread's would wake each other for ever
-		// where ticks are short, and nobody else would run.
+		over = over || ended // the queued submissions end early for the same reason
+		// With one CPU, this goroutine and the GL thread's would wake each other without
+		// end where ticks are short, and no other goroutine would run.
 		runtime.Gosched()
 	}
 }
 
-// arm begins an epoch where the last one is full, and has the next submission
-// clear signals. It returns the steps of the epoch to get to.
-func (s *Session) arm() uint32 {
-	d := &s.driver
-	s.mu.Lock()
-	goal := s.mu.goal
-	s.mu.Unlock()
-	if d.last.least >= s.options.trial.epochSteps && d.last.halted < s.kernel.Groups {
-		d.base += uint64(d.last.least)
-		d.epoch++
-		d.last.least, d.last.most = 0, 0
-		atomic.StoreUint32(&s.words[wordDone], 0)
+// beginBurst begins an epoch where the last one is full, writes the command block, and
+// returns the steps of the epoch to reach.
+func (sc *scheduler) beginBurst() uint32 {
+	goal := sc.run.goalOf()
+	if sc.status.Least >= sc.options.test.epochSteps && sc.status.Halted < sc.kernel.Groups {
+		sc.base += uint64(sc.status.Least)
+		sc.epoch++
+		sc.status.Least, sc.status.Most = 0, 0
+		sc.words.Store(wire.AtDone, 0)
 	}
-	d.last.signal, d.last.idle = Signal{}, 0
-	fresh := d.last.least == 0 && d.last.most == 0
-	target := uint32(min(goal-d.base, uint64(s.options.trial.epochSteps)))
-	s.writeOrder(order{epoch: d.epoch, target: target, budget: 1, poll: s.poll(), base: d.base,
-		mode: s.mode(), phases: s.kernel.Phases})
-	d.rearm, d.reclaim = true, fresh && s.kernel.Claim
+	sc.status.Kind, sc.status.Argument, sc.status.Source, sc.status.Idle = 0, 0, 0, 0
+	fresh := sc.status.Least == 0 && sc.status.Most == 0
+	target := uint32(min(goal-sc.base, uint64(sc.options.test.epochSteps)))
+	sc.writeCommand(wire.Command{Target: target, Budget: 1, Flags: sc.commandFlags()})
+	sc.clearRun, sc.clearClaims = true, fresh && sc.kernel.Claim
 	return target
 }
 
-// mode is how dispatches run.
-func (s *Session) mode() uint32 {
-	mode := uint32(0)
-	if s.kernel.lockstep() {
-		mode |= modeLockstep
-	}
-	if s.kernel.Claim {
-		mode |= modeClaim
-	}
-	if s.inflight() {
-		mode |= modeInflight
-	}
-	if s.form.GridBarrier {
-		mode |= modeGrid
-	}
-	if s.form.Actual == Persistent {
-		mode |= modeLinger
-		mode |= s.waits()
-	}
-	return mode
+// writeCommand writes a command, with epoch, base, poll interval and phases filled in.
+func (sc *scheduler) writeCommand(c wire.Command) {
+	c.Epoch, c.Base, c.Poll, c.Phases = sc.epoch, sc.base, sc.options.Poll, sc.kernel.Phases
+	sc.target = c.Target
+	sc.words.WriteCommand(c)
 }
 
-// waits are the bits that have groups of a persistent tick wait within it. A driver
-// that ends loops would end those.
-func (s *Session) waits() uint32 {
-	mode := uint32(0)
-	if !s.options.trial.close && s.context.Info().Software() {
-		return mode
-	}
-	if s.apart() {
-		mode |= modeClose
-	}
-	if s.inflight() && !s.kernel.lockstep() && !s.kernel.Claim {
-		mode |= modeAwait
-	}
-	return mode
-}
-
-// inflight reports whether kernels see, during a dispatch, what the host writes.
-func (s *Session) inflight() bool {
-	c := s.options.Capabilities
-	return c != nil && c.HostWritesSeen
-}
-
-func (s *Session) poll() uint32 { return s.options.Poll }
-
-// planned is how far the submissions so far should get, in steps of the epoch.
-func (s *Session) planned() uint32 {
-	planned := uint64(s.driver.last.progress())
-	for _, f := range s.driver.flights {
+// planned returns the steps of the epoch that the submissions reach.
+func (sc *scheduler) planned() uint32 {
+	planned := uint64(sc.status.Progress())
+	for _, f := range sc.submissions {
 		planned += f.steps
 	}
-	return uint32(min(planned, defaultEpoch))
+	return uint32(min(planned, epochSteps))
 }
 
-// progress is the steps that are done, in an epoch.
-func (r report) progress() uint32 {
-	if r.least == ^uint32(0) {
-		return r.most
-	}
-	return r.least
-}
-
-// land waits for the oldest flight and takes its report in. It reports whether
-// nothing more is to be submitted.
-func (s *Session) land(target uint32) (bool, error) {
-	d := &s.driver
-	if err := s.await(&d.flights[0]); err != nil {
-		return true, err
-	}
-	f := d.flights[0]
-	d.flights = slices.Delete(d.flights, 0, 1)
-	r := f.report
-	done := uint64(r.progress() - min(d.last.progress(), r.progress()))
-	moved := r.most > d.last.most
-	since := uint64(r.progress() - min(f.from, r.progress()))
-	s.learn(&f, done)
-	s.count(r)
-	d.early = since < f.steps && !f.sliced
-	d.ranSince = d.ranSince || done > 0
-	d.last = r
-	s.mu.Lock()
-	s.tell() // messages may have come
-	s.mu.Unlock()
-	over := r.signal.Kind != SignalRunning || r.progress() >= target || r.halted == s.kernel.Groups ||
-		r.idle == s.kernel.Groups
-	if since == 0 && !moved && !over {
-		return true, s.noteEmpty(f)
-	}
-	d.empty = 0
-	s.rest()
-	return over || f.sliced, nil
-}
-
-// learn takes in how long a flight took, in which so much was done.
-func (s *Session) learn(f *flight, done uint64) {
-	d := &s.driver
-	d.watch.add(f.sighting, work{done, f.steps, f.report.ticks - d.ticks, uint32(f.rounds) * s.perRound()})
-	d.ahead = len(d.flights) > 0 && d.watch.lead > 0
-	if len(d.flights) > 0 && d.flights[0].landed && d.flights[0].report.ticks == f.report.ticks {
-		return // the report is that of the next one: what each of them did is not told
-	}
-	steps, took, longest := d.watch.take()
-	s.counts.longest.Store(max(s.counts.longest.Load(), int64(longest)))
-	// In alignments only some of the groups work, and groups that wait for messages
-	// take hardly any steps.
-	if !f.whole && !(s.form.Actual == Persistent && f.report.idle > 0) {
-		d.pace.note(steps, took)
-	}
-}
-
-// mostEmpty is how many ticks in a row may do nothing.
-const mostEmpty = 8
-
-// noteEmpty ends a burst after a tick without a step. Somebody may have asked
-// for its end as soon as it began; but that does not happen again and again.
-func (s *Session) noteEmpty(f flight) error {
-	if s.driver.empty++; s.driver.empty < mostEmpty || s.attention.Load() {
-		return nil
-	}
-	return fmt.Errorf("%w: %d ticks in a row ended without a step, the last one with a budget of %d", ErrStuck, mostEmpty, f.steps)
-}
-
-// rest sleeps for Options.Rest, unless somebody wants the driver.
-func (s *Session) rest() {
-	if s.options.Rest <= 0 || s.attention.Load() {
-		return
-	}
-	timer := time.NewTimer(s.options.Rest)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.wake:
-	}
-}
-
-// count keeps the statistics of a flight.
-func (s *Session) count(r report) {
-	ticks := uint64(r.ticks - s.driver.ticks)
-	s.driver.ticks = r.ticks
-	s.counts.ticks.Add(ticks)
-	s.counts.activeGroups.Add(uint64(r.active))
-	s.counts.launchedGroups.Add(uint64(s.kernel.Groups))
-}
-
-// align is alignGroups for a boundary where somebody looks at the state. It
-// reports whether groups had to move. Bursts that end for other reasons, to let
-// others in, do without it.
-func (s *Session) align() bool {
-	before := s.counts.alignments.Load()
-	s.mu.Lock()
-	failed := s.mu.failure != nil
-	s.mu.Unlock()
-	if failed {
+// align brings all groups to the same step before the state is read, and reports
+// whether groups had to move. Bursts that end for other reasons do not align.
+func (sc *scheduler) align() bool {
+	before := sc.counts.alignments.Load()
+	if sc.run.flags().failed {
 		return false
 	}
-	if err := s.alignGroups(); err != nil {
-		s.forget()
-		s.fail(err)
+	if err := sc.alignGroups(); err != nil {
+		sc.fail(err)
 		return false
 	}
-	return s.counts.alignments.Load() > before
+	return sc.counts.alignments.Load() > before
 }
 
-// mostStill is how many ticks in a row may bring groups no closer: whoever wants
-// the driver may end some of them at once.
-const mostStill = 64
+// maxStill bounds the ticks in a row that bring groups no closer: requests may end
+// some of them at once.
+const maxStill = 64
 
-// alignGroups has groups catch up with the one that has done most, so that all
-// have done the same steps. After a signal they wait until it was served. Groups
-// with nothing to do go on all the same.
-func (s *Session) alignGroups() error {
-	least := s.driver.last.least
-	for still := 0; still < mostStill; still++ {
-		r := s.driver.last
-		if s.kernel.lockstep() || s.kernel.Claim || r.signal.Kind != SignalRunning || r.least >= r.most {
+// alignGroups runs the groups that are behind up to the step of the first one. With a
+// pending signal they stay where they are. Idle groups skip their steps.
+func (sc *scheduler) alignGroups() error {
+	least := sc.status.Least
+	for still := 0; still < maxStill; still++ {
+		v := sc.status
+		if sc.kernel.lockstep() || sc.kernel.Claim || v.Kind != wire.SignalRunning || v.Least >= v.Most {
 			return nil
 		}
-		if r.least > least {
-			least, still = r.least, 0
+		if v.Least > least {
+			least, still = v.Least, 0
 		}
-		s.counts.alignments.Add(1)
-		s.calm()
-		s.arm()
-		s.writeOrder(order{epoch: s.driver.epoch, target: r.most, budget: r.most - r.least, poll: s.poll(),
-			base: s.driver.base, mode: s.mode()&^modeAwait | modeLinger | modeSkip, phases: s.kernel.Phases})
-		steps := s.nextAlignment(uint64(r.most - r.least))
-		if err := s.submitSteps(steps, steps, true); err != nil {
+		sc.counts.alignments.Add(1)
+		sc.mail.clearStop()
+		sc.beginBurst()
+		sc.writeCommand(wire.Command{Target: v.Most, Budget: v.Most - v.Least,
+			Flags: sc.commandFlags()&^wire.FlagWaitMessage | wire.FlagKeepIdle | wire.FlagSkipIdle})
+		steps := sc.alignmentSteps(uint64(v.Most - v.Least))
+		if err := sc.submitSteps(steps, steps, true); err != nil {
 			return err
 		}
-		if _, err := s.land(r.most); err != nil {
+		if _, err := sc.complete(v.Most); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: groups do not come to the same step", ErrStuck)
+	return fmt.Errorf("%w: groups do not reach the same step", ErrStuck)
 }
 
-// nextAlignment is how many of so many steps the next submission brings groups
-// closer: as many as should not take much longer than others do.
-func (s *Session) nextAlignment(left uint64) uint64 {
-	if aim := s.aim(); s.driver.pace.expect(left) > 2*aim {
-		return s.driver.pace.budget(aim, left)
+// alignmentSteps returns how many of the steps that are left the next submission does:
+// as many as take about the time of a tick.
+func (sc *scheduler) alignmentSteps(left uint64) uint64 {
+	if target := sc.tickTime(); sc.estimator.Expect(left) > 2*target {
+		return sc.estimator.Budget(target, left)
 	}
 	return left
+}
+
+// rest sleeps for Options.Rest, unless a caller needs a boundary.
+func (sc *scheduler) rest() {
+	if sc.options.Rest > 0 && !sc.run.attention.Load() {
+		pace.SleepUntilWake(sc.options.Rest, sc.run.wake)
+	}
 }

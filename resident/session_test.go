@@ -79,7 +79,7 @@ func TestUseIsCounted(t *testing.T) {
 func TestEpochsFollowEachOther(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range []Strategy{Redispatch, Chain, Triple} {
-		o := Options{Strategy: strategy, TickTime: time.Millisecond, trial: trial{epochSteps: 700}}
+		o := Options{Strategy: strategy, TickTime: time.Millisecond, test: testOptions{epochSteps: 700}}
 		s := f.session(chainKernel(), o)
 		for _, steps := range []uint64{699, 1, 1, 1400, 2000} {
 			run(t, s, steps)
@@ -103,7 +103,7 @@ layout(std430, binding = 0) buffer Last { uvec2 last; };
 uint residentStep(uvec2 step) { last = step; return RESIDENT_GO; }
 `, nil), Groups: 1, State: []State{{Block: "Last", Bytes: 8}}}
 	const before = 3<<32 - 10
-	s := f.session(k, Options{trial: trial{epochSteps: 7, base: before}})
+	s := f.session(k, Options{test: testOptions{epochSteps: 7, base: before}})
 	for n := uint64(1); n <= 25; n += 3 {
 		run(t, s, 3)
 		last := before + n + 1

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// unevenText has group 0 do no more than 100 steps in a tick.
+// unevenText limits group 0 to 100 steps in a tick.
 const unevenText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 1) in;
@@ -20,24 +21,21 @@ uint residentStep(uvec2 step) {
 }
 `
 
-// TestGroupsOfASliceStayTogether has one group be slower than the other, slice by
-// slice, and compares how far they get apart: what is to be caught up with when
-// somebody looks does not grow with the time that has gone.
-func TestGroupsOfASliceStayTogether(t *testing.T) {
-	const mostApart = 20_000 // far below what a group alone does in that time
+// TestStepBoundLimitsTheLead has one group be slower than the other in every slice, and
+// bounds the difference of their steps, which must not grow with time: an alignment has
+// to do it.
+func TestStepBoundLimitsTheLead(t *testing.T) {
+	const maxLead = 20_000 // far below the steps of an unbounded group in that time
 	f := newFixture(t)
 	k := Kernel{Source: MustSource("uneven", unevenText, nil), Groups: 2, State: []State{{Block: "Sums", Bytes: 8}}}
 	s := f.session(k, Options{Strategy: Persistent, Slice: time.Millisecond, Capabilities: claimed})
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(2 * time.Minute)
-	for s.Stats().Ticks < 40 && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
-	}
-	r := s.readReport()
-	if apart := r.most - r.least; r.ticks < 40 || apart > mostApart {
-		t.Errorf("groups are %d steps apart after %d ticks", apart, r.ticks)
+	eventually(func() bool { return s.Stats().Ticks >= 40 })
+	v := s.mail.words.ReadStatus()
+	if lead := v.Most - v.Least; v.Ticks < 40 || lead > maxLead {
+		t.Errorf("one group leads by %d steps after %d ticks", lead, v.Ticks)
 	}
 	if _, err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -49,29 +47,28 @@ func TestGroupsOfASliceStayTogether(t *testing.T) {
 	wantWords(t, words(t, s, "Sums", 2), []uint32{sum, sum})
 }
 
-// TestGroupsWaitForGroupZero has groups of a slice wait for group 0, as they do on
-// a GPU, so short that a driver which ends loops does not end these: the state is
-// what it is without.
+// TestGroupsWaitForGroupZero has groups wait for group 0, as they do on a GPU, with loops
+// too short for the limit of software drivers: the state is the same as without.
 func TestGroupsWaitForGroupZero(t *testing.T) {
 	f := newFixture(t)
 	k := chainKernel()
-	k.Source = MustSource("chain", chainText, shader.Defines{"RESIDENT_AHEAD_LOOKS": "50"})
-	s := f.session(k, Options{Strategy: Persistent, Poll: 4, Capabilities: claimed, trial: trial{close: true}})
-	if mode := s.mode(); mode&modeClose == 0 {
-		t.Fatalf("mode %#x", mode)
+	k.Source = MustSource("chain", chainText, shader.Defines{"RESIDENT_LEAD_POLLS": "50"})
+	s := f.session(k, Options{Strategy: Persistent, Poll: 4, Capabilities: claimed, test: testOptions{groupsWait: true}})
+	if flags := s.config.commandFlags(); flags&wire.FlagBoundLead == 0 {
+		t.Fatalf("flags %#x", flags)
 	}
 	for _, steps := range []uint64{1, 600, 99} {
 		run(t, s, steps)
 	}
 	wantWords(t, words(t, s, "Cells", chainCells), chainAfter(700))
 	k.Phases = 2
-	if mode := f.session(k, Options{Strategy: Persistent, Capabilities: claimed, trial: trial{close: true}}).mode(); mode&modeClose != 0 {
-		t.Errorf("groups in lockstep wait for each other twice: mode %#x", mode)
+	if flags := f.session(k, Options{Strategy: Persistent, Capabilities: claimed, test: testOptions{groupsWait: true}}).config.commandFlags(); flags&wire.FlagBoundLead != 0 {
+		t.Errorf("groups in lockstep wait for each other twice: flags %#x", flags)
 	}
 }
 
-// TestGroupZeroAnswersAtTheBound has group 0 be far ahead of the others, so that it
-// comes to the bound of its slice and waits there.
+// TestGroupZeroAnswersAtTheBound has group 0 be far ahead of the other, so that it waits at
+// the step bound.
 func TestGroupZeroAnswersAtTheBound(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
@@ -90,9 +87,9 @@ uint residentStep(uvec2 step) {
 }
 `
 	f := newFixture(t)
-	defines := shader.Defines{"RESIDENT_AHEAD_LOOKS": "50", "RESIDENT_DOOR_LOOKS": "1000"}
+	defines := shader.Defines{"RESIDENT_LEAD_POLLS": "50", "RESIDENT_BOUND_POLLS": "1000"}
 	k := Kernel{Source: MustSource("bound", text, defines), Groups: 2, State: []State{{Block: "Sums", Bytes: 8}}}
-	s, ctx := started(t, f, k, Options{Strategy: Persistent, Slice: time.Millisecond, Poll: 4, Capabilities: claimed, trial: trial{close: true}})
+	s, ctx := started(t, f, k, Options{Strategy: Persistent, Slice: time.Millisecond, Poll: 4, Capabilities: claimed, test: testOptions{groupsWait: true}})
 	for i := range uint32(100) {
 		if err := s.Send(Message{i, 2, 3}); err != nil {
 			t.Fatal(err)
@@ -109,15 +106,15 @@ uint residentStep(uvec2 step) {
 		sum += step ^ 5
 	}
 	wantWords(t, words(t, s, "Sums", 2), []uint32{sum, sum})
-	// The goal of a run is no bound: nobody waits there.
+	// At the goal of a run group 0 does not wait.
 	for range 3 {
 		run(t, s, 77)
 	}
 }
 
-// TestStepsWithNothingToDoAreLeftOut stops a session of which one group has nothing to
-// do: it comes to the step of the other one without doing those in between.
-func TestStepsWithNothingToDoAreLeftOut(t *testing.T) {
+// TestIdleGroupsSkipSteps stops a session of which one group is idle: it reaches the step
+// of the other one without doing those in between.
+func TestIdleGroupsSkipSteps(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 1) in;
@@ -131,27 +128,27 @@ uint residentStep(uvec2 step) {
 	for name, o := range map[string]Options{
 		"redispatch": quick,
 		"persistent": {Strategy: Persistent, Slice: 2 * time.Millisecond, Capabilities: claimed},
-		"waiting":    {Strategy: Persistent, Slice: 2 * time.Millisecond, Capabilities: claimed, trial: trial{close: true}},
+		"waiting":    {Strategy: Persistent, Slice: 2 * time.Millisecond, Capabilities: claimed, test: testOptions{groupsWait: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := Kernel{Source: MustSource("sleeper", text, shader.Defines{"RESIDENT_IDLE_LOOKS": "16", "RESIDENT_AHEAD_LOOKS": "50"}),
+			k := Kernel{Source: MustSource("idle", text, shader.Defines{"RESIDENT_IDLE_POLLS": "16", "RESIDENT_LEAD_POLLS": "50"}),
 				Groups: 2, State: []State{{Block: "Counts", Bytes: 8}}}
 			s, ctx := started(t, f, k, o)
-			for s.Stats().Ticks < 3 {
-				time.Sleep(time.Millisecond)
+			if !eventually(func() bool { return s.Stats().Ticks >= 3 }) {
+				t.Fatal("no ticks")
 			}
 			if _, err := s.Stop(ctx); err != nil {
 				t.Fatal(err)
 			}
 			got := words(t, s, "Counts", 2)
 			if steps := s.Progress(); uint64(got[0]) != steps || uint64(got[1]) > steps || got[1] == 0 {
-				t.Errorf("%d steps; the group that works did %d, the other one %d", steps, got[0], got[1])
+				t.Errorf("%d steps; the busy group did %d, the idle one %d", steps, got[0], got[1])
 			}
 			if name == "redispatch" && uint64(got[1]) > s.Stats().Ticks {
-				t.Errorf("the group with nothing to do did %d steps in %d ticks", got[1], s.Stats().Ticks)
+				t.Errorf("the idle group did %d steps in %d ticks", got[1], s.Stats().Ticks)
 			}
-			if r := s.readReport(); name == "redispatch" && s.Stats().Alignments > 0 && r.active != 0 {
-				t.Errorf("%d groups did a step while steps were left out", r.active)
+			if v := s.mail.words.ReadStatus(); name == "redispatch" && s.Stats().Alignments > 0 && v.Active != 0 {
+				t.Errorf("%d groups did a step of the skipped ones", v.Active)
 			}
 		})
 	}

@@ -4,23 +4,24 @@ package resident
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/pace"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
-// TestAStopEndsATickInFlight has a tick that would take very long be ended by the
-// host, which only a driver that shows it to the kernel allows: no other one begins.
-func TestAStopEndsATickInFlight(t *testing.T) {
+// TestAStopEndsARunningTick has the host end a tick that would take very long, which
+// needs a driver that shows host writes to kernels: no other tick begins.
+func TestAStopEndsARunningTick(t *testing.T) {
 	f := newFixture(t)
 	caps, err := Probe(t.Context(), f.context, f.cache, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !caps.HostWritesSeen {
-		t.Skip("the probe says that a kernel does not see what the host writes during its dispatch")
+		t.Skip("a kernel of this driver does not see host writes during its dispatch")
 	}
 	s := f.session(chainKernel(), Options{Strategy: Persistent, Slice: time.Hour, Capabilities: caps})
 	if err := s.Start(0); err != nil {
@@ -28,7 +29,7 @@ func TestAStopEndsATickInFlight(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	getsOn(t, ctx, s)
+	waitStep(t, s)
 	ticks := s.Stats().Ticks
 	out, err := s.Stop(ctx)
 	if err != nil || out.Steps == 0 {
@@ -45,8 +46,8 @@ func TestAStopEndsATickInFlight(t *testing.T) {
 	}
 }
 
-// TestTicksAreTimed runs every strategy and looks at the longest submission, and at
-// the queries of the GPU's clock, which are used again and again.
+// TestTicksAreTimed runs every strategy and checks the longest submission, and the
+// timestamp queries, which are reused.
 func TestTicksAreTimed(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range Strategies() {
@@ -61,10 +62,11 @@ func TestTicksAreTimed(t *testing.T) {
 		if n.Submissions < 3 {
 			t.Errorf("%v: %d submissions", strategy, n.Submissions)
 		}
-		err := s.WithBuffers(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error {
-			// Who waits for a short tick at once does without.
-			if got := len(s.gl.stamps.spare); got < min(2, 2*(s.depth()-1)) || got > 2*s.depth() || got%2 > 0 {
-				t.Errorf("%v: %d queries are left of %d submissions", strategy, got, n.Submissions)
+		err := s.onGL(t.Context(), func(_ *glctx.GL, m *memory) error {
+			// Short ticks that are not queued have no timestamps.
+			depth := s.config.depth()
+			if got := len(m.timestamps.free); got < min(2, 2*(depth-1)) || got > 2*depth || got%2 > 0 {
+				t.Errorf("%v: %d queries after %d submissions", strategy, got, n.Submissions)
 			}
 			return nil
 		})
@@ -75,31 +77,31 @@ func TestTicksAreTimed(t *testing.T) {
 	}
 }
 
-// TestALongTickIsToldToEnd says when: it began, did steps, and goes on far beyond
-// the time of a tick that the pace chose.
-func TestALongTickIsToldToEnd(t *testing.T) {
+// TestLongTicksAreStopped checks the conditions: the tick has done steps, and takes far
+// longer than estimated.
+func TestLongTicksAreStopped(t *testing.T) {
 	f := newFixture(t)
 	for name, c := range map[string]struct {
 		Options
 		limit time.Duration
 	}{
-		"learned":          {Options{TickTime: 30 * time.Millisecond, Capabilities: claimed}, 60 * time.Millisecond},
-		"mega":             {Options{Strategy: Mega, TickTime: 30 * time.Millisecond, Capabilities: claimed}, megaTicks * 60 * time.Millisecond},
-		"as the user says": {Options{Budget: 5, Capabilities: claimed}, 0},
-		"nobody sees it":   {Options{}, 0},
-		"persistent":       {Options{Strategy: Persistent, Capabilities: claimed}, 0},
+		"estimated":         {Options{TickTime: 30 * time.Millisecond, Capabilities: claimed}, 60 * time.Millisecond},
+		"mega":              {Options{Strategy: Mega, TickTime: 30 * time.Millisecond, Capabilities: claimed}, megaTicks * 60 * time.Millisecond},
+		"set by the user":   {Options{Budget: 5, Capabilities: claimed}, 0},
+		"stop is invisible": {Options{}, 0},
+		"persistent":        {Options{Strategy: Persistent, Capabilities: claimed}, 0},
 	} {
-		s := f.session(chainKernel(), c.Options)
-		v := flight{limit: s.limit()}
-		s.driver.last.least, s.driver.last.most = 100, 100
+		_, sc := f.stopped(chainKernel(), c.Options)
+		v := submission{limit: sc.timeLimit()}
+		sc.status.Least, sc.status.Most = 100, 100
 		if v.limit != c.limit {
 			t.Errorf("%s: the limit is %v, not %v", name, v.limit, c.limit)
 		}
 		for _, done := range []uint32{100, 101} {
 			for _, gone := range []time.Duration{0, c.limit + time.Millisecond} {
-				atomic.StoreUint32(&s.words[wordDone], done)
+				sc.words.Store(wire.AtDone, done)
 				want := c.limit > 0 && gone > 0 && done > 100
-				if got := s.isOverlong(&v, time.Now().Add(-gone)); got != want {
+				if got := sc.isOverlong(&v, gone); got != want {
 					t.Errorf("%s: %d of 100 steps after %v: %v", name, done, gone, got)
 				}
 			}
@@ -107,31 +109,35 @@ func TestALongTickIsToldToEnd(t *testing.T) {
 	}
 }
 
-// TestTheFirstTickAfterARestIsShort has a GPU that may have slowed its clock.
+// stepTime is the step time of an estimate.
+const stepTime = 10 * time.Microsecond
+
+// TestTheFirstTickAfterARestIsShort has a GPU that may have lowered its clock.
 func TestTheFirstTickAfterARestIsShort(t *testing.T) {
 	f := newFixture(t)
-	for strategy, aim := range map[Strategy]time.Duration{Redispatch: defaultTickTime, Mega: megaTicks * defaultTickTime, Triple: defaultTickTime} {
-		s := f.session(chainKernel(), Options{Strategy: strategy})
-		d := &s.driver // which does nothing yet
-		d.pace.nanos, d.steps = float64(stepTime), 1<<20
-		d.watch.seen = time.Now().Add(-2 * coldTime)
-		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime/maxGrowth); got != want {
+	for strategy, target := range map[Strategy]time.Duration{Redispatch: defaultTickTime, Mega: megaTicks * defaultTickTime, Triple: defaultTickTime} {
+		_, sc := f.stopped(chainKernel(), Options{Strategy: strategy})
+		sc.estimator.Observe(1, pace.Bounds{Least: stepTime, Most: stepTime})
+		sc.lastSteps = 1 << 20
+		sc.timer.Observe(pace.Sample{Seen: time.Now().Add(-2 * time.Minute)}, pace.Work{})
+		if got, want := sc.nextSteps(1<<30), uint64(target/stepTime/pace.MaxGrowth); got != want {
 			t.Errorf("%v: %d steps after a rest, not %d", strategy, got, want)
 		}
-		d.flights = make([]flight, 1) // the GPU works
-		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime); got != want {
-			t.Errorf("%v: %d steps behind another flight, not %d", strategy, got, want)
+		sc.submissions = make([]submission, 1) // the GPU works
+		if got, want := sc.nextSteps(1<<30), uint64(target/stepTime); got != want {
+			t.Errorf("%v: %d steps behind another submission, not %d", strategy, got, want)
 		}
-		d.flights, d.watch.seen = nil, time.Now()
-		if got, want := s.nextSteps(1<<30), uint64(aim/stepTime); got != want {
+		sc.submissions = nil
+		sc.timer.Observe(pace.Sample{Seen: time.Now().Add(time.Hour)}, pace.Work{}) // however slow this test is
+		if got, want := sc.nextSteps(1<<30), uint64(target/stepTime); got != want {
 			t.Errorf("%v: %d steps at once, not %d", strategy, got, want)
 		}
 	}
 }
 
-// TestATickThatWaitedDoesWhatIsNewest has other submissions come while a flight waits:
-// what is expected of it is what it will do, up to the end of the run.
-func TestATickThatWaitedDoesWhatIsNewest(t *testing.T) {
+// TestQueuedTicksUseTheNewestBudget changes the budget while a submission is queued: its
+// expected steps are those of the new budget, up to the end of the run.
+func TestQueuedTicksUseTheNewestBudget(t *testing.T) {
 	f := newFixture(t)
 	claims := chainKernel()
 	claims.Claim = true
@@ -139,51 +145,52 @@ func TestATickThatWaitedDoesWhatIsNewest(t *testing.T) {
 	phases.Phases = 2
 	for name, c := range map[string]struct {
 		kernel Kernel
-		flight
+		submission
 		want uint64
 	}{
-		"more":            {chainKernel(), flight{steps: 20, rounds: 1}, 300},
-		"fewer":           {chainKernel(), flight{steps: 500, rounds: 1}, 300},
-		"several rounds":  {chainKernel(), flight{steps: 20, rounds: 2}, 600},
-		"to the end":      {chainKernel(), flight{steps: 20, rounds: 4}, 900},
-		"claimed":         {claims, flight{steps: 20, rounds: 1}, min(900, 300*uint64(claims.Groups))},
-		"landed long ago": {phases, flight{steps: 20, rounds: 1, landed: true}, 20},
+		"more":           {chainKernel(), submission{steps: 20, rounds: 1}, 300},
+		"fewer":          {chainKernel(), submission{steps: 500, rounds: 1}, 300},
+		"several rounds": {chainKernel(), submission{steps: 20, rounds: 2}, 600},
+		"to the end":     {chainKernel(), submission{steps: 20, rounds: 4}, 900},
+		"claimed":        {claims, submission{steps: 20, rounds: 1}, min(900, 300*uint64(claims.Groups))},
+		"complete":       {phases, submission{steps: 20, rounds: 1, reached: true}, 20},
 	} {
-		s := f.session(c.kernel, Options{Strategy: Triple})
-		s.driver.target = 1000
-		s.words[wordOrder+2] = 300
-		s.begin(&c.flight, report{least: 100, most: 120})
-		if c.flight.steps != c.want {
-			t.Errorf("%s: %d steps, not %d", name, c.flight.steps, c.want)
+		_, sc := f.stopped(c.kernel, Options{Strategy: Triple})
+		sc.target = 1000
+		sc.words.SetBudget(300)
+		sc.updateExpected(&c.submission, wire.Status{Least: 100, Most: 120})
+		if c.steps != c.want {
+			t.Errorf("%s: %d steps, not %d", name, c.steps, c.want)
 		}
 	}
 }
 
-// TestTheLastTickDoesNotShortenOthers has little be left for the last submission of a
-// run, while another one waits.
+// TestTheLastTickDoesNotShortenOthers leaves few steps for the last submission of a run,
+// while another one is queued.
 func TestTheLastTickDoesNotShortenOthers(t *testing.T) {
 	f := newFixture(t)
 	for strategy, want := range map[Strategy][2]uint32{Redispatch: {50, 10}, Double: {50, 50}, Triple: {50, 50}} {
-		s := f.session(chainKernel(), Options{Strategy: strategy})
-		d := &s.driver // which does nothing yet
-		d.pace.nanos, d.watch.seen = float64(time.Millisecond), time.Now()
-		s.mu.goal = 60
-		target := s.arm()
+		_, sc := f.stopped(chainKernel(), Options{Strategy: strategy})
+		sc.estimator.Observe(1, pace.Bounds{Least: time.Millisecond, Most: time.Millisecond})
+		sc.timer.Observe(pace.Sample{Seen: time.Now().Add(time.Hour)}, pace.Work{}) // the GPU is warm
+		sc.timer.Take()
+		sc.run.goal = 60
+		target := sc.beginBurst()
 		for i, planned := range []uint64{50, 10} {
-			if err := s.submit(target); err != nil {
+			if err := sc.submit(target); err != nil {
 				t.Fatal(err)
 			}
-			if got, budget := d.flights[i].steps, s.words[wordOrder+2]; got != planned || budget != want[i] {
+			if got, budget := sc.submissions[i].steps, sc.words.Budget(); got != planned || budget != want[i] {
 				t.Errorf("%v: submission %d has %d steps and a budget of %d, not %d and %d", strategy, i, got, budget, planned, want[i])
 			}
 		}
-		for len(d.flights) > 0 {
-			if _, err := s.land(target); err != nil {
+		for len(sc.submissions) > 0 {
+			if _, err := sc.complete(target); err != nil {
 				t.Fatal(err)
 			}
 		}
-		// One at a time never has another one wait, so that there either may come first.
-		if n := d.last.progress(); n != 60 && s.depth() > 1 {
+		// Without a queue the second submission may begin before the first has its budget.
+		if n := sc.status.Progress(); n != 60 && sc.depth() > 1 {
 			t.Errorf("%v: %d steps are done", strategy, n)
 		}
 	}

@@ -8,15 +8,14 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// stamps are queries of the GPU's clock that no flight has. They are for the GL
-// thread.
-type stamps struct{ spare []glctx.Query }
+// timestamps is a pool of timestamp queries. It is used on the GL thread.
+type timestamps struct{ free []glctx.Query }
 
-// stamp notes the GPU's time, in a query that whoever calls has until give.
-func (s *stamps) stamp(gl *glctx.GL) glctx.Query {
+// write records the GPU's time in a query, which the caller returns by read or reuse.
+func (t *timestamps) write(gl *glctx.GL) glctx.Query {
 	var q glctx.Query
-	if n := len(s.spare); n > 0 {
-		q, s.spare = s.spare[n-1], s.spare[:n-1]
+	if n := len(t.free); n > 0 {
+		q, t.free = t.free[n-1], t.free[:n-1]
 	} else {
 		q = gl.NewQuery()
 	}
@@ -24,19 +23,19 @@ func (s *stamps) stamp(gl *glctx.GL) glctx.Query {
 	return q
 }
 
-// read is what two stamps say and takes them back. The GPU has come to them.
-func (s *stamps) read(gl *glctx.GL, begin, end glctx.Query) (from, to time.Duration) {
+// read returns the times of two queries that the GPU has reached, and reuses them.
+func (t *timestamps) read(gl *glctx.GL, begin, end glctx.Query) (from, to time.Duration) {
 	from, to = gl.Timestamp(begin), gl.Timestamp(end)
-	s.give(begin, end)
+	t.reuse(begin, end)
 	return from, to
 }
 
-// give takes back stamps that nobody reads.
-func (s *stamps) give(begin, end glctx.Query) { s.spare = append(s.spare, begin, end) }
+// reuse returns queries to the pool.
+func (t *timestamps) reuse(begin, end glctx.Query) { t.free = append(t.free, begin, end) }
 
-func (s *stamps) free(gl *glctx.GL) {
-	for _, q := range s.spare {
+func (t *timestamps) delete(gl *glctx.GL) {
+	for _, q := range t.free {
 		gl.DeleteQuery(q)
 	}
-	s.spare = nil
+	t.free = nil
 }

@@ -10,7 +10,7 @@ import (
 // state reads all bytes of a state.
 func state(t testing.TB, s *Session, block string) []byte {
 	t.Helper()
-	for _, v := range s.kernel.State {
+	for _, v := range s.config.kernel.State {
 		if v.Block == block {
 			data := make([]byte, v.size())
 			if err := s.Read(t.Context(), block, 0, data); err != nil {

@@ -1,15 +1,14 @@
 #version 450 core
 
-// probe_barrier: groups wait for each other, again and again, and say whether all
-// of them came.
+// probe_barrier: groups pass grid barriers, and report whether none of them timed out.
 //
 //   binding  buffer  layout, in 32-bit words
-//   0        Meet    0: arrivals   1: 1 once somebody gave up   2: groups that were at all meetings
+//   0        Barrier 0: arrivals   1: 1 once a barrier timed out   2: groups that passed all barriers
 //
-//   grid     as many groups as are to meet
+//   grid     the groups to test
 //
-// meetings is how often. Nobody looks more than SPIN times. Arrivals are counted
-// through, as residentMeet does.
+// barriers is their number. A barrier times out after SPIN polls. The count of arrivals
+// is never reset, as in residentWaitAllGroups.
 
 #ifndef LOCAL
 #define LOCAL 256
@@ -20,33 +19,33 @@
 
 layout(local_size_x = LOCAL) in;
 
-layout(std430, binding = 0) coherent volatile buffer Meet {
+layout(std430, binding = 0) coherent volatile buffer Barrier {
     uint arrived;
-    uint broken;
-    uint faithful;
+    uint failed;
+    uint complete;
     uint unused;
 };
 
-uniform uint meetings;
+uniform uint barriers;
 
 shared uint stop;
 
 void main() {
-    uint met = 0u;
-    for (; met < meetings; ++met) {
+    uint passed = 0u;
+    for (; passed < barriers; ++passed) {
         memoryBarrierBuffer();
         barrier();
         if (gl_LocalInvocationIndex == 0u) {
-            uint all = (met + 1u) * gl_NumWorkGroups.x;
-            uint looks = 0u;
+            uint all = (passed + 1u) * gl_NumWorkGroups.x;
+            uint polls = 0u;
             if (atomicAdd(arrived, 1u) + 1u != all) {
-                while (int(arrived - all) < 0 && looks < uint(SPIN)) { // lint:leader waits for other groups, bounded
-                    ++looks;
+                while (int(arrived - all) < 0 && polls < uint(SPIN)) { // lint:leader waits for other groups, bounded
+                    ++polls;
                 }
             }
-            stop = looks == uint(SPIN) ? 1u : 0u;
-            if (looks == uint(SPIN)) {
-                broken = 1u;
+            stop = polls == uint(SPIN) ? 1u : 0u;
+            if (polls == uint(SPIN)) {
+                failed = 1u;
             }
         }
         barrier();
@@ -54,7 +53,7 @@ void main() {
             break;
         }
     }
-    if (gl_LocalInvocationIndex == 0u && met == meetings) {
-        atomicAdd(faithful, 1u);
+    if (gl_LocalInvocationIndex == 0u && passed == barriers) {
+        atomicAdd(complete, 1u);
     }
 }

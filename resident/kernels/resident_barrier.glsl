@@ -1,42 +1,40 @@
-// resident_barrier: groups that wait for each other within a dispatch. A part of
-// resident.glsl.
+// resident_barrier: the grid barrier. A part of resident.glsl.
 
-// residentMeet waits until all groups are there. It works only while all groups
-// run at the same time, so for no more groups than were measured to do so. The
-// last one judges, where that is asked for, whether another step follows.
+// residentWaitAllGroups waits until all groups have called it. It requires that all
+// groups run at the same time, so a session uses it for at most the measured number of
+// co-resident groups. With decide, the last group decides whether another step follows.
 //
-// Arrivals are counted through and never begin anew, and each group counts by
-// itself how many meetings it passed: a generation that is read here could be read
-// behind the arrival, and already be the next.
-void residentMeet(bool judge) {
+// The count of arrivals is never reset, and each group counts the barriers that it
+// passed: the generation, read after the arrival, could already be the next one.
+void residentWaitAllGroups(bool decide) {
     memoryBarrierBuffer();
     barrier();
     if (residentLeader()) {
-        uint passed = residentMeetings;
+        uint passed = residentBarriersPassed;
         uint all = (passed + 1u) * gl_NumWorkGroups.x;
-        residentMeetings = passed + 1u;
+        residentBarriersPassed = passed + 1u;
         if (atomicAdd(residentGridArrived, 1u) + 1u == all) {
-            if (judge) {
-                if (residentRaised != 0u || residentRelayStop != 0u) {
-                    residentVerdict = 1u;
+            if (decide) {
+                if (residentRaised != 0u || residentStopRelayed != 0u) {
+                    residentTickOver = 1u;
                 }
                 memoryBarrierBuffer();
             }
             atomicAdd(residentGridGeneration, 1u);
         } else {
-            uint most = residentMode(RESIDENT_TRIAL) ? RESIDENT_TRIAL_SPIN : uint(RESIDENT_SPIN);
-            uint looks = 0u;
-            if (judge) {
-                while (residentGridGeneration == passed && looks < most) { // lint:leader waits for other groups, bounded
-                    ++looks;
+            uint most = residentFlag(RESIDENT_FLAG_TEST_BARRIER) ? RESIDENT_TEST_BARRIER_POLLS : uint(RESIDENT_BARRIER_POLLS);
+            uint polls = 0u;
+            if (decide) {
+                while (residentGridGeneration == passed && polls < most) { // lint:leader waits for other groups, bounded
+                    ++polls;
                 }
             } else {
-                while (int(residentGridArrived - all) < 0 && looks < most) { // lint:leader waits for other groups, bounded
-                    ++looks;
+                while (int(residentGridArrived - all) < 0 && polls < most) { // lint:leader waits for other groups, bounded
+                    ++polls;
                 }
             }
-            if (looks == most) {
-                residentVerdict = 1u;
+            if (polls == most) {
+                residentTickOver = 1u;
                 residentSignal(RESIDENT_FAULT, RESIDENT_BARRIER_STUCK);
             }
         }
@@ -45,6 +43,6 @@ void residentMeet(bool judge) {
     memoryBarrierBuffer();
 }
 
-// residentGridBarrier waits until all groups of the grid are there: see
-// residentMeet. Phases do the same on every driver.
-void residentGridBarrier() { residentMeet(false); }
+// residentGridBarrier waits until all groups of the grid have called it: see
+// residentWaitAllGroups. Phases do the same on every driver.
+void residentGridBarrier() { residentWaitAllGroups(false); }
