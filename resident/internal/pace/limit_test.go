@@ -22,9 +22,9 @@ func TestDeadlinesShortenTicks(t *testing.T) {
 		l.Lower(8 * time.Millisecond) // does not end the shorter one
 		time.Sleep(limitTime - 1)
 		want(4 * time.Millisecond)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		want(50 * time.Millisecond)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		l.Lower(8 * time.Millisecond)
 		want(8 * time.Millisecond)
 	})
