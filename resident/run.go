@@ -244,12 +244,13 @@ func (r *runState) restored(base, steps uint64) {
 	r.notifyLocked()
 }
 
-// flags returns a consistent copy of the flags of the run.
-func (r *runState) flags() (f struct{ running, stopping, closed, failed, idle bool }) {
+// runFlags is a consistent copy of the flags of a run.
+type runFlags struct{ running, stopping, closed, failed, idle bool }
+
+func (r *runState) flags() runFlags {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f.running, f.stopping, f.closed, f.failed, f.idle = r.running, r.stopping, r.closed, r.failure != nil, r.idle
-	return f
+	return runFlags{r.running, r.stopping, r.closed, r.failure != nil, r.idle}
 }
 
 // goalOf returns the steps to reach.

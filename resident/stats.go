@@ -37,7 +37,7 @@ type Stats struct {
 
 // counts are the counters of Stats.
 type counts struct {
-	ticks, dispatches, submissions, underWay, steps, looks, naps, preemptions, checkpoints, checkpointBytes, alignments, logged atomic.Uint64
+	ticks, dispatches, submissions, inFlight, steps, polls, sleeps, preemptions, checkpoints, checkpointBytes, alignments, logged atomic.Uint64
 
 	activeGroups, launchedGroups, lanes atomic.Uint64
 
@@ -56,9 +56,9 @@ func (s *Session) Stats() Stats {
 		Ticks:           n.ticks.Load(),
 		Dispatches:      n.dispatches.Load(),
 		Submissions:     n.submissions.Load(),
-		UnderWay:        n.underWay.Load(),
-		Looks:           n.looks.Load(),
-		Naps:            n.naps.Load(),
+		UnderWay:        n.inFlight.Load(),
+		Looks:           n.polls.Load(),
+		Naps:            n.sleeps.Load(),
 		Alignments:      n.alignments.Load(),
 		Preemptions:     n.preemptions.Load(),
 		Checkpoints:     n.checkpoints.Load(),

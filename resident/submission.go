@@ -98,7 +98,7 @@ func (sc *scheduler) issue(f submission, count int) error {
 	})
 	sc.counts.submissions.Add(1)
 	sc.submissions = append(sc.submissions, f)
-	sc.counts.underWay.Store(max(sc.counts.underWay.Load(), uint64(len(sc.submissions))))
+	sc.counts.inFlight.Store(max(sc.counts.inFlight.Load(), uint64(len(sc.submissions))))
 	return err
 }
 

@@ -41,7 +41,7 @@ func (sc *scheduler) wait(f *submission) error {
 			sc.spinForStatus()
 			continue
 		}
-		sc.counts.naps.Add(1)
+		sc.counts.sleeps.Add(1)
 		pace.Sleep(sc.sleepTime(policy, f, time.Since(began)), sc.run.wake)
 	}
 }
@@ -105,7 +105,7 @@ func (sc *scheduler) spinForStatus() {
 // pollFences polls the fences of all submissions, the oldest first. Where a tick is
 // expected to be short, it waits for the first one.
 func (sc *scheduler) pollFences(expected time.Duration) error {
-	sc.counts.looks.Add(1)
+	sc.counts.polls.Add(1)
 	timeout := time.Duration(0)
 	if expected < pace.ShortTick {
 		timeout = pace.ShortTick

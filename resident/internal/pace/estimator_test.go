@@ -76,10 +76,10 @@ func TestEstimatorFollowsAGPUThatWarmsUp(t *testing.T) {
 // TestEstimatorIsStableWhenTheHostOversleeps has the host oversleep repeatedly, so that
 // it finds several submissions ended at once: ticks keep their length.
 func TestEstimatorIsStableWhenTheHostOversleeps(t *testing.T) {
-	everySimulation(func(form simulation, exact bool) {
+	everySimulation(func(base simulation, exact bool) {
 		for every := 3; every < 200; every *= 3 {
 			for _, by := range []time.Duration{5, 30, 70, 120, 400} {
-				m := form
+				m := base
 				m.lag = time.Duration(every) * 10 * time.Microsecond
 				m.late = func(sleep int) time.Duration {
 					if sleep%every == 0 {
@@ -157,7 +157,7 @@ func TestQueuedTicksReachTheirTarget(t *testing.T) {
 		}},
 	} {
 		everySimulation(func(m simulation, exact bool) {
-			form := fmt.Sprintf("%s, depth %d, visible %v, exact %v", name, m.depth, m.visible, exact)
+			label := fmt.Sprintf("%s, depth %d, visible %v, exact %v", name, m.depth, m.visible, exact)
 			random := rand.New(rand.NewPCG(1, 2))
 			shortest, longest := time.Hour, time.Duration(0)
 			m.real = func(now, nominal time.Duration) time.Duration {
@@ -170,15 +170,15 @@ func TestQueuedTicksReachTheirTarget(t *testing.T) {
 			m.run(12 * time.Second)
 			sleeps, trips := float64(m.sleeps)/m.now.Seconds(), float64(m.trips)/m.now.Seconds()
 			t.Logf("%s: ticks of %v to %v, %d of %d mispredicted, %.0f sleeps and %.0f trips a second",
-				form, shortest, longest, m.mispredicted, m.ticks, sleeps, trips)
+				label, shortest, longest, m.mispredicted, m.ticks, sleeps, trips)
 			if shortest < tickTime*9/10 || longest > tickTime*11/10 {
-				t.Errorf("%s: ticks took %v to %v", form, shortest, longest)
+				t.Errorf("%s: ticks took %v to %v", label, shortest, longest)
 			}
 			if m.mispredicted > 1 { // the first ticks end before the host polls
-				t.Errorf("%s: %d of %d ticks were expected to do other steps", form, m.mispredicted, m.ticks)
+				t.Errorf("%s: %d of %d ticks were expected to do other steps", label, m.mispredicted, m.ticks)
 			}
 			if m.depth > 1 && (sleeps > 100 || m.visible && trips > 50) {
-				t.Errorf("%s: %.0f sleeps and %.0f trips a second", form, sleeps, trips)
+				t.Errorf("%s: %.0f sleeps and %.0f trips a second", label, sleeps, trips)
 			}
 		})
 	}
@@ -187,10 +187,10 @@ func TestQueuedTicksReachTheirTarget(t *testing.T) {
 // TestStatusBeforeItsFence has the host poll between a status and its fence, so that
 // the status of one submission includes the work of the next.
 func TestStatusBeforeItsFence(t *testing.T) {
-	everySimulation(func(form simulation, exact bool) {
+	everySimulation(func(base simulation, exact bool) {
 		for seed := range uint64(20) {
 			random := rand.New(rand.NewPCG(seed, 0))
-			m := form
+			m := base
 			m.lag = 3 * time.Millisecond
 			m.late = func(int) time.Duration {
 				if random.IntN(5) > 0 {
