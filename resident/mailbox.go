@@ -55,24 +55,25 @@ func (m *mailbox) send(group uint32, message Message) (uint32, error) {
 	}
 	m.in.Lock()
 	defer m.in.Unlock()
-	if m.in.sent-m.received() >= wire.InboxLength {
+	unread := m.in.sent - m.received()
+	if unread >= wire.InboxLength {
 		return 0, ErrInboxFull
 	}
-	m.put(group, wire.Message(message))
+	m.put(group, wire.Message(message), unread == 0)
 	if m.run.sleeping.Load() {
 		m.run.wakeScheduler() // else it waits for a tick, and needs no wake-up
 	}
 	return m.in.sent, nil
 }
 
-// put writes the next message into the inbox and rings the doorbell. in is locked.
-func (m *mailbox) put(group uint32, message wire.Message) {
+// put writes the next message into the inbox and sets the doorbell. only reports whether
+// the kernel has taken all others. in is locked.
+func (m *mailbox) put(group uint32, message wire.Message, only bool) {
 	place := int(m.in.sent % wire.InboxLength)
 	slot := wire.AtInbox + wire.InboxWords*place
 	number := m.in.sent + 1
-	first := m.received() == m.in.sent
 	m.in.sent = number
-	if first && group == 0 {
+	if only && group == 0 {
 		// The kernel has taken all other messages, so it does not read the one behind the
 		// control word now. A running kernel polls it there, so it is written there first.
 		m.in.control = message.Word(number, 0) | wire.InlineBit | m.in.control&wire.StopBit
