@@ -93,6 +93,7 @@ const (
 	pingStop    = ^uint32(0)
 )
 
+// measure measures the loop limit, co-residency and visibility.
 func (p *prober) measure() (*Capabilities, error) {
 	caps := &Capabilities{ResidencyGroup: barrierLocal}
 	var err error
@@ -111,8 +112,8 @@ func (p *prober) measure() (*Capabilities, error) {
 	return caps, nil
 }
 
-// with calls run with a program.
-func (p *prober) with(name string, defines shader.Defines, run func(program uint32) error) error {
+// withProgram calls run with a program, which it compiles.
+func (p *prober) withProgram(name string, defines shader.Defines, run func(program uint32) error) error {
 	text, err := fs.ReadFile(kernels, kernelFolder+"/"+name+".comp")
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func (p *prober) with(name string, defines shader.Defines, run func(program uint
 
 // loopLimit returns the back-edges after which the driver ends a loop, 0 for none.
 func (p *prober) loopLimit() (limit uint32, err error) {
-	err = p.with("probe_loops", nil, func(program uint32) error {
+	err = p.withProgram("probe_loops", nil, func(program uint32) error {
 		return p.context.Do(func(gl *glctx.GL) error {
 			count := []uint32{0, probedLoops, 0, 0}
 			b, err := gl.NewBuffer(16, glctx.Bytes(count))
@@ -155,7 +156,7 @@ func (p *prober) loopLimit() (limit uint32, err error) {
 
 // residency measures how many groups are co-resident, and the cost of a grid barrier.
 func (p *prober) residency(caps *Capabilities) error {
-	return p.with("probe_barrier", shader.Defines{"LOCAL": strconv.Itoa(barrierLocal)}, func(program uint32) error {
+	return p.withProgram("probe_barrier", shader.Defines{"LOCAL": strconv.Itoa(barrierLocal)}, func(program uint32) error {
 		can := func(groups uint32) (bool, error) {
 			for range 3 {
 				if ok, _, err := p.runBarriers(program, groups, testedBarriers); err != nil || !ok {
@@ -262,7 +263,7 @@ func (p *prober) runBarriers(program, groups, barriers uint32) (ok bool, took ti
 
 // visibility measures whether host and kernel see each other's writes during a dispatch.
 func (p *prober) visibility(caps *Capabilities) error {
-	return p.with("probe_visibility", nil, func(program uint32) error {
+	return p.withProgram("probe_visibility", nil, func(program uint32) error {
 		for range pingPongTries {
 			if err := p.tryPingPong(program, caps); err != nil || caps.HostWritesSeen {
 				return err
