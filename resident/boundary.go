@@ -154,7 +154,7 @@ func (s *Session) Write(ctx context.Context, block string, offset int, data []by
 // onRange calls fn with the buffer of a block that has n bytes from offset on.
 func (s *Session) onRange(ctx context.Context, block string, offset, n int, fn func(gl *glctx.GL, b glctx.Buffer)) error {
 	return s.onGL(ctx, func(gl *glctx.GL, m *memory) error {
-		v := m.find(block)
+		v := m.findState(block)
 		if v == nil {
 			return fmt.Errorf("resident: kernel %s has no state %s", s.config.kernel.Source.Name(), block)
 		}

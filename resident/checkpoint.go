@@ -84,7 +84,7 @@ func (sc *scheduler) makeCheckpoint() (*Checkpoint, error) {
 const groupsOffset = 4 * wire.AtGroups
 
 // Restore loads the states and the progress of a checkpoint. It returns ErrRunning while
-// the session runs, and ErrForeign, wrapped, for a checkpoint of another kernel, or of
+// the session runs, and ErrOtherKernel, wrapped, for a checkpoint of another kernel, or of
 // other groups or sizes.
 func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
 	return s.atBoundary(ctx, &request{do: func(sc *scheduler) error {
@@ -98,26 +98,26 @@ func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
 	}})
 }
 
-// accepts returns ErrForeign, with the difference, for a checkpoint of another kernel.
+// accepts returns ErrOtherKernel, with the difference, for a checkpoint of another kernel.
 func (k Kernel) accepts(c *Checkpoint) error {
 	switch {
 	case c.Kernel != k.Source.Key():
-		return fmt.Errorf("%w: its source has key %s, this one's is %s", ErrForeign, c.Kernel.Short(), k.Source.Key().Short())
+		return fmt.Errorf("%w: its source has key %s, this one's is %s", ErrOtherKernel, c.Kernel.Short(), k.Source.Key().Short())
 	case len(c.groups) != int(k.Groups):
-		return fmt.Errorf("%w: it has %d groups, this one %d", ErrForeign, len(c.groups), k.Groups)
+		return fmt.Errorf("%w: it has %d groups, this one %d", ErrOtherKernel, len(c.groups), k.Groups)
 	}
 	i := 0
 	for _, v := range k.State {
 		if v.Constant {
 			continue
 		}
-		if i >= len(c.states) || c.states[i].block != v.Block || len(c.states[i].data) != v.size() {
-			return fmt.Errorf("%w: it lacks the %d bytes of state %s", ErrForeign, v.size(), v.Block)
+		if i >= len(c.states) || c.states[i].block != v.Block || len(c.states[i].data) != v.bufferSize() {
+			return fmt.Errorf("%w: it lacks the %d bytes of state %s", ErrOtherKernel, v.bufferSize(), v.Block)
 		}
 		i++
 	}
 	if i != len(c.states) {
-		return fmt.Errorf("%w: it has %d states, this one %d", ErrForeign, len(c.states), i)
+		return fmt.Errorf("%w: it has %d states, this one %d", ErrOtherKernel, len(c.states), i)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (sc *scheduler) loadCheckpoint(c *Checkpoint) error {
 		gl.Upload(sc.gl.work, 4*wire.AtClaimed, glctx.Bytes([]uint32{c.claimed}))
 		gl.Upload(sc.gl.work, groupsOffset, glctx.Bytes(lines))
 		for _, v := range c.states {
-			gl.Upload(sc.gl.find(v.block).buffer, 0, v.data)
+			gl.Upload(sc.gl.findState(v.block).buffer, 0, v.data)
 		}
 		return gl.Err()
 	})

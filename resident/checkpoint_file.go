@@ -88,7 +88,7 @@ func overwrite(name string, held heldCopy, chunks []chunk) (info os.FileInfo, wr
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if !held.is(info) {
+	if !held.unchanged(info) {
 		held.extents = nil
 	}
 	var end int64
@@ -107,8 +107,8 @@ func overwrite(name string, held heldCopy, chunks []chunk) (info os.FileInfo, wr
 	return info, written, err
 }
 
-// is reports whether a file is unchanged since it was written or read.
-func (h heldCopy) is(info os.FileInfo) bool {
+// unchanged reports whether a file is unchanged since it was written or read.
+func (h heldCopy) unchanged(info os.FileInfo) bool {
 	return h.info != nil && os.SameFile(h.info, info) && h.info.Size() == info.Size() && h.info.ModTime().Equal(info.ModTime())
 }
 

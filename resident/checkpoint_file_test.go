@@ -140,7 +140,8 @@ func TestSavesWriteWhatChanged(t *testing.T) {
 	}
 	run(t, other, 60)
 	wantWords(t, words(t, other, "Field", spotChunks*chunkBytes/4), spotAfter(spotChunks, 160))
-	// The content of a copy that was read is known: only the other one is written completely.
+	// The content of a copy that was read is known: only the other one is written
+	// completely.
 	for _, want := range []int64{size(c), small(c) + chunkBytes, small(c)} {
 		if c, err = other.Checkpoint(t.Context()); err != nil {
 			t.Fatal(err)

@@ -51,8 +51,8 @@ func TestCheckpointsContinueElsewhere(t *testing.T) {
 	wantWords(t, words(t, s, "Cells", chainCells), want)
 }
 
-// TestForeignCheckpointsAreRefused restores checkpoints of other kernels.
-func TestForeignCheckpointsAreRefused(t *testing.T) {
+// TestCheckpointsOfOtherKernelsAreRefused restores checkpoints of other kernels.
+func TestCheckpointsOfOtherKernelsAreRefused(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(chainKernel(), quick)
 	c, err := s.Checkpoint(t.Context())
@@ -62,7 +62,7 @@ func TestForeignCheckpointsAreRefused(t *testing.T) {
 	more := chainKernel()
 	more.Groups--
 	for name, k := range map[string]Kernel{"groups": more, "kernel": echoKernel()} {
-		if err := f.session(k, quick).Restore(t.Context(), c); !errors.Is(err, ErrForeign) {
+		if err := f.session(k, quick).Restore(t.Context(), c); !errors.Is(err, ErrOtherKernel) {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}

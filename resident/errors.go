@@ -21,9 +21,9 @@ var (
 	// ErrDamaged is returned, wrapped with the reason, for bytes that
 	// Checkpoint.WriteTo did not write.
 	ErrDamaged = errors.New("resident: checkpoint is damaged")
-	// ErrForeign is returned, wrapped with the difference, by Restore for the checkpoint
-	// of another kernel.
-	ErrForeign = errors.New("resident: checkpoint is of another kernel")
+	// ErrOtherKernel is returned, wrapped with the difference, by Restore for the
+	// checkpoint of another kernel.
+	ErrOtherKernel = errors.New("resident: checkpoint is of another kernel")
 	// ErrNoCheckpoint is returned by CheckpointFile.Load when neither copy is valid.
 	ErrNoCheckpoint = errors.New("resident: there is no checkpoint")
 )

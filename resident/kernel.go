@@ -50,8 +50,8 @@ type State struct {
 // maxGroups bounds the groups' lines to 4 MiB; GL guarantees 65,535 groups.
 const maxGroups = 1 << 16
 
-// check returns an error for a kernel that cannot run, without using GL.
-func (k Kernel) check() error {
+// checkFields returns an error for a kernel that cannot run, without using GL.
+func (k Kernel) checkFields() error {
 	switch {
 	case k.Source == nil:
 		return errors.New("resident: kernel without a source: see NewSource")
@@ -66,9 +66,9 @@ func (k Kernel) check() error {
 // lockstep reports whether groups do each step together.
 func (k Kernel) lockstep() bool { return k.Phases > 1 }
 
-// size returns the bytes of the buffer for a state. Some drivers require the size of a
-// block rounded up to a vector.
-func (v State) size() int { return (max(v.Bytes, len(v.Init)) + 15) &^ 15 }
+// bufferSize returns the bytes of the buffer for a state. Some drivers require the size
+// of a block rounded up to a vector.
+func (v State) bufferSize() int { return (max(v.Bytes, len(v.Init)) + 15) &^ 15 }
 
 // reserved holds the bindings of the control blocks.
 var reserved = map[uint32]string{wire.SharedBinding: "ResidentShared", wire.WorkBinding: "ResidentWork"}
@@ -90,12 +90,12 @@ func (k Kernel) bindings(program *cache.Handle) ([]uint32, error) {
 	for i, v := range k.State {
 		r, ok := found[v.Block]
 		switch {
-		case v.size() == 0:
+		case v.bufferSize() == 0:
 			return nil, fmt.Errorf("resident: state %s has no bytes", v.Block)
 		case !ok:
 			return nil, fmt.Errorf("resident: kernel %s has no storage block %s, or does not use it", program.Name(), v.Block)
-		case v.size() < int(r.Bytes):
-			return nil, fmt.Errorf("resident: state %s has %d bytes, the kernel needs %d", v.Block, v.size(), r.Bytes)
+		case v.bufferSize() < int(r.Bytes):
+			return nil, fmt.Errorf("resident: state %s has %d bytes, the kernel needs %d", v.Block, v.bufferSize(), r.Bytes)
 		case taken[uint32(r.Binding)] != "":
 			return nil, fmt.Errorf("resident: state %s is at binding %d, which is %s's", v.Block, r.Binding, taken[uint32(r.Binding)])
 		}

@@ -168,9 +168,9 @@ func (m *mailbox) spin(met func() bool) bool {
 	return false
 }
 
-// wait waits for a condition of the mapped memory. It polls after every tick, and
+// waitAsleep waits for a condition of the mapped memory. It polls after every tick, and
 // during a persistent one with the intervals of pace.Backoff.
-func (m *mailbox) wait(ctx context.Context, met func() bool) error {
+func (m *mailbox) waitAsleep(ctx context.Context, met func() bool) error {
 	began := time.Now()
 	for {
 		changed, err := m.run.watch()
@@ -250,5 +250,5 @@ func (s *Session) waitMail(ctx context.Context, met func() bool) error {
 	if s.mail.spin(met) {
 		return nil
 	}
-	return s.polling(func() error { return s.mail.wait(ctx, met) })
+	return s.polling(func() error { return s.mail.waitAsleep(ctx, met) })
 }

@@ -191,7 +191,7 @@ func TestWaitingSleeps(t *testing.T) {
 					m.run.notify()
 				}
 			})
-			err := m.wait(t.Context(), func() bool {
+			err := m.waitAsleep(t.Context(), func() bool {
 				polls++
 				_, _, ok := m.tryReceive()
 				return ok
@@ -209,15 +209,15 @@ func TestWaitingEndsWithItsReason(t *testing.T) {
 	never := func() bool { return false }
 	for want, end := range map[error]func(m *mailbox, cancel func()){
 		context.Canceled: func(_ *mailbox, cancel func()) { cancel() },
-		ErrClosed:        func(m *mailbox, _ func()) { m.run.close(); m.run.notify() },
-		ErrStuck:         func(m *mailbox, _ func()) { m.run.fail(ErrStuck) },
+		ErrClosed:        func(m *mailbox, _ func()) { m.run.markClosed(); m.run.notify() },
+		ErrStuck:         func(m *mailbox, _ func()) { m.run.setFailure(ErrStuck) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := testMailbox(1, false)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			time.AfterFunc(time.Second, func() { end(m, cancel) })
-			if err := m.wait(ctx, never); !errors.Is(err, want) {
+			if err := m.waitAsleep(ctx, never); !errors.Is(err, want) {
 				t.Errorf("the wait ends with %v, not %v", err, want)
 			}
 		})

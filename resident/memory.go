@@ -33,8 +33,9 @@ type stateMemory struct {
 	buffer  glctx.Buffer
 }
 
-// make makes all buffers. After an error free deletes those that were made.
-func (m *memory) make(gl *glctx.GL, k Kernel, bindings []uint32, program uint32, kind glctx.MapOptions) (err error) {
+// makeBuffers makes all buffers. After an error deleteBuffers deletes those that
+// were made.
+func (m *memory) makeBuffers(gl *glctx.GL, k Kernel, bindings []uint32, program uint32, kind glctx.MapOptions) (err error) {
 	m.program, m.groups = program, k.Groups
 	if m.shared, err = gl.NewMappedWith(wire.SharedWords, kind); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (m *memory) make(gl *glctx.GL, k Kernel, bindings []uint32, program uint32,
 		return err
 	}
 	for i, v := range k.State {
-		b, err := newZeroed(gl, v.size(), v.Init)
+		b, err := newZeroed(gl, v.bufferSize(), v.Init)
 		if err != nil {
 			return err
 		}
@@ -65,7 +66,7 @@ func newZeroed(gl *glctx.GL, size int, data []byte) (glctx.Buffer, error) {
 	return b, nil
 }
 
-func (m *memory) free(gl *glctx.GL) {
+func (m *memory) deleteBuffers(gl *glctx.GL) {
 	gl.DeleteMapped(m.shared)
 	gl.DeleteBuffer(m.work)
 	for _, v := range m.states {
@@ -100,8 +101,8 @@ func (m *memory) clearRun(gl *glctx.GL) {
 	gl.Upload(m.work, 0, glctx.Bytes(w[:]))
 }
 
-// find returns the state with a block name, or nil.
-func (m *memory) find(block string) *stateMemory {
+// findState returns the state with a block name, or nil.
+func (m *memory) findState(block string) *stateMemory {
 	for i := range m.states {
 		if strings.EqualFold(m.states[i].Block, block) {
 			return &m.states[i]

@@ -23,6 +23,7 @@ type Mode struct {
 	MaxSteps uint32
 }
 
+// String returns the actual strategy, and the reason where it is not the requested one.
 func (m Mode) String() string {
 	if m.Reason == "" {
 		return m.Actual.String()

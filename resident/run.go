@@ -39,8 +39,8 @@ func newRunState(base uint64) *runState {
 	return &runState{wake: make(chan struct{}, 1), ended: make(chan struct{}), changed: make(chan struct{}), base: base, progress: base}
 }
 
-// start begins a run: see Session.Start.
-func (r *runState) start(steps uint64) error {
+// startRun begins a run: see Session.Start.
+func (r *runState) startRun(steps uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -62,15 +62,15 @@ func (r *runState) start(steps uint64) error {
 	return nil
 }
 
-// stop requests the end of the run.
-func (r *runState) stop() {
+// stopRun requests the end of the run.
+func (r *runState) stopRun() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopping = true
 }
 
-// close marks the session as closed and reports whether it was open.
-func (r *runState) close() bool {
+// markClosed marks the session as closed and reports whether it was open.
+func (r *runState) markClosed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wasOpen := !r.closed
@@ -107,8 +107,8 @@ func (r *runState) progressOf() (base, progress uint64) {
 	return r.base, r.progress
 }
 
-// wait waits for the end of the run and returns its outcome.
-func (r *runState) wait(ctx context.Context) (out Outcome, err error) {
+// waitOutcome waits for the end of the run and returns its outcome.
+func (r *runState) waitOutcome(ctx context.Context) (out Outcome, err error) {
 	err = r.until(ctx, func() bool {
 		out = Outcome{Steps: r.progress - min(r.began, r.progress), Signal: r.signal}
 		return !r.running
@@ -186,8 +186,8 @@ func (r *runState) wakeScheduler() {
 	}
 }
 
-// fail ends the session with an error, which callers get from now on.
-func (r *runState) fail(err error) {
+// setFailure ends the session with an error, which callers get from now on.
+func (r *runState) setFailure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failure = err
@@ -214,9 +214,9 @@ type boundary struct {
 	idle, halted   bool // all groups are
 }
 
-// publish makes a boundary visible to callers, and ends the run where it is over. It
-// adds the steps since the last boundary to steps.
-func (r *runState) publish(b boundary, steps *atomic.Uint64) {
+// publishBoundary makes a boundary visible to callers, and ends the run where it is
+// over. It adds the steps since the last boundary to steps.
+func (r *runState) publishBoundary(b boundary, steps *atomic.Uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failure != nil {

@@ -29,19 +29,19 @@ func TestRunsEndAtBoundaries(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRunState(100)
-			if err := r.start(c.steps); err != nil {
+			if err := r.startRun(c.steps); err != nil {
 				t.Fatal(err)
 			}
 			var steps atomic.Uint64
-			time.AfterFunc(time.Second, func() { r.publish(boundary{progress: 110}, &steps) })
+			time.AfterFunc(time.Second, func() { r.publishBoundary(boundary{progress: 110}, &steps) })
 			time.AfterFunc(2*time.Second, func() {
 				if c.stop {
-					r.stop()
+					r.stopRun()
 				}
-				r.publish(c.last, &steps)
+				r.publishBoundary(c.last, &steps)
 			})
 			began := time.Now()
-			out, err := r.wait(t.Context())
+			out, err := r.waitOutcome(t.Context())
 			if err != nil || out != c.want || time.Since(began) != 2*time.Second || steps.Load() != c.want.Steps {
 				t.Errorf("%s: %+v with %d steps after %v, %v", name, out, steps.Load(), time.Since(began), err)
 			}
@@ -53,9 +53,9 @@ func TestRunsEndAtBoundaries(t *testing.T) {
 func TestWaitsForARunEnd(t *testing.T) {
 	for want, end := range map[error]func(r *runState, cancel func()){
 		context.Canceled: func(_ *runState, cancel func()) { cancel() },
-		ErrStuck:         func(r *runState, _ func()) { r.fail(ErrStuck) },
+		ErrStuck:         func(r *runState, _ func()) { r.setFailure(ErrStuck) },
 		ErrClosed: func(r *runState, _ func()) {
-			r.close()
+			r.markClosed()
 			r.notify()
 			time.Sleep(time.Second) // the last tick of the scheduler
 			close(r.ended)
@@ -65,14 +65,14 @@ func TestWaitsForARunEnd(t *testing.T) {
 			r := newRunState(0)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			if err := r.start(0); err != nil {
+			if err := r.startRun(0); err != nil {
 				t.Fatal(err)
 			}
 			time.AfterFunc(time.Second, func() { end(r, cancel) })
-			if _, err := r.wait(ctx); !errors.Is(err, want) {
+			if _, err := r.waitOutcome(ctx); !errors.Is(err, want) {
 				t.Errorf("the wait ends with %v, not %v", err, want)
 			}
-			if err := r.start(1); !errors.Is(err, ErrRunning) && !errors.Is(err, want) {
+			if err := r.startRun(1); !errors.Is(err, ErrRunning) && !errors.Is(err, want) {
 				t.Errorf("a start after that returns %v", err)
 			}
 		})
@@ -86,7 +86,7 @@ func TestDismissedRequestsReturnErrClosed(t *testing.T) {
 	if err := r.addRequest(q); err != nil {
 		t.Fatal(err)
 	}
-	if !r.close() || r.close() {
+	if !r.markClosed() || r.markClosed() {
 		t.Error("close does not report whether the session was open")
 	}
 	r.dismiss()

@@ -50,7 +50,7 @@ type scheduler struct {
 // between, until the session is closed.
 func (sc *scheduler) loop() {
 	defer close(sc.run.ended)
-	defer sc.free()
+	defer sc.release()
 	for {
 		sc.run.attention.Store(false)
 		sc.serveRequests()
@@ -67,28 +67,28 @@ func (sc *scheduler) loop() {
 		}
 		sc.run.sleeping.Store(false)
 		if err := sc.burst(); err != nil {
-			sc.fail(err)
+			sc.failSession(err)
 			continue
 		}
 		if sc.run.flags().stopping || sc.checkpointDue() {
 			sc.align()
 		}
-		sc.publish()
+		sc.publishStatus()
 		sc.saveDueCheckpoint()
 	}
 }
 
-// free releases the memory and the program.
-func (sc *scheduler) free() {
+// release releases the memory and the program.
+func (sc *scheduler) release() {
 	// An error means that the context is lost, and its memory with it.
-	_ = sc.context.Do(func(gl *glctx.GL) error { sc.gl.free(gl); return nil })
+	_ = sc.context.Do(func(gl *glctx.GL) error { sc.gl.deleteBuffers(gl); return nil })
 	sc.program.Release()
 }
 
-// fail abandons the submissions and ends the session with an error.
-func (sc *scheduler) fail(err error) {
+// failSession abandons the submissions and ends the session with an error.
+func (sc *scheduler) failSession(err error) {
 	sc.abandonSubmissions()
-	sc.run.fail(fmt.Errorf("resident: kernel %s: %w", sc.program.Name(), err))
+	sc.run.setFailure(fmt.Errorf("resident: kernel %s: %w", sc.program.Name(), err))
 }
 
 // serveRequests serves all reads and writes of the state, and at most one preemption.
@@ -101,7 +101,7 @@ func (sc *scheduler) serveRequests() {
 		if q.preempt {
 			sc.advanced = false
 		} else if sc.align() {
-			sc.publish()
+			sc.publishStatus()
 		}
 		q.done <- q.do(sc)
 	}
@@ -114,7 +114,7 @@ func (sc *scheduler) serveRequests() {
 func (sc *scheduler) endStoppedRun() {
 	if f := sc.run.flags(); f.running && f.stopping {
 		sc.align()
-		sc.publish()
+		sc.publishStatus()
 	}
 }
 
@@ -125,15 +125,15 @@ func (sc *scheduler) hasWork() bool {
 	return f.running && !f.failed && (!f.idle || sc.mail.unread() > 0)
 }
 
-// publish makes the status visible to callers.
-func (sc *scheduler) publish() {
+// publishStatus makes the status visible to callers.
+func (sc *scheduler) publishStatus() {
 	v := sc.status
 	halted := v.Halted == sc.kernel.Groups
 	steps := v.Least
 	if halted {
 		steps = v.Most
 	}
-	sc.run.publish(boundary{base: sc.base, progress: sc.base + uint64(steps), signal: signalOf(v), halted: halted,
+	sc.run.publishBoundary(boundary{base: sc.base, progress: sc.base + uint64(steps), signal: signalOf(v), halted: halted,
 		idle: v.Idle == sc.kernel.Groups && sc.mail.unread() == 0}, &sc.counts.steps)
 }
 
@@ -146,7 +146,7 @@ func (sc *scheduler) burst() error {
 	over := false
 	for first := true; ; first = false {
 		for !over && (first || !sc.run.attention.Load() && !sc.checkpointDue()) && len(sc.submissions) < sc.depth() && sc.planned() < target {
-			if err := sc.submit(target); err != nil {
+			if err := sc.submitNext(target); err != nil {
 				return err
 			}
 			first = false
@@ -154,7 +154,7 @@ func (sc *scheduler) burst() error {
 		if len(sc.submissions) == 0 {
 			return nil
 		}
-		ended, err := sc.complete(target)
+		ended, err := sc.completeOldest(target)
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (sc *scheduler) align() bool {
 		return false
 	}
 	if err := sc.alignGroups(); err != nil {
-		sc.fail(err)
+		sc.failSession(err)
 		return false
 	}
 	return sc.counts.alignments.Load() > before
@@ -238,7 +238,7 @@ func (sc *scheduler) alignGroups() error {
 		if err := sc.submitSteps(steps, steps, true); err != nil {
 			return err
 		}
-		if _, err := sc.complete(v.Most); err != nil {
+		if _, err := sc.completeOldest(v.Most); err != nil {
 			return err
 		}
 	}

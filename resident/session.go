@@ -56,7 +56,7 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 	if k.Phases == 0 {
 		k.Phases = 1
 	}
-	if err := k.check(); err != nil {
+	if err := k.checkFields(); err != nil {
 		return nil, nil, err
 	}
 	program, err := programs.Get(ctx, k.Source)
@@ -72,13 +72,13 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 	cfg := &config{kernel: k, options: o, mode: chooseMode(k, o, c.Info()), software: c.Info().Software(), group: program.WorkGroup()}
 	sc := &scheduler{config: cfg, context: c, program: program, run: newRunState(o.test.base), counts: &counts{}, epoch: 1, base: o.test.base,
 		checkpointed: time.Now()}
-	err = c.Do(func(gl *glctx.GL) error { return sc.gl.make(gl, k, bindings, program.Program(), o.test.mapping) })
+	err = c.Do(func(gl *glctx.GL) error { return sc.gl.makeBuffers(gl, k, bindings, program.Program(), o.test.mapping) })
 	if err == nil {
 		sc.words = sc.gl.shared.Words
 		err = sc.testGridBarrier()
 	}
 	if err != nil {
-		sc.free()
+		sc.release()
 		return nil, nil, fmt.Errorf("resident: %w", err)
 	}
 	sc.mail = newMailbox(sc.words, k.Groups, cfg.mode.Actual == Persistent, sc.run)
@@ -91,7 +91,7 @@ func (s *Session) Mode() Mode { return s.config.mode }
 // Close stops the session at the end of its tick and frees its memory. It is
 // idempotent, and returns the error of the last checkpoint that could not be saved.
 func (s *Session) Close() error {
-	if s.run.close() {
+	if s.run.markClosed() {
 		s.mail.requestStop()
 		s.interrupt()
 	}
@@ -103,7 +103,7 @@ func (s *Session) Close() error {
 
 // Start begins a run of a number of steps, or with 0 one without an end, and does not
 // wait. It returns ErrRunning, ErrClosed, or the error that made the session fail.
-func (s *Session) Start(steps uint64) error { return s.run.start(steps) }
+func (s *Session) Start(steps uint64) error { return s.run.startRun(steps) }
 
 // Run does a number of steps and returns its outcome: fewer steps after a signal, or
 // once all groups have halted. The next run continues there. When ctx ends, the session
@@ -126,7 +126,7 @@ func (s *Session) Run(ctx context.Context, steps uint64) (Outcome, error) {
 // Wait waits until the session does not run, and returns the outcome of the run.
 func (s *Session) Wait(ctx context.Context) (out Outcome, err error) {
 	err = s.polling(func() error {
-		out, err = s.run.wait(ctx)
+		out, err = s.run.waitOutcome(ctx)
 		return err
 	})
 	return out, err
@@ -135,7 +135,7 @@ func (s *Session) Wait(ctx context.Context) (out Outcome, err error) {
 // Stop ends a run at the end of its tick, or sooner where the kernel sees the request,
 // and waits for that. All groups have done the same steps then.
 func (s *Session) Stop(ctx context.Context) (Outcome, error) {
-	s.run.stop()
+	s.run.stopRun()
 	s.mail.requestStop()
 	s.interrupt()
 	return s.Wait(ctx)

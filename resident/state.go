@@ -41,14 +41,14 @@ func (v Value) Floats() []float32 {
 // next boundary. It fails for a name that the kernel does not use.
 func (s *Session) State(ctx context.Context, name string) (v Value, err error) {
 	failed := s.onGL(ctx, func(gl *glctx.GL, m *memory) error {
-		v, err = m.read(gl, name)
+		v, err = m.readByName(gl, name)
 		return err
 	})
 	return v, failed
 }
 
-// read finds a variable by its name and reads it.
-func (m *memory) read(gl *glctx.GL, name string) (Value, error) {
+// readByName finds a variable by its name and reads it.
+func (m *memory) readByName(gl *glctx.GL, name string) (Value, error) {
 	if m.variables == nil {
 		list, err := gl.Variables(m.program)
 		if err != nil {
@@ -57,11 +57,11 @@ func (m *memory) read(gl *glctx.GL, name string) (Value, error) {
 		m.variables = list
 	}
 	for _, v := range m.variables {
-		state := m.find(v.Block)
+		state := m.findState(v.Block)
 		if state == nil || v.Words == 0 {
 			continue
 		}
-		at, count, ok := place(v, name, state.buffer.Size)
+		at, count, ok := elementsOf(v, name, state.buffer.Size)
 		if !ok {
 			continue
 		}
@@ -73,11 +73,11 @@ func (m *memory) read(gl *glctx.GL, name string) (Value, error) {
 // index matches an index in a name.
 var index = regexp.MustCompile(`\[(\d+)\]`)
 
-// place returns the offset and the number of elements of v that name means, and reports
-// whether it means any.
-func place(v glctx.Variable, name string, size int) (at, count int, ok bool) {
+// elementsOf returns the offset and the number of elements of v that name means, and
+// reports whether it means any.
+func elementsOf(v glctx.Variable, name string, size int) (at, count int, ok bool) {
 	if index.ReplaceAllString(name, "[0]") == v.Name {
-		at, ok = element(v, name)
+		at, ok = elementOffset(v, name)
 		return at, 1, ok && at+4*v.Words <= size
 	}
 	if name+"[0]" != v.Name || v.Stride == 0 {
@@ -90,10 +90,10 @@ func place(v glctx.Variable, name string, size int) (at, count int, ok bool) {
 	return v.Offset, count, count > 0 && v.Offset+(count-1)*v.Stride+4*v.Words <= size
 }
 
-// element returns the offset of the element of v that a full name means. Indices between
-// the outermost array and the last one must be those of v: GL lists such elements as
-// variables of their own.
-func element(v glctx.Variable, name string) (at int, ok bool) {
+// elementOffset returns the offset of the element of v that a full name means. Indices
+// between the outermost array and the last one must be those of v: GL lists such
+// elements as variables of their own.
+func elementOffset(v glctx.Variable, name string) (at int, ok bool) {
 	wanted, listed := index.FindAllStringSubmatch(name, -1), index.FindAllStringSubmatch(v.Name, -1)
 	at = v.Offset
 	for i, a := range wanted {

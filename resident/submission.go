@@ -31,8 +31,8 @@ type submission struct {
 	stopAt      time.Time     // when its end was requested; zero: not yet
 }
 
-// submit submits the next steps on the way to target.
-func (sc *scheduler) submit(target uint32) error {
+// submitNext submits the next steps on the way to target.
+func (sc *scheduler) submitNext(target uint32) error {
 	left := uint64(target - min(sc.planned(), target))
 	next := sc.nextSteps(left)
 	return sc.submitSteps(min(left, next), next, false)
@@ -71,7 +71,7 @@ func (sc *scheduler) issue(f submission, count int) error {
 	f.untimed = sc.depth() == 1 && f.slice == 0 && (expected <= pace.ShortTick || sc.endedEarly)
 	err := sc.context.Do(func(gl *glctx.GL) (err error) {
 		f.Submitted = time.Now()
-		sc.clear(gl)
+		sc.clearWork(gl)
 		sc.gl.bind(gl)
 		if !f.untimed {
 			f.first = sc.gl.timestamps.write(gl)
@@ -102,8 +102,8 @@ func (sc *scheduler) issue(f submission, count int) error {
 	return err
 }
 
-// clear clears what the last run left in device memory.
-func (sc *scheduler) clear(gl *glctx.GL) {
+// clearWork clears what the last run left in device memory.
+func (sc *scheduler) clearWork(gl *glctx.GL) {
 	if sc.clearRun {
 		sc.gl.clearRun(gl)
 	}
@@ -142,10 +142,10 @@ func (sc *scheduler) updateExpected(f *submission, before wire.Status) {
 	f.steps = min(uint64(sc.words.Budget())*uint64(f.rounds)*sc.stepsPerRound(), uint64(left))
 }
 
-// complete waits for the oldest submission and processes its status. It reports
+// completeOldest waits for the oldest submission and processes its status. It reports
 // whether the burst is over.
-func (sc *scheduler) complete(target uint32) (over bool, err error) {
-	if err := sc.wait(&sc.submissions[0]); err != nil {
+func (sc *scheduler) completeOldest(target uint32) (over bool, err error) {
+	if err := sc.waitSubmission(&sc.submissions[0]); err != nil {
 		return true, err
 	}
 	f := sc.submissions[0]
@@ -155,8 +155,8 @@ func (sc *scheduler) complete(target uint32) (over bool, err error) {
 	done := uint64(progress - min(before, progress))
 	moved := v.Most > sc.status.Most
 	since := uint64(progress - min(f.from, progress))
-	sc.measure(&f, done)
-	sc.count(v)
+	sc.measureTime(&f, done)
+	sc.countTicks(v)
 	sc.endedEarly = since < f.steps && !f.cut
 	sc.advanced = sc.advanced || done > 0
 	sc.status = v
@@ -170,9 +170,9 @@ func (sc *scheduler) complete(target uint32) (over bool, err error) {
 	return over || f.cut, nil
 }
 
-// measure adds the time of a submission to the estimate. done is its steps by the
+// measureTime adds the time of a submission to the estimate. done is its steps by the
 // status.
-func (sc *scheduler) measure(f *submission, done uint64) {
+func (sc *scheduler) measureTime(f *submission, done uint64) {
 	sc.timer.Observe(f.Sample, pace.Work{Steps: done, Planned: f.steps, Ticks: f.status.Ticks - sc.ticks,
 		Issued: uint32(f.rounds) * sc.dispatchesPerRound()})
 	sc.statusLeads = len(sc.submissions) > 0 && sc.timer.Leads()
@@ -188,8 +188,8 @@ func (sc *scheduler) measure(f *submission, done uint64) {
 	}
 }
 
-// count adds the ticks of a status to the statistics.
-func (sc *scheduler) count(v wire.Status) {
+// countTicks adds the ticks of a status to the statistics.
+func (sc *scheduler) countTicks(v wire.Status) {
 	ticks := uint64(v.Ticks - sc.ticks)
 	sc.ticks = v.Ticks
 	sc.counts.ticks.Add(ticks)

@@ -177,7 +177,7 @@ func TestTheLastTickDoesNotShortenOthers(t *testing.T) {
 		sc.run.goal = 60
 		target := sc.beginBurst()
 		for i, planned := range []uint64{50, 10} {
-			if err := sc.submit(target); err != nil {
+			if err := sc.submitNext(target); err != nil {
 				t.Fatal(err)
 			}
 			if got, budget := sc.submissions[i].steps, sc.words.Budget(); got != planned || budget != want[i] {
@@ -185,7 +185,7 @@ func TestTheLastTickDoesNotShortenOthers(t *testing.T) {
 			}
 		}
 		for len(sc.submissions) > 0 {
-			if _, err := sc.complete(target); err != nil {
+			if _, err := sc.completeOldest(target); err != nil {
 				t.Fatal(err)
 			}
 		}

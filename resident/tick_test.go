@@ -59,7 +59,7 @@ func held(t *testing.T, sc *scheduler, block string, n int) []uint32 {
 	t.Helper()
 	list := make([]uint32, n)
 	err := sc.context.Do(func(gl *glctx.GL) error {
-		gl.Download(sc.gl.find(block).buffer, 0, glctx.Bytes(list))
+		gl.Download(sc.gl.findState(block).buffer, 0, glctx.Bytes(list))
 		return gl.Err()
 	})
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
-// wait waits for a submission. It sleeps as much as it can: polling a fence is a trip
-// to the GL thread, and drivers spin when they wait for one.
-func (sc *scheduler) wait(f *submission) error {
+// waitSubmission waits for a submission. It sleeps as much as it can: polling a fence
+// is a trip to the GL thread, and drivers spin when they wait for one.
+func (sc *scheduler) waitSubmission(f *submission) error {
 	if f.reached {
 		return nil
 	}

@@ -12,7 +12,7 @@ func state(t testing.TB, s *Session, block string) []byte {
 	t.Helper()
 	for _, v := range s.config.kernel.State {
 		if v.Block == block {
-			data := make([]byte, v.size())
+			data := make([]byte, v.bufferSize())
 			if err := s.Read(t.Context(), block, 0, data); err != nil {
 				t.Fatal(err)
 			}

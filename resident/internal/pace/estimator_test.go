@@ -88,7 +88,8 @@ func TestEstimatorIsStableWhenTheHostOversleeps(t *testing.T) {
 					return 0
 				}
 				m.run(15 * time.Second)
-				// Without timestamps, a tick may have taken as long as the host did not poll.
+				// Without timestamps, a tick may have taken as long as the host did not
+				// poll.
 				least := tickTime / 4
 				if exact && by < 400 { // else no poll is close enough for the timestamps to be trusted
 					least = tickTime * 9 / 10

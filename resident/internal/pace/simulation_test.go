@@ -173,7 +173,7 @@ func (m *simulation) poll() {
 	}
 }
 
-// wait does what scheduler.wait does.
+// wait does what scheduler.waitSubmission does.
 func (m *simulation) wait() {
 	f := &m.submissions[0]
 	p := PollPolicy{Expected: m.estimator.Expect(f.steps), Slice: m.slice, Covered: len(m.submissions) > 1}
@@ -220,7 +220,7 @@ func (m *simulation) sleep(d time.Duration) {
 	}
 }
 
-// complete does what scheduler.complete does.
+// complete does what scheduler.completeOldest does.
 func (m *simulation) complete() {
 	f := m.submissions[0]
 	m.submissions = m.submissions[1:]
