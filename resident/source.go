@@ -15,7 +15,7 @@ import (
 //go:embed kernels
 var kernels embed.FS
 
-// What a kernel of any folder includes, and where it lies.
+// The include file of a kernel in any folder, and its place in the package.
 const (
 	kernelFolder = "kernels"
 	includeName  = "resident.glsl"
@@ -25,8 +25,8 @@ const (
 //
 //	#include "resident.glsl"
 //
-// after its #version line and residentStep below. Its name is a label. It fails
-// where the include is missing, and as shader.ReadSource does.
+// after its #version line and residentStep below. Its name is a label. It fails without
+// the include, and where shader.ReadSource fails.
 func NewSource(name, text string, defines shader.Defines) (*shader.Source, error) {
 	file := path.Base(name) + ".comp"
 	s, err := ReadSource(oneFile{file, text}, file, defines)
@@ -45,8 +45,8 @@ func MustSource(name, text string, defines shader.Defines) *shader.Source {
 	return s
 }
 
-// ReadSource is shader.ReadSource for a resident kernel: resident.glsl is found
-// in any folder.
+// ReadSource is shader.ReadSource for a resident kernel: resident.glsl is found in any
+// folder.
 func ReadSource(fsys fs.FS, file string, defines shader.Defines) (*shader.Source, error) {
 	s, err := shader.ReadSource(withIncludes{fsys}, file, defines)
 	if err != nil {
@@ -54,7 +54,7 @@ func ReadSource(fsys fs.FS, file string, defines shader.Defines) (*shader.Source
 	}
 	isInclude := func(f string) bool { return path.Base(f) == includeName }
 	if !slices.ContainsFunc(s.Files(), isInclude) {
-		return nil, fmt.Errorf("resident: source %s has no #include %q: put it behind the #version line", file, includeName)
+		return nil, fmt.Errorf("resident: source %s has no #include %q: put it after the #version line", file, includeName)
 	}
 	return s, nil
 }
@@ -81,7 +81,7 @@ func (o oneFile) Open(name string) (fs.File, error) {
 	return &openText{strings.NewReader(o.text), o}, nil
 }
 
-// openText is the file of oneFile, open.
+// openText is an open file of oneFile.
 type openText struct {
 	*strings.Reader
 	of oneFile
