@@ -1,5 +1,5 @@
 #version 450 core
-#include "../../kernels/resident.glsl"
+#include "../../../resident/kernels/resident.glsl"
 
 // wave_session: the simulation as a resident kernel. A step of the session is two
 // of the wave, one a phase: the first from the even field to the odd one, the
