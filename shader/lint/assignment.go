@@ -1,11 +1,15 @@
 package lint
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/shadercache/shadercache/shader"
+)
 
 // assignment is one change of a variable inside an expression.
 type assignment struct {
 	name    string
-	at      position
+	at      shader.Position
 	whole   bool    // the whole variable, not an element or a component
 	step    bool    // relative to what it was: ++, +=, x = x + 1
 	index   []token // the brackets behind the name

@@ -1,6 +1,10 @@
 package lint
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/shadercache/shadercache/shader"
+)
 
 // class says what the invocations of a group see of a value.
 type class uint8
@@ -35,11 +39,11 @@ type flow struct {
 	// unsettled shared variables were written since the last barrier().
 	unsettled map[string]bool
 	// read shared variables were read by all since the last barrier(), here.
-	read map[string]position
+	read map[string]shader.Position
 }
 
 func newFlow() *flow {
-	return &flow{map[variable]class{}, map[string]bool{}, map[string]position{}}
+	return &flow{map[variable]class{}, map[string]bool{}, map[string]shader.Position{}}
 }
 
 func (f *flow) clone() *flow {
@@ -71,19 +75,19 @@ type call struct {
 	result   class
 	results  int // returns that were seen
 	// returned is a return that part of the group has taken.
-	returned *position
+	returned *shader.Position
 	scopes   []scope
 }
 
 // scope is a condition, a loop or a switch that is being walked through.
 type scope struct {
 	kind statementKind
-	at   position
+	at   shader.Position
 	// part says that part of the group is in here; single that it is one lane.
 	part, single bool
 	// left is a break, missed a continue or a switch's break, that part of the
 	// group has taken.
-	left, missed *position
+	left, missed *shader.Position
 }
 
 // partial returns the innermost condition under which only part of the group

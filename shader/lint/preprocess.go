@@ -1,5 +1,7 @@
 package lint
 
+import "github.com/shadercache/shadercache/shader"
+
 // maxTokens bounds what macros may grow a text to.
 const maxTokens = 1 << 18
 
@@ -164,7 +166,7 @@ func (e *expander) expand(tokens []token, busy []string) []token {
 }
 
 // fill is the body of a macro with its arguments, at the place of its use.
-func (e *expander) fill(m macro, arguments [][]token, at position) []token {
+func (e *expander) fill(m macro, arguments [][]token, at shader.Position) []token {
 	var body []token
 	for _, t := range m.body {
 		if e.left <= 0 {

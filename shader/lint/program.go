@@ -1,6 +1,10 @@
 package lint
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/shadercache/shadercache/shader"
+)
 
 // program is a text taken apart.
 type program struct {
@@ -9,7 +13,7 @@ type program struct {
 	memory     map[string]memory // storage buffers' members or instances, and shared variables
 	globals    []*statement      // variables that every invocation has for itself
 	alone      bool              // a group has one invocation
-	unreadable []position
+	unreadable []shader.Position
 }
 
 // memory is a name that several invocations see.
@@ -21,7 +25,7 @@ type memory struct {
 
 type function struct {
 	name   string
-	at     position
+	at     shader.Position
 	params []parameter
 	body   []*statement
 }
@@ -47,7 +51,7 @@ func parse(tokens []token) *program {
 }
 
 // unmatched finds a bracket that lacks its other half.
-func unmatched(tokens []token) (position, bool) {
+func unmatched(tokens []token) (shader.Position, bool) {
 	var open []token
 	for _, t := range tokens {
 		switch nesting(t) {
@@ -67,7 +71,7 @@ func unmatched(tokens []token) (position, bool) {
 	if len(open) > 0 {
 		return open[len(open)-1].at, true
 	}
-	return position{}, false
+	return shader.Position{}, false
 }
 
 // halves are the brackets that close others.

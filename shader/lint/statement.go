@@ -1,5 +1,7 @@
 package lint
 
+import "github.com/shadercache/shadercache/shader"
+
 type statementKind uint8
 
 const (
@@ -16,7 +18,7 @@ const (
 // statement is one statement, as far as the rules need to know it.
 type statement struct {
 	kind      statementKind
-	at        position
+	at        shader.Position
 	tokens    []token // of a simple one; the condition of others; what return returns
 	init      []token // of for
 	post      []token // of for
@@ -33,7 +35,7 @@ type statements struct {
 	tokens     []token
 	i          int
 	depth      int
-	unreadable []position
+	unreadable []shader.Position
 }
 
 // closed says whether there is nothing more here.

@@ -1,6 +1,10 @@
 package lint
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/shadercache/shadercache/shader"
+)
 
 // builtins that differ between the invocations of a group. A lane's number is
 // one that no other lane has.
@@ -145,7 +149,7 @@ func (w *walk) assign(a assignment, r results) {
 
 // write is for a shared variable: others may read it before or after. Where all
 // write the same, it makes no difference.
-func (w *walk) write(name string, at position, c class) {
+func (w *walk) write(name string, at shader.Position, c class) {
 	m, ok := w.program.memory[name]
 	if !ok || !m.shared || w.program.alone {
 		return

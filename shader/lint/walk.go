@@ -1,5 +1,7 @@
 package lint
 
+import "github.com/shadercache/shadercache/shader"
+
 // maxSteps bounds the work on one text: a loop within a loop is walked through
 // twice as often.
 const maxSteps = 50_000
@@ -33,12 +35,12 @@ func (c *checker) walkProgram() {
 		}
 	}
 	if w.steps > maxSteps {
-		c.report(Unreadable, position{line: 1, column: 1}, "too many loops within loops: not everything was checked")
+		c.report(Unreadable, shader.Position{Line: 1, Column: 1}, "too many loops within loops: not everything was checked")
 	}
 }
 
 // tell reports a finding unless this is a first time through a loop.
-func (w *walk) tell(rule Rule, at position, format string, values ...any) {
+func (w *walk) tell(rule Rule, at shader.Position, format string, values ...any) {
 	if w.silent == 0 {
 		w.report(rule, at, format, values...)
 	}
@@ -248,7 +250,7 @@ func (w *walk) leaveFunction(s *statement) {
 }
 
 // barrier is a call of barrier(): the whole group has to be here.
-func (w *walk) barrier(at position) {
+func (w *walk) barrier(at shader.Position) {
 	if !w.program.alone {
 		for _, c := range w.calls {
 			w.reached(c, at)
@@ -258,7 +260,7 @@ func (w *walk) barrier(at position) {
 }
 
 // reached reports why part of the group may not reach a barrier() in a call.
-func (w *walk) reached(c *call, at position) {
+func (w *walk) reached(c *call, at shader.Position) {
 	if c.returned != nil {
 		w.tell(ReturnBeforeBarrier, *c.returned, "some invocations return here and miss the barrier() in %s", w.line(at, *c.returned))
 	}
