@@ -69,17 +69,17 @@ func check(files []string, text string) []Finding {
 	tokens, markers := tokenize(text)
 	c.markers = markers
 	c.checkMarkers()
-	tokens, whole := preprocess(tokens)
+	tokens, complete := preprocess(tokens)
 	p := parse(tokens)
-	if !whole {
+	if !complete {
 		p.unreadable = nil
 		c.report(Unreadable, shader.Position{Line: 1, Column: 1}, "macros that grow too large: not everything was checked")
 	}
 	for _, at := range p.unreadable {
-		c.report(Unreadable, at, "an unmatched bracket, or code nested too deeply: what follows was not checked")
+		c.report(Unreadable, at, "a bracket without its other half, or code nested too deeply: what follows was not checked")
 	}
 	c.program = p
-	c.checkBudgets()
+	c.checkLoopBounds()
 	c.walkProgram()
 	slices.SortStableFunc(c.findings, func(a, b located) int {
 		return cmp.Or(cmp.Compare(a.at.File, b.at.File), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
