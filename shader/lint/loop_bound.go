@@ -12,7 +12,7 @@ type change struct {
 	memory bool // its value comes from, or depends on, memory that others write
 }
 
-// checkBudgets reports loops that no counter ends.
+// checkLoopBounds reports loops that no counter ends.
 func (c *checker) checkLoopBounds() {
 	readers := c.program.memoryReaders()
 	for _, f := range c.program.order {
