@@ -33,7 +33,7 @@ func (v *Interpreter) ClearBreaks(ctx context.Context) error {
 }
 
 func (v *Interpreter) setBreaks(ctx context.Context, change func(map[int]bool) error) error {
-	return v.do(ctx, func(gl *glctx.GL) error {
+	return v.doGL(ctx, func(gl *glctx.GL) error {
 		if len(v.mu.code) == 0 {
 			return ErrNoCode
 		}
@@ -42,7 +42,7 @@ func (v *Interpreter) setBreaks(ctx context.Context, change func(map[int]bool) e
 			return err
 		}
 		v.mu.breaks = breaks
-		gl.Upload(v.mu.buffers[bindCode], 0, glctx.Bytes(compactAll(v.mu.code, breaks)))
+		gl.Upload(v.mu.buffers[bindCode], 0, glctx.Bytes(kernelCode(v.mu.code, breaks)))
 		return gl.Err()
 	})
 }
@@ -54,11 +54,11 @@ func (v *Interpreter) Watch(ctx context.Context, address uint64, n int) error {
 	if !v.options.Watchpoints {
 		return errors.New("interpreter: watch: Options.Watchpoints is not set")
 	}
-	watch, err := newSpan(address, n, v.options.MemoryBytes)
+	watch, err := newWordRange(address, n, v.options.MemoryBytes)
 	if err != nil {
 		return err
 	}
-	return v.do(ctx, func(*glctx.GL) error {
+	return v.doGL(ctx, func(*glctx.GL) error {
 		v.mu.watch = watch
 		return nil
 	})

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/demo/interpreter"
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // Four machines run the same program from different registers, in batches first,

@@ -69,7 +69,7 @@ type Interpreter struct {
 		code     []uint32      // as loaded
 		base     uint64
 		breaks   map[int]bool // by instruction
-		watch    span
+		watch    wordRange
 		handlers map[uint16]Handler
 		batch    uint32   // number of the last
 		cycles   []uint64 // of each machine, after the last run
@@ -81,7 +81,7 @@ type Interpreter struct {
 // fails for options that do not fit the device, and with shader.ErrOutOfMemory.
 func New(ctx context.Context, context *glctx.Context, programs executor.Programs, o Options) (*Interpreter, error) {
 	o = o.withDefaults(context.Info())
-	if err := o.check(context.Info()); err != nil {
+	if err := o.validate(context.Info()); err != nil {
 		return nil, err
 	}
 	source, err := o.source()
@@ -144,7 +144,7 @@ func (v *Interpreter) allocate(gl *glctx.GL) (err error) {
 		}
 		gl.Fill(v.mu.buffers[i], 0)
 	}
-	v.mu.report, err = gl.NewStaging(flights*flightBytes, glctx.Download)
+	v.mu.report, err = gl.NewStaging(flights*submissionBytes, glctx.Download)
 	return err
 }
 
@@ -172,13 +172,13 @@ func (v *Interpreter) Close() error {
 }
 
 // do runs fn on the GL thread while nobody else uses the machines.
-func (v *Interpreter) do(ctx context.Context, fn func(gl *glctx.GL) error) error {
+func (v *Interpreter) doGL(ctx context.Context, fn func(gl *glctx.GL) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.doLocked(ctx, fn)
+	return v.doGLLocked(ctx, fn)
 }
 
-func (v *Interpreter) doLocked(ctx context.Context, fn func(gl *glctx.GL) error) error {
+func (v *Interpreter) doGLLocked(ctx context.Context, fn func(gl *glctx.GL) error) error {
 	if v.mu.closed {
 		return ErrClosed
 	}

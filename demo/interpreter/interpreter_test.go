@@ -243,7 +243,7 @@ func TestCountsOf64Bits(t *testing.T) {
 	const before = 1<<32 - 50
 	p := newPair(t, Options{Machines: 3, MemoryBytes: 1024, BatchCycles: 40, DispatchCycles: 40}, assemble(t, "l: add x0, x0, #1\nb l"), 0)
 	for name, run := range forms(p.Interpreter) {
-		err := p.do(t.Context(), func(gl *glctx.GL) error {
+		err := p.doGL(t.Context(), func(gl *glctx.GL) error {
 			low, high := uint32(before), uint32(0)
 			p.putRow(gl, rowCycles, []uint32{low, low, low})
 			p.putRow(gl, rowCycles+1, []uint32{high, high, high})

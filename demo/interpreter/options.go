@@ -70,7 +70,7 @@ func (o Options) withDefaults(info glctx.Info) Options {
 }
 
 // check is for options with defaults.
-func (o Options) check(info glctx.Info) error {
+func (o Options) validate(info glctx.Info) error {
 	if err := checkMemory(o.MemoryBytes); err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func (p *pair) scramble(t testing.TB, random *rand.Rand, pc uint64) {
 			r.put(uint8(i), registers[i*n+m])
 		}
 	}
-	err := p.do(t.Context(), func(gl *glctx.GL) error {
+	err := p.doGL(t.Context(), func(gl *glctx.GL) error {
 		gl.Upload(p.mu.buffers[bindRegisters], 0, glctx.Bytes(registers))
 		p.putRow(gl, rowFlags, flags)
 		return gl.Err()

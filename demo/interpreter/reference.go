@@ -27,7 +27,7 @@ type Reference struct {
 
 	codeBase, codeEnd uint64
 	code              []instruction
-	watch             span
+	watch             wordRange
 }
 
 // NewReference makes a machine with memory of its own and loads code at base.
@@ -69,7 +69,7 @@ func (r *Reference) Run(n uint64) {
 
 // Watch is Interpreter.Watch.
 func (r *Reference) Watch(address uint64, n int) error {
-	watch, err := newSpan(address, n, len(r.Memory))
+	watch, err := newWordRange(address, n, len(r.Memory))
 	if err == nil {
 		r.watch = watch
 	}
@@ -95,7 +95,7 @@ func (r *Reference) step() {
 			r.Signal = SignalFault
 			return
 		}
-		if r.Address = 0; in.op == store && r.watch.has(r.get(in.rn)+in.value) {
+		if r.Address = 0; in.op == store && r.watch.contains(r.get(in.rn)+in.value) {
 			r.Signal, r.Address = SignalWatch, r.get(in.rn)+in.value
 		}
 	case supervisorCall:

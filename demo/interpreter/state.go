@@ -29,7 +29,7 @@ func (v *Interpreter) address(at uint32) uint64 {
 // States reads the state of every machine.
 func (v *Interpreter) States(ctx context.Context) ([]State, error) {
 	states := make([]State, v.options.Machines)
-	err := v.do(ctx, func(gl *glctx.GL) error {
+	err := v.doGL(ctx, func(gl *glctx.GL) error {
 		v.states(gl, states)
 		return gl.Err()
 	})
@@ -97,7 +97,7 @@ func (v *Interpreter) readMachines(ctx context.Context, first int, address uint6
 	if len(dst) == 0 {
 		return nil
 	}
-	return v.doLocked(ctx, func(gl *glctx.GL) error {
+	return v.doGLLocked(ctx, func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		n := v.options.Machines
 		perPiece := max(1, uploadBytes/(8*n))
@@ -127,7 +127,7 @@ func (v *Interpreter) writeMemory(ctx context.Context, machine int, address uint
 	if err := v.checkAccess(machine, address, len(data)); err != nil {
 		return err
 	}
-	return v.doLocked(ctx, func(gl *glctx.GL) error {
+	return v.doGLLocked(ctx, func(gl *glctx.GL) error {
 		if end := v.mu.base + uint64(4*len(v.mu.code)); address < end && address+uint64(len(data)) > v.mu.base {
 			return fmt.Errorf("interpreter: %d bytes at %#x: the code is there", len(data), address)
 		}

@@ -53,7 +53,7 @@ func (c *Call) Write(address uint64, data []byte) error {
 }
 
 // waiting is what serving needs of all machines.
-type waiting struct {
+type callStates struct {
 	pc, signal, detail []uint32
 	x                  [callRegisters][]uint64
 }
@@ -61,7 +61,7 @@ type waiting struct {
 // serveAll serves every machine that waits for a handler that there is, and returns
 // how many it served.
 func (v *Interpreter) serveAll(ctx context.Context) (int, error) {
-	var w waiting
+	var w callStates
 	err := v.context.Do(func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		w.pc, w.signal, w.detail = v.row(gl, rowPC), v.row(gl, rowSignal), v.row(gl, rowDetail)
@@ -92,7 +92,7 @@ func (v *Interpreter) serveAll(ctx context.Context) (int, error) {
 	return served, err
 }
 
-func (v *Interpreter) serveEach(ctx context.Context, w *waiting) (int, error) {
+func (v *Interpreter) serveEach(ctx context.Context, w *callStates) (int, error) {
 	served := 0
 	for m, signal := range w.signal {
 		h := v.mu.handlers[uint16(w.detail[m])]

@@ -40,7 +40,7 @@ func (v *Interpreter) Trace(ctx context.Context) ([]TraceEntry, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
-	err := v.do(ctx, func(gl *glctx.GL) error {
+	err := v.doGL(ctx, func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		gl.Download(v.mu.buffers[bindTrace], 0, glctx.Bytes(words))
 		return gl.Err()

@@ -28,7 +28,7 @@ func (s *Sim) Tiles(ctx context.Context) ([]TileReport, error) {
 	pending, err := s.submit(ctx, func() executor.Job {
 		m, now, before := &s.memory, s.now, 1-s.now
 		return executor.Job{
-			Dispatch: s.overTiles(executor.Dispatch{
+			Dispatch: s.tileDispatch(executor.Dispatch{
 				Program: s.programs.inspect,
 				Memory: []executor.Bound{
 					m.fields[now].BindReadOnly(0), m.fields[before].BindReadOnly(1), m.faces[before].BindReadOnly(3), m.tiles.BindReadOnly(5),

@@ -62,10 +62,10 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Sponge == 0 {
 		o.Sponge = max(1, min(o.Width, o.Height)/8)
 	}
-	return o, o.check()
+	return o, o.validate()
 }
 
-func (o Options) check() error {
+func (o Options) validate() error {
 	const most = 1 << 14
 	switch {
 	case o.Width < 1 || o.Height < 1 || o.Width > most || o.Height > most:

@@ -13,7 +13,7 @@ import (
 type Reference struct {
 	options        Options
 	u, previous    []float32
-	still          []float32 // a row beyond the grid
+	zeroRow        []float32 // a row beyond the grid
 	damping, pulse []float32
 	steps          uint32
 }
@@ -28,7 +28,7 @@ func NewReference(o Options) (*Reference, error) {
 		options:  o,
 		u:        make([]float32, o.Width*o.Height),
 		previous: make([]float32, o.Width*o.Height),
-		still:    make([]float32, o.Width),
+		zeroRow:  make([]float32, o.Width),
 		damping:  o.damping(),
 		pulse:    pulse(),
 	}, nil
@@ -71,7 +71,7 @@ func (r *Reference) inBands(fn func(first, end int)) {
 func (r *Reference) row(y int) {
 	w, c2 := r.options.Width, r.options.courant2()
 	now, next := r.u[y*w:][:w], r.previous[y*w:][:w]
-	north, south := r.still[:w], r.still[:w]
+	north, south := r.zeroRow[:w], r.zeroRow[:w]
 	if y > 0 {
 		north = r.u[(y-1)*w:][:w]
 	}

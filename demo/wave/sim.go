@@ -17,7 +17,7 @@ import (
 type Sim struct {
 	executor *executor.Executor
 	options  Options
-	programs programs
+	programs simPrograms
 	memory   memory
 	uniforms []executor.Uniform
 
@@ -38,8 +38,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 	}
 	s := &Sim{executor: e, options: o}
 	s.mu.Of = e.Context()
-	if err := s.programs.get(ctx, programs, o); err != nil {
-		s.programs.release()
+	if s.programs, err = getPrograms(ctx, programs, o); err != nil {
 		return nil, err
 	}
 	if s.memory, err = newMemory(e, o); err != nil {
@@ -94,19 +93,19 @@ func (s *Sim) submitSteps(ctx context.Context, n int) (*executor.Pending, error)
 	return s.submit(ctx, func() executor.Job {
 		all := make([]executor.Dispatch, n)
 		for i := range all {
-			all[i] = s.step()
+			all[i] = s.stepDispatch()
 		}
 		return executor.Job{Dispatch: all[0], Then: all[1:]}
 	})
 }
 
 // step is one step, after which the other pair is now. mu is held.
-func (s *Sim) step() executor.Dispatch {
+func (s *Sim) stepDispatch() executor.Dispatch {
 	now, next := s.now, 1-s.now
 	s.now = next
 	s.steps++
 	m := &s.memory
-	return s.overTiles(executor.Dispatch{
+	return s.tileDispatch(executor.Dispatch{
 		Program: s.programs.step,
 		Memory: []executor.Bound{
 			m.fields[now].BindReadOnly(0), m.fields[next].Bind(1), m.faces[now].BindReadOnly(2), m.faces[next].Bind(3),
@@ -115,7 +114,7 @@ func (s *Sim) step() executor.Dispatch {
 	})
 }
 
-func (s *Sim) overTiles(d executor.Dispatch) executor.Dispatch {
+func (s *Sim) tileDispatch(d executor.Dispatch) executor.Dispatch {
 	d.Groups = [3]uint32{uint32(s.options.tiles()), 1, 1}
 	d.Uniforms = append(s.uniforms[:len(s.uniforms):len(s.uniforms)], d.Uniforms...)
 	return d

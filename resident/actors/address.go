@@ -17,11 +17,11 @@ const (
 )
 
 // hostLetters is the generation of messages to the host that are no replies.
-const hostLetters = 1
+const hostMailbox = 1
 
 // Host is the address under which actors of a device write to their host: see
 // World.Letters.
-func Host(device uint8) Address { return Address{device, slotHost, hostLetters} }
+func Host(device uint8) Address { return Address{device, slotHost, hostMailbox} }
 
 // IsHost reports whether it is the host's, of a request or not.
 func (a Address) IsHost() bool { return a.Slot == slotHost }

@@ -77,7 +77,7 @@ func ExampleWorld_SendAll() {
 		left = full
 		must(world.Step(ctx, 1))
 	}
-	fmt.Println("sum:", must(world.Words(ctx, who))[0])
+	fmt.Println("sum:", must(world.StateWords(ctx, who))[0])
 	// Output:
 	// no room for 6
 	// no room for 2
@@ -94,7 +94,7 @@ func ExampleWorld_Broadcast() {
 	check(world.Broadcast(ctx, 1, 5))
 	must(world.Step(ctx, 1))
 	for _, who := range all {
-		fmt.Println(who, must(world.Words(ctx, who))[0])
+		fmt.Println(who, must(world.StateWords(ctx, who))[0])
 	}
 	// Output:
 	// 0/0.1 105
@@ -118,7 +118,7 @@ func ExampleWorld_Restart() {
 	check(world.Send(ctx, who, 1, 2))
 	must(world.Step(ctx, 1))
 	info := must(world.Query(ctx, who))
-	fmt.Println(info.State, "restarts:", info.Restarts, "sum:", must(world.Words(ctx, who))[0])
+	fmt.Println(info.State, "restarts:", info.Restarts, "sum:", must(world.StateWords(ctx, who))[0])
 
 	check(world.Terminate(ctx, who))
 	next := must(world.Spawn(ctx, "counter"))
@@ -184,7 +184,7 @@ func ExampleRouter() {
 	check(worlds[0].Send(ctx, to, 1, 10))
 	routes := must(router.Step(ctx, 4))
 	fmt.Println(routes.Delivered, "messages between contexts")
-	for _, letter := range worlds[0].Letters() {
+	for _, letter := range worlds[0].HostMessages() {
 		fmt.Println("from", letter.From, "the host has", letter.Words[0])
 	}
 	// Output:

@@ -70,7 +70,7 @@ func (w testWorld) query(who Address) Info {
 
 func (w testWorld) words(who Address) []uint32 {
 	w.t.Helper()
-	words, err := w.Words(w.t.Context(), who)
+	words, err := w.StateWords(w.t.Context(), who)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (w testWorld) words(who Address) []uint32 {
 func (w testWorld) pending() uint64 {
 	w.t.Helper()
 	counts := make([]uint32, 2*w.options.Slots)
-	if err := w.memory.mail.Download(w.t.Context(), 0, counts); err != nil {
+	if err := w.buffers.mail.Download(w.t.Context(), 0, counts); err != nil {
 		w.t.Fatal(err)
 	}
 	sum := uint64(0)

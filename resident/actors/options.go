@@ -45,7 +45,7 @@ type Options struct {
 	Slots int
 
 	// State is the number of words of an actor's state. Default: 16; at most 256.
-	State int
+	StateWords int
 
 	// Depth is how many messages a mailbox holds, for each of two ticks.
 	// Default: 16; at most 1024.
@@ -79,7 +79,7 @@ func (o Options) withDefaults() (Options, error) {
 		normal, largest int
 	}{
 		{"Slots", &o.Slots, 1024, 1 << 20},
-		{"State", &o.State, 16, 256},
+		{"State", &o.StateWords, 16, 256},
 		{"Depth", &o.Depth, 16, 1024},
 		{"Payload", &o.Payload, 4, 60},
 		{"Broadcasts", &o.Broadcasts, 4, 64},
@@ -93,12 +93,12 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("actors: Options.%s is %d, it may be 1 to %d", l.name, *l.value, l.largest)
 		}
 	}
-	return o, o.check()
+	return o, o.validate()
 }
 
-func (o Options) check() error {
-	if o.State < 4 {
-		return fmt.Errorf("actors: Options.State is %d, a new actor is given 4 words", o.State)
+func (o Options) validate() error {
+	if o.StateWords < 4 {
+		return fmt.Errorf("actors: Options.State is %d, a new actor is given 4 words", o.StateWords)
 	}
 	if n := len(o.Handlers); n < 1 || n > maxHandlers {
 		return fmt.Errorf("actors: %d handlers, there may be 1 to %d", n, maxHandlers)

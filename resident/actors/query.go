@@ -8,19 +8,19 @@ import (
 )
 
 // State is what an actor is about.
-type State uint32
+type ActorState uint32
 
 // The states: see the package documentation.
 const (
-	Free    State = iota // nobody
-	Born                 // live in the next tick
-	Live                 //
-	Ending               // leaves its slot after the tick
-	Waiting              // at a barrier
-	Failed               // until it is restarted
+	Free    ActorState = iota // nobody
+	Born                      // live in the next tick
+	Live                      //
+	Ending                    // leaves its slot after the tick
+	Waiting                   // at a barrier
+	Failed                    // until it is restarted
 )
 
-func (s State) String() string {
+func (s ActorState) String() string {
 	names := [...]string{"free", "born", "live", "ending", "waiting", "failed"}
 	if int(s) < len(names) {
 		return names[s]
@@ -31,7 +31,7 @@ func (s State) String() string {
 // Info is an actor's entry in the registry, between two ticks.
 type Info struct {
 	Address   Address
-	State     State
+	State     ActorState
 	Handler   string
 	Handled   uint32 // messages, broadcasts included, since it was spawned or restarted
 	Heartbeat uint32 // the last tick that it ran in
@@ -47,17 +47,17 @@ type Info struct {
 func (w *World) Query(ctx context.Context, who Address) (Info, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.query(ctx, who)
+	return w.queryLocked(ctx, who)
 }
 
 // query is Query with mu held.
-func (w *World) query(ctx context.Context, who Address) (Info, error) {
-	if err := w.local(who); err != nil {
+func (w *World) queryLocked(ctx context.Context, who Address) (Info, error) {
+	if err := w.checkAddress(who); err != nil {
 		return Info{}, err
 	}
 	var line [slotWords]uint32
 	slot := int(who.Slot)
-	if err := w.memory.slots.Download(ctx, slotWords*slot, line[:]); err != nil {
+	if err := w.buffers.slots.Download(ctx, slotWords*slot, line[:]); err != nil {
 		return Info{}, fmt.Errorf("actors: %w", err)
 	}
 	info := w.info(slot, line[:])
@@ -66,7 +66,7 @@ func (w *World) query(ctx context.Context, who Address) (Info, error) {
 	}
 	for side := range 2 {
 		var count [1]uint32
-		if err := w.memory.mail.Download(ctx, side*w.options.Slots+slot, count[:]); err != nil {
+		if err := w.buffers.mail.Download(ctx, side*w.options.Slots+slot, count[:]); err != nil {
 			return Info{}, fmt.Errorf("actors: %w", err)
 		}
 		info.Waiting += int(count[0])
@@ -75,7 +75,7 @@ func (w *World) query(ctx context.Context, who Address) (Info, error) {
 }
 
 // local is nil for an address of this device, and while the world is open.
-func (w *World) local(who Address) error {
+func (w *World) checkAddress(who Address) error {
 	switch {
 	case w.closed:
 		return ErrClosed
@@ -90,7 +90,7 @@ func (w *World) local(who Address) error {
 func (w *World) info(slot int, line []uint32) Info {
 	info := Info{
 		Address:   Address{w.options.Device, uint32(slot), line[1]},
-		State:     State(line[0]),
+		State:     ActorState(line[0]),
 		Handled:   line[3],
 		Heartbeat: line[4],
 		Born:      line[5],
@@ -108,14 +108,14 @@ func (w *World) info(slot int, line []uint32) Info {
 
 // Words is the state of an actor, between two ticks. It blocks the GL thread. It
 // fails as Query does.
-func (w *World) Words(ctx context.Context, who Address) ([]uint32, error) {
+func (w *World) StateWords(ctx context.Context, who Address) ([]uint32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.query(ctx, who); err != nil {
+	if _, err := w.queryLocked(ctx, who); err != nil {
 		return nil, err
 	}
-	words := make([]uint32, w.options.State)
-	if err := w.memory.states.Download(ctx, w.options.State*int(who.Slot), words); err != nil {
+	words := make([]uint32, w.options.StateWords)
+	if err := w.buffers.states.Download(ctx, w.options.StateWords*int(who.Slot), words); err != nil {
 		return nil, fmt.Errorf("actors: %w", err)
 	}
 	return words, nil
@@ -129,7 +129,7 @@ func (w *World) Registry(ctx context.Context) ([]Info, error) {
 		return nil, ErrClosed
 	}
 	lines := make([]uint32, slotWords*w.options.Slots)
-	if err := w.memory.slots.Download(ctx, 0, lines); err != nil {
+	if err := w.buffers.slots.Download(ctx, 0, lines); err != nil {
 		return nil, fmt.Errorf("actors: %w", err)
 	}
 	var all []Info

@@ -11,18 +11,18 @@ import (
 // actorReply, at most for Options.RequestTicks. Others may step it too, also with
 // a Router. It returns ErrNoReply, wrapped, and fails as Send and Step do.
 func (w *World) Request(ctx context.Context, to Address, kind uint32, words ...uint32) (Message, error) {
-	number := w.expect()
-	defer w.forget(number)
+	number := w.openRequest()
+	defer w.closeRequest(number)
 	from := Address{w.options.Device, slotHost, number}
 	errs, err := w.SendAll(ctx, Envelope{to, Message{from, kind, words}})
-	if err := first(errs, err); err != nil {
+	if err := firstError(errs, err); err != nil {
 		return Message{}, err
 	}
 	for range w.options.RequestTicks {
 		if _, err := w.Step(ctx, 1); err != nil {
 			return Message{}, err
 		}
-		if reply := w.reply(number); reply != nil {
+		if reply := w.replyTo(number); reply != nil {
 			return *reply, nil
 		}
 	}
@@ -30,24 +30,24 @@ func (w *World) Request(ctx context.Context, to Address, kind uint32, words ...u
 }
 
 // expect makes room for a reply and gives the request a number.
-func (w *World) expect() uint32 {
+func (w *World) openRequest() uint32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests++
-	if w.requests <= hostLetters { // after 1<<32 requests
-		w.requests = hostLetters + 1
+	if w.requests <= hostMailbox { // after 1<<32 requests
+		w.requests = hostMailbox + 1
 	}
 	w.replies[w.requests] = nil
 	return w.requests
 }
 
-func (w *World) reply(number uint32) *Message {
+func (w *World) replyTo(number uint32) *Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.replies[number]
 }
 
-func (w *World) forget(number uint32) {
+func (w *World) closeRequest(number uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.replies, number)

@@ -13,9 +13,9 @@ import (
 // Router passes messages between worlds, each on a context of its own, through
 // the host. It belongs to one goroutine.
 type Router struct {
-	worlds map[uint8]*World
-	routes Routes
-	wait   []Envelope // found a full mailbox
+	worlds  map[uint8]*World
+	routes  Routes
+	retries []Envelope // found a full mailbox
 }
 
 // Routes says what a router has done since it was made.
@@ -50,10 +50,10 @@ func NewRouter(worlds ...*World) (*Router, error) {
 // worlds may have stepped and others not.
 func (r *Router) Step(ctx context.Context, n int) (Routes, error) {
 	for range n {
-		if err := r.step(ctx); err != nil {
+		if err := r.stepWorlds(ctx); err != nil {
 			return r.routes, err
 		}
-		if err := r.pass(ctx); err != nil {
+		if err := r.forward(ctx); err != nil {
 			return r.routes, err
 		}
 	}
@@ -61,7 +61,7 @@ func (r *Router) Step(ctx context.Context, n int) (Routes, error) {
 }
 
 // step steps all worlds once, those that work on this thread on this goroutine.
-func (r *Router) step(ctx context.Context) error {
+func (r *Router) stepWorlds(ctx context.Context) error {
 	var group errgroup.Group
 	var here []*World
 	for _, w := range r.worlds {
@@ -84,13 +84,13 @@ func (r *Router) step(ctx context.Context) error {
 
 // pass delivers what waits, and then what the worlds have for each other. While
 // too much waits the worlds keep theirs, so that their actors find no room.
-func (r *Router) pass(ctx context.Context) error {
+func (r *Router) forward(ctx context.Context) error {
 	letters := map[uint8][]Envelope{}
-	waiting := r.wait
-	r.wait = nil
+	waiting := r.retries
+	r.retries = nil
 	for _, w := range r.worlds {
 		if len(waiting) < w.options.Outbox {
-			waiting = append(waiting, w.takeOutgoing()...)
+			waiting = append(waiting, w.drainOutgoing()...)
 		}
 	}
 	for _, e := range waiting {
@@ -98,7 +98,7 @@ func (r *Router) pass(ctx context.Context) error {
 		case to == nil:
 			r.routes.Unknown++
 		case e.To.IsHost():
-			to.receive(e)
+			to.receiveRemote(e)
 			r.routes.Delivered++
 		default:
 			letters[e.To.Device] = append(letters[e.To.Device], e)
@@ -107,25 +107,25 @@ func (r *Router) pass(ctx context.Context) error {
 	for device, all := range letters {
 		errs, err := r.worlds[device].SendAll(ctx, all...)
 		if err != nil {
-			r.wait = append(r.wait, all...)
+			r.retries = append(r.retries, all...)
 			return err
 		}
-		r.note(all, errs)
+		r.recordResults(all, errs)
 	}
-	r.routes.Waiting = len(r.wait)
+	r.routes.Waiting = len(r.retries)
 	return nil
 }
 
 // note counts what became of messages, and keeps those that are to be tried
 // again.
-func (r *Router) note(all []Envelope, errs []error) {
+func (r *Router) recordResults(all []Envelope, errs []error) {
 	for i, err := range errs {
 		switch {
 		case err == nil:
 			r.routes.Delivered++
 		case errors.Is(err, ErrFull):
 			r.routes.Retried++
-			r.wait = append(r.wait, all[i])
+			r.retries = append(r.retries, all[i])
 		default:
 			r.routes.Stale++
 		}
@@ -133,8 +133,8 @@ func (r *Router) note(all []Envelope, errs []error) {
 }
 
 // receive takes a message to the host, from another device.
-func (w *World) receive(e Envelope) {
+func (w *World) receiveRemote(e Envelope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sort(e)
+	w.receive(e)
 }

@@ -84,7 +84,7 @@ func TestRoutesBetweenTwoContexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	there.send(c, 1, 2)
-	if err := r.pass(t.Context()); err != nil {
+	if err := r.forward(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if r.routes.Retried != 2 || r.routes.Waiting != 2 {

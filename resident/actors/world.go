@@ -18,16 +18,16 @@ type World struct {
 	executor *executor.Executor
 	cache    executor.Programs
 	options  Options
-	programs programs
-	memory   memory
+	programs worldPrograms
+	buffers  worldBuffers
 
-	mu       glctx.Mutex // held while anything is done on the device
-	closed   bool
-	report   Report
-	requests uint32              // the last one's number
-	replies  map[uint32]*Message // of requests that are waited for; nil until it came
-	letters  []Message           // to the host
-	outgoing []Envelope          // to other devices
+	mu           glctx.Mutex // held while anything is done on the device
+	closed       bool
+	report       Report
+	requests     uint32              // the last one's number
+	replies      map[uint32]*Message // of requests that are waited for; nil until it came
+	hostMessages []Message           // to the host
+	outgoing     []Envelope          // to other devices
 }
 
 // Report says what a world has done since it was made, and how it is now.
@@ -58,14 +58,13 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 	if err != nil {
 		return nil, err
 	}
-	w := &World{executor: e, cache: programs, options: o, requests: hostLetters, replies: map[uint32]*Message{}}
+	w := &World{executor: e, cache: programs, options: o, requests: hostMailbox, replies: map[uint32]*Message{}}
 	w.mu.Of = e.Context()
 	w.report.Free = o.Slots
-	if err := w.programs.get(ctx, programs, o); err != nil {
-		w.programs.release()
+	if w.programs, err = getPrograms(ctx, programs, o); err != nil {
 		return nil, err
 	}
-	if w.memory, err = newMemory(e, o); err != nil {
+	if w.buffers, err = newWorldBuffers(e, o); err != nil {
 		w.programs.release()
 		return nil, fmt.Errorf("actors: %w", err)
 	}
@@ -79,21 +78,21 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 func (w *World) SetHandlers(ctx context.Context, handlers ...Handler) error {
 	o := w.Options()
 	o.Handlers = handlers
-	if err := o.check(); err != nil {
+	if err := o.validate(); err != nil {
 		return err
 	}
-	var next programs
-	if err := next.getTick(ctx, w.cache, o); err != nil {
+	tick, err := getTick(ctx, w.cache, o)
+	if err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		next.release()
+		tick.Release()
 		return ErrClosed
 	}
 	w.programs.tick.Release()
-	w.programs.tick = next.tick
+	w.programs.tick = tick
 	w.options.Handlers = handlers
 	return nil
 }
@@ -106,7 +105,7 @@ const maxTicks = 32
 func (w *World) Step(ctx context.Context, n int) (Report, error) {
 	for n > 0 {
 		count := min(n, maxTicks)
-		if err := w.step(ctx, count); err != nil {
+		if err := w.stepBatch(ctx, count); err != nil {
 			return w.Report(), err
 		}
 		n -= count
@@ -114,31 +113,31 @@ func (w *World) Step(ctx context.Context, n int) (Report, error) {
 	return w.Report(), nil
 }
 
-func (w *World) step(ctx context.Context, n int) error {
+func (w *World) stepBatch(ctx context.Context, n int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []executor.Dispatch
 	for range n {
 		all = append(all, executor.Dispatch{
 			Program:  w.programs.tick,
-			Indirect: &executor.Indirect{Memory: w.memory.world.Memory, Offset: tickGroupsAt},
-			Memory:   append(w.memory.bound(), w.options.Memory...),
+			Indirect: &executor.Indirect{Memory: w.buffers.world.Memory, Offset: tickGroupsAt},
+			Memory:   append(w.buffers.bound(), w.options.Memory...),
 			Uniforms: append(w.uniforms(), w.options.Uniforms...),
 		})
-		all = append(all, w.turn(0)...)
+		all = append(all, w.sweepAndPlan(0)...)
 	}
-	return w.run(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
+	return w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
 }
 
 // turn is sweep and plan: after a tick, or to settle what the host ordered.
-func (w *World) turn(settle uint32) []executor.Dispatch {
+func (w *World) sweepAndPlan(settle uint32) []executor.Dispatch {
 	uniforms := append(w.uniforms(), executor.Uint("settle", settle))
 	return []executor.Dispatch{
 		{
 			Program: w.programs.sweep, Groups: [3]uint32{uint32(w.options.Slots+63) / 64, 1, 1},
-			Memory: w.memory.bound(), Uniforms: uniforms,
+			Memory: w.buffers.bound(), Uniforms: uniforms,
 		},
-		{Program: w.programs.plan, Groups: [3]uint32{1, 1, 1}, Memory: w.memory.bound(), Uniforms: uniforms},
+		{Program: w.programs.plan, Groups: [3]uint32{1, 1, 1}, Memory: w.buffers.bound(), Uniforms: uniforms},
 	}
 }
 
@@ -148,7 +147,7 @@ func (w *World) uniforms() []executor.Uniform {
 
 // run submits a job that ends with a plan, waits, and reads the report. Without
 // an error it has run, even if ctx has ended. mu is held.
-func (w *World) run(ctx context.Context, job executor.Job) error {
+func (w *World) submitAndWait(ctx context.Context, job executor.Job) error {
 	if w.closed {
 		return ErrClosed
 	}
@@ -164,23 +163,23 @@ func (w *World) run(ctx context.Context, job executor.Job) error {
 	if err := pending.Wait(ctx); err != nil {
 		return fmt.Errorf("actors: %w", err)
 	}
-	outbox, err := w.report.read(words)
+	outbox, err := w.report.decode(words)
 	if err != nil {
 		return err
 	}
-	return w.takeOutbox(ctx, outbox)
+	return w.readOutbox(ctx, outbox)
 }
 
 // reportBinding is Report in actors_plan.comp.
 const reportBinding = 7
 
 // read takes in what actors_plan wrote, and returns the messages in the outbox.
-func (r *Report) read(words []uint32) (outbox int, err error) {
+func (r *Report) decode(words []uint32) (outbox int, err error) {
 	r.Tick, r.Live, r.Free = words[0], int(words[1]), int(words[2])
 	for i, counter := range []*uint64{
 		&r.Sent, &r.Handled, &r.Full, &r.Stale, &r.Spawned, &r.NoSlot, &r.Ended, &r.Dead, &r.Failed, &r.Broadcast, &r.TooMany,
 	} {
-		*counter = grown(*counter, words[3+i])
+		*counter = extendCounter(*counter, words[3+i])
 	}
 	if words[14] != 0 || words[15] != 0 {
 		return 0, fmt.Errorf("actors: the device broke its rules: %d messages unpublished, %d slots claimed twice", words[14], words[15])
@@ -190,7 +189,7 @@ func (r *Report) read(words []uint32) (outbox int, err error) {
 
 // grown is a counter of 64 bits whose low word is now low. It misses nothing as
 // long as less than 1<<32 is counted between two reports.
-func grown(before uint64, low uint32) uint64 { return before + uint64(low-uint32(before)) }
+func extendCounter(before uint64, low uint32) uint64 { return before + uint64(low-uint32(before)) }
 
 // Report is the world as of the last step or order.
 func (w *World) Report() Report {
@@ -213,6 +212,6 @@ func (w *World) Close() {
 	if !w.closed {
 		w.closed = true
 		w.programs.release()
-		w.memory.release()
+		w.buffers.release()
 	}
 }

@@ -224,11 +224,11 @@ func TestRequests(t *testing.T) {
 	wantIs(t, err, ErrNoReply)
 	w.send(a, 4, 5) // the reply goes to the host, which has asked nothing
 	w.step(2)
-	letters := w.Letters()
+	letters := w.HostMessages()
 	if len(letters) != 1 || letters[0].From != a || letters[0].Words[1] != 5 {
 		t.Errorf("letters %+v", letters)
 	}
-	if again := w.Letters(); len(again) != 0 {
+	if again := w.HostMessages(); len(again) != 0 {
 		t.Errorf("letters again: %+v", again)
 	}
 }
@@ -253,11 +253,11 @@ func TestOutboxIsBounded(t *testing.T) {
 	if got := w.words(a); got[0] != 12 || got[1] != 8 {
 		t.Errorf("codes %v: 6 with the host, 6 in the outbox", got[:2])
 	}
-	if n := len(w.Letters()); n != 6 {
+	if n := len(w.HostMessages()); n != 6 {
 		t.Errorf("%d letters", n)
 	}
 	w.step(1)
-	if n := len(w.Letters()); n != 6 {
+	if n := len(w.HostMessages()); n != 6 {
 		t.Errorf("%d letters", n)
 	}
 }
@@ -324,7 +324,7 @@ func TestWorldRefusesNonsense(t *testing.T) {
 	for text, o := range map[string]Options{
 		"0 handlers":                        {},
 		`two handlers have the name "a"`:    {Handlers: []Handler{{"a", ""}, {"a", ""}}},
-		"a new actor is given 4 words":      {Handlers: []Handler{counter}, State: 3},
+		"a new actor is given 4 words":      {Handlers: []Handler{counter}, StateWords: 3},
 		"Options.Slots is -1":               {Handlers: []Handler{counter}, Slots: -1},
 		`barrier "x" is of no parties`:      {Handlers: []Handler{counter}, Barriers: []Barrier{{"x", 0}}},
 		"not a name that can be defined":    {Handlers: []Handler{{"no name", counterText}}},

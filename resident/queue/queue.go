@@ -18,12 +18,12 @@ type Queue struct {
 	executor *executor.Executor
 	options  Options
 	item     Item
-	programs programs
-	memory   memory
+	programs queuePrograms
+	buffers  queueBuffers
 
-	running glctx.Mutex // one Run at a time; before mu
-	parity  int         // which of memory.items is this round's
-	last    Report
+	running    glctx.Mutex // one Run at a time; before mu
+	parity     int         // which of memory.items is this round's
+	lastReport Report
 
 	mu struct {
 		sync.Mutex
@@ -63,16 +63,15 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 	q := &Queue{executor: e, options: o, item: item}
 	q.running.Of = e.Context()
 	q.mu.pending = make([][]uint32, o.Levels)
-	if err := q.programs.get(ctx, programs, item, o); err != nil {
-		q.programs.release()
+	if q.programs, err = getPrograms(ctx, programs, item, o); err != nil {
 		return nil, err
 	}
-	if q.memory, err = newMemory(e, o); err != nil {
+	if q.buffers, err = newQueueBuffers(e, o); err != nil {
 		q.programs.release()
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	q.item.Memory = append([]executor.Bound{
-		q.memory.state.Bind(0), {}, q.memory.pushed.Bind(2), q.memory.groups.Bind(3),
+		q.buffers.state.Bind(0), {}, q.buffers.pushed.Bind(2), q.buffers.groups.Bind(3),
 	}, item.Memory...)
 	return q, nil
 }
@@ -106,7 +105,7 @@ func (q *Queue) Groups(ctx context.Context) ([]GroupReport, error) {
 	q.running.Lock()
 	defer q.running.Unlock()
 	words := make([]uint32, lineWords*q.options.Groups)
-	if err := q.memory.groups.Download(ctx, 0, words); err != nil {
+	if err := q.buffers.groups.Download(ctx, 0, words); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	reports := make([]GroupReport, q.options.Groups)
@@ -128,6 +127,6 @@ func (q *Queue) Close() {
 	q.mu.Unlock()
 	if !closed {
 		q.programs.release()
-		q.memory.release()
+		q.buffers.release()
 	}
 }

@@ -68,7 +68,7 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	s := StealReport{Tasks: tasks, Groups: q.options.Groups, Local: q.options.Local, Steal: q.options.Steal, Repeat: repeat}
 	micros := make([]float64, repeat)
 	for i := range micros {
-		spent, err := q.runTasks(ctx, tasks)
+		spent, err := q.stealRun(ctx, tasks)
 		if err != nil {
 			return s, err
 		}
@@ -80,11 +80,11 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	slices.Sort(micros)
 	s.Micros = micros[repeat/2]
 	s.TasksPerSecond = float64(tasks) / s.Micros * 1e6
-	return s, s.verify(ctx, q, results)
+	return s, s.verifyResults(ctx, q, results)
 }
 
 // runTasks pushes every task and runs until all are done.
-func (q *Queue) runTasks(ctx context.Context, tasks int) (time.Duration, error) {
+func (q *Queue) stealRun(ctx context.Context, tasks int) (time.Duration, error) {
 	numbers := make([]uint32, tasks)
 	for i := range numbers {
 		numbers[i] = uint32(i)
@@ -98,7 +98,7 @@ func (q *Queue) runTasks(ctx context.Context, tasks int) (time.Duration, error) 
 }
 
 // verify compares every result, and counts what the groups did.
-func (s *StealReport) verify(ctx context.Context, q *Queue, results *executor.Buffer[uint32]) error {
+func (s *StealReport) verifyResults(ctx context.Context, q *Queue, results *executor.Buffer[uint32]) error {
 	got := make([]uint32, s.Tasks)
 	groups, err := q.Groups(ctx)
 	if err := errors.Join(err, results.Download(ctx, 0, got)); err != nil {
@@ -108,7 +108,7 @@ func (s *StealReport) verify(ctx context.Context, q *Queue, results *executor.Bu
 	for task, sum := range got {
 		s.Verified = s.Verified && sum == uint32(s.Repeat)*stealResult(task)
 	}
-	s.Rounds = q.last.Rounds
+	s.Rounds = q.lastReport.Rounds
 	s.Least = ^uint64(0)
 	for _, g := range groups {
 		s.Least, s.Most = min(s.Least, g.Taken+g.Stolen), max(s.Most, g.Taken+g.Stolen)

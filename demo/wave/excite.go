@@ -46,8 +46,8 @@ func (s *Sim) poke(ctx context.Context, pokes []Poke) ([]Ack, error) {
 		}
 		s.messages += uint32(len(pokes))
 		return executor.Job{
-			Dispatch: s.overTiles(executor.Dispatch{
-				Program: s.programs.poke,
+			Dispatch: s.tileDispatch(executor.Dispatch{
+				Program: s.programs.excite,
 				Memory: []executor.Bound{
 					m.fields[now].Bind(0), m.fields[before].Bind(1), m.faces[now].Bind(2), m.faces[before].Bind(3),
 					m.tiles.Bind(5), m.pulse.BindReadOnly(6),

@@ -16,53 +16,53 @@ import (
 //	device, Chain    a row of indirect arguments, and one entry for nobody
 //	host, mapped     12 bytes of Report, then the row of Chain
 const (
-	flights     = 2
-	chainLinks  = 32
-	slotBytes   = 12
-	linkBytes   = 12
-	reportBytes = flights * slotBytes
-	chainBytes  = (flights*(chainLinks+1) + 1) * linkBytes
-	flightBytes = slotBytes + (chainLinks+1)*linkBytes
-	nowhere     = flights * (chainLinks + 1) // the entry for nobody
+	flights         = 2
+	maxChained      = 32
+	slotBytes       = 12
+	chainEntryBytes = 12
+	reportBytes     = flights * slotBytes
+	chainBytes      = (flights*(maxChained+1) + 1) * chainEntryBytes
+	submissionBytes = slotBytes + (maxChained+1)*chainEntryBytes
+	unusedEntry     = flights * (maxChained + 1) // the entry for nobody
 )
 
 // plan says how a run goes.
-type plan struct {
+type runPlan struct {
 	form       string
-	links      int    // dispatches of a flight
+	dispatches int    // dispatches of a flight
 	cycles     uint32 // instructions of a dispatch
 	indirect   bool   // the GPU says whether the next dispatch of the flight has work
 	depth      int    // flights under way
-	look       bool   // the host reads every machine's state between flights
+	readStates bool   // the host reads every machine's state between flights
 	total      uint64 // instructions of each machine in this run
 	maxBatches int
 	timeout    time.Duration
 }
 
 // batchCycles is how many instructions a batch is for.
-func (p *plan) batchCycles() uint64 {
+func (p *runPlan) batchCycles() uint64 {
 	if p.indirect {
 		return uint64(p.cycles)
 	}
-	return uint64(p.cycles) * uint64(p.links)
+	return uint64(p.cycles) * uint64(p.dispatches)
 }
 
 // flight is a number of dispatches that one fence ends.
-type flight struct {
+type submission struct {
 	slot  int
 	last  uint32 // number of its last batch
-	plan  *plan
+	plan  *runPlan
 	fence glctx.Fence
 }
 
 // landing is what a flight reports.
-type landing struct {
+type submissionReport struct {
 	running, syscall, cut bool
 	batches               int
 }
 
 // launch starts a flight. The first one of a run has the machines go on.
-func (v *Interpreter) launch(gl *glctx.GL, p *plan, slot int, first bool) (*flight, error) {
+func (v *Interpreter) submit(gl *glctx.GL, p *runPlan, slot int, first bool) (*submission, error) {
 	program := v.program.Program()
 	gl.UseProgram(program)
 	for i, b := range v.mu.buffers {
@@ -72,29 +72,29 @@ func (v *Interpreter) launch(gl *glctx.GL, p *plan, slot int, first bool) (*flig
 	}
 	set := func(name string, value uint32) { gl.SetUint(gl.UniformLocation(program, name), value) }
 	v.setRun(set, p, slot)
-	entry := slot * (chainLinks + 1)
+	entry := slot * (maxChained + 1)
 	if p.indirect {
-		gl.Upload(v.mu.buffers[bindChain], entry*linkBytes, glctx.Bytes(v.chain()))
+		gl.Upload(v.mu.buffers[bindChain], entry*chainEntryBytes, glctx.Bytes(v.chainArguments()))
 	}
-	for link := range p.links {
+	for link := range p.dispatches {
 		gl.MemoryBarrier(glctx.BarrierStorage | glctx.BarrierCommand)
 		v.mu.batch++
 		set("batch", v.mu.batch)
 		set("resume", flag(first && link == 0))
 		if p.indirect {
 			set("next", uint32(entry+link+1))
-			gl.DispatchIndirect(v.mu.buffers[bindChain], (entry+link)*linkBytes)
+			gl.DispatchIndirect(v.mu.buffers[bindChain], (entry+link)*chainEntryBytes)
 			continue
 		}
-		set("next", nowhere)
+		set("next", unusedEntry)
 		gl.Dispatch(v.groups(), 1, 1)
 	}
 	gl.MemoryBarrier(glctx.BarrierUpdate | glctx.BarrierStorage)
-	at := slot * flightBytes
+	at := slot * submissionBytes
 	gl.Copy(v.mu.buffers[bindReport], slot*slotBytes, v.mu.report.Buffer, at, slotBytes)
-	gl.Copy(v.mu.buffers[bindChain], entry*linkBytes, v.mu.report.Buffer, at+slotBytes, (chainLinks+1)*linkBytes)
+	gl.Copy(v.mu.buffers[bindChain], entry*chainEntryBytes, v.mu.report.Buffer, at+slotBytes, (maxChained+1)*chainEntryBytes)
 	gl.MemoryBarrier(glctx.BarrierMapped)
-	f := &flight{slot: slot, last: v.mu.batch, plan: p, fence: gl.NewFence()}
+	f := &submission{slot: slot, last: v.mu.batch, plan: p, fence: gl.NewFence()}
 	gl.Flush()
 	return f, gl.Err()
 }
@@ -107,7 +107,7 @@ func flag(on bool) uint32 {
 }
 
 // setRun sets what is the same for all dispatches of a flight.
-func (v *Interpreter) setRun(set func(name string, value uint32), p *plan, slot int) {
+func (v *Interpreter) setRun(set func(name string, value uint32), p *runPlan, slot int) {
 	set("machines", uint32(v.options.Machines))
 	set("codeCount", uint32(len(v.mu.code)))
 	set("codeWord", uint32(v.mu.base/8))
@@ -129,9 +129,9 @@ func (v *Interpreter) groups() uint32 {
 }
 
 // chain is a row of indirect arguments of which only the first has work as yet.
-func (v *Interpreter) chain() []uint32 {
-	words := make([]uint32, 0, 3*(chainLinks+1))
-	for range chainLinks + 1 {
+func (v *Interpreter) chainArguments() []uint32 {
+	words := make([]uint32, 0, 3*(maxChained+1))
+	for range maxChained + 1 {
 		words = append(words, 0, 1, 1)
 	}
 	words[0] = v.groups()
@@ -142,30 +142,30 @@ func (v *Interpreter) chain() []uint32 {
 // GL thread is left to others and the processor to sleep, for a small part of the
 // time waited so far, so that little is lost when the flight ends.
 const (
-	firstLook    = 200 * time.Microsecond
-	shortestNap  = 50 * time.Microsecond
-	longestNap   = time.Millisecond
-	napsPerFlown = 64
+	firstPoll     = 200 * time.Microsecond
+	minSleep      = 50 * time.Microsecond
+	maxSleep      = time.Millisecond
+	sleepFraction = 64
 )
 
 // land waits until a flight has ended.
-func (v *Interpreter) land(f *flight) (landing, error) {
+func (v *Interpreter) waitForSubmission(f *submission) (submissionReport, error) {
 	start := time.Now()
-	for look := firstLook; ; look = 0 {
-		done, err := v.landed(f, look)
+	for look := firstPoll; ; look = 0 {
+		done, err := v.pollSubmission(f, look)
 		if err != nil {
-			return landing{}, fmt.Errorf("interpreter: wait for a batch: %w", err)
+			return submissionReport{}, fmt.Errorf("interpreter: wait for a batch: %w", err)
 		}
 		if done {
-			return v.read(f), nil
+			return v.readReport(f), nil
 		}
-		time.Sleep(min(max(time.Since(start)/napsPerFlown, shortestNap), longestNap))
+		time.Sleep(min(max(time.Since(start)/sleepFraction, minSleep), maxSleep))
 	}
 }
 
 // landed looks whether a flight has ended, for so long at most, and gives its fence
 // up if it has.
-func (v *Interpreter) landed(f *flight, look time.Duration) (done bool, err error) {
+func (v *Interpreter) pollSubmission(f *submission, look time.Duration) (done bool, err error) {
 	err = v.context.Do(func(gl *glctx.GL) (err error) {
 		if done, err = gl.WaitFence(f.fence, look); done || err != nil {
 			gl.DeleteFence(f.fence)
@@ -180,13 +180,13 @@ func (v *Interpreter) landed(f *flight, look time.Duration) (done bool, err erro
 }
 
 // read takes a report out of mapped memory.
-func (v *Interpreter) read(f *flight) landing {
-	data := v.mu.report.Data[f.slot*flightBytes:][:flightBytes]
+func (v *Interpreter) readReport(f *submission) submissionReport {
+	data := v.mu.report.Data[f.slot*submissionBytes:][:submissionBytes]
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(data[4*i:]) }
-	first := f.last - uint32(f.plan.links) + 1
-	l := landing{running: word(0) == f.last, syscall: word(1) >= first, cut: word(2) >= first, batches: 1}
+	first := f.last - uint32(f.plan.dispatches) + 1
+	l := submissionReport{running: word(0) == f.last, syscall: word(1) >= first, cut: word(2) >= first, batches: 1}
 	if f.plan.indirect {
-		for l.batches < f.plan.links && word(3+3*l.batches) != 0 {
+		for l.batches < f.plan.dispatches && word(3+3*l.batches) != 0 {
 			l.batches++
 		}
 	}

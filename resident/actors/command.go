@@ -12,30 +12,30 @@ import (
 
 // What an order asks for, in actors_order.comp.
 const (
-	orderSend uint32 = iota
-	orderSpawn
-	orderTerminate
-	orderRestart
+	commandSend uint32 = iota
+	commandSpawn
+	commandTerminate
+	commandRestart
 )
 
 // maxOrders is how many orders travel at once, so that they fit into a slot of
 // the executor.
-const maxOrders = 1024
+const maxCommands = 1024
 
 // answer is what the device says to an order.
-type answer struct {
+type commandResult struct {
 	code uint32
 	who  Address
 }
 
 // codes are the errors for the answers' codes, ActorOK and so on.
-var codes = [...]error{nil, ErrFull, ErrStale, ErrNoSlot, ErrElsewhere}
+var resultErrors = [...]error{nil, ErrFull, ErrStale, ErrNoSlot, ErrElsewhere}
 
-func (a answer) err() error {
-	if int(a.code) >= len(codes) {
+func (a commandResult) err() error {
+	if int(a.code) >= len(resultErrors) {
 		return fmt.Errorf("actors: the device answered with code %d", a.code)
 	}
-	return codes[a.code]
+	return resultErrors[a.code]
 }
 
 // Spawn makes an actor with a handler and up to four words of state; the others
@@ -61,9 +61,9 @@ func (w *World) SpawnAll(ctx context.Context, handler string, words ...[]uint32)
 		if len(first) > 4 {
 			return nil, fmt.Errorf("actors: a new actor is given %d words, there may be 4", len(first))
 		}
-		orders[i] = append([]uint32{orderSpawn, 0, 0, uint32(number), 0, 0, 0}, first...)
+		orders[i] = append([]uint32{commandSpawn, 0, 0, uint32(number), 0, 0, 0}, first...)
 	}
-	answers, err := w.order(ctx, orders)
+	answers, err := w.execute(ctx, orders)
 	addresses := make([]Address, len(words))
 	for i, a := range answers {
 		if a.err() == nil {
@@ -109,9 +109,9 @@ func (w *World) SendAll(ctx context.Context, envelopes ...Envelope) ([]error, er
 		}
 		x, y := e.To.Words()
 		fromX, fromY := e.From.Words()
-		orders[i] = append([]uint32{orderSend, x, y, fromX, fromY, e.Kind, 0}, e.Words...)
+		orders[i] = append([]uint32{commandSend, x, y, fromX, fromY, e.Kind, 0}, e.Words...)
 	}
-	return w.each(ctx, orders, "send to")
+	return w.executeAll(ctx, orders, "send to")
 }
 
 // Broadcast sends a message to all who are live in the next tick. It returns
@@ -123,17 +123,17 @@ func (w *World) Broadcast(ctx context.Context, kind uint32, words ...uint32) err
 // Terminate ends an actor before the next tick. Its slot becomes free, and its
 // address stale. It returns ErrStale or ErrElsewhere, wrapped.
 func (w *World) Terminate(ctx context.Context, who ...Address) error {
-	return first(w.about(ctx, orderTerminate, who, "terminate"))
+	return firstError(w.commandActors(ctx, commandTerminate, who, "terminate"))
 }
 
 // Restart gives actors the state that they were spawned with and an empty
 // mailbox; they are live in the next tick, under the same address, also those
 // that had failed. It returns ErrStale or ErrElsewhere, wrapped.
 func (w *World) Restart(ctx context.Context, who ...Address) error {
-	return first(w.about(ctx, orderRestart, who, "restart"))
+	return firstError(w.commandActors(ctx, commandRestart, who, "restart"))
 }
 
-func (w *World) about(ctx context.Context, what uint32, who []Address, verb string) ([]error, error) {
+func (w *World) commandActors(ctx context.Context, what uint32, who []Address, verb string) ([]error, error) {
 	orders := make([][]uint32, len(who))
 	for i, a := range who {
 		if a.Device != w.options.Device {
@@ -142,11 +142,11 @@ func (w *World) about(ctx context.Context, what uint32, who []Address, verb stri
 		x, y := a.Words()
 		orders[i] = []uint32{what, x, y}
 	}
-	return w.each(ctx, orders, verb)
+	return w.executeAll(ctx, orders, verb)
 }
 
 // first is the first error of many.
-func first(errs []error, err error) error {
+func firstError(errs []error, err error) error {
 	for _, e := range errs {
 		if err == nil {
 			err = e
@@ -156,8 +156,8 @@ func first(errs []error, err error) error {
 }
 
 // each gives orders and returns an error for each.
-func (w *World) each(ctx context.Context, orders [][]uint32, verb string) ([]error, error) {
-	answers, err := w.order(ctx, orders)
+func (w *World) executeAll(ctx context.Context, orders [][]uint32, verb string) ([]error, error) {
+	answers, err := w.execute(ctx, orders)
 	if err != nil {
 		return nil, err
 	}
@@ -172,13 +172,13 @@ func (w *World) each(ctx context.Context, orders [][]uint32, verb string) ([]err
 
 // order gives orders of one kind to the device. After an error the answers are
 // those so far.
-func (w *World) order(ctx context.Context, orders [][]uint32) ([]answer, error) {
+func (w *World) execute(ctx context.Context, orders [][]uint32) ([]commandResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var answers []answer
+	var answers []commandResult
 	for len(orders) > 0 {
-		n := min(len(orders), maxOrders)
-		got, err := w.orderSome(ctx, orders[:n])
+		n := min(len(orders), maxCommands)
+		got, err := w.executeBatch(ctx, orders[:n])
 		answers = append(answers, got...)
 		if err != nil {
 			return answers, err
@@ -190,7 +190,7 @@ func (w *World) order(ctx context.Context, orders [][]uint32) ([]answer, error) 
 
 // orderSome gives as many orders as travel at once. What changes who is live is
 // settled before the next tick. mu is held.
-func (w *World) orderSome(ctx context.Context, orders [][]uint32) ([]answer, error) {
+func (w *World) executeBatch(ctx context.Context, orders [][]uint32) ([]commandResult, error) {
 	size := 3 + messageHeader + max(w.options.Payload, 4)
 	words := make([]uint32, size*len(orders))
 	for i, order := range orders {
@@ -198,15 +198,15 @@ func (w *World) orderSome(ctx context.Context, orders [][]uint32) ([]answer, err
 	}
 	answered := make([]uint32, 3*len(orders))
 	relist := uint32(1)
-	turn := w.turn(1)
-	if orders[0][0] == orderSend {
-		relist, turn = 0, w.turn(1)[1:]
+	turn := w.sweepAndPlan(1)
+	if orders[0][0] == commandSend {
+		relist, turn = 0, w.sweepAndPlan(1)[1:]
 	}
-	err := w.run(ctx, executor.Job{
+	err := w.submitAndWait(ctx, executor.Job{
 		Dispatch: executor.Dispatch{
-			Program:  w.programs.order,
+			Program:  w.programs.command,
 			Groups:   [3]uint32{uint32(len(orders)+63) / 64, 1, 1},
-			Memory:   w.memory.bound(),
+			Memory:   w.buffers.bound(),
 			Uniforms: append(w.uniforms(), executor.Uint("count", uint32(len(orders))), executor.Uint("relist", relist)),
 		},
 		Then:    turn,
@@ -216,9 +216,9 @@ func (w *World) orderSome(ctx context.Context, orders [][]uint32) ([]answer, err
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]answer, len(orders))
+	answers := make([]commandResult, len(orders))
 	for i := range answers {
-		answers[i] = answer{answered[3*i], AddressOf(answered[3*i+1], answered[3*i+2])}
+		answers[i] = commandResult{answered[3*i], AddressOf(answered[3*i+1], answered[3*i+2])}
 	}
 	return answers, nil
 }

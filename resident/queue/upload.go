@@ -7,7 +7,7 @@ package queue
 const uploadWords = 1 << 15
 
 // outgoing is items on their way to the device.
-type outgoing struct {
+type upload struct {
 	levels  [][]uint32
 	count   int
 	size    int // words of an item
@@ -15,13 +15,13 @@ type outgoing struct {
 }
 
 // outgoing takes pushed items, low levels first.
-func (q *Queue) outgoing() (outgoing, error) {
+func (q *Queue) takePending() (upload, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.closed {
-		return outgoing{}, ErrClosed
+		return upload{}, ErrClosed
 	}
-	up := outgoing{levels: make([][]uint32, q.options.Levels), size: q.options.Words}
+	up := upload{levels: make([][]uint32, q.options.Levels), size: q.options.Words}
 	left := uploadWords / up.size
 	for level, items := range q.mu.pending {
 		n := min(left, len(items)/up.size)
@@ -36,7 +36,7 @@ func (q *Queue) outgoing() (outgoing, error) {
 }
 
 // giveBack undoes outgoing.
-func (q *Queue) giveBack(up outgoing) {
+func (q *Queue) returnPending(up upload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for level, items := range up.levels {
@@ -47,7 +47,7 @@ func (q *Queue) giveBack(up outgoing) {
 }
 
 // words is the input of queue_push.
-func (up outgoing) words() []uint32 {
+func (up upload) encode() []uint32 {
 	var words []uint32
 	first := 0
 	for _, items := range up.levels {
