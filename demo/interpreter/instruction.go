@@ -145,7 +145,7 @@ const (
 var kinds = map[operation]uint32{add: kindSum, branch: kindBranch, load: kindLoad, store: kindStore,
 	supervisorCall: kindSyscall, halt: kindHalt, undefined: kindUndefined}
 
-// compact is an instruction as the kernel wants it; at is its index in the code.
+// kernelWords is an instruction as the kernel wants it; at is its index in the code.
 func (in instruction) kernelWords(raw uint32, at int) [4]uint32 {
 	word := kinds[in.op] | uint32(in.rd)<<8 | uint32(in.rn)<<14 | uint32(in.rm)<<20
 	if in.flags {

@@ -171,7 +171,7 @@ func (v *Interpreter) Close() error {
 	return err
 }
 
-// do runs fn on the GL thread while nobody else uses the machines.
+// doGL runs fn on the GL thread while nobody else uses the machines.
 func (v *Interpreter) doGL(ctx context.Context, fn func(gl *glctx.GL) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -46,7 +46,7 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 	})
 }
 
-// compactAll decodes code for the kernel, as words.
+// kernelCode decodes code for the kernel, as words.
 func kernelCode(raw []uint32, breaks map[int]bool) []uint32 {
 	words := make([]uint32, 0, 4*len(raw))
 	for at, r := range raw {
@@ -62,7 +62,7 @@ func kernelCode(raw []uint32, breaks map[int]bool) []uint32 {
 // uploadBytes is about how much goes up in one piece.
 const uploadBytes = 1 << 20
 
-// spread writes data into the memory of every machine, from an address that is a
+// writeAllMachines writes data into the memory of every machine, from an address that is a
 // multiple of 8; where data is no multiple, zeros follow.
 func (v *Interpreter) writeAllMachines(gl *glctx.GL, data []byte, address int) {
 	n := v.options.Machines

@@ -69,7 +69,7 @@ func (o Options) withDefaults(info glctx.Info) Options {
 	return o
 }
 
-// check is for options with defaults.
+// validate is for options with defaults.
 func (o Options) validate(info glctx.Info) error {
 	if err := checkMemory(o.MemoryBytes); err != nil {
 		return err

@@ -77,7 +77,7 @@ func (v *Interpreter) run(ctx context.Context, p runPlan) (Result, error) {
 	return r.result, errors.Join(err, r.summarize())
 }
 
-// run is one call of a run function.
+// machineRun is one call of a run function.
 type machineRun struct {
 	*Interpreter
 	runPlan
@@ -91,7 +91,7 @@ type machineRun struct {
 	full      int // batches that may have done all they were for
 }
 
-// fly keeps flights under way until the machines have stopped.
+// loop keeps flights under way until the machines have stopped.
 func (r *machineRun) loop(ctx context.Context) error {
 	failed := r.serveWaiting(ctx)
 	r.ended = failed != nil
@@ -118,7 +118,7 @@ func (r *machineRun) loop(ctx context.Context) error {
 	}
 }
 
-// fill launches what may be under way.
+// submitAhead launches what may be under way.
 func (r *machineRun) submitAhead() error {
 	for len(r.inFlight) < r.depth && !r.ended {
 		err := r.context.Do(func(gl *glctx.GL) error {
@@ -137,7 +137,7 @@ func (r *machineRun) submitAhead() error {
 	return nil
 }
 
-// after decides by a flight's report how it goes on.
+// handleReport decides by a flight's report how it goes on.
 func (r *machineRun) handleReport(ctx context.Context, l submissionReport) error {
 	r.result.Batches += l.batches
 	if !l.syscall { // a system call ends a batch at any time
@@ -169,7 +169,7 @@ func (r *machineRun) handleReport(ctx context.Context, l submissionReport) error
 	return nil
 }
 
-// progress makes sure that loops which the driver cuts short do at least something.
+// checkProgress makes sure that loops which the driver cuts short do at least something.
 func (r *machineRun) checkProgress() error {
 	var done uint64
 	err := r.context.Do(func(gl *glctx.GL) error {
@@ -200,7 +200,7 @@ func (v *Interpreter) cycleCounts(gl *glctx.GL) []uint64 {
 	return counts
 }
 
-// sumUp reads where the machines stand.
+// summarize reads where the machines stand.
 func (r *machineRun) summarize() error {
 	return r.context.Do(func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
@@ -230,7 +230,7 @@ func (r *machineRun) summarize() error {
 	})
 }
 
-// serveLeft serves the system calls that the run before left, because it was
+// serveWaiting serves the system calls that the run before left, because it was
 // cancelled or a handler failed.
 func (r *machineRun) serveWaiting(ctx context.Context) error {
 	if !r.mu.waiting || len(r.mu.handlers) == 0 {
@@ -241,7 +241,7 @@ func (r *machineRun) serveWaiting(ctx context.Context) error {
 	return err
 }
 
-// serve serves the system calls that machines wait for. Nothing may be under way
+// serveCalls serves the system calls that machines wait for. Nothing may be under way
 // meanwhile.
 func (r *machineRun) serveCalls(ctx context.Context, running bool) error {
 	for len(r.inFlight) > 0 {

@@ -26,7 +26,7 @@ const (
 	unusedEntry     = flights * (maxChained + 1) // the entry for nobody
 )
 
-// plan says how a run goes.
+// runPlan says how a run goes.
 type runPlan struct {
 	form       string
 	dispatches int    // dispatches of a flight
@@ -47,7 +47,7 @@ func (p *runPlan) batchCycles() uint64 {
 	return uint64(p.cycles) * uint64(p.dispatches)
 }
 
-// flight is a number of dispatches that one fence ends.
+// submission is a number of dispatches that one fence ends.
 type submission struct {
 	slot  int
 	last  uint32 // number of its last batch
@@ -55,13 +55,13 @@ type submission struct {
 	fence glctx.Fence
 }
 
-// landing is what a flight reports.
+// submissionReport is what a flight reports.
 type submissionReport struct {
 	running, syscall, cut bool
 	batches               int
 }
 
-// launch starts a flight. The first one of a run has the machines go on.
+// submit starts a flight. The first one of a run has the machines go on.
 func (v *Interpreter) submit(gl *glctx.GL, p *runPlan, slot int, first bool) (*submission, error) {
 	program := v.program.Program()
 	gl.UseProgram(program)
@@ -128,7 +128,7 @@ func (v *Interpreter) groups() uint32 {
 	return uint32((v.options.Machines + lanes - 1) / lanes)
 }
 
-// chain is a row of indirect arguments of which only the first has work as yet.
+// chainArguments is a row of indirect arguments of which only the first has work as yet.
 func (v *Interpreter) chainArguments() []uint32 {
 	words := make([]uint32, 0, 3*(maxChained+1))
 	for range maxChained + 1 {
@@ -148,7 +148,7 @@ const (
 	sleepFraction = 64
 )
 
-// land waits until a flight has ended.
+// waitForSubmission waits until a flight has ended.
 func (v *Interpreter) waitForSubmission(f *submission) (submissionReport, error) {
 	start := time.Now()
 	for look := firstPoll; ; look = 0 {
@@ -163,7 +163,7 @@ func (v *Interpreter) waitForSubmission(f *submission) (submissionReport, error)
 	}
 }
 
-// landed looks whether a flight has ended, for so long at most, and gives its fence
+// pollSubmission looks whether a flight has ended, for so long at most, and gives its fence
 // up if it has.
 func (v *Interpreter) pollSubmission(f *submission, look time.Duration) (done bool, err error) {
 	err = v.context.Do(func(gl *glctx.GL) (err error) {
@@ -179,7 +179,7 @@ func (v *Interpreter) pollSubmission(f *submission, look time.Duration) (done bo
 	return done, err
 }
 
-// read takes a report out of mapped memory.
+// readReport takes a report out of mapped memory.
 func (v *Interpreter) readReport(f *submission) submissionReport {
 	data := v.mu.report.Data[f.slot*submissionBytes:][:submissionBytes]
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(data[4*i:]) }

@@ -52,7 +52,7 @@ func (c *Call) Write(address uint64, data []byte) error {
 	return c.interpreter.writeMemory(c.ctx, c.Machine, address, data)
 }
 
-// waiting is what serving needs of all machines.
+// callStates is what serving needs of all machines.
 type callStates struct {
 	pc, signal, detail []uint32
 	x                  [callRegisters][]uint64

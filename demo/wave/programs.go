@@ -17,7 +17,7 @@ import (
 //go:embed kernels
 var kernels embed.FS
 
-// programs are the kernels of a simulation.
+// simPrograms are the kernels of a simulation.
 type simPrograms struct {
 	step, excite, inspect, read *cache.Handle
 }

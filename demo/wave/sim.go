@@ -99,7 +99,7 @@ func (s *Sim) submitSteps(ctx context.Context, n int) (*executor.Pending, error)
 	})
 }
 
-// step is one step, after which the other pair is now. mu is held.
+// stepDispatch is one step, after which the other pair is now. mu is held.
 func (s *Sim) stepDispatch() executor.Dispatch {
 	now, next := s.now, 1-s.now
 	s.now = next

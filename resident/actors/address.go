@@ -16,7 +16,7 @@ const (
 	slotAll  = 1<<24 - 2 // everybody of the device
 )
 
-// hostLetters is the generation of messages to the host that are no replies.
+// hostMailbox is the generation of messages to the host that are no replies.
 const hostMailbox = 1
 
 // Host is the address under which actors of a device write to their host: see

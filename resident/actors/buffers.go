@@ -19,7 +19,7 @@ const (
 	postHeader    = 16
 )
 
-// memory is what a world has on the device.
+// worldBuffers is what a world has on the device.
 type worldBuffers struct {
 	world, slots, mail, states, post *executor.Buffer[uint32]
 }

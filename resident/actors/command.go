@@ -18,17 +18,17 @@ const (
 	commandRestart
 )
 
-// maxOrders is how many orders travel at once, so that they fit into a slot of
+// maxCommands is how many orders travel at once, so that they fit into a slot of
 // the executor.
 const maxCommands = 1024
 
-// answer is what the device says to an order.
+// commandResult is what the device says to an order.
 type commandResult struct {
 	code uint32
 	who  Address
 }
 
-// codes are the errors for the answers' codes, ActorOK and so on.
+// resultErrors are the errors for the answers' codes, ActorOK and so on.
 var resultErrors = [...]error{nil, ErrFull, ErrStale, ErrNoSlot, ErrElsewhere}
 
 func (a commandResult) err() error {
@@ -145,7 +145,7 @@ func (w *World) commandActors(ctx context.Context, what uint32, who []Address, v
 	return w.executeAll(ctx, orders, verb)
 }
 
-// first is the first error of many.
+// firstError is the first error of many.
 func firstError(errs []error, err error) error {
 	for _, e := range errs {
 		if err == nil {
@@ -155,7 +155,7 @@ func firstError(errs []error, err error) error {
 	return err
 }
 
-// each gives orders and returns an error for each.
+// executeAll gives orders and returns an error for each.
 func (w *World) executeAll(ctx context.Context, orders [][]uint32, verb string) ([]error, error) {
 	answers, err := w.execute(ctx, orders)
 	if err != nil {
@@ -170,7 +170,7 @@ func (w *World) executeAll(ctx context.Context, orders [][]uint32, verb string) 
 	return errs, nil
 }
 
-// order gives orders of one kind to the device. After an error the answers are
+// execute gives orders of one kind to the device. After an error the answers are
 // those so far.
 func (w *World) execute(ctx context.Context, orders [][]uint32) ([]commandResult, error) {
 	w.mu.Lock()
@@ -188,7 +188,7 @@ func (w *World) execute(ctx context.Context, orders [][]uint32) ([]commandResult
 	return answers, nil
 }
 
-// orderSome gives as many orders as travel at once. What changes who is live is
+// executeBatch gives as many orders as travel at once. What changes who is live is
 // settled before the next tick. mu is held.
 func (w *World) executeBatch(ctx context.Context, orders [][]uint32) ([]commandResult, error) {
 	size := 3 + messageHeader + max(w.options.Payload, 4)

@@ -44,7 +44,7 @@ type Options struct {
 	// Slots is how many actors there may be. Default: 1024; at most 1<<20.
 	Slots int
 
-	// State is the number of words of an actor's state. Default: 16; at most 256.
+	// StateWords is the number of words of an actor's state. Default: 16; at most 256.
 	StateWords int
 
 	// Depth is how many messages a mailbox holds, for each of two ticks.

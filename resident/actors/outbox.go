@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// takeOutbox takes n messages out of the outbox. Where nobody has fetched the
+// readOutbox takes n messages out of the outbox. Where nobody has fetched the
 // ones before, they stay on the device, so that senders find no room in the end.
 // mu is held.
 func (w *World) readOutbox(ctx context.Context, n int) error {
@@ -36,7 +36,7 @@ func envelopeAt(words []uint32) Envelope {
 	}}
 }
 
-// sort puts a message where it is looked for. A reply for which nobody waits any
+// receive puts a message where it is looked for. A reply for which nobody waits any
 // more is dropped.
 func (w *World) receive(e Envelope) {
 	switch {
@@ -51,7 +51,7 @@ func (w *World) receive(e Envelope) {
 	}
 }
 
-// Letters returns the messages to Host of this device since the last call.
+// HostMessages returns the messages to Host of this device since the last call.
 func (w *World) HostMessages() []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *World) HostMessages() []Message {
 	return letters
 }
 
-// takeOutgoing returns the messages to other devices.
+// drainOutgoing returns the messages to other devices.
 func (w *World) drainOutgoing() []Envelope {
 	w.mu.Lock()
 	defer w.mu.Unlock()

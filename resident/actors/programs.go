@@ -17,7 +17,7 @@ import (
 //go:embed kernels
 var kernels embed.FS
 
-// programs are the kernels of a world.
+// worldPrograms are the kernels of a world.
 type worldPrograms struct {
 	tick, sweep, plan, command *cache.Handle
 }

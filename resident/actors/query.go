@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// State is what an actor is about.
+// ActorState is what an actor is about.
 type ActorState uint32
 
 // The states: see the package documentation.
@@ -50,7 +50,7 @@ func (w *World) Query(ctx context.Context, who Address) (Info, error) {
 	return w.queryLocked(ctx, who)
 }
 
-// query is Query with mu held.
+// queryLocked is Query with mu held.
 func (w *World) queryLocked(ctx context.Context, who Address) (Info, error) {
 	if err := w.checkAddress(who); err != nil {
 		return Info{}, err
@@ -74,7 +74,7 @@ func (w *World) queryLocked(ctx context.Context, who Address) (Info, error) {
 	return info, nil
 }
 
-// local is nil for an address of this device, and while the world is open.
+// checkAddress is nil for an address of this device, and while the world is open.
 func (w *World) checkAddress(who Address) error {
 	switch {
 	case w.closed:
@@ -106,7 +106,7 @@ func (w *World) info(slot int, line []uint32) Info {
 	return info
 }
 
-// Words is the state of an actor, between two ticks. It blocks the GL thread. It
+// StateWords is the state of an actor, between two ticks. It blocks the GL thread. It
 // fails as Query does.
 func (w *World) StateWords(ctx context.Context, who Address) ([]uint32, error) {
 	w.mu.Lock()

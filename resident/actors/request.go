@@ -29,7 +29,7 @@ func (w *World) Request(ctx context.Context, to Address, kind uint32, words ...u
 	return Message{}, fmt.Errorf("actors: request to %v: %w in %d ticks", to, ErrNoReply, w.options.RequestTicks)
 }
 
-// expect makes room for a reply and gives the request a number.
+// openRequest makes room for a reply and gives the request a number.
 func (w *World) openRequest() uint32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -60,7 +60,7 @@ func (r *Router) Step(ctx context.Context, n int) (Routes, error) {
 	return r.routes, nil
 }
 
-// step steps all worlds once, those that work on this thread on this goroutine.
+// stepWorlds steps all worlds once, those that work on this thread on this goroutine.
 func (r *Router) stepWorlds(ctx context.Context) error {
 	var group errgroup.Group
 	var here []*World
@@ -82,7 +82,7 @@ func (r *Router) stepWorlds(ctx context.Context) error {
 	return errors.Join(append(errs, group.Wait())...)
 }
 
-// pass delivers what waits, and then what the worlds have for each other. While
+// forward delivers what waits, and then what the worlds have for each other. While
 // too much waits the worlds keep theirs, so that their actors find no room.
 func (r *Router) forward(ctx context.Context) error {
 	letters := map[uint8][]Envelope{}
@@ -116,7 +116,7 @@ func (r *Router) forward(ctx context.Context) error {
 	return nil
 }
 
-// note counts what became of messages, and keeps those that are to be tried
+// recordResults counts what became of messages, and keeps those that are to be tried
 // again.
 func (r *Router) recordResults(all []Envelope, errs []error) {
 	for i, err := range errs {
@@ -132,7 +132,7 @@ func (r *Router) recordResults(all []Envelope, errs []error) {
 	}
 }
 
-// receive takes a message to the host, from another device.
+// receiveRemote takes a message to the host, from another device.
 func (w *World) receiveRemote(e Envelope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -129,7 +129,7 @@ func (w *World) stepBatch(ctx context.Context, n int) error {
 	return w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
 }
 
-// turn is sweep and plan: after a tick, or to settle what the host ordered.
+// sweepAndPlan is sweep and plan: after a tick, or to settle what the host ordered.
 func (w *World) sweepAndPlan(settle uint32) []executor.Dispatch {
 	uniforms := append(w.uniforms(), executor.Uint("settle", settle))
 	return []executor.Dispatch{
@@ -145,7 +145,7 @@ func (w *World) uniforms() []executor.Uniform {
 	return []executor.Uniform{executor.Uint("actorDevice", uint32(w.options.Device))}
 }
 
-// run submits a job that ends with a plan, waits, and reads the report. Without
+// submitAndWait submits a job that ends with a plan, waits, and reads the report. Without
 // an error it has run, even if ctx has ended. mu is held.
 func (w *World) submitAndWait(ctx context.Context, job executor.Job) error {
 	if w.closed {
@@ -173,7 +173,7 @@ func (w *World) submitAndWait(ctx context.Context, job executor.Job) error {
 // reportBinding is Report in actors_plan.comp.
 const reportBinding = 7
 
-// read takes in what actors_plan wrote, and returns the messages in the outbox.
+// decode takes in what actors_plan wrote, and returns the messages in the outbox.
 func (r *Report) decode(words []uint32) (outbox int, err error) {
 	r.Tick, r.Live, r.Free = words[0], int(words[1]), int(words[2])
 	for i, counter := range []*uint64{
@@ -187,7 +187,7 @@ func (r *Report) decode(words []uint32) (outbox int, err error) {
 	return int(words[16]), nil
 }
 
-// grown is a counter of 64 bits whose low word is now low. It misses nothing as
+// extendCounter is a counter of 64 bits whose low word is now low. It misses nothing as
 // long as less than 1<<32 is counted between two reports.
 func extendCounter(before uint64, low uint32) uint64 { return before + uint64(low-uint32(before)) }
 

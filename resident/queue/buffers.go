@@ -18,10 +18,10 @@ const (
 	reportHeader = 7
 )
 
-// memory is what a queue has on the device.
+// queueBuffers are the buffers of a queue on the device.
 type queueBuffers struct {
 	state  *executor.Buffer[uint32]
-	items  [2]*executor.Buffer[uint32] // this round's and the next one's, in turn
+	items  [2]*executor.Buffer[uint32] // of this round and of the next one, alternating
 	pushed *executor.Buffer[uint32]
 	groups *executor.Buffer[uint32]
 }

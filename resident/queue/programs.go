@@ -18,29 +18,28 @@ import (
 //go:embed kernels
 var kernels embed.FS
 
-// Item says what is done with an item.
+// Item describes how items are processed.
 type Item struct {
-	// Name is the program's label, for people.
+	// Name is the label of the program.
 	Name string
 
 	// Text is GLSL without #version: see the package documentation.
 	Text string
 
-	// Defines are put before the text. Names that begin with QUEUE_ are the
-	// queue's.
+	// Defines are put before the text. Names that begin with QUEUE_ are reserved.
 	Defines shader.Defines
 
-	// Memory is bound for the text's storage blocks, from FirstBinding on.
+	// Memory is bound to the storage blocks of the text, from FirstBinding on.
 	Memory []executor.Bound
 
-	// Uniforms are those of the text.
+	// Uniforms are the values of the text's uniforms.
 	Uniforms []executor.Uniform
 }
 
 // FirstBinding is the first storage binding that an Item may use.
 const FirstBinding = 4
 
-// programs are the four kernels of a queue.
+// queuePrograms are the four kernels of a queue.
 type queuePrograms struct {
 	push, plan, gather, run *cache.Handle
 }

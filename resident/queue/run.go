@@ -10,14 +10,15 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// patience is how many times in a row the rounds of one submission may finish
-// nothing. Reservations that fail side by side can spoil a round for all.
+// maxIdleSubmissions is the number of successive submissions in which no item finishes
+// before Run returns ErrStuck. Concurrent reservations can fail each other, so one is
+// not enough.
 const maxIdleSubmissions = 4
 
-// Run runs rounds until the queue is empty, what was pushed meanwhile included.
-// It returns ErrStuck when no item can finish, ErrUnreserved when one pushed
-// without room, ErrClosed, ctx.Err() between two submissions, and what the
-// executor reports; the report is that of the last submission.
+// Run runs rounds until the queue is empty, with the items that are pushed meanwhile.
+// It returns ErrStuck when no item can finish, ErrUnreserved when one pushed without a
+// reservation, ErrClosed, ctx.Err() between two submissions, and the errors of the
+// executor. The report is that of the last submission.
 func (q *Queue) Run(ctx context.Context) (Report, error) {
 	q.running.Lock()
 	defer q.running.Unlock()
@@ -39,11 +40,10 @@ func (q *Queue) Run(ctx context.Context) (Report, error) {
 	}
 }
 
-// RunRounds runs n rounds, at most 64. It fails as Run does, but not with
-// ErrStuck.
+// RunRounds runs n rounds, at most 64. It returns the errors of Run except ErrStuck.
 func (q *Queue) RunRounds(ctx context.Context, n int) (Report, error) {
 	if n < 1 || n > 64 {
-		return Report{}, fmt.Errorf("queue: %d rounds, there may be 1 to 64", n)
+		return Report{}, fmt.Errorf("queue: %d rounds: must be 1 to 64", n)
 	}
 	q.running.Lock()
 	defer q.running.Unlock()
@@ -51,14 +51,14 @@ func (q *Queue) RunRounds(ctx context.Context, n int) (Report, error) {
 	return q.lastReport, err
 }
 
-// left is how many items are to be worked on, on the device and here.
+// remaining returns the number of unfinished items, on the device and pending.
 func (q *Queue) remaining() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.mu.held + q.mu.waiting
+	return q.mu.onDevice + q.mu.pendingCount
 }
 
-// rounds issues n rounds and waits for them. running is held.
+// submitRounds submits n rounds and waits for them. running must be locked.
 func (q *Queue) submitRounds(ctx context.Context, n int) error {
 	up, err := q.takePending()
 	if err != nil {
@@ -72,7 +72,7 @@ func (q *Queue) submitRounds(ctx context.Context, n int) error {
 		q.returnPending(up)
 		return fmt.Errorf("queue: %w", err)
 	}
-	// The rounds run, whatever becomes of ctx: their report must not be missed.
+	// The rounds run also when ctx ends, and their report is needed.
 	if err := pending.Wait(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
@@ -83,8 +83,8 @@ func (q *Queue) submitRounds(ctx context.Context, n int) error {
 	return ctx.Err()
 }
 
-// job is the items that go up and n rounds. The last plan and gather leave the
-// queue so that items of the host may be pushed.
+// roundsJob returns the job of an upload and n rounds. The last plan and gather leave the
+// queue in the state in which items may be uploaded.
 func (q *Queue) roundsJob(n int, up upload, report []uint32) executor.Job {
 	var all []executor.Dispatch
 	if up.longest > 0 {
@@ -107,7 +107,7 @@ func (q *Queue) roundsJob(n int, up upload, report []uint32) executor.Job {
 	return job
 }
 
-// turn is plan and gather; after it the other items are this round's.
+// planAndGather returns the plan and gather dispatches, and swaps the item buffers.
 func (q *Queue) planAndGather() []executor.Dispatch {
 	before, next := q.buffers.items[q.parity], q.buffers.items[1-q.parity]
 	q.parity = 1 - q.parity
@@ -132,7 +132,7 @@ func (q *Queue) runDispatch() executor.Dispatch {
 	}
 }
 
-// take reads the report that queue_plan wrote.
+// readReport reads the report that queue_plan wrote.
 func (q *Queue) readReport(words []uint32) {
 	q.lastReport = Report{
 		Items:      int(words[0]),
@@ -146,10 +146,10 @@ func (q *Queue) readReport(words []uint32) {
 		q.lastReport.Levels = append(q.lastReport.Levels, int(n))
 	}
 	q.mu.Lock()
-	q.mu.held = q.options.Capacity - int(int32(words[1])) // room of items that finish
+	q.mu.onDevice = q.options.Capacity - int(int32(words[1])) // credits return when items finish
 	q.mu.Unlock()
 }
 
-// grown is a counter of 64 bits whose low word is now low. It misses nothing as
-// long as less than 1<<32 is counted between two reports.
+// extendCounter returns a 64-bit counter whose low word has become low. It is right as
+// long as the counter grows by less than 1<<32 between two reports.
 func extendCounter(before uint64, low uint32) uint64 { return before + uint64(low-uint32(before)) }

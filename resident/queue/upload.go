@@ -2,11 +2,11 @@
 
 package queue
 
-// uploadWords is how many words of items go up at once, so that they fit into a
-// slot of the executor.
+// uploadWords is the largest number of words of items in an upload, which has to fit
+// into a slot of the executor.
 const uploadWords = 1 << 15
 
-// outgoing is items on their way to the device.
+// upload is a set of pushed items that a submission copies to the device.
 type upload struct {
 	levels  [][]uint32
 	count   int
@@ -14,7 +14,7 @@ type upload struct {
 	longest int // items of the longest level
 }
 
-// outgoing takes pushed items, low levels first.
+// takePending removes items from the pending ones, low levels first.
 func (q *Queue) takePending() (upload, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -30,23 +30,23 @@ func (q *Queue) takePending() (upload, error) {
 		up.count += n
 		up.longest = max(up.longest, n)
 	}
-	q.mu.held += up.count
-	q.mu.waiting -= up.count
+	q.mu.onDevice += up.count
+	q.mu.pendingCount -= up.count
 	return up, nil
 }
 
-// giveBack undoes outgoing.
+// returnPending adds the items to the pending ones again, before the others.
 func (q *Queue) returnPending(up upload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for level, items := range up.levels {
 		q.mu.pending[level] = append(items[:len(items):len(items)], q.mu.pending[level]...)
 	}
-	q.mu.held -= up.count
-	q.mu.waiting += up.count
+	q.mu.onDevice -= up.count
+	q.mu.pendingCount += up.count
 }
 
-// words is the input of queue_push.
+// encode returns the input of queue_push.
 func (up upload) encode() []uint32 {
 	var words []uint32
 	first := 0
