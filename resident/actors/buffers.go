@@ -19,7 +19,7 @@ const (
 	postHeader    = 16
 )
 
-// worldBuffers is what a world has on the device.
+// worldBuffers are the buffers of a world on the device.
 type worldBuffers struct {
 	world, slots, mail, states, post *executor.Buffer[uint32]
 }
@@ -39,7 +39,7 @@ func newWorldBuffers(e *executor.Executor, o Options) (m worldBuffers, err error
 	return m, nil
 }
 
-// emptyWorld has all slots on the list of free ones, the first to be drawn first.
+// emptyWorld returns a World with all slots in the list of free ones, slot 0 first.
 func (o Options) emptyWorld() []uint32 {
 	words := make([]uint32, liveSlotsWord+3*o.Slots)
 	words[freeWord] = uint32(o.Slots)
@@ -53,7 +53,7 @@ func (o Options) emptyWorld() []uint32 {
 	return words
 }
 
-// emptySlots are free, of generation 1.
+// emptySlots returns free slots of generation 1.
 func (o Options) emptySlots() []uint32 {
 	words := make([]uint32, slotWords*o.Slots)
 	for i := range o.Slots {
@@ -62,7 +62,7 @@ func (o Options) emptySlots() []uint32 {
 	return words
 }
 
-// bound is everything at its bindings.
+// bound returns the buffers with their bindings.
 func (m *worldBuffers) bound() []executor.Bound {
 	return []executor.Bound{m.world.Bind(0), m.slots.Bind(1), m.mail.Bind(2), m.states.Bind(3), m.post.Bind(4)}
 }

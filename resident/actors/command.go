@@ -3,6 +3,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// What an order asks for, in actors_order.comp.
+// The kinds of commands of the host, in actors_command.comp.
 const (
 	commandSend uint32 = iota
 	commandSpawn
@@ -18,24 +19,24 @@ const (
 	commandRestart
 )
 
-// maxCommands is how many orders travel at once, so that they fit into a slot of
-// the executor.
+// maxCommands is the number of commands in a submission, which have to fit into a slot
+// of the executor.
 const maxCommands = 1024
 
-// commandResult is what the device says to an order.
+// commandResult is the result of a command on the device.
 type commandResult struct {
 	code uint32
 	who  Address
 }
 
-// resultErrors are the errors for the answers' codes, ActorOK and so on.
+// resultErrors are the errors for the codes of results, ActorOK and so on.
 var resultErrors = [...]error{nil, ErrFull, ErrStale, ErrNoSlot, ErrElsewhere}
 
-func (a commandResult) err() error {
-	if int(a.code) >= len(resultErrors) {
-		return fmt.Errorf("actors: the device answered with code %d", a.code)
+func (r commandResult) err() error {
+	if int(r.code) >= len(resultErrors) {
+		return fmt.Errorf("actors: the device returned the unknown code %d", r.code)
 	}
-	return resultErrors[a.code]
+	return resultErrors[r.code]
 }
 
 // Spawn makes an actor with a handler and up to four words of state; the others
@@ -48,28 +49,27 @@ func (w *World) Spawn(ctx context.Context, handler string, words ...uint32) (Add
 	return all[0], nil
 }
 
-// SpawnAll makes an actor for each set of up to four words. Where it fails with
-// ErrNoSlot, wrapped, those that found a slot are there, and the addresses of the
-// others are zero.
+// SpawnAll makes an actor for each set of up to four words. With ErrNoSlot, wrapped,
+// the actors that got a slot are live, and the addresses of the others are zero.
 func (w *World) SpawnAll(ctx context.Context, handler string, words ...[]uint32) ([]Address, error) {
 	number := w.handler(handler)
 	if number < 0 {
 		return nil, fmt.Errorf("actors: there is no handler %q", handler)
 	}
-	orders := make([][]uint32, len(words))
+	commands := make([][]uint32, len(words))
 	for i, first := range words {
 		if len(first) > 4 {
-			return nil, fmt.Errorf("actors: a new actor is given %d words, there may be 4", len(first))
+			return nil, fmt.Errorf("actors: %d words for a new actor: at most 4 are possible", len(first))
 		}
-		orders[i] = append([]uint32{commandSpawn, 0, 0, uint32(number), 0, 0, 0}, first...)
+		commands[i] = append([]uint32{commandSpawn, 0, 0, uint32(number), 0, 0, 0}, first...)
 	}
-	answers, err := w.execute(ctx, orders)
+	results, err := w.execute(ctx, commands)
 	addresses := make([]Address, len(words))
-	for i, a := range answers {
-		if a.err() == nil {
-			addresses[i] = a.who
+	for i, r := range results {
+		if r.err() == nil {
+			addresses[i] = r.who
 		} else if err == nil {
-			err = fmt.Errorf("actors: spawn %s: %w", handler, a.err())
+			err = fmt.Errorf("actors: spawn %s: %w", handler, r.err())
 		}
 	}
 	return addresses, err
@@ -81,25 +81,21 @@ func (w *World) handler(name string) int {
 	return w.options.handler(name)
 }
 
-// Send puts a message into an actor's mailbox and waits until it is there; the
-// actor gets it in the next tick. It returns ErrFull, ErrStale or ErrElsewhere,
-// wrapped. Messages of one Send after the other arrive in that order.
+// Send puts a message into the mailbox of an actor, which receives it in the next tick,
+// and waits until that is done. It returns ErrFull, ErrStale or ErrElsewhere, wrapped.
+// Messages of successive calls arrive in order.
 func (w *World) Send(ctx context.Context, to Address, kind uint32, words ...uint32) error {
 	errs, err := w.SendAll(ctx, Envelope{to, Message{Host(w.options.Device), kind, words}})
-	if err != nil {
-		return err
-	}
-	return errs[0]
+	return firstError(errs, err)
 }
 
-// SendAll sends many messages at once, side by side, and returns for each what
-// Send would, in place of an order among them. Where From is zero it becomes the
-// host's.
+// SendAll sends messages concurrently, without an order among them, and returns the
+// error of Send for each. A zero From becomes the host.
 func (w *World) SendAll(ctx context.Context, envelopes ...Envelope) ([]error, error) {
-	orders := make([][]uint32, len(envelopes))
+	commands := make([][]uint32, len(envelopes))
 	for i, e := range envelopes {
 		if len(e.Words) > w.options.Payload {
-			return nil, fmt.Errorf("actors: a message of %d words, there may be %d", len(e.Words), w.options.Payload)
+			return nil, fmt.Errorf("actors: a message of %d words: at most %d are possible", len(e.Words), w.options.Payload)
 		}
 		if e.To.Device != w.options.Device || e.To.IsHost() {
 			return nil, fmt.Errorf("actors: send to %v from the host of device %d: %w", e.To, w.options.Device, ErrElsewhere)
@@ -109,116 +105,110 @@ func (w *World) SendAll(ctx context.Context, envelopes ...Envelope) ([]error, er
 		}
 		x, y := e.To.Words()
 		fromX, fromY := e.From.Words()
-		orders[i] = append([]uint32{commandSend, x, y, fromX, fromY, e.Kind, 0}, e.Words...)
+		commands[i] = append([]uint32{commandSend, x, y, fromX, fromY, e.Kind, 0}, e.Words...)
 	}
-	return w.executeAll(ctx, orders, "send to")
+	return w.executeAll(ctx, commands, "send to")
 }
 
-// Broadcast sends a message to all who are live in the next tick. It returns
-// ErrFull, wrapped, where that tick has too many already.
+// Broadcast sends a message to all actors that are live in the next tick. It returns
+// ErrFull, wrapped, when that tick has Options.Broadcasts already.
 func (w *World) Broadcast(ctx context.Context, kind uint32, words ...uint32) error {
 	return w.Send(ctx, Address{w.options.Device, slotAll, 1}, kind, words...)
 }
 
-// Terminate ends an actor before the next tick. Its slot becomes free, and its
-// address stale. It returns ErrStale or ErrElsewhere, wrapped.
+// Terminate ends actors before the next tick. Their slots become free, and their
+// addresses stale. It returns ErrStale or ErrElsewhere, wrapped.
 func (w *World) Terminate(ctx context.Context, who ...Address) error {
 	return firstError(w.commandActors(ctx, commandTerminate, who, "terminate"))
 }
 
-// Restart gives actors the state that they were spawned with and an empty
-// mailbox; they are live in the next tick, under the same address, also those
-// that had failed. It returns ErrStale or ErrElsewhere, wrapped.
+// Restart sets actors, also failed ones, to the state that they were spawned with and
+// empties their mailboxes. They are live in the next tick, under the same addresses. It
+// returns ErrStale or ErrElsewhere, wrapped.
 func (w *World) Restart(ctx context.Context, who ...Address) error {
 	return firstError(w.commandActors(ctx, commandRestart, who, "restart"))
 }
 
-func (w *World) commandActors(ctx context.Context, what uint32, who []Address, verb string) ([]error, error) {
-	orders := make([][]uint32, len(who))
+func (w *World) commandActors(ctx context.Context, kind uint32, who []Address, verb string) ([]error, error) {
+	commands := make([][]uint32, len(who))
 	for i, a := range who {
 		if a.Device != w.options.Device {
 			return nil, fmt.Errorf("actors: %s %v: %w", verb, a, ErrElsewhere)
 		}
 		x, y := a.Words()
-		orders[i] = []uint32{what, x, y}
+		commands[i] = []uint32{kind, x, y}
 	}
-	return w.executeAll(ctx, orders, verb)
+	return w.executeAll(ctx, commands, verb)
 }
 
-// firstError is the first error of many.
+// firstError returns err, else the first error of errs.
 func firstError(errs []error, err error) error {
-	for _, e := range errs {
-		if err == nil {
-			err = e
-		}
-	}
-	return err
+	return cmp.Or(err, cmp.Or(errs...))
 }
 
-// executeAll gives orders and returns an error for each.
-func (w *World) executeAll(ctx context.Context, orders [][]uint32, verb string) ([]error, error) {
-	answers, err := w.execute(ctx, orders)
+// executeAll executes commands and returns an error for each.
+func (w *World) executeAll(ctx context.Context, commands [][]uint32, verb string) ([]error, error) {
+	results, err := w.execute(ctx, commands)
 	if err != nil {
 		return nil, err
 	}
-	errs := make([]error, len(answers))
-	for i, a := range answers {
-		if e := a.err(); e != nil {
-			errs[i] = fmt.Errorf("actors: %s %v: %w", verb, a.who, e)
+	errs := make([]error, len(results))
+	for i, r := range results {
+		if e := r.err(); e != nil {
+			errs[i] = fmt.Errorf("actors: %s %v: %w", verb, r.who, e)
 		}
 	}
 	return errs, nil
 }
 
-// execute gives orders of one kind to the device. After an error the answers are
-// those so far.
-func (w *World) execute(ctx context.Context, orders [][]uint32) ([]commandResult, error) {
+// execute executes commands of one kind on the device. With an error it returns the
+// results of the submissions before.
+func (w *World) execute(ctx context.Context, commands [][]uint32) ([]commandResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var answers []commandResult
-	for len(orders) > 0 {
-		n := min(len(orders), maxCommands)
-		got, err := w.executeBatch(ctx, orders[:n])
-		answers = append(answers, got...)
+	var results []commandResult
+	for len(commands) > 0 {
+		n := min(len(commands), maxCommands)
+		batch, err := w.executeBatch(ctx, commands[:n])
+		results = append(results, batch...)
 		if err != nil {
-			return answers, err
+			return results, err
 		}
-		orders = orders[n:]
+		commands = commands[n:]
 	}
-	return answers, nil
+	return results, nil
 }
 
-// executeBatch gives as many orders as travel at once. What changes who is live is
-// settled before the next tick. mu is held.
-func (w *World) executeBatch(ctx context.Context, orders [][]uint32) ([]commandResult, error) {
+// executeBatch executes the commands of one submission. Commands that change which
+// actors are live are followed by a sweep. mu must be locked.
+func (w *World) executeBatch(ctx context.Context, commands [][]uint32) ([]commandResult, error) {
 	size := 3 + messageHeader + max(w.options.Payload, 4)
-	words := make([]uint32, size*len(orders))
-	for i, order := range orders {
-		copy(words[size*i:], order)
+	words := make([]uint32, size*len(commands))
+	for i, command := range commands {
+		copy(words[size*i:], command)
 	}
-	answered := make([]uint32, 3*len(orders))
-	relist := uint32(1)
-	turn := w.sweepAndPlan(1)
-	if orders[0][0] == commandSend {
-		relist, turn = 0, w.sweepAndPlan(1)[1:]
+	output := make([]uint32, 3*len(commands))
+	relist, then := uint32(1), w.sweepAndPlan(true)
+	if commands[0][0] == commandSend {
+		relist, then = 0, then[1:]
 	}
 	err := w.submitAndWait(ctx, executor.Job{
 		Dispatch: executor.Dispatch{
 			Program:  w.programs.command,
-			Groups:   [3]uint32{uint32(len(orders)+63) / 64, 1, 1},
+			Groups:   [3]uint32{uint32(len(commands)+63) / 64, 1, 1},
 			Memory:   w.buffers.bound(),
-			Uniforms: append(w.uniforms(), executor.Uint("count", uint32(len(orders))), executor.Uint("relist", relist)),
+			Uniforms: append(w.uniforms(), executor.Uint("count", uint32(len(commands))), executor.Uint("relist", relist)),
 		},
-		Then:    turn,
+		Then:    then,
 		Inputs:  []executor.Input{{Binding: 5, Data: glctx.Bytes(words)}},
-		Outputs: []executor.Output{{Binding: 6, To: glctx.Bytes(answered)}},
+		Outputs: []executor.Output{{Binding: 6, To: glctx.Bytes(output)}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]commandResult, len(orders))
-	for i := range answers {
-		answers[i] = commandResult{answered[3*i], AddressOf(answered[3*i+1], answered[3*i+2])}
+	results := make([]commandResult, len(commands))
+	for i := range results {
+		results[i] = commandResult{output[3*i], AddressOf(output[3*i+1], output[3*i+2])}
 	}
-	return answers, nil
+	return results, nil
 }

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { gltest.Main(m) }
 
-// fixture is that of all packages over resident, with what this one needs.
+// fixture adds the helpers of this package to the common fixture.
 type fixture struct{ residenttest.Fixture }
 
 func newFixture(t testing.TB) *fixture { return &fixture{residenttest.New(t)} }
@@ -77,7 +77,7 @@ func (w testWorld) words(who Address) []uint32 {
 	return words
 }
 
-// pending is how many messages are in mailboxes.
+// pending returns the number of messages in mailboxes.
 func (w testWorld) pending() uint64 {
 	w.t.Helper()
 	counts := make([]uint32, 2*w.options.Slots)
@@ -91,7 +91,7 @@ func (w testWorld) pending() uint64 {
 	return sum
 }
 
-// balanced checks that no message and no slot was lost.
+// balanced checks that no message and no slot is lost.
 func (w testWorld) balanced() {
 	w.t.Helper()
 	r := w.Report()

@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// readOutbox takes n messages out of the outbox. Where nobody has fetched the
-// ones before, they stay on the device, so that senders find no room in the end.
-// mu is held.
+// readOutbox moves n messages from the outbox to the host. While the host or the router
+// has not fetched the previous ones they stay on the device, so that the outbox fills
+// and sending fails. mu must be locked.
 func (w *World) readOutbox(ctx context.Context, n int) error {
 	if n == 0 || len(w.hostMessages) >= w.options.Outbox || len(w.outgoing) >= w.options.Outbox {
 		return nil
@@ -17,7 +17,7 @@ func (w *World) readOutbox(ctx context.Context, n int) error {
 	size := envelopeHeader + w.options.messageWords()
 	words := make([]uint32, n*size)
 	if err := w.buffers.post.Download(ctx, postHeader, words); err != nil {
-		return fmt.Errorf("actors: take the outbox: %w", err)
+		return fmt.Errorf("actors: read the outbox: %w", err)
 	}
 	if err := w.buffers.post.Upload(ctx, 0, []uint32{0}); err != nil {
 		return fmt.Errorf("actors: empty the outbox: %w", err)
@@ -36,8 +36,8 @@ func envelopeAt(words []uint32) Envelope {
 	}}
 }
 
-// receive puts a message where it is looked for. A reply for which nobody waits any
-// more is dropped.
+// receive adds a message to the ones of its receiver on the host. A reply is dropped when
+// its request has ended.
 func (w *World) receive(e Envelope) {
 	switch {
 	case e.To.Device != w.options.Device:
@@ -45,7 +45,7 @@ func (w *World) receive(e Envelope) {
 	case e.To.Generation == hostMailbox:
 		w.hostMessages = append(w.hostMessages, e.Message)
 	default:
-		if _, waited := w.replies[e.To.Generation]; waited {
+		if _, open := w.replies[e.To.Generation]; open {
 			w.replies[e.To.Generation] = &e.Message
 		}
 	}
@@ -55,12 +55,12 @@ func (w *World) receive(e Envelope) {
 func (w *World) HostMessages() []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	letters := w.hostMessages
+	messages := w.hostMessages
 	w.hostMessages = nil
-	return letters
+	return messages
 }
 
-// drainOutgoing returns the messages to other devices.
+// drainOutgoing returns the messages to other devices since the last call.
 func (w *World) drainOutgoing() []Envelope {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -67,7 +67,7 @@ func (o Options) tickKernel() kernelset.Kernel {
 func (o Options) defines() shader.Defines {
 	return shader.Defines{
 		"ACTOR_SLOTS":      strconv.Itoa(o.Slots),
-		"ACTOR_STATE":      strconv.Itoa(o.StateWords),
+		"ACTOR_STATE_WORDS":      strconv.Itoa(o.StateWords),
 		"ACTOR_PAYLOAD":    strconv.Itoa(o.Payload),
 		"ACTOR_DEPTH":      strconv.Itoa(o.Depth),
 		"ACTOR_BROADCASTS": strconv.Itoa(o.Broadcasts),

@@ -7,19 +7,20 @@ import (
 	"fmt"
 )
 
-// ActorState is what an actor is about.
+// ActorState is the state of an actor's life cycle.
 type ActorState uint32
 
 // The states: see the package documentation.
 const (
-	Free    ActorState = iota // nobody
+	Free    ActorState = iota // no actor occupies the slot
 	Born                      // live in the next tick
 	Live                      //
-	Ending                    // leaves its slot after the tick
+	Ending                    // its slot becomes free after the tick
 	Waiting                   // at a barrier
 	Failed                    // until it is restarted
 )
 
+// String returns the name of the state in lower case.
 func (s ActorState) String() string {
 	names := [...]string{"free", "born", "live", "ending", "waiting", "failed"}
 	if int(s) < len(names) {
@@ -28,21 +29,21 @@ func (s ActorState) String() string {
 	return fmt.Sprintf("state %d", uint32(s))
 }
 
-// Info is an actor's entry in the registry, between two ticks.
+// Info is the registry entry of an actor, between two ticks.
 type Info struct {
 	Address   Address
 	State     ActorState
 	Handler   string
-	Handled   uint32 // messages, broadcasts included, since it was spawned or restarted
+	Handled   uint32 // messages and broadcasts since it was spawned or restarted
 	Heartbeat uint32 // the last tick that it ran in
 	Born      uint32 // its first tick
 	Restarts  uint32
 	Epoch     uint32 // of neighbourhood barriers
 	Barrier   string // that it waits at
-	Waiting   int    // messages in its mailbox; of Query only
+	Waiting   int    // messages in its mailbox; set by Query only
 }
 
-// Query is the entry of an actor. It blocks the GL thread. It returns ErrStale or
+// Query returns the entry of an actor. It blocks the GL thread. It returns ErrStale or
 // ErrElsewhere, wrapped.
 func (w *World) Query(ctx context.Context, who Address) (Info, error) {
 	w.mu.Lock()
@@ -50,7 +51,7 @@ func (w *World) Query(ctx context.Context, who Address) (Info, error) {
 	return w.queryLocked(ctx, who)
 }
 
-// queryLocked is Query with mu held.
+// queryLocked is Query with mu locked.
 func (w *World) queryLocked(ctx context.Context, who Address) (Info, error) {
 	if err := w.checkAddress(who); err != nil {
 		return Info{}, err
@@ -74,7 +75,8 @@ func (w *World) queryLocked(ctx context.Context, who Address) (Info, error) {
 	return info, nil
 }
 
-// checkAddress is nil for an address of this device, and while the world is open.
+// checkAddress returns an error for an address of another device or of no slot, and when
+// the world is closed.
 func (w *World) checkAddress(who Address) error {
 	switch {
 	case w.closed:
@@ -106,8 +108,8 @@ func (w *World) info(slot int, line []uint32) Info {
 	return info
 }
 
-// StateWords is the state of an actor, between two ticks. It blocks the GL thread. It
-// fails as Query does.
+// StateWords returns the state of an actor, between two ticks. It blocks the GL thread. It
+// returns the errors of Query.
 func (w *World) StateWords(ctx context.Context, who Address) ([]uint32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +123,7 @@ func (w *World) StateWords(ctx context.Context, who Address) ([]uint32, error) {
 	return words, nil
 }
 
-// Registry is the entries of all actors, by slot. It blocks the GL thread.
+// Registry returns the entries of all actors, by slot. It blocks the GL thread.
 func (w *World) Registry(ctx context.Context) ([]Info, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 )
 
 // Request sends a message and steps the world until the actor has replied, with
-// actorReply, at most for Options.RequestTicks. Others may step it too, also with
-// a Router. It returns ErrNoReply, wrapped, and fails as Send and Step do.
+// actorReply, for at most Options.RequestTicks. Other goroutines may step the world at
+// the same time, also with a Router. It returns ErrNoReply, wrapped, and the errors of
+// Send and Step.
 func (w *World) Request(ctx context.Context, to Address, kind uint32, words ...uint32) (Message, error) {
 	number := w.openRequest()
 	defer w.closeRequest(number)
@@ -29,7 +30,7 @@ func (w *World) Request(ctx context.Context, to Address, kind uint32, words ...u
 	return Message{}, fmt.Errorf("actors: request to %v: %w in %d ticks", to, ErrNoReply, w.options.RequestTicks)
 }
 
-// openRequest makes room for a reply and gives the request a number.
+// openRequest returns the number of a new request, whose reply is stored when it arrives.
 func (w *World) openRequest() uint32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -27,9 +27,9 @@ type Queue struct {
 
 	mu struct {
 		sync.Mutex
-		closed  bool
+		closed       bool
 		onDevice     int        // items on the device, as of the last report
-		pending [][]uint32 // pushed items that are not on the device, by level
+		pending      [][]uint32 // pushed items that are not on the device, by level
 		pendingCount int        // number of pending items
 	}
 }

@@ -1,45 +1,45 @@
 #version 450 core
 
-// actors_order: what the host wants done between two ticks, one invocation for
-// each order.
+// actors_command: executes commands of the host between two ticks, one invocation for
+// each command.
 //
 //   binding  buffer   layout
 //   0 to 4            actors.glsl
-//   5        Orders   for each: what, address (2), message (4 + payload); of a
+//   5        Commands for each: kind, address (2), message (4 + payload); of a
 //                     spawn the message is: handler, -, -, -, four words
-//   6        Answers  for each: code, address (2)
+//   6        Results  for each: code, address (2)
 //
-//   grid     x: orders
+//   grid     x: commands
 
 #include "actors.glsl"
 #include "registry.glsl"
 
-#define ORDER_SEND 0u
-#define ORDER_SPAWN 1u
-#define ORDER_TERMINATE 2u
-#define ORDER_RESTART 3u
+#define COMMAND_SEND 0u
+#define COMMAND_SPAWN 1u
+#define COMMAND_TERMINATE 2u
+#define COMMAND_RESTART 3u
 
-#define ORDER_WORDS (3 + 4 + (ACTOR_PAYLOAD > 4 ? ACTOR_PAYLOAD : 4))
+#define COMMAND_WORDS (3 + 4 + (ACTOR_PAYLOAD > 4 ? ACTOR_PAYLOAD : 4))
 
 layout(local_size_x = 64) in;
 
-layout(std430, binding = 5) restrict readonly buffer Orders { uint orders[]; };
-layout(std430, binding = 6) restrict writeonly buffer Answers { uint answers[]; };
+layout(std430, binding = 5) restrict readonly buffer Commands { uint commands[]; };
+layout(std430, binding = 6) restrict writeonly buffer Results { uint results[]; };
 
-uniform uint count;  // orders
-uniform uint relist; // 1: the list of live actors is made anew after this
+uniform uint count;  // commands
+uniform uint relist; // 1: a sweep lists the live actors again after this
 
 Message messageAt(uint at) {
     Message m;
-    m.from = uvec2(orders[at], orders[at + 1u]);
-    m.kind = orders[at + 2u];
+    m.from = uvec2(commands[at], commands[at + 1u]);
+    m.kind = commands[at + 2u];
     for (int w = 0; w < ACTOR_PAYLOAD; ++w) {
-        m.word[w] = orders[at + 4u + w];
+        m.word[w] = commands[at + 4u + w];
     }
     return m;
 }
 
-// restart gives an actor its first state and an empty mailbox.
+// restart sets an actor to its first state and empties its mailbox.
 uint restart(uvec2 who) {
     if (!actorValid(who)) {
         return actorStaleAddress();
@@ -60,29 +60,29 @@ uint restart(uvec2 who) {
 
 void main() {
     uint i = gl_GlobalInvocationID.x;
-    actorSide = world.tick & 1u; // what the coming tick reads
+    actorSide = world.tick & 1u; // the side that the next tick reads
     if (i == 0u && relist == 1u) {
         world.live[actorSide] = 0u;
     }
     if (i >= count) {
         return;
     }
-    uint at = i * ORDER_WORDS;
-    uint what = orders[at];
-    uvec2 who = uvec2(orders[at + 1u], orders[at + 2u]);
+    uint at = i * COMMAND_WORDS;
+    uint kind = commands[at];
+    uvec2 who = uvec2(commands[at + 1u], commands[at + 2u]);
     uint code = ActorOK;
-    if (what == ORDER_SEND) {
+    if (kind == COMMAND_SEND) {
         code = actorRoute(who, messageAt(at + 3u));
-    } else if (what == ORDER_SPAWN) {
+    } else if (kind == COMMAND_SPAWN) {
         uint words = at + 7u;
-        who = actorClaim(orders[at + 3u], uvec4(orders[words], orders[words + 1u], orders[words + 2u], orders[words + 3u]));
+        who = actorClaim(commands[at + 3u], uvec4(commands[words], commands[words + 1u], commands[words + 2u], commands[words + 3u]));
         code = who.y == 0u ? ActorNoSlot : ActorOK;
-    } else if (what == ORDER_TERMINATE) {
+    } else if (kind == COMMAND_TERMINATE) {
         code = actorEnd(who);
-    } else if (what == ORDER_RESTART) {
+    } else if (kind == COMMAND_RESTART) {
         code = restart(who);
     }
-    answers[3u * i] = code;
-    answers[3u * i + 1u] = who.x;
-    answers[3u * i + 2u] = who.y;
+    results[3u * i] = code;
+    results[3u * i + 1u] = who.x;
+    results[3u * i + 2u] = who.y;
 }
