@@ -66,12 +66,12 @@ func (o Options) tickKernel() kernelset.Kernel {
 // defines returns the sizes of the world.
 func (o Options) defines() shader.Defines {
 	return shader.Defines{
-		"ACTOR_SLOTS":      strconv.Itoa(o.Slots),
-		"ACTOR_STATE_WORDS":      strconv.Itoa(o.StateWords),
-		"ACTOR_PAYLOAD":    strconv.Itoa(o.Payload),
-		"ACTOR_DEPTH":      strconv.Itoa(o.Depth),
-		"ACTOR_BROADCASTS": strconv.Itoa(o.Broadcasts),
-		"ACTOR_OUTBOX":     strconv.Itoa(o.Outbox),
+		"ACTOR_SLOTS":       strconv.Itoa(o.Slots),
+		"ACTOR_STATE_WORDS": strconv.Itoa(o.StateWords),
+		"ACTOR_PAYLOAD":     strconv.Itoa(o.Payload),
+		"ACTOR_DEPTH":       strconv.Itoa(o.Depth),
+		"ACTOR_BROADCASTS":  strconv.Itoa(o.Broadcasts),
+		"ACTOR_OUTBOX":      strconv.Itoa(o.Outbox),
 	}
 }
 
