@@ -14,17 +14,17 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// RunStandard runs total instructions on each machine, one batch a time: the host
-// waits for it and reads the state of every machine before it starts the next.
+// RunStandard runs total instructions on each machine, one batch at a time: the host
+// waits for it and reads the state of every machine before it submits the next one.
 func (v *Interpreter) RunStandard(ctx context.Context, total uint64) (Result, error) {
 	p := v.batches("standard")
 	p.total, p.readStates = total, true
 	return v.run(ctx, p)
 }
 
-// RunContinuous runs up to maxBatches batches on each machine, or until timeout,
-// where it is not 0. While the host looks at the report of a batch the next one
-// runs, so one batch may run in vain after the machines have stopped.
+// RunContinuous runs up to maxBatches batches on each machine, until timeout if it is not
+// 0. While the host reads the report of a batch the next one runs, so one batch may run
+// after all machines have stopped.
 func (v *Interpreter) RunContinuous(ctx context.Context, maxBatches int, timeout time.Duration) (Result, error) {
 	if maxBatches < 1 {
 		return Result{}, fmt.Errorf("interpreter: %d batches: at least 1 is needed", maxBatches)
@@ -44,9 +44,9 @@ func (v *Interpreter) RunMega(ctx context.Context, total uint64) (Result, error)
 	return v.run(ctx, runPlan{form: "mega", dispatches: 1, cycles: uint32(min(total, uint64(v.options.DispatchCycles))), depth: 1, total: total})
 }
 
-// RunChained runs total instructions on each machine in batches that were issued
-// beforehand, 32 at a time: the GPU itself says after each whether the next one has
-// anything to do. A batch is one dispatch here.
+// RunChained runs total instructions on each machine in batches that are submitted 32 at a
+// time. The GPU itself decides after each one whether the next one runs. A batch is one
+// dispatch.
 func (v *Interpreter) RunChained(ctx context.Context, total uint64) (Result, error) {
 	p := runPlan{form: "chained", indirect: true, depth: 1, total: total}
 	p.cycles = uint32(min(v.options.BatchCycles, v.options.DispatchCycles))
@@ -54,7 +54,7 @@ func (v *Interpreter) RunChained(ctx context.Context, total uint64) (Result, err
 	return v.run(ctx, p)
 }
 
-// batches is a plan of one batch a flight, in dispatches of the same length.
+// batches returns a plan with one batch a submission, in dispatches of the same length.
 func (v *Interpreter) batches(form string) runPlan {
 	batch, limit := v.options.BatchCycles, v.options.DispatchCycles
 	links := (batch + limit - 1) / limit
@@ -85,13 +85,13 @@ type machineRun struct {
 	start     time.Time
 	inFlight  []*submission
 	submitted int
-	ended     bool // nothing more is to be launched
-	stuck     int  // flights cut short without anything done
+	ended     bool // nothing more is submitted
+	stuck     int  // successive submissions that the driver cut without an instruction done
 	done      uint64
-	full      int // batches that may have done all they were for
+	full      int // batches that no system call ended
 }
 
-// loop keeps flights under way until the machines have stopped.
+// loop keeps submissions in flight until the machines have stopped.
 func (r *machineRun) loop(ctx context.Context) error {
 	failed := r.serveWaiting(ctx)
 	r.ended = failed != nil
@@ -118,7 +118,7 @@ func (r *machineRun) loop(ctx context.Context) error {
 	}
 }
 
-// submitAhead launches what may be under way.
+// submitAhead submits up to depth submissions.
 func (r *machineRun) submitAhead() error {
 	for len(r.inFlight) < r.depth && !r.ended {
 		err := r.context.Do(func(gl *glctx.GL) error {
@@ -137,7 +137,7 @@ func (r *machineRun) submitAhead() error {
 	return nil
 }
 
-// handleReport decides by a flight's report how it goes on.
+// handleReport continues or ends the run after a submission.
 func (r *machineRun) handleReport(ctx context.Context, l submissionReport) error {
 	r.result.Batches += l.batches
 	if !l.syscall { // a system call ends a batch at any time
@@ -169,7 +169,7 @@ func (r *machineRun) handleReport(ctx context.Context, l submissionReport) error
 	return nil
 }
 
-// checkProgress makes sure that loops which the driver cuts short do at least something.
+// checkProgress returns ErrStuck when submissions that the driver cuts execute no instruction.
 func (r *machineRun) checkProgress() error {
 	var done uint64
 	err := r.context.Do(func(gl *glctx.GL) error {
@@ -200,7 +200,7 @@ func (v *Interpreter) cycleCounts(gl *glctx.GL) []uint64 {
 	return counts
 }
 
-// summarize reads where the machines stand.
+// summarize reads the signals and counts of the machines into the result.
 func (r *machineRun) summarize() error {
 	return r.context.Do(func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
@@ -230,7 +230,7 @@ func (r *machineRun) summarize() error {
 	})
 }
 
-// serveWaiting serves the system calls that the run before left, because it was
+// serveWaiting serves the system calls that the previous run left, because it was
 // cancelled or a handler failed.
 func (r *machineRun) serveWaiting(ctx context.Context) error {
 	if !r.mu.waiting || len(r.mu.handlers) == 0 {
@@ -241,8 +241,8 @@ func (r *machineRun) serveWaiting(ctx context.Context) error {
 	return err
 }
 
-// serveCalls serves the system calls that machines wait for. Nothing may be under way
-// meanwhile.
+// serveCalls serves system calls, after it has waited for all submissions in
+// flight.
 func (r *machineRun) serveCalls(ctx context.Context, running bool) error {
 	for len(r.inFlight) > 0 {
 		f := r.inFlight[0]

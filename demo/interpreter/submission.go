@@ -10,10 +10,10 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// flights may be under way at a time, each with a slot of its own:
+// flights is the number of submissions in flight, each of which has a slot:
 //
-//	device, Report   3 words a slot, as interpreter.comp has it
-//	device, Chain    a row of indirect arguments, and one entry for nobody
+//	device, Report   3 words a slot, in the layout of interpreter.comp
+//	device, Chain    a row of indirect arguments a slot, and one unused entry
 //	host, mapped     12 bytes of Report, then the row of Chain
 const (
 	flights         = 2
@@ -23,23 +23,23 @@ const (
 	reportBytes     = flights * slotBytes
 	chainBytes      = (flights*(maxChained+1) + 1) * chainEntryBytes
 	submissionBytes = slotBytes + (maxChained+1)*chainEntryBytes
-	unusedEntry     = flights * (maxChained + 1) // the entry for nobody
+	unusedEntry     = flights * (maxChained + 1) // written by dispatches outside chains, not read
 )
 
-// runPlan says how a run goes.
+// runPlan describes the submissions of a run.
 type runPlan struct {
 	form       string
-	dispatches int    // dispatches of a flight
+	dispatches int    // in a submission
 	cycles     uint32 // instructions of a dispatch
-	indirect   bool   // the GPU says whether the next dispatch of the flight has work
-	depth      int    // flights under way
-	readStates bool   // the host reads every machine's state between flights
+	indirect   bool   // the GPU decides whether the next dispatch of the submission runs
+	depth      int    // submissions in flight
+	readStates bool   // the host reads the state of every machine between submissions
 	total      uint64 // instructions of each machine in this run
 	maxBatches int
 	timeout    time.Duration
 }
 
-// batchCycles is how many instructions a batch is for.
+// batchCycles returns the number of instructions of a batch.
 func (p *runPlan) batchCycles() uint64 {
 	if p.indirect {
 		return uint64(p.cycles)
@@ -47,7 +47,7 @@ func (p *runPlan) batchCycles() uint64 {
 	return uint64(p.cycles) * uint64(p.dispatches)
 }
 
-// submission is a number of dispatches that one fence ends.
+// submission is a group of dispatches with one fence.
 type submission struct {
 	slot  int
 	last  uint32 // number of its last batch
@@ -55,13 +55,13 @@ type submission struct {
 	fence glctx.Fence
 }
 
-// submissionReport is what a flight reports.
+// submissionReport is the report of a submission.
 type submissionReport struct {
 	running, syscall, cut bool
 	batches               int
 }
 
-// submit starts a flight. The first one of a run has the machines go on.
+// submit submits dispatches. The first submission of a run resumes the machines.
 func (v *Interpreter) submit(gl *glctx.GL, p *runPlan, slot int, first bool) (*submission, error) {
 	program := v.program.Program()
 	gl.UseProgram(program)
@@ -106,7 +106,7 @@ func flag(on bool) uint32 {
 	return 0
 }
 
-// setRun sets what is the same for all dispatches of a flight.
+// setRun sets the uniforms that all dispatches of a submission share.
 func (v *Interpreter) setRun(set func(name string, value uint32), p *runPlan, slot int) {
 	set("machines", uint32(v.options.Machines))
 	set("codeCount", uint32(len(v.mu.code)))
@@ -128,7 +128,7 @@ func (v *Interpreter) groups() uint32 {
 	return uint32((v.options.Machines + lanes - 1) / lanes)
 }
 
-// chainArguments is a row of indirect arguments of which only the first has work as yet.
+// chainArguments returns a row of indirect arguments with groups for the first dispatch only.
 func (v *Interpreter) chainArguments() []uint32 {
 	words := make([]uint32, 0, 3*(maxChained+1))
 	for range maxChained + 1 {
@@ -138,9 +138,9 @@ func (v *Interpreter) chainArguments() []uint32 {
 	return words
 }
 
-// Waiting for a flight: the first look lasts a while, for short batches. Then the
-// GL thread is left to others and the processor to sleep, for a small part of the
-// time waited so far, so that little is lost when the flight ends.
+// Waiting for a submission: the first poll waits in GL, for short batches. Then the
+// goroutine sleeps between polls, which releases the GL thread and the CPU. The sleep is a
+// fraction of the time waited so far, so that the end is detected with little delay.
 const (
 	firstPoll     = 200 * time.Microsecond
 	minSleep      = 50 * time.Microsecond
@@ -148,11 +148,11 @@ const (
 	sleepFraction = 64
 )
 
-// waitForSubmission waits until a flight has ended.
+// waitForSubmission waits for the end of a submission, and returns its report.
 func (v *Interpreter) waitForSubmission(f *submission) (submissionReport, error) {
 	start := time.Now()
-	for look := firstPoll; ; look = 0 {
-		done, err := v.pollSubmission(f, look)
+	for wait := firstPoll; ; wait = 0 {
+		done, err := v.pollSubmission(f, wait)
 		if err != nil {
 			return submissionReport{}, fmt.Errorf("interpreter: wait for a batch: %w", err)
 		}
@@ -163,11 +163,11 @@ func (v *Interpreter) waitForSubmission(f *submission) (submissionReport, error)
 	}
 }
 
-// pollSubmission looks whether a flight has ended, for so long at most, and gives its fence
-// up if it has.
-func (v *Interpreter) pollSubmission(f *submission, look time.Duration) (done bool, err error) {
+// pollSubmission waits for the end of a submission, at most for wait, and deletes its
+// fence then.
+func (v *Interpreter) pollSubmission(f *submission, wait time.Duration) (done bool, err error) {
 	err = v.context.Do(func(gl *glctx.GL) (err error) {
-		if done, err = gl.WaitFence(f.fence, look); done || err != nil {
+		if done, err = gl.WaitFence(f.fence, wait); done || err != nil {
 			gl.DeleteFence(f.fence)
 		}
 		if err == nil && done {
@@ -179,7 +179,7 @@ func (v *Interpreter) pollSubmission(f *submission, look time.Duration) (done bo
 	return done, err
 }
 
-// readReport takes a report out of mapped memory.
+// readReport returns the report of a submission from mapped memory.
 func (v *Interpreter) readReport(f *submission) submissionReport {
 	data := v.mu.report.Data[f.slot*submissionBytes:][:submissionBytes]
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(data[4*i:]) }

@@ -2,7 +2,8 @@ package interpreter
 
 import "fmt"
 
-// wordRange is a part of a machine's memory, in 8 bytes: the first, and behind the last.
+// wordRange is a range of a machine's memory in words of 8 bytes: first, and end after the
+// last one.
 type wordRange struct{ first, end uint32 }
 
 func newWordRange(address uint64, n, memoryBytes int) (wordRange, error) {
@@ -12,7 +13,7 @@ func newWordRange(address uint64, n, memoryBytes int) (wordRange, error) {
 	return wordRange{uint32(address / 8), uint32((address + uint64(n)) / 8)}, nil
 }
 
-// contains says whether an address, a multiple of 8 within the memory, is in it.
+// contains reports whether an address, a multiple of 8 within the memory, is in the range.
 func (s wordRange) contains(address uint64) bool {
 	return address/8 >= uint64(s.first) && address/8 < uint64(s.end)
 }
