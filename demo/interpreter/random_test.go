@@ -73,7 +73,8 @@ func randomValue(random *rand.Rand) uint64 {
 	return random.Uint64()
 }
 
-// randomProgram returns n instructions. None writes X28, which is a valid address.
+// randomProgram returns n instructions. X28 is a valid address unless one of the few
+// arbitrary words writes it.
 func randomProgram(random *rand.Rand, n int) []byte {
 	var code []byte
 	for at := range n {

@@ -6,6 +6,7 @@ import (
 )
 
 func TestPictureColours(t *testing.T) {
+	t.Parallel()
 	p := Picture([]float32{0, 1, -1, 5, -5, 0.001}, 3, 2)
 	if p.Bounds().Dx() != 3 || p.Bounds().Dy() != 2 {
 		t.Errorf("bounds %v", p.Bounds())

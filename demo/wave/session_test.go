@@ -11,6 +11,7 @@ import (
 
 // Every mode of a session computes the same field, bit by bit.
 func TestEveryModeOfASession(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	caps, err := resident.Probe(t.Context(), f.GPU, f.Cache, nil)
 	if err != nil {

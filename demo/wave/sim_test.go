@@ -15,6 +15,7 @@ import (
 
 // Grids that the tiles divide evenly or not, down to one cell a tile.
 func TestEveryCellMatchesTheCPU(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, o := range []Options{
 		{Width: 64, Height: 48, TilesX: 4, TilesY: 3},
@@ -52,6 +53,7 @@ func TestEveryCellMatchesTheCPU(t *testing.T) {
 }
 
 func TestTilesReport(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	o := Options{Width: 96, Height: 64, TilesX: 6, TilesY: 4}
 	s, r := f.pair(o)
@@ -106,6 +108,7 @@ func TestTilesReport(t *testing.T) {
 // An impulse over the corner of four tiles changes their faces of this step and of the
 // step before, which the energy depends on before any further step.
 func TestEnergyRightAfterAnImpulse(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	s, r := f.pair(Options{Width: 64, Height: 48, TilesX: 4, TilesY: 3})
 	for _, p := range []Poke{{16, 16, 1}, {31, 32, -0.5}, {47, 15, 2}} {
@@ -127,6 +130,7 @@ func TestEnergyRightAfterAnImpulse(t *testing.T) {
 }
 
 func TestEnergyIsConservedOrAbsorbed(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, border := range []Border{Reflecting, Absorbing} {
 		s, _ := f.pair(Options{Width: 96, Height: 96, TilesX: 3, TilesY: 3, Border: border, Sponge: 24})
@@ -155,6 +159,7 @@ func TestEnergyIsConservedOrAbsorbed(t *testing.T) {
 // Goroutines excite and inspect the simulation while one steps it. The reference applies
 // the impulses at the steps in their acks, and must have the same field.
 func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const steps = 400
 	s, r := f.pair(Options{Width: 64, Height: 64, TilesX: 4, TilesY: 4, Local: 64})
@@ -212,6 +217,7 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func TestStepIsOneDispatch(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	s, _ := f.pair(Options{Width: 16, Height: 16, TilesX: 2, TilesY: 2})
 	before := f.GPU.Counters()
@@ -226,6 +232,7 @@ func TestStepIsOneDispatch(t *testing.T) {
 }
 
 func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for text, o := range map[string]Options{
 		"20x8 tiles for 10x10 cells":  {Width: 10, Height: 10, TilesX: 20},
@@ -265,6 +272,7 @@ func TestInvalidArguments(t *testing.T) {
 }
 
 func TestCompareFindsADifference(t *testing.T) {
+	t.Parallel()
 	r, err := NewReference(Options{Width: 4, Height: 4, TilesX: 1, TilesY: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -281,6 +289,7 @@ func TestCompareFindsADifference(t *testing.T) {
 // Options has the sizes of a simulation that was made with defaults, and makes its
 // reference.
 func TestOptionsHaveDefaults(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	s, err := New(t.Context(), f.Executor, f.Cache, Options{Border: Absorbing, TilesX: 4})
 	if err != nil {

@@ -57,6 +57,7 @@ func phases(n, ticks int) (phase []uint32, waits []bool) {
 }
 
 func TestNamedBarrierHoldsUntilAllHaveArrived(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n = 11
 	w := f.world(Options{
@@ -100,6 +101,7 @@ func TestNamedBarrierHoldsUntilAllHaveArrived(t *testing.T) {
 
 // An actor that ends or is restarted while it waits no longer counts as arrived.
 func TestBarrierDiscountsEndedActors(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.world(Options{Handlers: []Handler{{"phase", phaseText}}, Slots: 128, Barriers: []Barrier{{"phase", 2}}})
 	a := w.spawn("phase")
@@ -151,6 +153,7 @@ void ON_TICK() {
 }`
 
 func TestNeighbourhoodBarriers(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n, last = 13, 20
 	peers := f.peers(n)

@@ -28,6 +28,7 @@ void ON_MESSAGE(Message m) {
 void ON_TICK() {}`
 
 func TestRouterBetweenTwoContexts(t *testing.T) {
+	t.Parallel()
 	f, g := newFixture(t), newFixture(t)
 	handlers := []Handler{{"ping", pingText}}
 	here := f.world(Options{Device: 1, Handlers: handlers, Slots: 8, Depth: 2})

@@ -103,6 +103,7 @@ func storm(addresses []Address, ticks, last int) (sums, xors []uint32) {
 }
 
 func TestMessagesMatchTheCPU(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n, ticks = 97, 40 // prime, so that receivers of a tick differ
 	peers := f.peers(n)
@@ -129,6 +130,7 @@ func TestMessagesMatchTheCPU(t *testing.T) {
 // All actors send to a few, whose mailboxes are always full: each message is received
 // once, or refused with a code for the sender.
 func TestNoMessageIsLostUnderPressure(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n, last = 97, 20
 	peers := f.peers(n)
@@ -178,6 +180,7 @@ void ON_TICK() {
 }`
 
 func TestActorsSpawnActors(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const levels, nodes = 6, 127
 	for _, slots := range []int{128, 40} { // 64 leaves do not fit into 40

@@ -10,6 +10,7 @@ import (
 
 // Goroutines spawn actors, send and request messages, and terminate them concurrently.
 func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 8, Depth: 4, RequestTicks: 1000})
 	var users sync.WaitGroup

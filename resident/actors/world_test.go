@@ -37,6 +37,7 @@ void ON_TICK() { actorSet(2u, actorGet(2u) + 1u); }`
 var counter = Handler{"counter", counterText}
 
 func TestActorFromSpawnToEnd(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8})
 	if r := w.step(3); r.Live != 0 || r.Tick != 3 || r.Free != 8 {
 		t.Errorf("an empty world: %+v", r)
@@ -87,6 +88,7 @@ func TestActorFromSpawnToEnd(t *testing.T) {
 }
 
 func TestActorExits(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8})
 	a, b := w.spawn("counter"), w.spawn("counter")
 	w.send(a, 2)
@@ -103,6 +105,7 @@ func TestActorExits(t *testing.T) {
 }
 
 func TestFailedActorIsRestarted(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8})
 	a := w.spawn("counter", 50)
 	w.send(a, 1, 1)
@@ -133,6 +136,7 @@ func TestFailedActorIsRestarted(t *testing.T) {
 }
 
 func TestFullMailboxReturnsErrFull(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8, Depth: 3})
 	a := w.spawn("counter")
 	var all []Envelope
@@ -162,6 +166,7 @@ func TestFullMailboxReturnsErrFull(t *testing.T) {
 }
 
 func TestBroadcasts(t *testing.T) {
+	t.Parallel()
 	// A caller broadcasts in its second tick, and counts the messages that it receives.
 	const caller = `
 	void ON_MESSAGE(Message m) { actorSet(1u, actorGet(1u) + 1u); }
@@ -208,6 +213,7 @@ func TestBroadcasts(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8, RequestTicks: 5})
 	a := w.spawn("counter", 77)
 	reply, err := w.Request(t.Context(), a, 4, 123)
@@ -235,6 +241,7 @@ func TestRequests(t *testing.T) {
 
 // Messages to the host that it does not fetch fill the outbox, and sending then fails.
 func TestOutboxIsBounded(t *testing.T) {
+	t.Parallel()
 	const writer = `
 	void ON_MESSAGE(Message m) {}
 	void ON_TICK() {
@@ -263,6 +270,7 @@ func TestOutboxIsBounded(t *testing.T) {
 }
 
 func TestHandlersAreReplaced(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 8})
 	a := w.spawn("counter", 5)
@@ -304,6 +312,7 @@ func TestHandlersAreReplaced(t *testing.T) {
 
 // Ticks are submitted together, three dispatches each, without host work in between.
 func TestTickIsThreeDispatches(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 8})
 	w.spawn("counter")
@@ -319,6 +328,7 @@ func TestTickIsThreeDispatches(t *testing.T) {
 }
 
 func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for text, o := range map[string]Options{
 		"0 handlers":                        {},

@@ -17,6 +17,7 @@ func stolenOnce(task int) uint32 { return poison + stealResult(task) }
 
 // The steal workload.
 func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, tasks := range []int{2017, 8191} {
 		for _, order := range []Order{FIFO, LIFO, Priority} {
@@ -53,6 +54,7 @@ func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {
 
 // A group that starts without items has to steal, because the others take few.
 func TestGroupsSteal(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	results := f.results(500)
 	// One invocation a group: the first groups to run empty the others' ranges.
@@ -86,6 +88,7 @@ bool queueRun(uint level, uint item[QUEUE_WORDS]) {
 }`
 
 func TestOrders(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n = 100
 	tests := []struct {
@@ -159,6 +162,7 @@ func depth(node int) uint32 {
 }
 
 func TestItemsPushItems(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const nodes = 1 << 12
 	for _, o := range []Options{
@@ -196,6 +200,7 @@ func TestItemsPushItems(t *testing.T) {
 }
 
 func TestFullQueueLosesNoItem(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	visits := f.results(4096)
 	q := f.queue(Options{Capacity: 16, Words: 2, Local: 8}, treeText, shader.Defines{"NODES": "4096"}, visits)
@@ -227,6 +232,7 @@ func TestFullQueueLosesNoItem(t *testing.T) {
 }
 
 func TestStealReports(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, steal := range []bool{false, true} {
 		calls := 0
@@ -244,6 +250,7 @@ func TestStealReports(t *testing.T) {
 }
 
 func TestPushReturnsErrFull(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	results := f.results(40)
 	q := f.queue(Options{Capacity: 40, Takes: 1, Local: 8, Groups: 1, Rounds: 1}, stealText, nil, results)
@@ -266,6 +273,7 @@ func TestPushReturnsErrFull(t *testing.T) {
 }
 
 func TestItemsAreUploadedInParts(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n = uploadWords + 5000
 	results := f.results(n)
@@ -277,6 +285,7 @@ func TestItemsAreUploadedInParts(t *testing.T) {
 
 // TestAMillionItems fills a queue with 2^20 items of 64 bytes.
 func TestAMillionItems(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n, words = 1 << 20, 16
 	results := f.results(n)
@@ -301,6 +310,7 @@ const greedyText = `bool queueRun(uint level, uint item[QUEUE_WORDS]) {
 }`
 
 func TestUnreservedPushIsAnError(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(Options{}, greedyText, nil)
 	f.push(q, 0, 1)
@@ -310,6 +320,7 @@ func TestUnreservedPushIsAnError(t *testing.T) {
 }
 
 func TestRunReturnsWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	results := f.results(100)
 	q := f.queue(Options{}, stealText, nil, results)
@@ -324,6 +335,7 @@ func TestRunReturnsWhenItsContextEnds(t *testing.T) {
 }
 
 func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	_, err := New(t.Context(), f.Executor, f.Cache, Item{}, Options{Levels: 2})
 	residenttest.WantError(t, err, "2 levels need the order Priority")

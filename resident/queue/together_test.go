@@ -12,6 +12,7 @@ import (
 // Goroutines push while others run rounds. Items that do not fit are pushed again,
 // and every task is done once.
 func TestConcurrentPushAndRun(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const pushers, each = 4, 300
 	results := f.results(pushers * each)
