@@ -26,7 +26,7 @@ const maxCommands = 1024
 // commandResult is the result of a command on the device.
 type commandResult struct {
 	code uint32
-	who  Address
+	actor  Address
 }
 
 // resultErrors are the errors for the codes of results, ActorOK and so on.
@@ -67,7 +67,7 @@ func (w *World) SpawnAll(ctx context.Context, handler string, words ...[]uint32)
 	addresses := make([]Address, len(words))
 	for i, r := range results {
 		if r.err() == nil {
-			addresses[i] = r.who
+			addresses[i] = r.actor
 		} else if err == nil {
 			err = fmt.Errorf("actors: spawn %s: %w", handler, r.err())
 		}
@@ -118,20 +118,20 @@ func (w *World) Broadcast(ctx context.Context, kind uint32, words ...uint32) err
 
 // Terminate ends actors before the next tick. Their slots become free, and their
 // addresses stale. It returns ErrStale or ErrElsewhere, wrapped.
-func (w *World) Terminate(ctx context.Context, who ...Address) error {
-	return firstError(w.commandActors(ctx, commandTerminate, who, "terminate"))
+func (w *World) Terminate(ctx context.Context, actor ...Address) error {
+	return firstError(w.commandActors(ctx, commandTerminate, actor, "terminate"))
 }
 
 // Restart sets actors, also failed ones, to the state that they were spawned with and
 // empties their mailboxes. They are live in the next tick, under the same addresses. It
 // returns ErrStale or ErrElsewhere, wrapped.
-func (w *World) Restart(ctx context.Context, who ...Address) error {
-	return firstError(w.commandActors(ctx, commandRestart, who, "restart"))
+func (w *World) Restart(ctx context.Context, actor ...Address) error {
+	return firstError(w.commandActors(ctx, commandRestart, actor, "restart"))
 }
 
-func (w *World) commandActors(ctx context.Context, kind uint32, who []Address, verb string) ([]error, error) {
-	commands := make([][]uint32, len(who))
-	for i, a := range who {
+func (w *World) commandActors(ctx context.Context, kind uint32, actor []Address, verb string) ([]error, error) {
+	commands := make([][]uint32, len(actor))
+	for i, a := range actor {
 		if a.Device != w.options.Device {
 			return nil, fmt.Errorf("actors: %s %v: %w", verb, a, ErrElsewhere)
 		}
@@ -155,7 +155,7 @@ func (w *World) executeAll(ctx context.Context, commands [][]uint32, verb string
 	errs := make([]error, len(results))
 	for i, r := range results {
 		if e := r.err(); e != nil {
-			errs[i] = fmt.Errorf("actors: %s %v: %w", verb, r.who, e)
+			errs[i] = fmt.Errorf("actors: %s %v: %w", verb, r.actor, e)
 		}
 	}
 	return errs, nil

@@ -56,7 +56,7 @@
 //	uint actorReply(Message to, Message m)
 //	uint actorBroadcast(Message m)                         to all actors live in the next tick, except itself
 //	uvec2 actorSpawn(uint handler, uvec4 words)            address, or uvec2(0) where no slot is free
-//	uint actorTerminate(uvec2 who), void actorExit()
+//	uint actorTerminate(uvec2 address), void actorExit()
 //	void actorFail()                                       stops until the host restarts it
 //	uint actorArrive(uint barrier)                         does not run until all have arrived; the last
 //	                                                       call in ON_TICK

@@ -40,26 +40,26 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer world.Close()
-	who, err := world.Spawn(ctx, "account", 100)
+	actor, err := world.Spawn(ctx, "account", 100)
 	if err != nil {
 		log.Fatal(err)
 	}
 	const pay, ask = 1, 2
 	for _, amount := range []uint32{5, 10, 15} {
-		if err := world.Send(ctx, who, pay, amount); err != nil {
+		if err := world.Send(ctx, actor, pay, amount); err != nil {
 			log.Fatal(err)
 		}
 	}
-	reply, err := world.Request(ctx, who, ask)
+	reply, err := world.Request(ctx, actor, ask)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("balance:", reply.Words[0])
 
-	if err := world.Terminate(ctx, who); err != nil {
+	if err := world.Terminate(ctx, actor); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(world.Send(ctx, who, pay, 1))
+	fmt.Println(world.Send(ctx, actor, pay, 1))
 	// Output:
 	// balance: 130
 	// actors: send to 0/0.1: no such actor: it has ended

@@ -52,10 +52,10 @@ func ExampleWorld_SendAll() {
 	world, done := openWorld(actors.Options{Handlers: []actors.Handler{{Name: "counter", Text: counter}}, Depth: 4})
 	defer done()
 	ctx := context.Background()
-	who := must(world.Spawn(ctx, "counter"))
+	actor := must(world.Spawn(ctx, "counter"))
 	var left []actors.Envelope
 	for range 10 {
-		left = append(left, actors.Envelope{To: who, Message: actors.Message{Kind: 1, Words: []uint32{7}}})
+		left = append(left, actors.Envelope{To: actor, Message: actors.Message{Kind: 1, Words: []uint32{7}}})
 	}
 	for len(left) > 0 {
 		var full []actors.Envelope
@@ -70,7 +70,7 @@ func ExampleWorld_SendAll() {
 		left = full
 		must(world.Step(ctx, 1))
 	}
-	fmt.Println("sum:", must(world.StateWords(ctx, who))[0])
+	fmt.Println("sum:", must(world.StateWords(ctx, actor))[0])
 	// Output:
 	// no room for 6
 	// no room for 2
@@ -86,8 +86,8 @@ func ExampleWorld_Broadcast() {
 	all := must(world.SpawnAll(ctx, "counter", []uint32{100}, []uint32{200}, []uint32{300}))
 	check(world.Broadcast(ctx, 1, 5))
 	must(world.Step(ctx, 1))
-	for _, who := range all {
-		fmt.Println(who, must(world.StateWords(ctx, who))[0])
+	for _, actor := range all {
+		fmt.Println(actor, must(world.StateWords(ctx, actor))[0])
 	}
 	// Output:
 	// 0/0.1 105
@@ -102,21 +102,21 @@ func ExampleWorld_Restart() {
 	world, done := openWorld(actors.Options{Handlers: []actors.Handler{{Name: "counter", Text: counter}}})
 	defer done()
 	ctx := context.Background()
-	who := must(world.Spawn(ctx, "counter", 40))
-	check(world.Send(ctx, who, 99)) // a kind that makes it fail
+	actor := must(world.Spawn(ctx, "counter", 40))
+	check(world.Send(ctx, actor, 99)) // a kind that makes it fail
 	must(world.Step(ctx, 1))
-	fmt.Println(must(world.Query(ctx, who)).State)
+	fmt.Println(must(world.Query(ctx, actor)).State)
 
-	check(world.Restart(ctx, who))
-	check(world.Send(ctx, who, 1, 2))
+	check(world.Restart(ctx, actor))
+	check(world.Send(ctx, actor, 1, 2))
 	must(world.Step(ctx, 1))
-	info := must(world.Query(ctx, who))
-	fmt.Println(info.State, "restarts:", info.Restarts, "sum:", must(world.StateWords(ctx, who))[0])
+	info := must(world.Query(ctx, actor))
+	fmt.Println(info.State, "restarts:", info.Restarts, "sum:", must(world.StateWords(ctx, actor))[0])
 
-	check(world.Terminate(ctx, who))
+	check(world.Terminate(ctx, actor))
 	next := must(world.Spawn(ctx, "counter"))
-	fmt.Println(who, "became", next)
-	fmt.Println(world.Restart(ctx, who))
+	fmt.Println(actor, "became", next)
+	fmt.Println(world.Restart(ctx, actor))
 	// Output:
 	// failed
 	// live restarts: 1 sum: 42

@@ -59,18 +59,18 @@ func (w testWorld) send(to Address, kind uint32, words ...uint32) {
 	}
 }
 
-func (w testWorld) query(who Address) Info {
+func (w testWorld) query(actor Address) Info {
 	w.t.Helper()
-	info, err := w.Query(w.t.Context(), who)
+	info, err := w.Query(w.t.Context(), actor)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return info
 }
 
-func (w testWorld) words(who Address) []uint32 {
+func (w testWorld) words(actor Address) []uint32 {
 	w.t.Helper()
-	words, err := w.StateWords(w.t.Context(), who)
+	words, err := w.StateWords(w.t.Context(), actor)
 	if err != nil {
 		w.t.Fatal(err)
 	}

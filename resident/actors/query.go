@@ -45,25 +45,25 @@ type Info struct {
 
 // Query returns the entry of an actor. It blocks the GL thread. It returns ErrStale or
 // ErrElsewhere, wrapped.
-func (w *World) Query(ctx context.Context, who Address) (Info, error) {
+func (w *World) Query(ctx context.Context, actor Address) (Info, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.queryLocked(ctx, who)
+	return w.queryLocked(ctx, actor)
 }
 
 // queryLocked is Query with mu locked.
-func (w *World) queryLocked(ctx context.Context, who Address) (Info, error) {
-	if err := w.checkAddress(who); err != nil {
+func (w *World) queryLocked(ctx context.Context, actor Address) (Info, error) {
+	if err := w.checkAddress(actor); err != nil {
 		return Info{}, err
 	}
 	var line [slotWords]uint32
-	slot := int(who.Slot)
+	slot := int(actor.Slot)
 	if err := w.buffers.slots.Download(ctx, slotWords*slot, line[:]); err != nil {
 		return Info{}, fmt.Errorf("actors: %w", err)
 	}
 	info := w.info(slot, line[:])
-	if info.State == Free || info.Address != who {
-		return Info{}, fmt.Errorf("actors: query %v: %w", who, ErrStale)
+	if info.State == Free || info.Address != actor {
+		return Info{}, fmt.Errorf("actors: query %v: %w", actor, ErrStale)
 	}
 	for side := range 2 {
 		var count [1]uint32
@@ -77,14 +77,14 @@ func (w *World) queryLocked(ctx context.Context, who Address) (Info, error) {
 
 // checkAddress returns an error for an address of another device or of no slot, and when
 // the world is closed.
-func (w *World) checkAddress(who Address) error {
+func (w *World) checkAddress(actor Address) error {
 	switch {
 	case w.closed:
 		return ErrClosed
-	case who.Device != w.options.Device:
-		return fmt.Errorf("actors: query %v: %w", who, ErrElsewhere)
-	case int(who.Slot) >= w.options.Slots:
-		return fmt.Errorf("actors: query %v: %w", who, ErrStale)
+	case actor.Device != w.options.Device:
+		return fmt.Errorf("actors: query %v: %w", actor, ErrElsewhere)
+	case int(actor.Slot) >= w.options.Slots:
+		return fmt.Errorf("actors: query %v: %w", actor, ErrStale)
 	}
 	return nil
 }
@@ -110,14 +110,14 @@ func (w *World) info(slot int, line []uint32) Info {
 
 // StateWords returns the state of an actor, between two ticks. It blocks the GL thread. It
 // returns the errors of Query.
-func (w *World) StateWords(ctx context.Context, who Address) ([]uint32, error) {
+func (w *World) StateWords(ctx context.Context, actor Address) ([]uint32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.queryLocked(ctx, who); err != nil {
+	if _, err := w.queryLocked(ctx, actor); err != nil {
 		return nil, err
 	}
 	words := make([]uint32, w.options.StateWords)
-	if err := w.buffers.states.Download(ctx, w.options.StateWords*int(who.Slot), words); err != nil {
+	if err := w.buffers.states.Download(ctx, w.options.StateWords*int(actor.Slot), words); err != nil {
 		return nil, fmt.Errorf("actors: %w", err)
 	}
 	return words, nil

@@ -40,11 +40,11 @@ Message messageAt(uint at) {
 }
 
 // restart sets an actor to its first state and empties its mailbox.
-uint restart(uvec2 who) {
-    if (!actorValid(who)) {
+uint restart(uvec2 address) {
+    if (!actorValid(address)) {
         return actorStaleAddress();
     }
-    uint slot = who.x & 0xffffffu;
+    uint slot = address.x & 0xffffffu;
     uint left = min(mail.count[slot], uint(ACTOR_DEPTH)) + min(mail.count[ACTOR_SLOTS + slot], uint(ACTOR_DEPTH));
     atomicAdd(world.dead, left);
     mail.count[slot] = 0u;
@@ -69,20 +69,20 @@ void main() {
     }
     uint at = i * COMMAND_WORDS;
     uint kind = commands[at];
-    uvec2 who = uvec2(commands[at + 1u], commands[at + 2u]);
+    uvec2 address = uvec2(commands[at + 1u], commands[at + 2u]);
     uint code = ActorOK;
     if (kind == COMMAND_SEND) {
-        code = actorRoute(who, messageAt(at + 3u));
+        code = actorRoute(address, messageAt(at + 3u));
     } else if (kind == COMMAND_SPAWN) {
         uint words = at + 7u;
-        who = actorClaim(commands[at + 3u], uvec4(commands[words], commands[words + 1u], commands[words + 2u], commands[words + 3u]));
-        code = who.y == 0u ? ActorNoSlot : ActorOK;
+        address = actorClaim(commands[at + 3u], uvec4(commands[words], commands[words + 1u], commands[words + 2u], commands[words + 3u]));
+        code = address.y == 0u ? ActorNoSlot : ActorOK;
     } else if (kind == COMMAND_TERMINATE) {
-        code = actorEnd(who);
+        code = actorEnd(address);
     } else if (kind == COMMAND_RESTART) {
-        code = restart(who);
+        code = restart(address);
     }
     results[3u * i] = code;
-    results[3u * i + 1u] = who.x;
-    results[3u * i + 2u] = who.y;
+    results[3u * i + 1u] = address.x;
+    results[3u * i + 2u] = address.y;
 }

@@ -59,7 +59,7 @@ uint actorBroadcast(Message m) {
 
 uvec2 actorSpawn(uint handler, uvec4 words) { return actorClaim(handler, words); }
 
-uint actorTerminate(uvec2 who) { return actorEnd(who); }
+uint actorTerminate(uvec2 address) { return actorEnd(address); }
 
 // actorStop changes the state from live, and returns false where another actor has
 // ended this one already.

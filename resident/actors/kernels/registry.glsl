@@ -4,9 +4,9 @@
 uint actorSide = 0u;
 
 // actorValid reports whether an actor of this device has the address.
-bool actorValid(uvec2 who) {
-    uint slot = who.x & 0xffffffu;
-    return who.x >> 24 == actorDevice && slot < uint(ACTOR_SLOTS) && who.y != 0u && slots.at[slot].generation == who.y &&
+bool actorValid(uvec2 address) {
+    uint slot = address.x & 0xffffffu;
+    return address.x >> 24 == actorDevice && slot < uint(ACTOR_SLOTS) && address.y != 0u && slots.at[slot].generation == address.y &&
         slots.at[slot].state != ACTOR_FREE;
 }
 
@@ -134,11 +134,11 @@ uvec2 actorClaim(uint handler, uvec4 words) {
 }
 
 // actorEnd ends an actor after this tick. Only the first call has an effect.
-uint actorEnd(uvec2 who) {
-    if (!actorValid(who)) {
+uint actorEnd(uvec2 address) {
+    if (!actorValid(address)) {
         return actorStaleAddress();
     }
-    uint slot = who.x & 0xffffffu;
+    uint slot = address.x & 0xffffffu;
     uint state = atomicAdd(slots.at[slot].state, 0u); // an atomic: a compiler may load a plain variable again for each use
     for (int i = 0; i < 8 && state != ACTOR_ENDING && state != ACTOR_FREE; ++i) {
         uint seen = atomicCompSwap(slots.at[slot].state, state, ACTOR_ENDING);
