@@ -119,8 +119,14 @@ func logicalLineEnd(text string) int {
 
 // split divides the logical line into code and rest.
 func (s *Scanner) split() {
-	var code, rest strings.Builder
 	s.runs, s.comments = s.runs[:0], nil
+	if !s.inComment && !strings.ContainsAny(s.raw(), "/\\") { // most lines are code only
+		s.code = strings.TrimSuffix(s.raw(), "\n")
+		s.rest = s.raw()[len(s.code):]
+		s.runs = append(s.runs, run{0, s.at})
+		return
+	}
+	var code, rest strings.Builder
 	lineComment, inRun := false, false
 	at := s.at
 	for i, n := s.begin, 0; i < s.end; i += n {

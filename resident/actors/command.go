@@ -25,8 +25,8 @@ const maxCommands = 1024
 
 // commandResult is the result of a command on the device.
 type commandResult struct {
-	code uint32
-	actor  Address
+	code  uint32
+	actor Address
 }
 
 // resultErrors are the errors for the codes of results, ActorOK and so on.
