@@ -103,11 +103,11 @@ func (r *machineRun) loop(ctx context.Context) error {
 			r.result.Wall = time.Since(r.start)
 			return failed
 		}
-		f := r.inFlight[0]
+		sub := r.inFlight[0]
 		r.inFlight = r.inFlight[1:]
-		l, err := r.waitForSubmission(f)
+		report, err := r.waitForSubmission(sub)
 		if err == nil {
-			err = r.handleReport(ctx, l)
+			err = r.handleReport(ctx, report)
 		}
 		if err == nil && !r.ended {
 			err = ctx.Err()
@@ -122,9 +122,9 @@ func (r *machineRun) loop(ctx context.Context) error {
 func (r *machineRun) submitAhead() error {
 	for len(r.inFlight) < r.depth && !r.ended {
 		err := r.context.Do(func(gl *glctx.GL) error {
-			f, err := r.submit(gl, &r.runPlan, r.submitted%flights, r.submitted == 0)
-			if f != nil {
-				r.inFlight = append(r.inFlight, f)
+			sub, err := r.submit(gl, &r.runPlan, r.submitted%flights, r.submitted == 0)
+			if sub != nil {
+				r.inFlight = append(r.inFlight, sub)
 			}
 			return err
 		})
@@ -138,15 +138,15 @@ func (r *machineRun) submitAhead() error {
 }
 
 // handleReport continues or ends the run after a submission.
-func (r *machineRun) handleReport(ctx context.Context, l submissionReport) error {
-	r.result.Batches += l.batches
-	if !l.syscall { // a system call ends a batch at any time
-		r.full += l.batches
+func (r *machineRun) handleReport(ctx context.Context, report submissionReport) error {
+	r.result.Batches += report.batches
+	if !report.syscall { // a system call ends a batch at any time
+		r.full += report.batches
 	}
 	if r.options.Progress != nil {
 		r.options.Progress(min(uint64(r.full)*r.batchCycles(), r.total), r.total)
 	}
-	if l.cut {
+	if report.cut {
 		r.result.Cut++
 		if err := r.checkProgress(); err != nil {
 			return err
@@ -159,11 +159,11 @@ func (r *machineRun) handleReport(ctx context.Context, l submissionReport) error
 		}
 	}
 	switch late := r.timeout > 0 && time.Since(r.start) >= r.timeout; {
-	case l.syscall:
-		err := r.serveCalls(ctx, l.running)
+	case report.syscall:
+		err := r.serveCalls(ctx, report.running)
 		r.ended = r.ended || late
 		return err
-	case !l.running, late, r.maxBatches > 0 && !l.cut && r.result.Batches >= r.maxBatches:
+	case !report.running, late, r.maxBatches > 0 && !report.cut && r.result.Batches >= r.maxBatches:
 		r.ended = true
 	}
 	return nil
@@ -245,14 +245,14 @@ func (r *machineRun) serveWaiting(ctx context.Context) error {
 // flight.
 func (r *machineRun) serveCalls(ctx context.Context, running bool) error {
 	for len(r.inFlight) > 0 {
-		f := r.inFlight[0]
+		sub := r.inFlight[0]
 		r.inFlight = r.inFlight[1:]
-		l, err := r.waitForSubmission(f)
+		report, err := r.waitForSubmission(sub)
 		if err != nil {
 			return err
 		}
-		r.result.Batches += l.batches
-		running = l.running
+		r.result.Batches += report.batches
+		running = report.running
 	}
 	served, err := r.serveAll(ctx)
 	r.result.Syscalls += served

@@ -94,9 +94,9 @@ func (v *Interpreter) submit(gl *glctx.GL, p *runPlan, slot int, first bool) (*s
 	gl.Copy(v.mu.buffers[bindReport], slot*slotBytes, v.mu.report.Buffer, at, slotBytes)
 	gl.Copy(v.mu.buffers[bindChain], entry*chainEntryBytes, v.mu.report.Buffer, at+slotBytes, (maxChained+1)*chainEntryBytes)
 	gl.MemoryBarrier(glctx.BarrierMapped)
-	f := &submission{slot: slot, last: v.mu.batch, plan: p, fence: gl.NewFence()}
+	sub := &submission{slot: slot, last: v.mu.batch, plan: p, fence: gl.NewFence()}
 	gl.Flush()
-	return f, gl.Err()
+	return sub, gl.Err()
 }
 
 func flag(on bool) uint32 {
@@ -149,15 +149,15 @@ const (
 )
 
 // waitForSubmission waits for the end of a submission, and returns its report.
-func (v *Interpreter) waitForSubmission(f *submission) (submissionReport, error) {
+func (v *Interpreter) waitForSubmission(sub *submission) (submissionReport, error) {
 	start := time.Now()
 	for wait := firstPoll; ; wait = 0 {
-		done, err := v.pollSubmission(f, wait)
+		done, err := v.pollSubmission(sub, wait)
 		if err != nil {
 			return submissionReport{}, fmt.Errorf("interpreter: wait for a batch: %w", err)
 		}
 		if done {
-			return v.readReport(f), nil
+			return v.readReport(sub), nil
 		}
 		time.Sleep(min(max(time.Since(start)/sleepFraction, minSleep), maxSleep))
 	}
@@ -165,10 +165,10 @@ func (v *Interpreter) waitForSubmission(f *submission) (submissionReport, error)
 
 // pollSubmission waits for the end of a submission, at most for wait, and deletes its
 // fence then.
-func (v *Interpreter) pollSubmission(f *submission, wait time.Duration) (done bool, err error) {
+func (v *Interpreter) pollSubmission(sub *submission, wait time.Duration) (done bool, err error) {
 	err = v.context.Do(func(gl *glctx.GL) (err error) {
-		if done, err = gl.WaitFence(f.fence, wait); done || err != nil {
-			gl.DeleteFence(f.fence)
+		if done, err = gl.WaitFence(sub.fence, wait); done || err != nil {
+			gl.DeleteFence(sub.fence)
 		}
 		if err == nil && done {
 			return gl.CheckLost()
@@ -180,15 +180,15 @@ func (v *Interpreter) pollSubmission(f *submission, wait time.Duration) (done bo
 }
 
 // readReport returns the report of a submission from mapped memory.
-func (v *Interpreter) readReport(f *submission) submissionReport {
-	data := v.mu.report.Data[f.slot*submissionBytes:][:submissionBytes]
+func (v *Interpreter) readReport(sub *submission) submissionReport {
+	data := v.mu.report.Data[sub.slot*submissionBytes:][:submissionBytes]
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(data[4*i:]) }
-	first := f.last - uint32(f.plan.dispatches) + 1
-	l := submissionReport{running: word(0) == f.last, syscall: word(1) >= first, cut: word(2) >= first, batches: 1}
-	if f.plan.indirect {
-		for l.batches < f.plan.dispatches && word(3+3*l.batches) != 0 {
-			l.batches++
+	first := sub.last - uint32(sub.plan.dispatches) + 1
+	report := submissionReport{running: word(0) == sub.last, syscall: word(1) >= first, cut: word(2) >= first, batches: 1}
+	if sub.plan.indirect {
+		for report.batches < sub.plan.dispatches && word(3+3*report.batches) != 0 {
+			report.batches++
 		}
 	}
-	return l
+	return report
 }
