@@ -19,23 +19,24 @@ const module = "github.com/shadercache/shadercache"
 // mayImport lists, for each top folder and each folder of internal, which others its packages may import.
 // Imports go one way. Tests may import what they like.
 var mayImport = map[string][]string{
-	".":                  {"cache", "executor", "glctx"}, // the front door
-	"shader":             {},
-	"drivercache":        {"internal/osfile"},
-	"binary":             {"drivercache", "internal/osfile", "shader"},
-	"bundle":             {"binary", "drivercache", "internal/osfile", "shader"},
-	"cache":              {"binary", "shader"},
-	"glctx":              {"binary", "drivercache", "shader"},
-	"executor":           {"binary", "cache", "glctx", "shader"},
-	"conv2d":             {".", "binary", "cache", "executor", "glctx", "shader"},
-	"resident":           {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
-	"demo":               {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
-	"internal/osfile":    {},
-	"internal/kernelset": {"cache", "executor", "shader"},
-	"internal/cli":       {".", "binary", "bundle", "cache", "executor", "glctx", "shader"},
-	"internal/bench":     {".", "binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
+	".":               {"cache", "executor", "glctx"}, // the front door
+	"shader":          {},
+	"drivercache":     {"internal/osfile"},
+	"binary":          {"drivercache", "internal/osfile", "shader"},
+	"bundle":          {"binary", "drivercache", "internal/osfile", "shader"},
+	"cache":           {"binary", "shader"},
+	"glctx":           {"binary", "drivercache", "shader"},
+	"executor":        {"binary", "cache", "glctx", "shader"},
+	"conv2d":          {".", "binary", "cache", "executor", "glctx", "shader"},
+	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
+	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
+	"internal/osfile": {},
+	"internal/cli":    {".", "binary", "bundle", "cache", "executor", "glctx", "shader"},
+	"internal/bench":  {".", "binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"internal/bench", "internal/cli", "resident", "shader"},
+
+	"internal/kernelset": {"cache", "executor", "shader"},
 }
 
 // goFile is one parsed file of the project.

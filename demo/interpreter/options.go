@@ -44,9 +44,9 @@ type Options struct {
 	// Default: no calls.
 	Progress func(done, of uint64)
 
-	// array keeps registers in an array of the invocation instead of shared memory.
+	// array keeps registers in an array of the invocation, not in shared memory.
 	array bool
-	// ahead fetches the next instruction while one is executed.
+	// ahead fetches the next instruction while one is done.
 	ahead bool
 }
 

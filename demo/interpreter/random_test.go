@@ -11,7 +11,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// builds are the variants of the shader, by name.
+// builds are the shader's, by options.
 var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {array: true}, "ahead": {ahead: true}}
 
 // TestRandomPrograms runs random programs on machines with random registers. Most

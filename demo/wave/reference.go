@@ -151,7 +151,7 @@ func (r *Reference) poke(p Poke) {
 	}
 }
 
-// clone returns a copy of the present surface, for Compare.
+// clone is the surface as it is now, to compare with.
 func (r *Reference) clone() *Reference {
 	return &Reference{options: r.options, u: slices.Clone(r.u), steps: r.steps}
 }
