@@ -156,7 +156,7 @@ func (r *Reference) clone() *Reference {
 	return &Reference{options: r.options, u: slices.Clone(r.u), steps: r.steps}
 }
 
-// Steps returns the number of steps.
+// Steps is how many steps were done.
 func (r *Reference) Steps() uint32 { return r.steps }
 
 // Field returns the surface, row by row, without copying it.
