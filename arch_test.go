@@ -19,6 +19,8 @@ const module = "github.com/shadercache/shadercache"
 // mayImport lists, for each top folder and each folder of internal, which others its packages may import.
 // Imports go one way. Tests may import what they like.
 var mayImport = map[string][]string{
+	"internal/kernelset": {"cache", "executor", "shader"},
+
 	".":               {"cache", "executor", "glctx"}, // the front door
 	"shader":          {},
 	"drivercache":     {"internal/osfile"},
@@ -35,8 +37,6 @@ var mayImport = map[string][]string{
 	"internal/bench":  {".", "binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"internal/bench", "internal/cli", "resident", "shader"},
-
-	"internal/kernelset": {"cache", "executor", "shader"},
 }
 
 // goFile is one parsed file of the project.
