@@ -68,13 +68,11 @@ func (s *Scanner) Next() bool {
 	}
 	s.begin, s.first, s.at = s.end, s.last+1, s.next
 	s.end += logicalLineEnd(s.text[s.begin:])
-	s.split()
-	lines := strings.Count(s.raw(), "\n")
+	s.next = s.split()
+	s.last = s.first + s.next.Line - s.at.Line - 1
 	if !strings.HasSuffix(s.raw(), "\n") {
-		lines++
+		s.last++
 	}
-	s.last += lines
-	s.next = Position{s.at.File, s.at.Line + lines, 1}
 	if line, file, ok := s.lineDirective(); ok {
 		s.next = Position{file, line, 1}
 	}
@@ -117,57 +115,72 @@ func logicalLineEnd(text string) int {
 	}
 }
 
-// split divides the logical line into code and rest.
-func (s *Scanner) split() {
-	s.runs, s.comments = s.runs[:0], nil
-	if !s.inComment && !strings.ContainsAny(s.raw(), "/\\") { // most lines are code only
-		s.code = strings.TrimSuffix(s.raw(), "\n")
-		s.rest = s.raw()[len(s.code):]
-		s.runs = append(s.runs, run{0, s.at})
-		return
-	}
+// split divides the logical line into code and rest, and returns the position after it.
+func (s *Scanner) split() Position {
 	var code, rest strings.Builder
-	lineComment, inRun := false, false
+	s.runs, s.comments = s.runs[:0], nil
 	at := s.at
 	for i, n := s.begin, 0; i < s.end; i += n {
 		text := s.text[i:s.end]
-		n = 1
-		isCode := false
-		switch {
-		case s.inComment && strings.HasPrefix(text, "*/"):
-			s.inComment, n = false, 2
-			s.comments = append(s.comments, Comment{s.openedAt, s.text[s.opened+2 : i]})
-		case s.inComment, lineComment, text[0] == '\n':
-		case strings.HasPrefix(text, "/*"), strings.HasPrefix(text, "//"):
-			s.inComment, lineComment, n = text[1] == '*', text[1] == '/', 2
-			s.opened, s.openedAt = i, at
+		switch length := codeLength(text); {
+		case s.inComment:
+			if n = strings.Index(text, "*/"); n >= 0 {
+				s.inComment = false
+				s.comments = append(s.comments, Comment{s.openedAt, s.text[s.opened+2 : i+n]})
+				n += len("*/")
+			} else {
+				n = len(text)
+			}
+			rest.WriteString(text[:n])
+		case length > 0:
+			n = length
+			s.runs = append(s.runs, run{code.Len(), at})
+			code.WriteString(text[:n])
+		case strings.HasPrefix(text, "//"):
+			n = len(text)
+			s.comments = append(s.comments, Comment{at, strings.TrimSuffix(text[2:], "\n")})
 			s.runs = append(s.runs, run{code.Len(), at})
 			code.WriteByte(' ')
-		case strings.HasPrefix(text, "\\\n"):
-			at, inRun = Position{at.File, at.Line + 1, 1}, false
-			n = 2
-			rest.WriteByte('\n')
-			continue
-		default:
-			isCode = true
-			if !inRun {
-				s.runs = append(s.runs, run{code.Len(), at})
-			}
-			code.WriteByte(text[0])
-		}
-		if !isCode {
+			rest.WriteString(text)
+		case strings.HasPrefix(text, "/*"):
+			n = len("/*")
+			s.inComment, s.opened, s.openedAt = true, i, at
+			s.runs = append(s.runs, run{code.Len(), at})
+			code.WriteByte(' ')
 			rest.WriteString(text[:n])
+		default: // a line end, after a backslash or not
+			n = strings.IndexByte(text, '\n') + 1
+			rest.WriteByte('\n')
 		}
-		inRun = isCode
-		at.Column += n
-		if text[0] == '\n' {
-			at = Position{at.File, at.Line + 1, 1}
-		}
-	}
-	if lineComment {
-		s.comments = append(s.comments, Comment{s.openedAt, strings.TrimSuffix(s.text[s.opened+2:s.end], "\n")})
+		at = at.after(text[:n])
 	}
 	s.code, s.rest = code.String(), rest.String()
+	return at
+}
+
+// codeLength returns the length of the code that text begins with, up to a comment, a
+// continuation or a line end.
+func codeLength(text string) int {
+	for i := range len(text) {
+		switch text[i] {
+		case '\n':
+			return i
+		case '/', '\\':
+			if i+1 < len(text) && (text[i:i+2] == "//" || text[i:i+2] == "/*" || text[i:i+2] == "\\\n") {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
+
+// after returns the position after text, which begins at p.
+func (p Position) after(text string) Position {
+	if lines := strings.Count(text, "\n"); lines > 0 {
+		return Position{p.File, p.Line + lines, len(text) - strings.LastIndexByte(text, '\n')}
+	}
+	p.Column += len(text)
+	return p
 }
 
 var directive = regexp.MustCompile(`^\s*#\s*(\w+)\s*(.*?)\s*$`)
