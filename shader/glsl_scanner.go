@@ -83,8 +83,7 @@ func (s *Scanner) Next() bool {
 // continuations and the line end are removed.
 func (s *Scanner) Code() string { return s.code }
 
-// Comments returns the comments that end in the line. The slice is valid until
-// Next is called.
+// Comments returns the comments that end in the line.
 func (s *Scanner) Comments() []Comment { return s.comments }
 
 // InComment reports whether the line ends inside a /* comment.
