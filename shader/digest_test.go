@@ -32,7 +32,7 @@ func TestFieldHashSeparatesFields(t *testing.T) {
 		}
 		return h.Digest()
 	}
-	if sum("ab", "c") == sum("a", "bc") || sum("ab") == sum("ab", "") || sum("ab") != sum("ab") {
+	if sum("ab", "c") == sum("a", "bc") || sum("ab") == sum("ab", "") {
 		t.Error("fields are not separated")
 	}
 }
