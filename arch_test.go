@@ -19,6 +19,8 @@ const module = "github.com/shadercache/shadercache"
 // mayImport lists, for each top folder and each folder of internal, which others its packages may import.
 // Imports go one way. Tests may import what they like.
 var mayImport = map[string][]string{
+	"internal/kernelset": {"cache", "executor", "shader"},
+
 	".":               {"cache", "executor", "glctx"}, // the front door
 	"shader":          {},
 	"drivercache":     {"internal/osfile"},
@@ -28,8 +30,8 @@ var mayImport = map[string][]string{
 	"glctx":           {"binary", "drivercache", "shader"},
 	"executor":        {"binary", "cache", "glctx", "shader"},
 	"conv2d":          {".", "binary", "cache", "executor", "glctx", "shader"},
-	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/osfile", "shader"},
-	"demo":            {".", "binary", "cache", "executor", "glctx", "resident", "shader"},
+	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
+	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "shader"},
 	"internal/bench":  {".", "binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},

@@ -19,27 +19,27 @@ const (
 	postHeader    = 16
 )
 
-// memory is what a world has on the device.
-type memory struct {
+// worldBuffers are the buffers of a world on the device.
+type worldBuffers struct {
 	world, slots, mail, states, post *executor.Buffer[uint32]
 }
 
-func newMemory(e *executor.Executor, o Options) (m memory, err error) {
+func newWorldBuffers(e *executor.Executor, o Options) (m worldBuffers, err error) {
 	envelope := envelopeHeader + o.messageWords()
 	var errs [5]error
 	m.world, errs[0] = executor.BufferOf(e, o.emptyWorld())
 	m.slots, errs[1] = executor.BufferOf(e, o.emptySlots())
 	m.mail, errs[2] = executor.BufferOf(e, make([]uint32, 2*o.Slots*(1+o.Depth*o.messageWords())))
-	m.states, errs[3] = executor.BufferOf(e, make([]uint32, o.Slots*o.State))
+	m.states, errs[3] = executor.BufferOf(e, make([]uint32, o.Slots*o.StateWords))
 	m.post, errs[4] = executor.BufferOf(e, make([]uint32, postHeader+o.Outbox*envelope+2*o.Broadcasts*o.messageWords()))
 	if err := errors.Join(errs[:]...); err != nil {
 		m.release()
-		return memory{}, err
+		return worldBuffers{}, err
 	}
 	return m, nil
 }
 
-// emptyWorld has all slots on the list of free ones, the first to be drawn first.
+// emptyWorld returns a World with all slots in the list of free ones, slot 0 first.
 func (o Options) emptyWorld() []uint32 {
 	words := make([]uint32, liveSlotsWord+3*o.Slots)
 	words[freeWord] = uint32(o.Slots)
@@ -53,7 +53,7 @@ func (o Options) emptyWorld() []uint32 {
 	return words
 }
 
-// emptySlots are free, of generation 1.
+// emptySlots returns free slots of generation 1.
 func (o Options) emptySlots() []uint32 {
 	words := make([]uint32, slotWords*o.Slots)
 	for i := range o.Slots {
@@ -62,12 +62,12 @@ func (o Options) emptySlots() []uint32 {
 	return words
 }
 
-// bound is everything at its bindings.
-func (m *memory) bound() []executor.Bound {
+// bound returns the buffers with their bindings.
+func (m *worldBuffers) bound() []executor.Bound {
 	return []executor.Bound{m.world.Bind(0), m.slots.Bind(1), m.mail.Bind(2), m.states.Bind(3), m.post.Bind(4)}
 }
 
-func (m *memory) release() {
+func (m *worldBuffers) release() {
 	for _, b := range []*executor.Buffer[uint32]{m.world, m.slots, m.mail, m.states, m.post} {
 		if b != nil {
 			b.Release()

@@ -1,23 +1,22 @@
 #version 450 core
 
-// wave_poke: the tiles read their messages and raise the surface.
+// wave_excite: applies impulses, which raise the surface, and acknowledges them.
 //
 //   binding  buffer      layout
 //   0        Now         field: u
 //   1        Previous    field: the previous u
 //   2        FacesNow    faces of u
 //   3        FacesBefore faces of the previous u
-//   4        Pokes       x, y, bits of the amplitude, number of the message
-//   5        Tiles       16 words a tile: steps, pokes
+//   4        Impulses    x, y, bits of the amplitude, number
+//   5        Tiles       16 words a tile: steps, impulses
 //   6        Pulse       (2 * RADIUS + 1)^2 heights
-//   7        Acks        for each poke its number, and how many steps its tile has
-//                        done
+//   7        Acks        for each impulse its number, and the steps of its tile
 //
 //   grid     x: tiles
 
 #include "tile.glsl"
 
-// How far a poke reaches.
+// Radius of an impulse in cells.
 #ifndef RADIUS
 #define RADIUS 6
 #endif
@@ -28,12 +27,12 @@ layout(std430, binding = 0) restrict buffer Now { float now[]; };
 layout(std430, binding = 1) restrict buffer Previous { float previous[]; };
 layout(std430, binding = 2) restrict writeonly buffer FacesNow { float facesNow[]; };
 layout(std430, binding = 3) restrict writeonly buffer FacesBefore { float facesBefore[]; };
-layout(std430, binding = 4) restrict readonly buffer Pokes { ivec4 pokes[]; };
+layout(std430, binding = 4) restrict readonly buffer Impulses { ivec4 impulses[]; };
 layout(std430, binding = 5) restrict buffer Tiles { Tile tiles[]; };
 layout(std430, binding = 6) restrict readonly buffer Pulse { float pulse[]; };
 layout(std430, binding = 7) restrict writeonly buffer Acks { uvec2 acks[]; };
 
-uniform int count; // pokes
+uniform int count; // impulses
 
 void raise(int i, int x, int y, ivec2 cell) {
     int t = tile();
@@ -41,9 +40,9 @@ void raise(int i, int x, int y, ivec2 cell) {
     precise float p = previous[block(t) + i];
     bool touched = false;
     for (int k = 0; k < count; ++k) {
-        ivec2 off = cell - pokes[k].xy + ivec2(RADIUS);
+        ivec2 off = cell - impulses[k].xy + ivec2(RADIUS);
         if (all(greaterThanEqual(off, ivec2(0))) && all(lessThan(off, ivec2(2 * RADIUS + 1)))) {
-            precise float height = intBitsToFloat(pokes[k].z) * pulse[off.y * (2 * RADIUS + 1) + off.x];
+            precise float height = intBitsToFloat(impulses[k].z) * pulse[off.y * (2 * RADIUS + 1) + off.x];
             u = u + height;
             p = p + height;
             touched = true;
@@ -72,7 +71,7 @@ void raise(int i, int x, int y, ivec2 cell) {
     }
 }
 
-// reaches says whether a poke reaches into the tile.
+// reaches reports whether an impulse at a cell changes cells of the tile.
 bool reaches(ivec2 at) {
     ivec2 first = origin() - ivec2(RADIUS);
     ivec2 last = origin() + ivec2(blockW, blockH) + ivec2(RADIUS);
@@ -81,13 +80,13 @@ bool reaches(ivec2 at) {
 
 void main() {
     int t = tile();
-    // Each invocation acknowledges the pokes whose number is its own.
+    // Invocation i acknowledges the impulses i, i + LOCAL and so on.
     bool reached = false;
     for (int k = 0; k < count; ++k) {
-        reached = reached || reaches(pokes[k].xy);
-        if (k % LOCAL == int(gl_LocalInvocationIndex) && pokes[k].xy / ivec2(blockW, blockH) == origin() / ivec2(blockW, blockH)) {
-            acks[k] = uvec2(uint(pokes[k].w), tiles[t].steps);
-            atomicAdd(tiles[t].pokes, 1u);
+        reached = reached || reaches(impulses[k].xy);
+        if (k % LOCAL == int(gl_LocalInvocationIndex) && impulses[k].xy / ivec2(blockW, blockH) == origin() / ivec2(blockW, blockH)) {
+            acks[k] = uvec2(uint(impulses[k].w), tiles[t].steps);
+            atomicAdd(tiles[t].impulses, 1u);
         }
     }
     for (int i = int(gl_LocalInvocationIndex); reached && i < blockW * blockH; i += LOCAL) {

@@ -5,39 +5,38 @@ import (
 	"math"
 )
 
-// PulseRadius is how far a poke reaches, in cells each way.
+// PulseRadius is the radius of an impulse in cells.
 const PulseRadius = 6
 
 const pulseSide = 2*PulseRadius + 1
 
-// maxPokes is how many pokes go to the tiles at once.
+// maxPokes is the number of impulses in a submission.
 const maxPokes = 64
 
-// Poke is a message to the tiles around a cell: raise the surface by a bell of
-// the given height, at rest.
+// Poke is an impulse: it raises the surface around a cell by a bell, without velocity.
 type Poke struct {
 	X, Y      int
-	Amplitude float32
+	Amplitude float32 // height of the bell
 }
 
-// Ack says that a poke was done.
+// Ack is the acknowledgement of an impulse.
 type Ack struct {
 	Poke
-	Step uint32 // steps that had been done before
+	Step uint32 // number of steps before it
 }
 
-// check is strict about numbers, since one NaN would spread everywhere.
+// check rejects also NaN and extreme heights, since a NaN would spread over the grid.
 func (p Poke) check(o Options) error {
 	if p.X < 0 || p.Y < 0 || p.X >= o.Width || p.Y >= o.Height {
-		return fmt.Errorf("wave: poke at %d,%d outside of %dx%d cells", p.X, p.Y, o.Width, o.Height)
+		return fmt.Errorf("wave: impulse at %d,%d is outside of %dx%d cells", p.X, p.Y, o.Width, o.Height)
 	}
 	if size := math.Abs(float64(p.Amplitude)); !(size <= 1e6) || size != 0 && size < 1e-6 {
-		return fmt.Errorf("wave: poke of %v, it may be 1e-6 to 1e6 high or deep", p.Amplitude)
+		return fmt.Errorf("wave: impulse of height %v: must be 0 or 1e-6 to 1e6, or the same below 0", p.Amplitude)
 	}
 	return nil
 }
 
-// pulse is the bell of height 1, row by row. Its edges are 0.
+// pulse returns the bell of height 1, row by row. Its edges are 0.
 func pulse() []float32 {
 	bell := make([]float32, pulseSide*pulseSide)
 	for i := range bell {

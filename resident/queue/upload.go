@@ -2,26 +2,26 @@
 
 package queue
 
-// uploadWords is how many words of items go up at once, so that they fit into a
-// slot of the executor.
+// uploadWords is the largest number of words of items in an upload, which has to fit
+// into a slot of the executor.
 const uploadWords = 1 << 15
 
-// outgoing is items on their way to the device.
-type outgoing struct {
+// upload is a set of pushed items that a submission copies to the device.
+type upload struct {
 	levels  [][]uint32
 	count   int
 	size    int // words of an item
 	longest int // items of the longest level
 }
 
-// outgoing takes pushed items, low levels first.
-func (q *Queue) outgoing() (outgoing, error) {
+// takePending removes items from the pending ones, low levels first.
+func (q *Queue) takePending() (upload, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.closed {
-		return outgoing{}, ErrClosed
+		return upload{}, ErrClosed
 	}
-	up := outgoing{levels: make([][]uint32, q.options.Levels), size: q.options.Words}
+	up := upload{levels: make([][]uint32, q.options.Levels), size: q.options.Words}
 	left := uploadWords / up.size
 	for level, items := range q.mu.pending {
 		n := min(left, len(items)/up.size)
@@ -30,24 +30,24 @@ func (q *Queue) outgoing() (outgoing, error) {
 		up.count += n
 		up.longest = max(up.longest, n)
 	}
-	q.mu.held += up.count
-	q.mu.waiting -= up.count
+	q.mu.onDevice += up.count
+	q.mu.pendingCount -= up.count
 	return up, nil
 }
 
-// giveBack undoes outgoing.
-func (q *Queue) giveBack(up outgoing) {
+// returnPending adds the items to the pending ones again, before the others.
+func (q *Queue) returnPending(up upload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for level, items := range up.levels {
 		q.mu.pending[level] = append(items[:len(items):len(items)], q.mu.pending[level]...)
 	}
-	q.mu.held -= up.count
-	q.mu.waiting += up.count
+	q.mu.onDevice -= up.count
+	q.mu.pendingCount += up.count
 }
 
-// words is the input of queue_push.
-func (up outgoing) words() []uint32 {
+// encode returns the input of queue_push.
+func (up upload) encode() []uint32 {
 	var words []uint32
 	first := 0
 	for _, items := range up.levels {

@@ -18,15 +18,15 @@ const (
 	reportHeader = 7
 )
 
-// memory is what a queue has on the device.
-type memory struct {
+// queueBuffers are the buffers of a queue on the device.
+type queueBuffers struct {
 	state  *executor.Buffer[uint32]
-	items  [2]*executor.Buffer[uint32] // this round's and the next one's, in turn
+	items  [2]*executor.Buffer[uint32] // of this round and of the next one, alternating
 	pushed *executor.Buffer[uint32]
 	groups *executor.Buffer[uint32]
 }
 
-func newMemory(e *executor.Executor, o Options) (m memory, err error) {
+func newQueueBuffers(e *executor.Executor, o Options) (m queueBuffers, err error) {
 	state := make([]uint32, lineWords*(headerLines+o.Levels+o.Levels*o.ranges()))
 	state[creditsWord] = uint32(o.Capacity)
 	items := o.Levels * o.Capacity * o.Words
@@ -38,12 +38,12 @@ func newMemory(e *executor.Executor, o Options) (m memory, err error) {
 	m.groups, errs[4] = executor.BufferOf(e, make([]uint32, lineWords*o.Groups))
 	if err := errors.Join(errs[:]...); err != nil {
 		m.release()
-		return memory{}, err
+		return queueBuffers{}, err
 	}
 	return m, nil
 }
 
-func (m *memory) release() {
+func (m *queueBuffers) release() {
 	for _, b := range []*executor.Buffer[uint32]{m.state, m.items[0], m.items[1], m.pushed, m.groups} {
 		if b != nil {
 			b.Release()

@@ -2,18 +2,18 @@ package lint
 
 import "strconv"
 
-// shortLoop is the number of turns up to which a loop costs about as much as
-// the barrier() behind it: nobody minds who runs it.
+// shortLoop is the number of iterations up to which a loop costs about as much as
+// the barrier() after it, so that one lane may run it.
 const shortLoop = 16
 
-// change is what a loop does to a variable, all its assignments together.
+// change is how a loop changes a variable, in all its assignments together.
 type change struct {
-	steps  bool // a step that every turn takes
-	memory bool // it comes from memory that others write, or waits for it
+	steps  bool // every iteration steps it
+	memory bool // its value comes from, or depends on, memory that others write
 }
 
-// checkBudgets reports loops that no counter ends.
-func (c *checker) checkBudgets() {
+// checkLoopBounds reports loops that no counter ends.
+func (c *checker) checkLoopBounds() {
 	readers := c.program.memoryReaders()
 	for _, f := range c.program.order {
 		c.checkLoops(f.body, readers)
@@ -23,10 +23,10 @@ func (c *checker) checkBudgets() {
 func (c *checker) checkLoops(list []*statement, readers map[string]bool) {
 	for _, s := range list {
 		if s.kind == loop && !c.excused(markBudget, s.at) {
-			b := &budget{program: c.program, readers: readers, changes: changed(s)}
+			b := &loopBound{program: c.program, readers: readers, changes: changed(s)}
 			b.trace(s)
 			if !b.ends(s) {
-				c.report(UnboundedLoop, s.at, "no counter ends this loop: %s", b.why(s))
+				c.report(UnboundedLoop, s.at, "no counter ends this loop: %s", b.reason(s))
 			}
 		}
 		c.checkLoops(s.body, readers)
@@ -34,7 +34,7 @@ func (c *checker) checkLoops(list []*statement, readers map[string]bool) {
 	}
 }
 
-// memoryReaders are the functions whose results may come from memory.
+// memoryReaders returns the functions whose results may come from memory.
 func (p *program) memoryReaders() map[string]bool {
 	readers := map[string]bool{}
 	for range len(p.order) {
@@ -73,7 +73,7 @@ func (p *program) fromMemory(tokens []token, readers map[string]bool) bool {
 	return false
 }
 
-// changed are the variables that a loop changes.
+// changed returns the variables that a loop changes.
 func changed(s *statement) map[string]*change {
 	changes := map[string]*change{}
 	note := func(tokens []token, always bool) {
@@ -81,7 +81,7 @@ func changed(s *statement) map[string]*change {
 			if changes[a.name] == nil {
 				changes[a.name] = &change{}
 			}
-			if a.step && a.whole && always {
+			if a.step && a.complete && always {
 				changes[a.name].steps = true
 			}
 		}
@@ -93,7 +93,7 @@ func changed(s *statement) map[string]*change {
 		for _, inner := range list {
 			always := always && (inner.kind == simple || inner.kind == block)
 			note(inner.init, always)
-			// The condition of an if runs every turn.
+			// The condition of an if is evaluated in every iteration.
 			note(inner.tokens, always || inner.kind == branch)
 			note(inner.post, always)
 			visit(inner.body, always)
@@ -104,16 +104,16 @@ func changed(s *statement) map[string]*change {
 	return changes
 }
 
-// budget judges one loop.
-type budget struct {
+// loopBound decides whether one loop ends.
+type loopBound struct {
 	program *program
 	readers map[string]bool
 	changes map[string]*change
 }
 
-// trace finds out which variables get their values from memory: by assignment,
-// or by a constant that they are set to when memory says so.
-func (b *budget) trace(s *statement) {
+// trace marks the variables whose values come from memory: by assignment, or by a
+// constant that they are set to under a condition on memory.
+func (b *loopBound) trace(s *statement) {
 	for range len(b.changes) + 1 {
 		before := b.fromMemory()
 		b.traceList([]*statement{s}, false)
@@ -123,7 +123,7 @@ func (b *budget) trace(s *statement) {
 	}
 }
 
-func (b *budget) fromMemory() int {
+func (b *loopBound) fromMemory() int {
 	n := 0
 	for _, c := range b.changes {
 		if c.memory {
@@ -133,7 +133,7 @@ func (b *budget) fromMemory() int {
 	return n
 }
 
-func (b *budget) traceList(list []*statement, waits bool) {
+func (b *loopBound) traceList(list []*statement, waits bool) {
 	for _, s := range list {
 		for _, tokens := range [][]token{s.init, s.tokens, s.post} {
 			for _, a := range assignments(tokens) {
@@ -152,7 +152,7 @@ func isConstant(tokens []token) bool {
 	return len(tokens) == 1 && (tokens[0].kind == number || tokens[0].text == "true" || tokens[0].text == "false")
 }
 
-func (b *budget) hasMemory(tokens []token) bool {
+func (b *loopBound) hasMemory(tokens []token) bool {
 	if b.program.fromMemory(tokens, b.readers) {
 		return true
 	}
@@ -164,19 +164,19 @@ func (b *budget) hasMemory(tokens []token) bool {
 	return false
 }
 
-// ends says whether the loop's condition or one of its exits ends it.
-func (b *budget) ends(s *statement) bool {
-	return len(s.tokens) == 1 && s.tokens[0].text == "false" || b.bounds(s.tokens, false) || b.exits(s.body, true, true)
+// ends reports whether the loop's condition or one of its exits ends it.
+func (b *loopBound) ends(s *statement) bool {
+	return len(s.tokens) == 1 && s.tokens[0].text == "false" || b.isBound(s.tokens, false) || b.exits(s.body, true, true)
 }
 
-// exits looks for an if that leaves the loop. A break of an inner loop or a
-// switch leaves only that; a return leaves them all. always says that every turn
-// comes here.
-func (b *budget) exits(list []*statement, breaks, always bool) bool {
+// exits reports whether an if leaves the loop on a condition that is bound. A break
+// of an inner loop or a switch leaves only that; a return leaves all loops. always
+// is set where every iteration executes the list.
+func (b *loopBound) exits(list []*statement, breaks, always bool) bool {
 	for _, s := range list {
 		switch s.kind {
 		case branch:
-			if leaves(s.body, breaks) && b.bounds(s.tokens, true) || leaves(s.otherwise, breaks) && b.bounds(s.tokens, false) ||
+			if leaves(s.body, breaks) && b.isBound(s.tokens, true) || leaves(s.otherwise, breaks) && b.isBound(s.tokens, false) ||
 				b.exits(s.body, breaks, false) || b.exits(s.otherwise, breaks, false) {
 				return true
 			}
@@ -188,29 +188,30 @@ func (b *budget) exits(list []*statement, breaks, always bool) bool {
 			if b.exits(s.body, false, false) {
 				return true
 			}
-		case leaveFunction:
+		case returnFunction:
 			return always
-		case leaveLoop:
+		case breakLoop:
 			return always && breaks
-		case nextTurn:
+		case continueLoop:
 			return false
 		}
 	}
 	return false
 }
 
-// leaves says whether statements end in leaving the loop.
+// leaves reports whether the last statement leaves the loop.
 func leaves(list []*statement, breaks bool) bool {
 	if len(list) == 0 {
 		return false
 	}
 	last := list[len(list)-1]
-	return last.kind == leaveFunction || breaks && last.kind == leaveLoop || last.kind == block && leaves(last.body, breaks)
+	return last.kind == returnFunction || breaks && last.kind == breakLoop || last.kind == block && leaves(last.body, breaks)
 }
 
-// bounds says whether a condition counts: its loop ends when it is what exit
-// says. Of conditions that all must hold one is enough, of others each must count.
-func (b *budget) bounds(tokens []token, exit bool) bool {
+// isBound reports whether a condition takes the value exit, at which the loop ends,
+// by counting. Of conditions that must all hold one is enough, of others each has to
+// count.
+func (b *loopBound) isBound(tokens []token, exit bool) bool {
 	for len(tokens) > 0 {
 		if len(tokens) > 1 && tokens[0].text == "(" && closing(tokens, 0) == len(tokens)-1 {
 			tokens = tokens[1 : len(tokens)-1]
@@ -229,26 +230,27 @@ func (b *budget) bounds(tokens []token, exit bool) bool {
 	return b.counts(tokens) && (exit || !alwaysHolds(tokens))
 }
 
-// alwaysHolds says whether a condition is "x >= 0u": unsigned numbers go round.
+// alwaysHolds reports whether a condition is "x >= 0u", which is true of every
+// unsigned number.
 func alwaysHolds(tokens []token) bool {
 	n := len(tokens)
 	unsignedZero := func(t token) bool { return t.text == "0u" || t.text == "0U" }
 	return n > 2 && (tokens[n-2].text == ">=" && unsignedZero(tokens[n-1]) || tokens[1].text == "<=" && unsignedZero(tokens[0]))
 }
 
-func (b *budget) someOrAll(parts [][]token, exit, some bool) bool {
+func (b *loopBound) someOrAll(parts [][]token, exit, some bool) bool {
 	for _, p := range parts {
-		if b.bounds(p, exit) == some {
+		if b.isBound(p, exit) == some {
 			return some
 		}
 	}
 	return !some
 }
 
-// counts says whether a condition without && and || is a matter of counting: it
-// names a variable that every turn steps, or one that the loop changes without
-// asking memory.
-func (b *budget) counts(tokens []token) bool {
+// counts reports whether a condition without && and || depends on counting: it
+// names a variable that every iteration steps, or one that the loop changes without
+// reading memory.
+func (b *loopBound) counts(tokens []token) bool {
 	for i, t := range tokens {
 		c := b.changes[t.text]
 		if t.kind != word || c == nil || i > 0 && tokens[i-1].text == "." {
@@ -264,10 +266,10 @@ func (b *budget) counts(tokens []token) bool {
 	return false
 }
 
-func (b *budget) why(s *statement) string {
+func (b *loopBound) reason(s *statement) string {
 	switch {
 	case len(s.tokens) == 0 || len(s.tokens) == 1 && s.tokens[0].text == "true":
-		return "it is left only when something else says so"
+		return "only something outside it ends it"
 	case b.hasMemory(s.tokens):
 		return "its condition waits for memory"
 	case alwaysHolds(s.tokens):
@@ -276,7 +278,7 @@ func (b *budget) why(s *statement) string {
 	return "nothing in it changes its condition"
 }
 
-// isShort says whether a loop counts to a small number that stands in the text:
+// isShort reports whether a loop counts to a small literal, as in
 // for (int i = 0; i < 4; ++i).
 func isShort(s *statement) bool {
 	if at := firstMark(s.tokens, "<"); at > 0 && at+2 == len(s.tokens) {
