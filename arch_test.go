@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"demo":            {".", "binary", "cache", "executor", "glctx", "resident", "shader"},
 	"internal/osfile": {},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "shader"},
-	"internal/bench":  {".", "binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
+	"internal/bench":  {"binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"internal/bench", "internal/cli", "resident", "shader"},
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // builds are the shader's, by options.
-var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {array: true}, "ahead": {ahead: true}}
+var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {RegisterArray: true}, "ahead": {Prefetch: true}}
 
 // TestRandomPrograms runs random programs on machines with random registers. Most
 // instructions are good ones; all stop sooner or later, and some by a fault.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -149,11 +148,6 @@ func (r *Reference) poke(p Poke) {
 		r.u[y*r.options.Width+x] += raise
 		r.previous[y*r.options.Width+x] += raise
 	}
-}
-
-// clone is the surface as it is now, to compare with.
-func (r *Reference) clone() *Reference {
-	return &Reference{options: r.options, u: slices.Clone(r.u), steps: r.steps}
 }
 
 // Steps is how many steps were done.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/shadercache/shadercache/internal/bench/stats"
 )
 
 const readme = "README.md"
@@ -71,7 +73,7 @@ func pictureClaims(l *logs) []claim {
 }
 
 func residentProgramsClaims(l *logs) []claim {
-	get := func(name string) float64 { return median(l.goBench(name)["GetResident"]["ns/op"]) }
+	get := func(name string) float64 { return stats.Median(l.goBench(name)["GetResident"]["ns/op"]) }
 	return []claim{say(readme, "| a program that is resident: get and release | %.0f ns | %.0f ns |", get("h200/cache.txt"), get("llvmpipe/cache.txt"))}
 }
 
