@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/bench/peers"
+	"github.com/shadercache/shadercache/internal/bench/stats"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
@@ -73,19 +73,17 @@ func (r *Result) compare(times peers.Times) {
 
 // summarize sets the mean and the worst of the ratios.
 func (r *Result) summarize() {
-	logs, n := 0.0, 0
+	var ratios []float64
 	for _, row := range r.Rows {
 		if row.Ratio == 0 {
 			continue
 		}
-		logs, n = logs+math.Log(row.Ratio), n+1
+		ratios = append(ratios, row.Ratio)
 		if r.WorstShape == "" || row.Ratio < r.WorstRatio {
 			r.WorstRatio, r.WorstShape = row.Ratio, row.Shape
 		}
 	}
-	if n > 0 {
-		r.GeomeanRatio = math.Exp(logs / float64(n))
-	}
+	r.GeomeanRatio = stats.Geomean(ratios)
 }
 
 // Verdict returns an error where a row is wrong, after an interrupt, and where the peer

@@ -4,6 +4,7 @@ package stats
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -15,8 +16,11 @@ type Spread struct {
 	Most   float64 `json:"most"`
 }
 
-// NewSpread returns the spread of at least one value.
+// NewSpread returns the spread of values, all 0 where there are none.
 func NewSpread(values []float64) Spread {
+	if len(values) == 0 {
+		return Spread{}
+	}
 	return Spread{Median(values), slices.Min(values), slices.Max(values)}
 }
 
@@ -29,6 +33,18 @@ func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Geomean returns the geometric mean of values above 0, and 0 where there are none.
+func Geomean(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	logs := 0.0
+	for _, v := range values {
+		logs += math.Log(v)
+	}
+	return math.Exp(logs / float64(len(values)))
 }
 
 // MedianBy returns the element whose key is the median of all keys, and the lower of

@@ -14,6 +14,15 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+func TestGeomean(t *testing.T) {
+	if got := Geomean([]float64{1, 4}); got != 2 {
+		t.Errorf("got %v, want 2", got)
+	}
+	if mean, spread := Geomean(nil), NewSpread(nil); mean != 0 || spread != (Spread{}) {
+		t.Errorf("got %v and %v of no values", mean, spread)
+	}
+}
+
 func TestMedian(t *testing.T) {
 	values := []float64{4, 1, 3, 2}
 	if got := Median(values); got != 2.5 || values[0] != 4 {

@@ -7,7 +7,7 @@ import (
 	"github.com/shadercache/shadercache/internal/bench/stats"
 )
 
-// residentProgramsTable is BenchmarkGetResident.
+// residentProgramsTable returns BenchmarkGetResident.
 func residentProgramsTable(l *logs) string {
 	h200, here := l.goBench("h200/cache.txt"), l.goBench("llvmpipe/cache.txt")
 	t := newTable("", "H200's CPU, 16", "EPYC, 2 CPUs", "allocations")
@@ -22,7 +22,7 @@ func residentProgramsTable(l *logs) string {
 	return t.String()
 }
 
-// programsInMemoryTable is BenchmarkResidentMemory and BenchmarkSwitch.
+// programsInMemoryTable returns BenchmarkResidentMemory and BenchmarkSwitch.
 func programsInMemoryTable(l *logs) string {
 	h200, here := l.goBench("h200/conv2d.txt"), l.goBench("llvmpipe/conv2d.txt")
 	t := newTable("", "H200", "llvmpipe")
@@ -40,7 +40,7 @@ func programsInMemoryTable(l *logs) string {
 	return t.String()
 }
 
-// storeTable is BenchmarkStoreOpenGet.
+// storeTable returns BenchmarkStoreOpenGet.
 func storeTable(l *logs) string {
 	h200, here := l.goBench("h200/binary.txt"), l.goBench("llvmpipe/binary.txt")
 	t := newTable("programs on disk", "H200's machine", "EPYC, 2 CPUs")
@@ -51,7 +51,7 @@ func storeTable(l *logs) string {
 	return t.String()
 }
 
-// between is the median of several runs, with their least and most where those
+// between returns the median of several runs, with their least and most where those
 // differ.
 func between(values []float64, unit string) string {
 	if len(values) == 0 {
