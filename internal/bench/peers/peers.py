@@ -4,18 +4,18 @@
     python3 internal/bench/peers/peers.py gemm:1024x1024x1024 conv2d:1x64x56x56-64,3x3,p1
 
 prints {SHAPE: {"peer": NAME, "ms": MILLISECONDS, "least_ms": ..., "most_ms": ...}}:
-median, shortest and longest batch. In one command with ours:
+median, shortest and longest batch. In one command with shadercache:
 
     shadercache bench gemm --peer-command "python3 internal/bench/peers/peers.py"
 
 All of it is float32 with TF32 off and cuDNN's benchmark mode on, which tries its
 algorithms first. A figure is the median of batches between CUDA events, with the
-calls of a batch captured in a CUDA graph, so that the time Python takes for a
-call is not part of it. The GPU is kept busy before, and measured again until that
-makes no difference, as ours is: one that slept runs at a fraction of its clock.
-Tensors are contiguous NCHW, and the same from run to run.
-A bias, an activation, alpha and beta are part of the peer's call where it has one
-(addmm, conv2d's bias), else a call of its own, as people would write it.
+calls of a batch captured in a CUDA graph, so that Python's time is not part of it.
+The GPU is kept busy before, and measured again until the times no longer drop, as
+shadercache does: an idle GPU runs at a fraction of its clock. Tensors are contiguous
+NCHW, and the same from run to run. A bias, an activation, alpha and beta are part of
+the peer's call where it has a parameter for them (addmm, conv2d's bias), else a call
+of their own.
 """
 
 import json
@@ -34,7 +34,7 @@ MAX_CALLS = 200
 WAKE_S = 0.150
 SETTLE_S = 0.100
 SETTLED = 0.97
-MOST_ROUNDS = 8
+MAX_ROUNDS = 8
 
 ACTIVATIONS = {
     "relu": torch.relu,
@@ -45,7 +45,7 @@ ACTIVATIONS = {
 
 
 def parts_of(words):
-    """The parts of a shape behind its sizes, by name."""
+    """Returns the parts of a shape behind its sizes, by name."""
     parts = {}
     for word in words:
         if word in ACTIVATIONS:
@@ -58,10 +58,10 @@ def parts_of(words):
     return parts
 
 
-def two(text, usual):
-    """One number for both sides, or two as in 2x1."""
+def two(text, default):
+    """Returns a number for both sides, or two as in 2x1."""
     if text is None:
-        return (usual, usual)
+        return (default, default)
     numbers = [int(v) for v in text.split("x")]
     return tuple(numbers * 2) if len(numbers) == 1 else tuple(numbers)
 
@@ -71,7 +71,7 @@ def random(*sizes):
 
 
 def matrix(rows, columns, ld, batch, stride):
-    """A matrix, or a batch of them, as the shape says it lies in memory."""
+    """Returns a matrix, or a batch of them, with the shape's memory layout."""
     ld = ld or columns
     storage = random((batch - 1) * stride + rows * ld)
     if batch == 1:
@@ -137,7 +137,7 @@ def conv2d(words):
 
 
 def elapsed(work):
-    """Milliseconds on the GPU."""
+    """Returns the milliseconds of work on the GPU."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     work()
@@ -147,7 +147,7 @@ def elapsed(work):
 
 
 def captured(call, calls):
-    """What makes so many calls, without Python between them where that works."""
+    """Returns a function that makes the calls, as a CUDA graph if possible."""
     try:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
@@ -155,7 +155,7 @@ def captured(call, calls):
                 call()
         return graph.replay
     except RuntimeError as reason:
-        print(f"peers.py: no graph, so Python's time counts: {reason}", file=sys.stderr)
+        print(f"peers.py: no graph, so the times include Python's: {reason}", file=sys.stderr)
         torch.cuda.synchronize()
         return lambda: [call() for _ in range(calls)]
 
@@ -168,10 +168,10 @@ def keep_busy(work, seconds):
 
 
 def settled(work):
-    """Batches that another round, a while later, does not make faster."""
+    """Returns the times of batches once another round is not faster."""
     keep_busy(work, WAKE_S)
     figures = [elapsed(work) for _ in range(BATCHES)]
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         keep_busy(work, SETTLE_S)
         again = [elapsed(work) for _ in range(BATCHES)]
         last, figures = figures, min(figures, again, key=statistics.median)
@@ -182,7 +182,7 @@ def settled(work):
 
 def measure(call):
     side = torch.cuda.Stream()
-    with torch.cuda.stream(side):  # what a capture must not do comes before it
+    with torch.cuda.stream(side):  # work that a capture does not allow runs first
         for _ in range(5):
             call()
     torch.cuda.synchronize()

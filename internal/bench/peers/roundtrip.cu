@@ -1,15 +1,14 @@
-// How long a word takes from the host to a running CUDA kernel and back, through
+// Measures the time of a word from the host to a running CUDA kernel and back, through
 // memory that is mapped for both: the peer of `shadercache bench resident
 // --workloads round_trip`. It needs an NVIDIA GPU, and nvcc of CUDA 11 or newer:
 //
 //   nvcc -std=c++14 -O2 -o roundtrip internal/bench/peers/roundtrip.cu && ./roundtrip
 //
-// It does 20,000 rounds, of which each waits for the answer to its own number, and
-// prints one line:
+// Each of 20,000 rounds waits for the answer to its own number. It prints one line:
 //
 //   NVIDIA H200: 20000 rounds, median M us, 99th percentile P us
 //
-// The exit code is 1 when there is no such GPU, or when an answer does not come.
+// The exit code is 1 where there is no such GPU, or an answer is missing.
 
 #include <algorithm>
 #include <chrono>
@@ -19,18 +18,18 @@
 #include <cuda_runtime.h>
 
 constexpr unsigned stop = 0xffffffffu;
-constexpr int ask = 0, answer = 16; // words, a cache line each
+constexpr int request = 0, answer = 16; // words, on a cache line each
 constexpr unsigned rounds = 20000;
-constexpr long mostLooks = 2000000000L; // of the kernel, so that it ends whatever happens
-constexpr std::chrono::seconds patience(10); // with one answer
+constexpr long maxPolls = 2000000000L; // of the kernel, so that it always ends
+constexpr std::chrono::seconds timeout(10); // of one answer
 
 __global__ void echo(volatile unsigned *words) {
     if (threadIdx.x != 0) {
         return;
     }
     unsigned seen = 0;
-    for (long looks = 0; looks < mostLooks && seen != stop; ++looks) {
-        unsigned now = words[ask];
+    for (long polls = 0; polls < maxPolls && seen != stop; ++polls) {
+        unsigned now = words[request];
         if (now != seen) {
             words[answer] = now;
             seen = now;
@@ -38,7 +37,7 @@ __global__ void echo(volatile unsigned *words) {
     }
 }
 
-// failed says what did not work, and is the exit code.
+// failed prints an error and returns the exit code.
 int failed(const char *what, cudaError_t error) {
     std::fprintf(stderr, "roundtrip: %s: %s\n", what, cudaGetErrorString(error));
     return 1;
@@ -69,16 +68,16 @@ int main() {
     std::vector<double> micros;
     for (unsigned n = 1; n <= rounds; ++n) {
         auto began = steady::now();
-        words[ask] = n;
+        words[request] = n;
         while (words[answer] != n) {
-            if (steady::now() - began > patience) {
+            if (steady::now() - began > timeout) {
                 std::fprintf(stderr, "roundtrip: no answer to round %u\n", n);
                 return 1;
             }
         }
         micros.push_back(std::chrono::duration<double, std::micro>(steady::now() - began).count());
     }
-    words[ask] = stop;
+    words[request] = stop;
     error = cudaDeviceSynchronize();
     if (error != cudaSuccess) {
         return failed("the kernel failed", error);
