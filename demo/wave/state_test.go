@@ -4,7 +4,7 @@ package wave
 
 import "testing"
 
-// The buffers of the state hold the heights where Index says, and a clone does not move
+// The current buffer of the state has each height at Index, and a clone does not change
 // with its reference.
 func TestStateAndClone(t *testing.T) {
 	f := newFixture(t)
@@ -34,6 +34,6 @@ func TestStateAndClone(t *testing.T) {
 	before := clone.Field()[5*o.Width+7]
 	r.Step(1)
 	if clone.Steps() != 3 || clone.Field()[5*o.Width+7] != before || clone.Compare(r.Field()) == nil {
-		t.Error("the clone moved with its reference")
+		t.Error("the clone changed with its reference")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Header says where a result was measured. Results embed it.
+// Header is where and when a result was measured. Results embed it.
 type Header struct {
 	GPU         string     `json:"gpu"`
 	Driver      string     `json:"driver"`

@@ -69,8 +69,8 @@ func RunChild(o *cli.Options, options ChildOptions) (r *ChildResult, err error) 
 	}, nil
 }
 
-// unmanaged returns where the driver's cache is, if that is not where the scenario
-// wants it, and "" if it is.
+// unmanaged returns where the driver's cache is if it is outside the scenario's
+// directory, and "" otherwise.
 func unmanaged(d drivercache.State) string {
 	if d.Managed && d.Reason == "" {
 		return ""

@@ -51,7 +51,7 @@ func (r *run) result() *Result {
 }
 
 // Verdict returns an error where the figures cannot be trusted: a result was wrong, or
-// a scenario was not what its name says.
+// a scenario did not have the caches of its name.
 func (r *Result) Verdict() error {
 	if !r.Verified {
 		return bench.Unverified("results on the GPU were wrong")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/internal/bench/benchtest"
 )
 
 func TestMain(m *testing.M) { gltest.Main(m) }
@@ -36,6 +37,7 @@ func TestInterpreter(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
+	benchtest.Print(t, &InterpreterResult{Rows: r.rows, Ratios: ratios, Verified: true}, "tight", "array", "continuous/mega")
 	if err := programs.Close(); err != nil {
 		t.Error(err)
 	}
