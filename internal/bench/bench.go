@@ -21,8 +21,7 @@ type Header struct {
 	Origin      cli.Origin `json:"origin"`
 }
 
-// NewHeader returns the header for a GPU. The origin is taken before the GPU is opened,
-// so that its load is not the benchmark's.
+// NewHeader returns the header for a GPU.
 func NewHeader(g *cli.GPU, origin cli.Origin) Header {
 	return Header{GPU: g.Name(), Driver: g.Driver(), Origin: origin}
 }

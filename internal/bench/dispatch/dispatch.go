@@ -54,35 +54,33 @@ type run struct {
 }
 
 // Run measures all figures.
-func Run(o *cli.Options, options Options) (result *Result, err error) {
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	origin := cli.NewOrigin()
-	gpu, err := o.OpenGPU(cache.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, gpu.Close()) }()
-	r := &run{n: options.Dispatches, ctx: ctx, gpu: gpu, result: &Result{
-		Header: bench.NewHeader(gpu, origin).WithDriverCache(gpu), Dispatches: options.Dispatches, Spreads: map[string]stats.Spread{},
-	}}
+func Run(o *cli.Options, options Options) (*Result, error) {
+	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
+		r := &run{n: options.Dispatches, ctx: ctx, gpu: gpu, bar: o.NewProgress(rounds*steps, "measuring"), result: &Result{
+			Header: h.WithDriverCache(gpu), Dispatches: options.Dispatches, Spreads: map[string]stats.Spread{},
+		}}
+		if err := r.measure(); err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		_ = r.bar.Finish()
+		return r.result, nil
+	})
+}
+
+// measure gets the programs and measures with them.
+func (r *run) measure() error {
 	for i := range maxPrograms {
-		h, err := gpu.Cache.Get(ctx, bench.CountSource(i+1))
+		h, err := r.gpu.Cache.Get(r.ctx, bench.CountSource(i+1))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer h.Release()
 		r.programs = append(r.programs, h)
 	}
-	r.bar = o.NewProgress(rounds*steps, "measuring")
 	if err := r.measureGL(); err != nil {
-		return nil, fmt.Errorf("bench: %w", err)
+		return err
 	}
-	if err := r.measureExecutor(); err != nil {
-		return nil, fmt.Errorf("bench: %w", err)
-	}
-	_ = r.bar.Finish()
-	return r.result, nil
+	return r.measureExecutor()
 }
 
 // measureGL measures calls on the GL thread.

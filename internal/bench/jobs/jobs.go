@@ -68,48 +68,47 @@ type run struct {
 
 // Run measures the rows of the workloads, or runs the soak. After an interrupt it
 // returns the rows that are done.
-func Run(o *cli.Options, options Options) (result *Result, err error) {
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	origin := cli.NewOrigin()
-	gpu, err := o.OpenGPU(cache.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, gpu.Close()) }()
-	r := &run{Options: options, ctx: ctx, gpu: gpu, affines: map[uint32]affine{}, result: &Result{
-		Workload: "ring", Header: bench.NewHeader(gpu, origin).WithDriverCache(gpu), Repeat: options.Repeat,
-		Verified: true, Rows: []Row{}, Parts: []PartFigures{},
-	}}
-	if r.kernel, err = gpu.Cache.Get(ctx, kernelSource()); err != nil {
-		return nil, err
+func Run(o *cli.Options, options Options) (*Result, error) {
+	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
+		r := &run{Options: options, ctx: ctx, gpu: gpu, affines: map[uint32]affine{}, result: &Result{
+			Workload: "ring", Header: h.WithDriverCache(gpu), Repeat: options.Repeat,
+			Verified: true, Rows: []Row{}, Parts: []PartFigures{},
+		}}
+		steps, what := planRows(r.plan()), "measuring"
+		if r.Soak > 0 {
+			steps, what = soakSamples+1, "soaking"
+		}
+		r.bar = o.NewProgress(steps, what)
+		err := r.measure()
+		_ = r.bar.Finish()
+		r.result.Interrupted = err != nil && ctx.Err() != nil && len(r.result.Rows) > 0
+		if err != nil && !r.result.Interrupted {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		return r.result, nil
+	})
+}
+
+// measure gets the programs, and measures the rows or runs the soak.
+func (r *run) measure() (err error) {
+	if r.kernel, err = r.gpu.Cache.Get(r.ctx, kernelSource()); err != nil {
+		return err
 	}
 	defer r.kernel.Release()
-	if r.sample, err = gpu.Cache.Get(ctx, sampleSource()); err != nil {
-		return nil, err
+	if r.sample, err = r.gpu.Cache.Get(r.ctx, sampleSource()); err != nil {
+		return err
 	}
 	defer r.sample.Release()
-	if options.Soak > 0 {
-		r.bar = o.NewProgress(soakSamples+1, "soaking")
-		err = r.soak()
-	} else {
-		r.bar = o.NewProgress(planRows(r.plan()), "measuring")
-		err = r.rows()
+	if r.Soak > 0 {
+		return r.soak()
 	}
-	_ = r.bar.Finish()
-	if r.result.Interrupted = err != nil && ctx.Err() != nil && len(r.result.Rows) > 0; r.result.Interrupted {
-		err = nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("bench: %w", err)
-	}
-	return r.result, nil
+	return r.rows()
 }
 
 // rows measures every row of the plan, and the upload.
 func (r *run) rows() error {
 	for _, size := range r.plan() {
-		if err := r.measure(size); err != nil {
+		if err := r.measureSize(size); err != nil {
 			return err
 		}
 	}
@@ -119,8 +118,8 @@ func (r *run) rows() error {
 	return nil
 }
 
-// measure runs one size at every depth.
-func (r *run) measure(size jobSize) error {
+// measureSize runs one size at every depth.
+func (r *run) measureSize(size jobSize) error {
 	rounds, parts, err := r.calibrate(size)
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/resident"
@@ -75,32 +74,26 @@ type run struct {
 
 // Run measures the workloads, and the soak test if one is asked for. A workload that
 // fails does not end the others: the result has its error.
-func Run(o *cli.Options, options Options) (result *Result, err error) {
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	gpu, err := o.OpenGPU(cache.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, gpu.Close()) }()
-	origin := cli.NewOrigin()
-	caps, err := probe(ctx, o, gpu)
-	if err != nil {
-		return nil, err
-	}
-	r := &run{Options: options, ctx: ctx, gpu: gpu, caps: caps, bar: o.NewProgress(-1, "measuring"),
-		result: &Result{Header: bench.NewHeader(gpu, origin), Capabilities: *caps, Verified: true}}
-	r.adapt()
-	measures := map[string]func() error{"persistence": r.persistence, "round_trip": r.roundTrip, "live": r.live,
-		"barrier": r.barrier, "preempt": r.preempt, "reread": r.reread}
-	for _, name := range r.Workloads {
-		r.measure(name, measures[name])
-	}
-	if r.Soak > 0 {
-		r.measure("soak", r.soak)
-	}
-	_ = r.bar.Finish()
-	return r.result, nil
+func Run(o *cli.Options, options Options) (*Result, error) {
+	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
+		caps, err := probe(ctx, o, gpu)
+		if err != nil {
+			return nil, err
+		}
+		r := &run{Options: options, ctx: ctx, gpu: gpu, caps: caps, bar: o.NewProgress(-1, "measuring"),
+			result: &Result{Header: h, Capabilities: *caps, Verified: true}}
+		r.adapt()
+		measures := map[string]func() error{"persistence": r.persistence, "round_trip": r.roundTrip, "live": r.live,
+			"barrier": r.barrier, "preempt": r.preempt, "reread": r.reread}
+		for _, name := range r.Workloads {
+			r.measure(name, measures[name])
+		}
+		if r.Soak > 0 {
+			r.measure("soak", r.soak)
+		}
+		_ = r.bar.Finish()
+		return r.result, nil
+	})
 }
 
 // adapt sets what depends on the GPU.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/demo/interpreter"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
@@ -76,28 +75,19 @@ type interpreterRun struct {
 // RunInterpreter measures both programs in all forms with the same shader, on one
 // machine and on many; and the tight loop as mega in other builds of the shader. A row
 // that differs from the CPU is not verified, and the others are still measured.
-func RunInterpreter(o *cli.Options, options InterpreterOptions) (result *InterpreterResult, err error) {
-	gpu, err := o.OpenGPU(cache.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, gpu.Close()) }()
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	result = &InterpreterResult{Header: bench.NewHeader(gpu, cli.NewOrigin()), Verified: true}
-	bar := o.NewProgress(0, "interpreter")
-	r := newInterpreterRun(ctx, gpu.Context, gpu.Cache, options)
-	r.progress = func(done, of int) {
-		bar.ChangeMax(of)
-		_ = bar.Set(done)
-	}
-	result.Ratios, err = r.measure()
-	_ = bar.Finish()
-	result.Rows = r.rows
-	for _, row := range result.Rows {
-		result.Verified = result.Verified && row.Verified
-	}
-	return result, err
+func RunInterpreter(o *cli.Options, options InterpreterOptions) (*InterpreterResult, error) {
+	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*InterpreterResult, error) {
+		r := newInterpreterRun(ctx, gpu.Context, gpu.Cache, options)
+		bar := o.NewProgress(r.of, "interpreter")
+		defer func() { _ = bar.Finish() }()
+		r.progress = func(done, _ int) { _ = bar.Set(done) }
+		ratios, err := r.measure()
+		result := &InterpreterResult{Header: h, Rows: r.rows, Ratios: ratios, Verified: true}
+		for _, row := range result.Rows {
+			result.Verified = result.Verified && row.Verified
+		}
+		return result, err
+	})
 }
 
 func newInterpreterRun(ctx context.Context, c *glctx.Context, programs executor.Programs, o InterpreterOptions) *interpreterRun {

@@ -1,11 +1,10 @@
 package workloads
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/resident/queue"
@@ -19,10 +18,7 @@ type StealOptions struct {
 
 // Validate returns an error for options that RunSteal does not accept.
 func (o StealOptions) Validate() error {
-	if o.Repeat < 1 || o.Repeat > 100_000 {
-		return errors.New("--repeat must be 1 to 100000")
-	}
-	return nil
+	return checkRepeat(o.Repeat)
 }
 
 // StealResult is what bench steal prints.
@@ -38,31 +34,26 @@ var stealTasks = []int{2017, 8191}
 
 // RunSteal measures a work queue on the GPU whose groups take tasks from one place, and
 // one whose groups steal.
-func RunSteal(o *cli.Options, options StealOptions) (r *StealResult, err error) {
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	gpu, err := o.OpenExecutor(executor.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, gpu.Close()) }()
-	r = &StealResult{Workload: "steal", Header: bench.NewHeader(gpu, cli.NewOrigin()), Verified: true}
-	bar := o.NewProgress(2*len(stealTasks)*options.Repeat, "steal")
-	defer func() { _ = bar.Finish() }()
-	progress := func() { _ = bar.Add(1) }
-	for _, tasks := range stealTasks {
-		for _, steal := range []bool{false, true} {
-			q := queue.StealOptions{Options: options.Options, Tasks: tasks, Repeat: options.Repeat, Progress: progress}
-			q.Steal = steal
-			row, err := queue.Steal(ctx, gpu.Executor, gpu.Cache, q)
-			if err != nil {
-				return nil, err
+func RunSteal(o *cli.Options, options StealOptions) (*StealResult, error) {
+	return bench.OnExecutor(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*StealResult, error) {
+		r := &StealResult{Workload: "steal", Header: h, Verified: true}
+		bar := o.NewProgress(2*len(stealTasks)*options.Repeat, "steal")
+		defer func() { _ = bar.Finish() }()
+		progress := func() { _ = bar.Add(1) }
+		for _, tasks := range stealTasks {
+			for _, steal := range []bool{false, true} {
+				q := queue.StealOptions{Options: options.Options, Tasks: tasks, Repeat: options.Repeat, Progress: progress}
+				q.Steal = steal
+				row, err := queue.Steal(ctx, gpu.Executor, gpu.Cache, q)
+				if err != nil {
+					return nil, err
+				}
+				r.Rows = append(r.Rows, row)
+				r.Verified = r.Verified && row.Verified
 			}
-			r.Rows = append(r.Rows, row)
-			r.Verified = r.Verified && row.Verified
 		}
-	}
-	return r, nil
+		return r, nil
+	})
 }
 
 // Verdict returns an error where a task was not done exactly once.

@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -25,10 +24,7 @@ type WaveOptions struct {
 
 // Validate returns an error for options that RunWave does not accept.
 func (o WaveOptions) Validate() error {
-	if o.Repeat < 1 || o.Repeat > 100_000 {
-		return errors.New("--repeat must be 1 to 100000")
-	}
-	return nil
+	return checkRepeat(o.Repeat)
 }
 
 // WaveResult is what bench wave prints.
@@ -73,27 +69,21 @@ const waveWarmUp = 2
 // The CPU runs all operations once before anything is timed, on all cores, and keeps its
 // answers and fields: both forms are compared with them, and nothing but the form that is
 // timed runs meanwhile.
-func RunWave(o *cli.Options, options WaveOptions) (result *WaveResult, err error) {
-	result = &WaveResult{Workload: "wave", Width: options.Width, Height: options.Height, TilesX: options.TilesX, TilesY: options.TilesY}
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	gpu, err := o.OpenExecutor(executor.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, gpu.Close()) }()
-	result.Header = bench.NewHeader(gpu, cli.NewOrigin())
-	bar := o.NewProgress(0, "wave")
-	result.Rows, err = measureWave(ctx, gpu.Executor, gpu.Cache, options, func(done, of int) {
-		bar.ChangeMax(of)
-		_ = bar.Set(done)
+func RunWave(o *cli.Options, options WaveOptions) (*WaveResult, error) {
+	return bench.OnExecutor(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*WaveResult, error) {
+		bar := o.NewProgress(0, "wave")
+		defer func() { _ = bar.Finish() }()
+		rows, err := measureWave(ctx, gpu.Executor, gpu.Cache, options, func(done, of int) {
+			bar.ChangeMax(of)
+			_ = bar.Set(done)
+		})
+		result := &WaveResult{Workload: "wave", Header: h, Width: options.Width, Height: options.Height,
+			TilesX: options.TilesX, TilesY: options.TilesY, Rows: rows, Verified: err == nil}
+		for _, row := range rows {
+			result.Verified = result.Verified && row.Verified
+		}
+		return result, err
 	})
-	_ = bar.Finish()
-	result.Verified = err == nil
-	for _, row := range result.Rows {
-		result.Verified = result.Verified && row.Verified
-	}
-	return result, err
 }
 
 // measureWave returns the rows of both forms. It calls progress after each operation,
