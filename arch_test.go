@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "shader"},
-	"internal/bench":  {".", "binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
+	"internal/bench":  {"binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"internal/bench", "internal/cli", "resident", "shader"},
 }

@@ -346,7 +346,7 @@ func (r *interpreterResult) Print(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "\n%s, %s: %s in %s, %s/s\n", r.Form, cli.Plural(r.Machines, "machine"), cli.Plural(r.Cycles, "instruction"),
-		dispatches(r.Dispatches), readableRate(r.IPS))
+		dispatches(r.Dispatches), cli.ReadableRate(r.IPS))
 	if r.Verified != nil && *r.Verified {
 		fmt.Fprintln(w, "every machine ended as the CPU has it")
 	}

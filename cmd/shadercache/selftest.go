@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/bench/startup"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
@@ -100,7 +101,7 @@ func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {
 
 // selftestRun is one process; DiskHits are those of the directory so far.
 func (o *options) selftestRun(ctx context.Context, work string, r *selftestResult) (selftestRun, error) {
-	child, err := o.ChildCommand(ctx, work, []string{"bench", startupChildName}, "--programs", strconv.Itoa(selftestPrograms))
+	child, err := o.ChildCommand(ctx, work, []string{"bench", startup.ChildCommand}, "--programs", strconv.Itoa(selftestPrograms))
 	if err != nil {
 		return selftestRun{}, err
 	}
@@ -111,7 +112,7 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 	if err := errors.Join(ctx.Err(), err); err != nil {
 		return selftestRun{}, err
 	}
-	var figures childResult
+	var figures startup.ChildResult
 	if err := json.Unmarshal(output, &figures); err != nil {
 		return selftestRun{}, fmt.Errorf("the child printed no result: %w", err)
 	}

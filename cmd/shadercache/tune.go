@@ -19,6 +19,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/internal/bench/kernels"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
@@ -116,7 +117,7 @@ func newTune(o *options) *cobra.Command {
 	flags.BoolVar(&f.exact, "exact", false, "only algorithms with the error of a sum of products")
 	flags.StringVar(&f.table, "table", "", "file of shipped choices to add the winners to")
 	_ = cmd.MarkFlagFilename("table", "json")
-	cmd.ValidArgs = append([]string{convKind, gemmKind}, conv2d.WorkloadNames()...)
+	cmd.ValidArgs = append([]string{conv2d.Conv2DKind, conv2d.GEMMKind}, conv2d.WorkloadNames()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		shapes, err := f.shapes(args)
 		if err != nil {
@@ -134,10 +135,10 @@ func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
 		return nil, errNoSuchBudget
 	}
 	kind := ""
-	if len(args) > 0 && (args[0] == convKind || args[0] == gemmKind) {
+	if len(args) > 0 && (args[0] == conv2d.Conv2DKind || args[0] == conv2d.GEMMKind) {
 		kind, args = args[0], args[1:]
 	}
-	return parseShapes(kind, args)
+	return conv2d.ParseShapes(kind, args)
 }
 
 func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err error) {
@@ -170,7 +171,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break
 		}
-		if fatal(err) != nil {
+		if kernels.Fatal(err) != nil {
 			return nil, err
 		}
 		line := newTunedResult(found, f.all)

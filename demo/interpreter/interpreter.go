@@ -113,10 +113,10 @@ func (o Options) source() (*shader.Source, error) {
 	if o.Int64 {
 		defines["INT64"] = "1"
 	}
-	if o.array {
+	if o.RegisterArray {
 		defines["REGISTERS"] = "IN_ARRAY"
 	}
-	if o.ahead {
+	if o.Prefetch {
 		defines["AHEAD"] = "1"
 	}
 	return shader.NewSource("interpreter", kernelText, defines)

@@ -44,10 +44,11 @@ type Options struct {
 	// Default: no calls.
 	Progress func(done, of uint64)
 
-	// array keeps registers in an array of the invocation, not in shared memory.
-	array bool
-	// ahead fetches the next instruction while one is done.
-	ahead bool
+	// RegisterArray keeps registers in an array of the invocation, not in shared memory.
+	RegisterArray bool
+
+	// Prefetch fetches the next instruction while one is executed.
+	Prefetch bool
 }
 
 func (o Options) withDefaults(info glctx.Info) Options {

@@ -11,8 +11,8 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// builds are the shader's, by options.
-var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {array: true}, "ahead": {ahead: true}}
+// builds are the variants of the shader, by name.
+var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {RegisterArray: true}, "ahead": {Prefetch: true}}
 
 // TestRandomPrograms runs random programs on machines with random registers. Most
 // instructions are valid, and some machines stop by a fault.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -151,12 +150,7 @@ func (r *Reference) poke(p Poke) {
 	}
 }
 
-// clone is the surface as it is now, to compare with.
-func (r *Reference) clone() *Reference {
-	return &Reference{options: r.options, u: slices.Clone(r.u), steps: r.steps}
-}
-
-// Steps is how many steps were done.
+// Steps returns the number of steps.
 func (r *Reference) Steps() uint32 { return r.steps }
 
 // Field returns the surface, row by row, without copying it.
