@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -29,7 +27,7 @@ const (
 // the include, and where shader.ReadSource fails.
 func NewSource(name, text string, defines shader.Defines) (*shader.Source, error) {
 	file := path.Base(name) + ".comp"
-	s, err := ReadSource(oneFile{file, text}, file, defines)
+	s, err := ReadSource(shader.Overlay{Texts: map[string]string{file: text}}, file, defines)
 	if err != nil {
 		return nil, err
 	}
@@ -70,27 +68,3 @@ func (w withIncludes) Open(name string) (fs.File, error) {
 	}
 	return w.FS.Open(name)
 }
-
-// oneFile is a file system with one file.
-type oneFile struct{ name, text string }
-
-func (o oneFile) Open(name string) (fs.File, error) {
-	if name != o.name {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return &openText{strings.NewReader(o.text), o}, nil
-}
-
-// openText is an open file of oneFile.
-type openText struct {
-	*strings.Reader
-	of oneFile
-}
-
-func (t *openText) Stat() (fs.FileInfo, error) { return t, nil }
-func (t *openText) Close() error               { return nil }
-func (t *openText) Name() string               { return t.of.name }
-func (t *openText) Mode() fs.FileMode          { return 0o444 }
-func (t *openText) ModTime() time.Time         { return time.Time{} }
-func (t *openText) IsDir() bool                { return false }
-func (t *openText) Sys() any                   { return nil }
