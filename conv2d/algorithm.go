@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -84,7 +85,7 @@ type algorithm[P any] struct {
 
 	// recipe builds the dispatches. It fails for parameters that it does not
 	// understand: they may come from a file.
-	recipe func(p P, params Params, on device) (recipe, error)
+	sequence func(p P, params Params, on device) (kernel.Sequence, error)
 
 	// tolerance is the error that the algorithm may have, see Compare.
 	tolerance func(p P) float64

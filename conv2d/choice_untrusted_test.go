@@ -54,7 +54,7 @@ func build(t *testing.T, o offer, params Params) {
 			t.Errorf("%s %v: %v", o.name, params, fmt.Sprint(r))
 		}
 	}()
-	if r, err := o.recipe(params); err == nil && len(r.steps) == 0 {
+	if r, err := o.sequence(params); err == nil && len(r.Steps) == 0 {
 		t.Errorf("%s %v: neither steps nor an error", o.name, params)
 	}
 }

@@ -3,11 +3,13 @@ package conv2d
 import (
 	"fmt"
 	"math"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // Poison is written over every word of an output before a kernel runs: a NaN
 // that no computation makes, so that an element that was not written shows.
-const Poison uint32 = 0x7fc0_dead
+const Poison uint32 = kernel.Poison
 
 // smallestNormal is the smallest float32 that is not denormal. GL lets drivers
 // treat anything smaller as zero.

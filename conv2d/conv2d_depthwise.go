@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -23,7 +24,7 @@ var conv2dDepthwise string
 var depthwiseAlgorithm = algorithm[Problem]{
 	name:       "depthwise",
 	candidates: depthwiseCandidates,
-	recipe:     depthwiseRecipe,
+	sequence:   depthwiseSequence,
 	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
 }
 
@@ -73,27 +74,27 @@ func depthwiseCandidates(p Problem, on device) []Params {
 	return params
 }
 
-func depthwiseRecipe(p Problem, params Params, on device) (recipe, error) {
+func depthwiseSequence(p Problem, params Params, on device) (kernel.Sequence, error) {
 	var b depthwiseBlock
 	if err := readParams(params, b.fields()); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	if err := b.check(p, on); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	d := params.defines()
 	maps.Copy(d, p.shape())
 	maps.Copy(d, p.epilogue())
 	maps.Copy(d, defines(map[string]int{"FILTERS": p.K}))
-	main := step{
-		source: shader.MustSource("conv2d_depthwise", conv2dDepthwise, d),
-		groups: b.grid(p),
-		uniforms: []executor.Uniform{
+	main := kernel.Step{
+		Source: shader.MustSource("conv2d_depthwise", conv2dDepthwise, d),
+		Groups: b.grid(p),
+		Uniforms: []executor.Uniform{
 			executor.Int("images", int32(p.N)), executor.Int("groupChannels", int32(p.groupC())),
 		},
-		bound: []bound{{0, inputRole}, {1, weightsRole}, {2, outputRole}},
+		Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2)},
 	}
-	return recipe{steps: []step{withBias(p, main)}}, nil
+	return kernel.Sequence{Steps: []kernel.Step{withBias(p, main)}}, nil
 }
 
 // check fails where the problem cannot be computed in such blocks.

@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"strings"
 	"testing"
 )
@@ -31,8 +32,8 @@ func TestDepthwise(t *testing.T) {
 func TestDepthwisePassesSpecialValues(t *testing.T) {
 	r := newRig(t)
 	p := Problem{N: 1, C: 3, H: 6, W: 7, K: 3, R: 3, S: 3, Groups: 3, PadH: 1, PadW: 1}
-	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
-	checkAlgorithm(t, r, onHardware(depthwiseAlgorithm, 2), p, in, ReferenceConv2D(p, in.input, in.weights, nil))
+	in := kernel.Tensors{Input: withSpecials(RandomValues(p.InputLen(), 1)), Weights: RandomValues(p.WeightsLen(), 2)}
+	checkAlgorithm(t, r, onHardware(depthwiseAlgorithm, 2), p, in, ReferenceConv2D(p, in.Input, in.Weights, nil))
 }
 
 func TestDepthwiseRefuses(t *testing.T) {
@@ -57,7 +58,7 @@ func TestDepthwiseRefuses(t *testing.T) {
 			changed[name] = v
 		}
 		test.change(&p, changed)
-		if _, err := depthwiseRecipe(p, changed, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := depthwiseSequence(p, changed, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v %v: error %v does not say %q", p, changed, err, test.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -21,7 +22,7 @@ var conv2dDirect string
 var directAlgorithm = algorithm[Problem]{
 	name:       "direct",
 	candidates: directCandidates,
-	recipe:     directRecipe,
+	sequence:   directSequence,
 	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
 }
 
@@ -44,26 +45,26 @@ func directCandidates(p Problem, on device) []Params {
 
 // directRecipe cuts the grid where the device does not take it whole, and the sum
 // where it is too long for one dispatch.
-func directRecipe(p Problem, params Params, on device) (recipe, error) {
+func directSequence(p Problem, params Params, on device) (kernel.Sequence, error) {
 	local := params["local"]
 	if local < 1 || local > on.maxInvocations {
-		return recipe{}, fmt.Errorf("conv2d: direct: %d invocations in a group, the device allows 1 to %d", local, on.maxInvocations)
+		return kernel.Sequence{}, fmt.Errorf("conv2d: direct: %d invocations in a group, the device allows 1 to %d", local, on.maxInvocations)
 	}
 	source := directSource(p, local)
-	bias := weightsRole // something has to be bound
+	bias := kernel.Weights // something has to be bound
 	if p.Bias {
-		bias = biasRole
+		bias = kernel.Bias
 	}
-	var r recipe
+	var r kernel.Sequence
 	for piece := range p.gridPieces(local, on.maxGroups) {
 		sum := p.reduction()
 		for i := range sum.dispatches() {
 			rows := sum.span(i)
-			r.steps = append(r.steps, step{
-				source:   source,
-				groups:   piece.groups,
-				uniforms: p.directUniforms(piece, rows),
-				bound:    []bound{{0, inputRole}, {1, weightsRole}, {2, outputRole}, {3, bias}},
+			r.Steps = append(r.Steps, kernel.Step{
+				Source:   source,
+				Groups:   piece.groups,
+				Uniforms: p.directUniforms(piece, rows),
+				Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2), bias.At(3)},
 			})
 		}
 	}
@@ -93,14 +94,14 @@ func (p Problem) directUniforms(piece gridPiece, rows span) []executor.Uniform {
 	if p.Bias {
 		withBias = 1
 	}
-	return ints(
-		"channels", p.C, "height", p.H, "width", p.W, "filters", p.K,
-		"groupC", p.groupC(), "groupK", p.groupK(), "filterR", p.R, "filterS", p.S,
-		"outputH", p.P(), "outputW", p.Q(),
-		"strideH", orOne(p.StrideH), "strideW", orOne(p.StrideW), "padH", p.PadH, "padW", p.PadW,
-		"dilationH", orOne(p.DilationH), "dilationW", orOne(p.DilationW),
-		"firstPixel", piece.pixel, "firstFilter", piece.filter, "firstImage", piece.image,
-		"withBias", withBias, "firstRow", rows.first, "lastRow", rows.last)
+	return kernel.Ints{
+		{"channels", p.C}, {"height", p.H}, {"width", p.W}, {"filters", p.K},
+		{"groupC", p.groupC()}, {"groupK", p.groupK()}, {"filterR", p.R}, {"filterS", p.S},
+		{"outputH", p.P()}, {"outputW", p.Q()},
+		{"strideH", orOne(p.StrideH)}, {"strideW", orOne(p.StrideW)}, {"padH", p.PadH}, {"padW", p.PadW},
+		{"dilationH", orOne(p.DilationH)}, {"dilationW", orOne(p.DilationW)},
+		{"firstPixel", piece.pixel}, {"firstFilter", piece.filter}, {"firstImage", piece.image},
+		{"withBias", withBias}, {"firstRow", rows.first}, {"lastRow", rows.last}}.Uniforms()
 }
 
 // gridPiece is a part of a grid that a device can start at once.

@@ -2,7 +2,10 @@
 
 package conv2d
 
-import "testing"
+import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"testing"
+)
 
 // directProblems have everything that a convolution can have.
 var directProblems = []Problem{
@@ -25,11 +28,11 @@ func TestDirect(t *testing.T) {
 func TestDirectCutsItsGrid(t *testing.T) {
 	r := newRig(t)
 	cut := directAlgorithm
-	cut.recipe = func(p Problem, params Params, on device) (recipe, error) {
+	cut.sequence = func(p Problem, params Params, on device) (kernel.Sequence, error) {
 		on.maxGroups = [3]int32{2, 3, 2}
-		whole, err := directAlgorithm.recipe(p, params, on)
-		if err == nil && len(whole.steps) != 2*2*2 {
-			t.Errorf("%d steps", len(whole.steps))
+		whole, err := directAlgorithm.sequence(p, params, on)
+		if err == nil && len(whole.Steps) != 2*2*2 {
+			t.Errorf("%d steps", len(whole.Steps))
 		}
 		return whole, err
 	}
@@ -40,7 +43,7 @@ func TestDirectCutsItsGrid(t *testing.T) {
 func TestDirectRefusesParameters(t *testing.T) {
 	on := device{maxInvocations: 1024, maxGroups: [3]int32{65535, 65535, 65535}}
 	for _, params := range []Params{nil, {"local": 0}, {"local": -1}, {"local": 2048}} {
-		if _, err := directAlgorithm.recipe(directProblems[0], params, on); err == nil {
+		if _, err := directAlgorithm.sequence(directProblems[0], params, on); err == nil {
 			t.Errorf("no error for %v", params)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"strconv"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -31,7 +31,7 @@ var (
 var implicitAlgorithm = algorithm[Problem]{
 	name:       "implicit",
 	candidates: implicitCandidates,
-	recipe:     implicitRecipe,
+	sequence:   implicitSequence,
 	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
 }
 
@@ -54,28 +54,28 @@ type implicitProduct struct {
 	tile implicitTile
 }
 
-func implicitRecipe(p Problem, params Params, on device) (recipe, error) {
+func implicitSequence(p Problem, params Params, on device) (kernel.Sequence, error) {
 	tile, err := readImplicitTile(params)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	c := implicitProduct{p, tile}
 	if err := c.check(on); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	if c.tile.split == 1 {
-		main := c.step(c.epilogue(), inputRole, outputRole)
-		return recipe{
-			prepare: []step{c.packStep()},
-			steps:   []step{withBias(p, main)},
-			packed:  c.packedLen(),
+		main := c.step(c.epilogue(), kernel.Input, kernel.Output)
+		return kernel.Sequence{
+			Prepare:   []kernel.Step{c.packStep()},
+			Steps:     []kernel.Step{withBias(p, main)},
+			PackedLen: c.packedLen(),
 		}, nil
 	}
-	return recipe{
-		prepare:   []step{c.packStep()},
-		steps:     []step{c.step(nil, inputRole, workspaceRole), withBias(p, c.sumStep())},
-		packed:    c.packedLen(),
-		workspace: c.tile.split * p.OutputLen(),
+	return kernel.Sequence{
+		Prepare:      []kernel.Step{c.packStep()},
+		Steps:        []kernel.Step{c.step(nil, kernel.Input, kernel.Workspace), withBias(p, c.sumStep())},
+		PackedLen:    c.packedLen(),
+		WorkspaceLen: c.tile.split * p.OutputLen(),
 	}, nil
 }
 
@@ -169,9 +169,9 @@ func (c implicitProduct) sumWide() int {
 }
 
 // packStep brings the weights into the form that step reads.
-func (c implicitProduct) packStep() step {
-	return step{
-		source: shader.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
+func (c implicitProduct) packStep() kernel.Step {
+	return kernel.Step{
+		Source: shader.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
 			"ROWS":            c.rowSteps() * c.tile.bk,
 			"FILTERS_PADDED":  c.filtersPadded(),
 			"TAPS_FIRST":      c.tile.tapsFirst,
@@ -181,13 +181,13 @@ func (c implicitProduct) packStep() step {
 			"GROUP_CHANNELS":  c.groupC(),
 			"GROUP_FILTERS":   c.groupK(),
 		})),
-		groups: c.packGrid(),
-		bound:  []bound{{1, weightsRole}, {2, packedRole}},
+		Groups:   c.packGrid(),
+		Bindings: []kernel.Binding{kernel.Weights.At(1), kernel.Packed.At(2)},
 	}
 }
 
 // step is the product, from one buffer into another, with more defines.
-func (c implicitProduct) step(more shader.Defines, from, to role) step {
+func (c implicitProduct) step(more shader.Defines, from, to kernel.Role) kernel.Step {
 	d := c.tile.params().defines()
 	maps.Copy(d, c.shape())
 	maps.Copy(d, more)
@@ -197,34 +197,34 @@ func (c implicitProduct) step(more shader.Defines, from, to role) step {
 	if c.vector() {
 		d["VECTOR"], d["TAPS_FIRST"] = "1", "1"
 	}
-	return step{
-		source:   shader.MustSource("conv2d_implicit", conv2dImplicit, d),
-		groups:   c.grid(),
-		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
-		bound:    []bound{{0, from}, {1, packedRole}, {2, to}},
+	return kernel.Step{
+		Source:   shader.MustSource("conv2d_implicit", conv2dImplicit, d),
+		Groups:   c.grid(),
+		Uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
+		Bindings: []kernel.Binding{from.At(0), kernel.Packed.At(1), to.At(2)},
 	}
 }
 
 // sumStep adds the parts of a split reduction.
-func (c implicitProduct) sumStep() step {
+func (c implicitProduct) sumStep() kernel.Step {
 	vector := 0
 	if c.sumWide() == 4 {
 		vector = 1
 	}
 	d := defines(map[string]int{"SPLIT": c.tile.split, "FILTERS": c.K, "PIXELS": c.P() * c.Q(), "VECTOR": vector})
 	maps.Copy(d, c.epilogue())
-	return step{
-		source:   shader.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
-		groups:   c.sumGrid(),
-		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
-		bound:    []bound{{0, workspaceRole}, {2, outputRole}},
+	return kernel.Step{
+		Source:   shader.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
+		Groups:   c.sumGrid(),
+		Uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
+		Bindings: []kernel.Binding{kernel.Workspace.At(0), kernel.Output.At(2)},
 	}
 }
 
 // withBias binds the bias of a problem that has one.
-func withBias(p Problem, s step) step {
+func withBias(p Problem, s kernel.Step) kernel.Step {
 	if p.Bias {
-		s.bound = append(s.bound, bound{3, biasRole})
+		s.Bindings = append(s.Bindings, kernel.Bias.At(3))
 	}
 	return s
 }
@@ -258,13 +258,4 @@ func (p Problem) shape() shader.Defines {
 		"GROUP_CHANNELS": p.groupC(),
 		"GROUP_FILTERS":  p.groupK(),
 	})
-}
-
-// defines are numbers as a kernel takes them.
-func defines(values map[string]int) shader.Defines {
-	d := shader.Defines{}
-	for name, v := range values {
-		d[name] = strconv.Itoa(v)
-	}
-	return d
 }

@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"strings"
 	"testing"
@@ -87,12 +88,12 @@ func TestImplicitTiles(t *testing.T) {
 func TestImplicitPassesSpecialValues(t *testing.T) {
 	r := newRig(t)
 	p := Problem{N: 2, C: 5, H: 6, W: 7, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Activation: ReLU}
-	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
+	in := kernel.Tensors{Input: withSpecials(RandomValues(p.InputLen(), 1)), Weights: RandomValues(p.WeightsLen(), 2)}
 	a := onHardware(implicitAlgorithm, 1)
-	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.input, in.weights, nil))
+	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.Input, in.Weights, nil))
 	p.PadH, p.PadW = 0, 0
-	in.weights = withSpecials(in.weights)
-	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.input, in.weights, nil))
+	in.Weights = withSpecials(in.Weights)
+	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.Input, in.Weights, nil))
 }
 
 // resnetProblems are the shapes that the algorithms are made for.
@@ -124,12 +125,12 @@ func TestCandidatesHaveRecipes(t *testing.T) {
 					t.Errorf("%s for %v: %v is there twice", a.name, p, params)
 				}
 				seen[params.String()] = true
-				recipe, err := a.recipe(p, params, hardware)
+				recipe, err := a.sequence(p, params, hardware)
 				if err != nil {
 					t.Errorf("%s for %v: %v: %v", a.name, p, params, err)
 				}
-				if recipe.workspace > maxWorkspace || recipe.packed > maxWorkspace {
-					t.Errorf("%s for %v: %v: %d and %d elements", a.name, p, params, recipe.workspace, recipe.packed)
+				if recipe.WorkspaceLen > maxWorkspace || recipe.PackedLen > maxWorkspace {
+					t.Errorf("%s for %v: %v: %d and %d elements", a.name, p, params, recipe.WorkspaceLen, recipe.PackedLen)
 				}
 			}
 			if n := len(candidates); a.name == "implicit" && n != maxImplicitCandidates {
@@ -188,11 +189,11 @@ func TestImplicitRefusesBadParams(t *testing.T) {
 			params[name] = v
 		}
 		params[test.name] = test.value
-		if _, err := implicitRecipe(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := implicitSequence(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s=%d: error %v does not say %q", test.name, test.value, err, test.want)
 		}
 	}
-	if _, err := implicitRecipe(p, Params{}, hardware); err == nil || !strings.Contains(err.Error(), "is missing") {
+	if _, err := implicitSequence(p, Params{}, hardware); err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("error for no params is %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -24,7 +25,7 @@ var (
 var convRegisterAlgorithm = algorithm[Problem]{
 	name:       "conv2d_register",
 	candidates: convRegisterCandidates,
-	recipe:     convRegisterRecipe,
+	sequence:   convRegisterSequence,
 	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
 }
 
@@ -62,7 +63,7 @@ func (p Problem) asProduct() GEMMProblem {
 
 // productOfConv is what the tensors of a convolution are to the product: its
 // weights are the first matrix.
-var productOfConv = productRoles{a: weightsRole, b: inputRole, c: outputRole, bias: biasRole}
+var productOfConv = productRoles{a: kernel.Weights, b: kernel.Input, c: kernel.Output, bias: kernel.Bias}
 
 // registerPairs reports whether channels are laid out in pairs: with one alone
 // there is nothing to pair.
@@ -104,75 +105,75 @@ func (p Problem) registerPairsOut(t registerTile) bool {
 	return t.columns%2 == 0 && p.P()*p.Q()%2 == 0
 }
 
-func convRegisterRecipe(p Problem, params Params, on device) (recipe, error) {
+func convRegisterSequence(p Problem, params Params, on device) (kernel.Sequence, error) {
 	if p.isProduct() {
-		return gemmRegisterRecipe(p.asProduct(), params, on, productOfConv)
+		return gemmRegisterSequence(p.asProduct(), params, on, productOfConv)
 	}
 	t, err := registerTileOf(params, on)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	grid := p.registerGrid(t)
 	if err := checkGrids(p, on, grid); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	if !p.registerPairs() {
-		steps, err := p.registerSteps(t, grid, inputRole, weightsRole)
-		return recipe{steps: steps}, err
+		steps, err := p.registerSteps(t, grid, kernel.Input, kernel.Weights)
+		return kernel.Sequence{Steps: steps}, err
 	}
 	taps, plane := p.R*p.S, p.H*p.W
-	weights, packed, err := pairStep(p.K, p.groupC(), taps, weightsRole, packedRole, on)
+	weights, packed, err := pairStep(p.K, p.groupC(), taps, kernel.Weights, kernel.Packed, on)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
-	input, workspace, err := pairStep(p.N*orOne(p.Groups), p.groupC(), plane, inputRole, workspaceRole, on)
+	input, workspace, err := pairStep(p.N*orOne(p.Groups), p.groupC(), plane, kernel.Input, kernel.Workspace, on)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
-	steps, err := p.registerSteps(t, grid, workspaceRole, packedRole)
-	return recipe{
-		prepare:   []step{weights},
-		steps:     append([]step{input}, steps...),
-		packed:    packed,
-		workspace: workspace,
+	steps, err := p.registerSteps(t, grid, kernel.Workspace, kernel.Packed)
+	return kernel.Sequence{
+		Prepare:      []kernel.Step{weights},
+		Steps:        append([]kernel.Step{input}, steps...),
+		PackedLen:    packed,
+		WorkspaceLen: workspace,
 	}, err
 }
 
 // pairStep lays the channels of a tensor, outer x channels x inner, in pairs. It
 // also returns how many elements that makes.
-func pairStep(outer, channels, inner int, from, to role, on device) (step, int, error) {
+func pairStep(outer, channels, inner int, from, to kernel.Role, on device) (kernel.Step, int, error) {
 	planes := outer * ceilDiv(channels, 2)
 	elements := product(2, planes, inner)
 	if elements > maxElements {
-		return step{}, 0, fmt.Errorf("conv2d: %d channels in pairs make %d elements, more than %d: split the problem",
+		return kernel.Step{}, 0, fmt.Errorf("conv2d: %d channels in pairs make %d elements, more than %d: split the problem",
 			channels, elements, maxElements)
 	}
 	source, err := shader.NewSource("conv2d_register_pairs", conv2dRegisterPairs, planesDefines(on))
-	return step{
-		source: source,
-		groups: planesGrid(inner, planes, on),
-		uniforms: ints(
-			"channels", channels, "inner", inner, "planes", planes,
-		),
-		bound: []bound{{0, from}, {1, to}},
+	return kernel.Step{
+		Source: source,
+		Groups: planesGrid(inner, planes, on),
+		Uniforms: kernel.Ints{
+			{"channels", channels}, {"inner", inner}, {"planes", planes},
+		}.Uniforms(),
+		Bindings: []kernel.Binding{from.At(0), to.At(1)},
 	}, int(elements), err
 }
 
 // registerSteps are the dispatches that sum up.
-func (p Problem) registerSteps(t registerTile, grid [3]int, input, weights role) ([]step, error) {
+func (p Problem) registerSteps(t registerTile, grid [3]int, input, weights kernel.Role) ([]kernel.Step, error) {
 	r := p.registerReduction()
-	var steps []step
+	var steps []kernel.Step
 	for i := range r.dispatches() {
 		last := i == r.dispatches()-1
 		source, err := p.registerSource(t, i > 0, last)
 		if err != nil {
 			return nil, err
 		}
-		b := []bound{{0, input}, {1, weights}, {2, outputRole}}
+		b := []kernel.Binding{input.At(0), weights.At(1), kernel.Output.At(2)}
 		if p.Bias && last {
-			b = append(b, bound{3, biasRole})
+			b = append(b, kernel.Bias.At(3))
 		}
-		steps = append(steps, step{source: source, groups: grid, uniforms: p.registerUniforms(t, r.span(i)), bound: b})
+		steps = append(steps, kernel.Step{Source: source, Groups: grid, Uniforms: p.registerUniforms(t, r.span(i)), Bindings: b})
 	}
 	return steps, nil
 }
@@ -197,19 +198,19 @@ func (p Problem) registerSource(t registerTile, accumulate, last bool) (*shader.
 }
 
 func (p Problem) registerUniforms(t registerTile, s span) []executor.Uniform {
-	return ints(
-		"channels", p.registerChannels(),
-		"height", p.H, "width", p.W,
-		"filters", p.groupK(),
-		"filterTiles", ceilDiv(p.groupK(), t.tileM()),
-		"groups", orOne(p.Groups),
-		"filterR", p.R, "filterS", p.S,
-		"outputW", p.Q(),
-		"imagePixels", p.P()*p.Q(),
-		"pixels", p.N*p.P()*p.Q(),
-		"strideH", orOne(p.StrideH), "strideW", orOne(p.StrideW),
-		"padH", p.PadH, "padW", p.PadW,
-		"dilationH", orOne(p.DilationH), "dilationW", orOne(p.DilationW),
-		"firstStep", s.first, "lastStep", s.last,
-	)
+	return kernel.Ints{
+		{"channels", p.registerChannels()},
+		{"height", p.H}, {"width", p.W},
+		{"filters", p.groupK()},
+		{"filterTiles", ceilDiv(p.groupK(), t.tileM())},
+		{"groups", orOne(p.Groups)},
+		{"filterR", p.R}, {"filterS", p.S},
+		{"outputW", p.Q()},
+		{"imagePixels", p.P() * p.Q()},
+		{"pixels", p.N * p.P() * p.Q()},
+		{"strideH", orOne(p.StrideH)}, {"strideW", orOne(p.StrideW)},
+		{"padH", p.PadH}, {"padW", p.PadW},
+		{"dilationH", orOne(p.DilationH)}, {"dilationW", orOne(p.DilationW)},
+		{"firstStep", s.first}, {"lastStep", s.last},
+	}.Uniforms()
 }

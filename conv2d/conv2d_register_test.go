@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"slices"
 	"strings"
@@ -35,10 +36,10 @@ func TestConvRegister(t *testing.T) {
 func TestConvRegisterPassesNaNAndInfinityOn(t *testing.T) {
 	r := registerRig(t)
 	p := Problem{N: 1, C: 3, H: 5, W: 5, K: 3, R: 3, S: 3, PadH: 2, PadW: 2, Activation: ReLU}
-	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
-	in.weights[0] = float32(math.Inf(1))
-	in.weights[p.WeightsLen()-1] = float32(math.NaN())
-	want := ReferenceConv2D(p, in.input, in.weights, nil)
+	in := kernel.Tensors{Input: withSpecials(RandomValues(p.InputLen(), 1)), Weights: RandomValues(p.WeightsLen(), 2)}
+	in.Weights[0] = float32(math.Inf(1))
+	in.Weights[p.WeightsLen()-1] = float32(math.NaN())
+	want := ReferenceConv2D(p, in.Input, in.Weights, nil)
 	for name, is := range map[string]func(float64) bool{
 		"NaN": math.IsNaN, "finite": isFinite, "infinite": func(v float64) bool { return math.IsInf(v, 0) },
 	} {
@@ -59,16 +60,16 @@ func TestConvRegisterCutsLongSums(t *testing.T) {
 		{200_000, 1, 2, 7}, // 100,000 pairs
 	} {
 		p := Problem{N: 1, C: test.c, H: test.r, W: test.s, K: 1, R: test.r, S: test.s, Bias: true}
-		made := firstRecipe(t, convRegisterAlgorithm, p, softwareDevice)
+		made := firstSequence(t, convRegisterAlgorithm, p, softwareDevice)
 		if test.c > 1 {
-			made.steps = made.steps[1:] // the first lays channels in pairs
+			made.Steps = made.Steps[1:] // the first lays channels in pairs
 		}
-		if len(made.steps) != test.dispatches {
-			t.Errorf("%v: %d dispatches, want %d", p, len(made.steps), test.dispatches)
+		if len(made.Steps) != test.dispatches {
+			t.Errorf("%v: %d dispatches, want %d", p, len(made.Steps), test.dispatches)
 		}
-		for i, s := range made.steps {
-			if last := i == len(made.steps)-1; slices.Contains(s.bound, bound{3, biasRole}) != last {
-				t.Errorf("%v: dispatch %d of %d: bias at the wrong time", p, i, len(made.steps))
+		for i, s := range made.Steps {
+			if last := i == len(made.Steps)-1; slices.Contains(s.Bindings, kernel.Bias.At(3)) != last {
+				t.Errorf("%v: dispatch %d of %d: bias at the wrong time", p, i, len(made.Steps))
 			}
 		}
 	}
@@ -76,25 +77,25 @@ func TestConvRegisterCutsLongSums(t *testing.T) {
 
 func TestConvRegisterTakesPointwiseConvolutionsAsProducts(t *testing.T) {
 	p := Problem{N: 2, C: 64, H: 7, W: 7, K: 96, R: 1, S: 1}
-	made := firstRecipe(t, convRegisterAlgorithm, p, softwareDevice)
-	if made.packed != 0 || made.workspace != 2*64*50 {
+	made := firstSequence(t, convRegisterAlgorithm, p, softwareDevice)
+	if made.PackedLen != 0 || made.WorkspaceLen != 2*64*50 {
 		t.Errorf("%v: %d packed, %d in the workspace: the rows of the input are odd, those of the weights are not",
-			p, made.packed, made.workspace)
+			p, made.PackedLen, made.WorkspaceLen)
 	}
 	p.PadH = 1
-	made = firstRecipe(t, convRegisterAlgorithm, p, softwareDevice)
-	if made.packed != 96*64 || made.workspace != 2*64*49 {
-		t.Errorf("%v: %d packed, %d in the workspace", p, made.packed, made.workspace)
+	made = firstSequence(t, convRegisterAlgorithm, p, softwareDevice)
+	if made.PackedLen != 96*64 || made.WorkspaceLen != 2*64*49 {
+		t.Errorf("%v: %d packed, %d in the workspace", p, made.PackedLen, made.WorkspaceLen)
 	}
 }
 
 func TestConvRegisterRefusesForeignParameters(t *testing.T) {
 	p := Problem{N: 1, C: 4, H: 8, W: 8, K: 4, R: 3, S: 3}
-	if _, err := convRegisterAlgorithm.recipe(p, Params{"tile": 4}, softwareDevice); err == nil {
+	if _, err := convRegisterAlgorithm.sequence(p, Params{"tile": 4}, softwareDevice); err == nil {
 		t.Error("no error for parameters of another algorithm")
 	}
 	p = Problem{N: 100_000, C: 1, H: 3, W: 3, K: 1, R: 3, S: 3}
-	_, err := convRegisterAlgorithm.recipe(p, Params{"rows": 1, "columns": 1, "lanes_m": 8}, softwareDevice)
+	_, err := convRegisterAlgorithm.sequence(p, Params{"rows": 1, "columns": 1, "lanes_m": 8}, softwareDevice)
 	if err == nil || !strings.Contains(err.Error(), "split the problem") {
 		t.Errorf("error is %v", err)
 	}

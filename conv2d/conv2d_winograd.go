@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -50,8 +51,8 @@ func winogradAlgorithm(name string, tile int, times float64) algorithm[Problem] 
 		candidates: func(p Problem, on device) []Params {
 			return winogradCandidates(winograd{p, tile}, on)
 		},
-		recipe: func(p Problem, params Params, on device) (recipe, error) {
-			return winogradRecipe(winograd{p, tile}, params, on)
+		sequence: func(p Problem, params Params, on device) (kernel.Sequence, error) {
+			return winogradSequence(winograd{p, tile}, params, on)
 		},
 		tolerance: func(p Problem) float64 { return times * Tolerance(p.ReductionLen()) },
 	}
@@ -78,37 +79,37 @@ func winogradCandidates(w winograd, on device) []Params {
 	}
 	var params []Params
 	for _, c := range implicitProducts(w.product(), on, maxWinogradCandidates) {
-		if _, err := winogradRecipe(w, c.tile.params(), on); err == nil {
+		if _, err := winogradSequence(w, c.tile.params(), on); err == nil {
 			params = append(params, c.tile.params())
 		}
 	}
 	return params
 }
 
-func winogradRecipe(w winograd, params Params, on device) (recipe, error) {
+func winogradSequence(w winograd, params Params, on device) (kernel.Sequence, error) {
 	tile, err := readImplicitTile(params)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	if err := w.check(); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	c := implicitProduct{w.product(), tile}
 	if err := c.check(on); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	workspace := product(w.frequencies(), w.tilesPadded(), w.C+tile.split*w.K)
 	if workspace > maxWorkspace {
-		return recipe{}, w.tooLarge()
+		return kernel.Sequence{}, w.tooLarge()
 	}
 	if err := checkGrids(w.Problem, on, w.weightsGrid(c), w.grid(w.C), w.grid(w.K)); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
-	return recipe{
-		prepare:   []step{w.weightsStep(c)},
-		steps:     []step{w.inputStep(tile.clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))},
-		packed:    c.packedLen(),
-		workspace: int(workspace),
+	return kernel.Sequence{
+		Prepare:      []kernel.Step{w.weightsStep(c)},
+		Steps:        []kernel.Step{w.inputStep(tile.clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))},
+		PackedLen:    c.packedLen(),
+		WorkspaceLen: int(workspace),
 	}, nil
 }
 
@@ -177,9 +178,9 @@ func (w winograd) local(planes int) int {
 	return local
 }
 
-func (w winograd) weightsStep(c implicitProduct) step {
-	return step{
-		source: shader.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
+func (w winograd) weightsStep(c implicitProduct) kernel.Step {
+	return kernel.Step{
+		Source: shader.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
 			"TILE":            w.tile,
 			"GROUPS":          w.groupCount(),
 			"GROUP_CHANNELS":  w.groupC(),
@@ -187,14 +188,14 @@ func (w winograd) weightsStep(c implicitProduct) step {
 			"CHANNELS_PADDED": c.channelsPadded(),
 			"FILTERS_PADDED":  c.filtersPadded(),
 		})),
-		groups: w.weightsGrid(c),
-		bound:  []bound{{1, weightsRole}, {2, packedRole}},
+		Groups:   w.weightsGrid(c),
+		Bindings: []kernel.Binding{kernel.Weights.At(1), kernel.Packed.At(2)},
 	}
 }
 
-func (w winograd) inputStep(clamp int) step {
-	return step{
-		source: shader.MustSource("conv2d_winograd_input", conv2dWinogradInput, defines(map[string]int{
+func (w winograd) inputStep(clamp int) kernel.Step {
+	return kernel.Step{
+		Source: shader.MustSource("conv2d_winograd_input", conv2dWinogradInput, defines(map[string]int{
 			"TILE":     w.tile,
 			"LOCAL":    w.local(w.C),
 			"CLAMP":    clamp,
@@ -206,19 +207,19 @@ func (w winograd) inputStep(clamp int) step {
 			"PAD_H":    w.PadH,
 			"PAD_W":    w.PadW,
 		})),
-		groups:   w.grid(w.C),
-		uniforms: w.uniforms(),
-		bound:    []bound{{0, inputRole}, {4, workspaceRole}},
+		Groups:   w.grid(w.C),
+		Uniforms: w.uniforms(),
+		Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Workspace.At(4)},
 	}
 }
 
 // productStep multiplies in the workspace: first lies what inputStep made of the
 // input, then come the products.
-func (w winograd) productStep(c implicitProduct) step {
-	return c.step(defines(map[string]int{"OUTPUT_AT": c.InputLen()}), workspaceRole, workspaceRole)
+func (w winograd) productStep(c implicitProduct) kernel.Step {
+	return c.step(defines(map[string]int{"OUTPUT_AT": c.InputLen()}), kernel.Workspace, kernel.Workspace)
 }
 
-func (w winograd) outputStep(split int) step {
+func (w winograd) outputStep(split int) kernel.Step {
 	vector := 0
 	if w.Q()%w.tile == 0 {
 		vector = 1
@@ -234,11 +235,11 @@ func (w winograd) outputStep(split int) step {
 		"OUTPUT_Q": w.Q(),
 	})
 	maps.Copy(d, w.epilogue())
-	return step{
-		source:   shader.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),
-		groups:   w.grid(w.K),
-		uniforms: w.uniforms(),
-		bound:    []bound{{2, outputRole}, {4, workspaceRole}},
+	return kernel.Step{
+		Source:   shader.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),
+		Groups:   w.grid(w.K),
+		Uniforms: w.uniforms(),
+		Bindings: []kernel.Binding{kernel.Output.At(2), kernel.Workspace.At(4)},
 	}
 }
 

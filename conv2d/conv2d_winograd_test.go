@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"strings"
 	"testing"
 )
@@ -38,11 +39,11 @@ func TestWinograd(t *testing.T) {
 func TestWinogradError(t *testing.T) {
 	r := newRig(t)
 	p := Problem{N: 1, C: 256, H: 8, W: 8, K: 16, R: 3, S: 3, PadH: 1, PadW: 1}
-	in := tensorsOnHost{input: RandomValues(p.InputLen(), newSeed(t)), weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}
-	want := ReferenceConv2D(p, in.input, in.weights, nil)
+	in := kernel.Tensors{Input: RandomValues(p.InputLen(), newSeed(t)), Weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}
+	want := ReferenceConv2D(p, in.Input, in.Weights, nil)
 	on := deviceOf(r.context.Info())
 	for _, a := range []algorithm[Problem]{winograd2Algorithm, winograd4Algorithm} {
-		recipe, err := a.recipe(p, onHardware(a, 1).candidates(p, on)[0], on)
+		recipe, err := a.sequence(p, onHardware(a, 1).candidates(p, on)[0], on)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,14 +74,14 @@ func TestWinogradRefuses(t *testing.T) {
 		for _, test := range tests {
 			p := good
 			test.change(&p)
-			if _, err := a.recipe(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := a.sequence(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s for %v: error %v does not say %q", a.name, p, err, test.want)
 			}
 			if n := len(a.candidates(p, hardware)); n > 0 {
 				t.Errorf("%s for %v: %d candidates", a.name, p, n)
 			}
 		}
-		if _, err := a.recipe(good, Params{}, hardware); err == nil {
+		if _, err := a.sequence(good, Params{}, hardware); err == nil {
 			t.Errorf("%s: no error for no params", a.name)
 		}
 	}

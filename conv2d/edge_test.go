@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"slices"
 	"strings"
@@ -72,7 +73,7 @@ func TestGEMMAtTheEdges(t *testing.T) {
 			t.Fatalf("%v: %d finite elements are expected", p, n)
 		}
 		onEveryDevice(t, r, gemmAlgorithms, p, func(a algorithm[GEMMProblem]) {
-			checkAlgorithm(t, r, a, p, tensorsOnHost{input: in.A, weights: in.B, output: in.C}, want)
+			checkAlgorithm(t, r, a, p, kernel.Tensors{Input: in.A, Weights: in.B, Output: in.C}, want)
 		})
 	}
 }

@@ -13,16 +13,6 @@ var (
 	ErrReleased = errors.New("conv2d: the plan was released")
 )
 
-// Errors of candidates, which end up as the reason for a verdict.
-var (
-	// errOverrun is returned when a kernel wrote past the end of its output.
-	errOverrun = errors.New("the kernel wrote past the end of its output")
-	// errArrivals is returned when a kernel left a count that is not 0.
-	errArrivals = errors.New("the kernel left a count of its work groups that is not 0")
-	// errHangs is returned when a kernel does not end.
-	errHangs = errors.New("the GPU did not finish a candidate within a minute")
-)
-
 // MismatchError is returned when a result is not what the CPU reference gives.
 type MismatchError struct{ Report Report }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -36,7 +37,7 @@ var (
 var gemmBlockAlgorithm = algorithm[GEMMProblem]{
 	name:       "gemm_block",
 	candidates: gemmBlockCandidates,
-	recipe:     gemmBlockRecipe,
+	sequence:   gemmBlockSequence,
 	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
 }
 
@@ -63,12 +64,12 @@ type blockPlan struct {
 	mPad, nPad, kPad int // full pieces
 	offsetB, offsetP int // of packed B and of partial sums in the workspace
 	workspace        int
-	arrivals         int
+	semaphores       int
 }
 
 // arrivedBytes is what the groups of a block need to tell which of them ends last: a
 // word of shared memory, aligned as vectors are.
-const arrivedBytes = 16
+const semaphoreBytes = 16
 
 // maxFused is the most parts at a time that leave registers for anything else.
 const maxFused = 8
@@ -88,7 +89,7 @@ func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
 	if b.split == 1 {
 		b.fused = 0
 	}
-	if b.fused > 0 && b.shape.sharedBytes()+arrivedBytes > on.sharedBytes {
+	if b.fused > 0 && b.shape.sharedBytes()+semaphoreBytes > on.sharedBytes {
 		return b, fmt.Errorf("conv2d: gemm_block: a block %+v leaves no shared memory to add up its parts: take fused=0", b.shape)
 	}
 	b.mPad, b.nPad, b.kPad = roundUp(p.M, b.shape.bm), roundUp(p.N, b.shape.bn), roundUp(p.K, b.shape.bk)
@@ -104,7 +105,7 @@ func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
 	switch {
 	case b.fused > 0:
 		size = saturatedSum(size, product(orOne(p.Batch), b.split, b.mPad, b.nPad))
-		b.arrivals = b.mPad / b.shape.bm * (b.nPad / b.shape.bn) * orOne(p.Batch)
+		b.semaphores = b.mPad / b.shape.bm * (b.nPad / b.shape.bn) * orOne(p.Batch)
 	case b.split > 1:
 		size = saturatedSum(size, product(orOne(p.Batch), b.split, p.M, p.N))
 	}
@@ -135,43 +136,43 @@ func (s blockShape) validate(on device) error {
 	return nil
 }
 
-func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
+func gemmBlockSequence(p GEMMProblem, params Params, on device) (kernel.Sequence, error) {
 	b, err := newBlockPlan(p, params, on)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
-	r := recipe{workspace: b.workspace, arrivals: b.arrivals}
+	r := kernel.Sequence{WorkspaceLen: b.workspace, SemaphoreCount: b.semaphores}
 	if b.packA {
-		r.steps = append(r.steps, packStep(p.a(), inputRole, !p.TransA, b.kPad, b.mPad, 0))
+		r.Steps = append(r.Steps, packStep(p.a(), kernel.Input, !p.TransA, b.kPad, b.mPad, 0))
 	}
 	if b.packB {
-		r.steps = append(r.steps, packStep(p.b(), weightsRole, p.TransB, b.kPad, b.nPad, b.offsetB))
+		r.Steps = append(r.Steps, packStep(p.b(), kernel.Weights, p.TransB, b.kPad, b.nPad, b.offsetB))
 	}
-	r.steps = append(r.steps, b.block())
+	r.Steps = append(r.Steps, b.block())
 	if b.split > 1 && b.fused == 0 {
-		r.steps = append(r.steps, b.reduce())
+		r.Steps = append(r.Steps, b.reduce())
 	}
-	for _, s := range r.steps {
-		if err := checkGrids(p, on, s.groups); err != nil {
-			return recipe{}, err
+	for _, s := range r.Steps {
+		if err := checkGrids(p, on, s.Groups); err != nil {
+			return kernel.Sequence{}, err
 		}
 	}
 	return r, nil
 }
 
 // packStep copies a matrix to height x width elements of the workspace.
-func packStep(s stored, from role, turn bool, height, width, offset int) step {
-	return step{
-		source: shader.MustSource("gemm_pack", gemmPack, shader.Defines{"TURN": onOff(turn)}),
-		groups: [3]int{ceilDiv(width, 32), ceilDiv(height, 32), s.matrices()},
-		uniforms: ints(
-			"rows", s.rows, "columns", s.columns, "ld", s.ld, "stride", s.stride,
-			"height", height, "width", width, "offset", offset),
-		bound: []bound{{0, from}, {1, workspaceRole}},
+func packStep(s stored, from kernel.Role, turn bool, height, width, offset int) kernel.Step {
+	return kernel.Step{
+		Source: shader.MustSource("gemm_pack", gemmPack, shader.Defines{"TURN": onOff(turn)}),
+		Groups: [3]int{ceilDiv(width, 32), ceilDiv(height, 32), s.matrices()},
+		Uniforms: kernel.Ints{
+			{"rows", s.rows}, {"columns", s.columns}, {"ld", s.ld}, {"stride", s.stride},
+			{"height", height}, {"width", width}, {"offset", offset}}.Uniforms(),
+		Bindings: []kernel.Binding{from.At(0), kernel.Workspace.At(1)},
 	}
 }
 
-func (b blockPlan) block() step {
+func (b blockPlan) block() kernel.Step {
 	s, a, m, c := b.shape, b.a(), b.b(), b.c()
 	d := shader.Defines{
 		"BM": strconv.Itoa(s.bm), "BN": strconv.Itoa(s.bn), "BK": strconv.Itoa(s.bk),
@@ -182,34 +183,34 @@ func (b blockPlan) block() step {
 		"EDGE_A": onOff(b.M%s.bm != 0 || b.K%s.bk != 0), "EDGE_B": onOff(b.N%s.bn != 0 || b.K%s.bk != 0),
 		"EDGE_C": onOff(b.M%s.bm != 0 || b.N%s.bn != 0), "VECTOR_C": strconv.Itoa(c.vector()),
 	}
-	from, to := []bound{{0, inputRole}, {1, weightsRole}}, []bound{boundC}
+	from, to := []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1)}, []kernel.Binding{outputBinding}
 	lda, ldb, strideA, strideB := a.ld, m.ld, a.stride, m.stride
 	if b.packA {
 		d["TRANS_A"], d["VECTOR_A"], d["EDGE_A"] = "1", "4", "0"
-		from[0].role, lda, strideA = workspaceRole, b.mPad, a.packedStride(b.kPad*b.mPad)
+		from[0].Role, lda, strideA = kernel.Workspace, b.mPad, a.packedStride(b.kPad*b.mPad)
 	}
 	if b.packB {
 		d["TRANS_B"], d["VECTOR_B"], d["EDGE_B"] = "0", "4", "0"
-		from[1].role, ldb, strideB = workspaceRole, b.nPad, m.packedStride(b.kPad*b.nPad)
+		from[1].Role, ldb, strideB = kernel.Workspace, b.nPad, m.packedStride(b.kPad*b.nPad)
 	}
 	if b.split > 1 && b.fused == 0 {
-		to = []bound{boundPartial}
+		to = []kernel.Binding{partialBinding}
 		d["VECTOR_C"] = strconv.Itoa(stored{columns: b.N, ld: b.M * b.N, stride: b.offsetP}.vector())
 	} else {
 		from = append(from, b.epilogue(d)...)
 	}
 	if b.fused > 0 {
-		to = append(to, boundPartial, boundArrivals)
+		to = append(to, partialBinding, semaphoresBinding)
 		d["FUSED"] = strconv.Itoa(b.fused)
 	}
-	uniforms := ints("M", b.M, "N", b.N, "K", b.K, "lda", lda, "ldb", ldb, "ldc", c.ld,
-		"strideA", strideA, "strideB", strideB, "strideC", c.stride,
-		"offsetA", 0, "offsetB", b.offsetB, "offsetPartial", b.offsetP)
-	return step{
-		source:   shader.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
-		groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
-		uniforms: append(uniforms, b.factors()...),
-		bound:    append(from, to...),
+	uniforms := kernel.Ints{{"M", b.M}, {"N", b.N}, {"K", b.K}, {"lda", lda}, {"ldb", ldb}, {"ldc", c.ld},
+		{"strideA", strideA}, {"strideB", strideB}, {"strideC", c.stride},
+		{"offsetA", 0}, {"offsetB", b.offsetB}, {"offsetPartial", b.offsetP}}.Uniforms()
+	return kernel.Step{
+		Source:   shader.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
+		Groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
+		Uniforms: append(uniforms, b.factors()...),
+		Bindings: append(from, to...),
 	}
 }
 
@@ -241,36 +242,36 @@ func partName(name string, split, fused int) string {
 }
 
 // reduce adds up the parts.
-func (b blockPlan) reduce() step {
+func (b blockPlan) reduce() kernel.Step {
 	d := shader.Defines{"SPLIT": strconv.Itoa(b.split)}
-	bound := append([]bound{boundC, boundPartial}, b.epilogue(d)...)
+	bound := append([]kernel.Binding{outputBinding, partialBinding}, b.epilogue(d)...)
 	c := b.c()
-	return step{
-		source: shader.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
-		groups: [3]int{ceilDiv(b.M*b.N, 128), orOne(b.Batch), 1},
-		uniforms: append(ints("M", b.M, "N", b.N, "ldc", c.ld, "strideC", c.stride, "offsetPartial", b.offsetP),
+	return kernel.Step{
+		Source: shader.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
+		Groups: [3]int{ceilDiv(b.M*b.N, 128), orOne(b.Batch), 1},
+		Uniforms: append(kernel.Ints{{"M", b.M}, {"N", b.N}, {"ldc", c.ld}, {"strideC", c.stride}, {"offsetPartial", b.offsetP}}.Uniforms(),
 			b.factors()...),
-		bound: bound,
+		Bindings: bound,
 	}
 }
 
 // Where the kernels of a product in parts have what they write.
 var (
-	boundC        = bound{2, outputRole}
-	boundPartial  = bound{4, workspaceRole}
-	boundArrivals = bound{5, arrivalsRole}
+	outputBinding     = kernel.Output.At(2)
+	partialBinding    = kernel.Workspace.At(4)
+	semaphoresBinding = kernel.Semaphores.At(5)
 )
 
 // epilogue adds the defines of what is done to each sum and returns what has to be
 // bound for it.
-func (p GEMMProblem) epilogue(d shader.Defines) []bound {
+func (p GEMMProblem) epilogue(d shader.Defines) []kernel.Binding {
 	d["BETA"] = onOff(p.Beta != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define
 	if p.Bias == NoBias {
 		return nil
 	}
-	return []bound{{3, biasRole}}
+	return []kernel.Binding{kernel.Bias.At(3)}
 }
 
 func (p GEMMProblem) factors() []executor.Uniform {

@@ -90,7 +90,7 @@ func gemmBlockCandidates(p GEMMProblem, on device) []Params {
 		most := min(maxSplit, ceilDiv(p.K, 2*s.bk))
 		for _, split := range splits(groups, most) {
 			list = append(list, p.packings(s.params(split))...)
-			if split > 1 && s.sharedBytes()+arrivedBytes <= on.sharedBytes {
+			if split > 1 && s.sharedBytes()+semaphoreBytes <= on.sharedBytes {
 				list = append(list, p.packings(s.params(split).with("fused", s.fused()))...)
 			}
 		}

@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"maps"
 	"math"
 	"strings"
@@ -91,7 +92,7 @@ func TestGEMMBlockPassesSpecialsOn(t *testing.T) {
 	r := newRig(t)
 	p := GEMMProblem{M: 33, N: 8, K: 4, Activation: ReLU}
 	in := GEMMTensors{A: withSpecials(RandomValues(p.ALen(), 1)), B: RandomValues(p.BLen(), 2)}
-	checkAlgorithm(t, r, gemmBlockAlgorithm, p, tensorsOnHost{input: in.A, weights: in.B}, ReferenceGEMM(p, in))
+	checkAlgorithm(t, r, gemmBlockAlgorithm, p, kernel.Tensors{Input: in.A, Weights: in.B}, ReferenceGEMM(p, in))
 }
 
 func TestGEMMBlockRefusesParameters(t *testing.T) {
@@ -113,12 +114,12 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 		{blockShape{64, 64, 64, 8, 4, 1, 1}.params(2).with("fused", 2), "no shared memory to add up its parts"},
 	}
 	for _, test := range tests {
-		_, err := gemmBlockAlgorithm.recipe(plain(64, 64, 64), test.params, on)
+		_, err := gemmBlockAlgorithm.sequence(plain(64, 64, 64), test.params, on)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: error %v does not say %q", test.params, err, test.want)
 		}
 	}
-	if _, err := gemmBlockAlgorithm.recipe(plain(64*70_000, 4, 4), good, on); err == nil {
+	if _, err := gemmBlockAlgorithm.sequence(plain(64*70_000, 4, 4), good, on); err == nil {
 		t.Error("no error for a grid beyond the device's")
 	}
 }
@@ -131,8 +132,8 @@ func TestGEMMBlockKeepsOldChoices(t *testing.T) {
 	delete(old, "slices")
 	delete(old, "fused")
 	for _, params := range []Params{now, old} {
-		r, err := gemmBlockRecipe(plain(512, 512, 512), params, on)
-		if err != nil || len(r.steps) != 2 || r.steps[0].source.Name() != "gemm_block_64x64x16_split8" || r.arrivals != 0 {
+		r, err := gemmBlockSequence(plain(512, 512, 512), params, on)
+		if err != nil || len(r.Steps) != 2 || r.Steps[0].Source.Name() != "gemm_block_64x64x16_split8" || r.SemaphoreCount != 0 {
 			t.Errorf("%v: %+v, %v", params, r, err)
 		}
 	}

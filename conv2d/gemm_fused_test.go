@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
@@ -42,13 +43,13 @@ func (c fusedCase) plan(t *testing.T, e *executor.Executor, programs Programs, s
 	t.Helper()
 	p := mustPlan(t, e, programs, c.Shape(), PlanOptions{Choice: &c.Choice})
 	in, want := hostOf(t, p.task, seed)
-	if err := p.SetWeights(t.Context(), 1, in.weights, in.bias); err != nil {
+	if err := p.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(p.recipe.steps); n != 1 {
+	if n := len(p.sequence.Steps); n != 1 {
 		t.Errorf("%v: %d dispatches", c, n)
 	}
-	return p, in.input, want
+	return p, in.Input, want
 }
 
 // inFlight is a run whose output was poisoned before.
@@ -83,10 +84,10 @@ func (f *inFlight) end(t *testing.T) {
 }
 
 // checkArrivals fails where the counts of a plan are not what they were before.
-func checkArrivals(t *testing.T, p *Plan) {
+func checkSemaphores(t *testing.T, p *Plan) {
 	t.Helper()
-	counts := make([]uint32, p.recipe.arrivals)
-	if err := p.arrivals.Download(t.Context(), 0, glctx.Bytes(counts)); err != nil {
+	counts := make([]uint32, p.sequence.SemaphoreCount)
+	if err := p.semaphores.Download(t.Context(), 0, glctx.Bytes(counts)); err != nil {
 		t.Error(err)
 	}
 	if len(counts) == 0 || slices.Max(counts) != 0 {
@@ -113,23 +114,22 @@ func TestFusedRunsAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = r.bench(in, want, func(gl *glctx.GL, b *bench) error {
-			run, err := b.load(gl, made, programs)
+		err = r.onDevice(in, len(want.Values), func(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
+			run, err := kernel.NewRun(gl, made, programs)
 			if err != nil {
 				return err
 			}
-			defer run.free()
-			first, err := run.result(&b.trials[0])
+			defer run.Free()
+			first, err := run.Checked(tensors)
 			if err != nil {
 				return err
 			}
 			checkOutput(t, c.String(), first, want, tolerance)
 			for range 10 {
-				run.poison()
-				run.repeat(3)
-				reader := tensors{gl: gl}
-				again, err := reader.download(b.trials[0].on[outputRole], len(first))
-				if err := errors.Join(err, run.checkArrivals()); err != nil {
+				tensors.PoisonOutput(gl)
+				run.Repeat(tensors, 3)
+				again, err := tensors.ReadOutput(gl)
+				if err := errors.Join(err, run.CheckSemaphores()); err != nil {
 					return err
 				}
 				if !slices.Equal(again, first) {
@@ -162,7 +162,7 @@ func TestFusedJobsInFlight(t *testing.T) {
 		var wants []Expected
 		for i, c := range append(fusedCases, fusedCases[0]) {
 			p, input, want := c.plan(t, e, programs, seed+uint64(10*number+i))
-			checkArrivals(t, p)
+			checkSemaphores(t, p)
 			plans, inputs, wants = append(plans, p), append(inputs, input), append(wants, want)
 		}
 		group.Go(func() {
@@ -179,7 +179,7 @@ func TestFusedJobsInFlight(t *testing.T) {
 				runs[len(runs)-ahead+i].end(t)
 			}
 			for _, p := range plans {
-				checkArrivals(t, p)
+				checkSemaphores(t, p)
 			}
 		})
 	}
@@ -204,11 +204,11 @@ func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 	}
 	shared := 0
 	for _, b := range run[0].Memory {
-		if (b.Memory == p.workspace || b.Memory == p.arrivals) && !b.ReadOnly {
+		if (b.Memory == p.workspace || b.Memory == p.semaphores) && !b.ReadOnly {
 			shared++
 		}
 	}
-	if shared != 2 || p.workspace == p.arrivals {
+	if shared != 2 || p.workspace == p.semaphores {
 		t.Errorf("%d buffers order the jobs of a plan", shared)
 	}
 	before := e.Stats().Barriers
@@ -220,7 +220,7 @@ func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 	if n := e.Stats().Barriers - before; n < 7 {
 		t.Errorf("%d barriers between 8 dispatches that share memory", n)
 	}
-	checkArrivals(t, p)
+	checkSemaphores(t, p)
 }
 
 // TestFusedAfterCancelledRuns: a job that nobody waits for still ends as it should.
@@ -245,7 +245,7 @@ func TestFusedAfterCancelledRuns(t *testing.T) {
 		var last inFlight
 		last.start(t, e, p, input, want)
 		last.end(t)
-		checkArrivals(t, p)
+		checkSemaphores(t, p)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, input, want := fusedCases[0].plan(t, e, programs, seed)
-		checkArrivals(t, p)
+		checkSemaphores(t, p)
 		var run inFlight
 		run.start(t, e, p, input, want)
 		if round == 0 {
@@ -283,7 +283,7 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 			continue
 		}
 		run.end(t)
-		checkArrivals(t, p)
+		checkSemaphores(t, p)
 		p.Release()
 		if err := errors.Join(e.Close(), gpu.Close()); err != nil {
 			t.Error(err)
@@ -304,10 +304,10 @@ func TestCountsThatAreLeftAreFoundOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := strings.Replace(made.steps[0].source.Text(), "arrivals[block] = 0u;", "arrivals[block] = 3u;", 1)
-		made.steps[0].source = shader.MustSource("leaves_counts", text, nil)
+		text := strings.Replace(made.Steps[0].Source.Text(), "arrivals[block] = 0u;", "arrivals[block] = 3u;", 1)
+		made.Steps[0].Source = shader.MustSource("leaves_counts", text, nil)
 		in, want := hostOf(t, k, newSeed(t))
-		if _, err := r.run(t, made, in, want, Tolerance(k.sum)); !errors.Is(err, errArrivals) {
+		if _, err := r.run(t, made, in, want, Tolerance(k.sum)); !errors.Is(err, kernel.ErrSemaphores) {
 			t.Errorf("%v: error is %v", c, err)
 		}
 	}

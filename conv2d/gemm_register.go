@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -24,8 +25,8 @@ var (
 var gemmRegisterAlgorithm = algorithm[GEMMProblem]{
 	name:       "gemm_register",
 	candidates: gemmRegisterCandidates,
-	recipe: func(p GEMMProblem, params Params, on device) (recipe, error) {
-		return gemmRegisterRecipe(p, params, on, gemmRoles)
+	sequence: func(p GEMMProblem, params Params, on device) (kernel.Sequence, error) {
+		return gemmRegisterSequence(p, params, on, gemmRoles)
 	},
 	tolerance: func(p GEMMProblem) float64 { return Tolerance(p.ReductionLen()) },
 }
@@ -65,14 +66,14 @@ func (s stored) pairs() bool {
 }
 
 // productRoles says which buffers a matrix product is about.
-type productRoles struct{ a, b, c, bias role }
+type productRoles struct{ a, b, c, bias kernel.Role }
 
-var gemmRoles = productRoles{a: inputRole, b: weightsRole, c: outputRole, bias: biasRole}
+var gemmRoles = productRoles{a: kernel.Input, b: kernel.Weights, c: kernel.Output, bias: kernel.Bias}
 
 // registerOperand is a factor of a product as gemm_register.comp reads it.
 type registerOperand struct {
 	stored
-	role  role
+	role  kernel.Role
 	pairs bool
 
 	original *registerOperand // what has to be copied first, nil where nothing has
@@ -102,9 +103,9 @@ func (p GEMMProblem) registerOperands(t registerTile, roles productRoles) (a, b 
 // even is a copy of the operand with rows that start at even elements. That of
 // the weights is made once.
 func (o registerOperand) even() registerOperand {
-	copied := registerOperand{stored: o.stored, role: workspaceRole, pairs: true, original: &o}
-	if o.role == weightsRole {
-		copied.role = packedRole
+	copied := registerOperand{stored: o.stored, role: kernel.Workspace, pairs: true, original: &o}
+	if o.role == kernel.Weights {
+		copied.role = kernel.Packed
 	}
 	copied.ld = o.columns + o.columns%2
 	if o.stride == 0 {
@@ -124,8 +125,8 @@ func (o registerOperand) copied() int {
 }
 
 // gemmRegisterRecipe is the recipe of a valid matrix product.
-func gemmRegisterRecipe(p GEMMProblem, params Params, on device, roles productRoles) (recipe, error) {
-	var made recipe
+func gemmRegisterSequence(p GEMMProblem, params Params, on device, roles productRoles) (kernel.Sequence, error) {
+	var made kernel.Sequence
 	t, err := registerTileOf(params, on)
 	if err != nil {
 		return made, err
@@ -139,7 +140,7 @@ func gemmRegisterRecipe(p GEMMProblem, params Params, on device, roles productRo
 	}
 	a, b := p.registerOperands(t, roles)
 	for _, o := range []registerOperand{a, b} {
-		if err := made.makeEven(o, on); err != nil {
+		if err := makeEven(&made, o, on); err != nil {
 			return made, err
 		}
 	}
@@ -151,18 +152,18 @@ func gemmRegisterRecipe(p GEMMProblem, params Params, on device, roles productRo
 		if err != nil {
 			return made, err
 		}
-		made.steps = append(made.steps, step{
-			source:   source,
-			groups:   grid,
-			uniforms: gemmRegisterUniforms(part, a, b, r.span(i)),
-			bound:    roles.bound(a, b, part.Bias),
+		made.Steps = append(made.Steps, kernel.Step{
+			Source:   source,
+			Groups:   grid,
+			Uniforms: gemmRegisterUniforms(part, a, b, r.span(i)),
+			Bindings: roles.bound(a, b, part.Bias),
 		})
 	}
 	return made, nil
 }
 
 // makeEven adds the copying of an operand to the recipe, if it is a copy.
-func (r *recipe) makeEven(o registerOperand, on device) error {
+func makeEven(r *kernel.Sequence, o registerOperand, on device) error {
 	if o.original == nil {
 		return nil
 	}
@@ -173,27 +174,27 @@ func (r *recipe) makeEven(o registerOperand, on device) error {
 	if err != nil {
 		return err
 	}
-	if o.role == packedRole {
-		r.prepare, r.packed = append(r.prepare, s), o.copied()
+	if o.role == kernel.Packed {
+		r.Prepare, r.PackedLen = append(r.Prepare, s), o.copied()
 	} else {
-		r.steps, r.workspace = append(r.steps, s), o.copied()
+		r.Steps, r.WorkspaceLen = append(r.Steps, s), o.copied()
 	}
 	return nil
 }
 
 // evenStep copies a matrix so that its rows start at even elements.
-func evenStep(from registerOperand, to role, on device) (step, error) {
+func evenStep(from registerOperand, to kernel.Role, on device) (kernel.Step, error) {
 	grid := planesGrid(ceilDiv(from.columns, 2), from.batch*from.rows, on)
 	source, err := shader.NewSource("gemm_register_even", gemmRegisterEven, planesDefines(on))
-	return step{
-		source: source,
-		groups: grid,
-		uniforms: ints(
-			"rows", from.rows, "columns", from.columns,
-			"ld", from.ld, "stride", from.stride,
-			"allRows", from.batch*from.rows,
-		),
-		bound: []bound{{0, from.role}, {1, to}},
+	return kernel.Step{
+		Source: source,
+		Groups: grid,
+		Uniforms: kernel.Ints{
+			{"rows", from.rows}, {"columns", from.columns},
+			{"ld", from.ld}, {"stride", from.stride},
+			{"allRows", from.batch * from.rows},
+		}.Uniforms(),
+		Bindings: []kernel.Binding{from.role.At(0), to.At(1)},
 	}, err
 }
 
@@ -209,10 +210,10 @@ func (p GEMMProblem) ofDispatch(i, n int) GEMMProblem {
 	return p
 }
 
-func (r productRoles) bound(a, b registerOperand, bias Bias) []bound {
-	buffers := []bound{{0, a.role}, {1, b.role}, {2, r.c}}
+func (r productRoles) bound(a, b registerOperand, bias Bias) []kernel.Binding {
+	buffers := []kernel.Binding{a.role.At(0), b.role.At(1), r.c.At(2)}
 	if bias != NoBias {
-		buffers = append(buffers, bound{3, r.bias})
+		buffers = append(buffers, r.bias.At(3))
 	}
 	return buffers
 }
@@ -220,12 +221,12 @@ func (r productRoles) bound(a, b registerOperand, bias Bias) []bound {
 func gemmRegisterUniforms(p GEMMProblem, a, b registerOperand, s span) []executor.Uniform {
 	c := p.c()
 	return append(
-		ints(
-			"M", p.M, "N", p.N,
-			"lda", a.ld, "ldb", b.ld, "ldc", c.ld,
-			"strideA", a.stride, "strideB", b.stride, "strideC", c.stride,
-			"firstK", s.first, "lastK", s.last,
-		),
+		kernel.Ints{
+			{"M", p.M}, {"N", p.N},
+			{"lda", a.ld}, {"ldb", b.ld}, {"ldc", c.ld},
+			{"strideA", a.stride}, {"strideB", b.stride}, {"strideC", c.stride},
+			{"firstK", s.first}, {"lastK", s.last},
+		}.Uniforms(),
 		executor.Float("alpha", p.alpha()), executor.Float("beta", p.Beta),
 	)
 }

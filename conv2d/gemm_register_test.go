@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func TestGEMMRegisterPassesNaNAndInfinityOn(t *testing.T) {
 		if !slices.ContainsFunc(want.Values, math.IsNaN) || !slices.ContainsFunc(want.Values, isFinite) {
 			t.Fatalf("%v: the inputs test nothing: %v", p, want.Values)
 		}
-		checkAlgorithm(t, r, gemmRegisterAlgorithm, p, tensorsOnHost{input: in.A, weights: in.B}, want)
+		checkAlgorithm(t, r, gemmRegisterAlgorithm, p, kernel.Tensors{Input: in.A, Weights: in.B}, want)
 	}
 }
 
@@ -68,13 +69,13 @@ func TestGEMMRegisterCutsLongSums(t *testing.T) {
 	const most = 2 * (maxLoopIterations - 1) // elements of K, two in an iteration
 	for k, want := range map[int]int{1: 1, most: 1, most + 2: 2, 300_000: 5} {
 		p := GEMMProblem{M: 2, N: 2, K: k, Beta: 3, Bias: RowBias}
-		made := firstRecipe(t, gemmRegisterAlgorithm, p, softwareDevice)
-		if len(made.steps) != want {
-			t.Errorf("%v: %d dispatches, want %d", p, len(made.steps), want)
+		made := firstSequence(t, gemmRegisterAlgorithm, p, softwareDevice)
+		if len(made.Steps) != want {
+			t.Errorf("%v: %d dispatches, want %d", p, len(made.Steps), want)
 		}
-		for i, s := range made.steps {
-			if last := i == len(made.steps)-1; slices.Contains(s.bound, bound{3, biasRole}) != last {
-				t.Errorf("%v: dispatch %d of %d: bias at the wrong time", p, i, len(made.steps))
+		for i, s := range made.Steps {
+			if last := i == len(made.Steps)-1; slices.Contains(s.Bindings, kernel.Bias.At(3)) != last {
+				t.Errorf("%v: dispatch %d of %d: bias at the wrong time", p, i, len(made.Steps))
 			}
 		}
 	}
@@ -93,13 +94,13 @@ func TestGEMMRegisterMakesOddMatricesEven(t *testing.T) {
 		{GEMMProblem{M: 200, N: 201, K: 65, Batch: 3, StrideA: 13_001, StrideC: 90_000}, 65 * 202, 3 * 200 * 66},
 		{GEMMProblem{M: 1, N: 201, K: 64}, 0, 0},
 	} {
-		made := firstRecipe(t, gemmRegisterAlgorithm, test.p, softwareDevice)
-		if made.packed != test.packed || made.workspace != test.workspace {
+		made := firstSequence(t, gemmRegisterAlgorithm, test.p, softwareDevice)
+		if made.PackedLen != test.packed || made.WorkspaceLen != test.workspace {
 			t.Errorf("%v: %d packed and %d in the workspace, want %d and %d",
-				test.p, made.packed, made.workspace, test.packed, test.workspace)
+				test.p, made.PackedLen, made.WorkspaceLen, test.packed, test.workspace)
 		}
-		if (len(made.prepare) > 0) != (test.packed > 0) || len(made.steps) != 1+min(1, test.workspace) {
-			t.Errorf("%v: %d and %d dispatches", test.p, len(made.prepare), len(made.steps))
+		if (len(made.Prepare) > 0) != (test.packed > 0) || len(made.Steps) != 1+min(1, test.workspace) {
+			t.Errorf("%v: %d and %d dispatches", test.p, len(made.Prepare), len(made.Steps))
 		}
 	}
 }
@@ -115,13 +116,13 @@ func TestGEMMRegisterRefusesForeignParameters(t *testing.T) {
 		"0 rows of lanes":         {"rows": 1, "columns": 2, "lanes_m": 0},
 		"both sides must be from": {"rows": 1, "columns": -2, "lanes_m": 1},
 	} {
-		_, err := gemmRegisterAlgorithm.recipe(p, params, softwareDevice)
+		_, err := gemmRegisterAlgorithm.sequence(p, params, softwareDevice)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", params, err, want)
 		}
 	}
 	huge := GEMMProblem{M: 8, N: 2, K: 1, Batch: 70_000, StrideC: 16}
-	_, err := gemmRegisterAlgorithm.recipe(huge, Params{"rows": 1, "columns": 2, "lanes_m": 1}, softwareDevice)
+	_, err := gemmRegisterAlgorithm.sequence(huge, Params{"rows": 1, "columns": 2, "lanes_m": 1}, softwareDevice)
 	if err == nil || !strings.Contains(err.Error(), "split the problem") {
 		t.Errorf("error is %v", err)
 	}
@@ -158,23 +159,23 @@ func TestSIMDWidthOfAGPU(t *testing.T) {
 func TestRegisterKernelsWithOtherRegisters(t *testing.T) {
 	r := registerRig(t)
 	gemm := GEMMProblem{M: 9, N: 21, K: 13}
-	product := tensorsOnHost{input: RandomValues(gemm.ALen(), 1), weights: RandomValues(gemm.BLen(), 2)}
+	product := kernel.Tensors{Input: RandomValues(gemm.ALen(), 1), Weights: RandomValues(gemm.BLen(), 2)}
 	conv := Problem{N: 2, C: 3, H: 5, W: 6, K: 7, R: 3, S: 3, PadH: 1, PadW: 1}
-	image := tensorsOnHost{input: RandomValues(conv.InputLen(), 1), weights: RandomValues(conv.WeightsLen(), 2)}
+	image := kernel.Tensors{Input: RandomValues(conv.InputLen(), 1), Weights: RandomValues(conv.WeightsLen(), 2)}
 	for _, bits := range []int{128, 512} {
 		on := softwareDevice
 		on.simdBits = bits
 		checkFirst(t, r, gemmRegisterAlgorithm, gemm, on, product,
-			ReferenceGEMM(gemm, GEMMTensors{A: product.input, B: product.weights}))
+			ReferenceGEMM(gemm, GEMMTensors{A: product.Input, B: product.Weights}))
 		checkFirst(t, r, convRegisterAlgorithm, conv, on, image,
-			ReferenceConv2D(conv, image.input, image.weights, nil))
+			ReferenceConv2D(conv, image.Input, image.Weights, nil))
 	}
 }
 
 // checkFirst computes a problem by the first candidate for a device.
-func checkFirst[P problem](t *testing.T, r *rig, a algorithm[P], p P, on device, in tensorsOnHost, want Expected) {
+func checkFirst[P problem](t *testing.T, r *rig, a algorithm[P], p P, on device, in kernel.Tensors, want Expected) {
 	t.Helper()
-	report, err := r.run(t, firstRecipe(t, a, p, on), in, want, a.tolerance(p))
+	report, err := r.run(t, firstSequence(t, a, p, on), in, want, a.tolerance(p))
 	if err != nil {
 		t.Fatalf("%s with %d bits: %v", a.name, on.simdBits, err)
 	}
@@ -187,7 +188,7 @@ func checkFirst[P problem](t *testing.T, r *rig, a algorithm[P], p P, on device,
 var softwareDevice = device{software: true, simdBits: 256, cpus: 2, maxGroups: [3]int32{65_535, 65_535, 65_535}}
 
 // firstRecipe is the recipe of the first candidate for a device.
-func firstRecipe[P problem](t *testing.T, a algorithm[P], p P, on device) recipe {
+func firstSequence[P problem](t *testing.T, a algorithm[P], p P, on device) kernel.Sequence {
 	t.Helper()
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
@@ -196,7 +197,7 @@ func firstRecipe[P problem](t *testing.T, a algorithm[P], p P, on device) recipe
 	if len(candidates) == 0 {
 		t.Fatalf("no candidate for %v", p)
 	}
-	made, err := a.recipe(p, candidates[0], on)
+	made, err := a.sequence(p, candidates[0], on)
 	if err != nil {
 		t.Fatal(err)
 	}

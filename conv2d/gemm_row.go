@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -30,7 +31,7 @@ var gemmRow string
 var gemmRowAlgorithm = algorithm[GEMMProblem]{
 	name:       "gemm_row",
 	candidates: gemmRowCandidates,
-	recipe:     gemmRowRecipe,
+	sequence:   gemmRowSequence,
 	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
 }
 
@@ -119,7 +120,7 @@ func (r rowPlan) parts(groups int) int {
 // fits reports whether the device can start groups of this kind.
 func (r rowPlan) fits(on device) bool {
 	return r.height >= 1 && r.height <= maxRows && r.lanes >= 1 && r.slices >= 1 && r.lanes*r.slices <= on.maxInvocations &&
-		16*r.lanes*r.slices*r.height+arrivedBytes <= on.sharedBytes
+		16*r.lanes*r.slices*r.height+semaphoreBytes <= on.sharedBytes
 }
 
 func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
@@ -145,53 +146,53 @@ func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
 // maxRowAhead is the most rows that leave registers for anything else.
 const maxRowAhead = 32
 
-func gemmRowRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
+func gemmRowSequence(p GEMMProblem, params Params, on device) (kernel.Sequence, error) {
 	r, err := newRowPlan(p, params, on)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	sums := r.sums()
-	made := recipe{steps: []step{sums}}
+	made := kernel.Sequence{Steps: []kernel.Step{sums}}
 	if r.fused == 0 {
-		made.steps = append(made.steps, blockPlan{GEMMProblem: p, split: r.split}.reduce())
+		made.Steps = append(made.Steps, blockPlan{GEMMProblem: p, split: r.split}.reduce())
 	} else if r.split > 1 {
-		made.arrivals = sums.groups[0] * sums.groups[1] * orOne(p.Batch)
+		made.SemaphoreCount = sums.Groups[0] * sums.Groups[1] * orOne(p.Batch)
 	}
-	if uses(made.steps, workspaceRole) {
-		made.workspace = orOne(p.Batch) * r.split * p.M * p.N
+	if made.Uses(kernel.Workspace) {
+		made.WorkspaceLen = orOne(p.Batch) * r.split * p.M * p.N
 	}
-	for _, s := range made.steps {
-		if err := checkGrids(p, on, s.groups); err != nil {
-			return recipe{}, err
+	for _, s := range made.Steps {
+		if err := checkGrids(p, on, s.Groups); err != nil {
+			return kernel.Sequence{}, err
 		}
 	}
 	return made, nil
 }
 
 // sums is the product, to its end where it is fused.
-func (r rowPlan) sums() step {
+func (r rowPlan) sums() kernel.Step {
 	c := r.c()
 	d := shader.Defines{
 		"ROWS": strconv.Itoa(r.height), "EDGE_M": onOff(r.M%r.height != 0), "LANES": strconv.Itoa(r.lanes), "SLICES": strconv.Itoa(r.slices),
 		"SPLIT": strconv.Itoa(r.split), "AHEAD": strconv.Itoa(r.ahead), "TRANS_A": onOff(r.TransA),
 	}
-	bound := []bound{{0, inputRole}, {1, weightsRole}}
+	bound := []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1)}
 	if r.fused > 0 {
 		d["FUSED"], d["VECTOR_C"] = strconv.Itoa(r.fused), strconv.Itoa(c.vector())
-		bound = append(append(bound, boundC), r.epilogue(d)...)
+		bound = append(append(bound, outputBinding), r.epilogue(d)...)
 	}
 	if r.fused == 0 || r.split > 1 {
-		bound = append(bound, boundPartial)
+		bound = append(bound, partialBinding)
 	}
 	if r.fused > 0 && r.split > 1 {
-		bound = append(bound, boundArrivals)
+		bound = append(bound, semaphoresBinding)
 	}
-	uniforms := ints("M", r.M, "N", r.N, "K", r.K, "lda", r.a().ld, "ldb", r.b().ld, "ldc", c.ld,
-		"strideA", r.StrideA, "strideB", r.StrideB, "strideC", c.stride)
-	return step{
-		source:   shader.MustSource(partName("gemm_row", r.split, r.fused), gemmRow, d),
-		groups:   [3]int{ceilDiv(r.N, 4*r.lanes), ceilDiv(r.M, r.height), orOne(r.Batch) * r.split},
-		uniforms: append(uniforms, r.factors()...),
-		bound:    bound,
+	uniforms := kernel.Ints{{"M", r.M}, {"N", r.N}, {"K", r.K}, {"lda", r.a().ld}, {"ldb", r.b().ld}, {"ldc", c.ld},
+		{"strideA", r.StrideA}, {"strideB", r.StrideB}, {"strideC", c.stride}}.Uniforms()
+	return kernel.Step{
+		Source:   shader.MustSource(partName("gemm_row", r.split, r.fused), gemmRow, d),
+		Groups:   [3]int{ceilDiv(r.N, 4*r.lanes), ceilDiv(r.M, r.height), orOne(r.Batch) * r.split},
+		Uniforms: append(uniforms, r.factors()...),
+		Bindings: bound,
 	}
 }

@@ -75,8 +75,8 @@ func TestGEMMRowKeepsOldChoices(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
 	old := Params{"lanes": 16, "slices": 16, "split": 9}
 	for _, params := range []Params{old, old.with("rows", 3).with("ahead", 8).with("fused", 0)} {
-		r, err := gemmRowRecipe(plain(3, 4096, 4096), params, on)
-		if err != nil || len(r.steps) != 2 || r.steps[0].source.Name() != "gemm_row_split9" || r.steps[0].groups != [3]int{64, 1, 9} {
+		r, err := gemmRowSequence(plain(3, 4096, 4096), params, on)
+		if err != nil || len(r.Steps) != 2 || r.Steps[0].Source.Name() != "gemm_row_split9" || r.Steps[0].Groups != [3]int{64, 1, 9} {
 			t.Errorf("%v: %+v, %v", params, r, err)
 		}
 	}
@@ -89,19 +89,19 @@ func TestGEMMRowRefusesOtherProblems(t *testing.T) {
 		if list := gemmRowCandidates(p, on); list != nil {
 			t.Errorf("%v: candidates %v", p, list)
 		}
-		if _, err := gemmRowRecipe(p, good, on); err == nil || !strings.Contains(err.Error(), "does not compute") {
+		if _, err := gemmRowSequence(p, good, on); err == nil || !strings.Contains(err.Error(), "does not compute") {
 			t.Errorf("%v: error is %v", p, err)
 		}
 	}
 	for _, params := range []Params{good.with("lanes", 2048), good.with("split", 0), good.with("slices", 1024), good.with("ahead", 33), good.with("fused", maxFused+1), good.with("rows", 5), good.with("rows", 0)} {
-		if _, err := gemmRowRecipe(plain(1, 4, 4), params, on); err == nil || !strings.Contains(err.Error(), "no group") {
+		if _, err := gemmRowSequence(plain(1, 4, 4), params, on); err == nil || !strings.Contains(err.Error(), "no group") {
 			t.Errorf("%v: error is %v", params, err)
 		}
 	}
-	if _, err := gemmRowRecipe(plain(5, 4, 4), good, on); err == nil || !strings.Contains(err.Error(), "no group") {
+	if _, err := gemmRowSequence(plain(5, 4, 4), good, on); err == nil || !strings.Contains(err.Error(), "no group") {
 		t.Errorf("5 rows in a group: error is %v", err)
 	}
-	if _, err := gemmRowRecipe(plain(1, 4, 4), Params{}, on); err == nil || !strings.Contains(err.Error(), "lanes is missing") {
+	if _, err := gemmRowSequence(plain(1, 4, 4), Params{}, on); err == nil || !strings.Contains(err.Error(), "lanes is missing") {
 		t.Errorf("no parameters: error is %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -25,7 +26,7 @@ var gemmTiled string
 var gemmTiledAlgorithm = algorithm[GEMMProblem]{
 	name:       "gemm_tiled",
 	candidates: func(GEMMProblem, device) []Params { return nil },
-	recipe:     gemmTiledRecipe,
+	sequence:   gemmTiledSequence,
 	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
 }
 
@@ -110,26 +111,26 @@ func (p GEMMProblem) takesTiles() bool {
 	return p.canonical() == GEMMProblem{M: p.M, N: p.N, K: p.K, Alpha: p.Alpha, Activation: p.Activation}.canonical()
 }
 
-func gemmTiledRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
+func gemmTiledSequence(p GEMMProblem, params Params, on device) (kernel.Sequence, error) {
 	t, err := tileOf(params, on)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	if !p.takesTiles() {
-		return recipe{}, fmt.Errorf("conv2d: gemm_tiled computes C = act(alpha * A*B) without gaps, once, and not %v", p)
+		return kernel.Sequence{}, fmt.Errorf("conv2d: gemm_tiled computes C = act(alpha * A*B) without gaps, once, and not %v", p)
 	}
-	var r recipe
+	var r kernel.Sequence
 	sum := t.reduction(p.K)
 	for i := range sum.dispatches() {
 		part := sum.span(i)
-		r.steps = append(r.steps, step{
-			source:   t.source(p.alpha(), p.Activation),
-			groups:   [3]int{ceilDiv(p.N, t.size), ceilDiv(p.M, t.size), 1},
-			uniforms: ints("M", p.M, "N", p.N, "K", p.K, "firstK", part.first, "lastK", part.last),
-			bound:    []bound{{0, inputRole}, {1, weightsRole}, {2, outputRole}},
+		r.Steps = append(r.Steps, kernel.Step{
+			Source:   t.source(p.alpha(), p.Activation),
+			Groups:   [3]int{ceilDiv(p.N, t.size), ceilDiv(p.M, t.size), 1},
+			Uniforms: kernel.Ints{{"M", p.M}, {"N", p.N}, {"K", p.K}, {"firstK", part.first}, {"lastK", part.last}}.Uniforms(),
+			Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2)},
 		})
 	}
-	return r, checkGrids(p, on, r.steps[0].groups)
+	return r, checkGrids(p, on, r.Steps[0].Groups)
 }
 
 // source is the program of a tile. Its name is like gemm_t64_relu_x2, with the depth

@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"strings"
 	"testing"
@@ -48,14 +49,14 @@ func TestGEMMTiled(t *testing.T) {
 func TestGEMMTiledCutsLongSums(t *testing.T) {
 	r := newRig(t)
 	p := GEMMProblem{M: 1, N: 2, K: 50_000, Alpha: 0.5}
-	in := tensorsOnHost{input: filled(p.ALen(), 1), weights: filled(p.BLen(), 1)}
-	want := ReferenceGEMM(p, GEMMTensors{A: in.input, B: in.weights})
+	in := kernel.Tensors{Input: filled(p.ALen(), 1), Weights: filled(p.BLen(), 1)}
+	want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
 	for _, of := range []tile{tile32, tile64, tile128} {
-		made, err := gemmTiledRecipe(p, of.params(), deviceOf(r.context.Info()))
+		made, err := gemmTiledSequence(p, of.params(), deviceOf(r.context.Info()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(made.steps) < 2 {
+		if len(made.Steps) < 2 {
 			t.Errorf("%+v: one dispatch for %d products", of, p.K)
 		}
 		report, err := r.run(t, made, in, want, 1e-6)
@@ -68,12 +69,12 @@ func TestGEMMTiledCutsLongSums(t *testing.T) {
 func TestGEMMTiledPassesNaNAndInfinityOn(t *testing.T) {
 	r := newRig(t)
 	p := GEMMProblem{M: 5, N: 7, K: 3, Alpha: 2}
-	in := tensorsOnHost{input: RandomValues(p.ALen(), 1), weights: RandomValues(p.BLen(), 2)}
-	in.input[3] = float32(math.NaN()) // row 1
-	in.input[7] = float32(math.Inf(1))
-	in.input[10] = float32(math.Inf(-1))
+	in := kernel.Tensors{Input: RandomValues(p.ALen(), 1), Weights: RandomValues(p.BLen(), 2)}
+	in.Input[3] = float32(math.NaN()) // row 1
+	in.Input[7] = float32(math.Inf(1))
+	in.Input[10] = float32(math.Inf(-1))
 	for _, p.Activation = range Activations() {
-		want := ReferenceGEMM(p, GEMMTensors{A: in.input, B: in.weights})
+		want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
 		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32.params()), p, in, want)
 	}
 }
@@ -82,9 +83,9 @@ func TestGEMMTiledPassesNaNAndInfinityOn(t *testing.T) {
 func TestActivationsOfLargeValues(t *testing.T) {
 	r := newRig(t)
 	p := GEMMProblem{M: 1, N: 8, K: 1}
-	in := tensorsOnHost{input: []float32{1}, weights: []float32{-1e30, -1000, -100, -20, 20, 100, 1000, 1e30}}
+	in := kernel.Tensors{Input: []float32{1}, Weights: []float32{-1e30, -1000, -100, -20, 20, 100, 1000, 1e30}}
 	for _, p.Activation = range Activations() {
-		want := ReferenceGEMM(p, GEMMTensors{A: in.input, B: in.weights})
+		want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
 		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32.params()), p, in, want)
 		if r.context.Info().Software() {
 			checkAlgorithm(t, r, gemmRegisterAlgorithm, p, in, want)
@@ -118,18 +119,18 @@ func TestGEMMTiledRefuses(t *testing.T) {
 		"bytes of shared":      {128, 64, 32},
 		"must be at least 1":   {},
 	} {
-		if _, err := gemmTiledRecipe(plain(1, 1, 1), of.params(), on); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := gemmTiledSequence(plain(1, 1, 1), of.params(), on); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v does not say %q", of, err, want)
 		}
 	}
-	if _, err := gemmTiledRecipe(plain(1, 1, 1), Params{"bm": 64}, on); err == nil || !strings.Contains(err.Error(), `no parameter "bm"`) {
+	if _, err := gemmTiledSequence(plain(1, 1, 1), Params{"bm": 64}, on); err == nil || !strings.Contains(err.Error(), `no parameter "bm"`) {
 		t.Errorf("foreign parameters: %v", err)
 	}
 	for _, p := range []GEMMProblem{
 		{M: 2, N: 2, K: 2, TransA: true}, {M: 2, N: 2, K: 2, LDC: 3}, {M: 2, N: 2, K: 2, Beta: 1},
 		{M: 2, N: 2, K: 2, Bias: RowBias}, {M: 2, N: 2, K: 2, Batch: 2, StrideC: 4},
 	} {
-		if _, err := gemmTiledRecipe(p, tile32.params(), on); err == nil || !strings.Contains(err.Error(), "and not") {
+		if _, err := gemmTiledSequence(p, tile32.params(), on); err == nil || !strings.Contains(err.Error(), "and not") {
 			t.Errorf("%v: %v", p, err)
 		}
 	}

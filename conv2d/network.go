@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 )
@@ -100,10 +101,10 @@ func (n *Network) Job(input, output []float32) (executor.Job, error) {
 		return executor.Job{}, err
 	}
 	job := JobOf(dispatches...)
-	if binding, ok := n.first().recipe.binding(inputRole); ok {
+	if binding, ok := n.first().sequence.IndexOf(kernel.Input); ok {
 		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
 	}
-	binding, _ := n.last().recipe.binding(outputRole)
+	binding, _ := n.last().sequence.IndexOf(kernel.Output)
 	job.Outputs = []executor.Output{{Binding: binding, To: glctx.Bytes(output)}}
 	return job, nil
 }
@@ -148,7 +149,7 @@ func (n *Network) Reference(input []float32) Expected {
 	var e Expected
 	for i, l := range n.layers {
 		p := n.plans[i]
-		e = p.reference(tensorsOnHost{input: values, weights: l.Weights, bias: l.Bias})
+		e = p.reference(kernel.Tensors{Input: values, Weights: l.Weights, Bias: l.Bias})
 		passed := p.passedOn(l, squares)
 		values, squares = make([]float32, len(e.Values)), make([]float32, len(e.Values))
 		for k := range e.Values {
@@ -176,5 +177,5 @@ func (p *Plan) passedOn(l Layer, squares []float32) []float64 {
 		squared[i] = factor * w * factor * w
 	}
 	plain := task{shape: p.shape.plain()}
-	return plain.reference(tensorsOnHost{input: squares, weights: squared}).Values
+	return plain.reference(kernel.Tensors{Input: squares, Weights: squared}).Values
 }

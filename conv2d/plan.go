@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
@@ -47,15 +48,15 @@ type PlanOptions struct {
 // To a matrix product, A is the input, B the weights, C the output.
 type Plan struct {
 	task
-	e         *executor.Executor
-	choice    Choice
-	basis     Basis
-	tolerance float64
-	recipe    recipe
-	programs  map[shader.Key]*cache.Handle
-	workspace *executor.Memory // nil: none
-	arrivals  *executor.Memory // likewise; 0 between two dispatches
-	origins   []ProgramOrigin
+	e          *executor.Executor
+	choice     Choice
+	basis      Basis
+	tolerance  float64
+	sequence   kernel.Sequence
+	programs   map[shader.Key]*cache.Handle
+	workspace  *executor.Memory // nil: none
+	semaphores *executor.Memory // likewise; 0 between two dispatches
+	origins    []ProgramOrigin
 
 	setting glctx.Mutex // held by SetWeights, which waits for the GPU, and by Release
 	mu      struct {
@@ -98,7 +99,7 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
 		return nil, err
 	}
-	if p.recipe, p.tolerance, err = t.build(p.choice); err != nil {
+	if p.sequence, p.tolerance, err = t.build(p.choice); err != nil {
 		return nil, err
 	}
 	if err := p.acquire(ctx, programs); err != nil {
@@ -110,31 +111,31 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 
 // acquire gets programs and memory.
 func (p *Plan) acquire(ctx context.Context, programs Programs) error {
-	for _, s := range p.recipe.whole() {
-		if p.programs[s.source.Key()] != nil {
+	for _, s := range p.sequence.All() {
+		if p.programs[s.Source.Key()] != nil {
 			continue
 		}
-		handle, err := programs.Get(ctx, s.source)
+		handle, err := programs.Get(ctx, s.Source)
 		if err != nil {
 			return err
 		}
-		p.programs[s.source.Key()] = handle
+		p.programs[s.Source.Key()] = handle
 		p.origins = append(p.origins, ProgramOrigin{handle.Name(), handle.Key(), handle.Origin()})
 	}
 	slices.SortFunc(p.origins, func(a, b ProgramOrigin) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
 	})
 	var err error
-	if n := p.recipe.workspace; n > 0 {
+	if n := p.sequence.WorkspaceLen; n > 0 {
 		if p.workspace, err = p.newMemory(n); err != nil {
 			return err
 		}
 	}
-	if n := p.recipe.arrivals; n > 0 {
-		if p.arrivals, err = p.newMemory(n); err != nil {
+	if n := p.sequence.SemaphoreCount; n > 0 {
+		if p.semaphores, err = p.newMemory(n); err != nil {
 			return err
 		}
-		err = p.arrivals.Fill(ctx, 0)
+		err = p.semaphores.Fill(ctx, 0)
 	}
 	return err
 }
@@ -157,7 +158,7 @@ func (p *Plan) Release() {
 	for _, handle := range p.programs {
 		handle.Release()
 	}
-	for _, m := range []*executor.Memory{p.workspace, p.arrivals, p.mu.packed} {
+	for _, m := range []*executor.Memory{p.workspace, p.semaphores, p.mu.packed} {
 		if m != nil {
 			m.Release()
 		}

@@ -117,10 +117,10 @@ func (c Choice) Sources(info glctx.Info, s Shape) ([]*shader.Source, error) {
 	}
 	var sources []*shader.Source
 	seen := map[shader.Key]bool{}
-	for _, step := range r.whole() {
-		if !seen[step.source.Key()] {
-			seen[step.source.Key()] = true
-			sources = append(sources, step.source)
+	for _, step := range r.All() {
+		if !seen[step.Source.Key()] {
+			seen[step.Source.Key()] = true
+			sources = append(sources, step.Source)
 		}
 	}
 	return sources, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
@@ -46,10 +47,10 @@ func (p *Plan) Job(input, output []float32) (executor.Job, error) {
 		return executor.Job{}, err
 	}
 	job := JobOf(chain...)
-	if binding, ok := p.recipe.binding(inputRole); ok {
+	if binding, ok := p.sequence.IndexOf(kernel.Input); ok {
 		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
 	}
-	binding, _ := p.recipe.binding(outputRole)
+	binding, _ := p.sequence.IndexOf(kernel.Output)
 	job.Outputs = []executor.Output{{Binding: binding, To: glctx.Bytes(output)}}
 	return job, nil
 }
@@ -105,45 +106,45 @@ func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 			return nil, ErrNoWeights
 		}
 		o.Weights, o.Bias = w.weights, w.bias
-		return p.dispatches(p.recipe.steps, o, w.packed), nil
+		return p.dispatches(p.sequence.Steps, o, w.packed), nil
 	}
-	if len(p.recipe.prepare) == 0 {
-		return p.dispatches(p.recipe.steps, o, nil), nil
+	if len(p.sequence.Prepare) == 0 {
+		return p.dispatches(p.sequence.Steps, o, nil), nil
 	}
 	if p.mu.packed == nil {
-		packed, err := p.newMemory(p.recipe.packed)
+		packed, err := p.newMemory(p.sequence.PackedLen)
 		if err != nil {
 			return nil, fmt.Errorf("conv2d: %v: %w", p.shape, err)
 		}
 		p.mu.packed = packed
 	}
-	return append(p.dispatches(p.recipe.prepare, o, p.mu.packed), p.dispatches(p.recipe.steps, o, p.mu.packed)...), nil
+	return append(p.dispatches(p.sequence.Prepare, o, p.mu.packed), p.dispatches(p.sequence.Steps, o, p.mu.packed)...), nil
 }
 
 // dispatches are steps with their programs and memory.
-func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []executor.Dispatch {
-	memory := map[role]*executor.Memory{
-		inputRole: o.Input, outputRole: o.Output, weightsRole: o.Weights, biasRole: o.Bias,
-		packedRole: packed, workspaceRole: p.workspace, arrivalsRole: p.arrivals,
+func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memory) []executor.Dispatch {
+	memory := map[kernel.Role]*executor.Memory{
+		kernel.Input: o.Input, kernel.Output: o.Output, kernel.Weights: o.Weights, kernel.Bias: o.Bias,
+		kernel.Packed: packed, kernel.Workspace: p.workspace, kernel.Semaphores: p.semaphores,
 	}
-	need := map[role]int{
-		inputRole: p.input, outputRole: p.output, weightsRole: p.weights, biasRole: p.bias,
-		packedRole: p.recipe.packed, workspaceRole: p.recipe.workspace, arrivalsRole: p.recipe.arrivals,
+	need := map[kernel.Role]int{
+		kernel.Input: p.input, kernel.Output: p.output, kernel.Weights: p.weights, kernel.Bias: p.bias,
+		kernel.Packed: p.sequence.PackedLen, kernel.Workspace: p.sequence.WorkspaceLen, kernel.Semaphores: p.sequence.SemaphoreCount,
 	}
 	list := make([]executor.Dispatch, 0, len(steps))
 	for _, s := range steps {
 		d := executor.Dispatch{
-			Program:  p.programs[s.source.Key()],
-			Groups:   [3]uint32{uint32(s.groups[0]), uint32(s.groups[1]), uint32(s.groups[2])},
-			Uniforms: s.uniforms,
+			Program:  p.programs[s.Source.Key()],
+			Groups:   [3]uint32{uint32(s.Groups[0]), uint32(s.Groups[1]), uint32(s.Groups[2])},
+			Uniforms: s.Uniforms,
 		}
 		covered := map[uint32]bool{}
-		for _, b := range s.bound {
-			covered[b.binding] = true
-			if m := memory[b.role]; m != nil {
+		for _, b := range s.Bindings {
+			covered[b.Index] = true
+			if m := memory[b.Role]; m != nil {
 				d.Memory = append(d.Memory, executor.Bound{
-					Binding: b.binding, Memory: m, Size: 4 * need[b.role],
-					ReadOnly: b.role == inputRole || b.role == weightsRole || b.role == biasRole,
+					Binding: b.Index, Memory: m, Size: 4 * need[b.Role],
+					ReadOnly: b.Role == kernel.Input || b.Role == kernel.Weights || b.Role == kernel.Bias,
 				})
 			}
 		}

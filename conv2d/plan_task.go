@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -32,7 +33,7 @@ type task struct {
 type offer struct {
 	name       string
 	candidates []Params
-	recipe     func(Params) (recipe, error)
+	sequence   func(Params) (kernel.Sequence, error)
 	tolerance  float64
 }
 
@@ -54,7 +55,7 @@ func newTask(s Shape, info glctx.Info) (task, error) {
 		t.keepsOutput = p.Beta != 0 || p.CLen() != orOne(p.Batch)*p.M*p.N
 	}
 	t.maxStorage = info.MaxStorage
-	if bytes := 4 * int64(max(t.input, t.weights, t.output)+canaryWords); bytes > t.maxStorage {
+	if bytes := 4 * int64(max(t.input, t.weights, t.output)+kernel.CanaryWords); bytes > t.maxStorage {
 		return t, fmt.Errorf("conv2d: %v: a tensor has %d bytes, this device allows %d: split the problem", t.shape, bytes, t.maxStorage)
 	}
 	return t, nil
@@ -68,7 +69,7 @@ func offersOf[P interface{ ReductionLen() int }](list []algorithm[P], p P, on de
 		offers = append(offers, offer{
 			name:       a.name,
 			candidates: a.candidates(p, on),
-			recipe:     func(params Params) (recipe, error) { return a.recipe(p, params, on) },
+			sequence:   func(params Params) (kernel.Sequence, error) { return a.sequence(p, params, on) },
 			tolerance:  a.tolerance(p),
 		})
 	}
@@ -82,66 +83,48 @@ func (t task) exact() task {
 }
 
 // build is the recipe of a choice, and the error that its result may have.
-func (t task) build(c Choice) (recipe, float64, error) {
+func (t task) build(c Choice) (kernel.Sequence, float64, error) {
 	names := make([]string, 0, len(t.offers))
 	for _, o := range t.offers {
 		if o.name != c.Algorithm {
 			names = append(names, o.name)
 			continue
 		}
-		r, err := o.recipe(c.Params)
+		r, err := o.sequence(c.Params)
 		if err == nil {
-			err = r.check(t)
+			err = t.checkSequence(r)
 		}
 		return r, o.tolerance, err
 	}
-	return recipe{}, 0, fmt.Errorf("conv2d: there is no algorithm %q for %v (there are %s)", c.Algorithm, t.shape, strings.Join(names, ", "))
+	return kernel.Sequence{}, 0, fmt.Errorf("conv2d: there is no algorithm %q for %v (there are %s)", c.Algorithm, t.shape, strings.Join(names, ", "))
 }
 
-// check fails where an algorithm breaks the rules that plans rely on: input and
+// checkRecipe fails where an algorithm breaks the rules that plans rely on: input and
 // output have one binding each, in all steps that use them.
-func (r recipe) check(t task) error {
-	if len(r.steps) == 0 {
+func (t task) checkSequence(r kernel.Sequence) error {
+	if len(r.Steps) == 0 {
 		return fmt.Errorf("conv2d: %v: a recipe without steps", t.shape)
 	}
-	if bytes := 4 * (int64(max(r.packed, r.workspace, r.arrivals)) + canaryWords); bytes > t.maxStorage {
+	if bytes := 4 * (int64(max(r.PackedLen, r.WorkspaceLen, r.SemaphoreCount)) + kernel.CanaryWords); bytes > t.maxStorage {
 		return fmt.Errorf("conv2d: %v: a workspace of %d bytes, this device allows %d", t.shape, bytes, t.maxStorage)
 	}
-	at := map[role]uint32{}
-	for _, s := range r.steps {
-		for _, b := range s.bound {
-			if b.role != inputRole && b.role != outputRole {
+	at := map[kernel.Role]uint32{}
+	for _, s := range r.Steps {
+		for _, b := range s.Bindings {
+			if b.Role != kernel.Input && b.Role != kernel.Output {
 				continue
 			}
-			if before, known := at[b.role]; known && before != b.binding {
-				return fmt.Errorf("conv2d: %v: %s has its input or output at two bindings", t.shape, s.source.Name())
+			if before, known := at[b.Role]; known && before != b.Index {
+				return fmt.Errorf("conv2d: %v: %s has its input or output at two bindings", t.shape, s.Source.Name())
 			}
-			at[b.role] = b.binding
+			at[b.Role] = b.Index
 		}
 	}
-	in, reads := at[inputRole]
-	if out, writes := at[outputRole]; !writes || reads && in == out {
+	in, reads := at[kernel.Input]
+	if out, writes := at[kernel.Output]; !writes || reads && in == out {
 		return fmt.Errorf("conv2d: %v: a recipe without an output of its own", t.shape)
 	}
 	return nil
-}
-
-// binding is where the steps have a role.
-func (r recipe) binding(of role) (uint32, bool) {
-	for _, s := range r.steps {
-		for _, b := range s.bound {
-			if b.role == of {
-				return b.binding, true
-			}
-		}
-	}
-	return 0, false
-}
-
-// uses reports whether a step needs a role.
-func uses(steps []step, of role) bool {
-	_, ok := recipe{steps: steps}.binding(of)
-	return ok
 }
 
 // choices are all candidates, the likeliest of each algorithm first, then the

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 )
 
@@ -75,16 +76,16 @@ func (p *Plan) uploadWeights(ctx context.Context, version uint64, weights, bias 
 			return w, err
 		}
 	}
-	if len(p.recipe.prepare) == 0 {
+	if len(p.sequence.Prepare) == 0 {
 		return w, nil
 	}
-	if w.packed, err = p.newMemory(p.recipe.packed); err != nil {
+	if w.packed, err = p.newMemory(p.sequence.PackedLen); err != nil {
 		return w, err
 	}
-	if err := p.run(ctx, p.dispatches(p.recipe.prepare, Operands{Weights: w.weights, Bias: w.bias}, w.packed)); err != nil {
+	if err := p.run(ctx, p.dispatches(p.sequence.Prepare, Operands{Weights: w.weights, Bias: w.bias}, w.packed)); err != nil {
 		return w, err
 	}
-	if !uses(p.recipe.steps, weightsRole) {
+	if !p.sequence.Uses(kernel.Weights) {
 		w.weights.Release()
 		w.weights = nil
 	}

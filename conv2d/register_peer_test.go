@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -57,9 +58,9 @@ var peerConvs = []Problem{
 func BenchmarkGEMMPeer(b *testing.B) {
 	for _, p := range peerProducts {
 		b.Run(strings.ReplaceAll(p.String(), " ", "_"), func(b *testing.B) {
-			in := tensorsOnHost{input: RandomValues(p.ALen(), 1), weights: RandomValues(p.BLen(), 2)}
+			in := kernel.Tensors{Input: RandomValues(p.ALen(), 1), Weights: RandomValues(p.BLen(), 2)}
 			c := make([]float32, p.CLen())
-			benchmarkPeer(b, gemmRegisterAlgorithm, p, in, c, func() { peerProduct(p, in.input, in.weights, c) })
+			benchmarkPeer(b, gemmRegisterAlgorithm, p, in, c, func() { peerProduct(p, in.Input, in.Weights, c) })
 		})
 	}
 }
@@ -69,10 +70,10 @@ func BenchmarkGEMMPeer(b *testing.B) {
 func BenchmarkConvPeer(b *testing.B) {
 	for _, p := range peerConvs {
 		b.Run(strings.ReplaceAll(p.String(), " ", "_"), func(b *testing.B) {
-			in := tensorsOnHost{input: RandomValues(p.InputLen(), 1), weights: RandomValues(p.WeightsLen(), 2)}
+			in := kernel.Tensors{Input: RandomValues(p.InputLen(), 1), Weights: RandomValues(p.WeightsLen(), 2)}
 			c := make([]float32, p.OutputLen())
 			columns := make([]float32, p.ReductionLen()*p.P()*p.Q())
-			benchmarkPeer(b, convRegisterAlgorithm, p, in, c, func() { peerConv(p, in.input, in.weights, columns, c) })
+			benchmarkPeer(b, convRegisterAlgorithm, p, in, c, func() { peerConv(p, in.Input, in.Weights, columns, c) })
 		})
 	}
 }
@@ -127,9 +128,9 @@ func (p Problem) im2col(planes []float32, row int, to []float32) {
 
 // contender is one candidate on the device.
 type contender struct {
-	params Params
-	recipe recipe
-	times  []time.Duration
+	params   Params
+	sequence kernel.Sequence
+	times    []time.Duration
 }
 
 // benchmarkPeer compares the candidates of an algorithm with a peer that writes
@@ -138,34 +139,35 @@ func benchmarkPeer[P interface {
 	problem
 	FLOPs() int64
 	ReductionLen() int
-}](b *testing.B, a algorithm[P], p P, in tensorsOnHost, want []float32, peer func()) {
+}](b *testing.B, a algorithm[P], p P, in kernel.Tensors, want []float32, peer func()) {
 	r := newRig(b)
 	on := deviceOf(r.context.Info())
 	var contenders []*contender
-	var recipes []recipe
+	var sequences []kernel.Sequence
 	for _, params := range a.candidates(p, on) {
-		recipe, err := a.recipe(p, params, on)
+		made, err := a.sequence(p, params, on)
 		if err != nil {
 			b.Fatal(err)
 		}
-		contenders, recipes = append(contenders, &contender{params: params, recipe: recipe}), append(recipes, recipe)
+		contenders, sequences = append(contenders, &contender{params: params, sequence: made}), append(sequences, made)
 	}
 	if len(contenders) == 0 {
 		b.Skip("only for software drivers")
 	}
-	programs, err := r.programs(b, recipes...)
+	programs, err := r.programs(b, sequences...)
 	if err != nil {
 		b.Fatal(err)
 	}
 	peer()
 	var peerTimes []time.Duration
-	err = r.bench(in, peerResult(want, p.ReductionLen()), func(gl *glctx.GL, table *bench) error {
+	expected := peerResult(want, p.ReductionLen())
+	err = r.onDevice(in, len(want), func(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
 		for b.Loop() {
 			start := time.Now()
 			peer()
 			peerTimes = append(peerTimes, time.Since(start))
 			for _, c := range contenders {
-				if err := c.run(gl, table, programs); err != nil {
+				if err := c.run(gl, tensors, expected, programs); err != nil {
 					return fmt.Errorf("%v: %w", c.params, err)
 				}
 			}
@@ -209,21 +211,23 @@ func peerResult(values []float32, length int) Expected {
 // peerTolerance is for sums of both float32 and a peer's order.
 const peerTolerance = 1e-5
 
-// run compares a recipe's result, and times one run of its steps.
-func (c *contender) run(gl *glctx.GL, b *bench, programs map[shader.Key]uint32) error {
-	run, err := b.load(gl, c.recipe, programs)
+// run compares a sequence's result, and times one run of its steps.
+func (c *contender) run(gl *glctx.GL, tensors *kernel.DeviceTensors, want Expected, programs map[shader.Key]uint32) error {
+	run, err := kernel.NewRun(gl, c.sequence, programs)
 	if err != nil {
 		return err
 	}
-	defer run.free()
-	report, err := run.check(peerTolerance)
+	defer run.Free()
+	got, err := run.Checked(tensors)
 	if err == nil {
-		err = report.Err()
+		err = Compare(got, want, peerTolerance).Err()
 	}
 	if err != nil {
 		return err
 	}
-	nanos, err := b.clock.time(gl, func() { run.repeat(1) })
-	c.times = append(c.times, time.Duration(nanos))
+	start := time.Now()
+	run.Repeat(tensors, 1)
+	err = kernel.Wait(gl)
+	c.times = append(c.times, time.Since(start))
 	return err
 }

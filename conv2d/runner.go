@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
@@ -83,7 +84,7 @@ func (r *Runner) Close() error {
 // an invalid problem, slices of other lengths than the problem's, a problem too large
 // for the device, and with what the cache and the driver report.
 func (r *Runner) Conv2D(ctx context.Context, p Problem, input, weights, bias []float32) ([]float32, error) {
-	return r.run(ctx, p.Shape(), tensorsOnHost{input: input, weights: weights, bias: bias})
+	return r.run(ctx, p.Shape(), kernel.Tensors{Input: input, Weights: weights, Bias: bias})
 }
 
 // GEMM computes a matrix product and returns the new C; t.C stays as it is. It fails
@@ -95,11 +96,11 @@ func (r *Runner) GEMM(ctx context.Context, p GEMMProblem, t GEMMTensors) ([]floa
 	if err := p.checkTensors(t); err != nil {
 		return nil, err
 	}
-	return r.run(ctx, p.Shape(), tensorsOnHost{input: t.A, weights: t.B, bias: t.Bias, output: t.C})
+	return r.run(ctx, p.Shape(), kernel.Tensors{Input: t.A, Weights: t.B, Bias: t.Bias, Output: t.C})
 }
 
 // run is one call.
-func (r *Runner) run(ctx context.Context, s Shape, in tensorsOnHost) ([]float32, error) {
+func (r *Runner) run(ctx context.Context, s Shape, in kernel.Tensors) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("conv2d: %v: %w", s, err)
 	}
@@ -110,18 +111,18 @@ func (r *Runner) run(ctx context.Context, s Shape, in tensorsOnHost) ([]float32,
 	}
 	defer p.Release()
 	t := Timing{Shape: p.shape, Choice: p.choice, Programs: p.origins, Plan: time.Since(start)}
-	err = checkAll(length{"input", len(in.input), p.input}, length{"weights", len(in.weights), p.weights}, length{"bias", len(in.bias), p.bias})
+	err = checkAll(length{"input", len(in.Input), p.input}, length{"weights", len(in.Weights), p.weights}, length{"bias", len(in.Bias), p.bias})
 	if err != nil {
 		return nil, err
 	}
 	start = time.Now()
-	if err := p.SetWeights(ctx, 1, in.weights, in.bias); err != nil {
+	if err := p.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
 		return nil, err
 	}
 	t.Upload = time.Since(start)
 	output := make([]float32, p.output)
-	copy(output, in.output)
-	if err := p.runTimed(ctx, in.input, output, &t); err != nil {
+	copy(output, in.Output)
+	if err := p.runTimed(ctx, in.Input, output, &t); err != nil {
 		return nil, err
 	}
 	if r.Observe != nil {

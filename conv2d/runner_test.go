@@ -27,9 +27,9 @@ func TestRunner(t *testing.T) {
 			in, want := hostOf(t, k, seed)
 			var got []float32
 			if s.Conv2D != nil {
-				got, err = r.Conv2D(t.Context(), *s.Conv2D, in.input, in.weights, in.bias)
+				got, err = r.Conv2D(t.Context(), *s.Conv2D, in.Input, in.Weights, in.Bias)
 			} else {
-				got, err = r.GEMM(t.Context(), *s.GEMM, GEMMTensors{A: in.input, B: in.weights, C: in.output, Bias: in.bias})
+				got, err = r.GEMM(t.Context(), *s.GEMM, GEMMTensors{A: in.Input, B: in.Weights, C: in.Output, Bias: in.Bias})
 			}
 			if err != nil {
 				t.Errorf("%v: %v", s, err)

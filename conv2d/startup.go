@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -18,7 +19,7 @@ type StartupProgram struct {
 	Alpha      float32
 	Activation Activation
 
-	step step
+	step kernel.Step
 }
 
 // StartupProblem is what every program of the workload startup48 computes, each with
@@ -65,24 +66,24 @@ var guaranteed = device{maxInvocations: 1024, maxGroups: [3]int32{65_535, 65_535
 func newStartupProgram(t tile, alpha float32, a Activation) (StartupProgram, error) {
 	p, on := StartupProblem(), guaranteed
 	p.Alpha, p.Activation, on.sharedBytes = alpha, a, t.sharedBytes()
-	r, err := gemmTiledRecipe(p, t.params(), on)
+	r, err := gemmTiledSequence(p, t.params(), on)
 	if err != nil {
 		return StartupProgram{}, err
 	}
-	s := r.steps[0] // the product is too small to be cut
-	return StartupProgram{Source: s.source, Alpha: alpha, Activation: a, step: s}, nil
+	s := r.Steps[0] // the product is too small to be cut
+	return StartupProgram{Source: s.Source, Alpha: alpha, Activation: a, step: s}, nil
 }
 
 // Dispatch starts the program, which must have been made from s.Source, on the three
 // matrices of [StartupProblem]. It binds the program and storage bindings 0 to 2 and
 // does not wait; before C is used otherwise, a memory barrier has to come.
 func (s StartupProgram) Dispatch(gl *glctx.GL, program uint32, a, b, c glctx.Buffer) {
-	buffers := map[role]glctx.Buffer{inputRole: a, weightsRole: b, outputRole: c}
-	s.step.use(gl, program)
-	for _, at := range s.step.bound {
-		gl.BindStorage(at.binding, buffers[at.role])
+	buffers := map[kernel.Role]glctx.Buffer{kernel.Input: a, kernel.Weights: b, kernel.Output: c}
+	s.step.Use(gl, program)
+	for _, at := range s.step.Bindings {
+		gl.BindStorage(at.Index, buffers[at.Role])
 	}
-	s.step.start(gl)
+	s.step.Start(gl)
 }
 
 // Of is what the program makes of A*B, given what that is. It leaves product as it

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"testing"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -79,14 +80,13 @@ func TestStartupPrograms(t *testing.T) {
 		}
 		var got []float32
 		err = r.context.Do(func(gl *glctx.GL) error {
-			memory := tensors{gl: gl}
-			defer memory.free()
-			a, b, c := memory.upload(left), memory.upload(right), memory.poisoned(p.CLen())
-			if memory.err != nil {
-				return memory.err
+			tensors, err := kernel.NewDeviceTensors(gl, kernel.Tensors{Input: left, Weights: right}, p.CLen())
+			if err != nil {
+				return err
 			}
-			programs[i].Dispatch(gl, handle.Program(), a, b, c)
-			got, err = memory.download(c, p.CLen())
+			defer tensors.Free(gl)
+			programs[i].Dispatch(gl, handle.Program(), tensors.Buffer(kernel.Input), tensors.Buffer(kernel.Weights), tensors.Buffer(kernel.Output))
+			got, err = tensors.ReadOutput(gl)
 			return err
 		})
 		handle.Release()

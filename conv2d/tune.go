@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -197,7 +198,7 @@ type search struct {
 
 // open computes the references and puts the tensors on the device.
 func (s *search) open() error {
-	s.bench.trials = trialsOf(s.task, s.options.Seed)
+	s.bench.sets = testSetsOf(s.task, s.options.Seed)
 	budget := s.options.Budget
 	if budget <= 0 {
 		budget = defaultBudget
@@ -254,7 +255,7 @@ func (s *search) hopefulFirst(choices []Choice) []Choice {
 
 // some compiles and measures a few choices.
 func (s *search) some(ctx context.Context, choices []Choice, more int) error {
-	recipes := make([]recipe, len(choices))
+	recipes := make([]kernel.Sequence, len(choices))
 	errs := make([]error, len(choices))
 	tolerances := make([]float64, len(choices))
 	for i, c := range choices {
@@ -269,8 +270,8 @@ func (s *search) some(ctx context.Context, choices []Choice, more int) error {
 			return err
 		}
 		candidate := Candidate{Choice: c, Verdict: Skipped}
-		for _, step := range recipes[i].whole() {
-			errs[i] = errors.Join(errs[i], failures[step.source.Key()])
+		for _, step := range recipes[i].All() {
+			errs[i] = errors.Join(errs[i], failures[step.Source.Key()])
 		}
 		switch {
 		case errs[i] != nil:
@@ -294,7 +295,7 @@ func (s *search) spent() bool { return s.best > 0 && time.Now().After(s.deadline
 func (c *Candidate) fail(err error) { c.Verdict, c.Reason = Failed, err.Error() }
 
 // measure checks and times a candidate. An error is one of the context.
-func (s *search) measure(c *Candidate, r recipe, tolerance float64) error {
+func (s *search) measure(c *Candidate, r kernel.Sequence, tolerance float64) error {
 	err := s.trial.try(fmt.Sprintf("%v for %v", c.Choice, s.shape), func() error {
 		return s.context.Do(func(gl *glctx.GL) error { return s.measureOn(gl, c, r, tolerance) })
 	})
@@ -305,19 +306,19 @@ func (s *search) measure(c *Candidate, r recipe, tolerance float64) error {
 	return err
 }
 
-func (s *search) measureOn(gl *glctx.GL, c *Candidate, r recipe, tolerance float64) error {
+func (s *search) measureOn(gl *glctx.GL, c *Candidate, r kernel.Sequence, tolerance float64) error {
 	run, err := s.bench.load(gl, r, s.trial.programs)
 	if err != nil {
 		c.fail(err)
 		return lost(err)
 	}
-	defer run.free()
+	defer run.Free()
 	report, err := run.check(tolerance)
-	if right, err := c.judge(report, err, ""); !right {
+	if right, err := c.setReport(report, err, ""); !right {
 		return err
 	}
 	if s.options.CheckTimed {
-		run.poison()
+		run.timed().device.PoisonOutput(gl)
 	}
 	took, whole, err := run.time(s.best)
 	if err != nil {
@@ -326,7 +327,7 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, r recipe, tolerance float
 	}
 	if s.options.CheckTimed && whole {
 		report, err := run.checkTimed(tolerance)
-		if right, err := c.judge(report, err, "after it was timed, "); !right {
+		if right, err := c.setReport(report, err, "after it was timed, "); !right {
 			return err
 		}
 	}
@@ -341,9 +342,9 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, r recipe, tolerance float
 	return nil
 }
 
-// judge notes what a comparison of results says, and reports whether they are
+// setReport notes what a comparison of results says, and reports whether they are
 // right. An error is one of the context.
-func (c *Candidate) judge(report Report, err error, when string) (right bool, _ error) {
+func (c *Candidate) setReport(report Report, err error, when string) (right bool, _ error) {
 	if err != nil {
 		c.fail(err)
 		return false, lost(err)
@@ -357,7 +358,7 @@ func (c *Candidate) judge(report Report, err error, when string) (right bool, _ 
 
 // lost passes on the errors after which nothing more can be measured.
 func lost(err error) error {
-	if errors.Is(err, shader.ErrContextLost) || errors.Is(err, shader.ErrClosed) || errors.Is(err, errHangs) {
+	if errors.Is(err, shader.ErrContextLost) || errors.Is(err, shader.ErrClosed) || errors.Is(err, kernel.ErrHangs) {
 		return err
 	}
 	return nil

@@ -4,6 +4,7 @@ package conv2d
 
 import (
 	"fmt"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -11,10 +12,10 @@ import (
 	"sync"
 )
 
-// judge compares results with what they have to be.
-type judge interface {
+// checker compares results with what they have to be.
+type checker interface {
 	elements() int // of a result
-	judge(got []float32, tolerance float64) Report
+	check(got []float32, tolerance float64) Report
 	coverage() string // what is compared, for people
 }
 
@@ -26,49 +27,49 @@ var referenceProducts int64 = 1 << 30
 // sampledRows is how many rows.
 const sampledRows = 64
 
-// trialsOf makes random inputs and knows what comes out: all of it where the CPU can
+// testSetsOf makes random inputs and knows what comes out: all of it where the CPU can
 // compute that in a few seconds. Otherwise some rows are computed, and matrix
 // products are projected besides, which sees every element.
-func trialsOf(t task, seed uint64) []trial {
-	in := tensorsOnHost{
-		input:   RandomValues(t.input, seed),
-		weights: RandomValues(t.weights, seed+1),
+func testSetsOf(t task, seed uint64) []testSet {
+	in := kernel.Tensors{
+		Input:   RandomValues(t.input, seed),
+		Weights: RandomValues(t.weights, seed+1),
 	}
 	if t.bias > 0 {
-		in.bias = RandomValues(t.bias, seed+2)
+		in.Bias = RandomValues(t.bias, seed+2)
 	}
 	if t.keepsOutput {
-		in.output = RandomValues(t.output, seed+3)
+		in.Output = RandomValues(t.output, seed+3)
 	}
 	if t.flops/2 <= referenceProducts*int64(runtime.GOMAXPROCS(0)) {
-		return []trial{{tensorsOnHost: in, judge: wholeJudge{t.reference(in)}}}
+		return []testSet{{Tensors: in, checker: wholeChecker{t.reference(in)}}}
 	}
-	trials := []trial{{tensorsOnHost: in, judge: newSampleJudge(t, in, seed)}}
+	sets := []testSet{{Tensors: in, checker: newRowChecker(t, in, seed)}}
 	if t.shape.GEMM != nil {
 		if p, ok := newProjection(*t.shape.GEMM, seed); ok {
-			trials = append(trials, p)
+			sets = append(sets, p)
 		}
 	}
-	return trials
+	return sets
 }
 
 // reference computes a task on the CPU.
-func (t task) reference(in tensorsOnHost) Expected {
+func (t task) reference(in kernel.Tensors) Expected {
 	if p := t.shape.Conv2D; p != nil {
-		return ReferenceConv2D(*p, in.input, in.weights, in.bias)
+		return ReferenceConv2D(*p, in.Input, in.Weights, in.Bias)
 	}
-	return ReferenceGEMM(*t.shape.GEMM, GEMMTensors{A: in.input, B: in.weights, C: in.output, Bias: in.bias})
+	return ReferenceGEMM(*t.shape.GEMM, GEMMTensors{A: in.Input, B: in.Weights, C: in.Output, Bias: in.Bias})
 }
 
-// wholeJudge knows every element.
-type wholeJudge struct{ Expected }
+// wholeChecker knows every element.
+type wholeChecker struct{ Expected }
 
-func (j wholeJudge) elements() int { return len(j.Values) }
+func (j wholeChecker) elements() int { return len(j.Values) }
 
-func (j wholeJudge) coverage() string { return "every element" }
+func (j wholeChecker) coverage() string { return "every element" }
 
-// judge is Compare, on all processors.
-func (j wholeJudge) judge(got []float32, tolerance float64) Report {
+// check is Compare, on all processors.
+func (j wholeChecker) check(got []float32, tolerance float64) Report {
 	parts := min(runtime.GOMAXPROCS(0), 1+len(got)/(1<<16))
 	reports := make([]Report, parts)
 	eachRow(parts, func(i int) {
@@ -82,8 +83,8 @@ func (j wholeJudge) judge(got []float32, tolerance float64) Report {
 	return all
 }
 
-// sampleJudge knows some rows of the result.
-type sampleJudge struct {
+// rowChecker knows some rows of the result.
+type rowChecker struct {
 	n    int
 	rows []sampleRow
 }
@@ -94,9 +95,9 @@ type sampleRow struct {
 	want Expected
 }
 
-func (j sampleJudge) elements() int { return j.n }
+func (j rowChecker) elements() int { return j.n }
 
-func (j sampleJudge) coverage() string {
+func (j rowChecker) coverage() string {
 	known := 0
 	for _, r := range j.rows {
 		known += len(r.want.Values)
@@ -104,7 +105,7 @@ func (j sampleJudge) coverage() string {
 	return fmt.Sprintf("%d of %d elements in %d random rows", known, j.n, len(j.rows))
 }
 
-func (j sampleJudge) judge(got []float32, tolerance float64) Report {
+func (j rowChecker) check(got []float32, tolerance float64) Report {
 	var all Report
 	for _, r := range j.rows {
 		part := Compare(got[r.at:r.at+len(r.want.Values)], r.want, tolerance)
@@ -115,8 +116,8 @@ func (j sampleJudge) judge(got []float32, tolerance float64) Report {
 	return all
 }
 
-// newSampleJudge computes the first row, the last and others at random.
-func newSampleJudge(t task, in tensorsOnHost, seed uint64) sampleJudge {
+// newRowChecker computes the first row, the last and others at random.
+func newRowChecker(t task, in kernel.Tensors, seed uint64) rowChecker {
 	rows, row := t.shape.GEMM.sampleRow, 0
 	if p := t.shape.Conv2D; p != nil {
 		rows, row = p.sampleRow, p.N*p.K*p.P()
@@ -130,18 +131,18 @@ func newSampleJudge(t task, in tensorsOnHost, seed uint64) sampleJudge {
 	}
 	slices.Sort(chosen)
 	chosen = slices.Compact(chosen)
-	j := sampleJudge{n: t.output, rows: make([]sampleRow, len(chosen))}
+	j := rowChecker{n: t.output, rows: make([]sampleRow, len(chosen))}
 	eachRow(len(chosen), func(i int) { j.rows[i] = rows(in, chosen[i]) })
 	return j
 }
 
 // sampleRow computes one row of the output of a convolution.
-func (p *Problem) sampleRow(in tensorsOnHost, row int) sampleRow {
+func (p *Problem) sampleRow(in kernel.Tensors, row int) sampleRow {
 	plane, y := row/p.P(), row%p.P()
-	line := referenceLine{*p, plane / p.K, plane % p.K, y, in.input, in.weights}
+	line := referenceLine{*p, plane / p.K, plane % p.K, y, in.Input, in.Weights}
 	start := 0.0
-	if in.bias != nil {
-		start = float64(in.bias[line.k])
+	if in.Bias != nil {
+		start = float64(in.Bias[line.k])
 	}
 	e := newExpected(p.Q())
 	for x := range e.Values {
@@ -152,22 +153,22 @@ func (p *Problem) sampleRow(in tensorsOnHost, row int) sampleRow {
 }
 
 // sampleRow computes one row of a matrix product, as a product with one row.
-func (p *GEMMProblem) sampleRow(in tensorsOnHost, row int) sampleRow {
+func (p *GEMMProblem) sampleRow(in kernel.Tensors, row int) sampleRow {
 	batch, i := row/p.M, row%p.M
 	a, b, c := p.a(), p.b(), p.c()
 	at := batch*c.stride + i*c.ld
-	t := GEMMTensors{A: make([]float32, p.K), B: in.weights[batch*b.stride:][:stored{b.rows, b.columns, b.ld, 1, 0}.len()]}
+	t := GEMMTensors{A: make([]float32, p.K), B: in.Weights[batch*b.stride:][:stored{b.rows, b.columns, b.ld, 1, 0}.len()]}
 	for k := range t.A {
-		t.A[k] = in.input[batch*a.stride+a.index(i, k, p.TransA)]
+		t.A[k] = in.Input[batch*a.stride+a.index(i, k, p.TransA)]
 	}
-	if in.output != nil {
-		t.C = in.output[at:][:p.N]
+	if in.Output != nil {
+		t.C = in.Output[at:][:p.N]
 	}
 	switch p.Bias {
 	case RowBias:
-		t.Bias = in.bias[i : i+1]
+		t.Bias = in.Bias[i : i+1]
 	case ColumnBias:
-		t.Bias = in.bias
+		t.Bias = in.Bias
 	}
 	one := GEMMProblem{
 		M: 1, N: p.N, K: p.K, TransB: p.TransB, LDB: p.LDB, Alpha: p.Alpha, Beta: p.Beta, Bias: p.Bias, Activation: p.Activation,
@@ -175,7 +176,7 @@ func (p *GEMMProblem) sampleRow(in tensorsOnHost, row int) sampleRow {
 	return sampleRow{at, ReferenceGEMM(one, t)}
 }
 
-// projection judges a matrix product of whole numbers without computing it. The
+// projection checks a matrix product of whole numbers without computing it. The
 // numbers are so small that every sum is exact in float32, in whatever order it is
 // made; so the product C of a right kernel is exact, and with a vector x of random
 // whole numbers
@@ -203,15 +204,15 @@ const (
 	exactDouble = 1 << 53
 )
 
-// newProjection makes a trial of whole numbers. There is none for an activation,
+// newProjection makes a set of whole numbers. There is none for an activation,
 // which a projection cannot see through, and for factors that are not quarters.
-func newProjection(p GEMMProblem, seed uint64) (trial, bool) {
+func newProjection(p GEMMProblem, seed uint64) (testSet, bool) {
 	largest, ok := p.wholeNumbers()
 	// Sums in C x are smaller than this times the largest number in x.
 	bound := float64(p.K) * float64(p.N) * float64(largest*largest+1) * (math.Abs(float64(p.alpha())) + math.Abs(float64(p.Beta)) + 1)
 	most := math.Min(maxProject, exactDouble/(4*bound))
 	if !ok || p.Activation != None || most < 1024 {
-		return trial{}, false
+		return testSet{}, false
 	}
 	random := rand.New(rand.NewPCG(seed, 2))
 	whole := func(n int) []float32 {
@@ -221,11 +222,11 @@ func newProjection(p GEMMProblem, seed uint64) (trial, bool) {
 		}
 		return values
 	}
-	in := tensorsOnHost{input: whole(p.ALen()), weights: whole(p.BLen()), bias: whole(p.BiasLen())}
+	in := kernel.Tensors{Input: whole(p.ALen()), Weights: whole(p.BLen()), Bias: whole(p.BiasLen())}
 	if p.Beta != 0 || p.CLen() != orOne(p.Batch)*p.M*p.N {
-		in.output = whole(p.CLen())
+		in.Output = whole(p.CLen())
 	}
-	j := &projection{p: p, before: in.output}
+	j := &projection{p: p, before: in.Output}
 	for i := range j.x {
 		j.x[i] = make([]float64, p.N)
 		for k := range j.x[i] {
@@ -233,7 +234,7 @@ func newProjection(p GEMMProblem, seed uint64) (trial, bool) {
 		}
 		j.want[i] = p.project(in, j.x[i])
 	}
-	return trial{tensorsOnHost: in, judge: j}, true
+	return testSet{Tensors: in, checker: j}, true
 }
 
 // wholeNumbers is the largest number that the matrices may have for every sum to be
@@ -257,7 +258,7 @@ func (p GEMMProblem) wholeNumbers() (int, bool) {
 }
 
 // project is C x for the C that a right kernel computes.
-func (p GEMMProblem) project(in tensorsOnHost, x []float64) []float64 {
+func (p GEMMProblem) project(in kernel.Tensors, x []float64) []float64 {
 	a, b, c := p.a(), p.b(), p.c()
 	total := 0.0
 	for _, v := range x {
@@ -268,25 +269,25 @@ func (p GEMMProblem) project(in tensorsOnHost, x []float64) []float64 {
 		turned := make([]float64, p.K) // B x
 		eachRow(p.K, func(k int) {
 			for j, v := range x {
-				turned[k] += v * float64(in.weights[batch*b.stride+b.index(k, j, p.TransB)])
+				turned[k] += v * float64(in.Weights[batch*b.stride+b.index(k, j, p.TransB)])
 			}
 		})
 		eachRow(p.M, func(row int) {
 			sum := 0.0
 			for k, v := range turned {
-				sum += v * float64(in.input[batch*a.stride+a.index(row, k, p.TransA)])
+				sum += v * float64(in.Input[batch*a.stride+a.index(row, k, p.TransA)])
 			}
 			sum *= float64(p.alpha())
 			for j, v := range x {
 				if p.Beta != 0 {
-					sum += float64(p.Beta) * v * float64(in.output[batch*c.stride+row*c.ld+j])
+					sum += float64(p.Beta) * v * float64(in.Output[batch*c.stride+row*c.ld+j])
 				}
 				if p.Bias == ColumnBias {
-					sum += v * float64(in.bias[j])
+					sum += v * float64(in.Bias[j])
 				}
 			}
 			if p.Bias == RowBias {
-				sum += total * float64(in.bias[row])
+				sum += total * float64(in.Bias[row])
 			}
 			want[batch*p.M+row] = sum
 		})
@@ -300,8 +301,8 @@ func (j *projection) coverage() string {
 	return fmt.Sprintf("all %d elements by %d random projections of an exact product", j.p.CLen(), projections)
 }
 
-// judge counts a row that is wrong as one wrong element.
-func (j *projection) judge(got []float32, tolerance float64) Report {
+// check counts a row that is wrong as one wrong element.
+func (j *projection) check(got []float32, tolerance float64) Report {
 	c := j.p.c()
 	j.bad.n, j.bad.first = 0, -1
 	eachRow(len(j.want[0]), func(row int) {

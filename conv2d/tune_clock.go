@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -44,30 +45,16 @@ func (c *clock) name() string {
 	return "wall"
 }
 
-// wait waits until the GPU is idle.
-func (c *clock) wait(gl *glctx.GL) error {
-	fence := gl.NewFence()
-	defer gl.DeleteFence(fence)
-	reached, err := gl.WaitFence(fence, hangTime)
-	if err == nil && !reached {
-		err = errHangs
-	}
-	if err != nil {
-		return err
-	}
-	return gl.Err()
-}
-
 // both is what the GPU's clock and the host's say about work, in nanoseconds.
 func (c *clock) both(gl *glctx.GL, work func()) (gpu, host float64, err error) {
-	if err := c.wait(gl); err != nil {
+	if err := kernel.Wait(gl); err != nil {
 		return 0, 0, err
 	}
 	start := time.Now()
 	gl.WriteTimestamp(c.begin)
 	work()
 	gl.WriteTimestamp(c.end)
-	if err := c.wait(gl); err != nil {
+	if err := kernel.Wait(gl); err != nil {
 		return 0, 0, err
 	}
 	host = float64(time.Since(start))
@@ -101,7 +88,7 @@ func (c *clock) batches(gl *glctx.GL, count int, batch func()) ([]float64, error
 		batch()
 		gl.WriteTimestamp(c.marks[i+1])
 	}
-	if err := c.wait(gl); err != nil {
+	if err := kernel.Wait(gl); err != nil {
 		return nil, err
 	}
 	for i := range figures {

@@ -12,19 +12,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // spoiled is direct with another kernel or another plan.
-func spoiled(name string, spoil func(r *recipe, p Problem)) algorithm[Problem] {
+func spoiled(name string, spoil func(r *kernel.Sequence, p Problem)) algorithm[Problem] {
 	return algorithm[Problem]{
 		name:       name,
 		candidates: func(Problem, device) []Params { return []Params{{"local": 64}} },
 		tolerance:  directAlgorithm.tolerance,
-		recipe: func(p Problem, params Params, on device) (recipe, error) {
-			r, err := directRecipe(p, params, on)
+		sequence: func(p Problem, params Params, on device) (kernel.Sequence, error) {
+			r, err := directSequence(p, params, on)
 			spoil(&r, p)
 			return r, err
 		},
@@ -32,11 +33,11 @@ func spoiled(name string, spoil func(r *recipe, p Problem)) algorithm[Problem] {
 }
 
 // rewritten replaces a piece of the kernel.
-func rewritten(old, fresh string) func(*recipe, Problem) {
-	return func(r *recipe, p Problem) {
-		text := r.steps[0].source.Text()
-		for i := range r.steps {
-			r.steps[i].source = shader.MustSource("spoiled", strings.Replace(text, old, fresh, 1), nil)
+func rewritten(old, fresh string) func(*kernel.Sequence, Problem) {
+	return func(r *kernel.Sequence, p Problem) {
+		text := r.Steps[0].Source.Text()
+		for i := range r.Steps {
+			r.Steps[i].Source = shader.MustSource("spoiled", strings.Replace(text, old, fresh, 1), nil)
 		}
 	}
 }
@@ -49,14 +50,14 @@ func TestTuneCountsWrongCandidatesAsNothing(t *testing.T) {
 		spoiled("leaves_one_out", rewritten("int pixel = int(here);", "int pixel = int(here); if (pixel == 5) return;")),
 		spoiled("overruns", rewritten("outputs[at] =", "outputs[pixel + 1 == outputH * outputW ? at + 1 : at] =")),
 		spoiled("does_not_compile", rewritten("void main()", "void main(")),
-		spoiled("has_no_steps", func(r *recipe, _ Problem) { r.steps = nil }),
-		spoiled("overruns_its_workspace", func(r *recipe, p Problem) {
+		spoiled("has_no_steps", func(r *kernel.Sequence, _ Problem) { r.Steps = nil }),
+		spoiled("overruns_its_workspace", func(r *kernel.Sequence, p Problem) {
 			n := p.WeightsLen()
-			r.workspace = n - 1
-			r.packed = n
-			r.prepare = []step{{
-				source: shader.MustSource("test_pack", copyKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
-				uniforms: ints("count", n), bound: []bound{{1, weightsRole}, {4, workspaceRole}},
+			r.WorkspaceLen = n - 1
+			r.PackedLen = n
+			r.Prepare = []kernel.Step{{
+				Source: shader.MustSource("test_pack", copyKernel, nil), Groups: [3]int{ceilDiv(n, 32), 1, 1},
+				Uniforms: kernel.Ints{{"count", n}}.Uniforms(), Bindings: []kernel.Binding{kernel.Weights.At(1), kernel.Workspace.At(4)},
 			}}
 		}),
 		directAlgorithm,
@@ -171,17 +172,17 @@ func TestProjection(t *testing.T) {
 		{M: 9, N: 8, K: 7, TransA: true, TransB: true, LDC: 11, Beta: 0.5, Alpha: -1.5, Bias: RowBias},
 		{M: 5, N: 6, K: 8, Batch: 3, StrideA: 40, StrideB: 0, StrideC: 33, Bias: ColumnBias},
 	} {
-		trial, ok := newProjection(p, seed)
+		set, ok := newProjection(p, seed)
 		if !ok {
 			t.Errorf("%v has no projection", p)
 			continue
 		}
-		e := ReferenceGEMM(p, GEMMTensors{A: trial.input, B: trial.weights, C: trial.output, Bias: trial.bias})
+		e := ReferenceGEMM(p, GEMMTensors{A: set.Input, B: set.Weights, C: set.Output, Bias: set.Bias})
 		got := make([]float32, len(e.Values))
 		for i, v := range e.Values {
 			got[i] = float32(v)
 		}
-		if r := trial.judge.judge(got, 0); !r.OK() || r.Elements != p.CLen() {
+		if r := set.checker.check(got, 0); !r.OK() || r.Elements != p.CLen() {
 			t.Errorf("%v: a right result: %v", p, r)
 		}
 		for i := range got {
@@ -189,7 +190,7 @@ func TestProjection(t *testing.T) {
 				spoilt := slices.Clone(got)
 				spoilt[i] = wrong
 				gap := p.LDC > 0 && i%p.LDC >= p.N || p.Batch > 1 && i%p.StrideC >= p.M*p.N
-				if r := trial.judge.judge(spoilt, 0); r.OK() && !gap {
+				if r := set.checker.check(spoilt, 0); r.OK() && !gap {
 					t.Errorf("%v: element %d of %v is not noticed", p, i, wrong)
 				}
 			}
@@ -206,8 +207,8 @@ func TestProjection(t *testing.T) {
 	}
 }
 
-// TestSampleJudge compares its rows with the whole reference.
-func TestSampleJudge(t *testing.T) {
+// TestRowChecker compares its rows with the whole reference.
+func TestRowChecker(t *testing.T) {
 	seed := newSeed(t)
 	for _, s := range planProblems {
 		k := task{shape: s.canonical()}
@@ -222,17 +223,17 @@ func TestSampleJudge(t *testing.T) {
 			k.keepsOutput = p.Beta != 0
 		}
 		in, want := hostOf(t, k, seed)
-		j := newSampleJudge(k, in, seed)
+		j := newRowChecker(k, in, seed)
 		got := make([]float32, len(want.Values))
 		for i, v := range want.Values {
 			got[i] = float32(v)
 		}
-		if r := j.judge(got, 1e-6); !r.OK() || r.Elements == 0 || j.elements() != len(got) {
+		if r := j.check(got, 1e-6); !r.OK() || r.Elements == 0 || j.elements() != len(got) {
 			t.Errorf("%v: %v", s, r)
 		}
 		last := j.rows[len(j.rows)-1]
 		got[last.at] += 1
-		if r := j.judge(got, 1e-6); r.Wrong != 1 || r.Worst != last.at {
+		if r := j.check(got, 1e-6); r.Wrong != 1 || r.Worst != last.at {
 			t.Errorf("%v: element %d is wrong: %v", s, last.at, r)
 		}
 	}
@@ -307,7 +308,7 @@ func buildsOn(on device, s Shape, c Choice) error {
 func buildsBy[P any](algorithms []algorithm[P], p P, c Choice, on device) error {
 	for _, a := range algorithms {
 		if a.name == c.Algorithm {
-			_, err := a.recipe(p, c.Params, on)
+			_, err := a.sequence(p, c.Params, on)
 			return err
 		}
 	}

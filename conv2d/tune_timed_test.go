@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -20,18 +21,18 @@ void main() { state[0] = 1u; }`
 
 // rightOnce computes what it should in the first run from poisoned memory, and
 // nothing in those that follow: the fastest way to be timed.
-func rightOnce(r *recipe, p Problem) {
-	text := strings.Replace(r.steps[0].source.Text(), "void main() {", fmt.Sprintf(`
+func rightOnce(r *kernel.Sequence, p Problem) {
+	text := strings.Replace(r.Steps[0].Source.Text(), "void main() {", fmt.Sprintf(`
 layout(std430, binding = 4) restrict readonly buffer State { uint state[]; };
 void main() {
     if (state[0] != %du) return;`, Poison), 1)
-	for i := range r.steps {
-		r.steps[i].source = shader.MustSource("right_once", text, nil)
-		r.steps[i].bound = append(r.steps[i].bound, bound{4, workspaceRole})
+	for i := range r.Steps {
+		r.Steps[i].Source = shader.MustSource("right_once", text, nil)
+		r.Steps[i].Bindings = append(r.Steps[i].Bindings, kernel.Workspace.At(4))
 	}
-	r.workspace = 1
-	r.steps = append(r.steps, step{
-		source: shader.MustSource("once", onceKernel, nil), groups: [3]int{1, 1, 1}, bound: []bound{{4, workspaceRole}},
+	r.WorkspaceLen = 1
+	r.Steps = append(r.Steps, kernel.Step{
+		Source: shader.MustSource("once", onceKernel, nil), Groups: [3]int{1, 1, 1}, Bindings: []kernel.Binding{kernel.Workspace.At(4)},
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -44,15 +45,15 @@ func newTuneTrial(c *glctx.Context, programs Programs) (*tuneTrial, error) {
 
 // compile makes the programs that are missing, side by side where the driver can, and
 // says which cannot be made.
-func (t *tuneTrial) compile(ctx context.Context, recipes []recipe) map[shader.Key]error {
+func (t *tuneTrial) compile(ctx context.Context, recipes []kernel.Sequence) map[shader.Key]error {
 	var missing []*shader.Source
 	asked := map[shader.Key]bool{}
 	for _, r := range recipes {
-		for _, step := range r.whole() {
-			key := step.source.Key()
+		for _, step := range r.All() {
+			key := step.Source.Key()
 			if _, there := t.programs[key]; !there && !asked[key] {
 				asked[key] = true
-				missing = append(missing, step.source)
+				missing = append(missing, step.Source)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // crashing is an algorithm whose only candidate takes the process down, see dying.
-var crashing = spoiled("crashing", func(*recipe, Problem) {})
+var crashing = spoiled("crashing", func(*kernel.Sequence, Problem) {})
 
 // dying is a cache of a process that ends, without a word, as soon as the driver has
 // to run the crashing candidate: what a crash on a thread of the driver's own does.
@@ -101,7 +102,7 @@ func TestCandidateThatCrashesTheDriverIsSetAside(t *testing.T) {
 // TestTuneLeavesTheCacheAlone: programs of candidates are not kept, and evict nothing.
 func TestTuneLeavesTheCacheAlone(t *testing.T) {
 	r := newRig(t)
-	kept, err := r.programs(t, firstRecipe(t, directAlgorithm, *planProblems[0].Conv2D, deviceOf(r.context.Info())))
+	kept, err := r.programs(t, firstSequence(t, directAlgorithm, *planProblems[0].Conv2D, deviceOf(r.context.Info())))
 	if err != nil {
 		t.Fatal(err)
 	}
