@@ -3,9 +3,10 @@
 package conv2d
 
 import (
-	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // checkGEMM computes a problem by every candidate of an algorithm, in poisoned
@@ -17,7 +18,7 @@ func checkGEMM(t *testing.T, r *rig, a algorithm[GEMMProblem], p GEMMProblem) {
 		A: RandomValues(p.ALen(), seed), B: RandomValues(p.BLen(), seed+1),
 		C: RandomValues(p.CLen(), seed+2), Bias: RandomValues(p.BiasLen(), seed+3),
 	}
-	if p.Beta == 0 && p.LDC == 0 && p.StrideC == 0 {
+	if p.beta() == 0 && p.LDC == 0 && p.StrideC == 0 {
 		in.C = nil // poisoned
 	}
 	want := ReferenceGEMM(p, in)

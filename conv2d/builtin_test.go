@@ -4,12 +4,13 @@ package conv2d
 
 import (
 	"flag"
-	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -62,7 +63,7 @@ func TestBuiltinsAreProgramsOfPlans(t *testing.T) {
 	on.sharedBytes = 32 << 10
 	direct := func(side int) (kernel.Sequence, error) {
 		p := Problem{N: 2, C: 3, H: 9, W: 8, K: 4, R: side, S: side, Bias: true}
-		return directSequence(p, Params{"local": directLocal}, on)
+		return directSequence(p, DirectParams{Local: directLocal}, on)
 	}
 	for name, build := range map[string]func() (kernel.Sequence, error){
 		"conv2d_3x3": func() (kernel.Sequence, error) { return direct(3) },

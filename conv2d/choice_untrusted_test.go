@@ -4,7 +4,6 @@ package conv2d
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -28,14 +27,15 @@ func TestChoicesFromFilesDoNotPanic(t *testing.T) {
 			good = append(good, tile32.params())
 		}
 		for _, params := range good[:min(2, len(good))] {
-			names := slices.Sorted(maps.Keys(params))
+			var names []string
+			for name := range params.named() {
+				names = append(names, name)
+			}
 			for _, first := range names {
 				for _, second := range names {
 					for _, a := range extremes {
 						for _, b := range extremes {
-							bad := maps.Clone(params)
-							bad[first], bad[second] = a, b
-							build(t, o, bad)
+							build(t, o, changedJSON(params, first, a, second, b))
 							tried++
 						}
 					}
@@ -48,13 +48,19 @@ func TestChoicesFromFilesDoNotPanic(t *testing.T) {
 	}
 }
 
-func build(t *testing.T, o offer, params Params) {
+// build builds the choice of an algorithm with parameters from a file.
+func build(t *testing.T, o offer, data []byte) {
 	defer func() {
 		if r := recover(); r != nil {
-			t.Errorf("%s %v: %v", o.name, params, fmt.Sprint(r))
+			t.Errorf("%s %s: %v", o.name, data, fmt.Sprint(r))
 		}
 	}()
-	if r, err := o.sequence(params); err == nil && len(r.Steps) == 0 {
-		t.Errorf("%s %v: neither steps nor an error", o.name, params)
+	params, err := paramDecoders[o.name](data)
+	if err != nil {
+		t.Errorf("%s %s: %v", o.name, data, err)
+		return
+	}
+	if s, err := o.sequence(params); err == nil && len(s.Steps) == 0 {
+		t.Errorf("%s %s: neither steps nor an error", o.name, data)
 	}
 }

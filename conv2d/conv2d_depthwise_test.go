@@ -3,9 +3,10 @@
 package conv2d
 
 import (
-	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 var depthwiseProblems = []Problem{
@@ -41,23 +42,19 @@ func TestDepthwiseRefuses(t *testing.T) {
 	params := depthwiseCandidates(good, hardware)[0]
 	tests := []struct {
 		want   string
-		change func(p *Problem, params Params)
+		change func(p *Problem, params *DepthwiseParams)
 	}{
-		{"depthwise takes at most 16", func(p *Problem, _ Params) { p.C *= 17 }},
-		{"not divisible by 3", func(_ *Problem, params Params) { params["out_k"] = 3 }},
-		{"span at most", func(p *Problem, _ Params) { p.PadH, p.DilationH = 30, 30 }},
-		{"too many taps", func(p *Problem, _ Params) { p.H, p.W, p.R, p.S = 64, 64, 32, 32 }},
-		{"make no sense", func(_ *Problem, params Params) { params["out_p"] = 0 }},
-		{"make no sense", func(_ *Problem, params Params) { params["out_p"], params["out_q"] = 64, 64 }},
-		{"invocations in a group", func(_ *Problem, params Params) { params["local"] = 4096 }},
-		{`no parameter "bm"`, func(_ *Problem, params Params) { params["bm"] = 8 }},
+		{"depthwise takes at most 16", func(p *Problem, _ *DepthwiseParams) { p.C *= 17 }},
+		{"not divisible by 3", func(_ *Problem, params *DepthwiseParams) { params.OutK = 3 }},
+		{"span at most", func(p *Problem, _ *DepthwiseParams) { p.PadH, p.DilationH = 30, 30 }},
+		{"too many taps", func(p *Problem, _ *DepthwiseParams) { p.H, p.W, p.R, p.S = 64, 64, 32, 32 }},
+		{"make no sense", func(_ *Problem, params *DepthwiseParams) { params.OutP = 0 }},
+		{"make no sense", func(_ *Problem, params *DepthwiseParams) { params.OutP, params.OutQ = 64, 64 }},
+		{"invocations in a group", func(_ *Problem, params *DepthwiseParams) { params.Local = 4096 }},
 	}
 	for _, test := range tests {
-		p, changed := good, Params{}
-		for name, v := range params {
-			changed[name] = v
-		}
-		test.change(&p, changed)
+		p, changed := good, params
+		test.change(&p, &changed)
 		if _, err := depthwiseSequence(p, changed, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v %v: error %v does not say %q", p, changed, err, test.want)
 		}

@@ -5,6 +5,7 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
+	"iter"
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -16,15 +17,18 @@ import (
 var conv2dDirect string
 
 // directAlgorithm is the convolution as its definition has it, for every problem:
-// one output element for each invocation, no shared memory. Its parameters:
-//
-//	local  invocations in a group
-var directAlgorithm = algorithm[Problem]{
-	name:       "direct",
-	candidates: directCandidates,
-	sequence:   directSequence,
-	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
+// one output element for each invocation, no shared memory.
+var directAlgorithm = newAlgorithm("direct", directCandidates, directSequence, sumTolerance[Problem])
+
+// DirectParams are the parameters of direct.
+type DirectParams struct {
+	Local int `json:"local"` // invocations in a group
 }
+
+// String returns the parameters as text.
+func (p DirectParams) String() string { return paramsText(p) }
+
+func (p DirectParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
 // directLocal is LOCAL of conv2d_direct.comp where nothing is known.
 const directLocal = 64
@@ -33,11 +37,11 @@ const directLocal = 64
 // worth trying: beyond, other algorithms are ahead, where there is one.
 const directLargest = 1e8
 
-func directCandidates(p Problem, on device) []Params {
-	list := []Params{{"local": directLocal}}
+func directCandidates(p Problem, on device) []DirectParams {
+	list := []DirectParams{{Local: directLocal}}
 	for _, local := range []int{32, 256} {
 		if local <= on.maxInvocations && p.P()*p.Q() >= 4*local && p.FLOPs() < directLargest {
-			list = append(list, Params{"local": local})
+			list = append(list, DirectParams{Local: local})
 		}
 	}
 	return list
@@ -45,8 +49,8 @@ func directCandidates(p Problem, on device) []Params {
 
 // directRecipe cuts the grid where the device does not take it whole, and the sum
 // where it is too long for one dispatch.
-func directSequence(p Problem, params Params, on device) (kernel.Sequence, error) {
-	local := params["local"]
+func directSequence(p Problem, params DirectParams, on device) (kernel.Sequence, error) {
+	local := params.Local
 	if local < 1 || local > on.maxInvocations {
 		return kernel.Sequence{}, fmt.Errorf("conv2d: direct: %d invocations in a group, the device allows 1 to %d", local, on.maxInvocations)
 	}

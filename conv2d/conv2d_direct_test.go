@@ -3,8 +3,9 @@
 package conv2d
 
 import (
-	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // directProblems have everything that a convolution can have.
@@ -36,13 +37,13 @@ func TestDirectCutsItsGrid(t *testing.T) {
 		}
 		return whole, err
 	}
-	cut.candidates = func(Problem, device) []Params { return []Params{{"local": 32}} }
+	cut.candidates = func(Problem, device) []Params { return []Params{DirectParams{Local: 32}} }
 	checkConv(t, r, cut, Problem{N: 3, C: 2, H: 10, W: 12, K: 4, R: 3, S: 3, PadH: 1, PadW: 1, Groups: 2, Bias: true, Activation: ReLU})
 }
 
 func TestDirectRefusesParameters(t *testing.T) {
 	on := device{maxInvocations: 1024, maxGroups: [3]int32{65535, 65535, 65535}}
-	for _, params := range []Params{nil, {"local": 0}, {"local": -1}, {"local": 2048}} {
+	for _, params := range []Params{nil, TiledParams{}, DirectParams{}, DirectParams{Local: -1}, DirectParams{Local: 2048}} {
 		if _, err := directAlgorithm.sequence(directProblems[0], params, on); err == nil {
 			t.Errorf("no error for %v", params)
 		}

@@ -28,12 +28,7 @@ var (
 //
 // The input is 0 on padding. So a weight that is infinite or NaN makes NaN of the
 // outputs that it meets padding for, where the direct convolution leaves it out.
-var implicitAlgorithm = algorithm[Problem]{
-	name:       "implicit",
-	candidates: implicitCandidates,
-	sequence:   implicitSequence,
-	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
-}
+var implicitAlgorithm = newAlgorithm("implicit", implicitCandidates, implicitSequence, sumTolerance[Problem])
 
 const (
 	// maxImplicitSide is the largest filter side that the masks of
@@ -51,19 +46,18 @@ const (
 // implicitProduct is a convolution cut into tiles.
 type implicitProduct struct {
 	Problem
-	tile implicitTile
+	tile ImplicitParams
 }
 
-func implicitSequence(p Problem, params Params, on device) (kernel.Sequence, error) {
-	tile, err := readImplicitTile(params)
-	if err != nil {
+func implicitSequence(p Problem, tile ImplicitParams, on device) (kernel.Sequence, error) {
+	if err := tile.validate(); err != nil {
 		return kernel.Sequence{}, err
 	}
 	c := implicitProduct{p, tile}
 	if err := c.check(on); err != nil {
 		return kernel.Sequence{}, err
 	}
-	if c.tile.split == 1 {
+	if c.tile.Split == 1 {
 		main := c.step(c.epilogue(), kernel.Input, kernel.Output)
 		return kernel.Sequence{
 			Prepare:   []kernel.Step{c.packStep()},
@@ -75,7 +69,7 @@ func implicitSequence(p Problem, params Params, on device) (kernel.Sequence, err
 		Prepare:      []kernel.Step{c.packStep()},
 		Steps:        []kernel.Step{c.step(nil, kernel.Input, kernel.Workspace), withBias(p, c.sumStep())},
 		PackedLen:    c.packedLen(),
-		WorkspaceLen: c.tile.split * p.OutputLen(),
+		WorkspaceLen: c.tile.Split * p.OutputLen(),
 	}, nil
 }
 
@@ -88,11 +82,11 @@ func (c implicitProduct) check(on device) error {
 		return fmt.Errorf("conv2d: a tile needs %d bytes of shared memory, this device has %d", c.sharedBytes(), on.sharedBytes)
 	case c.R > maxImplicitSide || c.S > maxImplicitSide:
 		return fmt.Errorf("conv2d: a filter of %dx%d, implicit takes at most %dx%d", c.R, c.S, maxImplicitSide, maxImplicitSide)
-	case c.tile.split > 1 && (c.tile.split-1)*c.part() >= c.rowSteps():
-		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", c.rowSteps(), c.tile.split)
-	case product(c.groupCount(), c.rowSteps(), c.tile.bk, c.filtersPadded()) > maxWorkspace,
-		c.tile.split > 1 && product(c.tile.split, c.OutputLen()) > maxWorkspace,
-		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.bn):
+	case c.tile.Split > 1 && (c.tile.Split-1)*c.part() >= c.rowSteps():
+		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", c.rowSteps(), c.tile.Split)
+	case product(c.groupCount(), c.rowSteps(), c.tile.BK, c.filtersPadded()) > maxWorkspace,
+		c.tile.Split > 1 && product(c.tile.Split, c.OutputLen()) > maxWorkspace,
+		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.BN):
 		return fmt.Errorf("conv2d: %v is too large for implicit: split the problem", c.Problem)
 	}
 	return checkGrids(c.Problem, on, c.packGrid(), c.grid(), c.sumGrid())
@@ -112,47 +106,47 @@ const maxTable = 512
 // table reports whether the places of the rows are kept in shared memory: where
 // they are not worked out for a whole step at once.
 func (c implicitProduct) table() bool {
-	return c.tile.tapsFirst == 0 && !c.vector() && c.rowSteps()*c.tile.bk <= maxTable
+	return c.tile.TapsFirst == 0 && !c.vector() && c.rowSteps()*c.tile.BK <= maxTable
 }
 
 // sharedBytes is what a group has in shared memory.
 func (c implicitProduct) sharedBytes() int {
 	bytes := c.tile.sharedBytes()
 	if c.table() {
-		bytes += 8 * c.rowSteps() * c.tile.bk
+		bytes += 8 * c.rowSteps() * c.tile.BK
 	}
 	return bytes
 }
 
 // channelsPadded is C of a group up to a multiple of bk.
-func (c implicitProduct) channelsPadded() int { return ceilDiv(c.groupC(), c.tile.bk) * c.tile.bk }
+func (c implicitProduct) channelsPadded() int { return ceilDiv(c.groupC(), c.tile.BK) * c.tile.BK }
 
 // rowSteps is the number of steps of bk rows that the reduction has.
 func (c implicitProduct) rowSteps() int {
-	if c.tile.tapsFirst == 1 || c.vector() {
-		return c.R * c.S * c.channelsPadded() / c.tile.bk
+	if c.tile.TapsFirst == 1 || c.vector() {
+		return c.R * c.S * c.channelsPadded() / c.tile.BK
 	}
-	return ceilDiv(c.ReductionLen(), c.tile.bk)
+	return ceilDiv(c.ReductionLen(), c.tile.BK)
 }
 
 // part is the steps of one of split parts of the reduction.
-func (c implicitProduct) part() int { return ceilDiv(c.rowSteps(), c.tile.split) }
+func (c implicitProduct) part() int { return ceilDiv(c.rowSteps(), c.tile.Split) }
 
-func (c implicitProduct) filtersPadded() int { return ceilDiv(c.groupK(), c.tile.bm) * c.tile.bm }
+func (c implicitProduct) filtersPadded() int { return ceilDiv(c.groupK(), c.tile.BM) * c.tile.BM }
 
 func (c implicitProduct) packedLen() int {
-	return c.groupCount() * c.rowSteps() * c.tile.bk * c.filtersPadded()
+	return c.groupCount() * c.rowSteps() * c.tile.BK * c.filtersPadded()
 }
 
 func (c implicitProduct) packGrid() [3]int {
-	return [3]int{c.rowSteps() * c.tile.bk * c.filtersPadded() / packLocal, 1, c.groupCount()}
+	return [3]int{c.rowSteps() * c.tile.BK * c.filtersPadded() / packLocal, 1, c.groupCount()}
 }
 
 func (c implicitProduct) grid() [3]int {
 	return [3]int{
-		ceilDiv(c.N*c.P()*c.Q(), c.tile.bn),
-		c.filtersPadded() / c.tile.bm,
-		c.groupCount() * c.tile.split,
+		ceilDiv(c.N*c.P()*c.Q(), c.tile.BN),
+		c.filtersPadded() / c.tile.BM,
+		c.groupCount() * c.tile.Split,
 	}
 }
 
@@ -172,9 +166,9 @@ func (c implicitProduct) sumWide() int {
 func (c implicitProduct) packStep() kernel.Step {
 	return kernel.Step{
 		Source: shader.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
-			"ROWS":            c.rowSteps() * c.tile.bk,
+			"ROWS":            c.rowSteps() * c.tile.BK,
 			"FILTERS_PADDED":  c.filtersPadded(),
-			"TAPS_FIRST":      c.tile.tapsFirst,
+			"TAPS_FIRST":      c.tile.TapsFirst,
 			"CHANNELS_PADDED": c.channelsPadded(),
 			"FILTER_R":        c.R,
 			"FILTER_S":        c.S,
@@ -188,7 +182,7 @@ func (c implicitProduct) packStep() kernel.Step {
 
 // step is the product, from one buffer into another, with more defines.
 func (c implicitProduct) step(more shader.Defines, from, to kernel.Role) kernel.Step {
-	d := c.tile.params().defines()
+	d := paramDefines(c.tile)
 	maps.Copy(d, c.shape())
 	maps.Copy(d, more)
 	if c.table() {
@@ -211,7 +205,7 @@ func (c implicitProduct) sumStep() kernel.Step {
 	if c.sumWide() == 4 {
 		vector = 1
 	}
-	d := defines(map[string]int{"SPLIT": c.tile.split, "FILTERS": c.K, "PIXELS": c.P() * c.Q(), "VECTOR": vector})
+	d := defines(map[string]int{"SPLIT": c.tile.Split, "FILTERS": c.K, "PIXELS": c.P() * c.Q(), "VECTOR": vector})
 	maps.Copy(d, c.epilogue())
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),

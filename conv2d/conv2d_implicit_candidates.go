@@ -25,17 +25,17 @@ const maxImplicitCandidates = 14
 // implicitCandidates are the tiles of the shortest estimated times. There are
 // none for software drivers, where shared memory and barriers are slow, and none
 // for groups of one channel, which have nothing to share.
-func implicitCandidates(p Problem, on device) []Params {
+func implicitCandidates(p Problem, on device) []ImplicitParams {
 	if on.software || p.groupCount() > 1 && p.groupC() == 1 {
 		return nil
 	}
 	return paramsOf(implicitProducts(p, on, maxImplicitCandidates))
 }
 
-func paramsOf(products []implicitProduct) []Params {
-	params := make([]Params, 0, len(products))
+func paramsOf(products []implicitProduct) []ImplicitParams {
+	params := make([]ImplicitParams, 0, len(products))
 	for _, c := range products {
-		params = append(params, c.tile.params())
+		params = append(params, c.tile)
 	}
 	return params
 }
@@ -84,8 +84,8 @@ func bestProduct(p Problem, on device, bm, bn int) (best timedProduct) {
 		for _, depth := range implicitDepths {
 			for _, parallel := range implicitSlices {
 				for _, split := range implicitSplits {
-					best.improve(on, implicitProduct{p, implicitTile{
-						bm: bm, bn: bn, bk: depth, tm: part[0], tn: part[1], slices: parallel, split: split,
+					best.improve(on, implicitProduct{p, ImplicitParams{
+						BM: bm, BN: bn, BK: depth, TM: part[0], TN: part[1], Slices: parallel, Split: split,
 					}.completed(p)})
 				}
 			}
@@ -106,13 +106,13 @@ func (best *timedProduct) improve(on device, c implicitProduct) {
 
 // completed sets what follows from the rest of a tile and from the problem. Two
 // buffers pay for large parts only.
-func (t implicitTile) completed(p Problem) implicitTile {
-	t.buffers, t.tapsFirst, t.clamp = 1, 0, 1
-	if t.tm*t.tn >= 64 && t.slices == 1 {
-		t.buffers = 2
+func (t ImplicitParams) completed(p Problem) ImplicitParams {
+	t.Buffers, t.TapsFirst, t.Clamp = 1, 0, 1
+	if t.TM*t.TN >= 64 && t.Slices == 1 {
+		t.Buffers = 2
 	}
-	if p.groupC() >= t.bk || p.R*p.S == 1 {
-		t.tapsFirst = 1
+	if p.groupC() >= t.BK || p.R*p.S == 1 {
+		t.TapsFirst = 1
 	}
 	return t
 }
@@ -121,12 +121,12 @@ func (t implicitTile) completed(p Problem) implicitTile {
 // of buffers, the part of an invocation, the depth, unrolling, and branches.
 func (c implicitProduct) variants(on device) []implicitProduct {
 	var variants []implicitProduct
-	for _, change := range []func(t *implicitTile){
-		func(t *implicitTile) { t.buffers = 3 - t.buffers },
-		func(t *implicitTile) { t.tm, t.tn = 12-t.tm, 8 },
-		func(t *implicitTile) { t.bk *= 2 },
-		func(t *implicitTile) { t.unroll = 1 },
-		func(t *implicitTile) { t.clamp = 0 },
+	for _, change := range []func(t *ImplicitParams){
+		func(t *ImplicitParams) { t.Buffers = 3 - t.Buffers },
+		func(t *ImplicitParams) { t.TM, t.TN = 12-t.TM, 8 },
+		func(t *ImplicitParams) { t.BK *= 2 },
+		func(t *ImplicitParams) { t.Unroll = 1 },
+		func(t *ImplicitParams) { t.Clamp = 0 },
 	} {
 		v := c
 		if change(&v.tile); v.tile.validate() == nil && v.check(on) == nil {
@@ -162,18 +162,18 @@ func (c implicitProduct) cycles() float64 {
 	if rest := rounds % resident; rest > 0 {
 		sum += gpuGroupCycles + perGroup*c.stepCycles(rest)
 	}
-	sum += float64(rounds*(c.tile.slices-1)*c.tile.bm*c.tile.bn) / 32
-	traffic := float64(groups) * perGroup * float64(4*c.tile.bk*(c.tile.bm+c.tile.bn)) / gpuTraffic
+	sum += float64(rounds*(c.tile.Slices-1)*c.tile.BM*c.tile.BN) / 32
+	traffic := float64(groups) * perGroup * float64(4*c.tile.BK*(c.tile.BM+c.tile.BN)) / gpuTraffic
 	sum = max(sum+traffic/4, traffic) // most of it overlaps
-	if c.tile.split > 1 {
-		sum += gpuDispatchCycles + float64(4*(2*c.tile.split+1)*c.OutputLen())/gpuMemory
+	if c.tile.Split > 1 {
+		sum += gpuDispatchCycles + float64(4*(2*c.tile.Split+1)*c.OutputLen())/gpuMemory
 	}
 	return sum
 }
 
 // resident is the number of groups that run on one processor at a time.
-func (t implicitTile) resident() int {
-	registers := t.tm*t.tn + 56 // for each invocation
+func (t ImplicitParams) resident() int {
+	registers := t.TM*t.TN + 56 // for each invocation
 	return max(1, min(gpuRegisters/(registers*t.invocations()), int(gpuSharedBytes)/t.sharedBytes()))
 }
 
@@ -181,7 +181,7 @@ func (t implicitTile) resident() int {
 func (c implicitProduct) stepCycles(resident int) float64 {
 	warps := ceilDiv(c.tile.invocations(), 32)
 	lanes := float64(c.tile.invocations()) / float64(32*warps)
-	work := float64(resident*c.tile.bm*c.tile.bn*c.tile.bk) / gpuLanes / lanes
+	work := float64(resident*c.tile.BM*c.tile.BN*c.tile.BK) / gpuLanes / lanes
 	busy := float64(resident * warps)
 	return max(gpuStepCycles, work/(c.density()*busy/(busy+1.2)))
 }
@@ -190,15 +190,15 @@ func (c implicitProduct) stepCycles(resident int) float64 {
 // and add. The others read shared memory, and fetch the next step.
 func (c implicitProduct) density() float64 {
 	t := c.tile
-	work := float64(t.tm*t.tn*t.bk) / float64(t.slices)
-	shared := 0.8 * float64((t.tm+t.tn)*t.bk) / float64(t.slices)
+	work := float64(t.TM*t.TN*t.BK) / float64(t.Slices)
+	shared := 0.8 * float64((t.TM+t.TN)*t.BK) / float64(t.Slices)
 	fetch := 30 // instructions for four pixels
 	switch {
 	case c.vector():
 		fetch = 4
-	case t.tapsFirst == 0 && !c.table():
+	case t.TapsFirst == 0 && !c.table():
 		fetch = 44
 	}
-	loads := 3*ceilDiv(t.bk*t.bm/4, t.invocations()) + fetch*ceilDiv(t.bk*t.bn/4, t.invocations())
+	loads := 3*ceilDiv(t.BK*t.BM/4, t.invocations()) + fetch*ceilDiv(t.BK*t.BN/4, t.invocations())
 	return work / (work + shared + float64(loads))
 }

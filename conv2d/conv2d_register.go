@@ -22,14 +22,9 @@ var (
 // convRegisterAlgorithm is conv2d_register.comp: a convolution for GPUs that are
 // the CPU. Channels are laid out in pairs first. A 1x1 filter that skips nothing
 // makes it a matrix product, which is left to gemm_register.comp.
-var convRegisterAlgorithm = algorithm[Problem]{
-	name:       "conv2d_register",
-	candidates: convRegisterCandidates,
-	sequence:   convRegisterSequence,
-	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
-}
+var convRegisterAlgorithm = newAlgorithm("conv2d_register", convRegisterCandidates, convRegisterSequence, sumTolerance[Problem])
 
-func convRegisterCandidates(p Problem, on device) []Params {
+func convRegisterCandidates(p Problem, on device) []RegisterParams {
 	if !on.software {
 		return nil
 	}
@@ -105,7 +100,7 @@ func (p Problem) registerPairsOut(t registerTile) bool {
 	return t.columns%2 == 0 && p.P()*p.Q()%2 == 0
 }
 
-func convRegisterSequence(p Problem, params Params, on device) (kernel.Sequence, error) {
+func convRegisterSequence(p Problem, params RegisterParams, on device) (kernel.Sequence, error) {
 	if p.isProduct() {
 		return gemmRegisterSequence(p.asProduct(), params, on, productOfConv)
 	}

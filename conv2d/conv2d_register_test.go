@@ -3,11 +3,12 @@
 package conv2d
 
 import (
-	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // registerConvs have everything that a convolution may have.
@@ -91,11 +92,11 @@ func TestConvRegisterTakesPointwiseConvolutionsAsProducts(t *testing.T) {
 
 func TestConvRegisterRefusesForeignParameters(t *testing.T) {
 	p := Problem{N: 1, C: 4, H: 8, W: 8, K: 4, R: 3, S: 3}
-	if _, err := convRegisterAlgorithm.sequence(p, Params{"tile": 4}, softwareDevice); err == nil {
+	if _, err := convRegisterAlgorithm.sequence(p, TiledParams{Tile: 4}, softwareDevice); err == nil {
 		t.Error("no error for parameters of another algorithm")
 	}
 	p = Problem{N: 100_000, C: 1, H: 3, W: 3, K: 1, R: 3, S: 3}
-	_, err := convRegisterAlgorithm.sequence(p, Params{"rows": 1, "columns": 1, "lanes_m": 8}, softwareDevice)
+	_, err := convRegisterAlgorithm.sequence(p, RegisterParams{Rows: 1, Columns: 1, LanesM: 8}, softwareDevice)
 	if err == nil || !strings.Contains(err.Error(), "split the problem") {
 		t.Errorf("error is %v", err)
 	}

@@ -46,16 +46,12 @@ const (
 )
 
 func winogradAlgorithm(name string, tile int, times float64) algorithm[Problem] {
-	return algorithm[Problem]{
-		name: name,
-		candidates: func(p Problem, on device) []Params {
-			return winogradCandidates(winograd{p, tile}, on)
-		},
-		sequence: func(p Problem, params Params, on device) (kernel.Sequence, error) {
+	return newAlgorithm(name,
+		func(p Problem, on device) []ImplicitParams { return winogradCandidates(winograd{p, tile}, on) },
+		func(p Problem, params ImplicitParams, on device) (kernel.Sequence, error) {
 			return winogradSequence(winograd{p, tile}, params, on)
 		},
-		tolerance: func(p Problem) float64 { return times * Tolerance(p.ReductionLen()) },
-	}
+		func(p Problem) float64 { return times * Tolerance(p.ReductionLen()) })
 }
 
 const (
@@ -73,22 +69,21 @@ type winograd struct {
 	tile int
 }
 
-func winogradCandidates(w winograd, on device) []Params {
+func winogradCandidates(w winograd, on device) []ImplicitParams {
 	if on.software || w.check() != nil || !w.pays() {
 		return nil
 	}
-	var params []Params
+	var params []ImplicitParams
 	for _, c := range implicitProducts(w.product(), on, maxWinogradCandidates) {
-		if _, err := winogradSequence(w, c.tile.params(), on); err == nil {
-			params = append(params, c.tile.params())
+		if _, err := winogradSequence(w, c.tile, on); err == nil {
+			params = append(params, c.tile)
 		}
 	}
 	return params
 }
 
-func winogradSequence(w winograd, params Params, on device) (kernel.Sequence, error) {
-	tile, err := readImplicitTile(params)
-	if err != nil {
+func winogradSequence(w winograd, tile ImplicitParams, on device) (kernel.Sequence, error) {
+	if err := tile.validate(); err != nil {
 		return kernel.Sequence{}, err
 	}
 	if err := w.check(); err != nil {
@@ -98,7 +93,7 @@ func winogradSequence(w winograd, params Params, on device) (kernel.Sequence, er
 	if err := c.check(on); err != nil {
 		return kernel.Sequence{}, err
 	}
-	workspace := product(w.frequencies(), w.tilesPadded(), w.C+tile.split*w.K)
+	workspace := product(w.frequencies(), w.tilesPadded(), w.C+tile.Split*w.K)
 	if workspace > maxWorkspace {
 		return kernel.Sequence{}, w.tooLarge()
 	}
@@ -107,7 +102,7 @@ func winogradSequence(w winograd, params Params, on device) (kernel.Sequence, er
 	}
 	return kernel.Sequence{
 		Prepare:      []kernel.Step{w.weightsStep(c)},
-		Steps:        []kernel.Step{w.inputStep(tile.clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))},
+		Steps:        []kernel.Step{w.inputStep(tile.Clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.Split))},
 		PackedLen:    c.packedLen(),
 		WorkspaceLen: int(workspace),
 	}, nil

@@ -3,9 +3,10 @@
 package conv2d
 
 import (
-	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 var winogradProblems = []Problem{
@@ -20,19 +21,19 @@ var winogradProblems = []Problem{
 
 func TestWinograd(t *testing.T) {
 	r := newRig(t)
-	tile := implicitTile{bm: 32, bn: 32, bk: 8, tm: 8, tn: 4, slices: 1, split: 1, buffers: 2, tapsFirst: 1, clamp: 1}
+	tile := ImplicitParams{BM: 32, BN: 32, BK: 8, TM: 8, TN: 4, Slices: 1, Split: 1, Buffers: 2, TapsFirst: 1, Clamp: 1}
 	for i, p := range winogradProblems {
 		if i%3 != 1 {
-			checkConv(t, r, withParams(winograd2Algorithm, tile.params()), p)
+			checkConv(t, r, withParams(winograd2Algorithm, tile), p)
 		}
 		if i%3 != 2 {
-			checkConv(t, r, withParams(winograd4Algorithm, tile.params()), p)
+			checkConv(t, r, withParams(winograd4Algorithm, tile), p)
 		}
 	}
 	split := Problem{N: 1, C: 80, H: 8, W: 8, K: 32, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU}
-	tile = implicitTile{bm: 32, bn: 24, bk: 16, tm: 4, tn: 4, slices: 2, split: 3, buffers: 1, tapsFirst: 1, clamp: 1}
-	checkConv(t, r, withParams(winograd2Algorithm, tile.params()), split)
-	checkConv(t, r, withParams(winograd4Algorithm, tile.params()), split)
+	tile = ImplicitParams{BM: 32, BN: 24, BK: 16, TM: 4, TN: 4, Slices: 2, Split: 3, Buffers: 1, TapsFirst: 1, Clamp: 1}
+	checkConv(t, r, withParams(winograd2Algorithm, tile), split)
+	checkConv(t, r, withParams(winograd4Algorithm, tile), split)
 }
 
 // TestWinogradError says how far below its bound the error of a long sum stays.
@@ -81,7 +82,7 @@ func TestWinogradRefuses(t *testing.T) {
 				t.Errorf("%s for %v: %d candidates", a.name, p, n)
 			}
 		}
-		if _, err := a.sequence(good, Params{}, hardware); err == nil {
+		if _, err := a.sequence(good, ImplicitParams{}, hardware); err == nil {
 			t.Errorf("%s: no error for no params", a.name)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // GEMMProblem is the matrix product
 //
-//	C = act(Alpha * op(A) * op(B) + Beta * C + bias)
+//	C = act(alpha * op(A) * op(B) + beta * C + bias)
 //
 // for each of Batch pairs of matrices, all of them row-major. op turns a matrix
 // where its Trans is set. The zero GEMMProblem is not valid; one with M, N and K
@@ -33,10 +33,37 @@ type GEMMProblem struct {
 	Batch                     int
 	StrideA, StrideB, StrideC int
 
-	Alpha, Beta float32 // an Alpha of 0 means 1; where Beta is 0, C is not read
-	Bias        Bias
-	Activation  Activation
+	Factors    Factors // alpha and beta; the zero value is 1 and 0
+	Bias       Bias
+	Activation Activation
 }
+
+// Factors are alpha and beta of a matrix product. [AlphaBeta] makes them; the zero
+// value is an alpha of 1 and a beta of 0. Equal factors are equal by ==.
+type Factors struct {
+	alpha, beta float32
+	set         bool // false: 1 and 0
+}
+
+// AlphaBeta returns factors as BLAS has them. With an alpha of 0, A and B are not read,
+// and with a beta of 0 C is not: NaN and infinities there do not reach the result.
+func AlphaBeta(alpha, beta float32) Factors {
+	if alpha == 1 && beta == 0 {
+		return Factors{}
+	}
+	return Factors{alpha, beta, true}
+}
+
+// Alpha is the factor of the product.
+func (f Factors) Alpha() float32 {
+	if !f.set {
+		return 1
+	}
+	return f.alpha
+}
+
+// Beta is the factor of what C holds before.
+func (f Factors) Beta() float32 { return f.beta }
 
 // Bias says what is added to a matrix product before the activation.
 type Bias int
@@ -88,8 +115,39 @@ func (p GEMMProblem) c() stored {
 	return stored{p.M, p.N, cmp.Or(p.LDC, p.N), orOne(p.Batch), p.StrideC}
 }
 
-// alpha is the factor of the product.
-func (p GEMMProblem) alpha() float32 { return cmp.Or(p.Alpha, 1) }
+// index is where an element of op(matrix) lies, of the given matrix of the batch.
+func (s stored) index(batch, row, column int, trans bool) int {
+	if trans {
+		row, column = column, row
+	}
+	return batch*s.stride + row*s.ld + column
+}
+
+// AIndex is the index of an element of op(A) in the slice of A.
+func (p GEMMProblem) AIndex(batch, row, k int) int { return p.a().index(batch, row, k, p.TransA) }
+
+// BIndex is the index of an element of op(B) in the slice of B.
+func (p GEMMProblem) BIndex(batch, k, column int) int {
+	return p.b().index(batch, k, column, p.TransB)
+}
+
+// CIndex is the index of an element of C in the slice of C.
+func (p GEMMProblem) CIndex(batch, row, column int) int {
+	return p.c().index(batch, row, column, false)
+}
+
+// depth is the elements of K that a kernel has to sum: none with an alpha of 0, so
+// that A and B are not read.
+func (p GEMMProblem) depth() int {
+	if p.alpha() == 0 {
+		return 0
+	}
+	return p.K
+}
+
+// alpha and beta are the factors of the problem.
+func (p GEMMProblem) alpha() float32 { return p.Factors.Alpha() }
+func (p GEMMProblem) beta() float32  { return p.Factors.Beta() }
 
 // ALen is the number of elements of A in a valid problem, gaps included.
 func (p GEMMProblem) ALen() int { return int(p.a().len()) }
@@ -138,8 +196,8 @@ func (p GEMMProblem) Validate() error {
 	if !p.Activation.valid() {
 		f.addf("there is no %v", p.Activation)
 	}
-	f.finite("Alpha", p.Alpha)
-	f.finite("Beta", p.Beta)
+	f.finite("Alpha", p.alpha())
+	f.finite("Beta", p.beta())
 	if inRange(1, p.M, p.N, p.K) && inRange(0, p.Batch) && p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
 	}
@@ -181,8 +239,8 @@ func (p GEMMProblem) String() string {
 		{p.LDB != 0, fmt.Sprintf(" ldb%d", p.LDB)},
 		{p.LDC != 0, fmt.Sprintf(" ldc%d", p.LDC)},
 		{p.Batch > 1, fmt.Sprintf(" batch%d:%d:%d:%d", p.Batch, p.StrideA, p.StrideB, p.StrideC)},
-		{p.alpha() != 1, fmt.Sprintf(" alpha%g", p.Alpha)},
-		{p.Beta != 0, fmt.Sprintf(" beta%g", p.Beta)},
+		{p.alpha() != 1, fmt.Sprintf(" alpha%g", p.alpha())},
+		{p.beta() != 0, fmt.Sprintf(" beta%g", p.beta())},
 		{p.Bias != NoBias, " " + p.Bias.String()},
 		{p.Activation != None, " " + p.Activation.String()},
 	} {

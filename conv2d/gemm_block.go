@@ -5,6 +5,7 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
+	"iter"
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -21,25 +22,33 @@ var (
 	gemmPack string
 )
 
-// gemmBlockAlgorithm is the matrix product by blocks in shared memory, for every
-// problem. Its parameters:
-//
-//	bm, bn, bk  the block of C of a group, and the elements of K in a step
-//	tm, tn      the elements of C of an invocation
-//	slices      invocations that share these, each with a part of every step: 1, or
-//	            none, 2 or 4
-//	stages      pieces in shared memory, 1 or 2
-//	split       parts of K that are summed up side by side, then added
-//	fused       0, or none: a second dispatch adds them; else the last group of a
-//	            block to end does, which reads so many of them at a time
-//	pack_a      1: A is copied first, turned and padded
-//	pack_b      1: B likewise, not turned
-var gemmBlockAlgorithm = algorithm[GEMMProblem]{
-	name:       "gemm_block",
-	candidates: gemmBlockCandidates,
-	sequence:   gemmBlockSequence,
-	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
+// gemmBlockAlgorithm is the matrix product by tiles in shared memory, for every
+// problem.
+var gemmBlockAlgorithm = newAlgorithm("gemm_block", gemmBlockCandidates, gemmBlockSequence, sumTolerance[GEMMProblem])
+
+// BlockParams are the parameters of gemm_block.
+type BlockParams struct {
+	BK    int `json:"bk"`     // elements of K in a step
+	BM    int `json:"bm"`     // rows of the tile of C of a group
+	BN    int `json:"bn"`     // columns of that tile
+	Fused int `json:"fused"`  // 0: a second dispatch adds the parts; else the last group of a tile reads Fused parts at a time
+	PackA int `json:"pack_a"` // 1: A is copied first, transposed and padded
+	PackB int `json:"pack_b"` // 1: B is copied first, padded
+
+	// Slices is the number of invocations that share the elements of C of an
+	// invocation, each with a part of every step (slice-K): 1, 2 or 4. 0 means 1.
+	Slices int `json:"slices,omitempty"`
+
+	Split  int `json:"split"`  // parts of K that are summed up side by side, then added (split-K)
+	Stages int `json:"stages"` // tiles in shared memory, 1 or 2
+	TM     int `json:"tm"`     // rows of C of an invocation
+	TN     int `json:"tn"`     // columns of C of an invocation
 }
+
+// String returns the parameters as text.
+func (p BlockParams) String() string { return paramsText(p) }
+
+func (p BlockParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
 // vectorA and vectorB say whether whole vectors can be read: 4, else 1.
 func (p GEMMProblem) vectorA() int { return p.a().vector() }
@@ -74,9 +83,9 @@ const semaphoreBytes = 16
 // maxFused is the most parts at a time that leave registers for anything else.
 const maxFused = 8
 
-func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
-	b := blockPlan{GEMMProblem: p, split: params["split"], fused: params["fused"], packA: params["pack_a"] == 1, packB: params["pack_b"] == 1}
-	b.shape = blockShape{params["bm"], params["bn"], params["bk"], params["tm"], params["tn"], params["stages"], params.or("slices", 1)["slices"]}
+func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, error) {
+	b := blockPlan{GEMMProblem: p, split: params.Split, fused: params.Fused, packA: params.PackA == 1, packB: params.PackB == 1}
+	b.shape = blockShape{params.BM, params.BN, params.BK, params.TM, params.TN, params.Stages, orOne(params.Slices)}
 	if err := b.shape.validate(on); err != nil {
 		return b, err
 	}
@@ -85,6 +94,9 @@ func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
 	}
 	if b.fused < 0 || b.fused > maxFused {
 		return b, fmt.Errorf("conv2d: gemm_block: fused is %d, must be from 0 to %d", b.fused, maxFused)
+	}
+	if p.depth() == 0 { // nothing to pack and to split
+		b.packA, b.packB, b.split = false, false, 1
 	}
 	if b.split == 1 {
 		b.fused = 0
@@ -136,7 +148,7 @@ func (s blockShape) validate(on device) error {
 	return nil
 }
 
-func gemmBlockSequence(p GEMMProblem, params Params, on device) (kernel.Sequence, error) {
+func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Sequence, error) {
 	b, err := newBlockPlan(p, params, on)
 	if err != nil {
 		return kernel.Sequence{}, err
@@ -203,7 +215,7 @@ func (b blockPlan) block() kernel.Step {
 		to = append(to, partialBinding, semaphoresBinding)
 		d["FUSED"] = strconv.Itoa(b.fused)
 	}
-	uniforms := kernel.Ints{{"M", b.M}, {"N", b.N}, {"K", b.K}, {"lda", lda}, {"ldb", ldb}, {"ldc", c.ld},
+	uniforms := kernel.Ints{{"M", b.M}, {"N", b.N}, {"K", b.depth()}, {"lda", lda}, {"ldb", ldb}, {"ldc", c.ld},
 		{"strideA", strideA}, {"strideB", strideB}, {"strideC", c.stride},
 		{"offsetA", 0}, {"offsetB", b.offsetB}, {"offsetPartial", b.offsetP}}.Uniforms()
 	return kernel.Step{
@@ -265,7 +277,7 @@ var (
 // epilogue adds the defines of what is done to each sum and returns what has to be
 // bound for it.
 func (p GEMMProblem) epilogue(d shader.Defines) []kernel.Binding {
-	d["BETA"] = onOff(p.Beta != 0)
+	d["BETA"] = onOff(p.beta() != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define
 	if p.Bias == NoBias {
@@ -275,5 +287,5 @@ func (p GEMMProblem) epilogue(d shader.Defines) []kernel.Binding {
 }
 
 func (p GEMMProblem) factors() []executor.Uniform {
-	return []executor.Uniform{executor.Float("alpha", p.alpha()), executor.Float("beta", p.Beta)}
+	return []executor.Uniform{executor.Float("alpha", p.alpha()), executor.Float("beta", p.beta())}
 }

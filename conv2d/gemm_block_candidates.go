@@ -76,11 +76,11 @@ const maxSplit = 32
 // long loops: see maxLoopIterations.
 const softwareMaxK = 4096
 
-func gemmBlockCandidates(p GEMMProblem, on device) []Params {
+func gemmBlockCandidates(p GEMMProblem, on device) []BlockParams {
 	if on.software && p.K > softwareMaxK {
 		return nil
 	}
-	var list []Params
+	var list []BlockParams
 	for _, s := range p.shapes() {
 		// Blocks mostly beyond the matrix only waste time.
 		if !s.fits(on) || s != anyShape && (s.bm >= 2*roundUp(p.M, 4) && s.bm > 4 || s.bn >= 2*roundUp(p.N, 32)) {
@@ -91,7 +91,9 @@ func gemmBlockCandidates(p GEMMProblem, on device) []Params {
 		for _, split := range splits(groups, most) {
 			list = append(list, p.packings(s.params(split))...)
 			if split > 1 && s.sharedBytes()+semaphoreBytes <= on.sharedBytes {
-				list = append(list, p.packings(s.params(split).with("fused", s.fused()))...)
+				fused := s.params(split)
+				fused.Fused = s.fused()
+				list = append(list, p.packings(fused)...)
 			}
 		}
 	}
@@ -126,21 +128,20 @@ func (s blockShape) fused() int {
 	return 4
 }
 
-func (s blockShape) params(split int) Params {
-	return Params{
-		"bm": s.bm, "bn": s.bn, "bk": s.bk, "tm": s.tm, "tn": s.tn, "stages": s.stages,
-		"slices": s.slices, "split": split, "fused": 0, "pack_a": 0, "pack_b": 0,
-	}
+func (s blockShape) params(split int) BlockParams {
+	return BlockParams{BM: s.bm, BN: s.bn, BK: s.bk, TM: s.tm, TN: s.tn, Stages: s.stages, Slices: s.slices, Split: split}
 }
 
-// packings are the parameters with the matrices packed in the ways that may help.
-func (p GEMMProblem) packings(params Params) []Params {
-	list := []Params{params}
+// packings returns the parameters with the matrices packed in the ways that may help.
+func (p GEMMProblem) packings(params BlockParams) []BlockParams {
+	list := []BlockParams{params}
+	params.PackA = 1
 	if !p.TransA && p.N >= 256 && p.M >= 64 || p.vectorA() == 1 && p.N >= 256 {
-		list = append(list, params.with("pack_a", 1))
+		list = append(list, params)
 	}
+	params.PackB = 1
 	if p.vectorB() == 1 && p.M >= 256 {
-		list = append(list, params.with("pack_a", 1).with("pack_b", 1))
+		list = append(list, params)
 	}
 	return list
 }

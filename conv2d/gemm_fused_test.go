@@ -28,18 +28,18 @@ type fusedCase struct {
 var fusedCases = []fusedCase{
 	{
 		GEMMProblem{M: 50, N: 70, K: 64, Batch: 2, StrideA: 50 * 64, StrideC: 50 * 70, Bias: RowBias, Activation: ReLU},
-		Choice{"gemm_block", blockShape{16, 16, 4, 4, 4, 1, 1}.params(16).with("fused", 2)},
+		Choice{"gemm_block", with(blockShape{16, 16, 4, 4, 4, 1, 1}.params(16), "fused", 2)},
 	},
 	{
-		GEMMProblem{M: 2, N: 300, K: 200, Alpha: 2},
-		Choice{"gemm_row", Params{"lanes": 8, "slices": 4, "split": 7, "fused": 4}},
+		GEMMProblem{M: 2, N: 300, K: 200, Factors: AlphaBeta(2, 0)},
+		Choice{"gemm_row", RowParams{Lanes: 8, Slices: 4, Split: 7, Fused: 4}},
 	},
 }
 
 func (c fusedCase) String() string { return fmt.Sprint(c.Choice, " for ", c.GEMMProblem) }
 
 // plan is a plan with weights, an input, and what comes out.
-func (c fusedCase) plan(t *testing.T, e *executor.Executor, programs Programs, seed uint64) (*Plan, []float32, Expected) {
+func (c fusedCase) plan(t *testing.T, e *executor.Executor, programs executor.Programs, seed uint64) (*Plan, []float32, Expected) {
 	t.Helper()
 	p := mustPlan(t, e, programs, c.Shape(), PlanOptions{Choice: &c.Choice})
 	in, want := hostOf(t, p.task, seed)

@@ -22,16 +22,12 @@ var (
 
 // gemmRegisterAlgorithm is gemm_register.comp: a matrix product for GPUs that are
 // the CPU, every sum in the registers and the first-level cache of one thread.
-var gemmRegisterAlgorithm = algorithm[GEMMProblem]{
-	name:       "gemm_register",
-	candidates: gemmRegisterCandidates,
-	sequence: func(p GEMMProblem, params Params, on device) (kernel.Sequence, error) {
+var gemmRegisterAlgorithm = newAlgorithm("gemm_register", gemmRegisterCandidates,
+	func(p GEMMProblem, params RegisterParams, on device) (kernel.Sequence, error) {
 		return gemmRegisterSequence(p, params, on, gemmRoles)
-	},
-	tolerance: func(p GEMMProblem) float64 { return Tolerance(p.ReductionLen()) },
-}
+	}, sumTolerance[GEMMProblem])
 
-func gemmRegisterCandidates(p GEMMProblem, on device) []Params {
+func gemmRegisterCandidates(p GEMMProblem, on device) []RegisterParams {
 	if !on.software {
 		return nil
 	}
@@ -88,6 +84,9 @@ func (p GEMMProblem) registerOperands(t registerTile, roles productRoles) (a, b 
 	grid := gemmRegisterGrid(p, t)
 	a = registerOperand{stored: p.a(), role: roles.a, pairs: p.a().pairs()}
 	b = registerOperand{stored: p.b(), role: roles.b, pairs: p.b().pairs()}
+	if p.depth() == 0 {
+		return a, b // neither is read
+	}
 	switch {
 	case p.TransA && t.rows%2 != 0: // a turned matrix is loaded two rows at a time
 		a.pairs = false
@@ -125,7 +124,7 @@ func (o registerOperand) copied() int {
 }
 
 // gemmRegisterRecipe is the recipe of a valid matrix product.
-func gemmRegisterSequence(p GEMMProblem, params Params, on device, roles productRoles) (kernel.Sequence, error) {
+func gemmRegisterSequence(p GEMMProblem, params RegisterParams, on device, roles productRoles) (kernel.Sequence, error) {
 	var made kernel.Sequence
 	t, err := registerTileOf(params, on)
 	if err != nil {
@@ -145,7 +144,7 @@ func gemmRegisterSequence(p GEMMProblem, params Params, on device, roles product
 		}
 	}
 	// A step of the loop takes two elements of K.
-	r := reduction{length: p.K, step: 2 * (maxLoopIterations - 1)}
+	r := reduction{length: p.depth(), step: 2 * (maxLoopIterations - 1)}
 	for i := range r.dispatches() {
 		part := p.ofDispatch(i, r.dispatches())
 		source, err := gemmRegisterSource(part, t, a, b)
@@ -202,7 +201,7 @@ func evenStep(from registerOperand, to kernel.Role, on device) (kernel.Step, err
 // what earlier ones left, bias and activation come last.
 func (p GEMMProblem) ofDispatch(i, n int) GEMMProblem {
 	if i > 0 {
-		p.Beta = 1
+		p.Factors = AlphaBeta(p.alpha(), 1)
 	}
 	if i < n-1 {
 		p.Bias, p.Activation = NoBias, None
@@ -227,7 +226,7 @@ func gemmRegisterUniforms(p GEMMProblem, a, b registerOperand, s span) []executo
 			{"strideA", a.stride}, {"strideB", b.stride}, {"strideC", c.stride},
 			{"firstK", s.first}, {"lastK", s.last},
 		}.Uniforms(),
-		executor.Float("alpha", p.alpha()), executor.Float("beta", p.Beta),
+		executor.Float("alpha", p.alpha()), executor.Float("beta", p.beta()),
 	)
 }
 
@@ -239,7 +238,7 @@ func gemmRegisterSource(p GEMMProblem, t registerTile, a, b registerOperand) (*s
 	d["PAIRS_B"] = onOff(b.pairs)
 	d["PAIRS_C"] = onOff(p.c().pairs())
 	d["ODD_K"] = onOff(p.K%2 != 0)
-	d["ACCUMULATE"] = onOff(p.Beta != 0)
+	d["ACCUMULATE"] = onOff(p.beta() != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define
 	return shader.NewSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmRegister, d)

@@ -3,11 +3,12 @@
 package conv2d
 
 import (
-	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // registerProducts have everything that a matrix product may have, in sizes that
@@ -18,14 +19,14 @@ var registerProducts = []GEMMProblem{
 	{M: 40, N: 70, K: 34},
 	{M: 16, N: 90, K: 27, Bias: RowBias, Activation: ReLU},
 	{M: 1, N: 300, K: 64, Bias: ColumnBias, Activation: SiLU},
-	{M: 129, N: 2, K: 10, Alpha: -0.5, Beta: 2},
-	{M: 6, N: 18, K: 33, TransA: true, Alpha: 3, Bias: ColumnBias, Activation: Tanh},
-	{M: 7, N: 9, K: 18, TransB: true, Beta: -1, Activation: Sigmoid},
+	{M: 129, N: 2, K: 10, Factors: AlphaBeta(-0.5, 2)},
+	{M: 6, N: 18, K: 33, TransA: true, Factors: AlphaBeta(3, 0), Bias: ColumnBias, Activation: Tanh},
+	{M: 7, N: 9, K: 18, TransB: true, Factors: AlphaBeta(1, -1), Activation: Sigmoid},
 	{M: 22, N: 19, K: 21, TransA: true, TransB: true, LDA: 24, LDB: 30, LDC: 20},
-	{M: 10, N: 12, K: 8, LDA: 10, LDB: 14, LDC: 16, Batch: 3, StrideA: 120, StrideC: 200, Beta: 0.5, Bias: RowBias},
+	{M: 10, N: 12, K: 8, LDA: 10, LDB: 14, LDC: 16, Batch: 3, StrideA: 120, StrideC: 200, Factors: AlphaBeta(1, 0.5), Bias: RowBias},
 	{M: 9, N: 12, K: 8, LDA: 8, LDB: 12, Batch: 2, StrideA: 73, StrideB: 97, StrideC: 109},
 	{M: 34, N: 36, K: 7, TransA: true, Activation: ReLU},
-	{M: 3, N: 4, K: 300_001, Beta: 2, Bias: RowBias, Activation: ReLU},
+	{M: 3, N: 4, K: 300_001, Factors: AlphaBeta(1, 2), Bias: RowBias, Activation: ReLU},
 }
 
 // registerRig is a rig for kernels that keep a tile in a processor's registers, which
@@ -68,7 +69,7 @@ func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 func TestGEMMRegisterCutsLongSums(t *testing.T) {
 	const most = 2 * (maxLoopIterations - 1) // elements of K, two in an iteration
 	for k, want := range map[int]int{1: 1, most: 1, most + 2: 2, 300_000: 5} {
-		p := GEMMProblem{M: 2, N: 2, K: k, Beta: 3, Bias: RowBias}
+		p := GEMMProblem{M: 2, N: 2, K: k, Factors: AlphaBeta(1, 3), Bias: RowBias}
 		made := firstSequence(t, gemmRegisterAlgorithm, p, softwareDevice)
 		if len(made.Steps) != want {
 			t.Errorf("%v: %d dispatches, want %d", p, len(made.Steps), want)
@@ -108,13 +109,13 @@ func TestGEMMRegisterMakesOddMatricesEven(t *testing.T) {
 func TestGEMMRegisterRefusesForeignParameters(t *testing.T) {
 	p := GEMMProblem{M: 8, N: 8, K: 8}
 	for want, params := range map[string]Params{
-		"are not rows":            {"bm": 64},
-		"from 1 to 32":            {"rows": 33, "columns": 2, "lanes_m": 1},
-		"do not divide 8 lanes":   {"rows": 1, "columns": 2, "lanes_m": 3},
-		"needs an even number":    {"rows": 1, "columns": 3, "lanes_m": 1},
-		"a tile of 0x2":           {"rows": 0, "columns": 2, "lanes_m": 1},
-		"0 rows of lanes":         {"rows": 1, "columns": 2, "lanes_m": 0},
-		"both sides must be from": {"rows": 1, "columns": -2, "lanes_m": 1},
+		"takes conv2d.RegisterParams, not conv2d.BlockParams": BlockParams{BM: 64},
+		"from 1 to 32":          RegisterParams{Rows: 33, Columns: 2, LanesM: 1},
+		"do not divide 8 lanes": RegisterParams{Rows: 1, Columns: 2, LanesM: 3},
+		"needs an even number":  RegisterParams{Rows: 1, Columns: 3, LanesM: 1},
+		"a tile of 0x2":         RegisterParams{Rows: 0, Columns: 2, LanesM: 1},
+		"0 rows of lanes":       RegisterParams{Rows: 1, Columns: 2, LanesM: 0},
+		"columns is -2":         RegisterParams{Rows: 1, Columns: -2, LanesM: 1},
 	} {
 		_, err := gemmRegisterAlgorithm.sequence(p, params, softwareDevice)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -122,7 +123,7 @@ func TestGEMMRegisterRefusesForeignParameters(t *testing.T) {
 		}
 	}
 	huge := GEMMProblem{M: 8, N: 2, K: 1, Batch: 70_000, StrideC: 16}
-	_, err := gemmRegisterAlgorithm.sequence(huge, Params{"rows": 1, "columns": 2, "lanes_m": 1}, softwareDevice)
+	_, err := gemmRegisterAlgorithm.sequence(huge, RegisterParams{Rows: 1, Columns: 2, LanesM: 1}, softwareDevice)
 	if err == nil || !strings.Contains(err.Error(), "split the problem") {
 		t.Errorf("error is %v", err)
 	}

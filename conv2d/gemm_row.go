@@ -3,9 +3,10 @@
 package conv2d
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
-	"maps"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -16,24 +17,25 @@ import (
 //go:embed kernels/gemm_row.comp
 var gemmRow string
 
-// gemmRowAlgorithm is the product of a few rows, which costs as much as reading B: all
-// of the GPU reads. So is one that is so small that nothing but the way to memory and
-// back counts. Its parameters:
-//
-//	rows    rows of C of a group; none: all of them
-//	lanes   invocations of a group along N, each with four columns
-//	slices  invocations of a group along K
-//	split   parts of K, each for groups of its own
-//	ahead   rows of B that an invocation reads before it uses the first
-//	fused   0: a second dispatch adds the parts; else see gemm_block
-//
-// What was tuned before there were ahead and fused has 8 and 0.
-var gemmRowAlgorithm = algorithm[GEMMProblem]{
-	name:       "gemm_row",
-	candidates: gemmRowCandidates,
-	sequence:   gemmRowSequence,
-	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
+// gemmRowAlgorithm is the skinny matrix product, or GEMV: a few rows of A, which cost
+// as much as reading B, so that the whole GPU reads. It also takes products so small
+// that only the latency of memory counts.
+var gemmRowAlgorithm = newAlgorithm("gemm_row", gemmRowCandidates, gemmRowSequence, sumTolerance[GEMMProblem])
+
+// RowParams are the parameters of gemm_row.
+type RowParams struct {
+	Ahead  int `json:"ahead,omitempty"` // rows of B that an invocation reads before it uses the first; 0 means 8
+	Fused  int `json:"fused"`           // 0: a second dispatch adds the parts; else see BlockParams
+	Lanes  int `json:"lanes"`           // invocations of a group along N, each with four columns
+	Rows   int `json:"rows,omitempty"`  // rows of C of a group; 0: all of them
+	Slices int `json:"slices"`          // invocations of a group along K (slice-K)
+	Split  int `json:"split"`           // parts of K, each for groups of its own (split-K)
 }
+
+// String returns the parameters as text.
+func (p RowParams) String() string { return paramsText(p) }
+
+func (p RowParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
 // maxRows is the most rows whose sums an invocation keeps beside each other.
 const maxRows = 4
@@ -48,11 +50,11 @@ const smallC = 1 << 16
 // rowAhead is what ahead is for parameters without it, and mostly the best.
 const rowAhead = 8
 
-func gemmRowCandidates(p GEMMProblem, on device) []Params {
+func gemmRowCandidates(p GEMMProblem, on device) []RowParams {
 	if !p.takesRows() || on.software && p.K > softwareMaxK {
 		return nil
 	}
-	var list []Params
+	var list []RowParams
 	if p.K <= shortK && product(orOne(p.Batch), p.M, p.N) <= smallC {
 		for _, s := range []struct{ rows, lanes, slices int }{{1, 32, 4}, {1, 32, 2}, {1, 32, 1}, {2, 32, 4}, {1, 64, 2}, {4, 32, 4}} {
 			r := rowPlan{GEMMProblem: p, height: min(s.rows, p.M), lanes: s.lanes, slices: s.slices, split: 1, fused: 1}
@@ -89,10 +91,10 @@ func gemmRowCandidates(p GEMMProblem, on device) []Params {
 }
 
 // distinct drops parameters that are there already.
-func distinct(list []Params) []Params {
-	var out []Params
+func distinct(list []RowParams) []RowParams {
+	var out []RowParams
 	for _, params := range list {
-		if !slices.ContainsFunc(out, func(p Params) bool { return maps.Equal(p, params) }) {
+		if !slices.Contains(out, params) {
 			out = append(out, params)
 		}
 	}
@@ -105,8 +107,8 @@ type rowPlan struct {
 	height, lanes, slices, split, ahead, fused int
 }
 
-func (r rowPlan) params() Params {
-	return Params{"rows": r.height, "lanes": r.lanes, "slices": r.slices, "split": r.split, "ahead": r.ahead, "fused": r.fused}
+func (r rowPlan) params() RowParams {
+	return RowParams{Rows: r.height, Lanes: r.lanes, Slices: r.slices, Split: r.split, Ahead: r.ahead, Fused: r.fused}
 }
 
 // parts is the parts of K for about so many groups, such that every part but the last
@@ -123,16 +125,13 @@ func (r rowPlan) fits(on device) bool {
 		16*r.lanes*r.slices*r.height+semaphoreBytes <= on.sharedBytes
 }
 
-func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
-	r := rowPlan{GEMMProblem: p}
+func newRowPlan(p GEMMProblem, params RowParams, on device) (rowPlan, error) {
+	r := rowPlan{
+		GEMMProblem: p, height: cmp.Or(params.Rows, p.M), lanes: params.Lanes, slices: params.Slices,
+		split: params.Split, ahead: cmp.Or(params.Ahead, rowAhead), fused: params.Fused,
+	}
 	if !p.takesRows() {
 		return r, fmt.Errorf("conv2d: gemm_row does not compute %v", p)
-	}
-	err := readParams(params.or("rows", p.M).or("ahead", rowAhead).or("fused", 0), map[string]*int{
-		"rows": &r.height, "lanes": &r.lanes, "slices": &r.slices, "split": &r.split, "ahead": &r.ahead, "fused": &r.fused,
-	})
-	if err != nil {
-		return r, err
 	}
 	switch {
 	case !r.fits(on) || r.split < 1 || r.split > 1024 || r.ahead < 1 || r.ahead > maxRowAhead || r.fused > maxFused:
@@ -146,7 +145,7 @@ func newRowPlan(p GEMMProblem, params Params, on device) (rowPlan, error) {
 // maxRowAhead is the most rows that leave registers for anything else.
 const maxRowAhead = 32
 
-func gemmRowSequence(p GEMMProblem, params Params, on device) (kernel.Sequence, error) {
+func gemmRowSequence(p GEMMProblem, params RowParams, on device) (kernel.Sequence, error) {
 	r, err := newRowPlan(p, params, on)
 	if err != nil {
 		return kernel.Sequence{}, err
@@ -187,7 +186,7 @@ func (r rowPlan) sums() kernel.Step {
 	if r.fused > 0 && r.split > 1 {
 		bound = append(bound, semaphoresBinding)
 	}
-	uniforms := kernel.Ints{{"M", r.M}, {"N", r.N}, {"K", r.K}, {"lda", r.a().ld}, {"ldb", r.b().ld}, {"ldc", c.ld},
+	uniforms := kernel.Ints{{"M", r.M}, {"N", r.N}, {"K", r.depth()}, {"lda", r.a().ld}, {"ldb", r.b().ld}, {"ldc", c.ld},
 		{"strideA", r.StrideA}, {"strideB", r.StrideB}, {"strideC", c.stride}}.Uniforms()
 	return kernel.Step{
 		Source:   shader.MustSource(partName("gemm_row", r.split, r.fused), gemmRow, d),

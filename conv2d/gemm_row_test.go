@@ -13,16 +13,16 @@ func TestGEMMRow(t *testing.T) {
 	likeliest := firstOf(gemmRowAlgorithm, 1)
 	small := gemmRowAlgorithm // all forms, and soon compiled
 	small.candidates = func(GEMMProblem, device) []Params {
-		base := Params{"lanes": 8, "slices": 4, "split": 1}
+		base := RowParams{Lanes: 8, Slices: 4, Split: 1}
 		return []Params{
-			base, base.with("split", 3), base.with("fused", 1), base.with("split", 2).with("fused", 8),
-			base.with("split", 5).with("ahead", 3).with("fused", 2), base.with("split", 16).with("ahead", 1).with("fused", 4),
+			base, with(base, "split", 3), with(base, "fused", 1), with(base, "split", 2, "fused", 8),
+			with(base, "split", 5, "ahead", 3, "fused", 2), with(base, "split", 16, "ahead", 1, "fused", 4),
 		}
 	}
 	problems := []GEMMProblem{
 		plain(1, 4, 1), plain(1, 300, 700), plain(4, 132, 77),
-		{M: 3, N: 40, K: 129, TransA: true, LDB: 48, LDC: 43, Beta: 2, Bias: ColumnBias, Activation: ReLU},
-		{M: 1, N: 36, K: 50, Batch: 3, StrideA: 51, StrideB: 36 * 50, StrideC: 40, Alpha: -1, Bias: RowBias, Activation: Tanh},
+		{M: 3, N: 40, K: 129, TransA: true, LDB: 48, LDC: 43, Factors: AlphaBeta(1, 2), Bias: ColumnBias, Activation: ReLU},
+		{M: 1, N: 36, K: 50, Batch: 3, StrideA: 51, StrideB: 36 * 50, StrideC: 40, Factors: AlphaBeta(-1, 0), Bias: RowBias, Activation: Tanh},
 	}
 	for i, p := range problems {
 		checkGEMM(t, r, small, p)
@@ -39,13 +39,13 @@ func TestGEMMRowOfManyRows(t *testing.T) {
 	likeliest := firstOf(gemmRowAlgorithm, 2)
 	small := gemmRowAlgorithm
 	small.candidates = func(GEMMProblem, device) []Params {
-		base := Params{"rows": 3, "lanes": 8, "slices": 2, "split": 1, "ahead": 4, "fused": 1}
-		return []Params{base, base.with("split", 3), base.with("split", 3).with("fused", 0), base.with("rows", 1).with("slices", 1).with("split", 2)}
+		base := RowParams{Rows: 3, Lanes: 8, Slices: 2, Split: 1, Ahead: 4, Fused: 1}
+		return []Params{base, with(base, "split", 3), with(base, "split", 3, "fused", 0), with(base, "rows", 1, "slices", 1, "split", 2)}
 	}
 	checkGEMM(t, r, likeliest, plain(16, 900, 27))
 	for _, p := range []GEMMProblem{
 		plain(7, 36, 29), plain(6, 4, 3),
-		{M: 5, N: 40, K: 33, TransA: true, LDC: 43, Batch: 2, StrideA: 5 * 33, StrideC: 300, Beta: 2, Bias: RowBias, Activation: ReLU},
+		{M: 5, N: 40, K: 33, TransA: true, LDC: 43, Batch: 2, StrideA: 5 * 33, StrideC: 300, Factors: AlphaBeta(1, 2), Bias: RowBias, Activation: ReLU},
 	} {
 		checkGEMM(t, r, small, p)
 	}
@@ -54,13 +54,13 @@ func TestGEMMRowOfManyRows(t *testing.T) {
 func TestGEMMRowCandidates(t *testing.T) {
 	on := device{nvidia: true, maxInvocations: 1024, sharedBytes: 48 << 10}
 	long := gemmRowCandidates(plain(1, 4096, 4096), on)
-	if first := long[0]; first["fused"] == 0 || first["split"] != 8 || 4096%(first["split"]*first["slices"]*first["ahead"]) != 0 {
+	if first := long[0]; first.Fused == 0 || first.Split != 8 || 4096%(first.Split*first.Slices*first.Ahead) != 0 {
 		t.Errorf("a row: %v", first)
 	}
-	if !slices.ContainsFunc(long, func(p Params) bool { return p["fused"] == 0 }) {
+	if !slices.ContainsFunc(long, func(p RowParams) bool { return p.Fused == 0 }) {
 		t.Errorf("a row, and no second dispatch: %v", long)
 	}
-	if first := gemmRowCandidates(plain(16, 900, 27), on)[0]; first["rows"] != 1 || first["split"] != 1 || first["slices"]*first["ahead"] < 27 {
+	if first := gemmRowCandidates(plain(16, 900, 27), on)[0]; first.Rows != 1 || first.Split != 1 || first.Slices*first.Ahead < 27 {
 		t.Errorf("a small product: %v", first)
 	}
 	for _, p := range []GEMMProblem{plain(5, 1<<14, 32), plain(5, 4, shortK+1)} {
@@ -73,8 +73,8 @@ func TestGEMMRowCandidates(t *testing.T) {
 // What was kept before there were rows, ahead and fused means what it did.
 func TestGEMMRowKeepsOldChoices(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
-	old := Params{"lanes": 16, "slices": 16, "split": 9}
-	for _, params := range []Params{old, old.with("rows", 3).with("ahead", 8).with("fused", 0)} {
+	old := RowParams{Lanes: 16, Slices: 16, Split: 9}
+	for _, params := range []RowParams{old, with(old, "rows", 3, "ahead", 8, "fused", 0)} {
 		r, err := gemmRowSequence(plain(3, 4096, 4096), params, on)
 		if err != nil || len(r.Steps) != 2 || r.Steps[0].Source.Name() != "gemm_row_split9" || r.Steps[0].Groups != [3]int{64, 1, 9} {
 			t.Errorf("%v: %+v, %v", params, r, err)
@@ -84,7 +84,7 @@ func TestGEMMRowKeepsOldChoices(t *testing.T) {
 
 func TestGEMMRowRefusesOtherProblems(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10}
-	good := Params{"lanes": 32, "slices": 8, "split": 2}
+	good := RowParams{Lanes: 32, Slices: 8, Split: 2}
 	for _, p := range []GEMMProblem{plain(1, 5, 4), {M: 1, N: 4, K: 4, TransB: true}} {
 		if list := gemmRowCandidates(p, on); list != nil {
 			t.Errorf("%v: candidates %v", p, list)
@@ -93,7 +93,7 @@ func TestGEMMRowRefusesOtherProblems(t *testing.T) {
 			t.Errorf("%v: error is %v", p, err)
 		}
 	}
-	for _, params := range []Params{good.with("lanes", 2048), good.with("split", 0), good.with("slices", 1024), good.with("ahead", 33), good.with("fused", maxFused+1), good.with("rows", 5), good.with("rows", 0)} {
+	for _, params := range []RowParams{with(good, "lanes", 2048), with(good, "split", 0), with(good, "slices", 1024), with(good, "ahead", 33), with(good, "fused", maxFused+1), with(good, "rows", 5)} {
 		if _, err := gemmRowSequence(plain(1, 4, 4), params, on); err == nil || !strings.Contains(err.Error(), "no group") {
 			t.Errorf("%v: error is %v", params, err)
 		}
@@ -101,7 +101,7 @@ func TestGEMMRowRefusesOtherProblems(t *testing.T) {
 	if _, err := gemmRowSequence(plain(5, 4, 4), good, on); err == nil || !strings.Contains(err.Error(), "no group") {
 		t.Errorf("5 rows in a group: error is %v", err)
 	}
-	if _, err := gemmRowSequence(plain(1, 4, 4), Params{}, on); err == nil || !strings.Contains(err.Error(), "lanes is missing") {
+	if _, err := gemmRowSequence(plain(1, 4, 4), RowParams{}, on); err == nil || !strings.Contains(err.Error(), "no group") {
 		t.Errorf("no parameters: error is %v", err)
 	}
 }

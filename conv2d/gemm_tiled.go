@@ -5,6 +5,7 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -18,17 +19,21 @@ var gemmTiled string
 // gemmTiledAlgorithm is gemm_tiled.comp: C = act(alpha * A*B) without gaps, the
 // textbook's way, on every driver. It has no candidates, because others are ahead
 // everywhere: it is for those who ask for it by name, and its programs are the
-// built-in gemm_small and the workload startup48. Its parameters:
-//
-//	tile     rows and columns of C for each group, a multiple of 4 and of local_y
-//	depth    elements of K in one step through shared memory
-//	local_y  invocations in a group along M
-var gemmTiledAlgorithm = algorithm[GEMMProblem]{
-	name:       "gemm_tiled",
-	candidates: func(GEMMProblem, device) []Params { return nil },
-	sequence:   gemmTiledSequence,
-	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
+// built-in gemm_small and the workload startup48.
+var gemmTiledAlgorithm = newAlgorithm("gemm_tiled",
+	func(GEMMProblem, device) []TiledParams { return nil }, gemmTiledSequence, sumTolerance[GEMMProblem])
+
+// TiledParams are the parameters of gemm_tiled.
+type TiledParams struct {
+	Depth  int `json:"depth"`   // elements of K in one step through shared memory
+	LocalY int `json:"local_y"` // invocations in a group along M
+	Tile   int `json:"tile"`    // rows and columns of C for each group, a multiple of 4 and of LocalY
 }
+
+// String returns the parameters as text.
+func (p TiledParams) String() string { return paramsText(p) }
+
+func (p TiledParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
 // tile is how gemm_tiled.comp divides a matrix product among invocations.
 type tile struct{ size, depth, localY int }
@@ -49,7 +54,9 @@ const (
 	maxRowsEach = 8
 )
 
-func (t tile) params() Params { return Params{"tile": t.size, "depth": t.depth, "local_y": t.localY} }
+func (t tile) params() TiledParams {
+	return TiledParams{Tile: t.size, Depth: t.depth, LocalY: t.localY}
+}
 
 // group is the number of invocations in a work group.
 func (t tile) group() int { return t.size / columnsEach * t.localY }
@@ -72,11 +79,8 @@ func (t tile) fit(sharedBytes int) (tile, error) {
 }
 
 // tileOf reads a tile from parameters.
-func tileOf(params Params, on device) (tile, error) {
-	var t tile
-	if err := readParams(params, map[string]*int{"tile": &t.size, "depth": &t.depth, "local_y": &t.localY}); err != nil {
-		return t, err
-	}
+func tileOf(params TiledParams, on device) (tile, error) {
+	t := tile{size: params.Tile, depth: params.Depth, localY: params.LocalY}
 	fault := func(format string, args ...any) (tile, error) {
 		return t, fmt.Errorf("conv2d: gemm_tiled: "+format, args...)
 	}
@@ -108,10 +112,10 @@ func (t tile) reduction(k int) reduction {
 
 // takesTiles reports whether gemm_tiled computes the problem.
 func (p GEMMProblem) takesTiles() bool {
-	return p.canonical() == GEMMProblem{M: p.M, N: p.N, K: p.K, Alpha: p.Alpha, Activation: p.Activation}.canonical()
+	return p.canonical() == GEMMProblem{M: p.M, N: p.N, K: p.K, Factors: AlphaBeta(p.alpha(), 0), Activation: p.Activation}.canonical()
 }
 
-func gemmTiledSequence(p GEMMProblem, params Params, on device) (kernel.Sequence, error) {
+func gemmTiledSequence(p GEMMProblem, params TiledParams, on device) (kernel.Sequence, error) {
 	t, err := tileOf(params, on)
 	if err != nil {
 		return kernel.Sequence{}, err
@@ -120,13 +124,13 @@ func gemmTiledSequence(p GEMMProblem, params Params, on device) (kernel.Sequence
 		return kernel.Sequence{}, fmt.Errorf("conv2d: gemm_tiled computes C = act(alpha * A*B) without gaps, once, and not %v", p)
 	}
 	var r kernel.Sequence
-	sum := t.reduction(p.K)
+	sum := t.reduction(p.depth())
 	for i := range sum.dispatches() {
 		part := sum.span(i)
 		r.Steps = append(r.Steps, kernel.Step{
 			Source:   t.source(p.alpha(), p.Activation),
 			Groups:   [3]int{ceilDiv(p.N, t.size), ceilDiv(p.M, t.size), 1},
-			Uniforms: kernel.Ints{{"M", p.M}, {"N", p.N}, {"K", p.K}, {"firstK", part.first}, {"lastK", part.last}}.Uniforms(),
+			Uniforms: kernel.Ints{{"M", p.M}, {"N", p.N}, {"K", p.depth()}, {"firstK", part.first}, {"lastK", part.last}}.Uniforms(),
 			Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2)},
 		})
 	}

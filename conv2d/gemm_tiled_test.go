@@ -3,10 +3,11 @@
 package conv2d
 
 import (
-	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // tiledBy has a runner compute by one tile.
@@ -32,7 +33,7 @@ func TestGEMMTiled(t *testing.T) {
 		for i, p := range problems {
 			in := GEMMTensors{A: RandomValues(p.ALen(), seed+uint64(2*i)), B: RandomValues(p.BLen(), seed+uint64(2*i+1))}
 			for _, v := range variants {
-				p.Alpha, p.Activation = v.alpha, v.activation
+				p.Factors, p.Activation = AlphaBeta(v.alpha, 0), v.activation
 				got, err := tiledBy(r, v.tile).GEMM(t.Context(), p, in)
 				if err != nil {
 					t.Errorf("%v by %+v: %v", p, v.tile, err)
@@ -48,7 +49,7 @@ func TestGEMMTiled(t *testing.T) {
 
 func TestGEMMTiledCutsLongSums(t *testing.T) {
 	r := newRig(t)
-	p := GEMMProblem{M: 1, N: 2, K: 50_000, Alpha: 0.5}
+	p := GEMMProblem{M: 1, N: 2, K: 50_000, Factors: AlphaBeta(0.5, 0)}
 	in := kernel.Tensors{Input: filled(p.ALen(), 1), Weights: filled(p.BLen(), 1)}
 	want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
 	for _, of := range []tile{tile32, tile64, tile128} {
@@ -68,7 +69,7 @@ func TestGEMMTiledCutsLongSums(t *testing.T) {
 
 func TestGEMMTiledPassesNaNAndInfinityOn(t *testing.T) {
 	r := newRig(t)
-	p := GEMMProblem{M: 5, N: 7, K: 3, Alpha: 2}
+	p := GEMMProblem{M: 5, N: 7, K: 3, Factors: AlphaBeta(2, 0)}
 	in := kernel.Tensors{Input: RandomValues(p.ALen(), 1), Weights: RandomValues(p.BLen(), 2)}
 	in.Input[3] = float32(math.NaN()) // row 1
 	in.Input[7] = float32(math.Inf(1))
@@ -123,11 +124,11 @@ func TestGEMMTiledRefuses(t *testing.T) {
 			t.Errorf("%+v: error %v does not say %q", of, err, want)
 		}
 	}
-	if _, err := gemmTiledSequence(plain(1, 1, 1), Params{"bm": 64}, on); err == nil || !strings.Contains(err.Error(), `no parameter "bm"`) {
+	if _, err := gemmTiledAlgorithm.sequence(plain(1, 1, 1), BlockParams{BM: 64}, on); err == nil || !strings.Contains(err.Error(), "takes conv2d.TiledParams") {
 		t.Errorf("foreign parameters: %v", err)
 	}
 	for _, p := range []GEMMProblem{
-		{M: 2, N: 2, K: 2, TransA: true}, {M: 2, N: 2, K: 2, LDC: 3}, {M: 2, N: 2, K: 2, Beta: 1},
+		{M: 2, N: 2, K: 2, TransA: true}, {M: 2, N: 2, K: 2, LDC: 3}, {M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)},
 		{M: 2, N: 2, K: 2, Bias: RowBias}, {M: 2, N: 2, K: 2, Batch: 2, StrideC: 4},
 	} {
 		if _, err := gemmTiledSequence(p, tile32.params(), on); err == nil || !strings.Contains(err.Error(), "and not") {

@@ -32,7 +32,7 @@ type Network struct {
 // NewNetwork makes a plan for every layer, all with the same options, and puts the
 // weights on the device. It fails for layers that do not fit together, and as
 // [NewPlan] does.
-func NewNetwork(ctx context.Context, e *executor.Executor, programs Programs, layers []Layer, o PlanOptions) (*Network, error) {
+func NewNetwork(ctx context.Context, e *executor.Executor, programs executor.Programs, layers []Layer, o PlanOptions) (*Network, error) {
 	n := &Network{layers: layers}
 	for i := range layers {
 		if err := n.add(ctx, e, programs, i, o); err != nil {
@@ -47,7 +47,7 @@ func NewNetwork(ctx context.Context, e *executor.Executor, programs Programs, la
 }
 
 // add makes layer i, and memory for what the layer before leaves to it.
-func (n *Network) add(ctx context.Context, e *executor.Executor, programs Programs, i int, o PlanOptions) error {
+func (n *Network) add(ctx context.Context, e *executor.Executor, programs executor.Programs, i int, o PlanOptions) error {
 	l := n.layers[i]
 	p, err := newPlan(ctx, e, programs, l.Shape, o)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/shadercache/shadercache/cache"
@@ -28,10 +27,10 @@ type PlanOptions struct {
 	// the error that Plan.Tolerance says.
 	Exact bool
 
-	// Tune allows a search, where nothing was tuned for the problem with this
-	// driver. It takes up to its Budget, blocks the GL thread meanwhile, and keeps
-	// what it finds. Default: no search.
-	Tune *TuneOptions
+	// Tune searches where nothing was tuned for the problem with this driver: an
+	// *Options of package conv2d/tune. It takes up to its Budget, blocks the GL thread
+	// meanwhile, and keeps the result. Default: no search.
+	Tune Tuner
 
 	// Tunings are where results of tuning are kept. Default: the programs given to
 	// NewPlan, if they keep them, as *cache.Cache does.
@@ -77,16 +76,16 @@ type PlanStats struct {
 // NewPlan makes a plan for a convolution. programs is a cache over the executor's
 // context. It fails for an invalid problem, for one that the device cannot hold,
 // and with what the cache, the driver and a search report.
-func NewPlan(ctx context.Context, e *executor.Executor, programs Programs, p Problem, o PlanOptions) (*Plan, error) {
+func NewPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, p Problem, o PlanOptions) (*Plan, error) {
 	return newPlan(ctx, e, programs, p.Shape(), o)
 }
 
 // NewGEMMPlan makes a plan for a matrix product. Otherwise it is like [NewPlan].
-func NewGEMMPlan(ctx context.Context, e *executor.Executor, programs Programs, p GEMMProblem, o PlanOptions) (*Plan, error) {
+func NewGEMMPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, p GEMMProblem, o PlanOptions) (*Plan, error) {
 	return newPlan(ctx, e, programs, p.Shape(), o)
 }
 
-func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Shape, o PlanOptions) (*Plan, error) {
+func newPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, s Shape, o PlanOptions) (*Plan, error) {
 	t, err := newTask(s, e.Context().Info())
 	if err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 }
 
 // acquire gets programs and memory.
-func (p *Plan) acquire(ctx context.Context, programs Programs) error {
+func (p *Plan) acquire(ctx context.Context, programs executor.Programs) error {
 	for _, s := range p.sequence.All() {
 		if p.programs[s.Source.Key()] != nil {
 			continue
@@ -170,7 +169,7 @@ func (p *Plan) Release() {
 func (p *Plan) Shape() Shape { return p.shape }
 
 // Choice is the algorithm that the plan uses, with its parameters.
-func (p *Plan) Choice() Choice { return Choice{p.choice.Algorithm, maps.Clone(p.choice.Params)} }
+func (p *Plan) Choice() Choice { return p.choice }
 
 // Basis is why it uses that one.
 func (p *Plan) Basis() Basis { return p.basis }

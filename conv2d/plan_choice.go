@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -34,11 +35,26 @@ type Tunings interface {
 	PutTuning(t binary.Tuning) error
 }
 
+// Tuner searches for the fastest choice for a problem and keeps it. *tune.Options, of
+// package conv2d/tune, is one.
+type Tuner interface {
+	Tune(ctx context.Context, r TuneRequest) (Choice, error)
+}
+
+// TuneRequest is the problem of a search.
+type TuneRequest struct {
+	Context  *glctx.Context
+	Programs executor.Programs // a cache over Context, or nil
+	Tunings  Tunings           // where the result is kept; nil: nowhere
+	Shape    Shape
+	Exact    bool // without the algorithms that may err by more than [Tolerance]
+}
+
 // choose decides what computes a task: what the caller says, else what was tuned
 // with this driver, else what the caller allows to be tuned now, else the shipped
 // table, else the likeliest. An entry that is damaged or cannot be built any more
 // counts as none.
-func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs Programs, t task) (Choice, Basis, error) {
+func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs executor.Programs, t task) (Choice, Basis, error) {
 	tunings := o.tunings(programs)
 	if o.Choice != nil {
 		return *o.Choice, ByCaller, nil
@@ -47,14 +63,8 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs Prog
 		return choice, ByTuning, nil
 	}
 	if o.Tune != nil {
-		options := *o.Tune
-		options.Exact = o.Exact
-		result, err := Tune(ctx, c, programs, t.shape, options)
-		if err == nil {
-			// A table that cannot be written to costs the next process a search.
-			_ = result.Keep(tunings)
-		}
-		return result.Best.Choice, ByTuning, err
+		choice, err := o.Tune.Tune(ctx, TuneRequest{c, programs, tunings, t.shape, o.Exact})
+		return choice, ByTuning, err
 	}
 	if choice, ok := shipped(t, deviceOf(c.Info())); ok {
 		return choice, ByTable, nil
@@ -64,7 +74,7 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs Prog
 }
 
 // tunings are where results of tuning are kept; nil: nowhere.
-func (o PlanOptions) tunings(programs Programs) Tunings {
+func (o PlanOptions) tunings(programs executor.Programs) Tunings {
 	if o.Tunings != nil {
 		return o.Tunings
 	}
@@ -74,7 +84,7 @@ func (o PlanOptions) tunings(programs Programs) Tunings {
 
 // Choose is the choice that a plan with these options would make on a context, and
 // why. programs is a cache over c, or nil. With o.Tune it may search, as NewPlan does.
-func Choose(ctx context.Context, c *glctx.Context, programs Programs, s Shape, o PlanOptions) (Choice, Basis, error) {
+func Choose(ctx context.Context, c *glctx.Context, programs executor.Programs, s Shape, o PlanOptions) (Choice, Basis, error) {
 	t, err := newTask(s, c.Info())
 	if err != nil {
 		return Choice{}, "", err
@@ -96,7 +106,7 @@ func Tuned(info glctx.Info, s Shape, exact bool, tunings Tunings) (binary.Tuning
 	if err != nil || tunings == nil {
 		return binary.Tuning{}, false
 	}
-	kept, err := tunings.Tuning(tuningKey(t.shape, exact))
+	kept, err := tunings.Tuning(TuningKey(t.shape, exact))
 	if err != nil {
 		return binary.Tuning{}, false
 	}
@@ -126,9 +136,9 @@ func (c Choice) Sources(info glctx.Info, s Shape) ([]*shader.Source, error) {
 	return sources, nil
 }
 
-// tuningKey is the problem under which a result is kept: a search that had to
-// leave algorithms out has another one.
-func tuningKey(s Shape, exact bool) string {
+// TuningKey is the problem under which a result is kept: a search that left
+// algorithms out has another one.
+func TuningKey(s Shape, exact bool) string {
 	if exact {
 		return s.String() + ",exact"
 	}
@@ -142,7 +152,7 @@ func tuned(t task, exact bool, tunings Tunings) (Choice, bool) {
 		return Choice{}, false
 	}
 	for _, key := range []string{
-		tuningKey(t.shape, exact), t.shape.String(), tuningKey(t.shape.plain(), exact), t.shape.plain().String(),
+		TuningKey(t.shape, exact), t.shape.String(), TuningKey(t.shape.plain(), exact), t.shape.plain().String(),
 	} {
 		kept, err := tunings.Tuning(key)
 		if err != nil {
@@ -180,6 +190,6 @@ func (s Shape) plain() Shape {
 		return p.Shape()
 	}
 	p := *s.GEMM
-	p.Bias, p.Activation, p.Alpha = NoBias, None, 1
+	p.Bias, p.Activation, p.Factors = NoBias, None, AlphaBeta(1, p.beta())
 	return p.Shape()
 }

@@ -3,14 +3,9 @@
 package conv2d
 
 import (
-	"bytes"
-	"cmp"
 	_ "embed"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -64,55 +59,9 @@ func (d device) family() string {
 	return ""
 }
 
-// AddToTable puts the best candidates into a table of the form of defaults.json, for
-// the family of drivers that info is of, and leaves the other entries as they are.
-// data may be empty. It fails for a driver of no family that the table knows.
-func AddToTable(data []byte, info glctx.Info, results ...TuneResult) ([]byte, error) {
-	table := map[string][]tableEntry{}
-	if len(data) > 0 {
-		if err := json.Unmarshal(data, &table); err != nil {
-			return nil, fmt.Errorf("conv2d: a table of choices: %w", err)
-		}
-	}
-	family := deviceOf(info).family()
-	if family == "" {
-		return nil, fmt.Errorf("conv2d: the table has no family for %s", info.GPU)
-	}
-	entries := table[family]
-	for _, r := range results {
-		entries = slices.DeleteFunc(entries, func(e tableEntry) bool { return e.Problem == r.Problem })
-		entries = append(entries, tableEntry{Problem: r.Problem, Choice: r.Best.Choice})
-	}
-	slices.SortFunc(entries, func(a, b tableEntry) int { return cmp.Compare(a.Problem, b.Problem) })
-	table[family] = entries
-	return encodeTable(table)
-}
-
-// encodeTable writes an entry a line.
-func encodeTable(table map[string][]tableEntry) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteString("{")
-	for i, family := range slices.Sorted(maps.Keys(table)) {
-		if i > 0 {
-			b.WriteString(",")
-		}
-		fmt.Fprintf(&b, "\n  %q: [", family)
-		for k, e := range table[family] {
-			line, err := json.Marshal(e)
-			if err != nil {
-				return nil, err
-			}
-			if k > 0 {
-				b.WriteString(",")
-			}
-			b.WriteString("\n    ")
-			b.Write(line)
-		}
-		b.WriteString("\n  ]")
-	}
-	b.WriteString("\n}\n")
-	return b.Bytes(), nil
-}
+// TableFamily returns the family of drivers under which the shipped table has the
+// choices for a device, "" for a driver of no family.
+func TableFamily(info glctx.Info) string { return deviceOf(info).family() }
 
 // tableReach is how far a problem may be from one of the table to be served by its
 // entry, in doublings of sizes: half to twice as large in one of them, less in
@@ -166,7 +115,7 @@ func (p Problem) distance(o Problem) float64 {
 func (p GEMMProblem) distance(o GEMMProblem) float64 {
 	p, o = p.canonical(), o.canonical()
 	form := func(p GEMMProblem) [5]bool {
-		return [5]bool{p.TransA, p.TransB, p.Beta != 0, p.a().vector() == 1, p.b().vector() == 1}
+		return [5]bool{p.TransA, p.TransB, p.beta() != 0, p.a().vector() == 1, p.b().vector() == 1}
 	}
 	if form(p) != form(o) {
 		return math.Inf(1)

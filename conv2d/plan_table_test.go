@@ -3,11 +3,10 @@
 package conv2d
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/shadercache/shadercache/glctx"
 )
 
 func mustShape(t *testing.T, text string) Shape {
@@ -42,34 +41,48 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-func TestAddToTable(t *testing.T) {
-	result := func(problem, name string) TuneResult {
-		return TuneResult{Problem: problem, Best: Candidate{Choice: Choice{Algorithm: name, Params: Params{"b": 2, "a": 1}}}}
+// TestShippedTable: every entry can be read, is valid, and can be built on a device
+// of its family.
+func TestShippedTable(t *testing.T) {
+	entries := 0
+	for family, list := range shippedTable() {
+		seen := map[string]bool{}
+		for _, e := range list {
+			entries++
+			if e.shape.String() != e.Problem || seen[e.Problem] {
+				t.Errorf("%s: %q is there twice, or not in its canonical form", family, e.Problem)
+			}
+			seen[e.Problem] = true
+			if err := buildsOn(families[family], e.shape, e.Choice); err != nil {
+				t.Errorf("%s: %s: %v", family, e.Problem, err)
+			}
+		}
 	}
-	nvidia, llvmpipe := glctx.Info{GPU: "NVIDIA H200/PCIe/SSE2"}, glctx.Info{GPU: "llvmpipe (LLVM 15.0.6, 256 bits)"}
-	data, err := AddToTable(nil, nvidia, result("gemm:2x2x2", "x"), result("gemm:1x1x1", "y"))
-	if err == nil {
-		data, err = AddToTable(data, nvidia, result("gemm:2x2x2", "z"))
+	if want := strings.Count(string(defaultsJSON), `"problem"`); entries != want {
+		t.Errorf("%d of %d entries can be read", entries, want)
 	}
-	if err == nil && llvmpipe.Software() {
-		data, err = AddToTable(data, llvmpipe, result("gemm:1x1x1", "w"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `  "nvidia": [
-    {"problem":"gemm:1x1x1","choice":{"algorithm":"y","params":{"a":1,"b":2}}},
-    {"problem":"gemm:2x2x2","choice":{"algorithm":"z","params":{"a":1,"b":2}}}
-  ]
 }
-`
-	if !strings.HasSuffix(string(data), want) {
-		t.Errorf("got %s", data)
+
+// families are what the drivers of a family are known to offer.
+var families = map[string]device{
+	"nvidia": {nvidia: true, sharedBytes: 48 << 10, maxInvocations: 1024, maxGroups: [3]int32{math.MaxInt32, 65535, 65535}},
+	"llvmpipe": {software: true, sharedBytes: 32 << 10, maxInvocations: 1024, simdBits: 256,
+		maxGroups: [3]int32{65535, 65535, 65535}},
+}
+
+func buildsOn(on device, s Shape, c Choice) error {
+	if s.GEMM != nil {
+		return buildsBy(gemmAlgorithms, *s.GEMM, c, on)
 	}
-	if _, err := AddToTable([]byte("{"), nvidia); err == nil {
-		t.Error("no error for half a table")
+	return buildsBy(convAlgorithms, *s.Conv2D, c, on)
+}
+
+func buildsBy[P any](algorithms []algorithm[P], p P, c Choice, on device) error {
+	for _, a := range algorithms {
+		if a.name == c.Algorithm {
+			_, err := a.sequence(p, c.Params, on)
+			return err
+		}
 	}
-	if _, err := AddToTable(nil, glctx.Info{GPU: "Another"}); err == nil || !strings.Contains(err.Error(), "no family for Another") {
-		t.Errorf("error is %v", err)
-	}
+	return fmt.Errorf("there is no algorithm %q", c.Algorithm)
 }

@@ -52,7 +52,7 @@ func newTask(s Shape, info glctx.Info) (task, error) {
 		p := s.GEMM
 		t.sum, t.offers = p.ReductionLen(), offersOf(gemmAlgorithms, *p, on)
 		t.input, t.weights, t.output, t.bias = p.ALen(), p.BLen(), p.CLen(), p.BiasLen()
-		t.keepsOutput = p.Beta != 0 || p.CLen() != orOne(p.Batch)*p.M*p.N
+		t.keepsOutput = p.beta() != 0 || p.CLen() != orOne(p.Batch)*p.M*p.N
 	}
 	t.maxStorage = info.MaxStorage
 	if bytes := 4 * int64(max(t.input, t.weights, t.output)+kernel.CanaryWords); bytes > t.maxStorage {

@@ -19,8 +19,8 @@ var planProblems = []Shape{
 	Problem{N: 2, C: 4, H: 11, W: 9, K: 8, R: 2, S: 3, StrideH: 2, StrideW: 1, Groups: 2, Bias: true, Activation: ReLU}.Shape(),
 	Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}.Shape(),
 	GEMMProblem{M: 17, N: 33, K: 9}.Shape(),
-	GEMMProblem{M: 16, N: 20, K: 24, TransA: true, TransB: true, Alpha: 0.5, Bias: ColumnBias, Activation: SiLU}.Shape(),
-	GEMMProblem{M: 8, N: 7, K: 6, Beta: 2, LDC: 9, Batch: 2, StrideA: 48, StrideB: 0, StrideC: 80, Bias: RowBias}.Shape(),
+	GEMMProblem{M: 16, N: 20, K: 24, TransA: true, TransB: true, Factors: AlphaBeta(0.5, 0), Bias: ColumnBias, Activation: SiLU}.Shape(),
+	GEMMProblem{M: 8, N: 7, K: 6, Factors: AlphaBeta(1, 2), LDC: 9, Batch: 2, StrideA: 48, StrideB: 0, StrideC: 80, Bias: RowBias}.Shape(),
 	GEMMProblem{M: 1, N: 1, K: 1}.Shape(),
 }
 
@@ -44,7 +44,7 @@ func checkOutput(t *testing.T, what string, got []float32, want Expected, tolera
 	}
 }
 
-func mustPlan(t *testing.T, e *executor.Executor, programs Programs, s Shape, o PlanOptions) *Plan {
+func mustPlan(t *testing.T, e *executor.Executor, programs executor.Programs, s Shape, o PlanOptions) *Plan {
 	t.Helper()
 	p, err := newPlan(t.Context(), e, programs, s, o)
 	if err != nil {
@@ -173,10 +173,10 @@ void main() {
 // doubled, and a workspace that has them as they were.
 var packingAlgorithm = algorithm[Problem]{
 	name:       "packing",
-	candidates: func(Problem, device) []Params { return []Params{{"local": 64}} },
+	candidates: func(Problem, device) []Params { return []Params{DirectParams{Local: 64}} },
 	tolerance:  directAlgorithm.tolerance,
 	sequence: func(p Problem, params Params, on device) (kernel.Sequence, error) {
-		r, err := directSequence(p, params, on)
+		r, err := directAlgorithm.sequence(p, params, on)
 		for i := range r.Steps {
 			bound := append([]kernel.Binding(nil), r.Steps[i].Bindings...)
 			for k := range bound {

@@ -14,8 +14,8 @@ type span struct{ first, last int }
 // its span to what the one before left in the output.
 type reduction struct{ length, step int }
 
-// dispatches is the number of spans.
-func (r reduction) dispatches() int { return ceilDiv(r.length, r.step) }
+// dispatches is the number of spans. An empty sum has one, which is empty.
+func (r reduction) dispatches() int { return max(1, ceilDiv(r.length, r.step)) }
 
 // span is the i-th span.
 func (r reduction) span(i int) span {

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"github.com/shadercache/shadercache/conv2d/internal/parallel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -102,7 +103,7 @@ func peerConv(p Problem, input, weights, columns, output []float32) {
 		if p.isProduct() {
 			columns = planes
 		} else {
-			eachRow(length, func(row int) { p.im2col(planes, row, columns[row*pixels:][:pixels]) })
+			parallel.For(length, func(row int) { p.im2col(planes, row, columns[row*pixels:][:pixels]) })
 		}
 		peerProduct(GEMMProblem{M: p.groupK(), N: pixels, K: length},
 			weights[g*p.groupK()*length:], columns, output[g*p.groupK()*pixels:])

@@ -5,13 +5,26 @@ package conv2d
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 
 	"github.com/shadercache/shadercache/shader"
 )
 
-// registerTile is how the register kernels divide their work: each invocation has
+// RegisterParams are the parameters of gemm_register and conv2d_register.
+type RegisterParams struct {
+	Columns int `json:"columns"` // of the sums of an invocation
+	LanesM  int `json:"lanes_m"` // lanes of a group along the rows
+	Rows    int `json:"rows"`    // of the sums of an invocation
+}
+
+// String returns the parameters as text.
+func (p RegisterParams) String() string { return paramsText(p) }
+
+func (p RegisterParams) named() iter.Seq2[string, int] { return namedFields(p) }
+
+// registerTile is how the CPU micro-kernels divide their work: each invocation has
 // rows x columns sums, and lanesM of the lanes of a group stand one above the
 // other.
 type registerTile struct{ rows, columns, lanesM, lanes int }
@@ -19,23 +32,14 @@ type registerTile struct{ rows, columns, lanesM, lanes int }
 // maxRegisterSide is the most rows or columns of one invocation.
 const maxRegisterSide = 32
 
-// The parameters of a registerTile.
-const (
-	rowsParam    = "rows"
-	columnsParam = "columns"
-	lanesMParam  = "lanes_m"
-)
-
-func (t registerTile) params() Params {
-	return Params{rowsParam: t.rows, columnsParam: t.columns, lanesMParam: t.lanesM}
+func (t registerTile) params() RegisterParams {
+	return RegisterParams{Rows: t.rows, Columns: t.columns, LanesM: t.lanesM}
 }
 
 // registerTileOf reads a tile from parameters.
-func registerTileOf(params Params, on device) (registerTile, error) {
-	t := registerTile{params[rowsParam], params[columnsParam], params[lanesMParam], on.simdLanes()}
+func registerTileOf(params RegisterParams, on device) (registerTile, error) {
+	t := registerTile{params.Rows, params.Columns, params.LanesM, on.simdLanes()}
 	switch {
-	case len(params) != 3:
-		return t, fmt.Errorf("conv2d: parameters %q are not %s, %s and %s", params, rowsParam, columnsParam, lanesMParam)
 	case t.rows < 1 || t.rows > maxRegisterSide || t.columns < 1 || t.columns > maxRegisterSide:
 		return t, fmt.Errorf("conv2d: a tile of %dx%d: both sides must be from 1 to %d", t.rows, t.columns, maxRegisterSide)
 	case t.lanesM < 1 || t.lanes%t.lanesM != 0:
@@ -49,7 +53,7 @@ func (t registerTile) tileM() int { return t.rows * t.lanesM }
 func (t registerTile) tileN() int { return t.columns * (t.lanes / t.lanesM) }
 
 func (t registerTile) defines() shader.Defines {
-	d := t.params().defines()
+	d := paramDefines(t.params())
 	d["LANES"] = strconv.Itoa(t.lanes)
 	return d
 }
@@ -87,13 +91,13 @@ func (w registerWork) cycles(cpus int) float64 {
 const registerCandidates = 4
 
 // likeliestTiles are the tiles with the least work, the best first.
-func likeliestTiles(tiles []registerTile, on device, work func(registerTile) registerWork) []Params {
+func likeliestTiles(tiles []registerTile, on device, work func(registerTile) registerWork) []RegisterParams {
 	cycles := map[registerTile]float64{}
 	for _, t := range tiles {
 		cycles[t] = work(t).cycles(max(1, on.cpus))
 	}
 	slices.SortStableFunc(tiles, func(a, b registerTile) int { return cmp.Compare(cycles[a], cycles[b]) })
-	var params []Params
+	var params []RegisterParams
 	for _, t := range tiles[:min(len(tiles), registerCandidates)] {
 		params = append(params, t.params())
 	}

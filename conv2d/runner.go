@@ -4,21 +4,13 @@ package conv2d
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/shader"
 )
-
-// Programs gives out resident programs. *cache.Cache is the one to use.
-type Programs interface {
-	Get(ctx context.Context, source *shader.Source) (*cache.Handle, error)
-}
 
 // Runner computes problems one call at a time, from slices to a slice: each call
 // makes a [Plan], runs it once and releases it, so that nothing stays behind but its
@@ -28,8 +20,8 @@ type Programs interface {
 // glctx.Context.Do or Post.
 type Runner struct {
 	Executor *executor.Executor
-	Programs Programs    // must be a cache over the executor's context
-	Options  PlanOptions // of every plan
+	Programs executor.Programs // must be a cache over the executor's context
+	Options  PlanOptions       // of every plan
 
 	// Observe is called on the calling goroutine after each call that succeeded.
 	// Default: nobody is told.
@@ -38,37 +30,23 @@ type Runner struct {
 	close func() error // what Open opened; nil: nothing
 }
 
-// Options are those of what [Open] opens. The zero value is a good choice: the first
-// GPU, and programs kept in the default directory.
+// Options configure [Open]. The zero value is a good choice: the first GPU, and
+// programs kept in the default directory.
 type Options struct {
-	GL       glctx.Options    // the context
-	Cache    cache.Options    // the cache of programs over it
-	Executor executor.Options // what runs jobs; SlotBytes bounds those of Plan.Job
-	Plan     PlanOptions      // of every plan that the runner makes
+	GPU  shadercache.Options // context, cache and executor; Executor.SlotBytes bounds jobs of Plan.Job
+	Plan PlanOptions         // of every plan that the runner makes
 }
 
-// Open is a runner with a context, a cache and an executor of its own, which
-// [Runner.Close] closes. It fails where there is no driver; a cache directory that
-// cannot be used is no failure, see [cache.New].
+// Open returns a runner with a context, a cache and an executor of its own, which
+// [Runner.Close] closes. It fails where there is no driver; an unusable cache
+// directory is not an error, see [shadercache.Options].
 func Open(o Options) (*Runner, error) {
-	gpu, err := glctx.Open(o.GL)
+	o.GPU.NoExecutor = false
+	gpu, err := shadercache.Open(o.GPU)
 	if err != nil {
 		return nil, err
 	}
-	programs, err := cache.New(gpu, o.Cache)
-	if err != nil {
-		return nil, errors.Join(err, gpu.Close())
-	}
-	e, err := executor.New(gpu, programs, o.Executor)
-	if err != nil {
-		return nil, errors.Join(err, programs.Close(), gpu.Close())
-	}
-	return &Runner{
-		Executor: e,
-		Programs: programs,
-		Options:  o.Plan,
-		close:    func() error { return errors.Join(e.Close(), programs.Close(), gpu.Close()) },
-	}, nil
+	return &Runner{Executor: gpu.Executor, Programs: gpu.Cache, Options: o.Plan, close: gpu.Close}, nil
 }
 
 // Close closes what [Open] opened, and nothing of a runner that was made otherwise.

@@ -16,7 +16,7 @@ import (
 //
 // STRIDE, PAD and DILATION are one number, or two as in s2x1 for rows and columns.
 // The numbers of a batch are its size and StrideA, StrideB and StrideC. What is
-// left out has its usual value.
+// left out has its usual value: X is 1 for alpha and 0 for beta.
 //
 // Exactly one of the fields is set. Shapes of equal problems have equal texts.
 type Shape struct {
@@ -76,7 +76,6 @@ func (p GEMMProblem) canonical() GEMMProblem {
 	if p.Batch = orOne(p.Batch); p.Batch == 1 {
 		p.StrideA, p.StrideB, p.StrideC = 0, 0, 0
 	}
-	p.Alpha = p.alpha()
 	return p
 }
 
@@ -114,8 +113,8 @@ func (p GEMMProblem) word() string {
 		{p.LDB != 0, fmt.Sprintf(",ldb%d", p.LDB)},
 		{p.LDC != 0, fmt.Sprintf(",ldc%d", p.LDC)},
 		{p.Batch != 1, fmt.Sprintf(",batch%d:%d:%d:%d", p.Batch, p.StrideA, p.StrideB, p.StrideC)},
-		{p.Alpha != 1, ",alpha" + floatWord(p.Alpha)},
-		{p.Beta != 0, ",beta" + floatWord(p.Beta)},
+		{p.alpha() != 1, ",alpha" + floatWord(p.alpha())},
+		{p.beta() != 0, ",beta" + floatWord(p.beta())},
 		{p.Bias != NoBias, "," + p.Bias.String()},
 	} {
 		if part.set {
@@ -239,10 +238,15 @@ func (p *GEMMProblem) part(text string) (name string, err error) {
 			return name, parseNumbers(number, "x", v)
 		}
 	}
-	for name, v := range map[string]*float32{"alpha": &p.Alpha, "beta": &p.Beta} {
-		if number, ok := strings.CutPrefix(text, name); ok {
-			return name, parseFactor(number, v)
-		}
+	if number, ok := strings.CutPrefix(text, "alpha"); ok {
+		alpha, err := parseFactor(number)
+		p.Factors = AlphaBeta(alpha, p.beta())
+		return "alpha", err
+	}
+	if number, ok := strings.CutPrefix(text, "beta"); ok {
+		beta, err := parseFactor(number)
+		p.Factors = AlphaBeta(p.alpha(), beta)
+		return "beta", err
 	}
 	if number, ok := strings.CutPrefix(text, "batch"); ok {
 		return "batch", parseNumbers(number, ":", &p.Batch, &p.StrideA, &p.StrideB, &p.StrideC)
@@ -292,13 +296,10 @@ func parseNumbers(text, separator string, values ...*int) error {
 	return nil
 }
 
-func parseFactor(text string, to *float32) error {
+func parseFactor(text string) (float32, error) {
 	v, err := strconv.ParseFloat(text, 32)
 	if err != nil {
-		return fmt.Errorf("%q is not a number", text)
+		return 0, fmt.Errorf("%q is not a number", text)
 	}
-	if *to = float32(v); *to == 0 {
-		return fmt.Errorf("a factor of %s: leave out a beta of 0, and alpha cannot be 0", text)
-	}
-	return nil
+	return float32(v), nil
 }

@@ -65,7 +65,7 @@ var guaranteed = device{maxInvocations: 1024, maxGroups: [3]int32{65_535, 65_535
 
 func newStartupProgram(t tile, alpha float32, a Activation) (StartupProgram, error) {
 	p, on := StartupProblem(), guaranteed
-	p.Alpha, p.Activation, on.sharedBytes = alpha, a, t.sharedBytes()
+	p.Factors, p.Activation, on.sharedBytes = AlphaBeta(alpha, 0), a, t.sharedBytes()
 	r, err := gemmTiledSequence(p, t.params(), on)
 	if err != nil {
 		return StartupProgram{}, err

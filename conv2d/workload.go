@@ -97,7 +97,7 @@ func epilogues() []Shape {
 		GEMMProblem{M: n, N: n, K: n, TransA: true}.Shape(),
 		GEMMProblem{M: n, N: n, K: n, TransB: true}.Shape(),
 		GEMMProblem{M: n, N: n, K: n, TransA: true, TransB: true}.Shape(),
-		GEMMProblem{M: n, N: n, K: n, Alpha: 1.5, Beta: 0.5}.Shape(),
+		GEMMProblem{M: n, N: n, K: n, Factors: AlphaBeta(1.5, 0.5)}.Shape(),
 		GEMMProblem{M: n, N: n, K: n, Bias: ColumnBias, Activation: ReLU}.Shape(),
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/conv2d/tune"
 )
 
 // kernelsFields is the part of the help that bench gemm and bench conv2d share.
@@ -230,7 +231,7 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 		}
 		row.Algorithm, row.Basis = choice.String(), conv2d.ByTuning
 	}
-	found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: b.exact, CheckTimed: true})
+	found, err := tune.Search(ctx, g.context, g.cache, s, tune.Options{Only: []conv2d.Choice{choice}, Exact: b.exact, CheckTimed: true})
 	row.Check = found.Check
 	if err != nil {
 		row.Error = err.Error()
@@ -247,7 +248,7 @@ func (b *kernelsBench) row(ctx context.Context, g *gpu, s conv2d.Shape) (kernelR
 
 // search finds the fastest of all choices and keeps it.
 func (b *kernelsBench) search(ctx context.Context, g *gpu, s conv2d.Shape) (conv2d.Choice, error) {
-	found, err := conv2d.Tune(ctx, g.context, g.cache, s, conv2d.TuneOptions{Budget: b.budget, Exact: b.exact})
+	found, err := tune.Search(ctx, g.context, g.cache, s, tune.Options{Budget: b.budget, Exact: b.exact})
 	if err != nil {
 		return conv2d.Choice{}, err
 	}

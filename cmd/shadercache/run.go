@@ -168,7 +168,7 @@ func (g *gpu) filter(picture image.Image, filters []imaging.Filter) (*runResult,
 	}
 	r.ready = g.contextTime + time.Since(start)
 	runner := &conv2d.Runner{Executor: g.executor, Programs: g.cache, Observe: r.note}
-	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.Params{"local": 64}} // whose programs are built in
+	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.DirectParams{Local: 64}} // whose programs are built in
 	var pictures []*image.NRGBA
 	for _, f := range filters {
 		filtered, err := imaging.Apply(ctx, runner, picture, f)

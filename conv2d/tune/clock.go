@@ -1,6 +1,6 @@
 //go:build linux
 
-package conv2d
+package tune
 
 import (
 	"slices"
@@ -10,11 +10,11 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// clock measures how long work takes: by the GPU's own clock where that proves to
-// work, else by the host's from an idle GPU to a fence.
+// clock measures how long work takes: by the GPU's time stamps where these pass a
+// calibration, else by the host's clock from an idle GPU to a fence.
 //
-// Some drivers return 0, or the time of the call: so four times the work has to
-// take about four times as long, and no longer than the host saw.
+// Some drivers return 0, or the time of the call. So four times the work has to take
+// about four times as long, and no longer than by the host's clock.
 type clock struct {
 	begin, end glctx.Query
 	marks      [batches + 1]glctx.Query
@@ -45,7 +45,7 @@ func (c *clock) name() string {
 	return "wall"
 }
 
-// both is what the GPU's clock and the host's say about work, in nanoseconds.
+// both returns the time of work by the GPU's clock and by the host's, in nanoseconds.
 func (c *clock) both(gl *glctx.GL, work func()) (gpu, host float64, err error) {
 	if err := kernel.Wait(gl); err != nil {
 		return 0, 0, err
@@ -61,7 +61,7 @@ func (c *clock) both(gl *glctx.GL, work func()) (gpu, host float64, err error) {
 	return float64(gl.Timestamp(c.end) - gl.Timestamp(c.begin)), host, nil
 }
 
-// time is how long work takes, in nanoseconds, at least 1.
+// time returns how long work takes, in nanoseconds, at least 1.
 func (c *clock) time(gl *glctx.GL, work func()) (float64, error) {
 	gpu, host, err := c.both(gl, work)
 	if c.gpu {
@@ -70,8 +70,8 @@ func (c *clock) time(gl *glctx.GL, work func()) (float64, error) {
 	return max(host, 1), err
 }
 
-// batches is how long each of so many batches takes, in nanoseconds. By the GPU's
-// clock they follow one another, and what was started before, without a pause.
+// batches returns the nanoseconds of each of count batches. By the GPU's clock they
+// follow one another, and earlier work, without a pause.
 func (c *clock) batches(gl *glctx.GL, count int, batch func()) ([]float64, error) {
 	figures := make([]float64, count)
 	if !c.gpu {
@@ -98,13 +98,13 @@ func (c *clock) batches(gl *glctx.GL, count int, batch func()) ([]float64, error
 }
 
 const (
-	calibrationNanos = 2e6 // of work that is long enough to compare
+	calibrationNanos = 2e6 // of work, long enough to compare
 	calibrationRuns  = 256
-	calibrationTries = 3 // something else may have disturbed one
+	calibrationTries = 3 // other load may disturb one
 )
 
-// calibrate finds out, once, whether the GPU's clock is of use. repeat does a piece
-// of work so many times.
+// calibrate determines, once, whether the GPU's clock can be used. repeat does a piece
+// of work n times.
 func (c *clock) calibrate(gl *glctx.GL, repeat func(n int)) error {
 	if c.calibrated {
 		return nil
@@ -129,7 +129,7 @@ func (c *clock) calibrate(gl *glctx.GL, repeat func(n int)) error {
 		}
 		c.gpu = short > 0 && long > 2.5*short && long < 6*short && long <= 1.05*host && long >= host/4
 		if once > longBatchNanos {
-			break // once is enough of that
+			break // one try takes long enough
 		}
 	}
 	return nil
