@@ -90,41 +90,16 @@ func (t task) build(c Choice) (kernel.Sequence, float64, error) {
 			names = append(names, o.name)
 			continue
 		}
-		r, err := o.sequence(c.Params)
-		if err == nil {
-			err = t.checkSequence(r)
+		made, err := o.sequence(c.Params)
+		if err != nil {
+			return kernel.Sequence{}, 0, err
 		}
-		return r, o.tolerance, err
+		if err := made.Validate(t.maxStorage); err != nil {
+			return kernel.Sequence{}, 0, fmt.Errorf("conv2d: %v: %w", t.shape, err)
+		}
+		return made, o.tolerance, nil
 	}
 	return kernel.Sequence{}, 0, fmt.Errorf("conv2d: there is no algorithm %q for %v (there are %s)", c.Algorithm, t.shape, strings.Join(names, ", "))
-}
-
-// checkRecipe fails where an algorithm breaks the rules that plans rely on: input and
-// output have one binding each, in all steps that use them.
-func (t task) checkSequence(r kernel.Sequence) error {
-	if len(r.Steps) == 0 {
-		return fmt.Errorf("conv2d: %v: a recipe without steps", t.shape)
-	}
-	if bytes := 4 * (int64(max(r.PackedLen, r.WorkspaceLen, r.SemaphoreCount)) + kernel.CanaryWords); bytes > t.maxStorage {
-		return fmt.Errorf("conv2d: %v: a workspace of %d bytes, this device allows %d", t.shape, bytes, t.maxStorage)
-	}
-	at := map[kernel.Role]uint32{}
-	for _, s := range r.Steps {
-		for _, b := range s.Bindings {
-			if b.Role != kernel.Input && b.Role != kernel.Output {
-				continue
-			}
-			if before, known := at[b.Role]; known && before != b.Index {
-				return fmt.Errorf("conv2d: %v: %s has its input or output at two bindings", t.shape, s.Source.Name())
-			}
-			at[b.Role] = b.Index
-		}
-	}
-	in, reads := at[kernel.Input]
-	if out, writes := at[kernel.Output]; !writes || reads && in == out {
-		return fmt.Errorf("conv2d: %v: a recipe without an output of its own", t.shape)
-	}
-	return nil
 }
 
 // choices are all candidates, the likeliest of each algorithm first, then the

@@ -73,10 +73,10 @@ func TestFiltersOnTheGPU(t *testing.T) {
 	}
 }
 
-func filterAll(t *testing.T, e *executor.Executor, programs conv2d.Programs, origins []cache.Origin) (pictures []*image.NRGBA) {
+func filterAll(t *testing.T, e *executor.Executor, programs executor.Programs, origins []cache.Origin) (pictures []*image.NRGBA) {
 	var timings []conv2d.Timing
 	runner := &conv2d.Runner{Executor: e, Programs: programs, Observe: func(timing conv2d.Timing) { timings = append(timings, timing) }}
-	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.Params{"local": 64}}
+	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.DirectParams{Local: 64}}
 	for i, f := range Filters() {
 		r, err := Apply(t.Context(), runner, Sample(), f)
 		if err != nil {

@@ -6,6 +6,8 @@
 package kernel
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/shadercache/shadercache/executor"
@@ -91,6 +93,35 @@ func (s Sequence) IndexOf(role Role) (index uint32, ok bool) {
 func (s Sequence) Uses(role Role) bool {
 	_, ok := s.IndexOf(role)
 	return ok
+}
+
+// Validate fails where a sequence breaks the rules that plans rely on: input and
+// output have one binding each, in all steps that use them, and no buffer has more
+// than maxStorage bytes.
+func (s Sequence) Validate(maxStorage int64) error {
+	if len(s.Steps) == 0 {
+		return errors.New("a sequence without steps")
+	}
+	if bytes := 4 * (int64(max(s.PackedLen, s.WorkspaceLen, s.SemaphoreCount)) + CanaryWords); bytes > maxStorage {
+		return fmt.Errorf("a workspace of %d bytes, this device allows %d", bytes, maxStorage)
+	}
+	at := map[Role]uint32{}
+	for _, step := range s.Steps {
+		for _, b := range step.Bindings {
+			if b.Role != Input && b.Role != Output {
+				continue
+			}
+			if before, known := at[b.Role]; known && before != b.Index {
+				return fmt.Errorf("%s has its input or output at two bindings", step.Source.Name())
+			}
+			at[b.Role] = b.Index
+		}
+	}
+	in, reads := at[Input]
+	if out, writes := at[Output]; !writes || reads && in == out {
+		return errors.New("a sequence without an output of its own")
+	}
+	return nil
 }
 
 // Ints are int uniforms.
