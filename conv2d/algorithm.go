@@ -110,9 +110,9 @@ func deviceOf(info glctx.Info) device {
 
 // The algorithms, the likeliest first.
 var (
-	gemmAlgorithms = []algorithm[GEMMProblem]{gemmRegisterAlgorithm, gemmRowAlgorithm, gemmBlockAlgorithm, gemmTiledAlgorithm}
+	gemmAlgorithms = []algorithm[GEMMProblem]{gemmMicroAlgorithm, gemmSkinnyAlgorithm, gemmBlockAlgorithm, gemmTiledAlgorithm}
 	convAlgorithms = []algorithm[Problem]{
-		convRegisterAlgorithm, depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
+		convMicroAlgorithm, depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
 		directAlgorithm,
 	}
 )

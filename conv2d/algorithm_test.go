@@ -52,12 +52,12 @@ func checkAlgorithm[P problem](t *testing.T, r *rig, a algorithm[P], p P, in ker
 		t.Errorf("%s has no candidate for %v", a.name, p)
 	}
 	for _, params := range candidates {
-		recipe, err := a.sequence(p, params, on)
+		made, err := a.sequence(p, params, on)
 		if err != nil {
 			t.Errorf("%s %v for %v: %v", a.name, params, p, err)
 			continue
 		}
-		report, err := r.run(t, recipe, in, want, a.tolerance(p))
+		report, err := r.run(t, made, in, want, a.tolerance(p))
 		if err != nil {
 			t.Errorf("%s %v for %v: %v", a.name, params, p, err)
 			continue

@@ -47,7 +47,7 @@ func directCandidates(p Problem, on device) []DirectParams {
 	return list
 }
 
-// directRecipe cuts the grid where the device does not take it whole, and the sum
+// directSequence cuts the grid where the device does not take it whole, and the sum
 // where it is too long for one dispatch.
 func directSequence(p Problem, params DirectParams, on device) (kernel.Sequence, error) {
 	local := params.Local

@@ -126,12 +126,12 @@ func TestCandidatesHaveRecipes(t *testing.T) {
 					t.Errorf("%s for %v: %v is there twice", a.name, p, params)
 				}
 				seen[params.String()] = true
-				recipe, err := a.sequence(p, params, hardware)
+				made, err := a.sequence(p, params, hardware)
 				if err != nil {
 					t.Errorf("%s for %v: %v: %v", a.name, p, params, err)
 				}
-				if recipe.WorkspaceLen > maxWorkspace || recipe.PackedLen > maxWorkspace {
-					t.Errorf("%s for %v: %v: %d and %d elements", a.name, p, params, recipe.WorkspaceLen, recipe.PackedLen)
+				if made.WorkspaceLen > maxWorkspace || made.PackedLen > maxWorkspace {
+					t.Errorf("%s for %v: %v: %d and %d elements", a.name, p, params, made.WorkspaceLen, made.PackedLen)
 				}
 			}
 			if n := len(candidates); a.name == "implicit" && n != maxImplicitCandidates {

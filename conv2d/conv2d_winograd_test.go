@@ -44,11 +44,11 @@ func TestWinogradError(t *testing.T) {
 	want := ReferenceConv2D(p, in.Input, in.Weights, nil)
 	on := deviceOf(r.context.Info())
 	for _, a := range []algorithm[Problem]{winograd2Algorithm, winograd4Algorithm} {
-		recipe, err := a.sequence(p, onHardware(a, 1).candidates(p, on)[0], on)
+		made, err := a.sequence(p, onHardware(a, 1).candidates(p, on)[0], on)
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := r.run(t, recipe, in, want, a.tolerance(p))
+		report, err := r.run(t, made, in, want, a.tolerance(p))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,8 +76,8 @@ type blockPlan struct {
 	semaphores       int
 }
 
-// arrivedBytes is what the groups of a block need to tell which of them ends last: a
-// word of shared memory, aligned as vectors are.
+// semaphoreBytes is what a group needs to find out whether it ends last: a word of
+// shared memory, aligned as vectors are.
 const semaphoreBytes = 16
 
 // maxFused is the most parts at a time that leave registers for anything else.

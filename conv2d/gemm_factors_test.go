@@ -33,11 +33,11 @@ var factorKernels = []struct {
 	sizes  GEMMProblem
 	plain  bool // computes act(alpha * A*B) only
 }{
-	{Choice{"gemm_register", RegisterParams{Rows: 4, Columns: 4, LanesM: 1}}, GEMMProblem{M: 13, N: 20, K: 10}, false},
-	{Choice{"gemm_register", RegisterParams{Rows: 3, Columns: 2, LanesM: 2}}, GEMMProblem{M: 70, N: 71, K: 9, TransA: true}, false},
-	{Choice{"gemm_row", RowParams{Lanes: 8, Slices: 4, Split: 1, Fused: 1}}, GEMMProblem{M: 3, N: 40, K: 50}, false},
-	{Choice{"gemm_row", RowParams{Lanes: 8, Slices: 4, Split: 3, Fused: 2}}, GEMMProblem{M: 2, N: 36, K: 50}, false},
-	{Choice{"gemm_row", RowParams{Lanes: 8, Slices: 2, Split: 2}}, GEMMProblem{M: 1, N: 36, K: 50}, false},
+	{Choice{"gemm_register", MicroParams{Rows: 4, Columns: 4, LanesM: 1}}, GEMMProblem{M: 13, N: 20, K: 10}, false},
+	{Choice{"gemm_register", MicroParams{Rows: 3, Columns: 2, LanesM: 2}}, GEMMProblem{M: 70, N: 71, K: 9, TransA: true}, false},
+	{Choice{"gemm_row", SkinnyParams{Lanes: 8, Slices: 4, Split: 1, Fused: 1}}, GEMMProblem{M: 3, N: 40, K: 50}, false},
+	{Choice{"gemm_row", SkinnyParams{Lanes: 8, Slices: 4, Split: 3, Fused: 2}}, GEMMProblem{M: 2, N: 36, K: 50}, false},
+	{Choice{"gemm_row", SkinnyParams{Lanes: 8, Slices: 2, Split: 2}}, GEMMProblem{M: 1, N: 36, K: 50}, false},
 	{Choice{"gemm_block", blockShape{16, 16, 4, 4, 4, 2, 1}.params(1)}, GEMMProblem{M: 16, N: 32, K: 8}, false},
 	{Choice{"gemm_block", with(blockShape{16, 16, 4, 4, 4, 1, 1}.params(4), "fused", 2, "pack_a", 1, "pack_b", 1)}, GEMMProblem{M: 17, N: 19, K: 33}, false},
 	{Choice{"gemm_block", blockShape{16, 16, 8, 8, 8, 1, 4}.params(2)}, GEMMProblem{M: 16, N: 16, K: 40, Batch: 2, StrideA: 640, StrideC: 260}, false},

@@ -32,7 +32,7 @@ var fusedCases = []fusedCase{
 	},
 	{
 		GEMMProblem{M: 2, N: 300, K: 200, Factors: AlphaBeta(2, 0)},
-		Choice{"gemm_row", RowParams{Lanes: 8, Slices: 4, Split: 7, Fused: 4}},
+		Choice{"gemm_row", SkinnyParams{Lanes: 8, Slices: 4, Split: 7, Fused: 4}},
 	},
 }
 
@@ -83,7 +83,7 @@ func (f *inFlight) end(t *testing.T) {
 	checkOutput(t, f.plan.Choice().String(), f.output, f.want, f.plan.Tolerance())
 }
 
-// checkArrivals fails where the counts of a plan are not what they were before.
+// checkSemaphores fails where the counts of a plan are not what they were before.
 func checkSemaphores(t *testing.T, p *Plan) {
 	t.Helper()
 	counts := make([]uint32, p.sequence.SemaphoreCount)
@@ -304,7 +304,7 @@ func TestCountsThatAreLeftAreFoundOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := strings.Replace(made.Steps[0].Source.Text(), "arrivals[block] = 0u;", "arrivals[block] = 3u;", 1)
+		text := strings.Replace(made.Steps[0].Source.Text(), "semaphores[block] = 0u;", "semaphores[block] = 3u;", 1)
 		made.Steps[0].Source = shader.MustSource("leaves_counts", text, nil)
 		in, want := hostOf(t, k, newSeed(t))
 		if _, err := r.run(t, made, in, want, Tolerance(k.sum)); !errors.Is(err, kernel.ErrSemaphores) {

@@ -104,14 +104,14 @@ func checkRange(p Params) error {
 // paramDecoders read the parameters of each algorithm.
 var paramDecoders = map[string]func(data []byte) (Params, error){
 	"gemm_block":      decodeParams[BlockParams],
-	"gemm_row":        decodeParams[RowParams],
-	"gemm_register":   decodeParams[RegisterParams],
+	"gemm_row":        decodeParams[SkinnyParams],
+	"gemm_register":   decodeParams[MicroParams],
 	"gemm_tiled":      decodeParams[TiledParams],
 	"implicit":        decodeParams[ImplicitParams],
 	"winograd2":       decodeParams[ImplicitParams],
 	"winograd4":       decodeParams[ImplicitParams],
 	"depthwise":       decodeParams[DepthwiseParams],
-	"conv2d_register": decodeParams[RegisterParams],
+	"conv2d_register": decodeParams[MicroParams],
 	"direct":          decodeParams[DirectParams],
 }
 

@@ -24,7 +24,7 @@
 //   3        Bias       M with BIAS 1, N with BIAS 2
 //   4        Partial    with SPLIT > 1, from offsetPartial: batch x SPLIT x M x N,
 //                       with FUSED blocks x SPLIT x BM x BN, as invocations end them
-//   5        Arrivals   with FUSED, for each block how many of its groups have ended;
+//   5        Semaphores   with FUSED, for each block how many of its groups have ended;
 //                       0 before the dispatch and after it
 //
 //   grid     x: blocks along N     y: blocks along M     z: batch * SPLIT
@@ -188,7 +188,7 @@ layout(std430, binding = 3) restrict readonly buffer Bias { float bias[]; };
 #endif
 #if LAST_ADDS
 layout(std430, binding = 4) restrict coherent buffer Partial { vec4 partial[]; };
-layout(std430, binding = 5) restrict coherent buffer Arrivals { uint arrivals[]; };
+layout(std430, binding = 5) restrict coherent buffer Semaphores { uint semaphores[]; };
 #endif
 #endif
 
@@ -208,7 +208,7 @@ shared vec4 b1[BK * BN / 4];
 shared vec4 exchange[SLICES][SLICES][LANES];
 #endif
 #if LAST_ADDS
-shared uint arrived;
+shared uint ticket;
 #endif
 
 // What an invocation copies in a step: vectors where a matrix lies as it is needed,
@@ -601,16 +601,16 @@ void main() {
     memoryBarrierBuffer();
     barrier();
     if (self == 0u) {
-        arrived = atomicAdd(arrivals[block], 1u);
+        ticket = atomicAdd(semaphores[block], 1u);
     }
     barrier();
-    int last = int(arrived);
+    int last = int(ticket);
     if (last != SPLIT - 1) {
         return;
     }
     memoryBarrierBuffer();
     if (self == 0u) {
-        arrivals[block] = 0u; // for the next dispatch
+        semaphores[block] = 0u; // for the next dispatch
     }
     for (int first = 0; first < MINE; first += TOGETHER) {
         addParts(block, last, first);

@@ -1,6 +1,6 @@
 #version 450 core
 
-// gemm_register: C = act(alpha * op(A) * op(B) + beta * C + bias) for drivers that
+// gemm_micro: C = act(alpha * op(A) * op(B) + beta * C + bias) for drivers that
 // run on the CPU, without shared memory and without barriers.
 //
 //              op(B)  K x N              A group is the LANES invocations of one

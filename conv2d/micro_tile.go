@@ -12,36 +12,36 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// RegisterParams are the parameters of gemm_register and conv2d_register.
-type RegisterParams struct {
+// MicroParams are the parameters of gemm_register and conv2d_register.
+type MicroParams struct {
 	Columns int `json:"columns"` // of the sums of an invocation
 	LanesM  int `json:"lanes_m"` // lanes of a group along the rows
 	Rows    int `json:"rows"`    // of the sums of an invocation
 }
 
 // String returns the parameters as text.
-func (p RegisterParams) String() string { return paramsText(p) }
+func (p MicroParams) String() string { return paramsText(p) }
 
-func (p RegisterParams) named() iter.Seq2[string, int] { return namedFields(p) }
+func (p MicroParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
-// registerTile is how the CPU micro-kernels divide their work: each invocation has
+// microTile is how the CPU micro-kernels divide their work: each invocation has
 // rows x columns sums, and lanesM of the lanes of a group stand one above the
 // other.
-type registerTile struct{ rows, columns, lanesM, lanes int }
+type microTile struct{ rows, columns, lanesM, lanes int }
 
 // maxRegisterSide is the most rows or columns of one invocation.
-const maxRegisterSide = 32
+const maxMicroSide = 32
 
-func (t registerTile) params() RegisterParams {
-	return RegisterParams{Rows: t.rows, Columns: t.columns, LanesM: t.lanesM}
+func (t microTile) params() MicroParams {
+	return MicroParams{Rows: t.rows, Columns: t.columns, LanesM: t.lanesM}
 }
 
-// registerTileOf reads a tile from parameters.
-func registerTileOf(params RegisterParams, on device) (registerTile, error) {
-	t := registerTile{params.Rows, params.Columns, params.LanesM, on.simdLanes()}
+// microTileOf reads a tile from parameters.
+func microTileOf(params MicroParams, on device) (microTile, error) {
+	t := microTile{params.Rows, params.Columns, params.LanesM, on.simdLanes()}
 	switch {
-	case t.rows < 1 || t.rows > maxRegisterSide || t.columns < 1 || t.columns > maxRegisterSide:
-		return t, fmt.Errorf("conv2d: a tile of %dx%d: both sides must be from 1 to %d", t.rows, t.columns, maxRegisterSide)
+	case t.rows < 1 || t.rows > maxMicroSide || t.columns < 1 || t.columns > maxMicroSide:
+		return t, fmt.Errorf("conv2d: a tile of %dx%d: both sides must be from 1 to %d", t.rows, t.columns, maxMicroSide)
 	case t.lanesM < 1 || t.lanes%t.lanesM != 0:
 		return t, fmt.Errorf("conv2d: %d rows of lanes do not divide %d lanes", t.lanesM, t.lanes)
 	}
@@ -49,10 +49,10 @@ func registerTileOf(params RegisterParams, on device) (registerTile, error) {
 }
 
 // tileM and tileN are what a group computes.
-func (t registerTile) tileM() int { return t.rows * t.lanesM }
-func (t registerTile) tileN() int { return t.columns * (t.lanes / t.lanesM) }
+func (t microTile) tileM() int { return t.rows * t.lanesM }
+func (t microTile) tileN() int { return t.columns * (t.lanes / t.lanesM) }
 
-func (t registerTile) defines() shader.Defines {
+func (t microTile) defines() shader.Defines {
 	d := paramDefines(t.params())
 	d["LANES"] = strconv.Itoa(t.lanes)
 	return d
@@ -69,8 +69,8 @@ const (
 	copyCycles    = 10 // for one element, not eight
 )
 
-// registerWork is what the invocations of a group do.
-type registerWork struct {
+// microWork is what the invocations of a group do.
+type microWork struct {
 	groups   int
 	steps    float64 // of the reduction
 	loads    float64 // in a step
@@ -80,7 +80,7 @@ type registerWork struct {
 }
 
 // cycles estimates how long the CPUs need. Groups are handed out evenly.
-func (w registerWork) cycles(cpus int) float64 {
+func (w microWork) cycles(cpus int) float64 {
 	rounds := float64(ceilDiv(w.groups, cpus))
 	copies := float64(w.copied) * copyCycles / float64(cpus)
 	return copies + rounds*(groupCycles+w.steps*(w.loads*loadCycles+w.products*productCycles)+w.stores*storeCycles)
@@ -88,36 +88,36 @@ func (w registerWork) cycles(cpus int) float64 {
 
 // registerCandidates is how many tiles are worth trying: the estimate is good to
 // a few tens of percent.
-const registerCandidates = 4
+const microCandidates = 4
 
 // likeliestTiles are the tiles with the least work, the best first.
-func likeliestTiles(tiles []registerTile, on device, work func(registerTile) registerWork) []RegisterParams {
-	cycles := map[registerTile]float64{}
+func likeliestTiles(tiles []microTile, on device, work func(microTile) microWork) []MicroParams {
+	cycles := map[microTile]float64{}
 	for _, t := range tiles {
 		cycles[t] = work(t).cycles(max(1, on.cpus))
 	}
-	slices.SortStableFunc(tiles, func(a, b registerTile) int { return cmp.Compare(cycles[a], cycles[b]) })
-	var params []RegisterParams
-	for _, t := range tiles[:min(len(tiles), registerCandidates)] {
+	slices.SortStableFunc(tiles, func(a, b microTile) int { return cmp.Compare(cycles[a], cycles[b]) })
+	var params []MicroParams
+	for _, t := range tiles[:min(len(tiles), microCandidates)] {
 		params = append(params, t.params())
 	}
 	return params
 }
 
 // registerRows are the rows worth trying.
-var registerRows = []int{16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
+var microRows = []int{16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
 
 // maxRegisterSums is the most sums of one invocation worth trying. More make a
 // program that takes seconds to compile and leaves the instruction cache.
-const maxRegisterSums = 256
+const maxMicroSums = 256
 
-// registerTiles are the tiles worth trying with these columns.
-func registerTiles(columns []int, lanes int) []registerTile {
-	var tiles []registerTile
-	for _, r := range registerRows {
+// microTiles are the tiles worth trying with these columns.
+func microTiles(columns []int, lanes int) []microTile {
+	var tiles []microTile
+	for _, r := range microRows {
 		for _, c := range columns {
-			for m := 1; r*c <= maxRegisterSums && m <= lanes; m *= 2 {
-				tiles = append(tiles, registerTile{r, c, m, lanes})
+			for m := 1; r*c <= maxMicroSums && m <= lanes; m *= 2 {
+				tiles = append(tiles, microTile{r, c, m, lanes})
 			}
 		}
 	}

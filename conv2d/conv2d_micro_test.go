@@ -12,7 +12,7 @@ import (
 )
 
 // registerConvs have everything that a convolution may have.
-var registerConvs = []Problem{
+var microConvs = []Problem{
 	{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1, PadH: 1, PadW: 1},
 	{N: 1, C: 3, H: 12, W: 12, K: 8, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU},
 	{N: 2, C: 5, H: 9, W: 7, K: 19, R: 3, S: 2, StrideH: 2, StrideW: 3, PadH: 4, PadW: 3},
@@ -25,17 +25,17 @@ var registerConvs = []Problem{
 }
 
 func TestConvRegister(t *testing.T) {
-	r := registerRig(t)
-	for _, p := range registerConvs {
+	r := microRig(t)
+	for _, p := range microConvs {
 		t.Run(strings.ReplaceAll(p.String(), " ", "_"), func(t *testing.T) {
-			checkConv(t, r, firstOf(convRegisterAlgorithm, 2), p)
+			checkConv(t, r, firstOf(convMicroAlgorithm, 2), p)
 		})
 	}
 }
 
 // Padding must not meet the weights: zero times infinity is NaN.
 func TestConvRegisterPassesNaNAndInfinityOn(t *testing.T) {
-	r := registerRig(t)
+	r := microRig(t)
 	p := Problem{N: 1, C: 3, H: 5, W: 5, K: 3, R: 3, S: 3, PadH: 2, PadW: 2, Activation: ReLU}
 	in := kernel.Tensors{Input: withSpecials(RandomValues(p.InputLen(), 1)), Weights: RandomValues(p.WeightsLen(), 2)}
 	in.Weights[0] = float32(math.Inf(1))
@@ -48,7 +48,7 @@ func TestConvRegisterPassesNaNAndInfinityOn(t *testing.T) {
 			t.Fatalf("no %s value is expected, so that this tests nothing", name)
 		}
 	}
-	checkAlgorithm(t, r, convRegisterAlgorithm, p, in, want)
+	checkAlgorithm(t, r, convMicroAlgorithm, p, in, want)
 }
 
 func TestConvRegisterCutsLongSums(t *testing.T) {
@@ -61,7 +61,7 @@ func TestConvRegisterCutsLongSums(t *testing.T) {
 		{200_000, 1, 2, 7}, // 100,000 pairs
 	} {
 		p := Problem{N: 1, C: test.c, H: test.r, W: test.s, K: 1, R: test.r, S: test.s, Bias: true}
-		made := firstSequence(t, convRegisterAlgorithm, p, softwareDevice)
+		made := firstSequence(t, convMicroAlgorithm, p, softwareDevice)
 		if test.c > 1 {
 			made.Steps = made.Steps[1:] // the first lays channels in pairs
 		}
@@ -78,13 +78,13 @@ func TestConvRegisterCutsLongSums(t *testing.T) {
 
 func TestConvRegisterTakesPointwiseConvolutionsAsProducts(t *testing.T) {
 	p := Problem{N: 2, C: 64, H: 7, W: 7, K: 96, R: 1, S: 1}
-	made := firstSequence(t, convRegisterAlgorithm, p, softwareDevice)
+	made := firstSequence(t, convMicroAlgorithm, p, softwareDevice)
 	if made.PackedLen != 0 || made.WorkspaceLen != 2*64*50 {
 		t.Errorf("%v: %d packed, %d in the workspace: the rows of the input are odd, those of the weights are not",
 			p, made.PackedLen, made.WorkspaceLen)
 	}
 	p.PadH = 1
-	made = firstSequence(t, convRegisterAlgorithm, p, softwareDevice)
+	made = firstSequence(t, convMicroAlgorithm, p, softwareDevice)
 	if made.PackedLen != 96*64 || made.WorkspaceLen != 2*64*49 {
 		t.Errorf("%v: %d packed, %d in the workspace", p, made.PackedLen, made.WorkspaceLen)
 	}
@@ -92,11 +92,11 @@ func TestConvRegisterTakesPointwiseConvolutionsAsProducts(t *testing.T) {
 
 func TestConvRegisterRefusesForeignParameters(t *testing.T) {
 	p := Problem{N: 1, C: 4, H: 8, W: 8, K: 4, R: 3, S: 3}
-	if _, err := convRegisterAlgorithm.sequence(p, TiledParams{Tile: 4}, softwareDevice); err == nil {
+	if _, err := convMicroAlgorithm.sequence(p, TiledParams{Tile: 4}, softwareDevice); err == nil {
 		t.Error("no error for parameters of another algorithm")
 	}
 	p = Problem{N: 100_000, C: 1, H: 3, W: 3, K: 1, R: 3, S: 3}
-	_, err := convRegisterAlgorithm.sequence(p, RegisterParams{Rows: 1, Columns: 1, LanesM: 8}, softwareDevice)
+	_, err := convMicroAlgorithm.sequence(p, MicroParams{Rows: 1, Columns: 1, LanesM: 8}, softwareDevice)
 	if err == nil || !strings.Contains(err.Error(), "split the problem") {
 		t.Errorf("error is %v", err)
 	}

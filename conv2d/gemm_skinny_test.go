@@ -10,10 +10,10 @@ import (
 
 func TestGEMMRow(t *testing.T) {
 	r := newRig(t)
-	likeliest := firstOf(gemmRowAlgorithm, 1)
-	small := gemmRowAlgorithm // all forms, and soon compiled
+	likeliest := firstOf(gemmSkinnyAlgorithm, 1)
+	small := gemmSkinnyAlgorithm // all forms, and soon compiled
 	small.candidates = func(GEMMProblem, device) []Params {
-		base := RowParams{Lanes: 8, Slices: 4, Split: 1}
+		base := SkinnyParams{Lanes: 8, Slices: 4, Split: 1}
 		return []Params{
 			base, with(base, "split", 3), with(base, "fused", 1), with(base, "split", 2, "fused", 8),
 			with(base, "split", 5, "ahead", 3, "fused", 2), with(base, "split", 16, "ahead", 1, "fused", 4),
@@ -36,10 +36,10 @@ func TestGEMMRow(t *testing.T) {
 // others.
 func TestGEMMRowOfManyRows(t *testing.T) {
 	r := newRig(t)
-	likeliest := firstOf(gemmRowAlgorithm, 2)
-	small := gemmRowAlgorithm
+	likeliest := firstOf(gemmSkinnyAlgorithm, 2)
+	small := gemmSkinnyAlgorithm
 	small.candidates = func(GEMMProblem, device) []Params {
-		base := RowParams{Rows: 3, Lanes: 8, Slices: 2, Split: 1, Ahead: 4, Fused: 1}
+		base := SkinnyParams{Rows: 3, Lanes: 8, Slices: 2, Split: 1, Ahead: 4, Fused: 1}
 		return []Params{base, with(base, "split", 3), with(base, "split", 3, "fused", 0), with(base, "rows", 1, "slices", 1, "split", 2)}
 	}
 	checkGEMM(t, r, likeliest, plain(16, 900, 27))
@@ -53,18 +53,18 @@ func TestGEMMRowOfManyRows(t *testing.T) {
 
 func TestGEMMRowCandidates(t *testing.T) {
 	on := device{nvidia: true, maxInvocations: 1024, sharedBytes: 48 << 10}
-	long := gemmRowCandidates(plain(1, 4096, 4096), on)
+	long := gemmSkinnyCandidates(plain(1, 4096, 4096), on)
 	if first := long[0]; first.Fused == 0 || first.Split != 8 || 4096%(first.Split*first.Slices*first.Ahead) != 0 {
 		t.Errorf("a row: %v", first)
 	}
-	if !slices.ContainsFunc(long, func(p RowParams) bool { return p.Fused == 0 }) {
+	if !slices.ContainsFunc(long, func(p SkinnyParams) bool { return p.Fused == 0 }) {
 		t.Errorf("a row, and no second dispatch: %v", long)
 	}
-	if first := gemmRowCandidates(plain(16, 900, 27), on)[0]; first.Rows != 1 || first.Split != 1 || first.Slices*first.Ahead < 27 {
+	if first := gemmSkinnyCandidates(plain(16, 900, 27), on)[0]; first.Rows != 1 || first.Split != 1 || first.Slices*first.Ahead < 27 {
 		t.Errorf("a small product: %v", first)
 	}
 	for _, p := range []GEMMProblem{plain(5, 1<<14, 32), plain(5, 4, shortK+1)} {
-		if list := gemmRowCandidates(p, on); list != nil {
+		if list := gemmSkinnyCandidates(p, on); list != nil {
 			t.Errorf("%v: candidates %v", p, list)
 		}
 	}
@@ -73,9 +73,9 @@ func TestGEMMRowCandidates(t *testing.T) {
 // What was kept before there were rows, ahead and fused means what it did.
 func TestGEMMRowKeepsOldChoices(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
-	old := RowParams{Lanes: 16, Slices: 16, Split: 9}
-	for _, params := range []RowParams{old, with(old, "rows", 3, "ahead", 8, "fused", 0)} {
-		r, err := gemmRowSequence(plain(3, 4096, 4096), params, on)
+	old := SkinnyParams{Lanes: 16, Slices: 16, Split: 9}
+	for _, params := range []SkinnyParams{old, with(old, "rows", 3, "ahead", 8, "fused", 0)} {
+		r, err := gemmSkinnySequence(plain(3, 4096, 4096), params, on)
 		if err != nil || len(r.Steps) != 2 || r.Steps[0].Source.Name() != "gemm_row_split9" || r.Steps[0].Groups != [3]int{64, 1, 9} {
 			t.Errorf("%v: %+v, %v", params, r, err)
 		}
@@ -84,24 +84,24 @@ func TestGEMMRowKeepsOldChoices(t *testing.T) {
 
 func TestGEMMRowRefusesOtherProblems(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10}
-	good := RowParams{Lanes: 32, Slices: 8, Split: 2}
+	good := SkinnyParams{Lanes: 32, Slices: 8, Split: 2}
 	for _, p := range []GEMMProblem{plain(1, 5, 4), {M: 1, N: 4, K: 4, TransB: true}} {
-		if list := gemmRowCandidates(p, on); list != nil {
+		if list := gemmSkinnyCandidates(p, on); list != nil {
 			t.Errorf("%v: candidates %v", p, list)
 		}
-		if _, err := gemmRowSequence(p, good, on); err == nil || !strings.Contains(err.Error(), "does not compute") {
+		if _, err := gemmSkinnySequence(p, good, on); err == nil || !strings.Contains(err.Error(), "does not compute") {
 			t.Errorf("%v: error is %v", p, err)
 		}
 	}
-	for _, params := range []RowParams{with(good, "lanes", 2048), with(good, "split", 0), with(good, "slices", 1024), with(good, "ahead", 33), with(good, "fused", maxFused+1), with(good, "rows", 5)} {
-		if _, err := gemmRowSequence(plain(1, 4, 4), params, on); err == nil || !strings.Contains(err.Error(), "no group") {
+	for _, params := range []SkinnyParams{with(good, "lanes", 2048), with(good, "split", 0), with(good, "slices", 1024), with(good, "ahead", 33), with(good, "fused", maxFused+1), with(good, "rows", 5)} {
+		if _, err := gemmSkinnySequence(plain(1, 4, 4), params, on); err == nil || !strings.Contains(err.Error(), "no group") {
 			t.Errorf("%v: error is %v", params, err)
 		}
 	}
-	if _, err := gemmRowSequence(plain(5, 4, 4), good, on); err == nil || !strings.Contains(err.Error(), "no group") {
+	if _, err := gemmSkinnySequence(plain(5, 4, 4), good, on); err == nil || !strings.Contains(err.Error(), "no group") {
 		t.Errorf("5 rows in a group: error is %v", err)
 	}
-	if _, err := gemmRowSequence(plain(1, 4, 4), RowParams{}, on); err == nil || !strings.Contains(err.Error(), "no group") {
+	if _, err := gemmSkinnySequence(plain(1, 4, 4), SkinnyParams{}, on); err == nil || !strings.Contains(err.Error(), "no group") {
 		t.Errorf("no parameters: error is %v", err)
 	}
 }

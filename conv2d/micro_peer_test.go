@@ -61,7 +61,7 @@ func BenchmarkGEMMPeer(b *testing.B) {
 		b.Run(strings.ReplaceAll(p.String(), " ", "_"), func(b *testing.B) {
 			in := kernel.Tensors{Input: RandomValues(p.ALen(), 1), Weights: RandomValues(p.BLen(), 2)}
 			c := make([]float32, p.CLen())
-			benchmarkPeer(b, gemmRegisterAlgorithm, p, in, c, func() { peerProduct(p, in.Input, in.Weights, c) })
+			benchmarkPeer(b, gemmMicroAlgorithm, p, in, c, func() { peerProduct(p, in.Input, in.Weights, c) })
 		})
 	}
 }
@@ -74,7 +74,7 @@ func BenchmarkConvPeer(b *testing.B) {
 			in := kernel.Tensors{Input: RandomValues(p.InputLen(), 1), Weights: RandomValues(p.WeightsLen(), 2)}
 			c := make([]float32, p.OutputLen())
 			columns := make([]float32, p.ReductionLen()*p.P()*p.Q())
-			benchmarkPeer(b, convRegisterAlgorithm, p, in, c, func() { peerConv(p, in.Input, in.Weights, columns, c) })
+			benchmarkPeer(b, convMicroAlgorithm, p, in, c, func() { peerConv(p, in.Input, in.Weights, columns, c) })
 		})
 	}
 }

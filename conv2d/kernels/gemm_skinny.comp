@@ -1,6 +1,6 @@
 #version 450 core
 
-// gemm_row: C = act(alpha * op(A) * B + beta * C + bias) for a few rows, or partial
+// gemm_skinny: C = act(alpha * op(A) * B + beta * C + bias) for a few rows, or partial
 // sums of op(A) * B: for GPUs, where such a product takes as long as reading B.
 //
 //   invocation (x, y) of a group        B  K x N
@@ -16,7 +16,7 @@
 //   2        MatrixC  with FUSED: M x N, rows ldc apart
 //   3        Bias     with FUSED: M with BIAS 1, N with BIAS 2
 //   4        Partial  batch x SPLIT x M x N, without gaps; not with FUSED and one part
-//   5        Arrivals with FUSED, for each block of C how many of its groups have
+//   5        Semaphores with FUSED, for each block of C how many of its groups have
 //                     ended; 0 before the dispatch and after it
 //
 //   grid     x: N in steps of 4*LANES     y: M in steps of ROWS     z: batch * SPLIT
@@ -113,7 +113,7 @@ layout(std430, binding = 3) restrict readonly buffer Bias { float bias[]; };
 #endif
 #if LAST_ADDS
 layout(std430, binding = 4) restrict coherent buffer Partial { vec4 partial[]; };
-layout(std430, binding = 5) restrict coherent buffer Arrivals { uint arrivals[]; };
+layout(std430, binding = 5) restrict coherent buffer Semaphores { uint semaphores[]; };
 #endif
 #endif
 
@@ -124,7 +124,7 @@ uniform float alpha, beta;
 
 shared vec4 sums[SLICES][ROWS][LANES];
 #if LAST_ADDS
-shared uint arrived;
+shared uint ticket;
 #endif
 
 // Rows that M does not have are read as the last, and not written.
@@ -281,16 +281,16 @@ void main() {
     barrier();
     int block = (batch * int(gl_NumWorkGroups.y) + int(gl_WorkGroupID.y)) * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
     if (gl_LocalInvocationIndex == 0u) {
-        arrived = atomicAdd(arrivals[block], 1u);
+        ticket = atomicAdd(semaphores[block], 1u);
     }
     barrier();
-    int last = int(arrived);
+    int last = int(ticket);
     if (last != SPLIT - 1) {
         return;
     }
     memoryBarrierBuffer();
     if (gl_LocalInvocationIndex == 0u) {
-        arrivals[block] = 0u; // for the next dispatch
+        semaphores[block] = 0u; // for the next dispatch
     }
     for (int row = slice; row < rows; row += SLICES) {
         finish(batch, firstRow + row, 4 * column, addParts(first + row * (N / 4), partStride, last));

@@ -13,7 +13,7 @@ import (
 
 // registerProducts have everything that a matrix product may have, in sizes that
 // are even, odd and prime.
-var registerProducts = []GEMMProblem{
+var microProducts = []GEMMProblem{
 	{M: 1, N: 1, K: 1},
 	{M: 17, N: 17, K: 17},
 	{M: 40, N: 70, K: 34},
@@ -29,9 +29,9 @@ var registerProducts = []GEMMProblem{
 	{M: 3, N: 4, K: 300_001, Factors: AlphaBeta(1, 2), Bias: RowBias, Activation: ReLU},
 }
 
-// registerRig is a rig for kernels that keep a tile in a processor's registers, which
+// microRig is a rig for kernels that keep a tile in a processor's registers, which
 // are made for software drivers and have no candidates elsewhere.
-func registerRig(t *testing.T) *rig {
+func microRig(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
 	if !r.context.Info().Software() {
@@ -41,16 +41,16 @@ func registerRig(t *testing.T) *rig {
 }
 
 func TestGEMMRegister(t *testing.T) {
-	r := registerRig(t)
-	for _, p := range registerProducts {
+	r := microRig(t)
+	for _, p := range microProducts {
 		t.Run(strings.ReplaceAll(p.String(), " ", "_"), func(t *testing.T) {
-			checkGEMM(t, r, firstOf(gemmRegisterAlgorithm, 2), p)
+			checkGEMM(t, r, firstOf(gemmMicroAlgorithm, 2), p)
 		})
 	}
 }
 
 func TestGEMMRegisterPassesNaNAndInfinityOn(t *testing.T) {
-	r := registerRig(t)
+	r := microRig(t)
 	for _, p := range []GEMMProblem{
 		{M: 5, N: 6, K: 4, Activation: ReLU},
 		{M: 5, N: 7, K: 3, Activation: SiLU}, // odd rows: what is added must stay out of the sums
@@ -60,7 +60,7 @@ func TestGEMMRegisterPassesNaNAndInfinityOn(t *testing.T) {
 		if !slices.ContainsFunc(want.Values, math.IsNaN) || !slices.ContainsFunc(want.Values, isFinite) {
 			t.Fatalf("%v: the inputs test nothing: %v", p, want.Values)
 		}
-		checkAlgorithm(t, r, gemmRegisterAlgorithm, p, kernel.Tensors{Input: in.A, Weights: in.B}, want)
+		checkAlgorithm(t, r, gemmMicroAlgorithm, p, kernel.Tensors{Input: in.A, Weights: in.B}, want)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestGEMMRegisterCutsLongSums(t *testing.T) {
 	const most = 2 * (maxLoopIterations - 1) // elements of K, two in an iteration
 	for k, want := range map[int]int{1: 1, most: 1, most + 2: 2, 300_000: 5} {
 		p := GEMMProblem{M: 2, N: 2, K: k, Factors: AlphaBeta(1, 3), Bias: RowBias}
-		made := firstSequence(t, gemmRegisterAlgorithm, p, softwareDevice)
+		made := firstSequence(t, gemmMicroAlgorithm, p, softwareDevice)
 		if len(made.Steps) != want {
 			t.Errorf("%v: %d dispatches, want %d", p, len(made.Steps), want)
 		}
@@ -95,7 +95,7 @@ func TestGEMMRegisterMakesOddMatricesEven(t *testing.T) {
 		{GEMMProblem{M: 200, N: 201, K: 65, Batch: 3, StrideA: 13_001, StrideC: 90_000}, 65 * 202, 3 * 200 * 66},
 		{GEMMProblem{M: 1, N: 201, K: 64}, 0, 0},
 	} {
-		made := firstSequence(t, gemmRegisterAlgorithm, test.p, softwareDevice)
+		made := firstSequence(t, gemmMicroAlgorithm, test.p, softwareDevice)
 		if made.PackedLen != test.packed || made.WorkspaceLen != test.workspace {
 			t.Errorf("%v: %d packed and %d in the workspace, want %d and %d",
 				test.p, made.PackedLen, made.WorkspaceLen, test.packed, test.workspace)
@@ -110,33 +110,33 @@ func TestGEMMRegisterRefusesForeignParameters(t *testing.T) {
 	p := GEMMProblem{M: 8, N: 8, K: 8}
 	for want, params := range map[string]Params{
 		"takes conv2d.RegisterParams, not conv2d.BlockParams": BlockParams{BM: 64},
-		"from 1 to 32":          RegisterParams{Rows: 33, Columns: 2, LanesM: 1},
-		"do not divide 8 lanes": RegisterParams{Rows: 1, Columns: 2, LanesM: 3},
-		"needs an even number":  RegisterParams{Rows: 1, Columns: 3, LanesM: 1},
-		"a tile of 0x2":         RegisterParams{Rows: 0, Columns: 2, LanesM: 1},
-		"0 rows of lanes":       RegisterParams{Rows: 1, Columns: 2, LanesM: 0},
-		"columns is -2":         RegisterParams{Rows: 1, Columns: -2, LanesM: 1},
+		"from 1 to 32":          MicroParams{Rows: 33, Columns: 2, LanesM: 1},
+		"do not divide 8 lanes": MicroParams{Rows: 1, Columns: 2, LanesM: 3},
+		"needs an even number":  MicroParams{Rows: 1, Columns: 3, LanesM: 1},
+		"a tile of 0x2":         MicroParams{Rows: 0, Columns: 2, LanesM: 1},
+		"0 rows of lanes":       MicroParams{Rows: 1, Columns: 2, LanesM: 0},
+		"columns is -2":         MicroParams{Rows: 1, Columns: -2, LanesM: 1},
 	} {
-		_, err := gemmRegisterAlgorithm.sequence(p, params, softwareDevice)
+		_, err := gemmMicroAlgorithm.sequence(p, params, softwareDevice)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %q", params, err, want)
 		}
 	}
 	huge := GEMMProblem{M: 8, N: 2, K: 1, Batch: 70_000, StrideC: 16}
-	_, err := gemmRegisterAlgorithm.sequence(huge, RegisterParams{Rows: 1, Columns: 2, LanesM: 1}, softwareDevice)
+	_, err := gemmMicroAlgorithm.sequence(huge, MicroParams{Rows: 1, Columns: 2, LanesM: 1}, softwareDevice)
 	if err == nil || !strings.Contains(err.Error(), "split the problem") {
 		t.Errorf("error is %v", err)
 	}
-	if n := len(gemmRegisterAlgorithm.candidates(huge, softwareDevice)); n != 0 {
+	if n := len(gemmMicroAlgorithm.candidates(huge, softwareDevice)); n != 0 {
 		t.Errorf("%d candidates for a grid that is too large", n)
 	}
 }
 
 func TestRegisterKernelsAreForSoftware(t *testing.T) {
-	if c := gemmRegisterAlgorithm.candidates(GEMMProblem{M: 8, N: 8, K: 8}, device{nvidia: true}); c != nil {
+	if c := gemmMicroAlgorithm.candidates(GEMMProblem{M: 8, N: 8, K: 8}, device{nvidia: true}); c != nil {
 		t.Errorf("candidates on a GPU: %v", c)
 	}
-	if c := convRegisterAlgorithm.candidates(Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}, device{}); c != nil {
+	if c := convMicroAlgorithm.candidates(Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}, device{}); c != nil {
 		t.Errorf("candidates on a GPU: %v", c)
 	}
 }
@@ -158,7 +158,7 @@ func TestSIMDWidthOfAGPU(t *testing.T) {
 
 // Groups of other CPUs have other shapes, which must be right on this one too.
 func TestRegisterKernelsWithOtherRegisters(t *testing.T) {
-	r := registerRig(t)
+	r := microRig(t)
 	gemm := GEMMProblem{M: 9, N: 21, K: 13}
 	product := kernel.Tensors{Input: RandomValues(gemm.ALen(), 1), Weights: RandomValues(gemm.BLen(), 2)}
 	conv := Problem{N: 2, C: 3, H: 5, W: 6, K: 7, R: 3, S: 3, PadH: 1, PadW: 1}
@@ -166,9 +166,9 @@ func TestRegisterKernelsWithOtherRegisters(t *testing.T) {
 	for _, bits := range []int{128, 512} {
 		on := softwareDevice
 		on.simdBits = bits
-		checkFirst(t, r, gemmRegisterAlgorithm, gemm, on, product,
+		checkFirst(t, r, gemmMicroAlgorithm, gemm, on, product,
 			ReferenceGEMM(gemm, GEMMTensors{A: product.Input, B: product.Weights}))
-		checkFirst(t, r, convRegisterAlgorithm, conv, on, image,
+		checkFirst(t, r, convMicroAlgorithm, conv, on, image,
 			ReferenceConv2D(conv, image.Input, image.Weights, nil))
 	}
 }
@@ -188,7 +188,7 @@ func checkFirst[P problem](t *testing.T, r *rig, a algorithm[P], p P, on device,
 // softwareDevice is llvmpipe as most CPUs have it.
 var softwareDevice = device{software: true, simdBits: 256, cpus: 2, maxGroups: [3]int32{65_535, 65_535, 65_535}}
 
-// firstRecipe is the recipe of the first candidate for a device.
+// firstSequence is the recipe of the first candidate for a device.
 func firstSequence[P problem](t *testing.T, a algorithm[P], p P, on device) kernel.Sequence {
 	t.Helper()
 	if err := p.Validate(); err != nil {

@@ -1,12 +1,12 @@
 #version 450 core
 
-// conv2d_register: convolution for drivers that run on the CPU, without shared
+// conv2d_micro: convolution for drivers that run on the CPU, without shared
 // memory and without barriers.
 //
 //   output[n][k][p][q] = act(bias[k] + sum over c, r, s of
 //       weights[k][c][r][s] * input[n][c][p*strideH - padH + r*dilationH][q*strideW - padW + s*dilationW])
 //
-// It is the matrix product of gemm_register, filters x taps times taps x pixels,
+// It is the matrix product of gemm_micro, filters x taps times taps x pixels,
 // whose second matrix is never made:
 //
 //              input                     A group is the LANES invocations of one
@@ -20,7 +20,7 @@
 //  +-----+     +---+-----------+ output
 //
 // Loads are what costs here, and a load of a double takes no longer than one of a
-// float: so conv2d_register_pairs lays two channels side by side. Where a group
+// float: so conv2d_micro_pairs lays two channels side by side. Where a group
 // of the convolution has one channel alone, PAIRS is 0 and tensors are as usual.
 //
 // A tap on padding leaves the sum alone, even under an infinite weight.

@@ -1,7 +1,7 @@
 #version 450 core
 
-// conv2d_register_pairs: puts each two neighbouring channels side by side, so
-// that conv2d_register loads both at once.
+// conv2d_micro_pairs: puts each two neighbouring channels side by side, so
+// that conv2d_micro loads both at once.
 //
 //   from  outer x channels x inner          c0 c0 c0 ..  c1 c1 c1 ..  c2 c2 c2 ..
 //   to    outer x pairs x inner x 2         c0 c1 c0 c1 c0 c1 ..  c2 0 c2 0 c2 0 ..

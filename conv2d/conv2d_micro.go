@@ -13,29 +13,29 @@ import (
 )
 
 var (
-	//go:embed kernels/conv2d_register.comp
-	conv2dRegister string
-	//go:embed kernels/conv2d_register_pairs.comp
-	conv2dRegisterPairs string
+	//go:embed kernels/conv2d_micro.comp
+	conv2dMicro string
+	//go:embed kernels/conv2d_micro_pairs.comp
+	conv2dMicroPairs string
 )
 
 // convRegisterAlgorithm is conv2d_register.comp: a convolution for GPUs that are
 // the CPU. Channels are laid out in pairs first. A 1x1 filter that skips nothing
 // makes it a matrix product, which is left to gemm_register.comp.
-var convRegisterAlgorithm = newAlgorithm("conv2d_register", convRegisterCandidates, convRegisterSequence, sumTolerance[Problem])
+var convMicroAlgorithm = newAlgorithm("conv2d_register", convMicroCandidates, convMicroSequence, sumTolerance[Problem])
 
-func convRegisterCandidates(p Problem, on device) []RegisterParams {
+func convMicroCandidates(p Problem, on device) []MicroParams {
 	if !on.software {
 		return nil
 	}
 	if p.isProduct() {
-		return gemmRegisterCandidates(p.asProduct(), on)
+		return gemmMicroCandidates(p.asProduct(), on)
 	}
-	tiles := registerTiles([]int{16, 14, 12, 10, 8, 7, 6, 4, 2, 1}, on.simdLanes())
-	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
-		return checkGrids(p, on, p.registerGrid(t)) != nil
+	tiles := microTiles([]int{16, 14, 12, 10, 8, 7, 6, 4, 2, 1}, on.simdLanes())
+	tiles = slices.DeleteFunc(tiles, func(t microTile) bool {
+		return checkGrids(p, on, p.microGrid(t)) != nil
 	})
-	return likeliestTiles(tiles, on, p.registerWork)
+	return likeliestTiles(tiles, on, p.microWork)
 }
 
 // isProduct reports whether the convolution is a matrix product for each image:
@@ -60,20 +60,20 @@ func (p Problem) asProduct() GEMMProblem {
 // weights are the first matrix.
 var productOfConv = productRoles{a: kernel.Weights, b: kernel.Input, c: kernel.Output, bias: kernel.Bias}
 
-// registerPairs reports whether channels are laid out in pairs: with one alone
+// microPairs reports whether channels are laid out in pairs: with one alone
 // there is nothing to pair.
-func (p Problem) registerPairs() bool { return p.groupC() > 1 }
+func (p Problem) microPairs() bool { return p.groupC() > 1 }
 
-// registerChannels counts the channels of a group, in pairs where there are some.
-func (p Problem) registerChannels() int {
-	if p.registerPairs() {
+// microChannels counts the channels of a group, in pairs where there are some.
+func (p Problem) microChannels() int {
+	if p.microPairs() {
 		return ceilDiv(p.groupC(), 2)
 	}
 	return 1
 }
 
-// registerGrid is pixel tiles by filter tiles.
-func (p Problem) registerGrid(t registerTile) [3]int {
+// microGrid is pixel tiles by filter tiles.
+func (p Problem) microGrid(t microTile) [3]int {
 	return [3]int{
 		ceilDiv(p.N*p.P()*p.Q(), t.tileN()),
 		orOne(p.Groups) * ceilDiv(p.groupK(), t.tileM()),
@@ -81,39 +81,39 @@ func (p Problem) registerGrid(t registerTile) [3]int {
 	}
 }
 
-func (p Problem) registerWork(t registerTile) registerWork {
-	grid := p.registerGrid(t)
+func (p Problem) microWork(t microTile) microWork {
+	grid := p.microGrid(t)
 	products := t.rows * t.columns
-	if p.registerPairs() {
+	if p.microPairs() {
 		products *= 2
 	}
-	return registerWork{
+	return microWork{
 		groups:   grid[0] * grid[1],
-		steps:    float64(p.registerReduction().length),
+		steps:    float64(p.microReduction().length),
 		loads:    float64(t.rows + t.columns),
 		products: float64(products),
-		stores:   float64(t.rows*t.columns) * loadShare(p.registerPairsOut(t)),
+		stores:   float64(t.rows*t.columns) * loadShare(p.microPairsOut(t)),
 	}
 }
 
-func (p Problem) registerPairsOut(t registerTile) bool {
+func (p Problem) microPairsOut(t microTile) bool {
 	return t.columns%2 == 0 && p.P()*p.Q()%2 == 0
 }
 
-func convRegisterSequence(p Problem, params RegisterParams, on device) (kernel.Sequence, error) {
+func convMicroSequence(p Problem, params MicroParams, on device) (kernel.Sequence, error) {
 	if p.isProduct() {
-		return gemmRegisterSequence(p.asProduct(), params, on, productOfConv)
+		return gemmMicroSequence(p.asProduct(), params, on, productOfConv)
 	}
-	t, err := registerTileOf(params, on)
+	t, err := microTileOf(params, on)
 	if err != nil {
 		return kernel.Sequence{}, err
 	}
-	grid := p.registerGrid(t)
+	grid := p.microGrid(t)
 	if err := checkGrids(p, on, grid); err != nil {
 		return kernel.Sequence{}, err
 	}
-	if !p.registerPairs() {
-		steps, err := p.registerSteps(t, grid, kernel.Input, kernel.Weights)
+	if !p.microPairs() {
+		steps, err := p.microSteps(t, grid, kernel.Input, kernel.Weights)
 		return kernel.Sequence{Steps: steps}, err
 	}
 	taps, plane := p.R*p.S, p.H*p.W
@@ -125,7 +125,7 @@ func convRegisterSequence(p Problem, params RegisterParams, on device) (kernel.S
 	if err != nil {
 		return kernel.Sequence{}, err
 	}
-	steps, err := p.registerSteps(t, grid, kernel.Workspace, kernel.Packed)
+	steps, err := p.microSteps(t, grid, kernel.Workspace, kernel.Packed)
 	return kernel.Sequence{
 		Prepare:      []kernel.Step{weights},
 		Steps:        append([]kernel.Step{input}, steps...),
@@ -143,7 +143,7 @@ func pairStep(outer, channels, inner int, from, to kernel.Role, on device) (kern
 		return kernel.Step{}, 0, fmt.Errorf("conv2d: %d channels in pairs make %d elements, more than %d: split the problem",
 			channels, elements, maxElements)
 	}
-	source, err := shader.NewSource("conv2d_register_pairs", conv2dRegisterPairs, planesDefines(on))
+	source, err := shader.NewSource("conv2d_register_pairs", conv2dMicroPairs, planesDefines(on))
 	return kernel.Step{
 		Source: source,
 		Groups: planesGrid(inner, planes, on),
@@ -154,13 +154,13 @@ func pairStep(outer, channels, inner int, from, to kernel.Role, on device) (kern
 	}, int(elements), err
 }
 
-// registerSteps are the dispatches that sum up.
-func (p Problem) registerSteps(t registerTile, grid [3]int, input, weights kernel.Role) ([]kernel.Step, error) {
-	r := p.registerReduction()
+// microSteps are the dispatches that sum up.
+func (p Problem) microSteps(t microTile, grid [3]int, input, weights kernel.Role) ([]kernel.Step, error) {
+	r := p.microReduction()
 	var steps []kernel.Step
 	for i := range r.dispatches() {
 		last := i == r.dispatches()-1
-		source, err := p.registerSource(t, i > 0, last)
+		source, err := p.microSource(t, i > 0, last)
 		if err != nil {
 			return nil, err
 		}
@@ -168,33 +168,33 @@ func (p Problem) registerSteps(t registerTile, grid [3]int, input, weights kerne
 		if p.Bias && last {
 			b = append(b, kernel.Bias.At(3))
 		}
-		steps = append(steps, kernel.Step{Source: source, Groups: grid, Uniforms: p.registerUniforms(t, r.span(i)), Bindings: b})
+		steps = append(steps, kernel.Step{Source: source, Groups: grid, Uniforms: p.microUniforms(t, r.span(i)), Bindings: b})
 	}
 	return steps, nil
 }
 
-// registerReduction counts in taps of all channels, or pairs of channels: each is
+// microReduction counts in taps of all channels, or pairs of channels: each is
 // one iteration.
-func (p Problem) registerReduction() reduction {
-	return reduction{length: p.R * p.S * p.registerChannels(), step: maxLoopIterations - loopCost(0)}
+func (p Problem) microReduction() reduction {
+	return reduction{length: p.R * p.S * p.microChannels(), step: maxLoopIterations - loopCost(0)}
 }
 
-func (p Problem) registerSource(t registerTile, accumulate, last bool) (*shader.Source, error) {
+func (p Problem) microSource(t microTile, accumulate, last bool) (*shader.Source, error) {
 	d := t.defines()
-	d["PAIRS"] = onOff(p.registerPairs())
+	d["PAIRS"] = onOff(p.microPairs())
 	d["PADDED"] = onOff(p.PadH > 0 || p.PadW > 0)
-	d["PAIRS_OUT"] = onOff(p.registerPairsOut(t))
+	d["PAIRS_OUT"] = onOff(p.microPairsOut(t))
 	d["ACCUMULATE"] = onOff(accumulate)
 	d["BIAS"] = onOff(p.Bias && last)
 	if last {
 		d["ACTIVATION"] = activations[p.Activation].define
 	}
-	return shader.NewSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dRegister, d)
+	return shader.NewSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dMicro, d)
 }
 
-func (p Problem) registerUniforms(t registerTile, s span) []executor.Uniform {
+func (p Problem) microUniforms(t microTile, s span) []executor.Uniform {
 	return kernel.Ints{
-		{"channels", p.registerChannels()},
+		{"channels", p.microChannels()},
 		{"height", p.H}, {"width", p.W},
 		{"filters", p.groupK()},
 		{"filterTiles", ceilDiv(p.groupK(), t.tileM())},

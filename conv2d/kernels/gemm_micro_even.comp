@@ -1,7 +1,7 @@
 #version 450 core
 
-// gemm_register_even: copies matrices so that every row starts at an even element,
-// for gemm_register to load two neighbours at once.
+// gemm_micro_even: copies matrices so that every row starts at an even element,
+// for gemm_micro to load two neighbours at once.
 //
 //   from  batch x rows, columns elements each, ld apart      a0 a1 a2 .. b0 b1 b2 ..
 //   to    batch x rows, columns rounded up to an even        a0 a1 a2 0  b0 b1 b2 0

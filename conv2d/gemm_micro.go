@@ -14,38 +14,38 @@ import (
 )
 
 var (
-	//go:embed kernels/gemm_register.comp
-	gemmRegister string
-	//go:embed kernels/gemm_register_even.comp
-	gemmRegisterEven string
+	//go:embed kernels/gemm_micro.comp
+	gemmMicro string
+	//go:embed kernels/gemm_micro_even.comp
+	gemmMicroEven string
 )
 
 // gemmRegisterAlgorithm is gemm_register.comp: a matrix product for GPUs that are
 // the CPU, every sum in the registers and the first-level cache of one thread.
-var gemmRegisterAlgorithm = newAlgorithm("gemm_register", gemmRegisterCandidates,
-	func(p GEMMProblem, params RegisterParams, on device) (kernel.Sequence, error) {
-		return gemmRegisterSequence(p, params, on, gemmRoles)
+var gemmMicroAlgorithm = newAlgorithm("gemm_register", gemmMicroCandidates,
+	func(p GEMMProblem, params MicroParams, on device) (kernel.Sequence, error) {
+		return gemmMicroSequence(p, params, on, gemmRoles)
 	}, sumTolerance[GEMMProblem])
 
-func gemmRegisterCandidates(p GEMMProblem, on device) []RegisterParams {
+func gemmMicroCandidates(p GEMMProblem, on device) []MicroParams {
 	if !on.software {
 		return nil
 	}
-	tiles := registerTiles([]int{32, 16, 14, 12, 10, 8, 6, 4, 2}, on.simdLanes())
-	tiles = slices.DeleteFunc(tiles, func(t registerTile) bool {
-		return checkGrids(p, on, gemmRegisterGrid(p, t)) != nil
+	tiles := microTiles([]int{32, 16, 14, 12, 10, 8, 6, 4, 2}, on.simdLanes())
+	tiles = slices.DeleteFunc(tiles, func(t microTile) bool {
+		return checkGrids(p, on, gemmMicroGrid(p, t)) != nil
 	})
-	return likeliestTiles(tiles, on, func(t registerTile) registerWork { return gemmRegisterWork(p, t) })
+	return likeliestTiles(tiles, on, func(t microTile) microWork { return gemmMicroWork(p, t) })
 }
 
-func gemmRegisterGrid(p GEMMProblem, t registerTile) [3]int {
+func gemmMicroGrid(p GEMMProblem, t microTile) [3]int {
 	return [3]int{ceilDiv(p.N, t.tileN()), ceilDiv(p.M, t.tileM()), orOne(p.Batch)}
 }
 
-func gemmRegisterWork(p GEMMProblem, t registerTile) registerWork {
-	grid := gemmRegisterGrid(p, t)
-	a, b := p.registerOperands(t, gemmRoles)
-	return registerWork{
+func gemmMicroWork(p GEMMProblem, t microTile) microWork {
+	grid := gemmMicroGrid(p, t)
+	a, b := p.microOperands(t, gemmRoles)
+	return microWork{
 		groups:   grid[0] * grid[1] * grid[2],
 		steps:    float64(p.K),
 		loads:    float64(t.rows)*loadShare(a.pairs) + float64(t.columns)*loadShare(b.pairs),
@@ -66,24 +66,24 @@ type productRoles struct{ a, b, c, bias kernel.Role }
 
 var gemmRoles = productRoles{a: kernel.Input, b: kernel.Weights, c: kernel.Output, bias: kernel.Bias}
 
-// registerOperand is a factor of a product as gemm_register.comp reads it.
-type registerOperand struct {
+// microOperand is a factor of a product as gemm_register.comp reads it.
+type microOperand struct {
 	stored
 	role  kernel.Role
 	pairs bool
 
-	original *registerOperand // what has to be copied first, nil where nothing has
+	original *microOperand // what has to be copied first, nil where nothing has
 }
 
 // minReuse is how often each element of an odd matrix must be loaded before it
 // pays to make the matrix even first.
 const minReuse = 4
 
-// registerOperands are both factors, made even where that pays.
-func (p GEMMProblem) registerOperands(t registerTile, roles productRoles) (a, b registerOperand) {
-	grid := gemmRegisterGrid(p, t)
-	a = registerOperand{stored: p.a(), role: roles.a, pairs: p.a().pairs()}
-	b = registerOperand{stored: p.b(), role: roles.b, pairs: p.b().pairs()}
+// microOperands are both factors, made even where that pays.
+func (p GEMMProblem) microOperands(t microTile, roles productRoles) (a, b microOperand) {
+	grid := gemmMicroGrid(p, t)
+	a = microOperand{stored: p.a(), role: roles.a, pairs: p.a().pairs()}
+	b = microOperand{stored: p.b(), role: roles.b, pairs: p.b().pairs()}
 	if p.depth() == 0 {
 		return a, b // neither is read
 	}
@@ -101,8 +101,8 @@ func (p GEMMProblem) registerOperands(t registerTile, roles productRoles) (a, b 
 
 // even is a copy of the operand with rows that start at even elements. That of
 // the weights is made once.
-func (o registerOperand) even() registerOperand {
-	copied := registerOperand{stored: o.stored, role: kernel.Workspace, pairs: true, original: &o}
+func (o microOperand) even() microOperand {
+	copied := microOperand{stored: o.stored, role: kernel.Workspace, pairs: true, original: &o}
 	if o.role == kernel.Weights {
 		copied.role = kernel.Packed
 	}
@@ -116,7 +116,7 @@ func (o registerOperand) even() registerOperand {
 }
 
 // copied is the number of elements that a run has to copy first.
-func (o registerOperand) copied() int {
+func (o microOperand) copied() int {
 	if o.original == nil {
 		return 0
 	}
@@ -124,21 +124,21 @@ func (o registerOperand) copied() int {
 }
 
 // gemmRegisterRecipe is the recipe of a valid matrix product.
-func gemmRegisterSequence(p GEMMProblem, params RegisterParams, on device, roles productRoles) (kernel.Sequence, error) {
+func gemmMicroSequence(p GEMMProblem, params MicroParams, on device, roles productRoles) (kernel.Sequence, error) {
 	var made kernel.Sequence
-	t, err := registerTileOf(params, on)
+	t, err := microTileOf(params, on)
 	if err != nil {
 		return made, err
 	}
 	if t.columns%2 != 0 {
 		return made, fmt.Errorf("conv2d: a tile with %d columns: a matrix product needs an even number", t.columns)
 	}
-	grid := gemmRegisterGrid(p, t)
+	grid := gemmMicroGrid(p, t)
 	if err := checkGrids(p, on, grid); err != nil {
 		return made, err
 	}
-	a, b := p.registerOperands(t, roles)
-	for _, o := range []registerOperand{a, b} {
+	a, b := p.microOperands(t, roles)
+	for _, o := range []microOperand{a, b} {
 		if err := makeEven(&made, o, on); err != nil {
 			return made, err
 		}
@@ -147,14 +147,14 @@ func gemmRegisterSequence(p GEMMProblem, params RegisterParams, on device, roles
 	r := reduction{length: p.depth(), step: 2 * (maxLoopIterations - 1)}
 	for i := range r.dispatches() {
 		part := p.ofDispatch(i, r.dispatches())
-		source, err := gemmRegisterSource(part, t, a, b)
+		source, err := gemmMicroSource(part, t, a, b)
 		if err != nil {
 			return made, err
 		}
 		made.Steps = append(made.Steps, kernel.Step{
 			Source:   source,
 			Groups:   grid,
-			Uniforms: gemmRegisterUniforms(part, a, b, r.span(i)),
+			Uniforms: gemmMicroUniforms(part, a, b, r.span(i)),
 			Bindings: roles.bound(a, b, part.Bias),
 		})
 	}
@@ -162,7 +162,7 @@ func gemmRegisterSequence(p GEMMProblem, params RegisterParams, on device, roles
 }
 
 // makeEven adds the copying of an operand to the recipe, if it is a copy.
-func makeEven(r *kernel.Sequence, o registerOperand, on device) error {
+func makeEven(r *kernel.Sequence, o microOperand, on device) error {
 	if o.original == nil {
 		return nil
 	}
@@ -182,9 +182,9 @@ func makeEven(r *kernel.Sequence, o registerOperand, on device) error {
 }
 
 // evenStep copies a matrix so that its rows start at even elements.
-func evenStep(from registerOperand, to kernel.Role, on device) (kernel.Step, error) {
+func evenStep(from microOperand, to kernel.Role, on device) (kernel.Step, error) {
 	grid := planesGrid(ceilDiv(from.columns, 2), from.batch*from.rows, on)
-	source, err := shader.NewSource("gemm_register_even", gemmRegisterEven, planesDefines(on))
+	source, err := shader.NewSource("gemm_register_even", gemmMicroEven, planesDefines(on))
 	return kernel.Step{
 		Source: source,
 		Groups: grid,
@@ -209,7 +209,7 @@ func (p GEMMProblem) ofDispatch(i, n int) GEMMProblem {
 	return p
 }
 
-func (r productRoles) bound(a, b registerOperand, bias Bias) []kernel.Binding {
+func (r productRoles) bound(a, b microOperand, bias Bias) []kernel.Binding {
 	buffers := []kernel.Binding{a.role.At(0), b.role.At(1), r.c.At(2)}
 	if bias != NoBias {
 		buffers = append(buffers, r.bias.At(3))
@@ -217,7 +217,7 @@ func (r productRoles) bound(a, b registerOperand, bias Bias) []kernel.Binding {
 	return buffers
 }
 
-func gemmRegisterUniforms(p GEMMProblem, a, b registerOperand, s span) []executor.Uniform {
+func gemmMicroUniforms(p GEMMProblem, a, b microOperand, s span) []executor.Uniform {
 	c := p.c()
 	return append(
 		kernel.Ints{
@@ -230,7 +230,7 @@ func gemmRegisterUniforms(p GEMMProblem, a, b registerOperand, s span) []executo
 	)
 }
 
-func gemmRegisterSource(p GEMMProblem, t registerTile, a, b registerOperand) (*shader.Source, error) {
+func gemmMicroSource(p GEMMProblem, t microTile, a, b microOperand) (*shader.Source, error) {
 	d := t.defines()
 	d["TRANS_A"] = onOff(p.TransA)
 	d["TRANS_B"] = onOff(p.TransB)
@@ -241,5 +241,5 @@ func gemmRegisterSource(p GEMMProblem, t registerTile, a, b registerOperand) (*s
 	d["ACCUMULATE"] = onOff(p.beta() != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define
-	return shader.NewSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmRegister, d)
+	return shader.NewSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmMicro, d)
 }
