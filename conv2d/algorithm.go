@@ -11,26 +11,26 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// Choice is an algorithm with its parameters: what a plan decides, what tuning
-// compares, and what is kept of it.
+// Choice is an algorithm with its parameters. A plan makes a choice, a search
+// compares choices and keeps the fastest.
 //
 //	algorithm         computes                         where
-//	gemm_block        every matrix product             GPUs, blocks in shared memory
-//	gemm_row          few rows, and small products     GPUs
-//	gemm_register     every matrix product             software drivers
-//	gemm_tiled        act(alpha * A*B) without gaps    everywhere, where it is asked for by name
+//	gemm_block        every matrix product             GPUs, tiles in shared memory
+//	gemm_row          skinny and small products        GPUs
+//	gemm_register     every matrix product             software drivers, a CPU micro-kernel
+//	gemm_tiled        act(alpha * A*B) without gaps    everywhere, by name only
 //	implicit          convolutions as products         GPUs; padding is zeros
 //	winograd2         3x3 filters, F(2x2,3x3)          GPUs; padding is zeros
 //	winograd4         3x3 filters, F(4x4,3x3)          GPUs; padding is zeros, twice the error
 //	depthwise         groups of up to 16 channels      everywhere; padding is zeros
-//	conv2d_register   every convolution                software drivers
+//	conv2d_register   every convolution                software drivers, a CPU micro-kernel
 //	direct            every convolution                everywhere
 type Choice struct {
 	Algorithm string `json:"algorithm"`
 	Params    Params `json:"params,omitempty"`
 }
 
-// String is the algorithm and its parameters.
+// String returns the algorithm and its parameters as text.
 func (c Choice) String() string {
 	if c.Params == nil {
 		return c.Algorithm
@@ -85,7 +85,7 @@ func newAlgorithm[P any, T Params](
 // sumTolerance is the tolerance of an algorithm that adds products up.
 func sumTolerance[P interface{ ReductionLen() int }](p P) float64 { return Tolerance(p.ReductionLen()) }
 
-// device is what algorithms ask about the GPU.
+// device has the properties of a GPU that algorithms depend on.
 type device struct {
 	software       bool // the GPU is the CPU
 	nvidia         bool

@@ -16,24 +16,24 @@ import (
 //go:embed kernels/conv2d_depthwise.comp
 var conv2dDepthwise string
 
-// depthwiseAlgorithm computes convolutions in which each filter sees one channel,
-// or a few: as many groups as channels, groups of up to 16 channels, pictures of one
-// to 16 channels. It needs no shared memory.
+// depthwiseAlgorithm computes convolutions in which each filter sees few channels: as
+// many groups as channels, groups of up to 16 channels, pictures of one to 16
+// channels. It needs no shared memory.
 //
-// A weight that is infinite or NaN makes NaN of the outputs that it meets padding
-// for, as in implicitAlgorithm.
+// A weight that is infinite or NaN makes NaN of the outputs for which it meets
+// padding, as in implicitAlgorithm.
 var depthwiseAlgorithm = newAlgorithm("depthwise", depthwiseCandidates, depthwiseSequence, sumTolerance[Problem])
 
 const (
-	// maxDepthwiseChannels is where products in shared memory are faster for sure.
+	// Above maxDepthwiseChannels, products in shared memory are always faster.
 	maxDepthwiseChannels = 16
 
-	// maxDepthwiseSpan is the largest filter side, dilation counted in: the weights
-	// and a line of the input should fit into registers.
+	// maxDepthwiseSpan is the largest filter side, with dilation: the weights and a
+	// line of the input should fit into registers.
 	maxDepthwiseSpan = 32
 
-	// maxDepthwiseCode bounds the multiplications that a compiler has to look at
-	// when it unrolls all loops but the one over channels.
+	// maxDepthwiseCode bounds the multiplications in the code after a compiler has
+	// unrolled all loops but the one over channels.
 	maxDepthwiseCode = 8192
 )
 
@@ -63,11 +63,11 @@ var depthwiseBlocks = []DepthwiseParams{
 	{OutK: 1, OutP: 4, OutQ: 1, Local: 256},
 }
 
-// maxDepthwiseCandidates bounds what tuning has to compile and to run.
+// maxDepthwiseCandidates bounds the candidates that a search compiles and runs.
 const maxDepthwiseCandidates = 12
 
-// depthwiseCandidates has none for groups of several channels and many filters:
-// those are for shared memory.
+// depthwiseCandidates returns none for groups of several channels and many filters,
+// which are faster in shared memory.
 func depthwiseCandidates(p Problem, on device) []DepthwiseParams {
 	if p.groupC() > 1 && p.groupK() > 2*maxDepthwiseChannels {
 		return nil
@@ -101,7 +101,7 @@ func depthwiseSequence(p Problem, b DepthwiseParams, on device) (kernel.Sequence
 	return kernel.Sequence{Steps: []kernel.Step{withBias(p, main)}}, nil
 }
 
-// check fails where the problem cannot be computed in such blocks.
+// check fails where the problem cannot be computed with these parameters.
 func (b DepthwiseParams) check(p Problem, on device) error {
 	switch {
 	case b.OutK < 1 || b.OutP < 1 || b.OutQ < 1 || b.Local < 1 || b.OutK*b.OutP*b.OutQ > 64:
@@ -124,7 +124,7 @@ func (b DepthwiseParams) grid(p Problem) [3]int {
 	return [3]int{ceilDiv(p.N*(p.K/b.OutK)*ceilDiv(p.P(), b.OutP)*ceilDiv(p.Q(), b.OutQ), b.Local), 1, 1}
 }
 
-// unrolled is the number of multiplications for a channel in a kernel without
+// unrolled returns the number of multiplications for a channel in a kernel without
 // loops, most of them under conditions that are never true. Drivers that unroll
 // nothing make about as many iterations.
 func (b DepthwiseParams) unrolled(p Problem) int {

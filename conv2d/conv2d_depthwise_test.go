@@ -20,6 +20,7 @@ var depthwiseProblems = []Problem{
 }
 
 func TestDepthwise(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for i, p := range depthwiseProblems {
 		n := 2

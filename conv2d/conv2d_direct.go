@@ -16,8 +16,8 @@ import (
 //go:embed kernels/conv2d_direct.comp
 var conv2dDirect string
 
-// directAlgorithm is the convolution as its definition has it, for every problem:
-// one output element for each invocation, no shared memory.
+// directAlgorithm is the convolution by its definition, for every problem: one output
+// element for each invocation, no shared memory.
 var directAlgorithm = newAlgorithm("direct", directCandidates, directSequence, sumTolerance[Problem])
 
 // DirectParams are the parameters of direct.
@@ -30,11 +30,11 @@ func (p DirectParams) String() string { return paramsText(p) }
 
 func (p DirectParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
-// directLocal is LOCAL of conv2d_direct.comp where nothing is known.
+// directLocal is LOCAL of conv2d_direct.comp where nothing was tuned.
 const directLocal = 64
 
-// directLargest is the most operations of a problem for which more than one form is
-// worth trying: beyond, other algorithms are ahead, where there is one.
+// directLargest is the most operations of a problem for which more than one group
+// size is a candidate. Beyond it other algorithms are faster.
 const directLargest = 1e8
 
 func directCandidates(p Problem, on device) []DirectParams {
@@ -47,7 +47,7 @@ func directCandidates(p Problem, on device) []DirectParams {
 	return list
 }
 
-// directSequence cuts the grid where the device does not take it whole, and the sum
+// directSequence cuts the grid where it exceeds the device's limits, and the sum
 // where it is too long for one dispatch.
 func directSequence(p Problem, params DirectParams, on device) (kernel.Sequence, error) {
 	local := params.Local
@@ -75,9 +75,9 @@ func directSequence(p Problem, params DirectParams, on device) (kernel.Sequence,
 	return r, nil
 }
 
-// directSource is the program for a filter size, an activation, and groups of so many
-// invocations. Problems that have these in common share it; what is as the kernel has
-// it already is not defined, so that the built-in programs are of these.
+// directSource returns the program for a filter size, an activation, and groups of
+// local invocations. Problems that have these in common share it. Values that are the
+// kernel's defaults are not defined, so that the built-in programs are among these.
 func directSource(p Problem, local int) *shader.Source {
 	name := fmt.Sprintf("conv2d_%dx%d", p.R, p.S)
 	d := shader.Defines{"FILTER_R": strconv.Itoa(p.R), "FILTER_S": strconv.Itoa(p.S)}
@@ -92,7 +92,8 @@ func directSource(p Problem, local int) *shader.Source {
 	return shader.MustSource(name, conv2dDirect, d)
 }
 
-// directUniforms are those of one dispatch: a piece of the grid, and a part of the sum.
+// directUniforms returns the uniforms of one dispatch: a piece of the grid, and a
+// part of the sum.
 func (p Problem) directUniforms(piece gridPiece, rows span) []executor.Uniform {
 	withBias := 0
 	if p.Bias {
@@ -114,7 +115,7 @@ type gridPiece struct {
 	pixel, filter, image int // where it begins
 }
 
-// gridPieces cuts the grid of the direct convolution.
+// gridPieces cuts the grid of the direct convolution by the device's limits.
 func (p Problem) gridPieces(local int, limit [3]int32) func(yield func(gridPiece) bool) {
 	return func(yield func(gridPiece) bool) {
 		total := [3]int{ceilDiv(p.P()*p.Q(), local), p.K, p.N}

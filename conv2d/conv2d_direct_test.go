@@ -19,6 +19,7 @@ var directProblems = []Problem{
 }
 
 func TestDirect(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, p := range directProblems {
 		checkConv(t, r, directAlgorithm, p)

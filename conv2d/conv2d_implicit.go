@@ -22,12 +22,12 @@ var (
 	conv2dImplicitSum string
 )
 
-// implicitAlgorithm computes a convolution as the matrix product of the weights
-// and what lies under each tap, which it makes up as it goes. It is meant for
-// GPUs with shared memory, and takes filters of up to 15x15.
+// implicitAlgorithm computes a convolution as the matrix product of the weights and
+// of the input under each tap (im2col), which is never stored. It is for GPUs with
+// shared memory, and takes filters of up to 15x15.
 //
 // The input is 0 on padding. So a weight that is infinite or NaN makes NaN of the
-// outputs that it meets padding for, where the direct convolution leaves it out.
+// outputs for which it meets padding; the direct convolution leaves it out.
 var implicitAlgorithm = newAlgorithm("implicit", implicitCandidates, implicitSequence, sumTolerance[Problem])
 
 const (
@@ -35,8 +35,8 @@ const (
 	// conv2d_implicit.comp hold.
 	maxImplicitSide = 15
 
-	// maxWorkspace is the most elements of a workspace and of packed weights: 2
-	// GiB, what drivers allow a storage block to have.
+	// maxWorkspace is the most elements of a workspace and of packed weights: 2 GiB,
+	// the limit of drivers for a storage block.
 	maxWorkspace = 1 << 29
 
 	packLocal = 32  // LOCAL of conv2d_implicit_pack.comp
@@ -103,13 +103,13 @@ func (c implicitProduct) vector() bool {
 // maxTable is the most rows whose places are kept in shared memory.
 const maxTable = 512
 
-// table reports whether the places of the rows are kept in shared memory: where
-// they are not worked out for a whole step at once.
+// table reports whether the places of the rows are kept in shared memory, which is
+// where they are not computed for a whole step at once.
 func (c implicitProduct) table() bool {
 	return c.tile.TapsFirst == 0 && !c.vector() && c.rowSteps()*c.tile.BK <= maxTable
 }
 
-// sharedBytes is what a group has in shared memory.
+// sharedBytes is the shared memory of a group.
 func (c implicitProduct) sharedBytes() int {
 	bytes := c.tile.sharedBytes()
 	if c.table() {
@@ -162,7 +162,7 @@ func (c implicitProduct) sumWide() int {
 	return 1
 }
 
-// packStep brings the weights into the form that step reads.
+// packStep copies the weights to the layout that step reads.
 func (c implicitProduct) packStep() kernel.Step {
 	return kernel.Step{
 		Source: shader.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
@@ -180,7 +180,7 @@ func (c implicitProduct) packStep() kernel.Step {
 	}
 }
 
-// step is the product, from one buffer into another, with more defines.
+// step returns the product, from one buffer into another, with more defines.
 func (c implicitProduct) step(more shader.Defines, from, to kernel.Role) kernel.Step {
 	d := paramDefines(c.tile)
 	maps.Copy(d, c.shape())
@@ -223,7 +223,7 @@ func withBias(p Problem, s kernel.Step) kernel.Step {
 	return s
 }
 
-// epilogue is what is applied to each sum, as defines.
+// epilogue returns bias and activation as defines.
 func (p Problem) epilogue() shader.Defines {
 	d := shader.Defines{"ACTIVATION": activations[p.Activation].define, "BIAS": "0"}
 	if p.Bias {

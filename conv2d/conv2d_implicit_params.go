@@ -29,7 +29,7 @@ func (t ImplicitParams) String() string { return paramsText(t) }
 
 func (t ImplicitParams) named() iter.Seq2[string, int] { return namedFields(t) }
 
-// validate fails for a tile that the kernel cannot be compiled for.
+// validate fails for parameters that the kernel cannot be compiled with.
 func (t ImplicitParams) validate() error {
 	for name, v := range map[string]int{
 		"bm": t.BM, "bn": t.BN, "bk": t.BK, "tm": t.TM, "tn": t.TN, "split": t.Split, "slices": t.Slices,
@@ -55,12 +55,12 @@ func (t ImplicitParams) validate() error {
 	return nil
 }
 
-// threads is the number of invocations of one slice.
+// threads returns the number of invocations of one slice.
 func (t ImplicitParams) threads() int { return t.BM / t.TM * (t.BN / t.TN) }
 
 func (t ImplicitParams) invocations() int { return t.Slices * t.threads() }
 
-// sharedBytes is what a group has in shared memory for its tiles.
+// sharedBytes returns the shared memory of a group's tiles.
 func (t ImplicitParams) sharedBytes() int {
 	bytes := 4 * t.Buffers * t.BK * (t.BM + t.BN)
 	return bytes + 4*t.BM*t.BN*(t.Slices-1)/t.Slices

@@ -54,6 +54,7 @@ var oddProblems = []Problem{
 }
 
 func TestImplicitOnOddProblems(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, p := range oddProblems {
 		checkConv(t, r, onHardware(implicitAlgorithm, 1), p)
@@ -73,6 +74,7 @@ var testTiles = []ImplicitParams{
 }
 
 func TestImplicitTiles(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	odd := Problem{N: 2, C: 35, H: 7, W: 9, K: 67, R: 2, S: 2, PadH: 1, Bias: true, Activation: ReLU}
 	for _, tile := range testTiles {

@@ -19,9 +19,9 @@ var (
 	conv2dMicroPairs string
 )
 
-// convRegisterAlgorithm is conv2d_register.comp: a convolution for GPUs that are
-// the CPU. Channels are laid out in pairs first. A 1x1 filter that skips nothing
-// makes it a matrix product, which is left to gemm_register.comp.
+// convMicroAlgorithm is conv2d_micro.comp, a CPU micro-kernel: a convolution for GPUs
+// that are the CPU. Channels are laid out in pairs first. A 1x1 filter without stride
+// and padding is a matrix product, which gemm_micro.comp computes.
 var convMicroAlgorithm = newAlgorithm("conv2d_register", convMicroCandidates, convMicroSequence, sumTolerance[Problem])
 
 func convMicroCandidates(p Problem, on device) []MicroParams {
@@ -56,15 +56,15 @@ func (p Problem) asProduct() GEMMProblem {
 	return product
 }
 
-// productOfConv is what the tensors of a convolution are to the product: its
-// weights are the first matrix.
+// productOfConv maps the tensors of a convolution to the product: its weights are the
+// first matrix.
 var productOfConv = productRoles{a: kernel.Weights, b: kernel.Input, c: kernel.Output, bias: kernel.Bias}
 
-// microPairs reports whether channels are laid out in pairs: with one alone
-// there is nothing to pair.
+// microPairs reports whether channels are laid out in pairs: not where a group has
+// one channel only.
 func (p Problem) microPairs() bool { return p.groupC() > 1 }
 
-// microChannels counts the channels of a group, in pairs where there are some.
+// microChannels returns the channels of a group, in pairs where there are some.
 func (p Problem) microChannels() int {
 	if p.microPairs() {
 		return ceilDiv(p.groupC(), 2)
@@ -134,8 +134,8 @@ func convMicroSequence(p Problem, params MicroParams, on device) (kernel.Sequenc
 	}, err
 }
 
-// pairStep lays the channels of a tensor, outer x channels x inner, in pairs. It
-// also returns how many elements that makes.
+// pairStep lays the channels of a tensor, outer x channels x inner, in pairs. It also
+// returns the number of elements of the result.
 func pairStep(outer, channels, inner int, from, to kernel.Role, on device) (kernel.Step, int, error) {
 	planes := outer * ceilDiv(channels, 2)
 	elements := product(2, planes, inner)
@@ -154,7 +154,7 @@ func pairStep(outer, channels, inner int, from, to kernel.Role, on device) (kern
 	}, int(elements), err
 }
 
-// microSteps are the dispatches that sum up.
+// microSteps returns the dispatches that sum up.
 func (p Problem) microSteps(t microTile, grid [3]int, input, weights kernel.Role) ([]kernel.Step, error) {
 	r := p.microReduction()
 	var steps []kernel.Step
@@ -173,8 +173,8 @@ func (p Problem) microSteps(t microTile, grid [3]int, input, weights kernel.Role
 	return steps, nil
 }
 
-// microReduction counts in taps of all channels, or pairs of channels: each is
-// one iteration.
+// microReduction counts in taps of all channels, or pairs of channels: each is one
+// iteration.
 func (p Problem) microReduction() reduction {
 	return reduction{length: p.R * p.S * p.microChannels(), step: maxLoopIterations - loopCost(0)}
 }

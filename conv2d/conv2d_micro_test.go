@@ -24,7 +24,8 @@ var microConvs = []Problem{
 	{N: 1, C: 33_000, H: 2, W: 2, K: 3, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU},
 }
 
-func TestConvRegister(t *testing.T) {
+func TestConvMicro(t *testing.T) {
+	t.Parallel()
 	r := microRig(t)
 	for _, p := range microConvs {
 		t.Run(strings.ReplaceAll(p.String(), " ", "_"), func(t *testing.T) {
@@ -34,7 +35,7 @@ func TestConvRegister(t *testing.T) {
 }
 
 // Padding must not meet the weights: zero times infinity is NaN.
-func TestConvRegisterPassesNaNAndInfinityOn(t *testing.T) {
+func TestConvMicroPassesNaNAndInfinityOn(t *testing.T) {
 	r := microRig(t)
 	p := Problem{N: 1, C: 3, H: 5, W: 5, K: 3, R: 3, S: 3, PadH: 2, PadW: 2, Activation: ReLU}
 	in := kernel.Tensors{Input: withSpecials(RandomValues(p.InputLen(), 1)), Weights: RandomValues(p.WeightsLen(), 2)}
@@ -51,7 +52,7 @@ func TestConvRegisterPassesNaNAndInfinityOn(t *testing.T) {
 	checkAlgorithm(t, r, convMicroAlgorithm, p, in, want)
 }
 
-func TestConvRegisterCutsLongSums(t *testing.T) {
+func TestConvMicroCutsLongSums(t *testing.T) {
 	for _, test := range []struct{ c, r, s, dispatches int }{
 		{64, 3, 3, 1},
 		{33_000, 3, 3, 5},  // 16,500 pairs at each of nine taps
@@ -76,7 +77,7 @@ func TestConvRegisterCutsLongSums(t *testing.T) {
 	}
 }
 
-func TestConvRegisterTakesPointwiseConvolutionsAsProducts(t *testing.T) {
+func TestConvMicroTakesPointwiseConvolutionsAsProducts(t *testing.T) {
 	p := Problem{N: 2, C: 64, H: 7, W: 7, K: 96, R: 1, S: 1}
 	made := firstSequence(t, convMicroAlgorithm, p, softwareDevice)
 	if made.PackedLen != 0 || made.WorkspaceLen != 2*64*50 {
@@ -90,7 +91,7 @@ func TestConvRegisterTakesPointwiseConvolutionsAsProducts(t *testing.T) {
 	}
 }
 
-func TestConvRegisterRefusesForeignParameters(t *testing.T) {
+func TestConvMicroRefusesForeignParameters(t *testing.T) {
 	p := Problem{N: 1, C: 4, H: 8, W: 8, K: 4, R: 3, S: 3}
 	if _, err := convMicroAlgorithm.sequence(p, TiledParams{Tile: 4}, softwareDevice); err == nil {
 		t.Error("no error for parameters of another algorithm")

@@ -122,7 +122,7 @@ func (w winograd) check() error {
 	return nil
 }
 
-// pays reports whether fewer multiplications may be worth the transforms. Tiles
+// pays reports whether fewer multiplications may make up for the transforms. Tiles
 // that reach beyond the output cost as much as whole ones.
 func (w winograd) pays() bool {
 	direct := product(9, w.P(), w.Q())
@@ -137,13 +137,13 @@ func (w winograd) tooLarge() error {
 func (w winograd) tilesP() int { return ceilDiv(w.P(), w.tile) }
 func (w winograd) tilesQ() int { return ceilDiv(w.Q(), w.tile) }
 
-// tilesPadded is the number of tiles up to a multiple of four.
+// tilesPadded returns the number of tiles up to a multiple of four.
 func (w winograd) tilesPadded() int { return ceilDiv(w.N*w.tilesP()*w.tilesQ(), 4) * 4 }
 
-// frequencies is the number of products that stand for the 9 taps.
+// frequencies returns the number of products that replace the 9 taps.
 func (w winograd) frequencies() int { return (w.tile + 2) * (w.tile + 2) }
 
-// product is what lies between the transforms: a 1x1 convolution of an image
+// product returns the product between the transforms: a 1x1 convolution of an image
 // with a pixel for each tile, and a group for each frequency.
 func (w winograd) product() Problem {
 	f := w.frequencies()
@@ -158,12 +158,13 @@ func (w winograd) weightsGrid(c implicitProduct) [3]int {
 	return [3]int{c.channelsPadded() * c.filtersPadded() / packLocal, 1, w.groupCount()}
 }
 
-// grid is that of a transform, with an invocation for each tile of each plane.
+// grid returns the grid of a transform, with an invocation for each tile of each
+// plane.
 func (w winograd) grid(planes int) [3]int {
 	return [3]int{ceilDiv(planes*w.tilesPadded(), w.local(planes)), 1, 1}
 }
 
-// local is the number of invocations in a group of a transform: few, where there
+// local returns the number of invocations in a group of a transform: few where there
 // are few in all, so that every processor gets some.
 func (w winograd) local(planes int) int {
 	local := 128
@@ -208,8 +209,8 @@ func (w winograd) inputStep(clamp int) kernel.Step {
 	}
 }
 
-// productStep multiplies in the workspace: first lies what inputStep made of the
-// input, then come the products.
+// productStep multiplies in the workspace: the result of inputStep comes first, then
+// the products.
 func (w winograd) productStep(c implicitProduct) kernel.Step {
 	return c.step(defines(map[string]int{"OUTPUT_AT": c.InputLen()}), kernel.Workspace, kernel.Workspace)
 }

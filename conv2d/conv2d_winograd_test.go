@@ -20,6 +20,7 @@ var winogradProblems = []Problem{
 }
 
 func TestWinograd(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	tile := ImplicitParams{BM: 32, BN: 32, BK: 8, TM: 8, TN: 4, Slices: 1, Split: 1, Buffers: 2, TapsFirst: 1, Clamp: 1}
 	for i, p := range winogradProblems {
@@ -38,6 +39,7 @@ func TestWinograd(t *testing.T) {
 
 // TestWinogradError says how far below its bound the error of a long sum stays.
 func TestWinogradError(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	p := Problem{N: 1, C: 256, H: 8, W: 8, K: 16, R: 3, S: 3, PadH: 1, PadW: 1}
 	in := kernel.Tensors{Input: RandomValues(p.InputLen(), newSeed(t)), Weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}

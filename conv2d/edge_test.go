@@ -60,6 +60,7 @@ func withNaNGaps(s stored, values []float32) []float32 {
 }
 
 func TestGEMMAtTheEdges(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, p := range edgeProducts {
 		in := GEMMTensors{
@@ -89,6 +90,7 @@ var edgeConvolutions = []Problem{
 }
 
 func TestConvolutionsAtTheEdges(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, p := range edgeConvolutions {
 		onEveryDevice(t, r, convAlgorithms, p, func(a algorithm[Problem]) { checkConv(t, r, a, p) })

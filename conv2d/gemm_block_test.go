@@ -11,6 +11,7 @@ import (
 )
 
 func TestGEMMBlock(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	likeliest := firstOf(gemmBlockAlgorithm, 1)
 	small := gemmBlockAlgorithm // the same code, and soon compiled
@@ -37,17 +38,15 @@ func TestGEMMBlock(t *testing.T) {
 // forced. Parts are added by a second dispatch and by the last group: by one, some and
 // all at a time.
 func TestGEMMBlockPackedAndSplit(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
-	small := gemmBlockAlgorithm
-	small.candidates = func(GEMMProblem, device) []Params {
-		base := blockShape{16, 16, 4, 4, 4, 2, 1}.params(1)
-		return []Params{
-			with(base, "pack_a", 1), with(base, "pack_b", 1), with(base, "pack_a", 1, "pack_b", 1, "split", 3),
-			with(base, "split", 2), with(base, "split", 16), with(base, "stages", 1, "split", 2),
-			with(base, "split", 2, "fused", 4), with(base, "split", 5, "fused", 2),
-			with(base, "pack_a", 1, "pack_b", 1, "split", 3, "fused", 1),
-			with(blockShape{16, 16, 8, 8, 8, 1, 4}.params(16), "fused", 3),
-		}
+	base := blockShape{16, 16, 4, 4, 4, 2, 1}.params(1)
+	forms := []Params{
+		with(base, "pack_a", 1), with(base, "pack_b", 1), with(base, "pack_a", 1, "pack_b", 1, "split", 3),
+		with(base, "split", 2), with(base, "split", 16), with(base, "stages", 1, "split", 2),
+		with(base, "split", 2, "fused", 4), with(base, "split", 5, "fused", 2),
+		with(base, "pack_a", 1, "pack_b", 1, "split", 3, "fused", 1),
+		with(blockShape{16, 16, 8, 8, 8, 1, 4}.params(16), "fused", 3),
 	}
 	problems := []GEMMProblem{
 		plain(33, 45, 51),
@@ -55,14 +54,27 @@ func TestGEMMBlockPackedAndSplit(t *testing.T) {
 		{M: 35, N: 36, K: 24, Batch: 2, StrideA: 900, StrideB: 0, StrideC: 35 * 36, Bias: ColumnBias, Activation: Tanh},
 		{M: 32, N: 48, K: 20, TransB: true, LDC: 51, Factors: AlphaBeta(-2, 0), Activation: Sigmoid},
 	}
-	for _, p := range problems {
-		checkGEMM(t, r, small, p)
+	// Each form takes seconds to compile for a problem: the first problem has all of
+	// them, the others every second one in turn.
+	for i, p := range problems {
+		some := gemmBlockAlgorithm
+		some.candidates = func(GEMMProblem, device) []Params {
+			var list []Params
+			for k, form := range forms {
+				if i == 0 || (i+k)%2 == 0 {
+					list = append(list, form)
+				}
+			}
+			return list
+		}
+		checkGEMM(t, r, some, p)
 	}
 }
 
 // TestGEMMBlockInSlices has invocations share what one has otherwise: all they end, in
 // parts that a second dispatch adds, and in parts that the last group does.
 func TestGEMMBlockInSlices(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	small := gemmBlockAlgorithm
 	small.candidates = func(GEMMProblem, device) []Params {

@@ -20,7 +20,6 @@ type factorCase struct {
 }
 
 var factorCases = []factorCase{
-	{factors: AlphaBeta(0, 2), nanAB: true},
 	{factors: AlphaBeta(0, -0.5), nanAB: true, epilogue: true},
 	{factors: AlphaBeta(0, 0), nanAB: true, nanC: true, epilogue: true},
 	{factors: AlphaBeta(-1.5, 0), nanC: true, epilogue: true},
@@ -47,6 +46,7 @@ var factorKernels = []struct {
 // TestFactorsOfZero computes products with an alpha and a beta of 0 by every kernel:
 // what the factors leave out is not read, so that NaN there does not reach C.
 func TestFactorsOfZero(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, k := range factorKernels {
 		for _, c := range factorCases {

@@ -98,6 +98,7 @@ func checkSemaphores(t *testing.T, p *Plan) {
 // TestFusedRunsAgain runs one recipe again and again in the same memory: the order of
 // the parts, and so every bit of the result, stays the same.
 func TestFusedRunsAgain(t *testing.T) {
+	t.Parallel()
 	seed := newSeed(t)
 	r := newRig(t)
 	for _, c := range fusedCases {
@@ -294,6 +295,7 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 // TestCountsThatAreLeftAreFoundOut: a kernel that is right once, and leaves its counts,
 // never reaches a plan by way of a search.
 func TestCountsThatAreLeftAreFoundOut(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, c := range fusedCases {
 		k, err := newTask(c.Shape(), r.context.Info())

@@ -40,7 +40,8 @@ func microRig(t *testing.T) *rig {
 	return r
 }
 
-func TestGEMMRegister(t *testing.T) {
+func TestGEMMMicro(t *testing.T) {
+	t.Parallel()
 	r := microRig(t)
 	for _, p := range microProducts {
 		t.Run(strings.ReplaceAll(p.String(), " ", "_"), func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestGEMMRegister(t *testing.T) {
 	}
 }
 
-func TestGEMMRegisterPassesNaNAndInfinityOn(t *testing.T) {
+func TestGEMMMicroPassesNaNAndInfinityOn(t *testing.T) {
 	r := microRig(t)
 	for _, p := range []GEMMProblem{
 		{M: 5, N: 6, K: 4, Activation: ReLU},
@@ -66,7 +67,7 @@ func TestGEMMRegisterPassesNaNAndInfinityOn(t *testing.T) {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-func TestGEMMRegisterCutsLongSums(t *testing.T) {
+func TestGEMMMicroCutsLongSums(t *testing.T) {
 	const most = 2 * (maxLoopIterations - 1) // elements of K, two in an iteration
 	for k, want := range map[int]int{1: 1, most: 1, most + 2: 2, 300_000: 5} {
 		p := GEMMProblem{M: 2, N: 2, K: k, Factors: AlphaBeta(1, 3), Bias: RowBias}
@@ -84,7 +85,7 @@ func TestGEMMRegisterCutsLongSums(t *testing.T) {
 
 // Copying pays where elements are loaded often, and what is B is copied once for
 // each version of it.
-func TestGEMMRegisterMakesOddMatricesEven(t *testing.T) {
+func TestGEMMMicroMakesOddMatricesEven(t *testing.T) {
 	for _, test := range []struct {
 		p                 GEMMProblem
 		packed, workspace int
@@ -106,7 +107,7 @@ func TestGEMMRegisterMakesOddMatricesEven(t *testing.T) {
 	}
 }
 
-func TestGEMMRegisterRefusesForeignParameters(t *testing.T) {
+func TestGEMMMicroRefusesForeignParameters(t *testing.T) {
 	p := GEMMProblem{M: 8, N: 8, K: 8}
 	for want, params := range map[string]Params{
 		"takes conv2d.RegisterParams, not conv2d.BlockParams": BlockParams{BM: 64},
@@ -132,7 +133,7 @@ func TestGEMMRegisterRefusesForeignParameters(t *testing.T) {
 	}
 }
 
-func TestRegisterKernelsAreForSoftware(t *testing.T) {
+func TestMicroKernelsAreForSoftware(t *testing.T) {
 	if c := gemmMicroAlgorithm.candidates(GEMMProblem{M: 8, N: 8, K: 8}, device{nvidia: true}); c != nil {
 		t.Errorf("candidates on a GPU: %v", c)
 	}
@@ -157,7 +158,8 @@ func TestSIMDWidthOfAGPU(t *testing.T) {
 }
 
 // Groups of other CPUs have other shapes, which must be right on this one too.
-func TestRegisterKernelsWithOtherRegisters(t *testing.T) {
+func TestMicroKernelsWithOtherRegisters(t *testing.T) {
+	t.Parallel()
 	r := microRig(t)
 	gemm := GEMMProblem{M: 9, N: 21, K: 13}
 	product := kernel.Tensors{Input: RandomValues(gemm.ALen(), 1), Weights: RandomValues(gemm.BLen(), 2)}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-func TestGEMMRow(t *testing.T) {
+func TestGEMMSkinny(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	likeliest := firstOf(gemmSkinnyAlgorithm, 1)
 	small := gemmSkinnyAlgorithm // all forms, and soon compiled
@@ -32,9 +33,10 @@ func TestGEMMRow(t *testing.T) {
 	}
 }
 
-// TestGEMMRowOfManyRows: groups that have some of the rows, of small products and of
+// TestGEMMSkinnyOfManyRows: groups that have some of the rows, of small products and of
 // others.
-func TestGEMMRowOfManyRows(t *testing.T) {
+func TestGEMMSkinnyOfManyRows(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	likeliest := firstOf(gemmSkinnyAlgorithm, 2)
 	small := gemmSkinnyAlgorithm
@@ -51,7 +53,7 @@ func TestGEMMRowOfManyRows(t *testing.T) {
 	}
 }
 
-func TestGEMMRowCandidates(t *testing.T) {
+func TestGEMMSkinnyCandidates(t *testing.T) {
 	on := device{nvidia: true, maxInvocations: 1024, sharedBytes: 48 << 10}
 	long := gemmSkinnyCandidates(plain(1, 4096, 4096), on)
 	if first := long[0]; first.Fused == 0 || first.Split != 8 || 4096%(first.Split*first.Slices*first.Ahead) != 0 {
@@ -71,7 +73,7 @@ func TestGEMMRowCandidates(t *testing.T) {
 }
 
 // What was kept before there were rows, ahead and fused means what it did.
-func TestGEMMRowKeepsOldChoices(t *testing.T) {
+func TestGEMMSkinnyKeepsOldChoices(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
 	old := SkinnyParams{Lanes: 16, Slices: 16, Split: 9}
 	for _, params := range []SkinnyParams{old, with(old, "rows", 3, "ahead", 8, "fused", 0)} {
@@ -82,7 +84,7 @@ func TestGEMMRowKeepsOldChoices(t *testing.T) {
 	}
 }
 
-func TestGEMMRowRefusesOtherProblems(t *testing.T) {
+func TestGEMMSkinnyRefusesOtherProblems(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10}
 	good := SkinnyParams{Lanes: 32, Slices: 8, Split: 2}
 	for _, p := range []GEMMProblem{plain(1, 5, 4), {M: 1, N: 4, K: 4, TransB: true}} {

@@ -17,6 +17,7 @@ func tiledBy(r *Runner, t tile) *Runner {
 }
 
 func TestGEMMTiled(t *testing.T) {
+	t.Parallel()
 	seed := newSeed(t)
 	problems := []GEMMProblem{plain(1, 1, 1), plain(17, 1, 17), plain(1, 17, 1), plain(129, 17, 33), plain(16, 90, 27), plain(33, 129, 129)}
 	variants := []struct {

@@ -32,6 +32,7 @@ func kernelFiles(t *testing.T) map[string]string {
 
 // TestKernelsCompileAlone compiles the files as they are, without defines.
 func TestKernelsCompileAlone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for file, text := range kernelFiles(t) {
 		if !strings.HasPrefix(text, "#version 450 core\n") {
