@@ -62,10 +62,10 @@ func (f Factors) Alpha() float32 {
 	return f.alpha
 }
 
-// Beta is the factor of what C holds before.
+// Beta is the factor of the values that C has before.
 func (f Factors) Beta() float32 { return f.beta }
 
-// Bias says what is added to a matrix product before the activation.
+// Bias is what is added to a matrix product before the activation.
 type Bias int
 
 // The kinds of bias of a matrix product.
@@ -75,7 +75,7 @@ const (
 	ColumnBias      // N elements, one for each column of C
 )
 
-// String is empty, row-bias or column-bias.
+// String returns nothing, row-bias or column-bias.
 func (b Bias) String() string {
 	switch b {
 	case NoBias:
@@ -88,7 +88,7 @@ func (b Bias) String() string {
 	return fmt.Sprintf("Bias(%d)", int(b))
 }
 
-// stored is how one matrix of a product lies in memory.
+// stored is the layout of one matrix of a product in memory.
 type stored struct{ rows, columns, ld, batch, stride int }
 
 func (s stored) len() int64 {
@@ -115,7 +115,7 @@ func (p GEMMProblem) c() stored {
 	return stored{p.M, p.N, cmp.Or(p.LDC, p.N), orOne(p.Batch), p.StrideC}
 }
 
-// index is where an element of op(matrix) lies, of the given matrix of the batch.
+// index returns the index of an element of op(matrix), in one matrix of the batch.
 func (s stored) index(batch, row, column int, trans bool) int {
 	if trans {
 		row, column = column, row
@@ -176,7 +176,7 @@ func (p GEMMProblem) ReductionLen() int { return p.K }
 // Validate refuses.
 func (p GEMMProblem) FLOPs() int64 { return product(2, p.M, p.N, p.K, orOne(p.Batch)) }
 
-// Validate says everything that is wrong with the problem, joined, or nil.
+// Validate returns every fault of the problem, joined, or nil.
 func (p GEMMProblem) Validate() error {
 	var f faults
 	f.within("M", p.M, 1)
@@ -207,14 +207,14 @@ func (p GEMMProblem) Validate() error {
 	return fmt.Errorf("conv2d: invalid matrix product %v:\n%w", p, f.join())
 }
 
-// finite notes a fault where a factor is no number.
+// finite adds a fault where a factor is not a number.
 func (f *faults) finite(name string, v float32) {
 	if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
 		f.addf("%s is %v, must be a finite number", name, v)
 	}
 }
 
-// matrix notes faults of how a matrix is stored.
+// matrix adds the faults of how a matrix is stored.
 func (f *faults) matrix(name string, s stored, ld int) {
 	f.within("LD"+name, ld, 0)
 	f.within("Stride"+name, s.stride, 0)
@@ -226,7 +226,7 @@ func (f *faults) matrix(name string, s stored, ld int) {
 	}
 }
 
-// String is "MxNxK", with what else there is.
+// String returns "MxNxK" and the other fields that are set.
 func (p GEMMProblem) String() string {
 	text := fmt.Sprintf("%dx%dx%d", p.M, p.N, p.K)
 	for _, part := range []struct {

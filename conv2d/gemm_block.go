@@ -50,7 +50,7 @@ func (p BlockParams) String() string { return paramsText(p) }
 
 func (p BlockParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
-// vectorA and vectorB say whether whole vectors can be read: 4, else 1.
+// vectorA and vectorB are 4 where whole vectors can be read, else 1.
 func (p GEMMProblem) vectorA() int { return p.a().vector() }
 func (p GEMMProblem) vectorB() int { return p.b().vector() }
 
@@ -63,7 +63,7 @@ func (s stored) vector() int {
 
 func roundUp(v, step int) int { return ceilDiv(v, step) * step }
 
-// blockPlan is what the parameters mean for a problem.
+// blockPlan is the parameters applied to a problem.
 type blockPlan struct {
 	GEMMProblem
 	shape        blockShape
@@ -80,7 +80,7 @@ type blockPlan struct {
 // shared memory, aligned as vectors are.
 const semaphoreBytes = 16
 
-// maxFused is the most parts at a time that leave registers for anything else.
+// maxFused is the most parts at a time that leave registers for other values.
 const maxFused = 8
 
 func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, error) {
@@ -242,7 +242,7 @@ func (s blockShape) name() string {
 	return name
 }
 
-// partName is the name of a program that sums up parts of K.
+// partName returns the name of a program that sums up parts of K.
 func partName(name string, split, fused int) string {
 	if split > 1 {
 		name += fmt.Sprintf("_split%d", split)
@@ -267,15 +267,15 @@ func (b blockPlan) reduce() kernel.Step {
 	}
 }
 
-// Where the kernels of a product in parts have what they write.
+// The bindings of the buffers that the kernels of a product in parts write to.
 var (
 	outputBinding     = kernel.Output.At(2)
 	partialBinding    = kernel.Workspace.At(4)
 	semaphoresBinding = kernel.Semaphores.At(5)
 )
 
-// epilogue adds the defines of what is done to each sum and returns what has to be
-// bound for it.
+// epilogue adds the defines of beta, bias and activation, and returns the bindings
+// that they need.
 func (p GEMMProblem) epilogue(d shader.Defines) []kernel.Binding {
 	d["BETA"] = onOff(p.beta() != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))

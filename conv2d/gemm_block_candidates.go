@@ -4,11 +4,10 @@ package conv2d
 
 import "slices"
 
-// blockShape is a form of gemm_block that was fast somewhere.
+// blockShape is a form of gemm_block that was fast on some problem.
 type blockShape struct{ bm, bn, bk, tm, tn, stages, slices int }
 
-// blockShapes are the forms in the order of how much work a group takes on, and each
-// of its invocations.
+// blockShapes are the forms, ordered by the work of a group and of its invocations.
 var blockShapes = []blockShape{
 	{128, 128, 8, 8, 8, 2, 1},
 	{64, 128, 8, 8, 8, 1, 1},
@@ -31,8 +30,8 @@ var anyShape = blockShape{32, 32, 16, 4, 4, 1, 1}
 // shortK is the longest K for which a group may copy all of it in one step.
 const shortK = 64
 
-// shapes are the forms worth trying. The steps of a small product wait for each other
-// and for little else, so a short K is tried in one step too.
+// shapes returns the candidates among the forms. The steps of a small product spend
+// their time waiting for each other, so a short K is tried in one step too.
 func (p GEMMProblem) shapes() []blockShape {
 	list := slices.Clone(blockShapes)
 	if p.K <= shortK {
@@ -65,14 +64,14 @@ func (s blockShape) fits(on device) bool {
 	return s.invocations() <= on.maxInvocations && s.sharedBytes() <= on.sharedBytes
 }
 
-// blockGroups is how many groups a large GPU wants to have at once: OpenGL does not
-// tell the number of its processors.
+// blockGroups is the number of groups that fill a large GPU. OpenGL does not report
+// the number of its processors.
 const blockGroups = 264
 
 // maxSplit is the most parts that K is cut into.
 const maxSplit = 32
 
-// softwareMaxK is the longest sum that is left to a software driver, which ends
+// softwareMaxK is the longest sum that is computed on a software driver, which ends
 // long loops: see maxLoopIterations.
 const softwareMaxK = 4096
 
@@ -101,7 +100,8 @@ func gemmBlockCandidates(p GEMMProblem, on device) []BlockParams {
 	return list
 }
 
-// splits are the parts of K worth trying, for so many groups without a split.
+// splits returns the candidates for the parts of K, for a product with groups groups
+// where it is not split.
 func splits(groups, most int) []int {
 	list := []int{1}
 	if groups >= 2*blockGroups {
@@ -119,8 +119,8 @@ func splits(groups, most int) []int {
 	return list
 }
 
-// fused is how many parts at a time the last group of a block reads: more where the
-// product takes many registers in any case.
+// fused returns how many parts at a time the last group of a tile reads: more where
+// the product takes many registers in any case.
 func (s blockShape) fused() int {
 	if s.tm*s.tn < 32 {
 		return 2

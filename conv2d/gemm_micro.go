@@ -20,8 +20,9 @@ var (
 	gemmMicroEven string
 )
 
-// gemmRegisterAlgorithm is gemm_register.comp: a matrix product for GPUs that are
-// the CPU, every sum in the registers and the first-level cache of one thread.
+// gemmMicroAlgorithm is gemm_micro.comp, a CPU micro-kernel: a matrix product for
+// GPUs that are the CPU, with every sum in the registers and the first-level cache of
+// one thread.
 var gemmMicroAlgorithm = newAlgorithm("gemm_register", gemmMicroCandidates,
 	func(p GEMMProblem, params MicroParams, on device) (kernel.Sequence, error) {
 		return gemmMicroSequence(p, params, on, gemmRoles)
@@ -55,18 +56,18 @@ func gemmMicroWork(p GEMMProblem, t microTile) microWork {
 	}
 }
 
-// pairs reports whether neighbours in a row can be loaded as one double: every
-// row has pairs alone and starts at an even element.
+// pairs reports whether neighbours in a row can be loaded as one double: every row
+// consists of pairs and starts at an even element.
 func (s stored) pairs() bool {
 	return s.columns%2 == 0 && (s.rows == 1 || s.ld%2 == 0) && (s.batch == 1 || s.stride%2 == 0)
 }
 
-// productRoles says which buffers a matrix product is about.
+// productRoles are the buffers of a matrix product.
 type productRoles struct{ a, b, c, bias kernel.Role }
 
 var gemmRoles = productRoles{a: kernel.Input, b: kernel.Weights, c: kernel.Output, bias: kernel.Bias}
 
-// microOperand is a factor of a product as gemm_register.comp reads it.
+// microOperand is a factor of a product as gemm_micro.comp reads it.
 type microOperand struct {
 	stored
 	role  kernel.Role
@@ -75,11 +76,11 @@ type microOperand struct {
 	original *microOperand // what has to be copied first, nil where nothing has
 }
 
-// minReuse is how often each element of an odd matrix must be loaded before it
-// pays to make the matrix even first.
+// minReuse is how often each element of an odd matrix must be loaded for a copy with
+// even rows to be faster.
 const minReuse = 4
 
-// microOperands are both factors, made even where that pays.
+// microOperands returns both factors, copied to even rows where that is faster.
 func (p GEMMProblem) microOperands(t microTile, roles productRoles) (a, b microOperand) {
 	grid := gemmMicroGrid(p, t)
 	a = microOperand{stored: p.a(), role: roles.a, pairs: p.a().pairs()}
@@ -99,8 +100,8 @@ func (p GEMMProblem) microOperands(t microTile, roles productRoles) (a, b microO
 	return a, b
 }
 
-// even is a copy of the operand with rows that start at even elements. That of
-// the weights is made once.
+// even returns a copy of the operand with rows that start at even elements. The
+// weights are copied once.
 func (o microOperand) even() microOperand {
 	copied := microOperand{stored: o.stored, role: kernel.Workspace, pairs: true, original: &o}
 	if o.role == kernel.Weights {
@@ -123,7 +124,7 @@ func (o microOperand) copied() int {
 	return o.original.batch * o.rows * o.ld
 }
 
-// gemmRegisterRecipe is the recipe of a valid matrix product.
+// gemmMicroSequence returns the dispatches of a valid matrix product.
 func gemmMicroSequence(p GEMMProblem, params MicroParams, on device, roles productRoles) (kernel.Sequence, error) {
 	var made kernel.Sequence
 	t, err := microTileOf(params, on)
@@ -161,7 +162,7 @@ func gemmMicroSequence(p GEMMProblem, params MicroParams, on device, roles produ
 	return made, nil
 }
 
-// makeEven adds the copying of an operand to the recipe, if it is a copy.
+// makeEven adds the copy of an operand to the sequence, if it has one.
 func makeEven(r *kernel.Sequence, o microOperand, on device) error {
 	if o.original == nil {
 		return nil
@@ -197,8 +198,8 @@ func evenStep(from microOperand, to kernel.Role, on device) (kernel.Step, error)
 	}, err
 }
 
-// ofDispatch is the i-th of n dispatches that add up to the product: later ones add to
-// what earlier ones left, bias and activation come last.
+// ofDispatch returns the i-th of n dispatches that add up to the product: later ones
+// add to C, and only the last has bias and activation.
 func (p GEMMProblem) ofDispatch(i, n int) GEMMProblem {
 	if i > 0 {
 		p.Factors = AlphaBeta(p.alpha(), 1)

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// rank orders candidates of gemm_block by how long they are expected to take, from
-// what was measured on an NVIDIA H200 (docs/bench/gemm-h200.md); other GPUs differ
-// in the numbers more than in the order. Tuning replaces the guess.
+// rank orders candidates of gemm_block by their expected time, after measurements on
+// an NVIDIA H200 (docs/bench/gemm-h200.md). Other GPUs differ in the numbers more
+// than in the order. A search replaces the estimate.
 func (p GEMMProblem) rank(list []BlockParams) {
 	slices.SortStableFunc(list, func(a, b BlockParams) int { return cmp.Compare(p.expectedNanos(a), p.expectedNanos(b)) })
 }
@@ -44,8 +44,9 @@ func shapeSpeed(bm, bn, each int) float64 {
 	return 0.2
 }
 
-// groupsAtOnce is how many groups of a form a large GPU runs side by side. A group of a
-// large block fills half a processor, one of a small block less, and one in slices more.
+// groupsAtOnce returns the number of groups of a form that a large GPU runs side by
+// side. A group of a large tile fills half a processor, one of a small tile less, and
+// one in slices more.
 func groupsAtOnce(bm, bn, slices int) int {
 	if slices > 1 {
 		return blockGroups / 2 * max(1, 2*64*64/(bm*bn*slices))
@@ -53,8 +54,8 @@ func groupsAtOnce(bm, bn, slices int) int {
 	return blockGroups * max(1, 64*64/(bm*bn))
 }
 
-// expectedNanos is how long a candidate takes: whole waves of groups, what the
-// memory has to move, and the dispatches.
+// expectedNanos estimates the time of a candidate: whole waves of groups, the bytes
+// that memory moves, and the dispatches.
 func (p GEMMProblem) expectedNanos(c BlockParams) float64 {
 	bm, bn, split := c.BM, c.BN, c.Split
 	batch := orOne(p.Batch)

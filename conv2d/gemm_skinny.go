@@ -37,17 +37,18 @@ func (p SkinnyParams) String() string { return paramsText(p) }
 
 func (p SkinnyParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
-// maxRows is the most rows whose sums an invocation keeps beside each other.
+// maxRows is the most rows of C of an invocation.
 const maxRows = 4
 
 // takesSkinny reports whether gemm_row computes the problem.
 func (p GEMMProblem) takesSkinny() bool { return !p.TransB && p.vectorB() == 4 }
 
-// smallC is the elements of C up to which a GPU has an invocation for every four of
-// them at the same time, so that nothing is gained by reading B once for several rows.
+// smallC is the number of elements of C up to which a GPU has an invocation for every
+// four of them at the same time. Up to there, reading B once for several rows gains
+// nothing.
 const smallC = 1 << 16
 
-// rowAhead is what ahead is for parameters without it, and mostly the best.
+// skinnyAhead is the default of Ahead, and mostly the fastest.
 const skinnyAhead = 8
 
 func gemmSkinnyCandidates(p GEMMProblem, on device) []SkinnyParams {
@@ -101,7 +102,7 @@ func distinct(list []SkinnyParams) []SkinnyParams {
 	return out
 }
 
-// skinnyPlan is what the parameters mean for a problem.
+// skinnyPlan is the parameters applied to a problem.
 type skinnyPlan struct {
 	GEMMProblem
 	height, lanes, slices, split, ahead, fused int
@@ -111,8 +112,8 @@ func (r skinnyPlan) params() SkinnyParams {
 	return SkinnyParams{Rows: r.height, Lanes: r.lanes, Slices: r.slices, Split: r.split, Ahead: r.ahead, Fused: r.fused}
 }
 
-// parts is the parts of K for about so many groups, such that every part but the last
-// takes whole rounds of ahead rows for each slice.
+// parts returns the parts of K for about groups groups, such that every part but the
+// last takes whole rounds of ahead rows for each slice.
 func (r skinnyPlan) parts(groups int) int {
 	rounds := ceilDiv(r.K, r.ahead*r.slices)
 	parts := min(maxSplit, rounds, max(1, groups/(ceilDiv(r.N, 4*r.lanes)*orOne(r.Batch))))
@@ -142,7 +143,7 @@ func newSkinnyPlan(p GEMMProblem, params SkinnyParams, on device) (skinnyPlan, e
 	return r, nil
 }
 
-// maxRowAhead is the most rows that leave registers for anything else.
+// maxSkinnyAhead is the most rows that leave registers for other values.
 const maxSkinnyAhead = 32
 
 func gemmSkinnySequence(p GEMMProblem, params SkinnyParams, on device) (kernel.Sequence, error) {

@@ -47,10 +47,10 @@ var (
 )
 
 const (
-	// columnsEach is how many columns of C one invocation computes: a vec4.
+	// columnsEach is the number of columns of C of an invocation: a vec4.
 	columnsEach = 4
-	// maxRowsEach is the most rows of C that one invocation keeps in registers.
-	// Compilers unroll the loops over so many; reduction counts on it.
+	// maxRowsEach is the most rows of C in the registers of an invocation. Compilers
+	// unroll the loops over them; reduction depends on it.
 	maxRowsEach = 8
 )
 
@@ -64,8 +64,8 @@ func (t tile) group() int { return t.size / columnsEach * t.localY }
 // sharedBytes is the shared memory of a group.
 func (t tile) sharedBytes() int { return 4 * t.depth * (2*t.size + 1) }
 
-// fit is t with the depth halved as often as it takes to fit into the given shared
-// memory. It fails where even a depth of 1 is too large.
+// fit returns t with the depth halved until it fits into the shared memory. It fails
+// where even a depth of 1 is too large.
 func (t tile) fit(sharedBytes int) (tile, error) {
 	fitted := t
 	for fitted.depth > 1 && fitted.sharedBytes() > sharedBytes {

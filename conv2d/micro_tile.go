@@ -12,7 +12,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// MicroParams are the parameters of gemm_register and conv2d_register.
+// MicroParams are the parameters of gemm_register and conv2d_register, the CPU
+// micro-kernels.
 type MicroParams struct {
 	Columns int `json:"columns"` // of the sums of an invocation
 	LanesM  int `json:"lanes_m"` // lanes of a group along the rows
@@ -24,9 +25,8 @@ func (p MicroParams) String() string { return paramsText(p) }
 
 func (p MicroParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
-// microTile is how the CPU micro-kernels divide their work: each invocation has
-// rows x columns sums, and lanesM of the lanes of a group stand one above the
-// other.
+// microTile is how the CPU micro-kernels divide their work: each invocation has rows
+// x columns sums, and the lanes of a group stand in lanesM rows.
 type microTile struct{ rows, columns, lanesM, lanes int }
 
 // maxRegisterSide is the most rows or columns of one invocation.
@@ -48,7 +48,7 @@ func microTileOf(params MicroParams, on device) (microTile, error) {
 	return t, nil
 }
 
-// tileM and tileN are what a group computes.
+// tileM and tileN are the rows and columns of a group.
 func (t microTile) tileM() int { return t.rows * t.lanesM }
 func (t microTile) tileN() int { return t.columns * (t.lanes / t.lanesM) }
 
@@ -69,7 +69,7 @@ const (
 	copyCycles    = 10 // for one element, not eight
 )
 
-// microWork is what the invocations of a group do.
+// microWork is the work of the invocations of a group.
 type microWork struct {
 	groups   int
 	steps    float64 // of the reduction
@@ -86,11 +86,11 @@ func (w microWork) cycles(cpus int) float64 {
 	return copies + rounds*(groupCycles+w.steps*(w.loads*loadCycles+w.products*productCycles)+w.stores*storeCycles)
 }
 
-// registerCandidates is how many tiles are worth trying: the estimate is good to
+// microCandidates is the number of tiles that are candidates: the estimate is good to
 // a few tens of percent.
 const microCandidates = 4
 
-// likeliestTiles are the tiles with the least work, the best first.
+// likeliestTiles returns the tiles with the least work, the best first.
 func likeliestTiles(tiles []microTile, on device, work func(microTile) microWork) []MicroParams {
 	cycles := map[microTile]float64{}
 	for _, t := range tiles {
@@ -104,14 +104,14 @@ func likeliestTiles(tiles []microTile, on device, work func(microTile) microWork
 	return params
 }
 
-// registerRows are the rows worth trying.
+// microRows are the candidates for the rows.
 var microRows = []int{16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
 
-// maxRegisterSums is the most sums of one invocation worth trying. More make a
-// program that takes seconds to compile and leaves the instruction cache.
+// maxMicroSums is the most sums of one invocation of a candidate. More make a program
+// that takes seconds to compile and exceeds the instruction cache.
 const maxMicroSums = 256
 
-// microTiles are the tiles worth trying with these columns.
+// microTiles returns the tiles with these columns that are candidates.
 func microTiles(columns []int, lanes int) []microTile {
 	var tiles []microTile
 	for _, r := range microRows {
@@ -124,7 +124,7 @@ func microTiles(columns []int, lanes int) []microTile {
 	return tiles
 }
 
-// loadShare is how many loads an element costs.
+// loadShare returns the loads of an element.
 func loadShare(pairs bool) float64 {
 	if pairs {
 		return 0.5
@@ -135,11 +135,11 @@ func loadShare(pairs bool) float64 {
 // planesEach is EACH of the kernels that copy.
 const planesEach = 8
 
-// maxPlanesY is how many planes stand along y before z is used too: within what
-// OpenGL promises.
+// maxPlanesY is the most planes along y before z is used too: within the limits that
+// OpenGL guarantees.
 const maxPlanesY = 32_768
 
-// planesGrid is the grid of a kernel that copies planes of so many pairs.
+// planesGrid returns the grid of a kernel that copies planes of pairs pairs.
 func planesGrid(pairs, planes int, on device) [3]int {
 	return [3]int{ceilDiv(pairs, on.simdLanes()*planesEach), min(planes, maxPlanesY), ceilDiv(planes, maxPlanesY)}
 }

@@ -15,16 +15,15 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// PlanOptions say how a plan is made. The zero value takes what was tuned with
-// this driver, else what the shipped table says, and never measures.
+// PlanOptions configure a plan. The zero value takes the choice that was tuned with
+// this driver, else that of the shipped table, and never measures.
 type PlanOptions struct {
-	// Choice is the algorithm and its parameters, for those who know better.
-	// Default: the plan chooses.
+	// Choice is the algorithm and its parameters. Default: the plan chooses.
 	Choice *Choice
 
-	// Exact leaves out the algorithms that may err by more than [Tolerance]: with
-	// the algorithms that there are, Winograd F(4,3). Default: every algorithm, with
-	// the error that Plan.Tolerance says.
+	// Exact leaves out the algorithms that may err by more than [Tolerance]: of those
+	// that there are, Winograd F(4,3). Default: every algorithm, with the error of
+	// Plan.Tolerance.
 	Exact bool
 
 	// Tune searches where nothing was tuned for the problem with this driver: an
@@ -32,19 +31,19 @@ type PlanOptions struct {
 	// meanwhile, and keeps the result. Default: no search.
 	Tune Tuner
 
-	// Tunings are where results of tuning are kept. Default: the programs given to
-	// NewPlan, if they keep them, as *cache.Cache does.
+	// Tunings keep the results of searches. Default: the programs given to NewPlan,
+	// if they keep them, as *cache.Cache does.
 	Tunings Tunings
 }
 
-// Plan computes one problem again and again: its algorithm is chosen, its programs
-// are resident, and its weights stay on the device.
+// Plan computes one problem many times: its algorithm is chosen, its programs are
+// resident, and its weights stay on the device.
 //
-// A plan has device memory and programs, which Release gives up. Its methods may be
-// called from any goroutine, but not from a callback of glctx.Context.Do or Post.
-// The executor and the programs must outlive it.
+// A plan has device memory and programs, which Release releases. Its methods may be
+// called from any goroutine, but not from a callback of glctx.Context.Do or Post. The
+// executor and the programs must outlive it.
 //
-// To a matrix product, A is the input, B the weights, C the output.
+// In a matrix product, A is the input, B the weights, C the output.
 type Plan struct {
 	task
 	e          *executor.Executor
@@ -67,15 +66,15 @@ type Plan struct {
 	}
 }
 
-// PlanStats count what a plan did.
+// PlanStats count the work of a plan.
 type PlanStats struct {
 	Uploads  uint64 `json:"uploads"`  // of weights
 	Prepares uint64 `json:"prepares"` // of weights: dispatches that brought them into another form
 }
 
 // NewPlan makes a plan for a convolution. programs is a cache over the executor's
-// context. It fails for an invalid problem, for one that the device cannot hold,
-// and with what the cache, the driver and a search report.
+// context. It fails for an invalid problem, for one that the device cannot hold, and
+// with the errors of the cache, the driver and a search.
 func NewPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, p Problem, o PlanOptions) (*Plan, error) {
 	return newPlan(ctx, e, programs, p.Shape(), o)
 }
@@ -139,12 +138,12 @@ func (p *Plan) acquire(ctx context.Context, programs executor.Programs) error {
 	return err
 }
 
-// newMemory has room for n elements, and for whole vectors of 4.
+// newMemory makes memory for n elements, rounded up to whole vectors of 4.
 func (p *Plan) newMemory(n int) (*executor.Memory, error) { return p.e.NewMemory(4 * roundUp(n, 4)) }
 
-// Release gives up the programs and the memory of the plan. Jobs that were submitted
-// keep what they use; those that were not must not be. It may be called twice;
-// what else is called after it returns an error.
+// Release releases the programs and the memory of the plan. Jobs that were submitted
+// keep the resources that they use; other jobs of the plan must not be submitted any
+// more. It may be called twice; other methods return ErrReleased afterwards.
 func (p *Plan) Release() {
 	p.setting.Lock()
 	defer p.setting.Unlock()
@@ -165,19 +164,19 @@ func (p *Plan) Release() {
 	p.mu.weights.release()
 }
 
-// Shape is the problem.
+// Shape returns the problem.
 func (p *Plan) Shape() Shape { return p.shape }
 
-// Choice is the algorithm that the plan uses, with its parameters.
+// Choice returns the algorithm that the plan uses, with its parameters.
 func (p *Plan) Choice() Choice { return p.choice }
 
-// Basis is why it uses that one.
+// Basis returns the reason for the choice.
 func (p *Plan) Basis() Basis { return p.basis }
 
-// Tolerance is the error that its results may have, as [Compare] measures it.
+// Tolerance returns the error that results may have, as [Compare] measures it.
 func (p *Plan) Tolerance() float64 { return p.tolerance }
 
-// Programs say where each of its programs came from, sorted by name.
+// Programs returns the origin of each program of the plan, sorted by name.
 func (p *Plan) Programs() []ProgramOrigin { return slices.Clone(p.origins) }
 
 // InputLen is the number of elements of an input: of A for a matrix product.
@@ -192,7 +191,7 @@ func (p *Plan) BiasLen() int { return p.bias }
 // OutputLen is the number of elements of an output: of C for a matrix product.
 func (p *Plan) OutputLen() int { return p.output }
 
-// Stats may be called at any time.
+// Stats returns the counters. It may be called at any time.
 func (p *Plan) Stats() PlanStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Basis says why a plan uses its algorithm.
+// Basis is the reason for a plan's choice.
 type Basis string
 
 // The reasons, in the order in which they are considered.
@@ -25,13 +25,13 @@ const (
 	ByRanking Basis = "ranking" // the likeliest, by the algorithms' own estimates
 )
 
-// Tunings keep what was found to be fastest, for one driver. *cache.Cache does.
+// Tunings keep the fastest choices, for one driver. *cache.Cache does.
 type Tunings interface {
-	// Tuning is what PutTuning kept for a problem, or an error such as
+	// Tuning returns the entry that PutTuning kept for a problem, or an error such as
 	// binary.ErrNotFound.
 	Tuning(problem string) (binary.Tuning, error)
 
-	// PutTuning keeps what was found for t.Problem.
+	// PutTuning keeps the fastest choice for t.Problem.
 	PutTuning(t binary.Tuning) error
 }
 
@@ -50,10 +50,10 @@ type TuneRequest struct {
 	Exact    bool // without the algorithms that may err by more than [Tolerance]
 }
 
-// choose decides what computes a task: what the caller says, else what was tuned
-// with this driver, else what the caller allows to be tuned now, else the shipped
-// table, else the likeliest. An entry that is damaged or cannot be built any more
-// counts as none.
+// choose returns the choice for a task: that of the caller, else the one tuned with
+// this driver, else that of a search where the options have one, else that of the
+// shipped table, else the likeliest. An entry that is damaged or cannot be built any
+// more counts as none.
 func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs executor.Programs, t task) (Choice, Basis, error) {
 	tunings := o.tunings(programs)
 	if o.Choice != nil {
@@ -73,7 +73,7 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs exec
 	return choice, ByRanking, err
 }
 
-// tunings are where results of tuning are kept; nil: nowhere.
+// tunings returns where results of searches are kept; nil: nowhere.
 func (o PlanOptions) tunings(programs executor.Programs) Tunings {
 	if o.Tunings != nil {
 		return o.Tunings
@@ -82,8 +82,9 @@ func (o PlanOptions) tunings(programs executor.Programs) Tunings {
 	return kept
 }
 
-// Choose is the choice that a plan with these options would make on a context, and
-// why. programs is a cache over c, or nil. With o.Tune it may search, as NewPlan does.
+// Choose returns the choice that a plan with these options would make on a context,
+// and the reason. programs is a cache over c, or nil. With o.Tune it may search, as
+// NewPlan does.
 func Choose(ctx context.Context, c *glctx.Context, programs executor.Programs, s Shape, o PlanOptions) (Choice, Basis, error) {
 	t, err := newTask(s, c.Info())
 	if err != nil {
@@ -99,8 +100,8 @@ func Choose(ctx context.Context, c *glctx.Context, programs executor.Programs, s
 	return choice, basis, err
 }
 
-// Tuned is what was found for a problem before, with this driver, by a search under
-// the same options, if it can still be built.
+// Tuned returns the kept result of an earlier search for a problem, with this driver
+// and the same exact, if it can still be built.
 func Tuned(info glctx.Info, s Shape, exact bool, tunings Tunings) (binary.Tuning, bool) {
 	t, err := newTask(s, info)
 	if err != nil || tunings == nil {
@@ -114,8 +115,8 @@ func Tuned(info glctx.Info, s Shape, exact bool, tunings Tunings) (binary.Tuning
 	return kept, err == nil && t.builds(choice)
 }
 
-// Sources are the programs that a choice needs for a problem, for those who want
-// them resident, or on disk, before there is a plan.
+// Sources returns the programs that a choice needs for a problem, to load or store
+// them before there is a plan.
 func (c Choice) Sources(info glctx.Info, s Shape) ([]*shader.Source, error) {
 	t, err := newTask(s, info)
 	if err != nil {
@@ -136,7 +137,7 @@ func (c Choice) Sources(info glctx.Info, s Shape) ([]*shader.Source, error) {
 	return sources, nil
 }
 
-// TuningKey is the problem under which a result is kept: a search that left
+// TuningKey returns the problem under which a result is kept: a search that left
 // algorithms out has another one.
 func TuningKey(s Shape, exact bool) string {
 	if exact {
@@ -145,8 +146,8 @@ func TuningKey(s Shape, exact bool) string {
 	return s.String()
 }
 
-// tuned is what was found for the task before: for just this problem, else for the
-// same without its bias and activation, which change the time little.
+// tuned returns the kept choice for the task: for exactly this problem, else for the
+// same without bias, activation and alpha, which change the time little.
 func tuned(t task, exact bool, tunings Tunings) (Choice, bool) {
 	if tunings == nil {
 		return Choice{}, false
@@ -182,7 +183,7 @@ func decodeChoice(data []byte) (Choice, error) {
 	return c, nil
 }
 
-// plain is the problem without what is done to its sums.
+// plain returns the problem without bias, activation and alpha.
 func (s Shape) plain() Shape {
 	if s.Conv2D != nil {
 		p := *s.Conv2D

@@ -15,26 +15,26 @@ import (
 )
 
 // Operands are the tensors of one run on the device, each at least as large as the
-// problem says.
+// problem needs.
 type Operands struct {
 	Input  *executor.Memory
 	Output *executor.Memory // must not be any of the others
 
-	// Weights and Bias replace those of SetWeights, for matrices that change from
-	// run to run. Weights that the algorithm wants in another form are then
-	// prepared in each run. Default: those of SetWeights.
+	// Weights and Bias replace those of SetWeights, for matrices that change from run
+	// to run. Weights that the algorithm reads in another layout are then prepared in
+	// each run. Default: those of SetWeights.
 	Weights *executor.Memory
 	Bias    *executor.Memory // where Weights is set and the problem has a bias
 }
 
-// Job is one run of the plan with the weights that are set: input goes up and
+// Job returns one run of the plan with the weights that are set: input goes up and
 // output comes down with the job. It fails for slices of other lengths than the
-// problem's, without weights, and for a matrix product that adds to what its output
-// holds or has gaps in it: make one of Dispatches.
+// problem's, without weights, and for a matrix product with a beta or with gaps in C:
+// make a job of Dispatches for those.
 //
-// To produce the input, or to take the output, in the executor's own memory,
-// replace Data of Inputs[0] by Fill, or To of Outputs[0] by Read. A job must fit
-// into the executor's Options.SlotBytes.
+// To produce the input, or to take the output, in the executor's own memory, replace
+// Data of Inputs[0] by Fill, or To of Outputs[0] by Read. A job must fit into the
+// executor's Options.SlotBytes.
 func (p *Plan) Job(input, output []float32) (executor.Job, error) {
 	if p.keepsOutput {
 		return executor.Job{}, fmt.Errorf("conv2d: %v changes an output that is there: make a job of Plan.Dispatches", p.shape)
@@ -55,9 +55,9 @@ func (p *Plan) Job(input, output []float32) (executor.Job, error) {
 	return job, nil
 }
 
-// JobOf is a job without inputs and outputs of its own that makes dispatches, each
-// after the one before has written: chains of several plans on device memory. It
-// panics where there are none.
+// JobOf returns a job without inputs and outputs of its own that makes dispatches in
+// order, each after the writes of the one before: chains of several plans on device
+// memory. It panics without dispatches.
 func JobOf(dispatches ...executor.Dispatch) executor.Job {
 	if len(dispatches) == 0 {
 		panic("conv2d: a job without dispatches")
@@ -65,8 +65,8 @@ func JobOf(dispatches ...executor.Dispatch) executor.Job {
 	return executor.Job{Dispatch: dispatches[0], Then: dispatches[1:]}
 }
 
-// Dispatches are one run of the plan on device memory, in order, for a job of one
-// or several layers. They fail for memory that is too small, and without weights.
+// Dispatches returns one run of the plan on device memory, for a job of one or
+// several layers. It fails for memory that is too small, and without weights.
 func (p *Plan) Dispatches(o Operands) ([]executor.Dispatch, error) {
 	for _, m := range []struct {
 		name   string
@@ -92,8 +92,8 @@ func (p *Plan) Dispatches(o Operands) ([]executor.Dispatch, error) {
 	return p.chain(o)
 }
 
-// chain is one run, with roles that o leaves out left to inputs and outputs of the
-// job.
+// chain returns one run. Roles that o leaves out are left to inputs and outputs of
+// the job.
 func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 	return append(p.dispatches(p.sequence.Prepare, o, p.mu.packed), p.dispatches(p.sequence.Steps, o, p.mu.packed)...), nil
 }
 
-// dispatches are steps with their programs and memory.
+// dispatches returns steps with their programs and memory.
 func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memory) []executor.Dispatch {
 	memory := map[kernel.Role]*executor.Memory{
 		kernel.Input: o.Input, kernel.Output: o.Output, kernel.Weights: o.Weights, kernel.Bias: o.Bias,
@@ -154,8 +154,8 @@ func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 	return list
 }
 
-// idle binds something to the storage blocks that a program declares and does not
-// use, which some drivers list nevertheless.
+// idle binds memory to the storage blocks that a program declares and does not use,
+// which some drivers list nevertheless.
 func idle(program *cache.Handle, covered map[uint32]bool, candidates ...*executor.Memory) []executor.Bound {
 	var list []executor.Bound
 	for _, r := range program.Interface().Resources {
@@ -182,14 +182,14 @@ func (p *Plan) run(ctx context.Context, dispatches []executor.Dispatch) error {
 	return pending.Wait(ctx)
 }
 
-// Run computes the problem once, from and to the host, however large it is: output
-// holds what was there before where the problem adds to it. It makes memory on the
-// device and waits for every copy: for a stream of inputs use Job.
+// Run computes the problem once, from and to the host, whatever its size. Where the
+// problem has a beta or gaps in C, output holds the values of C before. It makes
+// memory on the device and waits for every copy: for a stream of inputs use Job.
 func (p *Plan) Run(ctx context.Context, input, output []float32) error {
 	return p.runTimed(ctx, input, output, &Timing{})
 }
 
-// runTimed is Run, and adds to what it cost.
+// runTimed is Run, and adds its cost to t.
 func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing) error {
 	dispatches := func(in, out *executor.Memory) ([]executor.Dispatch, error) {
 		return p.Dispatches(Operands{Input: in, Output: out})
@@ -197,7 +197,7 @@ func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing)
 	return runOnce(ctx, p, p, dispatches, input, output, t)
 }
 
-// runOnce runs what leads from the input of one plan to the output of another.
+// runOnce runs the dispatches from the input of one plan to the output of another.
 func runOnce(ctx context.Context, first, last *Plan, dispatches func(in, out *executor.Memory) ([]executor.Dispatch, error), input, output []float32, t *Timing) error {
 	err := checkAll(length{"input", len(input), first.input}, length{"output", len(output), last.output})
 	if err != nil {
@@ -230,9 +230,9 @@ func runOnce(ctx context.Context, first, last *Plan, dispatches func(in, out *ex
 	return err
 }
 
-// outputMemory holds what an output has to hold before a run: what was there where
-// the problem adds to it, else Poison, so that nothing looks right that is left from
-// an earlier run.
+// outputMemory makes the memory of an output: with the values from before where a run
+// depends on them, else with Poison, so that values of an earlier run cannot pass as
+// a result.
 func (p *Plan) outputMemory(ctx context.Context, before []float32) (*executor.Memory, error) {
 	m, err := p.e.NewMemory(4 * p.output)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/internal/parallel"
 )
 
-// Expected is what a result should be.
+// Expected is a result of the CPU reference.
 type Expected struct {
 	Values []float64
 	// Magnitudes are the sums of the absolute products that went into Values:
@@ -91,8 +91,8 @@ func (l referenceLine) element(q int, start float64) (sum, magnitude float64) {
 	return sum, magnitude
 }
 
-// GEMMTensors are the matrices of a product on the host. C is what it holds
-// before: it matters where the problem has a Beta, or gaps in C, and may be nil
+// GEMMTensors are the matrices of a product on the host. C has the values from
+// before: they matter where the problem has a beta, or gaps in C, and may be nil
 // otherwise. Bias is nil where the problem has none.
 type GEMMTensors struct{ A, B, C, Bias []float32 }
 
@@ -114,7 +114,7 @@ func ReferenceGEMM(p GEMMProblem, t GEMMTensors) Expected {
 // outputRows is the number of rows of all C.
 func (p GEMMProblem) outputRows() int { return orOne(p.Batch) * p.M }
 
-// rowAt is where a row of all C begins.
+// rowAt returns the index at which a row of all C begins.
 func (p GEMMProblem) rowAt(row int) int { return p.CIndex(row/p.M, row%p.M, 0) }
 
 // expectedRow computes one row of all C.
@@ -137,7 +137,7 @@ func (p GEMMProblem) expectedRow(t GEMMTensors, row int) Expected {
 	return e
 }
 
-// rowProduct is one row of op(A) * op(B).
+// rowProduct returns one row of op(A) * op(B).
 func (p GEMMProblem) rowProduct(t GEMMTensors, batch, row int) Expected {
 	e := newExpected(p.N)
 	a, b := p.a(), p.b()

@@ -12,9 +12,9 @@ import (
 	"github.com/shadercache/shadercache/executor"
 )
 
-// Runner computes problems one call at a time, from slices to a slice: each call
-// makes a [Plan], runs it once and releases it, so that nothing stays behind but its
-// programs, in the cache. What is computed again and again wants a Plan of its own.
+// Runner computes problems one call at a time, from slices to a slice. Each call
+// makes a [Plan], runs it once and releases it; only its programs stay, in the cache.
+// A problem that is computed many times should have a Plan of its own.
 //
 // Its methods may be called from any goroutine, but not from a callback of
 // glctx.Context.Do or Post.
@@ -24,7 +24,7 @@ type Runner struct {
 	Options  PlanOptions       // of every plan
 
 	// Observe is called on the calling goroutine after each call that succeeded.
-	// Default: nobody is told.
+	// Default: no calls.
 	Observe func(Timing)
 
 	close func() error // what Open opened; nil: nothing
@@ -49,7 +49,7 @@ func Open(o Options) (*Runner, error) {
 	return &Runner{Executor: gpu.Executor, Programs: gpu.Cache, Options: o.Plan, close: gpu.Close}, nil
 }
 
-// Close closes what [Open] opened, and nothing of a runner that was made otherwise.
+// Close closes the GPU of a runner that [Open] made, and does nothing for others.
 // Plans over its executor must be released before, and Close must be called once.
 func (r *Runner) Close() error {
 	if r.close == nil {
@@ -60,7 +60,7 @@ func (r *Runner) Close() error {
 
 // Conv2D computes a convolution. bias is nil where the problem has none. It fails for
 // an invalid problem, slices of other lengths than the problem's, a problem too large
-// for the device, and with what the cache and the driver report.
+// for the device, and with the errors of the cache and the driver.
 func (r *Runner) Conv2D(ctx context.Context, p Problem, input, weights, bias []float32) ([]float32, error) {
 	return r.run(ctx, p.Shape(), kernel.Tensors{Input: input, Weights: weights, Bias: bias})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// defaults.json is what tuning found on the drivers that we have, for those who
-// have not tuned: lists of problems with their choices, by family of drivers.
+// defaults.json has the fastest choices on the drivers that we have, for drivers that
+// were not tuned: lists of problems with their choices, by family of drivers.
 //
 //	{"nvidia": [{"problem": "gemm:1024x1024x1024", "choice": {...}}], "llvmpipe": [...]}
 //
@@ -27,8 +27,8 @@ type tableEntry struct {
 	shape Shape
 }
 
-// shippedTable is the table by family, read once. An entry that cannot be read is
-// a mistake in the table, which a test finds; here it counts as none.
+// shippedTable returns the table by family. An entry that cannot be read counts as
+// none; a test finds such entries.
 var shippedTable = sync.OnceValue(func() map[string][]tableEntry {
 	table := map[string][]tableEntry{}
 	if json.Unmarshal(defaultsJSON, &table) != nil {
@@ -47,8 +47,8 @@ var shippedTable = sync.OnceValue(func() map[string][]tableEntry {
 	return table
 })
 
-// family is the family of drivers that a shipped table is for: "nvidia",
-// "llvmpipe", or "" for drivers that it does not know.
+// family returns the family of drivers of the shipped table: "nvidia", "llvmpipe", or
+// "" for other drivers.
 func (d device) family() string {
 	switch {
 	case d.nvidia:
@@ -63,12 +63,12 @@ func (d device) family() string {
 // choices for a device, "" for a driver of no family.
 func TableFamily(info glctx.Info) string { return deviceOf(info).family() }
 
-// tableReach is how far a problem may be from one of the table to be served by its
-// entry, in doublings of sizes: half to twice as large in one of them, less in
-// several. Beyond, the algorithms' own estimates know better.
+// tableReach is the largest distance of a problem from an entry of the table that
+// applies to it, in doublings of sizes: half to twice as large in one of them, less
+// in several. Beyond it the algorithms' own estimates are better.
 const tableReach = 1.0
 
-// shipped is the choice of the nearest problem in the table.
+// shipped returns the choice of the nearest problem in the table.
 func shipped(t task, on device) (Choice, bool) {
 	best, nearest := Choice{}, math.Inf(1)
 	for _, e := range shippedTable()[on.family()] {
@@ -80,7 +80,7 @@ func shipped(t task, on device) (Choice, bool) {
 	return best, nearest <= tableReach
 }
 
-// distance says how alike two problems are: infinity where they differ in more
+// distance returns the difference of two problems: infinity where they differ in more
 // than sizes, else the length of the difference of sizes, in doublings. Bias and
 // activation do not count.
 func (s Shape) distance(other Shape) float64 {
@@ -123,7 +123,7 @@ func (p GEMMProblem) distance(o GEMMProblem) float64 {
 	return doublings(p.M, o.M, p.N, o.N, p.K, o.K, p.Batch, o.Batch)
 }
 
-// doublings is the length of the difference of pairs of sizes, in powers of two.
+// doublings returns the length of the difference of pairs of sizes, in powers of two.
 func doublings(pairs ...int) float64 {
 	sum := 0.0
 	for i := 0; i < len(pairs); i += 2 {

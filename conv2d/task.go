@@ -12,7 +12,8 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// task is a problem of either kind on one device, with what can compute it.
+// task is a problem of either kind on one device, with the algorithms that can
+// compute it.
 type task struct {
 	shape  Shape
 	flops  int64
@@ -22,8 +23,8 @@ type task struct {
 	// Elements of the buffers. No bias has 0.
 	input, weights, bias, output int
 
-	// keepsOutput says that what the output holds before matters: it is added, or
-	// shows in the gaps between rows.
+	// keepsOutput reports that the values of the output from before matter: they are
+	// added, or remain in the gaps between rows.
 	keepsOutput bool
 
 	maxStorage int64 // bytes of one buffer
@@ -61,8 +62,8 @@ func newTask(s Shape, info glctx.Info) (task, error) {
 	return t, nil
 }
 
-// offersOf asks every algorithm. Those that have no candidate come too: somebody
-// may choose them by name.
+// offersOf returns every algorithm. Those without a candidate come too: they can be
+// chosen by name.
 func offersOf[P interface{ ReductionLen() int }](list []algorithm[P], p P, on device) []offer {
 	offers := make([]offer, 0, len(list))
 	for _, a := range list {
@@ -76,13 +77,13 @@ func offersOf[P interface{ ReductionLen() int }](list []algorithm[P], p P, on de
 	return offers
 }
 
-// exact drops the algorithms that may err by more than a sum of products does.
+// exact leaves out the algorithms that may err by more than a sum of products does.
 func (t task) exact() task {
 	t.offers = slices.DeleteFunc(slices.Clone(t.offers), func(o offer) bool { return o.tolerance > Tolerance(t.sum) })
 	return t
 }
 
-// build is the recipe of a choice, and the error that its result may have.
+// build returns the sequence of a choice, and the error that its result may have.
 func (t task) build(c Choice) (kernel.Sequence, float64, error) {
 	names := make([]string, 0, len(t.offers))
 	for _, o := range t.offers {
@@ -102,8 +103,8 @@ func (t task) build(c Choice) (kernel.Sequence, float64, error) {
 	return kernel.Sequence{}, 0, fmt.Errorf("conv2d: there is no algorithm %q for %v (there are %s)", c.Algorithm, t.shape, strings.Join(names, ", "))
 }
 
-// choices are all candidates, the likeliest of each algorithm first, then the
-// second of each, so that a search that is cut short has tried every algorithm.
+// choices returns all candidates: the likeliest of each algorithm, then the second of
+// each, so that a search that ends early has tried every algorithm.
 func (t task) choices() []Choice {
 	var list []Choice
 	for i := 0; ; i++ {
@@ -119,7 +120,7 @@ func (t task) choices() []Choice {
 	}
 }
 
-// likeliest is the first choice that can be built.
+// likeliest returns the first choice that can be built.
 func (t task) likeliest() (Choice, error) {
 	var errs []error
 	for _, o := range t.offers {
