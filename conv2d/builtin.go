@@ -22,8 +22,7 @@ var builtins = map[string]func() *shader.Source{
 // BuiltinNames returns the names of the built-in programs, sorted.
 func BuiltinNames() []string { return slices.Sorted(maps.Keys(builtins)) }
 
-// Builtin returns the program of a name, for those who want it resident, or on disk,
-// before there is a problem. The sources are shared. It fails for any other name.
+// Builtin returns the program of a name, to load or store it before there is a problem. The sources are shared. It fails for any other name.
 //
 //	name        program of a Plan with the Choice           for
 //	conv2d_3x3  direct local=64                             filters of 3x3

@@ -37,7 +37,7 @@ func TestWinograd(t *testing.T) {
 	checkConv(t, r, withParams(winograd4Algorithm, tile), split)
 }
 
-// TestWinogradError says how far below its bound the error of a long sum stays.
+// TestWinogradError logs how far below its bound the error of a long sum is.
 func TestWinogradError(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -97,7 +97,7 @@ func TestConvolutionsAtTheEdges(t *testing.T) {
 	}
 }
 
-// What the zero value of a field means is what the field without it means.
+// TestZeroValuesOfProducts compares zero fields with their defaults.
 func TestZeroValuesOfProducts(t *testing.T) {
 	r := newRunner(t)
 	p := GEMMProblem{M: 3, N: 4, K: 2}

@@ -11,7 +11,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
-// factorCase is what has NaN in a product with factors that are 0.
+// factorCase has factors that are 0, and the matrices with NaN.
 type factorCase struct {
 	factors  Factors
 	nanAB    bool // in A and B, which must not be read
@@ -100,7 +100,7 @@ func checkFactors(t *testing.T, r *rig, choice Choice, p GEMMProblem, c factorCa
 	}
 }
 
-// TestRunnerTakesFactorsOfZero goes through plans, jobs and their checks.
+// TestRunnerTakesFactorsOfZero computes through plans, with their checks.
 func TestRunnerTakesFactorsOfZero(t *testing.T) {
 	r := newRunner(t)
 	nan := float32(math.NaN())

@@ -95,7 +95,7 @@ func checkSemaphores(t *testing.T, p *Plan) {
 	}
 }
 
-// TestFusedRunsAgain runs one recipe again and again in the same memory: the order of
+// TestFusedRunsAgain runs one sequence several times in the same memory: the order of
 // the parts, and so every bit of the result, stays the same.
 func TestFusedRunsAgain(t *testing.T) {
 	t.Parallel()
@@ -224,7 +224,7 @@ func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 	checkSemaphores(t, p)
 }
 
-// TestFusedAfterCancelledRuns: a job that nobody waits for still ends as it should.
+// TestFusedAfterCancelledRuns checks that a job ends correctly without a Wait.
 func TestFusedAfterCancelledRuns(t *testing.T) {
 	seed := newSeed(t)
 	e, programs := newExecutor(t)
@@ -292,9 +292,9 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 	}
 }
 
-// TestCountsThatAreLeftAreFoundOut: a kernel that is right once, and leaves its counts,
+// TestSemaphoresThatAreLeftAreErrors: a kernel that is right once, and leaves its counts,
 // never reaches a plan by way of a search.
-func TestCountsThatAreLeftAreFoundOut(t *testing.T) {
+func TestSemaphoresThatAreLeftAreErrors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, c := range fusedCases {

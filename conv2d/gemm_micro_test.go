@@ -190,7 +190,7 @@ func checkFirst[P problem](t *testing.T, r *rig, a algorithm[P], p P, on device,
 // softwareDevice is llvmpipe as most CPUs have it.
 var softwareDevice = device{software: true, simdBits: 256, cpus: 2, maxGroups: [3]int32{65_535, 65_535, 65_535}}
 
-// firstSequence is the recipe of the first candidate for a device.
+// firstSequence is the sequence of the first candidate for a device.
 func firstSequence[P problem](t *testing.T, a algorithm[P], p P, on device) kernel.Sequence {
 	t.Helper()
 	if err := p.Validate(); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Choices come from files: whatever their parameters are, building them fails or
-// gives a recipe, and neither panics nor takes long.
+// gives a sequence, and neither panics nor takes long.
 func TestChoicesFromFilesDoNotPanic(t *testing.T) {
 	t.Parallel()
 	extremes := []int{0, -1, 3, 4096, 1 << 20, 1 << 31, 1 << 32, 1 << 59, 1 << 60, 1 << 61, 1 << 62, math.MaxInt64, math.MinInt64}

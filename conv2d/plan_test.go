@@ -169,7 +169,7 @@ void main() {
 }
 `
 
-// packingAlgorithm is direct with weights that are prepared, turned round and
+// packingAlgorithm is direct with weights that are prepared, reversed and
 // doubled, and a workspace that has them as they were.
 var packingAlgorithm = algorithm[Problem]{
 	name:       "packing",
@@ -284,7 +284,7 @@ func runWithWeights(t *testing.T, e *executor.Executor, p *Plan, in kernel.Tenso
 	checkOutput(t, "weights that come with the run", out, want, p.Tolerance())
 }
 
-// TestPlansLeaveNothing: programs and memory go with the plan.
+// TestPlansLeaveNothing checks that Release releases programs and memory.
 func TestPlansLeaveNothing(t *testing.T) {
 	withConvAlgorithms(t, packingAlgorithm)
 	e, programs := newExecutor(t)

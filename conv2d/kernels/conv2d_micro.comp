@@ -1,6 +1,6 @@
 #version 450 core
 
-// conv2d_micro: convolution for drivers that run on the CPU, without shared
+// conv2d_micro: convolution for drivers that run on the CPU, a micro-kernel without shared
 // memory and without barriers.
 //
 //   output[n][k][p][q] = act(bias[k] + sum over c, r, s of
@@ -19,7 +19,7 @@
 //  |   | |     |   | ROWS x    |         multiplications.
 //  +-----+     +---+-----------+ output
 //
-// Loads are what costs here, and a load of a double takes no longer than one of a
+// Loads take most of the time, and a load of a double takes no longer than one of a
 // float: so conv2d_micro_pairs lays two channels side by side. Where a group
 // of the convolution has one channel alone, PAIRS is 0 and tensors are as usual.
 //
@@ -55,7 +55,7 @@
 #define COLUMNS 8
 #endif
 
-// Whether channels come in pairs.
+// 1: channels are in pairs.
 #ifndef PAIRS
 #define PAIRS 1
 #endif
@@ -70,7 +70,7 @@
 #define PAIRS_OUT 0
 #endif
 
-// Whether the sum is added to what the output holds.
+// 1: the sum is added to the output.
 #ifndef ACCUMULATE
 #define ACCUMULATE 0
 #endif
@@ -142,7 +142,7 @@ float activate(float x) {
 #endif
 }
 
-// finish makes an element of the output of a sum and of what the output holds.
+// finish returns an element of the output for a sum and the value from before.
 float finish(float sum, float before, int k) {
     float value = sum;
 #if ACCUMULATE
@@ -214,7 +214,7 @@ void main() {
         for (int j = 0; j < COLUMNS; ++j) {
             inputAt[j] = firstAt[j] + offset;
 #if PADDED
-            // Unsigned, what is negative is too large.
+            // Unsigned, a negative number is too large.
             inside[j] = uint(top[j] + down) < uint(height) && uint(left[j] + right) < uint(width);
             inputAt[j] = inside[j] ? inputAt[j] : 0;
 #endif

@@ -6,7 +6,7 @@
 //   from  outer x channels x inner          c0 c0 c0 ..  c1 c1 c1 ..  c2 c2 c2 ..
 //   to    outer x pairs x inner x 2         c0 c1 c0 c1 c0 c1 ..  c2 0 c2 0 c2 0 ..
 //
-// pairs is half of channels, rounded up; what is missing in the last pair is 0.
+// pairs is half of channels, rounded up; an element missing in the last pair is 0.
 // For an input outer is N * groups and inner H * W, for weights K and R * S.
 //
 //   binding  buffer  layout

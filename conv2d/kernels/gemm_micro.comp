@@ -1,7 +1,7 @@
 #version 450 core
 
-// gemm_micro: C = act(alpha * op(A) * op(B) + beta * C + bias) for drivers that
-// run on the CPU, without shared memory and without barriers.
+// gemm_micro: C = act(alpha * op(A) * op(B) + beta * C + bias), a micro-kernel for
+// drivers that run on the CPU, without shared memory and without barriers.
 //
 //              op(B)  K x N              A group is the LANES invocations of one
 //              +---+-----------+         SIMD register of the CPU. They stand as
@@ -14,14 +14,14 @@
 //  |   | |     |   | ROWS x    |         first-level cache, which costs little.
 //  +-----+     +---+-----------+ C  M x N
 //
-// What costs here is loading. llvmpipe turns a load from a storage buffer into a
+// Loads take most of the time. llvmpipe turns a load from a storage buffer into a
 // loop over the lanes with a bounds check in each round, about 35 cycles, while a
 // multiplication and an addition of eight lanes take one. A load of a double takes
 // no longer than one of a float, so that where a matrix allows it, two neighbours
 // are loaded as one double and taken apart.
 //
 // All values are 32-bit floats, all matrices row-major, all sizes and strides in
-// elements. M, N and K need not be multiples of anything: what lies beyond an edge
+// elements. M, N and K need not be multiples of anything: an element beyond an edge
 // is computed from the last row or column and not stored.
 //
 //   binding  buffer   layout
@@ -128,7 +128,7 @@ uniform int strideA, strideB, strideC; // from one matrix of the batch to the ne
 uniform int firstK, lastK;
 uniform float alpha, beta;
 
-// What a double from a buffer really holds.
+// The two floats of a double from a buffer.
 vec2 pair(double both) { return uintBitsToFloat(unpackDouble2x32(both)); }
 
 float activate(float x) {
@@ -150,7 +150,7 @@ float activate(float x) {
 #endif
 }
 
-// finish makes an element of C of a sum and of what C holds.
+// finish returns an element of C for a sum and the value of C from before.
 float finish(float sum, float before, int row, int column) {
     float value = alpha * sum;
 #if ACCUMULATE

@@ -5,7 +5,7 @@
 //
 //   from  batch x rows, columns elements each, ld apart      a0 a1 a2 .. b0 b1 b2 ..
 //   to    batch x rows, columns rounded up to an even        a0 a1 a2 0  b0 b1 b2 0
-//         number, without gaps; what is added is 0
+//         number, without gaps; added elements are 0
 //
 //   binding  buffer  layout
 //   0        From    batch x rows x ld, matrices stride apart

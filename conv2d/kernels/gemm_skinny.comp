@@ -1,7 +1,8 @@
 #version 450 core
 
-// gemm_skinny: C = act(alpha * op(A) * B + beta * C + bias) for a few rows, or partial
-// sums of op(A) * B: for GPUs, where such a product takes as long as reading B.
+// gemm_skinny: the skinny matrix product, or GEMV: C = act(alpha * op(A) * B + beta * C
+// + bias) for a few rows, or partial sums of op(A) * B. It is for GPUs, where such a
+// product takes as long as reading B.
 //
 //   invocation (x, y) of a group        B  K x N
 //   four columns for each x             +----+------+----+
@@ -16,8 +17,8 @@
 //   2        MatrixC  with FUSED: M x N, rows ldc apart
 //   3        Bias     with FUSED: M with BIAS 1, N with BIAS 2
 //   4        Partial  batch x SPLIT x M x N, without gaps; not with FUSED and one part
-//   5        Semaphores with FUSED, for each block of C how many of its groups have
-//                     ended; 0 before the dispatch and after it
+//   5        Semaphores with FUSED, for each block of C the number of its groups
+//                     that have ended; 0 before the dispatch and after it
 //
 //   grid     x: N in steps of 4*LANES     y: M in steps of ROWS     z: batch * SPLIT
 //
@@ -33,7 +34,7 @@
 #define ROWS 1
 #endif
 
-// Invocations of a group along N and along K.
+// Invocations of a group along N and along K (slice-K).
 #ifndef LANES
 #define LANES 32
 #endif
@@ -41,13 +42,13 @@
 #define SLICES 8
 #endif
 
-// Parts of K.
+// Parts of K, each for groups of its own (split-K).
 #ifndef SPLIT
 #define SPLIT 1
 #endif
 
 // 0: gemm_reduce adds the parts up. Else the last group of a block of C does, and reads
-// so many of them before it adds the first.
+// FUSED of them before it adds the first.
 #ifndef FUSED
 #define FUSED 0
 #endif
@@ -237,8 +238,8 @@ void main() {
             }
         }
     }
-    // What is left comes at once too: rows beyond the last are read as the last, and do
-    // not count.
+    // The remaining rows are read at once too: rows beyond the last are read as the last,
+    // and do not count.
     if (inside && k < lastK) {
         vec4 values[AHEAD];
         for (int i = 0; i < AHEAD; ++i) {
@@ -276,7 +277,7 @@ void main() {
 #endif
     }
 #if LAST_ADDS
-    // Every part that was counted is seen by the group that counts the last one.
+    // The group that counts the last part sees every part that was counted.
     memoryBarrierBuffer();
     barrier();
     int block = (batch * int(gl_NumWorkGroups.y) + int(gl_WorkGroupID.y)) * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
