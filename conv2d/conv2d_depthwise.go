@@ -5,7 +5,6 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
-	"iter"
 	"maps"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -47,8 +46,6 @@ type DepthwiseParams struct {
 
 // String returns the parameters as text.
 func (b DepthwiseParams) String() string { return paramsText(b) }
-
-func (b DepthwiseParams) named() iter.Seq2[string, int] { return namedFields(b) }
 
 // depthwiseBlocks are the candidates, the likeliest first.
 var depthwiseBlocks = []DepthwiseParams{

@@ -5,7 +5,6 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
-	"iter"
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -27,8 +26,6 @@ type DirectParams struct {
 
 // String returns the parameters as text.
 func (p DirectParams) String() string { return paramsText(p) }
-
-func (p DirectParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
 // directLocal is LOCAL of conv2d_direct.comp where nothing was tuned.
 const directLocal = 64

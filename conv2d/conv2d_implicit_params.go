@@ -4,7 +4,6 @@ package conv2d
 
 import (
 	"fmt"
-	"iter"
 )
 
 // ImplicitParams are the parameters of implicit and of the winograd algorithms: how
@@ -26,8 +25,6 @@ type ImplicitParams struct {
 
 // String returns the parameters as text.
 func (t ImplicitParams) String() string { return paramsText(t) }
-
-func (t ImplicitParams) named() iter.Seq2[string, int] { return namedFields(t) }
 
 // validate fails for parameters that the kernel cannot be compiled with.
 func (t ImplicitParams) validate() error {

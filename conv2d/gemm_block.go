@@ -5,7 +5,6 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
-	"iter"
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -47,8 +46,6 @@ type BlockParams struct {
 
 // String returns the parameters as text.
 func (p BlockParams) String() string { return paramsText(p) }
-
-func (p BlockParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
 // vectorA and vectorB are 4 where whole vectors can be read, else 1.
 func (p GEMMProblem) vectorA() int { return p.a().vector() }

@@ -110,7 +110,7 @@ func TestGEMMMicroMakesOddMatricesEven(t *testing.T) {
 func TestGEMMMicroRefusesForeignParameters(t *testing.T) {
 	p := GEMMProblem{M: 8, N: 8, K: 8}
 	for want, params := range map[string]Params{
-		"takes conv2d.RegisterParams, not conv2d.BlockParams": BlockParams{BM: 64},
+		"takes conv2d.MicroParams, not conv2d.BlockParams": BlockParams{BM: 64},
 		"from 1 to 32":          MicroParams{Rows: 33, Columns: 2, LanesM: 1},
 		"do not divide 8 lanes": MicroParams{Rows: 1, Columns: 2, LanesM: 3},
 		"needs an even number":  MicroParams{Rows: 1, Columns: 3, LanesM: 1},

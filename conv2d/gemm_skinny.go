@@ -6,7 +6,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 
@@ -34,8 +33,6 @@ type SkinnyParams struct {
 
 // String returns the parameters as text.
 func (p SkinnyParams) String() string { return paramsText(p) }
-
-func (p SkinnyParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
 // maxRows is the most rows of C of an invocation.
 const maxRows = 4

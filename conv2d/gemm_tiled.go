@@ -5,7 +5,6 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
 
@@ -32,8 +31,6 @@ type TiledParams struct {
 
 // String returns the parameters as text.
 func (p TiledParams) String() string { return paramsText(p) }
-
-func (p TiledParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
 // tile is how gemm_tiled.comp divides a matrix product among invocations.
 type tile struct{ size, depth, localY int }

@@ -5,7 +5,6 @@ package conv2d
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 
@@ -22,8 +21,6 @@ type MicroParams struct {
 
 // String returns the parameters as text.
 func (p MicroParams) String() string { return paramsText(p) }
-
-func (p MicroParams) named() iter.Seq2[string, int] { return namedFields(p) }
 
 // microTile is how the CPU micro-kernels divide their work: each invocation has rows
 // x columns sums, and the lanes of a group stand in lanesM rows.

@@ -21,8 +21,8 @@ import (
 //
 //	type             algorithms
 //	BlockParams      gemm_block
-//	RowParams        gemm_row
-//	RegisterParams   gemm_register, conv2d_register
+//	SkinnyParams     gemm_row
+//	MicroParams      gemm_register, conv2d_register
 //	TiledParams      gemm_tiled
 //	ImplicitParams   implicit, winograd2, winograd4
 //	DepthwiseParams  depthwise
@@ -30,12 +30,7 @@ import (
 //	UnknownParams    those of a file that no algorithm has
 //
 // As JSON and as text the parameters are in alphabetical order, such as "bk=8 bm=128".
-type Params interface {
-	fmt.Stringer
-	// named yields the parameters in alphabetical order, without those that are 0 and
-	// may be missing.
-	named() iter.Seq2[string, int]
-}
+type Params interface{ String() string }
 
 // UnknownParams are the parameters of an algorithm that does not exist, or not any
 // more. Nothing can be built with them.
@@ -44,35 +39,32 @@ type UnknownParams map[string]int
 // String returns the parameters as text.
 func (p UnknownParams) String() string { return paramsText(p) }
 
-func (p UnknownParams) named() iter.Seq2[string, int] {
-	return func(yield func(string, int) bool) {
-		for _, name := range slices.Sorted(maps.Keys(p)) {
-			if !yield(name, p[name]) {
-				return
-			}
-		}
-	}
-}
-
 func paramsText(p Params) string {
 	var parts []string
-	for name, v := range p.named() {
+	for name, v := range named(p) {
 		parts = append(parts, fmt.Sprintf("%s=%d", name, v))
 	}
 	return strings.Join(parts, " ")
 }
 
-// namedFields yields the int fields of a struct by the names that they have as JSON.
-func namedFields(params any) iter.Seq2[string, int] {
-	v := reflect.ValueOf(params)
+// named yields parameters in alphabetical order, which is that of the fields, without
+// those that are 0 and may be missing.
+func named(p Params) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
-		for i := range v.NumField() {
-			name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			n := int(v.Field(i).Int())
-			if n == 0 && option == "omitempty" {
+		if unknown, ok := p.(UnknownParams); ok {
+			for _, name := range slices.Sorted(maps.Keys(unknown)) {
+				if !yield(name, unknown[name]) {
+					return
+				}
+			}
+			return
+		}
+		for field, v := range reflect.ValueOf(p).Fields() {
+			name, option, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if v.Int() == 0 && option == "omitempty" {
 				continue
 			}
-			if !yield(name, n) {
+			if !yield(name, int(v.Int())) {
 				return
 			}
 		}
@@ -82,7 +74,7 @@ func namedFields(params any) iter.Seq2[string, int] {
 // paramDefines returns parameters as a kernel takes them: in capitals.
 func paramDefines(p Params) shader.Defines {
 	d := shader.Defines{}
-	for name, v := range p.named() {
+	for name, v := range named(p) {
 		d[strings.ToUpper(name)] = strconv.Itoa(v)
 	}
 	return d
@@ -93,7 +85,7 @@ const maxParam = 4096
 
 // checkRange fails for parameters that no kernel has: they may come from a file.
 func checkRange(p Params) error {
-	for name, v := range p.named() {
+	for name, v := range named(p) {
 		if v < 0 || v > maxParam {
 			return fmt.Errorf("conv2d: parameter %s is %d, must be from 0 to %d", name, v, maxParam)
 		}

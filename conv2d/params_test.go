@@ -25,7 +25,7 @@ func with[T Params](params T, pairs ...any) T {
 // changedJSON returns parameters with other values as a file has them.
 func changedJSON(params Params, pairs ...any) []byte {
 	values := UnknownParams{}
-	for name, v := range params.named() {
+	for name, v := range named(params) {
 		values[name] = v
 	}
 	for i := 0; i < len(pairs); i += 2 {

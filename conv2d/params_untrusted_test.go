@@ -29,7 +29,7 @@ func TestChoicesFromFilesDoNotPanic(t *testing.T) {
 		}
 		for _, params := range good[:min(2, len(good))] {
 			var names []string
-			for name := range params.named() {
+			for name := range named(params) {
 				names = append(names, name)
 			}
 			for i, first := range names {
