@@ -31,7 +31,7 @@ func withParams(a algorithm[Problem], params Params) algorithm[Problem] {
 	return a
 }
 
-// hardware is what a large GPU offers.
+// hardware is a large GPU.
 var hardware = device{
 	nvidia: true, sharedBytes: 48 << 10, maxInvocations: 1024,
 	maxGroups: [3]int32{math.MaxInt32, 65535, 65535},
@@ -117,8 +117,8 @@ func resnetProblems() []Problem {
 	return problems
 }
 
-// TestCandidatesHaveRecipes asks for what a GPU would be given to compile.
-func TestCandidatesHaveRecipes(t *testing.T) {
+// TestCandidatesHaveSequences builds the programs that a GPU would have to compile.
+func TestCandidatesHaveSequences(t *testing.T) {
 	for _, p := range append(resnetProblems(), oddProblems...) {
 		for _, a := range convAlgorithms {
 			candidates := a.candidates(p, hardware)

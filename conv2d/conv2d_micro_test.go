@@ -91,7 +91,7 @@ func TestConvMicroTakesPointwiseConvolutionsAsProducts(t *testing.T) {
 	}
 }
 
-func TestConvMicroRefusesForeignParameters(t *testing.T) {
+func TestConvMicroRefusesOtherParameters(t *testing.T) {
 	p := Problem{N: 1, C: 4, H: 8, W: 8, K: 4, R: 3, S: 3}
 	if _, err := convMicroAlgorithm.sequence(p, TiledParams{Tile: 4}, softwareDevice); err == nil {
 		t.Error("no error for parameters of another algorithm")

@@ -71,8 +71,8 @@ func TestGEMMBlockPackedAndSplit(t *testing.T) {
 	}
 }
 
-// TestGEMMBlockInSlices has invocations share what one has otherwise: all they end, in
-// parts that a second dispatch adds, and in parts that the last group does.
+// TestGEMMBlockInSlices has invocations share the elements of one (slice-K): whole
+// products, parts that a second dispatch adds, and parts that the last group adds.
 func TestGEMMBlockInSlices(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -135,7 +135,8 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 	}
 }
 
-// What was kept before there were slices and fused means what it did.
+// TestGEMMBlockKeepsOldChoices builds parameters that were kept before there were
+// slices and fused.
 func TestGEMMBlockKeepsOldChoices(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
 	now := blockShape{64, 64, 16, 8, 4, 1, 1}.params(8)

@@ -83,7 +83,7 @@ func (f *inFlight) end(t *testing.T) {
 	checkOutput(t, f.plan.Choice().String(), f.output, f.want, f.plan.Tolerance())
 }
 
-// checkSemaphores fails where the counts of a plan are not what they were before.
+// checkSemaphores fails where a semaphore of a plan is not 0.
 func checkSemaphores(t *testing.T, p *Plan) {
 	t.Helper()
 	counts := make([]uint32, p.sequence.SemaphoreCount)
@@ -187,8 +187,8 @@ func TestFusedJobsInFlight(t *testing.T) {
 	group.Wait()
 }
 
-// TestFusedJobsOfOnePlanTakeTurns: what the jobs of a plan share is not written by two
-// of them at the same time.
+// TestFusedJobsOfOnePlanTakeTurns checks that two jobs of a plan do not write its
+// shared memory at the same time.
 func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 	seed := newSeed(t)
 	e, programs := newExecutor(t)
@@ -250,8 +250,8 @@ func TestFusedAfterCancelledRuns(t *testing.T) {
 	}
 }
 
-// TestFusedAfterTheContextIsGone: counts live and die with a plan's memory. The next
-// context begins at 0, whatever was in flight.
+// TestFusedAfterTheContextIsGone closes the context under a run: semaphores belong to
+// a plan's memory, and those of the next context begin at 0.
 func TestFusedAfterTheContextIsGone(t *testing.T) {
 	seed := newSeed(t)
 	gltest.Open(t) // skips where there is no driver
@@ -292,8 +292,8 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 	}
 }
 
-// TestSemaphoresThatAreLeftAreErrors: a kernel that is right once, and leaves its counts,
-// never reaches a plan by way of a search.
+// TestSemaphoresThatAreLeftAreErrors has a kernel that is right once and leaves its
+// semaphores: it never reaches a plan by a search.
 func TestSemaphoresThatAreLeftAreErrors(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -107,7 +107,7 @@ func TestGEMMMicroMakesOddMatricesEven(t *testing.T) {
 	}
 }
 
-func TestGEMMMicroRefusesForeignParameters(t *testing.T) {
+func TestGEMMMicroRefusesOtherParameters(t *testing.T) {
 	p := GEMMProblem{M: 8, N: 8, K: 8}
 	for want, params := range map[string]Params{
 		"takes conv2d.MicroParams, not conv2d.BlockParams": BlockParams{BM: 64},

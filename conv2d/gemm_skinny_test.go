@@ -33,8 +33,8 @@ func TestGEMMSkinny(t *testing.T) {
 	}
 }
 
-// TestGEMMSkinnyOfManyRows: groups that have some of the rows, of small products and of
-// others.
+// TestGEMMSkinnyOfManyRows has groups that compute some of the rows, of small
+// products and of others.
 func TestGEMMSkinnyOfManyRows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -72,7 +72,8 @@ func TestGEMMSkinnyCandidates(t *testing.T) {
 	}
 }
 
-// What was kept before there were rows, ahead and fused means what it did.
+// TestGEMMSkinnyKeepsOldChoices builds parameters that were kept before there were
+// rows, ahead and fused.
 func TestGEMMSkinnyKeepsOldChoices(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
 	old := SkinnyParams{Lanes: 16, Slices: 16, Split: 9}

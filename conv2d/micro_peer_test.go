@@ -199,8 +199,8 @@ func medianTime(times []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[len(times)/2]
 }
 
-// peerResult is what a peer has, for comparing: inputs are from -1 to 1, and a sum is
-// off by far more than rounding where it is wrong.
+// peerResult returns the result of a peer, for comparisons: inputs are from -1 to 1,
+// and a wrong sum is off by far more than rounding.
 func peerResult(values []float32, length int) Expected {
 	e := newExpected(len(values))
 	for i, v := range values {

@@ -99,8 +99,8 @@ func runNetwork(t *testing.T, e *executor.Executor, n *Network, pictures int) {
 	}
 }
 
-// TestSampleNetworkFindsEdges: the first layer answers loudest to an edge in its own
-// direction.
+// TestSampleNetworkFindsEdges checks that the first layer answers loudest to an edge
+// in its own direction.
 func TestSampleNetworkFindsEdges(t *testing.T) {
 	const directions = 8
 	edges := SampleNetwork(directions)[0]

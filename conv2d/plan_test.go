@@ -208,8 +208,8 @@ func withConvAlgorithms(t *testing.T, list ...algorithm[Problem]) {
 	convAlgorithms = list
 }
 
-// TestWeightsHaveVersions: with the version that is there nothing happens, with
-// another one jobs that were submitted keep the old weights.
+// TestWeightsHaveVersions sets the same version again, which does nothing, and
+// another one: jobs that were submitted keep the old weights.
 func TestWeightsHaveVersions(t *testing.T) {
 	withConvAlgorithms(t, packingAlgorithm)
 	seed := newSeed(t)
