@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -16,7 +17,7 @@ import (
 type TiledProgram struct {
 	Source *shader.Source
 
-	step step
+	step kernel.Step
 }
 
 // guaranteed is what OpenGL 4.5 promises of every device, apart from shared memory.
@@ -37,14 +38,14 @@ func NewTiledProgram(p GEMMProblem, side, sharedBytes int) (TiledProgram, error)
 		}
 		on := guaranteed
 		on.sharedBytes = t.sharedBytes()
-		r, err := gemmTiledRecipe(p, t.params(), on)
-		if err == nil && len(r.steps) != 1 {
-			err = fmt.Errorf("conv2d: %v needs %d dispatches", p, len(r.steps))
+		r, err := gemmTiledSequence(p, t.params(), on)
+		if err == nil && len(r.Steps) != 1 {
+			err = fmt.Errorf("conv2d: %v needs %d dispatches", p, len(r.Steps))
 		}
 		if err != nil {
 			return TiledProgram{}, err
 		}
-		return TiledProgram{Source: r.steps[0].source, step: r.steps[0]}, nil
+		return TiledProgram{Source: r.Steps[0].Source, step: r.Steps[0]}, nil
 	}
 	return TiledProgram{}, fmt.Errorf("conv2d: there is no tile of %d", side)
 }
@@ -53,12 +54,12 @@ func NewTiledProgram(p GEMMProblem, side, sharedBytes int) (TiledProgram, error)
 // matrices of its problem. It binds the program and storage bindings 0 to 2 and does
 // not wait; a memory barrier has to come before C is used otherwise.
 func (s TiledProgram) Dispatch(gl *glctx.GL, program uint32, a, b, c glctx.Buffer) {
-	buffers := map[role]glctx.Buffer{inputRole: a, weightsRole: b, outputRole: c}
-	s.step.use(gl, program)
-	for _, at := range s.step.bound {
-		gl.BindStorage(at.binding, buffers[at.role])
+	buffers := map[kernel.Role]glctx.Buffer{kernel.Input: a, kernel.Weights: b, kernel.Output: c}
+	s.step.Use(gl, program)
+	for _, at := range s.step.Bindings {
+		gl.BindStorage(at.Index, buffers[at.Role])
 	}
-	s.step.start(gl)
+	s.step.Start(gl)
 }
 
 // Scale returns what act(alpha * e) should be. It does not change e.

@@ -169,7 +169,7 @@ func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResu
 	}
 	r.ready = g.ContextTime + time.Since(start)
 	runner := &conv2d.Runner{Executor: g.Executor, Programs: g.Cache, Observe: r.note}
-	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.Params{"local": 64}} // whose programs are built in
+	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.DirectParams{Local: 64}} // whose programs are built in
 	var pictures []*image.NRGBA
 	for _, f := range filters {
 		filtered, err := imaging.Apply(ctx, runner, picture, f)

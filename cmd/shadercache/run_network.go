@@ -15,6 +15,7 @@ import (
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
+	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/internal/cli"
 )
@@ -118,7 +119,7 @@ func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 func (r *networkResult) run(ctx context.Context, g *cli.GPU, f networkFlags, input []float32) error {
 	var plan conv2d.PlanOptions
 	if f.tune {
-		plan.Tune = &conv2d.TuneOptions{Budget: f.budget, Progress: func(done, _ int, _ conv2d.Candidate) {
+		plan.Tune = &tune.Options{Budget: f.budget, Progress: func(done, _ int, _ tune.Candidate) {
 			if done == 1 {
 				r.Searches++
 			}

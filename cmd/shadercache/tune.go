@@ -19,6 +19,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/internal/bench/kernels"
 	"github.com/shadercache/shadercache/internal/cli"
 )
@@ -83,22 +84,22 @@ type tuneResult struct {
 
 // tunedResult is one problem.
 type tunedResult struct {
-	Problem    string             `json:"problem"`
-	Exact      bool               `json:"exact"`
-	Known      bool               `json:"known"`
-	Kept       bool               `json:"kept"`
-	Best       conv2d.Candidate   `json:"best"`
-	Right      int                `json:"right"`
-	Wrong      int                `json:"wrong"`
-	Failed     int                `json:"failed"`
-	Skipped    int                `json:"skipped"`
-	Timer      string             `json:"timer"`
-	Check      string             `json:"check"`
-	Elapsed    time.Duration      `json:"elapsed_ns"`
-	Candidates []conv2d.Candidate `json:"candidates,omitempty"`
-	Error      string             `json:"error,omitempty"`
+	Problem    string           `json:"problem"`
+	Exact      bool             `json:"exact"`
+	Known      bool             `json:"known"`
+	Kept       bool             `json:"kept"`
+	Best       tune.Candidate   `json:"best"`
+	Right      int              `json:"right"`
+	Wrong      int              `json:"wrong"`
+	Failed     int              `json:"failed"`
+	Skipped    int              `json:"skipped"`
+	Timer      string           `json:"timer"`
+	Check      string           `json:"check"`
+	Elapsed    time.Duration    `json:"elapsed_ns"`
+	Candidates []tune.Candidate `json:"candidates,omitempty"`
+	Error      string           `json:"error,omitempty"`
 
-	all []conv2d.Candidate
+	all []tune.Candidate
 }
 
 func newTune(o *options) *cobra.Command {
@@ -151,7 +152,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	r = &tuneResult{GPU: g.Name(), Driver: g.Driver(), DriverCache: g.DriverCacheState(), Origin: from, Problems: []tunedResult{}}
-	var winners []conv2d.TuneResult
+	var winners []tune.Result
 	if f.table != "" {
 		if err := addToTable(g, f.table, nil); err != nil {
 			return nil, err
@@ -162,11 +163,11 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		if there && !f.again {
 			line := knownResult(s, f.exact, known)
 			r.Problems = append(r.Problems, line)
-			winners = append(winners, conv2d.TuneResult{Problem: line.Problem, Best: line.Best})
+			winners = append(winners, tune.Result{Problem: line.Problem, Best: line.Best})
 			continue
 		}
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
-		found, err := conv2d.Tune(ctx, g.Context, g.Cache, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
+		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.budget, Exact: f.exact, Progress: bar.show})
 		bar.finish()
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break
@@ -191,7 +192,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 
 // keepTuned keeps a result, with the programs of the winner. A cache that takes
 // neither is no failure of the search.
-func keepTuned(ctx context.Context, g *cli.GPU, o *options, s conv2d.Shape, found conv2d.TuneResult) bool {
+func keepTuned(ctx context.Context, g *cli.GPU, o *options, s conv2d.Shape, found tune.Result) bool {
 	err := found.Keep(g.Cache.Store())
 	sources, err2 := found.Best.Choice.Sources(g.Context.Info(), s)
 	if err2 == nil {
@@ -206,7 +207,7 @@ func keepTuned(ctx context.Context, g *cli.GPU, o *options, s conv2d.Shape, foun
 
 // addToTable rewrites a table of shipped choices, whole or not at all. Without
 // winners it only finds out whether that works, before a long search.
-func addToTable(g *cli.GPU, file string, winners []conv2d.TuneResult) error {
+func addToTable(g *cli.GPU, file string, winners []tune.Result) error {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = os.Stat(filepath.Dir(file))
@@ -214,7 +215,7 @@ func addToTable(g *cli.GPU, file string, winners []conv2d.TuneResult) error {
 	if err != nil {
 		return cli.Hint(fmt.Errorf("tune: --table: %w", err), "name a file in a folder that is there")
 	}
-	if data, err = conv2d.AddToTable(data, g.Context.Info(), winners...); err != nil {
+	if data, err = tune.AddToTable(data, g.Context.Info(), winners...); err != nil {
 		return err
 	}
 	if len(winners) == 0 {
@@ -230,7 +231,7 @@ type tuneBar struct {
 	bar  *progressbar.ProgressBar
 }
 
-func (b *tuneBar) show(_, total int, _ conv2d.Candidate) {
+func (b *tuneBar) show(_, total int, _ tune.Candidate) {
 	if b.bar == nil {
 		b.bar = b.o.NewProgress(total, b.what)
 	}
@@ -243,7 +244,7 @@ func (b *tuneBar) finish() {
 	}
 }
 
-func newTunedResult(found conv2d.TuneResult, all bool) tunedResult {
+func newTunedResult(found tune.Result, all bool) tunedResult {
 	r := tunedResult{
 		Problem: found.Problem, Exact: found.Exact, Best: found.Best,
 		Timer: found.Timer, Check: found.Check, Elapsed: found.Elapsed, all: found.Candidates,
@@ -253,11 +254,11 @@ func newTunedResult(found conv2d.TuneResult, all bool) tunedResult {
 	}
 	for _, c := range found.Candidates {
 		switch c.Verdict {
-		case conv2d.Wrong:
+		case tune.Wrong:
 			r.Wrong++
-		case conv2d.Failed:
+		case tune.Failed:
 			r.Failed++
-		case conv2d.Skipped:
+		case tune.Skipped:
 			r.Skipped++
 		default:
 			r.Right++
@@ -310,7 +311,7 @@ func (p *tunedResult) printCandidates(w io.Writer) {
 		}
 	}
 	for _, c := range p.all {
-		if c.Verdict == conv2d.Wrong || c.Verdict == conv2d.Failed {
+		if c.Verdict == tune.Wrong || c.Verdict == tune.Failed {
 			fmt.Fprintf(w, "%s: %v is %s: %s\n", p.Problem, c.Choice, c.Verdict, c.Reason)
 		}
 	}
@@ -321,6 +322,6 @@ func knownResult(s conv2d.Shape, exact bool, t binary.Tuning) tunedResult {
 	r := tunedResult{Problem: s.String(), Exact: exact, Known: true, Kept: true, Right: t.Candidates}
 	// Tuned has read it before.
 	_ = json.Unmarshal(t.Choice, &r.Best.Choice)
-	r.Best.Verdict, r.Best.Nanos, r.Best.GFLOPS, r.Best.MaxError = conv2d.Measured, t.Nanos, t.GFLOPS, t.MaxError
+	r.Best.Verdict, r.Best.Nanos, r.Best.GFLOPS, r.Best.MaxError = tune.Measured, t.Nanos, t.GFLOPS, t.MaxError
 	return r
 }

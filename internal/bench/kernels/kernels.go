@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/bench/peers"
 	"github.com/shadercache/shadercache/internal/cli"
@@ -148,26 +149,26 @@ func (r *run) row(s conv2d.Shape) (Row, string, error) {
 
 // search measures the choice of a plan, or with Tune the fastest of all choices, which
 // it stores. It sets what was chosen and how it was checked.
-func (r *run) search(s conv2d.Shape, row *Row) (conv2d.TuneResult, error) {
+func (r *run) search(s conv2d.Shape, row *Row) (tune.Result, error) {
 	choice, basis, err := conv2d.Choose(r.ctx, r.gpu.Context, r.gpu.Cache, s, conv2d.PlanOptions{Exact: r.Exact})
 	if err != nil {
-		return conv2d.TuneResult{}, err
+		return tune.Result{}, err
 	}
 	row.Algorithm, row.Basis = choice.String(), basis
 	if _, known := conv2d.Tuned(r.gpu.Context.Info(), s, r.Exact, r.gpu.Cache.Store()); r.Tune && !known {
 		if choice, err = r.tune(s); err != nil {
-			return conv2d.TuneResult{}, err
+			return tune.Result{}, err
 		}
 		row.Algorithm, row.Basis = choice.String(), conv2d.ByTuning
 	}
-	found, err := conv2d.Tune(r.ctx, r.gpu.Context, r.gpu.Cache, s, conv2d.TuneOptions{Only: []conv2d.Choice{choice}, Exact: r.Exact, CheckTimed: true})
+	found, err := tune.Search(r.ctx, r.gpu.Context, r.gpu.Cache, s, tune.Options{Only: []conv2d.Choice{choice}, Exact: r.Exact, CheckTimed: true})
 	row.Check = found.Check
 	return found, err
 }
 
 // tune finds the fastest of all choices and stores it.
 func (r *run) tune(s conv2d.Shape) (conv2d.Choice, error) {
-	found, err := conv2d.Tune(r.ctx, r.gpu.Context, r.gpu.Cache, s, conv2d.TuneOptions{Budget: r.Budget, Exact: r.Exact})
+	found, err := tune.Search(r.ctx, r.gpu.Context, r.gpu.Cache, s, tune.Options{Budget: r.Budget, Exact: r.Exact})
 	if err != nil {
 		return conv2d.Choice{}, err
 	}

@@ -23,7 +23,7 @@ const activations = 4
 // problem returns what every program of the workload computes, each with an alpha and
 // an activation of its own.
 func problem() conv2d.GEMMProblem {
-	return conv2d.GEMMProblem{M: 128, N: 128, K: 128, Alpha: 1}
+	return conv2d.GEMMProblem{M: 128, N: 128, K: 128}
 }
 
 // Programs returns startup48, one matrix product in 48 programs: tiles of 32, 64 and
@@ -39,13 +39,14 @@ func Programs(count, sharedBytes int) ([]Program, error) {
 	programs := make([]Program, count)
 	for i := range programs {
 		p := problem()
-		p.Alpha = float32(1 + i/(len(tiles)*activations))
+		alpha := float32(1 + i/(len(tiles)*activations))
+		p.Factors = conv2d.AlphaBeta(alpha, 0)
 		p.Activation = conv2d.Activation(i / len(tiles) % activations)
 		program, err := conv2d.NewTiledProgram(p, tiles[i%len(tiles)], sharedBytes)
 		if err != nil {
 			return nil, err
 		}
-		programs[i] = Program{program, p.Alpha, p.Activation}
+		programs[i] = Program{program, alpha, p.Activation}
 	}
 	return programs, nil
 }

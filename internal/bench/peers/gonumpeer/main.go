@@ -85,7 +85,7 @@ func (p *product) run() {
 		a := general(p.a[i*p.StrideA:], p.M, p.K, p.LDA, p.TransA)
 		b := general(p.b[i*p.StrideB:], p.K, p.N, p.LDB, p.TransB)
 		c := general(p.c[i*p.StrideC:], p.M, p.N, p.LDC, false)
-		blas32.Gemm(transposed(p.TransA), transposed(p.TransB), p.Alpha, a, b, p.Beta, c)
+		blas32.Gemm(transposed(p.TransA), transposed(p.TransB), p.Factors.Alpha(), a, b, p.Factors.Beta(), c)
 		if p.Bias == conv2d.NoBias && p.Activation == conv2d.None {
 			continue
 		}
