@@ -3,17 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime/debug"
-	"strconv"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/binary"
@@ -27,7 +23,6 @@ import (
 // driver is a fake one.
 const (
 	stuckName = "stuck" // DIR [work]: compiles for ever, as work that can be called off
-	crashName = "crash" // DIR [silent]: a child of preload whose driver dies of program 2
 )
 
 // fakeGPU is a cache over a fake driver, as the command opens it.
@@ -57,32 +52,6 @@ func stuckMain() {
 		context.AfterFunc(ctx, func() { fmt.Println("called off") })
 	}
 	_, _ = g.Cache.Get(context.Background(), fakeSource(0))
-}
-
-func crashMain() {
-	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *cache.Source) error {
-		if src.Name() == fakeSource(2).Name() {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
-			select {}
-		}
-		return nil
-	}
-	o := &options{cli.Options{Stdout: os.Stdout, Stderr: os.Stderr}}
-	out := json.NewEncoder(os.Stdout)
-	silent := len(os.Args) > 2
-	if silent {
-		debug.SetTraceback("crash") // so that a signal ends the process
-	}
-	g := fakeGPU(dev, os.Args[1], !silent)
-	err := errors.Join(out.Encode(isolatedReply{Ready: true}), o.answer(g, os.Stdin, out, func(word string) (request, error) {
-		index, err := strconv.Atoi(word)
-		source := fakeSource(index)
-		return request{name: source.Name(), source: source}, err
-	}), g.Cache.Close())
-	if err != nil {
-		panic(err)
-	}
 }
 
 // selfAs is a process of the test binary as one of its programs.
@@ -166,43 +135,5 @@ func TestInterruptTakesMarksBack(t *testing.T) {
 				t.Errorf("found %+v, %v", r.Found, err)
 			}
 		})
-	}
-}
-
-// A driver that crashes costs one child, and its program is refused from then on:
-// the child says that it crashed, or where it cannot, the parent.
-func TestIsolationNeedsOneCrash(t *testing.T) {
-	for _, args := range [][]string{nil, {"silent"}} {
-		dir := t.TempDir()
-		got, children := map[int]preloadLine{}, 0
-		s := isolation{
-			timeout: time.Hour,
-			word:    strconv.Itoa,
-			command: func() (*exec.Cmd, error) {
-				children++
-				return selfAs(t, crashName, append([]string{dir}, args...)...), nil
-			},
-			crashed: func(process int, signal string) {
-				if err := fakeStore(t, dir).RecordCrash(process, signal); err != nil {
-					t.Error(err)
-				}
-			},
-			done: func(index int, line preloadLine) { got[index] = line },
-		}
-		if err := s.run(context.Background(), []int{0, 1, 2, 3, 4}, 1); err != nil {
-			t.Fatal(err)
-		}
-		if len(got) != 5 || children != 2 {
-			t.Errorf("%q: %d answers from %d children", args, len(got), children)
-		}
-		for index, line := range got {
-			if refused := line.SetAside && line.Error != ""; refused != (index == 2) {
-				t.Errorf("%q, program %d: %+v", args, index, line)
-			}
-		}
-		list := fakeStore(t, dir).Quarantined()
-		if len(list) != 1 || !list[0].Refused() || list[0].Name != fakeSource(2).Name() {
-			t.Errorf("%q, in quarantine: %+v", args, list)
-		}
 	}
 }

@@ -4,16 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/shader/lint"
+	"github.com/shadercache/shadercache/shader/manifest"
 )
 
 const lintUsage = `Find mistakes in compute shaders that hang a GPU or idle most of it.
@@ -76,7 +74,7 @@ func (o *options) lint(args []string, defines shader.Defines) error {
 	r := &lintResult{Findings: []lint.Finding{}}
 	var failures []error
 	for _, arg := range args {
-		files, err := shadersIn(arg)
+		files, err := manifest.Files(arg, manifest.KernelExt, ".glsl")
 		if err != nil {
 			failures = append(failures, err)
 		}
@@ -100,31 +98,8 @@ func (o *options) lint(args []string, defines shader.Defines) error {
 	return nil
 }
 
-// shadersIn lists a file, or the GLSL files below a folder.
-func shadersIn(arg string) ([]string, error) {
-	info, err := os.Stat(arg)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return []string{arg}, nil
-	}
-	var files []string
-	err = filepath.WalkDir(arg, func(file string, d fs.DirEntry, err error) error {
-		if extension := filepath.Ext(file); err == nil && !d.IsDir() && (extension == kernelExt || extension == ".glsl") {
-			files = append(files, file)
-		}
-		return err
-	})
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("the folder %s holds no %s or .glsl files", arg, kernelExt)
-	}
-	return files, err
-}
-
 func (r *lintResult) check(file string, defines shader.Defines) error {
-	root, below := splitRoot(file)
-	source, err := shader.ReadSource(os.DirFS(root), below, defines)
+	source, root, err := manifest.ReadFile(file, defines)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite golden parts of scripts and docs/command.md")
 
 func TestMain(m *testing.M) {
-	testscript.Main(neutral{m}, map[string]func(){"shadercache": main, stuckName: stuckMain, crashName: crashMain})
+	testscript.Main(neutral{m}, map[string]func(){"shadercache": main, stuckName: stuckMain})
 }
 
 // neutral runs tests, and no program that this one is for them, in an environment

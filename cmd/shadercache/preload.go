@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/shader/manifest"
 )
 
 const preloadUsage = `Put programs into the cache, so that the first start that needs them is fast.
@@ -87,11 +85,7 @@ func newPreload(o *options) *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			if f.isolate {
-				r, err := o.preloadIsolated(f, args, how)
-				return o.preloadReport(r, err)
-			}
-			return o.preload(readRequests(args, shader.Defines(how.defines)), cache.Options{KeepSources: how.keepSources})
+			return o.preload(args, how, f)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
@@ -102,7 +96,7 @@ func newPreload(o *options) *cobra.Command {
 	return cmd
 }
 
-// preloadFlags are the flags that children of preload get too.
+// preloadFlags are the flags of preload alone.
 type preloadFlags struct {
 	defines     defineFlag
 	keepSources bool
@@ -113,15 +107,6 @@ func (f *preloadFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.keepSources, "keep-sources", false, "keep the text of each program too, for rebuild and why")
 }
 
-// arguments are those of a child for the arguments args.
-func (f *preloadFlags) arguments(args []string) (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(f.defines)) {
-		list = append(list, "-D", name+"="+f.defines[name])
-	}
-	list = append(list, "--keep-sources="+strconv.FormatBool(f.keepSources), "--")
-	return append(list, args...)
-}
-
 func someArgument(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("name at least one program, file, folder or manifest")
@@ -129,21 +114,31 @@ func someArgument(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (o *options) preload(requests []request, options cache.Options) error {
-	g, err := o.OpenGPU(options)
-	if err != nil {
-		return err
+func (o *options) preload(args []string, how preloadFlags, f isolationFlags) error {
+	begin := time.Now()
+	programs := programReader(how.defines).ReadAll(args)
+	work := func() (*preloadResult, error) { return o.preloadHere(programs, how.keepSources) }
+	if f.isolate {
+		work = func() (*preloadResult, error) { return o.preloadIsolated(f, programs, how.keepSources, begin) }
 	}
-	r, err := o.preloadWith(g, requests)
-	return o.preloadReport(r, errors.Join(err, g.Close()))
-}
-
-// preloadReport prints what became of the programs, unless there is an error.
-func (o *options) preloadReport(r *preloadResult, err error) error {
+	r, err := work()
 	if err != nil {
 		return err
 	}
 	return o.reportPrograms(r, r, r.Print)
+}
+
+// preloadHere compiles in this process.
+func (o *options) preloadHere(programs []manifest.Program, keepSources bool) (*preloadResult, error) {
+	g, err := o.OpenGPU(cache.Options{KeepSources: keepSources})
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.preloadWith(g, programs)
+	if err := errors.Join(err, g.Close()); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // reportPrograms prints the failures of programs and then a result that they are
@@ -166,11 +161,11 @@ func (o *options) reportPrograms(programs *preloadResult, result any, print func
 	return nil
 }
 
-func (o *options) preloadWith(g *cli.GPU, requests []request) (*preloadResult, error) {
+func (o *options) preloadWith(g *cli.GPU, programs []manifest.Program) (*preloadResult, error) {
 	var sources []*shader.Source
-	for _, q := range requests {
-		if q.err == nil {
-			sources = append(sources, q.source)
+	for _, q := range programs {
+		if q.Err == nil {
+			sources = append(sources, q.Source)
 		}
 	}
 	bar := o.NewProgress(len(sources), "preloading")
@@ -181,10 +176,10 @@ func (o *options) preloadWith(g *cli.GPU, requests []request) (*preloadResult, e
 	if err != nil {
 		return nil, err
 	}
-	r := &preloadResult{Programs: make([]preloadLine, 0, len(requests))}
-	for _, q := range requests {
-		line := preloadLine{Name: q.name, err: q.err}
-		if q.err == nil {
+	r := &preloadResult{Programs: make([]preloadLine, 0, len(programs))}
+	for _, q := range programs {
+		line := preloadLine{Name: q.Name, err: q.Err}
+		if q.Err == nil {
 			line = newPreloadLine(loaded[0])
 			loaded = loaded[1:]
 		}
@@ -220,7 +215,7 @@ func newPreloadLine(p cache.PreloadResult) preloadLine {
 // failure is the error with the name of the program, which a compile error has
 // already.
 func (p preloadLine) failure() error {
-	if errors.As(p.err, new(*shader.CompileError)) {
+	if p.Name == "" || errors.As(p.err, new(*shader.CompileError)) {
 		return p.err
 	}
 	return fmt.Errorf("%s: %w", p.Name, p.err)

@@ -96,7 +96,7 @@ func (o *options) rebuild(f rebuildFlags) error {
 			r.preloadResult = &preloadResult{Programs: []preloadLine{}}
 		}
 	case f.isolate:
-		r.preloadResult, err = o.isolate(dir, f.isolationFlags, r.job(), begin)
+		r.preloadResult, err = o.rebuildIsolated(dir, f.isolationFlags, r.Missing, begin)
 	default:
 		r.preloadResult, err = o.rebuildHere(len(r.Missing), f.limit)
 	}
@@ -127,16 +127,13 @@ func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
 	return r, nil
 }
 
-// job has children read the sources by their keys.
-func (r *rebuildResult) job() isolatedJob {
-	job := isolatedJob{
-		word:      func(i int) string { return r.Missing[i].Key.String() },
-		arguments: []string{"--kept"},
+// rebuildIsolated compiles in children, which read the sources by their keys.
+func (o *options) rebuildIsolated(dir *binary.Dir, f isolationFlags, missing []binary.MissingProgram, begin time.Time) (*preloadResult, error) {
+	var programs []preloadLine
+	for _, m := range missing {
+		programs = append(programs, preloadLine{Name: missingName(m), Key: m.Key.String()})
 	}
-	for _, m := range r.Missing {
-		job.programs = append(job.programs, preloadLine{Name: missingName(m), Key: m.Key.String()})
-	}
-	return job
+	return o.isolate(dir, f, programs, func(i int) string { return programs[i].Key }, begin)
 }
 
 // missingName is the key where no driver has the program any more.

@@ -51,7 +51,7 @@ func newWhy(o *options) *cobra.Command {
 		Args:                  cli.UsageArgs(oneArgument("a file, a name, or a key")),
 		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveDefault),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := o.why(args[0], shader.Defines(defines))
+			r, err := o.why(args[0], defines)
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ func newWhy(o *options) *cobra.Command {
 	return cmd
 }
 
-func (o *options) why(typed string, defines shader.Defines) (*whyResult, error) {
+func (o *options) why(typed string, defines defineFlag) (*whyResult, error) {
 	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		return nil, err
@@ -112,14 +112,13 @@ type wantedProgram struct {
 
 // wanted finds what the argument means: a key or name that is kept, where no
 // file and no built-in program has that name.
-func (o *options) wanted(dirs []*binary.Dir, typed string, defines shader.Defines) (list []wantedProgram, err error) {
-	requests := readArgument(typed, defines)
-	for _, q := range requests {
-		if q.err != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", q.name, q.err))
+func (o *options) wanted(dirs []*binary.Dir, typed string, defines defineFlag) (list []wantedProgram, err error) {
+	for _, p := range programReader(defines).Read(typed) {
+		if p.Err != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", p.Name, p.Err))
 			continue
 		}
-		list = append(list, wantedProgram{q.source.Key(), q.source})
+		list = append(list, wantedProgram{p.Source.Key(), p.Source})
 	}
 	if err == nil {
 		return list, nil

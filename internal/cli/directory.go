@@ -79,25 +79,10 @@ func (o *Options) WithUpstream(dir *binary.Dir) *binary.Dir {
 	return dir
 }
 
-// ForStores calls visit with the part of every driver whose identity is known,
-// in the order of their names. The store is closed afterwards.
+// ForStores calls visit with the store of each driver, in the order of their names. A
+// driver whose fingerprint is lost is logged and left out.
 func (o *Options) ForStores(dir *binary.Dir, visit func(name string, store *binary.Store) error) error {
-	infos, err := dir.Drivers()
-	if err != nil {
-		return err
-	}
-	for _, info := range infos {
-		if info.Fingerprint.DirName() != info.Dir {
-			o.Logger().Warn("left out a driver whose fingerprint.json is lost", "driver", info.Dir)
-			continue
-		}
-		store, err := dir.Store(info.Fingerprint)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(visit(info.Dir, store), store.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return dir.EachStore(visit, func(name string) {
+		o.Logger().Warn("left out a driver whose fingerprint.json is lost", "driver", name)
+	})
 }
