@@ -34,9 +34,10 @@ var mayImport = map[string][]string{
 	"demo":            {".", "binary", "cache", "executor", "glctx", "resident", "shader"},
 	"internal/osfile": {},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "shader"},
+	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli"},
 	"internal/bench":  {".", "binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "cache/isolate", "conv2d", "demo", "drivercache", "executor", "glctx",
-		"internal/bench", "internal/cli", "resident", "shader"},
+		"internal/bench", "internal/cli", "internal/doctor", "resident", "shader"},
 }
 
 // goFile is one parsed file of the project.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -83,20 +82,11 @@ func (o *options) exec(args []string) error {
 			o.Logger().Info("set " + setting)
 		}
 	}
-	for _, setting := range keptSettings(state) {
+	for _, setting := range state.UserSettings() {
 		o.Logger().Info("kept " + setting)
 	}
 	if err := syscall.Exec(program, args, os.Environ()); err != nil {
 		return fmt.Errorf("start %s: %w", program, err)
 	}
 	return nil
-}
-
-// keptSettings are the variables that the user had set.
-func keptSettings(state drivercache.State) []string {
-	_, list, found := strings.Cut(state.Reason, "set by the user: ")
-	if !found {
-		return nil
-	}
-	return strings.Split(list, ", ")
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,13 +39,8 @@ Forms, all with the same shader and the same end:
 Afterwards every machine is compared with one that the CPU ran; --verify=false
 leaves that out, since it takes the CPU long for long runs.
 
-JSON fields: gpu, driver, file, form, machines, cycles (of all machines), batches,
-dispatches, cut, syscalls, ms, instructions_per_second, signal, number, fault,
-address, final_pc, flags, registers {NAME: value} (of --machine), stands {SIGNAL:
-machines}, printed [{machine, value}] (the first 1000), trace [TEXT], verified
-(null without --verify). Addresses and registers are hexadecimal text.
-
-The exit code is 1 when a machine ended in a fault, or not as the CPU has it.`
+The exit code is 1 when a machine ended in a fault, or in another state than the
+CPU's.`
 
 // printCall is the SVC that prints x0.
 const printCall = 1
@@ -80,15 +75,31 @@ type interpreterResult struct {
 	Verified   *bool              `json:"verified"`
 
 	machine int
-	state   interpreter.State
-	prints  int // more of them than Printed holds
-	wrong   int // machine that is not as the CPU has it, or -1
+	states  []interpreter.State // of all machines
+	state   interpreter.State   // of machine
+	notKept int                 // values that were printed after Printed was full
+	wrong   int                 // the first machine that differs from the CPU's, or -1
 }
 
 // printedValue is what a machine printed.
 type printedValue struct {
 	Machine int    `json:"machine"`
 	Value   uint64 `json:"value"`
+}
+
+// interpreterFlags are the flags of run interpreter.
+type interpreterFlags struct {
+	form      string
+	cycles    uint64
+	machine   int
+	registers []string
+	breaks    []string
+	watch     string
+	memory    cli.ByteSize
+	timeout   time.Duration
+	verify    bool
+	options   interpreter.Options
+	setup     interpreter.Setup
 }
 
 func newRunInterpreter(o *options) *cobra.Command {
@@ -108,7 +119,7 @@ func newRunInterpreter(o *options) *cobra.Command {
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.form, "form", "mega", strings.Join(interpreterForms, ", "))
+	flags.StringVar(&f.form, "form", "mega", strings.Join(interpreter.Forms, ", "))
 	flags.Uint64Var(&f.cycles, "cycles", 1_000_000, "instructions of each machine, at most")
 	flags.IntVar(&f.options.BatchCycles, "batch", 100_000, "instructions of a batch")
 	flags.IntVar(&f.options.Machines, "machines", 1, "machines side by side")
@@ -122,61 +133,136 @@ func newRunInterpreter(o *options) *cobra.Command {
 	flags.BoolVar(&f.options.Int64, "int64", false, "use 64-bit integers of the driver")
 	flags.BoolVar(&f.verify, "verify", true, "compare every machine with the CPU")
 	flags.Lookup("memory").DefValue = "4M"
-	cli.Complete(cmd, "form", interpreterForms...)
+	cli.Complete(cmd, "form", interpreter.Forms...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return cli.Usage(cmd, err)
 		}
-		return o.runInterpreter(f, args[0])
+		r, err := o.runInterpreter(f, args[0])
+		return o.Show(r, err)
 	}
 	return cmd
 }
 
-// readCode reads a program.
-func readCode(file string) ([]byte, error) {
-	code, err := os.ReadFile(file)
+// check checks the command line and parses what the machines begin with.
+func (f *interpreterFlags) check() error {
+	f.options.MemoryBytes, f.options.TraceMachine, f.options.Watchpoints = int(f.memory), f.machine, f.watch != ""
+	switch {
+	case !slices.Contains(interpreter.Forms, f.form):
+		return fmt.Errorf("there is no form %q: %s", f.form, strings.Join(interpreter.Forms, ", "))
+	case f.cycles == 0 || f.options.Machines < 1 || f.options.BatchCycles < 1:
+		return errors.New("--cycles, --machines and --batch must be at least 1")
+	case f.timeout < 0 || f.timeout > 0 && f.form != "continuous":
+		return errors.New("--timeout must not be negative, and is for --form continuous: other forms end with --cycles")
+	case f.options.TraceEntries < 0 || f.options.TraceEntries > 1<<20:
+		return fmt.Errorf("--trace %d: it must be 0 to %d", f.options.TraceEntries, 1<<20)
+	case f.memory < 8 || f.memory%8 != 0 || f.memory > 1<<32:
+		return fmt.Errorf("--memory %d: it must be a multiple of 8 from 8 to 4G", f.memory)
+	case f.machine < 0 || f.machine >= f.options.Machines:
+		return fmt.Errorf("--machine %d: it must be 0 to %d", f.machine, f.options.Machines-1)
+	}
+	return f.parseSetup()
+}
+
+func (f *interpreterFlags) parseSetup() (err error) {
+	if f.watch != "" {
+		if f.setup.Watch, err = interpreter.ParseWatched(f.watch); err != nil {
+			return fmt.Errorf("--watch %s: %w", f.watch, err)
+		}
+	}
+	for _, text := range f.registers {
+		r, err := interpreter.ParseRegister(text)
+		if err != nil {
+			return fmt.Errorf("--reg %s: %w", text, err)
+		}
+		f.setup.Registers = append(f.setup.Registers, r)
+	}
+	for _, text := range f.breaks {
+		address, err := interpreter.ParseWord(text)
+		if err != nil {
+			return fmt.Errorf("--break %s: it must be an address", text)
+		}
+		f.setup.Breakpoints = append(f.setup.Breakpoints, address)
+	}
+	return nil
+}
+
+func (o *options) runInterpreter(f interpreterFlags, file string) (r *interpreterResult, err error) {
+	if f.setup.Code, err = interpreter.ReadProgram(file); errors.As(err, new(*interpreter.SyntaxError)) {
+		err = cli.Hint(err, "shadercache run interpreter --help lists the instructions")
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !strings.EqualFold(filepath.Ext(file), ".bin") {
-		if code, err = interpreter.Assemble(file, string(code)); err != nil {
-			return nil, cli.Hint(err, "shadercache run interpreter --help lists the instructions")
-		}
-	}
-	if len(code) == 0 {
-		return nil, fmt.Errorf("run: %s holds no instructions", file)
-	}
-	return code, nil
-}
-
-func (o *options) runInterpreter(f interpreterFlags, file string) error {
-	code, err := readCode(file)
-	if err != nil {
-		return err
-	}
 	g, err := o.OpenGPU(cache.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	defer func() { err = errors.Join(err, g.Close()) }()
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &interpreterResult{GPU: g.Name(), Driver: g.Driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.machine}
-	f.progress = o.NewProgress
-	err = r.run(ctx, g, f, code)
-	if err := errors.Join(err, g.Close()); err != nil {
-		return err
+	bar := o.NewProgress(100, "running")
+	f.options.Progress = func(done, of uint64) { _ = bar.Set(int(float64(done) / float64(of) * 100)) }
+	v, err := interpreter.New(ctx, g.Context, g.Cache, f.options)
+	if err != nil {
+		return nil, err
 	}
-	if err := o.Result(r, r.Print); err != nil {
-		return err
+	defer func() { err = errors.Join(err, v.Close()) }()
+	r = &interpreterResult{GPU: g.Name(), Driver: g.Driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.machine}
+	if err := r.run(ctx, v, f, bar.Finish); err != nil || !f.verify {
+		return r, err
 	}
-	return r.Verdict()
+	return r, o.verifyMachines(ctx, v, f, r)
 }
 
-// Verdict is what is wrong with the end.
+// run runs the machines and calls finish afterwards.
+func (r *interpreterResult) run(ctx context.Context, v *interpreter.Interpreter, f interpreterFlags, finish func() error) error {
+	if err := f.setup.Apply(ctx, v); err != nil {
+		return err
+	}
+	v.Handle(printCall, func(c *interpreter.Call) error {
+		if len(r.Printed) < maxPrinted {
+			r.Printed = append(r.Printed, printedValue{c.Machine, c.X[0]})
+		} else {
+			r.notKept++
+		}
+		return nil
+	})
+	done, err := v.RunForm(ctx, f.form, f.cycles, uint64(f.options.BatchCycles), f.timeout)
+	if err := errors.Join(err, finish()); err != nil {
+		return err
+	}
+	if r.states, err = v.States(ctx); err != nil {
+		return err
+	}
+	trace, err := v.Trace(ctx)
+	for _, e := range trace {
+		r.Trace = append(r.Trace, e.String())
+	}
+	r.record(done)
+	return err
+}
+
+// verifyMachines compares every machine with the CPU.
+func (o *options) verifyMachines(ctx context.Context, v *interpreter.Interpreter, f interpreterFlags, r *interpreterResult) (err error) {
+	total := 0
+	for _, s := range r.states {
+		total += int(s.Cycles)
+	}
+	bar := o.NewProgress(total, "comparing with the CPU")
+	verifier := interpreter.Verifier{Machines: v, MemoryBytes: f.options.MemoryBytes, Setup: f.setup, States: r.states,
+		Served: printCall, Progress: func(cycles int) { _ = bar.Add(cycles) }}
+	r.wrong, err = verifier.Verify(ctx)
+	good := r.wrong < 0
+	r.Verified = &good
+	return errors.Join(err, bar.Finish())
+}
+
+// Verdict returns what is wrong with the end of the machines.
 func (r *interpreterResult) Verdict() error {
 	switch n := r.Stands[interpreter.SignalFault.String()]; {
 	case r.Verified != nil && !*r.Verified:
-		return cli.Hint(fmt.Errorf("run: machine %d did not end as the CPU has it", r.wrong), "the driver may be broken: shadercache selftest")
+		return cli.Hint(fmt.Errorf("run: machine %d ended in another state than the CPU's", r.wrong), "the driver may be broken: shadercache selftest")
 	case n > 0 && r.state.Signal == interpreter.SignalFault:
 		return fmt.Errorf("run: machine %d stopped at pc %#x: %s", r.machine, r.state.PC, faultText(r.state))
 	case n > 0:
@@ -185,7 +271,7 @@ func (r *interpreterResult) Verdict() error {
 	return nil
 }
 
-// faultText says what was wrong, and where an access went that was.
+// faultText returns the fault, with the address of an access that failed.
 func faultText(s interpreter.State) string {
 	switch s.Fault {
 	case interpreter.FaultAddress, interpreter.FaultAlignment, interpreter.FaultCode:
@@ -194,67 +280,9 @@ func faultText(s interpreter.State) string {
 	return s.Fault.String()
 }
 
-func (r *interpreterResult) run(ctx context.Context, g *cli.GPU, f interpreterFlags, code []byte) error {
-	bar := f.progress(100, "running")
-	f.options.Progress = func(done, of uint64) { _ = bar.Set(int(float64(done) / float64(of) * 100)) }
-	v, err := interpreter.New(ctx, g.Context, g.Cache, f.options)
-	if err != nil {
-		return err
-	}
-	err = r.runOn(ctx, v, f, code, bar.Finish)
-	return errors.Join(err, v.Close())
-}
-
-func (r *interpreterResult) runOn(ctx context.Context, v *interpreter.Interpreter, f interpreterFlags, code []byte, ran func() error) error {
-	if err := f.prepare(ctx, v, code); err != nil {
-		return err
-	}
-	v.Handle(printCall, func(c *interpreter.Call) error {
-		if len(r.Printed) < maxPrinted {
-			r.Printed = append(r.Printed, printedValue{c.Machine, c.X[0]})
-		} else {
-			r.prints++
-		}
-		return nil
-	})
-	done, err := f.runForm(ctx, v)
-	if err := errors.Join(err, ran()); err != nil {
-		return err
-	}
-	states, err := v.States(ctx)
-	if err != nil {
-		return err
-	}
-	trace, err := v.Trace(ctx)
-	if err != nil {
-		return err
-	}
-	for _, e := range trace {
-		r.Trace = append(r.Trace, e.String())
-	}
-	r.note(done, states)
-	if f.verify {
-		return r.verify(ctx, v, &f, code, states)
-	}
-	return nil
-}
-
-func (f *interpreterFlags) runForm(ctx context.Context, v *interpreter.Interpreter) (interpreter.Result, error) {
-	switch f.form {
-	case "standard":
-		return v.RunStandard(ctx, f.cycles)
-	case "chained":
-		return v.RunChained(ctx, f.cycles)
-	case "continuous":
-		batch := uint64(f.options.BatchCycles)
-		return v.RunContinuous(ctx, int((f.cycles+batch-1)/batch), f.timeout)
-	}
-	return v.RunMega(ctx, f.cycles)
-}
-
-// note takes over what a run did.
-func (r *interpreterResult) note(done interpreter.Result, states []interpreter.State) {
-	r.state = states[r.machine]
+// record adds the figures and the end of a run.
+func (r *interpreterResult) record(done interpreter.Result) {
+	r.state = r.states[r.machine]
 	r.Form, r.Cycles, r.Batches, r.Dispatches = done.Form, done.Cycles, done.Batches, done.Dispatches
 	r.Cut, r.Syscalls, r.Millis, r.IPS = done.Cut, done.Syscalls, cli.Milliseconds(done.Wall), done.IPS
 	r.Signal, r.Number, r.Fault = r.state.Signal, r.state.Number, r.state.Fault
@@ -271,7 +299,7 @@ func (r *interpreterResult) note(done interpreter.Result, states []interpreter.S
 	}
 }
 
-// flagText shows set flags as letters: "nZCv".
+// flagText returns set flags as capital letters: "nZCv".
 func flagText(flags uint32) string {
 	text := []byte("nzcv")
 	for i := range text {
@@ -282,16 +310,8 @@ func flagText(flags uint32) string {
 	return string(text)
 }
 
-// dispatches is "1 dispatch", "2 dispatches".
-func dispatches(n int) string {
-	if n == 1 {
-		return "1 dispatch"
-	}
-	return fmt.Sprintf("%d dispatches", n)
-}
-
-// standing is how the machine stands: "halt #3", "checkpoint, --cycles are done".
-func (r *interpreterResult) standing() string {
+// endText describes how the machine ended: "halt #3", "checkpoint, --cycles are done,".
+func (r *interpreterResult) endText() string {
 	switch s := r.state; s.Signal {
 	case interpreter.SignalHalt, interpreter.SignalSyscall:
 		return fmt.Sprintf("%v #%d", s.Signal, s.Number)
@@ -306,8 +326,8 @@ func (r *interpreterResult) standing() string {
 	}
 }
 
-// standings is how many machines stand with each signal: "3 halt, 1 fault".
-func (r *interpreterResult) standings() string {
+// endCounts returns the number of machines for each signal: "3 halt, 1 fault".
+func (r *interpreterResult) endCounts() string {
 	var list []string
 	for s := range interpreter.SignalWatch + 1 {
 		if n := r.Stands[s.String()]; n > 0 {
@@ -325,12 +345,12 @@ func (r *interpreterResult) Print(w io.Writer) {
 	for _, p := range r.Printed {
 		fmt.Fprintf(w, "machine %d prints %d\n", p.Machine, p.Value)
 	}
-	if r.prints > 0 {
-		fmt.Fprintf(w, "and %d more\n", r.prints)
+	if r.notKept > 0 {
+		fmt.Fprintf(w, "and %d more\n", r.notKept)
 	}
-	fmt.Fprintf(w, "machine %d: %s at pc %s after %s, flags %s\n", r.machine, r.standing(), r.FinalPC, cli.Plural(r.state.Cycles, "instruction"), r.Flags)
+	fmt.Fprintf(w, "machine %d: %s at pc %s after %s, flags %s\n", r.machine, r.endText(), r.FinalPC, cli.Plural(r.state.Cycles, "instruction"), r.Flags)
 	if len(r.Stands) > 1 {
-		fmt.Fprintf(w, "all machines: %s\n", r.standings())
+		fmt.Fprintf(w, "all machines: %s\n", r.endCounts())
 	}
 	fmt.Fprintln(w)
 	for row := range 8 {
@@ -346,8 +366,8 @@ func (r *interpreterResult) Print(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "\n%s, %s: %s in %s, %s/s\n", r.Form, cli.Plural(r.Machines, "machine"), cli.Plural(r.Cycles, "instruction"),
-		dispatches(r.Dispatches), readableRate(r.IPS))
+		cli.Plural(r.Dispatches, "dispatch"), cli.ReadableRate(r.IPS))
 	if r.Verified != nil && *r.Verified {
-		fmt.Fprintln(w, "every machine ended as the CPU has it")
+		fmt.Fprintln(w, "every machine ended in the CPU's state")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -68,10 +69,13 @@ func ReadableDuration(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", Milliseconds(d))
 }
 
-// Plural is "1 program", "2 programs".
+// Plural returns a count with its noun: "1 program", "2 programs", "2 searches".
 func Plural[N int | int64 | uint64](n N, noun string) string {
 	if n == 1 {
 		return fmt.Sprintf("%d %s", n, noun)
+	}
+	if strings.HasSuffix(noun, "ch") {
+		noun += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
