@@ -26,12 +26,12 @@ The exit code is 1 when something is wrong.`
 const doctorExample = `  shadercache doctor --json | jq -r '.findings[] | select(.level == "wrong").mend'`
 
 func newDoctor(o *options) *cobra.Command {
-	return &cobra.Command{
+	return o.WithResult(&cobra.Command{
 		Use:     "doctor",
 		Short:   "Find what keeps the cache from working",
 		Long:    doctorUsage,
 		Example: doctorExample,
 		Args:    cli.UsageArgs(cli.NoArguments),
 		RunE:    func(*cobra.Command, []string) error { return o.Show(doctor.Examine(&o.Options), nil) },
-	}
+	}, doctor.Report{})
 }

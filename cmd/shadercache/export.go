@@ -23,10 +23,7 @@ what is damaged is left out and named. It needs no OpenGL.
 
 --fingerprint chooses drivers by the name that list shows, or by the first
 digits of a digest that stats shows; it may be given again. --sign takes a
-private key that keygen wrote.
-
-JSON fields: file, file_bytes, signed, programs, sources, tunings, driver_files, bytes,
-fingerprints [{dir, digest, fingerprint}], left_out? [{path, reason}].`
+private key that keygen wrote.`
 
 const exportExample = `  shadercache export --sign release.key warm.scb`
 
@@ -71,7 +68,7 @@ func newExport(o *options) *cobra.Command {
 		panic(err)
 	}
 	flags.StringVar(&f.signKey, "sign", "", "sign with this private `key`")
-	return cmd
+	return o.WithResult(cmd, exportResult{})
 }
 
 // oneFile asks for exactly one file.

@@ -22,10 +22,6 @@ stays as it is.
 merge says what became of the slots that NVIDIA's driver keeps; merge_pending
 means that a process was using them, and that the next start will merge them.
 
-JSON fields: dir, signed, verified, fingerprints [{dir, digest, fingerprint}],
-skipped? [...], programs, sources, tunings, driver_files, present, bytes, merge {slots,
-records, bytes}, merge_pending.
-
 The exit code is 1 when the file was refused, or when all of it is for other
 drivers.`
 
@@ -69,7 +65,7 @@ func newImport(o *options) *cobra.Command {
 	flags.BoolVar(&f.anyDriver, "any-driver", false, "take what other drivers made too")
 	flags.Var(&f.maxBytes, "max-bytes", "refuse a file that unpacks to more (default 4G)")
 	flags.Lookup("max-bytes").DefValue = ""
-	return cmd
+	return o.WithResult(cmd, importResult{})
 }
 
 func (o *options) importFile(file string, f importFlags) (*importResult, error) {

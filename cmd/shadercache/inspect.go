@@ -25,11 +25,6 @@ what was tuned for it. It needs no OpenGL and writes nothing.
 compile and load are times to a program that is ready to run. source_kept says
 whether its text is kept too.
 
-JSON fields: programs [{name, key, driver, file, bytes, raw_bytes, format,
-work_group, interface, created, last_use, hits, compile_ms, load_ms,
-source_kept, damage?, quarantine?}], tunings? [{problem, driver, choice {algorithm,
-params}, nanos, gflops, max_error, candidates, created}].
-
 The exit code is 1 when there is no such program.`
 
 const inspectExample = `  shadercache inspect conv2d_3x3`
@@ -52,7 +47,7 @@ type inspectLine struct {
 }
 
 func newInspect(o *options) *cobra.Command {
-	return &cobra.Command{
+	return o.WithResult(&cobra.Command{
 		Use:                   "inspect KEY|NAME|PROBLEM",
 		DisableFlagsInUseLine: true,
 		Short:                 "Show all that is known about a program on disk",
@@ -67,7 +62,7 @@ func newInspect(o *options) *cobra.Command {
 			}
 			return o.Result(r, r.Print)
 		},
-	}
+	}, inspectResult{})
 }
 
 // oneArgument asks for exactly one.

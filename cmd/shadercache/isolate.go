@@ -50,18 +50,18 @@ func (f isolationFlags) check(cmd *cobra.Command) error {
 
 // isolationTimes is when each part of the work ended, in milliseconds since its start.
 type isolationTimes struct {
-	ReadMillis     float64      `json:"read_ms" doc:"the programs were read"`
-	Children       []childStart `json:"children" doc:"in the order in which they were ready"`
-	AnsweredMillis float64      `json:"answered_ms" doc:"the last program was compiled or had failed"`
-	EndedMillis    float64      `json:"ended_ms" doc:"all children had ended"`
-	SettledMillis  float64      `json:"settled_ms" doc:"programs that children died of were in quarantine"`
-	MergedMillis   float64      `json:"merged_ms" doc:"the driver's slots were merged"`
+	ReadMillis     float64      `json:"read_ms"`     // the programs were read
+	Children       []childStart `json:"children"`    // in the order in which they were ready
+	AnsweredMillis float64      `json:"answered_ms"` // the last program was compiled or had failed
+	EndedMillis    float64      `json:"ended_ms"`    // all children had ended
+	SettledMillis  float64      `json:"settled_ms"`  // programs that children died of were in quarantine
+	MergedMillis   float64      `json:"merged_ms"`   // the driver's slots were merged
 }
 
 type childStart struct {
-	StartedMillis float64 `json:"started_ms" doc:"since the start of the work, as the others"`
+	StartedMillis float64 `json:"started_ms"` // since the start of the work, as the others
 	ReadyMillis   float64 `json:"ready_ms"`
-	ContextMillis float64 `json:"context_ms" doc:"of which opening the context took"`
+	ContextMillis float64 `json:"context_ms"` // of which opening the context took
 }
 
 func newIsolationTimes(begin, read time.Time, r isolate.Report) *isolationTimes {

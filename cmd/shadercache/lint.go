@@ -39,8 +39,6 @@ A comment on the line of a finding, or on the line above, says that it is meant:
 
 The lint reads text and guesses: docs/lint.md says how.
 
-JSON fields: files, findings [{file, line, column, rule, message, hint}].
-
 Files that cannot be read are named on standard error, and the others are checked.
 The exit code is 1 when there is a finding, or a file that cannot be read.`
 
@@ -67,7 +65,7 @@ func newLint(o *options) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return o.lint(args, shader.Defines(defines)) },
 	}
 	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
-	return cmd
+	return o.WithResult(cmd, lintResult{})
 }
 
 func (o *options) lint(args []string, defines shader.Defines) error {

@@ -23,12 +23,7 @@ The key identifies a program; the name is a label. Times are known once a
 program was compiled or loaded by a process that has ended since.
 
 With --tuning it lists what was tuned instead: for each problem and driver the time
-of the fastest, its error, and how many right candidates it was compared with.
-
-JSON fields: dir, programs [{name, key, driver, bytes, raw_bytes, hits,
-compile_ms, load_ms, created, last_use}]; with --tuning dir, tunings [{problem,
-driver, choice {algorithm, params}, nanos, gflops, max_error, candidates,
-created}].`
+of the fastest, its error, and how many right candidates it was compared with.`
 
 // listResult is what list prints, see listJSON.
 type listResult struct {
@@ -71,7 +66,7 @@ func newList(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&tuning, "tuning", false, "list what was tuned instead of programs")
-	return cmd
+	return o.WithFlagResult(o.WithResult(cmd, listResult{}), "--tuning", tuningList{})
 }
 
 // list has the programs of one driver in memory at a time, packed, to sort them.

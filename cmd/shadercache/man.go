@@ -17,9 +17,7 @@ import (
 const manUsage = `Write a manual page for each command into a folder, for man.
 
 The pages say what --help says: shadercache.1 and, for example,
-shadercache-preload.1.
-
-JSON fields: dir, pages.`
+shadercache-preload.1.`
 
 type manResult struct {
 	Dir   string   `json:"dir"`
@@ -27,7 +25,7 @@ type manResult struct {
 }
 
 func newMan(o *options) *cobra.Command {
-	return &cobra.Command{
+	return o.WithResult(&cobra.Command{
 		Use:     "man FOLDER",
 		Short:   "Write the manual pages",
 		Long:    manUsage,
@@ -51,7 +49,7 @@ func newMan(o *options) *cobra.Command {
 				fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(r.Pages), "page"), r.Dir)
 			})
 		},
-	}
+	}, manResult{})
 }
 
 // write writes the pages of a command and of those below it.

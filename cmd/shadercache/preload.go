@@ -40,16 +40,7 @@ start finds all of it.
 load_ms is compiling or loading, prime_ms is making the driver finish its work.
 
 --keep-sources keeps the text of each program beside it, about 1 KB, so that
-shadercache rebuild can compile it again after a driver update.
-
-JSON fields: programs [{name, key, origin, load_ms, prime_ms, error?,
-set_aside?}], failed, with --isolate also isolation {read_ms, children
-[{started_ms, ready_ms, context_ms}], answered_ms, ended_ms, settled_ms,
-merged_ms}: when the programs were known, each child was ready and what opening
-its context took, the last program was answered for, the children had ended, and
-the rest was done, counted from the start of the work.
-origin is compiled, disk or resident; key is empty where the file could not be
-read.`
+shadercache rebuild can compile it again after a driver update.`
 
 // preloadResult is what preload prints.
 type preloadResult struct {
@@ -93,7 +84,7 @@ func newPreload(o *options) *cobra.Command {
 	}
 	how.add(cmd)
 	f.add(cmd)
-	return cmd
+	return o.WithResult(cmd, preloadResult{})
 }
 
 // preloadFlags are the flags of preload alone.

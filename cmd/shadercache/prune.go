@@ -17,10 +17,7 @@ is needed.
 
 Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
 powers of 1024. Without any flag only leftovers of interrupted writes, and what
-was set aside a month ago, are deleted.
-
-JSON fields: dir, dry_run, programs, bytes, driver_files, driver_bytes,
-fingerprints, leftovers.`
+was set aside a month ago, are deleted.`
 
 // pruneResult is what prune prints.
 type pruneResult struct {
@@ -71,7 +68,7 @@ func newPrune(o *options) *cobra.Command {
 		}
 		return o.Result(r, r.Print)
 	}
-	return cmd
+	return o.WithResult(cmd, pruneResult{})
 }
 
 func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult, error) {

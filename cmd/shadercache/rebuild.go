@@ -27,10 +27,7 @@ It may run beside programs that use the directory. --isolate, --jobs and
 nothing.
 
 An application does the same in the background, from its start on, with
-Cache.Rebuild.
-
-JSON fields: driver, sources, missing [{key, name, hits, last_use}], and unless
---dry-run those of preload. sources is how many texts are kept.`
+Cache.Rebuild.`
 
 const rebuildExample = `  shadercache rebuild --isolate --limit 500 && shadercache prune --other-drivers`
 
@@ -67,7 +64,7 @@ func newRebuild(o *options) *cobra.Command {
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "programs to compile at most, the most used first (default all)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "list what is missing and compile nothing")
 	f.add(cmd)
-	return cmd
+	return o.WithResult(cmd, rebuildResult{})
 }
 
 func (f *rebuildFlags) check(cmd *cobra.Command) error {

@@ -31,12 +31,7 @@ The first start compiles the programs that it needs, a later one finds them in
 the cache. get is getting a program: compiling or loading it, and making the
 driver finish its work. first dispatch is its first run. The time to the first
 result is opening the GPU, getting the first program, running it and reading its
-result back, without decoding and comparing pictures.
-
-JSON fields: gpu, driver, programs [{name, origin, get_ms, first_dispatch_ms}],
-compiles, disk_hits, time_to_first_result_ms, verified, out, driver_cache,
-memory_only. origin is compiled, disk or resident; memory_only says why
-nothing is kept on disk, and is empty where it is.`
+result back, without decoding and comparing pictures.`
 
 // runResult is what run prints.
 type runResult struct {
@@ -92,7 +87,7 @@ func newRun(o *options) *cobra.Command {
 		return o.run(f, filters)
 	}
 	cmd.AddCommand(newRunInterpreter(o), newRunWave(o), newRunNetwork(o))
-	return cmd
+	return o.WithResult(cmd, runResult{})
 }
 
 func (o *options) run(f runFlags, filters []imaging.Filter) error {

@@ -141,7 +141,7 @@ func newRunInterpreter(o *options) *cobra.Command {
 		r, err := o.runInterpreter(f, args[0])
 		return o.Show(r, err)
 	}
-	return cmd
+	return o.WithResult(cmd, interpreterResult{})
 }
 
 // check checks the command line and parses what the machines begin with.

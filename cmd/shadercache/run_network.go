@@ -37,10 +37,6 @@ first_result_ms is from the open context to the first result: plans, programs,
 weights and one run. run_ms is one run later, a median, with the pictures going up
 and the numbers coming down.
 
-JSON fields: gpu, driver, pictures, layers [{name, shape, algorithm, basis,
-tolerance}], compiles, disk_hits, searches, first_result_ms, run_ms, max_error,
-verified. max_error is the largest difference; the numbers are from 0 to 1.
-
 The exit code is 1 when a result was wrong.`
 
 // networkFlags are the flags of run network.
@@ -99,7 +95,7 @@ func newRunNetwork(o *options) *cobra.Command {
 		r, err := o.runNetwork(f)
 		return o.Show(r, err)
 	}
-	return cmd
+	return o.WithResult(cmd, networkResult{})
 }
 
 func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {

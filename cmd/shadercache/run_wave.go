@@ -51,19 +51,19 @@ type waveResult struct {
 	Border         string     `json:"border"`
 	Steps          uint32     `json:"steps"`
 	Pokes          []wavePoke `json:"pokes"`
-	Energy         float64    `json:"energy" doc:"at the end"`
-	Largest        float64    `json:"largest" doc:"height at the end"`
-	StepsPerSecond float64    `json:"steps_per_s" doc:"without pictures and comparing"`
+	Energy         float64    `json:"energy"`      // at the end
+	Largest        float64    `json:"largest"`     // height at the end
+	StepsPerSecond float64    `json:"steps_per_s"` // without pictures and comparing
 	Frames         int        `json:"frames"`
 	Out            string     `json:"out"`
-	Verified       *bool      `json:"verified" doc:"null without --verify"`
+	Verified       *bool      `json:"verified"` // null without --verify
 }
 
 type wavePoke struct {
 	X         int     `json:"x"`
 	Y         int     `json:"y"`
 	Amplitude float32 `json:"amplitude"`
-	Step      uint32  `json:"step" doc:"as acknowledged"`
+	Step      uint32  `json:"step"` // as acknowledged
 }
 
 func newRunWave(o *options) *cobra.Command {
@@ -102,7 +102,7 @@ func newRunWave(o *options) *cobra.Command {
 		}
 		return errors.Join(o.Result(r, r.Print), err)
 	}
-	return cmd
+	return o.WithResult(cmd, waveResult{})
 }
 
 // check checks the command line and parses the pokes.

@@ -24,10 +24,6 @@ has to find all of them on disk and compile nothing, and the driver's own cache,
 where it is managed, has to hold machine code. Every element of every result is
 compared with the CPU's.
 
-JSON fields: gpu, driver, programs, first and second {compiles, disk_hits,
-to_first_result_ms, verified}, driver_cache, driver_cache_bytes, good,
-reasons [...].
-
 The exit code is 1 when the cache does not hit, or when a result was wrong.`
 
 const selftestExample = `  shadercache selftest || shadercache doctor`
@@ -58,7 +54,7 @@ type selftestRun struct {
 }
 
 func newSelftest(o *options) *cobra.Command {
-	return &cobra.Command{
+	return o.WithResult(&cobra.Command{
 		Use:     "selftest",
 		Short:   "Prove that the cache hits on this machine",
 		Long:    selftestUsage,
@@ -76,7 +72,7 @@ func newSelftest(o *options) *cobra.Command {
 			}
 			return cli.Hint(errors.New("the cache does not do its work here"), "shadercache doctor")
 		},
-	}
+	}, selftestResult{})
 }
 
 func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {

@@ -26,12 +26,7 @@ Programs in quarantine, which a process died of, are named.
 
 --fail-under ends with exit code 1 when the hit rate is lower, or when nothing
 was ever asked for. --prometheus prints the figures for the textfile collector
-of Prometheus instead; it needs no OpenGL.
-
-JSON fields: dir, fingerprints [{label, digest, current, programs, blob_bytes,
-raw_bytes}], driver_cache_bytes, quarantined [{key, name, action, suspect,
-reason, time}], lifetime {resident_hits, disk_hits, compiles, rejected,
-evictions, hit_rate, saved_ms}.`
+of Prometheus instead; it needs no OpenGL.`
 
 const statsExample = `  shadercache stats --fail-under 95%
   shadercache stats --prometheus > /var/lib/node_exporter/shadercache.prom`
@@ -96,7 +91,7 @@ func newStats(o *options) *cobra.Command {
 	flags.Var(&least, "fail-under", "exit code 1 when the hit rate is lower, as in 95%")
 	flags.Lookup("fail-under").DefValue = ""
 	flags.BoolVar(&prometheus, "prometheus", false, "print metrics for Prometheus")
-	return cmd
+	return o.WithResult(cmd, statsResult{})
 }
 
 // missed is the failure of a cache that hits less often than it should.

@@ -51,12 +51,6 @@ An interrupt prints and keeps what was found by then.
 The time of a winner is the shorter of two medians: it is what the search decides by.
 Figures to publish come from bench conv2d and bench gemm, which measure once.
 
-JSON fields: gpu, driver, driver_cache, ` + cli.OriginFields + `,
-problems [{problem, exact, known, kept, best {choice {algorithm, params}, verdict,
-nanos, least_nanos, most_nanos, gflops, max_error}, right, wrong, failed, skipped,
-timer, check, elapsed_ns, candidates? [...], error?}], interrupted. candidates are
-there with --all. known says that it was tuned before.
-
 The exit code is 1 when no candidate for a problem was right, or the device cannot
 hold it.`
 
@@ -125,7 +119,7 @@ func newTune(o *options) *cobra.Command {
 		r, err := o.tune(shapes, f)
 		return o.Show(r, err)
 	}
-	return cmd
+	return o.WithResult(cmd, tuneResult{})
 }
 
 // shapes checks the command line.

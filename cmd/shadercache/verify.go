@@ -21,9 +21,6 @@ interrupted writes, makes damaged indexes again, and ends every quarantine, so
 that programs which a process died of are tried again. Files that are not ours
 are reported and never touched.
 
-JSON fields: dir, repaired, good, bytes, sources, tunings, damaged, foreign, leftovers,
-quarantined, problems [{path, reason}] (the first 100).
-
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`
 
@@ -57,7 +54,7 @@ func newVerify(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "set aside what is damaged, and end every quarantine")
-	return cmd
+	return o.WithResult(cmd, verifyResult{})
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {

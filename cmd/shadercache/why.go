@@ -26,11 +26,7 @@ to compile, and compares field by field:
     differs in the text, where both texts are kept.
 
 Programs of $SHADERCACHE_UPSTREAM are looked at too. It needs OpenGL, compiles
-nothing, and changes no program on disk.
-
-JSON fields: driver, programs [{key, name, stored, upstream?, checked?, damage?,
-aside?, quarantine?, failure?, others [{dir, diffs [{field, ours, theirs}]}],
-similar [{key, diff? {line, ours, theirs}}]}].`
+nothing, and changes no program on disk.`
 
 const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
 
@@ -59,7 +55,7 @@ func newWhy(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE`")
-	return cmd
+	return o.WithResult(cmd, whyResult{})
 }
 
 func (o *options) why(typed string, defines defineFlag) (*whyResult, error) {

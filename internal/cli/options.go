@@ -14,9 +14,12 @@ type Options struct {
 	LogLevel    LogLevel
 
 	Stdout, Stderr io.Writer
+
+	// Results are what commands print with --json, see WithResult.
+	Results []JSONResult
 }
 
-// onOff is a flag whose values are on and off.
+// OnOff is a flag whose values are on and off.
 type OnOff bool
 
 func (v *OnOff) Type() string { return "on|off" }

@@ -26,16 +26,16 @@ const (
 // Report is what all checks found.
 type Report struct {
 	Dir      string    `json:"dir"`
-	Good     bool      `json:"good" doc:"nothing is wrong"`
+	Good     bool      `json:"good"` // nothing is wrong
 	Findings []Finding `json:"findings"`
 }
 
 // Finding is the result of one check.
 type Finding struct {
 	Check  string `json:"check"`
-	Level  string `json:"level" doc:"good, note (worth knowing) or wrong"`
+	Level  string `json:"level"` // good, note (worth knowing) or wrong
 	Detail string `json:"detail"`
-	Fix    string `json:"mend,omitempty" doc:"the command that fixes it"`
+	Fix    string `json:"mend,omitempty"` // the command that fixes it
 }
 
 // Examine runs all checks on the cache directory and the GPU that o chooses. It makes
