@@ -88,16 +88,3 @@ func TestManPages(t *testing.T) {
 		t.Errorf("%v in\n%s", err, preload)
 	}
 }
-
-func TestTroffPrintsTextAsItIs(t *testing.T) {
-	for text, want := range map[string]string{
-		"a-b":         `a\-b`,
-		".SH x\n'y":   `\&.SH x` + "\n" + `\&'y`,
-		`C:\n`:        `C:\en`,
-		"  .indented": "  .indented",
-	} {
-		if got := troff(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
-	}
-}

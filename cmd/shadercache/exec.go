@@ -17,16 +17,15 @@ import (
 
 const execUsage = `Run any OpenGL program with the driver's own cache kept in the cache directory.
 
-The program takes this process's place, with its arguments, streams and exit
-code. Its machine code is then shared with everything else that uses the
-directory, whatever the program's file is called, and travels with export. The
-program also gets SHADERCACHE_DIR, in case it keeps program binaries too.
-Variables of the environment that are set already win. With --log-level info it
-says what was set.
+The program replaces this process, with its arguments, streams and exit code. Its
+machine code is shared with everything else that uses the directory, whatever the
+name of the program's file, and is part of an export. SHADERCACHE_DIR is set for
+the program, in case it stores program binaries too. Variables of the environment
+that are already set are not changed. With --log-level info the changes are logged.
 
-The directory counts as in use for as long as the program runs, or any process
-that it started: what others compile or import meanwhile is complete, but the
-slots of NVIDIA's driver are merged at a later start.
+The directory is in use while the program runs, or a process that it started: what
+others compile or import in that time is complete, but the slots of NVIDIA's driver
+are merged at a later start.
 
 With --driver-cache off only SHADERCACHE_DIR is set. There is no result, so
 --json changes nothing.
@@ -54,7 +53,7 @@ func newExec(o *options) *cobra.Command {
 	return cmd
 }
 
-// exec returns only when the program could not be started.
+// exec replaces this process. It returns where the program cannot be started.
 func (o *options) exec(args []string) error {
 	program, err := exec.LookPath(args[0])
 	if err != nil {
@@ -83,7 +82,7 @@ func (o *options) exec(args []string) error {
 		}
 	}
 	for _, setting := range state.UserSettings() {
-		o.Logger().Info("kept " + setting)
+		o.Logger().Info("left as it is: " + setting)
 	}
 	if err := syscall.Exec(program, args, os.Environ()); err != nil {
 		return fmt.Errorf("start %s: %w", program, err)

@@ -14,32 +14,32 @@ import (
 	"github.com/shadercache/shadercache/shader/manifest"
 )
 
-const lintUsage = `Find mistakes in compute shaders that hang a GPU or idle most of it.
+const lintUsage = `Find mistakes in compute shaders that hang a GPU or leave most of it idle.
 
-Each argument is a GLSL file, with what it includes, or a folder: every .comp
-and .glsl file below it. No GPU is needed.
+Each argument is a GLSL file, read with its includes, or a folder: every .comp and
+.glsl file below it. No GPU is needed.
 
 Rules:
   divergent-barrier      barrier() under a condition that differs between the
                          invocations of a group
-  return-before-barrier  a return that only some invocations take, and a barrier()
-                         that the others reach
-  divergent-loop         barrier() in a loop that some invocations leave, or go
-                         round, before the others
-  shared-race            a shared variable that decides for the group is written
-                         while others may still read it
+  return-before-barrier  a return that only some invocations execute, and a
+                         barrier() that the others reach
+  divergent-loop         barrier() in a loop that some invocations leave, or
+                         repeat, before the others
+  shared-race            a shared variable that is a condition of the group is
+                         written while others may still read it
   single-lane-loop       a loop that one lane runs while the others wait
-  unbounded-loop         a loop that no counter ends
+  unbounded-loop         a loop without a counter that ends it
   marker                 a marker without a reason, or an unknown one
-  unreadable             text that could not be followed
+  unreadable             text that could not be parsed
 
-A comment on the line of a finding, or on the line above, says that it is meant:
+A comment on the line of a finding, or on the line above, marks it as intended:
   // lint:leader REASON  one lane is meant to run this loop
   // lint:budget REASON  this loop ends, for the reason given
 
-The lint reads text and guesses: docs/lint.md says how.
+The lint analyses text by heuristics, see docs/lint.md.
 
-Files that cannot be read are named on standard error, and the others are checked.
+Files that cannot be read are reported on standard error; the others are checked.
 The exit code is 1 when there is a finding, or a file that cannot be read.`
 
 // lintResult is what lint prints.

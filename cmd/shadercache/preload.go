@@ -26,40 +26,41 @@ Each argument is one of
                   files are relative to the manifest; without a file the name
                   is that of a built-in program
 
--D sets a preprocessor definition for all files; it wins over a manifest's.
-Programs that were not in the cache are compiled. One that fails costs that one:
-the others are put in, and the exit code is 1.
+-D sets a preprocessor definition for all files; it overrides a manifest's.
+Programs that are not in the cache are compiled. Where one fails, the others are
+put in, and the exit code is 1.
 
---isolate does the work in child processes, --jobs of them side by side. A child
-that dies, or needs longer than --timeout for a program, is replaced; a program
-that crashes its child, or that two children were lost with, is named and put in
-quarantine for a day, so that no start meets it, and the rest goes on. What the
-driver kept for each child on its own is merged afterwards, so that the next
-start finds all of it.
+--isolate compiles in child processes, --jobs of them side by side. A child that
+dies, or needs longer than --timeout for a program, is replaced. A program that
+crashes its child, or with which two children were lost, is reported and put in
+quarantine for a day, so that no start loads it; the others are compiled. What the
+driver stored for each child is merged afterwards, so that the next start finds it.
 
-load_ms is compiling or loading, prime_ms is making the driver finish its work.
+load_ms is the time to compile or load, prime_ms the time of the first dispatch, which
+makes the driver finish its work.
 
---keep-sources keeps the text of each program beside it, about 1 KB, so that
+--keep-sources stores the text of each program too, about 1 KB, so that
 shadercache rebuild can compile it again after a driver update.`
 
 // preloadResult is what preload prints.
 type preloadResult struct {
 	Programs []preloadLine `json:"programs"`
-	Failed   int           `json:"failed"`
+	Failed   int           `json:"failed"` // programs
 
 	Isolation *isolationTimes `json:"isolation,omitempty"` // with --isolate
 }
 
+// preloadLine is the result for one program.
 type preloadLine struct {
 	Name        string  `json:"name"`
-	Key         string  `json:"key"`
-	Origin      string  `json:"origin"`
-	LoadMillis  float64 `json:"load_ms"`
-	PrimeMillis float64 `json:"prime_ms"`
+	Key         string  `json:"key"`      // empty where the file could not be read
+	Origin      string  `json:"origin"`   // compiled, disk or resident
+	LoadMillis  float64 `json:"load_ms"`  // compiling or loading
+	PrimeMillis float64 `json:"prime_ms"` // the first dispatch, which makes the driver finish its work
 	Error       string  `json:"error,omitempty"`
 	SetAside    bool    `json:"set_aside,omitempty"` // a process died of it
 
-	err error // matches errReported where it was printed already
+	err error // matches cli.ErrReported where a child has printed it
 }
 
 func newPreload(o *options) *cobra.Command {
@@ -95,9 +96,10 @@ type preloadFlags struct {
 
 func (f *preloadFlags) add(cmd *cobra.Command) {
 	cmd.Flags().VarP(f.defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
-	cmd.Flags().BoolVar(&f.keepSources, "keep-sources", false, "keep the text of each program too, for rebuild and why")
+	cmd.Flags().BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
 }
 
+// someArgument requires an argument.
 func someArgument(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("name at least one program, file, folder or manifest")
@@ -132,8 +134,8 @@ func (o *options) preloadHere(programs []manifest.Program, keepSources bool) (*p
 	return r, nil
 }
 
-// reportPrograms prints the failures of programs and then a result that they are
-// part of; nil: none was tried.
+// reportPrograms prints the failures of programs, which may be nil, and then the result
+// that holds them.
 func (o *options) reportPrograms(programs *preloadResult, result any, print func(io.Writer)) error {
 	if programs == nil {
 		return o.Result(result, print)
@@ -180,7 +182,7 @@ func (o *options) preloadWith(g *cli.GPU, programs []manifest.Program) (*preload
 	return r, nil
 }
 
-// count sums up what failed.
+// count counts the failures and sets their texts.
 func (r *preloadResult) count() {
 	for i := range r.Programs {
 		p := &r.Programs[i]
@@ -203,8 +205,7 @@ func newPreloadLine(p cache.PreloadResult) preloadLine {
 	return line
 }
 
-// failure is the error with the name of the program, which a compile error has
-// already.
+// failure returns the error with the name of the program, which a compile error has.
 func (p preloadLine) failure() error {
 	if p.Name == "" || errors.As(p.err, new(*shader.CompileError)) {
 		return p.err
@@ -227,7 +228,7 @@ func (r *preloadResult) Print(w io.Writer) {
 		origins["compiled"], origins["disk"], r.Failed)
 }
 
-// defineFlag collects NAME=VALUE; NAME alone defines it as 1, as compilers do.
+// defineFlag collects NAME=VALUE; NAME alone is NAME=1, as for compilers.
 type defineFlag shader.Defines
 
 func (d defineFlag) Type() string { return "NAME=VALUE" }

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// writePrometheus writes the figures in Prometheus's text format. Counters are
-// those of the directory's lifetime, of all drivers together.
+// writePrometheus writes the figures in Prometheus's text format. Counters are those of
+// all drivers since the directory was made.
 func (r *statsResult) writePrometheus(w io.Writer) error {
 	var b bytes.Buffer
 	metric := func(name, kind, help string, value float64) {
@@ -24,16 +24,16 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 		value      uint64
 	}{
 		{"resident_hits", "Requests answered by a resident program.", c.ResidentHits},
-		{"memory_hits", "Requests answered by bytes in memory.", c.MemoryHits},
+		{"memory_hits", "Requests answered by a binary in memory.", c.MemoryHits},
 		{"disk_hits", "Requests answered from disk.", c.DiskHits},
 		{"compiles", "Programs compiled.", c.Compiles},
-		{"compile_errors", "Sources that did not compile.", c.CompileErrors},
+		{"compile_errors", "Sources that failed to compile.", c.CompileErrors},
 		{"rejected", "Binaries that the driver refused.", c.Rejected},
 		{"damaged", "Binaries that a checksum refused.", c.Damaged},
 		{"wrong_answers", "Binaries that failed their check.", c.WrongAnswers},
 		{"quarantines", "Programs that a process died of.", c.Quarantined},
 		{"refusals", "Requests for programs in quarantine.", c.Refusals},
-		{"evictions", "Programs that lost their place in memory.", c.Evictions},
+		{"evictions", "Programs evicted from memory.", c.Evictions},
 		{"out_of_memory", "Times that the driver was out of memory.", c.OutOfMemory},
 		{"stored", "Binaries written.", c.Stored},
 		{"store_failures", "Reads and writes that failed.", c.StoreFailures},
@@ -42,7 +42,7 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 	}
 	metric("compile_seconds_total", "counter", "Time spent compiling.", float64(c.CompileNanos)/1e9)
 	metric("load_seconds_total", "counter", "Time spent loading.", float64(c.LoadNanos)/1e9)
-	metric("saved_seconds_total", "counter", "Compile time that was not spent.", float64(max(c.SavedNanos, 0))/1e9)
+	metric("saved_seconds_total", "counter", "Compile time saved.", float64(max(c.SavedNanos, 0))/1e9)
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -58,5 +58,5 @@ func (r *statsResult) writeDrivers(w io.Writer) {
 	}
 }
 
-// plainNumber is a number without an exponent, for people who read the file.
+// plainNumber formats a number without an exponent.
 func plainNumber(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

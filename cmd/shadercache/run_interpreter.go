@@ -25,19 +25,19 @@ ADD of 0 from or to SP. Registers are x0 to x30, sp and xzr, of 64 bits. Comment
 begin with // or ;, labels end in a colon. Code and memory begin at address 0.
 
 SVC #1 prints x0. Any other SVC stops the machine, and so do HLT, a breakpoint, a
-store that is watched, a fault, and --cycles.
+store to the watched range, a fault, and --cycles.
 
-Every machine has registers and memory of its own and is one lane of the GPU: one
-machine leaves all others idle, thousands take about as long as one.
+Every machine has its own registers and memory and is one lane of the GPU: one
+machine leaves all other lanes idle, thousands take about as long as one.
 
-Forms, all with the same shader and the same end:
+Forms, all with the same shader and the same result:
   mega        as few dispatches as possible
-  continuous  a batch runs while the host looks at the one before
-  chained     the GPU says whether the next batch, issued already, has work
+  continuous  a batch runs while the host reads the result of the one before
+  chained     the GPU decides whether the next batch, already submitted, has work
   standard    the host reads every machine's state between batches
 
-Afterwards every machine is compared with one that the CPU ran; --verify=false
-leaves that out, since it takes the CPU long for long runs.
+Afterwards every machine is compared with one on the CPU, which takes long for long
+runs; --verify=false leaves that out.
 
 The exit code is 1 when a machine ended in a fault, or in another state than the
 CPU's.`
@@ -45,7 +45,7 @@ CPU's.`
 // printCall is the SVC that prints x0.
 const printCall = 1
 
-// maxPrinted bounds what is kept of what machines print.
+// maxPrinted bounds the number of printed values that the result holds.
 const maxPrinted = 1000
 
 // interpreterResult is what run interpreter prints.
@@ -55,24 +55,24 @@ type interpreterResult struct {
 	File       string             `json:"file"`
 	Form       string             `json:"form"`
 	Machines   int                `json:"machines"`
-	Cycles     uint64             `json:"cycles"`
+	Cycles     uint64             `json:"cycles"` // of all machines
 	Batches    int                `json:"batches"`
 	Dispatches int                `json:"dispatches"`
-	Cut        int                `json:"cut"`
-	Syscalls   int                `json:"syscalls"`
+	Cut        int                `json:"cut"`      // batches in which the driver ended a loop early; nothing was lost
+	Syscalls   int                `json:"syscalls"` // that the host served
 	Millis     float64            `json:"ms"`
 	IPS        float64            `json:"instructions_per_second"`
-	Signal     interpreter.Signal `json:"signal"`
-	Number     uint16             `json:"number"`
+	Signal     interpreter.Signal `json:"signal"` // of --machine, like the next six
+	Number     uint16             `json:"number"` // of the HLT or SVC at which --machine stopped
 	Fault      interpreter.Fault  `json:"fault"`
-	Address    string             `json:"address"`
+	Address    string             `json:"address"` // hexadecimal, as all addresses and registers
 	FinalPC    string             `json:"final_pc"`
 	Flags      string             `json:"flags"`
 	Registers  map[string]string  `json:"registers"`
-	Stands     map[string]int     `json:"stands"`
-	Printed    []printedValue     `json:"printed"`
-	Trace      []string           `json:"trace"`
-	Verified   *bool              `json:"verified"`
+	Stands     map[string]int     `json:"stands"`   // machines by signal
+	Printed    []printedValue     `json:"printed"`  // the first 1000 values
+	Trace      []string           `json:"trace"`    // of --machine
+	Verified   *bool              `json:"verified"` // null without --verify
 
 	machine int
 	states  []interpreter.State // of all machines
@@ -81,7 +81,7 @@ type interpreterResult struct {
 	wrong   int                 // the first machine that differs from the CPU's, or -1
 }
 
-// printedValue is what a machine printed.
+// printedValue is a value that a machine printed.
 type printedValue struct {
 	Machine int    `json:"machine"`
 	Value   uint64 `json:"value"`
@@ -126,7 +126,7 @@ func newRunInterpreter(o *options) *cobra.Command {
 	flags.IntVar(&f.machine, "machine", 0, "the machine whose registers and trace are printed")
 	flags.StringArrayVar(&f.registers, "reg", nil, "set `NAME=VALUE` in every machine: x0 to x30, sp, pc; the value machine is its number")
 	flags.StringArrayVar(&f.breaks, "break", nil, "stop at this `ADDRESS`")
-	flags.StringVar(&f.watch, "watch", "", "stop behind a store to `ADDRESS[+BYTES]`, 8 bytes unless told otherwise")
+	flags.StringVar(&f.watch, "watch", "", "stop behind a store to `ADDRESS[+BYTES]`, by default 8 bytes")
 	flags.Var(&f.memory, "memory", "memory of each machine")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop continuous after the batch in which this passes (default never)")
 	flags.IntVar(&f.options.TraceEntries, "trace", 0, "print the last N instructions of --machine")

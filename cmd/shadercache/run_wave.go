@@ -54,11 +54,12 @@ type waveResult struct {
 	Energy         float64    `json:"energy"`      // at the end
 	Largest        float64    `json:"largest"`     // height at the end
 	StepsPerSecond float64    `json:"steps_per_s"` // without pictures and comparing
-	Frames         int        `json:"frames"`
+	Frames         int        `json:"frames"`      // pictures
 	Out            string     `json:"out"`
 	Verified       *bool      `json:"verified"` // null without --verify
 }
 
+// wavePoke is a poke that a tile acknowledged.
 type wavePoke struct {
 	X         int     `json:"x"`
 	Y         int     `json:"y"`

@@ -12,14 +12,13 @@ import (
 
 const verifyUsage = `Read every program, tuning and source on disk and check each byte.
 
-It needs no OpenGL, keeps one program in memory at a time, and without --repair
-writes nothing. Damage does no harm by itself: a damaged program is compiled
-again when it is needed.
+It needs no OpenGL, reads one program at a time, and without --repair writes nothing.
+Damage is harmless: a damaged program is compiled again when it is needed.
 
---repair sets damaged programs aside, deletes damaged sources, tunings and leftovers of
-interrupted writes, makes damaged indexes again, and ends every quarantine, so
-that programs which a process died of are tried again. Files that are not ours
-are reported and never touched.
+--repair rejects damaged programs, deletes damaged sources, tunings and leftovers of
+interrupted writes, rebuilds damaged indexes, and ends every quarantine, so that
+programs which a process died of are tried again. Unknown files are reported and not
+changed.
 
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`
@@ -53,7 +52,7 @@ func newVerify(o *options) *cobra.Command {
 			return r.failure()
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "set aside what is damaged, and end every quarantine")
+	cmd.Flags().BoolVar(&repair, "repair", false, "reject what is damaged, and end every quarantine")
 	return o.WithResult(cmd, verifyResult{})
 }
 
@@ -76,7 +75,7 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 	return r, err
 }
 
-// failure is why verify ends with exit code 1, or nil.
+// failure returns an error where something is damaged or in quarantine.
 func (r *verifyResult) failure() error {
 	if r.OK() || r.Repaired {
 		return nil
@@ -88,9 +87,9 @@ func (r *verifyResult) failure() error {
 }
 
 func (r *verifyResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %d foreign\n",
+	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %s\n",
 		cli.Plural(r.Good, "program"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
-		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), r.Foreign)
+		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), cli.Plural(r.Foreign, "unknown file"))
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "  %s: %s\n", cli.Shown(p.Path), cli.Shown(p.Reason))
 	}
