@@ -42,7 +42,7 @@ func (o *options) completePrograms(fallback cobra.ShellCompDirective) cobra.Comp
 		var list []string
 		_ = o.ForStores(dir, func(_ string, store *binary.Store) error {
 			for e, err := range store.All() {
-				if err == nil && strings.HasPrefix(e.Name, typed) && cli.Shown(e.Name) == e.Name && !names[e.Name] {
+				if err == nil && strings.HasPrefix(e.Name, typed) && cli.EscapeName(e.Name) == e.Name && !names[e.Name] {
 					names[e.Name] = true
 					list = append(list, e.Name)
 				}

@@ -218,11 +218,11 @@ func (r *preloadResult) Print(w io.Writer) {
 	fmt.Fprint(w, "program\torigin\tload\tprime\tkey\n")
 	for _, p := range r.Programs {
 		if p.err != nil {
-			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", cli.Shown(p.Name))
+			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", cli.EscapeName(p.Name))
 			continue
 		}
 		origins[p.Origin]++
-		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", cli.Shown(p.Name), p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
+		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", cli.EscapeName(p.Name), p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
 	}
 	fmt.Fprintf(w, "\n%s: %d compiled, %d from disk, %d failed\n", cli.Plural(len(r.Programs), "program"),
 		origins["compiled"], origins["disk"], r.Failed)

@@ -179,7 +179,7 @@ func (r *rebuildResult) Print(w io.Writer) {
 	default:
 		fmt.Fprint(w, "key\thits\tlast use\tname\n")
 		for _, m := range r.Missing {
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Key.Short(), m.Hits, lastUse(m.LastUse), cli.Shown(m.Name))
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Key.Short(), m.Hits, lastUse(m.LastUse), cli.EscapeName(m.Name))
 		}
 		fmt.Fprintf(w, "\n%s to compile for %s\n", cli.Plural(len(r.Missing), "program"), r.Driver)
 	}

@@ -194,6 +194,6 @@ func (r *statsResult) Print(w io.Writer) {
 		fmt.Fprint(w, "\nin quarantine\n")
 	}
 	for _, q := range r.Quarantined {
-		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), cli.Shown(q.Name), cli.Shown(q.Reason))
+		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), cli.EscapeName(q.Name), cli.EscapeName(q.Reason))
 	}
 }

@@ -91,7 +91,7 @@ func (r *verifyResult) Print(w io.Writer) {
 		cli.Plural(r.Good, "program"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
 		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), cli.Plural(r.Foreign, "unknown file"))
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "  %s: %s\n", cli.Shown(p.Path), cli.Shown(p.Reason))
+		fmt.Fprintf(w, "  %s: %s\n", cli.EscapeName(p.Path), cli.EscapeName(p.Reason))
 	}
 	if r.Repaired && !r.OK() {
 		fmt.Fprint(w, "repaired\n")

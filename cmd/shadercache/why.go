@@ -173,24 +173,24 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 	case e.Stored:
 		state = "is stored for"
 	}
-	fmt.Fprintf(w, "%s %s %s %s\n", cli.Shown(e.Name), e.Key.Short(), state, driver)
+	fmt.Fprintf(w, "%s %s %s %s\n", cli.EscapeName(e.Name), e.Key.Short(), state, driver)
 	if e.Checked {
 		fmt.Fprintln(w, "  passed its check")
 	}
 	if e.Damage != "" {
-		fmt.Fprintf(w, "  damaged: %s\n", cli.Shown(e.Damage))
+		fmt.Fprintf(w, "  damaged: %s\n", cli.EscapeName(e.Damage))
 	}
 	if e.Rejected != "" {
-		fmt.Fprintf(w, "  was rejected: %s\n", cli.Shown(e.Rejected))
+		fmt.Fprintf(w, "  was rejected: %s\n", cli.EscapeName(e.Rejected))
 	}
 	if e.Quarantine != nil {
-		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), cli.Shown(e.Quarantine.Reason))
+		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), cli.EscapeName(e.Quarantine.Reason))
 	}
 	if e.Unloadable() {
 		fmt.Fprintln(w, "    until then every start compiles it instead of loading it")
 	}
 	if e.Failure != "" {
-		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(cli.Plain(strings.TrimSpace(e.Failure)), "\n", "\n    "))
+		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(cli.EscapeText(strings.TrimSpace(e.Failure)), "\n", "\n    "))
 	}
 	for _, other := range e.Others {
 		fmt.Fprintf(w, "  %s has it\n", other.Dir)

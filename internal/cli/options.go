@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Options are the global flags and the streams.
+// Options holds the global flags, the streams, and the types of results.
 type Options struct {
 	JSON        bool
 	Dir         string
