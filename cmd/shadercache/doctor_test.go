@@ -17,8 +17,7 @@ import (
 	"github.com/shadercache/shadercache/internal/doctor"
 )
 
-// doctorOn runs doctor in a process that prepare changed, and returns what it
-// found and its exit code.
+// doctorOn runs doctor as cmd and returns its report and its exit code.
 func doctorOn(t *testing.T, cmd *exec.Cmd) (doctor.Report, int) {
 	t.Helper()
 	var out, messages bytes.Buffer
@@ -40,7 +39,7 @@ func doctorOn(t *testing.T, cmd *exec.Cmd) (doctor.Report, int) {
 	return r, code
 }
 
-// commandForAll copies the test's program to where every user may run it.
+// commandForAll copies the test binary to a folder where every user may run it.
 func commandForAll(t *testing.T) (folder, program string) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "doctor-")
@@ -72,10 +71,10 @@ func commandForAll(t *testing.T) (folder, program string) {
 	return folder, program
 }
 
-const nobody = 65534
+// unprivileged is the user id of nobody.
+const unprivileged = 65534
 
-// A directory that its user cannot write is named, with what mends it, by a
-// process that is not root's.
+// A directory that its user, who is not root, cannot write is reported with its fix.
 func TestDoctorOnAReadOnlyDirectory(t *testing.T) {
 	gltest.Open(t)
 	if os.Getuid() != 0 {
@@ -83,14 +82,14 @@ func TestDoctorOnAReadOnlyDirectory(t *testing.T) {
 	}
 	folder, program := commandForAll(t)
 	dir := filepath.Join(folder, "cache")
-	for _, step := range []error{os.Mkdir(dir, 0o500), os.Chown(dir, nobody, nobody)} {
+	for _, step := range []error{os.Mkdir(dir, 0o500), os.Chown(dir, unprivileged, unprivileged)} {
 		if step != nil {
 			t.Fatal(step)
 		}
 	}
 	cmd := exec.Command(program, "doctor", "--json", "--dir", dir)
 	cmd.Dir = folder
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	r, code := doctorOn(t, cmd)
 	if code != cli.ExitFailed || r.Good || len(r.Findings) == 0 {
 		t.Fatalf("exit code %d, %+v", code, r)
@@ -105,7 +104,7 @@ func TestDoctorOnAReadOnlyDirectory(t *testing.T) {
 }
 
 // A directory that root baked into an image, for root alone, is no upstream for
-// others: doctor says what mends it, and that does.
+// others: doctor reports the command that fixes it, and it does.
 func TestDoctorOnAnUpstreamOfRoots(t *testing.T) {
 	gltest.Open(t)
 	if os.Getuid() != 0 {
@@ -114,7 +113,7 @@ func TestDoctorOnAnUpstreamOfRoots(t *testing.T) {
 	folder, program := commandForAll(t)
 	upstream, dir := filepath.Join(folder, "baked"), filepath.Join(folder, "cache")
 	fillStore(t, upstream, 3)
-	for _, step := range []error{os.Mkdir(dir, 0o700), os.Chown(dir, nobody, nobody)} {
+	for _, step := range []error{os.Mkdir(dir, 0o700), os.Chown(dir, unprivileged, unprivileged)} {
 		if step != nil {
 			t.Fatal(step)
 		}
@@ -123,7 +122,7 @@ func TestDoctorOnAnUpstreamOfRoots(t *testing.T) {
 		cmd := exec.Command(program, "doctor", "--json", "--dir", dir)
 		cmd.Dir = folder
 		cmd.Env = append(os.Environ(), "SHADERCACHE_UPSTREAM="+upstream)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 		r, _ := doctorOn(t, cmd)
 		for _, f := range r.Findings {
 			if f.Check == "upstream" {
@@ -134,19 +133,19 @@ func TestDoctorOnAnUpstreamOfRoots(t *testing.T) {
 		return doctor.Finding{}
 	}
 	f := examine()
-	mend := strings.Fields(strings.TrimPrefix(f.Fix, "sudo "))
-	if f.Level != doctor.LevelWrong || len(mend) != 4 || mend[0] != "chmod" {
+	fix := strings.Fields(strings.TrimPrefix(f.Fix, "sudo "))
+	if f.Level != doctor.LevelWrong || len(fix) != 4 || fix[0] != "chmod" {
 		t.Fatalf("%+v", f)
 	}
-	if out, err := exec.Command(mend[0], mend[1:]...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(fix[0], fix[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if f := examine(); f.Level != doctor.LevelGood || !strings.Contains(f.Detail, "3 programs") {
-		t.Errorf("after the mend: %+v", f)
+		t.Errorf("after the fix: %+v", f)
 	}
 }
 
-// A volume with less room than a warm workload needs is named before it is full.
+// A volume with less space than a warm workload needs is reported before it is full.
 func TestDoctorOnAFullVolume(t *testing.T) {
 	gltest.Open(t)
 	unshare, err := exec.LookPath("unshare")

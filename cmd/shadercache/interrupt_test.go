@@ -19,15 +19,13 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Programs that the test binary is for tests of processes that end badly. Their
-// driver is a fake one.
-const (
-	stuckName = "stuck" // DIR [work]: compiles for ever, as work that can be called off
-)
+// stuckName is a program that the test binary is under this name, with a fake driver:
+// DIR [work]. It compiles without end, as interruptible work or not.
+const stuckName = "stuck"
 
-// fakeGPU is a cache over a fake driver, as the command opens it.
-func fakeGPU(dev *cachetest.Device, dir string, tellCrashes bool) *cli.GPU {
-	c, err := cache.New(dev, cache.Options{Dir: dir, RecordCrashes: tellCrashes})
+// fakeGPU opens a cache over a fake driver as the command does.
+func fakeGPU(dev *cachetest.Device, dir string, recordCrashes bool) *cli.GPU {
+	c, err := cache.New(dev, cache.Options{Dir: dir, RecordCrashes: recordCrashes})
 	if err != nil {
 		panic(err)
 	}
@@ -49,12 +47,12 @@ func stuckMain() {
 	if len(os.Args) > 2 {
 		ctx, stop := cli.Interruptible()
 		defer stop()
-		context.AfterFunc(ctx, func() { fmt.Println("called off") })
+		context.AfterFunc(ctx, func() { fmt.Println("cancelled") })
 	}
 	_, _ = g.Cache.Get(context.Background(), fakeSource(0))
 }
 
-// selfAs is a process of the test binary as one of its programs.
+// selfAs returns a command that runs the test binary under another name.
 func selfAs(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	executable, err := os.Executable()
@@ -66,7 +64,7 @@ func selfAs(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// fakeStore is the store of the fake driver.
+// fakeStore opens the store of the fake driver.
 func fakeStore(t *testing.T, path string) *binary.Store {
 	t.Helper()
 	dir, err := binary.OpenDir(path)
@@ -80,19 +78,19 @@ func fakeStore(t *testing.T, path string) *binary.Store {
 	return store
 }
 
-// heedSignals has the processes that a test starts heed the signals of users, also
-// where this one was told to ignore them, as shells tell what they run in the
-// background: what is ignored is inherited, what is caught is not.
-func heedSignals(t *testing.T) {
+// deliverSignals makes child processes receive the signals of users, also where this
+// process ignores them, as those that a shell starts in the background do: a child
+// inherits what is ignored, not what is caught.
+func deliverSignals(t *testing.T) {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
 	t.Cleanup(func() { signal.Stop(caught) })
 }
 
-// A user who interrupts a compile does not accuse the program, whether the work
-// can be called off or not; a process that is killed leaves a suspect.
-func TestInterruptTakesMarksBack(t *testing.T) {
-	heedSignals(t)
+// An interrupt during a compile leaves no crash mark, whether the work can be cancelled
+// or not; a process that is killed leaves one.
+func TestInterruptClearsMarks(t *testing.T) {
+	deliverSignals(t)
 	for name, c := range map[string]struct {
 		args    []string
 		signals []syscall.Signal
@@ -100,7 +98,7 @@ func TestInterruptTakesMarksBack(t *testing.T) {
 	}{
 		"interrupted":              {nil, []syscall.Signal{syscall.SIGINT}, 0},
 		"terminated":               {nil, []syscall.Signal{syscall.SIGTERM}, 0},
-		"called off, then no more": {[]string{"work"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 0},
+		"cancelled, then interrupted": {[]string{"work"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 0},
 		"killed":                   {nil, []syscall.Signal{syscall.SIGKILL}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +122,7 @@ func TestInterruptTakesMarksBack(t *testing.T) {
 			}
 			exit, ok := errors.AsType[*exec.ExitError](cmd.Wait())
 			if !ok {
-				t.Fatal("the process ended well")
+				t.Fatal("the process ended without an error")
 			}
 			last := c.signals[len(c.signals)-1]
 			if status, ok := exit.Sys().(syscall.WaitStatus); !ok || status.Signal() != last {
