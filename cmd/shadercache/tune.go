@@ -171,7 +171,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		if err != nil {
 			line.Problem, line.Error = s.String(), err.Error()
 		} else {
-			line.Kept = storeTuned(ctx, g, o, s, found)
+			line.Kept = o.storeTuned(ctx, g, s, found)
 			winners = append(winners, found)
 		}
 		r.Problems = append(r.Problems, line)
@@ -184,7 +184,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 
 // storeTuned stores a result and the programs of the winner. It logs what cannot be
 // stored, since the search succeeded.
-func storeTuned(ctx context.Context, g *cli.GPU, o *options, s conv2d.Shape, found conv2d.TuneResult) bool {
+func (o *options) storeTuned(ctx context.Context, g *cli.GPU, s conv2d.Shape, found conv2d.TuneResult) bool {
 	err := found.Keep(g.Cache)
 	sources, err2 := found.Best.Choice.Sources(g.Context.Info(), s)
 	if err2 == nil {
