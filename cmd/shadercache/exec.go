@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,13 +40,8 @@ func newExec(o *options) *cobra.Command {
 		Short:                 "Run any OpenGL program with the managed driver cache",
 		Long:                  execUsage,
 		Example:               execExample,
-		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("name the program to run")
-			}
-			return nil
-		}),
-		RunE: func(_ *cobra.Command, args []string) error { return o.exec(args) },
+		Args:                  cli.SomeArguments("name the program to run"),
+		RunE:                  func(_ *cobra.Command, args []string) error { return o.exec(args) },
 	}
 	cmd.Flags().SetInterspersed(false)
 	return cmd

@@ -50,7 +50,7 @@ func newExport(o *options) *cobra.Command {
 		Short:                 "Write the cache into one file",
 		Long:                  exportUsage,
 		Example:               exportExample,
-		Args:                  cli.UsageArgs(oneFile),
+		Args:                  cli.OneArgument("name one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.export(args[0], f)
 			if err != nil {
@@ -68,14 +68,6 @@ func newExport(o *options) *cobra.Command {
 	}
 	flags.StringVar(&f.signKey, "sign", "", "sign with this private `key`")
 	return o.WithResult(cmd, exportResult{})
-}
-
-// oneFile requires one argument.
-func oneFile(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("name one file")
-	}
-	return nil
 }
 
 func (o *options) export(file string, f exportFlags) (*exportResult, error) {

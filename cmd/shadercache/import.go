@@ -48,7 +48,7 @@ func newImport(o *options) *cobra.Command {
 		Short:                 "Merge a file that export wrote into the cache",
 		Long:                  importUsage,
 		Example:               importExample,
-		Args:                  cli.UsageArgs(oneFile),
+		Args:                  cli.OneArgument("name one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.importFile(args[0], f)
 			if err != nil {

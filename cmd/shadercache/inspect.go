@@ -52,7 +52,7 @@ func newInspect(o *options) *cobra.Command {
 		Short:                 "Show everything about a program on disk",
 		Long:                  inspectUsage,
 		Example:               inspectExample,
-		Args:                  cli.UsageArgs(oneArgument("a key, its first digits, a name, or a problem")),
+		Args:                  cli.OneArgument("name one program: a key, its first digits, a name, or a problem"),
 		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.inspect(args[0])
@@ -62,16 +62,6 @@ func newInspect(o *options) *cobra.Command {
 			return o.Result(r, r.Print)
 		},
 	}, inspectResult{})
-}
-
-// oneArgument requires one argument.
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return fmt.Errorf("name one program: %s", what)
-		}
-		return nil
-	}
 }
 
 // minKeyDigits keeps a short name from being read as the begin of a key.

@@ -96,10 +96,10 @@ func TestInterruptClearsMarks(t *testing.T) {
 		signals []syscall.Signal
 		found   int
 	}{
-		"interrupted":              {nil, []syscall.Signal{syscall.SIGINT}, 0},
-		"terminated":               {nil, []syscall.Signal{syscall.SIGTERM}, 0},
+		"interrupted":                 {nil, []syscall.Signal{syscall.SIGINT}, 0},
+		"terminated":                  {nil, []syscall.Signal{syscall.SIGTERM}, 0},
 		"cancelled, then interrupted": {[]string{"work"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 0},
-		"killed":                   {nil, []syscall.Signal{syscall.SIGKILL}, 1},
+		"killed":                      {nil, []syscall.Signal{syscall.SIGKILL}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

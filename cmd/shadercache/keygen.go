@@ -31,7 +31,7 @@ func newKeygen(o *options) *cobra.Command {
 		Short:                 "Make a key pair for signing exports",
 		Long:                  keygenUsage,
 		Example:               keygenExample,
-		Args:                  cli.UsageArgs(oneFile),
+		Args:                  cli.OneArgument("name one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := bundle.GenerateKey(args[0]); err != nil {
 				return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -56,13 +55,8 @@ func newLint(o *options) *cobra.Command {
 		Short:                 "Find mistakes in compute shaders",
 		Long:                  lintUsage,
 		Example:               "  shadercache lint kernels/ blur.comp",
-		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("name at least one file or folder")
-			}
-			return nil
-		}),
-		RunE: func(_ *cobra.Command, args []string) error { return o.lint(args, shader.Defines(defines)) },
+		Args:                  cli.SomeArguments("name at least one file or folder"),
+		RunE:                  func(_ *cobra.Command, args []string) error { return o.lint(args, shader.Defines(defines)) },
 	}
 	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
 	return o.WithResult(cmd, lintResult{})

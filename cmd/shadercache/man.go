@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -28,12 +27,7 @@ func newMan(o *options) *cobra.Command {
 		Long:    manUsage,
 		Example: "  shadercache man ~/.local/share/man/man1",
 		Hidden:  true,
-		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("name the folder to write to")
-			}
-			return nil
-		}),
+		Args:    cli.OneArgument("name the folder to write to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pages, err := cli.WriteManPages(args[0], cmd.Root())
 			if err != nil {

@@ -72,7 +72,7 @@ func newPreload(o *options) *cobra.Command {
 		Short:                 "Put programs into the cache before they are needed",
 		Long:                  preloadUsage,
 		Example:               "  shadercache preload kernels/ conv2d_3x3 -D TILE=32",
-		Args:                  cli.UsageArgs(someArgument),
+		Args:                  cli.SomeArguments("name at least one program, file, folder or manifest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return cli.Usage(cmd, err)
@@ -97,14 +97,6 @@ type preloadFlags struct {
 func (f *preloadFlags) add(cmd *cobra.Command) {
 	cmd.Flags().VarP(f.defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
 	cmd.Flags().BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
-}
-
-// someArgument requires an argument.
-func someArgument(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return errors.New("name at least one program, file, folder or manifest")
-	}
-	return nil
 }
 
 func (o *options) preload(args []string, how preloadFlags, f isolationFlags) error {

@@ -111,12 +111,7 @@ func newRunInterpreter(o *options) *cobra.Command {
 		Short:                 "Run ARM instructions on the GPU",
 		Long:                  runInterpreterUsage,
 		Example:               "  shadercache run interpreter demo/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
-		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("name one file to run")
-			}
-			return nil
-		}),
+		Args:                  cli.OneArgument("name one file to run"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.form, "form", "mega", strings.Join(interpreter.Forms, ", "))

@@ -43,7 +43,7 @@ func newWhy(o *options) *cobra.Command {
 		Short:                 "Explain why a program is found or not",
 		Long:                  whyUsage,
 		Example:               whyExample,
-		Args:                  cli.UsageArgs(oneArgument("a file, a name, or a key")),
+		Args:                  cli.OneArgument("name one program: a file, a name, or a key"),
 		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveDefault),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.why(args[0], defines)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -23,6 +24,26 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// OneArgument returns a usage error with message unless there is one argument.
+func OneArgument(message string) cobra.PositionalArgs {
+	return UsageArgs(func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return errors.New(message)
+		}
+		return nil
+	})
+}
+
+// SomeArguments returns a usage error with message where there is no argument.
+func SomeArguments(message string) cobra.PositionalArgs {
+	return UsageArgs(func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New(message)
+		}
+		return nil
+	})
 }
 
 // KnownCommand returns an error for arguments of a command that only has subcommands,

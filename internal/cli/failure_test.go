@@ -70,3 +70,18 @@ func TestArguments(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestArgumentCounts(t *testing.T) {
+	for _, c := range []struct {
+		args      []string
+		one, some bool
+	}{{nil, false, false}, {[]string{"a"}, true, true}, {[]string{"a", "b"}, false, true}} {
+		one, some := OneArgument("name one")(&cobra.Command{}, c.args), SomeArguments("name some")(&cobra.Command{}, c.args)
+		if (one == nil) != c.one || (some == nil) != c.some {
+			t.Errorf("%q: %v, %v", c.args, one, some)
+		}
+		if one != nil && (!errors.As(one, new(UsageError)) || one.Error() != "name one") {
+			t.Errorf("%q: %v", c.args, one)
+		}
+	}
+}
