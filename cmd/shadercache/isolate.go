@@ -123,7 +123,7 @@ func (o *options) isolate(dir *binary.Dir, f isolationFlags, programs []preloadL
 		p := &r.Programs[indices[got.Index]]
 		name, key := p.Name, p.Key
 		*p = newPreloadLine(got.PreloadResult)
-		p.Name, p.Key, p.SetAside, p.err = name, key, got.Quarantined, isolatedFailure(got.Err)
+		p.Name, p.Key, p.Quarantined, p.err = name, key, got.Quarantined, isolatedFailure(got.Err)
 	})
 	_ = bar.Finish()
 	if start, ok := errors.AsType[*isolate.StartError](err); ok {

@@ -58,7 +58,7 @@ type preloadLine struct {
 	LoadMillis  float64 `json:"load_ms"`  // compiling or loading
 	PrimeMillis float64 `json:"prime_ms"` // the first dispatch, which makes the driver finish its work
 	Error       string  `json:"error,omitempty"`
-	SetAside    bool    `json:"set_aside,omitempty"` // a process died of it
+	Quarantined bool    `json:"set_aside,omitempty"` // a process died of it
 
 	err error // matches cli.ErrReported where a child has printed it
 }
