@@ -33,11 +33,11 @@ var mayImport = map[string][]string{
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "resident", "shader"},
 	"internal/osfile": {},
-	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "shader"},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli"},
+	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "shader"},
 	"internal/bench":  {".", "binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
-	"cmd": {".", "binary", "bundle", "cache", "cache/isolate", "conv2d", "demo", "drivercache", "executor", "glctx",
-		"internal/bench", "internal/cli", "internal/doctor", "resident", "shader"},
+	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
+		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "resident", "shader"},
 }
 
 // goFile is one parsed file of the project.

@@ -11,8 +11,8 @@ import (
 
 const measureScript = "../../scripts/measure"
 
-// measured runs the script with a shell script in place of the command. It returns the
-// summary and the exit code.
+// measured runs the script with a shell script in place of the command, and returns
+// its summary and exit code.
 func measured(t *testing.T, command string, arguments ...string) (string, int) {
 	t.Helper()
 	stub := filepath.Join(t.TempDir(), "shadercache")
@@ -32,8 +32,9 @@ func measured(t *testing.T, command string, arguments ...string) (string, int) {
 	return string(out), run.ProcessState.ExitCode()
 }
 
-// A step that fails is reported with its message, the others run, and the exit code is 1.
-func TestMeasureRunsTheOtherSteps(t *testing.T) {
+// TestMeasureGoesOn: what fails costs itself, is named with its message, and the exit
+// code tells.
+func TestMeasureGoesOn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	out, code := measured(t, `
@@ -66,9 +67,9 @@ esac`, dir, "60")
 	}
 }
 
-// At its time limit a benchmark is interrupted and writes what it has, and the rest is
-// skipped. That is not a failure.
-func TestMeasureEndsInTime(t *testing.T) {
+// TestMeasureKeepsToItsTime: a benchmark is interrupted, leaves what it has, and the
+// rest is skipped; that is no failure.
+func TestMeasureKeepsToItsTime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	out, code := measured(t, `
@@ -89,8 +90,9 @@ esac`, dir, "12") // a third of it for the first step
 	}
 }
 
-// The script can measure every log of the documentation again.
-func TestMeasureWritesEveryLog(t *testing.T) {
+// TestMeasureKnowsEveryLog: what the documentation is made from can be measured
+// again by one command.
+func TestMeasureKnowsEveryLog(t *testing.T) {
 	out, err := exec.Command(measureScript, "--list").Output()
 	if err != nil {
 		t.Fatal(err)

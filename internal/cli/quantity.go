@@ -48,17 +48,6 @@ func ReadableBytes(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", value, units[0])
 }
 
-// ReadableRate returns a number a second: "45.6 k", "12.34 M", "4.56 G".
-func ReadableRate(perSecond float64) string {
-	switch {
-	case perSecond >= 1e9:
-		return fmt.Sprintf("%.2f G", perSecond/1e9)
-	case perSecond >= 1e6:
-		return fmt.Sprintf("%.2f M", perSecond/1e6)
-	}
-	return fmt.Sprintf("%.1f k", perSecond/1e3)
-}
-
 // Age is a flag of time: "30d", "2w", and what time.ParseDuration reads.
 type Age time.Duration
 
