@@ -156,7 +156,7 @@ func setVariables(dir string) State {
 	shareProcess(dir)
 	state := State{Managed: true, Dir: dir}
 	if len(kept) > 0 {
-		state.Reason = "set by the user: " + strings.Join(kept, ", ")
+		state.Reason = userSettings + strings.Join(kept, ", ")
 	}
 	return state
 }

@@ -24,11 +24,6 @@ shortest and the longest round beside them:
                 GPU's clock, with nothing between them but the time stamps; as a
                 histogram by powers of 2. 0 where that clock does not run
 
-JSON fields: gpu, driver, driver_cache, ` + cli.OriginFields + `,
-dispatches, record_us, dispatch_us, fence_us, submit_us, round_trip_us, pipelined_us,
-spreads {NAME: {median, least, most}}, switches [{programs, us, extra_us}], gap
-{median_us, p99_us, max_us, histogram [{below_us, count}]}, verified.
-
 The exit code is 1 when the kernels did not count every dispatch.`
 
 func newBenchDispatch(o *options) *cobra.Command {
@@ -43,5 +38,5 @@ func newBenchDispatch(o *options) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&b.Dispatches, "dispatches", 10_000, "dispatches for each figure")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runBenchmark(o, cmd, b, dispatch.Run) }
-	return cmd
+	return o.WithResult(cmd, dispatch.Result{})
 }

@@ -20,12 +20,6 @@ are compared with the CPU's.
 Each row is the best of --repeat runs. instructions_per_second is of all machines
 together.
 
-JSON fields: gpu, driver, ` + cli.OriginFields + `,
-rows [{program, form, machines, registers, int64, ahead,
-cycles, batch, batches, dispatches, ms, instructions_per_second, verified}], ratios
-[{program, machines, continuous_to_mega, chained_to_mega, standard_to_mega,
-mega_to_one_machine}], verified.
-
 The exit code is 1 when the state of a machine differs from the CPU's.`
 
 func newBenchInterpreter(o *options) *cobra.Command {
@@ -44,5 +38,5 @@ func newBenchInterpreter(o *options) *cobra.Command {
 	flags.IntVar(&b.Batch, "batch", 0, "instructions of a batch (default a quarter of --cycles)")
 	flags.IntVar(&b.Repeat, "repeat", 2, "runs of each row, of which the best counts")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runBenchmark(o, cmd, b, workloads.RunInterpreter) }
-	return cmd
+	return o.WithResult(cmd, workloads.InterpreterResult{})
 }

@@ -67,11 +67,7 @@ and after an interrupt, the rows that are done are printed before the failure.
 On a software driver, shapes that take it minutes are left out, unless they are
 named one by one.
 
-JSON fields: gpu, driver, driver_cache, ` + cli.OriginFields + `,
-timer, rows [{shape, algorithm, ms, least_ms, most_ms, tflops, max_rel_error, peer,
-peer_ms, peer_least_ms?, peer_most_ms?, ratio, basis, check, verified, error?}],
-left_out, geomean_ratio, worst_ratio, worst_shape, interrupted, verified. Without a
-peer its fields are "" and 0.
+In JSON, the fields of a peer are "" and 0 without one.
 
 The exit code is 1 when a result was wrong.`
 
@@ -121,5 +117,5 @@ func newBenchKernels(o *options, kind string, workloads []string, cmd *cobra.Com
 		}
 		return runBenchmark(o, cmd, b, kernels.Run)
 	}
-	return cmd
+	return o.WithResult(cmd, kernels.Result{})
 }

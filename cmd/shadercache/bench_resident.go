@@ -38,12 +38,9 @@ the two takes more than a fifth of the time. CPU is that of the whole process, i
 per cent of one CPU. Times of the others are medians, with the 99th percentile.
 
 Every row is verified: each invocation's witness of its steps, each answer, each
-injected value. JSON fields: gpu, driver, ` + cli.OriginFields + `,
-capabilities, rows [{workload, strategy, got,
-why, variant, iterations, per_s, wall_ms, dispatches, gap_us, bound_by, samples,
-median_us, p99_us, max_us, gb_per_s, cpu_percent, heartbeat_median_ms, heartbeat_max_ms,
-naps_per_s, looks_per_s, longest_tick_ms, stop_ms, verified}], verified. Of soak:
-naps_per_s counts how often the session's scheduler woke, looks_per_s how often it
+injected value.
+
+Of soak: naps_per_s counts how often the session's scheduler woke, looks_per_s how often it
 polled the GL thread for a fence; longest_tick_ms is the longest submission by the
 GPU's clock, or an upper bound where that clock is not usable; stop_ms is the time
 until all groups had done the same steps.
@@ -72,5 +69,5 @@ func newBenchResident(o *options) *cobra.Command {
 		}
 		return runBenchmark(o, cmd, b, sessions.Run)
 	}
-	return cmd
+	return o.WithResult(cmd, sessions.Result{})
 }

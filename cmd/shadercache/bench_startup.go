@@ -43,12 +43,6 @@ program's get is then the time since the one before it was ready.
 --chart FILE.svg draws the totals as a picture, unless a result was wrong; the
 terminal shows them as bars of characters. A missing folder is created.
 
-JSON fields: workload, gpu, driver, ` + cli.OriginFields + `,
-programs, repeat, preload, scenarios {NAME: {get_ms, first_dispatch_ms,
-to_first_result_ms, total_ms, least_total_ms, most_total_ms, context_ms, process_ms,
-compiles, driver_cache, verified}}, speedup_vs_cold (cold total / both total),
-speedup_vs_driver_only, process_speedup_vs_cold, verified.
-
 The exit code is 1 when a result was wrong, when both or binary_only compiled
 anything, or when a process that should have compiled everything did not.`
 
@@ -81,7 +75,7 @@ func newBenchStartup(o *options) *cobra.Command {
 		}
 		return runBenchmark(o, cmd, b, startup.Run)
 	}
-	return cmd
+	return o.WithResult(cmd, startup.Result{})
 }
 
 // newStartupChild is the hidden command that bench startup runs for each scenario.

@@ -19,10 +19,6 @@ Figures: microseconds from the push until the queue is empty, as the median of
 --repeat; tasks a second; the fewest and the most tasks of a group, and how many
 were stolen, over all repeats.
 
-JSON fields: workload, gpu, driver, ` + cli.OriginFields + `,
-rows [{tasks, groups, local, steal, repeat,
-us, tasks_per_s, rounds, least, most, stolen, verified}], verified.
-
 The exit code is 1 when a task was not done exactly once, or when a group did
 nothing although tasks were distributed to it.`
 
@@ -42,5 +38,5 @@ func newBenchSteal(o *options) *cobra.Command {
 	flags.IntVar(&b.Takes, "takes", 8, "tasks that an invocation takes in a round, at most")
 	flags.IntVar(&b.Repeat, "repeat", 20, "times that all tasks are done")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runBenchmark(o, cmd, b, workloads.RunSteal) }
-	return cmd
+	return o.WithResult(cmd, workloads.StealResult{})
 }

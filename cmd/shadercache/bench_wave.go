@@ -22,10 +22,6 @@ What is timed, in microseconds, as the median of --repeat:
 Every answer, and every cell after each row, is compared with the CPU's. The CPU
 computes all of it once, on all cores, before anything is timed.
 
-JSON fields: workload, gpu, driver, ` + cli.OriginFields + `,
-width, height, tiles_x, tiles_y, rows [{name,
-form, us, repeat, verified}], verified.
-
 The exit code is 1 when a result was wrong.`
 
 func newBenchWave(o *options) *cobra.Command {
@@ -47,5 +43,5 @@ func newBenchWave(o *options) *cobra.Command {
 		b.Width, b.Height, b.TilesX, b.TilesY = size.X, size.Y, tiles.X, tiles.Y
 		return runBenchmark(o, cmd, b, workloads.RunWave)
 	}
-	return cmd
+	return o.WithResult(cmd, workloads.WaveResult{})
 }

@@ -13,18 +13,14 @@ import (
 
 const importUsage = `Merge a file that export wrote into the cache: all of it or nothing.
 
-Every name and every checksum is checked before anything comes into view. With
---verify the file must have been signed with the private half of that key. What
-another driver or GPU made is skipped: --any-driver takes it too and needs no
-OpenGL, for a machine that prepares a cache for others. What is there already
-stays as it is.
+Every name and every checksum is checked before anything becomes visible. With
+--verify the file must be signed with the private half of that key. Programs of
+another driver or GPU are skipped: --any-driver imports them too and needs no
+OpenGL, for a machine that prepares a cache for others. What is in the cache
+already stays as it is.
 
-merge says what became of the slots that NVIDIA's driver keeps; merge_pending
-means that a process was using them, and that the next start will merge them.
-
-JSON fields: dir, signed, verified, fingerprints [{dir, digest, fingerprint}],
-skipped? [...], programs, sources, tunings, driver_files, present, bytes, merge {slots,
-records, bytes}, merge_pending.
+merge_pending reports that a process uses the slots of NVIDIA's driver, so that the
+next start merges them.
 
 The exit code is 1 when the file was refused, or when all of it is for other
 drivers.`
@@ -52,7 +48,7 @@ func newImport(o *options) *cobra.Command {
 		Short:                 "Merge a file that export wrote into the cache",
 		Long:                  importUsage,
 		Example:               importExample,
-		Args:                  cli.UsageArgs(oneFile),
+		Args:                  cli.OneArgument("name one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.importFile(args[0], f)
 			if err != nil {
@@ -66,10 +62,10 @@ func newImport(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.verifyKey, "verify", "", "public `key` that must have signed the file")
-	flags.BoolVar(&f.anyDriver, "any-driver", false, "take what other drivers made too")
+	flags.BoolVar(&f.anyDriver, "any-driver", false, "import programs of other drivers too")
 	flags.Var(&f.maxBytes, "max-bytes", "refuse a file that unpacks to more (default 4G)")
 	flags.Lookup("max-bytes").DefValue = ""
-	return cmd
+	return o.WithResult(cmd, importResult{})
 }
 
 func (o *options) importFile(file string, f importFlags) (*importResult, error) {
@@ -104,32 +100,32 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	return r, err
 }
 
-// failure is that nothing was for this driver, or nil.
+// failure returns an error where all programs are for other drivers.
 func (r *importResult) failure() error {
 	if len(r.Fingerprints) > 0 || len(r.Skipped) == 0 {
 		return nil
 	}
 	return cli.Hint(
 		fmt.Errorf("all programs in the file are for other drivers, such as %s", r.Skipped[0].Dir),
-		"--any-driver takes them nevertheless",
+		"--any-driver imports them",
 	)
 }
 
 func (r *importResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s, %s, %s and %s of the driver are new (%s), %s here before\n",
+	fmt.Fprintf(w, "%s, %s, %s and %s of the driver are new (%s), %s were there before\n",
 		cli.Plural(r.Programs, "program"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"), cli.Plural(r.DriverFiles, "file"),
 		cli.ReadableBytes(r.Bytes), cli.Plural(r.Present, "file"))
 	for _, s := range r.Skipped {
-		fmt.Fprintf(w, "skipped %s, which is another driver\n", s.Dir)
+		fmt.Fprintf(w, "skipped %s: another driver\n", s.Dir)
 	}
 	switch {
 	case r.Verified:
-		fmt.Fprint(w, "signed with the key that was given\n")
+		fmt.Fprint(w, "the signature is that of the given key\n")
 	case r.Signed:
-		fmt.Fprint(w, "signed, but no key was given to compare with\n")
+		fmt.Fprint(w, "signed; --verify checks the signature\n")
 	}
 	if r.MergePending {
-		fmt.Fprint(w, "the driver's cache is in use: its new slots count from the next start\n")
+		fmt.Fprint(w, "the driver's cache is in use: its new slots are merged at the next start\n")
 	}
 	fmt.Fprintf(w, "in %s\n", r.Dir)
 }

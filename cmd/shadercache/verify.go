@@ -12,17 +12,13 @@ import (
 
 const verifyUsage = `Read every program, tuning and source on disk and check each byte.
 
-It needs no OpenGL, keeps one program in memory at a time, and without --repair
-writes nothing. Damage does no harm by itself: a damaged program is compiled
-again when it is needed.
+It needs no OpenGL, reads one program at a time, and without --repair writes nothing.
+Damage is harmless: a damaged program is compiled again when it is needed.
 
---repair moves damaged programs to rejected/, deletes damaged sources, tunings and leftovers of
-interrupted writes, makes damaged indexes again, and ends every quarantine, so
-that programs which a process died of are tried again. Files that are not ours
-are reported and never touched.
-
-JSON fields: dir, repaired, good, bytes, sources, tunings, damaged, unknown, leftovers,
-quarantined, problems [{path, reason}] (the first 100).
+--repair rejects damaged programs, deletes damaged sources, tunings and leftovers of
+interrupted writes, rebuilds damaged indexes, and ends every quarantine, so that
+programs which a process died of are tried again. Unknown files are reported and not
+changed.
 
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`
@@ -56,8 +52,8 @@ func newVerify(o *options) *cobra.Command {
 			return r.failure()
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "move damaged programs to rejected/, and end every quarantine")
-	return cmd
+	cmd.Flags().BoolVar(&repair, "repair", false, "reject what is damaged, and end every quarantine")
+	return o.WithResult(cmd, verifyResult{})
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {
@@ -79,7 +75,7 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 	return r, err
 }
 
-// failure is why verify ends with exit code 1, or nil.
+// failure returns an error where something is damaged or in quarantine.
 func (r *verifyResult) failure() error {
 	if r.OK() || r.Repaired {
 		return nil
@@ -91,11 +87,11 @@ func (r *verifyResult) failure() error {
 }
 
 func (r *verifyResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %d unknown\n",
+	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %s\n",
 		cli.Plural(r.Good, "program"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
-		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), r.Unknown)
+		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), cli.Plural(r.Unknown, "unknown file"))
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "  %s: %s\n", cli.Shown(p.Path), cli.Shown(p.Reason))
+		fmt.Fprintf(w, "  %s: %s\n", cli.EscapeName(p.Path), cli.EscapeName(p.Reason))
 	}
 	if r.Repaired && !r.OK() {
 		fmt.Fprint(w, "repaired\n")

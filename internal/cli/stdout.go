@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Output is standard output that remembers that something was lost, for what is
-// printed where nobody looks at errors, such as a help text.
+// Output is standard output that keeps its first error, for text that is printed without
+// a check of errors, such as help.
 type Output struct {
 	io.Writer
 	Err error // the first

@@ -5,15 +5,16 @@ import (
 	"runtime/debug"
 )
 
-// versionResult is what version prints.
+// Version identifies a build.
 type Version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
-	Modified bool   `json:"modified"` // the tree had changes that no revision holds
+	Modified bool   `json:"modified"` // built from a tree with uncommitted changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
+// ReadVersion returns the version of this executable.
 func ReadVersion() Version {
 	v := Version{
 		Version:  "(devel)",

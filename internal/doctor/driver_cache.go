@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"errors"
@@ -13,17 +13,17 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-// lowDriverCache is the least that a driver's own cache should be allowed: at
-// 22 KB a program some thousands.
+// lowDriverCache is the least size for a driver's own cache: at 22 KB a program it holds
+// some thousands.
 const lowDriverCache = 128 << 20
 
 const driverCacheCheck = "driver_cache"
 
-// driverCacheEnvironment looks for settings that take the driver's own cache
-// away or make it useless.
-func driverCacheEnvironment() (found []finding) {
+// environmentFindings returns the settings that turn the driver's own cache off or make
+// it too small.
+func environmentFindings() (found []Finding) {
 	wrong := func(variable, value, detail string) {
-		found = append(found, finding{driverCacheCheck, levelWrong, variable + "=" + value + " " + detail, "unset " + variable})
+		found = append(found, Finding{driverCacheCheck, LevelWrong, variable + "=" + value + " " + detail, "unset " + variable})
 	}
 	if v, set := os.LookupEnv("__GL_SHADER_DISK_CACHE"); set && v == "0" {
 		wrong("__GL_SHADER_DISK_CACHE", v, "turns the driver's own cache off")
@@ -37,14 +37,14 @@ func driverCacheEnvironment() (found []finding) {
 	for _, name := range []string{"__GL_SHADER_DISK_CACHE_SIZE", "MESA_SHADER_CACHE_MAX_SIZE", "MESA_GLSL_CACHE_MAX_SIZE"} {
 		v, set := os.LookupEnv(name)
 		if bytes, ok := cacheSize(name, v); set && ok && bytes < lowDriverCache {
-			wrong(name, v, "is too small: the driver throws away what it needs again")
+			wrong(name, v, "is too small: the driver deletes what it needs again")
 		}
 	}
 	return found
 }
 
-// cacheSize reads the size that a variable sets. NVIDIA counts in bytes; Mesa
-// takes K, M or G, and a number alone is G.
+// cacheSize returns the size that a variable sets. NVIDIA's are bytes; Mesa's have K, M
+// or G, and G where there is none.
 func cacheSize(name, value string) (int64, bool) {
 	if strings.HasPrefix(name, "MESA_") && value != "" {
 		if _, err := strconv.Atoi(value); err == nil {
@@ -56,54 +56,55 @@ func cacheSize(name, value string) (int64, bool) {
 	return int64(size), err == nil
 }
 
-// examineDriverCache says where the driver's own cache is. explained is true
-// when a setting that was found already says why it is not well.
-func (r *doctorResult) examineDriverCache(state drivercache.State, wanted, explained bool) {
+// examineDriverCache reports where the driver's own cache is. enabled is --driver-cache;
+// explained is true when another finding has the reason for what is wrong.
+func (r *Report) examineDriverCache(state drivercache.State, enabled, explained bool) {
 	switch {
-	case !wanted:
-		r.note(driverCacheCheck, "shadercache --driver-cache on doctor", "left alone, as --driver-cache off asks: every program costs its first dispatch again")
+	case !enabled:
+		r.note(driverCacheCheck, "shadercache --driver-cache on doctor", "not managed, because of --driver-cache off: every program costs its first dispatch again")
 	case !state.Managed && strings.Contains(state.Reason, "was loaded before"):
 		r.wrong(driverCacheCheck, "unset LD_PRELOAD", "%s", state)
 	case !state.Managed:
-		r.wrong(driverCacheCheck, r.mendDirectory(), "%s", state)
+		r.wrong(driverCacheCheck, r.directoryFix(), "%s", state)
 	case state.Reason != "" && !explained:
-		r.wrong(driverCacheCheck, "unset "+strings.Join(settingNames(keptSettings(state)), " "), "not kept in the cache directory: %s", state.Reason)
+		r.wrong(driverCacheCheck, "unset "+strings.Join(settingNames(state.UserSettings()), " "), "not in the cache directory: %s", state.Reason)
 	case state.Reason == "":
 		r.good(driverCacheCheck, "%s", state)
 	}
 }
 
-// mendDirectory mends the directory, which is why the driver's cache is not in it.
-func (r *doctorResult) mendDirectory() string {
+// directoryFix returns the fix of the directory, which is why the driver's cache is not
+// in it.
+func (r *Report) directoryFix() string {
 	for _, f := range r.Findings {
-		if f.Check == "directory" && f.Level == levelWrong {
-			return f.Mend
+		if f.Check == directoryCheck && f.Level == LevelWrong {
+			return f.Fix
 		}
 	}
-	return anywhere
+	return anyDirectory
 }
 
-// maxSlotFindings bounds how many slots are named.
+// maxSlotFindings bounds the slots that are named.
 const maxSlotFindings = 10
 
-// examineSlots names the slots of NVIDIA's driver that are never merged, so that
-// no start finds what they hold.
-func (r *doctorResult) examineSlots(driver string) {
-	alone, err := nvidia.Survey(driver)
+// examineSlots names the slots of NVIDIA's driver that cannot be merged, so that no
+// start finds what they hold.
+func (r *Report) examineSlots(driver string) {
+	unmerged, err := nvidia.Survey(driver)
 	if err != nil {
 		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvidia.Folder)), "%v", err)
 	}
-	for _, slot := range alone[:min(len(alone), maxSlotFindings)] {
+	for _, slot := range unmerged[:min(len(unmerged), maxSlotFindings)] {
 		name := filepath.Join(driver, filepath.FromSlash(slot.Slot))
 		r.wrong(driverCacheCheck, "rm -rf "+quoted(name+".bin")+" "+quoted(name+".toc"),
 			"the driver's slot %s cannot be merged: %s", slot.Slot, slot.Reason)
 	}
-	if more := len(alone) - maxSlotFindings; more > 0 {
+	if more := len(unmerged) - maxSlotFindings; more > 0 {
 		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvidia.Folder)), "%s more cannot be merged", cli.Plural(more, "slot"))
 	}
 }
 
-// settingNames are the names of NAME=VALUE.
+// settingNames returns the names of settings NAME=VALUE.
 func settingNames(settings []string) (names []string) {
 	for _, s := range settings {
 		name, _, _ := strings.Cut(s, "=")
@@ -112,8 +113,8 @@ func settingNames(settings []string) (names []string) {
 	return names
 }
 
-// mendDriver is a command that may bring a driver.
-func mendDriver(err error) string {
+// fixDriver returns a command that may install a driver.
+func fixDriver(err error) string {
 	switch {
 	case errors.Is(err, glctx.ErrNoDevice):
 		return "shadercache --device '' doctor"
@@ -123,11 +124,12 @@ func mendDriver(err error) string {
 	return "sudo apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri"
 }
 
-// mendFormats brings program binaries back where a setting took them away.
-func mendFormats(environment []finding) string {
+// fixFormats returns the command that gets program binaries: of a setting that turned
+// them off, else an update.
+func fixFormats(environment []Finding) string {
 	for _, f := range environment {
 		if strings.Contains(f.Detail, "program binaries") {
-			return f.Mend
+			return f.Fix
 		}
 	}
 	return "sudo apt-get install --only-upgrade libegl-mesa0 libgl1-mesa-dri"

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -12,15 +12,15 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-// lowBytes and lowFiles are what a volume should have left: one warm workload
-// of a few hundred programs, both layers together.
+// lowBytes and lowFiles are the least free space of a volume: for one warm workload of a
+// few hundred programs, both layers together.
 const (
 	lowBytes = 64 << 20
 	lowFiles = 4096
 )
 
-// networkVolumes are kinds of file system, as statfs names them, on which locks
-// and renames may not be what they are on a disk.
+// networkVolumes are the types of statfs for file systems whose locks and renames may
+// differ from those of a disk.
 var networkVolumes = map[uint32]string{
 	0x6969:     "NFS",
 	0x517B:     "SMB",
@@ -30,58 +30,57 @@ var networkVolumes = map[uint32]string{
 	0x00C36400: "Ceph",
 }
 
-// examineVolume looks at what the directory stands on, as statfs tells it. It
-// reports whether it found something.
-func (r *doctorResult) examineVolume(statfs func(string, *unix.Statfs_t) error, path, elsewhere string) bool {
-	const check = "directory"
+// examineVolume checks the volume of the directory, as statfs describes it. It reports
+// whether it found something.
+func (r *Report) examineVolume(statfs func(string, *unix.Statfs_t) error, path, elsewhere string) bool {
 	before := len(r.Findings)
 	var volume unix.Statfs_t
 	if err := statfs(path, &volume); err != nil {
-		r.wrong(check, elsewhere, "%s: %v", path, err)
+		r.wrong(directoryCheck, elsewhere, "%s: %v", path, err)
 		return true
 	}
 	if kind := networkVolumes[uint32(volume.Type)]; kind != "" {
-		r.wrong(check, elsewhere, "%s is on %s: slow, and locks there may not hold", path, kind)
+		r.wrong(directoryCheck, elsewhere, "%s is on %s: slow, and locks may not work", path, kind)
 	}
 	switch {
 	case volume.Flags&unix.ST_RDONLY != 0:
-		r.wrong(check, fmt.Sprintf("export SHADERCACHE_UPSTREAM=%s %s", quoted(path), strings.TrimPrefix(elsewhere, "export ")),
+		r.wrong(directoryCheck, fmt.Sprintf("export SHADERCACHE_UPSTREAM=%s %s", quoted(path), strings.TrimPrefix(elsewhere, "export ")),
 			"%s is on a volume that is mounted read-only", path)
 	case unix.Access(path, unix.W_OK) != nil || !ownerMayWrite(path):
-		r.wrong(check, "chmod 700 "+quoted(path), "%s cannot be written: nothing new is kept", path)
+		r.wrong(directoryCheck, "chmod 700 "+quoted(path), "%s cannot be written: nothing new is stored", path)
 	}
 	if free := int64(volume.Bavail) * volume.Bsize; free < lowBytes {
-		r.wrong(check, "shadercache prune --max-bytes 100M", "%s has %s left on its volume", path, cli.ReadableBytes(free))
+		r.wrong(directoryCheck, "shadercache prune --max-bytes 100M", "%s has %s left on its volume", path, cli.ReadableBytes(free))
 	} else if volume.Files > 0 && volume.Ffree < lowFiles {
-		r.wrong(check, "shadercache prune --max-age 7d", "%s has room for %s on its volume", path, cli.Plural(volume.Ffree, "file"))
+		r.wrong(directoryCheck, "shadercache prune --max-age 7d", "%s has room for %s on its volume", path, cli.Plural(volume.Ffree, "file"))
 	}
 	return len(r.Findings) > before
 }
 
-// ownerMayWrite looks at the mode, which does not bind root.
+// ownerMayWrite reads the mode, which access(2) ignores for root.
 func ownerMayWrite(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&0o200 != 0
 }
 
-// anywhere is a directory of the user's where there is no home.
-const anywhere = `export SHADERCACHE_DIR=/var/tmp/shadercache-$(id -u)`
+// anyDirectory chooses a directory for a user without a home.
+const anyDirectory = `export SHADERCACHE_DIR=/var/tmp/shadercache-$(id -u)`
 
-// mendElsewhere names another directory than path, which cannot be used.
-func mendElsewhere(path string) string {
+// otherDirectory returns the command that chooses another directory than path.
+func otherDirectory(path string) string {
 	home, err := os.UserHomeDir()
 	if err == nil {
 		_, err = os.Stat(home)
 	}
 	if err != nil || path == filepath.Join(home, ".cache", "shadercache") {
-		return anywhere
+		return anyDirectory
 	}
 	return `export SHADERCACHE_DIR="$HOME/.cache/shadercache"`
 }
 
-// mendUnsafe is chmod where the mode is what is unsafe, rm of a link in the
-// directory, else another directory.
-func mendUnsafe(path, elsewhere string) string {
+// fixUnsafe returns chmod where the mode is unsafe, rm for a symbolic link in the
+// directory, else elsewhere.
+func fixUnsafe(path, elsewhere string) string {
 	for _, name := range []string{"driver", "sources"} {
 		link := filepath.Join(path, name)
 		if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -98,7 +97,7 @@ func mendUnsafe(path, elsewhere string) string {
 	return elsewhere
 }
 
-// quoted is a path as a shell reads it.
+// quoted quotes a path for a shell.
 func quoted(path string) string {
 	if !strings.ContainsAny(path, " '\"$`\\*?[]()&;<>|~#!\t\n") {
 		return path

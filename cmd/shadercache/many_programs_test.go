@@ -15,14 +15,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// fillStore puts so many programs of a driver that does not exist into a cache
-// directory.
+// fillStore puts programs of a driver that does not exist into a cache directory.
 func fillStore(t *testing.T, path string, programs int) {
-	t.Helper()
-	fillStoreWith(t, path, programs, binary.Counters{Compiles: uint64(programs), DiskHits: 1})
-}
-
-func fillStoreWith(t *testing.T, path string, programs int, counters binary.Counters) {
 	t.Helper()
 	dir, err := binary.OpenDir(path)
 	if err != nil {
@@ -49,13 +43,13 @@ func fillStoreWith(t *testing.T, path string, programs int, counters binary.Coun
 		writeBlobFile(t, filepath.Join(store.Path(), "blobs", key[:2], key+".bin"), data)
 		uses = append(uses, binary.Use{Key: blob.Key, Hits: 1, LastUse: time.Now(), LoadNanos: 1000})
 	}
-	if err := store.Record(uses, counters); err != nil {
+	if err := store.Record(uses, binary.Counters{Compiles: uint64(programs), DiskHits: 1}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// writeBlobFile writes a file as Put does, but for the care that a hundred
-// thousand of them would feel.
+// writeBlobFile writes a file as Put does, but without fsync, for a hundred thousand of
+// them.
 func writeBlobFile(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -66,7 +60,7 @@ func writeBlobFile(t *testing.T, path string, data []byte) {
 	}
 }
 
-// commandRun is what a run of the command cost.
+// commandRun is the output and the cost of a run of the command.
 type commandRun struct {
 	stdout []byte
 	took   time.Duration
@@ -101,8 +95,8 @@ func runCommand(t *testing.T, dir string, args ...string) commandRun {
 	return r
 }
 
-// watchMemory is the most memory that a process had, as last seen before its
-// end. What wait4 reports counts the memory of the process that forked it too.
+// watchMemory returns the peak memory of a process, as last read before its end. The
+// peak that wait4 reports includes memory of the process that forked it.
 func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 	for {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -120,10 +114,9 @@ func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 	}
 }
 
-// TestCommandsOnManyPrograms looks at a directory of a thousand programs, of
-// 100,000 in a soak. The log has times and memory; what is asserted is that all
-// of them are there, and that memory stays within what the given bytes a program
-// explain.
+// TestCommandsOnManyPrograms runs commands on a directory of a thousand programs, or of
+// 100,000 in a soak. It logs times, and asserts that all programs are found and that
+// memory stays within a bound for each command and program.
 func TestCommandsOnManyPrograms(t *testing.T) {
 	programs := 1000
 	if os.Getenv("SHADERCACHE_SOAK") == "1" {

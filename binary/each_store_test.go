@@ -1,0 +1,48 @@
+package binary
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestEachStore(t *testing.T) {
+	dir, err := OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, renderer := range []string{"A", "B", "C"} {
+		store, err := dir.Store(Fingerprint{Vendor: "Test", Renderer: renderer, Version: "1", Formats: []uint32{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(store.Record(nil, Counters{Compiles: 1}), store.Close()); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, filepath.Base(store.Path()))
+	}
+	lost := filepath.Join(dir.Path(), names[1])
+	if err := errors.Join(os.Remove(filepath.Join(lost, "fingerprint.json")), os.MkdirAll(filepath.Join(lost, "blobs"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	var visited, unknown []string
+	visit := func(name string, store *Store) error {
+		visited = append(visited, name)
+		return nil
+	}
+	if err := dir.EachStore(visit, func(name string) { unknown = append(unknown, name) }); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(visited, []string{names[0], names[2]}) || !slices.Equal(unknown, names[1:2]) {
+		t.Errorf("visited %q, unknown %q", visited, unknown)
+	}
+	stop := errors.New("stop")
+	visited = nil
+	err = dir.EachStore(func(name string, store *Store) error { return errors.Join(visit(name, store), stop) }, nil)
+	if !errors.Is(err, stop) || len(visited) != 1 {
+		t.Errorf("%v after %q", err, visited)
+	}
+}
