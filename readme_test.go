@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) int {
-	gltest.Neutral()
+	gltest.IsolateEnvironment()
 	dir, err := os.MkdirTemp("", "shadercache-example-")
 	if err != nil {
 		panic(err)

@@ -40,7 +40,7 @@ type glOutcome struct {
 }
 
 func init() {
-	gltest.Neutral()
+	gltest.IsolateEnvironment()
 	// Gets a program of each factor, runs it, and writes the outcome to file.
 	children["gl"] = func(dir, file string) error {
 		c, err := glctx.Open(glctx.Options{CacheDir: dir})

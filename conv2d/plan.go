@@ -93,7 +93,7 @@ func newPlan(ctx context.Context, e *executor.Executor, programs executor.Progra
 		t = t.exact()
 	}
 	p := &Plan{task: t, e: e, programs: map[shader.Key]*cache.Handle{}}
-	p.setting.Of, p.mu.Of = e.Context(), e.Context()
+	p.setting.Context, p.mu.Context = e.Context(), e.Context()
 	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
 		return nil, err
 	}

@@ -195,7 +195,7 @@ func TestSharedObjectsOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	wantNoError(t, err)
 	weights := make([]float32, 16)
 	for name, use := range map[string]func(version uint64) error{
-		"interpreter": func(uint64) error { _, err := machines.States(t.Context()); return err },
+		"interpreter": func(uint64) error { _, err := machines.MachineStates(t.Context()); return err },
 		"plan":        func(version uint64) error { return plan.SetWeights(t.Context(), version, weights, nil) },
 	} {
 		for len(gpu.Pending()) > 0 {

@@ -10,12 +10,12 @@ import "sync"
 // before the first Lock.
 type Mutex struct {
 	sync.Mutex
-	Of *Context
+	Context *Context
 }
 
 // Lock locks m. Where it has to wait inside a callback, it panics.
 func (m *Mutex) Lock() {
 	if !m.TryLock() {
-		m.Of.PollWhile(m.Mutex.Lock)
+		m.Context.PollWhile(m.Mutex.Lock)
 	}
 }

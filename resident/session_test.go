@@ -117,7 +117,7 @@ func TestTicksAreQueuedOnTheGPU(t *testing.T) {
 	for strategy, want := range map[Strategy]uint64{Redispatch: 1, Mega: 1, Chain: 1, Double: 2, Triple: 3} {
 		s := f.session(chainKernel(), Options{Strategy: strategy, Budget: 2, ChainLength: 3})
 		run(t, s, 60)
-		if n := s.Stats().UnderWay; n != want {
+		if n := s.Stats().InFlight; n != want {
 			t.Errorf("%v: %d submissions are in flight, not %d", strategy, n, want)
 		}
 	}

@@ -13,9 +13,9 @@ type Stats struct {
 	Ticks           uint64 `json:"ticks"`       // dispatches that wrote a status
 	Dispatches      uint64 `json:"dispatches"`  // issued, with the empty ones of a chain
 	Submissions     uint64 `json:"submissions"` // fences
-	UnderWay        uint64 `json:"under_way"`   // largest number of submissions in flight
-	Looks           uint64 `json:"looks"`       // polls of fences
-	Naps            uint64 `json:"naps"`        // sleeps of the scheduler between polls
+	InFlight        uint64 `json:"under_way"`   // largest number of submissions in flight
+	Polls           uint64 `json:"looks"`       // polls of fences
+	Sleeps          uint64 `json:"naps"`        // sleeps of the scheduler between polls
 	Alignments      uint64 `json:"alignments"`  // ticks that brought groups to the same step
 	Preemptions     uint64 `json:"preemptions"` // served
 	Checkpoints     uint64 `json:"checkpoints"`
@@ -56,9 +56,9 @@ func (s *Session) Stats() Stats {
 		Ticks:           n.ticks.Load(),
 		Dispatches:      n.dispatches.Load(),
 		Submissions:     n.submissions.Load(),
-		UnderWay:        n.inFlight.Load(),
-		Looks:           n.polls.Load(),
-		Naps:            n.sleeps.Load(),
+		InFlight:        n.inFlight.Load(),
+		Polls:           n.polls.Load(),
+		Sleeps:          n.sleeps.Load(),
 		Alignments:      n.alignments.Load(),
 		Preemptions:     n.preemptions.Load(),
 		Checkpoints:     n.checkpoints.Load(),

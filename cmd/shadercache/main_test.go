@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 type neutral struct{ *testing.M }
 
 func (m neutral) Run() int {
-	gltest.Neutral()
+	gltest.IsolateEnvironment()
 	return m.M.Run()
 }
 

@@ -75,10 +75,10 @@ type interpreterResult struct {
 	Verified   *bool              `json:"verified"` // null without --verify
 
 	machine int
-	states  []interpreter.State // of all machines
-	state   interpreter.State   // of machine
-	notKept int                 // values that were printed after Printed was full
-	wrong   int                 // the first machine that differs from the CPU's, or -1
+	states  []interpreter.MachineState // of all machines
+	state   interpreter.MachineState   // of machine
+	notKept int                        // values that were printed after Printed was full
+	wrong   int                        // the first machine that differs from the CPU's, or -1
 }
 
 // printedValue is a value that a machine printed.
@@ -227,7 +227,7 @@ func (r *interpreterResult) run(ctx context.Context, v *interpreter.Interpreter,
 	if err := errors.Join(err, finish()); err != nil {
 		return err
 	}
-	if r.states, err = v.States(ctx); err != nil {
+	if r.states, err = v.MachineStates(ctx); err != nil {
 		return err
 	}
 	trace, err := v.Trace(ctx)
@@ -267,7 +267,7 @@ func (r *interpreterResult) Verdict() error {
 }
 
 // faultText returns the fault, with the address of an access that failed.
-func faultText(s interpreter.State) string {
+func faultText(s interpreter.MachineState) string {
 	switch s.Fault {
 	case interpreter.FaultAddress, interpreter.FaultAlignment, interpreter.FaultCode:
 		return fmt.Sprintf("%v, address %#x", s.Fault, s.Address)
@@ -287,7 +287,7 @@ func (r *interpreterResult) record(done interpreter.Result) {
 		r.Registers[fmt.Sprintf("x%d", i)] = fmt.Sprintf("%#x", x)
 	}
 	r.Stands = map[string]int{}
-	for s, n := range done.Stands {
+	for s, n := range done.Signals {
 		if n > 0 {
 			r.Stands[interpreter.Signal(s).String()] = n
 		}

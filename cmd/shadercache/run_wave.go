@@ -119,9 +119,9 @@ func (f *waveFlags) check() error {
 	if f.pokes == nil {
 		w, h := f.size.X, f.size.Y
 		f.scheduled = []wave.ScheduledPoke{
-			{Poke: wave.Poke{X: w / 3, Y: h * 2 / 5, Amplitude: 1}},
-			{Poke: wave.Poke{X: w * 2 / 3, Y: h / 4, Amplitude: -1}, Step: f.steps / 6},
-			{Poke: wave.Poke{X: w * 3 / 5, Y: h * 3 / 4, Amplitude: 1}, Step: f.steps / 3},
+			{Impulse: wave.Impulse{X: w / 3, Y: h * 2 / 5, Amplitude: 1}},
+			{Impulse: wave.Impulse{X: w * 2 / 3, Y: h / 4, Amplitude: -1}, Step: f.steps / 6},
+			{Impulse: wave.Impulse{X: w * 3 / 5, Y: h * 3 / 4, Amplitude: 1}, Step: f.steps / 3},
 		}
 	}
 	for _, text := range f.pokes {

@@ -170,7 +170,7 @@ func TestReference(t *testing.T) {
 		}
 		r.Run(100)
 		if r.Cycles != test.cycles || !test.want(r) {
-			t.Errorf("%s: %+v", test.name, r.State)
+			t.Errorf("%s: %+v", test.name, r.MachineState)
 		}
 	}
 }

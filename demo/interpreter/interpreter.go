@@ -93,7 +93,7 @@ func New(ctx context.Context, context *glctx.Context, programs executor.Programs
 		return nil, fmt.Errorf("interpreter: get %s: %w", source.Name(), err)
 	}
 	v := &Interpreter{context: context, options: o, program: handle}
-	v.mu.Of = context
+	v.mu.Context = context
 	v.mu.breaks, v.mu.handlers = map[int]bool{}, map[uint16]Handler{}
 	v.mu.cycles = make([]uint64, o.Machines)
 	if err := context.Do(v.allocate); err != nil {
@@ -144,7 +144,7 @@ func (v *Interpreter) allocate(gl *glctx.GL) (err error) {
 		}
 		gl.Fill(v.mu.buffers[i], 0)
 	}
-	v.mu.report, err = gl.NewStaging(flights*submissionBytes, glctx.Download)
+	v.mu.report, err = gl.NewStaging(maxInFlight*submissionBytes, glctx.Download)
 	return err
 }
 

@@ -93,13 +93,13 @@ func (p *pair) set(t testing.TB, register int, value func(m int) uint64) {
 // compareStates compares the state of every machine with the CPU's.
 func (p *pair) compareStates(t testing.TB) {
 	t.Helper()
-	states, err := p.States(t.Context())
+	states, err := p.MachineStates(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for m, r := range p.cpu {
-		if states[m] != r.State {
-			t.Fatalf("machine %d:\n GPU %+v\n CPU %+v", m, states[m], r.State)
+		if states[m] != r.MachineState {
+			t.Fatalf("machine %d:\n GPU %+v\n CPU %+v", m, states[m], r.MachineState)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: progress was %v", name, calls)
 		}
 		p.compare(t)
-		if r.Form != name || r.Cycles != cycles || r.Stands != stands || r.Signal != SignalHalt || r.Number != 3 || r.FinalPC != 20 || r.IPS <= 0 || r.Cut != 0 {
+		if r.Form != name || r.Cycles != cycles || r.Signals != stands || r.Signal != SignalHalt || r.Number != 3 || r.FinalPC != 20 || r.IPS <= 0 || r.Cut != 0 {
 			t.Errorf("%s: %+v, %d cycles and %v expected", name, r, cycles, stands)
 		}
 		if stands[SignalCheckpoint] == 0 || stands[SignalHalt] == 0 {
@@ -228,7 +228,7 @@ func TestLongLoop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		states, err := v.States(t.Context())
+		states, err := v.MachineStates(t.Context())
 		if err != nil || states[0].Cycles != 300_000 || states[0].X[0] != 150_000 || r.Cycles != 300_000 || r.Signal != SignalCheckpoint {
 			t.Errorf("limit %d: %+v, %+v, %v", limit, r, states[0], err)
 		}
@@ -260,7 +260,7 @@ func TestCountsOf64Bits(t *testing.T) {
 			r.Run(120)
 		}
 		r, err := run(t.Context(), 120)
-		if err != nil || r.Cycles != 3*120 || r.Stands[SignalCheckpoint] != 3 {
+		if err != nil || r.Cycles != 3*120 || r.Signals[SignalCheckpoint] != 3 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 		p.compare(t)

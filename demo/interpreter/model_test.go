@@ -180,8 +180,8 @@ func (m *model) access(store bool, address uint64, register uint32) {
 }
 
 // state returns the state of the model in the form of the package.
-func (m *model) state() State {
-	s := State{X: m.x, SP: m.sp, PC: m.pc, Cycles: m.cycles, Signal: SignalCheckpoint, Number: uint16(m.number), Address: m.address}
+func (m *model) state() MachineState {
+	s := MachineState{X: m.x, SP: m.sp, PC: m.pc, Cycles: m.cycles, Signal: SignalCheckpoint, Number: uint16(m.number), Address: m.address}
 	for i, set := range []bool{m.v, m.c, m.z, m.n} {
 		if set {
 			s.Flags |= 1 << i
@@ -219,8 +219,8 @@ func agree(t testing.TB, r *Reference, n int) {
 	for ; n > 0 && m.stop == ""; n-- {
 		m.step()
 	}
-	if r.State != m.state() || !slices.Equal(r.Memory, m.memory) {
-		t.Fatalf("after %d instructions\n reference %+v\n model     %+v", m.cycles, r.State, m.state())
+	if r.MachineState != m.state() || !slices.Equal(r.Memory, m.memory) {
+		t.Fatalf("after %d instructions\n reference %+v\n model     %+v", m.cycles, r.MachineState, m.state())
 	}
 }
 
@@ -258,7 +258,7 @@ func TestEncodingsMatchTheManual(t *testing.T) {
 		}
 		binary.LittleEndian.PutUint32(r.Memory, raw)
 		r.code[0] = decode(raw)
-		r.State = State{SP: 8 * random.Uint64N(1<<9), Flags: random.Uint32N(16)}
+		r.MachineState = MachineState{SP: 8 * random.Uint64N(1<<9), Flags: random.Uint32N(16)}
 		for i := range r.X {
 			r.X[i] = randomValue(random)
 		}

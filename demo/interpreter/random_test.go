@@ -52,7 +52,7 @@ func TestRandomPrograms(t *testing.T) {
 					t.Fatal(err)
 				}
 				p.compare(t)
-				for s, n := range r.Stands {
+				for s, n := range r.Signals {
 					stands[s] += n
 				}
 			}

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// State is the state of a machine without its memory.
-type State struct {
+// MachineState is the state of a machine without its memory.
+type MachineState struct {
 	X       [31]uint64 // x0 to x30
 	SP      uint64
 	PC      uint64
@@ -22,7 +22,7 @@ type State struct {
 // 64-bit arithmetic. The GPU must agree with it. The code is decoded once, so it must not
 // be written. It must be used from one goroutine.
 type Reference struct {
-	State
+	MachineState
 	Memory []byte
 
 	codeBase, codeEnd uint64

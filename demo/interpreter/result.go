@@ -13,7 +13,7 @@ type Result struct {
 	Fault      Fault         // of machine 0
 	Address    uint64        // of the access of machine 0 that failed or is watched
 	FinalPC    uint64        // of machine 0
-	Stands     [signals]int  // number of machines with each Signal
+	Signals    [signals]int  // number of machines with each Signal
 	Batches    int
 	Dispatches int
 	Cut        int // batches in which the driver ended a loop early; the next one resumed it

@@ -34,7 +34,7 @@ func (v *Interpreter) RunContinuous(ctx context.Context, maxBatches int, timeout
 		total = math.MaxInt64
 	}
 	p := v.batches("continuous")
-	p.total, p.maxBatches, p.timeout, p.depth = min(total, math.MaxInt64), maxBatches, timeout, flights
+	p.total, p.maxBatches, p.timeout, p.depth = min(total, math.MaxInt64), maxBatches, timeout, maxInFlight
 	return v.run(ctx, p)
 }
 
@@ -122,7 +122,7 @@ func (r *machineRun) loop(ctx context.Context) error {
 func (r *machineRun) submitAhead() error {
 	for len(r.inFlight) < r.depth && !r.ended {
 		err := r.context.Do(func(gl *glctx.GL) error {
-			sub, err := r.submit(gl, &r.runPlan, r.submitted%flights, r.submitted == 0)
+			sub, err := r.submit(gl, &r.runPlan, r.submitted%maxInFlight, r.submitted == 0)
 			if sub != nil {
 				r.inFlight = append(r.inFlight, sub)
 			}
@@ -153,7 +153,7 @@ func (r *machineRun) handleReport(ctx context.Context, report submissionReport) 
 		}
 	}
 	if r.readStates {
-		states := make([]State, r.options.Machines)
+		states := make([]MachineState, r.options.Machines)
 		if err := r.context.Do(func(gl *glctx.GL) error { r.states(gl, states); return gl.Err() }); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (r *machineRun) checkProgress() error {
 	if r.stuck++; done != r.done {
 		r.stuck, r.done = 0, done
 	}
-	if r.stuck > flights {
+	if r.stuck > maxInFlight {
 		return ErrStuck
 	}
 	return nil
@@ -211,9 +211,9 @@ func (r *machineRun) summarize() error {
 		copy(r.mu.cycles, counts)
 		signals := r.row(gl, rowSignal)
 		for _, s := range signals {
-			r.result.Stands[s%uint32(len(r.result.Stands))]++
+			r.result.Signals[s%uint32(len(r.result.Signals))]++
 		}
-		r.mu.waiting = r.result.Stands[SignalSyscall] > 0
+		r.mu.waiting = r.result.Signals[SignalSyscall] > 0
 		detail := r.row(gl, rowDetail)[0]
 		r.result.Signal, r.result.FinalPC = Signal(signals[0]), r.address(r.row(gl, rowPC)[0])
 		switch r.result.Signal {

@@ -8,6 +8,6 @@ import "context"
 // does, without a bound on batches or time.
 func (v *Interpreter) RunContinuousTotal(ctx context.Context, total uint64) (Result, error) {
 	p := v.batches("continuous")
-	p.total, p.depth = total, flights
+	p.total, p.depth = total, maxInFlight
 	return v.run(ctx, p)
 }

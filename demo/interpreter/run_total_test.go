@@ -11,7 +11,7 @@ func TestRunContinuousTotal(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := v.RunContinuousTotal(t.Context(), 250)
-	if err != nil || r.Cycles != 3*250 || r.Form != "continuous" || r.Stands[SignalCheckpoint] != 3 {
+	if err != nil || r.Cycles != 3*250 || r.Form != "continuous" || r.Signals[SignalCheckpoint] != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -91,7 +91,7 @@ func TestVerifierFindsTheFirstMachineThatDiffers(t *testing.T) {
 	if _, err := v.RunForm(ctx, "standard", 100, 100, 0); err != nil {
 		t.Fatal(err)
 	}
-	states, err := v.States(ctx)
+	states, err := v.MachineStates(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,9 @@ func (v *Interpreter) address(at uint32) uint64 {
 	return v.mu.base + uint64(int64(int32(at)))*4
 }
 
-// States returns the state of every machine.
-func (v *Interpreter) States(ctx context.Context) ([]State, error) {
-	states := make([]State, v.options.Machines)
+// MachineStates returns the state of every machine.
+func (v *Interpreter) MachineStates(ctx context.Context) ([]MachineState, error) {
+	states := make([]MachineState, v.options.Machines)
 	err := v.doGL(ctx, func(gl *glctx.GL) error {
 		v.states(gl, states)
 		return gl.Err()
@@ -36,7 +36,7 @@ func (v *Interpreter) States(ctx context.Context) ([]State, error) {
 	return states, err
 }
 
-func (v *Interpreter) states(gl *glctx.GL, states []State) {
+func (v *Interpreter) states(gl *glctx.GL, states []MachineState) {
 	gl.MemoryBarrier(glctx.BarrierUpdate)
 	var rows [rowCount][]uint32
 	for i := range rows {
@@ -45,7 +45,7 @@ func (v *Interpreter) states(gl *glctx.GL, states []State) {
 	registers := make([]uint64, registerRows*len(states))
 	gl.Download(v.mu.buffers[bindRegisters], 0, glctx.Bytes(registers))
 	for m := range states {
-		s := State{
+		s := MachineState{
 			PC:     v.address(rows[rowPC][m]),
 			Flags:  rows[rowFlags][m],
 			Signal: Signal(rows[rowSignal][m]),

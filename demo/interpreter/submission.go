@@ -16,14 +16,14 @@ import (
 //	device, Chain    a row of indirect arguments a slot, and one unused entry
 //	host, mapped     12 bytes of Report, then the row of Chain
 const (
-	flights         = 2
+	maxInFlight     = 2
 	maxChained      = 32
 	slotBytes       = 12
 	chainEntryBytes = 12
-	reportBytes     = flights * slotBytes
-	chainBytes      = (flights*(maxChained+1) + 1) * chainEntryBytes
+	reportBytes     = maxInFlight * slotBytes
+	chainBytes      = (maxInFlight*(maxChained+1) + 1) * chainEntryBytes
 	submissionBytes = slotBytes + (maxChained+1)*chainEntryBytes
-	unusedEntry     = flights * (maxChained + 1) // written by dispatches outside chains, not read
+	unusedEntry     = maxInFlight * (maxChained + 1) // written by dispatches outside chains, not read
 )
 
 // runPlan describes the submissions of a run.

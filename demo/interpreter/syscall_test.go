@@ -47,7 +47,7 @@ func TestSyscalls(t *testing.T) {
 	}
 	// 40, 20 and 14 iterations in steps of 1, 2 and 3, to 40, 40 and 42.
 	if r.Syscalls != 40+20+14+3 || written != [3]uint64{40, 40, 42} || r.Signal != SignalSyscall || r.Number != 9 || r.FinalPC != 28 ||
-		r.Stands[SignalSyscall] != 2 || r.Stands[SignalHalt] != 1 {
+		r.Signals[SignalSyscall] != 2 || r.Signals[SignalHalt] != 1 {
 		t.Errorf("%+v, written %v", r, written)
 	}
 	var b [8]byte
@@ -55,7 +55,7 @@ func TestSyscalls(t *testing.T) {
 		t.Errorf("%v, %v", b, err)
 	}
 	// The next run skips an SVC without a handler.
-	if r, err = v.RunMega(t.Context(), 10); err != nil || r.Cycles != 2 || r.Signal != SignalHalt || r.Stands[SignalHalt] != 3 {
+	if r, err = v.RunMega(t.Context(), 10); err != nil || r.Cycles != 2 || r.Signal != SignalHalt || r.Signals[SignalHalt] != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	// An error of a handler ends the run at the SVC.
@@ -120,7 +120,7 @@ func TestNoSyscallIsSkipped(t *testing.T) {
 		if calls += r.Syscalls; err != nil || runs > 10 {
 			t.Fatal(r, err)
 		}
-		if r.Stands[SignalHalt] == machines {
+		if r.Signals[SignalHalt] == machines {
 			break
 		}
 	}
@@ -156,7 +156,7 @@ func TestBreakpointsAndTrace(t *testing.T) {
 	}
 	for i, w := range want {
 		r, err := v.RunStandard(t.Context(), 1000)
-		if err != nil || r.Cycles != w.cycles || r.Stands != w.stands {
+		if err != nil || r.Cycles != w.cycles || r.Signals != w.stands {
 			t.Errorf("run %d: %+v, %v", i, r, err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestWatchpoints(t *testing.T) {
 				t.Fatal(name, err)
 			}
 			p.compare(t)
-			stopped += r.Stands[SignalWatch]
+			stopped += r.Signals[SignalWatch]
 		}
 		if stopped == 0 || p.cpu[39].Signal != SignalHalt {
 			t.Errorf("%s: %d machines stopped at a store, and the last one ended with %v", name, stopped, p.cpu[39].Signal)
@@ -230,7 +230,7 @@ func TestWatchpoints(t *testing.T) {
 	if err := p.Load(t.Context(), code, 0); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := p.RunMega(t.Context(), 900); err != nil || r.Stands[SignalWatch] != 0 {
+	if r, err := p.RunMega(t.Context(), 900); err != nil || r.Signals[SignalWatch] != 0 {
 		t.Errorf("the range watched before Load: %+v, %v", r, err)
 	}
 	for _, bad := range []struct {

@@ -17,7 +17,7 @@ type Verifier struct {
 	Machines    *Interpreter
 	MemoryBytes int // of each machine
 	Setup       Setup
-	States      []State // of all machines, from Interpreter.States
+	States      []MachineState // of all machines, from Interpreter.MachineStates
 
 	// Served is the number of the system call that the host serves without a change
 	// to the machine.
@@ -80,11 +80,11 @@ func (v *Verifier) equal(ctx context.Context, machine int, memory []byte) (bool,
 	if err := v.replay(ctx, want, v.States[machine]); err != nil {
 		return false, err
 	}
-	return want.State == v.States[machine] && bytes.Equal(want.Memory, memory), nil
+	return want.MachineState == v.States[machine] && bytes.Equal(want.Memory, memory), nil
 }
 
 // replay runs a machine on the CPU until it has done as many instructions as got.
-func (v *Verifier) replay(ctx context.Context, r *Reference, got State) error {
+func (v *Verifier) replay(ctx context.Context, r *Reference, got MachineState) error {
 	for r.Cycles < got.Cycles {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -11,10 +11,10 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// Poke applies impulses in order, and waits until their tiles have acknowledged them. It
+// Excite applies impulses in order, and waits until their tiles have acknowledged them. It
 // returns an error for an impulse outside the grid or of invalid height, before any is
 // applied; ErrLost; and the errors of the executor.
-func (s *Sim) Poke(ctx context.Context, pokes ...Poke) ([]Ack, error) {
+func (s *Sim) Excite(ctx context.Context, pokes ...Impulse) ([]Ack, error) {
 	for _, p := range pokes {
 		if err := p.check(s.options); err != nil {
 			return nil, err
@@ -33,7 +33,7 @@ func (s *Sim) Poke(ctx context.Context, pokes ...Poke) ([]Ack, error) {
 	return acks, nil
 }
 
-func (s *Sim) poke(ctx context.Context, pokes []Poke) ([]Ack, error) {
+func (s *Sim) poke(ctx context.Context, pokes []Impulse) ([]Ack, error) {
 	inputs := make([]uint32, 0, 4*len(pokes))
 	results := make([]uint32, 2*len(pokes))
 	var step, first uint32

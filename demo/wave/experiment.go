@@ -14,7 +14,7 @@ import (
 
 // ScheduledPoke is a poke before a step.
 type ScheduledPoke struct {
-	Poke
+	Impulse
 	Step int
 }
 
@@ -37,7 +37,7 @@ func ParseScheduledPoke(text string) (p ScheduledPoke, err error) {
 	if errors.Join(errX, errY, errHeight) != nil {
 		return p, wrong
 	}
-	p.Poke = Poke{X: x, Y: y, Amplitude: float32(height)}
+	p.Impulse = Impulse{X: x, Y: y, Amplitude: float32(height)}
 	return p, nil
 }
 
@@ -121,10 +121,10 @@ func (r *experimentRun) run() error {
 
 func (r *experimentRun) pokeBefore(step int) error {
 	for len(r.Pokes) > 0 && r.Pokes[0].Step == step {
-		poke := r.Pokes[0].Poke
-		acks, err := r.sim.Poke(r.ctx, poke)
+		poke := r.Pokes[0].Impulse
+		acks, err := r.sim.Excite(r.ctx, poke)
 		if err == nil && r.Reference != nil {
-			err = r.Reference.Poke(poke)
+			err = r.Reference.Excite(poke)
 		}
 		if err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 
 func TestParseScheduledPoke(t *testing.T) {
 	for text, want := range map[string]ScheduledPoke{
-		"1,2,3":       {Poke{1, 2, 3}, 0},
-		"1,2,-0.5@33": {Poke{1, 2, -0.5}, 33},
+		"1,2,3":       {Impulse{1, 2, 3}, 0},
+		"1,2,-0.5@33": {Impulse{1, 2, -0.5}, 33},
 	} {
 		if got, err := ParseScheduledPoke(text); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", text, got, err)
@@ -35,7 +35,7 @@ func TestExperiment(t *testing.T) {
 	steps := 0
 	e := Experiment{
 		Steps: 50, Every: 20,
-		Pokes:     []ScheduledPoke{{Poke{40, 30, -0.5}, 33}, {Poke{10, 10, 1}, 0}, {Poke{1, 1, 1}, 50}, {Poke{2, 2, 1}, 51}},
+		Pokes:     []ScheduledPoke{{Impulse{40, 30, -0.5}, 33}, {Impulse{10, 10, 1}, 0}, {Impulse{1, 1, 1}, 50}, {Impulse{2, 2, 1}, 51}},
 		Frame:     func(_ []float32, step uint32) error { frames = append(frames, step); return nil },
 		Reference: reference,
 		Progress:  func(n int) error { steps += n; return nil },

@@ -13,20 +13,20 @@ const pulseSide = 2*PulseRadius + 1
 // maxPokes is the number of impulses in a submission.
 const maxPokes = 64
 
-// Poke is an impulse: it raises the surface around a cell by a bell, without velocity.
-type Poke struct {
+// Impulse is an impulse: it raises the surface around a cell by a bell, without velocity.
+type Impulse struct {
 	X, Y      int
 	Amplitude float32 // height of the bell
 }
 
 // Ack is the acknowledgement of an impulse.
 type Ack struct {
-	Poke
+	Impulse
 	Step uint32 // number of steps before it
 }
 
 // check rejects also NaN and extreme heights, since a NaN would spread over the grid.
-func (p Poke) check(o Options) error {
+func (p Impulse) check(o Options) error {
 	if p.X < 0 || p.Y < 0 || p.X >= o.Width || p.Y >= o.Height {
 		return fmt.Errorf("wave: impulse at %d,%d is outside of %dx%d cells", p.X, p.Y, o.Width, o.Height)
 	}

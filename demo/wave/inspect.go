@@ -13,10 +13,10 @@ import (
 
 // TileReport has the measurements of a tile.
 type TileReport struct {
-	Energy  float32 `json:"energy"`
-	Largest float32 `json:"largest"` // largest absolute height
-	Steps   uint32  `json:"steps"`
-	Pokes   uint32  `json:"pokes"` // impulses at cells of the tile
+	Energy   float32 `json:"energy"`
+	Largest  float32 `json:"largest"` // largest absolute height
+	Steps    uint32  `json:"steps"`
+	Impulses uint32  `json:"pokes"` // impulses at cells of the tile
 }
 
 // tileReportWords is the size of a TileReport on the device.

@@ -39,9 +39,9 @@ func (f *fixture) step(s *Sim, n int) {
 	}
 }
 
-func (f *fixture) poke(s *Sim, pokes ...Poke) []Ack {
+func (f *fixture) poke(s *Sim, pokes ...Impulse) []Ack {
 	f.T.Helper()
-	acks, err := s.Poke(f.T.Context(), pokes...)
+	acks, err := s.Excite(f.T.Context(), pokes...)
 	if err != nil {
 		f.T.Fatal(err)
 	}

@@ -124,21 +124,21 @@ func (r *Reference) dampingAt(x, y int) (a, b float32) {
 	return r.damping[2*d], r.damping[2*d+1]
 }
 
-// Poke applies impulses as [Sim.Poke] does. It returns an error for an impulse outside
+// Excite applies impulses as [Sim.Excite] does. It returns an error for an impulse outside
 // the grid or of invalid height.
-func (r *Reference) Poke(pokes ...Poke) error {
+func (r *Reference) Excite(pokes ...Impulse) error {
 	for _, p := range pokes {
 		if err := p.check(r.options); err != nil {
 			return err
 		}
 	}
 	for _, p := range pokes {
-		r.poke(p)
+		r.excite(p)
 	}
 	return nil
 }
 
-func (r *Reference) poke(p Poke) {
+func (r *Reference) excite(p Impulse) {
 	for i, height := range r.pulse {
 		x, y := p.X+i%pulseSide-PulseRadius, p.Y+i/pulseSide-PulseRadius
 		if x < 0 || y < 0 || x >= r.options.Width || y >= r.options.Height {

@@ -25,8 +25,8 @@ func TestReferenceInBands(t *testing.T) {
 			if r == bands {
 				runtime.GOMAXPROCS(4)
 			}
-			r.poke(Poke{125, 130, 1})
-			r.poke(Poke{0, 65, -0.3})
+			r.excite(Impulse{125, 130, 1})
+			r.excite(Impulse{0, 65, -0.3})
 			r.Step(60)
 		}
 		runtime.GOMAXPROCS(before)

@@ -23,7 +23,7 @@ func TestEveryModeOfASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Poke(Poke{20, 20, 1}, Poke{15, 15, -0.5}); err != nil {
+		if err := r.Excite(Impulse{20, 20, 1}, Impulse{15, 15, -0.5}); err != nil {
 			t.Fatal(err)
 		}
 		r.Step(6) // so that the field of the step before is not 0
@@ -77,7 +77,7 @@ func BenchmarkModes(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := r.Poke(Poke{200, 300, 1}); err != nil {
+			if err := r.Excite(Impulse{200, 300, 1}); err != nil {
 				b.Fatal(err)
 			}
 			k, err := r.Kernel()

@@ -37,7 +37,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 		return nil, err
 	}
 	s := &Sim{executor: e, options: o}
-	s.mu.Of = e.Context()
+	s.mu.Context = e.Context()
 	if s.programs, err = getPrograms(ctx, programs, o); err != nil {
 		return nil, err
 	}

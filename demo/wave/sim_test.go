@@ -27,7 +27,7 @@ func TestEveryCellMatchesTheCPU(t *testing.T) {
 		{Width: 33, Height: 80, TilesX: 2, TilesY: 4, Border: Absorbing, Courant: 0.3},
 	} {
 		s, r := f.pair(o)
-		pokes := []Poke{
+		pokes := []Impulse{
 			{o.Width / 3, o.Height / 2, 1},
 			{0, 0, -0.7},
 			{o.Width - 1, o.Height - 1, 2.5},
@@ -37,11 +37,11 @@ func TestEveryCellMatchesTheCPU(t *testing.T) {
 		for round := range 3 {
 			acks := f.poke(s, pokes...)
 			for i, a := range acks {
-				if a.Poke != pokes[i] || a.Step != uint32(round*40) {
+				if a.Impulse != pokes[i] || a.Step != uint32(round*40) {
 					t.Errorf("ack %d is %+v", i, a)
 				}
 			}
-			if err := r.Poke(pokes...); err != nil {
+			if err := r.Excite(pokes...); err != nil {
 				t.Fatal(err)
 			}
 			f.step(s, 40)
@@ -57,9 +57,9 @@ func TestTilesReport(t *testing.T) {
 	f := newFixture(t)
 	o := Options{Width: 96, Height: 64, TilesX: 6, TilesY: 4}
 	s, r := f.pair(o)
-	pokes := []Poke{{10, 10, 1}, {50, 40, -2}, {15, 15, 1}}
+	pokes := []Impulse{{10, 10, 1}, {50, 40, -2}, {15, 15, 1}}
 	f.poke(s, pokes...)
-	if err := r.Poke(pokes...); err != nil {
+	if err := r.Excite(pokes...); err != nil {
 		t.Fatal(err)
 	}
 	f.step(s, 100)
@@ -82,7 +82,7 @@ func TestTilesReport(t *testing.T) {
 			}
 			largest = max(largest, float32(math.Abs(float64(v))))
 		}
-		if report.Steps != 100 || report.Pokes != poked[i] || report.Largest != largest {
+		if report.Steps != 100 || report.Impulses != poked[i] || report.Largest != largest {
 			t.Errorf("tile %d reports %+v, largest is %v", i, report, largest)
 		}
 	}
@@ -111,9 +111,9 @@ func TestEnergyRightAfterAnImpulse(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	s, r := f.pair(Options{Width: 64, Height: 48, TilesX: 4, TilesY: 3})
-	for _, p := range []Poke{{16, 16, 1}, {31, 32, -0.5}, {47, 15, 2}} {
+	for _, p := range []Impulse{{16, 16, 1}, {31, 32, -0.5}, {47, 15, 2}} {
 		f.poke(s, p)
-		if err := r.Poke(p); err != nil {
+		if err := r.Excite(p); err != nil {
 			t.Fatal(err)
 		}
 		energy, err := s.Energy(t.Context())
@@ -134,7 +134,7 @@ func TestEnergyIsConservedOrAbsorbed(t *testing.T) {
 	f := newFixture(t)
 	for _, border := range []Border{Reflecting, Absorbing} {
 		s, _ := f.pair(Options{Width: 96, Height: 96, TilesX: 3, TilesY: 3, Border: border, Sponge: 24})
-		f.poke(s, Poke{48, 48, 1})
+		f.poke(s, Impulse{48, 48, 1})
 		start, err := s.Energy(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func TestConcurrentUse(t *testing.T) {
 	for g := range 4 {
 		group.Go(func() {
 			for i := range 8 {
-				acks, err := s.Poke(t.Context(), Poke{(g*17 + i*5) % 64, (g*29 + i*11) % 64, float32(g+1) / 4})
+				acks, err := s.Excite(t.Context(), Impulse{(g*17 + i*5) % 64, (g*29 + i*11) % 64, float32(g+1) / 4})
 				if err != nil {
 					t.Error(err)
 					return
@@ -197,7 +197,7 @@ func TestConcurrentUse(t *testing.T) {
 		for _, a := range all {
 			if a.Step == now {
 				apart[now] = true
-				if err := r.Poke(a.Poke); err != nil {
+				if err := r.Excite(a.Impulse); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -246,14 +246,14 @@ func TestInvalidArguments(t *testing.T) {
 		residenttest.WantError(t, err, text)
 	}
 	s, r := f.pair(Options{Width: 16, Height: 16, TilesX: 2, TilesY: 2})
-	for text, p := range map[string]Poke{
+	for text, p := range map[string]Impulse{
 		"impulse at 16,0 is outside of 16x16 cells": {16, 0, 1},
 		"impulse of height NaN":                     {1, 1, float32(math.NaN())},
 		"impulse of height 1e+07":                   {1, 1, 1e7},
 	} {
-		_, err := s.Poke(t.Context(), Poke{1, 1, 1}, p)
+		_, err := s.Excite(t.Context(), Impulse{1, 1, 1}, p)
 		residenttest.WantError(t, err, text)
-		residenttest.WantError(t, r.Poke(p), text)
+		residenttest.WantError(t, r.Excite(p), text)
 	}
 	f.compare(s, r) // none was applied
 	_, err := s.Heights(t.Context(), image.Pt(3, 16))
@@ -304,9 +304,9 @@ func TestOptionsHaveDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Poke{o.Width / 2, o.Height / 3, 1}
+	p := Impulse{o.Width / 2, o.Height / 3, 1}
 	f.poke(s, p)
-	if err := r.Poke(p); err != nil {
+	if err := r.Excite(p); err != nil {
 		t.Fatal(err)
 	}
 	f.step(s, 8)

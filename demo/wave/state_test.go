@@ -11,8 +11,8 @@ func TestStateAndClone(t *testing.T) {
 	o := Options{Width: 20, Height: 12, TilesX: 3, TilesY: 2}
 	s, r := f.pair(o)
 	for range 3 {
-		f.poke(s, Poke{7, 5, 1})
-		if err := r.Poke(Poke{7, 5, 1}); err != nil {
+		f.poke(s, Impulse{7, 5, 1})
+		if err := r.Excite(Impulse{7, 5, 1}); err != nil {
 			t.Fatal(err)
 		}
 		f.step(s, 1)

@@ -25,7 +25,7 @@ var cacheDir = sync.OnceValues(func() (string, error) {
 // Open call it from TestMain. The directory is also the default one, so that no test
 // uses the user's cache.
 func Main(m *testing.M) {
-	Neutral()
+	IsolateEnvironment()
 	dir, err := cacheDir()
 	if err == nil {
 		err = os.Setenv("SHADERCACHE_DIR", dir)

@@ -21,7 +21,7 @@ var onMain = make(chan func())
 func init() { runtime.LockOSThread() }
 
 func TestMain(m *testing.M) {
-	gltest.Neutral()
+	gltest.IsolateEnvironment()
 	stopX := startX()
 	dir, err := os.MkdirTemp("", "shadercache-window-")
 	if err != nil {

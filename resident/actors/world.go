@@ -59,7 +59,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 		return nil, err
 	}
 	w := &World{executor: e, cache: programs, options: o, requests: hostMailbox, replies: map[uint32]*Message{}}
-	w.mu.Of = e.Context()
+	w.mu.Context = e.Context()
 	w.report.Free = o.Slots
 	if w.programs, err = getPrograms(ctx, programs, o); err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 		return nil, err
 	}
 	q := &Queue{executor: e, options: o, item: item}
-	q.running.Of = e.Context()
+	q.running.Context = e.Context()
 	q.mu.pending = make([][]uint32, o.Levels)
 	if q.programs, err = getPrograms(ctx, programs, item, o); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (r *run) soakOne(strategy resident.Strategy) (Row, error) {
 	n := s.Stats()
 	row.Dispatches = n.Dispatches
 	row.LongestTick = cli.Milliseconds(n.LongestTick)
-	row.NapsPerSecond, row.LooksPerSecond = float64(n.Naps)/wall.Seconds(), float64(n.Looks)/wall.Seconds()
+	row.NapsPerSecond, row.LooksPerSecond = float64(n.Sleeps)/wall.Seconds(), float64(n.Polls)/wall.Seconds()
 	beats := stats.NewLatencies(gaps)
 	row.HeartbeatMedian, row.HeartbeatMax = cli.Milliseconds(beats.Median), cli.Milliseconds(beats.Max)
 	row.BoundBy = "no stall"

@@ -222,7 +222,7 @@ func (m machines) run(ctx context.Context, form string) (interpreter.Result, err
 // agree reports whether the state of every machine is the CPU's, except for its number
 // in X9.
 func (m machines) agree(ctx context.Context, want *interpreter.Reference) (bool, error) {
-	states, err := m.States(ctx)
+	states, err := m.MachineStates(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -234,7 +234,7 @@ func (m machines) agree(ctx context.Context, want *interpreter.Reference) (bool,
 		return false, err
 	}
 	for i, got := range states {
-		expected := want.State
+		expected := want.MachineState
 		expected.X[9] = uint64(i)
 		if got != expected || !bytes.Equal(stored[i], want.Memory[storedAt:]) {
 			return false, nil

@@ -186,9 +186,9 @@ func (f *waveForm) once(want *waveExpected, i int) (spent time.Duration, height 
 	return time.Since(start), height, nil
 }
 
-func (f *waveForm) poke(p wave.Poke) func() error {
+func (f *waveForm) poke(p wave.Impulse) func() error {
 	return f.withState(func() error {
-		_, err := f.sim.Poke(f.ctx, p)
+		_, err := f.sim.Excite(f.ctx, p)
 		return err
 	})
 }

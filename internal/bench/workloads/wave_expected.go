@@ -13,7 +13,7 @@ const frameSteps = 8
 // waveExpected is a row as the CPU computes it.
 type waveExpected struct {
 	operation string
-	pokes     []wave.Poke // one for each repeat, as are cells and heights
+	pokes     []wave.Impulse // one for each repeat, as are cells and heights
 	cells     []image.Point
 	heights   []float32
 	after     *wave.Reference // the surface after all repeats
@@ -36,9 +36,9 @@ func expectWave(ctx context.Context, o WaveOptions, step func()) ([]*waveExpecte
 	if err != nil {
 		return nil, err
 	}
-	list := []*waveExpected{{operation: "frame", pokes: make([]wave.Poke, waveWarmUp)}}
+	list := []*waveExpected{{operation: "frame", pokes: make([]wave.Impulse, waveWarmUp)}}
 	for _, operation := range waveOperations {
-		list = append(list, &waveExpected{operation: operation, pokes: make([]wave.Poke, o.Repeat)})
+		list = append(list, &waveExpected{operation: operation, pokes: make([]wave.Impulse, o.Repeat)})
 	}
 	number := 0
 	for _, w := range list {
@@ -61,9 +61,9 @@ func expectWave(ctx context.Context, o WaveOptions, step func()) ([]*waveExpecte
 func (w *waveExpected) compute(r *wave.Reference, o wave.Options, i, number int) error {
 	at := image.Pt(number*37%o.Width, number*53%o.Height) // visits the whole grid over time
 	cell := image.Pt((at.X+3)%o.Width, at.Y)
-	w.pokes[i] = wave.Poke{X: at.X, Y: at.Y, Amplitude: 0.5}
+	w.pokes[i] = wave.Impulse{X: at.X, Y: at.Y, Amplitude: 0.5}
 	if w.injects() {
-		if err := r.Poke(w.pokes[i]); err != nil {
+		if err := r.Excite(w.pokes[i]); err != nil {
 			return err
 		}
 	}
