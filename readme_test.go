@@ -17,7 +17,7 @@ import (
 )
 
 // TestMain gives the example a cache directory of its own, and leaves the
-// example out where there is no driver and nobody demands one.
+// example out where there is no driver and $SHADERCACHE_REQUIRE_GL is not set.
 func TestMain(m *testing.M) {
 	os.Exit(runTests(m))
 }

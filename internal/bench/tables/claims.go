@@ -104,7 +104,7 @@ func executorClaims(l *logs) []claim {
 		newClaim(page, "(no log) and %.2f us now, of 3 us that we want", three),
 		newClaim(page, "The same jobs are %.1f times as many as at depth 1.", one/three),
 		newClaim(page, "now it takes %.0f us (a bare dispatch with a fence %.0f us)", one, d.Fence),
-		newClaim(page, "CPU time with kernels of 1 ms is %.0f to %.0f%% of a core where each result is told at once", cpu.Least, cpu.Most),
+		newClaim(page, "CPU time with kernels of 1 ms is %.0f to %.0f%% of a core where each result is delivered at once", cpu.Least, cpu.Most),
 		newClaim(page, "(`MaxDelay`), it is %.0f to %.0f%%.", delayed.Least, delayed.Most),
 		newClaim(page, "%s jobs from %d goroutines, every result checked; memory %.1f MB more", thousands(float64(soak.Jobs)), soak.Workers, soak.RSSGrowth/1e6),
 		newClaim(page, "the longest round of 8 jobs %.1f times the median", soak.StallRatio),
