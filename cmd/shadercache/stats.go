@@ -10,7 +10,6 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -157,13 +156,11 @@ func newLifetimeLine(c binary.Counters) lifetimeLine {
 
 // currentDriver returns the digest of the current driver, or one that is no driver's.
 func (o *options) currentDriver() shader.Digest {
-	context, err := glctx.Open(o.ContextOptions())
+	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
-		return binary.Fingerprint{}.Digest()
 	}
-	defer context.Close()
-	return context.Fingerprint().Digest()
+	return fingerprint.Digest()
 }
 
 func (r *statsResult) Print(w io.Writer) {

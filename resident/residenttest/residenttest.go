@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
@@ -19,24 +20,16 @@ import (
 // Handles that are left then are an error.
 func Open(t testing.TB) (*executor.Executor, *cache.Cache) {
 	t.Helper()
-	context := gltest.Open(t)
-	programs, err := cache.New(context, cache.Options{MemoryOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := executor.New(context, programs, executor.Options{})
+	gpu, err := shadercache.New(gltest.Open(t), shadercache.Options{Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := programs.Close(); err != nil {
+		if err := gpu.Close(); err != nil {
 			t.Errorf("handles are left: %v", err)
 		}
 	})
-	return e, programs
+	return gpu.Executor, gpu.Cache
 }
 
 // Fixture holds the results of Open, and the test.
