@@ -2,6 +2,7 @@
 # packages without a window need neither libGL nor X11.
 GO       ?= go
 TAGS     := -tags egl
+PURE     := ./shader/... ./drivercache/... ./binary/... ./cache ./internal/osfile
 BINARY   := bin/shadercache
 DEMO     := bin/demo
 FUZZTIME ?= 20s
@@ -38,9 +39,9 @@ cache-dir:
 test: ## vet and test everything with the race detector and a real GL driver
 	@scripts/deps test
 	SHADERCACHE_REQUIRE_GL=1 xvfb-run -a $(GO) test $(TAGS) -race -vet=all ./...
-	CGO_ENABLED=0 $(GO) test ./binary ./cache
-	CGO_ENABLED=0 GOOS=windows $(GO) build ./binary ./cache
-	CGO_ENABLED=0 GOOS=darwin $(GO) build ./binary ./cache
+	CGO_ENABLED=0 $(GO) test $(PURE)
+	CGO_ENABLED=0 GOOS=windows $(GO) build $(PURE)
+	CGO_ENABLED=0 GOOS=darwin $(GO) build $(PURE)
 
 check: ## before a commit: format, vet, lint where staticcheck is there, race tests
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \

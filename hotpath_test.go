@@ -14,10 +14,10 @@ import (
 // mayFinish lists the files that may stop everything until the GPU has done all
 // it was given, and why: nothing that keeps running does.
 var mayFinish = map[string]string{
-	"glctx/map_options.go":                     "has the GPU clear memory that the host cannot write, before it is handed out",
-	"cmd/shadercache/bench_dispatch.go":        "measures what finishing costs",
-	"cmd/shadercache/bench_resident_reread.go": "times single dispatches",
-	"cmd/shadercache/ring_calibrate.go":        "times single dispatches",
+	"glctx/mapped_buffer.go":              "has the GPU clear memory that the host cannot write, before it is handed out",
+	"internal/bench/dispatch/dispatch.go": "measures what finishing costs",
+	"internal/bench/sessions/reread.go":   "times single dispatches",
+	"internal/bench/jobs/calibrate.go":    "times single dispatches",
 }
 
 // TestNothingThatKeepsRunningFinishes looks for glFinish in the project's own text.

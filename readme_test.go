@@ -17,13 +17,13 @@ import (
 )
 
 // TestMain gives the example a cache directory of its own, and leaves the
-// example out where there is no driver and nobody demands one.
+// example out where there is no driver and $SHADERCACHE_REQUIRE_GL is not set.
 func TestMain(m *testing.M) {
 	os.Exit(runTests(m))
 }
 
 func runTests(m *testing.M) int {
-	gltest.Neutral()
+	gltest.IsolateEnvironment()
 	dir, err := os.MkdirTemp("", "shadercache-example-")
 	if err != nil {
 		panic(err)

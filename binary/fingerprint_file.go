@@ -104,7 +104,7 @@ func (d *Dir) stores() ([]*Store, error) {
 // identify sets the store's fingerprint, or its digest alone, from what is in its
 // directory. It reports whether anything there proves that the directory is a store:
 //
-//	fingerprint.json   sound
+//	fingerprint.json   valid
 //	blobs              the header of one has a digest that fits the directory's name
 //	manifest.json      its fingerprint fits the directory's name, and the blobs
 //
@@ -137,8 +137,8 @@ func (s *Store) readDigest() bool {
 	return false
 }
 
-// fingerprintCopies returns the fingerprints that other files hold, and what a damaged
-// fingerprint.json still has.
+// fingerprintCopies returns the fingerprints in other files, and the legible part of a
+// damaged fingerprint.json.
 func (s *Store) fingerprintCopies() []Fingerprint {
 	var file fingerprintFile
 	if data, _, err := readRegular(s.fingerprintPath(), maxFingerprintBytes); err == nil {
@@ -158,8 +158,8 @@ func (s *Store) isIdentified() bool { return s.fingerprint.Digest() == s.digest 
 
 func (s *Store) fingerprintPath() string { return filepath.Join(s.path, fingerprintName) }
 
-// unproven lists the directories that look like a store and are none: their programs are
-// of no use, because no file proves which driver made them.
+// unproven lists the directories with the form of a store and without a proof of their
+// driver: their programs cannot be used.
 func (d *Dir) unproven() (paths []string) {
 	for _, e := range osfile.List(d.path) {
 		if !e.IsDir() || !fingerprintDir.MatchString(e.Name()) {

@@ -13,18 +13,18 @@ import (
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// A file where a directory has to be, or the reverse, keeps programs in memory: nothing
-// can be written there, and a FIFO or a device may block its reader. Verify names such
-// things. A repair moves those in a store to rejected/, and removes the others, where a
-// directory has to be empty.
+// A misplaced file is one in the place of a directory, or the reverse. Nothing can be
+// written there, so that programs stay in memory, and a FIFO or a device may block its
+// reader. Verify reports misplaced files. A repair moves those in a store to rejected/,
+// and removes the others; it removes only empty directories.
 
 const (
 	dirReason  = "is not a directory"
 	fileReason = "is not a regular file"
 )
 
-// isMisplaced reports whether something is at path that is neither what has to be there,
-// a directory or a regular file, nor a link, which verifying.link reports.
+// isMisplaced reports whether path has neither the type that it has to have, directory
+// or regular file, nor that of a link, which verifying.link reports.
 func isMisplaced(path string, wantDir bool) bool {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
@@ -45,7 +45,7 @@ func misplacedReason(wantDir bool) string {
 
 // RepairDir makes room for driver/ and sources/ in the cache directory at path, without
 // which OpenDir fails: it renames a file in their place to <name>.rejected, and removes
-// what is no file, such as a FIFO. It returns what it changed. It changes nothing in a
+// special files, such as a FIFO. It returns what it changed. It changes nothing in a
 // directory that is unsafe otherwise.
 func RepairDir(path string) (fixed []Problem, err error) {
 	d := &Dir{path: path}
@@ -136,7 +136,7 @@ func (v *verifying) misplacedInDir(d *Dir) {
 	for _, e := range osfile.List(d.path) {
 		if e.Type().IsRegular() && fingerprintDir.MatchString(e.Name()) {
 			v.Unknown++ // it may be the user's
-			v.problem(filepath.Join(d.path, e.Name()), "is a file with a name that directories of drivers have; move it away if a driver's programs are not kept")
+			v.problem(filepath.Join(d.path, e.Name()), "is a file with the name form of a driver's directory; move it away if the programs of a driver are not stored")
 		}
 	}
 	sources := filepath.Join(d.path, sourcesName)
@@ -148,15 +148,15 @@ func (v *verifying) misplacedInDir(d *Dir) {
 }
 
 // importName is the directory in which an import unpacks a bundle, with a lock file
-// beside it: see package bundle. What is in importNew had not been checked to the end.
+// beside it: see package bundle. The files in importNew are not completely checked.
 const (
 	importName  = ".import"
 	importNew   = "new"
 	importReady = "ready"
 )
 
-// sweepImport deletes what an import left that was killed while it unpacked. One that was
-// killed later is completed by the next import: its files count as leftovers and stay.
+// sweepImport deletes the files of an import that was killed while it unpacked. An import
+// that was killed later is completed by the next: its files count as leftovers and stay.
 func (p *pruning) sweepImport(d *Dir) {
 	dir := filepath.Join(d.path, importName)
 	if isMisplaced(dir, true) || len(osfile.List(dir)) == 0 {

@@ -41,8 +41,8 @@ type PruneOptions struct {
 	OtherThan *shader.Digest
 	// DryRun deletes nothing and reports what would be deleted.
 	DryRun bool
-	// Deleted is called from Prune with the path of each file that it deletes or, in a dry
-	// run, would delete; nil = not.
+	// Deleted is called by Prune with the path of each file that it deletes or, in a dry
+	// run, would delete. It may be nil.
 	Deleted func(path string)
 	// Now is the time from which ages are counted; zero = the clock's.
 	Now time.Time
@@ -189,8 +189,8 @@ func (p *pruning) deleteOthers(all []*Store) {
 	}
 }
 
-// deleteStore deletes the files of a store, and its directories where they are empty
-// then. What this package did not make stays, and with it the directory that it is in.
+// deleteStore deletes the files of a store, and then its empty directories. Files that
+// this package did not make stay, and with them their directories.
 func (p *pruning) deleteStore(s *Store) {
 	dirs, unknown := s.dirs(), 0
 	for _, dir := range dirs {
@@ -291,7 +291,8 @@ func (p *pruning) deleteItem(it pruneItem) {
 	}
 }
 
-// sweep deletes what interrupted writes and imports left, and files that were rejected a month ago.
+// sweep deletes leftovers of interrupted writes and imports, and files that were rejected
+// a month ago.
 func (p *pruning) sweep(d *Dir, stores []*Store) {
 	p.sweepTemporary(d.path, dirForm)
 	p.sweepImport(d)

@@ -124,7 +124,7 @@ func (v *verifying) fingerprint(s *Store) {
 	}
 }
 
-// repairFingerprint rejects what is in the place of fingerprint.json and writes it again.
+// repairFingerprint rejects the file in the place of fingerprint.json and writes it again.
 func (s *Store) repairFingerprint(reason string) error {
 	if err := s.rejectFile(s.fingerprintPath(), reason); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -48,7 +48,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Importing again, or what is there already, changes nothing.
+// Importing the same bundle again changes nothing.
 func TestImportTwice(t *testing.T) {
 	from := filledDir(t)
 	data := exported(t, from, ExportOptions{})
@@ -64,11 +64,11 @@ func TestImportTwice(t *testing.T) {
 	_, err := Import(bytes.NewReader(data), once, ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 	if !maps.Equal(tree(t, once.Path()), tree(t, to.Path())) {
-		t.Error("importing three times is not importing once")
+		t.Error("importing three times and importing once give different files")
 	}
 }
 
-func TestExportIsAlwaysTheSame(t *testing.T) {
+func TestExportIsDeterministic(t *testing.T) {
 	from := filledDir(t)
 	_, key := keys(t)
 	first := exported(t, from, ExportOptions{SignKey: key})
@@ -80,7 +80,7 @@ func TestExportIsAlwaysTheSame(t *testing.T) {
 	}
 }
 
-func TestExportLeavesOutWhatIsDamaged(t *testing.T) {
+func TestExportLeavesOutDamagedFiles(t *testing.T) {
 	from := filledDir(t)
 	key := testSource(2).Key().String()
 	program := nvidiaFingerprint.DirName() + "/blobs/" + key[:2] + "/" + key + ".bin"
@@ -103,7 +103,7 @@ func TestExportLeavesOutWhatIsDamaged(t *testing.T) {
 	must(t, err)
 }
 
-// An export that holds no program, although the directory has some, fails.
+// An export without programs from a directory that has some fails.
 func TestExportOfNothing(t *testing.T) {
 	fingerprints := func(d *binary.Dir) []string {
 		paths, err := filepath.Glob(filepath.Join(d.Path(), "*", "fingerprint.json"))
@@ -143,7 +143,7 @@ func TestExportOptions(t *testing.T) {
 		{"no driver cache", ExportOptions{NoDriverCache: true}, 3, 1, 0},
 		{"no sources", ExportOptions{NoSources: true}, 3, 0, 6},
 		{"one fingerprint", ExportOptions{Fingerprints: []shader.Digest{nvidiaFingerprint.Digest()}}, 2, 1, 4},
-		{"the other", ExportOptions{Fingerprints: []shader.Digest{mesaFingerprint.Digest()}}, 1, 1, 2},
+		{"the other fingerprint", ExportOptions{Fingerprints: []shader.Digest{mesaFingerprint.Digest()}}, 1, 1, 2},
 		{"none", ExportOptions{Fingerprints: []shader.Digest{}}, 0, 1, 0},
 	} {
 		var b bytes.Buffer
@@ -154,11 +154,11 @@ func TestExportOptions(t *testing.T) {
 	}
 	_, err := Export(&bytes.Buffer{}, from, ExportOptions{Fingerprints: []shader.Digest{{1}}})
 	if err == nil || !strings.Contains(err.Error(), "no programs of fingerprint 01000000") {
-		t.Errorf("a fingerprint that is not there: %v", err)
+		t.Errorf("a missing fingerprint: %v", err)
 	}
 }
 
-func TestImportSkipsWhatOtherDriversMade(t *testing.T) {
+func TestImportSkipsOtherDrivers(t *testing.T) {
 	data := exported(t, filledDir(t), ExportOptions{})
 	updated := nvidiaFingerprint
 	updated.Version = "4.6.0 NVIDIA 590.1"
@@ -178,13 +178,12 @@ func TestImportSkipsWhatOtherDriversMade(t *testing.T) {
 		}
 	}
 	if _, err := Import(bytes.NewReader(data), openDir(t), ImportOptions{}); err == nil || !strings.Contains(err.Error(), "not known") {
-		t.Errorf("no driver said: %v", err)
+		t.Errorf("without a driver: %v", err)
 	}
 }
 
-// What a program that knows nothing of the cache left with the driver travels
-// without any fingerprint.
-func TestDriverFilesAlone(t *testing.T) {
+// Driver files of programs that use only layer two are exported without a fingerprint.
+func TestDriverFilesWithoutPrograms(t *testing.T) {
 	from := openDir(t)
 	toc, bin := nvidiaSlot(1)
 	writeFile(t, from, slotFolder+"/shadercache0.toc", toc)
@@ -198,7 +197,7 @@ func TestDriverFilesAlone(t *testing.T) {
 	}
 }
 
-func TestImportKeepsWhatIsThere(t *testing.T) {
+func TestImportKeepsPresentFiles(t *testing.T) {
 	data := exported(t, filledDir(t), ExportOptions{})
 	to := openDir(t)
 	put(t, to, mesaFingerprint, 1, 5)
@@ -216,7 +215,7 @@ func TestImportKeepsWhatIsThere(t *testing.T) {
 	got := tree(t, to.Path())
 	toc, bin = nvidiaSlot(9, 1, 2, 3)
 	if got[slotFolder+"/shadercache0.toc"] != string(toc) || got[slotFolder+"/shadercache0.bin"] != string(bin) {
-		t.Error("the slots were not merged behind the one that was there")
+		t.Error("the slots were not merged after the present one")
 	}
 	if got[mesaIndex] != "an index of this machine" || got[mesaFile] != "machine code" {
 		t.Error("Mesa's index was replaced, or its item not copied")
@@ -260,7 +259,7 @@ func TestExportFile(t *testing.T) {
 	_, err := ImportFile(path, openDir(t), ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
 	if _, err := ExportFile(path, filledDir(t), ExportOptions{Fingerprints: []shader.Digest{{1}}}); err == nil {
-		t.Error("no error for a fingerprint that is not there")
+		t.Error("no error for a missing fingerprint")
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); len(files) != 1 || err != nil {
 		t.Errorf("files %v, %v", files, err)
@@ -270,19 +269,18 @@ func TestExportFile(t *testing.T) {
 	}
 }
 
-// An export that is ended leaves no file, neither its own nor a temporary one,
-// wherever it was.
-func TestExportEnds(t *testing.T) {
+// An export that is cancelled leaves no file, neither the bundle nor a temporary one.
+func TestExportIsCancelled(t *testing.T) {
 	dir := filledDir(t)
 	folder := t.TempDir()
-	for _, late := range []bool{false, true} {
+	for _, whileWriting := range []bool{false, true} {
 		done := make(chan struct{})
 		o := ExportOptions{Done: done}
-		if late {
+		if whileWriting {
 			o.Progress = func(int64, int64) {
 				select {
 				case <-done:
-					t.Error("it went on")
+					t.Error("Progress was called after Done was closed")
 				default:
 					close(done)
 				}
@@ -295,7 +293,7 @@ func TestExportEnds(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if left, _ := os.ReadDir(folder); len(left) != 0 {
-			t.Errorf("left behind: %v", left)
+			t.Errorf("files were left: %v", left)
 		}
 	}
 }

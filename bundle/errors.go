@@ -5,25 +5,25 @@ import (
 	"fmt"
 )
 
+// Errors of an import or an export. They are returned wrapped.
 var (
-	// ErrRefused is returned, wrapped in a [*RefusedError], when a bundle is
-	// damaged, incomplete, or holds what no export writes.
-	ErrRefused = errors.New("bundle: refused")
-	// ErrUnsigned is returned when a key is given and the bundle has no
-	// signature.
-	ErrUnsigned = errors.New("bundle: not signed")
+	// ErrRefused is matched by a [*RefusedError], which is returned when a bundle is
+	// damaged, incomplete, or has content that Export does not write.
+	ErrRefused = errors.New("bundle refused")
+	// ErrUnsigned is returned when a key is given and the bundle is not signed.
+	ErrUnsigned = errors.New("bundle is not signed")
 	// ErrSignature is returned when the signature was not made with the key.
-	ErrSignature = errors.New("bundle: signature does not match the key")
+	ErrSignature = errors.New("signature does not match the key")
 	// ErrEmpty is returned when there is nothing to export, or when no program of the
 	// directory can be exported.
-	ErrEmpty = errors.New("bundle: nothing to export")
-	// ErrBusy is returned when another import into the directory is under way.
-	ErrBusy = errors.New("bundle: another import is under way")
+	ErrEmpty = errors.New("nothing to export")
+	// ErrBusy is returned while another import into the directory runs.
+	ErrBusy = errors.New("another import is running")
 )
 
-// RefusedError says what is wrong with a bundle. It matches [ErrRefused].
+// RefusedError is the reason why a bundle was refused. It matches [ErrRefused].
 type RefusedError struct {
-	Path   string // the member, or "" for the bundle as a whole
+	Path   string // the member, or "" for the whole bundle
 	Reason string
 }
 
@@ -34,8 +34,10 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("bundle refused: %q: %s", e.Path, e.Reason)
 }
 
+// Is reports whether target is ErrRefused.
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
+// refused returns a *RefusedError with a formatted reason.
 func refused(path, text string, args ...any) error {
 	return &RefusedError{path, fmt.Sprintf(text, args...)}
 }

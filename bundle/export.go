@@ -19,27 +19,27 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// ExportOptions say what goes into a bundle. The zero value puts everything in
-// and signs nothing.
+// ExportOptions select the content of a bundle. The zero value selects everything,
+// without a signature.
 type ExportOptions struct {
-	// Fingerprints are the drivers whose programs go in; nil = all.
+	// Fingerprints are the drivers whose programs are exported. Default: all.
 	Fingerprints []shader.Digest
-	// NoDriverCache leaves out the drivers' own machine code. Where the bundle is
-	// imported every program then costs its first dispatch again.
+	// NoDriverCache leaves out the drivers' own machine code. After the import, the
+	// first dispatch of every program then compiles again.
 	NoDriverCache bool
-	// NoSources leaves out the sources, which nothing needs but a rebuild after a
-	// driver update.
+	// NoSources leaves out the sources, which are used by a rebuild after a driver
+	// update only.
 	NoSources bool
-	// SignKey signs the bundle; nil = no signature.
+	// SignKey signs the bundle. Default: no signature.
 	SignKey ed25519.PrivateKey
-	// Done ends Export early, with context.Canceled, once it is closed; nil = not.
+	// Done cancels Export, with context.Canceled, when it is closed. It may be nil.
 	Done <-chan struct{}
-	// Progress is called from Export with the bytes written and their number,
-	// before compression; nil = not.
+	// Progress is called by Export with the bytes that were written and their total,
+	// before compression. It may be nil.
 	Progress func(done, total int64)
 }
 
-// ExportReport says what went into a bundle.
+// ExportReport is the content of an exported bundle.
 type ExportReport struct {
 	Fingerprints []Fingerprint `json:"fingerprints"`
 	Programs     int           `json:"programs"`
@@ -50,8 +50,8 @@ type ExportReport struct {
 	LeftOut      []LeftOut     `json:"left_out,omitempty"`
 }
 
-// LeftOut is a file of the directory that is not in the bundle, because it is
-// damaged or unknown.
+// LeftOut is a file of the directory that is not in the bundle because it is damaged or
+// unknown.
 type LeftOut struct {
 	Path   string `json:"path"` // below the cache directory
 	Reason string `json:"reason"`
@@ -72,11 +72,11 @@ func (r *ExportReport) count(f File) {
 	}
 }
 
-// Export writes a bundle of a directory. It changes nothing there, and other
-// processes may go on using it: what they add meanwhile is in the bundle or not.
-// Damaged files are left out and reported. The same directory gives the same
-// bytes, whenever and wherever it is exported. The error matches ErrEmpty where there is
-// nothing to export.
+// Export writes a bundle of a directory, which it does not change. Other processes may
+// use the directory: files that they add meanwhile may be missing in the bundle.
+// Damaged files are left out and reported. The bytes depend only on the content of
+// the directory, not on time or place. The error matches ErrEmpty if there is nothing to
+// export.
 func Export(w io.Writer, dir *binary.Dir, o ExportOptions) (ExportReport, error) {
 	r, err := export(w, dir, o)
 	if err != nil {
@@ -85,8 +85,8 @@ func Export(w io.Writer, dir *binary.Dir, o ExportOptions) (ExportReport, error)
 	return r, nil
 }
 
-// ExportFile is Export to a file, which appears when it is complete and replaces
-// one of its name.
+// ExportFile is Export to a file, which it creates or replaces when the bundle is
+// complete.
 func ExportFile(path string, dir *binary.Dir, o ExportOptions) (ExportReport, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
@@ -125,17 +125,17 @@ func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err 
 	return r, write(w, m, s, o)
 }
 
-// write writes the bundle: compressed archive, seal.
+// write writes the bundle: the compressed archive and the seal.
 func write(w io.Writer, m *Manifest, s *spool, o ExportOptions) error {
 	manifest, err := m.encode()
 	if err != nil {
 		return err
 	}
 	if len(manifest) > maxManifestBytes {
-		return fmt.Errorf("the manifest would have %d bytes, and at most %d can be read: export fewer fingerprints", len(manifest), maxManifestBytes)
+		return fmt.Errorf("the manifest has %d bytes, more than the limit of %d: export fewer fingerprints", len(manifest), maxManifestBytes)
 	}
 	if head := bytes.Index(manifest, []byte(filesStart)); head > maxHeadBytes-len(filesStart) {
-		return fmt.Errorf("the manifest would have fingerprints of %d bytes, and at most %d can be read: export fewer", head, maxHeadBytes)
+		return fmt.Errorf("the fingerprints of the manifest have %d bytes, more than the limit of %d: export fewer", head, maxHeadBytes)
 	}
 	sealed := newSealWriter(w)
 	// One worker: the bytes must not depend on the number of processors.
@@ -177,7 +177,7 @@ func writeFiles(archive *tar.Writer, m *Manifest, s *spool, o ExportOptions) err
 	return nil
 }
 
-// ended is context.Canceled once Done is closed.
+// ended returns context.Canceled if Done is closed.
 func (o *ExportOptions) ended() error {
 	select {
 	case <-o.Done:
@@ -195,8 +195,8 @@ func addMember(archive *tar.Writer, name string, size int64, content io.Reader) 
 	return err
 }
 
-// memberHeader is the header of every member: a plain file of no time and no
-// owner, so that nothing but name and size can differ.
+// memberHeader returns the header of a member: a regular file without time and owner,
+// so that only name and size differ.
 func memberHeader(name string, size int64) *tar.Header {
 	return &tar.Header{
 		Typeflag: tar.TypeReg,
@@ -208,7 +208,7 @@ func memberHeader(name string, size int64) *tar.Header {
 	}
 }
 
-// wants says whether the programs of a fingerprint go in.
-func (o *ExportOptions) wants(d shader.Digest) bool {
+// selects reports whether the programs of a fingerprint are exported.
+func (o *ExportOptions) selects(d shader.Digest) bool {
 	return o.Fingerprints == nil || slices.Contains(o.Fingerprints, d)
 }

@@ -29,10 +29,10 @@ layout(std430, binding = 0) buffer Values { float value[]; };
 void main() { value[gl_GlobalInvocationID.x] *= FACTOR; }
 `
 
-// factorsEnvironment names the programs of a child.
+// factorsEnvironment has the factors of a child's programs.
 const factorsEnvironment = "BUNDLE_TEST_FACTORS"
 
-// glOutcome is what a process with a GL context says about its work.
+// glOutcome is the result of a child process with a GL context.
 type glOutcome struct {
 	Compiles, Loads uint64
 	Fingerprint     binary.Fingerprint
@@ -40,7 +40,7 @@ type glOutcome struct {
 }
 
 func init() {
-	gltest.Neutral()
+	gltest.IsolateEnvironment()
 	// Gets a program of each factor, runs it, and writes the outcome to file.
 	children["gl"] = func(dir, file string) error {
 		c, err := glctx.Open(glctx.Options{CacheDir: dir})
@@ -132,8 +132,8 @@ func runGL(t *testing.T, d *binary.Dir, factors string) glOutcome {
 	return o
 }
 
-// driverFiles are the names of what the driver keeps, and the bytes of NVIDIA's
-// slots, which grow where Mesa's folders fill.
+// driverFiles returns the names of the driver's files and the size of NVIDIA's slots:
+// Mesa adds files, NVIDIA's driver grows them.
 func driverFiles(t *testing.T, d *binary.Dir) (names []string, slots int) {
 	t.Helper()
 	for name, data := range tree(t, d.Path()) {
@@ -148,10 +148,10 @@ func driverFiles(t *testing.T, d *binary.Dir) (names []string, slots int) {
 	return names, slots
 }
 
-// TestAFreshMachineIsWarm is what bundles are for: the first process in a new
-// home compiles nothing, and neither does its driver.
-func TestAFreshMachineIsWarm(t *testing.T) {
-	gltest.Open(t) // skips, or fails, where there is no driver
+// TestImportedCacheIsWarm imports a bundle into a new directory: the first process
+// there compiles nothing, and neither does its driver.
+func TestImportedCacheIsWarm(t *testing.T) {
+	gltest.Open(t) // skips or fails without a driver
 	old, fresh := openDir(t), openDir(t)
 	first := runGL(t, old, "2.0 3.0")
 	if first.Compiles != 2 || first.Loads != 0 {
@@ -170,12 +170,12 @@ func TestAFreshMachineIsWarm(t *testing.T) {
 		t.Errorf("the first process after the import: %+v", second)
 	}
 	if after, grown := driverFiles(t, fresh); !slices.Equal(after, names) || grown != slots {
-		t.Errorf("the driver made code of its own: %q, before %q; slots of %d bytes, before %d", after, names, grown, slots)
+		t.Errorf("the driver generated code: %q, before %q; slots of %d bytes, before %d", after, names, grown, slots)
 	}
 }
 
-// TestParallelProcessesFillOneCache: what processes side by side have made is
-// warm for the next one, whether the driver gives each a slot or not.
+// TestParallelProcessesFillOneCache fills a cache from concurrent processes: the next
+// process compiles nothing, whether or not the driver uses a slot for each.
 func TestParallelProcessesFillOneCache(t *testing.T) {
 	gltest.Open(t)
 	d := openDir(t)
@@ -186,7 +186,7 @@ func TestParallelProcessesFillOneCache(t *testing.T) {
 	}
 	workers.Wait()
 	merge, err := drivercache.Merge(d.DriverDir())
-	if err != nil || len(merge.LeftAlone) != 0 {
+	if err != nil || len(merge.Skipped) != 0 {
 		t.Errorf("merged %+v, %v", merge, err)
 	}
 	t.Logf("merged %d slots with %d records", merge.Slots, merge.Records)
@@ -195,6 +195,6 @@ func TestParallelProcessesFillOneCache(t *testing.T) {
 		t.Errorf("the next process: %+v", next)
 	}
 	if after, grown := driverFiles(t, d); !slices.Equal(after, names) || grown != slots {
-		t.Errorf("the driver made code of its own: %q, before %q; slots of %d bytes, before %d", after, names, grown, slots)
+		t.Errorf("the driver generated code: %q, before %q; slots of %d bytes, before %d", after, names, grown, slots)
 	}
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/shadercache/shadercache/binary"
 )
 
-// member is one member of a bundle made by hand.
+// member is one member of a bundle that the test builds.
 type member struct {
 	header *tar.Header
 	data   []byte
 }
 
-// plain is a member as an export writes it.
+// plain returns a member as Export writes it.
 func plain(name string, data []byte) member {
 	return member{memberHeader(name, int64(len(data))), data}
 }
 
-// handmade is a bundle of a manifest and members that need not fit together.
+// handmade returns a bundle of a manifest and members that need not match.
 func handmade(t testing.TB, m *Manifest, members ...member) []byte {
 	t.Helper()
 	manifest, err := m.encode()
@@ -63,7 +63,7 @@ func fileOf(name string, kind Kind, data []byte) File {
 	return File{Path: name, Kind: kind, Size: int64(len(data)), SHA256: sha256.Sum256(data)}
 }
 
-// manifestOf is a manifest with both fingerprints.
+// manifestOf returns a manifest with both fingerprints.
 func manifestOf(files ...File) *Manifest {
 	m := &Manifest{Schema: manifestSchema, Created: start, Files: append([]File{}, files...)}
 	for _, f := range []binary.Fingerprint{nvidiaFingerprint, mesaFingerprint} {
@@ -96,7 +96,7 @@ func TestHostileBundles(t *testing.T) {
 	key := testSource(2).Key().String() // not that of the blob
 	program := nvidiaFingerprint.DirName() + "/blobs/" + key[:2] + "/" + key + ".bin"
 	own := testSource(1).Key().String()
-	foreign := mesaFingerprint.DirName() + "/blobs/" + own[:2] + "/" + own + ".bin"
+	otherDrivers := mesaFingerprint.DirName() + "/blobs/" + own[:2] + "/" + own + ".bin"
 	source := "sources/" + key[:2] + "/" + key + ".glsl.zst"
 	toc, _ := nvidiaSlot(1)
 	zeros := make([]byte, 64<<20)
@@ -117,7 +117,7 @@ func TestHostileBundles(t *testing.T) {
 		{"backslashes", at(`driver/mesa/..\..\outside`), "cannot be there"},
 		{"hidden", at("driver/mesa/.bashrc"), "cannot be there"},
 		{"beside the folders", at("outside"), "cannot be there"},
-		{"our own index", at(nvidiaFingerprint.DirName() + "/index.db"), "cannot be there"},
+		{"the index", at(nvidiaFingerprint.DirName() + "/index.db"), "cannot be there"},
 		{"the lock", at("driver/mesa.lock"), "cannot be there"},
 		{"staging", at(".import/ready/manifest.json"), "cannot be there"},
 		{"an empty name", at("driver/mesa/"), "cannot be there"},
@@ -148,22 +148,22 @@ func TestHostileBundles(t *testing.T) {
 		{"larger than allowed", handmade(t, manifestOf(large)), "unpacks to"},
 		{"bomb in a member", handmade(t, manifestOf(good), plain(mesaFile, zeros)), "67108864 bytes, and 12"},
 		{"bomb in the manifest", sealed(t, archive(t, plain(manifestName, append(zeros, 0)))), "are allowed"},
-		{"bomb behind the archive", sealed(t, append(archive(t), zeros...)), "ends before manifest.json"},
-		{"bytes behind the archive", sealed(t, append(handmadeArchive(t, manifestOf(good), plain(mesaFile, code)), 0)), "follows the end"},
+		{"bomb after the archive", sealed(t, append(archive(t), zeros...)), "ends before manifest.json"},
+		{"bytes after the archive", sealed(t, append(handmadeArchive(t, manifestOf(good), plain(mesaFile, code)), 0)), "follows the end"},
 		{"no blob", handmade(t, manifestOf(fileOf(program, Program, code)), plain(program, code)), "not a program blob"},
 		{"another program's blob", handmade(t, manifestOf(fileOf(program, Program, blob)), plain(program, blob)), "holds program"},
-		{"another driver's blob", handmade(t, manifestOf(fileOf(foreign, Program, blob)), plain(foreign, blob)), "made by driver"},
+		{"another driver's blob", handmade(t, manifestOf(fileOf(otherDrivers, Program, blob)), plain(otherDrivers, blob)), "made by driver"},
 		{"no source", handmade(t, manifestOf(fileOf(source, Source, code)), plain(source, code)), "source"},
 		{"no archive", sealed(t, []byte("hello")), "cannot be unpacked"},
 		{"an empty archive", sealed(t, archive(t)), "ends before manifest.json"},
 		{"no manifest first", sealed(t, archive(t, plain(mesaFile, code))), "in this place"},
 		{"no JSON", sealed(t, archive(t, plain(manifestName, code))), "invalid character"},
 		{"later schema", handmade(t, &Manifest{Schema: 2}), "schema 2"},
-		{"another fingerprint than it says", handmade(t, func() *Manifest {
+		{"a fingerprint without its digest", handmade(t, func() *Manifest {
 			m := manifestOf()
 			m.Fingerprints[0].Fingerprint.Version = "other"
 			return m
-		}()), "not what it says"},
+		}()), "does not match its digest"},
 		{"no bundle", []byte("hello"), "no bundle"},
 		{"nothing", nil, "no bundle"},
 	} {
@@ -173,7 +173,7 @@ func TestHostileBundles(t *testing.T) {
 			must(t, err)
 			_, err = Import(bytes.NewReader(test.bundle), to, ImportOptions{Trust: true, AnyDriver: true, MaxBytes: 512 << 20})
 			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.reason) {
-				t.Errorf("got %v, want it refused because %q", err, test.reason)
+				t.Errorf("got %v, want a refusal with %q", err, test.reason)
 			}
 			wantEmpty(t, to)
 			if files := tree(t, home); len(files) > 5 {
@@ -190,8 +190,7 @@ func handmadeArchive(t testing.TB, m *Manifest, members ...member) []byte {
 	return archive(t, append([]member{plain(manifestName, manifest)}, members...)...)
 }
 
-// A link in the cache directory, put there by whoever, does not lead an import
-// out of it.
+// An import does not follow links out of the cache directory.
 func TestLinksInTheDirectory(t *testing.T) {
 	data := exported(t, filledDir(t), ExportOptions{})
 	for _, name := range []string{"sources", "driver", mesaFingerprint.DirName(), stagingName} {
@@ -207,7 +206,7 @@ func TestLinksInTheDirectory(t *testing.T) {
 	}
 }
 
-// small is a bundle with a file of every kind and a signature.
+// small returns a bundle with a file of every kind and a signature.
 func small(t testing.TB) []byte {
 	t.Helper()
 	from := filledDir(t)
@@ -246,8 +245,8 @@ func wantRefused(t *testing.T, bundle []byte, to *binary.Dir, at int) {
 	}
 }
 
-// A disk that fails is not a bundle that is bad.
-func TestAReaderThatFails(t *testing.T) {
+// An error of the reader is returned, and is no *RefusedError.
+func TestFailingReader(t *testing.T) {
 	whole, broken, to := small(t), errors.New("broken disk"), openDir(t)
 	for _, n := range []int{0, 20, len(whole) / 2, len(whole) - 1, len(whole)} {
 		r := io.MultiReader(bytes.NewReader(whole[:n]), failingReader{broken})
@@ -262,7 +261,7 @@ type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// FuzzManifest: what is accepted is written back to the same bytes.
+// FuzzManifest checks that an accepted manifest is encoded to the same bytes.
 func FuzzManifest(f *testing.F) {
 	from := filledDir(f)
 	m := manifestOf(fileOf(mesaFile, Mesa, []byte("x")))
@@ -291,8 +290,8 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzImport gives an import archives that are sealed, so that damage reaches
-// what lies behind the seal.
+// FuzzImport imports sealed archives, so that the checks after that of the seal are
+// reached.
 func FuzzImport(f *testing.F) {
 	code := []byte("machine code")
 	f.Add(handmadeArchive(f, manifestOf(fileOf(mesaFile, Mesa, code)), plain(mesaFile, code)))

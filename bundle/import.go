@@ -13,84 +13,82 @@ import (
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
-// defaultMaxBytes is far above what programs of one machine take, and far below
-// what fills a disk.
+// defaultMaxBytes is far above the size of one machine's programs, and far below that
+// of a disk.
 const defaultMaxBytes = 4 << 30
 
-// ImportOptions say what is taken from a bundle. One of Current and AnyDriver
-// has to be set.
+// ImportOptions select what is imported from a bundle. Current or AnyDriver has to be
+// set.
 type ImportOptions struct {
-	// Current is the driver of this machine: programs and machine code of others
-	// are skipped. Sources are for every driver.
+	// Current is the driver of this machine: programs and machine code of other
+	// drivers are skipped. Sources are imported for every driver.
 	Current *binary.Fingerprint
-	// AnyDriver takes what every driver made, for machines without a GPU that
+	// AnyDriver imports the files of all drivers, on machines without a GPU that
 	// prepare a directory for others.
 	AnyDriver bool
-	// VerifyKey is the key that must have signed the bundle; nil = the signature is not
-	// checked, and no native code is taken unless Trust is set.
+	// VerifyKey is the key that the signature must match. Default: signatures are not
+	// verified, and native code is left out unless Trust is set.
 	VerifyKey ed25519.PublicKey
-	// Trust takes native code from a bundle whose signature no key proves. Only set it
-	// for a bundle whose origin is known otherwise: see the type Trust.
+	// Trust imports native code from a bundle whose signature is not verified. It is
+	// only for bundles of known origin: see the type Trust.
 	Trust bool
-	// MaxBytes bounds what the bundle may unpack to; 0 = 4 GiB.
+	// MaxBytes limits the size of the unpacked bundle. Default: 4 GiB.
 	MaxBytes int64
-	// Progress is called from Import with the bytes read and their number, after
-	// decompression; nil = not.
+	// Progress is called by Import with the bytes that were read and their total,
+	// after decompression. It may be nil.
 	Progress func(done, total int64)
 }
 
-// ImportReport says what an import did.
+// ImportReport is the result of an import.
 type ImportReport struct {
 	Signed   bool `json:"signed"`
-	Verified bool `json:"verified"` // the signature was compared with a key
+	Verified bool `json:"verified"` // the signature matches VerifyKey
 
-	// Trust is the reason for which native code was taken. Without one these files of
-	// this machine's drivers were left out.
-	Trust                Trust `json:"trust"`
-	UntrustedPrograms    int   `json:"untrusted_programs"`
-	UntrustedDriverFiles int   `json:"untrusted_driver_files"`
+	Trust                Trust `json:"trust"`                  // the reason for importing native code
+	UntrustedPrograms    int   `json:"untrusted_programs"`     // left out for lack of a reason
+	UntrustedDriverFiles int   `json:"untrusted_driver_files"` // left out for lack of a reason
 
-	Fingerprints []Fingerprint `json:"fingerprints"`      // taken
+	Fingerprints []Fingerprint `json:"fingerprints"`      // imported
 	Skipped      []Fingerprint `json:"skipped,omitempty"` // made by other drivers
 
-	Programs    int   `json:"programs"`     // new here
-	Sources     int   `json:"sources"`      // new here
-	Tunings     int   `json:"tunings"`      // new here
-	DriverFiles int   `json:"driver_files"` // new here
-	Present     int   `json:"present"`      // files that were here before
-	Bytes       int64 `json:"bytes"`        // of the new files
+	Programs    int   `json:"programs"`     // added
+	Sources     int   `json:"sources"`      // added
+	Tunings     int   `json:"tunings"`      // added
+	DriverFiles int   `json:"driver_files"` // added
+	Present     int   `json:"present"`      // files that the directory had before
+	Bytes       int64 `json:"bytes"`        // of the added files
 
-	// Merge says what became of NVIDIA's slots. MergePending is true when the
-	// driver's cache is in use: the new slots are in place, and the next merge
-	// makes them count.
+	// Merge is the result of merging NVIDIA's slots. MergePending is true when the
+	// driver's cache is in use: the new slots are in place, and are read after the
+	// next merge.
 	Merge        nvidia.Report `json:"merge"`
 	MergePending bool          `json:"merge_pending"`
 }
 
-// Import takes what a bundle holds into a directory. What is there already
-// stays. It is all or nothing: an import that fails or is killed before the
-// whole bundle was read and found well has no effect, and one that is killed
-// afterwards is completed by the next, whatever that imports.
+// Import adds the content of a bundle to a directory and keeps the files that it has.
+// It is atomic: an import that fails or is killed before the whole bundle was read and
+// checked has no effect, and one that is killed afterwards is completed by the next
+// import of any bundle.
 //
-// Native code is taken only from a bundle that VerifyKey proves, or if Trust is set: the
-// report has the number of files that were left out.
+// Native code is imported only if the signature matches VerifyKey, or if Trust is set.
+// The report has the number of files that were left out.
 //
-// It returns a *RefusedError for a bundle that is damaged or holds what no
-// export writes, ErrUnsigned or ErrSignature where a key asks for more, and
-// ErrBusy while another import into the directory is under way.
+// It returns a *RefusedError for a bundle that is damaged or has content that Export
+// does not write, ErrUnsigned or ErrSignature if a key is given and does not match,
+// and ErrBusy while another import into the directory runs.
 func Import(r io.Reader, dir *binary.Dir, o ImportOptions) (ImportReport, error) {
 	if o.Current == nil && !o.AnyDriver {
-		return ImportReport{}, errors.New("bundle: import: the driver of this machine is not known: say which, or take what any driver made")
+		return ImportReport{}, errors.New("bundle: import: the driver of this machine is not known: set Current or AnyDriver")
 	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
 	}
 	var report ImportReport
-	err := exclusively(dir, func(i *installer) error {
+	err := withInstaller(dir, func(i *installer) error {
 		if _, err := i.install(); err != nil {
 			return err
 		}
-		b := unpacking{options: o, root: i.root, staged: filepath.Join(dir.Path(), stagingNew)}
+		b := unpacker{options: o, root: i.root, staged: filepath.Join(dir.Path(), stagingNew)}
 		err := b.run(r)
 		if err != nil {
 			return errors.Join(err, i.root.RemoveAll(stagingName))
@@ -116,13 +114,13 @@ func ImportFile(path string, dir *binary.Dir, o ImportOptions) (ImportReport, er
 	return Import(f, dir, o)
 }
 
-// Recover completes an import that was killed after its bundle was found well,
-// and deletes what one left that was killed before. Import does so by itself.
+// Recover completes an import that was killed after its bundle was checked, and deletes
+// the files of one that was killed before. Import does the same first.
 func Recover(dir *binary.Dir) error {
 	if _, err := os.Lstat(filepath.Join(dir.Path(), stagingName)); err != nil {
 		return nil
 	}
-	err := exclusively(dir, func(i *installer) error {
+	err := withInstaller(dir, func(i *installer) error {
 		_, err := i.install()
 		return err
 	})
@@ -132,8 +130,8 @@ func Recover(dir *binary.Dir) error {
 	return nil
 }
 
-// exclusively runs one import at a time in a directory.
-func exclusively(dir *binary.Dir, do func(*installer) error) (err error) {
+// withInstaller calls do with an installer, for one import at a time in a directory.
+func withInstaller(dir *binary.Dir, do func(*installer) error) (err error) {
 	lock, err := drivercache.TryExclusive(filepath.Join(dir.Path(), stagingName))
 	if errors.Is(err, drivercache.ErrInUse) {
 		return fmt.Errorf("%w into %s", ErrBusy, dir.Path())

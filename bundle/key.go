@@ -12,35 +12,42 @@ import (
 const (
 	privateBlock = "PRIVATE KEY"
 	publicBlock  = "PUBLIC KEY"
-	// maxKeyBytes is more than any key file has; the keys here have 119 and 113.
+	// maxKeyBytes limits the size of a key file. Those of GenerateKey have 119 and 113
+	// bytes.
 	maxKeyBytes = 64 << 10
 )
 
-// signatureContext keeps a signature of a bundle from being one of anything
-// else.
+// signatureContext separates signatures of bundles from other uses of the key.
 const signatureContext = "shadercache bundle manifest\x00"
 
 // GenerateKey writes a new ed25519 key pair as PEM files: the private key to
-// path, readable by the user alone, the public key to path.pub. It replaces no
-// file.
+// path, readable only by the user, the public key to path.pub. It does not replace
+// files.
 func GenerateKey(path string) error {
+	if err := generateKey(path); err != nil {
+		return fmt.Errorf("bundle: generate key: %w", err)
+	}
+	return nil
+}
+
+func generateKey(path string) error {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
-		return fmt.Errorf("bundle: generate key: %w", err)
+		return err
 	}
 	privateDER, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		return fmt.Errorf("bundle: generate key: %w", err)
+		return err
 	}
 	publicDER, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
-		return fmt.Errorf("bundle: generate key: %w", err)
+		return err
 	}
 	if err := writeNew(path, privateBlock, privateDER, 0o600); err != nil {
-		return fmt.Errorf("bundle: generate key: %w", err)
+		return err
 	}
 	if err := writeNew(path+".pub", publicBlock, publicDER, 0o644); err != nil {
-		return errors.Join(fmt.Errorf("bundle: generate key: %w", err), os.Remove(path))
+		return errors.Join(err, os.Remove(path))
 	}
 	return nil
 }
@@ -48,37 +55,31 @@ func GenerateKey(path string) error {
 // ReadPrivateKey reads the key that GenerateKey wrote, or any ed25519 key in
 // PKCS #8 and PEM, as "openssl genpkey -algorithm ed25519" writes it.
 func ReadPrivateKey(path string) (ed25519.PrivateKey, error) {
-	der, err := readBlock(path, privateBlock)
-	if err != nil {
-		return nil, fmt.Errorf("bundle: read private key: %w", err)
-	}
-	key, err := x509.ParsePKCS8PrivateKey(der)
-	if err != nil {
-		return nil, fmt.Errorf("bundle: read private key %s: %w", path, err)
-	}
-	private, ok := key.(ed25519.PrivateKey)
-	if !ok {
-		return nil, fmt.Errorf("bundle: read private key %s: it is a %T, not an ed25519 key", path, key)
-	}
-	return private, nil
+	return readKey[ed25519.PrivateKey](path, "private key", privateBlock, x509.ParsePKCS8PrivateKey)
 }
 
 // ReadPublicKey reads the .pub file that GenerateKey wrote, or any ed25519
 // public key in PKIX and PEM.
 func ReadPublicKey(path string) (ed25519.PublicKey, error) {
-	der, err := readBlock(path, publicBlock)
+	return readKey[ed25519.PublicKey](path, "public key", publicBlock, x509.ParsePKIXPublicKey)
+}
+
+// readKey reads a key of type K from a file with one PEM block. what is its name in
+// errors.
+func readKey[K any](path, what, block string, parse func(der []byte) (any, error)) (key K, err error) {
+	der, err := readBlock(path, block)
 	if err != nil {
-		return nil, fmt.Errorf("bundle: read public key: %w", err)
+		return key, fmt.Errorf("bundle: read %s: %w", what, err)
 	}
-	key, err := x509.ParsePKIXPublicKey(der)
+	parsed, err := parse(der)
 	if err != nil {
-		return nil, fmt.Errorf("bundle: read public key %s: %w", path, err)
+		return key, fmt.Errorf("bundle: read %s %s: %w", what, path, err)
 	}
-	public, ok := key.(ed25519.PublicKey)
+	key, ok := parsed.(K)
 	if !ok {
-		return nil, fmt.Errorf("bundle: read public key %s: it is a %T, not an ed25519 key", path, key)
+		return key, fmt.Errorf("bundle: read %s %s: it is a %T, not an ed25519 key", what, path, parsed)
 	}
-	return public, nil
+	return key, nil
 }
 
 func writeNew(path, kind string, der []byte, mode os.FileMode) error {
@@ -89,7 +90,7 @@ func writeNew(path, kind string, der []byte, mode os.FileMode) error {
 	return errors.Join(pem.Encode(f, &pem.Block{Type: kind, Bytes: der}), f.Close())
 }
 
-// readBlock reads a file that holds one PEM block of a kind.
+// readBlock returns the content of a file with one PEM block of a kind.
 func readBlock(path, kind string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -107,7 +108,7 @@ func readBlock(path, kind string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not a PEM file", path)
 	}
 	if block.Type != kind {
-		return nil, fmt.Errorf("%s holds a %s, not a %s: signing takes the private key, verifying the .pub file", path, block.Type, kind)
+		return nil, fmt.Errorf("%s has a %s, not a %s: signing takes the private key, verifying the .pub file", path, block.Type, kind)
 	}
 	return block.Bytes, nil
 }

@@ -19,7 +19,7 @@ func keys(t testing.TB) (ed25519.PublicKey, ed25519.PrivateKey) {
 func TestSignatures(t *testing.T) {
 	from := filledDir(t)
 	public, private := keys(t)
-	stranger := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)
+	otherKey := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)
 	signed, unsigned := exported(t, from, ExportOptions{SignKey: private}), exported(t, from, ExportOptions{})
 	for _, test := range []struct {
 		name   string
@@ -29,7 +29,7 @@ func TestSignatures(t *testing.T) {
 	}{
 		{"signed, right key", signed, public, nil},
 		{"signed, no key", signed, nil, nil},
-		{"signed, other key", signed, stranger, ErrSignature},
+		{"signed, other key", signed, otherKey, ErrSignature},
 		{"unsigned, a key", unsigned, public, ErrUnsigned},
 	} {
 		to := openDir(t)
@@ -43,8 +43,8 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// Without a proof of origin an import takes nothing that the driver runs, unless the
-// caller asks for it.
+// Without a proof of origin an import leaves out the files that the driver executes,
+// unless the caller sets Trust.
 func TestOnlyTrustedCodeIsImported(t *testing.T) {
 	from := filledDir(t)
 	putTuning(t, from, nvidiaFingerprint, "p", 1)
@@ -100,13 +100,13 @@ func TestKeyFiles(t *testing.T) {
 	public, err := ReadPublicKey(path + ".pub")
 	must(t, err)
 	if !public.Equal(private.Public()) {
-		t.Error("the two files are not of one pair")
+		t.Error("the two files are not a key pair")
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("private key: %v, %v", info.Mode(), err)
 	}
 	if err := GenerateKey(path); !errors.Is(err, os.ErrExist) {
-		t.Errorf("a second key in the same place: %v", err)
+		t.Errorf("a second key with the same path: %v", err)
 	}
 	if _, err := ReadPrivateKey(path + ".pub"); err == nil || !strings.Contains(err.Error(), "signing takes the private key") {
 		t.Errorf("public for private: %v", err)
@@ -120,13 +120,13 @@ func TestKeyFiles(t *testing.T) {
 		t.Errorf("text: %v", err)
 	}
 	if _, err := ReadPrivateKey(t.TempDir()); err == nil {
-		t.Error("a folder is no key")
+		t.Error("no error for a folder")
 	}
 	must(t, os.Remove(path))
 	if err := GenerateKey(path); !errors.Is(err, os.ErrExist) {
-		t.Errorf("an old public key in the way: %v", err)
+		t.Errorf("an old public key with the same path: %v", err)
 	}
 	if _, err := os.Lstat(path); err == nil {
-		t.Error("half a pair was left")
+		t.Error("the private key was left")
 	}
 }

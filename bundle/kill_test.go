@@ -24,7 +24,7 @@ import (
 const killEnvironment = "BUNDLE_TEST_KILL_AT"
 
 func init() {
-	// Imports, and kills itself after so many files were read.
+	// Imports, and kills itself after the given number of files.
 	children["kill"] = func(dir, file string) error {
 		at, err := strconv.Atoi(os.Getenv(killEnvironment))
 		if err != nil {
@@ -43,8 +43,8 @@ func init() {
 		}})
 		return err
 	}
-	// Imports, and says when everything was read.
-	children["tell"] = func(dir, file string) error {
+	// Imports, and prints a line after the last file was read.
+	children["announce"] = func(dir, file string) error {
 		to, err := binary.OpenDir(dir)
 		if err != nil {
 			return err
@@ -58,8 +58,8 @@ func init() {
 	}
 }
 
-// largerBundle is a bundle with enough files to be killed among them, and the
-// tree that importing it makes.
+// largerBundle returns a bundle with enough files to be killed between them, and the
+// tree of a complete import.
 func largerBundle(t *testing.T) (file string, complete map[string]string) {
 	t.Helper()
 	from := filledDir(t)
@@ -75,8 +75,8 @@ func largerBundle(t *testing.T) (file string, complete map[string]string) {
 	return file, tree(t, to.Path())
 }
 
-// visible is the tree without what an import keeps to itself, and without what
-// a death while the index is written leaves by design.
+// visible returns the tree without staging files, and without the files that a kill
+// during a write of the index may leave.
 func visible(t *testing.T, d *binary.Dir) map[string]string {
 	t.Helper()
 	files := tree(t, d.Path())
@@ -93,10 +93,10 @@ func TestKilledWhileReading(t *testing.T) {
 		child := exec.Command(os.Args[0])
 		child.Env = append(childEnv("kill", to.Path(), file), killEnvironment+"="+at)
 		if err := child.Run(); err == nil {
-			t.Fatalf("file %s: the child lived", at)
+			t.Fatalf("file %s: the child was not killed", at)
 		}
 		if files := visible(t, to); len(files) != 0 {
-			t.Errorf("killed at file %s: %d files came into view", at, len(files))
+			t.Errorf("killed at file %s: %d files were installed", at, len(files))
 		}
 		if _, err := os.Lstat(filepath.Join(to.Path(), stagingName)); err != nil {
 			t.Errorf("killed at file %s: nothing was staged, so nothing was tested", at)
@@ -118,13 +118,13 @@ func TestKilledWhileReading(t *testing.T) {
 	}
 }
 
-// Wherever the kill falls, all is there after the next start, or nothing.
-func TestKilledAnywhere(t *testing.T) {
+// After a kill at any time, Recover leaves all files or none.
+func TestKilledAtAnyTime(t *testing.T) {
 	file, complete := largerBundle(t)
 	for round := range 12 {
 		to := openDir(t)
 		child := exec.Command(os.Args[0])
-		child.Env = childEnv("tell", to.Path(), file)
+		child.Env = childEnv("announce", to.Path(), file)
 		out, err := child.StdoutPipe()
 		must(t, err)
 		must(t, child.Start())
@@ -140,8 +140,8 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestRecover stops the installation before each of its files, as a death
-// would, and recovers.
+// TestRecover stops the installation before each of its files, as a kill would, and
+// recovers.
 func TestRecover(t *testing.T) {
 	data := exported(t, filledDir(t), ExportOptions{})
 	whole := openDir(t)
@@ -150,9 +150,9 @@ func TestRecover(t *testing.T) {
 	complete := tree(t, whole.Path())
 	for stop := range 11 {
 		to := openDir(t)
-		m := ready(t, to, data)
+		m := unpackOnly(t, to, data)
 		for _, f := range m.Files[:min(stop, len(m.Files))] {
-			partly(t, to, f)
+			installFile(t, to, f)
 		}
 		must(t, Recover(to))
 		if got := tree(t, to.Path()); !maps.Equal(got, complete) {
@@ -161,12 +161,12 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// ready unpacks a bundle and stops there.
-func ready(t *testing.T, to *binary.Dir, data []byte) *Manifest {
+// unpackOnly unpacks a bundle without installing it.
+func unpackOnly(t *testing.T, to *binary.Dir, data []byte) *Manifest {
 	t.Helper()
 	var m *Manifest
-	must(t, exclusively(to, func(i *installer) error {
-		u := unpacking{
+	must(t, withInstaller(to, func(i *installer) error {
+		u := unpacker{
 			options: ImportOptions{Trust: true, AnyDriver: true, MaxBytes: defaultMaxBytes},
 			root:    i.root,
 			staged:  filepath.Join(to.Path(), stagingNew),
@@ -184,20 +184,20 @@ func ready(t *testing.T, to *binary.Dir, data []byte) *Manifest {
 	return m
 }
 
-// partly does what install does with one file.
-func partly(t *testing.T, to *binary.Dir, f File) {
+// installFile installs one file as install does.
+func installFile(t *testing.T, to *binary.Dir, f File) {
 	t.Helper()
-	must(t, exclusively(to, func(i *installer) error {
+	must(t, withInstaller(to, func(i *installer) error {
 		if f.Kind == Program || f.Kind == Source {
-			return i.move(f, new(int))
+			return i.replaceFile(f, new(int))
 		}
-		_, err := i.place(f.Path, f.Path)
+		_, err := i.linkIfMissing(f.Path, f.Path)
 		return err
 	}))
 }
 
 // A FIFO in the place of a file does not block an import.
-func TestImportMeetsFIFOs(t *testing.T) {
+func TestImportWithFIFOs(t *testing.T) {
 	from := filledDir(t)
 	putTuning(t, from, nvidiaFingerprint, "p", 1)
 	data := exported(t, from, ExportOptions{})
@@ -220,8 +220,8 @@ func TestImportMeetsFIFOs(t *testing.T) {
 	}
 }
 
-// A disk that fills up ends the import and leaves nothing. The limit on the
-// size of files stands in for the disk.
+// An import to a full disk fails and leaves no files. A limit of the file size
+// simulates the disk.
 func TestFullDisk(t *testing.T) {
 	from := openDir(t)
 	writeFile(t, from, mesaFile, bytes.Repeat([]byte("0123456789"), 200_000))
@@ -230,7 +230,7 @@ func TestFullDisk(t *testing.T) {
 	must(t, err)
 	to := openDir(t)
 	child := exec.Command("sh", "-c", "ulimit -f 100; exec \""+os.Args[0]+"\"")
-	child.Env = childEnv("tell", to.Path(), file)
+	child.Env = childEnv("announce", to.Path(), file)
 	out, err := child.CombinedOutput()
 	if _, failed := errors.AsType[*exec.ExitError](err); !failed || !strings.Contains(string(out), "file too large") {
 		t.Errorf("got %v, %s", err, out)

@@ -45,11 +45,11 @@ const (
 	mesaIndex  = "driver/mesa/mesa_shader_cache/index"
 )
 
-// childEnvironment makes the test binary one of the children below instead.
+// childEnvironment makes the test binary run one of the children below.
 const childEnvironment = "BUNDLE_TEST_CHILD"
 
-// children are what the test binary can do as a process of its own, with the
-// cache directory and a file as arguments.
+// children are functions that the test binary runs as a child process, with the cache
+// directory and a file as arguments.
 var children = map[string]func(dir, file string) error{}
 
 func TestMain(m *testing.M) {
@@ -84,7 +84,7 @@ func testBlob(n int, of binary.Fingerprint) *binary.Blob {
 	}
 }
 
-// nvidiaSlot is a slot with one record of each number.
+// nvidiaSlot returns a slot with one record for each number.
 func nvidiaSlot(numbers ...byte) (toc, bin []byte) {
 	header := append([]byte("CDVN\x00\x00\x03\x00"), bytes.Repeat([]byte{7}, 24)...)
 	toc, bin = bytes.Clone(header), bytes.Clone(header)
@@ -105,8 +105,7 @@ func openDir(t testing.TB) *binary.Dir {
 	return d
 }
 
-// filledDir is a directory with programs of two drivers, what the drivers keep,
-// and sources.
+// filledDir returns a directory with programs of two drivers, driver files and sources.
 func filledDir(t testing.TB) *binary.Dir {
 	t.Helper()
 	d := openDir(t)
@@ -148,8 +147,8 @@ func exported(t testing.TB, d *binary.Dir, o ExportOptions) []byte {
 	return b.Bytes()
 }
 
-// tree is the content of every file below a directory that is not about the
-// directory itself, by path.
+// tree returns the content of the files below a directory by path, without the files
+// that describe the directory.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -176,10 +175,10 @@ func tree(t testing.TB, dir string) map[string]string {
 func wantEmpty(t testing.TB, d *binary.Dir) {
 	t.Helper()
 	if files := tree(t, d.Path()); len(files) != 0 {
-		t.Errorf("left behind: %q", slices.Sorted(maps.Keys(files)))
+		t.Errorf("files were left: %q", slices.Sorted(maps.Keys(files)))
 	}
 	if _, err := os.Lstat(filepath.Join(d.Path(), stagingName)); err == nil {
-		t.Error("the staging folder is still there")
+		t.Error("the staging folder was left")
 	}
 }
 

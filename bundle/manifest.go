@@ -17,18 +17,18 @@ const (
 	signatureName  = "manifest.sig"
 	manifestSchema = 1
 
-	// maxManifestBytes is room for 300,000 programs.
+	// maxManifestBytes is enough for 300,000 programs.
 	maxManifestBytes = 64 << 20
 
-	// manifestLine is about what a program takes there.
+	// manifestLine is about the size of a program in the manifest.
 	manifestLine = 260
 )
 
-// Manifest says what is in a bundle. Its signature covers everything else: each
-// file is here with its sum.
+// Manifest lists the content of a bundle. Its signature covers all files by their
+// checksums.
 type Manifest struct {
 	Schema       int           `json:"schema"`
-	Created      time.Time     `json:"created"` // when the latest of its programs was compiled
+	Created      time.Time     `json:"created"` // compile time of the newest program
 	Fingerprints []Fingerprint `json:"fingerprints"`
 	Files        []File        `json:"files"`
 }
@@ -40,18 +40,18 @@ type Fingerprint struct {
 	Fingerprint binary.Fingerprint `json:"fingerprint"`
 }
 
-// File is one file of a bundle. Its path is that below the cache directory.
+// File is one file of a bundle. Path is its path below the cache directory.
 type File struct {
 	Path   string        `json:"path"`
 	Kind   Kind          `json:"kind"`
 	Size   int64         `json:"size"`
 	SHA256 shader.Digest `json:"sha256"`
 
-	place int64 // offset in the spool of an export
+	offset int64 // in the spool of an export
 }
 
-// The text of a manifest is that of json.MarshalIndent with one space, so that it has one
-// form: head, filesStart, the files, end.
+// The form of a manifest is that of json.MarshalIndent with an indent of one space: the
+// head, filesStart, the files, the end. There is no other form of the same manifest.
 const (
 	filesStart    = "\n \"files\": ["
 	firstFile     = "\n  "
@@ -59,12 +59,12 @@ const (
 	fileEnd       = "\n  }"
 	manifestEnd   = "\n ]\n}\n"
 	noFiles       = "]\n}\n"
-	maxHeadBytes  = 256 << 10 // some hundred fingerprints
+	maxHeadBytes  = 256 << 10 // enough for some hundred fingerprints
 	maxEntryBytes = 4 << 10   // of one file
 )
 
-// encode writes the manifest, sorted. It encodes a file at a time: as one value, 100,000
-// of them would take several times their memory.
+// encode sorts the manifest and returns its bytes. It encodes one file at a time:
+// encoding 100,000 files as one value would take several times their memory.
 func (m *Manifest) encode() ([]byte, error) {
 	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	data, err := m.encodeHead()
@@ -88,7 +88,7 @@ func (m *Manifest) encode() ([]byte, error) {
 	return append(data, manifestEnd...), nil
 }
 
-// encodeHead writes what is before the files.
+// encodeHead sorts the fingerprints and returns the bytes before the files.
 func (m *Manifest) encodeHead() ([]byte, error) {
 	slices.SortFunc(m.Fingerprints, func(a, b Fingerprint) int { return cmp.Compare(a.Dir, b.Dir) })
 	empty := *m
@@ -97,11 +97,12 @@ func (m *Manifest) encodeHead() ([]byte, error) {
 	return bytes.TrimSuffix(data, []byte(filesStart+strings.TrimSuffix(noFiles, "\n"))), err
 }
 
+// encode returns the bytes of a file in a manifest.
 func (f File) encode() ([]byte, error) { return json.MarshalIndent(f, firstFile[1:], " ") }
 
-// decodeManifest reads what encode wrote and refuses everything else: another order, a
-// field that is not known, a path that no export writes. It decodes and checks a file at
-// a time, so that a text takes no more memory than the files that it rightly lists.
+// decodeManifest decodes the bytes of encode and refuses all others: another order, an
+// unknown field, a path that Export does not write. It decodes and checks one file at a
+// time, so that a faulty manifest takes no more memory than its valid files.
 func decodeManifest(data []byte) (*Manifest, error) {
 	m, files, err := decodeHead(data)
 	if err != nil {
@@ -110,7 +111,7 @@ func decodeManifest(data []byte) (*Manifest, error) {
 	known := map[string]bool{}
 	for _, f := range m.Fingerprints {
 		if f.Digest != f.Fingerprint.Digest() || f.Dir != f.Fingerprint.DirName() || known[f.Dir] {
-			return nil, refused(manifestName, "fingerprint %q is not what it says, or there twice", f.Dir)
+			return nil, refused(manifestName, "fingerprint %q does not match its digest, or is there twice", f.Dir)
 		}
 		known[f.Dir] = true
 	}
@@ -121,13 +122,13 @@ func decodeManifest(data []byte) (*Manifest, error) {
 		if f, files, err = decodeFile(files, separator); err != nil {
 			return nil, err
 		}
-		if err := f.check(); err != nil {
+		if err := f.validate(); err != nil {
 			return nil, err
 		}
 		if f.Path <= before {
-			return nil, refused(f.Path, "it is there twice, or not in its place")
+			return nil, refused(f.Path, "it is there twice, or out of order")
 		}
-		if f.ofDriver() && !known[f.fingerprintDir()] {
+		if f.ofDriver() && !known[f.topFolder()] {
 			return nil, refused(f.Path, "its fingerprint is not in the manifest")
 		}
 		m.Files = append(m.Files, f)
@@ -136,7 +137,8 @@ func decodeManifest(data []byte) (*Manifest, error) {
 	return m, m.checkPairs()
 }
 
-// decodeHead decodes all but the files, and returns their text.
+// decodeHead decodes the bytes before the files. It also returns the bytes from the
+// first file on.
 func decodeHead(data []byte) (m *Manifest, files []byte, err error) {
 	var about struct {
 		Schema int `json:"schema"`
@@ -161,7 +163,7 @@ func decodeHead(data []byte) (m *Manifest, files []byte, err error) {
 	return m, data[start+len(filesStart):], nil
 }
 
-// decodeFile decodes the first of the files and returns the text of the others.
+// decodeFile decodes the first of the files. It also returns the bytes of the others.
 func decodeFile(files []byte, separator string) (f File, rest []byte, err error) {
 	files, found := bytes.CutPrefix(files, []byte(separator))
 	end := bytes.Index(files[:min(len(files), maxEntryBytes)], []byte(fileEnd))
@@ -178,11 +180,12 @@ func decodeFile(files []byte, separator string) (f File, rest []byte, err error)
 	return f, rest, nil
 }
 
+// notCanonical returns the error for a manifest in another form than that of encode.
 func notCanonical() error {
-	return refused(manifestName, "it is not in the form that an export writes")
+	return refused(manifestName, "it is not in the form that Export writes")
 }
 
-// checkPairs checks that both files of each NVIDIA slot are there.
+// checkPairs checks that the manifest has both files of each NVIDIA slot.
 func (m *Manifest) checkPairs() error {
 	for i, f := range m.Files {
 		if f.Kind == NVIDIA && !m.paired(i) {
@@ -192,8 +195,8 @@ func (m *Manifest) checkPairs() error {
 	return nil
 }
 
-// paired says whether both files of the NVIDIA slot of file i are there. In the
-// order of paths they are neighbours.
+// paired reports whether the manifest has both files of the NVIDIA slot of file i. They
+// are adjacent in the order of paths.
 func (m *Manifest) paired(i int) bool {
 	if stem, isBin := strings.CutSuffix(m.Files[i].Path, ".bin"); isBin {
 		return i+1 < len(m.Files) && m.Files[i+1].Path == stem+".toc"
@@ -201,7 +204,7 @@ func (m *Manifest) paired(i int) bool {
 	return i > 0 && m.Files[i-1].Path == strings.TrimSuffix(m.Files[i].Path, ".toc")+".bin"
 }
 
-// bytes is the size of all files.
+// bytes returns the size of all files.
 func (m *Manifest) bytes() (total int64) {
 	for _, f := range m.Files {
 		total += f.Size

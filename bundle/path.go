@@ -10,7 +10,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Kind says what a file of a bundle is, and with that what its path must be.
+// Kind is the kind of a file of a bundle. It determines the form of its path.
 type Kind string
 
 // The kinds of file in a bundle.
@@ -27,22 +27,20 @@ const (
 	nvidiaFolder = "driver/" + nvidia.Folder
 )
 
-// maxMesaPath is what a plain tar header holds. The other kinds fit by their
-// form.
+// maxMesaPath is the limit of a ustar header. Paths of the other kinds are shorter.
 const maxMesaPath = 100
 
-// kindLimits bound the size of one file, in bytes. The sizes that a bundle
-// states are believed up to here.
+// kindLimits are the limits of the size of one file, in bytes.
 var kindLimits = map[Kind]int64{
-	Program: binary.MaxPayloadBytes + 4096, // and the envelope
+	Program: binary.MaxPayloadBytes + 4096, // with the envelope
 	Source:  16 << 20,
 	Tuning:  binary.MaxTuningBytes,
 	NVIDIA:  4 << 30, // offsets have 32 bits
-	Mesa:    1 << 30, // what we let the driver use
+	Mesa:    1 << 30, // the size that drivercache sets
 }
 
-// Letters, digits and ". _ -" are all that any name is made of, and none starts
-// with a dot: no "..", nothing hidden, no separator of any system.
+// kindPaths are the forms of the paths. Names consist of letters, digits and ". _ -" and
+// do not start with a dot: no "..", no hidden file, no separator of any system.
 var kindPaths = map[Kind]*regexp.Regexp{
 	Program: regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]{0,47}-[0-9a-f]{8})/blobs/([0-9a-f]{2})/([0-9a-f]{64})\.bin$`),
 	Source:  regexp.MustCompile(`^(sources)/([0-9a-f]{2})/([0-9a-f]{64})\.glsl\.zst$`),
@@ -51,8 +49,8 @@ var kindPaths = map[Kind]*regexp.Regexp{
 	Mesa:    regexp.MustCompile(`^driver/mesa(/[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}){1,4}$`),
 }
 
-// check compares the file's path and size with what its kind allows.
-func (f File) check() error {
+// validate checks the file's path and size against its kind.
+func (f File) validate() error {
 	form, known := kindPaths[f.Kind]
 	if !known {
 		return refused(f.Path, "there is no kind %q", f.Kind)
@@ -71,7 +69,7 @@ func (f File) check() error {
 	return nil
 }
 
-// key is the key in the path of a Program or Source that was checked.
+// key returns the key in the path of a validated Program or Source.
 func (f File) key() shader.Key {
 	digits, _, _ := strings.Cut(path.Base(f.Path), ".")
 	key, err := shader.ParseKey(digits)
@@ -84,14 +82,14 @@ func (f File) key() shader.Key {
 // ofDriver reports whether the file lies in the directory of a fingerprint.
 func (f File) ofDriver() bool { return f.Kind == Program || f.Kind == Tuning }
 
-// fingerprintDir is the directory of the fingerprint that a Program or a Tuning
-// belongs to.
-func (f File) fingerprintDir() string {
+// topFolder returns the first part of the path, which is the directory of the
+// fingerprint of a Program or Tuning.
+func (f File) topFolder() string {
 	dir, _, _ := strings.Cut(f.Path, "/")
 	return dir
 }
 
-// driverKind is the kind of driver file that goes with a fingerprint.
+// driverKind returns the kind of the driver files of a fingerprint.
 func driverKind(f binary.Fingerprint) Kind {
 	if strings.HasPrefix(f.Vendor, "NVIDIA") {
 		return NVIDIA

@@ -2,10 +2,11 @@ package bundle
 
 import "io"
 
-// What a bundle may unpack to, relative to its compressed bytes that were read so far. A
-// few kilobytes of zstd can hold gigabytes of zeros, which no cache has: programs and
-// machine code compress 3 to 10 times, a manifest about 4 times, since half of it are
-// digests. The slack is for small bundles, and for Mesa's index, 1.3 MiB mostly of zeros.
+// The limits of the unpacked size, relative to the compressed bytes that were read so
+// far. A few kilobytes of zstd can unpack to gigabytes of zeros, which no cache has:
+// programs and machine code are compressed 3 to 10 times, and a manifest about 4 times,
+// since half of it are digests. The slack is for small bundles, and for Mesa's index of
+// 1.3 MiB, mostly zeros.
 const (
 	unpackedRatio = 100
 	unpackedSlack = 64 << 20
@@ -13,8 +14,7 @@ const (
 	manifestSlack = 1 << 20
 )
 
-// ratioReader reads what a decompressor gives out, and refuses more than the compressed
-// bytes explain.
+// ratioReader reads from a decompressor and refuses bytes above unpackedRatio.
 type ratioReader struct {
 	from  io.Reader
 	input *unsealReader
@@ -35,8 +35,9 @@ func (r *ratioReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readManifest reads a manifest as far as the compressed bytes explain it.
-func (u *unpacking) readManifest() ([]byte, error) {
+// readManifestBytes reads the member with the manifest and refuses bytes above
+// manifestRatio.
+func (u *unpacker) readManifestBytes() ([]byte, error) {
 	var data []byte
 	chunk := make([]byte, 64<<10)
 	for {
@@ -49,7 +50,7 @@ func (u *unpacking) readManifest() ([]byte, error) {
 			return data, nil
 		}
 		if err != nil {
-			return nil, u.fault(err)
+			return nil, u.readError(err)
 		}
 	}
 }

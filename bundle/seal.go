@@ -8,15 +8,15 @@ import (
 	"io"
 )
 
-// The seal is the last 40 bytes of a bundle: a skippable frame of zstd, so that
-// other programs pass over it, with the SHA-256 of everything before. It finds
-// faults, also in bits that zstd does not mind; a signature finds malice.
+// The seal is the last 40 bytes of a bundle: a skippable frame of zstd, which other
+// programs ignore, with the SHA-256 of all bytes before. It detects damage, also in
+// bits that zstd ignores. A signature detects manipulation.
 const sealBytes = len(sealStart) + sha256.Size
 
 // sealStart is magic 0x184D2A5C and the length 32, both little endian.
 const sealStart = "\x5C\x2A\x4D\x18\x20\x00\x00\x00"
 
-// sealWriter passes bytes on and ends them with a seal.
+// sealWriter writes bytes through and appends a seal.
 type sealWriter struct {
 	to  io.Writer
 	sum hash.Hash
@@ -36,13 +36,13 @@ func (w *sealWriter) finish() error {
 	return err
 }
 
-// unsealReader gives out everything but the seal. Its io.EOF means that the seal
-// was there and right.
+// unsealReader reads all bytes before the seal. It returns io.EOF only after a valid
+// seal.
 type unsealReader struct {
 	from   io.Reader
 	sum    hash.Hash
-	held   []byte // read and not given out; the seal may be in it
-	bytes  int64  // given out
+	held   []byte // read from the source and not returned; may have the seal
+	bytes  int64  // returned
 	ended  bool
 	failed error
 }
@@ -66,13 +66,13 @@ func (r *unsealReader) Read(p []byte) (int, error) {
 	r.held = r.held[n:]
 	r.bytes += int64(n)
 	if n == 0 && r.ended {
-		r.failed = r.check()
+		r.failed = r.verifySeal()
 		return 0, r.failed
 	}
 	return n, nil
 }
 
-// fill reads until more than a seal is held, or the end.
+// fill reads until more bytes than a seal are held, or to the end.
 func (r *unsealReader) fill(want int) error {
 	for !r.ended && len(r.held) <= sealBytes {
 		buf := make([]byte, max(want, 32<<10))
@@ -85,14 +85,16 @@ func (r *unsealReader) fill(want int) error {
 		}
 	}
 	if len(r.held) < sealBytes {
-		return refused("", "it ends before its seal: a transfer was cut short, or this is no bundle")
+		return refused("", "it ends before its seal: it was truncated, or this is no bundle")
 	}
 	return nil
 }
 
-func (r *unsealReader) check() error {
+// verifySeal checks the held bytes, which are the seal. It returns io.EOF or a
+// *RefusedError.
+func (r *unsealReader) verifySeal() error {
 	if !bytes.HasPrefix(r.held, []byte(sealStart)) || !bytes.Equal(r.held[len(sealStart):], r.sum.Sum(nil)) {
-		return refused("", "its seal does not match: it was damaged or cut short on the way, or this is no bundle")
+		return refused("", "its seal does not match: it was damaged or truncated, or this is no bundle")
 	}
 	return io.EOF
 }

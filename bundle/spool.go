@@ -10,10 +10,10 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// spool keeps what goes into a bundle until its manifest is known: the manifest
-// comes first and has the sum of everything, and the directory may change while
-// it is read. Where the system lets it, the file has lost its name already, so
-// that it goes with the process, whatever ends that.
+// spool is a temporary copy of the files of a bundle. The manifest comes first in the
+// bundle and has the checksums of all files, and the directory may change meanwhile.
+// On systems that allow it the temporary file has no name, so that the system frees it
+// at the end of the process.
 type spool struct {
 	file  *os.File
 	size  int64
@@ -29,8 +29,8 @@ func newSpool() (*spool, error) {
 	return &spool{file: file, files: []File{}}, nil
 }
 
-// add takes a file over.
-func (s *spool) add(path string, kind Kind, content io.Reader) error {
+// addFile copies a file into the spool.
+func (s *spool) addFile(path string, kind Kind, content io.Reader) error {
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(s.file, sum), content)
 	start := s.size
@@ -38,17 +38,17 @@ func (s *spool) add(path string, kind Kind, content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	f := File{Path: path, Kind: kind, Size: n, SHA256: shader.Digest(sum.Sum(nil)), place: start}
-	if err := f.check(); err != nil {
+	f := File{Path: path, Kind: kind, Size: n, SHA256: shader.Digest(sum.Sum(nil)), offset: start}
+	if err := f.validate(); err != nil {
 		return err
 	}
 	s.files = append(s.files, f)
 	return nil
 }
 
-// open gives out the content of a file that was added.
+// open returns the content of an added file.
 func (s *spool) open(f File) io.Reader {
-	return io.NewSectionReader(s.file, f.place, f.Size)
+	return io.NewSectionReader(s.file, f.offset, f.Size)
 }
 
 // close deletes the spool.

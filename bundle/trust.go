@@ -6,11 +6,11 @@ import (
 	"github.com/shadercache/shadercache/binary"
 )
 
-// Trust is the reason for which an import takes native code from a bundle.
+// Trust is the reason for which native code is imported from a bundle.
 //
-// A bundle is executable code: the driver runs the machine code in it without a check,
-// with the rights of the process, and a sum proves only that a file is as its sender
-// wrote it. Without a reason an import takes the rest:
+// A bundle is executable code: the driver executes the machine code in it without a
+// check, with the rights of the process, and a checksum does not prove the origin of a
+// file. Without a reason only the other files are imported:
 //
 //	sources, tunings             always
 //	program binaries of Mesa     always: the driver compiles them
@@ -26,11 +26,11 @@ const (
 )
 
 // binariesAreCode reports whether the program binaries of a driver may hold machine code.
-// Mesa's hold its intermediate code, except those of its classic drivers, which ended
-// with version 21 and name themselves "Mesa DRI".
+// Mesa's have its intermediate code, except those of its classic drivers, which ended
+// with version 21 and have "Mesa DRI" in the renderer's name.
 func binariesAreCode(f binary.Fingerprint) bool {
 	return !strings.Contains(f.Version, "Mesa") || strings.HasPrefix(f.Renderer, "Mesa DRI")
 }
 
-// isDriverFile reports whether a file is one that the driver made for itself.
+// isDriverFile reports whether a file is one of the driver's own cache.
 func (f File) isDriverFile() bool { return f.Kind == NVIDIA || f.Kind == Mesa }

@@ -28,8 +28,8 @@ func tunedNanos(t testing.TB, d *binary.Dir, of binary.Fingerprint, problem stri
 	return u.Nanos
 }
 
-// What was tuned travels with its driver, and what was measured here stays.
-func TestTuningsTravel(t *testing.T) {
+// Tunings are imported with their driver, and tunings of this machine are kept.
+func TestTunings(t *testing.T) {
 	from, to := filledDir(t), openDir(t)
 	putTuning(t, from, nvidiaFingerprint, "p", 1)
 	putTuning(t, from, nvidiaFingerprint, "q", 2)
@@ -51,14 +51,14 @@ func TestTuningsTravel(t *testing.T) {
 	}
 }
 
-// A tuning that another driver made, or that was changed, is refused.
-func TestImportRefusesBadTunings(t *testing.T) {
+// A tuning of another driver, or one that was changed, is refused.
+func TestImportRefusesInvalidTunings(t *testing.T) {
 	from := openDir(t)
 	putTuning(t, from, mesaFingerprint, "p", 1)
 	name := "tuning/" + binary.TuningFile("p")
 	good := tree(t, from.Path())[mesaFingerprint.DirName()+"/"+name]
 	if good == "" {
-		t.Fatal("the tuning is not where it should be")
+		t.Fatal("the tuning was not stored")
 	}
 	path := nvidiaFingerprint.DirName() + "/" + name
 	for _, content := range []string{good, "{}", strings.Replace(good, "1", "2", 1)} {

@@ -17,7 +17,7 @@ const (
 	Sigmoid                   // 1 / (1 + exp -x)
 )
 
-// activations holds what each activation is called here and in the kernels.
+// activations has the name and the define of each activation.
 var activations = [...]struct{ name, define string }{
 	None: {"none", "ACTIVATION_NONE"},
 	ReLU: {"relu", "ACTIVATION_RELU"},
@@ -61,9 +61,9 @@ func (a Activation) Apply(x float64) float64 {
 	panic(fmt.Sprintf("conv2d: there is no %v", a))
 }
 
-// magnitude is how large the numbers are that the activation of x computes with,
-// where x itself is a sum of products of the given magnitude: rounding errors
-// are relative to it.
+// magnitude returns the magnitude of the numbers that the activation of x computes
+// with, for a sum x of products of the given magnitude: rounding errors are relative
+// to it.
 func (a Activation) magnitude(magnitude float64) float64 {
 	switch a {
 	case Tanh: // 1 +- exp(-2|x|), and its slope is at most 1

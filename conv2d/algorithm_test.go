@@ -5,6 +5,8 @@ package conv2d
 import (
 	"math"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // checkGEMM computes a problem by every candidate of an algorithm, in poisoned
@@ -16,22 +18,22 @@ func checkGEMM(t *testing.T, r *rig, a algorithm[GEMMProblem], p GEMMProblem) {
 		A: RandomValues(p.ALen(), seed), B: RandomValues(p.BLen(), seed+1),
 		C: RandomValues(p.CLen(), seed+2), Bias: RandomValues(p.BiasLen(), seed+3),
 	}
-	if p.Beta == 0 && p.LDC == 0 && p.StrideC == 0 {
+	if p.beta() == 0 && p.LDC == 0 && p.StrideC == 0 {
 		in.C = nil // poisoned
 	}
 	want := ReferenceGEMM(p, in)
-	checkAlgorithm(t, r, a, p, tensorsOnHost{in.A, in.B, in.Bias, in.C}, want)
+	checkAlgorithm(t, r, a, p, kernel.Tensors{Input: in.A, Weights: in.B, Bias: in.Bias, Output: in.C}, want)
 }
 
 // checkConv is checkGEMM for a convolution.
 func checkConv(t *testing.T, r *rig, a algorithm[Problem], p Problem) {
 	t.Helper()
 	seed := newSeed(t)
-	in := tensorsOnHost{input: RandomValues(p.InputLen(), seed), weights: RandomValues(p.WeightsLen(), seed+1)}
+	in := kernel.Tensors{Input: RandomValues(p.InputLen(), seed), Weights: RandomValues(p.WeightsLen(), seed+1)}
 	if p.Bias {
-		in.bias = RandomValues(p.BiasLen(), seed+2)
+		in.Bias = RandomValues(p.BiasLen(), seed+2)
 	}
-	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.input, in.weights, in.bias))
+	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.Input, in.Weights, in.Bias))
 }
 
 type problem interface {
@@ -39,7 +41,7 @@ type problem interface {
 	String() string
 }
 
-func checkAlgorithm[P problem](t *testing.T, r *rig, a algorithm[P], p P, in tensorsOnHost, want Expected) {
+func checkAlgorithm[P problem](t *testing.T, r *rig, a algorithm[P], p P, in kernel.Tensors, want Expected) {
 	t.Helper()
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
@@ -50,12 +52,12 @@ func checkAlgorithm[P problem](t *testing.T, r *rig, a algorithm[P], p P, in ten
 		t.Errorf("%s has no candidate for %v", a.name, p)
 	}
 	for _, params := range candidates {
-		recipe, err := a.recipe(p, params, on)
+		made, err := a.sequence(p, params, on)
 		if err != nil {
 			t.Errorf("%s %v for %v: %v", a.name, params, p, err)
 			continue
 		}
-		report, err := r.run(t, recipe, in, want, a.tolerance(p))
+		report, err := r.run(t, made, in, want, a.tolerance(p))
 		if err != nil {
 			t.Errorf("%s %v for %v: %v", a.name, params, p, err)
 			continue

@@ -32,13 +32,14 @@ func residentMiB(b *testing.B) float64 {
 // startupHandles makes n programs of the start-up workload resident.
 func startupHandles(b *testing.B, programs *cache.Cache, n int) []*cache.Handle {
 	b.Helper()
-	list, err := StartupPrograms(n, 32<<10)
-	if err != nil {
-		b.Fatal(err)
-	}
 	handles := make([]*cache.Handle, n)
-	for i, p := range list {
-		if handles[i], err = programs.Get(b.Context(), p.Source); err != nil {
+	for i := range handles { // as startup.Programs of internal/bench makes them
+		p := GEMMProblem{M: 128, N: 128, K: 128, Factors: AlphaBeta(float32(1+i/12), 0), Activation: Activation(i / 3 % 4)}
+		program, err := NewTiledProgram(p, []int{32, 64, 128}[i%3], 32<<10)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if handles[i], err = programs.Get(b.Context(), program.Source); err != nil {
 			b.Fatal(err)
 		}
 		b.Cleanup(handles[i].Release)

@@ -12,18 +12,17 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// builtins are the programs that people may ask for by name, each built once.
+// builtins are the programs that have a name, each built once.
 var builtins = map[string]func() *shader.Source{
 	"conv2d_3x3": sync.OnceValue(func() *shader.Source { return directSource(Problem{R: 3, S: 3}, directLocal) }),
 	"conv2d_5x5": sync.OnceValue(func() *shader.Source { return directSource(Problem{R: 5, S: 5}, directLocal) }),
 	"gemm_small": sync.OnceValue(func() *shader.Source { return tile32.source(1, None).WithName("gemm_small") }),
 }
 
-// BuiltinNames are the names that Builtin knows, sorted.
+// BuiltinNames returns the names of the built-in programs, sorted.
 func BuiltinNames() []string { return slices.Sorted(maps.Keys(builtins)) }
 
-// Builtin returns the program of a name, for those who want it resident, or on disk,
-// before there is a problem. The sources are shared. It fails for any other name.
+// Builtin returns the program of a name, to load or store it before there is a problem. The sources are shared. It fails for any other name.
 //
 //	name        program of a Plan with the Choice           for
 //	conv2d_3x3  direct local=64                             filters of 3x3

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -59,14 +61,14 @@ func TestBuiltinUnknown(t *testing.T) {
 func TestBuiltinsAreProgramsOfPlans(t *testing.T) {
 	on := guaranteed
 	on.sharedBytes = 32 << 10
-	direct := func(side int) (recipe, error) {
+	direct := func(side int) (kernel.Sequence, error) {
 		p := Problem{N: 2, C: 3, H: 9, W: 8, K: 4, R: side, S: side, Bias: true}
-		return directRecipe(p, Params{"local": directLocal}, on)
+		return directSequence(p, DirectParams{Local: directLocal}, on)
 	}
-	for name, build := range map[string]func() (recipe, error){
-		"conv2d_3x3": func() (recipe, error) { return direct(3) },
-		"conv2d_5x5": func() (recipe, error) { return direct(5) },
-		"gemm_small": func() (recipe, error) { return gemmTiledRecipe(plain(5, 6, 7), tile32.params(), on) },
+	for name, build := range map[string]func() (kernel.Sequence, error){
+		"conv2d_3x3": func() (kernel.Sequence, error) { return direct(3) },
+		"conv2d_5x5": func() (kernel.Sequence, error) { return direct(5) },
+		"gemm_small": func() (kernel.Sequence, error) { return gemmTiledSequence(plain(5, 6, 7), tile32.params(), on) },
 	} {
 		source, err := Builtin(name)
 		if err != nil {
@@ -76,7 +78,7 @@ func TestBuiltinsAreProgramsOfPlans(t *testing.T) {
 			t.Errorf("%s is built more than once", name)
 		}
 		made, err := build()
-		if err != nil || made.steps[0].source.Key() != source.Key() {
+		if err != nil || made.Steps[0].Source.Key() != source.Key() {
 			t.Errorf("%s is not the program of a plan: %v", name, err)
 		}
 	}

@@ -3,11 +3,13 @@ package conv2d
 import (
 	"fmt"
 	"math"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // Poison is written over every word of an output before a kernel runs: a NaN
 // that no computation makes, so that an element that was not written shows.
-const Poison uint32 = 0x7fc0_dead
+const Poison uint32 = kernel.Poison
 
 // smallestNormal is the smallest float32 that is not denormal. GL lets drivers
 // treat anything smaller as zero.
@@ -22,7 +24,7 @@ func Tolerance(reductionLen int) float64 { return 1e-5 * math.Sqrt(float64(reduc
 // an infinity, can be written as JSON.
 const differentKind = math.MaxFloat64
 
-// Report says how far a result is from what was expected.
+// Report is the result of a comparison.
 type Report struct {
 	Elements  int     `json:"elements"`
 	Wrong     int     `json:"wrong"`     // elements out of tolerance, those below included
@@ -38,7 +40,7 @@ type Report struct {
 // OK reports whether every element is right.
 func (r Report) OK() bool { return r.Wrong == 0 }
 
-// Err is nil where every element is right, else a [*MismatchError].
+// Err returns nil where every element is right, else a [*MismatchError].
 func (r Report) Err() error {
 	if r.OK() {
 		return nil
@@ -46,7 +48,7 @@ func (r Report) Err() error {
 	return &MismatchError{r}
 }
 
-// String is the report in one line.
+// String returns the report in one line.
 func (r Report) String() string {
 	if r.OK() {
 		return fmt.Sprintf("%d elements, largest error %.2g of %.2g allowed", r.Elements, r.MaxError, r.Tolerance)
@@ -107,7 +109,7 @@ func (r *Report) note(i int, got float32, want, magnitude float64) {
 	}
 }
 
-// relativeError is the difference of two numbers in units of magnitude.
+// relativeError returns the difference of two numbers in units of magnitude.
 func relativeError(got, want, magnitude float64) float64 {
 	want = beyondFloat32(want)
 	switch {
@@ -128,7 +130,7 @@ func relativeError(got, want, magnitude float64) float64 {
 	return difference / max(magnitude, smallestNormal)
 }
 
-// beyondFloat32 is v, or an infinity where v has no float32.
+// beyondFloat32 returns v, or an infinity where v exceeds float32.
 func beyondFloat32(v float64) float64 {
 	if f := float32(v); math.IsInf(float64(f), 0) {
 		return float64(f)

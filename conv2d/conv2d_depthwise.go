@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -14,115 +15,116 @@ import (
 //go:embed kernels/conv2d_depthwise.comp
 var conv2dDepthwise string
 
-// depthwiseAlgorithm computes convolutions in which each filter sees one channel,
-// or a few: as many groups as channels, groups of up to 16 channels, pictures of one
-// to 16 channels. It needs no shared memory.
+// depthwiseAlgorithm computes convolutions in which each filter sees few channels: as
+// many groups as channels, groups of up to 16 channels, pictures of one to 16
+// channels. It needs no shared memory.
 //
-// A weight that is infinite or NaN makes NaN of the outputs that it meets padding
-// for, as in implicitAlgorithm.
-var depthwiseAlgorithm = algorithm[Problem]{
-	name:       "depthwise",
-	candidates: depthwiseCandidates,
-	recipe:     depthwiseRecipe,
-	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
-}
+// A weight that is infinite or NaN makes NaN of the outputs for which it meets
+// padding, as in implicitAlgorithm.
+var depthwiseAlgorithm = newAlgorithm("depthwise", depthwiseCandidates, depthwiseSequence, sumTolerance[Problem])
 
 const (
-	// maxDepthwiseChannels is where products in shared memory are faster for sure.
+	// Above maxDepthwiseChannels, products in shared memory are always faster.
 	maxDepthwiseChannels = 16
 
-	// maxDepthwiseSpan is the largest filter side, dilation counted in: the weights
-	// and a line of the input should fit into registers.
+	// maxDepthwiseSpan is the largest filter side, with dilation: the weights and a
+	// line of the input should fit into registers.
 	maxDepthwiseSpan = 32
 
-	// maxDepthwiseCode bounds the multiplications that a compiler has to look at
-	// when it unrolls all loops but the one over channels.
+	// maxDepthwiseCode bounds the multiplications in the code after a compiler has
+	// unrolled all loops but the one over channels.
 	maxDepthwiseCode = 8192
 )
 
-// depthwiseBlock is what an invocation of conv2d_depthwise.comp computes, and how
-// many of them make a group.
-type depthwiseBlock struct{ k, p, q, local int }
-
-func (b *depthwiseBlock) fields() map[string]*int {
-	return map[string]*int{"out_k": &b.k, "out_p": &b.p, "out_q": &b.q, "local": &b.local}
+// DepthwiseParams are the parameters of depthwise.
+type DepthwiseParams struct {
+	Local int `json:"local"` // invocations in a group
+	OutK  int `json:"out_k"` // filters of an invocation
+	OutP  int `json:"out_p"` // output rows of an invocation
+	OutQ  int `json:"out_q"` // output columns of an invocation
 }
 
-var depthwiseBlocks = []depthwiseBlock{
-	{4, 2, 2, 128}, {4, 2, 4, 128}, {4, 4, 1, 128}, {2, 2, 2, 128}, {8, 1, 2, 128}, {8, 2, 2, 128},
-	{1, 2, 2, 128}, {1, 4, 2, 128}, {1, 2, 4, 128}, {1, 4, 1, 128}, {1, 1, 4, 128},
-	{1, 2, 1, 128}, {1, 1, 1, 128}, {1, 4, 4, 128}, {1, 8, 1, 64}, {1, 2, 2, 64}, {1, 4, 1, 256},
+// String returns the parameters as text.
+func (b DepthwiseParams) String() string { return paramsText(b) }
+
+// depthwiseBlocks are the candidates, the likeliest first.
+var depthwiseBlocks = []DepthwiseParams{
+	{OutK: 4, OutP: 2, OutQ: 2, Local: 128}, {OutK: 4, OutP: 2, OutQ: 4, Local: 128},
+	{OutK: 4, OutP: 4, OutQ: 1, Local: 128}, {OutK: 2, OutP: 2, OutQ: 2, Local: 128},
+	{OutK: 8, OutP: 1, OutQ: 2, Local: 128}, {OutK: 8, OutP: 2, OutQ: 2, Local: 128},
+	{OutK: 1, OutP: 2, OutQ: 2, Local: 128}, {OutK: 1, OutP: 4, OutQ: 2, Local: 128},
+	{OutK: 1, OutP: 2, OutQ: 4, Local: 128}, {OutK: 1, OutP: 4, OutQ: 1, Local: 128},
+	{OutK: 1, OutP: 1, OutQ: 4, Local: 128}, {OutK: 1, OutP: 2, OutQ: 1, Local: 128},
+	{OutK: 1, OutP: 1, OutQ: 1, Local: 128}, {OutK: 1, OutP: 4, OutQ: 4, Local: 128},
+	{OutK: 1, OutP: 8, OutQ: 1, Local: 64}, {OutK: 1, OutP: 2, OutQ: 2, Local: 64},
+	{OutK: 1, OutP: 4, OutQ: 1, Local: 256},
 }
 
-// maxDepthwiseCandidates bounds what tuning has to compile and to run.
+// maxDepthwiseCandidates bounds the candidates that a search compiles and runs.
 const maxDepthwiseCandidates = 12
 
-// depthwiseCandidates has none for groups of several channels and many filters:
-// those are for shared memory.
-func depthwiseCandidates(p Problem, on device) []Params {
+// depthwiseCandidates returns none for groups of several channels and many filters,
+// which are faster in shared memory.
+func depthwiseCandidates(p Problem, on device) []DepthwiseParams {
 	if p.groupC() > 1 && p.groupK() > 2*maxDepthwiseChannels {
 		return nil
 	}
-	var params []Params
+	var params []DepthwiseParams
 	for _, b := range depthwiseBlocks {
-		fits := b.p <= p.P() && b.q <= p.Q() && len(params) < maxDepthwiseCandidates
+		fits := b.OutP <= p.P() && b.OutQ <= p.Q() && len(params) < maxDepthwiseCandidates
 		if fits && b.check(p, on) == nil {
-			params = append(params, Params{"out_k": b.k, "out_p": b.p, "out_q": b.q, "local": b.local})
+			params = append(params, b)
 		}
 	}
 	return params
 }
 
-func depthwiseRecipe(p Problem, params Params, on device) (recipe, error) {
-	var b depthwiseBlock
-	if err := readParams(params, b.fields()); err != nil {
-		return recipe{}, err
-	}
+func depthwiseSequence(p Problem, b DepthwiseParams, on device) (kernel.Sequence, error) {
 	if err := b.check(p, on); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
-	d := params.defines()
+	d := paramDefines(b)
 	maps.Copy(d, p.shape())
 	maps.Copy(d, p.epilogue())
 	maps.Copy(d, defines(map[string]int{"FILTERS": p.K}))
-	main := step{
-		source: shader.MustSource("conv2d_depthwise", conv2dDepthwise, d),
-		groups: b.grid(p),
-		uniforms: []executor.Uniform{
+	main := kernel.Step{
+		Source: shader.MustSource("conv2d_depthwise", conv2dDepthwise, d),
+		Groups: b.grid(p),
+		Uniforms: []executor.Uniform{
 			executor.Int("images", int32(p.N)), executor.Int("groupChannels", int32(p.groupC())),
 		},
-		bound: []bound{{0, inputRole}, {1, weightsRole}, {2, outputRole}},
+		Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2)},
 	}
-	return recipe{steps: []step{withBias(p, main)}}, nil
+	return kernel.Sequence{Steps: []kernel.Step{withBias(p, main)}}, nil
 }
 
-// check fails where the problem cannot be computed in such blocks.
-func (b depthwiseBlock) check(p Problem, on device) error {
+// check fails where the problem cannot be computed with these parameters.
+func (b DepthwiseParams) check(p Problem, on device) error {
 	switch {
-	case b.k < 1 || b.p < 1 || b.q < 1 || b.local < 1 || b.k*b.p*b.q > 64:
-		return fmt.Errorf("conv2d: blocks of %dx%dx%d, %d to a group, make no sense", b.k, b.p, b.q, b.local)
+	case b.OutK < 1 || b.OutP < 1 || b.OutQ < 1 || b.Local < 1 || b.OutK*b.OutP*b.OutQ > 64:
+		return fmt.Errorf("conv2d: blocks of %dx%dx%d, %d to a group, make no sense", b.OutK, b.OutP, b.OutQ, b.Local)
 	case p.groupC() > maxDepthwiseChannels:
 		return fmt.Errorf("conv2d: %v has %d channels in a group, depthwise takes at most %d", p, p.groupC(), maxDepthwiseChannels)
-	case p.groupK()%b.k != 0:
-		return fmt.Errorf("conv2d: %v has %d filters in a group, not divisible by %d", p, p.groupK(), b.k)
-	case b.local > on.maxInvocations:
-		return fmt.Errorf("conv2d: %d invocations in a group, this device allows %d", b.local, on.maxInvocations)
+	case p.groupK()%b.OutK != 0:
+		return fmt.Errorf("conv2d: %v has %d filters in a group, not divisible by %d", p, p.groupK(), b.OutK)
+	case b.Local > on.maxInvocations:
+		return fmt.Errorf("conv2d: %d invocations in a group, this device allows %d", b.Local, on.maxInvocations)
 	case filterSpan(p.R, p.DilationH) > maxDepthwiseSpan || filterSpan(p.S, p.DilationW) > maxDepthwiseSpan:
 		return fmt.Errorf("conv2d: %v: depthwise takes filters that span at most %d", p, maxDepthwiseSpan)
 	case b.unrolled(p) > maxDepthwiseCode, on.software && p.groupC()*b.unrolled(p) > maxLoopIterations:
-		return fmt.Errorf("conv2d: %v: too many taps for blocks of %dx%dx%d", p, b.k, b.p, b.q)
+		return fmt.Errorf("conv2d: %v: too many taps for blocks of %dx%dx%d", p, b.OutK, b.OutP, b.OutQ)
 	}
 	return checkGrids(p, on, b.grid(p))
 }
 
-func (b depthwiseBlock) grid(p Problem) [3]int {
-	return [3]int{ceilDiv(p.N*(p.K/b.k)*ceilDiv(p.P(), b.p)*ceilDiv(p.Q(), b.q), b.local), 1, 1}
+func (b DepthwiseParams) grid(p Problem) [3]int {
+	return [3]int{ceilDiv(p.N*(p.K/b.OutK)*ceilDiv(p.P(), b.OutP)*ceilDiv(p.Q(), b.OutQ), b.Local), 1, 1}
 }
 
-// unrolled is the number of multiplications for a channel in a kernel without
+// unrolled returns the number of multiplications for a channel in a kernel without
 // loops, most of them under conditions that are never true. Drivers that unroll
 // nothing make about as many iterations.
-func (b depthwiseBlock) unrolled(p Problem) int {
-	lines := (b.p-1)*orOne(p.StrideH) + filterSpan(p.R, p.DilationH)
-	return lines * b.p * p.R * b.k * b.q * p.S
+func (b DepthwiseParams) unrolled(p Problem) int {
+	lines := (b.OutP-1)*orOne(p.StrideH) + filterSpan(p.R, p.DilationH)
+	return lines * b.OutP * p.R * b.OutK * b.OutQ * p.S
 }

@@ -5,6 +5,8 @@ package conv2d
 import (
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 var depthwiseProblems = []Problem{
@@ -18,6 +20,7 @@ var depthwiseProblems = []Problem{
 }
 
 func TestDepthwise(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for i, p := range depthwiseProblems {
 		n := 2
@@ -31,8 +34,8 @@ func TestDepthwise(t *testing.T) {
 func TestDepthwisePassesSpecialValues(t *testing.T) {
 	r := newRig(t)
 	p := Problem{N: 1, C: 3, H: 6, W: 7, K: 3, R: 3, S: 3, Groups: 3, PadH: 1, PadW: 1}
-	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
-	checkAlgorithm(t, r, onHardware(depthwiseAlgorithm, 2), p, in, ReferenceConv2D(p, in.input, in.weights, nil))
+	in := kernel.Tensors{Input: withSpecials(RandomValues(p.InputLen(), 1)), Weights: RandomValues(p.WeightsLen(), 2)}
+	checkAlgorithm(t, r, onHardware(depthwiseAlgorithm, 2), p, in, ReferenceConv2D(p, in.Input, in.Weights, nil))
 }
 
 func TestDepthwiseRefuses(t *testing.T) {
@@ -40,24 +43,20 @@ func TestDepthwiseRefuses(t *testing.T) {
 	params := depthwiseCandidates(good, hardware)[0]
 	tests := []struct {
 		want   string
-		change func(p *Problem, params Params)
+		change func(p *Problem, params *DepthwiseParams)
 	}{
-		{"depthwise takes at most 16", func(p *Problem, _ Params) { p.C *= 17 }},
-		{"not divisible by 3", func(_ *Problem, params Params) { params["out_k"] = 3 }},
-		{"span at most", func(p *Problem, _ Params) { p.PadH, p.DilationH = 30, 30 }},
-		{"too many taps", func(p *Problem, _ Params) { p.H, p.W, p.R, p.S = 64, 64, 32, 32 }},
-		{"make no sense", func(_ *Problem, params Params) { params["out_p"] = 0 }},
-		{"make no sense", func(_ *Problem, params Params) { params["out_p"], params["out_q"] = 64, 64 }},
-		{"invocations in a group", func(_ *Problem, params Params) { params["local"] = 4096 }},
-		{`no parameter "bm"`, func(_ *Problem, params Params) { params["bm"] = 8 }},
+		{"depthwise takes at most 16", func(p *Problem, _ *DepthwiseParams) { p.C *= 17 }},
+		{"not divisible by 3", func(_ *Problem, params *DepthwiseParams) { params.OutK = 3 }},
+		{"span at most", func(p *Problem, _ *DepthwiseParams) { p.PadH, p.DilationH = 30, 30 }},
+		{"too many taps", func(p *Problem, _ *DepthwiseParams) { p.H, p.W, p.R, p.S = 64, 64, 32, 32 }},
+		{"make no sense", func(_ *Problem, params *DepthwiseParams) { params.OutP = 0 }},
+		{"make no sense", func(_ *Problem, params *DepthwiseParams) { params.OutP, params.OutQ = 64, 64 }},
+		{"invocations in a group", func(_ *Problem, params *DepthwiseParams) { params.Local = 4096 }},
 	}
 	for _, test := range tests {
-		p, changed := good, Params{}
-		for name, v := range params {
-			changed[name] = v
-		}
-		test.change(&p, changed)
-		if _, err := depthwiseRecipe(p, changed, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
+		p, changed := good, params
+		test.change(&p, &changed)
+		if _, err := depthwiseSequence(p, changed, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v %v: error %v does not say %q", p, changed, err, test.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -14,65 +15,66 @@ import (
 //go:embed kernels/conv2d_direct.comp
 var conv2dDirect string
 
-// directAlgorithm is the convolution as its definition has it, for every problem:
-// one output element for each invocation, no shared memory. Its parameters:
-//
-//	local  invocations in a group
-var directAlgorithm = algorithm[Problem]{
-	name:       "direct",
-	candidates: directCandidates,
-	recipe:     directRecipe,
-	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
+// directAlgorithm is the convolution by its definition, for every problem: one output
+// element for each invocation, no shared memory.
+var directAlgorithm = newAlgorithm("direct", directCandidates, directSequence, sumTolerance[Problem])
+
+// DirectParams are the parameters of direct.
+type DirectParams struct {
+	Local int `json:"local"` // invocations in a group
 }
 
-// directLocal is LOCAL of conv2d_direct.comp where nothing is known.
+// String returns the parameters as text.
+func (p DirectParams) String() string { return paramsText(p) }
+
+// directLocal is LOCAL of conv2d_direct.comp where nothing was tuned.
 const directLocal = 64
 
-// directLargest is the most operations of a problem for which more than one form is
-// worth trying: beyond, other algorithms are ahead, where there is one.
+// directLargest is the most operations of a problem for which more than one group
+// size is a candidate. Beyond it other algorithms are faster.
 const directLargest = 1e8
 
-func directCandidates(p Problem, on device) []Params {
-	list := []Params{{"local": directLocal}}
+func directCandidates(p Problem, on device) []DirectParams {
+	list := []DirectParams{{Local: directLocal}}
 	for _, local := range []int{32, 256} {
 		if local <= on.maxInvocations && p.P()*p.Q() >= 4*local && p.FLOPs() < directLargest {
-			list = append(list, Params{"local": local})
+			list = append(list, DirectParams{Local: local})
 		}
 	}
 	return list
 }
 
-// directRecipe cuts the grid where the device does not take it whole, and the sum
+// directSequence cuts the grid where it exceeds the device's limits, and the sum
 // where it is too long for one dispatch.
-func directRecipe(p Problem, params Params, on device) (recipe, error) {
-	local := params["local"]
+func directSequence(p Problem, params DirectParams, on device) (kernel.Sequence, error) {
+	local := params.Local
 	if local < 1 || local > on.maxInvocations {
-		return recipe{}, fmt.Errorf("conv2d: direct: %d invocations in a group, the device allows 1 to %d", local, on.maxInvocations)
+		return kernel.Sequence{}, fmt.Errorf("conv2d: direct: %d invocations in a group, the device allows 1 to %d", local, on.maxInvocations)
 	}
 	source := directSource(p, local)
-	bias := weightsRole // something has to be bound
+	bias := kernel.Weights // something has to be bound
 	if p.Bias {
-		bias = biasRole
+		bias = kernel.Bias
 	}
-	var r recipe
+	var r kernel.Sequence
 	for piece := range p.gridPieces(local, on.maxGroups) {
 		sum := p.reduction()
 		for i := range sum.dispatches() {
 			rows := sum.span(i)
-			r.steps = append(r.steps, step{
-				source:   source,
-				groups:   piece.groups,
-				uniforms: p.directUniforms(piece, rows),
-				bound:    []bound{{0, inputRole}, {1, weightsRole}, {2, outputRole}, {3, bias}},
+			r.Steps = append(r.Steps, kernel.Step{
+				Source:   source,
+				Groups:   piece.groups,
+				Uniforms: p.directUniforms(piece, rows),
+				Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2), bias.At(3)},
 			})
 		}
 	}
 	return r, nil
 }
 
-// directSource is the program for a filter size, an activation, and groups of so many
-// invocations. Problems that have these in common share it; what is as the kernel has
-// it already is not defined, so that the built-in programs are of these.
+// directSource returns the program for a filter size, an activation, and groups of
+// local invocations. Problems that have these in common share it. Values that are the
+// kernel's defaults are not defined, so that the built-in programs are among these.
 func directSource(p Problem, local int) *shader.Source {
 	name := fmt.Sprintf("conv2d_%dx%d", p.R, p.S)
 	d := shader.Defines{"FILTER_R": strconv.Itoa(p.R), "FILTER_S": strconv.Itoa(p.S)}
@@ -87,20 +89,21 @@ func directSource(p Problem, local int) *shader.Source {
 	return shader.MustSource(name, conv2dDirect, d)
 }
 
-// directUniforms are those of one dispatch: a piece of the grid, and a part of the sum.
+// directUniforms returns the uniforms of one dispatch: a piece of the grid, and a
+// part of the sum.
 func (p Problem) directUniforms(piece gridPiece, rows span) []executor.Uniform {
 	withBias := 0
 	if p.Bias {
 		withBias = 1
 	}
-	return ints(
-		"channels", p.C, "height", p.H, "width", p.W, "filters", p.K,
-		"groupC", p.groupC(), "groupK", p.groupK(), "filterR", p.R, "filterS", p.S,
-		"outputH", p.P(), "outputW", p.Q(),
-		"strideH", orOne(p.StrideH), "strideW", orOne(p.StrideW), "padH", p.PadH, "padW", p.PadW,
-		"dilationH", orOne(p.DilationH), "dilationW", orOne(p.DilationW),
-		"firstPixel", piece.pixel, "firstFilter", piece.filter, "firstImage", piece.image,
-		"withBias", withBias, "firstRow", rows.first, "lastRow", rows.last)
+	return kernel.Ints{
+		{"channels", p.C}, {"height", p.H}, {"width", p.W}, {"filters", p.K},
+		{"groupC", p.groupC()}, {"groupK", p.groupK()}, {"filterR", p.R}, {"filterS", p.S},
+		{"outputH", p.P()}, {"outputW", p.Q()},
+		{"strideH", orOne(p.StrideH)}, {"strideW", orOne(p.StrideW)}, {"padH", p.PadH}, {"padW", p.PadW},
+		{"dilationH", orOne(p.DilationH)}, {"dilationW", orOne(p.DilationW)},
+		{"firstPixel", piece.pixel}, {"firstFilter", piece.filter}, {"firstImage", piece.image},
+		{"withBias", withBias}, {"firstRow", rows.first}, {"lastRow", rows.last}}.Uniforms()
 }
 
 // gridPiece is a part of a grid that a device can start at once.
@@ -109,7 +112,7 @@ type gridPiece struct {
 	pixel, filter, image int // where it begins
 }
 
-// gridPieces cuts the grid of the direct convolution.
+// gridPieces cuts the grid of the direct convolution by the device's limits.
 func (p Problem) gridPieces(local int, limit [3]int32) func(yield func(gridPiece) bool) {
 	return func(yield func(gridPiece) bool) {
 		total := [3]int{ceilDiv(p.P()*p.Q(), local), p.K, p.N}

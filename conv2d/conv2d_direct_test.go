@@ -2,7 +2,11 @@
 
 package conv2d
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+)
 
 // directProblems have everything that a convolution can have.
 var directProblems = []Problem{
@@ -15,6 +19,7 @@ var directProblems = []Problem{
 }
 
 func TestDirect(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, p := range directProblems {
 		checkConv(t, r, directAlgorithm, p)
@@ -25,22 +30,22 @@ func TestDirect(t *testing.T) {
 func TestDirectCutsItsGrid(t *testing.T) {
 	r := newRig(t)
 	cut := directAlgorithm
-	cut.recipe = func(p Problem, params Params, on device) (recipe, error) {
+	cut.sequence = func(p Problem, params Params, on device) (kernel.Sequence, error) {
 		on.maxGroups = [3]int32{2, 3, 2}
-		whole, err := directAlgorithm.recipe(p, params, on)
-		if err == nil && len(whole.steps) != 2*2*2 {
-			t.Errorf("%d steps", len(whole.steps))
+		whole, err := directAlgorithm.sequence(p, params, on)
+		if err == nil && len(whole.Steps) != 2*2*2 {
+			t.Errorf("%d steps", len(whole.Steps))
 		}
 		return whole, err
 	}
-	cut.candidates = func(Problem, device) []Params { return []Params{{"local": 32}} }
+	cut.candidates = func(Problem, device) []Params { return []Params{DirectParams{Local: 32}} }
 	checkConv(t, r, cut, Problem{N: 3, C: 2, H: 10, W: 12, K: 4, R: 3, S: 3, PadH: 1, PadW: 1, Groups: 2, Bias: true, Activation: ReLU})
 }
 
 func TestDirectRefusesParameters(t *testing.T) {
 	on := device{maxInvocations: 1024, maxGroups: [3]int32{65535, 65535, 65535}}
-	for _, params := range []Params{nil, {"local": 0}, {"local": -1}, {"local": 2048}} {
-		if _, err := directAlgorithm.recipe(directProblems[0], params, on); err == nil {
+	for _, params := range []Params{nil, TiledParams{}, DirectParams{}, DirectParams{Local: -1}, DirectParams{Local: 2048}} {
+		if _, err := directAlgorithm.sequence(directProblems[0], params, on); err == nil {
 			t.Errorf("no error for %v", params)
 		}
 	}

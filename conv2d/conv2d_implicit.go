@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"strconv"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -22,26 +22,21 @@ var (
 	conv2dImplicitSum string
 )
 
-// implicitAlgorithm computes a convolution as the matrix product of the weights
-// and what lies under each tap, which it makes up as it goes. It is meant for
-// GPUs with shared memory, and takes filters of up to 15x15.
+// implicitAlgorithm computes a convolution as the matrix product of the weights and
+// of the input under each tap (im2col), which is never stored. It is for GPUs with
+// shared memory, and takes filters of up to 15x15.
 //
 // The input is 0 on padding. So a weight that is infinite or NaN makes NaN of the
-// outputs that it meets padding for, where the direct convolution leaves it out.
-var implicitAlgorithm = algorithm[Problem]{
-	name:       "implicit",
-	candidates: implicitCandidates,
-	recipe:     implicitRecipe,
-	tolerance:  func(p Problem) float64 { return Tolerance(p.ReductionLen()) },
-}
+// outputs for which it meets padding; the direct convolution leaves it out.
+var implicitAlgorithm = newAlgorithm("implicit", implicitCandidates, implicitSequence, sumTolerance[Problem])
 
 const (
 	// maxImplicitSide is the largest filter side that the masks of
 	// conv2d_implicit.comp hold.
 	maxImplicitSide = 15
 
-	// maxWorkspace is the most elements of a workspace and of packed weights: 2
-	// GiB, what drivers allow a storage block to have.
+	// maxWorkspace is the most elements of a workspace and of packed weights: 2 GiB,
+	// the limit of drivers for a storage block.
 	maxWorkspace = 1 << 29
 
 	packLocal = 32  // LOCAL of conv2d_implicit_pack.comp
@@ -51,31 +46,30 @@ const (
 // implicitProduct is a convolution cut into tiles.
 type implicitProduct struct {
 	Problem
-	tile implicitTile
+	tile ImplicitParams
 }
 
-func implicitRecipe(p Problem, params Params, on device) (recipe, error) {
-	tile, err := readImplicitTile(params)
-	if err != nil {
-		return recipe{}, err
+func implicitSequence(p Problem, tile ImplicitParams, on device) (kernel.Sequence, error) {
+	if err := tile.validate(); err != nil {
+		return kernel.Sequence{}, err
 	}
 	c := implicitProduct{p, tile}
 	if err := c.check(on); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
-	if c.tile.split == 1 {
-		main := c.step(c.epilogue(), inputRole, outputRole)
-		return recipe{
-			prepare: []step{c.packStep()},
-			steps:   []step{withBias(p, main)},
-			packed:  c.packedLen(),
+	if c.tile.Split == 1 {
+		main := c.step(c.epilogue(), kernel.Input, kernel.Output)
+		return kernel.Sequence{
+			Prepare:   []kernel.Step{c.packStep()},
+			Steps:     []kernel.Step{withBias(p, main)},
+			PackedLen: c.packedLen(),
 		}, nil
 	}
-	return recipe{
-		prepare:   []step{c.packStep()},
-		steps:     []step{c.step(nil, inputRole, workspaceRole), withBias(p, c.sumStep())},
-		packed:    c.packedLen(),
-		workspace: c.tile.split * p.OutputLen(),
+	return kernel.Sequence{
+		Prepare:      []kernel.Step{c.packStep()},
+		Steps:        []kernel.Step{c.step(nil, kernel.Input, kernel.Workspace), withBias(p, c.sumStep())},
+		PackedLen:    c.packedLen(),
+		WorkspaceLen: c.tile.Split * p.OutputLen(),
 	}, nil
 }
 
@@ -88,11 +82,11 @@ func (c implicitProduct) check(on device) error {
 		return fmt.Errorf("conv2d: a tile needs %d bytes of shared memory, this device has %d", c.sharedBytes(), on.sharedBytes)
 	case c.R > maxImplicitSide || c.S > maxImplicitSide:
 		return fmt.Errorf("conv2d: a filter of %dx%d, implicit takes at most %dx%d", c.R, c.S, maxImplicitSide, maxImplicitSide)
-	case c.tile.split > 1 && (c.tile.split-1)*c.part() >= c.rowSteps():
-		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", c.rowSteps(), c.tile.split)
-	case product(c.groupCount(), c.rowSteps(), c.tile.bk, c.filtersPadded()) > maxWorkspace,
-		c.tile.split > 1 && product(c.tile.split, c.OutputLen()) > maxWorkspace,
-		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.bn):
+	case c.tile.Split > 1 && (c.tile.Split-1)*c.part() >= c.rowSteps():
+		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", c.rowSteps(), c.tile.Split)
+	case product(c.groupCount(), c.rowSteps(), c.tile.BK, c.filtersPadded()) > maxWorkspace,
+		c.tile.Split > 1 && product(c.tile.Split, c.OutputLen()) > maxWorkspace,
+		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.BN):
 		return fmt.Errorf("conv2d: %v is too large for implicit: split the problem", c.Problem)
 	}
 	return checkGrids(c.Problem, on, c.packGrid(), c.grid(), c.sumGrid())
@@ -109,50 +103,50 @@ func (c implicitProduct) vector() bool {
 // maxTable is the most rows whose places are kept in shared memory.
 const maxTable = 512
 
-// table reports whether the places of the rows are kept in shared memory: where
-// they are not worked out for a whole step at once.
+// table reports whether the places of the rows are kept in shared memory, which is
+// where they are not computed for a whole step at once.
 func (c implicitProduct) table() bool {
-	return c.tile.tapsFirst == 0 && !c.vector() && c.rowSteps()*c.tile.bk <= maxTable
+	return c.tile.TapsFirst == 0 && !c.vector() && c.rowSteps()*c.tile.BK <= maxTable
 }
 
-// sharedBytes is what a group has in shared memory.
+// sharedBytes is the shared memory of a group.
 func (c implicitProduct) sharedBytes() int {
 	bytes := c.tile.sharedBytes()
 	if c.table() {
-		bytes += 8 * c.rowSteps() * c.tile.bk
+		bytes += 8 * c.rowSteps() * c.tile.BK
 	}
 	return bytes
 }
 
 // channelsPadded is C of a group up to a multiple of bk.
-func (c implicitProduct) channelsPadded() int { return ceilDiv(c.groupC(), c.tile.bk) * c.tile.bk }
+func (c implicitProduct) channelsPadded() int { return ceilDiv(c.groupC(), c.tile.BK) * c.tile.BK }
 
 // rowSteps is the number of steps of bk rows that the reduction has.
 func (c implicitProduct) rowSteps() int {
-	if c.tile.tapsFirst == 1 || c.vector() {
-		return c.R * c.S * c.channelsPadded() / c.tile.bk
+	if c.tile.TapsFirst == 1 || c.vector() {
+		return c.R * c.S * c.channelsPadded() / c.tile.BK
 	}
-	return ceilDiv(c.ReductionLen(), c.tile.bk)
+	return ceilDiv(c.ReductionLen(), c.tile.BK)
 }
 
 // part is the steps of one of split parts of the reduction.
-func (c implicitProduct) part() int { return ceilDiv(c.rowSteps(), c.tile.split) }
+func (c implicitProduct) part() int { return ceilDiv(c.rowSteps(), c.tile.Split) }
 
-func (c implicitProduct) filtersPadded() int { return ceilDiv(c.groupK(), c.tile.bm) * c.tile.bm }
+func (c implicitProduct) filtersPadded() int { return ceilDiv(c.groupK(), c.tile.BM) * c.tile.BM }
 
 func (c implicitProduct) packedLen() int {
-	return c.groupCount() * c.rowSteps() * c.tile.bk * c.filtersPadded()
+	return c.groupCount() * c.rowSteps() * c.tile.BK * c.filtersPadded()
 }
 
 func (c implicitProduct) packGrid() [3]int {
-	return [3]int{c.rowSteps() * c.tile.bk * c.filtersPadded() / packLocal, 1, c.groupCount()}
+	return [3]int{c.rowSteps() * c.tile.BK * c.filtersPadded() / packLocal, 1, c.groupCount()}
 }
 
 func (c implicitProduct) grid() [3]int {
 	return [3]int{
-		ceilDiv(c.N*c.P()*c.Q(), c.tile.bn),
-		c.filtersPadded() / c.tile.bm,
-		c.groupCount() * c.tile.split,
+		ceilDiv(c.N*c.P()*c.Q(), c.tile.BN),
+		c.filtersPadded() / c.tile.BM,
+		c.groupCount() * c.tile.Split,
 	}
 }
 
@@ -168,27 +162,27 @@ func (c implicitProduct) sumWide() int {
 	return 1
 }
 
-// packStep brings the weights into the form that step reads.
-func (c implicitProduct) packStep() step {
-	return step{
-		source: shader.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
-			"ROWS":            c.rowSteps() * c.tile.bk,
+// packStep copies the weights to the layout that step reads.
+func (c implicitProduct) packStep() kernel.Step {
+	return kernel.Step{
+		Source: shader.MustSource("conv2d_implicit_pack", conv2dImplicitPack, defines(map[string]int{
+			"ROWS":            c.rowSteps() * c.tile.BK,
 			"FILTERS_PADDED":  c.filtersPadded(),
-			"TAPS_FIRST":      c.tile.tapsFirst,
+			"TAPS_FIRST":      c.tile.TapsFirst,
 			"CHANNELS_PADDED": c.channelsPadded(),
 			"FILTER_R":        c.R,
 			"FILTER_S":        c.S,
 			"GROUP_CHANNELS":  c.groupC(),
 			"GROUP_FILTERS":   c.groupK(),
 		})),
-		groups: c.packGrid(),
-		bound:  []bound{{1, weightsRole}, {2, packedRole}},
+		Groups:   c.packGrid(),
+		Bindings: []kernel.Binding{kernel.Weights.At(1), kernel.Packed.At(2)},
 	}
 }
 
-// step is the product, from one buffer into another, with more defines.
-func (c implicitProduct) step(more shader.Defines, from, to role) step {
-	d := c.tile.params().defines()
+// step returns the product, from one buffer into another, with more defines.
+func (c implicitProduct) step(more shader.Defines, from, to kernel.Role) kernel.Step {
+	d := paramDefines(c.tile)
 	maps.Copy(d, c.shape())
 	maps.Copy(d, more)
 	if c.table() {
@@ -197,39 +191,39 @@ func (c implicitProduct) step(more shader.Defines, from, to role) step {
 	if c.vector() {
 		d["VECTOR"], d["TAPS_FIRST"] = "1", "1"
 	}
-	return step{
-		source:   shader.MustSource("conv2d_implicit", conv2dImplicit, d),
-		groups:   c.grid(),
-		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
-		bound:    []bound{{0, from}, {1, packedRole}, {2, to}},
+	return kernel.Step{
+		Source:   shader.MustSource("conv2d_implicit", conv2dImplicit, d),
+		Groups:   c.grid(),
+		Uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
+		Bindings: []kernel.Binding{from.At(0), kernel.Packed.At(1), to.At(2)},
 	}
 }
 
 // sumStep adds the parts of a split reduction.
-func (c implicitProduct) sumStep() step {
+func (c implicitProduct) sumStep() kernel.Step {
 	vector := 0
 	if c.sumWide() == 4 {
 		vector = 1
 	}
-	d := defines(map[string]int{"SPLIT": c.tile.split, "FILTERS": c.K, "PIXELS": c.P() * c.Q(), "VECTOR": vector})
+	d := defines(map[string]int{"SPLIT": c.tile.Split, "FILTERS": c.K, "PIXELS": c.P() * c.Q(), "VECTOR": vector})
 	maps.Copy(d, c.epilogue())
-	return step{
-		source:   shader.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
-		groups:   c.sumGrid(),
-		uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
-		bound:    []bound{{0, workspaceRole}, {2, outputRole}},
+	return kernel.Step{
+		Source:   shader.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
+		Groups:   c.sumGrid(),
+		Uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
+		Bindings: []kernel.Binding{kernel.Workspace.At(0), kernel.Output.At(2)},
 	}
 }
 
 // withBias binds the bias of a problem that has one.
-func withBias(p Problem, s step) step {
+func withBias(p Problem, s kernel.Step) kernel.Step {
 	if p.Bias {
-		s.bound = append(s.bound, bound{3, biasRole})
+		s.Bindings = append(s.Bindings, kernel.Bias.At(3))
 	}
 	return s
 }
 
-// epilogue is what is applied to each sum, as defines.
+// epilogue returns bias and activation as defines.
 func (p Problem) epilogue() shader.Defines {
 	d := shader.Defines{"ACTIVATION": activations[p.Activation].define, "BIAS": "0"}
 	if p.Bias {
@@ -258,13 +252,4 @@ func (p Problem) shape() shader.Defines {
 		"GROUP_CHANNELS": p.groupC(),
 		"GROUP_FILTERS":  p.groupK(),
 	})
-}
-
-// defines are numbers as a kernel takes them.
-func defines(values map[string]int) shader.Defines {
-	d := shader.Defines{}
-	for name, v := range values {
-		d[name] = strconv.Itoa(v)
-	}
-	return d
 }

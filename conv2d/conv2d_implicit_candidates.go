@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// What tiles are made of. Widths between powers of two let the number of groups
-// come close below a multiple of the GPU's processors.
+// Sizes of tiles. Widths between powers of two make the number of groups a little
+// less than a multiple of the GPU's processors.
 var (
 	implicitHeights = []int{32, 64, 128}
 	implicitWidths  = []int{8, 16, 24, 32, 48, 56, 64, 96, 112, 128, 192, 256}
@@ -18,31 +18,31 @@ var (
 	implicitSplits  = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 )
 
-// maxImplicitCandidates bounds what tuning has to compile, at half a second for
-// each, and to run.
+// maxImplicitCandidates bounds the candidates that a search compiles, at half a
+// second each, and runs.
 const maxImplicitCandidates = 14
 
-// implicitCandidates are the tiles of the shortest estimated times. There are
-// none for software drivers, where shared memory and barriers are slow, and none
-// for groups of one channel, which have nothing to share.
-func implicitCandidates(p Problem, on device) []Params {
+// implicitCandidates returns the tiles of the shortest estimated times. There are
+// none for software drivers, where shared memory and barriers are slow, and none for
+// groups of one channel, which have nothing to share.
+func implicitCandidates(p Problem, on device) []ImplicitParams {
 	if on.software || p.groupCount() > 1 && p.groupC() == 1 {
 		return nil
 	}
 	return paramsOf(implicitProducts(p, on, maxImplicitCandidates))
 }
 
-func paramsOf(products []implicitProduct) []Params {
-	params := make([]Params, 0, len(products))
+func paramsOf(products []implicitProduct) []ImplicitParams {
+	params := make([]ImplicitParams, 0, len(products))
 	for _, c := range products {
-		params = append(params, c.tile.params())
+		params = append(params, c.tile)
 	}
 	return params
 }
 
-// implicitProducts are n good ways to cut a convolution into tiles, the one with
+// implicitProducts returns n good ways to cut a convolution into tiles, the one with
 // the shortest estimated time first. No two have the same tile, but for the last,
-// which are the first in other forms: the estimate tells little about those.
+// which are variants of the first: the estimate does not tell variants apart.
 func implicitProducts(p Problem, on device, n int) []implicitProduct {
 	best := bestProducts(p, on)
 	best = best[:min(n, len(best))]
@@ -54,8 +54,8 @@ func implicitProducts(p Problem, on device, n int) []implicitProduct {
 	return append(best[:keep:keep], variants...)
 }
 
-// bestProducts are the best parts, depths, slices and splits of each tile, in the
-// order of their estimated times.
+// bestProducts returns the best sizes for an invocation, depths, slices and splits of
+// each tile, in the order of their estimated times.
 func bestProducts(p Problem, on device) []implicitProduct {
 	var all []timedProduct
 	for _, bm := range implicitHeights {
@@ -84,8 +84,8 @@ func bestProduct(p Problem, on device, bm, bn int) (best timedProduct) {
 		for _, depth := range implicitDepths {
 			for _, parallel := range implicitSlices {
 				for _, split := range implicitSplits {
-					best.improve(on, implicitProduct{p, implicitTile{
-						bm: bm, bn: bn, bk: depth, tm: part[0], tn: part[1], slices: parallel, split: split,
+					best.improve(on, implicitProduct{p, ImplicitParams{
+						BM: bm, BN: bn, BK: depth, TM: part[0], TN: part[1], Slices: parallel, Split: split,
 					}.completed(p)})
 				}
 			}
@@ -94,7 +94,7 @@ func bestProduct(p Problem, on device, bm, bn int) (best timedProduct) {
 	return best
 }
 
-// improve takes a product that is possible and faster.
+// improve replaces best by a product that is possible and faster.
 func (best *timedProduct) improve(on device, c implicitProduct) {
 	if c.tile.validate() != nil || c.tile.invocations() < 32 || c.check(on) != nil {
 		return
@@ -104,29 +104,29 @@ func (best *timedProduct) improve(on device, c implicitProduct) {
 	}
 }
 
-// completed sets what follows from the rest of a tile and from the problem. Two
-// buffers pay for large parts only.
-func (t implicitTile) completed(p Problem) implicitTile {
-	t.buffers, t.tapsFirst, t.clamp = 1, 0, 1
-	if t.tm*t.tn >= 64 && t.slices == 1 {
-		t.buffers = 2
+// completed sets the parameters that follow from the others and from the problem. Two
+// buffers help only where an invocation has many elements.
+func (t ImplicitParams) completed(p Problem) ImplicitParams {
+	t.Buffers, t.TapsFirst, t.Clamp = 1, 0, 1
+	if t.TM*t.TN >= 64 && t.Slices == 1 {
+		t.Buffers = 2
 	}
-	if p.groupC() >= t.bk || p.R*p.S == 1 {
-		t.tapsFirst = 1
+	if p.groupC() >= t.BK || p.R*p.S == 1 {
+		t.TapsFirst = 1
 	}
 	return t
 }
 
-// variants are the product in other forms, one thing changed in each: the number
-// of buffers, the part of an invocation, the depth, unrolling, and branches.
+// variants returns the product with one thing changed in each: the number of buffers,
+// the elements of an invocation, the depth, unrolling, and branches.
 func (c implicitProduct) variants(on device) []implicitProduct {
 	var variants []implicitProduct
-	for _, change := range []func(t *implicitTile){
-		func(t *implicitTile) { t.buffers = 3 - t.buffers },
-		func(t *implicitTile) { t.tm, t.tn = 12-t.tm, 8 },
-		func(t *implicitTile) { t.bk *= 2 },
-		func(t *implicitTile) { t.unroll = 1 },
-		func(t *implicitTile) { t.clamp = 0 },
+	for _, change := range []func(t *ImplicitParams){
+		func(t *ImplicitParams) { t.Buffers = 3 - t.Buffers },
+		func(t *ImplicitParams) { t.TM, t.TN = 12-t.TM, 8 },
+		func(t *ImplicitParams) { t.BK *= 2 },
+		func(t *ImplicitParams) { t.Unroll = 1 },
+		func(t *ImplicitParams) { t.Clamp = 0 },
 	} {
 		v := c
 		if change(&v.tile); v.tile.validate() == nil && v.check(on) == nil {
@@ -150,8 +150,8 @@ const (
 	gpuStepCycles     = 700.0  // the least that a step takes: its loads have to arrive
 )
 
-// cycles estimates how long the product takes. It serves to put candidates into
-// an order and is far from a prediction.
+// cycles estimates how long the product takes. It serves to order candidates and does
+// not predict times.
 func (c implicitProduct) cycles() float64 {
 	grid := c.grid()
 	groups := grid[0] * grid[1] * grid[2]
@@ -162,43 +162,43 @@ func (c implicitProduct) cycles() float64 {
 	if rest := rounds % resident; rest > 0 {
 		sum += gpuGroupCycles + perGroup*c.stepCycles(rest)
 	}
-	sum += float64(rounds*(c.tile.slices-1)*c.tile.bm*c.tile.bn) / 32
-	traffic := float64(groups) * perGroup * float64(4*c.tile.bk*(c.tile.bm+c.tile.bn)) / gpuTraffic
+	sum += float64(rounds*(c.tile.Slices-1)*c.tile.BM*c.tile.BN) / 32
+	traffic := float64(groups) * perGroup * float64(4*c.tile.BK*(c.tile.BM+c.tile.BN)) / gpuTraffic
 	sum = max(sum+traffic/4, traffic) // most of it overlaps
-	if c.tile.split > 1 {
-		sum += gpuDispatchCycles + float64(4*(2*c.tile.split+1)*c.OutputLen())/gpuMemory
+	if c.tile.Split > 1 {
+		sum += gpuDispatchCycles + float64(4*(2*c.tile.Split+1)*c.OutputLen())/gpuMemory
 	}
 	return sum
 }
 
-// resident is the number of groups that run on one processor at a time.
-func (t implicitTile) resident() int {
-	registers := t.tm*t.tn + 56 // for each invocation
+// resident returns the number of groups that run on one processor at a time.
+func (t ImplicitParams) resident() int {
+	registers := t.TM*t.TN + 56 // for each invocation
 	return max(1, min(gpuRegisters/(registers*t.invocations()), int(gpuSharedBytes)/t.sharedBytes()))
 }
 
-// stepCycles is how long one step takes with that many groups on a processor.
+// stepCycles returns the cycles of one step with that many groups on a processor.
 func (c implicitProduct) stepCycles(resident int) float64 {
 	warps := ceilDiv(c.tile.invocations(), 32)
 	lanes := float64(c.tile.invocations()) / float64(32*warps)
-	work := float64(resident*c.tile.bm*c.tile.bn*c.tile.bk) / gpuLanes / lanes
+	work := float64(resident*c.tile.BM*c.tile.BN*c.tile.BK) / gpuLanes / lanes
 	busy := float64(resident * warps)
 	return max(gpuStepCycles, work/(c.density()*busy/(busy+1.2)))
 }
 
-// density is the share of an invocation's instructions in a step that multiply
+// density returns the share of an invocation's instructions in a step that multiply
 // and add. The others read shared memory, and fetch the next step.
 func (c implicitProduct) density() float64 {
 	t := c.tile
-	work := float64(t.tm*t.tn*t.bk) / float64(t.slices)
-	shared := 0.8 * float64((t.tm+t.tn)*t.bk) / float64(t.slices)
+	work := float64(t.TM*t.TN*t.BK) / float64(t.Slices)
+	shared := 0.8 * float64((t.TM+t.TN)*t.BK) / float64(t.Slices)
 	fetch := 30 // instructions for four pixels
 	switch {
 	case c.vector():
 		fetch = 4
-	case t.tapsFirst == 0 && !c.table():
+	case t.TapsFirst == 0 && !c.table():
 		fetch = 44
 	}
-	loads := 3*ceilDiv(t.bk*t.bm/4, t.invocations()) + fetch*ceilDiv(t.bk*t.bn/4, t.invocations())
+	loads := 3*ceilDiv(t.BK*t.BM/4, t.invocations()) + fetch*ceilDiv(t.BK*t.BN/4, t.invocations())
 	return work / (work + shared + float64(loads))
 }

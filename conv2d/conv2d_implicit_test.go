@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // onHardware is an algorithm that takes the GPU for a real one, with the first n
@@ -29,7 +31,7 @@ func withParams(a algorithm[Problem], params Params) algorithm[Problem] {
 	return a
 }
 
-// hardware is what a large GPU offers.
+// hardware is a large GPU.
 var hardware = device{
 	nvidia: true, sharedBytes: 48 << 10, maxInvocations: 1024,
 	maxGroups: [3]int32{math.MaxInt32, 65535, 65535},
@@ -52,6 +54,7 @@ var oddProblems = []Problem{
 }
 
 func TestImplicitOnOddProblems(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, p := range oddProblems {
 		checkConv(t, r, onHardware(implicitAlgorithm, 1), p)
@@ -59,22 +62,23 @@ func TestImplicitOnOddProblems(t *testing.T) {
 }
 
 // testTiles are tiles of every kind, for a problem that none of them divides.
-var testTiles = []implicitTile{
-	{bm: 128, bn: 128, bk: 8, tm: 8, tn: 8, split: 1, slices: 1, buffers: 2, tapsFirst: 1, clamp: 1},
-	{bm: 64, bn: 64, bk: 16, tm: 8, tn: 4, split: 2, slices: 1, buffers: 1, tapsFirst: 0, clamp: 1},
-	{bm: 64, bn: 24, bk: 16, tm: 4, tn: 4, split: 1, slices: 2, buffers: 1, tapsFirst: 1},
-	{bm: 32, bn: 56, bk: 32, tm: 8, tn: 4, split: 3, slices: 4, buffers: 2, tapsFirst: 1},
-	{bm: 64, bn: 96, bk: 8, tm: 4, tn: 8, split: 1, slices: 1, buffers: 1, tapsFirst: 0, clamp: 1},
-	{bm: 128, bn: 16, bk: 8, tm: 4, tn: 4, split: 1, slices: 2, buffers: 1, tapsFirst: 1, clamp: 1},
-	{bm: 64, bn: 8, bk: 16, tm: 8, tn: 4, split: 1, slices: 4, buffers: 2, tapsFirst: 0, clamp: 1},
-	{bm: 32, bn: 48, bk: 8, tm: 8, tn: 8, split: 4, slices: 2, buffers: 2, tapsFirst: 0, clamp: 1},
+var testTiles = []ImplicitParams{
+	{BM: 128, BN: 128, BK: 8, TM: 8, TN: 8, Split: 1, Slices: 1, Buffers: 2, TapsFirst: 1, Clamp: 1},
+	{BM: 64, BN: 64, BK: 16, TM: 8, TN: 4, Split: 2, Slices: 1, Buffers: 1, TapsFirst: 0, Clamp: 1},
+	{BM: 64, BN: 24, BK: 16, TM: 4, TN: 4, Split: 1, Slices: 2, Buffers: 1, TapsFirst: 1},
+	{BM: 32, BN: 56, BK: 32, TM: 8, TN: 4, Split: 3, Slices: 4, Buffers: 2, TapsFirst: 1},
+	{BM: 64, BN: 96, BK: 8, TM: 4, TN: 8, Split: 1, Slices: 1, Buffers: 1, TapsFirst: 0, Clamp: 1},
+	{BM: 128, BN: 16, BK: 8, TM: 4, TN: 4, Split: 1, Slices: 2, Buffers: 1, TapsFirst: 1, Clamp: 1},
+	{BM: 64, BN: 8, BK: 16, TM: 8, TN: 4, Split: 1, Slices: 4, Buffers: 2, TapsFirst: 0, Clamp: 1},
+	{BM: 32, BN: 48, BK: 8, TM: 8, TN: 8, Split: 4, Slices: 2, Buffers: 2, TapsFirst: 0, Clamp: 1},
 }
 
 func TestImplicitTiles(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	odd := Problem{N: 2, C: 35, H: 7, W: 9, K: 67, R: 2, S: 2, PadH: 1, Bias: true, Activation: ReLU}
 	for _, tile := range testTiles {
-		checkConv(t, r, withParams(implicitAlgorithm, tile.params()), odd)
+		checkConv(t, r, withParams(implicitAlgorithm, tile), odd)
 	}
 	whole := Problem{N: 1, C: 64, H: 8, W: 8, K: 64, R: 1, S: 1, Bias: true, Activation: SiLU}
 	checkConv(t, r, onHardware(implicitAlgorithm, 2), whole)
@@ -87,12 +91,12 @@ func TestImplicitTiles(t *testing.T) {
 func TestImplicitPassesSpecialValues(t *testing.T) {
 	r := newRig(t)
 	p := Problem{N: 2, C: 5, H: 6, W: 7, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Activation: ReLU}
-	in := tensorsOnHost{input: withSpecials(RandomValues(p.InputLen(), 1)), weights: RandomValues(p.WeightsLen(), 2)}
+	in := kernel.Tensors{Input: withSpecials(RandomValues(p.InputLen(), 1)), Weights: RandomValues(p.WeightsLen(), 2)}
 	a := onHardware(implicitAlgorithm, 1)
-	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.input, in.weights, nil))
+	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.Input, in.Weights, nil))
 	p.PadH, p.PadW = 0, 0
-	in.weights = withSpecials(in.weights)
-	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.input, in.weights, nil))
+	in.Weights = withSpecials(in.Weights)
+	checkAlgorithm(t, r, a, p, in, ReferenceConv2D(p, in.Input, in.Weights, nil))
 }
 
 // resnetProblems are the shapes that the algorithms are made for.
@@ -113,8 +117,8 @@ func resnetProblems() []Problem {
 	return problems
 }
 
-// TestCandidatesHaveRecipes asks for what a GPU would be given to compile.
-func TestCandidatesHaveRecipes(t *testing.T) {
+// TestCandidatesHaveSequences builds the programs that a GPU would have to compile.
+func TestCandidatesHaveSequences(t *testing.T) {
 	for _, p := range append(resnetProblems(), oddProblems...) {
 		for _, a := range convAlgorithms {
 			candidates := a.candidates(p, hardware)
@@ -124,12 +128,12 @@ func TestCandidatesHaveRecipes(t *testing.T) {
 					t.Errorf("%s for %v: %v is there twice", a.name, p, params)
 				}
 				seen[params.String()] = true
-				recipe, err := a.recipe(p, params, hardware)
+				made, err := a.sequence(p, params, hardware)
 				if err != nil {
 					t.Errorf("%s for %v: %v: %v", a.name, p, params, err)
 				}
-				if recipe.workspace > maxWorkspace || recipe.packed > maxWorkspace {
-					t.Errorf("%s for %v: %v: %d and %d elements", a.name, p, params, recipe.workspace, recipe.packed)
+				if made.WorkspaceLen > maxWorkspace || made.PackedLen > maxWorkspace {
+					t.Errorf("%s for %v: %v: %d and %d elements", a.name, p, params, made.WorkspaceLen, made.PackedLen)
 				}
 			}
 			if n := len(candidates); a.name == "implicit" && n != maxImplicitCandidates {
@@ -180,19 +184,14 @@ func TestImplicitRefusesBadParams(t *testing.T) {
 		{"taps_first", 2, "must be 0 or 1"},
 		{"unroll", 2, "must be 0 or 1"},
 		{"split", 4000, "do not divide into 4000 parts"},
-		{"nonsense", 1, `no parameter "nonsense"`},
 	}
 	for _, test := range tests {
-		params := Params{}
-		for name, v := range good {
-			params[name] = v
-		}
-		params[test.name] = test.value
-		if _, err := implicitRecipe(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
+		params := with(good, test.name, test.value)
+		if _, err := implicitAlgorithm.sequence(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s=%d: error %v does not say %q", test.name, test.value, err, test.want)
 		}
 	}
-	if _, err := implicitRecipe(p, Params{}, hardware); err == nil || !strings.Contains(err.Error(), "is missing") {
+	if _, err := implicitSequence(p, ImplicitParams{}, hardware); err == nil || !strings.Contains(err.Error(), "must be at least 1") {
 		t.Errorf("error for no params is %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -45,16 +46,12 @@ const (
 )
 
 func winogradAlgorithm(name string, tile int, times float64) algorithm[Problem] {
-	return algorithm[Problem]{
-		name: name,
-		candidates: func(p Problem, on device) []Params {
-			return winogradCandidates(winograd{p, tile}, on)
+	return newAlgorithm(name,
+		func(p Problem, on device) []ImplicitParams { return winogradCandidates(winograd{p, tile}, on) },
+		func(p Problem, params ImplicitParams, on device) (kernel.Sequence, error) {
+			return winogradSequence(winograd{p, tile}, params, on)
 		},
-		recipe: func(p Problem, params Params, on device) (recipe, error) {
-			return winogradRecipe(winograd{p, tile}, params, on)
-		},
-		tolerance: func(p Problem) float64 { return times * Tolerance(p.ReductionLen()) },
-	}
+		func(p Problem) float64 { return times * Tolerance(p.ReductionLen()) })
 }
 
 const (
@@ -72,43 +69,42 @@ type winograd struct {
 	tile int
 }
 
-func winogradCandidates(w winograd, on device) []Params {
+func winogradCandidates(w winograd, on device) []ImplicitParams {
 	if on.software || w.check() != nil || !w.pays() {
 		return nil
 	}
-	var params []Params
+	var params []ImplicitParams
 	for _, c := range implicitProducts(w.product(), on, maxWinogradCandidates) {
-		if _, err := winogradRecipe(w, c.tile.params(), on); err == nil {
-			params = append(params, c.tile.params())
+		if _, err := winogradSequence(w, c.tile, on); err == nil {
+			params = append(params, c.tile)
 		}
 	}
 	return params
 }
 
-func winogradRecipe(w winograd, params Params, on device) (recipe, error) {
-	tile, err := readImplicitTile(params)
-	if err != nil {
-		return recipe{}, err
+func winogradSequence(w winograd, tile ImplicitParams, on device) (kernel.Sequence, error) {
+	if err := tile.validate(); err != nil {
+		return kernel.Sequence{}, err
 	}
 	if err := w.check(); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	c := implicitProduct{w.product(), tile}
 	if err := c.check(on); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
-	workspace := product(w.frequencies(), w.tilesPadded(), w.C+tile.split*w.K)
+	workspace := product(w.frequencies(), w.tilesPadded(), w.C+tile.Split*w.K)
 	if workspace > maxWorkspace {
-		return recipe{}, w.tooLarge()
+		return kernel.Sequence{}, w.tooLarge()
 	}
 	if err := checkGrids(w.Problem, on, w.weightsGrid(c), w.grid(w.C), w.grid(w.K)); err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
-	return recipe{
-		prepare:   []step{w.weightsStep(c)},
-		steps:     []step{w.inputStep(tile.clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.split))},
-		packed:    c.packedLen(),
-		workspace: int(workspace),
+	return kernel.Sequence{
+		Prepare:      []kernel.Step{w.weightsStep(c)},
+		Steps:        []kernel.Step{w.inputStep(tile.Clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.Split))},
+		PackedLen:    c.packedLen(),
+		WorkspaceLen: int(workspace),
 	}, nil
 }
 
@@ -126,7 +122,7 @@ func (w winograd) check() error {
 	return nil
 }
 
-// pays reports whether fewer multiplications may be worth the transforms. Tiles
+// pays reports whether fewer multiplications may make up for the transforms. Tiles
 // that reach beyond the output cost as much as whole ones.
 func (w winograd) pays() bool {
 	direct := product(9, w.P(), w.Q())
@@ -141,13 +137,13 @@ func (w winograd) tooLarge() error {
 func (w winograd) tilesP() int { return ceilDiv(w.P(), w.tile) }
 func (w winograd) tilesQ() int { return ceilDiv(w.Q(), w.tile) }
 
-// tilesPadded is the number of tiles up to a multiple of four.
+// tilesPadded returns the number of tiles up to a multiple of four.
 func (w winograd) tilesPadded() int { return ceilDiv(w.N*w.tilesP()*w.tilesQ(), 4) * 4 }
 
-// frequencies is the number of products that stand for the 9 taps.
+// frequencies returns the number of products that replace the 9 taps.
 func (w winograd) frequencies() int { return (w.tile + 2) * (w.tile + 2) }
 
-// product is what lies between the transforms: a 1x1 convolution of an image
+// product returns the product between the transforms: a 1x1 convolution of an image
 // with a pixel for each tile, and a group for each frequency.
 func (w winograd) product() Problem {
 	f := w.frequencies()
@@ -162,12 +158,13 @@ func (w winograd) weightsGrid(c implicitProduct) [3]int {
 	return [3]int{c.channelsPadded() * c.filtersPadded() / packLocal, 1, w.groupCount()}
 }
 
-// grid is that of a transform, with an invocation for each tile of each plane.
+// grid returns the grid of a transform, with an invocation for each tile of each
+// plane.
 func (w winograd) grid(planes int) [3]int {
 	return [3]int{ceilDiv(planes*w.tilesPadded(), w.local(planes)), 1, 1}
 }
 
-// local is the number of invocations in a group of a transform: few, where there
+// local returns the number of invocations in a group of a transform: few where there
 // are few in all, so that every processor gets some.
 func (w winograd) local(planes int) int {
 	local := 128
@@ -177,9 +174,9 @@ func (w winograd) local(planes int) int {
 	return local
 }
 
-func (w winograd) weightsStep(c implicitProduct) step {
-	return step{
-		source: shader.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
+func (w winograd) weightsStep(c implicitProduct) kernel.Step {
+	return kernel.Step{
+		Source: shader.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
 			"TILE":            w.tile,
 			"GROUPS":          w.groupCount(),
 			"GROUP_CHANNELS":  w.groupC(),
@@ -187,14 +184,14 @@ func (w winograd) weightsStep(c implicitProduct) step {
 			"CHANNELS_PADDED": c.channelsPadded(),
 			"FILTERS_PADDED":  c.filtersPadded(),
 		})),
-		groups: w.weightsGrid(c),
-		bound:  []bound{{1, weightsRole}, {2, packedRole}},
+		Groups:   w.weightsGrid(c),
+		Bindings: []kernel.Binding{kernel.Weights.At(1), kernel.Packed.At(2)},
 	}
 }
 
-func (w winograd) inputStep(clamp int) step {
-	return step{
-		source: shader.MustSource("conv2d_winograd_input", conv2dWinogradInput, defines(map[string]int{
+func (w winograd) inputStep(clamp int) kernel.Step {
+	return kernel.Step{
+		Source: shader.MustSource("conv2d_winograd_input", conv2dWinogradInput, defines(map[string]int{
 			"TILE":     w.tile,
 			"LOCAL":    w.local(w.C),
 			"CLAMP":    clamp,
@@ -206,19 +203,19 @@ func (w winograd) inputStep(clamp int) step {
 			"PAD_H":    w.PadH,
 			"PAD_W":    w.PadW,
 		})),
-		groups:   w.grid(w.C),
-		uniforms: w.uniforms(),
-		bound:    []bound{{0, inputRole}, {4, workspaceRole}},
+		Groups:   w.grid(w.C),
+		Uniforms: w.uniforms(),
+		Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Workspace.At(4)},
 	}
 }
 
-// productStep multiplies in the workspace: first lies what inputStep made of the
-// input, then come the products.
-func (w winograd) productStep(c implicitProduct) step {
-	return c.step(defines(map[string]int{"OUTPUT_AT": c.InputLen()}), workspaceRole, workspaceRole)
+// productStep multiplies in the workspace: the result of inputStep comes first, then
+// the products.
+func (w winograd) productStep(c implicitProduct) kernel.Step {
+	return c.step(defines(map[string]int{"OUTPUT_AT": c.InputLen()}), kernel.Workspace, kernel.Workspace)
 }
 
-func (w winograd) outputStep(split int) step {
+func (w winograd) outputStep(split int) kernel.Step {
 	vector := 0
 	if w.Q()%w.tile == 0 {
 		vector = 1
@@ -234,11 +231,11 @@ func (w winograd) outputStep(split int) step {
 		"OUTPUT_Q": w.Q(),
 	})
 	maps.Copy(d, w.epilogue())
-	return step{
-		source:   shader.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),
-		groups:   w.grid(w.K),
-		uniforms: w.uniforms(),
-		bound:    []bound{{2, outputRole}, {4, workspaceRole}},
+	return kernel.Step{
+		Source:   shader.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),
+		Groups:   w.grid(w.K),
+		Uniforms: w.uniforms(),
+		Bindings: []kernel.Binding{kernel.Output.At(2), kernel.Workspace.At(4)},
 	}
 }
 

@@ -5,6 +5,8 @@ package conv2d
 import (
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 var winogradProblems = []Problem{
@@ -18,35 +20,37 @@ var winogradProblems = []Problem{
 }
 
 func TestWinograd(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
-	tile := implicitTile{bm: 32, bn: 32, bk: 8, tm: 8, tn: 4, slices: 1, split: 1, buffers: 2, tapsFirst: 1, clamp: 1}
+	tile := ImplicitParams{BM: 32, BN: 32, BK: 8, TM: 8, TN: 4, Slices: 1, Split: 1, Buffers: 2, TapsFirst: 1, Clamp: 1}
 	for i, p := range winogradProblems {
 		if i%3 != 1 {
-			checkConv(t, r, withParams(winograd2Algorithm, tile.params()), p)
+			checkConv(t, r, withParams(winograd2Algorithm, tile), p)
 		}
 		if i%3 != 2 {
-			checkConv(t, r, withParams(winograd4Algorithm, tile.params()), p)
+			checkConv(t, r, withParams(winograd4Algorithm, tile), p)
 		}
 	}
 	split := Problem{N: 1, C: 80, H: 8, W: 8, K: 32, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU}
-	tile = implicitTile{bm: 32, bn: 24, bk: 16, tm: 4, tn: 4, slices: 2, split: 3, buffers: 1, tapsFirst: 1, clamp: 1}
-	checkConv(t, r, withParams(winograd2Algorithm, tile.params()), split)
-	checkConv(t, r, withParams(winograd4Algorithm, tile.params()), split)
+	tile = ImplicitParams{BM: 32, BN: 24, BK: 16, TM: 4, TN: 4, Slices: 2, Split: 3, Buffers: 1, TapsFirst: 1, Clamp: 1}
+	checkConv(t, r, withParams(winograd2Algorithm, tile), split)
+	checkConv(t, r, withParams(winograd4Algorithm, tile), split)
 }
 
-// TestWinogradError says how far below its bound the error of a long sum stays.
+// TestWinogradError logs how far below its bound the error of a long sum is.
 func TestWinogradError(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	p := Problem{N: 1, C: 256, H: 8, W: 8, K: 16, R: 3, S: 3, PadH: 1, PadW: 1}
-	in := tensorsOnHost{input: RandomValues(p.InputLen(), newSeed(t)), weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}
-	want := ReferenceConv2D(p, in.input, in.weights, nil)
+	in := kernel.Tensors{Input: RandomValues(p.InputLen(), newSeed(t)), Weights: RandomValues(p.WeightsLen(), newSeed(t)+1)}
+	want := ReferenceConv2D(p, in.Input, in.Weights, nil)
 	on := deviceOf(r.context.Info())
 	for _, a := range []algorithm[Problem]{winograd2Algorithm, winograd4Algorithm} {
-		recipe, err := a.recipe(p, onHardware(a, 1).candidates(p, on)[0], on)
+		made, err := a.sequence(p, onHardware(a, 1).candidates(p, on)[0], on)
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := r.run(t, recipe, in, want, a.tolerance(p))
+		report, err := r.run(t, made, in, want, a.tolerance(p))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,14 +77,14 @@ func TestWinogradRefuses(t *testing.T) {
 		for _, test := range tests {
 			p := good
 			test.change(&p)
-			if _, err := a.recipe(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := a.sequence(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s for %v: error %v does not say %q", a.name, p, err, test.want)
 			}
 			if n := len(a.candidates(p, hardware)); n > 0 {
 				t.Errorf("%s for %v: %d candidates", a.name, p, n)
 			}
 		}
-		if _, err := a.recipe(good, Params{}, hardware); err == nil {
+		if _, err := a.sequence(good, ImplicitParams{}, hardware); err == nil {
 			t.Errorf("%s: no error for no params", a.name)
 		}
 	}

@@ -1,9 +1,9 @@
-// Package conv2d computes convolutions and matrix products on the GPU and proves
-// them right on the CPU.
+// Package conv2d computes convolutions and matrix products on the GPU and checks them
+// on the CPU.
 //
-// [Problem] and [GEMMProblem] say what is to be computed, in the letters of the
-// field: N, C, H, W, K, R, S, P and Q for a convolution, M, N and K for a matrix
-// product. [Shape] is either as one word, such as gemm:1024x1024x1024,relu. All
+// [Problem] and [GEMMProblem] describe the computation in the letters of the field:
+// N, C, H, W, K, R, S, P and Q for a convolution, M, N and K for a matrix product.
+// [Shape] is either of them as one word, such as gemm:1024x1024x1024,relu. All
 // tensors are slices of float32, row by row.
 //
 // # One call
@@ -15,11 +15,11 @@
 //	c, err := runner.GEMM(ctx, conv2d.GEMMProblem{M: m, N: n, K: k}, conv2d.GEMMTensors{A: a, B: b})
 //	y, err := runner.Conv2D(ctx, problem, x, weights, bias)
 //
-// # Again and again
+// # Many runs
 //
-// A [Plan] is one problem that is computed again and again: its programs stay
-// resident, and its weights on the device, in the form that the algorithm wants. Its
-// jobs go through an executor, several at a time:
+// A [Plan] computes one problem many times. Its programs stay resident, and its
+// weights stay on the device in the layout of the algorithm. Its jobs go through an
+// executor, several at a time:
 //
 //	plan, err := conv2d.NewPlan(ctx, runner.Executor, runner.Programs, problem, conv2d.PlanOptions{})
 //	defer plan.Release()
@@ -28,21 +28,20 @@
 //	pending, err := runner.Executor.Submit(ctx, job)
 //	err = pending.Wait(ctx)
 //
-// Inputs and outputs may stay on the device too: Plan.Dispatches. A [Network] is plans
-// in a row.
+// Inputs and outputs may stay on the device too: see Plan.Dispatches. A [Network] is
+// a chain of plans.
 //
 // # Algorithms
 //
-// A plan chooses one of several algorithms, with parameters: a [Choice]. [Tune] finds
-// the fastest on a device, and counts only what is right; what it found is kept beside
-// the programs, for every later plan on that driver. The kernels are the files in
-// kernels/.
+// A plan chooses one of several algorithms, with parameters: a [Choice]. Package
+// conv2d/tune finds the fastest choice on a device and keeps it beside the programs,
+// for every later plan with that driver. The kernels are the files in kernels/.
 //
-// # Right or wrong
+// # Checks
 //
 // [ReferenceConv2D] and [ReferenceGEMM] compute the same on the CPU with float64
-// accumulation, and [Compare] says how far a result is from them, element by element.
-// They, and shapes, are plain Go and may be used from any goroutine. NaN and infinity
-// in a tensor go where the definition has them. What the definition does not read is
-// not read: gaps between rows, and C where there is no beta.
+// accumulation. [Compare] compares a result with them, element by element. They, and
+// shapes, are plain Go and may be used from any goroutine. NaN and infinity in a
+// tensor propagate as the definition has it. What the definition does not read is not
+// read: gaps between rows, C where beta is 0, A and B where alpha is 0.
 package conv2d

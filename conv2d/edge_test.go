@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // edgeProducts are what users meet at the edges. In all of them A, B and C have NaN in
@@ -16,7 +18,7 @@ var edgeProducts = []GEMMProblem{
 	{M: 13, N: 1, K: 8},
 	{M: 6, N: 8, K: 1},
 	{M: 3, N: 8, K: 6, LDA: 9, LDB: 12, LDC: 11},
-	{M: 5, N: 7, K: 3, TransA: true, TransB: true, LDA: 6, LDB: 5, LDC: 8, Beta: 1},
+	{M: 5, N: 7, K: 3, TransA: true, TransB: true, LDA: 6, LDB: 5, LDC: 8, Factors: AlphaBeta(1, 1)},
 	{M: 4, N: 4, K: 4, Batch: 3, StrideA: 19, StrideB: 17, StrideC: 18},
 }
 
@@ -58,13 +60,14 @@ func withNaNGaps(s stored, values []float32) []float32 {
 }
 
 func TestGEMMAtTheEdges(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, p := range edgeProducts {
 		in := GEMMTensors{
 			A: withNaNGaps(p.a(), RandomValues(p.ALen(), 1)), B: withNaNGaps(p.b(), RandomValues(p.BLen(), 2)),
 			C: filled(p.CLen(), float32(math.NaN())),
 		}
-		if p.Beta != 0 {
+		if p.beta() != 0 {
 			in.C = withNaNGaps(p.c(), RandomValues(p.CLen(), 3))
 		}
 		want := ReferenceGEMM(p, in)
@@ -72,7 +75,7 @@ func TestGEMMAtTheEdges(t *testing.T) {
 			t.Fatalf("%v: %d finite elements are expected", p, n)
 		}
 		onEveryDevice(t, r, gemmAlgorithms, p, func(a algorithm[GEMMProblem]) {
-			checkAlgorithm(t, r, a, p, tensorsOnHost{input: in.A, weights: in.B, output: in.C}, want)
+			checkAlgorithm(t, r, a, p, kernel.Tensors{Input: in.A, Weights: in.B, Output: in.C}, want)
 		})
 	}
 }
@@ -87,13 +90,14 @@ var edgeConvolutions = []Problem{
 }
 
 func TestConvolutionsAtTheEdges(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, p := range edgeConvolutions {
 		onEveryDevice(t, r, convAlgorithms, p, func(a algorithm[Problem]) { checkConv(t, r, a, p) })
 	}
 }
 
-// What the zero value of a field means is what the field without it means.
+// TestZeroValuesOfProducts compares zero fields with their defaults.
 func TestZeroValuesOfProducts(t *testing.T) {
 	r := newRunner(t)
 	p := GEMMProblem{M: 3, N: 4, K: 2}
@@ -102,12 +106,12 @@ func TestZeroValuesOfProducts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := GEMMProblem{M: 3, N: 4, K: 2, Alpha: 1, Batch: 1, LDA: 2, LDB: 4, LDC: 4, StrideA: 99}
+	same := GEMMProblem{M: 3, N: 4, K: 2, Factors: AlphaBeta(1, 0), Batch: 1, LDA: 2, LDB: 4, LDC: 4, StrideA: 99}
 	again, err := r.GEMM(t.Context(), same, in)
 	if err != nil || !slices.Equal(got, again) || p.Shape().String() != same.Shape().String() {
 		t.Errorf("%v and %v differ: %v, %v, %v", p.Shape(), same.Shape(), got, again, err)
 	}
-	// An alpha of 0 is 1, so that NaN in A reaches its row and no other.
+	// Without factors alpha is 1, so that NaN in A reaches its row and no other.
 	in.A[2] = float32(math.NaN())
 	got, err = r.GEMM(t.Context(), p, in)
 	if err != nil {
@@ -133,7 +137,7 @@ func TestImpossibleProblems(t *testing.T) {
 		}},
 		{GEMMProblem{M: 4, N: 5, K: 6, Batch: 3, StrideA: 24, StrideB: 30}.Shape(), []string{"StrideC is 0", "at least 20"}},
 		{GEMMProblem{M: huge, N: huge, K: huge}.Shape(), []string{"A has more than", "B has more than", "C has more than"}},
-		{GEMMProblem{M: 1, N: 1, K: 1, Alpha: float32(math.Inf(1)), Beta: float32(math.NaN())}.Shape(), []string{"Alpha is +Inf", "Beta is NaN"}},
+		{GEMMProblem{M: 1, N: 1, K: 1, Factors: AlphaBeta(float32(math.Inf(1)), float32(math.NaN()))}.Shape(), []string{"Alpha is +Inf", "Beta is NaN"}},
 		{Problem{N: 1, C: 3, H: 4, W: 4, K: 2, R: 5, S: 6, Groups: 2, Activation: -1}.Shape(), []string{
 			"C is 3, not divisible by 2 groups", "spans 5 along H, but the padded input has 4", "spans 6 along W", "no Activation(-1)",
 		}},

@@ -6,9 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 )
@@ -135,38 +133,4 @@ func ExampleCompare() {
 	// Output:
 	// false [13 16]
 	// 1 of 2 elements are wrong, 0 of them not written, 0 NaN; the worst is 1: 16.5, should be 16
-}
-
-// What was tuned once, every later plan for the problem on this driver starts with.
-func ExampleTune() {
-	ctx := context.Background()
-	dir, err := os.MkdirTemp("", "tuned-")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	runner, err := conv2d.Open(conv2d.Options{Cache: cache.Options{Dir: dir}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer runner.Close()
-	problem := conv2d.GEMMProblem{M: 8, N: 8, K: 8}
-	for range 2 {
-		plan, err := conv2d.NewGEMMPlan(ctx, runner.Executor, runner.Programs, problem, conv2d.PlanOptions{
-			Tune: &conv2d.TuneOptions{Budget: 1, Progress: func(done, _ int, _ conv2d.Candidate) {
-				if done == 1 {
-					fmt.Println("searching")
-				}
-			}},
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(plan.Basis())
-		plan.Release()
-	}
-	// Output:
-	// searching
-	// tuned
-	// tuned
 }

@@ -50,14 +50,14 @@ func saturatedSum(terms ...int64) int64 {
 	return total
 }
 
-// faults collects everything that is wrong with a problem.
+// faults collects the faults of a problem.
 type faults []error
 
 func (f *faults) addf(format string, args ...any) {
 	*f = append(*f, fmt.Errorf(format, args...))
 }
 
-// within notes a fault unless low <= value <= maxElements.
+// within adds a fault unless low <= value <= maxElements.
 func (f *faults) within(name string, value, low int) {
 	switch {
 	case value < low:
@@ -67,7 +67,7 @@ func (f *faults) within(name string, value, low int) {
 	}
 }
 
-// inRange reports whether within would note nothing.
+// inRange reports whether within would add no fault.
 func inRange(low int, values ...int) bool {
 	for _, v := range values {
 		if v < low || v > maxElements {
@@ -77,7 +77,7 @@ func inRange(low int, values ...int) bool {
 	return true
 }
 
-// tensor notes a fault when a tensor of these dimensions cannot be indexed.
+// tensor adds a fault when a tensor of these dimensions cannot be indexed.
 func (f *faults) tensor(name string, dimensions ...int) {
 	if product(dimensions...) > maxElements {
 		f.addf("%s %v has more than %d elements", name, dimensions, maxElements)

@@ -8,7 +8,7 @@ import (
 
 // GEMMProblem is the matrix product
 //
-//	C = act(Alpha * op(A) * op(B) + Beta * C + bias)
+//	C = act(alpha * op(A) * op(B) + beta * C + bias)
 //
 // for each of Batch pairs of matrices, all of them row-major. op turns a matrix
 // where its Trans is set. The zero GEMMProblem is not valid; one with M, N and K
@@ -33,12 +33,39 @@ type GEMMProblem struct {
 	Batch                     int
 	StrideA, StrideB, StrideC int
 
-	Alpha, Beta float32 // an Alpha of 0 means 1; where Beta is 0, C is not read
-	Bias        Bias
-	Activation  Activation
+	Factors    Factors // alpha and beta; the zero value is 1 and 0
+	Bias       Bias
+	Activation Activation
 }
 
-// Bias says what is added to a matrix product before the activation.
+// Factors are alpha and beta of a matrix product. [AlphaBeta] makes them; the zero
+// value is an alpha of 1 and a beta of 0. Equal factors are equal by ==.
+type Factors struct {
+	alpha, beta float32
+	set         bool // false: 1 and 0
+}
+
+// AlphaBeta returns factors as BLAS has them. With an alpha of 0, A and B are not read,
+// and with a beta of 0 C is not: NaN and infinities there do not reach the result.
+func AlphaBeta(alpha, beta float32) Factors {
+	if alpha == 1 && beta == 0 {
+		return Factors{}
+	}
+	return Factors{alpha, beta, true}
+}
+
+// Alpha is the factor of the product.
+func (f Factors) Alpha() float32 {
+	if !f.set {
+		return 1
+	}
+	return f.alpha
+}
+
+// Beta is the factor of the values that C has before.
+func (f Factors) Beta() float32 { return f.beta }
+
+// Bias is what is added to a matrix product before the activation.
 type Bias int
 
 // The kinds of bias of a matrix product.
@@ -48,7 +75,7 @@ const (
 	ColumnBias      // N elements, one for each column of C
 )
 
-// String is empty, row-bias or column-bias.
+// String returns nothing, row-bias or column-bias.
 func (b Bias) String() string {
 	switch b {
 	case NoBias:
@@ -61,7 +88,7 @@ func (b Bias) String() string {
 	return fmt.Sprintf("Bias(%d)", int(b))
 }
 
-// stored is how one matrix of a product lies in memory.
+// stored is the layout of one matrix of a product in memory.
 type stored struct{ rows, columns, ld, batch, stride int }
 
 func (s stored) len() int64 {
@@ -88,8 +115,39 @@ func (p GEMMProblem) c() stored {
 	return stored{p.M, p.N, cmp.Or(p.LDC, p.N), orOne(p.Batch), p.StrideC}
 }
 
-// alpha is the factor of the product.
-func (p GEMMProblem) alpha() float32 { return cmp.Or(p.Alpha, 1) }
+// index returns the index of an element of op(matrix), in one matrix of the batch.
+func (s stored) index(batch, row, column int, trans bool) int {
+	if trans {
+		row, column = column, row
+	}
+	return batch*s.stride + row*s.ld + column
+}
+
+// AIndex is the index of an element of op(A) in the slice of A.
+func (p GEMMProblem) AIndex(batch, row, k int) int { return p.a().index(batch, row, k, p.TransA) }
+
+// BIndex is the index of an element of op(B) in the slice of B.
+func (p GEMMProblem) BIndex(batch, k, column int) int {
+	return p.b().index(batch, k, column, p.TransB)
+}
+
+// CIndex is the index of an element of C in the slice of C.
+func (p GEMMProblem) CIndex(batch, row, column int) int {
+	return p.c().index(batch, row, column, false)
+}
+
+// depth is the elements of K that a kernel has to sum: none with an alpha of 0, so
+// that A and B are not read.
+func (p GEMMProblem) depth() int {
+	if p.alpha() == 0 {
+		return 0
+	}
+	return p.K
+}
+
+// alpha and beta are the factors of the problem.
+func (p GEMMProblem) alpha() float32 { return p.Factors.Alpha() }
+func (p GEMMProblem) beta() float32  { return p.Factors.Beta() }
 
 // ALen is the number of elements of A in a valid problem, gaps included.
 func (p GEMMProblem) ALen() int { return int(p.a().len()) }
@@ -118,7 +176,7 @@ func (p GEMMProblem) ReductionLen() int { return p.K }
 // Validate refuses.
 func (p GEMMProblem) FLOPs() int64 { return product(2, p.M, p.N, p.K, orOne(p.Batch)) }
 
-// Validate says everything that is wrong with the problem, joined, or nil.
+// Validate returns every fault of the problem, joined, or nil.
 func (p GEMMProblem) Validate() error {
 	var f faults
 	f.within("M", p.M, 1)
@@ -138,8 +196,8 @@ func (p GEMMProblem) Validate() error {
 	if !p.Activation.valid() {
 		f.addf("there is no %v", p.Activation)
 	}
-	f.finite("Alpha", p.Alpha)
-	f.finite("Beta", p.Beta)
+	f.finite("Alpha", p.alpha())
+	f.finite("Beta", p.beta())
 	if inRange(1, p.M, p.N, p.K) && inRange(0, p.Batch) && p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
 	}
@@ -149,14 +207,14 @@ func (p GEMMProblem) Validate() error {
 	return fmt.Errorf("conv2d: invalid matrix product %v:\n%w", p, f.join())
 }
 
-// finite notes a fault where a factor is no number.
+// finite adds a fault where a factor is not a number.
 func (f *faults) finite(name string, v float32) {
 	if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
 		f.addf("%s is %v, must be a finite number", name, v)
 	}
 }
 
-// matrix notes faults of how a matrix is stored.
+// matrix adds the faults of how a matrix is stored.
 func (f *faults) matrix(name string, s stored, ld int) {
 	f.within("LD"+name, ld, 0)
 	f.within("Stride"+name, s.stride, 0)
@@ -168,7 +226,7 @@ func (f *faults) matrix(name string, s stored, ld int) {
 	}
 }
 
-// String is "MxNxK", with what else there is.
+// String returns "MxNxK" and the other fields that are set.
 func (p GEMMProblem) String() string {
 	text := fmt.Sprintf("%dx%dx%d", p.M, p.N, p.K)
 	for _, part := range []struct {
@@ -181,8 +239,8 @@ func (p GEMMProblem) String() string {
 		{p.LDB != 0, fmt.Sprintf(" ldb%d", p.LDB)},
 		{p.LDC != 0, fmt.Sprintf(" ldc%d", p.LDC)},
 		{p.Batch > 1, fmt.Sprintf(" batch%d:%d:%d:%d", p.Batch, p.StrideA, p.StrideB, p.StrideC)},
-		{p.alpha() != 1, fmt.Sprintf(" alpha%g", p.Alpha)},
-		{p.Beta != 0, fmt.Sprintf(" beta%g", p.Beta)},
+		{p.alpha() != 1, fmt.Sprintf(" alpha%g", p.alpha())},
+		{p.beta() != 0, fmt.Sprintf(" beta%g", p.beta())},
 		{p.Bias != NoBias, " " + p.Bias.String()},
 		{p.Activation != None, " " + p.Activation.String()},
 	} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -20,27 +21,33 @@ var (
 	gemmPack string
 )
 
-// gemmBlockAlgorithm is the matrix product by blocks in shared memory, for every
-// problem. Its parameters:
-//
-//	bm, bn, bk  the block of C of a group, and the elements of K in a step
-//	tm, tn      the elements of C of an invocation
-//	slices      invocations that share these, each with a part of every step: 1, or
-//	            none, 2 or 4
-//	stages      pieces in shared memory, 1 or 2
-//	split       parts of K that are summed up side by side, then added
-//	fused       0, or none: a second dispatch adds them; else the last group of a
-//	            block to end does, which reads so many of them at a time
-//	pack_a      1: A is copied first, turned and padded
-//	pack_b      1: B likewise, not turned
-var gemmBlockAlgorithm = algorithm[GEMMProblem]{
-	name:       "gemm_block",
-	candidates: gemmBlockCandidates,
-	recipe:     gemmBlockRecipe,
-	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
+// gemmBlockAlgorithm is the matrix product by tiles in shared memory, for every
+// problem.
+var gemmBlockAlgorithm = newAlgorithm("gemm_block", gemmBlockCandidates, gemmBlockSequence, sumTolerance[GEMMProblem])
+
+// BlockParams are the parameters of gemm_block.
+type BlockParams struct {
+	BK    int `json:"bk"`     // elements of K in a step
+	BM    int `json:"bm"`     // rows of the tile of C of a group
+	BN    int `json:"bn"`     // columns of that tile
+	Fused int `json:"fused"`  // 0: a second dispatch adds the parts; else the last group of a tile reads Fused parts at a time
+	PackA int `json:"pack_a"` // 1: A is copied first, transposed and padded
+	PackB int `json:"pack_b"` // 1: B is copied first, padded
+
+	// Slices is the number of invocations that share the elements of C of an
+	// invocation, each with a part of every step (slice-K): 1, 2 or 4. 0 means 1.
+	Slices int `json:"slices,omitempty"`
+
+	Split  int `json:"split"`  // parts of K that are summed up side by side, then added (split-K)
+	Stages int `json:"stages"` // tiles in shared memory, 1 or 2
+	TM     int `json:"tm"`     // rows of C of an invocation
+	TN     int `json:"tn"`     // columns of C of an invocation
 }
 
-// vectorA and vectorB say whether whole vectors can be read: 4, else 1.
+// String returns the parameters as text.
+func (p BlockParams) String() string { return paramsText(p) }
+
+// vectorA and vectorB are 4 where whole vectors can be read, else 1.
 func (p GEMMProblem) vectorA() int { return p.a().vector() }
 func (p GEMMProblem) vectorB() int { return p.b().vector() }
 
@@ -53,7 +60,7 @@ func (s stored) vector() int {
 
 func roundUp(v, step int) int { return ceilDiv(v, step) * step }
 
-// blockPlan is what the parameters mean for a problem.
+// blockPlan is the parameters applied to a problem.
 type blockPlan struct {
 	GEMMProblem
 	shape        blockShape
@@ -63,19 +70,19 @@ type blockPlan struct {
 	mPad, nPad, kPad int // full pieces
 	offsetB, offsetP int // of packed B and of partial sums in the workspace
 	workspace        int
-	arrivals         int
+	semaphores       int
 }
 
-// arrivedBytes is what the groups of a block need to tell which of them ends last: a
-// word of shared memory, aligned as vectors are.
-const arrivedBytes = 16
+// semaphoreBytes is what a group needs to find out whether it ends last: a word of
+// shared memory, aligned as vectors are.
+const semaphoreBytes = 16
 
-// maxFused is the most parts at a time that leave registers for anything else.
+// maxFused is the most parts at a time that leave registers for other values.
 const maxFused = 8
 
-func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
-	b := blockPlan{GEMMProblem: p, split: params["split"], fused: params["fused"], packA: params["pack_a"] == 1, packB: params["pack_b"] == 1}
-	b.shape = blockShape{params["bm"], params["bn"], params["bk"], params["tm"], params["tn"], params["stages"], params.or("slices", 1)["slices"]}
+func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, error) {
+	b := blockPlan{GEMMProblem: p, split: params.Split, fused: params.Fused, packA: params.PackA == 1, packB: params.PackB == 1}
+	b.shape = blockShape{params.BM, params.BN, params.BK, params.TM, params.TN, params.Stages, orOne(params.Slices)}
 	if err := b.shape.validate(on); err != nil {
 		return b, err
 	}
@@ -85,10 +92,13 @@ func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
 	if b.fused < 0 || b.fused > maxFused {
 		return b, fmt.Errorf("conv2d: gemm_block: fused is %d, must be from 0 to %d", b.fused, maxFused)
 	}
+	if p.depth() == 0 { // nothing to pack and to split
+		b.packA, b.packB, b.split = false, false, 1
+	}
 	if b.split == 1 {
 		b.fused = 0
 	}
-	if b.fused > 0 && b.shape.sharedBytes()+arrivedBytes > on.sharedBytes {
+	if b.fused > 0 && b.shape.sharedBytes()+semaphoreBytes > on.sharedBytes {
 		return b, fmt.Errorf("conv2d: gemm_block: a block %+v leaves no shared memory to add up its parts: take fused=0", b.shape)
 	}
 	b.mPad, b.nPad, b.kPad = roundUp(p.M, b.shape.bm), roundUp(p.N, b.shape.bn), roundUp(p.K, b.shape.bk)
@@ -104,7 +114,7 @@ func newBlockPlan(p GEMMProblem, params Params, on device) (blockPlan, error) {
 	switch {
 	case b.fused > 0:
 		size = saturatedSum(size, product(orOne(p.Batch), b.split, b.mPad, b.nPad))
-		b.arrivals = b.mPad / b.shape.bm * (b.nPad / b.shape.bn) * orOne(p.Batch)
+		b.semaphores = b.mPad / b.shape.bm * (b.nPad / b.shape.bn) * orOne(p.Batch)
 	case b.split > 1:
 		size = saturatedSum(size, product(orOne(p.Batch), b.split, p.M, p.N))
 	}
@@ -135,43 +145,43 @@ func (s blockShape) validate(on device) error {
 	return nil
 }
 
-func gemmBlockRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
+func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Sequence, error) {
 	b, err := newBlockPlan(p, params, on)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
-	r := recipe{workspace: b.workspace, arrivals: b.arrivals}
+	r := kernel.Sequence{WorkspaceLen: b.workspace, SemaphoreCount: b.semaphores}
 	if b.packA {
-		r.steps = append(r.steps, packStep(p.a(), inputRole, !p.TransA, b.kPad, b.mPad, 0))
+		r.Steps = append(r.Steps, packStep(p.a(), kernel.Input, !p.TransA, b.kPad, b.mPad, 0))
 	}
 	if b.packB {
-		r.steps = append(r.steps, packStep(p.b(), weightsRole, p.TransB, b.kPad, b.nPad, b.offsetB))
+		r.Steps = append(r.Steps, packStep(p.b(), kernel.Weights, p.TransB, b.kPad, b.nPad, b.offsetB))
 	}
-	r.steps = append(r.steps, b.block())
+	r.Steps = append(r.Steps, b.block())
 	if b.split > 1 && b.fused == 0 {
-		r.steps = append(r.steps, b.reduce())
+		r.Steps = append(r.Steps, b.reduce())
 	}
-	for _, s := range r.steps {
-		if err := checkGrids(p, on, s.groups); err != nil {
-			return recipe{}, err
+	for _, s := range r.Steps {
+		if err := checkGrids(p, on, s.Groups); err != nil {
+			return kernel.Sequence{}, err
 		}
 	}
 	return r, nil
 }
 
 // packStep copies a matrix to height x width elements of the workspace.
-func packStep(s stored, from role, turn bool, height, width, offset int) step {
-	return step{
-		source: shader.MustSource("gemm_pack", gemmPack, shader.Defines{"TURN": onOff(turn)}),
-		groups: [3]int{ceilDiv(width, 32), ceilDiv(height, 32), s.matrices()},
-		uniforms: ints(
-			"rows", s.rows, "columns", s.columns, "ld", s.ld, "stride", s.stride,
-			"height", height, "width", width, "offset", offset),
-		bound: []bound{{0, from}, {1, workspaceRole}},
+func packStep(s stored, from kernel.Role, turn bool, height, width, offset int) kernel.Step {
+	return kernel.Step{
+		Source: shader.MustSource("gemm_pack", gemmPack, shader.Defines{"TURN": onOff(turn)}),
+		Groups: [3]int{ceilDiv(width, 32), ceilDiv(height, 32), s.matrices()},
+		Uniforms: kernel.Ints{
+			{"rows", s.rows}, {"columns", s.columns}, {"ld", s.ld}, {"stride", s.stride},
+			{"height", height}, {"width", width}, {"offset", offset}}.Uniforms(),
+		Bindings: []kernel.Binding{from.At(0), kernel.Workspace.At(1)},
 	}
 }
 
-func (b blockPlan) block() step {
+func (b blockPlan) block() kernel.Step {
 	s, a, m, c := b.shape, b.a(), b.b(), b.c()
 	d := shader.Defines{
 		"BM": strconv.Itoa(s.bm), "BN": strconv.Itoa(s.bn), "BK": strconv.Itoa(s.bk),
@@ -182,34 +192,34 @@ func (b blockPlan) block() step {
 		"EDGE_A": onOff(b.M%s.bm != 0 || b.K%s.bk != 0), "EDGE_B": onOff(b.N%s.bn != 0 || b.K%s.bk != 0),
 		"EDGE_C": onOff(b.M%s.bm != 0 || b.N%s.bn != 0), "VECTOR_C": strconv.Itoa(c.vector()),
 	}
-	from, to := []bound{{0, inputRole}, {1, weightsRole}}, []bound{boundC}
+	from, to := []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1)}, []kernel.Binding{outputBinding}
 	lda, ldb, strideA, strideB := a.ld, m.ld, a.stride, m.stride
 	if b.packA {
 		d["TRANS_A"], d["VECTOR_A"], d["EDGE_A"] = "1", "4", "0"
-		from[0].role, lda, strideA = workspaceRole, b.mPad, a.packedStride(b.kPad*b.mPad)
+		from[0].Role, lda, strideA = kernel.Workspace, b.mPad, a.packedStride(b.kPad*b.mPad)
 	}
 	if b.packB {
 		d["TRANS_B"], d["VECTOR_B"], d["EDGE_B"] = "0", "4", "0"
-		from[1].role, ldb, strideB = workspaceRole, b.nPad, m.packedStride(b.kPad*b.nPad)
+		from[1].Role, ldb, strideB = kernel.Workspace, b.nPad, m.packedStride(b.kPad*b.nPad)
 	}
 	if b.split > 1 && b.fused == 0 {
-		to = []bound{boundPartial}
+		to = []kernel.Binding{partialBinding}
 		d["VECTOR_C"] = strconv.Itoa(stored{columns: b.N, ld: b.M * b.N, stride: b.offsetP}.vector())
 	} else {
 		from = append(from, b.epilogue(d)...)
 	}
 	if b.fused > 0 {
-		to = append(to, boundPartial, boundArrivals)
+		to = append(to, partialBinding, semaphoresBinding)
 		d["FUSED"] = strconv.Itoa(b.fused)
 	}
-	uniforms := ints("M", b.M, "N", b.N, "K", b.K, "lda", lda, "ldb", ldb, "ldc", c.ld,
-		"strideA", strideA, "strideB", strideB, "strideC", c.stride,
-		"offsetA", 0, "offsetB", b.offsetB, "offsetPartial", b.offsetP)
-	return step{
-		source:   shader.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
-		groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
-		uniforms: append(uniforms, b.factors()...),
-		bound:    append(from, to...),
+	uniforms := kernel.Ints{{"M", b.M}, {"N", b.N}, {"K", b.depth()}, {"lda", lda}, {"ldb", ldb}, {"ldc", c.ld},
+		{"strideA", strideA}, {"strideB", strideB}, {"strideC", c.stride},
+		{"offsetA", 0}, {"offsetB", b.offsetB}, {"offsetPartial", b.offsetP}}.Uniforms()
+	return kernel.Step{
+		Source:   shader.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
+		Groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
+		Uniforms: append(uniforms, b.factors()...),
+		Bindings: append(from, to...),
 	}
 }
 
@@ -229,7 +239,7 @@ func (s blockShape) name() string {
 	return name
 }
 
-// partName is the name of a program that sums up parts of K.
+// partName returns the name of a program that sums up parts of K.
 func partName(name string, split, fused int) string {
 	if split > 1 {
 		name += fmt.Sprintf("_split%d", split)
@@ -241,38 +251,38 @@ func partName(name string, split, fused int) string {
 }
 
 // reduce adds up the parts.
-func (b blockPlan) reduce() step {
+func (b blockPlan) reduce() kernel.Step {
 	d := shader.Defines{"SPLIT": strconv.Itoa(b.split)}
-	bound := append([]bound{boundC, boundPartial}, b.epilogue(d)...)
+	bound := append([]kernel.Binding{outputBinding, partialBinding}, b.epilogue(d)...)
 	c := b.c()
-	return step{
-		source: shader.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
-		groups: [3]int{ceilDiv(b.M*b.N, 128), orOne(b.Batch), 1},
-		uniforms: append(ints("M", b.M, "N", b.N, "ldc", c.ld, "strideC", c.stride, "offsetPartial", b.offsetP),
+	return kernel.Step{
+		Source: shader.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
+		Groups: [3]int{ceilDiv(b.M*b.N, 128), orOne(b.Batch), 1},
+		Uniforms: append(kernel.Ints{{"M", b.M}, {"N", b.N}, {"ldc", c.ld}, {"strideC", c.stride}, {"offsetPartial", b.offsetP}}.Uniforms(),
 			b.factors()...),
-		bound: bound,
+		Bindings: bound,
 	}
 }
 
-// Where the kernels of a product in parts have what they write.
+// The bindings of the buffers that the kernels of a product in parts write to.
 var (
-	boundC        = bound{2, outputRole}
-	boundPartial  = bound{4, workspaceRole}
-	boundArrivals = bound{5, arrivalsRole}
+	outputBinding     = kernel.Output.At(2)
+	partialBinding    = kernel.Workspace.At(4)
+	semaphoresBinding = kernel.Semaphores.At(5)
 )
 
-// epilogue adds the defines of what is done to each sum and returns what has to be
-// bound for it.
-func (p GEMMProblem) epilogue(d shader.Defines) []bound {
-	d["BETA"] = onOff(p.Beta != 0)
+// epilogue adds the defines of beta, bias and activation, and returns the bindings
+// that they need.
+func (p GEMMProblem) epilogue(d shader.Defines) []kernel.Binding {
+	d["BETA"] = onOff(p.beta() != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define
 	if p.Bias == NoBias {
 		return nil
 	}
-	return []bound{{3, biasRole}}
+	return []kernel.Binding{kernel.Bias.At(3)}
 }
 
 func (p GEMMProblem) factors() []executor.Uniform {
-	return []executor.Uniform{executor.Float("alpha", p.alpha()), executor.Float("beta", p.Beta)}
+	return []executor.Uniform{executor.Float("alpha", p.alpha()), executor.Float("beta", p.beta())}
 }

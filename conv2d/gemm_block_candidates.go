@@ -4,11 +4,10 @@ package conv2d
 
 import "slices"
 
-// blockShape is a form of gemm_block that was fast somewhere.
+// blockShape is a form of gemm_block that was fast on some problem.
 type blockShape struct{ bm, bn, bk, tm, tn, stages, slices int }
 
-// blockShapes are the forms in the order of how much work a group takes on, and each
-// of its invocations.
+// blockShapes are the forms, ordered by the work of a group and of its invocations.
 var blockShapes = []blockShape{
 	{128, 128, 8, 8, 8, 2, 1},
 	{64, 128, 8, 8, 8, 1, 1},
@@ -31,8 +30,8 @@ var anyShape = blockShape{32, 32, 16, 4, 4, 1, 1}
 // shortK is the longest K for which a group may copy all of it in one step.
 const shortK = 64
 
-// shapes are the forms worth trying. The steps of a small product wait for each other
-// and for little else, so a short K is tried in one step too.
+// shapes returns the candidates among the forms. The steps of a small product spend
+// their time waiting for each other, so a short K is tried in one step too.
 func (p GEMMProblem) shapes() []blockShape {
 	list := slices.Clone(blockShapes)
 	if p.K <= shortK {
@@ -65,22 +64,22 @@ func (s blockShape) fits(on device) bool {
 	return s.invocations() <= on.maxInvocations && s.sharedBytes() <= on.sharedBytes
 }
 
-// blockGroups is how many groups a large GPU wants to have at once: OpenGL does not
-// tell the number of its processors.
+// blockGroups is the number of groups that fill a large GPU. OpenGL does not report
+// the number of its processors.
 const blockGroups = 264
 
 // maxSplit is the most parts that K is cut into.
 const maxSplit = 32
 
-// softwareMaxK is the longest sum that is left to a software driver, which ends
+// softwareMaxK is the longest sum that is computed on a software driver, which ends
 // long loops: see maxLoopIterations.
 const softwareMaxK = 4096
 
-func gemmBlockCandidates(p GEMMProblem, on device) []Params {
+func gemmBlockCandidates(p GEMMProblem, on device) []BlockParams {
 	if on.software && p.K > softwareMaxK {
 		return nil
 	}
-	var list []Params
+	var list []BlockParams
 	for _, s := range p.shapes() {
 		// Blocks mostly beyond the matrix only waste time.
 		if !s.fits(on) || s != anyShape && (s.bm >= 2*roundUp(p.M, 4) && s.bm > 4 || s.bn >= 2*roundUp(p.N, 32)) {
@@ -90,8 +89,10 @@ func gemmBlockCandidates(p GEMMProblem, on device) []Params {
 		most := min(maxSplit, ceilDiv(p.K, 2*s.bk))
 		for _, split := range splits(groups, most) {
 			list = append(list, p.packings(s.params(split))...)
-			if split > 1 && s.sharedBytes()+arrivedBytes <= on.sharedBytes {
-				list = append(list, p.packings(s.params(split).with("fused", s.fused()))...)
+			if split > 1 && s.sharedBytes()+semaphoreBytes <= on.sharedBytes {
+				fused := s.params(split)
+				fused.Fused = s.fused()
+				list = append(list, p.packings(fused)...)
 			}
 		}
 	}
@@ -99,7 +100,8 @@ func gemmBlockCandidates(p GEMMProblem, on device) []Params {
 	return list
 }
 
-// splits are the parts of K worth trying, for so many groups without a split.
+// splits returns the candidates for the parts of K, for a product with groups groups
+// where it is not split.
 func splits(groups, most int) []int {
 	list := []int{1}
 	if groups >= 2*blockGroups {
@@ -117,8 +119,8 @@ func splits(groups, most int) []int {
 	return list
 }
 
-// fused is how many parts at a time the last group of a block reads: more where the
-// product takes many registers in any case.
+// fused returns how many parts at a time the last group of a tile reads: more where
+// the product takes many registers in any case.
 func (s blockShape) fused() int {
 	if s.tm*s.tn < 32 {
 		return 2
@@ -126,21 +128,20 @@ func (s blockShape) fused() int {
 	return 4
 }
 
-func (s blockShape) params(split int) Params {
-	return Params{
-		"bm": s.bm, "bn": s.bn, "bk": s.bk, "tm": s.tm, "tn": s.tn, "stages": s.stages,
-		"slices": s.slices, "split": split, "fused": 0, "pack_a": 0, "pack_b": 0,
-	}
+func (s blockShape) params(split int) BlockParams {
+	return BlockParams{BM: s.bm, BN: s.bn, BK: s.bk, TM: s.tm, TN: s.tn, Stages: s.stages, Slices: s.slices, Split: split}
 }
 
-// packings are the parameters with the matrices packed in the ways that may help.
-func (p GEMMProblem) packings(params Params) []Params {
-	list := []Params{params}
+// packings returns the parameters with the matrices packed in the ways that may help.
+func (p GEMMProblem) packings(params BlockParams) []BlockParams {
+	list := []BlockParams{params}
+	params.PackA = 1
 	if !p.TransA && p.N >= 256 && p.M >= 64 || p.vectorA() == 1 && p.N >= 256 {
-		list = append(list, params.with("pack_a", 1))
+		list = append(list, params)
 	}
+	params.PackB = 1
 	if p.vectorB() == 1 && p.M >= 256 {
-		list = append(list, params.with("pack_a", 1).with("pack_b", 1))
+		list = append(list, params)
 	}
 	return list
 }

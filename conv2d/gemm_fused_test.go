@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
@@ -27,28 +28,28 @@ type fusedCase struct {
 var fusedCases = []fusedCase{
 	{
 		GEMMProblem{M: 50, N: 70, K: 64, Batch: 2, StrideA: 50 * 64, StrideC: 50 * 70, Bias: RowBias, Activation: ReLU},
-		Choice{"gemm_block", blockShape{16, 16, 4, 4, 4, 1, 1}.params(16).with("fused", 2)},
+		Choice{"gemm_block", with(blockShape{16, 16, 4, 4, 4, 1, 1}.params(16), "fused", 2)},
 	},
 	{
-		GEMMProblem{M: 2, N: 300, K: 200, Alpha: 2},
-		Choice{"gemm_row", Params{"lanes": 8, "slices": 4, "split": 7, "fused": 4}},
+		GEMMProblem{M: 2, N: 300, K: 200, Factors: AlphaBeta(2, 0)},
+		Choice{"gemm_row", SkinnyParams{Lanes: 8, Slices: 4, Split: 7, Fused: 4}},
 	},
 }
 
 func (c fusedCase) String() string { return fmt.Sprint(c.Choice, " for ", c.GEMMProblem) }
 
 // plan is a plan with weights, an input, and what comes out.
-func (c fusedCase) plan(t *testing.T, e *executor.Executor, programs Programs, seed uint64) (*Plan, []float32, Expected) {
+func (c fusedCase) plan(t *testing.T, e *executor.Executor, programs executor.Programs, seed uint64) (*Plan, []float32, Expected) {
 	t.Helper()
 	p := mustPlan(t, e, programs, c.Shape(), PlanOptions{Choice: &c.Choice})
 	in, want := hostOf(t, p.task, seed)
-	if err := p.SetWeights(t.Context(), 1, in.weights, in.bias); err != nil {
+	if err := p.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(p.recipe.steps); n != 1 {
+	if n := len(p.sequence.Steps); n != 1 {
 		t.Errorf("%v: %d dispatches", c, n)
 	}
-	return p, in.input, want
+	return p, in.Input, want
 }
 
 // inFlight is a run whose output was poisoned before.
@@ -82,11 +83,11 @@ func (f *inFlight) end(t *testing.T) {
 	checkOutput(t, f.plan.Choice().String(), f.output, f.want, f.plan.Tolerance())
 }
 
-// checkArrivals fails where the counts of a plan are not what they were before.
-func checkArrivals(t *testing.T, p *Plan) {
+// checkSemaphores fails where a semaphore of a plan is not 0.
+func checkSemaphores(t *testing.T, p *Plan) {
 	t.Helper()
-	counts := make([]uint32, p.recipe.arrivals)
-	if err := p.arrivals.Download(t.Context(), 0, glctx.Bytes(counts)); err != nil {
+	counts := make([]uint32, p.sequence.SemaphoreCount)
+	if err := p.semaphores.Download(t.Context(), 0, glctx.Bytes(counts)); err != nil {
 		t.Error(err)
 	}
 	if len(counts) == 0 || slices.Max(counts) != 0 {
@@ -94,9 +95,10 @@ func checkArrivals(t *testing.T, p *Plan) {
 	}
 }
 
-// TestFusedRunsAgain runs one recipe again and again in the same memory: the order of
+// TestFusedRunsAgain runs one sequence several times in the same memory: the order of
 // the parts, and so every bit of the result, stays the same.
 func TestFusedRunsAgain(t *testing.T) {
+	t.Parallel()
 	seed := newSeed(t)
 	r := newRig(t)
 	for _, c := range fusedCases {
@@ -113,23 +115,22 @@ func TestFusedRunsAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = r.bench(in, want, func(gl *glctx.GL, b *bench) error {
-			run, err := b.load(gl, made, programs)
+		err = r.onDevice(in, len(want.Values), func(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
+			run, err := kernel.NewRun(gl, made, programs)
 			if err != nil {
 				return err
 			}
-			defer run.free()
-			first, err := run.result(&b.trials[0])
+			defer run.Free()
+			first, err := run.Checked(tensors)
 			if err != nil {
 				return err
 			}
 			checkOutput(t, c.String(), first, want, tolerance)
 			for range 10 {
-				run.poison()
-				run.repeat(3)
-				reader := tensors{gl: gl}
-				again, err := reader.download(b.trials[0].on[outputRole], len(first))
-				if err := errors.Join(err, run.checkArrivals()); err != nil {
+				tensors.PoisonOutput(gl)
+				run.Repeat(tensors, 3)
+				again, err := tensors.ReadOutput(gl)
+				if err := errors.Join(err, run.CheckSemaphores()); err != nil {
 					return err
 				}
 				if !slices.Equal(again, first) {
@@ -162,7 +163,7 @@ func TestFusedJobsInFlight(t *testing.T) {
 		var wants []Expected
 		for i, c := range append(fusedCases, fusedCases[0]) {
 			p, input, want := c.plan(t, e, programs, seed+uint64(10*number+i))
-			checkArrivals(t, p)
+			checkSemaphores(t, p)
 			plans, inputs, wants = append(plans, p), append(inputs, input), append(wants, want)
 		}
 		group.Go(func() {
@@ -179,15 +180,15 @@ func TestFusedJobsInFlight(t *testing.T) {
 				runs[len(runs)-ahead+i].end(t)
 			}
 			for _, p := range plans {
-				checkArrivals(t, p)
+				checkSemaphores(t, p)
 			}
 		})
 	}
 	group.Wait()
 }
 
-// TestFusedJobsOfOnePlanTakeTurns: what the jobs of a plan share is not written by two
-// of them at the same time.
+// TestFusedJobsOfOnePlanTakeTurns checks that two jobs of a plan do not write its
+// shared memory at the same time.
 func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 	seed := newSeed(t)
 	e, programs := newExecutor(t)
@@ -204,11 +205,11 @@ func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 	}
 	shared := 0
 	for _, b := range run[0].Memory {
-		if (b.Memory == p.workspace || b.Memory == p.arrivals) && !b.ReadOnly {
+		if (b.Memory == p.workspace || b.Memory == p.semaphores) && !b.ReadOnly {
 			shared++
 		}
 	}
-	if shared != 2 || p.workspace == p.arrivals {
+	if shared != 2 || p.workspace == p.semaphores {
 		t.Errorf("%d buffers order the jobs of a plan", shared)
 	}
 	before := e.Stats().Barriers
@@ -220,10 +221,10 @@ func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 	if n := e.Stats().Barriers - before; n < 7 {
 		t.Errorf("%d barriers between 8 dispatches that share memory", n)
 	}
-	checkArrivals(t, p)
+	checkSemaphores(t, p)
 }
 
-// TestFusedAfterCancelledRuns: a job that nobody waits for still ends as it should.
+// TestFusedAfterCancelledRuns checks that a job ends correctly without a Wait.
 func TestFusedAfterCancelledRuns(t *testing.T) {
 	seed := newSeed(t)
 	e, programs := newExecutor(t)
@@ -245,12 +246,12 @@ func TestFusedAfterCancelledRuns(t *testing.T) {
 		var last inFlight
 		last.start(t, e, p, input, want)
 		last.end(t)
-		checkArrivals(t, p)
+		checkSemaphores(t, p)
 	}
 }
 
-// TestFusedAfterTheContextIsGone: counts live and die with a plan's memory. The next
-// context begins at 0, whatever was in flight.
+// TestFusedAfterTheContextIsGone closes the context under a run: semaphores belong to
+// a plan's memory, and those of the next context begin at 0.
 func TestFusedAfterTheContextIsGone(t *testing.T) {
 	seed := newSeed(t)
 	gltest.Open(t) // skips where there is no driver
@@ -265,7 +266,7 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, input, want := fusedCases[0].plan(t, e, programs, seed)
-		checkArrivals(t, p)
+		checkSemaphores(t, p)
 		var run inFlight
 		run.start(t, e, p, input, want)
 		if round == 0 {
@@ -283,7 +284,7 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 			continue
 		}
 		run.end(t)
-		checkArrivals(t, p)
+		checkSemaphores(t, p)
 		p.Release()
 		if err := errors.Join(e.Close(), gpu.Close()); err != nil {
 			t.Error(err)
@@ -291,9 +292,10 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 	}
 }
 
-// TestCountsThatAreLeftAreFoundOut: a kernel that is right once, and leaves its counts,
-// never reaches a plan by way of a search.
-func TestCountsThatAreLeftAreFoundOut(t *testing.T) {
+// TestSemaphoresThatAreLeftAreErrors has a kernel that is right once and leaves its
+// semaphores: it never reaches a plan by a search.
+func TestSemaphoresThatAreLeftAreErrors(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for _, c := range fusedCases {
 		k, err := newTask(c.Shape(), r.context.Info())
@@ -304,10 +306,10 @@ func TestCountsThatAreLeftAreFoundOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := strings.Replace(made.steps[0].source.Text(), "arrivals[block] = 0u;", "arrivals[block] = 3u;", 1)
-		made.steps[0].source = shader.MustSource("leaves_counts", text, nil)
+		text := strings.Replace(made.Steps[0].Source.Text(), "semaphores[block] = 0u;", "semaphores[block] = 3u;", 1)
+		made.Steps[0].Source = shader.MustSource("leaves_counts", text, nil)
 		in, want := hostOf(t, k, newSeed(t))
-		if _, err := r.run(t, made, in, want, Tolerance(k.sum)); !errors.Is(err, errArrivals) {
+		if _, err := r.run(t, made, in, want, Tolerance(k.sum)); !errors.Is(err, kernel.ErrSemaphores) {
 			t.Errorf("%v: error is %v", c, err)
 		}
 	}

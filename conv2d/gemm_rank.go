@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// rank orders candidates of gemm_block by how long they are expected to take, from
-// what was measured on an NVIDIA H200 (docs/bench/gemm-h200.md); other GPUs differ
-// in the numbers more than in the order. Tuning replaces the guess.
-func (p GEMMProblem) rank(list []Params) {
-	slices.SortStableFunc(list, func(a, b Params) int { return cmp.Compare(p.expectedNanos(a), p.expectedNanos(b)) })
+// rank orders candidates of gemm_block by their expected time, after measurements on
+// an NVIDIA H200 (docs/bench/gemm-h200.md). Other GPUs differ in the numbers more
+// than in the order. A search replaces the estimate.
+func (p GEMMProblem) rank(list []BlockParams) {
+	slices.SortStableFunc(list, func(a, b BlockParams) int { return cmp.Compare(p.expectedNanos(a), p.expectedNanos(b)) })
 }
 
 // What a large GPU does: elements of C times K in a nanosecond, bytes in a
@@ -44,8 +44,9 @@ func shapeSpeed(bm, bn, each int) float64 {
 	return 0.2
 }
 
-// groupsAtOnce is how many groups of a form a large GPU runs side by side. A group of a
-// large block fills half a processor, one of a small block less, and one in slices more.
+// groupsAtOnce returns the number of groups of a form that a large GPU runs side by
+// side. A group of a large tile fills half a processor, one of a small tile less, and
+// one in slices more.
 func groupsAtOnce(bm, bn, slices int) int {
 	if slices > 1 {
 		return blockGroups / 2 * max(1, 2*64*64/(bm*bn*slices))
@@ -53,33 +54,33 @@ func groupsAtOnce(bm, bn, slices int) int {
 	return blockGroups * max(1, 64*64/(bm*bn))
 }
 
-// expectedNanos is how long a candidate takes: whole waves of groups, what the
-// memory has to move, and the dispatches.
-func (p GEMMProblem) expectedNanos(c Params) float64 {
-	bm, bn, split := c["bm"], c["bn"], c["split"]
+// expectedNanos estimates the time of a candidate: whole waves of groups, the bytes
+// that memory moves, and the dispatches.
+func (p GEMMProblem) expectedNanos(c BlockParams) float64 {
+	bm, bn, split := c.BM, c.BN, c.Split
 	batch := orOne(p.Batch)
 	groups := ceilDiv(p.M, bm) * ceilDiv(p.N, bn) * batch * split
-	speed := blockProducts * shapeSpeed(bm, bn, c["tm"]*c["tn"])
-	perWave := groupsAtOnce(bm, bn, c["slices"])
+	speed := blockProducts * shapeSpeed(bm, bn, c.TM*c.TN)
+	perWave := groupsAtOnce(bm, bn, c.Slices)
 	waves := ceilDiv(groups, perWave)
 	products := float64(perWave) * float64(bm*bn) * float64(p.K) / float64(split)
 	nanos := float64(waves) * products / speed
-	if c["pack_a"] == 0 && !p.TransA {
+	if c.PackA == 0 && !p.TransA {
 		nanos *= 1.07
 	}
-	if p.vectorA() == 1 && c["pack_a"] == 0 || p.vectorB() == 1 && c["pack_b"] == 0 {
+	if p.vectorA() == 1 && c.PackA == 0 || p.vectorB() == 1 && c.PackB == 0 {
 		nanos *= 1.6
 	}
 	moved, dispatches := 0.0, 1
-	if c["pack_a"] == 1 {
+	if c.PackA == 1 {
 		moved, dispatches = moved+8*float64(p.M)*float64(p.K), dispatches+1
 	}
-	if c["pack_b"] == 1 {
+	if c.PackB == 1 {
 		moved, dispatches = moved+8*float64(p.N)*float64(p.K), dispatches+1
 	}
 	parts := 4 * float64(split) * float64(batch) * float64(p.M) * float64(p.N)
 	switch {
-	case c["fused"] > 0: // the last groups of all blocks read at the same time
+	case c.Fused > 0: // the last groups of all blocks read at the same time
 		nanos += max(parts/blockBytes, 4*float64(split)*float64(bm*bn)/blockTail)
 		moved += parts
 	case split > 1:

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -17,17 +18,19 @@ var gemmTiled string
 // gemmTiledAlgorithm is gemm_tiled.comp: C = act(alpha * A*B) without gaps, the
 // textbook's way, on every driver. It has no candidates, because others are ahead
 // everywhere: it is for those who ask for it by name, and its programs are the
-// built-in gemm_small and the workload startup48. Its parameters:
-//
-//	tile     rows and columns of C for each group, a multiple of 4 and of local_y
-//	depth    elements of K in one step through shared memory
-//	local_y  invocations in a group along M
-var gemmTiledAlgorithm = algorithm[GEMMProblem]{
-	name:       "gemm_tiled",
-	candidates: func(GEMMProblem, device) []Params { return nil },
-	recipe:     gemmTiledRecipe,
-	tolerance:  func(p GEMMProblem) float64 { return Tolerance(p.K) },
+// built-in gemm_small and the workload startup48.
+var gemmTiledAlgorithm = newAlgorithm("gemm_tiled",
+	func(GEMMProblem, device) []TiledParams { return nil }, gemmTiledSequence, sumTolerance[GEMMProblem])
+
+// TiledParams are the parameters of gemm_tiled.
+type TiledParams struct {
+	Depth  int `json:"depth"`   // elements of K in one step through shared memory
+	LocalY int `json:"local_y"` // invocations in a group along M
+	Tile   int `json:"tile"`    // rows and columns of C for each group, a multiple of 4 and of LocalY
 }
+
+// String returns the parameters as text.
+func (p TiledParams) String() string { return paramsText(p) }
 
 // tile is how gemm_tiled.comp divides a matrix product among invocations.
 type tile struct{ size, depth, localY int }
@@ -41,14 +44,16 @@ var (
 )
 
 const (
-	// columnsEach is how many columns of C one invocation computes: a vec4.
+	// columnsEach is the number of columns of C of an invocation: a vec4.
 	columnsEach = 4
-	// maxRowsEach is the most rows of C that one invocation keeps in registers.
-	// Compilers unroll the loops over so many; reduction counts on it.
+	// maxRowsEach is the most rows of C in the registers of an invocation. Compilers
+	// unroll the loops over them; reduction depends on it.
 	maxRowsEach = 8
 )
 
-func (t tile) params() Params { return Params{"tile": t.size, "depth": t.depth, "local_y": t.localY} }
+func (t tile) params() TiledParams {
+	return TiledParams{Tile: t.size, Depth: t.depth, LocalY: t.localY}
+}
 
 // group is the number of invocations in a work group.
 func (t tile) group() int { return t.size / columnsEach * t.localY }
@@ -56,8 +61,8 @@ func (t tile) group() int { return t.size / columnsEach * t.localY }
 // sharedBytes is the shared memory of a group.
 func (t tile) sharedBytes() int { return 4 * t.depth * (2*t.size + 1) }
 
-// fit is t with the depth halved as often as it takes to fit into the given shared
-// memory. It fails where even a depth of 1 is too large.
+// fit returns t with the depth halved until it fits into the shared memory. It fails
+// where even a depth of 1 is too large.
 func (t tile) fit(sharedBytes int) (tile, error) {
 	fitted := t
 	for fitted.depth > 1 && fitted.sharedBytes() > sharedBytes {
@@ -71,11 +76,8 @@ func (t tile) fit(sharedBytes int) (tile, error) {
 }
 
 // tileOf reads a tile from parameters.
-func tileOf(params Params, on device) (tile, error) {
-	var t tile
-	if err := readParams(params, map[string]*int{"tile": &t.size, "depth": &t.depth, "local_y": &t.localY}); err != nil {
-		return t, err
-	}
+func tileOf(params TiledParams, on device) (tile, error) {
+	t := tile{size: params.Tile, depth: params.Depth, localY: params.LocalY}
 	fault := func(format string, args ...any) (tile, error) {
 		return t, fmt.Errorf("conv2d: gemm_tiled: "+format, args...)
 	}
@@ -107,29 +109,29 @@ func (t tile) reduction(k int) reduction {
 
 // takesTiles reports whether gemm_tiled computes the problem.
 func (p GEMMProblem) takesTiles() bool {
-	return p.canonical() == GEMMProblem{M: p.M, N: p.N, K: p.K, Alpha: p.Alpha, Activation: p.Activation}.canonical()
+	return p.canonical() == GEMMProblem{M: p.M, N: p.N, K: p.K, Factors: AlphaBeta(p.alpha(), 0), Activation: p.Activation}.canonical()
 }
 
-func gemmTiledRecipe(p GEMMProblem, params Params, on device) (recipe, error) {
+func gemmTiledSequence(p GEMMProblem, params TiledParams, on device) (kernel.Sequence, error) {
 	t, err := tileOf(params, on)
 	if err != nil {
-		return recipe{}, err
+		return kernel.Sequence{}, err
 	}
 	if !p.takesTiles() {
-		return recipe{}, fmt.Errorf("conv2d: gemm_tiled computes C = act(alpha * A*B) without gaps, once, and not %v", p)
+		return kernel.Sequence{}, fmt.Errorf("conv2d: gemm_tiled computes C = act(alpha * A*B) without gaps, once, and not %v", p)
 	}
-	var r recipe
-	sum := t.reduction(p.K)
+	var r kernel.Sequence
+	sum := t.reduction(p.depth())
 	for i := range sum.dispatches() {
 		part := sum.span(i)
-		r.steps = append(r.steps, step{
-			source:   t.source(p.alpha(), p.Activation),
-			groups:   [3]int{ceilDiv(p.N, t.size), ceilDiv(p.M, t.size), 1},
-			uniforms: ints("M", p.M, "N", p.N, "K", p.K, "firstK", part.first, "lastK", part.last),
-			bound:    []bound{{0, inputRole}, {1, weightsRole}, {2, outputRole}},
+		r.Steps = append(r.Steps, kernel.Step{
+			Source:   t.source(p.alpha(), p.Activation),
+			Groups:   [3]int{ceilDiv(p.N, t.size), ceilDiv(p.M, t.size), 1},
+			Uniforms: kernel.Ints{{"M", p.M}, {"N", p.N}, {"K", p.depth()}, {"firstK", part.first}, {"lastK", part.last}}.Uniforms(),
+			Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2)},
 		})
 	}
-	return r, checkGrids(p, on, r.steps[0].groups)
+	return r, checkGrids(p, on, r.Steps[0].Groups)
 }
 
 // source is the program of a tile. Its name is like gemm_t64_relu_x2, with the depth

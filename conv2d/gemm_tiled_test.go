@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // tiledBy has a runner compute by one tile.
@@ -15,6 +17,7 @@ func tiledBy(r *Runner, t tile) *Runner {
 }
 
 func TestGEMMTiled(t *testing.T) {
+	t.Parallel()
 	seed := newSeed(t)
 	problems := []GEMMProblem{plain(1, 1, 1), plain(17, 1, 17), plain(1, 17, 1), plain(129, 17, 33), plain(16, 90, 27), plain(33, 129, 129)}
 	variants := []struct {
@@ -31,7 +34,7 @@ func TestGEMMTiled(t *testing.T) {
 		for i, p := range problems {
 			in := GEMMTensors{A: RandomValues(p.ALen(), seed+uint64(2*i)), B: RandomValues(p.BLen(), seed+uint64(2*i+1))}
 			for _, v := range variants {
-				p.Alpha, p.Activation = v.alpha, v.activation
+				p.Factors, p.Activation = AlphaBeta(v.alpha, 0), v.activation
 				got, err := tiledBy(r, v.tile).GEMM(t.Context(), p, in)
 				if err != nil {
 					t.Errorf("%v by %+v: %v", p, v.tile, err)
@@ -47,15 +50,15 @@ func TestGEMMTiled(t *testing.T) {
 
 func TestGEMMTiledCutsLongSums(t *testing.T) {
 	r := newRig(t)
-	p := GEMMProblem{M: 1, N: 2, K: 50_000, Alpha: 0.5}
-	in := tensorsOnHost{input: filled(p.ALen(), 1), weights: filled(p.BLen(), 1)}
-	want := ReferenceGEMM(p, GEMMTensors{A: in.input, B: in.weights})
+	p := GEMMProblem{M: 1, N: 2, K: 50_000, Factors: AlphaBeta(0.5, 0)}
+	in := kernel.Tensors{Input: filled(p.ALen(), 1), Weights: filled(p.BLen(), 1)}
+	want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
 	for _, of := range []tile{tile32, tile64, tile128} {
-		made, err := gemmTiledRecipe(p, of.params(), deviceOf(r.context.Info()))
+		made, err := gemmTiledSequence(p, of.params(), deviceOf(r.context.Info()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(made.steps) < 2 {
+		if len(made.Steps) < 2 {
 			t.Errorf("%+v: one dispatch for %d products", of, p.K)
 		}
 		report, err := r.run(t, made, in, want, 1e-6)
@@ -67,13 +70,13 @@ func TestGEMMTiledCutsLongSums(t *testing.T) {
 
 func TestGEMMTiledPassesNaNAndInfinityOn(t *testing.T) {
 	r := newRig(t)
-	p := GEMMProblem{M: 5, N: 7, K: 3, Alpha: 2}
-	in := tensorsOnHost{input: RandomValues(p.ALen(), 1), weights: RandomValues(p.BLen(), 2)}
-	in.input[3] = float32(math.NaN()) // row 1
-	in.input[7] = float32(math.Inf(1))
-	in.input[10] = float32(math.Inf(-1))
+	p := GEMMProblem{M: 5, N: 7, K: 3, Factors: AlphaBeta(2, 0)}
+	in := kernel.Tensors{Input: RandomValues(p.ALen(), 1), Weights: RandomValues(p.BLen(), 2)}
+	in.Input[3] = float32(math.NaN()) // row 1
+	in.Input[7] = float32(math.Inf(1))
+	in.Input[10] = float32(math.Inf(-1))
 	for _, p.Activation = range Activations() {
-		want := ReferenceGEMM(p, GEMMTensors{A: in.input, B: in.weights})
+		want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
 		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32.params()), p, in, want)
 	}
 }
@@ -82,12 +85,12 @@ func TestGEMMTiledPassesNaNAndInfinityOn(t *testing.T) {
 func TestActivationsOfLargeValues(t *testing.T) {
 	r := newRig(t)
 	p := GEMMProblem{M: 1, N: 8, K: 1}
-	in := tensorsOnHost{input: []float32{1}, weights: []float32{-1e30, -1000, -100, -20, 20, 100, 1000, 1e30}}
+	in := kernel.Tensors{Input: []float32{1}, Weights: []float32{-1e30, -1000, -100, -20, 20, 100, 1000, 1e30}}
 	for _, p.Activation = range Activations() {
-		want := ReferenceGEMM(p, GEMMTensors{A: in.input, B: in.weights})
+		want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
 		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32.params()), p, in, want)
 		if r.context.Info().Software() {
-			checkAlgorithm(t, r, gemmRegisterAlgorithm, p, in, want)
+			checkAlgorithm(t, r, gemmMicroAlgorithm, p, in, want)
 		}
 	}
 }
@@ -118,18 +121,18 @@ func TestGEMMTiledRefuses(t *testing.T) {
 		"bytes of shared":      {128, 64, 32},
 		"must be at least 1":   {},
 	} {
-		if _, err := gemmTiledRecipe(plain(1, 1, 1), of.params(), on); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := gemmTiledSequence(plain(1, 1, 1), of.params(), on); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v does not say %q", of, err, want)
 		}
 	}
-	if _, err := gemmTiledRecipe(plain(1, 1, 1), Params{"bm": 64}, on); err == nil || !strings.Contains(err.Error(), `no parameter "bm"`) {
+	if _, err := gemmTiledAlgorithm.sequence(plain(1, 1, 1), BlockParams{BM: 64}, on); err == nil || !strings.Contains(err.Error(), "takes conv2d.TiledParams") {
 		t.Errorf("foreign parameters: %v", err)
 	}
 	for _, p := range []GEMMProblem{
-		{M: 2, N: 2, K: 2, TransA: true}, {M: 2, N: 2, K: 2, LDC: 3}, {M: 2, N: 2, K: 2, Beta: 1},
+		{M: 2, N: 2, K: 2, TransA: true}, {M: 2, N: 2, K: 2, LDC: 3}, {M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)},
 		{M: 2, N: 2, K: 2, Bias: RowBias}, {M: 2, N: 2, K: 2, Batch: 2, StrideC: 4},
 	} {
-		if _, err := gemmTiledRecipe(p, tile32.params(), on); err == nil || !strings.Contains(err.Error(), "and not") {
+		if _, err := gemmTiledSequence(p, tile32.params(), on); err == nil || !strings.Contains(err.Error(), "and not") {
 			t.Errorf("%v: %v", p, err)
 		}
 	}

@@ -32,6 +32,7 @@ func kernelFiles(t *testing.T) map[string]string {
 
 // TestKernelsCompileAlone compiles the files as they are, without defines.
 func TestKernelsCompileAlone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	for file, text := range kernelFiles(t) {
 		if !strings.HasPrefix(text, "#version 450 core\n") {
@@ -84,7 +85,7 @@ var (
 	whereNegative    = regexp.MustCompile(`mix\(([xy]), ([^;]*), (?:LESS|lessThan\(x, T\(0\.0\)\))\);|x < 0\.0 \? ([^;]*) : ([xy]);`)
 )
 
-// TestActivationIsTheSameInEveryKernel: a change to one kernel is a change to all.
+// TestActivationIsTheSameInEveryKernel compares the function of each kernel.
 func TestActivationIsTheSameInEveryKernel(t *testing.T) {
 	found := 0
 	for file, text := range kernelFiles(t) {

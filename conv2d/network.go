@@ -7,21 +7,22 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 )
 
 // Layer is one problem of a network, with its weights. The output of a layer is the
-// input of the next, element by element: a matrix product takes what a convolution
-// made for N images as N rows.
+// input of the next, element by element: a matrix product reads the output of a
+// convolution for N images as N rows.
 type Layer struct {
 	Name          string
 	Shape         Shape
 	Weights, Bias []float32
 }
 
-// Network is plans in a row: what goes between layers stays on the device. Like a
-// plan it has device memory and programs, which Release gives up.
+// Network is a chain of plans whose intermediate tensors stay on the device. Like a
+// plan it has device memory and programs, which Release releases.
 type Network struct {
 	layers  []Layer
 	plans   []*Plan
@@ -31,7 +32,7 @@ type Network struct {
 // NewNetwork makes a plan for every layer, all with the same options, and puts the
 // weights on the device. It fails for layers that do not fit together, and as
 // [NewPlan] does.
-func NewNetwork(ctx context.Context, e *executor.Executor, programs Programs, layers []Layer, o PlanOptions) (*Network, error) {
+func NewNetwork(ctx context.Context, e *executor.Executor, programs executor.Programs, layers []Layer, o PlanOptions) (*Network, error) {
 	n := &Network{layers: layers}
 	for i := range layers {
 		if err := n.add(ctx, e, programs, i, o); err != nil {
@@ -45,8 +46,8 @@ func NewNetwork(ctx context.Context, e *executor.Executor, programs Programs, la
 	return n, nil
 }
 
-// add makes layer i, and memory for what the layer before leaves to it.
-func (n *Network) add(ctx context.Context, e *executor.Executor, programs Programs, i int, o PlanOptions) error {
+// add makes layer i, and memory for the output of the layer before.
+func (n *Network) add(ctx context.Context, e *executor.Executor, programs executor.Programs, i int, o PlanOptions) error {
 	l := n.layers[i]
 	p, err := newPlan(ctx, e, programs, l.Shape, o)
 	if err != nil {
@@ -70,7 +71,7 @@ func (n *Network) add(ctx context.Context, e *executor.Executor, programs Progra
 	return p.SetWeights(ctx, 1, l.Weights, l.Bias)
 }
 
-// Release gives up programs and memory, as Plan.Release does.
+// Release releases programs and memory, as Plan.Release does.
 func (n *Network) Release() {
 	for _, p := range n.plans {
 		p.Release()
@@ -80,7 +81,7 @@ func (n *Network) Release() {
 	}
 }
 
-// Plans are those of the layers, in order. They belong to the network.
+// Plans returns the plans of the layers, in order. They belong to the network.
 func (n *Network) Plans() []*Plan { return n.plans }
 
 // InputLen is the number of elements that the first layer takes.
@@ -100,10 +101,10 @@ func (n *Network) Job(input, output []float32) (executor.Job, error) {
 		return executor.Job{}, err
 	}
 	job := JobOf(dispatches...)
-	if binding, ok := n.first().recipe.binding(inputRole); ok {
+	if binding, ok := n.first().sequence.IndexOf(kernel.Input); ok {
 		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
 	}
-	binding, _ := n.last().recipe.binding(outputRole)
+	binding, _ := n.last().sequence.IndexOf(kernel.Output)
 	job.Outputs = []executor.Output{{Binding: binding, To: glctx.Bytes(output)}}
 	return job, nil
 }
@@ -118,8 +119,7 @@ func (n *Network) Run(ctx context.Context, input, output []float32) error {
 func (n *Network) first() *Plan { return n.plans[0] }
 func (n *Network) last() *Plan  { return n.plans[len(n.plans)-1] }
 
-// dispatches are one run of all layers, with an input and an output that are left to
-// the job where they are nil.
+// dispatches returns one run of all layers. A nil input or output is left to the job.
 func (n *Network) dispatches(input, output *executor.Memory) ([]executor.Dispatch, error) {
 	var all []executor.Dispatch
 	for i, p := range n.plans {
@@ -140,15 +140,15 @@ func (n *Network) dispatches(input, output *executor.Memory) ([]executor.Dispatc
 }
 
 // Reference computes the network on the CPU with float64 sums. Compare a result with
-// it under a tolerance of 1: the magnitudes are what the error may be. Each layer
-// errs by its plan's Tolerance, and passes on what its inputs err by as if these
-// errors were independent, which rounding errors are: squares add up.
+// it under a tolerance of 1: the magnitudes are the errors that each element may
+// have. Each layer has the error of its plan's Tolerance, and passes on the errors of
+// its inputs as if these were independent, which rounding errors are: squares add up.
 func (n *Network) Reference(input []float32) Expected {
 	values, squares := input, make([]float32, len(input))
 	var e Expected
 	for i, l := range n.layers {
 		p := n.plans[i]
-		e = p.reference(tensorsOnHost{input: values, weights: l.Weights, bias: l.Bias})
+		e = p.reference(kernel.Tensors{Input: values, Weights: l.Weights, Bias: l.Bias})
 		passed := p.passedOn(l, squares)
 		values, squares = make([]float32, len(e.Values)), make([]float32, len(e.Values))
 		for k := range e.Values {
@@ -164,8 +164,8 @@ func (n *Network) Reference(input []float32) Expected {
 // steepest is more than the slope of any activation.
 const steepest = 1.1
 
-// passedOn is what errors of a layer's input, given as squares, do to its outputs, as
-// squares too.
+// passedOn returns the squares of the errors of a layer's outputs that come from
+// errors of its inputs, given as squares.
 func (p *Plan) passedOn(l Layer, squares []float32) []float64 {
 	factor := float32(steepest)
 	if g := p.shape.GEMM; g != nil {
@@ -176,5 +176,5 @@ func (p *Plan) passedOn(l Layer, squares []float32) []float64 {
 		squared[i] = factor * w * factor * w
 	}
 	plain := task{shape: p.shape.plain()}
-	return plain.reference(tensorsOnHost{input: squares, weights: squared}).Values
+	return plain.reference(kernel.Tensors{Input: squares, Weights: squared}).Values
 }

@@ -8,9 +8,10 @@ import "math"
 // numbers from 0 to 1 each.
 const SampleSide = 32
 
-// SampleNetwork is a small network of every kind of layer, with weights that are
-// always the same: for examples, and for tests that one process finds what another
-// has left. It takes N pictures of 32 x 32 and makes ten numbers of each.
+// SampleNetwork returns a small network of every kind of layer, with weights that are
+// always the same: for examples, and for tests that a second process finds the
+// programs of the first. It takes N pictures of 32 x 32 and makes ten numbers of
+// each.
 //
 //	layer   what                                  output of a picture
 //	edges   8 Gabor filters of 5x5, bias, relu    8 x 28 x 28
@@ -20,8 +21,9 @@ const SampleSide = 32
 //	wide    matrix product, bias, tanh            64
 //	out     matrix product, bias, sigmoid         10
 //
-// The Gabor filters find edges in eight directions, so that the first layer can be
-// looked at; the other weights are random numbers of a fixed seed.
+// The Gabor filters find edges in eight directions, so that the output of the first
+// layer can be viewed as pictures; the other weights are random numbers of a fixed
+// seed.
 func SampleNetwork(pictures int) []Layer {
 	n := pictures
 	conv := func(name string, p Problem, weights []float32) Layer {
@@ -47,9 +49,9 @@ func SampleNetwork(pictures int) []Layer {
 	}
 }
 
-// gabor is filters that find edges in so many directions: a sine across the edge
-// under a bell curve, sin(2 pi u / side) * exp(-(x*x + y*y) / (side/2)^2), where u is
-// the distance across.
+// gabor returns filters that find edges in directions directions: a sine across the
+// edge under a bell curve, sin(2 pi u / side) * exp(-(x*x + y*y) / (side/2)^2), where
+// u is the distance across.
 func gabor(directions, side int) []float32 {
 	weights := make([]float32, 0, directions*side*side)
 	middle := float64(side-1) / 2

@@ -99,8 +99,8 @@ func runNetwork(t *testing.T, e *executor.Executor, n *Network, pictures int) {
 	}
 }
 
-// TestSampleNetworkFindsEdges: the first layer answers loudest to an edge in its own
-// direction.
+// TestSampleNetworkFindsEdges checks that the first layer answers loudest to an edge
+// in its own direction.
 func TestSampleNetworkFindsEdges(t *testing.T) {
 	const directions = 8
 	edges := SampleNetwork(directions)[0]
@@ -127,7 +127,7 @@ func TestNetworksRefuse(t *testing.T) {
 		"layer mix: it takes 1568 elements, and edges makes 6272": {layers[0], layers[2]},
 		"weights has 0": {{Name: "a", Shape: plain(2, 2, 2).Shape()}},
 		"changes an output that is there": {{
-			Name: "b", Shape: GEMMProblem{M: 2, N: 2, K: 2, Beta: 1}.Shape(), Weights: make([]float32, 4),
+			Name: "b", Shape: GEMMProblem{M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)}.Shape(), Weights: make([]float32, 4),
 		}},
 	} {
 		if _, err := NewNetwork(t.Context(), e, programs, bad, PlanOptions{}); err == nil || !strings.Contains(err.Error(), want) {

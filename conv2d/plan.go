@@ -6,56 +6,55 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// PlanOptions say how a plan is made. The zero value takes what was tuned with
-// this driver, else what the shipped table says, and never measures.
+// PlanOptions configure a plan. The zero value takes the choice that was tuned with
+// this driver, else that of the shipped table, and never measures.
 type PlanOptions struct {
-	// Choice is the algorithm and its parameters, for those who know better.
-	// Default: the plan chooses.
+	// Choice is the algorithm and its parameters. Default: the plan chooses.
 	Choice *Choice
 
-	// Exact leaves out the algorithms that may err by more than [Tolerance]: with
-	// the algorithms that there are, Winograd F(4,3). Default: every algorithm, with
-	// the error that Plan.Tolerance says.
+	// Exact leaves out the algorithms that may err by more than [Tolerance]: of those
+	// that there are, Winograd F(4,3). Default: every algorithm, with the error of
+	// Plan.Tolerance.
 	Exact bool
 
-	// Tune allows a search, where nothing was tuned for the problem with this
-	// driver. It takes up to its Budget, blocks the GL thread meanwhile, and keeps
-	// what it finds. Default: no search.
-	Tune *TuneOptions
+	// Tune searches where nothing was tuned for the problem with this driver: an
+	// *Options of package conv2d/tune. It takes up to its Budget, blocks the GL thread
+	// meanwhile, and keeps the result. Default: no search.
+	Tune Tuner
 
-	// Tunings are where results of tuning are kept. Default: the programs given to
-	// NewPlan, if they keep them, as *cache.Cache does.
+	// Tunings keep the results of searches. Default: the programs given to NewPlan,
+	// if they keep them, as *cache.Cache does.
 	Tunings Tunings
 }
 
-// Plan computes one problem again and again: its algorithm is chosen, its programs
-// are resident, and its weights stay on the device.
+// Plan computes one problem many times: its algorithm is chosen, its programs are
+// resident, and its weights stay on the device.
 //
-// A plan has device memory and programs, which Release gives up. Its methods may be
-// called from any goroutine, but not from a callback of glctx.Context.Do or Post.
-// The executor and the programs must outlive it.
+// A plan has device memory and programs, which Release releases. Its methods may be
+// called from any goroutine, but not from a callback of glctx.Context.Do or Post. The
+// executor and the programs must outlive it.
 //
-// To a matrix product, A is the input, B the weights, C the output.
+// In a matrix product, A is the input, B the weights, C the output.
 type Plan struct {
 	task
-	e         *executor.Executor
-	choice    Choice
-	basis     Basis
-	tolerance float64
-	recipe    recipe
-	programs  map[shader.Key]*cache.Handle
-	workspace *executor.Memory // nil: none
-	arrivals  *executor.Memory // likewise; 0 between two dispatches
-	origins   []ProgramOrigin
+	e          *executor.Executor
+	choice     Choice
+	basis      Basis
+	tolerance  float64
+	sequence   kernel.Sequence
+	programs   map[shader.Key]*cache.Handle
+	workspace  *executor.Memory // nil: none
+	semaphores *executor.Memory // likewise; 0 between two dispatches
+	origins    []ProgramOrigin
 
 	setting glctx.Mutex // held by SetWeights, which waits for the GPU, and by Release
 	mu      struct {
@@ -67,25 +66,25 @@ type Plan struct {
 	}
 }
 
-// PlanStats count what a plan did.
+// PlanStats count the work of a plan.
 type PlanStats struct {
 	Uploads  uint64 `json:"uploads"`  // of weights
 	Prepares uint64 `json:"prepares"` // of weights: dispatches that brought them into another form
 }
 
 // NewPlan makes a plan for a convolution. programs is a cache over the executor's
-// context. It fails for an invalid problem, for one that the device cannot hold,
-// and with what the cache, the driver and a search report.
-func NewPlan(ctx context.Context, e *executor.Executor, programs Programs, p Problem, o PlanOptions) (*Plan, error) {
+// context. It fails for an invalid problem, for one that the device cannot hold, and
+// with the errors of the cache, the driver and a search.
+func NewPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, p Problem, o PlanOptions) (*Plan, error) {
 	return newPlan(ctx, e, programs, p.Shape(), o)
 }
 
 // NewGEMMPlan makes a plan for a matrix product. Otherwise it is like [NewPlan].
-func NewGEMMPlan(ctx context.Context, e *executor.Executor, programs Programs, p GEMMProblem, o PlanOptions) (*Plan, error) {
+func NewGEMMPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, p GEMMProblem, o PlanOptions) (*Plan, error) {
 	return newPlan(ctx, e, programs, p.Shape(), o)
 }
 
-func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Shape, o PlanOptions) (*Plan, error) {
+func newPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, s Shape, o PlanOptions) (*Plan, error) {
 	t, err := newTask(s, e.Context().Info())
 	if err != nil {
 		return nil, err
@@ -94,11 +93,11 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 		t = t.exact()
 	}
 	p := &Plan{task: t, e: e, programs: map[shader.Key]*cache.Handle{}}
-	p.setting.Of, p.mu.Of = e.Context(), e.Context()
+	p.setting.Context, p.mu.Context = e.Context(), e.Context()
 	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
 		return nil, err
 	}
-	if p.recipe, p.tolerance, err = t.build(p.choice); err != nil {
+	if p.sequence, p.tolerance, err = t.build(p.choice); err != nil {
 		return nil, err
 	}
 	if err := p.acquire(ctx, programs); err != nil {
@@ -109,42 +108,42 @@ func newPlan(ctx context.Context, e *executor.Executor, programs Programs, s Sha
 }
 
 // acquire gets programs and memory.
-func (p *Plan) acquire(ctx context.Context, programs Programs) error {
-	for _, s := range p.recipe.whole() {
-		if p.programs[s.source.Key()] != nil {
+func (p *Plan) acquire(ctx context.Context, programs executor.Programs) error {
+	for _, s := range p.sequence.All() {
+		if p.programs[s.Source.Key()] != nil {
 			continue
 		}
-		handle, err := programs.Get(ctx, s.source)
+		handle, err := programs.Get(ctx, s.Source)
 		if err != nil {
 			return err
 		}
-		p.programs[s.source.Key()] = handle
+		p.programs[s.Source.Key()] = handle
 		p.origins = append(p.origins, ProgramOrigin{handle.Name(), handle.Key(), handle.Origin()})
 	}
 	slices.SortFunc(p.origins, func(a, b ProgramOrigin) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
 	})
 	var err error
-	if n := p.recipe.workspace; n > 0 {
+	if n := p.sequence.WorkspaceLen; n > 0 {
 		if p.workspace, err = p.newMemory(n); err != nil {
 			return err
 		}
 	}
-	if n := p.recipe.arrivals; n > 0 {
-		if p.arrivals, err = p.newMemory(n); err != nil {
+	if n := p.sequence.SemaphoreCount; n > 0 {
+		if p.semaphores, err = p.newMemory(n); err != nil {
 			return err
 		}
-		err = p.arrivals.Fill(ctx, 0)
+		err = p.semaphores.Fill(ctx, 0)
 	}
 	return err
 }
 
-// newMemory has room for n elements, and for whole vectors of 4.
+// newMemory makes memory for n elements, rounded up to whole vectors of 4.
 func (p *Plan) newMemory(n int) (*executor.Memory, error) { return p.e.NewMemory(4 * roundUp(n, 4)) }
 
-// Release gives up the programs and the memory of the plan. Jobs that were submitted
-// keep what they use; those that were not must not be. It may be called twice;
-// what else is called after it returns an error.
+// Release releases the programs and the memory of the plan. Jobs that were submitted
+// keep the resources that they use; other jobs of the plan must not be submitted any
+// more. It may be called twice; other methods return ErrReleased afterwards.
 func (p *Plan) Release() {
 	p.setting.Lock()
 	defer p.setting.Unlock()
@@ -157,7 +156,7 @@ func (p *Plan) Release() {
 	for _, handle := range p.programs {
 		handle.Release()
 	}
-	for _, m := range []*executor.Memory{p.workspace, p.arrivals, p.mu.packed} {
+	for _, m := range []*executor.Memory{p.workspace, p.semaphores, p.mu.packed} {
 		if m != nil {
 			m.Release()
 		}
@@ -165,19 +164,19 @@ func (p *Plan) Release() {
 	p.mu.weights.release()
 }
 
-// Shape is the problem.
+// Shape returns the problem.
 func (p *Plan) Shape() Shape { return p.shape }
 
-// Choice is the algorithm that the plan uses, with its parameters.
-func (p *Plan) Choice() Choice { return Choice{p.choice.Algorithm, maps.Clone(p.choice.Params)} }
+// Choice returns the algorithm that the plan uses, with its parameters.
+func (p *Plan) Choice() Choice { return p.choice }
 
-// Basis is why it uses that one.
+// Basis returns the reason for the choice.
 func (p *Plan) Basis() Basis { return p.basis }
 
-// Tolerance is the error that its results may have, as [Compare] measures it.
+// Tolerance returns the error that results may have, as [Compare] measures it.
 func (p *Plan) Tolerance() float64 { return p.tolerance }
 
-// Programs say where each of its programs came from, sorted by name.
+// Programs returns the origin of each program of the plan, sorted by name.
 func (p *Plan) Programs() []ProgramOrigin { return slices.Clone(p.origins) }
 
 // InputLen is the number of elements of an input: of A for a matrix product.
@@ -192,7 +191,7 @@ func (p *Plan) BiasLen() int { return p.bias }
 // OutputLen is the number of elements of an output: of C for a matrix product.
 func (p *Plan) OutputLen() int { return p.output }
 
-// Stats may be called at any time.
+// Stats returns the counters. It may be called at any time.
 func (p *Plan) Stats() PlanStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

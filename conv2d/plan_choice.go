@@ -10,11 +10,12 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Basis says why a plan uses its algorithm.
+// Basis is the reason for a plan's choice.
 type Basis string
 
 // The reasons, in the order in which they are considered.
@@ -25,21 +26,36 @@ const (
 	ByRanking Basis = "ranking" // the likeliest, by the algorithms' own estimates
 )
 
-// Tunings keep what was found to be fastest, for one driver. A cache.Store does.
+// Tunings keep the fastest choices, for one driver. A cache.Store does.
 type Tunings interface {
-	// Tuning is what PutTuning kept for a problem, or an error such as
+	// Tuning returns the entry that PutTuning kept for a problem, or an error such as
 	// binary.ErrNotFound.
 	Tuning(problem string) (binary.Tuning, error)
 
-	// PutTuning keeps what was found for t.Problem.
+	// PutTuning keeps the fastest choice for t.Problem.
 	PutTuning(t binary.Tuning) error
 }
 
-// choose decides what computes a task: what the caller says, else what was tuned
-// with this driver, else what the caller allows to be tuned now, else the shipped
-// table, else the likeliest. An entry that is damaged or cannot be built any more
-// counts as none.
-func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs Programs, t task) (Choice, Basis, error) {
+// Tuner searches for the fastest choice for a problem and keeps it. *tune.Options, of
+// package conv2d/tune, is one.
+type Tuner interface {
+	Tune(ctx context.Context, r TuneRequest) (Choice, error)
+}
+
+// TuneRequest is the problem of a search.
+type TuneRequest struct {
+	Context  *glctx.Context
+	Programs executor.Programs // a cache over Context, or nil
+	Tunings  Tunings           // where the result is kept; nil: nowhere
+	Shape    Shape
+	Exact    bool // without the algorithms that may err by more than [Tolerance]
+}
+
+// choose returns the choice for a task: that of the caller, else the one tuned with
+// this driver, else that of a search where the options have one, else that of the
+// shipped table, else the likeliest. An entry that is damaged or cannot be built any
+// more counts as none.
+func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs executor.Programs, t task) (Choice, Basis, error) {
 	tunings := o.tunings(programs)
 	if o.Choice != nil {
 		return *o.Choice, ByCaller, nil
@@ -48,14 +64,8 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs Prog
 		return choice, ByTuning, nil
 	}
 	if o.Tune != nil {
-		options := *o.Tune
-		options.Exact = o.Exact
-		result, err := Tune(ctx, c, programs, t.shape, options)
-		if err == nil {
-			// A table that cannot be written to costs the next process a search.
-			_ = result.Keep(tunings)
-		}
-		return result.Best.Choice, ByTuning, err
+		choice, err := o.Tune.Tune(ctx, TuneRequest{c, programs, tunings, t.shape, o.Exact})
+		return choice, ByTuning, err
 	}
 	if choice, ok := shipped(t, deviceOf(c.Info())); ok {
 		return choice, ByTable, nil
@@ -64,8 +74,8 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs Prog
 	return choice, ByRanking, err
 }
 
-// tunings are where results of tuning are kept; nil: nowhere.
-func (o PlanOptions) tunings(programs Programs) Tunings {
+// tunings returns where results of searches are kept; nil: nowhere.
+func (o PlanOptions) tunings(programs executor.Programs) Tunings {
 	if o.Tunings != nil {
 		return o.Tunings
 	}
@@ -75,14 +85,15 @@ func (o PlanOptions) tunings(programs Programs) Tunings {
 	return nil
 }
 
-// storedPrograms has a store that keeps tunings.
+// storedPrograms is implemented by *cache.Cache.
 type storedPrograms interface{ Store() cache.Store }
 
 var _ storedPrograms = (*cache.Cache)(nil)
 
-// Choose is the choice that a plan with these options would make on a context, and
-// why. programs is a cache over c, or nil. With o.Tune it may search, as NewPlan does.
-func Choose(ctx context.Context, c *glctx.Context, programs Programs, s Shape, o PlanOptions) (Choice, Basis, error) {
+// Choose returns the choice that a plan with these options would make on a context,
+// and the reason. programs is a cache over c, or nil. With o.Tune it may search, as
+// NewPlan does.
+func Choose(ctx context.Context, c *glctx.Context, programs executor.Programs, s Shape, o PlanOptions) (Choice, Basis, error) {
 	t, err := newTask(s, c.Info())
 	if err != nil {
 		return Choice{}, "", err
@@ -97,14 +108,14 @@ func Choose(ctx context.Context, c *glctx.Context, programs Programs, s Shape, o
 	return choice, basis, err
 }
 
-// Tuned is what was found for a problem before, with this driver, by a search under
-// the same options, if it can still be built.
+// Tuned returns the kept result of an earlier search for a problem, with this driver
+// and the same exact, if it can still be built.
 func Tuned(info glctx.Info, s Shape, exact bool, tunings Tunings) (binary.Tuning, bool) {
 	t, err := newTask(s, info)
 	if err != nil || tunings == nil {
 		return binary.Tuning{}, false
 	}
-	kept, err := tunings.Tuning(tuningKey(t.shape, exact))
+	kept, err := tunings.Tuning(TuningKey(t.shape, exact))
 	if err != nil {
 		return binary.Tuning{}, false
 	}
@@ -112,8 +123,8 @@ func Tuned(info glctx.Info, s Shape, exact bool, tunings Tunings) (binary.Tuning
 	return kept, err == nil && t.builds(choice)
 }
 
-// Sources are the programs that a choice needs for a problem, for those who want
-// them resident, or on disk, before there is a plan.
+// Sources returns the programs that a choice needs for a problem, to load or store
+// them before there is a plan.
 func (c Choice) Sources(info glctx.Info, s Shape) ([]*shader.Source, error) {
 	t, err := newTask(s, info)
 	if err != nil {
@@ -125,32 +136,32 @@ func (c Choice) Sources(info glctx.Info, s Shape) ([]*shader.Source, error) {
 	}
 	var sources []*shader.Source
 	seen := map[shader.Key]bool{}
-	for _, step := range r.whole() {
-		if !seen[step.source.Key()] {
-			seen[step.source.Key()] = true
-			sources = append(sources, step.source)
+	for _, step := range r.All() {
+		if !seen[step.Source.Key()] {
+			seen[step.Source.Key()] = true
+			sources = append(sources, step.Source)
 		}
 	}
 	return sources, nil
 }
 
-// tuningKey is the problem under which a result is kept: a search that had to
-// leave algorithms out has another one.
-func tuningKey(s Shape, exact bool) string {
+// TuningKey returns the problem under which a result is kept: a search that left
+// algorithms out has another one.
+func TuningKey(s Shape, exact bool) string {
 	if exact {
 		return s.String() + ",exact"
 	}
 	return s.String()
 }
 
-// tuned is what was found for the task before: for just this problem, else for the
-// same without its bias and activation, which change the time little.
+// tuned returns the kept choice for the task: for exactly this problem, else for the
+// same without bias, activation and alpha, which change the time little.
 func tuned(t task, exact bool, tunings Tunings) (Choice, bool) {
 	if tunings == nil {
 		return Choice{}, false
 	}
 	for _, key := range []string{
-		tuningKey(t.shape, exact), t.shape.String(), tuningKey(t.shape.plain(), exact), t.shape.plain().String(),
+		TuningKey(t.shape, exact), t.shape.String(), TuningKey(t.shape.plain(), exact), t.shape.plain().String(),
 	} {
 		kept, err := tunings.Tuning(key)
 		if err != nil {
@@ -180,7 +191,7 @@ func decodeChoice(data []byte) (Choice, error) {
 	return c, nil
 }
 
-// plain is the problem without what is done to its sums.
+// plain returns the problem without bias, activation and alpha.
 func (s Shape) plain() Shape {
 	if s.Conv2D != nil {
 		p := *s.Conv2D
@@ -188,6 +199,6 @@ func (s Shape) plain() Shape {
 		return p.Shape()
 	}
 	p := *s.GEMM
-	p.Bias, p.Activation, p.Alpha = NoBias, None, 1
+	p.Bias, p.Activation, p.Factors = NoBias, None, AlphaBeta(1, p.beta())
 	return p.Shape()
 }

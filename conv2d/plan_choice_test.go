@@ -4,12 +4,9 @@ package conv2d
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
@@ -33,13 +30,13 @@ func TestPlanBasis(t *testing.T) {
 			return
 		}
 		defer plan.Release()
-		if plan.Basis() != want || plan.Choice().Params["local"] != local {
+		if plan.Basis() != want || plan.Choice().Params != (DirectParams{Local: local}) {
 			t.Errorf("%v because of %s, want local=%d because of %s", plan.Choice(), plan.Basis(), local, want)
 		}
 	}
 	basis(PlanOptions{}, ByRanking, 64)
 
-	withTable(t, deviceOf(context.Info()), tableEntry{Problem: "conv2d:1x3x11x14-5,3x3,p1", Choice: Choice{"direct", Params{"local": 48}}})
+	withTable(t, deviceOf(context.Info()), tableEntry{Problem: "conv2d:1x3x11x14-5,3x3,p1", Choice: Choice{"direct", DirectParams{Local: 48}}})
 	basis(PlanOptions{}, ByTable, 48)
 
 	keep := func(key string, c Choice) {
@@ -52,18 +49,18 @@ func TestPlanBasis(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keep(p.Shape().plain().String(), Choice{"direct", Params{"local": 16}})
+	keep(p.Shape().plain().String(), Choice{"direct", DirectParams{Local: 16}})
 	basis(PlanOptions{}, ByTuning, 16)
-	keep(p.Shape().String(), Choice{"direct", Params{"local": 8}})
+	keep(p.Shape().String(), Choice{"direct", DirectParams{Local: 8}})
 	basis(PlanOptions{}, ByTuning, 8)
 	basis(PlanOptions{Exact: true}, ByTuning, 8)
-	keep(p.Shape().String()+",exact", Choice{"direct", Params{"local": 4}})
+	keep(p.Shape().String()+",exact", Choice{"direct", DirectParams{Local: 4}})
 	basis(PlanOptions{Exact: true}, ByTuning, 4)
 	basis(PlanOptions{}, ByTuning, 8)
-	basis(PlanOptions{Choice: &Choice{"direct", Params{"local": 2}}}, ByCaller, 2)
+	basis(PlanOptions{Choice: &Choice{"direct", DirectParams{Local: 2}}}, ByCaller, 2)
 
 	// What cannot be built, or is not a choice, counts as none.
-	for _, c := range []Choice{{"gone", nil}, {"direct", Params{"local": 1 << 20}}, {}} {
+	for _, c := range []Choice{{"gone", nil}, {"direct", DirectParams{Local: 1 << 20}}, {}} {
 		keep(p.Shape().String(), c)
 		basis(PlanOptions{}, ByTuning, 16)
 	}
@@ -81,47 +78,4 @@ func withTable(t *testing.T, on device, entries ...tableEntry) {
 		}
 	}
 	shippedTable = func() map[string][]tableEntry { return map[string][]tableEntry{on.family(): entries} }
-}
-
-// TestPlanTunes: the first plan searches, and the next one, in another cache over
-// the same directory, has nothing to search and nothing to compile.
-func TestPlanTunes(t *testing.T) {
-	context, dir := gltest.Open(t), t.TempDir()
-	s := planProblems[0]
-	for round := range 2 {
-		programs, err := cache.New(context, cache.Options{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := executor.New(context, programs, executor.Options{SlotBytes: 1 << 16, SlotJobs: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := context.Counters()
-		searched := 0
-		p, err := newPlan(t.Context(), e, programs, s, PlanOptions{Tune: &TuneOptions{
-			Budget: time.Millisecond, Progress: func(int, int, Candidate) { searched++ },
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.Basis() != ByTuning || (searched > 0) != (round == 0) {
-			t.Errorf("round %d: by %s after %d candidates", round, p.Basis(), searched)
-		}
-		after := context.Counters()
-		if compiles := after.Compiles - before.Compiles; (compiles > 0) != (round == 0) {
-			t.Errorf("round %d: %d compiles", round, compiles)
-		}
-		for _, used := range p.Programs() {
-			if round == 1 && used.Origin != cache.Disk {
-				t.Errorf("%s is %v", used.Name, used.Origin)
-			}
-		}
-		in, want := hostOf(t, p.task, newSeed(t))
-		runPlanThreeWays(t, e, p, in, want)
-		p.Release()
-		if err := errors.Join(e.Close(), programs.Close()); err != nil {
-			t.Error(err)
-		}
-	}
 }

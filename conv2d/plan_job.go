@@ -8,32 +8,33 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // Operands are the tensors of one run on the device, each at least as large as the
-// problem says.
+// problem needs.
 type Operands struct {
 	Input  *executor.Memory
 	Output *executor.Memory // must not be any of the others
 
-	// Weights and Bias replace those of SetWeights, for matrices that change from
-	// run to run. Weights that the algorithm wants in another form are then
-	// prepared in each run. Default: those of SetWeights.
+	// Weights and Bias replace those of SetWeights, for matrices that change from run
+	// to run. Weights that the algorithm reads in another layout are then prepared in
+	// each run. Default: those of SetWeights.
 	Weights *executor.Memory
 	Bias    *executor.Memory // where Weights is set and the problem has a bias
 }
 
-// Job is one run of the plan with the weights that are set: input goes up and
+// Job returns one run of the plan with the weights that are set: input goes up and
 // output comes down with the job. It fails for slices of other lengths than the
-// problem's, without weights, and for a matrix product that adds to what its output
-// holds or has gaps in it: make one of Dispatches.
+// problem's, without weights, and for a matrix product with a beta or with gaps in C:
+// make a job of Dispatches for those.
 //
-// To produce the input, or to take the output, in the executor's own memory,
-// replace Data of Inputs[0] by Fill, or To of Outputs[0] by Read. A job must fit
-// into the executor's Options.SlotBytes.
+// To produce the input, or to take the output, in the executor's own memory, replace
+// Data of Inputs[0] by Fill, or To of Outputs[0] by Read. A job must fit into the
+// executor's Options.SlotBytes.
 func (p *Plan) Job(input, output []float32) (executor.Job, error) {
 	if p.keepsOutput {
 		return executor.Job{}, fmt.Errorf("conv2d: %v changes an output that is there: make a job of Plan.Dispatches", p.shape)
@@ -46,17 +47,17 @@ func (p *Plan) Job(input, output []float32) (executor.Job, error) {
 		return executor.Job{}, err
 	}
 	job := JobOf(chain...)
-	if binding, ok := p.recipe.binding(inputRole); ok {
+	if binding, ok := p.sequence.IndexOf(kernel.Input); ok {
 		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
 	}
-	binding, _ := p.recipe.binding(outputRole)
+	binding, _ := p.sequence.IndexOf(kernel.Output)
 	job.Outputs = []executor.Output{{Binding: binding, To: glctx.Bytes(output)}}
 	return job, nil
 }
 
-// JobOf is a job without inputs and outputs of its own that makes dispatches, each
-// after the one before has written: chains of several plans on device memory. It
-// panics where there are none.
+// JobOf returns a job without inputs and outputs of its own that makes dispatches in
+// order, each after the writes of the one before: chains of several plans on device
+// memory. It panics without dispatches.
 func JobOf(dispatches ...executor.Dispatch) executor.Job {
 	if len(dispatches) == 0 {
 		panic("conv2d: a job without dispatches")
@@ -64,8 +65,8 @@ func JobOf(dispatches ...executor.Dispatch) executor.Job {
 	return executor.Job{Dispatch: dispatches[0], Then: dispatches[1:]}
 }
 
-// Dispatches are one run of the plan on device memory, in order, for a job of one
-// or several layers. They fail for memory that is too small, and without weights.
+// Dispatches returns one run of the plan on device memory, for a job of one or
+// several layers. It fails for memory that is too small, and without weights.
 func (p *Plan) Dispatches(o Operands) ([]executor.Dispatch, error) {
 	for _, m := range []struct {
 		name   string
@@ -91,8 +92,8 @@ func (p *Plan) Dispatches(o Operands) ([]executor.Dispatch, error) {
 	return p.chain(o)
 }
 
-// chain is one run, with roles that o leaves out left to inputs and outputs of the
-// job.
+// chain returns one run. Roles that o leaves out are left to inputs and outputs of
+// the job.
 func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,45 +106,45 @@ func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 			return nil, ErrNoWeights
 		}
 		o.Weights, o.Bias = w.weights, w.bias
-		return p.dispatches(p.recipe.steps, o, w.packed), nil
+		return p.dispatches(p.sequence.Steps, o, w.packed), nil
 	}
-	if len(p.recipe.prepare) == 0 {
-		return p.dispatches(p.recipe.steps, o, nil), nil
+	if len(p.sequence.Prepare) == 0 {
+		return p.dispatches(p.sequence.Steps, o, nil), nil
 	}
 	if p.mu.packed == nil {
-		packed, err := p.newMemory(p.recipe.packed)
+		packed, err := p.newMemory(p.sequence.PackedLen)
 		if err != nil {
 			return nil, fmt.Errorf("conv2d: %v: %w", p.shape, err)
 		}
 		p.mu.packed = packed
 	}
-	return append(p.dispatches(p.recipe.prepare, o, p.mu.packed), p.dispatches(p.recipe.steps, o, p.mu.packed)...), nil
+	return append(p.dispatches(p.sequence.Prepare, o, p.mu.packed), p.dispatches(p.sequence.Steps, o, p.mu.packed)...), nil
 }
 
-// dispatches are steps with their programs and memory.
-func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []executor.Dispatch {
-	memory := map[role]*executor.Memory{
-		inputRole: o.Input, outputRole: o.Output, weightsRole: o.Weights, biasRole: o.Bias,
-		packedRole: packed, workspaceRole: p.workspace, arrivalsRole: p.arrivals,
+// dispatches returns steps with their programs and memory.
+func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memory) []executor.Dispatch {
+	memory := map[kernel.Role]*executor.Memory{
+		kernel.Input: o.Input, kernel.Output: o.Output, kernel.Weights: o.Weights, kernel.Bias: o.Bias,
+		kernel.Packed: packed, kernel.Workspace: p.workspace, kernel.Semaphores: p.semaphores,
 	}
-	need := map[role]int{
-		inputRole: p.input, outputRole: p.output, weightsRole: p.weights, biasRole: p.bias,
-		packedRole: p.recipe.packed, workspaceRole: p.recipe.workspace, arrivalsRole: p.recipe.arrivals,
+	need := map[kernel.Role]int{
+		kernel.Input: p.input, kernel.Output: p.output, kernel.Weights: p.weights, kernel.Bias: p.bias,
+		kernel.Packed: p.sequence.PackedLen, kernel.Workspace: p.sequence.WorkspaceLen, kernel.Semaphores: p.sequence.SemaphoreCount,
 	}
 	list := make([]executor.Dispatch, 0, len(steps))
 	for _, s := range steps {
 		d := executor.Dispatch{
-			Program:  p.programs[s.source.Key()],
-			Groups:   [3]uint32{uint32(s.groups[0]), uint32(s.groups[1]), uint32(s.groups[2])},
-			Uniforms: s.uniforms,
+			Program:  p.programs[s.Source.Key()],
+			Groups:   [3]uint32{uint32(s.Groups[0]), uint32(s.Groups[1]), uint32(s.Groups[2])},
+			Uniforms: s.Uniforms,
 		}
 		covered := map[uint32]bool{}
-		for _, b := range s.bound {
-			covered[b.binding] = true
-			if m := memory[b.role]; m != nil {
+		for _, b := range s.Bindings {
+			covered[b.Index] = true
+			if m := memory[b.Role]; m != nil {
 				d.Memory = append(d.Memory, executor.Bound{
-					Binding: b.binding, Memory: m, Size: 4 * need[b.role],
-					ReadOnly: b.role == inputRole || b.role == weightsRole || b.role == biasRole,
+					Binding: b.Index, Memory: m, Size: 4 * need[b.Role],
+					ReadOnly: b.Role == kernel.Input || b.Role == kernel.Weights || b.Role == kernel.Bias,
 				})
 			}
 		}
@@ -153,8 +154,8 @@ func (p *Plan) dispatches(steps []step, o Operands, packed *executor.Memory) []e
 	return list
 }
 
-// idle binds something to the storage blocks that a program declares and does not
-// use, which some drivers list nevertheless.
+// idle binds memory to the storage blocks that a program declares and does not use,
+// which some drivers list nevertheless.
 func idle(program *cache.Handle, covered map[uint32]bool, candidates ...*executor.Memory) []executor.Bound {
 	var list []executor.Bound
 	for _, r := range program.Interface().Resources {
@@ -181,14 +182,14 @@ func (p *Plan) run(ctx context.Context, dispatches []executor.Dispatch) error {
 	return pending.Wait(ctx)
 }
 
-// Run computes the problem once, from and to the host, however large it is: output
-// holds what was there before where the problem adds to it. It makes memory on the
-// device and waits for every copy: for a stream of inputs use Job.
+// Run computes the problem once, from and to the host, whatever its size. Where the
+// problem has a beta or gaps in C, output holds the values of C before. It makes
+// memory on the device and waits for every copy: for a stream of inputs use Job.
 func (p *Plan) Run(ctx context.Context, input, output []float32) error {
 	return p.runTimed(ctx, input, output, &Timing{})
 }
 
-// runTimed is Run, and adds to what it cost.
+// runTimed is Run, and adds its cost to t.
 func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing) error {
 	dispatches := func(in, out *executor.Memory) ([]executor.Dispatch, error) {
 		return p.Dispatches(Operands{Input: in, Output: out})
@@ -196,7 +197,7 @@ func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing)
 	return runOnce(ctx, p, p, dispatches, input, output, t)
 }
 
-// runOnce runs what leads from the input of one plan to the output of another.
+// runOnce runs the dispatches from the input of one plan to the output of another.
 func runOnce(ctx context.Context, first, last *Plan, dispatches func(in, out *executor.Memory) ([]executor.Dispatch, error), input, output []float32, t *Timing) error {
 	err := checkAll(length{"input", len(input), first.input}, length{"output", len(output), last.output})
 	if err != nil {
@@ -229,9 +230,9 @@ func runOnce(ctx context.Context, first, last *Plan, dispatches func(in, out *ex
 	return err
 }
 
-// outputMemory holds what an output has to hold before a run: what was there where
-// the problem adds to it, else Poison, so that nothing looks right that is left from
-// an earlier run.
+// outputMemory makes the memory of an output: with the values from before where a run
+// depends on them, else with Poison, so that values of an earlier run cannot pass as
+// a result.
 func (p *Plan) outputMemory(ctx context.Context, before []float32) (*executor.Memory, error) {
 	m, err := p.e.NewMemory(4 * p.output)
 	if err != nil {

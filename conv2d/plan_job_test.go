@@ -56,9 +56,9 @@ func TestJobsInFlight(t *testing.T) {
 		{N: 2, C: 2, H: 11, W: 13, K: 2, R: 2, S: 3, StrideH: 5, StrideW: 7},
 		{N: 1, C: 8192, H: 3, W: 3, K: 1, R: 3, S: 3, Bias: true},
 	} {
-		plan := mustPlan(t, e, programs, p.Shape(), PlanOptions{Choice: &Choice{"direct", Params{"local": directLocal}}})
+		plan := mustPlan(t, e, programs, p.Shape(), PlanOptions{Choice: &Choice{"direct", DirectParams{Local: directLocal}}})
 		in, _ := hostOf(t, plan.task, seed+uint64(i))
-		if err := plan.SetWeights(t.Context(), 1, in.weights, in.bias); err != nil {
+		if err := plan.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
 			t.Fatal(err)
 		}
 		var inputs, outputs [frames][]float32
@@ -81,7 +81,7 @@ func TestJobsInFlight(t *testing.T) {
 			if err := pending[frame].Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			checkOutput(t, p.String(), outputs[frame], ReferenceConv2D(p, inputs[frame], in.weights, in.bias), plan.Tolerance())
+			checkOutput(t, p.String(), outputs[frame], ReferenceConv2D(p, inputs[frame], in.Weights, in.Bias), plan.Tolerance())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -18,20 +19,20 @@ var planProblems = []Shape{
 	Problem{N: 2, C: 4, H: 11, W: 9, K: 8, R: 2, S: 3, StrideH: 2, StrideW: 1, Groups: 2, Bias: true, Activation: ReLU}.Shape(),
 	Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}.Shape(),
 	GEMMProblem{M: 17, N: 33, K: 9}.Shape(),
-	GEMMProblem{M: 16, N: 20, K: 24, TransA: true, TransB: true, Alpha: 0.5, Bias: ColumnBias, Activation: SiLU}.Shape(),
-	GEMMProblem{M: 8, N: 7, K: 6, Beta: 2, LDC: 9, Batch: 2, StrideA: 48, StrideB: 0, StrideC: 80, Bias: RowBias}.Shape(),
+	GEMMProblem{M: 16, N: 20, K: 24, TransA: true, TransB: true, Factors: AlphaBeta(0.5, 0), Bias: ColumnBias, Activation: SiLU}.Shape(),
+	GEMMProblem{M: 8, N: 7, K: 6, Factors: AlphaBeta(1, 2), LDC: 9, Batch: 2, StrideA: 48, StrideB: 0, StrideC: 80, Bias: RowBias}.Shape(),
 	GEMMProblem{M: 1, N: 1, K: 1}.Shape(),
 }
 
 // hostOf makes random tensors for a task, and what comes out.
-func hostOf(t *testing.T, k task, seed uint64) (tensorsOnHost, Expected) {
+func hostOf(t *testing.T, k task, seed uint64) (kernel.Tensors, Expected) {
 	t.Helper()
-	in := tensorsOnHost{input: RandomValues(k.input, seed), weights: RandomValues(k.weights, seed+1)}
+	in := kernel.Tensors{Input: RandomValues(k.input, seed), Weights: RandomValues(k.weights, seed+1)}
 	if k.bias > 0 {
-		in.bias = RandomValues(k.bias, seed+2)
+		in.Bias = RandomValues(k.bias, seed+2)
 	}
 	if k.keepsOutput {
-		in.output = RandomValues(k.output, seed+3)
+		in.Output = RandomValues(k.output, seed+3)
 	}
 	return in, k.reference(in)
 }
@@ -43,7 +44,7 @@ func checkOutput(t *testing.T, what string, got []float32, want Expected, tolera
 	}
 }
 
-func mustPlan(t *testing.T, e *executor.Executor, programs Programs, s Shape, o PlanOptions) *Plan {
+func mustPlan(t *testing.T, e *executor.Executor, programs executor.Programs, s Shape, o PlanOptions) *Plan {
 	t.Helper()
 	p, err := newPlan(t.Context(), e, programs, s, o)
 	if err != nil {
@@ -79,31 +80,31 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in tensorsOnHost, want Expected) {
+func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in kernel.Tensors, want Expected) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.input).Memory, Output: deviceCopy(t, e, poisoned(p.output)).Memory}); !errors.Is(err, ErrNoWeights) {
+	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.Input).Memory, Output: deviceCopy(t, e, poisoned(p.output)).Memory}); !errors.Is(err, ErrNoWeights) {
 		t.Errorf("%v without weights: %v", p.Shape(), err)
 	}
-	if err := p.SetWeights(ctx, 1, in.weights, in.bias); err != nil {
+	if err := p.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
 		t.Fatal(err)
 	}
 	output := func() []float32 {
-		if in.output != nil {
-			return append([]float32(nil), in.output...)
+		if in.Output != nil {
+			return append([]float32(nil), in.Output...)
 		}
 		return poisoned(p.output)
 	}
 	name := p.Shape().String() + " by " + p.Choice().String()
 
 	out := output()
-	if err := p.Run(ctx, in.input, out); err != nil {
+	if err := p.Run(ctx, in.Input, out); err != nil {
 		t.Fatal(err)
 	}
 	checkOutput(t, name+", Run", out, want, p.Tolerance())
 
 	out = output()
-	job, err := p.Job(in.input, out)
+	job, err := p.Job(in.Input, out)
 	if p.keepsOutput {
 		if err == nil {
 			t.Errorf("%s: a job for an output that is there", name)
@@ -116,9 +117,9 @@ func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in tensorsOnH
 	}
 
 	device, out := deviceCopy(t, e, output()), poisoned(p.output)
-	o := Operands{Input: deviceCopy(t, e, in.input).Memory, Output: device.Memory, Weights: deviceCopy(t, e, in.weights).Memory}
-	if in.bias != nil {
-		o.Bias = deviceCopy(t, e, in.bias).Memory
+	o := Operands{Input: deviceCopy(t, e, in.Input).Memory, Output: device.Memory, Weights: deviceCopy(t, e, in.Weights).Memory}
+	if in.Bias != nil {
+		o.Bias = deviceCopy(t, e, in.Bias).Memory
 	}
 	dispatches, err := p.Dispatches(o)
 	if err != nil {
@@ -168,33 +169,33 @@ void main() {
 }
 `
 
-// packingAlgorithm is direct with weights that are prepared, turned round and
+// packingAlgorithm is direct with weights that are prepared, reversed and
 // doubled, and a workspace that has them as they were.
 var packingAlgorithm = algorithm[Problem]{
 	name:       "packing",
-	candidates: func(Problem, device) []Params { return []Params{{"local": 64}} },
+	candidates: func(Problem, device) []Params { return []Params{DirectParams{Local: 64}} },
 	tolerance:  directAlgorithm.tolerance,
-	recipe: func(p Problem, params Params, on device) (recipe, error) {
-		r, err := directRecipe(p, params, on)
-		for i := range r.steps {
-			bound := append([]bound(nil), r.steps[i].bound...)
+	sequence: func(p Problem, params Params, on device) (kernel.Sequence, error) {
+		r, err := directAlgorithm.sequence(p, params, on)
+		for i := range r.Steps {
+			bound := append([]kernel.Binding(nil), r.Steps[i].Bindings...)
 			for k := range bound {
-				if bound[k].role == weightsRole {
-					bound[k].role = workspaceRole
+				if bound[k].Role == kernel.Weights {
+					bound[k].Role = kernel.Workspace
 				}
 			}
-			r.steps[i].bound = bound
+			r.Steps[i].Bindings = bound
 		}
 		n := p.WeightsLen()
-		r.packed, r.workspace = n, n
-		r.prepare = []step{{
-			source: shader.MustSource("test_pack", copyKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
-			uniforms: ints("count", n), bound: []bound{{1, weightsRole}, {4, packedRole}},
+		r.PackedLen, r.WorkspaceLen = n, n
+		r.Prepare = []kernel.Step{{
+			Source: shader.MustSource("test_pack", copyKernel, nil), Groups: [3]int{ceilDiv(n, 32), 1, 1},
+			Uniforms: kernel.Ints{{"count", n}}.Uniforms(), Bindings: []kernel.Binding{kernel.Weights.At(1), kernel.Packed.At(4)},
 		}}
-		r.steps = append([]step{{
-			source: shader.MustSource("test_unpack", unpackKernel, nil), groups: [3]int{ceilDiv(n, 32), 1, 1},
-			uniforms: ints("count", n), bound: []bound{{4, packedRole}, {5, workspaceRole}},
-		}}, r.steps...)
+		r.Steps = append([]kernel.Step{{
+			Source: shader.MustSource("test_unpack", unpackKernel, nil), Groups: [3]int{ceilDiv(n, 32), 1, 1},
+			Uniforms: kernel.Ints{{"count", n}}.Uniforms(), Bindings: []kernel.Binding{kernel.Packed.At(4), kernel.Workspace.At(5)},
+		}}, r.Steps...)
 		return r, err
 	},
 }
@@ -207,8 +208,8 @@ func withConvAlgorithms(t *testing.T, list ...algorithm[Problem]) {
 	convAlgorithms = list
 }
 
-// TestWeightsHaveVersions: with the version that is there nothing happens, with
-// another one jobs that were submitted keep the old weights.
+// TestWeightsHaveVersions sets the same version again, which does nothing, and
+// another one: jobs that were submitted keep the old weights.
 func TestWeightsHaveVersions(t *testing.T) {
 	withConvAlgorithms(t, packingAlgorithm)
 	seed := newSeed(t)
@@ -217,11 +218,11 @@ func TestWeightsHaveVersions(t *testing.T) {
 	p := mustPlan(t, e, programs, s, PlanOptions{})
 	old, wantOld := hostOf(t, p.task, seed)
 	fresh, _ := hostOf(t, p.task, seed+50)
-	fresh.input = old.input
+	fresh.Input = old.Input
 	wantFresh := p.reference(fresh)
 
 	for range 3 {
-		if err := p.SetWeights(t.Context(), 7, old.weights, old.bias); err != nil {
+		if err := p.SetWeights(t.Context(), 7, old.Weights, old.Bias); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -235,11 +236,11 @@ func TestWeightsHaveVersions(t *testing.T) {
 
 	outputs := [2][]float32{poisoned(p.output), poisoned(p.output)}
 	var pending [2]*executor.Pending
-	for i, in := range []tensorsOnHost{old, fresh} {
-		if err := p.SetWeights(t.Context(), uint64(7+i), in.weights, in.bias); err != nil {
+	for i, in := range []kernel.Tensors{old, fresh} {
+		if err := p.SetWeights(t.Context(), uint64(7+i), in.Weights, in.Bias); err != nil {
 			t.Fatal(err)
 		}
-		job, err := p.Job(in.input, outputs[i])
+		job, err := p.Job(in.Input, outputs[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,19 +260,19 @@ func TestWeightsHaveVersions(t *testing.T) {
 	if v, ok := p.Version(); v != 8 || !ok {
 		t.Errorf("version %d, %v", v, ok)
 	}
-	if err := p.SetWeights(t.Context(), 9, fresh.weights[1:], fresh.bias); err == nil || !strings.Contains(err.Error(), "weights has") {
+	if err := p.SetWeights(t.Context(), 9, fresh.Weights[1:], fresh.Bias); err == nil || !strings.Contains(err.Error(), "weights has") {
 		t.Errorf("too few weights: %v", err)
 	}
 }
 
 // runWithWeights is runPlanThreeWays for a plan that has its weights.
-func runWithWeights(t *testing.T, e *executor.Executor, p *Plan, in tensorsOnHost, want Expected) {
+func runWithWeights(t *testing.T, e *executor.Executor, p *Plan, in kernel.Tensors, want Expected) {
 	t.Helper()
 	device := deviceCopy(t, e, poisoned(p.output))
 	out := poisoned(p.output)
 	dispatches, err := p.Dispatches(Operands{
-		Input: deviceCopy(t, e, in.input).Memory, Output: device.Memory,
-		Weights: deviceCopy(t, e, in.weights).Memory, Bias: deviceCopy(t, e, in.bias).Memory,
+		Input: deviceCopy(t, e, in.Input).Memory, Output: device.Memory,
+		Weights: deviceCopy(t, e, in.Weights).Memory, Bias: deviceCopy(t, e, in.Bias).Memory,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -283,25 +284,25 @@ func runWithWeights(t *testing.T, e *executor.Executor, p *Plan, in tensorsOnHos
 	checkOutput(t, "weights that come with the run", out, want, p.Tolerance())
 }
 
-// TestPlansLeaveNothing: programs and memory go with the plan.
+// TestPlansLeaveNothing checks that Release releases programs and memory.
 func TestPlansLeaveNothing(t *testing.T) {
 	withConvAlgorithms(t, packingAlgorithm)
 	e, programs := newExecutor(t)
 	before := e.Context().Counters().Buffers
 	p := mustPlan(t, e, programs, planProblems[1], PlanOptions{})
 	in, _ := hostOf(t, p.task, 1)
-	if err := p.SetWeights(t.Context(), 1, in.weights, in.bias); err != nil {
+	if err := p.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Run(t.Context(), in.input, make([]float32, p.OutputLen())); err != nil {
+	if err := p.Run(t.Context(), in.Input, make([]float32, p.OutputLen())); err != nil {
 		t.Fatal(err)
 	}
 	p.Release()
 	p.Release()
-	if err := p.SetWeights(t.Context(), 2, in.weights, in.bias); !errors.Is(err, ErrReleased) {
+	if err := p.SetWeights(t.Context(), 2, in.Weights, in.Bias); !errors.Is(err, ErrReleased) {
 		t.Errorf("a plan that was released takes weights: %v", err)
 	}
-	if _, err := p.Job(in.input, make([]float32, p.OutputLen())); !errors.Is(err, ErrReleased) {
+	if _, err := p.Job(in.Input, make([]float32, p.OutputLen())); !errors.Is(err, ErrReleased) {
 		t.Errorf("a plan that was released makes jobs: %v", err)
 	}
 	if err := e.Drain(t.Context()); err != nil {

@@ -6,11 +6,12 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 )
 
-// residentWeights are one version of a plan's weights on the device, in the form
-// that its algorithm wants.
+// residentWeights are one version of a plan's weights on the device, in the layout of
+// its algorithm.
 type residentWeights struct {
 	version uint64
 	weights *executor.Memory // nil where only the packed form is used
@@ -29,14 +30,13 @@ func (w *residentWeights) release() {
 	}
 }
 
-// SetWeights puts weights and bias on the device under a version, which says which
-// weights these are: with the version that is there already nothing is read,
-// uploaded or prepared, whatever the slices hold. bias is nil where the problem has
-// none.
+// SetWeights puts weights and bias on the device under a version. With the version
+// that is there already nothing is read, uploaded or prepared, whatever the slices
+// hold. bias is nil where the problem has none.
 //
-// Jobs that were submitted before go on with the weights of then; those that were
-// made before and not submitted must be made anew. It waits until the device has
-// the weights.
+// Jobs that were submitted before keep the weights of then; jobs that were made
+// before and not submitted must be made again. It waits until the device has the
+// weights.
 func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) error {
 	p.setting.Lock()
 	defer p.setting.Unlock()
@@ -63,8 +63,8 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []f
 	return nil
 }
 
-// uploadWeights makes the memory of a version, whole or in part: an error comes
-// with what has to be released.
+// uploadWeights makes the memory of a version. With an error it returns the part that
+// has to be released.
 func (p *Plan) uploadWeights(ctx context.Context, version uint64, weights, bias []float32) (w *residentWeights, err error) {
 	w = &residentWeights{version: version}
 	if w.weights, err = p.upload(weights); err != nil {
@@ -75,23 +75,23 @@ func (p *Plan) uploadWeights(ctx context.Context, version uint64, weights, bias 
 			return w, err
 		}
 	}
-	if len(p.recipe.prepare) == 0 {
+	if len(p.sequence.Prepare) == 0 {
 		return w, nil
 	}
-	if w.packed, err = p.newMemory(p.recipe.packed); err != nil {
+	if w.packed, err = p.newMemory(p.sequence.PackedLen); err != nil {
 		return w, err
 	}
-	if err := p.run(ctx, p.dispatches(p.recipe.prepare, Operands{Weights: w.weights, Bias: w.bias}, w.packed)); err != nil {
+	if err := p.run(ctx, p.dispatches(p.sequence.Prepare, Operands{Weights: w.weights, Bias: w.bias}, w.packed)); err != nil {
 		return w, err
 	}
-	if !uses(p.recipe.steps, weightsRole) {
+	if !p.sequence.Uses(kernel.Weights) {
 		w.weights.Release()
 		w.weights = nil
 	}
 	return w, nil
 }
 
-// upload is memory that holds values.
+// upload makes memory that holds values.
 func (p *Plan) upload(values []float32) (*executor.Memory, error) {
 	b, err := executor.BufferOf(p.e, values)
 	if err != nil {
@@ -110,8 +110,8 @@ func (p *Plan) has(version uint64) (bool, error) {
 	return p.mu.weights != nil && p.mu.weights.version == version, nil
 }
 
-// Version is the version of the weights that are on the device, and whether there
-// are any.
+// Version returns the version of the weights that are on the device, and whether
+// there are any.
 func (p *Plan) Version() (version uint64, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

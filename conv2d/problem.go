@@ -10,10 +10,9 @@ import (
 // loop budget of one dispatch.
 const maxFilterSide = maxLoopIterations - 2
 
-// Problem is a two-dimensional convolution as machine learning defines it: the
-// filter is not flipped, and padding contributes nothing to a sum; only under an
-// infinite weight, or NaN, does it matter to algorithms that lay out zeros there:
-// they get NaN, see [Choice].
+// Problem is a two-dimensional convolution as machine learning defines it: the filter
+// is not flipped, and padding adds nothing to a sum. Some algorithms store zeros for
+// padding: there an infinite or NaN weight on padding makes NaN, see [Choice].
 //
 //	tensor   layout  dimensions
 //	input    NCHW    N x C x H x W
@@ -21,9 +20,9 @@ const maxFilterSide = maxLoopIterations - 2
 //	bias     K       where Bias is set
 //	output   NKPQ    N x K x P x Q
 //
-// With groups, the first K/Groups filters see the first C/Groups channels, and so
-// on; C groups make it depthwise. Strides, dilations and groups of 0 mean 1. The
-// zero Problem is not valid.
+// With groups, the first K/Groups filters see the first C/Groups channels, and so on;
+// C groups make it depthwise. Strides, dilations and groups of 0 mean 1. The zero
+// Problem is not valid.
 type Problem struct {
 	N int // images
 	C int // input channels
@@ -92,7 +91,7 @@ func (p Problem) FLOPs() int64 {
 	return product(2, p.N, p.K, p.P(), p.Q(), p.groupC(), p.R, p.S)
 }
 
-// Validate says everything that is wrong with the problem, joined, or nil.
+// Validate returns every fault of the problem, joined, or nil.
 func (p Problem) Validate() error {
 	var f faults
 	f.within("N", p.N, 1)
@@ -121,8 +120,8 @@ func (p Problem) Validate() error {
 	return fmt.Errorf("conv2d: invalid problem %v:\n%w", p, f.join())
 }
 
-// checkSizes notes what is wrong with the derived sizes, as far as the fields that
-// they come from are in range, so that no sum of two of them overflows.
+// checkSizes adds the faults of the derived sizes, as far as the fields that they
+// come from are in range, so that no sum of two of them overflows.
 func (p Problem) checkSizes(f *faults) {
 	rows := f.side("R", p.R, p.DilationH, "H", p.H, p.PadH)
 	columns := f.side("S", p.S, p.DilationW, "W", p.W, p.PadW)
@@ -140,15 +139,15 @@ func (p Problem) checkSizes(f *faults) {
 	}
 }
 
-// divisible notes a fault where channels cannot be divided among groups.
+// divisible adds a fault where channels cannot be divided among groups.
 func (f *faults) divisible(name string, channels, groups int) {
 	if groups > 1 && channels%groups != 0 {
 		f.addf("%s is %d, not divisible by %d groups", name, channels, groups)
 	}
 }
 
-// side notes faults of one filter side against the input side that it slides along,
-// and reports whether both are numbers to compute with.
+// side adds the faults of one filter side against the input side that it slides
+// along, and reports whether both are in range.
 func (f *faults) side(filterName string, filter, dilation int, inputName string, input, pad int) bool {
 	if !inRange(1, filter, input) || !inRange(0, dilation, pad) {
 		return false // noted already
@@ -167,8 +166,8 @@ func (f *faults) side(filterName string, filter, dilation int, inputName string,
 	return true
 }
 
-// String is the problem in one short line, such as
-// "1x3x224x224 -> 64, 7x7 s2 p3".
+// String returns the problem in one short line, such as "1x3x224x224 -> 64, 7x7 s2
+// p3".
 func (p Problem) String() string {
 	text := fmt.Sprintf("%dx%dx%dx%d -> %d, %dx%d", p.N, p.C, p.H, p.W, p.K, p.R, p.S)
 	text += pair(" s", orOne(p.StrideH), orOne(p.StrideW), 1)
@@ -178,7 +177,7 @@ func (p Problem) String() string {
 	return text + epilogueName(p.Bias, p.Activation)
 }
 
-// epilogueName names what is done to each sum, nothing where that is nothing.
+// epilogueName names bias and activation, as far as there are any.
 func epilogueName(bias bool, a Activation) string {
 	text := ""
 	if bias {
@@ -190,8 +189,8 @@ func epilogueName(bias bool, a Activation) string {
 	return text
 }
 
-// pair names two values, once where they are equal, and not at all where both
-// have the usual value.
+// pair names two values, once where they are equal, and not at all where both have
+// the usual value.
 func pair(name string, h, w, usual int) string {
 	switch {
 	case h == usual && w == usual:

@@ -2,8 +2,8 @@ package conv2d
 
 import "math/rand/v2"
 
-// RandomValues are n numbers between -0.5 and 0.5, the same for the same seed on
-// every machine. Products of a hundred such sum up to about 1, where the
+// RandomValues returns n numbers between -0.5 and 0.5, the same for the same seed on
+// every machine. A hundred products of such numbers sum up to about 1, where the
 // activations bend.
 func RandomValues(n int, seed uint64) []float32 {
 	source := rand.New(rand.NewPCG(seed, 0))

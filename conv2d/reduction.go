@@ -1,21 +1,20 @@
 package conv2d
 
-// maxLoopIterations is the most loop iterations that one invocation makes in one
-// dispatch. Mesa's llvmpipe silently ends all loops of an invocation after
-// 65,535 iterations taken together, so that a longer reduction would be wrong
-// without any error; half of that leaves room for the loops that do not scale
-// with the problem.
+// maxLoopIterations is the most loop iterations of one invocation in one dispatch.
+// Mesa's llvmpipe silently ends all loops of an invocation after 65,535 iterations
+// taken together, so that a longer reduction would be wrong without any error; half
+// of that leaves room for the loops that do not scale with the problem.
 const maxLoopIterations = 32_768
 
 // span is a half-open range of a reduction that one dispatch sums up.
 type span struct{ first, last int }
 
-// reduction is a long sum, cut into spans of at most step. Each dispatch adds
-// its span to what the one before left in the output.
+// reduction is a long sum, cut into spans of at most step. Each dispatch adds its
+// span to the output of the one before.
 type reduction struct{ length, step int }
 
-// dispatches is the number of spans.
-func (r reduction) dispatches() int { return ceilDiv(r.length, r.step) }
+// dispatches is the number of spans. An empty sum has one, which is empty.
+func (r reduction) dispatches() int { return max(1, ceilDiv(r.length, r.step)) }
 
 // span is the i-th span.
 func (r reduction) span(i int) span {
@@ -23,8 +22,8 @@ func (r reduction) span(i int) span {
 	return span{first, min(first+r.step, r.length)}
 }
 
-// loopCost is what llvmpipe counts for a loop of n iterations: the look that ends
-// the loop counts too.
+// loopCost returns the iterations that llvmpipe counts for a loop of n: the check
+// that ends the loop counts too.
 func loopCost(n int) int { return n + 1 }
 
 // reduction counts in filter rows over all channels of a group, C/Groups*R of them. Each costs an

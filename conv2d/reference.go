@@ -2,12 +2,11 @@ package conv2d
 
 import (
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"github.com/shadercache/shadercache/conv2d/internal/parallel"
 )
 
-// Expected is what a result should be.
+// Expected is a result of the CPU reference.
 type Expected struct {
 	Values []float64
 	// Magnitudes are the sums of the absolute products that went into Values:
@@ -20,6 +19,12 @@ func newExpected(n int) Expected {
 	return Expected{Values: make([]float64, n), Magnitudes: make([]float64, n)}
 }
 
+// set copies a part to the elements from at on.
+func (e Expected) set(at int, part Expected) {
+	copy(e.Values[at:], part.Values)
+	copy(e.Magnitudes[at:], part.Magnitudes)
+}
+
 // ReferenceConv2D computes a valid problem on the CPU with float64 accumulation,
 // on all processors. A bias that is there is added, whether or not p.Bias is set.
 // It panics where a slice does not have the problem's length.
@@ -28,20 +33,26 @@ func ReferenceConv2D(p Problem, input, weights, bias []float32) Expected {
 		panic(err.Error())
 	}
 	e := newExpected(p.OutputLen())
-	height, width := p.P(), p.Q()
-	eachRow(p.N*p.K*height, func(row int) {
-		plane, y := row/height, row%height
-		line := referenceLine{p, plane / p.K, plane % p.K, y, input, weights}
-		start := 0.0
-		if bias != nil {
-			start = float64(bias[line.k])
-		}
-		for x := range width {
-			sum, magnitude := line.element(x, start)
-			e.Values[row*width+x] = p.Activation.Apply(sum)
-			e.Magnitudes[row*width+x] = p.Activation.magnitude(magnitude)
-		}
-	})
+	parallel.For(p.outputRows(), func(row int) { e.set(row*p.Q(), p.expectedRow(input, weights, bias, row)) })
+	return e
+}
+
+// outputRows is the number of rows of the output, of all images and filters.
+func (p Problem) outputRows() int { return p.N * p.K * p.P() }
+
+// expectedRow computes one row of the output.
+func (p Problem) expectedRow(input, weights, bias []float32, row int) Expected {
+	plane, y := row/p.P(), row%p.P()
+	line := referenceLine{p, plane / p.K, plane % p.K, y, input, weights}
+	start := 0.0
+	if bias != nil {
+		start = float64(bias[line.k])
+	}
+	e := newExpected(p.Q())
+	for x := range e.Values {
+		sum, magnitude := line.element(x, start)
+		e.Values[x], e.Magnitudes[x] = p.Activation.Apply(sum), p.Activation.magnitude(magnitude)
+	}
 	return e
 }
 
@@ -80,8 +91,8 @@ func (l referenceLine) element(q int, start float64) (sum, magnitude float64) {
 	return sum, magnitude
 }
 
-// GEMMTensors are the matrices of a product on the host. C is what it holds
-// before: it matters where the problem has a Beta, or gaps in C, and may be nil
+// GEMMTensors are the matrices of a product on the host. C has the values from
+// before: they matter where the problem has a beta, or gaps in C, and may be nil
 // otherwise. Bias is nil where the problem has none.
 type GEMMTensors struct{ A, B, C, Bias []float32 }
 
@@ -96,44 +107,49 @@ func ReferenceGEMM(p GEMMProblem, t GEMMTensors) Expected {
 	for i, v := range t.C {
 		e.Values[i], e.Magnitudes[i] = float64(v), math.Abs(float64(v))
 	}
-	eachRow(orOne(p.Batch)*p.M, func(row int) { p.referenceRow(t, e, row/p.M, row%p.M) })
+	parallel.For(p.outputRows(), func(row int) { e.set(p.rowAt(row), p.expectedRow(t, row)) })
 	return e
 }
 
-// referenceRow computes one row of one C.
-func (p GEMMProblem) referenceRow(t GEMMTensors, e Expected, batch, row int) {
-	a, b, c := p.a(), p.b(), p.c()
-	sums, magnitudes := make([]float64, p.N), make([]float64, p.N)
-	for k := range p.K {
-		factor := float64(t.A[batch*a.stride+a.index(row, k, p.TransA)])
-		for column := range p.N {
-			v := factor * float64(t.B[batch*b.stride+b.index(k, column, p.TransB)])
-			sums[column] += v
-			magnitudes[column] += math.Abs(v)
-		}
-	}
-	alpha, beta := float64(p.alpha()), float64(p.Beta)
+// outputRows is the number of rows of all C.
+func (p GEMMProblem) outputRows() int { return orOne(p.Batch) * p.M }
+
+// rowAt returns the index at which a row of all C begins.
+func (p GEMMProblem) rowAt(row int) int { return p.CIndex(row/p.M, row%p.M, 0) }
+
+// expectedRow computes one row of all C.
+func (p GEMMProblem) expectedRow(t GEMMTensors, row int) Expected {
+	batch, i := row/p.M, row%p.M
+	e := p.rowProduct(t, batch, i)
+	alpha, beta := float64(p.alpha()), float64(p.beta())
 	for column := range p.N {
-		at := batch*c.stride + c.index(row, column, false)
-		sum, magnitude := alpha*sums[column], math.Abs(alpha)*magnitudes[column]
+		sum, magnitude := alpha*e.Values[column], math.Abs(alpha)*e.Magnitudes[column]
 		if beta != 0 {
-			sum += beta * e.Values[at]
-			magnitude += math.Abs(beta) * e.Magnitudes[at]
-		}
-		if p.Bias != NoBias {
-			v := float64(t.Bias[p.biasIndex(row, column)])
+			v := beta * float64(t.C[p.CIndex(batch, i, column)])
 			sum, magnitude = sum+v, magnitude+math.Abs(v)
 		}
-		e.Values[at], e.Magnitudes[at] = p.Activation.Apply(sum), p.Activation.magnitude(magnitude)
+		if p.Bias != NoBias {
+			v := float64(t.Bias[p.biasIndex(i, column)])
+			sum, magnitude = sum+v, magnitude+math.Abs(v)
+		}
+		e.Values[column], e.Magnitudes[column] = p.Activation.Apply(sum), p.Activation.magnitude(magnitude)
 	}
+	return e
 }
 
-// index is where an element of op(matrix) lies.
-func (s stored) index(row, column int, trans bool) int {
-	if trans {
-		row, column = column, row
+// rowProduct returns one row of op(A) * op(B).
+func (p GEMMProblem) rowProduct(t GEMMTensors, batch, row int) Expected {
+	e := newExpected(p.N)
+	a, b := p.a(), p.b()
+	for k := range p.depth() {
+		factor := float64(t.A[a.index(batch, row, k, p.TransA)])
+		for column := range p.N {
+			v := factor * float64(t.B[b.index(batch, k, column, p.TransB)])
+			e.Values[column] += v
+			e.Magnitudes[column] += math.Abs(v)
+		}
 	}
-	return row*s.ld + column
+	return e
 }
 
 func (p GEMMProblem) biasIndex(row, column int) int {
@@ -141,20 +157,6 @@ func (p GEMMProblem) biasIndex(row, column int) int {
 		return row
 	}
 	return column
-}
-
-// eachRow calls work once for every row, on all processors, and waits.
-func eachRow(rows int, work func(row int)) {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(rows, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for row := next.Add(1) - 1; row < int64(rows); row = next.Add(1) - 1 {
-				work(int(row))
-			}
-		})
-	}
-	workers.Wait()
 }
 
 // checkLengths compares the lengths of slices with the problem.
@@ -169,7 +171,7 @@ func (p Problem) checkLengths(input, weights, bias []float32) error {
 // checkTensors compares the lengths of slices with the problem.
 func (p GEMMProblem) checkTensors(t GEMMTensors) error {
 	lengths := []length{{"A", len(t.A), p.ALen()}, {"B", len(t.B), p.BLen()}, {"bias", len(t.Bias), p.BiasLen()}}
-	if t.C != nil || p.Beta != 0 {
+	if t.C != nil || p.beta() != 0 {
 		lengths = append(lengths, length{"C", len(t.C), p.CLen()})
 	}
 	return checkAll(lengths...)

@@ -11,7 +11,7 @@ import (
 func TestReferenceGEMMWithEverything(t *testing.T) {
 	p := GEMMProblem{
 		M: 2, N: 2, K: 2, TransA: true, TransB: true, LDA: 3, LDB: 2, LDC: 3,
-		Batch: 2, StrideA: 0, StrideB: 4, StrideC: 6, Alpha: 2, Beta: -1, Bias: ColumnBias, Activation: ReLU,
+		Batch: 2, StrideA: 0, StrideB: 4, StrideC: 6, Factors: AlphaBeta(2, -1), Bias: ColumnBias, Activation: ReLU,
 	}
 	in := GEMMTensors{
 		A:    []float32{1, 3, -9, 2, 4},
@@ -34,7 +34,7 @@ func TestReferenceGEMMWithEverything(t *testing.T) {
 func TestGEMMProblemListsEveryFault(t *testing.T) {
 	p := GEMMProblem{
 		M: 4, N: 4, K: 4, LDA: 3, LDC: -1, Batch: -2, StrideB: -1,
-		Alpha: float32(math.Inf(1)), Bias: 9, Activation: 77,
+		Factors: AlphaBeta(float32(math.Inf(1)), 0), Bias: 9, Activation: 77,
 	}
 	err := p.Validate()
 	if err == nil {

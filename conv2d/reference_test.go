@@ -87,7 +87,7 @@ func TestReferenceGEMM(t *testing.T) {
 	if want := []float64{21, 24, 27, 47, 54, 61}; !slices.Equal(got.Magnitudes, want) {
 		t.Errorf("magnitudes are %v, want %v", got.Magnitudes, want)
 	}
-	p.Alpha, p.Activation = 2, ReLU
+	p.Factors, p.Activation = AlphaBeta(2, 0), ReLU
 	relu := ReferenceGEMM(p, GEMMTensors{A: []float32{1, 2, -3, 4}, B: []float32{5, 6, 7, 8, 9, -10}})
 	if want := []float64{42, 48, 0, 34, 36, 0}; !slices.Equal(relu.Values, want) {
 		t.Errorf("got %v, want %v", relu.Values, want)

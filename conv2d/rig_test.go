@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// rig is a context and a cache of its own, for tests of recipes alone.
+// rig is a context and a cache of its own, for tests of sequences alone.
 type rig struct {
 	context *glctx.Context
 	cache   *cache.Cache
@@ -32,51 +33,54 @@ func newCache(t testing.TB, device cache.Device, dir string) *cache.Cache {
 	return c
 }
 
-// programs makes the programs of recipes resident until the test ends.
-func (r *rig) programs(t testing.TB, recipes ...recipe) (map[shader.Key]uint32, error) {
+// programs makes the programs of sequences resident until the test ends.
+func (r *rig) programs(t testing.TB, sequences ...kernel.Sequence) (map[shader.Key]uint32, error) {
 	programs := map[shader.Key]uint32{}
-	for _, made := range recipes {
-		for _, s := range made.whole() {
-			if _, there := programs[s.source.Key()]; there {
+	for _, made := range sequences {
+		for _, s := range made.All() {
+			if _, there := programs[s.Source.Key()]; there {
 				continue
 			}
-			handle, err := r.cache.Get(t.Context(), s.source)
+			handle, err := r.cache.Get(t.Context(), s.Source)
 			if err != nil {
 				return nil, err
 			}
 			t.Cleanup(handle.Release)
-			programs[s.source.Key()] = handle.Program()
+			programs[s.Source.Key()] = handle.Program()
 		}
 	}
 	return programs, nil
 }
 
-// bench calls work with a tuner's bench that holds tensors.
-func (r *rig) bench(in tensorsOnHost, want Expected, work func(gl *glctx.GL, b *bench) error) error {
+// onDevice calls work with tensors on the device.
+func (r *rig) onDevice(in kernel.Tensors, outputLen int, work func(gl *glctx.GL, t *kernel.DeviceTensors) error) error {
 	return r.context.Do(func(gl *glctx.GL) error {
-		b := &bench{trials: []trial{{tensorsOnHost: in, judge: wholeJudge{want}}}}
-		defer b.close(gl)
-		if err := b.open(gl); err != nil {
+		t, err := kernel.NewDeviceTensors(gl, in, outputLen)
+		if err != nil {
 			return err
 		}
-		return work(gl, b)
+		defer t.Free(gl)
+		return work(gl, t)
 	})
 }
 
-// run runs a recipe once, as the tuner does: in poisoned memory with canaries behind
+// run runs a sequence once, as the tuner does: in poisoned memory with canaries behind
 // it. It compares every element.
-func (r *rig) run(t testing.TB, made recipe, in tensorsOnHost, want Expected, tolerance float64) (report Report, err error) {
+func (r *rig) run(t testing.TB, made kernel.Sequence, in kernel.Tensors, want Expected, tolerance float64) (report Report, err error) {
 	programs, err := r.programs(t, made)
 	if err != nil {
 		return report, err
 	}
-	err = r.bench(in, want, func(gl *glctx.GL, b *bench) error {
-		run, err := b.load(gl, made, programs)
+	err = r.onDevice(in, len(want.Values), func(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
+		run, err := kernel.NewRun(gl, made, programs)
 		if err != nil {
 			return err
 		}
-		defer run.free()
-		report, err = run.check(tolerance)
+		defer run.Free()
+		got, err := run.Checked(tensors)
+		if err == nil {
+			report = Compare(got, want, tolerance)
+		}
 		return err
 	})
 	return report, err

@@ -4,73 +4,52 @@ package conv2d
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/shader"
 )
 
-// Programs gives out resident programs. *cache.Cache is the one to use.
-type Programs interface {
-	Get(ctx context.Context, source *shader.Source) (*cache.Handle, error)
-}
-
-// Runner computes problems one call at a time, from slices to a slice: each call
-// makes a [Plan], runs it once and releases it, so that nothing stays behind but its
-// programs, in the cache. What is computed again and again wants a Plan of its own.
+// Runner computes problems one call at a time, from slices to a slice. Each call
+// makes a [Plan], runs it once and releases it; only its programs stay, in the cache.
+// A problem that is computed many times should have a Plan of its own.
 //
 // Its methods may be called from any goroutine, but not from a callback of
 // glctx.Context.Do or Post.
 type Runner struct {
 	Executor *executor.Executor
-	Programs Programs    // must be a cache over the executor's context
-	Options  PlanOptions // of every plan
+	Programs executor.Programs // must be a cache over the executor's context
+	Options  PlanOptions       // of every plan
 
 	// Observe is called on the calling goroutine after each call that succeeded.
-	// Default: nobody is told.
+	// Default: no calls.
 	Observe func(Timing)
 
 	close func() error // what Open opened; nil: nothing
 }
 
-// Options are those of what [Open] opens. The zero value is a good choice: the first
-// GPU, and programs kept in the default directory.
+// Options configure [Open]. The zero value is a good choice: the first GPU, and
+// programs kept in the default directory.
 type Options struct {
-	GL       glctx.Options    // the context
-	Cache    cache.Options    // the cache of programs over it
-	Executor executor.Options // what runs jobs; SlotBytes bounds those of Plan.Job
-	Plan     PlanOptions      // of every plan that the runner makes
+	GPU  shadercache.Options // context, cache and executor; Executor.SlotBytes bounds jobs of Plan.Job
+	Plan PlanOptions         // of every plan that the runner makes
 }
 
-// Open is a runner with a context, a cache and an executor of its own, which
-// [Runner.Close] closes. It fails where there is no driver; a cache directory that
-// cannot be used is no failure, see [cache.New].
+// Open returns a runner with a context, a cache and an executor of its own, which
+// [Runner.Close] closes. It fails where there is no driver; an unusable cache
+// directory is not an error, see [shadercache.Options].
 func Open(o Options) (*Runner, error) {
-	gpu, err := glctx.Open(o.GL)
+	o.GPU.NoExecutor = false
+	gpu, err := shadercache.Open(o.GPU)
 	if err != nil {
 		return nil, err
 	}
-	programs, err := cache.New(gpu, o.Cache)
-	if err != nil {
-		return nil, errors.Join(err, gpu.Close())
-	}
-	e, err := executor.New(gpu, programs, o.Executor)
-	if err != nil {
-		return nil, errors.Join(err, programs.Close(), gpu.Close())
-	}
-	return &Runner{
-		Executor: e,
-		Programs: programs,
-		Options:  o.Plan,
-		close:    func() error { return errors.Join(e.Close(), programs.Close(), gpu.Close()) },
-	}, nil
+	return &Runner{Executor: gpu.Executor, Programs: gpu.Cache, Options: o.Plan, close: gpu.Close}, nil
 }
 
-// Close closes what [Open] opened, and nothing of a runner that was made otherwise.
+// Close closes the GPU of a runner that [Open] made, and does nothing for others.
 // Plans over its executor must be released before, and Close must be called once.
 func (r *Runner) Close() error {
 	if r.close == nil {
@@ -81,9 +60,9 @@ func (r *Runner) Close() error {
 
 // Conv2D computes a convolution. bias is nil where the problem has none. It fails for
 // an invalid problem, slices of other lengths than the problem's, a problem too large
-// for the device, and with what the cache and the driver report.
+// for the device, and with the errors of the cache and the driver.
 func (r *Runner) Conv2D(ctx context.Context, p Problem, input, weights, bias []float32) ([]float32, error) {
-	return r.run(ctx, p.Shape(), tensorsOnHost{input: input, weights: weights, bias: bias})
+	return r.run(ctx, p.Shape(), kernel.Tensors{Input: input, Weights: weights, Bias: bias})
 }
 
 // GEMM computes a matrix product and returns the new C; t.C stays as it is. It fails
@@ -95,11 +74,11 @@ func (r *Runner) GEMM(ctx context.Context, p GEMMProblem, t GEMMTensors) ([]floa
 	if err := p.checkTensors(t); err != nil {
 		return nil, err
 	}
-	return r.run(ctx, p.Shape(), tensorsOnHost{input: t.A, weights: t.B, bias: t.Bias, output: t.C})
+	return r.run(ctx, p.Shape(), kernel.Tensors{Input: t.A, Weights: t.B, Bias: t.Bias, Output: t.C})
 }
 
 // run is one call.
-func (r *Runner) run(ctx context.Context, s Shape, in tensorsOnHost) ([]float32, error) {
+func (r *Runner) run(ctx context.Context, s Shape, in kernel.Tensors) ([]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("conv2d: %v: %w", s, err)
 	}
@@ -110,18 +89,18 @@ func (r *Runner) run(ctx context.Context, s Shape, in tensorsOnHost) ([]float32,
 	}
 	defer p.Release()
 	t := Timing{Shape: p.shape, Choice: p.choice, Programs: p.origins, Plan: time.Since(start)}
-	err = checkAll(length{"input", len(in.input), p.input}, length{"weights", len(in.weights), p.weights}, length{"bias", len(in.bias), p.bias})
+	err = checkAll(length{"input", len(in.Input), p.input}, length{"weights", len(in.Weights), p.weights}, length{"bias", len(in.Bias), p.bias})
 	if err != nil {
 		return nil, err
 	}
 	start = time.Now()
-	if err := p.SetWeights(ctx, 1, in.weights, in.bias); err != nil {
+	if err := p.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
 		return nil, err
 	}
 	t.Upload = time.Since(start)
 	output := make([]float32, p.output)
-	copy(output, in.output)
-	if err := p.runTimed(ctx, in.input, output, &t); err != nil {
+	copy(output, in.Output)
+	if err := p.runTimed(ctx, in.Input, output, &t); err != nil {
 		return nil, err
 	}
 	if r.Observe != nil {

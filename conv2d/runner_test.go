@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
@@ -27,9 +30,9 @@ func TestRunner(t *testing.T) {
 			in, want := hostOf(t, k, seed)
 			var got []float32
 			if s.Conv2D != nil {
-				got, err = r.Conv2D(t.Context(), *s.Conv2D, in.input, in.weights, in.bias)
+				got, err = r.Conv2D(t.Context(), *s.Conv2D, in.Input, in.Weights, in.Bias)
 			} else {
-				got, err = r.GEMM(t.Context(), *s.GEMM, GEMMTensors{A: in.input, B: in.weights, C: in.output, Bias: in.bias})
+				got, err = r.GEMM(t.Context(), *s.GEMM, GEMMTensors{A: in.Input, B: in.Weights, C: in.Output, Bias: in.Bias})
 			}
 			if err != nil {
 				t.Errorf("%v: %v", s, err)
@@ -42,11 +45,11 @@ func TestRunner(t *testing.T) {
 
 func TestOpenedRunner(t *testing.T) {
 	gltest.Open(t) // skips where there is no driver
-	r, err := Open(Options{Cache: cache.Options{MemoryOnly: true}})
+	r, err := Open(Options{GPU: shadercache.Options{Cache: cache.Options{MemoryOnly: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := GEMMProblem{M: 2, N: 2, K: 2, Beta: 1}
+	p := GEMMProblem{M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)}
 	in := GEMMTensors{A: []float32{1, 2, 3, 4}, B: []float32{5, 6, 7, 8}, C: []float32{1, 1, 1, 1}}
 	got, err := r.GEMM(t.Context(), p, in)
 	if err != nil || fmt.Sprint(got) != "[20 23 44 51]" || in.C[0] != 1 {
@@ -149,7 +152,7 @@ func TestRunnerStopsWhenTheContextEnds(t *testing.T) {
 
 // stoppingPrograms calls stop once a program was given out.
 type stoppingPrograms struct {
-	Programs
+	executor.Programs
 	stop func()
 }
 
@@ -159,11 +162,24 @@ func (p *stoppingPrograms) Get(ctx context.Context, source *shader.Source) (*cac
 }
 
 func TestRunnerPassesOnCompileErrors(t *testing.T) {
-	withConvAlgorithms(t, spoiled("does_not_compile", rewritten("void main()", "void main(")))
+	withConvAlgorithms(t, brokenAlgorithm)
 	p := Problem{N: 1, C: 1, H: 1, W: 1, K: 1, R: 1, S: 1}
 	one := []float32{1}
 	_, err := newRunner(t).Conv2D(t.Context(), p, one, one, nil)
 	if _, ok := errors.AsType[*shader.CompileError](err); !ok {
 		t.Errorf("error is %v, want a compile error", err)
 	}
+}
+
+// brokenAlgorithm is direct with a kernel that does not compile.
+var brokenAlgorithm = algorithm[Problem]{
+	name:       "does_not_compile",
+	candidates: directAlgorithm.candidates,
+	tolerance:  directAlgorithm.tolerance,
+	sequence: func(p Problem, params Params, on device) (kernel.Sequence, error) {
+		s, err := directAlgorithm.sequence(p, params, on)
+		text := strings.Replace(s.Steps[0].Source.Text(), "void main()", "void main(", 1)
+		s.Steps[0].Source = shader.MustSource("does_not_compile", text, nil)
+		return s, err
+	},
 }

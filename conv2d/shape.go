@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Shape is a problem of either kind as one word: what people type, what rows of a
-// benchmark are called, and what the tuning table is sorted by.
+// Shape is a problem of either kind, with one word as its text: on the command line,
+// in the rows of a benchmark, and as the key of kept tunings.
 //
 //	conv2d:NxCxHxW-K,RxS[,sSTRIDE][,pPAD][,dDILATION][,gGROUPS][,bias][,ACTIVATION]
 //	gemm:MxNxK[,ta][,tb][,ldaN][,ldbN][,ldcN][,batchN:A:B:C][,alphaX][,betaX]
 //	     [,row-bias|,column-bias][,ACTIVATION]
 //
 // STRIDE, PAD and DILATION are one number, or two as in s2x1 for rows and columns.
-// The numbers of a batch are its size and StrideA, StrideB and StrideC. What is
-// left out has its usual value.
+// The numbers of a batch are its size and StrideA, StrideB and StrideC. Parts that
+// are left out have their default: X is 1 for alpha and 0 for beta.
 //
 // Exactly one of the fields is set. Shapes of equal problems have equal texts.
 type Shape struct {
@@ -29,13 +29,13 @@ const (
 	gemmPrefix = "gemm:"
 )
 
-// Shape is the problem as one word.
+// Shape returns the problem as a shape.
 func (p Problem) Shape() Shape { return Shape{Conv2D: &p} }
 
-// Shape is the problem as one word.
+// Shape returns the problem as a shape.
 func (p GEMMProblem) Shape() Shape { return Shape{GEMM: &p} }
 
-// String is the word. Of an invalid problem it is for messages only.
+// String returns the word. Of an invalid problem it is for messages only.
 func (s Shape) String() string {
 	if s.Conv2D != nil {
 		return s.Conv2D.word()
@@ -43,7 +43,7 @@ func (s Shape) String() string {
 	return s.GEMM.word()
 }
 
-// Validate says everything that is wrong with the problem, joined, or nil.
+// Validate returns every fault of the problem, joined, or nil.
 func (s Shape) Validate() error {
 	switch {
 	case (s.Conv2D == nil) == (s.GEMM == nil):
@@ -54,7 +54,7 @@ func (s Shape) Validate() error {
 	return s.GEMM.Validate()
 }
 
-// FLOPs are those of the problem.
+// FLOPs returns those of the problem.
 func (s Shape) FLOPs() int64 {
 	if s.Conv2D != nil {
 		return s.Conv2D.FLOPs()
@@ -62,8 +62,8 @@ func (s Shape) FLOPs() int64 {
 	return s.GEMM.FLOPs()
 }
 
-// canonical is the problem with its defaults filled in, or left out where that is
-// the usual form, so that equal problems are equal.
+// canonical returns the problem with its defaults filled in, or left out where that
+// is the usual form, so that equal problems are equal.
 func (p Problem) canonical() Problem {
 	for _, v := range []*int{&p.StrideH, &p.StrideW, &p.DilationH, &p.DilationW, &p.Groups} {
 		*v = orOne(*v)
@@ -76,7 +76,6 @@ func (p GEMMProblem) canonical() GEMMProblem {
 	if p.Batch = orOne(p.Batch); p.Batch == 1 {
 		p.StrideA, p.StrideB, p.StrideC = 0, 0, 0
 	}
-	p.Alpha = p.alpha()
 	return p
 }
 
@@ -114,8 +113,8 @@ func (p GEMMProblem) word() string {
 		{p.LDB != 0, fmt.Sprintf(",ldb%d", p.LDB)},
 		{p.LDC != 0, fmt.Sprintf(",ldc%d", p.LDC)},
 		{p.Batch != 1, fmt.Sprintf(",batch%d:%d:%d:%d", p.Batch, p.StrideA, p.StrideB, p.StrideC)},
-		{p.Alpha != 1, ",alpha" + floatWord(p.Alpha)},
-		{p.Beta != 0, ",beta" + floatWord(p.Beta)},
+		{p.alpha() != 1, ",alpha" + floatWord(p.alpha())},
+		{p.beta() != 0, ",beta" + floatWord(p.beta())},
 		{p.Bias != NoBias, "," + p.Bias.String()},
 	} {
 		if part.set {
@@ -127,7 +126,7 @@ func (p GEMMProblem) word() string {
 
 func floatWord(v float32) string { return strconv.FormatFloat(float64(v), 'g', -1, 32) }
 
-// word is the activation as the end of a shape.
+// word returns the activation as the end of a shape.
 func (a Activation) word() string {
 	if a == None {
 		return ""
@@ -135,9 +134,8 @@ func (a Activation) word() string {
 	return "," + a.String()
 }
 
-// ParseShape reads what String returns, with the parts behind the sizes in any
-// order, each at most once. The problem is valid, and canonical: defaults are
-// filled in.
+// ParseShape parses the text of String, with the parts behind the sizes in any order,
+// each at most once. The problem is valid, and canonical: defaults are filled in.
 func ParseShape(text string) (Shape, error) {
 	var s Shape
 	var err error
@@ -179,7 +177,7 @@ func parseConv(word string) (Shape, error) {
 	return p.Shape(), err
 }
 
-// part reads one part of a convolution behind its sizes and names it.
+// part parses one part of a convolution behind its sizes and returns its name.
 func (p *Problem) part(text string) (name string, err error) {
 	if a, ok := parseActivation(text); ok {
 		p.Activation = a
@@ -214,7 +212,7 @@ func parseGEMM(word string) (Shape, error) {
 	return p.Shape(), err
 }
 
-// part reads one part of a matrix product behind its sizes and names it.
+// part parses one part of a matrix product behind its sizes and returns its name.
 func (p *GEMMProblem) part(text string) (name string, err error) {
 	if a, ok := parseActivation(text); ok {
 		p.Activation = a
@@ -239,10 +237,15 @@ func (p *GEMMProblem) part(text string) (name string, err error) {
 			return name, parseNumbers(number, "x", v)
 		}
 	}
-	for name, v := range map[string]*float32{"alpha": &p.Alpha, "beta": &p.Beta} {
-		if number, ok := strings.CutPrefix(text, name); ok {
-			return name, parseFactor(number, v)
-		}
+	if number, ok := strings.CutPrefix(text, "alpha"); ok {
+		alpha, err := parseFactor(number)
+		p.Factors = AlphaBeta(alpha, p.beta())
+		return "alpha", err
+	}
+	if number, ok := strings.CutPrefix(text, "beta"); ok {
+		beta, err := parseFactor(number)
+		p.Factors = AlphaBeta(p.alpha(), beta)
+		return "beta", err
 	}
 	if number, ok := strings.CutPrefix(text, "batch"); ok {
 		return "batch", parseNumbers(number, ":", &p.Batch, &p.StrideA, &p.StrideB, &p.StrideC)
@@ -250,7 +253,7 @@ func (p *GEMMProblem) part(text string) (name string, err error) {
 	return "", fmt.Errorf("there is no %q", text)
 }
 
-// eachPart reads parts and refuses one that is there twice.
+// eachPart parses parts and fails for one that is there twice.
 func eachPart(parts []string, read func(text string) (name string, err error)) error {
 	seen := map[string]bool{}
 	for _, part := range parts {
@@ -275,8 +278,8 @@ func parseActivation(text string) (Activation, bool) {
 	return None, false
 }
 
-// parseNumbers reads exactly as many numbers as there are values, as String
-// writes them: without signs and leading zeros.
+// parseNumbers parses exactly one number for each value, in the form of String:
+// without signs and leading zeros.
 func parseNumbers(text, separator string, values ...*int) error {
 	words := strings.Split(text, separator)
 	if len(words) != len(values) {
@@ -292,13 +295,10 @@ func parseNumbers(text, separator string, values ...*int) error {
 	return nil
 }
 
-func parseFactor(text string, to *float32) error {
+func parseFactor(text string) (float32, error) {
 	v, err := strconv.ParseFloat(text, 32)
 	if err != nil {
-		return fmt.Errorf("%q is not a number", text)
+		return 0, fmt.Errorf("%q is not a number", text)
 	}
-	if *to = float32(v); *to == 0 {
-		return fmt.Errorf("a factor of %s: leave out a beta of 0, and alpha cannot be 0", text)
-	}
-	return nil
+	return float32(v), nil
 }

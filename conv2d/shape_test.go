@@ -15,10 +15,10 @@ func TestShapes(t *testing.T) {
 			N: 2, C: 4, H: 9, W: 8, K: 8, R: 3, S: 1, StrideH: 1, StrideW: 2, PadH: 2, DilationH: 2, DilationW: 1,
 			Groups: 4, Bias: true, Activation: SiLU,
 		}.Shape(),
-		"gemm:1024x512x1": GEMMProblem{M: 1024, N: 512, K: 1, Batch: 1, Alpha: 1}.Shape(),
+		"gemm:1024x512x1": GEMMProblem{M: 1024, N: 512, K: 1, Batch: 1, Factors: AlphaBeta(1, 0)}.Shape(),
 		"gemm:4x5x6,ta,tb,lda7,ldb8,ldc9,batch2:70:0:40,alpha0.5,beta-2,row-bias,relu": GEMMProblem{
 			M: 4, N: 5, K: 6, TransA: true, TransB: true, LDA: 7, LDB: 8, LDC: 9,
-			Batch: 2, StrideA: 70, StrideC: 40, Alpha: 0.5, Beta: -2, Bias: RowBias, Activation: ReLU,
+			Batch: 2, StrideA: 70, StrideC: 40, Factors: AlphaBeta(0.5, -2), Bias: RowBias, Activation: ReLU,
 		}.Shape(),
 	} {
 		got, err := ParseShape(text)
@@ -39,7 +39,7 @@ func TestShapes(t *testing.T) {
 func TestShapesAreCanonical(t *testing.T) {
 	for _, p := range []GEMMProblem{
 		{M: 2, N: 3, K: 4},
-		{M: 2, N: 3, K: 4, LDA: 4, LDB: 3, LDC: 3, Batch: 1, StrideA: 9, Alpha: 1},
+		{M: 2, N: 3, K: 4, LDA: 4, LDB: 3, LDC: 3, Batch: 1, StrideA: 9, Factors: AlphaBeta(1, 0)},
 	} {
 		if text := p.Shape().String(); text != "gemm:2x3x4" {
 			t.Errorf("%+v is %s", p, text)
@@ -62,7 +62,7 @@ func TestParseShapeRefuses(t *testing.T) {
 		"gemm:1x2x3,":                    `there is no ""`,
 		"gemm:1x2x3,ta,ta":               "ta is there twice",
 		"gemm:1x2x3,relu,tanh":           "activation is there twice",
-		"gemm:1x2x3,beta0":               "leave out a beta of 0",
+		"gemm:1x2x3,betax":               `"x" is not a number`,
 		"gemm:1x2x3,alphaNaN":            "must be a finite number",
 		"gemm:1x2x3,none":                `there is no "none"`,
 		"gemm:1x2x3,lda2":                "LDA is 2",
@@ -84,7 +84,7 @@ func TestParseShapeRefuses(t *testing.T) {
 func FuzzShape(f *testing.F) {
 	for _, text := range []string{
 		"conv2d:1x3x224x224-64,7x7,s2,p3", "conv2d:2x4x9x8-8,3x1,s1x2,p2x0,d2x1,g4,bias,silu",
-		"gemm:4x5x6,ta,tb,lda7,ldb8,ldc9,batch2:70:0:40,alpha0.5,beta-2,row-bias,relu", "gemm:1x2x3,alpha1e-45",
+		"gemm:4x5x6,ta,tb,lda7,ldb8,ldc9,batch2:70:0:40,alpha0.5,beta-2,row-bias,relu", "gemm:1x2x3,alpha1e-45", "gemm:1x2x3,alpha0,beta0.5",
 	} {
 		f.Add(text)
 	}

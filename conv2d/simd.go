@@ -7,12 +7,11 @@ import (
 	"strconv"
 )
 
-// simdBits is where llvmpipe says how wide its registers are, as in
-// "llvmpipe (LLVM 15.0.6, 256 bits)".
+// simdBits matches the register width in the name of llvmpipe, as in "llvmpipe (LLVM
+// 15.0.6, 256 bits)".
 var simdBits = regexp.MustCompile(`\b(\d+) bits\b`)
 
-// simdBitsOf reads the width of the CPU's registers from GL_RENDERER, 0 where it
-// does not say.
+// simdBitsOf returns the width of the CPU's registers by GL_RENDERER, 0 without one.
 func simdBitsOf(gpu string) int {
 	found := simdBits.FindStringSubmatch(gpu)
 	if found == nil {
@@ -25,8 +24,9 @@ func simdBitsOf(gpu string) int {
 	return bits
 }
 
-// simdLanes is how many invocations a software GPU runs as one: 8 where it is not
-// known, which is right for most CPUs and costs only speed elsewhere.
+// simdLanes returns the number of invocations that a software GPU runs as one: 8
+// where the width is not known, which is right for most CPUs and costs only speed
+// elsewhere.
 func (d device) simdLanes() int {
 	switch lanes := d.simdBits / 32; lanes {
 	case 4, 8, 16:

@@ -114,6 +114,6 @@ func newRunner(t *testing.T) *Runner {
 
 // directly has a runner compute by the simplest algorithm.
 func directly(r *Runner) *Runner {
-	r.Options.Choice = &Choice{"direct", Params{"local": directLocal}}
+	r.Options.Choice = &Choice{"direct", DirectParams{Local: directLocal}}
 	return r
 }

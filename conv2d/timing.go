@@ -9,7 +9,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Timing says what one call of a [Runner] cost, in the order in which it came.
+// Timing is the cost of one call of a [Runner], in the order of its phases.
 type Timing struct {
 	Shape    Shape
 	Choice   Choice
@@ -20,7 +20,7 @@ type Timing struct {
 	Readback time.Duration   // copying the result to the host
 }
 
-// ProgramOrigin says where a program of a plan came from.
+// ProgramOrigin is the origin of a program of a plan.
 type ProgramOrigin struct {
 	Name   string
 	Key    shader.Key

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// namedWorkloads are lists of problems under names, so that a figure says what it ran.
+// namedWorkloads are lists of problems that have a name.
 var namedWorkloads = map[string]func() []Shape{
 	"resnet":   resnet,
 	"seed":     seedShapes,
@@ -17,10 +17,10 @@ var namedWorkloads = map[string]func() []Shape{
 	"epilogue": epilogues,
 }
 
-// WorkloadNames are the names that Workload knows, sorted.
+// WorkloadNames returns the names of the workloads, sorted.
 func WorkloadNames() []string { return slices.Sorted(maps.Keys(namedWorkloads)) }
 
-// Workload is a list of problems:
+// Workload returns a list of problems by its name:
 //
 //	resnet    14 convolutions of ResNet, for 1 and 32 images, with 3x3 at 224x224
 //	seed      12 convolutions that the project began with
@@ -97,7 +97,7 @@ func epilogues() []Shape {
 		GEMMProblem{M: n, N: n, K: n, TransA: true}.Shape(),
 		GEMMProblem{M: n, N: n, K: n, TransB: true}.Shape(),
 		GEMMProblem{M: n, N: n, K: n, TransA: true, TransB: true}.Shape(),
-		GEMMProblem{M: n, N: n, K: n, Alpha: 1.5, Beta: 0.5}.Shape(),
+		GEMMProblem{M: n, N: n, K: n, Factors: AlphaBeta(1.5, 0.5)}.Shape(),
 		GEMMProblem{M: n, N: n, K: n, Bias: ColumnBias, Activation: ReLU}.Shape(),
 	}
 }

@@ -10,13 +10,11 @@ import (
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// Item is what a driver needs together: the files of one folder that differ only in
-// their extension, as in
+// Item is a set of files that a driver uses together and that are pruned together: the
+// files of one folder that differ only in their extension, as in
 //
 //	NVIDIA   <app><n>.bin and <app><n>.toc: data and its table of contents
-//	Mesa     one file an item, named by its hash; or mesa_cache.db with mesa_cache.idx
-//
-// They are pruned together.
+//	Mesa     one file, named by its hash; or mesa_cache.db with mesa_cache.idx
 type Item struct {
 	Paths   []string
 	Bytes   int64     // on disk: holes do not count
@@ -31,8 +29,8 @@ func Bytes(dir string) (total int64) {
 	return total
 }
 
-// Items lists what may be pruned below dir, in no order. Files that running
-// processes map or touch are not among it.
+// Items returns the items below dir that may be pruned, in no order. It omits files
+// that running processes map or update.
 func Items(dir string) []Item {
 	items := map[string]Item{}
 	walk(dir, func(path string, info fs.FileInfo) {
@@ -57,8 +55,8 @@ func Items(dir string) []Item {
 	return list
 }
 
-// walk visits the regular files below dir. Links are not followed, and files that
-// disappear or cannot be read meanwhile are skipped.
+// walk visits the regular files below dir. It does not follow links, and skips files
+// that are deleted meanwhile or cannot be read.
 func walk(dir string, visit func(path string, info fs.FileInfo)) {
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {

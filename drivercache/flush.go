@@ -2,8 +2,7 @@ package drivercache
 
 import "github.com/shadercache/shadercache/drivercache/mesa"
 
-// Flush waits until the driver has written what it compiled so far, at most 5 s: a
-// process that ends earlier may leave the next one to compile again. NVIDIA's driver
-// writes at once, and Flush returns at once; Mesa needs some milliseconds on an idle
-// machine.
+// Flush waits until the driver has written what it compiled so far, at most 5 s. If a
+// process ends earlier, the next one may have to compile again. NVIDIA's driver writes
+// at once, and Flush returns at once; Mesa needs some milliseconds on an idle machine.
 func Flush() { mesa.Flush() }

@@ -12,18 +12,17 @@ import (
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// ErrInUse is returned while others hold the folder with a lock that excludes ours.
+// ErrInUse is returned while another lock on the folder excludes the requested one.
 var ErrInUse = errors.New("driver cache is in use by another process, or by this one")
 
-// mergeWait is how long Share waits for a merge, which takes milliseconds for
-// hundreds of programs. A start does not wait for longer. A test does.
-var mergeWait = 2 * time.Second
+// mergeWait is the time that Share waits for a merge, which takes milliseconds for
+// hundreds of programs. It delays the start of a process.
+const mergeWait = 2 * time.Second
 
 const mergePoll = 2 * time.Millisecond
 
 // Lock is a lock on a driver's folder, shared or exclusive. Its methods may be called
-// from any goroutine. Two locks of one process exclude each other as those of two
-// processes do.
+// from any goroutine. Locks exclude each other also within a process.
 type Lock struct {
 	folder    string
 	exclusive bool
@@ -31,11 +30,11 @@ type Lock struct {
 	release   func() error
 }
 
-// Share takes a shared lock, for a process that is about to load a driver that uses
-// the folder. It waits up to two seconds for a merge that is under way and returns
-// ErrInUse, wrapped, when the merge takes longer. An error is no reason not to start:
-// a merge that runs meanwhile costs what this process adds to the driver's cache, and
-// nothing else. It is usual where the directory is read-only, where no process merges.
+// Share takes a shared lock, before a process loads a driver that uses the folder. It
+// waits up to two seconds for a running merge and returns ErrInUse, wrapped, when the
+// merge takes longer. A process may start after an error: a merge that runs meanwhile
+// loses only what this process adds to the driver's cache. In a read-only directory
+// an error is usual, and no process merges there.
 func Share(folder string) (*Lock, error) {
 	deadline := time.Now().Add(mergeWait)
 	for {
@@ -47,11 +46,11 @@ func Share(folder string) (*Lock, error) {
 	}
 }
 
-// TryExclusive takes an exclusive lock, for rewriting the folder. It does not wait: it
-// returns ErrInUse, wrapped, while the folder is held.
+// TryExclusive takes an exclusive lock, to rewrite the folder. It does not wait: it
+// returns ErrInUse, wrapped, while the folder is locked.
 func TryExclusive(folder string) (*Lock, error) { return open(folder, true) }
 
-// Folder returns the driver's folder that is held.
+// Folder returns the locked folder.
 func (l *Lock) Folder() string { return l.folder }
 
 // Exclusive reports whether the lock excludes all others.
@@ -60,10 +59,10 @@ func (l *Lock) Exclusive() bool { return l.exclusive }
 // Release unlocks the folder. Further calls do nothing.
 func (l *Lock) Release() error { return l.release() }
 
-// HoldAcrossExec keeps the lock for the program that takes this process's place by
-// exec, and for the processes that it starts: the folder is held until the last of
-// them has ended. Processes that this one starts meanwhile inherit it as well. It
-// returns errors.ErrUnsupported, wrapped, where the system cannot do that.
+// HoldAcrossExec makes the lock survive exec of this process: it is held until the
+// new program and the processes that it starts have ended. Processes that this one
+// starts before exec inherit it as well. It returns errors.ErrUnsupported, wrapped, on
+// systems without such locks.
 func (l *Lock) HoldAcrossExec() error {
 	if err := osfile.KeepAcrossExec(l.file); err != nil {
 		return fmt.Errorf("drivercache: hold %s across exec: %w", l.folder, err)
@@ -72,12 +71,12 @@ func (l *Lock) HoldAcrossExec() error {
 }
 
 // open locks the lock file of folder. The file is never deleted: a lock on a deleted
-// file excludes no later one.
+// file would not exclude later ones.
 func open(folder string, exclusive bool) (*Lock, error) {
 	folder = filepath.Clean(folder)
 	path := folder + ".lock"
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		// Opening a FIFO or a device might never return.
+		// Opening a FIFO or a device might block.
 		return nil, fmt.Errorf("drivercache: %s is not a regular file; \"shadercache verify --repair\" removes it", path)
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)

@@ -10,15 +10,16 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// heldEnvironment makes the test binary a process that shares a folder until it
-// is killed.
+// heldEnvironment makes the test binary a process that holds a shared lock until it is
+// killed.
 const heldEnvironment = "DRIVERCACHE_TEST_FOLDER"
 
-// execEnvironment makes it a process that shares a folder, passes that on, and
-// becomes another program, which ends with its input.
+// execEnvironment makes it a process that takes a shared lock and calls exec, with a
+// program that holds the lock until its input ends.
 const execEnvironment = "DRIVERCACHE_TEST_EXEC"
 
 func holdAcrossExecAndExec(folder string) error {
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestWhoMayHoldTogether(t *testing.T) {
+func TestLockConflicts(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "cache", "driver")
 	first, second := share(t, folder), share(t, folder)
 	wantInUse(t, folder)
@@ -57,25 +58,25 @@ func TestWhoMayHoldTogether(t *testing.T) {
 	wantInUse(t, folder)
 	release(t, second)
 
-	alone, err := TryExclusive(folder)
+	exclusive, err := TryExclusive(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !alone.Exclusive() || first.Exclusive() || alone.Folder() != folder {
-		t.Errorf("lock says folder %s, exclusive %v", alone.Folder(), alone.Exclusive())
+	if !exclusive.Exclusive() || first.Exclusive() || exclusive.Folder() != folder {
+		t.Errorf("lock of folder %s, exclusive %v", exclusive.Folder(), exclusive.Exclusive())
 	}
 	wantInUse(t, folder)
 	if _, err := open(folder, false); !errors.Is(err, ErrInUse) {
 		t.Errorf("shared beside a merge: %v, want ErrInUse", err)
 	}
-	release(t, alone)
+	release(t, exclusive)
 	if files, err := os.ReadDir(filepath.Dir(folder)); len(files) != 1 || err != nil {
-		t.Errorf("files %v, %v: want driver.lock alone", files, err)
+		t.Errorf("files %v, %v: want only driver.lock", files, err)
 	}
 }
 
-// A program that took the process's place holds the folder as that did.
-func TestHoldAcrossExecOutlivesExec(t *testing.T) {
+// The program after exec holds the lock until it ends.
+func TestHoldAcrossExec(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "driver")
 	program, err := os.Executable()
 	if err != nil {
@@ -93,28 +94,30 @@ func TestHoldAcrossExecOutlivesExec(t *testing.T) {
 	}
 	wantInUse(t, folder)
 	_ = in.Close()
-	_ = cmd.Wait() // sh says that read met the end
-	alone, err := TryExclusive(folder)
+	_ = cmd.Wait() // fails: read returns 1 at the end of the input
+	exclusive, err := TryExclusive(folder)
 	if err != nil {
 		t.Fatalf("after its end: %v", err)
 	}
-	release(t, alone)
+	release(t, exclusive)
 }
 
 func TestShareWaitsForAMerge(t *testing.T) {
-	usual := mergeWait
-	mergeWait = time.Hour // on a busy machine the one who merges may not get a turn for seconds
-	t.Cleanup(func() { mergeWait = usual })
 	folder := filepath.Join(t.TempDir(), "driver")
-	alone, err := TryExclusive(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.AfterFunc(20*time.Millisecond, func() { _ = alone.Release() })
-	release(t, share(t, folder))
+	synctest.Test(t, func(t *testing.T) {
+		exclusive, err := TryExclusive(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Share(folder); !errors.Is(err, ErrInUse) {
+			t.Errorf("during a merge that does not end: %v, want ErrInUse", err)
+		}
+		time.AfterFunc(mergeWait-mergePoll, func() { _ = exclusive.Release() })
+		release(t, share(t, folder))
+	})
 }
 
-func TestAKilledProcessHoldsNothing(t *testing.T) {
+func TestKilledProcessReleasesItsLock(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "driver")
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), heldEnvironment+"="+folder)
@@ -131,14 +134,14 @@ func TestAKilledProcessHoldsNothing(t *testing.T) {
 	wantInUse(t, folder)
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	alone, err := TryExclusive(folder)
+	exclusive, err := TryExclusive(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	release(t, alone)
+	release(t, exclusive)
 }
 
-func TestAFolderThatCannotBe(t *testing.T) {
+func TestShareInAnImpossibleFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
-// Merge merges the slots that NVIDIA's driver left below dir when processes ran at
-// the same time, so that the next process reads all of them. It holds the
+// Merge merges the slots below dir that NVIDIA's driver wrote in processes which ran
+// at the same time, so that the next process reads all of them. It holds the
 // directory's lock meanwhile and returns [ErrInUse], wrapped, while a process uses
-// the directory. Where NVIDIA's driver left nothing it does nothing.
+// the directory. Without slots it does nothing.
 func Merge(dir string) (nvidia.Report, error) {
 	if _, err := os.Lstat(filepath.Join(dir, nvidia.Folder)); errors.Is(err, fs.ErrNotExist) {
 		return nvidia.Report{}, nil

@@ -37,7 +37,7 @@ func TestMergeDoesNotWaitForUsers(t *testing.T) {
 		t.Errorf("a merge beside a user left %v, %v", files, err)
 	}
 	release(t, user)
-	if report, err := Merge(dir); err != nil || report.Slots != 1 || len(report.LeftAlone) != 0 {
+	if report, err := Merge(dir); err != nil || report.Slots != 1 || len(report.Skipped) != 0 {
 		t.Errorf("merged %+v, %v", report, err)
 	}
 	if files, err := os.ReadDir(slots); len(files) != 2 || err != nil {

@@ -11,13 +11,12 @@ import (
 	"sync"
 )
 
-// maxBytes is the size that drivers may grow their cache to. NVIDIA's default of
-// 1 GiB is kept; what matters is that it is set, since without an explicit size the
-// driver prunes by rules of its own.
+// maxBytes is the size limit of the drivers' caches. It equals NVIDIA's default, but
+// has to be set, since that driver prunes by other rules without an explicit size.
 const maxBytes = 1 << 30
 
 // State reports whether the driver's own cache of machine code is managed. A driver
-// reads its settings when its library is loaded, so they can be made once per
+// reads its settings when its library is loaded, so they can be set once in a
 // process, before the first context.
 //
 //	driver  variable                             value
@@ -31,7 +30,7 @@ const maxBytes = 1 << 30
 //	Mesa    MESA_GLSL_CACHE_DIR                  as above, for Mesa before 22.3
 //	Mesa    MESA_GLSL_CACHE_MAX_SIZE             as above, for Mesa before 22.3
 //
-// A variable that is set already wins.
+// A variable that is already set is not changed.
 type State struct {
 	Managed bool   // the driver's cache is Dir
 	Dir     string // the directory that holds the driver's cache
@@ -48,20 +47,19 @@ func (s State) String() string {
 	return "not managed: " + s.Reason
 }
 
-// process is what this process did: the environment can be changed only once with
-// effect.
+// process is the state of this process, whose environment can be set only once.
 var process struct {
 	sync.Mutex
 	state *State // nil before the first Manage that reached the environment
-	lock  *Lock  // shared, held until the process ends: a driver writes at any time
+	lock  *Lock  // shared, held until the process ends: drivers write at any time
 }
 
-// Manage points the driver's own cache at dir, if no driver is loaded yet, and
-// creates dir. A program that makes its own context calls it before that. The
+// Manage makes dir the directory of the driver's own cache, if no driver is loaded
+// yet, and creates dir. A program that makes its own context calls it before that. The
 // directory of a shadercache cache is binary.Dir.DriverDir.
 //
-// It may be called from any goroutine, again and again, and never fails: the state
-// says what happened.
+// It may be called from any goroutine, and repeatedly. The state has the reason where
+// the cache cannot be managed.
 func Manage(dir string) State {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -76,15 +74,15 @@ func Manage(dir string) State {
 		return *s
 	}
 	if library := loadedDriver(); library != "" {
-		return State{Reason: library + " was loaded before the first context of ours"}
+		return State{Reason: library + " was loaded before the driver cache was managed"}
 	}
 	state := setVariables(dir)
 	process.state = &state
 	return state
 }
 
-// Managed returns the state that [Manage] left when it managed a cache, and false
-// where it did not.
+// Managed returns the result of the [Manage] call that set the directory, and false if
+// there is none.
 func Managed() (State, bool) {
 	process.Lock()
 	defer process.Unlock()
@@ -94,10 +92,9 @@ func Managed() (State, bool) {
 	return State{}, false
 }
 
-// HoldAcrossExec keeps the shared lock on the managed directory for the program that
-// takes this process's place by exec: without it the lock ends at exec. An error
-// means that it does; the program then costs at worst what it adds to the driver's
-// cache while another process merges.
+// HoldAcrossExec makes the shared lock on the managed directory survive exec of this
+// process: see [Lock.HoldAcrossExec]. After an error the lock ends at exec, and a
+// merge by another process may lose what the new program adds to the driver's cache.
 func HoldAcrossExec() error {
 	process.Lock()
 	defer process.Unlock()
@@ -107,13 +104,13 @@ func HoldAcrossExec() error {
 	return process.lock.HoldAcrossExec()
 }
 
-// inheritedDir names the variable that holds the directory of a parent process that
-// used this package: settings that follow from it are not the user's.
+// inheritedDir is the variable with the directory that a parent process has set with
+// this package. Settings that result from it are not the user's.
 const inheritedDir = "SHADERCACHE_DRIVER_DIR"
 
 type variable struct{ name, value string }
 
-// variables are the settings that point every driver at dir; none for "".
+// variables returns the settings that make every driver use dir; none for "".
 func variables(dir string) []variable {
 	if dir == "" {
 		return nil
@@ -132,7 +129,7 @@ func variables(dir string) []variable {
 	}
 }
 
-// setVariables points every driver at dir, and takes the shared lock on it.
+// setVariables makes every driver use dir, and takes the shared lock on it.
 func setVariables(dir string) State {
 	for _, d := range []string{"nvidia", "mesa"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
@@ -159,27 +156,27 @@ func setVariables(dir string) State {
 	shareProcess(dir)
 	state := State{Managed: true, Dir: dir}
 	if len(kept) > 0 {
-		state.Reason = "set by the user: " + strings.Join(kept, ", ")
+		state.Reason = userSettings + strings.Join(kept, ", ")
 	}
 	return state
 }
 
-// shareProcess merges what earlier processes left side by side, which this driver
-// would not find otherwise, and takes the shared lock. Where either is not possible
-// the driver compiles more than it had to, which is no reason not to start.
+// shareProcess merges the slots of earlier processes, of which this driver would read
+// one only, and takes the shared lock. After an error of either, the driver may
+// compile more than necessary.
 func shareProcess(dir string) {
 	_, _ = Merge(dir)
 	process.lock, _ = Share(dir)
 }
 
-// driverLibraries are parts of the names of libraries that read the settings
-// when they are loaded.
+// driverLibraries has parts of the names of libraries that read the settings when they
+// are loaded.
 var driverLibraries = []string{
 	"libnvidia-eglcore", "libnvidia-glcore", "libGLX_nvidia", "libEGL_nvidia",
 	"libEGL_mesa", "libGLX_mesa", "libgallium", "swrast_dri", "_dri.so",
 }
 
-// loadedDriver names the first driver library in this process, or "".
+// loadedDriver returns the name of the first driver library in this process, or "".
 func loadedDriver() string {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {

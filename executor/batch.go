@@ -6,47 +6,47 @@ import (
 	"sync/atomic"
 
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/shader"
 )
 
-// batch is jobs that go to the GPU together and complete together. It has a
-// piece of one slot, and everything that the GL thread needs to know, flat.
+// batch is a group of jobs that go to the GPU together and complete together. It
+// occupies one range of a slot and holds all that the GL thread needs, in flat
+// lists.
 //
-//	open     takes jobs                                  one batch at most
-//	sealed   takes no more; starts when all inputs are written
-//	reached  the GPU has finished, or the context is gone
-//	spare    all its jobs were waited for or released; to be used again
+//	open       accepts jobs; there is at most one such batch
+//	sealed     accepts no more jobs and starts when all inputs are written
+//	completed  the GPU has finished it, or the context is gone
+//	spare      all its jobs were waited for or released; the value is reused
 //
-// A reached batch leaves its slot when no job has data there any more: its jobs
+// A completed batch is removed from its slot when no job has data there: its jobs
 // were waited for or released, or their results were moved.
 //
-// Being settled is another matter: then waiters know the outcome. A batch is
-// settled when it is reached, or before that by a timeout.
+// A batch is resolved when its outcome is final and waiters return: when it is
+// completed, or before that by a timeout.
 type batch struct {
-	e        *Executor
-	slot     *slot
-	sequence uint64 // counts batches
-	state    batchState
-	large    bool // worth the stages
-	left     bool // the slot
-	moved    int  // jobs whose results were moved, and whose owners have not come
+	e           *Executor
+	slot        *slot
+	sequence    uint64 // number of the batch
+	state       batchState
+	large       bool // runs in stages
+	removed     bool // from the slot
+	movedOwners int  // jobs whose results were moved and not yet waited for or released
 
-	upFrom, upTo, downFrom, downTo int // bytes of the slot
+	upFrom, upTo, downFrom, downTo int // byte ranges of the slot
 
-	jobs     []outcome
-	outputs  []delivery
+	jobs     []jobResult
+	outputs  []output
 	commands []command
 	binds    []bind
 	values   []value
 	programs []program
 	memory   []*Memory
 
-	writing atomic.Int32 // jobs whose inputs are not written yet
-	sealed  atomic.Bool  // as state says, for those who have no lock
-	held    atomic.Int32 // jobs with data in the slot: not waited for, released or moved
-	settled atomic.Bool  // err and jobs are final
-	err     error
-	waiters waiterList // guarded by Executor.mu
+	writing  atomic.Int32 // jobs whose inputs are not written yet
+	sealed   atomic.Bool  // state, for readers without the lock
+	held     atomic.Int32 // jobs with data in the slot: not waited for, released or moved
+	resolved atomic.Bool  // err and jobs are final
+	err      error
+	waiters  waiterList // guarded by Executor.mu
 }
 
 type batchState uint8
@@ -55,62 +55,63 @@ const (
 	spareBatch batchState = iota
 	openBatch
 	sealedBatch
-	reachedBatch
+	completedBatch
 )
 
-// outcome is how one job ended, and which deliveries are its own.
-type outcome struct {
-	claimed              atomic.Bool // by its owner, or by makeRoom: whoever sets it takes care of the data
+// jobResult is the outcome of one job and the range of its outputs in
+// batch.outputs.
+type jobResult struct {
+	claimed              atomic.Bool // set by the owner or by makeRoom, which then handles the data
 	err                  error
 	firstOutput, outputs int
 }
 
-// delivery is one output on its way to the caller.
-type delivery struct {
-	to       []byte
-	read     func([]byte)
-	at, size int    // in the slot's mapped memory
-	moved    []byte // what read gets, if it was moved
+// output is one output of a job.
+type output struct {
+	span         // in the slot's mapped memory
+	to    []byte // destination, where read is nil
+	read  func([]byte)
+	moved []byte // argument of read, after the result was moved
 }
 
 // command is one dispatch.
 type command struct {
 	program  uint32
 	groups   [3]uint32
-	indirect *Memory // nil: groups
+	indirect *Memory // holds the group counts at offset; nil: groups
 	offset   int
-	chained  bool // needs what the command before has written
+	chained  bool // reads what the command before it has written
 	job      int
-	binds    int // those of the batch up to here belong to this command
-	values   int
+	binds    int // end of this command's range in the batch's binds
+	values   int // likewise in its values
 }
 
-// bind is one buffer at one binding.
+// bind is a range of a buffer at one binding.
 type bind struct {
-	from     source
+	span
+	from     bindSource
 	readOnly bool
 	binding  uint32
 	memory   *Memory
-	at, size int
 }
 
-type source uint8
+type bindSource uint8
 
 const (
-	slotInputs source = iota
+	slotInputs bindSource = iota
 	slotOutputs
 	slotParams
 	deviceMemory
 )
 
-// value is one uniform.
+// value is the value of one uniform.
 type value struct {
 	location int32
 	kind     uniformKind
 	bits     uint32
 }
 
-// program is kept resident until the GPU has done with the batch.
+// program is retained until the GPU has finished the batch.
 type program struct {
 	id     uint32
 	handle cache.Handle
@@ -119,100 +120,69 @@ type program struct {
 func (b *batch) upBytes() int   { return b.upTo - b.upFrom }
 func (b *batch) downBytes() int { return b.downTo - b.downFrom }
 
-// open makes a spare batch take jobs at the end of s. Executor.mu is held.
+// open makes a spare batch accept jobs, at the end of s. Executor.mu is held.
 func (b *batch) open(s *slot, sequence uint64) {
 	b.slot, b.sequence, b.state = s, sequence, openBatch
 	b.upFrom, b.upTo = s.upUsed, s.upUsed
 	b.downFrom, b.downTo = s.downUsed, s.downUsed
 	b.jobs, b.outputs, b.commands = b.jobs[:0], b.outputs[:0], b.commands[:0]
 	b.binds, b.values = b.binds[:0], b.values[:0]
-	b.err, b.left = nil, false
+	b.err, b.removed = nil, false
 	b.sealed.Store(false)
-	b.settled.Store(false)
+	b.resolved.Store(false)
 	s.batches = append(s.batches, b)
 }
 
-// add takes a job that fits, and returns its number and where its inputs go.
-// Executor.mu is held.
-func (b *batch) add(job *Job, n need) (number, up int) {
-	s, e := b.slot, b.e
-	number, up = len(b.jobs), s.upUsed
-	params, down := up, s.downUsed
-	for i := range job.Inputs {
-		size, _ := job.Inputs[i].size()
-		params += e.padded(size)
-	}
-	first := len(b.outputs)
-	for i := range job.Outputs {
+// addJob appends a job that fits. It returns the job's index and the offset of its
+// inputs in the slot. Executor.mu is held.
+func (b *batch) addJob(job *Job, l *layout) (index, up int) {
+	s := b.slot
+	index, up = len(b.jobs), s.upUsed
+	b.jobs = append(b.jobs, jobResult{firstOutput: len(b.outputs), outputs: len(l.outputs)})
+	for i, place := range l.outputs {
 		out := &job.Outputs[i]
-		size, _ := out.size()
-		b.outputs = append(b.outputs, delivery{to: out.To, read: out.Read, at: down, size: size})
-		down += e.padded(size)
+		b.outputs = append(b.outputs, output{span: place.shift(s.downUsed), to: out.To, read: out.Read})
 	}
-	b.jobs = append(b.jobs, outcome{firstOutput: first, outputs: len(b.outputs) - first})
-	for i := range job.dispatches() {
-		d := job.dispatch(i)
-		b.addDispatch(job, d, up, params, first)
-		b.commands[len(b.commands)-1].chained = i > 0
-		params += e.padded(len(d.Params))
-	}
-	s.upUsed, s.downUsed = s.upUsed+n.up, s.downUsed+n.down
+	b.addCommands(job, l, index)
+	b.addBinds(l, up, s.downUsed)
+	b.values = append(b.values, l.values...)
+	s.upUsed, s.downUsed = s.upUsed+l.upBytes, s.downUsed+l.downBytes
 	s.jobs++
 	b.upTo, b.downTo = s.upUsed, s.downUsed
 	b.writing.Add(1)
 	b.held.Add(1)
-	return number, up
+	return index, up
 }
 
-// addDispatch adds a command. The job's inputs begin at up, the parameters of
-// the dispatch at params, and first is the number of the job's first output.
-func (b *batch) addDispatch(job *Job, d *Dispatch, up, params, first int) {
-	resources := d.Program.Interface().Resources
-	for i := range resources {
-		r := &resources[i]
-		switch r.Kind {
-		case shader.StorageBuffer:
-			b.binds = append(b.binds, b.storage(job, d, uint32(r.Binding), up, first))
-		case shader.UniformBuffer:
-			b.binds = append(b.binds, bind{from: slotParams, binding: uint32(r.Binding), at: params, size: len(d.Params)})
-		case shader.Uniform:
-			if v := d.uniform(r.Name); v >= 0 && r.Binding >= 0 {
-				b.values = append(b.values, value{r.Binding, d.Uniforms[v].kind, d.Uniforms[v].bits})
-			}
+// addCommands appends the commands of a job, before its binds and values.
+func (b *batch) addCommands(job *Job, l *layout, index int) {
+	for i := range l.commands {
+		c := l.commands[i]
+		c.program = b.keepProgram(job.dispatch(i).Program)
+		c.job = index
+		c.binds += len(b.binds)
+		c.values += len(b.values)
+		if c.indirect != nil {
+			b.keepMemory(c.indirect)
 		}
+		b.commands = append(b.commands, c)
 	}
-	c := command{
-		program: b.keepProgram(d.Program),
-		groups:  d.Groups,
-		job:     len(b.jobs) - 1,
-		binds:   len(b.binds),
-		values:  len(b.values),
-	}
-	if d.Indirect != nil {
-		c.indirect, c.offset = d.Indirect.Memory, d.Indirect.Offset
-		b.keepMemory(c.indirect)
-	}
-	b.commands = append(b.commands, c)
 }
 
-// storage is what a storage binding of a dispatch is bound to.
-func (b *batch) storage(job *Job, d *Dispatch, binding uint32, up, first int) bind {
-	from, i := job.find(d, binding)
-	switch from {
-	case inInput:
-		for k := range i {
-			size, _ := job.Inputs[k].size()
-			up += b.e.padded(size)
+// addBinds appends the binds of a job whose data starts at up and down.
+func (b *batch) addBinds(l *layout, up, down int) {
+	for i := range l.binds {
+		bound := l.binds[i]
+		switch bound.from {
+		case slotInputs, slotParams:
+			bound.span = bound.shift(up)
+		case slotOutputs:
+			bound.span = bound.shift(down)
+		case deviceMemory:
+			b.keepMemory(bound.memory)
 		}
-		size, _ := job.Inputs[i].size()
-		return bind{from: slotInputs, binding: binding, at: up, size: size}
-	case inOutput:
-		out := &b.outputs[first+i]
-		return bind{from: slotOutputs, binding: binding, at: out.at, size: out.size}
+		b.binds = append(b.binds, bound)
 	}
-	m := &d.Memory[i]
-	b.keepMemory(m.Memory)
-	return bind{from: deviceMemory, readOnly: m.ReadOnly, binding: binding, memory: m.Memory, at: m.Offset, size: m.bytes()}
 }
 
 // keepProgram retains a program, once for the batch, and returns its GL name.
@@ -237,23 +207,25 @@ func (b *batch) keepMemory(m *Memory) {
 	}
 }
 
-// drop releases what the batch kept for the GPU. Executor.mu is held.
-func (b *batch) drop() {
+// releaseKept releases the programs and memory that the batch retained. Executor.mu
+// is held.
+func (b *batch) releaseKept() {
 	for i := range b.programs {
 		b.programs[i].handle.Release()
 	}
 	for i, m := range b.memory {
-		m.drop()
+		m.removeOwner()
 		b.memory[i] = nil
 	}
 	b.programs, b.memory = b.programs[:0], b.memory[:0]
 }
 
-// settle tells the waiters how the batch ended, once. Executor.mu is held.
-func (b *batch) settle(err error) {
-	if !b.settled.Load() {
+// resolve sets the outcome of the batch and wakes its waiters. Only the first call
+// has an effect. Executor.mu is held.
+func (b *batch) resolve(err error) {
+	if !b.resolved.Load() {
 		b.err = err
-		b.settled.Store(true)
+		b.resolved.Store(true)
 		b.waiters.wake()
 	}
 }

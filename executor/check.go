@@ -10,41 +10,37 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// maxOutputs is how many outputs a job may have: a bit for each.
+// maxOutputs is the number of outputs that a job may have: layout has a bit for
+// each.
 const maxOutputs = 64
 
-// need is what a job takes of a slot, bytes, padding included.
-type need struct{ up, down int }
-
-// check says what is wrong with a job, or what it needs. It looks at nothing
-// that can change before the job runs.
-func (e *Executor) check(job *Job) (need, error) {
-	n, err := e.measure(job)
-	if err != nil {
-		return n, err
+// checkJob checks a job against its programs, the device and the size of a slot, and
+// fills in its layout. It reads nothing that can change before the job runs.
+func (e *Executor) checkJob(job *Job, l *layout) error {
+	if err := e.placeParts(job, l); err != nil {
+		return err
 	}
-	var used uint64 // outputs that a program writes, one bit each
 	for i := range job.dispatches() {
 		d := job.dispatch(i)
 		if d.Program == nil {
-			return n, fmt.Errorf("executor: dispatch %d has no program", i)
+			return fmt.Errorf("executor: dispatch %d has no program", i)
 		}
-		if err := e.checkDispatch(job, d, &used); err != nil {
-			return n, fmt.Errorf("executor: program %s: %w", d.Program.Name(), err)
+		if err := e.checkDispatch(job, i, l); err != nil {
+			return fmt.Errorf("executor: program %s: %w", d.Program.Name(), err)
 		}
 	}
 	for i := range job.Outputs {
-		if used&(1<<i) == 0 {
-			return n, fmt.Errorf("executor: output at binding %d: no program of the job has a storage block there", job.Outputs[i].Binding)
+		if l.boundOutputs&(1<<i) == 0 {
+			return fmt.Errorf("executor: output at binding %d: no program of the job has a storage block there", job.Outputs[i].Binding)
 		}
 	}
-	return n, nil
+	return nil
 }
 
-// dispatches is how many dispatches the job has.
+// dispatches returns the number of dispatches in the job.
 func (j *Job) dispatches() int { return 1 + len(j.Then) }
 
-// dispatch is the i-th one.
+// dispatch returns the i-th dispatch.
 func (j *Job) dispatch(i int) *Dispatch {
 	if i == 0 {
 		return &j.Dispatch
@@ -52,49 +48,39 @@ func (j *Job) dispatch(i int) *Dispatch {
 	return &j.Then[i-1]
 }
 
-// measure adds up what the job takes of a slot.
-func (e *Executor) measure(job *Job) (need, error) {
-	var n need
+// placeParts gives every input, parameter block and output of a job its place.
+func (e *Executor) placeParts(job *Job, l *layout) error {
 	if len(job.Outputs) > maxOutputs {
-		return n, fmt.Errorf("executor: %d outputs, at most %d can be", len(job.Outputs), maxOutputs)
+		return fmt.Errorf("executor: %d outputs, at most %d can be", len(job.Outputs), maxOutputs)
 	}
 	for i := range job.Inputs {
-		size, err := job.Inputs[i].size()
+		in := &job.Inputs[i]
+		size, err := hostSize(in.Data, in.Size, in.Fill != nil, "Data", "Fill")
 		if err != nil {
-			return n, fmt.Errorf("executor: input at binding %d: %w", job.Inputs[i].Binding, err)
+			return fmt.Errorf("executor: input at binding %d: %w", in.Binding, err)
 		}
-		n.up += e.padded(size)
+		l.inputs = append(l.inputs, l.addUp(size, e.align))
 	}
 	for i := range job.dispatches() {
-		n.up += e.padded(len(job.dispatch(i).Params))
+		l.params = append(l.params, l.addUp(len(job.dispatch(i).Params), e.align))
 	}
 	for i := range job.Outputs {
-		size, err := job.Outputs[i].size()
+		out := &job.Outputs[i]
+		size, err := hostSize(out.To, out.Size, out.Read != nil, "To", "Read")
 		if err != nil {
-			return n, fmt.Errorf("executor: output at binding %d: %w", job.Outputs[i].Binding, err)
+			return fmt.Errorf("executor: output at binding %d: %w", out.Binding, err)
 		}
-		n.down += e.padded(size)
+		l.outputs = append(l.outputs, l.addDown(size, e.align))
 	}
-	if largest := max(n.up, n.down); largest > e.options.SlotBytes {
-		return n, fmt.Errorf("executor: the job takes %d bytes in and %d out, a slot has %d each way: raise SlotBytes",
-			n.up, n.down, e.options.SlotBytes)
+	if max(l.upBytes, l.downBytes) > e.options.SlotBytes {
+		return fmt.Errorf("executor: the job takes %d bytes in and %d out, a slot has %d each way: raise SlotBytes",
+			l.upBytes, l.downBytes, e.options.SlotBytes)
 	}
-	return n, nil
+	return nil
 }
 
-// padded is n rounded up so that what follows is aligned.
-func (e *Executor) padded(n int) int { return (n + e.align - 1) / e.align * e.align }
-
-func (in *Input) size() (int, error) {
-	return hostSize(in.Data, in.Size, in.Fill != nil, "Data", "Fill")
-}
-
-func (out *Output) size() (int, error) {
-	return hostSize(out.To, out.Size, out.Read != nil, "To", "Read")
-}
-
-// hostSize is the size of an input or output: that of a slice, or the one given
-// with a function.
+// hostSize returns the size of an input or output: the length of its slice, or the
+// size given with its function.
 func hostSize(slice []byte, size int, function bool, sliceName, functionName string) (int, error) {
 	switch {
 	case function && slice != nil:
@@ -109,21 +95,28 @@ func hostSize(slice []byte, size int, function bool, sliceName, functionName str
 	return len(slice), nil
 }
 
-func (e *Executor) checkDispatch(job *Job, d *Dispatch, used *uint64) error {
+// checkDispatch checks the i-th dispatch and adds its command to the layout.
+func (e *Executor) checkDispatch(job *Job, i int, l *layout) error {
+	d := job.dispatch(i)
 	if err := e.checkGroups(d); err != nil {
 		return err
 	}
-	for i := range d.Memory {
-		if err := e.checkBound(&d.Memory[i]); err != nil {
-			return fmt.Errorf("memory at binding %d: %w", d.Memory[i].Binding, err)
+	for k := range d.Memory {
+		if err := e.checkBound(&d.Memory[k]); err != nil {
+			return fmt.Errorf("memory at binding %d: %w", d.Memory[k].Binding, err)
 		}
 	}
 	resources := d.Program.Interface().Resources
-	for i := range resources {
-		if err := e.checkResource(job, d, &resources[i], used); err != nil {
+	for k := range resources {
+		if err := e.bindResource(job, i, &resources[k], l); err != nil {
 			return err
 		}
 	}
+	c := command{groups: d.Groups, chained: i > 0, binds: len(l.binds), values: len(l.values)}
+	if d.Indirect != nil {
+		c.indirect, c.offset = d.Indirect.Memory, d.Indirect.Offset
+	}
+	l.commands = append(l.commands, c)
 	return nil
 }
 
@@ -171,7 +164,7 @@ func (e *Executor) checkBound(b *Bound) error {
 	return nil
 }
 
-// bytes is the size with the default filled in.
+// bytes returns Size, or the rest of the memory where Size is 0.
 func (b *Bound) bytes() int {
 	if b.Size == 0 {
 		return b.Memory.Size() - b.Offset
@@ -179,78 +172,69 @@ func (b *Bound) bytes() int {
 	return b.Size
 }
 
-func (e *Executor) checkResource(job *Job, d *Dispatch, r *shader.Resource, used *uint64) error {
+// bindResource checks that one resource of a program is provided and adds its
+// binding or value to the layout.
+func (e *Executor) bindResource(job *Job, dispatch int, r *shader.Resource, l *layout) error {
+	d := job.dispatch(dispatch)
 	switch r.Kind {
 	case shader.StorageBuffer:
-		return checkStorage(job, d, r, used, e.info.MaxStorage)
+		return l.bindStorage(job, d, r, e.info.MaxStorage)
 	case shader.UniformBuffer:
-		return checkParams(d, r)
+		return l.bindParams(d, r, l.params[dispatch])
 	case shader.Uniform:
-		return checkUniform(d, r)
+		return l.setUniform(d, r)
 	}
 	return errors.New("atomic counter buffers cannot be bound: use atomics in a storage block")
 }
 
-func checkStorage(job *Job, d *Dispatch, r *shader.Resource, used *uint64, limit int64) error {
-	from, i := job.find(d, uint32(r.Binding))
-	size := 0
-	switch from {
-	case nowhere:
+func (l *layout) bindStorage(job *Job, d *Dispatch, r *shader.Resource, limit int64) error {
+	b, given := l.storage(job, d, uint32(r.Binding))
+	if given == 0 {
 		return fmt.Errorf("storage block %s (binding %d) is not bound", r.Name, r.Binding)
-	case ambiguous:
+	}
+	if given > 1 {
 		return fmt.Errorf("storage block %s (binding %d) is bound twice", r.Name, r.Binding)
-	case inMemory:
-		size = d.Memory[i].bytes()
-	case inInput:
-		size, _ = job.Inputs[i].size()
-	case inOutput:
-		size, _ = job.Outputs[i].size()
-		*used |= 1 << i
 	}
-	if size+wordBytes-1 < int(r.Bytes) { // Mesa rounds what a block needs up to 16
-		return fmt.Errorf("storage block %s (binding %d) needs %d bytes and is bound to %d", r.Name, r.Binding, r.Bytes, size)
+	if b.size+wordBytes-1 < int(r.Bytes) { // Mesa rounds the size of a block up to 16
+		return fmt.Errorf("storage block %s (binding %d) needs %d bytes and is bound to %d", r.Name, r.Binding, r.Bytes, b.size)
 	}
-	if int64(size) > limit {
-		return fmt.Errorf("storage block %s (binding %d) is bound to %d bytes, this device allows %d", r.Name, r.Binding, size, limit)
+	if int64(b.size) > limit {
+		return fmt.Errorf("storage block %s (binding %d) is bound to %d bytes, this device allows %d", r.Name, r.Binding, b.size, limit)
 	}
+	b.binding = uint32(r.Binding)
+	l.binds = append(l.binds, b)
 	return nil
 }
 
-func checkParams(d *Dispatch, r *shader.Resource) error {
+func (l *layout) bindParams(d *Dispatch, r *shader.Resource, params span) error {
 	if d.Params == nil || d.ParamsBinding != uint32(r.Binding) {
 		return fmt.Errorf("uniform block %s (binding %d) has no Params", r.Name, r.Binding)
 	}
 	if len(d.Params) < int(r.Bytes) {
 		return fmt.Errorf("uniform block %s (binding %d) needs %d bytes and Params has %d", r.Name, r.Binding, r.Bytes, len(d.Params))
 	}
+	l.binds = append(l.binds, bind{from: slotParams, binding: uint32(r.Binding), span: params})
 	return nil
 }
 
-func checkUniform(d *Dispatch, r *shader.Resource) error {
+func (l *layout) setUniform(d *Dispatch, r *shader.Resource) error {
 	if r.Binding < 0 {
-		return nil // not set by location: some drivers list what GLSL has built in
+		return nil // has no location: some drivers list built-in variables of GLSL
 	}
 	if r.Bytes > 1 {
 		return fmt.Errorf("uniform %s is an array: put it into a uniform block", r.Name)
 	}
-	if d.uniform(r.Name) < 0 {
-		return fmt.Errorf("uniform %s is not set%s", r.Name, d.unknownUniforms())
-	}
-	return nil
-}
-
-// uniform is the index of the value for a uniform, -1 if there is none.
-func (d *Dispatch) uniform(name string) int {
 	for i := range d.Uniforms {
-		if d.Uniforms[i].name == name {
-			return i
+		if u := &d.Uniforms[i]; u.name == r.Name {
+			l.values = append(l.values, value{r.Binding, u.kind, u.bits})
+			return nil
 		}
 	}
-	return -1
+	return fmt.Errorf("uniform %s is not set%s", r.Name, d.unknownUniforms())
 }
 
-// unknownUniforms names the values that no uniform of the program takes: the
-// missing one may be among them under a wrong name.
+// unknownUniforms returns text that lists the given uniforms which the program does
+// not have: a uniform that is not set may be among them under a wrong name.
 func (d *Dispatch) unknownUniforms() string {
 	var unknown []string
 	for _, u := range d.Uniforms {
@@ -266,45 +250,4 @@ func (d *Dispatch) unknownUniforms() string {
 		return ""
 	}
 	return "; the program has none of the name " + strings.Join(unknown, ", ")
-}
-
-// place says where a storage binding is served from.
-type place uint8
-
-const (
-	nowhere   place = iota
-	ambiguous       // from more than one of a kind
-	inMemory        // Dispatch.Memory
-	inInput
-	inOutput
-)
-
-// find is the place of a storage binding, and the index there.
-func (j *Job) find(d *Dispatch, binding uint32) (place, int) {
-	found, index := nowhere, 0
-	note := func(p place, i int) {
-		if found != nowhere {
-			p = ambiguous
-		}
-		found, index = p, i
-	}
-	for i := range d.Memory {
-		if d.Memory[i].Binding == binding {
-			note(inMemory, i)
-		}
-	}
-	if found != nowhere {
-		return found, index
-	}
-	for i := range j.Inputs {
-		if j.Inputs[i].Binding == binding {
-			note(inInput, i)
-		}
-	}
-	for i := range j.Outputs {
-		if j.Outputs[i].Binding == binding {
-			note(inOutput, i)
-		}
-	}
-	return found, index
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// everything has one of each kind of resource that can be bound.
+// everything uses one of each kind of resource that can be bound.
 const everything = `
 layout(local_size_x = 1) in;
 layout(std430, binding = 0) readonly buffer In { uvec4 head[4]; uint x[]; };
@@ -33,9 +33,9 @@ layout(std430, binding = 1) writeonly buffer Out { uint y[]; };
 layout(binding = 0) uniform atomic_uint counter;
 void main() { y[0] = atomicCounterIncrement(counter); }`
 
-// TestCheckNamesWhatIsWrong breaks one thing of a good job at a time. Nothing
+// TestCheckNamesTheFault changes one thing of a valid job at a time. Nothing
 // may be queued.
-func TestCheckNamesWhatIsWrong(t *testing.T) {
+func TestCheckNamesTheFault(t *testing.T) {
 	f := newFixture(t, Options{SlotBytes: 4096})
 	other, err := New(f.context, f.cache, Options{SlotBytes: 4096})
 	if err != nil {
@@ -43,15 +43,15 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 	}
 	defer other.Close()
 	h := f.program("everything", everything, nil)
-	state, foreign := f.buffer(make([]uint32, 64)), &fixture{Executor: other, t: t}
-	theirs := foreign.buffer(make([]uint32, 8))
-	gone, err := f.NewMemory(64)
+	state, otherFixture := f.buffer(make([]uint32, 64)), &fixture{Executor: other, t: t}
+	othersBuffer := otherFixture.buffer(make([]uint32, 8))
+	released, err := f.NewMemory(64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone.Release()
+	released.Release()
 	out := make([]byte, 64)
-	good := func() Job {
+	valid := func() Job {
 		return Job{
 			Dispatch: Dispatch{
 				Program:       h,
@@ -65,11 +65,11 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 			Outputs: []Output{{Binding: 1, To: out}},
 		}
 	}
-	f.wait(f.submit(good()))
+	f.wait(f.submit(valid()))
 	align, most := f.info.StorageAlignment, uint32(f.info.MaxGroups[1])
 	tests := []struct {
-		want  string
-		spoil func(j *Job)
+		want   string
+		change func(j *Job)
 	}{
 		{"dispatch 0 has no program", func(j *Job) { j.Program = nil }},
 		{"dispatch 1 has no program", func(j *Job) { j.Then = []Dispatch{{}} }},
@@ -85,12 +85,12 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"In (binding 0) is bound twice", func(j *Job) { j.Inputs = append(j.Inputs, j.Inputs[0]) }},
 		{"Out (binding 1) is bound twice", func(j *Job) { j.Inputs = append(j.Inputs, Input{Binding: 1, Data: out}) }},
 		{"State (binding 5) is bound twice", func(j *Job) { j.Memory = append(j.Memory, state.BindReadOnly(5)) }},
-		// How much the part without a size counts for, drivers disagree on.
+		// Drivers disagree about the size of an array without a length.
 		{"bytes and is bound to 32", func(j *Job) { j.Inputs[0].Data = make([]byte, 32) }},
 		{"State (binding 5) needs 32 bytes and is bound to 16", func(j *Job) { j.Memory[0].Size = 16 }},
 		{"memory at binding 5: there is no memory", func(j *Job) { j.Memory[0].Memory = nil }},
-		{"belongs to another executor", func(j *Job) { j.Memory[0].Memory = theirs.Memory }},
-		{"the memory was released", func(j *Job) { j.Memory[0].Memory = gone }},
+		{"belongs to another executor", func(j *Job) { j.Memory[0].Memory = othersBuffer.Memory }},
+		{"the memory was released", func(j *Job) { j.Memory[0].Memory = released }},
 		{"is not a multiple of", func(j *Job) { j.Memory[0].Offset = 2 }},
 		{"bytes 0 to 257 of 256", func(j *Job) { j.Memory[0].Size = 257 }},
 		{"of 256", func(j *Job) { j.Memory[0].Offset = (256 + align - 1) / align * align }},
@@ -113,15 +113,15 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 	}
 	before := f.Stats().Jobs
 	for _, test := range tests {
-		j := good()
-		test.spoil(&j)
+		j := valid()
+		test.change(&j)
 		_, err := f.Submit(t.Context(), j)
 		wantError(t, err, test.want)
 	}
 	if n := f.Stats().Jobs - before; n != 0 {
 		t.Errorf("%d jobs were queued", n)
 	}
-	f.wait(f.submit(good()))
+	f.wait(f.submit(valid()))
 }
 
 func make65(to []byte) []Output {
@@ -132,11 +132,11 @@ func make65(to []byte) []Output {
 	return outputs
 }
 
-// TestWrongUniformTypeFailsItsJobOnly mixes a job that the driver refuses with
-// good ones in a batch.
+// TestWrongUniformTypeFailsItsJobOnly mixes a job that the driver rejects with
+// valid ones in a batch.
 func TestWrongUniformTypeFailsItsJobOnly(t *testing.T) {
-	g := shut()
-	f := newFixture(t, Options{trial: trial{fences: g.fence}})
+	g := newGatedFence()
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 6 {
@@ -157,7 +157,7 @@ func TestWrongUniformTypeFailsItsJobOnly(t *testing.T) {
 	}
 }
 
-// TestParamsReachTheirDispatch gives each dispatch of a chain a block of its own.
+// TestParamsReachTheirDispatch gives each dispatch of a chain its own parameters.
 func TestParamsReachTheirDispatch(t *testing.T) {
 	const text = `
 layout(local_size_x = 1) in;

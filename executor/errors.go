@@ -5,18 +5,16 @@ import "errors"
 // Errors of the executor. Those of a device, shader.ErrContextLost,
 // shader.ErrClosed and shader.ErrOutOfMemory, pass through.
 var (
-	// ErrClosed is returned by Submit after Close, and by Wait for a job that
-	// nobody had waited for when the executor was closed.
-	ErrClosed = errors.New("executor is closed")
+	// ErrClosed is returned by Submit after Close, and by Wait for a job that was
+	// not waited for before Close.
+	ErrClosed = errors.New("executor: closed")
 	// ErrFull is returned by Submit when Options.FailWhenFull is set and no slot
 	// has room.
-	ErrFull = errors.New("executor is full: wait for pending jobs or release them")
+	ErrFull = errors.New("executor: no slot has room: wait for pending jobs or release them")
 	// ErrTimeout is returned when the GPU completed nothing for Options.Timeout.
-	// The GPU may still be at it: its memory is not used for anything else
-	// before it has finished.
-	ErrTimeout = errors.New("executor: the GPU completed nothing for too long: the kernel may run for ever, or the GPU may be busy elsewhere")
-	// ErrNotSubmitted is returned by Wait for a Pending that no Submit has
-	// returned.
+	// The job may still run: its memory is not reused before it has finished.
+	ErrTimeout = errors.New("executor: the GPU completed nothing before the timeout: the kernel may not end, or other programs may use the GPU")
+	// ErrNotSubmitted is returned by Wait for a Pending that holds no job.
 	ErrNotSubmitted = errors.New("executor: the job was never submitted: did Submit return an error?")
 	// ErrReleased is returned by Wait after Release.
 	ErrReleased = errors.New("executor: the job was released before it was waited for")

@@ -7,41 +7,31 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/testdata/scene"
 )
 
 // Every frame of a sequence is convolved with a filter that stays on the device.
 // The frames are a camera's pan over a drawn scene. While one is on the GPU the
-// next is being unpacked, and the one before is compared with the CPU's result,
-// pixel by pixel.
+// next is unpacked, and the one before is compared with the CPU's result, pixel by
+// pixel.
 func Example_frames() {
-	gpu, err := glctx.Open(glctx.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer programs.Close()
-	gpuJobs, err := executor.New(gpu, programs, executor.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer gpuJobs.Close()
 
 	const width, height, frames = 96, 64, 12
 	emboss := conv2d.Problem{N: 1, C: 3, H: height, W: width, K: 3, R: 3, S: 3, PadH: 1, PadW: 1}
 	filter := make([]float32, emboss.WeightsLen())
-	for colour := range 3 { // each output channel sees its own input channel
+	for colour := range 3 { // each output channel uses its own input channel
 		copy(filter[(3*colour+colour)*9:], []float32{-2, -1, 0, -1, 1, 1, 0, 1, 2})
 	}
-	plan, err := conv2d.NewPlan(context.Background(), gpuJobs, programs, emboss, conv2d.PlanOptions{})
+	plan, err := conv2d.NewPlan(context.Background(), gpu.Executor, gpu.Cache, emboss, conv2d.PlanOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,7 +58,7 @@ func Example_frames() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if f.pending, err = gpuJobs.Submit(context.Background(), job); err != nil {
+		if f.pending, err = gpu.Executor.Submit(context.Background(), job); err != nil {
 			log.Fatal(err)
 		}
 		return f

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/testdata/scene"
 )
@@ -35,45 +35,37 @@ void main() {
     }
 }`
 
-// Three frames of a sequence are on their way at any time: one is being produced
-// in mapped memory, one is on the GPU, one is being looked at. The frames are a
-// camera's pan over a drawn scene.
+// Three frames of a sequence are in flight at any time: one is written in mapped
+// memory, one is on the GPU, one is read. The frames are a camera's pan over a drawn
+// scene.
 func Example() {
-	gpu, err := glctx.Open(glctx.Options{})
+	const width, height, frames = 96, 64, 8
+	const frameBytes = 4 * width * height
+	gpu, err := shadercache.Open(shadercache.Options{
+		Cache:    cache.Options{MemoryOnly: true},
+		Executor: executor.Options{SlotBytes: frameBytes, SlotJobs: 1},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer programs.Close()
-	program, err := programs.Get(context.Background(), shader.MustSource("edges", edges, nil))
+	program, err := gpu.Cache.Get(context.Background(), shader.MustSource("edges", edges, nil))
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer program.Release()
 
-	const width, height, frames = 96, 64, 8
-	const frameBytes = 4 * width * height
-	gpuJobs, err := executor.New(gpu, programs, executor.Options{SlotBytes: frameBytes, SlotJobs: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer gpuJobs.Close()
-
 	panorama := scene.Render(width+frames, height)
 	strongest := make([]byte, frames)
 	submit := func(frame int) (*executor.Pending, error) {
-		return gpuJobs.Submit(context.Background(), executor.Job{
+		return gpu.Executor.Submit(context.Background(), executor.Job{
 			Dispatch: executor.Dispatch{
 				Program:  program,
 				Groups:   [3]uint32{(width + 7) / 8, (height + 7) / 8, 1},
 				Uniforms: []executor.Uniform{executor.Int("width", width), executor.Int("height", height)},
 			},
 			Inputs: []executor.Input{{Binding: 0, Size: frameBytes, Fill: func(dst []byte) {
-				for y := range height { // no copy of the frame is made anywhere else
+				for y := range height { // the only copy of the frame
 					copy(dst[4*width*y:][:4*width], panorama.Pix[y*panorama.Stride+4*frame:])
 				}
 			}}},

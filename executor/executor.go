@@ -14,7 +14,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Programs gives out resident programs. *cache.Cache is the one to use.
+// Programs returns resident programs. *cache.Cache implements it.
 type Programs interface {
 	Get(ctx context.Context, source *shader.Source) (*cache.Handle, error)
 }
@@ -30,32 +30,34 @@ type Executor struct {
 	copier  *cache.Handle // the copying kernel; nil without stages
 	slots   []*slot
 
-	gate   *gate
-	alarm  *alarm
-	pump   func(*glctx.GL) // runPump, made once
-	posted atomic.Bool     // the pump is on its way to the GL thread
-	news   atomic.Bool     // there may be something to start
-	eager  atomic.Bool     // the GPU will take the next job at once: Submit calls the pump
-	brisk  atomic.Bool     // the last stage was so short that Wait looks before it sleeps
-	gpu    pipeline        // for the GL thread only
-	counts counts
+	hostAccess     *hostAccess
+	timer          *timerFD
+	pump           func(*glctx.GL) // runPump, made once
+	pumpPosted     atomic.Bool     // the pump is posted to the GL thread
+	startRequested atomic.Bool     // the pump starts stages, besides polling
+	pipeline       pipeline        // used by the GL thread only
+	counts         counts
 
-	lingering   atomic.Bool  // somebody in Wait looks
-	discouraged atomic.Int32 // so many calls of Wait will not
+	submitWakesPump atomic.Bool // the GPU can take the next job at once
+
+	// See batch.spin.
+	spinHint    atomic.Bool  // the last stage was so short that Wait spins before it sleeps
+	spinning    atomic.Bool  // a goroutine in Wait spins
+	spinBackoff atomic.Int32 // number of calls of Wait that do not spin
 
 	mu struct {
 		sync.Mutex
-		slot     *slot  // takes jobs now; nil: none
-		open     *batch // takes jobs now; nil: none
-		queue    []*batch
-		live     []*batch // all that are not reached: on the GPU, then queue, then open
-		free     []*slot
-		spare    []*batch
-		space    waiterList // Submit calls that wait for room
-		sequence uint64     // of the newest batch
-		reached  uint64     // of the newest batch that is reached
-		failure  error      // set once the context is gone
-		call     bool       // call the pump after unlocking
+		slot      *slot  // accepts jobs now; nil: none
+		open      *batch // accepts jobs now; nil: none
+		queue     []*batch
+		live      []*batch // not completed: on the GPU, then queue, then open
+		free      []*slot
+		spare     []*batch
+		space     waiterList // Submit calls that wait for room
+		sequence  uint64     // of the newest batch
+		completed uint64     // sequence of the newest completed batch
+		failure   error      // set once the context is gone
+		wakePump  bool       // unlock wakes the pump
 	}
 
 	closeOnce  sync.Once
@@ -64,36 +66,36 @@ type Executor struct {
 	background sync.WaitGroup
 }
 
-// stagedDepth is how many slots it takes to copy beside kernels: three batches
-// are on the GPU, and one is with the host. With fewer, the stages wait for each
-// other, which measured slower than one part after the other.
+// stagedDepth is the number of slots from which copies run beside kernels: three
+// batches are on the GPU, and one is with the host. With fewer, the stages wait for
+// each other, which measured slower than one part after the other.
 const stagedDepth = 4
 
 // New makes an executor and all memory of its slots. programs, a cache over
-// ctx, gives it the copying kernel where it uses one. It returns
+// ctx, provides the copying kernel where the executor uses one. It returns
 // shader.ErrOutOfMemory, wrapped, where there is no room.
 func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	if ctx == nil || programs == nil {
 		return nil, errors.New("executor: New needs a context and a cache")
 	}
-	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), gate: newGate(), stop: make(chan struct{})}
+	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), hostAccess: newHostAccess(), stop: make(chan struct{})}
 	e.pump = e.runPump
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
-	e.options.SlotBytes = e.padded(e.options.SlotBytes)
-	e.staged = e.options.Depth >= stagedDepth && !e.info.Software() || o.trial.pipeline
+	e.options.SlotBytes = padded(e.options.SlotBytes, e.align)
+	e.staged = e.options.Depth >= stagedDepth && !e.info.Software() || o.test.staged
 	if err := e.prepare(programs); err != nil {
 		e.release()
 		return nil, fmt.Errorf("executor: %w", err)
 	}
-	e.background.Go(func() { e.alarm.run(e.look) })
-	e.background.Go(e.watch)
-	e.eager.Store(true)
+	e.background.Go(func() { e.timer.run(e.postPump) })
+	e.background.Go(e.failWithContext)
+	e.submitWakesPump.Store(true)
 	return e, nil
 }
 
-// prepare makes what an executor consists of. release frees what was made.
+// prepare makes the parts of an executor. release frees those that were made.
 func (e *Executor) prepare(programs Programs) (err error) {
-	if e.alarm, err = newAlarm(); err != nil {
+	if e.timer, err = newTimerFD(); err != nil {
 		return err
 	}
 	if e.staged {
@@ -110,46 +112,49 @@ func (e *Executor) prepare(programs Programs) (err error) {
 			e.slots = append(e.slots, s)
 			e.mu.free = append(e.mu.free, s)
 		}
-		e.gpu.prepare(gl, e)
+		e.pipeline.prepare(gl, e)
 		return gl.Err()
 	})
 }
 
-// release frees what prepare made. Nothing uses it any more.
+// release frees what prepare made, after its last use.
 func (e *Executor) release() {
-	// It fails only where the context is gone, and the memory with it.
+	// Do fails only where the context is gone, and the memory with it.
 	_ = e.context.Do(func(gl *glctx.GL) error {
 		for _, s := range e.slots {
 			s.delete(gl)
 		}
-		e.gpu.free(gl)
+		e.pipeline.free(gl)
 		return nil
 	})
 	if e.copier != nil {
 		e.copier.Release()
 	}
-	if e.alarm != nil {
-		e.alarm.close()
+	if e.timer != nil {
+		e.timer.close()
 	}
 }
 
-// Close waits until the GPU has finished with everything that was submitted, at
+// Context returns the GL context that the executor runs on.
+func (e *Executor) Context() *glctx.Context { return e.context }
+
+// Close waits until the GPU has finished everything that was submitted, at
 // most for Options.Timeout without progress, and frees the slots. Results that
-// nobody has waited for are gone. It waits for Fill and Read functions that run,
-// and must not be called by one. Memory outlives Close and is still to be
-// released. Close is idempotent.
+// were not waited for are lost. It waits for running Fill and Read functions, which
+// must not call it. Memory outlives Close and is still to be released. Close is
+// idempotent.
 func (e *Executor) Close() error {
-	e.context.Pending() // before anything is closed: it panics where nobody may wait
+	e.context.Pending() // before anything is closed: it panics inside a callback
 	e.closeOnce.Do(func() { e.closeError = e.shutDown() })
 	return e.closeError
 }
 
 func (e *Executor) shutDown() error {
-	e.gate.close()
+	e.hostAccess.close()
 	e.mu.Lock()
 	e.mu.space.wake()
 	e.mu.Unlock()
-	e.context.PollWhile(e.gate.wait)
+	e.context.PollWhile(e.hostAccess.wait)
 	err := e.Drain(context.Background())
 	close(e.stop)
 	e.release()
@@ -161,54 +166,57 @@ func (e *Executor) shutDown() error {
 	return err
 }
 
-// Drain waits until the GPU has finished with everything submitted so far,
-// whether or not somebody waits for the results. It returns ErrTimeout when the
-// GPU completes nothing for too long, shader.ErrContextLost, or ctx.Err().
+// Drain waits until the GPU has finished everything submitted so far, whether or
+// not the results are waited for. It returns ErrTimeout when the GPU completes
+// nothing for Options.Timeout, shader.ErrContextLost, or ctx.Err().
 func (e *Executor) Drain(ctx context.Context) error {
 	e.mu.Lock()
 	newest := e.mu.sequence
 	e.mu.Unlock()
-	return e.await(ctx, newest)
+	return e.waitForBatch(ctx, newest)
 }
 
-// await waits until the batch of the given number is reached.
-func (e *Executor) await(ctx context.Context, sequence uint64) error {
-	work := e.context.Pending()
+// waitForBatch waits until the batch with the given sequence number is completed.
+func (e *Executor) waitForBatch(ctx context.Context, sequence uint64) error {
+	pending := e.context.Pending()
 	for {
 		e.mu.Lock()
-		b := e.unreached(sequence)
-		if err := e.awaitError(b, sequence); b == nil || err != nil {
+		b := e.liveBatch(sequence)
+		if err := e.batchError(b, sequence); b == nil || err != nil {
 			e.mu.Unlock()
 			return err
 		}
-		w := b.waiters.add()
+		w := b.waiters.addWaiter()
 		e.mu.Unlock()
-		if err := e.sleep(ctx, w, &b.waiters, forever, work); err != nil {
+		if err := e.sleep(ctx, w, &b.waiters, noTimeout, pending); err != nil {
 			return err
 		}
 	}
 }
 
-// unreached is the batch of a number if it is not reached. mu is held.
-func (e *Executor) unreached(sequence uint64) *batch {
+// liveBatch returns the batch with a sequence number, nil if it is completed. mu is
+// held.
+func (e *Executor) liveBatch(sequence uint64) *batch {
 	if len(e.mu.live) == 0 || sequence < e.mu.live[0].sequence {
 		return nil
 	}
 	return e.mu.live[sequence-e.mu.live[0].sequence]
 }
 
-func (e *Executor) awaitError(b *batch, sequence uint64) error {
+// batchError returns the error of b, which liveBatch returned for sequence, as far
+// as it is final. mu is held.
+func (e *Executor) batchError(b *batch, sequence uint64) error {
 	switch {
-	case b == nil && sequence > e.mu.reached:
+	case b == nil && sequence > e.mu.completed:
 		return e.mu.failure
-	case b != nil && b.settled.Load():
+	case b != nil && b.resolved.Load():
 		return b.err
 	}
 	return nil
 }
 
-// watch fails what is pending when the context ends under it.
-func (e *Executor) watch() {
+// failWithContext fails all pending jobs when the context ends before the executor.
+func (e *Executor) failWithContext() {
 	select {
 	case <-e.stop:
 	case <-e.context.Done():
@@ -220,7 +228,8 @@ func (e *Executor) watch() {
 	}
 }
 
-// fail settles everything for good: the context is gone.
+// fail resolves all batches with err, the context being gone. Later calls of Submit
+// return the err of the first fail.
 func (e *Executor) fail(err error) {
 	e.mu.Lock()
 	defer e.unlock()
@@ -228,20 +237,20 @@ func (e *Executor) fail(err error) {
 		e.mu.failure = err
 	}
 	for _, b := range e.mu.live {
-		b.settle(err)
-		b.drop()
+		b.resolve(err)
+		b.releaseKept()
 	}
 	e.mu.live, e.mu.queue, e.mu.open = nil, nil, nil
 	e.mu.space.wake()
 }
 
-// unlock releases mu and calls the pump if somebody asked for it meanwhile:
-// posting runs foreign code where the context was adopted.
+// unlock releases mu and wakes the pump if mu.wakePump is set. The pump is posted
+// without the lock, because Post of an adopted context calls its owner's code.
 func (e *Executor) unlock() {
-	call := e.mu.call
-	e.mu.call = false
+	wake := e.mu.wakePump
+	e.mu.wakePump = false
 	e.mu.Unlock()
-	if call {
-		e.call()
+	if wake {
+		e.wakePump()
 	}
 }

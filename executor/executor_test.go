@@ -13,19 +13,19 @@ import (
 	"github.com/shadercache/shadercache/cache"
 )
 
-// forms are the ways in which an executor may move data.
-var forms = map[string]trial{
-	"whole":  {poison: true, linger: true},
-	"staged": {poison: true, pipeline: true},
+// forms are the ways in which an executor copies data.
+var forms = map[string]testOptions{
+	"whole":  {poison: true, spin: true},
+	"staged": {poison: true, staged: true},
 }
 
 // TestEveryElementAtEveryDepth streams jobs of growing size through every depth
 // in both forms, with as many pending as there are slots.
 func TestEveryElementAtEveryDepth(t *testing.T) {
-	for form, trial := range forms {
+	for form, test := range forms {
 		for _, depth := range []int{1, 2, 3, 8} {
 			t.Run(fmt.Sprintf("%s/%d", form, depth), func(t *testing.T) {
-				f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 16, SlotJobs: 4, trial: trial})
+				f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 16, SlotJobs: 4, test: test})
 				h := f.affine()
 				var pending []*task
 				for i := range 60 {
@@ -48,10 +48,10 @@ func TestEveryElementAtEveryDepth(t *testing.T) {
 	}
 }
 
-// TestBatchesShareAFence submits more than one stage can hide behind.
+// TestBatchesShareAFence submits many jobs while the GPU is busy.
 func TestBatchesShareAFence(t *testing.T) {
-	g := shut()
-	f := newFixture(t, Options{trial: trial{fences: g.fence, poison: true}})
+	g := newGatedFence()
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence, poison: true}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 200 {
@@ -64,15 +64,15 @@ func TestBatchesShareAFence(t *testing.T) {
 		f.finish(k)
 	}
 	if s := f.Stats(); s.Batches > 20 || s.Stages != s.Batches {
-		t.Errorf("200 jobs behind a fence took %d batches, %d stages", s.Batches, s.Stages)
+		t.Errorf("200 jobs on a busy GPU took %d batches, %d stages", s.Batches, s.Stages)
 	}
 }
 
-// TestNobodyWaits asserts the counters of blocking calls in steady state.
-func TestNobodyWaits(t *testing.T) {
-	for form, trial := range forms {
+// TestNoBlockingCalls asserts the counters of blocking GL calls in steady state.
+func TestNoBlockingCalls(t *testing.T) {
+	for form, test := range forms {
 		t.Run(form, func(t *testing.T) {
-			f := newFixture(t, Options{trial: trial})
+			f := newFixture(t, Options{test: test})
 			k := newTask(f.affine(), 1, 1000)
 			run := func() {
 				k.poison()
@@ -96,11 +96,11 @@ func TestNobodyWaits(t *testing.T) {
 }
 
 // TestEvictionDoesNotTouchProgramsInFlight has more programs in flight than the
-// cache keeps, and no handle but the executor's own.
+// cache keeps resident, and no handle but the executor's own.
 func TestEvictionDoesNotTouchProgramsInFlight(t *testing.T) {
-	g := shut()
-	f := newFixtureWith(t, Options{SlotJobs: 4, trial: trial{fences: g.fence, poison: true}}, cache.Options{MaxPrograms: 3})
-	own := f.cache.Stats().InUse // the executor's copying kernel, where it uses one
+	g := newGatedFence()
+	f := newFixtureWith(t, Options{SlotJobs: 4, test: testOptions{pollFence: g.pollFence, poison: true}}, cache.Options{MaxPrograms: 3})
+	own := f.cache.Stats().InUse // the executor's copying kernel, if it uses one
 	var tasks []*task
 	for i := range 10 {
 		h := f.affineVariant(i)
@@ -129,16 +129,16 @@ func TestEvictionDoesNotTouchProgramsInFlight(t *testing.T) {
 	}
 }
 
-// TestManyGoroutines has 8 goroutines submit jobs of random sizes, wait for some
-// in order, release others and cancel a few.
+// TestManyGoroutines submits jobs of random sizes from 8 goroutines, waits for most
+// in order, releases others and cancels a few.
 func TestManyGoroutines(t *testing.T) {
 	jobs := 300
 	if os.Getenv("SHADERCACHE_SOAK") != "" {
 		jobs = 100_000 / 8
 	}
-	for form, trial := range forms {
+	for form, test := range forms {
 		t.Run(form, func(t *testing.T) {
-			f := newFixture(t, Options{SlotBytes: 1 << 14, SlotJobs: 32, trial: trial})
+			f := newFixture(t, Options{SlotBytes: 1 << 14, SlotJobs: 32, test: test})
 			h := f.affine()
 			var wg sync.WaitGroup
 			for worker := range 8 {
@@ -159,8 +159,8 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
-// work is one goroutine of TestManyGoroutines. It has at most 4 jobs pending, so
-// that all of them together cannot fill the slots with jobs that nobody waits
+// work is one goroutine of TestManyGoroutines. It has at most 2 jobs pending, so
+// that all goroutines together cannot fill the slots with jobs that are not waited
 // for.
 func (f *fixture) work(h *cache.Handle, worker, jobs int) error {
 	random := rand.New(rand.NewPCG(uint64(worker), 1))
@@ -201,7 +201,8 @@ func (f *fixture) work(h *cache.Handle, worker, jobs int) error {
 	return nil
 }
 
-// TestSubmitAllocatesNothing counts one job at a time and a window of them.
+// TestSubmitAllocatesNothing counts allocations of single jobs and of a window of
+// pending jobs.
 func TestSubmitAllocatesNothing(t *testing.T) {
 	f := newFixture(t, Options{SlotBytes: 1 << 16})
 	ctx := context.Background()
@@ -259,5 +260,27 @@ func TestSubmitIntoTakesNoPendingJob(t *testing.T) {
 		if err := k.verify(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// BenchmarkSubmit measures Submit and Wait of small jobs without work groups, many in
+// flight.
+func BenchmarkSubmit(b *testing.B) {
+	f := newFixture(b, Options{})
+	job := newTask(f.affine(), 1, 16).job
+	job.Groups[0] = 0
+	var window [128]Pending
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		p := &window[i%len(window)]
+		if p.batch != nil {
+			f.wait(p)
+		}
+		if err := f.SubmitInto(b.Context(), job, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := range window {
+		window[i].Release()
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { gltest.Main(m) }
 
-// affine writes a*x + b of every word.
+// affine computes a*x + b of every word.
 const affine = `
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) restrict readonly buffer In { uint x[]; };
@@ -32,8 +32,8 @@ void main() {
     }
 }`
 
-// fixture is an executor over a context and a cache of its own. When the test
-// ends everything is closed, and nothing may be left.
+// fixture is an executor with its own context and cache. When the test ends it closes
+// all and fails the test for objects that were not freed.
 type fixture struct {
 	*Executor
 	t       testing.TB
@@ -67,7 +67,7 @@ func newFixtureWith(t testing.TB, o Options, c cache.Options) *fixture {
 			t.Errorf("handles were left: %v", err)
 		}
 		select {
-		case <-context.Done(): // closed by the test, and its fences with it
+		case <-context.Done(): // closed by the test, with its fences
 		default:
 			if n := context.Counters().Fences; n != 0 {
 				t.Errorf("%d fences were left", n)
@@ -80,10 +80,10 @@ func newFixtureWith(t testing.TB, o Options, c cache.Options) *fixture {
 
 // mayFail reports whether the test broke the executor on purpose.
 func (f *fixture) mayFail() bool {
-	return f.options.trial.fences != nil || f.context.Lost()
+	return f.options.test.pollFence != nil || f.context.Lost()
 }
 
-// wantGoroutines waits for goroutines that are about to end.
+// wantGoroutines waits until at most n goroutines are left.
 func wantGoroutines(t testing.TB, n int) {
 	t.Helper()
 	for range 2000 {
@@ -96,7 +96,7 @@ func wantGoroutines(t testing.TB, n int) {
 	t.Errorf("%d goroutines, there were %d:\n%s", runtime.NumGoroutine(), n, stacks[:runtime.Stack(stacks, true)])
 }
 
-// program gets a program that is released when the test ends.
+// program returns a program that is released when the test ends.
 func (f *fixture) program(name, text string, defines shader.Defines) *cache.Handle {
 	f.t.Helper()
 	h, err := f.cache.Get(context.Background(), shader.MustSource(name, text, defines))
@@ -114,7 +114,7 @@ func (f *fixture) affineVariant(n int) *cache.Handle {
 	return f.program(fmt.Sprintf("affine%d", n), affine, shader.Defines{"VARIANT": fmt.Sprint(n)})
 }
 
-// task is one affine job with what should come out.
+// task is one affine job with the expected output.
 type task struct {
 	a, b, variant uint32
 	in, out       []uint32
@@ -122,7 +122,7 @@ type task struct {
 	pending       *Pending
 }
 
-// newTask is a task of n words that no other number shares.
+// newTask returns a task of n words, which differ from those of other numbers.
 func newTask(h *cache.Handle, number uint32, n int) *task {
 	k := &task{a: 2*number + 1, b: number * 7919, in: make([]uint32, n), out: make([]uint32, n)}
 	for i := range k.in {
@@ -173,7 +173,7 @@ func (f *fixture) wait(p *Pending) {
 	}
 }
 
-// finish waits for a task and checks it.
+// finish waits for a task and checks its output.
 func (f *fixture) finish(k *task) {
 	f.t.Helper()
 	f.wait(k.pending)
@@ -199,12 +199,12 @@ func wantError(t *testing.T, err error, text string) {
 	}
 }
 
-// gated is a fence that nobody sees reached while it is shut.
-type gated struct{ open chan struct{} }
+// gatedFence reports fences as not signalled until open is closed.
+type gatedFence struct{ open chan struct{} }
 
-func shut() *gated { return &gated{make(chan struct{})} }
+func newGatedFence() *gatedFence { return &gatedFence{make(chan struct{})} }
 
-func (g *gated) fence(gl *glctx.GL, f glctx.Fence) (bool, error) {
+func (g *gatedFence) pollFence(gl *glctx.GL, f glctx.Fence) (bool, error) {
 	select {
 	case <-g.open:
 		return gl.WaitFence(f, 0)

@@ -10,38 +10,36 @@ import (
 )
 
 // Job is one unit of work: inputs, one dispatch or a chain of them, outputs.
-// Submit has read everything in it when it returns, except where an Output's To
-// will be written to and its Read called, so that a Job and its slices may be
-// used again.
+// A Job and its slices may be reused when Submit returns, except for an Output's To
+// and Read, which are used by Wait.
 type Job struct {
 	Dispatch
-	Then    []Dispatch // further dispatches, each after the one before has written
+	Then    []Dispatch // further dispatches, with a barrier before each
 	Inputs  []Input    // bound for every dispatch of the job
 	Outputs []Output   // bound for every dispatch of the job
 }
 
-// Dispatch is one start of a program. Every storage block and uniform block of
-// the program must be bound, and every uniform set: what is left over from
-// another job is never seen. What the program does not use is ignored, since
+// Dispatch is one dispatch of a program. Every storage block and uniform block of
+// the program must be bound, and every uniform set: bindings of other jobs are never
+// used. Bindings and uniforms that the program does not use are ignored, since
 // drivers differ in what they optimise away.
 type Dispatch struct {
 	// Program stays resident while the job is in flight: the executor retains
 	// it. The caller's handle may be released once Submit has returned.
 	Program *cache.Handle
 
-	// Groups is the number of work groups along x, y and z. With a 0 in it the
-	// dispatch does nothing.
+	// Groups is the number of work groups along x, y and z. A dispatch with a 0
+	// does nothing.
 	Groups [3]uint32
 
-	// Indirect, where it is set, is where the number of work groups stands on
-	// the device, in place of Groups.
+	// Indirect, if set, replaces Groups by counts in device memory.
 	Indirect *Indirect
 
-	// Memory is bound for this dispatch. It goes before the job's inputs and
-	// outputs where they have the same binding.
+	// Memory is bound for this dispatch. It takes precedence over inputs and
+	// outputs of the job with the same binding.
 	Memory []Bound
 
-	// Uniforms are those outside any block.
+	// Uniforms are the values of uniforms outside any block.
 	Uniforms []Uniform
 
 	// Params is the content of the uniform block at ParamsBinding.
@@ -49,8 +47,8 @@ type Dispatch struct {
 	ParamsBinding uint32
 }
 
-// Indirect is a place in device memory that holds three uint32 counts of work
-// groups. Counts beyond the device's limits are not noticed.
+// Indirect is the location of three uint32 work group counts in device memory.
+// Counts beyond the device's limits are not detected.
 type Indirect struct {
 	Memory *Memory
 	Offset int // bytes, a multiple of 4
@@ -62,24 +60,24 @@ type Bound struct {
 	Memory   *Memory
 	Offset   int  // bytes, a multiple of Info.StorageAlignment
 	Size     int  // bytes; 0 is the rest of the memory
-	ReadOnly bool // the program only reads it: readers need no barrier between them
+	ReadOnly bool // the program only reads it: no barrier is needed between readers
 }
 
-// Input is data for the storage block at Binding: Data, or what Fill produces.
+// Input is data for the storage block at Binding: Data, or written by Fill.
 type Input struct {
 	Binding uint32
 	Data    []byte
 
-	// Fill is called by Submit with Size bytes of mapped memory, and has to
-	// write all of them, in order: reading them is slow. Neither this job nor
-	// those of the same batch and after it start before Fill has returned, so it
-	// must not wait for another job.
+	// Fill is called by Submit with Size bytes of mapped memory. It must write all
+	// of them, in order, and not read them, which is slow. This job, other jobs of
+	// its batch and jobs submitted later do not start before Fill has returned, so
+	// it must not wait for them.
 	Fill func(dst []byte)
 	Size int
 }
 
-// Output is where the storage block at Binding goes: it is copied to To, or
-// shown to Read. What the kernel does not write is undefined.
+// Output is the destination of the storage block at Binding: it is copied to To, or
+// passed to Read. Bytes that the kernel does not write are undefined.
 type Output struct {
 	Binding uint32
 	To      []byte
@@ -105,22 +103,22 @@ const (
 	floatUniform
 )
 
-// Int is a value for an int or bool uniform.
+// Int returns a value for an int or bool uniform.
 func Int(name string, v int32) Uniform { return Uniform{name, intUniform, uint32(v)} }
 
-// Uint is a value for a uint uniform.
+// Uint returns a value for a uint uniform.
 func Uint(name string, v uint32) Uniform { return Uniform{name, uintUniform, v} }
 
-// Float is a value for a float uniform.
+// Float returns a value for a float uniform.
 func Float(name string, v float32) Uniform { return Uniform{name, floatUniform, math.Float32bits(v)} }
 
-// Set gives the uniform of that name its value in the current program, for those
-// who dispatch by themselves. A name that the program does not use is ignored.
+// Set sets the uniform in program, which is current, for callers that dispatch
+// without an executor. A name that the program does not use is ignored.
 func (u Uniform) Set(gl *glctx.GL, program uint32) {
 	u.kind.set(gl, gl.UniformLocation(program, u.name), u.bits)
 }
 
-// set sets a uniform of the current program.
+// set sets the uniform at location in the current program.
 func (k uniformKind) set(gl *glctx.GL, location int32, bits uint32) {
 	switch k {
 	case intUniform:

@@ -14,8 +14,8 @@ import (
 )
 
 func TestCancelAtEveryStage(t *testing.T) {
-	g := shut()
-	f := newFixture(t, Options{Depth: 2, SlotJobs: 1, trial: trial{fences: g.fence, poison: true}})
+	g := newGatedFence()
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 1, test: testOptions{pollFence: g.pollFence, poison: true}})
 	h := f.affine()
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -29,7 +29,7 @@ func TestCancelAtEveryStage(t *testing.T) {
 	first.pending, second.pending = f.submit(first.job), f.submit(second.job)
 
 	// Both slots are taken.
-	short, stop := context.WithTimeout(t.Context(), 3*patience)
+	short, stop := context.WithTimeout(t.Context(), 3*moveResultsAfter)
 	defer stop()
 	if _, err := f.Submit(short, newTask(h, 3, 10).job); err != context.DeadlineExceeded {
 		t.Errorf("waiting for room: %v", err)
@@ -59,8 +59,8 @@ func TestCancelAtEveryStage(t *testing.T) {
 }
 
 func TestFullByOption(t *testing.T) {
-	g := shut()
-	f := newFixture(t, Options{Depth: 2, SlotJobs: 3, FailWhenFull: true, trial: trial{fences: g.fence}})
+	g := newGatedFence()
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 3, FailWhenFull: true, test: testOptions{pollFence: g.pollFence}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 6 {
@@ -82,10 +82,9 @@ func TestFullByOption(t *testing.T) {
 	f.finish(k)
 }
 
-// TestResultsThatNobodyFetchesAreMoved has goroutines hold more results than
-// there are places while they submit: without help they would all wait for each
-// other.
-func TestResultsThatNobodyFetchesAreMoved(t *testing.T) {
+// TestHeldResultsAreMoved holds more results than the slots have places, in several
+// goroutines that submit: if none were moved they would all wait for each other.
+func TestHeldResultsAreMoved(t *testing.T) {
 	f := newFixture(t, Options{Depth: 2, SlotJobs: 4})
 	h := f.affine()
 	var wg sync.WaitGroup
@@ -125,7 +124,7 @@ func TestResultsThatNobodyFetchesAreMoved(t *testing.T) {
 	f.finish(k)
 }
 
-func TestFillAndReadSeeMappedMemory(t *testing.T) {
+func TestFillAndReadUseMappedMemory(t *testing.T) {
 	f := newFixture(t, Options{})
 	k := newTask(f.affine(), 5, 1000)
 	var filled, read *byte
@@ -147,7 +146,7 @@ func TestFillAndReadSeeMappedMemory(t *testing.T) {
 	f.finish(k)
 	s := f.mu.slot
 	if filled != &s.up.Data[0] || read != &s.down.Data[0] {
-		t.Error("Fill and Read did not see the slot's own memory")
+		t.Error("Fill and Read did not get the slot's own memory")
 	}
 	k.poison()
 	f.wait(k.pending)
@@ -156,8 +155,8 @@ func TestFillAndReadSeeMappedMemory(t *testing.T) {
 	}
 }
 
-// TestPanicsOfCallersHarmNobodyElse lets Fill and Read panic.
-func TestPanicsOfCallersHarmNobodyElse(t *testing.T) {
+// TestPanicInFillOrReadAffectsItsJobOnly lets Fill and Read panic.
+func TestPanicInFillOrReadAffectsItsJobOnly(t *testing.T) {
 	f := newFixture(t, Options{Depth: 2, SlotJobs: 2})
 	h := f.affine()
 	panics := func(fn func()) (value any) {
@@ -183,9 +182,9 @@ func TestPanicsOfCallersHarmNobodyElse(t *testing.T) {
 	}
 }
 
-// TestSlowFillHoldsUpNothingBefore waits for an earlier job inside Fill, while
-// later jobs queue up behind.
-func TestSlowFillHoldsUpNothingBefore(t *testing.T) {
+// TestSlowFillDelaysLaterJobsOnly waits for an earlier job inside Fill, while
+// a later job is queued.
+func TestSlowFillDelaysLaterJobsOnly(t *testing.T) {
 	f := newFixture(t, Options{})
 	h := f.affine()
 	before := newTask(h, 1, 10)
@@ -209,9 +208,9 @@ func TestSlowFillHoldsUpNothingBefore(t *testing.T) {
 	f.finish(after)
 }
 
-func TestTimeoutFailsWhatIsPending(t *testing.T) {
-	g := shut()
-	f := newFixture(t, Options{Depth: 3, SlotJobs: 1, Timeout: 20 * time.Millisecond, FailWhenFull: true, trial: trial{fences: g.fence, poison: true}})
+func TestTimeoutFailsPendingJobs(t *testing.T) {
+	g := newGatedFence()
+	f := newFixture(t, Options{Depth: 3, SlotJobs: 1, Timeout: 20 * time.Millisecond, FailWhenFull: true, test: testOptions{pollFence: g.pollFence, poison: true}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 3 {
@@ -230,9 +229,9 @@ func TestTimeoutFailsWhatIsPending(t *testing.T) {
 	if err := f.Drain(t.Context()); err != ErrTimeout {
 		t.Errorf("drain: %v", err)
 	}
-	// The slots are still the GPU's.
+	// The GPU still uses the slots.
 	if _, err := f.Submit(t.Context(), tasks[0].job); err != ErrFull {
-		t.Errorf("a slot was used again before its fence: %v", err)
+		t.Errorf("a slot was reused before its fence: %v", err)
 	}
 	close(g.open)
 	if err := f.Drain(t.Context()); err != nil && err != ErrTimeout {
@@ -246,7 +245,7 @@ func TestTimeoutFailsWhatIsPending(t *testing.T) {
 		if err = p.Wait(t.Context()); err == nil {
 			err = k.verify()
 		}
-		if err != ErrTimeout { // a slow machine may pass so short a time
+		if err != ErrTimeout { // a slow machine may exceed so short a timeout
 			if err != nil {
 				t.Error(err)
 			}
@@ -255,9 +254,10 @@ func TestTimeoutFailsWhatIsPending(t *testing.T) {
 	}
 }
 
-// TestCloseOfAHungGPU gives up after the timeout.
+// TestCloseOfAHungGPU closes while no fence is signalled: Close returns after the
+// timeout.
 func TestCloseOfAHungGPU(t *testing.T) {
-	f := newFixture(t, Options{Timeout: 10 * time.Millisecond, trial: trial{fences: shut().fence}})
+	f := newFixture(t, Options{Timeout: 10 * time.Millisecond, test: testOptions{pollFence: newGatedFence().pollFence}})
 	k := newTask(f.affine(), 1, 30)
 	p := f.submit(k.job)
 	if err := f.Close(); err != ErrTimeout {
@@ -271,7 +271,7 @@ func TestCloseOfAHungGPU(t *testing.T) {
 	}
 }
 
-func TestNothingIsNoJob(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	f := newFixture(t, Options{})
 	if _, err := New(nil, f.cache, Options{}); err == nil {
 		t.Error("an executor without a context")
@@ -321,8 +321,8 @@ func TestClosedExecutor(t *testing.T) {
 
 // TestCloseWakesSubmit closes while Submit waits for room.
 func TestCloseWakesSubmit(t *testing.T) {
-	g := shut()
-	f := newFixture(t, Options{Depth: 1, trial: trial{fences: g.fence}})
+	g := newGatedFence()
+	f := newFixture(t, Options{Depth: 1, test: testOptions{pollFence: g.pollFence}})
 	k := newTask(f.affine(), 1, 30)
 	p := f.submit(k.job)
 	blocked := make(chan error)
@@ -347,19 +347,19 @@ func TestCloseWakesSubmit(t *testing.T) {
 	}
 }
 
-// TestContextLostFailsEverythingOnce loses the context with jobs on the GPU, in
+// TestContextLostFailsAllJobs loses the context with jobs on the GPU, in
 // the queue and waiting for room.
-func TestContextLostFailsEverythingOnce(t *testing.T) {
-	g, lost := shut(), make(chan struct{})
-	fences := func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
+func TestContextLostFailsAllJobs(t *testing.T) {
+	g, lost := newGatedFence(), make(chan struct{})
+	pollFence := func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
 		select {
 		case <-lost:
 			return false, shader.ErrContextLost
 		default:
-			return g.fence(gl, fence)
+			return g.pollFence(gl, fence)
 		}
 	}
-	f := newFixture(t, Options{Depth: 3, SlotJobs: 2, Timing: true, trial: trial{fences: fences}})
+	f := newFixture(t, Options{Depth: 3, SlotJobs: 2, Timing: true, test: testOptions{pollFence: pollFence}})
 	h := f.affine()
 	var pending []*Pending
 	for i := range 6 {
@@ -390,8 +390,8 @@ func TestContextLostFailsEverythingOnce(t *testing.T) {
 	if err := f.Drain(t.Context()); err != shader.ErrContextLost {
 		t.Errorf("drain: %v", err)
 	}
-	// Nothing is kept for a GPU that will not answer.
-	f.settleGL()
+	// The lost GPU finishes nothing: all is freed at once.
+	f.flushGLThread()
 	if n := f.context.Counters().Fences; n != 0 {
 		t.Errorf("%d fences were left", n)
 	}
@@ -406,14 +406,14 @@ func TestContextLostFailsEverythingOnce(t *testing.T) {
 	}
 }
 
-// TestContextClosedUnderIt ends the context while a job is on the GPU.
-func TestContextClosedUnderIt(t *testing.T) {
-	f := newFixture(t, Options{trial: trial{fences: shut().fence}})
+// TestContextClosedFirst closes the context while a job is on the GPU.
+func TestContextClosedFirst(t *testing.T) {
+	f := newFixture(t, Options{test: testOptions{pollFence: newGatedFence().pollFence}})
 	k := newTask(f.affine(), 1, 30)
 	p := f.submit(k.job)
-	f.settleGL()
-	// The slots go with the context: give them back first, so that the count of
-	// buffers says what the executor has left.
+	f.flushGLThread()
+	// Delete the slots first: Counters.Buffers then has what the executor leaves
+	// behind.
 	if err := f.context.Do(func(gl *glctx.GL) error {
 		for _, s := range f.slots {
 			s.delete(gl)
@@ -436,12 +436,12 @@ func TestContextClosedUnderIt(t *testing.T) {
 	}
 }
 
-// TestLongRunsLeaveNothing goes round the slots often and counts buffers,
+// TestLongRunsLeakNothing reuses the slots many times and counts buffers,
 // handles and batches.
-func TestLongRunsLeaveNothing(t *testing.T) {
-	for form, trial := range forms {
+func TestLongRunsLeakNothing(t *testing.T) {
+	for form, test := range forms {
 		t.Run(form, func(t *testing.T) {
-			f := newFixture(t, Options{Depth: 3, SlotBytes: 1 << 12, SlotJobs: 3, Timing: true, trial: trial})
+			f := newFixture(t, Options{Depth: 3, SlotBytes: 1 << 12, SlotJobs: 3, Timing: true, test: test})
 			h := f.affine()
 			k := newTask(h, 1, 100)
 			before := f.context.Counters().Buffers
@@ -452,14 +452,14 @@ func TestLongRunsLeaveNothing(t *testing.T) {
 			if err := f.Drain(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			f.settleGL()
+			f.flushGLThread()
 			f.mu.Lock()
 			spare, live, queued := len(f.mu.spare), len(f.mu.live), len(f.mu.queue)
 			f.mu.Unlock()
 			if live != 0 || queued != 0 || spare > 3*3 {
 				t.Errorf("%d batches live, %d queued, %d spare", live, queued, spare)
 			}
-			if n := len(f.gpu.queries); n > 2*(maxStages+3*3) {
+			if n := len(f.pipeline.queries); n > 2*(maxStages+3*3) {
 				t.Errorf("%d queries", n)
 			}
 			if n := f.context.Counters().Buffers - before; n != 0 {
@@ -472,14 +472,14 @@ func TestLongRunsLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestLargeJobs sends lone large jobs and streams of them through the stages.
+// TestLargeJobs runs single large jobs and streams of them in stages.
 func TestLargeJobs(t *testing.T) {
 	for _, depth := range []int{2, 3, 4, 6} {
-		f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 20, Timing: true, trial: trial{pipeline: true, poison: true}})
+		f := newFixture(t, Options{Depth: depth, SlotBytes: 1 << 20, Timing: true, test: testOptions{staged: true, poison: true}})
 		h := f.affine()
-		lone := newTask(h, 1, 1<<18)
-		lone.pending = f.submit(lone.job)
-		f.finish(lone)
+		single := newTask(h, 1, 1<<18)
+		single.pending = f.submit(single.job)
+		f.finish(single)
 		var tasks []*task
 		for i := range 3 * depth {
 			k := newTask(h, uint32(i), 1<<18-i)
@@ -496,10 +496,10 @@ func TestLargeJobs(t *testing.T) {
 	}
 }
 
-// TestStagesTakeJobsWithoutInputsOrOutputs mixes all four kinds, large and
-// small, in one stream.
-func TestStagesTakeJobsWithoutInputsOrOutputs(t *testing.T) {
-	f := newFixture(t, Options{Depth: 4, SlotJobs: 1, trial: trial{pipeline: true, poison: true}})
+// TestStagesWithoutInputsOrOutputs runs jobs with and without inputs and outputs in
+// one stream.
+func TestStagesWithoutInputsOrOutputs(t *testing.T) {
+	f := newFixture(t, Options{Depth: 4, SlotJobs: 1, test: testOptions{staged: true, poison: true}})
 	h := f.affine()
 	state := f.buffer(make([]uint32, 64))
 	var tasks []*task
@@ -518,7 +518,7 @@ func TestStagesTakeJobsWithoutInputsOrOutputs(t *testing.T) {
 		k.pending = f.submit(j)
 		tasks = append(tasks, k)
 	}
-	// What state holds by then: computed in order.
+	// The content of state, computed in order.
 	held := make([]uint32, 64)
 	for i, k := range tasks {
 		f.wait(k.pending)

@@ -10,7 +10,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// mix makes every word depend on all jobs before: a missing barrier shows.
+// mix makes every word depend on all earlier jobs, to detect a missing barrier.
 const mix = `
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) readonly buffer From { uint from[]; };
@@ -35,12 +35,12 @@ func mixed(from []uint32, key uint32) []uint32 {
 // TestJobsOnTheSameMemoryAreOrdered passes data back and forth between two
 // buffers, a job each time, then a chain, then to an output.
 func TestJobsOnTheSameMemoryAreOrdered(t *testing.T) {
-	for form, trial := range forms {
+	for form, test := range forms {
 		t.Run(form, func(t *testing.T) {
 			const n = 5000
-			g := shut()
-			trial.fences = g.fence
-			f := newFixture(t, Options{trial: trial})
+			g := newGatedFence()
+			test.pollFence = g.pollFence
+			f := newFixture(t, Options{test: test})
 			h := f.program("mix", mix, nil)
 			expected := make([]uint32, n)
 			for i := range expected {
@@ -83,8 +83,8 @@ func TestJobsOnTheSameMemoryAreOrdered(t *testing.T) {
 	}
 }
 
-// TestReadersNeedNoBarrier counts the barriers of jobs that share what they only
-// read, and write to places of their own.
+// TestReadersNeedNoBarrier counts the barriers of jobs that read the same memory and
+// write to different memory.
 func TestReadersNeedNoBarrier(t *testing.T) {
 	f := newFixture(t, Options{})
 	h := f.program("mix", mix, nil)
@@ -103,7 +103,7 @@ func TestReadersNeedNoBarrier(t *testing.T) {
 	}
 	for readOnly, want := range map[bool]uint64{true: 0, false: 4} {
 		if err := f.context.Do(func(gl *glctx.GL) error {
-			f.gpu.record.synchronize(gl, glctx.BarrierAllKinds)
+			f.pipeline.recorder.synchronize(gl, glctx.BarrierAllKinds)
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -118,8 +118,8 @@ func TestReadersNeedNoBarrier(t *testing.T) {
 	}
 }
 
-// TestIndirectGroupsComeFromTheDevice has a first dispatch decide how many
-// groups the second one gets, among them none.
+// TestIndirectGroupsComeFromTheDevice computes the number of groups of a dispatch, 0
+// among them, in the dispatch before it.
 func TestIndirectGroupsComeFromTheDevice(t *testing.T) {
 	const decide = `
 layout(local_size_x = 1) in;
@@ -155,7 +155,7 @@ void main() { atomicAdd(hits[gl_WorkGroupID.x], 1u); }`
 	}
 }
 
-// TestZeroGroupsDoNothing is legal and leaves memory as it was.
+// TestZeroGroupsDoNothing dispatches no groups, which is valid and writes nothing.
 func TestZeroGroupsDoNothing(t *testing.T) {
 	f := newFixture(t, Options{})
 	b := f.buffer([]uint32{1, 2, 3, 4})
@@ -170,11 +170,11 @@ func TestZeroGroupsDoNothing(t *testing.T) {
 	}
 }
 
-// TestMemoryLivesAsLongAsJobsUseIt releases the caller's share before the GPU
-// has begun.
+// TestMemoryLivesAsLongAsJobsUseIt releases the caller's reference before the job
+// has run.
 func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
-	g := shut()
-	f := newFixture(t, Options{trial: trial{fences: g.fence}})
+	g := newGatedFence()
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	h := f.program("mix", mix, nil)
 	before := f.context.Counters().Buffers
 	from, err := BufferOf(f.Executor, []uint32{5, 6, 7, 8})
@@ -190,13 +190,13 @@ func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
 	})
 	from.Release()
 	from.Release()
-	f.settleGL()
+	f.flushGLThread()
 	if n := f.context.Counters().Buffers - before; n != 1 {
 		t.Errorf("%d buffers while a job uses one", n)
 	}
 	close(g.open)
 	f.wait(p)
-	f.settleGL()
+	f.flushGLThread()
 	if n := f.context.Counters().Buffers - before; n != 0 {
 		t.Errorf("%d buffers were left", n)
 	}
@@ -208,15 +208,15 @@ func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
 	}
 }
 
-// settleGL returns when everything posted to the GL thread so far has run.
-func (f *fixture) settleGL() {
+// flushGLThread waits until all callbacks posted so far have run.
+func (f *fixture) flushGLThread() {
 	f.t.Helper()
 	if err := f.context.Do(func(*glctx.GL) error { return nil }); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func TestBuffersMoveRanges(t *testing.T) {
+func TestBufferRanges(t *testing.T) {
 	f := newFixture(t, Options{})
 	b, err := NewBuffer[float32](f.Executor, 10)
 	if err != nil {
@@ -256,11 +256,11 @@ func TestBuffersMoveRanges(t *testing.T) {
 	}
 }
 
-// TestMemoryAccessWaitsForJobs downloads right after submitting, and gives up
-// with its context.
+// TestMemoryAccessWaitsForJobs downloads right after Submit, also with a context that
+// has ended.
 func TestMemoryAccessWaitsForJobs(t *testing.T) {
-	g := shut()
-	f := newFixture(t, Options{trial: trial{fences: g.fence}})
+	g := newGatedFence()
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	h := f.program("mix", mix, nil)
 	from, to := f.buffer([]uint32{1, 2, 3, 4}), f.buffer(make([]uint32, 4))
 	p := f.submit(Job{Dispatch: Dispatch{

@@ -4,52 +4,50 @@ package executor
 
 import "time"
 
-// Options configure an [Executor]. The zero value is a good choice for jobs of
-// up to a megabyte.
+// Options configure an [Executor]. The zero value suits jobs of up to a megabyte.
 type Options struct {
-	// Depth is the number of slots. 1 runs one job after the other, each to its
-	// end: the synchronous form, for comparison. 3 are enough for small jobs,
-	// which gain nothing from more. From 4 on, copies of large jobs overlap
-	// kernels, and best from 6 on; below, only the host's work does. Default: 3.
+	// Depth is the number of slots. 1 runs one job after the other, synchronously,
+	// for comparison. Small jobs gain nothing from more than 3. From 4 on, copies
+	// of large jobs overlap kernels, and best from 6 on; below, only the host's
+	// work does. Default: 3.
 	Depth int
 
-	// SlotBytes is how many bytes of inputs, and how many of outputs, fit into a
-	// slot; a larger job is refused. An executor takes 4*Depth*SlotBytes of
-	// memory, half of it on the device. Default: 1 MiB.
+	// SlotBytes is the capacity of a slot for inputs, and again for outputs, in
+	// bytes; Submit returns an error for a larger job. An executor allocates
+	// 4*Depth*SlotBytes of memory, half of it on the device. Default: 1 MiB.
 	SlotBytes int
 
-	// SlotJobs is how many jobs fit into a slot, bytes permitting. So many in
-	// Depth slots can be pending before Submit blocks. Default: 256; with a
-	// Depth of 1 it is 1.
+	// SlotJobs is the capacity of a slot in jobs. Depth*SlotJobs jobs can be
+	// pending before Submit blocks. Default: 256; with a Depth of 1 it is 1.
 	SlotJobs int
 
 	// FailWhenFull makes Submit return ErrFull rather than wait for room.
 	FailWhenFull bool
 
-	// Timeout is how long the GPU may go without completing anything before all
-	// pending jobs fail. Default: 10 s.
+	// Timeout is the time without a completed stage after which all pending jobs
+	// fail. Default: 10 s.
 	Timeout time.Duration
 
-	// MaxDelay is how long a result may be there before anybody is told. Each
-	// look at the GPU wakes two threads and the one who waits, some 80 us of CPU
-	// time in all. With a MaxDelay of a few kernels, and a Depth that leaves the
-	// GPU work meanwhile, one look serves several jobs. Nothing is delayed that
-	// the GPU has nothing behind. Default: 0, told at once.
+	// MaxDelay is the time by which the notification of a completed job may be
+	// delayed. Each poll of the GPU wakes two threads and the waiting goroutine,
+	// about 80 us of CPU time in all. With a MaxDelay of a few kernels, and a Depth
+	// that leaves the GPU work meanwhile, one poll serves several jobs. The last
+	// work on the GPU is never delayed. Default: 0.
 	MaxDelay time.Duration
 
-	// Timing has the GPU note when it begins and ends: Stats.GPUTime. It costs
-	// about 2 us a batch.
+	// Timing measures Stats.GPUTime with timestamp queries. It costs about 2 us a
+	// batch.
 	Timing bool
 
-	trial trial
+	test testOptions
 }
 
-// trial bends an executor for tests.
-type trial struct {
-	pipeline bool  // use stages whatever the GPU is and however few the bytes are
-	poison   bool  // fill a slot's device memory before each use
-	linger   bool  // Wait may look before it sleeps whatever the GPU is
-	fences   fence // looks at fences instead of the driver
+// testOptions change an executor for tests.
+type testOptions struct {
+	staged    bool      // use stages on every GPU and for batches of any size
+	poison    bool      // overwrite a slot's device memory before each use
+	spin      bool      // Wait may spin on every GPU
+	pollFence pollFence // replaces the driver's
 }
 
 const (

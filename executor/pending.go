@@ -9,22 +9,22 @@ import (
 )
 
 // Pending is a submitted job. It belongs to one goroutine at a time and must not
-// be copied. It has to be waited for or released. The zero Pending is no job,
-// for SubmitInto.
+// be copied. It has to be waited for or released. The zero Pending holds no job and
+// is for SubmitInto.
 type Pending struct {
-	batch  *batch
-	number int
-	done   bool
-	err    error
+	batch *batch
+	index int // of the job in the batch
+	done  bool
+	err   error
 }
 
-// Wait waits for the job and hands its outputs over: it copies them, or calls
-// their Read functions. When ctx ends first it returns ctx.Err(), the job goes
-// on, and Wait may be called again. After that it returns the same each time,
-// and the outputs are handed over once only.
+// Wait waits for the job and delivers its outputs: it copies them, or calls
+// their Read functions. When ctx ends first it returns ctx.Err(), the job continues,
+// and Wait may be called again. Otherwise further calls return the same error and
+// deliver nothing.
 //
-// Errors: ErrTimeout, ErrClosed, ErrNotSubmitted, shader.ErrContextLost, shader.ErrClosed, and
-// what the driver says about the job.
+// Errors: ErrTimeout, ErrClosed, ErrNotSubmitted, ErrReleased,
+// shader.ErrContextLost, shader.ErrClosed, and errors of the driver about the job.
 func (p *Pending) Wait(ctx context.Context) error {
 	if p.done {
 		return p.err
@@ -33,37 +33,38 @@ func (p *Pending) Wait(ctx context.Context) error {
 	if b == nil {
 		return ErrNotSubmitted
 	}
-	if !b.settled.Load() {
+	if !b.resolved.Load() {
 		if err := b.wait(ctx); err != nil {
 			return err
 		}
 	}
-	moved := !b.claim(p.number)
+	moved := !b.claim(p.index)
 	defer p.giveUp(moved) // even if a Read panics
-	p.err = b.deliver(p.number, moved)
+	p.err = b.deliver(p.index, moved)
 	return p.err
 }
 
 // Ready reports whether Wait would return without waiting.
-func (p *Pending) Ready() bool { return p.batch == nil || p.batch.settled.Load() }
+func (p *Pending) Ready() bool { return p.batch == nil || p.batch.resolved.Load() }
 
-// Release gives up the result and the job's place in its slot, which is free for
-// others as soon as the GPU has done with it. The job itself goes on. After Wait
-// has returned anything but ctx.Err(), Release does nothing.
+// Release discards the result. The job itself continues; its place in the slot is
+// free when the GPU has finished it. Release does nothing after Wait has returned
+// anything but ctx.Err().
 func (p *Pending) Release() {
 	if p.batch != nil {
 		p.err = ErrReleased
-		p.giveUp(!p.batch.claim(p.number))
+		p.giveUp(!p.batch.claim(p.index))
 	}
 }
 
-// giveUp ends the job for its owner, who has claimed it, or found it moved.
+// giveUp ends the use of the batch by a job's owner, which has claimed the data or
+// found it moved.
 func (p *Pending) giveUp(moved bool) {
 	b := p.batch
 	p.done, p.batch = true, nil
 	if moved {
 		b.e.mu.Lock()
-		b.moved--
+		b.movedOwners--
 		b.e.recycle(b)
 		b.e.unlock()
 	} else if b.held.Add(-1) == 0 {
@@ -73,80 +74,80 @@ func (p *Pending) giveUp(moved bool) {
 	}
 }
 
-// claim makes the data of a job its owner's. It reports false when the data was
+// claim reserves the data of a job for its owner. It reports false when the data was
 // moved out of the slot.
-func (b *batch) claim(number int) bool {
-	// Once settled, a batch takes no jobs, and jobs stays where it is.
-	if b.settled.Load() && !b.jobs[number].claimed.Swap(true) {
+func (b *batch) claim(index int) bool {
+	// A resolved batch accepts no jobs, so jobs is not reallocated.
+	if b.resolved.Load() && !b.jobs[index].claimed.Swap(true) {
 		return true
 	}
-	b.e.mu.Lock() // makeRoom holds the lock until it has moved the data
+	b.e.mu.Lock() // held by makeRoom until it has moved the data
 	defer b.e.mu.Unlock()
-	return !b.jobs[number].claimed.Swap(true)
+	return !b.jobs[index].claimed.Swap(true)
 }
 
-// wait returns when the batch is settled, or ctx.Err().
+// wait waits until the batch is resolved. It returns nil or ctx.Err().
 func (b *batch) wait(ctx context.Context) error {
-	work := b.e.context.Pending()
-	if work == nil && b.e.brisk.Load() && b.linger() {
+	pending := b.e.context.Pending()
+	if pending == nil && b.e.spinHint.Load() && b.spin() {
 		return nil
 	}
 	b.e.mu.Lock()
-	if b.settled.Load() {
+	if b.resolved.Load() {
 		b.e.mu.Unlock()
 		return nil
 	}
-	w := b.waiters.add()
+	w := b.waiters.addWaiter()
 	b.e.mu.Unlock()
-	return b.e.sleep(ctx, w, &b.waiters, forever, work)
+	return b.e.sleep(ctx, w, &b.waiters, noTimeout, pending)
 }
 
-// linger looks for a while whether the batch is settled, where it is the next to
-// be: sleeping and waking take longer than a short stage. One goroutine at a time
-// does so, and after a while in vain the next ones do not: there may be too few
-// CPUs for it.
-func (b *batch) linger() bool {
+// spin polls for up to maxSpin whether the batch is resolved, if it is the next one
+// to be: sleeping and waking take longer than a short stage. It reports whether the
+// batch is resolved. One goroutine spins at a time. When one has spun without
+// success the next calls do not spin, because there may be too few CPUs for it.
+func (b *batch) spin() bool {
 	e := b.e
-	if e.discouraged.Load() > 0 {
-		e.discouraged.Add(-1)
+	if e.spinBackoff.Load() > 0 {
+		e.spinBackoff.Add(-1)
 		return false
 	}
 	e.mu.Lock()
 	next := len(e.mu.live) > 0 && e.mu.live[0] == b
 	e.mu.Unlock()
-	if !next || runtime.GOMAXPROCS(0) == 1 || e.lingering.Swap(true) {
+	if !next || runtime.GOMAXPROCS(0) == 1 || e.spinning.Swap(true) {
 		return false
 	}
-	defer e.lingering.Store(false)
-	for start := time.Now(); time.Since(start) < hotGap; {
+	defer e.spinning.Store(false)
+	for start := time.Now(); time.Since(start) < maxSpin; {
 		for range 64 {
-			if b.settled.Load() {
+			if b.resolved.Load() {
 				return true
 			}
 		}
 	}
-	e.discouraged.Store(discouragement)
+	e.spinBackoff.Store(spinBackoffCalls)
 	return false
 }
 
-// discouragement is how many calls of Wait sleep at once after one has looked in
-// vain.
-const discouragement = 16
+// spinBackoffCalls is the number of calls of Wait that sleep at once after one has
+// spun without success.
+const spinBackoffCalls = 16
 
-// deliver hands the outputs of a job over. The batch is settled, the job claimed
-// or moved.
-func (b *batch) deliver(number int, moved bool) error {
+// deliver delivers the outputs of a job of a resolved batch. Its data is claimed, or
+// moved.
+func (b *batch) deliver(index int, moved bool) error {
 	if b.err != nil {
 		return b.err
 	}
-	job := &b.jobs[number]
+	job := &b.jobs[index]
 	if job.err != nil {
 		return job.err
 	}
-	if !b.e.gate.enter() {
+	if !b.e.hostAccess.begin() {
 		return ErrClosed
 	}
-	defer b.e.gate.leave()
+	defer b.e.hostAccess.end()
 	for i := range job.outputs {
 		out := &b.outputs[job.firstOutput+i]
 		switch {
@@ -159,12 +160,11 @@ func (b *batch) deliver(number int, moved bool) error {
 	return nil
 }
 
-// deliver hands one output over from a slot's mapped memory.
-func (out *delivery) deliver(mapped []byte) {
-	src := mapped[out.at : out.at+out.size : out.at+out.size]
+// deliver delivers one output from a slot's mapped memory.
+func (out *output) deliver(mapped []byte) {
 	if out.read != nil {
-		out.read(src)
+		out.read(out.of(mapped))
 	} else {
-		copy(out.to, src)
+		copy(out.to, out.of(mapped))
 	}
 }

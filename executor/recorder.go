@@ -10,27 +10,27 @@ import (
 
 // recorder turns stages into GL calls.
 //
-// A barrier is due before a dispatch that uses memory which was written since
+// A barrier is needed before a dispatch that uses memory which was written since
 // the last barrier, or writes memory which was used. Barriers are numbered, and
-// memory knows the numbers of its last use, so that no sets have to be kept.
+// Memory holds the numbers of its last read and write, so that no sets are needed.
 type recorder struct {
 	e       *Executor
 	copier  copier
-	barrier uint64 // number of the last barrier; 0 means never in Memory
+	barrier uint64 // number of the last barrier; in Memory, 0 means never
 
-	// What is current in the context, valid during one stage.
+	// State of the context, valid during one stage.
 	program uint32
 	storage [trackedBindings]binding
 }
 
-// binding is what a storage binding point is bound to.
+// binding is the buffer range at a storage binding point.
 type binding struct {
-	buffer   uint32
-	at, size int
+	buffer uint32
+	span
 }
 
-// trackedBindings is how many binding points are known not to need a call. The
-// others get one each time.
+// trackedBindings is the number of binding points that are set only when they
+// change. The others are set by each command.
 const trackedBindings = 16
 
 func (r *recorder) prepare(gl *glctx.GL, e *Executor) {
@@ -41,21 +41,21 @@ func (r *recorder) prepare(gl *glctx.GL, e *Executor) {
 	}
 }
 
-// stage records a stage, without its fence. An error of a job is noted in the
-// job; one that cannot be attributed is returned.
+// stage records a stage, without its fence. It stores the error of a job in the job
+// and returns errors that belong to no job.
 func (r *recorder) stage(gl *glctx.GL, s *stage) error {
-	_ = gl.Err() // what somebody else left behind
+	_ = gl.Err() // errors of earlier callbacks
 	r.program, r.storage = 0, [trackedBindings]binding{}
 	if s.whole != nil {
-		r.whole(gl, s.whole)
+		r.wholeBatch(gl, s.whole)
 		return gl.Err()
 	}
 	r.poison(gl, s.up)
 	if b := s.up; b != nil {
-		r.copyRange(gl, b.slot.up.Buffer, b.slot.inputs, b.upFrom, b.upTo)
+		r.copyRange(gl, b.slot.up.Buffer, b.slot.inputs, b.upFrom, b.upBytes())
 	}
 	if b := s.down; b != nil {
-		r.copyRange(gl, b.slot.outputs, b.slot.down.Buffer, b.downFrom, b.downTo)
+		r.copyRange(gl, b.slot.outputs, b.slot.down.Buffer, b.downFrom, b.downBytes())
 	}
 	if s.run != nil {
 		r.commands(gl, s.run)
@@ -64,9 +64,9 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 	return gl.Err()
 }
 
-// whole records a batch with copies by the driver, which order themselves
-// against kernels.
-func (r *recorder) whole(gl *glctx.GL, b *batch) {
+// wholeBatch records a batch with copies by the driver, which are ordered with
+// respect to kernels.
+func (r *recorder) wholeBatch(gl *glctx.GL, b *batch) {
 	r.poison(gl, b)
 	if b.upBytes() > 0 {
 		gl.Copy(b.slot.up.Buffer, b.upFrom, b.slot.inputs, b.upFrom, b.upBytes())
@@ -78,9 +78,9 @@ func (r *recorder) whole(gl *glctx.GL, b *batch) {
 	}
 }
 
-// poison overwrites the device memory of a slot that starts over, in tests.
+// poison overwrites the device memory of a slot that was reset, in tests.
 func (r *recorder) poison(gl *glctx.GL, b *batch) {
-	if b == nil || !r.e.options.trial.poison {
+	if b == nil || !r.e.options.test.poison {
 		return
 	}
 	r.e.mu.Lock()
@@ -93,7 +93,7 @@ func (r *recorder) poison(gl *glctx.GL, b *batch) {
 	}
 }
 
-const poisonWord = 0x7fc0_dead // a NaN that no kernel makes
+const poisonWord = 0x7fc0_dead // a NaN that no test kernel computes
 
 // commands records the dispatches of a batch.
 func (r *recorder) commands(gl *glctx.GL, b *batch) {
@@ -111,7 +111,7 @@ func (r *recorder) command(gl *glctx.GL, b *batch, c *command, binds []bind, val
 	if c.chained || r.hazard(c, binds) {
 		r.synchronize(gl, glctx.BarrierStorage|glctx.BarrierCommand)
 	}
-	r.use(gl, c.program)
+	r.useProgram(gl, c.program)
 	for i := range binds {
 		r.bind(gl, b.slot, &binds[i])
 	}
@@ -130,7 +130,7 @@ func (r *recorder) command(gl *glctx.GL, b *batch, c *command, binds []bind, val
 	gl.Dispatch(c.groups[0], c.groups[1], c.groups[2])
 }
 
-// hazard reports whether a barrier is due before a command.
+// hazard reports whether a barrier is needed before a command.
 func (r *recorder) hazard(c *command, binds []bind) bool {
 	if c.indirect != nil && c.indirect.writtenAt == r.barrier {
 		return true
@@ -144,14 +144,14 @@ func (r *recorder) hazard(c *command, binds []bind) bool {
 	return false
 }
 
-// synchronize is a memory barrier.
+// synchronize inserts a memory barrier.
 func (r *recorder) synchronize(gl *glctx.GL, kinds uint32) {
 	gl.MemoryBarrier(kinds)
 	r.barrier++
 	r.e.counts.barriers.Add(1)
 }
 
-func (r *recorder) use(gl *glctx.GL, program uint32) {
+func (r *recorder) useProgram(gl *glctx.GL, program uint32) {
 	if r.program != program {
 		gl.UseProgram(program)
 		r.program = program
@@ -161,13 +161,13 @@ func (r *recorder) use(gl *glctx.GL, program uint32) {
 func (r *recorder) bind(gl *glctx.GL, s *slot, b *bind) {
 	switch b.from {
 	case slotInputs:
-		r.bindStorage(gl, b.binding, s.inputs, b.at, b.size)
+		r.bindStorage(gl, b.binding, s.inputs, b.span)
 	case slotOutputs:
-		r.bindStorage(gl, b.binding, s.outputs, b.at, b.size)
+		r.bindStorage(gl, b.binding, s.outputs, b.span)
 	case slotParams:
-		gl.BindUniformsRange(b.binding, s.inputs, b.at, b.size)
+		gl.BindUniformsRange(b.binding, s.inputs, b.offset, b.size)
 	case deviceMemory:
-		r.bindStorage(gl, b.binding, b.memory.buffer, b.at, b.size)
+		r.bindStorage(gl, b.binding, b.memory.buffer, b.span)
 		if b.readOnly {
 			b.memory.readAt = r.barrier
 		} else {
@@ -176,15 +176,15 @@ func (r *recorder) bind(gl *glctx.GL, s *slot, b *bind) {
 	}
 }
 
-func (r *recorder) bindStorage(gl *glctx.GL, point uint32, buffer glctx.Buffer, at, size int) {
-	now := binding{buffer.ID, at, size}
+func (r *recorder) bindStorage(gl *glctx.GL, point uint32, buffer glctx.Buffer, part span) {
+	bound := binding{buffer.ID, part}
 	if point < trackedBindings {
-		if r.storage[point] == now {
+		if r.storage[point] == bound {
 			return
 		}
-		r.storage[point] = now
+		r.storage[point] = bound
 	}
-	gl.BindStorageRange(point, buffer, at, size)
+	gl.BindStorageRange(point, buffer, part.offset, part.size)
 }
 
 // setValues sets uniforms of the current program.

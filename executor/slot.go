@@ -9,28 +9,29 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// slot is a piece of memory, the same twice: mapped and on the device. Batches
-// take it from the front. It starts over when no batch is in it any more.
+// slot is two blocks of memory with the same layout, one mapped and one on the
+// device. Batches fill it from the front. It is reset when its last batch is
+// removed.
 type slot struct {
 	up, down         glctx.Staging // mapped
-	inputs, outputs  glctx.Buffer  // on the device, the same layout
-	upUsed, downUsed int           // bytes; guarded by Executor.mu, as is all below
+	inputs, outputs  glctx.Buffer  // on the device
+	upUsed, downUsed int           // bytes; guarded by Executor.mu, as are the fields below
 	jobs             int
-	batches          []*batch // those that have not left it
-	fresh            bool     // nothing was in it since it started over
+	batches          []*batch // those that are not removed
+	fresh            bool     // unused since it was reset
 }
 
-// newSlot makes the memory of a slot of size bytes each way.
+// newSlot allocates a slot of size bytes each way.
 func newSlot(gl *glctx.GL, size int) (*slot, error) {
 	s := &slot{fresh: true}
-	if err := s.make(gl, size); err != nil {
+	if err := s.allocate(gl, size); err != nil {
 		s.delete(gl)
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *slot) make(gl *glctx.GL, size int) (err error) {
+func (s *slot) allocate(gl *glctx.GL, size int) (err error) {
 	if s.up, err = gl.NewStaging(size, glctx.Upload); err != nil {
 		return err
 	}
@@ -51,27 +52,36 @@ func (s *slot) delete(gl *glctx.GL) {
 	gl.DeleteBuffer(s.outputs)
 }
 
-// fits reports whether there is room for a job.
-func (s *slot) fits(n need, o *Options) bool {
-	return s.jobs < o.SlotJobs && s.upUsed+n.up <= o.SlotBytes && s.downUsed+n.down <= o.SlotBytes
+// fits reports whether the slot has room for a job.
+func (s *slot) fits(l *layout, o *Options) bool {
+	return s.jobs < o.SlotJobs && s.upUsed+l.upBytes <= o.SlotBytes && s.downUsed+l.downBytes <= o.SlotBytes
 }
 
-// startOver makes an empty slot new.
-func (s *slot) startOver() {
+func (s *slot) reset() {
 	s.upUsed, s.downUsed, s.jobs, s.fresh = 0, 0, 0, true
 }
 
-// recycle takes a batch out of its slot, and makes it spare, once nobody needs
-// it there. mu is held.
+// completed reports whether the GPU has finished all batches of the slot.
+func (s *slot) completed() bool {
+	for _, b := range s.batches {
+		if b.state != completedBatch {
+			return false
+		}
+	}
+	return true
+}
+
+// recycle removes a completed batch from its slot once no job has data there, and
+// makes it spare once no owner of a moved result refers to it. mu is held.
 func (e *Executor) recycle(b *batch) {
-	if b.state != reachedBatch || b.held.Load() != 0 {
+	if b.state != completedBatch || b.held.Load() != 0 {
 		return
 	}
-	if !b.left {
-		b.left = true
-		e.leave(b.slot, b)
+	if !b.removed {
+		b.removed = true
+		e.removeFromSlot(b)
 	}
-	if b.moved > 0 {
+	if b.movedOwners > 0 {
 		return
 	}
 	b.state = spareBatch
@@ -82,9 +92,10 @@ func (e *Executor) recycle(b *batch) {
 	e.mu.spare = append(e.mu.spare, b)
 }
 
-// leave takes a batch out of a slot, which starts over when it was the last. mu
-// is held.
-func (e *Executor) leave(s *slot, b *batch) {
+// removeFromSlot removes a batch from its slot and resets the slot after the last
+// one. mu is held.
+func (e *Executor) removeFromSlot(b *batch) {
+	s := b.slot
 	last := len(s.batches) - 1
 	s.batches[slices.Index(s.batches, b)] = s.batches[last]
 	s.batches[last] = nil
@@ -92,21 +103,21 @@ func (e *Executor) leave(s *slot, b *batch) {
 	if last > 0 {
 		return
 	}
-	s.startOver()
+	s.reset()
 	if s != e.mu.slot {
 		e.mu.free = append(e.mu.free, s)
 	}
 	e.mu.space.wake()
 }
 
-// makeRoom empties a slot whose results are all there and not fetched: without
-// that, goroutines which hold results while they submit could all wait for each
-// other.
+// makeRoom empties a slot whose batches are all completed by moving their results.
+// Without it, goroutines that hold results while they submit could all wait for
+// each other.
 func (e *Executor) makeRoom() {
 	e.mu.Lock()
 	defer e.unlock()
 	for _, s := range e.slots {
-		if len(s.batches) > 0 && s.reached() {
+		if len(s.batches) > 0 && s.completed() {
 			for _, b := range slices.Clone(s.batches) {
 				e.counts.moved.Add(b.moveResults())
 				e.recycle(b)
@@ -116,18 +127,8 @@ func (e *Executor) makeRoom() {
 	}
 }
 
-// reached reports whether the GPU has finished with all batches of the slot.
-func (s *slot) reached() bool {
-	for _, b := range s.batches {
-		if b.state != reachedBatch {
-			return false
-		}
-	}
-	return true
-}
-
-// moveResults takes what owners have not claimed out of the slot, and returns
-// how many jobs that were. Executor.mu is held.
+// moveResults copies results that their owners have not claimed out of the slot, and
+// returns their number. Executor.mu is held.
 func (b *batch) moveResults() (n uint64) {
 	for i := range b.jobs {
 		job := &b.jobs[i]
@@ -137,12 +138,12 @@ func (b *batch) moveResults() (n uint64) {
 		for k := range job.outputs {
 			out := &b.outputs[job.firstOutput+k]
 			if out.read != nil {
-				out.moved = bytes.Clone(b.slot.down.Data[out.at : out.at+out.size])
+				out.moved = bytes.Clone(out.of(b.slot.down.Data))
 			} else {
 				out.deliver(b.slot.down.Data)
 			}
 		}
-		b.moved++
+		b.movedOwners++
 		b.held.Add(-1)
 		n++
 	}

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// Stats say what an executor has done since it was made.
+// Stats counts the work of an executor since it was made.
 type Stats struct {
 	Jobs     uint64        `json:"jobs"`     // submitted
 	Blocked  uint64        `json:"blocked"`  // times that Submit had to wait for room
-	Moved    uint64        `json:"moved"`    // results moved out of the way because nobody fetched them
-	Batches  uint64        `json:"batches"`  // begun: Jobs / Batches is the average size
-	Stages   uint64        `json:"stages"`   // handed to the GPU, each with a fence and a flush
+	Moved    uint64        `json:"moved"`    // results moved to make room, because they were not waited for
+	Batches  uint64        `json:"batches"`  // opened: Jobs / Batches is the average size
+	Stages   uint64        `json:"stages"`   // given to the GPU, each with a fence and a flush
 	Barriers uint64        `json:"barriers"` // memory barriers
-	Looks    uint64        `json:"looks"`    // turns of the GL thread
-	Sleeps   uint64        `json:"sleeps"`   // of them, those after which it slept
-	Timeouts uint64        `json:"timeouts"` // times that the GPU completed nothing for too long
-	GPUTime  time.Duration `json:"gpu_ns"`   // on the GPU; with Options.Timing, and 0 on some software drivers
+	Polls    uint64        `json:"looks"`    // of the fences, by the GL thread
+	Sleeps   uint64        `json:"sleeps"`   // polls after which the GL thread slept
+	Timeouts uint64        `json:"timeouts"` // times that the GPU completed nothing for Options.Timeout
+	GPUTime  time.Duration `json:"gpu_ns"`   // of all stages; needs Options.Timing, and is 0 on some software drivers
 }
 
 type counts struct {
-	jobs, blocked, moved, stages, barriers, looks, sleeps, timeouts atomic.Uint64
+	jobs, blocked, moved, stages, barriers, polls, sleeps, timeouts atomic.Uint64
 
 	gpuNanos atomic.Int64
 }
 
-// Stats may be called at any time.
+// Stats returns the counts so far. It may be called at any time.
 func (e *Executor) Stats() Stats {
 	e.mu.Lock()
 	batches := e.mu.sequence
@@ -40,7 +40,7 @@ func (e *Executor) Stats() Stats {
 		Batches:  batches,
 		Stages:   n.stages.Load(),
 		Barriers: n.barriers.Load(),
-		Looks:    n.looks.Load(),
+		Polls:    n.polls.Load(),
 		Sleeps:   n.sleeps.Load(),
 		Timeouts: n.timeouts.Load(),
 		GPUTime:  time.Duration(n.gpuNanos.Load()),

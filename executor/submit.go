@@ -7,25 +7,26 @@ import (
 	"time"
 )
 
-// Submit checks a job, takes its inputs and queues it. It waits while no slot
-// has room, unless Options.FailWhenFull is set, and costs no allocation where
+// Submit checks a job, copies its inputs and queues it. It waits while no slot
+// has room, unless Options.FailWhenFull is set, and does not allocate where
 // the Pending does not escape. Every Pending has to be waited for or released:
-// until then its job keeps its place in a slot. Where all places are taken by
-// results that nobody fetches, Submit moves some of them elsewhere after a
-// while, so that goroutines with many pending jobs get on, if slowly.
+// until then its job occupies its place in a slot. Where all places are taken by
+// completed jobs that are not waited for, Submit moves some of their results to
+// other memory after 10 ms, so that goroutines with many pending jobs make
+// progress.
 //
-// It fails for a job that does not fit its programs, the device or a slot,
-// naming the binding; and with ErrFull, ErrClosed, shader.ErrContextLost,
-// shader.ErrClosed or ctx.Err(). Then nothing was queued.
+// It returns an error that names the binding for a job that does not fit its
+// programs, the device or a slot; and ErrFull, ErrClosed, shader.ErrContextLost,
+// shader.ErrClosed or ctx.Err(). After an error nothing was queued.
 func (e *Executor) Submit(ctx context.Context, job Job) (*Pending, error) {
 	// One call only, so that Submit is inlined and the compiler can put the
 	// Pending on the caller's stack.
 	return e.submit(ctx, &job, new(Pending))
 }
 
-// SubmitInto is Submit for callers who keep many jobs pending and want no
-// allocation for any: it uses their p, which is zero, or done with: waited for
-// or released. It panics where p is still pending.
+// SubmitInto is Submit for callers that keep many jobs pending without
+// allocations: it uses the caller's p, which is zero, waited for or released. It
+// panics where p is still pending.
 func (e *Executor) SubmitInto(ctx context.Context, job Job, p *Pending) error {
 	if p.batch != nil {
 		panic("executor: SubmitInto was given a Pending that is neither waited for nor released")
@@ -40,37 +41,39 @@ func (e *Executor) submit(ctx context.Context, job *Job, p *Pending) (*Pending, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n, err := e.check(job)
-	if err != nil {
+	l := newLayout()
+	defer l.release()
+	if err := e.checkJob(job, l); err != nil {
 		return nil, err
 	}
-	if !e.gate.enter() {
+	if !e.hostAccess.begin() {
 		return nil, ErrClosed
 	}
-	defer e.gate.leave()
-	b, number, at, err := e.reserve(ctx, job, n)
+	defer e.hostAccess.end()
+	b, index, up, err := e.reserve(ctx, job, l)
 	if err != nil {
 		return nil, err
 	}
 	e.counts.jobs.Add(1)
-	p.batch, p.number = b, number
-	b.write(job, number, at)
+	p.batch, p.index = b, index
+	b.write(job, l, index, up)
 	return p, nil
 }
 
-// reserve finds room for a job and adds it to the open batch.
-func (e *Executor) reserve(ctx context.Context, job *Job, n need) (b *batch, number, at int, err error) {
-	var work <-chan struct{}
+// reserve waits for room for a job and adds it to the open batch. It returns what
+// batch.addJob returns.
+func (e *Executor) reserve(ctx context.Context, job *Job, l *layout) (b *batch, index, up int, err error) {
+	var pending <-chan struct{}
 	for asked := false; ; {
 		e.mu.Lock()
-		if err := e.refusal(); err != nil {
+		if err := e.submitError(); err != nil {
 			e.mu.Unlock()
 			return nil, 0, 0, err
 		}
-		if b := e.room(n); b != nil {
-			number, at = b.add(job, n)
+		if b := e.openBatchFor(l); b != nil {
+			index, up = b.addJob(job, l)
 			e.unlock()
-			return b, number, at, nil
+			return b, index, up, nil
 		}
 		if e.options.FailWhenFull {
 			e.unlock()
@@ -78,15 +81,15 @@ func (e *Executor) reserve(ctx context.Context, job *Job, n need) (b *batch, num
 		}
 		if !asked {
 			e.unlock()
-			work, asked = e.context.Pending(), true // it may panic, and whoever does not wait needs none
+			pending, asked = e.context.Pending(), true // only before a wait: it panics inside a callback
 			continue
 		}
-		w := e.mu.space.add()
+		w := e.mu.space.addWaiter()
 		e.unlock()
 		e.counts.blocked.Add(1)
-		switch err := e.sleep(ctx, w, &e.mu.space, patience, work); err {
+		switch err := e.sleep(ctx, w, &e.mu.space, moveResultsAfter, pending); err {
 		case nil:
-		case errImpatient:
+		case errWaitTimeout:
 			e.makeRoom()
 		default:
 			return nil, 0, 0, err
@@ -94,27 +97,25 @@ func (e *Executor) reserve(ctx context.Context, job *Job, n need) (b *batch, num
 	}
 }
 
-// patience is how long Submit waits for results to be fetched before it moves
-// them.
-const patience = 10 * time.Millisecond
+// moveResultsAfter is the time that Submit waits for room before it moves results.
+const moveResultsAfter = 10 * time.Millisecond
 
-// refusal says why no jobs are taken. mu is held.
-func (e *Executor) refusal() error {
-	if e.gate.closed.Load() {
+// submitError returns the reason why no jobs are accepted, or nil. mu is held.
+func (e *Executor) submitError() error {
+	if e.hostAccess.closed.Load() {
 		return ErrClosed
 	}
 	return e.mu.failure
 }
 
-// room is an open batch with room for a job, or nil. A slot that is too full
-// is left behind, and what is in it starts. mu is held.
-func (e *Executor) room(n need) *batch {
-	if s := e.mu.slot; s != nil && !s.fits(n, &e.options) {
+// openBatchFor returns an open batch with room for a job, or nil. A slot without
+// room is replaced, and its batch is sealed. mu is held.
+func (e *Executor) openBatchFor(l *layout) *batch {
+	if s := e.mu.slot; s != nil && !s.fits(l, &e.options) {
+		e.sealOpen()
 		if len(e.mu.free) == 0 {
-			e.sealOpen() // nothing more fits: do not make it wait
 			return nil
 		}
-		e.sealOpen()
 		e.mu.slot = nil
 	}
 	if e.mu.slot == nil {
@@ -131,7 +132,7 @@ func (e *Executor) room(n need) *batch {
 	return e.mu.open
 }
 
-// openBatch makes a batch that takes jobs. mu is held.
+// openBatch opens a batch in the current slot. mu is held.
 func (e *Executor) openBatch() {
 	var b *batch
 	if last := len(e.mu.spare) - 1; last >= 0 {
@@ -146,7 +147,7 @@ func (e *Executor) openBatch() {
 	e.mu.live = append(e.mu.live, b)
 }
 
-// sealOpen queues the open batch, if there is one. mu is held.
+// sealOpen seals and queues the open batch, if there is one. mu is held.
 func (e *Executor) sealOpen() {
 	b := e.mu.open
 	if b == nil {
@@ -154,51 +155,46 @@ func (e *Executor) sealOpen() {
 	}
 	e.mu.open = nil
 	b.state = sealedBatch
-	b.large = e.staged && (e.options.trial.pipeline || b.upBytes()+b.downBytes() >= largeBytes)
+	b.large = e.staged && (e.options.test.staged || b.upBytes()+b.downBytes() >= largeBytes)
 	b.sealed.Store(true)
 	e.mu.queue = append(e.mu.queue, b)
-	e.mu.call = e.eager.Load() // else the pump comes to it when a stage is complete
+	e.mu.wakePump = e.submitWakesPump.Load() // else the pump starts it when a stage is complete
 }
 
-// largeBytes is how many bytes up and down make the stages worth their three
-// fences: about what the bus moves in the time of one.
+// largeBytes is the number of bytes, up and down, from which a batch runs in stages:
+// about what the bus transfers in the time of their three fences.
 const largeBytes = 256 << 10
 
-// write puts a job's inputs into mapped memory and says that they are there,
-// even if a Fill panics: others are in the batch too.
-func (b *batch) write(job *Job, number, at int) {
+// write copies a job's inputs and parameters into mapped memory. The batch can start
+// afterwards even if a Fill panics, because it holds other jobs too.
+func (b *batch) write(job *Job, l *layout, index, up int) {
 	written := false
 	defer func() {
 		if !written {
-			b.claim(number)
+			b.claim(index)
 			b.held.Add(-1)
 		}
-		b.commit()
+		b.endWrite()
 	}()
-	data := b.slot.up.Data
-	for i := range job.Inputs {
-		in := &job.Inputs[i]
-		size, _ := in.size()
-		if in.Fill != nil {
-			in.Fill(data[at : at+size : at+size])
+	data := b.slot.up.Data[up : up+l.upBytes]
+	for i, place := range l.inputs {
+		if fill := job.Inputs[i].Fill; fill != nil {
+			fill(place.of(data))
 		} else {
-			copy(data[at:], in.Data)
+			copy(place.of(data), job.Inputs[i].Data)
 		}
-		at += b.e.padded(size)
 	}
-	for i := range job.dispatches() {
-		params := job.dispatch(i).Params
-		copy(data[at:], params)
-		at += b.e.padded(len(params))
+	for i, place := range l.params {
+		copy(place.of(data), job.dispatch(i).Params)
 	}
 	written = true
 }
 
-// commit notes that a job's inputs are written, and calls the pump where it
+// endWrite records that a job's inputs are written, and wakes the pump where it
 // would start the job now.
-func (b *batch) commit() {
+func (b *batch) endWrite() {
 	b.writing.Add(-1)
-	if b.e.eager.Load() {
-		b.e.call()
+	if b.e.submitWakesPump.Load() {
+		b.e.wakePump()
 	}
 }

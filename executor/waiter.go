@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// waiter is one goroutine that sleeps until somebody wakes it. Who puts it into
-// a list, and who takes it out, holds the lock of that list.
+// waiter is one goroutine that sleeps until its list is woken. The lock of the list
+// is held when a waiter is added or removed.
 type waiter struct {
 	token chan struct{}
 	timer *time.Timer
@@ -21,16 +21,17 @@ var waiters = sync.Pool{New: func() any {
 	return w
 }}
 
-// waiterList is who waits for one thing.
+// waiterList is the goroutines that wait for one event.
 type waiterList []*waiter
 
-func (l *waiterList) add() *waiter {
+// addWaiter appends a waiter for the calling goroutine.
+func (l *waiterList) addWaiter() *waiter {
 	w := waiters.Get().(*waiter)
 	*l = append(*l, w)
 	return w
 }
 
-// wake wakes everybody.
+// wake wakes all waiters and empties the list.
 func (l *waiterList) wake() {
 	for i, w := range *l {
 		w.token <- struct{}{}
@@ -39,21 +40,22 @@ func (l *waiterList) wake() {
 	*l = (*l)[:0]
 }
 
-// errImpatient is returned by sleep when it has taken too long.
-var errImpatient = errors.New("executor: waited too long")
+// errWaitTimeout is returned by sleep when the timeout has passed.
+var errWaitTimeout = errors.New("executor: wait timed out")
 
-// forever is the patience of those who have no alternative.
-const forever time.Duration = 0
+// noTimeout makes sleep wait without a limit.
+const noTimeout time.Duration = 0
 
-// sleep returns nil when w was woken, ctx.Err(), or errImpatient. mu guards l.
-// work is what Context.Pending says.
-func (e *Executor) sleep(ctx context.Context, w *waiter, l *waiterList, patience time.Duration, work <-chan struct{}) error {
+// sleep waits until w is woken and returns nil, or returns ctx.Err() or
+// errWaitTimeout. mu guards the list l of w. pending is the result of
+// Context.Pending.
+func (e *Executor) sleep(ctx context.Context, w *waiter, l *waiterList, timeout time.Duration, pending <-chan struct{}) error {
 	defer waiters.Put(w)
-	if patience != forever {
-		w.timer.Reset(patience)
+	if timeout != noTimeout {
+		w.timer.Reset(timeout)
 		defer w.timer.Stop()
 	}
-	err := e.awake(ctx, w, work)
+	err := e.sleepUntilWoken(ctx, w, pending)
 	if err == nil {
 		return nil
 	}
@@ -64,14 +66,13 @@ func (e *Executor) sleep(ctx context.Context, w *waiter, l *waiterList, patience
 	}
 	e.mu.Unlock()
 	if i < 0 {
-		<-w.token // whoever took it out has sent, or is about to
+		<-w.token // wake has removed w, and has sent the token or is about to
 		return nil
 	}
 	return err
 }
 
-// awake returns why w does not sleep any more: nil when it was woken.
-func (e *Executor) awake(ctx context.Context, w *waiter, work <-chan struct{}) error {
+func (e *Executor) sleepUntilWoken(ctx context.Context, w *waiter, pending <-chan struct{}) error {
 	for {
 		select {
 		case <-w.token:
@@ -79,8 +80,8 @@ func (e *Executor) awake(ctx context.Context, w *waiter, work <-chan struct{}) e
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-w.timer.C:
-			return errImpatient
-		case <-work:
+			return errWaitTimeout
+		case <-pending:
 			e.context.Poll()
 		}
 	}

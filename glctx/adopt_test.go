@@ -15,9 +15,9 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// foreign makes a context that is not ours current on this thread, as an engine
-// would have one.
-func foreign(t *testing.T) {
+// ownContext makes a GL context current on this thread without a Context, as a caller
+// of Adopt has one.
+func ownContext(t *testing.T) {
 	t.Helper()
 	runtime.LockOSThread()
 	ManageDriverCache(Options{}) // for the whole process: not a directory of this test
@@ -39,12 +39,12 @@ layout(std430, binding = 0) buffer Out { uint value; };
 void main() { value = 42u; }
 `
 
-func TestAdoptServesItsOwnThreadAndOthers(t *testing.T) {
-	foreign(t)
-	wanted := make(chan struct{}, 1)
+func TestAdoptedDoFromItsThreadAndOthers(t *testing.T) {
+	ownContext(t)
+	scheduled := make(chan struct{}, 1)
 	c, err := Adopt(Options{DriverCacheOff: true}, func() {
 		select {
-		case wanted <- struct{}{}:
+		case scheduled <- struct{}{}:
 		default:
 		}
 	})
@@ -54,16 +54,16 @@ func TestAdoptServesItsOwnThreadAndOthers(t *testing.T) {
 	if c.Info().GPU == "" || len(c.Fingerprint().Formats) == 0 {
 		t.Errorf("info %+v", c.Info())
 	}
-	here := false
-	if err := c.Do(func(*GL) error { here = true; return nil }); err != nil || !here {
-		t.Errorf("Do on the context's own thread: ran %v, %v", here, err)
+	ran := false
+	if err := c.Do(func(*GL) error { ran = true; return nil }); err != nil || !ran {
+		t.Errorf("Do on the context's own thread: ran %v, %v", ran, err)
 	}
 	other := make(chan error, 1)
 	go func() { other <- c.Do(func(gl *GL) error { return gl.Err() }) }()
 	var got error
 	for pending := true; pending; {
 		select {
-		case <-wanted:
+		case <-scheduled:
 			c.Poll()
 		case got = <-other:
 			pending = false
@@ -75,8 +75,8 @@ func TestAdoptServesItsOwnThreadAndOthers(t *testing.T) {
 	closeAdoptedForTest(t, c)
 }
 
-func TestAdoptLeavesTheOwnersStateAlone(t *testing.T) {
-	foreign(t)
+func TestAdoptRestoresState(t *testing.T) {
+	ownContext(t)
 	c, err := Adopt(Options{DriverCacheOff: true}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestAdoptLeavesTheOwnersStateAlone(t *testing.T) {
 }
 
 func TestAdoptNeedsACurrentContext(t *testing.T) {
-	foreign(t)
+	ownContext(t)
 	c, err := Adopt(Options{DriverCacheOff: true}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -134,9 +134,9 @@ func TestAdoptNeedsACurrentContext(t *testing.T) {
 	}()
 	o := <-elsewhere
 	if !errors.Is(o.adopted, ErrNoDriver) || !strings.Contains(o.adopted.Error(), "current") {
-		t.Errorf("adopting nothing: %v", o.adopted)
+		t.Errorf("adopting without a current context: %v", o.adopted)
 	}
-	if said, ok := o.panicked.(string); !ok || !strings.Contains(said, "no context is current") {
+	if text, ok := o.panicked.(string); !ok || !strings.Contains(text, "no context is current") {
 		t.Errorf("polling on another thread: %v", o.panicked)
 	}
 	closeAdoptedForTest(t, c)
@@ -148,25 +148,25 @@ func closeAdoptedForTest(t *testing.T, c *Context) {
 		t.Error(err)
 	}
 	if c.Poll() != 0 {
-		t.Error("Close on the context's own thread left something to do")
+		t.Error("Close on the context's own thread left callbacks queued")
 	}
 	if n := c.Counters(); n.Buffers != 0 || n.Programs != 0 {
-		t.Errorf("left behind: %+v", n)
+		t.Errorf("objects were left: %+v", n)
 	}
 	if err := c.Do(func(*GL) error { return nil }); !errors.Is(err, shader.ErrClosed) {
 		t.Errorf("Do after Close: %v", err)
 	}
 }
 
-// lateEnvironment makes the test below the process of a program that loads its driver
-// before it manages the driver's cache.
+// lateEnvironment makes the test below run as the process that loads its driver before
+// it manages the driver's cache.
 const lateEnvironment = "GLCTX_TEST_LATE"
 
-// The driver is loaded before, which one process can show only once, and only where
-// no other test managed the cache first.
+// The test needs a process of its own, in which no other test has managed the cache
+// before.
 func TestManageDriverCacheAfterTheDriverIsLoaded(t *testing.T) {
 	if os.Getenv(lateEnvironment) == "" {
-		foreign(t) // skips or fails where there is no driver at all
+		ownContext(t) // skips or fails without a driver
 		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 		cmd.Env = append(os.Environ(), lateEnvironment+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {

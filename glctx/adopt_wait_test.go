@@ -10,19 +10,19 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/demo/interpreter"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/resident"
 	"github.com/shadercache/shadercache/resident/actors"
-	"github.com/shadercache/shadercache/demo/interpreter"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// adopted adopts a foreign context that this thread alone polls.
+// adopted adopts a context that only this thread polls.
 func adopted(t *testing.T) *glctx.Context {
 	t.Helper()
-	glctx.Foreign(t)
+	glctx.OwnContext(t)
 	c, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -30,14 +30,14 @@ func adopted(t *testing.T) *glctx.Context {
 	t.Cleanup(func() {
 		c.Close()
 		if n := c.Counters(); n.Buffers != 0 || n.Programs != 0 || n.Fences != 0 {
-			t.Errorf("left behind: %+v", n)
+			t.Errorf("objects were left: %+v", n)
 		}
 	})
 	return c
 }
 
-// A program compiles on a goroutine of the cache, which needs the thread of the
-// context: the one that waits in Get, in a render loop.
+// Programs compile on a goroutine of the cache, which needs the thread of the context,
+// and that thread waits in Get.
 func TestCacheOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	dir := t.TempDir()
 	var sources []*shader.Source
@@ -49,8 +49,7 @@ func TestCacheOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	}
 }
 
-// useAdopted gets all sources in a context of their own, where they come from
-// origin.
+// useAdopted gets all sources in a new context and expects them to come from origin.
 func useAdopted(t *testing.T, dir string, sources []*shader.Source, origin cache.Origin) {
 	gpu := adopted(t)
 	programs, err := cache.New(gpu, cache.Options{Dir: dir})
@@ -145,8 +144,7 @@ func wantNoError(t *testing.T, err error) {
 	}
 }
 
-// A session's driver is a goroutine, and so is the probe of what a GPU shows while a
-// kernel runs.
+// A session's scheduler runs on a goroutine, and so does resident.Probe.
 func TestSessionOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	gpu := adopted(t)
 	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
@@ -181,8 +179,8 @@ func TestSessionOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	}
 }
 
-// What many goroutines share is locked by one that waits for the context's thread,
-// when that thread wants it too.
+// A goroutine holds the lock of a shared object and waits for the context's thread,
+// while that thread waits for the lock.
 func TestSharedObjectsOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	gpu := adopted(t)
 	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
@@ -197,7 +195,7 @@ func TestSharedObjectsOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	wantNoError(t, err)
 	weights := make([]float32, 16)
 	for name, use := range map[string]func(version uint64) error{
-		"interpreter": func(uint64) error { _, err := machines.States(t.Context()); return err },
+		"interpreter": func(uint64) error { _, err := machines.MachineStates(t.Context()); return err },
 		"plan":        func(version uint64) error { return plan.SetWeights(t.Context(), version, weights, nil) },
 	} {
 		for len(gpu.Pending()) > 0 {
@@ -206,10 +204,10 @@ func TestSharedObjectsOnTheThreadOfAnAdoptedContext(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- use(1) }()
-		for len(gpu.Pending()) == 0 { // until it waits for this thread, and has the lock
+		for len(gpu.Pending()) == 0 { // until the goroutine waits for this thread and holds the lock
 			time.Sleep(time.Millisecond)
 		}
-		watchdog := time.AfterFunc(20*time.Second, func() { panic(name + ": the thread waits for itself") })
+		watchdog := time.AfterFunc(20*time.Second, func() { panic(name + ": deadlock") })
 		wantNoError(t, use(2))
 		gpu.PollWhile(func() { err = <-ended })
 		wantNoError(t, err)
@@ -219,7 +217,7 @@ func TestSharedObjectsOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	wantNoError(t, machines.Close())
 }
 
-// The worlds of a router step side by side, on goroutines of their own.
+// The worlds of a router step concurrently, each on its own goroutine.
 func TestRouterOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	gpu := adopted(t)
 	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
@@ -240,7 +238,7 @@ func TestRouterOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	}
 	router, err := actors.NewRouter(worlds...)
 	wantNoError(t, err)
-	watchdog := time.AfterFunc(20*time.Second, func() { panic("the thread waits for itself") })
+	watchdog := time.AfterFunc(20*time.Second, func() { panic("deadlock") })
 	defer watchdog.Stop()
 	_, err = router.Step(t.Context(), 3)
 	wantNoError(t, err)
@@ -251,30 +249,29 @@ func TestRouterOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	}
 }
 
-func TestWorkIsForTheThreadOfAnAdoptedContext(t *testing.T) {
+func TestPendingOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	gpu := adopted(t)
-	work := gpu.Pending()
-	if work == nil {
-		t.Fatal("the context's thread is not told when there is work")
+	pending := gpu.Pending()
+	if pending == nil {
+		t.Fatal("Pending is nil on the context's thread")
 	}
 	elsewhere := make(chan (<-chan struct{}))
 	go func() { elsewhere <- gpu.Pending() }()
 	if <-elsewhere != nil {
-		t.Error("another thread is told to poll")
+		t.Error("Pending is not nil on another thread")
 	}
 	ran := false
 	go gpu.Post(func(*glctx.GL) { ran = true })
-	<-work
+	<-pending
 	if gpu.Poll(); !ran {
-		t.Error("there was nothing to do")
+		t.Error("Poll ran no callback")
 	}
 	if own := gltest.Open(t); own.Pending() != nil {
-		t.Error("a context with a thread of its own asks for help")
+		t.Error("Pending is not nil for a context that is not adopted")
 	}
 }
 
-// Whoever waits in a callback for what only the GL thread can do is told so at
-// once, and nothing is left of the attempt.
+// Calls that wait for the GL thread panic inside a callback, and have no other effect.
 func TestWaitingInACallbackPanics(t *testing.T) {
 	gpu := gltest.Open(t)
 	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
@@ -295,7 +292,7 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 		"Wait":  func(p *executor.Pending) { p.Wait(t.Context()) },
 	} {
 		err := gpu.Do(func(*glctx.GL) error {
-			// No turn of the executor comes before the end of this callback.
+			// The executor's pump does not run before the end of this callback.
 			p, err := jobs.Submit(t.Context(), executor.Job{
 				Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{0, 1, 1}},
 				Inputs:   []executor.Input{{Binding: 0, Data: make([]byte, 16)}},
@@ -314,13 +311,13 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 			return nil
 		})
 		wantNoError(t, err)
-		wantNoError(t, jobs.Drain(t.Context())) // a Submit that has no slot would wait as well
+		wantNoError(t, jobs.Drain(t.Context())) // a Submit without a free slot would wait as well
 	}
 	program.Release()
 	h, err := programs.Get(t.Context(), source)
 	wantNoError(t, err)
 	if h.Origin() != cache.Compiled {
-		t.Errorf("origin %v: the Get that panicked had begun something", h.Origin())
+		t.Errorf("origin %v: the Get that panicked has started a load", h.Origin())
 	}
 	h.Release()
 	wantNoError(t, jobs.Close())

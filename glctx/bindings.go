@@ -8,7 +8,7 @@ package glctx
 
 typedef void (*sc_get_bytes)(unsigned int pname, unsigned char *data);
 
-// glGetUnsignedBytevEXT is not in the bindings.
+// The bindings do not have glGetUnsignedBytevEXT.
 static int sc_gl_uuid(unsigned int pname, unsigned char uuid[16]) {
   sc_get_bytes get = (sc_get_bytes)sc_egl_proc("glGetUnsignedBytevEXT");
   if (!get)
@@ -28,8 +28,8 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
-// loadBindings resolves the GL entry points, once per process: the bindings
-// keep them in package variables, and the loader's entry points serve every
+// loadBindings resolves the GL entry points, once per process. The bindings keep
+// them in package variables, and the loader's entry points are valid in every
 // context.
 var loadBindings = sync.OnceValue(func() error {
 	if C.sc_egl_load() != 0 {
@@ -49,7 +49,7 @@ func procAddress(name string) unsafe.Pointer {
 
 const glDriverUUID = 0x9598 // GL_DRIVER_UUID_EXT
 
-// driverUUID is GL_DRIVER_UUID_EXT in hexadecimal.
+// driverUUID returns GL_DRIVER_UUID_EXT in hexadecimal, or "" where there is none.
 func driverUUID() string {
 	var raw [16]C.uchar
 	if C.sc_gl_uuid(glDriverUUID, &raw[0]) != 0 {
@@ -58,7 +58,7 @@ func driverUUID() string {
 	return hex.EncodeToString(bytesOf(raw[:]))
 }
 
-// Bytes is the memory of a slice of numbers as bytes, without a copy. It is
+// Bytes returns the memory of a slice of numbers as bytes, without a copy. It is
 // valid as long as s is.
 func Bytes[T ~float32 | ~float64 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~uint16 | ~int16 | ~uint8 | ~int8](s []T) []byte {
 	if len(s) == 0 {

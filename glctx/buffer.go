@@ -9,16 +9,15 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
-// Buffer is device memory of a fixed size. The one who made it deletes it, on
-// the GL thread. It is a name and may be copied.
+// Buffer is device memory of a fixed size. It is a GL name and may be copied. The
+// caller that made it deletes it, on the GL thread.
 type Buffer struct {
 	ID   uint32
 	Size int // bytes
 }
 
-// NewBuffer makes a buffer of size bytes that holds data, or anything at all
-// where data is nil or shorter. It returns shader.ErrOutOfMemory where the
-// device has no room.
+// NewBuffer makes a buffer of size bytes that starts with data. The rest is
+// undefined. It returns shader.ErrOutOfMemory where the device has no room.
 func (gl *GL) NewBuffer(size int, data []byte) (Buffer, error) {
 	if size <= 0 || len(data) > size {
 		return Buffer{}, fmt.Errorf("glctx: a buffer of %d bytes for %d bytes of data", size, len(data))
@@ -44,7 +43,7 @@ func (gl *GL) NewBuffer(size int, data []byte) (Buffer, error) {
 	return b, nil
 }
 
-// DeleteBuffer frees a buffer once the GPU has done with it. The zero Buffer is
+// DeleteBuffer frees a buffer after the commands that use it. The zero Buffer is
 // ignored.
 func (gl *GL) DeleteBuffer(b Buffer) {
 	if b.ID == 0 {
@@ -52,46 +51,46 @@ func (gl *GL) DeleteBuffer(b Buffer) {
 	}
 	gl.c.counters.buffers.Add(-1)
 	gl45.DeleteBuffers(1, &b.ID)
-	gl.check("glDeleteBuffers")
+	gl.debugCheck("glDeleteBuffers")
 }
 
-// Upload copies data into b at offset, in order with other calls. It panics
-// when data does not fit.
+// Upload copies data into b at offset, in order with other commands. It panics when
+// data does not fit.
 func (gl *GL) Upload(b Buffer, offset int, data []byte) {
 	if len(data) == 0 {
 		return
 	}
-	b.within(offset, len(data))
+	b.mustContain(offset, len(data))
 	gl45.NamedBufferSubData(b.ID, offset, len(data), unsafe.Pointer(unsafe.SliceData(data)))
-	gl.check("glNamedBufferSubData")
+	gl.debugCheck("glNamedBufferSubData")
 }
 
-// Download copies from b at offset into dst, after everything the GPU was told
-// so far. It blocks the GL thread. After a kernel wrote to b, a MemoryBarrier
-// with BarrierUpdate has to come first. It panics when dst is too large.
+// Download copies from b at offset into dst, after all earlier commands. It blocks
+// the GL thread. After a kernel wrote to b, a MemoryBarrier with BarrierUpdate has to
+// come first. It panics when dst is too large.
 func (gl *GL) Download(b Buffer, offset int, dst []byte) {
 	if len(dst) == 0 {
 		return
 	}
-	b.within(offset, len(dst))
+	b.mustContain(offset, len(dst))
 	gl.c.counters.readbacks.Add(1)
 	gl45.GetNamedBufferSubData(b.ID, offset, len(dst), unsafe.Pointer(unsafe.SliceData(dst)))
-	gl.check("glGetNamedBufferSubData")
+	gl.debugCheck("glGetNamedBufferSubData")
 }
 
-func (b Buffer) within(offset, n int) {
+func (b Buffer) mustContain(offset, n int) {
 	if offset < 0 || n > b.Size-offset {
 		panic(fmt.Sprintf("glctx: bytes %d to %d of a buffer of %d", offset, offset+n, b.Size))
 	}
 }
 
-// Fill sets every 32-bit word of b to word, in order with other calls. Its size must
-// be a multiple of 4.
+// Fill sets every 32-bit word of b to word, in order with other commands. The size of
+// b must be a multiple of 4.
 func (gl *GL) Fill(b Buffer, word uint32) {
 	gl45.ClearNamedBufferData(b.ID, gl45.R32UI, gl45.RED_INTEGER, gl45.UNSIGNED_INT, unsafe.Pointer(&word))
-	gl.check("glClearNamedBufferData")
-	// NVIDIA lets a large Upload that follows come first, and then clears what was
-	// uploaded. A copy, of the word to where it is already, keeps the order.
+	gl.debugCheck("glClearNamedBufferData")
+	// NVIDIA's driver may run a large Upload that follows before the clear. A copy
+	// in between, of a word that does not change, keeps the order.
 	if b.Size >= 8 {
 		gl.Copy(b, 0, b, b.Size-4, 4)
 	}
@@ -99,20 +98,34 @@ func (gl *GL) Fill(b Buffer, word uint32) {
 
 // Copy copies n bytes on the device.
 func (gl *GL) Copy(from Buffer, fromOffset int, to Buffer, toOffset, n int) {
-	from.within(fromOffset, n)
-	to.within(toOffset, n)
+	from.mustContain(fromOffset, n)
+	to.mustContain(toOffset, n)
 	gl45.CopyNamedBufferSubData(from.ID, to.ID, fromOffset, toOffset, n)
-	gl.check("glCopyNamedBufferSubData")
+	gl.debugCheck("glCopyNamedBufferSubData")
 }
 
 // BindStorage binds b to a shader storage binding point.
 func (gl *GL) BindStorage(binding uint32, b Buffer) {
 	gl45.BindBufferBase(gl45.SHADER_STORAGE_BUFFER, binding, b.ID)
-	gl.check("glBindBufferBase")
+	gl.debugCheck("glBindBufferBase")
 }
 
 // BindUniforms binds b to a uniform block binding point.
 func (gl *GL) BindUniforms(binding uint32, b Buffer) {
 	gl45.BindBufferBase(gl45.UNIFORM_BUFFER, binding, b.ID)
-	gl.check("glBindBufferBase")
+	gl.debugCheck("glBindBufferBase")
+}
+
+// BindStorageRange binds n bytes of b from offset, a multiple of
+// Info.StorageAlignment, to a shader storage binding point.
+func (gl *GL) BindStorageRange(binding uint32, b Buffer, offset, n int) {
+	gl45.BindBufferRange(gl45.SHADER_STORAGE_BUFFER, binding, b.ID, offset, n)
+	gl.debugCheck("glBindBufferRange")
+}
+
+// BindUniformsRange binds n bytes of b from offset, a multiple of
+// Info.UniformAlignment, to a uniform block binding point.
+func (gl *GL) BindUniformsRange(binding uint32, b Buffer, offset, n int) {
+	gl45.BindBufferRange(gl45.UNIFORM_BUFFER, binding, b.ID, offset, n)
+	gl.debugCheck("glBindBufferRange")
 }

@@ -14,8 +14,8 @@ import (
 
 var _ cache.Device = (*glctx.Context)(nil)
 
-// TestCacheHitsOnTheRealDevice asks for one program cold, resident and from
-// disk, and asserts by the GL calls that each was what it says.
+// TestCacheHitsOnTheRealDevice gets one program cold, resident and from disk, and
+// asserts the GL calls of each.
 func TestCacheHitsOnTheRealDevice(t *testing.T) {
 	dir := t.TempDir()
 	source := shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"})

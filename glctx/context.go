@@ -16,33 +16,33 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Options say which context to open. The zero value opens the first GPU, else
-// the software driver, with the driver's own cache managed in the default cache
-// directory.
+// Options configure a context. The zero value opens the first GPU, else the software
+// driver, and puts the driver's own cache into the default cache directory.
 type Options struct {
-	// Device is a GPU's index ("0") or UUID. Empty takes the first that works.
-	// Where devices cannot be told apart it must be empty.
+	// Device is a GPU's index ("0") or UUID. Default: the first that works. It must
+	// be empty where EGL cannot enumerate devices.
 	Device string
 
-	// CacheDir is the cache directory, whose driver/ folder becomes the
-	// driver's own cache. Empty is binary.DefaultDir.
+	// CacheDir is the cache directory. Its driver/ folder becomes the driver's own
+	// cache. Default: binary.DefaultDir.
 	CacheDir string
 
-	// DriverCacheOff leaves the driver's own cache as the environment has it.
+	// DriverCacheOff leaves the driver's own cache as the environment sets it.
 	DriverCacheOff bool
 
-	// Debug asks for a debug context and checks for errors after every GL call.
-	// Debug contexts have a fingerprint of their own and run slower.
+	// Debug requests a debug context and checks for errors after every GL call.
+	// Debug contexts are slower and have a different fingerprint.
 	Debug bool
 
-	// Logger receives the driver's own messages: at debug level, or with Debug
-	// at the level of their severity. Nil logs nothing. Whether it takes messages
-	// at debug level is asked once: where it does not, the driver is not heard.
+	// Logger receives the driver's messages: at debug level, or with Debug at the
+	// level of their severity. Default: nothing is logged. Without Debug, a Logger
+	// whose debug level is disabled when the context is opened receives nothing.
 	Logger *slog.Logger
 }
 
-// Context is an OpenGL context and the thread that it is current on. All
-// methods may be called from any goroutine, except as the thread rule says.
+// Context is an OpenGL context and the thread that it is current on. All methods may
+// be called from any goroutine, except where the thread rule of the package
+// documentation restricts them.
 type Context struct {
 	options  Options
 	logger   *slog.Logger
@@ -51,21 +51,23 @@ type Context struct {
 	info     Info
 	driver   drivercache.State
 	counters counters
-	thread   atomic.Int64 // id of the OS thread while it runs callbacks; 0 = none now
-	owner    atomic.Int64 // id of the thread where an adopted context was last current
+	thread   atomic.Int64 // id of the OS thread while it runs callbacks, else 0
 	lost     atomic.Bool
-	schedule func()        // how an adopted context asks for Poll; nil for our own thread
-	work     chan struct{} // one token when an adopted context has something to poll
 	debug    *debugSink
 
+	// Of an adopted context only.
+	schedule      func()        // requests a call of Poll; nil where the context is not adopted
+	pending       chan struct{} // one token while callbacks are queued
+	adoptedThread atomic.Int64  // id of the thread where the context was last current
+
 	closeOnce sync.Once
-	stopped   chan struct{} // closed when no callback will run any more
+	stopped   chan struct{} // closed when no more callbacks run
 }
 
-// Open makes a headless context on a thread of its own. The first Open of a
-// process also points the driver's own cache at the cache directory. It returns
-// ErrNoDriver, ErrTooOld or ErrNoDevice, wrapped, with what to do about it.
-// Close releases it.
+// Open opens a headless context on a new thread. The first Open of a process also
+// puts the driver's own cache into the cache directory. It returns ErrNoDriver,
+// ErrTooOld or ErrNoDevice, wrapped, with a hint for the user. Close releases the
+// context.
 func Open(o Options) (*Context, error) {
 	c := newContext(o)
 	c.driver = ManageDriverCache(o)
@@ -85,19 +87,19 @@ func newContext(o Options) *Context {
 	return &Context{options: o, logger: logger, queue: newQueue(), stopped: make(chan struct{})}
 }
 
-// run is the GL thread: it opens the context, works until the queue is closed
-// and takes the context down again.
+// run is the GL thread: it opens the context, runs callbacks until the queue is
+// closed, and destroys the context.
 func (c *Context) run(started chan<- error) {
-	// Never unlocked: the thread ends with the goroutine, and no other
-	// goroutine inherits a thread that GL has touched.
+	// Never unlocked: the thread ends with the goroutine, so that no other goroutine
+	// runs on a thread with GL state.
 	runtime.LockOSThread()
 	defer close(c.stopped)
 	c.thread.Store(int64(syscall.Gettid()))
 	defer c.thread.Store(0)
-	go loadBindings() // a few thousand names, resolved while EGL starts
+	go loadBindings() // resolves a few thousand names while EGL starts
 	surface, err := openEGL(c.options)
 	if err == nil {
-		if err = c.begin(); err != nil {
+		if err = c.setUp(); err != nil {
 			surface.close()
 		}
 	}
@@ -113,12 +115,12 @@ func (c *Context) run(started chan<- error) {
 		}
 		c.runBatch(batch)
 	}
-	c.end()
+	c.tearDown()
 	surface.close()
 }
 
-// begin reads what has to be known once. The context is current.
-func (c *Context) begin() error {
+// setUp loads the bindings, reads Info and prepares priming. The context is current.
+func (c *Context) setUp() error {
 	if err := loadBindings(); err != nil {
 		return err
 	}
@@ -126,7 +128,7 @@ func (c *Context) begin() error {
 	if err := c.gl.requireVersion(); err != nil {
 		return err
 	}
-	c.gl.listen()
+	c.gl.startDebugOutput()
 	c.info = c.gl.readInfo()
 	if err := c.gl.Err(); err != nil {
 		return fmt.Errorf("reading the driver's limits: %w", err)
@@ -134,10 +136,10 @@ func (c *Context) begin() error {
 	return c.gl.preparePriming()
 }
 
-// end frees what begin made. The context is current.
-func (c *Context) end() {
+// tearDown frees what setUp made. The context is current.
+func (c *Context) tearDown() {
 	c.gl.endPriming()
-	c.gl.unlisten()
+	c.gl.stopDebugOutput()
 }
 
 func (c *Context) runBatch(batch []job) {
@@ -159,17 +161,16 @@ func (c *Context) runJob(j job) {
 		return
 	}
 	err := errors.Join(j.fn(c.gl), c.gl.takeDebugError())
-	if err != nil && c.gl.checkLost() {
+	if err != nil && c.gl.isLost() {
 		err = errors.Join(shader.ErrContextLost, err)
 	}
 	j.call.err = err
 }
 
-// Do runs fn on the GL thread and returns what it returned. After a reset of
-// the GPU it returns shader.ErrContextLost, after Close shader.ErrClosed. A
-// panic in fn goes on in the caller. Do inside a callback panics. On the thread
-// of an adopted context, outside callbacks, it runs what is waiting and then fn
-// right there.
+// Do runs fn on the GL thread and returns the error of fn. After a reset of the GPU
+// it returns shader.ErrContextLost, after Close shader.ErrClosed. A panic in fn
+// propagates to the caller of Do. Do inside a callback panics. On the thread of an
+// adopted context, outside callbacks, it runs the queued callbacks and then fn.
 func (c *Context) Do(fn func(gl *GL) error) error {
 	if fn == nil {
 		panic("glctx: Do was given no function")
@@ -186,15 +187,14 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 		calls.Put(call)
 		return shader.ErrClosed
 	}
-	if c.schedule != nil && c.owner.Load() == here {
+	if c.schedule != nil && c.adoptedThread.Load() == here {
 		c.Poll()
 	}
 	return call.wait()
 }
 
-// Post runs fn on the GL thread some time later, after everything that was
-// posted before it. It does not wait. After Close fn is dropped. A panic in fn
-// ends the program.
+// Post queues fn for the GL thread, behind earlier callbacks, and returns. After
+// Close fn is discarded. A panic in fn ends the program.
 func (c *Context) Post(fn func(gl *GL)) {
 	if fn == nil {
 		panic("glctx: Post was given no function")
@@ -202,13 +202,14 @@ func (c *Context) Post(fn func(gl *GL)) {
 	c.put(job{post: fn})
 }
 
+// put queues a job and reports whether the queue was open.
 func (c *Context) put(j job) bool {
 	if !c.queue.put(j) {
 		return false
 	}
 	if c.schedule != nil {
 		select {
-		case c.work <- struct{}{}:
+		case c.pending <- struct{}{}:
 		default:
 		}
 		c.schedule()
@@ -216,8 +217,8 @@ func (c *Context) put(j job) bool {
 	return true
 }
 
-// doContext is Do that is not started when ctx has ended. A callback that runs
-// is never interrupted.
+// doContext is Do, except that it returns ctx.Err() at once when ctx has ended. A
+// running callback is not interrupted.
 func (c *Context) doContext(ctx context.Context, fn func(gl *GL) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -225,27 +226,27 @@ func (c *Context) doContext(ctx context.Context, fn func(gl *GL) error) error {
 	return c.Do(fn)
 }
 
-// ExpectIdle says that no work is expected soon, so that the thread sleeps after this
-// callback. Otherwise it keeps looking for work for a while, which makes a
-// Do that follows closely faster and costs up to 100 us of CPU time.
-func (gl *GL) ExpectIdle() { gl.c.queue.quiet = true }
+// ExpectIdle makes the GL thread sleep at once after this callback, if no other is
+// queued. Without it the thread spins for up to 100 us, which makes a Do that follows
+// closely faster.
+func (gl *GL) ExpectIdle() { gl.c.queue.expectIdle = true }
 
-// Info says which driver this is and what it can do. It never changes.
+// Info returns the identity and the limits of the driver, which do not change.
 func (c *Context) Info() Info { return c.info }
 
-// Lost reports whether the GPU was reset or removed. Nothing works any more;
+// Lost reports whether the GPU was reset or removed. All calls fail from then on;
 // open another context.
 func (c *Context) Lost() bool { return c.lost.Load() }
 
-// Done is closed when no callback will run any more: after Close, or, for an
-// adopted context, as soon as Close is called.
+// Done returns a channel that is closed when no more callbacks run: after Close, or,
+// for an adopted context, during Close.
 func (c *Context) Done() <-chan struct{} { return c.stopped }
 
-// Close waits for everything that was posted, then takes the context down, and
-// waits for the driver to write what it has for its own cache: some milliseconds
-// with Mesa on an idle machine, 5 s at most. For an adopted context it only stops
-// taking callbacks, and on its thread runs those that are waiting: the context is
-// the caller's. Close is idempotent; callbacks must not call it.
+// Close waits for queued callbacks, destroys the context, and waits until the driver
+// has written its own cache: some milliseconds with Mesa on an idle machine, 5 s at
+// most. An adopted context is not destroyed: Close accepts no more callbacks, and on
+// the context's thread runs those that are queued. Close is idempotent. Callbacks
+// must not call it.
 func (c *Context) Close() error {
 	if c.thread.Load() == int64(syscall.Gettid()) && c.schedule == nil {
 		panic("glctx: Close called inside a callback would wait for itself")

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childDir) != "" {
-		os.Exit(m.Run()) // its environment is what is tested
+		os.Exit(m.Run()) // keeps its environment, which is tested
 	}
 	gltest.Main(m)
 }
@@ -44,14 +44,14 @@ func TestDoRunsInOrderOnOneThread(t *testing.T) {
 	}
 }
 
-func TestDoReturnsTheErrorOfItsOwnCallback(t *testing.T) {
+func TestDoReturnsTheErrorOfItsCallback(t *testing.T) {
 	c := gltest.Open(t)
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
-			mine := errors.New("mine")
+			want := errors.New("error of this goroutine")
 			for range 50 {
-				if err := c.Do(func(*glctx.GL) error { return mine }); !errors.Is(err, mine) {
+				if err := c.Do(func(*glctx.GL) error { return want }); !errors.Is(err, want) {
 					t.Errorf("got %v", err)
 				}
 			}
@@ -76,7 +76,7 @@ func TestDoInsideACallbackPanics(t *testing.T) {
 	t.Error("Do inside Do returned")
 }
 
-func TestClosedContextSaysSo(t *testing.T) {
+func TestClosedContext(t *testing.T) {
 	before := runtime.NumGoroutine()
 	c, err := glctx.Open(glctx.Options{CacheDir: t.TempDir()})
 	if err != nil {
@@ -89,14 +89,14 @@ func TestClosedContextSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !ran {
-		t.Error("Close did not wait for what was posted")
+		t.Error("Close did not wait for the posted callback")
 	}
 	if err := c.Do(func(*glctx.GL) error { return nil }); !errors.Is(err, shader.ErrClosed) {
 		t.Errorf("Do after Close: %v", err)
 	}
 	c.Post(func(*glctx.GL) { t.Error("a callback ran after Close") })
 	c.Delete(1)
-	deadline := time.Now().Add(time.Minute) // goroutines that have nothing left to do still have to end
+	deadline := time.Now().Add(time.Minute) // goroutines may end some time after Close
 	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
@@ -170,9 +170,9 @@ func TestBufferRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUploadsComeAfterAFill uploads right behind a fill, in sizes for which drivers
-// have ways of their own, and compares every byte.
-func TestUploadsComeAfterAFill(t *testing.T) {
+// TestUploadAfterFill uploads right after a fill, in sizes for which drivers use
+// different paths, and compares every byte.
+func TestUploadAfterFill(t *testing.T) {
 	c := gltest.Open(t)
 	data := make([]byte, 8<<20)
 	for i := range data {
@@ -192,7 +192,7 @@ func TestUploadsComeAfterAFill(t *testing.T) {
 			t.Errorf("buffer of %d, upload of %d: byte %d is %#x, not %#x", size, uploaded, at, got[at], data[at])
 		}
 		if rest := bytes.Trim(got[uploaded:size], "\x5a"); len(rest) > 0 {
-			t.Errorf("buffer of %d, upload of %d: %d bytes behind it are not filled", size, uploaded, len(rest))
+			t.Errorf("buffer of %d, upload of %d: %d bytes after it are not filled", size, uploaded, len(rest))
 		}
 		return gl.Err()
 	}
@@ -211,7 +211,8 @@ func TestUploadsComeAfterAFill(t *testing.T) {
 	}
 }
 
-// firstDifference is where two slices of one length differ, or their length.
+// firstDifference returns the first index at which two slices of one length differ, or
+// their length.
 func firstDifference(a, b []byte) int {
 	for i := range a {
 		if a[i] != b[i] {
@@ -221,7 +222,7 @@ func firstDifference(a, b []byte) int {
 	return len(a)
 }
 
-func TestBufferMisusePanicsAndBadSizesFail(t *testing.T) {
+func TestInvalidBufferArguments(t *testing.T) {
 	c := gltest.Open(t)
 	c.Do(func(gl *glctx.GL) error {
 		if _, err := gl.NewBuffer(0, nil); err == nil {
@@ -249,14 +250,14 @@ func TestBufferMisusePanicsAndBadSizesFail(t *testing.T) {
 	})
 }
 
-func TestFenceIsReached(t *testing.T) {
+func TestFenceIsSignalled(t *testing.T) {
 	c := gltest.Open(t)
 	err := c.Do(func(gl *glctx.GL) error {
 		f := gl.NewFence()
 		defer gl.DeleteFence(f)
-		reached, err := gl.WaitFence(f, 10*time.Second)
-		if err != nil || !reached {
-			t.Errorf("reached %v, %v", reached, err)
+		signalled, err := gl.WaitFence(f, 10*time.Second)
+		if err != nil || !signalled {
+			t.Errorf("signalled %v, %v", signalled, err)
 		}
 		return gl.Err()
 	})
@@ -268,7 +269,7 @@ func TestFenceIsReached(t *testing.T) {
 	}
 }
 
-// doubler multiplies a buffer by FACTOR.
+// doubler multiplies a buffer by FACTOR and adds offset.
 const doubler = `layout(local_size_x = 32) in;
 layout(std430, binding = 3) buffer Data { float data[]; };
 uniform float offset;
@@ -301,7 +302,7 @@ func compile(t *testing.T, c *glctx.Context, sources ...*shader.Source) []shader
 	return programs
 }
 
-// run runs a doubler over poisoned memory and returns the first element.
+// run runs a doubler and returns all elements.
 func run(t *testing.T, c *glctx.Context, program uint32) []float32 {
 	t.Helper()
 	data := make([]float32, 64)
@@ -358,7 +359,7 @@ func TestCompileManyThenLoadEach(t *testing.T) {
 			t.Fatal(err)
 		}
 		if loaded.Interface.Digest() != p.Interface.Digest() {
-			t.Errorf("the loaded program shows %+v, the compiled one %+v", loaded.Interface, p.Interface)
+			t.Errorf("the loaded program has %+v, the compiled one %+v", loaded.Interface, p.Interface)
 		}
 		wantTimes(t, run(t, c, loaded.ID), float32(i+2))
 		c.Delete(loaded.ID)
@@ -368,7 +369,7 @@ func TestCompileManyThenLoadEach(t *testing.T) {
 	}
 }
 
-func TestInterfaceListsWhatTheProgramUses(t *testing.T) {
+func TestInterfaceListsUsedResources(t *testing.T) {
 	c := gltest.Open(t)
 	p := compile(t, c, shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"}))[0]
 	var buffer, uniform bool
@@ -411,7 +412,7 @@ func TestCompileErrorCostsOneSource(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesWhatIsNoBinary(t *testing.T) {
+func TestLoadRejectsInvalidBinaries(t *testing.T) {
 	c := gltest.Open(t)
 	p := compile(t, c, shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"}))[0]
 	format, payload, err := c.Binary(context.Background(), p.ID)
@@ -449,7 +450,7 @@ func TestCompileStopsAtTheEndOfTheContext(t *testing.T) {
 		}
 	})
 	if n := c.Counters().Compiles; n != 0 {
-		t.Errorf("%d compiles for a call that was over", n)
+		t.Errorf("%d compiles with an ended context", n)
 	}
 }
 

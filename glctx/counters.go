@@ -2,8 +2,8 @@ package glctx
 
 import "sync/atomic"
 
-// Counters count calls that matter, since the context was opened. Tests assert
-// them: a cache that never hits looks right otherwise.
+// Counters counts GL calls and live objects since the context was opened. Tests
+// assert them: a cache that never hits gives correct results, too.
 type Counters struct {
 	Compiles    uint64 `json:"compiles"`     // glCompileShader
 	Links       uint64 `json:"links"`        // glLinkProgram
@@ -13,9 +13,9 @@ type Counters struct {
 	Finishes    uint64 `json:"finishes"`     // glFinish
 	Waits       uint64 `json:"waits"`        // glClientWaitSync with a timeout
 	Readbacks   uint64 `json:"readbacks"`    // glGetNamedBufferSubData
-	Programs    int64  `json:"programs"`     // alive now
-	Buffers     int64  `json:"buffers"`      // alive now
-	Fences      int64  `json:"fences"`       // alive now
+	Programs    int64  `json:"programs"`     // live
+	Buffers     int64  `json:"buffers"`      // live
+	Fences      int64  `json:"fences"`       // live
 }
 
 type counters struct {
@@ -24,7 +24,7 @@ type counters struct {
 	programs, buffers, fences atomic.Int64
 }
 
-// Counters may be called at any time.
+// Counters returns the counts so far. It may be called at any time.
 func (c *Context) Counters() Counters {
 	n := &c.counters
 	return Counters{

@@ -1,26 +1,28 @@
-// Package glctx opens an OpenGL context for compute and owns the thread that
-// it lives on. It is the only package with cgo, unsafe and GL bindings.
+// Package glctx opens an OpenGL context for compute and runs all GL calls on its
+// thread. It is the only package with cgo, unsafe and GL bindings.
 //
 // # The thread rule
 //
-// A GL context belongs to one OS thread. A [*GL] exists only inside a callback
-// of [Context.Do] or [Context.Post]: having one means that you are on that
-// thread. It must not leave the callback. Do waits for its callback, Post does
-// not. Do inside a callback would wait for itself for ever, so it panics.
+// A GL context belongs to one OS thread. A [*GL] exists only inside a callback of
+// [Context.Do] or [Context.Post], which runs on that thread, and must not be used
+// outside it. Do waits for its callback, Post does not.
 //
-//	who                     calls                            may block on the GPU
-//	any goroutine           Do, Post, Info, Compile, Load    Do, Compile, Load: yes
-//	a callback              methods of GL                    Finish, WaitFence, Download
-//	nobody                  Do inside a callback             panics
+//	caller          may call                               may wait for the GPU
+//	any goroutine   Do, Post, Info, Compile, Load          Do, Compile, Load
+//	a callback      methods of GL, Post                    Finish, WaitFence, Download
 //
-// # Three ways to a context
+// Do, Compile and Load inside a callback panic: they would wait for the callback
+// itself.
 //
-// [Open] makes one without a display, through EGL; package glctx/window makes
-// one with a GLFW window; [Adopt] uses one that the caller has already.
+// # Contexts
+//
+//	Open                     a headless context, through EGL, on a thread of its own
+//	glctx/window             a context with a GLFW window
+//	Adopt                    a context that the caller owns, on the caller's thread
 //
 // # The driver's own cache
 //
-// The machine code of a program lives in the driver's own cache and not in its
-// program binary. Before the first driver library is loaded, Open points that
-// cache at a directory that we own: see [drivercache.State].
+// Drivers keep the machine code of a program in a cache of their own and not in the
+// program binary. Before the first driver library is loaded, [Open] puts that cache
+// into the cache directory: see [drivercache.State].
 package glctx

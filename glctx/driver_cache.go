@@ -10,13 +10,13 @@ import (
 // DriverCache reports whether the driver's own cache is managed, and if not, why.
 func (c *Context) DriverCache() drivercache.State { return c.driver }
 
-// DriverCacheState returns DriverCache in words.
+// DriverCacheState returns DriverCache as text.
 func (c *Context) DriverCacheState() string { return c.driver.String() }
 
-// ManageDriverCache points the driver's own cache at the cache directory, if no
-// driver was loaded yet: see [drivercache.Manage]. Open calls it. A program that makes
-// its context by other means calls it before that, and Adopt afterwards. It may be
-// called from any goroutine and never fails: the state says what happened.
+// ManageDriverCache puts the driver's own cache into the cache directory, if no driver
+// is loaded yet: see [drivercache.Manage]. Open calls it. A program that makes its own
+// context calls it before that, and Adopt afterwards. It may be called from any
+// goroutine. The state has the reason where the cache cannot be managed.
 func ManageDriverCache(o Options) drivercache.State {
 	if o.DriverCacheOff {
 		if state, managed := drivercache.Managed(); managed {
@@ -31,6 +31,7 @@ func ManageDriverCache(o Options) drivercache.State {
 	return drivercache.Manage(dir)
 }
 
+// driverDir returns the directory of the driver's own cache in a cache directory.
 func driverDir(cacheDir string) (string, error) {
 	if cacheDir == "" {
 		var err error

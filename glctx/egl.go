@@ -25,14 +25,14 @@ const (
 	installDriver = "install libegl1 and a driver: libegl-mesa0 with libgl1-mesa-dri (software), or the EGL part of your GPU's driver"
 )
 
-// eglSurface is what Open has to take down again.
+// eglSurface is the EGL objects of a context.
 type eglSurface struct {
 	display C.EGLDisplay
 	context C.EGLContext
 	surface C.EGLSurface
 }
 
-// eglCandidate is one display that might serve a context.
+// eglCandidate is a display on which a context may be possible.
 type eglCandidate struct {
 	name     string
 	display  C.EGLDisplay
@@ -68,7 +68,7 @@ func openEGL(o Options) (*eglSurface, error) {
 	return nil, fmt.Errorf("%w: %s; %s", ErrNoDriver, strings.Join(reasons, "; "), installDriver)
 }
 
-// eglCandidates lists the displays to try for a device name, best first.
+// eglCandidates returns the displays to try for a device name, best first.
 func eglCandidates(device string) ([]eglCandidate, error) {
 	devices, uuids := eglDevices()
 	if device != "" {
@@ -90,8 +90,8 @@ func eglCandidates(device string) ([]eglCandidate, error) {
 	return list, nil
 }
 
-// eglDevices lists the EGL devices in the driver's order, with the UUID of each
-// where the driver tells one.
+// eglDevices returns the EGL devices in the driver's order, and the UUID of each, ""
+// where the driver has none.
 func eglDevices() (list []eglCandidate, uuids []string) {
 	var handles [maxEGLDevices]C.EGLDeviceEXT
 	n := int(C.sc_egl_devices(&handles[0], maxEGLDevices))
@@ -112,7 +112,7 @@ func eglDevices() (list []eglCandidate, uuids []string) {
 	return list, uuids
 }
 
-// pickDevice finds the device with an index or UUID. UUIDs are compared without
+// pickDevice returns the device with an index or UUID. UUIDs are compared without
 // dashes, case and a leading "GPU-".
 func pickDevice(name string, devices []eglCandidate, uuids []string) ([]eglCandidate, error) {
 	if len(devices) == 0 {
@@ -132,10 +132,11 @@ func pickDevice(name string, devices []eglCandidate, uuids []string) ([]eglCandi
 		}
 	}
 	return nil, fmt.Errorf("%w %q: give an index below %d or a UUID (known: %s)",
-		ErrNoDevice, name, len(devices), strings.Join(known(uuids), ", "))
+		ErrNoDevice, name, len(devices), strings.Join(knownUUIDs(uuids), ", "))
 }
 
-func known(uuids []string) []string {
+// knownUUIDs returns the UUIDs that are not empty, for an error text.
+func knownUUIDs(uuids []string) []string {
 	var list []string
 	for _, u := range uuids {
 		if u != "" {
@@ -165,9 +166,10 @@ func (e eglCandidate) open(debug bool) (*eglSurface, error) {
 	return s, nil
 }
 
+// start makes the context and the surface and makes them current.
 func (s *eglSurface) start(pbuffer, debug bool) error {
 	if C.sc_egl_bind_gl() == 0 {
-		return errors.New("this EGL serves no desktop OpenGL")
+		return errors.New("this EGL has no desktop OpenGL")
 	}
 	surfaceType := C.EGLint(eglDontCare)
 	if pbuffer {
@@ -191,10 +193,10 @@ func (s *eglSurface) start(pbuffer, debug bool) error {
 	return nil
 }
 
-// createContext asks for the newest core profile that the driver has, with a
-// notice when the GPU is reset, and without that notice where the driver cannot
-// give it. Some drivers give exactly the version that is asked for. Robust
-// buffer access is not asked for: it puts bounds checks into every kernel.
+// createContext creates a context of the newest core profile that the driver has,
+// with reset notification where the driver supports it. Some drivers create exactly
+// the requested version. Robust buffer access is not requested: it adds bounds checks
+// to every kernel.
 func (s *eglSurface) createContext(config C.EGLConfig, debug bool) error {
 	const (
 		majorVersion  = 0x3098
@@ -206,13 +208,13 @@ func (s *eglSurface) createContext(config C.EGLConfig, debug bool) error {
 		loseOnReset   = 0x31BF
 		none          = 0x3038
 	)
-	for _, notice := range [][]C.EGLint{{resetStrategy, loseOnReset}, nil} {
+	for _, notification := range [][]C.EGLint{{resetStrategy, loseOnReset}, nil} {
 		for _, minor := range []C.EGLint{6, 5} {
 			attributes := []C.EGLint{majorVersion, 4, minorVersion, minor, profileMask, coreProfile}
 			if debug {
 				attributes = append(attributes, openglDebug, 1)
 			}
-			attributes = append(append(attributes, notice...), none)
+			attributes = append(append(attributes, notification...), none)
 			if s.context = C.sc_egl_create_context(s.display, config, &attributes[0]); s.context != nil {
 				return nil
 			}
@@ -221,7 +223,7 @@ func (s *eglSurface) createContext(config C.EGLConfig, debug bool) error {
 	return fmt.Errorf("%w: %w", ErrTooOld, eglError("eglCreateContext"))
 }
 
-// close takes down what start made, on the same thread.
+// close destroys what start made, on the same thread.
 func (s *eglSurface) close() {
 	C.sc_egl_make_current(s.display, nil, nil)
 	if s.context != nil {
@@ -230,8 +232,7 @@ func (s *eglSurface) close() {
 	if s.surface != nil {
 		C.sc_egl_destroy_surface(s.display, s.surface)
 	}
-	// The display is shared by every context of the process on this device, so
-	// it is not terminated here.
+	// Not eglTerminate: all contexts of the process on this device share the display.
 	C.sc_egl_release_thread()
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// A driver reads its environment once, so every case below is a process of its
-// own: this test executable again, with childDir set.
+// A driver reads its environment once, so every case below runs in a child process:
+// this test executable, with childDir set.
 const childDir = "GLCTX_TEST_CHILD_DIR"
 
 func TestChild(t *testing.T) {
@@ -50,10 +50,10 @@ func TestChild(t *testing.T) {
 	fmt.Printf("outcome: formats %d, driver cache %v\n", len(c.Fingerprint().Formats), c.DriverCache())
 }
 
-// child runs TestChild with more environment and returns its outcome line.
+// child runs TestChild with additional environment and returns its outcome line.
 func child(t *testing.T, dir string, environment ...string) string {
 	t.Helper()
-	gltest.Open(t) // skips or fails where there is no driver at all
+	gltest.Open(t) // skips or fails without a driver
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v")
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "MESA_") && !strings.HasPrefix(v, "__GL_") && !strings.HasPrefix(v, "SHADERCACHE_DRIVER_DIR") {
@@ -95,7 +95,7 @@ func wantIn(t *testing.T, outcome string, parts ...string) {
 	}
 }
 
-func TestDriverCacheIsFilledInOurDirectory(t *testing.T) {
+func TestDriverCacheIsInTheCacheDirectory(t *testing.T) {
 	dir := t.TempDir()
 	wantIn(t, child(t, dir), "formats 1", "managed in "+dir+"/driver")
 	if filesBelow(t, filepath.Join(dir, "driver")) == 0 {
@@ -103,29 +103,29 @@ func TestDriverCacheIsFilledInOurDirectory(t *testing.T) {
 	}
 }
 
-func TestDriverCacheOfTheUserWins(t *testing.T) {
-	dir, theirs := t.TempDir(), t.TempDir()
-	wantIn(t, child(t, dir, "MESA_SHADER_CACHE_DIR="+theirs, "__GL_SHADER_DISK_CACHE_PATH="+theirs),
-		"set by the user", "MESA_SHADER_CACHE_DIR="+theirs)
-	if filesBelow(t, filepath.Join(dir, "driver")) != 0 || filesBelow(t, theirs) == 0 {
-		t.Error("the driver did not write where the user said")
+func TestDriverCacheSettingsOfTheUserArePreserved(t *testing.T) {
+	dir, users := t.TempDir(), t.TempDir()
+	wantIn(t, child(t, dir, "MESA_SHADER_CACHE_DIR="+users, "__GL_SHADER_DISK_CACHE_PATH="+users),
+		"set by the user", "MESA_SHADER_CACHE_DIR="+users)
+	if filesBelow(t, filepath.Join(dir, "driver")) != 0 || filesBelow(t, users) == 0 {
+		t.Error("the driver did not write to the user's directory")
 	}
 }
 
-func TestDriverCacheOfAParentDoesNotWin(t *testing.T) {
+func TestDriverCacheSettingsOfAParentAreReplaced(t *testing.T) {
 	dir, parents := t.TempDir(), t.TempDir()
 	outcome := child(t, dir, "SHADERCACHE_DRIVER_DIR="+parents, "MESA_SHADER_CACHE_DIR="+filepath.Join(parents, "mesa"))
 	wantIn(t, outcome, "managed in "+dir+"/driver")
 	if strings.Contains(outcome, "set by the user") || filesBelow(t, parents) != 0 {
-		t.Errorf("a setting that a parent process made was taken for the user's: %s", outcome)
+		t.Errorf("a setting of the parent process was taken for the user's: %s", outcome)
 	}
 }
 
 func TestDriverCacheOff(t *testing.T) {
-	dir, theirs := t.TempDir(), t.TempDir()
-	wantIn(t, child(t, dir, "GLCTX_TEST_OFF=1", "MESA_SHADER_CACHE_DIR="+theirs), "not managed: turned off")
+	dir, users := t.TempDir(), t.TempDir()
+	wantIn(t, child(t, dir, "GLCTX_TEST_OFF=1", "MESA_SHADER_CACHE_DIR="+users), "not managed: turned off")
 	if filesBelow(t, dir) != 0 {
-		t.Error("files were written though the driver cache is off")
+		t.Error("files were written although the driver cache is off")
 	}
 }
 

@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// ErrNoDriver is returned when no OpenGL driver can be reached: no EGL library,
-// or no display that any driver serves. The error text names what is missing
-// and the package that brings it.
-var ErrNoDriver = errors.New("no OpenGL driver")
-
-// ErrTooOld is returned when the driver offers less than OpenGL 4.5 core.
-var ErrTooOld = errors.New("OpenGL is too old")
-
-// ErrNoDevice is returned when no GPU has the index or UUID that was asked for.
-var ErrNoDevice = errors.New("no such GPU")
+// Errors of opening a context. They are returned wrapped, with a hint for the user.
+var (
+	// ErrNoDriver is returned when there is no EGL library, or no display with a
+	// driver. The error text names the missing part and the package to install.
+	ErrNoDriver = errors.New("no OpenGL driver")
+	// ErrTooOld is returned when the driver does not support OpenGL 4.5 core.
+	ErrTooOld = errors.New("OpenGL is too old")
+	// ErrNoDevice is returned when no GPU has the requested index or UUID.
+	ErrNoDevice = errors.New("no such GPU")
+)
 
 // Error is an OpenGL error code that a call raised.
 type Error struct {
-	Call string // the call that raised it, or "" when it was noticed later
+	Call string // the call that raised it, or "" where an earlier one may have raised it
 	Code uint32
 }
 

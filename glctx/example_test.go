@@ -6,12 +6,12 @@ import (
 	"context"
 	"log"
 
-	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// toolkit stands for GLFW, SDL or an engine.
+// toolkit represents GLFW, SDL or an engine.
 type toolkit struct{}
 
 func openWindow() toolkit          { return toolkit{} }
@@ -19,31 +19,30 @@ func (toolkit) MakeCurrent()       {}
 func (toolkit) ShouldClose() bool  { return true }
 func (toolkit) DrawAndSwap(uint32) {}
 
-// A render loop that owns its context and its thread uses programs from the
-// cache, and lets others have their turn once a frame.
+// A render loop that owns its context and its thread uses programs from the cache, and
+// runs the callbacks of other goroutines once a frame.
 func ExampleAdopt() {
 	glctx.ManageDriverCache(glctx.Options{}) // before the toolkit loads the driver
 	window := openWindow()
 	window.MakeCurrent()
-	gpu, err := glctx.Adopt(glctx.Options{}, nil)
+	adopted, err := glctx.Adopt(glctx.Options{}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, err := shadercache.New(adopted, shadercache.Options{NoExecutor: true})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer programs.Close()
 
 	source := shader.MustSource("increment", increment, nil)
 	for !window.ShouldClose() {
-		program, err := programs.Get(context.Background(), source)
+		program, err := gpu.Cache.Get(context.Background(), source)
 		if err != nil {
 			log.Fatal(err)
 		}
 		window.DrawAndSwap(program.Program())
 		program.Release()
-		gpu.Poll() // what other goroutines asked for
+		gpu.Context.Poll() // runs callbacks of other goroutines
 	}
 }

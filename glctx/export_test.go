@@ -2,5 +2,5 @@
 
 package glctx
 
-// Foreign is for tests in package glctx_test.
-var Foreign = foreign
+// OwnContext exports ownContext to package glctx_test.
+var OwnContext = ownContext

@@ -12,7 +12,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 )
 
-// Info is what a context can do, read once when it is opened.
+// Info is the identity and the limits of a driver, read once when the context is opened.
 type Info struct {
 	Fingerprint binary.Fingerprint
 	GPU         string // GL_RENDERER
@@ -20,9 +20,9 @@ type Info struct {
 	Major       int
 	Minor       int
 
-	MaxGroups      [3]int32 // work groups a dispatch, each axis
-	MaxGroupSize   [3]int32 // invocations a work group, each axis
-	MaxInvocations int32    // invocations a work group, all axes
+	MaxGroups      [3]int32 // work groups in a dispatch, each axis
+	MaxGroupSize   [3]int32 // invocations in a work group, each axis
+	MaxInvocations int32    // invocations in a work group, all axes
 	MaxSharedBytes int      // shared memory of a work group
 	MaxStorage     int64    // bytes of one shader storage block
 	MaxBindings    int      // shader storage bindings
@@ -30,17 +30,17 @@ type Info struct {
 	StorageAlignment int // of offsets into a storage buffer, bytes
 	UniformAlignment int // of offsets into a uniform buffer, bytes
 
-	ParallelCompile bool // GL_KHR_parallel_shader_compile: the driver compiles on threads of its own
+	ParallelCompile bool // GL_KHR_parallel_shader_compile: the driver compiles on its own threads
 	ResetNotice     bool // a reset of the GPU is reported
 	extensions      map[string]bool
 }
 
-// Software reports whether the GPU is the CPU: llvmpipe and its kin.
+// Software reports whether the driver runs kernels on the CPU: llvmpipe or softpipe.
 func (i Info) Software() bool {
 	return strings.HasPrefix(i.GPU, "llvmpipe") || strings.HasPrefix(i.GPU, "softpipe")
 }
 
-// Has reports whether the driver offers a GL extension.
+// Has reports whether the driver has a GL extension.
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
 
 func (gl *GL) requireVersion() error {
@@ -49,7 +49,7 @@ func (gl *GL) requireVersion() error {
 	}
 	major, minor := gl.integer(gl45.MAJOR_VERSION), gl.integer(gl45.MINOR_VERSION)
 	if major < 4 || major == 4 && minor < 5 {
-		return fmt.Errorf("%w: %s offers %d.%d; OpenGL 4.5 core is needed: update the GPU's driver, or Mesa to 20.2 or newer",
+		return fmt.Errorf("%w: %s has %d.%d; OpenGL 4.5 core is needed: update the GPU's driver, or Mesa to 20.2 or newer",
 			ErrTooOld, gl.text(gl45.RENDERER), major, minor)
 	}
 	return nil

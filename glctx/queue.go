@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Waking a sleeping thread costs 30 to 60 us, so both sides look for a while
-// before they sleep: the GL thread for as long as the caller needs to read the
-// next blob from disk, the caller for as long as a short callback takes.
+// Waking a sleeping thread costs 30 to 60 us, so both sides spin before they sleep:
+// the GL thread for about the time in which a caller reads the next blob from disk,
+// the caller for about the time of a short callback.
 const (
 	threadSpin = 100 * time.Microsecond
 	callerSpin = 30 * time.Microsecond
 )
 
-// job is one callback on its way to the GL thread. call is nil for a Post.
+// job is one queued callback: fn with its call for a Do, post for a Post.
 type job struct {
 	fn   func(*GL) error
 	post func(*GL)
 	call *call
 }
 
-// queue hands jobs to the GL thread in batches. Any goroutine may put; only
-// the GL thread takes.
+// queue passes jobs to the GL thread in batches. Any goroutine may put jobs; only
+// the GL thread takes them.
 type queue struct {
-	waiting atomic.Bool // there is something to take: read without the lock while spinning
-	quiet   bool        // the taker expects nothing soon; only the taker uses it
+	waiting    atomic.Bool // there are jobs: read without the lock while spinning
+	expectIdle bool        // the next take does not spin; used by the GL thread only
 
 	mu struct {
 		sync.Mutex
@@ -34,7 +34,7 @@ type queue struct {
 		sleeping bool
 		closed   bool
 	}
-	wake chan struct{} // one token when the taker sleeps
+	wake chan struct{} // one token to wake the GL thread
 }
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
@@ -57,15 +57,15 @@ func (q *queue) put(j job) bool {
 	return true
 }
 
-// take returns everything that was put, in order, and false when the queue is
-// closed and empty. spare is reused for the next batch. Where quiet is set, it
-// sleeps at once, this time.
+// take waits for jobs and returns all of them, in order, or false when the queue is
+// closed and empty. It spins before it sleeps, unless expectIdle is set, which it
+// resets. spare is reused for later jobs.
 func (q *queue) take(spare []job) ([]job, bool) {
 	for {
-		if !q.quiet {
+		if !q.expectIdle {
 			spinUntil(&q.waiting, threadSpin)
 		}
-		q.quiet = false
+		q.expectIdle = false
 		q.mu.Lock()
 		if batch := q.mu.jobs; len(batch) > 0 {
 			q.mu.jobs = spare[:0]
@@ -93,8 +93,8 @@ func (q *queue) tryTake(spare []job) []job {
 	return batch
 }
 
-// close lets take return false once the queue is empty. It reports whether
-// this call closed it.
+// close makes put fail, and take return false once the queue is empty. It reports
+// whether this call closed the queue.
 func (q *queue) close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,8 +126,8 @@ func (c *call) finish() {
 	c.done <- struct{}{}
 }
 
-// wait returns what the callback returned and gives the call back. A panic of
-// the callback goes on in the goroutine that asked for it.
+// wait waits for the callback and returns its error. A panic of the callback
+// propagates. The call must not be used afterwards.
 func (c *call) wait() error {
 	spinUntil(&c.finished, callerSpin)
 	<-c.done
@@ -141,13 +141,13 @@ func (c *call) wait() error {
 	return err
 }
 
-// spinUntil returns when flag is set or the time has passed. With one CPU it
-// returns at once, since nobody else could set the flag meanwhile.
-func spinUntil(flag *atomic.Bool, most time.Duration) {
+// spinUntil returns when flag is set or limit has passed. With one CPU it returns at
+// once, since no other thread could set the flag meanwhile.
+func spinUntil(flag *atomic.Bool, limit time.Duration) {
 	if flag.Load() || runtime.GOMAXPROCS(0) == 1 {
 		return
 	}
-	for start := time.Now(); time.Since(start) < most; {
+	for start := time.Now(); time.Since(start) < limit; {
 		for range 64 {
 			if flag.Load() {
 				return

@@ -25,7 +25,7 @@ func TestQueueKeepsOrderInBatches(t *testing.T) {
 	}
 }
 
-func TestQueueLosesNoWakeUp(t *testing.T) {
+func TestQueueLosesNoWakeup(t *testing.T) {
 	q := newQueue()
 	const producers, each = 8, 2000
 	var wg sync.WaitGroup
@@ -52,14 +52,14 @@ func TestQueueLosesNoWakeUp(t *testing.T) {
 		t.Errorf("took %d of %d", taken, producers*each)
 	}
 	if q.put(job{}) {
-		t.Error("a closed queue took a job")
+		t.Error("a closed queue accepted a job")
 	}
 	if q.close() {
-		t.Error("the second close says that it closed the queue")
+		t.Error("the second close reports that it closed the queue")
 	}
 }
 
-func TestCallPassesAPanicOn(t *testing.T) {
+func TestCallPropagatesPanic(t *testing.T) {
 	c := newCall()
 	c.panicked = "boom"
 	c.finish()
@@ -72,14 +72,14 @@ func TestCallPassesAPanicOn(t *testing.T) {
 	t.Error("wait returned")
 }
 
-func TestQueueKeepsQuietOnce(t *testing.T) {
+func TestQueueExpectsIdleOnce(t *testing.T) {
 	q := newQueue()
-	q.quiet = true
+	q.expectIdle = true
 	go q.put(job{post: func(*GL) {}})
 	if batch, open := q.take(nil); len(batch) != 1 || !open {
 		t.Errorf("took %d, open %v", len(batch), open)
 	}
-	if q.quiet {
-		t.Error("the queue stays quiet")
+	if q.expectIdle {
+		t.Error("expectIdle is still set")
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// TestStagingReachesTheKernelAndBack writes through one mapping, doubles on the
-// GPU and reads through another, at an offset.
-func TestStagingReachesTheKernelAndBack(t *testing.T) {
+// TestStaging writes through one mapping, doubles on the GPU and reads through another,
+// at an offset.
+func TestStaging(t *testing.T) {
 	c := gltest.Open(t)
 	p := compile(t, c, shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"}))[0]
 	at := c.Info().StorageAlignment
@@ -51,8 +51,8 @@ func TestStagingReachesTheKernelAndBack(t *testing.T) {
 		gl.MemoryBarrier(glctx.BarrierMapped)
 		fence := gl.NewFence()
 		defer gl.DeleteFence(fence)
-		if reached, err := gl.WaitFence(fence, 10*time.Second); err != nil || !reached {
-			t.Errorf("reached %v, %v", reached, err)
+		if signalled, err := gl.WaitFence(fence, 10*time.Second); err != nil || !signalled {
+			t.Errorf("signalled %v, %v", signalled, err)
 		}
 		copy(glctx.Bytes(values), down.Data)
 		wantTimes(t, values, 2)
@@ -66,7 +66,7 @@ func TestStagingReachesTheKernelAndBack(t *testing.T) {
 	}
 }
 
-func TestQueriesDoNotRunBackwards(t *testing.T) {
+func TestTimestampsAreMonotonic(t *testing.T) {
 	c := gltest.Open(t)
 	err := c.Do(func(gl *glctx.GL) error {
 		first, second := gl.NewQuery(), gl.NewQuery()

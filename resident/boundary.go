@@ -5,150 +5,163 @@ package resident
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// ask is something to be done at a boundary, where no tick is under way.
-type ask struct {
-	do      func() error
-	urgency int  // of a preemption
-	hurry   bool // ticks end early for it
-	preempt bool // it takes as long as it likes: one at a time, and a burst in between
-	done    chan error
+// request is a function to be called at a boundary, where no tick runs.
+type request struct {
+	do       func(sc *scheduler) error // called by the scheduler
+	priority int                       // of a preemption
+	early    bool                      // ticks end early for it
+	preempt  bool                      // it may take long: one at a time, with a burst in between
+	done     chan error
 }
 
-// atBoundary has the driver run a.do, and waits for it.
-func (s *Session) atBoundary(ctx context.Context, a *ask) error {
-	s.context.Pending() // before anything is asked: it panics where nobody may wait
-	a.done = make(chan error, 1)
-	s.mu.Lock()
-	if s.mu.closed {
-		s.mu.Unlock()
-		return ErrClosed
+// atBoundary has the scheduler call q.do, and waits for it.
+func (s *Session) atBoundary(ctx context.Context, q *request) error {
+	s.context.Pending() // panics on the GL thread, before the request is added
+	q.done = make(chan error, 1)
+	if err := s.run.addRequest(q); err != nil {
+		return err
 	}
-	s.mu.asks = append(s.mu.asks, a)
-	s.mu.Unlock()
-	if a.hurry {
-		s.hurry()
+	if q.early {
+		s.mail.requestStop()
 	}
-	s.alert()
-	return serving(s.context, func() error {
+	s.interrupt()
+	return s.polling(func() error {
 		select {
-		case err := <-a.done:
+		case err := <-q.done:
 			return err
 		case <-ctx.Done():
-			if s.withdraw(a) {
+			if s.run.withdrawRequest(q) {
 				return ctx.Err()
 			}
-			return <-a.done // it has begun
+			return <-q.done // it has begun
 		}
 	})
 }
 
-// withdraw takes an ask back, unless it has begun.
-func (s *Session) withdraw(a *ask) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, other := range s.mu.asks {
-		if other == a {
-			s.mu.asks = append(s.mu.asks[:i], s.mu.asks[i+1:]...)
-			return true
-		}
-	}
-	return false
+// onGL is atBoundary for a function that uses GL.
+func (s *Session) onGL(ctx context.Context, fn func(gl *glctx.GL, m *memory) error) error {
+	return s.atBoundary(ctx, &request{do: func(sc *scheduler) error {
+		return sc.context.Do(func(gl *glctx.GL) error { return fn(gl, &sc.gl) })
+	}})
 }
 
-// serve does what was asked for at this boundary: all looks at the state, and
-// at most one preemption.
-func (s *Session) serve() {
-	for {
-		a := s.nextAsk()
-		if a == nil {
-			break
-		}
-		if !a.preempt && s.align() {
-			s.settle()
-		}
-		a.done <- a.do()
+func (r *runState) addRequest(q *request) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return ErrClosed
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.mu.asks) > 0 {
-		s.attention.Store(true) // the next burst is to be one tick
-	}
+	r.requests = append(r.requests, q)
+	return nil
 }
 
-// ageing is what an ask gains in urgency when another one goes before it.
+// withdrawRequest removes a request and reports whether it had not begun.
+func (r *runState) withdrawRequest(q *request) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.Index(r.requests, q)
+	if i < 0 {
+		return false
+	}
+	r.requests = slices.Delete(r.requests, i, i+1)
+	return true
+}
+
+func (r *runState) hasRequests() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.requests) > 0
+}
+
+// ageing is the priority that a request gains with each preemption served before it.
 const ageing = 10
 
-// nextAsk takes the next ask out: looks first, then the most urgent preemption
-// if a burst ran since the last one, or nothing else is to run.
-func (s *Session) nextAsk() *ask {
-	work := s.hasWork()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// nextRequest removes the next request: reads and writes of the state first, then the
+// preemption of the highest priority, unless preempt is false.
+func (r *runState) nextRequest(preempt bool) *request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	best := -1
-	for i, a := range s.mu.asks {
-		if a.preempt && work && !s.driver.ranSince {
+	for i, q := range r.requests {
+		if q.preempt && !preempt {
 			continue
 		}
-		if best < 0 || !a.preempt && s.mu.asks[best].preempt || a.preempt == s.mu.asks[best].preempt && a.urgency > s.mu.asks[best].urgency {
+		if best < 0 || q.precedes(r.requests[best]) {
 			best = i
 		}
 	}
 	if best < 0 {
 		return nil
 	}
-	a := s.mu.asks[best]
-	s.mu.asks = append(s.mu.asks[:best], s.mu.asks[best+1:]...)
-	if a.preempt {
-		s.driver.ranSince = false
-		for _, other := range s.mu.asks {
-			other.urgency += ageing
+	q := r.requests[best]
+	r.requests = slices.Delete(r.requests, best, best+1)
+	if q.preempt {
+		for _, other := range r.requests {
+			other.priority += ageing
 		}
 	}
-	return a
+	return q
 }
 
-// WithBuffers calls fn on the GL thread while no tick is under way, with the buffer of
-// each state by its block's name. What fn tells the GPU is in order with the
-// ticks; where it writes to a buffer by a kernel, the memory barrier is fn's.
+// precedes reports whether q is served before other, which came first.
+func (q *request) precedes(other *request) bool {
+	if q.preempt != other.preempt {
+		return other.preempt
+	}
+	return q.priority > other.priority
+}
+
+// endsTick reports whether a tick should not run to its end, because the run is
+// stopped or a request comes next. Persistent ticks do not end by themselves. preempt
+// reports whether a preemption may come next.
+func (r *runState) endsTick(persistent, preempt bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopping || r.closed || slices.ContainsFunc(r.requests, func(q *request) bool {
+		return (q.early || persistent) && (!q.preempt || preempt)
+	})
+}
+
+// WithBuffers calls fn on the GL thread while no tick runs, with the buffer of each
+// state by the name of its block. The GPU executes the commands of fn in order with the
+// ticks. A kernel that fn dispatches needs its own memory barrier.
 func (s *Session) WithBuffers(ctx context.Context, fn func(gl *glctx.GL, buffers map[string]glctx.Buffer) error) error {
-	return s.atBoundary(ctx, &ask{do: func() error {
-		return s.context.Do(func(gl *glctx.GL) error {
-			buffers := make(map[string]glctx.Buffer, len(s.gl.states))
-			for _, v := range s.gl.states {
-				buffers[v.Block] = v.buffer
-			}
-			return fn(gl, buffers)
-		})
-	}})
+	return s.onGL(ctx, func(gl *glctx.GL, m *memory) error {
+		buffers := make(map[string]glctx.Buffer, len(m.states))
+		for _, v := range m.states {
+			buffers[v.Block] = v.buffer
+		}
+		return fn(gl, buffers)
+	})
 }
 
-// Read copies a part of a state while no tick is under way: all groups have
-// done the same steps then, unless a signal waits to be served.
+// Read copies a part of a state while no tick runs: all groups have done the same steps
+// then, unless a signal is pending.
 func (s *Session) Read(ctx context.Context, block string, offset int, dst []byte) error {
-	return s.atState(ctx, block, offset, len(dst), func(gl *glctx.GL, b glctx.Buffer) { gl.Download(b, offset, dst) })
+	return s.onRange(ctx, block, offset, len(dst), func(gl *glctx.GL, b glctx.Buffer) { gl.Download(b, offset, dst) })
 }
 
-// Write changes a part of a state while no tick is under way.
+// Write changes a part of a state while no tick runs.
 func (s *Session) Write(ctx context.Context, block string, offset int, data []byte) error {
-	return s.atState(ctx, block, offset, len(data), func(gl *glctx.GL, b glctx.Buffer) { gl.Upload(b, offset, data) })
+	return s.onRange(ctx, block, offset, len(data), func(gl *glctx.GL, b glctx.Buffer) { gl.Upload(b, offset, data) })
 }
 
-func (s *Session) atState(ctx context.Context, block string, offset, n int, fn func(gl *glctx.GL, b glctx.Buffer)) error {
-	return s.atBoundary(ctx, &ask{do: func() error {
-		return s.context.Do(func(gl *glctx.GL) error {
-			v := s.gl.find(block)
-			if v == nil {
-				return fmt.Errorf("resident: kernel %s has no state %s", s.program.Name(), block)
-			}
-			if offset < 0 || n > v.buffer.Size-offset {
-				return fmt.Errorf("resident: bytes %d to %d of state %s, which has %d", offset, offset+n, block, v.buffer.Size)
-			}
-			fn(gl, v.buffer)
-			return gl.Err()
-		})
-	}})
+// onRange calls fn with the buffer of a block that has n bytes from offset on.
+func (s *Session) onRange(ctx context.Context, block string, offset, n int, fn func(gl *glctx.GL, b glctx.Buffer)) error {
+	return s.onGL(ctx, func(gl *glctx.GL, m *memory) error {
+		v := m.findState(block)
+		if v == nil {
+			return fmt.Errorf("resident: kernel %s has no state %s", s.config.kernel.Source.Name(), block)
+		}
+		if offset < 0 || n > v.buffer.Size-offset {
+			return fmt.Errorf("resident: bytes %d to %d of state %s, which has %d", offset, offset+n, block, v.buffer.Size)
+		}
+		fn(gl, v.buffer)
+		return gl.Err()
+	})
 }

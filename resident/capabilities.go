@@ -2,14 +2,17 @@ package resident
 
 import "time"
 
-// Capabilities are what a driver does beyond what GL promises, measured by
+// Capabilities describes what a driver does beyond the guarantees of GL, as measured by
 // Probe.
 type Capabilities struct {
-	HostWritesSeen   bool          `json:"host_writes_seen"`   // a kernel sees them during its dispatch
-	KernelWritesSeen bool          `json:"kernel_writes_seen"` // the host sees them during the dispatch
-	Residency        uint32        `json:"residency"`          // groups of ResidencyGroup invocations that can wait for each other; 0: none
+	HostWritesSeen   bool          `json:"host_writes_seen"`   // a kernel sees host writes during its dispatch
+	KernelWritesSeen bool          `json:"kernel_writes_seen"` // the host sees kernel writes during the dispatch
+	Residency        uint32        `json:"residency"`          // co-resident groups of ResidencyGroup invocations: they can wait for each other; 0: none
 	ResidencyGroup   uint32        `json:"residency_group"`
 	Barrier          time.Duration `json:"barrier_ns"`    // grid barrier of Residency groups
-	RoundTrip        time.Duration `json:"round_trip_ns"` // host to kernel and back, in flight; 0: not possible
-	LoopLimit        uint32        `json:"loop_limit"`    // back-edges of an invocation after which loops end; 0: no end was found
+	RoundTrip        time.Duration `json:"round_trip_ns"` // host to a running kernel and back; 0: not possible
+	LoopLimit        uint32        `json:"loop_limit"`    // back-edges of an invocation after which the driver ends loops; 0: none found
 }
+
+// coResident reports whether a number of groups run at the same time.
+func (c *Capabilities) coResident(groups uint32) bool { return c != nil && groups <= c.Residency }

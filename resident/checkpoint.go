@@ -5,31 +5,32 @@ package resident
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Checkpoint is all that it takes to go on: the content of every state that is
-// not constant, and how far each group is. It goes on with any session of the
-// same kernel, on any context: integer state bit for bit, floating point as the
-// GPUs agree. Messages and log entries are no part of it.
+// Checkpoint holds what a session needs to continue: the content of every state that is
+// not constant, and the progress of each group. Any session of the same kernel can
+// continue it, on any context: integer state bit for bit, floating point as far as the
+// GPUs agree. It holds no messages and no log entries.
 type Checkpoint struct {
 	Kernel   shader.Key // of the kernel's source
-	Sequence uint64     // counts the checkpoints of a CheckpointFile
-	Steps    uint64     // that every group has done
+	Sequence uint64     // number in a CheckpointFile
+	Steps    uint64     // done by every group
 
 	base    uint64
 	least   uint32
 	most    uint32
 	claimed uint32
-	groups  []groupPlace
+	groups  []groupProgress
 	states  []savedState
 }
 
-// groupPlace is where a group left off.
-type groupPlace struct{ done, halted uint32 }
+// groupProgress is the progress of a group.
+type groupProgress struct{ done, halted uint32 }
 
 // savedState is the content of a state.
 type savedState struct {
@@ -37,28 +38,28 @@ type savedState struct {
 	data  []byte
 }
 
-// Checkpoint saves the session at the next boundary. All groups have done the
-// same steps then, unless a signal waits to be served.
+// Checkpoint makes a checkpoint at the next boundary. All groups have done the same
+// steps then, unless a signal is pending.
 func (s *Session) Checkpoint(ctx context.Context) (c *Checkpoint, err error) {
-	asked := s.atBoundary(ctx, &ask{do: func() error {
-		c, err = s.save()
+	failed := s.atBoundary(ctx, &request{do: func(sc *scheduler) error {
+		c, err = sc.makeCheckpoint()
 		return err
 	}})
-	return c, asked
+	return c, failed
 }
 
-// save makes a checkpoint. It is for the driver.
-func (s *Session) save() (*Checkpoint, error) {
-	r := s.driver.last
-	c := &Checkpoint{Kernel: s.kernel.Source.Key(), base: s.driver.base, least: r.least, most: r.most,
-		Steps: s.driver.base + uint64(r.progress()), groups: make([]groupPlace, s.kernel.Groups)}
-	lines := make([]uint32, groupWords*len(c.groups))
-	err := s.context.Do(func(gl *glctx.GL) error {
+// makeCheckpoint reads back the states and the progress of the groups.
+func (sc *scheduler) makeCheckpoint() (*Checkpoint, error) {
+	v := sc.status
+	c := &Checkpoint{Kernel: sc.kernel.Source.Key(), base: sc.base, least: v.Least, most: v.Most,
+		Steps: sc.base + uint64(v.Progress()), groups: make([]groupProgress, sc.kernel.Groups)}
+	lines := make([]uint32, wire.GroupsWords*len(c.groups))
+	err := sc.context.Do(func(gl *glctx.GL) error {
 		var claimed [1]uint32
-		gl.Download(s.gl.work, 4*wordClaimed, glctx.Bytes(claimed[:]))
-		gl.Download(s.gl.work, groupsOffset, glctx.Bytes(lines))
+		gl.Download(sc.gl.work, 4*wire.AtClaimed, glctx.Bytes(claimed[:]))
+		gl.Download(sc.gl.work, groupsOffset, glctx.Bytes(lines))
 		c.claimed = claimed[0]
-		for _, v := range s.gl.states {
+		for _, v := range sc.gl.states {
 			if v.Constant {
 				continue
 			}
@@ -69,89 +70,104 @@ func (s *Session) save() (*Checkpoint, error) {
 		return gl.Err()
 	})
 	for i := range c.groups {
-		line := lines[groupWords*i:]
+		line := lines[wire.GroupsWords*i:]
 		c.groups[i].halted = line[2]
-		if line[0] == s.driver.epoch {
+		if line[0] == sc.epoch {
 			c.groups[i].done = line[1]
 		}
 	}
-	s.counts.checkpoints.Add(1)
+	sc.counts.checkpoints.Add(1)
 	return c, err
 }
 
-// groupsOffset is where the groups' lines begin in the work buffer, in bytes.
-const groupsOffset = 4 * (wordsResidentWork + logWords*logLength)
+// groupsOffset is the offset of the groups' lines in the work buffer, in bytes.
+const groupsOffset = 4 * wire.AtGroups
 
-// Restore puts the session where the checkpoint was made. It returns ErrRunning
-// while the session runs, and ErrForeign, wrapped, for a checkpoint of another
-// kernel, or of other groups or sizes.
+// Restore loads the states and the progress of a checkpoint. It returns ErrRunning while
+// the session runs, and ErrOtherKernel, wrapped, for a checkpoint of another kernel, or of
+// other groups or sizes.
 func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
-	return s.atBoundary(ctx, &ask{do: func() error {
-		if err := s.fits(c); err != nil {
+	return s.atBoundary(ctx, &request{do: func(sc *scheduler) error {
+		if err := sc.kernel.accepts(c); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		running := s.mu.running
-		s.mu.Unlock()
-		if running {
+		if sc.run.flags().running {
 			return ErrRunning
 		}
-		return s.load(c)
+		return sc.loadCheckpoint(c)
 	}})
 }
 
-// fits says how a checkpoint differs from what the session needs.
-func (s *Session) fits(c *Checkpoint) error {
+// accepts returns ErrOtherKernel, with the difference, for a checkpoint of another kernel.
+func (k Kernel) accepts(c *Checkpoint) error {
 	switch {
-	case c.Kernel != s.kernel.Source.Key():
-		return fmt.Errorf("%w: its source has key %s, this one's is %s", ErrForeign, c.Kernel.Short(), s.kernel.Source.Key().Short())
-	case len(c.groups) != int(s.kernel.Groups):
-		return fmt.Errorf("%w: it has %d groups, this one %d", ErrForeign, len(c.groups), s.kernel.Groups)
+	case c.Kernel != k.Source.Key():
+		return fmt.Errorf("%w: its source has key %s, this one's is %s", ErrOtherKernel, c.Kernel.Short(), k.Source.Key().Short())
+	case len(c.groups) != int(k.Groups):
+		return fmt.Errorf("%w: it has %d groups, this one %d", ErrOtherKernel, len(c.groups), k.Groups)
 	}
 	i := 0
-	for _, v := range s.kernel.State {
+	for _, v := range k.State {
 		if v.Constant {
 			continue
 		}
-		if i >= len(c.states) || c.states[i].block != v.Block || len(c.states[i].data) != v.size() {
-			return fmt.Errorf("%w: it has not the %d bytes of state %s", ErrForeign, v.size(), v.Block)
+		if i >= len(c.states) || c.states[i].block != v.Block || len(c.states[i].data) != v.bufferSize() {
+			return fmt.Errorf("%w: it lacks the %d bytes of state %s", ErrOtherKernel, v.bufferSize(), v.Block)
 		}
 		i++
 	}
 	if i != len(c.states) {
-		return fmt.Errorf("%w: it has %d states, this one %d", ErrForeign, len(c.states), i)
+		return fmt.Errorf("%w: it has %d states, this one %d", ErrOtherKernel, len(c.states), i)
 	}
 	return nil
 }
 
-// load is restore for the driver.
-func (s *Session) load(c *Checkpoint) error {
-	d := &s.driver
-	d.epoch++
-	d.base = c.base
-	d.last = report{least: c.least, most: c.most}
-	atomic.StoreUint32(&s.words[wordDone], 0) // of what is given up
+// loadCheckpoint writes a checkpoint into the memory of the session.
+func (sc *scheduler) loadCheckpoint(c *Checkpoint) error {
+	sc.epoch++
+	sc.base = c.base
+	sc.status = wire.Status{Least: c.least, Most: c.most}
+	sc.words.Store(wire.AtDone, 0) // of the steps that are discarded
 	for _, g := range c.groups {
-		d.last.halted += g.halted
+		sc.status.Halted += g.halted
 	}
-	err := s.context.Do(func(gl *glctx.GL) error {
-		lines := make([]uint32, groupWords*len(c.groups))
-		gl.Download(s.gl.work, groupsOffset, glctx.Bytes(lines)) // what groups know of messages stays
+	err := sc.context.Do(func(gl *glctx.GL) error {
+		lines := make([]uint32, wire.GroupsWords*len(c.groups))
+		gl.Download(sc.gl.work, groupsOffset, glctx.Bytes(lines)) // the numbers of messages stay
 		for i, g := range c.groups {
-			line := lines[groupWords*i:]
-			line[0], line[1], line[2], line[3] = d.epoch, g.done, g.halted, 0
+			line := lines[wire.GroupsWords*i:]
+			line[0], line[1], line[2], line[3] = sc.epoch, g.done, g.halted, 0
 		}
-		gl.Upload(s.gl.work, 4*wordClaimed, glctx.Bytes([]uint32{c.claimed}))
-		gl.Upload(s.gl.work, groupsOffset, glctx.Bytes(lines))
+		gl.Upload(sc.gl.work, 4*wire.AtClaimed, glctx.Bytes([]uint32{c.claimed}))
+		gl.Upload(sc.gl.work, groupsOffset, glctx.Bytes(lines))
 		for _, v := range c.states {
-			gl.Upload(s.gl.find(v.block).buffer, 0, v.data)
+			gl.Upload(sc.gl.findState(v.block).buffer, 0, v.data)
 		}
 		return gl.Err()
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.base, s.mu.progress, s.mu.began = c.base, c.Steps, c.Steps
-	s.mu.halted, s.mu.raised, s.mu.idle = d.last.halted, Signal{}, false
-	s.tell()
+	sc.run.restored(c.base, c.Steps)
 	return err
+}
+
+// checkpointDue reports whether Options.Checkpoints is to be written.
+func (sc *scheduler) checkpointDue() bool {
+	return sc.options.Checkpoints != nil && time.Since(sc.checkpointed) >= sc.options.CheckpointEvery
+}
+
+// saveDueCheckpoint saves a checkpoint if one is due. An error does not stop the
+// session: Close returns it.
+func (sc *scheduler) saveDueCheckpoint() {
+	if !sc.checkpointDue() {
+		return
+	}
+	c, err := sc.makeCheckpoint()
+	if err == nil {
+		var written int64
+		written, err = sc.options.Checkpoints.Save(c)
+		sc.counts.checkpointBytes.Add(uint64(written))
+	}
+	if err != nil {
+		sc.run.setSaveFailure(err)
+	}
+	sc.checkpointed = time.Now()
 }

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// BenchmarkCheckpointFile takes a checkpoint of 62.5 MiB apart: reading it back
-// from the GPU, summing it up, which is part of the save, and the save. A step
-// changes one chunk of 1000; "whole" has forgotten what the copies hold. What the
-// file holds in the end is compared with what the session does. It needs nothing
-// but its binary; TMPDIR chooses the disk.
+// BenchmarkCheckpointFile measures the parts of a checkpoint of 62.5 MiB: reading it back
+// from the GPU, hashing it, which is part of the save, and the save. A step changes one
+// chunk of 1000; "whole" discards the known content of the copies. The last file is
+// compared with the session. It needs only its binary; TMPDIR selects the disk.
 func BenchmarkCheckpointFile(b *testing.B) {
 	for _, whole := range []bool{true, false} {
 		name := "chunk"

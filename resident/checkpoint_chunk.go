@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// extent is where a chunk lies in a file, and what it holds. Two extents are
-// equal where the bytes are.
+// extent is the place of a chunk in a file, with its hash. Equal extents have equal
+// bytes.
 type extent struct {
 	at   int64
 	size int
@@ -23,8 +23,8 @@ type chunk struct {
 	data []byte
 }
 
-// cut cuts the pieces of a checkpoint into chunks, in their order, and sums them
-// up on all CPUs: this is most of what a save without changes costs.
+// cut divides the pieces of a checkpoint into chunks, in their order, and hashes them on
+// all CPUs: most of the cost of a save without changes.
 func cut(pieces [][]byte) []chunk {
 	var chunks []chunk
 	var at int64
@@ -48,7 +48,7 @@ func cut(pieces [][]byte) []chunk {
 	return chunks
 }
 
-// seal is the checksum of a checkpoint: of the sums of its chunks.
+// seal returns the hash of a checkpoint: of the hashes of its chunks.
 func seal(chunks []chunk) (sum [sha256.Size]byte) {
 	all := sha256.New()
 	for _, c := range chunks {
@@ -58,7 +58,7 @@ func seal(chunks []chunk) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// extents are the chunks without their bytes.
+// extents returns the chunks without their bytes.
 func extents(chunks []chunk) []extent {
 	list := make([]extent, len(chunks))
 	for i, c := range chunks {
@@ -73,9 +73,8 @@ type patch struct {
 	data []byte
 }
 
-// patches are the writes, in their order, that make a file that holds the
-// extents one that holds the chunks and their seal; the file ends behind the
-// last one.
+// patches returns the writes, in order, that turn a file with the extents held into one
+// with the chunks and their seal. The file ends behind the last one.
 func patches(held []extent, chunks []chunk) []patch {
 	var list []patch
 	var end int64

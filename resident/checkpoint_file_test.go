@@ -19,8 +19,8 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// TestAHalfWrittenCopyIsNotTaken damages the newer copy.
-func TestAHalfWrittenCopyIsNotTaken(t *testing.T) {
+// TestTruncatedCopiesAreNotLoaded truncates the newer copy.
+func TestTruncatedCopiesAreNotLoaded(t *testing.T) {
 	file := OpenCheckpointFile(filepath.Join(t.TempDir(), "state"))
 	if _, err := file.Load(); !errors.Is(err, ErrNoCheckpoint) {
 		t.Fatalf("load of nothing: %v", err)
@@ -49,8 +49,8 @@ func TestAHalfWrittenCopyIsNotTaken(t *testing.T) {
 	}
 }
 
-// saved saves, and wants so many bytes to be written.
-func saved(t testing.TB, f *CheckpointFile, c *Checkpoint, want int64) {
+// wantSaved saves, and compares the number of bytes written.
+func wantSaved(t testing.TB, f *CheckpointFile, c *Checkpoint, want int64) {
 	t.Helper()
 	written, err := f.Save(c)
 	if err != nil {
@@ -61,7 +61,7 @@ func saved(t testing.TB, f *CheckpointFile, c *Checkpoint, want int64) {
 	}
 }
 
-// loaded loads with a CheckpointFile that knows nothing.
+// loaded loads with a new CheckpointFile.
 func loaded(t testing.TB, path string) *Checkpoint {
 	t.Helper()
 	c, err := OpenCheckpointFile(path).Load()
@@ -71,10 +71,10 @@ func loaded(t testing.TB, path string) *Checkpoint {
 	return c
 }
 
-// small is what a save writes beside chunks of states.
+// small returns the bytes that a save writes besides chunks of states.
 func small(c *Checkpoint) int64 { return int64(len(c.head())) + 32 }
 
-// spotText has a step change one cell of the state.
+// spotText changes one cell of the state in each step.
 const spotText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 1) in;
@@ -108,9 +108,9 @@ func spotAfter(chunks int, steps uint32) []uint32 {
 	return field
 }
 
-// TestSavesWriteWhatChanged has a session change one chunk of a hundred. After
-// a whole save of each copy that one is written, with head and seal, and the
-// state goes on elsewhere in every word.
+// TestSavesWriteWhatChanged has a session change one chunk of a hundred. After a complete
+// save of each copy only that one is written, with head and seal, and another session
+// continues with every word.
 func TestSavesWriteWhatChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	f := newFixture(t)
@@ -140,23 +140,24 @@ func TestSavesWriteWhatChanged(t *testing.T) {
 	}
 	run(t, other, 60)
 	wantWords(t, words(t, other, "Field", spotChunks*chunkBytes/4), spotAfter(spotChunks, 160))
-	// What was read is known: only the other copy is written whole.
+	// The content of a copy that was read is known: only the other one is written
+	// completely.
 	for _, want := range []int64{size(c), small(c) + chunkBytes, small(c)} {
 		if c, err = other.Checkpoint(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		saved(t, again, c, want)
+		wantSaved(t, again, c, want)
 	}
 	wantCheckpoint(t, loaded(t, path), c)
 }
 
-// TestEveryCutLeavesACheckpoint replays the writes of a save up to each of them,
-// and sectors of them in any order, as they may reach a disk that loses power.
+// TestEveryCutLeavesACheckpoint replays the writes of a save up to each of them, and their
+// sectors in random order, as they may reach a disk that loses power.
 func TestEveryCutLeavesACheckpoint(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	file := OpenCheckpointFile(path)
 	for step := range uint64(2) {
-		saved(t, file, numbers(step+1), size(numbers(1)))
+		wantSaved(t, file, numbers(step+1), size(numbers(1)))
 	}
 	name := file.copyName(file.old)
 	before, err := os.ReadFile(name)
@@ -200,15 +201,14 @@ func TestEveryCutLeavesACheckpoint(t *testing.T) {
 		check(fmt.Sprintf("round %d: %d sectors of %d", round, n, len(sectors)), sectors[:n], false)
 	}
 	check("everything", sectors, true)
-	// The next save makes it good, whatever was left.
+	// The next save repairs any rest.
 	check("half", list[:len(list)/2], false)
 	again := OpenCheckpointFile(path)
-	saved(t, again, numbers(4), size(numbers(4)))
+	wantSaved(t, again, numbers(4), size(numbers(4)))
 	wantCheckpoint(t, loaded(t, path), numbers(4))
 }
 
-// changedSectors cuts writes into sectors, and leaves out those that a file
-// holds already.
+// changedSectors divides writes into sectors, without those that do not change the file.
 func changedSectors(file []byte, list []patch) []patch {
 	var sectors []patch
 	for _, p := range list {
@@ -222,13 +222,13 @@ func changedSectors(file []byte, list []patch) []patch {
 	return sectors
 }
 
-// TestADamagedCopyGivesTheOlderOne flips each byte of the newer copy, and cuts
-// it at each length.
-func TestADamagedCopyGivesTheOlderOne(t *testing.T) {
+// TestDamagedCopiesGiveTheOlderOne flips each byte of the newer copy, and cuts it to each
+// length.
+func TestDamagedCopiesGiveTheOlderOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	file := OpenCheckpointFile(path)
 	for step := range uint64(3) {
-		c := Checkpoint{Steps: step, groups: make([]groupPlace, 2), states: []savedState{{"Cells", []byte("0123")}}}
+		c := Checkpoint{Steps: step, groups: make([]groupProgress, 2), states: []savedState{{"Cells", []byte("0123")}}}
 		if _, err := file.Save(&c); err != nil {
 			t.Fatal(err)
 		}
@@ -255,16 +255,16 @@ func TestADamagedCopyGivesTheOlderOne(t *testing.T) {
 	}
 }
 
-// TestACopyThatOthersTouchedIsWrittenWhole writes to, replaces and removes the
-// older copy between saves.
-func TestACopyThatOthersTouchedIsWrittenWhole(t *testing.T) {
+// TestCopiesChangedByOthersAreWrittenCompletely writes to, replaces and removes the older
+// copy between saves.
+func TestCopiesChangedByOthersAreWrittenCompletely(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	file := OpenCheckpointFile(path)
 	c, whole := numbers(1), size(numbers(1))
-	saved(t, file, c, whole)
-	saved(t, file, c, whole)
-	saved(t, file, c, small(c))
-	saved(t, file, c, small(c))
+	wantSaved(t, file, c, whole)
+	wantSaved(t, file, c, whole)
+	wantSaved(t, file, c, small(c))
+	wantSaved(t, file, c, small(c))
 	touch := map[string]func(name string) error{
 		"a byte": func(name string) error {
 			data, err := os.ReadFile(name)
@@ -304,7 +304,7 @@ func TestSizesMayChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	file := OpenCheckpointFile(path)
 	for step := range uint64(40) {
-		c := &Checkpoint{Steps: step, groups: make([]groupPlace, rand.IntN(3))}
+		c := &Checkpoint{Steps: step, groups: make([]groupProgress, rand.IntN(3))}
 		for i := range rand.IntN(3) {
 			data := bytes.Repeat([]byte{byte(i)}, rand.IntN(3)*chunkBytes/(1+rand.IntN(2)))
 			c.states = append(c.states, savedState{"State", data})
@@ -319,7 +319,7 @@ func TestSizesMayChange(t *testing.T) {
 	}
 }
 
-// TestLinksAreNotFollowed has links and pipes where the copies should be.
+// TestLinksAreNotFollowed puts links and pipes in place of the copies.
 func TestLinksAreNotFollowed(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(dir, "victim")
@@ -327,8 +327,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := map[string]func(name string) error{
-		"symbolic link": func(name string) error { return os.Symlink(victim, name) },
-		"no plain file": func(name string) error { return syscall.Mkfifo(name, 0o600) },
+		"symbolic link":      func(name string) error { return os.Symlink(victim, name) },
+		"not a regular file": func(name string) error { return syscall.Mkfifo(name, 0o600) },
 	}
 	for what, put := range kinds {
 		file := OpenCheckpointFile(filepath.Join(t.TempDir(), "state"))
@@ -346,12 +346,12 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		}
 	}
 	if data, err := os.ReadFile(victim); err != nil || !bytes.Equal(data, smallCheckpoint(t)) {
-		t.Errorf("what the link points at was written to: %v", err)
+		t.Errorf("the target of the link was written to: %v", err)
 	}
 }
 
-// TestHeadsThatLieTakeNoMemory reads a head that promises a lot.
-func TestHeadsThatLieTakeNoMemory(t *testing.T) {
+// TestFalseSizesAllocateNothing reads a head with large sizes.
+func TestFalseSizesAllocateNothing(t *testing.T) {
 	var data bytes.Buffer
 	h := checkpointHead{Version: checkpointVersion, CountOfAllStates: maxStates}
 	copy(h.Magic[:], checkpointMagic)
@@ -373,8 +373,8 @@ func TestHeadsThatLieTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestUnsavedCheckpointsAreTold has a directory where the file should be.
-func TestUnsavedCheckpointsAreTold(t *testing.T) {
+// TestCloseReturnsSaveErrors puts directories in place of the files.
+func TestCloseReturnsSaveErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	for i := range 2 {
 		if err := os.Mkdir(fmt.Sprintf("%s.%d", path, i), 0o700); err != nil {
@@ -390,6 +390,6 @@ func TestUnsavedCheckpointsAreTold(t *testing.T) {
 	}
 	run(t, s, 100)
 	if err := s.Close(); err == nil {
-		t.Error("close does not say that no checkpoint was saved")
+		t.Error("close does not return the error of a save")
 	}
 }

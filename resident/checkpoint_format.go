@@ -27,9 +27,9 @@ import (
 //	then   for each state   its content
 //	then   32  the seal: SHA-256 over the SHA-256 of every chunk, in their order
 //
-// A chunk is 64 KiB of a piece, or what is left of it: no chunk holds bytes of
-// two pieces. So a chunk can be replaced without a look at the others, and the
-// seal made anew from what is known of them.
+// A chunk is 64 KiB of a piece, or the rest of it: no chunk holds bytes of two pieces. So
+// a chunk can be replaced without reading the others, and the seal computed from their
+// known hashes.
 const (
 	checkpointMagic   = "SCRESIDE"
 	checkpointVersion = 2
@@ -63,8 +63,8 @@ func (c *Checkpoint) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// pieces are what the checkpoint is made of, without its seal. They share the
-// memory of the states.
+// pieces returns the parts of the checkpoint without its seal. They share the memory of
+// the states.
 func (c *Checkpoint) pieces() [][]byte {
 	pieces := [][]byte{c.head()}
 	for _, v := range c.states {
@@ -73,10 +73,10 @@ func (c *Checkpoint) pieces() [][]byte {
 	return pieces
 }
 
-// head is everything before the states' content.
+// head returns all bytes before the states' content.
 func (c *Checkpoint) head() []byte {
 	var head bytes.Buffer
-	put := func(v any) { _ = binary.Write(&head, binary.LittleEndian, v) } // a Buffer takes everything
+	put := func(v any) { _ = binary.Write(&head, binary.LittleEndian, v) } // a Buffer returns no error
 	h := checkpointHead{Key: c.Kernel, Version: checkpointVersion, Sequence: c.Sequence, Steps: c.Steps, Base: c.base,
 		Least: c.least, Most: c.most, Claimed: c.claimed, GroupCount: uint32(len(c.groups)), CountOfAllStates: uint32(len(c.states))}
 	copy(h.Magic[:], checkpointMagic)
@@ -92,33 +92,32 @@ func (c *Checkpoint) head() []byte {
 	return head.Bytes()
 }
 
-// ReadCheckpoint reads what WriteTo wrote, and checks every byte of it. It
-// returns ErrDamaged, wrapped, for anything else, and takes no more memory than
-// there are bytes to read.
+// ReadCheckpoint reads what WriteTo wrote, and checks every byte. It returns ErrDamaged,
+// wrapped, for anything else, and allocates no more memory than there are bytes to read.
 func ReadCheckpoint(r io.Reader) (*Checkpoint, error) {
 	c, _, err := readChunks(r)
 	return c, err
 }
 
-// readChunks is ReadCheckpoint, and says which chunks there are.
+// readChunks is ReadCheckpoint that also returns the chunks.
 func readChunks(r io.Reader) (*Checkpoint, []chunk, error) {
 	var head bytes.Buffer
 	c, sizes, err := readHead(io.TeeReader(r, &head))
 	if err != nil {
-		return nil, nil, short(err)
+		return nil, nil, truncated(err)
 	}
 	pieces := [][]byte{head.Bytes()}
 	for i, size := range sizes {
-		var data bytes.Buffer // grows with what is there, not with what the head says
+		var data bytes.Buffer // grows with the bytes that are there, whatever the head claims
 		if _, err := io.CopyN(&data, r, size); err != nil {
-			return nil, nil, short(err)
+			return nil, nil, truncated(err)
 		}
 		c.states[i].data = data.Bytes()
 		pieces = append(pieces, data.Bytes())
 	}
 	var got [sha256.Size]byte
 	if _, err := io.ReadFull(r, got[:]); err != nil {
-		return nil, nil, short(err)
+		return nil, nil, truncated(err)
 	}
 	chunks := cut(pieces)
 	if got != seal(chunks) {
@@ -127,15 +126,15 @@ func readChunks(r io.Reader) (*Checkpoint, []chunk, error) {
 	return c, chunks, nil
 }
 
-// short tells an end that comes too early from other errors.
-func short(err error) error {
+// truncated returns ErrDamaged for an early end, and other errors as they are.
+func truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: it ends too early", ErrDamaged)
 	}
 	return err
 }
 
-// readHead reads everything before the states' content, and how long each is.
+// readHead reads all bytes before the states' content, and returns their sizes.
 func readHead(in io.Reader) (c *Checkpoint, sizes []int64, err error) {
 	get := func(v any) error { return binary.Read(in, binary.LittleEndian, v) }
 	var h checkpointHead
@@ -144,14 +143,14 @@ func readHead(in io.Reader) (c *Checkpoint, sizes []int64, err error) {
 	}
 	switch {
 	case string(h.Magic[:]) != checkpointMagic:
-		return nil, nil, fmt.Errorf("%w: it does not begin like one", ErrDamaged)
+		return nil, nil, fmt.Errorf("%w: it has another magic number", ErrDamaged)
 	case h.Version != checkpointVersion:
 		return nil, nil, fmt.Errorf("%w: version %d, this program reads %d", ErrDamaged, h.Version, checkpointVersion)
 	case h.GroupCount >= maxGroups || h.CountOfAllStates > maxStates:
 		return nil, nil, fmt.Errorf("%w: %d groups and %d states", ErrDamaged, h.GroupCount, h.CountOfAllStates)
 	}
 	c = &Checkpoint{Kernel: h.Key, Sequence: h.Sequence, Steps: h.Steps, base: h.Base, least: h.Least, most: h.Most,
-		claimed: h.Claimed, groups: make([]groupPlace, h.GroupCount), states: make([]savedState, h.CountOfAllStates)}
+		claimed: h.Claimed, groups: make([]groupProgress, h.GroupCount), states: make([]savedState, h.CountOfAllStates)}
 	sizes = make([]int64, len(c.states))
 	for i := range sizes {
 		if c.states[i].block, sizes[i], err = readState(in); err != nil {
@@ -159,16 +158,16 @@ func readHead(in io.Reader) (c *Checkpoint, sizes []int64, err error) {
 		}
 	}
 	for i := range c.groups {
-		var place [2]uint32
-		if err := get(&place); err != nil {
+		var progress [2]uint32
+		if err := get(&progress); err != nil {
 			return nil, nil, err
 		}
-		c.groups[i] = groupPlace{place[0], min(place[1], 1)}
+		c.groups[i] = groupProgress{progress[0], min(progress[1], 1)}
 	}
 	return c, sizes, nil
 }
 
-// readState reads what stands before the content of a state.
+// readState reads the name and the size of a state.
 func readState(in io.Reader) (block string, size int64, err error) {
 	var length uint32
 	var bytes uint64

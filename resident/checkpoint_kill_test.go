@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// resumeFile names, in the environment of a child, the checkpoint file that it
-// keeps while it works until it is killed.
+// resumeFile is the environment variable with the checkpoint file of a child that works
+// until it is killed.
 const resumeFile = "RESIDENT_TEST_CHECKPOINTS"
 
 func TestChildWorksUntilItIsKilled(t *testing.T) {
@@ -35,8 +35,7 @@ func TestChildWorksUntilItIsKilled(t *testing.T) {
 	_, _ = s.Wait(context.Background())
 }
 
-// TestResumeAfterKill kills a process in the middle of its work, several times
-// over, and goes on from its file.
+// TestResumeAfterKill kills a process while it works, and continues from its file.
 func TestResumeAfterKill(t *testing.T) {
 	f := newFixture(t)
 	path := filepath.Join(t.TempDir(), "state")
@@ -78,19 +77,19 @@ func TestResumeAfterKill(t *testing.T) {
 	t.Logf("killed after checkpoint %d, at step %d", c.Sequence, c.Steps)
 }
 
-// savingFile names, in the environment of a child, the checkpoint file into
-// which it saves, without a GPU, until it is killed.
+// savingFile is the environment variable with the checkpoint file of a child that saves,
+// without a GPU, until it is killed.
 const savingFile = "RESIDENT_TEST_SAVES"
 
-// numbers is a checkpoint in which every step changes some chunks, and which
-// says in each of them which step that was.
+// numbers returns a checkpoint in which every step changes some chunks, and each chunk
+// contains the step that changed it.
 func numbers(step uint64) *Checkpoint {
 	data := make([]byte, 11*chunkBytes+77)
 	for at := 0; at < len(data); at += chunkBytes {
 		last := step - (step+uint64(at/chunkBytes))%5 // a fifth of them
 		copy(data[at:], fmt.Sprintf("chunk %d, step %d", at/chunkBytes, last))
 	}
-	return &Checkpoint{Steps: step, states: []savedState{{"Numbers", data}}, groups: make([]groupPlace, 9)}
+	return &Checkpoint{Steps: step, states: []savedState{{"Numbers", data}}, groups: make([]groupProgress, 9)}
 }
 
 func TestChildSavesUntilItIsKilled(t *testing.T) {
@@ -113,8 +112,8 @@ func TestChildSavesUntilItIsKilled(t *testing.T) {
 	}
 }
 
-// TestKilledWhileItSaves kills a process that does nothing but save, again and
-// again at another moment. What it said to be saved is there, and whole.
+// TestKilledWhileItSaves kills a process that only saves, repeatedly at random times. The
+// last checkpoint that it reported as saved is there, and valid.
 func TestKilledWhileItSaves(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	whole := size(numbers(0))
@@ -131,8 +130,8 @@ func TestKilledWhileItSaves(t *testing.T) {
 	}
 }
 
-// killedSaver kills a child some time after its third save, the first one that
-// is sure to be a part. It returns the last step that it said to be saved.
+// killedSaver kills a child some time after its third save, the first that writes a part.
+// It returns the last step that the child reported as saved.
 func killedSaver(t *testing.T, path string, after time.Duration, whole int64) (saved uint64) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestChildSavesUntilItIsKilled$")
@@ -164,7 +163,7 @@ func killedSaver(t *testing.T, path string, after time.Duration, whole int64) (s
 	return saved
 }
 
-// size is how many bytes a checkpoint takes.
+// size returns the bytes of a checkpoint.
 func size(c *Checkpoint) int64 {
 	n, _ := c.WriteTo(io.Discard)
 	return n

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestCheckpointsGoOnElsewhere saves a session in the middle, as bytes, and
-// goes on with it on another context, in another form.
-func TestCheckpointsGoOnElsewhere(t *testing.T) {
+// TestCheckpointsContinueElsewhere saves a session after some steps, as bytes, and
+// continues it on another context with another strategy.
+func TestCheckpointsContinueElsewhere(t *testing.T) {
 	want := chainAfter(1500)
 	f, elsewhere := newFixture(t), newFixture(t)
 	s := f.session(chainKernel(), quick)
@@ -32,7 +32,7 @@ func TestCheckpointsGoOnElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := elsewhere.session(chainKernel(), Options{Strategy: Chain, TickTime: time.Millisecond})
-	run(t, other, 3) // something else, to be overwritten
+	run(t, other, 3) // to be overwritten
 	if err := other.Restore(t.Context(), read); err != nil {
 		t.Fatal(err)
 	}
@@ -40,18 +40,19 @@ func TestCheckpointsGoOnElsewhere(t *testing.T) {
 	wantWords(t, words(t, other, "Cells", chainCells), want)
 	run(t, s, 800)
 	wantWords(t, words(t, s, "Cells", chainCells), want)
-	// And back: the same session again from the same place.
+	// The first session again, from the same place.
 	if err := s.Restore(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	if p := s.Progress(); p != 700 {
-		t.Errorf("progress is %d after going back to 700", p)
+		t.Errorf("progress is %d after restoring 700", p)
 	}
 	run(t, s, 800)
 	wantWords(t, words(t, s, "Cells", chainCells), want)
 }
 
-func TestCheckpointsOfOthersAreRefused(t *testing.T) {
+// TestCheckpointsOfOtherKernelsAreRefused restores checkpoints of other kernels.
+func TestCheckpointsOfOtherKernelsAreRefused(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(chainKernel(), quick)
 	c, err := s.Checkpoint(t.Context())
@@ -61,7 +62,7 @@ func TestCheckpointsOfOthersAreRefused(t *testing.T) {
 	more := chainKernel()
 	more.Groups--
 	for name, k := range map[string]Kernel{"groups": more, "kernel": echoKernel()} {
-		if err := f.session(k, quick).Restore(t.Context(), c); !errors.Is(err, ErrForeign) {
+		if err := f.session(k, quick).Restore(t.Context(), c); !errors.Is(err, ErrOtherKernel) {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}
@@ -73,8 +74,8 @@ func TestCheckpointsOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// TestDamagedCheckpointsAreRefused flips each byte of a small checkpoint, and
-// cuts it at each length.
+// TestDamagedCheckpointsAreRefused flips each byte of a small checkpoint, and cuts it to
+// each length.
 func TestDamagedCheckpointsAreRefused(t *testing.T) {
 	good := smallCheckpoint(t)
 	if _, err := ReadCheckpoint(bytes.NewReader(good)); err != nil {
@@ -94,7 +95,7 @@ func TestDamagedCheckpointsAreRefused(t *testing.T) {
 
 func smallCheckpoint(t testing.TB) []byte {
 	t.Helper()
-	c := Checkpoint{Steps: 77, base: 70, least: 7, most: 7, groups: []groupPlace{{7, 0}, {5, 1}},
+	c := Checkpoint{Steps: 77, base: 70, least: 7, most: 7, groups: []groupProgress{{7, 0}, {5, 1}},
 		states: []savedState{{"Cells", []byte("0123456789abcdef")}, {"Empty", nil}}}
 	var file bytes.Buffer
 	if n, err := c.WriteTo(&file); err != nil || n != int64(file.Len()) {
@@ -112,7 +113,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 		}
 		var again bytes.Buffer
 		if _, err := c.WriteTo(&again); err != nil || !bytes.Equal(again.Bytes(), data[:again.Len()]) {
-			t.Errorf("what was read is not written again: %v", err)
+			t.Errorf("it is not written as it was read: %v", err)
 		}
 	})
 }

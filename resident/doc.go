@@ -1,35 +1,35 @@
-// Package resident keeps kernels running: what persists is state, and running
-// is a bounded view of it.
+// Package resident runs compute kernels in steps, with their state in buffers, so that
+// they run on across dispatches, and across processes by checkpoints.
 //
-// A [Kernel] does steps. A [Session] has it do so: [Session.Run] for a number of
-// them, [Session.Start] until told otherwise. How the steps become dispatches is a
-// [Strategy], and all of them give the same state, bit for bit:
+// A [Kernel] defines a step. A [Session] runs steps: [Session.Run] a number of them,
+// [Session.Start] until it is stopped. A [Strategy] determines how steps become
+// dispatches. All strategies give the same state, bit for bit:
 //
-//	strategy     what is told to the GPU                       the host may step in after
+//	strategy     work submitted to the GPU                     the host can intervene after
 //	Redispatch   one bounded dispatch after the other          each dispatch
-//	Double       the same, the next one waits on the GPU       two dispatches
-//	Triple       the same with two that wait                   three dispatches
-//	Chain        many indirect dispatches at once; a kernel    the chain; a chain that has
-//	             that is done makes the others empty           nothing left costs microseconds
+//	Double       the same, with one more queued on the GPU     two dispatches
+//	Triple       the same, with two more queued                three dispatches
+//	Chain        many indirect dispatches at once; a kernel    the chain; the rest of a chain
+//	             that has ended makes the others empty         costs microseconds
 //	Mega         one dispatch with all steps                   the dispatch, bounded in time
-//	Persistent   one dispatch that looks at mapped memory      microseconds
-//	             for orders, until its time slice ends
+//	Persistent   one dispatch that polls mapped memory for     microseconds
+//	             commands, until its time slice ends
 //
-// A dispatch is a tick: each group goes on from where it left off, does at most
-// a budget of steps, writes down how far it came, and reports. All that it knows
-// lies in buffers then, so between ticks a session can be inspected, saved as a
-// [Checkpoint], continued elsewhere, and made to wait for urgent work.
+// A dispatch is a tick: each group resumes where it stopped, does at most a budget of
+// steps, stores its progress, and the last one writes a status. Between ticks all of the
+// state is in buffers, so a session can be inspected, saved as a [Checkpoint], continued
+// elsewhere, and preempted by urgent work.
 //
-// Persistent needs what GL does not promise, so it needs [Probe]; without it the
-// session runs as Redispatch, and [Session.Mode] says why.
+// Persistent needs what GL does not guarantee, so it needs [Probe]; without it the session
+// runs as Redispatch, and [Session.Mode] returns the reason.
 //
 // # Kernels
 //
-// The author of a kernel writes residentStep; main is in kernels/resident.glsl,
-// which [NewSource] puts in front. Its head says what a kernel may do.
+// The author of a kernel writes residentStep; main is in kernels/resident.glsl, which
+// the kernel includes: see [NewSource]. Its header lists the rules for kernels.
 //
 // # Threads
 //
-// All methods of a Session may be called from any goroutine, but not from a
-// callback of glctx.Context.Do or Post.
+// All methods of a Session may be called from any goroutine, but not from a callback of
+// glctx.Context.Do or Post.
 package resident

@@ -9,23 +9,21 @@ var (
 	ErrClosed = errors.New("resident: session is closed")
 	// ErrRunning is returned by Run, Start and Restore while the session runs.
 	ErrRunning = errors.New("resident: session is running: wait for it or stop it first")
-	// ErrInboxFull is returned by Send while the kernel has not taken so many
-	// messages as the inbox holds.
+	// ErrInboxFull is returned by Send while the inbox holds as many messages as fit.
 	ErrInboxFull = errors.New("resident: inbox is full: the kernel takes messages only while it runs")
-	// ErrStuck is returned when a tick did not end in time, or ended without
-	// having done a step. The kernel may loop for ever.
-	ErrStuck = errors.New("resident: the kernel does not get on")
+	// ErrStuck is returned when a tick did not end in time, or ticks ended without a
+	// step. The kernel may have an endless loop.
+	ErrStuck = errors.New("resident: the kernel makes no progress")
 )
 
 // Errors of checkpoints.
 var (
-	// ErrDamaged is returned, wrapped with what is wrong, for bytes that
+	// ErrDamaged is returned, wrapped with the reason, for bytes that
 	// Checkpoint.WriteTo did not write.
 	ErrDamaged = errors.New("resident: checkpoint is damaged")
-	// ErrForeign is returned, wrapped with what differs, by Restore for the
+	// ErrOtherKernel is returned, wrapped with the difference, by Restore for the
 	// checkpoint of another kernel.
-	ErrForeign = errors.New("resident: checkpoint is of another kernel")
-	// ErrNoCheckpoint is returned by CheckpointFile.Load where neither copy is
-	// whole.
+	ErrOtherKernel = errors.New("resident: checkpoint is of another kernel")
+	// ErrNoCheckpoint is returned by CheckpointFile.Load when neither copy is valid.
 	ErrNoCheckpoint = errors.New("resident: there is no checkpoint")
 )

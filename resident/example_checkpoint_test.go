@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -25,8 +25,8 @@ uint residentStep(uvec2 step) {
 }
 `
 
-// A kernel moves: from its session into a file, and from there into a session on
-// another context, which may be another GPU's, in another process.
+// A checkpoint moves a kernel from a session to a file, and to a session on another
+// context, which may be that of another GPU or process.
 func ExampleCheckpointFile() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "checkpoints")
@@ -55,7 +55,7 @@ func ExampleCheckpointFile() {
 		if err := session.Restore(ctx, checkpoint); err != nil {
 			return err
 		}
-		fmt.Println("goes on after step", session.Progress())
+		fmt.Println("continues after step", session.Progress())
 		if _, err := session.Run(ctx, 1000); err != nil {
 			return err
 		}
@@ -63,27 +63,22 @@ func ExampleCheckpointFile() {
 		if err != nil {
 			return err
 		}
-		fmt.Println("the first 2000 numbers make", sum.Uint())
+		fmt.Println("the sum of the first 2000 numbers is", sum.Uint())
 		return nil
 	})
 	// Output:
-	// goes on after step 1000
-	// the first 2000 numbers make 1999000
+	// continues after step 1000
+	// the sum of the first 2000 numbers is 1999000
 }
 
-// onNewContext makes a session of the kernel on a context of its own.
+// onNewContext calls fn with a session of the kernel on a new context.
 func onNewContext(ctx context.Context, fn func(*resident.Session) error) {
-	gpu, err := glctx.Open(glctx.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{NoExecutor: true, Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer programs.Close()
-	session, err := resident.New(ctx, gpu, programs, resident.Kernel{
+	session, err := resident.New(ctx, gpu.Context, gpu.Cache, resident.Kernel{
 		Source: resident.MustSource("sum", sumText, nil),
 		Groups: 1,
 		State:  []resident.State{{Block: "Sums", Bytes: 4}},

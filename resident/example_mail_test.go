@@ -8,13 +8,13 @@ import (
 	"log"
 	"slices"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident"
 )
 
-// shopText has every group keep a stock: kind 1 adds to it, kind 2 asks for it.
-const shopText = `#version 450 core
+// stockText keeps a number for every group: kind 1 adds to it, kind 2 requests it.
+const stockText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 32) in;
 layout(std430, binding = 0) buffer Stock { uint stock[]; };
@@ -36,25 +36,20 @@ uint residentStep(uvec2 step) {
 
 // Messages go to one group or to all of them, and each may answer.
 func ExampleSession_SendTo() {
-	gpu, err := glctx.Open(glctx.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{NoExecutor: true, Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer programs.Close()
 
 	ctx := context.Background()
 	const groups = 4
 	kernel := resident.Kernel{
-		Source: resident.MustSource("shop", shopText, nil),
+		Source: resident.MustSource("stock", stockText, nil),
 		Groups: groups,
 		State:  []resident.State{{Block: "Stock", Bytes: 4 * groups}},
 	}
-	session, err := resident.New(ctx, gpu, programs, kernel, resident.Options{})
+	session, err := resident.New(ctx, gpu.Context, gpu.Cache, kernel, resident.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,8 +57,8 @@ func ExampleSession_SendTo() {
 	if err := session.Start(0); err != nil {
 		log.Fatal(err)
 	}
-	for _, order := range []struct{ group, amount uint32 }{{2, 30}, {resident.Broadcast, 5}, {0, 1}} {
-		if err := session.SendTo(order.group, resident.Message{Kind: 1, A: order.amount}); err != nil {
+	for _, delivery := range []struct{ group, amount uint32 }{{2, 30}, {resident.Broadcast, 5}, {0, 1}} {
+		if err := session.SendTo(delivery.group, resident.Message{Kind: 1, A: delivery.amount}); err != nil {
 			log.Fatal(err)
 		}
 	}

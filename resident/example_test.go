@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident"
 )
 
-// countText counts steps, and asks the host for something after 5000 of them.
+// countText counts steps, and raises a syscall after 5000 of them.
 const countText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 1) in;
@@ -27,18 +27,13 @@ uint residentStep(uvec2 step) {
 }
 `
 
-// A kernel runs until it asks the host for something, and then goes on.
+// A kernel runs until it needs the host, and continues in the next run.
 func Example() {
-	gpu, err := glctx.Open(glctx.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{NoExecutor: true, Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer programs.Close()
 
 	ctx := context.Background()
 	kernel := resident.Kernel{
@@ -46,7 +41,7 @@ func Example() {
 		Groups: 1,
 		State:  []resident.State{{Block: "Counts", Bytes: 4}},
 	}
-	session, err := resident.New(ctx, gpu, programs, kernel, resident.Options{})
+	session, err := resident.New(ctx, gpu.Context, gpu.Cache, kernel, resident.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

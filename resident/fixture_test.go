@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { gltest.Main(m) }
 
-// chainText has every cell depend on all steps before, in their order.
+// chainText makes every cell depend on all steps before, in their order.
 const chainText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 32) in;
@@ -49,7 +49,7 @@ func chainStart() []uint32 {
 	return cells
 }
 
-// chainAfter is what the CPU has after so many steps.
+// chainAfter returns the cells after a number of steps, computed on the CPU.
 func chainAfter(steps uint64) []uint32 {
 	cells := chainStart()
 	for step := range steps {
@@ -60,7 +60,7 @@ func chainAfter(steps uint64) []uint32 {
 	return cells
 }
 
-// fixture is a context with a cache, for sessions.
+// fixture holds a context with a cache, for sessions.
 type fixture struct {
 	t       testing.TB
 	context *glctx.Context
@@ -77,20 +77,16 @@ func newFixture(t testing.TB) *fixture {
 	}
 	t.Cleanup(func() {
 		if err := programs.Close(); err != nil {
-			t.Errorf("handles were left: %v", err)
+			t.Errorf("handles are left: %v", err)
 		}
-		for range 2000 {
-			if runtime.NumGoroutine() <= goroutines {
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
+		if !eventually(func() bool { return runtime.NumGoroutine() <= goroutines }) {
+			t.Errorf("%d goroutines, there were %d", runtime.NumGoroutine(), goroutines)
 		}
-		t.Errorf("%d goroutines, there were %d", runtime.NumGoroutine(), goroutines)
 	})
 	return &fixture{t, c, programs}
 }
 
-// session is a session that is closed when the test ends.
+// session returns a session that is closed when the test ends.
 func (f *fixture) session(k Kernel, o Options) *Session {
 	f.t.Helper()
 	s, err := New(context.Background(), f.context, f.cache, k, o)
@@ -105,7 +101,37 @@ func (f *fixture) session(k Kernel, o Options) *Session {
 	return s
 }
 
-// run runs all the steps.
+// stopped returns a session whose scheduler does not run, and its scheduler, so that a
+// test can use it. It is closed when the test ends.
+func (f *fixture) stopped(k Kernel, o Options) (*Session, *scheduler) {
+	f.t.Helper()
+	s, sc, err := open(context.Background(), f.context, f.cache, k, o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		go sc.loop()
+		if err := s.Close(); err != nil {
+			f.t.Error(err)
+		}
+	})
+	return s, sc
+}
+
+// eventuallyTime bounds waits of tests: far beyond what a loaded machine needs.
+const eventuallyTime = 2 * time.Minute
+
+// eventually polls until met holds, and reports whether it did.
+func eventually(met func() bool) bool {
+	for began := time.Now(); !met(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > eventuallyTime {
+			return false
+		}
+	}
+	return true
+}
+
+// run does all the steps.
 func run(t testing.TB, s *Session, steps uint64) {
 	t.Helper()
 	out, err := s.Run(t.Context(), steps)

@@ -9,24 +9,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// postText has every group count what it is told, and answer it. Kind 9 halts the
-// group.
+// postText makes every group count its messages and answer them. Kind 9 halts the group.
 const postText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 4) in;
-layout(std430, binding = 0) buffer Told { uint told[]; };
-layout(std430, binding = 1) buffer Times { uint times[]; };
+layout(std430, binding = 0) buffer Sums { uint sums[]; };
+layout(std430, binding = 1) buffer Counts { uint counts[]; };
 uint residentStep(uvec2 step) {
     uvec3 message;
     if (!residentReceive(message)) {
         return RESIDENT_IDLE;
     }
     if (residentLeader()) {
-        told[gl_WorkGroupID.x] += message.y;
-        ++times[gl_WorkGroupID.x];
+        sums[gl_WorkGroupID.x] += message.y;
+        ++counts[gl_WorkGroupID.x];
         residentSend(uvec3(message.x, message.y + gl_WorkGroupID.x, message.z));
     }
     return message.x == 9u ? RESIDENT_HALT : RESIDENT_GO;
@@ -36,23 +36,23 @@ uint residentStep(uvec2 step) {
 const postGroups = 5
 
 func postKernel() Kernel {
-	return Kernel{Source: MustSource("post", postText, shader.Defines{"RESIDENT_IDLE_LOOKS": "20", "RESIDENT_AHEAD_LOOKS": "20"}), Groups: postGroups,
-		State: []State{{Block: "Told", Bytes: 4 * postGroups}, {Block: "Times", Bytes: 4 * postGroups}}}
+	return Kernel{Source: MustSource("post", postText, shader.Defines{"RESIDENT_IDLE_POLLS": "20", "RESIDENT_LEAD_POLLS": "20"}), Groups: postGroups,
+		State: []State{{Block: "Sums", Bytes: 4 * postGroups}, {Block: "Counts", Bytes: 4 * postGroups}}}
 }
 
-// postForms are the forms in which messages travel: ticks, and one dispatch as far
-// as a driver lets it stay.
-func postForms() map[string]Options {
+// mailOptions returns options for each way of messages: by ticks, and within a dispatch
+// as far as the driver lets it run.
+func mailOptions() map[string]Options {
 	return map[string]Options{
 		"redispatch": quick,
 		"chain":      {Strategy: Chain, TickTime: 2 * time.Millisecond, ChainLength: 4},
 		"triple":     {Strategy: Triple, TickTime: 2 * time.Millisecond},
 		"persistent": {Strategy: Persistent, Slice: 5 * time.Millisecond, Poll: 1, Capabilities: claimed},
-		"waiting":    {Strategy: Persistent, Slice: 5 * time.Millisecond, Poll: 1, Capabilities: claimed, trial: trial{close: true}},
+		"waiting":    {Strategy: Persistent, Slice: 5 * time.Millisecond, Poll: 1, Capabilities: claimed, test: testOptions{groupsWait: true}},
 	}
 }
 
-// started is a session that runs, with a context that ends in time.
+// started returns a session that runs, with a context that ends in time.
 func started(t *testing.T, f *fixture, k Kernel, o Options) (*Session, context.Context) {
 	t.Helper()
 	s := f.session(k, o)
@@ -64,16 +64,16 @@ func started(t *testing.T, f *fixture, k Kernel, o Options) (*Session, context.C
 	return s, ctx
 }
 
-// TestMessagesReachEveryGroup sends messages to each group and to all, in a random
-// order and in bursts that go round both rings, and compares what every group was
-// told, how often, and each answer with its sender.
+// TestMessagesReachEveryGroup sends messages to each group and to all, in a random order
+// and in bursts that wrap around both rings, and compares the sum and the number of each
+// group's messages, and each answer with its sender.
 func TestMessagesReachEveryGroup(t *testing.T) {
 	f := newFixture(t)
-	for name, o := range postForms() {
+	for name, o := range mailOptions() {
 		t.Run(name, func(t *testing.T) {
 			s, ctx := started(t, f, postKernel(), o)
 			random := rand.New(rand.NewPCG(1, 2))
-			var told, times [postGroups]uint32
+			var sums, counts [postGroups]uint32
 			for sent := uint32(0); sent < 250; {
 				wanted := map[uint32][]Message{} // by group, in order
 				answers := 0
@@ -84,8 +84,8 @@ func TestMessagesReachEveryGroup(t *testing.T) {
 					for g := range uint32(postGroups) {
 						if to == postGroups || to == g {
 							wanted[g] = append(wanted[g], Message{7, m.A + g, m.B})
-							told[g] += m.A
-							times[g]++
+							sums[g] += m.A
+							counts[g]++
 							answers++
 						}
 					}
@@ -102,13 +102,13 @@ func TestMessagesReachEveryGroup(t *testing.T) {
 						t.Fatal(err)
 					}
 					if list := wanted[group]; len(list) == 0 || m != list[0] {
-						t.Fatalf("group %d answers %+v, to be answered were %+v", group, m, list)
+						t.Fatalf("group %d answers %+v, expected were %+v", group, m, list)
 					}
 					wanted[group] = wanted[group][1:]
 				}
 			}
-			wantWords(t, words(t, s, "Told", postGroups), told[:])
-			wantWords(t, words(t, s, "Times", postGroups), times[:])
+			wantWords(t, words(t, s, "Sums", postGroups), sums[:])
+			wantWords(t, words(t, s, "Counts", postGroups), counts[:])
 			if m, ok := s.TryReceive(); ok {
 				t.Errorf("one more answer: %+v", m)
 			}
@@ -116,8 +116,8 @@ func TestMessagesReachEveryGroup(t *testing.T) {
 	}
 }
 
-// TestManyGroupsAnswerAtOnce has more groups answer at a time than take turns in
-// pairs, again and again, and counts the answers of each.
+// TestManyGroupsAnswerAtOnce has many groups answer the same message, repeatedly, and
+// counts the answers of each.
 func TestManyGroupsAnswerAtOnce(t *testing.T) {
 	const groups, rounds = 200, 20
 	f := newFixture(t)
@@ -147,10 +147,10 @@ func TestManyGroupsAnswerAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeliveredIsTaken looks at the state right after the acknowledgement.
+// TestDeliveredIsTaken reads the state right after the acknowledgement.
 func TestDeliveredIsTaken(t *testing.T) {
 	f := newFixture(t)
-	for name, o := range postForms() {
+	for name, o := range mailOptions() {
 		t.Run(name, func(t *testing.T) {
 			s, ctx := started(t, f, postKernel(), o)
 			var want [postGroups]uint32
@@ -160,7 +160,7 @@ func TestDeliveredIsTaken(t *testing.T) {
 						t.Fatal(err)
 					}
 					want[g] += 1 + round
-					wantWords(t, words(t, s, "Told", postGroups), want[:])
+					wantWords(t, words(t, s, "Sums", postGroups), want[:])
 				}
 				if err := s.DeliverTo(ctx, Broadcast, Message{A: 100}); err != nil {
 					t.Fatal(err)
@@ -168,7 +168,7 @@ func TestDeliveredIsTaken(t *testing.T) {
 				for g := range want {
 					want[g] += 100
 				}
-				wantWords(t, words(t, s, "Told", postGroups), want[:])
+				wantWords(t, words(t, s, "Sums", postGroups), want[:])
 			}
 			if err := s.WaitIdle(ctx); err != nil {
 				t.Fatal(err)
@@ -177,10 +177,10 @@ func TestDeliveredIsTaken(t *testing.T) {
 	}
 }
 
-// TestHaltedGroupsLetMessagesPass halts a group in the middle.
-func TestHaltedGroupsLetMessagesPass(t *testing.T) {
+// TestHaltedGroupsBlockNoMessages halts one of the groups.
+func TestHaltedGroupsBlockNoMessages(t *testing.T) {
 	f := newFixture(t)
-	for name, o := range postForms() {
+	for name, o := range mailOptions() {
 		t.Run(name, func(t *testing.T) {
 			s, ctx := started(t, f, postKernel(), o)
 			if err := s.DeliverTo(ctx, 3, Message{Kind: 9, A: 1}); err != nil {
@@ -191,27 +191,27 @@ func TestHaltedGroupsLetMessagesPass(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			wantWords(t, words(t, s, "Told", postGroups), []uint32{20, 20, 20, 1, 30})
+			wantWords(t, words(t, s, "Sums", postGroups), []uint32{20, 20, 20, 1, 30})
 		})
 	}
 }
 
-// TestGroupsThatDoNotListenPushBack has group 1 never receive.
-func TestGroupsThatDoNotListenPushBack(t *testing.T) {
+// TestGroupsThatDoNotReceiveBlock has group 1 never receive.
+func TestGroupsThatDoNotReceiveBlock(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 1) in;
-layout(std430, binding = 0) buffer Heard { uint heard[]; };
+layout(std430, binding = 0) buffer Received { uint received[]; };
 uint residentStep(uvec2 step) {
     uvec3 message;
     if (gl_WorkGroupID.x != 1u && residentReceive(message)) {
-        heard[gl_WorkGroupID.x] += message.y;
+        received[gl_WorkGroupID.x] += message.y;
     }
     return RESIDENT_GO;
 }
 `
 	f := newFixture(t)
-	k := Kernel{Source: MustSource("deaf", text, nil), Groups: 3, State: []State{{Block: "Heard", Bytes: 12}}}
+	k := Kernel{Source: MustSource("blocking", text, nil), Groups: 3, State: []State{{Block: "Received", Bytes: 12}}}
 	s, ctx := started(t, f, k, quick)
 	if err := s.DeliverTo(ctx, 2, Message{A: 5}); err != nil {
 		t.Fatal(err)
@@ -219,15 +219,15 @@ uint residentStep(uvec2 step) {
 	if err := s.SendTo(1, Message{A: 6}); err != nil {
 		t.Fatal(err)
 	}
-	for i := range inboxLength - 1 {
+	for i := range wire.InboxLength - 1 {
 		if err := s.SendTo(2, Message{A: 7}); err != nil {
 			t.Fatalf("message %d: %v", i, err)
 		}
 	}
 	if err := s.SendTo(2, Message{}); !errors.Is(err, ErrInboxFull) {
-		t.Errorf("a message behind %d that are not taken: %v", inboxLength, err)
+		t.Errorf("a message behind %d others: %v", wire.InboxLength, err)
 	}
-	wantWords(t, words(t, s, "Heard", 3), []uint32{0, 0, 5})
+	wantWords(t, words(t, s, "Received", 3), []uint32{0, 0, 5})
 }
 
 func TestAddressesAreChecked(t *testing.T) {
@@ -235,7 +235,7 @@ func TestAddressesAreChecked(t *testing.T) {
 	s := f.session(postKernel(), quick)
 	for _, to := range []uint32{postGroups, 1 << 16, Broadcast - 1} {
 		if err := s.SendTo(to, Message{}); err == nil {
-			t.Errorf("a message to group %d of %d was taken", to, postGroups)
+			t.Errorf("a message to group %d of %d was accepted", to, postGroups)
 		}
 	}
 	one := f.session(echoKernel(), quick)
@@ -246,12 +246,12 @@ func TestAddressesAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err := one.Receive(t.Context()); err != nil || m.A != 13 {
-		t.Errorf("the only group answers everyone's message by %+v, %v", m, err)
+		t.Errorf("the only group answers a broadcast by %+v, %v", m, err)
 	}
 }
 
-// TestAllGroupsSendAtOnce has every group send as much as it can, while the host
-// takes it: each group's messages arrive once and in order, and a full ring is told.
+// TestAllGroupsSendAtOnce has every group send as much as it can while the host receives:
+// each group's messages arrive once and in order, and a full ring is reported.
 func TestAllGroupsSendAtOnce(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
@@ -274,7 +274,7 @@ uint residentStep(uvec2 step) {
 	f := newFixture(t)
 	k := Kernel{Source: MustSource("crowd", text, nil), Groups: groups,
 		State: []State{{Block: "Sent", Bytes: 4 * groups}, {Block: "Refused", Bytes: 4 * groups}}}
-	for name, o := range postForms() {
+	for name, o := range mailOptions() {
 		t.Run(name, func(t *testing.T) {
 			s, ctx := started(t, f, k, o)
 			var got [groups]uint32
@@ -302,42 +302,42 @@ uint residentStep(uvec2 step) {
 				take(m, group)
 			}
 			wantWords(t, words(t, s, "Sent", groups), got[:])
-			// Nobody takes anything now: both rings fill, and the rest is refused.
+			// The host receives nothing now: both rings fill, and the rest is refused.
 			before := words(t, s, "Refused", groups)
 			run(t, s, 500)
 			total := uint32(0)
 			for g, n := range words(t, s, "Refused", groups) {
 				total += n - before[g]
 			}
-			if want := uint32(groups*500 - 2*outboxLength); total != want {
+			if want := uint32(groups*500 - 2*wire.OutboxLength); total != want {
 				t.Errorf("%d messages were refused, not %d", total, want)
 			}
 		})
 	}
 }
 
-// TestIdleGroupsCatchUp has one group work while the others have nothing to do, and
-// then compares how many steps each of them has done.
+// TestIdleGroupsCatchUp has one group work while the others are idle, and compares the
+// steps of the groups.
 func TestIdleGroupsCatchUp(t *testing.T) {
 	f := newFixture(t)
-	for name, o := range postForms() {
+	for name, o := range mailOptions() {
 		t.Run(name, func(t *testing.T) {
 			s, ctx := started(t, f, postKernel(), o)
 			for range 5 {
-				for range inboxLength {
+				for range wire.InboxLength {
 					if err := s.SendTo(0, Message{A: 1}); err != nil {
 						t.Fatal(err)
 					}
 				}
-				for range inboxLength {
+				for range wire.InboxLength {
 					if _, err := s.Receive(ctx); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
-			wantWords(t, words(t, s, "Told", postGroups), []uint32{5 * inboxLength, 0, 0, 0, 0})
-			if r := s.readReport(); r.least != r.most {
-				t.Errorf("groups have done %d to %d steps when somebody looks", r.least, r.most)
+			wantWords(t, words(t, s, "Sums", postGroups), []uint32{5 * wire.InboxLength, 0, 0, 0, 0})
+			if v := s.mail.words.ReadStatus(); v.Least != v.Most {
+				t.Errorf("groups have done %d to %d steps when the state is read", v.Least, v.Most)
 			}
 			if n := s.Stats().Alignments; n > 20 {
 				t.Errorf("%d ticks to bring groups to the same step", n)
@@ -346,8 +346,8 @@ func TestIdleGroupsCatchUp(t *testing.T) {
 	}
 }
 
-// TestMessagesAreNotTakenTwice goes back to a checkpoint: what was taken since then
-// is not taken again.
+// TestMessagesAreNotTakenTwice restores a checkpoint: messages that were taken since then
+// are not taken again.
 func TestMessagesAreNotTakenTwice(t *testing.T) {
 	f := newFixture(t)
 	s, ctx := started(t, f, postKernel(), quick)
@@ -379,5 +379,5 @@ func TestMessagesAreNotTakenTwice(t *testing.T) {
 	if err := s.DeliverTo(ctx, 2, Message{A: 5}); err != nil {
 		t.Fatal(err)
 	}
-	wantWords(t, words(t, s, "Told", postGroups), []uint32{1, 1, 6, 1, 1})
+	wantWords(t, words(t, s, "Sums", postGroups), []uint32{1, 1, 6, 1, 1})
 }

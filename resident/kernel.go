@@ -5,53 +5,53 @@ package resident
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Kernel is a program that does steps, and the state that it does them on.
+// Kernel is a program that runs in steps, with its state.
 type Kernel struct {
-	// Source is what NewSource or ReadSource built.
+	// Source is the result of NewSource or ReadSource.
 	Source *shader.Source
 
 	// Groups is the number of work groups, along one axis. All of them run in
 	// every tick.
 	Groups uint32
 
-	// Phases is how many phases a step has. All groups finish a phase before any
-	// begins the next: the way to exchange data between groups, through buffers
-	// that are declared coherent. Default: 1, and then groups do their steps at
-	// their own pace within a tick.
+	// Phases is the number of phases of a step. All groups finish a phase before any
+	// begins the next, so that they can exchange data, in buffers declared coherent.
+	// Default: 1, and then groups do their steps independently within a tick.
 	Phases uint32
 
-	// Claim has each step done by one group, whichever comes first, instead of
-	// by every group. It excludes phases.
+	// Claim has each step done by one group, the first that claims it, instead of by
+	// every group. It excludes phases.
 	Claim bool
 
-	// Loops is how many loop back-edges an invocation takes within one step, at
-	// most. Software drivers end loops after about 65,535 of them in a dispatch
-	// without a word; the session keeps below that. Default: 0, no loops.
+	// Loops bounds the loop back-edges of an invocation within one step. Software drivers
+	// end loops silently after about 65,535 of them in a dispatch; the session stays
+	// below that. Default: 0, no loops.
 	Loops uint32
 
-	// State names the storage blocks of the kernel. The session owns a buffer
-	// for each of them.
+	// State lists the storage blocks of the kernel. The session owns a buffer for each.
 	State []State
 }
 
 // State is one storage block of a kernel.
 type State struct {
-	Block    string // as GLSL calls it
-	Bytes    int    // 0: as many as Init has
+	Block    string // name in GLSL
+	Bytes    int    // 0: the length of Init
 	Init     []byte // first content; the rest is zero
-	Constant bool   // the kernel only reads it: no part of checkpoints
+	Constant bool   // the kernel only reads it: not in checkpoints
 }
 
-// maxGroups keeps the groups' lines within 64 MiB; GL guarantees 65,535 groups.
+// maxGroups bounds the groups' lines to 4 MiB; GL guarantees 65,535 groups.
 const maxGroups = 1 << 16
 
-// check says what is wrong with a kernel, before anything is asked of GL.
-func (k Kernel) check() error {
+// checkFields returns an error for a kernel that cannot run, without using GL.
+func (k Kernel) checkFields() error {
 	switch {
 	case k.Source == nil:
 		return errors.New("resident: kernel without a source: see NewSource")
@@ -66,15 +66,15 @@ func (k Kernel) check() error {
 // lockstep reports whether groups do each step together.
 func (k Kernel) lockstep() bool { return k.Phases > 1 }
 
-// size is the bytes of the buffer for a state. Some drivers round the size of a
-// block up to a vector, and mean it.
-func (v State) size() int { return (max(v.Bytes, len(v.Init)) + 15) &^ 15 }
+// bufferSize returns the bytes of the buffer for a state. Some drivers require the size
+// of a block rounded up to a vector.
+func (v State) bufferSize() int { return (max(v.Bytes, len(v.Init)) + 15) &^ 15 }
 
-// reservedBindings are those of the control blocks.
-var reservedBindings = map[string]uint32{"ResidentShared": sharedBinding, "ResidentWork": workBinding}
+// reserved holds the bindings of the control blocks.
+var reserved = map[uint32]string{wire.SharedBinding: "ResidentShared", wire.WorkBinding: "ResidentWork"}
 
-// bindings finds the binding of each state by the program's interface, and
-// says which blocks do not fit.
+// bindings returns the binding of each state by the program's interface, or an error
+// that names a block that does not fit.
 func (k Kernel) bindings(program *cache.Handle) ([]uint32, error) {
 	found := map[string]shader.Resource{}
 	for _, r := range program.Interface().Resources {
@@ -86,16 +86,16 @@ func (k Kernel) bindings(program *cache.Handle) ([]uint32, error) {
 		}
 	}
 	list := make([]uint32, len(k.State))
-	taken := map[uint32]string{sharedBinding: "ResidentShared", workBinding: "ResidentWork"}
+	taken := maps.Clone(reserved)
 	for i, v := range k.State {
 		r, ok := found[v.Block]
 		switch {
-		case v.size() == 0:
+		case v.bufferSize() == 0:
 			return nil, fmt.Errorf("resident: state %s has no bytes", v.Block)
 		case !ok:
 			return nil, fmt.Errorf("resident: kernel %s has no storage block %s, or does not use it", program.Name(), v.Block)
-		case v.size() < int(r.Bytes):
-			return nil, fmt.Errorf("resident: state %s has %d bytes, the kernel needs %d", v.Block, v.size(), r.Bytes)
+		case v.bufferSize() < int(r.Bytes):
+			return nil, fmt.Errorf("resident: state %s has %d bytes, the kernel needs %d", v.Block, v.bufferSize(), r.Bytes)
 		case taken[uint32(r.Binding)] != "":
 			return nil, fmt.Errorf("resident: state %s is at binding %d, which is %s's", v.Block, r.Binding, taken[uint32(r.Binding)])
 		}
@@ -103,8 +103,8 @@ func (k Kernel) bindings(program *cache.Handle) ([]uint32, error) {
 		delete(found, v.Block)
 	}
 	for name := range found {
-		if _, ours := reservedBindings[name]; !ours {
-			return nil, fmt.Errorf("resident: kernel %s uses storage block %s, which is no state of it: name it in Kernel.State", program.Name(), name)
+		if name != reserved[wire.SharedBinding] && name != reserved[wire.WorkBinding] {
+			return nil, fmt.Errorf("resident: kernel %s uses storage block %s, which is not listed in Kernel.State", program.Name(), name)
 		}
 	}
 	return list, nil

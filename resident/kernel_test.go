@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -58,7 +59,8 @@ uint residentStep(uvec2 step) {
 	}
 }
 
-func TestPhasesSeeWhatTheOneBeforeWrote(t *testing.T) {
+// TestPhasesSeeThePhaseBefore compares two phases with the CPU.
+func TestPhasesSeeThePhaseBefore(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range Strategies() {
 		t.Run(strategy.String(), func(t *testing.T) {
@@ -82,8 +84,8 @@ func (n Neighbours) mustKernel(t testing.TB) Kernel {
 	return k
 }
 
-// signalText raises a syscall at every step whose number ends in 7, and halts
-// group by group from step 40 on.
+// signalText raises a syscall at every step whose number ends in 7, and halts group by
+// group from step 40 on.
 const signalText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 4) in;
@@ -136,8 +138,8 @@ func TestSignalsEndTheRunAndGroupsHalt(t *testing.T) {
 	}
 }
 
-// TestEveryKindOfSignalArrives raises each kind in turn, and then another one in
-// the same step: the first one wins, and the next run goes on.
+// TestEveryKindOfSignalArrives raises each kind in turn, and another one in the same step:
+// the run returns the first one, and the next run continues.
 func TestEveryKindOfSignalArrives(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
@@ -182,24 +184,24 @@ uint residentStep(uvec2 step) {
     return RESIDENT_GO;
 }
 `
-	const steps = 2*logLength + 100
+	const steps = 2*wire.LogLength + 100
 	f := newFixture(t)
 	s := f.session(Kernel{Source: MustSource("logs", text, nil), Groups: 1, State: []State{{Block: "Sums", Bytes: 4}}}, quick)
 	run(t, s, steps)
 	logs, err := s.Logs(t.Context())
-	if err != nil || len(logs) != logLength || s.Stats().Logged != steps {
-		t.Fatalf("%d entries of %d, %d counted, %v", len(logs), logLength, s.Stats().Logged, err)
+	if err != nil || len(logs) != wire.LogLength || s.Stats().Logged != steps {
+		t.Fatalf("%d entries of %d, %d counted, %v", len(logs), wire.LogLength, s.Stats().Logged, err)
 	}
 	for i, e := range logs {
-		n := uint32(steps - logLength + i)
+		n := uint32(steps - wire.LogLength + i)
 		if e != (LogEntry{Number: uint64(n) + 1, Step: uint64(n), A: n, B: 3 * n, C: 7}) {
 			t.Fatalf("entry %d is %+v", i, e)
 		}
 	}
 }
 
-// TestBarriersInsideADispatch has groups meet by residentGridBarrier: on a GPU as
-// many as wait for each other there, on a CPU one.
+// TestBarriersInsideADispatch has groups call residentGridBarrier: on a GPU as many as are
+// co-resident, on a CPU one.
 func TestBarriersInsideADispatch(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
@@ -228,7 +230,7 @@ uint residentStep(uvec2 step) {
 		}
 		groups = max(1, min(caps.Residency, 132))
 	}
-	s := f.session(Kernel{Source: MustSource("meeting", text, nil), Groups: groups,
+	s := f.session(Kernel{Source: MustSource("barriers", text, nil), Groups: groups,
 		State: []State{{Block: "Ring", Bytes: 4 * int(groups)}, {Block: "Wrong", Bytes: 4 * int(groups)}}}, quick)
 	run(t, s, 200)
 	want := make([]uint32, groups)
@@ -239,8 +241,8 @@ uint residentStep(uvec2 step) {
 	wantWords(t, words(t, s, "Ring", int(groups)), want)
 }
 
-// TestABarrierThatNobodyComesToIsTold has one of two groups stay away.
-func TestABarrierThatNobodyComesToIsTold(t *testing.T) {
+// TestStuckBarriersRaiseAFault has one of two groups not call the barrier.
+func TestStuckBarriersRaiseAFault(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 1) in;
@@ -254,7 +256,7 @@ uint residentStep(uvec2 step) {
 }
 `
 	f := newFixture(t)
-	source := MustSource("absent", text, shader.Defines{"RESIDENT_SPIN": "1000"})
+	source := MustSource("absent", text, shader.Defines{"RESIDENT_BARRIER_POLLS": "1000"})
 	s := f.session(Kernel{Source: source, Groups: 2, Loops: 1000, State: []State{{Block: "Seen", Bytes: 8}}}, quick)
 	out, err := s.Run(t.Context(), 1)
 	if err != nil || out.Signal != (Signal{SignalFault, FaultBarrierStuck, 1}) {
@@ -262,7 +264,7 @@ uint residentStep(uvec2 step) {
 	}
 }
 
-// TestLanesWithoutWorkAreCounted has a part of the lanes and groups work.
+// TestLanesWithoutWorkAreCounted has only some lanes and groups work.
 func TestLanesWithoutWorkAreCounted(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
@@ -316,7 +318,7 @@ func TestBadKernelsAreRefused(t *testing.T) {
 	good := chainKernel()
 	for name, c := range map[string]struct {
 		change func(k *Kernel)
-		say    string
+		want   string
 	}{
 		"no source":     {func(k *Kernel) { k.Source = nil }, "without a source"},
 		"no groups":     {func(k *Kernel) { k.Groups = 0 }, "0 groups"},
@@ -329,8 +331,8 @@ func TestBadKernelsAreRefused(t *testing.T) {
 			k := good
 			c.change(&k)
 			s, err := New(t.Context(), f.context, f.cache, k, Options{})
-			if err == nil || !strings.Contains(err.Error(), c.say) {
-				t.Errorf("error %v does not say %q", err, c.say)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v does not contain %q", err, c.want)
 			}
 			if s != nil {
 				s.Close()
@@ -342,7 +344,8 @@ func TestBadKernelsAreRefused(t *testing.T) {
 	}
 }
 
-func TestClosedSessionsSaySo(t *testing.T) {
+// TestClosedSessionsReturnErrClosed calls methods of a session that runs, and after Close.
+func TestClosedSessionsReturnErrClosed(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(chainKernel(), quick)
 	if err := s.Start(0); err != nil {
@@ -363,8 +366,9 @@ func TestClosedSessionsSaySo(t *testing.T) {
 	}
 }
 
-// TestLoopsThatADriverCutsAreTold has a kernel with more loops than it says.
-func TestLoopsThatADriverCutsAreTold(t *testing.T) {
+// TestLoopsThatTheDriverEndsRaiseAFault has a kernel with more loops than it declares. Its
+// budget is fixed: an estimated one may be a single step, which the driver does not cut.
+func TestLoopsThatTheDriverEndsRaiseAFault(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 4) in;
@@ -383,13 +387,13 @@ uint residentStep(uvec2 step) {
 		t.Skip("this driver ends no loops")
 	}
 	k := Kernel{Source: MustSource("loops", text, nil), Groups: 2, Claim: true, State: []State{{Block: "Sums", Bytes: 32}}}
-	out, err := f.session(k, quick).Run(t.Context(), 100)
+	out, err := f.session(k, Options{Budget: 4}).Run(t.Context(), 100)
 	if err != nil || out.Signal.Kind != SignalFault || out.Signal.Argument != FaultLoopCut {
 		t.Errorf("run ended with %v, %v", out, err)
 	}
-	// Told the truth, it does one step a dispatch.
+	// With its loops declared, it does one step a dispatch.
 	k.Loops = 40000
-	s := f.session(k, quick)
+	s := f.session(k, Options{Budget: 4})
 	run(t, s, 20)
 	if n := s.Stats().Ticks; n != 10 {
 		t.Errorf("%d ticks for 20 steps of 2 groups", n)

@@ -6,168 +6,229 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/shadercache/shadercache/resident/internal/pace"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
-// Everyone addresses all groups of a kernel.
-const Broadcast = ^uint32(0)
+// Message is three words to or from a kernel.
+type Message struct{ Kind, A, B uint32 }
+
+// Broadcast addresses all groups of a kernel.
+const Broadcast uint32 = wire.Broadcast
+
+// mailbox exchanges messages with the kernel in mapped memory, and writes the control
+// word. It may be used from any goroutine, and uses no GL.
+type mailbox struct {
+	words      wire.Shared
+	groups     uint32
+	persistent bool // answers come during a dispatch
+	run        *runState
+
+	in struct {
+		sync.Mutex
+		sent    uint32
+		control uint32 // the control word
+	}
+	out struct {
+		sync.Mutex
+		taken, secondaryTaken uint32
+		secondaryFirst        bool // alternates, so that neither outbox waits for the other
+	}
+}
+
+func newMailbox(words wire.Shared, groups uint32, persistent bool, run *runState) *mailbox {
+	return &mailbox{words: words, groups: groups, persistent: persistent, run: run}
+}
+
+// send puts a message into the inbox and returns its number, from 1.
+func (m *mailbox) send(group uint32, message Message) (uint32, error) {
+	switch {
+	case group == Broadcast && m.groups == 1:
+		group = 0
+	case group >= m.groups && group != Broadcast:
+		return 0, fmt.Errorf("resident: message to group %d of a kernel that has %d: the first one is 0", group, m.groups)
+	}
+	if err := m.run.err(); err != nil {
+		return 0, err
+	}
+	m.in.Lock()
+	defer m.in.Unlock()
+	unread := m.in.sent - m.received()
+	if unread >= wire.InboxLength {
+		return 0, ErrInboxFull
+	}
+	m.put(group, wire.Message(message), unread == 0)
+	if m.run.sleeping.Load() {
+		m.run.wakeScheduler() // else it waits for a tick, and needs no wake-up
+	}
+	return m.in.sent, nil
+}
+
+// put writes the next message into the inbox and sets the doorbell. only reports whether
+// the kernel has taken all others. in is locked.
+func (m *mailbox) put(group uint32, message wire.Message, only bool) {
+	place := int(m.in.sent % wire.InboxLength)
+	slot := wire.AtInbox + wire.InboxWords*place
+	number := m.in.sent + 1
+	m.in.sent = number
+	if only && group == 0 {
+		// The kernel has taken all other messages, so it does not read the one behind the
+		// control word now. A running kernel polls it there, so it is written there first.
+		m.in.control = message.Word(number, 0) | wire.InlineBit | m.in.control&wire.StopBit
+		m.words.WriteMessage(wire.AtDoorbell, message, m.in.control)
+		m.words.WriteMessage(slot, message, message.Word(number, 0))
+		return
+	}
+	m.words.Store(wire.AtAddress+place, group)
+	m.words.WriteMessage(slot, message, message.Word(number, group))
+	m.setControl(number&wire.SequenceMask | m.in.control&wire.StopBit)
+}
+
+// setControl writes the control word. in is locked.
+func (m *mailbox) setControl(word uint32) {
+	m.in.control = word
+	m.words.Store(wire.AtDoorbell, word)
+}
+
+// requestStop requests the end of the tick from kernels that run.
+func (m *mailbox) requestStop() {
+	m.in.Lock()
+	defer m.in.Unlock()
+	m.setControl(m.in.control | wire.StopBit)
+}
+
+// clearStop withdraws the request.
+func (m *mailbox) clearStop() {
+	m.in.Lock()
+	defer m.in.Unlock()
+	m.setControl(m.in.control &^ wire.StopBit)
+}
+
+// received returns the number of messages that the kernel has taken.
+func (m *mailbox) received() uint32 { return m.words.Load(wire.AtReceived) }
+
+// unread returns the number of messages that the kernel has not taken.
+func (m *mailbox) unread() uint32 {
+	m.in.Lock()
+	defer m.in.Unlock()
+	return m.in.sent - m.received()
+}
+
+// tryReceive takes the next message from either outbox.
+func (m *mailbox) tryReceive() (message Message, group uint32, ok bool) {
+	m.out.Lock()
+	defer m.out.Unlock()
+	if m.out.secondaryFirst {
+		if message, group, ok = m.takeSecondary(); ok {
+			return message, group, ok
+		}
+	}
+	if message, ok = m.takePrimary(); ok {
+		return message, 0, ok
+	}
+	return m.takeSecondary()
+}
+
+// takePrimary takes the next message of group 0. out is locked.
+func (m *mailbox) takePrimary() (Message, bool) {
+	number := m.out.taken + 1
+	message, ok := m.words.ReadOutbox(number)
+	if !ok {
+		return Message{}, false
+	}
+	m.out.taken, m.out.secondaryFirst = number, true
+	m.words.Store(wire.AtTaken, number)
+	return Message(message), true
+}
+
+// takeSecondary takes the next message of any other group. out is locked.
+func (m *mailbox) takeSecondary() (Message, uint32, bool) {
+	number := m.out.secondaryTaken + 1
+	message, group, ok := m.words.ReadSecondaryOutbox(number)
+	if !ok {
+		return Message{}, 0, false
+	}
+	m.out.secondaryTaken, m.out.secondaryFirst = number, false
+	m.words.Store(wire.AtSecondaryTaken, number)
+	return Message(message), group, true
+}
+
+// spin polls for a condition of the mapped memory for pace.SpinTime, in which the
+// answer of a running kernel comes.
+func (m *mailbox) spin(met func() bool) bool {
+	for began := time.Now(); time.Since(began) < pace.SpinTime; {
+		for range 32 {
+			if met() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// waitAsleep waits for a condition of the mapped memory. It polls after every tick, and
+// during a persistent one with the intervals of pace.Backoff.
+func (m *mailbox) waitAsleep(ctx context.Context, met func() bool) error {
+	began := time.Now()
+	for {
+		changed, err := m.run.watch()
+		if met() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var sleep <-chan time.Time
+		if m.persistent {
+			sleep = time.After(pace.Backoff(pace.SpinTime + time.Since(began)))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		case <-sleep:
+		}
+	}
+}
 
 // Send is SendTo for group 0, which takes messages soonest.
 func (s *Session) Send(m Message) error { return s.SendTo(0, m) }
 
-// SendTo puts a message for a group, or for Everyone, into the kernel's inbox and
-// returns at once. An idle session wakes for it; a persistent one sees it in
-// flight. Messages are taken in the order in which they were sent, by group 0
-// itself or by the group to which group 0 passes them, so one whose group does not
-// call residentReceive holds up all behind it. A group that has halted lets its
-// messages pass. It returns ErrInboxFull while the kernel has not taken so many
-// messages as fit, and what Err does.
+// SendTo puts a message for a group, or for Broadcast, into the kernel's inbox and
+// returns at once. It wakes an idle session; a persistent kernel sees the message
+// during its dispatch. Messages are taken in order, by group 0 or by the group to which
+// group 0 forwards them. So a message to a group that does not call residentReceive
+// blocks those behind it. A group that has halted blocks none. It returns ErrInboxFull
+// while the kernel has not taken the messages that fit, and the errors of Err.
 func (s *Session) SendTo(group uint32, m Message) error {
-	_, err := s.send(group, m)
+	_, err := s.mail.send(group, m)
 	return err
 }
 
-// send returns the number of the message, from 1.
-func (s *Session) send(group uint32, m Message) (uint32, error) {
-	switch {
-	case group == Broadcast && s.kernel.Groups == 1:
-		group = 0
-	case group >= s.kernel.Groups && group != Broadcast:
-		return 0, fmt.Errorf("resident: message to group %d of a kernel that has %d: the first one is 0", group, s.kernel.Groups)
-	}
-	if err := s.Err(); err != nil {
-		return 0, err
-	}
-	s.doorLock.Lock()
-	defer s.doorLock.Unlock()
-	received := atomic.LoadUint32(&s.words[wordReceived])
-	if s.door.sent-received >= inboxLength {
-		return 0, ErrInboxFull
-	}
-	number := s.door.sent + 1
-	place := int(s.door.sent % inboxLength)
-	slot := s.words[inboxAt+4*place:]
-	s.door.sent = number
-	if received == number-1 && group == 0 {
-		// The kernel has taken all others, so it does not read the message beside
-		// the bell now. In flight it looks there, so that place comes first.
-		s.door.bell = m.word(number, 0) | bellInline | s.door.bell&bellStop
-		write(s.words[wordDoor:], m, s.door.bell)
-		write(slot, m, m.word(number, 0))
-	} else {
-		atomic.StoreUint32(&s.words[addressAt+place], group)
-		write(slot, m, m.word(number, group))
-		s.ring(number&bellSequence | s.door.bell&bellStop)
-	}
-	if s.asleep.Load() {
-		s.poke() // a driver that waits for a tick is not to be disturbed
-	}
-	return number, nil
-}
-
-// Places of the rings in mapped memory, in words.
-const (
-	inboxAt   = wordsResidentShared
-	outboxAt  = inboxAt + 4*inboxLength
-	addressAt = outboxAt + 4*outboxLength
-	asideAt   = addressAt + inboxLength
-	sharedEnd = asideAt + 8*outboxLength
-)
-
-// write writes a message and then its first word. doorLock is held.
-func write(words []uint32, m Message, word uint32) {
-	words[1], words[2], words[3] = m.Kind, m.A, m.B
-	atomic.StoreUint32(&words[0], word) // after the others, on any CPU
-}
-
-// unread is how many messages the kernel has not taken.
-func (s *Session) unread() uint32 {
-	s.doorLock.Lock()
-	defer s.doorLock.Unlock()
-	return s.door.sent - atomic.LoadUint32(&s.words[wordReceived])
-}
-
-// Deliver is Send that waits until the kernel has taken the message: its
-// acknowledgement.
+// Deliver is Send that waits until the kernel has acknowledged the message.
 func (s *Session) Deliver(ctx context.Context, m Message) error { return s.DeliverTo(ctx, 0, m) }
 
 // DeliverTo is SendTo that waits until the group has taken the message, or with
-// Everyone all groups have.
+// Broadcast all groups have.
 func (s *Session) DeliverTo(ctx context.Context, group uint32, m Message) error {
-	number, err := s.send(group, m)
+	number, err := s.mail.send(group, m)
 	if err != nil {
 		return err
 	}
-	return s.watch(ctx, func() bool {
-		return int32(atomic.LoadUint32(&s.words[wordReceived])-number) >= 0
-	})
+	return s.waitMail(ctx, func() bool { return int32(s.mail.received()-number) >= 0 })
 }
 
-// outbox is the host's side of the messages from the kernel: those of group 0, and
-// those of the others, which share a ring.
-type outbox struct {
-	sync.Mutex
-	taken, takenAside uint32
-	asideFirst        bool // so that neither ring waits for the other to be empty
-}
-
-// TryReceive is the next message from the kernel, if there is one. See Err.
+// TryReceive returns the next message from the kernel, if there is one. See Err.
 func (s *Session) TryReceive() (Message, bool) {
-	m, _, ok := s.TryReceiveFrom()
+	m, _, ok := s.mail.tryReceive()
 	return m, ok
 }
 
-// TryReceiveFrom is TryReceive that says which group sent the message. Messages of
-// group 0 come in its order, those of all others in theirs.
-func (s *Session) TryReceiveFrom() (m Message, group uint32, ok bool) {
-	s.outbox.Lock()
-	defer s.outbox.Unlock()
-	if s.outbox.asideFirst {
-		if m, group, ok = s.takeAside(); ok {
-			return m, group, ok
-		}
-	}
-	if m, ok = s.takeOutbox(); ok {
-		return m, 0, ok
-	}
-	return s.takeAside()
-}
-
-// takeOutbox takes the next message of group 0. outbox is locked.
-func (s *Session) takeOutbox() (Message, bool) {
-	number := s.outbox.taken + 1
-	slot := s.words[outboxAt+4*int(s.outbox.taken%outboxLength):]
-	word := atomic.LoadUint32(&slot[0])
-	if word&bellSequence != number&bellSequence {
-		return Message{}, false
-	}
-	m := Message{atomic.LoadUint32(&slot[1]), atomic.LoadUint32(&slot[2]), atomic.LoadUint32(&slot[3])}
-	if !m.isWhole(word, number, 0) {
-		return Message{}, false
-	}
-	s.outbox.taken, s.outbox.asideFirst = number, true
-	atomic.StoreUint32(&s.words[wordTaken], number)
-	return m, true
-}
-
-// takeAside takes the next message of any other group. outbox is locked.
-func (s *Session) takeAside() (Message, uint32, bool) {
-	number := s.outbox.takenAside + 1
-	slot := s.words[asideAt+8*int(s.outbox.takenAside%outboxLength):]
-	word := atomic.LoadUint32(&slot[0])
-	if word&bellSequence != number&bellSequence {
-		return Message{}, 0, false
-	}
-	m := Message{atomic.LoadUint32(&slot[1]), atomic.LoadUint32(&slot[2]), atomic.LoadUint32(&slot[3])}
-	group := atomic.LoadUint32(&slot[4])
-	if !m.isWhole(word, number, group) {
-		return Message{}, 0, false
-	}
-	s.outbox.takenAside, s.outbox.asideFirst = number, false
-	atomic.StoreUint32(&s.words[wordTakenAside], number)
-	return m, group, true
-}
+// TryReceiveFrom is TryReceive that also returns the group of the message. Messages of
+// group 0 come in its order, those of all other groups in theirs.
+func (s *Session) TryReceiveFrom() (m Message, group uint32, ok bool) { return s.mail.tryReceive() }
 
 // Receive waits for the next message from the kernel.
 func (s *Session) Receive(ctx context.Context) (Message, error) {
@@ -175,65 +236,19 @@ func (s *Session) Receive(ctx context.Context) (Message, error) {
 	return m, err
 }
 
-// ReceiveFrom is Receive that says which group sent the message.
+// ReceiveFrom is Receive that also returns the group of the message.
 func (s *Session) ReceiveFrom(ctx context.Context) (m Message, group uint32, err error) {
-	err = s.watch(ctx, func() (ok bool) {
-		m, group, ok = s.TryReceiveFrom()
+	err = s.waitMail(ctx, func() (ok bool) {
+		m, group, ok = s.mail.tryReceive()
 		return ok
 	})
 	return m, group, err
 }
 
-// How watch waits: it spins for longer than an answer takes in flight, and then
-// sleeps for a share of the time that it has waited, so that what takes long costs
-// little and is seen little later.
-const (
-	watchSpin  = 50 * time.Microsecond
-	watchShare = 4
-	watchNap   = 5 * time.Millisecond // at most
-)
-
-// watch waits for a condition of the mapped memory. It looks for a moment,
-// which catches the answers of a kernel in flight, and then after every tick, and
-// of a persistent one in between.
-func (s *Session) watch(ctx context.Context, met func() bool) error {
-	began := time.Now()
-	for time.Since(began) < watchSpin {
-		for range 32 {
-			if met() {
-				return nil
-			}
-		}
+// waitMail waits for a condition of the mailbox: it spins, and then sleeps.
+func (s *Session) waitMail(ctx context.Context, met func() bool) error {
+	if s.mail.spin(met) {
+		return nil
 	}
-	return serving(s.context, func() error { return s.watchAsleep(ctx, began, met) })
+	return s.polling(func() error { return s.mail.waitAsleep(ctx, met) })
 }
-
-// watchAsleep is watch for those who have looked in vain since began.
-func (s *Session) watchAsleep(ctx context.Context, began time.Time, met func() bool) error {
-	for {
-		s.mu.Lock()
-		changed, failure, closed := s.mu.changed, s.mu.failure, s.mu.closed
-		s.mu.Unlock()
-		switch {
-		case met():
-			return nil
-		case failure != nil:
-			return failure
-		case closed:
-			return ErrClosed
-		}
-		var nap <-chan time.Time
-		if s.form.Actual == Persistent {
-			nap = time.After(watchPause(time.Since(began)))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
-		case <-nap:
-		}
-	}
-}
-
-// watchPause is how long to sleep after having waited so long.
-func watchPause(waited time.Duration) time.Duration { return min(waited/watchShare, watchNap) }

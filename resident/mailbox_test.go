@@ -3,10 +3,13 @@
 package resident
 
 import (
+	"context"
 	"errors"
-	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
 // echoText answers every message and is idle otherwise.
@@ -41,7 +44,7 @@ func TestMessagesGoBothWaysInOrder(t *testing.T) {
 	const n = 1000
 	sum := uint32(0)
 	for i := uint32(0); i < n; {
-		burst := min(1+i%inboxLength, n-i)
+		burst := min(1+i%wire.InboxLength, n-i)
 		for j := range burst {
 			if err := s.Send(Message{7, i + j, ^(i + j)}); err != nil {
 				t.Fatalf("message %d: %v", i+j, err)
@@ -71,44 +74,44 @@ func TestMessagesGoBothWaysInOrder(t *testing.T) {
 		t.Errorf("answer to the delivered message: %v, %v", m, err)
 	}
 	if m, ok := s.TryReceive(); ok {
-		t.Errorf("a message that nobody sent: %v", m)
+		t.Errorf("an unexpected message: %v", m)
 	}
 	if _, err := s.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestInboxPushesBack fills the inbox of a session that does not run.
-func TestInboxPushesBack(t *testing.T) {
+// TestFullInboxesRefuseMessages fills the inbox of a session that does not run.
+func TestFullInboxesRefuseMessages(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(echoKernel(), quick)
-	for i := range inboxLength {
+	for i := range wire.InboxLength {
 		if err := s.Send(Message{A: uint32(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := s.Send(Message{}); !errors.Is(err, ErrInboxFull) {
-		t.Fatalf("message %d: %v", inboxLength, err)
+		t.Fatalf("message %d: %v", wire.InboxLength, err)
 	}
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	for i := range uint32(inboxLength) {
+	for i := range uint32(wire.InboxLength) {
 		if m, err := s.Receive(t.Context()); err != nil || m.A != 3*i+1 {
 			t.Fatalf("answer %d: %v, %v", i, m, err)
 		}
 	}
 }
 
-// TestIdleSessionsCostNothing counts dispatches and CPU time of an idle session
-// that is started, and how many dispatches a message costs.
+// TestIdleSessionsCostNothing counts the dispatches, polls and sleeps of an idle session
+// that is started, and the dispatches of a message.
 //
-// Ticks leave when they are idle, also where a kernel would see messages come.
+// Ticks end when the kernel is idle, also where the kernel would see messages.
 func TestIdleSessionsCostNothing(t *testing.T) {
 	f := newFixture(t)
 	o := quick
 	o.Capabilities = claimed
-	o.Budget = 64 // so that a message fits into a dispatch, whatever the pace is
+	o.Budget = 64 // so that a message fits into a dispatch, whatever the step time
 	s := f.session(echoKernel(), o)
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
@@ -119,14 +122,13 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 	if err := s.WaitIdle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(20 * time.Millisecond)
-	before, cpu, began := f.context.Counters(), processCPU(t), time.Now()
-	time.Sleep(200 * time.Millisecond)
-	if n := f.context.Counters().Dispatches - before.Dispatches; n != 0 {
-		t.Errorf("%d dispatches of an idle session", n)
+	if !eventually(s.run.sleeping.Load) {
+		t.Fatal("the scheduler does not sleep")
 	}
-	if used, gone := processCPU(t)-cpu, time.Since(began); used > gone/2 {
-		t.Errorf("an idle session used %v of CPU time in %v", used, gone)
+	before, stats := f.context.Counters(), s.Stats()
+	time.Sleep(50 * time.Millisecond)
+	if n := f.context.Counters().Dispatches - before.Dispatches; n != 0 || s.Stats() != stats || !s.run.sleeping.Load() {
+		t.Errorf("%d dispatches of an idle session; %+v", n, s.Stats())
 	}
 	if err := s.Deliver(t.Context(), Message{A: 1}); err != nil {
 		t.Fatal(err)
@@ -136,40 +138,8 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 	}
 }
 
-func processCPU(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// TestTornMessagesAreToldApart flips every bit of a message.
-func TestTornMessagesAreToldApart(t *testing.T) {
-	m := Message{3, 1 << 20, 0xffff}
-	word := m.word(9000, 0)
-	if !m.isWhole(word, 9000, 0) || m.isWhole(word, 9001, 0) {
-		t.Error("a whole message is not taken for one, or for the next")
-	}
-	for _, group := range []uint32{0, 1, 2, 130, 65534, Broadcast} {
-		for _, other := range []uint32{0, 1, 2, 130, 65534, Broadcast} {
-			if m.isWhole(m.word(9000, group), 9000, other) != (group == other) {
-				t.Errorf("a message of group %d, read as one of group %d", group, other)
-			}
-		}
-	}
-	for bit := range 32 {
-		for _, torn := range []Message{{m.Kind ^ 1<<bit, m.A, m.B}, {m.Kind, m.A ^ 1<<bit, m.B}, {m.Kind, m.A, m.B ^ 1<<bit}} {
-			if torn.isWhole(word, 9000, 0) {
-				t.Errorf("%+v passes for %+v", torn, m)
-			}
-		}
-	}
-}
-
-// TestATickTakesWhatWasSentBefore sends between ticks of a session that is busy and
-// not idle, and has it do one step: a message takes one tick.
+// TestATickTakesWhatWasSentBefore sends messages between runs of one step: each is taken
+// in the next tick.
 func TestATickTakesWhatWasSentBefore(t *testing.T) {
 	f := newFixture(t)
 	k, err := Persistence{Groups: 2, Local: 32, FMAs: 1}.Kernel()
@@ -188,7 +158,7 @@ func TestATickTakesWhatWasSentBefore(t *testing.T) {
 			}
 			run(t, s, 1)
 			if m, ok := s.TryReceive(); !ok || m != (Message{2, 5, 100 + i}) {
-				t.Errorf("%v: after the tick there is %+v, %v", strategy, m, ok)
+				t.Errorf("%v: after the tick it receives %+v, %v", strategy, m, ok)
 			}
 		}
 		if n := s.Stats(); n.Ticks != 20 {
@@ -197,19 +167,78 @@ func TestATickTakesWhatWasSentBefore(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsSleeps adds up how often somebody wakes who waits for an answer of a
-// persistent kernel, and how late it is seen.
-func TestWhoWaitsSleeps(t *testing.T) {
-	for _, wait := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 10 * time.Second} {
-		naps, at := 0, watchSpin
-		for ; at < wait; naps++ {
-			at += max(watchPause(at), time.Millisecond) // as good as timers are
+// testMailbox returns a mailbox without a kernel.
+func testMailbox(groups uint32, persistent bool) *mailbox {
+	return newMailbox(make(wire.Shared, wire.SharedWords), groups, persistent, newRunState(0))
+}
+
+// answer puts message number n of group 0 into the outbox, as a kernel does.
+func (m *mailbox) answer(n uint32, message Message) {
+	at := wire.AtOutbox + wire.OutboxWords*int((n-1)%wire.OutboxLength)
+	m.words.WriteMessage(at, wire.Message(message), wire.Message(message).Word(n, 0))
+}
+
+// TestWaitingSleeps waits for the answer of a persistent kernel, with simulated time, and
+// for that of a kernel in ticks, which notify.
+func TestWaitingSleeps(t *testing.T) {
+	for _, persistent := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := testMailbox(1, persistent)
+			began, polls := time.Now(), 0
+			time.AfterFunc(10*time.Second, func() {
+				m.answer(1, Message{1, 2, 3})
+				if !persistent {
+					m.run.notify()
+				}
+			})
+			err := m.waitAsleep(t.Context(), func() bool {
+				polls++
+				_, _, ok := m.tryReceive()
+				return ok
+			})
+			late := time.Since(began) - 10*time.Second
+			if err != nil || late < 0 || late > 5*time.Millisecond || polls > 2100 || !persistent && (polls != 2 || late > 0) {
+				t.Errorf("persistent %v: after %d polls, %v late, %v", persistent, polls, late, err)
+			}
+		})
+	}
+}
+
+// TestWaitingEndsWithItsReason cancels the context, closes the session and has it fail.
+func TestWaitingEndsWithItsReason(t *testing.T) {
+	never := func() bool { return false }
+	for want, end := range map[error]func(m *mailbox, cancel func()){
+		context.Canceled: func(_ *mailbox, cancel func()) { cancel() },
+		ErrClosed:        func(m *mailbox, _ func()) { m.run.markClosed(); m.run.notify() },
+		ErrStuck:         func(m *mailbox, _ func()) { m.run.setFailure(ErrStuck) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := testMailbox(1, false)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			time.AfterFunc(time.Second, func() { end(m, cancel) })
+			if err := m.waitAsleep(ctx, never); !errors.Is(err, want) {
+				t.Errorf("the wait ends with %v, not %v", err, want)
+			}
+		})
+	}
+}
+
+// TestStopRequestsKeepTheDoorbell requests stops between messages.
+func TestStopRequestsKeepTheDoorbell(t *testing.T) {
+	m := testMailbox(2, false)
+	for n := uint32(1); n <= 3; n++ {
+		if number, err := m.send(n%2, Message{A: n}); err != nil || number != n {
+			t.Fatalf("message %d got number %d, %v", n, number, err)
 		}
-		if late := at - wait; late > max(wait/watchShare, time.Millisecond) || late > watchNap {
-			t.Errorf("an answer after %v is seen %v late", wait, late)
+		word := m.words.Load(wire.AtDoorbell)
+		m.requestStop()
+		if got := m.words.Load(wire.AtDoorbell); got != word|wire.StopBit {
+			t.Errorf("control word %#x after a stop request, %#x before", got, word)
 		}
-		if most := 30 + int(wait/watchNap); naps > most {
-			t.Errorf("who waits for %v wakes %d times, more than %d", wait, naps, most)
+		m.clearStop()
+		if got := m.words.Load(wire.AtDoorbell); got != word || m.unread() != n {
+			t.Errorf("control word %#x, %d messages unread", got, m.unread())
 		}
 	}
 }

@@ -6,35 +6,24 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
-// Lengths of the rings, in entries, as kernels/resident.glsl has them by
-// default.
-const (
-	inboxLength  = 64
-	outboxLength = 256
-	logLength    = 1024
-	logWords     = 8
-)
-
-// groupWords is the size of a group's line.
-const groupWords = 16
-
-// wordsRearmed are the words of ResidentWork that every run starts anew with:
+// clearedWords is the number of words of ResidentWork that are cleared before a run:
 // arrivals, signal, grid and arguments.
-const wordsRearmed = wordClaimed
+const clearedWords = wire.AtClaimed
 
-// memory is all that a session has in GL. It is for the GL thread.
+// memory is the GL objects of a session. It is used on the GL thread.
 type memory struct {
-	program   uint32
-	shared    glctx.MappedBuffer
-	work      glctx.Buffer
-	states    []stateMemory
-	first     int32 // location of residentFirstPhase
-	last      int32
-	groups    uint32
-	variables []glctx.Variable // nil: not asked for yet
-	stamps    stamps
+	program    uint32
+	shared     glctx.MappedBuffer
+	work       glctx.Buffer
+	states     []stateMemory
+	first      int32 // location of residentFirstPhase
+	last       int32
+	groups     uint32
+	variables  []glctx.Variable // nil: not queried yet
+	timestamps timestamps
 }
 
 // stateMemory is the buffer of a state.
@@ -44,18 +33,18 @@ type stateMemory struct {
 	buffer  glctx.Buffer
 }
 
-// make makes everything. free frees what was made.
-func (m *memory) make(gl *glctx.GL, k Kernel, bindings []uint32, program uint32, kind glctx.MapOptions) (err error) {
+// makeBuffers makes all buffers. After an error deleteBuffers deletes those that
+// were made.
+func (m *memory) makeBuffers(gl *glctx.GL, k Kernel, bindings []uint32, program uint32, kind glctx.MapOptions) (err error) {
 	m.program, m.groups = program, k.Groups
-	if m.shared, err = gl.NewMappedWith(sharedEnd, kind); err != nil {
+	if m.shared, err = gl.NewMappedWith(wire.SharedWords, kind); err != nil {
 		return err
 	}
-	work := wordsResidentWork + logWords*logLength + groupWords*int(k.Groups)
-	if m.work, err = newZeroed(gl, 4*work, nil); err != nil {
+	if m.work, err = newZeroed(gl, 4*(wire.WorkWords+wire.GroupsWords*int(k.Groups)), nil); err != nil {
 		return err
 	}
 	for i, v := range k.State {
-		b, err := newZeroed(gl, v.size(), v.Init)
+		b, err := newZeroed(gl, v.bufferSize(), v.Init)
 		if err != nil {
 			return err
 		}
@@ -66,7 +55,7 @@ func (m *memory) make(gl *glctx.GL, k Kernel, bindings []uint32, program uint32,
 	return gl.Err()
 }
 
-// newZeroed makes a buffer that holds data and zeros behind.
+// newZeroed makes a buffer that holds data, followed by zeros.
 func newZeroed(gl *glctx.GL, size int, data []byte) (glctx.Buffer, error) {
 	b, err := gl.NewBuffer(size, nil)
 	if err != nil {
@@ -77,43 +66,43 @@ func newZeroed(gl *glctx.GL, size int, data []byte) (glctx.Buffer, error) {
 	return b, nil
 }
 
-func (m *memory) free(gl *glctx.GL) {
+func (m *memory) deleteBuffers(gl *glctx.GL) {
 	gl.DeleteMapped(m.shared)
 	gl.DeleteBuffer(m.work)
 	for _, v := range m.states {
 		gl.DeleteBuffer(v.buffer)
 	}
-	m.stamps.free(gl)
+	m.timestamps.delete(gl)
 	*m = memory{}
 }
 
-// bind makes the program current and binds all its memory. Others may have used
-// the context since the last time.
+// bind makes the program current and binds its buffers, since other users of the
+// context may have bound theirs.
 func (m *memory) bind(gl *glctx.GL) {
 	gl.UseProgram(m.program)
-	gl.BindStorage(sharedBinding, m.shared.Buffer)
-	gl.BindStorage(workBinding, m.work)
+	gl.BindStorage(wire.SharedBinding, m.shared.Buffer)
+	gl.BindStorage(wire.WorkBinding, m.work)
 	for _, v := range m.states {
 		gl.BindStorage(v.binding, v.buffer)
 	}
 }
 
-// phases says which phases the next dispatch runs.
-func (m *memory) phases(gl *glctx.GL, first, last uint32) {
+// setPhases sets the phases of the next dispatch.
+func (m *memory) setPhases(gl *glctx.GL, first, last uint32) {
 	gl.SetUint(m.first, first)
 	gl.SetUint(m.last, last)
 }
 
-// rearm clears what the last run left: its signal and its verdict.
-func (m *memory) rearm(gl *glctx.GL) {
-	var w [wordsRearmed]uint32
-	w[wordArrivedLeast] = ^uint32(0)
-	w[wordNextGroups], w[wordNextY], w[wordNextZ] = m.groups, 1, 1
+// clearRun clears what the last run left, such as its signal.
+func (m *memory) clearRun(gl *glctx.GL) {
+	var w [clearedWords]uint32
+	w[wire.AtArrivedLeast] = ^uint32(0)
+	w[wire.AtNextGroups], w[wire.AtNextY], w[wire.AtNextZ] = m.groups, 1, 1
 	gl.Upload(m.work, 0, glctx.Bytes(w[:]))
 }
 
-// find is the state of a block's name.
-func (m *memory) find(block string) *stateMemory {
+// findState returns the state with a block name, or nil.
+func (m *memory) findState(block string) *stateMemory {
 	for i := range m.states {
 		if strings.EqualFold(m.states[i].Block, block) {
 			return &m.states[i]

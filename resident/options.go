@@ -9,7 +9,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// Strategy says how steps become dispatches. Results do not depend on it.
+// Strategy determines how steps become dispatches. Results do not depend on it.
 type Strategy uint8
 
 // The strategies: see the package documentation.
@@ -24,7 +24,7 @@ const (
 
 var strategyNames = [...]string{"redispatch", "mega", "chain", "double", "triple", "persistent"}
 
-// Strategies are all of them.
+// Strategies returns all of them.
 func Strategies() []Strategy { return []Strategy{Redispatch, Mega, Chain, Double, Triple, Persistent} }
 
 func (s Strategy) String() string {
@@ -36,57 +36,57 @@ func (s Strategy) String() string {
 
 // Options configure a [Session]. The zero value runs everywhere.
 type Options struct {
-	// Strategy is the form to run in. Default: Redispatch.
+	// Strategy is the requested strategy. Default: Redispatch.
 	Strategy Strategy
 
-	// Budget is how many steps a group does in a dispatch, at most. Default: 0,
-	// as many as take TickTime, learned from tick to tick.
+	// Budget bounds the steps of a group in a dispatch. Default: 0, the steps that take
+	// TickTime, estimated from tick to tick.
 	Budget uint32
 
-	// TickTime is how long a submission should take: the time that others wait
-	// for their turn, and the price of looking after it 20 to 50 us. Default:
-	// 50 ms. Mega aims at 20 times as much.
+	// TickTime is how long a submission should take. It bounds how long other users of
+	// the GPU wait; polling for its end costs 20 to 50 us. Default: 50 ms. Mega uses 20
+	// times as much.
 	TickTime time.Duration
 
-	// ChainLength is how many dispatches Chain issues at once. Default: 32.
+	// ChainLength is the number of dispatches that Chain issues at once. Default: 32.
 	ChainLength int
 
-	// Poll is how many steps a group does before it looks whether it should
-	// stop. A look costs a barrier in the group, and in flight 0.7 us. Default: 16.
+	// Poll is the number of steps between two polls for messages and stop requests. A
+	// poll costs a barrier in the group, and 0.7 us where the kernel sees host writes.
+	// Default: 16.
 	Poll uint32
 
-	// Capabilities are what Probe measured. Default: nil, and then there is no
-	// persistent form, and phases are dispatches.
+	// Capabilities is the result of Probe. Default: nil, which excludes Persistent and
+	// makes each phase a dispatch.
 	Capabilities *Capabilities
 
-	// Slice is how long a persistent dispatch runs before it makes room for
-	// others. Default: 50 ms.
+	// Slice is the time after which a persistent dispatch ends, so that other users of
+	// the GPU run. Default: 50 ms.
 	Slice time.Duration
 
-	// Rest is a pause after each submission, for GPUs that are to stay cool or
-	// shared: TickTime / (TickTime + Rest) is the duty cycle. Default: none.
+	// Rest is a pause after each submission, for GPUs that are shared or must stay cool:
+	// the duty cycle is TickTime / (TickTime + Rest). Default: none.
 	Rest time.Duration
 
-	// Timeout is how long a tick may take, beyond what is expected of it, before
-	// the session fails. Default: 10 s.
+	// Timeout is the time that a tick may take, beyond its expected duration, before the
+	// session fails. Default: 10 s.
 	Timeout time.Duration
 
-	// Checkpoints, where it is set, gets a checkpoint every CheckpointEvery,
-	// while steps are done. Each costs reading back and summing up all states
-	// that are not constant, at a boundary, and writing the chunks that changed.
-	// Default of CheckpointEvery: 1 s.
+	// Checkpoints, if set, saves a checkpoint every CheckpointEvery while steps are done.
+	// Each reads back and hashes all states that are not constant, at a boundary, and
+	// writes the chunks that changed. Default of CheckpointEvery: 1 s.
 	Checkpoints     *CheckpointFile
 	CheckpointEvery time.Duration
 
-	trial trial
+	test testOptions
 }
 
-// trial bends a session for tests.
-type trial struct {
-	epochSteps uint32 // steps of an epoch
-	base       uint64 // steps before the first one
-	shared     glctx.MapOptions
-	close      bool // groups wait for group 0, and for messages, on any driver
+// testOptions are options for tests.
+type testOptions struct {
+	epochSteps uint32           // steps of an epoch
+	base       uint64           // steps before the first one
+	mapping    glctx.MapOptions // of the mapped memory
+	groupsWait bool             // within a tick, on software drivers too
 }
 
 const (
@@ -96,7 +96,7 @@ const (
 	defaultCheckpoint = time.Second
 	defaultChain      = 32
 	defaultPoll       = 16
-	megaTicks         = 20 // times TickTime that Mega aims at
+	megaTicks         = 20 // duration of a Mega submission, in TickTimes
 )
 
 func (o Options) withDefaults() Options {
@@ -105,8 +105,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Timeout, defaultTimeout)
 	setDefault(&o.CheckpointEvery, defaultCheckpoint)
 	setDefault(&o.ChainLength, defaultChain)
-	if o.trial.epochSteps == 0 {
-		o.trial.epochSteps = defaultEpoch
+	if o.test.epochSteps == 0 {
+		o.test.epochSteps = epochSteps
 	}
 	if o.Poll == 0 {
 		o.Poll = defaultPoll

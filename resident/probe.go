@@ -15,55 +15,53 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// ProbeKeeper remembers what Probe found out about a driver. *binary.Store of the
-// context's fingerprint does.
-type ProbeKeeper interface {
+// ProbeStore stores the result of Probe for a driver. *binary.Store of the context's
+// fingerprint is one.
+type ProbeStore interface {
 	Probe() ([]byte, error)
 	PutProbe(result []byte) error
 }
 
-// Probe finds out what the driver does beyond what GL promises: takes it from
-// keep, or measures, which takes up to a second and needs a GPU that does
-// nothing else, and has keep remember it. keep may be nil. A result that cannot
-// be kept is no failure.
-func Probe(ctx context.Context, c *glctx.Context, programs executor.Programs, keep ProbeKeeper) (*Capabilities, error) {
-	if keep != nil {
-		if known := knownCapabilities(keep); known != nil {
-			return known, nil
+// Probe measures what the driver does beyond the guarantees of GL, or reads the result
+// from store. Measuring takes up to a second, needs an idle GPU, and writes the result
+// to store. store may be nil. An error of store is ignored.
+func Probe(ctx context.Context, c *glctx.Context, programs executor.Programs, store ProbeStore) (*Capabilities, error) {
+	if store != nil {
+		if stored := readProbe(store); stored != nil {
+			return stored, nil
 		}
 	}
 	p := &prober{ctx: ctx, context: c, programs: programs}
 	var caps *Capabilities
-	err := serving(c, func() (err error) {
-		caps, err = p.measure()
-		return err
-	})
+	var err error
+	c.PollWhile(func() { caps, err = p.measure() })
 	if err != nil {
 		return nil, fmt.Errorf("resident: probe: %w", err)
 	}
-	if data, err := json.Marshal(caps); err == nil && keep != nil {
-		_ = keep.PutProbe(data) // else the next process probes again
+	if data, err := json.Marshal(caps); err == nil && store != nil {
+		_ = store.PutProbe(data) // after an error the next process probes again
 	}
 	return caps, nil
 }
 
-// knownCapabilities is what was kept, or nil.
-func knownCapabilities(keep ProbeKeeper) *Capabilities {
-	data, err := keep.Probe()
+// readProbe returns the stored result, or nil.
+func readProbe(store ProbeStore) *Capabilities {
+	data, err := store.Probe()
 	if err != nil {
 		return nil
 	}
-	var known Capabilities
-	if json.Unmarshal(data, &known) != nil || known.ResidencyGroup != meetLocal {
+	var stored Capabilities
+	if json.Unmarshal(data, &stored) != nil || stored.ResidencyGroup != barrierLocal {
 		return nil
 	}
-	return &known
+	return &stored
 }
 
-// prober measures.
+// prober measures Capabilities.
 type prober struct {
 	ctx      context.Context
 	context  *glctx.Context
@@ -72,31 +70,32 @@ type prober struct {
 
 // Sizes of the measurements.
 const (
-	probedLoops   = 1 << 20 // far beyond where a driver that ends loops does so
-	meetLocal     = 256     // invocations of a group that meets others
-	maxMeeting    = 1 << 13 // groups
-	trialMeetings = 8
-	timedMeetings = 2000
-	timedGroups   = 132 // for one number to compare GPUs by
-	roundTrips    = 3000
-	answerTime    = 20 * time.Millisecond // a word that is not back by then will not come
-	flightTries   = 3                     // since the host may have been held up
-	beginTime     = 200 * time.Millisecond
-	warmTime      = 300 * time.Millisecond
+	probedLoops      = 1 << 20 // far beyond the limit of drivers that end loops
+	barrierLocal     = 256     // invocations of a group
+	maxBarrierGroups = 1 << 13
+	testedBarriers   = 8
+	timedBarriers    = 2000
+	timedGroups      = 132 // of Capabilities.Barrier, to compare GPUs
+	roundTrips       = 3000
+	answerTimeout    = 20 * time.Millisecond
+	pingPongTries    = 3 // since the host's thread may be delayed
+	beginTimeout     = 200 * time.Millisecond
+	warmTime         = 300 * time.Millisecond
 )
 
-// Words of probe_flight.comp.
+// Words of probe_visibility.comp.
 const (
-	flightAsk    = 0
-	flightAnswer = 16
-	flightLooks  = 17
-	flightRuns   = 18
-	flightWords  = 32
-	flightStop   = ^uint32(0)
+	pingWord    = 0
+	pongWord    = 16
+	pollsWord   = 17
+	runningWord = 18
+	pingWords   = 32
+	pingStop    = ^uint32(0)
 )
 
+// measure measures the loop limit, co-residency and visibility.
 func (p *prober) measure() (*Capabilities, error) {
-	caps := &Capabilities{ResidencyGroup: meetLocal}
+	caps := &Capabilities{ResidencyGroup: barrierLocal}
 	var err error
 	if caps.LoopLimit, err = p.loopLimit(); err != nil {
 		return nil, err
@@ -104,17 +103,17 @@ func (p *prober) measure() (*Capabilities, error) {
 	if err := p.residency(caps); err != nil {
 		return nil, err
 	}
-	// A kernel whose loops end cannot stay, whatever it would see.
+	// A driver that ends loops also ends a kernel that polls.
 	if caps.LoopLimit == 0 {
-		if err := p.flight(caps); err != nil {
+		if err := p.visibility(caps); err != nil {
 			return nil, err
 		}
 	}
 	return caps, nil
 }
 
-// with calls run with a program, on a goroutine of the caller.
-func (p *prober) with(name string, defines shader.Defines, run func(program uint32) error) error {
+// withProgram calls run with a program, which it compiles.
+func (p *prober) withProgram(name string, defines shader.Defines, run func(program uint32) error) error {
 	text, err := fs.ReadFile(kernels, kernelFolder+"/"+name+".comp")
 	if err != nil {
 		return err
@@ -131,9 +130,9 @@ func (p *prober) with(name string, defines shader.Defines, run func(program uint
 	return run(handle.Program())
 }
 
-// loopLimit is where the driver ends a loop, 0 where it did not.
+// loopLimit returns the back-edges after which the driver ends a loop, 0 for none.
 func (p *prober) loopLimit() (limit uint32, err error) {
-	err = p.with("probe_loops", nil, func(program uint32) error {
+	err = p.withProgram("probe_loops", nil, func(program uint32) error {
 		return p.context.Do(func(gl *glctx.GL) error {
 			count := []uint32{0, probedLoops, 0, 0}
 			b, err := gl.NewBuffer(16, glctx.Bytes(count))
@@ -155,18 +154,18 @@ func (p *prober) loopLimit() (limit uint32, err error) {
 	return limit, err
 }
 
-// residency finds how many groups can wait for each other, and what that costs.
+// residency measures how many groups are co-resident, and the cost of a grid barrier.
 func (p *prober) residency(caps *Capabilities) error {
-	return p.with("probe_meet", shader.Defines{"LOCAL": strconv.Itoa(meetLocal)}, func(program uint32) error {
+	return p.withProgram("probe_barrier", shader.Defines{"LOCAL": strconv.Itoa(barrierLocal)}, func(program uint32) error {
 		can := func(groups uint32) (bool, error) {
 			for range 3 {
-				if ok, _, err := p.meet(program, groups, trialMeetings); err != nil || !ok {
+				if ok, _, err := p.runBarriers(program, groups, testedBarriers); err != nil || !ok {
 					return false, err
 				}
 			}
 			return true, nil
 		}
-		most, err := largest(maxMeeting, can)
+		most, err := largest(maxBarrierGroups, can)
 		if err != nil {
 			return err
 		}
@@ -179,8 +178,8 @@ func (p *prober) residency(caps *Capabilities) error {
 	})
 }
 
-// largest finds the largest n up to most for which can holds, where it holds for
-// all smaller ones. It doubles first, since what fails takes long.
+// largest returns the largest n up to most for which can holds, if it holds for all
+// smaller ones. It doubles n first, since failures take long.
 func largest(most uint32, can func(n uint32) (bool, error)) (uint32, error) {
 	good, bad := uint32(0), uint32(1)
 	for ; bad <= most; bad *= 2 {
@@ -208,12 +207,12 @@ func largest(most uint32, can func(n uint32) (bool, error)) (uint32, error) {
 	return good, nil
 }
 
-// barrierTime is what one meeting takes: the difference of two dispatches, so
-// that what a dispatch takes is no part of it. The least of three is it.
+// barrierTime returns the cost of a barrier: the least of three differences of two
+// dispatches, which exclude the cost of the dispatch.
 func (p *prober) barrierTime(program, groups uint32) (time.Duration, error) {
-	// A GPU that slept takes a while to come to its clock.
+	// An idle GPU takes a while to raise its clock.
 	for began := time.Now(); time.Since(began) < warmTime; {
-		if ok, _, err := p.meet(program, groups, timedMeetings); err != nil || !ok {
+		if ok, _, err := p.runBarriers(program, groups, timedBarriers); err != nil || !ok {
 			return 0, err
 		}
 	}
@@ -221,21 +220,22 @@ func (p *prober) barrierTime(program, groups uint32) (time.Duration, error) {
 	for range 3 {
 		var took [2]time.Duration
 		for i := range took {
-			ok, d, err := p.meet(program, groups, timedMeetings*uint32(1+i))
+			ok, d, err := p.runBarriers(program, groups, timedBarriers*uint32(1+i))
 			if err != nil || !ok {
 				return 0, err
 			}
 			took[i] = d
 		}
-		if each := (took[1] - took[0]) / timedMeetings; each > 0 && (best == 0 || each < best) {
-			best = each
+		if one := (took[1] - took[0]) / timedBarriers; one > 0 && (best == 0 || one < best) {
+			best = one
 		}
 	}
 	return best, nil
 }
 
-// meet reports whether so many groups met so often, and how long it took.
-func (p *prober) meet(program, groups, meetings uint32) (ok bool, took time.Duration, err error) {
+// runBarriers runs a number of groups through a number of barriers. It reports whether
+// all passed, and the time.
+func (p *prober) runBarriers(program, groups, barriers uint32) (ok bool, took time.Duration, err error) {
 	err = p.context.Do(func(gl *glctx.GL) error {
 		words := make([]uint32, 4)
 		b, err := gl.NewBuffer(16, glctx.Bytes(words))
@@ -245,16 +245,14 @@ func (p *prober) meet(program, groups, meetings uint32) (ok bool, took time.Dura
 		defer gl.DeleteBuffer(b)
 		gl.UseProgram(program)
 		gl.BindStorage(0, b)
-		gl.SetUint(gl.UniformLocation(program, "meetings"), meetings)
+		gl.SetUint(gl.UniformLocation(program, "barriers"), barriers)
 		began := time.Now()
 		gl.Dispatch(groups, 1, 1)
 		gl.MemoryBarrier(glctx.BarrierUpdate)
-		fence := gl.NewFence()
-		reached, err := gl.WaitFence(fence, defaultTimeout)
+		err = waitDispatch(gl, defaultTimeout)
 		took = time.Since(began)
-		gl.DeleteFence(fence)
-		if err != nil || !reached {
-			return errors.Join(err, fmt.Errorf("%w: groups that wait for each other did not end", ErrStuck))
+		if err != nil {
+			return err
 		}
 		gl.Download(b, 0, glctx.Bytes(words))
 		ok = words[1] == 0 && words[2] == groups
@@ -263,11 +261,11 @@ func (p *prober) meet(program, groups, meetings uint32) (ok bool, took time.Dura
 	return ok, took, err
 }
 
-// flight finds out what host and kernel see of each other during a dispatch.
-func (p *prober) flight(caps *Capabilities) error {
-	return p.with("probe_flight", nil, func(program uint32) error {
-		for range flightTries {
-			if err := p.tryFlight(program, caps); err != nil || caps.HostWritesSeen {
+// visibility measures whether host and kernel see each other's writes during a dispatch.
+func (p *prober) visibility(caps *Capabilities) error {
+	return p.withProgram("probe_visibility", nil, func(program uint32) error {
+		for range pingPongTries {
+			if err := p.tryPingPong(program, caps); err != nil || caps.HostWritesSeen {
 				return err
 			}
 		}
@@ -275,20 +273,20 @@ func (p *prober) flight(caps *Capabilities) error {
 	})
 }
 
-// tryFlight has one kernel fly.
-func (p *prober) tryFlight(program uint32, caps *Capabilities) error {
+// tryPingPong runs a kernel, and exchanges words with it.
+func (p *prober) tryPingPong(program uint32, caps *Capabilities) error {
 	var shared glctx.MappedBuffer
 	err := p.context.Do(func(gl *glctx.GL) (err error) {
-		shared, err = gl.NewMapped(flightWords)
+		shared, err = gl.NewMapped(pingWords)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- p.fly(program, shared) }()
-	p.converse(shared.Words, caps)
-	atomic.StoreUint32(&shared.Words[flightAsk], flightStop)
+	go func() { ended <- p.runPong(program, shared) }()
+	p.pingPong(shared.Words, caps)
+	atomic.StoreUint32(&shared.Words[pingWord], pingStop)
 	err = <-ended
 	return errors.Join(err, p.context.Do(func(gl *glctx.GL) error {
 		gl.DeleteMapped(shared)
@@ -296,36 +294,30 @@ func (p *prober) tryFlight(program uint32, caps *Capabilities) error {
 	}))
 }
 
-// fly dispatches the kernel and waits until it has ended.
-func (p *prober) fly(program uint32, shared glctx.MappedBuffer) error {
+// runPong dispatches the kernel and waits for its end.
+func (p *prober) runPong(program uint32, shared glctx.MappedBuffer) error {
 	return p.context.Do(func(gl *glctx.GL) error {
 		gl.UseProgram(program)
 		gl.BindStorage(0, shared.Buffer)
 		gl.Dispatch(1, 1, 1)
-		fence := gl.NewFence()
-		reached, err := gl.WaitFence(fence, defaultTimeout)
-		gl.DeleteFence(fence)
-		if err == nil && !reached {
-			err = fmt.Errorf("%w: a kernel with a bounded loop did not end", ErrStuck)
-		}
-		return errors.Join(err, gl.Err())
+		return waitDispatch(gl, defaultTimeout)
 	})
 }
 
-// converse asks the kernel in flight and times its answers. The kernel writes
-// how often it looked when it ends, so an answer without that came in flight.
-func (p *prober) converse(words []uint32, caps *Capabilities) {
-	runs := func() bool { return atomic.LoadUint32(&words[flightRuns]) != 0 }
-	ended := func() bool { return atomic.LoadUint32(&words[flightLooks]) != 0 }
-	if !spinUntil(runs, beginTime) || ended() {
+// pingPong sends words to the running kernel and times its answers. The kernel writes the
+// number of its polls when it ends, so an answer before that came while it ran.
+func (p *prober) pingPong(words []uint32, caps *Capabilities) {
+	running := func() bool { return atomic.LoadUint32(&words[runningWord]) != 0 }
+	ended := func() bool { return atomic.LoadUint32(&words[pollsWord]) != 0 }
+	if !spinUntil(running, beginTimeout) || ended() {
 		return
 	}
 	caps.KernelWritesSeen = true
 	took := make([]time.Duration, 0, roundTrips)
 	for n := uint32(1); n <= roundTrips; n++ {
 		began := time.Now()
-		atomic.StoreUint32(&words[flightAsk], n)
-		if !spinUntil(func() bool { return atomic.LoadUint32(&words[flightAnswer]) == n }, answerTime) || ended() {
+		atomic.StoreUint32(&words[pingWord], n)
+		if !spinUntil(func() bool { return atomic.LoadUint32(&words[pongWord]) == n }, answerTimeout) || ended() {
 			return
 		}
 		took = append(took, time.Since(began))
@@ -335,7 +327,7 @@ func (p *prober) converse(words []uint32, caps *Capabilities) {
 	caps.RoundTrip = took[len(took)/2]
 }
 
-// spinUntil looks until met holds, at most for d, and reports whether it did.
+// spinUntil polls until met holds, at most for d, and reports whether it did.
 func spinUntil(met func() bool, d time.Duration) bool {
 	for began := time.Now(); time.Since(began) < d; {
 		for range 64 {
@@ -344,37 +336,44 @@ func spinUntil(met func() bool, d time.Duration) bool {
 			}
 		}
 	}
-	return met() // the last look may be long ago, where the thread was held up
+	return met() // the thread may have been delayed since the last poll
 }
 
-// tryGridBarrier has the groups of this very program meet a few times, where
-// the form relies on it: a kernel with many registers leaves room for fewer.
-func (s *Session) tryGridBarrier() error {
-	if !s.form.GridBarrier {
+// testGridBarrier has all groups of the session's program pass a few barriers, where the
+// mode needs them: registers and shared memory of the program decide how many groups are
+// co-resident. If they do not pass, the mode becomes one without a grid barrier.
+func (sc *scheduler) testGridBarrier() error {
+	if !sc.mode.GridBarrier {
 		return nil
 	}
-	s.writeOrder(order{epoch: s.driver.epoch, poll: 1, mode: modeLockstep | modeGrid | modeTrial, phases: s.kernel.Phases})
-	err := s.context.Do(func(gl *glctx.GL) error {
-		s.gl.rearm(gl)
-		s.gl.bind(gl)
-		s.gl.phases(gl, 0, s.kernel.Phases)
-		gl.Dispatch(s.kernel.Groups, 1, 1)
+	sc.words.WriteCommand(wire.Command{Epoch: sc.epoch, Poll: 1, Phases: sc.kernel.Phases,
+		Flags: wire.FlagLockstep | wire.FlagGridBarrier | wire.FlagTestBarrier})
+	err := sc.context.Do(func(gl *glctx.GL) error {
+		sc.gl.clearRun(gl)
+		sc.gl.bind(gl)
+		sc.gl.setPhases(gl, 0, sc.kernel.Phases)
+		gl.Dispatch(sc.kernel.Groups, 1, 1)
 		gl.MemoryBarrier(glctx.BarrierAllKinds)
-		fence := gl.NewFence()
-		reached, err := gl.WaitFence(fence, s.options.Timeout)
-		gl.DeleteFence(fence)
-		if err == nil && !reached {
-			err = ErrStuck
-		}
-		return errors.Join(err, gl.Err())
+		return waitDispatch(gl, sc.options.Timeout)
 	})
 	if err != nil {
 		return err
 	}
-	r := s.readReport()
-	s.driver.ticks = r.ticks
-	if r.signal.Kind != SignalRunning || r.ticks == 0 {
-		s.form = s.form.withoutGridBarrier()
+	v := sc.words.ReadStatus()
+	sc.ticks = v.Ticks
+	if v.Kind != wire.SignalRunning || v.Ticks == 0 {
+		sc.mode = sc.mode.withoutGridBarrier()
 	}
 	return nil
+}
+
+// waitDispatch waits for the commands so far, and returns ErrStuck after a timeout.
+func waitDispatch(gl *glctx.GL, timeout time.Duration) error {
+	fence := gl.NewFence()
+	reached, err := gl.WaitFence(fence, timeout)
+	gl.DeleteFence(fence)
+	if err == nil && !reached {
+		err = fmt.Errorf("%w: a dispatch did not end within %v", ErrStuck, timeout)
+	}
+	return errors.Join(err, gl.Err())
 }

@@ -12,30 +12,30 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// kept is a ProbeKeeper in memory.
-type kept struct {
+// probeMemory is a ProbeStore in memory.
+type probeMemory struct {
 	data       []byte
 	reads, put int
 }
 
-func (k *kept) Probe() ([]byte, error) {
+func (k *probeMemory) Probe() ([]byte, error) {
 	k.reads++
 	if k.data == nil {
-		return nil, errors.New("nothing there")
+		return nil, errors.New("no result")
 	}
 	return k.data, nil
 }
 
-func (k *kept) PutProbe(data []byte) error {
+func (k *probeMemory) PutProbe(data []byte) error {
 	k.put++
 	k.data = data
 	return nil
 }
 
-// TestProbeSaysWhatTheDriverDoes measures, keeps, and believes what was kept.
-func TestProbeSaysWhatTheDriverDoes(t *testing.T) {
+// TestProbeMeasuresOnce measures, stores the result, and reads it.
+func TestProbeMeasuresOnce(t *testing.T) {
 	f := newFixture(t)
-	k := &kept{}
+	k := &probeMemory{}
 	caps, err := Probe(t.Context(), f.context, f.cache, k)
 	if err != nil {
 		t.Fatal(err)
@@ -43,22 +43,22 @@ func TestProbeSaysWhatTheDriverDoes(t *testing.T) {
 	t.Logf("%+v", *caps)
 	if f.context.Info().Software() {
 		if caps.LoopLimit < 60000 || caps.LoopLimit > 70000 {
-			t.Errorf("loops end after %d rounds: llvmpipe's do after 65535", caps.LoopLimit)
+			t.Errorf("loops end after %d iterations: llvmpipe's do after 65535", caps.LoopLimit)
 		}
 		if caps.HostWritesSeen {
 			t.Error("a driver that ends loops cannot keep a kernel running")
 		}
 	}
 	if caps.Residency == 0 {
-		t.Error("not even one group runs")
+		t.Error("no group runs")
 	}
 	dispatches := f.context.Counters().Dispatches
 	again, err := Probe(t.Context(), f.context, f.cache, k)
 	if err != nil || *again != *caps || k.put != 1 {
-		t.Errorf("what was kept is not what was measured: %+v, %v", again, err)
+		t.Errorf("the stored result is not the measured one: %+v, %v", again, err)
 	}
 	if n := f.context.Counters().Dispatches - dispatches; n != 0 {
-		t.Errorf("%d dispatches to learn what was known", n)
+		t.Errorf("%d dispatches with a stored result", n)
 	}
 	k.data = []byte("{")
 	if _, err := Probe(t.Context(), f.context, f.cache, k); err != nil || k.put != 2 {
@@ -78,8 +78,8 @@ func TestLargestFindsTheEdge(t *testing.T) {
 	}
 }
 
-// TestFormsSayWhy lists what keeps a kernel from running persistently.
-func TestFormsSayWhy(t *testing.T) {
+// TestModesHaveReasons lists the reasons against a persistent kernel.
+func TestModesHaveReasons(t *testing.T) {
 	all := Capabilities{HostWritesSeen: true, KernelWritesSeen: true, Residency: 132}
 	with := func(change func(c *Capabilities)) *Capabilities {
 		c := all
@@ -102,21 +102,21 @@ func TestFormsSayWhy(t *testing.T) {
 		"lockstep":       {lockstep, &all, Persistent, true},
 		"lockstep, wide": {wide, &all, Redispatch, false},
 	} {
-		form := chooseForm(c.kernel, Options{Strategy: Persistent, Capabilities: c.caps}, glctx.Info{})
-		if form.Actual != c.got || form.GridBarrier != c.grid || (form.Actual != Persistent) != (form.Reason != "") {
-			t.Errorf("%s: %+v", name, form)
+		mode := chooseMode(c.kernel, Options{Strategy: Persistent, Capabilities: c.caps}, glctx.Info{})
+		if mode.Actual != c.got || mode.GridBarrier != c.grid || (mode.Actual != Persistent) != (mode.Reason != "") {
+			t.Errorf("%s: %+v", name, mode)
 		}
 	}
-	if f := chooseForm(lockstep, Options{Strategy: Persistent, Capabilities: &all}, glctx.Info{}).withoutGridBarrier(); f.Actual != Redispatch || f.GridBarrier || f.Reason == "" {
-		t.Errorf("after a trial that failed: %+v", f)
+	if m := chooseMode(lockstep, Options{Strategy: Persistent, Capabilities: &all}, glctx.Info{}).withoutGridBarrier(); m.Actual != Redispatch || m.GridBarrier || m.Reason == "" {
+		t.Errorf("after a failed barrier test: %+v", m)
 	}
-	software := chooseForm(Kernel{Groups: 1, Loops: 100}, Options{}, glctx.Info{GPU: "llvmpipe (LLVM 15)"})
+	software := chooseMode(Kernel{Groups: 1, Loops: 100}, Options{}, glctx.Info{GPU: "llvmpipe (LLVM 15)"})
 	if software.MaxSteps == 0 || software.MaxSteps*102 > softwareLoops {
 		t.Errorf("%d steps of 100 loops fit into a dispatch", software.MaxSteps)
 	}
 }
 
-// TestCapabilitiesSurviveJSON is what keeping them relies on.
+// TestCapabilitiesSurviveJSON encodes and decodes them, as stores do.
 func TestCapabilitiesSurviveJSON(t *testing.T) {
 	want := Capabilities{true, true, 132, 256, 950, 1410, 0}
 	data, err := json.Marshal(want)
@@ -129,13 +129,14 @@ func TestCapabilitiesSurviveJSON(t *testing.T) {
 	}
 }
 
-// claimed says of any driver that it does what the H200 does, for one group:
-// what a test sees then is the host's side of the persistent form. Where a
-// driver ends loops, its ticks end too, and the session starts the next one.
+// claimed claims of any driver the capabilities of an H200, for one group, so that tests
+// can run the host's side of a persistent session. A driver that ends loops ends its
+// ticks too, and the session starts the next one.
 var claimed = &Capabilities{HostWritesSeen: true, KernelWritesSeen: true, Residency: 1}
 
-// TestPersistentSessionsStopAndGoOn runs the persistent form with one group.
-func TestPersistentSessionsStopAndGoOn(t *testing.T) {
+// TestPersistentSessionsContinue runs, preempts and stops a persistent session of one
+// group.
+func TestPersistentSessionsContinue(t *testing.T) {
 	f := newFixture(t)
 	k := chainKernel()
 	k.Groups = 1
@@ -147,9 +148,7 @@ func TestPersistentSessionsStopAndGoOn(t *testing.T) {
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	for s.Progress() == 3000 {
-		time.Sleep(time.Millisecond)
-	}
+	waitStep(t, s)
 	for range 3 {
 		if _, err := s.Preempt(t.Context(), Priority{Level: 100}, func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
@@ -163,16 +162,17 @@ func TestPersistentSessionsStopAndGoOn(t *testing.T) {
 	wantWords(t, got, chainAfterFew(s.Progress(), 32))
 }
 
-// TestGroupsThatStopApartAlign stops a persistent session of several groups,
-// which see the stop at different steps.
-func TestGroupsThatStopApartAlign(t *testing.T) {
+// TestStoppedGroupsAlign stops a persistent session of several groups, which see the stop
+// at different steps.
+func TestStoppedGroupsAlign(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(chainKernel(), Options{Strategy: Persistent, Slice: 3 * time.Millisecond, Poll: 4, Capabilities: claimed})
 	for range 5 {
 		if err := s.Start(0); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(7 * time.Millisecond)
+		ticks := s.Stats().Ticks
+		eventually(func() bool { return s.Stats().Ticks > ticks+1 })
 		if _, err := s.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestGroupsThatStopApartAlign(t *testing.T) {
 	t.Logf("%d steps, %d alignments", s.Progress(), s.Stats().Alignments)
 }
 
-// chainAfterFew is chainAfter for the first n cells.
+// chainAfterFew returns the first n cells of chainAfter.
 func chainAfterFew(steps uint64, n int) []uint32 {
 	cells := chainStart()[:n]
 	for step := range steps {
@@ -192,8 +192,8 @@ func chainAfterFew(steps uint64, n int) []uint32 {
 	return cells
 }
 
-// TestMessagesInFlight has the persistent form echo.
-func TestMessagesInFlight(t *testing.T) {
+// TestPersistentSessionsAnswer has a persistent session echo.
+func TestPersistentSessionsAnswer(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(echoKernel(), Options{Strategy: Persistent, Slice: 5 * time.Millisecond, Poll: 1, Capabilities: claimed})
 	if err := s.Start(0); err != nil {
@@ -218,8 +218,8 @@ func TestGridBarrierOfOneGroup(t *testing.T) {
 	for _, strategy := range []Strategy{Mega, Persistent} {
 		n := Neighbours{Groups: 1, Local: 4}
 		s := f.session(n.mustKernel(t), Options{Strategy: strategy, Capabilities: claimed, Slice: 5 * time.Millisecond})
-		if form := s.Mode(); !form.GridBarrier || form.Actual != strategy {
-			t.Fatal(form)
+		if mode := s.Mode(); !mode.GridBarrier || mode.Actual != strategy {
+			t.Fatal(mode)
 		}
 		run(t, s, 300)
 		wantWords(t, words(t, s, "Ring", 4), n.After(300))

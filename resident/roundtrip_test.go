@@ -25,7 +25,7 @@ const (
 	roundTripStop  = ^uint32(0)
 )
 
-// answerAt is where the kernel of a form answers.
+// answerAt returns the index of the answer of a form.
 func (r roundTripForm) answerAt() int {
 	if at, ok := r.defines["ANSWER_AT"]; ok {
 		return at
@@ -33,29 +33,29 @@ func (r roundTripForm) answerAt() int {
 	return 16
 }
 
-func (r roundTripForm) source(looks int) (*shader.Source, error) {
-	if r.defines["POLL"] != 0 && looks == idleLooks {
-		looks /= 2 // atomics over the bus take longer
+func (r roundTripForm) source(polls int) (*shader.Source, error) {
+	if r.defines["POLL"] != 0 && polls == idlePolls {
+		polls /= 2 // atomics over the bus take longer
 	}
-	defines := shader.Defines{"LOOKS": strconv.Itoa(looks)}
+	defines := shader.Defines{"POLLS": strconv.Itoa(polls)}
 	for name, v := range r.defines {
 		defines[name] = strconv.Itoa(v)
 	}
 	return shader.NewSource("roundtrip", roundTripText, defines)
 }
 
-// conversation is a form with its program and its memory.
-type conversation struct {
+// pingPong is a form with its program and its memory.
+type pingPong struct {
 	roundTripForm
 	fixture         *fixture
 	program         uint32
-	asked, answered glctx.MappedBuffer
+	request, answer glctx.MappedBuffer
 	fence           glctx.Fence
 }
 
-// begin makes everything of a form. It is freed when the test ends.
-func (r roundTripForm) begin(f *fixture, looks int) (*conversation, error) {
-	source, err := r.source(looks)
+// begin compiles the program of a form and makes its memory, until the test ends.
+func (r roundTripForm) begin(f *fixture, polls int) (*pingPong, error) {
+	source, err := r.source(polls)
 	if err != nil {
 		return nil, err
 	}
@@ -63,38 +63,38 @@ func (r roundTripForm) begin(f *fixture, looks int) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conversation{roundTripForm: r, fixture: f, program: handle.Program()}
+	c := &pingPong{roundTripForm: r, fixture: f, program: handle.Program()}
 	if c.store == nil {
 		c.store = storeAtomic
 	}
 	f.t.Cleanup(func() {
 		handle.Release()
 		_ = f.context.Do(func(gl *glctx.GL) error {
-			gl.DeleteMapped(c.asked)
-			if c.apart != nil {
-				gl.DeleteMapped(c.answered)
+			gl.DeleteMapped(c.request)
+			if c.answers != nil {
+				gl.DeleteMapped(c.answer)
 			}
 			return nil
 		})
 	})
 	return c, f.context.Do(func(gl *glctx.GL) (err error) {
-		if c.asked, err = gl.NewMappedWith(roundTripWords, r.asked); err != nil {
+		if c.request, err = gl.NewMappedWith(roundTripWords, r.requests); err != nil {
 			return err
 		}
-		c.answered = c.asked
-		if c.apart != nil {
-			c.answered, err = gl.NewMappedWith(roundTripWords, *c.apart)
+		c.answer = c.request
+		if c.answers != nil {
+			c.answer, err = gl.NewMappedWith(roundTripWords, *c.answers)
 		}
 		return err
 	})
 }
 
-// fly starts the kernel.
-func (c *conversation) fly() error {
+// start starts the kernel.
+func (c *pingPong) start() error {
 	return c.fixture.context.Do(func(gl *glctx.GL) error {
 		gl.UseProgram(c.program)
-		gl.BindStorage(0, c.asked.Buffer)
-		gl.BindStorage(1, c.answered.Buffer)
+		gl.BindStorage(0, c.request.Buffer)
+		gl.BindStorage(1, c.answer.Buffer)
 		gl.MemoryBarrier(glctx.BarrierAllKinds)
 		gl.Dispatch(1, 1, 1)
 		gl.MemoryBarrier(glctx.BarrierMapped)
@@ -104,8 +104,8 @@ func (c *conversation) fly() error {
 	})
 }
 
-// land waits for the kernel to end.
-func (c *conversation) land() error {
+// wait waits for the kernel to end.
+func (c *pingPong) wait() error {
 	return c.fixture.context.Do(func(gl *glctx.GL) error {
 		reached, err := gl.WaitFence(c.fence, 10*time.Second)
 		gl.DeleteFence(c.fence)
@@ -116,23 +116,21 @@ func (c *conversation) land() error {
 	})
 }
 
-// read is a word of the answers.
-func (c *conversation) read(at int) uint32 { return atomic.LoadUint32(&c.answered.Words[at]) }
+// read returns a word of the answers.
+func (c *pingPong) read(at int) uint32 { return atomic.LoadUint32(&c.answer.Words[at]) }
 
-// errNotAnswered says of a form that the driver does not show one side what the other
-// writes.
-var errNotAnswered = errors.New("resident: nobody answered")
+// errNotAnswered is returned for a form in which the driver does not make writes visible.
+var errNotAnswered = errors.New("resident: no answer")
 
-// noAnswer is how long an answer may take before a form counts as one in which
-// there are none.
+// noAnswer is the time after which a form counts as one without answers.
 const noAnswer = 300 * time.Millisecond
 
-// ask sends a word and waits for its answer. It reports whether it came, and
-// anything else that stood in its place.
-func (c *conversation) ask(n uint32) (ok bool, wrong uint32) {
-	at := &c.answered.Words[c.answerAt()]
+// exchange sends a word and waits for its answer. It reports whether it came, and
+// returns any other word in its place.
+func (c *pingPong) exchange(n uint32) (ok bool, wrong uint32) {
+	at := &c.answer.Words[c.answerAt()]
 	want, before := 3*n+1, 3*(n-1)+1
-	c.store(&c.asked.Words[0], n)
+	c.store(&c.request.Words[0], n)
 	for began := time.Now(); ; {
 		for range 256 {
 			switch w := atomic.LoadUint32(at); {
@@ -151,81 +149,81 @@ func (c *conversation) ask(n uint32) (ok bool, wrong uint32) {
 	}
 }
 
-// TestRoundTripKernelsAnswer compiles each form and has it answer a word that was
-// written before its dispatch, which every driver shows.
+// TestRoundTripKernelsAnswer compiles each form and has it answer a word that was written
+// before its dispatch, which is visible with every driver.
 func TestRoundTripKernelsAnswer(t *testing.T) {
 	f := newFixture(t)
 	for _, form := range roundTripForms() {
 		t.Run(form.name, func(t *testing.T) {
-			const looks, word = 5, 1234567
-			c, err := form.begin(&fixture{t, f.context, f.cache}, looks)
+			const polls, word = 5, 1234567
+			c, err := form.begin(&fixture{t, f.context, f.cache}, polls)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.store(&c.asked.Words[0], word)
-			if err := c.fly(); err != nil {
+			c.store(&c.request.Words[0], word)
+			if err := c.start(); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.land(); err != nil {
+			if err := c.wait(); err != nil {
 				t.Fatal(err)
 			}
 			if got := c.read(c.answerAt()); got != 3*word+1 {
 				t.Errorf("the answer is %d, not %d", got, 3*word+1)
 			}
 			ended := c.read(roundTripEnded)
-			if c.read(roundTripRuns) != 1 || ended < 2 || ended > looks+1 {
-				t.Errorf("the kernel ended after %d looks, with %d of them showing nothing new", ended, looks)
+			if c.read(roundTripRuns) != 1 || ended < 2 || ended > polls+1 {
+				t.Errorf("the kernel ended after %d polls, %d of them without a new word", ended, polls)
 			}
 		})
 	}
 }
 
-// TestWrongAnswersAreToldFromNone asks memory that nobody answers in.
-func TestWrongAnswersAreToldFromNone(t *testing.T) {
+// TestWrongAnswersAreDetected exchanges words with memory that no kernel writes.
+func TestWrongAnswersAreDetected(t *testing.T) {
 	for _, store := range []func(*uint32, uint32){storeAtomic, storePlain, storeDrained, storeStream} {
 		memory := glctx.MappedBuffer{Words: make([]uint32, roundTripWords)}
-		c := &conversation{roundTripForm: roundTripForm{store: store, pause: true}, asked: memory, answered: memory}
+		c := &pingPong{roundTripForm: roundTripForm{store: store, pause: true}, request: memory, answer: memory}
 		memory.Words[c.answerAt()] = 3*7 + 1
-		if ok, _ := c.ask(7); !ok || memory.Words[0] != 7 {
-			t.Errorf("the answer to 7 is not taken; the word is %d", memory.Words[0])
+		if ok, _ := c.exchange(7); !ok || memory.Words[0] != 7 {
+			t.Errorf("the answer to 7 is not accepted; the word is %d", memory.Words[0])
 		}
-		if ok, wrong := c.ask(6); ok || wrong != 3*7+1 {
-			t.Errorf("the answer to 7 is taken for one to 6: %v, %d", ok, wrong)
+		if ok, wrong := c.exchange(6); ok || wrong != 3*7+1 {
+			t.Errorf("the answer to 7 is accepted for 6: %v, %d", ok, wrong)
 		}
 	}
 	memory := glctx.MappedBuffer{Words: make([]uint32, roundTripWords)}
-	c := &conversation{roundTripForm: roundTripForm{store: storePlain}, asked: memory, answered: memory}
+	c := &pingPong{roundTripForm: roundTripForm{store: storePlain}, request: memory, answer: memory}
 	memory.Words[c.answerAt()] = 3*7 + 1
-	if ok, wrong := c.ask(8); ok || wrong != 0 {
-		t.Errorf("the answer to 7 is one to 8: %v, %d", ok, wrong)
+	if ok, wrong := c.exchange(8); ok || wrong != 0 {
+		t.Errorf("the answer to 7 is accepted for 8: %v, %d", ok, wrong)
 	}
 }
 
-// roundTripWarm is how long a form runs before it is timed: a GPU that slept
-// takes that long to come to its clock.
+// roundTripWarm is the time that a form runs before it is measured, in which an idle GPU
+// raises its clock.
 const roundTripWarm = 300 * time.Millisecond
 
-// idleLooks bounds a kernel whose host has died: less than 2 s, where a look takes
-// 0.4 to 1.5 us.
-const idleLooks = 1_000_000
+// idlePolls bounds a kernel whose host has died: less than 2 s, with polls of 0.4 to
+// 1.5 us.
+const idlePolls = 1_000_000
 
-// BenchmarkRoundTripForms times a word to a running kernel and its answer back, in
-// every form that may make a difference, and then what a session does. Each answer
-// is verified. It needs a GPU that shows a kernel what the host writes meanwhile:
+// BenchmarkRoundTripForms measures the round trip of a word to a running kernel in every
+// form, and that of a message of a session. Each answer is verified. It needs a GPU on
+// which host writes are visible to running kernels:
 //
 //	go test -tags egl -c -o resident.test ./resident
 //	./resident.test -test.run '^$' -test.bench RoundTripForms -test.benchtime 0.5s
 func BenchmarkRoundTripForms(b *testing.B) {
 	f := newFixture(b)
 	if f.context.Info().Software() {
-		b.Skip("kernels of a software driver cannot stay: it ends long loops")
+		b.Skip("a software driver ends the long loops of these kernels")
 	}
 	caps, err := Probe(b.Context(), f.context, f.cache, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	if !caps.HostWritesSeen {
-		b.Skip("a kernel of this driver does not see what the host writes during its dispatch")
+		b.Skip("a kernel of this driver does not see host writes during its dispatch")
 	}
 	for _, form := range roundTripForms() {
 		b.Run(form.name, func(b *testing.B) {
@@ -243,15 +241,15 @@ func BenchmarkRoundTripForms(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			o := Options{Strategy: Persistent, Poll: 1, Capabilities: caps, trial: trial{shared: kind}}
+			o := Options{Strategy: Persistent, Poll: 1, Capabilities: caps, test: testOptions{mapping: kind}}
 			benchSession(b, (&fixture{b, f.context, f.cache}).session(k, o))
 		})
 	}
 }
 
-// bench times one form.
+// bench measures one form.
 func (r roundTripForm) bench(f *fixture, b *testing.B) error {
-	c, err := r.begin(f, idleLooks)
+	c, err := r.begin(f, idlePolls)
 	if err != nil {
 		return err
 	}
@@ -259,19 +257,19 @@ func (r roundTripForm) bench(f *fixture, b *testing.B) error {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	}
-	if err := c.fly(); err != nil {
+	if err := c.start(); err != nil {
 		return err
 	}
-	talk := func() error {
+	measure := func() error {
 		if !spinUntil(func() bool { return c.read(roundTripRuns) == 1 }, time.Second) {
-			return errors.New("nobody saw the kernel begin")
+			return errors.New("the kernel did not begin")
 		}
 		n := uint32(0)
 		once := func() error {
 			n++
-			ok, wrong := c.ask(n)
+			ok, wrong := c.exchange(n)
 			if !ok && wrong == 0 {
-				return fmt.Errorf("%w: word %d; the kernel has ended after %d looks, 0 is not yet", errNotAnswered, n, c.read(roundTripEnded))
+				return fmt.Errorf("%w: word %d; the kernel has ended after %d polls, 0 is not yet", errNotAnswered, n, c.read(roundTripEnded))
 			}
 			if !ok {
 				return fmt.Errorf("the answer to word %d is %d", n, wrong)
@@ -280,16 +278,16 @@ func (r roundTripForm) bench(f *fixture, b *testing.B) error {
 		}
 		return timeRoundTrips(b, once)
 	}
-	err = talk()
-	c.store(&c.asked.Words[0], roundTripStop)
-	if landed := c.land(); err == nil {
-		err = landed
+	err = measure()
+	c.store(&c.request.Words[0], roundTripStop)
+	if ended := c.wait(); err == nil {
+		err = ended
 	}
 	return err
 }
 
-// timeRoundTrips calls once until the benchmark's time is over, and reports the
-// median and the 99th percentile.
+// timeRoundTrips calls once for the time of the benchmark, and reports the median and the
+// 99th percentile.
 func timeRoundTrips(b *testing.B, once func() error) error {
 	for began := time.Now(); time.Since(began) < roundTripWarm; {
 		if err := once(); err != nil {
@@ -312,7 +310,7 @@ func timeRoundTrips(b *testing.B, once func() error) error {
 	return nil
 }
 
-// benchSession times a message to a session and its answer.
+// benchSession measures a message to a session with its answer.
 func benchSession(b *testing.B, s *Session) {
 	if err := s.Start(0); err != nil {
 		b.Fatal(err)

@@ -6,170 +6,109 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
-// Session has a kernel do its steps: see the package documentation. Make it
-// with New, and Close it before the context and the cache.
+// Session runs the steps of a kernel: see the package documentation. Make it with New,
+// and Close it before the context and the cache.
 //
-// Who touches what:
+// Its state belongs to four parts:
 //
-//	driver      one goroutine; it alone submits, and only it writes orders
-//	GL thread   the buffers, in callbacks of the driver
-//	door        Send and the driver, under doorLock; kernels read it in flight
-//	mu          what callers want and what they are told
+//	scheduler   its goroutine only; requests get it as an argument, see atBoundary
+//	runState    callers and the scheduler, under its mutex
+//	mailbox     callers, the scheduler and the kernel: mapped memory
+//	config      fixed by New
 type Session struct {
 	context *glctx.Context
-	kernel  Kernel
-	options Options
-	form    Mode
-	program *cache.Handle
-	group   [3]uint32 // size of a work group
-
-	gl       memory // for the GL thread only
-	words    []uint32
-	driver   driving // for the driver only
-	doorLock sync.Mutex
-	door     door
-	outbox   outbox
-	counts   counts
-
-	attention atomic.Bool   // somebody wants the driver: it comes to a boundary soon
-	asleep    atomic.Bool   // the driver waits for work, not for a tick
-	wake      chan struct{} // one token for a driver that sleeps
-	mu        struct {
-		sync.Mutex
-		base     uint64 // steps before the epoch
-		progress uint64 // steps that every group has done, at the last boundary
-		goal     uint64 // steps to get to
-		began    uint64 // progress when the run began
-		running  bool
-		stopping bool
-		idle     bool   // the kernel has nothing to do and the inbox is empty
-		halted   uint32 // groups
-		raised   Signal // of the last run
-		failure  error
-		asks     []*ask
-		changed  chan struct{} // closed and replaced whenever something above changes
-		closed   bool
-
-		bound      time.Duration // ticks are kept below it
-		boundUntil time.Time
-	}
-	ended chan struct{} // closed when the driver has ended
+	config  *config
+	run     *runState
+	mail    *mailbox
+	counts  *counts
 }
 
-// counts are what Stats shows.
-type counts struct {
-	ticks, dispatches, submissions, underWay, steps, looks, naps, preemptions, checkpoints, checkpointBytes, alignments, logged atomic.Uint64
-
-	activeGroups, launchedGroups, lanes atomic.Uint64
-
-	longest atomic.Int64 // nanoseconds
+// config holds what is fixed for the life of a session.
+type config struct {
+	kernel   Kernel
+	options  Options
+	mode     Mode
+	software bool      // a software driver, which ends long loops
+	group    [3]uint32 // size of a work group
 }
 
-// New makes a session: its program, from programs, and all its memory. It
-// fails for a kernel that does not fit its program, naming the block, and with
-// *shader.CompileError or shader.ErrOutOfMemory, wrapped. Nothing runs yet.
+// New makes a session with its program, from programs, and all its memory. It starts
+// no run. It fails for a kernel that does not fit its program, naming the block, and
+// with *shader.CompileError or shader.ErrOutOfMemory, wrapped.
 func New(ctx context.Context, c *glctx.Context, programs executor.Programs, k Kernel, o Options) (*Session, error) {
+	s, sc, err := open(ctx, c, programs, k, o)
+	if err != nil {
+		return nil, err
+	}
+	go sc.loop()
+	return s, nil
+}
+
+// open makes a session and its scheduler, which does not run yet.
+func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k Kernel, o Options) (*Session, *scheduler, error) {
 	if k.Phases == 0 {
 		k.Phases = 1
 	}
-	if err := k.check(); err != nil {
-		return nil, err
+	if err := k.checkFields(); err != nil {
+		return nil, nil, err
 	}
 	program, err := programs.Get(ctx, k.Source)
 	if err != nil {
-		return nil, fmt.Errorf("resident: %w", err)
+		return nil, nil, fmt.Errorf("resident: %w", err)
 	}
 	bindings, err := k.bindings(program)
 	if err != nil {
 		program.Release()
-		return nil, err
+		return nil, nil, err
 	}
 	o = o.withDefaults()
-	s := &Session{context: c, kernel: k, options: o, form: chooseForm(k, o, c.Info()), program: program, group: program.WorkGroup(),
-		wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	s.mu.changed = make(chan struct{})
-	err = c.Do(func(gl *glctx.GL) error { return s.gl.make(gl, k, bindings, program.Program(), o.trial.shared) })
+	cfg := &config{kernel: k, options: o, mode: chooseMode(k, o, c.Info()), software: c.Info().Software(), group: program.WorkGroup()}
+	sc := &scheduler{config: cfg, context: c, program: program, run: newRunState(o.test.base), counts: &counts{}, epoch: 1, base: o.test.base,
+		checkpointed: time.Now()}
+	err = c.Do(func(gl *glctx.GL) error { return sc.gl.makeBuffers(gl, k, bindings, program.Program(), o.test.mapping) })
+	if err == nil {
+		sc.words = sc.gl.shared.Words
+		err = sc.testGridBarrier()
+	}
 	if err != nil {
-		s.free()
-		return nil, fmt.Errorf("resident: %w", err)
+		sc.release()
+		return nil, nil, fmt.Errorf("resident: %w", err)
 	}
-	s.words = s.gl.shared.Words
-	s.driver.epoch, s.driver.base = 1, o.trial.base
-	s.mu.base, s.mu.progress = o.trial.base, o.trial.base
-	if err := s.tryGridBarrier(); err != nil {
-		s.free()
-		return nil, fmt.Errorf("resident: %w", err)
-	}
-	s.driver.checkpointed = time.Now()
-	go s.drive()
-	return s, nil
+	sc.mail = newMailbox(sc.words, k.Groups, cfg.mode.Actual == Persistent, sc.run)
+	return &Session{context: c, config: cfg, run: sc.run, mail: sc.mail, counts: sc.counts}, sc, nil
 }
 
-// free gives back what New took.
-func (s *Session) free() {
-	// It fails only where the context is gone, and the memory with it.
-	_ = s.context.Do(func(gl *glctx.GL) error { s.gl.free(gl); return nil })
-	s.program.Release()
-}
-
-// Mode says how the session runs, and why not as asked.
-func (s *Session) Mode() Mode { return s.form }
+// Mode returns how the session runs, and why not as requested.
+func (s *Session) Mode() Mode { return s.config.mode }
 
 // Close stops the session at the end of its tick and frees its memory. It is
-// idempotent, and returns why checkpoints could not be saved, if so.
+// idempotent, and returns the error of the last checkpoint that could not be saved.
 func (s *Session) Close() error {
-	s.mu.Lock()
-	again := s.mu.closed
-	s.mu.closed = true
-	s.mu.Unlock()
-	if !again {
-		s.hurry()
-		s.alert()
+	if s.run.markClosed() {
+		s.mail.requestStop()
+		s.interrupt()
 	}
-	return serving(s.context, func() error {
-		<-s.ended
-		return s.driver.saving
+	return s.polling(func() error {
+		<-s.run.ended
+		return s.run.saveFailure()
 	})
 }
 
-// Start has the kernel do so many steps, or with 0 go on until it is stopped,
-// and does not wait. It returns ErrRunning, ErrClosed, or what made the session
-// fail.
-func (s *Session) Start(steps uint64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.mu.closed:
-		return ErrClosed
-	case s.mu.failure != nil:
-		return s.mu.failure
-	case s.mu.running:
-		return ErrRunning
-	}
-	s.mu.running, s.mu.stopping, s.mu.idle = true, false, false
-	s.mu.raised = Signal{}
-	s.mu.began = s.mu.progress
-	s.mu.goal = s.mu.progress + steps
-	if steps == 0 || s.mu.goal < steps {
-		s.mu.goal = ^uint64(0)
-	}
-	s.poke()
-	return nil
-}
+// Start begins a run of a number of steps, or with 0 one without an end, and does not
+// wait. It returns ErrRunning, ErrClosed, or the error that made the session fail.
+func (s *Session) Start(steps uint64) error { return s.run.startRun(steps) }
 
-// Run does so many steps and returns how it went: all of them, fewer because of
-// a signal or because all groups have halted. Running again goes on. When ctx
-// ends the session is stopped and ctx.Err() returned. It fails as Start does, or
-// with what made the session fail.
+// Run does a number of steps and returns its outcome: fewer steps after a signal, or
+// once all groups have halted. The next run continues there. When ctx ends, the session
+// is stopped and ctx.Err() returned. It returns the errors of Start, and the error that
+// made the session fail.
 func (s *Session) Run(ctx context.Context, steps uint64) (Outcome, error) {
 	if steps == 0 {
 		return Outcome{}, errors.New("resident: run of 0 steps: Start runs without an end")
@@ -184,112 +123,58 @@ func (s *Session) Run(ctx context.Context, steps uint64) (Outcome, error) {
 	return out, err
 }
 
-// Wait waits until the session does not run any more, and says how the run
-// ended.
-func (s *Session) Wait(ctx context.Context) (Outcome, error) {
-	var out Outcome
-	err := s.until(ctx, func() bool {
-		out = Outcome{Steps: s.mu.progress - min(s.mu.began, s.mu.progress), Signal: s.mu.raised}
-		return !s.mu.running
+// Wait waits until the session does not run, and returns the outcome of the run.
+func (s *Session) Wait(ctx context.Context) (out Outcome, err error) {
+	err = s.polling(func() error {
+		out, err = s.run.waitOutcome(ctx)
+		return err
 	})
 	return out, err
 }
 
-// Stop ends a run at the end of its tick, or sooner where the driver lets the
-// kernel see it, and waits for that. All groups have done the same steps then.
+// Stop ends a run at the end of its tick, or sooner where the kernel sees the request,
+// and waits for that. All groups have done the same steps then.
 func (s *Session) Stop(ctx context.Context) (Outcome, error) {
-	s.mu.Lock()
-	s.mu.stopping = true
-	s.mu.Unlock()
-	s.hurry()
-	s.alert()
+	s.run.stopRun()
+	s.mail.requestStop()
+	s.interrupt()
 	return s.Wait(ctx)
 }
 
-// until waits for a condition of what mu guards, and then returns nil or what
-// made the session fail.
-func (s *Session) until(ctx context.Context, met func() bool) error {
-	return serving(s.context, func() error { return s.sleepUntil(ctx, met) })
+// WaitIdle waits until the kernel has nothing to do: all groups were idle in their last
+// step and the inbox is empty, or no run is in progress.
+func (s *Session) WaitIdle(ctx context.Context) error {
+	return s.polling(func() error { return s.run.waitIdle(ctx) })
 }
 
-func (s *Session) sleepUntil(ctx context.Context, met func() bool) error {
-	for {
-		s.mu.Lock()
-		ok, failure, closed, changed := met(), s.mu.failure, s.mu.closed, s.mu.changed
-		s.mu.Unlock()
-		switch {
-		case failure != nil:
-			return failure
-		case ok:
-			return nil
-		case closed:
-			select {
-			case <-s.ended:
-				return ErrClosed
-			case <-changed:
-				continue
-			}
-		}
-		select {
-		case <-changed:
-		case <-s.ended:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+// Progress returns the number of steps that every group has done. During a tick, where
+// the host sees kernel writes, it is the progress of group 0.
+func (s *Session) Progress() uint64 {
+	base, progress := s.run.progressOf()
+	return max(progress, base+uint64(s.mail.words.Load(wire.AtDone)))
 }
 
-// tell wakes everybody who waits for a change. mu is held.
-func (s *Session) tell() {
-	close(s.mu.changed)
-	s.mu.changed = make(chan struct{})
-}
+// Err returns the error that made the session fail, ErrClosed after Close, or nil. A
+// caller that polls TryReceive should check it: a failed session sends no messages.
+func (s *Session) Err() error { return s.run.err() }
 
-// alert brings the driver to a boundary at the end of its tick.
-func (s *Session) alert() {
-	s.attention.Store(true)
-	s.poke()
-	if s.form.Actual == Persistent {
-		// Such a tick ends at once, and the GL thread, which takes as long to wake as
-		// the driver, is to be awake by then.
+// Heartbeat returns a counter that the kernel increases while it polls the doorbell,
+// during a dispatch where the host sees kernel writes.
+func (s *Session) Heartbeat() uint32 { return s.mail.words.Load(wire.AtHeartbeat) }
+
+// interrupt brings the scheduler to a boundary at the end of its tick.
+func (s *Session) interrupt() {
+	s.run.interrupt()
+	if s.config.mode.Actual == Persistent {
+		// A persistent tick ends within microseconds. This wakes the GL thread, which the
+		// scheduler needs next, at the same time as the scheduler.
 		s.context.Post(func(*glctx.GL) {})
 	}
 }
 
-// poke wakes a driver that sleeps.
-func (s *Session) poke() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-// Progress is the number of steps that every group has done. While a tick is
-// under way, and the driver shows what a kernel writes, it is how far group 0 is.
-func (s *Session) Progress() uint64 {
-	s.mu.Lock()
-	base, progress := s.mu.base, s.mu.progress
-	s.mu.Unlock()
-	return max(progress, base+uint64(atomic.LoadUint32(&s.words[wordDone])))
-}
-
-// Err is what made the session fail, ErrClosed once it was closed, or nil. Whoever
-// polls TryReceive asks for it now and then: nothing comes from a session that failed.
-func (s *Session) Err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.failure == nil && s.mu.closed {
-		return ErrClosed
-	}
-	return s.mu.failure
-}
-
-// Heartbeat counts up while the kernel looks at the door, in flight where the
-// driver shows that.
-func (s *Session) Heartbeat() uint32 { return atomic.LoadUint32(&s.words[wordHeartbeat]) }
-
-// WaitIdle waits until the kernel has nothing to do, because its last steps
-// said so and it has taken every message, or because no run is under way.
-func (s *Session) WaitIdle(ctx context.Context) error {
-	return s.until(ctx, func() bool { return s.mu.idle || !s.mu.running })
+// polling calls wait while the context processes what the caller of an adopted context
+// must process: see glctx.Context.PollWhile.
+func (s *Session) polling(wait func() error) (err error) {
+	s.context.PollWhile(func() { err = wait() })
+	return err
 }

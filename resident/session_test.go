@@ -9,8 +9,8 @@ import (
 	"github.com/shadercache/shadercache/executor"
 )
 
-// TestEveryStrategyGivesTheSameState runs the same steps in every form, in runs
-// of odd lengths, and compares every word with the CPU.
+// TestEveryStrategyGivesTheSameState runs the same steps with every strategy, in runs of
+// odd lengths, and compares every word with the CPU.
 func TestEveryStrategyGivesTheSameState(t *testing.T) {
 	f := newFixture(t)
 	want := chainAfter(5000)
@@ -29,7 +29,7 @@ func TestEveryStrategyGivesTheSameState(t *testing.T) {
 	}
 }
 
-// TestTheHotPathDoesNotStopTheGPU counts what makes a GPU or a thread wait.
+// TestTheHotPathDoesNotStopTheGPU counts operations that make the GPU or a thread wait.
 func TestTheHotPathDoesNotStopTheGPU(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range Strategies() {
@@ -74,12 +74,12 @@ func TestUseIsCounted(t *testing.T) {
 	}
 }
 
-// TestEpochsFollowEachOther has epochs of 700 steps, so that runs go over their
-// borders, and the number of a step over that of 32 bits.
+// TestEpochsFollowEachOther has epochs of 700 steps, so that runs cross their borders, and
+// step numbers beyond 32 bits.
 func TestEpochsFollowEachOther(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range []Strategy{Redispatch, Chain, Triple} {
-		o := Options{Strategy: strategy, TickTime: time.Millisecond, trial: trial{epochSteps: 700}}
+		o := Options{Strategy: strategy, TickTime: time.Millisecond, test: testOptions{epochSteps: 700}}
 		s := f.session(chainKernel(), o)
 		for _, steps := range []uint64{699, 1, 1, 1400, 2000} {
 			run(t, s, steps)
@@ -103,7 +103,7 @@ layout(std430, binding = 0) buffer Last { uvec2 last; };
 uint residentStep(uvec2 step) { last = step; return RESIDENT_GO; }
 `, nil), Groups: 1, State: []State{{Block: "Last", Bytes: 8}}}
 	const before = 3<<32 - 10
-	s := f.session(k, Options{trial: trial{epochSteps: 7, base: before}})
+	s := f.session(k, Options{test: testOptions{epochSteps: 7, base: before}})
 	for n := uint64(1); n <= 25; n += 3 {
 		run(t, s, 3)
 		last := before + n + 1
@@ -111,21 +111,21 @@ uint residentStep(uvec2 step) { last = step; return RESIDENT_GO; }
 	}
 }
 
-// TestTicksWaitOnTheGPU counts the submissions that are under way at a time.
-func TestTicksWaitOnTheGPU(t *testing.T) {
+// TestTicksAreQueuedOnTheGPU counts the submissions in flight.
+func TestTicksAreQueuedOnTheGPU(t *testing.T) {
 	f := newFixture(t)
 	for strategy, want := range map[Strategy]uint64{Redispatch: 1, Mega: 1, Chain: 1, Double: 2, Triple: 3} {
 		s := f.session(chainKernel(), Options{Strategy: strategy, Budget: 2, ChainLength: 3})
 		run(t, s, 60)
-		if n := s.Stats().UnderWay; n != want {
-			t.Errorf("%v: %d submissions are under way at a time, not %d", strategy, n, want)
+		if n := s.Stats().InFlight; n != want {
+			t.Errorf("%v: %d submissions are in flight, not %d", strategy, n, want)
 		}
 	}
 }
 
-// TestAChainWithNothingLeftIsEmpty has all groups halt in the third of 32
-// dispatches that were issued at once: the others have no groups.
-func TestAChainWithNothingLeftIsEmpty(t *testing.T) {
+// TestTheRestOfAHaltedChainIsEmpty has all groups halt in the third of 32 dispatches that
+// were issued at once: the others have no groups.
+func TestTheRestOfAHaltedChainIsEmpty(t *testing.T) {
 	f := newFixture(t)
 	k := Kernel{Source: MustSource("third", `#version 450 core
 #include "resident.glsl"
@@ -147,9 +147,9 @@ uint residentStep(uvec2 step) {
 	wantWords(t, words(t, s, "Counts", 3), []uint32{3, 3, 3})
 }
 
-// TestOtherWorkGetsIn runs jobs of an executor, which ask nobody, while a session
-// of each form works, and sees that both get on.
-func TestOtherWorkGetsIn(t *testing.T) {
+// TestJobsRunBetweenTicks runs jobs of an executor, which make no request, while a session
+// of each strategy runs: both make progress.
+func TestJobsRunBetweenTicks(t *testing.T) {
 	f := newFixture(t)
 	e, err := executor.New(f.context, f.cache, executor.Options{})
 	if err != nil {
@@ -161,9 +161,7 @@ func TestOtherWorkGetsIn(t *testing.T) {
 		if err := s.Start(0); err != nil {
 			t.Fatal(err)
 		}
-		for s.Progress() == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		waitStep(t, s)
 		for i := range uint32(5) {
 			b, err := executor.BufferOf(e, []uint32{i, ^i})
 			if err != nil {

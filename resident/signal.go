@@ -1,31 +1,35 @@
 package resident
 
-import "fmt"
+import (
+	"fmt"
 
-// SignalKind says what a kernel stopped for. Kinds from SignalOwn on belong to
+	"github.com/shadercache/shadercache/resident/internal/wire"
+)
+
+// SignalKind is the reason why a kernel stopped. Kinds from SignalOwn on are defined by
 // kernels.
 type SignalKind uint32
 
-// The kinds of signal. What a syscall, a checkpoint or a breakpoint means is
-// between the kernel and its host: the run ends, and the next one goes on.
+// The kinds of signal. The kernel and its host define what a syscall, a checkpoint or a
+// breakpoint means: a signal ends the run, and the next run continues.
 const (
-	SignalRunning    SignalKind = iota
-	SignalHalt                  // all groups have halted, or the kernel says so
-	SignalSyscall               // the kernel wants something of the host
-	SignalCheckpoint            // a good place for Session.Checkpoint
-	SignalBreakpoint            // somebody wants to look
-	SignalFault                 // something went wrong: see the arguments below
+	SignalRunning    SignalKind = wire.SignalRunning    // no signal
+	SignalHalt       SignalKind = wire.SignalHalt       // all groups have halted, or the kernel raised it
+	SignalSyscall    SignalKind = wire.SignalSyscall    // the kernel needs the host
+	SignalCheckpoint SignalKind = wire.SignalCheckpoint // a good place for Session.Checkpoint
+	SignalBreakpoint SignalKind = wire.SignalBreakpoint // a place to inspect the state
+	SignalFault      SignalKind = wire.SignalFault      // an error: see the arguments below
 
-	SignalOwn SignalKind = 16
+	SignalOwn SignalKind = wire.SignalOwn
 )
 
 // Arguments of SignalFault.
 const (
-	// FaultLoopCut: the driver ended a loop, and steps that were claimed were not
-	// done. Kernel.Loops says too little.
-	FaultLoopCut uint32 = 1
-	// FaultBarrierStuck: groups did not all come to a barrier within a dispatch.
-	FaultBarrierStuck uint32 = 2
+	// FaultLoopCut: the driver ended a loop, and claimed steps were not done.
+	// Kernel.Loops is too small.
+	FaultLoopCut uint32 = wire.FaultLoopCut
+	// FaultBarrierStuck: not all groups reached a barrier within a dispatch.
+	FaultBarrierStuck uint32 = wire.FaultBarrierStuck
 )
 
 var signalNames = [...]string{"running", "halt", "syscall", "checkpoint", "breakpoint", "fault"}
@@ -37,7 +41,7 @@ func (k SignalKind) String() string {
 	return fmt.Sprintf("signal %d", uint32(k))
 }
 
-// Signal is what a kernel told the host by residentSignal.
+// Signal is what a kernel raised with residentSignal.
 type Signal struct {
 	Kind     SignalKind
 	Argument uint32
@@ -51,8 +55,11 @@ func (s Signal) String() string {
 	return fmt.Sprintf("%v %d of group %d", s.Kind, s.Argument, s.Group)
 }
 
-// Outcome is how a run ended.
+// signalOf returns the signal of a status.
+func signalOf(v wire.Status) Signal { return Signal{SignalKind(v.Kind), v.Argument, v.Source} }
+
+// Outcome is the result of a run.
 type Outcome struct {
-	Steps  uint64 // that the run did
-	Signal Signal // SignalRunning where the steps were done or the run was stopped; SignalHalt once all groups have halted
+	Steps  uint64 // of the run
+	Signal Signal // SignalRunning after all steps or a stop; SignalHalt once all groups have halted
 }

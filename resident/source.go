@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -15,7 +13,7 @@ import (
 //go:embed kernels
 var kernels embed.FS
 
-// What a kernel of any folder includes, and where it lies.
+// The include file of a kernel in any folder, and its place in the package.
 const (
 	kernelFolder = "kernels"
 	includeName  = "resident.glsl"
@@ -25,11 +23,11 @@ const (
 //
 //	#include "resident.glsl"
 //
-// after its #version line and residentStep below. Its name is a label. It fails
-// where the include is missing, and as shader.ReadSource does.
+// after its #version line and residentStep below. Its name is a label. It fails without
+// the include, and where shader.ReadSource fails.
 func NewSource(name, text string, defines shader.Defines) (*shader.Source, error) {
 	file := path.Base(name) + ".comp"
-	s, err := ReadSource(oneFile{file, text}, file, defines)
+	s, err := ReadSource(shader.Overlay{Texts: map[string]string{file: text}}, file, defines)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +43,8 @@ func MustSource(name, text string, defines shader.Defines) *shader.Source {
 	return s
 }
 
-// ReadSource is shader.ReadSource for a resident kernel: resident.glsl is found
-// in any folder.
+// ReadSource is shader.ReadSource for a resident kernel: resident.glsl is found in any
+// folder.
 func ReadSource(fsys fs.FS, file string, defines shader.Defines) (*shader.Source, error) {
 	s, err := shader.ReadSource(withIncludes{fsys}, file, defines)
 	if err != nil {
@@ -54,7 +52,7 @@ func ReadSource(fsys fs.FS, file string, defines shader.Defines) (*shader.Source
 	}
 	isInclude := func(f string) bool { return path.Base(f) == includeName }
 	if !slices.ContainsFunc(s.Files(), isInclude) {
-		return nil, fmt.Errorf("resident: source %s has no #include %q: put it behind the #version line", file, includeName)
+		return nil, fmt.Errorf("resident: source %s has no #include %q: put it after the #version line", file, includeName)
 	}
 	return s, nil
 }
@@ -70,27 +68,3 @@ func (w withIncludes) Open(name string) (fs.File, error) {
 	}
 	return w.FS.Open(name)
 }
-
-// oneFile is a file system with one file.
-type oneFile struct{ name, text string }
-
-func (o oneFile) Open(name string) (fs.File, error) {
-	if name != o.name {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return &openText{strings.NewReader(o.text), o}, nil
-}
-
-// openText is the file of oneFile, open.
-type openText struct {
-	*strings.Reader
-	of oneFile
-}
-
-func (t *openText) Stat() (fs.FileInfo, error) { return t, nil }
-func (t *openText) Close() error               { return nil }
-func (t *openText) Name() string               { return t.of.name }
-func (t *openText) Mode() fs.FileMode          { return 0o444 }
-func (t *openText) ModTime() time.Time         { return time.Time{} }
-func (t *openText) IsDir() bool                { return false }
-func (t *openText) Sys() any                   { return nil }

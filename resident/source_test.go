@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// TestIncludesAreFoundInAnyFolder reads a kernel that includes a file of its own
-// beside ours, below a folder, and sees that names of lines stay right.
+// TestIncludesAreFoundInAnyFolder reads a kernel in a folder that includes resident.glsl
+// and a file of its own, and compares the files of the source.
 func TestIncludesAreFoundInAnyFolder(t *testing.T) {
 	fsys := fstest.MapFS{
 		"deep/kernel.comp":   {Data: []byte("#version 450 core\n#include \"resident.glsl\"\n#include \"own.glsl\"\n")},
@@ -24,9 +24,9 @@ func TestIncludesAreFoundInAnyFolder(t *testing.T) {
 		}
 	}
 	if strings.Contains(s.Text(), "not ours") {
-		t.Error("a file of the same name went before ours")
+		t.Error("a file of the same name replaced the package's")
 	}
 	if _, err := ReadSource(fsys, "deep/own.glsl", nil); err == nil {
-		t.Error("a kernel without the include passes")
+		t.Error("a kernel without the include is accepted")
 	}
 }

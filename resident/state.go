@@ -13,7 +13,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// Value is a variable of a kernel's state at a boundary.
+// Value is the value of a variable of a kernel's state at a boundary.
 type Value struct {
 	Name   string
 	Kind   glctx.VariableKind
@@ -21,13 +21,13 @@ type Value struct {
 	Vector int      // words of an element
 }
 
-// Uint is the first word.
+// Uint returns the first word.
 func (v Value) Uint() uint32 { return v.Words[0] }
 
-// Float is the first word as a float.
+// Float returns the first word as a float.
 func (v Value) Float() float32 { return math.Float32frombits(v.Words[0]) }
 
-// Floats are all words as floats.
+// Floats returns all words as floats.
 func (v Value) Floats() []float32 {
 	list := make([]float32, len(v.Words))
 	for i, w := range v.Words {
@@ -40,17 +40,15 @@ func (v Value) Floats() []float32 {
 // "energy", "cells" for the whole array, "cells[7]" or "bodies[3].speed", at the
 // next boundary. It fails for a name that the kernel does not use.
 func (s *Session) State(ctx context.Context, name string) (v Value, err error) {
-	asked := s.atBoundary(ctx, &ask{do: func() error {
-		return s.context.Do(func(gl *glctx.GL) error {
-			v, err = s.gl.read(gl, name)
-			return err
-		})
-	}})
-	return v, asked
+	failed := s.onGL(ctx, func(gl *glctx.GL, m *memory) error {
+		v, err = m.readByName(gl, name)
+		return err
+	})
+	return v, failed
 }
 
-// read finds a variable and reads it.
-func (m *memory) read(gl *glctx.GL, name string) (Value, error) {
+// readByName finds a variable by its name and reads it.
+func (m *memory) readByName(gl *glctx.GL, name string) (Value, error) {
 	if m.variables == nil {
 		list, err := gl.Variables(m.program)
 		if err != nil {
@@ -59,11 +57,11 @@ func (m *memory) read(gl *glctx.GL, name string) (Value, error) {
 		m.variables = list
 	}
 	for _, v := range m.variables {
-		state := m.find(v.Block)
+		state := m.findState(v.Block)
 		if state == nil || v.Words == 0 {
 			continue
 		}
-		at, count, ok := place(v, name, state.buffer.Size)
+		at, count, ok := elementsOf(v, name, state.buffer.Size)
 		if !ok {
 			continue
 		}
@@ -72,13 +70,14 @@ func (m *memory) read(gl *glctx.GL, name string) (Value, error) {
 	return Value{}, fmt.Errorf("resident: the kernel uses no variable %s", name)
 }
 
-// index is an index in a name.
+// index matches an index in a name.
 var index = regexp.MustCompile(`\[(\d+)\]`)
 
-// place finds out whether name is v, or elements of it, and where they lie.
-func place(v glctx.Variable, name string, size int) (at, count int, ok bool) {
+// elementsOf returns the offset and the number of elements of v that name means, and
+// reports whether it means any.
+func elementsOf(v glctx.Variable, name string, size int) (at, count int, ok bool) {
 	if index.ReplaceAllString(name, "[0]") == v.Name {
-		at, ok = element(v, name)
+		at, ok = elementOffset(v, name)
 		return at, 1, ok && at+4*v.Words <= size
 	}
 	if name+"[0]" != v.Name || v.Stride == 0 {
@@ -91,18 +90,18 @@ func place(v glctx.Variable, name string, size int) (at, count int, ok bool) {
 	return v.Offset, count, count > 0 && v.Offset+(count-1)*v.Stride+4*v.Words <= size
 }
 
-// element is where the element of a full name lies. Indices between the
-// outermost array and the last one belong to variables of their own, so they
-// have to be those of v.
-func element(v glctx.Variable, name string) (at int, ok bool) {
-	asked, listed := index.FindAllStringSubmatch(name, -1), index.FindAllStringSubmatch(v.Name, -1)
+// elementOffset returns the offset of the element of v that a full name means. Indices
+// between the outermost array and the last one must be those of v: GL lists such
+// elements as variables of their own.
+func elementOffset(v glctx.Variable, name string) (at int, ok bool) {
+	wanted, listed := index.FindAllStringSubmatch(name, -1), index.FindAllStringSubmatch(v.Name, -1)
 	at = v.Offset
-	for i, a := range asked {
+	for i, a := range wanted {
 		n, err := strconv.Atoi(a[1])
 		if err != nil || n > math.MaxInt32 {
 			return 0, false
 		}
-		last := i == len(asked)-1 && strings.HasSuffix(v.Name, "]")
+		last := i == len(wanted)-1 && strings.HasSuffix(v.Name, "]")
 		switch {
 		case last && v.Stride > 0:
 			if v.Length > 0 && n >= v.Length {
@@ -118,6 +117,7 @@ func element(v glctx.Variable, name string) (at int, ok bool) {
 	return at, true
 }
 
+// readVariable reads count elements of v from offset at on.
 func readVariable(gl *glctx.GL, v glctx.Variable, name string, b glctx.Buffer, at, count int) (Value, error) {
 	value := Value{Name: name, Kind: v.Kind, Vector: v.Words, Words: make([]uint32, 0, count*v.Words)}
 	bytes := 4 * v.Words

@@ -35,7 +35,7 @@ func TestStateIsReadByName(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(Kernel{Source: MustSource("names", namesText, nil), Groups: 1, Loops: 4,
 		State: []State{{Block: "Bodies", Bytes: 16 + 4*32}, {Block: "Totals", Bytes: 64}}}, quick)
-	run(t, s, 1) // a run that is stopped soon may have no step
+	run(t, s, 1) // a run that is stopped at once may have no step
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +89,9 @@ func TestStateIsReadByName(t *testing.T) {
 	}
 }
 
-// TestLooksAreConsistent looks at a session of several groups while it runs: all of
-// them have done the same steps, in every form.
-func TestLooksAreConsistent(t *testing.T) {
+// TestReadsAreConsistent takes checkpoints of a running session of several groups, with
+// every strategy: all groups have done the same steps.
+func TestReadsAreConsistent(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range Strategies() {
 		t.Run(strategy.String(), func(t *testing.T) {

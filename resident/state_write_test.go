@@ -3,7 +3,6 @@
 package resident
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -16,8 +15,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// factorText adds up a factor that the host changes, and writes down before which
-// step each group saw it change for the last time.
+// factorText adds up a factor that the host changes, and records the step at which each
+// group first saw its present value.
 const factorText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 1) in;
@@ -34,25 +33,22 @@ uint residentStep(uvec2 step) {
 }
 `
 
-// inFlight are options of every form; those in flight run also where no driver shows
-// what they need.
-func inFlight(strategy Strategy) Options {
+// persistentOptions returns options for a strategy, which claim that the driver can do
+// what Persistent needs.
+func persistentOptions(strategy Strategy) Options {
 	return Options{Strategy: strategy, TickTime: time.Millisecond, Slice: time.Millisecond, Capabilities: claimed}
 }
 
-// getsOn waits until the session has done another step.
-func getsOn(t *testing.T, ctx context.Context, s *Session) {
+// waitStep waits until the session has done another step.
+func waitStep(t *testing.T, s *Session) {
 	t.Helper()
-	for before := s.Progress(); s.Progress() == before; time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil {
-			t.Fatalf("%d steps, and no more", before)
-		}
+	if before := s.Progress(); !eventually(func() bool { return s.Progress() != before }) {
+		t.Fatalf("no step after %d", before)
 	}
 }
 
-// TestWriteChangesAStateForAllGroupsAtOnce writes while a session runs, in every
-// form: all groups see it before the same step, and each value for as many steps as
-// lie between.
+// TestWriteChangesAStateForAllGroupsAtOnce writes while a session runs, with every
+// strategy: all groups see each value from the same step on.
 func TestWriteChangesAStateForAllGroupsAtOnce(t *testing.T) {
 	const groups = 3
 	f := newFixture(t)
@@ -60,13 +56,13 @@ func TestWriteChangesAStateForAllGroupsAtOnce(t *testing.T) {
 		{Block: "Factor", Bytes: 8}, {Block: "Sums", Bytes: 4 * groups}, {Block: "Seen", Bytes: 8 * groups}}}
 	for _, strategy := range Strategies() {
 		t.Run(strategy.String(), func(t *testing.T) {
-			s, ctx := started(t, f, k, inFlight(strategy))
+			s, ctx := started(t, f, k, persistentOptions(strategy))
 			sum, since := uint32(0), uint32(0)
 			for factor := uint32(1); factor < 5; factor++ {
 				if err := s.Write(ctx, "Factor", 4, binary.LittleEndian.AppendUint32(nil, factor)); err != nil {
 					t.Fatal(err)
 				}
-				getsOn(t, ctx, s) // with this one
+				waitStep(t, s) // with this factor
 				seen := words(t, s, "Seen", 2*groups)
 				at := seen[1]
 				sum += (factor - 1) * (at - since)
@@ -83,9 +79,9 @@ func TestWriteChangesAStateForAllGroupsAtOnce(t *testing.T) {
 	}
 }
 
-// TestAtSeesTheBuffersBetweenTicks has a kernel of somebody else change a state
-// while the session runs, and compares every word with the CPU.
-func TestAtSeesTheBuffersBetweenTicks(t *testing.T) {
+// TestWithBuffersChangesStatesBetweenTicks has another kernel change a state while the
+// session runs, and compares every word with the CPU.
+func TestWithBuffersChangesStatesBetweenTicks(t *testing.T) {
 	f := newFixture(t)
 	h, err := f.cache.Get(t.Context(), shader.MustSource("more", `
 layout(local_size_x = 32) in;
@@ -97,9 +93,9 @@ void main() { cells[gl_GlobalInvocationID.x] += 1000u; }`, nil))
 	defer h.Release()
 	for _, strategy := range Strategies() {
 		t.Run(strategy.String(), func(t *testing.T) {
-			s, ctx := started(t, f, chainKernel(), inFlight(strategy))
+			s, ctx := started(t, f, chainKernel(), persistentOptions(strategy))
 			var at uint64
-			getsOn(t, ctx, s)
+			waitStep(t, s)
 			err := s.WithBuffers(ctx, func(gl *glctx.GL, buffers map[string]glctx.Buffer) error {
 				if names := slices.Collect(maps.Keys(buffers)); len(names) != 1 || buffers["Cells"].Size != 4*chainCells {
 					t.Errorf("got the buffers %v, %d bytes", names, buffers["Cells"].Size)
@@ -114,7 +110,7 @@ void main() { cells[gl_GlobalInvocationID.x] += 1000u; }`, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
-			getsOn(t, ctx, s)
+			waitStep(t, s)
 			if _, err := s.Stop(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +144,7 @@ func TestWritesThatCannotBeAreRefused(t *testing.T) {
 	if err := s.WithBuffers(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the callback's error comes back as %v", err)
 	}
-	run(t, s, 1) // it is no failure of the session
+	run(t, s, 1) // it does not fail the session
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +152,6 @@ func TestWritesThatCannotBeAreRefused(t *testing.T) {
 		t.Errorf("a write to a closed session: %v", err)
 	}
 	if err := s.WithBuffers(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error { return nil }); !errors.Is(err, ErrClosed) {
-		t.Errorf("At of a closed session: %v", err)
+		t.Errorf("WithBuffers of a closed session: %v", err)
 	}
 }

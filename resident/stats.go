@@ -2,52 +2,63 @@
 
 package resident
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
-// Stats count what a session did since it was made.
+// Stats counts what a session did since New.
 type Stats struct {
 	Steps           uint64 `json:"steps"`
-	Ticks           uint64 `json:"ticks"`       // dispatches that reported
-	Dispatches      uint64 `json:"dispatches"`  // that were issued; empty ones of a chain are among them
+	Ticks           uint64 `json:"ticks"`       // dispatches that wrote a status
+	Dispatches      uint64 `json:"dispatches"`  // issued, with the empty ones of a chain
 	Submissions     uint64 `json:"submissions"` // fences
-	UnderWay        uint64 `json:"under_way"`   // submissions at a time, at most
-	Looks           uint64 `json:"looks"`       // at fences
-	Naps            uint64 `json:"naps"`        // between looks: times that the driver woke during ticks
+	InFlight        uint64 `json:"under_way"`   // largest number of submissions in flight
+	Polls           uint64 `json:"looks"`       // polls of fences
+	Sleeps          uint64 `json:"naps"`        // sleeps of the scheduler between polls
 	Alignments      uint64 `json:"alignments"`  // ticks that brought groups to the same step
-	Preemptions     uint64 `json:"preemptions"` // that were served
+	Preemptions     uint64 `json:"preemptions"` // served
 	Checkpoints     uint64 `json:"checkpoints"`
-	CheckpointBytes uint64 `json:"checkpoint_bytes"` // that were written to Options.Checkpoints
-	Logged          uint64 `json:"logged"`           // entries, at the last look at the log
+	CheckpointBytes uint64 `json:"checkpoint_bytes"` // written to Options.Checkpoints
+	Logged          uint64 `json:"logged"`           // entries, as of the last call of Logs
 
-	// LongestTick is what the longest submission took on the GPU, by the GPU's
-	// clock, or where that makes no sense at most, as the host saw it.
+	// LongestTick is the duration of the longest submission by the GPU's clock, or an
+	// upper bound by the host's polls where the GPU's clock is implausible.
 	LongestTick time.Duration `json:"longest_tick_ns"`
 
-	// ActiveGroups of LaunchedGroups did a step in the tick that reported last
-	// for each submission. Lanes is what the kernel said by residentLanes, as of
-	// the last look at it; it compares with Steps * groups * lanes of a group.
+	// ActiveGroups of LaunchedGroups did a step in the last tick of each submission.
+	// Lanes is the sum of residentLanes as of the last call of Logs, to be compared with
+	// LaunchedLanes: steps * groups * lanes of a group.
 	ActiveGroups   uint64 `json:"active_groups"`
 	LaunchedGroups uint64 `json:"launched_groups"`
 	Lanes          uint64 `json:"lanes"`
 	LaunchedLanes  uint64 `json:"launched_lanes"`
 }
 
-// Stats may be called at any time, after Close too.
+// counts are the counters of Stats.
+type counts struct {
+	ticks, dispatches, submissions, inFlight, steps, polls, sleeps, preemptions, checkpoints, checkpointBytes, alignments, logged atomic.Uint64
+
+	activeGroups, launchedGroups, lanes atomic.Uint64
+
+	longest atomic.Int64 // nanoseconds
+}
+
+// Stats returns the counters. It may be called at any time, after Close too.
 func (s *Session) Stats() Stats {
-	n := &s.counts
-	size := s.group
+	n, size := s.counts, s.config.group
 	lanes := uint64(size[0]) * uint64(size[1]) * uint64(size[2])
-	if !s.kernel.Claim {
-		lanes *= uint64(s.kernel.Groups)
+	if !s.config.kernel.Claim {
+		lanes *= uint64(s.config.kernel.Groups)
 	}
 	return Stats{
 		Steps:           n.steps.Load(),
 		Ticks:           n.ticks.Load(),
 		Dispatches:      n.dispatches.Load(),
 		Submissions:     n.submissions.Load(),
-		UnderWay:        n.underWay.Load(),
-		Looks:           n.looks.Load(),
-		Naps:            n.naps.Load(),
+		InFlight:        n.inFlight.Load(),
+		Polls:           n.polls.Load(),
+		Sleeps:          n.sleeps.Load(),
 		Alignments:      n.alignments.Load(),
 		Preemptions:     n.preemptions.Load(),
 		Checkpoints:     n.checkpoints.Load(),

@@ -6,29 +6,30 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
-// These tests carry out single ticks of a session that nobody has started, with
-// words at the door that they choose, so that every look of every group is known
-// before. A kernel writes to the door what a host would while it runs, which needs
-// no driver that shows a kernel what the host writes.
+// These tests run single ticks of a session whose scheduler does not run, with words in
+// mapped memory that they choose, so that the result of every poll of every group is
+// known. A kernel writes to the doorbell as a host would while it runs, which needs no
+// driver that shows host writes to kernels.
 
-// byHand is a tick that begins now: its order, with mode and budget.
-func byHand(mode, budget uint32) order {
-	return order{epoch: 1, target: 1 << 20, budget: budget, poll: 1, mode: mode, phases: 1}
+// singleTick returns the command of a tick with flags and a budget.
+func singleTick(flags, budget uint32) wire.Command {
+	return wire.Command{Epoch: 1, Target: 1 << 20, Budget: budget, Poll: 1, Flags: flags, Phases: 1}
 }
 
-// tick carries out an order. rearmed says that nothing is left of the tick before.
-func tick(t *testing.T, s *Session, o order, rearmed bool) report {
+// tick runs a command. cleared reports whether to clear what the tick before left.
+func tick(t *testing.T, sc *scheduler, c wire.Command, cleared bool) wire.Status {
 	t.Helper()
-	s.writeOrder(o)
-	err := s.context.Do(func(gl *glctx.GL) error {
-		if rearmed {
-			s.gl.rearm(gl)
+	sc.words.WriteCommand(c)
+	err := sc.context.Do(func(gl *glctx.GL) error {
+		if cleared {
+			sc.gl.clearRun(gl)
 		}
-		s.gl.bind(gl)
-		s.gl.phases(gl, 0, s.kernel.Phases)
-		gl.Dispatch(s.kernel.Groups, 1, 1)
+		sc.gl.bind(gl)
+		sc.gl.setPhases(gl, 0, sc.kernel.Phases)
+		gl.Dispatch(sc.kernel.Groups, 1, 1)
 		gl.MemoryBarrier(glctx.BarrierAllKinds)
 		gl.Finish()
 		return gl.Err()
@@ -36,15 +37,15 @@ func tick(t *testing.T, s *Session, o order, rearmed bool) report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.readReport()
+	return sc.words.ReadStatus()
 }
 
-// workWords are the lines of ResidentWork.
-func workWords(t *testing.T, s *Session) []uint32 {
+// workWords returns the lines of ResidentWork.
+func workWords(t *testing.T, sc *scheduler) []uint32 {
 	t.Helper()
-	list := make([]uint32, wordsResidentWork)
-	err := s.context.Do(func(gl *glctx.GL) error {
-		gl.Download(s.gl.work, 0, glctx.Bytes(list))
+	list := make([]uint32, wire.WorkLines)
+	err := sc.context.Do(func(gl *glctx.GL) error {
+		gl.Download(sc.gl.work, 0, glctx.Bytes(list))
 		return gl.Err()
 	})
 	if err != nil {
@@ -53,12 +54,12 @@ func workWords(t *testing.T, s *Session) []uint32 {
 	return list
 }
 
-// held are n words of a state, where no driver of a session has a say.
-func held(t *testing.T, s *Session, block string, n int) []uint32 {
+// held returns n words of a state, without the scheduler.
+func held(t *testing.T, sc *scheduler, block string, n int) []uint32 {
 	t.Helper()
 	list := make([]uint32, n)
-	err := s.context.Do(func(gl *glctx.GL) error {
-		gl.Download(s.gl.find(block).buffer, 0, glctx.Bytes(list))
+	err := sc.context.Do(func(gl *glctx.GL) error {
+		gl.Download(sc.gl.findState(block).buffer, 0, glctx.Bytes(list))
 		return gl.Err()
 	})
 	if err != nil {
@@ -67,196 +68,196 @@ func held(t *testing.T, s *Session, block string, n int) []uint32 {
 	return list
 }
 
-// ringerText counts steps. Group who writes a stop to the door in the first step
-// from when on in which so many groups have ended their tick, and says in which; the
-// others leave after a step where others do not stay.
-const ringerText = `#version 450 core
+// stopperText counts steps. Group who requests a stop in its first step from when on in
+// which a number of groups have ended their tick, and records the step. The other groups
+// leave after a step if stay is 0.
+const stopperText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 2) in;
-layout(std430, binding = 0) buffer Script { uint who, when, ended, rang, stay; };
+layout(std430, binding = 0) buffer Script { uint who, when, ended, stopped, stay; };
 layout(std430, binding = 1) buffer Counts { uint counts[]; };
 uint residentStep(uvec2 step) {
     uint g = gl_WorkGroupID.x;
     if (residentLeader()) {
         ++counts[g];
-        if (g == who && rang == 0u && step.x >= when && residentArrived >= ended) {
-            rang = step.x;
-            residentDoor.x |= RESIDENT_STOP;
+        if (g == who && stopped == 0u && step.x >= when && residentArrived >= ended) {
+            stopped = step.x;
+            residentDoorbell.x |= RESIDENT_STOP;
         }
     }
     return g == who || stay != 0u ? RESIDENT_GO : RESIDENT_LEAVE;
 }
 `
 
-// nobody is a group that there is not.
-const nobody = 99
+// noGroup is the number of no group.
+const noGroup = 99
 
-// ringer is a session of a kernel that rings as the script says.
-func ringer(f *fixture, groups uint32, script ...uint32) *Session {
-	return f.session(Kernel{Source: MustSource("ringer", ringerText, nil), Groups: groups, State: []State{
+// stopper returns the scheduler of a kernel that requests stops by a script.
+func stopper(f *fixture, groups uint32, script ...uint32) *scheduler {
+	_, sc := f.stopped(Kernel{Source: MustSource("stopper", stopperText, nil), Groups: groups, State: []State{
 		{Block: "Script", Init: glctx.Bytes(script)}, {Block: "Counts", Bytes: 4 * int(groups)}}}, quick)
+	return sc
 }
 
-// TestAStopAtTheDoorEndsATickBeforeItBegins asks in every mode that groups may have.
-func TestAStopAtTheDoorEndsATickBeforeItBegins(t *testing.T) {
+// TestAPendingStopEndsATickBeforeItBegins requests a stop with each combination of
+// flags.
+func TestAPendingStopEndsATickBeforeItBegins(t *testing.T) {
 	f := newFixture(t)
-	for _, mode := range []uint32{0, modeInflight, modeInflight | modeLinger, modeClaim} {
-		s := ringer(f, 3, nobody, 0, 0, 0, 1)
-		s.words[wordDoor] = bellStop
-		if r := tick(t, s, byHand(mode, 50), true); r.ticks != 1 || r.most != 0 || r.active != 0 {
-			t.Errorf("mode %#x: %+v", mode, r)
+	for _, flags := range []uint32{0, wire.FlagHostVisible, wire.FlagHostVisible | wire.FlagKeepIdle, wire.FlagClaim} {
+		sc := stopper(f, 3, noGroup, 0, 0, 0, 1)
+		sc.words[wire.AtDoorbell] = wire.StopBit
+		if v := tick(t, sc, singleTick(flags, 50), true); v.Ticks != 1 || v.Most != 0 || v.Active != 0 {
+			t.Errorf("flags %#x: %+v", flags, v)
 		}
-		if n := workWords(t, s)[wordNextGroups]; n != 0 {
-			t.Errorf("mode %#x: the next of a chain has %d groups", mode, n)
+		if n := workWords(t, sc)[wire.AtNextGroups]; n != 0 {
+			t.Errorf("flags %#x: the next of a chain has %d groups", flags, n)
 		}
-		s.words[wordDoor] = 0
-		tick(t, s, byHand(mode&^modeClaim, 50), true)
-		wantWords(t, held(t, s, "Counts", 3), []uint32{50, 50, 50})
-		if n := workWords(t, s)[wordNextGroups]; n != 3 {
-			t.Errorf("mode %#x: without a stop, the next of a chain has %d groups", mode, n)
+		sc.words[wire.AtDoorbell] = 0
+		tick(t, sc, singleTick(flags&^wire.FlagClaim, 50), true)
+		wantWords(t, held(t, sc, "Counts", 3), []uint32{50, 50, 50})
+		if n := workWords(t, sc)[wire.AtNextGroups]; n != 3 {
+			t.Errorf("flags %#x: without a stop, the next of a chain has %d groups", flags, n)
 		}
 	}
 }
 
-// TestAStopEndsAChain has it come after the last look of all groups.
+// TestAStopEndsAChain requests a stop after the last poll of all groups.
 func TestAStopEndsAChain(t *testing.T) {
 	f := newFixture(t)
-	s := ringer(f, 1, 0, 49, 0, 0, 1)
-	if r := tick(t, s, byHand(0, 50), true); r.most != 50 {
-		t.Errorf("%+v", r)
+	sc := stopper(f, 1, 0, 49, 0, 0, 1)
+	if v := tick(t, sc, singleTick(0, 50), true); v.Most != 50 {
+		t.Errorf("%+v", v)
 	}
-	if n := workWords(t, s)[wordNextGroups]; n != 0 {
+	if n := workWords(t, sc)[wire.AtNextGroups]; n != 0 {
 		t.Errorf("the next of a chain has %d groups", n)
 	}
 }
 
-// TestGroupZeroSeesAStopAtItsNextLook rings in the middle of a tick, and says so to
-// the others.
-func TestGroupZeroSeesAStopAtItsNextLook(t *testing.T) {
+// TestGroupZeroSeesAStopAtItsNextPoll requests a stop within a tick, which group 0 relays
+// to the other groups.
+func TestGroupZeroSeesAStopAtItsNextPoll(t *testing.T) {
 	f := newFixture(t)
-	for poll, want := range map[uint32]uint32{1: 21, 4: 24, 7: 21} {
-		s := ringer(f, 1, 0, 20, 0, 0, 1)
-		o := byHand(modeInflight, 300)
-		o.poll = poll
-		if r := tick(t, s, o, true); r.most != want {
-			t.Errorf("a look every %d steps: group 0 did %d, not %d", poll, r.most, want)
+	for interval, want := range map[uint32]uint32{1: 21, 4: 24, 7: 21} {
+		sc := stopper(f, 1, 0, 20, 0, 0, 1)
+		c := singleTick(wire.FlagHostVisible, 300)
+		c.Poll = interval
+		if v := tick(t, sc, c, true); v.Most != want {
+			t.Errorf("a poll every %d steps: group 0 did %d, not %d", interval, v.Most, want)
 		}
-		wantWords(t, held(t, s, "Counts", 1), []uint32{want})
-		if w := workWords(t, s); w[wordRelayStop] != 1 || w[wordWatch+2] != 1 {
-			t.Errorf("the others are told %d and %d, not 1 and 1", w[wordRelayStop], w[wordWatch+2])
+		wantWords(t, held(t, sc, "Counts", 1), []uint32{want})
+		if w := workWords(t, sc); w[wire.AtStopRelayed] != 1 || w[wire.AtRelay+2] != 1 {
+			t.Errorf("relayed are %d and %d, not 1 and 1", w[wire.AtStopRelayed], w[wire.AtRelay+2])
 		}
 	}
-	s := ringer(f, 1, 0, 20, 0, 0, 1)
-	tick(t, s, byHand(0, 300), true) // where no driver shows it, nobody looks
-	wantWords(t, held(t, s, "Counts", 1), []uint32{300})
+	sc := stopper(f, 1, 0, 20, 0, 0, 1)
+	tick(t, sc, singleTick(0, 300), true) // without FlagHostVisible no group polls
+	wantWords(t, held(t, sc, "Counts", 1), []uint32{300})
 }
 
-// TestOtherGroupsBelieveGroupZero has a stop that group 0 passed on be left over
-// from a tick before: only the others look there.
-func TestOtherGroupsBelieveGroupZero(t *testing.T) {
+// TestOtherGroupsReadTheRelay leaves a relayed stop from the tick before: only the other
+// groups read it.
+func TestOtherGroupsReadTheRelay(t *testing.T) {
 	f := newFixture(t)
-	s := ringer(f, 3, nobody, 0, 0, 0, 1)
-	s.words[wordDoor] = bellStop
-	tick(t, s, byHand(modeInflight, 10), true) // group 0 sees it
-	if n := workWords(t, s)[wordRelayStop]; n != 1 {
-		t.Fatalf("group 0 passed on %d", n)
+	sc := stopper(f, 3, noGroup, 0, 0, 0, 1)
+	sc.words[wire.AtDoorbell] = wire.StopBit
+	tick(t, sc, singleTick(wire.FlagHostVisible, 10), true) // group 0 sees it
+	if n := workWords(t, sc)[wire.AtStopRelayed]; n != 1 {
+		t.Fatalf("group 0 relayed %d", n)
 	}
-	s.words[wordDoor] = 0
-	tick(t, s, byHand(modeInflight, 10), false)
-	wantWords(t, held(t, s, "Counts", 3), []uint32{10, 0, 0})
+	sc.words[wire.AtDoorbell] = 0
+	tick(t, sc, singleTick(wire.FlagHostVisible, 10), false)
+	wantWords(t, held(t, sc, "Counts", 3), []uint32{10, 0, 0})
 }
 
-// TestOtherGroupsLookForThemselves rings when group 0 has ended its tick and passes
-// nothing on any more: every sixteenth look of another group goes to the door.
-func TestOtherGroupsLookForThemselves(t *testing.T) {
+// TestOtherGroupsPollTheDoorbell requests a stop when group 0 has ended its tick and does
+// not relay it: every sixteenth poll of another group reads the doorbell.
+func TestOtherGroupsPollTheDoorbell(t *testing.T) {
 	f := newFixture(t)
-	s := ringer(f, 2, 1, 20, 1, 0, 0)
-	tick(t, s, byHand(modeInflight, 3000), true)
-	rang := held(t, s, "Script", 5)[3]
-	if rang == 0 {
-		t.Skip("group 1 was done before group 0: this driver does not run groups side by side, or in order")
+	sc := stopper(f, 2, 1, 20, 1, 0, 0)
+	tick(t, sc, singleTick(wire.FlagHostVisible, 3000), true)
+	stopped := held(t, sc, "Script", 5)[3]
+	if stopped == 0 {
+		t.Skip("group 1 ended before group 0: this driver runs groups neither in parallel nor in order")
 	}
-	seen := rang + 1
+	seen := stopped + 1
 	for seen%16 != 15 {
 		seen++
 	}
-	wantWords(t, held(t, s, "Counts", 2), []uint32{1, seen})
-	if n := workWords(t, s)[wordRelayStop]; n != 0 {
-		t.Errorf("somebody passed on %d", n)
+	wantWords(t, held(t, sc, "Counts", 2), []uint32{1, seen})
+	if n := workWords(t, sc)[wire.AtStopRelayed]; n != 0 {
+		t.Errorf("%d was relayed", n)
 	}
 }
 
-// TestATickBeatsAsItEnds counts beats: one for the first of sixteen looks, one at
-// the end.
-func TestATickBeatsAsItEnds(t *testing.T) {
+// TestHeartbeatOfATick counts heartbeats: one for each sixteen polls, one at the end.
+func TestHeartbeatOfATick(t *testing.T) {
 	f := newFixture(t)
-	s := ringer(f, 2, nobody, 0, 0, 0, 1)
+	sc := stopper(f, 2, noGroup, 0, 0, 0, 1)
 	beats := uint32(0)
 	for i, test := range []struct{ budget, beats uint32 }{{1, 2}, {16, 2}, {17, 3}, {33, 4}} {
-		o := byHand(0, test.budget)
-		o.epoch += uint32(i)
-		tick(t, s, o, true)
+		c := singleTick(0, test.budget)
+		c.Epoch += uint32(i)
+		tick(t, sc, c, true)
 		beats += test.beats
-		if got, done := s.Heartbeat(), s.words[wordDone]; got != beats || done != test.budget {
+		if got, done := sc.words[wire.AtHeartbeat], sc.words[wire.AtDone]; got != beats || done != test.budget {
 			t.Errorf("after a tick of %d steps: %d beats, not %d, and %d steps are shown", test.budget, got, beats, done)
 		}
 	}
 }
 
-// TestAMessageThatIsNotWholeWaits puts messages into the inbox of which one bit is
-// not there yet: the kernel leaves them, and takes them when they are whole.
-func TestAMessageThatIsNotWholeWaits(t *testing.T) {
+// TestPartialMessagesWait puts messages into the inbox of which one bit is not visible
+// yet: the kernel takes them once they are whole.
+func TestPartialMessagesWait(t *testing.T) {
 	f := newFixture(t)
-	for name, at := range map[string]int{"in the inbox": inboxAt, "beside the bell": wordDoor} {
+	for name, at := range map[string]int{"in the inbox": wire.AtInbox, "behind the control word": wire.AtDoorbell} {
 		for _, torn := range []int{0, 1, 2, 3} {
-			s := f.session(echoKernel(), quick)
+			s, sc := f.stopped(echoKernel(), quick)
 			m := Message{7, 40, 9}
 			if err := s.Send(m); err != nil {
 				t.Fatal(err)
 			}
-			if at == inboxAt {
-				s.words[wordDoor] &^= bellInline // as if more were on their way
+			if at == wire.AtInbox {
+				sc.words[wire.AtDoorbell] &^= wire.InlineBit // as if there were more messages
 			}
-			s.words[at+torn] ^= 1 << 17
-			tick(t, s, byHand(0, 5), true)
-			if n := s.words[wordReceived]; n != 0 {
+			sc.words[at+torn] ^= 1 << 17
+			tick(t, sc, singleTick(0, 5), true)
+			if n := sc.words[wire.AtReceived]; n != 0 {
 				t.Errorf("%s, word %d torn: %d messages were taken", name, torn, n)
 			}
-			wantWords(t, held(t, s, "Sums", 4), make([]uint32, 4))
-			s.words[at+torn] ^= 1 << 17
-			tick(t, s, byHand(0, 5), true)
-			wantWords(t, held(t, s, "Sums", 4), []uint32{40, 40, 40, 40})
-			if got, ok := s.TryReceive(); !ok || got != (Message{7, 121, 9}) || s.words[wordReceived] != 1 {
-				t.Errorf("%s, word %d whole again: %+v, %v, %d taken", name, torn, got, ok, s.words[wordReceived])
+			wantWords(t, held(t, sc, "Sums", 4), make([]uint32, 4))
+			sc.words[at+torn] ^= 1 << 17
+			tick(t, sc, singleTick(0, 5), true)
+			wantWords(t, held(t, sc, "Sums", 4), []uint32{40, 40, 40, 40})
+			if got, ok := s.TryReceive(); !ok || got != (Message{7, 121, 9}) || sc.words[wire.AtReceived] != 1 {
+				t.Errorf("%s, word %d whole again: %+v, %v, %d taken", name, torn, got, ok, sc.words[wire.AtReceived])
 			}
 		}
 	}
 }
 
-// TestAMessageToAnotherGroupWaits has the address be that of the message before.
-func TestAMessageToAnotherGroupWaits(t *testing.T) {
+// TestMessagesWithAStaleAddressWait sets the address to that of the message before.
+func TestMessagesWithAStaleAddressWait(t *testing.T) {
 	f := newFixture(t)
-	s := f.session(postKernel(), quick)
+	s, sc := f.stopped(postKernel(), quick)
 	if err := s.SendTo(3, Message{A: 5}); err != nil {
 		t.Fatal(err)
 	}
-	s.words[addressAt] = 2
-	tick(t, s, byHand(0, 5), true)
-	tick(t, s, byHand(0, 5), true)
-	wantWords(t, held(t, s, "Told", postGroups), make([]uint32, postGroups))
-	s.words[addressAt] = 3
+	sc.words[wire.AtAddress] = 2
+	tick(t, sc, singleTick(0, 5), true)
+	tick(t, sc, singleTick(0, 5), true)
+	wantWords(t, held(t, sc, "Sums", postGroups), make([]uint32, postGroups))
+	sc.words[wire.AtAddress] = 3
 	for range 3 {
-		tick(t, s, byHand(0, 5), true)
+		tick(t, sc, singleTick(0, 5), true)
 	}
-	wantWords(t, held(t, s, "Told", postGroups), []uint32{0, 0, 0, 5, 0})
-	if n := s.words[wordReceived]; n != 1 {
+	wantWords(t, held(t, sc, "Sums", postGroups), []uint32{0, 0, 0, 5, 0})
+	if n := sc.words[wire.AtReceived]; n != 1 {
 		t.Errorf("%d messages were taken", n)
 	}
 }
 
-// chatterText has both groups send one message a step, and count those that found
-// room.
-const chatterText = `#version 450 core
+// senderText makes both groups send one message a step, and count those that found room.
+const senderText = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 1) in;
 layout(std430, binding = 0) buffer Sent { uint sent[]; };
@@ -269,11 +270,11 @@ uint residentStep(uvec2 step) {
 }
 `
 
-// TestAFullOutboxTakesNoMore has the kernel send more than fit: no message is
-// written over before the host has taken it.
-func TestAFullOutboxTakesNoMore(t *testing.T) {
+// TestFullOutboxesRefuseMessages has the kernel send more messages than fit: none is
+// overwritten before the host has taken it.
+func TestFullOutboxesRefuseMessages(t *testing.T) {
 	f := newFixture(t)
-	s := f.session(Kernel{Source: MustSource("chatter", chatterText, nil), Groups: 2, State: []State{{Block: "Sent", Bytes: 8}}}, quick)
+	s, sc := f.stopped(Kernel{Source: MustSource("sender", senderText, nil), Groups: 2, State: []State{{Block: "Sent", Bytes: 8}}}, quick)
 	const more = 30
 	next := [2]uint32{}
 	take := func(n int) {
@@ -285,15 +286,15 @@ func TestAFullOutboxTakesNoMore(t *testing.T) {
 			next[group] = m.A + 1
 		}
 	}
-	tick(t, s, byHand(0, outboxLength+more), true)
-	wantWords(t, held(t, s, "Sent", 2), []uint32{outboxLength, outboxLength})
+	tick(t, sc, singleTick(0, wire.OutboxLength+more), true)
+	wantWords(t, held(t, sc, "Sent", 2), []uint32{wire.OutboxLength, wire.OutboxLength})
 	take(2 * 10)
-	o := byHand(0, more)
-	o.base, o.epoch = outboxLength+more, 2
-	tick(t, s, o, true) // there is room for ten of each
-	wantWords(t, held(t, s, "Sent", 2), []uint32{outboxLength + 10, outboxLength + 10})
-	take(2 * outboxLength)
-	if next != [2]uint32{outboxLength + more + 10, outboxLength + more + 10} {
+	c := singleTick(0, more)
+	c.Base, c.Epoch = wire.OutboxLength+more, 2
+	tick(t, sc, c, true) // there is room for ten of each
+	wantWords(t, held(t, sc, "Sent", 2), []uint32{wire.OutboxLength + 10, wire.OutboxLength + 10})
+	take(2 * wire.OutboxLength)
+	if next != [2]uint32{wire.OutboxLength + more + 10, wire.OutboxLength + more + 10} {
 		t.Errorf("the last messages are of steps %d", next)
 	}
 	if m, ok := s.TryReceive(); ok {

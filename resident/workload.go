@@ -12,8 +12,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Persistence is the workload of that name: multiply-adds in every invocation of
-// a grid, and a witness of which steps were done.
+// Persistence is a workload: multiply-adds in every invocation of a grid, and a checksum
+// of the steps that were done.
 type Persistence struct {
 	Groups uint32
 	Local  uint32 // invocations of a group
@@ -21,11 +21,11 @@ type Persistence struct {
 	Claim  bool
 }
 
-// persistenceCells is how many cells messages reach.
+// persistenceCells is the number of cells that messages write and read.
 const persistenceCells = 64
 
-// Kernel is the workload as a kernel. It shares its program with all workloads
-// of the same Local and FMAs.
+// Kernel returns the kernel of the workload. All workloads of the same Local and FMAs
+// share a program.
 func (p Persistence) Kernel() (Kernel, error) {
 	source, err := builtin("persistence", shader.Defines{
 		"LOCAL": strconv.Itoa(int(p.Local)), "FMAS": strconv.Itoa(int(p.FMAs)), "CELLS": strconv.Itoa(persistenceCells)})
@@ -37,21 +37,21 @@ func (p Persistence) Kernel() (Kernel, error) {
 		State: []State{{Block: "Values", Bytes: n}, {Block: "Witness", Bytes: n}, {Block: "Cells", Bytes: 4 * persistenceCells}}}, nil
 }
 
-// Echo is a kernel of which the group that a message is for answers it with three
-// times its A, plus one.
+// Echo returns a kernel that answers each message, from the group that it is for, with
+// three times its A, plus one.
 func Echo(groups uint32) (Kernel, error) {
 	source, err := builtin("echo", nil)
 	return Kernel{Source: source, Groups: groups, State: []State{{Block: "Sums", Bytes: 128 * int(groups)}}}, err
 }
 
-// Neighbours is a workload in which every group reads, in each of two phases,
-// what another one wrote in the phase before.
+// Neighbours is a workload in which every group reads, in each of two phases, what
+// another group wrote in the phase before.
 type Neighbours struct {
 	Groups uint32
 	Local  uint32 // invocations of a group
 }
 
-// Kernel is the workload as a kernel.
+// Kernel returns the kernel of the workload.
 func (n Neighbours) Kernel() (Kernel, error) {
 	source, err := builtin("neighbours", shader.Defines{"LOCAL": strconv.Itoa(int(n.Local))})
 	bytes := 4 * int(n.Groups*n.Local)
@@ -59,7 +59,7 @@ func (n Neighbours) Kernel() (Kernel, error) {
 		State: []State{{Block: "Ring", Bytes: bytes}, {Block: "Mail", Bytes: bytes}}}, err
 }
 
-// After is what the state Ring holds after so many steps.
+// After returns the content of the state Ring after a number of steps.
 func (n Neighbours) After(steps uint64) []uint32 {
 	ring := make([]uint32, n.Groups*n.Local)
 	mail := make([]uint32, len(ring))
@@ -74,7 +74,7 @@ func (n Neighbours) After(steps uint64) []uint32 {
 	return ring
 }
 
-// builtin is a kernel of this package.
+// builtin returns the source of a kernel of this package.
 func builtin(name string, defines shader.Defines) (*shader.Source, error) {
 	s, err := ReadSource(kernels, kernelFolder+"/"+name+".comp", defines)
 	if err != nil {
@@ -83,14 +83,14 @@ func builtin(name string, defines shader.Defines) (*shader.Source, error) {
 	return s.WithName("resident_" + name), nil
 }
 
-// witness remembers sums, since adding up the steps of a minute takes a while.
+// witness keeps the last sum, since adding up the steps of a minute takes long.
 var witness struct {
 	sync.Mutex
 	steps uint64
 	sum   uint32
 }
 
-// witnessSum is the sum of mixed(step) over so many steps.
+// witnessSum returns the sum of mixed(step) over a number of steps.
 func witnessSum(steps uint64) uint32 {
 	witness.Lock()
 	defer witness.Unlock()
@@ -105,10 +105,9 @@ func witnessSum(steps uint64) uint32 {
 	return witness.sum
 }
 
-// Verify compares what the states Values and Witness hold after so many steps
-// with what they must hold, every word of both. Sums of claimed steps are over
-// all groups, and their values are not compared: which group does which step is
-// nobody's promise.
+// Verify compares every word of the states Values and Witness with the result of a number
+// of steps. Checksums of claimed steps are compared in total and their values not at all,
+// since any group may have done a step.
 func (p Persistence) Verify(steps uint64, values, witness []byte) error {
 	sum := witnessSum(steps)
 	totals := make([]uint32, p.Local)

@@ -10,9 +10,9 @@ import (
 // state reads all bytes of a state.
 func state(t testing.TB, s *Session, block string) []byte {
 	t.Helper()
-	for _, v := range s.kernel.State {
+	for _, v := range s.config.kernel.State {
 		if v.Block == block {
-			data := make([]byte, v.size())
+			data := make([]byte, v.bufferSize())
 			if err := s.Read(t.Context(), block, 0, data); err != nil {
 				t.Fatal(err)
 			}
@@ -23,9 +23,9 @@ func state(t testing.TB, s *Session, block string) []byte {
 	return nil
 }
 
-// TestPersistenceTellsEveryStep runs the workload, and then sees that a step
-// more or less is noticed.
-func TestPersistenceTellsEveryStep(t *testing.T) {
+// TestPersistenceDetectsEveryStep runs the workload, and verifies it with a step more or
+// less.
+func TestPersistenceDetectsEveryStep(t *testing.T) {
 	f := newFixture(t)
 	for _, claim := range []bool{false, true} {
 		p := Persistence{Groups: 3, Local: 32, FMAs: 10, Claim: claim}
@@ -41,17 +41,17 @@ func TestPersistenceTellsEveryStep(t *testing.T) {
 		}
 		for _, other := range []uint64{776, 778} {
 			if p.Verify(other, values, witness) == nil {
-				t.Errorf("claim %v: %d steps pass for 777", claim, other)
+				t.Errorf("claim %v: %d steps are accepted for 777", claim, other)
 			}
 		}
 		witness[0] ^= 1
 		if p.Verify(777, values, witness) == nil {
-			t.Errorf("claim %v: a wrong bit passes", claim)
+			t.Errorf("claim %v: a wrong bit is accepted", claim)
 		}
 	}
 }
 
-// TestRunningKernelsTakeMessages writes and asks for cells while steps are done.
+// TestRunningKernelsTakeMessages writes and reads cells while steps are done.
 func TestRunningKernelsTakeMessages(t *testing.T) {
 	f := newFixture(t)
 	p := Persistence{Groups: 2, Local: 32, FMAs: 10}

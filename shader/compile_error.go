@@ -14,28 +14,28 @@ const (
 	shownLines   = 8 // lines of the log whose source is shown
 )
 
-// CompileError is returned when a driver refuses GLSL. It says what the driver
-// said, in terms of the user's files.
+// CompileError is returned when a driver rejects GLSL. It shows the driver's log
+// in terms of the user's files.
 type CompileError struct {
 	Name   string  // of the source
 	Log    string  // the driver's, whole
 	Source *Source // may be nil; then no source lines are shown
 }
 
-// Error is one line: the program and the driver's first error.
+// Error returns one line: the program and the first error of the log.
 func (e *CompileError) Error() string {
 	line := firstError(e.Log)
 	if line == "" {
-		return fmt.Sprintf("shader %q does not compile, and the driver does not say why", e.Name)
+		return fmt.Sprintf("shader %q does not compile, and the driver gives no reason", e.Name)
 	}
 	if at, message, ok := parseLogLine(line); ok {
-		line = e.fileName(at.file) + ":" + strconv.Itoa(at.line) + ": " + message
+		line = e.fileName(at.File) + ":" + strconv.Itoa(at.Line) + ": " + message
 	}
 	return fmt.Sprintf("shader %q does not compile: %s", e.Name, line)
 }
 
-// Detail is the driver's log, followed by the source around each line that it
-// names, with the line numbers of the user's files. It ends in a line end.
+// Detail returns the driver's log, followed by the source around each line that the
+// log names, with the line numbers of the user's files. It ends in a line end.
 func (e *CompileError) Detail() string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(e.Log))
@@ -54,7 +54,7 @@ func (e *CompileError) Detail() string {
 	return b.String()
 }
 
-// fileName is the file of a source string number.
+// fileName returns the file with a source string number.
 func (e *CompileError) fileName(number int) string {
 	if e.Source != nil && number < len(e.Source.files) {
 		return e.Source.files[number]
@@ -62,28 +62,25 @@ func (e *CompileError) fileName(number int) string {
 	return fmt.Sprintf("source %d", number)
 }
 
-// position is a line of one source string.
-type position struct{ file, line int }
-
-// logPosition is how a driver's log line starts:
+// logPosition matches the beginning of a line of a driver's log:
 //
 //	0:12(5): error: ...        Mesa: string, line, column
 //	0(12) : error C0000: ...   NVIDIA: string, line
 //	ERROR: 0:12: ...           the reference compiler, and drivers made from it
 var logPosition = regexp.MustCompile(`^(?:(?:ERROR|WARNING): )?(\d+)(?::(\d+)(?:\(\d+\))?|\((\d+)\)) ?: ?(.*)$`)
 
-func parseLogLine(line string) (at position, message string, ok bool) {
+func parseLogLine(line string) (at Position, message string, ok bool) {
 	m := logPosition.FindStringSubmatch(strings.TrimSpace(line))
 	if m == nil {
-		return position{}, "", false
+		return Position{}, "", false
 	}
 	file, err1 := strconv.Atoi(m[1])
 	number, err2 := strconv.Atoi(m[2] + m[3])
-	return position{file, number}, m[4], err1 == nil && err2 == nil
+	return Position{File: file, Line: number}, m[4], err1 == nil && err2 == nil
 }
 
-// firstError is the first line of a log that speaks of an error, else its first
-// line that says anything.
+// firstError returns the first line of a log that contains "error", else the first
+// line that is not empty.
 func firstError(log string) string {
 	first := ""
 	for line := range strings.Lines(log) {
@@ -98,16 +95,16 @@ func firstError(log string) string {
 	return first
 }
 
-// namedLines collects the first lines that a log names, by source string.
+// namedLines returns the first lines that a log names, by source string.
 func namedLines(log string) map[int][]int {
 	named := map[int][]int{}
 	count := 0
 	for line := range strings.Lines(log) {
 		at, _, ok := parseLogLine(line)
-		if !ok || slices.Contains(named[at.file], at.line) {
+		if !ok || slices.Contains(named[at.File], at.Line) {
 			continue
 		}
-		named[at.file] = append(named[at.file], at.line)
+		named[at.File] = append(named[at.File], at.Line)
 		if count++; count == shownLines {
 			break
 		}
@@ -115,55 +112,33 @@ func namedLines(log string) map[int][]int {
 	return named
 }
 
-// sourceLines is the text of every source string by line number, as #line
-// directives tell it. What the host put in front is not the user's.
+// sourceLines returns the text of every source string by line number, as #line
+// directives set it, without the lines that NewSource put before the caller's text.
 func sourceLines(text string) map[int]map[int]string {
 	files := map[int]map[int]string{}
-	at := position{-1, 0}
-	s := glslScanner{rest: text}
-	for s.next() {
-		if line, file, ok := parseLineDirective(s.code); ok {
-			if file >= 0 {
-				at.file = file
-			}
-			at.line = line
+	s := newScanner(text, noFile)
+	for s.Next() {
+		if _, _, ok := s.lineDirective(); ok {
 			continue
 		}
-		if files[at.file] == nil {
-			files[at.file] = map[int]string{}
+		file, line := s.at.File, s.at.Line
+		if files[file] == nil {
+			files[file] = map[int]string{}
 		}
-		for physical := range strings.Lines(s.raw) {
-			files[at.file][at.line] = strings.TrimRight(physical, "\n")
-			at.line++
+		for physical := range strings.Lines(s.raw()) {
+			files[file][line] = strings.TrimRight(physical, "\n")
+			line++
 		}
 	}
-	delete(files, -1)
+	delete(files, noFile)
 	return files
 }
 
-var lineDirective = regexp.MustCompile(`^\s*#\s*line\s+(\d+)(?:\s+(\d+))?\s*$`)
+// noFile is the file of the lines that [NewSource] puts before the caller's text.
+const noFile = -1
 
-// parseLineDirective reads a #line directive; file is -1 where it names none.
-func parseLineDirective(code string) (line, file int, ok bool) {
-	m := lineDirective.FindStringSubmatch(code)
-	if m == nil {
-		return 0, 0, false
-	}
-	line, err := strconv.Atoi(m[1])
-	if err != nil {
-		return 0, 0, false
-	}
-	file = -1
-	if m[2] != "" {
-		if file, err = strconv.Atoi(m[2]); err != nil {
-			return 0, 0, false
-		}
-	}
-	return line, file, true
-}
-
-// excerpt shows the named lines, each marked and with its neighbours. Gaps are
-// marked with dots.
+// excerpt returns the named lines, each marked, with their neighbours, and dots for
+// gaps.
 func excerpt(text map[int]string, named []int) string {
 	var b strings.Builder
 	last := 0

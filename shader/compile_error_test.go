@@ -28,7 +28,7 @@ func TestCompileErrorLine(t *testing.T) {
 		e := &CompileError{Name: "conv", Log: test.log, Source: test.source}
 		want := `shader "conv" does not compile: ` + test.want
 		if test.want == "" {
-			want = `shader "conv" does not compile, and the driver does not say why`
+			want = `shader "conv" does not compile, and the driver gives no reason`
 		}
 		if e.Error() != want {
 			t.Errorf("log %q: got %q, want %q", test.log, e.Error(), want)

@@ -2,15 +2,15 @@ package shader
 
 import "strings"
 
-// LineDiff is the first line in which two texts differ. A text that ends before
-// it has "" there.
+// LineDiff is the first line in which two texts differ. The line of a text that
+// ends before it is "".
 type LineDiff struct {
 	Line   int    `json:"line"` // from 1, of Source.Text
 	Ours   string `json:"ours"`
 	Theirs string `json:"theirs"`
 }
 
-// Diff is the first line in which the text of other differs, or nil.
+// Diff returns the first line in which the text of other differs, or nil.
 func (s *Source) Diff(other *Source) *LineDiff {
 	if s.text == other.text {
 		return nil

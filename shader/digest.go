@@ -11,15 +11,16 @@ import (
 // Digest is a SHA-256 sum.
 type Digest [sha256.Size]byte
 
+// String returns the digest in hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// Short is the first eight hexadecimal digits, for people.
+// Short returns the first eight hexadecimal digits, for messages.
 func (d Digest) Short() string { return hex.EncodeToString(d[:4]) }
 
-// MarshalText writes the digest in hexadecimal.
+// MarshalText returns the digest in hexadecimal.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads 64 hexadecimal digits.
+// UnmarshalText sets the digest from 64 hexadecimal digits.
 func (d *Digest) UnmarshalText(text []byte) error {
 	if len(text) != hex.EncodedLen(len(d)) {
 		return fmt.Errorf("shader: digest has %d digits, not %d", len(text), hex.EncodedLen(len(d)))

@@ -1,8 +1,8 @@
-// Package shader says what a compute program is: its [Source], the [Key] that
+// Package shader describes compute programs: the [Source], the [Key] that
 // identifies it, and, once a device has linked it, the [Program] and its
-// [Interface]. It also holds the errors of a device, since package cache and the
-// devices below it need them and neither imports the other.
+// [Interface]. It also declares the errors of a device, because package cache and
+// its devices use them and do not import each other.
 //
-// The package is pure Go and knows nothing of OpenGL calls. Its values may be
-// used from any goroutine.
+// The package is pure Go and makes no OpenGL calls. Its values may be used from any
+// goroutine, except for a [Scanner].
 package shader

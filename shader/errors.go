@@ -2,16 +2,16 @@ package shader
 
 import "errors"
 
-// Errors of a device. They live here because both sides of the seam, cache and
-// glctx, need them and neither imports the other.
+// Errors of a device. They are declared here because cache and glctx use them and
+// do not import each other.
 var (
-	// ErrRejected is returned when a driver refuses a program binary: it was
-	// made by another driver build, for other context flags, or is broken.
+	// ErrRejected is returned when a driver rejects a program binary: it was
+	// made by another driver build, for other context flags, or is damaged.
 	ErrRejected = errors.New("driver refused the program binary")
 	// ErrOutOfMemory is returned when a GL call raises GL_OUT_OF_MEMORY.
 	ErrOutOfMemory = errors.New("driver is out of memory")
-	// ErrContextLost is returned by every call after the context was lost:
-	// the GPU was reset or removed. The context has to be opened again.
+	// ErrContextLost is returned by every call after the context was lost, because
+	// the GPU was reset or removed. The caller has to open a new context.
 	ErrContextLost = errors.New("GL context lost")
 	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("GL context closed")

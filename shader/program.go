@@ -12,20 +12,20 @@ import (
 type Program struct {
 	ID           uint32    // GL program name
 	Interface    Interface // as the driver reports it after the link or load
-	Bytes        int       // GL_PROGRAM_BINARY_LENGTH: a proxy, GL tells no real size
+	Bytes        int       // GL_PROGRAM_BINARY_LENGTH, a proxy: GL reports no size in memory
 	CompileNanos int64     // compile and link; 0 when loaded
 	LoadNanos    int64     // glProgramBinary and its checks; 0 when compiled
-	PrimeNanos   int64     // the zero-group dispatch that makes the driver finish
+	PrimeNanos   int64     // the zero-group dispatch that completes the driver's compilation
 }
 
-// Interface is what a program shows to the outside. A program that was loaded
-// from a binary must show the same interface as the one that was compiled.
+// Interface lists the inputs and outputs of a program. A program that was loaded
+// from a binary must have the same interface as the one that was compiled.
 type Interface struct {
 	WorkGroup [3]uint32
 	Resources []Resource // sorted by kind, then name
 }
 
-// ResourceKind says what sort of input a [Resource] is.
+// ResourceKind is the kind of a [Resource].
 type ResourceKind uint8
 
 // The kinds of resource that a compute program has.
@@ -44,7 +44,7 @@ type Resource struct {
 	Bytes   int32 // smallest legal buffer; for a Uniform its array length
 }
 
-// Sort puts the resources into the order that [Interface.Digest] relies on.
+// Sort sorts the resources by kind, then name, as [Interface.Digest] requires.
 func (i *Interface) Sort() {
 	slices.SortFunc(i.Resources, func(a, b Resource) int {
 		if a.Kind != b.Kind {
@@ -54,7 +54,7 @@ func (i *Interface) Sort() {
 	})
 }
 
-// Digest identifies the interface: equal interfaces, equal digests.
+// Digest returns a hash of the interface: equal interfaces have equal digests.
 func (i Interface) Digest() Digest {
 	h := sha256.New()
 	var word [4]byte

@@ -6,36 +6,31 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Bounds of a source that is read from files. They are far beyond real shaders
-// and stop a mistake from filling the memory.
+// Limits of a source that is read from files. They are far above what shaders need,
+// so that a mistake does not exhaust the memory.
 const (
-	maxSourceBytes  = 16 << 20 // all files together, each as often as included
+	maxSourceBytes  = 16 << 20 // all files together, each time that they are included
 	maxIncludes     = 4096     // in one source
 	maxIncludeDepth = 32
 )
 
-var (
-	includeDirective     = regexp.MustCompile(`^\s*#\s*include\b\s*(.*?)\s*$`)
-	conditionalDirective = regexp.MustCompile(`^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b`)
-)
-
-// ReadSource reads a compute source from a file and puts the files that it
-// includes into it. The source is named after the file, without folder and
+// ReadSource reads a compute source from a file and inserts the files that it
+// includes. The name of the source is the name of the file without folder and
 // extension: see Source.WithName for another name.
 //
 //	#include "neighbour.glsl"
 //
-// names a file relative to the one it stands in, and never one outside fsys.
-// It is taken wherever it stands outside a comment, also where an #if leaves it
-// out, each time anew. A file that includes itself, directly or not, is an
-// error that names the chain. #line directives let the driver name lines of the
-// files: its source string number is the index into Source.Files.
+// names a file relative to the including one, and never one outside fsys. Every
+// #include outside a comment is replaced, also one in a branch of an #if that is
+// not compiled, and a file may be included again. A file that includes itself,
+// directly or not, is an error that names the chain. #line directives make the
+// driver report lines of the files: its source string number is the index into
+// Source.Files.
 func ReadSource(fsys fs.FS, file string, defines Defines) (*Source, error) {
 	r := &sourceReader{fsys: fsys}
 	if err := r.read(path.Clean(file), nil); err != nil {
@@ -45,7 +40,7 @@ func ReadSource(fsys fs.FS, file string, defines Defines) (*Source, error) {
 	return newSource(name, r.text.String(), defines, r.files)
 }
 
-// sourceReader puts one source together.
+// sourceReader assembles one source.
 type sourceReader struct {
 	fsys     fs.FS
 	text     strings.Builder
@@ -53,14 +48,14 @@ type sourceReader struct {
 	includes int
 }
 
-// read adds a file and all that it includes. chain has the files that led
-// here, outermost first.
+// read adds a file and the files that it includes. chain is the files that include
+// it, outermost first.
 func (r *sourceReader) read(file string, chain []string) error {
 	if slices.Contains(chain, file) {
-		return fmt.Errorf("#include goes in a circle: %s", strings.Join(append(chain, file), " -> "))
+		return fmt.Errorf("#include cycle: %s", strings.Join(append(chain, file), " -> "))
 	}
 	if len(chain) > maxIncludeDepth {
-		return fmt.Errorf("#include goes deeper than %d files: %s", maxIncludeDepth, strings.Join(chain, " -> "))
+		return fmt.Errorf("#include is nested deeper than %d files: %s", maxIncludeDepth, strings.Join(chain, " -> "))
 	}
 	text, err := r.load(file)
 	if err != nil {
@@ -68,34 +63,34 @@ func (r *sourceReader) read(file string, chain []string) error {
 	}
 	chain = append(slices.Clip(chain), file)
 	number := r.number(file)
-	s := glslScanner{rest: text}
-	lines := conditionalLines{}
+	s := newScanner(text, number)
+	conditionals := conditionalLines{}
 	for {
-		opened := s.inComment
-		if !s.next() {
+		opened := s.InComment()
+		if !s.Next() {
 			break
 		}
-		m := includeDirective.FindStringSubmatch(s.code)
-		if m == nil {
-			r.text.WriteString(s.raw)
-			if lines.resume(s.code) {
-				r.lineDirective(s.lastLine+1, number)
+		directive, operand := s.directive()
+		if directive != "include" {
+			r.text.WriteString(s.raw())
+			if conditionals.needsLine(directive) {
+				r.lineDirective(s.last+1, number)
 			}
 			continue
 		}
-		if opened || s.inComment {
-			return fmt.Errorf("%s:%d: a comment over several lines must not touch an #include", file, s.line)
+		if opened || s.InComment() {
+			return fmt.Errorf("%s:%d: a comment over several lines must not touch an #include", file, s.first)
 		}
-		if err := r.include(m[1], s.line, chain); err != nil {
+		if err := r.include(operand, s.first, chain); err != nil {
 			return err
 		}
-		lines.included()
-		r.lineDirective(s.lastLine+1, number)
+		conditionals.included()
+		r.lineDirective(s.last+1, number)
 	}
-	return r.end(file, text, s.inComment)
+	return r.end(file, text, s.InComment())
 }
 
-// end closes a file, so that the next line is not taken for a part of it.
+// end ends a file: a comment or a line must not continue in the including file.
 func (r *sourceReader) end(file, text string, inComment bool) error {
 	if inComment {
 		return fmt.Errorf("%s: a comment that starts with /* has no end", file)
@@ -129,7 +124,7 @@ func (r *sourceReader) include(operand string, line int, chain []string) error {
 	return nil
 }
 
-// includeTarget is the file, inside the file system, that an operand names.
+// includeTarget returns the file, inside the file system, that an operand names.
 func includeTarget(from, operand string) (string, bool) {
 	if len(operand) < 3 || operand[0] != '"' || operand[len(operand)-1] != '"' {
 		return "", false
@@ -139,9 +134,9 @@ func includeTarget(from, operand string) (string, bool) {
 	return target, !path.IsAbs(name) && !strings.ContainsAny(name, "\"\\") && fs.ValidPath(target)
 }
 
-// load reads one file, within what is left of the bound on all of them.
+// load reads one file, within the remainder of maxSourceBytes.
 func (r *sourceReader) load(file string) (string, error) {
-	if !utf8.ValidString(file) { // of which a file system says "invalid argument" only
+	if !utf8.ValidString(file) { // the error of the file system would only be "invalid argument"
 		return "", fmt.Errorf("%q is not UTF-8, as names have to be: rename it", file)
 	}
 	f, err := r.fsys.Open(file)
@@ -160,7 +155,7 @@ func (r *sourceReader) load(file string) (string, error) {
 	return normalize(string(data)), nil
 }
 
-// number is the source string number of a file.
+// number returns the source string number of a file.
 func (r *sourceReader) number(file string) int {
 	if i := slices.Index(r.files, file); i >= 0 {
 		return i
@@ -169,15 +164,15 @@ func (r *sourceReader) number(file string) int {
 	return len(r.files) - 1
 }
 
-// lineDirective says which line of which file follows.
+// lineDirective adds a #line directive for the line that follows.
 func (r *sourceReader) lineDirective(line, number int) {
 	fmt.Fprintf(&r.text, "#line %d %d\n", line, number)
 }
 
 // conditionalLines decides where a #line directive has to be repeated. A driver
-// skips the ones inside an #if that does not hold, and counts on through the
-// text that was included there; so after an include, the count is set right
-// behind each #elif, #else and #endif until the outermost #if is closed.
+// ignores directives in a branch that is not compiled, but counts the lines that
+// were included there. So after an include, the line is set again after each #elif,
+// #else and #endif until the outermost #if ends.
 type conditionalLines struct {
 	depth    int
 	drifting bool
@@ -185,18 +180,17 @@ type conditionalLines struct {
 
 func (c *conditionalLines) included() { c.drifting = c.depth > 0 }
 
-// resume takes in a line of code and reports whether a #line has to follow.
-func (c *conditionalLines) resume(code string) bool {
-	m := conditionalDirective.FindStringSubmatch(code)
-	if m == nil {
-		return false
-	}
-	switch m[1] {
+// needsLine tracks a directive and reports whether a #line has to follow it.
+func (c *conditionalLines) needsLine(directive string) bool {
+	switch directive {
 	case "if", "ifdef", "ifndef":
 		c.depth++
 		return false
 	case "endif":
 		c.depth = max(c.depth-1, 0)
+	case "elif", "else":
+	default:
+		return false
 	}
 	repeat := c.drifting
 	c.drifting = c.drifting && c.depth > 0

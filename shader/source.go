@@ -11,21 +11,22 @@ import (
 	"strings"
 )
 
-// Key says which program: equal keys, equal generated code on one driver.
+// Key identifies a program: equal keys mean equal generated code on one driver.
 type Key [sha256.Size]byte
 
+// String returns the key in hexadecimal.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// Short is the first twelve hexadecimal digits, for people.
+// Short returns the first twelve hexadecimal digits, for messages.
 func (k Key) Short() string { return hex.EncodeToString(k[:6]) }
 
-// MarshalText writes the key in hexadecimal.
+// MarshalText returns the key in hexadecimal.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText reads 64 hexadecimal digits.
+// UnmarshalText sets the key from 64 hexadecimal digits.
 func (k *Key) UnmarshalText(text []byte) error { return (*Digest)(k).UnmarshalText(text) }
 
-// ParseKey reads the 64 hexadecimal digits that Key.String writes.
+// ParseKey returns the key with the 64 hexadecimal digits of Key.String.
 func ParseKey(s string) (Key, error) {
 	var k Key
 	err := k.UnmarshalText([]byte(s))
@@ -35,7 +36,7 @@ func ParseKey(s string) (Key, error) {
 // Key inputs, in this order, each preceded by its length:
 //
 //	field   value                                       why
-//	schema  keySchema                                   a new rule here must not meet old blobs
+//	schema  keySchema                                   new rules must not match old blobs
 //	stage   "compute"                                   the same text in another stage is another program
 //	text    the final GLSL, #version and defines first  the code itself
 //
@@ -49,9 +50,9 @@ const (
 // defaultVersion is put before a source that has no #version line.
 const defaultVersion = "#version 450 core"
 
-// Source is one compute program as the driver will see it, with its identity.
-// It is immutable and may be shared by goroutines. Build it once and keep it:
-// building hashes the text, using it does not.
+// Source is the text of one compute program, as the driver compiles it, with its
+// key. It is immutable and may be shared by goroutines. Build it once and keep it:
+// only building hashes the text.
 type Source struct {
 	name  string
 	text  string
@@ -60,7 +61,7 @@ type Source struct {
 	check Check
 }
 
-// Check runs a program on known input and returns an error when the answer is
+// Check runs a program on known input and returns an error when the output is
 // wrong.
 type Check func(ctx context.Context, program uint32) error
 
@@ -68,22 +69,20 @@ type Check func(ctx context.Context, program uint32) error
 // parameter list, as in "SCALE(x)". The value may be empty.
 type Defines map[string]string
 
-var (
-	versionDirective = regexp.MustCompile(`^\s*#\s*version\s+(.*\S)\s*$`)
-	defineName       = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\([A-Za-z0-9_, ]*\))?$`)
-)
+var defineName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\([A-Za-z0-9_, ]*\))?$`)
 
-// NewSource builds a compute source from GLSL text. The text's own #version
-// line, or "#version 450 core" where it has none, goes first, then the defines
-// sorted by name, then the rest; a #line directive keeps the driver's line
-// numbers those of text. It fails for a define that is not one line of the form
-// that GLSL accepts, and for text with a NUL byte. A byte order mark is dropped,
-// and lines may end in CR LF or CR.
+// NewSource builds a compute source from GLSL text. The #version line of the text,
+// or "#version 450 core" where it has none, comes first, then the defines sorted by
+// name, then the rest; a #line directive makes the driver report the line numbers
+// of text. It fails for a define that is not one line of the form that GLSL accepts,
+// and for text with a NUL byte. A byte order mark is dropped, and lines may end in
+// CR LF or CR.
 func NewSource(name, text string, defines Defines) (*Source, error) {
 	return newSource(name, text, defines, []string{name})
 }
 
-// MustSource is NewSource for text known at build time. It panics on an error.
+// MustSource returns a source of text that is constant, like NewSource. It panics on
+// an error.
 func MustSource(name, text string, defines Defines) *Source {
 	s, err := NewSource(name, text, defines)
 	if err != nil {
@@ -94,7 +93,7 @@ func MustSource(name, text string, defines Defines) *Source {
 
 func newSource(name, text string, defines Defines, files []string) (*Source, error) {
 	if strings.IndexByte(text, 0) >= 0 {
-		return nil, fmt.Errorf("shader: source %q holds a NUL byte: is it a text file?", name)
+		return nil, fmt.Errorf("shader: source %q contains a NUL byte: is it a text file?", name)
 	}
 	version, body := splitVersion(normalize(text))
 	var b strings.Builder
@@ -112,8 +111,8 @@ func newSource(name, text string, defines Defines, files []string) (*Source, err
 	return NewFinalSource(name, b.String(), files), nil
 }
 
-// NewFinalSource returns the source whose text is final: it came from
-// [Source.Text] and is not changed. Sources that were stored are read back so.
+// NewFinalSource returns the source with a text that came from [Source.Text] and is
+// used unchanged, such as one that was stored.
 func NewFinalSource(name, text string, files []string) *Source {
 	h := NewFieldHash()
 	h.Number(keySchema)
@@ -122,8 +121,8 @@ func NewFinalSource(name, text string, files []string) *Source {
 	return &Source{name: name, text: text, files: files, key: Key(h.Digest())}
 }
 
-// checkDefine refuses what would not be one #define line, so that a driver's
-// complaint is always about a line that the user wrote.
+// checkDefine returns an error for what would not be one #define line, so that a
+// driver's errors are always about lines that the user wrote.
 func checkDefine(name, value string) error {
 	switch {
 	case !defineName.MatchString(name), name == "defined", strings.HasPrefix(name, "GL_"):
@@ -131,13 +130,13 @@ func checkDefine(name, value string) error {
 	case strings.ContainsAny(value, "\n\r\x00\\"):
 		return fmt.Errorf("the value of %s must be one line without backslashes", name)
 	case strings.Contains(value, "/*"), strings.Contains(value, "//"):
-		return fmt.Errorf("the value of %s must not hold a comment", name)
+		return fmt.Errorf("the value of %s must not contain a comment", name)
 	}
 	return nil
 }
 
 // normalize drops a byte order mark, which some editors write and no driver
-// reads, and ends every line in LF.
+// accepts, and ends every line in LF.
 func normalize(text string) string {
 	text = strings.TrimPrefix(text, "\uFEFF")
 	if !strings.Contains(text, "\r") {
@@ -146,15 +145,13 @@ func normalize(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
-// splitVersion takes the #version directive out of text. Only comments and
-// blank lines may stand before it. Everything else stays in the body, on the
-// line where it was.
+// splitVersion removes the #version directive from text. Only comments and blank
+// lines may precede it. Everything else stays in the body, with its line numbers.
 func splitVersion(text string) (version, body string) {
-	s := glslScanner{rest: text}
-	for s.next() {
-		if m := versionDirective.FindStringSubmatch(s.code); m != nil {
-			before := text[:len(text)-len(s.rest)-len(s.raw)]
-			return "#version " + m[1], before + s.comment + s.rest
+	s := newScanner(text, 0)
+	for s.Next() {
+		if name, number := s.directive(); name == "version" && number != "" {
+			return "#version " + number, text[:s.begin] + s.rest + text[s.end:]
 		}
 		if strings.TrimSpace(s.code) != "" {
 			break
@@ -163,39 +160,39 @@ func splitVersion(text string) (version, body string) {
 	return defaultVersion, text
 }
 
-// Name is the caller's label.
+// Name returns the caller's label.
 func (s *Source) Name() string { return s.name }
 
-// Key identifies the program.
+// Key returns the key of the program.
 func (s *Source) Key() Key { return s.key }
 
-// Text is the GLSL that the driver compiles.
+// Text returns the GLSL that the driver compiles.
 func (s *Source) Text() string { return s.text }
 
-// WithName is the same program under another label.
+// WithName returns the same program with another label.
 func (s *Source) WithName(name string) *Source {
 	named := *s
 	named.name = name
 	return &named
 }
 
-// WithCheck is the same program with a known-answer check: some drivers accept
-// a program binary and then compute something else. A cache runs it once for
-// each binary that it loads, before anybody gets the program; the result is
-// remembered on disk. A program that was compiled is not checked. After an
-// error from the check the binary is thrown away and the source compiled;
-// ErrContextLost, ErrOutOfMemory and the end of ctx are no
-// answers, and are returned to the caller of Get. The check runs on a goroutine
-// of the cache and must not call the cache. nil = no check.
+// WithCheck returns the same program with a known-answer check, since some drivers
+// accept a program binary and then compute wrong results. A cache runs it once for
+// each binary that it loads, before Get returns the program, and stores the result
+// on disk. A program that was compiled is not checked. After an error of the check
+// the binary is discarded and the source compiled; ErrContextLost, ErrOutOfMemory
+// and the end of ctx are no results, and are returned to the caller of Get. The
+// check runs on a goroutine of the cache and must not call the cache. nil removes
+// the check.
 func (s *Source) WithCheck(check Check) *Source {
 	checked := *s
 	checked.check = check
 	return &checked
 }
 
-// Check is what WithCheck set, or nil.
+// Check returns the check that WithCheck set, or nil.
 func (s *Source) Check() Check { return s.check }
 
-// Files names the files that the text came from, by the source string number
-// that drivers print in their logs.
+// Files returns the files that the text came from, by the source string number in
+// the logs of drivers.
 func (s *Source) Files() []string { return slices.Clone(s.files) }

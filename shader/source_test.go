@@ -1,6 +1,8 @@
 package shader
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -22,7 +24,7 @@ func TestSourceText(t *testing.T) {
 		{"version on the line where a comment ends", "/* a\n b */ #version 430\nx\n", nil, "#version 430\n#line 1 0\n/* a\n b */\nx\n"},
 		{"version behind a comment", "/**/#version 430\nx\n", nil, "#version 430\n#line 1 0\n/**/\nx\n"},
 		{"version before a comment", "#version 430 // why\nx\n", nil, "#version 430\n#line 1 0\n// why\nx\n"},
-		{"version before a comment that goes on", "#version 430 /* a\n b */\nx\n", nil, "#version 430\n#line 1 0\n/* a\n b */\nx\n"},
+		{"version before a comment that continues", "#version 430 /* a\n b */\nx\n", nil, "#version 430\n#line 1 0\n/* a\n b */\nx\n"},
 		{"version over two lines", "#version \\\n430\nx\n", nil, "#version 430\n#line 1 0\n\n\nx\n"},
 		{"version in a comment", "// #version 110\n/* #version 120\n#version 130\n*/\nx\n", nil,
 			"#version 450 core\n#line 1 0\n// #version 110\n/* #version 120\n#version 130\n*/\nx\n"},
@@ -162,5 +164,23 @@ func TestKeyText(t *testing.T) {
 		if _, err := ParseKey(bad); err == nil {
 			t.Errorf("ParseKey(%q): no error", bad)
 		}
+	}
+}
+
+func TestWithCheck(t *testing.T) {
+	wrong := errors.New("wrong answer")
+	s := MustSource("conv", "x\n", nil)
+	checked := s.WithCheck(func(context.Context, uint32) error { return wrong })
+	if s.Check() != nil || checked.Check()(t.Context(), 1) != wrong || checked.Key() != s.Key() {
+		t.Errorf("the check is missing, changes the source it was added to, or changes the key")
+	}
+}
+
+func TestKeyJSON(t *testing.T) {
+	key := MustSource("", "// program", nil).Key()
+	text, err := key.MarshalText()
+	must(t, err)
+	if string(text) != key.String() {
+		t.Errorf("got %s, want %s", text, key)
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-// maxCompletions bounds what a shell is offered, and where that many begin as typed
-// also how much of a large cache is read for it.
+// maxCompletions bounds the completions, and with them how much of a large cache is
+// read.
 const maxCompletions = 100
 
-var errEnough = errors.New("enough was found")
+// errEnough ends a walk over the cache.
+var errEnough = errors.New("enough completions")
 
-// completeDrivers offers the drivers in the cache.
+// completeDrivers returns the drivers in the cache as completions.
 func (o *options) completeDrivers(_ *cobra.Command, _ []string, typed string) (list []string, _ cobra.ShellCompDirective) {
 	if _, dir, err := o.ReadDirectory(); err == nil && dir != nil {
 		drivers, _ := dir.Drivers()
@@ -29,19 +30,19 @@ func (o *options) completeDrivers(_ *cobra.Command, _ []string, typed string) (l
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completePrograms offers the names of programs in the cache, and what otherwise
-// says.
-func (o *options) completePrograms(otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
+// completePrograms returns the names of programs in the cache as completions, beside
+// those of fallback.
+func (o *options) completePrograms(fallback cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		_, dir, err := o.ReadDirectory()
 		if err != nil || dir == nil || len(args) > 0 {
-			return nil, otherwise
+			return nil, fallback
 		}
 		names := map[string]bool{}
 		var list []string
 		_ = o.ForStores(dir, func(_ string, store *binary.Store) error {
 			for e, err := range store.All() {
-				if err == nil && strings.HasPrefix(e.Name, typed) && cli.Shown(e.Name) == e.Name && !names[e.Name] {
+				if err == nil && strings.HasPrefix(e.Name, typed) && cli.EscapeName(e.Name) == e.Name && !names[e.Name] {
 					names[e.Name] = true
 					list = append(list, e.Name)
 				}
@@ -51,6 +52,6 @@ func (o *options) completePrograms(otherwise cobra.ShellCompDirective) cobra.Com
 			}
 			return nil
 		})
-		return list, otherwise
+		return list, fallback
 	}
 }

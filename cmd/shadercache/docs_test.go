@@ -22,18 +22,7 @@ func TestCommandDoc(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# The command\n\nThis page is what `shadercache help` prints; a test keeps it so. The global\nflags of the first section belong to every command.\n")
 	writeCommandDoc(&b, newRoot(&options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}}))
-	if *update {
-		if err := os.WriteFile(commandDoc, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(commandDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != b.String() {
-		t.Errorf("%s differs from the help texts: go test -tags egl ./cmd/shadercache -run TestCommandDoc -update", commandDoc)
-	}
+	checkDoc(t, commandDoc, b.String(), "TestCommandDoc")
 }
 
 func writeCommandDoc(b *strings.Builder, cmd *cobra.Command) {
@@ -47,11 +36,11 @@ func writeCommandDoc(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// TestEveryCommandHasAnExample looks at hidden commands too: each help ends with
+// TestEveryCommandHasAnExample checks that each help, also of hidden commands, ends with
 // a line that can be typed.
 func TestEveryCommandHasAnExample(t *testing.T) {
-	var look func(cmd *cobra.Command)
-	look = func(cmd *cobra.Command) {
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
 		if !strings.HasPrefix(cmd.Example, "  ") || !strings.Contains(cmd.Example, "shadercache") {
 			t.Errorf("%s has the example %q", cmd.CommandPath(), cmd.Example)
 		}
@@ -59,13 +48,13 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 			t.Errorf("%s has no text", cmd.CommandPath())
 		}
 		for _, sub := range cmd.Commands() {
-			look(sub)
+			walk(sub)
 		}
 	}
-	look(newRoot(&options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}}))
+	walk(newRoot(&options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}}))
 }
 
-// TestManPages reads the pages as man does, where there is one.
+// TestManPages formats the pages with groff, where it is installed.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	root := newRoot(&options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}})
@@ -97,18 +86,5 @@ func TestManPages(t *testing.T) {
 	preload, err := os.ReadFile(filepath.Join(dir, "shadercache-preload.1"))
 	if err != nil || !strings.Contains(string(preload), "\n\\fB\\-D, \\-\\-define\\fR \\fINAME=VALUE\\fR\n") {
 		t.Errorf("%v in\n%s", err, preload)
-	}
-}
-
-func TestTroffPrintsTextAsItIs(t *testing.T) {
-	for text, want := range map[string]string{
-		"a-b":         `a\-b`,
-		".SH x\n'y":   `\&.SH x` + "\n" + `\&'y`,
-		`C:\n`:        `C:\en`,
-		"  .indented": "  .indented",
-	} {
-		if got := troff(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
 	}
 }

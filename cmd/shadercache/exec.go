@@ -1,12 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -18,16 +16,15 @@ import (
 
 const execUsage = `Run any OpenGL program with the driver's own cache kept in the cache directory.
 
-The program takes this process's place, with its arguments, streams and exit
-code. Its machine code is then shared with everything else that uses the
-directory, whatever the program's file is called, and travels with export. The
-program also gets SHADERCACHE_DIR, in case it keeps program binaries too.
-Variables of the environment that are set already win. With --log-level info it
-says what was set.
+The program replaces this process, with its arguments, streams and exit code. Its
+machine code is shared with everything else that uses the directory, whatever the
+name of the program's file, and is part of an export. SHADERCACHE_DIR is set for
+the program, in case it stores program binaries too. Variables of the environment
+that are already set are not changed. With --log-level info the changes are logged.
 
-The directory counts as in use for as long as the program runs, or any process
-that it started: what others compile or import meanwhile is complete, but the
-slots of NVIDIA's driver are merged at a later start.
+The directory is in use while the program runs, or a process that it started: what
+others compile or import in that time is complete, but the slots of NVIDIA's driver
+are merged at a later start.
 
 With --driver-cache off only SHADERCACHE_DIR is set. There is no result, so
 --json changes nothing.
@@ -43,19 +40,14 @@ func newExec(o *options) *cobra.Command {
 		Short:                 "Run any OpenGL program with the managed driver cache",
 		Long:                  execUsage,
 		Example:               execExample,
-		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("name the program to run")
-			}
-			return nil
-		}),
-		RunE: func(_ *cobra.Command, args []string) error { return o.exec(args) },
+		Args:                  cli.SomeArguments("name the program to run"),
+		RunE:                  func(_ *cobra.Command, args []string) error { return o.exec(args) },
 	}
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
-// exec returns only when the program could not be started.
+// exec replaces this process. It returns where the program cannot be started.
 func (o *options) exec(args []string) error {
 	program, err := exec.LookPath(args[0])
 	if err != nil {
@@ -83,20 +75,11 @@ func (o *options) exec(args []string) error {
 			o.Logger().Info("set " + setting)
 		}
 	}
-	for _, setting := range keptSettings(state) {
-		o.Logger().Info("kept " + setting)
+	for _, setting := range state.UserSettings() {
+		o.Logger().Info("left as it is: " + setting)
 	}
 	if err := syscall.Exec(program, args, os.Environ()); err != nil {
 		return fmt.Errorf("start %s: %w", program, err)
 	}
 	return nil
-}
-
-// keptSettings are the variables that the user had set.
-func keptSettings(state drivercache.State) []string {
-	_, list, found := strings.Cut(state.Reason, "set by the user: ")
-	if !found {
-		return nil
-	}
-	return strings.Split(list, ", ")
 }

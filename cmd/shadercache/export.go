@@ -14,19 +14,15 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const exportUsage = `Write the cache into one file: program binaries, what was tuned, the driver's own
-machine code, and the sources that are kept. A fresh machine with the same driver and GPU that
-imports it starts as warm as this one.
+const exportUsage = `Write the cache into one file: program binaries, tunings, the driver's own machine
+code, and stored sources. A machine with the same driver and GPU that imports it
+starts as fast as this one.
 
-The same cache gives the same bytes, always. Other processes may go on using it;
-what is damaged is left out and named. It needs no OpenGL.
+The same cache always gives the same bytes. Other processes may use it meanwhile;
+damaged files are left out and logged. It needs no OpenGL.
 
---fingerprint chooses drivers by the name that list shows, or by the first
-digits of a digest that stats shows; it may be given again. --sign takes a
-private key that keygen wrote.
-
-JSON fields: file, file_bytes, signed, programs, sources, tunings, driver_files, bytes,
-fingerprints [{dir, digest, fingerprint}], left_out? [{path, reason}].`
+--fingerprint chooses drivers by the name in list, or by the first digits of the
+digest in stats; it may be repeated. --sign takes a private key from keygen.`
 
 const exportExample = `  shadercache export --sign release.key warm.scb`
 
@@ -54,7 +50,7 @@ func newExport(o *options) *cobra.Command {
 		Short:                 "Write the cache into one file",
 		Long:                  exportUsage,
 		Example:               exportExample,
-		Args:                  cli.UsageArgs(oneFile),
+		Args:                  cli.OneArgument("name one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.export(args[0], f)
 			if err != nil {
@@ -65,21 +61,13 @@ func newExport(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.drivers, "fingerprint", nil, "only this `driver` (default all)")
-	flags.BoolVar(&f.noDriverCache, "no-driver-cache", false, "leave the driver's own machine code out")
-	flags.BoolVar(&f.noSources, "no-sources", false, "leave the sources out")
+	flags.BoolVar(&f.noDriverCache, "no-driver-cache", false, "without the driver's own machine code")
+	flags.BoolVar(&f.noSources, "no-sources", false, "without sources")
 	if err := cmd.RegisterFlagCompletionFunc("fingerprint", o.completeDrivers); err != nil {
 		panic(err)
 	}
 	flags.StringVar(&f.signKey, "sign", "", "sign with this private `key`")
-	return cmd
-}
-
-// oneFile asks for exactly one file.
-func oneFile(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("name one file")
-	}
-	return nil
+	return o.WithResult(cmd, exportResult{})
 }
 
 func (o *options) export(file string, f exportFlags) (*exportResult, error) {
@@ -121,7 +109,7 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 	return r, nil
 }
 
-// percent is done of total for a progress bar of 100 steps.
+// percent returns the progress in 100 steps.
 func percent(done, total int64) int {
 	if total <= 0 {
 		return 0
@@ -129,7 +117,7 @@ func percent(done, total int64) int {
 	return int(min(100, 100*done/total))
 }
 
-// chosenDrivers finds the drivers that were named; nil, which is all, for none.
+// chosenDrivers returns the drivers that names choose, or nil for all of them.
 func chosenDrivers(dir *binary.Dir, named []string) ([]shader.Digest, error) {
 	if len(named) == 0 {
 		return nil, nil

@@ -13,27 +13,22 @@ import (
 
 const importUsage = `Merge a file that export wrote into the cache: all of it or nothing.
 
-The file is executable code: the driver runs the machine code in it with the
-rights of the process that uses the cache. With --verify the file must have been
-signed with the private half of that key. Without it, only what the driver does
-not run is taken: sources, tunings, and program binaries of Mesa. --trust takes
-all of a file that no key proves: only use it for files from your own machines.
+The file is executable code: the driver executes the machine code in it with the
+rights of the process that uses the cache. With --verify the file must be signed with
+the private half of that key. Without it, only what the driver does not execute is
+imported: sources, tunings, and program binaries of Mesa. --trust imports all of a file
+whose signature is not verified: use it only for files from your own machines.
 
-Every name and every checksum is checked before anything comes into view. What
-another driver or GPU made is skipped: --any-driver takes it too and needs no
-OpenGL, for a machine that prepares a cache for others. What is there already
-stays as it is.
+Every name and every checksum is checked before anything becomes visible. Programs of
+another driver or GPU are skipped: --any-driver imports them too and needs no
+OpenGL, for a machine that prepares a cache for others. What is in the cache
+already stays as it is.
 
-merge says what became of the slots that NVIDIA's driver keeps; merge_pending
-means that a process was using them, and that the next start will merge them.
+merge_pending reports that a process uses the slots of NVIDIA's driver, so that the
+next start merges them. trust is signature, caller (--trust) or none.
 
-JSON fields: dir, signed, verified, trust (signature, caller or none),
-untrusted_programs, untrusted_driver_files, fingerprints [{dir, digest,
-fingerprint}], skipped? [...], programs, sources, tunings, driver_files, present, bytes, merge {slots,
-records, bytes}, merge_pending.
-
-The exit code is 1 when the file was refused, when code in it was left out
-because nothing proves its origin, or when all of it is for other drivers.`
+The exit code is 1 when the file was refused, when executable code in it was left
+out, or when all of it is for other drivers.`
 
 const importExample = `  shadercache import --verify release.key.pub warm.scb`
 
@@ -59,7 +54,7 @@ func newImport(o *options) *cobra.Command {
 		Short:                 "Merge a file that export wrote into the cache",
 		Long:                  importUsage,
 		Example:               importExample,
-		Args:                  cli.UsageArgs(oneFile),
+		Args:                  cli.OneArgument("name one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.importFile(args[0], f)
 			if err != nil {
@@ -73,11 +68,11 @@ func newImport(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.verifyKey, "verify", "", "public `key` that must have signed the file")
-	flags.BoolVar(&f.trust, "trust", false, "take executable code from a file that no key proves")
-	flags.BoolVar(&f.anyDriver, "any-driver", false, "take what other drivers made too")
+	flags.BoolVar(&f.trust, "trust", false, "import executable code without a verified signature")
+	flags.BoolVar(&f.anyDriver, "any-driver", false, "import programs of other drivers too")
 	flags.Var(&f.maxBytes, "max-bytes", "refuse a file that unpacks to more (default 4G)")
 	flags.Lookup("max-bytes").DefValue = ""
-	return cmd
+	return o.WithResult(cmd, importResult{})
 }
 
 func (o *options) importFile(file string, f importFlags) (*importResult, error) {
@@ -112,13 +107,14 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	return r, err
 }
 
-// failure is that code was left out, or that nothing was for this driver, or nil.
+// failure returns an error where code was left out, or where all programs are for other
+// drivers.
 func (r *importResult) failure() error {
 	if r.UntrustedPrograms+r.UntrustedDriverFiles > 0 {
 		return cli.Hint(
-			fmt.Errorf("left out %s and %s of the driver: they are executable code, and nothing proves where they come from",
+			fmt.Errorf("left out %s and %s of the driver: they are executable code without a verified origin",
 				cli.Plural(r.UntrustedPrograms, "program"), cli.Plural(r.UntrustedDriverFiles, "file")),
-			"--verify KEY takes them from a file that was signed with KEY, --trust from any file",
+			"--verify KEY imports them from a file that is signed with KEY, --trust from any file",
 		)
 	}
 	if len(r.Fingerprints) > 0 || len(r.Skipped) == 0 {
@@ -126,29 +122,29 @@ func (r *importResult) failure() error {
 	}
 	return cli.Hint(
 		fmt.Errorf("all programs in the file are for other drivers, such as %s", r.Skipped[0].Dir),
-		"--any-driver takes them nevertheless",
+		"--any-driver imports them",
 	)
 }
 
 func (r *importResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s, %s, %s and %s of the driver are new (%s), %s here before\n",
+	fmt.Fprintf(w, "%s, %s, %s and %s of the driver are new (%s), %s were there before\n",
 		cli.Plural(r.Programs, "program"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"), cli.Plural(r.DriverFiles, "file"),
 		cli.ReadableBytes(r.Bytes), cli.Plural(r.Present, "file"))
 	for _, s := range r.Skipped {
-		fmt.Fprintf(w, "skipped %s, which is another driver\n", s.Dir)
+		fmt.Fprintf(w, "skipped %s: another driver\n", s.Dir)
 	}
 	switch {
 	case r.Verified:
-		fmt.Fprint(w, "signed with the key that was given: its executable code is trusted\n")
+		fmt.Fprint(w, "the signature is that of the given key: executable code is trusted\n")
 	case r.Trust == bundle.TrustCaller:
-		fmt.Fprint(w, "no key was given: its executable code is trusted because of --trust\n")
+		fmt.Fprint(w, "no key was given: executable code is trusted because of --trust\n")
 	case r.Signed:
-		fmt.Fprint(w, "signed, but no key was given to compare with: its executable code is not trusted\n")
+		fmt.Fprint(w, "signed; --verify checks the signature: executable code is not trusted\n")
 	default:
-		fmt.Fprint(w, "not signed: its executable code is not trusted\n")
+		fmt.Fprint(w, "not signed: executable code is not trusted\n")
 	}
 	if r.MergePending {
-		fmt.Fprint(w, "the driver's cache is in use: its new slots count from the next start\n")
+		fmt.Fprint(w, "the driver's cache is in use: its new slots are merged at the next start\n")
 	}
 	fmt.Fprintf(w, "in %s\n", r.Dir)
 }

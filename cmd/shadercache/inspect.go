@@ -16,19 +16,13 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const inspectUsage = `Show all that is known about a program on disk, for every driver that has it.
+const inspectUsage = `Show everything about a program on disk, for every driver that has it.
 
-KEY is a key or its first digits, four at least, or the name of a program; a
-name may mean several. A problem as tune writes it, such as gemm:512x512x512, shows
-what was tuned for it. It needs no OpenGL and writes nothing.
+KEY is a key or its first digits, at least four, or the name of a program; several
+programs may have the same name. A problem as tune prints it, such as
+gemm:512x512x512, shows its tuning. It needs no OpenGL and writes nothing.
 
-compile and load are times to a program that is ready to run. source_kept says
-whether its text is kept too.
-
-JSON fields: programs [{name, key, driver, file, bytes, raw_bytes, format,
-work_group, interface, created, last_use, hits, compile_ms, load_ms,
-source_kept, damage?, quarantine?}], tunings? [{problem, driver, choice {algorithm,
-params}, nanos, gflops, max_error, candidates, created}].
+compile and load are the times until a program is ready to run.
 
 The exit code is 1 when there is no such program.`
 
@@ -43,22 +37,22 @@ type inspectResult struct {
 type inspectLine struct {
 	programLine
 	File       string              `json:"file"`
-	Format     string              `json:"format"` // of GL, in hexadecimal
+	Format     string              `json:"format"` // of the GL program binary, in hexadecimal
 	WorkGroup  [3]uint32           `json:"work_group"`
 	Interface  shader.Digest       `json:"interface"`
-	SourceKept bool                `json:"source_kept"`
+	SourceKept bool                `json:"source_kept"` // the text is stored too
 	Damage     string              `json:"damage,omitempty"`
 	Quarantine *binary.Quarantined `json:"quarantine,omitempty"`
 }
 
 func newInspect(o *options) *cobra.Command {
-	return &cobra.Command{
+	return o.WithResult(&cobra.Command{
 		Use:                   "inspect KEY|NAME|PROBLEM",
 		DisableFlagsInUseLine: true,
-		Short:                 "Show all that is known about a program on disk",
+		Short:                 "Show everything about a program on disk",
 		Long:                  inspectUsage,
 		Example:               inspectExample,
-		Args:                  cli.UsageArgs(oneArgument("a key, its first digits, a name, or a problem")),
+		Args:                  cli.OneArgument("name one program: a key, its first digits, a name, or a problem"),
 		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := o.inspect(args[0])
@@ -67,23 +61,13 @@ func newInspect(o *options) *cobra.Command {
 			}
 			return o.Result(r, r.Print)
 		},
-	}
+	}, inspectResult{})
 }
 
-// oneArgument asks for exactly one.
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return fmt.Errorf("name one program: %s", what)
-		}
-		return nil
-	}
-}
-
-// minKeyDigits keeps a short name from being taken for a key.
+// minKeyDigits keeps a short name from being read as the begin of a key.
 const minKeyDigits = 4
 
-// names reports whether a program is meant by what a user typed.
+// names reports whether an argument is the name of a program, or the begin of its key.
 func names(typed, name string, key shader.Key) bool {
 	return typed == name || len(typed) >= minKeyDigits && strings.HasPrefix(key.String(), strings.ToLower(typed))
 }
@@ -115,7 +99,7 @@ func noSuchProgram(typed, path string) error {
 	return cli.Hint(fmt.Errorf("%s has no program %q", path, typed), "shadercache list")
 }
 
-// newInspectLine describes an entry; unreadable is why its head cannot be read.
+// newInspectLine describes an entry; unreadable is the error of reading its header.
 func newInspectLine(dir *binary.Dir, store *binary.Store, driver string, e binary.Entry, unreadable error) inspectLine {
 	line := inspectLine{programLine: newProgramLine(driver, e), File: blobFile(store, e.Key)}
 	if blob, err := readBlob(line.File); err == nil {
@@ -133,13 +117,12 @@ func newInspectLine(dir *binary.Dir, store *binary.Store, driver string, e binar
 	return line
 }
 
-// blobFile is where a store keeps a program.
+// blobFile returns the path of a program's file.
 func blobFile(store *binary.Store, key shader.Key) string {
 	return filepath.Join(store.Path(), "blobs", key.String()[:2], key.String()+".bin")
 }
 
-// readBlob decodes a program, and unlike the store leaves a damaged one where
-// it is.
+// readBlob decodes a program. Unlike the store it does not move a damaged one away.
 func readBlob(file string) (*binary.Blob, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -159,19 +142,19 @@ func (r *inspectResult) Print(w io.Writer) {
 }
 
 func (p *inspectLine) Print(w io.Writer) {
-	kept := "not kept"
+	stored := "not stored"
 	if p.SourceKept {
-		kept = "kept"
+		stored = "stored"
 	}
-	fmt.Fprintf(w, "name\t%s\nkey\t%s\ndriver\t%s\nfile\t%s\n", cli.Shown(p.Name), p.Key, p.Driver, p.File)
+	fmt.Fprintf(w, "name\t%s\nkey\t%s\ndriver\t%s\nfile\t%s\n", cli.EscapeName(p.Name), p.Key, p.Driver, p.File)
 	fmt.Fprintf(w, "size\t%s, %s raw\nformat\t%s\n", cli.ReadableBytes(p.Bytes), cli.ReadableBytes(p.RawBytes), p.Format)
 	fmt.Fprintf(w, "work group\t%d x %d x %d\n", p.WorkGroup[0], p.WorkGroup[1], p.WorkGroup[2])
 	fmt.Fprintf(w, "created\t%s\nlast use\t%s\n", p.Created.Local().Format(time.DateTime), p.LastUse.Local().Format(time.DateTime))
-	fmt.Fprintf(w, "hits\t%d\ncompile\t%s\nload\t%s\nsource\t%s\n", p.Hits, knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), kept)
+	fmt.Fprintf(w, "hits\t%d\ncompile\t%s\nload\t%s\nsource\t%s\n", p.Hits, knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), stored)
 	if p.Damage != "" {
-		fmt.Fprintf(w, "damage\t%s\n", cli.Shown(p.Damage))
+		fmt.Fprintf(w, "damage\t%s\n", cli.EscapeName(p.Damage))
 	}
 	if p.Quarantine != nil {
-		fmt.Fprintf(w, "quarantine\tuntil %s: %s\n", p.Quarantine.Until().Local().Format(time.DateTime), cli.Shown(p.Quarantine.Reason))
+		fmt.Fprintf(w, "quarantine\tuntil %s: %s\n", p.Quarantine.Until().Local().Format(time.DateTime), cli.EscapeName(p.Quarantine.Reason))
 	}
 }

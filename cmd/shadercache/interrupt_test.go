@@ -3,17 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime/debug"
-	"strconv"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/binary"
@@ -23,16 +19,13 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Programs that the test binary is for tests of processes that end badly. Their
-// driver is a fake one.
-const (
-	stuckName = "stuck" // DIR [work]: compiles for ever, as work that can be called off
-	crashName = "crash" // DIR [silent]: a child of preload whose driver dies of program 2
-)
+// stuckName is a program that the test binary is under this name, with a fake driver:
+// DIR [work]. It compiles without end, as interruptible work or not.
+const stuckName = "stuck"
 
-// fakeGPU is a cache over a fake driver, as the command opens it.
-func fakeGPU(dev *cachetest.Device, dir string, tellCrashes bool) *cli.GPU {
-	c, err := cache.New(dev, cache.Options{Dir: dir, RecordCrashes: tellCrashes})
+// fakeGPU opens a cache over a fake driver as the command does.
+func fakeGPU(dev *cachetest.Device, dir string, recordCrashes bool) *cli.GPU {
+	c, err := cache.New(dev, cache.Options{Dir: dir, RecordCrashes: recordCrashes})
 	if err != nil {
 		panic(err)
 	}
@@ -54,38 +47,12 @@ func stuckMain() {
 	if len(os.Args) > 2 {
 		ctx, stop := cli.Interruptible()
 		defer stop()
-		context.AfterFunc(ctx, func() { fmt.Println("called off") })
+		context.AfterFunc(ctx, func() { fmt.Println("cancelled") })
 	}
 	_, _ = g.Cache.Get(context.Background(), fakeSource(0))
 }
 
-func crashMain() {
-	dev := cachetest.NewDevice()
-	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
-		if src.Name() == fakeSource(2).Name() {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
-			select {}
-		}
-		return nil
-	}
-	o := &options{cli.Options{Stdout: os.Stdout, Stderr: os.Stderr}}
-	out := json.NewEncoder(os.Stdout)
-	silent := len(os.Args) > 2
-	if silent {
-		debug.SetTraceback("crash") // so that a signal ends the process
-	}
-	g := fakeGPU(dev, os.Args[1], !silent)
-	err := errors.Join(out.Encode(isolatedReply{Ready: true}), o.answer(g, os.Stdin, out, func(word string) (request, error) {
-		index, err := strconv.Atoi(word)
-		source := fakeSource(index)
-		return request{name: source.Name(), source: source}, err
-	}), g.Cache.Close())
-	if err != nil {
-		panic(err)
-	}
-}
-
-// selfAs is a process of the test binary as one of its programs.
+// selfAs returns a command that runs the test binary under another name.
 func selfAs(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	executable, err := os.Executable()
@@ -97,7 +64,7 @@ func selfAs(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// fakeStore is the store of the fake driver.
+// fakeStore opens the store of the fake driver.
 func fakeStore(t *testing.T, path string) *binary.Store {
 	t.Helper()
 	dir, err := binary.OpenDir(path)
@@ -111,28 +78,28 @@ func fakeStore(t *testing.T, path string) *binary.Store {
 	return store
 }
 
-// heedSignals has the processes that a test starts heed the signals of users, also
-// where this one was told to ignore them, as shells tell what they run in the
-// background: what is ignored is inherited, what is caught is not.
-func heedSignals(t *testing.T) {
+// deliverSignals makes child processes receive the signals of users, also where this
+// process ignores them, as those that a shell starts in the background do: a child
+// inherits what is ignored, not what is caught.
+func deliverSignals(t *testing.T) {
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
 	t.Cleanup(func() { signal.Stop(caught) })
 }
 
-// A user who interrupts a compile does not accuse the program, whether the work
-// can be called off or not; a process that is killed leaves a suspect.
-func TestInterruptTakesMarksBack(t *testing.T) {
-	heedSignals(t)
+// An interrupt during a compile leaves no crash mark, whether the work can be cancelled
+// or not; a process that is killed leaves one.
+func TestInterruptClearsMarks(t *testing.T) {
+	deliverSignals(t)
 	for name, c := range map[string]struct {
 		args    []string
 		signals []syscall.Signal
 		found   int
 	}{
-		"interrupted":              {nil, []syscall.Signal{syscall.SIGINT}, 0},
-		"terminated":               {nil, []syscall.Signal{syscall.SIGTERM}, 0},
-		"called off, then no more": {[]string{"work"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 0},
-		"killed":                   {nil, []syscall.Signal{syscall.SIGKILL}, 1},
+		"interrupted":                 {nil, []syscall.Signal{syscall.SIGINT}, 0},
+		"terminated":                  {nil, []syscall.Signal{syscall.SIGTERM}, 0},
+		"cancelled, then interrupted": {[]string{"work"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 0},
+		"killed":                      {nil, []syscall.Signal{syscall.SIGKILL}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -155,7 +122,7 @@ func TestInterruptTakesMarksBack(t *testing.T) {
 			}
 			exit, ok := errors.AsType[*exec.ExitError](cmd.Wait())
 			if !ok {
-				t.Fatal("the process ended well")
+				t.Fatal("the process ended without an error")
 			}
 			last := c.signals[len(c.signals)-1]
 			if status, ok := exit.Sys().(syscall.WaitStatus); !ok || status.Signal() != last {
@@ -166,43 +133,5 @@ func TestInterruptTakesMarksBack(t *testing.T) {
 				t.Errorf("found %+v, %v", r.Found, err)
 			}
 		})
-	}
-}
-
-// A driver that crashes costs one child, and its program is refused from then on:
-// the child says that it crashed, or where it cannot, the parent.
-func TestIsolationNeedsOneCrash(t *testing.T) {
-	for _, args := range [][]string{nil, {"silent"}} {
-		dir := t.TempDir()
-		got, children := map[int]preloadLine{}, 0
-		s := isolation{
-			timeout: time.Hour,
-			word:    strconv.Itoa,
-			command: func() (*exec.Cmd, error) {
-				children++
-				return selfAs(t, crashName, append([]string{dir}, args...)...), nil
-			},
-			crashed: func(process int, signal string) {
-				if err := fakeStore(t, dir).RecordCrash(process, signal); err != nil {
-					t.Error(err)
-				}
-			},
-			done: func(index int, line preloadLine) { got[index] = line },
-		}
-		if err := s.run(context.Background(), []int{0, 1, 2, 3, 4}, 1); err != nil {
-			t.Fatal(err)
-		}
-		if len(got) != 5 || children != 2 {
-			t.Errorf("%q: %d answers from %d children", args, len(got), children)
-		}
-		for index, line := range got {
-			if refused := line.SetAside && line.Error != ""; refused != (index == 2) {
-				t.Errorf("%q, program %d: %+v", args, index, line)
-			}
-		}
-		list := fakeStore(t, dir).Quarantined()
-		if len(list) != 1 || !list[0].Refused() || list[0].Name != fakeSource(2).Name() {
-			t.Errorf("%q, in quarantine: %+v", args, list)
-		}
 	}
 }

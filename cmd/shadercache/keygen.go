@@ -12,11 +12,9 @@ import (
 
 const keygenUsage = `Make a key pair for signing what export writes.
 
-FILE gets the private key, readable by you alone: keep it where export runs.
-FILE.pub gets the public key: give it to those who import. Both are ed25519 keys
-in PEM, as openssl writes and reads them. No file is replaced.
-
-JSON fields: private, public.`
+FILE is the private key, readable only by you: keep it where export runs. FILE.pub
+is the public key, for import --verify. Both are ed25519 keys in PEM, the format of
+openssl. No file is replaced.`
 
 const keygenExample = `  shadercache keygen release.key`
 
@@ -27,13 +25,13 @@ type keygenResult struct {
 }
 
 func newKeygen(o *options) *cobra.Command {
-	return &cobra.Command{
+	return o.WithResult(&cobra.Command{
 		Use:                   "keygen FILE",
 		DisableFlagsInUseLine: true,
 		Short:                 "Make a key pair for signing exports",
 		Long:                  keygenUsage,
 		Example:               keygenExample,
-		Args:                  cli.UsageArgs(oneFile),
+		Args:                  cli.OneArgument("name one file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := bundle.GenerateKey(args[0]); err != nil {
 				return err
@@ -43,5 +41,5 @@ func newKeygen(o *options) *cobra.Command {
 				fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", r.Private, r.Public)
 			})
 		},
-	}
+	}, keygenResult{})
 }

@@ -1,49 +1,44 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/shader/lint"
+	"github.com/shadercache/shadercache/shader/manifest"
 )
 
-const lintUsage = `Find mistakes in compute shaders that hang a GPU or idle most of it.
+const lintUsage = `Find mistakes in compute shaders that hang a GPU or leave most of it idle.
 
-Each argument is a GLSL file, with what it includes, or a folder: every .comp
-and .glsl file below it. No GPU is needed.
+Each argument is a GLSL file, read with its includes, or a folder: every .comp and
+.glsl file below it. No GPU is needed.
 
 Rules:
   divergent-barrier      barrier() under a condition that differs between the
                          invocations of a group
-  return-before-barrier  a return that only some invocations take, and a barrier()
-                         that the others reach
-  divergent-loop         barrier() in a loop that some invocations leave, or go
-                         round, before the others
-  shared-race            a shared variable that decides for the group is written
-                         while others may still read it
+  return-before-barrier  a return that only some invocations execute, and a
+                         barrier() that the others reach
+  divergent-loop         barrier() in a loop that some invocations leave, or
+                         repeat, before the others
+  shared-race            a shared variable that is a condition of the group is
+                         written while others may still read it
   single-lane-loop       a loop that one lane runs while the others wait
-  unbounded-loop         a loop that no counter ends
+  unbounded-loop         a loop without a counter that ends it
   marker                 a marker without a reason, or an unknown one
-  unreadable             text that could not be followed
+  unreadable             text that could not be parsed
 
-A comment on the line of a finding, or on the line above, says that it is meant:
+A comment on the line of a finding, or on the line above, marks it as intended:
   // lint:leader REASON  one lane is meant to run this loop
   // lint:budget REASON  this loop ends, for the reason given
 
-The lint reads text and guesses: docs/lint.md says how.
+The lint analyses text by heuristics, see docs/lint.md.
 
-JSON fields: files, findings [{file, line, column, rule, message, hint}].
-
-Files that cannot be read are named on standard error, and the others are checked.
+Files that cannot be read are reported on standard error; the others are checked.
 The exit code is 1 when there is a finding, or a file that cannot be read.`
 
 // lintResult is what lint prints.
@@ -60,23 +55,18 @@ func newLint(o *options) *cobra.Command {
 		Short:                 "Find mistakes in compute shaders",
 		Long:                  lintUsage,
 		Example:               "  shadercache lint kernels/ blur.comp",
-		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("name at least one file or folder")
-			}
-			return nil
-		}),
-		RunE: func(_ *cobra.Command, args []string) error { return o.lint(args, shader.Defines(defines)) },
+		Args:                  cli.SomeArguments("name at least one file or folder"),
+		RunE:                  func(_ *cobra.Command, args []string) error { return o.lint(args, shader.Defines(defines)) },
 	}
 	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
-	return cmd
+	return o.WithResult(cmd, lintResult{})
 }
 
 func (o *options) lint(args []string, defines shader.Defines) error {
 	r := &lintResult{Findings: []lint.Finding{}}
 	var failures []error
 	for _, arg := range args {
-		files, err := shadersIn(arg)
+		files, err := manifest.Files(arg, manifest.KernelExt, ".glsl")
 		if err != nil {
 			failures = append(failures, err)
 		}
@@ -100,31 +90,8 @@ func (o *options) lint(args []string, defines shader.Defines) error {
 	return nil
 }
 
-// shadersIn lists a file, or the GLSL files below a folder.
-func shadersIn(arg string) ([]string, error) {
-	info, err := os.Stat(arg)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return []string{arg}, nil
-	}
-	var files []string
-	err = filepath.WalkDir(arg, func(file string, d fs.DirEntry, err error) error {
-		if extension := filepath.Ext(file); err == nil && !d.IsDir() && (extension == kernelExt || extension == ".glsl") {
-			files = append(files, file)
-		}
-		return err
-	})
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("the folder %s holds no %s or .glsl files", arg, kernelExt)
-	}
-	return files, err
-}
-
 func (r *lintResult) check(file string, defines shader.Defines) error {
-	root, below := splitRoot(file)
-	source, err := shader.ReadSource(os.DirFS(root), below, defines)
+	source, root, err := manifest.ReadFile(file, defines)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,21 +15,16 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const listUsage = `List the programs on disk: for each its key, size, how often it was used, what
-compiling and loading it took, when it was last used, and its name.
+const listUsage = `List the programs on disk: key, size, number of hits, time to compile and to load,
+last use, and name.
 
-The key identifies a program; the name is a label. Times are known once a
-program was compiled or loaded by a process that has ended since.
+The key identifies a program; the name is a label. A process records the times of
+what it compiled and loaded when it ends.
 
-With --tuning it lists what was tuned instead: for each problem and driver the time
-of the fastest, its error, and how many right candidates it was compared with.
+With --tuning it lists tuned problems instead: for each problem and driver the time of
+the fastest candidate, its error, and the number of correct candidates.`
 
-JSON fields: dir, programs [{name, key, driver, bytes, raw_bytes, hits,
-compile_ms, load_ms, created, last_use}]; with --tuning dir, tunings [{problem,
-driver, choice {algorithm, params}, nanos, gflops, max_error, candidates,
-created}].`
-
-// listResult is what list prints, see listJSON.
+// listResult is what list prints, a program at a time.
 type listResult struct {
 	Dir      string        `json:"dir"`
 	Programs []programLine `json:"programs"`
@@ -70,82 +64,38 @@ func newList(o *options) *cobra.Command {
 			return o.list(time.Now())
 		},
 	}
-	cmd.Flags().BoolVar(&tuning, "tuning", false, "list what was tuned instead of programs")
-	return cmd
+	cmd.Flags().BoolVar(&tuning, "tuning", false, "list tuned problems instead of programs")
+	return o.WithFlagResult(o.WithResult(cmd, listResult{}), "--tuning", tuningList{})
 }
 
-// list has the programs of one driver in memory at a time, packed, to sort them.
-// Lines are written one at a time.
+// list writes a line for each program as it is read. The programs of one driver are in
+// memory at a time, packed, to sort them.
 func (o *options) list(now time.Time) error {
 	path, dir, err := o.ReadDirectory()
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(o.Stdout)
-	var list listWriter = &listTable{out: out, dir: path, now: now}
+	table := &listTable{out: out, dir: path, now: now}
+	add, end := table.add, table.end
 	if o.JSON {
-		list = &listJSON{out: out, dir: path}
+		list, err := cli.NewJSONList(out, "dir", path, "programs")
+		if err != nil {
+			return err
+		}
+		add, end = func(p programLine) error { return list.Append(p) }, list.Close
 	}
 	if dir != nil {
 		err = o.ForStores(dir, func(driver string, store *binary.Store) error {
 			for e := range store.ByName() {
-				if err := list.add(newProgramLine(driver, e)); err != nil {
+				if err := add(newProgramLine(driver, e)); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	return errors.Join(err, list.end(), out.Flush())
-}
-
-// listWriter writes a list whose programs come one at a time.
-type listWriter interface {
-	add(p programLine) error
-	end() error
-}
-
-// listJSON writes what encoding a listResult would.
-type listJSON struct {
-	out  io.Writer
-	dir  string
-	some bool
-}
-
-func (l *listJSON) begin() error {
-	dir, err := json.Marshal(l.dir)
-	if err == nil {
-		_, err = fmt.Fprintf(l.out, "{\n  \"dir\": %s,\n  \"programs\": [", dir)
-	}
-	return err
-}
-
-func (l *listJSON) add(p programLine) error {
-	separator := ",\n    "
-	if !l.some {
-		if err := l.begin(); err != nil {
-			return err
-		}
-		l.some, separator = true, "\n    "
-	}
-	line, err := json.MarshalIndent(p, "    ", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(l.out, separator, string(line))
-	return err
-}
-
-func (l *listJSON) end() error {
-	last := "\n  ]\n}\n"
-	if !l.some {
-		if err := l.begin(); err != nil {
-			return err
-		}
-		last = "]\n}\n"
-	}
-	_, err := io.WriteString(l.out, last)
-	return err
+	return errors.Join(err, end(), out.Flush())
 }
 
 func newProgramLine(driver string, e binary.Entry) programLine {
@@ -163,13 +113,13 @@ func newProgramLine(driver string, e binary.Entry) programLine {
 	}
 }
 
-// listTable writes a table for each driver. Its columns are as wide as what is
-// usual, so that no line waits for the others.
+// listTable writes a table for each driver. Its columns have fixed widths, so that
+// lines can be written as they come.
 type listTable struct {
 	out    io.Writer
 	dir    string
 	now    time.Time
-	driver string // of the table that has begun
+	driver string // of the table that is being written
 }
 
 const listRow = "  %-12s  %-9s  %-5s  %-10s  %-9s  %-8s  %s\n"
@@ -183,7 +133,7 @@ func (l *listTable) add(p programLine) error {
 		fmt.Fprintf(l.out, "%s\n"+listRow, p.Driver, "key", "size", "hits", "compile", "load", "last use", "name")
 	}
 	_, err := fmt.Fprintf(l.out, listRow, p.Key.Short(), cli.ReadableBytes(p.Bytes), strconv.FormatUint(p.Hits, 10),
-		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), cli.ReadableAge(l.now.Sub(p.LastUse)), cli.Shown(p.Name))
+		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), cli.ReadableAge(l.now.Sub(p.LastUse)), cli.EscapeName(p.Name))
 	return err
 }
 
@@ -195,7 +145,7 @@ func (l *listTable) end() error {
 	return err
 }
 
-// knownMillis is a time in a table, "-" where it is not known.
+// knownMillis returns a time for a table, "-" for an unknown one.
 func knownMillis(ms float64) string {
 	if ms == 0 {
 		return "-"

@@ -2,6 +2,5 @@ package main
 
 import "github.com/shadercache/shadercache/internal/cli"
 
-// options are the global flags and the streams, with the work of each command as a
-// method.
+// options holds the global flags and the streams. Commands are its methods.
 type options struct{ cli.Options }

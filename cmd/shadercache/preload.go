@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/shader/manifest"
 )
 
 const preloadUsage = `Put programs into the cache, so that the first start that needs them is fast.
@@ -28,49 +26,41 @@ Each argument is one of
                   files are relative to the manifest; without a file the name
                   is that of a built-in program
 
--D sets a preprocessor definition for all files; it wins over a manifest's.
-Programs that were not in the cache are compiled. One that fails costs that one:
-the others are put in, and the exit code is 1.
+-D sets a preprocessor definition for all files; it overrides a manifest's.
+Programs that are not in the cache are compiled. Where one fails, the others are
+put in, and the exit code is 1.
 
---isolate does the work in child processes, --jobs of them side by side. A child
-that dies, or needs longer than --timeout for a program, is replaced; a program
-that crashes its child, or that two children were lost with, is named and put in
-quarantine for a day, so that no start meets it, and the rest goes on. What the
-driver kept for each child on its own is merged afterwards, so that the next
-start finds all of it.
+--isolate compiles in child processes, --jobs of them side by side. A child that
+dies, or needs longer than --timeout for a program, is replaced. A program that
+crashes its child, or with which two children were lost, is reported and put in
+quarantine for a day, so that no start loads it; the others are compiled. What the
+driver stored for each child is merged afterwards, so that the next start finds it.
 
-load_ms is compiling or loading, prime_ms is making the driver finish its work.
+load_ms is the time to compile or load, prime_ms the time of the first dispatch, which
+makes the driver finish its work.
 
---keep-sources keeps the text of each program beside it, about 1 KB, so that
-shadercache rebuild can compile it again after a driver update.
-
-JSON fields: programs [{name, key, origin, load_ms, prime_ms, error?,
-set_aside?}], failed, with --isolate also isolation {read_ms, children
-[{started_ms, ready_ms, context_ms}], answered_ms, ended_ms, settled_ms,
-merged_ms}: when the programs were known, each child was ready and what opening
-its context took, the last program was answered for, the children had ended, and
-the rest was done, counted from the start of the work.
-origin is compiled, disk or resident; key is empty where the file could not be
-read.`
+--keep-sources stores the text of each program too, about 1 KB, so that
+shadercache rebuild can compile it again after a driver update.`
 
 // preloadResult is what preload prints.
 type preloadResult struct {
 	Programs []preloadLine `json:"programs"`
-	Failed   int           `json:"failed"`
+	Failed   int           `json:"failed"` // programs
 
 	Isolation *isolationTimes `json:"isolation,omitempty"` // with --isolate
 }
 
+// preloadLine is the result for one program.
 type preloadLine struct {
 	Name        string  `json:"name"`
-	Key         string  `json:"key"`
-	Origin      string  `json:"origin"`
-	LoadMillis  float64 `json:"load_ms"`
-	PrimeMillis float64 `json:"prime_ms"`
+	Key         string  `json:"key"`      // empty where the file could not be read
+	Origin      string  `json:"origin"`   // compiled, disk or resident
+	LoadMillis  float64 `json:"load_ms"`  // compiling or loading
+	PrimeMillis float64 `json:"prime_ms"` // the first dispatch, which makes the driver finish its work
 	Error       string  `json:"error,omitempty"`
-	SetAside    bool    `json:"set_aside,omitempty"` // a process died of it
+	Quarantined bool    `json:"set_aside,omitempty"` // a process died of it
 
-	err error // matches errReported where it was printed already
+	err error // matches cli.ErrReported where a child has printed it
 }
 
 func newPreload(o *options) *cobra.Command {
@@ -82,16 +72,12 @@ func newPreload(o *options) *cobra.Command {
 		Short:                 "Put programs into the cache before they are needed",
 		Long:                  preloadUsage,
 		Example:               "  shadercache preload kernels/ conv2d_3x3 -D TILE=32",
-		Args:                  cli.UsageArgs(someArgument),
+		Args:                  cli.SomeArguments("name at least one program, file, folder or manifest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			if f.isolate {
-				r, err := o.preloadIsolated(f, args, how)
-				return o.preloadReport(r, err)
-			}
-			return o.preload(readRequests(args, shader.Defines(how.defines)), cache.Options{KeepSources: how.keepSources})
+			return o.preload(args, how, f)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
@@ -99,10 +85,10 @@ func newPreload(o *options) *cobra.Command {
 	}
 	how.add(cmd)
 	f.add(cmd)
-	return cmd
+	return o.WithResult(cmd, preloadResult{})
 }
 
-// preloadFlags are the flags that children of preload get too.
+// preloadFlags are the flags of preload alone.
 type preloadFlags struct {
 	defines     defineFlag
 	keepSources bool
@@ -110,44 +96,38 @@ type preloadFlags struct {
 
 func (f *preloadFlags) add(cmd *cobra.Command) {
 	cmd.Flags().VarP(f.defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
-	cmd.Flags().BoolVar(&f.keepSources, "keep-sources", false, "keep the text of each program too, for rebuild and why")
+	cmd.Flags().BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
 }
 
-// arguments are those of a child for the arguments args.
-func (f *preloadFlags) arguments(args []string) (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(f.defines)) {
-		list = append(list, "-D", name+"="+f.defines[name])
+func (o *options) preload(args []string, how preloadFlags, f isolationFlags) error {
+	begin := time.Now()
+	programs := programReader(how.defines).ReadAll(args)
+	work := func() (*preloadResult, error) { return o.preloadHere(programs, how.keepSources) }
+	if f.isolate {
+		work = func() (*preloadResult, error) { return o.preloadIsolated(f, programs, how.keepSources, begin) }
 	}
-	list = append(list, "--keep-sources="+strconv.FormatBool(f.keepSources), "--")
-	return append(list, args...)
-}
-
-func someArgument(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return errors.New("name at least one program, file, folder or manifest")
-	}
-	return nil
-}
-
-func (o *options) preload(requests []request, options cache.Options) error {
-	g, err := o.OpenGPU(options)
-	if err != nil {
-		return err
-	}
-	r, err := o.preloadWith(g, requests)
-	return o.preloadReport(r, errors.Join(err, g.Close()))
-}
-
-// preloadReport prints what became of the programs, unless there is an error.
-func (o *options) preloadReport(r *preloadResult, err error) error {
+	r, err := work()
 	if err != nil {
 		return err
 	}
 	return o.reportPrograms(r, r, r.Print)
 }
 
-// reportPrograms prints the failures of programs and then a result that they are
-// part of; nil: none was tried.
+// preloadHere compiles in this process.
+func (o *options) preloadHere(programs []manifest.Program, keepSources bool) (*preloadResult, error) {
+	g, err := o.OpenGPU(cache.Options{KeepSources: keepSources})
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.preloadWith(g, programs)
+	if err := errors.Join(err, g.Close()); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// reportPrograms prints the failures of programs, which may be nil, and then the result
+// that holds them.
 func (o *options) reportPrograms(programs *preloadResult, result any, print func(io.Writer)) error {
 	if programs == nil {
 		return o.Result(result, print)
@@ -166,11 +146,11 @@ func (o *options) reportPrograms(programs *preloadResult, result any, print func
 	return nil
 }
 
-func (o *options) preloadWith(g *cli.GPU, requests []request) (*preloadResult, error) {
+func (o *options) preloadWith(g *cli.GPU, programs []manifest.Program) (*preloadResult, error) {
 	var sources []*shader.Source
-	for _, q := range requests {
-		if q.err == nil {
-			sources = append(sources, q.source)
+	for _, q := range programs {
+		if q.Err == nil {
+			sources = append(sources, q.Source)
 		}
 	}
 	bar := o.NewProgress(len(sources), "preloading")
@@ -181,10 +161,10 @@ func (o *options) preloadWith(g *cli.GPU, requests []request) (*preloadResult, e
 	if err != nil {
 		return nil, err
 	}
-	r := &preloadResult{Programs: make([]preloadLine, 0, len(requests))}
-	for _, q := range requests {
-		line := preloadLine{Name: q.name, err: q.err}
-		if q.err == nil {
+	r := &preloadResult{Programs: make([]preloadLine, 0, len(programs))}
+	for _, q := range programs {
+		line := preloadLine{Name: q.Name, err: q.Err}
+		if q.Err == nil {
 			line = newPreloadLine(loaded[0])
 			loaded = loaded[1:]
 		}
@@ -194,7 +174,7 @@ func (o *options) preloadWith(g *cli.GPU, requests []request) (*preloadResult, e
 	return r, nil
 }
 
-// count sums up what failed.
+// count counts the failures and sets their texts.
 func (r *preloadResult) count() {
 	for i := range r.Programs {
 		p := &r.Programs[i]
@@ -217,10 +197,9 @@ func newPreloadLine(p cache.PreloadResult) preloadLine {
 	return line
 }
 
-// failure is the error with the name of the program, which a compile error has
-// already.
+// failure returns the error with the name of the program, which a compile error has.
 func (p preloadLine) failure() error {
-	if errors.As(p.err, new(*shader.CompileError)) {
+	if p.Name == "" || errors.As(p.err, new(*shader.CompileError)) {
 		return p.err
 	}
 	return fmt.Errorf("%s: %w", p.Name, p.err)
@@ -231,17 +210,17 @@ func (r *preloadResult) Print(w io.Writer) {
 	fmt.Fprint(w, "program\torigin\tload\tprime\tkey\n")
 	for _, p := range r.Programs {
 		if p.err != nil {
-			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", cli.Shown(p.Name))
+			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", cli.EscapeName(p.Name))
 			continue
 		}
 		origins[p.Origin]++
-		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", cli.Shown(p.Name), p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
+		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", cli.EscapeName(p.Name), p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
 	}
 	fmt.Fprintf(w, "\n%s: %d compiled, %d from disk, %d failed\n", cli.Plural(len(r.Programs), "program"),
 		origins["compiled"], origins["disk"], r.Failed)
 }
 
-// defineFlag collects NAME=VALUE; NAME alone defines it as 1, as compilers do.
+// defineFlag collects NAME=VALUE; NAME alone is NAME=1, as for compilers.
 type defineFlag shader.Defines
 
 func (d defineFlag) Type() string { return "NAME=VALUE" }

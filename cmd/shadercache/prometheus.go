@@ -1,62 +1,50 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"io"
-	"strconv"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
-// writePrometheus writes the figures in Prometheus's text format. Counters are
-// those of the directory's lifetime, of all drivers together.
+// writePrometheus writes the figures in Prometheus's text format. Counters are those of
+// all drivers since the directory was made.
 func (r *statsResult) writePrometheus(w io.Writer) error {
-	var b bytes.Buffer
-	metric := func(name, kind, help string, value float64) {
-		fmt.Fprintf(&b, "# HELP shadercache_%s %s\n# TYPE shadercache_%s %s\nshadercache_%s %s\n",
-			name, help, name, kind, name, plainNumber(value))
+	m := cli.Metrics{Prefix: "shadercache_"}
+	m.Begin("programs", "gauge", "Programs on disk.")
+	for _, f := range r.Fingerprints {
+		m.Sample("programs", float64(f.Programs), "driver", f.Label, "fingerprint", f.Digest.Short())
 	}
-	r.writeDrivers(&b)
-	metric("driver_cache_bytes", "gauge", "Size of the driver's own cache.", float64(r.DriverCacheBytes))
-	metric("quarantined_programs", "gauge", "Programs in quarantine.", float64(len(r.Quarantined)))
+	m.Begin("program_bytes", "gauge", "Size of the programs on disk.")
+	for _, f := range r.Fingerprints {
+		m.Sample("program_bytes", float64(f.BlobBytes), "driver", f.Label, "fingerprint", f.Digest.Short())
+	}
+	m.Add("driver_cache_bytes", "gauge", "Size of the driver's own cache.", float64(r.DriverCacheBytes))
+	m.Add("quarantined_programs", "gauge", "Programs in quarantine.", float64(len(r.Quarantined)))
 	c := r.counters
 	for _, counter := range []struct {
 		name, help string
 		value      uint64
 	}{
 		{"resident_hits", "Requests answered by a resident program.", c.ResidentHits},
-		{"memory_hits", "Requests answered by bytes in memory.", c.MemoryHits},
+		{"memory_hits", "Requests answered by a binary in memory.", c.MemoryHits},
 		{"disk_hits", "Requests answered from disk.", c.DiskHits},
 		{"compiles", "Programs compiled.", c.Compiles},
-		{"compile_errors", "Sources that did not compile.", c.CompileErrors},
+		{"compile_errors", "Sources that failed to compile.", c.CompileErrors},
 		{"rejected", "Binaries that the driver refused.", c.Rejected},
 		{"damaged", "Binaries that a checksum refused.", c.Damaged},
 		{"wrong_answers", "Binaries that failed their check.", c.WrongAnswers},
 		{"quarantines", "Programs that a process died of.", c.Quarantined},
 		{"refusals", "Requests for programs in quarantine.", c.Refusals},
-		{"evictions", "Programs that lost their place in memory.", c.Evictions},
+		{"evictions", "Programs evicted from memory.", c.Evictions},
 		{"out_of_memory", "Times that the driver was out of memory.", c.OutOfMemory},
 		{"stored", "Binaries written.", c.Stored},
 		{"store_failures", "Reads and writes that failed.", c.StoreFailures},
 	} {
-		metric(counter.name+"_total", "counter", counter.help, float64(counter.value))
+		m.Add(counter.name+"_total", "counter", counter.help, float64(counter.value))
 	}
-	metric("compile_seconds_total", "counter", "Time spent compiling.", float64(c.CompileNanos)/1e9)
-	metric("load_seconds_total", "counter", "Time spent loading.", float64(c.LoadNanos)/1e9)
-	metric("saved_seconds_total", "counter", "Compile time that was not spent.", float64(max(c.SavedNanos, 0))/1e9)
-	_, err := w.Write(b.Bytes())
+	m.Add("compile_seconds_total", "counter", "Time spent compiling.", float64(c.CompileNanos)/1e9)
+	m.Add("load_seconds_total", "counter", "Time spent loading.", float64(c.LoadNanos)/1e9)
+	m.Add("saved_seconds_total", "counter", "Compile time saved.", float64(max(c.SavedNanos, 0))/1e9)
+	_, err := m.WriteTo(w)
 	return err
 }
-
-func (r *statsResult) writeDrivers(w io.Writer) {
-	fmt.Fprint(w, "# HELP shadercache_programs Programs on disk.\n# TYPE shadercache_programs gauge\n")
-	for _, f := range r.Fingerprints {
-		fmt.Fprintf(w, "shadercache_programs{driver=%q,fingerprint=%q} %d\n", f.Label, f.Digest.Short(), f.Programs)
-	}
-	fmt.Fprint(w, "# HELP shadercache_program_bytes Size of the programs on disk.\n# TYPE shadercache_program_bytes gauge\n")
-	for _, f := range r.Fingerprints {
-		fmt.Fprintf(w, "shadercache_program_bytes{driver=%q,fingerprint=%q} %d\n", f.Label, f.Digest.Short(), f.BlobBytes)
-	}
-}
-
-// plainNumber is a number without an exponent, for people who read the file.
-func plainNumber(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

@@ -13,17 +13,13 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const pruneUsage = `Delete what is not worth its place on disk: programs, and files of the driver's
-own cache, least recently used first. What was deleted is compiled again when it
-is needed.
+const pruneUsage = `Delete programs and files of the driver's own cache, least recently used first.
+Deleted programs are compiled again when they are needed.
 
 Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
-powers of 1024. Without any flag only leftovers of interrupted writes, and what
-was rejected a month ago, are deleted. Files that shadercache did not make stay,
-wherever they are. A dry run names every file that would be deleted.
-
-JSON fields: dir, dry_run, files? [...], programs, bytes, driver_files,
-driver_bytes, fingerprints, leftovers.`
+powers of 1024. Without a flag only leftovers of interrupted writes are deleted,
+and programs that were rejected more than a month ago. Files that shadercache did not
+make are kept, in every directory. A dry run lists every file that would be deleted.`
 
 // pruneResult is what prune prints.
 type pruneResult struct {
@@ -52,17 +48,17 @@ func newPrune(o *options) *cobra.Command {
 		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
-	flags.Var(&f.maxAge, "max-age", "delete what was not used for longer")
-	flags.Var(&f.maxBytes, "max-bytes", "keep at most so much, programs and driver files together")
-	flags.BoolVar(&f.otherDrivers, "other-drivers", false, "delete what belongs to another driver than the one that works now")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "delete nothing, list what would be deleted")
+	flags.Var(&f.maxAge, "max-age", "delete what was not used for longer than this")
+	flags.Var(&f.maxBytes, "max-bytes", "delete down to this size, programs and driver files together")
+	flags.BoolVar(&f.otherDrivers, "other-drivers", false, "delete the programs of all drivers but the current one")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be deleted and delete nothing")
 	flags.Lookup("max-age").DefValue = ""
 	flags.Lookup("max-bytes").DefValue = ""
 	cli.Complete(cmd, "max-age", "7d", "30d", "90d")
 	cli.Complete(cmd, "max-bytes", "100M", "500M", "1G")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		po := binary.PruneOptions{DryRun: f.dryRun}
-		// A limit of 0 that was asked for means everything, not no limit.
+		// A limit of 0 on the command line deletes everything; 0 in the options is no limit.
 		if flags.Changed("max-age") {
 			po.MaxAge = max(1, time.Duration(f.maxAge))
 		}
@@ -75,7 +71,7 @@ func newPrune(o *options) *cobra.Command {
 		}
 		return o.Result(r, r.Print)
 	}
-	return cmd
+	return o.WithResult(cmd, pruneResult{})
 }
 
 func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult, error) {
@@ -114,13 +110,13 @@ func (r *pruneResult) Print(w io.Writer) {
 		verb = "would delete"
 	}
 	for _, file := range r.Files {
-		fmt.Fprintf(w, "  %s\n", cli.Shown(file))
+		fmt.Fprintf(w, "  %s\n", cli.EscapeName(file))
 	}
 	fmt.Fprintf(w, "%s %s (%s) and %s of the driver (%s)", verb,
 		cli.Plural(r.Programs, "program"), cli.ReadableBytes(r.Bytes),
 		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.DriverBytes))
 	if r.Fingerprints > 0 {
-		fmt.Fprintf(w, ", %s whole", cli.Plural(r.Fingerprints, "other driver"))
+		fmt.Fprintf(w, ", everything of %s", cli.Plural(r.Fingerprints, "other driver"))
 	}
 	if r.Leftovers > 0 {
 		fmt.Fprintf(w, ", %s", cli.Plural(r.Leftovers, "leftover file"))

@@ -13,33 +13,30 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const rebuildUsage = `Compile again what the driver that works now does not have, after a driver
-update or on another GPU.
+const rebuildUsage = `Compile the programs that the current driver does not have, after a driver update or
+on another GPU.
 
-It needs the programs' texts: those that preload --keep-sources kept, or an
+It needs the texts of the programs, stored by preload --keep-sources or by an
 application that sets Options.KeepSources. The most used programs come first, so
-that --limit 100 makes the 100 that matter most. What is in quarantine, is known
-not to compile, or is in the upstream directory is left out. Programs of older
-drivers stay until shadercache prune --other-drivers.
+that --limit 100 compiles the 100 most used. Programs that are in quarantine, that
+failed to compile before, or that are in the upstream directory are left out.
+Programs of other drivers stay until shadercache prune --other-drivers.
 
 It may run beside programs that use the directory. --isolate, --jobs and
---timeout are those of preload. --dry-run lists what is missing and compiles
+--timeout are those of preload. --dry-run lists the missing programs and compiles
 nothing.
 
-An application does the same in the background, from its start on, with
-Cache.Rebuild.
-
-JSON fields: driver, sources, missing [{key, name, hits, last_use}], and unless
---dry-run those of preload. sources is how many texts are kept.`
+An application does the same in the background with Cache.Rebuild.`
 
 const rebuildExample = `  shadercache rebuild --isolate --limit 500 && shadercache prune --other-drivers`
 
 // rebuildResult is what rebuild prints.
 type rebuildResult struct {
-	Driver  string                  `json:"driver"` // folder in the cache directory
-	Sources int                     `json:"sources"`
-	Missing []binary.MissingProgram `json:"missing"`
-	*preloadResult
+	Driver  string                  `json:"driver"`  // folder in the cache directory
+	Sources int                     `json:"sources"` // texts that are stored
+	Missing []binary.MissingProgram `json:"missing"` // programs that the current driver does not have
+
+	*preloadResult // nil with --dry-run
 }
 
 type rebuildFlags struct {
@@ -53,7 +50,7 @@ func newRebuild(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "rebuild [--limit N] [--dry-run] [--isolate [--jobs N] [--timeout D]]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Compile again what a driver update left without binaries",
+		Short:                 "Compile again after a driver update",
 		Long:                  rebuildUsage,
 		Example:               rebuildExample,
 		Args:                  cli.UsageArgs(cli.NoArguments),
@@ -65,9 +62,9 @@ func newRebuild(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "programs to compile at most, the most used first (default all)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "list what is missing and compile nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "list the missing programs and compile nothing")
 	f.add(cmd)
-	return cmd
+	return o.WithResult(cmd, rebuildResult{})
 }
 
 func (f *rebuildFlags) check(cmd *cobra.Command) error {
@@ -96,7 +93,7 @@ func (o *options) rebuild(f rebuildFlags) error {
 			r.preloadResult = &preloadResult{Programs: []preloadLine{}}
 		}
 	case f.isolate:
-		r.preloadResult, err = o.isolate(dir, f.isolationFlags, r.job(), begin)
+		r.preloadResult, err = o.rebuildIsolated(dir, f.isolationFlags, r.Missing, begin)
 	default:
 		r.preloadResult, err = o.rebuildHere(len(r.Missing), f.limit)
 	}
@@ -106,7 +103,7 @@ func (o *options) rebuild(f rebuildFlags) error {
 	return o.reportPrograms(r.preloadResult, r, r.Print)
 }
 
-// missing asks which driver works now, without a cache, and what it lacks.
+// missing returns the programs that the current driver does not have.
 func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
 	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
@@ -127,19 +124,16 @@ func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
 	return r, nil
 }
 
-// job has children read the sources by their keys.
-func (r *rebuildResult) job() isolatedJob {
-	job := isolatedJob{
-		word:      func(i int) string { return r.Missing[i].Key.String() },
-		arguments: []string{"--kept"},
+// rebuildIsolated compiles in children, which read the sources by their keys.
+func (o *options) rebuildIsolated(dir *binary.Dir, f isolationFlags, missing []binary.MissingProgram, begin time.Time) (*preloadResult, error) {
+	var programs []preloadLine
+	for _, m := range missing {
+		programs = append(programs, preloadLine{Name: missingName(m), Key: m.Key.String()})
 	}
-	for _, m := range r.Missing {
-		job.programs = append(job.programs, preloadLine{Name: missingName(m), Key: m.Key.String()})
-	}
-	return job
+	return o.isolate(dir, f, programs, func(i int) string { return programs[i].Key }, begin)
 }
 
-// missingName is the key where no driver has the program any more.
+// missingName returns the name, or the key where no driver has the program any more.
 func missingName(m binary.MissingProgram) string {
 	if m.Name == "" {
 		return m.Key.Short()
@@ -147,8 +141,8 @@ func missingName(m binary.MissingProgram) string {
 	return m.Name
 }
 
-// rebuildHere gives the driver as many programs at a time as preload does: no
-// application waits behind them.
+// rebuildHere compiles in this process, as many programs at a time as preload: no
+// application waits for the GL thread.
 func (o *options) rebuildHere(missing, limit int) (*preloadResult, error) {
 	g, err := o.OpenGPU(cache.Options{})
 	if err != nil {
@@ -177,21 +171,21 @@ func (o *options) rebuildHere(missing, limit int) (*preloadResult, error) {
 func (r *rebuildResult) Print(w io.Writer) {
 	switch {
 	case r.Sources == 0:
-		fmt.Fprint(w, "no sources are kept: see shadercache rebuild --help\n")
+		fmt.Fprint(w, "no sources are stored: see shadercache rebuild --help\n")
 	case len(r.Missing) == 0:
-		fmt.Fprintf(w, "%s has everything that %s\n", r.Driver, cli.Plural(r.Sources, "kept source")+" could make")
+		fmt.Fprintf(w, "%s has the programs of all %s\n", r.Driver, cli.Plural(r.Sources, "stored source"))
 	case r.preloadResult != nil:
 		r.preloadResult.Print(w)
 	default:
 		fmt.Fprint(w, "key\thits\tlast use\tname\n")
 		for _, m := range r.Missing {
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Key.Short(), m.Hits, lastUse(m.LastUse), cli.Shown(m.Name))
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Key.Short(), m.Hits, lastUse(m.LastUse), cli.EscapeName(m.Name))
 		}
 		fmt.Fprintf(w, "\n%s to compile for %s\n", cli.Plural(len(r.Missing), "program"), r.Driver)
 	}
 }
 
-// lastUse is an age in a table, "-" where no driver has the program any more.
+// lastUse returns an age for a table, "-" where no driver has the program any more.
 func lastUse(at time.Time) string {
 	if at.IsZero() {
 		return "-"

@@ -16,17 +16,17 @@ cache directory. Where none of them can be used, programs are kept in memory
 only, with one message.
 
 Results go to standard output, messages and progress to standard error. With
---json the result is one JSON object.
+--json the result is one JSON object, see docs/json.md.
 
 Exit codes:
-  0  good
-  1  something failed: the message says what, a hint says what to do
-  2  the command line is wrong`
+  0  success
+  1  failure: the message says what failed, a hint says what to do
+  2  wrong command line`
 
 func newRoot(o *options) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "shadercache",
-		Short:         "Keep compiled OpenGL compute programs from start to start",
+		Short:         "Keep compiled OpenGL compute programs from one start to the next",
 		Long:          rootUsage,
 		Example:       "  shadercache preload kernels/ && shadercache stats",
 		SilenceErrors: true,
@@ -44,7 +44,7 @@ func newRoot(o *options) *cobra.Command {
 	flags.BoolVar(&o.JSON, "json", false, "print the result as JSON")
 	flags.StringVar(&o.Dir, "dir", "", "cache directory (default $SHADERCACHE_DIR or the user's cache)")
 	flags.StringVar(&o.Device, "device", "", "GPU by index or UUID (default the first that works)")
-	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: leave it alone")
+	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: do not manage it")
 	flags.Var(&o.LogLevel, "log-level", "debug, info, warn or error")
 	cli.Complete(root, "driver-cache", "on", "off")
 	cli.Complete(root, "log-level", "debug", "info", "warn", "error")
@@ -56,8 +56,7 @@ func newRoot(o *options) *cobra.Command {
 	return root
 }
 
-// addCompletion adds the command that writes completions, with an example for
-// each shell.
+// addCompletion adds the commands that write completions, with an example each.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	examples := map[string]string{

@@ -22,42 +22,38 @@ import (
 
 const runUsage = `Filter a picture on the GPU, compare every pixel with the CPU, write a PNG.
 
-The picture is PNG or JPEG; without --image it is one that comes with the
-command. With --filter all the result is a contact sheet: edge and blur above
-sharpen and emboss. No picture is written unless everything was right; a folder
-that --out names is made where there is none.
+The picture is PNG or JPEG; the default is a sample picture. With --filter all the
+result is a contact sheet: edge and blur above sharpen and emboss. A picture is
+written only where every pixel is correct; the folder of --out is made if it is
+missing.
 
-The first start compiles the programs that it needs, a later one finds them in
-the cache. get is getting a program: compiling or loading it, and making the
-driver finish its work. first dispatch is its first run. The time to the first
-result is opening the GPU, getting the first program, running it and reading its
-result back, without decoding and comparing pictures.
-
-JSON fields: gpu, driver, programs [{name, origin, get_ms, first_dispatch_ms}],
-compiles, disk_hits, time_to_first_result_ms, verified, out, driver_cache,
-memory_only. origin is compiled, disk or resident; memory_only says why
-nothing is kept on disk, and is empty where it is.`
+The first start compiles the programs, a later one finds them in the cache. The
+time of get is for compiling or loading a program and making the driver finish its
+work. first dispatch is its first run. The time to the first result is opening the
+GPU, getting the first program, running it and reading its result back, without
+decoding and comparing pictures.`
 
 // runResult is what run prints.
 type runResult struct {
 	GPU                 string       `json:"gpu"`
 	Driver              string       `json:"driver"`
-	Programs            []runProgram `json:"programs"`
+	Programs            []runProgram `json:"programs"` // in the order of their first use
 	Compiles            uint64       `json:"compiles"`
 	DiskHits            uint64       `json:"disk_hits"`
 	TimeToFirstResultMs float64      `json:"time_to_first_result_ms"`
 	Verified            bool         `json:"verified"`
 	Out                 string       `json:"out"`
-	DriverCache         string       `json:"driver_cache"`
-	MemoryOnly          string       `json:"memory_only"`
+	DriverCache         string       `json:"driver_cache"` // where the driver's own cache is
+	MemoryOnly          string       `json:"memory_only"`  // why nothing is stored on disk; empty where it is
 
 	pixels image.Point
-	ready  time.Duration // opening the GPU
+	ready  time.Duration // the time to open the GPU
 }
 
+// runProgram is the first use of a program.
 type runProgram struct {
 	Name                string       `json:"name"`
-	Origin              cache.Origin `json:"origin"`
+	Origin              cache.Origin `json:"origin"` // compiled, disk or resident
 	GetMillis           float64      `json:"get_ms"`
 	FirstDispatchMillis float64      `json:"first_dispatch_ms"`
 }
@@ -78,8 +74,8 @@ func newRun(o *options) *cobra.Command {
 		Args:                  cli.UsageArgs(cli.KnownCommand),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default one that comes with the command)")
-	flags.StringVar(&f.out, "out", "", "PNG file to write (default the picture's name and the filter's, here)")
+	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default a sample)")
+	flags.StringVar(&f.out, "out", "", "PNG file to write (default PICTURE-FILTER.png in the working directory)")
 	flags.StringVar(&f.filter, "filter", "edge", strings.Join(imaging.FilterNames(), ", "))
 	cli.Complete(cmd, "filter", imaging.FilterNames()...)
 	_ = cmd.MarkFlagFilename("image", "png", "jpg", "jpeg")
@@ -92,7 +88,7 @@ func newRun(o *options) *cobra.Command {
 		return o.run(f, filters)
 	}
 	cmd.AddCommand(newRunInterpreter(o), newRunWave(o), newRunNetwork(o))
-	return cmd
+	return o.WithResult(cmd, runResult{})
 }
 
 func (o *options) run(f runFlags, filters []imaging.Filter) error {
@@ -135,8 +131,7 @@ func (f runFlags) load() (image.Image, error) {
 	return picture, nil
 }
 
-// outFile is the file to write: what was asked for, else a name made of the
-// picture's and the filter's.
+// outFile returns --out, else the names of the picture and the filter.
 func (f runFlags) outFile() string {
 	if f.out != "" {
 		return f.out
@@ -148,8 +143,8 @@ func (f runFlags) outFile() string {
 	return strings.TrimSuffix(base, filepath.Ext(base)) + "-" + f.filter + ".png"
 }
 
-// filter applies the filters one after the other. Where a result is wrong it
-// returns an error and the figures so far, not verified.
+// filter applies the filters one after the other. Where a result is wrong it returns an
+// error, and the figures until then with Verified false.
 func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResult, image.Image, error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
@@ -163,13 +158,13 @@ func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResu
 	}
 	start := time.Now()
 	var err error
-	// A runner's memory is its own: the slots are hardly used.
+	// A runner has its own memory, so small slots are enough.
 	if g.Executor, err = executor.New(g.Context, g.Cache, executor.Options{SlotBytes: 1 << 12, SlotJobs: 4}); err != nil {
 		return r, nil, err
 	}
 	r.ready = g.ContextTime + time.Since(start)
-	runner := &conv2d.Runner{Executor: g.Executor, Programs: g.Cache, Observe: r.note}
-	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.Params{"local": 64}} // whose programs are built in
+	runner := &conv2d.Runner{Executor: g.Executor, Programs: g.Cache, Observe: r.addPrograms}
+	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.DirectParams{Local: 64}} // its programs are built in
 	var pictures []*image.NRGBA
 	for _, f := range filters {
 		filtered, err := imaging.Apply(ctx, runner, picture, f)
@@ -184,8 +179,8 @@ func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResu
 	return r, imaging.Sheet(pictures), nil
 }
 
-// note adds programs the first time that they are used.
-func (r *runResult) note(t conv2d.Timing) {
+// addPrograms adds the programs of a run that were not used before.
+func (r *runResult) addPrograms(t conv2d.Timing) {
 	if len(r.Programs) == 0 {
 		r.TimeToFirstResultMs = cli.Milliseconds(r.ready + t.Plan + t.Upload + t.Run + t.Readback)
 	}
@@ -211,6 +206,6 @@ func (r *runResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s, %d from disk; first result after %.0f ms\n",
 		cli.Plural(r.Compiles, "compile"), r.DiskHits, r.TimeToFirstResultMs)
 	if r.Verified {
-		fmt.Fprintf(w, "%dx%d pixels, every one as the CPU has it: %s\n", r.pixels.X, r.pixels.Y, r.Out)
+		fmt.Fprintf(w, "%dx%d pixels, all equal to the CPU's: %s\n", r.pixels.X, r.pixels.Y, r.Out)
 	}
 }

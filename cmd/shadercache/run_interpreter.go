@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,32 +25,27 @@ ADD of 0 from or to SP. Registers are x0 to x30, sp and xzr, of 64 bits. Comment
 begin with // or ;, labels end in a colon. Code and memory begin at address 0.
 
 SVC #1 prints x0. Any other SVC stops the machine, and so do HLT, a breakpoint, a
-store that is watched, a fault, and --cycles.
+store to the watched range, a fault, and --cycles.
 
-Every machine has registers and memory of its own and is one lane of the GPU: one
-machine leaves all others idle, thousands take about as long as one.
+Every machine has its own registers and memory and is one lane of the GPU: one
+machine leaves all other lanes idle, thousands take about as long as one.
 
-Forms, all with the same shader and the same end:
+Forms, all with the same shader and the same result:
   mega        as few dispatches as possible
-  continuous  a batch runs while the host looks at the one before
-  chained     the GPU says whether the next batch, issued already, has work
+  continuous  a batch runs while the host reads the result of the one before
+  chained     the GPU decides whether the next batch, already submitted, has work
   standard    the host reads every machine's state between batches
 
-Afterwards every machine is compared with one that the CPU ran; --verify=false
-leaves that out, since it takes the CPU long for long runs.
+Afterwards every machine is compared with one on the CPU, which takes long for long
+runs; --verify=false leaves that out.
 
-JSON fields: gpu, driver, file, form, machines, cycles (of all machines), batches,
-dispatches, cut, syscalls, ms, instructions_per_second, signal, number, fault,
-address, final_pc, flags, registers {NAME: value} (of --machine), stands {SIGNAL:
-machines}, printed [{machine, value}] (the first 1000), trace [TEXT], verified
-(null without --verify). Addresses and registers are hexadecimal text.
-
-The exit code is 1 when a machine ended in a fault, or not as the CPU has it.`
+The exit code is 1 when a machine ended in a fault, or in another state than the
+CPU's.`
 
 // printCall is the SVC that prints x0.
 const printCall = 1
 
-// maxPrinted bounds what is kept of what machines print.
+// maxPrinted bounds the number of printed values that the result holds.
 const maxPrinted = 1000
 
 // interpreterResult is what run interpreter prints.
@@ -60,35 +55,51 @@ type interpreterResult struct {
 	File       string             `json:"file"`
 	Form       string             `json:"form"`
 	Machines   int                `json:"machines"`
-	Cycles     uint64             `json:"cycles"`
+	Cycles     uint64             `json:"cycles"` // of all machines
 	Batches    int                `json:"batches"`
 	Dispatches int                `json:"dispatches"`
-	Cut        int                `json:"cut"`
-	Syscalls   int                `json:"syscalls"`
+	Cut        int                `json:"cut"`      // batches in which the driver ended a loop early; nothing was lost
+	Syscalls   int                `json:"syscalls"` // that the host served
 	Millis     float64            `json:"ms"`
 	IPS        float64            `json:"instructions_per_second"`
-	Signal     interpreter.Signal `json:"signal"`
-	Number     uint16             `json:"number"`
+	Signal     interpreter.Signal `json:"signal"` // of --machine, like the next six
+	Number     uint16             `json:"number"` // of the HLT or SVC at which --machine stopped
 	Fault      interpreter.Fault  `json:"fault"`
-	Address    string             `json:"address"`
+	Address    string             `json:"address"` // hexadecimal, as all addresses and registers
 	FinalPC    string             `json:"final_pc"`
 	Flags      string             `json:"flags"`
 	Registers  map[string]string  `json:"registers"`
-	Stands     map[string]int     `json:"stands"`
-	Printed    []printedValue     `json:"printed"`
-	Trace      []string           `json:"trace"`
-	Verified   *bool              `json:"verified"`
+	Stands     map[string]int     `json:"stands"`   // machines by signal
+	Printed    []printedValue     `json:"printed"`  // the first 1000 values
+	Trace      []string           `json:"trace"`    // of --machine
+	Verified   *bool              `json:"verified"` // null without --verify
 
 	machine int
-	state   interpreter.State
-	prints  int // more of them than Printed holds
-	wrong   int // machine that is not as the CPU has it, or -1
+	states  []interpreter.MachineState // of all machines
+	state   interpreter.MachineState   // of machine
+	notKept int                        // values that were printed after Printed was full
+	wrong   int                        // the first machine that differs from the CPU's, or -1
 }
 
-// printedValue is what a machine printed.
+// printedValue is a value that a machine printed.
 type printedValue struct {
 	Machine int    `json:"machine"`
 	Value   uint64 `json:"value"`
+}
+
+// interpreterFlags are the flags of run interpreter.
+type interpreterFlags struct {
+	form      string
+	cycles    uint64
+	machine   int
+	registers []string
+	breaks    []string
+	watch     string
+	memory    cli.ByteSize
+	timeout   time.Duration
+	verify    bool
+	options   interpreter.Options
+	setup     interpreter.Setup
 }
 
 func newRunInterpreter(o *options) *cobra.Command {
@@ -100,83 +111,153 @@ func newRunInterpreter(o *options) *cobra.Command {
 		Short:                 "Run ARM instructions on the GPU",
 		Long:                  runInterpreterUsage,
 		Example:               "  shadercache run interpreter demo/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
-		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("name one file to run")
-			}
-			return nil
-		}),
+		Args:                  cli.OneArgument("name one file to run"),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.form, "form", "mega", strings.Join(interpreterForms, ", "))
+	flags.StringVar(&f.form, "form", "mega", strings.Join(interpreter.Forms, ", "))
 	flags.Uint64Var(&f.cycles, "cycles", 1_000_000, "instructions of each machine, at most")
 	flags.IntVar(&f.options.BatchCycles, "batch", 100_000, "instructions of a batch")
 	flags.IntVar(&f.options.Machines, "machines", 1, "machines side by side")
 	flags.IntVar(&f.machine, "machine", 0, "the machine whose registers and trace are printed")
 	flags.StringArrayVar(&f.registers, "reg", nil, "set `NAME=VALUE` in every machine: x0 to x30, sp, pc; the value machine is its number")
 	flags.StringArrayVar(&f.breaks, "break", nil, "stop at this `ADDRESS`")
-	flags.StringVar(&f.watch, "watch", "", "stop behind a store to `ADDRESS[+BYTES]`, 8 bytes unless told otherwise")
+	flags.StringVar(&f.watch, "watch", "", "stop behind a store to `ADDRESS[+BYTES]`, by default 8 bytes")
 	flags.Var(&f.memory, "memory", "memory of each machine")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop continuous after the batch in which this passes (default never)")
 	flags.IntVar(&f.options.TraceEntries, "trace", 0, "print the last N instructions of --machine")
 	flags.BoolVar(&f.options.Int64, "int64", false, "use 64-bit integers of the driver")
 	flags.BoolVar(&f.verify, "verify", true, "compare every machine with the CPU")
 	flags.Lookup("memory").DefValue = "4M"
-	cli.Complete(cmd, "form", interpreterForms...)
+	cli.Complete(cmd, "form", interpreter.Forms...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return cli.Usage(cmd, err)
 		}
-		return o.runInterpreter(f, args[0])
+		r, err := o.runInterpreter(f, args[0])
+		return o.Show(r, err)
 	}
-	return cmd
+	return o.WithResult(cmd, interpreterResult{})
 }
 
-// readCode reads a program.
-func readCode(file string) ([]byte, error) {
-	code, err := os.ReadFile(file)
+// check checks the command line and parses what the machines begin with.
+func (f *interpreterFlags) check() error {
+	f.options.MemoryBytes, f.options.TraceMachine, f.options.Watchpoints = int(f.memory), f.machine, f.watch != ""
+	switch {
+	case !slices.Contains(interpreter.Forms, f.form):
+		return fmt.Errorf("there is no form %q: %s", f.form, strings.Join(interpreter.Forms, ", "))
+	case f.cycles == 0 || f.options.Machines < 1 || f.options.BatchCycles < 1:
+		return errors.New("--cycles, --machines and --batch must be at least 1")
+	case f.timeout < 0 || f.timeout > 0 && f.form != "continuous":
+		return errors.New("--timeout must not be negative, and is for --form continuous: other forms end with --cycles")
+	case f.options.TraceEntries < 0 || f.options.TraceEntries > 1<<20:
+		return fmt.Errorf("--trace %d: it must be 0 to %d", f.options.TraceEntries, 1<<20)
+	case f.memory < 8 || f.memory%8 != 0 || f.memory > 1<<32:
+		return fmt.Errorf("--memory %d: it must be a multiple of 8 from 8 to 4G", f.memory)
+	case f.machine < 0 || f.machine >= f.options.Machines:
+		return fmt.Errorf("--machine %d: it must be 0 to %d", f.machine, f.options.Machines-1)
+	}
+	return f.parseSetup()
+}
+
+func (f *interpreterFlags) parseSetup() (err error) {
+	if f.watch != "" {
+		if f.setup.Watch, err = interpreter.ParseWatched(f.watch); err != nil {
+			return fmt.Errorf("--watch %s: %w", f.watch, err)
+		}
+	}
+	for _, text := range f.registers {
+		r, err := interpreter.ParseRegister(text)
+		if err != nil {
+			return fmt.Errorf("--reg %s: %w", text, err)
+		}
+		f.setup.Registers = append(f.setup.Registers, r)
+	}
+	for _, text := range f.breaks {
+		address, err := interpreter.ParseWord(text)
+		if err != nil {
+			return fmt.Errorf("--break %s: it must be an address", text)
+		}
+		f.setup.Breakpoints = append(f.setup.Breakpoints, address)
+	}
+	return nil
+}
+
+func (o *options) runInterpreter(f interpreterFlags, file string) (r *interpreterResult, err error) {
+	if f.setup.Code, err = interpreter.ReadProgram(file); errors.As(err, new(*interpreter.SyntaxError)) {
+		err = cli.Hint(err, "shadercache run interpreter --help lists the instructions")
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !strings.EqualFold(filepath.Ext(file), ".bin") {
-		if code, err = interpreter.Assemble(file, string(code)); err != nil {
-			return nil, cli.Hint(err, "shadercache run interpreter --help lists the instructions")
-		}
-	}
-	if len(code) == 0 {
-		return nil, fmt.Errorf("run: %s holds no instructions", file)
-	}
-	return code, nil
-}
-
-func (o *options) runInterpreter(f interpreterFlags, file string) error {
-	code, err := readCode(file)
-	if err != nil {
-		return err
-	}
 	g, err := o.OpenGPU(cache.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	defer func() { err = errors.Join(err, g.Close()) }()
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &interpreterResult{GPU: g.Name(), Driver: g.Driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.machine}
-	f.progress = o.NewProgress
-	err = r.run(ctx, g, f, code)
-	if err := errors.Join(err, g.Close()); err != nil {
-		return err
+	bar := o.NewProgress(100, "running")
+	f.options.Progress = func(done, of uint64) { _ = bar.Set(int(float64(done) / float64(of) * 100)) }
+	v, err := interpreter.New(ctx, g.Context, g.Cache, f.options)
+	if err != nil {
+		return nil, err
 	}
-	if err := o.Result(r, r.Print); err != nil {
-		return err
+	defer func() { err = errors.Join(err, v.Close()) }()
+	r = &interpreterResult{GPU: g.Name(), Driver: g.Driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.machine}
+	if err := r.run(ctx, v, f, bar.Finish); err != nil || !f.verify {
+		return r, err
 	}
-	return r.Verdict()
+	return r, o.verifyMachines(ctx, v, f, r)
 }
 
-// Verdict is what is wrong with the end.
+// run runs the machines and calls finish afterwards.
+func (r *interpreterResult) run(ctx context.Context, v *interpreter.Interpreter, f interpreterFlags, finish func() error) error {
+	if err := f.setup.Apply(ctx, v); err != nil {
+		return err
+	}
+	v.Handle(printCall, func(c *interpreter.Call) error {
+		if len(r.Printed) < maxPrinted {
+			r.Printed = append(r.Printed, printedValue{c.Machine, c.X[0]})
+		} else {
+			r.notKept++
+		}
+		return nil
+	})
+	done, err := v.RunForm(ctx, f.form, f.cycles, uint64(f.options.BatchCycles), f.timeout)
+	if err := errors.Join(err, finish()); err != nil {
+		return err
+	}
+	if r.states, err = v.MachineStates(ctx); err != nil {
+		return err
+	}
+	trace, err := v.Trace(ctx)
+	for _, e := range trace {
+		r.Trace = append(r.Trace, e.String())
+	}
+	r.record(done)
+	return err
+}
+
+// verifyMachines compares every machine with the CPU.
+func (o *options) verifyMachines(ctx context.Context, v *interpreter.Interpreter, f interpreterFlags, r *interpreterResult) (err error) {
+	total := 0
+	for _, s := range r.states {
+		total += int(s.Cycles)
+	}
+	bar := o.NewProgress(total, "comparing with the CPU")
+	verifier := interpreter.Verifier{Machines: v, MemoryBytes: f.options.MemoryBytes, Setup: f.setup, States: r.states,
+		Served: printCall, Progress: func(cycles int) { _ = bar.Add(cycles) }}
+	r.wrong, err = verifier.Verify(ctx)
+	good := r.wrong < 0
+	r.Verified = &good
+	return errors.Join(err, bar.Finish())
+}
+
+// Verdict returns what is wrong with the end of the machines.
 func (r *interpreterResult) Verdict() error {
 	switch n := r.Stands[interpreter.SignalFault.String()]; {
 	case r.Verified != nil && !*r.Verified:
-		return cli.Hint(fmt.Errorf("run: machine %d did not end as the CPU has it", r.wrong), "the driver may be broken: shadercache selftest")
+		return cli.Hint(fmt.Errorf("run: machine %d ended in another state than the CPU's", r.wrong), "the driver may be broken: shadercache selftest")
 	case n > 0 && r.state.Signal == interpreter.SignalFault:
 		return fmt.Errorf("run: machine %d stopped at pc %#x: %s", r.machine, r.state.PC, faultText(r.state))
 	case n > 0:
@@ -185,8 +266,8 @@ func (r *interpreterResult) Verdict() error {
 	return nil
 }
 
-// faultText says what was wrong, and where an access went that was.
-func faultText(s interpreter.State) string {
+// faultText returns the fault, with the address of an access that failed.
+func faultText(s interpreter.MachineState) string {
 	switch s.Fault {
 	case interpreter.FaultAddress, interpreter.FaultAlignment, interpreter.FaultCode:
 		return fmt.Sprintf("%v, address %#x", s.Fault, s.Address)
@@ -194,67 +275,9 @@ func faultText(s interpreter.State) string {
 	return s.Fault.String()
 }
 
-func (r *interpreterResult) run(ctx context.Context, g *cli.GPU, f interpreterFlags, code []byte) error {
-	bar := f.progress(100, "running")
-	f.options.Progress = func(done, of uint64) { _ = bar.Set(int(float64(done) / float64(of) * 100)) }
-	v, err := interpreter.New(ctx, g.Context, g.Cache, f.options)
-	if err != nil {
-		return err
-	}
-	err = r.runOn(ctx, v, f, code, bar.Finish)
-	return errors.Join(err, v.Close())
-}
-
-func (r *interpreterResult) runOn(ctx context.Context, v *interpreter.Interpreter, f interpreterFlags, code []byte, ran func() error) error {
-	if err := f.prepare(ctx, v, code); err != nil {
-		return err
-	}
-	v.Handle(printCall, func(c *interpreter.Call) error {
-		if len(r.Printed) < maxPrinted {
-			r.Printed = append(r.Printed, printedValue{c.Machine, c.X[0]})
-		} else {
-			r.prints++
-		}
-		return nil
-	})
-	done, err := f.runForm(ctx, v)
-	if err := errors.Join(err, ran()); err != nil {
-		return err
-	}
-	states, err := v.States(ctx)
-	if err != nil {
-		return err
-	}
-	trace, err := v.Trace(ctx)
-	if err != nil {
-		return err
-	}
-	for _, e := range trace {
-		r.Trace = append(r.Trace, e.String())
-	}
-	r.note(done, states)
-	if f.verify {
-		return r.verify(ctx, v, &f, code, states)
-	}
-	return nil
-}
-
-func (f *interpreterFlags) runForm(ctx context.Context, v *interpreter.Interpreter) (interpreter.Result, error) {
-	switch f.form {
-	case "standard":
-		return v.RunStandard(ctx, f.cycles)
-	case "chained":
-		return v.RunChained(ctx, f.cycles)
-	case "continuous":
-		batch := uint64(f.options.BatchCycles)
-		return v.RunContinuous(ctx, int((f.cycles+batch-1)/batch), f.timeout)
-	}
-	return v.RunMega(ctx, f.cycles)
-}
-
-// note takes over what a run did.
-func (r *interpreterResult) note(done interpreter.Result, states []interpreter.State) {
-	r.state = states[r.machine]
+// record adds the figures and the end of a run.
+func (r *interpreterResult) record(done interpreter.Result) {
+	r.state = r.states[r.machine]
 	r.Form, r.Cycles, r.Batches, r.Dispatches = done.Form, done.Cycles, done.Batches, done.Dispatches
 	r.Cut, r.Syscalls, r.Millis, r.IPS = done.Cut, done.Syscalls, cli.Milliseconds(done.Wall), done.IPS
 	r.Signal, r.Number, r.Fault = r.state.Signal, r.state.Number, r.state.Fault
@@ -264,14 +287,14 @@ func (r *interpreterResult) note(done interpreter.Result, states []interpreter.S
 		r.Registers[fmt.Sprintf("x%d", i)] = fmt.Sprintf("%#x", x)
 	}
 	r.Stands = map[string]int{}
-	for s, n := range done.Stands {
+	for s, n := range done.Signals {
 		if n > 0 {
 			r.Stands[interpreter.Signal(s).String()] = n
 		}
 	}
 }
 
-// flagText shows set flags as letters: "nZCv".
+// flagText returns set flags as capital letters: "nZCv".
 func flagText(flags uint32) string {
 	text := []byte("nzcv")
 	for i := range text {
@@ -282,16 +305,8 @@ func flagText(flags uint32) string {
 	return string(text)
 }
 
-// dispatches is "1 dispatch", "2 dispatches".
-func dispatches(n int) string {
-	if n == 1 {
-		return "1 dispatch"
-	}
-	return fmt.Sprintf("%d dispatches", n)
-}
-
-// standing is how the machine stands: "halt #3", "checkpoint, --cycles are done".
-func (r *interpreterResult) standing() string {
+// endText describes how the machine ended: "halt #3", "checkpoint, --cycles are done,".
+func (r *interpreterResult) endText() string {
 	switch s := r.state; s.Signal {
 	case interpreter.SignalHalt, interpreter.SignalSyscall:
 		return fmt.Sprintf("%v #%d", s.Signal, s.Number)
@@ -306,8 +321,8 @@ func (r *interpreterResult) standing() string {
 	}
 }
 
-// standings is how many machines stand with each signal: "3 halt, 1 fault".
-func (r *interpreterResult) standings() string {
+// endCounts returns the number of machines for each signal: "3 halt, 1 fault".
+func (r *interpreterResult) endCounts() string {
 	var list []string
 	for s := range interpreter.SignalWatch + 1 {
 		if n := r.Stands[s.String()]; n > 0 {
@@ -325,12 +340,12 @@ func (r *interpreterResult) Print(w io.Writer) {
 	for _, p := range r.Printed {
 		fmt.Fprintf(w, "machine %d prints %d\n", p.Machine, p.Value)
 	}
-	if r.prints > 0 {
-		fmt.Fprintf(w, "and %d more\n", r.prints)
+	if r.notKept > 0 {
+		fmt.Fprintf(w, "and %d more\n", r.notKept)
 	}
-	fmt.Fprintf(w, "machine %d: %s at pc %s after %s, flags %s\n", r.machine, r.standing(), r.FinalPC, cli.Plural(r.state.Cycles, "instruction"), r.Flags)
+	fmt.Fprintf(w, "machine %d: %s at pc %s after %s, flags %s\n", r.machine, r.endText(), r.FinalPC, cli.Plural(r.state.Cycles, "instruction"), r.Flags)
 	if len(r.Stands) > 1 {
-		fmt.Fprintf(w, "all machines: %s\n", r.standings())
+		fmt.Fprintf(w, "all machines: %s\n", r.endCounts())
 	}
 	fmt.Fprintln(w)
 	for row := range 8 {
@@ -346,8 +361,8 @@ func (r *interpreterResult) Print(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "\n%s, %s: %s in %s, %s/s\n", r.Form, cli.Plural(r.Machines, "machine"), cli.Plural(r.Cycles, "instruction"),
-		dispatches(r.Dispatches), readableRate(r.IPS))
+		cli.Plural(r.Dispatches, "dispatch"), cli.ReadableRate(r.IPS))
 	if r.Verified != nil && *r.Verified {
-		fmt.Fprintln(w, "every machine ended as the CPU has it")
+		fmt.Fprintln(w, "every machine ended in the CPU's state")
 	}
 }

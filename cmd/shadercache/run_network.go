@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/color"
 	"io"
 	"math"
 	"slices"
@@ -15,31 +13,22 @@ import (
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
+	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const runNetworkUsage = `Run a small neural network of six layers on pictures, and compare what comes out
-with the CPU's float64 result.
+const runNetworkUsage = `Run a small neural network of six layers on pictures, and compare its output with
+the CPU's float64 result.
 
-The layers are convolutions of every kind and matrix products, with weights that
-are always the same: Gabor filters, means, and random numbers of a fixed seed. Each
-layer is a plan: its algorithm is chosen, its weights go to the device once, and
-what goes from layer to layer stays there. The pictures are pieces of the sample
-picture, 32 x 32 each.
+The layers are convolutions of every kind and matrix products, with fixed weights:
+Gabor filters, means, and random numbers of a fixed seed. Each layer is a plan: its
+algorithm is chosen, its weights are uploaded once, and data between layers stays
+on the device. The pictures are pieces of the sample picture, 32 x 32 each.
 
 With --tune, layers that were not tuned on this driver are tuned first, for at most
 --budget each. A second start finds programs and choices in the cache: 0 compiles,
-0 searches. basis says why a layer has its algorithm: tuned, table (shipped with
-the command), or ranking (the likeliest).
-
-first_result_ms is from the open context to the first result: plans, programs,
-weights and one run. run_ms is one run later, a median, with the pictures going up
-and the numbers coming down.
-
-JSON fields: gpu, driver, pictures, layers [{name, shape, algorithm, basis,
-tolerance}], compiles, disk_hits, searches, first_result_ms, run_ms, max_error,
-verified. max_error is the largest difference; the numbers are from 0 to 1.
+0 searches.
 
 The exit code is 1 when a result was wrong.`
 
@@ -59,17 +48,18 @@ type networkResult struct {
 	Compiles          uint64         `json:"compiles"`
 	DiskHits          uint64         `json:"disk_hits"`
 	Searches          int            `json:"searches"`
-	FirstResultMillis float64        `json:"first_result_ms"`
-	RunMillis         float64        `json:"run_ms"`
-	MaxError          float64        `json:"max_error"`
+	FirstResultMillis float64        `json:"first_result_ms"` // from the open context: plans, programs, weights and one run
+	RunMillis         float64        `json:"run_ms"`          // median of later runs, with upload and download
+	MaxError          float64        `json:"max_error"`       // largest difference; the output is from 0 to 1
 	Verified          bool           `json:"verified"`
 }
 
+// networkLayer is the plan of one layer.
 type networkLayer struct {
 	Name      string       `json:"name"`
 	Shape     string       `json:"shape"`
 	Algorithm string       `json:"algorithm"`
-	Basis     conv2d.Basis `json:"basis"`
+	Basis     conv2d.Basis `json:"basis"` // of the choice: tuned, table (shipped with the command), or ranking
 	Tolerance float64      `json:"tolerance"`
 }
 
@@ -86,9 +76,9 @@ func newRunNetwork(o *options) *cobra.Command {
 		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.pictures, "pictures", f.pictures, "pictures that go through at once")
+	flags.IntVar(&f.pictures, "pictures", f.pictures, "pictures of one run")
 	flags.BoolVar(&f.tune, "tune", false, "tune layers that were not tuned")
-	flags.DurationVar(&f.budget, "budget", f.budget, "how long to search for each layer")
+	flags.DurationVar(&f.budget, "budget", f.budget, "time to search for each layer")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case f.pictures < 1 || f.pictures > maxPictures:
@@ -99,13 +89,13 @@ func newRunNetwork(o *options) *cobra.Command {
 		r, err := o.runNetwork(f)
 		return o.Show(r, err)
 	}
-	return cmd
+	return o.WithResult(cmd, networkResult{})
 }
 
 func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	input := pieces(imaging.Sample(), f.pictures)
+	input := imaging.Pieces(imaging.Sample(), conv2d.SampleSide, f.pictures)
 	g, err := o.OpenExecutor(executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4})
 	if err != nil {
 		return nil, err
@@ -118,7 +108,7 @@ func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 func (r *networkResult) run(ctx context.Context, g *cli.GPU, f networkFlags, input []float32) error {
 	var plan conv2d.PlanOptions
 	if f.tune {
-		plan.Tune = &conv2d.TuneOptions{Budget: f.budget, Progress: func(done, _ int, _ conv2d.Candidate) {
+		plan.Tune = &tune.Options{Budget: f.budget, Progress: func(done, _ int, _ tune.Candidate) {
 			if done == 1 {
 				r.Searches++
 			}
@@ -137,7 +127,7 @@ func (r *networkResult) run(ctx context.Context, g *cli.GPU, f networkFlags, inp
 		for i := range output {
 			output[i] = math.Float32frombits(conv2d.Poison)
 		}
-		if err := once(ctx, g.Executor, n, input, output); err != nil {
+		if err := runOnce(ctx, g.Executor, n, input, output); err != nil {
 			return err
 		}
 		if took = append(took, cli.Milliseconds(time.Since(begin))); len(took) == 1 {
@@ -146,12 +136,12 @@ func (r *networkResult) run(ctx context.Context, g *cli.GPU, f networkFlags, inp
 	}
 	slices.Sort(took)
 	r.RunMillis = took[len(took)/2]
-	r.note(g, n, input, output)
+	r.compare(g, n, input, output)
 	return nil
 }
 
-// once is one run.
-func once(ctx context.Context, e *executor.Executor, n *conv2d.Network, input, output []float32) error {
+// runOnce runs the network and waits for its output.
+func runOnce(ctx context.Context, e *executor.Executor, n *conv2d.Network, input, output []float32) error {
 	job, err := n.Job(input, output)
 	if err != nil {
 		return err
@@ -164,8 +154,8 @@ func once(ctx context.Context, e *executor.Executor, n *conv2d.Network, input, o
 	return pending.Wait(ctx)
 }
 
-// note compares the result and says how it came about.
-func (r *networkResult) note(g *cli.GPU, n *conv2d.Network, input, output []float32) {
+// compare compares the output with the CPU's and adds the plans and the counters.
+func (r *networkResult) compare(g *cli.GPU, n *conv2d.Network, input, output []float32) {
 	want := n.Reference(input)
 	r.Verified = conv2d.Compare(output, want, 1).OK()
 	for i, v := range output {
@@ -186,28 +176,10 @@ func (r *networkResult) note(g *cli.GPU, n *conv2d.Network, input, output []floa
 	r.Compiles, r.DiskHits = g.Context.Counters().Compiles, g.Cache.Stats().DiskHits
 }
 
-// pieces cuts grey squares out of a picture, side by side and line by line, from the
-// beginning again where the picture ends.
-func pieces(picture image.Image, n int) []float32 {
-	const side = conv2d.SampleSide
-	bounds := picture.Bounds()
-	across, down := max(1, bounds.Dx()/side), max(1, bounds.Dy()/side)
-	values := make([]float32, 0, n*side*side)
-	for i := range n {
-		left, top := bounds.Min.X+i%across*side, bounds.Min.Y+i/across%down*side
-		for y := range side {
-			for x := range side {
-				grey := color.Gray16Model.Convert(picture.At(left+x, top+y)).(color.Gray16)
-				values = append(values, float32(grey.Y)/math.MaxUint16)
-			}
-		}
-	}
-	return values
-}
-
+// Verdict returns an error where the output is wrong.
 func (r *networkResult) Verdict() error {
 	if !r.Verified {
-		return cli.Hint(errors.New("the network's result on the GPU is not the CPU's"), "shadercache tune finds which layer's algorithm is wrong; the driver may be broken")
+		return cli.Hint(errors.New("the network's output on the GPU differs from the CPU's"), "shadercache tune finds the algorithm that is wrong; the driver may be broken")
 	}
 	return nil
 }
@@ -219,15 +191,8 @@ func (r *networkResult) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.Shape, l.Basis, l.Algorithm)
 	}
 	fmt.Fprintf(w, "\n%s, %d from disk, %s; first result after %.0f ms, then %.2f ms a run\n",
-		cli.Plural(r.Compiles, "compile"), r.DiskHits, searches(r.Searches), r.FirstResultMillis, r.RunMillis)
+		cli.Plural(r.Compiles, "compile"), r.DiskHits, cli.Plural(r.Searches, "search"), r.FirstResultMillis, r.RunMillis)
 	if r.Verified {
-		fmt.Fprintf(w, "%d pictures, every number as the CPU has it, to %.1e\n", r.Pictures, r.MaxError)
+		fmt.Fprintf(w, "%d pictures, every number equals the CPU's within %.1e\n", r.Pictures, r.MaxError)
 	}
-}
-
-func searches(n int) string {
-	if n == 1 {
-		return "1 search"
-	}
-	return fmt.Sprintf("%d searches", n)
 }

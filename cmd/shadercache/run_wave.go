@@ -1,17 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -26,37 +20,24 @@ const runWaveUsage = `Run a 2-D wave equation that stays on the GPU, poke it, ta
 The grid is cut into tiles. Each owns its cells and exchanges messages with its
 four neighbours before a step; the state never leaves the GPU. A poke is a
 message too: it raises the surface around a cell and is acknowledged by the tile.
-Pokes happen while it runs, before the step that is written behind the @.
+Pokes happen while it runs, before the step behind the @.
 
-With --out a picture is written every so many steps: water at rest is dark,
-crests go over orange to cream, troughs over blue to ice. With --verify the CPU
-computes the same, and every cell of every picture and of the end is compared:
-they have to agree in every bit.
-
-JSON fields: gpu, driver, width, height, tiles_x, tiles_y, border, steps,
-pokes [{x, y, amplitude, step}], energy, largest, steps_per_s, frames, out,
-verified. energy and largest are of the end; steps_per_s is without pictures and
-comparing; verified is null without --verify.
+With --out a picture is written every --every steps: water at rest is dark, crests
+are orange to cream, troughs blue to ice. With --verify the CPU computes the same, and
+every cell of every picture and of the end is compared: every bit has to be equal.
 
 The exit code is 1 when a cell was wrong, or a poke was not acknowledged.`
 
 // waveFlags are the flags of run wave.
 type waveFlags struct {
-	size, tiles   cli.Pair
-	steps, every  int
-	pokes         []string
-	out           string
-	absorb        bool
-	scale         float64
-	verify        bool
-	scheduled     []scheduledPoke
-	largestHeight float64
-}
-
-// scheduledPoke is a poke before a step.
-type scheduledPoke struct {
-	wave.Poke
-	step int
+	size, tiles  cli.Pair
+	steps, every int
+	pokes        []string
+	out          string
+	absorb       bool
+	scale        float64
+	verify       bool
+	scheduled    []wave.ScheduledPoke
 }
 
 // waveResult is what run wave prints.
@@ -70,14 +51,15 @@ type waveResult struct {
 	Border         string     `json:"border"`
 	Steps          uint32     `json:"steps"`
 	Pokes          []wavePoke `json:"pokes"`
-	Energy         float64    `json:"energy"`
-	Largest        float64    `json:"largest"`
-	StepsPerSecond float64    `json:"steps_per_s"`
-	Frames         int        `json:"frames"`
+	Energy         float64    `json:"energy"`      // at the end
+	Largest        float64    `json:"largest"`     // height at the end
+	StepsPerSecond float64    `json:"steps_per_s"` // without pictures and comparing
+	Frames         int        `json:"frames"`      // pictures
 	Out            string     `json:"out"`
-	Verified       *bool      `json:"verified"`
+	Verified       *bool      `json:"verified"` // null without --verify
 }
 
+// wavePoke is a poke that a tile acknowledged.
 type wavePoke struct {
 	X         int     `json:"x"`
 	Y         int     `json:"y"`
@@ -101,7 +83,7 @@ func newRunWave(o *options) *cobra.Command {
 	flags.IntVar(&f.steps, "steps", 600, "steps to do")
 	flags.StringArrayVar(&f.pokes, "poke", nil, "raise the surface at X,Y by HEIGHT before step STEP, any number of times (default three of them)")
 	flags.IntVar(&f.every, "every", 20, "steps from picture to picture")
-	flags.StringVar(&f.out, "out", "", "folder for pictures, made where there is none (default none are taken)")
+	flags.StringVar(&f.out, "out", "", "folder for pictures, made if it is missing (default no pictures)")
 	flags.BoolVar(&f.absorb, "absorb", false, "borders absorb waves rather than reflect them")
 	flags.Float64Var(&f.scale, "scale", 0, "height with the last colour (default an eighth of the highest poke)")
 	flags.BoolVar(&f.verify, "verify", false, "compare every cell with the CPU's")
@@ -121,10 +103,10 @@ func newRunWave(o *options) *cobra.Command {
 		}
 		return errors.Join(o.Result(r, r.Print), err)
 	}
-	return cmd
+	return o.WithResult(cmd, waveResult{})
 }
 
-// check reads the pokes and refuses what makes no sense.
+// check checks the command line and parses the pokes.
 func (f *waveFlags) check() error {
 	switch {
 	case f.steps < 1 || f.steps > 100_000_000:
@@ -136,53 +118,30 @@ func (f *waveFlags) check() error {
 	}
 	if f.pokes == nil {
 		w, h := f.size.X, f.size.Y
-		f.scheduled = []scheduledPoke{
-			{wave.Poke{X: w / 3, Y: h * 2 / 5, Amplitude: 1}, 0},
-			{wave.Poke{X: w * 2 / 3, Y: h / 4, Amplitude: -1}, f.steps / 6},
-			{wave.Poke{X: w * 3 / 5, Y: h * 3 / 4, Amplitude: 1}, f.steps / 3},
+		f.scheduled = []wave.ScheduledPoke{
+			{Impulse: wave.Impulse{X: w / 3, Y: h * 2 / 5, Amplitude: 1}},
+			{Impulse: wave.Impulse{X: w * 2 / 3, Y: h / 4, Amplitude: -1}, Step: f.steps / 6},
+			{Impulse: wave.Impulse{X: w * 3 / 5, Y: h * 3 / 4, Amplitude: 1}, Step: f.steps / 3},
 		}
 	}
 	for _, text := range f.pokes {
-		p, err := parsePoke(text)
+		p, err := wave.ParseScheduledPoke(text)
 		if err != nil {
-			return err
+			return fmt.Errorf("--poke %w", err)
 		}
-		if p.step >= f.steps {
+		if p.Step >= f.steps {
 			return fmt.Errorf("--poke %s comes after the last of %d steps", text, f.steps)
 		}
 		f.scheduled = append(f.scheduled, p)
 	}
-	slices.SortStableFunc(f.scheduled, func(a, b scheduledPoke) int { return a.step - b.step })
-	for _, p := range f.scheduled {
-		f.largestHeight = max(f.largestHeight, float64(max(p.Amplitude, -p.Amplitude)))
-	}
 	if f.scale == 0 {
-		f.scale = max(f.largestHeight, 1e-6) / 8
+		highest := float32(1e-6)
+		for _, p := range f.scheduled {
+			highest = max(highest, p.Amplitude, -p.Amplitude)
+		}
+		f.scale = float64(highest) / 8
 	}
 	return nil
-}
-
-// parsePoke reads "X,Y,HEIGHT" or "X,Y,HEIGHT@STEP".
-func parsePoke(text string) (p scheduledPoke, err error) {
-	wrong := fmt.Errorf("--poke %q is not X,Y,HEIGHT or X,Y,HEIGHT@STEP", text)
-	place, step, later := strings.Cut(text, "@")
-	if later {
-		if p.step, err = strconv.Atoi(step); err != nil || p.step < 0 {
-			return p, wrong
-		}
-	}
-	parts := strings.Split(place, ",")
-	if len(parts) != 3 {
-		return p, wrong
-	}
-	x, errX := strconv.Atoi(parts[0])
-	y, errY := strconv.Atoi(parts[1])
-	height, errHeight := strconv.ParseFloat(parts[2], 32)
-	if errors.Join(errX, errY, errHeight) != nil {
-		return p, wrong
-	}
-	p.Poke = wave.Poke{X: x, Y: y, Amplitude: float32(height)}
-	return p, nil
 }
 
 func (f *waveFlags) options() wave.Options {
@@ -193,8 +152,7 @@ func (f *waveFlags) options() wave.Options {
 	return o
 }
 
-// runWave runs the simulation. Where a cell was wrong the result comes with an
-// error.
+// runWave runs the simulation. Where a cell was wrong the result comes with an error.
 func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
@@ -208,141 +166,45 @@ func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
 		return nil, err
 	}
 	defer sim.Close()
-	w := &waveRun{ctx: ctx, flags: f, sim: sim, bar: o.NewProgress(f.steps, "steps"), result: &waveResult{
-		GPU: g.Name(), Driver: g.Driver(),
-		Width: f.size.X, Height: f.size.Y, TilesX: f.tiles.X, TilesY: f.tiles.Y, Border: f.options().Border.String(),
-		Pokes: []wavePoke{}, Out: f.out,
-	}}
+	bar := o.NewProgress(f.steps, "steps")
+	e := wave.Experiment{Steps: f.steps, Pokes: f.scheduled, Every: f.every, Progress: bar.Add}
 	if f.verify {
-		if w.reference, err = wave.NewReference(f.options()); err != nil {
+		if e.Reference, err = wave.NewReference(f.options()); err != nil {
 			return nil, err
 		}
 	}
-	w.pictures.SetLimit(2)
-	if err := errors.Join(w.run(), w.pictures.Wait()); err != nil {
-		if !errors.Is(err, wave.ErrDiffers) {
-			return nil, err
-		}
-		return w.result, cli.Hint(err, "the figures mean nothing; the driver may be broken")
-	}
-	return w.result, nil
-}
-
-// waveRun is one run, with the reference where it is asked for.
-type waveRun struct {
-	ctx       context.Context
-	flags     waveFlags
-	sim       *wave.Sim
-	reference *wave.Reference
-	bar       *progressbar.ProgressBar
-	pictures  errgroup.Group // being written
-	stepping  time.Duration
-	result    *waveResult
-}
-
-// stepsWithoutPictures is how many steps are done between two looks at the
-// progress where no pictures are taken.
-const stepsWithoutPictures = 128
-
-// run goes from event to event: a poke, a picture, the end.
-func (w *waveRun) run() error {
-	pokes, every := w.flags.scheduled, w.flags.every
-	if w.flags.out == "" {
-		every = stepsWithoutPictures
-	}
-	for step := 0; ; {
-		for len(pokes) > 0 && pokes[0].step == step {
-			if err := w.poke(pokes[0].Poke); err != nil {
-				return err
-			}
-			pokes = pokes[1:]
-		}
-		if step == w.flags.steps {
-			break
-		}
-		next := min(step+every-step%every, w.flags.steps)
-		if len(pokes) > 0 {
-			next = min(next, pokes[0].step)
-		}
-		if err := w.step(next - step); err != nil {
-			return err
-		}
-		step = next
-		if w.flags.out != "" && step%w.flags.every == 0 {
-			if err := w.picture(); err != nil {
-				return err
-			}
+	var pictures errgroup.Group // written while the simulation runs
+	pictures.SetLimit(2)
+	if f.out != "" {
+		e.Frame = func(field []float32, step uint32) error {
+			file := filepath.Join(f.out, fmt.Sprintf("wave-%06d.png", step))
+			pictures.Go(func() error { return imaging.WritePNG(file, wave.Picture(field, f.size.X, f.scale)) })
+			return nil
 		}
 	}
-	return w.finish()
-}
-
-func (w *waveRun) poke(p wave.Poke) error {
-	acks, err := w.sim.Poke(w.ctx, p)
+	done, err := e.Run(ctx, sim)
+	if err = errors.Join(err, bar.Finish(), pictures.Wait()); err != nil && !errors.Is(err, wave.ErrDiffers) {
+		return nil, err
+	}
 	if err != nil {
-		return err
+		err = cli.Hint(err, "the figures mean nothing; the driver may be broken")
 	}
-	w.result.Pokes = append(w.result.Pokes, wavePoke{p.X, p.Y, p.Amplitude, acks[0].Step})
-	if w.reference != nil {
-		return w.reference.Poke(p)
-	}
-	return nil
+	return newWaveResult(g, f, done), err
 }
 
-func (w *waveRun) step(n int) error {
-	start := time.Now()
-	if err := w.sim.Step(w.ctx, n); err != nil {
-		return err
+func newWaveResult(g *cli.GPU, f waveFlags, done wave.Outcome) *waveResult {
+	r := &waveResult{
+		GPU: g.Name(), Driver: g.Driver(), Width: f.size.X, Height: f.size.Y, TilesX: f.tiles.X, TilesY: f.tiles.Y,
+		Border: f.options().Border.String(), Steps: done.Steps, Pokes: []wavePoke{}, Energy: done.Energy, Largest: done.Largest,
+		Frames: done.Frames, Out: f.out, Verified: done.Verified,
 	}
-	w.stepping += time.Since(start)
-	if w.reference != nil {
-		w.reference.Step(n)
+	if done.Stepping > 0 {
+		r.StepsPerSecond = float64(done.Steps) / done.Stepping.Seconds()
 	}
-	return w.bar.Add(n)
-}
-
-// picture takes a picture, compares it, and has it written while the simulation
-// goes on.
-func (w *waveRun) picture() error {
-	field, step, err := w.field()
-	if err != nil {
-		return err
+	for _, p := range done.Pokes {
+		r.Pokes = append(r.Pokes, wavePoke{p.X, p.Y, p.Amplitude, p.Step})
 	}
-	w.result.Frames++
-	file := filepath.Join(w.flags.out, fmt.Sprintf("wave-%06d.png", step))
-	w.pictures.Go(func() error {
-		return imaging.WritePNG(file, wave.Picture(field, w.flags.size.X, w.flags.scale))
-	})
-	return nil
-}
-
-// field is the surface, compared with the reference.
-func (w *waveRun) field() ([]float32, uint32, error) {
-	field, step, err := w.sim.Field(w.ctx)
-	if err != nil || w.reference == nil {
-		return field, step, err
-	}
-	err = w.reference.Compare(field)
-	verified := err == nil
-	w.result.Verified = &verified
-	return field, step, err
-}
-
-// finish takes stock.
-func (w *waveRun) finish() error {
-	tiles, err := w.sim.Tiles(w.ctx)
-	if err != nil {
-		return err
-	}
-	r := w.result
-	for _, t := range tiles {
-		r.Energy += float64(t.Energy)
-		r.Largest = max(r.Largest, float64(t.Largest))
-	}
-	r.Steps = w.sim.Steps()
-	r.StepsPerSecond = float64(r.Steps) / w.stepping.Seconds()
-	_, _, err = w.field()
-	return errors.Join(err, w.bar.Finish())
+	return r
 }
 
 func (r *waveResult) Print(w io.Writer) {
@@ -358,9 +220,9 @@ func (r *waveResult) Print(w io.Writer) {
 	}
 	switch {
 	case r.Verified == nil:
-		fmt.Fprint(w, "verified\tnot asked for, see --verify\n")
+		fmt.Fprint(w, "verified\tno, see --verify\n")
 	case *r.Verified:
-		fmt.Fprint(w, "verified\tyes, every cell as the CPU has it\n")
+		fmt.Fprint(w, "verified\tyes, every cell equals the CPU's\n")
 	default:
 		fmt.Fprint(w, "verified\tNO, CELLS ARE WRONG\n")
 	}

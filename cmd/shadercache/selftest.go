@@ -13,26 +13,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/bench/startup"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const selftestUsage = `Prove on this machine, with this environment, that the cache hits.
+const selftestUsage = `Check on this machine, with this environment, that the cache hits.
 
 Two processes, one after the other, get and run the same three programs with a
 cache in a temporary directory. The first has to compile all of them. The second
-has to find all of them on disk and compile nothing, and the driver's own cache,
+has to load all of them from disk and compile nothing, and the driver's own cache,
 where it is managed, has to hold machine code. Every element of every result is
 compared with the CPU's.
-
-JSON fields: gpu, driver, programs, first and second {compiles, disk_hits,
-to_first_result_ms, verified}, driver_cache, driver_cache_bytes, good,
-reasons [...].
 
 The exit code is 1 when the cache does not hit, or when a result was wrong.`
 
 const selftestExample = `  shadercache selftest || shadercache doctor`
 
-// selftestPrograms are enough to tell some from all.
+// selftestPrograms is enough to distinguish some from all.
 const selftestPrograms = 3
 
 // selftestResult is what selftest prints.
@@ -40,14 +37,15 @@ type selftestResult struct {
 	GPU              string      `json:"gpu"`
 	Driver           string      `json:"driver"`
 	Programs         int         `json:"programs"`
-	First            selftestRun `json:"first"`
+	First            selftestRun `json:"first"` // process
 	Second           selftestRun `json:"second"`
-	DriverCache      string      `json:"driver_cache"`
+	DriverCache      string      `json:"driver_cache"` // "managed", or why it is not
 	DriverCacheBytes int64       `json:"driver_cache_bytes"`
 	Good             bool        `json:"good"`
 	Reasons          []string    `json:"reasons"` // why it is not good
 }
 
+// selftestRun is what one process counted.
 type selftestRun struct {
 	Compiles            uint64  `json:"compiles"`
 	DiskHits            uint64  `json:"disk_hits"`
@@ -58,9 +56,9 @@ type selftestRun struct {
 }
 
 func newSelftest(o *options) *cobra.Command {
-	return &cobra.Command{
+	return o.WithResult(&cobra.Command{
 		Use:     "selftest",
-		Short:   "Prove that the cache hits on this machine",
+		Short:   "Check that the cache hits on this machine",
 		Long:    selftestUsage,
 		Example: selftestExample,
 		Args:    cli.UsageArgs(cli.NoArguments),
@@ -74,9 +72,9 @@ func newSelftest(o *options) *cobra.Command {
 			if err := o.Result(r, r.Print); err != nil || r.Good {
 				return err
 			}
-			return cli.Hint(errors.New("the cache does not do its work here"), "shadercache doctor")
+			return cli.Hint(errors.New("the cache does not work here"), "shadercache doctor")
 		},
-	}
+	}, selftestResult{})
 }
 
 func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {
@@ -94,24 +92,24 @@ func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {
 	}
 	r.Second.DiskHits -= r.First.DiskHits // the directory counts both
 	r.DriverCacheBytes = r.Second.driverBytes
-	r.judge()
+	r.checkCounters()
 	return r, nil
 }
 
-// selftestRun is one process; DiskHits are those of the directory so far.
+// selftestRun runs one process. DiskHits are all of the directory until then.
 func (o *options) selftestRun(ctx context.Context, work string, r *selftestResult) (selftestRun, error) {
-	child, err := o.ChildCommand(ctx, work, []string{"bench", startupChildName}, "--programs", strconv.Itoa(selftestPrograms))
+	child, err := o.ChildCommand(ctx, work, []string{"bench", startup.ChildCommand}, "--programs", strconv.Itoa(selftestPrograms))
 	if err != nil {
 		return selftestRun{}, err
 	}
 	output, err := child.Output()
 	if errors.As(err, new(*exec.ExitError)) && ctx.Err() == nil {
-		return selftestRun{}, cli.ErrReported // the child said what is wrong
+		return selftestRun{}, cli.ErrReported // the child has printed its error
 	}
 	if err := errors.Join(ctx.Err(), err); err != nil {
 		return selftestRun{}, err
 	}
-	var figures childResult
+	var figures startup.ChildResult
 	if err := json.Unmarshal(output, &figures); err != nil {
 		return selftestRun{}, fmt.Errorf("the child printed no result: %w", err)
 	}
@@ -133,19 +131,19 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 	}, err
 }
 
-// judge compares the counters with what they have to be.
-func (r *selftestResult) judge() {
-	demand := func(holds bool, format string, values ...any) {
+// checkCounters compares the counters with what they have to be.
+func (r *selftestResult) checkCounters() {
+	require := func(holds bool, format string, values ...any) {
 		if !holds {
 			r.Reasons = append(r.Reasons, fmt.Sprintf(format, values...))
 		}
 	}
-	demand(r.First.Verified && r.Second.Verified, "a result differs from the CPU's")
-	demand(r.First.Compiles == selftestPrograms, "the first process compiled %d of %d", r.First.Compiles, r.Programs)
-	demand(r.Second.Compiles == 0, "the second process compiled %d of %d again", r.Second.Compiles, r.Programs)
-	demand(r.Second.DiskHits == selftestPrograms, "the second process found %d of %d on disk", r.Second.DiskHits, r.Programs)
+	require(r.First.Verified && r.Second.Verified, "a result differs from the CPU's")
+	require(r.First.Compiles == selftestPrograms, "the first process compiled %d of %d", r.First.Compiles, r.Programs)
+	require(r.Second.Compiles == 0, "the second process compiled %d of %d again", r.Second.Compiles, r.Programs)
+	require(r.Second.DiskHits == selftestPrograms, "the second process found %d of %d on disk", r.Second.DiskHits, r.Programs)
 	if r.DriverCache == "managed" {
-		demand(r.DriverCacheBytes > 0, "the driver keeps no machine code in its managed cache")
+		require(r.DriverCacheBytes > 0, "the driver stored no machine code in its managed cache")
 	}
 	r.Good = len(r.Reasons) == 0
 }

@@ -10,28 +10,21 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
 const statsUsage = `Show what the cache holds and what it has saved so far.
 
-The first line sums up: programs that this driver can use, programs of all
-drivers on disk, compile time that was not spent, and the share of requests
-that needed no compile. Then each driver has a line; the one that works on this
-machine now is marked with *. Where no OpenGL is there, none is marked.
+The first line is a summary: programs for this driver, programs of all drivers on
+disk, compile time saved, and the share of requests without a compile. Then each
+driver has a line; the current one is marked with *. Without OpenGL none is marked.
 
-Programs in quarantine, which a process died of, are named.
+Programs in quarantine, which a process died of, are listed.
 
---fail-under ends with exit code 1 when the hit rate is lower, or when nothing
-was ever asked for. --prometheus prints the figures for the textfile collector
-of Prometheus instead; it needs no OpenGL.
-
-JSON fields: dir, fingerprints [{label, digest, current, programs, blob_bytes,
-raw_bytes}], driver_cache_bytes, quarantined [{key, name, action, suspect,
-reason, time}], lifetime {resident_hits, disk_hits, compiles, rejected,
-evictions, hit_rate, saved_ms}.`
+--fail-under ends with exit code 1 when the hit rate is lower, or when there were
+no requests. --prometheus prints the figures for the textfile collector of
+Prometheus instead; it needs no OpenGL.`
 
 const statsExample = `  shadercache stats --fail-under 95%
   shadercache stats --prometheus > /var/lib/node_exporter/shadercache.prom`
@@ -47,15 +40,17 @@ type statsResult struct {
 	counters binary.Counters
 }
 
+// fingerprintLine is one driver.
 type fingerprintLine struct {
 	Label     string        `json:"label"`
 	Digest    shader.Digest `json:"digest"`
-	Current   bool          `json:"current"` // the driver that works on this machine now
+	Current   bool          `json:"current"` // the driver of this machine now
 	Programs  int           `json:"programs"`
 	BlobBytes int64         `json:"blob_bytes"` // on disk
 	RawBytes  int64         `json:"raw_bytes"`  // as the driver made them
 }
 
+// lifetimeLine holds the counters of the directory since it was made.
 type lifetimeLine struct {
 	ResidentHits uint64  `json:"resident_hits"`
 	DiskHits     uint64  `json:"disk_hits"`
@@ -96,10 +91,10 @@ func newStats(o *options) *cobra.Command {
 	flags.Var(&least, "fail-under", "exit code 1 when the hit rate is lower, as in 95%")
 	flags.Lookup("fail-under").DefValue = ""
 	flags.BoolVar(&prometheus, "prometheus", false, "print metrics for Prometheus")
-	return cmd
+	return o.WithResult(cmd, statsResult{})
 }
 
-// missed is the failure of a cache that hits less often than it should.
+// missed returns an error where the hit rate is below least.
 func (r *statsResult) missed(least cli.Percentage) error {
 	if float64(least) <= 100*r.Lifetime.HitRate {
 		return nil
@@ -110,7 +105,7 @@ func (r *statsResult) missed(least cli.Percentage) error {
 	)
 }
 
-// readStats opens OpenGL only to mark the driver that works now.
+// readStats reads the figures. With mark it opens OpenGL to mark the current driver.
 func (o *options) readStats(mark bool) (*statsResult, error) {
 	path, dir, err := o.ReadDirectory()
 	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}}
@@ -159,16 +154,13 @@ func newLifetimeLine(c binary.Counters) lifetimeLine {
 	}
 }
 
-// currentDriver identifies the driver that works now. Where there is none it
-// equals no fingerprint.
+// currentDriver returns the digest of the current driver, or one that is no driver's.
 func (o *options) currentDriver() shader.Digest {
-	context, err := glctx.Open(o.ContextOptions())
+	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
-		return binary.Fingerprint{}.Digest()
 	}
-	defer context.Close()
-	return context.Fingerprint().Digest()
+	return fingerprint.Digest()
 }
 
 func (r *statsResult) Print(w io.Writer) {
@@ -199,6 +191,6 @@ func (r *statsResult) Print(w io.Writer) {
 		fmt.Fprint(w, "\nin quarantine\n")
 	}
 	for _, q := range r.Quarantined {
-		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), cli.Shown(q.Name), cli.Shown(q.Reason))
+		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), cli.EscapeName(q.Name), cli.EscapeName(q.Reason))
 	}
 }

@@ -19,46 +19,42 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/conv2d/tune"
+	"github.com/shadercache/shadercache/internal/bench/kernels"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const tuneUsage = `Find the fastest way to compute convolutions and matrix products on this GPU, and
-keep it: every later plan for the same problem, in any process with this driver,
-starts with it.
+store it: every later plan for the same problem, in any process with this driver,
+uses it.
 
 ` + shapeHelp + `
 With "conv2d" or "gemm" in front, shapes may leave out their prefix.
 
-Every candidate is compiled, run in memory that was filled with poison, compared
-with the CPU's result on every element, and only then timed: by the GPU's clock
-where a calibration says that it works, else by the host's. A candidate that is
-wrong, or writes where it should not, counts nothing and is named. Products that
-would take the CPU more than some seconds are checked by random projections of
-whole numbers, which see every element too, and by whole rows. One that crashes the
-driver is left out after that, and named.
+Every candidate is compiled, run in memory that is filled with poison, compared with
+the CPU's result on every element, and then timed: by the GPU's clock where a
+calibration shows that it works, else by the host's. A candidate that is wrong, or
+writes outside its buffers, is reported and not used. Products that would take the
+CPU more than some seconds are checked by random projections of whole numbers, which
+depend on every element, and by whole rows. A candidate that crashes the driver is
+reported and left out from then on.
 
-Problems that were tuned before are left as they are, unless --again is given.
---budget bounds the search for each problem; what is not reached is skipped, the
-likeliest candidates come first. --exact leaves out the algorithms that may err by
-more than a sum of products does, such as Winograd F(4,3), and keeps its result
-apart. The programs of the winners are stored too.
+Problems that were tuned before are not tuned again without --again. --budget bounds
+the search for each problem; the most promising candidates come first and the rest
+is skipped. --exact leaves out the algorithms with a larger error than a sum of
+products, such as Winograd F(4,3), and stores its result apart. The programs of the
+winners are stored too.
 
---table adds the winners to a file of the form of conv2d/defaults.json, the table
+--table adds the winners to a file in the format of conv2d/defaults.json, the table
 of choices for drivers that were not tuned.
 
-An interrupt prints and keeps what was found by then.
+An interrupt prints and stores the results until then.
 
-The time of a winner is the shorter of two medians: it is what the search decides by.
-Figures to publish come from bench conv2d and bench gemm, which measure once.
+The time of a winner is the shorter of two medians, by which the search decides.
+Figures for publication come from bench conv2d and bench gemm, which measure once.
 
-JSON fields: gpu, driver, driver_cache, ` + cli.OriginFields + `,
-problems [{problem, exact, known, kept, best {choice {algorithm, params}, verdict,
-nanos, least_nanos, most_nanos, gflops, max_error}, right, wrong, failed, skipped,
-timer, check, elapsed_ns, candidates? [...], error?}], interrupted. candidates are
-there with --all. known says that it was tuned before.
-
-The exit code is 1 when no candidate for a problem was right, or the device cannot
-hold it.`
+The exit code is 1 when no candidate for a problem was correct, or the device cannot
+hold the problem.`
 
 const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
   shadercache tune resnet --budget 10s --all`
@@ -80,24 +76,24 @@ type tuneResult struct {
 	Interrupted bool          `json:"interrupted"`
 }
 
-// tunedResult is one problem.
+// tunedResult is the result for one problem.
 type tunedResult struct {
-	Problem    string             `json:"problem"`
-	Exact      bool               `json:"exact"`
-	Known      bool               `json:"known"`
-	Kept       bool               `json:"kept"`
-	Best       conv2d.Candidate   `json:"best"`
-	Right      int                `json:"right"`
-	Wrong      int                `json:"wrong"`
-	Failed     int                `json:"failed"`
-	Skipped    int                `json:"skipped"`
-	Timer      string             `json:"timer"`
-	Check      string             `json:"check"`
-	Elapsed    time.Duration      `json:"elapsed_ns"`
-	Candidates []conv2d.Candidate `json:"candidates,omitempty"`
-	Error      string             `json:"error,omitempty"`
+	Problem    string           `json:"problem"`
+	Exact      bool             `json:"exact"`
+	Known      bool             `json:"known"` // tuned before
+	Kept       bool             `json:"kept"`  // stored
+	Best       tune.Candidate   `json:"best"`
+	Right      int              `json:"right"`
+	Wrong      int              `json:"wrong"`
+	Failed     int              `json:"failed"`
+	Skipped    int              `json:"skipped"`
+	Timer      string           `json:"timer"`
+	Check      string           `json:"check"`
+	Elapsed    time.Duration    `json:"elapsed_ns"`
+	Candidates []tune.Candidate `json:"candidates,omitempty"` // with --all
+	Error      string           `json:"error,omitempty"`
 
-	all []conv2d.Candidate
+	all []tune.Candidate
 }
 
 func newTune(o *options) *cobra.Command {
@@ -105,18 +101,18 @@ func newTune(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "tune [conv2d|gemm] SHAPE... [--budget TIME] [--again] [--all] [--exact] [--table FILE]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Find and keep the fastest way to compute a problem",
+		Short:                 "Find and store the fastest way to compute a problem",
 		Long:                  tuneUsage,
 		Example:               tuneExample,
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.budget, "budget", f.budget, "how long to search for each problem")
-	flags.BoolVar(&f.again, "again", false, "search again where something was found before")
+	flags.DurationVar(&f.budget, "budget", f.budget, "time to search for each problem")
+	flags.BoolVar(&f.again, "again", false, "tune problems again that were tuned before")
 	flags.BoolVar(&f.all, "all", false, "show every candidate")
 	flags.BoolVar(&f.exact, "exact", false, "only algorithms with the error of a sum of products")
-	flags.StringVar(&f.table, "table", "", "file of shipped choices to add the winners to")
+	flags.StringVar(&f.table, "table", "", "table of choices to add the winners to")
 	_ = cmd.MarkFlagFilename("table", "json")
-	cmd.ValidArgs = append([]string{convKind, gemmKind}, conv2d.WorkloadNames()...)
+	cmd.ValidArgs = append([]string{conv2d.Conv2DKind, conv2d.GEMMKind}, conv2d.WorkloadNames()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		shapes, err := f.shapes(args)
 		if err != nil {
@@ -125,19 +121,19 @@ func newTune(o *options) *cobra.Command {
 		r, err := o.tune(shapes, f)
 		return o.Show(r, err)
 	}
-	return cmd
+	return o.WithResult(cmd, tuneResult{})
 }
 
-// shapes checks the command line.
+// shapes checks the command line and returns its problems.
 func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
 	if f.budget <= 0 || f.budget > time.Hour {
 		return nil, errNoSuchBudget
 	}
 	kind := ""
-	if len(args) > 0 && (args[0] == convKind || args[0] == gemmKind) {
+	if len(args) > 0 && (args[0] == conv2d.Conv2DKind || args[0] == conv2d.GEMMKind) {
 		kind, args = args[0], args[1:]
 	}
-	return parseShapes(kind, args)
+	return conv2d.ParseShapes(kind, args)
 }
 
 func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err error) {
@@ -150,7 +146,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	r = &tuneResult{GPU: g.Name(), Driver: g.Driver(), DriverCache: g.DriverCacheState(), Origin: from, Problems: []tunedResult{}}
-	var winners []conv2d.TuneResult
+	var winners []tune.Result
 	if f.table != "" {
 		if err := addToTable(g, f.table, nil); err != nil {
 			return nil, err
@@ -161,23 +157,23 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		if there && !f.again {
 			line := knownResult(s, f.exact, known)
 			r.Problems = append(r.Problems, line)
-			winners = append(winners, conv2d.TuneResult{Problem: line.Problem, Best: line.Best})
+			winners = append(winners, tune.Result{Problem: line.Problem, Best: line.Best})
 			continue
 		}
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
-		found, err := conv2d.Tune(ctx, g.Context, g.Cache, s, conv2d.TuneOptions{Budget: f.budget, Exact: f.exact, Progress: bar.show})
+		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.budget, Exact: f.exact, Progress: bar.show})
 		bar.finish()
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break
 		}
-		if fatal(err) != nil {
+		if kernels.Fatal(err) != nil {
 			return nil, err
 		}
 		line := newTunedResult(found, f.all)
 		if err != nil {
 			line.Problem, line.Error = s.String(), err.Error()
 		} else {
-			line.Kept = keepTuned(ctx, g, o, s, found)
+			line.Kept = o.storeTuned(ctx, g, s, found)
 			winners = append(winners, found)
 		}
 		r.Problems = append(r.Problems, line)
@@ -188,32 +184,32 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 	return r, err
 }
 
-// keepTuned keeps a result, with the programs of the winner. A cache that takes
-// neither is no failure of the search.
-func keepTuned(ctx context.Context, g *cli.GPU, o *options, s conv2d.Shape, found conv2d.TuneResult) bool {
+// storeTuned stores a result and the programs of the winner. It logs what cannot be
+// stored, since the search succeeded.
+func (o *options) storeTuned(ctx context.Context, g *cli.GPU, s conv2d.Shape, found tune.Result) bool {
 	err := found.Keep(g.Cache.Store())
 	sources, err2 := found.Best.Choice.Sources(g.Context.Info(), s)
 	if err2 == nil {
 		_, err2 = g.Cache.Preload(ctx, sources, nil)
 	}
 	if err := errors.Join(err, err2); err != nil {
-		o.Logger().Warn("the result was not kept", "problem", s.String(), "reason", err)
+		o.Logger().Warn("the result was not stored", "problem", s.String(), "reason", err)
 		return false
 	}
 	return g.Cache.Stats().MemoryOnly == ""
 }
 
-// addToTable rewrites a table of shipped choices, whole or not at all. Without
-// winners it only finds out whether that works, before a long search.
-func addToTable(g *cli.GPU, file string, winners []conv2d.TuneResult) error {
+// addToTable adds winners to a table of choices and replaces the file atomically.
+// Without winners it checks, before a long search, that this is possible.
+func addToTable(g *cli.GPU, file string, winners []tune.Result) error {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = os.Stat(filepath.Dir(file))
 	}
 	if err != nil {
-		return cli.Hint(fmt.Errorf("tune: --table: %w", err), "name a file in a folder that is there")
+		return cli.Hint(fmt.Errorf("tune: --table: %w", err), "name a file in an existing folder")
 	}
-	if data, err = conv2d.AddToTable(data, g.Context.Info(), winners...); err != nil {
+	if data, err = tune.AddToTable(data, g.Context.Info(), winners...); err != nil {
 		return err
 	}
 	if len(winners) == 0 {
@@ -222,14 +218,14 @@ func addToTable(g *cli.GPU, file string, winners []conv2d.TuneResult) error {
 	return renameio.WriteFile(file, data, 0o644)
 }
 
-// tuneBar is a progress bar that learns its length at the first candidate.
+// tuneBar is a progress bar that gets its length with the first candidate.
 type tuneBar struct {
 	o    *options
 	what string
 	bar  *progressbar.ProgressBar
 }
 
-func (b *tuneBar) show(_, total int, _ conv2d.Candidate) {
+func (b *tuneBar) show(_, total int, _ tune.Candidate) {
 	if b.bar == nil {
 		b.bar = b.o.NewProgress(total, b.what)
 	}
@@ -242,7 +238,7 @@ func (b *tuneBar) finish() {
 	}
 }
 
-func newTunedResult(found conv2d.TuneResult, all bool) tunedResult {
+func newTunedResult(found tune.Result, all bool) tunedResult {
 	r := tunedResult{
 		Problem: found.Problem, Exact: found.Exact, Best: found.Best,
 		Timer: found.Timer, Check: found.Check, Elapsed: found.Elapsed, all: found.Candidates,
@@ -252,11 +248,11 @@ func newTunedResult(found conv2d.TuneResult, all bool) tunedResult {
 	}
 	for _, c := range found.Candidates {
 		switch c.Verdict {
-		case conv2d.Wrong:
+		case tune.Wrong:
 			r.Wrong++
-		case conv2d.Failed:
+		case tune.Failed:
 			r.Failed++
-		case conv2d.Skipped:
+		case tune.Skipped:
 			r.Skipped++
 		default:
 			r.Right++
@@ -274,8 +270,8 @@ func (r *tuneResult) Verdict() error {
 		return nil
 	}
 	return cli.Hint(
-		fmt.Errorf("nothing computes %s: %s", bad[0].Problem, bad[0].Error),
-		"--all shows what is wrong with each candidate; shadercache doctor looks at the driver",
+		fmt.Errorf("no candidate computes %s: %s", bad[0].Problem, bad[0].Error),
+		"--all shows what is wrong with each candidate; shadercache doctor checks the driver",
 	)
 }
 
@@ -299,7 +295,7 @@ func (r *tuneResult) Print(w io.Writer) {
 	}
 }
 
-// printCandidates lists all candidates, or at least those that are wrong.
+// printCandidates lists the candidates of the result, and those that are wrong.
 func (p *tunedResult) printCandidates(w io.Writer) {
 	if len(p.Candidates) > 0 {
 		fmt.Fprintf(w, "\n%s, timed by the %s clock, %s compared\n", p.Problem, p.Timer, p.Check)
@@ -309,17 +305,17 @@ func (p *tunedResult) printCandidates(w io.Writer) {
 		}
 	}
 	for _, c := range p.all {
-		if c.Verdict == conv2d.Wrong || c.Verdict == conv2d.Failed {
+		if c.Verdict == tune.Wrong || c.Verdict == tune.Failed {
 			fmt.Fprintf(w, "%s: %v is %s: %s\n", p.Problem, c.Choice, c.Verdict, c.Reason)
 		}
 	}
 }
 
-// knownResult is a problem that was tuned before.
+// knownResult returns the result for a problem that was tuned before.
 func knownResult(s conv2d.Shape, exact bool, t binary.Tuning) tunedResult {
 	r := tunedResult{Problem: s.String(), Exact: exact, Known: true, Kept: true, Right: t.Candidates}
-	// Tuned has read it before.
+	// conv2d.Tuned has decoded it before.
 	_ = json.Unmarshal(t.Choice, &r.Best.Choice)
-	r.Best.Verdict, r.Best.Nanos, r.Best.GFLOPS, r.Best.MaxError = conv2d.Measured, t.Nanos, t.GFLOPS, t.MaxError
+	r.Best.Verdict, r.Best.Nanos, r.Best.GFLOPS, r.Best.MaxError = tune.Measured, t.Nanos, t.GFLOPS, t.MaxError
 	return r
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 )
 
-// tuningLine is what was tuned for one problem with one driver.
+// tuningLine is the tuning of one problem for one driver.
 type tuningLine struct {
 	Problem    string          `json:"problem"`
 	Driver     string          `json:"driver"` // folder in the cache directory
@@ -20,12 +20,12 @@ type tuningLine struct {
 	Nanos      float64         `json:"nanos"`
 	GFLOPS     float64         `json:"gflops"`
 	MaxError   float64         `json:"max_error"`
-	Candidates int             `json:"candidates"`
+	Candidates int             `json:"candidates"` // that were correct
 	Created    time.Time       `json:"created"`
 }
 
-// tunings lists what was tuned with a driver, for one problem or for all. What is
-// damaged is left to verify.
+// tunings returns the tunings of a driver for one problem, or for all with "". It leaves
+// out damaged ones, which verify reports.
 func tunings(driver string, store *binary.Store, problem string) []tuningLine {
 	lines := []tuningLine{}
 	for t, err := range store.Tunings() {
@@ -36,7 +36,7 @@ func tunings(driver string, store *binary.Store, problem string) []tuningLine {
 	return lines
 }
 
-// algorithm is the choice for people.
+// algorithm returns the choice as text.
 func (t tuningLine) algorithm() string {
 	var c conv2d.Choice
 	if err := json.Unmarshal(t.Choice, &c); err != nil {
@@ -84,7 +84,7 @@ func (o *options) listTunings() (*tuningList, error) {
 
 func (r *tuningList) Print(w io.Writer) {
 	if len(r.Tunings) == 0 {
-		fmt.Fprintf(w, "nothing was tuned in %s\n", r.Dir)
+		fmt.Fprintf(w, "no tunings in %s\n", r.Dir)
 	}
 	printTunings(w, r.Tunings)
 }

@@ -13,20 +13,14 @@ import (
 
 const verifyUsage = `Read every program, tuning and source on disk and check each byte.
 
-It needs no OpenGL, keeps one program in memory at a time, and without --repair
-writes nothing. Damage does no harm by itself: a damaged program is compiled
-again when it is needed.
+It needs no OpenGL, reads one program at a time, and without --repair writes nothing.
+Damage is harmless: a damaged program is compiled again when it is needed.
 
---repair moves damaged programs, and what is in the place of a file or directory
-of the cache, to rejected/. It deletes damaged sources and tunings and leftovers
-of interrupted writes, makes damaged indexes and fingerprint.json again,
-completes an import that was killed, and ends every quarantine, so that programs
-which a process died of are tried again. Files that are not ours are reported
-and never touched.
-
-JSON fields: dir, repaired (something was), good, bytes, sources, tunings,
-damaged, unknown, leftovers, quarantined, fixed, problems [{path, reason}] (the
-first 100).
+--repair moves damaged programs, and what is in the place of a file or directory of the
+cache, to rejected/. It deletes damaged sources, tunings and leftovers of interrupted
+writes, rebuilds damaged indexes and fingerprint.json, completes an import that was
+killed, and ends every quarantine, so that programs which a process died of are tried
+again. Unknown files are reported and not changed.
 
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`
@@ -36,7 +30,7 @@ const verifyExample = `  shadercache verify || shadercache verify --repair`
 // verifyResult is what verify prints.
 type verifyResult struct {
 	Dir      string `json:"dir"`
-	Repaired bool   `json:"repaired"` // something was
+	Repaired bool   `json:"repaired"` // something was repaired
 	repair   bool
 	binary.VerifyReport
 }
@@ -61,8 +55,8 @@ func newVerify(o *options) *cobra.Command {
 			return r.failure()
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "move damaged programs to rejected/, and end every quarantine")
-	return cmd
+	cmd.Flags().BoolVar(&repair, "repair", false, "reject what is damaged, and end every quarantine")
+	return o.WithResult(cmd, verifyResult{})
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {
@@ -97,7 +91,7 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 	return r, err
 }
 
-// failure is why verify ends with exit code 1, or nil.
+// failure returns an error where something is damaged or in quarantine.
 func (r *verifyResult) failure() error {
 	left := r.Damaged + r.Quarantined - r.Fixed
 	switch {
@@ -113,11 +107,11 @@ func (r *verifyResult) failure() error {
 }
 
 func (r *verifyResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %d unknown\n",
+	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %s\n",
 		cli.Plural(r.Good, "program"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
-		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), r.Unknown)
+		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), cli.Plural(r.Unknown, "unknown file"))
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "  %s: %s\n", cli.Shown(p.Path), cli.Shown(p.Reason))
+		fmt.Fprintf(w, "  %s: %s\n", cli.EscapeName(p.Path), cli.EscapeName(p.Reason))
 	}
 	if r.Fixed > 0 {
 		fmt.Fprintf(w, "repaired %d\n", r.Fixed)

@@ -9,12 +9,10 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const versionUsage = `Print the version, the revision it was built from, and the Go version.
-
-JSON fields: version, revision, modified, go, platform.`
+const versionUsage = `Print the version, the revision it was built from, and the Go version.`
 
 func newVersion(o *options) *cobra.Command {
-	return &cobra.Command{
+	return o.WithResult(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Long:    versionUsage,
@@ -30,5 +28,5 @@ func newVersion(o *options) *cobra.Command {
 				fmt.Fprintf(w, "shadercache %s (%s, %s, %s)\n", v.Version, revision, v.Go, v.Platform)
 			})
 		},
-	}
+	}, cli.Version{})
 }

@@ -14,23 +14,18 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const whyUsage = `Explain why a program is found, or is not, by the driver that works now.
+const whyUsage = `Explain why the current driver finds a program or does not.
 
-The argument is what preload takes, or the key or first digits of the key of a
-program that is kept for any driver. For each program it says whether it is
-stored, whether it is damaged, was rejected, is in quarantine or is known not
-to compile, and compares field by field:
-  - with other drivers that have the program: what differs in the fingerprint,
-    such as the version after a driver update;
+The argument is one of preload's, or the key, or its first digits, of a program that
+is stored for any driver. For each program it prints whether it is stored, damaged,
+rejected, in quarantine, or failed to compile before, and compares:
+  - with other drivers that have the program: the fields of the fingerprint that
+    differ, such as the version after a driver update;
   - with programs of the same name that have another key: the first line that
-    differs in the text, where both texts are kept.
+    differs in the text, where both texts are stored.
 
-Programs of $SHADERCACHE_UPSTREAM are looked at too. It needs OpenGL, compiles
-nothing, and changes no program on disk.
-
-JSON fields: driver, programs [{key, name, stored, upstream?, checked?, damage?,
-rejected?, quarantine?, failure?, others [{dir, diffs [{field, ours, theirs}]}],
-similar [{key, diff? {line, ours, theirs}}]}].`
+Programs of $SHADERCACHE_UPSTREAM are included. It needs OpenGL, compiles nothing,
+and changes no program on disk.`
 
 const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
 
@@ -48,10 +43,10 @@ func newWhy(o *options) *cobra.Command {
 		Short:                 "Explain why a program is found or not",
 		Long:                  whyUsage,
 		Example:               whyExample,
-		Args:                  cli.UsageArgs(oneArgument("a file, a name, or a key")),
+		Args:                  cli.OneArgument("name one program: a file, a name, or a key"),
 		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveDefault),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := o.why(args[0], shader.Defines(defines))
+			r, err := o.why(args[0], defines)
 			if err != nil {
 				return err
 			}
@@ -59,10 +54,10 @@ func newWhy(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE`")
-	return cmd
+	return o.WithResult(cmd, whyResult{})
 }
 
-func (o *options) why(typed string, defines shader.Defines) (*whyResult, error) {
+func (o *options) why(typed string, defines defineFlag) (*whyResult, error) {
 	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		return nil, err
@@ -74,7 +69,7 @@ func (o *options) why(typed string, defines shader.Defines) (*whyResult, error) 
 	dir, err := cli.OpenToRead(path)
 	upstream := o.Upstream()
 	if err != nil && upstream != nil {
-		dir, upstream, err = upstream, nil, nil // as programs that use the library do
+		dir, upstream, err = upstream, nil, nil // as glctx and cache do
 	}
 	if err != nil {
 		return nil, err
@@ -84,7 +79,7 @@ func (o *options) why(typed string, defines shader.Defines) (*whyResult, error) 
 		dir = dir.WithUpstream(upstream)
 		dirs = append(dirs, upstream)
 	}
-	wanted, err := o.wanted(dirs, typed, defines)
+	programs, err := o.findPrograms(dirs, typed, defines)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +89,7 @@ func (o *options) why(typed string, defines shader.Defines) (*whyResult, error) 
 	}
 	defer store.Close()
 	r := &whyResult{Driver: fingerprint.DirName(), Programs: []binary.Explanation{}}
-	for _, w := range wanted {
+	for _, w := range programs {
 		e, err := store.Explain(w.key, w.source)
 		if err != nil {
 			return nil, err
@@ -104,43 +99,42 @@ func (o *options) why(typed string, defines shader.Defines) (*whyResult, error) 
 	return r, nil
 }
 
-// wantedProgram is one to explain; its source may be unknown.
-type wantedProgram struct {
+// explained is a program to explain.
+type explained struct {
 	key    shader.Key
-	source *shader.Source
+	source *shader.Source // nil: unknown
 }
 
-// wanted finds what the argument means: a key or name that is kept, where no
-// file and no built-in program has that name.
-func (o *options) wanted(dirs []*binary.Dir, typed string, defines shader.Defines) (list []wantedProgram, err error) {
-	requests := readArgument(typed, defines)
-	for _, q := range requests {
-		if q.err != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", q.name, q.err))
+// findPrograms returns the programs that an argument names: files or a built-in
+// program, else those on disk with that key or name.
+func (o *options) findPrograms(dirs []*binary.Dir, typed string, defines defineFlag) (list []explained, err error) {
+	for _, p := range programReader(defines).Read(typed) {
+		if p.Err != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", p.Name, p.Err))
 			continue
 		}
-		list = append(list, wantedProgram{q.source.Key(), q.source})
+		list = append(list, explained{p.Source.Key(), p.Source})
 	}
 	if err == nil {
 		return list, nil
 	}
-	kept, keptErr := o.keptPrograms(dirs, typed)
-	if keptErr != nil {
-		return nil, keptErr
+	stored, storedErr := o.storedPrograms(dirs, typed)
+	if storedErr != nil {
+		return nil, storedErr
 	}
-	if len(kept) > 0 {
-		return kept, nil
+	if len(stored) > 0 {
+		return stored, nil
 	}
-	return nil, cli.Hint(err, "shadercache list shows the keys that are kept")
+	return nil, cli.Hint(err, "shadercache list shows the keys of stored programs")
 }
 
-// keptPrograms are those that a key or name means, of all drivers, each once.
-func (o *options) keptPrograms(dirs []*binary.Dir, typed string) (list []wantedProgram, err error) {
+// storedPrograms returns the programs of all drivers with a key or name, each once.
+func (o *options) storedPrograms(dirs []*binary.Dir, typed string) (list []explained, err error) {
 	seen := map[shader.Key]bool{}
 	add := func(name string, key shader.Key) {
 		if names(typed, name, key) && !seen[key] {
 			seen[key] = true
-			list = append(list, wantedProgram{key: key})
+			list = append(list, explained{key: key})
 		}
 	}
 	for _, dir := range dirs {
@@ -179,24 +173,24 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 	case e.Stored:
 		state = "is stored for"
 	}
-	fmt.Fprintf(w, "%s %s %s %s\n", cli.Shown(e.Name), e.Key.Short(), state, driver)
+	fmt.Fprintf(w, "%s %s %s %s\n", cli.EscapeName(e.Name), e.Key.Short(), state, driver)
 	if e.Checked {
-		fmt.Fprintln(w, "  gave the right answer when it was checked")
+		fmt.Fprintln(w, "  passed its check")
 	}
 	if e.Damage != "" {
-		fmt.Fprintf(w, "  damaged: %s\n", cli.Shown(e.Damage))
+		fmt.Fprintf(w, "  damaged: %s\n", cli.EscapeName(e.Damage))
 	}
 	if e.Rejected != "" {
-		fmt.Fprintf(w, "  was rejected: %s\n", cli.Shown(e.Rejected))
+		fmt.Fprintf(w, "  was rejected: %s\n", cli.EscapeName(e.Rejected))
 	}
 	if e.Quarantine != nil {
-		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), cli.Shown(e.Quarantine.Reason))
+		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), cli.EscapeName(e.Quarantine.Reason))
 	}
 	if e.Unloadable() {
-		fmt.Fprintln(w, "    until then it is not loaded, and every start compiles it")
+		fmt.Fprintln(w, "    until then every start compiles it instead of loading it")
 	}
 	if e.Failure != "" {
-		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(cli.Plain(strings.TrimSpace(e.Failure)), "\n", "\n    "))
+		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(cli.EscapeText(strings.TrimSpace(e.Failure)), "\n", "\n    "))
 	}
 	for _, other := range e.Others {
 		fmt.Fprintf(w, "  %s has it\n", other.Dir)

@@ -64,7 +64,7 @@ func Select(name string) ([]Filter, error) {
 	return nil, fmt.Errorf("imaging: there is no filter %q (there are %s)", name, strings.Join(FilterNames(), ", "))
 }
 
-// FilterNames are the names that Select knows.
+// FilterNames returns the names that Select takes.
 func FilterNames() []string {
 	var names []string
 	for _, f := range Filters() {

@@ -73,12 +73,25 @@ func TestFiltersOnTheGPU(t *testing.T) {
 	}
 }
 
-func filterAll(t *testing.T, e *executor.Executor, programs conv2d.Programs, origins []cache.Origin) (pictures []*image.NRGBA) {
+// testPicture returns the middle of the sample, or with -keep all of it.
+func testPicture() image.Image {
+	whole := Sample()
+	if *keep != "" {
+		return whole
+	}
+	middle := image.Rect(160, 120, 480, 360)
+	return whole.(interface {
+		SubImage(r image.Rectangle) image.Image
+	}).SubImage(middle)
+}
+
+func filterAll(t *testing.T, e *executor.Executor, programs executor.Programs, origins []cache.Origin) (pictures []*image.NRGBA) {
 	var timings []conv2d.Timing
 	runner := &conv2d.Runner{Executor: e, Programs: programs, Observe: func(timing conv2d.Timing) { timings = append(timings, timing) }}
-	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.Params{"local": 64}}
+	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.DirectParams{Local: 64}}
+	picture := testPicture()
 	for i, f := range Filters() {
-		r, err := Apply(t.Context(), runner, Sample(), f)
+		r, err := Apply(t.Context(), runner, picture, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +99,7 @@ func filterAll(t *testing.T, e *executor.Executor, programs conv2d.Programs, ori
 		if len(timings) != i+1 || len(timings[i].Programs) != 1 || timings[i].Programs[0].Name != name || timings[i].Programs[0].Origin != origins[i] {
 			t.Errorf("%s: timings %+v, want %s, %v", f.Name, timings, name, origins[i])
 		}
-		if !r.Report.OK() || r.Report.Elements != 3*640*480 {
+		if !r.Report.OK() || r.Report.Elements != 3*picture.Bounds().Dx()*picture.Bounds().Dy() {
 			t.Errorf("%s: %v", f.Name, r.Report)
 		}
 		pictures = append(pictures, r.Picture)

@@ -12,7 +12,7 @@ import (
 	"os"
 )
 
-// Limits of a picture. They bound the memory that an untrusted file can ask for:
+// Limits of a picture. They bound the memory that an untrusted file can take:
 // a picture at the limit takes about 130 MB, its filtered copy as much again.
 const (
 	MaxFileBytes = 256 << 20
@@ -66,7 +66,7 @@ func decode(r io.Reader) (image.Image, error) {
 	return picture, nil
 }
 
-// broken says what is wrong with a picture that did not decode.
+// broken returns the error for a picture that did not decode.
 func broken(err error) error {
 	if errors.Is(err, image.ErrFormat) {
 		return errors.New("this is not a PNG or JPEG picture")

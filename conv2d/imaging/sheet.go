@@ -5,7 +5,7 @@ import (
 	"image/draw"
 )
 
-// sheetColumns is how many pictures stand side by side on a contact sheet.
+// sheetColumns is the number of pictures in a row of a contact sheet.
 const sheetColumns = 2
 
 // Sheet puts pictures of one size on a contact sheet, two in a row, in order:

@@ -6,7 +6,7 @@ import (
 	"image/draw"
 )
 
-// strip is some full rows of a picture: what one convolution takes, so that
+// strip is some full rows of a picture, the input of one convolution, so that
 // memory and grid stay small for large pictures.
 type strip struct {
 	picture image.RGBA64Image
@@ -14,7 +14,7 @@ type strip struct {
 	rows    int
 }
 
-// stripPixels is about how many pixels a strip has.
+// stripPixels is the approximate number of pixels of a strip.
 const stripPixels = 1 << 20
 
 // strips cuts a picture that is not empty.

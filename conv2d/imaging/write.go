@@ -9,8 +9,8 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// WritePNG writes a picture to a file, or leaves what was there: the file never
-// holds half a picture.
+// WritePNG writes a picture to a file. With an error the old file stays: the file
+// never holds half a picture.
 func WritePNG(path string, picture image.Image) error {
 	if err := writePNG(path, picture); err != nil {
 		return fmt.Errorf("imaging: write %s: %w", path, err)

@@ -8,7 +8,7 @@
 //           reduction   |    |BK x  |   the input under each tap: pixel j of row
 //           rows        |    |   BN |   (r, s, c) is input[n][c][y + r*dil][x + s*dil],
 //                       +----+------+   0 outside the input
-//   weights, turned     +----+------+
+//   weights, transposed +----+------+
 //   rows: filters       |    | BM x |   In steps of BK rows, a group copies a piece
 //   +------+            |    |   BN |   of both factors into shared memory. Each
 //   |BM x  |            +----+------+   invocation adds their product for TM x TN
@@ -33,7 +33,7 @@
 // All values are 32-bit floats. With SPLIT > 1, conv2d_implicit_sum adds the
 // parts, and applies bias and activation.
 
-// The tile, and what an invocation computes of it: multiples of 4.
+// The tile, and the part of an invocation: multiples of 4.
 #ifndef BM
 #define BM 64
 #endif
@@ -84,7 +84,7 @@
 #define UNROLL 0
 #endif
 
-// 1: a group notes in shared memory where the rows are that come in the order c, r, s.
+// 1: a group keeps the places of the rows, in the order c, r, s, in shared memory.
 #ifndef TABLE
 #define TABLE 0
 #endif
@@ -427,7 +427,7 @@ void main() {
     // bit r for row r of the filter, bit 16 + s for column s.
 #if VECTOR
     uint first = uint(tileN + 4 * vectorN);
-    first = first < columns ? first : 0u; // what comes of it is not stored
+    first = first < columns ? first : 0u; // its result is not stored
     int origin = INPUT_AT / 4 + group * (GROUP_CHANNELS * HEIGHT * WIDTH / 4)
         + int(first / (HEIGHT * WIDTH) * (CHANNELS * HEIGHT * WIDTH / 4) + first % (HEIGHT * WIDTH) / 4);
 #else

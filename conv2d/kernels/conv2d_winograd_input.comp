@@ -31,7 +31,7 @@
 #define TILE 4
 #endif
 
-// 1: what is outside of the input is loaded from the start of it and dropped, so that
+// 1: elements outside of the input are loaded from its start and dropped, so that
 // no load waits for a branch. 0: it is not loaded.
 #ifndef CLAMP
 #define CLAMP 1

@@ -90,7 +90,7 @@ layout(std430, binding = 4) restrict readonly buffer Work { float work[]; };
 
 uniform int images; // N
 
-// transpose(A) times one line, in place: what is left of it is shorter.
+// transpose(A) times one line, in place: the result is shorter.
 #if TILE == 4
 void transform(inout float a, inout float b, inout float c, inout float d, float e, float f) {
     float bc = b + c;

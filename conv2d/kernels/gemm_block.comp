@@ -4,7 +4,7 @@
 // of C for each work group, for GPUs with fast shared memory.
 //
 //            op(B)  K x N            In steps of BK, a group copies a BM x BK
-//            +----+------+           piece of op(A), turned, and a BK x BN piece
+//            +----+------+           piece of op(A), as BK x BM, and a BK x BN piece
 //            |    |BK x  |           of op(B) into shared memory; the next pieces
 //            |    |BN    |           are on their way to registers meanwhile. An
 //            +----+------+           invocation keeps TM x TN elements of C in
@@ -24,13 +24,13 @@
 //   3        Bias       M with BIAS 1, N with BIAS 2
 //   4        Partial    with SPLIT > 1, from offsetPartial: batch x SPLIT x M x N,
 //                       with FUSED blocks x SPLIT x BM x BN, as invocations end them
-//   5        Arrivals   with FUSED, for each block how many of its groups have ended;
-//                       0 before the dispatch and after it
+//   5        Semaphores with FUSED, for each block the number of its groups that have
+//                       ended; 0 before the dispatch and after it
 //
 //   grid     x: blocks along N     y: blocks along M     z: batch * SPLIT
 //
-// With SLICES > 1 so many invocations share the TM x TN elements: each takes its part
-// of every step, and in the end they add up what they have.
+// With SLICES > 1, SLICES invocations share the TM x TN elements (slice-K): each takes
+// its part of every step, and in the end they add up their sums.
 //
 // With SPLIT > 1 a group sums up one of SPLIT parts of K and leaves the plain sum
 // in Partial; gemm_reduce does the rest, or with FUSED the group of a block that
@@ -69,13 +69,13 @@
 #define SLICES 1
 #endif
 
-// Parts of K.
+// Parts of K, each for groups of its own (split-K).
 #ifndef SPLIT
 #define SPLIT 1
 #endif
 
-// 0: gemm_reduce adds the parts up. Else the last group of a block does, and reads so
-// many of them before it adds the first.
+// 0: gemm_reduce adds the parts up. Else the last group of a block does, and reads
+// FUSED of them before it adds the first.
 #ifndef FUSED
 #define FUSED 0
 #endif
@@ -156,7 +156,7 @@ layout(local_size_x = INVOCATIONS) in;
 #define TOGETHER 1
 #endif
 
-// Whether what a group has summed up goes to Partial alone, and whether the last
+// Whether the sums of a group are written to Partial only, and whether the last
 // group of a block adds the parts up.
 #define TO_PARTIAL (SPLIT > 1 && FUSED == 0)
 #define LAST_ADDS (SPLIT > 1 && FUSED > 0)
@@ -188,7 +188,7 @@ layout(std430, binding = 3) restrict readonly buffer Bias { float bias[]; };
 #endif
 #if LAST_ADDS
 layout(std430, binding = 4) restrict coherent buffer Partial { vec4 partial[]; };
-layout(std430, binding = 5) restrict coherent buffer Arrivals { uint arrivals[]; };
+layout(std430, binding = 5) restrict coherent buffer Semaphores { uint semaphores[]; };
 #endif
 #endif
 
@@ -208,11 +208,11 @@ shared vec4 b1[BK * BN / 4];
 shared vec4 exchange[SLICES][SLICES][LANES];
 #endif
 #if LAST_ADDS
-shared uint arrived;
+shared uint ticket;
 #endif
 
-// What an invocation copies in a step: vectors where a matrix lies as it is needed,
-// blocks of 4 x 4 elements where it is turned on the way.
+// The units that an invocation copies in a step: vectors where a matrix is stored in
+// the order of shared memory, blocks of 4 x 4 elements where it is transposed.
 #if TRANS_A
 #define UNIT_A 1
 #else
@@ -467,7 +467,7 @@ void finishMine(int base, int i, vec4 v) {
 #if SLICES > 1 || LAST_ADDS
 vec4 mine[MINE];
 
-// Adds up what the slices have, always in the same order.
+// Adds up the sums of the slices, always in the same order.
 void addSlices() {
 #if SLICES == 1
     for (int i = 0; i < UNITS; ++i) {
@@ -597,20 +597,20 @@ void main() {
     for (int i = 0; i < MINE; ++i) {
         partial[partAt(block, int(gl_WorkGroupID.z % uint(SPLIT)), i)] = mine[i];
     }
-    // Every part that was counted is seen by the group that counts the last one.
+    // The group that counts the last part sees every part that was counted.
     memoryBarrierBuffer();
     barrier();
     if (self == 0u) {
-        arrived = atomicAdd(arrivals[block], 1u);
+        ticket = atomicAdd(semaphores[block], 1u);
     }
     barrier();
-    int last = int(arrived);
+    int last = int(ticket);
     if (last != SPLIT - 1) {
         return;
     }
     memoryBarrierBuffer();
     if (self == 0u) {
-        arrivals[block] = 0u; // for the next dispatch
+        semaphores[block] = 0u; // for the next dispatch
     }
     for (int first = 0; first < MINE; first += TOGETHER) {
         addParts(block, last, first);

@@ -1,8 +1,8 @@
 #version 450 core
 
-// gemm_pack: copies a matrix without gaps, padded with zeros to full pieces, turned
-// where TURN is set, so that gemm_block finds whole vectors in the order of its
-// shared memory.
+// gemm_pack: copies a matrix without gaps, padded with zeros to full pieces, transposed
+// where TURN is set, so that gemm_block reads whole vectors in the order of its shared
+// memory.
 //
 //   binding  buffer   layout
 //   0        From     batch matrices rows x columns, stride apart, rows ld apart

@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// Assemble turns text into little-endian code. A line is
+// Assemble returns the little-endian code of a text. A line is
 //
 //	label:  mnemonic operand, operand ...   // comment, also ; comment
 //
-// with the instructions of the package documentation in either case, numbers
-// decimal or 0x, immediates with # or without. Besides instructions there is
-// .word NUMBER. The code may be loaded anywhere: branches are relative. name is for
-// errors, which are *SyntaxError.
+// with the instructions of the package documentation in upper or lower case, numbers
+// decimal or 0x, immediates with # or without, or .word NUMBER. The code may be loaded at
+// any address: branches are relative. name is the file in errors, which are *SyntaxError.
 func Assemble(name, text string) ([]byte, error) {
 	a := assembler{labels: map[string]int{}}
 	for i, line := range strings.Split(text, "\n") {
@@ -34,7 +33,7 @@ func Assemble(name, text string) ([]byte, error) {
 	return code, nil
 }
 
-// assembler is one text on its way.
+// assembler assembles one text.
 type assembler struct {
 	labels     map[string]int // to the instruction's index
 	statements []statement
@@ -46,7 +45,7 @@ type statement struct {
 	operands []string
 }
 
-// line takes a line apart and returns what is wrong with it, or "".
+// line parses a line and returns what is wrong with it, or "".
 func (a *assembler) line(text string, number int) string {
 	text, _, _ = strings.Cut(text, "//")
 	text, _, _ = strings.Cut(text, ";")
@@ -71,7 +70,7 @@ func (a *assembler) line(text string, number int) string {
 	if slices.Contains(s.operands, "") {
 		return "an operand is missing before or behind a comma"
 	}
-	if s.mnemonic != "b" && !strings.HasPrefix(s.mnemonic, "b.") { // labels are as they are written
+	if s.mnemonic != "b" && !strings.HasPrefix(s.mnemonic, "b.") { // labels are case sensitive
 		for i, operand := range s.operands {
 			s.operands[i] = strings.ToLower(operand)
 		}
@@ -80,7 +79,7 @@ func (a *assembler) line(text string, number int) string {
 	return ""
 }
 
-// operandsOf splits at commas, but not within brackets.
+// operandsOf splits text at commas outside brackets.
 func operandsOf(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -104,8 +103,7 @@ func operandsOf(text string) []string {
 // conditions in the order of their encoding.
 var conditions = []string{"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al", "nv"}
 
-// sums are the additions: the bits op and S, and whether the first operand goes
-// nowhere.
+// sums are the additions: the bits op and S, and whether the result is discarded.
 var sums = map[string]struct {
 	bits    uint32
 	compare bool
@@ -137,7 +135,7 @@ func (a *assembler) encode(s statement, at int) (raw uint32, why string) {
 	return 0, fmt.Sprintf("there is no instruction %q here", s.mnemonic)
 }
 
-// encodeMove encodes a constant, and as ADD #0 what comes from SP or goes there.
+// encodeMove encodes a constant, and a move from or to SP as ADD #0.
 func encodeMove(s statement) (uint32, string) {
 	if s.mnemonic == "mov" && len(s.operands) == 2 {
 		switch {
@@ -202,7 +200,7 @@ func encodeAccess(s statement) (uint32, string) {
 	return raw | uint32(offset/8)<<10 | rn<<5 | rt, firstOf(why0, why, why2, why3, count(s, 2, 3))
 }
 
-// bracketed takes the address of an access out of its brackets.
+// bracketed removes the brackets around the address of an access.
 func bracketed(s *statement) string {
 	const form = "the address must be [register] or [register, #offset], without pre- or post-index"
 	if len(s.operands) < 2 {
@@ -249,7 +247,7 @@ func encodeStop(s statement) (uint32, string) {
 	return raw | uint32(v)<<5, firstOf(why, count(s, 1, 1))
 }
 
-// register reads operand i; last says which name number 31 has here.
+// register returns the register of operand i; last is the name of number 31 in it.
 func register(s statement, i int, last string) (uint32, string) {
 	if i >= len(s.operands) {
 		return 0, fmt.Sprintf("%s needs more operands", s.mnemonic)
@@ -269,12 +267,12 @@ func register(s statement, i int, last string) (uint32, string) {
 	return uint32(n), ""
 }
 
-// isRegister says whether an operand is meant as a register, and not as a number.
+// isRegister reports whether an operand has the form of a register.
 func isRegister(operand string) bool {
 	return operand == "sp" || len(operand) > 1 && (operand[0] == 'x' || operand[0] == 'w')
 }
 
-// number reads operand i, from 0 to most.
+// number returns the number of operand i, from 0 to most.
 func number(s statement, i int, most uint64) (uint64, string) {
 	if i >= len(s.operands) {
 		return 0, fmt.Sprintf("%s needs more operands", s.mnemonic)
@@ -286,8 +284,8 @@ func number(s statement, i int, most uint64) (uint64, string) {
 	return v, ""
 }
 
-// shift reads operand i, "lsl #n", where there is one: a multiple of step up to
-// most of them.
+// shift returns n/step of operand i, "lsl #n", or 0 where there is none. n must be a
+// multiple of step, at most most times step.
 func shift(s statement, i int, step, most uint64) (uint32, string) {
 	if i >= len(s.operands) {
 		return 0, ""

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// encodings are what other assemblers make of the lines, at address 0.
+// encodings are those of other assemblers for the lines, at address 0.
 var encodings = []struct {
 	text string
 	raw  uint32
@@ -69,7 +69,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-func TestAssemblerFindsMistakes(t *testing.T) {
+func TestAssemblerErrors(t *testing.T) {
 	tests := map[string]string{
 		"frob x0":                         `there is no instruction "frob" here`,
 		"add x0, x1":                      "add does not take 2 operands",
@@ -106,12 +106,12 @@ func TestAssemblerFindsMistakes(t *testing.T) {
 		_, err := Assemble("test.s", text)
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "test.s:") {
-			t.Errorf("%q: %v does not say %q", text, err, want)
+			t.Errorf("%q: error %v does not contain %q", text, err, want)
 		}
 	}
 }
 
-// FuzzDisassemble: what the disassembler says of an instruction assembles to it.
+// FuzzDisassemble checks that a disassembled instruction assembles to the same word.
 func FuzzDisassemble(f *testing.F) {
 	for _, e := range encodings {
 		f.Add(e.raw)
@@ -170,7 +170,7 @@ func TestReference(t *testing.T) {
 		}
 		r.Run(100)
 		if r.Cycles != test.cycles || !test.want(r) {
-			t.Errorf("%s: %+v", test.name, r.State)
+			t.Errorf("%s: %+v", test.name, r.MachineState)
 		}
 	}
 }

@@ -2,9 +2,9 @@ package interpreter
 
 import "fmt"
 
-// Disassemble is an instruction as the assembler reads it, with a branch's
-// destination as an address; pc is where the instruction stands. What is undefined
-// comes as .word.
+// Disassemble returns an instruction in the syntax of the assembler, with the address of
+// a branch's destination. pc is the address of the instruction. Undefined ones are
+// returned as .word.
 func Disassemble(raw uint32, pc uint64) string {
 	in := decode(raw)
 	switch in.op {

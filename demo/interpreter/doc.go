@@ -1,16 +1,18 @@
-// Package interpreter runs programs of 64-bit ARM instructions on the GPU, on one
-// machine or on thousands side by side, one machine to an invocation.
+// Package interpreter is a demonstration: it runs programs of 64-bit ARM instructions on
+// the GPU, on one machine or on thousands, one machine to an invocation. It shows how a
+// long computation is divided into dispatches and resumed, and is not a part of the
+// library.
 //
-// A machine's registers, flags, memory and program counter stay in buffers. A
-// dispatch runs a batch, a bounded number of instructions, and leaves everything
-// there for the next: so that batches can follow one another in any form, and the
-// end is the same to the bit.
+// The registers, flags, memory and program counter of a machine stay in buffers. A
+// dispatch runs a batch, a bounded number of instructions, and stores the state for the
+// next one: so batches can be submitted in several forms with the same result, bit by
+// bit.
 //
 //	form        between two batches
-//	standard    the host waits, reads every machine's state and decides
-//	continuous  one batch runs while the host looks at the report of the one before
-//	mega        nothing: one batch as long as the driver lets loops be
-//	chained     the GPU says itself whether the next batch, issued already, runs
+//	standard    the host waits, reads the state of every machine and decides
+//	continuous  the next batch runs while the host reads the report of the one before
+//	mega        nothing: one batch, as long as the driver allows loops to be
+//	chained     the GPU itself decides whether the next batch, already submitted, runs
 //
 // # Instructions
 //
@@ -22,19 +24,19 @@
 //	B     B.cond         label
 //	HLT   SVC            #imm16
 //
-// Encodings are the real ones. Everything else is undefined and stops the machine
+// Encodings are those of the architecture. All others are undefined and stop the machine
 // with a fault. Registers have 64 bits; 32-bit forms are undefined.
 //
 // # Memory
 //
-// A machine's memory begins at address 0. The code is a part of it, may be read
-// and never written: it was decoded when it was loaded, so code that changes
-// itself would not be seen, and the write is a fault instead. An access beyond the
-// memory or not aligned to 8 bytes is a fault too.
+// The memory of a machine begins at address 0. The code is a part of it and can be read
+// but not written: it is decoded when it is loaded, so changes would have no effect, and
+// a write to it is a fault. An access outside the memory or not aligned to 8 bytes is a
+// fault too.
 //
 // # One machine, many machines
 //
-// One machine uses one lane of the whole GPU: every instruction waits for the one
-// before, and the clock of a GPU is slow. Many machines cost the same time until
-// the GPU is full. Machines that go separate ways take turns within 32 lanes.
+// One machine uses one lane of the GPU: every instruction waits for the one before, and
+// the clock of a GPU is slow. Many machines take the same time until the GPU is full.
+// Machines that branch differently take turns within 32 lanes.
 package interpreter

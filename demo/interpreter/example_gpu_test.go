@@ -8,27 +8,22 @@ import (
 	"log"
 	"time"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/demo/interpreter"
 )
 
-// Four machines run the same program from different registers, in batches first,
-// and again from a place in the middle in one go. The host serves their calls.
+// Four machines run the same program with different registers, first in batches, and then
+// in one batch from an address in the middle. The host serves their system calls.
 func Example() {
-	gpu, err := glctx.Open(glctx.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{NoExecutor: true, Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer programs.Close()
 
 	ctx := context.Background()
-	machines, err := interpreter.New(ctx, gpu, programs, interpreter.Options{Machines: 4, MemoryBytes: 4096, BatchCycles: 10})
+	machines, err := interpreter.New(ctx, gpu.Context, gpu.Cache, interpreter.Options{Machines: 4, MemoryBytes: 4096, BatchCycles: 10})
 	if err != nil {
 		log.Fatal(err)
 	}

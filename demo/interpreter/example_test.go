@@ -6,7 +6,7 @@ import (
 	"github.com/shadercache/shadercache/demo/interpreter"
 )
 
-// A program is assembled and run on the CPU, where it can be watched.
+// A program is assembled and run on the CPU.
 func ExampleReference() {
 	code, err := interpreter.Assemble("sum.s", `
 		movz x0, #10

@@ -1,6 +1,6 @@
 package interpreter
 
-// operation is what an instruction does.
+// operation is the kind of an instruction.
 type operation uint8
 
 const (
@@ -13,8 +13,8 @@ const (
 	halt
 )
 
-// Register slots beyond X0 to X30. Number 31 means one or the other in an
-// encoding, as the instruction has it.
+// Register slots after X0 to X30. Number 31 of an encoding is one of them, depending on
+// the instruction.
 const (
 	slotSP   = 31
 	slotZero = 32 // XZR as an operand
@@ -31,13 +31,13 @@ type instruction struct {
 	immediate bool // the second operand is value
 	subtract  bool
 	flags     bool  // sets NZCV
-	rd        uint8 // slot that is written; of a store, that is stored
+	rd        uint8 // slot that is written; for a store, that is stored
 	rn, rm    uint8 // slots of operands
 	cond      uint8
 	value     uint64 // immediate; distance of a branch in instructions, as int64
 }
 
-// decode reads an encoding.
+// decode returns the instruction of an encoding.
 //
 //	31            23 22 21      16 15     10 9    5 4    0
 //	1 10 100101 hw imm16                            Rd      MOVZ
@@ -82,7 +82,7 @@ func sumOf(raw uint32) instruction {
 	return instruction{op: add, subtract: raw>>30&1 == 1, flags: raw>>29&1 == 1}
 }
 
-// operand is a register that is read; 31 is zero.
+// operand returns a register that is read; 31 is zero.
 func operand(bits uint32) uint8 {
 	if bits&31 == 31 {
 		return slotZero
@@ -90,10 +90,10 @@ func operand(bits uint32) uint8 {
 	return uint8(bits & 31)
 }
 
-// base is a register at bit 5 that is read; 31 is SP.
+// base returns the register at bit 5 that is read; 31 is SP.
 func base(raw uint32) uint8 { return uint8(raw >> 5 & 31) }
 
-// result is the register that is written; 31 is SP or nobody.
+// result returns the register that is written; 31 is SP or none.
 func result(raw uint32, sp bool) uint8 {
 	if raw&31 == 31 && !sp {
 		return slotNone
@@ -101,7 +101,7 @@ func result(raw uint32, sp bool) uint8 {
 	return uint8(raw & 31)
 }
 
-// holds says whether a condition holds with the flags NZCV, N being bit 3.
+// holds reports whether a condition holds for the flags NZCV, N being bit 3.
 func holds(cond uint8, flags uint32) bool {
 	n, z, c, v := flags&8 != 0, flags&4 != 0, flags&2 != 0, flags&1 != 0
 	is := true
@@ -145,8 +145,9 @@ const (
 var kinds = map[operation]uint32{add: kindSum, branch: kindBranch, load: kindLoad, store: kindStore,
 	supervisorCall: kindSyscall, halt: kindHalt, undefined: kindUndefined}
 
-// compact is an instruction as the kernel wants it; at is its index in the code.
-func (in instruction) compact(raw uint32, at int) [4]uint32 {
+// kernelWords returns the encoding of an instruction for the kernel; at is its index in the
+// code.
+func (in instruction) kernelWords(raw uint32, at int) [4]uint32 {
 	word := kinds[in.op] | uint32(in.rd)<<8 | uint32(in.rn)<<14 | uint32(in.rm)<<20
 	if in.flags {
 		word |= bitFlags

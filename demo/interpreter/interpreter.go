@@ -48,14 +48,14 @@ const (
 // registerRows are x0 to x30 and sp.
 const registerRows = 32
 
-// Interpreter is a number of machines on one GL context. Its methods may be called
-// from any goroutine, but not from a callback of glctx.Context.Do or Post; they
-// wait for each other. Close releases it, before the context and the cache.
+// Interpreter runs machines on one GL context. Its methods may be called from any
+// goroutine, but not from a callback of glctx.Context.Do or Post; they are serialized.
+// Close it before the context and the cache.
 //
-// The run functions have the machines go on, as Signal says, until each has done so
-// many instructions or has stopped, which is noticed at the end of a batch. What was
-// done counts also where an error is returned; another run may follow, unless the
-// context was lost. When ctx ends, batches under way end first.
+// The run functions resume the machines, as documented at Signal, until each has done a
+// number of instructions or has stopped, which the host detects at the end of a batch.
+// The instructions done before an error count; another run may follow, unless the context
+// was lost. When ctx ends, a run returns after the batches in flight.
 type Interpreter struct {
 	context *glctx.Context
 	options Options
@@ -65,23 +65,23 @@ type Interpreter struct {
 		glctx.Mutex
 		closed   bool
 		buffers  [bindings]glctx.Buffer
-		report   glctx.Staging // of flights: see flight
+		report   glctx.Staging // of submissions: see submission.go
 		code     []uint32      // as loaded
 		base     uint64
 		breaks   map[int]bool // by instruction
-		watch    span
+		watch    wordRange
 		handlers map[uint16]Handler
-		batch    uint32   // number of the last
+		batch    uint32   // number of the last one
 		cycles   []uint64 // of each machine, after the last run
-		waiting  bool     // a machine may stand at an SVC, after the last run
+		waiting  bool     // a machine may be stopped at an SVC after the last run
 	}
 }
 
-// New makes machines. Their program is got from programs, a cache over context. It
-// fails for options that do not fit the device, and with shader.ErrOutOfMemory.
+// New makes machines. programs is a cache over context. It returns an error for options
+// beyond the limits of the device, and shader.ErrOutOfMemory.
 func New(ctx context.Context, context *glctx.Context, programs executor.Programs, o Options) (*Interpreter, error) {
 	o = o.withDefaults(context.Info())
-	if err := o.check(context.Info()); err != nil {
+	if err := o.validate(context.Info()); err != nil {
 		return nil, err
 	}
 	source, err := o.source()
@@ -93,7 +93,7 @@ func New(ctx context.Context, context *glctx.Context, programs executor.Programs
 		return nil, fmt.Errorf("interpreter: get %s: %w", source.Name(), err)
 	}
 	v := &Interpreter{context: context, options: o, program: handle}
-	v.mu.Of = context
+	v.mu.Context = context
 	v.mu.breaks, v.mu.handlers = map[int]bool{}, map[uint16]Handler{}
 	v.mu.cycles = make([]uint64, o.Machines)
 	if err := context.Do(v.allocate); err != nil {
@@ -113,16 +113,16 @@ func (o Options) source() (*shader.Source, error) {
 	if o.Int64 {
 		defines["INT64"] = "1"
 	}
-	if o.array {
+	if o.RegisterArray {
 		defines["REGISTERS"] = "IN_ARRAY"
 	}
-	if o.ahead {
+	if o.Prefetch {
 		defines["AHEAD"] = "1"
 	}
 	return shader.NewSource("interpreter", kernelText, defines)
 }
 
-// allocate makes the buffers, but for the code's.
+// allocate makes the buffers, except that of the code.
 func (v *Interpreter) allocate(gl *glctx.GL) (err error) {
 	n := v.options.Machines
 	sizes := [bindings]int{
@@ -144,12 +144,11 @@ func (v *Interpreter) allocate(gl *glctx.GL) (err error) {
 		}
 		gl.Fill(v.mu.buffers[i], 0)
 	}
-	v.mu.report, err = gl.NewStaging(flights*flightBytes, glctx.Download)
+	v.mu.report, err = gl.NewStaging(maxInFlight*submissionBytes, glctx.Download)
 	return err
 }
 
-// Close frees everything. Whoever runs the machines is waited for. It may be called
-// more than once.
+// Close waits for a run, and releases the program and the buffers. It is idempotent.
 func (v *Interpreter) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -171,14 +170,14 @@ func (v *Interpreter) Close() error {
 	return err
 }
 
-// do runs fn on the GL thread while nobody else uses the machines.
-func (v *Interpreter) do(ctx context.Context, fn func(gl *glctx.GL) error) error {
+// doGL runs fn on the GL thread with mu locked.
+func (v *Interpreter) doGL(ctx context.Context, fn func(gl *glctx.GL) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.doLocked(ctx, fn)
+	return v.doGLLocked(ctx, fn)
 }
 
-func (v *Interpreter) doLocked(ctx context.Context, fn func(gl *glctx.GL) error) error {
+func (v *Interpreter) doGLLocked(ctx context.Context, fn func(gl *glctx.GL) error) error {
 	if v.mu.closed {
 		return ErrClosed
 	}

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { gltest.Main(m) }
 
-// newMachines makes an interpreter on a context and a cache of its own; in the end
-// nothing may be left of it.
+// newMachines makes an interpreter on a context and a cache of its own. It closes it when
+// the test ends, and checks that no buffer is left.
 func newMachines(t testing.TB, o Options) *Interpreter {
 	t.Helper()
 	gl := gltest.Open(t)
@@ -52,7 +52,7 @@ func assemble(t testing.TB, text string) []byte {
 	return code
 }
 
-// pair is machines on the GPU and the same on the CPU.
+// pair has machines on the GPU and their references on the CPU.
 type pair struct {
 	*Interpreter
 	cpu []*Reference
@@ -90,21 +90,21 @@ func (p *pair) set(t testing.TB, register int, value func(m int) uint64) {
 	}
 }
 
-// compareStates holds every machine's state against the CPU's.
+// compareStates compares the state of every machine with the CPU's.
 func (p *pair) compareStates(t testing.TB) {
 	t.Helper()
-	states, err := p.States(t.Context())
+	states, err := p.MachineStates(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for m, r := range p.cpu {
-		if states[m] != r.State {
-			t.Fatalf("machine %d:\n GPU %+v\n CPU %+v", m, states[m], r.State)
+		if states[m] != r.MachineState {
+			t.Fatalf("machine %d:\n GPU %+v\n CPU %+v", m, states[m], r.MachineState)
 		}
 	}
 }
 
-// compare holds every machine's state and memory against the CPU's.
+// compare compares the state and the memory of every machine with the CPU's.
 func (p *pair) compare(t testing.TB) {
 	t.Helper()
 	p.compareStates(t)
@@ -130,7 +130,7 @@ l:	add  x2, x2, x0
 	b.ne l
 	hlt  #3`
 
-// forms are all run functions, as functions of a total.
+// forms returns all run functions, as functions of a total.
 func forms(v *Interpreter) map[string]func(ctx context.Context, total uint64) (Result, error) {
 	return map[string]func(ctx context.Context, total uint64) (Result, error){
 		"standard": v.RunStandard, "mega": v.RunMega, "chained": v.RunChained,
@@ -141,14 +141,14 @@ func forms(v *Interpreter) map[string]func(ctx context.Context, total uint64) (R
 	}
 }
 
-// TestForms: every form ends with the same, to the bit, and does no batch more than
-// it has to.
+// TestForms checks that every form has the same result, bit by bit, with the fewest
+// batches.
 func TestForms(t *testing.T) {
 	code := assemble(t, countdown)
 	const total = 2400
-	var told []uint64
+	var calls []uint64
 	progress := func(done, of uint64) {
-		if told = append(told, done); of%total != 0 || done > of {
+		if calls = append(calls, done); of%total != 0 || done > of {
 			t.Errorf("%d of %d instructions", done, of)
 		}
 	}
@@ -168,26 +168,26 @@ func TestForms(t *testing.T) {
 			stands[r.Signal]++
 		}
 		before := p.context.Counters()
-		told = nil
+		calls = nil
 		r, err := run(t.Context(), total)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(told) == 0 || told[len(told)-1] != total || !slices.IsSorted(told) {
-			t.Errorf("%s: progress was %v", name, told)
+		if len(calls) == 0 || calls[len(calls)-1] != total || !slices.IsSorted(calls) {
+			t.Errorf("%s: progress was %v", name, calls)
 		}
 		p.compare(t)
-		if r.Form != name || r.Cycles != cycles || r.Stands != stands || r.Signal != SignalHalt || r.Number != 3 || r.FinalPC != 20 || r.IPS <= 0 || r.Cut != 0 {
+		if r.Form != name || r.Cycles != cycles || r.Signals != stands || r.Signal != SignalHalt || r.Number != 3 || r.FinalPC != 20 || r.IPS <= 0 || r.Cut != 0 {
 			t.Errorf("%s: %+v, %d cycles and %v expected", name, r, cycles, stands)
 		}
 		if stands[SignalCheckpoint] == 0 || stands[SignalHalt] == 0 {
-			t.Errorf("machines should end in both ways: %v", stands)
+			t.Errorf("no machine ended in one of the two ways: %v", stands)
 		}
 		issued := int(p.context.Counters().Dispatches - before.Dispatches)
 		if want := dispatches[name]; issued != r.Dispatches || r.Dispatches > want[1] || r.Dispatches < want[0] {
 			t.Errorf("%s: %d dispatches, %d reported, %v expected", name, issued, r.Dispatches, want)
 		}
-		// Going on ends the rest, and a run of machines that have stopped does nothing.
+		// Another run ends the other machines, and a run of stopped machines does nothing.
 		for _, c := range p.cpu {
 			c.Run(10 * total)
 		}
@@ -215,8 +215,8 @@ func TestChainEndsEarly(t *testing.T) {
 	}
 }
 
-// TestLongLoop runs past what software drivers let a loop do, with a limit for a
-// dispatch that does not care: what is cut short goes on where it was.
+// TestLongLoop runs loops that are longer than software drivers allow, with a limit of
+// dispatches above that of the driver: the next batch resumes a loop that was cut.
 func TestLongLoop(t *testing.T) {
 	code := assemble(t, "movz x0, #0\nl: add x0, x0, #1\nb l")
 	for _, limit := range []int{0, 150_000} {
@@ -228,12 +228,12 @@ func TestLongLoop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		states, err := v.States(t.Context())
+		states, err := v.MachineStates(t.Context())
 		if err != nil || states[0].Cycles != 300_000 || states[0].X[0] != 150_000 || r.Cycles != 300_000 || r.Signal != SignalCheckpoint {
 			t.Errorf("limit %d: %+v, %+v, %v", limit, r, states[0], err)
 		}
 		if cut := v.context.Info().Software() && limit != 0; cut != (r.Cut > 0) {
-			t.Errorf("limit %d: %d batches were cut short", limit, r.Cut)
+			t.Errorf("limit %d: %d batches were cut", limit, r.Cut)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func TestCountsOf64Bits(t *testing.T) {
 	const before = 1<<32 - 50
 	p := newPair(t, Options{Machines: 3, MemoryBytes: 1024, BatchCycles: 40, DispatchCycles: 40}, assemble(t, "l: add x0, x0, #1\nb l"), 0)
 	for name, run := range forms(p.Interpreter) {
-		err := p.do(t.Context(), func(gl *glctx.GL) error {
+		err := p.doGL(t.Context(), func(gl *glctx.GL) error {
 			low, high := uint32(before), uint32(0)
 			p.putRow(gl, rowCycles, []uint32{low, low, low})
 			p.putRow(gl, rowCycles+1, []uint32{high, high, high})
@@ -260,7 +260,7 @@ func TestCountsOf64Bits(t *testing.T) {
 			r.Run(120)
 		}
 		r, err := run(t.Context(), 120)
-		if err != nil || r.Cycles != 3*120 || r.Stands[SignalCheckpoint] != 3 {
+		if err != nil || r.Cycles != 3*120 || r.Signals[SignalCheckpoint] != 3 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 		p.compare(t)
@@ -268,7 +268,13 @@ func TestCountsOf64Bits(t *testing.T) {
 }
 
 func TestTimeoutAndCancel(t *testing.T) {
-	v := newMachines(t, Options{MemoryBytes: 64, BatchCycles: 100})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	v := newMachines(t, Options{MemoryBytes: 64, BatchCycles: 100, Progress: func(done, of uint64) {
+		if of == 1<<60 && done >= 300 {
+			cancel()
+		}
+	}})
 	if err := v.Load(t.Context(), assemble(t, "l: add x0, x0, #1\nb l"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -276,9 +282,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	if err != nil || r.Signal != SignalRunning || r.Cycles == 0 || r.Cycles%100 != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(5*time.Millisecond, cancel)
-	if r, err = v.RunStandard(ctx, 1<<60); !errors.Is(err, context.Canceled) || r.Cycles == 0 || r.Signal != SignalRunning {
+	if r, err = v.RunStandard(ctx, 1<<60); !errors.Is(err, context.Canceled) || r.Cycles != 300 || r.Signal != SignalRunning {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err = v.RunMega(t.Context(), 11); err != nil || r.Cycles != 11 || r.Signal != SignalCheckpoint {
@@ -286,7 +290,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	}
 }
 
-func TestBadInput(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	gl := gltest.Open(t)
 	info := gl.Info()
 	for want, o := range map[string]Options{
@@ -299,7 +303,7 @@ func TestBadInput(t *testing.T) {
 		"there is no machine 1 to trace": {TraceMachine: 1},
 	} {
 		if _, err := New(t.Context(), gl, nil, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q (%v)", err, want, info.MaxStorage)
+			t.Errorf("error %v does not contain %q (%v)", err, want, info.MaxStorage)
 		}
 	}
 	v := newMachines(t, Options{Machines: 2, MemoryBytes: 64})
@@ -321,7 +325,7 @@ func TestBadInput(t *testing.T) {
 		"16 bytes at 0x38: the memory": v.WriteMemory(t.Context(), 0, 56, make([]byte, 16)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
+			t.Errorf("error %v does not contain %q", err, want)
 		}
 	}
 	if err := v.Load(t.Context(), code, 8); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// Load puts code, little-endian instructions, into the memory of every machine at
-// base, a multiple of 8, and starts them anew: memory besides, registers, flags and
-// counts are 0, the program counter is base, breakpoints and what is watched are gone.
+// Load writes code, little-endian instructions, to the memory of every machine at base, a
+// multiple of 8, and resets the machines: other memory, registers, flags and counts are
+// 0, the program counter is base, breakpoints and the watched range are removed.
 func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error {
 	if err := checkCode(code, base, v.options.MemoryBytes); err != nil {
 		return err
@@ -24,8 +24,8 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 	for i := range raw {
 		raw[i] = binary.LittleEndian.Uint32(code[4*i:])
 	}
-	return v.doLocked(ctx, func(gl *glctx.GL) error {
-		decoded, err := gl.NewBuffer(16*len(raw), glctx.Bytes(compactAll(raw, nil)))
+	return v.doGLLocked(ctx, func(gl *glctx.GL) error {
+		decoded, err := gl.NewBuffer(16*len(raw), glctx.Bytes(kernelCode(raw, nil)))
 		if err != nil {
 			return fmt.Errorf("interpreter: load %d instructions: %w", len(raw), err)
 		}
@@ -33,7 +33,7 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 		v.mu.buffers[bindCode] = decoded
 		v.mu.code, v.mu.base = raw, base
 		clear(v.mu.breaks)
-		v.mu.watch = span{}
+		v.mu.watch = wordRange{}
 		clear(v.mu.cycles)
 		v.mu.waiting = false
 		for _, b := range []int{bindRegisters, bindMachines, bindMemory, bindTrace} {
@@ -41,16 +41,16 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 				gl.Fill(v.mu.buffers[b], 0)
 			}
 		}
-		v.spread(gl, code, int(base))
+		v.writeAllMachines(gl, code, int(base))
 		return gl.Err()
 	})
 }
 
-// compactAll decodes code for the kernel, as words.
-func compactAll(raw []uint32, breaks map[int]bool) []uint32 {
+// kernelCode returns the encoding of code for the kernel.
+func kernelCode(raw []uint32, breaks map[int]bool) []uint32 {
 	words := make([]uint32, 0, 4*len(raw))
 	for at, r := range raw {
-		in := decode(r).compact(r, at)
+		in := decode(r).kernelWords(r, at)
 		if breaks[at] {
 			in[0] |= bitBreak
 		}
@@ -59,12 +59,12 @@ func compactAll(raw []uint32, breaks map[int]bool) []uint32 {
 	return words
 }
 
-// uploadBytes is about how much goes up in one piece.
+// uploadBytes is the approximate size of one upload.
 const uploadBytes = 1 << 20
 
-// spread writes data into the memory of every machine, from an address that is a
-// multiple of 8; where data is no multiple, zeros follow.
-func (v *Interpreter) spread(gl *glctx.GL, data []byte, address int) {
+// writeAllMachines writes data to the memory of every machine, from an address that is a
+// multiple of 8. Data is padded with zeros to a multiple of 8.
+func (v *Interpreter) writeAllMachines(gl *glctx.GL, data []byte, address int) {
 	n := v.options.Machines
 	perPiece := max(1, uploadBytes/(8*n))
 	for start := 0; start < len(data); start += 8 * perPiece {
@@ -81,11 +81,10 @@ func (v *Interpreter) spread(gl *glctx.GL, data []byte, address int) {
 	}
 }
 
-// SetPC sets the program counter of every machine, a multiple of 4. Machines that
-// have stopped run again. It need not be inside the code: that is a fault of the
-// machine then.
+// SetPC sets the program counter of every machine, a multiple of 4, and clears their
+// signals. A program counter outside the code is a fault of the machine when it runs.
 func (v *Interpreter) SetPC(ctx context.Context, pc uint64) error {
-	return v.do(ctx, func(gl *glctx.GL) error {
+	return v.doGL(ctx, func(gl *glctx.GL) error {
 		distance := int64(pc-v.mu.base) / 4
 		if pc%4 != 0 || distance < math.MinInt32 || distance > math.MaxInt32 {
 			return fmt.Errorf("interpreter: pc %#x: it must be a multiple of 4 near the code at %#x", pc, v.mu.base)
@@ -101,16 +100,16 @@ func (v *Interpreter) SetPC(ctx context.Context, pc uint64) error {
 	})
 }
 
-// SetRegisters sets a register of every machine: 0 to 30, and 31 for SP.
+// SetRegisters sets a register of every machine: 0 to 30, or 31 for SP.
 func (v *Interpreter) SetRegisters(ctx context.Context, register int, value func(machine int) uint64) error {
 	if register < 0 || register >= registerRows {
-		return fmt.Errorf("interpreter: there is no register %d: 0 to 30, and 31 for sp", register)
+		return fmt.Errorf("interpreter: there is no register %d: use 0 to 30, or 31 for sp", register)
 	}
 	row := make([]uint64, v.options.Machines)
 	for m := range row {
 		row[m] = value(m)
 	}
-	return v.do(ctx, func(gl *glctx.GL) error {
+	return v.doGL(ctx, func(gl *glctx.GL) error {
 		gl.Upload(v.mu.buffers[bindRegisters], register*8*len(row), glctx.Bytes(row))
 		return gl.Err()
 	})

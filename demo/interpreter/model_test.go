@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// model is a machine written a second time, from the pseudocode of the Arm
-// Architecture Reference Manual and from nothing of this package: it recognises
-// encodings by their text in the manual, adds in numbers without bounds, and keeps
-// flags apart. The Reference and the GPU are held against it.
+// model is a second implementation of a machine, from the pseudocode of the Arm
+// Architecture Reference Manual, that uses no code of this package: it matches encodings
+// by their text in the manual, adds in unbounded integers, and has separate flags. The
+// Reference and the GPU are compared with it.
 type model struct {
 	x          [31]uint64
 	sp, pc     uint64
@@ -20,12 +20,12 @@ type model struct {
 	memory     []byte
 	code       [2]uint64 // from, to
 	cycles     uint64
-	stop       string // why it stands, or ""
+	stop       string // why it stopped, or ""
 	number     uint64
 	address    uint64
 }
 
-// manual is the encodings as the manual prints them: a letter names a field.
+// manual has the encodings as the manual prints them: a letter names a field.
 var manual = []struct{ name, bits string }{
 	{"movz", "1 10 100101 hh iiiiiiiiiiiiiiii ddddd"},
 	{"sum immediate", "1 o s 100010 h iiiiiiiiiiii nnnnn ddddd"},
@@ -38,7 +38,7 @@ var manual = []struct{ name, bits string }{
 	{"hlt", "11010100 010 iiiiiiiiiiiiiiii 000 00"},
 }
 
-// recognise finds the encoding of a word, its fields and how many bits they have.
+// recognise returns the encoding of a word, its fields and their numbers of bits.
 func recognise(raw uint32) (name string, fields map[rune]uint32, widths map[rune]int) {
 	for _, entry := range manual {
 		if !fits(raw, entry.bits) {
@@ -58,7 +58,7 @@ func recognise(raw uint32) (name string, fields map[rune]uint32, widths map[rune
 	return "", nil, nil
 }
 
-// fits says whether a word has the zeros and ones of an encoding.
+// fits reports whether a word has the zeros and ones of an encoding.
 func fits(raw uint32, bits string) bool {
 	at := 32
 	for _, c := range bits {
@@ -73,7 +73,7 @@ func fits(raw uint32, bits string) bool {
 	return true
 }
 
-// register is X[n], or SP where 31 means that.
+// register returns X[n], SP where sp is set and n is 31, else 0.
 func (m *model) register(n uint32, sp bool) uint64 {
 	switch {
 	case n < 31:
@@ -93,7 +93,7 @@ func (m *model) setRegister(n uint32, sp bool, value uint64) {
 	}
 }
 
-// addWithCarry is the manual's function of this name, with numbers without bounds.
+// addWithCarry is the function of this name in the manual, in unbounded integers.
 func (m *model) addWithCarry(x, y uint64, carry int64, setFlags bool) uint64 {
 	unsigned := new(big.Int).Add(new(big.Int).SetUint64(x), new(big.Int).SetUint64(y))
 	unsigned.Add(unsigned, big.NewInt(carry))
@@ -108,7 +108,7 @@ func (m *model) addWithCarry(x, y uint64, carry int64, setFlags bool) uint64 {
 	return result
 }
 
-// conditionHolds is the manual's function of this name.
+// conditionHolds is the function of this name in the manual.
 func (m *model) conditionHolds(cond uint32) bool {
 	result := [8]bool{m.z, m.c, m.n, m.v, m.c && !m.z, m.n == m.v, m.n == m.v && !m.z, true}[cond>>1]
 	if cond&1 == 1 && cond != 0b1111 {
@@ -117,7 +117,7 @@ func (m *model) conditionHolds(cond uint32) bool {
 	return result
 }
 
-// step does one instruction, or says why it cannot.
+// step executes one instruction, or sets stop.
 func (m *model) step() {
 	if m.pc < m.code[0] || m.pc >= m.code[1] {
 		m.stop = "pc outside the code"
@@ -179,9 +179,9 @@ func (m *model) access(store bool, address uint64, register uint32) {
 	}
 }
 
-// state is the model as the package has it.
-func (m *model) state() State {
-	s := State{X: m.x, SP: m.sp, PC: m.pc, Cycles: m.cycles, Signal: SignalCheckpoint, Number: uint16(m.number), Address: m.address}
+// state returns the state of the model in the form of the package.
+func (m *model) state() MachineState {
+	s := MachineState{X: m.x, SP: m.sp, PC: m.pc, Cycles: m.cycles, Signal: SignalCheckpoint, Number: uint16(m.number), Address: m.address}
 	for i, set := range []bool{m.v, m.c, m.z, m.n} {
 		if set {
 			s.Flags |= 1 << i
@@ -204,7 +204,7 @@ func (m *model) state() State {
 	return s
 }
 
-// newModel is a model that stands where a reference does.
+// newModel returns a model with the state of a reference.
 func newModel(r *Reference) *model {
 	m := &model{x: r.X, sp: r.SP, pc: r.PC, cycles: r.Cycles, memory: slices.Clone(r.Memory), code: [2]uint64{r.codeBase, r.codeEnd}}
 	m.n, m.z, m.c, m.v = r.Flags&8 != 0, r.Flags&4 != 0, r.Flags&2 != 0, r.Flags&1 != 0
@@ -219,13 +219,13 @@ func agree(t testing.TB, r *Reference, n int) {
 	for ; n > 0 && m.stop == ""; n-- {
 		m.step()
 	}
-	if r.State != m.state() || !slices.Equal(r.Memory, m.memory) {
-		t.Fatalf("after %d instructions\n reference %+v\n model     %+v", m.cycles, r.State, m.state())
+	if r.MachineState != m.state() || !slices.Equal(r.Memory, m.memory) {
+		t.Fatalf("after %d instructions\n reference %+v\n model     %+v", m.cycles, r.MachineState, m.state())
 	}
 }
 
-// randomWord is an encoding of the manual with random fields; register numbers are
-// often 31. Its name stands for it.
+// randomWord returns an encoding of the manual with random fields, in which register
+// numbers are often 31, and its name.
 func randomWord(random *rand.Rand) (raw uint32, name string) {
 	entry := manual[random.IntN(len(manual))]
 	special := map[rune]bool{'d': random.IntN(6) == 0, 'n': random.IntN(6) == 0, 'm': random.IntN(6) == 0}
@@ -241,10 +241,9 @@ func randomWord(random *rand.Rand) (raw uint32, name string) {
 	return raw, entry.name
 }
 
-// TestEncodingsAsInTheManual: any word is the same instruction to the reference and
-// to the model, and does the same. Half of the words are an instruction with a bit
-// that is another.
-func TestEncodingsAsInTheManual(t *testing.T) {
+// TestEncodingsMatchTheManual checks that any word has the same effect in the reference and
+// in the model. Half of the words are an instruction with one bit changed.
+func TestEncodingsMatchTheManual(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	r, err := NewReference(1<<12, make([]byte, 8), 0)
 	if err != nil {
@@ -259,7 +258,7 @@ func TestEncodingsAsInTheManual(t *testing.T) {
 		}
 		binary.LittleEndian.PutUint32(r.Memory, raw)
 		r.code[0] = decode(raw)
-		r.State = State{SP: 8 * random.Uint64N(1<<9), Flags: random.Uint32N(16)}
+		r.MachineState = MachineState{SP: 8 * random.Uint64N(1<<9), Flags: random.Uint32N(16)}
 		for i := range r.X {
 			r.X[i] = randomValue(random)
 		}
@@ -271,11 +270,11 @@ func TestEncodingsAsInTheManual(t *testing.T) {
 		}
 	}
 	if undefined < 500 {
-		t.Errorf("only %d words were no instruction", undefined)
+		t.Errorf("only %d words were undefined", undefined)
 	}
 }
 
-// FuzzReference: whatever program it is, the reference does as the model does.
+// FuzzReference compares the reference with the model, for any program.
 func FuzzReference(f *testing.F) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 20 {

@@ -8,46 +8,47 @@ import (
 
 // Options configure an Interpreter. The zero value is one machine with 4 MiB.
 type Options struct {
-	// Machines run side by side, each with registers and memory of its own.
+	// Machines is the number of machines, each with registers and memory of its own.
 	// Default: 1.
 	Machines int
 
-	// MemoryBytes is the memory of each machine, a multiple of 8. All together
-	// must fit into one storage buffer. Default: 4 MiB.
+	// MemoryBytes is the size of the memory of each machine, a multiple of 8. The
+	// memory of all must fit into one storage buffer. Default: 4 MiB.
 	MemoryBytes int
 
-	// BatchCycles is how many instructions each machine does in a batch, at most.
-	// A signal is noticed when its batch has ended. Default: 1,000,000.
+	// BatchCycles is the largest number of instructions of each machine in a batch.
+	// The host detects a signal when the batch has ended. Default: 1,000,000.
 	BatchCycles int
 
-	// DispatchCycles is how many instructions a dispatch may do; a batch of more
-	// is several dispatches in a row. Default: 60,000 on software drivers, some of
-	// which end a kernel's loops silently after 65,535 turns; else 1 << 26.
+	// DispatchCycles is the largest number of instructions in a dispatch; a longer
+	// batch is several dispatches. Default: 60,000 on software drivers, some of which
+	// silently end loops after 65,535 iterations; else 1 << 26.
 	DispatchCycles int
 
-	// TraceEntries is the length of the ring that notes what TraceMachine did, up
-	// to 1 << 20. It costs time with every instruction. Default: 0, no trace.
+	// TraceEntries is the size of the ring buffer with the last instructions of
+	// TraceMachine, up to 1 << 20. Tracing slows down every instruction. Default: 0, no
+	// trace.
 	TraceEntries int
 	TraceMachine int
 
-	// Int64 has the driver's 64-bit integers do the sums, where it has
-	// GL_ARB_gpu_shader_int64; without, two halves do. The result is the same.
+	// Int64 adds with 64-bit integers of GL_ARB_gpu_shader_int64, instead of two 32-bit
+	// halves. New fails where the driver lacks it. The result is the same.
 	Int64 bool
 
-	// Watchpoints builds what Watch needs. It costs two comparisons with every
-	// store.
+	// Watchpoints compiles the checks for Watch: two comparisons with every store.
 	Watchpoints bool
 
 	// Progress is called by a run function after each batch, on its goroutine, with
-	// how many of the instructions of each machine the batches have been for, but
-	// for batches that a system call ended. It must not call the Interpreter.
-	// Default: nobody is told.
+	// the number of instructions of each machine that the batches so far were for,
+	// except batches that a system call ended. It must not call the Interpreter.
+	// Default: no calls.
 	Progress func(done, of uint64)
 
-	// array keeps registers in an array of the invocation, not in shared memory.
-	array bool
-	// ahead fetches the next instruction while one is done.
-	ahead bool
+	// RegisterArray keeps registers in an array of the invocation, not in shared memory.
+	RegisterArray bool
+
+	// Prefetch fetches the next instruction while one is executed.
+	Prefetch bool
 }
 
 func (o Options) withDefaults(info glctx.Info) Options {
@@ -69,8 +70,8 @@ func (o Options) withDefaults(info glctx.Info) Options {
 	return o
 }
 
-// check is for options with defaults.
-func (o Options) check(info glctx.Info) error {
+// validate returns an error for options, with defaults, beyond the limits of a device.
+func (o Options) validate(info glctx.Info) error {
 	if err := checkMemory(o.MemoryBytes); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func checkMemory(n int) error {
 	return nil
 }
 
-// checkCode says why code cannot be loaded at base.
+// checkCode returns an error when code cannot be loaded at base.
 func checkCode(code []byte, base uint64, memoryBytes int) error {
 	switch {
 	case len(code) == 0 || len(code)%4 != 0:

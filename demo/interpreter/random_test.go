@@ -11,11 +11,11 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// builds are the shader's, by options.
-var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {array: true}, "ahead": {ahead: true}}
+// builds are the variants of the shader, by name.
+var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {RegisterArray: true}, "ahead": {Prefetch: true}}
 
 // TestRandomPrograms runs random programs on machines with random registers. Most
-// instructions are good ones; all stop sooner or later, and some by a fault.
+// instructions are valid, and some machines stop by a fault.
 func TestRandomPrograms(t *testing.T) {
 	for name, o := range builds {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestRandomPrograms(t *testing.T) {
 					t.Fatal(err)
 				}
 				p.compare(t)
-				for s, n := range r.Stands {
+				for s, n := range r.Signals {
 					stands[s] += n
 				}
 			}
@@ -65,7 +65,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// randomValue is any number, or one near where sums wrap.
+// randomValue returns any number, or one near those where sums wrap.
 func randomValue(random *rand.Rand) uint64 {
 	if random.IntN(3) == 0 {
 		return uint64(int64(random.IntN(5)-2)) + uint64(random.IntN(2))<<63 + uint64(random.IntN(2))<<32
@@ -73,7 +73,8 @@ func randomValue(random *rand.Rand) uint64 {
 	return random.Uint64()
 }
 
-// randomProgram is n instructions. X28 is a good address as long as nobody writes it.
+// randomProgram returns n instructions. X28 is a valid address unless one of the few
+// arbitrary words writes it.
 func randomProgram(random *rand.Rand, n int) []byte {
 	var code []byte
 	for at := range n {
@@ -107,7 +108,7 @@ func randomProgram(random *rand.Rand, n int) []byte {
 				raw = 0xD4000001 | raw&(0xFFFF<<5)
 			case 2:
 				raw = 0x14000000 | uint32(random.IntN(n+4)-2-at)&0x3FFFFFF
-			case 3: // whatever it is
+			case 3: // any word
 			default:
 				raw = 0xEB00001F | raw&0x001F03E0
 			}
@@ -117,7 +118,7 @@ func randomProgram(random *rand.Rand, n int) []byte {
 	return code
 }
 
-// TestEveryInstructionOnTheGPU does instructions one by one, each on machines with
+// TestEveryInstructionOnTheGPU executes instructions one by one, each on machines with
 // random registers and all 16 states of the flags, in every build of the shader.
 func TestEveryInstructionOnTheGPU(t *testing.T) {
 	const machines, instructions, base = 16, 150, 64
@@ -146,22 +147,21 @@ func TestEveryInstructionOnTheGPU(t *testing.T) {
 			p.compare(t)
 			for _, entry := range manual {
 				if done[entry.name] < 5 {
-					t.Errorf("%s was done %d times", entry.name, done[entry.name])
+					t.Errorf("%s was executed %d times", entry.name, done[entry.name])
 				}
 			}
 		})
 	}
 }
 
-// scramble gives all machines random registers and machine m the flags m, and puts
-// them before an instruction.
+// scramble sets random registers, the flags m%16 of machine m, and the program counter.
 func (p *pair) scramble(t testing.TB, random *rand.Rand, pc uint64) {
 	t.Helper()
 	n := len(p.cpu)
 	registers, flags := make([]uint64, registerRows*n), make([]uint32, n)
 	for i := range registers {
 		if registers[i] = randomValue(random); random.IntN(4) == 0 {
-			registers[i] = 8 * random.Uint64N(512) // mostly a good address
+			registers[i] = 8 * random.Uint64N(512) // mostly a valid address
 		}
 	}
 	for m, r := range p.cpu {
@@ -171,7 +171,7 @@ func (p *pair) scramble(t testing.TB, random *rand.Rand, pc uint64) {
 			r.put(uint8(i), registers[i*n+m])
 		}
 	}
-	err := p.do(t.Context(), func(gl *glctx.GL) error {
+	err := p.doGL(t.Context(), func(gl *glctx.GL) error {
 		gl.Upload(p.mu.buffers[bindRegisters], 0, glctx.Bytes(registers))
 		p.putRow(gl, rowFlags, flags)
 		return gl.Err()
@@ -181,7 +181,7 @@ func (p *pair) scramble(t testing.TB, random *rand.Rand, pc uint64) {
 	}
 }
 
-// FuzzOnTheGPU: whatever program it is, machines on the GPU do as the CPU has it.
+// FuzzOnTheGPU compares machines on the GPU with the CPU, for any program.
 func FuzzOnTheGPU(f *testing.F) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 8 {

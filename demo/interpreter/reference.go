@@ -5,33 +5,33 @@ import (
 	"math/bits"
 )
 
-// State is what a machine has besides its memory.
-type State struct {
+// MachineState is the state of a machine without its memory.
+type MachineState struct {
 	X       [31]uint64 // x0 to x30
 	SP      uint64
 	PC      uint64
 	Flags   uint32 // N 8, Z 4, C 2, V 1
 	Signal  Signal
-	Number  uint16 // of the HLT or SVC that it stopped at
+	Number  uint16 // of the HLT or SVC at which it stopped
 	Fault   Fault
-	Address uint64 // of the access that failed, or is watched
+	Address uint64 // of the access that failed or is watched
 	Cycles  uint64 // instructions done, the last HLT or SVC included
 }
 
-// Reference is one machine on the CPU, written from the architecture's manual and
-// with 64-bit arithmetic: what the GPU must agree with. The code is decoded once, so
-// it is not to be written. It belongs to one goroutine.
+// Reference is one machine on the CPU, written from the manual of the architecture, with
+// 64-bit arithmetic. The GPU must agree with it. The code is decoded once, so it must not
+// be written. It must be used from one goroutine.
 type Reference struct {
-	State
+	MachineState
 	Memory []byte
 
 	codeBase, codeEnd uint64
 	code              []instruction
-	watch             span
+	watch             wordRange
 }
 
-// NewReference makes a machine with memory of its own and loads code at base.
-// Its program counter is there. The conditions are those of Interpreter.Load.
+// NewReference makes a machine and loads code at base, which becomes its program counter.
+// The conditions are those of Interpreter.Load.
 func NewReference(memoryBytes int, code []byte, base uint64) (*Reference, error) {
 	if err := checkMemory(memoryBytes); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func NewReference(memoryBytes int, code []byte, base uint64) (*Reference, error)
 	return r, nil
 }
 
-// Run does up to n instructions and stops where the machine does. It goes on after
-// a signal as Signal says.
+// Run does up to n instructions, and less where the machine stops. It resumes after a
+// signal as documented at Signal.
 func (r *Reference) Run(n uint64) {
 	switch r.Signal {
 	case SignalHalt, SignalFault:
@@ -67,9 +67,9 @@ func (r *Reference) Run(n uint64) {
 	}
 }
 
-// Watch is Interpreter.Watch.
+// Watch sets the watched range, as Interpreter.Watch does.
 func (r *Reference) Watch(address uint64, n int) error {
-	watch, err := newSpan(address, n, len(r.Memory))
+	watch, err := newWordRange(address, n, len(r.Memory))
 	if err == nil {
 		r.watch = watch
 	}
@@ -95,7 +95,7 @@ func (r *Reference) step() {
 			r.Signal = SignalFault
 			return
 		}
-		if r.Address = 0; in.op == store && r.watch.has(r.get(in.rn)+in.value) {
+		if r.Address = 0; in.op == store && r.watch.contains(r.get(in.rn)+in.value) {
 			r.Signal, r.Address = SignalWatch, r.get(in.rn)+in.value
 		}
 	case supervisorCall:

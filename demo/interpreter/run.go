@@ -14,17 +14,17 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// RunStandard runs total instructions on each machine, one batch a time: the host
-// waits for it and reads the state of every machine before it starts the next.
+// RunStandard runs total instructions on each machine, one batch at a time: the host
+// waits for it and reads the state of every machine before it submits the next one.
 func (v *Interpreter) RunStandard(ctx context.Context, total uint64) (Result, error) {
 	p := v.batches("standard")
-	p.total, p.look = total, true
+	p.total, p.readStates = total, true
 	return v.run(ctx, p)
 }
 
-// RunContinuous runs up to maxBatches batches on each machine, or until timeout,
-// where it is not 0. While the host looks at the report of a batch the next one
-// runs, so one batch may run in vain after the machines have stopped.
+// RunContinuous runs up to maxBatches batches on each machine, until timeout if it is not
+// 0. While the host reads the report of a batch the next one runs, so one batch may run
+// after all machines have stopped.
 func (v *Interpreter) RunContinuous(ctx context.Context, maxBatches int, timeout time.Duration) (Result, error) {
 	if maxBatches < 1 {
 		return Result{}, fmt.Errorf("interpreter: %d batches: at least 1 is needed", maxBatches)
@@ -34,34 +34,34 @@ func (v *Interpreter) RunContinuous(ctx context.Context, maxBatches int, timeout
 		total = math.MaxInt64
 	}
 	p := v.batches("continuous")
-	p.total, p.maxBatches, p.timeout, p.depth = min(total, math.MaxInt64), maxBatches, timeout, flights
+	p.total, p.maxBatches, p.timeout, p.depth = min(total, math.MaxInt64), maxBatches, timeout, maxInFlight
 	return v.run(ctx, p)
 }
 
 // RunMega runs total instructions on each machine in one batch, of as few
 // dispatches as Options.DispatchCycles allows.
 func (v *Interpreter) RunMega(ctx context.Context, total uint64) (Result, error) {
-	return v.run(ctx, plan{form: "mega", links: 1, cycles: uint32(min(total, uint64(v.options.DispatchCycles))), depth: 1, total: total})
+	return v.run(ctx, runPlan{form: "mega", dispatches: 1, cycles: uint32(min(total, uint64(v.options.DispatchCycles))), depth: 1, total: total})
 }
 
-// RunChained runs total instructions on each machine in batches that were issued
-// beforehand, 32 at a time: the GPU itself says after each whether the next one has
-// anything to do. A batch is one dispatch here.
+// RunChained runs total instructions on each machine in batches that are submitted 32 at a
+// time. The GPU itself decides after each one whether the next one runs. A batch is one
+// dispatch.
 func (v *Interpreter) RunChained(ctx context.Context, total uint64) (Result, error) {
-	p := plan{form: "chained", indirect: true, depth: 1, total: total}
+	p := runPlan{form: "chained", indirect: true, depth: 1, total: total}
 	p.cycles = uint32(min(v.options.BatchCycles, v.options.DispatchCycles))
-	p.links = int(min(chainLinks, (total+uint64(p.cycles)-1)/uint64(p.cycles)))
+	p.dispatches = int(min(maxChained, (total+uint64(p.cycles)-1)/uint64(p.cycles)))
 	return v.run(ctx, p)
 }
 
-// batches is a plan of one batch a flight, in dispatches of the same length.
-func (v *Interpreter) batches(form string) plan {
+// batches returns a plan with one batch a submission, in dispatches of the same length.
+func (v *Interpreter) batches(form string) runPlan {
 	batch, limit := v.options.BatchCycles, v.options.DispatchCycles
 	links := (batch + limit - 1) / limit
-	return plan{form: form, links: links, cycles: uint32((batch + links - 1) / links), depth: 1}
+	return runPlan{form: form, dispatches: links, cycles: uint32((batch + links - 1) / links), depth: 1}
 }
 
-func (v *Interpreter) run(ctx context.Context, p plan) (Result, error) {
+func (v *Interpreter) run(ctx context.Context, p runPlan) (Result, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
@@ -72,42 +72,42 @@ func (v *Interpreter) run(ctx context.Context, p plan) (Result, error) {
 	case p.total == 0 || p.total > math.MaxInt64:
 		return Result{}, fmt.Errorf("interpreter: %d instructions: at least 1 is needed, and less than 2^63", p.total)
 	}
-	r := run{Interpreter: v, plan: p, result: Result{Form: p.form}, start: time.Now()}
-	err := r.fly(ctx)
-	return r.result, errors.Join(err, r.sumUp())
+	r := machineRun{Interpreter: v, runPlan: p, result: Result{Form: p.form}, start: time.Now()}
+	err := r.loop(ctx)
+	return r.result, errors.Join(err, r.summarize())
 }
 
-// run is one call of a run function.
-type run struct {
+// machineRun is one call of a run function.
+type machineRun struct {
 	*Interpreter
-	plan
-	result   Result
-	start    time.Time
-	flying   []*flight
-	launched int
-	ended    bool // nothing more is to be launched
-	stuck    int  // flights cut short without anything done
-	done     uint64
-	full     int // batches that may have done all they were for
+	runPlan
+	result    Result
+	start     time.Time
+	inFlight  []*submission
+	submitted int
+	ended     bool // nothing more is submitted
+	stuck     int  // successive submissions that the driver cut without an instruction done
+	done      uint64
+	full      int // batches that no system call ended
 }
 
-// fly keeps flights under way until the machines have stopped.
-func (r *run) fly(ctx context.Context) error {
-	failed := r.serveLeft(ctx)
+// loop keeps submissions in flight until the machines have stopped.
+func (r *machineRun) loop(ctx context.Context) error {
+	failed := r.serveWaiting(ctx)
 	r.ended = failed != nil
 	for {
-		if err := r.fill(); err != nil {
+		if err := r.submitAhead(); err != nil {
 			failed, r.ended = cmp.Or(failed, err), true
 		}
-		if len(r.flying) == 0 {
+		if len(r.inFlight) == 0 {
 			r.result.Wall = time.Since(r.start)
 			return failed
 		}
-		f := r.flying[0]
-		r.flying = r.flying[1:]
-		l, err := r.land(f)
+		sub := r.inFlight[0]
+		r.inFlight = r.inFlight[1:]
+		report, err := r.waitForSubmission(sub)
 		if err == nil {
-			err = r.after(ctx, l)
+			err = r.handleReport(ctx, report)
 		}
 		if err == nil && !r.ended {
 			err = ctx.Err()
@@ -118,59 +118,59 @@ func (r *run) fly(ctx context.Context) error {
 	}
 }
 
-// fill launches what may be under way.
-func (r *run) fill() error {
-	for len(r.flying) < r.depth && !r.ended {
+// submitAhead submits up to depth submissions.
+func (r *machineRun) submitAhead() error {
+	for len(r.inFlight) < r.depth && !r.ended {
 		err := r.context.Do(func(gl *glctx.GL) error {
-			f, err := r.launch(gl, &r.plan, r.launched%flights, r.launched == 0)
-			if f != nil {
-				r.flying = append(r.flying, f)
+			sub, err := r.submit(gl, &r.runPlan, r.submitted%maxInFlight, r.submitted == 0)
+			if sub != nil {
+				r.inFlight = append(r.inFlight, sub)
 			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		r.launched++
-		r.result.Dispatches += r.links
+		r.submitted++
+		r.result.Dispatches += r.dispatches
 	}
 	return nil
 }
 
-// after decides by a flight's report how it goes on.
-func (r *run) after(ctx context.Context, l landing) error {
-	r.result.Batches += l.batches
-	if !l.syscall { // a system call ends a batch at any time
-		r.full += l.batches
+// handleReport continues or ends the run after a submission.
+func (r *machineRun) handleReport(ctx context.Context, report submissionReport) error {
+	r.result.Batches += report.batches
+	if !report.syscall { // a system call ends a batch at any time
+		r.full += report.batches
 	}
 	if r.options.Progress != nil {
 		r.options.Progress(min(uint64(r.full)*r.batchCycles(), r.total), r.total)
 	}
-	if l.cut {
+	if report.cut {
 		r.result.Cut++
-		if err := r.progress(); err != nil {
+		if err := r.checkProgress(); err != nil {
 			return err
 		}
 	}
-	if r.look {
-		states := make([]State, r.options.Machines)
+	if r.readStates {
+		states := make([]MachineState, r.options.Machines)
 		if err := r.context.Do(func(gl *glctx.GL) error { r.states(gl, states); return gl.Err() }); err != nil {
 			return err
 		}
 	}
 	switch late := r.timeout > 0 && time.Since(r.start) >= r.timeout; {
-	case l.syscall:
-		err := r.serve(ctx, l.running)
+	case report.syscall:
+		err := r.serveCalls(ctx, report.running)
 		r.ended = r.ended || late
 		return err
-	case !l.running, late, r.maxBatches > 0 && !l.cut && r.result.Batches >= r.maxBatches:
+	case !report.running, late, r.maxBatches > 0 && !report.cut && r.result.Batches >= r.maxBatches:
 		r.ended = true
 	}
 	return nil
 }
 
-// progress makes sure that loops which the driver cuts short do at least something.
-func (r *run) progress() error {
+// checkProgress returns ErrStuck when submissions that the driver cuts execute no instruction.
+func (r *machineRun) checkProgress() error {
 	var done uint64
 	err := r.context.Do(func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
@@ -185,7 +185,7 @@ func (r *run) progress() error {
 	if r.stuck++; done != r.done {
 		r.stuck, r.done = 0, done
 	}
-	if r.stuck > flights {
+	if r.stuck > maxInFlight {
 		return ErrStuck
 	}
 	return nil
@@ -200,8 +200,8 @@ func (v *Interpreter) cycleCounts(gl *glctx.GL) []uint64 {
 	return counts
 }
 
-// sumUp reads where the machines stand.
-func (r *run) sumUp() error {
+// summarize reads the signals and counts of the machines into the result.
+func (r *machineRun) summarize() error {
 	return r.context.Do(func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		counts := r.cycleCounts(gl)
@@ -211,9 +211,9 @@ func (r *run) sumUp() error {
 		copy(r.mu.cycles, counts)
 		signals := r.row(gl, rowSignal)
 		for _, s := range signals {
-			r.result.Stands[s%uint32(len(r.result.Stands))]++
+			r.result.Signals[s%uint32(len(r.result.Signals))]++
 		}
-		r.mu.waiting = r.result.Stands[SignalSyscall] > 0
+		r.mu.waiting = r.result.Signals[SignalSyscall] > 0
 		detail := r.row(gl, rowDetail)[0]
 		r.result.Signal, r.result.FinalPC = Signal(signals[0]), r.address(r.row(gl, rowPC)[0])
 		switch r.result.Signal {
@@ -230,9 +230,9 @@ func (r *run) sumUp() error {
 	})
 }
 
-// serveLeft serves the system calls that the run before left, because it was
+// serveWaiting serves the system calls that the previous run left, because it was
 // cancelled or a handler failed.
-func (r *run) serveLeft(ctx context.Context) error {
+func (r *machineRun) serveWaiting(ctx context.Context) error {
 	if !r.mu.waiting || len(r.mu.handlers) == 0 {
 		return nil
 	}
@@ -241,18 +241,18 @@ func (r *run) serveLeft(ctx context.Context) error {
 	return err
 }
 
-// serve serves the system calls that machines wait for. Nothing may be under way
-// meanwhile.
-func (r *run) serve(ctx context.Context, running bool) error {
-	for len(r.flying) > 0 {
-		f := r.flying[0]
-		r.flying = r.flying[1:]
-		l, err := r.land(f)
+// serveCalls serves system calls, after it has waited for all submissions in
+// flight.
+func (r *machineRun) serveCalls(ctx context.Context, running bool) error {
+	for len(r.inFlight) > 0 {
+		sub := r.inFlight[0]
+		r.inFlight = r.inFlight[1:]
+		report, err := r.waitForSubmission(sub)
 		if err != nil {
 			return err
 		}
-		r.result.Batches += l.batches
-		running = l.running
+		r.result.Batches += report.batches
+		running = report.running
 	}
 	served, err := r.serveAll(ctx)
 	r.result.Syscalls += served

@@ -2,25 +2,28 @@ package interpreter
 
 import "fmt"
 
-// Signal is how a machine stands, as the kernel numbers it.
+// Signal is the reason why a machine stopped, with the kernel's numbers.
 type Signal uint32
 
-// The signals. A run goes on after SignalSyscall behind the SVC, which is served
-// first where there is a handler by now, after SignalBreak
-// with the instruction at the breakpoint, after SignalCheckpoint where it was;
-// after SignalHalt and SignalFault only once SetPC was called.
+// The signals. The next run resumes a machine
+//
+//	after SignalSyscall                   after the SVC, which its handler serves first
+//	after SignalBreak                     with the instruction at the breakpoint
+//	after SignalCheckpoint, SignalWatch   with the next instruction
+//	after SignalHalt, SignalFault         only when SetPC was called
 const (
 	SignalRunning    Signal = iota // in the middle of a run
 	SignalHalt                     // at a HLT
-	SignalSyscall                  // at an SVC that no handler serves
-	SignalCheckpoint               // has done as many instructions as were asked for
+	SignalSyscall                  // at an SVC without a handler
+	SignalCheckpoint               // after the number of instructions of the run
 	SignalBreak                    // at a breakpoint
-	SignalFault                    // at an instruction that cannot be done: see Fault
-	SignalWatch                    // behind a store into memory that is watched
+	SignalFault                    // at an instruction that cannot be executed: see Fault
+	SignalWatch                    // after a store into watched memory
 
 	signals = iota
 )
 
+// String returns the name of the signal in lower case.
 func (s Signal) String() string {
 	names := [...]string{"running", "halt", "syscall", "checkpoint", "break", "fault", "watch"}
 	if int(s) < len(names) {
@@ -29,22 +32,23 @@ func (s Signal) String() string {
 	return fmt.Sprintf("signal %d", uint32(s))
 }
 
-// MarshalText is String, for JSON.
+// MarshalText returns String, for JSON.
 func (s Signal) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Fault is why an instruction cannot be done, as the kernel numbers it.
+// Fault is the reason why an instruction cannot be executed, with the kernel's numbers.
 type Fault uint32
 
 // The faults.
 const (
 	FaultNone      Fault = iota
-	FaultUndefined       // no instruction of the subset
+	FaultUndefined       // not an instruction of the subset
 	FaultPC              // the program counter is outside the code
 	FaultAddress         // the address is outside the memory
-	FaultAlignment       // the address is no multiple of 8
+	FaultAlignment       // the address is not a multiple of 8
 	FaultCode            // a store into the code
 )
 
+// String returns a description of the fault.
 func (f Fault) String() string {
 	names := [...]string{"none", "undefined instruction", "pc outside the code", "address outside the memory",
 		"address not aligned to 8 bytes", "store into the code"}
@@ -54,5 +58,5 @@ func (f Fault) String() string {
 	return fmt.Sprintf("fault %d", uint32(f))
 }
 
-// MarshalText is String, for JSON.
+// MarshalText returns String, for JSON.
 func (f Fault) MarshalText() ([]byte, error) { return []byte(f.String()), nil }

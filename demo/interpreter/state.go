@@ -10,7 +10,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// row reads a row of the Machines buffer.
+// row returns a row of the Machines buffer.
 func (v *Interpreter) row(gl *glctx.GL, number int) []uint32 {
 	row := make([]uint32, v.options.Machines)
 	gl.Download(v.mu.buffers[bindMachines], number*4*len(row), glctx.Bytes(row))
@@ -21,22 +21,22 @@ func (v *Interpreter) putRow(gl *glctx.GL, number int, row []uint32) {
 	gl.Upload(v.mu.buffers[bindMachines], number*4*len(row), glctx.Bytes(row))
 }
 
-// address is where an instruction stands, which may be outside the code.
+// address returns the address of instruction at, which may be outside the code.
 func (v *Interpreter) address(at uint32) uint64 {
 	return v.mu.base + uint64(int64(int32(at)))*4
 }
 
-// States reads the state of every machine.
-func (v *Interpreter) States(ctx context.Context) ([]State, error) {
-	states := make([]State, v.options.Machines)
-	err := v.do(ctx, func(gl *glctx.GL) error {
+// MachineStates returns the state of every machine.
+func (v *Interpreter) MachineStates(ctx context.Context) ([]MachineState, error) {
+	states := make([]MachineState, v.options.Machines)
+	err := v.doGL(ctx, func(gl *glctx.GL) error {
 		v.states(gl, states)
 		return gl.Err()
 	})
 	return states, err
 }
 
-func (v *Interpreter) states(gl *glctx.GL, states []State) {
+func (v *Interpreter) states(gl *glctx.GL, states []MachineState) {
 	gl.MemoryBarrier(glctx.BarrierUpdate)
 	var rows [rowCount][]uint32
 	for i := range rows {
@@ -45,7 +45,7 @@ func (v *Interpreter) states(gl *glctx.GL, states []State) {
 	registers := make([]uint64, registerRows*len(states))
 	gl.Download(v.mu.buffers[bindRegisters], 0, glctx.Bytes(registers))
 	for m := range states {
-		s := State{
+		s := MachineState{
 			PC:     v.address(rows[rowPC][m]),
 			Flags:  rows[rowFlags][m],
 			Signal: Signal(rows[rowSignal][m]),
@@ -70,15 +70,15 @@ func (v *Interpreter) states(gl *glctx.GL, states []State) {
 
 func wide(low, high uint32) uint64 { return uint64(high)<<32 | uint64(low) }
 
-// ReadMemory reads the memory of a machine into dst. Address and length must be
-// multiples of 8. It reads the same part of all machines from the device, since
-// they lie side by side: for many of them there is ReadMachines.
+// ReadMemory reads the memory of a machine into dst. Address and length must be multiples
+// of 8. It downloads this range of all machines, because their words are interleaved: use
+// ReadMachines for several machines.
 func (v *Interpreter) ReadMemory(ctx context.Context, machine int, address uint64, dst []byte) error {
 	return v.ReadMachines(ctx, machine, address, dst)
 }
 
-// ReadMachines reads the same part of the memory of several machines, which follow
-// each other from first on, into as many slices of one length.
+// ReadMachines reads the same range of the memory of successive machines, from first on,
+// into slices of the same length.
 func (v *Interpreter) ReadMachines(ctx context.Context, first int, address uint64, dst ...[]byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,13 +91,13 @@ func (v *Interpreter) readMachines(ctx context.Context, first int, address uint6
 			return err
 		}
 		if len(d) != len(dst[0]) {
-			return fmt.Errorf("interpreter: read %d bytes of one machine and %d of another: it must be as many of each", len(dst[0]), len(d))
+			return fmt.Errorf("interpreter: read %d bytes of one machine and %d of another: both must have the same length", len(dst[0]), len(d))
 		}
 	}
 	if len(dst) == 0 {
 		return nil
 	}
-	return v.doLocked(ctx, func(gl *glctx.GL) error {
+	return v.doGLLocked(ctx, func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		n := v.options.Machines
 		perPiece := max(1, uploadBytes/(8*n))
@@ -115,8 +115,8 @@ func (v *Interpreter) readMachines(ctx context.Context, first int, address uint6
 	})
 }
 
-// WriteMemory writes into the memory of a machine. Address and length must be
-// multiples of 8, and the code is not to be touched.
+// WriteMemory writes to the memory of a machine. Address and length must be multiples of
+// 8. Writing to the code is an error.
 func (v *Interpreter) WriteMemory(ctx context.Context, machine int, address uint64, data []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -127,7 +127,7 @@ func (v *Interpreter) writeMemory(ctx context.Context, machine int, address uint
 	if err := v.checkAccess(machine, address, len(data)); err != nil {
 		return err
 	}
-	return v.doLocked(ctx, func(gl *glctx.GL) error {
+	return v.doGLLocked(ctx, func(gl *glctx.GL) error {
 		if end := v.mu.base + uint64(4*len(v.mu.code)); address < end && address+uint64(len(data)) > v.mu.base {
 			return fmt.Errorf("interpreter: %d bytes at %#x: the code is there", len(data), address)
 		}

@@ -9,29 +9,28 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// callRegisters are passed to handlers and back.
+// callRegisters is the number of registers that are passed to handlers and back.
 const callRegisters = 8
 
-// Call is a machine that waits at an SVC.
+// Call is a system call of a machine that has stopped at an SVC.
 type Call struct {
 	Machine int
 	Number  uint16
 	PC      uint64                // of the SVC
-	X       [callRegisters]uint64 // x0 to x7; what the handler leaves here is written back
-	Halt    bool                  // set by a handler: the machine stops as at a HLT
+	X       [callRegisters]uint64 // x0 to x7, which are written back after the handler
+	Halt    bool                  // set by a handler to stop the machine as at a HLT
 
 	interpreter *Interpreter
 	ctx         context.Context
 }
 
-// Handler serves a system call. It runs on the goroutine of the run function, while
-// the machines stand still, and must not call the Interpreter, except through the
-// Call. After an error the run ends and the machine still waits at its SVC: the next
-// run calls the handler again.
+// Handler serves a system call. It is called on the goroutine of the run function, while no
+// machine runs, and must not call the Interpreter, except through the Call. An error ends
+// the run, and the next run calls the handler again for the same SVC.
 type Handler func(c *Call) error
 
-// Handle sets what serves an SVC with a number; nil takes it away. An SVC without a
-// handler stops its machine with SignalSyscall.
+// Handle sets the handler of an SVC with a number; nil removes it. An SVC without a handler
+// stops its machine with SignalSyscall.
 func (v *Interpreter) Handle(number uint16, h Handler) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -52,16 +51,16 @@ func (c *Call) Write(address uint64, data []byte) error {
 	return c.interpreter.writeMemory(c.ctx, c.Machine, address, data)
 }
 
-// waiting is what serving needs of all machines.
-type waiting struct {
+// callStates are the rows of all machines that handlers use.
+type callStates struct {
 	pc, signal, detail []uint32
 	x                  [callRegisters][]uint64
 }
 
-// serveAll serves every machine that waits for a handler that there is, and returns
-// how many it served.
+// serveAll calls the handlers of all machines that have stopped at an SVC with one, and
+// returns the number of calls.
 func (v *Interpreter) serveAll(ctx context.Context) (int, error) {
-	var w waiting
+	var w callStates
 	err := v.context.Do(func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		w.pc, w.signal, w.detail = v.row(gl, rowPC), v.row(gl, rowSignal), v.row(gl, rowDetail)
@@ -92,7 +91,7 @@ func (v *Interpreter) serveAll(ctx context.Context) (int, error) {
 	return served, err
 }
 
-func (v *Interpreter) serveEach(ctx context.Context, w *waiting) (int, error) {
+func (v *Interpreter) serveEach(ctx context.Context, w *callStates) (int, error) {
 	served := 0
 	for m, signal := range w.signal {
 		h := v.mu.handlers[uint16(w.detail[m])]

@@ -45,20 +45,20 @@ func TestSyscalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 40, 20 and 14 turns by 1, 2 and 3 to 40, 40 and 42.
+	// 40, 20 and 14 iterations in steps of 1, 2 and 3, to 40, 40 and 42.
 	if r.Syscalls != 40+20+14+3 || written != [3]uint64{40, 40, 42} || r.Signal != SignalSyscall || r.Number != 9 || r.FinalPC != 28 ||
-		r.Stands[SignalSyscall] != 2 || r.Stands[SignalHalt] != 1 {
+		r.Signals[SignalSyscall] != 2 || r.Signals[SignalHalt] != 1 {
 		t.Errorf("%+v, written %v", r, written)
 	}
 	var b [8]byte
 	if err := v.ReadMemory(t.Context(), 1, 0x108, b[:]); err != nil || b[0] != 40 {
 		t.Errorf("%v, %v", b, err)
 	}
-	// The SVC that nobody serves is passed over by the next run.
-	if r, err = v.RunMega(t.Context(), 10); err != nil || r.Cycles != 2 || r.Signal != SignalHalt || r.Stands[SignalHalt] != 3 {
+	// The next run skips an SVC without a handler.
+	if r, err = v.RunMega(t.Context(), 10); err != nil || r.Cycles != 2 || r.Signal != SignalHalt || r.Signals[SignalHalt] != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// An error of a handler ends the run where it was.
+	// An error of a handler ends the run at the SVC.
 	if err := v.Load(t.Context(), code, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +73,9 @@ func TestSyscalls(t *testing.T) {
 	}
 }
 
-// TestNoSyscallIsForgotten: a timeout, a cancelled run and a handler that fails leave
-// no SVC behind that the next run would pass over.
-func TestNoSyscallIsForgotten(t *testing.T) {
+// TestNoSyscallIsSkipped checks that after a timeout, a cancelled run and an error of a
+// handler the next run serves the SVCs that were left.
+func TestNoSyscallIsSkipped(t *testing.T) {
 	const machines, turns = 5, 40
 	v := newMachines(t, Options{Machines: machines, MemoryBytes: 64, BatchCycles: 20})
 	if err := v.Load(t.Context(), assemble(t, "movz x1, #40\nl: svc #1\nsubs x1, x1, #1\nb.ne l\nhlt #0"), 0); err != nil {
@@ -120,7 +120,7 @@ func TestNoSyscallIsForgotten(t *testing.T) {
 		if calls += r.Syscalls; err != nil || runs > 10 {
 			t.Fatal(r, err)
 		}
-		if r.Stands[SignalHalt] == machines {
+		if r.Signals[SignalHalt] == machines {
 			break
 		}
 	}
@@ -156,7 +156,7 @@ func TestBreakpointsAndTrace(t *testing.T) {
 	}
 	for i, w := range want {
 		r, err := v.RunStandard(t.Context(), 1000)
-		if err != nil || r.Cycles != w.cycles || r.Stands != w.stands {
+		if err != nil || r.Cycles != w.cycles || r.Signals != w.stands {
 			t.Errorf("run %d: %+v, %v", i, r, err)
 		}
 	}
@@ -182,8 +182,8 @@ func TestBreakpointsAndTrace(t *testing.T) {
 	}
 }
 
-// TestWatchpoints stops machines behind each store into a part of memory, in every
-// form, and compares where with the CPU.
+// TestWatchpoints stops machines after each store into a range of memory, in every form,
+// and compares their states with the CPU.
 func TestWatchpoints(t *testing.T) {
 	code := assemble(t, `
 		movz x1, #0x100
@@ -212,7 +212,7 @@ func TestWatchpoints(t *testing.T) {
 		}
 		p.set(t, 4, func(m int) uint64 { return uint64(m%7 + 1) })
 		stopped := 0
-		for range 3 { // stores of turns 3 and 4, and the end
+		for range 3 { // the stores of iterations 3 and 4, and the end
 			for _, r := range p.cpu {
 				r.Run(900)
 			}
@@ -221,17 +221,17 @@ func TestWatchpoints(t *testing.T) {
 				t.Fatal(name, err)
 			}
 			p.compare(t)
-			stopped += r.Stands[SignalWatch]
+			stopped += r.Signals[SignalWatch]
 		}
 		if stopped == 0 || p.cpu[39].Signal != SignalHalt {
-			t.Errorf("%s: %d machines stopped at a store, and at last with %v", name, stopped, p.cpu[39].Signal)
+			t.Errorf("%s: %d machines stopped at a store, and the last one ended with %v", name, stopped, p.cpu[39].Signal)
 		}
 	}
 	if err := p.Load(t.Context(), code, 0); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := p.RunMega(t.Context(), 900); err != nil || r.Stands[SignalWatch] != 0 {
-		t.Errorf("what was watched before Load: %+v, %v", r, err)
+	if r, err := p.RunMega(t.Context(), 900); err != nil || r.Signals[SignalWatch] != 0 {
+		t.Errorf("the range watched before Load: %+v, %v", r, err)
 	}
 	for _, bad := range []struct {
 		address uint64

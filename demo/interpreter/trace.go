@@ -11,20 +11,20 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// traceEntryBytes is one entry of the Trace buffer: two uvec4.
+// traceEntryBytes is the size of an entry of the Trace buffer: two uvec4.
 const traceEntryBytes = 32
 
-// TraceEntry is one instruction that the traced machine did.
+// TraceEntry is one instruction that the traced machine executed.
 type TraceEntry struct {
-	Cycle uint64 // from 1: the machine's count of instructions with it
+	Cycle uint64 // number of the instruction in the machine, from 1
 	PC    uint64
 	Text  string // disassembled
 	Flags uint32 // NZCV after it
-	Slot  int    // register that it writes or stores: 0 to 30, 31 sp; others none
-	Value uint64 // what is there after it
+	Slot  int    // register that it writes or stores: 0 to 30, or 31 for sp; other values are none
+	Value uint64 // of the register after it
 }
 
-// String is the entry as a line.
+// String returns the entry as a line.
 func (e TraceEntry) String() string {
 	line := fmt.Sprintf("%8d  %#06x  %-28s %04b", e.Cycle, e.PC, e.Text, e.Flags)
 	if e.Slot <= slotSP {
@@ -33,14 +33,14 @@ func (e TraceEntry) String() string {
 	return line
 }
 
-// Trace is what the traced machine did last, the oldest first: up to
-// Options.TraceEntries instructions.
+// Trace returns the last instructions of the traced machine, up to Options.TraceEntries,
+// the oldest first.
 func (v *Interpreter) Trace(ctx context.Context) ([]TraceEntry, error) {
 	words := make([]uint32, v.options.TraceEntries*traceEntryBytes/4)
 	if len(words) == 0 {
 		return nil, nil
 	}
-	err := v.do(ctx, func(gl *glctx.GL) error {
+	err := v.doGL(ctx, func(gl *glctx.GL) error {
 		gl.MemoryBarrier(glctx.BarrierUpdate)
 		gl.Download(v.mu.buffers[bindTrace], 0, glctx.Bytes(words))
 		return gl.Err()

@@ -11,24 +11,24 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// TileReport is what a tile says of itself.
+// TileReport has the measurements of a tile.
 type TileReport struct {
-	Energy  float32 `json:"energy"`
-	Largest float32 `json:"largest"` // height or depth
-	Steps   uint32  `json:"steps"`
-	Pokes   uint32  `json:"pokes"` // to cells of the tile
+	Energy   float32 `json:"energy"`
+	Largest  float32 `json:"largest"` // largest absolute height
+	Steps    uint32  `json:"steps"`
+	Impulses uint32  `json:"pokes"` // impulses at cells of the tile
 }
 
-// tileReportWords is a TileReport on the device.
+// tileReportWords is the size of a TileReport on the device.
 const tileReportWords = 4
 
-// Tiles asks all tiles between two steps, row by row.
+// Tiles returns the reports of all tiles, row by row, between two steps.
 func (s *Sim) Tiles(ctx context.Context) ([]TileReport, error) {
 	reports := make([]TileReport, s.options.tiles())
 	pending, err := s.submit(ctx, func() executor.Job {
 		m, now, before := &s.memory, s.now, 1-s.now
 		return executor.Job{
-			Dispatch: s.overTiles(executor.Dispatch{
+			Dispatch: s.tileDispatch(executor.Dispatch{
 				Program: s.programs.inspect,
 				Memory: []executor.Bound{
 					m.fields[now].BindReadOnly(0), m.fields[before].BindReadOnly(1), m.faces[before].BindReadOnly(3), m.tiles.BindReadOnly(5),
@@ -59,7 +59,7 @@ func readReports(reports []TileReport, src []byte) {
 	}
 }
 
-// Energy is the energy of all tiles.
+// Energy returns the energy of all tiles.
 func (s *Sim) Energy(ctx context.Context) (float64, error) {
 	reports, err := s.Tiles(ctx)
 	sum := 0.0
@@ -69,7 +69,7 @@ func (s *Sim) Energy(ctx context.Context) (float64, error) {
 	return sum, err
 }
 
-// Heights is the surface at some cells, between two steps.
+// Heights returns the heights of cells, between two steps.
 func (s *Sim) Heights(ctx context.Context, cells ...image.Point) ([]float32, error) {
 	if len(cells) == 0 {
 		return nil, nil
@@ -77,7 +77,7 @@ func (s *Sim) Heights(ctx context.Context, cells ...image.Point) ([]float32, err
 	places, heights := make([]uint32, len(cells)), make([]float32, len(cells))
 	for i, c := range cells {
 		if !c.In(image.Rect(0, 0, s.options.Width, s.options.Height)) {
-			return nil, fmt.Errorf("wave: cell %v outside of %dx%d cells", c, s.options.Width, s.options.Height)
+			return nil, fmt.Errorf("wave: cell %v is outside of %dx%d cells", c, s.options.Width, s.options.Height)
 		}
 		places[i] = uint32(s.options.index(c.X, c.Y))
 	}
@@ -101,9 +101,8 @@ func (s *Sim) Heights(ctx context.Context, cells ...image.Point) ([]float32, err
 	return heights, nil
 }
 
-// Field is the surface, row by row, and the step that it is of. It waits for
-// what was submitted, holds other calls up, and blocks the GL thread: take
-// frames, not every step.
+// Field returns the surface, row by row, and its step. It waits for submitted jobs and
+// blocks other calls and the GL thread, so it is for frames rather than for every step.
 func (s *Sim) Field(ctx context.Context) ([]float32, uint32, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +116,7 @@ func (s *Sim) Field(ctx context.Context) ([]float32, uint32, error) {
 	return s.options.rows(blocks), s.steps, nil
 }
 
-// rows puts blocks together to rows.
+// rows returns the rows of a field in blocks.
 func (o Options) rows(blocks []float32) []float32 {
 	bw := o.blockW()
 	field := make([]float32, o.Width*o.Height)
@@ -130,11 +129,11 @@ func (o Options) rows(blocks []float32) []float32 {
 	return field
 }
 
-// Tile is the block of a tile, row by row, with cells outside the grid as 0.
+// Tile returns the block of a tile, row by row. Cells outside the grid are 0.
 func (s *Sim) Tile(ctx context.Context, x, y int) ([]float32, error) {
 	o := s.options
 	if x < 0 || y < 0 || x >= o.TilesX || y >= o.TilesY {
-		return nil, fmt.Errorf("wave: tile %d,%d of %dx%d", x, y, o.TilesX, o.TilesY)
+		return nil, fmt.Errorf("wave: no tile %d,%d in %dx%d tiles", x, y, o.TilesX, o.TilesY)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,5 +10,6 @@ import (
 )
 
 func TestKernelsCompileAlone(t *testing.T) {
+	t.Parallel()
 	residenttest.CompileAlone(t, os.DirFS("../.."), "demo/wave/kernels/*.comp", 5)
 }

@@ -12,12 +12,12 @@ import (
 
 func TestMain(m *testing.M) { gltest.Main(m) }
 
-// fixture is that of all packages over resident, with what this one needs.
+// fixture adds the helpers of this package to the common fixture.
 type fixture struct{ residenttest.Fixture }
 
 func newFixture(t testing.TB) *fixture { return &fixture{residenttest.New(t)} }
 
-// pair is a simulation with its reference.
+// pair returns a simulation and its reference.
 func (f *fixture) pair(o Options) (*Sim, *Reference) {
 	f.T.Helper()
 	s, err := New(context.Background(), f.Executor, f.Cache, o)
@@ -39,9 +39,9 @@ func (f *fixture) step(s *Sim, n int) {
 	}
 }
 
-func (f *fixture) poke(s *Sim, pokes ...Poke) []Ack {
+func (f *fixture) poke(s *Sim, pokes ...Impulse) []Ack {
 	f.T.Helper()
-	acks, err := s.Poke(f.T.Context(), pokes...)
+	acks, err := s.Excite(f.T.Context(), pokes...)
 	if err != nil {
 		f.T.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/shadercache/shadercache/executor"
 )
 
-// memory is what a simulation has on the device. Of the pairs one is of now, the
-// other of the step before, in turn.
+// memory has the buffers of a simulation on the device. Each pair holds this step and
+// the step before, alternating.
 type memory struct {
 	fields, faces  [2]*executor.Buffer[float32]
 	damping, pulse *executor.Buffer[float32]
@@ -34,7 +34,7 @@ func newMemory(e *executor.Executor, o Options) (m memory, err error) {
 	return m, nil
 }
 
-// changing is what a step changes.
+// changing returns the buffers that a step changes.
 func (m *memory) changing() []*executor.Buffer[float32] {
 	return []*executor.Buffer[float32]{m.fields[0], m.fields[1], m.faces[0], m.faces[1]}
 }

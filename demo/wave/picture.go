@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// Picture draws a field of the given width: deep water is dark, crests go over
-// orange to cream, troughs over blue to pale ice. Heights of scale and more, and
-// depths alike, have the last colours.
+// Picture returns the image of a field of the given width. A surface at rest is dark;
+// crests change to orange and cream with their height, troughs to blue and white with
+// their depth. Heights and depths of scale and more have the last colours.
 func Picture(field []float32, width int, scale float64) *image.Paletted {
 	height := len(field) / width
 	picture := image.NewPaletted(image.Rect(0, 0, width, height), palette)
@@ -21,20 +21,20 @@ func Picture(field []float32, width int, scale float64) *image.Paletted {
 // middle is the colour of a surface at rest.
 const middle = 127
 
-// shade is the colour of a height from -1 to 1. Small waves show, because colours
-// follow a root of the height.
+// shade returns the colour of a height from -1 to 1. Colours follow a root of the height,
+// so that small waves are visible.
 func shade(v float64) uint8 {
 	t := math.Pow(min(math.Abs(v), 1), 0.55) * middle
 	return uint8(middle + math.Copysign(math.Round(t), v))
 }
 
-// The colours at even distances, from rest to the end.
+// The colours at even distances, from a surface at rest to the largest height or depth.
 var (
 	crests  = []color.RGBA{{11, 14, 26, 255}, {74, 26, 40, 255}, {168, 52, 40, 255}, {232, 122, 52, 255}, {250, 199, 111, 255}, {255, 247, 222, 255}}
 	troughs = []color.RGBA{{11, 14, 26, 255}, {18, 42, 84, 255}, {26, 87, 152, 255}, {52, 150, 204, 255}, {134, 206, 230, 255}, {232, 249, 252, 255}}
 )
 
-// palette is the colours of shade.
+// palette has the colours of shade.
 var palette = func() color.Palette {
 	p := make(color.Palette, 2*middle+1)
 	for i := range middle + 1 {
@@ -44,7 +44,7 @@ var palette = func() color.Palette {
 	return p
 }()
 
-// between is the colour at t, 0 to 1, of colours at even distances.
+// between returns the colour at t, 0 to 1, of colours at even distances.
 func between(colours []color.RGBA, t float64) color.RGBA {
 	at := t * float64(len(colours)-1)
 	i := min(int(at), len(colours)-2)

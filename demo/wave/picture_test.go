@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-func TestPictureIsDarkAtRestAndBrightAtTheEnds(t *testing.T) {
+func TestPictureColours(t *testing.T) {
+	t.Parallel()
 	p := Picture([]float32{0, 1, -1, 5, -5, 0.001}, 3, 2)
 	if p.Bounds().Dx() != 3 || p.Bounds().Dy() != 2 {
 		t.Errorf("bounds %v", p.Bounds())
@@ -23,6 +24,6 @@ func TestPictureIsDarkAtRestAndBrightAtTheEnds(t *testing.T) {
 		t.Errorf("height and depth 1 have colours %d and %d", p.Pix[1], p.Pix[2])
 	}
 	if p.Pix[5] == middle {
-		t.Error("a small wave does not show")
+		t.Error("a small wave has the colour of a surface at rest")
 	}
 }

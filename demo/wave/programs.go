@@ -10,29 +10,30 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/resident/assembly"
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels
 var kernels embed.FS
 
-// programs are the kernels of a simulation.
-type programs struct {
-	step, poke, inspect, read *cache.Handle
+// simPrograms are the kernels of a simulation.
+type simPrograms struct {
+	step, excite, inspect, read *cache.Handle
 }
 
-func (p *programs) get(ctx context.Context, from executor.Programs, o Options) error {
+// getPrograms returns the programs of a simulation. The caller releases them.
+func getPrograms(ctx context.Context, from executor.Programs, o Options) (simPrograms, error) {
 	tiles := shader.Defines{"LOCAL": strconv.Itoa(o.Local), "RADIUS": strconv.Itoa(PulseRadius)}
-	err := assembly.Get(ctx, from, kernels,
-		assembly.Program{To: &p.step, Name: "wave_step", Defines: tiles},
-		assembly.Program{To: &p.poke, Name: "wave_poke", Defines: tiles},
-		assembly.Program{To: &p.inspect, Name: "wave_inspect", Defines: tiles},
-		assembly.Program{To: &p.read, Name: "wave_read"})
+	handles, err := kernelset.Get(ctx, from, kernels,
+		kernelset.Kernel{Name: "wave_step", Defines: tiles},
+		kernelset.Kernel{Name: "wave_excite", Defines: tiles},
+		kernelset.Kernel{Name: "wave_inspect", Defines: tiles},
+		kernelset.Kernel{Name: "wave_read"})
 	if err != nil {
-		return fmt.Errorf("wave: %w", err)
+		return simPrograms{}, fmt.Errorf("wave: %w", err)
 	}
-	return nil
+	return simPrograms{step: handles[0], excite: handles[1], inspect: handles[2], read: handles[3]}, nil
 }
 
-func (p *programs) release() { assembly.Release(p.step, p.poke, p.inspect, p.read) }
+func (p *simPrograms) release() { kernelset.Release(p.step, p.excite, p.inspect, p.read) }

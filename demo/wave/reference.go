@@ -4,21 +4,20 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 )
 
-// Reference is the same simulation on the CPU, cell by cell in row order. It
-// agrees with the GPU in every bit. It belongs to one goroutine.
+// Reference is the simulation on the CPU, cell by cell in row order. It agrees with the
+// GPU in every bit. It must be used from one goroutine.
 type Reference struct {
 	options        Options
 	u, previous    []float32
-	still          []float32 // a row beyond the grid
+	zeroRow        []float32 // a row outside the grid
 	damping, pulse []float32
 	steps          uint32
 }
 
-// NewReference makes a surface at rest. It fails for options out of bounds.
+// NewReference makes a surface at rest. It returns an error for options out of range.
 func NewReference(o Options) (*Reference, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -28,13 +27,13 @@ func NewReference(o Options) (*Reference, error) {
 		options:  o,
 		u:        make([]float32, o.Width*o.Height),
 		previous: make([]float32, o.Width*o.Height),
-		still:    make([]float32, o.Width),
+		zeroRow:  make([]float32, o.Width),
 		damping:  o.damping(),
 		pulse:    pulse(),
 	}, nil
 }
 
-// Step does n steps, on all cores where that pays.
+// Step does n steps, on several cores for large grids.
 func (r *Reference) Step(n int) {
 	for range n {
 		r.inBands(func(first, end int) {
@@ -47,11 +46,11 @@ func (r *Reference) Step(n int) {
 	}
 }
 
-// bandCells is what a core must have to do at least: starting it costs as much as
-// some thousand cells.
+// bandCells is the smallest number of cells of a band: starting a goroutine costs as much
+// as some thousand cells.
 const bandCells = 1 << 14
 
-// inBands calls fn for all rows, for bands of them side by side.
+// inBands calls fn for all rows, concurrently for bands of them.
 func (r *Reference) inBands(fn func(first, end int)) {
 	h := r.options.Height
 	bands := min(runtime.GOMAXPROCS(0), h*r.options.Width/bandCells, h)
@@ -66,12 +65,12 @@ func (r *Reference) inBands(fn func(first, end int)) {
 	group.Wait()
 }
 
-// row writes a row of the next step over the previous one. The conversions keep
-// a compiler from fusing operations.
+// row writes a row of the next step over the previous one. The conversions to float32
+// prevent the compiler from fusing operations.
 func (r *Reference) row(y int) {
 	w, c2 := r.options.Width, r.options.courant2()
 	now, next := r.u[y*w:][:w], r.previous[y*w:][:w]
-	north, south := r.still[:w], r.still[:w]
+	north, south := r.zeroRow[:w], r.zeroRow[:w]
 	if y > 0 {
 		north = r.u[(y-1)*w:][:w]
 	}
@@ -95,7 +94,7 @@ func (r *Reference) row(y int) {
 	}
 }
 
-// tiny is where numbers end: see the package documentation.
+// tiny is the bound below which numbers become 0: see the package documentation.
 const tiny = 1e-25
 
 func (r *Reference) laplacian(of []float32, x, y int) float32 {
@@ -125,21 +124,21 @@ func (r *Reference) dampingAt(x, y int) (a, b float32) {
 	return r.damping[2*d], r.damping[2*d+1]
 }
 
-// Poke raises the surface as [Sim.Poke] does. It fails for a poke outside the
-// grid or of no reasonable size.
-func (r *Reference) Poke(pokes ...Poke) error {
+// Excite applies impulses as [Sim.Excite] does. It returns an error for an impulse outside
+// the grid or of invalid height.
+func (r *Reference) Excite(pokes ...Impulse) error {
 	for _, p := range pokes {
 		if err := p.check(r.options); err != nil {
 			return err
 		}
 	}
 	for _, p := range pokes {
-		r.poke(p)
+		r.excite(p)
 	}
 	return nil
 }
 
-func (r *Reference) poke(p Poke) {
+func (r *Reference) excite(p Impulse) {
 	for i, height := range r.pulse {
 		x, y := p.X+i%pulseSide-PulseRadius, p.Y+i/pulseSide-PulseRadius
 		if x < 0 || y < 0 || x >= r.options.Width || y >= r.options.Height {
@@ -151,18 +150,13 @@ func (r *Reference) poke(p Poke) {
 	}
 }
 
-// clone is the surface as it is now, to compare with.
-func (r *Reference) clone() *Reference {
-	return &Reference{options: r.options, u: slices.Clone(r.u), steps: r.steps}
-}
-
-// Steps is how many steps were done.
+// Steps returns the number of steps.
 func (r *Reference) Steps() uint32 { return r.steps }
 
-// Field is the surface, row by row. It is the reference's own memory.
+// Field returns the surface, row by row, without copying it.
 func (r *Reference) Field() []float32 { return r.u }
 
-// Energy is the energy of the package documentation, summed in float64.
+// Energy returns the energy of the package documentation, summed in float64.
 func (r *Reference) Energy() float64 {
 	sum, c2 := 0.0, float64(r.options.courant2())
 	for i := range r.u {
@@ -173,8 +167,8 @@ func (r *Reference) Energy() float64 {
 	return sum
 }
 
-// Compare compares every cell, bit by bit, but for the sign of 0. It returns
-// ErrDiffers, wrapped, with the first cell and the number of those that differ.
+// Compare compares every cell, bit by bit except for the sign of 0. It returns
+// ErrDiffers, wrapped, with the first cell that differs and the number of them.
 func (r *Reference) Compare(field []float32) error {
 	if len(field) != len(r.u) {
 		return fmt.Errorf("%w: %d cells, not %d", ErrDiffers, len(field), len(r.u))

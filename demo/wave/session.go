@@ -5,26 +5,23 @@ package wave
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Kernel is the simulation as a kernel of package resident, which goes on from
-// the reference's state: so it can run in every form that a session has, one
-// dispatch that stays among them. A step of the session is two of the wave. It
-// fails where the reference has done an odd number of steps.
+// Kernel returns the simulation as a kernel of package resident, with the state of the
+// reference, for any mode of a session. A step of the session is two steps of the wave.
+// It returns an error when the reference has done an odd number of steps.
 func (r *Reference) Kernel() (resident.Kernel, error) {
 	if r.steps%2 != 0 {
-		return resident.Kernel{}, fmt.Errorf("wave: a kernel goes on from an even number of steps, not %d", r.steps)
+		return resident.Kernel{}, fmt.Errorf("wave: a kernel starts from an even number of steps, not %d", r.steps)
 	}
 	o := r.options
-	source, err := resident.ReadSource(besideResident{kernels}, besideResidentDir+"kernels/wave_session.comp", shader.Defines{
+	source, err := sessionSource(shader.Defines{
 		"LOCAL":         strconv.Itoa(o.Local),
 		"WAVE_WIDTH":    strconv.Itoa(o.Width),
 		"WAVE_HEIGHT":   strconv.Itoa(o.Height),
@@ -52,8 +49,8 @@ func (r *Reference) Kernel() (resident.Kernel, error) {
 	}, nil
 }
 
-// FieldOf is the surface of a session with a Kernel of this simulation, row by
-// row, between two of its steps.
+// FieldOf returns the surface of a session with a Kernel of this simulation, row by row,
+// between two steps of the session.
 func FieldOf(ctx context.Context, s *resident.Session, o Options) ([]float32, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -66,7 +63,7 @@ func FieldOf(ctx context.Context, s *resident.Session, o Options) ([]float32, er
 	return o.rows(blocks), nil
 }
 
-// blocks cuts a field into the tiles' blocks and faces.
+// blocks returns the blocks and faces of a field.
 func (o Options) blocks(field []float32) (blocks, faces []float32) {
 	blocks, faces = make([]float32, o.cells()), make([]float32, o.faces())
 	bw, bh := o.blockW(), o.blockH()
@@ -90,16 +87,23 @@ func (o Options) blocks(field []float32) (blocks, faces []float32) {
 	return blocks, faces
 }
 
-// besideResident has the kernels where they are in the project, so that they
-// include resident.glsl by the same path everywhere.
-type besideResident struct{ fs.FS }
+// kernelFolder is the folder of the kernels in the project, below which they include
+// resident.glsl by the same path as on disk.
+const kernelFolder = "demo/wave/kernels/"
 
-const besideResidentDir = "demo/wave/"
-
-func (b besideResident) Open(name string) (fs.File, error) {
-	below, ok := strings.CutPrefix(name, besideResidentDir)
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+// sessionSource returns the source of wave_session.comp.
+func sessionSource(defines shader.Defines) (*shader.Source, error) {
+	files, err := kernels.ReadDir("kernels")
+	if err != nil {
+		return nil, err
 	}
-	return b.FS.Open(below)
+	texts := map[string]string{}
+	for _, file := range files {
+		text, err := kernels.ReadFile("kernels/" + file.Name())
+		if err != nil {
+			return nil, err
+		}
+		texts[kernelFolder+file.Name()] = string(text)
+	}
+	return resident.ReadSource(shader.Overlay{Texts: texts}, kernelFolder+"wave_session.comp", defines)
 }

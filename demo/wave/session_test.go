@@ -9,8 +9,9 @@ import (
 	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
-// Every form of a session comes to the same field, bit by bit.
-func TestEveryFormOfASession(t *testing.T) {
+// Every mode of a session computes the same field, bit by bit.
+func TestEveryModeOfASession(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	caps, err := resident.Probe(t.Context(), f.GPU, f.Cache, nil)
 	if err != nil {
@@ -22,10 +23,10 @@ func TestEveryFormOfASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Poke(Poke{20, 20, 1}, Poke{15, 15, -0.5}); err != nil {
+		if err := r.Excite(Impulse{20, 20, 1}, Impulse{15, 15, -0.5}); err != nil {
 			t.Fatal(err)
 		}
-		r.Step(6) // so that the step before matters
+		r.Step(6) // so that the field of the step before is not 0
 		k, err := r.Kernel()
 		if err != nil {
 			t.Fatal(err)
@@ -61,9 +62,9 @@ func TestEveryFormOfASession(t *testing.T) {
 	residenttest.WantError(t, err, "even number of steps, not 1")
 }
 
-// BenchmarkForms is two steps of a grid of 512x512 in 8x16 tiles, in every form
-// of a session. Short runs are compared with the CPU's.
-func BenchmarkForms(b *testing.B) {
+// BenchmarkModes measures two steps of a grid of 512x512 in 8x16 tiles, in every mode of a
+// session. Short runs are compared with the CPU.
+func BenchmarkModes(b *testing.B) {
 	o := Options{Width: 512, Height: 512, TilesX: 8, TilesY: 16}
 	for _, strategy := range resident.Strategies() {
 		b.Run(strategy.String(), func(b *testing.B) {
@@ -76,7 +77,7 @@ func BenchmarkForms(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := r.Poke(Poke{200, 300, 1}); err != nil {
+			if err := r.Excite(Impulse{200, 300, 1}); err != nil {
 				b.Fatal(err)
 			}
 			k, err := r.Kernel()

@@ -10,36 +10,35 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// Sim is a simulation that lives on the device: see the package documentation.
-// Its methods may be called from any goroutine, also side by side, but not from a
-// callback of glctx.Context.Do or Post. What one asks for happens between two
-// steps. Close it before its executor.
+// Sim is a simulation on the device: see the package documentation. Its methods may be
+// called from any goroutine, also concurrently, but not from a callback of
+// glctx.Context.Do or Post. They take effect between two steps. Close it before its
+// executor.
 type Sim struct {
 	executor *executor.Executor
 	options  Options
-	programs programs
+	programs simPrograms
 	memory   memory
 	uniforms []executor.Uniform
 
-	mu     glctx.Mutex // held while a job is put together and submitted, not while it runs
+	mu     glctx.Mutex // locked while a job is built and submitted, not while it runs
 	closed bool
-	now    int    // which of the memory's pairs is now
+	now    int    // index of this step in the pairs of memory
 	steps  uint32 // submitted
 
-	messages uint32 // pokes submitted: gives each a number
+	messages uint32 // impulses submitted, which numbers them
 }
 
-// New makes a surface at rest. programs is a cache over the executor's context.
-// It fails for options out of bounds, and with what cache and executor report.
+// New makes a surface at rest. programs is a cache over the executor's context. It
+// returns an error for options out of range, and the errors of cache and executor.
 func New(ctx context.Context, e *executor.Executor, programs executor.Programs, o Options) (*Sim, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	s := &Sim{executor: e, options: o}
-	s.mu.Of = e.Context()
-	if err := s.programs.get(ctx, programs, o); err != nil {
-		s.programs.release()
+	s.mu.Context = e.Context()
+	if s.programs, err = getPrograms(ctx, programs, o); err != nil {
 		return nil, err
 	}
 	if s.memory, err = newMemory(e, o); err != nil {
@@ -55,15 +54,15 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 	return s, nil
 }
 
-// Options are those of New, with the defaults filled in.
+// Options returns the options of New, with the defaults set.
 func (s *Sim) Options() Options { return s.options }
 
-// stepsAtOnce is how many steps a job has: so long a poke waits at most behind a
-// job that runs and one that is queued.
+// stepsAtOnce is the number of steps in a job. An impulse waits at most for a job that
+// runs and one that is queued.
 const stepsAtOnce = 32
 
-// Step does n steps. Pokes and questions of other goroutines get in between.
-// When ctx ends it returns ctx.Err(), after a number of steps that Steps tells.
+// Step does n steps. Calls of other goroutines take effect between its jobs. When ctx
+// ends it returns ctx.Err(), and Steps returns the number of steps that were submitted.
 func (s *Sim) Step(ctx context.Context, n int) error {
 	var inFlight []*executor.Pending
 	defer func() {
@@ -94,19 +93,19 @@ func (s *Sim) submitSteps(ctx context.Context, n int) (*executor.Pending, error)
 	return s.submit(ctx, func() executor.Job {
 		all := make([]executor.Dispatch, n)
 		for i := range all {
-			all[i] = s.step()
+			all[i] = s.stepDispatch()
 		}
 		return executor.Job{Dispatch: all[0], Then: all[1:]}
 	})
 }
 
-// step is one step, after which the other pair is now. mu is held.
-func (s *Sim) step() executor.Dispatch {
+// stepDispatch returns the dispatch of one step, and advances now. mu must be locked.
+func (s *Sim) stepDispatch() executor.Dispatch {
 	now, next := s.now, 1-s.now
 	s.now = next
 	s.steps++
 	m := &s.memory
-	return s.overTiles(executor.Dispatch{
+	return s.tileDispatch(executor.Dispatch{
 		Program: s.programs.step,
 		Memory: []executor.Bound{
 			m.fields[now].BindReadOnly(0), m.fields[next].Bind(1), m.faces[now].BindReadOnly(2), m.faces[next].Bind(3),
@@ -115,14 +114,14 @@ func (s *Sim) step() executor.Dispatch {
 	})
 }
 
-func (s *Sim) overTiles(d executor.Dispatch) executor.Dispatch {
+func (s *Sim) tileDispatch(d executor.Dispatch) executor.Dispatch {
 	d.Groups = [3]uint32{uint32(s.options.tiles()), 1, 1}
 	d.Uniforms = append(s.uniforms[:len(s.uniforms):len(s.uniforms)], d.Uniforms...)
 	return d
 }
 
-// submit submits a job that is put together under mu. Where that fails, no step
-// has happened.
+// submit submits a job that is built with mu locked. After an error no step was
+// submitted.
 func (s *Sim) submit(ctx context.Context, job func() executor.Job) (*executor.Pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,15 +137,15 @@ func (s *Sim) submit(ctx context.Context, job func() executor.Job) (*executor.Pe
 	return p, nil
 }
 
-// Steps is how many steps were submitted so far.
+// Steps returns the number of steps that were submitted.
 func (s *Sim) Steps() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.steps
 }
 
-// Close frees what the simulation has on the device, once nobody uses it. It is
-// idempotent.
+// Close waits for calls in progress, and releases the programs and buffers of the
+// simulation. It is idempotent.
 func (s *Sim) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

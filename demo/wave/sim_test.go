@@ -13,8 +13,9 @@ import (
 	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
-// Grids whose tiles divide them and do not, down to a cell a tile.
-func TestEveryCellAsTheCPUHasIt(t *testing.T) {
+// Grids that the tiles divide evenly or not, down to one cell a tile.
+func TestEveryCellMatchesTheCPU(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, o := range []Options{
 		{Width: 64, Height: 48, TilesX: 4, TilesY: 3},
@@ -26,7 +27,7 @@ func TestEveryCellAsTheCPUHasIt(t *testing.T) {
 		{Width: 33, Height: 80, TilesX: 2, TilesY: 4, Border: Absorbing, Courant: 0.3},
 	} {
 		s, r := f.pair(o)
-		pokes := []Poke{
+		pokes := []Impulse{
 			{o.Width / 3, o.Height / 2, 1},
 			{0, 0, -0.7},
 			{o.Width - 1, o.Height - 1, 2.5},
@@ -36,11 +37,11 @@ func TestEveryCellAsTheCPUHasIt(t *testing.T) {
 		for round := range 3 {
 			acks := f.poke(s, pokes...)
 			for i, a := range acks {
-				if a.Poke != pokes[i] || a.Step != uint32(round*40) {
+				if a.Impulse != pokes[i] || a.Step != uint32(round*40) {
 					t.Errorf("ack %d is %+v", i, a)
 				}
 			}
-			if err := r.Poke(pokes...); err != nil {
+			if err := r.Excite(pokes...); err != nil {
 				t.Fatal(err)
 			}
 			f.step(s, 40)
@@ -52,12 +53,13 @@ func TestEveryCellAsTheCPUHasIt(t *testing.T) {
 }
 
 func TestTilesReport(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	o := Options{Width: 96, Height: 64, TilesX: 6, TilesY: 4}
 	s, r := f.pair(o)
-	pokes := []Poke{{10, 10, 1}, {50, 40, -2}, {15, 15, 1}}
+	pokes := []Impulse{{10, 10, 1}, {50, 40, -2}, {15, 15, 1}}
 	f.poke(s, pokes...)
-	if err := r.Poke(pokes...); err != nil {
+	if err := r.Excite(pokes...); err != nil {
 		t.Fatal(err)
 	}
 	f.step(s, 100)
@@ -80,7 +82,7 @@ func TestTilesReport(t *testing.T) {
 			}
 			largest = max(largest, float32(math.Abs(float64(v))))
 		}
-		if report.Steps != 100 || report.Pokes != poked[i] || report.Largest != largest {
+		if report.Steps != 100 || report.Impulses != poked[i] || report.Largest != largest {
 			t.Errorf("tile %d reports %+v, largest is %v", i, report, largest)
 		}
 	}
@@ -103,14 +105,15 @@ func TestTilesReport(t *testing.T) {
 	}
 }
 
-// A poke over the corner of four tiles changes what they know of each other's edges,
-// of now and of the step before: the energy tells, before any step.
-func TestEnergyRightAfterAPoke(t *testing.T) {
+// An impulse over the corner of four tiles changes their faces of this step and of the
+// step before, which the energy depends on before any further step.
+func TestEnergyRightAfterAnImpulse(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	s, r := f.pair(Options{Width: 64, Height: 48, TilesX: 4, TilesY: 3})
-	for _, p := range []Poke{{16, 16, 1}, {31, 32, -0.5}, {47, 15, 2}} {
+	for _, p := range []Impulse{{16, 16, 1}, {31, 32, -0.5}, {47, 15, 2}} {
 		f.poke(s, p)
-		if err := r.Poke(p); err != nil {
+		if err := r.Excite(p); err != nil {
 			t.Fatal(err)
 		}
 		energy, err := s.Energy(t.Context())
@@ -118,7 +121,7 @@ func TestEnergyRightAfterAPoke(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := r.Energy(); math.Abs(energy-want) > 1e-5*want {
-			t.Errorf("after %+v the energy is %v, not %v", p, energy, want)
+			t.Errorf("after the impulse %+v the energy is %v, not %v", p, energy, want)
 		}
 		f.step(s, 3)
 		r.Step(3)
@@ -126,11 +129,12 @@ func TestEnergyRightAfterAPoke(t *testing.T) {
 	f.compare(s, r)
 }
 
-func TestEnergyIsKeptOrAbsorbed(t *testing.T) {
+func TestEnergyIsConservedOrAbsorbed(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, border := range []Border{Reflecting, Absorbing} {
 		s, _ := f.pair(Options{Width: 96, Height: 96, TilesX: 3, TilesY: 3, Border: border, Sponge: 24})
-		f.poke(s, Poke{48, 48, 1})
+		f.poke(s, Impulse{48, 48, 1})
 		start, err := s.Energy(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -143,18 +147,19 @@ func TestEnergyIsKeptOrAbsorbed(t *testing.T) {
 		t.Logf("%v: energy %v, then %v", border, start, end)
 		switch {
 		case start < 0.1:
-			t.Errorf("%v: a poke of height 1 has energy %v", border, start)
+			t.Errorf("%v: an impulse of height 1 has energy %v", border, start)
 		case border == Reflecting && math.Abs(end-start) > 1e-4*start:
 			t.Errorf("energy went from %v to %v", start, end)
 		case border == Absorbing && math.Abs(end) > 1e-3*start:
-			t.Errorf("after 600 steps %v of %v is left", end, start)
+			t.Errorf("after 600 steps %v of %v remains", end, start)
 		}
 	}
 }
 
-// Many goroutines poke and ask while one steps. Whatever the order was, the acks
-// tell it, and the reference comes to the same field.
-func TestPokedAndAskedWhileItRuns(t *testing.T) {
+// Goroutines excite and inspect the simulation while one steps it. The reference applies
+// the impulses at the steps in their acks, and must have the same field.
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const steps = 400
 	s, r := f.pair(Options{Width: 64, Height: 64, TilesX: 4, TilesY: 4, Local: 64})
@@ -164,7 +169,7 @@ func TestPokedAndAskedWhileItRuns(t *testing.T) {
 	for g := range 4 {
 		group.Go(func() {
 			for i := range 8 {
-				acks, err := s.Poke(t.Context(), Poke{(g*17 + i*5) % 64, (g*29 + i*11) % 64, float32(g+1) / 4})
+				acks, err := s.Excite(t.Context(), Impulse{(g*17 + i*5) % 64, (g*29 + i*11) % 64, float32(g+1) / 4})
 				if err != nil {
 					t.Error(err)
 					return
@@ -192,7 +197,7 @@ func TestPokedAndAskedWhileItRuns(t *testing.T) {
 		for _, a := range all {
 			if a.Step == now {
 				apart[now] = true
-				if err := r.Poke(a.Poke); err != nil {
+				if err := r.Excite(a.Impulse); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -201,9 +206,9 @@ func TestPokedAndAskedWhileItRuns(t *testing.T) {
 			r.Step(1)
 		}
 	}
-	t.Logf("pokes came at %d different steps", len(apart))
-	// Pokes of the same step that overlap may have come in either order: their
-	// sums differ in the last bits.
+	t.Logf("the impulses were applied at %d different steps", len(apart))
+	// Overlapping impulses of one step may be applied in either order, which changes
+	// the last bits of their sums.
 	for i, v := range field {
 		if want := r.Field()[i]; math.Abs(float64(v-want)) > 1e-4 {
 			t.Fatalf("cell %d is %v, not %v", i, v, want)
@@ -211,7 +216,8 @@ func TestPokedAndAskedWhileItRuns(t *testing.T) {
 	}
 }
 
-func TestSteppingTakesOneDispatchAStep(t *testing.T) {
+func TestStepIsOneDispatch(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	s, _ := f.pair(Options{Width: 16, Height: 16, TilesX: 2, TilesY: 2})
 	before := f.GPU.Counters()
@@ -225,34 +231,35 @@ func TestSteppingTakesOneDispatchAStep(t *testing.T) {
 	}
 }
 
-func TestSimRefusesNonsense(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for text, o := range map[string]Options{
-		"20x8 tiles for 10x10 cells": {Width: 10, Height: 10, TilesX: 20},
-		"-1x256 cells":               {Width: -1},
-		"not a power of 2":           {Local: 3},
-		"not stable":                 {Courant: 0.71},
-		"use more tiles":             {Width: 128, Height: 128, TilesX: 1, TilesY: 1, Local: 1},
-		"a sponge of -1 cells":       {Sponge: -1},
+		"20x8 tiles for 10x10 cells":  {Width: 10, Height: 10, TilesX: 20},
+		"-1x256 cells":                {Width: -1},
+		"not a power of 2":            {Local: 3},
+		"not stable":                  {Courant: 0.71},
+		"use more tiles":              {Width: 128, Height: 128, TilesX: 1, TilesY: 1, Local: 1},
+		"a damping layer of -1 cells": {Sponge: -1},
 	} {
 		_, err := New(t.Context(), f.Executor, f.Cache, o)
 		residenttest.WantError(t, err, text)
 	}
 	s, r := f.pair(Options{Width: 16, Height: 16, TilesX: 2, TilesY: 2})
-	for text, p := range map[string]Poke{
-		"poke at 16,0 outside of 16x16 cells": {16, 0, 1},
-		"poke of NaN":                         {1, 1, float32(math.NaN())},
-		"poke of 1e+07":                       {1, 1, 1e7},
+	for text, p := range map[string]Impulse{
+		"impulse at 16,0 is outside of 16x16 cells": {16, 0, 1},
+		"impulse of height NaN":                     {1, 1, float32(math.NaN())},
+		"impulse of height 1e+07":                   {1, 1, 1e7},
 	} {
-		_, err := s.Poke(t.Context(), Poke{1, 1, 1}, p)
+		_, err := s.Excite(t.Context(), Impulse{1, 1, 1}, p)
 		residenttest.WantError(t, err, text)
-		residenttest.WantError(t, r.Poke(p), text)
+		residenttest.WantError(t, r.Excite(p), text)
 	}
-	f.compare(s, r) // none of them was done
+	f.compare(s, r) // none was applied
 	_, err := s.Heights(t.Context(), image.Pt(3, 16))
 	residenttest.WantError(t, err, "outside of 16x16")
 	_, err = s.Tile(t.Context(), 2, 0)
-	residenttest.WantError(t, err, "tile 2,0 of 2x2")
+	residenttest.WantError(t, err, "no tile 2,0 in 2x2 tiles")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Step(ctx, 5); !errors.Is(err, context.Canceled) {
@@ -265,6 +272,7 @@ func TestSimRefusesNonsense(t *testing.T) {
 }
 
 func TestCompareFindsADifference(t *testing.T) {
+	t.Parallel()
 	r, err := NewReference(Options{Width: 4, Height: 4, TilesX: 1, TilesY: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -278,9 +286,10 @@ func TestCompareFindsADifference(t *testing.T) {
 	residenttest.WantError(t, r.Compare(field[:3]), "3 cells, not 16")
 }
 
-// Options tell how many cells a field has that was asked for without sizes, and make
-// the reference of it.
-func TestOptionsHaveTheDefaultsFilledIn(t *testing.T) {
+// Options has the sizes of a simulation that was made with defaults, and makes its
+// reference.
+func TestOptionsHaveDefaults(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	s, err := New(t.Context(), f.Executor, f.Cache, Options{Border: Absorbing, TilesX: 4})
 	if err != nil {
@@ -295,9 +304,9 @@ func TestOptionsHaveTheDefaultsFilledIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Poke{o.Width / 2, o.Height / 3, 1}
+	p := Impulse{o.Width / 2, o.Height / 3, 1}
 	f.poke(s, p)
-	if err := r.Poke(p); err != nil {
+	if err := r.Excite(p); err != nil {
 		t.Fatal(err)
 	}
 	f.step(s, 8)

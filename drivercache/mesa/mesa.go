@@ -1,8 +1,8 @@
-// Package mesa knows what is particular to Mesa's own cache of machine code: which of
-// its files running processes share, and when it has written what it compiled.
+// Package mesa has the rules of Mesa's own cache of machine code: the files that
+// running processes share, and waiting for its writes.
 package mesa
 
-// InUse reports whether a file of Mesa's cache with this name is mapped or touched by
-// running processes, so that it must not be deleted: the index, and the marker that
-// dates the directory.
+// InUse reports whether running processes map or update the file of Mesa's cache with
+// this name, so that it must not be deleted: the index, and the marker, whose time is
+// that of the last use of the directory.
 func InUse(name string) bool { return name == "index" || name == "marker" }

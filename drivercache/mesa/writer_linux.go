@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Mesa writes its cache on a thread of its own, of low priority, which ends with the
-// process even when writes are queued: on a busy machine a process that ended right
-// after a compile left the next one to compile again. Only eglTerminate waits for
-// that thread, and a display is not ours alone. So Flush polls the thread's state: it
-// sleeps once nothing is left to write.
+// Mesa writes its cache on a separate thread of low priority, which ends with the
+// process even when writes are queued: on a busy machine, the next process compiled
+// again what a process compiled right before its end. Only eglTerminate waits for that
+// thread, and other code of the process may use the display. So Flush polls the
+// thread's state: it sleeps when nothing is left to write.
 const (
 	writerName = "disk$" // after a part of the process's name, before a number
 	flushTime  = 5 * time.Second
@@ -21,8 +21,8 @@ const (
 )
 
 // Flush waits until Mesa has written what it has compiled so far, at most 5 s. It
-// returns at once where another driver is loaded. A thread that waits for a lock
-// sleeps too, for a moment; so it has to be found asleep twice.
+// returns at once where another driver is loaded. It has to find the thread asleep
+// twice, since the thread also sleeps while it waits for a lock.
 func Flush() {
 	deadline := time.Now().Add(flushTime)
 	for asleep := 0; ; time.Sleep(flushPoll) {

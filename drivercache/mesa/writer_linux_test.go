@@ -24,7 +24,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// TestFlushIgnoresSleepingWriters gives a thread the name of Mesa's.
+// TestFlushIgnoresSleepingWriters runs a sleeping thread with the name of Mesa's.
 func TestFlushIgnoresSleepingWriters(t *testing.T) {
 	named, done := make(chan error), make(chan struct{})
 	var stat string

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 const testFolder = "GLCache/00112233445566778899aabbccddeeff/0123456789abcdef"
 
@@ -37,8 +37,8 @@ func testHeader(driver byte) []byte {
 	return append(b, bytes.Repeat([]byte{driver}, 24)...)
 }
 
-// testSlot is the two files of a slot, written from the table in the package
-// comment and not with the code under test.
+// testSlot returns the two files of a slot, written as the table in the package comment
+// defines and without the code under test.
 func testSlot(driver byte, records ...record) (toc, bin []byte) {
 	toc, bin = testHeader(driver), testHeader(driver)
 	for _, r := range records {
@@ -51,7 +51,7 @@ func testSlot(driver byte, records ...record) (toc, bin []byte) {
 	return toc, bin
 }
 
-// program is the three records that the driver keeps of one program.
+// program returns the three records that the driver keeps for one program.
 func program(n uint64) []record {
 	return []record{
 		{n, 0x837C, strings.Repeat("\x00", 5)},
@@ -67,7 +67,7 @@ func programs(numbers ...uint64) (list []record) {
 	return list
 }
 
-// files are the files of the test folder by name.
+// files is the files of the test folder by name.
 type files map[string][]byte
 
 func (f files) slot(n int, driver byte, records ...record) {
@@ -105,8 +105,8 @@ func readFiles(t testing.TB, driver string) files {
 	return f
 }
 
-// sound is whether slot n is there and has the form that merging accepts.
-func (f files) sound(n int) bool {
+// valid reports whether slot n exists and has the format that Merge accepts.
+func (f files) valid(n int) bool {
 	toc, ok := f[stem(n)+".toc"]
 	bin, both := f[stem(n)+".bin"]
 	if !ok || !both {
@@ -116,8 +116,8 @@ func (f files) sound(n int) bool {
 	return err == nil
 }
 
-// records are the records of every sound slot, by identity; the lowest slot
-// wins.
+// records returns the records of all valid slots, by identity, from the lowest slot
+// that has them.
 func (f files) records() map[identity]string {
 	all := map[identity]string{}
 	for n := 9; n >= 0; n-- {

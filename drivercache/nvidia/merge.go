@@ -12,12 +12,12 @@ import (
 	"regexp"
 )
 
-// App is the name that our processes give their slots. Slots of other names are
-// left to those who wrote them.
+// App is the name of the slots of processes that this module manages. Slots with other
+// names are not changed.
 const App = "shadercache"
 
-// Folder is where slots are, below the driver's folder of a cache directory:
-// GLCache/<32 hexadecimal digits>/<16>/ below it.
+// Folder is the folder of the slots below the driver's folder of a cache directory.
+// They are in GLCache/<32 hexadecimal digits>/<16>/ there.
 const Folder = "nvidia"
 
 var (
@@ -25,29 +25,28 @@ var (
 	slotFile   = regexp.MustCompile(`^` + App + `(0|[1-9][0-9]{0,3})\.(bin|toc)$`)
 )
 
-// Report says what a merge did.
+// Report is the result of a merge.
 type Report struct {
-	Slots     int         `json:"slots"`   // merged into slot 0, and gone
-	Records   int         `json:"records"` // that slot 0 did not have
-	Bytes     int64       `json:"bytes"`   // of those records
-	LeftAlone []LeftAlone `json:"left_alone,omitempty"`
+	Slots   int           `json:"slots"`   // merged into slot 0 and deleted
+	Records int           `json:"records"` // added to slot 0
+	Bytes   int64         `json:"bytes"`   // of those records
+	Skipped []SkippedSlot `json:"left_alone,omitempty"`
 }
 
-// LeftAlone is a slot that does not have the form that this package knows.
-type LeftAlone struct {
+// SkippedSlot is a slot that does not have the known format.
+type SkippedSlot struct {
 	Slot   string `json:"slot"` // path without extension, below the driver's folder
 	Reason string `json:"reason"`
 }
 
 // Merge merges the slots below a cache directory's driver folder, see
 // binary.Dir.DriverDir. No driver may use the folder meanwhile: the caller holds its
-// lock, as drivercache.Merge does. Where there is nothing to merge it costs a look
-// into one or two folders.
+// lock, as drivercache.Merge does. Without slots to merge it reads one or two folders.
 //
-// A merge that is killed leaves slots that drivers read as before, and the next
-// merge starts over: the new .bin begins with the old one, so it goes with the
-// old .toc as well, and the other slots are deleted last. After an error the
-// folders that were reached are merged and the others are as they were.
+// A merge that is killed leaves slots that drivers can read, and the next merge
+// starts from the beginning: the new .bin begins with the old one, so that it matches
+// the old .toc as well, and the other slots are deleted last. After an error some
+// folders are merged and the others are unchanged.
 func Merge(driverDir string) (Report, error) {
 	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +58,7 @@ func Merge(driverDir string) (Report, error) {
 	defer root.Close()
 	var r Report
 	for _, folder := range slotFolders(root) {
-		m := merging{root: root, folder: folder, report: &r}
+		m := folderMerge{root: root, folder: folder, report: &r}
 		if err := m.run(); err != nil {
 			return r, fmt.Errorf("nvidia: merge %s: %w", filepath.Join(root.Name(), folder), err)
 		}
@@ -67,7 +66,7 @@ func Merge(driverDir string) (Report, error) {
 	return r, nil
 }
 
-// slotFolders lists the folders that hold slots, sorted. Links are not followed.
+// slotFolders returns the folders that hold slots, sorted. Links are not followed.
 func slotFolders(root *os.Root) []string {
 	var folders []string
 	_ = fs.WalkDir(root.FS(), "GLCache", func(name string, d fs.DirEntry, err error) error {
@@ -80,39 +79,39 @@ func slotFolders(root *os.Root) []string {
 	return folders
 }
 
-// merging is the merge of one folder.
-type merging struct {
+// folderMerge is the merge of one folder.
+type folderMerge struct {
 	root   *os.Root
 	folder string
 	report *Report
 
-	merged slot                  // slot 0 as it will be
-	known  map[identity]struct{} // nil until the first sound slot
-	pieces []piece               // what goes behind slot 0, in order
-	gone   []int                 // slots to delete
+	merged   slot                  // slot 0 after the merge
+	known    map[identity]struct{} // nil until the first valid slot
+	pieces   []piece               // records to append to slot 0, in order
+	obsolete []int                 // slots to delete
 }
 
-// piece is a record to be copied.
+// piece is a record to copy.
 type piece struct {
 	slot int
-	at   entry // where it is in that slot
+	at   entry // its entry in that slot
 }
 
-func (m *merging) run() error {
+func (m *folderMerge) run() error {
 	numbers, err := slotNumbers(m.root, m.folder)
 	if err != nil || len(numbers) == 0 || len(numbers) == 1 && numbers[0] == 0 {
 		return err
 	}
-	kept := int64(0) // bytes of slot 0's .bin that stay
+	kept := int64(0) // bytes of slot 0's .bin to keep
 	for _, n := range numbers {
 		s, err := m.read(n)
 		if n == 0 && errors.Is(err, fs.ErrNotExist) {
-			continue // half a slot means nothing to any driver, and gives way
+			continue // no driver reads one file of a slot: it is replaced
 		}
-		if why, ok := reason(err); ok {
-			m.report.LeftAlone = append(m.report.LeftAlone, LeftAlone{path.Join(Folder, m.folder, stem(n)), why})
+		if why, ok := skipReason(err); ok {
+			m.report.Skipped = append(m.report.Skipped, SkippedSlot{path.Join(Folder, m.folder, stem(n)), why})
 			if n == 0 {
-				return nil // there is nothing to merge into
+				return nil // there is no slot to merge into
 			}
 			continue
 		}
@@ -122,32 +121,32 @@ func (m *merging) run() error {
 		if n == 0 {
 			kept = s.end()
 		}
-		m.take(n, s)
+		m.planCopy(n, s)
 	}
 	return m.write(kept)
 }
 
-// read checks one slot.
-func (m *merging) read(n int) (*slot, error) {
+// read reads and checks one slot.
+func (m *folderMerge) read(n int) (*slot, error) {
 	s, bin, err := openSlot(m.root, path.Join(m.folder, stem(n)))
 	if err != nil {
 		return nil, err
 	}
 	defer bin.Close()
 	if m.known != nil && s.header != m.merged.header {
-		return nil, format("of another driver or GPU than the slots before it")
+		return nil, formatErrorf("of another driver or GPU than the slots before it")
 	}
 	return s, nil
 }
 
-// take plans what comes from a slot that is sound.
-func (m *merging) take(n int, s *slot) {
+// planCopy adds the new records of a valid slot to the merge.
+func (m *folderMerge) planCopy(n int, s *slot) {
 	m.merged.header = s.header
 	if m.known == nil {
 		m.known = map[identity]struct{}{}
 	}
 	if n != 0 {
-		m.gone = append(m.gone, n)
+		m.obsolete = append(m.obsolete, n)
 	}
 	for _, e := range s.entries {
 		if _, twice := m.known[e.id]; twice {
@@ -156,7 +155,7 @@ func (m *merging) take(n int, s *slot) {
 		at := e
 		e.offset = uint32(m.merged.end())
 		if e.end() > math.MaxUint32 {
-			continue // full: what does not fit is compiled again
+			continue // slot 0 is full: the driver compiles this one again
 		}
 		m.known[e.id] = struct{}{}
 		m.merged.entries = append(m.merged.entries, e)
@@ -166,9 +165,9 @@ func (m *merging) take(n int, s *slot) {
 	}
 }
 
-// write puts the merged slot 0 into place and deletes the others.
-func (m *merging) write(kept int64) error {
-	if len(m.gone) == 0 {
+// write replaces slot 0 and deletes the others.
+func (m *folderMerge) write(kept int64) error {
+	if len(m.obsolete) == 0 {
 		return nil
 	}
 	if len(m.pieces) > 0 || kept == 0 {
@@ -176,8 +175,8 @@ func (m *merging) write(kept int64) error {
 			return err
 		}
 	}
-	for _, n := range m.gone {
-		// The .toc first: what is left of a slot then has no meaning to a driver.
+	for _, n := range m.obsolete {
+		// The .toc first: drivers ignore a .bin without one.
 		for _, ext := range []string{".toc", ".bin"} {
 			if err := m.root.Remove(path.Join(m.folder, stem(n)+ext)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -188,25 +187,25 @@ func (m *merging) write(kept int64) error {
 	return nil
 }
 
-// replace writes slot 0 aside and renames it into place.
-func (m *merging) replace(kept int64) error {
+// replace writes slot 0 to temporary files and renames them.
+func (m *folderMerge) replace(kept int64) error {
 	name := path.Join(m.folder, stem(0))
-	err := m.aside(".toc", func(w io.Writer) error {
+	err := m.writeTemp(".toc", func(w io.Writer) error {
 		_, err := w.Write(m.merged.toc())
 		return err
 	})
 	if err == nil {
-		err = m.aside(".bin", func(w io.Writer) error { return m.copyRecords(w, kept) })
+		err = m.writeTemp(".bin", func(w io.Writer) error { return m.copyRecords(w, kept) })
 	}
 	if err == nil {
-		err = m.root.Rename(m.asideName(".bin"), name+".bin")
+		err = m.root.Rename(m.tempName(".bin"), name+".bin")
 	}
 	if err == nil {
-		err = m.root.Rename(m.asideName(".toc"), name+".toc")
+		err = m.root.Rename(m.tempName(".toc"), name+".toc")
 	}
 	if err != nil {
-		_ = m.root.Remove(m.asideName(".bin"))
-		_ = m.root.Remove(m.asideName(".toc"))
+		_ = m.root.Remove(m.tempName(".bin"))
+		_ = m.root.Remove(m.tempName(".toc"))
 		return err
 	}
 	m.report.Records += len(m.pieces)
@@ -216,12 +215,12 @@ func (m *merging) replace(kept int64) error {
 	return nil
 }
 
-func (m *merging) asideName(ext string) string { return path.Join(m.folder, "."+stem(0)+ext) }
+func (m *folderMerge) tempName(ext string) string { return path.Join(m.folder, "."+stem(0)+ext) }
 
-// aside writes one file beside its place. What a merge that was killed left
-// there is replaced.
-func (m *merging) aside(ext string, fill func(io.Writer) error) error {
-	name := m.asideName(ext)
+// writeTemp writes a temporary file for one file of slot 0, in place of one that a
+// killed merge left.
+func (m *folderMerge) writeTemp(ext string, fill func(io.Writer) error) error {
+	name := m.tempName(ext)
 	if err := m.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -232,8 +231,8 @@ func (m *merging) aside(ext string, fill func(io.Writer) error) error {
 	return errors.Join(fill(f), f.Close())
 }
 
-// copyRecords writes the merged .bin: slot 0 as it is, then the pieces.
-func (m *merging) copyRecords(w io.Writer, kept int64) error {
+// copyRecords writes the merged .bin: the bytes of slot 0, then the pieces.
+func (m *folderMerge) copyRecords(w io.Writer, kept int64) error {
 	if kept == 0 {
 		if _, err := w.Write(m.merged.header[:]); err != nil {
 			return err
@@ -255,14 +254,14 @@ func (m *merging) copyRecords(w io.Writer, kept int64) error {
 	return nil
 }
 
-// adjacent says whether piece i follows the one before it in the same file.
-func (m *merging) adjacent(i int) bool {
+// adjacent reports whether piece i follows the one before it in the same file.
+func (m *folderMerge) adjacent(i int) bool {
 	before, p := m.pieces[i-1], m.pieces[i]
 	return before.slot == p.slot && before.at.end() == int64(p.at.offset)
 }
 
 // copyRange copies a range of bytes of one slot's .bin.
-func (m *merging) copyRange(w io.Writer, n int, from, to int64) error {
+func (m *folderMerge) copyRange(w io.Writer, n int, from, to int64) error {
 	f, err := m.root.Open(path.Join(m.folder, stem(n)+".bin"))
 	if err != nil {
 		return err

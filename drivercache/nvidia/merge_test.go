@@ -62,7 +62,7 @@ func TestMergeWithoutSlots(t *testing.T) {
 	}
 }
 
-func TestMergeLeavesAloneWhatItDoesNotKnow(t *testing.T) {
+func TestMergeSkipsUnknownFormats(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(files)
@@ -95,14 +95,14 @@ func TestMergeLeavesAloneWhatItDoesNotKnow(t *testing.T) {
 			driver := f.write(t)
 			surveyed, surveyErr := Survey(driver)
 			r, err := Merge(driver)
-			if surveyErr != nil || !reflect.DeepEqual(surveyed, r.LeftAlone) {
-				t.Errorf("surveyed %+v, %v, left alone %+v", surveyed, surveyErr, r.LeftAlone)
+			if surveyErr != nil || !reflect.DeepEqual(surveyed, r.Skipped) {
+				t.Errorf("surveyed %+v, %v, skipped %+v", surveyed, surveyErr, r.Skipped)
 			}
-			if err != nil || r.Slots != 1 || len(r.LeftAlone) != 1 {
-				t.Fatalf("got %+v, %v, want one slot merged and one left alone", r, err)
+			if err != nil || r.Slots != 1 || len(r.Skipped) != 1 {
+				t.Fatalf("got %+v, %v, want one slot merged and one skipped", r, err)
 			}
-			if left := r.LeftAlone[0]; left.Slot != Folder+"/"+testFolder+"/shadercache1" || !strings.Contains(left.Reason, test.reason) {
-				t.Errorf("left alone: %+v, want %q", left, test.reason)
+			if left := r.Skipped[0]; left.Slot != Folder+"/"+testFolder+"/shadercache1" || !strings.Contains(left.Reason, test.reason) {
+				t.Errorf("skipped: %+v, want %q", left, test.reason)
 			}
 			want := files{}
 			want.slot(0, 7, programs(10, 30)...)
@@ -116,7 +116,7 @@ func TestMergeLeavesAloneWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// What drivers and people put beside the slots, or below other names, stays.
+// Other files in the folder of the slots are not changed.
 func TestMergeTouchesOnlySlots(t *testing.T) {
 	f := files{"other0.bin": []byte("x"), "other1.bin": []byte("y"), "shadercache01.bin": nil, "shadercache.toc": nil, "notes.txt": nil}
 	f.slot(0, 7, programs(10)...)
@@ -128,7 +128,7 @@ func TestMergeTouchesOnlySlots(t *testing.T) {
 	must(t, os.Symlink(outside, filepath.Join(folder, "shadercache1.bin")))
 	must(t, os.WriteFile(filepath.Join(folder, "shadercache1.toc"), toc, 0o600))
 	r, err := Merge(driver)
-	if err != nil || len(r.LeftAlone) != 1 || !strings.Contains(r.LeftAlone[0].Reason, "not a regular file") {
+	if err != nil || len(r.Skipped) != 1 || !strings.Contains(r.Skipped[0].Reason, "not a regular file") {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	f["shadercache1.toc"] = toc
@@ -145,14 +145,14 @@ func TestMergeStopsAtABadSlotZero(t *testing.T) {
 	f["shadercache0.toc"][40]++
 	driver := f.write(t)
 	r, err := Merge(driver)
-	if err != nil || r.Slots != 0 || len(r.LeftAlone) != 1 {
+	if err != nil || r.Slots != 0 || len(r.Skipped) != 1 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	wantFiles(t, readFiles(t, driver), f)
 }
 
-// Half a slot, as a death leaves it, is nothing that a driver reads.
-func TestMergeReplacesHalfASlotZero(t *testing.T) {
+// A killed process may leave one file of a slot, which no driver reads.
+func TestMergeReplacesAnIncompleteSlotZero(t *testing.T) {
 	for _, ext := range []string{".toc", ".bin"} {
 		f := files{}
 		f.slot(0, 7, programs(10)...)
@@ -160,7 +160,7 @@ func TestMergeReplacesHalfASlotZero(t *testing.T) {
 		delete(f, "shadercache0"+ext)
 		driver := f.write(t)
 		r, err := Merge(driver)
-		if err != nil || r.Slots != 1 || len(r.LeftAlone) != 0 {
+		if err != nil || r.Slots != 1 || len(r.Skipped) != 0 {
 			t.Errorf("without %s: got %+v, %v", ext, r, err)
 		}
 		want := files{}
@@ -169,10 +169,9 @@ func TestMergeReplacesHalfASlotZero(t *testing.T) {
 	}
 }
 
-// TestMergeAfterADeath puts the folder into every state that a merge which was
-// killed can leave, and merges again: nothing may be lost, in no state may slot
-// 0 be unreadable.
-func TestMergeAfterADeath(t *testing.T) {
+// TestMergeAfterKill puts the folder into every state that a killed merge can leave, and
+// merges again: no record may be lost, and slot 0 must be readable in every state.
+func TestMergeAfterKill(t *testing.T) {
 	before, after := files{}, files{}
 	before.slot(0, 7, programs(10, 20)...)
 	before.slot(1, 7, programs(30)...)
@@ -192,7 +191,7 @@ func TestMergeAfterADeath(t *testing.T) {
 	f := maps.Clone(before)
 	for i, next := range states {
 		next(f)
-		if !f.sound(0) {
+		if !f.valid(0) {
 			t.Errorf("state %d: slot 0 cannot be read", i)
 		}
 		driver := f.write(t)
@@ -208,9 +207,8 @@ func TestMergeAfterADeath(t *testing.T) {
 	}
 }
 
-// TestEveryFlippedByte merges with each byte of each file inverted. Whatever
-// happens to the slot, no other record is lost or altered, and what is left
-// alone stays as it is.
+// TestEveryFlippedByte merges with each byte of each file inverted. No record of
+// another slot may be lost or changed, and skipped slots must not change.
 func TestEveryFlippedByte(t *testing.T) {
 	f := files{}
 	f.slot(0, 7, programs(10)...)
@@ -230,10 +228,10 @@ func TestEveryFlippedByte(t *testing.T) {
 			if !maps.Equal(got.records(), want) {
 				t.Errorf("%s byte %d: records differ", name, i)
 			}
-			for _, left := range r.LeftAlone {
+			for _, left := range r.Skipped {
 				stem := filepath.Base(left.Slot)
 				if !bytes.Equal(got[stem+".bin"], f[stem+".bin"]) || !bytes.Equal(got[stem+".toc"], f[stem+".toc"]) {
-					t.Errorf("%s byte %d: %s was touched", name, i, stem)
+					t.Errorf("%s byte %d: %s was changed", name, i, stem)
 				}
 			}
 			f[name][i] ^= 0xFF
@@ -241,7 +239,7 @@ func TestEveryFlippedByte(t *testing.T) {
 	}
 }
 
-// TestEveryLength does the same with each file cut at each length.
+// TestEveryLength merges with each file truncated to each length.
 func TestEveryLength(t *testing.T) {
 	f := files{}
 	f.slot(0, 7, programs(10)...)
@@ -314,8 +312,8 @@ func TestSnapshotsOfASlotThatGrows(t *testing.T) {
 	}
 }
 
-// FuzzParseSlot: what parses is written back to the same bytes, and its records
-// lie within the file.
+// FuzzParseSlot checks that a parsed slot is written with the same bytes, and that its
+// records lie within the file.
 func FuzzParseSlot(f *testing.F) {
 	toc, bin := testSlot(7, programs(10, 20)...)
 	f.Add(toc, bin)
@@ -325,7 +323,7 @@ func FuzzParseSlot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, toc, bin []byte) {
 		s, err := parseSlot(toc, bytes.NewReader(bin))
 		if err != nil {
-			if _, ok := reason(err); !ok {
+			if _, ok := skipReason(err); !ok {
 				t.Fatalf("an error that would end a merge: %v", err)
 			}
 			return

@@ -18,22 +18,22 @@ const (
 	entryBytes  = 24
 	recordBytes = 32 // of the header before a record's data
 
-	// maxTocBytes is a million records: 340,000 programs. A larger file is not
-	// a table of contents.
+	// maxTocBytes is the size of a million records, of 340,000 programs. A larger
+	// file is not a table of contents.
 	maxTocBytes = 24 << 20
 )
 
-// identity names a record: the 8 bytes of its hash and the 8 of its kind.
+// identity identifies a record: the 8 bytes of its hash and the 8 of its kind.
 type identity [16]byte
 
 // entry is one line of a table of contents.
 type entry struct {
 	id     identity
 	offset uint32 // of the record's header in the .bin file
-	size   uint32 // of the data behind it
+	size   uint32 // of the data after it
 }
 
-// end is the offset behind the record.
+// end returns the offset of the first byte after the record.
 func (e entry) end() int64 { return int64(e.offset) + recordBytes + int64(e.size) }
 
 func (e entry) append(dst []byte) []byte {
@@ -42,13 +42,13 @@ func (e entry) append(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, e.size)
 }
 
-// slot is a pair of files whose every field was checked.
+// slot is a pair of files that was checked.
 type slot struct {
 	header  [headerBytes]byte // the same in both files
 	entries []entry           // in the order of their records
 }
 
-// end is the length of the .bin file.
+// end returns the length of the .bin file.
 func (s *slot) end() int64 {
 	if len(s.entries) == 0 {
 		return headerBytes
@@ -56,7 +56,7 @@ func (s *slot) end() int64 {
 	return s.entries[len(s.entries)-1].end()
 }
 
-// toc is the .toc file.
+// toc returns the content of the .toc file.
 func (s *slot) toc() []byte {
 	data := make([]byte, 0, headerBytes+entryBytes*len(s.entries))
 	data = append(data, s.header[:]...)
@@ -66,8 +66,8 @@ func (s *slot) toc() []byte {
 	return data
 }
 
-// parseSlot checks a table of contents against the records in bin, which may go
-// on behind them. It returns a formatError for anything that toc would not write.
+// parseSlot checks a table of contents against the records in bin, which may have
+// more bytes. It returns a formatError for a file that toc would not write.
 func parseSlot(toc []byte, bin io.ReaderAt) (*slot, error) {
 	s := &slot{}
 	if err := s.readHeader(toc, bin); err != nil {
@@ -75,7 +75,7 @@ func parseSlot(toc []byte, bin io.ReaderAt) (*slot, error) {
 	}
 	list := toc[headerBytes:]
 	if len(list)%entryBytes != 0 {
-		return nil, format(".toc ends within an entry")
+		return nil, formatErrorf(".toc ends within an entry")
 	}
 	s.entries = make([]entry, 0, len(list)/entryBytes)
 	known := make(map[identity]struct{}, len(list)/entryBytes)
@@ -86,7 +86,7 @@ func parseSlot(toc []byte, bin io.ReaderAt) (*slot, error) {
 			size:   binary.LittleEndian.Uint32(list[20:]),
 		}
 		if _, twice := known[e.id]; twice {
-			return nil, format("entry %d is there twice", len(s.entries))
+			return nil, formatErrorf("entry %d is there twice", len(s.entries))
 		}
 		known[e.id] = struct{}{}
 		if err := s.checkRecord(e, bin); err != nil {
@@ -99,7 +99,7 @@ func parseSlot(toc []byte, bin io.ReaderAt) (*slot, error) {
 
 func (s *slot) readHeader(toc []byte, bin io.ReaderAt) error {
 	if len(toc) < headerBytes {
-		return format(".toc has %d bytes", len(toc))
+		return formatErrorf(".toc has %d bytes", len(toc))
 	}
 	copy(s.header[:], toc)
 	var other [headerBytes]byte
@@ -108,54 +108,55 @@ func (s *slot) readHeader(toc []byte, bin io.ReaderAt) error {
 	}
 	switch {
 	case string(s.header[:len(magic)]) != magic:
-		return format("no %s at the start", magic)
+		return formatErrorf("no %s at the start", magic)
 	case binary.LittleEndian.Uint32(s.header[4:]) != version:
-		return format("version %#x, and %#x is known", binary.LittleEndian.Uint32(s.header[4:]), version)
+		return formatErrorf("version %#x, and %#x is known", binary.LittleEndian.Uint32(s.header[4:]), version)
 	case s.header != other:
-		return format(".toc and .bin are of different drivers")
+		return formatErrorf(".toc and .bin are of different drivers")
 	}
 	return nil
 }
 
-// checkRecord checks that e follows the record before it, and that its record
-// is the one that e says.
+// checkRecord checks that e follows the entry before it, and that it matches its
+// record.
 func (s *slot) checkRecord(e entry, bin io.ReaderAt) error {
 	n := len(s.entries)
 	if int64(e.offset) != s.end() || e.end() > math.MaxUint32 {
-		return format("entry %d is not where the record before it ends", n)
+		return formatErrorf("entry %d is not where the record before it ends", n)
 	}
 	var head [recordBytes]byte
 	if err := readAt(bin, head[:], int64(e.offset)); err != nil {
 		return err
 	}
 	if !bytes.Equal(head[4:20], e.id[:]) || binary.LittleEndian.Uint32(head[28:]) != e.size {
-		return format("entry %d and its record do not agree", n)
+		return formatErrorf("entry %d and its record do not agree", n)
 	}
-	// The last byte, so that the record is known to be there in full.
+	// The last byte, to check that the record is complete.
 	return readAt(bin, head[:1], e.end()-1)
 }
 
-// formatError says what in a slot is not as it should be.
+// formatError describes how a slot differs from the known format.
 type formatError string
 
 func (e formatError) Error() string { return string(e) }
 
-func format(text string, args ...any) error { return formatError(fmt.Sprintf(text, args...)) }
+func formatErrorf(text string, args ...any) error { return formatError(fmt.Sprintf(text, args...)) }
 
-// readAt fills p from bin; a file that ends before is a formatError.
+// readAt fills p from bin. It returns a formatError where bin is too short.
 func readAt(bin io.ReaderAt, p []byte, offset int64) error {
 	n, err := bin.ReadAt(p, offset)
 	if n == len(p) {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		return format(".bin ends before byte %d", offset+int64(len(p)))
+		return formatErrorf(".bin ends before byte %d", offset+int64(len(p)))
 	}
 	return err
 }
 
-// reason is why a slot is left alone, or an error that ends a merge.
-func reason(err error) (string, bool) {
+// skipReason returns the reason for which a slot with err is skipped, or false for an
+// error that ends a merge.
+func skipReason(err error) (string, bool) {
 	if bad, ok := errors.AsType[formatError](err); ok {
 		return bad.Error(), true
 	}

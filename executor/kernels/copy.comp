@@ -2,9 +2,9 @@
 
 // copy: moves words of 16 bytes between mapped memory and device memory.
 //
-// A copy by the driver waits for the kernels before it and holds up those after
-// it; a copy by a kernel runs beside them. Few groups saturate the bus and leave
-// the GPU to others: each invocation has four loads in flight.
+// A copy by the driver waits for the kernels before it and delays those after it;
+// a copy by a kernel runs beside them. Few groups saturate the bus and leave most
+// of the GPU to other kernels: each invocation has four loads in flight.
 //
 //   binding  buffer  layout
 //   0        From    words of 16 bytes

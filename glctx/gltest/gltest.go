@@ -11,23 +11,21 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// RequireGL is the environment variable that turns a missing driver from a
-// skipped test into a failed one. Continuous integration sets it.
+// RequireGL is the environment variable that makes tests without a driver fail instead
+// of being skipped. Continuous integration sets it.
 const RequireGL = "SHADERCACHE_REQUIRE_GL"
 
-// cacheDir is one cache directory for the test process: the driver's cache can
-// be pointed somewhere only once.
+// cacheDir returns the cache directory of the test process: the directory of the
+// driver's cache can be set only once in a process.
 var cacheDir = sync.OnceValues(func() (string, error) {
 	return os.MkdirTemp("", "shadercache-gltest-")
 })
 
-// Main runs a package's tests and removes what Open left behind. Packages that
-// use Open call it from TestMain.
-//
-// The same directory becomes the default one, so that no test touches the
-// cache of the user.
+// Main runs a package's tests and removes their cache directory. Packages that use
+// Open call it from TestMain. The directory is also the default one, so that no test
+// uses the user's cache.
 func Main(m *testing.M) {
-	Neutral()
+	IsolateEnvironment()
 	dir, err := cacheDir()
 	if err == nil {
 		err = os.Setenv("SHADERCACHE_DIR", dir)
@@ -40,15 +38,15 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Open opens a headless context whose driver cache is private to
-// the test process, and closes it when the test ends. Where there is no driver
-// the test is skipped, or fails if SHADERCACHE_REQUIRE_GL is set.
+// Open opens a headless context whose driver cache is private to the test process, and
+// closes it when the test ends. Without a driver the test is skipped, or fails if
+// SHADERCACHE_REQUIRE_GL is set.
 func Open(t testing.TB) *glctx.Context {
 	t.Helper()
 	return OpenWith(t, glctx.Options{})
 }
 
-// OpenWith is Open with options; an empty CacheDir is filled in.
+// OpenWith is Open with options. The default of CacheDir is that of the test process.
 func OpenWith(t testing.TB, o glctx.Options) *glctx.Context {
 	t.Helper()
 	dir, err := cacheDir()

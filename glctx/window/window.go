@@ -2,13 +2,13 @@
 
 // Package window opens an OpenGL context with a GLFW window, visible or hidden.
 //
-// It is a package of its own because it links the X11 libraries: programs
-// without a window import only glctx and need none of them.
+// It is a separate package because it links the X11 libraries, which programs without
+// a window do not need.
 //
-// GLFW wants its windows on the main thread: a program locks it with
+// GLFW requires windows to be used on the main thread: a program locks it with
 // runtime.LockOSThread in an init function and calls [Open], [Window.Close] and
-// [Window.PollEvents] there. The GL context itself is current on a thread of
-// its own, as with glctx.Open.
+// [Window.PollEvents] there. The GL context is current on another thread, as with
+// glctx.Open.
 package window
 
 import (
@@ -20,20 +20,20 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// Options say which window to open. The zero value is a hidden window of one
-// pixel: a context for compute on machines where only a display gives one.
+// Options configure a window. The zero value is a hidden window of one pixel: a
+// context for compute on machines where EGL has no headless one.
 type Options struct {
 	Title   string
 	Width   int // pixels; 0 = 1
 	Height  int // pixels; 0 = 1
 	Visible bool
 
-	// Context's Device must be empty: the display decides which GPU it is.
+	// Context configures the GL context. Its Device must be empty: the display
+	// determines the GPU.
 	Context glctx.Options
 }
 
-// Window is a window and its context, which works like one from glctx.Open
-// except for Close, which must be the window's.
+// Window is a window and its context. Close must be the window's, not the context's.
 type Window struct {
 	*glctx.Context
 
@@ -43,8 +43,8 @@ type Window struct {
 	done   chan struct{}
 }
 
-// Open opens a window. It must be called on the main thread. Errors say what
-// GLFW or the driver missed.
+// Open opens a window. It must be called on the main thread. Errors name what GLFW or
+// the driver lacks.
 func Open(o Options) (*Window, error) {
 	if o.Context.Device != "" {
 		return nil, fmt.Errorf("window: %w %q: a window's GPU is the display's", glctx.ErrNoDevice, o.Context.Device)
@@ -83,8 +83,8 @@ func create(o Options) (*glfw.Window, error) {
 		{glfw.ContextVersionMinor, 5},
 		{glfw.OpenGLProfile, glfw.OpenGLCoreProfile},
 		{glfw.ContextRobustness, glfw.LoseContextOnReset},
-		{glfw.OpenGLDebugContext, number(o.Context.Debug)},
-		{glfw.Visible, number(o.Visible)},
+		{glfw.OpenGLDebugContext, glfwBool(o.Context.Debug)},
+		{glfw.Visible, glfwBool(o.Visible)},
 	}
 	for _, h := range hints {
 		glfw.WindowHint(h.hint, h.value)
@@ -93,26 +93,26 @@ func create(o Options) (*glfw.Window, error) {
 	if w, err := glfw.CreateWindow(width, height, o.Title, nil, nil); err == nil {
 		return w, nil
 	}
-	// Not every driver can tell of a reset.
+	// Some drivers have no reset notification.
 	glfw.WindowHint(glfw.ContextRobustness, glfw.NoRobustness)
 	return glfw.CreateWindow(width, height, o.Title, nil, nil)
 }
 
-func number(b bool) int {
+func glfwBool(b bool) int {
 	if b {
 		return glfw.True
 	}
 	return glfw.False
 }
 
-// run is the GL thread.
+// run is the GL thread: it polls the context until stop is closed.
 func (w *Window) run(o glctx.Options, started chan<- error) {
 	runtime.LockOSThread()
 	defer close(w.done)
 	w.window.MakeContextCurrent()
 	defer glfw.DetachCurrentContext()
 	var err error
-	w.Context, err = glctx.Adopt(o, w.poke)
+	w.Context, err = glctx.Adopt(o, w.requestPoll)
 	started <- err
 	if err != nil {
 		return
@@ -128,26 +128,26 @@ func (w *Window) run(o glctx.Options, started chan<- error) {
 	}
 }
 
-// poke asks the GL thread to poll. It may be called from any goroutine.
-func (w *Window) poke() {
+// requestPoll makes the GL thread poll. It may be called from any goroutine.
+func (w *Window) requestPoll() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// SwapBuffers shows what was drawn, on the GL thread, after everything that was
-// posted so far. It does not wait.
+// SwapBuffers queues a swap of the window's buffers behind earlier callbacks. It does
+// not wait.
 func (w *Window) SwapBuffers() { w.Post(func(*glctx.GL) { w.window.SwapBuffers() }) }
 
-// PollEvents handles what the user did. It must be called on the main thread.
+// PollEvents processes the window's input events. It must be called on the main thread.
 func (w *Window) PollEvents() { glfw.PollEvents() }
 
-// ShouldClose reports whether the user asked to close the window.
+// ShouldClose reports whether the user has requested to close the window.
 func (w *Window) ShouldClose() bool { return w.window.ShouldClose() }
 
-// Close waits for everything that was posted and takes the window down. It must
-// be called on the main thread.
+// Close waits for queued callbacks and destroys the window. It must be called on the
+// main thread.
 func (w *Window) Close() error {
 	err := w.Context.Close()
 	close(w.stop)

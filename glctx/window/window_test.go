@@ -15,13 +15,13 @@ import (
 	"github.com/shadercache/shadercache/glctx/window"
 )
 
-// onMain hands functions to the main thread, where GLFW has to be called.
+// onMain passes functions to the main thread, where GLFW has to be called.
 var onMain = make(chan func())
 
 func init() { runtime.LockOSThread() }
 
 func TestMain(m *testing.M) {
-	gltest.Neutral()
+	gltest.IsolateEnvironment()
 	stopX := startX()
 	dir, err := os.MkdirTemp("", "shadercache-window-")
 	if err != nil {
@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func mainly(f func()) {
+// runOnMain runs f on the main thread.
+func runOnMain(f func()) {
 	done := make(chan struct{})
 	onMain <- func() { defer close(done); f() }
 	<-done
@@ -72,13 +73,13 @@ func startX() (stop func()) {
 	}
 }
 
-// open opens a hidden window, or skips where there can be none and nobody
-// demands it.
+// open opens a window, and skips the test where that is not possible, unless the
+// environment requires GL.
 func open(t *testing.T, o window.Options) *window.Window {
 	t.Helper()
 	var w *window.Window
 	var err error
-	mainly(func() { w, err = window.Open(o) })
+	runOnMain(func() { w, err = window.Open(o) })
 	if err != nil {
 		if os.Getenv(gltest.RequireGL) != "" {
 			t.Fatalf("%s is set and there is no window: %v", gltest.RequireGL, err)
@@ -86,7 +87,7 @@ func open(t *testing.T, o window.Options) *window.Window {
 		t.Skip(err)
 	}
 	t.Cleanup(func() {
-		mainly(func() { err = w.Close() })
+		runOnMain(func() { err = w.Close() })
 		if err != nil {
 			t.Error(err)
 		}
@@ -125,10 +126,10 @@ func TestHiddenWindowComputes(t *testing.T) {
 		}
 	}
 	w.SwapBuffers()
-	mainly(func() {
+	runOnMain(func() {
 		w.PollEvents()
 		if w.ShouldClose() {
-			t.Error("nobody asked to close the window")
+			t.Error("the window should close without a request")
 		}
 	})
 }
@@ -136,13 +137,13 @@ func TestHiddenWindowComputes(t *testing.T) {
 func TestWindowManagesTheDriverCache(t *testing.T) {
 	w := open(t, window.Options{Title: "test", Width: 64, Height: 64, Visible: true})
 	if d := w.DriverCache(); !d.Managed {
-		t.Errorf("the driver cache is %v, though the window was the first to load a driver", d)
+		t.Errorf("the driver cache is %v, although the window was the first to load a driver", d)
 	}
 }
 
 func TestWindowRefusesADevice(t *testing.T) {
 	var err error
-	mainly(func() { _, err = window.Open(window.Options{Context: glctx.Options{Device: "0"}}) })
+	runOnMain(func() { _, err = window.Open(window.Options{Context: glctx.Options{Device: "0"}}) })
 	if err == nil || !strings.Contains(err.Error(), "display") {
 		t.Errorf("got %v, want a sentence about the display", err)
 	}

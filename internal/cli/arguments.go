@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// complete offers fixed words for a flag to the shell.
+// Complete registers fixed completions for a flag.
 func Complete(cmd *cobra.Command, flag string, words ...string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	if err != nil {
@@ -15,7 +16,7 @@ func Complete(cmd *cobra.Command, flag string, words ...string) {
 	}
 }
 
-// usageArgs makes a wrong number of arguments a mistake of usage.
+// UsageArgs returns check with its errors as usage errors.
 func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -25,7 +26,28 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// knownCommand refuses what is left over where a command's name should be.
+// OneArgument returns a usage error with message unless there is one argument.
+func OneArgument(message string) cobra.PositionalArgs {
+	return UsageArgs(func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return errors.New(message)
+		}
+		return nil
+	})
+}
+
+// SomeArguments returns a usage error with message where there is no argument.
+func SomeArguments(message string) cobra.PositionalArgs {
+	return UsageArgs(func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New(message)
+		}
+		return nil
+	})
+}
+
+// KnownCommand returns an error for arguments of a command that only has subcommands,
+// with similar names.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -38,7 +60,7 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// noArguments refuses any argument.
+// NoArguments returns an error for any argument.
 func NoArguments(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

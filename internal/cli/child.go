@@ -6,8 +6,9 @@ import (
 	"os/exec"
 )
 
-// ChildCommand is a fresh process of this executable with the global flags of
-// this one, its environment, and its standard error.
+// ChildCommand returns a command that starts this executable with the global flags of
+// this process, its environment and its standard error, but with dir as cache
+// directory.
 func (o *Options) ChildCommand(ctx context.Context, dir string, command []string, arguments ...string) (*exec.Cmd, error) {
 	executable, err := os.Executable()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/shadercache/shadercache/binary"
 )
 
-// Directory is where the cache is according to the flags, made absolute. It
-// does not look at it.
+// Directory returns the absolute path of the cache directory that the flags choose. It
+// does not access the directory.
 func (o *Options) Directory() (string, error) {
 	path := o.Dir
 	if path == "" {
@@ -22,13 +22,13 @@ func (o *Options) Directory() (string, error) {
 	return filepath.Abs(path)
 }
 
-// OpenDirectory opens the cache directory for commands that work on what is
-// there: one that is missing is not made, dir is nil then.
+// OpenDirectory opens the cache directory for commands that change an existing one. A
+// missing directory is not made: dir is nil then.
 func (o *Options) OpenDirectory() (path string, dir *binary.Dir, err error) {
 	return o.openExisting(binary.OpenDir)
 }
 
-// ReadDirectory is openDirectory for commands that change nothing.
+// ReadDirectory is OpenDirectory for commands that change nothing.
 func (o *Options) ReadDirectory() (path string, dir *binary.Dir, err error) {
 	return o.openExisting(OpenToRead)
 }
@@ -44,8 +44,8 @@ func (o *Options) openExisting(open func(path string) (*binary.Dir, error)) (pat
 	return path, dir, err
 }
 
-// OpenToRead opens a directory, also one that is safe to read and not ours to
-// write: root's, such as an upstream directory.
+// OpenToRead opens a directory to read it, also one of root's, which is safe to read:
+// an upstream directory, for instance.
 func OpenToRead(path string) (*binary.Dir, error) {
 	dir, err := binary.OpenDir(path)
 	if errors.Is(err, binary.ErrUnsafeDir) {
@@ -56,7 +56,8 @@ func OpenToRead(path string) (*binary.Dir, error) {
 	return dir, err
 }
 
-// Upstream is $SHADERCACHE_UPSTREAM, or nil where it cannot be used.
+// Upstream opens $SHADERCACHE_UPSTREAM. It returns nil where there is none, or where it
+// cannot be used, which is logged.
 func (o *Options) Upstream() *binary.Dir {
 	path := binary.DefaultUpstream()
 	if path == "" {
@@ -70,8 +71,8 @@ func (o *Options) Upstream() *binary.Dir {
 	return dir
 }
 
-// WithUpstream is dir above the upstream directory, as programs that use the
-// library have it.
+// WithUpstream returns dir with the upstream directory behind it, as cache.New opens
+// it.
 func (o *Options) WithUpstream(dir *binary.Dir) *binary.Dir {
 	if upstream := o.Upstream(); upstream != nil {
 		return dir.WithUpstream(upstream)
@@ -79,25 +80,10 @@ func (o *Options) WithUpstream(dir *binary.Dir) *binary.Dir {
 	return dir
 }
 
-// ForStores calls visit with the part of every driver whose identity is known,
-// in the order of their names. The store is closed afterwards.
+// ForStores calls visit with the store of each driver, in the order of their names. A
+// driver whose fingerprint is lost is logged and left out.
 func (o *Options) ForStores(dir *binary.Dir, visit func(name string, store *binary.Store) error) error {
-	infos, err := dir.Drivers()
-	if err != nil {
-		return err
-	}
-	for _, info := range infos {
-		if info.Fingerprint.DirName() != info.Dir {
-			o.Logger().Warn("left out a driver whose fingerprint.json is lost", "driver", info.Dir)
-			continue
-		}
-		store, err := dir.Store(info.Fingerprint)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(visit(info.Dir, store), store.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return dir.EachStore(visit, func(name string) {
+		o.Logger().Warn("left out a driver whose fingerprint.json is lost", "driver", name)
+	})
 }

@@ -1,3 +1,4 @@
-// Package cli holds what the commands share: the global flags, the GPU that they
-// open, output as a table or JSON, failures with hints, progress, and interrupts.
+// Package cli is what commands share: global flags and flag types, the GPU that they
+// open, results as tables or JSON with their documentation, errors with hints, progress,
+// interrupts, and manual pages.
 package cli

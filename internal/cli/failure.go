@@ -21,19 +21,19 @@ const (
 	ExitUsage  = 2
 )
 
-// UsageError is a command line that makes no sense.
+// UsageError is an error in the command line.
 type UsageError struct {
 	Err     error
-	Command string // whose --help tells more
+	Command string // its --help is the hint
 }
 
 func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
 
-// Usage returns err as a mistake in the command line of cmd.
+// Usage returns err as an error in the command line of cmd.
 func Usage(cmd *cobra.Command, err error) error { return UsageError{err, cmd.CommandPath()} }
 
-// hintedError carries what the user can do about it.
+// hintedError is an error with what the user can do about it.
 type hintedError struct {
 	error
 	hint string
@@ -44,7 +44,7 @@ func (e hintedError) Unwrap() error { return e.error }
 // Hint returns err with what the user can do about it.
 func Hint(err error, text string) error { return hintedError{err, text} }
 
-// errReported ends a command whose failures were printed one by one.
+// ErrReported is returned by a command that has printed its failures.
 var ErrReported = errors.New("failures were reported")
 
 // Report prints a failure with its hint and returns the exit code.
@@ -61,23 +61,23 @@ func Report(w io.Writer, err error) int {
 	return ExitFailed
 }
 
-// PrintError prints one failure. A shader that does not compile comes with the
-// driver's log and the lines that it names.
+// PrintError prints one failure. For a shader that does not compile it prints the
+// driver's log and the lines that the log names.
 func PrintError(w io.Writer, err error) {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(w, "shadercache: interrupted")
 		return
 	}
-	fmt.Fprintf(w, "shadercache: %s\n", Plain(err.Error()))
+	fmt.Fprintf(w, "shadercache: %s\n", EscapeText(err.Error()))
 	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
-		fmt.Fprint(w, Plain(refused.Detail()))
+		fmt.Fprint(w, EscapeText(refused.Detail()))
 	}
 	if hint := HintFor(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", hint)
 	}
 }
 
-// HintFor says what the user can do about an error, or "".
+// HintFor returns what the user can do about an error, or "".
 func HintFor(err error) string {
 	var hinted hintedError
 	var usage UsageError
@@ -87,21 +87,21 @@ func HintFor(err error) string {
 	case errors.As(err, &usage):
 		return usage.Command + " --help"
 	case errors.Is(err, glctx.ErrNoDevice):
-		return "without --device the first GPU that works is taken"
+		return "without --device the first GPU that works is used"
 	case errors.Is(err, glctx.ErrNoDriver):
 		return "on Debian: sudo apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri"
 	case errors.Is(err, glctx.ErrTooOld):
 		return "update the GPU's driver, or try --device with the index of another GPU"
 	case errors.Is(err, binary.ErrUnsafeDir):
-		return "name a directory of your own with --dir or $SHADERCACHE_DIR"
+		return "choose a directory of your own with --dir or $SHADERCACHE_DIR"
 	case errors.Is(err, binary.ErrNoDir):
-		return "name a directory with --dir or $SHADERCACHE_DIR"
+		return "choose a directory with --dir or $SHADERCACHE_DIR"
 	case errors.Is(err, binary.ErrBusy):
 		return "another process is writing: try again in a moment"
 	case errors.Is(err, bundle.ErrRefused):
 		return "copy the file again, or export it again"
 	case errors.Is(err, bundle.ErrUnsigned), errors.Is(err, bundle.ErrSignature):
-		return "ask who exported it for a file signed with this key, see shadercache keygen --help"
+		return "get a file that is signed with this key, see shadercache keygen --help"
 	case errors.Is(err, bundle.ErrBusy):
 		return "try again when the other import has ended"
 	case errors.Is(err, shader.ErrOutOfMemory):

@@ -16,7 +16,7 @@ import (
 // GPU is an open GPU whose cache is stored when the process is interrupted.
 type GPU struct {
 	*shadercache.GPU
-	ContextTime time.Duration // what opening the context took
+	ContextTime time.Duration // of opening the context
 	stop        func()        // ends the handling of interrupts
 }
 
@@ -40,8 +40,8 @@ func (o *Options) OpenExecutor(e executor.Options) (*GPU, error) {
 	return o.open(shadercache.Options{Executor: e})
 }
 
-// open opens what the global flags ask for. A cache directory that cannot be used is
-// not an error: the cache logs one warning and works in memory only.
+// open opens the GPU that the global flags choose. An unusable cache directory is not an
+// error: programs are kept in memory and a warning is logged.
 func (o *Options) open(options shadercache.Options) (*GPU, error) {
 	start := time.Now()
 	context, err := glctx.Open(o.ContextOptions())
@@ -57,8 +57,8 @@ func (o *Options) open(options shadercache.Options) (*GPU, error) {
 	return &GPU{gpu, contextTime, ClearMarksOnInterrupt(gpu.Cache)}, nil
 }
 
-// Close stores what the cache learned and closes the context. A directory that does
-// not take it was logged already and is not an error.
+// Close writes pending records and closes the context. A directory that cannot be
+// written was logged already and is not an error.
 func (g *GPU) Close() error {
 	var stopped error
 	if g.Executor != nil {
@@ -72,7 +72,7 @@ func (g *GPU) Close() error {
 	return errors.Join(stopped, err, g.Context.Close())
 }
 
-// Name returns the GPU's name for people.
+// Name returns the GPU's name.
 func (g *GPU) Name() string { return g.Context.Info().GPU }
 
 // Driver returns the driver and its build.
@@ -99,7 +99,7 @@ func (o *Options) CurrentFingerprint() (binary.Fingerprint, error) {
 	options.DriverCacheOff = true
 	context, err := glctx.Open(options)
 	if err != nil {
-		return binary.Fingerprint{}, fmt.Errorf("which driver works now cannot be told: %w", err)
+		return binary.Fingerprint{}, fmt.Errorf("the current driver cannot be identified: %w", err)
 	}
 	return context.Fingerprint(), context.Close()
 }

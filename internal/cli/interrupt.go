@@ -10,10 +10,10 @@ import (
 	"github.com/shadercache/shadercache/cache"
 )
 
-// interrupts handles SIGINT and SIGTERM. The first cancels all work that Interruptible
-// started, so that what was compiled is stored. Where there is none, or it was
-// cancelled before, the process ends at once, and its caches clear their crash marks:
-// no program is suspected because the user ended the process.
+// interrupts handles SIGINT and SIGTERM. The first signal cancels all work that
+// Interruptible started, so that compiled programs are stored. Without such work, or
+// once it is cancelled, a signal ends the process at once, and its caches clear their
+// crash marks: no program is blamed for a process that the user ended.
 type interrupts struct {
 	sync.Mutex
 	signals chan os.Signal // nil until the first user

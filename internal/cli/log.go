@@ -25,11 +25,12 @@ func (l *LogLevel) Set(text string) error {
 	return nil
 }
 
+// Logger returns a logger that writes lines of at least --log-level to standard error.
 func (o *Options) Logger() *slog.Logger {
 	return slog.New(&lineHandler{out: o.Stderr, level: slog.Level(o.LogLevel), lock: new(sync.Mutex)})
 }
 
-// lineHandler writes each record as one line for people:
+// lineHandler writes each record as one line:
 //
 //	shadercache: warning: message (key value, key value): reason
 type lineHandler struct {
@@ -63,7 +64,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	line += reason
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	_, err := io.WriteString(h.out, Plain(line)+"\n")
+	_, err := io.WriteString(h.out, EscapeText(line)+"\n")
 	return err
 }
 
@@ -73,7 +74,7 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &more
 }
 
-// WithGroup changes nothing: a line for people has no groups.
+// WithGroup changes nothing: lines have no groups.
 func (h *lineHandler) WithGroup(string) slog.Handler { return h }
 
 func levelWord(l slog.Level) string {

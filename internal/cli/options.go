@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Options are the global flags and the streams.
+// Options holds the global flags, the streams, and the types of results.
 type Options struct {
 	JSON        bool
 	Dir         string
@@ -14,9 +14,12 @@ type Options struct {
 	LogLevel    LogLevel
 
 	Stdout, Stderr io.Writer
+
+	// Results are what commands print with --json, see WithResult.
+	Results []JSONResult
 }
 
-// onOff is a flag whose values are on and off.
+// OnOff is a flag whose values are on and off.
 type OnOff bool
 
 func (v *OnOff) Type() string { return "on|off" }

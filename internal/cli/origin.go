@@ -11,23 +11,20 @@ import (
 	"time"
 )
 
-// originFields is the part of the help about where figures come from.
-const OriginFields = `origin {cpu, cpus, load, system, date, version, revision}`
-
-// Origin says where and when figures were measured, so that a file of them speaks
-// for itself. GPU and driver are the result's own.
+// Origin is where and when figures were measured, for files that are kept. GPU and
+// driver are fields of the results.
 type Origin struct {
 	CPU      string  `json:"cpu"`
-	CPUs     int     `json:"cpus"`   // that this process may use
-	Load     float64 `json:"load"`   // processes that wanted a CPU in the minute before
+	CPUs     int     `json:"cpus"`   // of this process
+	Load     float64 `json:"load"`   // average of the minute before
 	System   string  `json:"system"` // kernel and architecture
-	Date     string  `json:"date"`   // begin of the measurement, UTC
+	Date     string  `json:"date"`   // of the begin, UTC
 	Version  string  `json:"version"`
 	Revision string  `json:"revision"`
 }
 
-// NewOrigin is to be asked for before the work that is measured. What the system
-// does not tell is "unknown".
+// NewOrigin returns the origin of a measurement that begins now. What cannot be read
+// from the system is "unknown".
 func NewOrigin() Origin {
 	v := ReadVersion()
 	o := Origin{
@@ -50,7 +47,7 @@ func NewOrigin() Origin {
 	return o
 }
 
-// cpuModel is the name of the first processor, as /proc/cpuinfo has it.
+// cpuModel returns the name of the first processor in /proc/cpuinfo.
 func cpuModel(cpuinfo io.Reader) string {
 	lines := bufio.NewScanner(cpuinfo)
 	for lines.Scan() {
@@ -61,10 +58,10 @@ func cpuModel(cpuinfo io.Reader) string {
 	return "unknown"
 }
 
-// String is two lines for people.
+// String returns two lines.
 func (o Origin) String() string { return o.Machine() + "\n" + o.Moment() }
 
-// Machine says so where something else was running.
+// Machine returns the machine, with a warning where it was busy.
 func (o Origin) Machine() string {
 	busy := ""
 	if o.Load > float64(o.CPUs) {
@@ -73,7 +70,7 @@ func (o Origin) Machine() string {
 	return fmt.Sprintf("%s, %s, %s, load %.1f%s", o.CPU, Plural(o.CPUs, "CPU"), o.System, o.Load, busy)
 }
 
-// Moment is when, and of what version.
+// Moment returns date and version.
 func (o Origin) Moment() string {
 	return fmt.Sprintf("%s, shadercache %s (%s)", o.Date, o.Version, o.Revision)
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// NewProgress draws a bar for long work on standard error, or nothing where
-// that is no terminal. Nothing is drawn for work that ends within half a second.
+// NewProgress returns a progress bar on standard error, which is invisible unless that
+// is a terminal.
 func (o *Options) NewProgress(steps int, what string) *progressbar.ProgressBar {
 	file, ok := o.Stderr.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -27,6 +27,6 @@ func (o *Options) NewProgress(steps int, what string) *progressbar.ProgressBar {
 	)
 }
 
-// still keeps a bar from starting a goroutine that turns its spinner, and that
-// reads what the bar's user writes. The spinner turns as work goes on.
+// still makes a bar turn its spinner only when it is updated. Otherwise a goroutine
+// turns it, which races with the updates.
 var still = progressbar.OptionSetSpinnerChangeInterval(0)

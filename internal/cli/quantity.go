@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ByteSize is a flag in bytes: "500M", "2G", "1048576". K, M, G and T are
+// ByteSize is a flag of bytes: "500M", "2G", "1048576". K, M, G and T are
 // powers of 1024, and may be written KB or KiB too.
 type ByteSize int64
 
@@ -28,7 +28,7 @@ func (b *ByteSize) Set(text string) error {
 	if unit != "" {
 		value *= math.Pow(1024, float64(power+1))
 	}
-	// The negation refuses NaN as well.
+	// The negation is true for NaN too.
 	if !(value < math.MaxInt64) {
 		return fmt.Errorf("%q is too large", text)
 	}
@@ -36,7 +36,7 @@ func (b *ByteSize) Set(text string) error {
 	return nil
 }
 
-// ReadableBytes is a size for people: "512 B", "17.5 KiB", "1.2 GiB".
+// ReadableBytes returns a size with its unit: "512 B", "17.5 KiB", "1.2 GiB".
 func ReadableBytes(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
@@ -77,7 +77,7 @@ func (a *Age) Set(text string) error {
 	return nil
 }
 
-// ReadableAge is how long ago something was: "3d", "5h", "12m", "just now".
+// ReadableAge returns an age: "3d", "5h", "12m", "just now".
 func ReadableAge(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:

@@ -4,6 +4,5 @@ package osfile
 
 import "io/fs"
 
-// DiskBytes returns the size of a file: what it occupies on disk is not known on this
-// system.
+// DiskBytes returns the size of a file. This system does not report its bytes on disk.
 func DiskBytes(info fs.FileInfo) int64 { return info.Size() }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// DiskBytes returns what a file occupies on disk, at most its size: a file with holes
-// has fewer bytes on disk. Where the file system reports no blocks it is the size.
+// DiskBytes returns the bytes of a file on disk, at most its size: a file with holes has
+// fewer. It returns the size if the file system does not report blocks.
 func DiskBytes(info fs.FileInfo) int64 {
 	const block = 512 // of st_blocks, on every system
 	stat, ok := info.Sys().(*syscall.Stat_t)

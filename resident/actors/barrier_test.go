@@ -8,8 +8,8 @@ import (
 	"github.com/shadercache/shadercache/executor"
 )
 
-// phaseText works for some ticks in each phase and waits at the end of it. Words
-// 0: ticks to work, 1: number, 2: phase, 3: waits.
+// phaseText counts down some ticks in each phase and waits at its end. Words 0: ticks
+// left, 1: number, 2: phase, 3: waits.
 const phaseText = `
 void ON_MESSAGE(Message m) {}
 void ON_TICK() {
@@ -27,7 +27,7 @@ void ON_TICK() {
     actorArrive(BARRIER_phase);
 }`
 
-// phases is the same on the CPU, after some ticks: phase and whether it waits.
+// phases is phaseText on the CPU: the phase after some ticks, and whether it waits.
 func phases(n, ticks int) (phase []uint32, waits []bool) {
 	phase, waits = make([]uint32, n), make([]bool, n)
 	work := make([]uint32, n)
@@ -48,7 +48,7 @@ func phases(n, ticks int) (phase []uint32, waits []bool) {
 		if arrived == n {
 			for i := range n {
 				waits[i] = false
-				phase[i]++ // when it runs next, which is when it sees it
+				phase[i]++ // which the actor sees when it runs next
 				work[i] = uint32(i) * (phase[i] + 3) % 5
 			}
 		}
@@ -57,6 +57,7 @@ func phases(n, ticks int) (phase []uint32, waits []bool) {
 }
 
 func TestNamedBarrierHoldsUntilAllHaveArrived(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n = 11
 	w := f.world(Options{
@@ -98,8 +99,9 @@ func TestNamedBarrierHoldsUntilAllHaveArrived(t *testing.T) {
 	}
 }
 
-// Who ends or is restarted while it waits has not arrived.
-func TestBarrierForgetsWhoLeaves(t *testing.T) {
+// An actor that ends or is restarted while it waits no longer counts as arrived.
+func TestBarrierDiscountsEndedActors(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.world(Options{Handlers: []Handler{{"phase", phaseText}}, Slots: 128, Barriers: []Barrier{{"phase", 2}}})
 	a := w.spawn("phase")
@@ -114,12 +116,12 @@ func TestBarrierForgetsWhoLeaves(t *testing.T) {
 	}
 	w.step(2)
 	if got := w.query(b); got.State != Waiting {
-		t.Errorf("alone it is %v", got.State)
+		t.Errorf("with one of two parties the actor is %v", got.State)
 	}
 	c := w.spawn("phase")
 	w.step(1)
 	if got := w.query(b); got.State != Live {
-		t.Errorf("with another it is %v", got.State)
+		t.Errorf("with two parties the actor is %v", got.State)
 	}
 	w.step(1)
 	if got := w.words(c); got[2] != 1 || got[5] != 1 {
@@ -128,10 +130,10 @@ func TestBarrierForgetsWhoLeaves(t *testing.T) {
 	w.balanced()
 }
 
-// ringText does, in epoch e, value[e+1] = value[e] of both neighbours, added up,
-// and an own share. The first three are slow. Word 1: number, 3: ticks that it
-// was idle.
-const ringText = `
+// neighbourText computes the value of epoch e+1 from the values of both neighbours in
+// epoch e and the number of the actor. The first three actors are slow. Word 1: number,
+// 3: idle ticks.
+const neighbourText = `
 layout(std430, binding = 5) readonly buffer Peers { uvec2 peers[]; };
 layout(std430, binding = 6) coherent buffer Values { uint values[]; }; // of even epochs, then of odd ones
 void ON_MESSAGE(Message m) {}
@@ -151,6 +153,7 @@ void ON_TICK() {
 }`
 
 func TestNeighbourhoodBarriers(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n, last = 13, 20
 	peers := f.peers(n)
@@ -164,10 +167,10 @@ func TestNeighbourhoodBarriers(t *testing.T) {
 	}
 	t.Cleanup(values.Release)
 	w := f.world(Options{
-		Handlers: []Handler{{"ring", "#define LAST_EPOCH 20\n" + ringText}}, Slots: 128,
+		Handlers: []Handler{{"neighbour", "#define LAST_EPOCH 20\n" + neighbourText}}, Slots: 128,
 		Memory: []executor.Bound{peers.BindReadOnly(5), values.Bind(6)},
 	})
-	all := w.spawnPeers("ring", n, peers)
+	all := w.spawnPeers("neighbour", n, peers)
 	apart := false
 	for done := 0; done < n && w.Report().Tick < 300; {
 		w.step(1)
@@ -192,7 +195,7 @@ func TestNeighbourhoodBarriers(t *testing.T) {
 		}
 	}
 	if !apart {
-		t.Error("the ring went in step: nothing was tested")
+		t.Error("all actors were in the same epoch: nothing was tested")
 	}
 	want := start[:n]
 	for range last {

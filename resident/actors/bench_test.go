@@ -9,7 +9,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 )
 
-// BenchmarkTick is a tick of actors of which each sends two messages and gets
+// BenchmarkTick measures a tick in which each actor sends two messages and receives
 // about two.
 func BenchmarkTick(b *testing.B) {
 	for _, n := range []int{1000, 65_521} { // 65,521 is prime
@@ -32,8 +32,8 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// BenchmarkSend is a message of the host until it is in the mailbox, and then
-// until its reply is here.
+// BenchmarkSend measures a message of the host until it is in the mailbox, and a request
+// until its reply arrives.
 func BenchmarkSend(b *testing.B) {
 	f := newFixture(b)
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 8})

@@ -2,17 +2,16 @@ package actors
 
 import "errors"
 
-// Errors of a world. Those of the executor and of the cache pass through.
+// Errors of a world. Those of the executor and of the cache are wrapped.
 var (
-	// ErrStale is returned for the address of an actor that has ended, or that
-	// never was.
+	// ErrStale is returned for the address of an actor that has ended, or of none.
 	ErrStale = errors.New("no such actor: it has ended")
-	// ErrFull is returned when a mailbox or the broadcasts of a tick have no room:
-	// step, and send again.
+	// ErrFull is returned when a mailbox is full, or the broadcasts of a tick are.
+	// Step the world, and send again.
 	ErrFull = errors.New("mailbox is full: step, then send again")
-	// ErrNoSlot is returned when all slots are taken.
-	ErrNoSlot = errors.New("all slots are taken: terminate actors, or make the world larger")
-	// ErrNoReply is returned by Request when no reply came in time.
+	// ErrNoSlot is returned when all slots are occupied.
+	ErrNoSlot = errors.New("all slots are occupied: terminate actors, or make the world larger")
+	// ErrNoReply is returned by Request when no reply arrived in Options.RequestTicks.
 	ErrNoReply = errors.New("no reply")
 	// ErrElsewhere is returned for an actor of another device: see Router.
 	ErrElsewhere = errors.New("the actor lives on another device")

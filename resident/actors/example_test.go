@@ -7,19 +7,18 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident/actors"
 )
 
-// account keeps a balance in its first word, and says what it is.
+// account keeps a balance in its first word, and replies with it on request.
 const account = `
-const uint PAY = 1u, TELL = 2u, BALANCE = 3u;
+const uint PAY = 1u, ASK = 2u, BALANCE = 3u;
 void ON_MESSAGE(Message m) {
     if (m.kind == PAY) {
         actorSet(0u, actorGet(0u) + m.word[0]);
-    } else if (m.kind == TELL) {
+    } else if (m.kind == ASK) {
         Message answer = actorMessage(BALANCE);
         answer.word[0] = actorGet(0u);
         actorReply(m, answer);
@@ -27,50 +26,40 @@ void ON_MESSAGE(Message m) {
 }
 void ON_TICK() {}`
 
-// The host spawns an actor, sends it messages, and asks it something.
+// The host spawns an actor, sends messages to it, and requests a reply.
 func Example() {
-	gpu, err := glctx.Open(glctx.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer programs.Close()
-	jobs, err := executor.New(gpu, programs, executor.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer jobs.Close()
 
 	ctx := context.Background()
-	world, err := actors.New(ctx, jobs, programs, actors.Options{Handlers: []actors.Handler{{Name: "account", Text: account}}})
+	world, err := actors.New(ctx, gpu.Executor, gpu.Cache, actors.Options{Handlers: []actors.Handler{{Name: "account", Text: account}}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer world.Close()
-	who, err := world.Spawn(ctx, "account", 100)
+	actor, err := world.Spawn(ctx, "account", 100)
 	if err != nil {
 		log.Fatal(err)
 	}
-	const pay, tell = 1, 2
+	const pay, ask = 1, 2
 	for _, amount := range []uint32{5, 10, 15} {
-		if err := world.Send(ctx, who, pay, amount); err != nil {
+		if err := world.Send(ctx, actor, pay, amount); err != nil {
 			log.Fatal(err)
 		}
 	}
-	reply, err := world.Request(ctx, who, tell)
+	reply, err := world.Request(ctx, actor, ask)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("balance:", reply.Words[0])
 
-	if err := world.Terminate(ctx, who); err != nil {
+	if err := world.Terminate(ctx, actor); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(world.Send(ctx, who, pay, 1))
+	fmt.Println(world.Send(ctx, actor, pay, 1))
 	// Output:
 	// balance: 130
 	// actors: send to 0/0.1: no such actor: it has ended

@@ -8,25 +8,18 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident/actors"
 )
 
-// openWorld makes a world on a context of its own; close ends both.
+// openWorld makes a world on a context of its own; closeAll closes both.
 func openWorld(o actors.Options) (world *actors.World, closeAll func()) {
-	gpu, err := glctx.Open(glctx.Options{})
-	check(err)
-	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
-	check(err)
-	jobs, err := executor.New(gpu, programs, executor.Options{})
-	check(err)
-	world, err = actors.New(context.Background(), jobs, programs, o)
-	check(err)
+	gpu := must(shadercache.Open(shadercache.Options{Cache: cache.Options{MemoryOnly: true}}))
+	world = must(actors.New(context.Background(), gpu.Executor, gpu.Cache, o))
 	return world, func() {
 		world.Close()
-		check(errors.Join(jobs.Close(), programs.Close(), gpu.Close()))
+		check(gpu.Close())
 	}
 }
 
@@ -36,13 +29,13 @@ func check(err error) {
 	}
 }
 
-// must is for calls whose error ends the example.
+// must returns value, and ends the example on an error.
 func must[T any](value T, err error) T {
 	check(err)
 	return value
 }
 
-// counter adds up what it is sent.
+// counter adds the numbers that it receives.
 const counter = `
 void ON_MESSAGE(Message m) {
     if (m.kind == 1u) {
@@ -53,16 +46,16 @@ void ON_MESSAGE(Message m) {
 }
 void ON_TICK() {}`
 
-// A mailbox that is full tells the sender, who keeps the message, steps, and
-// sends again: nothing is lost, and nobody blocks.
+// When a mailbox is full, the sender gets an error for each message that does not fit,
+// steps the world, and sends these again: none is lost, and no call blocks.
 func ExampleWorld_SendAll() {
 	world, done := openWorld(actors.Options{Handlers: []actors.Handler{{Name: "counter", Text: counter}}, Depth: 4})
 	defer done()
 	ctx := context.Background()
-	who := must(world.Spawn(ctx, "counter"))
+	actor := must(world.Spawn(ctx, "counter"))
 	var left []actors.Envelope
 	for range 10 {
-		left = append(left, actors.Envelope{To: who, Message: actors.Message{Kind: 1, Words: []uint32{7}}})
+		left = append(left, actors.Envelope{To: actor, Message: actors.Message{Kind: 1, Words: []uint32{7}}})
 	}
 	for len(left) > 0 {
 		var full []actors.Envelope
@@ -77,7 +70,7 @@ func ExampleWorld_SendAll() {
 		left = full
 		must(world.Step(ctx, 1))
 	}
-	fmt.Println("sum:", must(world.Words(ctx, who))[0])
+	fmt.Println("sum:", must(world.StateWords(ctx, actor))[0])
 	// Output:
 	// no room for 6
 	// no room for 2
@@ -85,7 +78,7 @@ func ExampleWorld_SendAll() {
 	// sum: 70
 }
 
-// A broadcast reaches all who are live in the next tick.
+// A broadcast reaches all actors that are live in the next tick.
 func ExampleWorld_Broadcast() {
 	world, done := openWorld(actors.Options{Handlers: []actors.Handler{{Name: "counter", Text: counter}}})
 	defer done()
@@ -93,8 +86,8 @@ func ExampleWorld_Broadcast() {
 	all := must(world.SpawnAll(ctx, "counter", []uint32{100}, []uint32{200}, []uint32{300}))
 	check(world.Broadcast(ctx, 1, 5))
 	must(world.Step(ctx, 1))
-	for _, who := range all {
-		fmt.Println(who, must(world.Words(ctx, who))[0])
+	for _, actor := range all {
+		fmt.Println(actor, must(world.StateWords(ctx, actor))[0])
 	}
 	// Output:
 	// 0/0.1 105
@@ -102,28 +95,28 @@ func ExampleWorld_Broadcast() {
 	// 0/2.1 305
 }
 
-// An actor that failed keeps its address until it is restarted, with the state that
-// it was spawned with. One that ended leaves an address that nobody has any more:
-// whoever takes its slot has another generation.
+// An actor that failed keeps its address, and restarts with the state that it was
+// spawned with. The address of an actor that ended stays stale: the next actor in its
+// slot has another generation.
 func ExampleWorld_Restart() {
 	world, done := openWorld(actors.Options{Handlers: []actors.Handler{{Name: "counter", Text: counter}}})
 	defer done()
 	ctx := context.Background()
-	who := must(world.Spawn(ctx, "counter", 40))
-	check(world.Send(ctx, who, 99)) // which it does not know
+	actor := must(world.Spawn(ctx, "counter", 40))
+	check(world.Send(ctx, actor, 99)) // a kind that makes it fail
 	must(world.Step(ctx, 1))
-	fmt.Println(must(world.Query(ctx, who)).State)
+	fmt.Println(must(world.Query(ctx, actor)).State)
 
-	check(world.Restart(ctx, who))
-	check(world.Send(ctx, who, 1, 2))
+	check(world.Restart(ctx, actor))
+	check(world.Send(ctx, actor, 1, 2))
 	must(world.Step(ctx, 1))
-	info := must(world.Query(ctx, who))
-	fmt.Println(info.State, "restarts:", info.Restarts, "sum:", must(world.Words(ctx, who))[0])
+	info := must(world.Query(ctx, actor))
+	fmt.Println(info.State, "restarts:", info.Restarts, "sum:", must(world.StateWords(ctx, actor))[0])
 
-	check(world.Terminate(ctx, who))
+	check(world.Terminate(ctx, actor))
 	next := must(world.Spawn(ctx, "counter"))
-	fmt.Println(who, "became", next)
-	fmt.Println(world.Restart(ctx, who))
+	fmt.Println(actor, "became", next)
+	fmt.Println(world.Restart(ctx, actor))
 	// Output:
 	// failed
 	// live restarts: 1 sum: 42
@@ -131,8 +124,8 @@ func ExampleWorld_Restart() {
 	// actors: restart 0/0.1: no such actor: it has ended
 }
 
-// Actors spawn actors: a cell divides in every tick, until it is old. Those who are
-// born run in the next tick, and the GPU writes how many groups that has.
+// Actors spawn actors: a cell divides in every tick up to an age. New cells run in the
+// next tick, whose group count the GPU writes.
 func ExampleWorld_Step_spawn() {
 	const cell = `
 	void ON_MESSAGE(Message m) {}
@@ -141,7 +134,7 @@ func ExampleWorld_Step_spawn() {
 	    if (age < 4u) {
 	        actorSet(0u, age + 1u);
 	        if (actorSpawn(HANDLER_cell, uvec4(age + 1u, 0u, 0u, 0u)) == uvec2(0u)) {
-	            actorSet(0u, age); // no slot is free: again in the next tick
+	            actorSet(0u, age); // no slot is free: divide in the next tick
 	        }
 	    }
 	}`
@@ -155,8 +148,8 @@ func ExampleWorld_Step_spawn() {
 	// Output: 2 4 8 16 16
 }
 
-// Actors on different contexts, which may be different GPUs, write to each other
-// by address. The router carries the messages through the host, after each tick.
+// Actors on different contexts, which may be on different GPUs, send to each other by
+// address. The router forwards the messages through the host, after each tick.
 func ExampleRouter() {
 	const relay = `
 	void ON_MESSAGE(Message m) {
@@ -175,7 +168,7 @@ func ExampleRouter() {
 	router := must(actors.NewRouter(worlds...))
 	ctx := context.Background()
 
-	// A ring: each knows the next one, the last one tells the host of device 0.
+	// A chain: each actor sends to the next one, the last one to the host of device 0.
 	to := actors.Host(0)
 	for i := len(worlds) - 1; i >= 0; i-- {
 		x, y := to.Words()
@@ -184,8 +177,8 @@ func ExampleRouter() {
 	check(worlds[0].Send(ctx, to, 1, 10))
 	routes := must(router.Step(ctx, 4))
 	fmt.Println(routes.Delivered, "messages between contexts")
-	for _, letter := range worlds[0].Letters() {
-		fmt.Println("from", letter.From, "the host has", letter.Words[0])
+	for _, m := range worlds[0].HostMessages() {
+		fmt.Println("from", m.From, "the host has", m.Words[0])
 	}
 	// Output:
 	// 3 messages between contexts

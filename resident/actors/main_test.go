@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { gltest.Main(m) }
 
-// fixture is that of all packages over resident, with what this one needs.
+// fixture adds the helpers of this package to the common fixture.
 type fixture struct{ residenttest.Fixture }
 
 func newFixture(t testing.TB) *fixture { return &fixture{residenttest.New(t)} }
@@ -59,29 +59,29 @@ func (w testWorld) send(to Address, kind uint32, words ...uint32) {
 	}
 }
 
-func (w testWorld) query(who Address) Info {
+func (w testWorld) query(actor Address) Info {
 	w.t.Helper()
-	info, err := w.Query(w.t.Context(), who)
+	info, err := w.Query(w.t.Context(), actor)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return info
 }
 
-func (w testWorld) words(who Address) []uint32 {
+func (w testWorld) words(actor Address) []uint32 {
 	w.t.Helper()
-	words, err := w.Words(w.t.Context(), who)
+	words, err := w.StateWords(w.t.Context(), actor)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return words
 }
 
-// pending is how many messages are in mailboxes.
+// pending returns the number of messages in mailboxes.
 func (w testWorld) pending() uint64 {
 	w.t.Helper()
 	counts := make([]uint32, 2*w.options.Slots)
-	if err := w.memory.mail.Download(w.t.Context(), 0, counts); err != nil {
+	if err := w.buffers.mail.Download(w.t.Context(), 0, counts); err != nil {
 		w.t.Fatal(err)
 	}
 	sum := uint64(0)
@@ -91,7 +91,7 @@ func (w testWorld) pending() uint64 {
 	return sum
 }
 
-// balanced checks that no message and no slot was lost.
+// balanced checks that no message and no slot is lost.
 func (w testWorld) balanced() {
 	w.t.Helper()
 	r := w.Report()

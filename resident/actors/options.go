@@ -14,56 +14,58 @@ const FirstBinding = 5
 
 // Handler is the code of one kind of actor.
 type Handler struct {
-	Name string // an identifier: GLSL sees HANDLER_ and the name as a number
+	Name string // an identifier: GLSL has the define HANDLER_ and the name, a number
 	Text string // GLSL without #version: see the package documentation
 }
 
-// Barrier is a named barrier: who arrives does not run until Parties have.
+// Barrier is a named barrier: an actor that arrives does not run again until Parties
+// actors have arrived.
 type Barrier struct {
-	Name    string // an identifier: GLSL sees BARRIER_ and the name as a number
+	Name    string // an identifier: GLSL has the define BARRIER_ and the name, a number
 	Parties uint32
 }
 
-// Options configure a world. Handlers is needed, the rest has defaults.
+// Options configure a world. Handlers is required, the other fields have defaults.
 type Options struct {
 	// Device is the number of the world among those of a Router.
 	Device uint8
 
-	// Handlers are the kinds of actors, at most 8. Another set is another
-	// program, which comes from the cache: see World.SetHandlers.
+	// Handlers are the kinds of actors, at most 8. World.SetHandlers replaces them
+	// with another program.
 	Handlers []Handler
 
 	// Barriers are the named barriers, at most 32.
 	Barriers []Barrier
 
-	// Memory is bound for storage blocks of the handlers, from FirstBinding on,
-	// and must outlive the world. Uniforms are theirs.
+	// Memory is bound to storage blocks of the handlers, from FirstBinding on, and
+	// must outlive the world. Uniforms are the values of their uniforms.
 	Memory   []executor.Bound
 	Uniforms []executor.Uniform
 
-	// Slots is how many actors there may be. Default: 1024; at most 1<<20.
+	// Slots is the largest number of actors. Default: 1024; at most 1<<20.
 	Slots int
 
-	// State is the number of words of an actor's state. Default: 16; at most 256.
-	State int
+	// StateWords is the number of words of an actor's state. Default: 16; 4 to 256.
+	StateWords int
 
-	// Depth is how many messages a mailbox holds, for each of two ticks.
+	// Depth is the number of messages that a mailbox holds, for each of two ticks.
 	// Default: 16; at most 1024.
 	Depth int
 
-	// Payload is the number of words of a message, besides sender and kind.
+	// Payload is the number of words of a message, without sender and kind.
 	// Default: 4; at most 60.
 	Payload int
 
-	// Broadcasts is how many broadcasts there may be in a tick. Default: 4; at
-	// most 64.
+	// Broadcasts is the largest number of broadcasts in a tick. Default: 4; at most
+	// 64.
 	Broadcasts int
 
-	// Outbox is how many messages to the host and to other devices there may be
-	// until the host looks, which is after each Step. Default: 256; at most 4096.
+	// Outbox is the number of messages to the host and to other devices that a
+	// submission may send. Default: 256; at most 4096.
 	Outbox int
 
-	// RequestTicks is how many ticks a Request waits for its reply. Default: 64.
+	// RequestTicks is the number of ticks that a Request waits for its reply.
+	// Default: 64.
 	RequestTicks int
 }
 
@@ -79,7 +81,7 @@ func (o Options) withDefaults() (Options, error) {
 		normal, largest int
 	}{
 		{"Slots", &o.Slots, 1024, 1 << 20},
-		{"State", &o.State, 16, 256},
+		{"StateWords", &o.StateWords, 16, 256},
 		{"Depth", &o.Depth, 16, 1024},
 		{"Payload", &o.Payload, 4, 60},
 		{"Broadcasts", &o.Broadcasts, 4, 64},
@@ -93,18 +95,18 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("actors: Options.%s is %d, it may be 1 to %d", l.name, *l.value, l.largest)
 		}
 	}
-	return o, o.check()
+	return o, o.validate()
 }
 
-func (o Options) check() error {
-	if o.State < 4 {
-		return fmt.Errorf("actors: Options.State is %d, a new actor is given 4 words", o.State)
+func (o Options) validate() error {
+	if o.StateWords < 4 {
+		return fmt.Errorf("actors: Options.StateWords is %d, but a new actor has 4 words", o.StateWords)
 	}
 	if n := len(o.Handlers); n < 1 || n > maxHandlers {
-		return fmt.Errorf("actors: %d handlers, there may be 1 to %d", n, maxHandlers)
+		return fmt.Errorf("actors: %d handlers: must be 1 to %d", n, maxHandlers)
 	}
 	if n := len(o.Barriers); n > maxBarriers {
-		return fmt.Errorf("actors: %d barriers, there may be %d", n, maxBarriers)
+		return fmt.Errorf("actors: %d barriers: at most %d are possible", n, maxBarriers)
 	}
 	for i, h := range o.Handlers {
 		if o.handler(h.Name) != i {
@@ -113,7 +115,7 @@ func (o Options) check() error {
 	}
 	for i, b := range o.Barriers {
 		if b.Parties == 0 {
-			return fmt.Errorf("actors: barrier %q is of no parties", b.Name)
+			return fmt.Errorf("actors: barrier %q has 0 parties", b.Name)
 		}
 		if slices.IndexFunc(o.Barriers, func(c Barrier) bool { return c.Name == b.Name }) != i {
 			return fmt.Errorf("actors: two barriers have the name %q", b.Name)
@@ -122,12 +124,12 @@ func (o Options) check() error {
 	return nil
 }
 
-// handler is the number of a handler, -1 where there is none of the name.
+// handler returns the number of a handler, or -1 where none has the name.
 func (o Options) handler(name string) int {
 	return slices.IndexFunc(o.Handlers, func(h Handler) bool { return h.Name == name })
 }
 
-// messageWords is the size of a message on the device.
+// messageWords returns the size of a message on the device.
 func (o Options) messageWords() int { return messageHeader + o.Payload }
 
 const (

@@ -7,23 +7,23 @@ import (
 	"fmt"
 )
 
-// takeOutbox takes n messages out of the outbox. Where nobody has fetched the
-// ones before, they stay on the device, so that senders find no room in the end.
-// mu is held.
-func (w *World) takeOutbox(ctx context.Context, n int) error {
-	if n == 0 || len(w.letters) >= w.options.Outbox || len(w.outgoing) >= w.options.Outbox {
+// readOutbox moves n messages from the outbox to the host. While the host or the router
+// has not fetched the previous ones they stay on the device, so that the outbox fills
+// and sending fails. mu must be locked.
+func (w *World) readOutbox(ctx context.Context, n int) error {
+	if n == 0 || len(w.hostMessages) >= w.options.Outbox || len(w.outgoing) >= w.options.Outbox {
 		return nil
 	}
 	size := envelopeHeader + w.options.messageWords()
 	words := make([]uint32, n*size)
-	if err := w.memory.post.Download(ctx, postHeader, words); err != nil {
-		return fmt.Errorf("actors: take the outbox: %w", err)
+	if err := w.buffers.post.Download(ctx, postHeader, words); err != nil {
+		return fmt.Errorf("actors: read the outbox: %w", err)
 	}
-	if err := w.memory.post.Upload(ctx, 0, []uint32{0}); err != nil {
+	if err := w.buffers.post.Upload(ctx, 0, []uint32{0}); err != nil {
 		return fmt.Errorf("actors: empty the outbox: %w", err)
 	}
 	for i := range n {
-		w.sort(envelopeAt(words[i*size : (i+1)*size]))
+		w.receive(envelopeAt(words[i*size : (i+1)*size]))
 	}
 	return nil
 }
@@ -36,32 +36,32 @@ func envelopeAt(words []uint32) Envelope {
 	}}
 }
 
-// sort puts a message where it is looked for. A reply for which nobody waits any
-// more is dropped.
-func (w *World) sort(e Envelope) {
+// receive adds a message to the ones of its receiver on the host. A reply is dropped when
+// its request has ended.
+func (w *World) receive(e Envelope) {
 	switch {
 	case e.To.Device != w.options.Device:
 		w.outgoing = append(w.outgoing, e)
-	case e.To.Generation == hostLetters:
-		w.letters = append(w.letters, e.Message)
+	case e.To.Generation == hostMailbox:
+		w.hostMessages = append(w.hostMessages, e.Message)
 	default:
-		if _, waited := w.replies[e.To.Generation]; waited {
+		if _, open := w.replies[e.To.Generation]; open {
 			w.replies[e.To.Generation] = &e.Message
 		}
 	}
 }
 
-// Letters returns the messages to Host of this device since the last call.
-func (w *World) Letters() []Message {
+// HostMessages returns the messages to Host of this device since the last call.
+func (w *World) HostMessages() []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	letters := w.letters
-	w.letters = nil
-	return letters
+	messages := w.hostMessages
+	w.hostMessages = nil
+	return messages
 }
 
-// takeOutgoing returns the messages to other devices.
-func (w *World) takeOutgoing() []Envelope {
+// drainOutgoing returns the messages to other devices since the last call.
+func (w *World) drainOutgoing() []Envelope {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	outgoing := w.outgoing

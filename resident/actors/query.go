@@ -7,20 +7,21 @@ import (
 	"fmt"
 )
 
-// State is what an actor is about.
-type State uint32
+// ActorState is the state of an actor's life cycle.
+type ActorState uint32
 
 // The states: see the package documentation.
 const (
-	Free    State = iota // nobody
-	Born                 // live in the next tick
-	Live                 //
-	Ending               // leaves its slot after the tick
-	Waiting              // at a barrier
-	Failed               // until it is restarted
+	Free    ActorState = iota // no actor occupies the slot
+	Born                      // live in the next tick
+	Live                      //
+	Ending                    // its slot becomes free after the tick
+	Waiting                   // at a barrier
+	Failed                    // until it is restarted
 )
 
-func (s State) String() string {
+// String returns the name of the state in lower case.
+func (s ActorState) String() string {
 	names := [...]string{"free", "born", "live", "ending", "waiting", "failed"}
 	if int(s) < len(names) {
 		return names[s]
@@ -28,45 +29,45 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint32(s))
 }
 
-// Info is an actor's entry in the registry, between two ticks.
+// Info is the registry entry of an actor, between two ticks.
 type Info struct {
 	Address   Address
-	State     State
+	State     ActorState
 	Handler   string
-	Handled   uint32 // messages, broadcasts included, since it was spawned or restarted
+	Handled   uint32 // messages and broadcasts since it was spawned or restarted
 	Heartbeat uint32 // the last tick that it ran in
 	Born      uint32 // its first tick
 	Restarts  uint32
 	Epoch     uint32 // of neighbourhood barriers
 	Barrier   string // that it waits at
-	Waiting   int    // messages in its mailbox; of Query only
+	Waiting   int    // messages in its mailbox; set by Query only
 }
 
-// Query is the entry of an actor. It blocks the GL thread. It returns ErrStale or
+// Query returns the entry of an actor. It blocks the GL thread. It returns ErrStale or
 // ErrElsewhere, wrapped.
-func (w *World) Query(ctx context.Context, who Address) (Info, error) {
+func (w *World) Query(ctx context.Context, actor Address) (Info, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.query(ctx, who)
+	return w.queryLocked(ctx, actor)
 }
 
-// query is Query with mu held.
-func (w *World) query(ctx context.Context, who Address) (Info, error) {
-	if err := w.local(who); err != nil {
+// queryLocked is Query with mu locked.
+func (w *World) queryLocked(ctx context.Context, actor Address) (Info, error) {
+	if err := w.checkAddress(actor); err != nil {
 		return Info{}, err
 	}
 	var line [slotWords]uint32
-	slot := int(who.Slot)
-	if err := w.memory.slots.Download(ctx, slotWords*slot, line[:]); err != nil {
+	slot := int(actor.Slot)
+	if err := w.buffers.slots.Download(ctx, slotWords*slot, line[:]); err != nil {
 		return Info{}, fmt.Errorf("actors: %w", err)
 	}
 	info := w.info(slot, line[:])
-	if info.State == Free || info.Address != who {
-		return Info{}, fmt.Errorf("actors: query %v: %w", who, ErrStale)
+	if info.State == Free || info.Address != actor {
+		return Info{}, fmt.Errorf("actors: query %v: %w", actor, ErrStale)
 	}
 	for side := range 2 {
 		var count [1]uint32
-		if err := w.memory.mail.Download(ctx, side*w.options.Slots+slot, count[:]); err != nil {
+		if err := w.buffers.mail.Download(ctx, side*w.options.Slots+slot, count[:]); err != nil {
 			return Info{}, fmt.Errorf("actors: %w", err)
 		}
 		info.Waiting += int(count[0])
@@ -74,15 +75,16 @@ func (w *World) query(ctx context.Context, who Address) (Info, error) {
 	return info, nil
 }
 
-// local is nil for an address of this device, and while the world is open.
-func (w *World) local(who Address) error {
+// checkAddress returns an error for an address of another device or of no slot, and when
+// the world is closed.
+func (w *World) checkAddress(actor Address) error {
 	switch {
 	case w.closed:
 		return ErrClosed
-	case who.Device != w.options.Device:
-		return fmt.Errorf("actors: query %v: %w", who, ErrElsewhere)
-	case int(who.Slot) >= w.options.Slots:
-		return fmt.Errorf("actors: query %v: %w", who, ErrStale)
+	case actor.Device != w.options.Device:
+		return fmt.Errorf("actors: query %v: %w", actor, ErrElsewhere)
+	case int(actor.Slot) >= w.options.Slots:
+		return fmt.Errorf("actors: query %v: %w", actor, ErrStale)
 	}
 	return nil
 }
@@ -90,7 +92,7 @@ func (w *World) local(who Address) error {
 func (w *World) info(slot int, line []uint32) Info {
 	info := Info{
 		Address:   Address{w.options.Device, uint32(slot), line[1]},
-		State:     State(line[0]),
+		State:     ActorState(line[0]),
 		Handled:   line[3],
 		Heartbeat: line[4],
 		Born:      line[5],
@@ -106,22 +108,22 @@ func (w *World) info(slot int, line []uint32) Info {
 	return info
 }
 
-// Words is the state of an actor, between two ticks. It blocks the GL thread. It
-// fails as Query does.
-func (w *World) Words(ctx context.Context, who Address) ([]uint32, error) {
+// StateWords returns the state of an actor, between two ticks. It blocks the GL thread. It
+// returns the errors of Query.
+func (w *World) StateWords(ctx context.Context, actor Address) ([]uint32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := w.query(ctx, who); err != nil {
+	if _, err := w.queryLocked(ctx, actor); err != nil {
 		return nil, err
 	}
-	words := make([]uint32, w.options.State)
-	if err := w.memory.states.Download(ctx, w.options.State*int(who.Slot), words); err != nil {
+	words := make([]uint32, w.options.StateWords)
+	if err := w.buffers.states.Download(ctx, w.options.StateWords*int(actor.Slot), words); err != nil {
 		return nil, fmt.Errorf("actors: %w", err)
 	}
 	return words, nil
 }
 
-// Registry is the entries of all actors, by slot. It blocks the GL thread.
+// Registry returns the entries of all actors, by slot. It blocks the GL thread.
 func (w *World) Registry(ctx context.Context) ([]Info, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +131,7 @@ func (w *World) Registry(ctx context.Context) ([]Info, error) {
 		return nil, ErrClosed
 	}
 	lines := make([]uint32, slotWords*w.options.Slots)
-	if err := w.memory.slots.Download(ctx, 0, lines); err != nil {
+	if err := w.buffers.slots.Download(ctx, 0, lines); err != nil {
 		return nil, fmt.Errorf("actors: %w", err)
 	}
 	var all []Info

@@ -10,25 +10,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Router passes messages between worlds, each on a context of its own, through
-// the host. It belongs to one goroutine.
+// Router forwards messages between worlds, each on a context of its own, through the
+// host. It must be used from one goroutine.
 type Router struct {
-	worlds map[uint8]*World
-	routes Routes
-	wait   []Envelope // found a full mailbox
+	worlds  map[uint8]*World
+	routes  Routes
+	retries []Envelope // their receivers' mailboxes were full
 }
 
-// Routes says what a router has done since it was made.
+// Routes has the counters of a router since NewRouter.
 type Routes struct {
 	Delivered uint64 `json:"delivered"`
-	Retried   uint64 `json:"retried"` // found a full mailbox, to be tried again
-	Stale     uint64 `json:"stale"`   // to actors that had ended: lost
-	Unknown   uint64 `json:"unknown"` // to devices that the router does not know: lost
-	Waiting   int    `json:"waiting"` // to be tried again
+	Retried   uint64 `json:"retried"` // the mailbox was full: sent again in the next tick
+	Stale     uint64 `json:"stale"`   // to actors that had ended: discarded
+	Unknown   uint64 `json:"unknown"` // to devices without a world of the router: discarded
+	Waiting   int    `json:"waiting"` // messages to be sent again
 }
 
-// NewRouter makes a router between worlds, whose Options.Device must differ and
-// whose Options.Payload must not.
+// NewRouter makes a router between worlds with different Options.Device and the same
+// Options.Payload.
 func NewRouter(worlds ...*World) (*Router, error) {
 	r := &Router{worlds: map[uint8]*World{}}
 	for _, w := range worlds {
@@ -45,23 +45,24 @@ func NewRouter(worlds ...*World) (*Router, error) {
 	return r, nil
 }
 
-// Step steps all worlds n times, side by side, and passes messages on after each
-// tick: they are received in the next one. It fails as World.Step does; then some
+// Step steps all worlds n times, concurrently, and forwards messages after each tick:
+// they are received in the next one. It returns the errors of World.Step; then some
 // worlds may have stepped and others not.
 func (r *Router) Step(ctx context.Context, n int) (Routes, error) {
 	for range n {
-		if err := r.step(ctx); err != nil {
+		if err := r.stepWorlds(ctx); err != nil {
 			return r.routes, err
 		}
-		if err := r.pass(ctx); err != nil {
+		if err := r.forward(ctx); err != nil {
 			return r.routes, err
 		}
 	}
 	return r.routes, nil
 }
 
-// step steps all worlds once, those that work on this thread on this goroutine.
-func (r *Router) step(ctx context.Context) error {
+// stepWorlds steps all worlds once. Contexts that this thread serves are stepped by this
+// goroutine, one after the other.
+func (r *Router) stepWorlds(ctx context.Context) error {
 	var group errgroup.Group
 	var here []*World
 	for _, w := range r.worlds {
@@ -82,15 +83,15 @@ func (r *Router) step(ctx context.Context) error {
 	return errors.Join(append(errs, group.Wait())...)
 }
 
-// pass delivers what waits, and then what the worlds have for each other. While
-// too much waits the worlds keep theirs, so that their actors find no room.
-func (r *Router) pass(ctx context.Context) error {
-	letters := map[uint8][]Envelope{}
-	waiting := r.wait
-	r.wait = nil
+// forward sends the messages to retry, and then the messages between worlds. While there
+// are too many to retry, the others stay in their worlds, so that outboxes fill.
+func (r *Router) forward(ctx context.Context) error {
+	byDevice := map[uint8][]Envelope{}
+	waiting := r.retries
+	r.retries = nil
 	for _, w := range r.worlds {
 		if len(waiting) < w.options.Outbox {
-			waiting = append(waiting, w.takeOutgoing()...)
+			waiting = append(waiting, w.drainOutgoing()...)
 		}
 	}
 	for _, e := range waiting {
@@ -98,43 +99,42 @@ func (r *Router) pass(ctx context.Context) error {
 		case to == nil:
 			r.routes.Unknown++
 		case e.To.IsHost():
-			to.receive(e)
+			to.receiveRemote(e)
 			r.routes.Delivered++
 		default:
-			letters[e.To.Device] = append(letters[e.To.Device], e)
+			byDevice[e.To.Device] = append(byDevice[e.To.Device], e)
 		}
 	}
-	for device, all := range letters {
+	for device, all := range byDevice {
 		errs, err := r.worlds[device].SendAll(ctx, all...)
 		if err != nil {
-			r.wait = append(r.wait, all...)
+			r.retries = append(r.retries, all...)
 			return err
 		}
-		r.note(all, errs)
+		r.recordResults(all, errs)
 	}
-	r.routes.Waiting = len(r.wait)
+	r.routes.Waiting = len(r.retries)
 	return nil
 }
 
-// note counts what became of messages, and keeps those that are to be tried
-// again.
-func (r *Router) note(all []Envelope, errs []error) {
+// recordResults counts the results of sending messages, and keeps those to retry.
+func (r *Router) recordResults(all []Envelope, errs []error) {
 	for i, err := range errs {
 		switch {
 		case err == nil:
 			r.routes.Delivered++
 		case errors.Is(err, ErrFull):
 			r.routes.Retried++
-			r.wait = append(r.wait, all[i])
+			r.retries = append(r.retries, all[i])
 		default:
 			r.routes.Stale++
 		}
 	}
 }
 
-// receive takes a message to the host, from another device.
-func (w *World) receive(e Envelope) {
+// receiveRemote receives a message to this host from another device.
+func (w *World) receiveRemote(e Envelope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sort(e)
+	w.receive(e)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/shadercache/shadercache/resident/residenttest"
 )
 
-// pingText sends back one more than it got, and notes it. Word 0: the last.
+// pingText replies with the number that it receives plus 1. Words 0: the last number,
+// 1: messages, 2: the code of a send.
 const pingText = `
 void ON_MESSAGE(Message m) {
     actorSet(0u, m.word[0]);
@@ -18,7 +19,7 @@ void ON_MESSAGE(Message m) {
         next.word[0] = m.word[0] + 1u;
         actorReply(m, next);
     }
-    if (m.kind == 8u) { // somebody else, whom the message names
+    if (m.kind == 8u) { // to the address in the message
         Message next = actorMessage(7u);
         next.word[0] = m.word[2];
         actorSet(2u, actorSend(uvec2(m.word[0], m.word[1]), next));
@@ -26,7 +27,8 @@ void ON_MESSAGE(Message m) {
 }
 void ON_TICK() {}`
 
-func TestRoutesBetweenTwoContexts(t *testing.T) {
+func TestRouterBetweenTwoContexts(t *testing.T) {
+	t.Parallel()
 	f, g := newFixture(t), newFixture(t)
 	handlers := []Handler{{"ping", pingText}}
 	here := f.world(Options{Device: 1, Handlers: handlers, Slots: 8, Depth: 2})
@@ -48,12 +50,12 @@ func TestRoutesBetweenTwoContexts(t *testing.T) {
 		t.Fatalf("addresses %v and %v", a, b)
 	}
 	x, y := b.Words()
-	here.send(a, 8, x, y, 100) // a sends 100 to b, and they go on
+	here.send(a, 8, x, y, 100) // a sends 100 to b, which replies, and so on
 	routes := step(11)
 	if routes.Delivered != 11 || routes.Stale+routes.Unknown+routes.Retried != 0 {
 		t.Errorf("routes %+v", routes)
 	}
-	// a has 100 sent in tick 0; b gets 100, 102, ... in ticks 1, 3, ..., a the rest.
+	// a sends 100 in tick 0; b receives 100, 102, ... in ticks 1, 3, ..., a the others.
 	if got := here.words(a); got[0] != 109 || got[1] != 6 {
 		t.Errorf("here: %v", got[:3])
 	}
@@ -61,7 +63,7 @@ func TestRoutesBetweenTwoContexts(t *testing.T) {
 		t.Errorf("there: %v", got[:3])
 	}
 
-	// One that ended, and a device that nobody knows.
+	// An actor that has ended, and a device without a world.
 	if err := there.Terminate(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func TestRoutesBetweenTwoContexts(t *testing.T) {
 		t.Errorf("routes %+v", routes)
 	}
 
-	// A full mailbox: the router tries again.
+	// A full mailbox: the router sends again.
 	c := there.spawn("ping")
 	x, y = c.Words()
 	a2 := here.spawn("ping")
@@ -84,7 +86,7 @@ func TestRoutesBetweenTwoContexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	there.send(c, 1, 2)
-	if err := r.pass(t.Context()); err != nil {
+	if err := r.forward(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if r.routes.Retried != 2 || r.routes.Waiting != 2 {
@@ -95,7 +97,7 @@ func TestRoutesBetweenTwoContexts(t *testing.T) {
 	}
 	step(1)
 	if got := there.words(c)[1]; got < 4 {
-		t.Errorf("the full one has had %d messages", got)
+		t.Errorf("the actor with the full mailbox received %d messages", got)
 	}
 	here.balanced()
 	there.balanced()

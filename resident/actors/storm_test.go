@@ -8,7 +8,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 )
 
-// peers is the addresses of all, as a storage block of handlers: peers[i].
+// peers returns a buffer for n addresses, the storage block peers[i] of handlers.
 func (f *fixture) peers(n int) *executor.Buffer[uint32] {
 	f.T.Helper()
 	b, err := executor.BufferOf(f.Executor, make([]uint32, 2*n))
@@ -19,8 +19,8 @@ func (f *fixture) peers(n int) *executor.Buffer[uint32] {
 	return b
 }
 
-// spawnPeers spawns n actors that know their number, and tells them of each
-// other.
+// spawnPeers spawns n actors with their numbers in word 1, and stores their addresses in
+// peers.
 func (w testWorld) spawnPeers(handler string, n int, peers *executor.Buffer[uint32]) []Address {
 	w.t.Helper()
 	first := make([][]uint32, n)
@@ -42,8 +42,9 @@ func (w testWorld) spawnPeers(handler string, n int, peers *executor.Buffer[uint
 	return all
 }
 
-// stormText sends two messages a tick, to receivers that the tick decides. Word
-// 0: sum of what came, 1: number, 2: xor of what came, 3: what was not taken.
+// stormText sends two messages a tick, to receivers that depend on the tick. Words 0: sum
+// of the values received, 1: number, 2: their xor, 3: sum of the values refused, 4: sum
+// of the values sent.
 const stormText = `
 layout(std430, binding = 5) readonly buffer Peers { uvec2 peers[]; };
 
@@ -75,7 +76,7 @@ void ON_TICK() {
     }
 }`
 
-// storm is the same on the CPU.
+// storm is stormText on the CPU.
 func storm(addresses []Address, ticks, last int) (sums, xors []uint32) {
 	n := len(addresses)
 	sums, xors = make([]uint32, n), make([]uint32, n)
@@ -101,7 +102,8 @@ func storm(addresses []Address, ticks, last int) (sums, xors []uint32) {
 	return sums, xors
 }
 
-func TestMessagesAsTheCPUHasThem(t *testing.T) {
+func TestMessagesMatchTheCPU(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n, ticks = 97, 40 // prime, so that receivers of a tick differ
 	peers := f.peers(n)
@@ -110,7 +112,7 @@ func TestMessagesAsTheCPUHasThem(t *testing.T) {
 		Slots:    128, Memory: []executor.Bound{peers.BindReadOnly(5)},
 	})
 	all := w.spawnPeers("storm", n, peers)
-	w.step(17) // in parts of which none is the size of a submission
+	w.step(17) // in parts of other sizes than a submission
 	r := w.step(ticks - 17)
 	sums, xors := storm(all, ticks, 1000)
 	for i, a := range all {
@@ -125,9 +127,10 @@ func TestMessagesAsTheCPUHasThem(t *testing.T) {
 	w.balanced()
 }
 
-// All send to a few, whose mailboxes are full all the time: each message is
-// received once or refused, and the sender knows which.
+// All actors send to a few, whose mailboxes are always full: each message is received
+// once, or refused with a code for the sender.
 func TestNoMessageIsLostUnderPressure(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n, last = 97, 20
 	peers := f.peers(n)
@@ -136,7 +139,7 @@ func TestNoMessageIsLostUnderPressure(t *testing.T) {
 		Slots:    128, Memory: []executor.Bound{peers.BindReadOnly(5)},
 	})
 	all := w.spawnPeers("storm", n, peers)
-	r := w.step(last + 1) // the last one is for what was sent in the one before
+	r := w.step(last + 1) // the last tick receives the messages of the one before
 	var got, accepted, refused, sent uint32
 	for i, a := range all {
 		words := w.words(a)
@@ -157,7 +160,7 @@ func TestNoMessageIsLostUnderPressure(t *testing.T) {
 	w.balanced()
 }
 
-// treeText grows a binary tree: an inner node spawns two, and leaves. Words 0:
+// treeText grows a binary tree: an inner node spawns two children, and exits. Words 0:
 // levels below, 1: number of the node, 2: children so far.
 const treeText = `
 layout(std430, binding = 5) buffer Visits { uint visits[]; };
@@ -177,6 +180,7 @@ void ON_TICK() {
 }`
 
 func TestActorsSpawnActors(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const levels, nodes = 6, 127
 	for _, slots := range []int{128, 40} { // 64 leaves do not fit into 40

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Goroutines spawn, send, ask and end actors while another steps.
-func TestManyUseAWorldAtOnce(t *testing.T) {
+// Goroutines spawn actors, send and request messages, and terminate them concurrently.
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 8, Depth: 4, RequestTicks: 1000})
 	var users sync.WaitGroup
@@ -30,7 +31,7 @@ func TestManyUseAWorldAtOnce(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				// The first tick that finds room asks behind all that was sent.
+				// The request is sent after all messages, in the first tick with room.
 				var reply Message
 				for err = error(ErrFull); errors.Is(err, ErrFull); {
 					if _, err := w.Step(t.Context(), 1); err != nil {

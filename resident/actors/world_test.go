@@ -13,8 +13,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// counterText adds up what it is sent. Word 0: sum, 1: messages, 2: ticks, 3: as
-// spawned, 4: senders' slots, added up.
+// counterText adds the numbers that it receives. Word 0: sum, 1: messages, 2: ticks,
+// 3: as spawned, 4: sum of the senders' slots.
 const counterText = `
 void ON_MESSAGE(Message m) {
     switch (m.kind) {
@@ -36,7 +36,8 @@ void ON_TICK() { actorSet(2u, actorGet(2u) + 1u); }`
 
 var counter = Handler{"counter", counterText}
 
-func TestAnActorFromSpawnToEnd(t *testing.T) {
+func TestActorFromSpawnToEnd(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8})
 	if r := w.step(3); r.Live != 0 || r.Tick != 3 || r.Free != 8 {
 		t.Errorf("an empty world: %+v", r)
@@ -81,12 +82,13 @@ func TestAnActorFromSpawnToEnd(t *testing.T) {
 		t.Errorf("report %+v", r)
 	}
 	if got := w.words(b)[:4]; !slices.Equal(got, []uint32{0, 0, 1, 0}) {
-		t.Errorf("state %v of who came after", got)
+		t.Errorf("state %v of the next actor", got)
 	}
 	w.balanced()
 }
 
-func TestAnActorExitsItself(t *testing.T) {
+func TestActorExits(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8})
 	a, b := w.spawn("counter"), w.spawn("counter")
 	w.send(a, 2)
@@ -102,7 +104,8 @@ func TestAnActorExitsItself(t *testing.T) {
 	w.balanced()
 }
 
-func TestFailedActorsWaitForARestart(t *testing.T) {
+func TestFailedActorIsRestarted(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8})
 	a := w.spawn("counter", 50)
 	w.send(a, 1, 1)
@@ -114,7 +117,7 @@ func TestFailedActorsWaitForARestart(t *testing.T) {
 	if info := w.query(a); info.State != Failed || info.Heartbeat != 2 {
 		t.Errorf("%+v", info)
 	}
-	w.send(a, 1, 9) // goes with the restart
+	w.send(a, 1, 9) // the restart discards it
 	if err := w.Restart(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +135,8 @@ func TestFailedActorsWaitForARestart(t *testing.T) {
 	w.balanced()
 }
 
-func TestFullMailboxTellsTheSender(t *testing.T) {
+func TestFullMailboxReturnsErrFull(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8, Depth: 3})
 	a := w.spawn("counter")
 	var all []Envelope
@@ -152,7 +156,7 @@ func TestFullMailboxTellsTheSender(t *testing.T) {
 		}
 	}
 	if info := w.query(a); info.Waiting != 3 {
-		t.Errorf("%d wait in a mailbox for 3", info.Waiting)
+		t.Errorf("%d messages in a mailbox for 3", info.Waiting)
 	}
 	if r := w.step(1); taken != 3 || r.Full != 67 || r.Handled != 3 {
 		t.Errorf("%d taken, report %+v", taken, r)
@@ -162,7 +166,8 @@ func TestFullMailboxTellsTheSender(t *testing.T) {
 }
 
 func TestBroadcasts(t *testing.T) {
-	// A caller tells all in its second tick, and counts what it gets itself.
+	t.Parallel()
+	// A caller broadcasts in its second tick, and counts the messages that it receives.
 	const caller = `
 	void ON_MESSAGE(Message m) { actorSet(1u, actorGet(1u) + 1u); }
 	void ON_TICK() {
@@ -188,19 +193,19 @@ func TestBroadcasts(t *testing.T) {
 	}
 	wantIs(t, w.Broadcast(t.Context(), 1, 40), ErrFull)
 	c := w.spawn("caller")
-	w.step(1) // the host's
+	w.step(1) // receives the broadcasts of the host
 	late := w.spawn("counter")
-	w.step(2) // the caller's call, and its receipt
+	w.step(2) // sends the broadcast of the caller, and receives it
 	for i, a := range all {
 		if got := w.words(a)[:2]; got[0] != uint32(i)+1030 || got[1] != 3 {
 			t.Fatalf("actor %d has %v", i, got)
 		}
 	}
 	if got := w.words(c); got[1] != 2 || got[2] != 1 {
-		t.Errorf("the caller has %v: the two of the host, and ActorOK", got[:3])
+		t.Errorf("the caller has %v, not 2 messages of the host and ActorOK", got[:3])
 	}
 	if got := w.words(late); got[0] != 1000 {
-		t.Errorf("who came later has %v", got[:3])
+		t.Errorf("the actor spawned later has %v", got[:3])
 	}
 	if r := w.Report(); r.Broadcast != 3 || r.Full != 1 {
 		t.Errorf("report %+v", r)
@@ -208,6 +213,7 @@ func TestBroadcasts(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	w := newFixture(t).world(Options{Handlers: []Handler{counter}, Slots: 8, RequestTicks: 5})
 	a := w.spawn("counter", 77)
 	reply, err := w.Request(t.Context(), a, 4, 123)
@@ -220,21 +226,22 @@ func TestRequests(t *testing.T) {
 	if r := w.Report(); r.Tick != 1 {
 		t.Errorf("a reply took %d ticks", r.Tick)
 	}
-	_, err = w.Request(t.Context(), a, 1, 1) // takes it, and says nothing
+	_, err = w.Request(t.Context(), a, 1, 1) // handles it without a reply
 	wantIs(t, err, ErrNoReply)
-	w.send(a, 4, 5) // the reply goes to the host, which has asked nothing
+	w.send(a, 4, 5) // the reply is a message to the host, which has no request open
 	w.step(2)
-	letters := w.Letters()
-	if len(letters) != 1 || letters[0].From != a || letters[0].Words[1] != 5 {
-		t.Errorf("letters %+v", letters)
+	messages := w.HostMessages()
+	if len(messages) != 1 || messages[0].From != a || messages[0].Words[1] != 5 {
+		t.Errorf("messages %+v", messages)
 	}
-	if again := w.Letters(); len(again) != 0 {
-		t.Errorf("letters again: %+v", again)
+	if again := w.HostMessages(); len(again) != 0 {
+		t.Errorf("messages again: %+v", again)
 	}
 }
 
-// Letters that nobody fetches fill the outbox, and then senders find no room.
+// Messages to the host that it does not fetch fill the outbox, and sending then fails.
 func TestOutboxIsBounded(t *testing.T) {
+	t.Parallel()
 	const writer = `
 	void ON_MESSAGE(Message m) {}
 	void ON_TICK() {
@@ -243,26 +250,27 @@ func TestOutboxIsBounded(t *testing.T) {
 	}`
 	w := newFixture(t).world(Options{Handlers: []Handler{{"writer", writer}}, Slots: 8, Outbox: 6})
 	a := w.spawn("writer")
-	w.step(10) // more than fit before the host looks
+	w.step(10) // more messages than the outbox holds, in one submission
 	if got := w.words(a); got[0] != 6 || got[1] != 4 {
-		t.Errorf("codes %v: 6 have room", got[:2])
+		t.Errorf("codes %v, not 6 sent", got[:2])
 	}
 	for range 10 {
 		w.step(1)
 	}
 	if got := w.words(a); got[0] != 12 || got[1] != 8 {
-		t.Errorf("codes %v: 6 with the host, 6 in the outbox", got[:2])
+		t.Errorf("codes %v, not 6 on the host and 6 in the outbox", got[:2])
 	}
-	if n := len(w.Letters()); n != 6 {
-		t.Errorf("%d letters", n)
+	if n := len(w.HostMessages()); n != 6 {
+		t.Errorf("%d messages", n)
 	}
 	w.step(1)
-	if n := len(w.Letters()); n != 6 {
-		t.Errorf("%d letters", n)
+	if n := len(w.HostMessages()); n != 6 {
+		t.Errorf("%d messages", n)
 	}
 }
 
 func TestHandlersAreReplaced(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 8})
 	a := w.spawn("counter", 5)
@@ -287,7 +295,7 @@ func TestHandlersAreReplaced(t *testing.T) {
 	}
 	w.step(1)
 	if n := f.GPU.Counters().Compiles - compiles; n != 0 {
-		t.Errorf("%d compiles for handlers that were there before", n)
+		t.Errorf("%d compiles for handlers that are in the cache", n)
 	}
 	var compile *shader.CompileError
 	if err := w.SetHandlers(t.Context(), Handler{"broken", "nonsense"}); !errors.As(err, &compile) {
@@ -296,15 +304,15 @@ func TestHandlersAreReplaced(t *testing.T) {
 	if got := w.words(a)[2]; got != 2 {
 		t.Errorf("%d ticks", got)
 	}
-	w.step(1) // with the handlers of before
+	w.step(1) // with the previous handlers
 	if got := w.words(a)[2]; got != 3 {
 		t.Errorf("%d ticks", got)
 	}
 }
 
-// Ticks are issued without the host in between: three dispatches each, of which
-// that over no actor has no group.
-func TestStepsAreThreeDispatchesEach(t *testing.T) {
+// Ticks are submitted together, three dispatches each, without host work in between.
+func TestTickIsThreeDispatches(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 8})
 	w.spawn("counter")
@@ -319,14 +327,15 @@ func TestStepsAreThreeDispatchesEach(t *testing.T) {
 	}
 }
 
-func TestWorldRefusesNonsense(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for text, o := range map[string]Options{
 		"0 handlers":                        {},
 		`two handlers have the name "a"`:    {Handlers: []Handler{{"a", ""}, {"a", ""}}},
-		"a new actor is given 4 words":      {Handlers: []Handler{counter}, State: 3},
+		"a new actor has 4 words":           {Handlers: []Handler{counter}, StateWords: 3},
 		"Options.Slots is -1":               {Handlers: []Handler{counter}, Slots: -1},
-		`barrier "x" is of no parties`:      {Handlers: []Handler{counter}, Barriers: []Barrier{{"x", 0}}},
+		`barrier "x" has 0 parties`:         {Handlers: []Handler{counter}, Barriers: []Barrier{{"x", 0}}},
 		"not a name that can be defined":    {Handlers: []Handler{{"no name", counterText}}},
 		"Options.Outbox is 5000, it may be": {Handlers: []Handler{counter}, Outbox: 5000},
 	} {
@@ -334,16 +343,16 @@ func TestWorldRefusesNonsense(t *testing.T) {
 		residenttest.WantError(t, err, text)
 	}
 	w := f.world(Options{Handlers: []Handler{counter}, Slots: 2})
-	_, err := w.Spawn(t.Context(), "nobody")
-	residenttest.WantError(t, err, `no handler "nobody"`)
+	_, err := w.Spawn(t.Context(), "unknown")
+	residenttest.WantError(t, err, `no handler "unknown"`)
 	_, err = w.Spawn(t.Context(), "counter", 1, 2, 3, 4, 5)
-	residenttest.WantError(t, err, "given 5 words")
+	residenttest.WantError(t, err, "5 words for a new actor")
 	all, err := w.SpawnAll(t.Context(), "counter", nil, nil, nil)
 	wantIs(t, err, ErrNoSlot)
 	if len(all) != 3 || slices.Index(all, Address{}) < 0 || w.Report().NoSlot != 1 || w.Report().Spawned != 2 {
 		t.Errorf("addresses %v, report %+v", all, w.Report())
 	}
-	residenttest.WantError(t, w.Send(t.Context(), all[0], 1, make([]uint32, 5)...), "5 words, there may be 4")
+	residenttest.WantError(t, w.Send(t.Context(), all[0], 1, make([]uint32, 5)...), "5 words: at most 4 are possible")
 	wantIs(t, w.Send(t.Context(), Address{3, 0, 1}, 1), ErrElsewhere)
 	wantIs(t, w.Terminate(t.Context(), Address{3, 0, 1}), ErrElsewhere)
 	wantIs(t, w.Send(t.Context(), Address{0, 99, 1}, 1), ErrStale)
@@ -358,7 +367,7 @@ func TestWorldRefusesNonsense(t *testing.T) {
 	_, err = w.Step(t.Context(), 1)
 	wantIs(t, err, ErrClosed)
 	wantIs(t, w.Send(t.Context(), Address{0, 0, 1}, 1), ErrClosed)
-	if got := fmt.Sprint(Address{}, Host(2), Address{1, 2, 3}); got != "nobody host of device 2 1/2.3" {
+	if got := fmt.Sprint(Address{}, Host(2), Address{1, 2, 3}); got != "no actor host of device 2 1/2.3" {
 		t.Error(got)
 	}
 }

@@ -1,13 +1,12 @@
 #version 450 core
 #include "resident.glsl"
 
-// echo: answers each message with kind, 3 * a + 1, b, and has nothing to do
-// otherwise.
+// echo: answers each message with kind, 3 * a + 1, b, and is idle otherwise.
 //
 //   binding  buffer  layout
 //   0        Sums    a uint for each of 32 invocations of a group: the sum of a
 //
-//   grid     any number of groups; the one that a message is for answers it
+//   grid     any number of groups; the addressed group answers
 
 // Messages of a step.
 #ifndef ECHO_MESSAGES

@@ -1,8 +1,8 @@
 #version 450 core
 #include "resident.glsl"
 
-// neighbours: values wander around a ring over the borders of groups, in steps of
-// two phases.
+// neighbours: values move around a ring across the borders of groups, in steps of two
+// phases.
 //
 //   phase 0   mail[(i + 5) mod n] = 3 * ring[i] + step
 //   phase 1   ring[i] = ring[i] xor (mail[i] + i)

@@ -1,18 +1,18 @@
 #version 450 core
 #include "resident.glsl"
 
-// persistence: FMAS multiply-adds for each invocation and step, and a witness
-// that tells which steps were done.
+// persistence: FMAS multiply-adds for each invocation and step, and a checksum of the
+// steps that were done.
 //
 //   binding  buffer   layout
 //   0        Values   a float for each invocation
 //   1        Witness  a uint for each invocation: over all its steps, the sum of
 //                     mix(step) * (2 * lane + 1), lane being its place in the group
-//   2        Cells    CELLS uints that messages write and ask for
+//   2        Cells    CELLS uints that messages write and read
 //
 //   grid     any number of groups along x
 //
-//   messages kind 1: b goes into cell a      kind 2: cell a is sent back, as
+//   messages kind 1: b goes into cell a      kind 2: cell a is returned as
 //            kind 2, a, content
 
 // Invocations in a group.

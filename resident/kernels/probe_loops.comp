@@ -1,9 +1,9 @@
 #version 450 core
 
-// probe_loops: counts how often a loop really goes round.
+// probe_loops: counts the iterations that a loop really does.
 //
 //   binding  buffer  layout, in 32-bit words
-//   0        Count   0: rounds, written by the kernel   1: rounds to go
+//   0        Count   0: iterations, written by the kernel   1: iterations to do   2: keeps the loop
 //
 //   grid     one group of one invocation
 
@@ -12,11 +12,11 @@ layout(local_size_x = 1) in;
 layout(std430, binding = 0) coherent volatile buffer Count { uint count[]; };
 
 void main() {
-    uint rounds = 0u;
-    uint most = count[1];
-    for (uint i = 0u; i < most; ++i) { // bounded by the host
-        rounds += (i & 1u) + 1u;
+    uint sum = 0u;
+    uint limit = count[1];
+    for (uint i = 0u; i < limit; ++i) { // bounded by the host
+        sum += (i & 1u) + 1u;
         count[0] = i + 1u;
     }
-    count[2] = rounds;
+    count[2] = sum;
 }

@@ -4,7 +4,7 @@ package queue
 
 import "testing"
 
-// BenchmarkSteal is the workload steal with 8,191 tasks.
+// BenchmarkSteal measures the steal workload with 8,191 tasks.
 func BenchmarkSteal(b *testing.B) {
 	for _, steal := range []bool{false, true} {
 		b.Run(name("steal", steal), func(b *testing.B) {

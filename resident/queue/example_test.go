@@ -7,21 +7,21 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident/queue"
 )
 
-// primes looks for divisors of a number: one range of them an item. An item whose
-// range is long splits it, and pushes the halves.
+// primes counts divisors of a number: an item is a range of candidates. An item with
+// a long range pushes its two halves.
 const primes = `
 layout(std430, binding = 4) buffer Found { uint divisors; };
 bool queueRun(uint level, uint item[QUEUE_WORDS]) {
     uint number = item[0], first = item[1], end = item[2];
     if (end - first > 100u) {
         if (!queueReserve(2u)) {
-            return false; // no room: again later
+            return false; // no places: process it again later
         }
         uint middle = (first + end) / 2u;
         item[2] = middle;
@@ -39,31 +39,21 @@ bool queueRun(uint level, uint item[QUEUE_WORDS]) {
     return true;
 }`
 
-// Items push items, and the queue runs until nothing is left.
+// Items push items, and the queue runs until none are left.
 func Example() {
-	gpu, err := glctx.Open(glctx.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	programs, err := cache.New(gpu, cache.Options{MemoryOnly: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer programs.Close()
-	jobs, err := executor.New(gpu, programs, executor.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer jobs.Close()
-	found, err := executor.BufferOf(jobs, []uint32{0})
+	found, err := executor.BufferOf(gpu.Executor, []uint32{0})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer found.Release()
 
 	item := queue.Item{Name: "primes", Text: primes, Memory: []executor.Bound{found.Bind(queue.FirstBinding)}}
-	q, err := queue.New(context.Background(), jobs, programs, item, queue.Options{Words: 3})
+	q, err := queue.New(context.Background(), gpu.Executor, gpu.Cache, item, queue.Options{Words: 3})
 	if err != nil {
 		log.Fatal(err)
 	}

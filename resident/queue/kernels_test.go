@@ -9,5 +9,6 @@ import (
 )
 
 func TestKernelsCompileAlone(t *testing.T) {
+	t.Parallel()
 	residenttest.CompileAlone(t, kernels, "kernels/*.comp", 4)
 }

@@ -16,15 +16,15 @@ import (
 
 func TestMain(m *testing.M) { gltest.Main(m) }
 
-// fixture is that of all packages over resident, with what this one needs.
+// fixture adds the helpers of this package to the common fixture.
 type fixture struct{ residenttest.Fixture }
 
 func newFixture(t testing.TB) *fixture { return &fixture{residenttest.New(t)} }
 
-// poison is what results hold before anything runs.
+// poison is the value of results before a run.
 const poison = 0x7fc0_dead
 
-// results makes device memory for n words, all poison.
+// results returns a buffer of n words, all poison.
 func (f *fixture) results(n int) *executor.Buffer[uint32] {
 	f.T.Helper()
 	words := make([]uint32, n)

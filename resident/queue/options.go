@@ -2,7 +2,7 @@ package queue
 
 import "fmt"
 
-// Order says which item is taken first.
+// Order is the order in which items are taken.
 type Order uint8
 
 // The orders: see the package documentation.
@@ -12,6 +12,7 @@ const (
 	Priority
 )
 
+// String returns the name of the order in lower case.
 func (o Order) String() string {
 	names := [...]string{"fifo", "lifo", "priority"}
 	if int(o) < len(names) {
@@ -23,43 +24,42 @@ func (o Order) String() string {
 // Options configure a queue. The zero value is a FIFO for 4,096 items of one
 // word.
 type Options struct {
-	// Order of taking. Default: FIFO.
+	// Order is the order in which items are taken. Default: FIFO.
 	Order Order
 
-	// Levels is the number of priorities, level 0 first; at most 32. Each has
-	// memory for Capacity items. Default: 4 with Priority, otherwise 1.
+	// Levels is the number of priorities, at most 32. Level 0 is taken first. Each
+	// level has memory for Capacity items. Default: 4 with Priority, otherwise 1.
 	Levels int
 
-	// Capacity is how many items there may be, all levels together, those that
-	// are being worked on included. An item takes 12 bytes a word of device
+	// Capacity is the largest number of items of all levels together, with those
+	// that are being processed. Each word of an item takes 12 bytes of device
 	// memory. Default: 4096; at most 1<<21.
 	Capacity int
 
 	// Words is the size of an item in 32-bit words, at most 16. Default: 1.
 	Words int
 
-	// Groups is how many work groups take items, at most 256. Default: 16.
+	// Groups is the number of work groups that take items, at most 256. Default: 16.
 	Groups int
 
 	// Local is the number of invocations of a group. Default: 64.
 	Local int
 
-	// Takes is how many items an invocation takes in a round. All of them share
-	// what a driver allows one invocation: see the package documentation.
-	// Default: 16; at most 4096.
+	// Takes is the largest number of items that an invocation takes in a round. The
+	// limit of a driver on loops holds for all of them together: see the package
+	// documentation. Default: 16; at most 4096.
 	Takes int
 
-	// Steal deals the items of a round out to the groups and lets them steal.
-	// Otherwise all take from one place.
+	// Steal divides the items of a round among the groups, which steal from each
+	// other. Otherwise all groups take from one range.
 	Steal bool
 
-	// Rounds is how many rounds are issued at once, at most 64. More cost less a
-	// round, and what the last of them has nothing to do for is wasted.
-	// Default: 8.
+	// Rounds is the number of rounds in a submission, at most 64. More rounds cost
+	// less each, but those after the last item are wasted. Default: 8.
 	Rounds int
 }
 
-// limits of Options: name, value, default and largest.
+// limit is the range and the default of one of the Options.
 type limit struct {
 	name    string
 	value   *int
@@ -90,14 +90,14 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	switch {
 	case o.Order > Priority:
-		return o, fmt.Errorf("queue: there is no %v", o.Order)
+		return o, fmt.Errorf("queue: unknown %v", o.Order)
 	case o.Order != Priority && o.Levels > 1:
 		return o, fmt.Errorf("queue: %d levels need the order Priority", o.Levels)
 	}
 	return o, nil
 }
 
-// ranges is how many ranges the items of a level are dealt out to.
+// ranges returns the number of ranges that the items of a level are divided into.
 func (o Options) ranges() int {
 	if o.Steal {
 		return o.Groups

@@ -11,41 +11,41 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/resident/assembly"
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels
 var kernels embed.FS
 
-// Item says what is done with an item.
+// Item describes how items are processed.
 type Item struct {
-	// Name is the program's label, for people.
+	// Name is the label of the program.
 	Name string
 
 	// Text is GLSL without #version: see the package documentation.
 	Text string
 
-	// Defines are put before the text. Names that begin with QUEUE_ are the
-	// queue's.
+	// Defines are put before the text. Names that begin with QUEUE_ are reserved.
 	Defines shader.Defines
 
-	// Memory is bound for the text's storage blocks, from FirstBinding on.
+	// Memory is bound to the storage blocks of the text, from FirstBinding on.
 	Memory []executor.Bound
 
-	// Uniforms are those of the text.
+	// Uniforms are the values of the text's uniforms.
 	Uniforms []executor.Uniform
 }
 
 // FirstBinding is the first storage binding that an Item may use.
 const FirstBinding = 4
 
-// programs are the four kernels of a queue.
-type programs struct {
+// queuePrograms are the four kernels of a queue.
+type queuePrograms struct {
 	push, plan, gather, run *cache.Handle
 }
 
-func (p *programs) get(ctx context.Context, from executor.Programs, item Item, o Options) error {
+// getPrograms returns the programs of a queue. The caller releases them.
+func getPrograms(ctx context.Context, from executor.Programs, item Item, o Options) (queuePrograms, error) {
 	defines := shader.Defines{
 		"QUEUE_WORDS":    strconv.Itoa(o.Words),
 		"QUEUE_LEVELS":   strconv.Itoa(o.Levels),
@@ -64,16 +64,16 @@ func (p *programs) get(ctx context.Context, from executor.Programs, item Item, o
 		withItem = shader.Defines{}
 	}
 	maps.Copy(withItem, defines)
-	err := assembly.Get(ctx, from, kernels,
-		assembly.Program{To: &p.push, Name: "queue_push", Defines: defines},
-		assembly.Program{To: &p.plan, Name: "queue_plan", Defines: defines},
-		assembly.Program{To: &p.gather, Name: "queue_gather", Defines: defines},
-		assembly.Program{To: &p.run, Name: item.Name, Kernel: "queue_run.comp",
-			Replaced: map[string]string{"item.glsl": item.Text}, Defines: withItem})
+	handles, err := kernelset.Get(ctx, from, kernels,
+		kernelset.Kernel{Name: "queue_push", Defines: defines},
+		kernelset.Kernel{Name: "queue_plan", Defines: defines},
+		kernelset.Kernel{Name: "queue_gather", Defines: defines},
+		kernelset.Kernel{Name: item.Name, File: "queue_run.comp",
+			Texts: map[string]string{"item.glsl": item.Text}, Defines: withItem})
 	if err != nil {
-		return fmt.Errorf("queue: %w", err)
+		return queuePrograms{}, fmt.Errorf("queue: %w", err)
 	}
-	return nil
+	return queuePrograms{push: handles[0], plan: handles[1], gather: handles[2], run: handles[3]}, nil
 }
 
-func (p *programs) release() { assembly.Release(p.push, p.plan, p.gather, p.run) }
+func (p *queuePrograms) release() { kernelset.Release(p.push, p.plan, p.gather, p.run) }

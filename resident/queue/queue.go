@@ -11,78 +11,77 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// Queue is a bounded queue of items on the device: see the package
-// documentation. Its methods may be called from any goroutine, but not from a
-// callback of glctx.Context.Do or Post. Close it before its executor.
+// Queue is a bounded queue of items on the device: see the package documentation. Its
+// methods may be called from any goroutine, but not from a callback of
+// glctx.Context.Do or Post. Close it before its executor.
 type Queue struct {
 	executor *executor.Executor
 	options  Options
 	item     Item
-	programs programs
-	memory   memory
+	programs queuePrograms
+	buffers  queueBuffers
 
-	running glctx.Mutex // one Run at a time; before mu
-	parity  int         // which of memory.items is this round's
-	last    Report
+	running    glctx.Mutex // serializes runs; locked before mu
+	parity     int         // index in buffers.items of this round
+	lastReport Report
 
 	mu struct {
 		sync.Mutex
-		closed  bool
-		held    int        // items on the device, as of the last report
-		pending [][]uint32 // items that were pushed and have not gone up, by level
-		waiting int        // their number
+		closed       bool
+		onDevice     int        // items on the device, as of the last report
+		pending      [][]uint32 // pushed items that are not on the device, by level
+		pendingCount int        // number of pending items
 	}
 }
 
-// Report says what a queue has done since it was made, and what is left.
+// Report has the counters of a queue since New, and the items that are left.
 type Report struct {
 	Items      int    `json:"items"`      // left on the device
 	Levels     []int  `json:"levels"`     // of them, by level
-	Rounds     uint64 `json:"rounds"`     // with items in them
+	Rounds     uint64 `json:"rounds"`     // rounds with items
 	Finished   uint64 `json:"finished"`   // items
-	Returned   uint64 `json:"returned"`   // times that an item was put back
-	Refused    uint64 `json:"refused"`    // reservations for which there was no room
-	Unreserved uint64 `json:"unreserved"` // pushes without a reservation: lost
+	Returned   uint64 `json:"returned"`   // times that an item was returned to the queue
+	Refused    uint64 `json:"refused"`    // reservations that failed
+	Unreserved uint64 `json:"unreserved"` // items pushed without a reservation, which are lost
 }
 
-// GroupReport says what a work group has done since the queue was made.
+// GroupReport has the counters of a work group since New.
 type GroupReport struct {
 	Taken  uint64 `json:"taken"` // from its own range
 	Stolen uint64 `json:"stolen"`
 }
 
-// New makes a queue. programs is a cache over the executor's context. The item's
-// memory must outlive the queue. It fails for options out of bounds, with
-// *shader.CompileError for a text that does not compile, and with what cache and
-// executor report.
+// New makes a queue. programs is a cache over the executor's context. The memory of
+// item must outlive the queue. It returns an error for options out of range, a
+// *shader.CompileError for a text that does not compile, and the errors of cache and
+// executor.
 func New(ctx context.Context, e *executor.Executor, programs executor.Programs, item Item, o Options) (*Queue, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	q := &Queue{executor: e, options: o, item: item}
-	q.running.Of = e.Context()
+	q.running.Context = e.Context()
 	q.mu.pending = make([][]uint32, o.Levels)
-	if err := q.programs.get(ctx, programs, item, o); err != nil {
-		q.programs.release()
+	if q.programs, err = getPrograms(ctx, programs, item, o); err != nil {
 		return nil, err
 	}
-	if q.memory, err = newMemory(e, o); err != nil {
+	if q.buffers, err = newQueueBuffers(e, o); err != nil {
 		q.programs.release()
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	q.item.Memory = append([]executor.Bound{
-		q.memory.state.Bind(0), {}, q.memory.pushed.Bind(2), q.memory.groups.Bind(3),
+		q.buffers.state.Bind(0), {}, q.buffers.pushed.Bind(2), q.buffers.groups.Bind(3),
 	}, item.Memory...)
 	return q, nil
 }
 
-// Push adds items at a level: Options.Words words each, in order. They go up with
-// the next rounds; Push itself does not touch the device. It takes all of them
-// or, with ErrFull, none.
+// Push adds items at a level, of Options.Words words each, in order. The next rounds
+// copy them to the device; Push itself makes no GL call. It adds all of them or, with
+// ErrFull, none.
 func (q *Queue) Push(level int, words ...uint32) error {
 	if level < 0 || level >= q.options.Levels {
-		return fmt.Errorf("queue: level %d, there are 0 to %d", level, q.options.Levels-1)
+		return fmt.Errorf("queue: level %d is not in 0 to %d", level, q.options.Levels-1)
 	}
 	if len(words)%q.options.Words != 0 {
 		return fmt.Errorf("queue: %d words are not items of %d", len(words), q.options.Words)
@@ -93,20 +92,20 @@ func (q *Queue) Push(level int, words ...uint32) error {
 	switch {
 	case q.mu.closed:
 		return ErrClosed
-	case q.mu.held+q.mu.waiting+n > q.options.Capacity:
-		return fmt.Errorf("%w: %d items on %d of %d", ErrFull, n, q.mu.held+q.mu.waiting, q.options.Capacity)
+	case q.mu.onDevice+q.mu.pendingCount+n > q.options.Capacity:
+		return fmt.Errorf("%w: %d items on %d of %d", ErrFull, n, q.mu.onDevice+q.mu.pendingCount, q.options.Capacity)
 	}
 	q.mu.pending[level] = append(q.mu.pending[level], words...)
-	q.mu.waiting += n
+	q.mu.pendingCount += n
 	return nil
 }
 
-// Groups is what each work group has done. It waits for what runs.
+// Groups returns the counters of each work group. It waits for a run to end.
 func (q *Queue) Groups(ctx context.Context) ([]GroupReport, error) {
 	q.running.Lock()
 	defer q.running.Unlock()
 	words := make([]uint32, lineWords*q.options.Groups)
-	if err := q.memory.groups.Download(ctx, 0, words); err != nil {
+	if err := q.buffers.groups.Download(ctx, 0, words); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	reports := make([]GroupReport, q.options.Groups)
@@ -117,8 +116,8 @@ func (q *Queue) Groups(ctx context.Context) ([]GroupReport, error) {
 	return reports, nil
 }
 
-// Close frees what the queue has on the device. Items that are left are gone. It
-// is idempotent.
+// Close releases the programs and buffers of the queue, with the items that are left.
+// It waits for a run to end. It is idempotent.
 func (q *Queue) Close() {
 	q.running.Lock()
 	defer q.running.Unlock()
@@ -128,6 +127,6 @@ func (q *Queue) Close() {
 	q.mu.Unlock()
 	if !closed {
 		q.programs.release()
-		q.memory.release()
+		q.buffers.release()
 	}
 }

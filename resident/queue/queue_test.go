@@ -12,11 +12,12 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// stolenOnce is the result of a task that was done once, over poison.
+// stolenOnce returns the result of a task that was done once, over poison.
 func stolenOnce(task int) uint32 { return poison + stealResult(task) }
 
-// The workload steal.
+// The steal workload.
 func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, tasks := range []int{2017, 8191} {
 		for _, order := range []Order{FIFO, LIFO, Priority} {
@@ -40,7 +41,7 @@ func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {
 				for i, g := range reports {
 					total += g.Taken + g.Stolen
 					if g.Taken == 0 {
-						t.Errorf("group %d took nothing of its own", i)
+						t.Errorf("group %d took no item of its own", i)
 					}
 				}
 				if total != uint64(tasks) {
@@ -51,8 +52,9 @@ func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {
 	}
 }
 
-// Few takes leave work to a group that starts with none: it has to steal.
+// A group that starts without items has to steal, because the others take few.
 func TestGroupsSteal(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	results := f.results(500)
 	// One invocation a group: the first groups to run empty the others' ranges.
@@ -71,12 +73,12 @@ func TestGroupsSteal(t *testing.T) {
 		stolen += g.Stolen
 	}
 	if stolen == 0 {
-		t.Errorf("nobody stole: %+v", reports)
+		t.Errorf("no group stole: %+v", reports)
 	}
 }
 
-// orderText notes at which turn an item was worked on. One invocation works, so
-// that turns are in order.
+// orderText stores the position at which an item was processed. Only one invocation
+// runs, so positions are in order.
 const orderText = `
 layout(std430, binding = 4) restrict buffer Turns { uint next; uint turns[]; };
 bool queueRun(uint level, uint item[QUEUE_WORDS]) {
@@ -86,6 +88,7 @@ bool queueRun(uint level, uint item[QUEUE_WORDS]) {
 }`
 
 func TestOrders(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n = 100
 	tests := []struct {
@@ -127,8 +130,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// treeText visits a node of a binary tree and pushes its children. Items have
-// two words: the node, from 1, and something that must come along.
+// treeText visits a node of a binary tree and pushes its children. Items have two
+// words: the node, from 1, and its depth, which children inherit plus 1.
 const treeText = `
 layout(std430, binding = 4) restrict buffer Visits { uint visits[]; };
 bool queueRun(uint level, uint item[QUEUE_WORDS]) {
@@ -149,7 +152,7 @@ bool queueRun(uint level, uint item[QUEUE_WORDS]) {
     return true;
 }`
 
-// depth is what treeText adds at a node, for a root item of 1.
+// depth returns the number that treeText adds at a node, for a root item of 1.
 func depth(node int) uint32 {
 	d := uint32(0)
 	for ; node > 0; node /= 2 {
@@ -159,6 +162,7 @@ func depth(node int) uint32 {
 }
 
 func TestItemsPushItems(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const nodes = 1 << 12
 	for _, o := range []Options{
@@ -195,7 +199,8 @@ func TestItemsPushItems(t *testing.T) {
 	}
 }
 
-func TestFullQueueLosesNothing(t *testing.T) {
+func TestFullQueueLosesNoItem(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	visits := f.results(4096)
 	q := f.queue(Options{Capacity: 16, Words: 2, Local: 8}, treeText, shader.Defines{"NODES": "4096"}, visits)
@@ -217,7 +222,7 @@ func TestFullQueueLosesNothing(t *testing.T) {
 			t.Errorf("node %d has %#x", i, v)
 		}
 	}
-	// A node that is not in the queue was visited, or an ancestor is there.
+	// Each finished item visited one node.
 	if uint64(visited) != r.Finished {
 		t.Errorf("%d nodes visited, %d items finished", visited, r.Finished)
 	}
@@ -227,13 +232,14 @@ func TestFullQueueLosesNothing(t *testing.T) {
 }
 
 func TestStealReports(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	for _, steal := range []bool{false, true} {
-		told := 0
+		calls := 0
 		r, err := Steal(t.Context(), f.Executor, f.Cache, StealOptions{
-			Options: Options{Groups: 8, Local: 16, Steal: steal}, Tasks: 500, Repeat: 3, Progress: func() { told++ }})
-		if err != nil || told != 3 {
-			t.Fatal(told, err)
+			Options: Options{Groups: 8, Local: 16, Steal: steal}, Tasks: 500, Repeat: 3, Progress: func() { calls++ }})
+		if err != nil || calls != 3 {
+			t.Fatal(calls, err)
 		}
 		if !r.Verified || r.Micros <= 0 || r.Tasks != 500 || r.Groups != 8 || r.Repeat != 3 || r.Rounds < 3 {
 			t.Errorf("%+v", r)
@@ -243,7 +249,8 @@ func TestStealReports(t *testing.T) {
 	residenttest.WantError(t, err, "0 tasks")
 }
 
-func TestPushKnowsTheRoom(t *testing.T) {
+func TestPushReturnsErrFull(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	results := f.results(40)
 	q := f.queue(Options{Capacity: 40, Takes: 1, Local: 8, Groups: 1, Rounds: 1}, stealText, nil, results)
@@ -265,7 +272,8 @@ func TestPushKnowsTheRoom(t *testing.T) {
 	wantAll(t, f.download(results), stolenOnce)
 }
 
-func TestManyItemsGoUpInParts(t *testing.T) {
+func TestItemsAreUploadedInParts(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n = uploadWords + 5000
 	results := f.results(n)
@@ -275,8 +283,9 @@ func TestManyItemsGoUpInParts(t *testing.T) {
 	wantAll(t, f.download(results), stolenOnce)
 }
 
-// TestAMillionItems has a queue of 2^20 items of 64 bytes, all there at once.
+// TestAMillionItems fills a queue with 2^20 items of 64 bytes.
 func TestAMillionItems(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const n, words = 1 << 20, 16
 	results := f.results(n)
@@ -301,6 +310,7 @@ const greedyText = `bool queueRun(uint level, uint item[QUEUE_WORDS]) {
 }`
 
 func TestUnreservedPushIsAnError(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(Options{}, greedyText, nil)
 	f.push(q, 0, 1)
@@ -309,7 +319,8 @@ func TestUnreservedPushIsAnError(t *testing.T) {
 	}
 }
 
-func TestQueueStopsWithItsContext(t *testing.T) {
+func TestRunReturnsWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	results := f.results(100)
 	q := f.queue(Options{}, stealText, nil, results)
@@ -319,11 +330,12 @@ func TestQueueStopsWithItsContext(t *testing.T) {
 	if _, err := q.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
-	f.run(q) // the items are still there
+	f.run(q) // the items are still in the queue
 	wantAll(t, f.download(results), stolenOnce)
 }
 
-func TestQueueRefusesNonsense(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	_, err := New(t.Context(), f.Executor, f.Cache, Item{}, Options{Levels: 2})
 	residenttest.WantError(t, err, "2 levels need the order Priority")
@@ -335,7 +347,7 @@ func TestQueueRefusesNonsense(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	q := f.queue(Options{Words: 2}, greedyText, nil)
-	residenttest.WantError(t, q.Push(1, 1, 2), "level 1, there are 0 to 0")
+	residenttest.WantError(t, q.Push(1, 1, 2), "level 1 is not in 0 to 0")
 	residenttest.WantError(t, q.Push(0, 1, 2, 3), "3 words are not items of 2")
 	q.Close()
 	q.Close()

@@ -10,146 +10,146 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// patience is how many times in a row the rounds of one submission may finish
-// nothing. Reservations that fail side by side can spoil a round for all.
-const patience = 4
+// maxIdleSubmissions is the number of successive submissions in which no item finishes
+// before Run returns ErrStuck. Concurrent reservations can fail each other, so one is
+// not enough.
+const maxIdleSubmissions = 4
 
-// Run runs rounds until the queue is empty, what was pushed meanwhile included.
-// It returns ErrStuck when no item can finish, ErrUnreserved when one pushed
-// without room, ErrClosed, ctx.Err() between two submissions, and what the
-// executor reports; the report is that of the last submission.
+// Run runs rounds until the queue is empty, with the items that are pushed meanwhile.
+// It returns ErrStuck when no item can finish, ErrUnreserved when one pushed without a
+// reservation, ErrClosed, ctx.Err() between two submissions, and the errors of the
+// executor. The report is that of the last submission.
 func (q *Queue) Run(ctx context.Context) (Report, error) {
 	q.running.Lock()
 	defer q.running.Unlock()
 	idle := 0
 	for {
-		before := q.last.Finished
-		if err := q.rounds(ctx, q.options.Rounds); err != nil {
-			return q.last, err
+		before := q.lastReport.Finished
+		if err := q.submitRounds(ctx, q.options.Rounds); err != nil {
+			return q.lastReport, err
 		}
-		if q.left() == 0 {
-			return q.last, nil
+		if q.remaining() == 0 {
+			return q.lastReport, nil
 		}
-		if idle++; q.last.Finished != before {
+		if idle++; q.lastReport.Finished != before {
 			idle = 0
 		}
-		if idle == patience {
-			return q.last, fmt.Errorf("%w: %d items of %d", ErrStuck, q.last.Items, q.options.Capacity)
+		if idle == maxIdleSubmissions {
+			return q.lastReport, fmt.Errorf("%w: %d items of %d", ErrStuck, q.lastReport.Items, q.options.Capacity)
 		}
 	}
 }
 
-// RunRounds runs n rounds, at most 64. It fails as Run does, but not with
-// ErrStuck.
+// RunRounds runs n rounds, at most 64. It returns the errors of Run except ErrStuck.
 func (q *Queue) RunRounds(ctx context.Context, n int) (Report, error) {
 	if n < 1 || n > 64 {
-		return Report{}, fmt.Errorf("queue: %d rounds, there may be 1 to 64", n)
+		return Report{}, fmt.Errorf("queue: %d rounds: must be 1 to 64", n)
 	}
 	q.running.Lock()
 	defer q.running.Unlock()
-	err := q.rounds(ctx, n)
-	return q.last, err
+	err := q.submitRounds(ctx, n)
+	return q.lastReport, err
 }
 
-// left is how many items are to be worked on, on the device and here.
-func (q *Queue) left() int {
+// remaining returns the number of unfinished items, on the device and pending.
+func (q *Queue) remaining() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.mu.held + q.mu.waiting
+	return q.mu.onDevice + q.mu.pendingCount
 }
 
-// rounds issues n rounds and waits for them. running is held.
-func (q *Queue) rounds(ctx context.Context, n int) error {
-	up, err := q.outgoing()
+// submitRounds submits n rounds and waits for them. running must be locked.
+func (q *Queue) submitRounds(ctx context.Context, n int) error {
+	up, err := q.takePending()
 	if err != nil {
 		return err
 	}
 	parity := q.parity
 	report := make([]uint32, reportHeader+q.options.Levels)
-	pending, err := q.executor.Submit(ctx, q.job(n, up, report))
+	pending, err := q.executor.Submit(ctx, q.roundsJob(n, up, report))
 	if err != nil {
 		q.parity = parity
-		q.giveBack(up)
+		q.returnPending(up)
 		return fmt.Errorf("queue: %w", err)
 	}
-	// The rounds run, whatever becomes of ctx: their report must not be missed.
+	// The rounds run also when ctx ends, and their report is needed.
 	if err := pending.Wait(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
-	q.take(report)
-	if q.last.Unreserved > 0 {
-		return fmt.Errorf("%w (%d times)", ErrUnreserved, q.last.Unreserved)
+	q.readReport(report)
+	if q.lastReport.Unreserved > 0 {
+		return fmt.Errorf("%w (%d times)", ErrUnreserved, q.lastReport.Unreserved)
 	}
 	return ctx.Err()
 }
 
-// job is the items that go up and n rounds. The last plan and gather leave the
-// queue so that items of the host may be pushed.
-func (q *Queue) job(n int, up outgoing, report []uint32) executor.Job {
+// roundsJob returns the job of an upload and n rounds. The last plan and gather leave the
+// queue in the state in which items may be uploaded.
+func (q *Queue) roundsJob(n int, up upload, report []uint32) executor.Job {
 	var all []executor.Dispatch
 	if up.longest > 0 {
 		all = append(all, executor.Dispatch{
 			Program: q.programs.push,
 			Groups:  [3]uint32{uint32(up.longest+63) / 64, uint32(q.options.Levels), 1},
-			Memory:  []executor.Bound{q.memory.state.Bind(0), q.memory.pushed.Bind(2)},
+			Memory:  []executor.Bound{q.buffers.state.Bind(0), q.buffers.pushed.Bind(2)},
 		})
 	}
-	all = append(all, q.turn()...)
+	all = append(all, q.planAndGather()...)
 	for range n {
-		all = append(all, q.run())
-		all = append(all, q.turn()...)
+		all = append(all, q.runDispatch())
+		all = append(all, q.planAndGather()...)
 	}
 	job := executor.Job{Dispatch: all[0], Then: all[1:]}
 	job.Outputs = []executor.Output{{Binding: 2, To: glctx.Bytes(report)}}
 	if up.longest > 0 {
-		job.Inputs = []executor.Input{{Binding: 1, Data: glctx.Bytes(up.words())}}
+		job.Inputs = []executor.Input{{Binding: 1, Data: glctx.Bytes(up.encode())}}
 	}
 	return job
 }
 
-// turn is plan and gather; after it the other items are this round's.
-func (q *Queue) turn() []executor.Dispatch {
-	before, next := q.memory.items[q.parity], q.memory.items[1-q.parity]
+// planAndGather returns the plan and gather dispatches, and swaps the item buffers.
+func (q *Queue) planAndGather() []executor.Dispatch {
+	before, next := q.buffers.items[q.parity], q.buffers.items[1-q.parity]
 	q.parity = 1 - q.parity
 	return []executor.Dispatch{
-		{Program: q.programs.plan, Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{q.memory.state.Bind(0)}},
+		{Program: q.programs.plan, Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{q.buffers.state.Bind(0)}},
 		{
 			Program:  q.programs.gather,
-			Indirect: &executor.Indirect{Memory: q.memory.state.Memory, Offset: gatherAt},
-			Memory:   []executor.Bound{q.memory.state.Bind(0), before.BindReadOnly(1), q.memory.pushed.BindReadOnly(2), next.Bind(3)},
+			Indirect: &executor.Indirect{Memory: q.buffers.state.Memory, Offset: gatherAt},
+			Memory:   []executor.Bound{q.buffers.state.Bind(0), before.BindReadOnly(1), q.buffers.pushed.BindReadOnly(2), next.Bind(3)},
 		},
 	}
 }
 
-func (q *Queue) run() executor.Dispatch {
+func (q *Queue) runDispatch() executor.Dispatch {
 	memory := append([]executor.Bound(nil), q.item.Memory...)
-	memory[1] = q.memory.items[q.parity].BindReadOnly(1)
+	memory[1] = q.buffers.items[q.parity].BindReadOnly(1)
 	return executor.Dispatch{
 		Program:  q.programs.run,
-		Indirect: &executor.Indirect{Memory: q.memory.state.Memory, Offset: runGroupsAt},
+		Indirect: &executor.Indirect{Memory: q.buffers.state.Memory, Offset: runGroupsAt},
 		Memory:   memory,
 		Uniforms: q.item.Uniforms,
 	}
 }
 
-// take reads the report that queue_plan wrote.
-func (q *Queue) take(words []uint32) {
-	q.last = Report{
+// readReport reads the report that queue_plan wrote.
+func (q *Queue) readReport(words []uint32) {
+	q.lastReport = Report{
 		Items:      int(words[0]),
-		Finished:   grown(q.last.Finished, words[2]),
-		Returned:   grown(q.last.Returned, words[3]),
-		Refused:    grown(q.last.Refused, words[4]),
-		Unreserved: grown(q.last.Unreserved, words[5]),
-		Rounds:     grown(q.last.Rounds, words[6]),
+		Finished:   extendCounter(q.lastReport.Finished, words[2]),
+		Returned:   extendCounter(q.lastReport.Returned, words[3]),
+		Refused:    extendCounter(q.lastReport.Refused, words[4]),
+		Unreserved: extendCounter(q.lastReport.Unreserved, words[5]),
+		Rounds:     extendCounter(q.lastReport.Rounds, words[6]),
 	}
 	for _, n := range words[reportHeader:] {
-		q.last.Levels = append(q.last.Levels, int(n))
+		q.lastReport.Levels = append(q.lastReport.Levels, int(n))
 	}
 	q.mu.Lock()
-	q.mu.held = q.options.Capacity - int(int32(words[1])) // room of items that finish
+	q.mu.onDevice = q.options.Capacity - int(int32(words[1])) // credits return when items finish
 	q.mu.Unlock()
 }
 
-// grown is a counter of 64 bits whose low word is now low. It misses nothing as
-// long as less than 1<<32 is counted between two reports.
-func grown(before uint64, low uint32) uint64 { return before + uint64(low-uint32(before)) }
+// extendCounter returns a 64-bit counter whose low word has become low. It is right as
+// long as the counter grows by less than 1<<32 between two reports.
+func extendCounter(before uint64, low uint32) uint64 { return before + uint64(low-uint32(before)) }

@@ -16,36 +16,37 @@ import (
 //go:embed kernels/steal.glsl
 var stealText string
 
-// StealReport is what the workload steal came to.
+// StealReport is the result of the steal workload.
 type StealReport struct {
 	Tasks          int     `json:"tasks"`
 	Groups         int     `json:"groups"`
 	Local          int     `json:"local"` // invocations of a group
-	Steal          bool    `json:"steal"` // dealt out and stolen; otherwise all take from one place
+	Steal          bool    `json:"steal"` // divided among groups that steal; otherwise one range for all
 	Repeat         int     `json:"repeat"`
 	Micros         float64 `json:"us"` // from Push until the queue is empty, median
 	TasksPerSecond float64 `json:"tasks_per_s"`
 	Rounds         uint64  `json:"rounds"` // of all repeats
-	Least          uint64  `json:"least"`  // tasks of the group that did least, all repeats
+	Least          uint64  `json:"least"`  // tasks of the group that did the fewest, over all repeats
 	Most           uint64  `json:"most"`
 	Stolen         uint64  `json:"stolen"`
-	Verified       bool    `json:"verified"` // every task exactly once a repeat; with Steal, every group did some
+	Verified       bool    `json:"verified"` // every task was done once in each repeat; with Steal, by every group some
 }
 
-// StealOptions say what Steal does.
+// StealOptions configure Steal.
 type StealOptions struct {
-	Options // as for New, with room for the tasks where Capacity is 0
+	Options // those of New; Capacity is the number of tasks by default
 
-	// Tasks are done Repeat times. Both must be at least 1.
+	// Tasks is the number of tasks, which are done Repeat times. Both must be at
+	// least 1.
 	Tasks, Repeat int
 
-	// Progress is called after each time that all tasks were done, if it is set.
+	// Progress is called after each repeat, if it is set.
 	Progress func()
 }
 
-// Steal runs the workload steal: tasks of unequal cost, 1 to 512 steps, each to
-// be done exactly once. It fails as New and Run do; where a task is wrong the
-// report says so.
+// Steal runs the steal workload: tasks of unequal cost, 1 to 512 steps, each of which
+// must be done exactly once. It returns the errors of New and Run. Where a result is
+// wrong, the report is not Verified.
 func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs, o StealOptions) (StealReport, error) {
 	tasks, repeat := o.Tasks, o.Repeat
 	if tasks < 1 || repeat < 1 {
@@ -68,7 +69,7 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	s := StealReport{Tasks: tasks, Groups: q.options.Groups, Local: q.options.Local, Steal: q.options.Steal, Repeat: repeat}
 	micros := make([]float64, repeat)
 	for i := range micros {
-		spent, err := q.runTasks(ctx, tasks)
+		spent, err := q.stealRun(ctx, tasks)
 		if err != nil {
 			return s, err
 		}
@@ -80,11 +81,11 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	slices.Sort(micros)
 	s.Micros = micros[repeat/2]
 	s.TasksPerSecond = float64(tasks) / s.Micros * 1e6
-	return s, s.verify(ctx, q, results)
+	return s, s.verifyResults(ctx, q, results)
 }
 
-// runTasks pushes every task and runs until all are done.
-func (q *Queue) runTasks(ctx context.Context, tasks int) (time.Duration, error) {
+// stealRun pushes every task and runs until all are done.
+func (q *Queue) stealRun(ctx context.Context, tasks int) (time.Duration, error) {
 	numbers := make([]uint32, tasks)
 	for i := range numbers {
 		numbers[i] = uint32(i)
@@ -97,8 +98,8 @@ func (q *Queue) runTasks(ctx context.Context, tasks int) (time.Duration, error) 
 	return time.Since(start), err
 }
 
-// verify compares every result, and counts what the groups did.
-func (s *StealReport) verify(ctx context.Context, q *Queue, results *executor.Buffer[uint32]) error {
+// verifyResults compares every result, and adds the counters of the groups.
+func (s *StealReport) verifyResults(ctx context.Context, q *Queue, results *executor.Buffer[uint32]) error {
 	got := make([]uint32, s.Tasks)
 	groups, err := q.Groups(ctx)
 	if err := errors.Join(err, results.Download(ctx, 0, got)); err != nil {
@@ -108,19 +109,19 @@ func (s *StealReport) verify(ctx context.Context, q *Queue, results *executor.Bu
 	for task, sum := range got {
 		s.Verified = s.Verified && sum == uint32(s.Repeat)*stealResult(task)
 	}
-	s.Rounds = q.last.Rounds
+	s.Rounds = q.lastReport.Rounds
 	s.Least = ^uint64(0)
 	for _, g := range groups {
 		s.Least, s.Most = min(s.Least, g.Taken+g.Stolen), max(s.Most, g.Taken+g.Stolen)
 		s.Stolen += g.Stolen
 	}
 	if s.Steal && s.Tasks >= s.Groups {
-		s.Verified = s.Verified && s.Least >= uint64(s.Repeat) // in every repeat its own last task at least
+		s.Verified = s.Verified && s.Least >= uint64(s.Repeat) // at least the last task of its range in every repeat
 	}
 	return nil
 }
 
-// stealResult is what comes out of a task.
+// stealResult returns the result of a task.
 func stealResult(task int) uint32 {
 	x := uint32(task)
 	for range 1 + uint32(task)*2654435761>>23 {

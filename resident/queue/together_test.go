@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// Goroutines push while others run rounds: what finds no room is pushed again,
+// Goroutines push while others run rounds. Items that do not fit are pushed again,
 // and every task is done once.
-func TestManyPushWhileItRuns(t *testing.T) {
+func TestConcurrentPushAndRun(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	const pushers, each = 4, 300
 	results := f.results(pushers * each)

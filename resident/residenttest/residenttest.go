@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package residenttest holds what the tests of resident's packages share.
+// Package residenttest holds test helpers of resident and of the packages that use it.
 package residenttest
 
 import (
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
@@ -15,31 +16,23 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Open makes an executor over a context and a cache of its own, and closes them
-// when the test ends; handles that are left then are an error.
+// Open makes an executor over a new context and cache, and closes them when the test ends.
+// Handles that are left then are an error.
 func Open(t testing.TB) (*executor.Executor, *cache.Cache) {
 	t.Helper()
-	context := gltest.Open(t)
-	programs, err := cache.New(context, cache.Options{MemoryOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := executor.New(context, programs, executor.Options{})
+	gpu, err := shadercache.New(gltest.Open(t), shadercache.Options{Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := programs.Close(); err != nil {
-			t.Errorf("handles were left: %v", err)
+		if err := gpu.Close(); err != nil {
+			t.Errorf("handles are left: %v", err)
 		}
 	})
-	return e, programs
+	return gpu.Executor, gpu.Cache
 }
 
-// Fixture is what Open makes, and the test that it is of.
+// Fixture holds the results of Open, and the test.
 type Fixture struct {
 	*executor.Executor
 	T     testing.TB
@@ -47,29 +40,29 @@ type Fixture struct {
 	Cache *cache.Cache
 }
 
-// New is Open, as a Fixture.
+// New returns the results of Open as a Fixture.
 func New(t testing.TB) Fixture {
 	t.Helper()
 	e, programs := Open(t)
 	return Fixture{e, t, e.Context(), programs}
 }
 
-// In is the same for a part of the test.
+// In returns the fixture for a subtest.
 func (f Fixture) In(t testing.TB) Fixture {
 	f.T = t
 	return f
 }
 
-// WantError checks that an error says text.
+// WantError checks that an error contains text.
 func WantError(t testing.TB, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v does not say %q", err, text)
+		t.Errorf("error %v does not contain %q", err, text)
 	}
 }
 
-// CompileAlone checks that so many kernels match a pattern, and that each of them
-// compiles as it is, with what its files define.
+// CompileAlone checks the number of kernels that match a pattern, and that each compiles
+// without defines.
 func CompileAlone(t *testing.T, kernels fs.FS, pattern string, want int) {
 	t.Helper()
 	_, programs := Open(t)

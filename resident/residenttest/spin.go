@@ -2,9 +2,8 @@ package residenttest
 
 import "sync/atomic"
 
-// drain is what Drain writes to.
+// drain is the word that Drain changes.
 var drain atomic.Uint32
 
-// Drain makes what this thread wrote before leave the CPU: a locked operation
-// empties the buffers of a write-combining mapping too, and touches none of it.
+// Drain flushes the CPU's write-combining buffers by a locked operation on other memory.
 func Drain() { drain.Add(1) }

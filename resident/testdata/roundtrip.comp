@@ -1,34 +1,34 @@
 #version 450 core
 
-// roundtrip: answers each new word of the host by 3 * word + 1, in one of the forms
-// that BenchmarkRoundTripForms compares.
+// roundtrip: answers each new word of the host with 3 * word + 1, in one of the forms that
+// BenchmarkRoundTripForms compares.
 //
 //   binding  buffer    layout, in 32-bit words
-//   0        Asked     0: the word, growing, all ones to end; 1 to 3: read beside it where WIDE is set
-//   1        Answered  ANSWER_AT: the answer      2048: 1 once it runs      2049: looks, once it has ended
+//   0        Request   0: the word, increasing, all ones to end; 1 to 3: read with it if WIDE is set
+//   1        Answer    ANSWER_AT: the answer      2048: 1 once it runs      2049: polls, once it has ended
 //
-//   grid     one group; every POLL_EVERYth invocation looks, by itself
+//   grid     one group; every POLL_EVERYth invocation polls
 //
-// It ends at the word STOP, or after LOOKS looks in a row that showed nothing new,
-// which takes less than 2 s.
+// It ends at the word STOP, or after POLLS polls in a row without a new word, which takes
+// less than 2 s.
 
 // Invocations of the group.
 #ifndef LANES
 #define LANES 1
 #endif
-// 1: all lanes look. 32: the first one of each 32.
+// 1: all lanes poll. 32: the first one of each 32.
 #ifndef POLL_EVERY
 #define POLL_EVERY 32
 #endif
-// How a look is done: 0 load, 1 atomicAdd of 0, 2 atomicOr of 0.
+// How it polls: 0 load, 1 atomicAdd of 0, 2 atomicOr of 0.
 #ifndef POLL
 #define POLL 0
 #endif
-// 1: a look loads 16 bytes.
+// 1: a poll loads 16 bytes.
 #ifndef WIDE
 #define WIDE 0
 #endif
-// Loads that an invocation has under way, 1, 2 or 4.
+// Loads in flight of an invocation: 1, 2 or 4.
 #ifndef PIPE
 #define PIPE 1
 #endif
@@ -43,7 +43,7 @@
 #ifndef FENCE
 #define FENCE 0
 #endif
-// Multiply-adds between looks.
+// Multiply-adds between polls.
 #ifndef WORK
 #define WORK 0
 #endif
@@ -51,8 +51,8 @@
 #ifndef VOLATILE_ONLY
 #define VOLATILE_ONLY 0
 #endif
-#ifndef LOOKS
-#define LOOKS 1000000
+#ifndef POLLS
+#define POLLS 1000000
 #endif
 #ifndef STOP
 #define STOP 0xffffffffu
@@ -67,28 +67,28 @@
 layout(local_size_x = LANES) in;
 
 #if WIDE
-layout(std430, binding = 0) MEMORY buffer Asked { uvec4 asked[]; };
+layout(std430, binding = 0) MEMORY buffer Request { uvec4 request[]; };
 #else
-layout(std430, binding = 0) MEMORY buffer Asked { uint asked[]; };
+layout(std430, binding = 0) MEMORY buffer Request { uint request[]; };
 #endif
-layout(std430, binding = 1) MEMORY buffer Answered { uint answered[]; };
+layout(std430, binding = 1) MEMORY buffer Answer { uint answers[]; };
 
-shared uint answeredHere; // the newest word that somebody answered
+shared uint answeredHere; // the newest word that was answered
 
-uint look() {
+uint poll() {
 #if POLL == 1
-    return atomicAdd(asked[0], 0u);
+    return atomicAdd(request[0], 0u);
 #elif POLL == 2
-    return atomicOr(asked[0], 0u);
+    return atomicOr(request[0], 0u);
 #elif WIDE
-    uvec4 now = asked[0];
+    uvec4 now = request[0];
     return now.y == 0u && now.z == 0u && now.w == 0u ? now.x : 0u;
 #else
-    return asked[0];
+    return request[0];
 #endif
 }
 
-// answer answers a word, unless another invocation has done so.
+// answer answers a word, unless another invocation has.
 void answer(uint word) {
 #if LANES > 1
     if (atomicMax(answeredHere, word) >= word) {
@@ -96,9 +96,9 @@ void answer(uint word) {
     }
 #endif
 #if ANSWER == 1
-    atomicExchange(answered[ANSWER_AT], 3u * word + 1u);
+    atomicExchange(answers[ANSWER_AT], 3u * word + 1u);
 #else
-    answered[ANSWER_AT] = 3u * word + 1u;
+    answers[ANSWER_AT] = 3u * word + 1u;
 #endif
 #if FENCE
     memoryBarrierBuffer();
@@ -119,33 +119,33 @@ void take(uint now) {
 void main() {
     if (gl_LocalInvocationIndex == 0u) {
         answeredHere = 0u;
-        answered[2048] = 1u;
+        answers[2048] = 1u;
     }
     barrier();
-    uint looks = 0u;
+    uint polls = 0u;
     float x = 1.0;
     if (gl_LocalInvocationIndex % uint(POLL_EVERY) == 0u) {
-        uint a = look();
+        uint a = poll();
 #if PIPE > 1
-        uint b = look();
+        uint b = poll();
 #endif
 #if PIPE > 2
-        uint c = look();
-        uint d = look();
+        uint c = poll();
+        uint d = poll();
 #endif
-        for (; idle < uint(LOOKS) && seen != STOP; ++looks) { // lint:leader one invocation is what is measured
+        for (; idle < uint(POLLS) && seen != STOP; ++polls) { // lint:leader one invocation is measured
             ++idle;
             take(a);
-            a = look();
+            a = poll();
 #if PIPE > 1
             take(b);
-            b = look();
+            b = poll();
 #endif
 #if PIPE > 2
             take(c);
-            c = look();
+            c = poll();
             take(d);
-            d = look();
+            d = poll();
 #endif
 #if WORK
             for (int i = 0; i < WORK; ++i) {
@@ -156,6 +156,6 @@ void main() {
     }
     barrier();
     if (gl_LocalInvocationIndex == 0u) {
-        answered[2049] = looks + (x == 0.5 ? 1u : 0u);
+        answers[2049] = polls + (x == 0.5 ? 1u : 0u);
     }
 }

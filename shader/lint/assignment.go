@@ -1,20 +1,24 @@
 package lint
 
-import "strings"
+import (
+	"strings"
 
-// assignment is one change of a variable inside an expression.
+	"github.com/shadercache/shadercache/shader"
+)
+
+// assignment is one write to a variable inside an expression.
 type assignment struct {
-	name    string
-	at      position
-	whole   bool    // the whole variable, not an element or a component
-	step    bool    // relative to what it was: ++, +=, x = x + 1
-	index   []token // the brackets behind the name
-	value   []token // what it is set to; empty for ++ and --
-	operand int     // index of the name among the tokens
+	name     string
+	at       shader.Position
+	complete bool    // the whole variable, not an element or a component
+	step     bool    // relative to what it was: ++, +=, x = x + 1
+	index    []token // the brackets behind the name
+	value    []token // the value assigned; empty for ++ and --
+	operand  int     // index of the name among the tokens
 }
 
-// assignments are the changes in an expression, from right to left, the order
-// in which a = b = c works. What a declaration sets is among them.
+// assignments returns the writes in an expression, from right to left, the order of
+// a = b = c. The initial values of declarations are among them.
 func assignments(tokens []token) []assignment {
 	var list []assignment
 	for i := len(tokens) - 1; i >= 0; i-- {
@@ -45,25 +49,25 @@ func assignments(tokens []token) []assignment {
 	return list
 }
 
-// stepsFrom says whether a variable is set to something made of itself.
+// stepsFrom reports whether the value assigned uses the variable itself.
 func stepsFrom(a assignment) bool {
-	return a.whole && len(a.value) > 1 && has(a.value, a.name)
+	return a.complete && len(a.value) > 1 && has(a.value, a.name)
 }
 
-// lvalueBefore reads back from end: name, or name.part[index].part and so on.
+// lvalueBefore reads backwards from end: name, or name.part[index].part and so on.
 func lvalueBefore(tokens []token, end int) (assignment, bool) {
-	a := assignment{whole: true}
+	a := assignment{complete: true}
 	i := end - 1
 	for i >= 0 {
 		switch {
 		case tokens[i].text == "]":
 			open := opening(tokens, i)
 			a.index = append(a.index, tokens[min(open+1, i):i]...)
-			a.whole = false
+			a.complete = false
 			i = open - 1
 			continue
 		case tokens[i].kind == word && i > 0 && tokens[i-1].text == ".":
-			a.whole = false
+			a.complete = false
 			i -= 2
 			continue
 		case tokens[i].kind == word:
@@ -75,23 +79,23 @@ func lvalueBefore(tokens []token, end int) (assignment, bool) {
 	return a, false
 }
 
-// lvalueAfter is the variable behind a prefix operator.
+// lvalueAfter returns the variable after a prefix operator.
 func lvalueAfter(tokens []token, i int) (assignment, bool) {
 	if i >= len(tokens) || tokens[i].kind != word {
 		return assignment{}, false
 	}
-	a := assignment{name: tokens[i].text, at: tokens[i].at, operand: i, whole: true}
+	a := assignment{name: tokens[i].text, at: tokens[i].at, operand: i, complete: true}
 	if i+1 < len(tokens) && tokens[i+1].text == "[" {
-		a.whole = false
+		a.complete = false
 		a.index = tokens[i+2 : max(closing(tokens, i+1), i+2)]
 	}
 	if i+1 < len(tokens) && tokens[i+1].text == "." {
-		a.whole = false
+		a.complete = false
 	}
 	return a, true
 }
 
-// opening is the index of the bracket that the one at end closes, or 0.
+// opening returns the index of the bracket that the one at end closes, or 0.
 func opening(tokens []token, end int) int {
 	depth := 0
 	for i := end; i > 0; i-- {
@@ -103,7 +107,7 @@ func opening(tokens []token, end int) int {
 	return 0
 }
 
-// valueAfter is the expression from i to the comma or bracket that ends it.
+// valueAfter returns the expression from i to the comma or bracket that ends it.
 func valueAfter(tokens []token, i int) []token {
 	depth, start := 0, i
 	for ; i < len(tokens); i++ {
@@ -118,7 +122,7 @@ func valueAfter(tokens []token, i int) []token {
 	return tokens[min(start, len(tokens)):i]
 }
 
-// isAtomic says whether a function changes memory and returns what was there.
+// isAtomic reports whether a function changes memory and returns the previous value.
 func isAtomic(name string) bool {
 	return strings.HasPrefix(name, "atomic") && !strings.HasPrefix(name, "atomicCounter") || strings.HasPrefix(name, "imageAtomic")
 }

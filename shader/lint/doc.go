@@ -1,49 +1,48 @@
-// Package lint finds mistakes in GLSL compute text that drivers compile without
-// a word and that hang a GPU, stop a kernel half way or waste all but one of its
-// lanes.
+// Package lint finds mistakes in GLSL compute shaders that drivers compile without a
+// warning and that hang a GPU, end a kernel early or leave all but one lane idle.
 //
 //	rule                   what it finds
 //	divergent-barrier      barrier() under a condition that differs between the
 //	                       invocations of a group
-//	return-before-barrier  a return that only some invocations take, and a
-//	                       barrier() that the others reach
-//	divergent-loop         barrier() in a loop that some invocations leave, or go
-//	                       round, before the others
-//	shared-race            a shared variable that decides for the whole group is
-//	                       written while others may still read it
+//	return-before-barrier  a return that only some invocations execute, and a
+//	                       barrier() that the others execute
+//	divergent-loop         barrier() in a loop that some invocations leave, or
+//	                       iterate, before the others
+//	shared-race            a shared variable is written while other invocations may
+//	                       still read it
 //	single-lane-loop       a loop that one lane runs while the others wait
 //	unbounded-loop         a loop that no counter ends
 //	marker                 a marker without a reason, or an unknown one
-//	unreadable             text that could not be followed, so nothing is known
+//	unreadable             text that could not be parsed, and is not checked
 //
-// # What counts as different
+// # Divergent and uniform values
 //
-// A value is followed from where it comes from, through variables and calls.
+// A divergent value may differ between the invocations of a group; a uniform one
+// does not. Values are traced from their origin, through variables and calls.
 //
-//	differs                            is the same for a group
+//	divergent                          uniform
 //	gl_LocalInvocationID and -Index    gl_WorkGroupID, gl_NumWorkGroups
 //	gl_GlobalInvocationID              uniforms, constants
-//	gl_Subgroup ids and masks          a buffer that nothing writes, at an index
-//	                                   that is the same
-//	a buffer that is written           a shared variable at an index that is the
-//	                                   same, when a barrier() has passed since it
-//	                                   was written
-//	what an atomic returns             everything, in groups of one invocation
-//	a variable set under a condition
-//	that differs
+//	gl_Subgroup ids and masks          a buffer that is not written, at a uniform
+//	                                   index
+//	a buffer that is written           a shared variable at a uniform index, when a
+//	                                   barrier() has passed since it was written
+//	the result of an atomic            all values, in groups of one invocation
+//	a variable set under a divergent
+//	condition
 //
-// A lint of text is a guess: it takes every branch of an #if for possible, looks
-// at a loop twice, and believes that a function whose body it does not see
-// returns the same to all if it is given the same.
+// The analysis is approximate: it assumes that every branch of an #if is possible,
+// walks through a loop twice, and assumes that a function without a body in the text
+// returns a uniform result for uniform arguments.
 //
 // # Markers
 //
-// Where a finding is meant to be, a comment on its line or on the line above
-// says so and why:
+// A comment on the line of an intended finding, or on the line above, excuses it and
+// gives the reason:
 //
 //	// lint:leader REASON   one lane is meant to run this loop
 //	// lint:budget REASON   this loop ends, for the reason given
 //
-// The reason is for the reader; without it the marker is a finding itself.
-// Nothing excuses a barrier that part of a group does not reach.
+// A marker without a reason is a finding itself. A barrier that part of a group does
+// not reach cannot be excused.
 package lint

@@ -8,7 +8,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Rule names what is wrong: see the package documentation.
+// Rule names a kind of mistake: see the package documentation.
 type Rule string
 
 // The rules.
@@ -33,57 +33,56 @@ type Finding struct {
 	Hint    string `json:"hint"`
 }
 
-// String is the finding as compilers print theirs.
+// String returns the finding in the form of a compiler's message.
 func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s", f.File, f.Line, f.Column, f.Rule, f.Message)
 }
 
-// hints say what to do about a finding, by rule.
+// hints is the advice about a finding, by rule.
 var hints = map[Rule]string{
 	DivergentBarrier:    "move the barrier() out of the condition, or make the condition one that all invocations share",
 	ReturnBeforeBarrier: "keep every invocation until the last barrier(): put the work in an if instead of returning",
 	DivergentLoop:       "let one invocation write a shared flag, barrier(), and have all leave by the flag",
 	SharedRace:          "put a barrier() between the reading and the next write",
-	SingleLaneLoop:      "spread the loop over the invocations, or say why not: // lint:leader REASON",
-	UnboundedLoop:       "count the turns and leave at a budget, or say what ends the loop: // lint:budget REASON",
+	SingleLaneLoop:      "spread the loop over the invocations, or give the reason: // lint:leader REASON",
+	UnboundedLoop:       "count the iterations and leave at a limit, or write what ends the loop: // lint:budget REASON",
 	Marker:              "write // lint:leader REASON or // lint:budget REASON",
-	Unreadable:          "see whether the text compiles; deeply nested code may have to be made simpler",
+	Unreadable:          "check that the text compiles; simplify deeply nested code",
 }
 
-// Check looks for mistakes in GLSL text, which is called name in the findings.
-// They come in the order of the text. It may be called from any goroutine, takes
-// any text, and leaves errors of syntax to the driver's compiler. Lines that #line
-// directives give to other source strings are findings in name too: see
-// CheckSource.
+// Check returns the mistakes in GLSL text, in the order of the text. name is the
+// file of the findings, also where a #line directive selects another source string:
+// see CheckSource. It accepts any text and does not report syntax errors, which the
+// driver's compiler finds. It may be called from any goroutine.
 func Check(name, text string) []Finding {
 	return check([]string{name}, text)
 }
 
-// CheckSource is Check for a source with what it includes: findings name the
-// file that they are in.
+// CheckSource checks a source with the files that it includes. Each finding names
+// the file that it is in.
 func CheckSource(source *shader.Source) []Finding {
 	return check(source.Files(), source.Text())
 }
 
 func check(files []string, text string) []Finding {
 	c := &checker{files: files, seen: map[seenKey]bool{}}
-	s := scan(text)
-	c.markers = s.markers
+	tokens, markers := tokenize(text)
+	c.markers = markers
 	c.checkMarkers()
-	tokens, whole := preprocess(s.tokens)
+	tokens, complete := preprocess(tokens)
 	p := parse(tokens)
-	if !whole {
+	if !complete {
 		p.unreadable = nil
-		c.report(Unreadable, position{line: 1, column: 1}, "macros that grow without end: not everything was checked")
+		c.report(Unreadable, shader.Position{Line: 1, Column: 1}, "macros that grow too large: not everything was checked")
 	}
 	for _, at := range p.unreadable {
 		c.report(Unreadable, at, "a bracket without its other half, or code nested too deeply: what follows was not checked")
 	}
 	c.program = p
-	c.checkBudgets()
+	c.checkLoopBounds()
 	c.walkProgram()
 	slices.SortStableFunc(c.findings, func(a, b located) int {
-		return cmp.Or(cmp.Compare(a.at.source, b.at.source), cmp.Compare(a.at.line, b.at.line), cmp.Compare(a.at.column, b.at.column))
+		return cmp.Or(cmp.Compare(a.at.File, b.at.File), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
 	})
 	findings := make([]Finding, len(c.findings))
 	for i, f := range c.findings {
@@ -92,7 +91,7 @@ func check(files []string, text string) []Finding {
 	return findings
 }
 
-// checker is one run over one text.
+// checker is one check of one text.
 type checker struct {
 	files    []string
 	markers  []marker
@@ -101,45 +100,45 @@ type checker struct {
 	seen     map[seenKey]bool
 }
 
-// located is a finding with what it is sorted by.
+// located is a finding with the position that it is sorted by.
 type located struct {
 	Finding
-	at position
+	at shader.Position
 }
 
 type seenKey struct {
 	rule Rule
-	at   position
+	at   shader.Position
 }
 
-// report notes a finding once, however often the walk comes past it.
-func (c *checker) report(rule Rule, at position, format string, values ...any) {
+// report adds a finding, once for each rule and position.
+func (c *checker) report(rule Rule, at shader.Position, format string, values ...any) {
 	if c.seen[seenKey{rule, at}] {
 		return
 	}
 	c.seen[seenKey{rule, at}] = true
 	c.findings = append(c.findings, located{Finding{
 		File:    c.file(at),
-		Line:    at.line,
-		Column:  at.column,
+		Line:    at.Line,
+		Column:  at.Column,
 		Rule:    rule,
 		Message: fmt.Sprintf(format, values...),
 		Hint:    hints[rule],
 	}, at})
 }
 
-func (c *checker) file(at position) string {
-	if at.source < len(c.files) {
-		return c.files[at.source]
+func (c *checker) file(at shader.Position) string {
+	if at.File < len(c.files) {
+		return c.files[at.File]
 	}
 	return c.files[0]
 }
 
-// line is a place for a message about another one: only its line, or with the
-// file where that differs.
-func (c *checker) line(at, from position) string {
-	if at.source == from.source {
-		return fmt.Sprintf("line %d", at.line)
+// line formats at for a message about from: only the line, or file and line where
+// the files differ.
+func (c *checker) line(at, from shader.Position) string {
+	if at.File == from.File {
+		return fmt.Sprintf("line %d", at.Line)
 	}
-	return fmt.Sprintf("%s line %d", c.file(at), at.line)
+	return fmt.Sprintf("%s line %d", c.file(at), at.Line)
 }

@@ -1,26 +1,30 @@
 package lint
 
-import "maps"
+import (
+	"maps"
 
-// class says what the invocations of a group see of a value.
+	"github.com/shadercache/shadercache/shader"
+)
+
+// class is how a value varies over the invocations of a group.
 type class uint8
 
 const (
-	same      class = iota // all the same
-	different              // each possibly something else
-	lane                   // different, and no two the same: an invocation's number
-	leader                 // true for one at most
-	others                 // false for one at most
+	uniform   class = iota // the same for all
+	divergent              // may differ between invocations
+	lane                   // differs between any two: an invocation's index
+	oneLane                // true for one invocation at most
+	allButOne              // false for one invocation at most
 )
 
-func (c class) differs() bool { return c != same }
+func (c class) isDivergent() bool { return c != uniform }
 
-// join is what is known of a value that is one or the other.
+// join returns the class of a value that has one class or the other.
 func join(a, b class) class {
 	if a == b {
 		return a
 	}
-	return different
+	return divergent
 }
 
 // variable names a local by the call that it belongs to; 0 is the program.
@@ -29,24 +33,25 @@ type variable struct {
 	name string
 }
 
-// flow is what is known at a point of the text.
+// flow is the state of the analysis at a point of the text.
 type flow struct {
 	classes map[variable]class
-	// unsettled shared variables were written since the last barrier().
-	unsettled map[string]bool
-	// read shared variables were read by all since the last barrier(), here.
-	read map[string]position
+	// unsynchronized shared variables were written since the last barrier().
+	unsynchronized map[string]bool
+	// read has the shared variables that all invocations have read since the last
+	// barrier(), and where.
+	read map[string]shader.Position
 }
 
 func newFlow() *flow {
-	return &flow{map[variable]class{}, map[string]bool{}, map[string]position{}}
+	return &flow{map[variable]class{}, map[string]bool{}, map[string]shader.Position{}}
 }
 
 func (f *flow) clone() *flow {
-	return &flow{maps.Clone(f.classes), maps.Clone(f.unsettled), maps.Clone(f.read)}
+	return &flow{maps.Clone(f.classes), maps.Clone(f.unsynchronized), maps.Clone(f.read)}
 }
 
-// merge adds what is known on another way to the same point.
+// merge adds the state on another path to the same point.
 func (f *flow) merge(other *flow) {
 	for v, c := range other.classes {
 		if mine, ok := f.classes[v]; ok {
@@ -54,40 +59,40 @@ func (f *flow) merge(other *flow) {
 		}
 		f.classes[v] = c
 	}
-	maps.Copy(f.unsettled, other.unsettled)
+	maps.Copy(f.unsynchronized, other.unsynchronized)
 	maps.Copy(f.read, other.read)
 }
 
-// settle is a barrier(): what was written is there for all.
-func (f *flow) settle() {
-	clear(f.unsettled)
+// passBarrier is a barrier(): all invocations see what was written before it.
+func (f *flow) passBarrier() {
+	clear(f.unsynchronized)
 	clear(f.read)
 }
 
-// call is a function that is being walked through.
+// call is a function call on the stack of the walk.
 type call struct {
 	number   int
 	function *function
 	result   class
-	results  int // returns that were seen
-	// returned is a return that part of the group has taken.
-	returned *position
+	results  int // return statements so far
+	// returned is a return statement that part of the group has executed.
+	returned *shader.Position
 	scopes   []scope
 }
 
-// scope is a condition, a loop or a switch that is being walked through.
+// scope is an if, a loop or a switch on the stack of the walk.
 type scope struct {
 	kind statementKind
-	at   position
-	// part says that part of the group is in here; single that it is one lane.
+	at   shader.Position
+	// part is set where part of the group is in the scope, single where one lane is.
 	part, single bool
 	// left is a break, missed a continue or a switch's break, that part of the
-	// group has taken.
-	left, missed *position
+	// group has executed.
+	left, missed *shader.Position
 }
 
-// partial returns the innermost condition under which only part of the group
-// is here, looking outwards no further than scopes[from], or nil.
+// partial returns the innermost scope from scopes[from] on that only part of the
+// group is in, or nil.
 func (c *call) partial(from int) *scope {
 	for i := len(c.scopes) - 1; i >= from; i-- {
 		if c.scopes[i].part {
@@ -97,7 +102,7 @@ func (c *call) partial(from int) *scope {
 	return nil
 }
 
-// innermost is the index of the innermost loop, or loop or switch, or -1.
+// innermost returns the index of the innermost scope of these kinds, or -1.
 func (c *call) innermost(kinds ...statementKind) int {
 	for i := len(c.scopes) - 1; i >= 0; i-- {
 		for _, k := range kinds {

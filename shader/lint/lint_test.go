@@ -12,8 +12,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// TestGolden compares findings with the comments "want RULE" of the files:
-// on its line, or with want-above on the line before.
+// TestGolden compares findings with the comments of the files: "want RULE" on the
+// line of a finding, "want-above RULE" on the line after it.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.*")
 	if err != nil || len(files) < 10 {
@@ -53,7 +53,7 @@ func wanted(text string) []string {
 	return list
 }
 
-// TestProjectKernels holds the project's own shaders to the rules.
+// TestProjectKernels checks the project's own shaders.
 func TestProjectKernels(t *testing.T) {
 	root := os.DirFS("../..")
 	n := 0
@@ -119,8 +119,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// What is unreadable is said where it is, also in an included text and behind what
-// can be read.
+// An unreadable part is reported at its position, also after parts that are
+// readable.
 func TestUnreadableIsFound(t *testing.T) {
 	for text, want := range map[string]string{
 		"void f() {}\nvoid main( {\n":                   "2:12",

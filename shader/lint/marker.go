@@ -1,10 +1,14 @@
 package lint
 
-import "strings"
+import (
+	"strings"
 
-// marker is a comment for the lint, // lint:WORD REASON.
+	"github.com/shadercache/shadercache/shader"
+)
+
+// marker is a comment that controls the lint: // lint:WORD REASON.
 type marker struct {
-	at     position
+	at     shader.Position
 	word   string
 	reason string
 }
@@ -14,14 +18,14 @@ const (
 	markBudget = "budget"
 )
 
-// markerIn reads a comment's text; ok says whether it is a marker.
-func markerIn(comment string, at position) (m marker, ok bool) {
-	rest, ok := strings.CutPrefix(strings.TrimSpace(comment), "lint:")
+// markerIn reads a comment and reports whether it is a marker.
+func markerIn(comment shader.Comment) (m marker, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(comment.Text), "lint:")
 	if !ok {
 		return marker{}, false
 	}
 	word, reason, _ := strings.Cut(rest, " ")
-	return marker{at, word, strings.TrimSpace(reason)}, true
+	return marker{comment.Position, word, strings.TrimSpace(reason)}, true
 }
 
 func (c *checker) checkMarkers() {
@@ -35,10 +39,11 @@ func (c *checker) checkMarkers() {
 	}
 }
 
-// excused says whether a marker stands on the line of at or above it.
-func (c *checker) excused(word string, at position) bool {
+// excused reports whether a marker of that word is on the line of at or on the one
+// above.
+func (c *checker) excused(word string, at shader.Position) bool {
 	for _, m := range c.markers {
-		if m.word == word && m.at.source == at.source && (m.at.line == at.line || m.at.line == at.line-1) {
+		if m.word == word && m.at.File == at.File && (m.at.Line == at.Line || m.at.Line == at.Line-1) {
 			return true
 		}
 	}

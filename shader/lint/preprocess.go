@@ -1,6 +1,12 @@
 package lint
 
-// maxTokens bounds what macros may grow a text to.
+import (
+	"slices"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// maxTokens limits the size of a text with its macros replaced.
 const maxTokens = 1 << 18
 
 // macro is a #define.
@@ -10,11 +16,14 @@ type macro struct {
 	body   []token
 }
 
-// preprocess obeys directives: macros are replaced, and every branch of an #if
-// counts. Branches that open a bracket and leave it to the common text to close
-// it are alternatives of each other: then the first one stands for all. whole is
-// false where macros grew out of bounds.
-func preprocess(tokens []token) (expanded []token, whole bool) {
+// preprocess replaces macros and keeps every branch of an #if. Branches with
+// brackets that the text after the #endif closes are alternatives: of these only the
+// first is kept. complete is false where macros grew beyond maxTokens.
+//
+// This is not the preprocessing of shader.ReadSource, which inserts includes and
+// leaves conditions and macros to the driver. A lint needs the expanded text, and
+// all branches at once, since it has no values for the conditions.
+func preprocess(tokens []token) (expanded []token, complete bool) {
 	macros := map[string]macro{}
 	merged := mergeBranches(tokens, macros)
 	e := expander{macros: macros, left: maxTokens}
@@ -22,7 +31,7 @@ func preprocess(tokens []token) (expanded []token, whole bool) {
 	return expanded, e.left > 0
 }
 
-// branches is an #if that is open.
+// branches is an #if without its #endif so far.
 type branches struct {
 	done    [][]token
 	current []token
@@ -60,7 +69,7 @@ func mergeBranches(tokens []token, macros map[string]macro) []token {
 	return append(flatten(open[0].done), open[0].current...)
 }
 
-// merge is what an #if leaves of its branches.
+// merge returns the tokens of the branches that are kept.
 func (b *branches) merge() []token {
 	all := append(b.done, b.current)
 	for _, branch := range all {
@@ -79,7 +88,7 @@ func flatten(all [][]token) []token {
 	return tokens
 }
 
-// balanced says whether every bracket has its other half.
+// balanced reports whether every bracket is matched.
 func balanced(tokens []token) bool {
 	depth := 0
 	for _, t := range tokens {
@@ -91,7 +100,7 @@ func balanced(tokens []token) bool {
 	return depth == 0
 }
 
-// nesting is how much deeper a token leads.
+// nesting returns 1 for an opening bracket, -1 for a closing one, and 0 for others.
 func nesting(t token) int {
 	if t.kind == mark {
 		switch t.text {
@@ -104,8 +113,8 @@ func nesting(t token) int {
 	return 0
 }
 
-// define notes a macro. The first definition stays: those that follow are other
-// branches of an #if as a rule.
+// define adds a macro. The first definition is kept: later ones are mostly other
+// branches of an #if.
 func define(macros map[string]macro, rest []token) {
 	if len(rest) == 0 || rest[0].kind != word {
 		return
@@ -130,11 +139,11 @@ func define(macros map[string]macro, rest []token) {
 	macros[name] = m
 }
 
-// expander replaces macros. Everything that a macro gives stands where the
-// macro was used, so that findings point at the code.
+// expander replaces macros. The tokens of a macro get the position of its use, so
+// that findings point at the code.
 type expander struct {
 	macros map[string]macro
-	left   int // tokens that may still be written
+	left   int // tokens that may still be produced
 }
 
 func (e *expander) expand(tokens []token, busy []string) []token {
@@ -142,7 +151,7 @@ func (e *expander) expand(tokens []token, busy []string) []token {
 	for i := 0; i < len(tokens) && e.left > 0; i++ {
 		t := tokens[i]
 		m, ok := e.macros[t.text]
-		if t.kind != word || !ok || isIn(busy, t.text) || len(busy) > 32 {
+		if t.kind != word || !ok || slices.Contains(busy, t.text) || len(busy) > 32 {
 			e.left--
 			out = append(out, t)
 			continue
@@ -163,8 +172,8 @@ func (e *expander) expand(tokens []token, busy []string) []token {
 	return out
 }
 
-// fill is the body of a macro with its arguments, at the place of its use.
-func (e *expander) fill(m macro, arguments [][]token, at position) []token {
+// fill returns the body of a macro with its arguments, at the position of its use.
+func (e *expander) fill(m macro, arguments [][]token, at shader.Position) []token {
 	var body []token
 	for _, t := range m.body {
 		if e.left <= 0 {
@@ -188,16 +197,7 @@ func (e *expander) fill(m macro, arguments [][]token, at position) []token {
 	return body
 }
 
-func isIn(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
-}
-
-// closing is the index of the bracket that closes the one at open, or of the
+// closing returns the index of the bracket that closes the one at open, or of the
 // last token where there is none.
 func closing(tokens []token, open int) int {
 	depth := 0
@@ -210,7 +210,7 @@ func closing(tokens []token, open int) int {
 	return len(tokens) - 1
 }
 
-// split cuts tokens at every separator outside brackets.
+// split splits tokens at every separator outside brackets.
 func split(tokens []token, separator string) [][]token {
 	var parts [][]token
 	depth, start := 0, 0

@@ -1,27 +1,31 @@
 package lint
 
-import "strconv"
+import (
+	"strconv"
 
-// program is a text taken apart.
+	"github.com/shadercache/shadercache/shader"
+)
+
+// program is a parsed text.
 type program struct {
-	functions  map[string][]*function
-	order      []*function
-	memory     map[string]memory // storage buffers' members or instances, and shared variables
-	globals    []*statement      // variables that every invocation has for itself
-	alone      bool              // a group has one invocation
-	unreadable []position
+	functions     map[string][]*function
+	order         []*function
+	memory        map[string]memory // storage buffers' members or instances, and shared variables
+	globals       []*statement      // variables of each invocation
+	oneInvocation bool              // a group has one invocation
+	unreadable    []shader.Position
 }
 
-// memory is a name that several invocations see.
+// memory is a variable that several invocations access.
 type memory struct {
-	shared  bool // by the group, not in a buffer
+	shared  bool // within the group, not in a buffer
 	array   bool
-	written bool // by this program, or possibly by another meanwhile
+	written bool // by this program, or possibly by another at the same time
 }
 
 type function struct {
 	name   string
-	at     position
+	at     shader.Position
 	params []parameter
 	body   []*statement
 }
@@ -31,7 +35,7 @@ type parameter struct {
 	out  bool // out or inout
 }
 
-// parse takes tokens apart.
+// parse returns the declarations in tokens.
 func parse(tokens []token) *program {
 	p := &program{functions: map[string][]*function{}, memory: map[string]memory{}}
 	if at, ok := unmatched(tokens); ok {
@@ -41,13 +45,13 @@ func parse(tokens []token) *program {
 		i = p.declaration(tokens, i)
 	}
 	for _, f := range p.order {
-		p.noteWrites(f.body)
+		p.markWrites(f.body)
 	}
 	return p
 }
 
-// unmatched finds a bracket that lacks its other half.
-func unmatched(tokens []token) (position, bool) {
+// unmatched returns the position of a bracket without its other half.
+func unmatched(tokens []token) (shader.Position, bool) {
 	var open []token
 	for _, t := range tokens {
 		switch nesting(t) {
@@ -58,7 +62,7 @@ func unmatched(tokens []token) (position, bool) {
 				return t.at, true
 			}
 			last := open[len(open)-1]
-			if halves[last.text] != t.text {
+			if closers[last.text] != t.text {
 				return last.at, true
 			}
 			open = open[:len(open)-1]
@@ -67,14 +71,14 @@ func unmatched(tokens []token) (position, bool) {
 	if len(open) > 0 {
 		return open[len(open)-1].at, true
 	}
-	return position{}, false
+	return shader.Position{}, false
 }
 
-// halves are the brackets that close others.
-var halves = map[string]string{"(": ")", "[": "]", "{": "}"}
+// closers maps opening brackets to closing ones.
+var closers = map[string]string{"(": ")", "[": "]", "{": "}"}
 
-// declaration reads what stands at i outside functions and returns where the
-// next one begins.
+// declaration reads the declaration at i, outside functions, and returns the index
+// after it.
 func (p *program) declaration(tokens []token, i int) int {
 	start := i
 	for ; i < len(tokens) && tokens[i].text != ";" && tokens[i].text != "{"; i++ {
@@ -103,7 +107,7 @@ func (p *program) declaration(tokens []token, i int) int {
 	return tail + 1
 }
 
-// define notes a function with its body.
+// define adds a function with its body.
 func (p *program) define(head, body []token) {
 	open := firstMark(head, "(")
 	if open < 1 {
@@ -123,7 +127,7 @@ func (p *program) define(head, body []token) {
 	p.order = append(p.order, f)
 }
 
-// buffer notes the names by which a storage block is reached.
+// buffer adds the names of a storage block: of its instance or of its members.
 func (p *program) buffer(head, members, instance []token) {
 	m := memory{written: has(head, "volatile") || has(head, "coherent")}
 	if names := wordsOutside(instance); len(names) > 0 {
@@ -141,8 +145,8 @@ func (p *program) buffer(head, members, instance []token) {
 	}
 }
 
-// variable notes a declaration that ends in a semicolon: shared variables, the
-// size of the group, private variables. Everything else is the same for all.
+// variable adds a declaration that ends in a semicolon: shared variables, the size
+// of the group, private variables. All others are uniform.
 func (p *program) variable(head []token) {
 	switch {
 	case has(head, "shared"):
@@ -150,14 +154,14 @@ func (p *program) variable(head []token) {
 			p.memory[d.name] = memory{shared: true, array: d.array, written: true}
 		}
 	case has(head, "local_size_x"):
-		p.alone = aloneIn(head)
+		p.oneInvocation = hasOneInvocation(head)
 	case len(head) > 0 && !has(head, "uniform") && firstMark(head, "(") < 0 || firstMark(head, "=") > 0:
 		p.globals = append(p.globals, &statement{at: head[0].at, tokens: head})
 	}
 }
 
-// aloneIn says whether a group of this layout has one invocation.
-func aloneIn(layout []token) bool {
+// hasOneInvocation reports whether a group of this layout has one invocation.
+func hasOneInvocation(layout []token) bool {
 	for i, t := range layout {
 		switch t.text {
 		case "local_size_x", "local_size_y", "local_size_z":
@@ -172,15 +176,15 @@ func aloneIn(layout []token) bool {
 	return true
 }
 
-// declarator is a name that a declaration makes.
+// declarator is one name of a declaration.
 type declarator struct {
 	name  string
 	array bool
-	value []token // what it is set to
+	value []token // its initial value
 }
 
-// declarators are the names of "type a = 1, b[3]"; none where the tokens are no
-// declaration.
+// declarators returns the names of "type a = 1, b[3]", and none where the tokens are
+// no declaration.
 func declarators(tokens []token) []declarator {
 	var list []declarator
 	for i, part := range split(tokens, ",") {
@@ -197,7 +201,7 @@ func declarators(tokens []token) []declarator {
 	return list
 }
 
-// declares says whether tokens are words alone, but for brackets: "const uint x[3]".
+// declares reports whether all tokens outside brackets are words: "const uint x[3]".
 func declares(tokens []token) bool {
 	for i := 0; i < len(tokens); i++ {
 		if nesting(tokens[i]) > 0 {
@@ -211,7 +215,7 @@ func declares(tokens []token) bool {
 	return true
 }
 
-// wordsOutside are the words that stand outside brackets.
+// wordsOutside returns the words outside brackets.
 func wordsOutside(tokens []token) []string {
 	var names []string
 	for i := 0; i < len(tokens); i++ {
@@ -226,7 +230,7 @@ func wordsOutside(tokens []token) []string {
 	return names
 }
 
-// firstMark is the index of the first such mark outside brackets, or -1.
+// firstMark returns the index of the first such mark outside brackets, or -1.
 func firstMark(tokens []token, text string) int {
 	depth := 0
 	for i, t := range tokens {
@@ -247,25 +251,25 @@ func has(tokens []token, text string) bool {
 	return false
 }
 
-// noteWrites marks the memory that statements write.
-func (p *program) noteWrites(list []*statement) {
+// markWrites marks the memory that statements write.
+func (p *program) markWrites(list []*statement) {
 	for _, s := range list {
 		for _, tokens := range [][]token{s.init, s.tokens, s.post} {
 			for _, a := range assignments(tokens) {
-				p.noteWrite(a.name)
+				p.markWritten(a.name)
 			}
 			for i, t := range tokens {
 				if isAtomic(t.text) && i+2 < len(tokens) {
-					p.noteWrite(tokens[i+2].text)
+					p.markWritten(tokens[i+2].text)
 				}
 			}
 		}
-		p.noteWrites(s.body)
-		p.noteWrites(s.otherwise)
+		p.markWrites(s.body)
+		p.markWrites(s.otherwise)
 	}
 }
 
-func (p *program) noteWrite(name string) {
+func (p *program) markWritten(name string) {
 	if m, ok := p.memory[name]; ok {
 		m.written = true
 		p.memory[name] = m

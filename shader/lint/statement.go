@@ -1,5 +1,7 @@
 package lint
 
+import "github.com/shadercache/shadercache/shader"
+
 type statementKind uint8
 
 const (
@@ -8,35 +10,35 @@ const (
 	branch // if
 	loop   // for, while, do
 	choice // switch
-	leaveLoop
-	nextTurn
-	leaveFunction
+	breakLoop
+	continueLoop
+	returnFunction
 )
 
-// statement is one statement, as far as the rules need to know it.
+// statement is one statement, with what the rules need.
 type statement struct {
 	kind      statementKind
-	at        position
-	tokens    []token // of a simple one; the condition of others; what return returns
+	at        shader.Position
+	tokens    []token // of a simple one; the condition of others; the value of a return
 	init      []token // of for
 	post      []token // of for
-	last      bool    // the condition comes after the body: do
+	last      bool    // the condition is evaluated after the body: do
 	body      []*statement
 	otherwise []*statement // else
 }
 
-// maxDepth bounds how deep code may be nested, here and in calls.
+// maxDepth limits the nesting of statements, and of calls.
 const maxDepth = 100
 
-// statements reads statements until the bracket that closes them.
+// statements parses tokens into statements.
 type statements struct {
 	tokens     []token
 	i          int
 	depth      int
-	unreadable []position
+	unreadable []shader.Position
 }
 
-// closed says whether there is nothing more here.
+// closed reports whether all tokens were read.
 func (s *statements) closed() bool {
 	return s.i >= len(s.tokens)
 }
@@ -45,17 +47,17 @@ func (s *statements) is(text string) bool {
 	return !s.closed() && s.tokens[s.i].text == text && s.tokens[s.i].kind != number
 }
 
-// all reads every statement.
+// all returns every statement.
 func (s *statements) all() []*statement {
 	var list []*statement
 	for !s.closed() {
-		list = append(list, s.one())
+		list = append(list, s.next())
 	}
 	return list
 }
 
-// one reads a statement; there is one.
-func (s *statements) one() *statement {
+// next reads a statement; closed must be false.
+func (s *statements) next() *statement {
 	t := s.tokens[s.i]
 	s.depth++
 	defer func() { s.depth-- }()
@@ -89,23 +91,23 @@ func (s *statements) one() *statement {
 		return &statement{at: t.at, tokens: s.until(":")}
 	case "break":
 		s.until(";")
-		return &statement{kind: leaveLoop, at: t.at}
+		return &statement{kind: breakLoop, at: t.at}
 	case "continue":
 		s.until(";")
-		return &statement{kind: nextTurn, at: t.at}
+		return &statement{kind: continueLoop, at: t.at}
 	case "return":
 		s.i++
-		return &statement{kind: leaveFunction, at: t.at, tokens: s.until(";")}
+		return &statement{kind: returnFunction, at: t.at, tokens: s.until(";")}
 	}
 	return &statement{at: t.at, tokens: s.until(";")}
 }
 
-// body reads the statement under a condition, or what its braces hold.
+// body reads the statement under a condition, or the statements in its braces.
 func (s *statements) body() []*statement {
 	if s.closed() {
 		return nil
 	}
-	st := s.one()
+	st := s.next()
 	if st.kind == block {
 		return st.body
 	}
@@ -147,8 +149,8 @@ func (s *statements) doLoop() *statement {
 	return st
 }
 
-// group is what stands between the bracket here and the one that closes it; it
-// is empty where no bracket stands here.
+// group reads the tokens between the next bracket and the one that closes it. It
+// returns none where the next token is no bracket.
 func (s *statements) group() []token {
 	if s.closed() || nesting(s.tokens[s.i]) != 1 {
 		return nil
@@ -159,8 +161,7 @@ func (s *statements) group() []token {
 	return inside
 }
 
-// until is everything up to a mark outside brackets, which is skipped. A brace
-// that closes ends it too: a token more than there should be.
+// until reads the tokens up to a mark outside brackets, and skips the mark.
 func (s *statements) until(end string) []token {
 	depth, start := 0, s.i
 	for ; !s.closed(); s.i++ {

@@ -1,63 +1,66 @@
 package lint
 
-import "strings"
+import (
+	"strings"
 
-// builtins that differ between the invocations of a group. A lane's number is
-// one that no other lane has.
+	"github.com/shadercache/shadercache/shader"
+)
+
+// builtins lists the built-in values that differ between the invocations of a group.
 var builtins = map[string]class{
 	"gl_LocalInvocationID":            lane,
 	"gl_LocalInvocationIndex":         lane,
 	"gl_GlobalInvocationID":           lane,
-	"gl_SubgroupID":                   different,
+	"gl_SubgroupID":                   divergent,
 	"gl_SubgroupInvocationID":         lane,
-	"gl_SubgroupEqMask":               different,
-	"gl_SubgroupGeMask":               different,
-	"gl_SubgroupGtMask":               different,
-	"gl_SubgroupLeMask":               different,
-	"gl_SubgroupLtMask":               different,
+	"gl_SubgroupEqMask":               divergent,
+	"gl_SubgroupGeMask":               divergent,
+	"gl_SubgroupGtMask":               divergent,
+	"gl_SubgroupLeMask":               divergent,
+	"gl_SubgroupLtMask":               divergent,
 	"gl_SubGroupInvocationARB":        lane,
 	"gl_ThreadInWarpNV":               lane,
-	"gl_WarpIDNV":                     different,
-	"clockARB":                        different,
-	"clock2x32ARB":                    different,
-	"subgroupElect":                   leader,
-	"subgroupBallot":                  different,
-	"subgroupBroadcastFirst":          different,
-	"imageLoad":                       different,
-	"gl_HelperInvocation":             different,
-	"atomicCounter":                   different,
-	"atomicCounterIncrement":          different,
-	"atomicCounterDecrement":          different,
-	"subgroupInclusiveAdd":            different,
-	"subgroupExclusiveAdd":            different,
-	"subgroupBallotExclusiveBitCount": different,
+	"gl_WarpIDNV":                     divergent,
+	"clockARB":                        divergent,
+	"clock2x32ARB":                    divergent,
+	"subgroupElect":                   oneLane,
+	"subgroupBallot":                  divergent,
+	"subgroupBroadcastFirst":          divergent,
+	"imageLoad":                       divergent,
+	"gl_HelperInvocation":             divergent,
+	"atomicCounter":                   divergent,
+	"atomicCounterIncrement":          divergent,
+	"atomicCounterDecrement":          divergent,
+	"subgroupInclusiveAdd":            divergent,
+	"subgroupExclusiveAdd":            divergent,
+	"subgroupBallotExclusiveBitCount": divergent,
 }
 
-// find is the variable that a name means here.
+// find returns the variable with a name in the current call or in the program.
 func (w *walk) find(name string) (variable, bool) {
 	if len(w.calls) > 0 {
-		if v := (variable{w.top().number, name}); w.knows(v) {
+		if v := (variable{w.top().number, name}); w.isLocal(v) {
 			return v, true
 		}
 	}
 	v := variable{0, name}
-	return v, w.knows(v)
+	return v, w.isLocal(v)
 }
 
-func (w *walk) knows(v variable) bool {
+func (w *walk) isLocal(v variable) bool {
 	_, ok := w.flow.classes[v]
 	return ok
 }
 
-// results of the calls in an expression, by the place of the function's name.
+// results are the classes of the calls in an expression, by the function's name token.
 type results map[*token]class
 
-// expression does what an expression does, calls, assignments, declarations, and
-// returns what it is to the group.
+// expression applies the calls, assignments and declarations of an expression, and
+// returns its class.
 func (w *walk) expression(tokens []token) class {
 	r := w.runCalls(tokens)
 	for _, d := range declarators(tokens) {
-		w.flow.classes[variable{w.top().number, d.name}] = same
+		w.flow.classes[variable{w.top().number, d.name}] = uniform
 	}
 	for _, a := range assignments(tokens) {
 		w.assign(a, r)
@@ -65,7 +68,7 @@ func (w *walk) expression(tokens []token) class {
 	return w.class(tokens, r)
 }
 
-// runCalls runs the calls in an expression, inner ones first.
+// runCalls walks through the calls in an expression, inner ones first.
 func (w *walk) runCalls(tokens []token) results {
 	r := results{}
 	for i := len(tokens) - 2; i >= 0; i-- {
@@ -79,7 +82,7 @@ func (w *walk) runCalls(tokens []token) results {
 			w.barrier(t.at)
 		case isAtomic(t.text):
 			if root := arguments[0]; len(root) > 0 {
-				w.write(root[0].text, root[0].at, different)
+				w.write(root[0].text, root[0].at, divergent)
 			}
 		default:
 			w.runCall(t, arguments, r)
@@ -102,15 +105,15 @@ func (w *walk) runCall(t *token, arguments [][]token, r results) {
 		if p.out && i < len(arguments) && len(arguments[i]) > 0 {
 			a := arguments[i][0]
 			w.assign(assignment{name: a.text, at: a.at, step: true}, results{})
-			if v, ok := w.find(a.text); ok && r[t].differs() {
-				w.flow.classes[v] = different
+			if v, ok := w.find(a.text); ok && r[t].isDivergent() {
+				w.flow.classes[v] = divergent
 			}
 		}
 	}
 }
 
-// overload is the function of that name, with so many parameters if there are
-// several.
+// overload returns the function with that name and n parameters, else the first with
+// that name.
 func (p *program) overload(name string, n int) *function {
 	list := p.functions[name]
 	for _, f := range list {
@@ -126,49 +129,49 @@ func (p *program) overload(name string, n int) *function {
 
 func (w *walk) assign(a assignment, r results) {
 	c := w.class(a.value, r)
-	if len(a.index) > 0 && w.class(a.index, r).differs() {
-		c = different
+	if len(a.index) > 0 && w.class(a.index, r).isDivergent() {
+		c = divergent
 	}
 	if w.top().partial(0) != nil && c != lane {
-		c = different
+		c = divergent
 	}
 	v, known := w.find(a.name)
 	if !known {
 		w.write(a.name, a.at, c)
 		return
 	}
-	if a.step || !a.whole {
+	if a.step || !a.complete {
 		c = join(w.flow.classes[v], c)
 	}
 	w.flow.classes[v] = c
 }
 
-// write is for a shared variable: others may read it before or after. Where all
-// write the same, it makes no difference.
-func (w *walk) write(name string, at position, c class) {
+// write records a write to a shared variable. A write of the same value by all
+// invocations is no race.
+func (w *walk) write(name string, at shader.Position, c class) {
 	m, ok := w.program.memory[name]
-	if !ok || !m.shared || w.program.alone {
+	if !ok || !m.shared || w.program.oneInvocation {
 		return
 	}
-	if c == same && w.top().partial(0) == nil {
+	if c == uniform && w.top().partial(0) == nil {
 		return
 	}
 	if read, ok := w.flow.read[name]; ok && !m.array {
-		w.tell(SharedRace, at, "%s may change while other invocations still read it in %s", name, w.line(read, at))
+		w.reportLast(SharedRace, at, "%s may change while other invocations still read it in %s", name, w.line(read, at))
 	}
-	w.flow.unsettled[name] = true
+	w.flow.unsynchronized[name] = true
 }
 
-// class is what a value is to the group.
+// class returns the class of a value.
 func (w *walk) class(tokens []token, r results) class {
 	for len(tokens) > 1 && tokens[0].text == "(" && closing(tokens, 0) == len(tokens)-1 {
 		tokens = tokens[1 : len(tokens)-1]
 	}
 	if parts := split(tokens, "||"); len(parts) > 1 {
-		return w.anyOf(parts, others, r)
+		return w.anyOf(parts, allButOne, r)
 	}
 	if parts := split(tokens, "&&"); len(parts) > 1 {
-		return w.anyOf(parts, leader, r)
+		return w.anyOf(parts, oneLane, r)
 	}
 	if firstMark(tokens, "?") >= 0 {
 		return w.mixed(tokens, r)
@@ -187,17 +190,17 @@ func (w *walk) class(tokens []token, r results) class {
 	return w.mixed(tokens, r)
 }
 
-// anyOf is a chain of || or &&: one part that holds for one lane at most, or for
-// all but one, decides.
+// anyOf returns the class of a chain of || or &&: that of a part with the class
+// decides, if there is one.
 func (w *walk) anyOf(parts [][]token, decides class, r results) class {
-	result := same
+	result := uniform
 	for _, p := range parts {
 		c := w.class(p, r)
 		if c == decides {
 			return c
 		}
-		if c.differs() {
-			result = different
+		if c.isDivergent() {
+			result = divergent
 		}
 	}
 	return result
@@ -205,37 +208,38 @@ func (w *walk) anyOf(parts [][]token, decides class, r results) class {
 
 func not(c class) class {
 	switch c {
-	case leader:
-		return others
-	case others:
-		return leader
+	case oneLane:
+		return allButOne
+	case allButOne:
+		return oneLane
 	}
 	return c
 }
 
-// compared is a comparison. A lane's number equals something for one lane.
+// compared returns the class of a comparison. A lane's index equals a uniform value in
+// one lane at most.
 func (w *walk) compared(operator string, left, right []token, r results) class {
 	a, b := w.class(left, r), w.class(right, r)
-	if !a.differs() && !b.differs() {
-		return same
+	if !a.isDivergent() && !b.isDivergent() {
+		return uniform
 	}
-	one := a == lane && b == same
+	oneValue := a == lane && b == uniform
 	switch {
-	case operator == "==" && (one || a == same && b == lane), operator == "<" && one && isLiteral(right, "1"):
-		return leader
-	case operator == "!=" && (one || a == same && b == lane), operator == ">" && one && isLiteral(right, "0"),
-		operator == ">=" && one && isLiteral(right, "1"):
-		return others
+	case operator == "==" && (oneValue || a == uniform && b == lane), operator == "<" && oneValue && isLiteral(right, "1"):
+		return oneLane
+	case operator == "!=" && (oneValue || a == uniform && b == lane), operator == ">" && oneValue && isLiteral(right, "0"),
+		operator == ">=" && oneValue && isLiteral(right, "1"):
+		return allButOne
 	}
-	return different
+	return divergent
 }
 
 func isLiteral(tokens []token, text string) bool {
 	return len(tokens) == 1 && strings.TrimRight(tokens[0].text, "uU") == text
 }
 
-// single is a value that is one name, perhaps converted, called, or a component
-// of it.
+// single returns the class of a value that is one name: converted, called, or with a
+// component selected. It reports false for others.
 func (w *walk) single(tokens []token, r results) (class, bool) {
 	if len(tokens) > 2 && tokens[0].kind == word && tokens[1].text == "(" && closing(tokens, 1) == len(tokens)-1 {
 		if c, ok := r[&tokens[0]]; ok {
@@ -245,39 +249,39 @@ func (w *walk) single(tokens []token, r results) (class, bool) {
 		case "int", "uint", "bool":
 			return w.class(tokens[2:len(tokens)-1], r), true
 		case "subgroupElect":
-			return leader, true
+			return oneLane, true
 		}
 	}
 	if len(tokens) == 1 || len(tokens) == 3 && tokens[1].text == "." {
 		return w.name(&tokens[0], tokens[1:], r), true
 	}
-	return same, false
+	return uniform, false
 }
 
-// mixed is a value made of several.
+// mixed returns the class of a value made of several names.
 func (w *walk) mixed(tokens []token, r results) class {
 	for i := 0; i < len(tokens); i++ {
 		if tokens[i].kind != word || i > 0 && tokens[i-1].text == "." {
 			continue
 		}
-		if c, ok := r[&tokens[i]]; ok && !c.differs() {
-			i = closing(tokens, i+1) // its arguments are in the result
+		if c, ok := r[&tokens[i]]; ok && !c.isDivergent() {
+			i = closing(tokens, i+1) // the result depends on its arguments
 			continue
 		}
-		if w.name(&tokens[i], tokens[i+1:], r).differs() {
-			return different
+		if w.name(&tokens[i], tokens[i+1:], r).isDivergent() {
+			return divergent
 		}
 	}
-	return same
+	return uniform
 }
 
-// name is the value of a name, with what follows it.
+// name returns the class of a name with the tokens after it.
 func (w *walk) name(t *token, rest []token, r results) class {
 	if c, ok := r[t]; ok {
 		return c
 	}
 	if isAtomic(t.text) {
-		return w.unlessAlone(different)
+		return w.inGroup(divergent)
 	}
 	if v, ok := w.find(t.text); ok {
 		return w.flow.classes[v]
@@ -285,36 +289,36 @@ func (w *walk) name(t *token, rest []token, r results) class {
 	if m, ok := w.program.memory[t.text]; ok {
 		return w.load(t, m, rest)
 	}
-	return w.unlessAlone(builtins[t.text])
+	return w.inGroup(builtins[t.text])
 }
 
-// load is a read from memory. The index is a part of the expression of its own.
+// load returns the class of a read from memory. The index is classified separately.
 func (w *walk) load(t *token, m memory, rest []token) class {
 	switch {
 	case endsInLength(rest):
-		return same
+		return uniform
 	case !m.shared && m.written:
-		return w.unlessAlone(different)
+		return w.inGroup(divergent)
 	case !m.shared:
-		return same
-	case w.flow.unsettled[t.text]:
-		return w.unlessAlone(different)
+		return uniform
+	case w.flow.unsynchronized[t.text]:
+		return w.inGroup(divergent)
 	}
 	if w.top().partial(0) == nil {
 		w.flow.read[t.text] = t.at
 	}
-	return same
+	return uniform
 }
 
-// unlessAlone is c, or same where a group has one invocation.
-func (w *walk) unlessAlone(c class) class {
-	if w.program.alone {
-		return same
+// inGroup returns c, or uniform where a group has one invocation.
+func (w *walk) inGroup(c class) class {
+	if w.program.oneInvocation {
+		return uniform
 	}
 	return c
 }
 
-// endsInLength says whether .length() follows a name and its indices.
+// endsInLength reports whether .length() follows a name and its indices.
 func endsInLength(rest []token) bool {
 	for i := 0; i+1 < len(rest); i++ {
 		switch {

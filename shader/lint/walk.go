@@ -1,22 +1,23 @@
 package lint
 
-// maxSteps bounds the work on one text: a loop within a loop is walked through
-// twice as often.
+import "github.com/shadercache/shadercache/shader"
+
+// maxSteps limits the work on one text: every level of nested loops doubles it.
 const maxSteps = 50_000
 
-// walk follows a program from main, through its calls, as a group would.
+// walk follows the execution of a program by a group, from main through its calls.
 type walk struct {
 	*checker
 	flow   *flow
 	calls  []*call
 	number int             // of the last call
 	called map[string]bool // functions that were walked through
-	silent int             // > 0: nothing is reported
+	silent int             // > 0: findings are not reported
 	steps  int
 }
 
-// walkProgram follows the program from main; where functions are left that main
-// does not call, as in a file to be included, from them.
+// walkProgram follows the program from main, and from the functions that main does
+// not call, as in a file to be included.
 func (c *checker) walkProgram() {
 	w := &walk{checker: c, flow: newFlow(), called: map[string]bool{}}
 	w.calls = []*call{{}}
@@ -25,20 +26,20 @@ func (c *checker) walkProgram() {
 	if mains := c.program.functions["main"]; len(mains) > 0 {
 		w.call(mains[len(mains)-1], nil)
 	}
-	// Callers stand below what they call.
+	// GLSL defines functions before their callers.
 	for i := len(c.program.order) - 1; i >= 0; i-- {
 		if f := c.program.order[i]; !w.called[f.name] {
-			w.flow.settle()
+			w.flow.passBarrier()
 			w.call(f, nil)
 		}
 	}
 	if w.steps > maxSteps {
-		c.report(Unreadable, position{line: 1, column: 1}, "too many loops within loops: not everything was checked")
+		c.report(Unreadable, shader.Position{Line: 1, Column: 1}, "too many loops within loops: not everything was checked")
 	}
 }
 
-// tell reports a finding unless this is a first time through a loop.
-func (w *walk) tell(rule Rule, at position, format string, values ...any) {
+// reportLast reports a finding, except in the first walk through a loop.
+func (w *walk) reportLast(rule Rule, at shader.Position, format string, values ...any) {
 	if w.silent == 0 {
 		w.report(rule, at, format, values...)
 	}
@@ -46,16 +47,16 @@ func (w *walk) tell(rule Rule, at position, format string, values ...any) {
 
 func (w *walk) top() *call { return w.calls[len(w.calls)-1] }
 
-// call walks through a function and returns what its result is to the group.
+// call walks through a function and returns the class of its result.
 func (w *walk) call(f *function, arguments []class) class {
 	w.called[f.name] = true
 	for _, c := range w.calls {
 		if c.function == f {
-			return same
+			return uniform
 		}
 	}
 	if len(w.calls) > maxDepth || w.steps > maxSteps {
-		return different
+		return divergent
 	}
 	w.number++
 	c := &call{number: w.number, function: f}
@@ -79,8 +80,8 @@ func (w *walk) list(statements []*statement) {
 	opened := 0
 	for _, s := range statements {
 		c := w.statement(s)
-		// if (not the leader) return: one lane goes on.
-		if s.kind == branch && len(s.otherwise) == 0 && endsFunction(s.body) && c == others {
+		// if (not the leader) return: one lane executes the rest.
+		if s.kind == branch && len(s.otherwise) == 0 && endsFunction(s.body) && c == allButOne {
 			w.enter(scope{kind: block, at: s.at, single: true})
 			opened++
 		}
@@ -91,13 +92,13 @@ func (w *walk) list(statements []*statement) {
 }
 
 func endsFunction(list []*statement) bool {
-	return len(list) > 0 && list[len(list)-1].kind == leaveFunction
+	return len(list) > 0 && list[len(list)-1].kind == returnFunction
 }
 
-// statement returns what the condition of an if is to the group.
+// statement walks through a statement, and returns the class of an if's condition.
 func (w *walk) statement(s *statement) class {
 	if w.steps++; w.steps > maxSteps {
-		return same
+		return uniform
 	}
 	switch s.kind {
 	case simple:
@@ -110,16 +111,16 @@ func (w *walk) statement(s *statement) class {
 		w.loop(s)
 	case choice:
 		w.choice(s)
-	case leaveLoop:
-		w.leaveLoop(s)
-	case nextTurn:
+	case breakLoop:
+		w.breakLoop(s)
+	case continueLoop:
 		if i := w.top().innermost(loop); i >= 0 && w.top().partial(i+1) != nil {
 			w.top().scopes[i].missed = &s.at
 		}
-	case leaveFunction:
-		w.leaveFunction(s)
+	case returnFunction:
+		w.returnFunction(s)
 	}
-	return same
+	return uniform
 }
 
 func (w *walk) enter(s scope) { w.top().scopes = append(w.top().scopes, s) }
@@ -134,20 +135,20 @@ func (w *walk) leave() scope {
 func (w *walk) branch(s *statement) class {
 	c := w.expression(s.tokens)
 	before := w.flow.clone()
-	w.enter(scope{kind: branch, at: s.at, part: c.differs(), single: c == leader})
+	w.enter(scope{kind: branch, at: s.at, part: c.isDivergent(), single: c == oneLane})
 	w.list(s.body)
 	w.leave()
 	after := w.flow
 	w.flow = before
-	w.enter(scope{kind: branch, at: s.at, part: c.differs(), single: c == others})
+	w.enter(scope{kind: branch, at: s.at, part: c.isDivergent(), single: c == allButOne})
 	w.list(s.otherwise)
 	w.leave()
 	w.flow.merge(after)
 	return c
 }
 
-// loop walks twice: the first time learns what the body leaves for the next
-// turn and who leaves it, the second time reports.
+// loop walks through a loop twice. The first walk finds the state that an iteration
+// leaves for the next one, and the exits; the second one reports.
 func (w *walk) loop(s *statement) {
 	w.expression(s.init)
 	w.singleLane(s)
@@ -156,19 +157,19 @@ func (w *walk) loop(s *statement) {
 		w.silent += 1 - round
 		before := w.flow.clone()
 		w.enter(entered)
-		w.turn(s)
+		w.iteration(s)
 		entered = w.leave()
 		entered.missed = nil
 		w.flow.merge(before)
 		w.silent -= 1 - round
 	}
 	if entered.left != nil || entered.part {
-		w.blur(s)
+		w.divergeChanged(s)
 	}
 }
 
-// turn is one turn of a loop.
-func (w *walk) turn(s *statement) {
+// iteration walks through one iteration of a loop.
+func (w *walk) iteration(s *statement) {
 	if !s.last {
 		w.test(s)
 	}
@@ -179,33 +180,33 @@ func (w *walk) turn(s *statement) {
 	}
 }
 
-// test is a loop's condition: who fails it is out.
+// test evaluates a loop's condition: invocations for which it is false leave.
 func (w *walk) test(s *statement) {
-	if w.expression(s.tokens).differs() {
+	if w.expression(s.tokens).isDivergent() {
 		scopes := w.top().scopes
 		scopes[len(scopes)-1].part = true
 	}
 }
 
-// blur is for the variables of a loop that the group does not leave together:
-// each invocation has counted to somewhere else.
-func (w *walk) blur(s *statement) {
+// divergeChanged marks the variables that a loop changes as divergent. It is called
+// for a loop that invocations leave after different numbers of iterations.
+func (w *walk) divergeChanged(s *statement) {
 	for name := range changed(s) {
 		if v, ok := w.find(name); ok {
-			w.flow.classes[v] = different
+			w.flow.classes[v] = divergent
 		}
 	}
 }
 
-// singleLane reports a loop that one lane runs alone.
+// singleLane reports a loop that only one lane runs.
 func (w *walk) singleLane(s *statement) {
-	if w.program.alone || isShort(s) || w.excused(markLeader, s.at) {
+	if w.program.oneInvocation || isShort(s) || w.excused(markLeader, s.at) {
 		return
 	}
 	for _, c := range w.calls {
 		for _, sc := range c.scopes {
 			if sc.single && !w.excused(markLeader, sc.at) {
-				w.tell(SingleLaneLoop, s.at, "one lane runs this loop (%s), the others wait", w.line(sc.at, s.at))
+				w.reportLast(SingleLaneLoop, s.at, "one lane runs this loop (%s), the others wait", w.line(sc.at, s.at))
 				return
 			}
 		}
@@ -215,13 +216,13 @@ func (w *walk) singleLane(s *statement) {
 func (w *walk) choice(s *statement) {
 	c := w.expression(s.tokens)
 	before := w.flow.clone()
-	w.enter(scope{kind: choice, at: s.at, part: c.differs()})
+	w.enter(scope{kind: choice, at: s.at, part: c.isDivergent()})
 	w.list(s.body)
 	w.leave()
 	w.flow.merge(before)
 }
 
-func (w *walk) leaveLoop(s *statement) {
+func (w *walk) breakLoop(s *statement) {
 	c := w.top()
 	i := c.innermost(loop, choice)
 	if i < 0 || c.partial(i+1) == nil {
@@ -234,7 +235,7 @@ func (w *walk) leaveLoop(s *statement) {
 	c.scopes[i].left = &s.at
 }
 
-func (w *walk) leaveFunction(s *statement) {
+func (w *walk) returnFunction(s *statement) {
 	result := w.expression(s.tokens)
 	c := w.top()
 	if c.results++; c.results > 1 {
@@ -243,35 +244,35 @@ func (w *walk) leaveFunction(s *statement) {
 	c.result = result
 	if c.partial(0) != nil {
 		c.returned = &s.at
-		c.result = different
+		c.result = divergent
 	}
 }
 
-// barrier is a call of barrier(): the whole group has to be here.
-func (w *walk) barrier(at position) {
-	if !w.program.alone {
+// barrier checks a call of barrier(), which the whole group has to execute.
+func (w *walk) barrier(at shader.Position) {
+	if !w.program.oneInvocation {
 		for _, c := range w.calls {
 			w.reached(c, at)
 		}
 	}
-	w.flow.settle()
+	w.flow.passBarrier()
 }
 
-// reached reports why part of the group may not reach a barrier() in a call.
-func (w *walk) reached(c *call, at position) {
+// reached reports the reasons why part of the group may miss a barrier() in a call.
+func (w *walk) reached(c *call, at shader.Position) {
 	if c.returned != nil {
-		w.tell(ReturnBeforeBarrier, *c.returned, "some invocations return here and miss the barrier() in %s", w.line(at, *c.returned))
+		w.reportLast(ReturnBeforeBarrier, *c.returned, "some invocations return here and miss the barrier() in %s", w.line(at, *c.returned))
 	}
 	for _, s := range c.scopes {
 		switch {
 		case s.kind == loop && s.left != nil:
-			w.tell(DivergentLoop, at, "barrier() in a loop that some invocations leave by the break in %s", w.line(*s.left, at))
+			w.reportLast(DivergentLoop, at, "barrier() in a loop that some invocations leave by the break in %s", w.line(*s.left, at))
 		case s.kind == loop && s.part:
-			w.tell(DivergentLoop, at, "barrier() in a loop (%s) whose condition differs between invocations", w.line(s.at, at))
+			w.reportLast(DivergentLoop, at, "barrier() in a loop (%s) whose condition differs between invocations", w.line(s.at, at))
 		case s.missed != nil:
-			w.tell(DivergentLoop, at, "some invocations skip this barrier() by %s", w.line(*s.missed, at))
+			w.reportLast(DivergentLoop, at, "some invocations skip this barrier() by %s", w.line(*s.missed, at))
 		case s.part:
-			w.tell(DivergentBarrier, at, "barrier() under a condition (%s) that differs between invocations", w.line(s.at, at))
+			w.reportLast(DivergentBarrier, at, "barrier() under a condition (%s) that differs between invocations", w.line(s.at, at))
 		}
 	}
 }

@@ -1,14 +1,14 @@
 #version 450 core
 
-// interpreter: machines that run programs of 64-bit ARM instructions, one machine
-// for each invocation, all with the same program and registers, flags and memory
-// of their own.
+// interpreter: machines that run a program of 64-bit ARM instructions, one machine for
+// each invocation, all with the same program, and with registers, flags and memory of
+// their own.
 //
 //   machine    0      1      2     ...
-//            +------+------+------+----+   What machines have each of their own
-//   slot 0   | x0   | x0   | x0   |    |   lies in rows, one entry for each
-//   slot 1   | x1   | x1   | x1   |    |   machine, so that neighbours who do the
-//    ...     |      |      |      |    |   same read and write side by side.
+//            +------+------+------+----+   The state of the machines is in rows, with
+//   slot 0   | x0   | x0   | x0   |    |   one entry for each machine, so that accesses
+//   slot 1   | x1   | x1   | x1   |    |   of neighbouring invocations that execute the
+//    ...     |      |      |      |    |   same instruction are coalesced.
 //   slot 30  | x30  | x30  | x30  |    |
 //   slot 31  | sp   | sp   | sp   |    |
 //            +------+------+------+----+
@@ -21,33 +21,33 @@
 //   2        Machines   rows of uint: ROW_PC and so on
 //   3        Memory     a row of uvec2 for every 8 bytes of memory
 //   4        Report     uint: for slot s, word 3s is the number of the last batch
-//                       that left a machine running, 3s+1 the same for one that
-//                       needs the host, 3s+2 for one whose loop was cut short
-//   5        Chain      uvec3 without gaps: indirect arguments of batch after batch
-//   6        Trace      with TRACE: uvec4 pairs, a ring
+//                       after which a machine was running, 3s+1 the same for one at a
+//                       system call, 3s+2 for one whose loop the driver cut
+//   5        Chain      uvec3, packed: indirect arguments of successive batches
+//   6        Trace      with TRACE: uvec4 pairs, a ring buffer
 //
 //   grid     x: machines, LANES to a group
 //
-// Code comes decoded from the host:
+// The host decodes the code:
 //
 //   word  bits   content
 //   x     0-2    KIND_...
 //         3      set flags
-//         4      subtract: the second operand is inverted, and 1 added
+//         4      subtract: the second operand is inverted, and 1 is added
 //         5      a breakpoint is set here
 //         8-13   slot to write; slot to store
 //         14-19  slot of the first operand; of the address
 //         20-25  slot of the second operand
-//   y, z         added to the second operand, which is 0 then: an immediate. For
-//                a branch y is the instruction to go to, z has bit f set where it
+//   y, z         an immediate, added to the second operand, which is 0 then. For a
+//                branch y is the destination, and bit f of z is set where the branch
 //                is taken with the flags f. For HLT and SVC y is the number
 //
-// Slot 32 always reads 0, slot 33 takes what nobody reads.
+// Slot 32 always reads 0. Slot 33 is for results that are discarded.
 //
-// An invocation runs until it has done `budget` instructions, the machine's count
-// has reached its target, or the machine stops. There is no barrier: machines have
-// nothing to do with each other. Some drivers end long loops silently; so the
-// count is kept as it goes, what was reached is stored, and nothing is lost.
+// An invocation runs until it has done `budget` instructions, the count of the machine has
+// reached its target, or the machine stops. There is no barrier: machines are
+// independent. Some drivers silently end long loops, so the count is incremented in the
+// loop, and the state reached is stored for the next batch.
 
 // Invocations in a group, a multiple of 32.
 #ifndef LANES
@@ -61,23 +61,23 @@
 #define REGISTERS IN_SHARED
 #endif
 
-// 1: 64-bit integers of the driver do the sums.
+// 1: additions use 64-bit integers of the driver.
 #ifndef INT64
 #define INT64 0
 #endif
 
-// 1: a machine stops behind a store into the part of memory that is watched.
+// 1: a machine stops after a store into the watched range of memory.
 #ifndef WATCH
 #define WATCH 0
 #endif
 
-// 1: the next instruction is fetched while this one is done. Only a branch that is
-// taken waits for its destination then.
+// 1: the next instruction is fetched while this one is executed. Then only a branch that
+// is taken waits for its destination.
 #ifndef AHEAD
 #define AHEAD 0
 #endif
 
-// Entries of the ring that notes what one machine did; 0 notes nothing.
+// Entries of the ring buffer with the instructions of one machine; 0: no trace.
 #ifndef TRACE
 #define TRACE 0
 #endif
@@ -99,12 +99,12 @@
 #define SUBTRACT 0x10u
 #define BREAKPOINT 0x20u
 
-#define ROW_PC 0u       // instruction, from the begin of the code
+#define ROW_PC 0u       // index of the instruction in the code
 #define ROW_FLAGS 1u    // N 8, Z 4, C 2, V 1
 #define ROW_SIGNAL 2u   // SIGNAL_...
 #define ROW_DETAIL 3u   // number of a system call; FAULT_...
-#define ROW_ADDRESS 4u  // of a fault or a watched store: low, then high in the row behind
-#define ROW_CYCLES 6u   // instructions done: low, then high in the row behind
+#define ROW_ADDRESS 4u  // of a fault or a watched store: low, then high in the next row
+#define ROW_CYCLES 6u   // instructions done: low, then high in the next row
 #define ROW_TARGET 8u   // instructions at which this run ends: low, then high
 
 #define SIGNAL_RUNNING 0u
@@ -135,24 +135,24 @@ uniform uint traced; // the machine
 #endif
 
 #if WATCH
-uniform uint watchFirst; // what is watched, in 8 bytes: first
-uniform uint watchEnd;   // and behind the last
+uniform uint watchFirst; // watched range, in words of 8 bytes: first
+uniform uint watchEnd;   // and after the last
 #endif
 
 uniform uint machines;
 uniform uint codeCount; // instructions
-uniform uint codeWord;  // where the code lies in memory, in 8 bytes: first
-uniform uint codeEnd;   // and behind the last
-uniform uint words;     // memory of a machine, in 8 bytes
+uniform uint codeWord;  // place of the code in memory, in words of 8 bytes: first
+uniform uint codeEnd;   // and after the last
+uniform uint words;     // memory of a machine, in words of 8 bytes
 uniform uint budget;    // instructions in this batch
-uniform uint resume;    // 1: a run begins, go on after a break or a system call
+uniform uint resume;    // 1: a run begins, and resumes machines after a break or a system call
 uniform uint allowedLow, allowedHigh; // instructions of the run that begins
 uniform uint batch;     // number, from 1
 uniform uint slot;      // of Report
-uniform uint next;      // entry of Chain that the next batch starts from
+uniform uint next;      // entry of Chain with the arguments of the next batch
 
 #if REGISTERS == IN_SHARED
-// Halves apart: 32 neighbours then meet 32 banks, whichever slots they use.
+// Separate halves: 32 neighbouring invocations then use 32 banks, for any slots.
 shared uint low[SLOTS * LANES];
 shared uint high[SLOTS * LANES];
 #else
@@ -179,7 +179,7 @@ void put(uint number, uvec2 value) {
     high[at] = value.y;
 }
 
-// sum is a + b + carry; carry becomes what does not fit.
+// sum returns a + b + carry, and sets carry to the carry out.
 uvec2 sum(uvec2 a, uvec2 b, inout uint carry) {
 #if INT64
     uint64_t first = packUint2x32(a), second = packUint2x32(b);
@@ -199,7 +199,7 @@ uvec2 sum(uvec2 a, uvec2 b, inout uint carry) {
 }
 
 #if TRACE
-void note(uint machine, uvec2 cycle, uint pc, uint flags, uint number) {
+void traceInstruction(uint machine, uvec2 cycle, uint pc, uint flags, uint number) {
     if (machine != traced) {
         return;
     }
@@ -219,10 +219,10 @@ void main() {
     uvec2 cycles = uvec2(rows[ROW_CYCLES * machines + machine], rows[(ROW_CYCLES + 1u) * machines + machine]);
     uvec2 target = uvec2(rows[ROW_TARGET * machines + machine], rows[(ROW_TARGET + 1u) * machines + machine]);
     uint carry;
-    uint stepped = 0xFFFFFFFFu; // a breakpoint that has had its say
+    uint resumedAt = 0xFFFFFFFFu; // a breakpoint at which the machine has stopped before
     if (resume != 0u && signal != SIGNAL_HALT && signal != SIGNAL_FAULT) {
         pc += signal == SIGNAL_SYSCALL ? 1u : 0u;
-        stepped = signal == SIGNAL_BREAK ? pc : stepped;
+        resumedAt = signal == SIGNAL_BREAK ? pc : resumedAt;
         signal = SIGNAL_RUNNING;
         target = uvec2(uaddCarry(cycles.x, allowedLow, carry), cycles.y + allowedHigh);
         target.y += carry;
@@ -262,11 +262,11 @@ void main() {
         uvec4 instruction = code[pc];
 #endif
         uint what = instruction.x;
-        if ((what & BREAKPOINT) != 0u && pc != stepped) {
+        if ((what & BREAKPOINT) != 0u && pc != resumedAt) {
             signal = SIGNAL_BREAK;
             break;
         }
-        stepped = 0xFFFFFFFFu;
+        resumedAt = 0xFFFFFFFFu;
         uint kind = what & 7u;
         uint written = what >> 8 & 63u;
 #if TRACE
@@ -334,7 +334,7 @@ void main() {
         ++done;
         pc = nextPC;
 #if TRACE
-        note(machine, cycle, here, flags, written);
+        traceInstruction(machine, cycle, here, flags, written);
 #endif
         if (signal != SIGNAL_RUNNING) {
             break;
@@ -358,7 +358,7 @@ void main() {
     rows[ROW_CYCLES * machines + machine] = cycles.x;
     rows[(ROW_CYCLES + 1u) * machines + machine] = cycles.y;
 
-    // Whoever writes here writes the same.
+    // All invocations that write here write the same value.
     if (signal == SIGNAL_RUNNING) {
         report[slot * 3u] = batch;
         chain[next * 3u] = gl_NumWorkGroups.x;

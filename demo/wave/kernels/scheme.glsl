@@ -1,5 +1,5 @@
-// scheme.glsl: a step of a tile. Whoever includes it, behind tile.glsl, says where
-// values are:
+// scheme.glsl: a step of a tile. The including file, after tile.glsl, defines the access
+// to the fields:
 //
 //   float waveNow(int at), wavePrevious(int at)   a cell of u, and of u before
 //   float waveFace(int at)                        of the faces of u
@@ -7,10 +7,10 @@
 //   void waveNext(int at, float v)                a cell of the next u
 //   void waveNextFace(int at, float v)
 //
-// The order of the operations is that of the package documentation; precise
-// keeps them apart, so that every driver gives the same bits.
+// The order of the operations is that of the package documentation. precise prevents
+// fused operations, so that every driver computes the same bits.
 
-// laplacian of u at cell i of the block, which is x, y there.
+// laplacian returns the laplacian of u at cell i of the block, which is x, y there.
 float laplacian(int i, int x, int y, ivec2 cell) {
     int t = tile();
     int at = block(t) + i;
@@ -46,7 +46,7 @@ float stepped(int i, int x, int y, ivec2 cell) {
     return abs(v) < 1e-25 ? 0.0 : v;
 }
 
-// stepTile does one step of the tile's block, all invocations together.
+// stepTile does one step of the tile's block. All invocations of the group call it.
 void stepTile() {
     int t = tile();
     for (int i = int(gl_LocalInvocationIndex); i < blockW * blockH; i += LOCAL) {

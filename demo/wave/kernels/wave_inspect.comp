@@ -6,8 +6,8 @@
 //   0        Now         field: u
 //   1        Previous    field: the previous u
 //   3        FacesBefore faces of the previous u
-//   5        Tiles       16 words a tile: steps, pokes
-//   7        Reports     for each tile: energy, largest |u|, steps, pokes
+//   5        Tiles       16 words a tile: steps, impulses
+//   7        Reports     for each tile: energy, largest |u|, steps, impulses
 //
 //   grid     x: tiles
 //
@@ -25,11 +25,11 @@ struct Report {
     float energy;
     float largest;
     uint steps;
-    uint pokes;
+    uint impulses;
 };
 layout(std430, binding = 7) restrict writeonly buffer Reports { Report reports[]; };
 
-shared vec2 partial[LOCAL]; // energy, largest
+shared vec2 partial[LOCAL]; // energy, largest |u|
 
 float laplacian(int i, int x, int y, ivec2 cell) {
     int t = tile();
@@ -74,6 +74,6 @@ void main() {
         barrier();
     }
     if (lane == 0u) {
-        reports[t] = Report(partial[0].x, partial[0].y, tiles[t].steps, tiles[t].pokes);
+        reports[t] = Report(partial[0].x, partial[0].y, tiles[t].steps, tiles[t].impulses);
     }
 }

@@ -1,11 +1,11 @@
 #version 450 core
 
-// wave_read: the surface at some cells.
+// wave_read: reads the heights of cells.
 //
 //   binding  buffer   layout
 //   0        Now      field: u
-//   4        Places   where the cells are in the field
-//   7        Heights  u there
+//   4        Places   indices of the cells in the field
+//   7        Heights  u of the cells
 //
 //   grid     x: cells
 

@@ -1,17 +1,17 @@
 #version 450 core
-#include "../../kernels/resident.glsl"
+#include "../../../resident/kernels/resident.glsl"
 
-// wave_session: the simulation as a resident kernel. A step of the session is two
-// of the wave, one a phase: the first from the even field to the odd one, the
-// second back.
+// wave_session: the simulation as a resident kernel. A step of the session is two steps
+// of the wave, one a phase: the first from the even field to the odd one, the second
+// back.
 //
 //   binding  buffer     layout
 //   0        Even       field: u after an even number of steps
 //   1        Odd        field: u after an odd number
-//   2        EvenFaces  faces of the same
-//   3        OddFaces
+//   2        EvenFaces  faces of the even field
+//   3        OddFaces   faces of the odd field
 //   4        Damping    pairs a, b for each distance from the edge; the last pair
-//                       is for all cells further in
+//                       is for all larger distances
 //
 //   grid     x: tiles
 

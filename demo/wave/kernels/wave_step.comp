@@ -8,8 +8,8 @@
 //   2        FacesNow    faces of u
 //   3        FacesNext   faces of the next u
 //   4        Damping     pairs a, b for each distance from the edge; the last
-//                        pair is for all cells further in
-//   5        Tiles       16 words a tile: steps, pokes
+//                        pair is for all larger distances
+//   5        Tiles       16 words a tile: steps, impulses
 //
 //   grid     x: tiles
 //

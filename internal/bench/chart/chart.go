@@ -1,6 +1,6 @@
-// Package chart draws lengths to compare: one bar for each, from zero, on one
-// scale, in a terminal or as a picture that needs nothing else. A chart is a value;
-// drawing it changes nothing, so any goroutine may.
+// Package chart draws bar charts: bars from zero on one scale, in a terminal or as an SVG
+// picture without references to other files. A chart is a value that drawing does not
+// change.
 package chart
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Chart is bars with what they are of.
+// Chart is a list of bars with its title and notes.
 type Chart struct {
 	Title    string
 	Subtitle string // below the title of a picture
@@ -25,25 +25,25 @@ type Chart struct {
 // Bar is one line of a chart.
 type Bar struct {
 	Name  string
-	About string  // what it is, below the name in a picture
+	About string  // description, below the name in a picture
 	Value float64 // not below 0
-	Text  string  // behind the bar: how long it is
+	Text  string  // the value, behind the bar
 
-	// Least and Most are of the runs whose median Value is; both 0 where nobody
-	// knows. A picture draws the range over the end of the bar.
+	// Least and Most are those of the runs whose median Value is, and 0 where they are
+	// unknown. A picture draws the range over the end of the bar.
 	Least, Most float64
 
-	Strong bool // the one to look at
+	Strong bool // highlighted
 }
 
-// textWidth is the longest bar in a terminal, in characters.
+// textWidth is the length of the longest bar in a terminal, in characters.
 const textWidth = 48
 
 // eighths are the last characters of bars, from an eighth to a whole one.
 var eighths = []rune("▏▎▍▌▋▊▉█")
 
-// WriteText draws the bars with characters, to an eighth of one. What is above zero
-// shows.
+// WriteText draws the bars with characters, to an eighth of one. A value above zero has
+// at least one eighth.
 func (c Chart) WriteText(w io.Writer) {
 	fmt.Fprintf(w, "%s\n", c.Title)
 	widest := 0
@@ -55,7 +55,7 @@ func (c Chart) WriteText(w io.Writer) {
 	}
 }
 
-// longest is what the scale has to hold.
+// longest returns the largest value.
 func (c Chart) longest() float64 {
 	longest := 0.0
 	for _, b := range c.Bars {
@@ -64,7 +64,7 @@ func (c Chart) longest() float64 {
 	return longest
 }
 
-// textBar is a bar of textWidth characters where value is longest.
+// textBar returns a bar, of textWidth characters for the longest value.
 func textBar(value, longest float64) string {
 	if value <= 0 || longest <= 0 {
 		return ""
@@ -77,7 +77,7 @@ func textBar(value, longest float64) string {
 	return text
 }
 
-// WriteSVG writes the picture to a file, whole or not at all.
+// WriteSVG writes the picture to a file, atomically.
 func (c Chart) WriteSVG(file string) error {
 	if err := renameio.WriteFile(file, []byte(c.SVG()), 0o644); err != nil {
 		return fmt.Errorf("chart: write: %w", err)

@@ -61,8 +61,8 @@ func TestChartTextIsAligned(t *testing.T) {
 	}
 }
 
-// A picture is well-formed whatever is in its texts, its bars are as long as their
-// values say, and nothing is beside it.
+// A picture is well-formed with any text, its bars have the lengths of their values, and
+// no temporary file is left beside it.
 func TestChartSVG(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "chart.svg")
@@ -106,7 +106,7 @@ func TestChartSVG(t *testing.T) {
 		t.Errorf("%v is in the folder", entries)
 	}
 	if err := sampleChart.WriteSVG(filepath.Join(dir, "none", "chart.svg")); err == nil {
-		t.Error("a folder that is not there took a file")
+		t.Error("no error for a missing folder")
 	}
 }
 
@@ -122,8 +122,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// A picture names what a reader has to know: where the driver's cache was empty,
-// what is not in the figures, how many runs, and that they vary.
+// A picture states which caches were empty, what is not in the figures, the number of
+// runs and their range.
 func TestStartupChart(t *testing.T) {
 	s := Startup{GPU: "G", Driver: "D", Programs: 48, Repeat: 5, Preload: true, Origin: []string{"on M"}, Scenarios: map[string]Scenario{
 		"both": {Total: 25, Least: 20, Most: 40, Context: 51}, "cold": {Total: 1000, Context: 52.6},

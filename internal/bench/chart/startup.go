@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// Startup is what the start-up benchmark measured.
+// Startup is a result of the start-up benchmark.
 type Startup struct {
 	GPU, Driver string
 	Programs    int
 	Repeat      int
-	Preload     bool     // all programs were asked for at once
-	Origin      []string // lines about machine and date, where they are known
+	Preload     bool     // all programs were requested at once
+	Origin      []string // lines about machine and date
 	Scenarios   map[string]Scenario
 }
 
-// Scenario is the medians of one scenario, in milliseconds.
+// Scenario holds the medians of one scenario, in milliseconds.
 type Scenario struct {
 	Total       float64 // from the first get to the last result
-	Least, Most float64 // totals; both 0 where nobody knows
+	Least, Most float64 // totals; both 0 where unknown
 	Context     float64
 }
 
-// scenarios are in the order of the report, with what they mean.
+// scenarios are the scenarios in the order of the report, with their descriptions.
 var scenarios = []struct{ name, about string }{
 	{"cold", "nothing kept: everything is compiled"},
 	{"binary_only", "program binaries; driver's cache empty"},
@@ -30,7 +30,7 @@ var scenarios = []struct{ name, about string }{
 	{"both", "program binaries and driver's cache"},
 }
 
-// Chart compares the totals of the scenarios that ran.
+// Chart returns a chart of the totals of the scenarios that ran.
 func (s Startup) Chart() Chart {
 	what := fmt.Sprintf("%d programs have", s.Programs)
 	if s.Programs == 1 {
@@ -58,7 +58,7 @@ func (s Startup) Chart() Chart {
 	return c
 }
 
-// notes say what a reader has to know before believing a bar.
+// notes returns how the bars were measured.
 func (s Startup) notes() []string {
 	how := "one program after the other"
 	if s.Preload {
@@ -83,7 +83,7 @@ func (s Startup) notes() []string {
 	}, s.Origin...)
 }
 
-// readable has the digits that a reader compares.
+// readable returns v with at least three digits.
 func readable(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)

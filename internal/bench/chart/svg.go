@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-// Places and sizes in a picture, in pixels.
+// Positions and sizes in a picture, in pixels.
 const (
 	svgWidth  = 860
 	svgMargin = 20
 	svgHeader = 78 // title and subtitle
 	svgNames  = 256
-	svgBars   = 400 // the longest bar
+	svgBars   = 400 // length of the longest bar
 	svgRow    = 46
-	svgBar    = 24 // how high a bar is
+	svgBar    = 24 // height of a bar
 	svgAxis   = 34
 	svgNote   = 17
 	svgFooter = 14
 )
 
-// Colours: ink, what is beside the point, lines of the scale, bars, the bar to look
-// at.
+// Colours of text, secondary text, the scale, bars and highlighted bars.
 const (
 	inkColour    = "#1f2328"
 	quietColour  = "#59636e"
@@ -31,14 +30,14 @@ const (
 	strongColour = "#1a7f5a"
 )
 
-// SVG is the chart as a picture.
+// SVG returns the chart as a picture.
 func (c Chart) SVG() string {
 	bottom := svgHeader + svgRow*len(c.Bars)
 	height := bottom + svgAxis + svgNote*len(c.Notes) + svgFooter
 	s := &picture{}
-	s.add(`<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="system-ui, 'DejaVu Sans', Arial, sans-serif" font-size="13">`, svgWidth, height)
-	s.add(`<title>%s</title>`, html.EscapeString(c.Title))
-	s.add(`<rect width="%d" height="%d" fill="white"/>`, svgWidth, height)
+	s.line(`<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="system-ui, 'DejaVu Sans', Arial, sans-serif" font-size="13">`, svgWidth, height)
+	s.line(`<title>%s</title>`, html.EscapeString(c.Title))
+	s.line(`<rect width="%d" height="%d" fill="white"/>`, svgWidth, height)
 	s.text(svgMargin, 34, `font-size="19" font-weight="bold"`, inkColour, c.Title)
 	s.text(svgMargin, 56, "", quietColour, c.Subtitle)
 	scale := 0.0 // pixels of a unit
@@ -59,14 +58,14 @@ func (c Chart) SVG() string {
 	return s.String() + "</svg>\n"
 }
 
-// picture is the lines of a file.
+// picture collects the lines of a file.
 type picture struct{ strings.Builder }
 
-func (s *picture) add(format string, values ...any) { fmt.Fprintf(s, format+"\n", values...) }
+func (s *picture) line(format string, values ...any) { fmt.Fprintf(s, format+"\n", values...) }
 
 func (s *picture) text(x, y float64, style, colour, text string) {
 	if text != "" {
-		s.add(`<text x="%.1f" y="%.0f" fill="%s" %s>%s</text>`, x, y, colour, style, html.EscapeString(text))
+		s.line(`<text x="%.1f" y="%.0f" fill="%s" %s>%s</text>`, x, y, colour, style, html.EscapeString(text))
 	}
 }
 
@@ -77,12 +76,12 @@ func (s *picture) axis(marks []float64, unit string, scale float64, bottom int) 
 		if i == len(marks)-1 {
 			text += " " + unit
 		}
-		s.add(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="%s"/>`, x, svgHeader, x, bottom+4, gridColour)
+		s.line(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="%s"/>`, x, svgHeader, x, bottom+4, gridColour)
 		s.text(x, float64(bottom+20), `font-size="11" text-anchor="middle"`, quietColour, text)
 	}
 }
 
-// marks are 0 and some multiples of a round number, up to end.
+// marks returns 0 and some multiples of a round number, up to end.
 func marks(end float64) []float64 {
 	list := []float64{0}
 	if end <= 0 || math.IsInf(end, 1) {
@@ -101,7 +100,7 @@ func marks(end float64) []float64 {
 	return list
 }
 
-// bar draws one line, whose top is y.
+// bar draws one bar in a line whose top is y.
 func (s *picture) bar(b Bar, scale float64, y int) {
 	middle, colour, weight := float64(y+svgRow/2), barColour, ""
 	if b.Strong {
@@ -117,9 +116,9 @@ func (s *picture) bar(b Bar, scale float64, y int) {
 	if b.Value > 0 {
 		end = max(1, b.Value*scale)
 	}
-	s.add(`<rect x="%d" y="%.0f" width="%.1f" height="%d" fill="%s"/>`, svgNames, middle-svgBar/2, end, svgBar, colour)
+	s.line(`<rect x="%d" y="%.0f" width="%.1f" height="%d" fill="%s"/>`, svgNames, middle-svgBar/2, end, svgBar, colour)
 	if b.Most > b.Least {
-		s.add(`<path d="M%.1f %.0fv8m0 -4H%.1fm0 -4v8" stroke="%s" fill="none"/>`,
+		s.line(`<path d="M%.1f %.0fv8m0 -4H%.1fm0 -4v8" stroke="%s" fill="none"/>`,
 			svgNames+b.Least*scale, middle-4, svgNames+b.Most*scale, inkColour)
 		end = max(end, b.Most*scale)
 	}

@@ -9,8 +9,8 @@ import (
 
 const endMark = "<!-- end -->"
 
-// fill puts each table between its marks. Every table has to have its place, once,
-// and every place its table.
+// fill returns text with each table between its marks. It fails unless every table has
+// one place, and every place a table.
 func fill(text string, tables map[string]string) (string, error) {
 	for name, table := range tables {
 		mark := "<!-- " + name + " -->\n"
@@ -27,7 +27,7 @@ func fill(text string, tables map[string]string) (string, error) {
 	return text, nil
 }
 
-// table is one in Markdown.
+// table is a table in Markdown.
 type table struct{ strings.Builder }
 
 func newTable(columns ...string) *table {
@@ -41,10 +41,10 @@ func (t *table) row(cells ...string) {
 	t.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 
-// claim is a sentence that states what a log says.
+// claim is a sentence of a file that states a figure of a log.
 type claim struct{ file, text string }
 
-// missing names the claims that are not in their files.
+// missing returns an error with the claims that are not in their files.
 func missing(root string, claims []claim) error {
 	var lost []string
 	for _, c := range claims {
@@ -53,14 +53,14 @@ func missing(root string, claims []claim) error {
 			return err
 		}
 		if !strings.Contains(oneLine(string(data)), oneLine(c.text)) {
-			lost = append(lost, fmt.Sprintf("%s does not say: %s", c.file, c.text))
+			lost = append(lost, fmt.Sprintf("%s does not contain: %s", c.file, c.text))
 		}
 	}
 	if len(lost) > 0 {
-		return fmt.Errorf("the logs say something else than a sentence does:\n%s", strings.Join(lost, "\n"))
+		return fmt.Errorf("figures in sentences differ from their logs:\n%s", strings.Join(lost, "\n"))
 	}
 	return nil
 }
 
-// oneLine makes where lines end unimportant.
+// oneLine returns text with every run of white space as one space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/shadercache/shadercache/internal/bench/stats"
 )
 
 const readme = "README.md"
 
-// claims are the sentences that state figures which have a log.
+// claims returns the sentences that state figures of a log.
 func claims(l *logs) []claim {
 	var all []claim
 	for _, some := range [][]claim{
@@ -22,7 +24,8 @@ func claims(l *logs) []claim {
 	return all
 }
 
-func say(file, format string, values ...any) claim {
+// newClaim returns a sentence of a file.
+func newClaim(file, format string, values ...any) claim {
 	return claim{file, fmt.Sprintf(format, values...)}
 }
 
@@ -32,22 +35,22 @@ func startupClaims(l *logs) []claim {
 	driver := func(s startupLog) float64 { return s.times("driver_only") }
 	total := func(s startupLog, scenario string) string { return thousands(s.Scenarios[scenario].Total) }
 	return []claim{
-		say(readme, "compiled %s ms, program binaries alone %s ms, the driver's own cache alone %s ms, both %s ms]",
+		newClaim(readme, "compiled %s ms, program binaries alone %s ms, the driver's own cache alone %s ms, both %s ms]",
 			total(at, "cold"), total(at, "binary_only"), total(at, "driver_only"), total(at, "both")),
-		say(readme, "%s ms compiled, %s ms with program binaries alone, %s ms with the driver's own cache alone, **%s ms with both**",
+		newClaim(readme, "%s ms compiled, %s ms with program binaries alone, %s ms with the driver's own cache alone, **%s ms with both**",
 			total(here, "cold"), total(here, "binary_only"), total(here, "driver_only"), total(here, "both")),
-		say(page, "Both layers are %.1f times as fast as cold when programs are asked for one by one, and %.1f times when all are asked for at once",
+		newClaim(page, "Both layers are %.1f times as fast as cold when programs are asked for one by one, and %.1f times when all are asked for at once",
 			one.times("cold"), at.times("cold")),
-		say(page, "(one by one, %.0f ms) a preloaded second start (%.1f ms) is %.0f times as fast", one.Scenarios["cold"].Total, at.Scenarios["both"].Total,
+		newClaim(page, "(one by one, %.0f ms) a preloaded second start (%.1f ms) is %.0f times as fast", one.Scenarios["cold"].Total, at.Scenarios["both"].Total,
 			one.Scenarios["cold"].Total/at.Scenarios["both"].Total),
-		say(page, "both layers are %.2f times as fast in total one by one, and %.2f times at once", driver(one), driver(at)),
-		say(page, "(%.2f ms against %.2f ms)", at.Scenarios["driver_only"].FirstResult, at.Scenarios["both"].FirstResult),
-		say(page, "done after %.0f ms, of which EGL and the context take %.0f", at.Scenarios["both"].Process, at.Scenarios["both"].Context),
-		say(page, "both layers are %.1f times as fast as cold (%.1f times with `--preload`", here.times("cold"), hereAt.times("cold")),
+		newClaim(page, "both layers are %.2f times as fast in total one by one, and %.2f times at once", driver(one), driver(at)),
+		newClaim(page, "(%.2f ms against %.2f ms)", at.Scenarios["driver_only"].FirstResult, at.Scenarios["both"].FirstResult),
+		newClaim(page, "done after %.0f ms, of which EGL and the context take %.0f", at.Scenarios["both"].Process, at.Scenarios["both"].Context),
+		newClaim(page, "both layers are %.1f times as fast as cold (%.1f times with `--preload`", here.times("cold"), hereAt.times("cold")),
 	}
 }
 
-// pictureClaims are of shadercache run, and of run network.
+// pictureClaims are those of shadercache run and run network.
 func pictureClaims(l *logs) []claim {
 	type runLog struct {
 		Millis   float64 `json:"time_to_first_result_ms"`
@@ -63,16 +66,16 @@ func pictureClaims(l *logs) []claim {
 		Error    float64 `json:"max_error"`
 	}](l, "h200/network.json")
 	return []claim{
-		say(page, "first start %.0f ms to the first result, %d compiles; second start %.0f ms, %d compiles, %d from disk",
+		newClaim(page, "first start %.0f ms to the first result, %d compiles; second start %.0f ms, %d compiles, %d from disk",
 			first.Millis, first.Compiles, second.Millis, second.Compiles, second.DiskHits),
-		say(page, "compiles %d programs, searches %d plans and has its first verified result after %.0f ms", network.Compiles, network.Searches, network.First),
-		say(page, "a run takes %.2f ms, and the largest error is %.0e", network.Run, network.Error),
+		newClaim(page, "compiles %d programs, searches %d plans and has its first verified result after %.0f ms", network.Compiles, network.Searches, network.First),
+		newClaim(page, "a run takes %.2f ms, and the largest error is %.0e", network.Run, network.Error),
 	}
 }
 
 func residentProgramsClaims(l *logs) []claim {
-	get := func(name string) float64 { return median(l.goBench(name)["GetResident"]["ns/op"]) }
-	return []claim{say(readme, "| a program that is resident: get and release | %.0f ns | %.0f ns |", get("h200/cache.txt"), get("llvmpipe/cache.txt"))}
+	get := func(name string) float64 { return stats.Median(l.goBench(name)["GetResident"]["ns/op"]) }
+	return []claim{newClaim(readme, "| a program that is resident: get and release | %.0f ns | %.0f ns |", get("h200/cache.txt"), get("llvmpipe/cache.txt"))}
 }
 
 func executorClaims(l *logs) []claim {
@@ -93,19 +96,18 @@ func executorClaims(l *logs) []claim {
 			at = append(at, r.CPUPercent)
 		}
 	}
-	_, atLeast, atMost := geomean(at)
-	_, least, most := geomean(waiting)
+	cpu, delayed := stats.NewSpread(at), stats.NewSpread(waiting)
 	return []claim{
-		say(readme, "| upload of jobs whose input lies in the slot | %.0f GB/s | |", e.Upload.GBPerS),
-		say(page, "already: **%.1f GB/s** up", e.Upload.GBPerS),
-		say(page, "takes %.1f us alone, so that the rows of 2 us are really of that", shortest),
-		say(page, "(no log) and %.2f us now, of 3 us that we want", three),
-		say(page, "The same jobs are %.1f times as many as at depth 1.", one/three),
-		say(page, "now it takes %.0f us (a bare dispatch with a fence %.0f us)", one, d.Fence),
-		say(page, "CPU time with kernels of 1 ms is %.0f to %.0f%% of a core where each result is told at once", atLeast, atMost),
-		say(page, "(`MaxDelay`), it is %.0f to %.0f%%.", least, most),
-		say(page, "%s jobs from %d goroutines, every result checked; memory %.1f MB more", thousands(float64(soak.Jobs)), soak.Workers, soak.RSSGrowth/1e6),
-		say(page, "the longest round of 8 jobs %.1f times the median", soak.StallRatio),
+		newClaim(readme, "| upload of jobs whose input lies in the slot | %.0f GB/s | |", e.Upload.GBPerS),
+		newClaim(page, "already: **%.1f GB/s** up", e.Upload.GBPerS),
+		newClaim(page, "takes %.1f us alone, so that the rows of 2 us are really of that", shortest),
+		newClaim(page, "(no log) and %.2f us now, of 3 us that we want", three),
+		newClaim(page, "The same jobs are %.1f times as many as at depth 1.", one/three),
+		newClaim(page, "now it takes %.0f us (a bare dispatch with a fence %.0f us)", one, d.Fence),
+		newClaim(page, "CPU time with kernels of 1 ms is %.0f to %.0f%% of a core where each result is delivered at once", cpu.Least, cpu.Most),
+		newClaim(page, "(`MaxDelay`), it is %.0f to %.0f%%.", delayed.Least, delayed.Most),
+		newClaim(page, "%s jobs from %d goroutines, every result checked; memory %.1f MB more", thousands(float64(soak.Jobs)), soak.Workers, soak.RSSGrowth/1e6),
+		newClaim(page, "the longest round of 8 jobs %.1f times the median", soak.StallRatio),
 	}
 }
 
@@ -122,10 +124,12 @@ func kernelClaims(l *logs) []claim {
 		}
 	}
 	convolutions := ratios(l.kernels("h200/conv2d.json"))
-	mean, worst, _ := geomean(convolutions[:min(resnetShapes, len(convolutions))])
-	_, squareWorst, squareBest := geomean(square)
-	_, least, _ := geomean(ratios(products))
-	here, hereWorst, _ := geomean(ratios(l.kernels("llvmpipe/conv2d.json")))
+	resnet := convolutions[:min(resnetShapes, len(convolutions))]
+	mean, worst := stats.Geomean(resnet), stats.NewSpread(resnet).Least
+	squares := stats.NewSpread(square)
+	least := stats.NewSpread(ratios(products)).Least
+	software := ratios(l.kernels("llvmpipe/conv2d.json"))
+	here, hereWorst := stats.Geomean(software), stats.NewSpread(software).Least
 	thousand := 0.0
 	for _, r := range l.kernels("llvmpipe/gemm.json").Rows {
 		if r.name() == "1024x1024x1024" {
@@ -133,20 +137,20 @@ func kernelClaims(l *logs) []claim {
 		}
 	}
 	return []claim{
-		say(readme, "against im2col and gonum | %.2f times as fast | %.2f times |", mean, here),
-		say(readme, "against cuBLAS fp32; against gonum | %.2f to %.2f | %.1f |", squareWorst, squareBest, thousand),
-		say(page, "The geometric mean over ResNet's 14 shapes is **%.2f**, the lowest %.2f", mean, worst),
-		say(page, "the lowest of the products is %.2f", least),
-		say(page, "The convolutions: %.2f in the geometric mean, %.2f at least.", here, hereWorst),
+		newClaim(readme, "against im2col and gonum | %.2f times as fast | %.2f times |", mean, here),
+		newClaim(readme, "against cuBLAS fp32; against gonum | %.2f to %.2f | %.1f |", squares.Least, squares.Most, thousand),
+		newClaim(page, "The geometric mean over ResNet's 14 shapes is **%.2f**, the lowest %.2f", mean, worst),
+		newClaim(page, "the lowest of the products is %.2f", least),
+		newClaim(page, "The convolutions: %.2f in the geometric mean, %.2f at least.", here, hereWorst),
 	}
 }
 
-// convClaims are the last columns of how the convolutions came to be.
+// convClaims are the last columns of the history of the convolutions.
 func convClaims(l *logs) []claim {
 	var list []claim
 	for i, r := range l.kernels("h200/conv2d.json").Rows {
 		if i < resnetShapes {
-			list = append(list, say("docs/bench/conv-h200.md", "| %.1f | %.1f | **%.2f** |", 1e3*r.Millis, 1e3*r.PeerMillis, r.Ratio))
+			list = append(list, newClaim("docs/bench/conv-h200.md", "| %.1f | %.1f | **%.2f** |", 1e3*r.Millis, 1e3*r.PeerMillis, r.Ratio))
 		}
 	}
 	return list
@@ -170,10 +174,10 @@ func preloadClaims(l *logs) []claim {
 		}](l, name).Isolation.Settled / 1e3
 	}
 	one, six := settled("h200/preload-48-1.json"), settled("h200/preload-48-6.json")
-	return []claim{say(page, "48 programs in one child took %.2f s, in six **%.2f s, %.1f times less**", one, six, one/six)}
+	return []claim{newClaim(page, "48 programs in one child took %.2f s, in six **%.2f s, %.1f times less**", one, six, one/six)}
 }
 
-// cudaMicros is the median of the round trip in CUDA.
+// cudaMicros returns the median of the round trip in CUDA.
 func cudaMicros(l *logs) (micros float64) {
 	data, err := os.ReadFile(filepath.Join(l.root, "h200/roundtrip-cuda.txt"))
 	if err == nil {
@@ -196,8 +200,7 @@ func residentClaims(l *logs) []claim {
 			batching = append(batching, 100*(i.perSecond(program, "mega", machines)/i.perSecond(program, "standard", machines)-1))
 		}
 	}
-	_, scaleLeast, scaleMost := geomean(scale)
-	_, batchLeast, batchMost := geomean(batching)
+	scales, batches := stats.NewSpread(scale), stats.NewSpread(batching)
 	message, cuda := r.row("round_trip", "persistent", "message and answer"), cudaMicros(l)
 	wave := readLog[struct {
 		PerSecond float64 `json:"steps_per_s"`
@@ -210,20 +213,20 @@ func residentClaims(l *logs) []claim {
 		most = max(most, row.CPUPercent)
 	}
 	return []claim{
-		say(readme, "| a word to a kernel that keeps running and back; in CUDA | %.2f us; %.2f us | |", float64(r.Capabilities.RoundTripNanos)/1e3, cuda),
-		say(page, "in CUDA on the same machine it takes %.2f us", cuda),
-		say(page, "takes %.2f times as long as that word in CUDA", message.Median/cuda),
-		say(page, "at most %.1f%% of a core", most),
-		say(page, "%s steps a second", thousands(wave.PerSecond)),
-		say(page, "%.1f billion instructions a second", run.PerSecond/1e9),
-		say(readme, "| barrier between 132 groups of a kernel that keeps running | %.2f us | |", r.row("barrier", "none", "132 groups of 256, probe").Median),
-		say(page, "Residency: %d groups of 256 can wait for each other.", r.Capabilities.Residency),
-		say(page, "do %s to %s times what one does", thousands(scaleLeast), thousands(scaleMost)),
-		say(page, "batching is worth %.1f to %.1f%%", batchLeast, batchMost),
+		newClaim(readme, "| a word to a kernel that keeps running and back; in CUDA | %.2f us; %.2f us | |", float64(r.Capabilities.RoundTripNanos)/1e3, cuda),
+		newClaim(page, "in CUDA on the same machine it takes %.2f us", cuda),
+		newClaim(page, "takes %.2f times as long as that word in CUDA", message.Median/cuda),
+		newClaim(page, "at most %.1f%% of a core", most),
+		newClaim(page, "%s steps a second", thousands(wave.PerSecond)),
+		newClaim(page, "%.1f billion instructions a second", run.PerSecond/1e9),
+		newClaim(readme, "| barrier between 132 groups of a kernel that keeps running | %.2f us | |", r.row("barrier", "none", "132 groups of 256, probe").Median),
+		newClaim(page, "Residency: %d groups of 256 can wait for each other.", r.Capabilities.Residency),
+		newClaim(page, "do %s to %s times what one does", thousands(scales.Least), thousands(scales.Most)),
+		newClaim(page, "batching is worth %.1f to %.1f%%", batches.Least, batches.Most),
 	}
 }
 
-// thousands is a value below a million in whole numbers, with a comma.
+// thousands returns a value below a million, rounded, with a comma.
 func thousands(v float64) string {
 	n := int(math.Round(v))
 	if n < 1000 {

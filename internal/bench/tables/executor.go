@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// executorTable is what bench executor measured. The kernel that a row asks for and
-// the one it got differ where the shortest is longer than that.
+// executorTable returns the rows of bench executor. The length of a kernel that a row
+// asks for and the measured one differ where the shortest kernel is longer.
 func executorTable(l executorLog) string {
 	alone := map[string]string{}
 	for _, p := range l.Parts {
@@ -34,7 +34,7 @@ func delay(micros float64) string {
 	return fmt.Sprintf("%g ms", micros/1e3)
 }
 
-// jobMicros is the time of a job of a row, 0 where there is none.
+// jobMicros returns the time of a job of a row, 0 where there is none.
 func (l executorLog) jobMicros(kernel float64, bytes, depth int) float64 {
 	for _, r := range l.Rows {
 		if r.KernelMicros == kernel && r.Bytes == bytes && r.Depth == depth && r.MaxDelayMicros == 0 {
@@ -44,7 +44,7 @@ func (l executorLog) jobMicros(kernel float64, bytes, depth int) float64 {
 	return 0
 }
 
-// dispatchTable is what bench dispatch measured, in microseconds.
+// dispatchTable returns the figures of bench dispatch, in microseconds.
 func dispatchTable(l dispatchLog) string {
 	t := newTable("what", "us")
 	for _, r := range []struct {

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"slices"
+
+	"github.com/shadercache/shadercache/internal/bench/stats"
 )
 
-// residentProgramsTable is BenchmarkGetResident.
+// residentProgramsTable returns BenchmarkGetResident.
 func residentProgramsTable(l *logs) string {
 	h200, here := l.goBench("h200/cache.txt"), l.goBench("llvmpipe/cache.txt")
 	t := newTable("", "H200's CPU, 16", "EPYC, 2 CPUs", "allocations")
@@ -20,12 +22,12 @@ func residentProgramsTable(l *logs) string {
 	return t.String()
 }
 
-// programsInMemoryTable is BenchmarkResidentMemory and BenchmarkSwitch.
+// programsInMemoryTable returns BenchmarkResidentMemory and BenchmarkSwitch.
 func programsInMemoryTable(l *logs) string {
 	h200, here := l.goBench("h200/conv2d.txt"), l.goBench("llvmpipe/conv2d.txt")
 	t := newTable("", "H200", "llvmpipe")
 	memory := func(lines map[string]map[string][]float64) string {
-		return fmt.Sprintf("%.1f MiB", median(lines["ResidentMemory"]["MiB/100-programs"]))
+		return fmt.Sprintf("%.1f MiB", stats.Median(lines["ResidentMemory"]["MiB/100-programs"]))
 	}
 	t.row("100 resident programs, loaded from disk, over the bare context", memory(h200), memory(here))
 	for _, n := range []int{1, 2, 4, 8, 16} {
@@ -33,23 +35,23 @@ func programsInMemoryTable(l *logs) string {
 		if n == 1 {
 			what = "use and dispatch, the same program again and again"
 		}
-		t.row(what, fmt.Sprintf("%.2f us", median(h200[fmt.Sprintf("Switch/programs=%d", n)]["us/dispatch"])), "")
+		t.row(what, fmt.Sprintf("%.2f us", stats.Median(h200[fmt.Sprintf("Switch/programs=%d", n)]["us/dispatch"])), "")
 	}
 	return t.String()
 }
 
-// storeTable is BenchmarkStoreOpenGet.
+// storeTable returns BenchmarkStoreOpenGet.
 func storeTable(l *logs) string {
 	h200, here := l.goBench("h200/binary.txt"), l.goBench("llvmpipe/binary.txt")
 	t := newTable("programs on disk", "H200's machine", "EPYC, 2 CPUs")
 	for _, n := range []struct{ name, programs string }{{"100", "100"}, {"10,000", "10000"}} {
 		bench := "StoreOpenGet/programs=" + n.programs
-		t.row(n.name, fmt.Sprintf("%.1f us", median(h200[bench]["ns/op"])/1e3), fmt.Sprintf("%.1f us", median(here[bench]["ns/op"])/1e3))
+		t.row(n.name, fmt.Sprintf("%.1f us", stats.Median(h200[bench]["ns/op"])/1e3), fmt.Sprintf("%.1f us", stats.Median(here[bench]["ns/op"])/1e3))
 	}
 	return t.String()
 }
 
-// between is the median of several runs, with their least and most where those
+// between returns the median of several runs, with their least and most where those
 // differ.
 func between(values []float64, unit string) string {
 	if len(values) == 0 {
@@ -62,15 +64,5 @@ func between(values []float64, unit string) string {
 	if least == most {
 		return least + unit
 	}
-	return fmt.Sprintf("%.0f%s (%s to %s)", median(values), unit, least, most)
-}
-
-// median of the values, 0 of none.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return fmt.Sprintf("%.0f%s (%s to %s)", stats.Median(values), unit, least, most)
 }

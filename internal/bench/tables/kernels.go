@@ -2,12 +2,11 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
 
-// peerTable is what a benchmark measured beside its peer, in microseconds.
+// peerTable returns the rows of a benchmark beside its peer, in microseconds.
 func peerTable(what string, l kernelsLog) string {
 	if len(l.Rows) == 0 {
 		return ""
@@ -20,7 +19,7 @@ func peerTable(what string, l kernelsLog) string {
 	return t.String()
 }
 
-// by is the algorithm with the parameters that say most.
+// by returns the algorithm with its most important parameters: see shortName.
 func (r kernelRow) by() string {
 	algorithm, rest, _ := strings.Cut(r.Algorithm, " ")
 	params := map[string]int{}
@@ -31,7 +30,7 @@ func (r kernelRow) by() string {
 	return shortName(algorithm, params)
 }
 
-// shippedTable is what was measured without a search, in milliseconds.
+// shippedTable returns what was measured without a search, in milliseconds.
 func shippedTable(all ...kernelsLog) string {
 	t := newTable("problem", "by", "ms", "GFLOP/s", "error", "gonum, ms", "ratio")
 	for _, l := range all {
@@ -43,8 +42,8 @@ func shippedTable(all ...kernelsLog) string {
 	return t.String()
 }
 
-// shortName is an algorithm with the parameters that say most: the sizes of its
-// blocks, and into how many parts sums are cut.
+// shortName returns an algorithm with its most important parameters: the sizes of its
+// blocks, the number of parts of a sum, and what is packed.
 func shortName(algorithm string, params map[string]int) string {
 	name := algorithm
 	var sizes []string
@@ -71,15 +70,4 @@ func shortName(algorithm string, params map[string]int) string {
 		}
 	}
 	return name
-}
-
-// geomean is the geometric mean, the least and the most.
-func geomean(values []float64) (mean, least, most float64) {
-	logs := 0.0
-	least, most = math.Inf(1), 0
-	for _, v := range values {
-		logs += math.Log(v)
-		least, most = min(least, v), max(most, v)
-	}
-	return math.Exp(logs / float64(len(values))), least, most
 }

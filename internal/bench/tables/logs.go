@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// logs reads raw output below root, and keeps its errors until the end. Its types
-// name only what the tables need.
+// logs reads raw output below root and joins its errors. Its types have only the fields
+// that the tables use, so that logs of older versions can be read.
 type logs struct {
 	root string
 	err  error
@@ -42,7 +42,7 @@ type startupScenario struct {
 	Dispatch    float64 `json:"first_dispatch_ms"`
 	FirstResult float64 `json:"to_first_result_ms"`
 	Total       float64 `json:"total_ms"`
-	LeastTotal  float64 `json:"least_total_ms"` // 0 in logs from before it was kept
+	LeastTotal  float64 `json:"least_total_ms"` // 0 in older logs
 	MostTotal   float64 `json:"most_total_ms"`
 	Context     float64 `json:"context_ms"`
 	Process     float64 `json:"process_ms"`
@@ -118,7 +118,7 @@ type kernelRow struct {
 	Ratio      float64 `json:"ratio"`
 }
 
-// name is the shape without its kind.
+// name returns the shape without its kind.
 func (r kernelRow) name() string {
 	_, name, _ := strings.Cut(r.Shape, ":")
 	return name
@@ -179,8 +179,8 @@ type stealLog struct {
 
 func (l *logs) steal(name string) stealLog { return readLog[stealLog](l, name) }
 
-// goBench are the lines of Go's benchmarks in a log: by name without the number of
-// processors, each figure of each run by its unit.
+// goBench returns the lines of Go's benchmarks in a log: by name without the number of
+// processors, the figures of all runs by their unit.
 func (l *logs) goBench(name string) map[string]map[string][]float64 {
 	data, err := os.ReadFile(filepath.Join(l.root, name))
 	l.err = errors.Join(l.err, err)

@@ -3,10 +3,10 @@
 //
 //	go run ./internal/bench/tables
 //
-// A table stands between <!-- NAME --> and <!-- end -->. With -check nothing is
-// written, and a page or a picture that differs is a failure. Either way, the sentences of this
-// project that state a measured figure are looked for, word by word: one that its
-// log does not bear out is named, with what it should say.
+// A table is between <!-- NAME --> and <!-- end -->. With -check nothing is written, and
+// a page or a picture that differs is an error. Either way, every sentence of the
+// documentation that states a measured figure is searched for, word by word: one that is
+// missing is printed with the figure of its log.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run brings the page and the pictures below root up to date, or only compares.
+// run writes the page and the pictures below root, or only compares them.
 func run(root string, check bool) error {
 	l := &logs{root: filepath.Join(root, "docs", "logs")}
 	old, err := os.ReadFile(filepath.Join(root, page))
@@ -54,7 +54,7 @@ func run(root string, check bool) error {
 	return missing(root, stated)
 }
 
-// renew writes a file that does not have the text, or fails.
+// renew writes a file whose text differs. With check it fails instead.
 func renew(root, file, text string, check bool) error {
 	path := filepath.Join(root, file)
 	old, err := os.ReadFile(path)
@@ -64,12 +64,12 @@ func renew(root, file, text string, check bool) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	case check:
-		return fmt.Errorf("%s is not what its logs say: go run -tags egl ./internal/bench/tables", file)
+		return fmt.Errorf("%s differs from its logs: go run -tags egl ./internal/bench/tables", file)
 	}
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
-// pictures are all there are, by file.
+// pictures returns all pictures, by file.
 func pictures(l *logs) map[string]string {
 	files := map[string]string{}
 	for file, log := range map[string]string{
@@ -81,7 +81,7 @@ func pictures(l *logs) map[string]string {
 	return files
 }
 
-// tables are all there are, by name.
+// tables returns all tables, by name.
 func tables(l *logs) map[string]string {
 	return map[string]string{
 		"startup h200 preload":     startupTable(l.startup("h200/startup-preload.json")),

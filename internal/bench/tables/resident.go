@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// row is the one that was measured in a way.
+// row returns the row of a workload, a strategy and a variant, or an empty one.
 func (l residentLog) row(workload, strategy, variant string) residentRow {
 	for _, r := range l.Rows {
 		if r.Workload == workload && r.Strategy == strategy && r.Variant == variant {
@@ -12,7 +12,7 @@ func (l residentLog) row(workload, strategy, variant string) residentRow {
 	return residentRow{}
 }
 
-// latencyTable is the waiting times of bench resident, in microseconds.
+// latencyTable returns the waiting times of bench resident, in microseconds.
 func latencyTable(l residentLog) string {
 	t := newTable("what", "us, median", "99th percentile")
 	t.row("a word to the kernel and back, probe", fmt.Sprintf("%.2f", float64(l.Capabilities.RoundTripNanos)/1e3), "")
@@ -45,7 +45,7 @@ func latencyTable(l residentLog) string {
 	return t.String()
 }
 
-// micros is three digits, or nothing for what was not measured.
+// micros returns a value with three digits, or "" for one that was not measured.
 func micros(v float64) string {
 	switch {
 	case v == 0:
@@ -58,7 +58,7 @@ func micros(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// persistenceTable is one kernel's work by each strategy.
+// persistenceTable returns one kernel's work by each strategy.
 func persistenceTable(l residentLog) string {
 	t := newTable("strategy", "variant", "iterations/s", "dispatches", "bound by", "CPU of one core")
 	for _, r := range l.Rows {
@@ -69,6 +69,7 @@ func persistenceTable(l residentLog) string {
 	return t.String()
 }
 
+// soakTable returns the soak test of each strategy.
 func soakTable(l residentLog) string {
 	t := newTable("strategy", "iterations/s", "heartbeat, ms, median and longest", "longest tick, ms", "CPU of one core", "state")
 	for _, r := range l.Rows {
@@ -81,7 +82,7 @@ func soakTable(l residentLog) string {
 	return t.String()
 }
 
-// interpreterTable is instructions a second of the shipped form.
+// interpreterTable returns the instructions a second of the default build.
 func interpreterTable(l interpreterLog) string {
 	forms := []string{"standard", "continuous", "mega", "chained"}
 	t := newTable(append([]string{"program", "machines"}, forms...)...)
@@ -97,7 +98,7 @@ func interpreterTable(l interpreterLog) string {
 	return t.String()
 }
 
-// perSecond is of the first row, since those of other builds come last.
+// perSecond returns that of the first row: those of other builds come last.
 func (l interpreterLog) perSecond(program, form string, machines int) float64 {
 	for _, r := range l.Rows {
 		if r.Program == program && r.Form == form && r.Machines == machines {
@@ -107,8 +108,7 @@ func (l interpreterLog) perSecond(program, form string, machines int) float64 {
 	return 0
 }
 
-// stealTable is a tree of tasks in one dispatch; a group's share is over all
-// repetitions.
+// stealTable returns the rows of bench steal; a group's tasks are those of all repeats.
 func stealTable(l stealLog) string {
 	t := newTable("tasks", "groups", "stealing", "us", "tasks of a group, least and most", "stolen")
 	for _, r := range l.Rows {

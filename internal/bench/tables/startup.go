@@ -6,7 +6,7 @@ import (
 	"github.com/shadercache/shadercache/internal/bench/chart"
 )
 
-// startupTable is what bench startup measured, in milliseconds.
+// startupTable returns the scenarios of bench startup, in milliseconds.
 func startupTable(l startupLog) string {
 	t := newTable("milliseconds", "get", "first dispatch", "to first result", "48 programs", "context", "process", "compiles", "driver's own cache")
 	for _, name := range []string{"cold", "binary_only", "driver_only", "both"} {
@@ -16,7 +16,7 @@ func startupTable(l startupLog) string {
 	return t.String()
 }
 
-// startupPicture is the totals, drawn as the command draws them.
+// startupPicture returns the totals, drawn as bench startup draws them.
 func startupPicture(l startupLog, log string) string {
 	s := chart.Startup{GPU: l.GPU, Driver: l.Driver, Programs: l.Programs, Repeat: l.Repeat, Preload: l.Preload,
 		Origin: []string{"Figures: docs/logs/" + log}, Scenarios: map[string]chart.Scenario{}}
@@ -26,7 +26,7 @@ func startupPicture(l startupLog, log string) string {
 	return s.Chart().SVG()
 }
 
-// ms has as many digits as a time in milliseconds is worth.
+// ms returns a time in milliseconds with three to four digits.
 func ms(v float64) string {
 	switch {
 	case v >= 1000:
@@ -39,7 +39,7 @@ func ms(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// times is how many times as fast both layers are as another scenario.
+// times returns the speed-up of both layers over another scenario.
 func (l startupLog) times(than string) float64 {
 	return l.Scenarios[than].Total / l.Scenarios["both"].Total
 }

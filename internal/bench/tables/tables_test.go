@@ -9,22 +9,22 @@ import (
 
 const root = "../../.."
 
-// Every table of the page is what its log says, and so is every sentence that
-// states a figure which has a log.
-func TestThePageIsWhatTheLogsSay(t *testing.T) {
+// Every table of the page has the figures of its log, and so has every sentence that
+// states one.
+func TestThePageHasTheFiguresOfTheLogs(t *testing.T) {
 	if err := run(root, true); err != nil {
 		t.Error(err)
 	}
 }
 
-// A log that somebody changes, and a figure that somebody types, have to show.
-func TestDifferencesShow(t *testing.T) {
+// A changed log, and a figure changed by hand, are errors.
+func TestDifferencesAreErrors(t *testing.T) {
 	for name, change := range map[string]struct{ file, from, to, want string }{
-		"a figure in a log":       {"docs/logs/h200/startup.json", `"total_ms": 37.797`, `"total_ms": 137.797`, "not what its logs say"},
-		"a figure in a table":     {page, "| both | 0.476 |", "| both | 0.376 |", "not what its logs say"},
-		"a figure in a sentence":  {page, "37.1 times as fast", "73.1 times as fast", "does not say: Both layers are 37.1 times"},
-		"a figure in the README":  {readme, "both 26 ms", "both 16 ms", "README.md does not say"},
-		"a bar in a picture":      {"docs/startup-h200.svg", ">879 ms<", ">779 ms<", "docs/startup-h200.svg is not what its logs say"},
+		"a figure in a log":       {"docs/logs/h200/startup.json", `"total_ms": 37.797`, `"total_ms": 137.797`, "differs from its logs"},
+		"a figure in a table":     {page, "| both | 0.476 |", "| both | 0.376 |", "differs from its logs"},
+		"a figure in a sentence":  {page, "37.1 times as fast", "73.1 times as fast", "does not contain: Both layers are 37.1 times"},
+		"a figure in the README":  {readme, "both 26 ms", "both 16 ms", "README.md does not contain"},
+		"a bar in a picture":      {"docs/startup-h200.svg", ">879 ms<", ">779 ms<", "docs/startup-h200.svg differs from its logs"},
 		"a table without a place": {page, "<!-- steal -->\n", "", `not one place for the table "steal"`},
 		"a place without a table": {page, "<!-- steal -->\n", "<!-- end -->\n<!-- steal -->\n", "places for"},
 		"a log that is damaged":   {"docs/logs/h200/steal.json", "{", "", "invalid character"},
@@ -50,7 +50,7 @@ func TestDifferencesShow(t *testing.T) {
 	}
 }
 
-// What was changed by hand is written anew, and what is not there is made.
+// A figure that was changed by hand is rewritten, and a missing picture is written.
 func TestRunWritesThePage(t *testing.T) {
 	dir := copied(t)
 	picture := filepath.Join(dir, "docs", "startup-llvmpipe.svg")
@@ -70,14 +70,14 @@ func TestRunWritesThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != string(want) {
-		t.Errorf("the page was not written anew, %v", err)
+		t.Errorf("the page was not rewritten, %v", err)
 	}
 	if data, err := os.ReadFile(picture); err != nil || !strings.HasSuffix(string(data), "</svg>\n") {
-		t.Errorf("the picture was not made, %v", err)
+		t.Errorf("the picture was not written, %v", err)
 	}
 }
 
-// copied is the page, the README and the logs in a directory of their own.
+// copied returns a directory with a copy of the page, the README and the logs.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -111,11 +111,5 @@ func TestShortName(t *testing.T) {
 		if got := shortName(algorithm, params); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
-	}
-}
-
-func TestGeomean(t *testing.T) {
-	if mean, least, most := geomean([]float64{1, 4}); mean != 2 || least != 1 || most != 4 {
-		t.Errorf("got %v, %v, %v", mean, least, most)
 	}
 }

@@ -1,22 +1,22 @@
-// actors.glsl: what the kernels of a world share.
+// actors.glsl: declarations of all kernels of a world.
 //
 //   binding  buffer   layout
 //   0        World    counts, lists of slots, barriers
-//   1        Slots    slots x 16 words; an owner writes its own, others only state
+//   1        Slots    slots x 16 words; an actor writes its own, others only the state
 //   2        Mail     counts, then 2 x slots x depth messages
 //   3        States   slots x words
 //   4        Post     outbox, then 2 x broadcasts
 //
-// Mail and Post have two sides. In tick t, side t % 2 is read and the other one
+// Mail and Post are double-buffered: in tick t, side t % 2 is read and the other one
 // written.
 
 #ifndef ACTOR_SLOTS
 #define ACTOR_SLOTS 1024
 #endif
 
-// Words of a state, and of a message besides sender and kind.
-#ifndef ACTOR_STATE
-#define ACTOR_STATE 16
+// Words of a state, and of a message without sender and kind.
+#ifndef ACTOR_STATE_WORDS
+#define ACTOR_STATE_WORDS 16
 #endif
 #ifndef ACTOR_PAYLOAD
 #define ACTOR_PAYLOAD 4
@@ -40,7 +40,7 @@
 #define ACTOR_FREE 0u
 #define ACTOR_BORN 1u    // live in the next tick
 #define ACTOR_LIVE 2u
-#define ACTOR_ENDING 3u  // leaves its slot after this tick
+#define ACTOR_ENDING 3u  // its slot becomes free after this tick
 #define ACTOR_WAITING 4u // at a barrier
 #define ACTOR_FAILED 5u
 
@@ -67,8 +67,8 @@ struct ActorSlot {
     uint heartbeat; // the last tick that it ran in
     uint born;      // its first tick
     uint restarts;
-    uint epoch;     // as advanced
-    uint seen;      // epoch after the tick before
+    uint epoch;     // of neighbourhood barriers
+    uint seenEpoch; // epoch at the end of the tick before
     uint barrier;   // that it waits at
     uint unused[2];
     uint first[4];  // words that it was spawned with
@@ -106,7 +106,7 @@ layout(std430, binding = 0) coherent restrict buffer World {
     uint freeSlots[ACTOR_SLOTS];
 } world;
 
-// Without a size: some drivers link for seconds where a block has many structures.
+// Without a size, because some drivers link a block with many structures for seconds.
 layout(std430, binding = 1) coherent restrict buffer Slots { ActorSlot at[]; } slots;
 
 layout(std430, binding = 2) coherent restrict buffer Mail {

@@ -1,11 +1,11 @@
 #version 450 core
 
-// actors_plan: ends a tick: opens barriers, and writes the size of the next tick.
-// One invocation for each barrier.
+// actors_plan: ends a tick: opens barriers, and writes the group count of the next
+// tick. One invocation for each barrier.
 //
 //   binding  buffer   layout
 //   0 to 4            actors.glsl
-//   7        Report   what the host gets to know
+//   7        Report   counters for the host
 //
 //   grid     one group
 
@@ -19,9 +19,9 @@ layout(local_size_x = ACTOR_BARRIERS) in;
 
 layout(std430, binding = 7) restrict writeonly buffer Report { uint report[24]; };
 
-uniform uint settle; // 1: after orders of the host, before the tick; 0: after the tick
+uniform uint afterCommands; // 1: after commands of the host, before the tick; 0: after the tick
 
-void write(uint tick, uint live) {
+void writeReport(uint tick, uint live) {
     report[0] = tick;
     report[1] = live;
     report[2] = uint(world.free);
@@ -44,22 +44,22 @@ void write(uint tick, uint live) {
 void main() {
     uint which = gl_LocalInvocationIndex;
     uint parties = world.barriers[which].parties;
-    if (settle == 0u && parties != 0u && world.barriers[which].arrived >= parties) {
+    if (afterCommands == 0u && parties != 0u && world.barriers[which].arrived >= parties) {
         world.barriers[which].arrived = 0u;
         world.barriers[which].opened += 1u;
     }
     if (gl_LocalInvocationIndex == 0u) {
         uint ended = world.tick & 1u;
-        uint next = world.tick + 1u - settle;
+        uint next = world.tick + 1u - afterCommands;
         uint live = world.live[next & 1u];
         world.tickGroups[0] = (live + ACTOR_LOCAL - 1u) / ACTOR_LOCAL;
         world.tickGroups[1] = 1u;
         world.tickGroups[2] = 1u;
-        if (settle == 0u) {
+        if (afterCommands == 0u) {
             world.live[ended] = 0u;
             post.broadcasts[ended] = 0u;
         }
         world.tick = next;
-        write(next, live);
+        writeReport(next, live);
     }
 }

@@ -1,7 +1,7 @@
 #version 450 core
 
-// actors_sweep: one invocation for each slot. Those who ended leave, those who
-// were spawned become live, and who is live goes on the list.
+// actors_sweep: frees the slots of actors that ended, makes spawned actors live, and
+// lists the live ones. One invocation for each slot.
 //
 //   binding  buffer   layout
 //   0 to 4            actors.glsl
@@ -12,11 +12,11 @@
 
 layout(local_size_x = 64) in;
 
-uniform uint settle; // 1: after orders of the host, before the tick; 0: after the tick
+uniform uint afterCommands; // 1: after commands of the host, before the tick; 0: after the tick
 
-// leave frees a slot. Slots are drawn in ticks and come back here, so that no
-// draw meets a return.
-void leave(uint slot) {
+// freeSlot frees a slot. Slots are claimed in ticks and by commands, and freed here, so
+// that claims and releases are never concurrent.
+void freeSlot(uint slot) {
     uint left = min(mail.count[slot], uint(ACTOR_DEPTH)) + min(mail.count[ACTOR_SLOTS + slot], uint(ACTOR_DEPTH));
     if (left != 0u) {
         atomicAdd(world.dead, left);
@@ -30,18 +30,18 @@ void leave(uint slot) {
     atomicAdd(world.ended, 1u);
 }
 
-bool opens(uint barrier) { return settle == 0u && world.barriers[barrier].arrived >= world.barriers[barrier].parties; }
+bool opens(uint barrier) { return afterCommands == 0u && world.barriers[barrier].arrived >= world.barriers[barrier].parties; }
 
 void main() {
     uint slot = gl_GlobalInvocationID.x;
     if (slot >= uint(ACTOR_SLOTS)) {
         return;
     }
-    uint next = world.tick + 1u - settle;
+    uint next = world.tick + 1u - afterCommands;
     uint state = slots.at[slot].state;
-    slots.at[slot].seen = slots.at[slot].epoch;
+    slots.at[slot].seenEpoch = slots.at[slot].epoch;
     if (state == ACTOR_ENDING) {
-        leave(slot);
+        freeSlot(slot);
     }
     if (state == ACTOR_BORN) {
         slots.at[slot].born = next;

@@ -1,10 +1,10 @@
 #version 450 core
 
-// actors_tick: every live actor gets its messages, then runs once.
+// actors_tick: every live actor receives its messages, then runs once.
 //
 //   binding  buffer   layout
 //   0 to 4            actors.glsl
-//   5...              the handlers'
+//   5...              storage blocks of the handlers
 //
 //   grid     x: live actors, one invocation each
 
@@ -27,13 +27,13 @@ layout(local_size_x = ACTOR_LOCAL) in;
 
 uint actorSlot = 0u;
 uint actorGeneration = 0u;
-bool actorStopped = false; // does not run any more
+bool actorStopped = false; // the actor runs no more in this tick
 
 uvec2 actorSelf() { return uvec2(actorAddress(actorSlot), actorGeneration); }
 uint actorTick() { return world.tick; }
 uint actorBorn() { return slots.at[actorSlot].born; }
-uint actorGet(uint i) { return states.word[actorSlot * ACTOR_STATE + i]; }
-void actorSet(uint i, uint v) { states.word[actorSlot * ACTOR_STATE + i] = v; }
+uint actorGet(uint i) { return states.word[actorSlot * ACTOR_STATE_WORDS + i]; }
+void actorSet(uint i, uint v) { states.word[actorSlot * ACTOR_STATE_WORDS + i] = v; }
 
 Message actorMessage(uint kind) {
     Message m;
@@ -59,9 +59,10 @@ uint actorBroadcast(Message m) {
 
 uvec2 actorSpawn(uint handler, uvec4 words) { return actorClaim(handler, words); }
 
-uint actorTerminate(uvec2 who) { return actorEnd(who); }
+uint actorTerminate(uvec2 address) { return actorEnd(address); }
 
-// actorStop leaves the living, unless somebody has ended the actor already.
+// actorStop changes the state from live, and returns false where another actor has
+// ended this one already.
 bool actorStop(uint state) {
     actorStopped = true;
     return atomicCompSwap(slots.at[actorSlot].state, ACTOR_LIVE, state) == ACTOR_LIVE;
@@ -80,9 +81,10 @@ uint actorArrive(uint barrier) {
         return actorStaleAddress();
     }
     slots.at[actorSlot].barrier = barrier;
-    memoryBarrierBuffer(); // for whoever ends one that waits
+    memoryBarrierBuffer(); // actorEnd reads barrier after it has seen ACTOR_WAITING
     if (actorStop(ACTOR_WAITING)) {
-        // Whoever ends one that waits takes its arrival back, maybe before it.
+        // actorEnd subtracts this arrival again, possibly before it is added: so the
+        // number may be below 0.
         int before = int(atomicAdd(world.barriers[barrier].arrived, 1u));
         if (before >= int(world.barriers[barrier].parties)) {
             atomicAdd(world.overArrived, 1u);
@@ -96,10 +98,10 @@ uint actorOpened(uint barrier) { return barrier < uint(ACTOR_BARRIERS) ? world.b
 void actorAdvance() { slots.at[actorSlot].epoch += 1u; }
 uint actorEpoch() { return slots.at[actorSlot].epoch; }
 
-// actorMayAdvance says whether a neighbour was as far as this actor when the tick
-// began. One that has ended holds nobody up.
+// actorMayAdvance reports whether a neighbour had reached the epoch of this actor when
+// the tick began. It is true for one that has ended.
 bool actorMayAdvance(uvec2 neighbour) {
-    return !actorValid(neighbour) || slots.at[neighbour.x & 0xffffffu].seen >= actorEpoch();
+    return !actorValid(neighbour) || slots.at[neighbour.x & 0xffffffu].seenEpoch >= actorEpoch();
 }
 
 #define ON_MESSAGE actorMessage0
@@ -211,7 +213,7 @@ void actorRun() {
     }
 }
 
-// actorRead reads a message that was published.
+// actorRead reads a message, and reports whether it was published.
 bool actorRead(uint at, out Message m) {
     m.from = uvec2(mail.word[at], mail.word[at + 1u]);
     m.kind = mail.word[at + 2u];
@@ -231,7 +233,7 @@ void actorReadBroadcast(uint at, out Message m) {
     }
 }
 
-// actorBroadcasts handles what was sent to all, and returns how many.
+// actorBroadcasts handles the broadcasts of the tick before, and returns their number.
 uint actorBroadcasts(uint side) {
     uint n = min(post.broadcasts[side], uint(ACTOR_BROADCASTS));
     uint handled = 0u;
@@ -247,7 +249,7 @@ uint actorBroadcasts(uint side) {
 }
 
 // actorMailbox handles the messages of the tick before, empties that side of the
-// mailbox, and returns how many.
+// mailbox, and returns their number.
 uint actorMailbox(uint side) {
     uint box = side * ACTOR_SLOTS + actorSlot;
     uint n = min(mail.count[box], uint(ACTOR_DEPTH));
@@ -258,7 +260,7 @@ uint actorMailbox(uint side) {
         if (actorRead((box * ACTOR_DEPTH + i) * ACTOR_MESSAGE_WORDS, m)) {
             actorHandle(m);
         } else {
-            atomicAdd(world.unpublished, 1u); // never: the host checks
+            atomicAdd(world.unpublished, 1u); // must not happen: the host returns an error
         }
     }
     mail.count[box] = 0u;

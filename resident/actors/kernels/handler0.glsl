@@ -1,5 +1,5 @@
-// handler0.glsl: what the first kind of actor does. This one is replaced by the
-// user's; it does nothing.
+// handler0.glsl: the first kind of actor. The caller's text replaces this file, which does
+// nothing.
 
 void ON_MESSAGE(Message m) {}
 

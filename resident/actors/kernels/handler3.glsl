@@ -1,2 +1,2 @@
-// handler3.glsl: left out where there are fewer kinds of actors, otherwise
-// replaced by the user's, as handler0.glsl is.
+// handler3.glsl: a kind of actor, included where there are more than 3. The caller's
+// text replaces this file.

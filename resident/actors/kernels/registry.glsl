@@ -1,12 +1,12 @@
-// registry.glsl: sending and spawning, as actors and the host do it.
+// registry.glsl: sending and spawning, for actors and for commands of the host.
 
 // actorSide is the side that is written.
 uint actorSide = 0u;
 
-// actorValid says whether somebody of this device has the address.
-bool actorValid(uvec2 who) {
-    uint slot = who.x & 0xffffffu;
-    return who.x >> 24 == actorDevice && slot < uint(ACTOR_SLOTS) && who.y != 0u && slots.at[slot].generation == who.y &&
+// actorValid reports whether an actor of this device has the address.
+bool actorValid(uvec2 address) {
+    uint slot = address.x & 0xffffffu;
+    return address.x >> 24 == actorDevice && slot < uint(ACTOR_SLOTS) && address.y != 0u && slots.at[slot].generation == address.y &&
         slots.at[slot].state != ACTOR_FREE;
 }
 
@@ -20,9 +20,8 @@ uint actorNoRoom() {
     return ActorFull;
 }
 
-// actorDeliver puts a message into a mailbox. A place that was reserved beyond
-// the end is given back; the count only stands too high for a moment, and then
-// nobody finds room.
+// actorDeliver puts a message into a mailbox. A place reserved beyond the end is
+// released again; while the count is too high, no sender finds room.
 uint actorDeliver(uvec2 to, Message m) {
     if (!actorValid(to)) {
         return actorStaleAddress();
@@ -69,7 +68,7 @@ uint actorPost(uvec2 to, Message m) {
     return ActorOK;
 }
 
-// actorToAll puts a message where everybody looks.
+// actorToAll adds a message to the broadcasts.
 uint actorToAll(Message m) {
     uint place = atomicAdd(post.broadcasts[actorSide], 1u);
     if (place >= ACTOR_BROADCASTS) {
@@ -88,7 +87,7 @@ uint actorToAll(Message m) {
     return ActorOK;
 }
 
-// actorRoute sends a message wherever it has to go.
+// actorRoute puts a message into the mailbox, broadcasts or outbox of its receiver.
 uint actorRoute(uvec2 to, Message m) {
     uint slot = to.x & 0xffffffu;
     if (to.y == 0u) {
@@ -100,15 +99,15 @@ uint actorRoute(uvec2 to, Message m) {
     return slot == ACTOR_SLOT_ALL ? actorToAll(m) : actorDeliver(to, m);
 }
 
-// actorReset gives a slot the state that its actor was spawned with.
+// actorReset sets the state to the one that the actor was spawned with.
 void actorReset(uint slot) {
-    for (uint w = 0u; w < uint(ACTOR_STATE); ++w) {
-        states.word[slot * ACTOR_STATE + w] = w < 4u ? slots.at[slot].first[w] : 0u;
+    for (uint w = 0u; w < uint(ACTOR_STATE_WORDS); ++w) {
+        states.word[slot * ACTOR_STATE_WORDS + w] = w < 4u ? slots.at[slot].first[w] : 0u;
     }
     slots.at[slot].handled = 0u;
 }
 
-// actorClaim draws a free slot and makes it somebody's: the address, or 0.
+// actorClaim claims a free slot for a new actor and returns its address, or 0.
 uvec2 actorClaim(uint handler, uvec4 words) {
     int left = atomicAdd(world.free, -1);
     if (left <= 0) {
@@ -118,14 +117,14 @@ uvec2 actorClaim(uint handler, uvec4 words) {
     }
     uint slot = world.freeSlots[left - 1];
     if (atomicCompSwap(slots.at[slot].state, ACTOR_FREE, ACTOR_BORN) != ACTOR_FREE) {
-        atomicAdd(world.claimedTwice, 1u); // never: the host checks
+        atomicAdd(world.claimedTwice, 1u); // must not happen: the host returns an error
         return uvec2(0u);
     }
     slots.at[slot].handler = handler;
     slots.at[slot].heartbeat = 0u;
     slots.at[slot].restarts = 0u;
     slots.at[slot].epoch = 0u;
-    slots.at[slot].seen = 0u;
+    slots.at[slot].seenEpoch = 0u;
     for (int w = 0; w < 4; ++w) {
         slots.at[slot].first[w] = words[w];
     }
@@ -134,13 +133,13 @@ uvec2 actorClaim(uint handler, uvec4 words) {
     return uvec2(actorAddress(slot), slots.at[slot].generation);
 }
 
-// actorEnd has an actor leave after this tick. Whoever comes first does it.
-uint actorEnd(uvec2 who) {
-    if (!actorValid(who)) {
+// actorEnd ends an actor after this tick. Only the first call has an effect.
+uint actorEnd(uvec2 address) {
+    if (!actorValid(address)) {
         return actorStaleAddress();
     }
-    uint slot = who.x & 0xffffffu;
-    uint state = atomicAdd(slots.at[slot].state, 0u); // one value, however often it is used
+    uint slot = address.x & 0xffffffu;
+    uint state = atomicAdd(slots.at[slot].state, 0u); // an atomic: a compiler may load a plain variable again for each use
     for (int i = 0; i < 8 && state != ACTOR_ENDING && state != ACTOR_FREE; ++i) {
         uint seen = atomicCompSwap(slots.at[slot].state, state, ACTOR_ENDING);
         if (seen == state) {

@@ -1,4 +1,4 @@
-// item.glsl: what is done with an item. This one is replaced by the user's; it
-// finishes every item at once.
+// item.glsl: processes an item. The caller's text replaces this file, which finishes
+// every item at once.
 
 bool queueRun(uint level, uint item[QUEUE_WORDS]) { return true; }

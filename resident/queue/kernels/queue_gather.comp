@@ -1,7 +1,7 @@
 #version 450 core
 
-// queue_gather: what was left, what was pushed and what was put back becomes the
-// next round's items. What was put back is taken last, so that nothing waits for it.
+// queue_gather: copies the items that remain, were pushed or were returned to the
+// items of the next round. Returned items are taken last, so that they delay no other.
 //
 //   binding  buffer       layout
 //   0        QueueState   queue.glsl
@@ -22,10 +22,10 @@ layout(std430, binding = 3) restrict writeonly buffer Next { uint next[]; };
 void main() {
     uint level = gl_WorkGroupID.y;
     uint i = gl_GlobalInvocationID.x;
-    uint again = queue.levels[level].again;
+    uint retried = queue.levels[level].retried;
     uint added = queue.levels[level].added;
     uint kept = queue.levels[level].kept;
-    uint keptAt = QUEUE_LIFO == 1 ? again : 0u;
+    uint keptAt = QUEUE_LIFO == 1 ? retried : 0u;
     uint base = level * QUEUE_CAPACITY;
     uint n = queue.levels[level].before;
     if (i < n) {
@@ -46,7 +46,7 @@ void main() {
             next[(base + to) * QUEUE_WORDS + w] = pushed[(base + i) * QUEUE_WORDS + w];
         }
     }
-    if (i < again) {
+    if (i < retried) {
         uint from = QUEUE_CAPACITY - 1u - i;
         uint to = QUEUE_LIFO == 1 ? i : kept + added + i;
         for (int w = 0; w < QUEUE_WORDS; ++w) {

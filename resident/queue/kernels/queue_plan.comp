@@ -1,10 +1,10 @@
 #version 450 core
 
-// queue_plan: counts what the next round has, one invocation for each level.
+// queue_plan: counts the items of the next round, one invocation for each level.
 //
 //   binding  buffer       layout
 //   0        QueueState   queue.glsl
-//   2        QueueReport  what the host gets to know
+//   2        QueueReport  counters for the host
 //
 //   grid     one group
 
@@ -24,33 +24,33 @@ layout(std430, binding = 2) restrict writeonly buffer QueueReport {
 };
 
 shared uint total;   // items of all levels
-shared uint dealt;   // most ranges of a level
-shared uint worked;  // items taken in the round that ends
+shared uint ranges;  // most ranges of a level
+shared uint taken;   // items taken in the round that ends
 shared uint longest; // most items to gather of a level
 
 uint groupsFor(uint n, uint size) { return (n + size - 1u) / size; }
 
-// planLevel closes the round of a level and returns what the next one has. Sizes
-// add up to before: taken is never more than the size between dispatches.
+// planLevel ends the round of a level and returns the number of items of the next
+// one. Between dispatches no range has taken more items than its size.
 uint planLevel(uint level) {
     uint before = queue.levels[level].items;
     uint count = rangesOf(before);
     uint kept = 0u;
     for (uint r = 0u; r < count; ++r) {
         uint range = level * QUEUE_RANGES + r;
-        uint taken = queue.ranges[range].taken;
+        uint used = queue.ranges[range].taken;
         queue.ranges[range].keptFirst = kept;
-        queue.ranges[range].takenBefore = taken;
+        queue.ranges[range].takenBefore = used;
         queue.ranges[range].taken = 0u;
-        kept += rangeFirst(before, r + 1u) - rangeFirst(before, r) - taken;
+        kept += rangeFirst(before, r + 1u) - rangeFirst(before, r) - used;
     }
     queue.levels[level].before = before;
     queue.levels[level].kept = kept;
     queue.levels[level].added = queue.levels[level].pushed;
     queue.levels[level].pushed = 0u;
-    queue.levels[level].again = queue.levels[level].putBack;
-    queue.levels[level].putBack = 0u;
-    queue.levels[level].items = kept + queue.levels[level].added + queue.levels[level].again;
+    queue.levels[level].retried = queue.levels[level].returned;
+    queue.levels[level].returned = 0u;
+    queue.levels[level].items = kept + queue.levels[level].added + queue.levels[level].retried;
     return queue.levels[level].items;
 }
 
@@ -58,27 +58,27 @@ void main() {
     uint level = gl_LocalInvocationIndex;
     if (level == 0u) {
         total = 0u;
-        dealt = 0u;
-        worked = 0u;
+        ranges = 0u;
+        taken = 0u;
         longest = 0u;
     }
     barrier();
     uint n = planLevel(level);
     reportLevels[level] = n;
     atomicAdd(total, n);
-    atomicMax(dealt, rangesOf(n));
-    atomicMax(longest, max(queue.levels[level].before, max(queue.levels[level].added, queue.levels[level].again)));
-    atomicAdd(worked, queue.levels[level].before - queue.levels[level].kept);
+    atomicMax(ranges, rangesOf(n));
+    atomicMax(longest, max(queue.levels[level].before, max(queue.levels[level].added, queue.levels[level].retried)));
+    atomicAdd(taken, queue.levels[level].before - queue.levels[level].kept);
     barrier();
     if (level == 0u) {
-        uint run = QUEUE_RANGES == 1 ? min(groupsFor(total, QUEUE_LOCAL), QUEUE_GROUPS) : dealt;
+        uint run = QUEUE_RANGES == 1 ? min(groupsFor(total, QUEUE_LOCAL), QUEUE_GROUPS) : ranges;
         queue.runGroups[0] = run;
         queue.runGroups[1] = 1u;
         queue.runGroups[2] = 1u;
         queue.gatherGroups[0] = groupsFor(longest, 64u);
         queue.gatherGroups[1] = uint(QUEUE_LEVELS);
         queue.gatherGroups[2] = 1u;
-        queue.rounds += worked == 0u ? 0u : 1u;
+        queue.rounds += taken == 0u ? 0u : 1u;
         reportItems = total;
         reportCredits = queue.credits;
         reportFinished = queue.finished;

@@ -1,7 +1,7 @@
 #version 450 core
 
-// queue_push: items of the host. It comes where nothing is pushed yet, and the
-// host knows that there is room.
+// queue_push: adds items of the host. It runs while no other item is pushed, and the
+// host has checked that there is room.
 //
 //   binding  buffer       layout
 //   0        QueueState   queue.glsl

@@ -1,31 +1,31 @@
 #version 450 core
 
-// queue_run: takes items and works on them.
+// queue_run: takes items and processes them.
 //
 //   binding  buffer        layout
 //   0        QueueState    queue.glsl
-//   1        QueueItems    levels x capacity x words: this round's items
-//   2        QueuePushed   levels x capacity x words: the next round's, from the
-//                          front those pushed, from the end those put back
-//   3        QueueGroups   what each group has done
-//   4...                   the user's
+//   1        QueueItems    levels x capacity x words: the items of this round
+//   2        QueuePushed   levels x capacity x words: items of the next round, those
+//                          pushed from the front, those returned from the end
+//   3        QueueGroups   counters of each group
+//   4...                   storage blocks of the caller
 //
 //   grid     x: groups, each of which may take from every range
 //
-// An item is taken by adding to what was taken from its range. An owner that adds
-// one too many takes it back: the count only ever stands too high for a moment,
-// and then nobody finds an item. A thief adds by compare and swap, and never the
-// last one.
+// An item is taken by adding 1 to the number taken from its range. An owner that
+// exceeds the size of its range subtracts 1 again. While the number is too high, no
+// invocation finds an item. A thief adds 1 by compare and swap, and never takes the
+// last item.
 
 #include "queue.glsl"
 
-// Items that an invocation takes in a round, at most.
+// Largest number of items that an invocation takes in a round.
 #ifndef QUEUE_TAKES
 #define QUEUE_TAKES 16
 #endif
 
-// Attempts of a thief at one range. After that the item is left to others, or to
-// the next round.
+// Attempts of a thief at one range. After them it leaves the item to other
+// invocations, or to the next round.
 #ifndef QUEUE_ATTEMPTS
 #define QUEUE_ATTEMPTS 4
 #endif
@@ -46,14 +46,14 @@ layout(std430, binding = 3) restrict buffer QueueGroups { QueueGroup group[]; } 
 
 const uint queueNone = 0xffffffffu;
 
-uint queueReserved = 0u;               // room that the current item has left
-uint queueVictim[QUEUE_LEVELS];        // ranges that were found empty, counted from the own one
+uint queueReserved = 0u;               // places that the current item has left
+uint queueVictim[QUEUE_LEVELS];        // ranges found empty, counted from the group's own one
 
 bool queueReserve(uint n) {
-    int wanted = int(n);
-    int room = atomicAdd(queue.credits, -wanted);
-    if (room < wanted) {
-        atomicAdd(queue.credits, wanted);
+    int places = int(n);
+    int room = atomicAdd(queue.credits, -places);
+    if (room < places) {
+        atomicAdd(queue.credits, places);
         atomicAdd(queue.refused, 1u);
         return false;
     }
@@ -61,7 +61,7 @@ bool queueReserve(uint n) {
     return true;
 }
 
-// queueWrite writes an item for the next round to its place among those pushed.
+// queueWrite writes an item of the next round to its place in QueuePushed.
 void queueWrite(uint level, uint place, uint item[QUEUE_WORDS]) {
     uint at = (level * QUEUE_CAPACITY + place) * QUEUE_WORDS;
     for (int w = 0; w < QUEUE_WORDS; ++w) {
@@ -80,7 +80,7 @@ void queuePush(uint level, uint item[QUEUE_WORDS]) {
 
 #include "item.glsl"
 
-// queueOwn takes from a range of size items that anybody who asks may empty.
+// queueOwn takes an item from a range of size items, down to the last one.
 uint queueOwn(uint range, uint size) {
     if (queue.ranges[range].taken >= size) {
         return queueNone;
@@ -93,10 +93,9 @@ uint queueOwn(uint range, uint size) {
     return queueNone;
 }
 
-// queueSteal takes from somebody else's range, and leaves the last one.
+// queueSteal takes an item from the range of another group, but not the last one.
 uint queueSteal(uint range, uint size) {
-    // From atomics, which give one value: compilers may load a variable again wherever it
-    // is used.
+    // An atomic, because a compiler may load a plain variable again for each use.
     uint turn = atomicAdd(queue.ranges[range].taken, 0u);
     for (int i = 0; i < QUEUE_ATTEMPTS && turn + 1u < size; ++i) {
         uint seen = atomicCompSwap(queue.ranges[range].taken, turn, turn + 1u);
@@ -108,13 +107,13 @@ uint queueSteal(uint range, uint size) {
     return queueNone;
 }
 
-// queueTake finds an item of a level: its place, or queueNone.
+// queueTake takes an item of a level and returns its place, or queueNone.
 uint queueTake(uint level, inout uint own, inout uint stolen) {
     uint n = queue.levels[level].items;
-    uint dealt = rangesOf(n);
+    uint ranges = rangesOf(n);
     uint group = gl_WorkGroupID.x;
-    for (uint v = queueVictim[level]; v < dealt; ++v) {
-        uint r = (group + v) % dealt;
+    for (uint v = queueVictim[level]; v < ranges; ++v) {
+        uint r = (group + v) % ranges;
         bool mine = QUEUE_RANGES == 1 || r == group;
         uint first = rangeFirst(n, r);
         uint size = rangeFirst(n, r + 1u) - first;
@@ -127,11 +126,11 @@ uint queueTake(uint level, inout uint own, inout uint stolen) {
             return first + (QUEUE_LIFO == 1 ? size - 1u - turn : turn);
         }
     }
-    queueVictim[level] = dealt;
+    queueVictim[level] = ranges;
     return queueNone;
 }
 
-// queueWork works on one item, and puts it back where it wants to be.
+// queueWork processes one item, and returns it to the queue where queueRun asks for it.
 void queueWork(uint level, uint index) {
     uint item[QUEUE_WORDS];
     uint at = (level * QUEUE_CAPACITY + index) * QUEUE_WORDS;
@@ -141,10 +140,10 @@ void queueWork(uint level, uint index) {
     queueReserved = 0u;
     if (queueRun(level, item)) {
         atomicAdd(queue.finished, 1u);
-        ++queueReserved; // its own room
+        ++queueReserved; // its own place
     } else {
         atomicAdd(queue.returned, 1u);
-        queueWrite(level, QUEUE_CAPACITY - 1u - atomicAdd(queue.levels[level].putBack, 1u), item);
+        queueWrite(level, QUEUE_CAPACITY - 1u - atomicAdd(queue.levels[level].returned, 1u), item);
     }
     if (queueReserved != 0u) {
         atomicAdd(queue.credits, int(queueReserved));
@@ -163,7 +162,7 @@ void main() {
         }
         uint index = queueTake(level, own, stolen);
         if (index == queueNone) {
-            ++level; // nothing comes back during a round
+            ++level; // no item returns to a range during a round
         } else {
             queueWork(level, index);
         }

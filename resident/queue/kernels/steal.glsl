@@ -1,6 +1,6 @@
-// steal.glsl: the workload steal as an item. A task is its number, and costs 1 to
-// 512 steps of a generator that starts with it. What comes out is added to the
-// task's result, so that a task that is done twice, or never, shows.
+// steal.glsl: the item of the steal workload. A task is a number, and costs 1 to 512
+// steps of a random number generator with this seed. The last number is added to the
+// task's result, so that a task that is done twice, or never, has a wrong result.
 //
 //   binding  buffer        layout
 //   4        StealResults  a word for each task

@@ -1,5 +1,5 @@
 #version 450 core
-// Barriers under conditions that differ, seen directly, through a variable,
+// Barriers under divergent conditions: directly, through a variable,
 // through a call, through a macro, through a buffer and through an atomic.
 #define SYNC memoryBarrierShared(); barrier()
 layout(local_size_x = 64) in;

@@ -1,5 +1,5 @@
 #version 450 core
-// One lane leaves the loop, the others wait for it at a barrier for ever.
+// One lane leaves the loop, and the others wait at a barrier.
 layout(local_size_x = 32) in;
 layout(std430, binding = 0) coherent volatile buffer Control { uint stop; uint beats; };
 uniform uint budget;

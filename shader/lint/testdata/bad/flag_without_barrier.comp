@@ -1,6 +1,6 @@
 #version 450 core
 // The flag is read before a barrier has passed; and in the second loop it may be
-// written for the next turn while others still read it.
+// written for the next iteration while others still read it.
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) coherent volatile buffer Control { uint stop; };
 uniform uint budget;

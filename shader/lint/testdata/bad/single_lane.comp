@@ -1,5 +1,5 @@
 #version 450 core
-// One lane works, the others look on.
+// One lane works, the others are idle.
 layout(local_size_x = 32) in;
 layout(std430, binding = 0) buffer Values { uint values[]; };
 uniform uint count;

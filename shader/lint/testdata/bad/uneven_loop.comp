@@ -1,5 +1,5 @@
 #version 450 core
-// Invocations go round different numbers of times.
+// Invocations run different numbers of iterations.
 layout(local_size_x = 64) in;
 shared uint sums[64];
 

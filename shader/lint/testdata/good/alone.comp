@@ -1,5 +1,5 @@
 #version 450 core
-// A group of one: nobody waits for anybody.
+// A group of one invocation: no barrier waits.
 layout(local_size_x = 1) in;
 layout(std430, binding = 0) buffer Values { uint values[]; };
 uniform uint count;

@@ -1,5 +1,5 @@
 #version 450 core
-// The preprocessor takes pieces away that only together have all brackets.
+// Branches of an #if with brackets that match only together.
 #ifdef UNIFORM
 #define WHO gl_WorkGroupID.x
 #else

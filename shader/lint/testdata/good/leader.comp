@@ -1,5 +1,5 @@
 #version 450 core
-// A leader decides, a barrier passes the decision on, all follow it together.
+// A leader decides, and after a barrier all invocations follow its decision.
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) coherent volatile buffer Control { uint stop; uint beats; };
 layout(std430, binding = 1) buffer Values { uint values[]; };

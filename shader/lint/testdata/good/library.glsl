@@ -1,4 +1,4 @@
-// Functions to be included: there is no main, and one is written by somebody else.
+// Functions to be included: there is no main, and one has no body here.
 shared bool going;
 uniform uint budget;
 

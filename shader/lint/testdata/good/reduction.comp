@@ -30,7 +30,7 @@ void main() {
     if (self == 0u) {
         target[gl_WorkGroupID.x] = sums[0];
     }
-    // Two binary searches: what they do not count they halve.
+    // Two binary searches, whose ranges are halved in each iteration.
     uint low = 0u, high = count;
     while (low < high) {
         uint middle = (low + high) / 2u;

@@ -1,0 +1,414 @@
+package bundle
+
+import (
+	"archive/tar"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// The staging folders of an import, below the cache directory. The bundle is unpacked
+// into new. The rename from new to ready commits the import.
+const (
+	stagingName  = ".import"
+	stagingNew   = ".import/new"
+	stagingReady = ".import/ready"
+)
+
+// windowBytes is the window size of the compression. It limits the memory of a reader.
+const windowBytes = 8 << 20
+
+// unpacker reads one bundle into the staging folder.
+type unpacker struct {
+	options ImportOptions
+	root    *os.Root // the cache directory
+	staged  string   // path of stagingNew
+
+	input    *unsealReader
+	output   *ratioReader // decompressed
+	archive  *tar.Reader
+	signed   bool
+	verified bool // with VerifyKey
+	skipped  []Fingerprint
+
+	untrustedPrograms, untrustedDriverFiles int // left out for lack of trust
+}
+
+// run unpacks and checks the bundle, and commits it by the rename to stagingReady.
+func (u *unpacker) run(r io.Reader) error {
+	if err := u.root.RemoveAll(stagingName); err != nil {
+		return err
+	}
+	u.input = newUnsealReader(r)
+	z, err := zstd.NewReader(u.input,
+		zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(windowBytes))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	u.output = &ratioReader{from: z, input: u.input}
+	u.archive = tar.NewReader(u.output)
+	m, err := u.unpackMembers()
+	if err == nil {
+		err = u.checkEnd()
+	}
+	if err != nil {
+		return err
+	}
+	selected := u.selectPart(m)
+	if err := u.verifyContents(selected); err != nil {
+		return err
+	}
+	data, err := selected.encode()
+	if err != nil {
+		return err
+	}
+	if err := u.root.WriteFile(path.Join(stagingNew, manifestName), data, 0o600); err != nil {
+		return err
+	}
+	return u.root.Rename(stagingNew, stagingReady)
+}
+
+// unpackMembers reads all members, and writes the selected ones to the staging folder.
+func (u *unpacker) unpackMembers() (*Manifest, error) {
+	m, next, err := u.readManifest()
+	if err != nil {
+		return nil, err
+	}
+	if total := m.bytes(); total > u.options.MaxBytes {
+		return nil, refused("", "it unpacks to %d bytes, and the limit is %d", total, u.options.MaxBytes)
+	}
+	if err := u.root.MkdirAll(stagingNew, 0o700); err != nil {
+		return nil, err
+	}
+	selected := map[string]bool{}
+	for _, f := range u.selectPart(m).Files {
+		selected[f.Path] = true
+	}
+	total, done := m.bytes(), int64(0)
+	for i, f := range m.Files {
+		if i > 0 {
+			next, err = u.next()
+		}
+		if err == nil {
+			err = u.unpackFile(next, f, selected[f.Path])
+		}
+		if err != nil {
+			return nil, err
+		}
+		if done += f.Size; u.options.Progress != nil {
+			u.options.Progress(done, total)
+		}
+	}
+	return m, nil
+}
+
+// readManifest reads the manifest and the signature, if there is one. It also returns
+// the header of the next member, nil at the end.
+func (u *unpacker) readManifest() (*Manifest, *tar.Header, error) {
+	h, err := u.next()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkSmall(h, manifestName, maxManifestBytes); err != nil {
+		return nil, nil, err
+	}
+	data, err := u.readManifestBytes()
+	if err != nil {
+		return nil, nil, err
+	}
+	if h, err = u.next(); err != nil {
+		return nil, nil, err
+	}
+	var signature []byte
+	if h != nil && h.Name == signatureName {
+		if signature, err = u.readSignature(h); err != nil {
+			return nil, nil, err
+		}
+		if h, err = u.next(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := u.checkSignature(data, signature); err != nil {
+		return nil, nil, err
+	}
+	m, err := decodeManifest(data)
+	if err == nil && len(m.Files) == 0 && h != nil {
+		err = refused(h.Name, "it is not in the manifest")
+	}
+	return m, h, err
+}
+
+// checkSignature checks the signature, before the manifest is used.
+func (u *unpacker) checkSignature(manifest, signature []byte) error {
+	u.signed = signature != nil
+	switch {
+	case u.options.VerifyKey == nil:
+		return nil
+	case !u.signed:
+		return fmt.Errorf("%w, and a key was given: export it with the private key, or import it without a key", ErrUnsigned)
+	case !verify(u.options.VerifyKey, manifest, signature):
+		return fmt.Errorf("%w: it was signed with another key, or changed since", ErrSignature)
+	}
+	u.verified = true
+	return nil
+}
+
+// trust returns the reason for importing native code.
+func (u *unpacker) trust() Trust {
+	switch {
+	case u.verified:
+		return TrustSignature
+	case u.options.Trust:
+		return TrustCaller
+	}
+	return TrustNone
+}
+
+// next returns the header of the next member, nil at the end.
+func (u *unpacker) next() (*tar.Header, error) {
+	h, err := u.archive.Next()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, u.readError(err)
+	}
+	return h, nil
+}
+
+// checkEnd checks that only the seal follows the archive, and that the seal is valid.
+func (u *unpacker) checkEnd() error {
+	h, err := u.next()
+	if err != nil {
+		return err
+	}
+	if h != nil {
+		return refused(h.Name, "it is not in the manifest")
+	}
+	var one [1]byte
+	if n, err := io.ReadFull(u.output, one[:]); n > 0 {
+		return refused("", "something follows the end of the archive")
+	} else if !errors.Is(err, io.EOF) {
+		return u.readError(err)
+	}
+	// The decompressor may stop before it has read the end of its input.
+	if n, err := io.Copy(io.Discard, u.input); err != nil {
+		return u.readError(err)
+	} else if n > 0 {
+		return refused("", "something follows the compressed archive")
+	}
+	return nil
+}
+
+// readError returns the meaning of an error of the archive or the decompressor: the
+// error of the input, if it failed, else a *RefusedError.
+func (u *unpacker) readError(err error) error {
+	if cause := u.input.failed; cause != nil && !errors.Is(cause, io.EOF) {
+		return cause
+	}
+	if u.output.err != nil {
+		return u.output.err
+	}
+	return refused("", "it cannot be unpacked: %v", err)
+}
+
+// readSignature returns the content of the member with the signature.
+func (u *unpacker) readSignature(h *tar.Header) ([]byte, error) {
+	if err := checkSmall(h, signatureName, ed25519.SignatureSize); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(u.archive)
+	if err != nil {
+		return nil, u.readError(err)
+	}
+	return data, nil
+}
+
+// checkSmall refuses a member that has another name, or more bytes than the limit.
+func checkSmall(h *tar.Header, name string, limit int64) error {
+	if h == nil {
+		return refused("", "it ends before %s", name)
+	}
+	if err := checkHeader(h, name, h.Size); err != nil {
+		return err
+	}
+	if h.Size > limit {
+		return refused(name, "it has %d bytes, and %d are allowed", h.Size, limit)
+	}
+	return nil
+}
+
+// unpackFile reads one member, checks it against the manifest, and writes it to the
+// staging folder if it is selected.
+func (u *unpacker) unpackFile(h *tar.Header, f File, selected bool) (err error) {
+	if h == nil {
+		return refused(f.Path, "it is in the manifest and not in the bundle")
+	}
+	if err := checkHeader(h, f.Path, f.Size); err != nil {
+		return err
+	}
+	to, sum := io.Discard, sha256.New()
+	if selected {
+		staged, err := u.create(path.Join(stagingNew, f.Path))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, staged.Close()) }()
+		to = staged
+	}
+	from := &errorReader{r: u.archive}
+	_, err = io.Copy(io.MultiWriter(to, sum), from)
+	if from.err != nil {
+		return u.readError(from.err)
+	}
+	if err != nil {
+		return err
+	}
+	if shader.Digest(sum.Sum(nil)) != f.SHA256 {
+		return refused(f.Path, "its checksum does not match the manifest")
+	}
+	return nil
+}
+
+// errorReader stores the error of a Read, to distinguish faults of the bundle from
+// errors of writing.
+type errorReader struct {
+	r   io.Reader
+	err error
+}
+
+func (f *errorReader) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.err = err
+	}
+	return n, err
+}
+
+// create creates a file and its folders in the staging folder.
+func (u *unpacker) create(name string) (*os.File, error) {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	f, err := u.root.OpenFile(name, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = u.root.MkdirAll(path.Dir(name), 0o700); err == nil {
+			f, err = u.root.OpenFile(name, flags, 0o600)
+		}
+	}
+	return f, err
+}
+
+// checkHeader refuses a member that is not a regular file with that name and size, as
+// Export writes it.
+func checkHeader(h *tar.Header, name string, size int64) error {
+	switch {
+	case h.Typeflag == tar.TypeLink || h.Typeflag == tar.TypeSymlink:
+		return refused(h.Name, "it is a link to %q", h.Linkname)
+	case h.Typeflag != tar.TypeReg:
+		return refused(h.Name, "it is not a plain file")
+	case h.Name != name:
+		return refused(h.Name, "the manifest has another file in this place: %q", name)
+	case h.Size != size:
+		return refused(h.Name, "it has %d bytes, and %d in the manifest", h.Size, size)
+	}
+	want := memberHeader(name, size)
+	if h.Mode != want.Mode || !h.ModTime.Equal(want.ModTime) || len(h.PAXRecords) > 0 || h.Uid != 0 || h.Gid != 0 ||
+		h.Uname != "" || h.Gname != "" || h.Linkname != "" || h.Devmajor != 0 || h.Devminor != 0 {
+		return refused(h.Name, "it has properties that Export does not write")
+	}
+	return nil
+}
+
+// selectPart returns the part of a manifest that the options select and trust. It sets
+// u.skipped to the other fingerprints, and counts the selected files that are not trusted.
+func (u *unpacker) selectPart(m *Manifest) *Manifest {
+	part := &Manifest{Schema: m.Schema, Created: m.Created, Fingerprints: []Fingerprint{}, Files: []File{}}
+	dirs, kinds, others := map[string]bool{}, map[Kind]bool{Source: true}, map[Kind]bool{}
+	u.skipped, u.untrustedPrograms, u.untrustedDriverFiles = nil, 0, 0
+	code := map[string]bool{} // the directories of which the programs are native code
+	for _, f := range m.Fingerprints {
+		kind := driverKind(f.Fingerprint)
+		if u.options.AnyDriver || f.Digest == u.options.Current.Digest() {
+			part.Fingerprints = append(part.Fingerprints, f)
+			dirs[f.Dir], kinds[kind], code[f.Dir] = true, true, binariesAreCode(f.Fingerprint)
+		} else {
+			u.skipped = append(u.skipped, f)
+			others[kind] = true
+		}
+	}
+	// Machine code without a program of its driver comes from programs that use only
+	// layer two. The driver checks it.
+	for _, kind := range []Kind{NVIDIA, Mesa} {
+		if u.options.AnyDriver || driverKind(*u.options.Current) == kind && !others[kind] {
+			kinds[kind] = true
+		}
+	}
+	for _, f := range m.Files {
+		selected := f.ofDriver() && dirs[f.topFolder()] || !f.ofDriver() && kinds[f.Kind]
+		switch {
+		case !selected:
+		case u.trust() != TrustNone:
+			part.Files = append(part.Files, f)
+		case f.isDriverFile():
+			u.untrustedDriverFiles++
+		case f.Kind == Program && code[f.topFolder()]:
+			u.untrustedPrograms++
+		default:
+			part.Files = append(part.Files, f)
+		}
+	}
+	return part
+}
+
+// verifyContents opens the staging folder as a cache directory and reads every program,
+// source and tuning in it: a checksum in the manifest does not prove that a file is
+// valid.
+func (u *unpacker) verifyContents(m *Manifest) error {
+	dir, err := binary.OpenDir(u.staged)
+	if err != nil {
+		return err
+	}
+	stores := map[string]*binary.Store{}
+	for _, f := range m.Fingerprints {
+		if stores[f.Dir], err = dir.Store(f.Fingerprint); err != nil {
+			return err
+		}
+	}
+	for _, f := range m.Files {
+		switch f.Kind {
+		case Program:
+			_, err = stores[f.topFolder()].Get(f.key())
+		case Source:
+			_, err = dir.Source(f.key())
+		case Tuning:
+			err = u.verifyTuning(stores[f.topFolder()].Fingerprint().Digest(), f)
+		}
+		if bad, ok := errors.AsType[*binary.DamagedError](err); ok {
+			return refused(f.Path, "%s", bad.Reason)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *unpacker) verifyTuning(of shader.Digest, f File) error {
+	data, err := u.root.ReadFile(path.Join(stagingNew, f.Path))
+	if err != nil {
+		return err
+	}
+	return binary.CheckTuning(of, path.Base(f.Path), data)
+}

@@ -1,0 +1,204 @@
+//go:build linux
+
+package isolate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// The environment of a child that serveFake runs.
+const (
+	fakeDir    = "ISOLATE_TEST_DIR"
+	fakeSilent = "ISOLATE_TEST_SILENT" // the child cannot record its own crash
+)
+
+func TestMain(m *testing.M) {
+	if IsChild() {
+		if err := serveFake(os.Getenv(fakeDir), os.Getenv(fakeSilent) != ""); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// serveFake serves a cache whose driver is a fake: it dies of the program "crash" and
+// refuses the program "broken".
+func serveFake(dir string, silent bool) error {
+	if silent {
+		debug.SetTraceback("crash") // so that a signal ends the process
+	}
+	return Child{Open: func() (Opened, error) {
+		c, err := cache.New(fakeDevice(), cache.Options{Dir: dir, RecordCrashes: !silent})
+		if err != nil {
+			return Opened{}, err
+		}
+		return Opened{Cache: c, ContextTime: time.Millisecond, Close: c.Close}, nil
+	}}.Serve()
+}
+
+func fakeDevice() *cachetest.Device {
+	device := cachetest.NewDevice()
+	device.OnCompile = func(_ context.Context, source *shader.Source) error {
+		switch source.Name() {
+		case "crash":
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+			select {}
+		case "broken":
+			return &shader.CompileError{Name: "broken", Log: "no main"}
+		}
+		return nil
+	}
+	return device
+}
+
+func sources(names ...string) (list []*shader.Source) {
+	for _, name := range names {
+		list = append(list, shader.MustSource(name, "void main() { /* "+name+" */ }", nil))
+	}
+	return list
+}
+
+func openDir(t *testing.T) *binary.Dir {
+	t.Helper()
+	dir, err := binary.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A driver that crashes costs one child, and its program is refused from then on: the
+// child records the crash, or where it cannot, the pool.
+func TestOneCrashIsEnough(t *testing.T) {
+	for _, silent := range []string{"", "yes"} {
+		dir := openDir(t)
+		t.Setenv(fakeDir, dir.Path())
+		t.Setenv(fakeSilent, silent)
+		got := map[string]Result{}
+		p := Pool{Jobs: 1, Timeout: time.Hour, Dir: dir}
+		report, err := p.Compile(context.Background(), sources("a", "b", "crash", "broken", "c"), func(r Result) { got[r.Name] = r })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 5 || len(report.Children) != 2 || report.Children[0].Context != time.Millisecond {
+			t.Errorf("%d results, %+v", len(got), report)
+		}
+		for name, r := range got {
+			if r.Quarantined != (name == "crash") || (r.Err != nil) != (name == "crash" || name == "broken") {
+				t.Errorf("silent %q, %s: %+v", silent, name, r)
+			}
+		}
+		list := quarantined(t, dir)
+		if len(list) != 1 || !list[0].Refused() || list[0].Name != "crash" {
+			t.Errorf("silent %q, in quarantine: %+v", silent, list)
+		}
+	}
+}
+
+func quarantined(t *testing.T, dir *binary.Dir) (list []binary.Quarantined) {
+	t.Helper()
+	err := dir.EachStore(func(_ string, store *binary.Store) error {
+		list = append(list, store.Quarantined()...)
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// What children compiled is on disk for the next cache.
+func TestChildrenStoreWhatTheyCompile(t *testing.T) {
+	dir := openDir(t)
+	t.Setenv(fakeDir, dir.Path())
+	p := Pool{Jobs: 2, Dir: dir}
+	list := sources("a", "b", "c", "d")
+	if _, err := p.Compile(context.Background(), list, func(r Result) {
+		if r.Err != nil || r.Origin != cache.Compiled || r.Key != list[r.Index].Key() {
+			t.Errorf("%+v", r)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cache.New(cachetest.NewDevice(), cache.Options{Dir: dir.Path()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := c.Preload(context.Background(), list, nil)
+	if err := errors.Join(err, c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Origin != cache.Disk {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// A child whose cache cannot be opened, or stores nothing, is reported with a hint.
+func TestChildReportsWhyItCannotStart(t *testing.T) {
+	memoryOnly := func() (Opened, error) {
+		c, err := cache.New(cachetest.NewDevice(), cache.Options{MemoryOnly: true})
+		return Opened{Cache: c, Close: func() error { return c.Close() }}, err
+	}
+	for want, open := range map[string]func() (Opened, error){
+		"no GPU":                    func() (Opened, error) { return Opened{}, errors.New("no GPU") },
+		"programs cannot be stored": memoryOnly,
+	} {
+		var out bytes.Buffer
+		err := Child{Open: open, Hint: func(error) string { return "a hint" }, In: strings.NewReader("x\n"), Out: &out}.Serve()
+		if text := out.String(); err != nil || !strings.Contains(text, want) || !strings.Contains(text, "a hint") || strings.Count(text, "\n") != 1 {
+			t.Errorf("%q: %s, %v", want, text, err)
+		}
+	}
+}
+
+// A request that cannot be found fails alone.
+func TestChildReportsRequestsThatFail(t *testing.T) {
+	var out bytes.Buffer
+	var failed []string
+	child := Child{
+		Open: func() (Opened, error) {
+			c, err := cache.New(cachetest.NewDevice(), cache.Options{Dir: t.TempDir()})
+			return Opened{Cache: c, Close: func() error { return c.Close() }}, err
+		},
+		Failed: func(request string, r cache.PreloadResult) { failed = append(failed, request) },
+		In:     strings.NewReader("no source\n" + EncodeSource(sources("a")[0]) + "\n"),
+		Out:    &out,
+	}
+	if err := child.Serve(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[1], "decode a source") || !strings.Contains(lines[2], `"origin":"compiled"`) {
+		t.Errorf("%q", lines)
+	}
+	if len(failed) != 1 || failed[0] != "no source" {
+		t.Errorf("failed: %q", failed)
+	}
+}
+
+func TestEndingSignal(t *testing.T) {
+	for script, want := range map[string]string{"kill -SEGV $$": "SIGSEGV: segmentation fault", "exit 3": "", "exit 0": ""} {
+		if got := endingSignal(exec.Command("sh", "-c", script).Run()); got != want {
+			t.Errorf("%q: %q", script, got)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package isolate
+
+// endingSignal returns "": no signal ends a process here.
+func endingSignal(error) string { return "" }

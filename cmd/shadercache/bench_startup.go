@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/bench/startup"
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+const benchStartupUsage = `Measure the start of a program that needs many compute programs.
+
+The workload is one tiled matrix product in 48 programs (tiles of 32, 64 and
+128, four activations, scales 1 to 4). A fresh process opens the GPU, gets every
+program, dispatches it once on 128x128x128 into an output that was filled with
+poison, reads the result back, and compares every element with the CPU's.
+
+Scenarios, each in a process of its own and a directory of its own:
+  cold         no program binaries, the driver's own cache is empty
+  binary_only  program binaries, the driver's own cache is empty
+  driver_only  no program binaries, the driver's own cache is warm
+  both         program binaries, the driver's own cache is warm
+An empty cache is an empty directory, not a disabled cache. The two warm
+scenarios use what a cold start before them wrote. Settings of the driver's
+cache in the environment are ignored. A process that is not measured runs first,
+with one program in a directory that is removed: it reads the driver's libraries
+from the disk, which is no part of what a cache saves.
+
+Figures, in milliseconds; the first three are medians per program:
+  get              getting the program: load or compile, and prime
+  first_dispatch   the first dispatch until its result is in host memory
+  to_first_result  both; comparing with the CPU is not part of it
+  total            from the first get to the last result
+  context          opening EGL and the context
+  process          from the start of the process to all results verified
+With --repeat each figure is the median of that number of runs, beside the
+shortest and the longest total. With --preload the process gets all programs at
+once before the first dispatch, like a program with a list of what it needs; a
+program's get is then the time since the one before it was ready.
+
+--chart FILE.svg draws the totals as a picture, unless a result was wrong; the
+terminal shows them as bars of characters. A missing folder is created.
+
+The exit code is 1 when a result was wrong, when both or binary_only compiled
+anything, or when a process that should have compiled everything did not.`
+
+func newBenchStartup(o *options) *cobra.Command {
+	var b startup.Options
+	scenario := "all"
+	cmd := &cobra.Command{
+		Use:                   "startup [--programs N] [--scenario NAME] [--repeat N] [--preload] [--chart FILE] [--workdir DIR]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Measure the start with and without the two cache layers",
+		Long:                  benchStartupUsage,
+		Example:               "  shadercache bench startup --programs 48 --repeat 5 --json",
+		Args:                  cli.UsageArgs(cli.NoArguments),
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&b.Programs, "programs", 48, "number of programs")
+	flags.StringVar(&scenario, "scenario", "all", "all, cold, binary_only, driver_only or both")
+	flags.IntVar(&b.Repeat, "repeat", 1, "runs of each scenario, for medians")
+	flags.BoolVar(&b.Preload, "preload", false, "get all programs at once before the first dispatch")
+	flags.StringVar(&b.Chart, "chart", "", "SVG file to draw the totals into")
+	flags.StringVar(&b.WorkDir, "workdir", "", "where the scenarios' directories are made, and removed (default the system's temporary directory)")
+	_ = cmd.MarkFlagFilename("chart", "svg")
+	cli.Complete(cmd, "scenario", append([]string{"all"}, startup.Scenarios...)...)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if b.Scenarios = startup.Scenarios; scenario != "all" {
+			b.Scenarios = []string{scenario}
+		}
+		if !o.DriverCache {
+			return cli.Usage(cmd, errors.New("--driver-cache off leaves nothing to compare"))
+		}
+		return runBenchmark(o, cmd, b, startup.Run)
+	}
+	return o.WithResult(cmd, startup.Result{})
+}
+
+// newStartupChild is the hidden command that bench startup runs for each scenario.
+func newStartupChild(o *options) *cobra.Command {
+	var b startup.ChildOptions
+	cmd := &cobra.Command{
+		Use:     startup.ChildCommand,
+		Short:   "Run one scenario of bench startup in this process",
+		Hidden:  true,
+		Example: "  shadercache bench startup-child --json",
+		Args:    cli.UsageArgs(cli.NoArguments),
+		RunE: func(*cobra.Command, []string) error {
+			r, err := startup.RunChild(&o.Options, b)
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(o.Stdout).Encode(r)
+		},
+	}
+	cmd.Flags().IntVar(&b.Programs, "programs", 48, "number of programs")
+	cmd.Flags().BoolVar(&b.MemoryOnly, "memory-only", false, "keep no program binaries")
+	cmd.Flags().BoolVar(&b.Preload, "preload", false, "get all programs before the first dispatch")
+	return cmd
+}

@@ -1,0 +1,246 @@
+//go:build linux
+
+package kernel
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Tensors are the tensors of a problem on the host. A nil Output is poisoned before
+// a run; otherwise the output holds these values.
+type Tensors struct{ Input, Weights, Bias, Output []float32 }
+
+// DeviceTensors are tensors on the device, for several sequences to run on.
+type DeviceTensors struct {
+	Tensors
+	memory    buffers
+	outputLen int
+	byRole    map[Role]glctx.Buffer
+}
+
+// NewDeviceTensors uploads tensors and makes an output of outputLen elements. Free
+// deletes them.
+func NewDeviceTensors(gl *glctx.GL, host Tensors, outputLen int) (*DeviceTensors, error) {
+	t := &DeviceTensors{Tensors: host, memory: buffers{gl: gl}, outputLen: outputLen}
+	t.byRole = map[Role]glctx.Buffer{
+		Input:   t.memory.upload(host.Input),
+		Weights: t.memory.upload(host.Weights),
+		Output:  t.memory.poisoned(outputLen),
+	}
+	if len(host.Bias) > 0 {
+		t.byRole[Bias] = t.memory.upload(host.Bias)
+	}
+	t.memory.gl = nil // it must not leave the callback
+	if err := t.memory.err; err != nil {
+		t.Free(gl)
+		return nil, err
+	}
+	return t, nil
+}
+
+// Free deletes the tensors.
+func (t *DeviceTensors) Free(gl *glctx.GL) { t.memory.free(gl) }
+
+// Buffer returns the buffer of a role.
+func (t *DeviceTensors) Buffer(role Role) glctx.Buffer { return t.byRole[role] }
+
+// PoisonOutput fills an output that has no values of its own with poison.
+func (t *DeviceTensors) PoisonOutput(gl *glctx.GL) {
+	if t.Output == nil {
+		gl.Fill(t.byRole[Output], Poison)
+	}
+}
+
+// ReadOutput returns the output. It fails where a kernel wrote past its end.
+func (t *DeviceTensors) ReadOutput(gl *glctx.GL) ([]float32, error) {
+	return download(gl, t.byRole[Output], t.outputLen)
+}
+
+// Run is a sequence with its programs and scratch memory, within one callback.
+type Run struct {
+	// FirstNanos is how long the first call of Checked waited for the GPU, in
+	// nanoseconds; 0 before it.
+	FirstNanos float64
+
+	gl       *glctx.GL
+	sequence Sequence
+	programs map[shader.Key]uint32
+	memory   buffers
+	scratch  map[Role]glctx.Buffer // packed weights, workspace and semaphores
+}
+
+// NewRun makes the memory that a sequence needs besides the tensors. programs has
+// the program of every step. Free deletes the memory.
+func NewRun(gl *glctx.GL, s Sequence, programs map[shader.Key]uint32) (*Run, error) {
+	_ = gl.Err() // left by earlier work
+	r := &Run{gl: gl, sequence: s, programs: programs, memory: buffers{gl: gl}, scratch: map[Role]glctx.Buffer{}}
+	for role, n := range r.poisonedLens() {
+		if n > 0 {
+			r.scratch[role] = r.memory.poisoned(n)
+		}
+	}
+	if s.SemaphoreCount > 0 {
+		r.scratch[Semaphores] = r.memory.zeros(s.SemaphoreCount)
+	}
+	if err := r.memory.err; err != nil {
+		r.Free()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Free deletes the memory of the run.
+func (r *Run) Free() { r.memory.free(r.gl) }
+
+// poisonedLens returns the elements of the scratch buffers that a run starts with
+// poison in.
+func (r *Run) poisonedLens() map[Role]int {
+	return map[Role]int{Packed: r.sequence.PackedLen, Workspace: r.sequence.WorkspaceLen}
+}
+
+// Checked runs the sequence once, with output and scratch memory poisoned before,
+// and returns the output. It fails where a kernel writes past the end of a buffer or
+// leaves a semaphore that is not 0.
+func (r *Run) Checked(t *DeviceTensors) ([]float32, error) {
+	r.poison(t)
+	if err := Wait(r.gl); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	for _, s := range r.sequence.All() {
+		r.use(s, t)
+		r.start(s)
+	}
+	if err := Wait(r.gl); err != nil {
+		return nil, err
+	}
+	if r.FirstNanos == 0 {
+		r.FirstNanos = float64(time.Since(start))
+	}
+	for role, n := range r.poisonedLens() {
+		if err := r.checkCanary(r.scratch[role], n); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.CheckSemaphores(); err != nil {
+		return nil, err
+	}
+	return t.ReadOutput(r.gl)
+}
+
+// poison fills everything that the sequence is to write, but for an output that has
+// values of its own.
+func (r *Run) poison(t *DeviceTensors) {
+	r.gl.Fill(t.byRole[Output], Poison)
+	if t.Output != nil {
+		r.gl.Upload(t.byRole[Output], 0, glctx.Bytes(t.Output))
+	}
+	for role, b := range r.scratch {
+		if role != Semaphores {
+			r.gl.Fill(b, Poison)
+		}
+	}
+}
+
+// checkCanary compares the words behind a buffer of n elements with poison.
+func (r *Run) checkCanary(b glctx.Buffer, n int) error {
+	if n == 0 {
+		return nil
+	}
+	canary := make([]uint32, CanaryWords)
+	r.gl.MemoryBarrier(glctx.BarrierUpdate)
+	r.gl.Download(b, 4*n, glctx.Bytes(canary))
+	for _, word := range canary {
+		if word != Poison {
+			return fmt.Errorf("in its workspace, %w", ErrOverrun)
+		}
+	}
+	return r.gl.Err()
+}
+
+// CheckSemaphores fails where a run left a semaphore that is not 0.
+func (r *Run) CheckSemaphores() error {
+	n := r.sequence.SemaphoreCount
+	if n == 0 {
+		return nil
+	}
+	counts := make([]uint32, n)
+	r.gl.MemoryBarrier(glctx.BarrierUpdate)
+	r.gl.Download(r.scratch[Semaphores], 0, glctx.Bytes(counts))
+	for tile, count := range counts {
+		if count != 0 {
+			return fmt.Errorf("tile %d of %d: %w: %d", tile, n, ErrSemaphores, count)
+		}
+	}
+	return r.checkCanary(r.scratch[Semaphores], n)
+}
+
+func (r *Run) program(s Step) uint32 { return r.programs[s.Source.Key()] }
+
+// use makes the program of a step current, with its uniforms and buffers.
+func (r *Run) use(s Step, t *DeviceTensors) {
+	s.Use(r.gl, r.program(s))
+	r.bind(s, t)
+}
+
+func (r *Run) bind(s Step, t *DeviceTensors) {
+	for _, b := range s.Bindings {
+		buffer, ok := r.scratch[b.Role]
+		if !ok {
+			buffer = t.byRole[b.Role]
+		}
+		r.gl.BindStorage(b.Index, buffer)
+	}
+}
+
+// start dispatches the current program, with a barrier behind it.
+func (r *Run) start(s Step) {
+	s.Start(r.gl)
+	r.gl.MemoryBarrier(glctx.BarrierStorage)
+}
+
+// Repeat makes n runs of the steps, without preparing weights, and does not wait.
+// Uniforms belong to the program: those of a program that only one step uses are set
+// once.
+func (r *Run) Repeat(t *DeviceTensors, n int) {
+	steps := r.sequence.Steps
+	users := map[uint32]int{}
+	for _, s := range steps {
+		users[r.program(s)]++
+		r.use(s, t)
+	}
+	for range n {
+		for _, s := range steps {
+			switch {
+			case len(steps) == 1:
+			case users[r.program(s)] > 1:
+				r.use(s, t)
+			default:
+				r.gl.UseProgram(r.program(s))
+				r.bind(s, t)
+			}
+			r.start(s)
+		}
+	}
+}
+
+// hangTime is how long a candidate may take.
+const hangTime = time.Minute
+
+// Wait waits until the GPU is idle.
+func Wait(gl *glctx.GL) error {
+	fence := gl.NewFence()
+	defer gl.DeleteFence(fence)
+	reached, err := gl.WaitFence(fence, hangTime)
+	if err == nil && !reached {
+		err = ErrHangs
+	}
+	if err != nil {
+		return err
+	}
+	return gl.Err()
+}

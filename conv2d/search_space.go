@@ -1,0 +1,88 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// SearchSpace is a problem on one device with the choices that may compute it: what
+// package tune searches.
+type SearchSpace struct{ task task }
+
+// NewSearchSpace returns the choices for a problem on a device; with exact without
+// the algorithms that may err by more than [Tolerance]. It fails for an invalid
+// problem, and for one that the device cannot hold.
+func NewSearchSpace(s Shape, info glctx.Info, exact bool) (SearchSpace, error) {
+	t, err := newTask(s, info)
+	if exact {
+		t = t.exact()
+	}
+	return SearchSpace{t}, err
+}
+
+// Shape returns the problem.
+func (s SearchSpace) Shape() Shape { return s.task.shape }
+
+// Choices returns all candidates: the likeliest of each algorithm, then the second
+// of each, so that a search that ends early has tried every algorithm.
+func (s SearchSpace) Choices() []Choice { return s.task.choices() }
+
+// Build returns the kernels of a choice in their order, and the error that their
+// result may have, see [Compare].
+func (s SearchSpace) Build(c Choice) (sequence kernel.Sequence, tolerance float64, err error) {
+	return s.task.build(c)
+}
+
+// RandomTensors returns inputs for the problem, and an output where a run depends on
+// it: the same for the same seed.
+func (s SearchSpace) RandomTensors(seed uint64) kernel.Tensors { return s.task.randomTensors(seed) }
+
+// Reference computes the problem on the CPU.
+func (s SearchSpace) Reference(in kernel.Tensors) Expected { return s.task.reference(in) }
+
+// OutputLen is the number of elements of the output.
+func (s SearchSpace) OutputLen() int { return s.task.output }
+
+// OutputRows is the number of rows of the output, of all images and filters or of
+// the whole batch.
+func (s SearchSpace) OutputRows() int {
+	if p := s.task.shape.Conv2D; p != nil {
+		return p.outputRows()
+	}
+	return s.task.shape.GEMM.outputRows()
+}
+
+// ReferenceRow computes one row of the output on the CPU, the elements from at on.
+func (s SearchSpace) ReferenceRow(in kernel.Tensors, row int) (at int, want Expected) {
+	if p := s.task.shape.Conv2D; p != nil {
+		return row * p.Q(), p.expectedRow(in.Input, in.Weights, in.Bias, row)
+	}
+	p := s.task.shape.GEMM
+	return p.rowAt(row), p.expectedRow(gemmTensors(in), row)
+}
+
+// randomTensors returns inputs, and an output where a run depends on it.
+func (t task) randomTensors(seed uint64) kernel.Tensors {
+	in := kernel.Tensors{Input: RandomValues(t.input, seed), Weights: RandomValues(t.weights, seed+1)}
+	if t.bias > 0 {
+		in.Bias = RandomValues(t.bias, seed+2)
+	}
+	if t.keepsOutput {
+		in.Output = RandomValues(t.output, seed+3)
+	}
+	return in
+}
+
+// reference computes a task on the CPU.
+func (t task) reference(in kernel.Tensors) Expected {
+	if p := t.shape.Conv2D; p != nil {
+		return ReferenceConv2D(*p, in.Input, in.Weights, in.Bias)
+	}
+	return ReferenceGEMM(*t.shape.GEMM, gemmTensors(in))
+}
+
+func gemmTensors(in kernel.Tensors) GEMMTensors {
+	return GEMMTensors{A: in.Input, B: in.Weights, C: in.Output, Bias: in.Bias}
+}

@@ -1,0 +1,48 @@
+//go:build linux
+
+package tune_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/conv2d/tune"
+)
+
+// A plan searches once. Every later plan for the problem on this driver uses the result.
+func ExampleOptions_Tune() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "tuned-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	runner, err := conv2d.Open(conv2d.Options{GPU: shadercache.Options{Dir: dir}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer runner.Close()
+	problem := conv2d.GEMMProblem{M: 8, N: 8, K: 8}
+	for range 2 {
+		plan, err := conv2d.NewGEMMPlan(ctx, runner.Executor, runner.Programs, problem, conv2d.PlanOptions{
+			Tune: &tune.Options{Budget: 1, Progress: func(done, _ int, _ tune.Candidate) {
+				if done == 1 {
+					fmt.Println("searching")
+				}
+			}},
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(plan.Basis())
+		plan.Release()
+	}
+	// Output:
+	// searching
+	// tuned
+	// tuned
+}

@@ -1,0 +1,162 @@
+//go:build linux
+
+// Package tune finds the fastest way to compute a convolution or a matrix product on
+// a device. [Search] compiles, checks and times the candidates of package conv2d;
+// [Result.Keep] keeps the winner for later plans; [AddToTable] writes the table that
+// conv2d ships. A plan searches by itself where conv2d.PlanOptions.Tune is an
+// [*Options].
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Options configure a search. The zero value is a good choice.
+type Options struct {
+	// Budget ends the search: candidates that were not reached by then are skipped.
+	// The likeliest of each algorithm come first. A candidate that runs is not
+	// interrupted, and the reference on the CPU is not part of the budget. Default:
+	// 30 s.
+	Budget time.Duration
+
+	// Exact leaves out the algorithms that may err by more than conv2d.Tolerance.
+	Exact bool
+
+	// Only are the choices to compare. Default: all candidates of all algorithms.
+	Only []conv2d.Choice
+
+	// CheckTimed also compares the results of the timed runs, which start from poison
+	// too: for figures that are to be published. Products with a beta are run once
+	// more instead. It costs one comparison for each candidate that is measured.
+	CheckTimed bool
+
+	// Seed is that of the random inputs. Default: 0, always the same inputs.
+	Seed uint64
+
+	// Progress is called on the calling goroutine after each candidate. Default: no
+	// calls.
+	Progress func(done, total int, c Candidate)
+}
+
+const defaultBudget = 30 * time.Second
+
+// Verdict is the outcome for a candidate.
+type Verdict string
+
+// The verdicts.
+const (
+	Measured Verdict = "measured"
+	Slow     Verdict = "slow"    // right, but far behind the best, and perhaps timed once only
+	Wrong    Verdict = "wrong"   // its result differs from the reference
+	Failed   Verdict = "failed"  // it does not compile, or does not fit
+	Skipped  Verdict = "skipped" // the budget was spent
+)
+
+// Candidate is one choice with its measurements.
+type Candidate struct {
+	Choice     conv2d.Choice `json:"choice"`
+	Verdict    Verdict       `json:"verdict"`
+	Nanos      float64       `json:"nanos"`                 // of one run; 0 unless measured or slow
+	LeastNanos float64       `json:"least_nanos,omitempty"` // of a run in the shortest batch; 0 unless measured
+	MostNanos  float64       `json:"most_nanos,omitempty"`  // of a run in the longest batch
+	GFLOPS     float64       `json:"gflops"`                // operations of the problem a nanosecond
+	MaxError   float64       `json:"max_error"`             // see conv2d.Compare; math.MaxFloat64 for a difference in kind
+	Reason     string        `json:"reason,omitempty"`
+}
+
+func (c Candidate) right() bool { return c.Verdict == Measured || c.Verdict == Slow }
+
+// Result is the result of a search.
+type Result struct {
+	Problem    string        `json:"problem"` // as conv2d.Shape prints it
+	Exact      bool          `json:"exact"`
+	Best       Candidate     `json:"best"`
+	Candidates []Candidate   `json:"candidates"` // the fastest first; those that are not right last
+	Timer      string        `json:"timer"`      // "gpu", or "wall" where the driver's clock cannot be used
+	Check      string        `json:"check"`      // the part of each result that was compared
+	Elapsed    time.Duration `json:"elapsed_ns"`
+
+	shape conv2d.Shape
+}
+
+// Search finds the fastest choice for a problem on a context. programs is a cache
+// over the context, or nil. Every candidate is compiled, run in poisoned memory,
+// checked against the CPU on every element, and only then timed. A candidate that is
+// wrong or writes out of bounds is never the best, and has a Reason. Problems too
+// large for the CPU are checked by random projection: see docs/tuning.md.
+//
+// With a *cache.Cache for programs, a candidate that crashes the process, in the
+// driver's compiler or while it runs, fails in later searches, with the reason. The
+// candidates' programs neither stay in the cache nor evict others.
+//
+// Search blocks the GL thread for one candidate at a time, and takes device memory
+// for the tensors and workspaces. When no candidate is right it returns an error, with
+// the result so far. It fails for an invalid problem, when ctx ends, and with
+// shader.ErrContextLost.
+func Search(ctx context.Context, c *glctx.Context, programs executor.Programs, s conv2d.Shape, o Options) (Result, error) {
+	space, err := conv2d.NewSearchSpace(s, c.Info(), o.Exact)
+	if err != nil {
+		return Result{}, err
+	}
+	search, err := newSearch(c, programs, space, o)
+	if err != nil {
+		return Result{}, err
+	}
+	return search.run(ctx)
+}
+
+// Tune searches as [Search] does, for a plan, and keeps the result. Exact is that of
+// the request.
+func (o *Options) Tune(ctx context.Context, r conv2d.TuneRequest) (conv2d.Choice, error) {
+	options := *o
+	options.Exact = r.Exact
+	result, err := Search(ctx, r.Context, r.Programs, r.Shape, options)
+	if err == nil {
+		// A table that cannot be written to costs the next process a search.
+		_ = result.Keep(r.Tunings)
+	}
+	return result.Best.Choice, err
+}
+
+// noneRight is the error of a search without a right candidate.
+func (r Result) noneRight() error {
+	errs := []error{fmt.Errorf("conv2d: tune %s: none of %d candidates is right", r.Problem, len(r.Candidates))}
+	for _, c := range r.Candidates[:min(5, len(r.Candidates))] {
+		errs = append(errs, fmt.Errorf("%v: %s: %s", c.Choice, c.Verdict, c.Reason))
+	}
+	return errors.Join(errs...)
+}
+
+// Keep puts the best candidate into a table. A nil table keeps nothing.
+func (r Result) Keep(to conv2d.Tunings) error {
+	if to == nil {
+		return nil
+	}
+	choice, err := json.Marshal(r.Best.Choice)
+	if err != nil {
+		return err
+	}
+	measured := 0
+	for _, c := range r.Candidates {
+		if c.right() {
+			measured++
+		}
+	}
+	return to.PutTuning(binary.Tuning{
+		Problem:    conv2d.TuningKey(r.shape, r.Exact),
+		Choice:     choice,
+		Nanos:      r.Best.Nanos,
+		GFLOPS:     r.Best.GFLOPS,
+		MaxError:   r.Best.MaxError,
+		Candidates: measured,
+	})
+}

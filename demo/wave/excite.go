@@ -1,0 +1,74 @@
+//go:build linux
+
+package wave
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Excite applies impulses in order, and waits until their tiles have acknowledged them. It
+// returns an error for an impulse outside the grid or of invalid height, before any is
+// applied; ErrLost; and the errors of the executor.
+func (s *Sim) Excite(ctx context.Context, pokes ...Impulse) ([]Ack, error) {
+	for _, p := range pokes {
+		if err := p.check(s.options); err != nil {
+			return nil, err
+		}
+	}
+	var acks []Ack
+	for len(pokes) > 0 {
+		n := min(len(pokes), maxPokes)
+		done, err := s.poke(ctx, pokes[:n])
+		if err != nil {
+			return acks, err
+		}
+		acks = append(acks, done...)
+		pokes = pokes[n:]
+	}
+	return acks, nil
+}
+
+func (s *Sim) poke(ctx context.Context, pokes []Impulse) ([]Ack, error) {
+	inputs := make([]uint32, 0, 4*len(pokes))
+	results := make([]uint32, 2*len(pokes))
+	var step, first uint32
+	pending, err := s.submit(ctx, func() executor.Job {
+		m, now, before := &s.memory, s.now, 1-s.now
+		step, first = s.steps, s.messages
+		for i, p := range pokes {
+			inputs = append(inputs, uint32(p.X), uint32(p.Y), math.Float32bits(p.Amplitude), first+uint32(i))
+		}
+		s.messages += uint32(len(pokes))
+		return executor.Job{
+			Dispatch: s.tileDispatch(executor.Dispatch{
+				Program: s.programs.excite,
+				Memory: []executor.Bound{
+					m.fields[now].Bind(0), m.fields[before].Bind(1), m.faces[now].Bind(2), m.faces[before].Bind(3),
+					m.tiles.Bind(5), m.pulse.BindReadOnly(6),
+				},
+				Uniforms: []executor.Uniform{executor.Int("count", int32(len(pokes)))},
+			}),
+			Inputs:  []executor.Input{{Binding: 4, Data: glctx.Bytes(inputs)}},
+			Outputs: []executor.Output{{Binding: 7, To: glctx.Bytes(results)}},
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := pending.Wait(ctx); err != nil {
+		return nil, fmt.Errorf("wave: excite: %w", err)
+	}
+	acks := make([]Ack, len(pokes))
+	for i, p := range pokes {
+		if number, at := results[2*i], results[2*i+1]; number != first+uint32(i) || at != step {
+			return acks[:i], fmt.Errorf("%w: impulse %d at %d,%d in step %d: the tile acknowledged impulse %d in step %d", ErrLost, first+uint32(i), p.X, p.Y, step, number, at)
+		}
+		acks[i] = Ack{p, step}
+	}
+	return acks, nil
+}

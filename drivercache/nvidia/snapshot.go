@@ -1,0 +1,152 @@
+package nvidia
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// stem returns the name of slot n's files without their extension.
+func stem(n int) string { return App + strconv.Itoa(n) }
+
+// slotNumbers returns the slots of a folder that have at least one of their two files,
+// in order.
+func slotNumbers(root *os.Root, folder string) ([]int, error) {
+	files, err := fs.ReadDir(root.FS(), folder)
+	if err != nil {
+		return nil, err
+	}
+	var numbers []int
+	for _, f := range files {
+		parts := slotFile.FindStringSubmatch(f.Name())
+		if parts == nil {
+			continue
+		}
+		n, err := strconv.Atoi(parts[1])
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
+}
+
+// openSlot checks the slot with the given path, without extension, and returns
+// it with its .bin file, which the caller closes. The .toc is read first: files only
+// grow, so its records are in the .bin even while a driver appends to both.
+func openSlot(root *os.Root, name string) (*slot, *os.File, error) {
+	toc, err := openRegular(root, name+".toc")
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := io.ReadAll(io.LimitReader(toc, maxTocBytes+1))
+	_ = toc.Close()
+	if err == nil && len(list) > maxTocBytes {
+		err = formatErrorf(".toc has more than %d bytes", maxTocBytes)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	bin, err := openRegular(root, name+".bin")
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := parseSlot(list, bin)
+	if err != nil {
+		_ = bin.Close()
+		return nil, nil, err
+	}
+	return s, bin, nil
+}
+
+// openRegular opens a regular file and does not follow links.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, formatErrorf("%s is not a regular file", path.Base(name))
+	}
+	return root.Open(name)
+}
+
+// Snapshot is a consistent copy of a slot, even while a driver appends to it.
+type Snapshot struct {
+	Path string // without extension, below the driver's folder, with slashes
+	Toc  []byte
+	Bin  *io.SectionReader
+}
+
+// Snapshots visits every slot below a cache directory's driver folder, sorted by
+// folder, then number. A snapshot is valid until visit returns. Slots that do not have
+// the known format are not visited but returned. An error of visit ends the call and
+// is returned unchanged.
+func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, error) {
+	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("nvidia: %w", err)
+	}
+	defer root.Close()
+	var skipped []SkippedSlot
+	for _, folder := range slotFolders(root) {
+		numbers, err := slotNumbers(root, folder)
+		if err != nil {
+			return skipped, fmt.Errorf("nvidia: %w", err)
+		}
+		for _, n := range numbers {
+			bad, err := visitSlot(root, path.Join(folder, stem(n)), visit)
+			if err != nil {
+				return skipped, err
+			}
+			skipped = append(skipped, bad...)
+		}
+	}
+	return skipped, nil
+}
+
+// visitSlot visits one slot, or returns it with the reason for which it is skipped.
+func visitSlot(root *os.Root, name string, visit func(Snapshot) error) ([]SkippedSlot, error) {
+	s, bin, err := openSlot(root, name)
+	if why, ok := skipReason(err); ok {
+		return []SkippedSlot{{path.Join(Folder, name), why}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("nvidia: %w", err)
+	}
+	defer bin.Close()
+	return nil, visit(Snapshot{
+		Path: path.Join(Folder, name),
+		Toc:  s.toc(),
+		Bin:  io.NewSectionReader(bin, 0, s.end()),
+	})
+}
+
+// Survey returns the slots below a cache directory's driver folder that a merge would
+// skip. It changes nothing.
+func Survey(driverDir string) ([]SkippedSlot, error) {
+	var otherDrivers []SkippedSlot
+	headers := map[string][]byte{} // of the first valid slot of each folder
+	skipped, err := Snapshots(driverDir, func(s Snapshot) error {
+		folder, header := path.Dir(s.Path), s.Toc[:headerBytes]
+		first, known := headers[folder]
+		if !known {
+			headers[folder] = header
+		} else if !bytes.Equal(first, header) {
+			otherDrivers = append(otherDrivers, SkippedSlot{s.Path, "of another driver or GPU than the slots before it"})
+		}
+		return nil
+	})
+	return append(skipped, otherDrivers...), err
+}

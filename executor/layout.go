@@ -1,0 +1,102 @@
+//go:build linux
+
+package executor
+
+import "sync"
+
+// layout is the place of each part of a job in a slot, and what its programs are
+// bound to. checkJob computes it once; batch.addJob moves it to the job's place in the
+// slot. Offsets count from the job's first byte in each direction:
+//
+//	up      inputs in the order of Job.Inputs, then the parameters of each dispatch
+//	down    outputs in the order of Job.Outputs
+//
+// Every part starts at a multiple of Executor.align.
+type layout struct {
+	inputs  []span
+	params  []span // one for each dispatch, empty where it has none
+	outputs []span
+
+	upBytes, downBytes int // with padding
+
+	// One command for each dispatch. Its binds and values are indexes into those
+	// of the layout.
+	commands []command
+	binds    []bind
+	values   []value
+
+	boundOutputs uint64 // one bit for each output that a program is bound to
+}
+
+// span is a range of bytes.
+type span struct{ offset, size int }
+
+// shift returns the span moved by n bytes.
+func (s span) shift(n int) span { return span{s.offset + n, s.size} }
+
+// of returns the bytes of the span in memory, without capacity beyond it.
+func (s span) of(memory []byte) []byte {
+	return memory[s.offset : s.offset+s.size : s.offset+s.size]
+}
+
+// layouts keeps layouts for reuse, so that Submit does not allocate.
+var layouts = sync.Pool{New: func() any { return new(layout) }}
+
+func newLayout() *layout { return layouts.Get().(*layout) }
+
+// release empties the layout and returns it to the pool.
+func (l *layout) release() {
+	clear(l.commands) // they refer to Memory
+	clear(l.binds)
+	*l = layout{
+		inputs: l.inputs[:0], params: l.params[:0], outputs: l.outputs[:0],
+		commands: l.commands[:0], binds: l.binds[:0], values: l.values[:0],
+	}
+	layouts.Put(l)
+}
+
+// addUp appends a part of size bytes in the direction of the device.
+func (l *layout) addUp(size, align int) span {
+	part := span{l.upBytes, size}
+	l.upBytes += padded(size, align)
+	return part
+}
+
+// addDown appends a part of size bytes in the direction of the host.
+func (l *layout) addDown(size, align int) span {
+	part := span{l.downBytes, size}
+	l.downBytes += padded(size, align)
+	return part
+}
+
+// padded returns n rounded up to a multiple of align.
+func padded(n, align int) int { return (n + align - 1) / align * align }
+
+// storage returns what a storage binding of a dispatch is bound to, and the number
+// of buffers that are given for it, which must be one. Memory of the dispatch takes
+// precedence over inputs and outputs of the job.
+func (l *layout) storage(job *Job, d *Dispatch, binding uint32) (b bind, given int) {
+	for i := range d.Memory {
+		if m := &d.Memory[i]; m.Binding == binding {
+			b = bind{from: deviceMemory, readOnly: m.ReadOnly, memory: m.Memory, span: span{m.Offset, m.bytes()}}
+			given++
+		}
+	}
+	if given > 0 {
+		return b, given
+	}
+	for i := range job.Inputs {
+		if job.Inputs[i].Binding == binding {
+			b = bind{from: slotInputs, span: l.inputs[i]}
+			given++
+		}
+	}
+	for i := range job.Outputs {
+		if job.Outputs[i].Binding == binding {
+			b = bind{from: slotOutputs, span: l.outputs[i]}
+			l.boundOutputs |= 1 << i
+			given++
+		}
+	}
+	return b, given
+}

@@ -1,0 +1,104 @@
+//go:build linux
+
+package executor
+
+import (
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Limits of spinning. Up to maxSpin the GL thread and Wait spin rather than sleep:
+// that is about what sleeping and waking cost. Stages of maxSpinStage and more are
+// not spun for, since a late poll costs little of their time.
+const (
+	maxSpin      = 60 * time.Microsecond
+	maxSpinStage = 300 * time.Microsecond
+)
+
+// startLead is how long before the GPU runs out of work it is given more: the time
+// to wake the GL thread, with a margin.
+const startLead = 150 * time.Microsecond
+
+// wakePump makes the pump poll, and start the stages that are ready.
+func (e *Executor) wakePump() {
+	e.startRequested.Store(true)
+	e.postPump()
+}
+
+// postPump posts the pump to the GL thread, unless it is posted.
+func (e *Executor) postPump() {
+	if !e.pumpPosted.Swap(true) {
+		e.context.Post(e.pump)
+	}
+}
+
+// runPump completes finished stages, starts those that are ready, and schedules the
+// next poll. It runs on the GL thread and never waits.
+func (e *Executor) runPump(gl *glctx.GL) {
+	p := &e.pipeline
+	e.pumpPosted.Store(false)
+	if p.freed {
+		return
+	}
+	e.counts.polls.Add(1)
+	requested := e.startRequested.Swap(false)
+	if p.completeStages(gl) || requested || p.partlyStarted() {
+		for p.startNext(gl) {
+		}
+	}
+	p.schedulePoll(gl)
+}
+
+// schedulePoll posts the pump again, or sets the timer for it. The interval between
+// polls grows with the age of the stage, up to a sixteenth of it.
+func (p *pipeline) schedulePoll(gl *glctx.GL) {
+	if len(p.stages) == 0 {
+		return
+	}
+	s := &p.stages[0]
+	age := p.age(s)
+	interval := min(max(p.pollDelay(), age/16), max(maxSpin, p.progress+p.e.options.Timeout-p.now()))
+	if interval < maxSpin && age < maxSpinStage && p.estimates.of(s).duration < maxSpinStage {
+		p.e.postPump()
+		return
+	}
+	p.e.counts.sleeps.Add(1)
+	p.e.timer.set(max(interval, maxSpin))
+	gl.ExpectIdle()
+}
+
+// pollDelay returns the time until the next poll is useful: until the oldest stage is
+// complete, or, with Options.MaxDelay, later by as much as leaves the GPU work.
+func (p *pipeline) pollDelay() time.Duration {
+	remaining := p.remaining()
+	switch delay := p.e.options.MaxDelay; {
+	case len(p.stages) == 1 && p.partlyStarted() && remaining > startLead:
+		return remaining - startLead
+	case len(p.stages) > 1 && delay > 0:
+		work := remaining
+		for i := 1; i < len(p.stages); i++ {
+			work += p.estimates.of(&p.stages[i]).duration
+		}
+		return max(remaining, min(remaining+delay, work-startLead))
+	}
+	return remaining
+}
+
+// nearlyIdle reports whether the GPU is about to run out of work. Parts of batches
+// that were not started then start without a new batch beside them.
+func (p *pipeline) nearlyIdle() bool {
+	return len(p.stages) == 0 || len(p.stages) == 1 && p.remaining() <= startLead
+}
+
+// now returns the time since the pipeline was created.
+func (p *pipeline) now() time.Duration { return time.Since(p.created) }
+
+// remaining returns the estimated time until the oldest stage is complete.
+func (p *pipeline) remaining() time.Duration {
+	s := &p.stages[0]
+	return max(0, p.estimates.of(s).duration-p.age(s))
+}
+
+// age returns the time since the GPU began s, if s is the oldest stage.
+func (p *pipeline) age(s *stage) time.Duration { return p.now() - max(s.began, p.completed) }

@@ -1,0 +1,116 @@
+//go:build linux
+
+package glctx
+
+import (
+	"fmt"
+	"unsafe"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+)
+
+// MappedBuffer is memory that the host and kernels use at the same time, in words of
+// 32 bits. It stays mapped until it is deleted. The host may access Words from
+// any goroutine, with sync/atomic where a kernel may access the same word. GL
+// guarantees that the host reads what a kernel wrote after a MemoryBarrier with
+// BarrierMapped and a fence, and that a kernel reads what the host wrote before
+// the dispatch. Which writes a driver makes visible earlier has to be measured.
+type MappedBuffer struct {
+	Buffer
+	Words []uint32
+}
+
+// MapOptions configure a [MappedBuffer]: where a driver puts the memory, and how fast
+// each side accesses it. The zero value is memory of the host, for reads and writes.
+type MapOptions struct {
+	// ServerStorage omits GL_CLIENT_STORAGE_BIT: the memory may be the GPU's, which
+	// the host writes through a write-combining window and reads slowly.
+	ServerStorage bool
+	// WriteOnly maps it for writes of the host: Words must not be read.
+	WriteOnly bool
+	// ReadOnly maps it for reads of the host: Words must not be written.
+	ReadOnly bool
+	// Incoherent omits GL_MAP_COHERENT_BIT: without a MemoryBarrier with
+	// BarrierMapped, GL guarantees nothing about the writes that one side reads of
+	// the other, during a dispatch or after it.
+	Incoherent bool
+}
+
+// flags returns the flags of the storage and of the mapping.
+func (o MapOptions) flags() (storage, access uint32) {
+	access = gl45.MAP_PERSISTENT_BIT
+	if !o.WriteOnly {
+		access |= gl45.MAP_READ_BIT
+	}
+	if !o.ReadOnly {
+		access |= gl45.MAP_WRITE_BIT
+	}
+	if !o.Incoherent {
+		access |= gl45.MAP_COHERENT_BIT
+	}
+	storage = access
+	if !o.ServerStorage {
+		storage |= gl45.CLIENT_STORAGE_BIT
+	}
+	return storage, access
+}
+
+// NewMapped makes a mapped buffer of words 32-bit words, all zero. It returns
+// shader.ErrOutOfMemory where there is no room. DeleteMapped frees it.
+func (gl *GL) NewMapped(words int) (MappedBuffer, error) {
+	return gl.NewMappedWith(words, MapOptions{})
+}
+
+// NewMappedWith is NewMapped with options. With ReadOnly it waits for the GPU, which
+// writes the zeros.
+func (gl *GL) NewMappedWith(words int, o MapOptions) (MappedBuffer, error) {
+	if words <= 0 || o.WriteOnly && o.ReadOnly {
+		return MappedBuffer{}, fmt.Errorf("glctx: a mapped buffer of %d words, %+v", words, o)
+	}
+	storage, access := o.flags()
+	b, memory, err := gl.mapNewBuffer(4*words, storage, access)
+	if err != nil {
+		return MappedBuffer{}, err
+	}
+	m := MappedBuffer{b, unsafe.Slice((*uint32)(memory), words)}
+	if !o.ReadOnly {
+		clear(m.Words)
+		return m, nil
+	}
+	gl.Fill(m.Buffer, 0)
+	gl.MemoryBarrier(BarrierMapped)
+	gl.Finish()
+	if err := gl.Err(); err != nil {
+		gl.DeleteMapped(m)
+		return MappedBuffer{}, fmt.Errorf("glctx: clear %d mapped words: %w", words, err)
+	}
+	return m, nil
+}
+
+// mapNewBuffer makes a buffer of size bytes and maps all of it.
+func (gl *GL) mapNewBuffer(size int, storage, access uint32) (Buffer, unsafe.Pointer, error) {
+	if err := gl.Err(); err != nil {
+		return Buffer{}, nil, fmt.Errorf("glctx: an earlier call failed: %w", err)
+	}
+	b := Buffer{Size: size}
+	gl45.CreateBuffers(1, &b.ID)
+	gl45.NamedBufferStorage(b.ID, size, nil, storage)
+	memory := gl45.MapNamedBufferRange(b.ID, 0, size, access)
+	if err := gl.Err(); err != nil || memory == nil {
+		gl45.DeleteBuffers(1, &b.ID)
+		return Buffer{}, nil, fmt.Errorf("glctx: map %d bytes: %w", size, orInvalidOperation("glMapNamedBufferRange", err))
+	}
+	gl.c.counters.buffers.Add(1)
+	return b, memory, nil
+}
+
+// DeleteMapped unmaps and frees a mapped buffer. Words must not be used any more. The
+// zero MappedBuffer is ignored.
+func (gl *GL) DeleteMapped(m MappedBuffer) { gl.unmapAndDelete(m.Buffer) }
+
+func (gl *GL) unmapAndDelete(b Buffer) {
+	if b.ID != 0 {
+		gl45.UnmapNamedBuffer(b.ID)
+		gl.DeleteBuffer(b)
+	}
+}

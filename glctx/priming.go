@@ -1,0 +1,59 @@
+//go:build linux
+
+package glctx
+
+import (
+	"fmt"
+	"time"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Priming makes the driver generate the machine code of a program without running it.
+//
+// NVIDIA's driver and llvmpipe generate machine code at the first dispatch. llvmpipe
+// optimises a dispatch of (0,1,1) groups away, but not an indirect dispatch whose
+// counts are zero in device memory: the driver must be ready for any counts. It is
+// valid GL and runs no invocation.
+
+// preparePriming makes the buffer of three zero counts, and allows the driver any
+// number of compiler threads.
+func (gl *GL) preparePriming() error {
+	if gl.c.info.ParallelCompile {
+		if gl.c.info.Has("GL_KHR_parallel_shader_compile") {
+			gl45.MaxShaderCompilerThreadsKHR(^uint32(0))
+		} else {
+			gl45.MaxShaderCompilerThreadsARB(^uint32(0))
+		}
+	}
+	zeros, err := gl.NewBuffer(12, make([]byte, 12))
+	gl.zeros = zeros
+	gl.c.counters.buffers.Store(0) // Counters.Buffers is the caller's buffers
+	return err
+}
+
+func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
+
+// prime primes a program. It restores the current program and the indirect binding of
+// an adopted context. In other contexts no code relies on state of earlier callbacks.
+func (gl *GL) prime(p *shader.Program) error {
+	began := time.Now()
+	if gl.c.schedule != nil {
+		program, indirect := gl.integer(gl45.CURRENT_PROGRAM), gl.integer(gl45.DISPATCH_INDIRECT_BUFFER_BINDING)
+		defer func() {
+			gl45.UseProgram(uint32(program))
+			gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, uint32(indirect))
+		}()
+	}
+	gl.c.counters.primes.Add(1)
+	gl45.UseProgram(p.ID)
+	gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, gl.zeros.ID)
+	gl45.DispatchComputeIndirect(0)
+	if err := gl.Err(); err != nil {
+		return fmt.Errorf("glctx: prime: %w", err)
+	}
+	p.PrimeNanos = time.Since(began).Nanoseconds()
+	return nil
+}

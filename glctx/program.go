@@ -1,0 +1,240 @@
+//go:build linux
+
+package glctx
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// compileWindow is the number of programs in the driver at a time when it compiles
+// on its own threads. More gains nothing once every CPU has work, and the limit
+// bounds the memory of unfinished programs.
+const compileWindow = 32
+
+// Fingerprint returns the identity of the driver.
+func (c *Context) Fingerprint() binary.Fingerprint { return c.info.Fingerprint }
+
+// Compile compiles, links and primes every source and calls done once for each, on
+// the calling goroutine, in order. Where the driver can compile on its own threads,
+// several sources are compiled at a time. All programs are made in this context,
+// because drivers generate machine code again for a program of a shared context.
+// CompileNanos is wall time, without the time of earlier programs of the same call.
+// Errors: see cache.Device.
+func (c *Context) Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
+	window := 1
+	if c.info.ParallelCompile && len(sources) > 1 {
+		window = compileWindow
+	}
+	builds := make([]build, len(sources))
+	started := 0
+	last := time.Now()
+	for i := range sources {
+		for ; started < len(sources) && started < i+window; started++ {
+			builds[started].source = sources[started]
+			builds[started].err = c.doContext(ctx, builds[started].start)
+		}
+		p, err := c.finish(&builds[i], &last)
+		done(i, p, err)
+	}
+}
+
+func (c *Context) finish(b *build, last *time.Time) (p shader.Program, err error) {
+	if b.err != nil {
+		return p, b.err
+	}
+	err = c.Do(func(gl *GL) error {
+		p, err = b.finish(gl, *last)
+		return err
+	})
+	*last = time.Now()
+	return p, err
+}
+
+// build is the compilation of one program.
+type build struct {
+	source          *shader.Source
+	began           time.Time
+	shader, program uint32
+	err             error
+}
+
+// start begins compiling and linking. The driver may work on another thread until
+// finish queries the result.
+func (b *build) start(gl *GL) error {
+	b.began = time.Now()
+	if err := gl.Err(); err != nil && gl.c.lost.Load() {
+		return err
+	}
+	text, free := gl45.Strs(b.source.Text())
+	defer free()
+	length := int32(len(b.source.Text()))
+	b.shader = gl45.CreateShader(gl45.COMPUTE_SHADER)
+	gl45.ShaderSource(b.shader, 1, text, &length)
+	gl.c.counters.compiles.Add(1)
+	gl45.CompileShader(b.shader)
+	b.program = gl45.CreateProgram()
+	gl.c.counters.programs.Add(1)
+	gl45.ProgramParameteri(b.program, gl45.PROGRAM_BINARY_RETRIEVABLE_HINT, gl45.TRUE)
+	gl45.AttachShader(b.program, b.shader)
+	gl.c.counters.links.Add(1)
+	gl45.LinkProgram(b.program)
+	return nil
+}
+
+// finish waits for the driver and primes the program.
+func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
+	defer gl45.DeleteShader(b.shader)
+	err := b.result(gl)
+	if last.After(b.began) {
+		b.began = last
+	}
+	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds()}
+	if err == nil {
+		gl45.DetachShader(b.program, b.shader)
+		err = gl.readInterface(&p)
+	}
+	if err == nil {
+		err = gl.prime(&p)
+	}
+	if err != nil {
+		gl.deleteProgram(b.program)
+		return shader.Program{}, err
+	}
+	return p, nil
+}
+
+// result waits for the driver and returns the error of compiling or linking. A GL
+// error takes precedence: without memory the logs are of no use.
+func (b *build) result(gl *GL) error {
+	var compiled, linked int32
+	gl45.GetShaderiv(b.shader, gl45.COMPILE_STATUS, &compiled)
+	if compiled != gl45.FALSE {
+		gl45.GetProgramiv(b.program, gl45.LINK_STATUS, &linked)
+	}
+	err := gl.Err()
+	switch {
+	case err != nil && (gl.c.lost.Load() || compiled != gl45.FALSE):
+		return fmt.Errorf("glctx: compile %s: %w", b.source.Name(), err)
+	case compiled == gl45.FALSE:
+		return &shader.CompileError{Name: b.source.Name(), Log: shaderLog(b.shader), Source: b.source}
+	case linked == gl45.FALSE:
+		return &shader.CompileError{Name: b.source.Name(), Log: programLog(b.program), Source: b.source}
+	}
+	return nil
+}
+
+// Load makes a program from a binary and primes it. Drivers reject binaries in two
+// ways, with a GL error (unknown format) and with a link status. Load returns
+// shader.ErrRejected, wrapped, for both.
+func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p shader.Program, err error) {
+	if len(payload) == 0 {
+		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)
+	}
+	err = c.doContext(ctx, func(gl *GL) error {
+		p, err = gl.load(format, payload)
+		return err
+	})
+	return p, err
+}
+
+func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
+	began := time.Now()
+	if err := gl.Err(); err != nil && gl.c.lost.Load() {
+		return shader.Program{}, err
+	}
+	id := gl45.CreateProgram()
+	gl.c.counters.programs.Add(1)
+	gl.c.counters.loads.Add(1)
+	gl45.ProgramBinary(id, format, gl45.Ptr(payload), int32(len(payload)))
+	err := gl.Err()
+	var linked int32
+	gl45.GetProgramiv(id, gl45.LINK_STATUS, &linked)
+	switch {
+	case gl.c.lost.Load(), errors.Is(err, shader.ErrOutOfMemory):
+		err = fmt.Errorf("glctx: load: %w", err)
+	case err != nil:
+		err = fmt.Errorf("glctx: load: %w: %w", shader.ErrRejected, err)
+	case linked == gl45.FALSE:
+		err = fmt.Errorf("glctx: load: %w: %s", shader.ErrRejected, cmp.Or(programLog(id), "no reason given"))
+	}
+	p := shader.Program{ID: id}
+	if err == nil {
+		err = gl.readInterface(&p)
+		p.LoadNanos = time.Since(began).Nanoseconds()
+	}
+	if err == nil {
+		err = gl.prime(&p)
+	}
+	if err != nil {
+		gl.deleteProgram(id)
+		return shader.Program{}, err
+	}
+	return p, nil
+}
+
+// Binary returns the program binary of a program, in the driver's format. The payload
+// is empty if the driver has no binary formats.
+func (c *Context) Binary(ctx context.Context, id uint32) (format uint32, payload []byte, err error) {
+	err = c.doContext(ctx, func(gl *GL) error {
+		if len(c.info.Fingerprint.Formats) == 0 {
+			return nil
+		}
+		var size, written int32
+		gl45.GetProgramiv(id, gl45.PROGRAM_BINARY_LENGTH, &size)
+		if size > 0 {
+			payload = make([]byte, size)
+			gl45.GetProgramBinary(id, size, &written, &format, gl45.Ptr(payload))
+		}
+		if err := gl.Err(); err != nil {
+			return fmt.Errorf("glctx: get a program binary: %w", err)
+		}
+		payload = payload[:written]
+		return nil
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	return format, payload, nil
+}
+
+// Delete queues the deletion of a program and returns. The GPU finishes earlier
+// dispatches of the program.
+func (c *Context) Delete(id uint32) {
+	c.Post(func(gl *GL) { gl.deleteProgram(id) })
+}
+
+func (gl *GL) deleteProgram(id uint32) {
+	gl.c.counters.programs.Add(-1)
+	gl45.DeleteProgram(id)
+	gl.debugCheck("glDeleteProgram")
+}
+
+func shaderLog(shader uint32) string {
+	var size int32
+	gl45.GetShaderiv(shader, gl45.INFO_LOG_LENGTH, &size)
+	return readLog(size, func(buffer *uint8) { gl45.GetShaderInfoLog(shader, size, nil, buffer) })
+}
+
+func programLog(program uint32) string {
+	var size int32
+	gl45.GetProgramiv(program, gl45.INFO_LOG_LENGTH, &size)
+	return readLog(size, func(buffer *uint8) { gl45.GetProgramInfoLog(program, size, nil, buffer) })
+}
+
+func readLog(size int32, read func(*uint8)) string {
+	if size <= 1 {
+		return ""
+	}
+	buffer := make([]byte, size)
+	read(&buffer[0])
+	return gl45.GoStr(&buffer[0])
+}

@@ -1,0 +1,79 @@
+//go:build linux
+
+package glctx
+
+import (
+	"fmt"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// readInterface reads the interface and the binary size of a program.
+func (gl *GL) readInterface(p *shader.Program) error {
+	var size int32
+	gl45.GetProgramiv(p.ID, gl45.PROGRAM_BINARY_LENGTH, &size)
+	p.Bytes = int(size)
+	var group [3]int32
+	gl45.GetProgramiv(p.ID, gl45.COMPUTE_WORK_GROUP_SIZE, &group[0])
+	for axis, v := range group {
+		p.Interface.WorkGroup[axis] = uint32(v)
+	}
+	for _, k := range resourceKinds {
+		p.Interface.Resources = gl.resources(p.Interface.Resources, p.ID, k)
+	}
+	p.Interface.Sort()
+	if err := gl.Err(); err != nil {
+		return fmt.Errorf("glctx: read the program's interface: %w", err)
+	}
+	return nil
+}
+
+// resourceKind has the GL enumerants to query one kind of resource.
+type resourceKind struct {
+	kind       shader.ResourceKind
+	of         uint32    // GL program interface
+	properties [3]uint32 // binding or location, bytes or array size, block
+}
+
+var resourceKinds = []resourceKind{
+	{shader.StorageBuffer, gl45.SHADER_STORAGE_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.UniformBuffer, gl45.UNIFORM_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.AtomicCounter, gl45.ATOMIC_COUNTER_BUFFER, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.Uniform, gl45.UNIFORM, [3]uint32{gl45.LOCATION, gl45.ARRAY_SIZE, gl45.BLOCK_INDEX}},
+}
+
+// resources appends the active resources of one kind to list. Uniforms inside a block
+// belong to the block and are omitted.
+func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) []shader.Resource {
+	var count int32
+	gl45.GetProgramInterfaceiv(program, k.of, gl45.ACTIVE_RESOURCES, &count)
+	queried := int32(2)
+	if k.kind == shader.Uniform {
+		queried = 3
+	}
+	for i := range uint32(max(count, 0)) {
+		values := [3]int32{-1, -1, -1}
+		gl45.GetProgramResourceiv(program, k.of, i, queried, &k.properties[0], queried, nil, &values[0])
+		if k.kind == shader.Uniform && values[2] >= 0 {
+			continue
+		}
+		r := shader.Resource{Kind: k.kind, Binding: values[0], Bytes: values[1]}
+		if k.kind != shader.AtomicCounter {
+			r.Name = resourceName(program, k.of, i)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// longestName is the length to which resource names are read.
+const longestName = 256
+
+func resourceName(program, of, index uint32) string {
+	var buffer [longestName]uint8
+	var length int32
+	gl45.GetProgramResourceName(program, of, index, longestName, &length, &buffer[0])
+	return string(buffer[:min(max(length, 0), longestName)])
+}

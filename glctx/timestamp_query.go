@@ -1,0 +1,44 @@
+//go:build linux
+
+package glctx
+
+import (
+	"time"
+
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+)
+
+// Query is a timestamp query. The caller that made it deletes it.
+type Query struct{ id uint32 }
+
+// NewQuery makes a query, which WriteTimestamp may use any number of times.
+func (gl *GL) NewQuery() Query {
+	var q Query
+	gl45.CreateQueries(gl45.TIMESTAMP, 1, &q.id)
+	gl.debugCheck("glCreateQueries")
+	return q
+}
+
+// WriteTimestamp makes the GPU store the time at which it has finished all earlier
+// commands in q.
+func (gl *GL) WriteTimestamp(q Query) {
+	gl45.QueryCounter(q.id, gl45.TIMESTAMP)
+	gl.debugCheck("glQueryCounter")
+}
+
+// Timestamp returns the time that WriteTimestamp stored. It does not wait if a fence
+// behind the WriteTimestamp is signalled, and must not be called before. Some software
+// drivers return 0 or the time of the call: compare it with a wall clock before you
+// rely on it.
+func (gl *GL) Timestamp(q Query) time.Duration {
+	var nanos uint64
+	gl45.GetQueryObjectui64v(q.id, gl45.QUERY_RESULT, &nanos)
+	gl.debugCheck("glGetQueryObjectui64v")
+	return time.Duration(nanos)
+}
+
+// DeleteQuery frees a query.
+func (gl *GL) DeleteQuery(q Query) {
+	gl45.DeleteQueries(1, &q.id)
+	gl.debugCheck("glDeleteQueries")
+}

@@ -1,0 +1,68 @@
+package jobs
+
+import (
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/executor"
+)
+
+// jobSize is one size and length of jobs, at several depths.
+type jobSize struct {
+	kernelMicros float64
+	bytes        int
+	slotJobs     int
+	depths       []int
+	delayed      []delayedRun
+}
+
+// delayedRun is a further run, in which results may wait.
+type delayedRun struct {
+	depth    int
+	maxDelay time.Duration
+}
+
+const smallBytes = 4 << 10
+
+// plan returns what the workloads run.
+func (o Options) plan() []jobSize {
+	var plan []jobSize
+	if slices.Contains(o.Workloads, "small") {
+		for _, micros := range []float64{2, 10, 100} {
+			plan = append(plan, jobSize{micros, smallBytes, 256, []int{1, 2, 3, 8}, nil})
+		}
+		// One job a batch, to show the CPU time with kernels of 1 ms.
+		plan = append(plan, jobSize{1000, smallBytes, 1, []int{1, 2, 3, 8}, []delayedRun{{8, 3 * time.Millisecond}, {16, 6 * time.Millisecond}, {32, 12 * time.Millisecond}}})
+	}
+	if slices.Contains(o.Workloads, "large") {
+		plan = append(plan, jobSize{1000, o.LargeBytes, 1, []int{1, 2, 3, 4, 6}, nil})
+	}
+	return plan
+}
+
+// planRows returns the number of rows of a plan.
+func planRows(plan []jobSize) (rows int) {
+	for _, size := range plan {
+		rows += len(size.depths) + len(size.delayed)
+	}
+	return rows
+}
+
+// runs returns the executors that a size is measured with.
+func (size jobSize) runs() (list []executor.Options) {
+	addRun := func(depth int, delay time.Duration) {
+		o := executor.Options{Depth: depth, SlotJobs: size.slotJobs, MaxDelay: delay}
+		if depth == 1 {
+			o.SlotJobs = 1
+		}
+		o.SlotBytes = size.bytes * o.SlotJobs
+		list = append(list, o)
+	}
+	for _, depth := range size.depths {
+		addRun(depth, 0)
+	}
+	for _, run := range size.delayed {
+		addRun(run.depth, run.maxDelay)
+	}
+	return list
+}

@@ -1,0 +1,126 @@
+package jobs
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+// SoakFigures are those of a long run of mixed jobs.
+type SoakFigures struct {
+	Seconds       float64      `json:"seconds"`
+	Workers       int          `json:"workers"`
+	Jobs          uint64       `json:"jobs"`
+	JobsPerSecond float64      `json:"jobs_per_s"`
+	Rounds        uint64       `json:"rounds"` // of the same jobs in changing order
+	MedianMillis  float64      `json:"round_median_ms"`
+	P99Millis     float64      `json:"round_p99_ms"`
+	MaxMillis     float64      `json:"round_max_ms"`
+	StallRatio    float64      `json:"stall_ratio"` // largest / median
+	Stalled       bool         `json:"stalled"`     // by more than stallRatio
+	RSSGrowth     int64        `json:"rss_growth_bytes"`
+	HeapGrowth    int64        `json:"heap_growth_bytes"`
+	Leaks         []string     `json:"leaks"`
+	Samples       []SoakSample `json:"samples"`
+	Verified      bool         `json:"verified"`
+}
+
+// SoakSample is the state of the process at one time. The first after warming up is
+// compared with the last.
+type SoakSample struct {
+	AtSeconds  float64 `json:"at_s"`
+	Jobs       uint64  `json:"jobs"`
+	RSS        int64   `json:"rss_bytes"`
+	Heap       int64   `json:"heap_bytes"` // alive after a garbage collection
+	Goroutines int     `json:"goroutines"`
+	Buffers    int64   `json:"buffers"`
+	Fences     int64   `json:"fences"`
+	InUse      int     `json:"programs_in_use"`
+}
+
+const (
+	// stallRatio is how many medians a round may take before it is a stall.
+	stallRatio = 10
+
+	// soakGrowth is how much memory may have grown: what garbage collection and the
+	// driver's own pools keep, which does not depend on the length of the run.
+	soakGrowth = 32 << 20
+)
+
+// compare records what has grown.
+func (f *SoakFigures) compare(before, after SoakSample) {
+	f.RSSGrowth, f.HeapGrowth = after.RSS-before.RSS, after.Heap-before.Heap
+	for _, count := range []struct {
+		what          string
+		before, after int64
+	}{
+		{"buffers", before.Buffers, after.Buffers},
+		{"fences", before.Fences, after.Fences},
+		{"programs in use", int64(before.InUse), int64(after.InUse)},
+		{"goroutines", int64(before.Goroutines), int64(after.Goroutines)},
+		{"resident bytes", before.RSS + soakGrowth, max(after.RSS, before.RSS+soakGrowth)},
+		{"heap bytes", before.Heap + soakGrowth, max(after.Heap, before.Heap+soakGrowth)},
+	} {
+		if count.after > count.before {
+			f.Leaks = append(f.Leaks, fmt.Sprintf("%s: %d after warming up, %d at the end", count.what, count.before, count.after))
+		}
+	}
+}
+
+// Print writes the figures for people.
+func (f *SoakFigures) Print(w io.Writer) {
+	fmt.Fprintf(w, "soak of %.1f s, %d goroutines: %d jobs, %.0f a second\n", f.Seconds, f.Workers, f.Jobs, f.JobsPerSecond)
+	fmt.Fprintf(w, "round of %d jobs\tmedian %.3f ms\t99%% %.3f ms\tlargest %.3f ms, %.1f times the median\n",
+		len(soakKinds), f.MedianMillis, f.P99Millis, f.MaxMillis, f.StallRatio)
+	fmt.Fprintf(w, "memory after warming up and at the end\tresident %+d bytes\theap %+d bytes\n", f.RSSGrowth, f.HeapGrowth)
+	for _, leak := range f.Leaks {
+		fmt.Fprintf(w, "GREW: %s\n", leak)
+	}
+}
+
+// roundTimes is a histogram of times in classes of 2%, whose memory does not grow with
+// the run.
+type roundTimes struct {
+	sync.Mutex
+	classes [2048]uint64
+	rounds  uint64
+	largest time.Duration
+}
+
+const roundClass = 1.02
+
+// record counts the time of a round.
+func (r *roundTimes) record(d time.Duration) {
+	class := int(math.Log(max(1, float64(d)/1e3)) / math.Log(roundClass))
+	r.Lock()
+	defer r.Unlock()
+	r.classes[min(class, len(r.classes)-1)]++
+	r.rounds++
+	r.largest = max(r.largest, d)
+}
+
+// quantile returns the time, in milliseconds, that the given share of the rounds do
+// not exceed.
+func (r *roundTimes) quantile(share float64) float64 {
+	seen := uint64(0)
+	for class, n := range r.classes {
+		if seen += n; float64(seen) >= share*float64(r.rounds) {
+			return math.Pow(roundClass, float64(class+1)) / 1e3
+		}
+	}
+	return 0
+}
+
+// setFigures sets the figures of the rounds.
+func (r *roundTimes) setFigures(f *SoakFigures) {
+	f.Rounds, f.MaxMillis = r.rounds, cli.Milliseconds(r.largest)
+	if r.rounds > 0 {
+		f.MedianMillis, f.P99Millis = r.quantile(0.5), r.quantile(0.99)
+		f.StallRatio = f.MaxMillis / f.MedianMillis
+		f.Stalled = f.StallRatio > stallRatio
+	}
+}

@@ -1,0 +1,36 @@
+package bench
+
+import (
+	"context"
+	"errors"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+// Measure measures on an open GPU and returns its result. The context ends at an
+// interrupt.
+type Measure[R any] func(ctx context.Context, g *cli.GPU, h Header) (R, error)
+
+// OnGPU opens a GPU, calls measure and closes the GPU.
+func OnGPU[R any](o *cli.Options, measure Measure[R]) (R, error) {
+	return onOpened(func() (*cli.GPU, error) { return o.OpenGPU(cache.Options{}) }, measure)
+}
+
+// OnExecutor opens a GPU with an executor, calls measure and closes both.
+func OnExecutor[R any](o *cli.Options, measure Measure[R]) (R, error) {
+	return onOpened(func() (*cli.GPU, error) { return o.OpenExecutor(executor.Options{}) }, measure)
+}
+
+func onOpened[R any](open func() (*cli.GPU, error), measure Measure[R]) (r R, err error) {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	origin := cli.NewOrigin() // before the GPU is opened, so that its load is not the benchmark's
+	g, err := open()
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	return measure(ctx, g, NewHeader(g, origin))
+}

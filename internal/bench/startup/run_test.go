@@ -1,0 +1,82 @@
+package startup
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/internal/bench/benchtest"
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+// TestMain runs the tests, or as a child of Run one scenario.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[2] == ChildCommand {
+		os.Exit(cli.Report(os.Stderr, childMain(os.Args[3:])))
+	}
+	gltest.Main(m)
+}
+
+func childMain(args []string) error {
+	o := cli.Options{DriverCache: true, Stderr: os.Stderr}
+	var b ChildOptions
+	flags := flag.NewFlagSet(ChildCommand, flag.ExitOnError)
+	flags.StringVar(&o.Dir, "dir", "", "")
+	flags.StringVar(&o.Device, "device", "", "")
+	flags.Func("log-level", "", o.LogLevel.Set)
+	flags.IntVar(&b.Programs, "programs", 0, "")
+	flags.BoolVar(&b.MemoryOnly, "memory-only", false, "")
+	flags.BoolVar(&b.Preload, "preload", false, "")
+	_ = flags.Parse(args)
+	r, err := RunChild(&o, b)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// Scenarios without program binaries compile everything, the others nothing, whether or
+// not the programs are preloaded; the chart is written and nothing else is left.
+func TestRun(t *testing.T) {
+	for preload, scenarios := range map[bool][]string{false: {Both}, true: Scenarios} {
+		work, pictures := t.TempDir(), filepath.Join(t.TempDir(), "new")
+		r, err := Run(benchtest.Options(t), Options{Programs: 2, Repeat: 1, Scenarios: scenarios, Preload: preload,
+			Chart: filepath.Join(pictures, "chart.svg"), WorkDir: work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		benchtest.Print(t, r, "startup2 on ", "one run of each", "every element of every result was verified")
+		for name, f := range r.Scenarios {
+			compiles := map[bool]uint64{true: 2}[compilesAll(name)]
+			if f.Compiles != compiles || f.GetMillis <= 0 || f.TotalMillis < f.ToFirstResultMillis || f.ProcessMillis < f.TotalMillis {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if len(r.Scenarios) != len(scenarios) || r.SpeedupVsCold <= 0 || r.GPU == "" {
+			t.Errorf("%+v", r)
+		}
+		if left, err := os.ReadDir(work); err != nil || len(left) > 0 {
+			t.Errorf("left %v, %v", left, err)
+		}
+		if data, err := os.ReadFile(filepath.Join(pictures, "chart.svg")); err != nil || !strings.Contains(string(data), "2 programs have run") {
+			t.Errorf("the chart: %v", err)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for want, o := range map[string]Options{
+		"--programs":         {Repeat: 1},
+		"--repeat":           {Programs: 1},
+		"should end in .svg": {Programs: 1, Repeat: 1, Chart: "a.png"},
+		`no scenario "x"`:    {Programs: 1, Repeat: 1, Scenarios: []string{"x"}},
+	} {
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not contain %q", err, want)
+		}
+	}
+}

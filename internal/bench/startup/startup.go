@@ -1,0 +1,192 @@
+// Package startup measures the start of a program that needs many compute programs,
+// with and without the two cache layers.
+//
+// Every scenario runs in a fresh process of the same executable: a hidden command that
+// calls [RunChild] and prints its result. The cold scenario runs first, since the warm
+// ones use what it wrote.
+package startup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+// Options configure Run.
+type Options struct {
+	Programs  int      // 1 to MaxPrograms
+	Repeat    int      // runs of each scenario, at least 1
+	Scenarios []string // to report, of Scenarios
+	Preload   bool     // get all programs at once before the first dispatch
+	Chart     string   // SVG file to draw the totals into; "" draws none
+	WorkDir   string   // where the scenarios' directories are made, and removed; "" is the system's temporary directory
+}
+
+// MaxPrograms bounds Options.Programs: above it the figures show nothing new.
+const MaxPrograms = 4800
+
+// Validate returns an error for options that Run does not accept.
+func (s Options) Validate() error {
+	switch {
+	case s.Programs < 1 || s.Programs > MaxPrograms:
+		return fmt.Errorf("--programs must be 1 to %d", MaxPrograms)
+	case s.Repeat < 1:
+		return errors.New("--repeat must be at least 1")
+	case s.Chart != "" && filepath.Ext(s.Chart) != ".svg":
+		return fmt.Errorf("--chart writes SVG, so %s should end in .svg", s.Chart)
+	}
+	for _, name := range s.Scenarios {
+		if !slices.Contains(Scenarios, name) {
+			return fmt.Errorf("there is no scenario %q (there are all, %s)", name, strings.Join(Scenarios, ", "))
+		}
+	}
+	return nil
+}
+
+// run is one call of Run.
+type run struct {
+	Options
+	cli  *cli.Options
+	bar  *progressbar.ProgressBar
+	gpu  string
+	drv  string
+	from cli.Origin
+	runs map[string][]Figures
+}
+
+// Run measures every scenario, removes what it made on disk, and draws the chart
+// unless a result was wrong.
+func Run(o *cli.Options, options Options) (*Result, error) {
+	r := &run{Options: options, cli: o, runs: map[string][]Figures{}, from: cli.NewOrigin()}
+	if r.Chart != "" {
+		if err := cli.MakeFolder(filepath.Dir(r.Chart)); err != nil {
+			return nil, err
+		}
+	}
+	work, err := os.MkdirTemp(r.WorkDir, "shadercache-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	if err := r.all(work); err != nil {
+		return nil, err
+	}
+	result := r.result()
+	if r.Chart != "" && result.Verdict() == nil {
+		err = result.chart().WriteSVG(r.Chart)
+	}
+	return result, err
+}
+
+// all runs every scenario Repeat times, in directories below work.
+func (r *run) all(work string) error {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	r.bar = r.cli.NewProgress(1+r.Repeat*len(r.plan()), "measuring")
+	defer func() { _ = r.bar.Finish() }()
+	if err := r.warmUp(ctx, filepath.Join(work, "warm-up")); err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	for i := range r.Repeat {
+		dir := filepath.Join(work, strconv.Itoa(i))
+		if err := r.round(ctx, dir); err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warmUp runs a process that does not count, so that the first one that does finds
+// the driver's libraries in memory as the others do.
+func (r *run) warmUp(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	_, err := r.child(ctx, Cold, dir, 1)
+	_ = r.bar.Add(1)
+	return err
+}
+
+// plan returns the scenarios to run. The cold start comes first, since it fills the
+// directories of the others.
+func (r *run) plan() []string {
+	plan := slices.Clone(r.Scenarios)
+	if !slices.Contains(plan, Cold) {
+		plan = slices.Insert(plan, 0, Cold)
+	}
+	return plan
+}
+
+// round runs each scenario once, in directories below dir.
+func (r *run) round(ctx context.Context, dir string) error {
+	filled := filepath.Join(dir, Cold)
+	for _, scenario := range r.plan() {
+		own := filepath.Join(dir, scenario)
+		if err := prepareScenario(scenario, filled, own); err != nil {
+			return err
+		}
+		figures, err := r.child(ctx, scenario, own, r.Programs)
+		if err != nil {
+			return fmt.Errorf("%s: %w", scenario, err)
+		}
+		r.runs[scenario] = append(r.runs[scenario], figures)
+		_ = r.bar.Add(1)
+	}
+	return nil
+}
+
+// child runs one scenario in a fresh process of this executable.
+func (r *run) child(ctx context.Context, scenario, dir string, programs int) (Figures, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return Figures{}, err
+	}
+	arguments := []string{"bench", ChildCommand, "--dir", dir, "--device", r.cli.Device,
+		"--log-level", r.cli.LogLevel.String(), "--programs", strconv.Itoa(programs)}
+	if scenario == DriverOnly {
+		arguments = append(arguments, "--memory-only")
+	}
+	if r.Preload {
+		arguments = append(arguments, "--preload")
+	}
+	state := driverCacheState(dir)
+	var stdout bytes.Buffer
+	child := exec.CommandContext(ctx, executable, arguments...)
+	child.Args[0] = os.Args[0]
+	child.Stdout, child.Stderr = &stdout, r.cli.Stderr
+	child.Env = append(scenarioEnvironment(os.Environ()), fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()))
+	if err := child.Run(); err != nil {
+		if ctx.Err() != nil {
+			return Figures{}, ctx.Err()
+		}
+		if errors.As(err, new(*exec.ExitError)) {
+			return Figures{}, cli.ErrReported // by the child
+		}
+		return Figures{}, err
+	}
+	var c ChildResult
+	if err := json.Unmarshal(stdout.Bytes(), &c); err != nil {
+		return Figures{}, fmt.Errorf("the child printed no result: %w", err)
+	}
+	r.gpu, r.drv = c.GPU, c.Driver
+	if c.DriverCache == "" {
+		c.DriverCache = state
+	}
+	return c.Figures, nil
+}

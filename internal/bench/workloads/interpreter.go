@@ -1,0 +1,244 @@
+package workloads
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/shadercache/shadercache/demo/interpreter"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/bench"
+	"github.com/shadercache/shadercache/internal/bench/stats"
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// InterpreterOptions configure RunInterpreter. The zero value takes seconds on a GPU.
+type InterpreterOptions struct {
+	Cycles   int // instructions of each machine in a row; 0 is 4,000,000, or 600,000 on software drivers
+	Batch    int // instructions of a batch; 0 is a quarter of Cycles
+	Machines int // side by side, in the rows of many; 0 is 10,000, or 256 on software drivers, with a tenth of Cycles
+	Repeat   int // runs of each row, of which the best counts; 0 is 2
+}
+
+// Validate returns an error for options that RunInterpreter does not accept.
+func (o InterpreterOptions) Validate() error {
+	if o.Machines < 0 || o.Cycles < 0 || o.Batch < 0 || o.Repeat < 1 {
+		return errors.New("machines, cycles and batch must not be negative, and --repeat at least 1")
+	}
+	return nil
+}
+
+func (o InterpreterOptions) withDefaults(info glctx.Info) InterpreterOptions {
+	setDefault := func(v *int, gpu, software int) {
+		if *v == 0 {
+			*v = gpu
+			if info.Software() {
+				*v = software
+			}
+		}
+	}
+	setDefault(&o.Cycles, 4_000_000, 600_000)
+	setDefault(&o.Batch, max(1, o.Cycles/4), max(1, o.Cycles/4))
+	setDefault(&o.Machines, 10_000, 256)
+	setDefault(&o.Repeat, 2, 2)
+	return o
+}
+
+// interpreterPrograms never end. X9 is the machine's number.
+var interpreterPrograms = []struct{ name, text string }{
+	{"tight", "movz x0, #0\nl: add x0, x0, #1\nb l"},
+	{"store", "movz x1, #0x8000\nl: add x0, x0, #1\nstr x0, [x1]\nb l"},
+}
+
+const (
+	storedAt          = 0x8000       // where the store loop writes
+	interpreterMemory = storedAt + 8 // bytes of a machine, just beyond that
+)
+
+// interpreterVariants are builds of the shader that run as mega only.
+var interpreterVariants = []interpreter.Options{{RegisterArray: true}, {Int64: true}, {Prefetch: true}}
+
+// interpreterRun is one call of RunInterpreter.
+type interpreterRun struct {
+	InterpreterOptions
+	ctx      context.Context
+	context  *glctx.Context
+	programs executor.Programs
+	progress func(done, of int) // called before each row
+	rows     []InterpreterRow
+	of       int
+}
+
+// RunInterpreter measures both programs in all forms with the same shader, on one
+// machine and on many; and the tight loop as mega in other builds of the shader. A row
+// that differs from the CPU is not verified, and the others are still measured.
+func RunInterpreter(o *cli.Options, options InterpreterOptions) (*InterpreterResult, error) {
+	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*InterpreterResult, error) {
+		r := newInterpreterRun(ctx, gpu.Context, gpu.Cache, options)
+		bar := o.NewProgress(r.of, "interpreter")
+		defer func() { _ = bar.Finish() }()
+		r.progress = func(done, _ int) { _ = bar.Set(done) }
+		ratios, err := r.measure()
+		result := &InterpreterResult{Header: h, Rows: r.rows, Ratios: ratios, Verified: true}
+		for _, row := range result.Rows {
+			result.Verified = result.Verified && row.Verified
+		}
+		return result, err
+	})
+}
+
+func newInterpreterRun(ctx context.Context, c *glctx.Context, programs executor.Programs, o InterpreterOptions) *interpreterRun {
+	return &interpreterRun{InterpreterOptions: o.withDefaults(c.Info()), ctx: ctx, context: c, programs: programs,
+		of: 2 * (len(interpreterPrograms)*4 + len(interpreterVariants))}
+}
+
+// measure fills the rows and returns their ratios.
+func (r *interpreterRun) measure() ([]InterpreterRatios, error) {
+	for _, machines := range []int{1, r.Machines} {
+		if err := r.series(interpreter.Options{Machines: machines}, "standard", "continuous", "mega", "chained"); err != nil {
+			return nil, err
+		}
+	}
+	ratios := interpreterRatios(r.rows, r.Machines)
+	for _, machines := range []int{1, r.Machines} {
+		for _, v := range interpreterVariants {
+			v.Machines = machines
+			if err := r.series(v, "mega"); err != nil {
+				return ratios, err
+			}
+		}
+	}
+	return ratios, nil
+}
+
+// series runs the programs on machines of one build, only the first where there is one
+// form.
+func (r *interpreterRun) series(o interpreter.Options, forms ...string) error {
+	o.MemoryBytes, o.BatchCycles = interpreterMemory, r.Batch
+	total := uint64(r.Cycles)
+	if o.Machines > 1 && r.context.Info().Software() {
+		total = max(1, total/10)
+		o.BatchCycles = max(1, r.Batch/10)
+	}
+	v, err := interpreter.New(r.ctx, r.context, r.programs, o)
+	if o.Int64 && errors.As(err, new(*shader.CompileError)) {
+		return nil // the driver has no 64-bit integers: no row
+	}
+	if err != nil {
+		return err
+	}
+	m := machines{v, o, total}
+	err = r.seriesOn(m, forms)
+	if closed := v.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// machines are an interpreter and the instructions that each of its machines runs.
+type machines struct {
+	*interpreter.Interpreter
+	options interpreter.Options
+	total   uint64
+}
+
+// seriesOn measures the rows of a series.
+func (r *interpreterRun) seriesOn(m machines, forms []string) error {
+	for _, program := range interpreterPrograms {
+		code, err := interpreter.Assemble(program.name, program.text)
+		if err != nil {
+			return err
+		}
+		want, err := interpreter.NewReference(interpreterMemory, code, 0)
+		if err != nil {
+			return err
+		}
+		want.Run(m.total)
+		for _, form := range forms {
+			if r.progress != nil {
+				r.progress(len(r.rows), r.of)
+			}
+			row, err := m.row(r.ctx, code, want, form, r.Repeat)
+			if err != nil {
+				return fmt.Errorf("interpreter: bench %s, %s: %w", program.name, form, err)
+			}
+			row.Program = program.name
+			r.rows = append(r.rows, row)
+		}
+		if len(forms) == 1 {
+			break
+		}
+	}
+	return nil
+}
+
+// row runs one form several times, each from the beginning, and returns the best.
+func (m machines) row(ctx context.Context, code []byte, want *interpreter.Reference, form string, repeat int) (InterpreterRow, error) {
+	row := InterpreterRow{Form: form, Machines: m.options.Machines, Registers: "shared", Int64: m.options.Int64, Ahead: m.options.Prefetch,
+		Cycles: m.total, Batch: m.options.BatchCycles, Verified: true}
+	if m.options.RegisterArray {
+		row.Registers = "array"
+	}
+	for range repeat {
+		if err := m.Load(ctx, code, 0); err != nil {
+			return row, err
+		}
+		if err := m.SetRegisters(ctx, 9, func(m int) uint64 { return uint64(m) }); err != nil {
+			return row, err
+		}
+		result, err := m.run(ctx, form)
+		if err != nil {
+			return row, err
+		}
+		good, err := m.agree(ctx, want)
+		if err != nil {
+			return row, err
+		}
+		row.Verified = row.Verified && good
+		if result.IPS > row.IPS {
+			row.IPS, row.Batches, row.Dispatches = result.IPS, result.Batches, result.Dispatches
+			row.Millis = stats.Millis(result.Wall)
+		}
+	}
+	return row, nil
+}
+
+// run runs all instructions in the form of that name.
+func (m machines) run(ctx context.Context, form string) (interpreter.Result, error) {
+	switch form {
+	case "standard":
+		return m.RunStandard(ctx, m.total)
+	case "continuous":
+		return m.RunContinuousTotal(ctx, m.total)
+	case "chained":
+		return m.RunChained(ctx, m.total)
+	}
+	return m.RunMega(ctx, m.total)
+}
+
+// agree reports whether the state of every machine is the CPU's, except for its number
+// in X9.
+func (m machines) agree(ctx context.Context, want *interpreter.Reference) (bool, error) {
+	states, err := m.MachineStates(ctx)
+	if err != nil {
+		return false, err
+	}
+	stored := make([][]byte, len(states))
+	for i := range stored {
+		stored[i] = make([]byte, 8)
+	}
+	if err := m.ReadMachines(ctx, 0, storedAt, stored...); err != nil {
+		return false, err
+	}
+	for i, got := range states {
+		expected := want.MachineState
+		expected.X[9] = uint64(i)
+		if got != expected || !bytes.Equal(stored[i], want.Memory[storedAt:]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
+)
+
+func TestDirectories(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cache")
+	o := Options{Dir: path, Stderr: io.Discard}
+	if got, dir, err := o.OpenDirectory(); got != path || dir != nil || err != nil {
+		t.Errorf("missing: %s, %v, %v", got, dir, err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a missing directory was made")
+	}
+	if _, err := binary.OpenDir(path); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func() (string, *binary.Dir, error){"open": o.OpenDirectory, "read": o.ReadDirectory} {
+		if got, dir, err := open(); got != path || dir == nil || err != nil {
+			t.Errorf("%s: %s, %v, %v", name, got, dir, err)
+		}
+	}
+	t.Setenv("SHADERCACHE_DIR", filepath.Join(path, "env"))
+	if got, err := (&Options{}).Directory(); got != filepath.Join(path, "env") || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestUpstream(t *testing.T) {
+	var messages strings.Builder
+	o := Options{Dir: t.TempDir(), Stderr: &messages}
+	t.Setenv("SHADERCACHE_UPSTREAM", "")
+	dir, err := binary.OpenDir(o.Dir)
+	if err != nil || o.Upstream() != nil || o.WithUpstream(dir) != dir {
+		t.Errorf("an upstream directory without a variable, %v", err)
+	}
+	t.Setenv("SHADERCACHE_UPSTREAM", filepath.Join(o.Dir, "missing"))
+	if o.Upstream() != nil || !strings.Contains(messages.String(), "upstream directory is left out") {
+		t.Errorf("%q", messages.String())
+	}
+	upstream, err := binary.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SHADERCACHE_UPSTREAM", upstream.Path())
+	if o.Upstream() == nil || o.WithUpstream(dir) == dir {
+		t.Error("the upstream directory was not opened")
+	}
+}
+
+func TestForStoresLeavesOutUnknownDrivers(t *testing.T) {
+	var messages strings.Builder
+	o := Options{Dir: t.TempDir(), Stderr: &messages}
+	dir, err := binary.OpenDir(o.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, renderer := range []string{"A", "B"} {
+		store, err := dir.Store(binary.Fingerprint{Vendor: "Test", Renderer: renderer, Version: "1", Formats: []uint32{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blob := &binary.Blob{Key: shader.Key{1}, Fingerprint: store.Fingerprint().Digest(), Payload: []byte("program"), Created: time.Now()}
+		if err := errors.Join(store.Put(blob), store.Record(nil, binary.Counters{Compiles: 1})); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, filepath.Base(store.Path()))
+	}
+	// A store without a fingerprint in any file counts where it has programs.
+	lost := filepath.Join(o.Dir, names[1])
+	for _, file := range []string{"fingerprint.json", "manifest.json"} {
+		if err := os.Remove(filepath.Join(lost, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	var visited []string
+	err = o.ForStores(dir, func(name string, store *binary.Store) error {
+		visited = append(visited, name)
+		return nil
+	})
+	if err != nil || !slices.Equal(visited, names[:1]) || !strings.Contains(messages.String(), names[1]) {
+		t.Errorf("%q, %v, %q", visited, err, messages.String())
+	}
+}
+
+func TestChildCommandHasTheFlags(t *testing.T) {
+	o := Options{Device: "1", DriverCache: true, Stderr: io.Discard}
+	child, err := o.ChildCommand(context.Background(), "/dir", []string{"bench"}, "--x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(child.Args[1:], " "); got != "bench --dir /dir --device 1 --driver-cache on --log-level info --x" {
+		t.Errorf("%s", got)
+	}
+}
+
+// Work that has ended is not cancelled any more, and caches can be forgotten.
+func TestInterruptibleEnds(t *testing.T) {
+	ctx, stop := Interruptible()
+	stop()
+	c, err := cache.New(cachetest.NewDevice(), cache.Options{MemoryOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ClearMarksOnInterrupt(c)()
+	interruptions.Lock()
+	defer interruptions.Unlock()
+	if ctx.Err() == nil || len(interruptions.work) != 0 || len(interruptions.caches) != 0 {
+		t.Errorf("%v, %d, %d", ctx.Err(), len(interruptions.work), len(interruptions.caches))
+	}
+}

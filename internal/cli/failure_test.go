@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/bundle"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
+)
+
+func TestReport(t *testing.T) {
+	cmd := &cobra.Command{Use: "tool"}
+	compile := &shader.CompileError{Name: "blur", Log: "0:3: error: no main"}
+	for name, c := range map[string]struct {
+		err  error
+		code int
+		text string
+	}{
+		"success":     {nil, ExitGood, ""},
+		"failure":     {errors.New("no\x1b[31m"), ExitFailed, "shadercache: no\\x1b[31m\n"},
+		"hint":        {fmt.Errorf("a: %w", Hint(errors.New("b"), "do c")), ExitFailed, "shadercache: a: b\nhint: do c\n"},
+		"usage":       {Usage(cmd, errors.New("no flag")), ExitUsage, "shadercache: no flag\nhint: tool --help\n"},
+		"printed":     {fmt.Errorf("a: %w", ErrReported), ExitFailed, ""},
+		"interrupted": {context.Canceled, ExitFailed, "shadercache: interrupted\n"},
+		"compile":     {compile, ExitFailed, "shadercache: " + compile.Error() + "\n" + compile.Detail()},
+	} {
+		var out strings.Builder
+		if code := Report(&out, c.err); code != c.code || out.String() != c.text {
+			t.Errorf("%s: code %d, %q, want %q", name, code, out.String(), c.text)
+		}
+	}
+}
+
+func TestKnownErrorsHaveHints(t *testing.T) {
+	for _, err := range []error{
+		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, binary.ErrUnsafeDir, binary.ErrNoDir, binary.ErrBusy,
+		bundle.ErrRefused, bundle.ErrUnsigned, bundle.ErrSignature, bundle.ErrBusy, shader.ErrOutOfMemory,
+	} {
+		if HintFor(fmt.Errorf("wrapped: %w", err)) == "" {
+			t.Errorf("%v has no hint", err)
+		}
+	}
+	if hint := HintFor(errors.New("other")); hint != "" {
+		t.Errorf("%q", hint)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	root := &cobra.Command{Use: "tool"}
+	root.AddCommand(&cobra.Command{Use: "stats", Run: func(*cobra.Command, []string) {}})
+	check := UsageArgs(KnownCommand)
+	if err := check(root, nil); err != nil {
+		t.Error(err)
+	}
+	err := check(root, []string{"stat"})
+	if usage, ok := errors.AsType[UsageError](err); !ok || usage.Command != "tool" || err.Error() != `there is no command "tool stat"; did you mean stats?` {
+		t.Errorf("%v", err)
+	}
+	if err := NoArguments(root, []string{"x"}); err == nil || !strings.Contains(err.Error(), `"x"`) {
+		t.Errorf("%v", err)
+	}
+	if err := NoArguments(root, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestArgumentCounts(t *testing.T) {
+	for _, c := range []struct {
+		args      []string
+		one, some bool
+	}{{nil, false, false}, {[]string{"a"}, true, true}, {[]string{"a", "b"}, false, true}} {
+		one, some := OneArgument("name one")(&cobra.Command{}, c.args), SomeArguments("name some")(&cobra.Command{}, c.args)
+		if (one == nil) != c.one || (some == nil) != c.some {
+			t.Errorf("%q: %v, %v", c.args, one, some)
+		}
+		if one != nil && (!errors.As(one, new(UsageError)) || one.Error() != "name one") {
+			t.Errorf("%q: %v", c.args, one)
+		}
+	}
+}

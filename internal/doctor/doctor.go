@@ -1,0 +1,207 @@
+// Package doctor finds what keeps a cache from working: its checks look at the
+// directory and its volume, the upstream directory, the driver and its own cache, the
+// programs on disk, and whether the cache hits.
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+// Levels of a finding.
+const (
+	LevelGood  = "good"
+	LevelNote  = "note" // worth knowing
+	LevelWrong = "wrong"
+)
+
+// Report is what all checks found.
+type Report struct {
+	Dir      string    `json:"dir"`
+	Good     bool      `json:"good"` // nothing is wrong
+	Findings []Finding `json:"findings"`
+}
+
+// Finding is the result of one check.
+type Finding struct {
+	Check  string `json:"check"`
+	Level  string `json:"level"` // good, note (worth knowing) or wrong
+	Detail string `json:"detail"`
+	Fix    string `json:"mend,omitempty"` // the command that fixes it
+}
+
+// Examine runs all checks on the cache directory and the GPU that o chooses. It makes
+// the directory where it is missing and changes nothing else.
+func Examine(o *cli.Options) *Report {
+	// Opening a context changes the environment, so that is examined first.
+	r := &Report{Good: true, Findings: []Finding{}}
+	environment := environmentFindings()
+	dir := r.examineDirectory(o)
+	r.examineUpstream()
+	r.examineDriver(o, environment)
+	if dir != nil {
+		r.examineSlots(dir.DriverDir())
+		r.examinePrograms(dir)
+		r.examineHits(dir)
+	}
+	return r
+}
+
+func (r *Report) good(check, format string, values ...any) {
+	r.Findings = append(r.Findings, Finding{check, LevelGood, fmt.Sprintf(format, values...), ""})
+}
+
+func (r *Report) note(check, fix, format string, values ...any) {
+	r.Findings = append(r.Findings, Finding{check, LevelNote, fmt.Sprintf(format, values...), fix})
+}
+
+func (r *Report) wrong(check, fix, format string, values ...any) {
+	r.Good = false
+	r.Findings = append(r.Findings, Finding{check, LevelWrong, fmt.Sprintf(format, values...), fix})
+}
+
+const directoryCheck = "directory"
+
+// examineDirectory returns the directory, or nil where it cannot be used.
+func (r *Report) examineDirectory(o *cli.Options) *binary.Dir {
+	path, err := o.Directory()
+	if err != nil {
+		r.wrong(directoryCheck, anyDirectory, "%v", err)
+		return nil
+	}
+	r.Dir = path
+	elsewhere := otherDirectory(path)
+	dir, err := binary.OpenDir(path)
+	if errors.Is(err, binary.ErrUnsafeDir) {
+		r.wrong(directoryCheck, fixUnsafe(path, elsewhere), "%v", err)
+		return nil
+	}
+	if err != nil {
+		r.wrong(directoryCheck, elsewhere, "%v", err)
+		return nil
+	}
+	if !r.examineVolume(unix.Statfs, path, elsewhere) {
+		r.good(directoryCheck, "%s is safe and can be written", path)
+	}
+	return dir
+}
+
+func (r *Report) examineUpstream() {
+	const check, unset = "upstream", "unset SHADERCACHE_UPSTREAM"
+	path := binary.DefaultUpstream()
+	if path == "" {
+		return
+	}
+	readable := "sudo chmod -R a+rX " + quoted(path)
+	dir, err := binary.OpenUpstream(path)
+	if errors.Is(err, fs.ErrPermission) {
+		r.wrong(check, readable, "%v", err)
+		return
+	}
+	if err != nil {
+		r.wrong(check, unset, "%v", err)
+		return
+	}
+	report, err := dir.Verify(false, nil)
+	switch {
+	case err != nil:
+		r.wrong(check, unset, "%v", err)
+	case report.Damaged > 0:
+		r.wrong(check, readable, "%d of its programs cannot be read, the first: %s", report.Damaged, report.Problems[0].Reason)
+	case report.Good == 0:
+		r.wrong(check, unset, "%s holds no program", path)
+	default:
+		r.good(check, "%s is read where the directory has no program: %s", path, cli.Plural(report.Good, "program"))
+	}
+}
+
+func (r *Report) examineDriver(o *cli.Options, environment []Finding) {
+	const check = "driver"
+	context, err := glctx.Open(o.ContextOptions())
+	if err != nil {
+		r.wrong(check, fixDriver(err), "%v", err)
+		return
+	}
+	defer context.Close()
+	info := context.Info()
+	if len(info.Fingerprint.Formats) == 0 {
+		r.wrong(check, fixFormats(environment), "%s, %s offers no program binary formats: nothing can be stored", info.GPU, info.Driver)
+	} else {
+		r.good(check, "%s, %s, with %s", info.GPU, info.Driver, cli.Plural(len(info.Fingerprint.Formats), "program binary format"))
+	}
+	for _, f := range environment {
+		r.wrong(f.Check, f.Fix, "%s", f.Detail)
+	}
+	r.examineDriverCache(context.DriverCache(), bool(o.DriverCache), len(environment) > 0)
+}
+
+// examinePrograms reads every program on disk.
+func (r *Report) examinePrograms(dir *binary.Dir) {
+	const check, repair = "programs", "shadercache verify --repair"
+	report, err := dir.Verify(false, nil)
+	if err != nil {
+		r.wrong(check, repair, "%v", err)
+		return
+	}
+	if report.OK() {
+		r.good(check, "%s (%s), none damaged, none in quarantine", cli.Plural(report.Good, "program"), cli.ReadableBytes(report.Bytes))
+	}
+	if report.Damaged > 0 {
+		r.wrong(check, repair, "%d damaged: shadercache verify names them", report.Damaged)
+	}
+	if report.Quarantined > 0 {
+		r.wrong(check, repair, "%s in quarantine because a process died of it: see shadercache stats", cli.Plural(report.Quarantined, "program"))
+	}
+}
+
+// examineHits detects a cache that stores programs and never finds them.
+func (r *Report) examineHits(dir *binary.Dir) {
+	const check, selftest = "hits", "shadercache selftest"
+	lifetime, err := dir.Lifetime()
+	infos, infosErr := dir.Fingerprints()
+	if err := errors.Join(err, infosErr); err != nil {
+		r.wrong(check, "shadercache verify --repair", "%v", err)
+		return
+	}
+	programs := 0
+	for _, info := range infos {
+		programs += info.Programs
+	}
+	switch {
+	case programs > 0 && lifetime.DiskHits == 0 && lifetime.Compiles > uint64(programs):
+		r.wrong(check, selftest, "%d compiled for %s on disk, and none was ever found there",
+			lifetime.Compiles, cli.Plural(programs, "program"))
+	case lifetime.Rejected > lifetime.DiskHits:
+		r.wrong(check, selftest, "the driver refused %s and loaded %d", cli.Plural(lifetime.Rejected, "binary file"), lifetime.DiskHits)
+	case lifetime.DiskHits == 0:
+		r.note(check, selftest, "nothing was found on disk so far, %d compiled", lifetime.Compiles)
+	default:
+		r.good(check, "%d found on disk, %d compiled", lifetime.DiskHits, lifetime.Compiles)
+	}
+}
+
+// Print prints a line for each finding, and the command that fixes it.
+func (r *Report) Print(w io.Writer) {
+	for _, f := range r.Findings {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Level, f.Check, f.Detail)
+		if f.Fix != "" {
+			fmt.Fprintf(w, "\t\t  fix: %s\n", f.Fix)
+		}
+	}
+}
+
+// Verdict returns cli.ErrReported where something is wrong.
+func (r *Report) Verdict() error {
+	if r.Good {
+		return nil
+	}
+	return cli.ErrReported
+}

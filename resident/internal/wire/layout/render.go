@@ -1,0 +1,145 @@
+package layout
+
+import (
+	"fmt"
+	"go/format"
+	"strings"
+)
+
+// File is a generated file, with its path relative to the module's resident folder.
+type File struct {
+	Path, Text string
+}
+
+// Files returns the generated files. doc is the present text of docs/resident.md, in
+// which the tables are replaced.
+func Files(doc string) ([]File, error) {
+	code, err := goText()
+	if err != nil {
+		return nil, err
+	}
+	page, err := docText(doc)
+	if err != nil {
+		return nil, err
+	}
+	return []File{{"internal/wire/words.go", code}, {"kernels/resident_control.glsl", glslText()}, {DocPath, page}}, nil
+}
+
+// DocPath is the path of the documentation with the tables.
+const DocPath = "../docs/resident.md"
+
+const notice = "Code generated from internal/wire/layout; DO NOT EDIT."
+
+// goText returns words.go.
+func goText() (string, error) {
+	var t strings.Builder
+	fmt.Fprintf(&t, "// %s\n\npackage wire\n", notice)
+	for _, g := range Constants {
+		fmt.Fprintf(&t, "\n// %s\nconst (\n", g.About)
+		for _, c := range g.List {
+			fmt.Fprintf(&t, "\t%s = %s%s\n", c.Go, g.text(c.Value), comment(c.About))
+		}
+		t.WriteString(")\n")
+	}
+	for _, b := range Blocks {
+		fmt.Fprintf(&t, "\n// Word indices of %s.\nconst (\n\t%sBinding = %d\n\n", b.Name, b.Go, b.Binding)
+		b.EachField(func(_ Line, f Field, at int) { fmt.Fprintf(&t, "\tAt%s = %d%s\n", f.Name, at, comment(f.About)) })
+		t.WriteString("\n")
+		words := b.EachArray(func(a Array, at int) {
+			fmt.Fprintf(&t, "\tAt%s = %d%s\n\t%sWords = %d // of an entry\n", a.Name, at, comment(a.About), a.Name, a.Words)
+		})
+		fmt.Fprintf(&t, "\n\t%sLines = %d // words of all lines\n\t%sWords = %d // of the block, without an array for the groups\n)\n",
+			b.Go, LineWords*len(b.Lines), b.Go, words)
+	}
+	text, err := format.Source([]byte(t.String()))
+	return string(text), err
+}
+
+func comment(about string) string {
+	if about == "" {
+		return ""
+	}
+	return " // " + about
+}
+
+// glslText returns resident_control.glsl.
+func glslText() string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "// %s\n//\n// The control blocks of a resident kernel. A line is 64 bytes and has one writer.\n", notice)
+	for _, g := range Constants {
+		fmt.Fprintf(&t, "\n// %s\n", g.About)
+		for _, c := range g.List {
+			if g.Override {
+				fmt.Fprintf(&t, "#ifndef %s\n#define %s %d\n#endif\n", c.GLSL, c.GLSL, c.Value)
+				continue
+			}
+			fmt.Fprintf(&t, "#define %s %su%s\n", c.GLSL, g.text(c.Value), comment(c.About))
+		}
+	}
+	for _, b := range Blocks {
+		fmt.Fprintf(&t, "\n// %s\nlayout(std430, binding = %d) %s buffer %s {\n", b.About, b.Binding, b.Memory, b.Name)
+		for _, l := range b.Lines {
+			l.writeGLSL(&t)
+		}
+		for _, a := range b.Arrays {
+			fmt.Fprintf(&t, "    // %s. Written by %s.\n    %s resident%s[%s];\n", a.About, a.Writer, a.Kind, a.Name, a.glslCount())
+		}
+		t.WriteString("};\n")
+	}
+	return t.String()
+}
+
+// glslCount returns the length of an array in elements of its kind.
+func (a Array) glslCount() string {
+	if a.Count == "" || a.Words <= 4 {
+		return a.Count
+	}
+	return fmt.Sprintf("%d * %s", a.Words/4, a.Count)
+}
+
+func (l Line) writeGLSL(t *strings.Builder) {
+	fmt.Fprintf(t, "    // Line %s, written by %s.\n", l.Name, l.Writer)
+	used := 0
+	for _, f := range l.Fields {
+		kind := "uint"
+		if f.Words == 4 {
+			kind = "uvec4"
+		}
+		fmt.Fprintf(t, "    %s resident%s; // %s\n", kind, f.Name, f.About)
+		used += f.Words
+	}
+	if used < LineWords {
+		fmt.Fprintf(t, "    uint resident_%s[%d];\n", l.Name, LineWords-used)
+	}
+}
+
+// docText returns doc with the tables between its markers replaced.
+func docText(doc string) (string, error) {
+	for _, b := range Blocks {
+		begin, end := "<!-- "+b.Name+" -->\n", "<!-- end -->"
+		before, rest, found := strings.Cut(doc, begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !found || !closed {
+			return "", fmt.Errorf("layout: %s has no markers for the table of %s", DocPath, b.Name)
+		}
+		doc = before + begin + b.table() + end + after
+	}
+	return doc, nil
+}
+
+// table returns a block as a Markdown table.
+func (b Block) table() string {
+	var t strings.Builder
+	t.WriteString("| byte | field | written by | what |\n|---|---|---|---|\n")
+	b.EachField(func(l Line, f Field, at int) {
+		fmt.Fprintf(&t, "| %d | `resident%s` | %s | %s |\n", 4*at, f.Name, l.Writer, f.About)
+	})
+	for _, a := range b.Arrays {
+		count := a.Count
+		if count == "" {
+			count = "groups"
+		}
+		fmt.Fprintf(&t, "| then %s x %d bytes | `resident%s` | %s | %s |\n", count, 4*a.Words, a.Name, a.Writer, a.About)
+	}
+	return t.String()
+}

@@ -1,0 +1,82 @@
+package wire
+
+import "testing"
+
+// TestPartialMessagesAreDetected flips every bit of a message.
+func TestPartialMessagesAreDetected(t *testing.T) {
+	m := Message{3, 1 << 20, 0xffff}
+	word := m.Word(9000, 0)
+	if !m.IsWhole(word, 9000, 0) || m.IsWhole(word, 9001, 0) {
+		t.Error("a whole message is not accepted, or accepted as the next one")
+	}
+	groups := []uint32{0, 1, 2, 130, 65534, Broadcast}
+	for _, group := range groups {
+		for _, other := range groups {
+			if m.IsWhole(m.Word(9000, group), 9000, other) != (group == other) {
+				t.Errorf("a message of group %d, read as one of group %d", group, other)
+			}
+		}
+	}
+	for bit := range 32 {
+		for _, torn := range []Message{{m.Kind ^ 1<<bit, m.A, m.B}, {m.Kind, m.A ^ 1<<bit, m.B}, {m.Kind, m.A, m.B ^ 1<<bit}} {
+			if torn.IsWhole(word, 9000, 0) {
+				t.Errorf("%+v is accepted for %+v", torn, m)
+			}
+		}
+	}
+}
+
+// TestOutboxesReturnMessagesInOrder writes messages as a kernel does, over the end of
+// both rings, with one whose word is missing.
+func TestOutboxesReturnMessagesInOrder(t *testing.T) {
+	s := make(Shared, SharedWords)
+	for n := uint32(1); n <= 2*OutboxLength+3; n++ {
+		m := Message{n, ^n, 7}
+		at := AtOutbox + OutboxWords*int((n-1)%OutboxLength)
+		s[at+1], s[at+2], s[at+3] = m.Kind, m.A, m.B
+		if _, ok := s.ReadOutbox(n); ok {
+			t.Fatalf("message %d is accepted without its word", n)
+		}
+		s.WriteMessage(at, m, m.Word(n, 0))
+		if got, ok := s.ReadOutbox(n); !ok || got != m {
+			t.Fatalf("message %d is %+v, %v", n, got, ok)
+		}
+		at = AtSecondaryOutbox + SecondaryOutboxWords*int((n-1)%OutboxLength)
+		s[at+4] = 1 + n%5
+		if _, _, ok := s.ReadSecondaryOutbox(n); ok {
+			t.Fatalf("secondary message %d is accepted without its word", n)
+		}
+		s.WriteMessage(at, m, m.Word(n, 1+n%5))
+		if got, group, ok := s.ReadSecondaryOutbox(n); !ok || got != m || group != 1+n%5 {
+			t.Fatalf("secondary message %d is %+v of group %d, %v", n, got, group, ok)
+		}
+	}
+}
+
+// TestCommandAndStatus compares the words of a command with its fields, and the fields
+// of a status with its words.
+func TestCommandAndStatus(t *testing.T) {
+	s := make(Shared, SharedWords)
+	s.WriteCommand(Command{Epoch: 1, Target: 2, Budget: 3, Poll: 4, Base: 6<<32 | 5, Flags: 7, Phases: 8})
+	for i := range uint32(8) {
+		if got := s.Load(AtCommand + int(i)); got != i+1 {
+			t.Errorf("word %d of the command is %d", i, got)
+		}
+	}
+	s.SetBudget(30)
+	s.SetTarget(20, 70)
+	if s.Budget() != 30 || s[AtCommand+1] != 20 || s[AtBase+2] != 70 {
+		t.Errorf("command %v", s[AtCommand:AtCommand+8])
+	}
+	for at := AtTicks; at <= AtActive; at++ {
+		s[at] = uint32(at)
+	}
+	want := Status{AtTicks, AtLeast, AtMost, AtKind, AtArgument, AtSource, AtHalted, AtIdle, AtEpoch, AtActive}
+	if got := s.ReadStatus(); got != want || got.Progress() != AtLeast {
+		t.Errorf("status %+v", got)
+	}
+	s[AtLeast] = ^uint32(0)
+	if got := s.ReadStatus().Progress(); got != AtMost {
+		t.Errorf("progress of halted groups is %d", got)
+	}
+}

@@ -1,0 +1,133 @@
+// Code generated from internal/wire/layout; DO NOT EDIT.
+
+package wire
+
+// Lengths of the rings, in entries: powers of two.
+const (
+	InboxLength  = 64
+	OutboxLength = 256
+	LogLength    = 1024
+)
+
+// Flags of a command.
+const (
+	FlagLockstep    = 0x1   // all groups do a step before any begins the next
+	FlagClaim       = 0x2   // each step is done by the group that claims it
+	FlagHostVisible = 0x4   // kernels see host writes during a dispatch
+	FlagGridBarrier = 0x8   // a grid barrier follows each phase within a dispatch
+	FlagTestBarrier = 0x10  // the tick tests the grid barrier
+	FlagKeepIdle    = 0x20  // idle groups stay in the tick
+	FlagBoundLead   = 0x40  // groups that are ahead wait for group 0
+	FlagStepBound   = 0x80  // the target is a step bound: group 0 answers messages there
+	FlagWaitMessage = 0x100 // idle groups poll for messages between their steps
+	FlagSkipIdle    = 0x200 // idle groups skip to the target
+)
+
+// Bits of the control word and of the first word of a message. The upper half is a check of the message.
+const (
+	SequenceMask = 0x1fff // number of the newest message
+	InlineBit    = 0x2000 // the message itself follows the control word
+	AddressedBit = 0x4000 // in a ring: the message has an address, which the check covers
+	StopBit      = 0x8000 // in the control word: end the tick
+)
+
+// Addresses of messages.
+const (
+	Broadcast = 0xffffffff // all groups
+)
+
+// Kinds of signal.
+const (
+	SignalRunning    = 0 // no signal
+	SignalHalt       = 1
+	SignalSyscall    = 2
+	SignalCheckpoint = 3
+	SignalBreakpoint = 4
+	SignalFault      = 5
+	SignalOwn        = 16 // kinds from here on are the kernel's
+)
+
+// Arguments of a fault.
+const (
+	FaultLoopCut      = 1 // the driver ended a loop
+	FaultBarrierStuck = 2 // a grid barrier timed out
+)
+
+// Word indices of ResidentShared.
+const (
+	SharedBinding = 5
+
+	AtDoorbell       = 0  // x: control word; y z w: the newest message if the inline bit is set
+	AtTaken          = 4  // messages that the host has taken from the outbox
+	AtSecondaryTaken = 5  // messages that the host has taken from the secondary outbox
+	AtCommand        = 16 // x: epoch, y: target, z: budget, w: poll interval; in steps since the base
+	AtBase           = 20 // x y: first step of the epoch, low and high, z: flags, w: phases
+	AtHeartbeat      = 32 // counts polls of the doorbell
+	AtDone           = 33 // steps of group 0 since the base
+	AtReceived       = 34 // messages taken from the inbox: the acknowledgement
+	AtSent           = 35 // messages put into the outbox
+	AtTicks          = 48 // ticks that have ended; written last
+	AtLeast          = 49 // steps since the base that every group has done; all ones: all have halted
+	AtMost           = 50 // steps since the base of the group that has done most
+	AtKind           = 51 // kind of the signal; 0: none
+	AtArgument       = 52 // argument of the signal
+	AtSource         = 53 // group that raised the signal
+	AtHalted         = 54 // groups that have halted
+	AtIdle           = 55 // groups that had nothing to do in their last step
+	AtEpoch          = 56 // epoch of the command that was executed
+	AtActive         = 57 // groups that did a step in this tick
+
+	AtInbox              = 64   // messages to the kernel: word, kind, a, b
+	InboxWords           = 4    // of an entry
+	AtOutbox             = 320  // messages to the host: word, kind, a, b
+	OutboxWords          = 4    // of an entry
+	AtAddress            = 1344 // group that a message of the inbox is for, if its word has the address bit
+	AddressWords         = 1    // of an entry
+	AtSecondaryOutbox    = 1408 // two for each of their messages to the host: word, kind, a, b; group, 0, 0, 0
+	SecondaryOutboxWords = 8    // of an entry
+
+	SharedLines = 64   // words of all lines
+	SharedWords = 3456 // of the block, without an array for the groups
+)
+
+// Word indices of ResidentWork.
+const (
+	WorkBinding = 6
+
+	AtArrived          = 0   // groups that have ended the tick
+	AtArrivedLeast     = 1   // least steps of those that have not halted
+	AtArrivedMost      = 2   // most steps
+	AtArrivedHalted    = 3   // groups that have halted
+	AtArrivedIdle      = 4   // groups with nothing to do
+	AtArrivedActive    = 5   // groups that did a step
+	AtRaised           = 16  // kind, set by compare and swap: the first one is kept
+	AtRaisedArgument   = 17  // argument of the kernel
+	AtRaisedSource     = 18  // group
+	AtGridArrived      = 32  // arrivals at the grid barrier
+	AtGridGeneration   = 33  // grid barriers that were passed
+	AtTickOver         = 34  // 1: phases of further steps do nothing
+	AtStopRelayed      = 35  // 1: group 0 has seen a stop request
+	AtNextGroups       = 48  // groups of the next dispatch of a chain: 0 if there is nothing to do
+	AtNextY            = 49  // 1
+	AtNextZ            = 50  // 1
+	AtClaimed          = 64  // steps since the base that were claimed
+	AtLogged           = 80  // log entries since the session began
+	AtLanesLow         = 81  // lanes that had work, as counted by the kernel
+	AtLanesHigh        = 82  // upper half
+	AtForwardPending   = 83  // groups that have yet to take the forwarded message
+	AtSecondarySent    = 84  // messages put into the secondary outbox
+	AtSecondaryClaimed = 85  // the same, with claims of a full ring until they are returned
+	AtRelay            = 96  // x: steps of group 0 since the base while it does steps, else all ones; y: number of the forwarded message, 0: none, or it is being written; z: 1: stop request
+	AtForwardTo        = 100 // group that the forwarded message is for; all ones: every group
+	AtForwardKind      = 101 // kind
+	AtForwardA         = 102 // a
+	AtForwardB         = 103 // b
+
+	AtLogRing    = 112  // two for each entry: number + 1, step low, step high, group; a, b, c, 0
+	LogRingWords = 8    // of an entry
+	AtGroups     = 8304 // four for each group: epoch, steps since the base, halted, idle; number of the last forwarded message that it saw, 0, 0, 0
+	GroupsWords  = 16   // of an entry
+
+	WorkLines = 112  // words of all lines
+	WorkWords = 8304 // of the block, without an array for the groups
+)

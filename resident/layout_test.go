@@ -1,0 +1,75 @@
+//go:build linux
+
+package resident
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/wire"
+	"github.com/shadercache/shadercache/resident/internal/wire/layout"
+)
+
+// TestTheDriverHasTheSameLayout compares the offsets of the control blocks' fields as
+// the driver reports them with the table, and with the constants of the host.
+func TestTheDriverHasTheSameLayout(t *testing.T) {
+	f := newFixture(t)
+	_, sc := f.stopped(echoKernel(), quick)
+	places := map[string]int{}
+	err := sc.context.Do(func(gl *glctx.GL) error {
+		list, err := gl.Variables(sc.program.Program())
+		for _, v := range list {
+			places[strings.TrimSuffix(v.Name, "[0]")] = v.Offset
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	wantAt := func(name string, words int) {
+		if at, ok := places["resident"+name]; ok {
+			compared++
+			if at != 4*words {
+				t.Errorf("%s is at byte %d, not %d", name, at, 4*words)
+			}
+		}
+	}
+	for _, b := range layout.Blocks {
+		b.EachField(func(_ layout.Line, f layout.Field, at int) { wantAt(f.Name, at) })
+		b.EachArray(func(a layout.Array, at int) { wantAt(a.Name, at) })
+	}
+	for name, at := range map[string]int{"Ticks": wire.AtTicks, "Inbox": wire.AtInbox, "Outbox": wire.AtOutbox, "Address": wire.AtAddress,
+		"SecondaryOutbox": wire.AtSecondaryOutbox, "LogRing": wire.AtLogRing, "Groups": wire.AtGroups} {
+		wantAt(name, at)
+	}
+	if compared < 30 {
+		t.Errorf("the driver lists %d fields", compared)
+	}
+}
+
+// TestHeartbeatIncreases reads the heartbeat and the progress after each run.
+func TestHeartbeatIncreases(t *testing.T) {
+	f := newFixture(t)
+	for _, strategy := range Strategies() {
+		o := quick
+		o.Strategy = strategy
+		s := f.session(chainKernel(), o)
+		if n := s.Heartbeat(); n != 0 {
+			t.Errorf("%v: %d beats before the first tick", strategy, n)
+		}
+		last := uint32(0)
+		for range 4 {
+			run(t, s, 25)
+			if n := s.Heartbeat(); n <= last {
+				t.Errorf("%v: the heartbeat went from %d to %d", strategy, last, n)
+			} else {
+				last = n
+			}
+		}
+		if p, done := s.Progress(), s.mail.words.Load(wire.AtDone); p != 100 || done != 100 {
+			t.Errorf("%v: progress is %d, and %d for group 0", strategy, p, done)
+		}
+	}
+}

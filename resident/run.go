@@ -1,0 +1,275 @@
+//go:build linux
+
+package resident
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shadercache/shadercache/resident/internal/pace"
+)
+
+// runState is the state of a run that callers and the scheduler share. It uses no GL.
+type runState struct {
+	attention atomic.Bool   // a caller needs the next boundary soon
+	sleeping  atomic.Bool   // the scheduler waits for work, not for a tick
+	wake      chan struct{} // holds one wake-up of the scheduler
+	ended     chan struct{} // closed when the scheduler has ended
+
+	mu       sync.Mutex
+	base     uint64 // steps before the epoch
+	progress uint64 // steps that every group had done at the last boundary
+	goal     uint64 // steps to reach
+	began    uint64 // progress at the beginning of the run
+	running  bool
+	stopping bool
+	closed   bool
+	idle     bool   // all groups are idle and the inbox is empty
+	signal   Signal // of the last run
+	failure  error
+	saving   error // of the last checkpoint that could not be saved
+	requests []*request
+	limit    pace.Limit
+	changed  chan struct{} // closed and replaced after each change
+}
+
+func newRunState(base uint64) *runState {
+	return &runState{wake: make(chan struct{}, 1), ended: make(chan struct{}), changed: make(chan struct{}), base: base, progress: base}
+}
+
+// startRun begins a run: see Session.Start.
+func (r *runState) startRun(steps uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+		return ErrClosed
+	case r.failure != nil:
+		return r.failure
+	case r.running:
+		return ErrRunning
+	}
+	r.running, r.stopping, r.idle = true, false, false
+	r.signal = Signal{}
+	r.began = r.progress
+	r.goal = r.progress + steps
+	if steps == 0 || r.goal < steps {
+		r.goal = ^uint64(0)
+	}
+	r.wakeScheduler()
+	return nil
+}
+
+// stopRun requests the end of the run.
+func (r *runState) stopRun() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopping = true
+}
+
+// markClosed marks the session as closed and reports whether it was open.
+func (r *runState) markClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wasOpen := !r.closed
+	r.closed = true
+	return wasOpen
+}
+
+// err returns the failure of the session, or ErrClosed.
+func (r *runState) err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failure == nil && r.closed {
+		return ErrClosed
+	}
+	return r.failure
+}
+
+func (r *runState) saveFailure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.saving
+}
+
+func (r *runState) setSaveFailure(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.saving = err
+}
+
+// progressOf returns the steps before the epoch and the progress at the last boundary.
+func (r *runState) progressOf() (base, progress uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.base, r.progress
+}
+
+// waitOutcome waits for the end of the run and returns its outcome.
+func (r *runState) waitOutcome(ctx context.Context) (out Outcome, err error) {
+	err = r.until(ctx, func() bool {
+		out = Outcome{Steps: r.progress - min(r.began, r.progress), Signal: r.signal}
+		return !r.running
+	})
+	return out, err
+}
+
+func (r *runState) waitIdle(ctx context.Context) error {
+	return r.until(ctx, func() bool { return r.idle || !r.running })
+}
+
+// until waits until met holds and returns nil, or the failure of the session. met is
+// called with mu held.
+func (r *runState) until(ctx context.Context, met func() bool) error {
+	for {
+		r.mu.Lock()
+		ok, failure, closed, changed := met(), r.failure, r.closed, r.changed
+		r.mu.Unlock()
+		switch {
+		case failure != nil:
+			return failure
+		case ok:
+			return nil
+		case closed:
+			select {
+			case <-r.ended:
+				return ErrClosed
+			case <-changed:
+				continue
+			}
+		}
+		select {
+		case <-changed:
+		case <-r.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// watch returns a channel that is closed at the next change, and the error of a session
+// that has failed or is closed.
+func (r *runState) watch() (changed <-chan struct{}, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failure == nil && r.closed {
+		return r.changed, ErrClosed
+	}
+	return r.changed, r.failure
+}
+
+// notify wakes the callers that wait for a change.
+func (r *runState) notify() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notifyLocked()
+}
+
+func (r *runState) notifyLocked() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// interrupt makes the scheduler come to a boundary at the end of its tick.
+func (r *runState) interrupt() {
+	r.attention.Store(true)
+	r.wakeScheduler()
+}
+
+// wakeScheduler ends a sleep of the scheduler.
+func (r *runState) wakeScheduler() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// setFailure ends the session with an error, which callers get from now on.
+func (r *runState) setFailure(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failure = err
+	r.running = false
+	r.notifyLocked()
+}
+
+// dismiss answers the requests that are left when the session is closed.
+func (r *runState) dismiss() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.requests {
+		q.done <- ErrClosed
+	}
+	r.requests = nil
+	r.running = false
+	r.notifyLocked()
+}
+
+// boundary is what a boundary publishes.
+type boundary struct {
+	base, progress uint64
+	signal         Signal
+	idle, halted   bool // all groups are
+}
+
+// publishBoundary makes a boundary visible to callers, and ends the run where it is
+// over. It adds the steps since the last boundary to steps.
+func (r *runState) publishBoundary(b boundary, steps *atomic.Uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failure != nil {
+		return
+	}
+	steps.Add(b.progress - min(r.progress, b.progress))
+	r.base, r.progress, r.idle = b.base, b.progress, b.idle
+	switch {
+	case b.signal.Kind != SignalRunning:
+		r.signal, r.running = b.signal, false
+	case b.halted:
+		r.signal, r.running = Signal{Kind: SignalHalt}, false
+	case r.progress >= r.goal, r.stopping:
+		r.running = false
+	}
+	r.notifyLocked()
+}
+
+// restored publishes the position of a checkpoint.
+func (r *runState) restored(base, steps uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.base, r.progress, r.began = base, steps, steps
+	r.signal, r.idle = Signal{}, false
+	r.notifyLocked()
+}
+
+// runFlags is a consistent copy of the flags of a run.
+type runFlags struct{ running, stopping, closed, failed, idle bool }
+
+func (r *runState) flags() runFlags {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return runFlags{r.running, r.stopping, r.closed, r.failure != nil, r.idle}
+}
+
+// goalOf returns the steps to reach.
+func (r *runState) goalOf() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.goal
+}
+
+// lowerTickTime keeps ticks below d for a while.
+func (r *runState) lowerTickTime(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.limit.Lower(d)
+}
+
+// tickTime returns how long a submission should take: target, or less after a deadline.
+func (r *runState) tickTime(target time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.limit.Apply(target)
+}

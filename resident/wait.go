@@ -1,0 +1,162 @@
+//go:build linux
+
+package resident
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/pace"
+	"github.com/shadercache/shadercache/resident/internal/wire"
+)
+
+// waitSubmission waits for a submission. It sleeps as much as it can: polling a fence
+// is a trip to the GL thread, and drivers spin when they wait for one.
+func (sc *scheduler) waitSubmission(f *submission) error {
+	if f.reached {
+		return nil
+	}
+	policy := pace.PollPolicy{Expected: sc.estimator.Expect(f.steps), Slice: f.slice,
+		Covered: len(sc.submissions) > 1, Early: sc.endedEarly}
+	if f.slice > 0 {
+		policy.Expected = min(policy.Expected, f.slice)
+	}
+	began := sc.timer.BeginOf(f.Sample)
+	for first := true; ; first = false {
+		now := time.Now()
+		if sc.mayHaveEnded(policy, now.Sub(began)) || first && policy.Expected < pace.ShortTick {
+			if err := sc.pollFences(policy.Expected); err != nil || f.reached {
+				return err
+			}
+		} else {
+			f.Missed = now
+		}
+		elapsed := time.Since(began)
+		sc.stopTick(f, elapsed)
+		if elapsed > sc.options.Timeout+policy.Expected {
+			return fmt.Errorf("%w: a tick of %d steps has taken %v", ErrStuck, f.steps, elapsed.Round(time.Millisecond))
+		}
+		if !f.stopAt.IsZero() && time.Since(f.stopAt) < stopSpinTime {
+			sc.spinForStatus()
+			continue
+		}
+		sc.counts.sleeps.Add(1)
+		pace.Sleep(sc.sleepTime(policy, f, time.Since(began)), sc.run.wake)
+	}
+}
+
+// stopTick requests the end of a submission whose slice or limit is over, or that a
+// caller waits for.
+func (sc *scheduler) stopTick(f *submission, elapsed time.Duration) {
+	f.cut = f.cut || f.slice > 0 && elapsed >= f.slice || sc.isOverlong(f, elapsed)
+	if f.whole || !f.stopAt.IsZero() {
+		return
+	}
+	if f.cut || sc.run.attention.Load() && sc.run.endsTick(sc.mode.Actual == Persistent, sc.advanced) {
+		sc.mail.requestStop()
+		f.stopAt = time.Now()
+	}
+}
+
+// sleepTime returns the time to sleep before the next poll. While a caller waits, a
+// queued tick is no reason to poll late, and after a stop request the interval grows
+// with the time since then.
+func (sc *scheduler) sleepTime(p pace.PollPolicy, f *submission, elapsed time.Duration) time.Duration {
+	if !sc.run.attention.Load() {
+		return p.Sleep(elapsed)
+	}
+	p.Covered = false
+	if f.stopAt.IsZero() {
+		return p.Sleep(elapsed)
+	}
+	return min(p.Sleep(elapsed), max(time.Since(f.stopAt)/4, pace.ShortestSleep))
+}
+
+// mayHaveEnded reports whether to poll the fence. Where the host sees kernel writes, a
+// tick that has not changed the status has not ended.
+func (sc *scheduler) mayHaveEnded(p pace.PollPolicy, elapsed time.Duration) bool {
+	c := sc.options.Capabilities
+	if c == nil || !c.KernelWritesSeen {
+		return true
+	}
+	return sc.statusLeads || sc.words.Load(wire.AtTicks) != sc.ticks || p.Overdue(elapsed)
+}
+
+// isOverlong reports whether a tick exceeds its limit. A tick that has not begun,
+// because the GPU does other work, is not: stopped now, it would end without a step.
+func (sc *scheduler) isOverlong(f *submission, elapsed time.Duration) bool {
+	return f.limit > 0 && elapsed >= f.limit && sc.words.Load(wire.AtDone) > sc.status.Progress()
+}
+
+// stopSpinTime is how long the scheduler spins for the end of a tick after a stop
+// request.
+const stopSpinTime = 300 * time.Microsecond
+
+// spinForStatus polls mapped memory for some microseconds.
+func (sc *scheduler) spinForStatus() {
+	for range 1024 {
+		if sc.words.Load(wire.AtTicks) != sc.ticks {
+			return
+		}
+	}
+}
+
+// pollFences polls the fences of all submissions, the oldest first. Where a tick is
+// expected to be short, it waits for the first one.
+func (sc *scheduler) pollFences(expected time.Duration) error {
+	sc.counts.polls.Add(1)
+	timeout := time.Duration(0)
+	if expected < pace.ShortTick {
+		timeout = pace.ShortTick
+	}
+	return sc.context.Do(func(gl *glctx.GL) error {
+		for i := range sc.submissions {
+			f := &sc.submissions[i]
+			if err := sc.pollFence(gl, f, timeout); err != nil {
+				return err
+			}
+			if !f.reached {
+				if i == 0 && timeout == 0 {
+					gl.ExpectIdle()
+				}
+				return nil
+			}
+			if i+1 < len(sc.submissions) {
+				sc.updateExpected(&sc.submissions[i+1], f.status)
+			}
+			timeout = 0
+		}
+		return nil
+	})
+}
+
+// pollFence waits up to timeout for the fence of a submission, and reads its status and
+// its timestamps if it is reached.
+func (sc *scheduler) pollFence(gl *glctx.GL, f *submission, timeout time.Duration) error {
+	if f.reached {
+		return nil
+	}
+	polled := time.Now()
+	reached, err := waitFence(gl, f.fence, timeout)
+	if err != nil || !reached {
+		f.Missed = polled.Add(timeout)
+		return err
+	}
+	f.reached, f.Seen = true, time.Now()
+	if !f.untimed {
+		f.Begin, f.End = sc.gl.timestamps.read(gl, f.first, f.last)
+	}
+	f.status = sc.words.ReadStatus()
+	return nil
+}
+
+// waitFence waits up to timeout for a fence, and deletes it if it is reached.
+func waitFence(gl *glctx.GL, fence glctx.Fence, timeout time.Duration) (reached bool, err error) {
+	reached, err = gl.WaitFence(fence, timeout)
+	if err != nil || !reached {
+		return false, err
+	}
+	gl.DeleteFence(fence)
+	return true, gl.CheckLost()
+}

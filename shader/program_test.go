@@ -1,0 +1,34 @@
+package shader
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestInterfaceDigest(t *testing.T) {
+	resources := []Resource{
+		{StorageBuffer, "In", 0, 16},
+		{StorageBuffer, "Out", 1, 16},
+		{Uniform, "bias", 3, 1},
+	}
+	sorted := Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: slices.Clone(resources)}
+	shuffled := Interface{WorkGroup: sorted.WorkGroup, Resources: []Resource{resources[2], resources[1], resources[0]}}
+	shuffled.Sort()
+	if !slices.Equal(shuffled.Resources, resources) || shuffled.Digest() != sorted.Digest() {
+		t.Errorf("sorted %v, want %v", shuffled.Resources, resources)
+	}
+	for name, change := range map[string]func(*Interface){
+		"work group": func(i *Interface) { i.WorkGroup[2] = 2 },
+		"kind":       func(i *Interface) { i.Resources[0].Kind = UniformBuffer },
+		"name":       func(i *Interface) { i.Resources[0].Name = "in" },
+		"binding":    func(i *Interface) { i.Resources[0].Binding = 2 },
+		"bytes":      func(i *Interface) { i.Resources[0].Bytes = 32 },
+		"resource":   func(i *Interface) { i.Resources = i.Resources[:2] },
+	} {
+		other := Interface{WorkGroup: sorted.WorkGroup, Resources: slices.Clone(resources)}
+		change(&other)
+		if other.Digest() == sorted.Digest() {
+			t.Errorf("another %s: the same digest", name)
+		}
+	}
+}
