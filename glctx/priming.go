@@ -4,6 +4,7 @@ package glctx
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
@@ -18,20 +19,28 @@ import (
 // counts are zero in device memory: the driver must be ready for any counts. It is
 // valid GL and runs no invocation.
 
-// preparePriming makes the buffer of three zero counts, and allows the driver any
-// number of compiler threads.
+// compilerThreads allows the driver any number of compiler threads, once a process.
+// NVIDIA's driver starts them only when it is called, for all contexts: with a second
+// call, while another thread uses a context, it crashes (docs/drivers.md).
+var compilerThreads sync.Once
+
+// preparePriming makes the buffer of three zero counts.
 func (gl *GL) preparePriming() error {
 	if gl.c.info.ParallelCompile {
-		if gl.c.info.Has("GL_KHR_parallel_shader_compile") {
-			gl45.MaxShaderCompilerThreadsKHR(^uint32(0))
-		} else {
-			gl45.MaxShaderCompilerThreadsARB(^uint32(0))
-		}
+		compilerThreads.Do(gl.allowCompilerThreads)
 	}
 	zeros, err := gl.NewBuffer(12, make([]byte, 12))
 	gl.zeros = zeros
 	gl.c.counters.buffers.Store(0) // Counters.Buffers is the caller's buffers
 	return err
+}
+
+func (gl *GL) allowCompilerThreads() {
+	if gl.c.info.Has("GL_KHR_parallel_shader_compile") {
+		gl45.MaxShaderCompilerThreadsKHR(^uint32(0))
+	} else {
+		gl45.MaxShaderCompilerThreadsARB(^uint32(0))
+	}
 }
 
 func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
