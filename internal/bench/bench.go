@@ -15,10 +15,10 @@ import (
 
 // Header is where and when a result was measured. Results embed it.
 type Header struct {
-	GPU         string     `json:"gpu"`
-	Driver      string     `json:"driver"`
+	GPU         string     `json:"gpu"`                    // its name
+	Driver      string     `json:"driver"`                 // its name and build
 	DriverCache string     `json:"driver_cache,omitempty"` // its state before the work
-	Origin      cli.Origin `json:"origin"`
+	Origin      cli.Origin `json:"origin"`                 // where and when it was measured
 }
 
 // NewHeader returns the header for a GPU.

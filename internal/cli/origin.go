@@ -14,13 +14,13 @@ import (
 // Origin is where and when figures were measured, for files that are kept. GPU and
 // driver are fields of the results.
 type Origin struct {
-	CPU      string  `json:"cpu"`
-	CPUs     int     `json:"cpus"`   // of this process
-	Load     float64 `json:"load"`   // average of the minute before
-	System   string  `json:"system"` // kernel and architecture
-	Date     string  `json:"date"`   // of the begin, UTC
-	Version  string  `json:"version"`
-	Revision string  `json:"revision"`
+	CPU      string  `json:"cpu"`      // model
+	CPUs     int     `json:"cpus"`     // of this process
+	Load     float64 `json:"load"`     // average of the minute before
+	System   string  `json:"system"`   // kernel and architecture
+	Date     string  `json:"date"`     // of the begin, UTC
+	Version  string  `json:"version"`  // of shadercache
+	Revision string  `json:"revision"` // that it was built from
 }
 
 // NewOrigin returns the origin of a measurement that begins now. What cannot be read

@@ -15,37 +15,37 @@ import (
 // Result is what bench gemm and bench conv2d print.
 type Result struct {
 	bench.Header
-	Timer        string  `json:"timer"`
-	Rows         []Row   `json:"rows"`
-	LeftOut      int     `json:"left_out"`
-	GeomeanRatio float64 `json:"geomean_ratio"`
-	WorstRatio   float64 `json:"worst_ratio"`
-	WorstShape   string  `json:"worst_shape"`
-	Interrupted  bool    `json:"interrupted"`
-	Verified     bool    `json:"verified"`
+	Timer        string  `json:"timer"`         // the clock of the times: gpu, or wall
+	Rows         []Row   `json:"rows"`          // one for each problem
+	LeftOut      int     `json:"left_out"`      // shapes too long for a software driver
+	GeomeanRatio float64 `json:"geomean_ratio"` // geometric mean of the ratios; 0 without a peer
+	WorstRatio   float64 `json:"worst_ratio"`   // the lowest
+	WorstShape   string  `json:"worst_shape"`   // whose ratio it is
+	Interrupted  bool    `json:"interrupted"`   // ended before all rows
+	Verified     bool    `json:"verified"`      // every result equals the CPU's within the tolerance
 
 	peerErr error
 }
 
 // Row is one problem.
 type Row struct {
-	Shape       string  `json:"shape"`
-	Algorithm   string  `json:"algorithm"`
-	Millis      float64 `json:"ms"`
-	LeastMillis float64 `json:"least_ms"`
-	MostMillis  float64 `json:"most_ms"`
-	TFLOPS      float64 `json:"tflops"`
-	MaxRelError float64 `json:"max_rel_error"`
-	Peer        string  `json:"peer"`
-	PeerMillis  float64 `json:"peer_ms"`
-	PeerLeast   float64 `json:"peer_least_ms,omitempty"`
-	PeerMost    float64 `json:"peer_most_ms,omitempty"`
-	Ratio       float64 `json:"ratio"` // the peer's time / ours
+	Shape       string  `json:"shape"`                   // as tune and bench read it
+	Algorithm   string  `json:"algorithm"`               // with its parameters
+	Millis      float64 `json:"ms"`                      // median of batches; 0 where the result is wrong
+	LeastMillis float64 `json:"least_ms"`                // shortest batch
+	MostMillis  float64 `json:"most_ms"`                 // longest batch
+	TFLOPS      float64 `json:"tflops"`                  // from the median
+	MaxRelError float64 `json:"max_rel_error"`           // largest error, relative to the sum of magnitudes
+	Peer        string  `json:"peer"`                    // its name
+	PeerMillis  float64 `json:"peer_ms"`                 // its median
+	PeerLeast   float64 `json:"peer_least_ms,omitempty"` // its shortest
+	PeerMost    float64 `json:"peer_most_ms,omitempty"`  // its longest
+	Ratio       float64 `json:"ratio"`                   // the peer's time / ours
 
-	Basis    conv2d.Basis `json:"basis"`
-	Check    string       `json:"check"`
-	Verified bool         `json:"verified"`
-	Error    string       `json:"error,omitempty"`
+	Basis    conv2d.Basis `json:"basis"`           // why the algorithm was chosen: docs/tuning.md
+	Check    string       `json:"check"`           // what was compared with the CPU
+	Verified bool         `json:"verified"`        // this row
+	Error    string       `json:"error,omitempty"` // why there is no time
 }
 
 func (r *Result) shapes() []string {
