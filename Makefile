@@ -4,6 +4,9 @@ GO       ?= go
 TAGS     := -tags egl
 PURE     := ./shader/... ./drivercache/... ./binary/... ./cache ./internal/osfile
 BINARY   := bin/shadercache
+# Without -noreset the X server restarts when its last client ends, and a client that
+# connects meanwhile fails.
+XVFB     := xvfb-run -a -s '-screen 0 1280x1024x24 -noreset'
 DEMO     := bin/demo
 FUZZTIME ?= 20s
 SAMPLE   := conv2d/imaging/sample.png
@@ -38,7 +41,7 @@ cache-dir:
 
 test: ## vet and test everything with the race detector and a real GL driver
 	@scripts/deps test
-	SHADERCACHE_REQUIRE_GL=1 xvfb-run -a $(GO) test $(TAGS) -race -vet=all ./...
+	SHADERCACHE_REQUIRE_GL=1 $(XVFB) $(GO) test $(TAGS) -race -vet=all ./...
 	CGO_ENABLED=0 $(GO) test $(PURE)
 	CGO_ENABLED=0 GOOS=windows $(GO) build $(PURE)
 	CGO_ENABLED=0 GOOS=darwin $(GO) build $(PURE)
@@ -51,7 +54,7 @@ check: ## before a commit: format, vet, lint where staticcheck is there, race te
 
 bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 	@scripts/deps test
-	xvfb-run -a $(GO) test $(TAGS) -run '^$$' -bench . -benchmem ./...
+	$(XVFB) $(GO) test $(TAGS) -run '^$$' -bench . -benchmem ./...
 	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) bench startup
 
 fuzz: ## fuzz every decoder for FUZZTIME each (20s)
