@@ -24,10 +24,9 @@ const mergePoll = 2 * time.Millisecond
 // Lock is a lock on a driver's folder, shared or exclusive. Its methods may be called
 // from any goroutine. Locks exclude each other also within a process.
 type Lock struct {
-	folder    string
-	exclusive bool
-	file      *os.File
-	release   func() error
+	folder  string
+	file    *os.File
+	release func() error
 }
 
 // Share takes a shared lock, before a process loads a driver that uses the folder. It
@@ -49,12 +48,6 @@ func Share(folder string) (*Lock, error) {
 // TryExclusive takes an exclusive lock, to rewrite the folder. It does not wait: it
 // returns ErrInUse, wrapped, while the folder is locked.
 func TryExclusive(folder string) (*Lock, error) { return open(folder, true) }
-
-// Folder returns the locked folder.
-func (l *Lock) Folder() string { return l.folder }
-
-// Exclusive reports whether the lock excludes all others.
-func (l *Lock) Exclusive() bool { return l.exclusive }
 
 // Release unlocks the folder. Further calls do nothing.
 func (l *Lock) Release() error { return l.release() }
@@ -95,5 +88,5 @@ func open(folder string, exclusive bool) (*Lock, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("drivercache: %s: %w", folder, err), f.Close())
 	}
-	return &Lock{folder, exclusive, f, sync.OnceValue(f.Close)}, nil
+	return &Lock{folder, f, sync.OnceValue(f.Close)}, nil
 }

@@ -62,9 +62,6 @@ func TestLockConflicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !exclusive.Exclusive() || first.Exclusive() || exclusive.Folder() != folder {
-		t.Errorf("lock of folder %s, exclusive %v", exclusive.Folder(), exclusive.Exclusive())
-	}
 	wantInUse(t, folder)
 	if _, err := open(folder, false); !errors.Is(err, ErrInUse) {
 		t.Errorf("shared beside a merge: %v, want ErrInUse", err)
