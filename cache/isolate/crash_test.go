@@ -163,7 +163,7 @@ func TestChildReportsWhyItCannotStart(t *testing.T) {
 		"programs cannot be stored": memoryOnly,
 	} {
 		var out bytes.Buffer
-		err := Child{Open: open, Hint: func(error) string { return "a hint" }, In: strings.NewReader("x\n"), Out: &out}.Serve()
+		err := Child{Open: open, Hint: func(error) string { return "a hint" }, In: strings.NewReader("{}\nx\n"), Out: &out}.Serve()
 		if text := out.String(); err != nil || !strings.Contains(text, want) || !strings.Contains(text, "a hint") || strings.Count(text, "\n") != 1 {
 			t.Errorf("%q: %s, %v", want, text, err)
 		}
@@ -173,15 +173,13 @@ func TestChildReportsWhyItCannotStart(t *testing.T) {
 // A request that cannot be found fails alone.
 func TestChildReportsRequestsThatFail(t *testing.T) {
 	var out bytes.Buffer
-	var failed []string
 	child := Child{
 		Open: func() (Opened, error) {
 			c, err := cache.New(cachetest.NewDevice(), cache.Options{Dir: t.TempDir()})
 			return Opened{Cache: c, Close: func() error { return c.Close() }}, err
 		},
-		Failed: func(request string, r cache.PreloadResult) { failed = append(failed, request) },
-		In:     strings.NewReader("no source\n" + EncodeSource(sources("a")[0]) + "\n"),
-		Out:    &out,
+		In:  strings.NewReader("{}\nno source\n" + EncodeSource(sources("a")[0]) + "\n"),
+		Out: &out,
 	}
 	if err := child.Serve(); err != nil {
 		t.Fatal(err)
@@ -190,14 +188,13 @@ func TestChildReportsRequestsThatFail(t *testing.T) {
 	if len(lines) != 3 || !strings.Contains(lines[1], "decode a source") || !strings.Contains(lines[2], `"origin":"compiled"`) {
 		t.Errorf("%q", lines)
 	}
-	if len(failed) != 1 || failed[0] != "no source" {
-		t.Errorf("failed: %q", failed)
-	}
 }
 
 func TestEndingSignal(t *testing.T) {
 	for script, want := range map[string]string{"kill -SEGV $$": "SIGSEGV: segmentation fault", "exit 3": "", "exit 0": ""} {
-		if got := endingSignal(exec.Command("sh", "-c", script).Run()); got != want {
+		command := exec.Command("sh", "-c", script)
+		_ = command.Run()
+		if got := endingSignal(command.ProcessState); got != want {
 			t.Errorf("%q: %q", script, got)
 		}
 	}
