@@ -25,21 +25,24 @@ import (
 const (
 	fakeDir    = "ISOLATE_TEST_DIR"
 	fakeSilent = "ISOLATE_TEST_SILENT" // the child cannot record its own crash
+	fakeParent = "ISOLATE_TEST_PARENT" // the process runs a pool itself, see runParent
 )
 
 func TestMain(m *testing.M) {
-	if IsChild() {
+	switch {
+	case IsChild():
 		if err := serveFake(os.Getenv(fakeDir), os.Getenv(fakeSilent) != ""); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		return
+	case os.Getenv(fakeParent) != "":
+		runParent()
+	default:
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
-// serveFake serves a cache whose driver is a fake: it dies of the program "crash" and
-// refuses the program "broken".
+// serveFake serves a cache whose driver is a fake: see fakeDevice.
 func serveFake(dir string, silent bool) error {
 	if silent {
 		debug.SetTraceback("crash") // so that a signal ends the process
@@ -53,6 +56,10 @@ func serveFake(dir string, silent bool) error {
 	}}.Serve()
 }
 
+// leaked holds what the fake driver allocated for programs.
+var leaked [][]byte
+
+// fakeDevice is a driver that does with a program what its name says.
 func fakeDevice() *cachetest.Device {
 	device := cachetest.NewDevice()
 	device.OnCompile = func(_ context.Context, source *shader.Source) error {
@@ -62,10 +69,33 @@ func fakeDevice() *cachetest.Device {
 			select {}
 		case "broken":
 			return &shader.CompileError{Name: "broken", Log: "no main"}
+		case "print":
+			fmt.Println(`{"ready":true}`)
+			fmt.Println("the driver prints")
+		case "hang":
+			fmt.Println("child", os.Getpid())
+			for {
+				time.Sleep(time.Hour)
+			}
+		case "hog":
+			for {
+				leak(16 << 20)
+			}
+		case "leak one", "leak two", "leak three":
+			leak(40 << 20)
 		}
 		return nil
 	}
 	return device
+}
+
+// leak allocates bytes and writes to each page of them.
+func leak(size int) {
+	page := make([]byte, size)
+	for i := 0; i < len(page); i += 4096 {
+		page[i] = 1
+	}
+	leaked = append(leaked, page)
 }
 
 func sources(names ...string) (list []*shader.Source) {
