@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Flush waits until every program compiled so far is stored, then has the store
@@ -67,13 +68,20 @@ func (c *Cache) record() error {
 		return nil
 	}
 	err := c.store.Record(uses, counters)
+	var compiled []*shader.Source
 	c.mu.Lock()
 	if err == nil {
 		c.mu.counters.commit()
+		compiled = c.mu.counters.takeCompiled()
 	} else {
 		c.mu.counters.rollback(uses)
 	}
 	c.mu.Unlock()
+	if err == nil && len(compiled) > 0 {
+		if err := c.store.PutCompiled(compiled); err != nil {
+			c.storeFailed("recording compiled sources", err)
+		}
+	}
 	if err == nil {
 		c.trim()
 	} else if !errors.Is(err, binary.ErrBusy) {

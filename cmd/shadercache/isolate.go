@@ -164,7 +164,7 @@ func newPreloadChild(o *options) *cobra.Command {
 func (o *options) serveChild(keepSources bool) error {
 	return isolate.Child{
 		Open: func() (isolate.Opened, error) {
-			g, err := o.OpenGPU(cache.Options{KeepSources: keepSources})
+			g, err := o.OpenGPU(cache.Options{KeepSources: keepSources, FillOnly: true})
 			if err != nil {
 				return isolate.Opened{}, err
 			}
