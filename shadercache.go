@@ -56,7 +56,7 @@ func Open(o Options) (*GPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(context, o)
+	return over(context, o)
 }
 
 // New makes a cache and an executor over a context that is open: an adopted one, or
@@ -68,7 +68,11 @@ func New(context *glctx.Context, o Options) (*GPU, error) {
 		err := errors.New("shadercache: new: Device and Context are options of a context that is still to be opened; set them where it is")
 		return nil, errors.Join(err, context.Close())
 	}
-	o = o.distribute()
+	return over(context, o.distribute())
+}
+
+// over makes a cache and an executor over a context, with options that are distributed.
+func over(context *glctx.Context, o Options) (*GPU, error) {
 	programs, err := cache.New(context, o.Cache)
 	if err != nil {
 		return nil, errors.Join(err, context.Close())
