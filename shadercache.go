@@ -4,6 +4,7 @@ package shadercache
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/shadercache/shadercache/cache"
@@ -31,8 +32,8 @@ type Options struct {
 	// default, half of it on the device.
 	NoExecutor bool
 
-	// Context, Cache and Executor configure the parts. Dir, Device and Logger
-	// replace the fields of the same meaning there, where they are set.
+	// Context, Cache and Executor configure the parts. The directory is set above
+	// and not there; Device and Logger replace theirs, where they are set.
 	Context  glctx.Options
 	Cache    cache.Options
 	Executor executor.Options
@@ -51,12 +52,15 @@ type GPU struct {
 // at the cache directory. It returns glctx.ErrNoDriver, glctx.ErrTooOld or
 // glctx.ErrNoDevice, wrapped, with what to do about it. Close releases the GPU.
 func Open(o Options) (*GPU, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("shadercache: open: %w", err)
+	}
 	o = o.distribute()
 	context, err := glctx.Open(o.Context)
 	if err != nil {
 		return nil, err
 	}
-	return New(context, o)
+	return newGPU(context, o)
 }
 
 // New makes a cache and an executor over a context that is open: an adopted one, or
@@ -68,7 +72,13 @@ func New(context *glctx.Context, o Options) (*GPU, error) {
 		err := errors.New("shadercache: new: Device and Context are options of a context that is still to be opened; set them where it is")
 		return nil, errors.Join(err, context.Close())
 	}
-	o = o.distribute()
+	if err := o.check(); err != nil {
+		return nil, errors.Join(fmt.Errorf("shadercache: new: %w", err), context.Close())
+	}
+	return newGPU(context, o.distribute())
+}
+
+func newGPU(context *glctx.Context, o Options) (*GPU, error) {
 	programs, err := cache.New(context, o.Cache)
 	if err != nil {
 		return nil, errors.Join(err, context.Close())
@@ -81,6 +91,15 @@ func New(context *glctx.Context, o Options) (*GPU, error) {
 		return nil, errors.Join(err, gpu.Close())
 	}
 	return gpu, nil
+}
+
+// check returns an error for a directory that is set for one part alone: both layers
+// belong into one.
+func (o Options) check() error {
+	if o.Context.CacheDir != "" || o.Cache.Dir != "" {
+		return errors.New("Options.Dir sets the directory of both layers: leave Context.CacheDir and Cache.Dir empty")
+	}
+	return nil
 }
 
 // distribute returns o with its shared fields put into the parts that use them.
