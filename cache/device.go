@@ -56,6 +56,11 @@ type Device interface {
 	// "SIGSEGV: ". f may be closed afterwards. Options.RecordCrashes needs it.
 	SetCrashOutput(f *os.File) error
 
+	// SettleDriverCache waits until the driver has written its own cache, at most
+	// seconds: then shader.Program.MachineCode is complete. It does not need the
+	// device's thread.
+	SettleDriverCache()
+
 	// DriverCache returns the state of the driver's own cache; the zero State when
 	// the device does not know. New refuses a directory that is not the one where
 	// it is managed.
@@ -74,6 +79,9 @@ func (NopDevice) PollWhile(wait func()) { wait() }
 
 // SetCrashOutput does nothing.
 func (NopDevice) SetCrashOutput(*os.File) error { return nil }
+
+// SettleDriverCache does nothing.
+func (NopDevice) SettleDriverCache() {}
 
 // DriverCache returns the zero State.
 func (NopDevice) DriverCache() drivercache.State { return drivercache.State{} }

@@ -155,7 +155,7 @@ func (c *Cache) endUnwound(l *load) {
 // the store only. It returns the entries to drop. The caller holds mu.
 func (c *Cache) accept(r result) (dropped []*entry, err error) {
 	e := r.entry
-	c.mu.counters.addLoad(e, r.blob)
+	c.mu.counters.addLoad(r.load.src, e, r.blob, r.load.storeOnly && r.load.waiters == 0)
 	c.keepSource(r.load.src, e)
 	if c.readsBack(e) {
 		e.owners.Add(1)
