@@ -22,7 +22,7 @@ import (
 
 // ownContext makes a GL context current on this thread without a Context, as a caller
 // of Adopt has one. destroy destroys it, as the end of the test does.
-func ownContext(t *testing.T) (destroy func()) {
+func ownContext(t testing.TB) (destroy func()) {
 	t.Helper()
 	runtime.LockOSThread()
 	ManageDriverCache(Options{}) // for the whole process: not a directory of this test

@@ -143,19 +143,20 @@ func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p sh
 		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
-		p, err = gl.load(format, payload)
+		work := drivercache.Begin()
+		defer work.End()
+		p, err = gl.load(format, payload, work)
 		return err
 	})
 	return p, err
 }
 
-func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
+// load makes a program from a binary. work is that of the driver on it, or nil.
+func (gl *GL) load(format uint32, payload []byte, work *drivercache.Work) (shader.Program, error) {
 	began := time.Now()
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
 		return shader.Program{}, err
 	}
-	work := drivercache.Begin()
-	defer work.End()
 	id := gl45.CreateProgram()
 	gl.c.counters.programs.Add(1)
 	gl.c.counters.loads.Add(1)
