@@ -32,6 +32,9 @@ void main() { value[gl_GlobalInvocationID.x] *= FACTOR; }
 // factorsEnvironment has the factors of a child's programs.
 const factorsEnvironment = "BUNDLE_TEST_FACTORS"
 
+// usersEnvironment has the directory where a child's user keeps the driver's cache.
+const usersEnvironment = "BUNDLE_TEST_USERS_DIR"
+
 // glOutcome is the result of a child process with a GL context.
 type glOutcome struct {
 	Compiles, Loads uint64
@@ -43,6 +46,10 @@ func init() {
 	gltest.IsolateEnvironment()
 	// Gets a program of each factor, runs it, and writes the outcome to file.
 	children["gl"] = func(dir, file string) error {
+		if users := os.Getenv(usersEnvironment); users != "" {
+			os.Setenv("MESA_SHADER_CACHE_DIR", users)
+			os.Setenv("__GL_SHADER_DISK_CACHE_PATH", users)
+		}
 		c, err := glctx.Open(glctx.Options{CacheDir: dir})
 		if err != nil {
 			return err

@@ -35,6 +35,7 @@ type State struct {
 	Managed bool   // the driver's cache is Dir
 	Dir     string // the directory that holds the driver's cache
 	Reason  string // why it is not managed, or which variables the user had set
+	Off     bool   // the caller left it as it is: programs may be kept in another directory
 }
 
 func (s State) String() string {
