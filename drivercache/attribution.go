@@ -29,6 +29,8 @@ const (
 	// code takes the driver tens of them.
 	settleShare = 50
 	settlePoll  = 100 * time.Microsecond
+	// settleTime bounds the time that Settle waits after the writer was found asleep.
+	settleTime = 100 * time.Millisecond
 	// maxUnsettled is the number of programs that a new file may belong to.
 	maxUnsettled = 16
 )
@@ -50,6 +52,7 @@ var attribution struct {
 	nvidia    *nvidia.Watch
 	active    []*Work       // between Begin and End
 	unsettled []*Work       // ended; their files may not be written yet
+	arrived   int           // entries that were added since the first of them ended
 	patience  time.Duration // of the next Begin
 }
 
@@ -112,8 +115,9 @@ func Settle() {
 	}
 	a.Lock()
 	defer a.Unlock()
-	collect()
-	a.unsettled, a.patience = nil, 0
+	settle(time.Now().Add(settleTime))
+	endUnsettled(len(a.unsettled) == 0)
+	a.patience = 0
 	if len(a.active) == 0 {
 		stopWatches()
 	}
@@ -142,21 +146,48 @@ func stopWatches() {
 // for what is not written yet.
 func settle(deadline time.Time) {
 	a := &attribution
-	settled := a.mesa == nil || a.mesa.Settled()
-	for !settled && a.mesa != nil && len(a.unsettled) > 0 && time.Now().Before(deadline) {
+	for !settled() {
+		if time.Now().After(deadline) {
+			if len(a.unsettled) > maxUnsettled {
+				endUnsettled(false)
+			}
+			return
+		}
 		a.Unlock()
 		time.Sleep(settlePoll)
 		a.Lock()
-		settled = a.mesa == nil || a.mesa.Settled()
 	}
+	endUnsettled(true)
+}
+
+// settled attributes what has changed, and reports whether everything that the programs
+// before caused is written. That the writer sleeps is not enough: it also sleeps while it
+// waits for a lock. So each program that read no machine code must have added an entry.
+func settled() bool {
+	a := &attribution
+	if a.mesa == nil {
+		collect()
+		return true
+	}
+	asleep := a.mesa.Settled() // before collect: what was written by then is collected
 	collect()
-	if !settled && len(a.unsettled) <= maxUnsettled {
-		return
-	}
+	expected := 0
 	for _, w := range a.unsettled {
-		w.unknown = !settled
+		if !w.read {
+			expected++
+		}
 	}
-	a.unsettled = nil
+	return asleep && a.arrived >= expected
+}
+
+// endUnsettled ends the attribution to the programs before, which are unknown where not
+// everything was written.
+func endUnsettled(complete bool) {
+	a := &attribution
+	for _, w := range a.unsettled {
+		w.unknown = w.unknown || !complete
+	}
+	a.unsettled, a.arrived = nil, 0
 }
 
 // collect attributes what has changed since the last call.
@@ -168,6 +199,9 @@ func collect() {
 	}
 	if a.nvidia != nil {
 		added = append(added, a.nvidia.Changes()...)
+	}
+	if len(a.unsettled) > 0 {
+		a.arrived += len(added)
 	}
 	if len(added) > 0 {
 		for _, w := range slices.Concat(a.unsettled, a.active) {
