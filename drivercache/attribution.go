@@ -29,8 +29,10 @@ const (
 	// code takes the driver tens of them.
 	settleShare = 50
 	settlePoll  = 100 * time.Microsecond
-	// settleTime bounds the time that Settle waits after the writer was found asleep.
-	settleTime = 100 * time.Millisecond
+	// settleTime is the time that Settle waits for an entry while the writer sleeps, and
+	// maxSettleTime the time that it waits in all.
+	settleTime    = 200 * time.Millisecond
+	maxSettleTime = 5 * time.Second
 	// maxUnsettled is the number of programs that a new file may belong to.
 	maxUnsettled = 16
 )
@@ -38,6 +40,7 @@ const (
 // Work is the driver's work on one program.
 type Work struct {
 	began   time.Time
+	arrived int // attribution.arrived then
 	entries []string
 	added   bool
 	read    bool
@@ -52,7 +55,7 @@ var attribution struct {
 	nvidia    *nvidia.Watch
 	active    []*Work       // between Begin and End
 	unsettled []*Work       // ended; their files may not be written yet
-	arrived   int           // entries that were added since the first of them ended
+	arrived   int           // entries that were added
 	patience  time.Duration // of the next Begin
 }
 
@@ -69,7 +72,7 @@ func Begin() *Work {
 	startWatches(state.Dir)
 	settle(time.Now().Add(a.patience))
 	startWatches(state.Dir) // another goroutine may have called Settle meanwhile
-	w := &Work{began: time.Now()}
+	w := &Work{began: time.Now(), arrived: a.arrived}
 	a.active = append(a.active, w)
 	return w
 }
@@ -103,20 +106,29 @@ func (w *Work) Entries() (entries []string, made bool) {
 	return slices.Clone(w.entries), w.added && !w.read
 }
 
-// Settle waits until the driver has written what it compiled so far, as [Flush] does, and
-// attributes it. It ends the watches: the next Begin starts them.
+// Settle waits until the driver has written the machine code that it made so far, and
+// attributes it: some milliseconds, at most 5 s. It ends the watches: the next Begin
+// starts them.
 func Settle() {
 	a := &attribution
 	a.Lock()
-	waiting := len(a.unsettled) > 0 && a.mesa != nil
-	a.Unlock()
-	if waiting {
-		Flush()
-	}
-	a.Lock()
 	defer a.Unlock()
-	settle(time.Now().Add(settleTime))
-	endUnsettled(len(a.unsettled) == 0)
+	began := time.Now()
+	awake := began
+	for {
+		done, asleep := settled()
+		now := time.Now()
+		if !asleep {
+			awake = now
+		}
+		if done || now.Sub(awake) > settleTime || now.Sub(began) > maxSettleTime {
+			endUnsettled(done)
+			break
+		}
+		a.Unlock()
+		time.Sleep(settlePoll)
+		a.Lock()
+	}
 	a.patience = 0
 	if len(a.active) == 0 {
 		stopWatches()
@@ -146,38 +158,44 @@ func stopWatches() {
 // for what is not written yet.
 func settle(deadline time.Time) {
 	a := &attribution
-	for !settled() {
-		if time.Now().After(deadline) {
-			if len(a.unsettled) > maxUnsettled {
-				endUnsettled(false)
-			}
+	for {
+		done, _ := settled()
+		if done {
+			endUnsettled(true)
 			return
+		}
+		if time.Now().After(deadline) {
+			break
 		}
 		a.Unlock()
 		time.Sleep(settlePoll)
 		a.Lock()
 	}
-	endUnsettled(true)
+	if len(a.unsettled) > maxUnsettled {
+		endUnsettled(false)
+	}
 }
 
 // settled attributes what has changed, and reports whether everything that the programs
-// before caused is written. That the writer sleeps is not enough: it also sleeps while it
-// waits for a lock. So each program that read no machine code must have added an entry.
-func settled() bool {
+// before caused is written, and whether the driver's writer sleeps. That it sleeps is not
+// enough: it also sleeps while it waits for a lock. So each program that read no machine
+// code must have added an entry.
+func settled() (done, asleep bool) {
 	a := &attribution
 	if a.mesa == nil {
 		collect()
-		return true
+		return true, true
 	}
-	asleep := a.mesa.Settled() // before collect: what was written by then is collected
+	asleep = a.mesa.Asleep() // before collect: what was written by then is collected
 	collect()
-	expected := 0
+	expected, before := 0, a.arrived
 	for _, w := range a.unsettled {
+		before = min(before, w.arrived)
 		if !w.read {
 			expected++
 		}
 	}
-	return asleep && a.arrived >= expected
+	return asleep && a.arrived-before >= expected, asleep
 }
 
 // endUnsettled ends the attribution to the programs before, which are unknown where not
@@ -187,7 +205,7 @@ func endUnsettled(complete bool) {
 	for _, w := range a.unsettled {
 		w.unknown = w.unknown || !complete
 	}
-	a.unsettled, a.arrived = nil, 0
+	a.unsettled = nil
 }
 
 // collect attributes what has changed since the last call.
@@ -200,9 +218,7 @@ func collect() {
 	if a.nvidia != nil {
 		added = append(added, a.nvidia.Changes()...)
 	}
-	if len(a.unsettled) > 0 {
-		a.arrived += len(added)
-	}
+	a.arrived += len(added)
 	if len(added) > 0 {
 		for _, w := range slices.Concat(a.unsettled, a.active) {
 			w.attribute(added)
