@@ -13,7 +13,11 @@ type pendingCounters struct {
 	recorded binary.Counters
 
 	uses map[shader.Key]binary.Use // not taken yet; nil: there is no store
-	made []madeProgram             // whose machine code is not attributed yet
+
+	fillOnly bool             // Options.FillOnly
+	started  bool             // a start was counted
+	compiled []*shader.Source // for Store.PutCompiled, the latest
+	made     []madeProgram    // whose machine code is not attributed yet
 }
 
 // maxMade bounds pendingCounters.made in a process that never records.
@@ -47,6 +51,9 @@ func (p *pendingCounters) addMachineCode(settled bool) {
 	}
 }
 
+// maxCompiled bounds the sources in pendingCounters.compiled.
+const maxCompiled = 64
+
 func (p *pendingCounters) total() binary.Counters {
 	sum := p.recorded
 	sum.Add(p.taken)
@@ -73,13 +80,23 @@ func (p *pendingCounters) collect(e *entry) {
 }
 
 // addLoad counts a program that was compiled or loaded, and its cost. blob is
-// what it was loaded from, or nil.
-func (p *pendingCounters) addLoad(e *entry, blob *binary.Blob) {
+// what it was loaded from, or nil; storeOnly: the program is for the store.
+func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blob, storeOnly bool) {
 	use := e.use()
+	storeOnly = storeOnly || p.fillOnly
+	if !storeOnly && !p.started {
+		p.started = true
+		p.pending.Starts++
+	}
 	switch e.origin {
 	case Compiled:
 		p.pending.Compiles++
 		p.pending.CompileNanos += e.compileNanos
+		if storeOnly {
+			p.pending.StoreOnly++
+		} else if p.uses != nil {
+			p.compiled = append(p.compiled[max(0, len(p.compiled)+1-maxCompiled):], src)
+		}
 	case Disk:
 		p.pending.DiskHits++
 	case Memory:
@@ -89,7 +106,7 @@ func (p *pendingCounters) addLoad(e *entry, blob *binary.Blob) {
 		use.Hits = 1
 		p.pending.LoadNanos += e.loadNanos
 		if blob.CompileNanos > 0 {
-			p.pending.SavedNanos += blob.CompileNanos - e.loadNanos
+			p.pending.SavedNanos += max(0, blob.CompileNanos-e.loadNanos)
 		}
 	}
 	p.addUse(use)
@@ -137,6 +154,13 @@ func (p *pendingCounters) take() ([]binary.Use, binary.Counters) {
 	clear(p.uses)
 	p.taken, p.pending = p.pending, binary.Counters{}
 	return uses, p.taken
+}
+
+// takeCompiled returns the sources for Store.PutCompiled and forgets them.
+func (p *pendingCounters) takeCompiled() []*shader.Source {
+	compiled := p.compiled
+	p.compiled = nil
+	return compiled
 }
 
 // commit counts as recorded what take returned.

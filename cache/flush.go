@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Flush waits until every program compiled so far is stored, then has the store
@@ -18,6 +19,10 @@ func (c *Cache) Flush() error {
 	}
 	return nil
 }
+
+// WaitStored waits until every program compiled so far is stored, or could not be. It
+// records no statistics: Flush and Close do.
+func (c *Cache) WaitStored() { c.waitStored() }
 
 // Prune deletes blobs and driver cache files by age and size; resident programs
 // stay. Uses of this process are recorded first, if the store can, so that they
@@ -65,13 +70,20 @@ func (c *Cache) record() error {
 		return nil
 	}
 	err := c.store.Record(uses, counters)
+	var compiled []*shader.Source
 	c.mu.Lock()
 	if err == nil {
 		c.mu.counters.commit()
+		compiled = c.mu.counters.takeCompiled()
 	} else {
 		c.mu.counters.rollback(uses)
 	}
 	c.mu.Unlock()
+	if err == nil && len(compiled) > 0 {
+		if err := c.store.PutCompiled(compiled); err != nil {
+			c.storeFailed("recording compiled sources", err)
+		}
+	}
 	if err == nil {
 		c.trim()
 	} else if !errors.Is(err, binary.ErrBusy) {

@@ -219,6 +219,9 @@ func (c *Context) Delete(id uint32) {
 
 func (gl *GL) deleteProgram(id uint32) {
 	gl.c.counters.programs.Add(-1)
+	if gl.c.gone.Load() {
+		return // it went with its context
+	}
 	gl45.DeleteProgram(id)
 	gl.debugCheck("glDeleteProgram")
 }
