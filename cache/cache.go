@@ -74,6 +74,7 @@ func New(dev Device, o Options) (*Cache, error) {
 		clock:   newClock(o.Now),
 	}
 	c.mu.idle.L = &c.mu
+	c.mu.counters.fillOnly = o.FillOnly
 	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)
 	c.mu.evicted = newEvictedBlobs(o.KeepEvictedBytes)
 	c.mu.failures = newFailures(o.NegativeCacheOff)

@@ -53,6 +53,11 @@ type Options struct {
 	// each, for Rebuild and binary.Store.Explain. Default: false.
 	KeepSources bool
 
+	// FillOnly is for a process that only fills or maintains the directory: it
+	// counts as no start, so that the figures of starts, such as compiles per
+	// start, are those of applications. Default: false.
+	FillOnly bool
+
 	// NegativeCacheOff compiles a source that did not compile again at every
 	// request. Default: the first error is returned again, for the latest 256
 	// such sources.
