@@ -51,7 +51,10 @@ func newExport(o *options) *cobra.Command {
 		Long:                  exportUsage,
 		Example:               exportExample,
 		Args:                  cli.OneArgument("name one file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.EmptyFlag(cmd, "sign"); err != nil {
+				return err
+			}
 			r, err := o.export(args[0], f)
 			if err != nil {
 				return err
@@ -67,7 +70,7 @@ func newExport(o *options) *cobra.Command {
 		panic(err)
 	}
 	flags.StringVar(&f.signKey, "sign", "", "sign with this private `key`")
-	return o.WithResult(cmd, exportResult{})
+	return cli.Without(o.WithResult(cmd, exportResult{}), cli.GPUFlags)
 }
 
 func (o *options) export(file string, f exportFlags) (*exportResult, error) {

@@ -25,7 +25,7 @@ type keygenResult struct {
 }
 
 func newKeygen(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
+	return cli.Without(o.WithResult(&cobra.Command{
 		Use:                   "keygen FILE",
 		DisableFlagsInUseLine: true,
 		Short:                 "Make a key pair for signing exports",
@@ -41,5 +41,5 @@ func newKeygen(o *options) *cobra.Command {
 				fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", r.Private, r.Public)
 			})
 		},
-	}, keygenResult{})
+	}, keygenResult{}), cli.DirFlags, cli.GPUFlags)
 }

@@ -59,7 +59,7 @@ func newLint(o *options) *cobra.Command {
 		RunE:                  func(_ *cobra.Command, args []string) error { return o.lint(args, shader.Defines(defines)) },
 	}
 	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
-	return o.WithResult(cmd, lintResult{})
+	return cli.Without(o.WithResult(cmd, lintResult{}), cli.DirFlags, cli.GPUFlags)
 }
 
 func (o *options) lint(args []string, defines shader.Defines) error {

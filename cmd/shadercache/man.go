@@ -21,7 +21,7 @@ type manResult struct {
 }
 
 func newMan(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
+	return cli.Without(o.WithResult(&cobra.Command{
 		Use:     "man FOLDER",
 		Short:   "Write the manual pages",
 		Long:    manUsage,
@@ -37,5 +37,5 @@ func newMan(o *options) *cobra.Command {
 				fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(pages), "page"), args[0])
 			})
 		},
-	}, manResult{})
+	}, manResult{}), cli.DirFlags, cli.GPUFlags)
 }

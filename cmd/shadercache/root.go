@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,8 @@ func newRoot(o *options) *cobra.Command {
 		SilenceUsage:  true,
 		Args:          cli.UsageArgs(cli.KnownCommand),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRunE: cli.CheckGlobalFlags,
 	}
 	root.SetOut(o.Stdout)
 	root.SetErr(o.Stderr)
@@ -53,7 +56,40 @@ func newRoot(o *options) *cobra.Command {
 		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
 		newExec(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
 	addCompletion(root)
+	root.SetHelpCommand(newHelp())
 	return root
+}
+
+// newHelp is cobra's help, but fails for a command that does not exist.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Example: "  shadercache help preload",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shown, rest, err := cmd.Root().Find(args)
+			if err == nil {
+				err = cli.KnownCommand(shown, rest)
+			}
+			if err != nil {
+				return cli.Usage(cmd.Root(), err)
+			}
+			shown.InitDefaultHelpFlag()
+			return shown.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+			shown, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			for _, sub := range shown.Commands() {
+				if !sub.Hidden && strings.HasPrefix(sub.Name(), typed) {
+					names = append(names, sub.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
 }
 
 // addCompletion adds the commands that write completions, with an example each.
@@ -71,6 +107,8 @@ func addCompletion(root *cobra.Command) {
 			continue
 		}
 		cmd.Example = "  " + examples[cmd.Name()]
+		cmd.Args = cli.UsageArgs(cli.KnownCommand)
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		for _, shell := range cmd.Commands() {
 			shell.Example = "  " + examples[shell.Name()]
 		}

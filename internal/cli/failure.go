@@ -19,6 +19,10 @@ const (
 	ExitGood   = 0
 	ExitFailed = 1
 	ExitUsage  = 2
+
+	// Of exec, as a shell has them.
+	ExitCannotExecute = 126
+	ExitNotFound      = 127
 )
 
 // UsageError is an error in the command line.
@@ -44,6 +48,17 @@ func (e hintedError) Unwrap() error { return e.error }
 // Hint returns err with what the user can do about it.
 func Hint(err error, text string) error { return hintedError{err, text} }
 
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+// Exit returns err with the exit code of the process.
+func Exit(err error, code int) error { return exitError{err, code} }
+
 // ErrReported is returned by a command that has printed its failures.
 var ErrReported = errors.New("failures were reported")
 
@@ -54,6 +69,9 @@ func Report(w io.Writer, err error) int {
 	}
 	if !errors.Is(err, ErrReported) {
 		PrintError(w, err)
+	}
+	if exit, ok := errors.AsType[exitError](err); ok {
+		return exit.code
 	}
 	if errors.As(err, new(UsageError)) {
 		return ExitUsage
@@ -98,6 +116,10 @@ func HintFor(err error) string {
 		return "choose a directory with --dir or $SHADERCACHE_DIR"
 	case errors.Is(err, binary.ErrBusy):
 		return "another process is writing: try again in a moment"
+	case errors.Is(err, bundle.ErrTooLarge):
+		return "--max-bytes sets the limit"
+	case errors.Is(err, bundle.ErrNewer):
+		return "update shadercache, or export the file with this version"
 	case errors.Is(err, bundle.ErrRefused):
 		return "copy the file again, or export it again"
 	case errors.Is(err, bundle.ErrUnsigned), errors.Is(err, bundle.ErrSignature):

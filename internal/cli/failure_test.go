@@ -28,6 +28,7 @@ func TestReport(t *testing.T) {
 		"hint":        {fmt.Errorf("a: %w", Hint(errors.New("b"), "do c")), ExitFailed, "shadercache: a: b\nhint: do c\n"},
 		"usage":       {Usage(cmd, errors.New("no flag")), ExitUsage, "shadercache: no flag\nhint: tool --help\n"},
 		"printed":     {fmt.Errorf("a: %w", ErrReported), ExitFailed, ""},
+		"exit code":   {Exit(errors.New("no x"), ExitNotFound), ExitNotFound, "shadercache: no x\n"},
 		"interrupted": {context.Canceled, ExitFailed, "shadercache: interrupted\n"},
 		"compile":     {compile, ExitFailed, "shadercache: " + compile.Error() + "\n" + compile.Detail()},
 	} {
@@ -41,7 +42,7 @@ func TestReport(t *testing.T) {
 func TestKnownErrorsHaveHints(t *testing.T) {
 	for _, err := range []error{
 		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, binary.ErrUnsafeDir, binary.ErrNoDir, binary.ErrBusy,
-		bundle.ErrRefused, bundle.ErrUnsigned, bundle.ErrSignature, bundle.ErrBusy, shader.ErrOutOfMemory,
+		bundle.ErrRefused, bundle.ErrTooLarge, bundle.ErrNewer, bundle.ErrUnsigned, bundle.ErrSignature, bundle.ErrBusy, shader.ErrOutOfMemory,
 	} {
 		if HintFor(fmt.Errorf("wrapped: %w", err)) == "" {
 			t.Errorf("%v has no hint", err)
