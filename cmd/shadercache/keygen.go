@@ -32,7 +32,10 @@ func newKeygen(o *options) *cobra.Command {
 		Long:                  keygenUsage,
 		Example:               keygenExample,
 		Args:                  cli.OneArgument("name one file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.NoStdout(cmd, args[0]); err != nil {
+				return err
+			}
 			if err := bundle.GenerateKey(args[0]); err != nil {
 				return err
 			}

@@ -29,6 +29,9 @@ func newMan(o *options) *cobra.Command {
 		Hidden:  true,
 		Args:    cli.OneArgument("name the folder to write to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.NoStdout(cmd, args[0]); err != nil {
+				return err
+			}
 			pages, err := cli.WriteManPages(args[0], cmd.Root())
 			if err != nil {
 				return err
