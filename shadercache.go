@@ -56,15 +56,23 @@ func Open(o Options) (*GPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(context, o)
+	return over(context, o)
 }
 
 // New makes a cache and an executor over a context that is open: an adopted one, or
 // one with a window. The GPU owns the context from then on, also when New fails:
 // Close closes it, which leaves an adopted context to its owner. Device and
-// Options.Context are not used.
+// Options.Context must be zero: the context is made.
 func New(context *glctx.Context, o Options) (*GPU, error) {
-	o = o.distribute()
+	if o.Device != "" || o.Context != (glctx.Options{}) {
+		err := errors.New("shadercache: new: Device and Context are options of a context that is still to be opened; set them where it is")
+		return nil, errors.Join(err, context.Close())
+	}
+	return over(context, o.distribute())
+}
+
+// over makes a cache and an executor over a context, with options that are distributed.
+func over(context *glctx.Context, o Options) (*GPU, error) {
 	programs, err := cache.New(context, o.Cache)
 	if err != nil {
 		return nil, errors.Join(err, context.Close())

@@ -115,3 +115,20 @@ func TestOpenWithoutSuchADevice(t *testing.T) {
 		t.Errorf("got %v, want glctx.ErrNoDevice", err)
 	}
 }
+
+func TestNewRefusesOptionsOfTheContext(t *testing.T) {
+	for name, o := range map[string]shadercache.Options{
+		"Device":         {Device: "0"},
+		"Context.Device": {Context: glctx.Options{Device: "0"}},
+		"Context.Debug":  {Context: glctx.Options{Debug: true}},
+	} {
+		context := gltest.Open(t)
+		_, err := shadercache.New(context, o)
+		if err == nil || !strings.Contains(err.Error(), "Device and Context") {
+			t.Errorf("%s: got %v, want an error about it", name, err)
+		}
+		if err := context.Do(func(*glctx.GL) error { return nil }); !errors.Is(err, shader.ErrClosed) {
+			t.Errorf("%s: New failed and the context is open: %v", name, err)
+		}
+	}
+}

@@ -31,9 +31,14 @@ type Counters struct {
 	OutOfMemory   uint64 `json:"out_of_memory"`  // GL_OUT_OF_MEMORY errors
 	Stored        uint64 `json:"stored"`         // blobs written
 	StoreFailures uint64 `json:"store_failures"` // reads or writes that failed; none is fatal
-	CompileNanos  int64  `json:"compile_ns"`     // spent compiling and priming
-	LoadNanos     int64  `json:"load_ns"`        // spent loading and priming
-	SavedNanos    int64  `json:"saved_ns"`       // compile time that hits saved, less their load time
+
+	// MachineCodeMisses counts programs that were loaded and whose machine code the
+	// driver's own cache did not have, so that the driver made it again.
+	MachineCodeMisses uint64 `json:"machine_code_misses"`
+
+	CompileNanos int64 `json:"compile_ns"` // spent compiling and priming
+	LoadNanos    int64 `json:"load_ns"`    // spent loading and priming
+	SavedNanos   int64 `json:"saved_ns"`   // compile time that hits saved, less their load time
 }
 
 // Add adds o to c, field by field.
@@ -56,6 +61,7 @@ func (c *Counters) Add(o Counters) {
 	c.OutOfMemory += o.OutOfMemory
 	c.Stored += o.Stored
 	c.StoreFailures += o.StoreFailures
+	c.MachineCodeMisses += o.MachineCodeMisses
 	c.CompileNanos += o.CompileNanos
 	c.LoadNanos += o.LoadNanos
 	c.SavedNanos += o.SavedNanos

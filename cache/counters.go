@@ -17,6 +17,38 @@ type pendingCounters struct {
 	fillOnly bool             // Options.FillOnly
 	started  bool             // a start was counted
 	compiled []*shader.Source // for Store.PutCompiled, the latest
+	made     []madeProgram    // whose machine code is not attributed yet
+}
+
+// maxMade bounds pendingCounters.made in a process that never records.
+const maxMade = 1024
+
+// madeProgram is a program that was compiled or loaded.
+type madeProgram struct {
+	use         binary.Use
+	machineCode func() (entries []string, made bool)
+	counted     bool // its missing machine code was counted
+	loaded      bool
+}
+
+// addMachineCode counts programs that were loaded and whose machine code was missing. If
+// settled, it adds the entries of the driver's cache to their uses, which ends the list.
+func (p *pendingCounters) addMachineCode(settled bool) {
+	for i := range p.made {
+		m := &p.made[i]
+		entries, made := m.machineCode()
+		if made && m.loaded && !m.counted {
+			m.counted = true
+			p.pending.MachineCodeMisses++
+		}
+		if settled && len(entries) > 0 {
+			m.use.DriverEntries = entries
+			p.addUse(m.use)
+		}
+	}
+	if settled {
+		p.made = nil
+	}
 }
 
 // maxCompiled bounds the sources in pendingCounters.compiled.
@@ -78,6 +110,13 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 		}
 	}
 	p.addUse(use)
+	if e.program.MachineCode != nil {
+		if len(p.made) >= maxMade {
+			p.addMachineCode(true)
+		}
+		use.Hits = 0
+		p.made = append(p.made, madeProgram{use: use, machineCode: e.program.MachineCode, loaded: e.origin != Compiled})
+	}
 }
 
 // addUse adds hits up and keeps the latest of everything else.
@@ -99,6 +138,9 @@ func (p *pendingCounters) addUse(use binary.Use) {
 	}
 	if use.LoadNanos != 0 {
 		old.LoadNanos = use.LoadNanos
+	}
+	if use.DriverEntries != nil {
+		old.DriverEntries = use.DriverEntries
 	}
 	p.uses[use.Key] = old
 }

@@ -55,6 +55,11 @@ type Device interface {
 	// "SIGSEGV: ". f may be closed afterwards. Options.RecordCrashes needs it.
 	SetCrashOutput(f *os.File) error
 
+	// SettleDriverCache waits until the driver has written its own cache, at most
+	// seconds: then shader.Program.MachineCode is complete. It does not need the
+	// device's thread.
+	SettleDriverCache()
+
 	// DriverCacheState describes the state of the driver's own cache, for Stats;
 	// "" when it is not known.
 	DriverCacheState() string
@@ -72,6 +77,9 @@ func (NopDevice) PollWhile(wait func()) { wait() }
 
 // SetCrashOutput does nothing.
 func (NopDevice) SetCrashOutput(*os.File) error { return nil }
+
+// SettleDriverCache does nothing.
+func (NopDevice) SettleDriverCache() {}
 
 // DriverCacheState returns "".
 func (NopDevice) DriverCacheState() string { return "" }

@@ -23,6 +23,8 @@ var (
 
 var errNothing = errors.New("a source and a context are needed, and one of them is nil")
 
+var errUnwound = errors.New("another request started to load the program, and panicked")
+
 // InUseError names the programs that Close found in use. It matches [ErrInUse].
 type InUseError struct {
 	Programs []InUseProgram // sorted by name

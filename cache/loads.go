@@ -139,6 +139,18 @@ func (c *Cache) publish(l *load, err error) {
 	c.mu.idle.Broadcast()
 }
 
+// endUnwound ends a load whose request was left by a panic or by runtime.Goexit. It
+// does nothing when the load is complete.
+func (c *Cache) endUnwound(l *load) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-l.done:
+	default:
+		c.publish(l, errUnwound)
+	}
+}
+
 // accept counts a program that was made and makes it resident, unless it is for
 // the store only. It returns the entries to drop. The caller holds mu.
 func (c *Cache) accept(r result) (dropped []*entry, err error) {

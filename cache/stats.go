@@ -43,6 +43,7 @@ func (c *Cache) Stats() Stats {
 			s.InUse++
 		}
 	}
+	c.mu.counters.addMachineCode(false)
 	s.Counters = c.mu.counters.total()
 	return s
 }

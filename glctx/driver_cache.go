@@ -13,6 +13,10 @@ func (c *Context) DriverCache() drivercache.State { return c.driver }
 // DriverCacheState returns DriverCache as text.
 func (c *Context) DriverCacheState() string { return c.driver.String() }
 
+// SettleDriverCache waits until the driver has written its own cache, so that
+// shader.Program.MachineCode is complete: see [drivercache.Settle].
+func (c *Context) SettleDriverCache() { drivercache.Settle() }
+
 // ManageDriverCache puts the driver's own cache into the cache directory, if no driver
 // is loaded yet: see [drivercache.Manage]. Open calls it. A program that makes its own
 // context calls it before that, and Adopt afterwards. It may be called from any

@@ -43,17 +43,30 @@ func (i Info) Software() bool {
 // Has reports whether the driver has a GL extension.
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
 
+// requireVersion returns an error where no context is current, or one that cannot be
+// used.
 func (gl *GL) requireVersion() error {
 	if !isCurrent() {
-		return fmt.Errorf("%w: no context is current", ErrNoDriver)
+		return fmt.Errorf("%w: no context is current on this thread", ErrNoDriver)
+	}
+	version := gl.text(gl45.VERSION)
+	if strings.HasPrefix(version, "OpenGL ES") {
+		return fmt.Errorf("%w: it is %q; request a desktop context of 4.5 or newer, core profile: "+
+			"in EGL eglBindAPI(EGL_OPENGL_API) before eglCreateContext, in GLFW CLIENT_API = OPENGL_API", ErrNotDesktop, version)
 	}
 	major, minor := gl.integer(gl45.MAJOR_VERSION), gl.integer(gl45.MINOR_VERSION)
-	if major < 4 || major == 4 && minor < 5 {
-		return fmt.Errorf("%w: %s has %d.%d; OpenGL 4.5 core is needed: update the GPU's driver, or Mesa to 20.2 or newer",
-			ErrTooOld, gl.text(gl45.RENDERER), major, minor)
+	if major > 4 || major == 4 && minor >= 5 {
+		return nil
 	}
-	return nil
+	hint := updateDriver
+	if gl.c.schedule != nil {
+		hint = "request 4.5 core when the context is made; where that fails, " + updateDriver
+	}
+	return fmt.Errorf("%w: %s has %d.%d; OpenGL 4.5 core is needed: %s", ErrTooOld, gl.text(gl45.RENDERER), major, minor, hint)
 }
+
+// updateDriver is the hint for drivers that are too old.
+const updateDriver = "update the GPU's driver, or Mesa to 20.2 or newer"
 
 func (gl *GL) readInfo() Info {
 	info := Info{

@@ -12,6 +12,7 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -93,11 +94,13 @@ func (b *build) start(gl *GL) error {
 // finish waits for the driver and primes the program.
 func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	defer gl45.DeleteShader(b.shader)
+	work := drivercache.Begin()
+	defer work.End()
 	err := b.result(gl)
 	if last.After(b.began) {
 		b.began = last
 	}
-	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds()}
+	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds(), MachineCode: work.Entries}
 	if err == nil {
 		gl45.DetachShader(b.program, b.shader)
 		err = gl.readInterface(&p)
@@ -151,6 +154,8 @@ func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
 		return shader.Program{}, err
 	}
+	work := drivercache.Begin()
+	defer work.End()
 	id := gl45.CreateProgram()
 	gl.c.counters.programs.Add(1)
 	gl.c.counters.loads.Add(1)
@@ -166,7 +171,7 @@ func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
 	case linked == gl45.FALSE:
 		err = fmt.Errorf("glctx: load: %w: %s", shader.ErrRejected, cmp.Or(programLog(id), "no reason given"))
 	}
-	p := shader.Program{ID: id}
+	p := shader.Program{ID: id, MachineCode: work.Entries}
 	if err == nil {
 		err = gl.readInterface(&p)
 		p.LoadNanos = time.Since(began).Nanoseconds()
@@ -214,6 +219,9 @@ func (c *Context) Delete(id uint32) {
 
 func (gl *GL) deleteProgram(id uint32) {
 	gl.c.counters.programs.Add(-1)
+	if gl.c.gone.Load() {
+		return // it went with its context
+	}
 	gl45.DeleteProgram(id)
 	gl.debugCheck("glDeleteProgram")
 }

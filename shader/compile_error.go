@@ -112,11 +112,19 @@ func namedLines(log string) map[int][]int {
 	return named
 }
 
+// addedLines matches the lines that [NewSource] puts before the caller's text.
+var addedLines = regexp.MustCompile(`^#version [^\n]*\n(?:#define [^\n]*\n)*#line 1 0\n`)
+
 // sourceLines returns the text of every source string by line number, as #line
 // directives set it, without the lines that NewSource put before the caller's text.
 func sourceLines(text string) map[int]map[int]string {
 	files := map[int]map[int]string{}
-	s := newScanner(text, noFile)
+	text = normalize(text)
+	first := 0
+	if addedLines.MatchString(text) {
+		first = noFile
+	}
+	s := newScanner(text, first)
 	for s.Next() {
 		if _, _, ok := s.lineDirective(); ok {
 			continue

@@ -20,13 +20,20 @@ const preloadUsage = `Put programs into the cache, so that the first start that 
 
 Each argument is one of
   NAME            a built-in program: conv2d_3x3, conv2d_5x5, gemm_small
-  FILE.comp       a GLSL compute shader; #include "neighbour.glsl" works
+  FILE.comp       a GLSL compute shader
   DIR             every .comp file below a folder
   MANIFEST.json   {"programs": [{"name": "...", "file": "...", "defines": {"TILE": "32"}}]}
                   files are relative to the manifest; without a file the name
-                  is that of a built-in program
+                  is that of a built-in program; "version" replaces the #version
+                  line of a file, and "prefix" is text before that of the file, for
+                  sources that are composed at run time
 
 -D sets a preprocessor definition for all files; it overrides a manifest's.
+
+#include "x" is searched in the folder of the including file, then in those of -I,
+#include <x> in those of -I. resident.glsl and the other parts of shadercache are
+found without -I. #pragma once works.
+
 Programs that are not in the cache are compiled. Where one fails, the others are
 put in, and the exit code is 1.
 
@@ -64,10 +71,10 @@ type preloadLine struct {
 }
 
 func newPreload(o *options) *cobra.Command {
-	how := preloadFlags{defines: defineFlag{}}
+	var how preloadFlags
 	var f isolationFlags
 	cmd := &cobra.Command{
-		Use:                   "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [--keep-sources] [--isolate [--jobs N] [--timeout D]]",
+		Use:                   "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [-I DIR] [--keep-sources] [--isolate [--jobs N] [--timeout D]]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Put programs into the cache before they are needed",
 		Long:                  preloadUsage,
@@ -90,18 +97,18 @@ func newPreload(o *options) *cobra.Command {
 
 // preloadFlags are the flags of preload alone.
 type preloadFlags struct {
-	defines     defineFlag
+	sourceFlags
 	keepSources bool
 }
 
 func (f *preloadFlags) add(cmd *cobra.Command) {
-	cmd.Flags().VarP(f.defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
+	f.sourceFlags.add(cmd)
 	cmd.Flags().BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
 }
 
 func (o *options) preload(args []string, how preloadFlags, f isolationFlags) error {
 	begin := time.Now()
-	programs := programReader(how.defines).ReadAll(args)
+	programs := how.reader().ReadAll(args)
 	work := func() (*preloadResult, error) { return o.preloadHere(programs, how.keepSources) }
 	if f.isolate {
 		work = func() (*preloadResult, error) { return o.preloadIsolated(f, programs, how.keepSources, begin) }
