@@ -81,7 +81,7 @@ func (o *options) lint(args []string, options shader.FileOptions) error {
 		}
 	}
 	for _, err := range failures {
-		cli.PrintError(o.Stderr, err)
+		o.PrintError(err)
 	}
 	if len(r.Findings) > 0 || len(failures) > 0 {
 		return cli.ErrReported

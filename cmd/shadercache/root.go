@@ -17,7 +17,8 @@ cache directory. Where none of them can be used, programs are kept in memory
 only, with one message.
 
 Results go to standard output, messages and progress to standard error. With
---json the result is one JSON object, see docs/json.md.
+--json the result is one JSON object, and each error or warning is one on a line of
+its own, with a schema number and a code that does not change: see docs/json.md.
 
 Exit codes:
   0  success
@@ -47,7 +48,7 @@ func newRoot(o *options) *cobra.Command {
 	flags.BoolVar(&o.JSON, "json", false, "print the result as JSON")
 	flags.StringVar(&o.Dir, "dir", "", "cache directory (default $SHADERCACHE_DIR or the user's cache)")
 	flags.StringVar(&o.Device, "device", "", "GPU by index or UUID (default the first that works)")
-	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: do not manage it")
+	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: leave it alone")
 	flags.Var(&o.LogLevel, "log-level", "debug, info, warn or error")
 	cli.Complete(root, "driver-cache", "on", "off")
 	cli.Complete(root, "log-level", "debug", "info", "warn", "error")
@@ -57,6 +58,7 @@ func newRoot(o *options) *cobra.Command {
 		newExec(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
 	addCompletion(root)
 	root.SetHelpCommand(newHelp())
+	cli.FitHelp(root)
 	return root
 }
 

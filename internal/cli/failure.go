@@ -63,12 +63,12 @@ func Exit(err error, code int) error { return exitError{err, code} }
 var ErrReported = errors.New("failures were reported")
 
 // Report prints a failure with its hint and returns the exit code.
-func Report(w io.Writer, err error) int {
+func (o *Options) Report(err error) int {
 	if err == nil {
 		return ExitGood
 	}
 	if !errors.Is(err, ErrReported) {
-		PrintError(w, err)
+		o.PrintError(err)
 	}
 	if exit, ok := errors.AsType[exitError](err); ok {
 		return exit.code
@@ -79,8 +79,18 @@ func Report(w io.Writer, err error) int {
 	return ExitFailed
 }
 
-// PrintError prints one failure. For a shader that does not compile it prints the
-// driver's log and the lines that the log names.
+// PrintError prints one failure to standard error, with --json as a JSONMessage. For a
+// shader that does not compile it prints the driver's log and the lines that the log
+// names.
+func (o *Options) PrintError(err error) {
+	if o.JSON {
+		printMessage(o.Stderr, newJSONError(err))
+		return
+	}
+	PrintError(o.Stderr, err)
+}
+
+// PrintError prints one failure as text.
 func PrintError(w io.Writer, err error) {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(w, "shadercache: interrupted")
@@ -91,7 +101,7 @@ func PrintError(w io.Writer, err error) {
 		fmt.Fprint(w, EscapeText(refused.Detail()))
 	}
 	if hint := HintFor(err); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", hint)
+		fmt.Fprintf(w, "hint: %s\n", EscapeText(hint))
 	}
 }
 
