@@ -60,6 +60,15 @@ func getError(name string, err error) error {
 	return fmt.Errorf("cache: get %s: %w", name, err)
 }
 
+// errorFor returns the error of a load, which an equal source may have started, for src.
+func errorFor(src *shader.Source, err error) error {
+	failure, ok := errors.AsType[*shader.CompileError](err)
+	if !ok || failure.For(src) == failure {
+		return err
+	}
+	return failure.For(src)
+}
+
 func isCompileError(err error) bool {
 	var compileError *shader.CompileError
 	return errors.As(err, &compileError)

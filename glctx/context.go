@@ -72,6 +72,9 @@ type Context struct {
 func Open(o Options) (*Context, error) {
 	c := newContext(o)
 	c.driver = ManageDriverCache(o)
+	if c.driver.Full {
+		c.logger.Warn("the volume is full: the driver's machine code stays in memory", "reason", c.driver.Reason)
+	}
 	started := make(chan error)
 	go c.run(started)
 	if err := <-started; err != nil {
@@ -122,6 +125,9 @@ func (c *Context) run(started chan<- error) {
 
 // setUp loads the bindings, reads Info and prepares priming. The context is current.
 func (c *Context) setUp() error {
+	if err := drivercache.Reserve(); err != nil {
+		c.logger.Warn("the driver's own cache may lose what is compiled", "error", err)
+	}
 	if err := loadBindings(); err != nil {
 		return err
 	}
