@@ -197,21 +197,10 @@ func (o *options) compileWith(g *cli.GPU, r *preloadResult) error {
 	}
 	g.Cache.WaitStored()
 	for i, p := range loaded {
-		r.Programs[indices[i]].set(storedResult(g.Cache, p))
+		r.Programs[indices[i]].set(isolate.Stored(g.Cache, p))
 	}
 	r.Recorded = int(g.Cache.Stats().NegativeHits)
 	return nil
-}
-
-// storedResult returns the result of a program, which is a failure where it was compiled
-// and is not on disk.
-func storedResult(c *cache.Cache, p cache.PreloadResult) cache.PreloadResult {
-	if p.Err == nil && p.Origin == cache.Compiled && c.Stats().StoreFailures > 0 {
-		if _, err := c.Store().Get(p.Key); err != nil {
-			p.Err = isolate.ErrNotStored
-		}
-	}
-	return p
 }
 
 // defineFlag collects NAME=VALUE; NAME alone is NAME=1, as for compilers.
