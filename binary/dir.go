@@ -19,6 +19,7 @@ import (
 //	starts.jsonl              what each start did: see Starts
 //	compiled.json             what starts compiled: see Recompiled
 //	stats_zero.json           the counters at the last Zero
+//	settings.json             limits of the directory: see Settings
 //	NVIDIA_H200-1f0c3a2b/     one per fingerprint: see Store
 //	driver/                   the driver's own cache: see package drivercache
 //	sources/                  texts of programs: see PutSource
