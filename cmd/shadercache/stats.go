@@ -315,7 +315,7 @@ func (r *statsResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s cached, %d on disk, %s saved\n",
 		cli.Plural(usable, "program"), onDisk, cli.ReadableDuration(saved))
 	r.Starts.Print(w)
-	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", r.Dir, cli.ReadableBytes(r.DriverCacheBytes))
+	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", cli.EscapeName(r.Dir), cli.ReadableBytes(r.DriverCacheBytes))
 	if len(r.Fingerprints) == 0 {
 		return
 	}
@@ -326,7 +326,7 @@ func (r *statsResult) Print(w io.Writer) {
 			mark = "*"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
-			mark, f.Label, f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
+			mark, cli.EscapeName(f.Label), f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
 	}
 	if len(r.Quarantined) > 0 {
 		fmt.Fprint(w, "\nin quarantine\n")
