@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"drivercache":     {"internal/osfile"},
 	"binary":          {"drivercache", "internal/osfile", "shader"},
 	"bundle":          {"binary", "drivercache", "internal/osfile", "shader"},
-	"cache":           {"binary", "shader"},
+	"cache":           {"binary", "drivercache", "shader"},
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
 	"glctx":           {"binary", "drivercache", "shader"},
 	"executor":        {"binary", "cache", "glctx", "shader"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -110,6 +111,8 @@ func HintFor(err error) string {
 	var hinted hintedError
 	var usage UsageError
 	switch {
+	case errors.As(err, new(*shader.IncludeError)) && errors.Is(err, fs.ErrNotExist):
+		return "name the folder that has the file with -I DIR"
 	case errors.As(err, &hinted):
 		return hinted.hint
 	case errors.As(err, &usage):
