@@ -33,13 +33,16 @@ const (
 
 const readmeText = `This directory is a cache of compiled GPU programs, kept by shadercache.
 
-It holds nothing that cannot be made again: delete it, or any part of it, at
-any time, also while programs run. The next start then compiles again.
+It holds nothing that cannot be made again, but the limits in settings.json: delete
+it, or any part of it, at any time, also while programs run. The next start then
+compiles again.
 
   <driver>-<digest>/   programs that one driver compiled
   driver/              the driver's own cache of machine code
   sources/             the programs' texts, where keeping them was asked for
   cache_stats.json     how often programs were found here
+  starts.jsonl         what the latest starts found and compiled
+  settings.json        limits, where "shadercache config set" stored any
 
 "shadercache stats", "list" and "prune" show and trim it.
 `

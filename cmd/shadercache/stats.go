@@ -85,6 +85,10 @@ type startsLine struct {
 	DiskRate         float64    `json:"disk_rate"`          // disk_hits of disk_hits and compiles, 0 to 1
 	ResidentRate     float64    `json:"resident_rate"`      // resident_hits of all requests, 0 to 1
 	SavedMillis      float64    `json:"saved_ms"`           // compile time less load time
+
+	// MachineCodeMisses is the number of programs that were loaded and whose machine code
+	// the driver made again.
+	MachineCodeMisses uint64 `json:"machine_code_misses"`
 }
 
 // lifetimeLine holds the counters of the directory.
@@ -260,12 +264,15 @@ func newStartsLine(dir *binary.Dir, since time.Duration) startsLine {
 	}
 	c := binary.SumStarts(dir.Starts(begin))
 	line := startsLine{
-		Starts:           c.Starts,
-		ResidentHits:     c.ResidentHits,
-		MemoryHits:       c.MemoryHits,
-		DiskHits:         c.DiskHits,
-		Compiles:         c.Compiles - min(c.StoreOnly, c.Compiles),
-		Rejected:         c.Rejected,
+		Starts:       c.Starts,
+		ResidentHits: c.ResidentHits,
+		MemoryHits:   c.MemoryHits,
+		DiskHits:     c.DiskHits,
+		Compiles:     c.Compiles - min(c.StoreOnly, c.Compiles),
+		Rejected:     c.Rejected,
+
+		MachineCodeMisses: c.MachineCodeMisses,
+
 		CompilesPerStart: c.CompilesPerStart(),
 		DiskRate:         c.DiskRate(),
 		ResidentRate:     c.ResidentRate(),
