@@ -121,5 +121,5 @@ func (r *pruneResult) Print(w io.Writer) {
 	if r.Leftovers > 0 {
 		fmt.Fprintf(w, ", %s", cli.Plural(r.Leftovers, "leftover file"))
 	}
-	fmt.Fprintf(w, "\nin %s\n", r.Dir)
+	fmt.Fprintf(w, "\nin %s\n", cli.EscapeName(r.Dir))
 }
