@@ -7,7 +7,8 @@ import (
 
 // Options configure a [Cache]. The zero value is a good choice.
 type Options struct {
-	// Dir is the cache directory. Default: binary.DefaultDir().
+	// Dir is the cache directory. It must be that of the driver's own cache, where
+	// the device manages one: see ErrApart. Default: binary.DefaultDir().
 	Dir string
 
 	// Upstream is a second cache directory, for programs that Dir does not have,

@@ -31,6 +31,8 @@ const maxBytes = 1 << 30
 //	NVIDIA  __GL_SHADER_DISK_CACHE_APP_NAME      shadercache: without it every executable starts cold
 //	Mesa    MESA_SHADER_CACHE_DIR                <dir>/mesa
 //	Mesa    MESA_SHADER_CACHE_MAX_SIZE           like 1G
+//	Mesa    MESA_DISK_CACHE_MULTI_FILE           1: one file an item, which can be copied and
+//	                                             deleted alone; Mesa from 23 on has a database
 //	Mesa    MESA_GLSL_CACHE_DIR                  as above, for Mesa before 22.3
 //	Mesa    MESA_GLSL_CACHE_MAX_SIZE             as above, for Mesa before 22.3
 //
@@ -39,6 +41,7 @@ type State struct {
 	Managed bool   // the driver's cache is Dir
 	Dir     string // the directory that holds the driver's cache
 	Reason  string // why it is not managed, or which variables the user had set
+	Off     bool   // the caller left it as it is: programs may be kept in another directory
 	Full    bool   // it is not managed because the volume is full: machine code stays in memory
 }
 
@@ -129,6 +132,7 @@ func variables(dir string) []variable {
 		{"__GL_SHADER_DISK_CACHE_APP_NAME", "shadercache"},
 		{"MESA_SHADER_CACHE_DIR", mesa},
 		{"MESA_SHADER_CACHE_MAX_SIZE", fmt.Sprintf("%dG", maxBytes>>30)},
+		{"MESA_DISK_CACHE_MULTI_FILE", "1"},
 		{"MESA_GLSL_CACHE_DIR", mesa},
 		{"MESA_GLSL_CACHE_MAX_SIZE", fmt.Sprintf("%dG", maxBytes>>30)},
 	}

@@ -4,8 +4,10 @@ package glctx
 
 import (
 	"fmt"
+	"math"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
@@ -60,21 +62,30 @@ func Adopt(o Options, schedule func()) (*Context, error) {
 // callback. It panics on another thread where no context is current. A panic of a
 // Post callback propagates, also of one that ran while another call waited on this
 // thread; later callbacks stay queued.
-func (c *Context) Poll() int {
+func (c *Context) Poll() int { return c.PollFor(math.MaxInt64) }
+
+// PollFor is Poll with a budget: callbacks that have not begun when it is used up stay
+// queued for the next call. It runs at least one. A callback that has begun is not
+// interrupted: a compile on this thread takes what it takes, see [Beside].
+func (c *Context) PollFor(budget time.Duration) int {
 	c.enterPoll()
 	defer c.thread.Store(0)
 	batch := c.queue.tryTake(nil)
 	next := 0
-	defer func() { c.requeue(batch[next:]) }() // after a panic
+	defer func() { c.requeue(batch[next:]) }() // for lack of time, or after a panic
+	began := time.Now()
 	for _, j := range batch {
 		next++
 		c.runJob(j)
+		if time.Since(began) >= budget {
+			break
+		}
 	}
 	if v := c.postponed; v != nil {
 		c.postponed = nil
 		panic(v)
 	}
-	return len(batch)
+	return next
 }
 
 // pollWaiting is Poll for calls that wait on the context's thread. The first panic of

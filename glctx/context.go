@@ -24,10 +24,12 @@ type Options struct {
 	Device string
 
 	// CacheDir is the cache directory. Its driver/ folder becomes the driver's own
-	// cache. Default: binary.DefaultDir.
+	// cache. A cache over this context must have the same directory; the front door,
+	// shadercache.Options.Dir, sets both. Default: binary.DefaultDir.
 	CacheDir string
 
-	// DriverCacheOff leaves the driver's own cache as the environment sets it.
+	// DriverCacheOff leaves the driver's own cache as the environment, or an earlier
+	// call, sets it. A cache over this context may have any directory.
 	DriverCacheOff bool
 
 	// Debug requests a debug context and checks for errors after every GL call.
@@ -138,6 +140,7 @@ func (c *Context) setUp() error {
 	}
 	c.gl.startDebugOutput()
 	c.info = c.gl.readInfo()
+	c.driver = c.driver.Effective(c.info.Fingerprint.Vendor, c.info.Fingerprint.Version)
 	if err := c.gl.Err(); err != nil {
 		return fmt.Errorf("reading the driver's limits: %w", err)
 	}

@@ -22,6 +22,15 @@ type CompileError struct {
 	Source *Source // may be nil; then no source lines are shown
 }
 
+// For returns the error of a source with the same text, which may have another name and
+// other files.
+func (e *CompileError) For(s *Source) *CompileError {
+	if s == nil || e.Name == s.name && (e.Source == nil || slices.Equal(e.Source.files, s.files)) {
+		return e
+	}
+	return &CompileError{Name: s.name, Log: e.Log, Source: s}
+}
+
 // Error returns one line: the program and the first error of the log.
 func (e *CompileError) Error() string {
 	line := firstError(e.Log)

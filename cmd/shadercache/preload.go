@@ -141,7 +141,7 @@ func (o *options) reportPrograms(programs *preloadResult, result any, print func
 	}
 	for _, p := range programs.Programs {
 		if p.err != nil && !errors.Is(p.err, cli.ErrReported) {
-			cli.PrintError(o.Stderr, p.failure())
+			o.PrintError(p.failure())
 		}
 	}
 	if err := o.Result(result, print); err != nil {

@@ -110,6 +110,11 @@ func newStats(o *options) *cobra.Command {
 			if err := f.check(cmd, o); err != nil {
 				return cli.Usage(cmd, err)
 			}
+			if f.prometheus {
+				if err := cli.RefuseFlag(cmd, "device", "--prometheus opens no GPU"); err != nil {
+					return err
+				}
+			}
 			r, err := o.stats(f)
 			if err != nil {
 				return err
@@ -193,16 +198,23 @@ func (o *options) stats(f statsFlags) (*statsResult, error) {
 func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error) {
 	path, dir, err := o.ReadDirectory()
 	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}}
-	if err != nil || dir == nil {
-		return r, err
-	}
-	infos, err := dir.Fingerprints()
 	if err != nil {
 		return nil, err
 	}
+	var infos []binary.FingerprintInfo
+	if dir != nil {
+		if infos, err = dir.Fingerprints(); err != nil {
+			return nil, err
+		}
+	}
 	var current shader.Digest
-	if mark && len(infos) > 0 {
-		current = o.currentDriver()
+	if mark && (len(infos) > 0 || o.Device != "") {
+		if current, err = o.currentDriver(); err != nil {
+			return nil, err
+		}
+	}
+	if dir == nil {
+		return r, nil
 	}
 	for _, f := range infos {
 		r.Fingerprints = append(r.Fingerprints, fingerprintLine{
@@ -265,13 +277,17 @@ func newStartsLine(dir *binary.Dir, since time.Duration) startsLine {
 	return line
 }
 
-// currentDriver returns the digest of the current driver, or one that is no driver's.
-func (o *options) currentDriver() shader.Digest {
+// currentDriver returns the digest of the current driver, or one that is no driver's
+// without OpenGL. A --device that cannot be opened is an error.
+func (o *options) currentDriver() (shader.Digest, error) {
 	fingerprint, err := o.CurrentFingerprint()
+	if err != nil && o.Device != "" {
+		return shader.Digest{}, err
+	}
 	if err != nil {
 		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
 	}
-	return fingerprint.Digest()
+	return fingerprint.Digest(), nil
 }
 
 func (s *startsLine) Print(w io.Writer) {
