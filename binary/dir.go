@@ -19,6 +19,7 @@ import (
 //	starts.jsonl              what each start did: see Starts
 //	compiled.json             what starts compiled: see Recompiled
 //	stats_zero.json           the counters at the last Zero
+//	settings.json             limits of the directory: see Settings
 //	NVIDIA_H200-1f0c3a2b/     one per fingerprint: see Store
 //	driver/                   the driver's own cache: see package drivercache
 //	sources/                  texts of programs: see PutSource
@@ -32,13 +33,16 @@ const (
 
 const readmeText = `This directory is a cache of compiled GPU programs, kept by shadercache.
 
-It holds nothing that cannot be made again: delete it, or any part of it, at
-any time, also while programs run. The next start then compiles again.
+It holds nothing that cannot be made again, but the limits in settings.json: delete
+it, or any part of it, at any time, also while programs run. The next start then
+compiles again.
 
   <driver>-<digest>/   programs that one driver compiled
   driver/              the driver's own cache of machine code
   sources/             the programs' texts, where keeping them was asked for
   cache_stats.json     how often programs were found here
+  starts.jsonl         what the latest starts found and compiled
+  settings.json        limits, where "shadercache config set" stored any
 
 "shadercache stats", "list" and "prune" show and trim it.
 `

@@ -125,7 +125,7 @@ func (r *pruneResult) Print(w io.Writer) {
 	if r.Leftovers > 0 {
 		fmt.Fprintf(w, ", %s", cli.Plural(r.Leftovers, "leftover file"))
 	}
-	fmt.Fprintf(w, "\nin %s\n", r.Dir)
+	fmt.Fprintf(w, "\nin %s\n", cli.EscapeName(r.Dir))
 	if r.DriverInUse {
 		fmt.Fprintln(w, "A process uses the driver's cache: the next start that finds it unused deletes the records.")
 	}

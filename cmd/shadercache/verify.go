@@ -116,5 +116,5 @@ func (r *verifyResult) Print(w io.Writer) {
 	if r.Fixed > 0 {
 		fmt.Fprintf(w, "repaired %d\n", r.Fixed)
 	}
-	fmt.Fprintf(w, "in %s\n", r.Dir)
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Dir))
 }

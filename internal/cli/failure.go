@@ -97,12 +97,12 @@ func PrintError(w io.Writer, err error) {
 		fmt.Fprintln(w, "shadercache: interrupted")
 		return
 	}
-	fmt.Fprintf(w, "shadercache: %s\n", EscapeText(err.Error()))
+	fmt.Fprintf(w, "shadercache: %s\n", escapeMessage(err.Error()))
 	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
 		fmt.Fprint(w, EscapeText(refused.Detail()))
 	}
 	if hint := HintFor(err); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", EscapeText(hint))
+		fmt.Fprintf(w, "hint: %s\n", escapeMessage(hint))
 	}
 }
 
