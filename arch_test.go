@@ -21,13 +21,14 @@ const module = "github.com/shadercache/shadercache"
 // Imports go one way. Tests may import what they like.
 var mayImport = map[string][]string{
 	"internal/kernelset": {"cache", "executor", "shader"},
+	"internal/faultgl":   {},
 
 	".":               {"cache", "executor", "glctx"}, // the front door
 	"shader":          {},
 	"drivercache":     {"internal/osfile"},
 	"binary":          {"drivercache", "internal/osfile", "shader"},
 	"bundle":          {"binary", "drivercache", "internal/osfile", "shader"},
-	"cache":           {"binary", "shader"},
+	"cache":           {"binary", "drivercache", "shader"},
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
 	"glctx":           {"binary", "drivercache", "shader"},
 	"executor":        {"binary", "cache", "glctx", "shader"},

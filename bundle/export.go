@@ -48,6 +48,8 @@ type ExportReport struct {
 	DriverFiles  int           `json:"driver_files"`
 	Bytes        int64         `json:"bytes"` // before compression
 	LeftOut      []LeftOut     `json:"left_out,omitempty"`
+
+	WithoutMachineCode []string `json:"without_machine_code,omitempty"` // drivers whose programs compile at their first dispatch
 }
 
 // LeftOut is a file of the directory that is not in the bundle because it is damaged or
@@ -118,7 +120,7 @@ func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err 
 	if err != nil {
 		return r, err
 	}
-	r.Fingerprints = m.Fingerprints
+	r.Fingerprints, r.WithoutMachineCode = m.Fingerprints, m.withoutMachineCode()
 	for _, f := range m.Files {
 		r.count(f)
 	}

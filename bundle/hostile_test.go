@@ -122,6 +122,7 @@ func TestHostileBundles(t *testing.T) {
 		{"staging", at(".import/ready/manifest.json"), "cannot be there"},
 		{"an empty name", at("driver/mesa/"), "cannot be there"},
 		{"too deep", at("driver/mesa/a/b/c/d/e"), "cannot be there"},
+		{"a database of Mesa", at("driver/mesa/mesa_shader_cache_db/part0/mesa_cache.db"), "databases"},
 		{"symbolic link", header(func(h *tar.Header) { h.Typeflag, h.Linkname = tar.TypeSymlink, "/etc/passwd" }), `a link to "/etc/passwd"`},
 		{"hard link", header(func(h *tar.Header) { h.Typeflag, h.Linkname = tar.TypeLink, "../../outside" }), "a link to"},
 		{"device", header(func(h *tar.Header) { h.Typeflag, h.Devmajor = tar.TypeBlock, 8 }), "not a plain file"},

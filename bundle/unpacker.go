@@ -42,6 +42,8 @@ type unpacker struct {
 	skipped  []Fingerprint
 
 	untrustedPrograms, untrustedDriverFiles int // left out for lack of trust
+
+	withoutCode []string // directories with programs and no machine code
 }
 
 // run unpacks and checks the bundle, and commits it by the rename to stagingReady.
@@ -369,6 +371,7 @@ func (u *unpacker) selectPart(m *Manifest) *Manifest {
 			part.Files = append(part.Files, f)
 		}
 	}
+	u.withoutCode = part.withoutMachineCode()
 	return part
 }
 

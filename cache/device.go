@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -55,9 +56,15 @@ type Device interface {
 	// "SIGSEGV: ". f may be closed afterwards. Options.RecordCrashes needs it.
 	SetCrashOutput(f *os.File) error
 
-	// DriverCacheState describes the state of the driver's own cache, for Stats;
-	// "" when it is not known.
-	DriverCacheState() string
+	// SettleDriverCache waits until the driver has written its own cache, at most
+	// seconds: then shader.Program.MachineCode is complete. It does not need the
+	// device's thread.
+	SettleDriverCache()
+
+	// DriverCache returns the state of the driver's own cache; the zero State when
+	// the device does not know. New refuses a directory that is not the one where
+	// it is managed.
+	DriverCache() drivercache.State
 }
 
 // NopDevice has the methods of a [Device] that make no programs, for embedding
@@ -73,5 +80,8 @@ func (NopDevice) PollWhile(wait func()) { wait() }
 // SetCrashOutput does nothing.
 func (NopDevice) SetCrashOutput(*os.File) error { return nil }
 
-// DriverCacheState returns "".
-func (NopDevice) DriverCacheState() string { return "" }
+// SettleDriverCache does nothing.
+func (NopDevice) SettleDriverCache() {}
+
+// DriverCache returns the zero State.
+func (NopDevice) DriverCache() drivercache.State { return drivercache.State{} }

@@ -100,9 +100,7 @@ func (c *Cache) startLoad(ctx context.Context, l *load) {
 	background := context.WithoutCancel(ctx)
 	rest := c.loadOrCompile
 	if ctx.Done() == nil {
-		if r := c.loadStored(background, l); !r.missed() {
-			c.complete(r)
-			c.background.Done()
+		if c.loadHere(background, l) {
 			return
 		}
 		rest = c.compileLoad
@@ -111,4 +109,21 @@ func (c *Cache) startLoad(ctx context.Context, l *load) {
 		defer c.background.Done()
 		rest(background, l)
 	}()
+}
+
+// loadHere completes l from a blob, on the caller's goroutine, and reports whether it
+// did. A panic, of the check of a source for example, ends the load.
+func (c *Cache) loadHere(ctx context.Context, l *load) (completed bool) {
+	missed := false
+	defer func() {
+		if !missed {
+			c.endUnwound(l)
+			c.background.Done()
+		}
+	}()
+	r := c.loadStored(ctx, l)
+	if missed = r.missed(); !missed {
+		c.complete(r)
+	}
+	return !missed
 }

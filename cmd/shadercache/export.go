@@ -150,4 +150,12 @@ func (r *exportResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s of %s, %s, %s, %s of the driver, %s before compression\n",
 		cli.Plural(r.Programs, "program"), cli.Plural(len(r.Fingerprints), "driver"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
 		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.Bytes))
+	printWithoutCode(w, r.WithoutMachineCode)
+}
+
+// printWithoutCode names the drivers of which programs come without machine code.
+func printWithoutCode(w io.Writer, dirs []string) {
+	for _, dir := range dirs {
+		fmt.Fprintf(w, "no machine code for %s: each program compiles at its first dispatch; shadercache doctor shows where the driver's own cache is\n", dir)
+	}
 }

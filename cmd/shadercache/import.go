@@ -130,6 +130,7 @@ func (r *importResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s, %s and %s of the driver are new (%s), %s were there before\n",
 		cli.Plural(r.Programs, "program"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"), cli.Plural(r.DriverFiles, "file"),
 		cli.ReadableBytes(r.Bytes), cli.Plural(r.Present, "file"))
+	printWithoutCode(w, r.WithoutMachineCode)
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "skipped %s: another driver\n", s.Dir)
 	}

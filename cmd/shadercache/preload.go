@@ -122,7 +122,7 @@ func (o *options) preload(args []string, how preloadFlags, f isolationFlags) err
 
 // preloadHere compiles in this process.
 func (o *options) preloadHere(programs []manifest.Program, keepSources bool) (*preloadResult, error) {
-	g, err := o.OpenGPU(cache.Options{KeepSources: keepSources})
+	g, err := o.OpenGPU(cache.Options{KeepSources: keepSources, FillOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func missingName(m binary.MissingProgram) string {
 // rebuildHere compiles in this process, as many programs at a time as preload: no
 // application waits for the GL thread.
 func (o *options) rebuildHere(missing, limit int) (*preloadResult, error) {
-	g, err := o.OpenGPU(cache.Options{})
+	g, err := o.OpenGPU(cache.Options{FillOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResu
 	r := &runResult{
 		GPU:         g.Name(),
 		Driver:      g.Driver(),
-		DriverCache: g.Context.DriverCacheState(),
+		DriverCache: g.DriverCacheState(),
 		MemoryOnly:  g.Cache.Stats().MemoryOnly,
 		Verified:    true,
 		pixels:      picture.Bounds().Size(),
@@ -176,6 +176,7 @@ func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResu
 	}
 	s := g.Cache.Stats()
 	r.Compiles, r.DiskHits = s.Compiles, s.DiskHits
+	r.DriverCache = g.DriverCacheState() // by the files that the driver has written by now
 	return r, imaging.Sheet(pictures), nil
 }
 

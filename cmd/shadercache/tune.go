@@ -140,7 +140,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	from := cli.NewOrigin()
-	g, err := o.OpenGPU(cache.Options{})
+	g, err := o.OpenGPU(cache.Options{FillOnly: true})
 	if err != nil {
 		return nil, err
 	}
