@@ -12,7 +12,7 @@ FUZZTIME ?= 20s
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-mesa25 check bench fuzz soak picture man clean cache-dir
+.PHONY: help build demo test test-mesa25 check bench fuzz soak trial picture man clean cache-dir
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run ManyPrograms
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
+
+trial: ## 1,500 generated shaders through all of a cache's life: some ten minutes
+	scripts/trial
 
 picture: ## draw docs/architecture.svg from docs/architecture.dot
 	@scripts/deps picture
