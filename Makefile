@@ -9,6 +9,8 @@ BINARY   := bin/shadercache
 XVFB     := xvfb-run -a -s '-screen 0 1280x1024x24 -noreset'
 DEMO     := bin/demo
 FUZZTIME ?= 20s
+FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/crashlog \
+	./drivercache/nvidia ./bundle ./glctx ./conv2d ./conv2d/imaging ./resident ./demo/interpreter
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
@@ -60,11 +62,12 @@ bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 	$(XVFB) $(GO) test $(TAGS) -run '^$$' -bench . -benchmem ./...
 	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) bench startup
 
+# Without -fuzzminimizetime the engine spends a minute on making each new input smaller.
 fuzz: ## fuzz every decoder for FUZZTIME each (20s)
-	@set -e; for package in ./binary ./binary/internal/crashlog ./drivercache/nvidia ./bundle ./conv2d ./conv2d/imaging \
-		./resident ./shader/lint ./demo/interpreter; do \
+	@set -e; for package in $(FUZZED); do \
 		for target in $$($(GO) test $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
-			$(GO) test $(TAGS) $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); done; done
+			$(GO) test $(TAGS) $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) \
+				-fuzzminimizetime 10x; done; done
 
 soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./binary -run 'Killed|EveryFlipped|ManyEntries'
