@@ -200,7 +200,7 @@ func (r *runResult) addPrograms(t conv2d.Timing) {
 }
 
 func (r *runResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n", r.GPU)
+	fmt.Fprintf(w, "%s\n\n", cli.EscapeName(r.GPU))
 	fmt.Fprint(w, "program\torigin\tget\tfirst dispatch\n")
 	for _, p := range r.Programs {
 		fmt.Fprintf(w, "%s\t%v\t%.2f ms\t%.2f ms\n", p.Name, p.Origin, p.GetMillis, p.FirstDispatchMillis)
@@ -208,6 +208,6 @@ func (r *runResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s, %d from disk; first result after %.0f ms\n",
 		cli.Plural(r.Compiles, "compile"), r.DiskHits, r.TimeToFirstResultMs)
 	if r.Verified {
-		fmt.Fprintf(w, "%dx%d pixels, all equal to the CPU's: %s\n", r.pixels.X, r.pixels.Y, r.Out)
+		fmt.Fprintf(w, "%dx%d pixels, all equal to the CPU's: %s\n", r.pixels.X, r.pixels.Y, cli.EscapeName(r.Out))
 	}
 }
