@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -60,9 +61,10 @@ type Device interface {
 	// device's thread.
 	SettleDriverCache()
 
-	// DriverCacheState describes the state of the driver's own cache, for Stats;
-	// "" when it is not known.
-	DriverCacheState() string
+	// DriverCache returns the state of the driver's own cache; the zero State when
+	// the device does not know. New refuses a directory that is not the one where
+	// it is managed.
+	DriverCache() drivercache.State
 }
 
 // NopDevice has the methods of a [Device] that make no programs, for embedding
@@ -81,5 +83,5 @@ func (NopDevice) SetCrashOutput(*os.File) error { return nil }
 // SettleDriverCache does nothing.
 func (NopDevice) SettleDriverCache() {}
 
-// DriverCacheState returns "".
-func (NopDevice) DriverCacheState() string { return "" }
+// DriverCache returns the zero State.
+func (NopDevice) DriverCache() drivercache.State { return drivercache.State{} }

@@ -60,7 +60,7 @@ func (c *Cache) getMissing(ctx context.Context, src *shader.Source, h *Handle) (
 		return nil, getError(src.Name(), err)
 	}
 	if l.err != nil {
-		return nil, getError(src.Name(), l.err)
+		return nil, getError(src.Name(), errorFor(src, l.err))
 	}
 	if !started {
 		return h.hit(&l.entry.shares[0]), nil

@@ -56,7 +56,7 @@ func (c *Cache) join(src *shader.Source, storeOnly bool) (l *load, started bool,
 	if l := c.mu.loads[src.Key()]; l != nil {
 		return l, false, nil
 	}
-	if err := c.knownFailure(src.Key()); err != nil {
+	if err := c.knownFailure(src); err != nil {
 		return nil, false, err
 	}
 	if c.options.FailWhenFull && !storeOnly && c.mu.resident.stuck() {

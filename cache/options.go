@@ -7,7 +7,8 @@ import (
 
 // Options configure a [Cache]. The zero value is a good choice.
 type Options struct {
-	// Dir is the cache directory. Default: binary.DefaultDir().
+	// Dir is the cache directory. It must be that of the driver's own cache, where
+	// the device manages one: see ErrApart. Default: binary.DefaultDir().
 	Dir string
 
 	// Upstream is a second cache directory, for programs that Dir does not have,
@@ -45,7 +46,8 @@ type Options struct {
 	// MaxDiskBytes and MaxDiskAge limit the cache directory, programs of all
 	// drivers and the driver's own cache together: see binary.PruneOptions.
 	// Flush and Close enforce them, at most once a day for a directory. Default:
-	// 0, no limit.
+	// 0, the limit that is stored in the directory ("shadercache config set
+	// max-bytes 4G"), else none; negative: none.
 	MaxDiskBytes int64
 	MaxDiskAge   time.Duration
 

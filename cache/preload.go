@@ -105,7 +105,7 @@ func (p *preload) window(first int, sources []*shader.Source) {
 	for _, o := range others {
 		err := p.cache.await(p.ctx, o.load)
 		if err == nil {
-			err = o.load.err
+			err = errorFor(sources[o.index-first], o.load.err)
 		}
 		p.report(o.index, nil, err)
 	}

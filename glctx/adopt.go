@@ -1,13 +1,12 @@
-//go:build linux
-
 package glctx
 
 import (
 	"fmt"
+	"math"
 	"runtime/debug"
-	"syscall"
+	"time"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // Adopt returns a Context for a GL context that the caller owns, such as that of a
@@ -57,24 +56,33 @@ func Adopt(o Options, schedule func()) (*Context, error) {
 
 // Poll runs the queued callbacks of an adopted context and returns their number. It
 // must be called on the context's thread with the context current, and not inside a
-// callback. It panics on another thread where no context is current. A panic of a
-// Post callback propagates, also of one that ran while another call waited on this
-// thread; later callbacks stay queued.
-func (c *Context) Poll() int {
+// callback. It panics on another thread where no context is current; on the context's
+// own, the context is lost then. A panic of a Post callback propagates, also of one that
+// ran while another call waited on this thread; later callbacks stay queued.
+func (c *Context) Poll() int { return c.PollFor(math.MaxInt64) }
+
+// PollFor is Poll with a budget: callbacks that have not begun when it is used up stay
+// queued for the next call. It runs at least one. A callback that has begun is not
+// interrupted: a compile on this thread takes what it takes, see [Beside].
+func (c *Context) PollFor(budget time.Duration) int {
 	c.enterPoll()
 	defer c.thread.Store(0)
 	batch := c.queue.tryTake(nil)
 	next := 0
-	defer func() { c.requeue(batch[next:]) }() // after a panic
+	defer func() { c.requeue(batch[next:]) }() // for lack of time, or after a panic
+	began := time.Now()
 	for _, j := range batch {
 		next++
 		c.runJob(j)
+		if time.Since(began) >= budget {
+			break
+		}
 	}
 	if v := c.postponed; v != nil {
 		c.postponed = nil
 		panic(v)
 	}
-	return len(batch)
+	return next
 }
 
 // pollWaiting is Poll for calls that wait on the context's thread. The first panic of
@@ -104,7 +112,7 @@ func (c *Context) runWaiting(j job) {
 
 // enterPoll prepares this thread for callbacks. The caller clears c.thread.
 func (c *Context) enterPoll() {
-	here := int64(syscall.Gettid())
+	here := threadID()
 	switch {
 	case c.schedule == nil:
 		panic("glctx: Poll is for adopted contexts; this one has a thread of its own")
@@ -112,7 +120,9 @@ func (c *Context) enterPoll() {
 		panic("glctx: Poll called inside a callback")
 	case isCurrent():
 	case c.adoptedThread.Load() == here:
-		c.gone.Store(true)
+		if !c.gone.Swap(true) {
+			c.logger.Error("an adopted context is lost: none is current on its thread")
+		}
 		c.lost.Store(true)
 	default:
 		panic("glctx: Poll was called on a thread where no context is current")
@@ -136,7 +146,7 @@ func (c *Context) requeue(jobs []job) {
 // for other code. Inside a callback of Do or Post it panics: the callback would wait
 // for itself.
 func (c *Context) Pending() <-chan struct{} {
-	here := int64(syscall.Gettid())
+	here := threadID()
 	if c.thread.Load() == here {
 		panic("glctx: a wait for the GL thread inside a callback of Do or Post would wait for itself")
 	}
@@ -172,7 +182,7 @@ func (c *Context) PollWhile(wait func()) {
 
 // enterThread records that callbacks run on this thread until c.thread is cleared.
 func (c *Context) enterThread() {
-	here := int64(syscall.Gettid())
+	here := threadID()
 	c.adoptedThread.Store(here)
 	c.thread.Store(here)
 }
@@ -186,7 +196,7 @@ func isCurrent() bool { return gl45.GetString(gl45.VERSION) != nil }
 func (c *Context) closeAdopted() {
 	c.put(job{post: func(gl *GL) { c.tearDown() }})
 	c.queue.close()
-	if here := int64(syscall.Gettid()); c.adoptedThread.Load() == here && c.thread.Load() != here {
+	if here := threadID(); c.adoptedThread.Load() == here && c.thread.Load() != here {
 		c.pollWaiting()
 	}
 	close(c.stopped)

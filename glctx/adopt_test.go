@@ -3,7 +3,9 @@
 package glctx
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
@@ -12,14 +14,14 @@ import (
 	"sync"
 	"testing"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
-
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // ownContext makes a GL context current on this thread without a Context, as a caller
 // of Adopt has one. destroy destroys it, as the end of the test does.
-func ownContext(t *testing.T) (destroy func()) {
+func ownContext(t testing.TB) (destroy func()) {
 	t.Helper()
 	runtime.LockOSThread()
 	ManageDriverCache(Options{}) // for the whole process: not a directory of this test
@@ -219,6 +221,7 @@ func TestManageDriverCacheAfterTheDriverIsLoaded(t *testing.T) {
 		}
 		return
 	}
+	runtime.LockOSThread()
 	s, err := openEGL(Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -227,5 +230,27 @@ func TestManageDriverCacheAfterTheDriverIsLoaded(t *testing.T) {
 	state := ManageDriverCache(Options{CacheDir: t.TempDir()})
 	if state.Managed || !strings.Contains(state.Reason, "loaded before") {
 		t.Errorf("a driver is loaded, and the driver cache is %v", state)
+	}
+	warnedOnce(t)
+}
+
+// warnedOnce adopts the current context, as a program that forgot ManageDriverCache
+// does, and expects the cache to warn of that once.
+func warnedOnce(t *testing.T) {
+	c, err := Adopt(Options{CacheDir: t.TempDir()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var log bytes.Buffer
+	programs, err := cache.New(c, cache.Options{Dir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := programs.Close(); err != nil {
+		t.Error(err)
+	}
+	if strings.Count(log.String(), "level=WARN") != 1 || !strings.Contains(log.String(), "loaded before") {
+		t.Errorf("want one warning that the driver was loaded before:\n%s", &log)
 	}
 }

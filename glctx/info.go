@@ -1,5 +1,3 @@
-//go:build linux
-
 package glctx
 
 import (
@@ -7,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
-
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // Info is the identity and the limits of a driver, read once when the context is opened.
@@ -86,7 +83,7 @@ func (gl *GL) readInfo() Info {
 		gl45.GetIntegeri_v(gl45.MAX_COMPUTE_WORK_GROUP_COUNT, axis, &info.MaxGroups[axis])
 		gl45.GetIntegeri_v(gl45.MAX_COMPUTE_WORK_GROUP_SIZE, axis, &info.MaxGroupSize[axis])
 	}
-	for i := range uint32(gl.integer(gl45.NUM_EXTENSIONS)) {
+	for i := range listLength(gl.integer(gl45.NUM_EXTENSIONS)) {
 		info.extensions[gl45.GoStr(gl45.GetStringi(gl45.EXTENSIONS, i))] = true
 	}
 	info.ParallelCompile = info.Has("GL_KHR_parallel_shader_compile") || info.Has("GL_ARB_parallel_shader_compile")
@@ -108,7 +105,7 @@ func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 	if info.Has("GL_EXT_memory_object") {
 		f.DriverUUID = driverUUID()
 	}
-	if n := gl.integer(gl45.NUM_PROGRAM_BINARY_FORMATS); n > 0 {
+	if n := listLength(gl.integer(gl45.NUM_PROGRAM_BINARY_FORMATS)); n > 0 {
 		formats := make([]int32, n)
 		gl45.GetIntegerv(gl45.PROGRAM_BINARY_FORMATS, &formats[0])
 		for _, v := range formats {
@@ -119,10 +116,22 @@ func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 	return f
 }
 
+// longestList is more than any driver's list has.
+const longestList = 1 << 16
+
+// listLength returns the length of a list of the driver's, or 0 for one that cannot be.
+func listLength(n int32) uint32 {
+	if n < 0 || n > longestList {
+		return 0
+	}
+	return uint32(n)
+}
+
 func (gl *GL) integer(name uint32) int32 {
 	var v int32
 	gl45.GetIntegerv(name, &v)
 	return v
 }
 
-func (gl *GL) text(name uint32) string { return gl45.GoStr(gl45.GetString(name)) }
+// text returns a string of the driver, made printable.
+func (gl *GL) text(name uint32) string { return printable(gl45.GoStr(gl45.GetString(name))) }

@@ -1,5 +1,3 @@
-//go:build linux
-
 package glctx
 
 import (
@@ -7,8 +5,7 @@ import (
 	"sync"
 	"time"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
-
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -52,6 +49,9 @@ func (gl *GL) prime(p *shader.Program) error {
 	if gl.c.schedule != nil {
 		program, indirect := gl.integer(gl45.CURRENT_PROGRAM), gl.integer(gl45.DISPATCH_INDIRECT_BUFFER_BINDING)
 		defer func() {
+			if !gl45.IsProgram(uint32(program)) {
+				program = 0 // it was deleted, and existed only while it was current
+			}
 			gl45.UseProgram(uint32(program))
 			gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, uint32(indirect))
 		}()

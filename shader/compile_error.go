@@ -22,6 +22,15 @@ type CompileError struct {
 	Source *Source // may be nil; then no source lines are shown
 }
 
+// For returns the error of a source with the same text, which may have another name and
+// other files.
+func (e *CompileError) For(s *Source) *CompileError {
+	if s == nil || e.Name == s.name && (e.Source == nil || slices.Equal(e.Source.files, s.files)) {
+		return e
+	}
+	return &CompileError{Name: s.name, Log: e.Log, Source: s}
+}
+
 // Error returns one line: the program and the first error of the log.
 func (e *CompileError) Error() string {
 	line := firstError(e.Log)
@@ -54,10 +63,13 @@ func (e *CompileError) Detail() string {
 	return b.String()
 }
 
+// lineEnds escapes the line ends of a file name, which is part of a line.
+var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+
 // fileName returns the file with a source string number.
 func (e *CompileError) fileName(number int) string {
 	if e.Source != nil && number < len(e.Source.files) {
-		return e.Source.files[number]
+		return lineEnds.Replace(e.Source.files[number])
 	}
 	return fmt.Sprintf("source %d", number)
 }

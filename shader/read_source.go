@@ -192,9 +192,19 @@ func (l *sourceLine) next() bool {
 	return l.Next()
 }
 
-func (l *sourceLine) errorf(format string, values ...any) error {
-	return fmt.Errorf("%s:%d: %w", l.file.name, l.first, fmt.Errorf(format, values...))
+// IncludeError is returned for an #include that cannot be carried out.
+type IncludeError struct {
+	File    string // that has the #include
+	Line    int
+	Operand string // with its quotes or brackets
+	Err     error
 }
+
+func (e *IncludeError) Error() string {
+	return fmt.Sprintf("%s:%d: #include %s: %v", e.File, e.Line, e.Operand, e.Err)
+}
+
+func (e *IncludeError) Unwrap() error { return e.Err }
 
 var includeExtension = regexp.MustCompile(`^GL_GOOGLE_include_directive\s*:`)
 
@@ -241,7 +251,7 @@ func (r *sourceReader) checkSize() error {
 // includeLine carries out an #include.
 func (r *sourceReader) includeLine(l *sourceLine, operand string) error {
 	if r.includes++; r.includes > maxIncludes {
-		return l.errorf("more than %d includes", maxIncludes)
+		return &IncludeError{l.file.name, l.first, operand, fmt.Errorf("more than %d includes", maxIncludes)}
 	}
 	r.changed = true
 	target, err := r.include(l.file, operand)
@@ -257,7 +267,7 @@ func (r *sourceReader) includeLine(l *sourceLine, operand string) error {
 		return nil
 	}
 	if err != nil {
-		return l.errorf("#include %s: %w", operand, err)
+		return &IncludeError{l.file.name, l.first, operand, err}
 	}
 	if l.opened {
 		r.text.WriteString("*/\n")
