@@ -14,9 +14,11 @@ type Action string
 
 // The actions during which a driver may end its process.
 const (
-	ActionLoad    Action = crashlog.Load
-	ActionCompile Action = crashlog.Compile
-	ActionRun     Action = crashlog.Run // of a candidate of the tuner
+	ActionLoad     Action = crashlog.Load
+	ActionCompile  Action = crashlog.Compile
+	ActionRead     Action = crashlog.Read     // of the program binary
+	ActionRun      Action = crashlog.Run      // of a candidate of the tuner
+	ActionDispatch Action = crashlog.Dispatch // until the fence of the first job
 )
 
 const inFlightName = "inflight"

@@ -86,7 +86,7 @@ func New(dev Device, o Options) (*Cache, error) {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
 	}
 	if c.guard = o.CrashGuard; c.guard == nil {
-		c.guard = &CrashGuard{owner: c}
+		c.guard = &CrashGuard{owner: c, trier: o.Trier}
 	}
 	if o.RecordCrashes {
 		c.recordCrashes()

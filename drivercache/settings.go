@@ -131,6 +131,7 @@ func variables(dir string) []variable {
 
 // setVariables makes every driver use dir, and takes the shared lock on it.
 func setVariables(dir string) State {
+	setAsideIfRequested(dir)
 	for _, d := range []string{"nvidia", "mesa"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return State{Reason: err.Error()}

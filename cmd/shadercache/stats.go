@@ -20,7 +20,8 @@ The first line is a summary: programs for this driver, programs of all drivers o
 disk, compile time saved, and the share of requests without a compile. Then each
 driver has a line; the current one is marked with *. Without OpenGL none is marked.
 
-Programs in quarantine, which a process died of, are listed.
+Programs in quarantine, which crashed or hung the driver, are listed, and suspects: a
+process ended while the driver had them.
 
 --fail-under ends with exit code 1 when the hit rate is lower, or when there were
 no requests. --prometheus prints the figures for the textfile collector of
@@ -34,7 +35,8 @@ type statsResult struct {
 	Dir              string               `json:"dir"`
 	Fingerprints     []fingerprintLine    `json:"fingerprints"`
 	DriverCacheBytes int64                `json:"driver_cache_bytes"`
-	Quarantined      []binary.Quarantined `json:"quarantined"`
+	Quarantined      []binary.Quarantined `json:"quarantined"` // the driver crashed or hung with them
+	Suspects         []binary.Quarantined `json:"suspects"`    // a process ended while the driver had them: to be tried
 	Lifetime         lifetimeLine         `json:"lifetime"`
 
 	counters binary.Counters
@@ -108,7 +110,7 @@ func (r *statsResult) missed(least cli.Percentage) error {
 // readStats reads the figures. With mark it opens OpenGL to mark the current driver.
 func (o *options) readStats(mark bool) (*statsResult, error) {
 	path, dir, err := o.ReadDirectory()
-	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}}
+	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}, Suspects: []binary.Quarantined{}}
 	if err != nil || dir == nil {
 		return r, err
 	}
@@ -137,7 +139,13 @@ func (o *options) readStats(mark bool) (*statsResult, error) {
 	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
 	return r, o.ForStores(dir, func(_ string, store *binary.Store) error {
-		r.Quarantined = append(r.Quarantined, store.Quarantined()...)
+		for _, q := range store.Quarantined() {
+			if q.Suspect {
+				r.Suspects = append(r.Suspects, q)
+			} else {
+				r.Quarantined = append(r.Quarantined, q)
+			}
+		}
 		return nil
 	})
 }
@@ -187,10 +195,15 @@ func (r *statsResult) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
 			mark, f.Label, f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
 	}
-	if len(r.Quarantined) > 0 {
-		fmt.Fprint(w, "\nin quarantine\n")
+	printNotes(w, "in quarantine", r.Quarantined)
+	printNotes(w, "suspects, which the next start tries in a process of their own", r.Suspects)
+}
+
+func printNotes(w io.Writer, title string, notes []binary.Quarantined) {
+	if len(notes) > 0 {
+		fmt.Fprintf(w, "\n%s\n", title)
 	}
-	for _, q := range r.Quarantined {
+	for _, q := range notes {
 		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), cli.EscapeName(q.Name), cli.EscapeName(q.Reason))
 	}
 }

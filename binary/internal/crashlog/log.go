@@ -35,14 +35,18 @@ const (
 
 // The actions during which a driver may end its process.
 const (
-	Load    = "load"
-	Compile = "compile"
-	Run     = "run"
+	Load     = "load"
+	Compile  = "compile"
+	Read     = "read"
+	Run      = "run"
+	Dispatch = "dispatch"
 )
+
+var actions = []string{Load, Compile, Read, Run, Dispatch}
 
 // Mark is a program that a driver works on.
 type Mark struct {
-	Action string // Load, Compile or Run
+	Action string // Load, Compile, Read, Run or Dispatch
 	Key    shader.Key
 }
 
