@@ -21,6 +21,7 @@ const module = "github.com/shadercache/shadercache"
 // Imports go one way. Tests may import what they like.
 var mayImport = map[string][]string{
 	"internal/kernelset": {"cache", "executor", "shader"},
+	"internal/faultgl":   {},
 
 	".":               {"cache", "executor", "glctx"}, // the front door
 	"shader":          {},

@@ -87,6 +87,15 @@ func (s *Store) Fingerprint() Fingerprint { return s.fingerprint }
 // Path returns the directory of the store, which may not exist yet.
 func (s *Store) Path() string { return s.path }
 
+// Has reports whether there is a blob of a key, here or in the upstream directory. It
+// does not open it.
+func (s *Store) Has(key shader.Key) bool {
+	if _, err := os.Lstat(s.blobPath(key)); err == nil {
+		return true
+	}
+	return s.upstream != nil && s.upstream.Has(key)
+}
+
 // Get reads the blob of a key, from the upstream directory where this one has none. It
 // returns ErrNotFound where neither has one. A file that is damaged, or that belongs to
 // another program or driver, is moved to rejected/ and reported as a *DamagedError; the

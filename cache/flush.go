@@ -19,6 +19,10 @@ func (c *Cache) Flush() error {
 	return nil
 }
 
+// WaitStored waits until every program compiled so far is stored, or could not be. It
+// records no statistics: Flush and Close do.
+func (c *Cache) WaitStored() { c.waitStored() }
+
 // Prune deletes blobs and driver cache files by age and size; resident programs
 // stay. Uses of this process are recorded first, if the store can, so that they
 // count. Without a store there is nothing to prune.

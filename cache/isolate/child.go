@@ -1,7 +1,6 @@
 package isolate
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -29,13 +28,12 @@ type Child struct {
 	// Default: nothing.
 	Hint func(error) string
 
-	// Failed gets the request and the result of each program that failed, for instance
-	// to print it on standard error. Default: nothing.
-	Failed func(request string, r cache.PreloadResult)
-
-	// In and Out are the connection to the pool. Default: standard input and output.
+	// In and Out are the connection to the pool. Default: those that the pool passed.
+	// With the default of In, the process ends when its parent does.
 	In  io.Reader
 	Out io.Writer
+
+	exit func(code int) // ends the process
 }
 
 // Opened is a cache that a child opened.
@@ -47,33 +45,55 @@ type Opened struct {
 
 // Serve opens the cache and answers requests until the input ends, then it closes the
 // cache. A cache that cannot be opened, or that stores nothing, is reported to the
-// pool and is no error. Serve ignores os.Interrupt from its call on.
+// pool and is no error. Serve ignores os.Interrupt from its call on. It ends the process
+// where the parent has ended, or does not enforce its limits.
 func (c Child) Serve() error {
 	signal.Ignore(os.Interrupt)
-	if c.Find == nil {
-		c.Find = DecodeSource
+	c = c.withDefaults()
+	w := startWatch(c.In, c.exit)
+	var l limits
+	if err := json.Unmarshal([]byte(<-w.lines), &l); err != nil {
+		return fmt.Errorf("isolate: no pool started this process: %w", err)
 	}
-	if c.In == nil {
-		c.In = os.Stdin
-	}
-	if c.Out == nil {
-		c.Out = os.Stdout
-	}
-	out := json.NewEncoder(c.Out)
+	closing := limits{Timeout: max(l.Timeout, minStart)}.loosened()
+	w.limit(closing)
 	opened, err := c.Open()
 	if err != nil {
-		return out.Encode(c.cannotStart(err))
+		return c.reply(w, c.cannotStart(err))
 	}
+	w.cache.Store(opened.Cache)
 	first := message{Ready: true, ContextNanos: int64(opened.ContextTime)}
 	reason := opened.Cache.Stats().MemoryOnly
 	if reason != "" {
 		first = c.cannotStart(fmt.Errorf("%w: %s", ErrMemoryOnly, reason))
 	}
-	err = out.Encode(first)
+	err = c.reply(w, first)
 	if err == nil && reason == "" {
-		err = c.answer(opened.Cache, out)
+		err = c.answer(opened.Cache, w, l)
 	}
+	w.limit(closing)
 	return errors.Join(err, opened.Close())
+}
+
+func (c Child) withDefaults() Child {
+	if c.Find == nil {
+		c.Find = DecodeSource
+	}
+	c.exit = os.Exit
+	if c.In == nil {
+		c.In = os.Stdin
+	} else {
+		c.exit = func(int) {}
+	}
+	if c.Out == nil {
+		c.Out = openReplies()
+	}
+	return c
+}
+
+func (c Child) reply(w *watch, m message) error {
+	w.idle()
+	return json.NewEncoder(c.Out).Encode(m)
 }
 
 func (c Child) cannotStart(err error) message {
@@ -84,39 +104,54 @@ func (c Child) cannotStart(err error) message {
 	return m
 }
 
-// maxRequest bounds the length of a request.
-const maxRequest = 64 << 20
-
 // answer compiles the program of each line of the input.
-func (c Child) answer(programs *cache.Cache, out *json.Encoder) error {
-	input := bufio.NewScanner(c.In)
-	input.Buffer(nil, maxRequest)
-	for input.Scan() {
-		r := c.compile(programs, input.Text())
+func (c Child) answer(programs *cache.Cache, w *watch, l limits) error {
+	for request := range w.lines {
+		w.limit(l.loosened())
+		before := programs.Stats()
+		r := c.compile(programs, request)
 		m := programMessage{Name: r.Name, Key: r.Key, Origin: r.Origin.String(),
 			LoadNanos: r.LoadNanos, PrimeNanos: r.PrimeNanos, CompileNanos: r.CompileNanos}
 		if r.Err != nil {
-			m.Error = cmp.Or(r.Err.Error(), "unknown error")
+			m.Error, m.Log = cmp.Or(r.Err.Error(), "unknown error"), compileLog(r.Err)
 			m.Quarantined = errors.Is(r.Err, binary.ErrQuarantined)
+			m.Recorded = programs.Stats().NegativeHits > before.NegativeHits
 		}
-		if err := out.Encode(message{Program: &m}); err != nil {
+		if err := c.reply(w, message{Program: &m}); err != nil {
 			return err
 		}
 	}
-	return input.Err()
+	return w.err
 }
 
+// compile compiles the program of a request. What it returns is stored: a crash with the
+// next program loses nothing, and the driver works on one program at a time.
 func (c Child) compile(programs *cache.Cache, request string) cache.PreloadResult {
 	source, err := c.Find(request)
-	r := cache.PreloadResult{Err: err}
-	if err == nil {
-		results, err := programs.Preload(context.Background(), []*shader.Source{source}, nil)
-		if r = (cache.PreloadResult{Name: source.Name(), Key: source.Key(), Err: err}); len(results) == 1 {
-			r = results[0]
-		}
+	if err != nil {
+		return cache.PreloadResult{Err: err}
 	}
-	if r.Err != nil && c.Failed != nil {
-		c.Failed(request, r)
+	failures := programs.Stats().StoreFailures
+	r := cache.PreloadResult{Name: source.Name(), Key: source.Key()}
+	results, err := programs.Preload(context.Background(), []*shader.Source{source}, nil)
+	if r.Err = err; len(results) == 1 {
+		r = results[0]
+	}
+	programs.WaitStored()
+	if r.Err == nil && r.Origin == cache.Compiled && programs.Stats().StoreFailures > failures {
+		r.Origin, r.Err = 0, ErrNotStored
 	}
 	return r
+}
+
+// maxLog bounds the log in a reply. The store keeps more of it.
+const maxLog = 64 << 10
+
+// compileLog returns the driver's log of a compile error, else "".
+func compileLog(err error) string {
+	failure, ok := errors.AsType[*shader.CompileError](err)
+	if !ok {
+		return ""
+	}
+	return cmp.Or(failure.Log[:min(len(failure.Log), maxLog)], "the driver gives no reason")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"time"
@@ -31,41 +32,52 @@ func ChildCommand() (*exec.Cmd, error) {
 // Child.Serve and ends.
 func IsChild() bool { return os.Getenv(childVariable) != "" }
 
-// minStart bounds the time to open a GPU and to close it from below.
-const minStart = time.Minute
+const (
+	// minStart bounds the time to open a GPU and to close it from below.
+	minStart = time.Minute
+
+	// drainTime bounds the wait for what a child that has ended wrote: another process
+	// may hold its descriptors open.
+	drainTime = time.Second
+
+	// killTime bounds the wait for the end of a child that was killed: the system does
+	// not end a process while it waits for a device.
+	killTime = 10 * time.Second
+)
 
 // childProcess is one child. One goroutine at a time uses it.
 type childProcess struct {
 	command *exec.Cmd
-	input   io.WriteCloser
-	replies chan message // closed when the child's output ends
-	signal  string       // that ended the child, unless the pool sent it; "" = none
+	limits  limits
+	input   *os.File
+	source  *os.File      // of replies
+	replies chan message  // closed when there are no more
+	ended   chan struct{} // closed when the process has ended
+	output  *childOutput
+	log     *slog.Logger
 }
 
+// startChild starts a child and waits until it is ready.
 func (r *run) startChild() (*childProcess, error) {
 	command, err := r.Command()
 	if err != nil {
-		return nil, err
-	}
-	c := &childProcess{command: command, replies: make(chan message, 1)}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if c.input, err = command.StdinPipe(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrNoProcess, err)
 	}
 	started := time.Now()
-	if err := command.Start(); err != nil {
-		return nil, err
+	c, err := r.startProcess(command)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoProcess, err)
 	}
-	go c.readReplies(output)
-	reply, err := c.wait(max(r.Timeout, minStart))
+	hello, err := json.Marshal(c.limits)
+	if err != nil {
+		panic(err) // numbers can be encoded
+	}
+	reply, err := c.ask(string(hello), limits{Timeout: max(r.Timeout, minStart)})
 	if err != nil {
 		return nil, fmt.Errorf("isolate: start a child: %w", err)
 	}
 	if !reply.Ready {
-		return nil, errors.Join(&StartError{reply.Error, reply.Hint}, c.end(r.Timeout))
+		return nil, errors.Join(&StartError{reply.Error, reply.Hint}, c.end())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,9 +85,45 @@ func (r *run) startChild() (*childProcess, error) {
 	return c, nil
 }
 
-func (c *childProcess) readReplies(output io.Reader) {
+// startProcess starts a command with its descriptors.
+func (r *run) startProcess(command *exec.Cmd) (*childProcess, error) {
+	c := &childProcess{
+		command: command, limits: limits{r.Timeout, r.MaxMemoryBytes},
+		replies: make(chan message, 1), ended: make(chan struct{}), log: r.Logger,
+	}
+	requests, input, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer requests.Close()
+	replies, w, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, input.Close())
+	}
+	defer w.Close()
+	if command.Stderr != nil {
+		c.output = &childOutput{to: command.Stderr, seen: &r.seen}
+		command.Stdout, command.Stderr = c.output, c.output
+	}
+	command.Stdin, command.WaitDelay = requests, drainTime
+	passReplies(command, w)
+	if err := command.Start(); err != nil {
+		return nil, errors.Join(err, input.Close(), replies.Close())
+	}
+	c.input, c.source = input, replies
+	go c.readReplies()
+	go func() {
+		_ = command.Wait() // the state of the process has it
+		close(c.ended)
+		time.AfterFunc(drainTime, func() { _ = replies.Close() })
+	}()
+	return c, nil
+}
+
+func (c *childProcess) readReplies() {
 	defer close(c.replies)
-	for d := json.NewDecoder(output); ; {
+	defer c.source.Close()
+	for d := json.NewDecoder(c.source); ; {
 		var m message
 		if d.Decode(&m) != nil {
 			return
@@ -84,57 +132,125 @@ func (c *childProcess) readReplies(output io.Reader) {
 	}
 }
 
-// send has a program compiled. After an error the child is gone.
-func (c *childProcess) send(request string, limit time.Duration) (*programMessage, error) {
-	_, _ = io.WriteString(c.input, request+"\n") // a child that is gone has no reply
-	reply, err := c.wait(limit)
+// send has a program compiled. After an error, a *LostError, the child is gone.
+func (c *childProcess) send(request string) (*programMessage, error) {
+	reply, err := c.ask(request, c.limits)
 	if err == nil && reply.Program == nil {
 		c.kill()
-		err = errors.New("its process did not answer with a program")
+		err = &LostError{Err: errors.New("its process did not answer with a program")}
 	}
 	return reply.Program, err
 }
 
-// wait returns the next reply. After an error the child is gone.
-func (c *childProcess) wait(limit time.Duration) (message, error) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case reply, ok := <-c.replies:
-		if ok {
-			return reply, nil
+// ask sends a line and returns the reply. After an error the child is gone.
+func (c *childProcess) ask(line string, l limits) (message, error) {
+	// A child that does not read, or is gone, does not reply either.
+	_ = c.input.SetWriteDeadline(time.Now().Add(l.Timeout))
+	_, _ = io.WriteString(c.input, line+"\n")
+	m := newMeter(l, c.command.Process.Pid)
+	tick := time.NewTicker(l.tick())
+	defer tick.Stop()
+	ended := c.ended
+	for {
+		select {
+		case reply, ok := <-c.replies:
+			if ok {
+				return reply, nil
+			}
+			return message{}, c.lost()
+		case <-ended:
+			ended = nil // replies are closed soon
+		case <-tick.C:
+			if over := m.exceeded(); over != nil {
+				c.kill()
+				return message{}, over
+			}
 		}
-		_ = c.input.Close()
-		err := c.command.Wait()
-		c.signal = endingSignal(err)
-		if err == nil {
-			err = errors.New("without an answer")
-		}
-		return message{}, fmt.Errorf("its process ended: %w", err)
-	case <-timer.C:
-		c.kill()
-		return message{}, fmt.Errorf("it took longer than %s, so its process was ended", limit)
 	}
 }
 
+// hasGrown reports whether a child holds so much memory, for instance of programs that
+// its driver keeps, that another one should continue.
+func (c *childProcess) hasGrown() bool {
+	return c.limits.MemoryBytes > 0 && memoryOf(c.command.Process.Pid) > c.limits.MemoryBytes/2
+}
+
+// lost returns how a child that closed its replies ended.
+func (c *childProcess) lost() *LostError {
+	select {
+	case <-c.ended:
+		_ = c.input.Close()
+	case <-time.After(drainTime):
+		c.kill()
+		return &LostError{Err: errors.New("its process closed its output")}
+	}
+	state := c.command.ProcessState
+	l := &LostError{Signal: endingSignal(state)}
+	reported, first := c.printed()
+	if l.Signal == "" && !state.Success() {
+		l.Signal = reported
+	}
+	switch {
+	case l.Crashed():
+		l.Err = fmt.Errorf("the driver crashed: %s", l.Signal)
+	case l.Signal != "":
+		l.Err = fmt.Errorf("its process was ended by %s", l.Signal)
+	case first != "":
+		l.Err = fmt.Errorf("its process ended: %s: %s", state, first)
+	case state.Success():
+		l.Err = errors.New("its process ended without an answer")
+	default:
+		l.Err = fmt.Errorf("its process ended: %s", state)
+	}
+	return l
+}
+
+// printed returns what the child's runtime printed about its end, and logs it.
+func (c *childProcess) printed() (signal, first string) {
+	if c.output == nil {
+		return "", ""
+	}
+	c.output.end()
+	signal, first, whole := c.output.crash()
+	if whole != "" {
+		c.log.Debug("a child printed", "output", whole)
+	}
+	return signal, first
+}
+
+// kill ends the child.
 func (c *childProcess) kill() {
 	_ = c.command.Process.Kill()
 	_ = c.input.Close()
-	_ = c.command.Wait() // closes the child's output, also where another process holds it
-	for range c.replies {
-	}
+	c.wait(killTime)
 }
 
-// end closes the child's input and waits until it has stored what it compiled.
-func (c *childProcess) end(limit time.Duration) error {
-	_ = c.input.Close()
-	timer := time.AfterFunc(max(limit, minStart), func() { _ = c.command.Process.Kill() })
+// wait waits until the child has ended, and reports whether it has.
+func (c *childProcess) wait(limit time.Duration) (ended bool) {
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	err := c.command.Wait()
+	select {
+	case <-c.ended:
+		ended = true
+	case <-timer.C:
+	}
+	_ = c.source.Close()
 	for range c.replies {
 	}
-	if err != nil {
-		return fmt.Errorf("isolate: end a child: %w", err)
+	return ended
+}
+
+// end closes the child's input and waits until it has closed its cache, for as long as
+// a child may take to start.
+func (c *childProcess) end() error {
+	_ = c.input.Close()
+	if !c.wait(max(c.limits.Timeout, minStart)) {
+		c.kill()
+		return errors.New("isolate: end a child: it did not end, so it was killed")
+	}
+	c.printed()
+	if state := c.command.ProcessState; !state.Success() {
+		return fmt.Errorf("isolate: end a child: %s", state)
 	}
 	return nil
 }

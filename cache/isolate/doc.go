@@ -10,17 +10,20 @@
 // # Guarantees
 //
 //   - Every request gets one [Result], unless a child cannot start or the context ends.
-//   - A child that dies is replaced. Its program is tried once more with the next
-//     child, and what the child compiled before is compiled again, since it may not
-//     have reached the disk.
-//   - A child that needs longer than Pool.Timeout for a program is killed and replaced
-//     in the same way.
-//   - A program is blamed only for what happened while the driver had it. Where a
+//   - What a child answered is stored, so no program is compiled twice, whatever happens
+//     to the child afterwards.
+//   - A child that dies, or exceeds Pool.Timeout or Pool.MaxMemoryBytes, is replaced. Its
+//     program fails with a [LostError]. It gets a second try only where the reason may
+//     lie elsewhere: the system killed the child, or it ended without a signal.
+//   - A program is blamed only for what happened while the driver had it, alone. Where a
 //     signal such as SIGSEGV ended the child, the cause is certain: the program is in
-//     quarantine after that one crash, and the next child refuses it
-//     (binary.ErrQuarantined). Where the child was killed or ran out of time, there may
-//     be another cause, and it takes a second loss.
+//     quarantine after that one crash. Where the child was killed or exceeded a limit,
+//     that takes a second time.
+//   - Nothing that a driver prints disturbs the pool: replies have a descriptor of their
+//     own, and what goes to standard output or error comes out on standard error, once.
+//   - Every wait has a limit, also where another process holds a child's descriptors.
 //   - When the context ends, children complete the program that they compile, store
 //     it, and end. They are not killed, because that would look like a driver that died.
 //     Children ignore os.Interrupt for the same reason.
+//   - When the parent ends in any way, so do its children, and no program is blamed.
 package isolate

@@ -1,22 +1,56 @@
 package isolate
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // ErrMemoryOnly is reported by a child whose cache has no
 // directory: nothing that it compiles would outlive it.
 var ErrMemoryOnly = errors.New("isolate: programs cannot be stored")
 
+// ErrNoProcess is returned by Pool.Run, wrapped, when the system starts no process for
+// the first child.
+var ErrNoProcess = errors.New("isolate: a child process cannot be started")
+
+// ErrNotStored is reported for a program that a child compiled and could not write to
+// the cache directory, such as one on a full disk.
+var ErrNotStored = errors.New("compiled, but not stored: the cache directory cannot be written")
+
 // ProgramError is the error of a program that a child reported: its text.
-type ProgramError struct{ Message string }
+type ProgramError struct {
+	Message string
+	Log     string // of the driver, for a source that does not compile; cut to 64 KiB
+}
 
 func (e *ProgramError) Error() string { return e.Message }
 
-// LostError is the error of a program with which two children were lost.
-type LostError struct{ Err error }
+// LostError is the error of a program that its child did not survive, or did not
+// complete within the limits.
+type LostError struct {
+	Err error // what the pool saw
+
+	// Signal is the signal that ended the child, such as "SIGSEGV: segmentation
+	// fault", unless the pool sent it. "" = none is known.
+	Signal string
+
+	TimedOut   bool // the program took longer than Pool.Timeout
+	OverMemory bool // the program took more than Pool.MaxMemoryBytes
+}
 
 func (e *LostError) Error() string { return e.Err.Error() }
 
 func (e *LostError) Unwrap() error { return e.Err }
+
+// Crashed reports whether a signal ended the child by which drivers end processes.
+func (e *LostError) Crashed() bool {
+	name, _, _ := strings.Cut(e.Signal, ":")
+	switch name {
+	case "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS":
+		return true
+	}
+	return false
+}
 
 // StartError is returned by Pool.Run when a child reports that it cannot start.
 type StartError struct {

@@ -7,9 +7,8 @@ import (
 	"log/slog"
 	"os/exec"
 	"runtime"
+	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -28,14 +27,26 @@ type Pool struct {
 	// and at least a minute, to start and to end.
 	Timeout time.Duration
 
+	// MaxMemoryBytes bounds the memory that a child takes for one program, beyond what
+	// it had before; measured on Linux only. Default: DefaultMemoryBytes(Jobs);
+	// negative: no limit.
+	MaxMemoryBytes int64
+
 	// Command returns a command that starts a child. Default: ChildCommand. The pool
-	// takes the command's standard input and output.
+	// takes the command's standard input and output, and passes what the child and its
+	// driver print on either to the command's standard error: each line once, without
+	// the traces of a crash.
 	Command func() (*exec.Cmd, error)
 
+	// Begun is called with the index of a request before a child gets it, never at the
+	// same time as done. Default: nothing.
+	Begun func(index int)
+
 	// Dir is the cache directory of the children. The pool records crashes there that
-	// a child could not record itself, and after the last child it puts the programs
-	// that children died of into quarantine and merges what NVIDIA's driver stored for
-	// each child apart. nil: none of it.
+	// a child could not record itself, puts the programs that children died of into
+	// quarantine, and after the last child merges what NVIDIA's driver stored for each
+	// child apart. It starts one child where every program is stored already, and the
+	// others when one has to be compiled. nil: none of it.
 	Dir *binary.Dir
 
 	// Logger gets what Dir could not take. Default: nothing is logged.
@@ -47,11 +58,17 @@ type Result struct {
 	Index int // of the request
 
 	// PreloadResult has the name and the key where the child found the program. Err is
-	// a *ProgramError from the child, or a *LostError.
+	// a *ProgramError from the child, or a *LostError; from Compile, a
+	// *shader.CompileError for a source that does not compile.
 	cache.PreloadResult
 
-	// Quarantined reports that a process died of the program, now or before.
+	// Quarantined reports that the program is in quarantine: the driver crashed with it,
+	// now or before.
 	Quarantined bool
+
+	// Recorded reports that Err is the compile error of an earlier process: see
+	// cache.Options.KeepCompileErrors.
+	Recorded bool
 }
 
 // Report holds when each part of a run ended.
@@ -86,6 +103,12 @@ func (p Pool) withDefaults() Pool {
 	if p.Timeout <= 0 {
 		p.Timeout = DefaultTimeout
 	}
+	switch {
+	case p.MaxMemoryBytes == 0:
+		p.MaxMemoryBytes = DefaultMemoryBytes(p.Jobs)
+	case p.MaxMemoryBytes < 0:
+		p.MaxMemoryBytes = 0
+	}
 	if p.Command == nil {
 		p.Command = ChildCommand
 	}
@@ -98,11 +121,17 @@ func (p Pool) withDefaults() Pool {
 // Compile compiles sources as Run does, for children that decode requests with
 // DecodeSource, the default. Results have the name and the key of their source.
 func (p *Pool) Compile(ctx context.Context, sources []*shader.Source, done func(Result)) (Report, error) {
-	request := func(i int) string { return EncodeSource(sources[i]) }
-	return p.run(ctx, len(sources), request, func(r Result) {
-		r.Name, r.Key = sources[r.Index].Name(), sources[r.Index].Key()
+	r := &run{Pool: p.withDefaults(), done: func(r Result) {
+		source := sources[r.Index]
+		r.Name, r.Key = source.Name(), source.Key()
+		if e, ok := errors.AsType[*ProgramError](r.Err); ok && e.Log != "" {
+			r.Err = &shader.CompileError{Name: r.Name, Log: e.Log, Source: source}
+		}
 		done(r)
-	})
+	}}
+	r.request = func(i int) string { return EncodeSource(sources[i]) }
+	r.stored = func(i int) bool { return r.isStored(sources[i].Key()) }
+	return r.all(ctx, len(sources))
 }
 
 // Run has children compile the programs of all requests. A request is one line that
@@ -111,29 +140,29 @@ func (p *Pool) Compile(ctx context.Context, sources []*shader.Source, done func(
 // Run returns an error when a child cannot start, when ctx ends, and when Dir does not
 // take a quarantine. Results until then were passed to done.
 func (p *Pool) Run(ctx context.Context, requests []string, done func(Result)) (Report, error) {
-	return p.run(ctx, len(requests), func(i int) string { return requests[i] }, done)
+	r := &run{Pool: p.withDefaults(), done: done}
+	r.request = func(i int) string { return requests[i] }
+	r.stored = func(int) bool { return false }
+	return r.all(ctx, len(requests))
 }
 
-func (p *Pool) run(ctx context.Context, count int, request func(index int) string, done func(Result)) (Report, error) {
-	r := &run{Pool: p.withDefaults(), request: request, done: done}
-	r.mu.waiting = make([]int, count)
-	for i := range count {
-		r.mu.waiting[i] = i
+// isStored reports whether any driver's store has a program.
+func (r *run) isStored(key shader.Key) bool {
+	return slices.ContainsFunc(r.stores, func(s *binary.Store) bool { return s.Has(key) })
+}
+
+// openStores opens the store of each driver in Dir. A directory without any is not an
+// error.
+func (r *run) openStores() {
+	if r.Dir == nil {
+		return
 	}
-	r.mu.answered, r.mu.lost = map[int]bool{}, map[int]bool{}
-	var workers errgroup.Group
-	for range min(r.Jobs, count) {
-		workers.Go(func() error { return r.work(ctx) })
+	infos, _ := r.Dir.Drivers()
+	for _, info := range infos {
+		if store, err := r.Dir.Store(info.Fingerprint); err == nil && info.Fingerprint.DirName() == info.Dir {
+			r.stores = append(r.stores, store)
+		}
 	}
-	err := workers.Wait()
-	r.report.Ended = time.Now()
-	if r.Dir != nil {
-		err = errors.Join(err, r.recoverMarks())
-		r.report.Recovered = time.Now()
-		r.mergeSlots()
-		r.report.Merged = time.Now()
-	}
-	return r.report, err
 }
 
 // recordCrash records the signal that ended a child, in case the child could not.
@@ -149,12 +178,22 @@ func (r *run) recordCrash(process int, signal string) {
 	}
 }
 
-// recoverMarks puts what children died of into quarantine.
-func (r *run) recoverMarks() error {
-	return r.Dir.EachStore(func(_ string, store *binary.Store) error {
-		_, err := store.Recover()
+// recoverMarks puts what children died of into quarantine, and reports whether the
+// program of key is refused.
+func (r *run) recoverMarks(key shader.Key) (refused bool, err error) {
+	if r.Dir == nil {
+		return false, nil
+	}
+	r.recovering.Lock()
+	defer r.recovering.Unlock()
+	err = r.Dir.EachStore(func(_ string, store *binary.Store) error {
+		found, err := store.Recover()
+		for _, q := range found.Active {
+			refused = refused || q.Key == key && q.Refused()
+		}
 		return err
 	}, nil)
+	return refused, err
 }
 
 // mergeSlots merges what NVIDIA's driver stored for each child apart.

@@ -8,10 +8,14 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// The protocol: a child writes a message when it is ready, or why it cannot start,
-// then one message for each line that it reads, until its input ends.
+// The protocol: a child reads its limits, and writes a message when it is ready, or why
+// it cannot start; then one message for each line that it reads, until its input ends. It
+// reads standard input and writes to a descriptor that no driver writes to. A program
+// that it answered is stored. An input that ends before the answer means that the parent
+// has ended.
 //
 //	parent                   child
+//	{"timeout_ns":120000000000,"memory_bytes":4294967296}
 //	                         {"ready":true,"context_ns":81000000}
 //	request                  {"program":{"name":"blur","key":"...","origin":"compiled","compile_ns":9000000}}
 //	request                  {"program":{"name":"edge","key":"...","error":"..."}}
@@ -35,11 +39,13 @@ type programMessage struct {
 	PrimeNanos   int64      `json:"prime_ns,omitempty"`
 	CompileNanos int64      `json:"compile_ns,omitempty"`
 	Error        string     `json:"error,omitempty"`
+	Log          string     `json:"log,omitempty"` // see ProgramError
 	Quarantined  bool       `json:"quarantined,omitempty"`
+	Recorded     bool       `json:"recorded,omitempty"`
 }
 
 func (m *programMessage) result(index int) Result {
-	r := Result{Index: index, Quarantined: m.Quarantined, PreloadResult: cache.PreloadResult{
+	r := Result{Index: index, Quarantined: m.Quarantined, Recorded: m.Recorded, PreloadResult: cache.PreloadResult{
 		Name:         m.Name,
 		Key:          m.Key,
 		LoadNanos:    m.LoadNanos,
@@ -52,9 +58,21 @@ func (m *programMessage) result(index int) Result {
 		}
 	}
 	if m.Error != "" {
-		r.Err = &ProgramError{m.Error}
+		r.Err = &ProgramError{m.Error, m.Log}
 	}
 	return r
+}
+
+// requestKey returns the key of the program of a request: one that EncodeSource made,
+// or a key itself; else the zero key.
+func requestKey(request string) shader.Key {
+	if key, err := shader.ParseKey(request); err == nil {
+		return key
+	}
+	if source, err := DecodeSource(request); err == nil {
+		return source.Key()
+	}
+	return shader.Key{}
 }
 
 // sourceRequest is a source as a request.

@@ -5,21 +5,74 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 )
 
-// run is one call of Pool.Run.
+// run is one call of Pool.Run or Pool.Compile.
 type run struct {
 	Pool
 	request func(index int) string // encodes one when it is sent
+	stored  func(index int) bool   // so that it is probably not compiled
 	done    func(Result)
+
+	stores     []*binary.Store // of all drivers, as the run started
+	seen       seenLines
+	recovering sync.Mutex
+	workers    errgroup.Group
 
 	mu struct {
 		sync.Mutex
-		waiting  []int        // indices of requests
-		answered map[int]bool // done was called
-		lost     map[int]bool // tried once, and the child was lost
+		waiting []int        // indices of requests
+		lost    map[int]bool // tried once, and the child was lost for an unknown reason
+		working int          // workers
 	}
 	report Report // guarded by mu until the workers have ended
+}
+
+// all compiles count requests.
+func (r *run) all(ctx context.Context, count int) (Report, error) {
+	r.mu.lost, r.seen.lines = map[int]bool{}, map[string]bool{}
+	r.openStores()
+	compiles := 0
+	for i := range count {
+		r.mu.waiting = append(r.mu.waiting, i)
+		if !r.stored(i) {
+			compiles++
+		}
+	}
+	r.mu.Lock()
+	r.addWorkers(ctx, min(r.Jobs, count, max(compiles, 1)))
+	r.mu.Unlock()
+	err := r.workers.Wait()
+	r.report.Ended = time.Now()
+	if r.Dir != nil {
+		_, recoverErr := r.recoverMarks([32]byte{})
+		err = errors.Join(err, recoverErr)
+		r.report.Recovered = time.Now()
+		r.mergeSlots()
+		r.report.Merged = time.Now()
+	}
+	return r.report, err
+}
+
+// addWorkers adds workers until there are as many as wanted. The caller holds mu.
+func (r *run) addWorkers(ctx context.Context, wanted int) {
+	for ; r.mu.working < wanted; r.mu.working++ {
+		r.workers.Go(func() error {
+			defer r.endWorker()
+			return r.work(ctx)
+		})
+	}
+}
+
+func (r *run) endWorker() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.working--
 }
 
 // work feeds one child after the other until no request waits.
@@ -32,28 +85,36 @@ func (r *run) work(ctx context.Context) error {
 	return nil
 }
 
-// workWithChild feeds one child until no request waits or the child is lost.
+// workWithChild feeds one child until no request waits, or the child is lost or has
+// grown.
 func (r *run) workWithChild(ctx context.Context) error {
 	child, err := r.startChild()
 	if err != nil {
 		return err
 	}
-	var compiled []int
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !child.hasGrown() {
 		index, ok := r.next()
 		if !ok {
-			return child.end(r.Timeout)
+			return child.end()
 		}
-		program, err := child.send(r.request(index), r.Timeout)
-		if err != nil {
-			r.recordCrash(child.command.Process.Pid, child.signal)
-			r.childLost(index, compiled, err)
-			return nil
+		request := r.request(index)
+		program, err := child.send(request)
+		if lost, ok := errors.AsType[*LostError](err); ok {
+			return r.childLost(index, request, child, lost)
 		}
 		r.answer(program.result(index))
-		compiled = append(compiled, index)
+		if program.Origin == cache.Compiled.String() {
+			r.helpWith(ctx)
+		}
 	}
-	return errors.Join(ctx.Err(), child.end(r.Timeout))
+	return errors.Join(ctx.Err(), child.end())
+}
+
+// helpWith starts further children: programs have to be compiled.
+func (r *run) helpWith(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addWorkers(ctx, min(r.Jobs, r.mu.working+len(r.mu.waiting)))
 }
 
 func (r *run) left() bool {
@@ -69,35 +130,45 @@ func (r *run) next() (index int, ok bool) {
 		return 0, false
 	}
 	index, r.mu.waiting = r.mu.waiting[0], r.mu.waiting[1:]
+	if r.Begun != nil {
+		r.Begun(index)
+	}
 	return index, true
 }
 
-// childLost queues what a lost child compiled again, since the last of it may not have
-// reached the disk. The request that it was lost with gets a second try, then it
-// fails with err. After a recorded crash the next child refuses that program.
-func (r *run) childLost(index int, compiled []int, err error) {
-	r.mu.Lock()
-	second := r.mu.lost[index]
-	r.mu.lost[index] = true
-	r.mu.waiting = append(r.mu.waiting, compiled...)
-	if !second {
-		r.mu.waiting = append(r.mu.waiting, index)
+// childLost answers the request that a child was lost with. Where the reason may lie
+// elsewhere, as with a process that the system killed for lack of memory, the request
+// gets a second try.
+func (r *run) childLost(index int, request string, child *childProcess, lost *LostError) error {
+	r.recordCrash(child.command.Process.Pid, lost.Signal)
+	key := requestKey(request)
+	refused, err := r.recoverMarks(key)
+	if !refused && !lost.TimedOut && !lost.OverMemory && r.tryAgain(index) {
+		return err
 	}
-	r.mu.Unlock()
-	if second {
-		lost := Result{Index: index, Quarantined: true}
-		lost.Err = &LostError{err}
-		r.answer(lost)
-	}
+	result := Result{Index: index, Quarantined: refused}
+	result.Key, result.Err = key, lost
+	r.answer(result)
+	return err
 }
 
-// answer calls done with the first result for a request.
+// tryAgain queues a request for its second try, and reports whether it did.
+func (r *run) tryAgain(index int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.lost[index] {
+		return false
+	}
+	r.mu.lost[index] = true
+	r.mu.waiting = append(r.mu.waiting, index)
+	return true
+}
+
+// answer passes on the result of a request. A program that was compiled is stored, so
+// no request is made twice.
 func (r *run) answer(result Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.mu.answered[result.Index] {
-		r.mu.answered[result.Index] = true
-		r.report.Answered = time.Now()
-		r.done(result)
-	}
+	r.report.Answered = time.Now()
+	r.done(result)
 }

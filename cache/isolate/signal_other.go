@@ -2,5 +2,7 @@
 
 package isolate
 
+import "os"
+
 // endingSignal returns "": no signal ends a process here.
-func endingSignal(error) string { return "" }
+func endingSignal(*os.ProcessState) string { return "" }

@@ -3,8 +3,7 @@
 package isolate
 
 import (
-	"errors"
-	"os/exec"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -12,12 +11,8 @@ import (
 
 // endingSignal returns the signal that ended a process, such as "SIGSEGV:
 // segmentation fault", or "".
-func endingSignal(err error) string {
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	if !ok {
-		return ""
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
+func endingSignal(state *os.ProcessState) string {
+	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
 		return ""
 	}

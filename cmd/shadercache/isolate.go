@@ -137,21 +137,14 @@ func (o *options) isolate(dir *binary.Dir, f isolationFlags, programs []preloadL
 	return r, nil
 }
 
-// isolatedFailure returns the error to print for a program: a child has printed its own.
+// isolatedFailure returns the error to print for a program.
 func isolatedFailure(err error) error {
 	switch {
 	case errors.As(err, new(*isolate.LostError)):
 		return cli.Hint(err, "the program is in quarantine for a day; shadercache verify --repair ends that")
-	case errors.As(err, new(*isolate.ProgramError)):
-		return printedError{err}
 	}
 	return err
 }
-
-// printedError is an error that a child printed.
-type printedError struct{ error }
-
-func (printedError) Is(target error) bool { return target == cli.ErrReported }
 
 func newPreloadChild(o *options) *cobra.Command {
 	var keepSources bool
@@ -184,8 +177,6 @@ func (o *options) serveChild(keepSources bool) error {
 			}
 			return cli.HintFor(err)
 		},
-		Failed: func(_ string, r cache.PreloadResult) { cli.PrintError(o.Stderr, newPreloadLine(r).failure()) },
-		Out:    o.Stdout,
 	}.Serve()
 }
 
