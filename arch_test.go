@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"internal/kernelset": {"cache", "executor", "shader"},
 	"internal/faultgl":   {},
 
-	".":               {"cache", "executor", "glctx"}, // the front door
+	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "shader"}, // the front door
 	"shader":          {},
 	"drivercache":     {"internal/osfile"},
 	"binary":          {"drivercache", "internal/osfile", "shader"},

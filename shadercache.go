@@ -31,6 +31,15 @@ type Options struct {
 	// default, half of it on the device.
 	NoExecutor bool
 
+	// NoTrials keeps the cache from starting child processes. A program that the driver
+	// had when a process ended is suspect: a crash of the driver would end the next
+	// process too. So the executable is started once more to try it, as a process that
+	// ends before main runs. Packages that are initialised before this one are
+	// initialised in it too; it has no arguments, and what it prints is discarded. With
+	// NoTrials, in a process with set-user-id, and where no process can be started,
+	// suspects are tried in this process, one at a time.
+	NoTrials bool
+
 	// Context, Cache and Executor configure the parts. Dir, Device and Logger
 	// replace the fields of the same meaning there, where they are set.
 	Context  glctx.Options
@@ -65,6 +74,9 @@ func Open(o Options) (*GPU, error) {
 // Options.Context are not used.
 func New(context *glctx.Context, o Options) (*GPU, error) {
 	o = o.distribute()
+	if o.Cache.Trier == nil {
+		o.Cache.Trier = newTrier(context, o)
+	}
 	programs, err := cache.New(context, o.Cache)
 	if err != nil {
 		return nil, errors.Join(err, context.Close())

@@ -49,6 +49,10 @@ func (s *Store) ClearMarks() { s.marks.ClearMarks() }
 // instead of the second. Call it before the first Mark.
 func (s *Store) SetCrashOutput(set func(*os.File)) { s.marks.SetCrashOutput(set) }
 
+// IsCrash reports whether a signal, such as "SIGSEGV: segmentation fault", is one by which
+// the code of a driver ends its process.
+func IsCrash(signal string) bool { return crashlog.IsCrash(signal) }
+
 // RecordCrash records which signal ended another process, as the caller observed it:
 // "SIGSEGV: segmentation fault", or another signal by which drivers end processes. It
 // covers a case that SetCrashOutput does not: where the driver blocks a signal on threads

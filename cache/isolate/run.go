@@ -88,7 +88,7 @@ func (r *run) work(ctx context.Context) error {
 // workWithChild feeds one child until no request waits, or the child is lost or has
 // grown.
 func (r *run) workWithChild(ctx context.Context) error {
-	child, err := r.startChild()
+	child, err := r.startChild(r.Command)
 	if err != nil {
 		return err
 	}
@@ -143,13 +143,20 @@ func (r *run) childLost(index int, request string, child *childProcess, lost *Lo
 	r.recordCrash(child.command.Process.Pid, lost.Signal)
 	key := requestKey(request)
 	refused, err := r.recoverMarks(key)
-	if !refused && !lost.TimedOut && !lost.OverMemory && r.tryAgain(index) {
-		return err
-	}
 	result := Result{Index: index, Quarantined: refused}
 	result.Key, result.Err = key, lost
+	var verdict error
+	switch {
+	case refused || lost.OverMemory:
+	case lost.TimedOut:
+		result, verdict = r.refuse(result, lost)
+	case lost.Crashed() && r.Dir != nil:
+		result, verdict = r.crashedTwice(index, request, lost)
+	case r.tryAgain(index):
+		return err
+	}
 	r.answer(result)
-	return err
+	return errors.Join(err, verdict)
 }
 
 // tryAgain queues a request for its second try, and reports whether it did.
