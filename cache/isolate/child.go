@@ -118,7 +118,7 @@ func (c Child) answer(programs *cache.Cache, w *watch, l limits) error {
 			LoadNanos: r.LoadNanos, PrimeNanos: r.PrimeNanos, CompileNanos: r.CompileNanos}
 		if r.Err != nil {
 			m.Error, m.Log = cmp.Or(r.Err.Error(), "unknown error"), compileLog(r.Err)
-			m.Quarantined = errors.Is(r.Err, binary.ErrQuarantined)
+			m.Quarantined, m.NotStored = errors.Is(r.Err, binary.ErrQuarantined), errors.Is(r.Err, ErrNotStored)
 			m.Recorded = programs.Stats().NegativeHits > before.NegativeHits
 		}
 		if err := c.reply(w, message{Program: &m}); err != nil {

@@ -19,7 +19,9 @@ func (l limits) loosened() limits {
 
 // tick returns how often to call meter.exceeded. A program that takes 2 GiB a second
 // is found 40 MiB late.
-func (l limits) tick() time.Duration { return min(20*time.Millisecond, max(l.Timeout/4, time.Millisecond)) }
+func (l limits) tick() time.Duration {
+	return min(20*time.Millisecond, max(l.Timeout/4, time.Millisecond))
+}
 
 // meter measures what one process takes for one program.
 type meter struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -62,19 +63,44 @@ func Report(w io.Writer, err error) int {
 }
 
 // PrintError prints one failure. For a shader that does not compile it prints the
-// driver's log and the lines that the log names.
-func PrintError(w io.Writer, err error) {
+// beginning of the driver's log and the lines that it names.
+func PrintError(w io.Writer, err error) { PrintFailure(w, err, "") }
+
+// PrintFailure is PrintError with the command that prints the whole log of a driver, ""
+// for none.
+func PrintFailure(w io.Writer, err error, whole string) {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(w, "shadercache: interrupted")
 		return
 	}
 	fmt.Fprintf(w, "shadercache: %s\n", EscapeText(err.Error()))
 	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
-		fmt.Fprint(w, EscapeText(refused.Detail()))
+		fmt.Fprint(w, EscapeText(shortened(refused, whole).Detail()))
 	}
 	if hint := HintFor(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", hint)
 	}
+}
+
+// The part of a driver's log that is printed. Drivers write megabytes for one mistake.
+const (
+	maxLogLines = 20
+	maxLogBytes = 4 << 10
+)
+
+// shortened returns a compile error with the beginning of its log.
+func shortened(e *shader.CompileError, whole string) *shader.CompileError {
+	log := strings.TrimSpace(e.Log)
+	lines := strings.SplitAfterN(log[:min(len(log), maxLogBytes)], "\n", maxLogLines+1)
+	short := strings.Join(lines[:min(len(lines), maxLogLines)], "")
+	if len(short) == len(log) {
+		return e
+	}
+	more := "\n... the log is longer"
+	if whole != "" {
+		more += ", see: " + whole
+	}
+	return &shader.CompileError{Name: e.Name, Log: strings.ToValidUTF8(strings.TrimSpace(short), "?") + more, Source: e.Source}
 }
 
 // HintFor returns what the user can do about an error, or "".
