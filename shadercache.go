@@ -71,7 +71,7 @@ func Open(o Options) (*GPU, error) {
 // New makes a cache and an executor over a context that is open: an adopted one, or
 // one with a window. The GPU owns the context from then on, also when New fails:
 // Close closes it, which leaves an adopted context to its owner. Device and
-// Options.Context are not used.
+// Options.Context are for the child process alone: see Options.NoTrials.
 func New(context *glctx.Context, o Options) (*GPU, error) {
 	o = o.distribute()
 	if o.Cache.Trier == nil {

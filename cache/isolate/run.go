@@ -150,7 +150,7 @@ func (r *run) childLost(index int, request string, child *childProcess, lost *Lo
 	case refused || lost.OverMemory:
 	case lost.TimedOut:
 		result, verdict = r.refuse(result, lost)
-	case lost.Crashed() && r.Dir != nil:
+	case lost.Crashed() && r.Dir != nil && !r.isBinaryAtFault(key):
 		result, verdict = r.crashedTwice(index, request, lost)
 	case r.tryAgain(index):
 		return err

@@ -15,6 +15,8 @@ import (
 // hung may merely have been slow. What follows from the end of a child:
 //
 //	the child                                consequence for its program
+//	crashed while it loaded a binary, or     tried once more, without the binary
+//	while it read one from the driver
 //	crashed, and so did a second child with  refused for a day
 //	an empty cache of the driver
 //	crashed, and the second child did not    none: the driver's cache is set aside
@@ -107,6 +109,16 @@ func (r *run) refuse(result Result, lost *LostError) (Result, error) {
 		return store.Refuse(q)
 	})
 	return result, err
+}
+
+// isBinaryAtFault reports whether a child crashed while the driver loaded or returned the
+// binary of a program: the next child does neither.
+func (r *run) isBinaryAtFault(key shader.Key) (atFault bool) {
+	_ = r.eachNote(key, func(_ *binary.Store, q binary.Quarantined) error {
+		atFault = !q.Suspect && !q.Refused()
+		return nil
+	})
+	return atFault
 }
 
 // eachNote calls do with the note of a program in each store that has one.

@@ -1,0 +1,279 @@
+//go:build linux
+
+package shadercache_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/internal/faultgl"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// startVariable makes a process an application that starts: see start.
+const startVariable = "SHADERCACHE_TEST_START"
+
+// start is an application that opens the cache in Dir and gets its programs.
+type start struct {
+	Dir      string
+	Names    []string
+	NoTrials bool
+}
+
+// startResult is what it prints.
+type startResult struct {
+	Origins map[string]string // or the error
+	Stats   binary.Counters
+}
+
+// It runs in place of the tests, and before them: like a main, after the packages that it
+// imports.
+func init() {
+	value := os.Getenv(startVariable)
+	if value == "" {
+		return
+	}
+	var s start
+	if err := json.Unmarshal([]byte(value), &s); err != nil {
+		panic(err)
+	}
+	if err := s.run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func (s start) run() error {
+	gpu, err := shadercache.Open(shadercache.Options{Dir: s.Dir, NoTrials: s.NoTrials, NoExecutor: true})
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	var sources []*shader.Source
+	for _, name := range s.Names {
+		sources = append(sources, kernelNamed(name))
+	}
+	r := startResult{Origins: map[string]string{}}
+	results, err := gpu.Cache.Preload(context.Background(), sources, nil)
+	for _, p := range results {
+		r.Origins[p.Name] = p.Origin.String()
+		if p.Err != nil {
+			r.Origins[p.Name] = p.Err.Error()
+		}
+	}
+	r.Stats = gpu.Cache.Stats().Counters
+	return errors.Join(err, gpu.Close(), json.NewEncoder(os.Stdout).Encode(r))
+}
+
+// kernelNamed returns a program whose text has its name.
+func kernelNamed(name string) *shader.Source {
+	return shader.MustSource(name, `#version 450
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Out { uint word; };
+void main() { word = `+fmt.Sprint(len(name))+`u; } // `+name, nil)
+}
+
+func (s start) command(t *testing.T, environment ...string) *exec.Cmd {
+	t.Helper()
+	value, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), environment...), startVariable+"="+string(value))
+	return cmd
+}
+
+// wantResult runs a start that has to end well.
+func (s start) wantResult(t *testing.T, environment ...string) (r startResult) {
+	t.Helper()
+	cmd := s.command(t, environment...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, &stderr)
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(out, []byte("open\n")), &r); err != nil {
+		t.Fatalf("what a child prints must not be here: %v\n%s", err, out)
+	}
+	return r
+}
+
+// wantDeath runs a start that the driver ends.
+func (s start) wantDeath(t *testing.T, environment ...string) {
+	t.Helper()
+	if out, err := s.command(t, environment...).Output(); err == nil {
+		t.Fatalf("it lived: %s", out)
+	}
+}
+
+func notes(t *testing.T, path string) (list []binary.Quarantined) {
+	t.Helper()
+	dir, err := binary.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = dir.EachStore(func(_ string, store *binary.Store) error {
+		list = append(list, store.Quarantined()...)
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Programs of processes that are killed at any moment are refused by no later start.
+func TestKilledStartsRefuseNothing(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	kills := 10
+	if os.Getenv("SHADERCACHE_SOAK") != "" {
+		kills = 200
+	}
+	s := start{Dir: t.TempDir()}
+	suspected, trials := 0, uint64(0)
+	for n := range kills {
+		// Half of the programs are stored, and half are new.
+		s.Names = nil
+		for i := range 12 {
+			s.Names = append(s.Names, fmt.Sprintf("kernel %d of start %d", i, n-1), fmt.Sprintf("kernel %d of start %d", i, n))
+		}
+		cmd := s.command(t)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = out.Read(make([]byte, 16)) // it has a context
+		time.Sleep(rand.N(60 * time.Millisecond))
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		after := s
+		after.Names = s.Names[:n%len(s.Names)+1] // others stay suspect
+		for range 2 {
+			r := after.wantResult(t)
+			trials += r.Stats.Trials
+			suspected += len(notes(t, s.Dir))
+			for name, origin := range r.Origins {
+				if origin != "compiled" && origin != "disk" {
+					t.Errorf("kill %d: %s: %s", n, name, origin)
+				}
+			}
+			for _, q := range notes(t, s.Dir) {
+				if !q.Suspect {
+					t.Errorf("kill %d: %+v", n, q)
+				}
+			}
+			after.Names = s.Names
+		}
+		if left := notes(t, s.Dir); len(left) != 0 {
+			t.Errorf("kill %d: still suspect after all were tried: %+v", n, left)
+		}
+	}
+	t.Logf("%d kills, %d trials", kills, trials)
+	if trials == 0 {
+		t.Error("no process was killed while the driver had a program")
+	}
+}
+
+// A source that crashes the driver ends one process of a library user, who has no code for
+// it; the next one learns from a child that it does.
+func TestSourceThatCrashesTheDriver(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	environment := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, At: "glLinkProgram", Source: "killer"})
+	s := start{Dir: t.TempDir(), Names: []string{"a", "killer", "b"}}
+	s.wantDeath(t, environment...)
+	for n, trials := range []uint64{3, 0} {
+		r := s.wantResult(t, environment...)
+		if r.Stats.Trials != trials || r.Stats.Refusals != 1 || !strings.Contains(r.Origins["killer"], "child process crashed (SIGSEGV") {
+			t.Errorf("start %d: %+v", n, r)
+		}
+		if r.Origins["a"] != "disk" || r.Origins["b"] != "disk" {
+			t.Errorf("start %d: %v", n, r.Origins)
+		}
+	}
+	if list := notes(t, s.Dir); len(list) != 1 || list[0].Name != "killer" || !list[0].Refused() {
+		t.Errorf("in quarantine: %+v", list)
+	}
+	// The driver is mended.
+	dir, err := binary.OpenDir(s.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := dir.Verify(true, nil); err != nil || r.Fixed != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r := s.wantResult(t); r.Origins["killer"] != "disk" || r.Stats.Trials != 1 {
+		t.Errorf("after a repair: %+v", r)
+	}
+}
+
+// Bad machine code in the driver's own cache costs that cache, and no program.
+func TestDriverThatCrashesOfItsOwnCache(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	environment := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, At: "glDispatchComputeIndirect", Source: "victim", While: "bad"})
+	s := start{Dir: t.TempDir(), Names: []string{"a", "victim", "b"}}
+	if r := s.wantResult(t, environment...); r.Stats.Compiles != 3 {
+		t.Fatalf("%+v", r)
+	}
+	bad := filepath.Join(s.Dir, "driver", "mesa", "bad")
+	if err := os.WriteFile(bad, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.wantDeath(t, environment...)
+	r := s.wantResult(t, environment...)
+	if !strings.Contains(r.Origins["victim"], "its own cache, which was set aside") || r.Origins["a"] != "disk" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Lstat(bad); !os.IsNotExist(err) {
+		t.Errorf("not set aside: %v", err)
+	}
+	r = s.wantResult(t, environment...)
+	if r.Origins["victim"] != "disk" && r.Origins["victim"] != "compiled" || r.Stats.Refusals != 0 || len(notes(t, s.Dir)) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Without trials, and without processes, a suspect is compiled here.
+func TestNoTrials(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	environment := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, Argument: "9", At: "glLinkProgram", Source: "killed", Call: 1})
+	s := start{Dir: t.TempDir(), Names: []string{"killed"}, NoTrials: true}
+	s.wantDeath(t, environment...)
+	if r := s.wantResult(t); r.Stats.Trials != 0 || r.Origins["killed"] != "compiled" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The variable of the child is of no use to other processes.
+func TestTrialVariableIsNotInherited(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	s := start{Dir: t.TempDir(), Names: []string{"a"}}
+	for _, value := range []string{"", "{", `{"parent":1,"dir":"/nonexistent"}`} {
+		if r := s.wantResult(t, "SHADERCACHE_TRIAL="+value); len(r.Origins) != 1 {
+			t.Errorf("%q: %+v", value, r)
+		}
+	}
+}
