@@ -18,6 +18,9 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
 	"github.com/shadercache/shadercache/shader"
@@ -31,6 +34,8 @@ type start struct {
 	Dir      string
 	Names    []string
 	NoTrials bool
+	Record   bool // crashes
+	Run      bool // runs each program once
 }
 
 // startResult is what it prints.
@@ -58,7 +63,9 @@ func init() {
 }
 
 func (s start) run() error {
-	gpu, err := shadercache.Open(shadercache.Options{Dir: s.Dir, NoTrials: s.NoTrials, NoExecutor: true})
+	gpu, err := shadercache.Open(shadercache.Options{
+		Dir: s.Dir, NoTrials: s.NoTrials, Cache: cache.Options{RecordCrashes: s.Record}, Executor: executor.Options{SlotBytes: 1 << 12},
+	})
 	if err != nil {
 		return err
 	}
@@ -75,8 +82,36 @@ func (s start) run() error {
 			r.Origins[p.Name] = p.Err.Error()
 		}
 	}
+	if s.Run {
+		for _, source := range sources {
+			if runErr := runOnce(gpu, source); runErr != nil {
+				r.Origins[source.Name()] = runErr.Error()
+			}
+		}
+	}
 	r.Stats = gpu.Cache.Stats().Counters
 	return errors.Join(err, gpu.Close(), json.NewEncoder(os.Stdout).Encode(r))
+}
+
+// runOnce runs a program and checks its result.
+func runOnce(gpu *shadercache.GPU, source *shader.Source) error {
+	program, err := gpu.Cache.Get(context.Background(), source)
+	if err != nil {
+		return err
+	}
+	defer program.Release()
+	word := []uint32{0}
+	pending, err := gpu.Executor.Submit(context.Background(), executor.Job{
+		Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+		Outputs:  []executor.Output{{Binding: 0, To: glctx.Bytes(word)}},
+	})
+	if err == nil {
+		err = pending.Wait(context.Background())
+	}
+	if err == nil && word[0] != uint32(len(source.Name())) {
+		err = fmt.Errorf("computed %d", word[0])
+	}
+	return err
 }
 
 // kernelNamed returns a program whose text has its name.
@@ -251,6 +286,64 @@ func TestDriverThatCrashesOfItsOwnCache(t *testing.T) {
 	r = s.wantResult(t, environment...)
 	if r.Origins["victim"] != "disk" && r.Origins["victim"] != "compiled" || r.Stats.Refusals != 0 || len(notes(t, s.Dir)) != 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A driver that crashes as it runs a program for the first time ends two processes that
+// record crashes: one with its own cache as it was, and one with an empty one.
+func TestDriverThatCrashesInTheFirstJob(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	faulty := filepath.Join(t.TempDir(), "faulty")
+	environment := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, At: "glDispatchCompute", Source: "victim", While: faulty})
+	s := start{Dir: t.TempDir(), Names: []string{"a", "victim", "b"}, Record: true, Run: true}
+	s.wantResult(t, environment...)
+	if err := os.WriteFile(faulty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []string{"dies", "aside", "dies", "not for the first time", "not for the first time"} {
+		if want == "dies" {
+			s.wantDeath(t, environment...)
+			continue
+		}
+		r := s.wantResult(t, environment...)
+		if !strings.Contains(r.Origins["victim"], want) || r.Origins["a"] != "disk" || r.Stats.Trials != 0 {
+			t.Errorf("start %d: %+v", n, r)
+		}
+	}
+	if list := notes(t, s.Dir); len(list) != 1 || list[0].Name != "victim" || list[0].Action != binary.ActionDispatch {
+		t.Errorf("in quarantine: %+v", list)
+	}
+	// The driver is mended.
+	dir, err := binary.OpenDir(s.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := dir.Verify(true, nil); err != nil || r.Fixed != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r := s.wantResult(t); r.Origins["victim"] != "disk" || len(notes(t, s.Dir)) != 0 {
+		t.Errorf("after a repair: %+v, %+v", r, notes(t, s.Dir))
+	}
+}
+
+// A driver that crashes as it returns a program binary ends one process. The program is
+// compiled from then on and not stored.
+func TestDriverThatCrashesReadingABinary(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	environment := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, At: "glGetProgramBinary", Source: "victim"})
+	s := start{Dir: t.TempDir(), Names: []string{"a", "victim", "b"}}
+	s.wantDeath(t, environment...)
+	for n := range 2 {
+		r := s.wantResult(t, environment...)
+		// The first process may have died before it stored the others.
+		if r.Origins["victim"] != "compiled" || r.Origins["a"] != "disk" && n > 0 || r.Stats.Refusals != 0 {
+			t.Errorf("start %d: %+v", n, r)
+		}
+	}
+	if list := notes(t, s.Dir); len(list) != 1 || list[0].Action != binary.ActionRead || list[0].Refused() {
+		t.Errorf("notes: %+v", list)
 	}
 }
 

@@ -35,7 +35,9 @@ type CrashGuard struct {
 		unstored map[shader.Key]bool               // neither to be loaded nor to be stored
 		suspects map[shader.Key]binary.Quarantined // to be tried
 		trials   []*trial                          // not started
-		trying   bool                              // runTrials runs
+
+		undispatched map[shader.Key]bool // suspects until their first job is done
+		trying       bool                // runTrials runs
 	}
 }
 
@@ -102,6 +104,7 @@ func (g *CrashGuard) readNotes() {
 		g.mu.refused = map[shader.Key]binary.Quarantined{}
 		g.mu.unstored = map[shader.Key]bool{}
 		g.mu.suspects = map[shader.Key]binary.Quarantined{}
+		g.mu.undispatched = map[shader.Key]bool{}
 	}
 	for _, q := range notes {
 		g.addNote(q)
@@ -130,7 +133,8 @@ func (g *CrashGuard) addNote(q binary.Quarantined) {
 	switch {
 	case q.Refused():
 		g.mu.refused[q.Key] = q
-	case q.Suspect && q.Action == binary.ActionDispatch: // until its first job is done
+	case q.Suspect && q.Action == binary.ActionDispatch:
+		g.mu.undispatched[q.Key] = true
 	case q.Suspect:
 		g.mu.suspects[q.Key] = q
 	default:
@@ -245,9 +249,12 @@ func (g *CrashGuard) clearSuspect(key shader.Key) {
 	_, suspect := g.mu.suspects[key]
 	delete(g.mu.suspects, key)
 	g.mu.Unlock()
-	if !suspect {
-		return
+	if suspect {
+		g.lift(key)
 	}
+}
+
+func (g *CrashGuard) lift(key shader.Key) {
 	if err := g.marks().Lift(key); err != nil {
 		g.owner.storeFailed("lifting a quarantine", err)
 	}

@@ -55,6 +55,11 @@ type Device interface {
 	// "SIGSEGV: ". f may be closed afterwards. Options.RecordCrashes needs it.
 	SetCrashOutput(f *os.File) error
 
+	// WatchFirstDispatch calls watch before the first dispatch of each program that the
+	// device made, on its thread, and what watch returns, unless nil, when the dispatch
+	// has finished. stop ends it.
+	WatchFirstDispatch(watch func(program uint32) (done func())) (stop func())
+
 	// DriverCacheState describes the state of the driver's own cache, for Stats;
 	// "" when it is not known.
 	DriverCacheState() string
@@ -72,6 +77,9 @@ func (NopDevice) PollWhile(wait func()) { wait() }
 
 // SetCrashOutput does nothing.
 func (NopDevice) SetCrashOutput(*os.File) error { return nil }
+
+// WatchFirstDispatch does nothing.
+func (NopDevice) WatchFirstDispatch(func(uint32) func()) (stop func()) { return func() {} }
 
 // DriverCacheState returns "".
 func (NopDevice) DriverCacheState() string { return "" }

@@ -26,6 +26,9 @@ func (c *Cache) loadOrCompile(ctx context.Context, l *load) {
 // result is missed when there is no blob that the driver accepts.
 func (c *Cache) loadStored(ctx context.Context, l *load) result {
 	c.guard.recover()
+	if err := c.guard.mustNotRun(l.src); err != nil {
+		return result{load: l, err: err}
+	}
 	blob, origin := c.findBlob(l.src.Key())
 	if blob == nil {
 		return result{load: l}

@@ -53,6 +53,7 @@ type Context struct {
 	counters counters
 	thread   atomic.Int64 // id of the OS thread while it runs callbacks, else 0
 	lost     atomic.Bool
+	first    firstDispatches
 	debug    *debugSink
 
 	// Of an adopted context only.

@@ -109,6 +109,7 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 		gl.deleteProgram(b.program)
 		return shader.Program{}, err
 	}
+	gl.c.first.add(p.ID)
 	return p, nil
 }
 
@@ -178,6 +179,7 @@ func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
 		gl.deleteProgram(id)
 		return shader.Program{}, err
 	}
+	gl.c.first.add(id)
 	return p, nil
 }
 
@@ -214,6 +216,7 @@ func (c *Context) Delete(id uint32) {
 
 func (gl *GL) deleteProgram(id uint32) {
 	gl.c.counters.programs.Add(-1)
+	delete(gl.c.first.fresh, id)
 	gl45.DeleteProgram(id)
 	gl.debugCheck("glDeleteProgram")
 }
