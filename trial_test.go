@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -40,6 +41,7 @@ type start struct {
 
 // startResult is what it prints.
 type startResult struct {
+	Log     string
 	Origins map[string]string // or the error
 	Stats   binary.Counters
 }
@@ -63,8 +65,9 @@ func init() {
 }
 
 func (s start) run() error {
+	var log bytes.Buffer
 	gpu, err := shadercache.Open(shadercache.Options{
-		Dir: s.Dir, NoTrials: s.NoTrials, Cache: cache.Options{RecordCrashes: s.Record}, Executor: executor.Options{SlotBytes: 1 << 12},
+		Dir: s.Dir, Logger: slog.New(slog.NewTextHandler(&log, nil)), NoTrials: s.NoTrials, Cache: cache.Options{RecordCrashes: s.Record}, Executor: executor.Options{SlotBytes: 1 << 12},
 	})
 	if err != nil {
 		return err
@@ -90,7 +93,9 @@ func (s start) run() error {
 		}
 	}
 	r.Stats = gpu.Cache.Stats().Counters
-	return errors.Join(err, gpu.Close(), json.NewEncoder(os.Stdout).Encode(r))
+	err = errors.Join(err, gpu.Close())
+	r.Log = log.String()
+	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(r))
 }
 
 // runOnce runs a program and checks its result.
@@ -344,6 +349,22 @@ func TestDriverThatCrashesReadingABinary(t *testing.T) {
 	}
 	if list := notes(t, s.Dir); len(list) != 1 || list[0].Action != binary.ActionRead || list[0].Refused() {
 		t.Errorf("notes: %+v", list)
+	}
+}
+
+// A driver that crashes as it makes a context is named at the next start.
+func TestDriverThatCrashesMakingAContext(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	environment := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, At: "eglMakeCurrent"})
+	s := start{Dir: t.TempDir(), Names: []string{"a"}}
+	s.wantDeath(t, environment...)
+	s.wantDeath(t, environment...)
+	if r := s.wantResult(t); !strings.Contains(r.Log, "processes ended while the driver made a GL context") || !strings.Contains(r.Log, "processes=2") {
+		t.Errorf("log: %s", r.Log)
+	}
+	if r := s.wantResult(t); strings.Contains(r.Log, "GL context") {
+		t.Errorf("log after a success: %s", r.Log)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 //	README.md, CACHEDIR.TAG   describe the directory, for people and for backup programs
 //	cache_stats.json          lifetime counters: see statsFile
 //	NVIDIA_H200-1f0c3a2b/     one per fingerprint: see Store
+//	opening/                  processes that make a GL context: see MarkOpening
 //	driver/                   the driver's own cache: see package drivercache
 //	sources/                  texts of programs: see PutSource
 //	last_trim                 time of the last Trim

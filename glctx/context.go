@@ -72,9 +72,12 @@ type Context struct {
 func Open(o Options) (*Context, error) {
 	c := newContext(o)
 	c.driver = ManageDriverCache(o)
+	opened := c.markOpening()
 	started := make(chan error)
 	go c.run(started)
-	if err := <-started; err != nil {
+	err := <-started
+	opened(err == nil)
+	if err != nil {
 		return nil, fmt.Errorf("glctx: open: %w", err)
 	}
 	return c, nil

@@ -46,7 +46,9 @@ func Examine(o *cli.Options) *Report {
 	environment := environmentFindings()
 	dir := r.examineDirectory(o)
 	r.examineUpstream()
-	r.examineDriver(o, environment)
+	if dir == nil || r.examineOpening(dir) {
+		r.examineDriver(o, environment)
+	}
 	if dir != nil {
 		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)

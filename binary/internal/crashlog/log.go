@@ -40,13 +40,14 @@ const (
 	Read     = "read"
 	Run      = "run"
 	Dispatch = "dispatch"
+	Open     = "open" // a context, for no program
 )
 
-var actions = []string{Load, Compile, Read, Run, Dispatch}
+var actions = []string{Load, Compile, Read, Run, Dispatch, Open}
 
 // Mark is a program that a driver works on.
 type Mark struct {
-	Action string // Load, Compile, Read, Run or Dispatch
+	Action string // Load, Compile, Read, Run, Dispatch or Open
 	Key    shader.Key
 }
 
