@@ -246,7 +246,9 @@ func TestHangIsRefusedForAWhile(t *testing.T) {
 			t.Errorf("%d hangs, after %s: %+v", hangs, want, list)
 		}
 	}
-	if q := leave(t, s, crashlog.Compile, 1, ""); q.Hangs != 100 {
+	must(t, s.Refuse(Quarantined{Key: testKey(1), Name: "one", Action: ActionCompile, Hangs: 3}))
+	now = now.Add(time.Hour)
+	if q := leave(t, s, crashlog.Compile, 1, ""); !q.Suspect || q.Hangs != 3 {
 		t.Errorf("the hangs are forgotten: %+v", q)
 	}
 }
