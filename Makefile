@@ -12,10 +12,10 @@ FUZZTIME ?= 20s
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench fuzz soak picture man clean cache-dir
+.PHONY: help build demo test test-mesa25 check bench fuzz soak picture man clean cache-dir
 
 help: ## print these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the command: bin/shadercache
 	@scripts/deps build
@@ -45,6 +45,9 @@ test: ## vet and test everything with the race detector and a real GL driver
 	CGO_ENABLED=0 $(GO) test $(PURE)
 	CGO_ENABLED=0 GOOS=windows $(GO) build $(PURE)
 	CGO_ENABLED=0 GOOS=darwin $(GO) build $(PURE)
+
+test-mesa25: ## the tests that depend on the driver, with Mesa 25.0 in a root folder of Debian 13
+	scripts/mesa25 test
 
 check: ## before a commit: format, vet, lint where staticcheck is there, race tests
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \

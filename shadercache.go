@@ -4,6 +4,7 @@ package shadercache
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/shadercache/shadercache/cache"
@@ -27,6 +28,12 @@ type Options struct {
 	// nothing is logged.
 	Logger *slog.Logger
 
+	// CompileBeside compiles programs in a second context, on a thread of its own, so
+	// that the context's thread only loads them: for render loops. It takes 20 to 60 ms
+	// when the GPU is opened, and on a GPU 20 MiB of its memory. Where it cannot be
+	// had, Logger gets one warning. See glctx.Beside. Default: false.
+	CompileBeside bool
+
 	// NoExecutor leaves GPU.Executor nil. An executor takes 12 MiB of memory by
 	// default, half of it on the device.
 	NoExecutor bool
@@ -40,8 +47,8 @@ type Options struct {
 	// suspects are tried in this process, one at a time.
 	NoTrials bool
 
-	// Context, Cache and Executor configure the parts. Dir, Device and Logger
-	// replace the fields of the same meaning there, where they are set.
+	// Context, Cache and Executor configure the parts. The directory is set above
+	// and not there; Device and Logger replace theirs, where they are set.
 	Context  glctx.Options
 	Cache    cache.Options
 	Executor executor.Options
@@ -53,6 +60,8 @@ type GPU struct {
 	Context  *glctx.Context
 	Cache    *cache.Cache
 	Executor *executor.Executor // nil with Options.NoExecutor
+
+	beside *glctx.Beside // nil without Options.CompileBeside
 }
 
 // Open opens a GL context without a window, on a thread of its own, and a cache and
@@ -60,35 +69,79 @@ type GPU struct {
 // at the cache directory. It returns glctx.ErrNoDriver, glctx.ErrTooOld or
 // glctx.ErrNoDevice, wrapped, with what to do about it. Close releases the GPU.
 func Open(o Options) (*GPU, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("shadercache: open: %w", err)
+	}
 	o = o.distribute()
 	context, err := glctx.Open(o.Context)
 	if err != nil {
 		return nil, err
 	}
-	return New(context, o)
+	return newGPU(context, o)
 }
 
 // New makes a cache and an executor over a context that is open: an adopted one, or
 // one with a window. The GPU owns the context from then on, also when New fails:
 // Close closes it, which leaves an adopted context to its owner. Device and
-// Options.Context are for the child process alone: see Options.NoTrials.
+// Options.Context must be zero: the context is made.
 func New(context *glctx.Context, o Options) (*GPU, error) {
-	o = o.distribute()
+	if o.Device != "" || o.Context != (glctx.Options{}) {
+		err := errors.New("shadercache: new: Device and Context are options of a context that is still to be opened; set them where it is")
+		return nil, errors.Join(err, context.Close())
+	}
+	if err := o.check(); err != nil {
+		return nil, errors.Join(fmt.Errorf("shadercache: new: %w", err), context.Close())
+	}
+	return newGPU(context, o.distribute())
+}
+
+func newGPU(context *glctx.Context, o Options) (*GPU, error) {
+	gpu := &GPU{Context: context}
+	var device cache.Device = context
+	if o.CompileBeside {
+		if gpu.openBeside(o.Cache.Logger); gpu.beside != nil {
+			device = gpu.beside
+		}
+	}
 	if o.Cache.Trier == nil {
 		o.Cache.Trier = newTrier(context, o)
 	}
-	programs, err := cache.New(context, o.Cache)
-	if err != nil {
-		return nil, errors.Join(err, context.Close())
+	var err error
+	if gpu.Cache, err = cache.New(device, o.Cache); err != nil {
+		return nil, errors.Join(err, gpu.closeContexts())
 	}
-	gpu := &GPU{Context: context, Cache: programs}
 	if o.NoExecutor {
 		return gpu, nil
 	}
-	if gpu.Executor, err = executor.New(context, programs, o.Executor); err != nil {
+	if gpu.Executor, err = executor.New(context, gpu.Cache, o.Executor); err != nil {
 		return nil, errors.Join(err, gpu.Close())
 	}
 	return gpu, nil
+}
+
+// openBeside opens the context for Options.CompileBeside.
+func (g *GPU) openBeside(logger *slog.Logger) {
+	var err error
+	if g.beside, err = glctx.OpenBeside(g.Context); err != nil && logger != nil {
+		logger.Warn("programs are compiled on the context's own thread", "reason", err)
+	}
+}
+
+// closeContexts closes the context, and the one beside it.
+func (g *GPU) closeContexts() error {
+	if g.beside == nil {
+		return g.Context.Close()
+	}
+	return errors.Join(g.beside.Close(), g.Context.Close())
+}
+
+// check returns an error for a directory that is set for one part alone: both layers
+// belong into one.
+func (o Options) check() error {
+	if o.Context.CacheDir != "" || o.Cache.Dir != "" {
+		return errors.New("Options.Dir sets the directory of both layers: leave Context.CacheDir and Cache.Dir empty")
+	}
+	return nil
 }
 
 // distribute returns o with its shared fields put into the parts that use them.
@@ -113,5 +166,5 @@ func (g *GPU) Close() error {
 	if g.Executor != nil {
 		stopped = g.Executor.Close()
 	}
-	return errors.Join(stopped, g.Cache.Close(), g.Context.Close())
+	return errors.Join(stopped, g.Cache.Close(), g.closeContexts())
 }

@@ -115,3 +115,40 @@ func TestOpenWithoutSuchADevice(t *testing.T) {
 		t.Errorf("got %v, want glctx.ErrNoDevice", err)
 	}
 }
+
+func TestNewRefusesOptionsOfTheContext(t *testing.T) {
+	for name, o := range map[string]shadercache.Options{
+		"Device":         {Device: "0"},
+		"Context.Device": {Context: glctx.Options{Device: "0"}},
+		"Context.Debug":  {Context: glctx.Options{Debug: true}},
+	} {
+		context := gltest.Open(t)
+		_, err := shadercache.New(context, o)
+		if err == nil || !strings.Contains(err.Error(), "Device and Context") {
+			t.Errorf("%s: got %v, want an error about it", name, err)
+		}
+		if err := context.Do(func(*glctx.GL) error { return nil }); !errors.Is(err, shader.ErrClosed) {
+			t.Errorf("%s: New failed and the context is open: %v", name, err)
+		}
+	}
+}
+
+// Each part can be given a directory, and the two layers would end in two.
+func TestUnequalDirectoriesAreAnError(t *testing.T) {
+	gltest.Open(t) // the process manages the driver's cache in the default directory
+	for name, o := range map[string]shadercache.Options{
+		"Context.CacheDir": {Context: glctx.Options{CacheDir: t.TempDir()}},
+		"Cache.Dir":        {Cache: cache.Options{Dir: t.TempDir()}},
+	} {
+		if _, err := shadercache.Open(o); err == nil || !strings.Contains(err.Error(), "Options.Dir") {
+			t.Errorf("%s: got %v, want an error about it", name, err)
+		}
+	}
+	context, err := glctx.Open(glctx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shadercache.New(context, shadercache.Options{Dir: t.TempDir()}); !errors.Is(err, cache.ErrApart) {
+		t.Errorf("a cache in another directory than the context: %v", err)
+	}
+}

@@ -60,7 +60,8 @@ func isPrivileged() bool { return os.Getuid() != os.Geteuid() || os.Getgid() != 
 // open opens the cache that the child tries programs with.
 func (t trialProcess) open() (isolate.Opened, error) {
 	start := time.Now()
-	context, err := glctx.Open(glctx.Options{CacheDir: t.Dir, Device: t.Device, DriverCacheOff: t.DriverCacheOff})
+	off := t.DriverCacheOff || isolate.HasOtherDriverCache()
+	context, err := glctx.Open(glctx.Options{CacheDir: t.Dir, Device: t.Device, DriverCacheOff: off})
 	if err != nil {
 		return isolate.Opened{}, err
 	}
@@ -68,7 +69,7 @@ func (t trialProcess) open() (isolate.Opened, error) {
 	if context.Fingerprint().Digest() != t.Driver {
 		return isolate.Opened{}, errors.Join(errOtherDriver, context.Close())
 	}
-	programs, err := cache.New(context, cache.Options{Dir: t.Dir, InTrial: true, RecordCrashes: true})
+	programs, err := cache.New(context, cache.Options{Dir: t.Dir, InTrial: true, FillOnly: true, RecordCrashes: true})
 	if err != nil {
 		return isolate.Opened{}, errors.Join(err, context.Close())
 	}
@@ -92,7 +93,7 @@ func newTrier(context *glctx.Context, o Options) cache.Trier {
 	if err != nil {
 		return nil // the cache logs it
 	}
-	t := trialProcess{os.Getpid(), dir.Path(), o.Context.Device, o.Context.DriverCacheOff, context.Fingerprint().Digest()}
+	t := trialProcess{os.Getpid(), dir.Path(), context.Options().Device, context.Options().DriverCacheOff, context.Fingerprint().Digest()}
 	return &isolate.Trier{Dir: dir, Command: t.command, Logger: slog.New(slog.DiscardHandler)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path/filepath"
+	"reflect"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 )
@@ -12,34 +13,43 @@ import (
 // Counters counts what a cache did. Record adds the counters of a process to the
 // lifetime counters of its fingerprint.
 type Counters struct {
-	ResidentHits  uint64 `json:"resident_hits"`
-	MemoryHits    uint64 `json:"memory_hits"` // evicted, and loaded again from a blob in memory
-	DiskHits      uint64 `json:"disk_hits"`
-	Compiles      uint64 `json:"compiles"`
-	CompileErrors uint64 `json:"compile_errors"`
-	Rejected      uint64 `json:"rejected"`      // binaries that the driver refused
-	Damaged       uint64 `json:"damaged"`       // binaries whose bytes are not what was written
-	WrongAnswers  uint64 `json:"wrong_answers"` // a loaded program failed its check
-	Trials        uint64 `json:"trials"`        // suspects that were tried in a child process
-	Quarantined   uint64 `json:"quarantined"`   // programs that crashed or hung the driver
-	Refusals      uint64 `json:"refusals"`      // requests for sources in quarantine
-	NegativeHits  uint64 `json:"negative_hits"` // requests answered with a recorded compile error
-	Evictions     uint64 `json:"evictions"`
+	Starts        uint64 `json:"starts"`         // caches that loaded or compiled a program for use
+	ResidentHits  uint64 `json:"resident_hits"`  // requests answered by a resident program
+	MemoryHits    uint64 `json:"memory_hits"`    // evicted, and loaded again from a blob in memory
+	DiskHits      uint64 `json:"disk_hits"`      // programs loaded from disk
+	Compiles      uint64 `json:"compiles"`       // programs compiled
+	StoreOnly     uint64 `json:"store_only"`     // of Compiles, those made for the store and not for use
+	CompileErrors uint64 `json:"compile_errors"` // sources that failed to compile
+	Rejected      uint64 `json:"rejected"`       // binaries that the driver refused
+	Damaged       uint64 `json:"damaged"`        // binaries whose bytes are not what was written
+	WrongAnswers  uint64 `json:"wrong_answers"`  // a loaded program failed its check
+	Trials        uint64 `json:"trials"`         // suspects that were tried in a child process
+	Quarantined   uint64 `json:"quarantined"`    // programs that crashed or hung the driver
+	Refusals      uint64 `json:"refusals"`       // requests for sources in quarantine
+	NegativeHits  uint64 `json:"negative_hits"`  // requests answered with a recorded compile error
+	Evictions     uint64 `json:"evictions"`      // programs evicted from memory
 	OverCapacity  uint64 `json:"over_capacity"`  // every program was in use, so the limit was exceeded
 	OutOfMemory   uint64 `json:"out_of_memory"`  // GL_OUT_OF_MEMORY errors
 	Stored        uint64 `json:"stored"`         // blobs written
 	StoreFailures uint64 `json:"store_failures"` // reads or writes that failed; none is fatal
-	CompileNanos  int64  `json:"compile_ns"`     // spent compiling and priming
-	LoadNanos     int64  `json:"load_ns"`        // spent loading and priming
-	SavedNanos    int64  `json:"saved_ns"`       // compile time that hits saved, less their load time
+
+	// MachineCodeMisses counts programs that were loaded and whose machine code the
+	// driver's own cache did not have, so that the driver made it again.
+	MachineCodeMisses uint64 `json:"machine_code_misses"`
+
+	CompileNanos int64 `json:"compile_ns"` // spent compiling and priming
+	LoadNanos    int64 `json:"load_ns"`    // spent loading and priming
+	SavedNanos   int64 `json:"saved_ns"`   // compile time that hits saved, less their load time
 }
 
 // Add adds o to c, field by field.
 func (c *Counters) Add(o Counters) {
+	c.Starts += o.Starts
 	c.ResidentHits += o.ResidentHits
 	c.MemoryHits += o.MemoryHits
 	c.DiskHits += o.DiskHits
 	c.Compiles += o.Compiles
+	c.StoreOnly += o.StoreOnly
 	c.CompileErrors += o.CompileErrors
 	c.Rejected += o.Rejected
 	c.Damaged += o.Damaged
@@ -53,6 +63,7 @@ func (c *Counters) Add(o Counters) {
 	c.OutOfMemory += o.OutOfMemory
 	c.Stored += o.Stored
 	c.StoreFailures += o.StoreFailures
+	c.MachineCodeMisses += o.MachineCodeMisses
 	c.CompileNanos += o.CompileNanos
 	c.LoadNanos += o.LoadNanos
 	c.SavedNanos += o.SavedNanos
@@ -67,6 +78,47 @@ func (c Counters) HitRate() float64 {
 		return 0
 	}
 	return float64(hits) / float64(total)
+}
+
+// DiskRate returns the share of programs found on disk, of those that were not in memory,
+// 0 to 1, and 0 where there were none. Programs made for the store alone do not count.
+func (c Counters) DiskRate() float64 { return share(c.DiskHits, c.startCompiles()) }
+
+// ResidentRate returns the share of requests answered by a resident program, 0 to 1, and 0
+// without requests.
+func (c Counters) ResidentRate() float64 {
+	return share(c.ResidentHits, c.MemoryHits+c.DiskHits+c.startCompiles())
+}
+
+// CompilesPerStart returns the mean number of programs that a start compiled.
+func (c Counters) CompilesPerStart() float64 {
+	if c.Starts == 0 {
+		return 0
+	}
+	return float64(c.startCompiles()) / float64(c.Starts)
+}
+
+// startCompiles returns the compiles that something waited for.
+func (c Counters) startCompiles() uint64 { return c.Compiles - min(c.StoreOnly, c.Compiles) }
+
+func share(part, rest uint64) float64 {
+	if part == 0 {
+		return 0
+	}
+	return float64(part) / float64(part+rest)
+}
+
+// less returns c without what o counted. A field that is smaller than in o becomes 0.
+func (c Counters) less(o Counters) Counters {
+	now, then := reflect.ValueOf(&c).Elem(), reflect.ValueOf(o)
+	for i := range now.NumField() {
+		if f := now.Field(i); f.CanUint() {
+			f.SetUint(f.Uint() - min(f.Uint(), then.Field(i).Uint()))
+		} else {
+			f.SetInt(max(f.Int()-then.Field(i).Int(), 0))
+		}
+	}
+	return c
 }
 
 // maxStatsBytes bounds cache_stats.json, which has about 500 bytes per fingerprint.
@@ -88,11 +140,22 @@ type lifetimeStats struct {
 	SavedMillis float64 `json:"saved_ms"`
 }
 
-// Lifetime returns the sum of the counters of every fingerprint, as recorded so far.
+// Lifetime returns the sum of the counters of every fingerprint since the last [Dir.Zero],
+// as recorded so far.
 func (d *Dir) Lifetime() (Counters, error) {
+	all, err := d.counters()
+	zero := d.readZero().Fingerprints
+	for name, c := range all {
+		all[name] = c.less(zero[name])
+	}
+	return sum(all), err
+}
+
+// counters returns the counters by fingerprint, whatever Zero did.
+func (d *Dir) counters() (map[string]Counters, error) {
 	stores, err := d.stores()
 	if err != nil {
-		return Counters{}, err
+		return nil, err
 	}
 	all := d.readStats().Fingerprints
 	for _, s := range stores {
@@ -100,7 +163,7 @@ func (d *Dir) Lifetime() (Counters, error) {
 			all[s.name] = c
 		}
 	}
-	return sum(all), nil
+	return all, nil
 }
 
 func sum(all map[string]Counters) (total Counters) {

@@ -16,6 +16,9 @@ import (
 //
 //	README.md, CACHEDIR.TAG   describe the directory, for people and for backup programs
 //	cache_stats.json          lifetime counters: see statsFile
+//	starts.jsonl              what each start did: see Starts
+//	compiled.json             what starts compiled: see Recompiled
+//	stats_zero.json           the counters at the last Zero
 //	NVIDIA_H200-1f0c3a2b/     one per fingerprint: see Store
 //	opening/                  processes that make a GL context: see MarkOpening
 //	driver/                   the driver's own cache: see package drivercache

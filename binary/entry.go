@@ -3,6 +3,8 @@ package binary
 import (
 	"bytes"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
@@ -19,6 +21,10 @@ type Entry struct {
 	Hits         uint64     `json:"hits"`
 	CompileNanos int64      `json:"compile_ns"` // time to a primed program without the cache; 0 = unknown
 	LoadNanos    int64      `json:"load_ns"`    // time to a primed program from the blob; 0 = unknown
+
+	// DriverEntries are the names of the entries of the driver's own cache that the
+	// program uses, separated by spaces; "" = unknown.
+	DriverEntries string `json:"driver_entries,omitempty"`
 }
 
 func compareKeys(a, b shader.Key) int { return bytes.Compare(a[:], b[:]) }
@@ -45,6 +51,10 @@ type Use struct {
 	Hits         uint64 // resident and disk
 	CompileNanos int64  // time to a primed program without the cache; 0 = unknown
 	LoadNanos    int64  // time to a primed program from the blob; 0 = unknown
+
+	// DriverEntries are the entries of the driver's own cache that the program uses; nil
+	// = unknown.
+	DriverEntries []string
 }
 
 // useInterval is the precision of a last use where nothing else of the entry changed. It
@@ -65,6 +75,9 @@ func (e *Entry) apply(u Use) bool {
 	}
 	if u.LoadNanos != 0 {
 		e.LoadNanos = u.LoadNanos
+	}
+	if len(u.DriverEntries) > 0 {
+		e.DriverEntries = strings.Join(slices.Sorted(slices.Values(u.DriverEntries)), " ")
 	}
 	moved := e.LastUse.Sub(before.LastUse)
 	before.LastUse = e.LastUse

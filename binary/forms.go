@@ -11,9 +11,10 @@ import (
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// storeFiles and storeDirs are the files and directories in the directory of a store.
-// fingerprint.json is the last: it proves that the others are the store's.
+// dirFiles are files of the cache directory, storeFiles and storeDirs the files and
+// directories in the directory of a store. fingerprint.json is the last: it proves that the others are the store's.
 var (
+	dirFiles   = []string{statsName, startsName, compiledName, zeroName, lastTrimName}
 	storeFiles = []string{probeName, index.Name, index.SumName, manifestName, fingerprintName}
 	storeDirs  = []string{blobsName, rejectedName, inFlightName, quarantineName, failedName, checkedName, tuningName}
 )
@@ -23,7 +24,7 @@ var (
 // directory of a store.
 //
 //	directory                    files
-//	<cache directory>            cache_stats.json, last_trim, README.md, CACHEDIR.TAG
+//	<cache directory>            dirFiles, README.md, CACHEDIR.TAG
 //	sources/<2 digits>           <key>.glsl.zst
 //	<store>                      storeFiles
 //	<store>/blobs/<2 digits>     <key>.bin
@@ -35,7 +36,7 @@ var (
 //
 // A temporary file has the name of the file that it becomes, between a dot and a number.
 var (
-	dirForm    = newForm(alternatives(statsName, lastTrimName, "README.md", "CACHEDIR.TAG"))
+	dirForm    = newForm(alternatives(slices.Concat(dirFiles, []string{"README.md", "CACHEDIR.TAG"})...))
 	sourceForm = newForm(digits + regexp.QuoteMeta(sourceExt))
 	storeForm  = newForm(alternatives(storeFiles...))
 	blobForm   = newForm(digits + regexp.QuoteMeta(blobExt))

@@ -40,7 +40,8 @@ func (s *Store) All() iter.Seq2[Entry, error] {
 }
 
 // ByName yields the programs of All that can be read, sorted by name, then key. It has
-// all of them in memory at once, packed: less than 100 bytes each and the name.
+// all of them in memory at once, packed: less than 100 bytes each and the name, without
+// the entries of the driver's cache.
 func (s *Store) ByName() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		var all packedEntries

@@ -1,18 +1,15 @@
 package binary
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -33,9 +30,11 @@ type PruneOptions struct {
 	// MaxAge deletes what was last used before that; 0 = no limit.
 	MaxAge time.Duration
 	// MaxBytes bounds the size of programs and driver files together: the least
-	// recently used are deleted first; 0 = no limit. Driver files that cannot be
-	// deleted singly, and statistics, do not count.
+	// recently used programs are deleted first, with their machine code; 0 = no limit.
+	// Statistics do not count.
 	MaxBytes int64
+	// MaxFiles bounds the number of those files; 0 = no limit.
+	MaxFiles int
 	// OtherThan deletes the stores of all fingerprints but this one; nil = none. Files in
 	// their directories that this package did not make stay.
 	OtherThan *shader.Digest
@@ -53,9 +52,15 @@ type PruneReport struct {
 	Programs     int   `json:"programs"`
 	Bytes        int64 `json:"bytes"` // of the programs' files
 	DriverFiles  int   `json:"driver_files"`
-	DriverBytes  int64 `json:"driver_bytes"`
+	DriverBytes  int64 `json:"driver_bytes"` // of files and entries
 	Fingerprints int   `json:"fingerprints"` // whole directories
 	Leftovers    int   `json:"leftovers"`    // temporary and rejected files, notes that have expired
+
+	// DriverEntries are entries in files that hold others too: NVIDIA's slots.
+	DriverEntries int `json:"driver_entries"`
+	// DriverInUse reports that a process uses those files. The next process that starts
+	// while none does deletes the entries.
+	DriverInUse bool `json:"driver_in_use"`
 }
 
 // Prune deletes programs of every fingerprint, and files of the driver's own cache, by
@@ -110,33 +115,9 @@ func (s *Store) Trim(o PruneOptions) (PruneReport, bool, error) { return s.dir.T
 // pruning is one call of Prune.
 type pruning struct {
 	PruneOptions
-	report PruneReport
-	errs   []error
-}
-
-// pruneItem is deleted as one: a blob, or an item of the driver. There may be 100,000 of
-// them, so a path is made when it is needed.
-type pruneItem struct {
-	lastUse int64 // nanoseconds since 1970
-	bytes   int64
-	store   *Store // of a blob
-	key     shader.Key
-	driver  *drivercache.Item // nil for a blob
-}
-
-func (it *pruneItem) paths() []string {
-	if it.driver != nil {
-		return it.driver.Paths
-	}
-	return []string{it.store.blobPath(it.key)}
-}
-
-// compareUse orders items by their last use, the oldest first.
-func (it *pruneItem) compareUse(other *pruneItem) int {
-	if byUse := cmp.Compare(it.lastUse, other.lastUse); byUse != 0 {
-		return byUse
-	}
-	return slices.Compare(it.paths(), other.paths())
+	report  PruneReport
+	records []string // of NVIDIA's slots, to delete
+	errs    []error
 }
 
 func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
@@ -151,17 +132,19 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 		p.deleteOthers(all)
 		chosen = slices.DeleteFunc(slices.Clone(chosen), p.isOther)
 	}
-	items := d.pruneItems(chosen)
-	touched := map[*Store]bool{}
-	for _, it := range p.selectItems(items) {
+	touched := map[string]bool{}
+	for _, it := range p.selectItems(d.pruneItems(all, chosen)) {
 		p.deleteItem(it)
-		touched[it.store] = true
+		if it.store != nil {
+			touched[it.store.name] = true
+		}
 	}
+	p.dropRecords(d.DriverDir())
 	p.sweep(d, chosen)
 	p.sweepSources(d, all)
 	if !p.DryRun {
 		for _, s := range chosen {
-			if touched[s] && s.isIdentified() {
+			if touched[s.name] && s.isIdentified() {
 				// Where the index is busy, the next Record reconciles it.
 				_ = s.record(nil, Counters{})
 			}
@@ -225,69 +208,50 @@ func (p *pruning) deleteFile(dir storeDir, e fs.DirEntry) {
 	}
 }
 
-// pruneItems lists what may be deleted, the least recently used first.
-func (d *Dir) pruneItems(stores []*Store) []pruneItem {
-	var items []pruneItem
-	for _, it := range drivercache.Items(d.DriverDir()) {
-		items = append(items, pruneItem{lastUse: it.LastUse.UnixNano(), bytes: it.Bytes, driver: &it})
-	}
-	for _, s := range stores {
-		items = s.appendPruneItems(items)
-	}
-	slices.SortFunc(items, func(a, b pruneItem) int { return a.compareUse(&b) })
-	return items
-}
-
-func (s *Store) appendPruneItems(items []pruneItem) []pruneItem {
-	known := index.OpenCopy(s.path)
-	defer known.Close()
-	for key, file := range s.blobFiles() {
-		info, err := file.Info()
-		if err != nil {
-			continue
-		}
-		e := findEntry(known, key)
-		e.usedBy(info.ModTime())
-		items = append(items, pruneItem{lastUse: e.LastUse.UnixNano(), bytes: info.Size(), store: s, key: key})
-	}
-	return items
-}
-
-// selectItems returns the items that exceed MaxAge, and those that have to be deleted to
-// stay below MaxBytes. They are the first of items.
-func (p *pruning) selectItems(items []pruneItem) []pruneItem {
-	var total int64
-	for _, it := range items {
-		total += it.bytes
-	}
-	limit := p.MaxBytes
-	if limit <= 0 {
-		limit = math.MaxInt64
-	}
-	for i, it := range items {
-		tooOld := p.MaxAge > 0 && p.Now.Sub(time.Unix(0, it.lastUse)) > p.MaxAge
-		if !tooOld && total <= limit {
-			return items[:i]
-		}
-		total -= it.bytes
-	}
-	return items
-}
-
 // deleteItem deletes one item and counts its files.
 func (p *pruning) deleteItem(it pruneItem) {
-	for _, path := range it.paths() {
+	if it.store != nil {
+		path := it.store.blobPath(it.key)
+		if info, err := os.Lstat(path); err == nil && p.delete(path) {
+			p.report.Programs++
+			p.report.Bytes += info.Size()
+		}
+	}
+	for _, part := range it.driver {
+		p.deleteDriverItem(part)
+	}
+}
+
+// deleteDriverItem deletes the files of an item of the driver, and notes a record for
+// dropRecords.
+func (p *pruning) deleteDriverItem(it *drivercache.Item) {
+	if it.Paths == nil {
+		p.records = append(p.records, it.Entry)
+		p.report.DriverEntries++
+		p.report.DriverBytes += it.Bytes
+	}
+	for _, path := range it.Paths {
 		info, err := os.Lstat(path)
 		if err != nil || !p.delete(path) {
 			continue
 		}
-		if it.driver == nil {
-			p.report.Programs++
-			p.report.Bytes += info.Size()
-		} else {
-			p.report.DriverFiles++
-			p.report.DriverBytes += osfile.DiskBytes(info)
-		}
+		p.report.DriverFiles++
+		p.report.DriverBytes += osfile.DiskBytes(info)
+	}
+}
+
+// dropRecords deletes the records of NVIDIA's slots that deleteDriverItem noted.
+func (p *pruning) dropRecords(driverDir string) {
+	if p.DryRun {
+		return
+	}
+	err := drivercache.Drop(driverDir, p.records)
+	if errors.Is(err, drivercache.ErrInUse) {
+		p.report.DriverInUse = true
+		err = nil
+	}
+	if err != nil {
+		p.errs = append(p.errs, err)
 	}
 }
 

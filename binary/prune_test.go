@@ -21,6 +21,9 @@ const day = 24 * time.Hour
 //	3, 8      NVIDIA pairs of 300 bytes
 //	4, 7      Mesa items of 50 bytes
 //	99        Mesa's index and marker
+//
+// The entries of no program are known, so those of the driver age with the programs where
+// a size is limited: nv8 with 6, mesa7 with 5, mesa4 with 2, nv3 with 1.
 func pruneFixture(t *testing.T) (*Dir, *Store) {
 	d := openTestDir(t)
 	age := func(days int) time.Time { return start.Add(-time.Duration(days) * day) }
@@ -102,12 +105,14 @@ func TestPrune(t *testing.T) {
 		{"bytes, nothing to do", false, PruneOptions{MaxBytes: blobs + 700}, PruneReport{}, everything},
 		{"bytes, one", false, PruneOptions{MaxBytes: blobs + 699}, PruneReport{DriverFiles: 2, DriverBytes: 300},
 			"mesa7 other6 5 mesa4 nv3 2 1 index marker"},
-		{"bytes, most", false, PruneOptions{MaxBytes: size[1] + size[3]},
-			PruneReport{Programs: 2, Bytes: size[2] + size[4], DriverFiles: 6, DriverBytes: 700}, "2 1 index marker"},
+		{"bytes, most", false, PruneOptions{MaxBytes: size[1] + size[3] + 300},
+			PruneReport{Programs: 2, Bytes: size[2] + size[4], DriverFiles: 4, DriverBytes: 400}, "nv3 2 1 index marker"},
+		{"files", false, PruneOptions{MaxFiles: 7}, PruneReport{Programs: 1, Bytes: size[4], DriverFiles: 2, DriverBytes: 300},
+			"mesa7 5 mesa4 nv3 2 1 index marker"},
 		{"bytes, all", false, PruneOptions{MaxBytes: 1},
 			PruneReport{Programs: 4, Bytes: blobs, DriverFiles: 6, DriverBytes: 700}, "index marker"},
 		{"age and bytes", false, PruneOptions{MaxAge: 7*day + time.Hour, MaxBytes: blobs + 350},
-			PruneReport{DriverFiles: 3, DriverBytes: 350}, "other6 5 mesa4 nv3 2 1 index marker"},
+			PruneReport{Programs: 1, Bytes: size[4], DriverFiles: 2, DriverBytes: 300}, "mesa7 5 mesa4 nv3 2 1 index marker"},
 		{"store", true, PruneOptions{MaxBytes: 1},
 			PruneReport{Programs: 3, Bytes: blobs - size[4], DriverFiles: 6, DriverBytes: 700}, "other6 index marker"},
 		{"other", false, PruneOptions{OtherThan: &digest},

@@ -60,8 +60,10 @@ func (s *Store) record(uses []Use, counters Counters) error {
 	}
 	if err != nil {
 		s.putBackRewritten(rewritten)
+		return err
 	}
-	return err
+	s.recordStarts(counters)
+	return nil
 }
 
 func (s *Store) writeViews(c *contents, programsChanged bool) error {

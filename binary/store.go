@@ -49,6 +49,8 @@ type Store struct {
 	mu        struct {
 		sync.Mutex
 		rewritten map[shader.Key]struct{} // keys of Put since the last record; nil = none
+		started   bool                    // see recordStarts
+		compiled  map[string]bool         // see firstCompile
 	}
 }
 

@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -48,6 +47,8 @@ type ExportReport struct {
 	DriverFiles  int           `json:"driver_files"`
 	Bytes        int64         `json:"bytes"` // before compression
 	LeftOut      []LeftOut     `json:"left_out,omitempty"`
+
+	WithoutMachineCode []string `json:"without_machine_code,omitempty"` // drivers whose programs compile at their first dispatch
 }
 
 // LeftOut is a file of the directory that is not in the bundle because it is damaged or
@@ -86,24 +87,13 @@ func Export(w io.Writer, dir *binary.Dir, o ExportOptions) (ExportReport, error)
 }
 
 // ExportFile is Export to a file, which it creates or replaces when the bundle is
-// complete.
-func ExportFile(path string, dir *binary.Dir, o ExportOptions) (ExportReport, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return ExportReport{}, fmt.Errorf("bundle: export: %w", err)
-	}
-	r, err := Export(f, dir, o)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return r, errors.Join(err, os.Remove(f.Name()))
-	}
-	return r, nil
+// complete. A device or FIFO is not replaced: the bundle is written to it.
+func ExportFile(path string, dir *binary.Dir, o ExportOptions) (r ExportReport, err error) {
+	err = osfile.WriteOutput(path, 0o600, func(w io.Writer) error {
+		r, err = Export(w, dir, o)
+		return err
+	})
+	return r, err
 }
 
 func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err error) {
@@ -118,7 +108,7 @@ func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err 
 	if err != nil {
 		return r, err
 	}
-	r.Fingerprints = m.Fingerprints
+	r.Fingerprints, r.WithoutMachineCode = m.Fingerprints, m.withoutMachineCode()
 	for _, f := range m.Files {
 		r.count(f)
 	}

@@ -51,6 +51,8 @@ type ImportReport struct {
 	Fingerprints []Fingerprint `json:"fingerprints"`      // imported
 	Skipped      []Fingerprint `json:"skipped,omitempty"` // made by other drivers
 
+	WithoutMachineCode []string `json:"without_machine_code,omitempty"` // drivers whose programs compile at their first dispatch
+
 	Programs    int   `json:"programs"`     // added
 	Sources     int   `json:"sources"`      // added
 	Tunings     int   `json:"tunings"`      // added
@@ -95,6 +97,7 @@ func Import(r io.Reader, dir *binary.Dir, o ImportOptions) (ImportReport, error)
 		}
 		report, err = i.install()
 		report.Signed, report.Verified, report.Skipped = b.signed, b.verified, b.skipped
+		report.WithoutMachineCode = b.withoutCode
 		report.Trust, report.UntrustedPrograms, report.UntrustedDriverFiles = b.trust(), b.untrustedPrograms, b.untrustedDriverFiles
 		return err
 	})

@@ -42,6 +42,8 @@ type unpacker struct {
 	skipped  []Fingerprint
 
 	untrustedPrograms, untrustedDriverFiles int // left out for lack of trust
+
+	withoutCode []string // directories with programs and no machine code
 }
 
 // run unpacks and checks the bundle, and commits it by the rename to stagingReady.
@@ -88,7 +90,8 @@ func (u *unpacker) unpackMembers() (*Manifest, error) {
 		return nil, err
 	}
 	if total := m.bytes(); total > u.options.MaxBytes {
-		return nil, refused("", "it unpacks to %d bytes, and the limit is %d", total, u.options.MaxBytes)
+		reason := fmt.Sprintf("it unpacks to %d bytes, and the limit is %d", total, u.options.MaxBytes)
+		return nil, &RefusedError{Reason: reason, kind: ErrTooLarge}
 	}
 	if err := u.root.MkdirAll(stagingNew, 0o700); err != nil {
 		return nil, err
@@ -369,6 +372,7 @@ func (u *unpacker) selectPart(m *Manifest) *Manifest {
 			part.Files = append(part.Files, f)
 		}
 	}
+	u.withoutCode = part.withoutMachineCode()
 	return part
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -58,8 +59,9 @@ type Cache struct {
 
 // New makes a cache for dev. An unusable directory, or a driver without program
 // binaries, is not an error: the cache works in memory only, logs a warning and
-// gives the reason in Stats.MemoryOnly. The cache does not own dev: close it
-// after the cache. What a process compiled just before it ended without Close or
+// gives the reason in Stats.MemoryOnly. A driver's own cache that is not managed is
+// logged too; one that is managed in another directory than Options.Dir is an error,
+// ErrApart. The cache does not own dev: close it after the cache. What a process compiled just before it ended without Close or
 // Flush may have to be compiled again.
 func New(dev Device, o Options) (*Cache, error) {
 	if dev == nil {
@@ -76,13 +78,17 @@ func New(dev Device, o Options) (*Cache, error) {
 		clock:   newClock(o.Now),
 	}
 	c.mu.idle.L = &c.mu
+	c.mu.counters.fillOnly = o.FillOnly
 	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)
 	c.mu.evicted = newEvictedBlobs(o.KeepEvictedBytes)
 	c.mu.failures = newFailures(o.NegativeCacheOff)
 	c.mu.checked = map[shader.Key]bool{}
 	c.mu.loads = map[shader.Key]*load{}
 	c.mu.warned = map[string]bool{}
-	opened := openStore(o, fingerprint)
+	opened, err := openStore(o, fingerprint, dev.DriverCache())
+	if err != nil {
+		return nil, fmt.Errorf("cache: new: %w", err)
+	}
 	c.store, c.memoryOnly = opened.store, opened.memoryOnly
 	if opened.warning != nil {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
@@ -99,10 +105,20 @@ func New(dev Device, o Options) (*Cache, error) {
 	}
 	if c.hasStore() {
 		c.mu.counters.uses = map[shader.Key]binary.Use{}
+		c.warnUnmanaged(dev.DriverCache())
 	} else if c.memoryOnly != memoryOnlyRequested {
 		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
 	}
 	return c, nil
+}
+
+// warnUnmanaged logs that the driver's own cache is not managed, where the caller has
+// not chosen that.
+func (c *Cache) warnUnmanaged(driver drivercache.State) {
+	if !driver.Managed && !driver.Off && driver.Reason != "" {
+		c.log.Warn("the driver's own cache is not managed: it is not exported or pruned, and programs that are on disk may compile again",
+			"reason", driver.Reason)
+	}
 }
 
 // Store returns the store of the cache: [NopStore] when it works in memory only.

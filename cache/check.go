@@ -16,7 +16,7 @@ func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, program sha
 	if run == nil || c.isChecked(blob) {
 		return nil, nil
 	}
-	err = run(ctx, program.ID)
+	err = c.runCheck(ctx, run, program.ID)
 	switch {
 	case err == nil:
 		c.setChecked(blob)
@@ -25,6 +25,19 @@ func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, program sha
 		return nil, err
 	}
 	return err, nil
+}
+
+// runCheck runs a check, and deletes the program when the check panics.
+func (c *Cache) runCheck(ctx context.Context, run shader.Check, id uint32) error {
+	returned := false
+	defer func() {
+		if !returned {
+			c.dev.Delete(id)
+		}
+	}()
+	err := run(ctx, id)
+	returned = true
+	return err
 }
 
 func (c *Cache) isChecked(blob *binary.Blob) bool {

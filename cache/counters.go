@@ -13,7 +13,46 @@ type pendingCounters struct {
 	recorded binary.Counters
 
 	uses map[shader.Key]binary.Use // not taken yet; nil: there is no store
+
+	fillOnly bool             // Options.FillOnly
+	started  bool             // a start was counted
+	compiled []*shader.Source // for Store.PutCompiled, the latest
+	made     []madeProgram    // whose machine code is not attributed yet
 }
+
+// maxMade bounds pendingCounters.made in a process that never records.
+const maxMade = 1024
+
+// madeProgram is a program that was compiled or loaded.
+type madeProgram struct {
+	use         binary.Use
+	machineCode func() (entries []string, made bool)
+	counted     bool // its missing machine code was counted
+	loaded      bool
+}
+
+// addMachineCode counts programs that were loaded and whose machine code was missing. If
+// settled, it adds the entries of the driver's cache to their uses, which ends the list.
+func (p *pendingCounters) addMachineCode(settled bool) {
+	for i := range p.made {
+		m := &p.made[i]
+		entries, made := m.machineCode()
+		if made && m.loaded && !m.counted {
+			m.counted = true
+			p.pending.MachineCodeMisses++
+		}
+		if settled && len(entries) > 0 {
+			m.use.DriverEntries = entries
+			p.addUse(m.use)
+		}
+	}
+	if settled {
+		p.made = nil
+	}
+}
+
+// maxCompiled bounds the sources in pendingCounters.compiled.
+const maxCompiled = 64
 
 func (p *pendingCounters) total() binary.Counters {
 	sum := p.recorded
@@ -41,13 +80,23 @@ func (p *pendingCounters) collect(e *entry) {
 }
 
 // addLoad counts a program that was compiled or loaded, and its cost. blob is
-// what it was loaded from, or nil.
-func (p *pendingCounters) addLoad(e *entry, blob *binary.Blob) {
+// what it was loaded from, or nil; storeOnly: the program is for the store.
+func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blob, storeOnly bool) {
 	use := e.use()
+	storeOnly = storeOnly || p.fillOnly
+	if !storeOnly && !p.started {
+		p.started = true
+		p.pending.Starts++
+	}
 	switch e.origin {
 	case Compiled:
 		p.pending.Compiles++
 		p.pending.CompileNanos += e.compileNanos
+		if storeOnly {
+			p.pending.StoreOnly++
+		} else if p.uses != nil {
+			p.compiled = append(p.compiled[max(0, len(p.compiled)+1-maxCompiled):], src)
+		}
 	case Disk:
 		p.pending.DiskHits++
 	case Memory:
@@ -57,10 +106,17 @@ func (p *pendingCounters) addLoad(e *entry, blob *binary.Blob) {
 		use.Hits = 1
 		p.pending.LoadNanos += e.loadNanos
 		if blob.CompileNanos > 0 {
-			p.pending.SavedNanos += blob.CompileNanos - e.loadNanos
+			p.pending.SavedNanos += max(0, blob.CompileNanos-e.loadNanos)
 		}
 	}
 	p.addUse(use)
+	if e.program.MachineCode != nil {
+		if len(p.made) >= maxMade {
+			p.addMachineCode(true)
+		}
+		use.Hits = 0
+		p.made = append(p.made, madeProgram{use: use, machineCode: e.program.MachineCode, loaded: e.origin != Compiled})
+	}
 }
 
 // addUse adds hits up and keeps the latest of everything else.
@@ -83,6 +139,9 @@ func (p *pendingCounters) addUse(use binary.Use) {
 	if use.LoadNanos != 0 {
 		old.LoadNanos = use.LoadNanos
 	}
+	if use.DriverEntries != nil {
+		old.DriverEntries = use.DriverEntries
+	}
 	p.uses[use.Key] = old
 }
 
@@ -95,6 +154,13 @@ func (p *pendingCounters) take() ([]binary.Use, binary.Counters) {
 	clear(p.uses)
 	p.taken, p.pending = p.pending, binary.Counters{}
 	return uses, p.taken
+}
+
+// takeCompiled returns the sources for Store.PutCompiled and forgets them.
+func (p *pendingCounters) takeCompiled() []*shader.Source {
+	compiled := p.compiled
+	p.compiled = nil
+	return compiled
 }
 
 // commit counts as recorded what take returned.

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -60,9 +61,15 @@ type Device interface {
 	// has finished. stop ends it.
 	WatchFirstDispatch(watch func(program uint32) (done func())) (stop func())
 
-	// DriverCacheState describes the state of the driver's own cache, for Stats;
-	// "" when it is not known.
-	DriverCacheState() string
+	// SettleDriverCache waits until the driver has written its own cache, at most
+	// seconds: then shader.Program.MachineCode is complete. It does not need the
+	// device's thread.
+	SettleDriverCache()
+
+	// DriverCache returns the state of the driver's own cache; the zero State when
+	// the device does not know. New refuses a directory that is not the one where
+	// it is managed.
+	DriverCache() drivercache.State
 }
 
 // NopDevice has the methods of a [Device] that make no programs, for embedding
@@ -81,5 +88,8 @@ func (NopDevice) SetCrashOutput(*os.File) error { return nil }
 // WatchFirstDispatch does nothing.
 func (NopDevice) WatchFirstDispatch(func(uint32) func()) (stop func()) { return func() {} }
 
-// DriverCacheState returns "".
-func (NopDevice) DriverCacheState() string { return "" }
+// SettleDriverCache does nothing.
+func (NopDevice) SettleDriverCache() {}
+
+// DriverCache returns the zero State.
+func (NopDevice) DriverCache() drivercache.State { return drivercache.State{} }

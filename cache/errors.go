@@ -16,12 +16,18 @@ var (
 	// ErrFull is returned when Options.FailWhenFull is set and a new program
 	// does not fit, because every resident program is in use.
 	ErrFull = errors.New("every resident program is in use: release handles or raise MaxPrograms or MaxBytes")
+	// ErrApart is returned by New, wrapped, when the driver's own cache is managed in
+	// another directory than the programs: what is exported, pruned or deleted together
+	// would not be together.
+	ErrApart = errors.New("the driver's own cache and the programs have two directories")
 	// ErrInUse is returned by Close, wrapped in an [*InUseError], when handles
 	// have not been released.
 	ErrInUse = errors.New("programs are in use")
 )
 
 var errNothing = errors.New("a source and a context are needed, and one of them is nil")
+
+var errUnwound = errors.New("another request started to load the program, and panicked")
 
 // InUseError names the programs that Close found in use. It matches [ErrInUse].
 type InUseError struct {
@@ -52,6 +58,15 @@ func getError(name string, err error) error {
 		return err
 	}
 	return fmt.Errorf("cache: get %s: %w", name, err)
+}
+
+// errorFor returns the error of a load, which an equal source may have started, for src.
+func errorFor(src *shader.Source, err error) error {
+	failure, ok := errors.AsType[*shader.CompileError](err)
+	if !ok || failure.For(src) == failure {
+		return err
+	}
+	return failure.For(src)
 }
 
 func isCompileError(err error) bool {

@@ -45,10 +45,10 @@ func (f *failures) add(key shader.Key, err *shader.CompileError) {
 
 // knownFailure returns and counts the compile error of a source that did not
 // compile before, or nil. The caller holds mu.
-func (c *Cache) knownFailure(key shader.Key) error {
-	if err := c.mu.failures.find(key); err != nil {
+func (c *Cache) knownFailure(src *shader.Source) error {
+	if err := c.mu.failures.find(src.Key()); err != nil {
 		c.mu.counters.pending.NegativeHits++
-		return err
+		return err.For(src)
 	}
 	return nil
 }

@@ -47,6 +47,32 @@ func TestFailedSourceIsCompiledOnce(t *testing.T) {
 	}
 }
 
+// TestFailuresNameTheirSource gets equal texts under several names: at once, one after
+// the other and together in a preload.
+func TestFailuresNameTheirSource(t *testing.T) {
+	f := newFixture(t, cache.Options{MemoryOnly: true})
+	f.dev.OnCompile = func(ctx context.Context, src *shader.Source) error {
+		return fmt.Errorf("device: %w", refuseAll(ctx, src))
+	}
+	list := []*shader.Source{source("bad").WithName("a"), source("bad").WithName("b"), source("bad").WithName("c")}
+	check := func(err error, want string) {
+		t.Helper()
+		failure, ok := errors.AsType[*shader.CompileError](err)
+		if !ok || failure.Name != want || failure.Source.Name() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	results, err := f.cache.Preload(context.Background(), list[:2], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		check(r.Err, list[i].Name())
+	}
+	check(f.compileError(list[2]), "c")
+	f.wantCounts(binary.Counters{CompileErrors: 1, NegativeHits: 1})
+}
+
 func TestFailuresAreBounded(t *testing.T) {
 	f := newFixture(t, cache.Options{MemoryOnly: true})
 	f.dev.OnCompile = refuseAll

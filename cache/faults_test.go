@@ -201,11 +201,18 @@ func TestOutOfMemory(t *testing.T) {
 	f.wantOrigin(idle, cache.Memory)
 	f.wantCounts(binary.Counters{Compiles: 3, MemoryHits: 1, OutOfMemory: 2, Evictions: 2, Stored: 3})
 
-	f.dev.RunOutOfMemory(2)
+	f.dev.RunOutOfMemory(4) // each way twice
 	if _, err := f.cache.Get(context.Background(), next); !errors.Is(err, shader.ErrOutOfMemory) {
 		t.Errorf("error %v", err)
 	}
 	f.wantOrigin(next, cache.Memory) // its bytes are still there
+
+	f.dev.RunOutOfMemory(3)
+	f.wantOrigin(idle, cache.Compiled) // its bytes do not load: it is compiled
+	f.flush()
+	if f.store.Rejected(idle.Key()) != "" {
+		t.Error("a blob was rejected for lack of memory")
+	}
 
 	f.dev.RunOutOfMemory(2)
 	if _, err := f.cache.Get(context.Background(), source("more")); !errors.Is(err, shader.ErrOutOfMemory) {

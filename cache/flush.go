@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Flush waits until every program compiled so far is stored, then has the store
@@ -56,10 +57,12 @@ func (c *Cache) flushLocked() error {
 
 // record has the store record what is pending. The caller holds recording.
 func (c *Cache) record() error {
+	c.settleDriver()
 	c.mu.Lock()
 	for _, e := range c.mu.resident.entries() {
 		c.mu.counters.collect(e)
 	}
+	c.mu.counters.addMachineCode(true)
 	uses, counters := c.mu.counters.take()
 	c.mu.Unlock()
 	if len(uses) == 0 && counters == (binary.Counters{}) {
@@ -67,19 +70,37 @@ func (c *Cache) record() error {
 		return nil
 	}
 	err := c.store.Record(uses, counters)
+	var compiled []*shader.Source
 	c.mu.Lock()
 	if err == nil {
 		c.mu.counters.commit()
+		compiled = c.mu.counters.takeCompiled()
 	} else {
 		c.mu.counters.rollback(uses)
 	}
 	c.mu.Unlock()
+	if err == nil && len(compiled) > 0 {
+		if err := c.store.PutCompiled(compiled); err != nil {
+			c.storeFailed("recording compiled sources", err)
+		}
+	}
 	if err == nil {
 		c.trim()
 	} else if !errors.Is(err, binary.ErrBusy) {
 		c.storeFailed("recording", err)
 	}
 	return err
+}
+
+// settleDriver waits until the driver has written the machine code of the programs that
+// were made since the last call, so that it can be attributed to them.
+func (c *Cache) settleDriver() {
+	c.mu.Lock()
+	made := len(c.mu.counters.made) > 0
+	c.mu.Unlock()
+	if made {
+		c.dev.SettleDriverCache()
+	}
 }
 
 // recordAttempts is how often Close calls Record; each call waits for as long as

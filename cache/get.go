@@ -60,7 +60,7 @@ func (c *Cache) getMissing(ctx context.Context, src *shader.Source, h *Handle) (
 		return nil, getError(src.Name(), err)
 	}
 	if l.err != nil {
-		return nil, getError(src.Name(), l.err)
+		return nil, getError(src.Name(), errorFor(src, l.err))
 	}
 	if !started {
 		return h.hit(&l.entry.shares[0]), nil
@@ -101,9 +101,7 @@ func (c *Cache) startLoad(ctx context.Context, l *load) {
 	rest := c.loadOrCompile
 	c.guard.recover()
 	if ctx.Done() == nil && !c.guard.isTriable(l.src.Key()) {
-		if r := c.loadStored(background, l); !r.missed() {
-			c.complete(r)
-			c.background.Done()
+		if c.loadHere(background, l) {
 			return
 		}
 		rest = c.compileLoad
@@ -112,4 +110,21 @@ func (c *Cache) startLoad(ctx context.Context, l *load) {
 		defer c.background.Done()
 		rest(background, l)
 	}()
+}
+
+// loadHere completes l from a blob, on the caller's goroutine, and reports whether it
+// did. A panic, of the check of a source for example, ends the load.
+func (c *Cache) loadHere(ctx context.Context, l *load) (completed bool) {
+	missed := false
+	defer func() {
+		if !missed {
+			c.endUnwound(l)
+			c.background.Done()
+		}
+	}()
+	r := c.loadStored(ctx, l)
+	if missed = r.missed(); !missed {
+		c.complete(r)
+	}
+	return !missed
 }

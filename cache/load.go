@@ -62,13 +62,16 @@ func (c *Cache) findBlob(key shader.Key) (*binary.Blob, Origin) {
 }
 
 // loadBlob makes a program from a blob. Both results are nil when the blob was
-// rejected: by the driver, or because the program differs from the one that was
-// stored.
+// rejected, by the driver or because the program differs from the one that was
+// stored, and when the driver had no memory for it.
 func (c *Cache) loadBlob(ctx context.Context, src *shader.Source, blob *binary.Blob, origin Origin) (*entry, error) {
 	program, err := c.loadWithRetry(ctx, src, blob)
 	if errors.Is(err, shader.ErrRejected) {
 		c.rejectBlob(src.Key(), err.Error())
 		return nil, nil
+	}
+	if errors.Is(err, shader.ErrOutOfMemory) {
+		return nil, nil // not the blob's fault; compiling it may take less
 	}
 	if err != nil {
 		return nil, err

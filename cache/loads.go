@@ -56,7 +56,7 @@ func (c *Cache) join(src *shader.Source, storeOnly bool) (l *load, started bool,
 	if l := c.mu.loads[src.Key()]; l != nil {
 		return l, false, nil
 	}
-	if err := c.knownFailure(src.Key()); err != nil {
+	if err := c.knownFailure(src); err != nil {
 		return nil, false, err
 	}
 	if c.options.FailWhenFull && !storeOnly && c.mu.resident.stuck() {
@@ -139,11 +139,23 @@ func (c *Cache) publish(l *load, err error) {
 	c.mu.idle.Broadcast()
 }
 
+// endUnwound ends a load whose request was left by a panic or by runtime.Goexit. It
+// does nothing when the load is complete.
+func (c *Cache) endUnwound(l *load) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-l.done:
+	default:
+		c.publish(l, errUnwound)
+	}
+}
+
 // accept counts a program that was made and makes it resident, unless it is for
 // the store only. It returns the entries to drop. The caller holds mu.
 func (c *Cache) accept(r result) (dropped []*entry, err error) {
 	e := r.entry
-	c.mu.counters.addLoad(e, r.blob)
+	c.mu.counters.addLoad(r.load.src, e, r.blob, r.load.storeOnly && r.load.waiters == 0)
 	c.keepSource(r.load.src, e)
 	if c.readsBack(e) {
 		e.owners.Add(1)

@@ -7,7 +7,8 @@ import (
 
 // Options configure a [Cache]. The zero value is a good choice.
 type Options struct {
-	// Dir is the cache directory. Default: binary.DefaultDir().
+	// Dir is the cache directory. It must be that of the driver's own cache, where
+	// the device manages one: see ErrApart. Default: binary.DefaultDir().
 	Dir string
 
 	// Upstream is a second cache directory, for programs that Dir does not have,
@@ -52,6 +53,11 @@ type Options struct {
 	// KeepSources keeps the text of every program beside its binary, some 1 KB
 	// each, for Rebuild and binary.Store.Explain. Default: false.
 	KeepSources bool
+
+	// FillOnly is for a process that only fills or maintains the directory: it
+	// counts as no start, so that the figures of starts, such as compiles per
+	// start, are those of applications. Default: false.
+	FillOnly bool
 
 	// NegativeCacheOff compiles a source that did not compile again at every
 	// request. Default: the first error is returned again, for the latest 256

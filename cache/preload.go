@@ -37,11 +37,15 @@ type PreloadResult struct {
 // with each of them as soon as it is known, on the calling goroutine; it must
 // not call the cache. A source that fails does not stop the others: its result
 // has the error. Preload itself fails when ctx ends, the cache is closed or the
-// GL context is lost; sources that were not reached have that error too.
+// GL context is lost; sources that were not reached have that error too. A panic of
+// progress ends Preload too, once what it had started is ended.
 func (c *Cache) Preload(ctx context.Context, sources []*shader.Source, progress func(PreloadResult)) ([]PreloadResult, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	p := &preload{
 		cache:    c,
 		ctx:      ctx,
+		cancel:   cancel,
 		results:  make([]PreloadResult, len(sources)),
 		index:    map[*load]int{},
 		progress: progress,
@@ -63,10 +67,12 @@ type preload struct {
 	cache     *Cache
 	ctx       context.Context
 	results   []PreloadResult
-	index     map[*load]int // of the result of each load started here
+	index     map[*load]int // of the result of each load started here and not complete
 	compiled  []*entry      // of this window, to be read back
 	storeOnly bool          // see load
 	progress  func(PreloadResult)
+	cancel    func() // ends ctx; nil: a panic of progress does not end it
+	panicked  any    // what progress panicked with
 }
 
 // joined is a load that another request completes, or an equal source of the same
@@ -94,6 +100,7 @@ func (p *preload) window(first int, sources []*shader.Source) {
 		}
 	}
 	started, others := p.start(first, sources)
+	defer p.endUnwound()
 	suspects, rest := p.startTrials(started)
 	p.compileMissed(p.loadStored(rest))
 	p.compileMissed(p.loadStored(p.survivors(suspects)))
@@ -103,10 +110,22 @@ func (p *preload) window(first int, sources []*shader.Source) {
 	for _, o := range others {
 		err := p.cache.await(p.ctx, o.load)
 		if err == nil {
-			err = o.load.err
+			err = errorFor(sources[o.index-first], o.load.err)
 		}
 		p.report(o.index, nil, err)
 	}
+	if p.panicked != nil {
+		panic(p.panicked)
+	}
+}
+
+// endUnwound ends the loads that are still this preload's: progress called
+// runtime.Goexit.
+func (p *preload) endUnwound() {
+	for l := range p.index {
+		p.cache.endUnwound(l)
+	}
+	clear(p.index)
 }
 
 // start starts a load for every source that is neither resident nor being
@@ -235,16 +254,19 @@ func (p *preload) compileMissed(loads []*load) {
 	if len(loads) == 0 {
 		return
 	}
-	c := p.cache
-	c.compile(p.ctx, loads, p.complete)
+	defer p.readBackCompiled() // also when progress calls runtime.Goexit
+	p.cache.compile(p.ctx, loads, p.complete)
+}
+
+func (p *preload) readBackCompiled() {
 	compiled := p.compiled
 	p.compiled = nil
 	if len(compiled) == 0 {
 		return
 	}
-	c.background.Go(func() {
+	p.cache.background.Go(func() {
 		for _, e := range compiled {
-			c.readBack(context.WithoutCancel(p.ctx), e)
+			p.cache.readBack(context.WithoutCancel(p.ctx), e)
 		}
 	})
 }
@@ -253,6 +275,7 @@ func (p *preload) compileMissed(loads []*load) {
 // this preload was cancelled is abandoned: others may wait for it.
 func (p *preload) complete(r result) {
 	c, index := p.cache, p.index[r.load]
+	delete(p.index, r.load)
 	if r.err != nil && p.ctx.Err() != nil {
 		c.abandon(context.WithoutCancel(p.ctx), r.load, r.err)
 		p.report(index, nil, r.err)
@@ -280,7 +303,20 @@ func (p *preload) report(index int, e *entry, err error) {
 		r.PrimeNanos = e.program.PrimeNanos
 		r.CompileNanos = e.program.CompileNanos
 	}
-	if p.progress != nil {
-		p.progress(*r)
+	p.notify(*r)
+}
+
+// notify calls progress. After a panic, which must not leave loads in flight, the rest
+// is cancelled, and window panics with the same value.
+func (p *preload) notify(r PreloadResult) {
+	if p.progress == nil || p.panicked != nil {
+		return
 	}
+	defer func() {
+		p.panicked = recover()
+		if p.panicked != nil && p.cancel != nil {
+			p.cancel()
+		}
+	}()
+	p.progress(r)
 }

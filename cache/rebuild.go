@@ -65,7 +65,6 @@ func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult,
 		first := len(p.results)
 		p.results = append(p.results, make([]PreloadResult, len(sources))...)
 		p.window(first, sources)
-		clear(p.index)
 		c.waitStored()
 		if err := p.stopped(); err != nil {
 			return p.results, fmt.Errorf("cache: rebuild: %w", err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
 )
 
 // Stats is the state of a cache at one moment.
@@ -32,7 +33,10 @@ func (s Stats) String() string {
 // Stats returns the state of the cache and its counters. It touches neither GL
 // nor the disk.
 func (c *Cache) Stats() Stats {
-	s := Stats{MemoryOnly: c.memoryOnly, DriverCache: c.dev.DriverCacheState()}
+	s := Stats{MemoryOnly: c.memoryOnly}
+	if state := c.dev.DriverCache(); state != (drivercache.State{}) {
+		s.DriverCache = state.String()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.ResidentBytes, s.KeptBytes = c.mu.resident.bytes, c.mu.evicted.bytes
@@ -43,6 +47,7 @@ func (c *Cache) Stats() Stats {
 			s.InUse++
 		}
 	}
+	c.mu.counters.addMachineCode(false)
 	s.Counters = c.mu.counters.total()
 	return s
 }

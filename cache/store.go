@@ -37,6 +37,9 @@ type Store interface {
 	// then nothing was recorded, and the caller tries again later.
 	Record(uses []binary.Use, counters binary.Counters) error
 
+	// PutCompiled keeps which sources this start compiled, of the latest 64 names.
+	PutCompiled(sources []*shader.Source) error
+
 	// Prune deletes blobs and driver cache files by age and size.
 	Prune(options binary.PruneOptions) (binary.PruneReport, error)
 
@@ -133,6 +136,9 @@ func (NopStore) PutChecked(*binary.Blob) error { return nil }
 
 // Record does nothing.
 func (NopStore) Record([]binary.Use, binary.Counters) error { return nil }
+
+// PutCompiled does nothing.
+func (NopStore) PutCompiled([]*shader.Source) error { return nil }
 
 // Prune deletes nothing.
 func (NopStore) Prune(binary.PruneOptions) (binary.PruneReport, error) {

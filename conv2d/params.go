@@ -118,8 +118,9 @@ func decodeParams[T Params](data []byte) (Params, error) {
 	return p, nil
 }
 
-// UnmarshalJSON reads a choice. It fails for parameters that the algorithm does not
-// have; those of an unknown algorithm become [UnknownParams].
+// UnmarshalJSON reads a choice. It fails without parameters, for parameters that the
+// algorithm does not have, and for values that none has; those of an unknown algorithm
+// become [UnknownParams].
 func (c *Choice) UnmarshalJSON(data []byte) error {
 	var raw struct {
 		Algorithm string          `json:"algorithm"`
@@ -129,16 +130,22 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*c = Choice{Algorithm: raw.Algorithm}
-	if len(raw.Params) == 0 {
-		return nil
-	}
 	decode, known := paramDecoders[raw.Algorithm]
-	if !known {
+	switch missing := len(raw.Params) == 0 || string(raw.Params) == "null"; {
+	case missing && known:
+		return fmt.Errorf("conv2d: %s without parameters", raw.Algorithm)
+	case missing:
+		return nil
+	case !known:
 		decode = decodeParams[UnknownParams]
 	}
-	var err error
-	if c.Params, err = decode(raw.Params); err != nil {
+	params, err := decode(raw.Params)
+	if err == nil && known {
+		err = checkRange(params)
+	}
+	if err != nil {
 		return fmt.Errorf("parameters of %s: %w", raw.Algorithm, err)
 	}
+	c.Params = params
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -145,11 +146,14 @@ func (c Choice) Sources(info glctx.Info, s Shape) ([]*shader.Source, error) {
 	return sources, nil
 }
 
+// exactSuffix marks the results of searches for exact.
+const exactSuffix = ",exact"
+
 // TuningKey returns the problem under which a result is kept: a search that left
 // algorithms out has another one.
 func TuningKey(s Shape, exact bool) string {
 	if exact {
-		return s.String() + ",exact"
+		return s.String() + exactSuffix
 	}
 	return s.String()
 }
@@ -189,6 +193,18 @@ func decodeChoice(data []byte) (Choice, error) {
 		return c, errors.New("conv2d: a choice without an algorithm")
 	}
 	return c, nil
+}
+
+// CheckTuning returns an error for a kept result that no plan can read. One of an unknown
+// algorithm may be of another version: plans leave it out.
+func CheckTuning(t binary.Tuning) error {
+	if _, err := decodeChoice(t.Choice); err != nil {
+		return err
+	}
+	if _, err := ParseShape(strings.TrimSuffix(t.Problem, exactSuffix)); err != nil {
+		return err
+	}
+	return nil
 }
 
 // plain returns the problem without bias, activation and alpha.

@@ -2,23 +2,29 @@ package drivercache
 
 import (
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// Item is a set of files that a driver uses together and that are pruned together: the
-// files of one folder that differ only in their extension, as in
+// Item is the smallest part of the drivers' caches that is pruned:
 //
-//	NVIDIA   <app><n>.bin and <app><n>.toc: data and its table of contents
-//	Mesa     one file, named by its hash; or mesa_cache.db with mesa_cache.idx
+//	Mesa     a file, which holds one entry; or mesa_cache.db with mesa_cache.idx
+//	NVIDIA   a record of a slot, which [Drop] deletes; or the two files of a slot whose
+//	         format is unknown
+//
+// Files of one folder that differ only in their extension are one item.
 type Item struct {
-	Paths   []string
+	Entry   string    // name of the entry: see Work.Entries; "" = the files hold others too
+	Paths   []string  // files to delete; nil for a record
 	Bytes   int64     // on disk: holes do not count
-	LastUse time.Time // latest time at which a file of it was written or read
+	LastUse time.Time // latest time at which a file of it, or the slot, was written or read
 }
 
 // Bytes returns the bytes of Items on disk, which are those that a limit counts.
@@ -29,15 +35,31 @@ func Bytes(dir string) (total int64) {
 	return total
 }
 
-// Items returns the items below dir that may be pruned, in no order. It omits files
-// that running processes map or update.
+// Items returns the items below dir that may be pruned. It omits files that running
+// processes map or update. Records are in the order in which they were made, and come
+// after the files, which have no order.
 func Items(dir string) []Item {
+	records := nvidia.Records(dir)
+	slots := map[string]bool{}
+	for _, r := range records {
+		slots[filepath.Join(dir, filepath.FromSlash(r.Slot))] = true
+	}
+	list := files(dir, slots)
+	for _, r := range records {
+		list = append(list, Item{Entry: r.Entry, Bytes: r.Bytes, LastUse: r.LastUse})
+	}
+	return list
+}
+
+// files returns the items that are files, without those of slots, which are paths without
+// extension.
+func files(dir string, slots map[string]bool) []Item {
 	items := map[string]Item{}
 	walk(dir, func(path string, info fs.FileInfo) {
-		if mesa.InUse(filepath.Base(path)) {
+		stem := strings.TrimSuffix(path, filepath.Ext(path))
+		if mesa.InUse(filepath.Base(path)) || slots[stem] {
 			return
 		}
-		stem := strings.TrimSuffix(path, filepath.Ext(path))
 		it := items[stem]
 		it.Paths = append(it.Paths, path)
 		it.Bytes += osfile.DiskBytes(info)
@@ -46,13 +68,12 @@ func Items(dir string) []Item {
 				it.LastUse = t
 			}
 		}
+		if below, err := filepath.Rel(dir, path); err == nil {
+			it.Entry = mesa.Entry(filepath.ToSlash(below))
+		}
 		items[stem] = it
 	})
-	list := make([]Item, 0, len(items))
-	for _, it := range items {
-		list = append(list, it)
-	}
-	return list
+	return slices.Collect(maps.Values(items))
 }
 
 // walk visits the regular files below dir. It does not follow links, and skips files

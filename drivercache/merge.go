@@ -11,8 +11,8 @@ import (
 )
 
 // Merge merges the slots below dir that NVIDIA's driver wrote in processes which ran
-// at the same time, so that the next process reads all of them. It holds the
-// directory's lock meanwhile and returns [ErrInUse], wrapped, while a process uses
+// at the same time, so that the next process reads all of them. Before, it deletes the
+// records that [Drop] could not. It holds the directory's lock meanwhile and returns [ErrInUse], wrapped, while a process uses
 // the directory. Without slots it does nothing.
 func Merge(dir string) (nvidia.Report, error) {
 	if _, err := os.Lstat(filepath.Join(dir, nvidia.Folder)); errors.Is(err, fs.ErrNotExist) {
@@ -22,6 +22,7 @@ func Merge(dir string) (nvidia.Report, error) {
 	if err != nil {
 		return nvidia.Report{}, fmt.Errorf("drivercache: merge: %w", err)
 	}
+	dropErr := dropListed(dir)
 	r, err := nvidia.Merge(dir)
-	return r, errors.Join(err, lock.Release())
+	return r, errors.Join(dropErr, err, lock.Release())
 }

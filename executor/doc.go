@@ -54,6 +54,13 @@
 // the GPU. A barrier stands between two of them that use the same [Memory], where
 // one of the two writes it, and between the dispatches of one job.
 //
+// # Loops
+//
+// A software driver may end the loops of an invocation silently after a number of turns:
+// llvmpipe after 65,535. Neither the executor nor the lint finds that in a kernel: results
+// are wrong, without an error. Split such work into several dispatches, or use package
+// resident, which finds it. The kernels of package conv2d stay below the limit.
+//
 // # Threads
 //
 // All methods of an Executor may be called from any goroutine, but not from a

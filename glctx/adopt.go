@@ -4,7 +4,10 @@ package glctx
 
 import (
 	"fmt"
+	"math"
+	"runtime/debug"
 	"syscall"
+	"time"
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
@@ -28,7 +31,18 @@ import (
 // The driver's own cache can be managed only before the driver is loaded: call
 // ManageDriverCache before the toolkit makes its window. Context.DriverCache reports
 // whether that succeeded. Close does not destroy the context.
+//
+// The context should outlive Close. Where a call waits on the context's thread and no
+// context is current there, because the window was destroyed before, the context
+// counts as lost: every call returns shader.ErrContextLost, and Close returns.
+//
+// It returns ErrNoDevice, wrapped, for a Device, which the owner has chosen already,
+// ErrNotDesktop or ErrTooOld for a context of another kind, and ErrNoDriver where none
+// is current.
 func Adopt(o Options, schedule func()) (*Context, error) {
+	if o.Device != "" {
+		return nil, fmt.Errorf("glctx: adopt: %w %q: the owner of the context has chosen its GPU; leave Device empty", ErrNoDevice, o.Device)
+	}
 	c := newContext(o)
 	if schedule == nil {
 		schedule = func() {}
@@ -38,29 +52,92 @@ func Adopt(o Options, schedule func()) (*Context, error) {
 	c.enterThread()
 	defer c.thread.Store(0)
 	if err := c.setUp(); err != nil {
-		return nil, fmt.Errorf("glctx: adopt: is the context current on this thread? %w", err)
+		return nil, fmt.Errorf("glctx: adopt: %w", err)
 	}
 	return c, nil
 }
 
 // Poll runs the queued callbacks of an adopted context and returns their number. It
 // must be called on the context's thread with the context current, and not inside a
-// callback. It panics where no context is current.
-func (c *Context) Poll() int {
-	if c.schedule == nil {
+// callback. It panics on another thread where no context is current. A panic of a
+// Post callback propagates, also of one that ran while another call waited on this
+// thread; later callbacks stay queued.
+func (c *Context) Poll() int { return c.PollFor(math.MaxInt64) }
+
+// PollFor is Poll with a budget: callbacks that have not begun when it is used up stay
+// queued for the next call. It runs at least one. A callback that has begun is not
+// interrupted: a compile on this thread takes what it takes, see [Beside].
+func (c *Context) PollFor(budget time.Duration) int {
+	c.enterPoll()
+	defer c.thread.Store(0)
+	batch := c.queue.tryTake(nil)
+	next := 0
+	defer func() { c.requeue(batch[next:]) }() // for lack of time, or after a panic
+	began := time.Now()
+	for _, j := range batch {
+		next++
+		c.runJob(j)
+		if time.Since(began) >= budget {
+			break
+		}
+	}
+	if v := c.postponed; v != nil {
+		c.postponed = nil
+		panic(v)
+	}
+	return next
+}
+
+// pollWaiting is Poll for calls that wait on the context's thread. The first panic of
+// a Post callback is left to the next Poll: it must not end the call, which may hold
+// locks that other goroutines need.
+func (c *Context) pollWaiting() {
+	c.enterPoll()
+	defer c.thread.Store(0)
+	for _, j := range c.queue.tryTake(nil) {
+		c.runWaiting(j)
+	}
+}
+
+func (c *Context) runWaiting(j job) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		c.logger.Error("a callback of Post panicked", "panic", v, "stack", string(debug.Stack()))
+		if c.postponed == nil {
+			c.postponed = v
+		}
+	}()
+	c.runJob(j)
+}
+
+// enterPoll prepares this thread for callbacks. The caller clears c.thread.
+func (c *Context) enterPoll() {
+	here := int64(syscall.Gettid())
+	switch {
+	case c.schedule == nil:
 		panic("glctx: Poll is for adopted contexts; this one has a thread of its own")
-	}
-	if c.thread.Load() == int64(syscall.Gettid()) {
+	case c.thread.Load() == here:
 		panic("glctx: Poll called inside a callback")
-	}
-	if !isCurrent() {
+	case isCurrent():
+	case c.adoptedThread.Load() == here:
+		c.gone.Store(true)
+		c.lost.Store(true)
+	default:
 		panic("glctx: Poll was called on a thread where no context is current")
 	}
 	c.enterThread()
-	defer c.thread.Store(0)
-	batch := c.queue.tryTake(nil)
-	c.runBatch(batch)
-	return len(batch)
+}
+
+// requeue puts jobs before all that are queued.
+func (c *Context) requeue(jobs []job) {
+	if len(jobs) == 0 {
+		return
+	}
+	c.queue.putFirst(jobs)
+	c.requestPoll()
 }
 
 // Pending returns a channel that receives when callbacks are queued, if it is called
@@ -99,7 +176,7 @@ func (c *Context) PollWhile(wait func()) {
 		case <-done:
 			return
 		case <-pending:
-			c.Poll()
+			c.pollWaiting()
 		}
 	}
 }
@@ -120,8 +197,8 @@ func isCurrent() bool { return gl45.GetString(gl45.VERSION) != nil }
 func (c *Context) closeAdopted() {
 	c.put(job{post: func(gl *GL) { c.tearDown() }})
 	c.queue.close()
-	if here := int64(syscall.Gettid()); c.adoptedThread.Load() == here && c.thread.Load() != here && isCurrent() {
-		c.Poll()
+	if here := int64(syscall.Gettid()); c.adoptedThread.Load() == here && c.thread.Load() != here {
+		c.pollWaiting()
 	}
 	close(c.stopped)
 }

@@ -3,21 +3,26 @@
 package glctx
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // ownContext makes a GL context current on this thread without a Context, as a caller
-// of Adopt has one.
-func ownContext(t *testing.T) {
+// of Adopt has one. destroy destroys it, as the end of the test does.
+func ownContext(t testing.TB) (destroy func()) {
 	t.Helper()
 	runtime.LockOSThread()
 	ManageDriverCache(Options{}) // for the whole process: not a directory of this test
@@ -28,10 +33,12 @@ func ownContext(t *testing.T) {
 		}
 		t.Skip(err)
 	}
+	destroy = sync.OnceFunc(s.close)
 	t.Cleanup(func() {
-		s.close()
+		destroy()
 		runtime.UnlockOSThread()
 	})
+	return destroy
 }
 
 const answer = `layout(local_size_x = 1) in;
@@ -158,6 +165,47 @@ func closeAdoptedForTest(t *testing.T, c *Context) {
 	}
 }
 
+func TestAdoptRefusesADevice(t *testing.T) {
+	ownContext(t)
+	_, err := Adopt(Options{Device: "0", DriverCacheOff: true}, nil)
+	if !errors.Is(err, ErrNoDevice) || !strings.Contains(err.Error(), "leave Device empty") {
+		t.Errorf("got %v, want an error about the device", err)
+	}
+}
+
+// A callback of Post that panics while Do waits must not end Do, nor the callbacks
+// behind it.
+func TestPanicOfAPostIsLeftToPoll(t *testing.T) {
+	ownContext(t)
+	c, err := Adopt(Options{DriverCacheOff: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ran []string
+	c.Post(func(*GL) { panic("broken callback") })
+	c.Post(func(*GL) { ran = append(ran, "behind it") })
+	if err := c.Do(func(*GL) error { ran = append(ran, "do"); return nil }); err != nil {
+		t.Error(err)
+	}
+	poll := func() (v any) {
+		defer func() { v = recover() }()
+		c.Poll()
+		return nil
+	}
+	if v := poll(); v != "broken callback" {
+		t.Errorf("Poll panicked with %v", v)
+	}
+	c.Post(func(*GL) { panic("second") })
+	c.Post(func(*GL) { ran = append(ran, "requeued") })
+	if v := poll(); v != "second" {
+		t.Errorf("Poll panicked with %v", v)
+	}
+	if n := c.Poll(); n != 1 || !slices.Equal(ran, []string{"behind it", "do", "requeued"}) {
+		t.Errorf("%d callbacks in the last Poll, %v ran", n, ran)
+	}
+	closeAdoptedForTest(t, c)
+}
+
 // lateEnvironment makes the test below run as the process that loads its driver before
 // it manages the driver's cache.
 const lateEnvironment = "GLCTX_TEST_LATE"
@@ -174,6 +222,7 @@ func TestManageDriverCacheAfterTheDriverIsLoaded(t *testing.T) {
 		}
 		return
 	}
+	runtime.LockOSThread()
 	s, err := openEGL(Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -182,5 +231,27 @@ func TestManageDriverCacheAfterTheDriverIsLoaded(t *testing.T) {
 	state := ManageDriverCache(Options{CacheDir: t.TempDir()})
 	if state.Managed || !strings.Contains(state.Reason, "loaded before") {
 		t.Errorf("a driver is loaded, and the driver cache is %v", state)
+	}
+	warnedOnce(t)
+}
+
+// warnedOnce adopts the current context, as a program that forgot ManageDriverCache
+// does, and expects the cache to warn of that once.
+func warnedOnce(t *testing.T) {
+	c, err := Adopt(Options{CacheDir: t.TempDir()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var log bytes.Buffer
+	programs, err := cache.New(c, cache.Options{Dir: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := programs.Close(); err != nil {
+		t.Error(err)
+	}
+	if strings.Count(log.String(), "level=WARN") != 1 || !strings.Contains(log.String(), "loaded before") {
+		t.Errorf("want one warning that the driver was loaded before:\n%s", &log)
 	}
 }

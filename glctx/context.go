@@ -24,10 +24,12 @@ type Options struct {
 	Device string
 
 	// CacheDir is the cache directory. Its driver/ folder becomes the driver's own
-	// cache. Default: binary.DefaultDir.
+	// cache. A cache over this context must have the same directory; the front door,
+	// shadercache.Options.Dir, sets both. Default: binary.DefaultDir.
 	CacheDir string
 
-	// DriverCacheOff leaves the driver's own cache as the environment sets it.
+	// DriverCacheOff leaves the driver's own cache as the environment, or an earlier
+	// call, sets it. A cache over this context may have any directory.
 	DriverCacheOff bool
 
 	// Debug requests a debug context and checks for errors after every GL call.
@@ -60,6 +62,8 @@ type Context struct {
 	schedule      func()        // requests a call of Poll; nil where the context is not adopted
 	pending       chan struct{} // one token while callbacks are queued
 	adoptedThread atomic.Int64  // id of the thread where the context was last current
+	gone          atomic.Bool   // no context was current there: GL must not be called
+	postponed     any           // the panic of a callback, for the next Poll; used by the thread only
 
 	closeOnce sync.Once
 	stopped   chan struct{} // closed when no more callbacks run
@@ -72,6 +76,9 @@ type Context struct {
 func Open(o Options) (*Context, error) {
 	c := newContext(o)
 	c.driver = ManageDriverCache(o)
+	if c.driver.Full {
+		c.logger.Warn("the volume is full: the driver's machine code stays in memory", "reason", c.driver.Reason)
+	}
 	opened := c.markOpening()
 	started := make(chan error)
 	go c.run(started)
@@ -125,6 +132,9 @@ func (c *Context) run(started chan<- error) {
 
 // setUp loads the bindings, reads Info and prepares priming. The context is current.
 func (c *Context) setUp() error {
+	if err := drivercache.Reserve(); err != nil {
+		c.logger.Warn("the driver's own cache may lose what is compiled", "error", err)
+	}
 	if err := loadBindings(); err != nil {
 		return err
 	}
@@ -134,14 +144,18 @@ func (c *Context) setUp() error {
 	}
 	c.gl.startDebugOutput()
 	c.info = c.gl.readInfo()
+	c.driver = c.driver.Effective(c.info.Fingerprint.Vendor, c.info.Fingerprint.Version)
 	if err := c.gl.Err(); err != nil {
 		return fmt.Errorf("reading the driver's limits: %w", err)
 	}
 	return c.gl.preparePriming()
 }
 
-// tearDown frees what setUp made. The context is current.
+// tearDown frees what setUp made.
 func (c *Context) tearDown() {
+	if c.gone.Load() {
+		return
+	}
 	c.gl.endPriming()
 	c.gl.stopDebugOutput()
 }
@@ -160,8 +174,8 @@ func (c *Context) runJob(j job) {
 	}
 	defer j.call.finish()
 	defer func() { j.call.panicked = recover() }()
-	if c.lost.Load() {
-		j.call.err = shader.ErrContextLost
+	if err := c.lostError(); err != nil {
+		j.call.err = err
 		return
 	}
 	err := errors.Join(j.fn(c.gl), c.gl.takeDebugError())
@@ -183,8 +197,8 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 	if c.thread.Load() == here {
 		panic("glctx: Do called inside a callback of Do or Post would wait for itself")
 	}
-	if c.lost.Load() {
-		return shader.ErrContextLost
+	if err := c.lostError(); err != nil {
+		return err
 	}
 	call := newCall()
 	if !c.put(job{fn: fn, call: call}) {
@@ -192,9 +206,20 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 		return shader.ErrClosed
 	}
 	if c.schedule != nil && c.adoptedThread.Load() == here {
-		c.Poll()
+		c.pollWaiting()
 	}
 	return call.wait()
+}
+
+// lostError returns the error of calls after the context was lost, or nil.
+func (c *Context) lostError() error {
+	switch {
+	case c.gone.Load():
+		return fmt.Errorf("%w: no context is current on its thread: was it destroyed before Close?", shader.ErrContextLost)
+	case c.lost.Load():
+		return shader.ErrContextLost
+	}
+	return nil
 }
 
 // Post queues fn for the GL thread, behind earlier callbacks, and returns. After
@@ -212,13 +237,19 @@ func (c *Context) put(j job) bool {
 		return false
 	}
 	if c.schedule != nil {
-		select {
-		case c.pending <- struct{}{}:
-		default:
-		}
-		c.schedule()
+		c.requestPoll()
 	}
 	return true
+}
+
+// requestPoll makes the owner of an adopted context, or a call that waits on its
+// thread, poll.
+func (c *Context) requestPoll() {
+	select {
+	case c.pending <- struct{}{}:
+	default:
+	}
+	c.schedule()
 }
 
 // doContext is Do, except that it returns ctx.Err() at once when ctx has ended. A
@@ -249,8 +280,8 @@ func (c *Context) Done() <-chan struct{} { return c.stopped }
 // Close waits for queued callbacks, destroys the context, and waits until the driver
 // has written its own cache: some milliseconds with Mesa on an idle machine, 5 s at
 // most. An adopted context is not destroyed: Close accepts no more callbacks, and on
-// the context's thread runs those that are queued. Close is idempotent. Callbacks
-// must not call it.
+// the context's thread runs those that are queued, or fails them where the context was
+// destroyed before. Close is idempotent. Callbacks must not call it.
 func (c *Context) Close() error {
 	if c.thread.Load() == int64(syscall.Gettid()) && c.schedule == nil {
 		panic("glctx: Close called inside a callback would wait for itself")

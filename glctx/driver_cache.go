@@ -7,11 +7,13 @@ import (
 	"github.com/shadercache/shadercache/drivercache"
 )
 
-// DriverCache reports whether the driver's own cache is managed, and if not, why.
+// DriverCache reports whether the driver's own cache is managed, and if not, why. It
+// takes account of variables that the user set for this driver.
 func (c *Context) DriverCache() drivercache.State { return c.driver }
 
-// DriverCacheState returns DriverCache as text.
-func (c *Context) DriverCacheState() string { return c.driver.String() }
+// SettleDriverCache waits until the driver has written its own cache, so that
+// shader.Program.MachineCode is complete: see [drivercache.Settle].
+func (c *Context) SettleDriverCache() { drivercache.Settle() }
 
 // ManageDriverCache puts the driver's own cache into the cache directory, if no driver
 // is loaded yet: see [drivercache.Manage]. Open calls it. A program that makes its own
@@ -19,10 +21,12 @@ func (c *Context) DriverCacheState() string { return c.driver.String() }
 // goroutine. The state has the reason where the cache cannot be managed.
 func ManageDriverCache(o Options) drivercache.State {
 	if o.DriverCacheOff {
-		if state, managed := drivercache.Managed(); managed {
-			return state
+		state, managed := drivercache.Managed()
+		if !managed {
+			state.Reason = "turned off"
 		}
-		return drivercache.State{Reason: "turned off"}
+		state.Off = true
+		return state
 	}
 	dir, err := driverDir(o.CacheDir)
 	if err != nil {

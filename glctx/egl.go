@@ -62,8 +62,8 @@ func openEGL(o Options) (*eglSurface, error) {
 		reasons = append(reasons, candidate.name+": "+err.Error())
 	}
 	if tooOld {
-		return nil, fmt.Errorf("%w: %s; OpenGL 4.5 core is needed: update the GPU's driver, or Mesa to 20.2 or newer",
-			ErrTooOld, strings.Join(reasons, "; "))
+		return nil, fmt.Errorf("%w: %s; OpenGL 4.5 core is needed: %s",
+			ErrTooOld, strings.Join(reasons, "; "), updateDriver)
 	}
 	return nil, fmt.Errorf("%w: %s; %s", ErrNoDriver, strings.Join(reasons, "; "), installDriver)
 }

@@ -12,7 +12,10 @@ var (
 	ErrNoDriver = errors.New("no OpenGL driver")
 	// ErrTooOld is returned when the driver does not support OpenGL 4.5 core.
 	ErrTooOld = errors.New("OpenGL is too old")
-	// ErrNoDevice is returned when no GPU has the requested index or UUID.
+	// ErrNotDesktop is returned when an adopted context is one of OpenGL ES.
+	ErrNotDesktop = errors.New("the context is not desktop OpenGL")
+	// ErrNoDevice is returned when no GPU has the requested index or UUID, and
+	// for a Device with Adopt, which cannot choose one.
 	ErrNoDevice = errors.New("no such GPU")
 )
 

@@ -92,7 +92,7 @@ func (gl *GL) takeDebugError() error {
 // isLost reports whether the context is lost, and asks the driver for a reset of the
 // GPU.
 func (gl *GL) isLost() bool {
-	if gl.c.info.ResetNotice && gl45.GetGraphicsResetStatus() != gl45.NO_ERROR {
+	if gl.c.info.ResetNotice && !gl.c.gone.Load() && gl45.GetGraphicsResetStatus() != gl45.NO_ERROR {
 		gl.c.lost.Store(true)
 	}
 	return gl.c.lost.Load()
@@ -211,6 +211,9 @@ func (gl *GL) NewFence() Fence {
 // WaitFence waits until the fence is signalled, at most for timeout, and reports
 // whether it is. With a timeout of 0 it does not wait. A lost context is an error.
 func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
+	if gl.c.gone.Load() {
+		return false, shader.ErrContextLost
+	}
 	if timeout > 0 {
 		gl.c.counters.waits.Add(1)
 	}

@@ -43,17 +43,30 @@ func (i Info) Software() bool {
 // Has reports whether the driver has a GL extension.
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
 
+// requireVersion returns an error where no context is current, or one that cannot be
+// used.
 func (gl *GL) requireVersion() error {
 	if !isCurrent() {
-		return fmt.Errorf("%w: no context is current", ErrNoDriver)
+		return fmt.Errorf("%w: no context is current on this thread", ErrNoDriver)
+	}
+	version := gl.text(gl45.VERSION)
+	if strings.HasPrefix(version, "OpenGL ES") {
+		return fmt.Errorf("%w: it is %q; request a desktop context of 4.5 or newer, core profile: "+
+			"in EGL eglBindAPI(EGL_OPENGL_API) before eglCreateContext, in GLFW CLIENT_API = OPENGL_API", ErrNotDesktop, version)
 	}
 	major, minor := gl.integer(gl45.MAJOR_VERSION), gl.integer(gl45.MINOR_VERSION)
-	if major < 4 || major == 4 && minor < 5 {
-		return fmt.Errorf("%w: %s has %d.%d; OpenGL 4.5 core is needed: update the GPU's driver, or Mesa to 20.2 or newer",
-			ErrTooOld, gl.text(gl45.RENDERER), major, minor)
+	if major > 4 || major == 4 && minor >= 5 {
+		return nil
 	}
-	return nil
+	hint := updateDriver
+	if gl.c.schedule != nil {
+		hint = "request 4.5 core when the context is made; where that fails, " + updateDriver
+	}
+	return fmt.Errorf("%w: %s has %d.%d; OpenGL 4.5 core is needed: %s", ErrTooOld, gl.text(gl45.RENDERER), major, minor, hint)
 }
+
+// updateDriver is the hint for drivers that are too old.
+const updateDriver = "update the GPU's driver, or Mesa to 20.2 or newer"
 
 func (gl *GL) readInfo() Info {
 	info := Info{
@@ -73,7 +86,7 @@ func (gl *GL) readInfo() Info {
 		gl45.GetIntegeri_v(gl45.MAX_COMPUTE_WORK_GROUP_COUNT, axis, &info.MaxGroups[axis])
 		gl45.GetIntegeri_v(gl45.MAX_COMPUTE_WORK_GROUP_SIZE, axis, &info.MaxGroupSize[axis])
 	}
-	for i := range uint32(gl.integer(gl45.NUM_EXTENSIONS)) {
+	for i := range listLength(gl.integer(gl45.NUM_EXTENSIONS)) {
 		info.extensions[gl45.GoStr(gl45.GetStringi(gl45.EXTENSIONS, i))] = true
 	}
 	info.ParallelCompile = info.Has("GL_KHR_parallel_shader_compile") || info.Has("GL_ARB_parallel_shader_compile")
@@ -95,7 +108,7 @@ func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 	if info.Has("GL_EXT_memory_object") {
 		f.DriverUUID = driverUUID()
 	}
-	if n := gl.integer(gl45.NUM_PROGRAM_BINARY_FORMATS); n > 0 {
+	if n := listLength(gl.integer(gl45.NUM_PROGRAM_BINARY_FORMATS)); n > 0 {
 		formats := make([]int32, n)
 		gl45.GetIntegerv(gl45.PROGRAM_BINARY_FORMATS, &formats[0])
 		for _, v := range formats {
@@ -106,10 +119,22 @@ func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 	return f
 }
 
+// longestList is more than any driver's list has.
+const longestList = 1 << 16
+
+// listLength returns the length of a list of the driver's, or 0 for one that cannot be.
+func listLength(n int32) uint32 {
+	if n < 0 || n > longestList {
+		return 0
+	}
+	return uint32(n)
+}
+
 func (gl *GL) integer(name uint32) int32 {
 	var v int32
 	gl45.GetIntegerv(name, &v)
 	return v
 }
 
-func (gl *GL) text(name uint32) string { return gl45.GoStr(gl45.GetString(name)) }
+// text returns a string of the driver, made printable.
+func (gl *GL) text(name uint32) string { return printable(gl45.GoStr(gl45.GetString(name))) }

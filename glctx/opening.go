@@ -4,6 +4,9 @@ package glctx
 
 import "github.com/shadercache/shadercache/binary"
 
+// Options returns the options that the context was opened with.
+func (c *Context) Options() Options { return c.options }
+
 // markOpening marks in the cache directory that the driver makes a context, and warns of
 // processes that ended meanwhile. opened must be called when it is made, or failed.
 func (c *Context) markOpening() (opened func(success bool)) {

@@ -52,6 +52,9 @@ func (gl *GL) prime(p *shader.Program) error {
 	if gl.c.schedule != nil {
 		program, indirect := gl.integer(gl45.CURRENT_PROGRAM), gl.integer(gl45.DISPATCH_INDIRECT_BUFFER_BINDING)
 		defer func() {
+			if !gl45.IsProgram(uint32(program)) {
+				program = 0 // it was deleted, and existed only while it was current
+			}
 			gl45.UseProgram(uint32(program))
 			gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, uint32(indirect))
 		}()

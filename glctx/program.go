@@ -12,6 +12,7 @@ import (
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -93,11 +94,13 @@ func (b *build) start(gl *GL) error {
 // finish waits for the driver and primes the program.
 func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	defer gl45.DeleteShader(b.shader)
+	work := drivercache.Begin()
+	defer work.End()
 	err := b.result(gl)
 	if last.After(b.began) {
 		b.began = last
 	}
-	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds()}
+	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds(), MachineCode: work.Entries}
 	if err == nil {
 		gl45.DetachShader(b.program, b.shader)
 		err = gl.readInterface(&p)
@@ -141,13 +144,16 @@ func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p sh
 		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
-		p, err = gl.load(format, payload)
+		work := drivercache.Begin()
+		defer work.End()
+		p, err = gl.load(format, payload, work)
 		return err
 	})
 	return p, err
 }
 
-func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
+// load makes a program from a binary. work is that of the driver on it, or nil.
+func (gl *GL) load(format uint32, payload []byte, work *drivercache.Work) (shader.Program, error) {
 	began := time.Now()
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
 		return shader.Program{}, err
@@ -167,7 +173,7 @@ func (gl *GL) load(format uint32, payload []byte) (shader.Program, error) {
 	case linked == gl45.FALSE:
 		err = fmt.Errorf("glctx: load: %w: %s", shader.ErrRejected, cmp.Or(programLog(id), "no reason given"))
 	}
-	p := shader.Program{ID: id}
+	p := shader.Program{ID: id, MachineCode: work.Entries}
 	if err == nil {
 		err = gl.readInterface(&p)
 		p.LoadNanos = time.Since(began).Nanoseconds()
@@ -190,22 +196,34 @@ func (c *Context) Binary(ctx context.Context, id uint32) (format uint32, payload
 		if len(c.info.Fingerprint.Formats) == 0 {
 			return nil
 		}
-		var size, written int32
-		gl45.GetProgramiv(id, gl45.PROGRAM_BINARY_LENGTH, &size)
-		if size > 0 {
-			payload = make([]byte, size)
-			gl45.GetProgramBinary(id, size, &written, &format, gl45.Ptr(payload))
-		}
-		if err := gl.Err(); err != nil {
-			return fmt.Errorf("glctx: get a program binary: %w", err)
-		}
-		payload = payload[:written]
-		return nil
+		format, payload, err = gl.programBinary(id)
+		return err
 	})
 	if err != nil {
 		return 0, nil, err
 	}
 	return format, payload, nil
+}
+
+// programBinary reads a program binary. The lengths are the driver's and are not
+// trusted.
+func (gl *GL) programBinary(id uint32) (format uint32, payload []byte, err error) {
+	var size, written int32
+	gl45.GetProgramiv(id, gl45.PROGRAM_BINARY_LENGTH, &size)
+	if size < 0 || size > binary.MaxPayloadBytes {
+		return 0, nil, fmt.Errorf("glctx: get a program binary: the driver reports a length of %d bytes", size)
+	}
+	if size > 0 {
+		payload = make([]byte, size)
+		gl45.GetProgramBinary(id, size, &written, &format, gl45.Ptr(payload))
+	}
+	if err := gl.Err(); err != nil {
+		return 0, nil, fmt.Errorf("glctx: get a program binary: %w", err)
+	}
+	if written < 0 || written > size {
+		return 0, nil, fmt.Errorf("glctx: get a program binary: the driver reports that it wrote %d bytes into %d", written, size)
+	}
+	return format, payload[:written], nil
 }
 
 // Delete queues the deletion of a program and returns. The GPU finishes earlier
@@ -217,6 +235,9 @@ func (c *Context) Delete(id uint32) {
 func (gl *GL) deleteProgram(id uint32) {
 	gl.c.counters.programs.Add(-1)
 	delete(gl.c.first.fresh, id)
+	if gl.c.gone.Load() {
+		return // it went with its context
+	}
 	gl45.DeleteProgram(id)
 	gl.debugCheck("glDeleteProgram")
 }
@@ -224,20 +245,26 @@ func (gl *GL) deleteProgram(id uint32) {
 func shaderLog(shader uint32) string {
 	var size int32
 	gl45.GetShaderiv(shader, gl45.INFO_LOG_LENGTH, &size)
-	return readLog(size, func(buffer *uint8) { gl45.GetShaderInfoLog(shader, size, nil, buffer) })
+	return readLog(size, func(n int32, buffer *uint8) { gl45.GetShaderInfoLog(shader, n, nil, buffer) })
 }
 
 func programLog(program uint32) string {
 	var size int32
 	gl45.GetProgramiv(program, gl45.INFO_LOG_LENGTH, &size)
-	return readLog(size, func(buffer *uint8) { gl45.GetProgramInfoLog(program, size, nil, buffer) })
+	return readLog(size, func(n int32, buffer *uint8) { gl45.GetProgramInfoLog(program, n, nil, buffer) })
 }
 
-func readLog(size int32, read func(*uint8)) string {
+// longestLog is the length to which logs are read. Drivers have logs of megabytes for
+// one mistake that a loop repeats.
+const longestLog = 16 << 20
+
+// readLog returns a log of size bytes, with its final 0, as the driver reports it.
+func readLog(size int32, read func(n int32, buffer *uint8)) string {
 	if size <= 1 {
 		return ""
 	}
-	buffer := make([]byte, size)
-	read(&buffer[0])
+	size = min(size, longestLog)
+	buffer := make([]byte, size+1) // the last byte stays 0, whatever the driver writes
+	read(size, &buffer[0])
 	return gl45.GoStr(&buffer[0])
 }

@@ -7,6 +7,7 @@ import (
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -14,7 +15,9 @@ import (
 func (gl *GL) readInterface(p *shader.Program) error {
 	var size int32
 	gl45.GetProgramiv(p.ID, gl45.PROGRAM_BINARY_LENGTH, &size)
-	p.Bytes = int(size)
+	if size > 0 && size <= binary.MaxPayloadBytes {
+		p.Bytes = int(size) // else the driver does not know
+	}
 	var group [3]int32
 	gl45.GetProgramiv(p.ID, gl45.COMPUTE_WORK_GROUP_SIZE, &group[0])
 	for axis, v := range group {
@@ -53,7 +56,7 @@ func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) 
 	if k.kind == shader.Uniform {
 		queried = 3
 	}
-	for i := range uint32(max(count, 0)) {
+	for i := range listLength(count) {
 		values := [3]int32{-1, -1, -1}
 		gl45.GetProgramResourceiv(program, k.of, i, queried, &k.properties[0], queried, nil, &values[0])
 		if k.kind == shader.Uniform && values[2] >= 0 {

@@ -2,6 +2,7 @@ package glctx
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,6 +56,14 @@ func (q *queue) put(j job) bool {
 		q.wake <- struct{}{}
 	}
 	return true
+}
+
+// putFirst puts jobs back before all others, also when the queue is closed.
+func (q *queue) putFirst(jobs []job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.jobs = append(slices.Clone(jobs), q.mu.jobs...)
+	q.waiting.Store(true)
 }
 
 // take waits for jobs and returns all of them, in order, or false when the queue is

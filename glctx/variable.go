@@ -48,8 +48,8 @@ func (gl *GL) Variables(program uint32) ([]Variable, error) {
 	var count int32
 	gl45.GetProgramInterfaceiv(program, gl45.BUFFER_VARIABLE, gl45.ACTIVE_RESOURCES, &count)
 	properties := [...]uint32{gl45.TYPE, gl45.BLOCK_INDEX, gl45.OFFSET, gl45.ARRAY_SIZE, gl45.ARRAY_STRIDE, gl45.TOP_LEVEL_ARRAY_STRIDE}
-	list := make([]Variable, 0, max(count, 0))
-	for i := range uint32(max(count, 0)) {
+	list := make([]Variable, 0, listLength(count))
+	for i := range listLength(count) {
 		var v [len(properties)]int32
 		gl45.GetProgramResourceiv(program, gl45.BUFFER_VARIABLE, i, int32(len(v)), &properties[0], int32(len(v)), nil, &v[0])
 		t, known := variableTypes[uint32(v[0])]

@@ -19,7 +19,8 @@ type request struct {
 	done     chan error
 }
 
-// atBoundary has the scheduler call q.do, and waits for it.
+// atBoundary has the scheduler call q.do, and waits for it. It returns the error of a
+// session that has failed: its state is not to be trusted.
 func (s *Session) atBoundary(ctx context.Context, q *request) error {
 	s.context.Pending() // panics on the GL thread, before the request is added
 	q.done = make(chan error, 1)
@@ -53,7 +54,10 @@ func (s *Session) onGL(ctx context.Context, fn func(gl *glctx.GL, m *memory) err
 func (r *runState) addRequest(q *request) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	switch {
+	case r.failure != nil:
+		return r.failure
+	case r.closed:
 		return ErrClosed
 	}
 	r.requests = append(r.requests, q)

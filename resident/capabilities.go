@@ -11,8 +11,13 @@ type Capabilities struct {
 	ResidencyGroup   uint32        `json:"residency_group"`
 	Barrier          time.Duration `json:"barrier_ns"`    // grid barrier of Residency groups
 	RoundTrip        time.Duration `json:"round_trip_ns"` // host to a running kernel and back; 0: not possible
-	LoopLimit        uint32        `json:"loop_limit"`    // back-edges of an invocation after which the driver ends loops; 0: none found
+	LoopLimit        uint32        `json:"loop_limit"`    // turns of an invocation after which the driver ends loops; 0: none found
+
+	cutTicks bool // for tests: a tick that the driver ends early is no error
 }
+
+// allowsCut reports whether the driver may end the loop over the steps of a tick.
+func (c *Capabilities) allowsCut() bool { return c != nil && c.cutTicks }
 
 // coResident reports whether a number of groups run at the same time.
 func (c *Capabilities) coResident(groups uint32) bool { return c != nil && groups <= c.Residency }

@@ -14,6 +14,10 @@ var (
 	// ErrStuck is returned when a tick did not end in time, or ticks ended without a
 	// step. The kernel may have an endless loop.
 	ErrStuck = errors.New("resident: the kernel makes no progress")
+	// ErrLoopLimit is returned, wrapped, by New for a kernel whose declared loops pass the
+	// limit of the driver, and by a session whose kernel passed it: the driver ended a
+	// loop early, so the state is wrong. Kernel.Loops declares the loops.
+	ErrLoopLimit = errors.New("resident: the kernel has longer loops than the driver allows")
 )
 
 // Errors of checkpoints.

@@ -30,9 +30,12 @@ type Kernel struct {
 	// every group. It excludes phases.
 	Claim bool
 
-	// Loops bounds the loop back-edges of an invocation within one step. Software drivers
-	// end loops silently after about 65,535 of them in a dispatch; the session stays
-	// below that. Default: 0, no loops.
+	// Loops bounds the loop turns of an invocation within one step, in all its phases
+	// together: a loop of n turns counts n + 1 each time that it is run. Software drivers
+	// end loops silently after 65,535 of them in a dispatch: the session stays below that,
+	// New fails where one step has more, and a session whose kernel takes more than it
+	// declares fails. Where invocations of a group loop differently, the longest count.
+	// Default: 0, no loops.
 	Loops uint32
 
 	// State lists the storage blocks of the kernel. The session owns a buffer for each.
@@ -62,6 +65,10 @@ func (k Kernel) checkFields() error {
 	}
 	return nil
 }
+
+// stepTurns returns the loop turns of an invocation in a step, with those of main: one of
+// the loop over steps, and the phases with the end of the loop over them.
+func (k Kernel) stepTurns() uint64 { return 2 + uint64(max(k.Phases, 1)) + uint64(k.Loops) }
 
 // lockstep reports whether groups do each step together.
 func (k Kernel) lockstep() bool { return k.Phases > 1 }

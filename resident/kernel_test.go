@@ -365,37 +365,3 @@ func TestClosedSessionsReturnErrClosed(t *testing.T) {
 		t.Errorf("read: %v", err)
 	}
 }
-
-// TestLoopsThatTheDriverEndsRaiseAFault has a kernel with more loops than it declares. Its
-// budget is fixed: an estimated one may be a single step, which the driver does not cut.
-func TestLoopsThatTheDriverEndsRaiseAFault(t *testing.T) {
-	const text = `#version 450 core
-#include "resident.glsl"
-layout(local_size_x = 4) in;
-layout(std430, binding = 0) buffer Sums { uint sums[]; };
-uint residentStep(uvec2 step) {
-    uint sum = 0u;
-    for (uint i = 0u; i < 40000u; ++i) {
-        sum = sum * 3u + (i ^ step.x);
-    }
-    sums[gl_GlobalInvocationID.x] += sum;
-    return RESIDENT_GO;
-}
-`
-	f := newFixture(t)
-	if !f.context.Info().Software() {
-		t.Skip("this driver ends no loops")
-	}
-	k := Kernel{Source: MustSource("loops", text, nil), Groups: 2, Claim: true, State: []State{{Block: "Sums", Bytes: 32}}}
-	out, err := f.session(k, Options{Budget: 4}).Run(t.Context(), 100)
-	if err != nil || out.Signal.Kind != SignalFault || out.Signal.Argument != FaultLoopCut {
-		t.Errorf("run ended with %v, %v", out, err)
-	}
-	// With its loops declared, it does one step a dispatch.
-	k.Loops = 40000
-	s := f.session(k, Options{Budget: 4})
-	run(t, s, 20)
-	if n := s.Stats().Ticks; n != 10 {
-		t.Errorf("%d ticks for 20 steps of 2 groups", n)
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
 // Mode describes how a session runs.
@@ -21,6 +22,8 @@ type Mode struct {
 	// MaxSteps bounds the steps of a group in a dispatch, because the driver ends longer
 	// loops; 0 is no limit.
 	MaxSteps uint32
+
+	loopLimit uint32 // loop turns of an invocation after which the driver ends loops; 0: none
 }
 
 // String returns the actual strategy, and the reason where it is not the requested one.
@@ -31,27 +34,18 @@ func (m Mode) String() string {
 	return fmt.Sprintf("%v instead of %v: %s", m.Actual, m.Requested, m.Reason)
 }
 
-// loopReserve is the part of the loop limit for the loops of resident.glsl and of
-// drivers' arithmetic.
-const loopReserve = 5000
-
-// softwareLoops is the number of back-edges after which llvmpipe ends loops.
-const softwareLoops = 65535
-
 // chooseMode returns the mode of a kernel.
 func chooseMode(k Kernel, o Options, info glctx.Info) Mode {
 	m := Mode{Requested: o.Strategy, Actual: o.Strategy}
-	limit := uint32(0)
-	if info.Software() {
-		limit = softwareLoops
-	}
+	limit := loops.Limit(info)
 	caps := o.Capabilities
 	if caps != nil {
 		limit = caps.LoopLimit
 		m.GridBarrier = k.lockstep() && limit == 0 && caps.coResident(k.Groups)
 	}
 	if limit > 0 {
-		m.MaxSteps = max(1, (limit-min(limit-1, loopReserve))/(2+k.Loops))
+		m.MaxSteps = uint32(min(max(1, loops.Turns(limit, k.stepTurns(), 0)), epochSteps))
+		m.loopLimit = limit
 	}
 	if m.Actual == Persistent {
 		if m.Reason = caps.persistentRefusal(k, m.MaxSteps); m.Reason != "" {
@@ -62,6 +56,15 @@ func chooseMode(k Kernel, o Options, info glctx.Info) Mode {
 		m.GridBarrier = false // a dispatch is a barrier too, at which the session can stop
 	}
 	return m
+}
+
+// checkLoops returns ErrLoopLimit, wrapped, where one step of a kernel has more loops than
+// the driver allows.
+func (m Mode) checkLoops(k Kernel) error {
+	if loops.Turns(m.loopLimit, k.stepTurns(), 0) == 0 {
+		return loops.TooLong(ErrLoopLimit, fmt.Sprintf("a step of kernel %s, by its Kernel.Loops,", k.Source.Name()), k.stepTurns(), m.loopLimit)
+	}
+	return nil
 }
 
 // withoutGridBarrier returns the mode of a kernel whose groups do not run at the same

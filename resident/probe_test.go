@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
 // probeMemory is a ProbeStore in memory.
@@ -111,14 +112,14 @@ func TestModesHaveReasons(t *testing.T) {
 		t.Errorf("after a failed barrier test: %+v", m)
 	}
 	software := chooseMode(Kernel{Groups: 1, Loops: 100}, Options{}, glctx.Info{GPU: "llvmpipe (LLVM 15)"})
-	if software.MaxSteps == 0 || software.MaxSteps*102 > softwareLoops {
+	if software.MaxSteps == 0 || software.MaxSteps*102 > loops.Limit(glctx.Info{GPU: "llvmpipe (LLVM 15)"}) {
 		t.Errorf("%d steps of 100 loops fit into a dispatch", software.MaxSteps)
 	}
 }
 
 // TestCapabilitiesSurviveJSON encodes and decodes them, as stores do.
 func TestCapabilitiesSurviveJSON(t *testing.T) {
-	want := Capabilities{true, true, 132, 256, 950, 1410, 0}
+	want := Capabilities{true, true, 132, 256, 950, 1410, 0, false}
 	data, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +133,7 @@ func TestCapabilitiesSurviveJSON(t *testing.T) {
 // claimed claims of any driver the capabilities of an H200, for one group, so that tests
 // can run the host's side of a persistent session. A driver that ends loops ends its
 // ticks too, and the session starts the next one.
-var claimed = &Capabilities{HostWritesSeen: true, KernelWritesSeen: true, Residency: 1}
+var claimed = &Capabilities{HostWritesSeen: true, KernelWritesSeen: true, Residency: 1, cutTicks: true}
 
 // TestPersistentSessionsContinue runs, preempts and stops a persistent session of one
 // group.

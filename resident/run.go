@@ -88,6 +88,13 @@ func (r *runState) err() error {
 	return r.failure
 }
 
+// failed returns the failure of the session, or nil.
+func (r *runState) failed() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failure
+}
+
 func (r *runState) saveFailure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -103,7 +103,11 @@ func (sc *scheduler) serveRequests() {
 		} else if sc.align() {
 			sc.publishStatus()
 		}
-		q.done <- q.do(sc)
+		if err := sc.run.failed(); err != nil {
+			q.done <- err
+		} else {
+			q.done <- q.do(sc)
+		}
 	}
 	if sc.run.hasRequests() {
 		sc.run.attention.Store(true) // the next burst has one tick

@@ -40,8 +40,9 @@ type config struct {
 }
 
 // New makes a session with its program, from programs, and all its memory. It starts
-// no run. It fails for a kernel that does not fit its program, naming the block, and
-// with *shader.CompileError or shader.ErrOutOfMemory, wrapped.
+// no run. It fails for a kernel that does not fit its program, naming the block, with
+// ErrLoopLimit where one step declares more loops than the driver allows, and with
+// *shader.CompileError or shader.ErrOutOfMemory, wrapped.
 func New(ctx context.Context, c *glctx.Context, programs executor.Programs, k Kernel, o Options) (*Session, error) {
 	s, sc, err := open(ctx, c, programs, k, o)
 	if err != nil {
@@ -59,6 +60,11 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 	if err := k.checkFields(); err != nil {
 		return nil, nil, err
 	}
+	o = o.withDefaults()
+	mode := chooseMode(k, o, c.Info())
+	if err := mode.checkLoops(k); err != nil {
+		return nil, nil, err
+	}
 	program, err := programs.Get(ctx, k.Source)
 	if err != nil {
 		return nil, nil, fmt.Errorf("resident: %w", err)
@@ -68,8 +74,7 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 		program.Release()
 		return nil, nil, err
 	}
-	o = o.withDefaults()
-	cfg := &config{kernel: k, options: o, mode: chooseMode(k, o, c.Info()), software: c.Info().Software(), group: program.WorkGroup()}
+	cfg := &config{kernel: k, options: o, mode: mode, software: c.Info().Software(), group: program.WorkGroup()}
 	sc := &scheduler{config: cfg, context: c, program: program, run: newRunState(o.test.base), counts: &counts{}, epoch: 1, base: o.test.base,
 		checkpointed: time.Now()}
 	err = c.Do(func(gl *glctx.GL) error { return sc.gl.makeBuffers(gl, k, bindings, program.Program(), o.test.mapping) })

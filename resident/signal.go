@@ -18,19 +18,14 @@ const (
 	SignalSyscall    SignalKind = wire.SignalSyscall    // the kernel needs the host
 	SignalCheckpoint SignalKind = wire.SignalCheckpoint // a good place for Session.Checkpoint
 	SignalBreakpoint SignalKind = wire.SignalBreakpoint // a place to inspect the state
-	SignalFault      SignalKind = wire.SignalFault      // an error: see the arguments below
+	SignalFault      SignalKind = wire.SignalFault      // an error: see FaultBarrierStuck
 
 	SignalOwn SignalKind = wire.SignalOwn
 )
 
-// Arguments of SignalFault.
-const (
-	// FaultLoopCut: the driver ended a loop, and claimed steps were not done.
-	// Kernel.Loops is too small.
-	FaultLoopCut uint32 = wire.FaultLoopCut
-	// FaultBarrierStuck: not all groups reached a barrier within a dispatch.
-	FaultBarrierStuck uint32 = wire.FaultBarrierStuck
-)
+// FaultBarrierStuck is an argument of SignalFault: not all groups reached a barrier within
+// a dispatch.
+const FaultBarrierStuck uint32 = wire.FaultBarrierStuck
 
 var signalNames = [...]string{"running", "halt", "syscall", "checkpoint", "breakpoint", "fault"}
 

@@ -151,6 +151,9 @@ func (sc *scheduler) completeOldest(target uint32) (over bool, err error) {
 	f := sc.submissions[0]
 	sc.submissions = slices.Delete(sc.submissions, 0, 1)
 	v := f.status
+	if v.Cut != 0 && !sc.options.Capabilities.allowsCut() {
+		return true, sc.loopsCut()
+	}
 	progress, before := v.Progress(), sc.status.Progress()
 	done := uint64(progress - min(before, progress))
 	moved := v.Most > sc.status.Most
@@ -168,6 +171,23 @@ func (sc *scheduler) completeOldest(target uint32) (over bool, err error) {
 	sc.emptyTicks = 0
 	sc.rest()
 	return over || f.cut, nil
+}
+
+// loopsCut returns the error of a session in which the driver ended a loop early.
+func (sc *scheduler) loopsCut() error {
+	return fmt.Errorf("%w: it ended a loop early, so the state is wrong: Kernel.Loops is %d, declare the loop turns of a step, or shorten the steps", ErrLoopLimit, sc.kernel.Loops)
+}
+
+// readLoopsCut reports whether the driver ended a loop, where no status shows it: llvmpipe
+// does not resume a group in which one invocation reached fewer barriers than another, so
+// that its leader never ends the tick.
+func (sc *scheduler) readLoopsCut() bool {
+	cut := []uint32{0}
+	err := sc.context.Do(func(gl *glctx.GL) error {
+		gl.Download(sc.gl.work, 4*wire.AtLoopsCut, glctx.Bytes(cut))
+		return gl.Err()
+	})
+	return err == nil && cut[0] != 0
 }
 
 // measureTime adds the time of a submission to the estimate. done is its steps by the
@@ -205,6 +225,9 @@ const maxEmpty = 8
 func (sc *scheduler) countEmpty(f submission) error {
 	if sc.emptyTicks++; sc.emptyTicks < maxEmpty || sc.run.attention.Load() {
 		return nil
+	}
+	if !sc.options.Capabilities.allowsCut() && sc.readLoopsCut() {
+		return sc.loopsCut()
 	}
 	return fmt.Errorf("%w: %d ticks in a row ended without a step, the last one with a budget of %d", ErrStuck, maxEmpty, f.steps)
 }

@@ -22,6 +22,15 @@ type CompileError struct {
 	Source *Source // may be nil; then no source lines are shown
 }
 
+// For returns the error of a source with the same text, which may have another name and
+// other files.
+func (e *CompileError) For(s *Source) *CompileError {
+	if s == nil || e.Name == s.name && (e.Source == nil || slices.Equal(e.Source.files, s.files)) {
+		return e
+	}
+	return &CompileError{Name: s.name, Log: e.Log, Source: s}
+}
+
 // Error returns one line: the program and the first error of the log.
 func (e *CompileError) Error() string {
 	line := firstError(e.Log)
@@ -112,11 +121,19 @@ func namedLines(log string) map[int][]int {
 	return named
 }
 
+// addedLines matches the lines that [NewSource] puts before the caller's text.
+var addedLines = regexp.MustCompile(`^#version [^\n]*\n(?:#define [^\n]*\n)*#line 1 0\n`)
+
 // sourceLines returns the text of every source string by line number, as #line
 // directives set it, without the lines that NewSource put before the caller's text.
 func sourceLines(text string) map[int]map[int]string {
 	files := map[int]map[int]string{}
-	s := newScanner(text, noFile)
+	text = normalize(text)
+	first := 0
+	if addedLines.MatchString(text) {
+		first = noFile
+	}
+	s := newScanner(text, first)
 	for s.Next() {
 		if _, _, ok := s.lineDirective(); ok {
 			continue

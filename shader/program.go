@@ -16,6 +16,11 @@ type Program struct {
 	CompileNanos int64     // compile and link; 0 when loaded
 	LoadNanos    int64     // glProgramBinary and its checks; 0 when compiled
 	PrimeNanos   int64     // the zero-group dispatch that completes the driver's compilation
+
+	// MachineCode returns the names of the entries of the driver's own cache that the
+	// program uses, as far as they are known by now, and reports whether the driver made
+	// machine code for it because that cache had none. nil where it is not known.
+	MachineCode func() (entries []string, made bool)
 }
 
 // Interface lists the inputs and outputs of a program. A program that was loaded

@@ -38,7 +38,7 @@ func ParseKey(s string) (Key, error) {
 //	field   value                                       why
 //	schema  keySchema                                   new rules must not match old blobs
 //	stage   "compute"                                   the same text in another stage is another program
-//	text    the final GLSL, #version and defines first  the code itself
+//	text    the final GLSL, as the driver gets it       the code itself
 //
 // The caller's name is a label and not part of the key: an edited shader under
 // the same name is a different program.
@@ -71,12 +71,13 @@ type Defines map[string]string
 
 var defineName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\([A-Za-z0-9_, ]*\))?$`)
 
-// NewSource builds a compute source from GLSL text. The #version line of the text,
-// or "#version 450 core" where it has none, comes first, then the defines sorted by
-// name, then the rest; a #line directive makes the driver report the line numbers
-// of text. It fails for a define that is not one line of the form that GLSL accepts,
-// and for text with a NUL byte. A byte order mark is dropped, and lines may end in
-// CR LF or CR.
+// NewSource builds a compute source from GLSL text. Text that has a #version line of
+// its own and no defines is used byte for byte, since drivers cache by the text.
+// Otherwise the #version line, or "#version 450 core" where there is none, comes first,
+// then the defines sorted by name, then the rest; a #line directive makes the driver
+// report the line numbers of text, and lines that end in CR LF or CR end in LF. It fails
+// for a define that is not one line of the form that GLSL accepts, and for text with a
+// NUL byte. A byte order mark is dropped.
 func NewSource(name, text string, defines Defines) (*Source, error) {
 	return newSource(name, text, defines, []string{name})
 }
@@ -95,7 +96,13 @@ func newSource(name, text string, defines Defines, files []string) (*Source, err
 	if strings.IndexByte(text, 0) >= 0 {
 		return nil, fmt.Errorf("shader: source %q contains a NUL byte: is it a text file?", name)
 	}
-	version, body := splitVersion(normalize(text))
+	version, body, leads := splitVersion(normalize(text))
+	if leads && len(defines) == 0 && !oldLineEnd.MatchString(text) {
+		return NewFinalSource(name, strings.TrimPrefix(text, byteOrderMark), files), nil
+	}
+	if version == "" {
+		version = defaultVersion
+	}
 	var b strings.Builder
 	b.Grow(len(text) + 64*len(defines) + 64)
 	b.WriteString(version)
@@ -135,29 +142,40 @@ func checkDefine(name, value string) error {
 	return nil
 }
 
+const byteOrderMark = "\uFEFF"
+
+// oldLineEnd matches a CR that no LF follows.
+var oldLineEnd = regexp.MustCompile(`\r(?:[^\n]|$)`)
+
 // normalize drops a byte order mark, which some editors write and no driver
 // accepts, and ends every line in LF.
 func normalize(text string) string {
-	text = strings.TrimPrefix(text, "\uFEFF")
+	text = strings.TrimPrefix(text, byteOrderMark)
 	if !strings.Contains(text, "\r") {
 		return text
 	}
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
-// splitVersion removes the #version directive from text. Only comments and blank
-// lines may precede it. Everything else stays in the body, with its line numbers.
-func splitVersion(text string) (version, body string) {
+// splitVersion removes the #version directive, "" where there is none, from text.
+// Everything else stays in the body, with its line numbers. Only comments, blank
+// lines and the #line directives of includes may precede it. leads is set where none
+// of the latter do, and the directive is one line.
+func splitVersion(text string) (version, body string, leads bool) {
+	leads = true
 	s := newScanner(text, 0)
 	for s.Next() {
-		if name, number := s.directive(); name == "version" && number != "" {
-			return "#version " + number, text[:s.begin] + s.rest + text[s.end:]
-		}
-		if strings.TrimSpace(s.code) != "" {
-			break
+		name, operand := s.directive()
+		switch {
+		case name == "version" && operand != "":
+			return "#version " + operand, text[:s.begin] + s.rest + text[s.end:], leads && s.first == s.last
+		case name == "line":
+			leads = false
+		case strings.TrimSpace(s.code) != "":
+			return "", text, false
 		}
 	}
-	return defaultVersion, text
+	return "", text, false
 }
 
 // Name returns the caller's label.

@@ -8,6 +8,7 @@ import (
 )
 
 func TestSourceText(t *testing.T) {
+	one := Defines{"A": "1"}
 	tests := []struct {
 		name    string
 		text    string
@@ -16,15 +17,15 @@ func TestSourceText(t *testing.T) {
 	}{
 		{"empty", "", nil, "#version 450 core\n#line 1 0\n"},
 		{"no version", "void main() {}\n", nil, "#version 450 core\n#line 1 0\nvoid main() {}\n"},
-		{"version first", "#version 430\nvoid main() {}\n", nil, "#version 430\n#line 1 0\n\nvoid main() {}\n"},
-		{"version is all", "#version 430", nil, "#version 430\n#line 1 0\n"},
-		{"version with blanks", "  # \t version   310   es \t\nx\n", nil, "#version 310   es\n#line 1 0\n\nx\n"},
-		{"version after line comment", "// licence\n\n#version 430 core\nx\n", nil, "#version 430 core\n#line 1 0\n// licence\n\n\nx\n"},
-		{"version after block comment", "/* a\n b */\n#version 430\nx\n", nil, "#version 430\n#line 1 0\n/* a\n b */\n\nx\n"},
-		{"version on the line where a comment ends", "/* a\n b */ #version 430\nx\n", nil, "#version 430\n#line 1 0\n/* a\n b */\nx\n"},
-		{"version behind a comment", "/**/#version 430\nx\n", nil, "#version 430\n#line 1 0\n/**/\nx\n"},
-		{"version before a comment", "#version 430 // why\nx\n", nil, "#version 430\n#line 1 0\n// why\nx\n"},
-		{"version before a comment that continues", "#version 430 /* a\n b */\nx\n", nil, "#version 430\n#line 1 0\n/* a\n b */\nx\n"},
+		{"version first", "#version 430\nvoid main() {}\n", one, "#version 430\n#define A 1\n#line 1 0\n\nvoid main() {}\n"},
+		{"version is all", "#version 430", one, "#version 430\n#define A 1\n#line 1 0\n"},
+		{"version with blanks", "  # \t version   310   es \t\nx\n", one, "#version 310   es\n#define A 1\n#line 1 0\n\nx\n"},
+		{"version after line comment", "// licence\n\n#version 430 core\nx\n", one, "#version 430 core\n#define A 1\n#line 1 0\n// licence\n\n\nx\n"},
+		{"version after block comment", "/* a\n b */\n#version 430\nx\n", one, "#version 430\n#define A 1\n#line 1 0\n/* a\n b */\n\nx\n"},
+		{"version on the line where a comment ends", "/* a\n b */ #version 430\nx\n", one, "#version 430\n#define A 1\n#line 1 0\n/* a\n b */\nx\n"},
+		{"version behind a comment", "/**/#version 430\nx\n", one, "#version 430\n#define A 1\n#line 1 0\n/**/\nx\n"},
+		{"version before a comment", "#version 430 // why\nx\n", one, "#version 430\n#define A 1\n#line 1 0\n// why\nx\n"},
+		{"version before a comment that continues", "#version 430 /* a\n b */\nx\n", one, "#version 430\n#define A 1\n#line 1 0\n/* a\n b */\nx\n"},
 		{"version over two lines", "#version \\\n430\nx\n", nil, "#version 430\n#line 1 0\n\n\nx\n"},
 		{"version in a comment", "// #version 110\n/* #version 120\n#version 130\n*/\nx\n", nil,
 			"#version 450 core\n#line 1 0\n// #version 110\n/* #version 120\n#version 130\n*/\nx\n"},
@@ -33,13 +34,13 @@ func TestSourceText(t *testing.T) {
 		{"not a version", "#versions 430\n", nil, "#version 450 core\n#line 1 0\n#versions 430\n"},
 		{"slash is code", "a / b\n#version 430\n", nil, "#version 450 core\n#line 1 0\na / b\n#version 430\n"},
 		{"slash at the end", "/\n#version 430\n", nil, "#version 450 core\n#line 1 0\n/\n#version 430\n"},
-		{"star slash slash", "/**//**/ // a /* b\n#version 430\n", nil, "#version 430\n#line 1 0\n/**//**/ // a /* b\n\n"},
+		{"star slash slash", "/**//**/ // a /* b\n#version 430\n", one, "#version 430\n#define A 1\n#line 1 0\n/**//**/ // a /* b\n\n"},
 		{"slash star slash is open", "/*/\n#version 430\n*/x\n", nil, "#version 450 core\n#line 1 0\n/*/\n#version 430\n*/x\n"},
-		{"extension stays", "#version 430\n#extension GL_KHR_shader_subgroup_basic : enable\n", nil,
-			"#version 430\n#line 1 0\n\n#extension GL_KHR_shader_subgroup_basic : enable\n"},
-		{"windows lines", "#version 430\r\nint a;\r\n", nil, "#version 430\n#line 1 0\n\nint a;\n"},
+		{"extension stays", "#version 430\n#extension GL_KHR_shader_subgroup_basic : enable\n", one,
+			"#version 430\n#define A 1\n#line 1 0\n\n#extension GL_KHR_shader_subgroup_basic : enable\n"},
+		{"windows lines", "#version 430\r\nint a;\r\n", one, "#version 430\n#define A 1\n#line 1 0\n\nint a;\n"},
 		{"old mac lines", "#version 430\rint a;\r", nil, "#version 430\n#line 1 0\n\nint a;\n"},
-		{"byte order mark", "\uFEFF#version 430\nx\n", nil, "#version 430\n#line 1 0\n\nx\n"},
+		{"byte order mark", "\uFEFF#version 430\nx\n", one, "#version 430\n#define A 1\n#line 1 0\n\nx\n"},
 		{"defines are sorted", "x\n", Defines{"TILE_N": "8", "A": "1", "TILE_M": "16"},
 			"#version 450 core\n#define A 1\n#define TILE_M 16\n#define TILE_N 8\n#line 1 0\nx\n"},
 		{"define forms", "x\n", Defines{"EMPTY": "", "ACT(x, y)": "max(x, y)", "F()": "1.0"},
@@ -56,6 +57,27 @@ func TestSourceText(t *testing.T) {
 	}
 }
 
+// TestSourceTextIsUsedAsItIs checks that a text with a #version of its own gets no line
+// more: drivers cache by the text that other programs give them.
+func TestSourceTextIsUsedAsItIs(t *testing.T) {
+	for text, want := range map[string]string{
+		"#version 430\nx\n":                     "#version 430\nx\n",
+		"#version 430":                          "#version 430",
+		"\n  # version 310 es // why\r\nx\r\n":  "\n  # version 310 es // why\r\nx\r\n",
+		"/* a\n b */\n#version 430 /* b\n*/ x":  "/* a\n b */\n#version 430 /* b\n*/ x",
+		"\uFEFF#version 430\nx\n":               "#version 430\nx\n",
+		"#version 430\n#line 7 2\nx\n":          "#version 430\n#line 7 2\nx\n",
+		"#version 430\n// \xe9\n":               "#version 430\n// \xe9\n",
+		"#line 1 1\n#version 430\n#line 2 0\nx": "#version 430\n#line 1 0\n#line 1 1\n\n#line 2 0\nx",
+		"#version \\\n430\nx":                   "#version 430\n#line 1 0\n\n\nx",
+		"#version 430\rx\r":                     "#version 430\n#line 1 0\n\nx\n",
+	} {
+		if got := MustSource("name", text, nil).Text(); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestSourceKeepsLineNumbers(t *testing.T) {
 	for _, text := range []string{
 		"#version 430\nint line2;\n",
@@ -64,10 +86,17 @@ func TestSourceKeepsLineNumbers(t *testing.T) {
 		"#version \\\n 430 \\\n core\nint line4;\n",
 		"int line1;\n",
 	} {
-		s := MustSource("name", text, Defines{"A": "1", "B": "2"})
-		for number, line := range sourceLines(s.Text())[0] {
-			if i := strings.Index(line, "line"); i >= 0 && int(line[i+4]-'0') != number {
-				t.Errorf("%q: line %d is %q", text, number, line)
+		for _, defines := range []Defines{{"A": "1", "B": "2"}, nil} {
+			found := false
+			for number, line := range sourceLines(MustSource("name", text, defines).Text())[0] {
+				i := strings.Index(line, "line")
+				found = found || i >= 0
+				if i >= 0 && int(line[i+4]-'0') != number {
+					t.Errorf("%q: line %d is %q", text, number, line)
+				}
+			}
+			if !found {
+				t.Errorf("%q: the line is not found", text)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
@@ -30,6 +31,12 @@ const driverCacheVariable = "SHADERCACHE_ISOLATED_DRIVER_CACHE"
 // errOtherDriverCache is reported by a child whose driver's cache is not ours to replace.
 var errOtherDriverCache = errors.New("isolate: the driver's own cache is not managed")
 
+// HasOtherDriverCache reports whether this is a child whose driver has another cache than
+// that of the cache directory: its context is opened with glctx.Options.DriverCacheOff.
+func HasOtherDriverCache() bool { return hasOtherDriverCache.Load() }
+
+var hasOtherDriverCache atomic.Bool
+
 // replaceDriverCache makes the driver of a child use the directory of
 // driverCacheVariable, if it is set.
 func replaceDriverCache() error {
@@ -41,6 +48,7 @@ func replaceDriverCache() error {
 	if state := drivercache.Manage(dir); !state.Managed || state.Reason != "" {
 		return errOtherDriverCache
 	}
+	hasOtherDriverCache.Store(true)
 	return nil
 }
 

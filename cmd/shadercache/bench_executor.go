@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,7 +55,7 @@ buffers, fences, programs and goroutines are counted after a tenth of the time a
 at the end. A stall is a round that takes more than 10 times the median.
 
 The exit code is 1 when a result was wrong, when wall time was below the GPU's
-time of the same work, or when something grew in a soak.`
+time of the same work, or when something grew or stalled in a soak.`
 
 func newBenchExecutor(o *options) *cobra.Command {
 	var b jobs.Options
@@ -74,6 +76,14 @@ func newBenchExecutor(o *options) *cobra.Command {
 	flags.Var(&largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		b.Workloads, b.LargeBytes = strings.Split(workloads, ","), int(largeBytes)
+		large := slices.Contains(b.Workloads, "large") || slices.Contains(b.Workloads, "upload")
+		if err := cmp.Or(
+			refuseZero(cmd, "soak"),
+			refuseUnused(cmd, b.Soak == 0, "rows, which --soak replaces", "workloads", "seconds", "repeat", "large-bytes"),
+			refuseUnused(cmd, large, "the workloads large and upload", "large-bytes"),
+		); err != nil {
+			return err
+		}
 		return runBenchmark(o, cmd, b, jobs.Run)
 	}
 	return o.WithResult(cmd, jobs.Result{})

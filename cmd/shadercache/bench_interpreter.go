@@ -34,9 +34,14 @@ func newBenchInterpreter(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&b.Machines, "machines", 0, "machines side by side (default 10000, on software drivers 256)")
-	flags.IntVar(&b.Cycles, "cycles", 0, "instructions of each machine (default 4000000, on software drivers 600000)")
+	flags.IntVar(&b.Cycles, "cycles", 0, "instructions of each machine (default 4000000; on software drivers 600000 of one machine, 60000 of many)")
 	flags.IntVar(&b.Batch, "batch", 0, "instructions of a batch (default a quarter of --cycles)")
 	flags.IntVar(&b.Repeat, "repeat", 2, "runs of each row, of which the best counts")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runBenchmark(o, cmd, b, workloads.RunInterpreter) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := refuseZero(cmd, "machines", "cycles", "batch"); err != nil {
+			return err
+		}
+		return runBenchmark(o, cmd, b, workloads.RunInterpreter)
+	}
 	return o.WithResult(cmd, workloads.InterpreterResult{})
 }

@@ -106,6 +106,9 @@ func newBenchKernels(o *options, kind string, workloads []string, cmd *cobra.Com
 	_ = cmd.MarkFlagFilename("peer", "json")
 	cmd.ValidArgs = workloads
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if err := refuseUnused(cmd, b.Tune, "--tune", "budget"); err != nil {
+			return err
+		}
 		if b.Budget <= 0 || b.Budget > time.Hour {
 			return cli.Usage(cmd, errNoSuchBudget)
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +47,9 @@ polled the GL thread for a fence; longest_tick_ms is the longest submission by t
 GPU's clock, or an upper bound where that clock is not usable; stop_ms is the time
 until all groups had done the same steps.
 
-The exit code is 1 when anything was wrong.`
+A heartbeat that took more than 10 times the median is a stall.
+
+The exit code is 1 when anything was wrong, or when a soak stalled.`
 
 func newBenchResident(o *options) *cobra.Command {
 	var b sessions.Options
@@ -66,6 +70,13 @@ func newBenchResident(o *options) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if workloads != "" {
 			b.Workloads = strings.Split(workloads, ",")
+		}
+		if err := cmp.Or(
+			refuseZero(cmd, "iterations", "soak"),
+			refuseUnused(cmd, slices.Contains(b.Workloads, "persistence"), "the workload persistence", "iterations"),
+			refuseUnused(cmd, len(b.Workloads) > 0, "workloads", "seconds"),
+		); err != nil {
+			return err
 		}
 		return runBenchmark(o, cmd, b, sessions.Run)
 	}

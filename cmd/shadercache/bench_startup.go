@@ -70,6 +70,9 @@ func newBenchStartup(o *options) *cobra.Command {
 		if b.Scenarios = startup.Scenarios; scenario != "all" {
 			b.Scenarios = []string{scenario}
 		}
+		if cmd.Flags().Changed("dir") {
+			return cli.Usage(cmd, errors.New("--dir has no effect here: each scenario has a directory of its own, below --workdir"))
+		}
 		if !o.DriverCache {
 			return cli.Usage(cmd, errors.New("--driver-cache off leaves nothing to compare"))
 		}

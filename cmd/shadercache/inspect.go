@@ -46,7 +46,7 @@ type inspectLine struct {
 }
 
 func newInspect(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
+	return cli.Without(o.WithResult(&cobra.Command{
 		Use:                   "inspect KEY|NAME|PROBLEM",
 		DisableFlagsInUseLine: true,
 		Short:                 "Show everything about a program on disk",
@@ -61,7 +61,7 @@ func newInspect(o *options) *cobra.Command {
 			}
 			return o.Result(r, r.Print)
 		},
-	}, inspectResult{})
+	}, inspectResult{}), cli.GPUFlags)
 }
 
 // minKeyDigits keeps a short name from being read as the begin of a key.

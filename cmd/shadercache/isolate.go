@@ -158,6 +158,7 @@ func (o *options) serveChild(keepSources bool) error {
 			how := preloadFlags{keepSources: keepSources}
 			options := how.cacheOptions()
 			options.InTrial = true // it is a child for that already
+			o.DriverCache = o.DriverCache && !cli.OnOff(isolate.HasOtherDriverCache())
 			g, err := o.OpenGPU(options)
 			if err != nil {
 				return isolate.Opened{}, err

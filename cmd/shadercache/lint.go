@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,7 @@ import (
 const lintUsage = `Find mistakes in compute shaders that hang a GPU or leave most of it idle.
 
 Each argument is a GLSL file, read with its includes, or a folder: every .comp and
-.glsl file below it. No GPU is needed.
+.glsl file below it. #include searches as for preload. No GPU is needed.
 
 Rules:
   divergent-barrier      barrier() under a condition that differs between the
@@ -48,21 +47,21 @@ type lintResult struct {
 }
 
 func newLint(o *options) *cobra.Command {
-	defines := defineFlag{}
+	var f sourceFlags
 	cmd := &cobra.Command{
-		Use:                   "lint FILE|DIR ... [-D NAME=VALUE]",
+		Use:                   "lint FILE|DIR ... [-D NAME=VALUE] [-I DIR]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Find mistakes in compute shaders",
 		Long:                  lintUsage,
 		Example:               "  shadercache lint kernels/ blur.comp",
 		Args:                  cli.SomeArguments("name at least one file or folder"),
-		RunE:                  func(_ *cobra.Command, args []string) error { return o.lint(args, shader.Defines(defines)) },
+		RunE:                  func(_ *cobra.Command, args []string) error { return o.lint(args, f.options()) },
 	}
-	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
-	return o.WithResult(cmd, lintResult{})
+	f.add(cmd)
+	return cli.Without(o.WithResult(cmd, lintResult{}), cli.DirFlags, cli.GPUFlags)
 }
 
-func (o *options) lint(args []string, defines shader.Defines) error {
+func (o *options) lint(args []string, options shader.FileOptions) error {
 	r := &lintResult{Findings: []lint.Finding{}}
 	var failures []error
 	for _, arg := range args {
@@ -71,7 +70,7 @@ func (o *options) lint(args []string, defines shader.Defines) error {
 			failures = append(failures, err)
 		}
 		for _, file := range files {
-			if err := r.check(file, defines); err != nil {
+			if err := r.check(file, options); err != nil {
 				failures = append(failures, err)
 			}
 		}
@@ -82,7 +81,7 @@ func (o *options) lint(args []string, defines shader.Defines) error {
 		}
 	}
 	for _, err := range failures {
-		cli.PrintError(o.Stderr, err)
+		o.PrintError(err)
 	}
 	if len(r.Findings) > 0 || len(failures) > 0 {
 		return cli.ErrReported
@@ -90,18 +89,13 @@ func (o *options) lint(args []string, defines shader.Defines) error {
 	return nil
 }
 
-func (r *lintResult) check(file string, defines shader.Defines) error {
-	source, root, err := manifest.ReadFile(file, defines)
+func (r *lintResult) check(file string, options shader.FileOptions) error {
+	source, err := shader.ReadFile(file, options)
 	if err != nil {
 		return err
 	}
 	r.Files++
-	for _, f := range lint.CheckSource(source) {
-		if root == "/" {
-			f.File = path.Join(root, f.File)
-		}
-		r.Findings = append(r.Findings, f)
-	}
+	r.Findings = append(r.Findings, lint.CheckSource(source)...)
 	return nil
 }
 

@@ -65,7 +65,7 @@ func newList(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&tuning, "tuning", false, "list tuned problems instead of programs")
-	return o.WithFlagResult(o.WithResult(cmd, listResult{}), "--tuning", tuningList{})
+	return cli.Without(o.WithFlagResult(o.WithResult(cmd, listResult{}), "--tuning", tuningList{}), cli.GPUFlags)
 }
 
 // list writes a line for each program as it is read. The programs of one driver are in

@@ -20,13 +20,20 @@ const preloadUsage = `Put programs into the cache, so that the first start that 
 
 Each argument is one of
   NAME            a built-in program: conv2d_3x3, conv2d_5x5, gemm_small
-  FILE.comp       a GLSL compute shader; #include "neighbour.glsl" works
+  FILE.comp       a GLSL compute shader
   DIR             every .comp file below a folder
   MANIFEST.json   {"programs": [{"name": "...", "file": "...", "defines": {"TILE": "32"}}]}
                   files are relative to the manifest; without a file the name
-                  is that of a built-in program
+                  is that of a built-in program; "version" replaces the #version
+                  line of a file, and "prefix" is text before that of the file, for
+                  sources that are composed at run time
 
 -D sets a preprocessor definition for all files; it overrides a manifest's.
+
+#include "x" is searched in the folder of the including file, then in those of -I,
+#include <x> in those of -I. resident.glsl and the other parts of shadercache are
+found without -I. #pragma once works.
+
 Programs that are not in the cache are compiled, in child processes, --jobs of them
 side by side. Where a program fails, the others are put in, and the exit code is 1.
 --failed-only lists the failures alone, --quiet prints nothing else. In JSON, "cause"
@@ -57,9 +64,9 @@ makes the driver finish its work.
 shadercache rebuild can compile it again after a driver update.`
 
 func newPreload(o *options) *cobra.Command {
-	how := preloadFlags{defines: defineFlag{}}
+	var how preloadFlags
 	cmd := &cobra.Command{
-		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
+		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [-I DIR] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
 			isolationUsage,
 		DisableFlagsInUseLine: true,
 		Short:                 "Put programs into the cache before they are needed",
@@ -84,14 +91,14 @@ func newPreload(o *options) *cobra.Command {
 type preloadFlags struct {
 	isolationFlags
 	reportFlags
-	defines     defineFlag
+	sourceFlags
 	keepSources bool
 	retryFailed bool
 }
 
 func (f *preloadFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.VarP(f.defines, "define", "D", "define a preprocessor `NAME=VALUE` for all files")
+	f.sourceFlags.add(cmd)
 	flags.BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "compile again what did not compile in an earlier run")
 	f.reportFlags.add(cmd)
@@ -107,12 +114,12 @@ func (f *preloadFlags) check(cmd *cobra.Command, o *options) error {
 
 // cacheOptions returns the options of the caches that compile.
 func (f *preloadFlags) cacheOptions() cache.Options {
-	return cache.Options{KeepSources: f.keepSources, KeepCompileErrors: true}
+	return cache.Options{KeepSources: f.keepSources, KeepCompileErrors: true, FillOnly: true}
 }
 
 func (o *options) preload(args []string, how preloadFlags) error {
 	begin := time.Now()
-	r := newPreloadResult(programReader(how.defines).ReadAll(args))
+	r := newPreloadResult(how.reader().ReadAll(args))
 	dir, err := o.openToFill()
 	if err != nil {
 		return err
@@ -197,21 +204,10 @@ func (o *options) compileWith(g *cli.GPU, r *preloadResult) error {
 	}
 	g.Cache.WaitStored()
 	for i, p := range loaded {
-		r.Programs[indices[i]].set(storedResult(g.Cache, p))
+		r.Programs[indices[i]].set(isolate.Stored(g.Cache, p))
 	}
 	r.Recorded = int(g.Cache.Stats().NegativeHits)
 	return nil
-}
-
-// storedResult returns the result of a program, which is a failure where it was compiled
-// and is not on disk.
-func storedResult(c *cache.Cache, p cache.PreloadResult) cache.PreloadResult {
-	if p.Err == nil && p.Origin == cache.Compiled && c.Stats().StoreFailures > 0 {
-		if _, err := c.Store().Get(p.Key); err != nil {
-			p.Err = isolate.ErrNotStored
-		}
-	}
-	return p
 }
 
 // defineFlag collects NAME=VALUE; NAME alone is NAME=1, as for compilers.

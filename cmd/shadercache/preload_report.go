@@ -40,7 +40,7 @@ func (o *options) reportPrograms(f reportFlags, programs *preloadResult, result 
 		}
 	}
 	for _, p := range failed {
-		cli.PrintFailure(o.Stderr, p.failure(), p.whole())
+		o.PrintFailure(p.failure(), p.whole())
 	}
 	if programs.Failed > 0 {
 		return cli.ErrReported

@@ -26,10 +26,12 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 		name, help string
 		value      uint64
 	}{
+		{"starts", "Processes that got programs.", c.Starts},
 		{"resident_hits", "Requests answered by a resident program.", c.ResidentHits},
 		{"memory_hits", "Requests answered by a binary in memory.", c.MemoryHits},
 		{"disk_hits", "Requests answered from disk.", c.DiskHits},
 		{"compiles", "Programs compiled.", c.Compiles},
+		{"store_only_compiles", "Of the programs compiled, those for the store alone.", c.StoreOnly},
 		{"compile_errors", "Sources that failed to compile.", c.CompileErrors},
 		{"rejected", "Binaries that the driver refused.", c.Rejected},
 		{"damaged", "Binaries that a checksum refused.", c.Damaged},

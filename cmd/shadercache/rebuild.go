@@ -207,7 +207,7 @@ func (o *options) rebuildHere(r *preloadResult, limit int) error {
 	r.Programs = make([]preloadLine, 0, len(rebuilt))
 	for _, p := range rebuilt {
 		line := preloadLine{Name: p.Name, Key: p.Key.String()}
-		line.set(storedResult(g.Cache, p))
+		line.set(isolate.Stored(g.Cache, p))
 		r.Programs = append(r.Programs, line)
 	}
 	return errors.Join(err, g.Close())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/png"
 	"io"
 	"path/filepath"
 	"slices"
@@ -76,7 +77,7 @@ func newRun(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default a sample)")
-	flags.StringVar(&f.out, "out", "", "PNG file to write (default PICTURE-FILTER.png in the working directory)")
+	flags.StringVar(&f.out, "out", "", "PNG file to write, - for standard output (default PICTURE-FILTER.png in the working directory)")
 	flags.StringVar(&f.filter, "filter", "edge", strings.Join(imaging.FilterNames(), ", "))
 	cli.Complete(cmd, "filter", imaging.FilterNames()...)
 	_ = cmd.MarkFlagFilename("image", "png", "jpg", "jpeg")
@@ -93,7 +94,7 @@ func newRun(o *options) *cobra.Command {
 }
 
 func (o *options) run(f runFlags, filters []imaging.Filter) error {
-	if err := cli.MakeFolder(filepath.Dir(f.outFile())); err != nil {
+	if err := cli.MakeFolderOf(f.outFile()); err != nil {
 		return err
 	}
 	var picture image.Image
@@ -112,7 +113,7 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 	r, sheet, err := filter(g, picture, filters)
 	if err == nil {
 		r.Out = f.outFile()
-		err = imaging.WritePNG(r.Out, sheet)
+		err = o.WriteOutput(r.Out, 0o644, func(w io.Writer) error { return png.Encode(w, sheet) })
 	}
 	err = errors.Join(err, g.Close())
 	if err != nil && (r == nil || r.Verified) {
@@ -152,7 +153,7 @@ func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResu
 	r := &runResult{
 		GPU:         g.Name(),
 		Driver:      g.Driver(),
-		DriverCache: g.Context.DriverCacheState(),
+		DriverCache: g.DriverCacheState(),
 		MemoryOnly:  g.Cache.Stats().MemoryOnly,
 		Verified:    true,
 		pixels:      picture.Bounds().Size(),
@@ -177,6 +178,7 @@ func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResu
 	}
 	s := g.Cache.Stats()
 	r.Compiles, r.DiskHits, r.WrongAnswers = s.Compiles, s.DiskHits, s.WrongAnswers
+	r.DriverCache = g.DriverCacheState() // by the files that the driver has written by now
 	return r, imaging.Sheet(pictures), nil
 }
 
@@ -187,7 +189,9 @@ func (r *runResult) addPrograms(t conv2d.Timing) {
 	}
 	for _, used := range t.Programs {
 		// A program from disk that computes wrong is compiled, and has a line for both.
-		known := func(p runProgram) bool { return p.Name == used.Name && (p.Origin == used.Origin || used.Origin != cache.Compiled) }
+		known := func(p runProgram) bool {
+			return p.Name == used.Name && (p.Origin == used.Origin || used.Origin != cache.Compiled)
+		}
 		if !slices.ContainsFunc(r.Programs, known) {
 			r.Programs = append(r.Programs, runProgram{
 				Name:                used.Name,

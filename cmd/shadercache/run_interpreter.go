@@ -130,6 +130,9 @@ func newRunInterpreter(o *options) *cobra.Command {
 	flags.Lookup("memory").DefValue = "4M"
 	cli.Complete(cmd, "form", interpreter.Forms...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := refuseUnused(cmd, f.form != "mega", "the other forms: mega is one batch", "batch"); err != nil {
+			return err
+		}
 		if err := f.check(); err != nil {
 			return cli.Usage(cmd, err)
 		}

@@ -80,6 +80,9 @@ func newRunNetwork(o *options) *cobra.Command {
 	flags.BoolVar(&f.tune, "tune", false, "tune layers that were not tuned")
 	flags.DurationVar(&f.budget, "budget", f.budget, "time to search for each layer")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := refuseUnused(cmd, f.tune, "--tune", "budget"); err != nil {
+			return err
+		}
 		switch {
 		case f.pictures < 1 || f.pictures > maxPictures:
 			return cli.Usage(cmd, fmt.Errorf("--pictures must be 1 to %d", maxPictures))

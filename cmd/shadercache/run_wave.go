@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -89,6 +90,9 @@ func newRunWave(o *options) *cobra.Command {
 	flags.BoolVar(&f.verify, "verify", false, "compare every cell with the CPU's")
 	_ = cmd.MarkFlagDirname("out")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := cmp.Or(refuseZero(cmd, "scale"), refuseUnused(cmd, f.out != "", "pictures, with --out", "every", "scale")); err != nil {
+			return err
+		}
 		if err := f.check(); err != nil {
 			return cli.Usage(cmd, err)
 		}

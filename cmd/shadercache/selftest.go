@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +22,13 @@ const selftestUsage = `Check on this machine, with this environment, that the ca
 
 Two processes, one after the other, get and run the same three programs with a
 cache in a temporary directory. The first has to compile all of them. The second
-has to load all of them from disk and compile nothing, and the driver's own cache,
-where it is managed, has to hold machine code. Every element of every result is
-compared with the CPU's.
+has to load all of them from disk and compile nothing, has to reach its first result
+in a quarter of the time of the first or less, and must not have the driver write machine
+code again. A slow second process is given two more attempts. Every element of every
+result is compared with the CPU's.
+
+machine_code is "reused", "compiled again", or "not tested": with --driver-cache off,
+or where settings of yours keep the driver's own cache elsewhere and it was warm.
 
 The exit code is 1 when the cache does not hit, or when a result was wrong.`
 
@@ -34,23 +39,39 @@ const selftestPrograms = 3
 
 // selftestResult is what selftest prints.
 type selftestResult struct {
-	GPU              string      `json:"gpu"`
-	Driver           string      `json:"driver"`
-	Programs         int         `json:"programs"`
-	First            selftestRun `json:"first"` // process
-	Second           selftestRun `json:"second"`
-	DriverCache      string      `json:"driver_cache"` // "managed", or why it is not
-	DriverCacheBytes int64       `json:"driver_cache_bytes"`
-	Good             bool        `json:"good"`
-	Reasons          []string    `json:"reasons"` // why it is not good
+	GPU              string      `json:"gpu"`                // name of the GPU
+	Driver           string      `json:"driver"`             // and its version
+	Programs         int         `json:"programs"`           // that each process ran
+	First            selftestRun `json:"first"`              // process
+	Second           selftestRun `json:"second"`             // process, the fastest attempt
+	DriverCache      string      `json:"driver_cache"`       // "managed", or why it is not
+	DriverCacheBytes int64       `json:"driver_cache_bytes"` // of the driver's own cache, afterwards
+	MachineCode      string      `json:"machine_code"`       // reused, compiled again or not tested
+	Good             bool        `json:"good"`               // the cache hits
+	Reasons          []string    `json:"reasons"`            // why it is not good
 }
+
+// What the second process did for its machine code.
+const (
+	codeReused    = "reused"
+	codeCompiled  = "compiled again"
+	codeNotTested = "not tested"
+)
+
+// A second process that reuses machine code is 10 to 100 times as fast as the first. The
+// limit is far from both, and a busy machine gets further attempts.
+const (
+	reuseLimit     = 0.25
+	secondAttempts = 3
+)
 
 // selftestRun is what one process counted.
 type selftestRun struct {
-	Compiles            uint64  `json:"compiles"`
-	DiskHits            uint64  `json:"disk_hits"`
-	ToFirstResultMillis float64 `json:"to_first_result_ms"` // median of the programs
-	Verified            bool    `json:"verified"`
+	Compiles            uint64  `json:"compiles"`             // programs compiled
+	DiskHits            uint64  `json:"disk_hits"`            // programs loaded from disk
+	ToFirstResultMillis float64 `json:"to_first_result_ms"`   // median of the programs
+	Verified            bool    `json:"verified"`             // every result is the CPU's
+	DriverFilesWritten  int     `json:"driver_files_written"` // by the driver, in its own cache
 
 	driverBytes int64 // after the run
 }
@@ -87,17 +108,41 @@ func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {
 	if r.First, err = o.selftestRun(ctx, work, r); err != nil {
 		return nil, err
 	}
-	if r.Second, err = o.selftestRun(ctx, work, r); err != nil {
-		return nil, err
+	for attempt := range secondAttempts {
+		run, err := o.selftestRun(ctx, work, r)
+		if err != nil {
+			return nil, err
+		}
+		if attempt == 0 || run.ToFirstResultMillis < r.Second.ToFirstResultMillis {
+			r.Second = run
+		}
+		if r.fast() {
+			break
+		}
 	}
-	r.Second.DiskHits -= r.First.DiskHits // the directory counts both
 	r.DriverCacheBytes = r.Second.driverBytes
 	r.checkCounters()
+	r.checkMachineCode(bool(o.DriverCache))
+	r.Good = len(r.Reasons) == 0
 	return r, nil
 }
 
-// selftestRun runs one process. DiskHits are all of the directory until then.
+// fast reports whether the second process was as fast as one that reuses machine code.
+func (r *selftestResult) fast() bool {
+	return r.Second.ToFirstResultMillis <= reuseLimit*r.First.ToFirstResultMillis
+}
+
+// selftestRun runs one process.
 func (o *options) selftestRun(ctx context.Context, work string, r *selftestResult) (selftestRun, error) {
+	dir, err := binary.OpenDir(work)
+	if err != nil {
+		return selftestRun{}, err
+	}
+	earlier, err := dir.Lifetime()
+	if err != nil {
+		return selftestRun{}, err
+	}
+	files := driverFiles(dir.DriverDir())
 	child, err := o.ChildCommand(ctx, work, []string{"bench", startup.ChildCommand}, "--programs", strconv.Itoa(selftestPrograms))
 	if err != nil {
 		return selftestRun{}, err
@@ -113,10 +158,6 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 	if err := json.Unmarshal(output, &figures); err != nil {
 		return selftestRun{}, fmt.Errorf("the child printed no result: %w", err)
 	}
-	dir, err := binary.OpenDir(work)
-	if err != nil {
-		return selftestRun{}, err
-	}
 	lifetime, err := dir.Lifetime()
 	r.GPU, r.Driver = figures.GPU, figures.Driver
 	if figures.DriverCache != "" {
@@ -124,9 +165,10 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 	}
 	return selftestRun{
 		Compiles:            figures.Compiles,
-		DiskHits:            lifetime.DiskHits,
+		DiskHits:            lifetime.DiskHits - earlier.DiskHits,
 		ToFirstResultMillis: figures.ToFirstResultMillis,
 		Verified:            figures.Verified,
+		DriverFilesWritten:  files.written(driverFiles(dir.DriverDir())),
 		driverBytes:         dir.DriverBytes(),
 	}, err
 }
@@ -142,10 +184,25 @@ func (r *selftestResult) checkCounters() {
 	require(r.First.Compiles == selftestPrograms, "the first process compiled %d of %d", r.First.Compiles, r.Programs)
 	require(r.Second.Compiles == 0, "the second process compiled %d of %d again", r.Second.Compiles, r.Programs)
 	require(r.Second.DiskHits == selftestPrograms, "the second process found %d of %d on disk", r.Second.DiskHits, r.Programs)
-	if r.DriverCache == "managed" {
-		require(r.DriverCacheBytes > 0, "the driver stored no machine code in its managed cache")
+}
+
+// checkMachineCode checks that the second process reused the driver's machine code:
+// binaries that are found do not prove it.
+func (r *selftestResult) checkMachineCode(enabled bool) {
+	elsewhere := r.DriverCache != "managed" && r.DriverCacheBytes == 0
+	switch {
+	case !enabled:
+		r.MachineCode = codeNotTested
+	case r.fast() && (elsewhere || r.Second.DriverFilesWritten == 0 && r.DriverCacheBytes > 0):
+		r.MachineCode = codeReused
+	case elsewhere && (strings.Contains(r.DriverCache, "_DIR=") || strings.Contains(r.DriverCache, "_PATH=")):
+		r.MachineCode = codeNotTested // it may have been warm before the first process
+	default:
+		r.MachineCode = codeCompiled
+		r.Reasons = append(r.Reasons, fmt.Sprintf(
+			"the driver made the machine code again: %.2f ms to the first result after %.2f ms, and %s written",
+			r.Second.ToFirstResultMillis, r.First.ToFirstResultMillis, cli.Plural(r.Second.DriverFilesWritten, "file")))
 	}
-	r.Good = len(r.Reasons) == 0
 }
 
 func (r *selftestResult) Print(w io.Writer) {
@@ -157,11 +214,14 @@ func (r *selftestResult) Print(w io.Writer) {
 	}{{"first", r.First}, {"second", r.Second}} {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.2f ms\t%t\n", run.name, r.Programs, run.Compiles, run.DiskHits, run.ToFirstResultMillis, run.Verified)
 	}
-	fmt.Fprintf(w, "\ndriver cache: %s, %s\n", r.DriverCache, cli.ReadableBytes(r.DriverCacheBytes))
+	fmt.Fprintf(w, "\ndriver cache: %s, %s\nmachine code: %s\n", r.DriverCache, cli.ReadableBytes(r.DriverCacheBytes), r.MachineCode)
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(w, "FAILED: %s\n", reason)
 	}
-	if r.Good {
+	switch {
+	case r.Good && r.MachineCode == codeReused:
 		fmt.Fprint(w, "the cache hits\n")
+	case r.Good:
+		fmt.Fprint(w, "program binaries are found; whether their machine code is was not tested\n")
 	}
 }

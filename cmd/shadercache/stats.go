@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,30 +15,53 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const statsUsage = `Show what the cache holds and what it has saved so far.
+const statsUsage = `Show what the cache holds, what starts found in it, and what it has saved.
 
 The first line is a summary: programs for this driver, programs of all drivers on
-disk, compile time saved, and the share of requests without a compile. Then each
-driver has a line; the current one is marked with *. Without OpenGL none is marked.
+disk, and compile time saved. The second is about starts, which are processes that
+got programs; preload, rebuild and tune only fill the cache and are no starts:
+programs that a start compiled, the share of programs found on disk among those that
+were not in memory, and the share of requests that a resident program answered. Then
+each driver has a line; the current one is marked with *. Without OpenGL none is
+marked.
 
 Programs in quarantine, which crashed or hung the driver, are listed, and suspects: a
 process ended while the driver had them.
 
---fail-under ends with exit code 1 when the hit rate is lower, or when there were
-no requests. --prometheus prints the figures for the textfile collector of
-Prometheus instead; it needs no OpenGL.`
+--since limits the figures of starts to the latest time, as in 24h or 7d; what is
+older than an hour is counted by hours, after a week by days. --zero makes all
+figures begin again; it deletes no program.
 
-const statsExample = `  shadercache stats --fail-under 95%
+--fail-under ends with exit code 1 when a smaller share was found on disk, and
+--max-compiles when a start compiled more programs on average; both also when there
+was no start. The first start of an empty cache compiles everything: use --since, or
+--zero after it.
+
+--prometheus prints the figures for the textfile collector of Prometheus instead; it
+needs no OpenGL.`
+
+const statsExample = `  shadercache stats --since 24h --fail-under 95%
   shadercache stats --prometheus > /var/lib/node_exporter/shadercache.prom`
+
+// statsFlags are the flags of stats.
+type statsFlags struct {
+	least       cli.Percentage
+	mostCompile float64
+	since       cli.Age
+	prometheus  bool
+	zero        bool
+}
 
 // statsResult is what stats prints.
 type statsResult struct {
-	Dir              string               `json:"dir"`
+	Dir              string               `json:"dir"` // the cache directory
 	Fingerprints     []fingerprintLine    `json:"fingerprints"`
-	DriverCacheBytes int64                `json:"driver_cache_bytes"`
-	Quarantined      []binary.Quarantined `json:"quarantined"` // the driver crashed or hung with them
-	Suspects         []binary.Quarantined `json:"suspects"`    // a process ended while the driver had them: to be tried
-	Lifetime         lifetimeLine         `json:"lifetime"`
+	DriverCacheBytes int64                `json:"driver_cache_bytes"` // of the driver's own cache, as a limit counts them
+	Quarantined      []binary.Quarantined `json:"quarantined"`        // the driver crashed or hung with them
+	Suspects         []binary.Quarantined `json:"suspects"`           // a process ended while the driver had them: to be tried
+	Starts           startsLine           `json:"starts"`             // what starts did since a time
+	Lifetime         lifetimeLine         `json:"lifetime"`           // everything since the directory was made, or since --zero
+	Zeroed           bool                 `json:"zeroed"`             // --zero made the figures begin again
 
 	counters binary.Counters
 }
@@ -52,75 +76,149 @@ type fingerprintLine struct {
 	RawBytes  int64         `json:"raw_bytes"`  // as the driver made them
 }
 
-// lifetimeLine holds the counters of the directory since it was made.
+// startsLine holds the figures of starts.
+type startsLine struct {
+	Since            *time.Time `json:"since"`              // begin of the figures; null = the first start that is known
+	Starts           uint64     `json:"starts"`             // processes that got programs
+	ResidentHits     uint64     `json:"resident_hits"`      // requests answered by a resident program
+	MemoryHits       uint64     `json:"memory_hits"`        // programs that were evicted and loaded again from memory
+	DiskHits         uint64     `json:"disk_hits"`          // programs loaded from disk
+	Compiles         uint64     `json:"compiles"`           // programs compiled
+	Rejected         uint64     `json:"rejected"`           // binaries that the driver refused
+	CompilesPerStart float64    `json:"compiles_per_start"` // mean
+	DiskRate         float64    `json:"disk_rate"`          // disk_hits of disk_hits and compiles, 0 to 1
+	ResidentRate     float64    `json:"resident_rate"`      // resident_hits of all requests, 0 to 1
+	SavedMillis      float64    `json:"saved_ms"`           // compile time less load time
+}
+
+// lifetimeLine holds the counters of the directory.
 type lifetimeLine struct {
-	ResidentHits uint64  `json:"resident_hits"`
-	DiskHits     uint64  `json:"disk_hits"`
-	Compiles     uint64  `json:"compiles"`
-	Rejected     uint64  `json:"rejected"`
-	Evictions    uint64  `json:"evictions"`
-	HitRate      float64 `json:"hit_rate"` // 0 to 1
-	SavedMillis  float64 `json:"saved_ms"`
+	ResidentHits uint64  `json:"resident_hits"` // requests answered by a resident program
+	DiskHits     uint64  `json:"disk_hits"`     // programs loaded from disk, also by preload
+	Compiles     uint64  `json:"compiles"`      // programs compiled, also by preload
+	Rejected     uint64  `json:"rejected"`      // binaries that the driver refused
+	Evictions    uint64  `json:"evictions"`     // programs evicted from memory
+	SavedMillis  float64 `json:"saved_ms"`      // compile time less load time
 }
 
 func newStats(o *options) *cobra.Command {
-	var least cli.Percentage
-	var prometheus bool
+	var f statsFlags
 	cmd := &cobra.Command{
-		Use:                   "stats [--fail-under PERCENT] [--prometheus]",
+		Use:                   "stats [--since AGE] [--fail-under PERCENT] [--max-compiles N] [--zero] [--prometheus]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Show what the cache holds and has saved",
 		Long:                  statsUsage,
 		Example:               statsExample,
 		Args:                  cli.UsageArgs(cli.NoArguments),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if prometheus && o.JSON {
-				return cli.Usage(cmd, errors.New("--prometheus and --json exclude each other"))
+			if err := f.check(cmd, o); err != nil {
+				return cli.Usage(cmd, err)
 			}
-			r, err := o.readStats(!prometheus)
+			if f.prometheus {
+				if err := cli.RefuseFlag(cmd, "device", "--prometheus opens no GPU"); err != nil {
+					return err
+				}
+			}
+			r, err := o.stats(f)
 			if err != nil {
 				return err
 			}
-			if prometheus {
+			if f.prometheus {
 				err = r.writePrometheus(o.Stdout)
 			} else {
 				err = o.Result(r, r.Print)
 			}
-			return errors.Join(err, r.missed(least))
+			return errors.Join(err, r.missed(cmd, f))
 		},
 	}
 	flags := cmd.Flags()
-	flags.Var(&least, "fail-under", "exit code 1 when the hit rate is lower, as in 95%")
+	flags.Var(&f.least, "fail-under", "exit code 1 when a smaller share was found on disk, as in 95%")
 	flags.Lookup("fail-under").DefValue = ""
-	flags.BoolVar(&prometheus, "prometheus", false, "print metrics for Prometheus")
+	flags.Float64Var(&f.mostCompile, "max-compiles", 0, "exit code 1 when a start compiled more on average")
+	flags.Lookup("max-compiles").DefValue = "0"
+	flags.Var(&f.since, "since", "figures of starts in the latest time, as in 24h (default all)")
+	flags.Lookup("since").DefValue = ""
+	flags.BoolVar(&f.zero, "zero", false, "make the figures begin again")
+	flags.BoolVar(&f.prometheus, "prometheus", false, "print metrics for Prometheus")
 	return o.WithResult(cmd, statsResult{})
 }
 
-// missed returns an error where the hit rate is below least.
-func (r *statsResult) missed(least cli.Percentage) error {
-	if float64(least) <= 100*r.Lifetime.HitRate {
+func (f *statsFlags) check(cmd *cobra.Command, o *options) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case f.prometheus && o.JSON:
+		return errors.New("--prometheus and --json exclude each other")
+	case f.prometheus && changed("since"):
+		return errors.New("--since does not change what --prometheus prints, which are counters")
+	case f.zero && (changed("fail-under") || changed("max-compiles") || changed("since")):
+		return errors.New("--zero leaves no starts for --fail-under, --max-compiles and --since")
+	case f.mostCompile < 0 || math.IsNaN(f.mostCompile):
+		return errors.New("--max-compiles must be 0 or more")
+	case changed("since") && f.since <= 0:
+		return errors.New("--since must be above 0")
+	}
+	return nil
+}
+
+// missed returns an error where starts missed what the flags require.
+func (r *statsResult) missed(cmd *cobra.Command, f statsFlags) error {
+	rate, compiles := cmd.Flags().Changed("fail-under"), cmd.Flags().Changed("max-compiles")
+	err := error(nil)
+	switch {
+	case !rate && !compiles:
+		return nil
+	case r.Starts.Starts == 0:
+		return cli.Hint(errors.New("there was no start"), "start the application, which counts when it ends or calls Flush")
+	case rate && 100*r.Starts.DiskRate < float64(f.least):
+		err = fmt.Errorf("starts found %.1f%% of their programs on disk, less than %s", 100*r.Starts.DiskRate, &f.least)
+	case compiles && r.Starts.CompilesPerStart > f.mostCompile:
+		err = fmt.Errorf("a start compiled %.1f programs, more than %g", r.Starts.CompilesPerStart, f.mostCompile)
+	default:
 		return nil
 	}
-	return cli.Hint(
-		fmt.Errorf("the hit rate is %.1f%%, less than %s", 100*r.Lifetime.HitRate, &least),
-		"shadercache doctor",
-	)
+	return cli.Hint(err, "shadercache doctor")
+}
+
+// stats reads the figures, and makes them begin again where the flags say so.
+func (o *options) stats(f statsFlags) (*statsResult, error) {
+	if f.zero {
+		if _, dir, err := o.OpenDirectory(); err != nil || dir != nil {
+			if err == nil {
+				err = dir.Zero()
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	r, err := o.readStats(!f.prometheus, time.Duration(f.since))
+	if err == nil {
+		r.Zeroed = f.zero
+	}
+	return r, err
 }
 
 // readStats reads the figures. With mark it opens OpenGL to mark the current driver.
-func (o *options) readStats(mark bool) (*statsResult, error) {
+func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error) {
 	path, dir, err := o.ReadDirectory()
 	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}, Suspects: []binary.Quarantined{}}
-	if err != nil || dir == nil {
-		return r, err
-	}
-	infos, err := dir.Fingerprints()
 	if err != nil {
 		return nil, err
 	}
+	var infos []binary.FingerprintInfo
+	if dir != nil {
+		if infos, err = dir.Fingerprints(); err != nil {
+			return nil, err
+		}
+	}
 	var current shader.Digest
-	if mark && len(infos) > 0 {
-		current = o.currentDriver()
+	if mark && (len(infos) > 0 || o.Device != "") {
+		if current, err = o.currentDriver(); err != nil {
+			return nil, err
+		}
+	}
+	if dir == nil {
+		return r, nil
 	}
 	for _, f := range infos {
 		r.Fingerprints = append(r.Fingerprints, fingerprintLine{
@@ -137,6 +235,7 @@ func (o *options) readStats(mark bool) (*statsResult, error) {
 		return nil, err
 	}
 	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
+	r.Starts = newStartsLine(dir, since)
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
 	return r, o.ForStores(dir, func(_ string, store *binary.Store) error {
 		for _, q := range store.Quarantined() {
@@ -157,18 +256,61 @@ func newLifetimeLine(c binary.Counters) lifetimeLine {
 		Compiles:     c.Compiles,
 		Rejected:     c.Rejected,
 		Evictions:    c.Evictions,
-		HitRate:      c.HitRate(),
-		SavedMillis:  cli.Milliseconds(time.Duration(c.SavedNanos)),
+		SavedMillis:  cli.Milliseconds(time.Duration(max(c.SavedNanos, 0))),
 	}
 }
 
-// currentDriver returns the digest of the current driver, or one that is no driver's.
-func (o *options) currentDriver() shader.Digest {
+// newStartsLine sums up the starts of the latest time; all of them where since is 0.
+func newStartsLine(dir *binary.Dir, since time.Duration) startsLine {
+	begin := dir.ZeroTime()
+	if since > 0 {
+		if earliest := time.Now().Add(-since).UTC(); earliest.After(begin) {
+			begin = earliest
+		}
+	}
+	c := binary.SumStarts(dir.Starts(begin))
+	line := startsLine{
+		Starts:           c.Starts,
+		ResidentHits:     c.ResidentHits,
+		MemoryHits:       c.MemoryHits,
+		DiskHits:         c.DiskHits,
+		Compiles:         c.Compiles - min(c.StoreOnly, c.Compiles),
+		Rejected:         c.Rejected,
+		CompilesPerStart: c.CompilesPerStart(),
+		DiskRate:         c.DiskRate(),
+		ResidentRate:     c.ResidentRate(),
+		SavedMillis:      cli.Milliseconds(time.Duration(max(c.SavedNanos, 0))),
+	}
+	if !begin.IsZero() {
+		line.Since = &begin
+	}
+	return line
+}
+
+// currentDriver returns the digest of the current driver, or one that is no driver's
+// without OpenGL. A --device that cannot be opened is an error.
+func (o *options) currentDriver() (shader.Digest, error) {
 	fingerprint, err := o.CurrentFingerprint()
+	if err != nil && o.Device != "" {
+		return shader.Digest{}, err
+	}
 	if err != nil {
 		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
 	}
-	return fingerprint.Digest()
+	return fingerprint.Digest(), nil
+}
+
+func (s *startsLine) Print(w io.Writer) {
+	since := ""
+	if s.Since != nil {
+		since = " since " + s.Since.Local().Format(time.DateTime)
+	}
+	if s.Starts == 0 {
+		fmt.Fprintf(w, "no starts%s\n", since)
+		return
+	}
+	fmt.Fprintf(w, "%s%s: %.1f compiled a start, %.1f%% found on disk, %.1f%% of requests resident\n",
+		cli.Plural(s.Starts, "start"), since, s.CompilesPerStart, 100*s.DiskRate, 100*s.ResidentRate)
 }
 
 func (r *statsResult) Print(w io.Writer) {
@@ -180,8 +322,9 @@ func (r *statsResult) Print(w io.Writer) {
 		}
 	}
 	saved := time.Duration(r.Lifetime.SavedMillis * float64(time.Millisecond))
-	fmt.Fprintf(w, "%s cached, %d on disk, %s saved, %.0f%% hit rate\n",
-		cli.Plural(usable, "program"), onDisk, cli.ReadableDuration(max(saved, 0)), 100*r.Lifetime.HitRate)
+	fmt.Fprintf(w, "%s cached, %d on disk, %s saved\n",
+		cli.Plural(usable, "program"), onDisk, cli.ReadableDuration(saved))
+	r.Starts.Print(w)
 	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", r.Dir, cli.ReadableBytes(r.DriverCacheBytes))
 	if len(r.Fingerprints) == 0 {
 		return

@@ -59,7 +59,7 @@ func newVerify(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "reject what is damaged, and end every quarantine")
-	return o.WithResult(cmd, verifyResult{})
+	return cli.Without(o.WithResult(cmd, verifyResult{}), cli.GPUFlags)
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {

@@ -35,9 +35,9 @@ type whyResult struct {
 }
 
 func newWhy(o *options) *cobra.Command {
-	defines := defineFlag{}
+	var f sourceFlags
 	cmd := &cobra.Command{
-		Use:                   "why FILE.comp|NAME|KEY [-D NAME=VALUE]",
+		Use:                   "why FILE.comp|NAME|KEY [-D NAME=VALUE] [-I DIR]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Explain why a program is found or not",
 		Long:                  whyUsage,
@@ -45,18 +45,18 @@ func newWhy(o *options) *cobra.Command {
 		Args:                  cli.OneArgument("name one program: a file, a name, or a key"),
 		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveDefault),
 		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := o.why(args[0], defines)
+			r, err := o.why(args[0], f)
 			if err != nil {
 				return err
 			}
 			return o.Result(r, r.Print)
 		},
 	}
-	cmd.Flags().VarP(defines, "define", "D", "define a preprocessor `NAME=VALUE`")
+	f.add(cmd)
 	return o.WithResult(cmd, whyResult{})
 }
 
-func (o *options) why(typed string, defines defineFlag) (*whyResult, error) {
+func (o *options) why(typed string, f sourceFlags) (*whyResult, error) {
 	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (o *options) why(typed string, defines defineFlag) (*whyResult, error) {
 		dir = dir.WithUpstream(upstream)
 		dirs = append(dirs, upstream)
 	}
-	programs, err := o.findPrograms(dirs, typed, defines)
+	programs, err := o.findPrograms(dirs, typed, f)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,9 @@ func (o *options) why(typed string, defines defineFlag) (*whyResult, error) {
 	}
 	defer store.Close()
 	r := &whyResult{Driver: fingerprint.DirName(), Programs: []binary.Explanation{}}
+	explainer := store.NewExplainer()
 	for _, w := range programs {
-		e, err := store.Explain(w.key, w.source)
+		e, err := explainer.Explain(w.key, w.source)
 		if err != nil {
 			return nil, err
 		}
@@ -106,8 +107,8 @@ type explained struct {
 
 // findPrograms returns the programs that an argument names: files or a built-in
 // program, else those on disk with that key or name.
-func (o *options) findPrograms(dirs []*binary.Dir, typed string, defines defineFlag) (list []explained, err error) {
-	for _, p := range programReader(defines).Read(typed) {
+func (o *options) findPrograms(dirs []*binary.Dir, typed string, f sourceFlags) (list []explained, err error) {
+	for _, p := range f.reader().Read(typed) {
 		if p.Err != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", p.Name, p.Err))
 			continue
@@ -143,6 +144,9 @@ func (o *options) storedPrograms(dirs []*binary.Dir, typed string) (list []expla
 			}
 			for _, q := range store.Quarantined() {
 				add(q.Name, q.Key)
+			}
+			for key, name := range store.Failures() {
+				add(name, key)
 			}
 			return nil
 		}))

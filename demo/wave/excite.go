@@ -22,7 +22,7 @@ func (s *Sim) Excite(ctx context.Context, pokes ...Impulse) ([]Ack, error) {
 	}
 	var acks []Ack
 	for len(pokes) > 0 {
-		n := min(len(pokes), maxPokes)
+		n := min(len(pokes), s.options.pokesAtOnce())
 		done, err := s.poke(ctx, pokes[:n])
 		if err != nil {
 			return acks, err
@@ -31,6 +31,16 @@ func (s *Sim) Excite(ctx context.Context, pokes ...Impulse) ([]Ack, error) {
 		pokes = pokes[n:]
 	}
 	return acks, nil
+}
+
+// maxExciteTurns bounds the loop turns of an invocation that applies impulses, which some
+// drivers silently end after 65,535.
+const maxExciteTurns = 60_000
+
+// pokesAtOnce returns the number of impulses of one dispatch: an invocation tries all of
+// them for each of its cells.
+func (o Options) pokesAtOnce() int {
+	return min(maxPokes, maxExciteTurns/(o.cellsEach()+1)-2)
 }
 
 func (s *Sim) poke(ctx context.Context, pokes []Impulse) ([]Ack, error) {

@@ -90,6 +90,9 @@ func (o Options) validate() error {
 	return nil
 }
 
+// cellsEach returns the largest number of cells of one invocation.
+func (o Options) cellsEach() int { return (o.blockW()*o.blockH() + o.Local - 1) / o.Local }
+
 // blockW and blockH return the size of a block. Where the tiles do not divide a side
 // evenly, cells of the last tiles lie outside the grid and stay 0.
 func (o Options) blockW() int { return (o.Width + o.TilesX - 1) / o.TilesX }

@@ -40,7 +40,7 @@ func (r *Reference) Kernel() (resident.Kernel, error) {
 		Source: source,
 		Groups: uint32(o.tiles()),
 		Phases: 2,
-		Loops:  uint32((o.blockW()*o.blockH() + o.Local - 1) / o.Local),
+		Loops:  2 * uint32(o.cellsEach()+1), // a loop over its cells in each phase
 		State: []resident.State{
 			{Block: "Even", Init: glctx.Bytes(even)}, {Block: "Odd", Init: glctx.Bytes(odd)},
 			{Block: "EvenFaces", Init: glctx.Bytes(evenFaces)}, {Block: "OddFaces", Init: glctx.Bytes(oddFaces)},

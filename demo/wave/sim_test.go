@@ -52,6 +52,26 @@ func TestEveryCellMatchesTheCPU(t *testing.T) {
 	}
 }
 
+// TestManyImpulsesOnManyCells applies 64 impulses to a tile whose one invocation has 4,096
+// cells: together they pass the loops that llvmpipe allows.
+func TestManyImpulsesOnManyCells(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	s, r := f.pair(Options{Width: 64, Height: 64, TilesX: 1, TilesY: 1, Local: 1})
+	var pokes []Impulse
+	for i := range 64 {
+		pokes = append(pokes, Impulse{i, 63 - i, float32(1+i) / 64})
+	}
+	f.poke(s, pokes...)
+	if err := r.Excite(pokes...); err != nil {
+		t.Fatal(err)
+	}
+	f.compare(s, r)
+	f.step(s, 3)
+	r.Step(3)
+	f.compare(s, r)
+}
+
 func TestTilesReport(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -84,8 +84,9 @@ type folderMerge struct {
 	root   *os.Root
 	folder string
 	report *Report
+	number int // of the slot that is written; 0 for a merge
 
-	merged   slot                  // slot 0 after the merge
+	merged   slot                  // that slot afterwards
 	known    map[identity]struct{} // nil until the first valid slot
 	pieces   []piece               // records to append to slot 0, in order
 	obsolete []int                 // slots to delete
@@ -176,20 +177,28 @@ func (m *folderMerge) write(kept int64) error {
 		}
 	}
 	for _, n := range m.obsolete {
-		// The .toc first: drivers ignore a .bin without one.
-		for _, ext := range []string{".toc", ".bin"} {
-			if err := m.root.Remove(path.Join(m.folder, stem(n)+ext)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+		if err := removeSlot(m.root, m.folder, n); err != nil {
+			return err
 		}
 		m.report.Slots++
 	}
 	return nil
 }
 
-// replace writes slot 0 to temporary files and renames them.
+// removeSlot deletes the files of a slot, the .toc first: drivers ignore a .bin without
+// one.
+func removeSlot(root *os.Root, folder string, n int) error {
+	for _, ext := range []string{".toc", ".bin"} {
+		if err := root.Remove(path.Join(folder, stem(n)+ext)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace writes the slot to temporary files and renames them.
 func (m *folderMerge) replace(kept int64) error {
-	name := path.Join(m.folder, stem(0))
+	name := path.Join(m.folder, stem(m.number))
 	err := m.writeTemp(".toc", func(w io.Writer) error {
 		_, err := w.Write(m.merged.toc())
 		return err
@@ -215,9 +224,9 @@ func (m *folderMerge) replace(kept int64) error {
 	return nil
 }
 
-func (m *folderMerge) tempName(ext string) string { return path.Join(m.folder, "."+stem(0)+ext) }
+func (m *folderMerge) tempName(ext string) string { return path.Join(m.folder, "."+stem(m.number)+ext) }
 
-// writeTemp writes a temporary file for one file of slot 0, in place of one that a
+// writeTemp writes a temporary file for one file of the slot, in place of one that a
 // killed merge left.
 func (m *folderMerge) writeTemp(ext string, fill func(io.Writer) error) error {
 	name := m.tempName(ext)

@@ -36,6 +36,15 @@ type entry struct {
 // end returns the offset of the first byte after the record.
 func (e entry) end() int64 { return int64(e.offset) + recordBytes + int64(e.size) }
 
+// parseEntry reads the entry at the start of list, which has at least entryBytes.
+func parseEntry(list []byte) entry {
+	return entry{
+		id:     identity(list),
+		offset: binary.LittleEndian.Uint32(list[16:]),
+		size:   binary.LittleEndian.Uint32(list[20:]),
+	}
+}
+
 func (e entry) append(dst []byte) []byte {
 	dst = append(dst, e.id[:]...)
 	dst = binary.LittleEndian.AppendUint32(dst, e.offset)
@@ -80,11 +89,7 @@ func parseSlot(toc []byte, bin io.ReaderAt) (*slot, error) {
 	s.entries = make([]entry, 0, len(list)/entryBytes)
 	known := make(map[identity]struct{}, len(list)/entryBytes)
 	for ; len(list) > 0; list = list[entryBytes:] {
-		e := entry{
-			id:     identity(list),
-			offset: binary.LittleEndian.Uint32(list[16:]),
-			size:   binary.LittleEndian.Uint32(list[20:]),
-		}
+		e := parseEntry(list)
 		if _, twice := known[e.id]; twice {
 			return nil, formatErrorf("entry %d is there twice", len(s.entries))
 		}

@@ -46,7 +46,8 @@ func Open(t testing.TB) *glctx.Context {
 	return OpenWith(t, glctx.Options{})
 }
 
-// OpenWith is Open with options. The default of CacheDir is that of the test process.
+// OpenWith is Open with options. The default of CacheDir is that of the test process;
+// a cache over the context may have another directory then.
 func OpenWith(t testing.TB, o glctx.Options) *glctx.Context {
 	t.Helper()
 	dir, err := cacheDir()
@@ -54,7 +55,8 @@ func OpenWith(t testing.TB, o glctx.Options) *glctx.Context {
 		t.Fatal(err)
 	}
 	if o.CacheDir == "" {
-		o.CacheDir = dir
+		glctx.ManageDriverCache(glctx.Options{CacheDir: dir})
+		o.DriverCacheOff = true // as it is then
 	}
 	c, err := glctx.Open(o)
 	if err != nil {

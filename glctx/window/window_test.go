@@ -4,11 +4,14 @@ package window_test
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/go-gl/glfw/v3.3/glfw"
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
@@ -146,5 +149,33 @@ func TestWindowRefusesADevice(t *testing.T) {
 	runOnMain(func() { _, err = window.Open(window.Options{Context: glctx.Options{Device: "0"}}) })
 	if err == nil || !strings.Contains(err.Error(), "display") {
 		t.Errorf("got %v, want a sentence about the display", err)
+	}
+}
+
+// The owner of an ES context needs another context, not another driver.
+func TestAdoptRefusesAnESContext(t *testing.T) {
+	open(t, window.Options{}) // skips or fails where there is no display
+	var err error
+	runOnMain(func() {
+		if err = glfw.Init(); err != nil {
+			return
+		}
+		glfw.DefaultWindowHints()
+		defer glfw.DefaultWindowHints()
+		glfw.WindowHint(glfw.ClientAPI, glfw.OpenGLESAPI)
+		glfw.WindowHint(glfw.ContextVersionMajor, 3)
+		glfw.WindowHint(glfw.ContextVersionMinor, 1)
+		glfw.WindowHint(glfw.Visible, glfw.False)
+		var es *glfw.Window
+		if es, err = glfw.CreateWindow(1, 1, "", nil, nil); err != nil {
+			return
+		}
+		defer es.Destroy()
+		es.MakeContextCurrent()
+		defer glfw.DetachCurrentContext()
+		_, err = glctx.Adopt(glctx.Options{}, nil)
+	})
+	if !errors.Is(err, glctx.ErrNotDesktop) || !strings.Contains(err.Error(), "OPENGL_API") || strings.Contains(err.Error(), "update") {
+		t.Errorf("got %v, want an error that names the ES context", err)
 	}
 }

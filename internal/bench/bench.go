@@ -56,6 +56,11 @@ func Unverified(what string) error {
 	return cli.Hint(errors.New("bench: "+what), "the figures mean nothing; the driver may be broken")
 }
 
+// Stalled returns the failure of a soak in which something took far too long.
+func Stalled(what string) error {
+	return cli.Hint(errors.New("bench: soak: stall: "+what), "repeat it while nothing else runs on the machine: if it stalls again, the driver or this program holds it up")
+}
+
 // countText adds STEP to one counter.
 const countText = `
 layout(local_size_x = 1) in;

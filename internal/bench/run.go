@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
@@ -13,14 +14,28 @@ import (
 // interrupt.
 type Measure[R any] func(ctx context.Context, g *cli.GPU, h Header) (R, error)
 
-// OnGPU opens a GPU, calls measure and closes the GPU.
+// dirName is the directory of the benchmarks in the user's cache directory.
+const dirName = "bench"
+
+// Own returns the options with a cache directory that benchmarks have for themselves,
+// below the user's: their programs and figures are none of the user's. Without a
+// directory they are those of the caller.
+func Own(o *cli.Options) *cli.Options {
+	own := *o
+	if dir, err := o.Directory(); err == nil {
+		own.Dir = filepath.Join(dir, dirName)
+	}
+	return &own
+}
+
+// OnGPU opens a GPU with the cache of the benchmarks, calls measure and closes the GPU.
 func OnGPU[R any](o *cli.Options, measure Measure[R]) (R, error) {
-	return onOpened(func() (*cli.GPU, error) { return o.OpenGPU(cache.Options{}) }, measure)
+	return onOpened(func() (*cli.GPU, error) { return Own(o).OpenGPU(cache.Options{}) }, measure)
 }
 
 // OnExecutor opens a GPU with an executor, calls measure and closes both.
 func OnExecutor[R any](o *cli.Options, measure Measure[R]) (R, error) {
-	return onOpened(func() (*cli.GPU, error) { return o.OpenExecutor(executor.Options{}) }, measure)
+	return onOpened(func() (*cli.GPU, error) { return Own(o).OpenExecutor(executor.Options{}) }, measure)
 }
 
 func onOpened[R any](open func() (*cli.GPU, error), measure Measure[R]) (r R, err error) {

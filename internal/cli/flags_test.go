@@ -17,7 +17,7 @@ func TestFlags(t *testing.T) {
 	}{
 		"on|off":  {new(OnOff), []string{"on", "off"}, []string{"", "yes", "On"}},
 		"WxH":     {&Pair{1, 1}, []string{"512x256", "1x1"}, []string{"", "512", "0x1", "1x2x3", "ax1"}},
-		"percent": {new(Percentage), []string{"95%", "12.5%", "0%", "100%"}, []string{"", "-1", "101", "NaN", "x%"}},
+		"percent": {new(Percentage), []string{"95%", "12.5%", "0%", "100%", "0.95%", "1%"}, []string{"", "-1", "101", "NaN", "x%", "0.95", "1"}},
 		"level":   {new(LogLevel), []string{"debug", "info", "warn", "error"}, []string{"", "loud"}},
 		"size":    {new(ByteSize), []string{"0", "4096"}, []string{"", "x"}},
 		"age":     {new(Age), []string{"1h0m0s"}, []string{"", "x"}},

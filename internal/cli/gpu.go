@@ -50,7 +50,6 @@ func (o *Options) open(options shadercache.Options) (*GPU, error) {
 	}
 	contextTime := time.Since(start)
 	options.Dir, options.Logger, options.Cache.RecordCrashes = o.Dir, o.Logger(), true
-	options.Context = o.ContextOptions() // for the process that tries suspects
 	gpu, err := shadercache.New(context, options)
 	if err != nil {
 		return nil, err

@@ -90,7 +90,8 @@ func ReadableAge(d time.Duration) string {
 	return "just now"
 }
 
-// Percentage is a flag from 0 to 100: "95%" or "95".
+// Percentage is a flag from 0 to 100: "95%" or "95". A number up to 1 needs the sign, since
+// it may be meant as a fraction.
 type Percentage float64
 
 func (p *Percentage) Type() string { return "percent" }
@@ -101,6 +102,9 @@ func (p *Percentage) Set(text string) error {
 	value, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil || !(value >= 0 && value <= 100) {
 		return fmt.Errorf("%q is not a percentage such as 95%%", text)
+	}
+	if value > 0 && value <= 1 && !strings.HasSuffix(text, "%") {
+		return fmt.Errorf("%q may be a fraction or a percentage: write %g%% or %g%%", text, 100*value, value)
 	}
 	*p = Percentage(value)
 	return nil

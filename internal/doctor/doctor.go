@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-// Levels of a finding.
+// Levels of a finding. A check has one level in a report: the worst.
 const (
 	LevelGood  = "good"
 	LevelNote  = "note" // worth knowing
@@ -25,17 +26,17 @@ const (
 
 // Report is what all checks found.
 type Report struct {
-	Dir      string    `json:"dir"`
-	Good     bool      `json:"good"` // nothing is wrong
-	Findings []Finding `json:"findings"`
+	Dir      string    `json:"dir"`      // the cache directory
+	Good     bool      `json:"good"`     // nothing is wrong
+	Findings []Finding `json:"findings"` // all findings of a check have one level
 }
 
 // Finding is the result of one check.
 type Finding struct {
-	Check  string `json:"check"`
-	Level  string `json:"level"` // good, note (worth knowing) or wrong
-	Detail string `json:"detail"`
-	Fix    string `json:"mend,omitempty"` // the command that fixes it
+	Check  string `json:"check"`          // what was examined, see doctor --help
+	Level  string `json:"level"`          // good, note (worth knowing) or wrong
+	Detail string `json:"detail"`         // what was found
+	Fix    string `json:"mend,omitempty"` // the command that fixes it, or what to change in the application
 }
 
 // Examine runs all checks on the cache directory and the GPU that o chooses. It makes
@@ -58,16 +59,28 @@ func Examine(o *cli.Options) *Report {
 }
 
 func (r *Report) good(check, format string, values ...any) {
-	r.Findings = append(r.Findings, Finding{check, LevelGood, fmt.Sprintf(format, values...), ""})
+	r.add(Finding{check, LevelGood, fmt.Sprintf(format, values...), ""})
 }
 
+// note adds what is worth knowing. fix is "" where there is nothing to do.
 func (r *Report) note(check, fix, format string, values ...any) {
-	r.Findings = append(r.Findings, Finding{check, LevelNote, fmt.Sprintf(format, values...), fix})
+	r.add(Finding{check, LevelNote, fmt.Sprintf(format, values...), fix})
 }
 
 func (r *Report) wrong(check, fix, format string, values ...any) {
 	r.Good = false
-	r.Findings = append(r.Findings, Finding{check, LevelWrong, fmt.Sprintf(format, values...), fix})
+	r.add(Finding{check, LevelWrong, fmt.Sprintf(format, values...), fix})
+}
+
+// add adds a finding. A check has one level, the worst: findings of it that are better
+// are left out.
+func (r *Report) add(f Finding) {
+	rank := func(f Finding) int { return slices.Index([]string{LevelGood, LevelNote, LevelWrong}, f.Level) }
+	if slices.ContainsFunc(r.Findings, func(g Finding) bool { return g.Check == f.Check && rank(g) > rank(f) }) {
+		return
+	}
+	r.Findings = slices.DeleteFunc(r.Findings, func(g Finding) bool { return g.Check == f.Check && rank(g) < rank(f) })
+	r.Findings = append(r.Findings, f)
 }
 
 const directoryCheck = "directory"
@@ -168,38 +181,12 @@ func (r *Report) examinePrograms(dir *binary.Dir) {
 	}
 }
 
-// examineHits detects a cache that stores programs and never finds them.
-func (r *Report) examineHits(dir *binary.Dir) {
-	const check, selftest = "hits", "shadercache selftest"
-	lifetime, err := dir.Lifetime()
-	infos, infosErr := dir.Fingerprints()
-	if err := errors.Join(err, infosErr); err != nil {
-		r.wrong(check, "shadercache verify --repair", "%v", err)
-		return
-	}
-	programs := 0
-	for _, info := range infos {
-		programs += info.Programs
-	}
-	switch {
-	case programs > 0 && lifetime.DiskHits == 0 && lifetime.Compiles > uint64(programs):
-		r.wrong(check, selftest, "%d compiled for %s on disk, and none was ever found there",
-			lifetime.Compiles, cli.Plural(programs, "program"))
-	case lifetime.Rejected > lifetime.DiskHits:
-		r.wrong(check, selftest, "the driver refused %s and loaded %d", cli.Plural(lifetime.Rejected, "binary file"), lifetime.DiskHits)
-	case lifetime.DiskHits == 0:
-		r.note(check, selftest, "nothing was found on disk so far, %d compiled", lifetime.Compiles)
-	default:
-		r.good(check, "%d found on disk, %d compiled", lifetime.DiskHits, lifetime.Compiles)
-	}
-}
-
 // Print prints a line for each finding, and the command that fixes it.
 func (r *Report) Print(w io.Writer) {
 	for _, f := range r.Findings {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Level, f.Check, f.Detail)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Level, f.Check, cli.EscapeName(f.Detail))
 		if f.Fix != "" {
-			fmt.Fprintf(w, "\t\t  fix: %s\n", f.Fix)
+			fmt.Fprintf(w, "\t\t  fix: %s\n", cli.EscapeName(f.Fix))
 		}
 	}
 }

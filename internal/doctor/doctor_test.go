@@ -2,9 +2,11 @@ package doctor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,47 +105,100 @@ func TestSlotsThatCannotBeMerged(t *testing.T) {
 
 // Every other check may pass on a cache that is filled and never hits.
 func TestACacheThatNeverHits(t *testing.T) {
+	type counters = binary.Counters
+	compiles, hits := counters{Starts: 1, Compiles: 2}, counters{Starts: 1, DiskHits: 2}
+	repeated := func(n int, c counters) []counters { return slices.Repeat([]counters{c}, n) }
 	for name, c := range map[string]struct {
-		counters    binary.Counters
+		starts      []counters
 		level       string
 		detail, fix string
 	}{
-		"never hits": {binary.Counters{Compiles: 9}, LevelWrong, "9 compiled for 2 programs on disk, and none was ever found", "selftest"},
-		"refused":    {binary.Counters{Compiles: 9, DiskHits: 1, Rejected: 8}, LevelWrong, "refused 8 binary files and loaded 1", "selftest"},
-		"new":        {binary.Counters{Compiles: 2}, LevelNote, "nothing was found on disk so far", "selftest"},
-		"well":       {binary.Counters{Compiles: 2, DiskHits: 40}, LevelGood, "40 found on disk, 2 compiled", ""},
+		"filled only": {repeated(3, counters{Compiles: 9, StoreOnly: 9}), LevelNote, "no start was recorded", ""},
+		"new":         {repeated(1, compiles), LevelNote, "1 start compiled 2 and found nothing on disk", ""},
+		"well":        {append(repeated(1, compiles), repeated(4, hits)...), LevelGood, "the last 5 starts found 8 on disk and compiled 2", ""},
+		"refused":     {repeated(2, counters{Starts: 1, Compiles: 4, DiskHits: 1, Rejected: 4}), LevelWrong, "refused 8 binary files and loaded 2", "selftest"},
+		// Old hits do not hide what is wrong now.
+		"hit before":   {append(repeated(40, hits), repeated(12, compiles)...), LevelWrong, "each of the last 10 starts compiled: 20 compiled, 0 found", "selftest"},
+		"well again":   {append(repeated(40, compiles), repeated(10, hits)...), LevelGood, "the last 10 starts found 20 on disk", ""},
+		"some changed": {repeated(9, counters{Starts: 1, Compiles: 1, DiskHits: 40}), LevelGood, "found 360 on disk and compiled 9", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := binary.OpenDir(filepath.Join(t.TempDir(), "cache"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			fillStore(t, dir, 2, c.counters)
 			r := &Report{Good: true}
-			r.examineHits(dir)
+			r.examineHits(startsDir(t, c.starts, nil))
 			wantFinding(t, r, c.level, c.detail, c.fix)
 		})
 	}
 }
 
-// fillStore puts programs of a driver that does not exist into a directory.
-func fillStore(t *testing.T, dir *binary.Dir, programs int, counters binary.Counters) {
+// startsDir returns a directory in which processes did what counters say. source returns
+// what the nth of them compiled, or nil.
+func startsDir(t *testing.T, starts []binary.Counters, source func(n int) *shader.Source) *binary.Dir {
 	t.Helper()
-	driver := binary.Fingerprint{Vendor: "Test", Renderer: "Doctor", Version: "1", Formats: []uint32{1}, PointerBits: 64}
-	store, err := dir.Store(driver)
+	dir, err := binary.OpenDir(filepath.Join(t.TempDir(), "cache"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range programs {
-		blob := &binary.Blob{
-			Key: shader.Key{byte(n)}, Fingerprint: driver.Digest(), Format: 1,
-			Payload: []byte("MAD.F32"), Name: "program", WorkGroup: [3]uint32{1, 1, 1},
+	for n, c := range starts {
+		store, err := dir.Store(binary.Fingerprint{Vendor: "Test", Renderer: "Doctor"})
+		if err == nil {
+			err = store.Record(nil, c)
 		}
-		if err := store.Put(blob); err != nil {
+		if err == nil && source != nil && source(n) != nil {
+			err = store.PutCompiled([]*shader.Source{source(n)})
+		}
+		if err := errors.Join(err, store.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(store.Record(nil, counters), store.Close()); err != nil {
-		t.Fatal(err)
+	return dir
+}
+
+// A time stamp in one of many programs is named with its line.
+func TestATextThatIsNewAtEachStart(t *testing.T) {
+	starts := slices.Repeat([]binary.Counters{{Starts: 1, Compiles: 1, DiskHits: 40}}, 12)
+	stamped := func(n int) *shader.Source {
+		return shader.MustSource("blur", fmt.Sprintf("#version 450\n// \x1b[31m built at %d\nvoid main() {}", n), nil)
+	}
+	r := &Report{Good: true}
+	r.examineHits(startsDir(t, starts, stamped))
+	wantFinding(t, r, LevelWrong, `each of the last 12 starts compiled "blur" anew: its texts differ in line `, "the same from start to start")
+	var out strings.Builder
+	r.Print(&out)
+	if text := out.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, `\x1b[31m built at 11`) {
+		t.Errorf("printed %q", text)
+	}
+
+	// An edited text, once mended, or now and then, is nothing to report.
+	for name, source := range map[string]func(n int) *shader.Source{
+		"mended": func(n int) *shader.Source { return stamped(min(n, 5)) },
+		"edited": func(n int) *shader.Source {
+			if n%4 != 3 {
+				return nil
+			}
+			return stamped(n)
+		},
+	} {
+		r := &Report{Good: true}
+		if r.examineHits(startsDir(t, starts, source)); !r.Good {
+			t.Errorf("%s: %+v", name, r.Findings)
+		}
+	}
+}
+
+// A check has one level.
+func TestOneLevelForEachCheck(t *testing.T) {
+	r := &Report{Good: true}
+	r.good("a", "well")
+	r.wrong("b", "fix", "first")
+	r.note("a", "", "noted")
+	r.wrong("b", "fix", "second")
+	r.good("b", "well")
+	r.good("a", "well")
+	var levels []string
+	for _, f := range r.Findings {
+		levels = append(levels, f.Check+" "+f.Level+" "+f.Detail)
+	}
+	if got := strings.Join(levels, ", "); got != "b wrong first, a note noted, b wrong second" {
+		t.Error(got)
 	}
 }

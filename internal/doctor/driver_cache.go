@@ -31,7 +31,7 @@ func environmentFindings() (found []Finding) {
 	for _, name := range []string{"MESA_SHADER_CACHE_DISABLE", "MESA_GLSL_CACHE_DISABLE"} {
 		switch v := os.Getenv(name); strings.ToLower(v) {
 		case "1", "true", "y", "yes":
-			wrong(name, v, "turns the driver's own cache off, and program binaries with it")
+			wrong(name, v, "turns the driver's own cache off, and in Mesa 22 program binaries with it")
 		}
 	}
 	for _, name := range []string{"__GL_SHADER_DISK_CACHE_SIZE", "MESA_SHADER_CACHE_MAX_SIZE", "MESA_GLSL_CACHE_MAX_SIZE"} {
@@ -64,11 +64,12 @@ func (r *Report) examineDriverCache(state drivercache.State, enabled, explained 
 		r.note(driverCacheCheck, "shadercache --driver-cache on doctor", "not managed, because of --driver-cache off: every program costs its first dispatch again")
 	case !state.Managed && strings.Contains(state.Reason, "was loaded before"):
 		r.wrong(driverCacheCheck, "unset LD_PRELOAD", "%s", state)
+	case len(state.UserSettings()) > 0 && explained:
+	case len(state.UserSettings()) > 0:
+		r.wrong(driverCacheCheck, "unset "+strings.Join(settingNames(state.UserSettings()), " "), "not in the cache directory: %s", state.Reason)
 	case !state.Managed:
 		r.wrong(driverCacheCheck, r.directoryFix(), "%s", state)
-	case state.Reason != "" && !explained:
-		r.wrong(driverCacheCheck, "unset "+strings.Join(settingNames(state.UserSettings()), " "), "not in the cache directory: %s", state.Reason)
-	case state.Reason == "":
+	default:
 		r.good(driverCacheCheck, "%s", state)
 	}
 }

@@ -38,7 +38,7 @@ func TestExamineAnEmptyCache(t *testing.T) {
 	}
 	var out strings.Builder
 	r.Print(&out)
-	if text := out.String(); !strings.Contains(text, "good\tprograms\t0 programs") || !strings.Contains(text, "  fix: shadercache selftest\n") {
+	if text := out.String(); !strings.Contains(text, "good\tprograms\t0 programs") || !strings.Contains(text, "  fix: shadercache --driver-cache on doctor\n") {
 		t.Errorf("%s", text)
 	}
 }

@@ -40,7 +40,7 @@ func child(dir string) {
 		fmt.Println("open:", err)
 		return
 	}
-	fmt.Printf("renderer: %q\n", c.Info().GPU)
+	fmt.Printf("renderer: %s\n", c.Info().GPU)
 	programs, err := cache.New(c, cache.Options{Dir: dir})
 	if err != nil {
 		fmt.Println("cache:", err)

@@ -23,8 +23,6 @@ var sources embed.FS
 // without a compiler.
 const libraryVariable = "SHADERCACHE_TEST_FAULT_LIBRARY"
 
-var flags = []string{"-std=gnu11", "-Wall", "-Wextra", "-O1", "-fPIC", "-fvisibility=hidden", "-shared"}
-
 // Library returns the folder of a libEGL.so.1 with faults, for LD_LIBRARY_PATH. It is
 // compiled with gcc where no earlier test did.
 func Library(t testing.TB) string {
@@ -65,7 +63,7 @@ var library = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(work)
-	files, sum, err := unpack(work)
+	sum, err := unpack(work)
 	if err != nil {
 		return "", err
 	}
@@ -73,29 +71,24 @@ var library = sync.OnceValues(func() (string, error) {
 	if isOwn(dir) {
 		return dir, nil
 	}
-	return dir, compile(work, files, dir)
+	return dir, compile(work, dir)
 })
 
-// unpack writes the sources into dir and returns the C files and a sum of all.
-func unpack(dir string) (files []string, sum []byte, err error) {
+// unpack writes the sources into dir and returns a sum of all.
+func unpack(dir string) (sum []byte, err error) {
 	entries, err := sources.ReadDir("lib")
 	h := sha256.New()
-	fmt.Fprint(h, flags)
 	for _, e := range entries {
-		var text []byte
-		if text, err = sources.ReadFile("lib/" + e.Name()); err != nil {
-			break
+		text, err := sources.ReadFile("lib/" + e.Name())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, e.Name()), text, 0o600)
+		}
+		if err != nil {
+			return nil, err
 		}
 		h.Write(text)
-		path := filepath.Join(dir, e.Name())
-		if err = os.WriteFile(path, text, 0o600); err != nil {
-			break
-		}
-		if filepath.Ext(path) == ".c" {
-			files = append(files, path)
-		}
 	}
-	return files, h.Sum(nil), err
+	return h.Sum(nil), err
 }
 
 // isOwn reports whether a folder holds a library that this user put there.
@@ -111,14 +104,12 @@ func isOwn(dir string) bool {
 
 // compile makes the library in work and moves it to dir whole, where another test may
 // have put one meanwhile.
-func compile(work string, files []string, dir string) error {
+func compile(work, dir string) error {
 	made := filepath.Join(work, "made")
 	if err := os.Mkdir(made, 0o700); err != nil {
 		return err
 	}
-	arguments := append(append([]string{}, flags...), "-o", filepath.Join(made, "libEGL.so.1"))
-	arguments = append(append(arguments, files...), "-ldl", "-lpthread")
-	if out, err := exec.Command("gcc", arguments...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", filepath.Join(work, "build"), made).CombinedOutput(); err != nil {
 		return fmt.Errorf("faultgl: gcc: %w\n%s", err, out)
 	}
 	err := os.Rename(made, dir)

@@ -61,7 +61,7 @@ func TestNamedBarrierHoldsUntilAllHaveArrived(t *testing.T) {
 	f := newFixture(t)
 	const n = 11
 	w := f.world(Options{
-		Handlers: []Handler{{"phase", phaseText}}, Slots: 128,
+		Handlers: []Handler{{Name: "phase", Text: phaseText}}, Slots: 128,
 		Barriers: []Barrier{{"other", 2}, {"phase", n}},
 	})
 	var all []Address
@@ -103,7 +103,7 @@ func TestNamedBarrierHoldsUntilAllHaveArrived(t *testing.T) {
 func TestBarrierDiscountsEndedActors(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	w := f.world(Options{Handlers: []Handler{{"phase", phaseText}}, Slots: 128, Barriers: []Barrier{{"phase", 2}}})
+	w := f.world(Options{Handlers: []Handler{{Name: "phase", Text: phaseText}}, Slots: 128, Barriers: []Barrier{{"phase", 2}}})
 	a := w.spawn("phase")
 	w.step(1)
 	if err := w.Terminate(t.Context(), a); err != nil {
@@ -167,7 +167,7 @@ func TestNeighbourhoodBarriers(t *testing.T) {
 	}
 	t.Cleanup(values.Release)
 	w := f.world(Options{
-		Handlers: []Handler{{"neighbour", "#define LAST_EPOCH 20\n" + neighbourText}}, Slots: 128,
+		Handlers: []Handler{{Name: "neighbour", Text: "#define LAST_EPOCH 20\n" + neighbourText}}, Slots: 128,
 		Memory: []executor.Bound{peers.BindReadOnly(5), values.Bind(6)},
 	})
 	all := w.spawnPeers("neighbour", n, peers)

@@ -17,7 +17,7 @@ func BenchmarkTick(b *testing.B) {
 			f := newFixture(b)
 			peers := f.peers(n)
 			w := f.world(Options{
-				Handlers: []Handler{{"storm", "#define LAST_TICK 1000000000\n#define SPREAD 5\n" + stormText}},
+				Handlers: []Handler{{Name: "storm", Text: "#define LAST_TICK 1000000000\n#define SPREAD 5\n" + stormText}},
 				Slots:    n, Memory: []executor.Bound{peers.BindReadOnly(5)},
 			})
 			w.spawnPeers("storm", n, peers)

@@ -67,8 +67,9 @@
 //
 // Handlers can use HANDLER_ and BARRIER_ with the names of Options. Their own functions
 // and storage blocks, from binding ACTOR_FIRST_BINDING on, must have names that no
-// other handler uses. All loops need a bound: some drivers silently end the loops of an
-// invocation after 65,535 iterations, which include those over its messages.
+// other handler uses. All loops need a bound, and Handler.Loops declares it: llvmpipe
+// silently ends the loops of an invocation after 65,535 turns, which include those over
+// its messages. Step returns ErrLoopLimit where that happened.
 //
 // # Between devices
 //

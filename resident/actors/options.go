@@ -16,6 +16,13 @@ const FirstBinding = 5
 type Handler struct {
 	Name string // an identifier: GLSL has the define HANDLER_ and the name, a number
 	Text string // GLSL without #version: see the package documentation
+
+	// Loops bounds the loop turns of one call of its functions: a loop of n turns counts
+	// n + 1 each time that it is run. Software drivers end loops silently after 65,535 of
+	// them, over all the messages of an actor in a tick: where one handler declares loops,
+	// New and SetHandlers fail if a full mailbox would pass that. Step finds handlers that
+	// do. Default: 0, no loops.
+	Loops uint32
 }
 
 // Barrier is a named barrier: an actor that arrives does not run again until Parties

@@ -78,9 +78,10 @@ func (w *World) queryLocked(ctx context.Context, actor Address) (Info, error) {
 // checkAddress returns an error for an address of another device or of no slot, and when
 // the world is closed.
 func (w *World) checkAddress(actor Address) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
 	switch {
-	case w.closed:
-		return ErrClosed
 	case actor.Device != w.options.Device:
 		return fmt.Errorf("actors: query %v: %w", actor, ErrElsewhere)
 	case int(actor.Slot) >= w.options.Slots:
@@ -127,8 +128,8 @@ func (w *World) StateWords(ctx context.Context, actor Address) ([]uint32, error)
 func (w *World) Registry(ctx context.Context) ([]Info, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return nil, ErrClosed
+	if err := w.usable(); err != nil {
+		return nil, err
 	}
 	lines := make([]uint32, slotWords*w.options.Slots)
 	if err := w.buffers.slots.Download(ctx, 0, lines); err != nil {

@@ -30,7 +30,7 @@ void ON_TICK() {}`
 func TestRouterBetweenTwoContexts(t *testing.T) {
 	t.Parallel()
 	f, g := newFixture(t), newFixture(t)
-	handlers := []Handler{{"ping", pingText}}
+	handlers := []Handler{{Name: "ping", Text: pingText}}
 	here := f.world(Options{Device: 1, Handlers: handlers, Slots: 8, Depth: 2})
 	there := g.world(Options{Device: 2, Handlers: handlers, Slots: 8, Depth: 2})
 	r, err := NewRouter(here.World, there.World)

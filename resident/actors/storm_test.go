@@ -108,7 +108,7 @@ func TestMessagesMatchTheCPU(t *testing.T) {
 	const n, ticks = 97, 40 // prime, so that receivers of a tick differ
 	peers := f.peers(n)
 	w := f.world(Options{
-		Handlers: []Handler{{"storm", "#define LAST_TICK 1000\n#define SPREAD 5\n" + stormText}},
+		Handlers: []Handler{{Name: "storm", Text: "#define LAST_TICK 1000\n#define SPREAD 5\n" + stormText}},
 		Slots:    128, Memory: []executor.Bound{peers.BindReadOnly(5)},
 	})
 	all := w.spawnPeers("storm", n, peers)
@@ -135,7 +135,7 @@ func TestNoMessageIsLostUnderPressure(t *testing.T) {
 	const n, last = 97, 20
 	peers := f.peers(n)
 	w := f.world(Options{
-		Handlers: []Handler{{"storm", "#define LAST_TICK 20\n#define SPREAD 0\n" + stormText}},
+		Handlers: []Handler{{Name: "storm", Text: "#define LAST_TICK 20\n#define SPREAD 0\n" + stormText}},
 		Slots:    128, Memory: []executor.Bound{peers.BindReadOnly(5)},
 	})
 	all := w.spawnPeers("storm", n, peers)
@@ -185,7 +185,7 @@ func TestActorsSpawnActors(t *testing.T) {
 	const levels, nodes = 6, 127
 	for _, slots := range []int{128, 40} { // 64 leaves do not fit into 40
 		visits := f.peers(64)
-		w := f.world(Options{Handlers: []Handler{{"tree", treeText}}, Slots: slots, Memory: []executor.Bound{visits.Bind(5)}})
+		w := f.world(Options{Handlers: []Handler{{Name: "tree", Text: treeText}}, Slots: slots, Memory: []executor.Bound{visits.Bind(5)}})
 		w.spawn("tree", levels, 1)
 		r := w.step(1)
 		if r.Live != 2 {

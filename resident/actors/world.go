@@ -4,10 +4,12 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
 // World is a set of actors on one device: see the package documentation. Its methods
@@ -23,6 +25,7 @@ type World struct {
 
 	mu           glctx.Mutex // locked during every job on the device
 	closed       bool
+	failure      error // ErrLoopLimit, wrapped
 	report       Report
 	requests     uint32              // the last one's number
 	replies      map[uint32]*Message // of open requests; nil until the reply arrives
@@ -61,6 +64,9 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 	w := &World{executor: e, cache: programs, options: o, requests: hostMailbox, replies: map[uint32]*Message{}}
 	w.mu.Context = e.Context()
 	w.report.Free = o.Slots
+	if err := o.checkLoops(loops.Limit(e.Context().Info())); err != nil {
+		return nil, err
+	}
 	if w.programs, err = getPrograms(ctx, programs, o); err != nil {
 		return nil, err
 	}
@@ -77,7 +83,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 func (w *World) SetHandlers(ctx context.Context, handlers ...Handler) error {
 	o := w.Options()
 	o.Handlers = handlers
-	if err := o.validate(); err != nil {
+	if err := errors.Join(o.validate(), o.checkLoops(loops.Limit(w.executor.Context().Info()))); err != nil {
 		return err
 	}
 	tick, err := getTick(ctx, w.cache, o)
@@ -100,7 +106,7 @@ func (w *World) SetHandlers(ctx context.Context, handlers ...Handler) error {
 const maxTicks = 32
 
 // Step runs n ticks. It returns ctx.Err() between two submissions, and the errors of
-// the executor. The report is that of the last submission.
+// the executor, and ErrLoopLimit. The report is that of the last submission.
 func (w *World) Step(ctx context.Context, n int) (Report, error) {
 	for n > 0 {
 		count := min(n, maxTicks)
@@ -152,8 +158,8 @@ func (w *World) uniforms() []executor.Uniform {
 // submitAndWait submits a job that ends with a plan, waits, and reads the report. Without an
 // error the job has run, even if ctx has ended. mu must be locked.
 func (w *World) submitAndWait(ctx context.Context, job executor.Job) error {
-	if w.closed {
-		return ErrClosed
+	if err := w.usable(); err != nil {
+		return err
 	}
 	words := make([]uint32, reportWords)
 	// Only actors_plan declares this binding as its report. A handler with memory at the
@@ -169,10 +175,22 @@ func (w *World) submitAndWait(ctx context.Context, job executor.Job) error {
 		return fmt.Errorf("actors: %w", err)
 	}
 	outbox, err := w.report.decode(words)
+	if errors.Is(err, ErrLoopLimit) {
+		w.failure = err
+	}
 	if err != nil {
 		return err
 	}
 	return w.readOutbox(ctx, outbox)
+}
+
+// usable returns ErrClosed, or why the states of the world are not to be trusted. mu must
+// be locked.
+func (w *World) usable() error {
+	if w.closed {
+		return ErrClosed
+	}
+	return w.failure
 }
 
 // reportBinding is the binding of Report in actors_plan.comp.
@@ -186,6 +204,9 @@ func (r *Report) decode(words []uint32) (outbox int, err error) {
 		&r.Sent, &r.Handled, &r.Full, &r.Stale, &r.Spawned, &r.NoSlot, &r.Ended, &r.Dead, &r.Failed, &r.Broadcast, &r.TooMany,
 	} {
 		*counter = extendCounter(*counter, words[3+i])
+	}
+	if words[17] != 0 {
+		return 0, fmt.Errorf("%w: it ended a loop early, so states are wrong: declare the loop turns of a handler in Handler.Loops, or divide its work", ErrLoopLimit)
 	}
 	if words[14] != 0 || words[15] != 0 {
 		return 0, fmt.Errorf("actors: inconsistent state on the device: %d messages unpublished, %d slots claimed twice", words[14], words[15])

@@ -34,7 +34,7 @@ void ON_MESSAGE(Message m) {
 }
 void ON_TICK() { actorSet(2u, actorGet(2u) + 1u); }`
 
-var counter = Handler{"counter", counterText}
+var counter = Handler{Name: "counter", Text: counterText}
 
 func TestActorFromSpawnToEnd(t *testing.T) {
 	t.Parallel()
@@ -177,7 +177,7 @@ func TestBroadcasts(t *testing.T) {
 	        actorSet(2u, actorBroadcast(m) + 1u);
 	    }
 	}`
-	w := newFixture(t).world(Options{Handlers: []Handler{counter, {"caller", caller}}, Slots: 300, Broadcasts: 2})
+	w := newFixture(t).world(Options{Handlers: []Handler{counter, {Name: "caller", Text: caller}}, Slots: 300, Broadcasts: 2})
 	words := make([][]uint32, 200)
 	for i := range words {
 		words[i] = []uint32{uint32(i)}
@@ -248,7 +248,7 @@ func TestOutboxIsBounded(t *testing.T) {
 	    uint code = actorSend(uvec2(0xffffffu, 1u), actorMessage(9u));
 	    actorSet(code, actorGet(code) + 1u);
 	}`
-	w := newFixture(t).world(Options{Handlers: []Handler{{"writer", writer}}, Slots: 8, Outbox: 6})
+	w := newFixture(t).world(Options{Handlers: []Handler{{Name: "writer", Text: writer}}, Slots: 8, Outbox: 6})
 	a := w.spawn("writer")
 	w.step(10) // more messages than the outbox holds, in one submission
 	if got := w.words(a); got[0] != 6 || got[1] != 4 {
@@ -278,7 +278,7 @@ func TestHandlersAreReplaced(t *testing.T) {
 	const other = `
 	void ON_MESSAGE(Message m) { actorSet(0u, actorGet(0u) * m.word[0]); }
 	void ON_TICK() {}`
-	if err := w.SetHandlers(t.Context(), Handler{"multiplier", other}, counter); err != nil {
+	if err := w.SetHandlers(t.Context(), Handler{Name: "multiplier", Text: other}, counter); err != nil {
 		t.Fatal(err)
 	}
 	w.send(a, 1, 6)
@@ -298,7 +298,7 @@ func TestHandlersAreReplaced(t *testing.T) {
 		t.Errorf("%d compiles for handlers that are in the cache", n)
 	}
 	var compile *shader.CompileError
-	if err := w.SetHandlers(t.Context(), Handler{"broken", "nonsense"}); !errors.As(err, &compile) {
+	if err := w.SetHandlers(t.Context(), Handler{Name: "broken", Text: "nonsense"}); !errors.As(err, &compile) {
 		t.Errorf("error is %v", err)
 	}
 	if got := w.words(a)[2]; got != 2 {
@@ -332,11 +332,11 @@ func TestInvalidArguments(t *testing.T) {
 	f := newFixture(t)
 	for text, o := range map[string]Options{
 		"0 handlers":                        {},
-		`two handlers have the name "a"`:    {Handlers: []Handler{{"a", ""}, {"a", ""}}},
+		`two handlers have the name "a"`:    {Handlers: []Handler{{Name: "a"}, {Name: "a"}}},
 		"a new actor has 4 words":           {Handlers: []Handler{counter}, StateWords: 3},
 		"Options.Slots is -1":               {Handlers: []Handler{counter}, Slots: -1},
 		`barrier "x" has 0 parties`:         {Handlers: []Handler{counter}, Barriers: []Barrier{{"x", 0}}},
-		"not a name that can be defined":    {Handlers: []Handler{{"no name", counterText}}},
+		"not a name that can be defined":    {Handlers: []Handler{{Name: "no name", Text: counterText}}},
 		"Options.Outbox is 5000, it may be": {Handlers: []Handler{counter}, Outbox: 5000},
 	} {
 		_, err := New(t.Context(), f.Executor, f.Cache, o)

@@ -135,6 +135,7 @@ bool residentStopping() {
 }
 
 #include "resident_barrier.glsl"
+#include "resident_loops.glsl"
 
 // residentBegin reads the command and the progress of the group.
 void residentBegin() {
@@ -351,6 +352,7 @@ void residentWriteStatus(bool final) {
     residentHalted = residentArrivedHalted;
     residentIdle = residentArrivedIdle;
     residentActive = residentArrivedActive;
+    residentCut = residentLoopsCut;
     residentEpoch = residentCommandHere.x;
     residentArrived = 0u;
     residentArrivedLeast = ~0u;
@@ -444,10 +446,12 @@ void main() {
             break;
         }
     }
+    if (claim && at < until || !residentLoopsKept()) {
+        atomicOr(residentLoopsCut, 1u);
+        memoryBarrierBuffer();
+    }
+    barrier(); // before the last group to end reads it
     if (residentLeader()) {
-        if (claim && at < until) {
-            residentSignal(RESIDENT_FAULT, RESIDENT_LOOP_CUT);
-        }
         residentEnd(done + skipped, halted, idle, polls > 0u && turn > 0u || done != residentDoneHere);
     }
 }

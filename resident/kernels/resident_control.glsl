@@ -44,8 +44,7 @@
 #define RESIDENT_OWN 16u // kinds from here on are the kernel's
 
 // Arguments of a fault.
-#define RESIDENT_LOOP_CUT 1u // the driver ended a loop
-#define RESIDENT_BARRIER_STUCK 2u // a grid barrier timed out
+#define RESIDENT_BARRIER_STUCK 1u // a grid barrier timed out
 
 // Mapped memory, which the host and the kernel access.
 layout(std430, binding = 5) coherent volatile buffer ResidentShared {
@@ -75,7 +74,8 @@ layout(std430, binding = 5) coherent volatile buffer ResidentShared {
     uint residentIdle; // groups that had nothing to do in their last step
     uint residentEpoch; // epoch of the command that was executed
     uint residentActive; // groups that did a step in this tick
-    uint resident_status[6];
+    uint residentCut; // 1: the driver ended a loop early in this tick or before
+    uint resident_status[5];
     // messages to the kernel: word, kind, a, b. Written by host.
     uvec4 residentInbox[RESIDENT_INBOX];
     // messages to the host: word, kind, a, b. Written by leader of group 0.
@@ -95,7 +95,8 @@ layout(std430, binding = 6) coherent volatile buffer ResidentWork {
     uint residentArrivedHalted; // groups that have halted
     uint residentArrivedIdle; // groups with nothing to do
     uint residentArrivedActive; // groups that did a step
-    uint resident_arrivals[10];
+    uint residentLoopsCut; // 1: the driver ended a loop early; never cleared
+    uint resident_arrivals[9];
     // Line signal, written by the group that raised it.
     uint residentRaised; // kind, set by compare and swap: the first one is kept
     uint residentRaisedArgument; // argument of the kernel

@@ -15,7 +15,8 @@ const (
 	runGroupsAt  = 4 * lineWords
 	gatherAt     = runGroupsAt + 4*4
 	headerLines  = 3
-	reportHeader = 7
+	loopsCutWord = 7 // of QueueReport in queue_plan.comp
+	reportHeader = 8
 )
 
 // queueBuffers are the buffers of a queue on the device.

@@ -54,6 +54,7 @@
 //	void queuePush(uint level, uint item[QUEUE_WORDS])         after queueReserve, at most n times
 //
 // It may declare storage blocks from binding QUEUE_FIRST_BINDING on and uniforms
-// of its own. All of its loops need a bound: some drivers silently end the loops of an
-// invocation after 65,535 iterations, over all the items that it takes in a round.
+// of its own. All of its loops need a bound, and Item.Loops declares it: llvmpipe silently
+// ends the loops of an invocation after 65,535 turns, over all the items that it takes in
+// a round. Run returns ErrLoopLimit where that happened.
 package queue

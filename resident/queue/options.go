@@ -45,9 +45,9 @@ type Options struct {
 	// Local is the number of invocations of a group. Default: 64.
 	Local int
 
-	// Takes is the largest number of items that an invocation takes in a round. The
-	// limit of a driver on loops holds for all of them together: see the package
-	// documentation. Default: 16; at most 4096.
+	// Takes is the largest number of items that an invocation takes in a round. Where the
+	// driver ends long loops it is lowered to what Item.Loops leaves room for. Default: 16;
+	// at most 4096.
 	Takes int
 
 	// Steal divides the items of a round among the groups, which steal from each

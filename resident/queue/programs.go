@@ -26,6 +26,14 @@ type Item struct {
 	// Text is GLSL without #version: see the package documentation.
 	Text string
 
+	// Loops bounds the loop turns of an invocation for one item: a loop of n turns counts
+	// n + 1 each time that it is run, and a call of queuePush Options.Words + 1. Software
+	// drivers end loops silently after 65,535 of them, over all the items that an
+	// invocation takes in a round: it takes as many as stay below that, and New fails where
+	// one has more. Run finds an item that takes more than it declares. Default: 0, no
+	// loops.
+	Loops uint32
+
 	// Defines are put before the text. Names that begin with QUEUE_ are reserved.
 	Defines shader.Defines
 

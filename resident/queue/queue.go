@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
 // Queue is a bounded queue of items on the device: see the package documentation. Its
@@ -52,12 +53,15 @@ type GroupReport struct {
 }
 
 // New makes a queue. programs is a cache over the executor's context. The memory of
-// item must outlive the queue. It returns an error for options out of range, a
-// *shader.CompileError for a text that does not compile, and the errors of cache and
+// item must outlive the queue. It returns an error for options out of range, ErrLoopLimit
+// for an item with more loops than the driver allows, a *shader.CompileError for a text that does not compile, and the errors of cache and
 // executor.
 func New(ctx context.Context, e *executor.Executor, programs executor.Programs, item Item, o Options) (*Queue, error) {
 	o, err := o.withDefaults()
 	if err != nil {
+		return nil, err
+	}
+	if o, err = o.withinLimit(loops.Limit(e.Context().Info()), item); err != nil {
 		return nil, err
 	}
 	q := &Queue{executor: e, options: o, item: item}

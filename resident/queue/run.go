@@ -17,7 +17,7 @@ const maxIdleSubmissions = 4
 
 // Run runs rounds until the queue is empty, with the items that are pushed meanwhile.
 // It returns ErrStuck when no item can finish, ErrUnreserved when one pushed without a
-// reservation, ErrClosed, ctx.Err() between two submissions, and the errors of the
+// reservation, ErrLoopLimit when the driver ended a loop early, ErrClosed, ctx.Err() between two submissions, and the errors of the
 // executor. The report is that of the last submission.
 func (q *Queue) Run(ctx context.Context) (Report, error) {
 	q.running.Lock()
@@ -77,6 +77,9 @@ func (q *Queue) submitRounds(ctx context.Context, n int) error {
 		return fmt.Errorf("queue: %w", err)
 	}
 	q.readReport(report)
+	if report[loopsCutWord] != 0 {
+		return fmt.Errorf("%w: it ended a loop early, so results of items are wrong: Item.Loops is %d, declare the loop turns of an item, or divide the items", ErrLoopLimit, q.item.Loops)
+	}
 	if q.lastReport.Unreserved > 0 {
 		return fmt.Errorf("%w (%d times)", ErrUnreserved, q.lastReport.Unreserved)
 	}

@@ -60,12 +60,15 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 		return StealReport{}, err
 	}
 	defer results.Release()
-	item := Item{Name: "queue_steal", Text: stealText, Memory: []executor.Bound{results.Bind(FirstBinding)}}
+	item := Item{Name: "queue_steal", Text: stealText, Loops: 513, Memory: []executor.Bound{results.Bind(FirstBinding)}}
 	q, err := New(ctx, e, programs, item, o.Options)
 	if err != nil {
 		return StealReport{}, err
 	}
 	defer q.Close()
+	if q.options.Takes < o.Takes {
+		return StealReport{}, fmt.Errorf("queue: %d tasks of an invocation in a round: this driver ends its loops, at most %d are possible", o.Takes, q.options.Takes)
+	}
 	s := StealReport{Tasks: tasks, Groups: q.options.Groups, Local: q.options.Local, Steal: q.options.Steal, Repeat: repeat}
 	micros := make([]float64, repeat)
 	for i := range micros {

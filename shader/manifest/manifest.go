@@ -2,15 +2,20 @@
 // files, folders of them, and built-in programs.
 //
 // A manifest is a JSON file. Its files are relative to it; a program without a file is
-// a built-in one.
+// a built-in one. Version and prefix are put before the text of the file, as
+// applications do that compose their sources: see shader.FileOptions.
 //
-//	{"programs": [{"name": "blur", "file": "blur.comp", "defines": {"TILE": "32"}}]}
+//	{"programs": [
+//	  {"name": "blur", "file": "blur.comp", "defines": {"TILE": "32"}},
+//	  {"name": "relu", "file": "relu.glsl", "version": "310 es", "prefix": "precision highp float;"}]}
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -33,8 +38,8 @@ type Program struct {
 
 // Reader reads programs. The zero value knows no built-in programs.
 type Reader struct {
-	// Defines are set in every file. They win over a manifest's.
-	Defines shader.Defines
+	// FileOptions are those of every file. Defines win over a manifest's.
+	shader.FileOptions
 
 	// Builtin returns a built-in program; BuiltinNames are the names that it takes.
 	Builtin      func(name string) (*shader.Source, error)
@@ -50,6 +55,8 @@ type entry struct {
 	Name    string         `json:"name"`
 	File    string         `json:"file"`
 	Defines shader.Defines `json:"defines"`
+	Version string         `json:"version"` // replaces the file's #version line: "310 es"
+	Prefix  string         `json:"prefix"`  // text before that of the file
 }
 
 // ReadAll returns the programs of all arguments, see Read.
@@ -82,7 +89,7 @@ func (r Reader) Read(argument string) []Program {
 	case filepath.Ext(argument) == ".json":
 		return r.readManifest(argument)
 	}
-	return []Program{readKernel("", argument, r.Defines)}
+	return []Program{readKernel("", argument, r.FileOptions)}
 }
 
 func failed(name string, err error) []Program { return []Program{{Name: name, Err: err}} }
@@ -96,8 +103,8 @@ func (r Reader) builtin(name string) Program {
 }
 
 // readKernel reads one file; "" as name is the file's.
-func readKernel(name, path string, defines shader.Defines) Program {
-	source, _, err := ReadFile(path, defines)
+func readKernel(name, path string, o shader.FileOptions) Program {
+	source, err := shader.ReadFile(path, o)
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(path), KernelExt)
 	}
@@ -111,7 +118,7 @@ func (r Reader) readFolder(folder string) []Program {
 	paths, err := Files(folder, KernelExt)
 	var all []Program
 	for _, path := range paths {
-		all = append(all, readKernel("", path, r.Defines))
+		all = append(all, readKernel("", path, r.FileOptions))
 	}
 	if err != nil {
 		all = append(all, Program{Name: folder, Err: err})
@@ -120,8 +127,8 @@ func (r Reader) readFolder(folder string) []Program {
 }
 
 func (r Reader) readManifest(path string) []Program {
-	var m file
-	if err := decodeFile(path, &m); err != nil {
+	m, err := decodeFile(path)
+	if err != nil {
 		return failed(path, fmt.Errorf("not a manifest: %w", err))
 	}
 	if len(m.Programs) == 0 {
@@ -129,16 +136,24 @@ func (r Reader) readManifest(path string) []Program {
 	}
 	all := make([]Program, 0, len(m.Programs))
 	for _, e := range m.Programs {
-		if e.File == "" {
-			all = append(all, r.builtin(e.Name))
-			continue
-		}
-		defines := shader.Defines{}
-		maps.Copy(defines, e.Defines)
-		maps.Copy(defines, r.Defines)
-		all = append(all, readKernel(e.Name, resolve(path, e.File), defines))
+		all = append(all, r.entry(path, e))
 	}
 	return all
+}
+
+// entry returns a program of the manifest at path.
+func (r Reader) entry(path string, e entry) Program {
+	if e.File == "" && e.Version+e.Prefix != "" {
+		return Program{Name: e.Name, Err: errors.New("a manifest's version and prefix need a file")}
+	}
+	if e.File == "" {
+		return r.builtin(e.Name)
+	}
+	o := r.FileOptions
+	o.Version, o.Prefix, o.Defines = e.Version, e.Prefix, shader.Defines{}
+	maps.Copy(o.Defines, e.Defines)
+	maps.Copy(o.Defines, r.Defines)
+	return readKernel(e.Name, resolve(path, e.File), o)
 }
 
 // resolve returns the path of a file that a manifest names.
@@ -149,15 +164,35 @@ func resolve(manifest, named string) string {
 	return filepath.Join(filepath.Dir(manifest), filepath.FromSlash(named))
 }
 
-// decodeFile reads a JSON file strictly: a misspelt field is an error and not a
-// default.
-func decodeFile(path string, v any) error {
-	f, err := os.Open(path)
+// maxManifest is the largest manifest, in bytes: some 100,000 programs.
+const maxManifest = 64 << 20
+
+func decodeFile(path string) (file, error) {
+	f, err := regular(path)
 	if err != nil {
-		return err
+		return file{}, err
 	}
 	defer f.Close()
-	d := json.NewDecoder(f)
+	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	if err != nil {
+		return file{}, err
+	}
+	if len(data) > maxManifest {
+		return file{}, fmt.Errorf("%s is larger than %d bytes", path, maxManifest)
+	}
+	return decode(data)
+}
+
+// decode reads a manifest strictly: a misspelt field is an error and not a default.
+func decode(data []byte) (file, error) {
+	var m file
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(&m); err != nil {
+		return file{}, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return file{}, errors.New("text follows the manifest")
+	}
+	return m, nil
 }

@@ -30,7 +30,7 @@ func write(t *testing.T, files map[string]string) string {
 
 func reader() Reader {
 	return Reader{
-		Defines:      shader.Defines{"TILE": "32"},
+		FileOptions:  shader.FileOptions{Defines: shader.Defines{"TILE": "32"}},
 		BuiltinNames: []string{"gemm"},
 		Builtin: func(name string) (*shader.Source, error) {
 			if name != "gemm" {
@@ -112,20 +112,37 @@ func TestManifestsAreReadStrictly(t *testing.T) {
 	}
 }
 
-func TestNamesAreRelativeToTheWorkingDirectory(t *testing.T) {
-	folder := write(t, map[string]string{"k/a.comp": kernel})
+func TestManifestsCompose(t *testing.T) {
+	const text = "void main() {}\n"
+	folder := write(t, map[string]string{
+		"m.json": `{"programs": [{"name": "x", "file": "k/a.comp", "version": "310 es", "prefix": "#define A\nprecision highp float;"},
+			{"name": "y", "file": "k/a.comp", "version": "430", "defines": {"N": "1"}}, {"name": "gemm", "version": "430"}]}`,
+		"k/a.comp": text,
+	})
+	list := (Reader{}).Read(filepath.Join(folder, "m.json"))
+	if len(list) != 3 || list[0].Err != nil || list[1].Err != nil || list[2].Err == nil {
+		t.Fatalf("%+v", list)
+	}
+	want := shader.MustSource("", "#version 310 es\n#define A\nprecision highp float;\n"+text, nil)
+	if list[0].Source.Key() != want.Key() || list[0].Source.Text() != want.Text() {
+		t.Errorf("got %q", list[0].Source.Text())
+	}
+	if want := shader.MustSource("", "#version 430\n"+text, shader.Defines{"N": "1"}); list[1].Source.Key() != want.Key() {
+		t.Errorf("got %q", list[1].Source.Text())
+	}
+}
+
+func TestLinksToFolders(t *testing.T) {
+	folder := write(t, map[string]string{"real/a.comp": kernel, "real/sub/b.comp": kernel, "real/c.glsl": ""})
+	link := filepath.Join(folder, "link")
+	if err := os.Symlink("real", link); err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(folder)
-	for _, path := range []string{"k/a.comp", filepath.Join(folder, "k", "a.comp")} {
-		if root, below := splitRoot(path); root != folder || below != "k/a.comp" {
-			t.Errorf("%s: %s, %s", path, root, below)
+	for path, want := range map[string]string{"link": "link/a.comp link/sub/b.comp", "./link/": "link/a.comp link/sub/b.comp", link: link + "/a.comp " + link + "/sub/b.comp"} {
+		files, err := Files(path, KernelExt)
+		if got := filepath.ToSlash(strings.Join(files, " ")); err != nil || got != filepath.ToSlash(want) {
+			t.Errorf("%s: %s, %v", path, got, err)
 		}
-	}
-	t.Chdir(filepath.Join(folder, "k"))
-	if root, below := splitRoot(filepath.Join(folder, "other.comp")); root != "/" || "/"+below != filepath.Join(folder, "other.comp") {
-		t.Errorf("%s, %s", root, below)
-	}
-	source, root, err := ReadFile("a.comp", nil)
-	if err != nil || root != filepath.Join(folder, "k") || source.Name() == "" {
-		t.Errorf("%+v, %s, %v", source, root, err)
 	}
 }

@@ -104,6 +104,9 @@ func (r *Result) Verdict() error {
 	if r.Soak != nil && len(r.Soak.Leaks) > 0 {
 		return cli.Hint(fmt.Errorf("bench: soak: %s", strings.Join(r.Soak.Leaks, "; ")), "something is not released; run it for longer to see at what rate")
 	}
+	if r.Soak != nil && r.Soak.Stalled {
+		return bench.Stalled(fmt.Sprintf("a round took %.1f ms, %.1f times the median of %.3f ms", r.Soak.MaxMillis, r.Soak.StallRatio, r.Soak.MedianMillis))
+	}
 	if r.Interrupted {
 		return context.Canceled
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/tune"
@@ -61,6 +62,8 @@ type run struct {
 	gpu    *cli.GPU
 	result *Result
 
+	tunings conv2d.Tunings // of the user: those of a benchmark would be used by no plan
+
 	times  peers.Times // that the peer's program measured
 	failed bool        // the peer's program; it is not run again
 }
@@ -90,10 +93,13 @@ func Run(o *cli.Options, options Options) (*Result, error) {
 // measure fills the rows. The context is closed before the peer of all rows runs.
 func (r *run) measure() (err error) {
 	origin := cli.NewOrigin()
-	if r.gpu, err = r.cli.OpenGPU(cache.Options{}); err != nil {
+	if r.gpu, err = bench.Own(r.cli).OpenGPU(cache.Options{}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.gpu.Close()) }()
+	if r.tunings, err = r.userTunings(); err != nil {
+		return err
+	}
 	r.result = &Result{Header: bench.NewHeader(r.gpu, origin).WithDriverCache(r.gpu), Rows: []Row{}, Verified: true}
 	shapes := r.Shapes
 	if r.gpu.Context.Info().Software() {
@@ -120,6 +126,23 @@ func (r *run) measure() (err error) {
 		_ = bar.Add(1)
 	}
 	return nil
+}
+
+// userTunings returns the store of the user's cache directory, where plans find what was
+// tuned; in memory where there is none.
+func (r *run) userTunings() (conv2d.Tunings, error) {
+	if r.gpu.Cache.Stats().MemoryOnly != "" {
+		return r.gpu.Cache.Store(), nil
+	}
+	path, err := r.cli.Directory()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := binary.OpenDir(path)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Store(r.gpu.Context.Fingerprint())
 }
 
 // measurePeer runs the peer's program for shapes.
@@ -150,12 +173,12 @@ func (r *run) row(s conv2d.Shape) (Row, string, error) {
 // search measures the choice of a plan, or with Tune the fastest of all choices, which
 // it stores. It sets what was chosen and how it was checked.
 func (r *run) search(s conv2d.Shape, row *Row) (tune.Result, error) {
-	choice, basis, err := conv2d.Choose(r.ctx, r.gpu.Context, r.gpu.Cache, s, conv2d.PlanOptions{Exact: r.Exact})
+	choice, basis, err := conv2d.Choose(r.ctx, r.gpu.Context, r.gpu.Cache, s, conv2d.PlanOptions{Exact: r.Exact, Tunings: r.tunings})
 	if err != nil {
 		return tune.Result{}, err
 	}
 	row.Algorithm, row.Basis = choice.String(), basis
-	if _, known := conv2d.Tuned(r.gpu.Context.Info(), s, r.Exact, r.gpu.Cache.Store()); r.Tune && !known {
+	if _, known := conv2d.Tuned(r.gpu.Context.Info(), s, r.Exact, r.tunings); r.Tune && !known {
 		if choice, err = r.tune(s); err != nil {
 			return tune.Result{}, err
 		}
@@ -172,7 +195,7 @@ func (r *run) tune(s conv2d.Shape) (conv2d.Choice, error) {
 	if err != nil {
 		return conv2d.Choice{}, err
 	}
-	return found.Best.Choice, found.Keep(r.gpu.Cache.Store())
+	return found.Best.Choice, found.Keep(r.tunings)
 }
 
 // Fatal returns err if no other problem can be measured after it, and nil otherwise.

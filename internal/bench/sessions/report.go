@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/internal/bench"
@@ -65,7 +66,21 @@ func (r *Result) Verdict() error {
 	if !r.Verified {
 		return bench.Unverified("the state of a session is not what its steps make of it")
 	}
-	return nil
+	return r.stalled()
+}
+
+// stalled returns an error where soak rows stalled.
+func (r *Result) stalled() error {
+	var rows []string
+	for _, row := range r.Rows {
+		if row.BoundBy == stalls {
+			rows = append(rows, fmt.Sprintf("%s: a heartbeat took %.1f ms, the median %.1f ms", row.Strategy, row.HeartbeatMax, row.HeartbeatMedian))
+		}
+	}
+	if rows == nil {
+		return nil
+	}
+	return bench.Stalled(strings.Join(rows, "; "))
 }
 
 // Print writes the result for people.
@@ -122,7 +137,7 @@ func rowHeader(workload string) string {
 	case "persistence":
 		return "persistence\tran as\t\titerations/s\tdispatches\tgap us\tbound by\tCPU %\tverified"
 	case "soak":
-		return "soak\tran as\t\titerations/s\theartbeat ms\tmost ms\tmost/median\tlongest tick ms\tCPU %\tverified"
+		return "soak\tran as\t\titerations/s\theartbeat ms\tmost ms\tmost/median\tlongest tick ms\tCPU %\tstall\tverified"
 	}
 	return workload + "\tran as\t\tmedian us\t99 % us\tmost us\tsamples\tGB/s\tverified"
 }
@@ -135,8 +150,8 @@ func (r Row) columns() string {
 	case "persistence":
 		return head + fmt.Sprintf("%.4g\t%d\t%.1f\t%s\t%.1f", r.PerSecond, r.Dispatches, r.GapMicros, r.BoundBy, r.CPUPercent) + tail
 	case "soak":
-		return head + fmt.Sprintf("%.4g\t%.2f\t%.2f\t%.1f\t%.2f\t%.1f", r.PerSecond, r.HeartbeatMedian, r.HeartbeatMax,
-			r.HeartbeatMax/max(r.HeartbeatMedian, 1e-9), r.LongestTick, r.CPUPercent) + tail
+		return head + fmt.Sprintf("%.4g\t%.2f\t%.2f\t%.1f\t%.2f\t%.1f\t%s", r.PerSecond, r.HeartbeatMedian, r.HeartbeatMax,
+			r.HeartbeatMax/max(r.HeartbeatMedian, 1e-9), r.LongestTick, r.CPUPercent, r.BoundBy) + tail
 	}
 	rate := ""
 	if r.GBPerSecond > 0 {

@@ -76,7 +76,7 @@ type run struct {
 // fails does not end the others: the result has its error.
 func Run(o *cli.Options, options Options) (*Result, error) {
 	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
-		caps, err := probe(ctx, o, gpu)
+		caps, err := probe(ctx, bench.Own(o), gpu)
 		if err != nil {
 			return nil, err
 		}

@@ -17,6 +17,28 @@ const heartbeatPeriod = 5 * time.Millisecond
 // stallRatio is how many medians a heartbeat may take before the row has a stall.
 const stallRatio = 10
 
+// enoughSoak is the time in which every session has heartbeats to compare.
+const enoughSoak = 5 * time.Second
+
+// What soak rows have as BoundBy.
+const (
+	stalls   = "stalls"
+	noStall  = "no stall"
+	tooShort = "too short to tell"
+)
+
+// stallWord returns whether a soak stalled, by the times between its heartbeats, which are
+// 0 where there were none.
+func stallWord(median, most, soak time.Duration) string {
+	switch {
+	case most == 0 && soak < enoughSoak:
+		return tooShort
+	case most == 0 || most > stallRatio*median:
+		return stalls
+	}
+	return noStall
+}
+
 // soak runs every strategy for a long time.
 func (r *run) soak() error {
 	for _, strategy := range resident.Strategies() {
@@ -62,10 +84,7 @@ func (r *run) soakOne(strategy resident.Strategy) (Row, error) {
 	row.NapsPerSecond, row.LooksPerSecond = float64(n.Sleeps)/wall.Seconds(), float64(n.Polls)/wall.Seconds()
 	beats := stats.NewLatencies(gaps)
 	row.HeartbeatMedian, row.HeartbeatMax = cli.Milliseconds(beats.Median), cli.Milliseconds(beats.Max)
-	row.BoundBy = "no stall"
-	if row.HeartbeatMax > stallRatio*row.HeartbeatMedian || len(gaps) == 0 {
-		row.BoundBy = "stalls"
-	}
+	row.BoundBy = stallWord(beats.Median, beats.Max, r.Soak)
 	row.Verified, err = r.verify(s, grid)
 	return row, err
 }

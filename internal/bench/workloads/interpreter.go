@@ -17,9 +17,9 @@ import (
 
 // InterpreterOptions configure RunInterpreter. The zero value takes seconds on a GPU.
 type InterpreterOptions struct {
-	Cycles   int // instructions of each machine in a row; 0 is 4,000,000, or 600,000 on software drivers
-	Batch    int // instructions of a batch; 0 is a quarter of Cycles
-	Machines int // side by side, in the rows of many; 0 is 10,000, or 256 on software drivers, with a tenth of Cycles
+	Cycles   int // instructions of each machine in a row; 0 is 4,000,000, on software drivers 600,000 of one machine and 60,000 of many
+	Batch    int // instructions of a batch; 0 is a quarter of those
+	Machines int // side by side, in the rows of many; 0 is 10,000, or 256 on software drivers
 	Repeat   int // runs of each row, of which the best counts; 0 is 2
 }
 
@@ -40,11 +40,27 @@ func (o InterpreterOptions) withDefaults(info glctx.Info) InterpreterOptions {
 			}
 		}
 	}
-	setDefault(&o.Cycles, 4_000_000, 600_000)
-	setDefault(&o.Batch, max(1, o.Cycles/4), max(1, o.Cycles/4))
 	setDefault(&o.Machines, 10_000, 256)
 	setDefault(&o.Repeat, 2, 2)
 	return o
+}
+
+// lengths returns the instructions of each of a number of machines, and those of a batch.
+func (o InterpreterOptions) lengths(machines int, software bool) (cycles, batch int) {
+	if cycles = o.Cycles; cycles == 0 {
+		switch {
+		case !software:
+			cycles = 4_000_000
+		case machines == 1:
+			cycles = 600_000
+		default:
+			cycles = 60_000
+		}
+	}
+	if batch = o.Batch; batch == 0 {
+		batch = max(1, cycles/4)
+	}
+	return cycles, batch
 }
 
 // interpreterPrograms never end. X9 is the machine's number.
@@ -117,12 +133,9 @@ func (r *interpreterRun) measure() ([]InterpreterRatios, error) {
 // series runs the programs on machines of one build, only the first where there is one
 // form.
 func (r *interpreterRun) series(o interpreter.Options, forms ...string) error {
-	o.MemoryBytes, o.BatchCycles = interpreterMemory, r.Batch
-	total := uint64(r.Cycles)
-	if o.Machines > 1 && r.context.Info().Software() {
-		total = max(1, total/10)
-		o.BatchCycles = max(1, r.Batch/10)
-	}
+	cycles, batch := r.lengths(o.Machines, r.context.Info().Software())
+	o.MemoryBytes, o.BatchCycles = interpreterMemory, batch
+	total := uint64(cycles)
 	v, err := interpreter.New(r.ctx, r.context, r.programs, o)
 	if o.Int64 && errors.As(err, new(*shader.CompileError)) {
 		return nil // the driver has no 64-bit integers: no row

@@ -28,6 +28,9 @@ func TestInterpreter(t *testing.T) {
 		t.Fatalf("%d rows, %d ratios, %d steps, %v", len(r.rows), len(ratios), steps, err)
 	}
 	for _, row := range r.rows {
+		if row.Cycles != 3000 || row.Batch != 1000 {
+			t.Errorf("%d cycles in batches of %d: 3000 in batches of 1000 were asked for", row.Cycles, row.Batch)
+		}
 		if !row.Verified || row.IPS <= 0 || row.Millis <= 0 || row.Dispatches < 1 {
 			t.Errorf("%+v", row)
 		}

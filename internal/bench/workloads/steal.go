@@ -18,6 +18,14 @@ type StealOptions struct {
 
 // Validate returns an error for options that RunSteal does not accept.
 func (o StealOptions) Validate() error {
+	for _, f := range []struct {
+		flag        string
+		value, most int
+	}{{"groups", o.Groups, 256}, {"local", o.Local, 1024}, {"takes", o.Takes, 4096}} {
+		if f.value < 1 || f.value > f.most {
+			return fmt.Errorf("--%s must be 1 to %d", f.flag, f.most)
+		}
+	}
 	return checkRepeat(o.Repeat)
 }
 

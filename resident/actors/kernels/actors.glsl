@@ -100,7 +100,8 @@ layout(std430, binding = 0) coherent restrict buffer World {
     uint overArrived;
     uint unpublished;
     uint claimedTwice;
-    uint unusedCounts[3];
+    uint loopsCut; // 1: the driver ended a loop early
+    uint unusedCounts[2];
     ActorBarrier barriers[ACTOR_BARRIERS];
     uint liveSlots[2 * ACTOR_SLOTS];
     uint freeSlots[ACTOR_SLOTS];

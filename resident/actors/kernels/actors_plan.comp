@@ -39,6 +39,7 @@ void writeReport(uint tick, uint live) {
     report[14] = world.unpublished;
     report[15] = world.claimedTwice;
     report[16] = post.outbox;
+    report[17] = world.loopsCut;
 }
 
 void main() {

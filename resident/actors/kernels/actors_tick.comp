@@ -10,6 +10,7 @@
 
 #include "actors.glsl"
 #include "registry.glsl"
+#include "resident_loops.glsl"
 
 // Invocations in a group.
 #ifndef ACTOR_LOCAL
@@ -287,4 +288,7 @@ void main() {
     }
     slots.at[actorSlot].handled += handled;
     slots.at[actorSlot].heartbeat = world.tick;
+    if (!residentLoopsKept()) {
+        atomicOr(world.loopsCut, 1u);
+    }
 }

@@ -49,8 +49,7 @@ const (
 
 // Arguments of a fault.
 const (
-	FaultLoopCut      = 1 // the driver ended a loop
-	FaultBarrierStuck = 2 // a grid barrier timed out
+	FaultBarrierStuck = 1 // a grid barrier timed out
 )
 
 // Word indices of ResidentShared.
@@ -76,6 +75,7 @@ const (
 	AtIdle           = 55 // groups that had nothing to do in their last step
 	AtEpoch          = 56 // epoch of the command that was executed
 	AtActive         = 57 // groups that did a step in this tick
+	AtCut            = 58 // 1: the driver ended a loop early in this tick or before
 
 	AtInbox              = 64   // messages to the kernel: word, kind, a, b
 	InboxWords           = 4    // of an entry
@@ -100,6 +100,7 @@ const (
 	AtArrivedHalted    = 3   // groups that have halted
 	AtArrivedIdle      = 4   // groups with nothing to do
 	AtArrivedActive    = 5   // groups that did a step
+	AtLoopsCut         = 6   // 1: the driver ended a loop early; never cleared
 	AtRaised           = 16  // kind, set by compare and swap: the first one is kept
 	AtRaisedArgument   = 17  // argument of the kernel
 	AtRaisedSource     = 18  // group

@@ -69,7 +69,8 @@ layout(std430, binding = 0) coherent restrict buffer QueueState {
     uint returned; // items, in all rounds
     uint unreserved;
     uint refused; // reservations, in all rounds
-    uint unusedCounts[12];
+    uint loopsCut; // 1: the driver ended a loop early
+    uint unusedCounts[11];
     QueueLevel levels[QUEUE_LEVELS];
     QueueRange ranges[]; // levels x ranges
 } queue;

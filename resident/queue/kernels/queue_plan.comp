@@ -20,6 +20,7 @@ layout(std430, binding = 2) restrict writeonly buffer QueueReport {
     uint reportRefused;
     uint reportUnreserved;
     uint reportRounds;
+    uint reportLoopsCut;
     uint reportLevels[QUEUE_LEVELS];
 };
 
@@ -86,5 +87,6 @@ void main() {
         reportRefused = queue.refused;
         reportUnreserved = queue.unreserved;
         reportRounds = queue.rounds;
+        reportLoopsCut = queue.loopsCut;
     }
 }

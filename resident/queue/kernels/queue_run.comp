@@ -79,6 +79,7 @@ void queuePush(uint level, uint item[QUEUE_WORDS]) {
 }
 
 #include "item.glsl"
+#include "resident_loops.glsl"
 
 // queueOwn takes an item from a range of size items, down to the last one.
 uint queueOwn(uint range, uint size) {
@@ -172,5 +173,8 @@ void main() {
     }
     if (stolen != 0u) {
         atomicAdd(queueGroups.group[gl_WorkGroupID.x].stolen, stolen);
+    }
+    if (!residentLoopsKept()) {
+        atomicOr(queue.loopsCut, 1u);
     }
 }

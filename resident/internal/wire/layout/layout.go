@@ -104,8 +104,7 @@ var Constants = []Group{
 		{"SignalOwn", "RESIDENT_OWN", 16, "kinds from here on are the kernel's"},
 	}},
 	{About: "Arguments of a fault.", List: []Constant{
-		{"FaultLoopCut", "RESIDENT_LOOP_CUT", 1, "the driver ended a loop"},
-		{"FaultBarrierStuck", "RESIDENT_BARRIER_STUCK", 2, "a grid barrier timed out"},
+		{"FaultBarrierStuck", "RESIDENT_BARRIER_STUCK", 1, "a grid barrier timed out"},
 	}},
 }
 
@@ -141,6 +140,7 @@ var Blocks = []Block{
 				{"Idle", 1, "groups that had nothing to do in their last step"},
 				{"Epoch", 1, "epoch of the command that was executed"},
 				{"Active", 1, "groups that did a step in this tick"},
+				{"Cut", 1, "1: the driver ended a loop early in this tick or before"},
 			}},
 		},
 		Arrays: []Array{
@@ -161,6 +161,7 @@ var Blocks = []Block{
 				{"ArrivedHalted", 1, "groups that have halted"},
 				{"ArrivedIdle", 1, "groups with nothing to do"},
 				{"ArrivedActive", 1, "groups that did a step"},
+				{"LoopsCut", 1, "1: the driver ended a loop early; never cleared"},
 			}},
 			{"signal", "the group that raised it", []Field{
 				{"Raised", 1, "kind, set by compare and swap: the first one is kept"},

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/shadercache/shadercache/drivercache/mesa"
+)
+
+// driverSnapshot holds the files of a driver's own cache, by path.
+type driverSnapshot map[string]driverFile
+
+type driverFile struct {
+	bytes   int64
+	written time.Time
+}
+
+// driverFiles returns the files below dir that hold machine code.
+func driverFiles(dir string) driverSnapshot {
+	files := driverSnapshot{}
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || mesa.InUse(e.Name()) {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			files[path] = driverFile{info.Size(), info.ModTime()}
+		}
+		return nil
+	})
+	return files
+}
+
+// written returns the number of files that are new or have other content in later. Of
+// files that hold one program each, the time shows that one was deleted and made again;
+// files of many are written when they are read, too, so that their size counts.
+func (s driverSnapshot) written(later driverSnapshot) (n int) {
+	for path, file := range later {
+		before, found := s[path]
+		switch {
+		case !found, before.bytes != file.bytes:
+			n++
+		case filepath.Ext(path) == "" && !before.written.Equal(file.written):
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// oneTuning has one choice, for every problem.
+type oneTuning struct{ choice []byte }
+
+func (o oneTuning) Tuning(problem string) (binary.Tuning, error) {
+	return binary.Tuning{Problem: problem, Choice: o.choice, Nanos: 1}, nil
+}
+
+func (oneTuning) PutTuning(binary.Tuning) error { return nil }
+
+// fuzzTasks are problems of every kind, on drivers of both kinds.
+func fuzzTasks(tb testing.TB) (tasks []task, infos []glctx.Info) {
+	tb.Helper()
+	for _, gpu := range []string{"NVIDIA H200", "llvmpipe (LLVM 15.0.6, 256 bits)"} {
+		info := glctx.Info{GPU: gpu, MaxInvocations: 1024, MaxSharedBytes: 48 << 10, MaxGroups: [3]int32{65535, 65535, 65535}, MaxStorage: 1 << 31}
+		for _, word := range []string{"gemm:70x50x33,ta,row-bias,relu", "gemm:2x256x64,beta1", "conv2d:1x5x14x12-7,3x3,p1,bias", "conv2d:2x32x9x9-32,3x3,g32"} {
+			s, err := ParseShape(word)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			t, err := newTask(s, info)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			tasks, infos = append(tasks, t), append(infos, info)
+		}
+	}
+	return tasks, infos
+}
+
+// FuzzTuning reads choices that a file may have: a plan leaves them out, or builds a
+// sequence of dispatches that the device allows.
+func FuzzTuning(f *testing.F) {
+	tasks, infos := fuzzTasks(f)
+	for _, t := range tasks {
+		for _, o := range t.offers {
+			for _, params := range o.candidates[:min(1, len(o.candidates))] {
+				data, err := json.Marshal(Choice{o.name, params})
+				if err != nil {
+					f.Fatal(err)
+				}
+				f.Add(data)
+			}
+			f.Add([]byte(`{"algorithm":"` + o.name + `"}`))
+			f.Add([]byte(`{"algorithm":"` + o.name + `","params":null}`))
+			f.Add([]byte(`{"algorithm":"` + o.name + `","params":{}}`))
+		}
+	}
+	n := 0
+	f.Fuzz(func(t *testing.T, data []byte) {
+		// One task an input keeps it above 1,000 inputs a second.
+		n++
+		task, info := tasks[n%len(tasks)], infos[n%len(tasks)]
+		if _, there := Tuned(info, task.shape, false, oneTuning{data}); there {
+			if err := CheckTuning(binary.Tuning{Problem: task.shape.String(), Choice: data}); err != nil {
+				t.Errorf("a plan uses what verify refuses: %v", err)
+			}
+		}
+		choice, ok := tuned(task, false, oneTuning{data})
+		if !ok {
+			return
+		}
+		_ = choice.String()
+		sources, err := choice.Sources(info, task.shape)
+		if err != nil || len(sources) == 0 {
+			t.Fatalf("%s: %d programs, %v", data, len(sources), err)
+		}
+		s, _, err := task.build(choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range s.All() {
+			for i, groups := range step.Groups {
+				if groups < 1 || int64(groups) > int64(info.MaxGroups[i]) {
+					t.Errorf("%s: %d groups on axis %d", data, groups, i)
+				}
+			}
+		}
+	})
+}
+
+// TestTuningsWithoutParameters has entries that a store accepts, since it does not
+// interpret choices: a plan leaves them out, and CheckTuning names them.
+func TestTuningsWithoutParameters(t *testing.T) {
+	t.Parallel()
+	tasks, infos := fuzzTasks(t)
+	for i, task := range tasks {
+		for _, o := range task.offers {
+			for _, text := range []string{`{"algorithm":"` + o.name + `"}`, `{"algorithm":"` + o.name + `","params":null}`,
+				`{"algorithm":"` + o.name + `","params":{"bm":-1}}`, `{}`, `null`, `7`} {
+				kept := oneTuning{[]byte(text)}
+				if choice, ok := tuned(task, false, kept); ok {
+					t.Errorf("%v: %s is used as %v", task.shape, text, choice)
+				}
+				if _, there := Tuned(infos[i], task.shape, false, kept); there {
+					t.Errorf("%v: %s counts as tuned", task.shape, text)
+				}
+				entry, _ := kept.Tuning(task.shape.String())
+				if CheckTuning(entry) == nil {
+					t.Errorf("%s is not refused", text)
+				}
+			}
+		}
+	}
+	if err := CheckTuning(binary.Tuning{Problem: "gemm:4x4", Choice: []byte(`{"algorithm":"gemm_row","params":{}}`)}); err == nil {
+		t.Error("a problem that is none is not refused")
+	}
+}

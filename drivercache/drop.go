@@ -1,0 +1,109 @@
+package drivercache
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// dropExt is the extension of the list of records that are to be deleted, beside the
+// driver's folder: one name a line.
+const dropExt = ".drop"
+
+// maxDropBytes bounds the list: half a million names.
+const maxDropBytes = 16 << 20
+
+// Drop deletes records of NVIDIA's slots below dir, by name. A driver has its slot open
+// and appends to it, so the slots are rewritten while no process uses the directory.
+// While one does, Drop writes the names to a list beside the directory and returns
+// [ErrInUse], wrapped: the first process that finds the directory unused deletes the
+// records, before it loads its driver.
+func Drop(dir string, entries []string) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	lock, err := TryExclusive(dir)
+	if errors.Is(err, ErrInUse) {
+		if listErr := addToDropList(dir, entries); listErr != nil {
+			err = listErr
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("drivercache: drop: %w", err)
+	}
+	err = nvidia.Drop(dir, nameSet(entries))
+	if err == nil {
+		_, err = nvidia.Merge(dir) // a driver reads slot 0 only
+	}
+	return errors.Join(err, lock.Release())
+}
+
+// dropListed deletes the records of the list, if there is one. The caller holds the
+// directory's lock.
+func dropListed(dir string) error {
+	entries, err := readDropList(dir)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	if err := nvidia.Drop(dir, nameSet(entries)); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Clean(dir) + dropExt)
+}
+
+// addToDropList adds names to the list. Of two processes that do so at the same moment one
+// may be lost: its records stay until a later prune.
+func addToDropList(dir string, entries []string) error {
+	listed, err := readDropList(dir)
+	if err != nil {
+		return err
+	}
+	all := nameSet(append(listed, entries...))
+	return osfile.WriteUnsynced(filepath.Clean(dir)+dropExt, func(w *bufio.Writer) error {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			_, _ = w.WriteString(name + "\n") // the writer keeps its error
+		}
+		return nil
+	})
+}
+
+// readDropList returns the names in the list, and none where there is no list.
+func readDropList(dir string) ([]string, error) {
+	path := filepath.Clean(dir) + dropExt
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		// Opening a FIFO or a device might block.
+		err = fmt.Errorf("%s is not a regular file; \"shadercache verify --repair\" removes it", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxDropBytes))
+	return strings.Fields(string(data)), err
+}
+
+func nameSet(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}

@@ -1,0 +1,79 @@
+package nvidia
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Drop deletes the records with these names from every slot below a cache directory's
+// driver folder. No driver may use the folder meanwhile: the caller holds its lock, as
+// drivercache.Drop does. Slots that do not have the known format are not changed.
+//
+// A slot without the records is written under a number that no slot has, and the old
+// one is deleted afterwards: whenever Drop is killed, every record that it keeps is in
+// a slot that drivers can read. The next merge moves it to slot 0.
+func Drop(driverDir string, names map[string]bool) error {
+	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("nvidia: drop: %w", err)
+	}
+	defer root.Close()
+	for _, folder := range slotFolders(root) {
+		if err := dropFrom(root, folder, names); err != nil {
+			return fmt.Errorf("nvidia: drop from %s: %w", filepath.Join(root.Name(), folder), err)
+		}
+	}
+	return nil
+}
+
+// dropFrom drops the records from the slots of one folder.
+func dropFrom(root *os.Root, folder string, names map[string]bool) error {
+	numbers, err := slotNumbers(root, folder)
+	if err != nil || len(numbers) == 0 {
+		return err
+	}
+	free := numbers[len(numbers)-1] + 1
+	for _, n := range numbers {
+		m := folderMerge{root: root, folder: folder, report: &Report{}, number: free}
+		s, err := m.read(n)
+		if _, skip := skipReason(err); skip {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		m.planDrop(n, s, names)
+		if len(m.pieces) == len(s.entries) {
+			continue
+		}
+		if len(m.pieces) > 0 {
+			if err := m.replace(0); err != nil {
+				return err
+			}
+			free++
+		}
+		if err := removeSlot(root, folder, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planDrop adds the records of a slot that have other names.
+func (m *folderMerge) planDrop(n int, s *slot, names map[string]bool) {
+	m.merged.header = s.header
+	for _, e := range s.entries {
+		if names[e.id.name()] {
+			continue
+		}
+		m.pieces = append(m.pieces, piece{n, e})
+		e.offset = uint32(m.merged.end())
+		m.merged.entries = append(m.merged.entries, e)
+	}
+}

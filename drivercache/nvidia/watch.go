@@ -1,0 +1,139 @@
+package nvidia
+
+import (
+	"encoding/hex"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// Watch reports which records are added to slots, by any process: a driver writes a
+// record and then its entry in the .toc. It is for one goroutine at a time, and keeps no
+// file open. A driver's reads cannot be seen.
+type Watch struct {
+	path    string
+	folders []*watchedFolder
+}
+
+// watchedFolder is a folder of slots with the state of its last look.
+type watchedFolder struct {
+	path    string
+	changed time.Time        // of the folder
+	slots   map[string]int64 // bytes of each .toc that were seen
+}
+
+// NewWatch watches the slots below a cache directory's driver folder, also those that are
+// made later.
+func NewWatch(driverDir string) *Watch {
+	w := &Watch{path: filepath.Join(driverDir, Folder)}
+	w.Changes()
+	return w
+}
+
+// Changes returns the names of the entries that were added since the last call.
+func (w *Watch) Changes() (added []string) {
+	if len(w.folders) == 0 {
+		w.find()
+	}
+	for _, f := range w.folders {
+		added = append(added, f.changes()...)
+	}
+	return added
+}
+
+func (w *Watch) find() {
+	if _, err := os.Lstat(filepath.Join(w.path, "GLCache")); err != nil {
+		return // most often: the driver is another one
+	}
+	root, err := os.OpenRoot(w.path)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	for _, folder := range slotFolders(root) {
+		w.folders = append(w.folders, &watchedFolder{
+			path:  filepath.Join(w.path, filepath.FromSlash(folder)),
+			slots: map[string]int64{},
+		})
+	}
+}
+
+func (f *watchedFolder) changes() (added []string) {
+	if info, err := os.Stat(f.path); err == nil && !info.ModTime().Equal(f.changed) {
+		f.changed = info.ModTime()
+		files, _ := os.ReadDir(f.path)
+		for _, file := range files {
+			name := file.Name()
+			if _, known := f.slots[name]; !known && slotFile.MatchString(name) && path.Ext(name) == ".toc" {
+				f.slots[name] = headerBytes
+			}
+		}
+	}
+	for name, seen := range f.slots {
+		info, err := os.Stat(filepath.Join(f.path, name))
+		if err != nil || info.Size() <= seen {
+			continue
+		}
+		entries, size := newEntries(filepath.Join(f.path, name), seen)
+		added = append(added, entries...)
+		f.slots[name] = size
+	}
+	return added
+}
+
+// newEntries returns the names of the entries of a .toc from an offset on, and the offset
+// after the last of them.
+func newEntries(toc string, from int64) (names []string, end int64) {
+	f, err := os.Open(toc)
+	if err != nil {
+		return nil, from
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() < from {
+		return nil, from
+	}
+	list := make([]byte, min(info.Size(), maxTocBytes)-from)
+	n, _ := f.ReadAt(list, from)
+	list = list[:n-n%entryBytes]
+	for end = from; len(list) > 0; list = list[entryBytes:] {
+		names = append(names, identity(list).name())
+		end += entryBytes
+	}
+	return names, end
+}
+
+// name returns the name of an entry: hash and kind, in 32 hexadecimal digits.
+func (id identity) name() string { return hex.EncodeToString(id[:]) }
+
+// Record is a record of a slot.
+type Record struct {
+	Slot    string    // path of the slot's files without extension, below the driver's folder
+	Entry   string    // hash and kind, in 32 hexadecimal digits
+	Bytes   int64     // in both files
+	LastUse time.Time // of the slot: when it was written, or read as far as that is recorded
+}
+
+// Records lists the records of every slot below a cache directory's driver folder that
+// has the known format, in the order of the slots.
+func Records(driverDir string) (list []Record) {
+	_, _ = Snapshots(driverDir, func(s Snapshot) error {
+		var used time.Time
+		if info, err := os.Lstat(filepath.Join(driverDir, filepath.FromSlash(s.Path)+".bin")); err == nil {
+			used = info.ModTime()
+			if read := osfile.AccessTime(info); read.After(used) {
+				used = read
+			}
+		}
+		toc := s.Toc[headerBytes:]
+		for ; len(toc) >= entryBytes; toc = toc[entryBytes:] {
+			e := parseEntry(toc)
+			list = append(list, Record{s.Path, e.id.name(), entryBytes + recordBytes + int64(e.size), used})
+		}
+		return nil
+	})
+	return list
+}

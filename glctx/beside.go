@@ -1,0 +1,214 @@
+//go:build linux
+
+package glctx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Beside is a Context whose programs are compiled in a second context, on a thread of
+// its own and with a lower priority, so that the thread of the first is free for
+// frames. The two share nothing but the driver's own cache:
+//
+//	second context   compiles, links, primes; the driver writes the machine code
+//	first context    loads the binary and primes: the machine code is found
+//
+// A binary that the first context rejects is compiled there, and so is everything after
+// it. Loads and compiles of the first context still take its thread: with [Adopt], poll
+// with [Context.PollFor].
+//
+// It is a cache.Device; its methods may be called as those of Context. Close closes the
+// second context only.
+type Beside struct {
+	*Context
+	side *Context
+
+	mu struct {
+		sync.Mutex
+		rejected bool              // the first context does not load what the second compiles
+		binaries map[uint32]sealed // of programs of the first context, until they are read
+	}
+}
+
+// sealed is a program binary.
+type sealed struct {
+	format  uint32
+	payload []byte
+}
+
+// OpenBeside opens a second, headless context on the GPU of c. It must not be called in
+// a callback. It returns an error where no headless context has the driver of c.
+func OpenBeside(c *Context) (*Beside, error) {
+	side, err := openSibling(c)
+	if err != nil {
+		return nil, fmt.Errorf("glctx: compile beside the context: %w", err)
+	}
+	b := &Beside{Context: c, side: side}
+	b.mu.binaries = map[uint32]sealed{}
+	side.Post(func(*GL) { lowerPriority() })
+	return b, nil
+}
+
+// maxSiblings bounds the GPUs that openSibling tries.
+const maxSiblings = 16
+
+// openSibling opens a headless context of the same GPU model and driver as c: the first
+// that there is, else by its index.
+func openSibling(c *Context) (*Context, error) {
+	want := c.Fingerprint()
+	var tried []string
+	for i := -1; i < maxSiblings; i++ {
+		device := ""
+		if i >= 0 {
+			device = strconv.Itoa(i)
+		}
+		// The driver's own cache is where it is: c's.
+		side, err := Open(Options{Device: device, DriverCacheOff: true})
+		if errors.Is(err, ErrNoDevice) {
+			break
+		}
+		if err != nil {
+			tried = append(tried, err.Error())
+			continue
+		}
+		if got := side.Fingerprint(); got.Vendor == want.Vendor && got.Renderer == want.Renderer {
+			return side, nil
+		}
+		tried = append(tried, side.Info().GPU)
+		side.Close()
+	}
+	return nil, fmt.Errorf("%w: no headless context of %s, only %q", ErrNoDevice, want.Renderer, tried)
+}
+
+// besidePriority is the niceness of the second context's thread and of the compiler
+// threads that the driver starts from it.
+const besidePriority = 10
+
+// lowerPriority lets other threads go before this one. Without the right to do so the
+// thread competes with them.
+func lowerPriority() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, syscall.Gettid(), besidePriority) }
+
+// Close closes the second context.
+func (b *Beside) Close() error { return b.side.Close() }
+
+// beside is a program that the second context has compiled.
+type beside struct {
+	index   int
+	program shader.Program // its ID is the second context's, and deleted
+	binary  sealed
+	err     error
+}
+
+// Compile is [Context.Compile] in the second context, followed by a load in the first.
+func (b *Beside) Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
+	made := make(chan beside, len(sources))
+	go b.side.Compile(ctx, sources, func(i int, p shader.Program, err error) { made <- b.export(ctx, i, p, err) })
+	for range sources {
+		var m beside
+		b.PollWhile(func() { m = <-made })
+		p, err := b.adopt(ctx, sources[m.index], m)
+		done(m.index, p, err)
+	}
+}
+
+// export takes the binary of a program and waits until the driver has written the
+// machine code. It is called on a goroutine that neither context needs.
+func (b *Beside) export(ctx context.Context, i int, p shader.Program, err error) beside {
+	m := beside{index: i, program: p, err: err}
+	if err != nil {
+		return m
+	}
+	m.binary.format, m.binary.payload, m.err = b.side.Binary(ctx, p.ID)
+	b.side.Delete(p.ID)
+	drivercache.Flush()
+	return m
+}
+
+// adopt makes the program in the first context: from the binary, else by compiling
+// there, which has the last word about errors too.
+func (b *Beside) adopt(ctx context.Context, src *shader.Source, m beside) (p shader.Program, err error) {
+	if err := ctx.Err(); err != nil {
+		return p, err
+	}
+	if _, wrong := errors.AsType[*shader.CompileError](m.err); wrong && b.alike() {
+		return p, m.err
+	}
+	if m.err != nil || len(m.binary.payload) == 0 || b.rejects() {
+		return b.compileHere(ctx, src)
+	}
+	err = b.doContext(ctx, func(gl *GL) error {
+		p, err = gl.load(m.binary.format, m.binary.payload, nil)
+		return err
+	})
+	if errors.Is(err, shader.ErrRejected) || err == nil && p.Interface.Digest() != m.program.Interface.Digest() {
+		b.setRejects(src, err)
+		if err == nil {
+			b.Context.Delete(p.ID)
+		}
+		return b.compileHere(ctx, src)
+	}
+	if err != nil {
+		return p, err
+	}
+	p.CompileNanos = m.program.CompileNanos + m.program.PrimeNanos
+	p.LoadNanos, p.MachineCode = 0, m.program.MachineCode
+	b.mu.Lock()
+	b.mu.binaries[p.ID] = m.binary
+	b.mu.Unlock()
+	return p, nil
+}
+
+func (b *Beside) compileHere(ctx context.Context, src *shader.Source) (p shader.Program, err error) {
+	b.Context.Compile(ctx, []*shader.Source{src}, func(_ int, made shader.Program, failed error) { p, err = made, failed })
+	return p, err
+}
+
+// alike reports whether the two contexts accept the same sources.
+func (b *Beside) alike() bool {
+	one, other := b.Fingerprint(), b.side.Fingerprint()
+	return one.Version == other.Version && one.GLSL == other.GLSL && one.Profile == other.Profile
+}
+
+func (b *Beside) rejects() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.rejected
+}
+
+// setRejects has all later programs compiled in the first context.
+func (b *Beside) setRejects(src *shader.Source, err error) {
+	b.mu.Lock()
+	b.mu.rejected = true
+	b.mu.Unlock()
+	b.logger.Warn("programs are compiled in the caller's context: it does not load what a context beside it compiled",
+		"program", src.Name(), "error", err)
+}
+
+// Binary returns the binary that the program was loaded from, without a GL call, or else
+// reads it as [Context.Binary] does.
+func (b *Beside) Binary(ctx context.Context, id uint32) (format uint32, payload []byte, err error) {
+	b.mu.Lock()
+	binary, found := b.mu.binaries[id]
+	delete(b.mu.binaries, id)
+	b.mu.Unlock()
+	if found {
+		return binary.format, binary.payload, nil
+	}
+	return b.Context.Binary(ctx, id)
+}
+
+// Delete queues the deletion of a program and returns.
+func (b *Beside) Delete(id uint32) {
+	b.mu.Lock()
+	delete(b.mu.binaries, id)
+	b.mu.Unlock()
+	b.Context.Delete(id)
+}
