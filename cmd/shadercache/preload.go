@@ -43,9 +43,10 @@ tells them apart:
                shadercache why KEY prints the whole log.
   crash        the driver crashed, and the program is in quarantine for a day: no
                start loads it
-  timeout      it took longer than --timeout; --timeout and --memory are for one
-  memory       program. After the second time the program is in quarantine too.
-  lost         its process was killed twice, for instance by the system
+  timeout      it took longer than --timeout, or more memory than --memory; limits
+  memory       are for one program. After a second run it is in quarantine too.
+  lost         its process ended twice without a signal of the driver, and it is in
+               quarantine: the driver ended it, or the system ran out of memory
   quarantine   it is in quarantine, from an earlier run or another program
   store        it was compiled, but the cache directory could not be written
   other        it could not be read, or OpenGL reported another error

@@ -170,19 +170,19 @@ func (p preloadLine) failure() error {
 
 // hint returns what the user can do about a failure, or "".
 func (p preloadLine) hint() string {
+	var hints []string
 	switch cause(p.err) {
-	case "crash":
-		if p.Quarantined {
-			return "no start loads it for a day; shadercache verify --repair ends that"
-		}
 	case "timeout":
-		return "--timeout gives it longer"
+		hints = append(hints, "--timeout gives it longer")
 	case "memory":
-		return "--memory gives it more"
+		hints = append(hints, "--memory gives it more")
 	case "store":
-		return "shadercache doctor"
+		hints = append(hints, "shadercache doctor")
 	}
-	return ""
+	if p.Quarantined && !errors.Is(p.err, binary.ErrQuarantined) {
+		hints = append(hints, "no start loads it for a day; shadercache verify --repair ends that")
+	}
+	return strings.Join(hints, "; ")
 }
 
 // whole returns the command that prints the whole log of a failure.
