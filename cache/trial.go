@@ -33,7 +33,7 @@ const (
 	Untried        Verdict = iota // no process could try it, or its end had another cause
 	Survived                      // the driver made the program, or refused it with an error
 	Crashed                       // the driver crashed, with an empty cache of its own too
-	Hung                          // it took longer than the limit
+	Hung                          // it took too long or too much memory, or ended the process
 	BadDriverCache                // the driver crashed of its own cache, which is set aside now
 )
 
@@ -154,6 +154,9 @@ func (g *CrashGuard) conclude(t *trial, result Trial) error {
 	}
 	q.Time = g.owner.clock.wall()
 	g.owner.count(&g.owner.mu.counters.pending.Quarantined, 1)
+	if noted, ok := g.marks().Note(q.Key); ok && noted.Refused() && noted.Hangs >= q.Hangs {
+		return g.refuseHere(noted) // the trier wrote it, with the reason
+	}
 	if err := g.marks().Refuse(q); err != nil {
 		g.owner.storeFailed("writing a quarantine", err)
 	}

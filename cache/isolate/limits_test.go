@@ -140,11 +140,17 @@ func TestChildrenOutliveAThread(t *testing.T) {
 		err    error
 	}
 	children := make(chan started)
-	go func() {
+	var start func()
+	start = func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		if syscall.Gettid() == os.Getpid() {
+			go start() // the first thread ends with the process; it is taken until then
+			select {}
+		}
 		child, err := r.startChild(r.Command)
 		children <- started{child, syscall.Gettid(), err}
-	}()
+	}
+	go start()
 	s := <-children
 	if s.err != nil {
 		t.Fatal(s.err)

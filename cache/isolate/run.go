@@ -160,6 +160,8 @@ func (r *run) childLost(index int, request string, child *childProcess, lost *Lo
 		result, verdict = r.crashedTwice(index, request, lost)
 	case r.tryAgain(index):
 		return err
+	case lost.Signal == "" && r.Dir != nil: // it ended itself, twice
+		result, verdict = r.refuse(result, lost)
 	}
 	r.answer(result)
 	return errors.Join(err, verdict)

@@ -60,7 +60,7 @@ func trialOf(r Result) cache.Trial {
 		return cache.Trial{Verdict: cache.BadDriverCache}
 	case isLost && lost.Crashed():
 		return cache.Trial{Verdict: cache.Crashed, Signal: lost.Signal}
-	case isLost && (lost.TimedOut || lost.OverMemory):
+	case isLost && (lost.TimedOut || lost.OverMemory || lost.Signal == ""):
 		return cache.Trial{Verdict: cache.Hung}
 	case isLost, errors.Is(r.Err, ErrNotStored):
 		return cache.Trial{Err: r.Err}

@@ -21,7 +21,7 @@ import (
 //	crashed, and so did a second child with  refused for a day
 //	an empty cache of the driver
 //	crashed, and the second child did not    none: the driver's cache is set aside
-//	ran out of time                          refused for a minute, longer each time
+//	ran out of time, or exited twice         refused for a minute, longer each time
 //	was killed otherwise                     tried once more
 
 // driverCacheVariable is the directory of an empty driver cache, for a child that is
@@ -110,8 +110,11 @@ func (r *run) refuse(result Result, lost *LostError) (Result, error) {
 		}
 		q.Action, q.Suspect, q.Signal = binary.ActionCompile, false, lost.Signal
 		q.Reason = "a child process crashed (" + lost.Signal + ") while the driver had it, with an empty driver cache too"
-		if lost.TimedOut {
+		if !lost.Crashed() {
 			q.Hangs++
+			q.Reason = "the driver ended two child processes with it"
+		}
+		if lost.TimedOut {
 			q.Reason = fmt.Sprintf("the driver did not complete it within %s", r.Timeout)
 		}
 		return store.Refuse(q)
