@@ -87,14 +87,14 @@ func requestKey(request string) shader.Key {
 // sourceRequest is a source as a request.
 type sourceRequest struct {
 	Name  string   `json:"name"`
-	Text  string   `json:"text"`
+	Text  []byte   `json:"text"` // JSON strings would change what is not UTF-8
 	Files []string `json:"files,omitempty"`
 }
 
 // EncodeSource returns a request with the whole text of a source, for [DecodeSource].
 // A check of the source (shader.Source.WithCheck) stays behind.
 func EncodeSource(source *shader.Source) string {
-	line, err := json.Marshal(sourceRequest{source.Name(), source.Text(), source.Files()})
+	line, err := json.Marshal(sourceRequest{source.Name(), []byte(source.Text()), source.Files()})
 	if err != nil {
 		panic(err) // strings can be encoded
 	}
@@ -107,5 +107,5 @@ func DecodeSource(request string) (*shader.Source, error) {
 	if err := json.Unmarshal([]byte(request), &s); err != nil {
 		return nil, fmt.Errorf("isolate: decode a source: %w", err)
 	}
-	return shader.NewFinalSource(s.Name, s.Text, s.Files), nil
+	return shader.NewFinalSource(s.Name, string(s.Text), s.Files), nil
 }

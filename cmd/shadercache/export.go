@@ -163,7 +163,7 @@ func (r *exportResult) Print(w io.Writer) {
 	if r.Signed {
 		signed = ", signed"
 	}
-	fmt.Fprintf(w, "%s: %s%s\n", r.File, cli.ReadableBytes(r.FileBytes), signed)
+	fmt.Fprintf(w, "%s: %s%s\n", cli.EscapeName(r.File), cli.ReadableBytes(r.FileBytes), signed)
 	fmt.Fprintf(w, "%s of %s, %s, %s, %s of the driver, %s before compression\n",
 		cli.Plural(r.Programs, "program"), cli.Plural(len(r.Fingerprints), "driver"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
 		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.Bytes))

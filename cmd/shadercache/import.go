@@ -151,7 +151,7 @@ func (r *importResult) Print(w io.Writer) {
 		cli.ReadableBytes(r.Bytes), cli.Plural(r.Present, "file"))
 	printWithoutCode(w, r.WithoutMachineCode)
 	for _, s := range r.Skipped {
-		fmt.Fprintf(w, "skipped %s: another driver\n", s.Dir)
+		fmt.Fprintf(w, "skipped %s: another driver\n", cli.EscapeName(s.Dir))
 	}
 	switch {
 	case r.Verified:
@@ -166,5 +166,5 @@ func (r *importResult) Print(w io.Writer) {
 	if r.MergePending {
 		fmt.Fprint(w, "the driver's cache is in use: its new slots are merged at the next start\n")
 	}
-	fmt.Fprintf(w, "in %s\n", r.Dir)
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Dir))
 }

@@ -41,7 +41,7 @@ func newKeygen(o *options) *cobra.Command {
 			}
 			r := keygenResult{Private: args[0], Public: args[0] + ".pub"}
 			return o.Result(r, func(w io.Writer) {
-				fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", r.Private, r.Public)
+				fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", cli.EscapeName(r.Private), cli.EscapeName(r.Public))
 			})
 		},
 	}, keygenResult{}), cli.DirFlags, cli.GPUFlags)

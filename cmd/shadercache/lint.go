@@ -101,7 +101,7 @@ func (r *lintResult) check(file string, options shader.FileOptions) error {
 
 func (r *lintResult) Print(w io.Writer) {
 	for _, f := range r.Findings {
-		fmt.Fprintf(w, "%v\n  hint: %s\n", f, f.Hint)
+		fmt.Fprintf(w, "%s\n  hint: %s\n", cli.EscapeName(f.String()), cli.EscapeName(f.Hint))
 	}
 	fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(r.Findings), "finding"), cli.Plural(r.Files, "file"))
 }

@@ -37,7 +37,7 @@ func newMan(o *options) *cobra.Command {
 				return err
 			}
 			return o.Result(manResult{args[0], pages}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(pages), "page"), args[0])
+				fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(pages), "page"), cli.EscapeName(args[0]))
 			})
 		},
 	}, manResult{}), cli.DirFlags, cli.GPUFlags)

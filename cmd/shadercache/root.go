@@ -54,7 +54,8 @@ func newRoot(o *options) *cobra.Command {
 	cli.Complete(root, "log-level", "debug", "info", "warn", "error")
 	_ = root.MarkPersistentFlagDirname("dir")
 	root.AddCommand(newRun(o), newPreload(o), newPreloadChild(o), newStats(o), newList(o), newInspect(o),
-		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
+		newWhy(o), newVerify(o), newDoctor(o), newPrune(o),
+		newRm(o), newClear(o), newConfig(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
 		newExec(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
 	addCompletion(root)
 	root.SetHelpCommand(newHelp())

@@ -204,7 +204,7 @@ func (r *runResult) addPrograms(t conv2d.Timing) {
 }
 
 func (r *runResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n", r.GPU)
+	fmt.Fprintf(w, "%s\n\n", cli.EscapeName(r.GPU))
 	fmt.Fprint(w, "program\torigin\tget\tfirst dispatch\n")
 	for _, p := range r.Programs {
 		fmt.Fprintf(w, "%s\t%v\t%.2f ms\t%.2f ms\n", p.Name, p.Origin, p.GetMillis, p.FirstDispatchMillis)
@@ -215,6 +215,6 @@ func (r *runResult) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s from disk computed wrong, so it was rejected and compiled\n", cli.Plural(r.WrongAnswers, "program"))
 	}
 	if r.Verified {
-		fmt.Fprintf(w, "%dx%d pixels, all equal to the CPU's: %s\n", r.pixels.X, r.pixels.Y, r.Out)
+		fmt.Fprintf(w, "%dx%d pixels, all equal to the CPU's: %s\n", r.pixels.X, r.pixels.Y, cli.EscapeName(r.Out))
 	}
 }

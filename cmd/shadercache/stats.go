@@ -89,6 +89,10 @@ type startsLine struct {
 	DiskRate         float64    `json:"disk_rate"`          // disk_hits of disk_hits and compiles, 0 to 1
 	ResidentRate     float64    `json:"resident_rate"`      // resident_hits of all requests, 0 to 1
 	SavedMillis      float64    `json:"saved_ms"`           // compile time less load time
+
+	// MachineCodeMisses is the number of programs that were loaded and whose machine code
+	// the driver made again.
+	MachineCodeMisses uint64 `json:"machine_code_misses"`
 }
 
 // lifetimeLine holds the counters of the directory.
@@ -270,12 +274,15 @@ func newStartsLine(dir *binary.Dir, since time.Duration) startsLine {
 	}
 	c := binary.SumStarts(dir.Starts(begin))
 	line := startsLine{
-		Starts:           c.Starts,
-		ResidentHits:     c.ResidentHits,
-		MemoryHits:       c.MemoryHits,
-		DiskHits:         c.DiskHits,
-		Compiles:         c.Compiles - min(c.StoreOnly, c.Compiles),
-		Rejected:         c.Rejected,
+		Starts:       c.Starts,
+		ResidentHits: c.ResidentHits,
+		MemoryHits:   c.MemoryHits,
+		DiskHits:     c.DiskHits,
+		Compiles:     c.Compiles - min(c.StoreOnly, c.Compiles),
+		Rejected:     c.Rejected,
+
+		MachineCodeMisses: c.MachineCodeMisses,
+
 		CompilesPerStart: c.CompilesPerStart(),
 		DiskRate:         c.DiskRate(),
 		ResidentRate:     c.ResidentRate(),
@@ -325,7 +332,7 @@ func (r *statsResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s cached, %d on disk, %s saved\n",
 		cli.Plural(usable, "program"), onDisk, cli.ReadableDuration(saved))
 	r.Starts.Print(w)
-	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", r.Dir, cli.ReadableBytes(r.DriverCacheBytes))
+	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", cli.EscapeName(r.Dir), cli.ReadableBytes(r.DriverCacheBytes))
 	if len(r.Fingerprints) == 0 {
 		return
 	}
@@ -336,7 +343,7 @@ func (r *statsResult) Print(w io.Writer) {
 			mark = "*"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
-			mark, f.Label, f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
+			mark, cli.EscapeName(f.Label), f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
 	}
 	printNotes(w, "in quarantine", r.Quarantined)
 	printNotes(w, "suspects, which the next start tries in a process of their own", r.Suspects)

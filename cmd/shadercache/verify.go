@@ -81,6 +81,9 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 		r.VerifyReport, err = dir.Verify(repair, func(binary.VerifyReport) { _ = bar.Add(1) })
 		_ = bar.Finish()
 	}
+	if err == nil && dir != nil {
+		err = o.verifyTunings(dir, r)
+	}
 	if err == nil && dir != nil && repair {
 		err = bundle.Recover(dir) // completes an import that was killed
 	}
@@ -119,5 +122,5 @@ func (r *verifyResult) Print(w io.Writer) {
 	if r.Fixed > 0 {
 		fmt.Fprintf(w, "repaired %d\n", r.Fixed)
 	}
-	fmt.Fprintf(w, "in %s\n", r.Dir)
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Dir))
 }

@@ -104,12 +104,12 @@ func printFailure(w io.Writer, err error, whole string) {
 		fmt.Fprintln(w, "shadercache: interrupted")
 		return
 	}
-	fmt.Fprintf(w, "shadercache: %s\n", EscapeText(err.Error()))
+	fmt.Fprintf(w, "shadercache: %s\n", escapeMessage(err.Error()))
 	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
 		fmt.Fprint(w, EscapeText(shortened(refused, whole).Detail()))
 	}
 	if hint := HintFor(err); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", EscapeText(hint))
+		fmt.Fprintf(w, "hint: %s\n", escapeMessage(hint))
 	}
 }
 

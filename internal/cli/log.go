@@ -70,7 +70,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 		return nil
 	}
 	line := "shadercache: " + levelWord(r.Level) + ": " + message
-	_, err := io.WriteString(h.out, EscapeText(line)+"\n")
+	_, err := io.WriteString(h.out, escapeMessage(line)+"\n")
 	return err
 }
 
