@@ -76,6 +76,7 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run ManyPrograms
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v . -run KilledStarts
 
 trial: ## 1,500 generated shaders through all of a cache's life: some ten minutes
 	scripts/trial

@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"internal/faultgl":   {},
 	"internal/corpus":    {},
 
-	".":               {"cache", "executor", "glctx"}, // the front door
+	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "shader"}, // the front door
 	"shader":          {},
 	"drivercache":     {"internal/osfile"},
 	"binary":          {"drivercache", "internal/osfile", "shader"},

@@ -145,7 +145,7 @@ func TestFailingQuarantineStopsNothing(t *testing.T) {
 	if !slices.Equal(store.lifted, []shader.Key{a.Key()}) {
 		t.Errorf("lifted: %v", store.lifted)
 	}
-	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: 1, Quarantined: 1, StoreFailures: 2}))
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: 1, StoreFailures: 2}))
 	if n := strings.Count(log.String(), "disk on fire"); n != 2 {
 		t.Errorf("%d warnings, want one for Recover and one for Lift:\n%s", n, &log)
 	}
