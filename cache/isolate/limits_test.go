@@ -138,11 +138,22 @@ func TestChildrenOutliveAThread(t *testing.T) {
 		err    error
 	}
 	children := make(chan started)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+	tested := make(chan struct{})
+	defer close(tested)
+	var start func()
+	start = func() {
+		runtime.LockOSThread()
+		if syscall.Gettid() == syscall.Getpid() {
+			go start()
+			<-tested // the main thread does not end, so it stays taken
+			runtime.UnlockOSThread()
+			return
+		}
 		child, err := r.startChild()
 		children <- started{child, syscall.Gettid(), err}
-	}()
+		// Still locked: the thread ends with the goroutine.
+	}
+	go start()
 	s := <-children
 	if s.err != nil {
 		t.Fatal(s.err)
