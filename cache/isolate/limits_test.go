@@ -140,15 +140,20 @@ func TestChildrenOutliveAThread(t *testing.T) {
 		err    error
 	}
 	children := make(chan started)
+	tested := make(chan struct{})
+	defer close(tested)
 	var start func()
 	start = func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		if syscall.Gettid() == os.Getpid() {
-			go start() // the first thread ends with the process; it is taken until then
-			select {}
+		runtime.LockOSThread()
+		if syscall.Gettid() == syscall.Getpid() {
+			go start()
+			<-tested // the main thread does not end, so it stays taken
+			runtime.UnlockOSThread()
+			return
 		}
 		child, err := r.startChild(r.Command)
 		children <- started{child, syscall.Gettid(), err}
+		// Still locked: the thread ends with the goroutine.
 	}
 	go start()
 	s := <-children
