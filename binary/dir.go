@@ -78,8 +78,9 @@ func DefaultDir() (string, error) {
 // OpenDir opens the cache directory at path and creates it, for the user alone, where it
 // is missing. It returns an error that matches ErrUnsafeDir when path, or driver/ or
 // sources/ in it, is no directory, is a symbolic link, belongs to another user or can be
-// written by others: a user who can write there decides what the driver runs. It accepts
-// a directory that can be read but not written.
+// written by others: a user who can write there decides what the driver runs. The same
+// holds for folders of drivers in driver/, and for parents of path that belong to another
+// user than root. It accepts a directory that can be read but not written.
 func OpenDir(path string) (*Dir, error) {
 	if path == "" {
 		return nil, fmt.Errorf("%w: the path is empty", ErrNoDir)
@@ -119,7 +120,13 @@ func (d *Dir) create() error {
 	if err := d.checkSafe(d.path, info); err != nil {
 		return err
 	}
+	if err := checkParents(d.path); err != nil {
+		return err
+	}
 	if err := d.checkBelow(d.path, driverName, sourcesName); err != nil {
+		return err
+	}
+	if err := d.checkDriverFolders(); err != nil {
 		return err
 	}
 	// The cache does not read these files, so errors are ignored.

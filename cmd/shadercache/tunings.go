@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -44,6 +46,30 @@ func (t tuningLine) algorithm() string {
 		return string(t.Choice)
 	}
 	return c.String()
+}
+
+// verifyTunings adds the tunings that no plan can read, which a store cannot tell, to the
+// problems. A repair deletes them.
+func (o *options) verifyTunings(dir *binary.Dir, r *verifyResult) error {
+	return o.ForStores(dir, func(driver string, store *binary.Store) error {
+		for t, err := range store.Tunings() {
+			if err != nil {
+				continue // Verify has it
+			}
+			bad := conv2d.CheckTuning(t)
+			if bad == nil {
+				continue
+			}
+			path := filepath.Join(dir.Path(), driver, "tuning", binary.TuningFile(t.Problem))
+			r.Problems = append(r.Problems, binary.Problem{Path: path, Reason: "the tuning of " + t.Problem + ": " + bad.Error()})
+			r.Tunings--
+			r.Damaged++
+			if r.repair && os.Remove(path) == nil {
+				r.Fixed++
+			}
+		}
+		return nil
+	})
 }
 
 func printTunings(w io.Writer, lines []tuningLine) {

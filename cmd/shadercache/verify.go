@@ -78,6 +78,9 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 		r.VerifyReport, err = dir.Verify(repair, func(binary.VerifyReport) { _ = bar.Add(1) })
 		_ = bar.Finish()
 	}
+	if err == nil && dir != nil {
+		err = o.verifyTunings(dir, r)
+	}
 	if err == nil && dir != nil && repair {
 		err = bundle.Recover(dir) // completes an import that was killed
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -81,29 +82,56 @@ func (o *Options) Report(err error) int {
 }
 
 // PrintError prints one failure to standard error, with --json as a JSONMessage. For a
-// shader that does not compile it prints the driver's log and the lines that the log
-// names.
-func (o *Options) PrintError(err error) {
+// shader that does not compile it prints the beginning of the driver's log and the lines
+// that it names.
+func (o *Options) PrintError(err error) { o.PrintFailure(err, "") }
+
+// PrintFailure is PrintError with the command that prints the whole log of a driver, ""
+// for none.
+func (o *Options) PrintFailure(err error, whole string) {
 	if o.JSON {
 		printMessage(o.Stderr, newJSONError(err))
 		return
 	}
-	PrintError(o.Stderr, err)
+	printFailure(o.Stderr, err, whole)
 }
 
 // PrintError prints one failure as text.
-func PrintError(w io.Writer, err error) {
+func PrintError(w io.Writer, err error) { printFailure(w, err, "") }
+
+func printFailure(w io.Writer, err error, whole string) {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(w, "shadercache: interrupted")
 		return
 	}
 	fmt.Fprintf(w, "shadercache: %s\n", escapeMessage(err.Error()))
 	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
-		fmt.Fprint(w, EscapeText(refused.Detail()))
+		fmt.Fprint(w, EscapeText(shortened(refused, whole).Detail()))
 	}
 	if hint := HintFor(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", escapeMessage(hint))
 	}
+}
+
+// The part of a driver's log that is printed. Drivers write megabytes for one mistake.
+const (
+	maxLogLines = 20
+	maxLogBytes = 4 << 10
+)
+
+// shortened returns a compile error with the beginning of its log.
+func shortened(e *shader.CompileError, whole string) *shader.CompileError {
+	log := strings.TrimSpace(e.Log)
+	lines := strings.SplitAfterN(log[:min(len(log), maxLogBytes)], "\n", maxLogLines+1)
+	short := strings.Join(lines[:min(len(lines), maxLogLines)], "")
+	if len(short) == len(log) {
+		return e
+	}
+	more := "\n... the log is longer"
+	if whole != "" {
+		more += ", see: " + whole
+	}
+	return &shader.CompileError{Name: e.Name, Log: strings.ToValidUTF8(strings.TrimSpace(short), "?") + more, Source: e.Source}
 }
 
 // HintFor returns what the user can do about an error, or "".
