@@ -71,7 +71,7 @@ fuzz: ## fuzz every decoder for FUZZTIME each (20s)
 				-fuzzminimizetime 10x; done; done
 
 soak: ## the long versions of the tests of faults: some ten minutes
-	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./binary -run 'Killed|EveryFlipped|ManyEntries'
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./binary -run 'Killed|EveryFlipped|ManyEntries|ManyPrograms'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./cache -run 'ManyProcesses|GetWaitsForNoLock'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run ManyPrograms

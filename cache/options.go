@@ -43,12 +43,14 @@ type Options struct {
 	// Counters.OverCapacity counts it.
 	FailWhenFull bool
 
-	// MaxDiskBytes and MaxDiskAge limit the cache directory, programs of all
-	// drivers and the driver's own cache together: see binary.PruneOptions.
-	// Flush and Close enforce them, at most once a day for a directory. Default:
-	// 0, the limit that is stored in the directory ("shadercache config set
-	// max-bytes 4G"), else none; negative: none.
+	// MaxDiskBytes, MaxDiskFiles and MaxDiskAge limit the cache directory, programs
+	// of all drivers and the driver's own cache together: see
+	// binary.PruneOptions. Flush and Close enforce them, at most once a day for a
+	// directory. Default: 0, the limit that is stored in the directory
+	// ("shadercache config set max-bytes 4G"), else 2 GiB, 100,000 files and any
+	// age; negative: none.
 	MaxDiskBytes int64
+	MaxDiskFiles int
 	MaxDiskAge   time.Duration
 
 	// KeepSources keeps the text of every program beside its binary, some 1 KB
