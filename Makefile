@@ -41,7 +41,7 @@ cache-dir:
 
 test: ## vet and test everything with the race detector and a real GL driver
 	@scripts/deps test
-	SHADERCACHE_REQUIRE_GL=1 $(XVFB) $(GO) test $(TAGS) -race -vet=all ./...
+	SHADERCACHE_REQUIRE_GL=1 $(XVFB) $(GO) test $(TAGS) -race -vet=all -timeout 30m ./...
 	CGO_ENABLED=0 $(GO) test $(PURE)
 	CGO_ENABLED=0 GOOS=windows $(GO) build $(PURE)
 	CGO_ENABLED=0 GOOS=darwin $(GO) build $(PURE)
