@@ -9,13 +9,15 @@ BINARY   := bin/shadercache
 XVFB     := xvfb-run -a -s '-screen 0 1280x1024x24 -noreset'
 DEMO     := bin/demo
 FUZZTIME ?= 20s
+FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/crashlog \
+	./drivercache/nvidia ./bundle ./glctx ./conv2d ./conv2d/imaging ./resident ./demo/interpreter
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench fuzz soak picture man clean cache-dir
+.PHONY: help build demo test test-mesa25 check bench fuzz soak trial picture man clean cache-dir
 
 help: ## print these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the command: bin/shadercache
 	@scripts/deps build
@@ -43,8 +45,12 @@ test: ## vet and test everything with the race detector and a real GL driver
 	@scripts/deps test
 	SHADERCACHE_REQUIRE_GL=1 $(XVFB) $(GO) test $(TAGS) -race -vet=all -timeout 30m ./...
 	CGO_ENABLED=0 $(GO) test $(PURE)
-	CGO_ENABLED=0 GOOS=windows $(GO) build $(PURE)
-	CGO_ENABLED=0 GOOS=darwin $(GO) build $(PURE)
+	CGO_ENABLED=0 $(GO) build ./...
+	CGO_ENABLED=0 GOOS=windows $(GO) build $(PURE) . ./executor ./glctx/...
+	CGO_ENABLED=0 GOOS=darwin $(GO) build $(PURE) . ./executor ./glctx/...
+
+test-mesa25: ## the tests that depend on the driver, with Mesa 25.0 in a root folder of Debian 13
+	scripts/mesa25 test
 
 check: ## before a commit: format, vet, lint where staticcheck is there, race tests
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
@@ -57,11 +63,12 @@ bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 	$(XVFB) $(GO) test $(TAGS) -run '^$$' -bench . -benchmem ./...
 	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) bench startup
 
+# Without -fuzzminimizetime the engine spends a minute on making each new input smaller.
 fuzz: ## fuzz every decoder for FUZZTIME each (20s)
-	@set -e; for package in ./binary ./binary/internal/crashlog ./drivercache/nvidia ./bundle ./conv2d ./conv2d/imaging \
-		./resident ./shader/lint ./demo/interpreter; do \
+	@set -e; for package in $(FUZZED); do \
 		for target in $$($(GO) test $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
-			$(GO) test $(TAGS) $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); done; done
+			$(GO) test $(TAGS) $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) \
+				-fuzzminimizetime 10x; done; done
 
 soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./binary -run 'Killed|EveryFlipped|ManyEntries'
@@ -69,6 +76,9 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run ManyPrograms
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
+
+trial: ## 1,500 generated shaders through all of a cache's life: some ten minutes
+	scripts/trial
 
 picture: ## draw docs/architecture.svg from docs/architecture.dot
 	@scripts/deps picture

@@ -178,12 +178,20 @@ func (c *collector) nvidia() error {
 	return err
 }
 
-// mesa adds the files of Mesa's cache.
+// mesa adds the files of Mesa's cache, except databases.
 func (c *collector) mesa() error {
 	if !c.selectsDriver(Mesa) {
 		return nil
 	}
+	databases := map[string]bool{}
 	return c.walk(mesaFolder, func(name string) error {
+		if folder := (File{Path: name}).mesaDatabase(); folder != "" {
+			if !databases[folder] {
+				c.leaveOut(folder, "this database of Mesa was written without shadercache's settings, and cannot be added to others")
+			}
+			databases[folder] = true
+			return nil
+		}
 		info, err := c.root.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

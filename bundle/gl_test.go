@@ -115,11 +115,11 @@ func double(c *glctx.Context, programs *cache.Cache, factor string) (wrong int, 
 	return wrong, err
 }
 
-func runGL(t *testing.T, d *binary.Dir, factors string) glOutcome {
+func runGL(t *testing.T, d *binary.Dir, factors string, environment ...string) glOutcome {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "outcome")
 	child := exec.Command(os.Args[0])
-	child.Env = append(childEnv("gl", d.Path(), file), factorsEnvironment+"="+factors)
+	child.Env = append(append(childEnv("gl", d.Path(), file), factorsEnvironment+"="+factors), environment...)
 	var o glOutcome
 	out, err := child.CombinedOutput()
 	if err != nil {
@@ -178,6 +178,45 @@ func TestImportedCacheIsWarm(t *testing.T) {
 	}
 	if after, grown := driverFiles(t, fresh); !slices.Equal(after, names) || grown != slots {
 		t.Errorf("the driver generated code: %q, before %q; slots of %d bytes, before %d", after, names, grown, slots)
+	}
+}
+
+// TestDirectoryWithADatabaseBecomesWarm imports into a directory in which a process with
+// other settings made Mesa use a database, as Mesa from 23 on does by default.
+func TestDirectoryWithADatabaseBecomesWarm(t *testing.T) {
+	if !gltest.Open(t).Info().Software() {
+		t.Skip("only Mesa has databases")
+	}
+	for _, setting := range []string{"MESA_DISK_CACHE_MULTI_FILE=0", "MESA_DISK_CACHE_SINGLE_FILE=1"} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			good, used := openDir(t), openDir(t)
+			first := runGL(t, good, "2.0 3.0")
+			runGL(t, used, "5.0", setting)
+			before, _ := driverFiles(t, used)
+			var b, again bytes.Buffer
+			_, err := Export(&b, good, ExportOptions{})
+			must(t, err)
+			in, err := Import(&b, used, ImportOptions{Trust: true, Current: &first.Fingerprint})
+			must(t, err)
+			if in.Programs != 2 || in.DriverFiles < 2 {
+				t.Errorf("imported %+v", in)
+			}
+			imported, _ := driverFiles(t, used)
+			if len(imported) != len(before)+in.DriverFiles {
+				t.Errorf("%d files of the driver, before %d, imported %d", len(imported), len(before), in.DriverFiles)
+			}
+			if next := runGL(t, used, "2.0 3.0"); next.Compiles != 0 || next.Loads != 2 {
+				t.Errorf("the first process after the import: %+v", next)
+			}
+			if after, _ := driverFiles(t, used); !slices.Equal(after, imported) {
+				t.Errorf("the driver generated code: %q, before %q", after, imported)
+			}
+			out, err := Export(&again, used, ExportOptions{})
+			if must(t, err); len(out.LeftOut) > 1 || out.DriverFiles < in.DriverFiles {
+				t.Errorf("exported again: %+v", out)
+			}
+		})
 	}
 }
 

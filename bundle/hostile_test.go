@@ -122,6 +122,7 @@ func TestHostileBundles(t *testing.T) {
 		{"staging", at(".import/ready/manifest.json"), "cannot be there"},
 		{"an empty name", at("driver/mesa/"), "cannot be there"},
 		{"too deep", at("driver/mesa/a/b/c/d/e"), "cannot be there"},
+		{"a database of Mesa", at("driver/mesa/mesa_shader_cache_db/part0/mesa_cache.db"), "databases"},
 		{"symbolic link", header(func(h *tar.Header) { h.Typeflag, h.Linkname = tar.TypeSymlink, "/etc/passwd" }), `a link to "/etc/passwd"`},
 		{"hard link", header(func(h *tar.Header) { h.Typeflag, h.Linkname = tar.TypeLink, "../../outside" }), "a link to"},
 		{"device", header(func(h *tar.Header) { h.Typeflag, h.Devmajor = tar.TypeBlock, 8 }), "not a plain file"},
@@ -174,6 +175,9 @@ func TestHostileBundles(t *testing.T) {
 			_, err = Import(bytes.NewReader(test.bundle), to, ImportOptions{Trust: true, AnyDriver: true, MaxBytes: 512 << 20})
 			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("got %v, want a refusal with %q", err, test.reason)
+			}
+			if later, large := test.name == "later schema", test.name == "larger than allowed"; errors.Is(err, ErrNewer) != later || errors.Is(err, ErrTooLarge) != large {
+				t.Errorf("%v is of another kind", err)
 			}
 			wantEmpty(t, to)
 			if files := tree(t, home); len(files) > 5 {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/shadercache/shadercache/binary"
@@ -135,25 +134,10 @@ func (i *installer) replaceFile(f File, count *int) error {
 	return err
 }
 
-// mesaItem matches Mesa's files of single programs, which are named by a hash.
-var mesaItem = regexp.MustCompile(`/[0-9a-f]{32,}$`)
-
-// mesa adds missing files. Mesa's indexes and databases are consistent only with each
-// other: those of a folder are added only where the folder has none.
+// mesa adds missing files: each item has its own, and an index is only a hint.
 func (i *installer) mesa(m *Manifest) error {
-	occupied := map[string]bool{}
-	for _, f := range m.Files {
-		if f.Kind == Mesa && !mesaItem.MatchString(f.Path) {
-			_, err := i.root.Lstat(f.Path)
-			occupied[path.Dir(f.Path)] = occupied[path.Dir(f.Path)] || err == nil
-		}
-	}
 	for _, f := range m.Files {
 		if f.Kind != Mesa {
-			continue
-		}
-		if !mesaItem.MatchString(f.Path) && occupied[path.Dir(f.Path)] {
-			i.report.Present++
 			continue
 		}
 		added, err := i.linkIfMissing(f.Path, f.Path)

@@ -19,7 +19,7 @@ const (
 	Source  Kind = "source"  // sources/5e/<key>.glsl.zst
 	Tuning  Kind = "tuning"  // <fingerprint>/tuning/<digest of the problem>.json
 	NVIDIA  Kind = "nvidia"  // driver/nvidia/GLCache/<32 hex>/<16 hex>/shadercache<n>.toc and .bin
-	Mesa    Kind = "mesa"    // driver/mesa/<folders>/<file>
+	Mesa    Kind = "mesa"    // driver/mesa/<folders>/<file>, no database
 )
 
 const (
@@ -63,6 +63,9 @@ func (f File) validate() error {
 	if f.Kind == Mesa && len(f.Path) > maxMesaPath {
 		return refused(f.Path, "its path is longer than %d bytes", maxMesaPath)
 	}
+	if f.mesaDatabase() != "" {
+		return refused(f.Path, "databases of Mesa cannot be added to others")
+	}
 	if f.Size < 0 || f.Size > kindLimits[f.Kind] {
 		return refused(f.Path, "it has %d bytes, and a %s file has at most %d", f.Size, f.Kind, kindLimits[f.Kind])
 	}
@@ -77,6 +80,18 @@ func (f File) key() shader.Key {
 		panic("bundle: key of a path that was not checked: " + f.Path)
 	}
 	return key
+}
+
+// mesaDatabase returns the folder of the database that the file is a part of, or "".
+// Mesa writes databases where MESA_DISK_CACHE_MULTI_FILE is not set, from version 23 on,
+// and reads only one, which grows at its end: two cannot be merged by copying.
+func (f File) mesaDatabase() string {
+	below, isMesa := strings.CutPrefix(f.Path, mesaFolder+"/")
+	folder, _, _ := strings.Cut(below, "/")
+	if isMesa && strings.HasPrefix(folder, "mesa_shader_cache_") {
+		return path.Join(mesaFolder, folder)
+	}
+	return ""
 }
 
 // ofDriver reports whether the file lies in the directory of a fingerprint.

@@ -29,6 +29,10 @@ const (
 	// code takes the driver tens of them.
 	settleShare = 50
 	settlePoll  = 100 * time.Microsecond
+	// settleTime is the time that Settle waits for an entry while the writer sleeps, and
+	// maxSettleTime the time that it waits in all.
+	settleTime    = 200 * time.Millisecond
+	maxSettleTime = 5 * time.Second
 	// maxUnsettled is the number of programs that a new file may belong to.
 	maxUnsettled = 16
 )
@@ -36,6 +40,7 @@ const (
 // Work is the driver's work on one program.
 type Work struct {
 	began   time.Time
+	arrived int // attribution.arrived then
 	entries []string
 	added   bool
 	read    bool
@@ -50,6 +55,7 @@ var attribution struct {
 	nvidia    *nvidia.Watch
 	active    []*Work       // between Begin and End
 	unsettled []*Work       // ended; their files may not be written yet
+	arrived   int           // entries that were added
 	patience  time.Duration // of the next Begin
 }
 
@@ -66,7 +72,7 @@ func Begin() *Work {
 	startWatches(state.Dir)
 	settle(time.Now().Add(a.patience))
 	startWatches(state.Dir) // another goroutine may have called Settle meanwhile
-	w := &Work{began: time.Now()}
+	w := &Work{began: time.Now(), arrived: a.arrived}
 	a.active = append(a.active, w)
 	return w
 }
@@ -100,20 +106,30 @@ func (w *Work) Entries() (entries []string, made bool) {
 	return slices.Clone(w.entries), w.added && !w.read
 }
 
-// Settle waits until the driver has written what it compiled so far, as [Flush] does, and
-// attributes it. It ends the watches: the next Begin starts them.
+// Settle waits until the driver has written the machine code that it made so far, and
+// attributes it: some milliseconds, at most 5 s. It ends the watches: the next Begin
+// starts them.
 func Settle() {
 	a := &attribution
 	a.Lock()
-	waiting := len(a.unsettled) > 0 && a.mesa != nil
-	a.Unlock()
-	if waiting {
-		Flush()
-	}
-	a.Lock()
 	defer a.Unlock()
-	collect()
-	a.unsettled, a.patience = nil, 0
+	began := time.Now()
+	awake := began
+	for {
+		done, asleep := settled()
+		now := time.Now()
+		if !asleep {
+			awake = now
+		}
+		if done || now.Sub(awake) > settleTime || now.Sub(began) > maxSettleTime {
+			endUnsettled(done)
+			break
+		}
+		a.Unlock()
+		time.Sleep(settlePoll)
+		a.Lock()
+	}
+	a.patience = 0
 	if len(a.active) == 0 {
 		stopWatches()
 	}
@@ -142,19 +158,52 @@ func stopWatches() {
 // for what is not written yet.
 func settle(deadline time.Time) {
 	a := &attribution
-	settled := a.mesa == nil || a.mesa.Settled()
-	for !settled && a.mesa != nil && len(a.unsettled) > 0 && time.Now().Before(deadline) {
+	for {
+		done, _ := settled()
+		if done {
+			endUnsettled(true)
+			return
+		}
+		if time.Now().After(deadline) {
+			break
+		}
 		a.Unlock()
 		time.Sleep(settlePoll)
 		a.Lock()
-		settled = a.mesa == nil || a.mesa.Settled()
 	}
+	if len(a.unsettled) > maxUnsettled {
+		endUnsettled(false)
+	}
+}
+
+// settled attributes what has changed, and reports whether everything that the programs
+// before caused is written, and whether the driver's writer sleeps. That it sleeps is not
+// enough: it also sleeps while it waits for a lock. So each program that read no machine
+// code must have added an entry.
+func settled() (done, asleep bool) {
+	a := &attribution
+	if a.mesa == nil {
+		collect()
+		return true, true
+	}
+	asleep = a.mesa.Asleep() // before collect: what was written by then is collected
 	collect()
-	if !settled && len(a.unsettled) <= maxUnsettled {
-		return
-	}
+	expected, before := 0, a.arrived
 	for _, w := range a.unsettled {
-		w.unknown = !settled
+		before = min(before, w.arrived)
+		if !w.read {
+			expected++
+		}
+	}
+	return asleep && a.arrived-before >= expected, asleep
+}
+
+// endUnsettled ends the attribution to the programs before, which are unknown where not
+// everything was written.
+func endUnsettled(complete bool) {
+	a := &attribution
+	for _, w := range a.unsettled {
+		w.unknown = w.unknown || !complete
 	}
 	a.unsettled = nil
 }
@@ -169,6 +218,7 @@ func collect() {
 	if a.nvidia != nil {
 		added = append(added, a.nvidia.Changes()...)
 	}
+	a.arrived += len(added)
 	if len(added) > 0 {
 		for _, w := range slices.Concat(a.unsettled, a.active) {
 			w.attribute(added)

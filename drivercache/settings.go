@@ -9,6 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // maxBytes is the size limit of the drivers' caches. It equals NVIDIA's default, but
@@ -27,6 +31,8 @@ const maxBytes = 1 << 30
 //	NVIDIA  __GL_SHADER_DISK_CACHE_APP_NAME      shadercache: without it every executable starts cold
 //	Mesa    MESA_SHADER_CACHE_DIR                <dir>/mesa
 //	Mesa    MESA_SHADER_CACHE_MAX_SIZE           like 1G
+//	Mesa    MESA_DISK_CACHE_MULTI_FILE           1: one file an item, which can be copied and
+//	                                             deleted alone; Mesa from 23 on has a database
 //	Mesa    MESA_GLSL_CACHE_DIR                  as above, for Mesa before 22.3
 //	Mesa    MESA_GLSL_CACHE_MAX_SIZE             as above, for Mesa before 22.3
 //
@@ -36,6 +42,7 @@ type State struct {
 	Dir     string // the directory that holds the driver's cache
 	Reason  string // why it is not managed, or which variables the user had set
 	Off     bool   // the caller left it as it is: programs may be kept in another directory
+	Full    bool   // it is not managed because the volume is full: machine code stays in memory
 }
 
 func (s State) String() string {
@@ -77,7 +84,7 @@ func Manage(dir string) State {
 	if library := loadedDriver(); library != "" {
 		return State{Reason: library + " was loaded before the driver cache was managed"}
 	}
-	state := setVariables(dir)
+	state := setUp(dir)
 	process.state = &state
 	return state
 }
@@ -116,7 +123,7 @@ func variables(dir string) []variable {
 	if dir == "" {
 		return nil
 	}
-	nvidia, mesa := filepath.Join(dir, "nvidia"), filepath.Join(dir, "mesa")
+	nvidia, mesa := filepath.Join(dir, nvidia.Folder), filepath.Join(dir, mesa.Folder)
 	return []variable{
 		{"__GL_SHADER_DISK_CACHE", "1"},
 		{"__GL_SHADER_DISK_CACHE_PATH", nvidia},
@@ -125,23 +132,52 @@ func variables(dir string) []variable {
 		{"__GL_SHADER_DISK_CACHE_APP_NAME", "shadercache"},
 		{"MESA_SHADER_CACHE_DIR", mesa},
 		{"MESA_SHADER_CACHE_MAX_SIZE", fmt.Sprintf("%dG", maxBytes>>30)},
+		{"MESA_DISK_CACHE_MULTI_FILE", "1"},
 		{"MESA_GLSL_CACHE_DIR", mesa},
 		{"MESA_GLSL_CACHE_MAX_SIZE", fmt.Sprintf("%dG", maxBytes>>30)},
 	}
 }
 
-// setVariables makes every driver use dir, and takes the shared lock on it.
-func setVariables(dir string) State {
-	for _, d := range []string{"nvidia", "mesa"} {
+// setUp makes every driver use dir, and takes the shared lock on it. Where the volume of
+// dir is full, drivers keep their machine code in memory, until a later process finds
+// space.
+func setUp(dir string) State {
+	err := makeFolders(dir)
+	if err == nil {
+		err = reserveRoom(dir)
+	}
+	switch {
+	case osfile.IsNoSpace(err):
+		setVariables(noDirectory)
+		return State{Reason: err.Error(), Full: true}
+	case err != nil:
+		return State{Reason: err.Error()}
+	}
+	kept := setVariables(dir)
+	shareProcess(dir)
+	state := State{Managed: true, Dir: dir}
+	if len(kept) > 0 {
+		state.Reason = userSettings + strings.Join(kept, ", ")
+	}
+	return state
+}
+
+func makeFolders(dir string) error {
+	for _, d := range []string{nvidia.Folder, mesa.Folder} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
-			return State{Reason: err.Error()}
+			return err
 		}
 	}
+	return nil
+}
+
+// setVariables sets the variables for dir and returns those, as NAME=VALUE, that the user
+// had set to another value.
+func setVariables(dir string) (kept []string) {
 	inherited := map[string]string{}
 	for _, v := range variables(os.Getenv(inheritedDir)) {
 		inherited[v.name] = v.value
 	}
-	var kept []string
 	for _, v := range append(variables(dir), variable{inheritedDir, dir}) {
 		value, set := os.LookupEnv(v.name)
 		if set && v.name != inheritedDir && value != inherited[v.name] {
@@ -151,15 +187,10 @@ func setVariables(dir string) State {
 			continue
 		}
 		if err := os.Setenv(v.name, v.value); err != nil {
-			return State{Reason: err.Error()}
+			kept = append(kept, v.name+"="+value)
 		}
 	}
-	shareProcess(dir)
-	state := State{Managed: true, Dir: dir}
-	if len(kept) > 0 {
-		state.Reason = userSettings + strings.Join(kept, ", ")
-	}
-	return state
+	return kept
 }
 
 // shareProcess merges the slots of earlier processes, of which this driver would read

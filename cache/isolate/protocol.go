@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -42,6 +43,7 @@ type programMessage struct {
 	Log          string     `json:"log,omitempty"` // see ProgramError
 	Quarantined  bool       `json:"quarantined,omitempty"`
 	Recorded     bool       `json:"recorded,omitempty"`
+	NotStored    bool       `json:"not_stored,omitempty"`
 }
 
 func (m *programMessage) result(index int) Result {
@@ -58,7 +60,14 @@ func (m *programMessage) result(index int) Result {
 		}
 	}
 	if m.Error != "" {
-		r.Err = &ProgramError{m.Error, m.Log}
+		failure := &ProgramError{Message: m.Error, Log: m.Log}
+		switch {
+		case m.Quarantined:
+			failure.kind = binary.ErrQuarantined
+		case m.NotStored:
+			failure.kind = ErrNotStored
+		}
+		r.Err = failure
 	}
 	return r
 }
@@ -78,14 +87,14 @@ func requestKey(request string) shader.Key {
 // sourceRequest is a source as a request.
 type sourceRequest struct {
 	Name  string   `json:"name"`
-	Text  string   `json:"text"`
+	Text  []byte   `json:"text"` // JSON strings would change what is not UTF-8
 	Files []string `json:"files,omitempty"`
 }
 
 // EncodeSource returns a request with the whole text of a source, for [DecodeSource].
 // A check of the source (shader.Source.WithCheck) stays behind.
 func EncodeSource(source *shader.Source) string {
-	line, err := json.Marshal(sourceRequest{source.Name(), source.Text(), source.Files()})
+	line, err := json.Marshal(sourceRequest{source.Name(), []byte(source.Text()), source.Files()})
 	if err != nil {
 		panic(err) // strings can be encoded
 	}
@@ -98,5 +107,5 @@ func DecodeSource(request string) (*shader.Source, error) {
 	if err := json.Unmarshal([]byte(request), &s); err != nil {
 		return nil, fmt.Errorf("isolate: decode a source: %w", err)
 	}
-	return shader.NewFinalSource(s.Name, s.Text, s.Files), nil
+	return shader.NewFinalSource(s.Name, string(s.Text), s.Files), nil
 }

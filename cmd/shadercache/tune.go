@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/internal/bench/kernels"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 const tuneUsage = `Find the fastest way to compute convolutions and matrix products on this GPU, and
@@ -217,13 +217,19 @@ func addToTable(g *cli.GPU, file string, winners []tune.Result) error {
 	if err != nil {
 		return cli.Hint(fmt.Errorf("tune: --table: %w", err), "name a file in an existing folder")
 	}
+	if file == cli.Stdout {
+		return errors.New("tune: --table reads and writes a file, and - is none")
+	}
 	if data, err = tune.AddToTable(data, g.Context.Info(), winners...); err != nil {
 		return err
 	}
 	if len(winners) == 0 {
 		return nil
 	}
-	return renameio.WriteFile(file, data, 0o644)
+	return osfile.WriteOutput(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 }
 
 // tuneBar is a progress bar that gets its length with the first candidate.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // tuningLine is the tuning of one problem for one driver.
@@ -79,7 +80,7 @@ func printTunings(w io.Writer, lines []tuningLine) {
 				fmt.Fprintln(w)
 			}
 			driver = t.Driver
-			fmt.Fprintf(w, "%s\n", driver)
+			fmt.Fprintf(w, "%s\n", cli.EscapeName(driver))
 			fmt.Fprint(w, "  problem\tms\tGFLOP/s\terror\tcandidates\ttuned\talgorithm\n")
 		}
 		fmt.Fprintf(w, "  %s\t%.4f\t%.1f\t%.1e\t%d\t%s\t%s\n", t.Problem, t.Nanos/1e6, t.GFLOPS, t.MaxError,
@@ -110,7 +111,7 @@ func (o *options) listTunings() (*tuningList, error) {
 
 func (r *tuningList) Print(w io.Writer) {
 	if len(r.Tunings) == 0 {
-		fmt.Fprintf(w, "no tunings in %s\n", r.Dir)
+		fmt.Fprintf(w, "no tunings in %s\n", cli.EscapeName(r.Dir))
 	}
 	printTunings(w, r.Tunings)
 }

@@ -56,7 +56,7 @@ func newVerify(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "reject what is damaged, and end every quarantine")
-	return o.WithResult(cmd, verifyResult{})
+	return cli.Without(o.WithResult(cmd, verifyResult{}), cli.GPUFlags)
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {
@@ -119,5 +119,5 @@ func (r *verifyResult) Print(w io.Writer) {
 	if r.Fixed > 0 {
 		fmt.Fprintf(w, "repaired %d\n", r.Fixed)
 	}
-	fmt.Fprintf(w, "in %s\n", r.Dir)
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Dir))
 }

@@ -3,12 +3,17 @@
 package mesa
 
 import (
+	"bytes"
+	"encoding/binary"
 	"path"
 	"regexp"
 )
 
 // Folder is the folder of Mesa's cache below the driver's folder of a cache directory.
 const Folder = "mesa"
+
+// Index is the name of the file in each of Mesa's folders that running processes map.
+const Index = "index"
 
 // itemsFolder is the folder in which Mesa keeps a file for each entry. An entry's name is
 // the SHA-1 of what it was made from: two digits for its folder, and 38 for the file.
@@ -22,7 +27,7 @@ var (
 // InUse reports whether running processes map or update the file of Mesa's cache with
 // this name, so that it must not be deleted: the index, and the marker, whose time is
 // that of the last use of the directory.
-func InUse(name string) bool { return name == "index" || name == "marker" }
+func InUse(name string) bool { return name == Index || name == "marker" }
 
 // Entry returns the name of the entry that a file holds: 40 hexadecimal digits. The path
 // is below the driver's folder, with slashes. It returns "" for other files, among them
@@ -34,4 +39,32 @@ func Entry(file string) string {
 		return ""
 	}
 	return folder + name
+}
+
+// maxItemHeader is more than the header of a file has before its type.
+const maxItemHeader = 512
+
+// linkResult reports whether a file begins like the result of linking a program. The
+// header, as seen with Mesa 22.3, in the byte order of the machine:
+//
+//	1 byte    version, 1
+//	strings   identity of the driver, name of the GPU, each with a zero after it
+//	1 byte    size of a pointer
+//	8 bytes   flags of the driver
+//	          zeros up to a multiple of 4
+//	4 bytes   type: 1 for the result of linking a program, 0 for other entries
+func linkResult(head []byte) bool {
+	if len(head) == 0 || head[0] != 1 {
+		return false
+	}
+	end := 1
+	for range 2 {
+		n := bytes.IndexByte(head[end:], 0)
+		if n < 0 {
+			return false
+		}
+		end += n + 1
+	}
+	end = (end + 1 + 8 + 3) &^ 3
+	return len(head) >= end+4 && binary.NativeEndian.Uint32(head[end:]) == 1
 }

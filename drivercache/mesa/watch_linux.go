@@ -28,6 +28,7 @@ type Watch struct {
 	folders map[int32]string // by watch: two digits; "" for the folder above them
 	buffer  []byte
 	writers writerThreads
+	own     map[string]int // events of this type's own reads that are to come
 }
 
 // NewWatch watches the cache below a cache directory's driver folder. It returns an error
@@ -43,6 +44,7 @@ func NewWatch(driverDir string) (*Watch, error) {
 		path:    path,
 		folders: map[int32]string{},
 		buffer:  make([]byte, 64<<10),
+		own:     map[string]int{},
 	}
 	if err := w.add("", unix.IN_CREATE); err != nil {
 		w.Close()
@@ -67,8 +69,8 @@ func (w *Watch) Close() {
 	w.writers.forget()
 }
 
-// Settled reports whether the driver has written what it has compiled so far.
-func (w *Watch) Settled() bool { return w.writers.asleep() }
+// Asleep reports whether the threads of this process that write the cache are asleep.
+func (w *Watch) Asleep() bool { return w.writers.asleep() }
 
 // add watches a folder of entries, or with "" the folder above them.
 func (w *Watch) add(folder string, more uint32) error {
@@ -79,11 +81,12 @@ func (w *Watch) add(folder string, more uint32) error {
 	return err
 }
 
-// Changes returns the names of the entries that were added and read since the last call.
-// It does not wait.
+// Changes returns the names of the entries with machine code that were added since the
+// last call, and of all entries that were read. It does not wait. Results of linking do
+// not count: a program that is loaded from a binary needs none.
 func (w *Watch) Changes() (added, read []string) {
 	for {
-		n, err := unix.Read(w.fd, w.buffer)
+		n, err := unix.Read(w.fd, w.buffer[:len(w.buffer)-maxItemHeader])
 		if err != nil || n < inotifyHeader {
 			return added, read
 		}
@@ -100,7 +103,11 @@ func (w *Watch) Changes() (added, read []string) {
 				added = append(added, w.addNew(file)...)
 			case folder == "" || !entryFile.MatchString(file):
 			case mask&unix.IN_MOVED_TO != 0:
-				added = append(added, folder+file)
+				if !w.isLinkResult(folder, file) {
+					added = append(added, folder+file)
+				}
+			case w.own[folder+file] > 0:
+				w.own[folder+file]--
 			case mask&unix.IN_OPEN != 0:
 				read = append(read, folder+file)
 			}
@@ -116,9 +123,21 @@ func (w *Watch) addNew(folder string) (entries []string) {
 	}
 	files, _ := os.ReadDir(filepath.Join(w.path, folder))
 	for _, f := range files {
-		if entryFile.MatchString(f.Name()) {
+		if entryFile.MatchString(f.Name()) && !w.isLinkResult(folder, f.Name()) {
 			entries = append(entries, folder+f.Name())
 		}
 	}
 	return entries
+}
+
+// isLinkResult reports whether an entry is the result of linking a program.
+func (w *Watch) isLinkResult(folder, file string) bool {
+	f, err := os.Open(filepath.Join(w.path, folder, file))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	w.own[folder+file]++
+	n, _ := f.ReadAt(w.buffer[len(w.buffer)-maxItemHeader:], 0)
+	return linkResult(w.buffer[len(w.buffer)-maxItemHeader:][:n])
 }

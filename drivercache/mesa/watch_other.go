@@ -13,8 +13,8 @@ func NewWatch(string) (*Watch, error) { return nil, errors.ErrUnsupported }
 // Close does nothing.
 func (*Watch) Close() {}
 
-// Settled returns true.
-func (*Watch) Settled() bool { return true }
+// Asleep returns true.
+func (*Watch) Asleep() bool { return true }
 
 // Changes returns nothing.
 func (*Watch) Changes() (added, read []string) { return nil, nil }

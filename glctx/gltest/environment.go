@@ -12,7 +12,7 @@ import (
 // project and of drivers.
 var cacheVariables = []string{
 	"SHADERCACHE_DIR", "SHADERCACHE_UPSTREAM", "SHADERCACHE_DRIVER_DIR",
-	"MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "__GL_SHADER_DISK_CACHE",
+	"MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "MESA_DISK_CACHE_", "__GL_SHADER_DISK_CACHE",
 }
 
 // IsolateEnvironment makes the process independent of the user's settings. It removes the

@@ -31,7 +31,7 @@ func environmentFindings() (found []Finding) {
 	for _, name := range []string{"MESA_SHADER_CACHE_DISABLE", "MESA_GLSL_CACHE_DISABLE"} {
 		switch v := os.Getenv(name); strings.ToLower(v) {
 		case "1", "true", "y", "yes":
-			wrong(name, v, "turns the driver's own cache off, and program binaries with it")
+			wrong(name, v, "turns the driver's own cache off, and in Mesa 22 program binaries with it")
 		}
 	}
 	for _, name := range []string{"__GL_SHADER_DISK_CACHE_SIZE", "MESA_SHADER_CACHE_MAX_SIZE", "MESA_GLSL_CACHE_MAX_SIZE"} {

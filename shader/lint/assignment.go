@@ -21,19 +21,32 @@ type assignment struct {
 // a = b = c. The initial values of declarations are among them.
 func assignments(tokens []token) []assignment {
 	var list []assignment
+	ends := []int{len(tokens)} // of the value that i is in, in each open bracket
+	next := map[string]int{}   // the next place of each word
 	for i := len(tokens) - 1; i >= 0; i-- {
 		t := tokens[i]
+		if t.kind == word {
+			next[t.text] = i
+		}
 		if t.kind != mark {
 			continue
 		}
+		end := ends[len(ends)-1]
 		switch t.text {
+		case "(", "[", "{":
+			ends = ends[:max(1, len(ends)-1)]
+		case ")", "]", "}":
+			ends = append(ends, i)
+		case ",":
+			ends[len(ends)-1] = i
 		case "=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=":
 			a, ok := lvalueBefore(tokens, i)
 			if !ok {
 				continue
 			}
-			a.value = valueAfter(tokens, i+1)
-			a.step = t.text != "=" || stepsFrom(a)
+			a.value = tokens[min(i+1, end):end]
+			at, named := next[a.name]
+			a.step = t.text != "=" || a.complete && len(a.value) > 1 && named && at < end
 			list = append(list, a)
 		case "++", "--":
 			a, ok := lvalueBefore(tokens, i)
@@ -47,11 +60,6 @@ func assignments(tokens []token) []assignment {
 		}
 	}
 	return list
-}
-
-// stepsFrom reports whether the value assigned uses the variable itself.
-func stepsFrom(a assignment) bool {
-	return a.complete && len(a.value) > 1 && has(a.value, a.name)
 }
 
 // lvalueBefore reads backwards from end: name, or name.part[index].part and so on.
@@ -105,21 +113,6 @@ func opening(tokens []token, end int) int {
 		}
 	}
 	return 0
-}
-
-// valueAfter returns the expression from i to the comma or bracket that ends it.
-func valueAfter(tokens []token, i int) []token {
-	depth, start := 0, i
-	for ; i < len(tokens); i++ {
-		if depth == 0 && tokens[i].text == "," {
-			break
-		}
-		depth += nesting(tokens[i])
-		if depth < 0 {
-			break
-		}
-	}
-	return tokens[min(start, len(tokens)):i]
 }
 
 // isAtomic reports whether a function changes memory and returns the previous value.

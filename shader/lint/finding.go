@@ -65,22 +65,7 @@ func CheckSource(source *shader.Source) []Finding {
 }
 
 func check(files []string, text string) []Finding {
-	c := &checker{files: files, seen: map[seenKey]bool{}}
-	tokens, markers := tokenize(text)
-	c.markers = markers
-	c.checkMarkers()
-	tokens, complete := preprocess(tokens)
-	p := parse(tokens)
-	if !complete {
-		p.unreadable = nil
-		c.report(Unreadable, shader.Position{Line: 1, Column: 1}, "macros that grow too large: not everything was checked")
-	}
-	for _, at := range p.unreadable {
-		c.report(Unreadable, at, "a bracket without its other half, or code nested too deeply: what follows was not checked")
-	}
-	c.program = p
-	c.checkLoopBounds()
-	c.walkProgram()
+	c := newCheck(files, text)
 	slices.SortStableFunc(c.findings, func(a, b located) int {
 		return cmp.Or(cmp.Compare(a.at.File, b.at.File), cmp.Compare(a.at.Line, b.at.Line), cmp.Compare(a.at.Column, b.at.Column))
 	})
@@ -91,10 +76,38 @@ func check(files []string, text string) []Finding {
 	return findings
 }
 
+// newCheck checks a text.
+func newCheck(files []string, text string) *checker {
+	c := &checker{files: files, seen: map[seenKey]bool{}}
+	tokens, markers := tokenize(text)
+	c.effort = newEffort(len(tokens))
+	c.addMarkers(markers)
+	c.checkMarkers()
+	tokens, complete := preprocess(tokens)
+	p := parse(tokens)
+	start := shader.Position{Line: 1, Column: 1}
+	if !complete {
+		p.unreadable = nil
+		c.report(Unreadable, start, "macros that grow too large, or #if nested too deeply: not everything was checked")
+	}
+	for _, at := range p.unreadable {
+		c.report(Unreadable, at, "a bracket without its other half, or code nested too deeply: what follows was not checked")
+	}
+	c.program = p
+	c.checkLoopBounds()
+	c.walkProgram()
+	if c.effort.left <= 0 {
+		c.report(Unreadable, start, "too many loops and calls within others, or expressions too long: not everything was checked")
+	}
+	return c
+}
+
 // checker is one check of one text.
 type checker struct {
 	files    []string
 	markers  []marker
+	excuses  map[excuse]bool
+	effort   *effort
 	program  *program
 	findings []located
 	seen     map[seenKey]bool

@@ -108,6 +108,8 @@ func TestUnreadable(t *testing.T) {
 	loops := strings.Repeat("for (int i = 0; i < 9; ++i) {", 40) + strings.Repeat("}", 40)
 	tests := map[string]string{
 		"brackets": "void main() { if (true) { barrier(); }",
+		"deep":     body("int a = " + nested("(", "1", ")", maxNesting) + ";"),
+		"deep if":  nested("#if 1\n", "int a;\n", "#endif\n", maxNesting+1),
 		"nesting":  "void main() {" + strings.Repeat("{", 200) + strings.Repeat("}", 200) + "}",
 		"loops":    "void main() {" + loops + "}",
 		"macros":   "#define A B B\n#define B C C\n#define C D D\n#define D " + strings.Repeat("x ", 5000) + "\nvoid main() {" + strings.Repeat("A ", 50) + "}",

@@ -23,9 +23,9 @@ func (c *checker) checkLoopBounds() {
 func (c *checker) checkLoops(list []*statement, readers map[string]bool) {
 	for _, s := range list {
 		if s.kind == loop && !c.excused(markBudget, s.at) {
-			b := &loopBound{program: c.program, readers: readers, changes: changed(s)}
+			b := &loopBound{program: c.program, readers: readers, changes: changed(s), effort: c.effort}
 			b.trace(s)
-			if !b.ends(s) {
+			if !b.ends(s) && c.effort.left > 0 {
 				c.report(UnboundedLoop, s.at, "no counter ends this loop: %s", b.reason(s))
 			}
 		}
@@ -34,36 +34,49 @@ func (c *checker) checkLoops(list []*statement, readers map[string]bool) {
 	}
 }
 
-// memoryReaders returns the functions whose results may come from memory.
+// memoryReaders returns the functions whose results may come from memory: those that
+// read it, and their callers.
 func (p *program) memoryReaders() map[string]bool {
 	readers := map[string]bool{}
-	for range len(p.order) {
-		before := len(readers)
-		for _, f := range p.order {
-			if !readers[f.name] && p.reads(f.body, readers) {
-				readers[f.name] = true
+	callers := map[string][]string{}
+	var found []string
+	for _, f := range p.order {
+		eachExpression(f.body, func(tokens []token) {
+			if p.fromMemory(tokens, nil) {
+				found = append(found, f.name)
 			}
-		}
-		if len(readers) == before {
-			break
+			for _, t := range tokens {
+				if t.kind == word && p.functions[t.text] != nil {
+					callers[t.text] = append(callers[t.text], f.name)
+				}
+			}
+		})
+	}
+	for len(found) > 0 {
+		name := found[len(found)-1]
+		found = found[:len(found)-1]
+		if !readers[name] {
+			readers[name] = true
+			found = append(found, callers[name]...)
 		}
 	}
 	return readers
 }
 
-func (p *program) reads(list []*statement, readers map[string]bool) bool {
+// eachExpression calls do with every expression of statements.
+func eachExpression(list []*statement, do func([]token)) {
 	for _, s := range list {
-		if p.fromMemory(s.init, readers) || p.fromMemory(s.tokens, readers) || p.fromMemory(s.post, readers) ||
-			p.reads(s.body, readers) || p.reads(s.otherwise, readers) {
-			return true
-		}
+		do(s.init)
+		do(s.tokens)
+		do(s.post)
+		eachExpression(s.body, do)
+		eachExpression(s.otherwise, do)
 	}
-	return false
 }
 
 func (p *program) fromMemory(tokens []token, readers map[string]bool) bool {
 	for i, t := range tokens {
-		if t.kind != word {
+		if t.kind != word || i > 0 && tokens[i-1].text == "." {
 			continue
 		}
 		if _, ok := p.memory[t.text]; ok && !endsInLength(tokens[i+1:]) || readers[t.text] || isAtomic(t.text) || t.text == "imageLoad" {
@@ -109,6 +122,7 @@ type loopBound struct {
 	program *program
 	readers map[string]bool
 	changes map[string]*change
+	effort  *effort
 }
 
 // trace marks the variables whose values come from memory: by assignment, or by a
@@ -117,7 +131,7 @@ func (b *loopBound) trace(s *statement) {
 	for range len(b.changes) + 1 {
 		before := b.fromMemory()
 		b.traceList([]*statement{s}, false)
-		if b.fromMemory() == before {
+		if b.fromMemory() == before || b.effort.left <= 0 {
 			return
 		}
 	}
@@ -136,6 +150,9 @@ func (b *loopBound) fromMemory() int {
 func (b *loopBound) traceList(list []*statement, waits bool) {
 	for _, s := range list {
 		for _, tokens := range [][]token{s.init, s.tokens, s.post} {
+			if !b.effort.spend(4 * len(tokens)) {
+				return
+			}
 			for _, a := range assignments(tokens) {
 				if c := b.changes[a.name]; c != nil && (b.hasMemory(a.value) || waits && isConstant(a.value)) {
 					c.memory = true
@@ -153,6 +170,9 @@ func isConstant(tokens []token) bool {
 }
 
 func (b *loopBound) hasMemory(tokens []token) bool {
+	if !b.effort.spend(len(tokens)) {
+		return false
+	}
 	if b.program.fromMemory(tokens, b.readers) {
 		return true
 	}
@@ -212,6 +232,9 @@ func leaves(list []*statement, breaks bool) bool {
 // by counting. Of conditions that must all hold one is enough, of others each has to
 // count.
 func (b *loopBound) isBound(tokens []token, exit bool) bool {
+	if !b.effort.spend(len(tokens)) {
+		return true
+	}
 	for len(tokens) > 0 {
 		if len(tokens) > 1 && tokens[0].text == "(" && closing(tokens, 0) == len(tokens)-1 {
 			tokens = tokens[1 : len(tokens)-1]

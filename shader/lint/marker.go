@@ -39,13 +39,22 @@ func (c *checker) checkMarkers() {
 	}
 }
 
+// excuse is a line that a marker excuses: its own, and the next one.
+type excuse struct {
+	word       string
+	file, line int
+}
+
+func (c *checker) addMarkers(markers []marker) {
+	c.markers, c.excuses = markers, map[excuse]bool{}
+	for _, m := range markers {
+		c.excuses[excuse{m.word, m.at.File, m.at.Line}] = true
+		c.excuses[excuse{m.word, m.at.File, m.at.Line + 1}] = true
+	}
+}
+
 // excused reports whether a marker of that word is on the line of at or on the one
 // above.
 func (c *checker) excused(word string, at shader.Position) bool {
-	for _, m := range c.markers {
-		if m.word == word && m.at.File == at.File && (m.at.Line == at.Line || m.at.Line == at.Line-1) {
-			return true
-		}
-	}
-	return false
+	return c.excuses[excuse{word, at.File, at.Line}]
 }

@@ -18,17 +18,18 @@ type macro struct {
 
 // preprocess replaces macros and keeps every branch of an #if. Branches with
 // brackets that the text after the #endif closes are alternatives: of these only the
-// first is kept. complete is false where macros grew beyond maxTokens.
+// first is kept. complete is false where macros grew beyond maxTokens, and where an #if
+// is nested deeper than maxNesting.
 //
 // This is not the preprocessing of shader.ReadSource, which inserts includes and
 // leaves conditions and macros to the driver. A lint needs the expanded text, and
 // all branches at once, since it has no values for the conditions.
 func preprocess(tokens []token) (expanded []token, complete bool) {
 	macros := map[string]macro{}
-	merged := mergeBranches(tokens, macros)
+	merged, shallow := mergeBranches(tokens, macros)
 	e := expander{macros: macros, left: maxTokens}
 	expanded = e.expand(merged, nil)
-	return expanded, e.left > 0
+	return expanded, shallow && e.left > 0
 }
 
 // branches is an #if without its #endif so far.
@@ -37,9 +38,12 @@ type branches struct {
 	current []token
 }
 
-func mergeBranches(tokens []token, macros map[string]macro) []token {
+func mergeBranches(tokens []token, macros map[string]macro) (merged []token, complete bool) {
 	open := []*branches{{}}
 	for _, t := range tokens {
+		if len(open) > maxNesting {
+			break
+		}
 		top := open[len(open)-1]
 		if t.kind != directive {
 			top.current = append(top.current, t)
@@ -60,13 +64,14 @@ func mergeBranches(tokens []token, macros map[string]macro) []token {
 			define(macros, t.rest)
 		}
 	}
+	complete = len(open) <= maxNesting
 	for len(open) > 1 {
 		top := open[len(open)-1]
 		open = open[:len(open)-1]
 		below := open[len(open)-1]
 		below.current = append(below.current, top.merge()...)
 	}
-	return append(flatten(open[0].done), open[0].current...)
+	return append(flatten(open[0].done), open[0].current...), complete
 }
 
 // merge returns the tokens of the branches that are kept.

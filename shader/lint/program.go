@@ -38,8 +38,10 @@ type parameter struct {
 // parse returns the declarations in tokens.
 func parse(tokens []token) *program {
 	p := &program{functions: map[string][]*function{}, memory: map[string]memory{}}
-	if at, ok := unmatched(tokens); ok {
-		p.unreadable = append(p.unreadable, at)
+	readable, bad := unmatched(tokens)
+	tokens = tokens[:readable]
+	if bad != nil {
+		p.unreadable = append(p.unreadable, bad.at)
 	}
 	for i := 0; i < len(tokens); {
 		i = p.declaration(tokens, i)
@@ -50,28 +52,32 @@ func parse(tokens []token) *program {
 	return p
 }
 
-// unmatched returns the position of a bracket without its other half.
-func unmatched(tokens []token) (shader.Position, bool) {
-	var open []token
-	for _, t := range tokens {
-		switch nesting(t) {
+// unmatched returns a bracket without its other half, or one that is nested too deeply,
+// and how many tokens can be read: those before the latter.
+func unmatched(tokens []token) (readable int, bad *token) {
+	var open []*token
+	for i := range tokens {
+		t := &tokens[i]
+		switch nesting(*t) {
 		case 1:
-			open = append(open, t)
+			if open = append(open, t); len(open) > maxNesting {
+				return i, t
+			}
 		case -1:
 			if len(open) == 0 {
-				return t.at, true
+				return len(tokens), t
 			}
 			last := open[len(open)-1]
 			if closers[last.text] != t.text {
-				return last.at, true
+				return len(tokens), last
 			}
 			open = open[:len(open)-1]
 		}
 	}
 	if len(open) > 0 {
-		return open[len(open)-1].at, true
+		return len(tokens), open[len(open)-1]
 	}
-	return shader.Position{}, false
+	return len(tokens), nil
 }
 
 // closers maps opening brackets to closing ones.

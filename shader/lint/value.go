@@ -58,6 +58,9 @@ type results map[*token]class
 // expression applies the calls, assignments and declarations of an expression, and
 // returns its class.
 func (w *walk) expression(tokens []token) class {
+	if !w.effort.spend(len(tokens)) {
+		return uniform
+	}
 	r := w.runCalls(tokens)
 	for _, d := range declarators(tokens) {
 		w.flow.classes[variable{w.top().number, d.name}] = uniform
@@ -164,6 +167,9 @@ func (w *walk) write(name string, at shader.Position, c class) {
 
 // class returns the class of a value.
 func (w *walk) class(tokens []token, r results) class {
+	if !w.effort.spend(len(tokens)) {
+		return uniform
+	}
 	for len(tokens) > 1 && tokens[0].text == "(" && closing(tokens, 0) == len(tokens)-1 {
 		tokens = tokens[1 : len(tokens)-1]
 	}

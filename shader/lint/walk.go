@@ -45,6 +45,15 @@ func (w *walk) reportLast(rule Rule, at shader.Position, format string, values .
 	}
 }
 
+func (w *walk) exhausted() bool { return w.steps > maxSteps || w.effort.left <= 0 }
+
+// fork returns a copy of the state, for another path.
+func (w *walk) fork() *flow {
+	const copied = 6 // tokens that are read in the time of copying an entry
+	w.effort.spend(copied * (len(w.flow.classes) + len(w.flow.unsynchronized) + len(w.flow.read)))
+	return w.flow.clone()
+}
+
 func (w *walk) top() *call { return w.calls[len(w.calls)-1] }
 
 // call walks through a function and returns the class of its result.
@@ -55,7 +64,7 @@ func (w *walk) call(f *function, arguments []class) class {
 			return uniform
 		}
 	}
-	if len(w.calls) > maxDepth || w.steps > maxSteps {
+	if len(w.calls) > maxDepth || w.exhausted() {
 		return divergent
 	}
 	w.number++
@@ -68,6 +77,7 @@ func (w *walk) call(f *function, arguments []class) class {
 	w.calls = append(w.calls, c)
 	w.list(f.body)
 	w.calls = w.calls[:len(w.calls)-1]
+	w.effort.spend(len(w.flow.classes))
 	for v := range w.flow.classes {
 		if v.call == c.number {
 			delete(w.flow.classes, v)
@@ -97,7 +107,7 @@ func endsFunction(list []*statement) bool {
 
 // statement walks through a statement, and returns the class of an if's condition.
 func (w *walk) statement(s *statement) class {
-	if w.steps++; w.steps > maxSteps {
+	if w.steps++; w.exhausted() {
 		return uniform
 	}
 	switch s.kind {
@@ -134,7 +144,7 @@ func (w *walk) leave() scope {
 
 func (w *walk) branch(s *statement) class {
 	c := w.expression(s.tokens)
-	before := w.flow.clone()
+	before := w.fork()
 	w.enter(scope{kind: branch, at: s.at, part: c.isDivergent(), single: c == oneLane})
 	w.list(s.body)
 	w.leave()
@@ -155,7 +165,7 @@ func (w *walk) loop(s *statement) {
 	entered := scope{kind: loop, at: s.at}
 	for round := range 2 {
 		w.silent += 1 - round
-		before := w.flow.clone()
+		before := w.fork()
 		w.enter(entered)
 		w.iteration(s)
 		entered = w.leave()
@@ -215,7 +225,7 @@ func (w *walk) singleLane(s *statement) {
 
 func (w *walk) choice(s *statement) {
 	c := w.expression(s.tokens)
-	before := w.flow.clone()
+	before := w.fork()
 	w.enter(scope{kind: choice, at: s.at, part: c.isDivergent()})
 	w.list(s.body)
 	w.leave()
