@@ -33,15 +33,15 @@ var mayImport = map[string][]string{
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
 	"glctx":           {"binary", "drivercache", "shader"},
 	"executor":        {"binary", "cache", "glctx", "shader"},
-	"conv2d":          {".", "binary", "cache", "executor", "glctx", "shader"},
+	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/osfile", "shader"},
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli"},
-	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "shader"},
-	"internal/bench":  {"binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "resident", "shader"},
+	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "shader"},
+	"internal/bench":  {"binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
-		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "resident", "shader"},
+		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "resident", "shader"},
 }
 
 // goFile is one parsed file of the project.

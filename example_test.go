@@ -1,5 +1,3 @@
-//go:build linux
-
 package shadercache_test
 
 import (

@@ -14,6 +14,7 @@ import (
 // mayFinish lists the files that may stop everything until the GPU has done all
 // it was given, and why: nothing that keeps running does.
 var mayFinish = map[string]string{
+	"glctx/internal/gl45/calls_cgo.go":    "is the binding of glFinish that glctx.GL.Finish calls",
 	"glctx/mapped_buffer.go":              "has the GPU clear memory that the host cannot write, before it is handed out",
 	"internal/bench/dispatch/dispatch.go": "measures what finishing costs",
 	"internal/bench/sessions/reread.go":   "times single dispatches",

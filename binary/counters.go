@@ -157,7 +157,14 @@ func (d *Dir) counters() (map[string]Counters, error) {
 	}
 	all := d.readStats().Fingerprints
 	for _, s := range stores {
-		if c, err := s.loadLifetime(); err == nil {
+		c, merged, err := s.loadLifetime()
+		if err != nil {
+			c = all[s.name]
+		}
+		for _, r := range s.readPending(merged) {
+			c.Add(r.Counters)
+		}
+		if c != (Counters{}) {
 			all[s.name] = c
 		}
 	}

@@ -19,6 +19,7 @@ import (
 //	starts.jsonl              what each start did: see Starts
 //	compiled.json             what starts compiled: see Recompiled
 //	stats_zero.json           the counters at the last Zero
+//	settings.json             limits of the directory: see Settings
 //	NVIDIA_H200-1f0c3a2b/     one per fingerprint: see Store
 //	driver/                   the driver's own cache: see package drivercache
 //	sources/                  texts of programs: see PutSource
@@ -32,13 +33,16 @@ const (
 
 const readmeText = `This directory is a cache of compiled GPU programs, kept by shadercache.
 
-It holds nothing that cannot be made again: delete it, or any part of it, at
-any time, also while programs run. The next start then compiles again.
+It holds nothing that cannot be made again, but the limits in settings.json: delete
+it, or any part of it, at any time, also while programs run. The next start then
+compiles again.
 
   <driver>-<digest>/   programs that one driver compiled
   driver/              the driver's own cache of machine code
   sources/             the programs' texts, where keeping them was asked for
   cache_stats.json     how often programs were found here
+  starts.jsonl         what the latest starts found and compiled
+  settings.json        limits, where "shadercache config set" stored any
 
 "shadercache stats", "list" and "prune" show and trim it.
 `
@@ -74,8 +78,9 @@ func DefaultDir() (string, error) {
 // OpenDir opens the cache directory at path and creates it, for the user alone, where it
 // is missing. It returns an error that matches ErrUnsafeDir when path, or driver/ or
 // sources/ in it, is no directory, is a symbolic link, belongs to another user or can be
-// written by others: a user who can write there decides what the driver runs. It accepts
-// a directory that can be read but not written.
+// written by others: a user who can write there decides what the driver runs. The same
+// holds for folders of drivers in driver/, and for parents of path that belong to another
+// user than root. It accepts a directory that can be read but not written.
 func OpenDir(path string) (*Dir, error) {
 	if path == "" {
 		return nil, fmt.Errorf("%w: the path is empty", ErrNoDir)
@@ -115,7 +120,13 @@ func (d *Dir) create() error {
 	if err := d.checkSafe(d.path, info); err != nil {
 		return err
 	}
+	if err := checkParents(d.path); err != nil {
+		return err
+	}
 	if err := d.checkBelow(d.path, driverName, sourcesName); err != nil {
+		return err
+	}
+	if err := d.checkDriverFolders(); err != nil {
 		return err
 	}
 	// The cache does not read these files, so errors are ignored.

@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -49,26 +50,59 @@ func (e Explanation) Unloadable() bool {
 
 // Explain explains what a request for the program of key finds, here and in the upstream
 // directory. src is its source; nil = the stored one, if any. It opens all blobs of this
-// driver for their names and writes nothing.
+// driver for their names and writes nothing. For several programs use an Explainer.
 func (s *Store) Explain(key shader.Key, src *shader.Source) (Explanation, error) {
-	e := Explanation{Key: key}
+	return s.NewExplainer().Explain(key, src)
+}
+
+// Explainer explains programs of one store. It reads the names of all programs once, and
+// each stored source that it compares with once. It does not see later changes of them.
+// One goroutine at a time uses it.
+type Explainer struct {
+	store   *Store
+	named   map[string][]shader.Key // programs by name, those here before those upstream; nil = not read
+	others  []*Store                // of other drivers, here and upstream; nil = not read
+	sources map[shader.Key]*shader.Source
+}
+
+// NewExplainer returns an Explainer, which has read nothing.
+func (s *Store) NewExplainer() *Explainer {
+	return &Explainer{store: s, sources: map[shader.Key]*shader.Source{}}
+}
+
+// Explain does what Store.Explain does.
+func (x *Explainer) Explain(key shader.Key, src *shader.Source) (Explanation, error) {
+	s, e := x.store, Explanation{Key: key}
 	if src == nil {
-		src, _ = s.dir.Source(key)
+		src = x.source(key)
 	}
 	if src != nil {
-		e.Name, e.Failure = src.Name(), s.failureLog(src)
+		e.Name = src.Name()
+	}
+	if failure, err := s.readFailure(key); err == nil {
+		e.Failure, e.Name = failure.Log, cmp.Or(e.Name, failure.Name)
 	}
 	s.explainBlob(&e)
 	if note, err := os.ReadFile(filepath.Join(s.path, rejectedName, key.String()+blobExt+reasonExt)); err == nil {
 		e.Rejected = strings.TrimSpace(string(note))
 	}
 	if q, err := s.readQuarantine(key); err == nil && q.isActive(s.dir.now()) {
-		e.Quarantine = &q
+		e.Quarantine, e.Name = &q, cmp.Or(e.Name, q.Name)
 	}
-	e.Similar = s.similar(key, e.Name, src)
+	e.Similar = x.similar(key, e.Name, src)
 	var err error
-	e.Others, err = s.others(key)
+	e.Others, err = x.otherDrivers(key)
 	return e, err
+}
+
+// source returns a stored source, nil where there is none or it cannot be read.
+func (x *Explainer) source(key shader.Key) *shader.Source {
+	src, read := x.sources[key]
+	if !read {
+		src, _ = x.store.dir.Source(key)
+		x.sources[key] = src
+	}
+	return src
 }
 
 // explainBlob reads the blob as Get does.
@@ -96,53 +130,77 @@ func (s *Store) explainBlob(e *Explanation) {
 	}
 }
 
-func (s *Store) failureLog(src *shader.Source) string {
-	if failure := s.Failure(src); failure != nil {
-		return failure.Log
+// otherDrivers lists the other drivers that have a program, here or upstream.
+func (x *Explainer) otherDrivers(key shader.Key) ([]OtherDriver, error) {
+	if err := x.readOthers(); err != nil {
+		return []OtherDriver{}, err
 	}
-	return ""
-}
-
-// others lists the other drivers that have a program, here or upstream.
-func (s *Store) others(key shader.Key) ([]OtherDriver, error) {
-	list, seen := []OtherDriver{}, map[string]bool{s.name: true}
-	for _, dir := range s.dir.levels() {
-		stores, err := dir.stores()
-		if err != nil {
-			return list, err
+	list, seen := []OtherDriver{}, map[string]bool{x.store.name: true}
+	for _, other := range x.others {
+		if _, err := os.Lstat(other.blobPath(key)); err != nil || seen[other.name] {
+			continue
 		}
-		for _, other := range stores {
-			if _, err := os.Lstat(other.blobPath(key)); err != nil || seen[other.name] {
-				continue
-			}
-			seen[other.name] = true
-			found := OtherDriver{Dir: other.name, Diffs: []FieldDiff{}}
-			if other.digest != (shader.Digest{}) {
-				found.Diffs = s.fingerprint.Diff(other.fingerprint)
-			}
-			list = append(list, found)
+		seen[other.name] = true
+		found := OtherDriver{Dir: other.name, Diffs: []FieldDiff{}}
+		if other.digest != (shader.Digest{}) {
+			found.Diffs = x.store.fingerprint.Diff(other.fingerprint)
 		}
+		list = append(list, found)
 	}
 	return list, nil
 }
 
+// readOthers lists the stores of all drivers, once.
+func (x *Explainer) readOthers() error {
+	if x.others != nil {
+		return nil
+	}
+	others := []*Store{}
+	for _, dir := range x.store.dir.levels() {
+		stores, err := dir.stores()
+		if err != nil {
+			return err
+		}
+		others = append(others, stores...)
+	}
+	x.others = others
+	return nil
+}
+
 // similar lists other programs of a name, those here before those upstream.
-func (s *Store) similar(key shader.Key, name string, src *shader.Source) []Similar {
+func (x *Explainer) similar(key shader.Key, name string, src *shader.Source) []Similar {
 	list, seen := []Similar{}, map[shader.Key]bool{key: true}
-	for level := s; level != nil && name != ""; level = level.upstream {
-		for e, err := range level.All() {
-			if err != nil || e.Name != name || seen[e.Key] {
-				continue
-			}
-			seen[e.Key] = true
-			found := Similar{Key: e.Key}
-			if theirs, err := s.dir.Source(e.Key); err == nil && src != nil {
-				found.Diff = src.Diff(theirs)
-			}
-			if list = append(list, found); len(list) == maxSimilar {
-				return list
-			}
+	if name == "" {
+		return list
+	}
+	x.readNames()
+	for _, other := range x.named[name] {
+		if seen[other] {
+			continue
+		}
+		seen[other] = true
+		found := Similar{Key: other}
+		if theirs := x.source(other); theirs != nil && src != nil {
+			found.Diff = src.Diff(theirs)
+		}
+		if list = append(list, found); len(list) == maxSimilar {
+			break
 		}
 	}
 	return list
+}
+
+// readNames reads the names of all programs, once.
+func (x *Explainer) readNames() {
+	if x.named != nil {
+		return
+	}
+	x.named = map[string][]shader.Key{}
+	for level := x.store; level != nil; level = level.upstream {
+		for e, err := range level.All() {
+			if err == nil {
+				x.named[e.Name] = append(x.named[e.Name], e.Key)
+			}
+		}
+	}
 }

@@ -3,18 +3,20 @@ package binary
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
 const (
 	failedName      = "failed"
 	failedExt       = ".json"
-	maxFailureBytes = 4 << 20
-	maxLogBytes     = 1 << 20
+	maxFailureBytes = 16 << 20
+	maxLogBytes     = 4 << 20
 	// failureAge is the age at which prune deletes a recorded compile error.
 	failureAge = 30 * 24 * time.Hour
 )
@@ -40,12 +42,39 @@ func (s *Store) PutFailure(src *shader.Source, log string) error {
 // Failure returns the compile error that PutFailure recorded for a source, and nil where
 // there is none or it cannot be read.
 func (s *Store) Failure(src *shader.Source) *shader.CompileError {
-	data, _, err := readRegular(s.failurePath(src.Key()), maxFailureBytes)
-	var f failure
-	if err != nil || json.Unmarshal(data, &f) != nil || f.Key != src.Key() {
+	f, err := s.readFailure(src.Key())
+	if err != nil {
 		return nil
 	}
 	return &shader.CompileError{Name: src.Name(), Log: f.Log, Source: src}
+}
+
+func (s *Store) readFailure(key shader.Key) (f failure, err error) {
+	data, _, err := readRegular(s.failurePath(key), maxFailureBytes)
+	if err != nil {
+		return failure{}, err
+	}
+	if err := json.Unmarshal(data, &f); err != nil || f.Key != key {
+		return failure{}, damaged("record of a compile error")
+	}
+	return f, nil
+}
+
+// Failures yields the keys and names of the sources with a recorded compile error. It
+// leaves out records that cannot be read.
+func (s *Store) Failures() iter.Seq2[shader.Key, string] {
+	return func(yield func(shader.Key, string) bool) {
+		for _, file := range osfile.List(filepath.Join(s.path, failedName)) {
+			digits, ok := strings.CutSuffix(file.Name(), failedExt)
+			key, err := shader.ParseKey(digits)
+			if !ok || err != nil {
+				continue
+			}
+			if f, err := s.readFailure(key); err == nil && !yield(key, f.Name) {
+				return
+			}
+		}
+	}
 }
 
 // ForgetFailure deletes the recorded compile error of a source, so that the next request

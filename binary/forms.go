@@ -14,9 +14,9 @@ import (
 // dirFiles are files of the cache directory, storeFiles and storeDirs the files and
 // directories in the directory of a store. fingerprint.json is the last: it proves that the others are the store's.
 var (
-	dirFiles   = []string{statsName, startsName, compiledName, zeroName, lastTrimName}
+	dirFiles   = []string{statsName, startsName, compiledName, zeroName, settingsName, lastTrimName}
 	storeFiles = []string{probeName, index.Name, index.SumName, manifestName, fingerprintName}
-	storeDirs  = []string{blobsName, rejectedName, inFlightName, quarantineName, failedName, checkedName, tuningName}
+	storeDirs  = []string{blobsName, rejectedName, inFlightName, quarantineName, failedName, checkedName, tuningName, pendingName}
 )
 
 // The names of files that this package makes. Only files with such a name are ever
@@ -33,6 +33,7 @@ var (
 //	<store>/quarantine, failed   <key>.json
 //	<store>/tuning               <digest of the problem>.json
 //	<store>/checked              <key>
+//	<store>/pending              <32 digits>.json
 //
 // A temporary file has the name of the file that it becomes, between a dot and a number.
 var (
@@ -50,6 +51,7 @@ var (
 		failedName:     noteForm,
 		tuningName:     noteForm,
 		checkedName:    newForm(digits),
+		pendingName:    newForm(`[0-9a-f]{32}` + regexp.QuoteMeta(pendingExt)),
 	}
 	shardForm = regexp.MustCompile(`^[0-9a-f]{2}$`)
 )

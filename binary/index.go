@@ -14,6 +14,7 @@ import (
 type contents struct {
 	programs map[shader.Key]Entry
 	lifetime Counters
+	merged   []string // names of the files of pending/ that the last merge added
 }
 
 // readIndex returns the content of the index, and nothing where it cannot be read now.
@@ -36,7 +37,7 @@ func (s *Store) loadIndex() (*contents, error) {
 // loadContents decodes everything. A new index is empty.
 func loadContents(x *index.File) (*contents, error) {
 	c := &contents{programs: map[shader.Key]Entry{}}
-	err := x.Load(c.lifetime.decode, func(key shader.Key, value []byte) error {
+	err := x.Load(c.decode, func(key shader.Key, value []byte) error {
 		e := Entry{Key: key}
 		err := json.Unmarshal(value, &e)
 		c.programs[key] = e
@@ -48,28 +49,50 @@ func loadContents(x *index.File) (*contents, error) {
 	return c, nil
 }
 
-// loadLifetime reads the counters, at the same cost however many programs there are.
-func (s *Store) loadLifetime() (c Counters, err error) {
-	x, err := index.Open(s.path, true)
-	if err != nil {
-		return c, indexError(err)
+// decode decodes what an index holds beside the programs.
+func (c *contents) decode(lifetime, merged []byte) error {
+	if len(merged) > 0 {
+		if err := json.Unmarshal(merged, &c.merged); err != nil {
+			return err
+		}
 	}
-	defer x.Close()
+	return json.Unmarshal(lifetime, &c.lifetime)
+}
+
+// loadTotals decodes everything but the programs.
+func loadTotals(x *index.File) (*contents, error) {
+	c := &contents{programs: map[shader.Key]Entry{}}
 	if err := x.LoadLifetime(c.decode); err != nil {
-		return Counters{}, indexError(err)
+		return nil, indexError(err)
 	}
 	return c, nil
 }
 
+// loadLifetime reads the counters, without those that are pending, and what was merged.
+func (s *Store) loadLifetime() (Counters, []string, error) {
+	x, err := index.Open(s.path, true)
+	if err != nil {
+		return Counters{}, nil, indexError(err)
+	}
+	defer x.Close()
+	c, err := loadTotals(x)
+	if err != nil {
+		return Counters{}, nil, err
+	}
+	return c.lifetime, c.merged, nil
+}
+
 // saveIndex writes the counters and the programs that changed, and deletes those that
 // are gone, in one transaction.
-func saveIndex(x *index.File, lifetime Counters, changed map[shader.Key]Entry, gone []shader.Key) error {
-	counters, err := json.Marshal(lifetime)
-	if err != nil {
+func saveIndex(x *index.File, c *contents, changed map[shader.Key]Entry, gone []shader.Key) error {
+	counters, err1 := json.Marshal(c.lifetime)
+	merged, err2 := json.Marshal(c.merged)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	return indexError(x.Save(index.Changes{
 		Lifetime: counters,
+		Merged:   merged,
 		Changed:  slices.SortedFunc(maps.Keys(changed), compareKeys),
 		Value:    func(key shader.Key) ([]byte, error) { return json.Marshal(changed[key]) },
 		Gone:     gone,
@@ -88,7 +111,39 @@ func findEntry(known *index.Copy, key shader.Key) Entry {
 	return e
 }
 
-func (c *Counters) decode(data []byte) error { return json.Unmarshal(data, c) }
+// findEntryIn returns what an open index holds of a program, and false if it has none.
+func findEntryIn(x *index.File, key shader.Key) (e Entry, ok bool) {
+	x.Find(key, func(value []byte) { ok = json.Unmarshal(value, &e) == nil })
+	e.Key = key
+	return e, ok
+}
+
+// statistics is what a store holds about its programs: a copy of the index, and what is
+// pending. A nil *index.Copy is empty.
+type statistics struct {
+	known   *index.Copy
+	pending map[shader.Key][]Use
+}
+
+// openStatistics reads the statistics; the caller closes them.
+func (s *Store) openStatistics() *statistics {
+	known := index.OpenCopy(s.path)
+	var c contents
+	_ = known.LoadTotals(c.decode)
+	return &statistics{known, pendingUses(s.readPending(c.merged))}
+}
+
+func (st *statistics) Close() { st.known.Close() }
+
+// find returns the entry of a program, which is empty but for the key where nothing is
+// known.
+func (st *statistics) find(key shader.Key) Entry {
+	e := findEntry(st.known, key)
+	for _, u := range st.pending[key] {
+		e.apply(u)
+	}
+	return e
+}
 
 // indexError converts an error of package index to one of this package.
 func indexError(err error) error {

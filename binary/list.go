@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -19,7 +18,7 @@ import (
 // hits and load times are 0 and the last use is the file's time.
 func (s *Store) All() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		known := index.OpenCopy(s.path)
+		known := s.openStatistics()
 		defer known.Close()
 		for key, file := range s.blobFiles() {
 			h, fileBytes, err := s.readHeader(key)
@@ -29,7 +28,7 @@ func (s *Store) All() iter.Seq2[Entry, error] {
 				}
 				continue
 			}
-			e := findEntry(known, key)
+			e := known.find(key)
 			e.describe(h, fileBytes)
 			e.usedBy(fileTime(file))
 			if !yield(e, nil) {

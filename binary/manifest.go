@@ -19,6 +19,9 @@ import (
 const (
 	manifestName   = "manifest.json"
 	manifestSchema = 1
+	// maxManifest is the number of programs from which the manifest lists none: at 430
+	// bytes each it would take longer to write than everything else.
+	maxManifest = 10_000
 )
 
 // manifest is manifest.json: the index of one store, for people and scripts. The package
@@ -28,7 +31,8 @@ type manifest struct {
 	Fingerprint Fingerprint       `json:"fingerprint"`
 	Digest      shader.Digest     `json:"digest"`
 	Updated     time.Time         `json:"updated"`
-	Programs    []manifestProgram `json:"programs"` // sorted by name, then key
+	Omitted     int               `json:"omitted,omitempty"` // programs, if there are too many
+	Programs    []manifestProgram `json:"programs"`          // sorted by name, then key
 }
 
 type manifestProgram struct {
@@ -48,11 +52,16 @@ func (s *Store) manifestPath() string { return filepath.Join(s.path, manifestNam
 
 // writeManifest writes the JSON of a manifest, encoding one program at a time.
 func (s *Store) writeManifest(c *contents) error {
+	omitted, keys := 0, c.keysByName()
+	if len(keys) > maxManifest {
+		omitted, keys = len(keys), nil
+	}
 	head, err := json.MarshalIndent(manifest{
 		Schema:      manifestSchema,
 		Fingerprint: s.fingerprint,
 		Digest:      s.digest,
 		Updated:     s.dir.now().UTC(),
+		Omitted:     omitted,
 		Programs:    []manifestProgram{},
 	}, "", "  ")
 	if err != nil {
@@ -62,7 +71,7 @@ func (s *Store) writeManifest(c *contents) error {
 		head, end := bytes.TrimSuffix(head, []byte("]\n}")), "]\n}\n"
 		_, _ = w.Write(head) // the writer keeps its error
 		separator := "\n    "
-		for _, key := range c.keysByName() {
+		for _, key := range keys {
 			line, err := json.MarshalIndent(s.manifestProgram(c.programs[key]), "    ", "  ")
 			if err != nil {
 				return err

@@ -86,9 +86,20 @@ func (s *Store) Prune(o PruneOptions) (PruneReport, error) {
 }
 
 // Trim prunes the directory, for every driver, and reports true, unless it was trimmed
-// within the last day: then it does nothing and reports false. The file last_trim holds
+// within the last day, or there is no limit: then it does nothing and reports false. A
+// limit of 0 is that of [Dir.Settings]; a negative one is none. The file last_trim holds
 // the time of the last trim; a time in the future is ignored.
 func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
+	stored, _ := d.Settings() // config and doctor report the error
+	if o.MaxBytes == 0 {
+		o.MaxBytes = stored.MaxBytes
+	}
+	if o.MaxAge == 0 {
+		o.MaxAge = stored.MaxAge
+	}
+	if o.MaxBytes <= 0 && o.MaxAge <= 0 {
+		return PruneReport{}, false, nil
+	}
 	if o.Now.IsZero() {
 		o.Now = d.now()
 	}
@@ -146,7 +157,7 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 		for _, s := range chosen {
 			if touched[s.name] && s.isIdentified() {
 				// Where the index is busy, the next Record reconciles it.
-				_ = s.record(nil, Counters{})
+				_ = s.reconcileIndex()
 			}
 		}
 	}

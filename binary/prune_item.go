@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -144,14 +143,14 @@ func spread(items []pruneItem, programs []int64) {
 
 // pruneItems lists the programs of one store.
 func (s *Store) pruneItems() (items []pruneItem) {
-	known := index.OpenCopy(s.path)
+	known := s.openStatistics()
 	defer known.Close()
 	for key, file := range s.blobFiles() {
 		info, err := file.Info()
 		if err != nil {
 			continue
 		}
-		e := findEntry(known, key)
+		e := known.find(key)
 		e.usedBy(info.ModTime())
 		used := e.LastUse.UnixNano()
 		items = append(items, pruneItem{

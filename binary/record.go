@@ -7,19 +7,21 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Record adds uses and counters to the index and rewrites manifest.json and
-// cache_stats.json from it. It ignores uses of programs that have no blob. After an error
-// nothing is recorded, and the caller may try again with the same values; the error
-// matches ErrBusy when another process held the index. In an upstream directory Record
-// does nothing.
+// Record adds uses and counters to the statistics of the store. It ignores uses of
+// programs that have no blob. After an error nothing is recorded, and the caller may try
+// again with the same values. In an upstream directory Record does nothing.
 //
-// Record also reconciles the index with the blobs on disk: an index that is new, was
-// lost, or lacks what another process wrote is complete afterwards.
+// The index of up to some 3,000 programs, manifest.json and cache_stats.json are written
+// at once, and reconciled with the blobs on disk: an index that is new, was lost, or
+// lacks what another process wrote is complete afterwards. Where another process holds
+// the index, and in larger stores, the values are added to pending/, at a cost that does
+// not depend on the number of programs; readers find them there.
 func (s *Store) Record(uses []Use, counters Counters) error {
 	if len(uses) == 0 && counters == (Counters{}) || s.dir.readOnly {
 		return nil
@@ -36,34 +38,136 @@ func (s *Store) record(uses []Use, counters Counters) error {
 	if err := s.create(s.path); err != nil {
 		return err
 	}
-	x, known, err := s.openOrRebuild()
-	if err != nil {
-		return err
-	}
-	defer x.Close()
-
-	rewritten := s.takeRewritten()
-	changed, gone := s.reconcile(known, rewritten)
-	for _, u := range uses {
-		if e, ok := known.programs[u.Key]; ok {
-			if e.apply(u) {
-				known.programs[u.Key], changed[u.Key] = e, e
-			}
-		}
-	}
-	known.lifetime.Add(counters)
-	// Views before the index: if one fails, nothing is recorded. Views that are newer
-	// than the index until the next Record do no harm.
-	err = s.writeViews(known, len(changed)+len(gone) > 0)
-	if err == nil {
-		err = saveIndex(x, known.lifetime, changed, gone)
+	own := pendingRecord{Uses: uses, Counters: counters, Written: s.takeRewritten()}
+	var err error
+	if s.isLarge() {
+		err = s.recordLarge(own)
+	} else if err = s.merge(own, true); errors.Is(err, ErrBusy) {
+		err = s.putPending(own)
 	}
 	if err != nil {
-		s.putBackRewritten(rewritten)
+		s.putBackRewritten(own.Written)
 		return err
 	}
 	s.recordStarts(counters)
 	return nil
+}
+
+// recordLarge adds a record to a store with a large index. Now and then it merges all of
+// them; while the index is busy, a later one does.
+func (s *Store) recordLarge(own pendingRecord) error {
+	if err := s.putPending(own); err != nil {
+		return err
+	}
+	if len(s.pendingNames()) >= maxPending {
+		_ = s.merge(pendingRecord{}, false) // what fails stays pending
+	}
+	return nil
+}
+
+// isLarge reports whether the index is too large to be rewritten by each Record.
+func (s *Store) isLarge() bool {
+	info, err := os.Lstat(filepath.Join(s.path, index.Name))
+	return err == nil && info.Mode().IsRegular() && info.Size() >= largeIndex
+}
+
+// reconcileIndex merges what is pending and makes the index agree with the blobs on disk,
+// however large it is.
+func (s *Store) reconcileIndex() error {
+	s.recording.Lock()
+	defer s.recording.Unlock()
+	if err := s.create(s.path); err != nil {
+		return err
+	}
+	own := pendingRecord{Written: s.takeRewritten()}
+	err := s.merge(own, true)
+	if err != nil {
+		s.putBackRewritten(own.Written)
+	}
+	return err
+}
+
+// merge writes a record and all that are pending to the index. With whole it reads the
+// whole index, reconciles it with the blobs on disk, and writes the views of it;
+// otherwise it handles the programs of the records only.
+func (s *Store) merge(own pendingRecord, whole bool) error {
+	x, known, err := s.openOrRebuild(whole)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	names := s.pendingNames()
+	records := append(s.readPending(known.merged), own)
+	rewritten := map[shader.Key]struct{}{}
+	for _, r := range records {
+		for _, key := range r.Written {
+			rewritten[key] = struct{}{}
+		}
+	}
+	var changed map[shader.Key]Entry
+	var gone []shader.Key
+	if whole || x.Created() {
+		changed, gone = s.reconcile(known, rewritten)
+	} else {
+		changed, gone = s.find(x, known, records, rewritten)
+	}
+	known.apply(records, changed)
+	known.merged = names
+	// Views before the index: if one fails, nothing is recorded. Views that are newer
+	// than the index until the next Record do no harm.
+	err = s.writeViews(known, (whole || x.Created()) && len(changed)+len(gone) > 0)
+	if err == nil {
+		err = saveIndex(x, known, changed, gone)
+	}
+	if err == nil {
+		s.deletePending(names)
+	}
+	return err
+}
+
+// apply adds records to the entries that are known. It adds those that changed to changed.
+func (c *contents) apply(records []pendingRecord, changed map[shader.Key]Entry) {
+	for _, r := range records {
+		for _, u := range r.Uses {
+			if e, ok := c.programs[u.Key]; ok && e.apply(u) {
+				c.programs[u.Key], changed[u.Key] = e, e
+			}
+		}
+		c.lifetime.Add(r.Counters)
+	}
+}
+
+// find makes known the programs of records. It returns those that are new or were
+// written again, and those that are gone.
+func (s *Store) find(x *index.File, known *contents, records []pendingRecord, rewritten map[shader.Key]struct{}) (changed map[shader.Key]Entry, gone []shader.Key) {
+	changed = map[shader.Key]Entry{}
+	keys := maps.Clone(rewritten)
+	for _, r := range records {
+		for _, u := range r.Uses {
+			keys[u.Key] = struct{}{}
+		}
+	}
+	for key := range keys {
+		e, ok := findEntryIn(x, key)
+		info, err := os.Lstat(s.blobPath(key))
+		if errors.Is(err, fs.ErrNotExist) && ok {
+			gone = append(gone, key)
+		}
+		if err != nil {
+			continue
+		}
+		if _, again := rewritten[key]; !ok || again {
+			h, fileBytes, err := s.readHeader(key)
+			if err != nil {
+				continue
+			}
+			e.describe(h, fileBytes)
+			e.usedBy(info.ModTime())
+			changed[key] = e
+		}
+		known.programs[key] = e
+	}
+	return changed, gone
 }
 
 func (s *Store) writeViews(c *contents, programsChanged bool) error {
@@ -77,8 +181,8 @@ func (s *Store) writeViews(c *contents, programsChanged bool) error {
 
 // openOrRebuild opens the index for writing. It rejects a damaged index and makes an
 // empty one, whose counters start with those of cache_stats.json.
-func (s *Store) openOrRebuild() (*index.File, *contents, error) {
-	x, known, err := s.openForWriting()
+func (s *Store) openOrRebuild(whole bool) (*index.File, *contents, error) {
+	x, known, err := s.openForWriting(whole)
 	if errors.Is(err, ErrDamaged) {
 		if err := s.rejectFile(filepath.Join(s.path, index.Name), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
@@ -89,7 +193,7 @@ func (s *Store) openOrRebuild() (*index.File, *contents, error) {
 				return nil, nil, err
 			}
 		}
-		x, known, err = s.openForWriting()
+		x, known, err = s.openForWriting(whole)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -100,12 +204,17 @@ func (s *Store) openOrRebuild() (*index.File, *contents, error) {
 	return x, known, nil
 }
 
-func (s *Store) openForWriting() (*index.File, *contents, error) {
+// openForWriting opens the index and reads it; without whole, all but the programs.
+func (s *Store) openForWriting(whole bool) (*index.File, *contents, error) {
 	x, err := index.Open(s.path, false)
 	if err != nil {
 		return nil, nil, indexError(err)
 	}
-	known, err := loadContents(x)
+	load := loadContents
+	if !whole {
+		load = loadTotals
+	}
+	known, err := load(x)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -142,20 +251,21 @@ func (s *Store) reconcile(known *contents, rewritten map[shader.Key]struct{}) (c
 }
 
 // takeRewritten returns and empties the set of keys that Put wrote since the last record.
-func (s *Store) takeRewritten() map[shader.Key]struct{} {
+func (s *Store) takeRewritten() []shader.Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := s.mu.rewritten
+	taken := slices.Collect(maps.Keys(s.mu.rewritten))
 	s.mu.rewritten = nil
 	return taken
 }
 
-func (s *Store) putBackRewritten(keys map[shader.Key]struct{}) {
+func (s *Store) putBackRewritten(keys []shader.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.rewritten == nil {
-		s.mu.rewritten = keys
-		return
+		s.mu.rewritten = map[shader.Key]struct{}{}
 	}
-	maps.Copy(s.mu.rewritten, keys)
+	for _, key := range keys {
+		s.mu.rewritten[key] = struct{}{}
+	}
 }

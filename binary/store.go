@@ -19,6 +19,7 @@ import (
 //	    fingerprint.json      the fingerprint in full
 //	    blobs/5e/5e88...bin   one envelope a program, named by its key
 //	    index.db, index.sum   last use, hits, timings: see package index
+//	    pending/              what the index does not have yet: see Record
 //	    manifest.json         the same for people and scripts
 //	    probe.json            measured properties of the driver: see PutProbe
 //	    rejected/             blobs that were damaged or refused, with the reason

@@ -10,6 +10,12 @@ var (
 	// ErrRefused is matched by a [*RefusedError], which is returned when a bundle is
 	// damaged, incomplete, or has content that Export does not write.
 	ErrRefused = errors.New("bundle refused")
+	// ErrTooLarge is matched by a [*RefusedError] for a bundle above
+	// ImportOptions.MaxBytes.
+	ErrTooLarge = errors.New("bundle is larger than the limit")
+	// ErrNewer is matched by a [*RefusedError] for a bundle that a later version of
+	// shadercache wrote.
+	ErrNewer = errors.New("bundle is of a later version")
 	// ErrUnsigned is returned when a key is given and the bundle is not signed.
 	ErrUnsigned = errors.New("bundle is not signed")
 	// ErrSignature is returned when the signature was not made with the key.
@@ -25,6 +31,8 @@ var (
 type RefusedError struct {
 	Path   string // the member, or "" for the whole bundle
 	Reason string
+
+	kind error // ErrTooLarge, ErrNewer or nil
 }
 
 func (e *RefusedError) Error() string {
@@ -34,10 +42,12 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("bundle refused: %q: %s", e.Path, e.Reason)
 }
 
-// Is reports whether target is ErrRefused.
-func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
+// Is reports whether target is ErrRefused, or the error for this kind of refusal.
+func (e *RefusedError) Is(target error) bool {
+	return target == ErrRefused || target != nil && target == e.kind
+}
 
 // refused returns a *RefusedError with a formatted reason.
 func refused(path, text string, args ...any) error {
-	return &RefusedError{path, fmt.Sprintf(text, args...)}
+	return &RefusedError{Path: path, Reason: fmt.Sprintf(text, args...)}
 }

@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -88,24 +87,13 @@ func Export(w io.Writer, dir *binary.Dir, o ExportOptions) (ExportReport, error)
 }
 
 // ExportFile is Export to a file, which it creates or replaces when the bundle is
-// complete.
-func ExportFile(path string, dir *binary.Dir, o ExportOptions) (ExportReport, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return ExportReport{}, fmt.Errorf("bundle: export: %w", err)
-	}
-	r, err := Export(f, dir, o)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return r, errors.Join(err, os.Remove(f.Name()))
-	}
-	return r, nil
+// complete. A device or FIFO is not replaced: the bundle is written to it.
+func ExportFile(path string, dir *binary.Dir, o ExportOptions) (r ExportReport, err error) {
+	err = osfile.WriteOutput(path, 0o600, func(w io.Writer) error {
+		r, err = Export(w, dir, o)
+		return err
+	})
+	return r, err
 }
 
 func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err error) {

@@ -177,6 +177,9 @@ func TestHostileBundles(t *testing.T) {
 			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("got %v, want a refusal with %q", err, test.reason)
 			}
+			if later, large := test.name == "later schema", test.name == "larger than allowed"; errors.Is(err, ErrNewer) != later || errors.Is(err, ErrTooLarge) != large {
+				t.Errorf("%v is of another kind", err)
+			}
 			wantEmpty(t, to)
 			if files := tree(t, home); len(files) > 5 {
 				t.Errorf("written outside: %q", files)

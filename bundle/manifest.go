@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -145,6 +146,10 @@ func decodeHead(data []byte) (m *Manifest, files []byte, err error) {
 	}
 	if err := json.Unmarshal(data, &about); err != nil {
 		return nil, nil, refused(manifestName, "%v", err)
+	}
+	if about.Schema > manifestSchema {
+		reason := fmt.Sprintf("schema %d, and this program reads up to schema %d", about.Schema, manifestSchema)
+		return nil, nil, &RefusedError{Path: manifestName, Reason: reason, kind: ErrNewer}
 	}
 	if about.Schema != manifestSchema {
 		return nil, nil, refused(manifestName, "schema %d, and this program reads schema %d", about.Schema, manifestSchema)

@@ -90,7 +90,8 @@ func (u *unpacker) unpackMembers() (*Manifest, error) {
 		return nil, err
 	}
 	if total := m.bytes(); total > u.options.MaxBytes {
-		return nil, refused("", "it unpacks to %d bytes, and the limit is %d", total, u.options.MaxBytes)
+		reason := fmt.Sprintf("it unpacks to %d bytes, and the limit is %d", total, u.options.MaxBytes)
+		return nil, &RefusedError{Reason: reason, kind: ErrTooLarge}
 	}
 	if err := u.root.MkdirAll(stagingNew, 0o700); err != nil {
 		return nil, err

@@ -107,9 +107,9 @@ func New(dev Device, o Options) (*Cache, error) {
 }
 
 // warnUnmanaged logs that the driver's own cache is not managed, where the caller has
-// not chosen that.
+// not chosen that. For a full volume the context does.
 func (c *Cache) warnUnmanaged(driver drivercache.State) {
-	if !driver.Managed && !driver.Off && driver.Reason != "" {
+	if !driver.Managed && !driver.Off && !driver.Full && driver.Reason != "" {
 		c.log.Warn("the driver's own cache is not managed: it is not exported or pruned, and programs that are on disk may compile again",
 			"reason", driver.Reason)
 	}

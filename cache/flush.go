@@ -122,7 +122,7 @@ func (c *Cache) recordLast() error {
 
 // trim enforces the limits on the disk. The caller holds recording.
 func (c *Cache) trim() {
-	if c.options.MaxDiskBytes <= 0 && c.options.MaxDiskAge <= 0 {
+	if c.options.MaxDiskBytes < 0 && c.options.MaxDiskAge < 0 {
 		return
 	}
 	_, _, err := c.store.Trim(binary.PruneOptions{

@@ -40,6 +40,7 @@ func TestBothLayersAreInOneDirectory(t *testing.T) {
 		"memory only":            {at(other), cache.Options{Dir: dir, MemoryOnly: true}, false, 0},
 		"a store of its own":     {at(other), cache.Options{Store: cachetest.NewStore()}, false, 0},
 		"not managed":            {drivercache.State{Reason: "libEGL was loaded before"}, cache.Options{Dir: dir}, false, 1},
+		"a full volume":          {drivercache.State{Reason: "the volume is full", Full: true}, cache.Options{Dir: dir}, false, 0},
 		"chosen not to":          {drivercache.State{Reason: "turned off", Off: true}, cache.Options{Dir: dir}, false, 0},
 		"a device without one":   {drivercache.State{}, cache.Options{Dir: dir}, false, 0},
 		"memory and not managed": {drivercache.State{Reason: "no directory"}, cache.Options{MemoryOnly: true}, false, 0},

@@ -46,7 +46,8 @@ type Options struct {
 	// MaxDiskBytes and MaxDiskAge limit the cache directory, programs of all
 	// drivers and the driver's own cache together: see binary.PruneOptions.
 	// Flush and Close enforce them, at most once a day for a directory. Default:
-	// 0, no limit.
+	// 0, the limit that is stored in the directory ("shadercache config set
+	// max-bytes 4G"), else none; negative: none.
 	MaxDiskBytes int64
 	MaxDiskAge   time.Duration
 

@@ -64,3 +64,49 @@ func TestStarts(t *testing.T) {
 		t.Errorf("compiled by no start: %+v", list)
 	}
 }
+
+// A limit that is stored in the directory applies to an application without options.
+func TestAStoredLimitApplies(t *testing.T) {
+	for name, c := range map[string]struct {
+		options cache.Options
+		left    int
+	}{
+		"stored":     {cache.Options{}, 0},
+		"own limit":  {cache.Options{MaxDiskBytes: 1 << 30}, 3},
+		"turned off": {cache.Options{MaxDiskBytes: -1}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "cache")
+			dir, err := binary.OpenDir(path)
+			if err == nil {
+				err = dir.PutSettings(binary.Settings{MaxBytes: 1})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.options.Dir = path
+			device := cachetest.NewDevice()
+			made, err := cache.New(device, c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, src := range sources(3) {
+				h, err := made.Get(context.Background(), src)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.Release()
+			}
+			if err := made.Close(); err != nil {
+				t.Fatal(err)
+			}
+			store, err := dir.Store(device.Fingerprint())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := len(store.List()); left != c.left {
+				t.Errorf("%d programs are left, want %d", left, c.left)
+			}
+		})
+	}
+}

@@ -32,9 +32,9 @@ type Store interface {
 	Checked(blob *binary.Blob) bool
 	PutChecked(blob *binary.Blob) error
 
-	// Record adds uses and counters to the statistics and rewrites the
-	// summaries. It returns binary.ErrBusy when another process holds the index;
-	// then nothing was recorded, and the caller tries again later.
+	// Record adds uses and counters to the statistics. After an error nothing was
+	// recorded, and the caller tries again later: at once if the error matches
+	// binary.ErrBusy, which *binary.Store does not return.
 	Record(uses []binary.Use, counters binary.Counters) error
 
 	// PutCompiled keeps which sources this start compiled, of the latest 64 names.

@@ -139,7 +139,7 @@ func TestFailingQuarantineStopsNothing(t *testing.T) {
 	store := &markedStore{Store: cachetest.NewStore(), err: errors.New("disk on fire"),
 		recovery: binary.Recovery{Found: []binary.Quarantined{suspect}, Active: []binary.Quarantined{suspect}}}
 	var log bytes.Buffer
-	f := newMarkedFixture(t, store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	f := newMarkedFixture(t, store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxDiskBytes: -1, MaxDiskAge: -1})
 	f.wantOrigin(a, cache.Compiled)
 	f.wantOrigin(a, cache.Resident)
 	if !slices.Equal(store.lifted, []shader.Key{a.Key()}) {

@@ -1,15 +1,12 @@
-//go:build linux
-
 package glctx
 
 import (
 	"fmt"
 	"math"
 	"runtime/debug"
-	"syscall"
 	"time"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // Adopt returns a Context for a GL context that the caller owns, such as that of a
@@ -115,7 +112,7 @@ func (c *Context) runWaiting(j job) {
 
 // enterPoll prepares this thread for callbacks. The caller clears c.thread.
 func (c *Context) enterPoll() {
-	here := int64(syscall.Gettid())
+	here := threadID()
 	switch {
 	case c.schedule == nil:
 		panic("glctx: Poll is for adopted contexts; this one has a thread of its own")
@@ -147,7 +144,7 @@ func (c *Context) requeue(jobs []job) {
 // for other code. Inside a callback of Do or Post it panics: the callback would wait
 // for itself.
 func (c *Context) Pending() <-chan struct{} {
-	here := int64(syscall.Gettid())
+	here := threadID()
 	if c.thread.Load() == here {
 		panic("glctx: a wait for the GL thread inside a callback of Do or Post would wait for itself")
 	}
@@ -183,7 +180,7 @@ func (c *Context) PollWhile(wait func()) {
 
 // enterThread records that callbacks run on this thread until c.thread is cleared.
 func (c *Context) enterThread() {
-	here := int64(syscall.Gettid())
+	here := threadID()
 	c.adoptedThread.Store(here)
 	c.thread.Store(here)
 }
@@ -197,7 +194,7 @@ func isCurrent() bool { return gl45.GetString(gl45.VERSION) != nil }
 func (c *Context) closeAdopted() {
 	c.put(job{post: func(gl *GL) { c.tearDown() }})
 	c.queue.close()
-	if here := int64(syscall.Gettid()); c.adoptedThread.Load() == here && c.thread.Load() != here {
+	if here := threadID(); c.adoptedThread.Load() == here && c.thread.Load() != here {
 		c.pollWaiting()
 	}
 	close(c.stopped)

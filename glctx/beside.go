@@ -1,5 +1,3 @@
-//go:build linux
-
 package glctx
 
 import (
@@ -8,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"syscall"
 
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
@@ -91,10 +88,6 @@ func openSibling(c *Context) (*Context, error) {
 // besidePriority is the niceness of the second context's thread and of the compiler
 // threads that the driver starts from it.
 const besidePriority = 10
-
-// lowerPriority lets other threads go before this one. Without the right to do so the
-// thread competes with them.
-func lowerPriority() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, syscall.Gettid(), besidePriority) }
 
 // Close closes the second context.
 func (b *Beside) Close() error { return b.side.Close() }

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && cgo
 
 package glctx
 
@@ -25,7 +25,7 @@ import (
 	"sync"
 	"unsafe"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // loadBindings resolves the GL entry points, once per process. The bindings keep
@@ -56,13 +56,4 @@ func driverUUID() string {
 		return ""
 	}
 	return hex.EncodeToString(bytesOf(raw[:]))
-}
-
-// Bytes returns the memory of a slice of numbers as bytes, without a copy. It is
-// valid as long as s is.
-func Bytes[T ~float32 | ~float64 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~uint16 | ~int16 | ~uint8 | ~int8](s []T) []byte {
-	if len(s) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }

@@ -1,12 +1,10 @@
-//go:build linux
-
 package glctx
 
 import (
 	"fmt"
 	"unsafe"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // Buffer is device memory of a fixed size. It is a GL name and may be copied. The
@@ -128,4 +126,13 @@ func (gl *GL) BindStorageRange(binding uint32, b Buffer, offset, n int) {
 func (gl *GL) BindUniformsRange(binding uint32, b Buffer, offset, n int) {
 	gl45.BindBufferRange(gl45.UNIFORM_BUFFER, binding, b.ID, offset, n)
 	gl.debugCheck("glBindBufferRange")
+}
+
+// Bytes returns the memory of a slice of numbers as bytes, without a copy. It is
+// valid as long as s is.
+func Bytes[T ~float32 | ~float64 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~uint16 | ~int16 | ~uint8 | ~int8](s []T) []byte {
+	if len(s) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }

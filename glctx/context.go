@@ -1,5 +1,3 @@
-//go:build linux
-
 package glctx
 
 import (
@@ -10,7 +8,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
@@ -101,7 +98,7 @@ func (c *Context) run(started chan<- error) {
 	// runs on a thread with GL state.
 	runtime.LockOSThread()
 	defer close(c.stopped)
-	c.thread.Store(int64(syscall.Gettid()))
+	c.thread.Store(threadID())
 	defer c.thread.Store(0)
 	go loadBindings() // resolves a few thousand names while EGL starts
 	surface, err := openEGL(c.options)
@@ -189,7 +186,7 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 	if fn == nil {
 		panic("glctx: Do was given no function")
 	}
-	here := int64(syscall.Gettid())
+	here := threadID()
 	if c.thread.Load() == here {
 		panic("glctx: Do called inside a callback of Do or Post would wait for itself")
 	}
@@ -279,7 +276,7 @@ func (c *Context) Done() <-chan struct{} { return c.stopped }
 // the context's thread runs those that are queued, or fails them where the context was
 // destroyed before. Close is idempotent. Callbacks must not call it.
 func (c *Context) Close() error {
-	if c.thread.Load() == int64(syscall.Gettid()) && c.schedule == nil {
+	if c.thread.Load() == threadID() && c.schedule == nil {
 		panic("glctx: Close called inside a callback would wait for itself")
 	}
 	c.closeOnce.Do(c.shutDown)

@@ -1,5 +1,3 @@
-//go:build linux
-
 package glctx
 
 import (
@@ -8,7 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // debugSink logs KHR_debug messages. Drivers call it on the GL thread or on threads

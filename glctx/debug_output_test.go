@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // TestDebugOutputNeedsDebugLevel inserts a debug message.

@@ -19,6 +19,10 @@
 //	Open                     a headless context, through EGL, on a thread of its own
 //	glctx/window             a context with a GLFW window
 //	Adopt                    a context that the caller owns, on the caller's thread
+//	OpenBeside               a second context that compiles for one of the others
+//
+// The package compiles without cgo and for every system; these functions then return
+// ErrNotBuilt.
 //
 // # The driver's own cache
 //

@@ -10,6 +10,9 @@ var (
 	// ErrNoDriver is returned when there is no EGL library, or no display with a
 	// driver. The error text names the missing part and the package to install.
 	ErrNoDriver = errors.New("no OpenGL driver")
+	// ErrNotBuilt is returned by a program that was built without cgo, or not for
+	// Linux. The error text says how to build it.
+	ErrNotBuilt = errors.New("this program was built without OpenGL")
 	// ErrTooOld is returned when the driver does not support OpenGL 4.5 core.
 	ErrTooOld = errors.New("OpenGL is too old")
 	// ErrNotDesktop is returned when an adopted context is one of OpenGL ES.

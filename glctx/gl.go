@@ -1,15 +1,11 @@
-//go:build linux
-
 package glctx
 
 import (
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
-
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -39,7 +35,7 @@ func (gl *GL) Err() error {
 // requireCallback panics where no callback runs on this thread. Without a current
 // context, GL calls have no effect, or crash.
 func (gl *GL) requireCallback() {
-	if gl.c.thread.Load() != int64(syscall.Gettid()) {
+	if gl.c.thread.Load() != threadID() {
 		panic("glctx: a GL was used outside the callback of Do or Post that it was given to")
 	}
 }

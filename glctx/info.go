@@ -1,5 +1,3 @@
-//go:build linux
-
 package glctx
 
 import (
@@ -7,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
-
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // Info is the identity and the limits of a driver, read once when the context is opened.

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && cgo
 
 #define _GNU_SOURCE
 #include "loader.h"

@@ -31,6 +31,7 @@ type machineCodeTask struct {
 	Dir     string
 	First   int  // program; those after it follow
 	Preload bool // together, as a cold start does; else one after the other
+	Full    bool // the volume may be full: what cannot be stored is no error
 }
 
 func machineCodeSources() (list []*shader.Source) {
@@ -69,7 +70,7 @@ func TestMachineCodeChild(t *testing.T) {
 		wantTimes(t, run(t, c, h.Program()), float32(task.First+i+2))
 		h.Release()
 	}
-	if err := programs.Flush(); err != nil {
+	if err := programs.Flush(); err != nil && !task.Full {
 		t.Fatal(err)
 	}
 	out, err := json.Marshal(programs.Stats().Counters)
@@ -77,7 +78,7 @@ func TestMachineCodeChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Printf("counters: %s\n", out)
-	if err := programs.Close(); err != nil {
+	if err := programs.Close(); err != nil && !task.Full {
 		t.Error(err)
 	}
 }
@@ -95,7 +96,8 @@ func loadInChild(t *testing.T, task machineCodeTask) (counters binary.Counters) 
 	}
 	cmd := exec.Command(executable, "-test.run=^TestMachineCodeChild$")
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "MESA_") || strings.HasPrefix(v, "__GL_SHADER") || strings.HasPrefix(v, "SHADERCACHE_DRIVER_DIR=")
+		return strings.HasPrefix(v, "MESA_") || strings.HasPrefix(v, "__GL_SHADER") || strings.HasPrefix(v, "SHADERCACHE_DRIVER_DIR=") ||
+			strings.HasPrefix(v, fullVolumeChild+"=")
 	})
 	cmd.Env = append(cmd.Env, machineCodeChild+"="+string(text))
 	out, err := cmd.CombinedOutput()

@@ -1,12 +1,10 @@
-//go:build linux
-
 package glctx
 
 import (
 	"fmt"
 	"unsafe"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // MappedBuffer is memory that the host and kernels use at the same time, in words of

@@ -1,5 +1,3 @@
-//go:build linux
-
 package glctx
 
 import (
@@ -7,8 +5,7 @@ import (
 	"sync"
 	"time"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
-
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
 )
 

@@ -1,5 +1,3 @@
-//go:build linux
-
 package glctx
 
 import (
@@ -9,10 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
-
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
 )
 

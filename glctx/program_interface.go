@@ -1,13 +1,10 @@
-//go:build linux
-
 package glctx
 
 import (
 	"fmt"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
-
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
 )
 

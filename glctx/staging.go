@@ -1,12 +1,10 @@
-//go:build linux
-
 package glctx
 
 import (
 	"fmt"
 	"unsafe"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // Direction is the direction of the copies that a [Staging] buffer is for.

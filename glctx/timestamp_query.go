@@ -1,11 +1,9 @@
-//go:build linux
-
 package glctx
 
 import (
 	"time"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // Query is a timestamp query. The caller that made it deletes it.

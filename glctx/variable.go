@@ -1,11 +1,9 @@
-//go:build linux
-
 package glctx
 
 import (
 	"fmt"
 
-	gl45 "github.com/go-gl/gl/v4.5-core/gl"
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // Variable is a variable in a storage block of a program, with the driver's layout.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -165,11 +166,27 @@ func readCopy(name string) (*Checkpoint, heldCopy, error) {
 		return nil, heldCopy{}, err
 	}
 	defer file.Close()
+	if isSparse(info) {
+		if err := checkSealed(bufio.NewReaderSize(file, 1<<20)); err != nil {
+			return nil, heldCopy{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return nil, heldCopy{}, err
+		}
+	}
 	c, chunks, err := readChunks(bufio.NewReaderSize(file, 1<<20))
 	if err != nil {
 		return nil, heldCopy{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return c, heldCopy{extents(chunks), info}, nil
+}
+
+// isSparse reports whether a file has less on the disk than its size. So it is where a
+// file system compresses, or where a large file was made of nothing: its seal is
+// checked before it takes memory.
+func isSparse(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Blocks*512 < info.Size()
 }
 
 // openCopy opens a regular file. It follows no link, so that a link cannot choose what is

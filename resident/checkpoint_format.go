@@ -93,7 +93,8 @@ func (c *Checkpoint) head() []byte {
 }
 
 // ReadCheckpoint reads what WriteTo wrote, and checks every byte. It returns ErrDamaged,
-// wrapped, for anything else, and allocates no more memory than there are bytes to read.
+// wrapped, for anything else. The memory that it takes grows with the bytes that there are
+// to read, whatever the head declares.
 func ReadCheckpoint(r io.Reader) (*Checkpoint, error) {
 	c, _, err := readChunks(r)
 	return c, err
@@ -108,12 +109,12 @@ func readChunks(r io.Reader) (*Checkpoint, []chunk, error) {
 	}
 	pieces := [][]byte{head.Bytes()}
 	for i, size := range sizes {
-		var data bytes.Buffer // grows with the bytes that are there, whatever the head claims
-		if _, err := io.CopyN(&data, r, size); err != nil {
+		data, err := readState(r, size)
+		if err != nil {
 			return nil, nil, truncated(err)
 		}
-		c.states[i].data = data.Bytes()
-		pieces = append(pieces, data.Bytes())
+		c.states[i].data = data
+		pieces = append(pieces, data)
 	}
 	var got [sha256.Size]byte
 	if _, err := io.ReadFull(r, got[:]); err != nil {
@@ -121,10 +122,70 @@ func readChunks(r io.Reader) (*Checkpoint, []chunk, error) {
 	}
 	chunks := cut(pieces)
 	if got != seal(chunks) {
-		return nil, nil, fmt.Errorf("%w: its checksum does not match", ErrDamaged)
+		return nil, nil, errSeal
 	}
 	return c, chunks, nil
 }
+
+// firstRead is the memory for a state of which nothing was read yet.
+const firstRead = 1 << 20
+
+// readState reads the content of a state. Its memory doubles as bytes arrive, up to the
+// size.
+func readState(r io.Reader, size int64) ([]byte, error) {
+	data := make([]byte, 0, min(size, firstRead))
+	for int64(len(data)) < size {
+		if len(data) == cap(data) {
+			data = append(make([]byte, 0, min(size, 2*int64(cap(data)))), data...)
+		}
+		n, err := io.ReadFull(r, data[len(data):cap(data)])
+		if data = data[:len(data)+n]; err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+// checkSealed reads a checkpoint and compares its seal, without keeping its content.
+func checkSealed(r io.Reader) error {
+	var head bytes.Buffer
+	_, sizes, err := readHead(io.TeeReader(r, &head))
+	if err != nil {
+		return truncated(err)
+	}
+	all, buffer := sha256.New(), make([]byte, chunkBytes)
+	add := func(piece io.Reader, size int64) error {
+		for size > 0 {
+			part := buffer[:min(size, chunkBytes)]
+			if _, err := io.ReadFull(piece, part); err != nil {
+				return truncated(err)
+			}
+			sum := sha256.Sum256(part)
+			all.Write(sum[:])
+			size -= int64(len(part))
+		}
+		return nil
+	}
+	if err := add(&head, int64(head.Len())); err != nil {
+		return err
+	}
+	for _, size := range sizes {
+		if err := add(r, size); err != nil {
+			return err
+		}
+	}
+	var got [sha256.Size]byte
+	if _, err := io.ReadFull(r, got[:]); err != nil {
+		return truncated(err)
+	}
+	if !bytes.Equal(got[:], all.Sum(nil)) {
+		return errSeal
+	}
+	return nil
+}
+
+// errSeal is the error of a checkpoint whose content was changed.
+var errSeal = fmt.Errorf("%w: its checksum does not match", ErrDamaged)
 
 // truncated returns ErrDamaged for an early end, and other errors as they are.
 func truncated(err error) error {
@@ -153,7 +214,7 @@ func readHead(in io.Reader) (c *Checkpoint, sizes []int64, err error) {
 		claimed: h.Claimed, groups: make([]groupProgress, h.GroupCount), states: make([]savedState, h.CountOfAllStates)}
 	sizes = make([]int64, len(c.states))
 	for i := range sizes {
-		if c.states[i].block, sizes[i], err = readState(in); err != nil {
+		if c.states[i].block, sizes[i], err = readStateHead(in); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -167,8 +228,8 @@ func readHead(in io.Reader) (c *Checkpoint, sizes []int64, err error) {
 	return c, sizes, nil
 }
 
-// readState reads the name and the size of a state.
-func readState(in io.Reader) (block string, size int64, err error) {
+// readStateHead reads the name and the size of a state.
+func readStateHead(in io.Reader) (block string, size int64, err error) {
 	var length uint32
 	var bytes uint64
 	if err := binary.Read(in, binary.LittleEndian, &length); err != nil {

@@ -63,10 +63,13 @@ func (e *CompileError) Detail() string {
 	return b.String()
 }
 
+// lineEnds escapes the line ends of a file name, which is part of a line.
+var lineEnds = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+
 // fileName returns the file with a source string number.
 func (e *CompileError) fileName(number int) string {
 	if e.Source != nil && number < len(e.Source.files) {
-		return e.Source.files[number]
+		return lineEnds.Replace(e.Source.files[number])
 	}
 	return fmt.Sprintf("source %d", number)
 }

@@ -106,16 +106,17 @@ func (c Child) cannotStart(err error) message {
 
 // answer compiles the program of each line of the input.
 func (c Child) answer(programs *cache.Cache, w *watch, l limits) error {
+	negativeHits := uint64(0)
 	for request := range w.lines {
 		w.limit(l.loosened())
-		before := programs.Stats()
 		r := c.compile(programs, request)
 		m := programMessage{Name: r.Name, Key: r.Key, Origin: r.Origin.String(),
 			LoadNanos: r.LoadNanos, PrimeNanos: r.PrimeNanos, CompileNanos: r.CompileNanos}
 		if r.Err != nil {
 			m.Error, m.Log = cmp.Or(r.Err.Error(), "unknown error"), compileLog(r.Err)
-			m.Quarantined = errors.Is(r.Err, binary.ErrQuarantined)
-			m.Recorded = programs.Stats().NegativeHits > before.NegativeHits
+			m.Quarantined, m.NotStored = errors.Is(r.Err, binary.ErrQuarantined), errors.Is(r.Err, ErrNotStored)
+			hits := programs.Stats().NegativeHits
+			m.Recorded, negativeHits = hits > negativeHits, hits
 		}
 		if err := c.reply(w, message{Program: &m}); err != nil {
 			return err
@@ -131,15 +132,22 @@ func (c Child) compile(programs *cache.Cache, request string) cache.PreloadResul
 	if err != nil {
 		return cache.PreloadResult{Err: err}
 	}
-	failures := programs.Stats().StoreFailures
 	r := cache.PreloadResult{Name: source.Name(), Key: source.Key()}
 	results, err := programs.Preload(context.Background(), []*shader.Source{source}, nil)
 	if r.Err = err; len(results) == 1 {
 		r = results[0]
 	}
 	programs.WaitStored()
-	if r.Err == nil && r.Origin == cache.Compiled && programs.Stats().StoreFailures > failures {
-		r.Origin, r.Err = 0, ErrNotStored
+	return Stored(programs, r)
+}
+
+// Stored returns a result, which is ErrNotStored where the program was compiled and the
+// store failed to write it. Call WaitStored before.
+func Stored(programs *cache.Cache, r cache.PreloadResult) cache.PreloadResult {
+	if r.Err == nil && r.Origin == cache.Compiled && programs.Stats().StoreFailures > 0 {
+		if _, err := programs.Store().Get(r.Key); err != nil {
+			r.Origin, r.Err = 0, ErrNotStored
+		}
 	}
 	return r
 }

@@ -17,13 +17,18 @@ var ErrNoProcess = errors.New("isolate: a child process cannot be started")
 // the cache directory, such as one on a full disk.
 var ErrNotStored = errors.New("compiled, but not stored: the cache directory cannot be written")
 
-// ProgramError is the error of a program that a child reported: its text.
+// ProgramError is the error of a program that a child reported. It matches
+// binary.ErrQuarantined or ErrNotStored where the child's error did.
 type ProgramError struct {
 	Message string
 	Log     string // of the driver, for a source that does not compile; cut to 64 KiB
+
+	kind error // may be nil
 }
 
 func (e *ProgramError) Error() string { return e.Message }
+
+func (e *ProgramError) Unwrap() error { return e.kind }
 
 // LostError is the error of a program that its child did not survive, or did not
 // complete within the limits.

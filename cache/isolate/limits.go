@@ -19,13 +19,15 @@ func (l limits) loosened() limits {
 
 // tick returns how often to call meter.exceeded. A program that takes 2 GiB a second
 // is found 40 MiB late.
-func (l limits) tick() time.Duration { return min(20*time.Millisecond, max(l.Timeout/4, time.Millisecond)) }
+func (l limits) tick() time.Duration {
+	return min(20*time.Millisecond, max(l.Timeout/4, time.Millisecond))
+}
 
 // meter measures what one process takes for one program.
 type meter struct {
 	limits
 	process int
-	before  int64         // bytes of memory at the start
+	before  int64         // bytes of memory at the first tick; negative = not measured
 	took    time.Duration // since the start
 	last    time.Time     // when took was updated
 }
@@ -35,7 +37,7 @@ type meter struct {
 const maxTick = time.Second
 
 func newMeter(l limits, process int) *meter {
-	return &meter{limits: l, process: process, before: memoryOf(process), last: time.Now()}
+	return &meter{limits: l, process: process, before: -1, last: time.Now()}
 }
 
 // exceeded returns which limit is exceeded, or nil.
@@ -46,10 +48,23 @@ func (m *meter) exceeded() *LostError {
 	if m.took >= m.Timeout {
 		return &LostError{TimedOut: true, Err: fmt.Errorf("it took longer than %s, so its process was ended", m.Timeout)}
 	}
-	if m.MemoryBytes > 0 && memoryOf(m.process)-m.before > m.MemoryBytes {
+	if m.overMemory() {
 		return &LostError{OverMemory: true, Err: fmt.Errorf("it took more than %d MiB of memory, so its process was ended", m.MemoryBytes>>20)}
 	}
 	return nil
+}
+
+// overMemory measures memory from the second call on: most programs take less than a
+// tick, and reading the memory of a process takes as long as loading a program.
+func (m *meter) overMemory() bool {
+	if m.MemoryBytes <= 0 {
+		return false
+	}
+	memory := memoryOf(m.process)
+	if m.before < 0 {
+		m.before = memory
+	}
+	return memory-m.before > m.MemoryBytes
 }
 
 // The bounds of the default of Pool.MaxMemoryBytes.

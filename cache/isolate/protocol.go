@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -42,6 +43,7 @@ type programMessage struct {
 	Log          string     `json:"log,omitempty"` // see ProgramError
 	Quarantined  bool       `json:"quarantined,omitempty"`
 	Recorded     bool       `json:"recorded,omitempty"`
+	NotStored    bool       `json:"not_stored,omitempty"`
 }
 
 func (m *programMessage) result(index int) Result {
@@ -58,7 +60,14 @@ func (m *programMessage) result(index int) Result {
 		}
 	}
 	if m.Error != "" {
-		r.Err = &ProgramError{m.Error, m.Log}
+		failure := &ProgramError{Message: m.Error, Log: m.Log}
+		switch {
+		case m.Quarantined:
+			failure.kind = binary.ErrQuarantined
+		case m.NotStored:
+			failure.kind = ErrNotStored
+		}
+		r.Err = failure
 	}
 	return r
 }

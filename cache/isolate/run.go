@@ -85,6 +85,9 @@ func (r *run) work(ctx context.Context) error {
 	return nil
 }
 
+// growthCheck is after how many programs from disk the memory of a child is measured.
+const growthCheck = 32
+
 // workWithChild feeds one child until no request waits, or the child is lost or has
 // grown.
 func (r *run) workWithChild(ctx context.Context) error {
@@ -92,7 +95,7 @@ func (r *run) workWithChild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for ctx.Err() == nil && !child.hasGrown() {
+	for sent := 0; ctx.Err() == nil && !(sent%growthCheck == 0 && child.hasGrown()); sent++ {
 		index, ok := r.next()
 		if !ok {
 			return child.end()
@@ -105,6 +108,9 @@ func (r *run) workWithChild(ctx context.Context) error {
 		r.answer(program.result(index))
 		if program.Origin == cache.Compiled.String() {
 			r.helpWith(ctx)
+		}
+		if program.Origin != cache.Disk.String() {
+			sent |= growthCheck - 1 // the next time too
 		}
 	}
 	return errors.Join(ctx.Err(), child.end())

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,30 @@ func writeCommandDoc(b *strings.Builder, cmd *cobra.Command) {
 			writeCommandDoc(b, sub)
 		}
 	}
+}
+
+// TestHelpFitsATerminal checks each help page, also of hidden commands.
+func TestHelpFitsATerminal(t *testing.T) {
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		var page strings.Builder
+		cmd.SetOut(&page)
+		if err := cmd.Help(); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(page.String(), "Usage:") {
+			t.Errorf("%s: %s", cmd.CommandPath(), page.String())
+		}
+		for line := range strings.Lines(page.String()) {
+			if line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "        "); utf8.RuneCountInString(line) > cli.HelpWidth {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), utf8.RuneCountInString(line), line)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}}))
 }
 
 // TestEveryCommandHasAnExample checks that each help, also of hidden commands, ends with

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -16,20 +21,22 @@ import (
 
 const execUsage = `Run any OpenGL program with the driver's own cache kept in the cache directory.
 
-The program replaces this process, with its arguments, streams and exit code. Its
-machine code is shared with everything else that uses the directory, whatever the
-name of the program's file, and is part of an export. SHADERCACHE_DIR is set for
-the program, in case it stores program binaries too. Variables of the environment
-that are already set are not changed. With --log-level info the changes are logged.
+The program replaces this process, with its arguments, streams, signals and exit
+code. Its machine code is shared with everything else that uses the directory,
+whatever the name of the program's file, and is part of an export. SHADERCACHE_DIR is
+set for the program, in case it stores program binaries too. Variables of the
+environment that are already set are not changed. With --log-level info the changes
+are logged. Where the cache cannot be used the program starts all the same, after one
+warning.
 
 The directory is in use while the program runs, or a process that it started: what
 others compile or import in that time is complete, but the slots of NVIDIA's driver
 are merged at a later start.
 
-With --driver-cache off only SHADERCACHE_DIR is set. There is no result, so
---json changes nothing.
+With --driver-cache off only SHADERCACHE_DIR is set.
 
-The exit code is the program's, or 1 when it could not be started.`
+The exit code is the program's; 127 when there is no such program, 126 when it cannot
+be executed.`
 
 const execExample = `  shadercache --log-level info exec -- glmark2 --off-screen`
 
@@ -44,22 +51,87 @@ func newExec(o *options) *cobra.Command {
 		RunE:                  func(_ *cobra.Command, args []string) error { return o.exec(args) },
 	}
 	cmd.Flags().SetInterspersed(false)
-	return cmd
+	return cli.Without(cmd, "device")
 }
 
 // exec replaces this process. It returns where the program cannot be started.
 func (o *options) exec(args []string) error {
-	program, err := exec.LookPath(args[0])
+	program, err := findProgram(args[0])
 	if err != nil {
 		return err
 	}
+	o.setExecEnvironment()
+	err = syscall.Exec(program, args, os.Environ())
+	if errors.Is(err, syscall.ENOEXEC) && isScript(program) {
+		err = syscall.Exec("/bin/sh", append([]string{"sh", program}, args[1:]...), os.Environ())
+	}
+	return cannotExecute(program, err)
+}
+
+// findProgram returns the path of a program as a shell finds it.
+func findProgram(name string) (string, error) {
+	program, err := exec.LookPath(name)
+	if err == nil || errors.Is(err, exec.ErrDot) {
+		return program, nil // a shell accepts the current folder in $PATH
+	}
+	found := name
+	if !strings.Contains(name, "/") {
+		found = inPath(name)
+	}
+	if _, err := os.Stat(found); err != nil {
+		if found == "" || errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("there is no such program")
+		}
+		return "", cli.Exit(fmt.Errorf("%s: %w", name, err), cli.ExitNotFound)
+	}
+	if cause, ok := errors.AsType[*exec.Error](err); ok && !errors.Is(err, exec.ErrNotFound) {
+		err = cause.Err
+	} else {
+		err = fs.ErrPermission
+	}
+	return "", cannotExecute(found, err)
+}
+
+// inPath returns the first file of a name in $PATH, executable or not, or "".
+func inPath(name string) string {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+func cannotExecute(program string, err error) error {
+	return cli.Exit(fmt.Errorf("start %s: %w", program, err), cli.ExitCannotExecute)
+}
+
+// isScript reports whether a file that the kernel does not execute is a text, which a
+// shell reads.
+func isScript(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, 128)
+	n, _ := f.Read(begin)
+	return n > 0 && !bytes.Contains(begin[:n], []byte{0})
+}
+
+// setExecEnvironment sets the environment of the program. What cannot be set is logged,
+// and costs the program its cache.
+func (o *options) setExecEnvironment() {
 	path, err := o.Directory()
 	if err != nil {
-		return err
+		o.Logger().Warn("the program runs without the cache", "reason", err)
+		return
 	}
 	before := os.Environ()
 	if err := os.Setenv("SHADERCACHE_DIR", path); err != nil {
-		return err
+		o.Logger().Warn("the program runs without the cache", "reason", err)
+		return
 	}
 	state := glctx.ManageDriverCache(o.ContextOptions())
 	if !state.Managed && bool(o.DriverCache) {
@@ -78,8 +150,4 @@ func (o *options) exec(args []string) error {
 	for _, setting := range state.UserSettings() {
 		o.Logger().Info("left as it is: " + setting)
 	}
-	if err := syscall.Exec(program, args, os.Environ()); err != nil {
-		return fmt.Errorf("start %s: %w", program, err)
-	}
-	return nil
 }

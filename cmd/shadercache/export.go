@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,9 @@ import (
 const exportUsage = `Write the cache into one file: program binaries, tunings, the driver's own machine
 code, and stored sources. A machine with the same driver and GPU that imports it
 starts as fast as this one.
+
+FILE may be - for standard output; the result is printed to standard error then. A
+device or FIFO is written to, never replaced.
 
 The same cache always gives the same bytes. Other processes may use it meanwhile;
 damaged files are left out and logged. It needs no OpenGL.
@@ -51,7 +53,10 @@ func newExport(o *options) *cobra.Command {
 		Long:                  exportUsage,
 		Example:               exportExample,
 		Args:                  cli.OneArgument("name one file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.EmptyFlag(cmd, "sign"); err != nil {
+				return err
+			}
 			r, err := o.export(args[0], f)
 			if err != nil {
 				return err
@@ -67,7 +72,7 @@ func newExport(o *options) *cobra.Command {
 		panic(err)
 	}
 	flags.StringVar(&f.signKey, "sign", "", "sign with this private `key`")
-	return o.WithResult(cmd, exportResult{})
+	return cli.Without(o.WithResult(cmd, exportResult{}), cli.GPUFlags)
 }
 
 func (o *options) export(file string, f exportFlags) (*exportResult, error) {
@@ -93,7 +98,12 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 	defer stop()
 	eo.Done = ctx.Done()
 	r := &exportResult{File: file, Signed: f.signKey != ""}
-	r.ExportReport, err = bundle.ExportFile(file, dir, eo)
+	err = o.WriteOutput(file, 0o600, func(w io.Writer) error {
+		counted := &countingWriter{Writer: w}
+		r.ExportReport, err = bundle.Export(counted, dir, eo)
+		r.FileBytes = counted.bytes
+		return err
+	})
 	_ = bar.Finish()
 	if err != nil {
 		return nil, err
@@ -101,12 +111,19 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 	for _, l := range r.LeftOut {
 		o.Logger().Warn("left out a damaged file", "file", l.Path, "reason", l.Reason)
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, err
-	}
-	r.FileBytes = info.Size()
 	return r, nil
+}
+
+// countingWriter counts what is written.
+type countingWriter struct {
+	io.Writer
+	bytes int64
+}
+
+func (w *countingWriter) Write(data []byte) (int, error) {
+	n, err := w.Writer.Write(data)
+	w.bytes += int64(n)
+	return n, err
 }
 
 // percent returns the progress in 100 steps.
@@ -146,7 +163,7 @@ func (r *exportResult) Print(w io.Writer) {
 	if r.Signed {
 		signed = ", signed"
 	}
-	fmt.Fprintf(w, "%s: %s%s\n", r.File, cli.ReadableBytes(r.FileBytes), signed)
+	fmt.Fprintf(w, "%s: %s%s\n", cli.EscapeName(r.File), cli.ReadableBytes(r.FileBytes), signed)
 	fmt.Fprintf(w, "%s of %s, %s, %s, %s of the driver, %s before compression\n",
 		cli.Plural(r.Programs, "program"), cli.Plural(len(r.Fingerprints), "driver"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
 		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.Bytes))

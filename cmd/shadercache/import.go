@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -55,7 +56,10 @@ func newImport(o *options) *cobra.Command {
 		Long:                  importUsage,
 		Example:               importExample,
 		Args:                  cli.OneArgument("name one file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
 			r, err := o.importFile(args[0], f)
 			if err != nil {
 				return err
@@ -73,6 +77,21 @@ func newImport(o *options) *cobra.Command {
 	flags.Var(&f.maxBytes, "max-bytes", "refuse a file that unpacks to more (default 4G)")
 	flags.Lookup("max-bytes").DefValue = ""
 	return o.WithResult(cmd, importResult{})
+}
+
+func (f *importFlags) check(cmd *cobra.Command) error {
+	if err := cli.EmptyFlag(cmd, "verify"); err != nil {
+		return err
+	}
+	switch changed := cmd.Flags().Changed; {
+	case changed("max-bytes") && f.maxBytes == 0:
+		return cli.Usage(cmd, errors.New("--max-bytes must be above 0"))
+	case changed("verify") && f.trust:
+		return cli.Usage(cmd, errors.New("--verify and --trust exclude each other: a file that is signed with KEY is trusted"))
+	case f.anyDriver:
+		return cli.RefuseFlag(cmd, "device", "--any-driver opens no GPU")
+	}
+	return nil
 }
 
 func (o *options) importFile(file string, f importFlags) (*importResult, error) {
@@ -132,7 +151,7 @@ func (r *importResult) Print(w io.Writer) {
 		cli.ReadableBytes(r.Bytes), cli.Plural(r.Present, "file"))
 	printWithoutCode(w, r.WithoutMachineCode)
 	for _, s := range r.Skipped {
-		fmt.Fprintf(w, "skipped %s: another driver\n", s.Dir)
+		fmt.Fprintf(w, "skipped %s: another driver\n", cli.EscapeName(s.Dir))
 	}
 	switch {
 	case r.Verified:
@@ -147,5 +166,5 @@ func (r *importResult) Print(w io.Writer) {
 	if r.MergePending {
 		fmt.Fprint(w, "the driver's cache is in use: its new slots are merged at the next start\n")
 	}
-	fmt.Fprintf(w, "in %s\n", r.Dir)
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Dir))
 }

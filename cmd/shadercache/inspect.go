@@ -46,7 +46,7 @@ type inspectLine struct {
 }
 
 func newInspect(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
+	return cli.Without(o.WithResult(&cobra.Command{
 		Use:                   "inspect KEY|NAME|PROBLEM",
 		DisableFlagsInUseLine: true,
 		Short:                 "Show everything about a program on disk",
@@ -61,7 +61,7 @@ func newInspect(o *options) *cobra.Command {
 			}
 			return o.Result(r, r.Print)
 		},
-	}, inspectResult{})
+	}, inspectResult{}), cli.GPUFlags)
 }
 
 // minKeyDigits keeps a short name from being read as the begin of a key.
@@ -146,7 +146,7 @@ func (p *inspectLine) Print(w io.Writer) {
 	if p.SourceKept {
 		stored = "stored"
 	}
-	fmt.Fprintf(w, "name\t%s\nkey\t%s\ndriver\t%s\nfile\t%s\n", cli.EscapeName(p.Name), p.Key, p.Driver, p.File)
+	fmt.Fprintf(w, "name\t%s\nkey\t%s\ndriver\t%s\nfile\t%s\n", cli.EscapeName(p.Name), p.Key, cli.EscapeName(p.Driver), cli.EscapeName(p.File))
 	fmt.Fprintf(w, "size\t%s, %s raw\nformat\t%s\n", cli.ReadableBytes(p.Bytes), cli.ReadableBytes(p.RawBytes), p.Format)
 	fmt.Fprintf(w, "work group\t%d x %d x %d\n", p.WorkGroup[0], p.WorkGroup[1], p.WorkGroup[2])
 	fmt.Fprintf(w, "created\t%s\nlast use\t%s\n", p.Created.Local().Format(time.DateTime), p.LastUse.Local().Format(time.DateTime))

@@ -11,41 +11,62 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
-	"github.com/shadercache/shadercache/shader/manifest"
 )
 
-// childName is the hidden command that compiles for preload and rebuild --isolate.
+// childName is the hidden command that compiles for preload and rebuild.
 const childName = "preload-child"
+
+const isolationUsage = "[--no-isolate|--jobs N --timeout D --memory SIZE]"
 
 // isolationFlags are the flags of preload and rebuild for child processes.
 type isolationFlags struct {
-	isolate bool
-	jobs    int
-	timeout time.Duration
+	noIsolate bool
+	jobs      int
+	timeout   time.Duration
+	memory    cli.ByteSize // 0 = no limit
 }
 
 func (f *isolationFlags) add(cmd *cobra.Command) {
+	f.memory = cli.ByteSize(isolate.DefaultMemoryBytes(isolate.DefaultJobs()))
 	flags := cmd.Flags()
-	flags.BoolVar(&f.isolate, "isolate", false, "compile in child processes")
-	flags.IntVar(&f.jobs, "jobs", isolate.DefaultJobs(), "children side by side")
-	flags.DurationVar(&f.timeout, "timeout", isolate.DefaultTimeout, "limit of a child for one program")
+	flags.BoolVar(&f.noIsolate, "no-isolate", false, "compile in this process, without limits")
+	flags.IntVar(&f.jobs, "jobs", isolate.DefaultJobs(), "child processes side by side")
+	flags.DurationVar(&f.timeout, "timeout", isolate.DefaultTimeout, "limit of time for one program")
+	flags.Var(&f.memory, "memory", "limit of memory for one program, 0 for none (Linux only)")
 	flags.Lookup("jobs").DefValue = "the number of processors, at most 6"
+	flags.Lookup("memory").DefValue = "a share of the machine's, 512M to 4G"
 }
 
 func (f isolationFlags) check(cmd *cobra.Command) error {
+	for _, name := range []string{"jobs", "timeout", "memory"} {
+		if f.noIsolate && cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s is for child processes, which --no-isolate does without", name)
+		}
+	}
 	switch {
-	case !f.isolate && (cmd.Flags().Changed("jobs") || cmd.Flags().Changed("timeout")):
-		return errors.New("--jobs and --timeout need --isolate")
 	case f.jobs < 1 || f.jobs > 64:
 		return errors.New("--jobs must be 1 to 64")
 	case f.timeout <= 0:
 		return errors.New("--timeout must be above 0")
 	}
 	return nil
+}
+
+// pool returns the pool of children that get the given arguments.
+func (o *options) pool(dir *binary.Dir, f isolationFlags, arguments ...string) *isolate.Pool {
+	memory := int64(f.memory)
+	if memory == 0 {
+		memory = -1
+	}
+	return &isolate.Pool{
+		Jobs: f.jobs, Timeout: f.timeout, MaxMemoryBytes: memory, Dir: dir, Logger: o.Logger(),
+		Command: func() (*exec.Cmd, error) {
+			return o.ChildCommand(context.Background(), dir.Path(), []string{childName}, arguments...)
+		},
+	}
 }
 
 // isolationTimes is when each part of the work ended, in milliseconds since its start.
@@ -78,70 +99,40 @@ func newIsolationTimes(begin, read time.Time, r isolate.Report) *isolationTimes 
 	return times
 }
 
-// preloadIsolated does what preload does, in child processes.
-func (o *options) preloadIsolated(f isolationFlags, found []manifest.Program, keepSources bool, begin time.Time) (*preloadResult, error) {
-	path, err := o.Directory()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := binary.OpenDir(path)
-	if err != nil {
-		return nil, err
-	}
-	var programs []preloadLine
-	for _, q := range found {
-		line := preloadLine{Name: q.Name, err: q.Err}
-		if q.Err == nil {
-			line.Key = q.Source.Key().String()
-		}
-		programs = append(programs, line)
-	}
-	encode := func(i int) string { return isolate.EncodeSource(found[i].Source) }
-	return o.isolate(dir, f, programs, encode, begin, "--keep-sources="+strconv.FormatBool(keepSources))
-}
-
-// isolate compiles programs in children that get the given arguments. A program with an
-// error is not tried.
-func (o *options) isolate(dir *binary.Dir, f isolationFlags, programs []preloadLine, encode func(i int) string, begin time.Time, arguments ...string) (*preloadResult, error) {
-	read := time.Now()
-	r := &preloadResult{Programs: programs}
-	var indices []int
-	var lines []string
-	for i, p := range programs {
-		if p.err == nil {
-			indices, lines = append(indices, i), append(lines, encode(i))
-		}
-	}
-	bar := o.NewProgress(len(lines), "preloading")
-	pool := isolate.Pool{Jobs: f.jobs, Timeout: f.timeout, Dir: dir, Logger: o.Logger(), Command: func() (*exec.Cmd, error) {
-		return o.ChildCommand(context.Background(), dir.Path(), []string{childName}, arguments...)
-	}}
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	report, err := pool.Run(ctx, lines, func(got isolate.Result) {
-		_ = bar.Add(1)
-		p := &r.Programs[indices[got.Index]]
-		name, key := p.Name, p.Key
-		*p = newPreloadLine(got.PreloadResult)
-		p.Name, p.Key, p.Quarantined, p.err = name, key, got.Quarantined, isolatedFailure(got.Err)
+// compileIsolated fills in the results of all programs that have a source.
+func (o *options) compileIsolated(dir *binary.Dir, how preloadFlags, r *preloadResult, begin time.Time) error {
+	indices := r.unique()
+	pool := o.pool(dir, how.isolationFlags, "--keep-sources="+strconv.FormatBool(how.keepSources))
+	return o.isolate(pool, r, indices, begin, func(ctx context.Context, done func(isolate.Result)) (isolate.Report, error) {
+		return pool.Compile(ctx, r.sources(indices), done)
 	})
-	_ = bar.Finish()
-	if start, ok := errors.AsType[*isolate.StartError](err); ok {
-		return nil, cli.Hint(err, start.Hint)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.Isolation = newIsolationTimes(begin, read, report)
-	r.count()
-	return r, nil
 }
 
-// isolatedFailure returns the error to print for a program.
-func isolatedFailure(err error) error {
-	switch {
-	case errors.As(err, new(*isolate.LostError)):
-		return cli.Hint(err, "the program is in quarantine for a day; shadercache verify --repair ends that")
+// isolate fills in the results of the programs at some indices, which run passes to
+// done.
+func (o *options) isolate(pool *isolate.Pool, r *preloadResult, indices []int, begin time.Time,
+	run func(ctx context.Context, done func(isolate.Result)) (isolate.Report, error)) error {
+	read := time.Now()
+	progress := o.NewPieces(len(indices), "preloading")
+	pool.Begun = func(i int) { progress.Begin(r.Programs[indices[i]].title()) }
+	ctx, stop := o.Interruptible(progress.Waiting)
+	defer stop()
+	report, err := run(ctx, func(got isolate.Result) {
+		p := &r.Programs[indices[got.Index]]
+		progress.End(p.title())
+		p.set(got.PreloadResult)
+		p.Quarantined = got.Quarantined
+		if got.Recorded {
+			r.Recorded++
+		}
+	})
+	progress.Finish()
+	r.Isolation = newIsolationTimes(begin, read, report)
+	if start, ok := errors.AsType[*isolate.StartError](err); ok {
+		return cli.Hint(err, start.Hint)
+	}
+	if errors.As(err, new(*isolate.LostError)) {
+		return cli.Hint(err, "shadercache doctor")
 	}
 	return err
 }
@@ -150,8 +141,8 @@ func newPreloadChild(o *options) *cobra.Command {
 	var keepSources bool
 	cmd := &cobra.Command{
 		Use:     childName,
-		Short:   "Compile programs for preload --isolate and rebuild --isolate",
-		Example: "  shadercache preload --isolate kernels/",
+		Short:   "Compile programs for preload and rebuild",
+		Example: "  shadercache preload kernels/",
 		Hidden:  true,
 		Args:    cli.UsageArgs(cli.NoArguments),
 		RunE:    func(*cobra.Command, []string) error { return o.serveChild(keepSources) },
@@ -164,7 +155,8 @@ func newPreloadChild(o *options) *cobra.Command {
 func (o *options) serveChild(keepSources bool) error {
 	return isolate.Child{
 		Open: func() (isolate.Opened, error) {
-			g, err := o.OpenGPU(cache.Options{KeepSources: keepSources, FillOnly: true})
+			how := preloadFlags{keepSources: keepSources}
+			g, err := o.OpenGPU(how.cacheOptions())
 			if err != nil {
 				return isolate.Opened{}, err
 			}

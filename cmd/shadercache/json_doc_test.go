@@ -33,6 +33,16 @@ milliseconds, in ` + "`_ns`" + ` nanoseconds; sizes are bytes.
 `
 )
 
+const jsonDocErrors = `
+## Errors and warnings
+
+With ` + "`--json`" + ` each error and warning is a line on standard error, one JSON object. Child
+processes of ` + "`--isolate`" + ` and what a driver prints are text.
+
+| field | type | meaning |
+|---|---|---|
+`
+
 // TestJSONDoc keeps docs/json.md equal to the results of the commands; -update writes it.
 func TestJSONDoc(t *testing.T) {
 	o := &options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}}
@@ -50,6 +60,12 @@ func TestJSONDoc(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n| field | type | meaning |\n|---|---|---|\n", title)
 		docs.write(&b, "", cli.JSONFields(r.Type))
+	}
+	b.WriteString(jsonDocErrors)
+	docs.write(&b, "", cli.JSONFields(reflect.TypeFor[cli.JSONMessage]()))
+	b.WriteString("\n| code | error |\n|---|---|\n")
+	for _, c := range cli.ErrorCodes() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Code, c.Meaning)
 	}
 	checkDoc(t, jsonDoc, b.String(), "TestJSONDoc")
 }

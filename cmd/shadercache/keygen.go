@@ -25,21 +25,24 @@ type keygenResult struct {
 }
 
 func newKeygen(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
+	return cli.Without(o.WithResult(&cobra.Command{
 		Use:                   "keygen FILE",
 		DisableFlagsInUseLine: true,
 		Short:                 "Make a key pair for signing exports",
 		Long:                  keygenUsage,
 		Example:               keygenExample,
 		Args:                  cli.OneArgument("name one file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.NoStdout(cmd, args[0]); err != nil {
+				return err
+			}
 			if err := bundle.GenerateKey(args[0]); err != nil {
 				return err
 			}
 			r := keygenResult{Private: args[0], Public: args[0] + ".pub"}
 			return o.Result(r, func(w io.Writer) {
-				fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", r.Private, r.Public)
+				fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", cli.EscapeName(r.Private), cli.EscapeName(r.Public))
 			})
 		},
-	}, keygenResult{})
+	}, keygenResult{}), cli.DirFlags, cli.GPUFlags)
 }

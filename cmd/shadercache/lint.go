@@ -58,7 +58,7 @@ func newLint(o *options) *cobra.Command {
 		RunE:                  func(_ *cobra.Command, args []string) error { return o.lint(args, f.options()) },
 	}
 	f.add(cmd)
-	return o.WithResult(cmd, lintResult{})
+	return cli.Without(o.WithResult(cmd, lintResult{}), cli.DirFlags, cli.GPUFlags)
 }
 
 func (o *options) lint(args []string, options shader.FileOptions) error {
@@ -81,7 +81,7 @@ func (o *options) lint(args []string, options shader.FileOptions) error {
 		}
 	}
 	for _, err := range failures {
-		cli.PrintError(o.Stderr, err)
+		o.PrintError(err)
 	}
 	if len(r.Findings) > 0 || len(failures) > 0 {
 		return cli.ErrReported
@@ -101,7 +101,7 @@ func (r *lintResult) check(file string, options shader.FileOptions) error {
 
 func (r *lintResult) Print(w io.Writer) {
 	for _, f := range r.Findings {
-		fmt.Fprintf(w, "%v\n  hint: %s\n", f, f.Hint)
+		fmt.Fprintf(w, "%s\n  hint: %s\n", cli.EscapeName(f.String()), cli.EscapeName(f.Hint))
 	}
 	fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(r.Findings), "finding"), cli.Plural(r.Files, "file"))
 }

@@ -65,7 +65,7 @@ func newList(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&tuning, "tuning", false, "list tuned problems instead of programs")
-	return o.WithFlagResult(o.WithResult(cmd, listResult{}), "--tuning", tuningList{})
+	return cli.Without(o.WithFlagResult(o.WithResult(cmd, listResult{}), "--tuning", tuningList{}), cli.GPUFlags)
 }
 
 // list writes a line for each program as it is read. The programs of one driver are in
@@ -130,7 +130,7 @@ func (l *listTable) add(p programLine) error {
 			fmt.Fprintln(l.out)
 		}
 		l.driver = p.Driver
-		fmt.Fprintf(l.out, "%s\n"+listRow, p.Driver, "key", "size", "hits", "compile", "load", "last use", "name")
+		fmt.Fprintf(l.out, "%s\n"+listRow, cli.EscapeName(p.Driver), "key", "size", "hits", "compile", "load", "last use", "name")
 	}
 	_, err := fmt.Fprintf(l.out, listRow, p.Key.Short(), cli.ReadableBytes(p.Bytes), strconv.FormatUint(p.Hits, 10),
 		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), cli.ReadableAge(l.now.Sub(p.LastUse)), cli.EscapeName(p.Name))
@@ -141,7 +141,7 @@ func (l *listTable) end() error {
 	if l.driver != "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(l.out, "no programs in %s\n", l.dir)
+	_, err := fmt.Fprintf(l.out, "no programs in %s\n", cli.EscapeName(l.dir))
 	return err
 }
 

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"slices"
 
 	"github.com/shadercache/shadercache/internal/cli"
 )
@@ -18,5 +20,9 @@ func Main() int {
 	if err == nil {
 		err = out.Err
 	}
-	return cli.Report(o.Stderr, err)
+	if errors.As(err, new(cli.UsageError)) {
+		// The flag may stand behind what could not be parsed.
+		o.JSON = o.JSON || slices.Contains(os.Args[1:], "--json")
+	}
+	return o.Report(err)
 }

@@ -21,7 +21,7 @@ type manResult struct {
 }
 
 func newMan(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
+	return cli.Without(o.WithResult(&cobra.Command{
 		Use:     "man FOLDER",
 		Short:   "Write the manual pages",
 		Long:    manUsage,
@@ -29,13 +29,16 @@ func newMan(o *options) *cobra.Command {
 		Hidden:  true,
 		Args:    cli.OneArgument("name the folder to write to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.NoStdout(cmd, args[0]); err != nil {
+				return err
+			}
 			pages, err := cli.WriteManPages(args[0], cmd.Root())
 			if err != nil {
 				return err
 			}
 			return o.Result(manResult{args[0], pages}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(pages), "page"), args[0])
+				fmt.Fprintf(w, "%s in %s\n", cli.Plural(len(pages), "page"), cli.EscapeName(args[0]))
 			})
 		},
-	}, manResult{})
+	}, manResult{}), cli.DirFlags, cli.GPUFlags)
 }

@@ -3,17 +3,17 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
-	"github.com/shadercache/shadercache/shader/manifest"
 )
 
 const preloadUsage = `Put programs into the cache, so that the first start that needs them is fast.
@@ -34,14 +34,29 @@ Each argument is one of
 #include <x> in those of -I. resident.glsl and the other parts of shadercache are
 found without -I. #pragma once works.
 
-Programs that are not in the cache are compiled. Where one fails, the others are
-put in, and the exit code is 1.
+Programs that are not in the cache are compiled, in child processes, --jobs of them
+side by side. Where a program fails, the others are put in, and the exit code is 1.
+--failed-only lists the failures alone, --quiet prints nothing else. In JSON, "cause"
+tells them apart:
+  compile      the driver does not compile or link it. This is recorded for the
+               driver, and the program is not compiled again without --retry-failed.
+               shadercache why KEY prints the whole log.
+  crash        the driver crashed, and the program is in quarantine for a day: no
+               start loads it
+  timeout      it took longer than --timeout, or more memory than --memory; limits
+  memory       are for one program. After a second run it is in quarantine too.
+  lost         its process ended twice without a signal of the driver, and it is in
+               quarantine: the driver ended it, or the system ran out of memory
+  quarantine   it is in quarantine, from an earlier run or another program
+  store        it was compiled, but the cache directory could not be written
+  other        it could not be read, or OpenGL reported another error
 
---isolate compiles in child processes, --jobs of them side by side. A child that
-dies, or needs longer than --timeout for a program, is replaced. A program that
-crashes its child, or with which two children were lost, is reported and put in
-quarantine for a day, so that no start loads it; the others are compiled. What the
-driver stored for each child is merged afterwards, so that the next start finds it.
+The first interrupt waits for the programs that are being compiled and stores them, a
+second one ends at once. What the driver stored for each child is merged at the end, so
+that the next start finds it.
+
+--no-isolate compiles in this process, where a driver that crashes or hangs ends or
+stops the whole command.
 
 load_ms is the time to compile or load, prime_ms the time of the first dispatch, which
 makes the driver finish its work.
@@ -49,182 +64,151 @@ makes the driver finish its work.
 --keep-sources stores the text of each program too, about 1 KB, so that
 shadercache rebuild can compile it again after a driver update.`
 
-// preloadResult is what preload prints.
-type preloadResult struct {
-	Programs []preloadLine `json:"programs"`
-	Failed   int           `json:"failed"` // programs
-
-	Isolation *isolationTimes `json:"isolation,omitempty"` // with --isolate
-}
-
-// preloadLine is the result for one program.
-type preloadLine struct {
-	Name        string  `json:"name"`
-	Key         string  `json:"key"`      // empty where the file could not be read
-	Origin      string  `json:"origin"`   // compiled, disk or resident
-	LoadMillis  float64 `json:"load_ms"`  // compiling or loading
-	PrimeMillis float64 `json:"prime_ms"` // the first dispatch, which makes the driver finish its work
-	Error       string  `json:"error,omitempty"`
-	Quarantined bool    `json:"set_aside,omitempty"` // a process died of it
-
-	err error // matches cli.ErrReported where a child has printed it
-}
-
 func newPreload(o *options) *cobra.Command {
 	var how preloadFlags
-	var f isolationFlags
 	cmd := &cobra.Command{
-		Use:                   "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [-I DIR] [--keep-sources] [--isolate [--jobs N] [--timeout D]]",
+		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [-I DIR] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
+			isolationUsage,
 		DisableFlagsInUseLine: true,
 		Short:                 "Put programs into the cache before they are needed",
 		Long:                  preloadUsage,
 		Example:               "  shadercache preload kernels/ conv2d_3x3 -D TILE=32",
 		Args:                  cli.SomeArguments("name at least one program, file, folder or manifest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := how.check(cmd, o); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			return o.preload(args, how, f)
+			return o.preload(args, how)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
 		},
 	}
 	how.add(cmd)
-	f.add(cmd)
 	return o.WithResult(cmd, preloadResult{})
 }
 
-// preloadFlags are the flags of preload alone.
+// preloadFlags are the flags of preload.
 type preloadFlags struct {
+	isolationFlags
+	reportFlags
 	sourceFlags
 	keepSources bool
+	retryFailed bool
 }
 
 func (f *preloadFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	f.sourceFlags.add(cmd)
-	cmd.Flags().BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
+	flags.BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
+	flags.BoolVar(&f.retryFailed, "retry-failed", false, "compile again what did not compile in an earlier run")
+	f.reportFlags.add(cmd)
+	f.isolationFlags.add(cmd)
 }
 
-func (o *options) preload(args []string, how preloadFlags, f isolationFlags) error {
+func (f *preloadFlags) check(cmd *cobra.Command, o *options) error {
+	if err := f.reportFlags.check(o); err != nil {
+		return err
+	}
+	return f.isolationFlags.check(cmd)
+}
+
+// cacheOptions returns the options of the caches that compile.
+func (f *preloadFlags) cacheOptions() cache.Options {
+	return cache.Options{KeepSources: f.keepSources, KeepCompileErrors: true, FillOnly: true}
+}
+
+func (o *options) preload(args []string, how preloadFlags) error {
 	begin := time.Now()
-	programs := how.reader().ReadAll(args)
-	work := func() (*preloadResult, error) { return o.preloadHere(programs, how.keepSources) }
-	if f.isolate {
-		work = func() (*preloadResult, error) { return o.preloadIsolated(f, programs, how.keepSources, begin) }
-	}
-	r, err := work()
+	r := newPreloadResult(how.reader().ReadAll(args))
+	dir, err := o.openToFill()
 	if err != nil {
 		return err
 	}
-	return o.reportPrograms(r, r, r.Print)
+	if how.retryFailed {
+		if err := forgetFailures(dir, r); err != nil {
+			return err
+		}
+	}
+	if err := o.compile(dir, how, r, begin); err != nil {
+		return err
+	}
+	r.finish()
+	return o.reportPrograms(how.reportFlags, r, r, r.Print)
 }
 
-// preloadHere compiles in this process.
-func (o *options) preloadHere(programs []manifest.Program, keepSources bool) (*preloadResult, error) {
-	g, err := o.OpenGPU(cache.Options{KeepSources: keepSources, FillOnly: true})
+// openToFill opens the cache directory for a command that is useless without one.
+func (o *options) openToFill() (*binary.Dir, error) {
+	path, err := o.Directory()
 	if err != nil {
 		return nil, err
 	}
-	r, err := o.preloadWith(g, programs)
-	if err := errors.Join(err, g.Close()); err != nil {
-		return nil, err
+	dir, err := binary.OpenDir(path)
+	if err != nil && cli.HintFor(err) == "" {
+		err = cli.Hint(err, "choose another directory with --dir or $SHADERCACHE_DIR")
 	}
-	return r, nil
+	return dir, err
 }
 
-// reportPrograms prints the failures of programs, which may be nil, and then the result
-// that holds them.
-func (o *options) reportPrograms(programs *preloadResult, result any, print func(io.Writer)) error {
-	if programs == nil {
-		return o.Result(result, print)
-	}
-	for _, p := range programs.Programs {
-		if p.err != nil && !errors.Is(p.err, cli.ErrReported) {
-			cli.PrintError(o.Stderr, p.failure())
+// forgetFailures deletes the compile errors that earlier runs recorded, of all drivers.
+func forgetFailures(dir *binary.Dir, r *preloadResult) error {
+	return dir.EachStore(func(_ string, store *binary.Store) error {
+		var errs []error
+		for _, p := range r.Programs {
+			if p.source != nil {
+				errs = append(errs, store.ForgetFailure(p.source.Key()))
+			}
 		}
+		return errors.Join(errs...)
+	}, nil)
+}
+
+// compile fills in the results of all programs, in child processes where they can be
+// had.
+func (o *options) compile(dir *binary.Dir, how preloadFlags, r *preloadResult, begin time.Time) error {
+	if len(r.unique()) == 0 {
+		return nil
 	}
-	if err := o.Result(result, print); err != nil {
+	if !how.noIsolate {
+		err := o.compileIsolated(dir, how, r, begin)
+		if !errors.Is(err, isolate.ErrNoProcess) {
+			return err
+		}
+		o.Logger().Warn("programs are compiled in this process", "reason", err)
+	}
+	return o.compileHere(how, r)
+}
+
+// compileHere compiles in this process.
+func (o *options) compileHere(how preloadFlags, r *preloadResult) error {
+	g, err := o.OpenGPU(how.cacheOptions())
+	if err != nil {
 		return err
 	}
-	if programs.Failed > 0 {
-		return cli.ErrReported
+	if reason := g.Cache.Stats().MemoryOnly; reason != "" {
+		err := cli.Hint(fmt.Errorf("programs cannot be stored: %s", reason), "shadercache doctor")
+		return errors.Join(err, g.Close())
 	}
-	return nil
+	return errors.Join(o.compileWith(g, r), g.Close())
 }
 
-func (o *options) preloadWith(g *cli.GPU, programs []manifest.Program) (*preloadResult, error) {
-	var sources []*shader.Source
-	for _, q := range programs {
-		if q.Err == nil {
-			sources = append(sources, q.Source)
-		}
-	}
-	bar := o.NewProgress(len(sources), "preloading")
-	ctx, stop := cli.Interruptible()
+func (o *options) compileWith(g *cli.GPU, r *preloadResult) error {
+	indices := r.unique()
+	sources := r.sources(indices)
+	progress := o.NewPieces(len(sources), "preloading")
+	ctx, stop := o.Interruptible(progress.Waiting)
 	defer stop()
-	loaded, err := g.Cache.Preload(ctx, sources, func(cache.PreloadResult) { _ = bar.Add(1) })
-	_ = bar.Finish()
+	loaded, err := g.Cache.Preload(ctx, sources, func(p cache.PreloadResult) { progress.End(p.Name) })
+	progress.Finish()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &preloadResult{Programs: make([]preloadLine, 0, len(programs))}
-	for _, q := range programs {
-		line := preloadLine{Name: q.Name, err: q.Err}
-		if q.Err == nil {
-			line = newPreloadLine(loaded[0])
-			loaded = loaded[1:]
-		}
-		r.Programs = append(r.Programs, line)
+	g.Cache.WaitStored()
+	for i, p := range loaded {
+		r.Programs[indices[i]].set(isolate.Stored(g.Cache, p))
 	}
-	r.count()
-	return r, nil
-}
-
-// count counts the failures and sets their texts.
-func (r *preloadResult) count() {
-	for i := range r.Programs {
-		p := &r.Programs[i]
-		if p.err != nil {
-			r.Failed++
-		}
-		if p.err != nil && p.Error == "" {
-			p.Error = p.err.Error()
-		}
-	}
-}
-
-func newPreloadLine(p cache.PreloadResult) preloadLine {
-	line := preloadLine{Name: p.Name, Key: p.Key.String(), err: p.Err}
-	if p.Err == nil {
-		line.Origin = p.Origin.String()
-		line.LoadMillis = cli.Milliseconds(time.Duration(p.LoadNanos + p.CompileNanos))
-		line.PrimeMillis = cli.Milliseconds(time.Duration(p.PrimeNanos))
-	}
-	return line
-}
-
-// failure returns the error with the name of the program, which a compile error has.
-func (p preloadLine) failure() error {
-	if p.Name == "" || errors.As(p.err, new(*shader.CompileError)) {
-		return p.err
-	}
-	return fmt.Errorf("%s: %w", p.Name, p.err)
-}
-
-func (r *preloadResult) Print(w io.Writer) {
-	origins := map[string]int{}
-	fmt.Fprint(w, "program\torigin\tload\tprime\tkey\n")
-	for _, p := range r.Programs {
-		if p.err != nil {
-			fmt.Fprintf(w, "%s\tfailed\t-\t-\t-\n", cli.EscapeName(p.Name))
-			continue
-		}
-		origins[p.Origin]++
-		fmt.Fprintf(w, "%s\t%s\t%.2f ms\t%.2f ms\t%s\n", cli.EscapeName(p.Name), p.Origin, p.LoadMillis, p.PrimeMillis, p.Key[:12])
-	}
-	fmt.Fprintf(w, "\n%s: %d compiled, %d from disk, %d failed\n", cli.Plural(len(r.Programs), "program"),
-		origins["compiled"], origins["disk"], r.Failed)
+	r.Recorded = int(g.Cache.Stats().NegativeHits)
+	return nil
 }
 
 // defineFlag collects NAME=VALUE; NAME alone is NAME=1, as for compilers.

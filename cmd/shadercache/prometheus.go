@@ -41,6 +41,7 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 		{"out_of_memory", "Times that the driver was out of memory.", c.OutOfMemory},
 		{"stored", "Binaries written.", c.Stored},
 		{"store_failures", "Reads and writes that failed.", c.StoreFailures},
+		{"machine_code_misses", "Programs that were loaded and whose machine code was made again.", c.MachineCodeMisses},
 	} {
 		m.Add(counter.name+"_total", "counter", counter.help, float64(counter.value))
 	}

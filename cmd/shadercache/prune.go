@@ -13,8 +13,9 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const pruneUsage = `Delete programs and files of the driver's own cache, least recently used first.
-Deleted programs are compiled again when they are needed.
+const pruneUsage = `Delete programs with their machine code, least recently used first, and files of
+the driver's own cache that belong to no program. Deleted programs are compiled
+again when they are needed.
 
 Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
 powers of 1024. Without a flag only leftovers of interrupted writes are deleted,
@@ -115,11 +116,17 @@ func (r *pruneResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s %s (%s) and %s of the driver (%s)", verb,
 		cli.Plural(r.Programs, "program"), cli.ReadableBytes(r.Bytes),
 		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.DriverBytes))
+	if r.DriverEntries > 0 {
+		fmt.Fprintf(w, ", %s of its slots", cli.Plural(r.DriverEntries, "record"))
+	}
 	if r.Fingerprints > 0 {
 		fmt.Fprintf(w, ", everything of %s", cli.Plural(r.Fingerprints, "other driver"))
 	}
 	if r.Leftovers > 0 {
 		fmt.Fprintf(w, ", %s", cli.Plural(r.Leftovers, "leftover file"))
 	}
-	fmt.Fprintf(w, "\nin %s\n", r.Dir)
+	fmt.Fprintf(w, "\nin %s\n", cli.EscapeName(r.Dir))
+	if r.DriverInUse {
+		fmt.Fprintln(w, "A process uses the driver's cache: the next start that finds it unused deletes the records.")
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const rebuildUsage = `Compile the programs that the current driver does not have, after a driver update or
@@ -22,13 +25,12 @@ that --limit 100 compiles the 100 most used. Programs that are in quarantine, th
 failed to compile before, or that are in the upstream directory are left out.
 Programs of other drivers stay until shadercache prune --other-drivers.
 
-It may run beside programs that use the directory. --isolate, --jobs and
---timeout are those of preload. --dry-run lists the missing programs and compiles
-nothing.
+It may run beside programs that use the directory. Programs are compiled in child
+processes: see preload. --dry-run lists the missing programs and compiles nothing.
 
 An application does the same in the background with Cache.Rebuild.`
 
-const rebuildExample = `  shadercache rebuild --isolate --limit 500 && shadercache prune --other-drivers`
+const rebuildExample = `  shadercache rebuild --limit 500 && shadercache prune --other-drivers`
 
 // rebuildResult is what rebuild prints.
 type rebuildResult struct {
@@ -41,6 +43,7 @@ type rebuildResult struct {
 
 type rebuildFlags struct {
 	isolationFlags
+	reportFlags
 	limit  int
 	dryRun bool
 }
@@ -48,14 +51,14 @@ type rebuildFlags struct {
 func newRebuild(o *options) *cobra.Command {
 	var f rebuildFlags
 	cmd := &cobra.Command{
-		Use:                   "rebuild [--limit N] [--dry-run] [--isolate [--jobs N] [--timeout D]]",
+		Use:                   "rebuild [--limit N] [--dry-run] [--failed-only|--quiet] " + isolationUsage,
 		DisableFlagsInUseLine: true,
 		Short:                 "Compile again after a driver update",
 		Long:                  rebuildUsage,
 		Example:               rebuildExample,
 		Args:                  cli.UsageArgs(cli.NoArguments),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := f.check(cmd, o); err != nil {
 				return cli.Usage(cmd, err)
 			}
 			return o.rebuild(f)
@@ -63,13 +66,17 @@ func newRebuild(o *options) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "programs to compile at most, the most used first (default all)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "list the missing programs and compile nothing")
-	f.add(cmd)
+	f.reportFlags.add(cmd)
+	f.isolationFlags.add(cmd)
 	return o.WithResult(cmd, rebuildResult{})
 }
 
-func (f *rebuildFlags) check(cmd *cobra.Command) error {
+func (f *rebuildFlags) check(cmd *cobra.Command, o *options) error {
 	if f.limit < 0 {
 		return errors.New("--limit must be 1 or more, or 0 for all")
+	}
+	if err := f.reportFlags.check(o); err != nil {
+		return err
 	}
 	return f.isolationFlags.check(cmd)
 }
@@ -87,20 +94,37 @@ func (o *options) rebuild(f rebuildFlags) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.dryRun || len(r.Missing) == 0:
-		if !f.dryRun {
-			r.preloadResult = &preloadResult{Programs: []preloadLine{}}
+	if !f.dryRun {
+		r.preloadResult = newMissingResult(r.Missing)
+		if err := o.rebuildMissing(dir, f, r, begin); err != nil {
+			return err
 		}
-	case f.isolate:
-		r.preloadResult, err = o.rebuildIsolated(dir, f.isolationFlags, r.Missing, begin)
-	default:
-		r.preloadResult, err = o.rebuildHere(len(r.Missing), f.limit)
+		r.finish()
 	}
-	if err != nil {
-		return err
+	return o.reportPrograms(f.reportFlags, r.preloadResult, r, r.Print)
+}
+
+// newMissingResult returns the result for programs that are not tried yet.
+func newMissingResult(missing []binary.MissingProgram) *preloadResult {
+	r := &preloadResult{Programs: make([]preloadLine, 0, len(missing))}
+	for _, m := range missing {
+		r.Programs = append(r.Programs, preloadLine{Name: missingName(m), Key: m.Key.String()})
 	}
-	return o.reportPrograms(r.preloadResult, r, r.Print)
+	return r
+}
+
+func (o *options) rebuildMissing(dir *binary.Dir, f rebuildFlags, r *rebuildResult, begin time.Time) error {
+	if len(r.Missing) == 0 {
+		return nil
+	}
+	if !f.noIsolate {
+		err := o.rebuildIsolated(dir, f.isolationFlags, r.preloadResult, begin)
+		if !errors.Is(err, isolate.ErrNoProcess) {
+			return err
+		}
+		o.Logger().Warn("programs are compiled in this process", "reason", err)
+	}
+	return o.rebuildHere(r.preloadResult, f.limit)
 }
 
 // missing returns the programs that the current driver does not have.
@@ -125,12 +149,34 @@ func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
 }
 
 // rebuildIsolated compiles in children, which read the sources by their keys.
-func (o *options) rebuildIsolated(dir *binary.Dir, f isolationFlags, missing []binary.MissingProgram, begin time.Time) (*preloadResult, error) {
-	var programs []preloadLine
-	for _, m := range missing {
-		programs = append(programs, preloadLine{Name: missingName(m), Key: m.Key.String()})
+func (o *options) rebuildIsolated(dir *binary.Dir, f isolationFlags, r *preloadResult, begin time.Time) error {
+	var indices []int
+	var keys []string
+	for i, p := range r.Programs {
+		indices, keys = append(indices, i), append(keys, p.Key)
 	}
-	return o.isolate(dir, f, programs, func(i int) string { return programs[i].Key }, begin)
+	stored := o.WithUpstream(dir)
+	pool := o.pool(dir, f)
+	return o.isolate(pool, r, indices, begin, func(ctx context.Context, done func(isolate.Result)) (isolate.Report, error) {
+		return pool.Run(ctx, keys, func(got isolate.Result) {
+			got.Err = compileError(stored, got)
+			done(got)
+		})
+	})
+}
+
+// compileError returns the error of a result, with the stored source of a program that
+// does not compile.
+func compileError(dir *binary.Dir, got isolate.Result) error {
+	failure, ok := errors.AsType[*isolate.ProgramError](got.Err)
+	if !ok || failure.Log == "" {
+		return got.Err
+	}
+	source, err := dir.Source(got.Key)
+	if err != nil {
+		return got.Err
+	}
+	return &shader.CompileError{Name: source.Name(), Log: failure.Log, Source: source}
 }
 
 // missingName returns the name, or the key where no driver has the program any more.
@@ -143,29 +189,28 @@ func missingName(m binary.MissingProgram) string {
 
 // rebuildHere compiles in this process, as many programs at a time as preload: no
 // application waits for the GL thread.
-func (o *options) rebuildHere(missing, limit int) (*preloadResult, error) {
-	g, err := o.OpenGPU(cache.Options{FillOnly: true})
+func (o *options) rebuildHere(r *preloadResult, limit int) error {
+	var how preloadFlags
+	g, err := o.OpenGPU(how.cacheOptions())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	bar := o.NewProgress(missing, "rebuilding")
-	ctx, stop := cli.Interruptible()
+	progress := o.NewPieces(len(r.Programs), "rebuilding")
+	ctx, stop := o.Interruptible(progress.Waiting)
 	defer stop()
 	rebuilt, err := g.Cache.Rebuild(ctx, cache.RebuildOptions{
 		Limit:    limit,
 		Together: 64,
-		Progress: func(cache.PreloadResult) { _ = bar.Add(1) },
+		Progress: func(p cache.PreloadResult) { progress.End(p.Name) },
 	})
-	_ = bar.Finish()
-	if err := errors.Join(err, g.Close()); err != nil {
-		return nil, err
-	}
-	r := &preloadResult{Programs: make([]preloadLine, 0, len(rebuilt))}
+	progress.Finish()
+	r.Programs = make([]preloadLine, 0, len(rebuilt))
 	for _, p := range rebuilt {
-		r.Programs = append(r.Programs, newPreloadLine(p))
+		line := preloadLine{Name: p.Name, Key: p.Key.String()}
+		line.set(isolate.Stored(g.Cache, p))
+		r.Programs = append(r.Programs, line)
 	}
-	r.count()
-	return r, nil
+	return errors.Join(err, g.Close())
 }
 
 func (r *rebuildResult) Print(w io.Writer) {

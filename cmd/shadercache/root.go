@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,8 @@ cache directory. Where none of them can be used, programs are kept in memory
 only, with one message.
 
 Results go to standard output, messages and progress to standard error. With
---json the result is one JSON object, see docs/json.md.
+--json the result is one JSON object, and each error or warning is one on a line of
+its own, with a schema number and a code that does not change: see docs/json.md.
 
 Exit codes:
   0  success
@@ -33,6 +35,8 @@ func newRoot(o *options) *cobra.Command {
 		SilenceUsage:  true,
 		Args:          cli.UsageArgs(cli.KnownCommand),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRunE: cli.CheckGlobalFlags,
 	}
 	root.SetOut(o.Stdout)
 	root.SetErr(o.Stderr)
@@ -44,16 +48,51 @@ func newRoot(o *options) *cobra.Command {
 	flags.BoolVar(&o.JSON, "json", false, "print the result as JSON")
 	flags.StringVar(&o.Dir, "dir", "", "cache directory (default $SHADERCACHE_DIR or the user's cache)")
 	flags.StringVar(&o.Device, "device", "", "GPU by index or UUID (default the first that works)")
-	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: do not manage it")
+	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: leave it alone")
 	flags.Var(&o.LogLevel, "log-level", "debug, info, warn or error")
 	cli.Complete(root, "driver-cache", "on", "off")
 	cli.Complete(root, "log-level", "debug", "info", "warn", "error")
 	_ = root.MarkPersistentFlagDirname("dir")
 	root.AddCommand(newRun(o), newPreload(o), newPreloadChild(o), newStats(o), newList(o), newInspect(o),
-		newWhy(o), newVerify(o), newDoctor(o), newPrune(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
+		newWhy(o), newVerify(o), newDoctor(o), newPrune(o),
+		newRm(o), newClear(o), newConfig(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
 		newExec(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
 	addCompletion(root)
+	root.SetHelpCommand(newHelp())
+	cli.FitHelp(root)
 	return root
+}
+
+// newHelp is cobra's help, but fails for a command that does not exist.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Example: "  shadercache help preload",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			shown, rest, err := cmd.Root().Find(args)
+			if err == nil {
+				err = cli.KnownCommand(shown, rest)
+			}
+			if err != nil {
+				return cli.Usage(cmd.Root(), err)
+			}
+			shown.InitDefaultHelpFlag()
+			return shown.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+			shown, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			for _, sub := range shown.Commands() {
+				if !sub.Hidden && strings.HasPrefix(sub.Name(), typed) {
+					names = append(names, sub.Name())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
 }
 
 // addCompletion adds the commands that write completions, with an example each.
@@ -71,6 +110,8 @@ func addCompletion(root *cobra.Command) {
 			continue
 		}
 		cmd.Example = "  " + examples[cmd.Name()]
+		cmd.Args = cli.UsageArgs(cli.KnownCommand)
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		for _, shell := range cmd.Commands() {
 			shell.Example = "  " + examples[shell.Name()]
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/png"
 	"io"
 	"path/filepath"
 	"slices"
@@ -75,7 +76,7 @@ func newRun(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default a sample)")
-	flags.StringVar(&f.out, "out", "", "PNG file to write (default PICTURE-FILTER.png in the working directory)")
+	flags.StringVar(&f.out, "out", "", "PNG file to write, - for standard output (default PICTURE-FILTER.png in the working directory)")
 	flags.StringVar(&f.filter, "filter", "edge", strings.Join(imaging.FilterNames(), ", "))
 	cli.Complete(cmd, "filter", imaging.FilterNames()...)
 	_ = cmd.MarkFlagFilename("image", "png", "jpg", "jpeg")
@@ -92,7 +93,7 @@ func newRun(o *options) *cobra.Command {
 }
 
 func (o *options) run(f runFlags, filters []imaging.Filter) error {
-	if err := cli.MakeFolder(filepath.Dir(f.outFile())); err != nil {
+	if err := cli.MakeFolderOf(f.outFile()); err != nil {
 		return err
 	}
 	var picture image.Image
@@ -111,7 +112,7 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 	r, sheet, err := filter(g, picture, filters)
 	if err == nil {
 		r.Out = f.outFile()
-		err = imaging.WritePNG(r.Out, sheet)
+		err = o.WriteOutput(r.Out, 0o644, func(w io.Writer) error { return png.Encode(w, sheet) })
 	}
 	err = errors.Join(err, g.Close())
 	if err != nil && (r == nil || r.Verified) {
@@ -199,7 +200,7 @@ func (r *runResult) addPrograms(t conv2d.Timing) {
 }
 
 func (r *runResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n", r.GPU)
+	fmt.Fprintf(w, "%s\n\n", cli.EscapeName(r.GPU))
 	fmt.Fprint(w, "program\torigin\tget\tfirst dispatch\n")
 	for _, p := range r.Programs {
 		fmt.Fprintf(w, "%s\t%v\t%.2f ms\t%.2f ms\n", p.Name, p.Origin, p.GetMillis, p.FirstDispatchMillis)
@@ -207,6 +208,6 @@ func (r *runResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s, %d from disk; first result after %.0f ms\n",
 		cli.Plural(r.Compiles, "compile"), r.DiskHits, r.TimeToFirstResultMs)
 	if r.Verified {
-		fmt.Fprintf(w, "%dx%d pixels, all equal to the CPU's: %s\n", r.pixels.X, r.pixels.Y, r.Out)
+		fmt.Fprintf(w, "%dx%d pixels, all equal to the CPU's: %s\n", r.pixels.X, r.pixels.Y, cli.EscapeName(r.Out))
 	}
 }

@@ -206,7 +206,7 @@ func (r *selftestResult) checkMachineCode(enabled bool) {
 }
 
 func (r *selftestResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s, %s\n\n", r.GPU, r.Driver)
+	fmt.Fprintf(w, "%s, %s\n\n", cli.EscapeName(r.GPU), cli.EscapeName(r.Driver))
 	fmt.Fprint(w, "process\tprograms\tcompiled\tfrom disk\tto first result\tverified\n")
 	for _, run := range []struct {
 		name string

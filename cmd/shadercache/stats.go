@@ -85,6 +85,10 @@ type startsLine struct {
 	DiskRate         float64    `json:"disk_rate"`          // disk_hits of disk_hits and compiles, 0 to 1
 	ResidentRate     float64    `json:"resident_rate"`      // resident_hits of all requests, 0 to 1
 	SavedMillis      float64    `json:"saved_ms"`           // compile time less load time
+
+	// MachineCodeMisses is the number of programs that were loaded and whose machine code
+	// the driver made again.
+	MachineCodeMisses uint64 `json:"machine_code_misses"`
 }
 
 // lifetimeLine holds the counters of the directory.
@@ -109,6 +113,11 @@ func newStats(o *options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd, o); err != nil {
 				return cli.Usage(cmd, err)
+			}
+			if f.prometheus {
+				if err := cli.RefuseFlag(cmd, "device", "--prometheus opens no GPU"); err != nil {
+					return err
+				}
 			}
 			r, err := o.stats(f)
 			if err != nil {
@@ -193,16 +202,23 @@ func (o *options) stats(f statsFlags) (*statsResult, error) {
 func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error) {
 	path, dir, err := o.ReadDirectory()
 	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}}
-	if err != nil || dir == nil {
-		return r, err
-	}
-	infos, err := dir.Fingerprints()
 	if err != nil {
 		return nil, err
 	}
+	var infos []binary.FingerprintInfo
+	if dir != nil {
+		if infos, err = dir.Fingerprints(); err != nil {
+			return nil, err
+		}
+	}
 	var current shader.Digest
-	if mark && len(infos) > 0 {
-		current = o.currentDriver()
+	if mark && (len(infos) > 0 || o.Device != "") {
+		if current, err = o.currentDriver(); err != nil {
+			return nil, err
+		}
+	}
+	if dir == nil {
+		return r, nil
 	}
 	for _, f := range infos {
 		r.Fingerprints = append(r.Fingerprints, fingerprintLine{
@@ -248,12 +264,15 @@ func newStartsLine(dir *binary.Dir, since time.Duration) startsLine {
 	}
 	c := binary.SumStarts(dir.Starts(begin))
 	line := startsLine{
-		Starts:           c.Starts,
-		ResidentHits:     c.ResidentHits,
-		MemoryHits:       c.MemoryHits,
-		DiskHits:         c.DiskHits,
-		Compiles:         c.Compiles - min(c.StoreOnly, c.Compiles),
-		Rejected:         c.Rejected,
+		Starts:       c.Starts,
+		ResidentHits: c.ResidentHits,
+		MemoryHits:   c.MemoryHits,
+		DiskHits:     c.DiskHits,
+		Compiles:     c.Compiles - min(c.StoreOnly, c.Compiles),
+		Rejected:     c.Rejected,
+
+		MachineCodeMisses: c.MachineCodeMisses,
+
 		CompilesPerStart: c.CompilesPerStart(),
 		DiskRate:         c.DiskRate(),
 		ResidentRate:     c.ResidentRate(),
@@ -265,13 +284,17 @@ func newStartsLine(dir *binary.Dir, since time.Duration) startsLine {
 	return line
 }
 
-// currentDriver returns the digest of the current driver, or one that is no driver's.
-func (o *options) currentDriver() shader.Digest {
+// currentDriver returns the digest of the current driver, or one that is no driver's
+// without OpenGL. A --device that cannot be opened is an error.
+func (o *options) currentDriver() (shader.Digest, error) {
 	fingerprint, err := o.CurrentFingerprint()
+	if err != nil && o.Device != "" {
+		return shader.Digest{}, err
+	}
 	if err != nil {
 		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
 	}
-	return fingerprint.Digest()
+	return fingerprint.Digest(), nil
 }
 
 func (s *startsLine) Print(w io.Writer) {
@@ -299,7 +322,7 @@ func (r *statsResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s cached, %d on disk, %s saved\n",
 		cli.Plural(usable, "program"), onDisk, cli.ReadableDuration(saved))
 	r.Starts.Print(w)
-	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", r.Dir, cli.ReadableBytes(r.DriverCacheBytes))
+	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", cli.EscapeName(r.Dir), cli.ReadableBytes(r.DriverCacheBytes))
 	if len(r.Fingerprints) == 0 {
 		return
 	}
@@ -310,7 +333,7 @@ func (r *statsResult) Print(w io.Writer) {
 			mark = "*"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
-			mark, f.Label, f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
+			mark, cli.EscapeName(f.Label), f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
 	}
 	if len(r.Quarantined) > 0 {
 		fmt.Fprint(w, "\nin quarantine\n")

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/internal/bench/kernels"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 const tuneUsage = `Find the fastest way to compute convolutions and matrix products on this GPU, and
@@ -62,6 +62,7 @@ const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
 // tuneFlags are the flags of tune.
 type tuneFlags struct {
 	budget            time.Duration
+	runs              int
 	again, all, exact bool
 	table             string
 }
@@ -99,7 +100,7 @@ type tunedResult struct {
 func newTune(o *options) *cobra.Command {
 	f := tuneFlags{budget: 30 * time.Second}
 	cmd := &cobra.Command{
-		Use:                   "tune [conv2d|gemm] SHAPE... [--budget TIME] [--again] [--all] [--exact] [--table FILE]",
+		Use:                   "tune [conv2d|gemm] SHAPE... [--budget TIME] [--runs N] [--again] [--all] [--exact] [--table FILE]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Find and store the fastest way to compute a problem",
 		Long:                  tuneUsage,
@@ -107,6 +108,7 @@ func newTune(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&f.budget, "budget", f.budget, "time to search for each problem")
+	flags.IntVar(&f.runs, "runs", 0, "runs over which a compile has to pay (default 1000000, on software drivers 10000)")
 	flags.BoolVar(&f.again, "again", false, "tune problems again that were tuned before")
 	flags.BoolVar(&f.all, "all", false, "show every candidate")
 	flags.BoolVar(&f.exact, "exact", false, "only algorithms with the error of a sum of products")
@@ -114,6 +116,9 @@ func newTune(o *options) *cobra.Command {
 	_ = cmd.MarkFlagFilename("table", "json")
 	cmd.ValidArgs = append([]string{conv2d.Conv2DKind, conv2d.GEMMKind}, conv2d.WorkloadNames()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := refuseZero(cmd, "runs"); err != nil {
+			return err
+		}
 		shapes, err := f.shapes(args)
 		if err != nil {
 			return cli.Usage(cmd, err)
@@ -126,6 +131,9 @@ func newTune(o *options) *cobra.Command {
 
 // shapes checks the command line and returns its problems.
 func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
+	if f.runs < 0 {
+		return nil, errors.New("--runs must be at least 1")
+	}
 	if f.budget <= 0 || f.budget > time.Hour {
 		return nil, errNoSuchBudget
 	}
@@ -161,7 +169,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 			continue
 		}
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
-		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.budget, Exact: f.exact, Progress: bar.show})
+		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.budget, Runs: f.runs, Exact: f.exact, Progress: bar.show})
 		bar.finish()
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break
@@ -209,13 +217,19 @@ func addToTable(g *cli.GPU, file string, winners []tune.Result) error {
 	if err != nil {
 		return cli.Hint(fmt.Errorf("tune: --table: %w", err), "name a file in an existing folder")
 	}
+	if file == cli.Stdout {
+		return errors.New("tune: --table reads and writes a file, and - is none")
+	}
 	if data, err = tune.AddToTable(data, g.Context.Info(), winners...); err != nil {
 		return err
 	}
 	if len(winners) == 0 {
 		return nil
 	}
-	return renameio.WriteFile(file, data, 0o644)
+	return osfile.WriteOutput(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 }
 
 // tuneBar is a progress bar that gets its length with the first candidate.
@@ -299,9 +313,9 @@ func (r *tuneResult) Print(w io.Writer) {
 func (p *tunedResult) printCandidates(w io.Writer) {
 	if len(p.Candidates) > 0 {
 		fmt.Fprintf(w, "\n%s, timed by the %s clock, %s compared\n", p.Problem, p.Timer, p.Check)
-		fmt.Fprint(w, "verdict\tms\tGFLOP/s\terror\talgorithm\n")
+		fmt.Fprint(w, "verdict\tms\tcompile ms\tGFLOP/s\terror\talgorithm\n")
 		for _, c := range p.Candidates {
-			fmt.Fprintf(w, "%s\t%.4f\t%.1f\t%.1e\t%v\n", c.Verdict, c.Nanos/1e6, c.GFLOPS, c.MaxError, c.Choice)
+			fmt.Fprintf(w, "%s\t%.4f\t%.0f\t%.1f\t%.1e\t%v\n", c.Verdict, c.Nanos/1e6, cli.Milliseconds(c.Compile), c.GFLOPS, c.MaxError, c.Choice)
 		}
 	}
 	for _, c := range p.all {

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // tuningLine is the tuning of one problem for one driver.
@@ -45,6 +48,30 @@ func (t tuningLine) algorithm() string {
 	return c.String()
 }
 
+// verifyTunings adds the tunings that no plan can read, which a store cannot tell, to the
+// problems. A repair deletes them.
+func (o *options) verifyTunings(dir *binary.Dir, r *verifyResult) error {
+	return o.ForStores(dir, func(driver string, store *binary.Store) error {
+		for t, err := range store.Tunings() {
+			if err != nil {
+				continue // Verify has it
+			}
+			bad := conv2d.CheckTuning(t)
+			if bad == nil {
+				continue
+			}
+			path := filepath.Join(dir.Path(), driver, "tuning", binary.TuningFile(t.Problem))
+			r.Problems = append(r.Problems, binary.Problem{Path: path, Reason: "the tuning of " + t.Problem + ": " + bad.Error()})
+			r.Tunings--
+			r.Damaged++
+			if r.repair && os.Remove(path) == nil {
+				r.Fixed++
+			}
+		}
+		return nil
+	})
+}
+
 func printTunings(w io.Writer, lines []tuningLine) {
 	driver := ""
 	for _, t := range lines {
@@ -53,7 +80,7 @@ func printTunings(w io.Writer, lines []tuningLine) {
 				fmt.Fprintln(w)
 			}
 			driver = t.Driver
-			fmt.Fprintf(w, "%s\n", driver)
+			fmt.Fprintf(w, "%s\n", cli.EscapeName(driver))
 			fmt.Fprint(w, "  problem\tms\tGFLOP/s\terror\tcandidates\ttuned\talgorithm\n")
 		}
 		fmt.Fprintf(w, "  %s\t%.4f\t%.1f\t%.1e\t%d\t%s\t%s\n", t.Problem, t.Nanos/1e6, t.GFLOPS, t.MaxError,
@@ -84,7 +111,7 @@ func (o *options) listTunings() (*tuningList, error) {
 
 func (r *tuningList) Print(w io.Writer) {
 	if len(r.Tunings) == 0 {
-		fmt.Fprintf(w, "no tunings in %s\n", r.Dir)
+		fmt.Fprintf(w, "no tunings in %s\n", cli.EscapeName(r.Dir))
 	}
 	printTunings(w, r.Tunings)
 }

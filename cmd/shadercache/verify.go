@@ -56,7 +56,7 @@ func newVerify(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "reject what is damaged, and end every quarantine")
-	return o.WithResult(cmd, verifyResult{})
+	return cli.Without(o.WithResult(cmd, verifyResult{}), cli.GPUFlags)
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {
@@ -77,6 +77,9 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 		bar := o.NewProgress(-1, "verifying")
 		r.VerifyReport, err = dir.Verify(repair, func(binary.VerifyReport) { _ = bar.Add(1) })
 		_ = bar.Finish()
+	}
+	if err == nil && dir != nil {
+		err = o.verifyTunings(dir, r)
 	}
 	if err == nil && dir != nil && repair {
 		err = bundle.Recover(dir) // completes an import that was killed
@@ -116,5 +119,5 @@ func (r *verifyResult) Print(w io.Writer) {
 	if r.Fixed > 0 {
 		fmt.Fprintf(w, "repaired %d\n", r.Fixed)
 	}
-	fmt.Fprintf(w, "in %s\n", r.Dir)
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Dir))
 }

@@ -12,7 +12,7 @@ import (
 const versionUsage = `Print the version, the revision it was built from, and the Go version.`
 
 func newVersion(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
+	return cli.Without(o.WithResult(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Long:    versionUsage,
@@ -28,5 +28,5 @@ func newVersion(o *options) *cobra.Command {
 				fmt.Fprintf(w, "shadercache %s (%s, %s, %s)\n", v.Version, revision, v.Go, v.Platform)
 			})
 		},
-	}, cli.Version{})
+	}, cli.Version{}), cli.DirFlags, cli.GPUFlags)
 }

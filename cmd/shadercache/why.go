@@ -89,8 +89,9 @@ func (o *options) why(typed string, f sourceFlags) (*whyResult, error) {
 	}
 	defer store.Close()
 	r := &whyResult{Driver: fingerprint.DirName(), Programs: []binary.Explanation{}}
+	explainer := store.NewExplainer()
 	for _, w := range programs {
-		e, err := store.Explain(w.key, w.source)
+		e, err := explainer.Explain(w.key, w.source)
 		if err != nil {
 			return nil, err
 		}
@@ -144,6 +145,9 @@ func (o *options) storedPrograms(dirs []*binary.Dir, typed string) (list []expla
 			}
 			for _, q := range store.Quarantined() {
 				add(q.Name, q.Key)
+			}
+			for key, name := range store.Failures() {
+				add(name, key)
 			}
 			return nil
 		}))

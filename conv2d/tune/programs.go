@@ -5,6 +5,7 @@ package tune
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -19,6 +20,7 @@ type candidatePrograms struct {
 	scratch *cache.Cache
 	handles []*cache.Handle
 	byKey   map[shader.Key]uint32
+	took    map[shader.Key]time.Duration // to compile, until the first dispatch can begin
 
 	// guarded calls work under the crash guard: a name under which work crashed the
 	// process before is refused with binary.ErrQuarantined.
@@ -36,6 +38,7 @@ var _ guardedPrograms = (*cache.Cache)(nil)
 func newCandidatePrograms(c *glctx.Context, programs executor.Programs) (*candidatePrograms, error) {
 	p := &candidatePrograms{
 		byKey:   map[shader.Key]uint32{},
+		took:    map[shader.Key]time.Duration{},
 		guarded: func(_ string, work func() error) error { return work() },
 	}
 	options := cache.Options{MemoryOnly: true, MaxPrograms: math.MaxInt32, MaxBytes: math.MaxInt64, KeepEvictedBytes: -1}
@@ -62,12 +65,35 @@ func (p *candidatePrograms) compile(ctx context.Context, sequences []kernel.Sequ
 			if handle, err = p.scratch.Get(ctx, source); err == nil {
 				p.handles = append(p.handles, handle)
 				p.byKey[source.Key()] = handle.Program()
+				p.took[source.Key()] = time.Duration(results[i].CompileNanos + results[i].PrimeNanos)
 				continue
 			}
 		}
 		failures[source.Key()] = err
 	}
 	return failures
+}
+
+// compileTime returns how long the programs of a sequence took to compile. One that
+// another candidate has too counts for both.
+func (p *candidatePrograms) compileTime(s kernel.Sequence) (sum time.Duration) {
+	seen := map[shader.Key]bool{}
+	for _, step := range s.All() {
+		if key := step.Source.Key(); !seen[key] {
+			seen[key] = true
+			sum += p.took[key]
+		}
+	}
+	return sum
+}
+
+// average returns the mean time to compile a program, 0 before the first.
+func (p *candidatePrograms) average() time.Duration {
+	sum := time.Duration(0)
+	for _, d := range p.took {
+		sum += d
+	}
+	return sum / time.Duration(max(1, len(p.took)))
 }
 
 // missing returns the sources of steps that have no program yet, each once.

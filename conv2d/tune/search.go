@@ -46,10 +46,12 @@ type search struct {
 	deadline time.Time
 	found    []Candidate
 	best     float64 // nanoseconds; 0 until a candidate was measured
+	least    float64 // of the costs: see Candidate.cost
+	runs     float64 // see Options.Runs
 }
 
 func newSearch(c *glctx.Context, programs executor.Programs, space conv2d.SearchSpace, o Options) (*search, error) {
-	s := &search{space: space, builder: space, context: c, options: o}
+	s := &search{space: space, builder: space, context: c, options: o, runs: o.breakEven(c.Info())}
 	var err error
 	s.programs, err = newCandidatePrograms(c, programs)
 	return s, s.named(err)
@@ -110,15 +112,24 @@ func (s *search) close() {
 func (s *search) compareAll(ctx context.Context, choices []conv2d.Choice) error {
 	for len(choices) > 0 {
 		choices = s.slowAlgorithmsLast(choices)
-		// No more than are done: a short budget should not compile many that it skips.
-		atOnce := min(max(len(s.found), leastAtOnce), mostAtOnce)
-		batch := choices[:min(len(choices), atOnce)]
+		batch := choices[:min(len(choices), s.atOnce(time.Until(s.deadline)))]
 		choices = choices[len(batch):]
 		if err := s.compareBatch(ctx, batch, len(choices)); err != nil {
 			return err
 		}
 	}
 	return s.final(ctx)
+}
+
+// atOnce returns how many candidates are compiled together: no more than are done, since a
+// short budget should not compile many that it skips, and no more than the time that is
+// left is enough for.
+func (s *search) atOnce(left time.Duration) int {
+	n := min(max(len(s.found), leastAtOnce), mostAtOnce)
+	if average := s.programs.average(); average > 0 && s.best > 0 {
+		n = max(1, min(n, int(left/average)))
+	}
+	return n
 }
 
 // slowAlgorithmsLast moves the choices of algorithms whose likeliest candidates were
@@ -200,6 +211,10 @@ func (s *search) candidate(b builtChoice) (Candidate, error) {
 	if s.spent() {
 		return c, nil
 	}
+	if c.Compile = s.programs.compileTime(b.sequence); s.least > 0 && float64(c.Compile)/s.runs >= s.least {
+		c.Reason = fmt.Sprintf("its compile of %v does not pay within %.0f runs", c.Compile.Round(time.Millisecond), s.runs)
+		return c, nil
+	}
 	err := s.measure(&c, b)
 	return c, err
 }
@@ -254,6 +269,9 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
 	if s.best == 0 || took < s.best {
 		s.best = took
 	}
+	if cost := c.cost(s.runs); s.least == 0 || cost < s.least {
+		s.least = cost
+	}
 	return nil
 }
 
@@ -284,7 +302,7 @@ func fatal(err error) error {
 func (s *search) final(ctx context.Context) error {
 	s.sort()
 	for i := range s.found[:min(len(s.found), finalists)] {
-		again := Candidate{Choice: s.found[i].Choice}
+		again := Candidate{Choice: s.found[i].Choice, Compile: s.found[i].Compile}
 		if s.found[i].Verdict != Measured || len(s.found) == 1 || s.spent() || ctx.Err() != nil {
 			break
 		}
@@ -305,7 +323,7 @@ func (s *search) final(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sort puts the fastest first, and what is not right last.
+// sort puts the candidate of the least cost first, and what is not right last.
 func (s *search) sort() {
 	slices.SortStableFunc(s.found, func(a, b Candidate) int {
 		if a.right() != b.right() {
@@ -314,7 +332,7 @@ func (s *search) sort() {
 			}
 			return 1
 		}
-		return cmp.Compare(a.Nanos, b.Nanos)
+		return cmp.Compare(a.cost(s.runs), b.cost(s.runs))
 	})
 }
 

@@ -23,10 +23,17 @@ import (
 // Options configure a search. The zero value is a good choice.
 type Options struct {
 	// Budget ends the search: candidates that were not reached by then are skipped.
-	// The likeliest of each algorithm come first. A candidate that runs is not
-	// interrupted, and the reference on the CPU is not part of the budget. Default:
+	// The likeliest of each algorithm come first. A candidate that compiles or runs is not
+	// interrupted, but no more are compiled together than the rest of the budget has time
+	// for, by the mean so far; and the reference on the CPU is not part of the budget. Default:
 	// 30 s.
 	Budget time.Duration
+
+	// Runs is the number of runs over which the compile of a candidate has to pay: the
+	// best has the least time of one run and its compile / Runs. A machine compiles once,
+	// so a larger number is for programs that run for long. Default: 10,000 on a software
+	// driver, where compiles differ by seconds, else 1,000,000.
+	Runs int
 
 	// Exact leaves out the algorithms that may err by more than conv2d.Tolerance.
 	Exact bool
@@ -47,7 +54,22 @@ type Options struct {
 	Progress func(done, total int, c Candidate)
 }
 
-const defaultBudget = 30 * time.Second
+const (
+	defaultBudget = 30 * time.Second
+	defaultRuns   = 1_000_000
+	softwareRuns  = 10_000
+)
+
+// breakEven returns Runs, or its default on a device.
+func (o Options) breakEven(info glctx.Info) float64 {
+	switch {
+	case o.Runs > 0:
+		return float64(o.Runs)
+	case info.Software():
+		return softwareRuns
+	}
+	return defaultRuns
+}
 
 // Verdict is the outcome for a candidate.
 type Verdict string
@@ -68,10 +90,14 @@ type Candidate struct {
 	Nanos      float64       `json:"nanos"`                 // of one run; 0 unless measured or slow
 	LeastNanos float64       `json:"least_nanos,omitempty"` // of a run in the shortest batch; 0 unless measured
 	MostNanos  float64       `json:"most_nanos,omitempty"`  // of a run in the longest batch
+	Compile    time.Duration `json:"compile_ns"`            // of its programs, until they are ready to run
 	GFLOPS     float64       `json:"gflops"`                // operations of the problem a nanosecond
 	MaxError   float64       `json:"max_error"`             // see conv2d.Compare; math.MaxFloat64 for a difference in kind
 	Reason     string        `json:"reason,omitempty"`
 }
+
+// cost returns the nanoseconds of a run, with its share of the compile.
+func (c Candidate) cost(runs float64) float64 { return c.Nanos + float64(c.Compile)/runs }
 
 func (c Candidate) right() bool { return c.Verdict == Measured || c.Verdict == Slow }
 
@@ -80,7 +106,7 @@ type Result struct {
 	Problem    string        `json:"problem"` // as conv2d.Shape prints it
 	Exact      bool          `json:"exact"`
 	Best       Candidate     `json:"best"`
-	Candidates []Candidate   `json:"candidates"` // the fastest first; those that are not right last
+	Candidates []Candidate   `json:"candidates"` // the best first; those that are not right last
 	Timer      string        `json:"timer"`      // "gpu", or "wall" where the driver's clock cannot be used
 	Check      string        `json:"check"`      // the part of each result that was compared
 	Elapsed    time.Duration `json:"elapsed_ns"`

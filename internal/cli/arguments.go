@@ -67,3 +67,55 @@ func NoArguments(_ *cobra.Command, args []string) error {
 	}
 	return fmt.Errorf("no arguments are taken, but there is %q", args[0])
 }
+
+// unusedFlags is the annotation with the global flags that a command does not use.
+const unusedFlags = "unused flags"
+
+// GPUFlags and DirFlags are the global flags of commands that open a GPU, or a directory.
+const (
+	GPUFlags = "device driver-cache"
+	DirFlags = "dir"
+)
+
+// Without marks a command that does not use global flags: it refuses them, so that no
+// value that a user gave has no effect. It returns cmd.
+func Without(cmd *cobra.Command, flags ...string) *cobra.Command {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[unusedFlags] = strings.Join(flags, " ")
+	return cmd
+}
+
+// CheckGlobalFlags returns a usage error for a global flag that cmd does not use, and for
+// an empty cache directory.
+func CheckGlobalFlags(cmd *cobra.Command, _ []string) error {
+	for _, name := range strings.Fields(cmd.Annotations[unusedFlags]) {
+		if err := RefuseFlag(cmd, name, cmd.Name()+" does not use it"); err != nil {
+			return err
+		}
+	}
+	if dir := cmd.Flags().Lookup("dir"); dir != nil && dir.Changed && dir.Value.String() == "" {
+		return Usage(cmd, errors.New("--dir is empty"))
+	}
+	return nil
+}
+
+// RefuseFlag returns a usage error with the reason where the flag was given.
+func RefuseFlag(cmd *cobra.Command, name, reason string) error {
+	if !cmd.Flags().Changed(name) {
+		return nil
+	}
+	return Usage(cmd, fmt.Errorf("--%s has no effect here: %s", name, reason))
+}
+
+// EmptyFlag returns a usage error where one of the flags was given an empty value, which a
+// script passes for a variable that is not set.
+func EmptyFlag(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return Usage(cmd, fmt.Errorf("--%s is empty", name))
+		}
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,6 +15,12 @@ func EscapeName(name string) string { return escaped(name, "") }
 
 // EscapeText escapes a message of several lines, which may quote names.
 func EscapeText(text string) string { return escaped(strings.ReplaceAll(text, "\r\n", "\n"), "\n\t") }
+
+// escapeMessage escapes a message, whose further lines are indented: a name with a line
+// feed cannot look like a line of ours.
+func escapeMessage(text string) string {
+	return strings.ReplaceAll(EscapeText(strings.TrimRight(text, "\n")), "\n", "\n  ")
+}
 
 // escaped writes runes that cannot be printed, but for those in except, as Go strings
 // have them.
@@ -32,4 +39,15 @@ func escaped(text, except string) string {
 		text = text[size:]
 	}
 	return b.String()
+}
+
+// escapingWriter writes text with what could control a terminal escaped. Its callers
+// write whole runes.
+type escapingWriter struct{ io.Writer }
+
+func (w escapingWriter) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, escaped(string(text), "\n\t")); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }

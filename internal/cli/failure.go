@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,10 @@ const (
 	ExitGood   = 0
 	ExitFailed = 1
 	ExitUsage  = 2
+
+	// Of exec, as a shell has them.
+	ExitCannotExecute = 126
+	ExitNotFound      = 127
 )
 
 // UsageError is an error in the command line.
@@ -45,16 +50,30 @@ func (e hintedError) Unwrap() error { return e.error }
 // Hint returns err with what the user can do about it.
 func Hint(err error, text string) error { return hintedError{err, text} }
 
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+// Exit returns err with the exit code of the process.
+func Exit(err error, code int) error { return exitError{err, code} }
+
 // ErrReported is returned by a command that has printed its failures.
 var ErrReported = errors.New("failures were reported")
 
 // Report prints a failure with its hint and returns the exit code.
-func Report(w io.Writer, err error) int {
+func (o *Options) Report(err error) int {
 	if err == nil {
 		return ExitGood
 	}
 	if !errors.Is(err, ErrReported) {
-		PrintError(w, err)
+		o.PrintError(err)
+	}
+	if exit, ok := errors.AsType[exitError](err); ok {
+		return exit.code
 	}
 	if errors.As(err, new(UsageError)) {
 		return ExitUsage
@@ -62,20 +81,57 @@ func Report(w io.Writer, err error) int {
 	return ExitFailed
 }
 
-// PrintError prints one failure. For a shader that does not compile it prints the
-// driver's log and the lines that the log names.
-func PrintError(w io.Writer, err error) {
+// PrintError prints one failure to standard error, with --json as a JSONMessage. For a
+// shader that does not compile it prints the beginning of the driver's log and the lines
+// that it names.
+func (o *Options) PrintError(err error) { o.PrintFailure(err, "") }
+
+// PrintFailure is PrintError with the command that prints the whole log of a driver, ""
+// for none.
+func (o *Options) PrintFailure(err error, whole string) {
+	if o.JSON {
+		printMessage(o.Stderr, newJSONError(err))
+		return
+	}
+	printFailure(o.Stderr, err, whole)
+}
+
+// PrintError prints one failure as text.
+func PrintError(w io.Writer, err error) { printFailure(w, err, "") }
+
+func printFailure(w io.Writer, err error, whole string) {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(w, "shadercache: interrupted")
 		return
 	}
-	fmt.Fprintf(w, "shadercache: %s\n", EscapeText(err.Error()))
+	fmt.Fprintf(w, "shadercache: %s\n", escapeMessage(err.Error()))
 	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
-		fmt.Fprint(w, EscapeText(refused.Detail()))
+		fmt.Fprint(w, EscapeText(shortened(refused, whole).Detail()))
 	}
 	if hint := HintFor(err); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", hint)
+		fmt.Fprintf(w, "hint: %s\n", escapeMessage(hint))
 	}
+}
+
+// The part of a driver's log that is printed. Drivers write megabytes for one mistake.
+const (
+	maxLogLines = 20
+	maxLogBytes = 4 << 10
+)
+
+// shortened returns a compile error with the beginning of its log.
+func shortened(e *shader.CompileError, whole string) *shader.CompileError {
+	log := strings.TrimSpace(e.Log)
+	lines := strings.SplitAfterN(log[:min(len(log), maxLogBytes)], "\n", maxLogLines+1)
+	short := strings.Join(lines[:min(len(lines), maxLogLines)], "")
+	if len(short) == len(log) {
+		return e
+	}
+	more := "\n... the log is longer"
+	if whole != "" {
+		more += ", see: " + whole
+	}
+	return &shader.CompileError{Name: e.Name, Log: strings.ToValidUTF8(strings.TrimSpace(short), "?") + more, Source: e.Source}
 }
 
 // HintFor returns what the user can do about an error, or "".
@@ -101,6 +157,10 @@ func HintFor(err error) string {
 		return "choose a directory with --dir or $SHADERCACHE_DIR"
 	case errors.Is(err, binary.ErrBusy):
 		return "another process is writing: try again in a moment"
+	case errors.Is(err, bundle.ErrTooLarge):
+		return "--max-bytes sets the limit"
+	case errors.Is(err, bundle.ErrNewer):
+		return "update shadercache, or export the file with this version"
 	case errors.Is(err, bundle.ErrRefused):
 		return "copy the file again, or export it again"
 	case errors.Is(err, bundle.ErrUnsigned), errors.Is(err, bundle.ErrSignature):

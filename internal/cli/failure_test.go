@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,20 +29,55 @@ func TestReport(t *testing.T) {
 		"hint":        {fmt.Errorf("a: %w", Hint(errors.New("b"), "do c")), ExitFailed, "shadercache: a: b\nhint: do c\n"},
 		"usage":       {Usage(cmd, errors.New("no flag")), ExitUsage, "shadercache: no flag\nhint: tool --help\n"},
 		"printed":     {fmt.Errorf("a: %w", ErrReported), ExitFailed, ""},
+		"exit code":   {Exit(errors.New("no x"), ExitNotFound), ExitNotFound, "shadercache: no x\n"},
 		"interrupted": {context.Canceled, ExitFailed, "shadercache: interrupted\n"},
 		"compile":     {compile, ExitFailed, "shadercache: " + compile.Error() + "\n" + compile.Detail()},
 	} {
 		var out strings.Builder
-		if code := Report(&out, c.err); code != c.code || out.String() != c.text {
+		if code := (&Options{Stderr: &out}).Report(c.err); code != c.code || out.String() != c.text {
 			t.Errorf("%s: code %d, %q, want %q", name, code, out.String(), c.text)
 		}
+	}
+}
+
+// With --json each failure is one line of JSON with a code.
+func TestReportAsJSON(t *testing.T) {
+	compile := &shader.CompileError{Name: "blur", Log: "0:3: error: no main"}
+	codes := map[string]bool{}
+	for _, c := range ErrorCodes() {
+		codes[c.Code] = true
+	}
+	for code, err := range map[string]error{
+		"usage":             Usage(&cobra.Command{Use: "tool"}, errors.New("no flag")),
+		"compile_failed":    fmt.Errorf("a: %w", compile),
+		"interrupted":       fmt.Errorf("a: %w", context.Canceled),
+		"bundle_newer":      fmt.Errorf("a: %w", bundle.ErrNewer),
+		"program_not_found": Exit(errors.New("no x"), ExitNotFound),
+		"cannot_execute":    Exit(errors.New("no x"), ExitCannotExecute),
+		"quarantined":       &binary.QuarantinedError{},
+		"failed":            Hint(errors.New("a \x1b[31m\nb"), "do c"),
+	} {
+		var out strings.Builder
+		(&Options{JSON: true, Stderr: &out}).Report(err)
+		var m JSONMessage
+		if e := json.Unmarshal([]byte(out.String()), &m); e != nil || strings.Count(out.String(), "\n") != 1 || strings.Contains(out.String(), "\x1b") {
+			t.Fatalf("%v: %q", e, out.String())
+		}
+		if m.Schema != 1 || m.Level != "error" || m.Code != code || m.Message == "" || m.Hint != HintFor(err) || !codes[code] {
+			t.Errorf("%+v, want %s", m, code)
+		}
+	}
+	var out strings.Builder
+	(&Options{JSON: true, Stderr: &out}).Logger().Error("left out", "file", "x", "reason", "y")
+	if out.String() != `{"schema":1,"level":"error","message":"left out (file x): y"}`+"\n" {
+		t.Error(out.String())
 	}
 }
 
 func TestKnownErrorsHaveHints(t *testing.T) {
 	for _, err := range []error{
 		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, binary.ErrUnsafeDir, binary.ErrNoDir, binary.ErrBusy,
-		bundle.ErrRefused, bundle.ErrUnsigned, bundle.ErrSignature, bundle.ErrBusy, shader.ErrOutOfMemory,
+		bundle.ErrRefused, bundle.ErrTooLarge, bundle.ErrNewer, bundle.ErrUnsigned, bundle.ErrSignature, bundle.ErrBusy, shader.ErrOutOfMemory,
 	} {
 		if HintFor(fmt.Errorf("wrapped: %w", err)) == "" {
 			t.Errorf("%v has no hint", err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -17,28 +18,45 @@ import (
 type interrupts struct {
 	sync.Mutex
 	signals chan os.Signal // nil until the first user
-	work    map[*context.CancelFunc]struct{}
+	work    map[*interruptible]struct{}
 	caches  map[*cache.Cache]struct{}
 }
 
+// interruptible is work that a signal cancels.
+type interruptible struct {
+	cancel  context.CancelFunc
+	explain func() // prints what it waits for then; may be nil
+}
+
 var interruptions = interrupts{
-	work:   map[*context.CancelFunc]struct{}{},
+	work:   map[*interruptible]struct{}{},
 	caches: map[*cache.Cache]struct{}{},
 }
 
 // Interruptible returns a context that ends at the first interrupt, so that finished
 // work can be stored. A second interrupt ends the process.
-func Interruptible() (context.Context, context.CancelFunc) {
+func Interruptible() (context.Context, context.CancelFunc) { return newInterruptible(nil) }
+
+// Interruptible is the function Interruptible, but the first interrupt prints what the
+// command waits for.
+func (o *Options) Interruptible(waiting func() string) (context.Context, context.CancelFunc) {
+	return newInterruptible(func() {
+		fmt.Fprintf(o.Stderr, "shadercache: interrupted: waiting for %s; a second interrupt ends it at once\n", EscapeText(waiting()))
+	})
+}
+
+func newInterruptible(explain func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	interruptions.Lock()
 	defer interruptions.Unlock()
-	interruptions.work[&cancel] = struct{}{}
+	w := &interruptible{cancel, explain}
+	interruptions.work[w] = struct{}{}
 	interruptions.watch()
 	return ctx, func() {
 		cancel()
 		interruptions.Lock()
 		defer interruptions.Unlock()
-		delete(interruptions.work, &cancel)
+		delete(interruptions.work, w)
 	}
 }
 
@@ -79,9 +97,12 @@ func (i *interrupts) interrupt(s os.Signal) {
 	i.Lock()
 	defer i.Unlock()
 	cancelled := len(i.work)
-	for cancel := range i.work {
-		(*cancel)()
-		delete(i.work, cancel)
+	for w := range i.work {
+		w.cancel()
+		delete(i.work, w)
+		if w.explain != nil {
+			w.explain()
+		}
 	}
 	if cancelled > 0 {
 		return

@@ -27,15 +27,16 @@ func (l *LogLevel) Set(text string) error {
 
 // Logger returns a logger that writes lines of at least --log-level to standard error.
 func (o *Options) Logger() *slog.Logger {
-	return slog.New(&lineHandler{out: o.Stderr, level: slog.Level(o.LogLevel), lock: new(sync.Mutex)})
+	return slog.New(&lineHandler{out: o.Stderr, level: slog.Level(o.LogLevel), json: o.JSON, lock: new(sync.Mutex)})
 }
 
-// lineHandler writes each record as one line:
+// lineHandler writes each record as one line, with --json as a JSONMessage:
 //
 //	shadercache: warning: message (key value, key value): reason
 type lineHandler struct {
 	out   io.Writer
 	level slog.Level
+	json  bool // lines are JSONMessages
 	attrs []slog.Attr
 	lock  *sync.Mutex
 }
@@ -57,14 +58,19 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 		add(a)
 	}
 	r.Attrs(add)
-	line := "shadercache: " + levelWord(r.Level) + ": " + r.Message
+	message := r.Message
 	if len(details) > 0 {
-		line += " (" + strings.Join(details, ", ") + ")"
+		message += " (" + strings.Join(details, ", ") + ")"
 	}
-	line += reason
+	message += reason
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	_, err := io.WriteString(h.out, EscapeText(line)+"\n")
+	if h.json {
+		printMessage(h.out, JSONMessage{Schema: messageSchema, Level: levelWord(r.Level), Message: message})
+		return nil
+	}
+	line := "shadercache: " + levelWord(r.Level) + ": " + message
+	_, err := io.WriteString(h.out, escapeMessage(line)+"\n")
 	return err
 }
 

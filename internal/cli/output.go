@@ -18,6 +18,8 @@ import (
 //   - A failure is "shadercache: what failed", then "hint: what to do".
 //   - Times are milliseconds. Sizes are bytes in JSON, KiB, MiB and GiB in
 //     tables.
+//   - Names come from files, drivers and other users: nothing that is printed
+//     controls a terminal, and a name is on one line, see EscapeName.
 //   - Files are replaced atomically.
 
 // Result prints v as JSON, or calls print with a writer that aligns columns separated by
@@ -28,7 +30,7 @@ func (o *Options) Result(v any, print func(w io.Writer)) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(v)
 	}
-	w := tabwriter.NewWriter(o.Stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(escapingWriter{o.Stdout}, 0, 0, 2, ' ', 0)
 	print(w)
 	return w.Flush()
 }

@@ -61,7 +61,7 @@ func TestLogger(t *testing.T) {
 	log.Warn("left out", "file", "a\nb", "reason", errors.New("damaged"))
 	log.Info("info")
 	log.Error("error")
-	const want = "shadercache: warning: left out (driver Mesa, file a\nb): damaged\nshadercache: info: info (driver Mesa)\nshadercache: error: error (driver Mesa)\n"
+	const want = "shadercache: warning: left out (driver Mesa, file a\n  b): damaged\nshadercache: info: info (driver Mesa)\nshadercache: error: error (driver Mesa)\n"
 	if out.String() != want {
 		t.Errorf("got %q", out.String())
 	}

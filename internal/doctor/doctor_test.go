@@ -130,6 +130,29 @@ func TestACacheThatNeverHits(t *testing.T) {
 	}
 }
 
+// Programs are found at each start, and their machine code is not.
+func TestMachineCodeThatIsLost(t *testing.T) {
+	lost := binary.Counters{Starts: 1, DiskHits: 3, MachineCodeMisses: 3}
+	for name, c := range map[string]struct {
+		starts []binary.Counters
+		good   bool
+	}{
+		"lost":         {slices.Repeat([]binary.Counters{lost}, 3), false},
+		"after import": {[]binary.Counters{lost, {Starts: 1, DiskHits: 3}, {Starts: 1, DiskHits: 3}}, true},
+		"twice":        {slices.Repeat([]binary.Counters{lost}, 2), true},
+	} {
+		r := &Report{Good: true}
+		r.good(driverCacheCheck, "managed")
+		r.examineHits(startsDir(t, c.starts, nil))
+		if r.Good != c.good {
+			t.Errorf("%s: %+v", name, r.Findings)
+		}
+		if f := r.Findings[0]; !c.good && (f.Check != driverCacheCheck || !strings.Contains(f.Detail, "the machine code again: for 9 of 9")) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
 // startsDir returns a directory in which processes did what counters say. source returns
 // what the nth of them compiled, or nil.
 func startsDir(t *testing.T, starts []binary.Counters, source func(n int) *shader.Source) *binary.Dir {

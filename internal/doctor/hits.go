@@ -14,6 +14,7 @@ const (
 	recentStarts = 10 // that are examined
 	newTexts     = 3  // starts in a row that compiled another text of one program
 	newCompiles  = 5  // starts in a row that compiled most of what they loaded
+	newCode      = 3  // starts in a row whose driver made most machine code again
 	maxNamed     = 3  // programs that are named
 )
 
@@ -21,6 +22,7 @@ const (
 // may all pass on it. It examines the latest starts, since the first always compile.
 func (r *Report) examineHits(dir *binary.Dir) {
 	all := dir.Starts(time.Time{})
+	r.examineMachineCode(all)
 	recent := latestStarts(all, recentStarts)
 	sum := binary.SumStarts(recent)
 	compiles := sum.Compiles - min(sum.StoreOnly, sum.Compiles)
@@ -51,6 +53,20 @@ func (r *Report) examineHits(dir *binary.Dir) {
 	}
 }
 
+// examineMachineCode detects a driver that loses what it compiled: programs are found and
+// their first dispatch is slow.
+func (r *Report) examineMachineCode(all []binary.Starts) {
+	sum := binary.SumStarts(latestStarts(all, newCode))
+	loaded := sum.DiskHits + sum.MemoryHits
+	lost := eachOf(all, newCode, func(c binary.Counters) bool {
+		return 2*c.MachineCodeMisses > c.DiskHits+c.MemoryHits
+	})
+	if lost && loaded > 0 {
+		r.wrong(driverCacheCheck, "shadercache selftest", "each of the last %s found programs, but their driver made the machine code again: for %d of %d",
+			cli.Plural(sum.Starts, "start"), sum.MachineCodeMisses, loaded)
+	}
+}
+
 // latestStarts returns the end of all that has n starts, or all of it.
 func latestStarts(all []binary.Starts, n uint64) []binary.Starts {
 	starts := uint64(0)
@@ -65,15 +81,23 @@ func latestStarts(all []binary.Starts, n uint64) []binary.Starts {
 // alwaysCompile reports whether each of the latest starts compiled, and more than it
 // found on disk.
 func alwaysCompile(recent []binary.Starts) bool {
+	return eachOf(recent, newCompiles, func(c binary.Counters) bool {
+		return c.CompilesPerStart() >= 1 && c.DiskRate() < 0.5
+	})
+}
+
+// eachOf reports whether a condition holds for each of the last n starts, and whether
+// there are as many.
+func eachOf(all []binary.Starts, n uint64, holds func(binary.Counters) bool) bool {
 	starts := uint64(0)
-	for _, s := range slices.Backward(recent) {
+	for _, s := range slices.Backward(all) {
 		if s.Counters.Starts == 0 {
 			continue
 		}
-		if s.Counters.CompilesPerStart() < 1 || s.Counters.DiskRate() >= 0.5 {
+		if !holds(s.Counters) {
 			return false
 		}
-		if starts += s.Counters.Starts; starts >= newCompiles {
+		if starts += s.Counters.Starts; starts >= n {
 			return true
 		}
 	}

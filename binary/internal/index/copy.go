@@ -93,6 +93,14 @@ func (c *Copy) Find(key shader.Key, program func(value []byte)) {
 	})
 }
 
+// LoadTotals is File.LoadLifetime for a copy.
+func (c *Copy) LoadTotals(totals func(lifetime, merged []byte) error) error {
+	if c == nil || c.broken {
+		return nil
+	}
+	return c.guard(func() error { return loadTotals(c.tx, totals) })
+}
+
 // Close deletes the copy.
 func (c *Copy) Close() {
 	if c == nil {

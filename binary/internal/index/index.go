@@ -34,6 +34,7 @@ const (
 //	about     "schema"    "1"
 //	programs  key, 32 B   the store's Entry
 //	lifetime  "counters"  the store's Counters
+//	lifetime  "merged"    names of the records that the last Save added
 //
 // bbolt locks an open file: a reader excludes writers and a writer excludes everybody.
 // So the file is opened for one transaction and closed.
@@ -59,6 +60,7 @@ var (
 	lifetimeBucket = []byte("lifetime")
 	schemaKey      = []byte("schema")
 	countersKey    = []byte("counters")
+	mergedKey      = []byte("merged")
 )
 
 // ErrBusy is returned by Open when another process holds the index for longer than Open
@@ -193,31 +195,34 @@ func (x *File) sum() (shader.Digest, error) {
 	return shader.Digest(h.Sum(nil)), nil
 }
 
-// LoadLifetime calls lifetime with the lifetime counters, and does not read the
-// programs. It calls nothing for a new index. An error of lifetime means damage.
-func (x *File) LoadLifetime(lifetime func(value []byte) error) error {
-	return x.view(func(tx *bolt.Tx) error {
-		totals := tx.Bucket(lifetimeBucket)
-		if totals == nil {
-			return nil
-		}
-		return lifetime(totals.Get(countersKey))
-	})
+// LoadLifetime calls totals with the lifetime counters and the names of merged records,
+// and does not read the programs. It calls nothing for a new index. An error of totals
+// means damage.
+func (x *File) LoadLifetime(totals func(lifetime, merged []byte) error) error {
+	return x.view(func(tx *bolt.Tx) error { return loadTotals(tx, totals) })
 }
 
-// Load calls lifetime with the lifetime counters and program with each program, in the
-// order of the keys. The values are valid during the call. It calls nothing for a new
-// index. An error of lifetime or program means damage.
-func (x *File) Load(lifetime func(value []byte) error, program func(key shader.Key, value []byte) error) error {
+func loadTotals(tx *bolt.Tx, totals func(lifetime, merged []byte) error) error {
+	about := tx.Bucket(aboutBucket)
+	if about == nil {
+		return nil
+	}
+	if got := about.Get(schemaKey); string(got) != schema {
+		return fmt.Errorf("index has schema %q, this program reads %q", got, schema)
+	}
+	b := tx.Bucket(lifetimeBucket)
+	if b == nil {
+		return errors.New("index has no counters")
+	}
+	return totals(b.Get(countersKey), b.Get(mergedKey))
+}
+
+// Load calls totals as LoadLifetime does, and program with each program, in the order of
+// the keys. The values are valid during the call. It calls nothing for a new index. An
+// error of totals or program means damage.
+func (x *File) Load(totals func(lifetime, merged []byte) error, program func(key shader.Key, value []byte) error) error {
 	return x.view(func(tx *bolt.Tx) error {
-		about := tx.Bucket(aboutBucket)
-		if about == nil {
-			return nil
-		}
-		if got := about.Get(schemaKey); string(got) != schema {
-			return fmt.Errorf("index has schema %q, this program reads %q", got, schema)
-		}
-		if err := lifetime(tx.Bucket(lifetimeBucket).Get(countersKey)); err != nil {
+		if err := loadTotals(tx, totals); err != nil || tx.Bucket(aboutBucket) == nil {
 			return err
 		}
 		return tx.Bucket(programsBucket).ForEach(func(key, value []byte) error {
@@ -225,6 +230,21 @@ func (x *File) Load(lifetime func(value []byte) error, program func(key shader.K
 				return fmt.Errorf("index has a key of %d bytes", len(key))
 			}
 			return program(shader.Key(key), value)
+		})
+	})
+}
+
+// Find calls program with the value of a key, which is valid during the call. It calls
+// nothing for a key that the index does not have.
+func (x *File) Find(key shader.Key, program func(value []byte)) {
+	_ = x.guard(func() error {
+		return x.db.View(func(tx *bolt.Tx) error {
+			if programs := tx.Bucket(programsBucket); programs != nil {
+				if value := programs.Get(key[:]); value != nil {
+					program(value)
+				}
+			}
+			return nil
 		})
 	})
 }
@@ -239,6 +259,7 @@ func (x *File) view(read func(tx *bolt.Tx) error) error {
 // Changes are the changes of one Save.
 type Changes struct {
 	Lifetime []byte       // the lifetime counters
+	Merged   []byte       // names of the records that this adds
 	Changed  []shader.Key // programs that are new or have changed, sorted
 	Value    func(key shader.Key) ([]byte, error)
 	Gone     []shader.Key // programs to delete
@@ -280,6 +301,9 @@ func (c Changes) apply(tx *bolt.Tx) error {
 		if err := programs.Put(key[:], value); err != nil {
 			return err
 		}
+	}
+	if err := totals.Put(mergedKey, c.Merged); err != nil {
+		return err
 	}
 	return totals.Put(countersKey, c.Lifetime)
 }

@@ -50,7 +50,7 @@ func content(t *testing.T, dir string) (counters string, programs int) {
 	t.Helper()
 	x := openFile(t, dir, true)
 	defer x.Close()
-	must(t, x.Load(func(value []byte) error { counters = string(value); return nil },
+	must(t, x.Load(func(value, _ []byte) error { counters = string(value); return nil },
 		func(shader.Key, []byte) error { programs++; return nil }))
 	return counters, programs
 }
@@ -69,7 +69,7 @@ func TestSaveAndLoad(t *testing.T) {
 	if !x.Created() {
 		t.Error("a new index was not created")
 	}
-	ignore := func([]byte) error { return errors.New("called for a new index") }
+	ignore := func(_, _ []byte) error { return errors.New("called for a new index") }
 	must(t, x.LoadLifetime(ignore))
 	must(t, x.Load(ignore, nil))
 	must(t, x.Save(Changes{Lifetime: []byte("none")}))
@@ -83,7 +83,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	must(t, x.Save(Changes{Lifetime: []byte("third"), Gone: keys[:1]}))
 	got := map[shader.Key]string{}
-	must(t, x.Load(func([]byte) error { return nil }, func(key shader.Key, value []byte) error {
+	must(t, x.Load(func(_, _ []byte) error { return nil }, func(key shader.Key, value []byte) error {
 		got[key] = string(value)
 		return nil
 	}))
@@ -124,10 +124,10 @@ func TestBusy(t *testing.T) {
 func TestValuesThatDoNotDecodeAreDamage(t *testing.T) {
 	dir := t.TempDir()
 	save(t, dir, "counters", "value", testKey(1))
-	ok, bad := func([]byte) error { return nil }, errors.New("not JSON")
+	ok, bad := func(_, _ []byte) error { return nil }, errors.New("not JSON")
 	for _, load := range []func(x *File) error{
-		func(x *File) error { return x.LoadLifetime(func([]byte) error { return bad }) },
-		func(x *File) error { return x.Load(func([]byte) error { return bad }, nil) },
+		func(x *File) error { return x.LoadLifetime(func(_, _ []byte) error { return bad }) },
+		func(x *File) error { return x.Load(func(_, _ []byte) error { return bad }, nil) },
 		func(x *File) error { return x.Load(ok, func(shader.Key, []byte) error { return bad }) },
 	} {
 		if err := load(openFile(t, dir, true)); !isDamage(err) || !strings.Contains(err.Error(), "not JSON") {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/renameio/v2"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // Chart is a list of bars with its title and notes.
@@ -77,9 +77,13 @@ func textBar(value, longest float64) string {
 	return text
 }
 
-// WriteSVG writes the picture to a file, atomically.
+// WriteSVG writes the picture to a file, atomically; to a device or FIFO directly.
 func (c Chart) WriteSVG(file string) error {
-	if err := renameio.WriteFile(file, []byte(c.SVG()), 0o644); err != nil {
+	err := osfile.WriteOutput(file, 0o644, func(w io.Writer) error {
+		_, err := io.WriteString(w, c.SVG())
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("chart: write: %w", err)
 	}
 	return nil

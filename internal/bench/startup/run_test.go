@@ -16,7 +16,7 @@ import (
 // TestMain runs the tests, or as a child of Run one scenario.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[2] == ChildCommand {
-		os.Exit(cli.Report(os.Stderr, childMain(os.Args[3:])))
+		os.Exit((&cli.Options{Stderr: os.Stderr}).Report(childMain(os.Args[3:])))
 	}
 	gltest.Main(m)
 }

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +73,7 @@ type run struct {
 func Run(o *cli.Options, options Options) (*Result, error) {
 	r := &run{Options: options, cli: o, runs: map[string][]Figures{}, from: cli.NewOrigin()}
 	if r.Chart != "" {
-		if err := cli.MakeFolder(filepath.Dir(r.Chart)); err != nil {
+		if err := cli.MakeFolderOf(r.Chart); err != nil {
 			return nil, err
 		}
 	}
@@ -86,7 +87,10 @@ func Run(o *cli.Options, options Options) (*Result, error) {
 	}
 	result := r.result()
 	if r.Chart != "" && result.Verdict() == nil {
-		err = result.chart().WriteSVG(r.Chart)
+		err = o.WriteOutput(r.Chart, 0o644, func(w io.Writer) error {
+			_, err := io.WriteString(w, result.chart().SVG())
+			return err
+		})
 	}
 	return result, err
 }

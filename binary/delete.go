@@ -1,0 +1,104 @@
+package binary
+
+import (
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// DeletePrograms deletes the programs with these keys, of every driver: their blobs, the
+// machine code that no other program uses, their sources, and the notes on them, such as
+// a quarantine. Of the options it uses DryRun and Deleted. A process that uses a program
+// is not affected.
+func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, error) {
+	p, stores, err := d.startDeleting(o)
+	if err != nil {
+		return PruneReport{}, err
+	}
+	touched := map[string]bool{}
+	items := d.pruneItems(stores, stores)
+	for _, it := range items.list {
+		if it.store != nil && slices.Contains(keys, it.key) {
+			p.deleteItem(items.release(it))
+			touched[it.store.name] = true
+		}
+	}
+	p.dropRecords(d.DriverDir())
+	for _, key := range keys {
+		p.deleteIfThere(d.sourcePath(key))
+		for _, s := range stores {
+			p.deleteIfThere(s.quarantinePath(key))
+			p.deleteIfThere(filepath.Join(s.path, failedName, key.String()+".json"))
+			p.deleteIfThere(filepath.Join(s.path, checkedName, key.String()))
+		}
+	}
+	for _, s := range stores {
+		if touched[s.name] && !p.DryRun && s.isIdentified() {
+			_ = s.record(nil, Counters{}) // where the index is busy, the next Record reconciles it
+		}
+	}
+	return p.report, p.err()
+}
+
+// Clear deletes everything that this package and the driver made in the directory but its
+// settings: programs of every driver, machine code, sources, tunings and statistics.
+// Files of others stay. Of the options it uses DryRun and Deleted. A process that uses
+// the directory goes on, and stores what it compiles from now on.
+func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
+	p, stores, err := d.startDeleting(o)
+	if err != nil {
+		return PruneReport{}, err
+	}
+	noDriver := shader.Digest(sha256.Sum256(nil)) // of no driver
+	p.OtherThan = &noDriver
+	p.deleteOthers(stores)
+	for _, part := range drivercache.Items(d.DriverDir()) {
+		p.deleteDriverItem(&part)
+	}
+	p.dropRecords(d.DriverDir())
+	for key := range d.sourceKeys() {
+		p.deleteIfThere(d.sourcePath(key))
+	}
+	p.sweep(d, nil)
+	for _, name := range dirFiles {
+		if name != settingsName {
+			p.deleteIfThere(filepath.Join(d.path, name))
+		}
+	}
+	if !p.DryRun {
+		d.removeEmptyShards()
+	}
+	return p.report, p.err()
+}
+
+func (d *Dir) startDeleting(o PruneOptions) (*pruning, []*Store, error) {
+	if d.readOnly {
+		return nil, nil, ErrReadOnly
+	}
+	stores, err := d.stores()
+	return &pruning{PruneOptions: PruneOptions{DryRun: o.DryRun, Deleted: o.Deleted, Now: d.now()}}, stores, err
+}
+
+// deleteIfThere deletes a regular file.
+func (p *pruning) deleteIfThere(path string) {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		p.deleteLeftover(path)
+	}
+}
+
+// removeEmptyShards removes the directories of two digits that are empty.
+func (d *Dir) removeEmptyShards() {
+	for _, dir := range []string{filepath.Join(d.path, sourcesName), filepath.Join(d.DriverDir(), "mesa")} {
+		if osfile.IsLink(dir) {
+			continue
+		}
+		for _, shard := range shards(dir) {
+			_ = os.Remove(filepath.Join(dir, shard.Name())) // stays while something is in it
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package binary
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// pending/ holds what processes recorded and the index does not have yet, one file for
+// each Record. A process writes one where the index is busy, so that of processes that
+// end together none loses its figures, and where the index is large, so that its end
+// costs what it used and not what the directory holds. Readers add the files to what the
+// index has. The next Record that changes the index merges them into it, in one
+// transaction with their names: a file whose name the index has was merged by a process
+// that was killed before it deleted the file.
+const (
+	pendingName = "pending"
+	pendingExt  = ".json"
+	// maxPending is the number of files at which a Record merges them into a large index.
+	maxPending = 64
+	// maxPendingBytes bounds one of them: a use has less than 2 KB, most of it its name.
+	maxPendingBytes = 64 << 20
+)
+
+// largeIndex is the size from which an index is not rewritten by each Record: that of
+// some 3,000 programs, for which it takes 0.1 s.
+var largeIndex int64 = 1 << 20
+
+// pendingRecord is one file.
+type pendingRecord struct {
+	name string
+
+	Uses     []Use        `json:"uses,omitempty"`
+	Written  []shader.Key `json:"written,omitempty"` // blobs that are new
+	Counters Counters     `json:"counters"`
+}
+
+func (s *Store) pendingPath() string { return filepath.Join(s.path, pendingName) }
+
+// putPending writes a file. Readers see all of it or nothing.
+func (s *Store) putPending(r pendingRecord) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := s.create(s.pendingPath()); err != nil {
+		return err
+	}
+	var number [16]byte
+	_, _ = rand.Read(number[:])
+	name := filepath.Join(s.pendingPath(), hex.EncodeToString(number[:])+pendingExt)
+	return osfile.WriteUnsynced(name, func(w *bufio.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	})
+}
+
+// pendingNames lists the files, in no order.
+func (s *Store) pendingNames() (names []string) {
+	for _, e := range osfile.List(s.pendingPath()) {
+		if storeDirForms[pendingName].file.MatchString(e.Name()) && e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// readPending reads the files, except those that were merged. One that is damaged, or
+// that another process has merged meanwhile, is left out.
+func (s *Store) readPending(merged []string) (list []pendingRecord) {
+	for _, name := range s.pendingNames() {
+		data, _, err := readRegular(filepath.Join(s.pendingPath(), name), maxPendingBytes)
+		if err != nil || slices.Contains(merged, name) {
+			continue
+		}
+		r := pendingRecord{}
+		if json.Unmarshal(data, &r) == nil {
+			r.name = name
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// deletePending deletes files that were merged, and damaged ones: all whose names were
+// listed before the merge.
+func (s *Store) deletePending(names []string) {
+	for _, name := range names {
+		_ = os.Remove(filepath.Join(s.pendingPath(), name))
+	}
+}
+
+// pendingUses returns the uses of the files by program.
+func pendingUses(list []pendingRecord) map[shader.Key][]Use {
+	uses := map[shader.Key][]Use{}
+	for _, r := range list {
+		for _, u := range r.Uses {
+			uses[u.Key] = append(uses[u.Key], u)
+		}
+	}
+	return uses
+}

@@ -1,0 +1,95 @@
+package binary
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// settingsName is the file with the settings of a cache directory, for every process that
+// uses it. People may edit it:
+//
+//	{"schema": 1, "max_bytes": 4294967296, "max_age": "720h0m0s"}
+//
+// A field that is left out, or 0, is not set. A file of a later schema, or one that
+// cannot be read, counts as none: Settings returns the error, and [Dir.Trim] goes on.
+const (
+	settingsName     = "settings.json"
+	settingsSchema   = 1
+	maxSettingsBytes = 64 << 10
+)
+
+// Settings are the limits that are stored in a cache directory. [Dir.Trim] enforces them
+// where its caller sets none.
+type Settings struct {
+	MaxBytes int64         // of programs and machine code together; 0 = no limit
+	MaxAge   time.Duration // since the last use; 0 = no limit
+}
+
+type settingsFile struct {
+	Schema   int    `json:"schema"`
+	MaxBytes int64  `json:"max_bytes,omitempty"`
+	MaxAge   string `json:"max_age,omitempty"`
+}
+
+// SettingsPath returns the path of the file that PutSettings writes.
+func (d *Dir) SettingsPath() string { return filepath.Join(d.path, settingsName) }
+
+// Settings returns the stored settings, which are zero where none are stored.
+func (d *Dir) Settings() (Settings, error) {
+	data, _, err := readRegular(d.SettingsPath(), maxSettingsBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Settings{}, nil
+	}
+	var file settingsFile
+	var s Settings
+	if err == nil {
+		err = json.Unmarshal(data, &file)
+	}
+	if err == nil && file.MaxAge != "" {
+		s.MaxAge, err = time.ParseDuration(file.MaxAge)
+	}
+	s.MaxBytes = file.MaxBytes
+	switch {
+	case err != nil:
+	case file.Schema != settingsSchema:
+		err = fmt.Errorf("schema %d, and this program reads schema %d", file.Schema, settingsSchema)
+	case s.MaxBytes < 0 || s.MaxAge < 0:
+		err = errors.New("a limit is negative")
+	}
+	if err != nil {
+		return Settings{}, fmt.Errorf("binary: %s: %w", d.SettingsPath(), err)
+	}
+	return s, nil
+}
+
+// PutSettings stores settings, and removes the file where s is zero.
+func (d *Dir) PutSettings(s Settings) error {
+	if d.readOnly {
+		return ErrReadOnly
+	}
+	if s == (Settings{}) {
+		if err := os.Remove(d.SettingsPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("binary: settings: %w", err)
+		}
+		return nil
+	}
+	file := settingsFile{Schema: settingsSchema, MaxBytes: s.MaxBytes}
+	if s.MaxAge > 0 {
+		file.MaxAge = s.MaxAge.String()
+	}
+	data, err := json.MarshalIndent(file, "", "  ")
+	if err == nil {
+		err = osfile.WriteFile(d.SettingsPath(), append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("binary: settings: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+const clearUsage = `Delete everything in the cache: programs of every driver, the drivers' machine code,
+stored texts, tunings and statistics. Files that shadercache did not make are kept,
+and so are the settings of config.
+
+It asks first; --yes answers, and is needed where standard input is no terminal.
+Processes that use the cache go on. It needs no OpenGL.`
+
+func newClear(o *options) *cobra.Command {
+	var yes, dryRun bool
+	cmd := &cobra.Command{
+		Use:                   "clear [--yes] [--dry-run]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Delete everything in the cache",
+		Long:                  clearUsage,
+		Example:               "  shadercache clear --yes",
+		Args:                  cli.UsageArgs(cli.NoArguments),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if yes && dryRun {
+				return cli.Usage(cmd, errors.New("--yes and --dry-run exclude each other"))
+			}
+			r, err := o.clear(cmd.InOrStdin(), yes, dryRun)
+			if err != nil {
+				return err
+			}
+			return o.Result(r, r.Print)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&yes, "yes", false, "do not ask")
+	flags.BoolVar(&dryRun, "dry-run", false, "list what would be deleted and delete nothing")
+	return cli.Without(o.WithResult(cmd, deletion{}), cli.GPUFlags)
+}
+
+func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {
+	path, dir, err := o.OpenDirectory()
+	r := &deletion{pruneResult{Dir: path, DryRun: dryRun}}
+	if err != nil || dir == nil {
+		return r, err
+	}
+	if !yes && !dryRun {
+		would := deletion{pruneResult{Dir: path, DryRun: true}}
+		if would.PruneReport, err = dir.Clear(would.options()); err != nil {
+			return nil, err
+		}
+		if err := o.confirm(in, fmt.Sprintf("delete %s (%s) and %s of drivers' machine code in %s?",
+			cli.Plural(would.Programs, "program"), cli.ReadableBytes(would.Bytes), cli.ReadableBytes(would.DriverBytes), path)); err != nil {
+			return nil, err
+		}
+	}
+	r.PruneReport, err = dir.Clear(r.options())
+	return r, err
+}
+
+// confirm asks on a terminal. It returns an error unless the answer is yes.
+func (o *options) confirm(in io.Reader, question string) error {
+	if file, ok := in.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		return cli.Hint(errors.New("nothing was deleted: there is no terminal to ask"), "--yes deletes without a question")
+	}
+	fmt.Fprintf(o.Stderr, "shadercache: %s [y/N] ", cli.EscapeText(question))
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was deleted")
+}

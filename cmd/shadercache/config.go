@@ -1,0 +1,278 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+const configUsage = `Show the settings that apply, and where each comes from: a flag, the environment, the
+cache directory, or the default. Variables of the environment that drivers read win
+over shadercache's own values, so those that are set are shown too.
+
+config set stores a limit in the cache directory, for every process that uses it:
+
+  max-bytes   size of programs and machine code together, as in 4G
+  max-age     time since the last use, as in 30d
+
+The library enforces them when a process ends or calls Flush, at most once a day, as
+prune does; an application's own limits win. config unset removes one. They are in
+settings.json in the cache directory, see docs/format.md.`
+
+const configExample = `  shadercache config set max-bytes 4G`
+
+// configResult is what config prints.
+type configResult struct {
+	Settings []settingLine `json:"settings"` // that apply
+}
+
+// settingLine is one setting.
+type settingLine struct {
+	Name   string `json:"name"`   // of the flag or of the variable
+	Value  string `json:"value"`  // sizes in bytes; empty: none
+	Source string `json:"source"` // flag, environment, stored or default
+	Detail string `json:"detail"` // the flag, variable or file; empty for a default
+}
+
+func newConfig(o *options) *cobra.Command {
+	cmd := o.WithResult(&cobra.Command{
+		Use:                   "config",
+		DisableFlagsInUseLine: true,
+		Short:                 "Show the settings that apply, and store limits",
+		Long:                  configUsage,
+		Example:               configExample,
+		Args:                  cli.UsageArgs(cli.KnownCommand),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := o.config(cmd)
+			if err != nil {
+				return err
+			}
+			return o.Result(r, r.Print)
+		},
+	}, configResult{})
+	cmd.AddCommand(newConfigSet(o), newConfigUnset(o))
+	return cmd
+}
+
+func newConfigSet(o *options) *cobra.Command {
+	return cli.Without(o.WithResult(&cobra.Command{
+		Use:                   "set NAME VALUE",
+		DisableFlagsInUseLine: true,
+		Short:                 "Store a limit in the cache directory",
+		Long:                  "Store max-bytes or max-age in the cache directory, which is made if it is missing. See\nconfig --help.",
+		Example:               configExample,
+		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return errors.New("name a setting and its value")
+			}
+			return nil
+		}),
+		ValidArgs: settingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.changeSetting(cmd, args[0], func(s storedSetting) error { return s.set(args[1]) })
+		},
+	}, configResult{}), cli.GPUFlags)
+}
+
+func newConfigUnset(o *options) *cobra.Command {
+	return cli.Without(o.WithResult(&cobra.Command{
+		Use:                   "unset NAME",
+		DisableFlagsInUseLine: true,
+		Short:                 "Remove a stored limit",
+		Long:                  "Remove max-bytes or max-age from the cache directory. See config --help.",
+		Example:               "  shadercache config unset max-bytes",
+		Args:                  cli.OneArgument("name one setting"),
+		ValidArgs:             settingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.changeSetting(cmd, args[0], func(s storedSetting) error { s.clear(); return nil })
+		},
+	}, configResult{}), cli.GPUFlags)
+}
+
+var settingNames = []string{"max-bytes", "max-age"}
+
+// storedSetting is a setting in the cache directory.
+type storedSetting struct {
+	set   func(text string) error
+	clear func()
+}
+
+func stored(s *binary.Settings) map[string]storedSetting {
+	return map[string]storedSetting{
+		"max-bytes": {
+			func(text string) error {
+				var size cli.ByteSize
+				err := size.Set(text)
+				if err == nil && size == 0 {
+					err = errors.New("max-bytes must be above 0; config unset removes the limit")
+				}
+				s.MaxBytes = int64(size)
+				return err
+			},
+			func() { s.MaxBytes = 0 },
+		},
+		"max-age": {
+			func(text string) error {
+				var age cli.Age
+				err := age.Set(text)
+				if err == nil && age == 0 {
+					err = errors.New("max-age must be above 0; config unset removes the limit")
+				}
+				s.MaxAge = time.Duration(age)
+				return err
+			},
+			func() { s.MaxAge = 0 },
+		},
+	}
+}
+
+func (o *options) changeSetting(cmd *cobra.Command, name string, change func(storedSetting) error) error {
+	if !slices.Contains(settingNames, name) {
+		return cli.Usage(cmd, fmt.Errorf("%q is not a setting that can be stored: %s are", name, strings.Join(settingNames, " and ")))
+	}
+	path, err := o.Directory()
+	if err != nil {
+		return err
+	}
+	var settings binary.Settings
+	if err := change(stored(&settings)[name]); err != nil { // before a directory is made
+		return cli.Usage(cmd, err)
+	}
+	dir, err := binary.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	if settings, err = dir.Settings(); err != nil {
+		o.Logger().Warn("the stored settings could not be read and are replaced", "reason", err)
+	}
+	if err := change(stored(&settings)[name]); err != nil {
+		return cli.Usage(cmd, err)
+	}
+	if err := dir.PutSettings(settings); err != nil {
+		return err
+	}
+	r, err := o.config(cmd)
+	if err != nil {
+		return err
+	}
+	return o.Result(r, r.Print)
+}
+
+// Sources of settings.
+const (
+	fromFlag        = "flag"
+	fromEnvironment = "environment"
+	fromStored      = "stored"
+	fromDefault     = "default"
+)
+
+// config returns the settings that apply.
+func (o *options) config(cmd *cobra.Command) (*configResult, error) {
+	r := &configResult{}
+	if err := o.addDirectory(cmd, r); err != nil {
+		return nil, err
+	}
+	upstream := settingLine{"upstream", binary.DefaultUpstream(), fromDefault, ""}
+	if upstream.Value != "" {
+		upstream.Source, upstream.Detail = fromEnvironment, "SHADERCACHE_UPSTREAM"
+	}
+	r.Settings = append(r.Settings, upstream)
+	for _, name := range []string{"device", "driver-cache", "log-level"} {
+		flag := cmd.Flags().Lookup(name)
+		line := settingLine{name, flag.Value.String(), fromDefault, ""}
+		if flag.Changed {
+			line.Source, line.Detail = fromFlag, "--"+name
+		}
+		r.Settings = append(r.Settings, line)
+	}
+	if err := o.addLimits(r); err != nil {
+		return nil, err
+	}
+	r.addDriverVariables()
+	return r, nil
+}
+
+func (o *options) addDirectory(cmd *cobra.Command, r *configResult) error {
+	path, err := o.Directory()
+	if err != nil {
+		return err
+	}
+	line := settingLine{"dir", path, fromDefault, ""}
+	switch {
+	case cmd.Flags().Changed("dir"):
+		line.Source, line.Detail = fromFlag, "--dir"
+	case os.Getenv("SHADERCACHE_DIR") != "":
+		line.Source, line.Detail = fromEnvironment, "SHADERCACHE_DIR"
+	}
+	r.Settings = append(r.Settings, line)
+	return nil
+}
+
+// addLimits adds the limits that are stored.
+func (o *options) addLimits(r *configResult) error {
+	_, dir, err := o.ReadDirectory()
+	if err != nil {
+		return err
+	}
+	var limits binary.Settings
+	file := ""
+	if dir != nil {
+		if limits, err = dir.Settings(); err != nil {
+			return cli.Hint(err, "shadercache config unset max-bytes replaces the file")
+		}
+		file = dir.SettingsPath()
+	}
+	bytes, age := settingLine{settingNames[0], "", fromDefault, ""}, settingLine{settingNames[1], "", fromDefault, ""}
+	if limits.MaxBytes > 0 {
+		bytes = settingLine{bytes.Name, strconv.FormatInt(limits.MaxBytes, 10), fromStored, file}
+	}
+	if limits.MaxAge > 0 {
+		age = settingLine{age.Name, limits.MaxAge.String(), fromStored, file}
+	}
+	r.Settings = append(r.Settings, bytes, age)
+	return nil
+}
+
+// driverVariables begin the names of variables that drivers read for their own cache.
+var driverVariables = []string{"__GL_SHADER_DISK_CACHE", "MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "MESA_DISK_CACHE_"}
+
+// addDriverVariables adds the variables of the user's environment.
+func (r *configResult) addDriverVariables() {
+	environment := os.Environ()
+	slices.Sort(environment)
+	for _, setting := range environment {
+		name, value, _ := strings.Cut(setting, "=")
+		if slices.ContainsFunc(driverVariables, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+			r.Settings = append(r.Settings, settingLine{name, value, fromEnvironment, name})
+		}
+	}
+}
+
+func (r *configResult) Print(w io.Writer) {
+	fmt.Fprint(w, "setting\tvalue\tfrom\n")
+	for _, s := range r.Settings {
+		value, from := s.Value, s.Source
+		if value == "" {
+			value = "-"
+		}
+		if s.Name == settingNames[0] && s.Value != "" {
+			if n, err := strconv.ParseInt(s.Value, 10, 64); err == nil {
+				value = cli.ReadableBytes(n)
+			}
+		}
+		if s.Detail != "" {
+			from += ": " + s.Detail
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", cli.EscapeName(s.Name), cli.EscapeName(value), cli.EscapeName(from))
+	}
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+// deletion is what rm and clear print.
+type deletion struct{ pruneResult }
+
+// options returns the options of the deletion. In a dry run they fill Files.
+func (r *deletion) options() binary.PruneOptions {
+	o := binary.PruneOptions{DryRun: r.DryRun}
+	if r.DryRun {
+		o.Deleted = func(file string) {
+			name, err := filepath.Rel(r.Dir, file)
+			if err != nil {
+				name = file
+			}
+			r.Files = append(r.Files, filepath.ToSlash(name))
+		}
+	}
+	return o
+}
+
+func (r *deletion) Print(w io.Writer) {
+	verb := "deleted"
+	if r.DryRun {
+		verb = "would delete"
+	}
+	for _, file := range r.Files {
+		fmt.Fprintf(w, "  %s\n", cli.EscapeName(file))
+	}
+	fmt.Fprintf(w, "%s %s (%s), %s of machine code and %s\n", verb, cli.Plural(r.Programs, "program"),
+		cli.ReadableBytes(r.Bytes), cli.ReadableBytes(r.DriverBytes), cli.Plural(r.Leftovers, "other file"))
+	if r.DriverInUse {
+		fmt.Fprint(w, "some machine code is in use: it is deleted at a later start\n")
+	}
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Dir))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/shader"
+)
+
+const rmUsage = `Delete programs of every driver: their binaries, the machine code that no other
+program uses, their stored texts, and the notes on them, such as a quarantine.
+
+NAME deletes all programs of that name, KEY one program; of a key the first digits are
+enough, at least four, where they are those of one program. A program that is needed
+again is compiled. It needs no OpenGL.
+
+The exit code is 1 when there is no such program; then nothing is deleted.`
+
+func newRm(o *options) *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:                   "rm NAME|KEY ... [--dry-run]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Delete programs by name or key",
+		Long:                  rmUsage,
+		Example:               "  shadercache rm conv2d_3x3",
+		Args:                  cli.SomeArguments("name at least one program: a name, a key or its first digits"),
+		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := o.rm(args, dryRun)
+			if err != nil {
+				return err
+			}
+			return o.Result(r, r.Print)
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted and delete nothing")
+	return cli.Without(o.WithResult(cmd, deletion{}), cli.GPUFlags)
+}
+
+func (o *options) rm(args []string, dryRun bool) (*deletion, error) {
+	path, dir, err := o.OpenDirectory()
+	if err != nil {
+		return nil, err
+	}
+	if dir == nil {
+		return nil, noSuchProgram(args[0], path)
+	}
+	var keys []shader.Key
+	for _, arg := range args {
+		found, err := o.programKeys(dir, arg)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, found...)
+	}
+	r := &deletion{pruneResult{Dir: path, DryRun: dryRun}}
+	r.PruneReport, err = dir.DeletePrograms(keys, r.options())
+	return r, err
+}
+
+// programKeys returns the keys of the programs with a name, else of the one whose key
+// begins with what was typed.
+func (o *options) programKeys(dir *binary.Dir, typed string) ([]shader.Key, error) {
+	var named, keyed []shader.Key
+	add := func(keys *[]shader.Key, key shader.Key) {
+		if !slices.Contains(*keys, key) {
+			*keys = append(*keys, key)
+		}
+	}
+	err := o.ForStores(dir, func(_ string, store *binary.Store) error {
+		for e := range store.All() {
+			switch {
+			case e.Name == typed:
+				add(&named, e.Key)
+			case names(typed, e.Name, e.Key):
+				add(&keyed, e.Key)
+			}
+		}
+		for _, q := range store.Quarantined() {
+			switch {
+			case q.Name == typed:
+				add(&named, q.Key)
+			case names(typed, q.Name, q.Key):
+				add(&keyed, q.Key)
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(named) > 0:
+		return named, nil
+	case len(keyed) == 0:
+		return nil, noSuchProgram(typed, dir.Path())
+	case len(keyed) > 1:
+		return nil, ambiguous(typed, len(keyed))
+	}
+	return keyed, nil
+}
+
+func ambiguous(typed string, programs int) error {
+	return cli.Hint(fmt.Errorf("%s have a key that begins with %s", cli.Plural(programs, "program"), typed), "shadercache inspect "+typed)
+}

@@ -1,0 +1,100 @@
+package nvidia
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// names returns the names of records.
+func names(records ...record) (list []string) {
+	for _, r := range records {
+		list = append(list, identity(r.bytes()[4:20]).name())
+	}
+	return list
+}
+
+func nameSet(list []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range list {
+		set[name] = true
+	}
+	return set
+}
+
+func recordNames(list []Record) (all []string) {
+	for _, r := range list {
+		all = append(all, r.Entry)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Drop deletes the named records of every slot and changes no other. A merge afterwards
+// has them in slot 0.
+func TestDrop(t *testing.T) {
+	f := files{}
+	f.slot(0, 1, programs(10, 20, 30)...)
+	f.slot(1, 1, programs(40, 50)...)
+	f.slot(2, 1, programs(60)...)
+	f["shadercache3.toc"], f["shadercache3.bin"] = []byte("no slot"), []byte("no slot")
+	f["other0.toc"], f["other0.bin"] = testSlot(1, programs(10)...)
+	driver := f.write(t)
+	before := readFiles(t, driver)
+	gone := names(programs(20, 40, 60)...)
+	must(t, Drop(driver, nameSet(gone)))
+	kept := slices.Sorted(slices.Values(names(programs(10, 30, 50)...)))
+	if got := recordNames(Records(driver)); !slices.Equal(got, kept) {
+		t.Errorf("after Drop %q\nwant %q", got, kept)
+	}
+	if _, err := Merge(driver); err != nil {
+		t.Fatal(err)
+	}
+	after := readFiles(t, driver)
+	if got := recordNames(Records(driver)); !slices.Equal(got, kept) || !after.valid(0) {
+		t.Errorf("after Merge %q in %q", got, after.names())
+	}
+	want := before.records()
+	maps.DeleteFunc(want, func(id identity, _ string) bool { return slices.Contains(gone, id.name()) })
+	if !maps.Equal(after.records(), want) {
+		t.Errorf("records %q\nwant %q", after.records(), want)
+	}
+	for _, name := range []string{"shadercache3.toc", "shadercache3.bin", "other0.toc", "other0.bin"} {
+		if string(after[name]) != string(before[name]) {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	must(t, Drop(driver, nameSet(kept)))
+	if got := Records(driver); len(got) != 0 {
+		t.Errorf("left %v", got)
+	}
+	must(t, Drop(driver+"/missing", nil))
+}
+
+// Watch sees what drivers append to slots, old and new, and not what was there before.
+func TestWatch(t *testing.T) {
+	f := files{}
+	driver := f.write(t)
+	w := NewWatch(driver)
+	want := func(when string, records ...record) {
+		t.Helper()
+		got := w.Changes()
+		if !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(names(records...)))) {
+			t.Errorf("%s: %q", when, got)
+		}
+	}
+	want("nothing")
+	f.slot(0, 1, programs(10)...)
+	f.writeTo(t, driver)
+	want("a new slot", programs(10)...)
+	w = NewWatch(driver)
+	want("a new watch")
+	f.slot(0, 1, programs(10, 20)...)
+	f.writeTo(t, driver)
+	want("one program", programs(20)...)
+	f.slot(1, 1, programs(30)...)
+	f.slot(0, 1, programs(10, 20, 40)...)
+	f.writeTo(t, driver)
+	want("both slots", append(programs(40), programs(30)...)...)
+	want("nothing more")
+}
