@@ -56,9 +56,9 @@ func Adopt(o Options, schedule func()) (*Context, error) {
 
 // Poll runs the queued callbacks of an adopted context and returns their number. It
 // must be called on the context's thread with the context current, and not inside a
-// callback. It panics on another thread where no context is current. A panic of a
-// Post callback propagates, also of one that ran while another call waited on this
-// thread; later callbacks stay queued.
+// callback. It panics on another thread where no context is current; on the context's
+// own, the context is lost then. A panic of a Post callback propagates, also of one that
+// ran while another call waited on this thread; later callbacks stay queued.
 func (c *Context) Poll() int { return c.PollFor(math.MaxInt64) }
 
 // PollFor is Poll with a budget: callbacks that have not begun when it is used up stay
@@ -120,7 +120,9 @@ func (c *Context) enterPoll() {
 		panic("glctx: Poll called inside a callback")
 	case isCurrent():
 	case c.adoptedThread.Load() == here:
-		c.gone.Store(true)
+		if !c.gone.Swap(true) {
+			c.logger.Error("an adopted context is lost: none is current on its thread")
+		}
 		c.lost.Store(true)
 	default:
 		panic("glctx: Poll was called on a thread where no context is current")
