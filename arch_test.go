@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"internal/powercut":  {},
 	"internal/corpus":    {},
 
-	".":               {"cache", "executor", "glctx"}, // the front door
+	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "shader"}, // the front door
 	"shader":          {},
 	"drivercache":     {"internal/osfile"},
 	"binary":          {"drivercache", "internal/osfile", "shader"},

@@ -36,6 +36,15 @@ type Options struct {
 	// default, half of it on the device.
 	NoExecutor bool
 
+	// NoTrials keeps the cache from starting child processes. A program that the driver
+	// had when a process ended is suspect: a crash of the driver would end the next
+	// process too. So the executable is started once more to try it, as a process that
+	// ends before main runs. Packages that are initialised before this one are
+	// initialised in it too; it has no arguments, and what it prints is discarded. With
+	// NoTrials, in a process with set-user-id, and where no process can be started,
+	// suspects are tried in this process, one at a time.
+	NoTrials bool
+
 	// Context, Cache and Executor configure the parts. The directory is set above
 	// and not there; Device and Logger replace theirs, where they are set.
 	Context  glctx.Options
@@ -91,6 +100,9 @@ func newGPU(context *glctx.Context, o Options) (*GPU, error) {
 		if gpu.openBeside(o.Cache.Logger); gpu.beside != nil {
 			device = gpu.beside
 		}
+	}
+	if o.Cache.Trier == nil {
+		o.Cache.Trier = newTrier(context, o)
 	}
 	var err error
 	if gpu.Cache, err = cache.New(device, o.Cache); err != nil {

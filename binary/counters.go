@@ -23,7 +23,8 @@ type Counters struct {
 	Rejected      uint64 `json:"rejected"`       // binaries that the driver refused
 	Damaged       uint64 `json:"damaged"`        // binaries whose bytes are not what was written
 	WrongAnswers  uint64 `json:"wrong_answers"`  // a loaded program failed its check
-	Quarantined   uint64 `json:"quarantined"`    // programs in flight in a process that ended
+	Trials        uint64 `json:"trials"`         // suspects that were tried in a child process
+	Quarantined   uint64 `json:"quarantined"`    // programs that crashed or hung the driver
 	Refusals      uint64 `json:"refusals"`       // requests for sources in quarantine
 	NegativeHits  uint64 `json:"negative_hits"`  // requests answered with a recorded compile error
 	Evictions     uint64 `json:"evictions"`      // programs evicted from memory
@@ -53,6 +54,7 @@ func (c *Counters) Add(o Counters) {
 	c.Rejected += o.Rejected
 	c.Damaged += o.Damaged
 	c.WrongAnswers += o.WrongAnswers
+	c.Trials += o.Trials
 	c.Quarantined += o.Quarantined
 	c.Refusals += o.Refusals
 	c.NegativeHits += o.NegativeHits

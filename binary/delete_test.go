@@ -106,27 +106,27 @@ func wantFiles(t *testing.T, paths []string) {
 // Stored limits apply where the caller sets none.
 func TestSettings(t *testing.T) {
 	d := openTestDir(t)
-	want := Settings{MaxBytes: 1, MaxAge: 720 * time.Hour}
+	want := Settings{MaxBytes: 1, MaxFiles: 7, MaxAge: 720 * time.Hour}
 	must(t, d.PutSettings(want))
 	if got, err := d.Settings(); got != want || err != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(1))
-	if _, trimmed, err := d.Trim(PruneOptions{MaxBytes: -1, MaxAge: -1}); trimmed || err != nil {
+	if _, trimmed, err := d.Trim(PruneOptions{MaxBytes: -1, MaxFiles: -1, MaxAge: -1}); trimmed || err != nil {
 		t.Errorf("a trim without a limit: %v, %v", trimmed, err)
 	}
 	report, trimmed, err := s.Trim(PruneOptions{Now: time.Now()})
 	if report.Programs != 1 || !trimmed || err != nil {
 		t.Errorf("%+v, %v, %v", report, trimmed, err)
 	}
-	for _, text := range []string{"", "[]", `{"schema":2,"max_bytes":1}`, `{"schema":1,"max_bytes":-1}`, `{"schema":1,"max_age":"old"}`} {
+	for _, text := range []string{"", "[]", `{"schema":2,"max_bytes":1}`, `{"schema":1,"max_bytes":-1}`, `{"schema":1,"max_files":-1}`, `{"schema":1,"max_age":"old"}`} {
 		must(t, os.WriteFile(d.SettingsPath(), []byte(text), 0o600))
 		if got, err := d.Settings(); err == nil || got != (Settings{}) {
 			t.Errorf("%q: %+v", text, got)
 		}
-		if _, trimmed, err := d.Trim(PruneOptions{}); trimmed || err != nil {
-			t.Errorf("%q: %v, %v", text, trimmed, err)
+		if report, _, err := d.Trim(PruneOptions{}); report != (PruneReport{}) || err != nil {
+			t.Errorf("%q: %+v, %v", text, report, err)
 		}
 	}
 	must(t, d.PutSettings(Settings{}))

@@ -21,6 +21,7 @@ import (
 //	stats_zero.json           the counters at the last Zero
 //	settings.json             limits of the directory: see Settings
 //	NVIDIA_H200-1f0c3a2b/     one per fingerprint: see Store
+//	opening/                  processes that make a GL context: see MarkOpening
 //	driver/                   the driver's own cache: see package drivercache
 //	sources/                  texts of programs: see PutSource
 //	last_trim                 time of the last Trim

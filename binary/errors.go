@@ -18,8 +18,9 @@ var (
 	// ErrUnsafeDir is returned when a cache directory belongs to another user,
 	// can be written by others, or is not a directory.
 	ErrUnsafeDir = errors.New("binary: unsafe directory")
-	// ErrBusy is returned when another process holds the index for longer than 100 ms.
-	// Nothing is lost: the caller keeps its records and tries later.
+	// ErrBusy means that another process holds the index for longer than 100 ms. No
+	// method of Store returns it: what Record cannot write waits in pending/. Another
+	// implementation of cache.Store may.
 	ErrBusy = index.ErrBusy
 	// ErrQuarantined is returned, wrapped in a [*QuarantinedError], for a source
 	// that the driver was compiling when a process ended.

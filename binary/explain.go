@@ -41,11 +41,11 @@ type Similar struct {
 	Diff *shader.LineDiff `json:"diff,omitempty"` // nil where one of the sources is not stored
 }
 
-// Unloadable reports whether the blob is not loaded because a process ended while the
-// driver loaded it. The program is then compiled at every start until the quarantine
+// Unloadable reports whether no blob is loaded because the driver crashed while it loaded
+// one, or while it returned the binary. The program is then compiled at every start until the quarantine
 // ends.
 func (e Explanation) Unloadable() bool {
-	return e.Quarantine != nil && e.Quarantine.Action == ActionLoad
+	return e.Quarantine != nil && !e.Quarantine.Suspect && !e.Quarantine.Refused()
 }
 
 // Explain explains what a request for the program of key finds, here and in the upstream
@@ -86,7 +86,7 @@ func (x *Explainer) Explain(key shader.Key, src *shader.Source) (Explanation, er
 	if note, err := os.ReadFile(filepath.Join(s.path, rejectedName, key.String()+blobExt+reasonExt)); err == nil {
 		e.Rejected = strings.TrimSpace(string(note))
 	}
-	if q, err := s.readQuarantine(key); err == nil && q.isActive(s.dir.now()) {
+	if q, found := s.Note(key); found {
 		e.Quarantine, e.Name = &q, cmp.Or(e.Name, q.Name)
 	}
 	e.Similar = x.similar(key, e.Name, src)

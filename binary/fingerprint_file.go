@@ -186,13 +186,19 @@ func (s *Store) readFingerprint() bool {
 	if err != nil {
 		return false
 	}
-	var file fingerprintFile
-	if json.Unmarshal(data, &file) != nil || file.Schema != fingerprintSchema ||
-		file.Fingerprint.Digest() != file.Digest || file.Fingerprint.DirName() != s.name {
+	file, ok := decodeFingerprint(data)
+	if !ok || file.Fingerprint.DirName() != s.name {
 		return false
 	}
 	s.fingerprint, s.digest = file.Fingerprint, file.Digest
 	return true
+}
+
+// decodeFingerprint returns the content of fingerprint.json, and reports whether it is
+// valid.
+func decodeFingerprint(data []byte) (file fingerprintFile, ok bool) {
+	ok = json.Unmarshal(data, &file) == nil && file.Schema == fingerprintSchema && file.Fingerprint.Digest() == file.Digest
+	return file, ok
 }
 
 // writeFingerprint writes fingerprint.json where it is missing or damaged.

@@ -14,9 +14,11 @@ type Action string
 
 // The actions during which a driver may end its process.
 const (
-	ActionLoad    Action = crashlog.Load
-	ActionCompile Action = crashlog.Compile
-	ActionRun     Action = crashlog.Run // of a candidate of the tuner
+	ActionLoad     Action = crashlog.Load
+	ActionCompile  Action = crashlog.Compile
+	ActionRead     Action = crashlog.Read     // of the program binary
+	ActionRun      Action = crashlog.Run      // of a candidate of the tuner
+	ActionDispatch Action = crashlog.Dispatch // until the fence of the first job
 )
 
 const inFlightName = "inflight"
@@ -46,6 +48,10 @@ func (s *Store) ClearMarks() { s.marks.ClearMarks() }
 // proves a crash: a source that was compiled alone is refused after the first crash
 // instead of the second. Call it before the first Mark.
 func (s *Store) SetCrashOutput(set func(*os.File)) { s.marks.SetCrashOutput(set) }
+
+// IsCrash reports whether a signal, such as "SIGSEGV: segmentation fault", is one by which
+// the code of a driver ends its process.
+func IsCrash(signal string) bool { return crashlog.IsCrash(signal) }
 
 // RecordCrash records which signal ended another process, as the caller observed it:
 // "SIGSEGV: segmentation fault", or another signal by which drivers end processes. It

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
@@ -55,15 +56,17 @@ func recovered(t *testing.T, s *Store) Recovery {
 func TestProcessEndsInTheDriver(t *testing.T) {
 	for name, c := range map[string]struct {
 		marks []string
-		want  string // what Recover finds, with r for a refused source
+		want  string // what Recover finds, with r for what is not a suspect
 		left  string // the blobs that are not rejected
 	}{
 		"none":              {[]string{"load:0", "-load:0"}, "", "0 1 2"},
-		"one load":          {[]string{"load:0", "-load:0", "load:1"}, "load 1", "0 2"},
+		"one load":          {[]string{"load:0", "-load:0", "load:1"}, "load 1", "0 1 2"},
 		"one compile":       {[]string{"compile:1"}, "compile 1", "0 1 2"},
 		"several compiles":  {[]string{"compile:0", "compile:1", "compile:2", "-compile:1"}, "compile 0,compile 2", "0 1 2"},
-		"load and compile":  {[]string{"load:0", "compile:1"}, "load 0,compile 1", "1 2"},
+		"load and compile":  {[]string{"load:0", "compile:1"}, "load 0,compile 1", "0 1 2"},
 		"the same twice":    {[]string{"compile:1", "compile:1", "-compile:1"}, "compile 1", "0 1 2"},
+		"a read":            {[]string{"read:1"}, "read 1", "0 1 2"},
+		"a first job":       {[]string{"dispatch:1"}, "", "0 1 2"},
 		"after an idle one": {[]string{"compile:1", "-compile:1", "compile:2"}, "compile 2", "0 1 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +78,7 @@ func TestProcessEndsInTheDriver(t *testing.T) {
 			var got []string
 			for _, q := range recovered(t, s).Found {
 				text := string(q.Action) + strings.TrimPrefix(q.Name, "program")
-				if q.Refused() {
+				if !q.Suspect {
 					text += " r"
 				}
 				got = append(got, text)
@@ -102,19 +105,6 @@ func TestProcessEndsInTheDriver(t *testing.T) {
 	}
 }
 
-func compileMark(n int) crashlog.Mark {
-	return crashlog.Mark{Action: crashlog.Compile, Key: testKey(n)}
-}
-
-// leftBy returns what a process leaves that ended with a number of compiles in flight.
-func leftBy(marks int, crash string) crashlog.Remains {
-	left := crashlog.Remains{Marks: map[crashlog.Mark]string{}, Crash: crash}
-	for n := range marks {
-		left.Marks[compileMark(n+1)] = ""
-	}
-	return left
-}
-
 func TestClearMarksLeavesNoMark(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
@@ -128,33 +118,138 @@ func TestClearMarksLeavesNoMark(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A source is refused after a second interruption, and not after one with other programs
-// in flight, or long after the first.
-func TestSecondInterruptionRefusesASource(t *testing.T) {
+// leave classifies what a process leaves that ended with a number of programs in flight,
+// and writes the note of the first.
+func leave(t *testing.T, s *Store, action string, marks int, signal string) Quarantined {
+	t.Helper()
+	left := crashlog.Remains{Marks: map[crashlog.Mark]string{}, Crash: signal}
+	for n := range marks {
+		left.Marks[crashlog.Mark{Action: action, Key: testKey(n + 1)}] = ""
+	}
+	q := s.classify(crashlog.Mark{Action: action, Key: testKey(1)}, "one", left)
+	must(t, s.quarantine(q))
+	return q
+}
+
+func TestMarksAloneRefuseNothing(t *testing.T) {
+	s := openTestStore(t, openTestDir(t), testFingerprint)
+	must(t, os.MkdirAll(s.path, 0o700))
+	for range 5 {
+		for _, action := range []string{crashlog.Load, crashlog.Compile, crashlog.Read} {
+			for _, marks := range []int{1, 3} {
+				if q := leave(t, s, action, marks, ""); !q.Suspect || q.Refused() || q.Signal != "" {
+					t.Errorf("%s, %d in flight: %+v", action, marks, q)
+				}
+			}
+		}
+	}
+}
+
+const segmentationFault = "SIGSEGV: segmentation fault"
+
+// A source is refused for a crash only when the driver's cache was set aside since the
+// first one: the driver may have crashed of that.
+func TestSourceIsRefusedAfterItsDriverCache(t *testing.T) {
+	for _, action := range []string{crashlog.Compile, crashlog.Dispatch} {
+		d := openTestDir(t)
+		s := openTestStore(t, d, testFingerprint)
+		must(t, os.MkdirAll(s.path, 0o700))
+		now := time.Now()
+		d.now = func() time.Time { return now }
+		leave(t, s, action, 3, segmentationFault)
+		if q, ok := s.Note(testKey(1)); !ok || q.Signal != "" {
+			t.Errorf("%s, evidence against one of three: %+v", action, q)
+		}
+		for range 2 {
+			if q := leave(t, s, action, 1, segmentationFault); q.Refused() || q.Signal != segmentationFault {
+				t.Errorf("%s: %+v", action, q)
+			}
+			q, _ := s.Note(testKey(1))
+			if cleared, err := s.SuspectDriverCache(q); cleared || err != nil {
+				t.Errorf("cleared %v, %v", cleared, err)
+			}
+		}
+		now = now.Add(-time.Minute)
+		leave(t, s, action, 1, segmentationFault)
+		must(t, drivercache.SetAside(d.DriverDir()))
+		q, _ := s.Note(testKey(1))
+		if cleared, err := s.SuspectDriverCache(q); !cleared || err != nil {
+			t.Errorf("cleared %v, %v", cleared, err)
+		}
+		now = now.Add(2 * time.Minute)
+		if q := leave(t, s, action, 1, ""); q.Refused() || q.Signal != segmentationFault {
+			t.Errorf("%s, refused without evidence, or the evidence is lost: %+v", action, q)
+		}
+		must(t, drivercache.SetAside(d.DriverDir()))
+		now = time.Now().Add(-time.Minute)
+		leave(t, s, action, 1, "")
+		now = time.Now().Add(time.Minute)
+		if q := leave(t, s, action, 1, segmentationFault); !q.Refused() {
+			t.Errorf("%s, not refused: %+v", action, q)
+		}
+		if q := leave(t, s, action, 3, ""); !q.Refused() {
+			t.Errorf("%s, a refusal ended: %+v", action, q)
+		}
+		now = now.Add(QuarantineTime)
+		if q := leave(t, s, action, 1, segmentationFault); q.Refused() {
+			t.Errorf("%s, refused for a crash of long ago: %+v", action, q)
+		}
+	}
+}
+
+// What the driver crashed of without a compile costs the stored binary, never the program.
+func TestCrashOfALoadCostsTheBlob(t *testing.T) {
+	for action, left := range map[string]bool{crashlog.Load: false, crashlog.Read: true} {
+		d := openTestDir(t)
+		s := openTestStore(t, d, testFingerprint)
+		putBlobs(t, s, testBlob(1))
+		if q := leave(t, s, action, 1, segmentationFault); q.Suspect || q.Refused() {
+			t.Errorf("%s: %+v", action, q)
+		}
+		if _, err := s.Get(testKey(1)); (err == nil) != left {
+			t.Errorf("%s: the blob: %v", action, err)
+		}
+	}
+}
+
+// The tuner leaves a candidate out after a second interruption.
+func TestSecondInterruptionRefusesARun(t *testing.T) {
+	s := openTestStore(t, openTestDir(t), testFingerprint)
+	must(t, os.MkdirAll(s.path, 0o700))
+	if leave(t, s, crashlog.Run, 1, "").Refused() || leave(t, s, crashlog.Run, 3, "").Refused() {
+		t.Error("refused too early")
+	}
+	if !leave(t, s, crashlog.Run, 1, "").Refused() {
+		t.Error("not refused")
+	}
+	must(t, s.Lift(testKey(1)))
+	if !leave(t, s, crashlog.Run, 1, segmentationFault).Refused() {
+		t.Error("not refused for a crash")
+	}
+}
+
+// A program that hangs is refused for a time that grows, and is a suspect then.
+func TestHangIsRefusedForAWhile(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, os.MkdirAll(s.path, 0o700))
 	now := start
 	d.now = func() time.Time { return now }
-	refused := func(marks int) bool {
-		q := s.classify(compileMark(1), "one", leftBy(marks, ""))
-		must(t, s.quarantine(q))
-		return q.Refused()
+	for hangs, want := range map[int]time.Duration{1: time.Minute, 2: 2 * time.Minute, 5: 16 * time.Minute, 100: time.Hour} {
+		must(t, s.Refuse(Quarantined{Key: testKey(1), Name: "one", Action: ActionCompile, Hangs: hangs}))
+		now = now.Add(want - 1)
+		if list := s.Quarantined(); len(list) != 1 || !list[0].Refused() || list[0].Hangs != hangs {
+			t.Errorf("%d hangs: %+v", hangs, list)
+		}
+		now = now.Add(1)
+		if list := s.Quarantined(); len(list) != 1 || list[0].Refused() {
+			t.Errorf("%d hangs, after %s: %+v", hangs, want, list)
+		}
 	}
-	if refused(1) {
-		t.Error("refused after one interruption, which may have been a Ctrl-C")
-	}
-	if refused(3) {
-		t.Error("refused although others were in flight")
-	}
-	if !refused(1) {
-		t.Error("not refused after a second interruption")
-	}
-	must(t, s.Lift(testKey(1)))
-	refused(1)
-	now = now.Add(QuarantineTime)
-	if refused(1) {
-		t.Error("refused for an interruption of long ago")
+	must(t, s.Refuse(Quarantined{Key: testKey(1), Name: "one", Action: ActionCompile, Hangs: 3}))
+	now = now.Add(time.Hour)
+	if q := leave(t, s, crashlog.Compile, 1, ""); !q.Suspect || q.Hangs != 3 {
+		t.Errorf("the hangs are forgotten: %+v", q)
 	}
 }
 
@@ -179,8 +274,7 @@ func TestQuarantineEnds(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, os.MkdirAll(s.path, 0o700))
-	q := s.classify(compileMark(1), "one", leftBy(1, ""))
-	must(t, s.quarantine(q))
+	q := leave(t, s, crashlog.Compile, 1, "")
 	for after, want := range map[time.Duration]int{
 		0: 1, QuarantineTime - 1: 1, QuarantineTime: 0,
 		-time.Hour: 1, -QuarantineTime: 0, // the clock was set back

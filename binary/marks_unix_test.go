@@ -32,22 +32,26 @@ func init() {
 	}
 }
 
-// The runtime writes the signal that ended the process beside its marks.
-func TestCrashRefusesASourceAtOnce(t *testing.T) {
+// The runtime writes the signal that ended the process beside its marks, which is evidence
+// if it is a driver's.
+func TestCrashIsEvidence(t *testing.T) {
 	// Children inherit ignored signals, which a shell sets for background processes, and
 	// do not inherit caught ones.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGQUIT)
 	t.Cleanup(func() { signal.Stop(caught) })
 	for name, c := range map[string]struct {
-		signal  syscall.Signal
-		marks   []string
-		refused bool
-		reason  string
+		signal   syscall.Signal
+		marks    []string
+		evidence bool
+		reason   string
 	}{
 		"crash":               {syscall.SIGSEGV, []string{"compile:1"}, true, "crashed (SIGSEGV: segmentation violation)"},
 		"abort":               {syscall.SIGABRT, []string{"compile:2", "-compile:2", "compile:1"}, true, "crashed (SIGABRT: abort)"},
 		"crash among several": {syscall.SIGSEGV, []string{"compile:1", "compile:2"}, false, "crashed"},
+		"full volume":         {syscall.SIGBUS, []string{"compile:1"}, false, "ended while"},
+		"hung up":             {syscall.SIGHUP, []string{"compile:1"}, false, "ended while"},
+		"terminated":          {syscall.SIGTERM, []string{"compile:1"}, false, "ended while"},
 		"killed":              {syscall.SIGKILL, []string{"compile:1"}, false, "ended while"},
 		"interrupted":         {syscall.SIGINT, []string{"compile:1"}, false, "ended while"},
 		"asked for a trace":   {syscall.SIGQUIT, []string{"compile:1"}, false, "ended while"},
@@ -65,7 +69,7 @@ func TestCrashRefusesASourceAtOnce(t *testing.T) {
 				t.Fatal("nothing was found")
 			}
 			for _, q := range found {
-				if q.Refused() != c.refused || !strings.Contains(q.Reason, c.reason) {
+				if q.Refused() || (q.Signal != "") != c.evidence || !strings.Contains(q.Reason, c.reason) {
 					t.Errorf("%+v", q)
 				}
 			}
@@ -75,7 +79,7 @@ func TestCrashRefusesASourceAtOnce(t *testing.T) {
 
 // Another process records the signal where the runtime could not.
 func TestRecordCrash(t *testing.T) {
-	for signal, refused := range map[string]bool{"SIGSEGV: segmentation fault": true, "SIGKILL: killed": false} {
+	for signal, evidence := range map[string]bool{segmentationFault: true, "SIGKILL: killed": false, "SIGBUS: bus error": false} {
 		d := openTestDir(t)
 		s := openTestStore(t, d, testFingerprint)
 		cmd := childCommand(t, "mark", d.path, "compile:1")
@@ -90,7 +94,7 @@ func TestRecordCrash(t *testing.T) {
 		other.Unmark(ActionCompile, testKey(2))
 		must(t, other.Close())
 		found := recovered(t, s).Found
-		if len(found) != 1 || found[0].Key != testKey(1) || found[0].Refused() != refused {
+		if len(found) != 1 || found[0].Key != testKey(1) || found[0].Refused() || (found[0].Signal != "") != evidence {
 			t.Errorf("%s: %+v", signal, found)
 		}
 	}

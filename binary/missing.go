@@ -69,7 +69,7 @@ func (s *Store) addUses(missing map[shader.Key]*MissingProgram) {
 }
 
 // lacks reports whether a program has no blob, no recorded compile error and no
-// quarantine.
+// quarantine. A suspect has none.
 func (s *Store) lacks(key shader.Key) bool {
 	paths := []string{s.blobPath(key), s.failurePath(key)}
 	if s.upstream != nil {
@@ -80,6 +80,6 @@ func (s *Store) lacks(key shader.Key) bool {
 			return false
 		}
 	}
-	q, err := s.readQuarantine(key)
-	return err != nil || !q.isActive(s.dir.now())
+	q, found := s.Note(key)
+	return !found || q.Suspect
 }

@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -87,17 +88,20 @@ func (s *Store) Prune(o PruneOptions) (PruneReport, error) {
 
 // Trim prunes the directory, for every driver, and reports true, unless it was trimmed
 // within the last day, or there is no limit: then it does nothing and reports false. A
-// limit of 0 is that of [Dir.Settings]; a negative one is none. The file last_trim holds
+// limit of 0 is that of [Dir.Settings], else the default; a negative one is none. The file last_trim holds
 // the time of the last trim; a time in the future is ignored.
 func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 	stored, _ := d.Settings() // config and doctor report the error
 	if o.MaxBytes == 0 {
-		o.MaxBytes = stored.MaxBytes
+		o.MaxBytes = cmp.Or(stored.MaxBytes, DefaultMaxBytes)
+	}
+	if o.MaxFiles == 0 {
+		o.MaxFiles = cmp.Or(stored.MaxFiles, DefaultMaxFiles)
 	}
 	if o.MaxAge == 0 {
 		o.MaxAge = stored.MaxAge
 	}
-	if o.MaxBytes <= 0 && o.MaxAge <= 0 {
+	if o.MaxBytes <= 0 && o.MaxFiles <= 0 && o.MaxAge <= 0 {
 		return PruneReport{}, false, nil
 	}
 	if o.Now.IsZero() {

@@ -10,34 +10,45 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary/internal/crashlog"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// The programs that were in flight when a process ended are quarantined for
-// QuarantineTime, in quarantine/<key>.json of the store:
+// The programs that were in flight when a process ended have a note for QuarantineTime, in
+// quarantine/<key>.json of the store:
 //
-//	in flight             consequence
-//	one load              the blob is rejected; the program is neither loaded nor stored
-//	several loads         the blobs are rejected
-//	compiles              the sources are suspect: compiled one at a time, and cleared by a
-//	                      compile that returns
-//	one suspect compile   the source is refused with a QuarantinedError
-//	runs                  as for compiles
+//	in flight         the process ended                consequence
+//	anything          not of a driver's signal         suspect
+//	several programs  of a driver's signal             suspects
+//	one load          of a driver's signal             the blob is rejected; neither loaded nor stored
+//	one read          of a driver's signal             not stored
+//	one compile       of a driver's signal             suspect, with the signal
+//	one compile       the same again, and the driver's refused, with a QuarantinedError
+//	                  cache was set aside since
+//	one first job     as one compile                   as one compile
+//	one run           of a driver's signal, or for     refused
+//	                  the second time
 //
-// A mark alone does not distinguish a driver that crashed from a user who pressed
-// Ctrl-C, which happens more often. Rejecting a blob costs a compile. Refusing a source
-// may keep the application from starting, so it takes a second end with nothing else in
-// flight, or evidence of a crash (SetCrashOutput, RecordCrash), after which one compile
-// is refused at once. A restart of the machine does not end a quarantine: drivers hang
+// A driver's signal is SIGSEGV, SIGABRT, SIGFPE, SIGILL or SIGTRAP, which the process
+// recorded itself (SetCrashOutput) or its parent (RecordCrash). A mark alone is no
+// evidence: processes are killed more often than drivers crash. It makes a suspect, which
+// is not refused but tried where a crash harms nothing: package cache does that, and calls
+// Refuse or Lift with the result. The refusal of a run costs the tuner one candidate, so
+// that it needs less evidence. A restart of the machine ends no note: drivers hang
 // machines too.
 const (
 	quarantineName     = "quarantine"
 	quarantineExt      = ".json"
 	maxQuarantineBytes = 64 << 10
 
-	// QuarantineTime is how long a program stays in quarantine.
+	// QuarantineTime is how long a note is valid.
 	QuarantineTime = 24 * time.Hour
+
+	// A program that hung is refused for firstHangTime, and for twice the time after each
+	// further trial in which it hangs.
+	firstHangTime = time.Minute
+	maxHangTime   = time.Hour
 )
 
 // Quarantined describes a program that was in flight when a process ended.
@@ -45,19 +56,47 @@ type Quarantined struct {
 	Key     shader.Key `json:"key"`
 	Name    string     `json:"name"`
 	Action  Action     `json:"action"`
-	Suspect bool       `json:"suspect"` // others were in flight, or it is the first time for a source
+	Suspect bool       `json:"suspect"`         // not refused, but tried where a crash harms nothing
+	Signal  string     `json:"signal"`          // the driver's signal that ended a process; "" = none was seen
+	Hangs   int        `json:"hangs,omitempty"` // trials that ran out of time
 	Reason  string     `json:"reason"`
-	Time    time.Time  `json:"time"` // when Recover found the mark
+	Time    time.Time  `json:"time"` // when the note was written
 }
 
 // Refused reports whether the source, or the tuner's candidate, must not reach the driver.
-func (q Quarantined) Refused() bool { return q.Action != ActionLoad && !q.Suspect }
+func (q Quarantined) Refused() bool {
+	return q.Action != ActionLoad && q.Action != ActionRead && !q.Suspect
+}
 
-// Until returns when the quarantine ends.
-func (q Quarantined) Until() time.Time { return q.Time.Add(QuarantineTime) }
+// Until returns when the quarantine ends. A program that hung is a suspect then.
+func (q Quarantined) Until() time.Time {
+	if q.Hangs > 0 && !q.Suspect {
+		return q.Time.Add(min(firstHangTime<<min(q.Hangs-1, 16), maxHangTime))
+	}
+	return q.Time.Add(QuarantineTime)
+}
 
-// isActive reports whether the quarantine has not ended. A time in the future was
-// written before the clock was set back.
+// Consequence describes what the note means for a request.
+func (q Quarantined) Consequence() string {
+	until := " until " + q.Until().Local().Format(time.DateTime)
+	switch {
+	case q.Suspect:
+		return "suspect, to be tried in a process of its own"
+	case q.Refused():
+		return "in quarantine" + until
+	}
+	return "compiled at every start" + until
+}
+
+// At returns q as it is at a time: a program that hung is refused for a while, then a
+// suspect again.
+func (q Quarantined) At(now time.Time) Quarantined {
+	q.Suspect = q.Suspect || q.Hangs > 0 && !now.Before(q.Until())
+	return q
+}
+
+// isActive reports whether the note is valid. A time in the future was written before the
+// clock was set back.
 func (q Quarantined) isActive(now time.Time) bool {
 	age := now.Sub(q.Time)
 	return age > -QuarantineTime && age < QuarantineTime
@@ -66,16 +105,19 @@ func (q Quarantined) isActive(now time.Time) bool {
 // Recovery is the result of Recover.
 type Recovery struct {
 	Found  []Quarantined // in flight in processes that ended since the last call
-	Active []Quarantined // every program in quarantine, sorted by name, then key
+	Active []Quarantined // every program with a note, sorted by name, then key
 }
 
-// Recover finds processes that ended with programs in flight and quarantines those
+// Recover finds processes that ended with programs in flight and writes the notes of those
 // programs. Call it before the driver gets a program. It reads two directories, which
 // are empty as a rule. With an error it returns what it has found.
 func (s *Store) Recover() (Recovery, error) {
 	var r Recovery
 	err := crashlog.Recover(s.inFlightPath(), s.dir.now(), func(left crashlog.Remains) error {
 		for m, name := range left.Marks {
+			if m.Action == crashlog.Dispatch && left.Crash == "" {
+				continue // most processes that are killed are busy with a program
+			}
 			q := s.classify(m, cutName(name), left)
 			if err := s.quarantine(q); err != nil {
 				return err
@@ -94,35 +136,91 @@ func (s *Store) Recover() (Recovery, error) {
 
 // classify returns the consequence of a mark that a process left, perhaps with others.
 func (s *Store) classify(m crashlog.Mark, name string, left crashlog.Remains) Quarantined {
-	others := len(left.Marks) - 1
-	q := Quarantined{Key: m.Key, Name: name, Action: Action(m.Action), Suspect: others > 0, Time: s.dir.now().UTC()}
-	ended := "ended"
-	if left.Crash != "" {
-		ended = "crashed (" + cutName(left.Crash) + ")"
+	now := s.dir.now().UTC()
+	before, known := s.validNote(m.Key, now)
+	if known && before.Refused() {
+		return before // a process that did not know it was in the driver
 	}
-	q.Reason = "a process " + ended + " while the driver had to " + m.Action + " it"
-	if others > 0 {
-		q.Reason += fmt.Sprintf(" and %d others", others)
+	q := Quarantined{Key: m.Key, Name: name, Action: Action(m.Action), Suspect: true, Hangs: before.Hangs, Time: now}
+	q.Reason = describeEnd(m, left)
+	again := known && before.Action == q.Action
+	if others := len(left.Marks) - 1; others == 0 {
+		q.Signal = left.Crash
 	}
-	if q.Action != ActionLoad && !q.Suspect && left.Crash == "" {
-		if q.Suspect = !s.isSuspect(m, q.Time); !q.Suspect {
-			q.Reason += ", for the second time"
-		}
+	switch {
+	case q.Action == ActionRun:
+		q.Suspect = len(left.Marks) > 1 || q.Signal == "" && !again
+	case q.Signal == "":
+		q.Signal = before.Signal
+		return q
+	case q.Action == ActionLoad || q.Action == ActionRead:
+		q.Suspect = false
+	case before.Signal != "":
+		q.Suspect = !drivercache.AsideSince(s.dir.DriverDir()).After(before.Time)
+	}
+	if !q.Suspect && again {
+		q.Reason += ", not for the first time"
 	}
 	return q
 }
 
-// isSuspect reports whether the action of a mark has been interrupted before.
-func (s *Store) isSuspect(m crashlog.Mark, now time.Time) bool {
-	before, err := s.readQuarantine(m.Key)
-	return err == nil && before.Action == Action(m.Action) && before.isActive(now)
+// works has what the driver does in each action.
+var works = map[Action]string{
+	ActionLoad: "loaded", ActionCompile: "compiled", ActionRead: "returned the binary of",
+	ActionRun: "ran", ActionDispatch: "ran for the first time",
 }
 
-// quarantine rejects the blob of a load and writes the note. It writes none for a suspect
-// load: the rejected blob is not loaded again.
+func describeEnd(m crashlog.Mark, left crashlog.Remains) string {
+	ended := "ended"
+	if left.Crash != "" {
+		ended = "crashed (" + cutName(left.Crash) + ")"
+	}
+	reason := "a process " + ended + " while the driver " + works[Action(m.Action)] + " it"
+	if others := len(left.Marks) - 1; others > 0 {
+		reason += fmt.Sprintf(" and %d others", others)
+	}
+	return reason
+}
+
+// validNote returns the note of a key, and false where there is none that is valid at a time.
+func (s *Store) validNote(key shader.Key, now time.Time) (Quarantined, bool) {
+	before, err := s.readQuarantine(key)
+	if err != nil || !before.isActive(now) {
+		return Quarantined{}, false
+	}
+	return before.At(now), true
+}
+
+// Refuse writes the note of a program that was tried: q.Hangs is the number of trials in
+// which it hung. It sets the time.
+func (s *Store) Refuse(q Quarantined) error {
+	q.Time, q.Name = s.dir.now().UTC(), cutName(q.Name)
+	if err := s.writeJSON(s.quarantinePath(q.Key), q); err != nil {
+		return fmt.Errorf("binary: refuse a program: %w", err)
+	}
+	return nil
+}
+
+// SuspectDriverCache reports whether the driver's own cache was set aside since a note was
+// written. Otherwise it has the next start set it aside: what the driver reads there may
+// be what it crashes of.
+func (s *Store) SuspectDriverCache(q Quarantined) (cleared bool, err error) {
+	if drivercache.AsideSince(s.dir.DriverDir()).After(q.Time) {
+		return true, nil
+	}
+	if s.dir.readOnly {
+		return false, ErrReadOnly
+	}
+	return false, drivercache.RequestSetAside(s.dir.DriverDir())
+}
+
+// Note returns the note of a program, and false where there is none.
+func (s *Store) Note(key shader.Key) (Quarantined, bool) { return s.validNote(key, s.dir.now()) }
+
+// quarantine writes the note of a program, and rejects the blob of a load that crashed.
 func (s *Store) quarantine(q Quarantined) error {
-	if q.Action == ActionLoad {
-		if err := s.Reject(q.Key, q.Reason); err != nil || q.Suspect {
+	if q.Action == ActionLoad && !q.Suspect {
+		if err := s.Reject(q.Key, q.Reason); err != nil {
 			return err
 		}
 	}
@@ -133,13 +231,14 @@ func (s *Store) quarantinePath(key shader.Key) string {
 	return filepath.Join(s.path, quarantineName, key.String()+quarantineExt)
 }
 
-// Quarantined lists the programs in quarantine, sorted by name, then key. Damaged notes
-// are ignored.
+// Quarantined lists the programs in quarantine and the suspects, sorted by name, then key.
+// Damaged notes are ignored.
 func (s *Store) Quarantined() []Quarantined {
 	var list []Quarantined
+	now := s.dir.now()
 	for _, q := range s.quarantineNotes() {
-		if q.isActive(s.dir.now()) {
-			list = append(list, q)
+		if q.isActive(now) {
+			list = append(list, q.At(now))
 		}
 	}
 	slices.SortFunc(list, compareQuarantined)
@@ -174,7 +273,7 @@ func (s *Store) readQuarantine(key shader.Key) (Quarantined, error) {
 	return q, nil
 }
 
-// Lift ends the quarantine of a program. It returns nil where there is none.
+// Lift ends the quarantine of a program, and the suspicion against it. It returns nil where there is none.
 func (s *Store) Lift(key shader.Key) error {
 	if err := removeIfExists(s.quarantinePath(key)); err != nil {
 		return fmt.Errorf("binary: lift quarantine: %w", err)

@@ -15,7 +15,7 @@ import (
 // settingsName is the file with the settings of a cache directory, for every process that
 // uses it. People may edit it:
 //
-//	{"schema": 1, "max_bytes": 4294967296, "max_age": "720h0m0s"}
+//	{"schema": 1, "max_bytes": 4294967296, "max_files": 200000, "max_age": "720h0m0s"}
 //
 // A field that is left out, or 0, is not set. A file of a later schema, or one that
 // cannot be read, counts as none: Settings returns the error, and [Dir.Trim] goes on.
@@ -25,16 +25,26 @@ const (
 	maxSettingsBytes = 64 << 10
 )
 
+// The limits of a directory in which none is stored. 2 GiB hold some 80,000 programs of
+// NVIDIA's, 26 KB each with their machine code; drivers limit their own caches to 1 GiB.
+// 100,000 files of 2 KB take 400 MB on disk, and a prune reads all of them in seconds.
+const (
+	DefaultMaxBytes = 2 << 30
+	DefaultMaxFiles = 100_000
+)
+
 // Settings are the limits that are stored in a cache directory. [Dir.Trim] enforces them
 // where its caller sets none.
 type Settings struct {
-	MaxBytes int64         // of programs and machine code together; 0 = no limit
+	MaxBytes int64         // of programs and machine code together; 0 = DefaultMaxBytes
+	MaxFiles int           // number of those files; 0 = DefaultMaxFiles
 	MaxAge   time.Duration // since the last use; 0 = no limit
 }
 
 type settingsFile struct {
 	Schema   int    `json:"schema"`
 	MaxBytes int64  `json:"max_bytes,omitempty"`
+	MaxFiles int    `json:"max_files,omitempty"`
 	MaxAge   string `json:"max_age,omitempty"`
 }
 
@@ -55,12 +65,12 @@ func (d *Dir) Settings() (Settings, error) {
 	if err == nil && file.MaxAge != "" {
 		s.MaxAge, err = time.ParseDuration(file.MaxAge)
 	}
-	s.MaxBytes = file.MaxBytes
+	s.MaxBytes, s.MaxFiles = file.MaxBytes, file.MaxFiles
 	switch {
 	case err != nil:
 	case file.Schema != settingsSchema:
 		err = fmt.Errorf("schema %d, and this program reads schema %d", file.Schema, settingsSchema)
-	case s.MaxBytes < 0 || s.MaxAge < 0:
+	case s.MaxBytes < 0 || s.MaxFiles < 0 || s.MaxAge < 0:
 		err = errors.New("a limit is negative")
 	}
 	if err != nil {
@@ -80,7 +90,7 @@ func (d *Dir) PutSettings(s Settings) error {
 		}
 		return nil
 	}
-	file := settingsFile{Schema: settingsSchema, MaxBytes: s.MaxBytes}
+	file := settingsFile{Schema: settingsSchema, MaxBytes: s.MaxBytes, MaxFiles: s.MaxFiles}
 	if s.MaxAge > 0 {
 		file.MaxAge = s.MaxAge.String()
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/binary/internal/index"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -26,7 +27,8 @@ type VerifyReport struct {
 	Damaged     int       `json:"damaged"`     // programs, sources, tunings, indexes and fingerprints
 	Unknown     int       `json:"unknown"`     // files that this package did not make; never changed
 	Leftovers   int       `json:"leftovers"`   // of interrupted writes, and files rejected a month ago
-	Quarantined int       `json:"quarantined"` // programs
+	Quarantined int       `json:"quarantined"` // programs that crashed or hung the driver
+	Suspects    int       `json:"suspects"`    // programs to be tried: a process ended while the driver had them
 	Fixed       int       `json:"fixed"`       // of Damaged and Quarantined, by a repair
 	Problems    []Problem `json:"problems"`    // the first 100
 }
@@ -37,8 +39,8 @@ type Problem struct {
 	Reason string `json:"reason"`
 }
 
-// OK reports whether nothing is damaged or in quarantine. Leftovers and unknown files do
-// no harm.
+// OK reports whether nothing is damaged or in quarantine. Suspects, leftovers and unknown
+// files do no harm.
 func (r VerifyReport) OK() bool { return r.Damaged == 0 && r.Quarantined == 0 }
 
 // verifying is one call of Verify.
@@ -52,7 +54,8 @@ type verifying struct {
 // Verify reads every program and tuning of every driver, and every source, and checks
 // each byte. It has one of them in memory at a time. With repair it rejects damaged
 // programs, deletes damaged sources, tunings and leftovers, makes damaged indexes again,
-// and ends every quarantine; an upstream directory is never repaired. It calls progress,
+// and ends every quarantine: the programs are suspects then, and where the driver crashed
+// of one its own cache is set aside. An upstream directory is never repaired. It calls progress,
 // unless nil, with the report so far after each program, on the calling goroutine;
 // progress must not keep Problems. Damage is in the report and is not an error. The error
 // lists what could not be read or repaired.
@@ -194,13 +197,32 @@ func (v *verifying) quarantine(s *Store) {
 		_, err := s.Recover()
 		v.try(err)
 	}
+	crashed := false
 	for _, q := range s.Quarantined() {
+		crashed = crashed || q.Signal != ""
+		if q.Suspect {
+			v.Suspects++
+			continue
+		}
 		v.Quarantined++
 		v.problem(s.quarantinePath(q.Key), fmt.Sprintf("%s is in quarantine: %s", q.Name, q.Reason))
 		if v.repair {
-			v.fixed(s.Lift(q.Key))
+			v.fixed(s.release(q))
 		}
 	}
+	if crashed && v.repair {
+		v.try(drivercache.SetAside(s.dir.DriverDir()))
+	}
+}
+
+// release ends a quarantine: the program is a suspect. Its blob is gone where that was the
+// cause.
+func (s *Store) release(q Quarantined) error {
+	if !q.Refused() {
+		return s.Lift(q.Key)
+	}
+	q.Suspect = true
+	return s.Refuse(q)
 }
 
 func (v *verifying) sources(d *Dir) {

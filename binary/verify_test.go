@@ -12,7 +12,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/shadercache/shadercache/binary/internal/crashlog"
 	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -36,9 +35,10 @@ func TestVerify(t *testing.T) {
 	flip(t, filepath.Join(s.path, index.Name))
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", "stray"), nil, start)
 	writeTestFile(t, temporaryOf(s.blobPath(testKey(0))), nil, start.Add(-2*time.Hour))
-	must(t, s.quarantine(s.classify(compileMark(9), "nine", leftBy(1, ""))))
+	must(t, s.Refuse(Quarantined{Key: testKey(9), Name: "nine", Action: ActionCompile}))
+	must(t, s.quarantine(Quarantined{Key: testKey(8), Name: "eight", Action: ActionCompile, Suspect: true, Time: start}))
 	var calls int
-	want := VerifyReport{Good: 3, Sources: 1, Damaged: 3, Unknown: 1, Leftovers: 1, Quarantined: 1}
+	want := VerifyReport{Good: 3, Sources: 1, Damaged: 3, Unknown: 1, Leftovers: 1, Quarantined: 1, Suspects: 1}
 	for _, repair := range []bool{false, true} {
 		r, err := d.Verify(repair, func(VerifyReport) { calls++ })
 		want.Bytes, want.Problems, want.Fixed = r.Bytes, r.Problems, 0
@@ -287,7 +287,8 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	must(t, old.Record(uses, Counters{}))
-	must(t, now.quarantine(now.classify(crashlog.Mark{Action: crashlog.Compile, Key: sources[2].Key()}, "p2", leftBy(1, ""))))
+	must(t, now.Refuse(Quarantined{Key: sources[2].Key(), Name: "p2", Action: ActionCompile}))
+	must(t, now.quarantine(Quarantined{Key: sources[4].Key(), Name: "p4", Action: ActionCompile, Suspect: true, Time: start}))
 	must(t, now.PutFailure(sources[1], "no"))
 	list, err := now.Missing()
 	must(t, err)
@@ -338,7 +339,7 @@ func TestWhy(t *testing.T) {
 		t.Errorf("damaged: %+v", e)
 	}
 	must(t, s.Reject(after.Key(), "looked wrong"))
-	must(t, s.quarantine(s.classify(crashlog.Mark{Action: crashlog.Compile, Key: after.Key()}, "blur", leftBy(1, ""))))
+	must(t, s.Refuse(Quarantined{Key: after.Key(), Name: "blur", Action: ActionCompile}))
 	must(t, s.PutFailure(after, "0:1: no"))
 	if e, _ := s.Explain(after.Key(), after); !strings.Contains(e.Rejected, "looked wrong") || e.Quarantine == nil || e.Failure != "0:1: no" {
 		t.Errorf("rejected: %+v", e)

@@ -37,6 +37,8 @@ type Cache struct {
 	recording  sync.Mutex
 	background sync.WaitGroup
 
+	stopWatching func() // first dispatches
+
 	mu struct {
 		sync.Mutex
 		idle     sync.Cond // a load was completed or a task finished
@@ -92,7 +94,11 @@ func New(dev Device, o Options) (*Cache, error) {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
 	}
 	if c.guard = o.CrashGuard; c.guard == nil {
-		c.guard = &CrashGuard{owner: c}
+		c.guard = &CrashGuard{owner: c, trier: o.Trier}
+	}
+	c.stopWatching = func() {}
+	if c.hasStore() {
+		c.stopWatching = dev.WatchFirstDispatch(c.watchFirstDispatch)
 	}
 	if o.RecordCrashes {
 		c.recordCrashes()
@@ -197,6 +203,7 @@ func (c *Cache) Close() error {
 	c.mu.evicted = newEvictedBlobs(-1)
 	c.mu.Unlock()
 
+	c.stopWatching()
 	c.dropAll(entries)
 	c.dev.PollWhile(c.background.Wait)
 	c.recording.Lock()

@@ -27,7 +27,7 @@ func (c *Cache) compile(ctx context.Context, loads []*load, done func(result)) {
 	for _, l := range loads {
 		if err := c.refusal(l.src); err != nil {
 			done(result{load: l, err: err})
-		} else if c.guard.isSuspect(l.src.Key()) {
+		} else if _, suspect := c.guard.suspect(l.src.Key()); suspect {
 			c.compileWithRetry(ctx, []*load{l}, true, done)
 		} else {
 			together = append(together, l)
@@ -40,7 +40,7 @@ func (c *Cache) compile(ctx context.Context, loads []*load, done func(result)) {
 
 // refusal returns why the device must not compile src, or nil.
 func (c *Cache) refusal(src *shader.Source) error {
-	if err := c.guard.quarantined(src); err != nil {
+	if err := c.guard.quarantined(src.Key(), src.Name()); err != nil {
 		return err
 	}
 	return c.readFailure(src)
@@ -94,5 +94,17 @@ func (c *Cache) compiled(l *load, program shader.Program, err error) result {
 	if err != nil {
 		return result{load: l, err: err}
 	}
-	return result{load: l, entry: newEntry(l.src, program, Compiled, c.clock)}
+	e := newEntry(l.src, program, Compiled, c.clock)
+	e.storable = c.guard.isStorable(l.src.Key())
+	return result{load: l, entry: e}
+}
+
+// readBinary reads the binary of a program from the driver.
+func (c *Cache) readBinary(ctx context.Context, e *entry) (format uint32, payload []byte, err error) {
+	_, suspect := c.guard.suspect(e.key)
+	c.guard.begin(suspect)
+	defer c.guard.end(suspect)
+	c.guard.marks().Mark(binary.ActionRead, e.key, e.name)
+	defer c.guard.marks().Unmark(binary.ActionRead, e.key)
+	return c.dev.Binary(ctx, e.program.ID)
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // CrashGuard keeps programs away from the driver that a process crashed with. It
-// marks in the store what the driver works on; the marks that a dead process
-// left behind put these programs into quarantine. binary.Recovery and
+// marks in the store what the driver works on. What a dead process left marked is
+// suspect: it is tried in another process, if Options.Trier is set, else alone in this
+// one. Only what crashed the driver is refused. binary.Recovery and
 // binary.Quarantined describe what follows from which evidence.
 //
 // A guard belongs to the cache that made it and may be shared by others on the
@@ -21,11 +22,8 @@ import (
 // goroutine.
 type CrashGuard struct {
 	owner     *Cache // counts and logs what the guard finds
+	trier     Trier  // nil: suspects are tried in this process
 	recovered sync.Once
-
-	// Set by recover and not changed afterwards.
-	refused    map[shader.Key]binary.Quarantined // not to be compiled
-	unloadable map[shader.Key]bool               // not to be loaded, and so not stored
 
 	// working is held for reading while the device works, and for writing while
 	// it works on a suspect: if the process dies then, there is one culprit.
@@ -33,7 +31,13 @@ type CrashGuard struct {
 
 	mu struct {
 		sync.Mutex
-		suspects map[shader.Key]bool // to be compiled alone
+		refused  map[shader.Key]binary.Quarantined // not to be compiled
+		unstored map[shader.Key]bool               // neither to be loaded nor to be stored
+		suspects map[shader.Key]binary.Quarantined // to be tried
+		trials   []*trial                          // not started
+
+		undispatched map[shader.Key]bool // suspects until their first job is done
+		trying       bool                // runTrials runs
 	}
 }
 
@@ -59,8 +63,8 @@ func (g *CrashGuard) Run(name string, work func() error) error {
 	g.recover()
 	// The prefix is part of the keys on disk.
 	key := shader.Key(sha256.Sum256([]byte("try\x00" + name)))
-	if q, ok := g.refused[key]; ok {
-		return &binary.QuarantinedError{Quarantined: q}
+	if err := g.quarantined(key, name); err != nil {
+		return err
 	}
 	err := g.runMarked(key, name, work)
 	if err == nil {
@@ -70,7 +74,7 @@ func (g *CrashGuard) Run(name string, work func() error) error {
 }
 
 func (g *CrashGuard) runMarked(key shader.Key, name string, work func() error) error {
-	suspect := g.isSuspect(key)
+	_, suspect := g.suspect(key)
 	g.begin(suspect)
 	defer g.end(suspect)
 	g.marks().Mark(binary.ActionRun, key, name)
@@ -82,33 +86,82 @@ func (g *CrashGuard) marks() CrashMarks { return g.owner.store }
 
 // recover reads what dead processes left. Everything that leads to the device
 // calls it first; the first call waits for the store.
-func (g *CrashGuard) recover() { g.recovered.Do(g.recoverOnce) }
+func (g *CrashGuard) recover() { g.recovered.Do(g.readNotes) }
 
-func (g *CrashGuard) recoverOnce() {
+// readNotes reads the notes of programs that were in flight when a process ended, and
+// adds what is new in them.
+func (g *CrashGuard) readNotes() {
 	r, err := g.marks().Recover()
 	if err != nil {
 		g.owner.storeFailed("reading crash marks", err)
 	}
-	g.refused = map[shader.Key]binary.Quarantined{}
-	g.unloadable = map[shader.Key]bool{}
-	g.mu.suspects = map[shader.Key]bool{}
-	for _, q := range r.Active {
-		switch {
-		case q.Refused():
-			g.refused[q.Key] = q
-		case q.Action == binary.ActionLoad:
-			g.unloadable[q.Key] = true
-		default:
-			g.mu.suspects[q.Key] = true
+	notes := r.Active
+	for i := range notes {
+		notes[i] = g.withoutTrial(notes[i])
+	}
+	g.mu.Lock()
+	if g.mu.refused == nil {
+		g.mu.refused = map[shader.Key]binary.Quarantined{}
+		g.mu.unstored = map[shader.Key]bool{}
+		g.mu.suspects = map[shader.Key]binary.Quarantined{}
+		g.mu.undispatched = map[shader.Key]bool{}
+	}
+	for _, q := range notes {
+		g.addNote(q)
+	}
+	g.mu.Unlock()
+	refused := 0
+	for _, q := range r.Found {
+		if q.Refused() {
+			refused++
+			g.logRefusal(q)
 		}
 	}
-	c := g.owner
-	c.mu.Lock()
-	c.mu.counters.pending.Quarantined += uint64(len(r.Found))
-	c.mu.Unlock()
-	for _, q := range r.Found {
-		c.log.Warn("a program is put into quarantine", "name", q.Name, "key", q.Key.Short(), "reason", q.Reason)
+	g.owner.count(&g.owner.mu.counters.pending.Quarantined, refused)
+}
+
+func (g *CrashGuard) logRefusal(q binary.Quarantined) {
+	g.owner.log.Warn("a program is put into quarantine", "name", q.Name, "key", q.Key.Short(), "reason", q.Reason)
+}
+
+// addNote applies a note, unless the program is refused already. The caller holds mu.
+func (g *CrashGuard) addNote(q binary.Quarantined) {
+	if _, refused := g.mu.refused[q.Key]; refused {
+		return
 	}
+	delete(g.mu.suspects, q.Key)
+	switch {
+	case q.Refused():
+		g.mu.refused[q.Key] = q
+	case q.Suspect && q.Action == binary.ActionDispatch:
+		g.mu.undispatched[q.Key] = true
+	case q.Suspect:
+		g.mu.suspects[q.Key] = q
+	default:
+		g.mu.unstored[q.Key] = true
+	}
+}
+
+// withoutTrial returns q as it is for a process that cannot try the program elsewhere: one
+// that crashed the driver is refused until the driver's own cache was set aside, which
+// happens at the next start.
+func (g *CrashGuard) withoutTrial(q binary.Quarantined) binary.Quarantined {
+	if (g.trier != nil || g.owner.options.InTrial) && q.Action != binary.ActionDispatch {
+		return q
+	}
+	return g.refusedUntilAside(q)
+}
+
+func (g *CrashGuard) refusedUntilAside(q binary.Quarantined) binary.Quarantined {
+	if !q.Suspect || q.Signal == "" || q.Action == binary.ActionRun {
+		return q
+	}
+	if cleared, err := g.marks().SuspectDriverCache(q); cleared || err != nil {
+		return q // there is nothing to wait for
+	}
+	q.Suspect = false
+	q.Reason += "; the next start sets the driver's own cache aside and tries it again"
+	return q
 }
 
 // begin waits until the device may start work; end must follow. Work on a suspect
@@ -140,33 +193,68 @@ func (g *CrashGuard) unmark(action binary.Action, src *shader.Source) {
 	g.marks().Unmark(action, src.Key())
 }
 
-// quarantined returns a *binary.QuarantinedError if the device must not compile
-// src, else nil.
-func (g *CrashGuard) quarantined(src *shader.Source) error {
-	q, ok := g.refused[src.Key()]
-	if !ok {
+// quarantined returns a *binary.QuarantinedError if the device must not compile a
+// source, else nil.
+func (g *CrashGuard) quarantined(key shader.Key, name string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q, ok := g.mu.refused[key]
+	if !ok || g.hasEnded(q) {
 		return nil
 	}
-	q.Name = src.Name()
+	q.Name = name
 	return &binary.QuarantinedError{Quarantined: q}
 }
 
-func (g *CrashGuard) isSuspect(key shader.Key) bool {
+// suspect returns the note of a source that is to be tried. A quarantine that ended in
+// this process leaves a suspect.
+func (g *CrashGuard) suspect(key shader.Key) (q binary.Quarantined, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.mu.suspects[key]
+	if q, ok := g.mu.refused[key]; ok && g.hasEnded(q) {
+		delete(g.mu.refused, key)
+		q.Suspect = true
+		g.mu.suspects[key] = q
+	}
+	q, ok = g.mu.suspects[key]
+	return q, ok
 }
 
-// clearSuspect ends the suspicion against a key, if there is one: the process
-// has survived it.
+func (g *CrashGuard) hasEnded(q binary.Quarantined) bool {
+	return !g.owner.clock.wall().Before(q.Until())
+}
+
+// isLoadable reports whether the blob of a program may be loaded. The blob of a suspect is
+// not, unless the suspect is tried in a process for that: compiling costs little, and a
+// process that dies again costs much.
+func (g *CrashGuard) isLoadable(key shader.Key) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q, suspect := g.mu.suspects[key]
+	return !g.mu.unstored[key] && (!suspect || q.Action != binary.ActionLoad || g.owner.options.InTrial)
+}
+
+// isStorable reports whether the binary of a program may be read from the driver and
+// stored.
+func (g *CrashGuard) isStorable(key shader.Key) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.mu.unstored[key]
+}
+
+// clearSuspect ends the suspicion against a key, if there is one: a process has survived
+// it.
 func (g *CrashGuard) clearSuspect(key shader.Key) {
 	g.mu.Lock()
-	suspect := g.mu.suspects[key]
+	_, suspect := g.mu.suspects[key]
 	delete(g.mu.suspects, key)
 	g.mu.Unlock()
-	if !suspect {
-		return
+	if suspect {
+		g.lift(key)
 	}
+}
+
+func (g *CrashGuard) lift(key shader.Key) {
 	if err := g.marks().Lift(key); err != nil {
 		g.owner.storeFailed("lifting a quarantine", err)
 	}

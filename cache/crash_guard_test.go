@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -96,10 +98,15 @@ func crash(dir, victim string, names []string) {
 // crashGuarded is a process that dies while a scratch cache compiles the source
 // called victim, or, without a victim, in CrashGuard.Run of the name.
 func crashGuarded(dir, victim, name string) {
+	signal, recorded := syscall.SIGKILL, false
+	if number, err := strconv.Atoi(os.Getenv(crashAsEnvironment)); err == nil {
+		signal, recorded = syscall.Signal(number), true
+	}
 	kill := func() error {
 		self, _ := os.FindProcess(os.Getpid())
-		_ = self.Kill()
-		select {}
+		_ = self.Signal(signal)
+		time.Sleep(time.Hour)
+		return nil
 	}
 	dev := cachetest.NewDevice()
 	dev.OnCompile = func(_ context.Context, src *shader.Source) error {
@@ -108,7 +115,7 @@ func crashGuarded(dir, victim, name string) {
 		}
 		return nil
 	}
-	c, err := cache.New(dev, cache.Options{Dir: dir})
+	c, err := cache.New(dev, cache.Options{Dir: dir, RecordCrashes: recorded})
 	if err != nil {
 		panic(err)
 	}
@@ -170,49 +177,63 @@ func realStore(t *testing.T, dir string) *binary.Store {
 	return s
 }
 
-func TestSourceThatKillsIsRefused(t *testing.T) {
+// Nothing shows that the driver ended a process that was killed, so the source is
+// compiled again, however often that happens.
+func TestKilledProcessesRefuseNothing(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 { // the first time it might have been a Ctrl-C
-		if !runCrash(t, dir, "bad", "bad") {
-			t.Fatal("the driver did not die")
+	for range 4 {
+		if !runCrash(t, dir, "good", "good") {
+			t.Fatal("the process did not end")
 		}
 	}
 	f := openStart(t, dir, cache.Options{})
-	for range 2 {
-		_, err := f.cache.Get(context.Background(), source("bad"))
-		quarantined, ok := errors.AsType[*binary.QuarantinedError](err)
-		if !ok || quarantined.Name != "bad" || quarantined.Action != binary.ActionCompile {
-			t.Fatalf("Get: %v", err)
-		}
-	}
 	f.wantOrigin(source("good"), cache.Compiled)
-	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, Quarantined: 1, Refusals: 2}))
-	f.close()
-	if runCrash(t, dir, "bad", "bad", "good") {
-		t.Error("the driver died again")
-	}
-	if err := realStore(t, dir).Lift(source("bad").Key()); err != nil {
-		t.Fatal(err)
-	}
-	f = openStart(t, dir, cache.Options{})
-	f.wantOrigin(source("bad"), cache.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
+	if list := realStore(t, dir).Quarantined(); len(list) != 0 {
+		t.Errorf("still in quarantine: %+v", list)
+	}
 }
 
-// When crashes are recorded, one is enough, and the next start does not die.
-func TestSourceThatCrashesIsRefusedAtOnce(t *testing.T) {
+// wantRefused checks that a Get of a source returns a *binary.QuarantinedError with a
+// reason.
+func (f *fixture) wantRefused(name, reason string) {
+	f.Helper()
+	h, err := f.cache.Get(context.Background(), source(name))
+	h.Release()
+	quarantined, ok := errors.AsType[*binary.QuarantinedError](err)
+	if !ok || quarantined.Name != name || quarantined.Action != binary.ActionCompile || !strings.Contains(err.Error(), reason) {
+		f.Errorf("Get: %v, want %q", err, reason)
+	}
+}
+
+// Without a Trier, a source that crashed a process is refused until the driver's own
+// cache was set aside, and for a day if the process crashes of it then.
+func TestSourceThatCrashesIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(crashAsEnvironment, strconv.Itoa(int(syscall.SIGSEGV)))
 	if !runCrash(t, dir, "bad", "bad", "good") || !runCrash(t, dir, "bad", "bad") {
 		t.Fatal("the driver did not die") // the first time both were in flight
 	}
+	f := openStart(t, dir, cache.Options{})
+	for range 2 {
+		f.wantRefused("bad", "sets the driver's own cache aside")
+	}
+	f.wantOrigin(source("good"), cache.Compiled)
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, Refusals: 2}))
+	f.close()
 	if runCrash(t, dir, "bad", "bad", "good") {
 		t.Error("the driver died again")
 	}
-	dir = t.TempDir()
-	if !runCrash(t, dir, "bad", "bad") || runCrash(t, dir, "bad", "bad") {
-		t.Error("alone in flight, it takes one death")
+	must(t, drivercache.SetAside(filepath.Join(dir, "driver")))
+	if !runCrash(t, dir, "bad", "bad", "good") || runCrash(t, dir, "bad", "bad", "good") {
+		t.Error("it takes one crash with an empty cache of the driver")
 	}
+	f = openStart(t, dir, cache.Options{})
+	f.wantRefused("bad", "not for the first time")
+	f.close()
+	must(t, realStore(t, dir).Lift(source("bad").Key()))
+	f = openStart(t, dir, cache.Options{})
+	f.wantOrigin(source("bad"), cache.Compiled)
 }
 
 // A process that calls Interrupted leaves no marks.
@@ -227,47 +248,35 @@ func TestInterruptedProcessLeavesNoSuspect(t *testing.T) {
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
 }
 
-// A process that was ended by its user while it compiled must not cost the next
-// one anything.
-func TestSourceThatWasInterruptedIsCompiled(t *testing.T) {
-	dir := t.TempDir()
-	if !runCrash(t, dir, "good", "good") {
-		t.Fatal("the process did not end")
-	}
-	f := openStart(t, dir, cache.Options{})
-	f.wantOrigin(source("good"), cache.Compiled)
-	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, Quarantined: 1}))
-	if list := realStore(t, dir).Quarantined(); len(list) != 0 {
-		t.Errorf("still in quarantine: %+v", list)
-	}
-}
-
+// A process that was killed while it loaded a blob costs a compile; one that crashed costs
+// one at every start, for a day.
 func TestBlobThatKillsIsCompiled(t *testing.T) {
-	dir := t.TempDir()
-	f := openStart(t, dir, cache.Options{})
-	f.wantOrigin(source("bad"), cache.Compiled)
-	f.wantOrigin(source("good"), cache.Compiled)
-	f.close()
-	// Loaded together, both would be suspects: they are loaded side by side.
-	if !runCrash(t, dir, "bad", "good", "then", "bad") {
-		t.Fatal("the driver did not die")
-	}
-	for start := range 2 { // the second one neither finds nor loads it
-		f = openStart(t, dir, cache.Options{})
-		f.wantOrigin(source("good"), cache.Disk)
+	for signal, want := range map[syscall.Signal][]cache.Origin{
+		syscall.SIGKILL: {cache.Compiled, cache.Disk},
+		syscall.SIGSEGV: {cache.Compiled, cache.Compiled},
+	} {
+		dir := t.TempDir()
+		f := openStart(t, dir, cache.Options{})
 		f.wantOrigin(source("bad"), cache.Compiled)
-		f.flush()
-		want := binary.Counters{DiskHits: 1, Compiles: 1}
-		if start == 0 {
-			want.Quarantined = 1
-		}
-		f.wantCounts(want)
+		f.wantOrigin(source("good"), cache.Compiled)
 		f.close()
-	}
-	must(t, realStore(t, dir).Lift(source("bad").Key()))
-	for _, want := range []cache.Origin{cache.Compiled, cache.Disk} {
+		// Loaded together, both would be suspects: they are loaded side by side.
+		t.Setenv(crashAsEnvironment, strconv.Itoa(int(signal)))
+		if !runCrash(t, dir, "bad", "good", "then", "bad") {
+			t.Fatal("the driver did not die")
+		}
+		for _, origin := range want {
+			f = openStart(t, dir, cache.Options{})
+			f.wantOrigin(source("good"), cache.Disk)
+			f.wantOrigin(source("bad"), origin)
+			f.close()
+		}
+		must(t, realStore(t, dir).Lift(source("bad").Key()))
 		f = openStart(t, dir, cache.Options{})
-		f.wantOrigin(source("bad"), want)
+		f.wantOrigin(source("bad"), want[1])
+		f.close()
+		f = openStart(t, dir, cache.Options{})
+		f.wantOrigin(source("bad"), cache.Disk)
 		f.close()
 	}
 }
@@ -275,6 +284,7 @@ func TestBlobThatKillsIsCompiled(t *testing.T) {
 // After a death with several sources in flight they are compiled one at a time,
 // until the process dies of one.
 func TestCulpritAmongManyIsFound(t *testing.T) {
+	t.Setenv(crashAsEnvironment, strconv.Itoa(int(syscall.SIGSEGV)))
 	dir := t.TempDir()
 	names := []string{"a", "b", "bad", "c", "d"}
 	for try, dies := range []bool{true, true, false} {
@@ -283,7 +293,7 @@ func TestCulpritAmongManyIsFound(t *testing.T) {
 		}
 	}
 	list := realStore(t, dir).Quarantined()
-	if len(list) != 1 || list[0].Name != "bad" || !list[0].Refused() {
+	if len(list) != 1 || list[0].Name != "bad" || list[0].Signal == "" {
 		t.Errorf("in quarantine: %+v", list)
 	}
 	f := openStart(t, dir, cache.Options{})

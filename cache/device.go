@@ -56,6 +56,11 @@ type Device interface {
 	// "SIGSEGV: ". f may be closed afterwards. Options.RecordCrashes needs it.
 	SetCrashOutput(f *os.File) error
 
+	// WatchFirstDispatch calls watch before the first dispatch of each program that the
+	// device made, on its thread, and what watch returns, unless nil, when the dispatch
+	// has finished. stop ends it.
+	WatchFirstDispatch(watch func(program uint32) (done func())) (stop func())
+
 	// SettleDriverCache waits until the driver has written its own cache, at most
 	// seconds: then shader.Program.MachineCode is complete. It does not need the
 	// device's thread.
@@ -79,6 +84,9 @@ func (NopDevice) PollWhile(wait func()) { wait() }
 
 // SetCrashOutput does nothing.
 func (NopDevice) SetCrashOutput(*os.File) error { return nil }
+
+// WatchFirstDispatch does nothing.
+func (NopDevice) WatchFirstDispatch(func(uint32) func()) (stop func()) { return func() {} }
 
 // SettleDriverCache does nothing.
 func (NopDevice) SettleDriverCache() {}

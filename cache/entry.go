@@ -29,6 +29,8 @@ type entry struct {
 	clock   *clock
 	owners  atomic.Int32
 
+	storable bool // its binary may be read from the driver; set when it was compiled
+
 	// compileNanos and loadNanos are times to a primed program, 0 = unknown.
 	compileNanos int64
 	loadNanos    int64

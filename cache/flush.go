@@ -122,11 +122,12 @@ func (c *Cache) recordLast() error {
 
 // trim enforces the limits on the disk. The caller holds recording.
 func (c *Cache) trim() {
-	if c.options.MaxDiskBytes < 0 && c.options.MaxDiskAge < 0 {
+	if c.options.MaxDiskBytes < 0 && c.options.MaxDiskFiles < 0 && c.options.MaxDiskAge < 0 {
 		return
 	}
 	_, _, err := c.store.Trim(binary.PruneOptions{
 		MaxBytes: c.options.MaxDiskBytes,
+		MaxFiles: c.options.MaxDiskFiles,
 		MaxAge:   c.options.MaxDiskAge,
 		Now:      c.clock.wall(),
 	})

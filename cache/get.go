@@ -99,7 +99,8 @@ func (c *Cache) requestHandle(src *shader.Source, h *Handle) (l *load, started b
 func (c *Cache) startLoad(ctx context.Context, l *load) {
 	background := context.WithoutCancel(ctx)
 	rest := c.loadOrCompile
-	if ctx.Done() == nil {
+	c.guard.recover()
+	if ctx.Done() == nil && !c.guard.isTriable(l.src.Key()) {
 		if c.loadHere(background, l) {
 			return
 		}

@@ -10,6 +10,11 @@ import (
 
 // loadOrCompile completes l with a program from a blob, else by compiling.
 func (c *Cache) loadOrCompile(ctx context.Context, l *load) {
+	c.guard.recover()
+	if err := c.guard.try(l.src); err != nil {
+		c.complete(result{load: l, err: err})
+		return
+	}
 	if r := c.loadStored(ctx, l); !r.missed() {
 		c.complete(r)
 		return
@@ -21,6 +26,9 @@ func (c *Cache) loadOrCompile(ctx context.Context, l *load) {
 // result is missed when there is no blob that the driver accepts.
 func (c *Cache) loadStored(ctx context.Context, l *load) result {
 	c.guard.recover()
+	if err := c.guard.mustNotRun(l.src); err != nil {
+		return result{load: l, err: err}
+	}
 	blob, origin := c.findBlob(l.src.Key())
 	if blob == nil {
 		return result{load: l}
@@ -32,7 +40,7 @@ func (c *Cache) loadStored(ctx context.Context, l *load) result {
 // findBlob returns the blob of a key and where it was, or nil. A store that
 // fails or has damaged bytes is counted and is a miss.
 func (c *Cache) findBlob(key shader.Key) (*binary.Blob, Origin) {
-	if c.guard.unloadable[key] {
+	if !c.guard.isLoadable(key) {
 		return nil, 0
 	}
 	c.mu.Lock()
@@ -105,11 +113,16 @@ func (c *Cache) loadWithRetry(ctx context.Context, src *shader.Source, blob *bin
 }
 
 func (c *Cache) loadOnce(ctx context.Context, src *shader.Source, blob *binary.Blob) (shader.Program, error) {
-	c.guard.begin(false)
-	defer c.guard.end(false)
+	_, suspect := c.guard.suspect(src.Key())
+	c.guard.begin(suspect)
+	defer c.guard.end(suspect)
 	c.guard.markAll(binary.ActionLoad, src)
-	defer c.guard.unmark(binary.ActionLoad, src)
-	return c.dev.Load(ctx, blob.Format, blob.Payload)
+	program, err := c.dev.Load(ctx, blob.Format, blob.Payload)
+	c.guard.unmark(binary.ActionLoad, src)
+	if err == nil {
+		c.guard.clearSuspect(src.Key())
+	}
+	return program, err
 }
 
 // freeMemory counts times failures for lack of memory and evicts every program

@@ -43,12 +43,14 @@ type Options struct {
 	// Counters.OverCapacity counts it.
 	FailWhenFull bool
 
-	// MaxDiskBytes and MaxDiskAge limit the cache directory, programs of all
-	// drivers and the driver's own cache together: see binary.PruneOptions.
-	// Flush and Close enforce them, at most once a day for a directory. Default:
-	// 0, the limit that is stored in the directory ("shadercache config set
-	// max-bytes 4G"), else none; negative: none.
+	// MaxDiskBytes, MaxDiskFiles and MaxDiskAge limit the cache directory, programs
+	// of all drivers and the driver's own cache together: see
+	// binary.PruneOptions. Flush and Close enforce them, at most once a day for a
+	// directory. Default: 0, the limit that is stored in the directory
+	// ("shadercache config set max-bytes 4G"), else 2 GiB, 100,000 files and any
+	// age; negative: none.
 	MaxDiskBytes int64
+	MaxDiskFiles int
 	MaxDiskAge   time.Duration
 
 	// KeepSources keeps the text of every program beside its binary, some 1 KB
@@ -71,13 +73,22 @@ type Options struct {
 	KeepCompileErrors bool
 
 	// RecordCrashes writes the signal that ends the process to the store, so that
-	// a source that crashes the driver is refused at the next start. Without it a
-	// crash cannot be distinguished from a Ctrl-C, and the source is refused after
-	// the second death. It sets debug.SetCrashOutput, of which a process has one,
+	// a source that crashes the driver is refused at once. Without it a
+	// crash cannot be distinguished from a Ctrl-C, and without a Trier too a source
+	// that crashes is compiled again at every start. It sets debug.SetCrashOutput, of which a process has one,
 	// and with *glctx.Context a signal handler for threads that the driver
 	// started: see Device.SetCrashOutput. Default: false, because the application
 	// may need either itself.
 	RecordCrashes bool
+
+	// Trier tries programs that were in the driver when a process ended, before this
+	// process gives them to the driver. shadercache.Open sets it. Default: none;
+	// they are compiled in this process, one at a time.
+	Trier Trier
+
+	// InTrial is for the process in which a Trier tries programs: it loads suspects
+	// too, and Preload returns when everything is stored. Default: false.
+	InTrial bool
 
 	// CrashGuard is the guard of another cache on the same device, which is
 	// closed after this one: both refuse the same programs, and do not work while

@@ -101,7 +101,12 @@ func (p *preload) window(first int, sources []*shader.Source) {
 	}
 	started, others := p.start(first, sources)
 	defer p.endUnwound()
-	p.compileMissed(p.loadStored(started))
+	suspects, rest := p.startTrials(started)
+	p.compileMissed(p.loadStored(rest))
+	p.compileMissed(p.loadStored(p.survivors(suspects)))
+	if p.cache.options.InTrial {
+		p.cache.waitStored()
+	}
 	for _, o := range others {
 		err := p.cache.await(p.ctx, o.load)
 		if err == nil {
@@ -171,6 +176,44 @@ func (c *Cache) requestResident(src *shader.Source, storeOnly bool) (l *load, st
 		l.watchers++
 	}
 	return l, started, nil
+}
+
+// startTrials starts the trials of the suspects among loads, which run while the others
+// are loaded and compiled.
+func (p *preload) startTrials(loads []*load) (suspects map[*load]*trial, rest []*load) {
+	guard := p.cache.guard
+	guard.recover()
+	suspects = map[*load]*trial{}
+	for _, l := range loads {
+		if guard.isTriable(l.src.Key()) {
+			suspects[l] = guard.startTrial(l.src)
+		} else {
+			rest = append(rest, l)
+		}
+	}
+	return suspects, rest
+}
+
+// survivors waits for trials, and completes the loads of the sources that are refused. It
+// returns the others.
+func (p *preload) survivors(suspects map[*load]*trial) (loads []*load) {
+	for l, t := range suspects {
+		p.cache.dev.PollWhile(func() {
+			select {
+			case <-t.done:
+			case <-p.ctx.Done():
+			}
+		})
+		switch {
+		case p.ctx.Err() != nil:
+			p.complete(result{load: l, err: p.ctx.Err()})
+		case t.err != nil:
+			p.complete(result{load: l, err: t.err})
+		default:
+			loads = append(loads, l)
+		}
+	}
+	return loads
 }
 
 // loadStored completes the loads whose blobs can be loaded, in the order in which

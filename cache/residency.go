@@ -55,6 +55,16 @@ func (r *residency) find(key shader.Key) *entry {
 	return e
 }
 
+// findProgram returns the entry of a GL program, or nil.
+func (r *residency) findProgram(id uint32) *entry {
+	for _, e := range r.order.Values() {
+		if e.program.ID == id {
+			return e
+		}
+	}
+	return nil
+}
+
 // entries returns all entries, the least recently used first as of the last
 // updateOrder.
 func (r *residency) entries() []*entry { return r.order.Values() }

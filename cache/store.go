@@ -80,8 +80,9 @@ type Store interface {
 // mark for every program that the driver is working on, and the quarantine that
 // follows from marks of dead processes. [CrashGuard] uses them.
 type CrashMarks interface {
-	// Recover puts the programs that dead processes left marked into quarantine.
-	// The cache calls it once, before it calls the device.
+	// Recover makes suspects of the programs that dead processes left marked, and
+	// returns what is suspect or refused. The cache calls it before it calls the
+	// device, and after a trial.
 	Recover() (binary.Recovery, error)
 
 	// Mark records that the driver starts to work on a program, Unmark that it
@@ -93,8 +94,16 @@ type CrashMarks interface {
 	// does not wait for the driver.
 	ClearMarks()
 
-	// Lift ends the quarantine of a program.
+	// Note returns what Recover found for a program, and false where it found nothing.
+	Note(key shader.Key) (binary.Quarantined, bool)
+
+	// Refuse writes the quarantine of a program that was tried, and Lift ends one.
+	Refuse(q binary.Quarantined) error
 	Lift(key shader.Key) error
+
+	// SuspectDriverCache reports whether the driver's own cache was set aside since a
+	// note was written, and otherwise has the next start set it aside.
+	SuspectDriverCache(q binary.Quarantined) (cleared bool, err error)
 
 	// SetCrashOutput calls set with the file that the signal which ends the
 	// process is written to, as soon as that file is open.
@@ -175,6 +184,15 @@ func (NopStore) Unmark(binary.Action, shader.Key) {}
 
 // ClearMarks does nothing.
 func (NopStore) ClearMarks() {}
+
+// Note returns false.
+func (NopStore) Note(shader.Key) (binary.Quarantined, bool) { return binary.Quarantined{}, false }
+
+// Refuse does nothing.
+func (NopStore) Refuse(binary.Quarantined) error { return nil }
+
+// SuspectDriverCache returns true.
+func (NopStore) SuspectDriverCache(binary.Quarantined) (bool, error) { return true, nil }
 
 // Lift does nothing.
 func (NopStore) Lift(shader.Key) error { return nil }

@@ -139,13 +139,13 @@ func TestFailingQuarantineStopsNothing(t *testing.T) {
 	store := &markedStore{Store: cachetest.NewStore(), err: errors.New("disk on fire"),
 		recovery: binary.Recovery{Found: []binary.Quarantined{suspect}, Active: []binary.Quarantined{suspect}}}
 	var log bytes.Buffer
-	f := newMarkedFixture(t, store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxDiskBytes: -1, MaxDiskAge: -1})
+	f := newMarkedFixture(t, store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxDiskBytes: -1, MaxDiskFiles: -1, MaxDiskAge: -1})
 	f.wantOrigin(a, cache.Compiled)
 	f.wantOrigin(a, cache.Resident)
 	if !slices.Equal(store.lifted, []shader.Key{a.Key()}) {
 		t.Errorf("lifted: %v", store.lifted)
 	}
-	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: 1, Quarantined: 1, StoreFailures: 2}))
+	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: 1, StoreFailures: 2}))
 	if n := strings.Count(log.String(), "disk on fire"); n != 2 {
 		t.Errorf("%d warnings, want one for Recover and one for Lift:\n%s", n, &log)
 	}

@@ -11,7 +11,7 @@ import (
 // readsBack reports whether the binary of e is to be read back from the driver:
 // for the store, or to be kept in memory.
 func (c *Cache) readsBack(e *entry) bool {
-	return e.origin == Compiled && c.formats && !c.guard.unloadable[e.key] && (c.hasStore() || c.options.KeepEvictedBytes > 0)
+	return e.origin == Compiled && c.formats && e.storable && (c.hasStore() || c.options.KeepEvictedBytes > 0)
 }
 
 // readBack reads the binary of a program that was compiled, drops the ownership
@@ -21,7 +21,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 	if !c.readsBack(e) {
 		return
 	}
-	format, payload, err := c.dev.Binary(ctx, e.program.ID)
+	format, payload, err := c.readBinary(ctx, e)
 	e.drop(c.dev)
 	if err != nil {
 		c.storeFailed("reading a program binary from the driver", err)

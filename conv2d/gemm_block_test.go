@@ -54,19 +54,9 @@ func TestGEMMBlockPackedAndSplit(t *testing.T) {
 		{M: 35, N: 36, K: 24, Batch: 2, StrideA: 900, StrideB: 0, StrideC: 35 * 36, Bias: ColumnBias, Activation: Tanh},
 		{M: 32, N: 48, K: 20, TransB: true, LDC: 51, Factors: AlphaBeta(-2, 0), Activation: Sigmoid},
 	}
-	// Each form takes seconds to compile for a problem: the first problem has all of
-	// them, the others every second one in turn.
 	for i, p := range problems {
 		some := gemmBlockAlgorithm
-		some.candidates = func(GEMMProblem, device) []Params {
-			var list []Params
-			for k, form := range forms {
-				if i == 0 || (i+k)%2 == 0 {
-					list = append(list, form)
-				}
-			}
-			return list
-		}
+		some.candidates = func(GEMMProblem, device) []Params { return inTurn(forms, i, 3) }
 		checkGEMM(t, r, some, p)
 	}
 }
@@ -76,19 +66,18 @@ func TestGEMMBlockPackedAndSplit(t *testing.T) {
 func TestGEMMBlockInSlices(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	small := gemmBlockAlgorithm
-	small.candidates = func(GEMMProblem, device) []Params {
-		return []Params{
-			blockShape{16, 16, 8, 4, 4, 2, 2}.params(1), blockShape{16, 16, 8, 8, 8, 1, 4}.params(1),
-			blockShape{16, 16, 16, 4, 4, 1, 4}.params(2), with(blockShape{16, 16, 16, 4, 4, 1, 4}.params(3), "fused", 2),
-			with(blockShape{16, 16, 4, 4, 8, 1, 2}.params(4), "fused", 4),
-		}
+	forms := []Params{
+		blockShape{16, 16, 8, 4, 4, 2, 2}.params(1), blockShape{16, 16, 8, 8, 8, 1, 4}.params(1),
+		blockShape{16, 16, 16, 4, 4, 1, 4}.params(2), with(blockShape{16, 16, 16, 4, 4, 1, 4}.params(3), "fused", 2),
+		with(blockShape{16, 16, 4, 4, 8, 1, 2}.params(4), "fused", 4),
 	}
-	for _, p := range []GEMMProblem{
+	for i, p := range []GEMMProblem{
 		plain(33, 45, 51),
 		{M: 32, N: 48, K: 40, TransB: true, LDC: 51, Factors: AlphaBeta(-2, 0.5), Bias: ColumnBias, Activation: Sigmoid},
 		{M: 21, N: 36, K: 24, TransA: true, Batch: 2, StrideA: 600, StrideB: 0, StrideC: 35 * 36, Bias: RowBias},
 	} {
+		small := gemmBlockAlgorithm
+		small.candidates = func(GEMMProblem, device) []Params { return inTurn(forms, i, 2) }
 		checkGEMM(t, r, small, p)
 	}
 	for _, s := range blockShapes {

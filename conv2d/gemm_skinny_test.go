@@ -12,13 +12,10 @@ func TestGEMMSkinny(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	likeliest := firstOf(gemmSkinnyAlgorithm, 1)
-	small := gemmSkinnyAlgorithm // all forms, and soon compiled
-	small.candidates = func(GEMMProblem, device) []Params {
-		base := SkinnyParams{Lanes: 8, Slices: 4, Split: 1}
-		return []Params{
-			base, with(base, "split", 3), with(base, "fused", 1), with(base, "split", 2, "fused", 8),
-			with(base, "split", 5, "ahead", 3, "fused", 2), with(base, "split", 16, "ahead", 1, "fused", 4),
-		}
+	base := SkinnyParams{Lanes: 8, Slices: 4, Split: 1}
+	forms := []Params{ // soon compiled
+		base, with(base, "split", 3), with(base, "fused", 1), with(base, "split", 2, "fused", 8),
+		with(base, "split", 5, "ahead", 3, "fused", 2), with(base, "split", 16, "ahead", 1, "fused", 4),
 	}
 	problems := []GEMMProblem{
 		plain(1, 4, 1), plain(1, 300, 700), plain(4, 132, 77),
@@ -26,6 +23,8 @@ func TestGEMMSkinny(t *testing.T) {
 		{M: 1, N: 36, K: 50, Batch: 3, StrideA: 51, StrideB: 36 * 50, StrideC: 40, Factors: AlphaBeta(-1, 0), Bias: RowBias, Activation: Tanh},
 	}
 	for i, p := range problems {
+		small := gemmSkinnyAlgorithm
+		small.candidates = func(GEMMProblem, device) []Params { return inTurn(forms, i, 2) }
 		checkGEMM(t, r, small, p)
 		if i == 1 {
 			checkGEMM(t, r, likeliest, p)

@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"os"
 	"testing"
 
 	"github.com/shadercache/shadercache/cache"
@@ -31,6 +32,18 @@ func newCache(t testing.TB, device cache.Device, dir string) *cache.Cache {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+// inTurn returns all forms of a kernel for problem 0, and every nth, another one each time,
+// for the problems after it: each form takes a software driver up to a second to compile
+// for each problem. With SHADERCACHE_SOAK=1 every problem has all forms.
+func inTurn[T any](forms []T, problem, n int) (some []T) {
+	for k, form := range forms {
+		if problem == 0 || (problem+k)%n == 0 || os.Getenv("SHADERCACHE_SOAK") != "" {
+			some = append(some, form)
+		}
+	}
+	return some
 }
 
 // programs makes the programs of sequences resident until the test ends.

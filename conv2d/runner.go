@@ -10,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Runner computes problems one call at a time, from slices to a slice. Each call
@@ -75,6 +76,28 @@ func (r *Runner) GEMM(ctx context.Context, p GEMMProblem, t GEMMTensors) ([]floa
 		return nil, err
 	}
 	return r.run(ctx, p.Shape(), kernel.Tensors{Input: t.A, Weights: t.B, Bias: t.Bias, Output: t.C})
+}
+
+// RejectWrong is for a caller that found the result of a convolution wrong. It has the
+// cache reject the binaries that its programs were loaded from, and reports whether there
+// were any: then another call of Conv2D computes with programs that are compiled.
+func (r *Runner) RejectWrong(ctx context.Context, p Problem, reason string) (bool, error) {
+	programs, ok := r.Programs.(interface {
+		RejectWrong(key shader.Key, reason string) bool
+	})
+	if !ok {
+		return false, nil
+	}
+	plan, err := newPlan(ctx, r.Executor, r.Programs, p.Shape(), r.Options)
+	if err != nil {
+		return false, err
+	}
+	plan.Release()
+	rejected := false
+	for _, used := range plan.origins {
+		rejected = programs.RejectWrong(used.Key, reason) || rejected
+	}
+	return rejected, nil
 }
 
 // run is one call.

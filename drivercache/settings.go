@@ -142,6 +142,7 @@ func variables(dir string) []variable {
 // dir is full, drivers keep their machine code in memory, until a later process finds
 // space.
 func setUp(dir string) State {
+	setAsideIfRequested(dir)
 	err := makeFolders(dir)
 	if err == nil {
 		err = reserveRoom(dir)

@@ -52,6 +52,7 @@ type Context struct {
 	counters counters
 	thread   atomic.Int64 // id of the OS thread while it runs callbacks, else 0
 	lost     atomic.Bool
+	first    firstDispatches
 	debug    *debugSink
 
 	// Of an adopted context only.
@@ -75,9 +76,12 @@ func Open(o Options) (*Context, error) {
 	if c.driver.Full {
 		c.logger.Warn("the volume is full: the driver's machine code stays in memory", "reason", c.driver.Reason)
 	}
+	opened := c.markOpening()
 	started := make(chan error)
 	go c.run(started)
-	if err := <-started; err != nil {
+	err := <-started
+	opened(err == nil)
+	if err != nil {
 		return nil, fmt.Errorf("glctx: open: %w", err)
 	}
 	return c, nil

@@ -116,6 +116,7 @@ const (
 
 // UseProgram makes a program current; 0 makes none current.
 func (gl *GL) UseProgram(program uint32) {
+	gl.c.first.current = program
 	gl45.UseProgram(program)
 	gl.debugCheck("glUseProgram")
 }
@@ -149,6 +150,9 @@ func (gl *GL) SetFloat(location int32, v float32) {
 // Dispatch starts x*y*z work groups of the current program. It does not wait.
 func (gl *GL) Dispatch(x, y, z uint32) {
 	gl.c.counters.dispatches.Add(1)
+	if len(gl.c.first.fresh) > 0 {
+		gl.c.first.begin()
+	}
 	gl45.DispatchCompute(x, y, z)
 	gl.debugCheck("glDispatchCompute")
 }
@@ -157,6 +161,9 @@ func (gl *GL) Dispatch(x, y, z uint32) {
 // multiple of 4.
 func (gl *GL) DispatchIndirect(b Buffer, offset int) {
 	gl.c.counters.dispatches.Add(1)
+	if len(gl.c.first.fresh) > 0 {
+		gl.c.first.begin()
+	}
 	gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, b.ID)
 	gl45.DispatchComputeIndirect(offset)
 	gl.debugCheck("glDispatchComputeIndirect")
@@ -180,6 +187,7 @@ func (gl *GL) Flush() {
 func (gl *GL) Finish() {
 	gl.c.counters.finishes.Add(1)
 	gl45.Finish()
+	gl.c.first.finishAll()
 	gl.debugCheck("glFinish")
 }
 
@@ -191,6 +199,7 @@ type Fence struct{ sync uintptr }
 func (gl *GL) NewFence() Fence {
 	gl.c.counters.fences.Add(1)
 	f := Fence{gl45.FenceSync(gl45.SYNC_GPU_COMMANDS_COMPLETE, 0)}
+	gl.c.first.fence(f)
 	gl.debugCheck("glFenceSync")
 	return f
 }
@@ -207,6 +216,7 @@ func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
 	status := gl45.ClientWaitSync(f.sync, gl45.SYNC_FLUSH_COMMANDS_BIT, uint64(max(timeout, 0)))
 	switch status {
 	case gl45.ALREADY_SIGNALED, gl45.CONDITION_SATISFIED:
+		gl.c.first.finish(f)
 		return true, nil
 	case gl45.TIMEOUT_EXPIRED:
 		if timeout > 0 && gl.isLost() {
@@ -220,6 +230,7 @@ func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
 // DeleteFence frees a fence.
 func (gl *GL) DeleteFence(f Fence) {
 	gl.c.counters.fences.Add(-1)
+	gl.c.first.finish(f)
 	gl45.DeleteSync(f.sync)
 	gl.debugCheck("glDeleteSync")
 }

@@ -109,6 +109,7 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 		gl.deleteProgram(b.program)
 		return shader.Program{}, err
 	}
+	gl.c.first.add(p.ID)
 	return p, nil
 }
 
@@ -181,6 +182,7 @@ func (gl *GL) load(format uint32, payload []byte, work *drivercache.Work) (shade
 		gl.deleteProgram(id)
 		return shader.Program{}, err
 	}
+	gl.c.first.add(id)
 	return p, nil
 }
 
@@ -229,6 +231,7 @@ func (c *Context) Delete(id uint32) {
 
 func (gl *GL) deleteProgram(id uint32) {
 	gl.c.counters.programs.Add(-1)
+	delete(gl.c.first.fresh, id)
 	if gl.c.gone.Load() {
 		return // it went with its context
 	}

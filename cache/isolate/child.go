@@ -18,7 +18,8 @@ import (
 
 // Child answers the requests of a Pool, in a process that the pool started.
 type Child struct {
-	// Open opens the cache to compile with. Its Options.RecordCrashes should be set.
+	// Open opens the cache to compile with. Its Options.RecordCrashes and InTrial should
+	// be set.
 	Open func() (Opened, error)
 
 	// Find returns the program of a request. Default: DecodeSource.
@@ -57,6 +58,9 @@ func (c Child) Serve() error {
 	}
 	closing := limits{Timeout: max(l.Timeout, minStart)}.loosened()
 	w.limit(closing)
+	if err := replaceDriverCache(); err != nil {
+		return c.reply(w, c.cannotStart(err))
+	}
 	opened, err := c.Open()
 	if err != nil {
 		return c.reply(w, c.cannotStart(err))

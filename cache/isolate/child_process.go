@@ -58,8 +58,8 @@ type childProcess struct {
 }
 
 // startChild starts a child and waits until it is ready.
-func (r *run) startChild() (*childProcess, error) {
-	command, err := r.Command()
+func (r *run) startChild(newCommand func() (*exec.Cmd, error)) (*childProcess, error) {
+	command, err := newCommand()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoProcess, err)
 	}

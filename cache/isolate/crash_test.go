@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -48,7 +50,8 @@ func serveFake(dir string, silent bool) error {
 		debug.SetTraceback("crash") // so that a signal ends the process
 	}
 	return Child{Open: func() (Opened, error) {
-		c, err := cache.New(fakeDevice(), cache.Options{Dir: dir, RecordCrashes: !silent})
+		drivercache.Manage(filepath.Join(dir, "driver")) // unless the parent has replaced it
+		c, err := cache.New(fakeDevice(), cache.Options{Dir: dir, RecordCrashes: !silent, InTrial: true})
 		if err != nil {
 			return Opened{}, err
 		}
@@ -64,6 +67,11 @@ func fakeDevice() *cachetest.Device {
 	device := cachetest.NewDevice()
 	device.OnCompile = func(_ context.Context, source *shader.Source) error {
 		switch source.Name() {
+		case "machine code": // the driver has bad machine code in its cache
+			if _, err := os.Lstat(filepath.Join(os.Getenv("MESA_SHADER_CACHE_DIR"), "bad")); err == nil {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+				select {}
+			}
 		case "crash":
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 			select {}
@@ -114,8 +122,9 @@ func openDir(t *testing.T) *binary.Dir {
 	return dir
 }
 
-// A driver that crashes costs one child, and its program is refused from then on: the
-// child records the crash, or where it cannot, the pool.
+// A driver that crashes costs two children, the second with an empty cache of the driver,
+// and its program is refused from then on: the child records the crash, or where it
+// cannot, the pool.
 func TestOneCrashIsEnough(t *testing.T) {
 	for _, silent := range []string{"", "yes"} {
 		dir := openDir(t)
@@ -127,7 +136,7 @@ func TestOneCrashIsEnough(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got) != 5 || len(report.Children) != 2 || report.Children[0].Context != time.Millisecond {
+		if len(got) != 5 || len(report.Children) != 3 || report.Children[0].Context != time.Millisecond {
 			t.Errorf("%d results, %+v", len(got), report)
 		}
 		for name, r := range got {

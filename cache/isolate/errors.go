@@ -2,7 +2,8 @@ package isolate
 
 import (
 	"errors"
-	"strings"
+
+	"github.com/shadercache/shadercache/binary"
 )
 
 // ErrMemoryOnly is reported by a child whose cache has no
@@ -48,14 +49,7 @@ func (e *LostError) Error() string { return e.Err.Error() }
 func (e *LostError) Unwrap() error { return e.Err }
 
 // Crashed reports whether a signal ended the child by which drivers end processes.
-func (e *LostError) Crashed() bool {
-	name, _, _ := strings.Cut(e.Signal, ":")
-	switch name {
-	case "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS":
-		return true
-	}
-	return false
-}
+func (e *LostError) Crashed() bool { return binary.IsCrash(e.Signal) }
 
 // StartError is returned by Pool.Run when a child reports that it cannot start.
 type StartError struct {

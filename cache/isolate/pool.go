@@ -66,6 +66,10 @@ type Result struct {
 	// now or before.
 	Quarantined bool
 
+	// BadDriverCache reports that the driver crashed of its own cache and not of the
+	// program, which a child with an empty one made. It is set aside.
+	BadDriverCache bool
+
 	// Recorded reports that Err is the compile error of an earlier process: see
 	// cache.Options.KeepCompileErrors.
 	Recorded bool

@@ -91,7 +91,7 @@ const growthCheck = 32
 // workWithChild feeds one child until no request waits, or the child is lost or has
 // grown.
 func (r *run) workWithChild(ctx context.Context) error {
-	child, err := r.startChild()
+	child, err := r.startChild(r.Command)
 	if err != nil {
 		return err
 	}
@@ -149,13 +149,22 @@ func (r *run) childLost(index int, request string, child *childProcess, lost *Lo
 	r.recordCrash(child.command.Process.Pid, lost.Signal)
 	key := requestKey(request)
 	refused, err := r.recoverMarks(key)
-	if !refused && !lost.TimedOut && !lost.OverMemory && r.tryAgain(index) {
-		return err
-	}
 	result := Result{Index: index, Quarantined: refused}
 	result.Key, result.Err = key, lost
+	var verdict error
+	switch {
+	case refused || lost.OverMemory:
+	case lost.TimedOut:
+		result, verdict = r.refuse(result, lost)
+	case lost.Crashed() && r.Dir != nil && !r.isBinaryAtFault(key):
+		result, verdict = r.crashedTwice(index, request, lost)
+	case r.tryAgain(index):
+		return err
+	case lost.Signal == "" && r.Dir != nil: // it ended itself, twice
+		result, verdict = r.refuse(result, lost)
+	}
 	r.answer(result)
-	return err
+	return errors.Join(err, verdict)
 }
 
 // tryAgain queues a request for its second try, and reports whether it did.

@@ -22,12 +22,13 @@ over shadercache's own values, so those that are set are shown too.
 
 config set stores a limit in the cache directory, for every process that uses it:
 
-  max-bytes   size of programs and machine code together, as in 4G
-  max-age     time since the last use, as in 30d
+  max-bytes   size of programs and machine code together, as in 4G; 2G by default
+  max-files   number of their files; 100000 by default
+  max-age     time since the last use, as in 30d; any by default
 
 The library enforces them when a process ends or calls Flush, at most once a day, as
-prune does; an application's own limits win. config unset removes one. They are in
-settings.json in the cache directory, see docs/format.md.`
+prune does; an application's own limits win. config unset restores the default. They
+are in settings.json in the cache directory, see docs/format.md.`
 
 const configExample = `  shadercache config set max-bytes 4G`
 
@@ -69,7 +70,7 @@ func newConfigSet(o *options) *cobra.Command {
 		Use:                   "set NAME VALUE",
 		DisableFlagsInUseLine: true,
 		Short:                 "Store a limit in the cache directory",
-		Long:                  "Store max-bytes or max-age in the cache directory, which is made if it is missing. See\nconfig --help.",
+		Long:                  "Store max-bytes, max-files or max-age in the cache directory, which is made if it is\nmissing. See config --help.",
 		Example:               configExample,
 		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -99,7 +100,7 @@ func newConfigUnset(o *options) *cobra.Command {
 	}, configResult{}), cli.GPUFlags)
 }
 
-var settingNames = []string{"max-bytes", "max-age"}
+var settingNames = []string{"max-bytes", "max-age", "max-files"}
 
 // storedSetting is a setting in the cache directory.
 type storedSetting struct {
@@ -114,19 +115,30 @@ func stored(s *binary.Settings) map[string]storedSetting {
 				var size cli.ByteSize
 				err := size.Set(text)
 				if err == nil && size == 0 {
-					err = errors.New("max-bytes must be above 0; config unset removes the limit")
+					err = errors.New("max-bytes must be above 0; config unset restores the default")
 				}
 				s.MaxBytes = int64(size)
 				return err
 			},
 			func() { s.MaxBytes = 0 },
 		},
+		"max-files": {
+			func(text string) error {
+				n, err := strconv.Atoi(text)
+				if err != nil || n <= 0 {
+					err = errors.New("max-files must be a number above 0; config unset restores the default")
+				}
+				s.MaxFiles = n
+				return err
+			},
+			func() { s.MaxFiles = 0 },
+		},
 		"max-age": {
 			func(text string) error {
 				var age cli.Age
 				err := age.Set(text)
 				if err == nil && age == 0 {
-					err = errors.New("max-age must be above 0; config unset removes the limit")
+					err = errors.New("max-age must be above 0; config unset restores the default")
 				}
 				s.MaxAge = time.Duration(age)
 				return err
@@ -138,7 +150,7 @@ func stored(s *binary.Settings) map[string]storedSetting {
 
 func (o *options) changeSetting(cmd *cobra.Command, name string, change func(storedSetting) error) error {
 	if !slices.Contains(settingNames, name) {
-		return cli.Usage(cmd, fmt.Errorf("%q is not a setting that can be stored: %s are", name, strings.Join(settingNames, " and ")))
+		return cli.Usage(cmd, fmt.Errorf("%q is not a setting that can be stored: %s are", name, strings.Join(settingNames, ", ")))
 	}
 	path, err := o.Directory()
 	if err != nil {
@@ -232,14 +244,19 @@ func (o *options) addLimits(r *configResult) error {
 		}
 		file = dir.SettingsPath()
 	}
-	bytes, age := settingLine{settingNames[0], "", fromDefault, ""}, settingLine{settingNames[1], "", fromDefault, ""}
+	bytes := settingLine{settingNames[0], strconv.Itoa(binary.DefaultMaxBytes), fromDefault, ""}
+	age := settingLine{settingNames[1], "", fromDefault, ""}
+	files := settingLine{settingNames[2], strconv.Itoa(binary.DefaultMaxFiles), fromDefault, ""}
 	if limits.MaxBytes > 0 {
 		bytes = settingLine{bytes.Name, strconv.FormatInt(limits.MaxBytes, 10), fromStored, file}
 	}
 	if limits.MaxAge > 0 {
 		age = settingLine{age.Name, limits.MaxAge.String(), fromStored, file}
 	}
-	r.Settings = append(r.Settings, bytes, age)
+	if limits.MaxFiles > 0 {
+		files = settingLine{files.Name, strconv.Itoa(limits.MaxFiles), fromStored, file}
+	}
+	r.Settings = append(r.Settings, bytes, age, files)
 	return nil
 }
 

@@ -41,7 +41,7 @@ func macroKernel() string {
 
 // TestPreloadOfAFaultyFolder compiles a folder with programs that crash, hang or fill the
 // memory in every place where drivers do. One run compiles the good ones, names each bad
-// one once with its cause, and refuses what crashed, or ended two processes.
+// one once with its cause, and refuses what crashed, hung or ended two processes.
 func TestPreloadOfAFaultyFolder(t *testing.T) {
 	t.Parallel()
 	gltest.Open(t)
@@ -85,7 +85,7 @@ func TestPreloadOfAFaultyFolder(t *testing.T) {
 		if p.Cause != want[p.Name] || p.Cause == "" && p.Origin != "compiled" {
 			t.Errorf("%s: cause %q, origin %q, %s", p.Name, p.Cause, p.Origin, p.Error)
 		}
-		if p.Quarantined != (p.Cause == "crash" || p.Cause == "lost") {
+		if p.Quarantined != (p.Cause == "crash" || p.Cause == "lost" || p.Cause == "timeout") {
 			t.Errorf("%s (%s): in quarantine %v", p.Name, p.Cause, p.Quarantined)
 		}
 		if named := strings.Count(messages, p.Name+".comp"); p.Cause != "" && named == 0 || p.Cause == "" && named > 0 {

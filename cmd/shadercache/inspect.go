@@ -155,6 +155,6 @@ func (p *inspectLine) Print(w io.Writer) {
 		fmt.Fprintf(w, "damage\t%s\n", cli.EscapeName(p.Damage))
 	}
 	if p.Quarantine != nil {
-		fmt.Fprintf(w, "quarantine\tuntil %s: %s\n", p.Quarantine.Until().Local().Format(time.DateTime), cli.EscapeName(p.Quarantine.Reason))
+		fmt.Fprintf(w, "quarantine\t%s: %s\n", p.Quarantine.Consequence(), cli.EscapeName(p.Quarantine.Reason))
 	}
 }

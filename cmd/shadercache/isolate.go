@@ -156,7 +156,10 @@ func (o *options) serveChild(keepSources bool) error {
 	return isolate.Child{
 		Open: func() (isolate.Opened, error) {
 			how := preloadFlags{keepSources: keepSources}
-			g, err := o.OpenGPU(how.cacheOptions())
+			options := how.cacheOptions()
+			options.InTrial = true // it is a child for that already
+			o.DriverCache = o.DriverCache && !cli.OnOff(isolate.HasOtherDriverCache())
+			g, err := o.OpenGPU(options)
 			if err != nil {
 				return isolate.Opened{}, err
 			}

@@ -43,10 +43,12 @@ tells them apart:
                shadercache why KEY prints the whole log.
   crash        the driver crashed, and the program is in quarantine for a day: no
                start loads it
-  timeout      it took longer than --timeout, or more memory than --memory; limits
-  memory       are for one program. After a second run it is in quarantine too.
-  lost         its process ended twice without a signal of the driver, and it is in
-               quarantine: the driver ended it, or the system ran out of memory
+  timeout      it took longer than --timeout, and is in quarantine for a minute,
+               longer each time
+  memory       it took more memory than --memory; both limits are for one program
+  lost         its process ended twice without a signal of the driver. Where it
+               ended itself it is in quarantine as after a timeout; else it was
+               killed, for instance by a system without memory
   quarantine   it is in quarantine, from an earlier run or another program
   store        it was compiled, but the cache directory could not be written
   other        it could not be read, or OpenGL reported another error

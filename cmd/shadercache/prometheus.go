@@ -20,6 +20,7 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 	}
 	m.Add("driver_cache_bytes", "gauge", "Size of the driver's own cache.", float64(r.DriverCacheBytes))
 	m.Add("quarantined_programs", "gauge", "Programs in quarantine.", float64(len(r.Quarantined)))
+	m.Add("suspect_programs", "gauge", "Programs to be tried: a process ended while the driver had them.", float64(len(r.Suspects)))
 	c := r.counters
 	for _, counter := range []struct {
 		name, help string
@@ -35,7 +36,8 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 		{"rejected", "Binaries that the driver refused.", c.Rejected},
 		{"damaged", "Binaries that a checksum refused.", c.Damaged},
 		{"wrong_answers", "Binaries that failed their check.", c.WrongAnswers},
-		{"quarantines", "Programs that a process died of.", c.Quarantined},
+		{"trials", "Suspects that were tried in a child process.", c.Trials},
+		{"quarantines", "Programs that crashed or hung the driver.", c.Quarantined},
 		{"refusals", "Requests for programs in quarantine.", c.Refusals},
 		{"evictions", "Programs evicted from memory.", c.Evictions},
 		{"out_of_memory", "Times that the driver was out of memory.", c.OutOfMemory},

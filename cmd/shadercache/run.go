@@ -26,7 +26,7 @@ const runUsage = `Filter a picture on the GPU, compare every pixel with the CPU,
 The picture is PNG or JPEG; the default is a sample picture. With --filter all the
 result is a contact sheet: edge and blur above sharpen and emboss. A picture is
 written only where every pixel is correct; the folder of --out is made if it is
-missing.
+missing. A program from disk that computes wrong is rejected and compiled.
 
 The first start compiles the programs, a later one finds them in the cache. The
 time of get is for compiling or loading a program and making the driver finish its
@@ -41,6 +41,7 @@ type runResult struct {
 	Programs            []runProgram `json:"programs"` // in the order of their first use
 	Compiles            uint64       `json:"compiles"`
 	DiskHits            uint64       `json:"disk_hits"`
+	WrongAnswers        uint64       `json:"wrong_answers"` // programs from disk that computed wrong and were compiled
 	TimeToFirstResultMs float64      `json:"time_to_first_result_ms"`
 	Verified            bool         `json:"verified"`
 	Out                 string       `json:"out"`
@@ -176,7 +177,7 @@ func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResu
 		pictures = append(pictures, filtered.Picture)
 	}
 	s := g.Cache.Stats()
-	r.Compiles, r.DiskHits = s.Compiles, s.DiskHits
+	r.Compiles, r.DiskHits, r.WrongAnswers = s.Compiles, s.DiskHits, s.WrongAnswers
 	r.DriverCache = g.DriverCacheState() // by the files that the driver has written by now
 	return r, imaging.Sheet(pictures), nil
 }
@@ -187,7 +188,10 @@ func (r *runResult) addPrograms(t conv2d.Timing) {
 		r.TimeToFirstResultMs = cli.Milliseconds(r.ready + t.Plan + t.Upload + t.Run + t.Readback)
 	}
 	for _, used := range t.Programs {
-		known := func(p runProgram) bool { return p.Name == used.Name }
+		// A program from disk that computes wrong is compiled, and has a line for both.
+		known := func(p runProgram) bool {
+			return p.Name == used.Name && (p.Origin == used.Origin || used.Origin != cache.Compiled)
+		}
 		if !slices.ContainsFunc(r.Programs, known) {
 			r.Programs = append(r.Programs, runProgram{
 				Name:                used.Name,
@@ -207,6 +211,9 @@ func (r *runResult) Print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\n%s, %d from disk; first result after %.0f ms\n",
 		cli.Plural(r.Compiles, "compile"), r.DiskHits, r.TimeToFirstResultMs)
+	if r.WrongAnswers > 0 {
+		fmt.Fprintf(w, "%s from disk computed wrong, so it was rejected and compiled\n", cli.Plural(r.WrongAnswers, "program"))
+	}
 	if r.Verified {
 		fmt.Fprintf(w, "%dx%d pixels, all equal to the CPU's: %s\n", r.pixels.X, r.pixels.Y, cli.EscapeName(r.Out))
 	}

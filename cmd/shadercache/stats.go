@@ -23,7 +23,10 @@ got programs; preload, rebuild and tune only fill the cache and are no starts:
 programs that a start compiled, the share of programs found on disk among those that
 were not in memory, and the share of requests that a resident program answered. Then
 each driver has a line; the current one is marked with *. Without OpenGL none is
-marked. Programs in quarantine, which a process died of, are listed.
+marked.
+
+Programs in quarantine, which crashed or hung the driver, are listed, and suspects: a
+process ended while the driver had them.
 
 --since limits the figures of starts to the latest time, as in 24h or 7d; what is
 older than an hour is counted by hours, after a week by days. --zero makes all
@@ -54,10 +57,11 @@ type statsResult struct {
 	Dir              string               `json:"dir"` // the cache directory
 	Fingerprints     []fingerprintLine    `json:"fingerprints"`
 	DriverCacheBytes int64                `json:"driver_cache_bytes"` // of the driver's own cache, as a limit counts them
-	Quarantined      []binary.Quarantined `json:"quarantined"`
-	Starts           startsLine           `json:"starts"`   // what starts did since a time
-	Lifetime         lifetimeLine         `json:"lifetime"` // everything since the directory was made, or since --zero
-	Zeroed           bool                 `json:"zeroed"`   // --zero made the figures begin again
+	Quarantined      []binary.Quarantined `json:"quarantined"`        // the driver crashed or hung with them
+	Suspects         []binary.Quarantined `json:"suspects"`           // a process ended while the driver had them: to be tried
+	Starts           startsLine           `json:"starts"`             // what starts did since a time
+	Lifetime         lifetimeLine         `json:"lifetime"`           // everything since the directory was made, or since --zero
+	Zeroed           bool                 `json:"zeroed"`             // --zero made the figures begin again
 
 	counters binary.Counters
 }
@@ -201,7 +205,7 @@ func (o *options) stats(f statsFlags) (*statsResult, error) {
 // readStats reads the figures. With mark it opens OpenGL to mark the current driver.
 func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error) {
 	path, dir, err := o.ReadDirectory()
-	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}}
+	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}, Suspects: []binary.Quarantined{}}
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +242,13 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	r.Starts = newStartsLine(dir, since)
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
 	return r, o.ForStores(dir, func(_ string, store *binary.Store) error {
-		r.Quarantined = append(r.Quarantined, store.Quarantined()...)
+		for _, q := range store.Quarantined() {
+			if q.Suspect {
+				r.Suspects = append(r.Suspects, q)
+			} else {
+				r.Quarantined = append(r.Quarantined, q)
+			}
+		}
 		return nil
 	})
 }
@@ -335,10 +345,15 @@ func (r *statsResult) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
 			mark, cli.EscapeName(f.Label), f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
 	}
-	if len(r.Quarantined) > 0 {
-		fmt.Fprint(w, "\nin quarantine\n")
+	printNotes(w, "in quarantine", r.Quarantined)
+	printNotes(w, "suspects, which the next start tries in a process of their own", r.Suspects)
+}
+
+func printNotes(w io.Writer, title string, notes []binary.Quarantined) {
+	if len(notes) > 0 {
+		fmt.Fprintf(w, "\n%s\n", title)
 	}
-	for _, q := range r.Quarantined {
+	for _, q := range notes {
 		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), cli.EscapeName(q.Name), cli.EscapeName(q.Reason))
 	}
 }

@@ -19,8 +19,11 @@ Damage is harmless: a damaged program is compiled again when it is needed.
 --repair moves damaged programs, and what is in the place of a file or directory of the
 cache, to rejected/. It deletes damaged sources, tunings and leftovers of interrupted
 writes, rebuilds damaged indexes and fingerprint.json, completes an import that was
-killed, and ends every quarantine, so that programs which a process died of are tried
-again. Unknown files are reported and not changed.
+killed, and ends every quarantine: the next start tries the programs again, in a
+process of their own. Where the driver crashed of one its own cache is set aside, since
+that may have been the cause. Unknown files are reported and not changed. A suspect, which
+the driver had when a process ended, is healthy as far as is known, and the next start
+tries it.
 
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`
@@ -110,9 +113,9 @@ func (r *verifyResult) failure() error {
 }
 
 func (r *verifyResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %s\n",
+	fmt.Fprintf(w, "%s good (%s), %s, %s\n%d damaged, %d in quarantine, %s, %s, %s\n",
 		cli.Plural(r.Good, "program"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
-		r.Damaged, r.Quarantined, cli.Plural(r.Leftovers, "leftover"), cli.Plural(r.Unknown, "unknown file"))
+		r.Damaged, r.Quarantined, cli.Plural(r.Suspects, "suspect"), cli.Plural(r.Leftovers, "leftover"), cli.Plural(r.Unknown, "unknown file"))
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "  %s: %s\n", cli.EscapeName(p.Path), cli.EscapeName(p.Reason))
 	}

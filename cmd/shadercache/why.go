@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -188,10 +187,10 @@ func printExplanation(w io.Writer, driver string, e binary.Explanation) {
 		fmt.Fprintf(w, "  was rejected: %s\n", cli.EscapeName(e.Rejected))
 	}
 	if e.Quarantine != nil {
-		fmt.Fprintf(w, "  in quarantine until %s: %s\n", e.Quarantine.Until().Local().Format(time.DateTime), cli.EscapeName(e.Quarantine.Reason))
+		fmt.Fprintf(w, "  %s: %s\n", e.Quarantine.Consequence(), cli.EscapeName(e.Quarantine.Reason))
 	}
 	if e.Unloadable() {
-		fmt.Fprintln(w, "    until then every start compiles it instead of loading it")
+		fmt.Fprintln(w, "    until then no binary of it is loaded or stored")
 	}
 	if e.Failure != "" {
 		fmt.Fprintf(w, "  does not compile: %s\n", strings.ReplaceAll(cli.EscapeText(strings.TrimSpace(e.Failure)), "\n", "\n    "))

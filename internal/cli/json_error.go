@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/shadercache/shadercache/binary"
@@ -109,9 +108,7 @@ func newJSONError(err error) JSONMessage {
 
 // printMessage writes m on a line.
 func printMessage(w io.Writer, m JSONMessage) {
-	line, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // it has texts and numbers
-	}
-	fmt.Fprintf(w, "%s\n", line)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false) // for people who read it all the same
+	_ = encoder.Encode(m)
 }

@@ -47,7 +47,9 @@ func Examine(o *cli.Options) *Report {
 	environment := environmentFindings()
 	dir := r.examineDirectory(o)
 	r.examineUpstream()
-	r.examineDriver(o, environment)
+	if dir == nil || r.examineOpening(dir) {
+		r.examineDriver(o, environment)
+	}
 	if dir != nil {
 		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)
@@ -167,11 +169,15 @@ func (r *Report) examinePrograms(dir *binary.Dir) {
 	if report.OK() {
 		r.good(check, "%s (%s), none damaged, none in quarantine", cli.Plural(report.Good, "program"), cli.ReadableBytes(report.Bytes))
 	}
+	if report.Suspects > 0 {
+		r.note(check, "", "%s: a process ended while the driver had them; the next start tries them in a process of their own",
+			cli.Plural(report.Suspects, "suspect"))
+	}
 	if report.Damaged > 0 {
 		r.wrong(check, repair, "%d damaged: shadercache verify names them", report.Damaged)
 	}
 	if report.Quarantined > 0 {
-		r.wrong(check, repair, "%s in quarantine because a process died of it: see shadercache stats", cli.Plural(report.Quarantined, "program"))
+		r.wrong(check, repair, "%s in quarantine: the driver crashed or hung, see shadercache stats", cli.Plural(report.Quarantined, "program"))
 	}
 }
 

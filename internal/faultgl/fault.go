@@ -70,7 +70,7 @@ type Fault struct {
 	Once bool
 
 	// While is a file without which there is no fault, such as one of the driver's own
-	// cache.
+	// cache. A relative path is below $MESA_SHADER_CACHE_DIR of the process.
 	While string
 
 	// Source is a text that the program's source contains. Programs from binaries have

@@ -35,14 +35,19 @@ const (
 
 // The actions during which a driver may end its process.
 const (
-	Load    = "load"
-	Compile = "compile"
-	Run     = "run"
+	Load     = "load"
+	Compile  = "compile"
+	Read     = "read"
+	Run      = "run"
+	Dispatch = "dispatch"
+	Open     = "open" // a context, for no program
 )
+
+var actions = []string{Load, Compile, Read, Run, Dispatch, Open}
 
 // Mark is a program that a driver works on.
 type Mark struct {
-	Action string // Load, Compile or Run
+	Action string // Load, Compile, Read, Run, Dispatch or Open
 	Key    shader.Key
 }
 

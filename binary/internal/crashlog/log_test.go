@@ -102,7 +102,7 @@ func TestRecoverHandlesAbandonedFiles(t *testing.T) {
 	}
 	now := time.Now()
 	for _, process := range []int{1234, 123, os.Getpid()} {
-		if err := RecordCrash(l.Dir, process, "SIGBUS: bus error", now); err != nil {
+		if err := RecordCrash(l.Dir, process, "SIGFPE: floating point exception", now); err != nil {
 			t.Error(err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestRecoverHandlesAbandonedFiles(t *testing.T) {
 	for _, want := range []error{failure, nil, nil} {
 		err := Recover(l.Dir, now, func(left Remains) error {
 			calls++
-			if len(left.Marks) != 1 || left.Marks[Mark{Compile, testKey(2)}] != "two" || left.Crash != "SIGBUS: bus error" {
+			if len(left.Marks) != 1 || left.Marks[Mark{Compile, testKey(2)}] != "two" || left.Crash != "SIGFPE: floating point exception" {
 				t.Errorf("got %+v", left)
 			}
 			return want

@@ -18,7 +18,7 @@ import (
 // Remains is the content of the file of a process that has ended.
 type Remains struct {
 	Marks map[Mark]string // the open marks, with the programs' names
-	Crash string          // the signal that ended the process; "" = not known
+	Crash string          // the driver's signal that ended the process; "" = none was recorded
 }
 
 // RecordCrash writes into the files of a process that has ended which signal ended it,
@@ -84,19 +84,25 @@ func readRemains(f *os.File) Remains {
 	return Remains{parseMarks(string(data)), parseCrash(string(data))}
 }
 
-// crashSignals are the signals by which a driver ends its process. A user, or a system
-// that runs out of memory, sends others.
-var crashSignals = []string{"SIGSEGV: ", "SIGABRT: ", "SIGBUS: ", "SIGFPE: ", "SIGILL: ", "SIGTRAP: ", "SIGSYS: "}
+// crashSignals are the signals by which the code of a driver ends its process. The others
+// have other causes: a user or a supervisor (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGKILL), a
+// system without memory (SIGKILL), a full volume below a mapped file (SIGBUS), a sandbox
+// (SIGSYS).
+var crashSignals = []string{"SIGSEGV: ", "SIGABRT: ", "SIGFPE: ", "SIGILL: ", "SIGTRAP: "}
+
+// IsCrash reports whether a signal, such as "SIGSEGV: segmentation fault", is one by which
+// the code of a driver ends its process.
+func IsCrash(signal string) bool {
+	return slices.ContainsFunc(crashSignals, func(s string) bool { return strings.HasPrefix(signal, s) })
+}
 
 // parseCrash returns the line that the runtime writes when a signal ends the process,
 // and "" where there is none. What the runtime writes for a panic of the application
 // starts differently.
 func parseCrash(text string) string {
 	for line := range strings.Lines(text) {
-		for _, signal := range crashSignals {
-			if strings.HasPrefix(line, signal) {
-				return strings.TrimSpace(line)
-			}
+		if IsCrash(line) {
+			return strings.TrimSpace(line)
 		}
 	}
 	return ""
@@ -115,7 +121,7 @@ func parseMarks(text string) map[Mark]string {
 		}
 		key, err := shader.ParseKey(parts[2])
 		m := Mark{parts[1], key}
-		if err != nil || !slices.Contains([]string{Load, Compile, Run}, m.Action) {
+		if err != nil || !slices.Contains(actions, m.Action) {
 			continue
 		}
 		switch {

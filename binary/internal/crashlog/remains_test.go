@@ -18,7 +18,10 @@ func TestPanicIsNoCrash(t *testing.T) {
 		"panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation code=0x1]\n": "",
 		"fatal error: all goroutines are asleep - deadlock!\n":                                              "",
 		"+ compile x \"SIGSEGV: in a name\"\n":                                                              "",
-		"+ compile x \"a\"\nSIGBUS: bus error\nPC=0x1\n":                                                    "SIGBUS: bus error",
+		"+ compile x \"a\"\nSIGILL: illegal instruction\nPC=0x1\n":                                          "SIGILL: illegal instruction",
+		// Not of the driver: a full volume, a user, a supervisor, no memory, a sandbox.
+		"SIGBUS: bus error\nPC=0x1\n": "", "SIGQUIT: quit\n": "", "SIGHUP: hangup\n": "", "SIGTERM: terminated\n": "",
+		"SIGINT: interrupt\n": "", "SIGKILL: killed\n": "", "SIGSYS: bad system call\n": "",
 	} {
 		if got := parseCrash(text); got != want {
 			t.Errorf("%q: %q", text, got)
@@ -53,7 +56,7 @@ func FuzzParseMarks(f *testing.F) {
 	f.Add("+ load " + testKey(1).String() + " \"a\"\n- load " + testKey(1).String() + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for m, name := range parseMarks(text) {
-			if !slices.Contains([]string{Load, Compile, Run}, m.Action) || len(name) > len(text) {
+			if !slices.Contains(actions, m.Action) || len(name) > len(text) {
 				t.Errorf("%v %q", m, name)
 			}
 		}

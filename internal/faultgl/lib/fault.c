@@ -223,8 +223,18 @@ static bool first(const struct fault *f) {
   return create(path);
 }
 
+// condition_file_exists looks for a relative path in the directory of Mesa's cache.
+static bool condition_file_exists(const char *path) {
+  const char *dir = getenv("MESA_SHADER_CACHE_DIR");
+  char full[2200];
+  if (*path == '/' || !dir)
+    return !access(path, F_OK);
+  snprintf(full, sizeof full, "%s/%s", dir, path);
+  return !access(full, F_OK);
+}
+
 static bool applies(struct fault *f, const char *at, bool tagged) {
-  if (strcmp(f->at, at) || (*f->text && !tagged) || (*f->path && access(f->path, F_OK)))
+  if (strcmp(f->at, at) || (*f->text && !tagged) || (*f->path && !condition_file_exists(f->path)))
     return false;
   pthread_mutex_lock(&lock);
   int call = ++f->calls;

@@ -1,0 +1,143 @@
+package isolate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// A child that crashed may have crashed of what the driver's own cache holds, and one that
+// hung may merely have been slow. What follows from the end of a child:
+//
+//	the child                                consequence for its program
+//	crashed while it loaded a binary, or     tried once more, without the binary
+//	while it read one from the driver
+//	crashed, and so did a second child with  refused for a day
+//	an empty cache of the driver
+//	crashed, and the second child did not    none: the driver's cache is set aside
+//	ran out of time, or exited twice         refused for a minute, longer each time
+//	was killed otherwise                     tried once more
+
+// driverCacheVariable is the directory of an empty driver cache, for a child that is
+// started to find out whether the driver crashes of the one that it has.
+const driverCacheVariable = "SHADERCACHE_ISOLATED_DRIVER_CACHE"
+
+// errOtherDriverCache is reported by a child whose driver's cache is not ours to replace.
+var errOtherDriverCache = errors.New("isolate: the driver's own cache is not managed")
+
+// HasOtherDriverCache reports whether this is a child whose driver has another cache than
+// that of the cache directory: its context is opened with glctx.Options.DriverCacheOff.
+func HasOtherDriverCache() bool { return hasOtherDriverCache.Load() }
+
+var hasOtherDriverCache atomic.Bool
+
+// replaceDriverCache makes the driver of a child use the directory of
+// driverCacheVariable, if it is set.
+func replaceDriverCache() error {
+	dir := os.Getenv(driverCacheVariable)
+	if dir == "" {
+		return nil
+	}
+	_ = os.Unsetenv(driverCacheVariable)
+	if state := drivercache.Manage(dir); !state.Managed || state.Reason != "" {
+		return errOtherDriverCache
+	}
+	hasOtherDriverCache.Store(true)
+	return nil
+}
+
+// commandWithEmptyDriverCache returns a command of the pool whose child replaces the
+// driver's cache.
+func (r *run) commandWithEmptyDriverCache(dir string) func() (*exec.Cmd, error) {
+	return func() (*exec.Cmd, error) {
+		command, err := r.Command()
+		if err == nil {
+			command.Env = append(command.Environ(), driverCacheVariable+"="+dir)
+		}
+		return command, err
+	}
+}
+
+// crashedTwice has another child, with an empty cache of the driver, compile a program
+// that a child crashed of. Where it crashes too, the program is refused. Otherwise the
+// driver's cache is set aside, and the result is that of the second child.
+func (r *run) crashedTwice(index int, request string, lost *LostError) (Result, error) {
+	result := Result{Index: index}
+	result.Key, result.Err = requestKey(request), lost
+	empty, err := os.MkdirTemp("", "shadercache-driver-")
+	if err != nil {
+		return result, fmt.Errorf("isolate: make an empty driver cache: %w", err)
+	}
+	defer os.RemoveAll(empty)
+	defer os.Remove(empty + ".lock")
+	child, err := r.startChild(r.commandWithEmptyDriverCache(empty))
+	if err != nil {
+		// The driver's cache cannot be replaced, so that it cannot be at fault for long.
+		return r.refuse(result, lost)
+	}
+	program, err := child.send(request)
+	if again, ok := errors.AsType[*LostError](err); ok {
+		r.recordCrash(child.command.Process.Pid, again.Signal)
+		if _, err := r.recoverMarks(result.Key); err != nil || !again.Crashed() {
+			return result, err
+		}
+		return r.refuse(result, lost)
+	}
+	result = program.result(index)
+	if result.Quarantined {
+		return result, child.end()
+	}
+	result.BadDriverCache = true
+	r.Logger.Warn("the driver's own cache is set aside: the driver crashed of it", "program", result.Name, "signal", lost.Signal)
+	return result, errors.Join(child.end(), drivercache.SetAside(r.Dir.DriverDir()))
+}
+
+// refuse writes why the program of a result is refused from now on.
+func (r *run) refuse(result Result, lost *LostError) (Result, error) {
+	if r.Dir == nil {
+		return result, nil
+	}
+	result.Quarantined = true
+	err := r.eachNote(result.Key, func(store *binary.Store, q binary.Quarantined) error {
+		if !q.Suspect {
+			return nil
+		}
+		q.Action, q.Suspect, q.Signal = binary.ActionCompile, false, lost.Signal
+		q.Reason = "a child process crashed (" + lost.Signal + ") while the driver had it, with an empty driver cache too"
+		if !lost.Crashed() {
+			q.Hangs++
+			q.Reason = "the driver ended two child processes with it"
+		}
+		if lost.TimedOut {
+			q.Reason = fmt.Sprintf("the driver did not complete it within %s", r.Timeout)
+		}
+		return store.Refuse(q)
+	})
+	return result, err
+}
+
+// isBinaryAtFault reports whether a child crashed while the driver loaded or returned the
+// binary of a program: the next child does neither.
+func (r *run) isBinaryAtFault(key shader.Key) (atFault bool) {
+	_ = r.eachNote(key, func(_ *binary.Store, q binary.Quarantined) error {
+		atFault = !q.Suspect && !q.Refused()
+		return nil
+	})
+	return atFault
+}
+
+// eachNote calls do with the note of a program in each store that has one.
+func (r *run) eachNote(key shader.Key, do func(*binary.Store, binary.Quarantined) error) error {
+	return r.Dir.EachStore(func(_ string, store *binary.Store) error {
+		if q, ok := store.Note(key); ok {
+			return do(store, q)
+		}
+		return nil
+	}, nil)
+}

@@ -1,0 +1,187 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Trier has another process get programs from the driver, so that one which crashes the
+// driver, or hangs it, does no harm here. *isolate.Trier is the real one.
+type Trier interface {
+	// Try has another process load or compile and prime each source, and store what it
+	// compiled in the directory of the cache. It calls done exactly once for each, one at a
+	// time, in any order. A source gets limit at most; the process that needs longer is
+	// killed.
+	Try(ctx context.Context, sources []*shader.Source, limit time.Duration, done func(i int, t Trial))
+}
+
+// Trial is what happened to a source in another process.
+type Trial struct {
+	Verdict Verdict
+	Signal  string // of Crashed: such as "SIGSEGV: segmentation fault"
+	Err     error  // of Untried: why
+}
+
+// Verdict is the result of a trial.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Untried        Verdict = iota // no process could try it, or its end had another cause
+	Survived                      // the driver made the program, or refused it with an error
+	Crashed                       // the driver crashed, with an empty cache of its own too
+	Hung                          // it took too long or too much memory, or ended the process
+	BadDriverCache                // the driver crashed of its own cache, which is set aside now
+)
+
+// A suspect may need firstTrialLimit in its first trial, and twice the time after each one
+// that ran out of it, so that a program that merely takes long gets through.
+const (
+	firstTrialLimit = 30 * time.Second
+	maxTrialLimit   = 16 * time.Minute
+)
+
+func trialLimit(q binary.Quarantined) time.Duration {
+	return min(firstTrialLimit<<min(q.Hangs, 8), maxTrialLimit)
+}
+
+// trial is a suspect on its way to a verdict.
+type trial struct {
+	src   *shader.Source
+	note  binary.Quarantined
+	done  chan struct{}
+	err   error // why the source is refused; set before done is closed
+	ended bool  // of the goroutine that runs the trials
+}
+
+// isTriable reports whether a source is a suspect that another process can try.
+func (g *CrashGuard) isTriable(key shader.Key) bool {
+	_, suspect := g.suspect(key)
+	return suspect && g.trier != nil
+}
+
+// startTrial queues the trial of a suspect. Trials run in batches, one process at a time.
+func (g *CrashGuard) startTrial(src *shader.Source) *trial {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := &trial{src: src, note: g.mu.suspects[src.Key()], done: make(chan struct{})}
+	g.mu.trials = append(g.mu.trials, t)
+	if !g.mu.trying {
+		g.mu.trying = true
+		g.owner.background.Go(g.runTrials)
+	}
+	return t
+}
+
+// try waits for the trial of a source, if it is a suspect. It returns a
+// *binary.QuarantinedError when the source must not reach the driver of this process.
+func (g *CrashGuard) try(src *shader.Source) error {
+	if !g.isTriable(src.Key()) {
+		return nil
+	}
+	t := g.startTrial(src)
+	<-t.done
+	return t.err
+}
+
+func (g *CrashGuard) runTrials() {
+	for {
+		g.mu.Lock()
+		batch := g.mu.trials
+		g.mu.trials = nil
+		g.mu.trying = len(batch) > 0
+		g.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		g.runBatch(batch)
+	}
+}
+
+// runBatch tries the suspects of a batch. All of them may need as long as the slowest.
+func (g *CrashGuard) runBatch(batch []*trial) {
+	sources := make([]*shader.Source, len(batch))
+	var limit time.Duration
+	for i, t := range batch {
+		sources[i] = t.src
+		limit = max(limit, trialLimit(t.note))
+	}
+	g.owner.log.Info("programs that were in the driver when a process ended are tried in a process of their own", "programs", len(batch))
+	g.trier.Try(context.Background(), sources, limit, func(i int, result Trial) {
+		if t := batch[i]; !t.ended {
+			t.ended = true
+			t.err = g.conclude(t, result)
+			close(t.done)
+		}
+	})
+	for _, t := range batch {
+		if !t.ended {
+			close(t.done) // not tried: this process does it alone
+		}
+	}
+	g.readNotes() // the deaths of the processes, which recorded in which step they died
+}
+
+// conclude records the verdict on a suspect, and returns why it is refused, or nil.
+func (g *CrashGuard) conclude(t *trial, result Trial) error {
+	g.owner.count(&g.owner.mu.counters.pending.Trials, 1)
+	q := t.note
+	q.Name, q.Suspect = t.src.Name(), false
+	switch result.Verdict {
+	case Survived:
+		g.survived(t.src.Key())
+		return nil
+	case Crashed:
+		q.Action, q.Signal = binary.ActionCompile, result.Signal
+		q.Reason = "a child process crashed (" + result.Signal + ") while the driver had it, with an empty driver cache too"
+	case Hung:
+		q.Action, q.Hangs = binary.ActionCompile, q.Hangs+1
+		q.Reason = "a child process hung while the driver had it and was killed"
+	case BadDriverCache:
+		g.survived(t.src.Key())
+		q.Action, q.Time = binary.ActionCompile, g.owner.clock.wall()
+		q.Reason = "the driver crashes of its own cache, which was set aside; this process has it loaded, the next one starts without"
+		return g.refuseHere(q)
+	default:
+		g.owner.log.Warn("a suspect could not be tried in a child process", "name", q.Name, "error", result.Err)
+		if q = g.refusedUntilAside(t.note); q.Suspect {
+			return nil // this process tries it alone
+		}
+		return g.refuseHere(q)
+	}
+	q.Time = g.owner.clock.wall()
+	g.owner.count(&g.owner.mu.counters.pending.Quarantined, 1)
+	if noted, ok := g.marks().Note(q.Key); ok && noted.Refused() && noted.Hangs >= q.Hangs {
+		return g.refuseHere(noted) // the trier wrote it, with the reason
+	}
+	if err := g.marks().Refuse(q); err != nil {
+		g.owner.storeFailed("writing a quarantine", err)
+	}
+	return g.refuseHere(q)
+}
+
+// survived ends the suspicion against a program that another process survived. That
+// process has lifted it, unless it found another reason for a note.
+func (g *CrashGuard) survived(key shader.Key) {
+	q, ok := g.marks().Note(key)
+	if !ok || q.Suspect {
+		g.clearSuspect(key)
+		return
+	}
+	g.mu.Lock()
+	g.addNote(q)
+	g.mu.Unlock()
+}
+
+// refuseHere refuses a program in this process, until q ends.
+func (g *CrashGuard) refuseHere(q binary.Quarantined) error {
+	g.mu.Lock()
+	delete(g.mu.suspects, q.Key)
+	g.mu.refused[q.Key] = q
+	g.mu.Unlock()
+	g.logRefusal(q)
+	return &binary.QuarantinedError{Quarantined: q}
+}

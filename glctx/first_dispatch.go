@@ -1,0 +1,100 @@
+package glctx
+
+import "sync"
+
+// firstDispatches follows each program from its first dispatch until the GPU has finished
+// it: a driver may crash in work that it leaves until then.
+//
+//	fresh     compiled or loaded, and not dispatched
+//	begun     dispatched; no fence follows yet
+//	fenced    a fence follows
+//
+// All but watchers belongs to the GL thread.
+type firstDispatches struct {
+	mu       sync.Mutex
+	watchers []*func(program uint32) (done func())
+
+	current uint32 // as of UseProgram
+	fresh   map[uint32]struct{}
+	begun   []func()
+	fenced  map[Fence][]func()
+}
+
+// WatchFirstDispatch calls watch on the GL thread before the first dispatch of each program
+// that Compile or Load made, and calls what it returns, unless nil, once the GPU has
+// finished the dispatch, as a fence or Finish shows. It costs later dispatches nothing.
+// stop ends it. Dispatches that bypass GL.UseProgram and GL.Dispatch are not seen.
+func (c *Context) WatchFirstDispatch(watch func(program uint32) (done func())) (stop func()) {
+	f := &c.first
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.watchers = append(f.watchers, &watch)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for i, w := range f.watchers {
+			if w == &watch {
+				f.watchers = append(f.watchers[:i:i], f.watchers[i+1:]...)
+				return
+			}
+		}
+	}
+}
+
+// add makes a program fresh.
+func (f *firstDispatches) add(program uint32) {
+	if f.fresh == nil {
+		f.fresh = map[uint32]struct{}{}
+	}
+	f.fresh[program] = struct{}{}
+}
+
+// begin is called before each dispatch while there are fresh programs.
+func (f *firstDispatches) begin() {
+	if _, fresh := f.fresh[f.current]; !fresh {
+		return
+	}
+	delete(f.fresh, f.current)
+	f.mu.Lock()
+	watchers := f.watchers
+	f.mu.Unlock()
+	for _, watch := range watchers {
+		if done := (*watch)(f.current); done != nil {
+			f.begun = append(f.begun, done)
+		}
+	}
+}
+
+// fence makes a fence follow what has begun.
+func (f *firstDispatches) fence(fence Fence) {
+	if len(f.begun) == 0 {
+		return
+	}
+	if f.fenced == nil {
+		f.fenced = map[Fence][]func(){}
+	}
+	f.fenced[fence] = f.begun
+	f.begun = nil
+}
+
+// finish ends what a fence follows that is signalled or of no interest any more.
+func (f *firstDispatches) finish(fence Fence) {
+	if len(f.fenced) == 0 {
+		return
+	}
+	for _, done := range f.fenced[fence] {
+		done()
+	}
+	delete(f.fenced, fence)
+}
+
+// finishAll ends everything: the GPU is idle.
+func (f *firstDispatches) finishAll() {
+	for fence := range f.fenced {
+		f.finish(fence)
+	}
+	for _, done := range f.begun {
+		done()
+	}
+	f.begun = nil
+}
