@@ -53,7 +53,7 @@ func soakTime(t *testing.T) time.Duration {
 	case os.Getenv("SHADERCACHE_SOAK") == "1":
 		return time.Hour
 	}
-	return 6 * time.Second
+	return 3 * time.Second
 }
 
 // runSoakWorker ends the process if the test started it as a worker.

@@ -72,6 +72,12 @@ func init() {
 		check(s.Record(cutUses(0, 2), Counters{DiskHits: 2}))
 		check(s.Close())
 	}
+	children["put-and-wait"] = func(args []string) {
+		s := childStore(args[0])
+		check(s.Put(testBlob(0)))
+		fmt.Println("stored")
+		awaitSignal()
+	}
 }
 
 func check(err error) {
@@ -92,7 +98,7 @@ func TestPowerCut(t *testing.T) {
 
 	step := 1
 	if !soak() {
-		step = 23
+		step = 47
 	}
 	for _, loss := range []powercut.Loss{powercut.Everything, powercut.Data} {
 		killed, n := true, 1
@@ -151,4 +157,26 @@ func checkAfterCut(t *testing.T, dir string) {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 	must(t, s.Close())
+}
+
+// TestPowerCutOfAnIdleProcess cuts the power a second after a program was stored, while
+// its process lives.
+func TestPowerCutOfAnIdleProcess(t *testing.T) {
+	v := powercut.NewVolume(t)
+	dir := filepath.Join(v.Dir(), "cache")
+	child := childCommand(t, "put-and-wait", dir)
+	output, err := child.StdoutPipe()
+	must(t, err)
+	must(t, child.Start())
+	_, err = output.Read(make([]byte, 1))
+	must(t, err)
+	time.Sleep(time.Second)
+	must(t, child.Process.Kill())
+	_ = child.Wait()
+	v.Cut(powercut.Everything)
+	d, err := OpenDir(dir)
+	must(t, err)
+	if _, err := openTestStore(t, d, testFingerprint).Get(testKey(0)); err != nil {
+		t.Error(err)
+	}
 }

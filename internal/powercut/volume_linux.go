@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -32,19 +33,29 @@ const (
 // ioctlShutdown is EXT4_IOC_SHUTDOWN, _IOR('X', 125, __u32).
 const ioctlShutdown = 0x8004587d
 
-// Volume is an ext4 file system in a file. One goroutine at a time uses it.
+// Volume is an ext4 file system in a file. Only the goroutine of the test uses it, since
+// only its thread, and the processes that it starts, see the volume: a copy of the mount
+// in a namespace of another process would keep the file system as it was before a cut.
 type Volume struct {
 	t     testing.TB
 	image string
 	dir   string
 }
 
-// NewVolume makes and mounts a volume until the test ends. It skips the test where the
-// user may not mount file systems.
+// NewVolume makes and mounts a volume until the test ends, and keeps the goroutine on its
+// thread. It skips the test where the user may not mount file systems.
 func NewVolume(t testing.TB) *Volume {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting a file system to cut its power takes root")
+	}
+	runtime.LockOSThread() // and never unlocked: the thread ends with the test
+	err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	}
+	if err != nil {
+		t.Skipf("cannot have mounts of its own: %v", err)
 	}
 	parent := t.TempDir()
 	v := &Volume{t: t, image: filepath.Join(parent, "image"), dir: filepath.Join(parent, "volume")}
