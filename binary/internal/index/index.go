@@ -48,7 +48,8 @@ const (
 // before that, and all three steps are synced. So a process that is killed, or a power
 // cut, leaves the file as it was before the change or after it.
 const (
-	schema = "1"
+	// Schema is the version of the file's content.
+	Schema = "1"
 	// openWait is how long Open waits for another process, whose transaction takes a
 	// few milliseconds. bbolt itself asks every 50 ms only, which processes that end
 	// together would wait for one after the other.
@@ -255,8 +256,8 @@ func loadTotals(tx *bolt.Tx, totals func(lifetime, merged []byte) error) error {
 	if about == nil {
 		return nil
 	}
-	if got := about.Get(schemaKey); string(got) != schema {
-		return fmt.Errorf("index has schema %q, this program reads %q", got, schema)
+	if got := about.Get(schemaKey); string(got) != Schema {
+		return fmt.Errorf("index has schema %q, this program reads %q", got, Schema)
 	}
 	b := tx.Bucket(lifetimeBucket)
 	if b == nil {
@@ -373,7 +374,7 @@ func (c Changes) apply(tx *bolt.Tx) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	if err := about.Put(schemaKey, []byte(schema)); err != nil {
+	if err := about.Put(schemaKey, []byte(Schema)); err != nil {
 		return err
 	}
 	for _, key := range c.Gone {
