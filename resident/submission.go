@@ -50,9 +50,11 @@ func (sc *scheduler) submitSteps(steps, full uint64, whole bool) error {
 	}
 	if sc.mode.Actual == Persistent && !whole {
 		f.slice = sc.run.tickTime(sc.options.Slice)
+		bound := sc.target
 		if sc.hasStepBound() {
-			sc.setStepBound(sc.status.Progress() + uint32(f.steps))
+			bound = sc.status.Progress() + uint32(f.steps)
 		}
+		sc.setStepBound(bound) // also to lift that of the submission before
 	}
 	if sc.depth() > 1 && full > steps {
 		budget, _ = sc.divide(full) // the target bounds the steps of this one
