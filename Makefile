@@ -64,8 +64,9 @@ bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) bench startup
 
 # Without -fuzzminimizetime the engine spends a minute on making each new input smaller.
-# On 2 CPUs a target tries more than 1,000 inputs a second, except FuzzReference, which runs
-# two machines for up to 500 cycles for each input, and FuzzOnTheGPU, which dispatches for each.
+# Slow are FuzzTuning (60 inputs a second on 2 busy CPUs: it builds the sources of a whole
+# plan), FuzzReference, which runs two machines for up to 500 cycles for each input, and
+# FuzzOnTheGPU, which dispatches for each.
 fuzz: ## fuzz every decoder for FUZZTIME each (20s)
 	@set -e; for package in $(FUZZED); do \
 		for target in $$($(GO) test $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \

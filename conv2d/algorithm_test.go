@@ -78,6 +78,18 @@ func firstOf[P any](a algorithm[P], n int) algorithm[P] {
 	return a
 }
 
+// turnOf is an algorithm with one of its first n candidates, another one for each problem:
+// see inTurn.
+func turnOf[P any](a algorithm[P], problem, n int) algorithm[P] {
+	candidates := a.candidates
+	a.candidates = func(p P, on device) []Params {
+		list := candidates(p, on)
+		n := min(n, len(list))
+		return inTurn(list[:n], problem, max(1, n))
+	}
+	return a
+}
+
 // withSpecials puts a NaN and an infinity into values, if there is room.
 func withSpecials(values []float32) []float32 {
 	if len(values) > 1 {

@@ -24,11 +24,8 @@ func TestWinograd(t *testing.T) {
 	r := newRig(t)
 	tile := ImplicitParams{BM: 32, BN: 32, BK: 8, TM: 8, TN: 4, Slices: 1, Split: 1, Buffers: 2, TapsFirst: 1, Clamp: 1}
 	for i, p := range winogradProblems {
-		if i%3 != 1 {
-			checkConv(t, r, withParams(winograd2Algorithm, tile), p)
-		}
-		if i%3 != 2 {
-			checkConv(t, r, withParams(winograd4Algorithm, tile), p)
+		for _, a := range inTurn([]algorithm[Problem]{winograd2Algorithm, winograd4Algorithm}, i, 2) {
+			checkConv(t, r, withParams(a, tile), p)
 		}
 	}
 	split := Problem{N: 1, C: 80, H: 8, W: 8, K: 32, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU}

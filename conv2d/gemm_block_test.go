@@ -56,7 +56,7 @@ func TestGEMMBlockPackedAndSplit(t *testing.T) {
 	}
 	for i, p := range problems {
 		some := gemmBlockAlgorithm
-		some.candidates = func(GEMMProblem, device) []Params { return inTurn(forms, i, 3) }
+		some.candidates = func(GEMMProblem, device) []Params { return inTurn(forms, i, len(problems)) }
 		checkGEMM(t, r, some, p)
 	}
 }
@@ -71,13 +71,14 @@ func TestGEMMBlockInSlices(t *testing.T) {
 		blockShape{16, 16, 16, 4, 4, 1, 4}.params(2), with(blockShape{16, 16, 16, 4, 4, 1, 4}.params(3), "fused", 2),
 		with(blockShape{16, 16, 4, 4, 8, 1, 2}.params(4), "fused", 4),
 	}
-	for i, p := range []GEMMProblem{
+	problems := []GEMMProblem{
 		plain(33, 45, 51),
 		{M: 32, N: 48, K: 40, TransB: true, LDC: 51, Factors: AlphaBeta(-2, 0.5), Bias: ColumnBias, Activation: Sigmoid},
 		{M: 21, N: 36, K: 24, TransA: true, Batch: 2, StrideA: 600, StrideB: 0, StrideC: 35 * 36, Bias: RowBias},
-	} {
+	}
+	for i, p := range problems {
 		small := gemmBlockAlgorithm
-		small.candidates = func(GEMMProblem, device) []Params { return inTurn(forms, i, 2) }
+		small.candidates = func(GEMMProblem, device) []Params { return inTurn(forms, i, len(problems)) }
 		checkGEMM(t, r, small, p)
 	}
 	for _, s := range blockShapes {

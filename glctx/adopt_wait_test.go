@@ -207,7 +207,7 @@ func TestSharedObjectsOnTheThreadOfAnAdoptedContext(t *testing.T) {
 		for len(gpu.Pending()) == 0 { // until the goroutine waits for this thread and holds the lock
 			time.Sleep(time.Millisecond)
 		}
-		watchdog := time.AfterFunc(20*time.Second, func() { panic(name + ": deadlock") })
+		watchdog := time.AfterFunc(2*time.Minute, func() { panic(name + ": deadlock") })
 		wantNoError(t, use(2))
 		gpu.PollWhile(func() { err = <-ended })
 		wantNoError(t, err)
@@ -238,7 +238,7 @@ func TestRouterOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	}
 	router, err := actors.NewRouter(worlds...)
 	wantNoError(t, err)
-	watchdog := time.AfterFunc(20*time.Second, func() { panic("deadlock") })
+	watchdog := time.AfterFunc(2*time.Minute, func() { panic("deadlock") })
 	defer watchdog.Stop()
 	_, err = router.Step(t.Context(), 3)
 	wantNoError(t, err)

@@ -7,6 +7,7 @@ import "time"
 type Capabilities struct {
 	HostWritesSeen   bool          `json:"host_writes_seen"`   // a kernel sees host writes during its dispatch
 	KernelWritesSeen bool          `json:"kernel_writes_seen"` // the host sees kernel writes during the dispatch
+	DispatchReturns  bool          `json:"dispatch_returns"`   // the call that dispatches a kernel returns while the kernel runs
 	Residency        uint32        `json:"residency"`          // co-resident groups of ResidencyGroup invocations: they can wait for each other; 0: none
 	ResidencyGroup   uint32        `json:"residency_group"`
 	Barrier          time.Duration `json:"barrier_ns"`    // grid barrier of Residency groups
@@ -18,6 +19,9 @@ type Capabilities struct {
 
 // allowsCut reports whether the driver may end the loop over the steps of a tick.
 func (c *Capabilities) allowsCut() bool { return c != nil && c.cutTicks }
+
+// dispatchReturns reports whether a dispatch runs on after the call that issued it.
+func (c *Capabilities) dispatchReturns() bool { return c != nil && c.DispatchReturns }
 
 // coResident reports whether a number of groups run at the same time.
 func (c *Capabilities) coResident(groups uint32) bool { return c != nil && groups <= c.Residency }

@@ -18,6 +18,10 @@ var (
 	// limit of the driver, and by a session whose kernel passed it: the driver ended a
 	// loop early, so the state is wrong. Kernel.Loops declares the loops.
 	ErrLoopLimit = errors.New("resident: the kernel has longer loops than the driver allows")
+	// ErrBarrierStuck is returned, wrapped, by a session in which a group waited at a
+	// barrier within a dispatch that not all groups reached in time: it went on, so the
+	// state is wrong.
+	ErrBarrierStuck = errors.New("resident: not all groups reached a barrier within a dispatch")
 )
 
 // Errors of checkpoints.

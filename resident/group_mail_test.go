@@ -36,7 +36,7 @@ uint residentStep(uvec2 step) {
 const postGroups = 5
 
 func postKernel() Kernel {
-	return Kernel{Source: MustSource("post", postText, shader.Defines{"RESIDENT_IDLE_POLLS": "20", "RESIDENT_LEAD_POLLS": "20"}), Groups: postGroups,
+	return Kernel{Source: MustSource("post", postText, shader.Defines{"RESIDENT_IDLE_POLLS": "20", "RESIDENT_LEAD_POLLS": "20", "RESIDENT_BOUND_POLLS": "20"}), Groups: postGroups,
 		State: []State{{Block: "Sums", Bytes: 4 * postGroups}, {Block: "Counts", Bytes: 4 * postGroups}}}
 }
 

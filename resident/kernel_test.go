@@ -241,8 +241,9 @@ uint residentStep(uvec2 step) {
 	wantWords(t, words(t, s, "Ring", int(groups)), want)
 }
 
-// TestStuckBarriersRaiseAFault has one of two groups not call the barrier.
-func TestStuckBarriersRaiseAFault(t *testing.T) {
+// TestStuckBarriersAreAnError has one of two groups not call the barrier: the other goes on
+// without it, also where a signal came first, and nothing of the state is returned.
+func TestStuckBarriersAreAnError(t *testing.T) {
 	const text = `#version 450 core
 #include "resident.glsl"
 layout(local_size_x = 1) in;
@@ -250,17 +251,28 @@ layout(std430, binding = 0) buffer Seen { uint seen[]; };
 uint residentStep(uvec2 step) {
     ++seen[gl_WorkGroupID.x];
     if (gl_WorkGroupID.x == 1u) {
+#ifdef SIGNAL_FIRST
+        if (residentLeader()) {
+            residentSignal(RESIDENT_SYSCALL, 3u);
+        }
+#endif
         residentGridBarrier();
     }
     return RESIDENT_LEAVE;
 }
 `
 	f := newFixture(t)
-	source := MustSource("absent", text, shader.Defines{"RESIDENT_BARRIER_POLLS": "1000"})
-	s := f.session(Kernel{Source: source, Groups: 2, Loops: 1000, State: []State{{Block: "Seen", Bytes: 8}}}, quick)
-	out, err := s.Run(t.Context(), 1)
-	if err != nil || out.Signal != (Signal{SignalFault, FaultBarrierStuck, 1}) {
-		t.Errorf("run ended with %v, %v", out, err)
+	for _, defines := range []shader.Defines{{}, {"SIGNAL_FIRST": "1"}} {
+		defines["RESIDENT_BARRIER_POLLS"] = "1000"
+		source := MustSource("absent", text, defines)
+		s := f.session(Kernel{Source: source, Groups: 2, Loops: 1000, State: []State{{Block: "Seen", Bytes: 8}}}, quick)
+		out, err := s.Run(t.Context(), 1)
+		if !errors.Is(err, ErrBarrierStuck) {
+			t.Errorf("run ended with %v, %v", out, err)
+		}
+		if err := s.Read(t.Context(), "Seen", 0, make([]byte, 4)); !errors.Is(err, ErrBarrierStuck) {
+			t.Errorf("the state is read, with %v", err)
+		}
 	}
 }
 

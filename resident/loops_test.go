@@ -49,7 +49,8 @@ func sumAfter(steps, turns uint32) (sum uint32) {
 	return sum
 }
 
-// limited skips a test where the driver ends no loops.
+// limited skips a test where no driver is known to end loops. A software driver may: Mesa
+// 22.3's does, and 25.0's does not. So the tests have either an error or a right result.
 func limited(t *testing.T) *fixture {
 	t.Helper()
 	f := newFixture(t)
@@ -75,6 +76,23 @@ func trySteps(t *testing.T, s *Session, steps uint64) ([]uint32, error) {
 	return words(t, s, "Sums", 32*loopGroups), nil
 }
 
+// wantCutOrRight asserts that steps of loops were either cut, with the error for that, or
+// gave the sums.
+func wantCutOrRight(t *testing.T, got []uint32, err error, want func(invocation int) uint32) {
+	t.Helper()
+	if err != nil {
+		if !errors.Is(err, ErrLoopLimit) {
+			t.Errorf("error %v", err)
+		}
+		return
+	}
+	for i, sum := range got {
+		if sum != want(i) {
+			t.Fatalf("without an error, sum %d is %#x, not %#x", i, sum, want(i))
+		}
+	}
+}
+
 // TestLoopsThatTheDriverEnds has a kernel with more loops than it declares: 40,000 turns
 // fit into a dispatch once. Its budget is fixed, since an estimated one may be a single
 // step.
@@ -83,27 +101,29 @@ func TestLoopsThatTheDriverEnds(t *testing.T) {
 	for _, strategy := range Strategies() {
 		t.Run(strategy.String(), func(t *testing.T) {
 			// A chain divides its steps among 32 dispatches: each has two.
-			_, err := trySteps(t, f.session(loopKernel(40_000, 0), Options{Strategy: strategy, Budget: 4}), 64)
-			if !errors.Is(err, ErrLoopLimit) {
-				t.Errorf("error %v", err)
-			}
+			got, err := trySteps(t, f.session(loopKernel(40_000, 0), Options{Strategy: strategy, Budget: 4}), 64)
+			wantCutOrRight(t, got, err, func(int) uint32 { return sumAfter(64, 40_000) })
 		})
 	}
 	t.Run("claim", func(t *testing.T) {
 		k := loopKernel(40_000, 0)
 		k.Claim = true
-		if _, err := trySteps(t, f.session(k, Options{Budget: 4}), 20); !errors.Is(err, ErrLoopLimit) {
-			t.Errorf("error %v", err)
+		got, err := trySteps(t, f.session(k, Options{Budget: 4}), 20)
+		if err == nil {
+			for i := range got[:32] { // each step was done by one of the groups
+				got[i] += got[32+i]
+			}
+			got = got[:32]
 		}
+		wantCutOrRight(t, got, err, func(int) uint32 { return sumAfter(20, 40_000) })
 	})
 	t.Run("one invocation", func(t *testing.T) {
 		turns := make([]uint32, 32)
 		turns[29] = 70_000
 		k := loopKernel(0, 0)
 		k.State[1].Init = glctx.Bytes(turns)
-		if _, err := trySteps(t, f.session(k, Options{}), 1); !errors.Is(err, ErrLoopLimit) {
-			t.Errorf("error %v", err)
-		}
+		got, err := trySteps(t, f.session(k, Options{}), 1)
+		wantCutOrRight(t, got, err, func(i int) uint32 { return sumAfter(1, turns[i%32]) })
 	})
 }
 
@@ -151,7 +171,7 @@ func TestEveryLengthOfLoops(t *testing.T) {
 			})
 		}
 	}
-	if cut < 4 || cut > 60 {
+	if cut > 0 && (cut < 4 || cut > 60) {
 		t.Errorf("%d of 64 lengths are beyond the limit", cut)
 	}
 }

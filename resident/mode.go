@@ -41,7 +41,9 @@ func chooseMode(k Kernel, o Options, info glctx.Info) Mode {
 	caps := o.Capabilities
 	if caps != nil {
 		limit = caps.LoopLimit
-		m.GridBarrier = k.lockstep() && limit == 0 && caps.coResident(k.Groups)
+		// Threads of a software driver that wait for each other share CPUs with all else: a
+		// bounded wait can end before a thread gets its turn.
+		m.GridBarrier = k.lockstep() && limit == 0 && caps.coResident(k.Groups) && !(info.Software() && k.Groups > 1)
 	}
 	if limit > 0 {
 		m.MaxSteps = uint32(min(max(1, loops.Turns(limit, k.stepTurns(), 0)), epochSteps))
@@ -88,6 +90,8 @@ func (c *Capabilities) persistentRefusal(k Kernel, maxSteps uint32) string {
 		return "the kernel does not see what the host writes during a dispatch"
 	case !c.KernelWritesSeen:
 		return "the host does not see what the kernel writes during a dispatch"
+	case !c.DispatchReturns:
+		return "the driver runs a kernel within the call that dispatches it"
 	case k.lockstep() && !c.coResident(k.Groups):
 		return fmt.Sprintf("%d groups wait for each other after each phase, and %d can", k.Groups, c.Residency)
 	}

@@ -37,10 +37,11 @@ func (c *config) commandFlags() uint32 {
 	return flags
 }
 
-// groupsWait reports whether groups wait within a tick, for group 0 or for messages. A
-// software driver would end those loops.
+// groupsWait reports whether groups wait within a tick, for group 0 or for messages. On a
+// software driver they would take the CPU from what they wait for, and it may end those
+// loops.
 func (c *config) groupsWait() bool {
-	return c.mode.Actual == Persistent && (c.options.test.groupsWait || !c.software)
+	return c.mode.Actual == Persistent && (c.options.test.groupsWait || !c.synchronous)
 }
 
 // hostVisible reports whether kernels see host writes during a dispatch.
@@ -150,7 +151,7 @@ func (sc *scheduler) setStepBound(bound uint32) {
 func (sc *scheduler) nextSteps(left uint64) uint64 {
 	last := sc.lastSteps
 	switch {
-	case sc.mode.Actual == Persistent && sc.hasStepBound():
+	case sc.mode.Actual == Persistent && (sc.hasStepBound() || sc.synchronous):
 		return sc.estimator.Budget(stepBoundQuarters*sc.run.tickTime(sc.options.Slice)/4, last)
 	case sc.mode.Actual == Persistent:
 		return left

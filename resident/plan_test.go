@@ -45,7 +45,7 @@ func TestCommandFlags(t *testing.T) {
 		"claim":      {config{kernel: Kernel{Claim: true}, options: visible}, wire.FlagClaim | wire.FlagHostVisible},
 		"phases":     {config{kernel: Kernel{Phases: 2}}, wire.FlagLockstep},
 		"barrier":    {config{kernel: Kernel{Phases: 2}, mode: Mode{Actual: Mega, GridBarrier: true}}, wire.FlagLockstep | wire.FlagGridBarrier},
-		"software":   {config{kernel: Kernel{Groups: 2}, mode: persistent, options: visible, software: true}, wire.FlagKeepIdle | wire.FlagHostVisible},
+		"software":   {config{kernel: Kernel{Groups: 2}, mode: persistent, options: visible, synchronous: true}, wire.FlagKeepIdle | wire.FlagHostVisible},
 		"persistent": {config{kernel: Kernel{Groups: 2}, mode: persistent, options: visible}, wire.FlagKeepIdle | wire.FlagHostVisible | wire.FlagBoundLead | wire.FlagWaitMessage},
 		"one group":  {config{kernel: Kernel{Groups: 1}, mode: persistent, options: visible}, wire.FlagKeepIdle | wire.FlagHostVisible | wire.FlagWaitMessage},
 		"claims":     {config{kernel: Kernel{Groups: 2, Claim: true}, mode: persistent, options: visible}, wire.FlagClaim | wire.FlagKeepIdle | wire.FlagHostVisible},

@@ -265,7 +265,7 @@ func (p *prober) runBarriers(program, groups, barriers uint32) (ok bool, took ti
 func (p *prober) visibility(caps *Capabilities) error {
 	return p.withProgram("probe_visibility", nil, func(program uint32) error {
 		for range pingPongTries {
-			if err := p.tryPingPong(program, caps); err != nil || caps.HostWritesSeen {
+			if err := p.tryPingPong(program, caps); err != nil || caps.HostWritesSeen && caps.DispatchReturns {
 				return err
 			}
 		}
@@ -284,8 +284,9 @@ func (p *prober) tryPingPong(program uint32, caps *Capabilities) error {
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- p.runPong(program, shared) }()
-	p.pingPong(shared.Words, caps)
+	var returned atomic.Bool
+	go func() { ended <- p.runPong(program, shared, &returned) }()
+	p.pingPong(shared.Words, caps, &returned)
 	atomic.StoreUint32(&shared.Words[pingWord], pingStop)
 	err = <-ended
 	return errors.Join(err, p.context.Do(func(gl *glctx.GL) error {
@@ -294,19 +295,22 @@ func (p *prober) tryPingPong(program uint32, caps *Capabilities) error {
 	}))
 }
 
-// runPong dispatches the kernel and waits for its end.
-func (p *prober) runPong(program uint32, shared glctx.MappedBuffer) error {
+// runPong dispatches the kernel, sets returned, and waits for the kernel's end.
+func (p *prober) runPong(program uint32, shared glctx.MappedBuffer, returned *atomic.Bool) error {
 	return p.context.Do(func(gl *glctx.GL) error {
 		gl.UseProgram(program)
 		gl.BindStorage(0, shared.Buffer)
 		gl.Dispatch(1, 1, 1)
+		gl.Flush()
+		returned.Store(true)
 		return waitDispatch(gl, defaultTimeout)
 	})
 }
 
 // pingPong sends words to the running kernel and times its answers. The kernel writes the
-// number of its polls when it ends, so an answer before that came while it ran.
-func (p *prober) pingPong(words []uint32, caps *Capabilities) {
+// number of its polls when it ends, so an answer before that came while it ran, and so did
+// the return of the call that dispatched it.
+func (p *prober) pingPong(words []uint32, caps *Capabilities, returned *atomic.Bool) {
 	running := func() bool { return atomic.LoadUint32(&words[runningWord]) != 0 }
 	ended := func() bool { return atomic.LoadUint32(&words[pollsWord]) != 0 }
 	if !spinUntil(running, beginTimeout) || ended() {
@@ -323,6 +327,8 @@ func (p *prober) pingPong(words []uint32, caps *Capabilities) {
 		took = append(took, time.Since(began))
 	}
 	caps.HostWritesSeen = true
+	spinUntil(func() bool { return returned.Load() || ended() }, answerTimeout)
+	caps.DispatchReturns = returned.Load() && !ended()
 	slices.Sort(took)
 	caps.RoundTrip = took[len(took)/2]
 }

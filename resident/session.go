@@ -32,11 +32,14 @@ type Session struct {
 
 // config holds what is fixed for the life of a session.
 type config struct {
-	kernel   Kernel
-	options  Options
-	mode     Mode
-	software bool      // a software driver, which ends long loops
-	group    [3]uint32 // size of a work group
+	kernel  Kernel
+	options Options
+	mode    Mode
+	group   [3]uint32 // size of a work group
+
+	// synchronous is set where a dispatch ends within the call that issues it: the GL
+	// thread does nothing else until then, so that no dispatch may last longer than a tick.
+	synchronous bool
 }
 
 // New makes a session with its program, from programs, and all its memory. It starts
@@ -74,7 +77,8 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 		program.Release()
 		return nil, nil, err
 	}
-	cfg := &config{kernel: k, options: o, mode: mode, software: c.Info().Software(), group: program.WorkGroup()}
+	cfg := &config{kernel: k, options: o, mode: mode, group: program.WorkGroup(),
+		synchronous: c.Info().Software() || !o.Capabilities.dispatchReturns()}
 	sc := &scheduler{config: cfg, context: c, program: program, run: newRunState(o.test.base), counts: &counts{}, epoch: 1, base: o.test.base,
 		checkpointed: time.Now()}
 	err = c.Do(func(gl *glctx.GL) error { return sc.gl.makeBuffers(gl, k, bindings, program.Program(), o.test.mapping) })

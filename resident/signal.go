@@ -18,14 +18,10 @@ const (
 	SignalSyscall    SignalKind = wire.SignalSyscall    // the kernel needs the host
 	SignalCheckpoint SignalKind = wire.SignalCheckpoint // a good place for Session.Checkpoint
 	SignalBreakpoint SignalKind = wire.SignalBreakpoint // a place to inspect the state
-	SignalFault      SignalKind = wire.SignalFault      // an error: see FaultBarrierStuck
+	SignalFault      SignalKind = wire.SignalFault      // an error of the kernel
 
 	SignalOwn SignalKind = wire.SignalOwn
 )
-
-// FaultBarrierStuck is an argument of SignalFault: not all groups reached a barrier within
-// a dispatch.
-const FaultBarrierStuck uint32 = wire.FaultBarrierStuck
 
 var signalNames = [...]string{"running", "halt", "syscall", "checkpoint", "breakpoint", "fault"}
 

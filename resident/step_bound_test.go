@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/resident/internal/pace"
 	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -45,6 +46,32 @@ func TestStepBoundLimitsTheLead(t *testing.T) {
 		sum += step ^ 5
 	}
 	wantWords(t, words(t, s, "Sums", 2), []uint32{sum, sum})
+}
+
+// TestStepBoundIsLifted submits slices with and without a step bound: groups must not stay
+// at that of the slice before, where they would not even take a message.
+func TestStepBoundIsLifted(t *testing.T) {
+	f := newFixture(t)
+	_, sc := f.stopped(chainKernel(), Options{Strategy: Persistent, Capabilities: claimed, test: testOptions{groupsWait: true}})
+	sc.estimator.Observe(1, pace.Bounds{Least: stepTime, Most: stepTime})
+	if err := sc.run.startRun(1000); err != nil {
+		t.Fatal(err)
+	}
+	sc.beginBurst()
+	for _, c := range []struct{ idle, target, flags uint32 }{{0, 10, wire.FlagStepBound}, {1, 1000, 0}} {
+		sc.status.Idle = c.idle
+		if err := sc.submitSteps(10, 10, false); err != nil {
+			t.Fatal(err)
+		}
+		target, flags := sc.words.Load(wire.AtCommand+1), sc.words.Load(wire.AtBase+2)&wire.FlagStepBound
+		if target != c.target || flags != c.flags {
+			t.Errorf("%d idle groups: target %d, step bound %#x", c.idle, target, flags)
+		}
+		if _, err := sc.completeOldest(1000); err != nil {
+			t.Fatal(err)
+		}
+		sc.status.Least, sc.status.Most = 0, 0
+	}
 }
 
 // TestGroupsWaitForGroupZero has groups wait for group 0, as they do on a GPU, with loops

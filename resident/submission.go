@@ -50,9 +50,11 @@ func (sc *scheduler) submitSteps(steps, full uint64, whole bool) error {
 	}
 	if sc.mode.Actual == Persistent && !whole {
 		f.slice = sc.run.tickTime(sc.options.Slice)
+		bound := sc.target
 		if sc.hasStepBound() {
-			sc.setStepBound(sc.status.Progress() + uint32(f.steps))
+			bound = sc.status.Progress() + uint32(f.steps)
 		}
+		sc.setStepBound(bound) // also to lift that of the submission before
 	}
 	if sc.depth() > 1 && full > steps {
 		budget, _ = sc.divide(full) // the target bounds the steps of this one
@@ -151,8 +153,8 @@ func (sc *scheduler) completeOldest(target uint32) (over bool, err error) {
 	f := sc.submissions[0]
 	sc.submissions = slices.Delete(sc.submissions, 0, 1)
 	v := f.status
-	if v.Cut != 0 && !sc.options.Capabilities.allowsCut() {
-		return true, sc.loopsCut()
+	if err := sc.spoiledBy(v.Spoiled); err != nil {
+		return true, err
 	}
 	progress, before := v.Progress(), sc.status.Progress()
 	done := uint64(progress - min(before, progress))
@@ -173,21 +175,31 @@ func (sc *scheduler) completeOldest(target uint32) (over bool, err error) {
 	return over || f.cut, nil
 }
 
-// loopsCut returns the error of a session in which the driver ended a loop early.
-func (sc *scheduler) loopsCut() error {
-	return fmt.Errorf("%w: it ended a loop early, so the state is wrong: Kernel.Loops is %d, declare the loop turns of a step, or shorten the steps", ErrLoopLimit, sc.kernel.Loops)
+// spoiledBy returns the error of a session whose state is wrong for some reasons, which are
+// bits, or nil for none.
+func (sc *scheduler) spoiledBy(reasons uint32) error {
+	switch {
+	case reasons&wire.SpoiledByBarrier != 0:
+		return fmt.Errorf("%w: one of them went on without the others, so the state is wrong: all groups must call residentGridBarrier equally often; Kernel.Phases needs no such barrier", ErrBarrierStuck)
+	case reasons&wire.SpoiledByLoop != 0 && !sc.options.Capabilities.allowsCut():
+		return fmt.Errorf("%w: it ended a loop early, so the state is wrong: Kernel.Loops is %d, declare the loop turns of a step, or shorten the steps", ErrLoopLimit, sc.kernel.Loops)
+	}
+	return nil
 }
 
-// readLoopsCut reports whether the driver ended a loop, where no status shows it: llvmpipe
-// does not resume a group in which one invocation reached fewer barriers than another, so
-// that its leader never ends the tick.
-func (sc *scheduler) readLoopsCut() bool {
-	cut := []uint32{0}
+// readSpoiled returns the reasons why the state is wrong, where no status shows them:
+// llvmpipe does not resume a group in which one invocation reached fewer barriers than
+// another, so that its leader never ends the tick.
+func (sc *scheduler) readSpoiled() uint32 {
+	reasons := []uint32{0}
 	err := sc.context.Do(func(gl *glctx.GL) error {
-		gl.Download(sc.gl.work, 4*wire.AtLoopsCut, glctx.Bytes(cut))
+		gl.Download(sc.gl.work, 4*wire.AtWorkSpoiled, glctx.Bytes(reasons))
 		return gl.Err()
 	})
-	return err == nil && cut[0] != 0
+	if err != nil {
+		return 0
+	}
+	return reasons[0]
 }
 
 // measureTime adds the time of a submission to the estimate. done is its steps by the
@@ -202,8 +214,8 @@ func (sc *scheduler) measureTime(f *submission, done uint64) {
 	steps, took, longest := sc.timer.Take()
 	sc.counts.longest.Store(max(sc.counts.longest.Load(), int64(longest)))
 	// In an alignment only some groups work, and idle groups that wait for messages do
-	// few steps.
-	if !f.whole && !(sc.mode.Actual == Persistent && f.status.Idle > 0) {
+	// few steps. A synchronous dispatch ends only after its steps, few or not.
+	if !f.whole && !(sc.mode.Actual == Persistent && f.status.Idle > 0 && !sc.synchronous) {
 		sc.estimator.Observe(steps, took)
 	}
 }
@@ -226,8 +238,8 @@ func (sc *scheduler) countEmpty(f submission) error {
 	if sc.emptyTicks++; sc.emptyTicks < maxEmpty || sc.run.attention.Load() {
 		return nil
 	}
-	if !sc.options.Capabilities.allowsCut() && sc.readLoopsCut() {
-		return sc.loopsCut()
+	if err := sc.spoiledBy(sc.readSpoiled()); err != nil {
+		return err
 	}
 	return fmt.Errorf("%w: %d ticks in a row ended without a step, the last one with a budget of %d", ErrStuck, maxEmpty, f.steps)
 }

@@ -352,7 +352,7 @@ void residentWriteStatus(bool final) {
     residentHalted = residentArrivedHalted;
     residentIdle = residentArrivedIdle;
     residentActive = residentArrivedActive;
-    residentCut = residentLoopsCut;
+    residentSpoiled = residentWorkSpoiled;
     residentEpoch = residentCommandHere.x;
     residentArrived = 0u;
     residentArrivedLeast = ~0u;
@@ -447,7 +447,7 @@ void main() {
         }
     }
     if (claim && at < until || !residentLoopsKept()) {
-        atomicOr(residentLoopsCut, 1u);
+        atomicOr(residentWorkSpoiled, RESIDENT_SPOILED_BY_LOOP);
         memoryBarrierBuffer();
     }
     barrier(); // before the last group to end reads it

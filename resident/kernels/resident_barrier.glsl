@@ -35,7 +35,11 @@ void residentWaitAllGroups(bool decide) {
             }
             if (polls == most) {
                 residentTickOver = 1u;
-                residentSignal(RESIDENT_FAULT, RESIDENT_BARRIER_STUCK);
+                if (!residentFlag(RESIDENT_FLAG_TEST_BARRIER)) {
+                    atomicOr(residentWorkSpoiled, RESIDENT_SPOILED_BY_BARRIER);
+                    memoryBarrierBuffer();
+                }
+                residentSignal(RESIDENT_FAULT, 0u); // the other groups end the tick
             }
         }
     }

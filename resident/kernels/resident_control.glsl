@@ -43,8 +43,9 @@
 #define RESIDENT_FAULT 5u
 #define RESIDENT_OWN 16u // kinds from here on are the kernel's
 
-// Arguments of a fault.
-#define RESIDENT_BARRIER_STUCK 1u // a grid barrier timed out
+// Reasons why the state is wrong.
+#define RESIDENT_SPOILED_BY_LOOP 1u // the driver ended a loop early
+#define RESIDENT_SPOILED_BY_BARRIER 2u // a grid barrier timed out, and its group went on
 
 // Mapped memory, which the host and the kernel access.
 layout(std430, binding = 5) coherent volatile buffer ResidentShared {
@@ -74,7 +75,7 @@ layout(std430, binding = 5) coherent volatile buffer ResidentShared {
     uint residentIdle; // groups that had nothing to do in their last step
     uint residentEpoch; // epoch of the command that was executed
     uint residentActive; // groups that did a step in this tick
-    uint residentCut; // 1: the driver ended a loop early in this tick or before
+    uint residentSpoiled; // reasons why the state is wrong, of this tick or before, as bits; 0: it is right
     uint resident_status[5];
     // messages to the kernel: word, kind, a, b. Written by host.
     uvec4 residentInbox[RESIDENT_INBOX];
@@ -95,7 +96,7 @@ layout(std430, binding = 6) coherent volatile buffer ResidentWork {
     uint residentArrivedHalted; // groups that have halted
     uint residentArrivedIdle; // groups with nothing to do
     uint residentArrivedActive; // groups that did a step
-    uint residentLoopsCut; // 1: the driver ended a loop early; never cleared
+    uint residentWorkSpoiled; // reasons why the state is wrong, as bits; never cleared
     uint resident_arrivals[9];
     // Line signal, written by the group that raised it.
     uint residentRaised; // kind, set by compare and swap: the first one is kept

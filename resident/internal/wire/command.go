@@ -57,7 +57,7 @@ type Status struct {
 	Kind, Argument, Source uint32 // of the signal
 	Halted, Idle           uint32
 	Epoch, Active          uint32
-	Cut                    uint32 // 1: the driver ended a loop early
+	Spoiled                uint32 // reasons why the state is wrong, as bits
 }
 
 // statusReads bounds the attempts of ReadStatus.
@@ -69,7 +69,7 @@ func (s Shared) ReadStatus() Status {
 		v := Status{Ticks: s.Load(AtTicks), Least: s.Load(AtLeast), Most: s.Load(AtMost),
 			Kind: s.Load(AtKind), Argument: s.Load(AtArgument), Source: s.Load(AtSource),
 			Halted: s.Load(AtHalted), Idle: s.Load(AtIdle), Epoch: s.Load(AtEpoch), Active: s.Load(AtActive),
-			Cut: s.Load(AtCut)}
+			Spoiled: s.Load(AtSpoiled)}
 		if s.Load(AtTicks) == v.Ticks || tries == statusReads {
 			return v
 		}

@@ -68,10 +68,10 @@ func TestCommandAndStatus(t *testing.T) {
 	if s.Budget() != 30 || s[AtCommand+1] != 20 || s[AtBase+2] != 70 {
 		t.Errorf("command %v", s[AtCommand:AtCommand+8])
 	}
-	for at := AtTicks; at <= AtCut; at++ {
+	for at := AtTicks; at <= AtSpoiled; at++ {
 		s[at] = uint32(at)
 	}
-	want := Status{AtTicks, AtLeast, AtMost, AtKind, AtArgument, AtSource, AtHalted, AtIdle, AtEpoch, AtActive, AtCut}
+	want := Status{AtTicks, AtLeast, AtMost, AtKind, AtArgument, AtSource, AtHalted, AtIdle, AtEpoch, AtActive, AtSpoiled}
 	if got := s.ReadStatus(); got != want || got.Progress() != AtLeast {
 		t.Errorf("status %+v", got)
 	}

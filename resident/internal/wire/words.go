@@ -47,9 +47,10 @@ const (
 	SignalOwn        = 16 // kinds from here on are the kernel's
 )
 
-// Arguments of a fault.
+// Reasons why the state is wrong.
 const (
-	FaultBarrierStuck = 1 // a grid barrier timed out
+	SpoiledByLoop    = 1 // the driver ended a loop early
+	SpoiledByBarrier = 2 // a grid barrier timed out, and its group went on
 )
 
 // Word indices of ResidentShared.
@@ -75,7 +76,7 @@ const (
 	AtIdle           = 55 // groups that had nothing to do in their last step
 	AtEpoch          = 56 // epoch of the command that was executed
 	AtActive         = 57 // groups that did a step in this tick
-	AtCut            = 58 // 1: the driver ended a loop early in this tick or before
+	AtSpoiled        = 58 // reasons why the state is wrong, of this tick or before, as bits; 0: it is right
 
 	AtInbox              = 64   // messages to the kernel: word, kind, a, b
 	InboxWords           = 4    // of an entry
@@ -100,7 +101,7 @@ const (
 	AtArrivedHalted    = 3   // groups that have halted
 	AtArrivedIdle      = 4   // groups with nothing to do
 	AtArrivedActive    = 5   // groups that did a step
-	AtLoopsCut         = 6   // 1: the driver ended a loop early; never cleared
+	AtWorkSpoiled      = 6   // reasons why the state is wrong, as bits; never cleared
 	AtRaised           = 16  // kind, set by compare and swap: the first one is kept
 	AtRaisedArgument   = 17  // argument of the kernel
 	AtRaisedSource     = 18  // group

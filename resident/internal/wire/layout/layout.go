@@ -103,8 +103,9 @@ var Constants = []Group{
 		{"SignalFault", "RESIDENT_FAULT", 5, ""},
 		{"SignalOwn", "RESIDENT_OWN", 16, "kinds from here on are the kernel's"},
 	}},
-	{About: "Arguments of a fault.", List: []Constant{
-		{"FaultBarrierStuck", "RESIDENT_BARRIER_STUCK", 1, "a grid barrier timed out"},
+	{About: "Reasons why the state is wrong.", List: []Constant{
+		{"SpoiledByLoop", "RESIDENT_SPOILED_BY_LOOP", 1, "the driver ended a loop early"},
+		{"SpoiledByBarrier", "RESIDENT_SPOILED_BY_BARRIER", 2, "a grid barrier timed out, and its group went on"},
 	}},
 }
 
@@ -140,7 +141,7 @@ var Blocks = []Block{
 				{"Idle", 1, "groups that had nothing to do in their last step"},
 				{"Epoch", 1, "epoch of the command that was executed"},
 				{"Active", 1, "groups that did a step in this tick"},
-				{"Cut", 1, "1: the driver ended a loop early in this tick or before"},
+				{"Spoiled", 1, "reasons why the state is wrong, of this tick or before, as bits; 0: it is right"},
 			}},
 		},
 		Arrays: []Array{
@@ -161,7 +162,7 @@ var Blocks = []Block{
 				{"ArrivedHalted", 1, "groups that have halted"},
 				{"ArrivedIdle", 1, "groups with nothing to do"},
 				{"ArrivedActive", 1, "groups that did a step"},
-				{"LoopsCut", 1, "1: the driver ended a loop early; never cleared"},
+				{"WorkSpoiled", 1, "reasons why the state is wrong, as bits; never cleared"},
 			}},
 			{"signal", "the group that raised it", []Field{
 				{"Raised", 1, "kind, set by compare and swap: the first one is kept"},
