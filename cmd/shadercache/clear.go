@@ -14,9 +14,9 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const clearUsage = `Delete everything in the cache: programs of every driver, the drivers' machine code,
-stored texts, tunings and statistics. Files that shadercache did not make are kept,
-and so are the settings of config.
+const clearUsage = `Delete everything in the cache: programs of every driver, the drivers' machine
+code, stored texts, tunings and statistics. Files that shadercache did not make
+are kept, and so are the settings of config.
 
 It asks first; --yes answers, and is needed where standard input is no terminal.
 Processes that use the cache go on. It needs no OpenGL.`

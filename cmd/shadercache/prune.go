@@ -19,8 +19,9 @@ again when they are needed.
 
 Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
 powers of 1024. Without a flag only leftovers of interrupted writes are deleted,
-and programs that were rejected more than a month ago. Files that shadercache did not
-make are kept, in every directory. A dry run lists every file that would be deleted.`
+and programs that were rejected more than a month ago. Files that shadercache
+did not make are kept, in every directory. A dry run lists every file that would
+be deleted.`
 
 // pruneResult is what prune prints.
 type pruneResult struct {

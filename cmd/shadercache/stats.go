@@ -17,28 +17,28 @@ import (
 
 const statsUsage = `Show what the cache holds, what starts found in it, and what it has saved.
 
-The first line is a summary: programs for this driver, programs of all drivers on
-disk, and compile time saved. The second is about starts, which are processes that
-got programs; preload, rebuild and tune only fill the cache and are no starts:
-programs that a start compiled, the share of programs found on disk among those that
-were not in memory, and the share of requests that a resident program answered. Then
-each driver has a line; the current one is marked with *. Without OpenGL none is
-marked.
+The first line is a summary: programs for this driver, programs of all drivers
+on disk, and compile time saved. The second is about starts, which are processes
+that got programs; preload, rebuild and tune only fill the cache and are no
+starts: programs that a start compiled, the share of programs found on disk
+among those that were not in memory, and the share of requests that a resident
+program answered. Then each driver has a line; the current one is marked with *.
+Without OpenGL none is marked.
 
-Programs in quarantine, which crashed or hung the driver, are listed, and suspects: a
-process ended while the driver had them.
+Programs in quarantine, which crashed or hung the driver, are listed, and
+suspects: a process ended while the driver had them.
 
---since limits the figures of starts to the latest time, as in 24h or 7d; what is
-older than an hour is counted by hours, after a week by days. --zero makes all
-figures begin again; it deletes no program.
+--since limits the figures of starts to the latest time, as in 24h or 7d; what
+is older than an hour is counted by hours, after a week by days. --zero makes
+all figures begin again; it deletes no program.
 
 --fail-under ends with exit code 1 when a smaller share was found on disk, and
---max-compiles when a start compiled more programs on average; both also when there
-was no start. The first start of an empty cache compiles everything: use --since, or
---zero after it.
+--max-compiles when a start compiled more programs on average; both also when
+there was no start. The first start of an empty cache compiles everything: use
+--since, or --zero after it.
 
---prometheus prints the figures for the textfile collector of Prometheus instead; it
-needs no OpenGL.`
+--prometheus prints the figures for the textfile collector of Prometheus
+instead; it needs no OpenGL.`
 
 const statsExample = `  shadercache stats --since 24h --fail-under 95%
   shadercache stats --prometheus > /var/lib/node_exporter/shadercache.prom`

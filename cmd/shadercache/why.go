@@ -15,16 +15,16 @@ import (
 
 const whyUsage = `Explain why the current driver finds a program or does not.
 
-The argument is one of preload's, or the key, or its first digits, of a program that
-is stored for any driver. For each program it prints whether it is stored, damaged,
-rejected, in quarantine, or failed to compile before, and compares:
+The argument is one of preload's, or the key, or its first digits, of a program
+that is stored for any driver. For each program it prints whether it is stored,
+damaged, rejected, in quarantine, or failed to compile before, and compares:
   - with other drivers that have the program: the fields of the fingerprint that
     differ, such as the version after a driver update;
   - with programs of the same name that have another key: the first line that
     differs in the text, where both texts are stored.
 
-Programs of $SHADERCACHE_UPSTREAM are included. It needs OpenGL, compiles nothing,
-and changes no program on disk.`
+Programs of $SHADERCACHE_UPSTREAM are included. It needs OpenGL, compiles
+nothing, and changes no program on disk.`
 
 const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
 
