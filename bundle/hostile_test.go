@@ -50,10 +50,15 @@ func archive(t testing.TB, members ...member) []byte {
 
 func sealed(t testing.TB, content []byte) []byte {
 	t.Helper()
+	// The tables of a larger window cost more than an import.
+	return sealedWithWindow(t, content, zstd.MinWindowSize)
+}
+
+func sealedWithWindow(t testing.TB, content []byte, window int) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	s := newSealWriter(&b)
-	// The tables of a larger window cost more than an import.
-	z, err := zstd.NewWriter(s, zstd.WithWindowSize(zstd.MinWindowSize), zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	z, err := zstd.NewWriter(s, zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	must(t, err)
 	_, err = z.Write(content)
 	must(t, errors.Join(err, z.Close(), s.finish()))
