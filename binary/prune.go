@@ -1,7 +1,6 @@
 package binary
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,6 +63,18 @@ type PruneReport struct {
 	DriverInUse bool `json:"driver_in_use"`
 }
 
+// Add adds what was deleted in another directory.
+func (r *PruneReport) Add(other PruneReport) {
+	r.Programs += other.Programs
+	r.Bytes += other.Bytes
+	r.DriverFiles += other.DriverFiles
+	r.DriverBytes += other.DriverBytes
+	r.Fingerprints += other.Fingerprints
+	r.Leftovers += other.Leftovers
+	r.DriverEntries += other.DriverEntries
+	r.DriverInUse = r.DriverInUse || other.DriverInUse
+}
+
 // Prune deletes programs of every fingerprint, and files of the driver's own cache, by
 // age and size. A process that uses a program is not affected: it has read the file, and
 // the next start compiles the program again. Prune continues after files that it cannot
@@ -92,11 +103,12 @@ func (s *Store) Prune(o PruneOptions) (PruneReport, error) {
 // the time of the last trim; a time in the future is ignored.
 func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 	stored, _ := d.Settings() // config and doctor report the error
+	stored = stored.WithDefaults()
 	if o.MaxBytes == 0 {
-		o.MaxBytes = cmp.Or(stored.MaxBytes, DefaultMaxBytes)
+		o.MaxBytes = stored.MaxBytes
 	}
 	if o.MaxFiles == 0 {
-		o.MaxFiles = cmp.Or(stored.MaxFiles, DefaultMaxFiles)
+		o.MaxFiles = stored.MaxFiles
 	}
 	if o.MaxAge == 0 {
 		o.MaxAge = stored.MaxAge

@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +40,12 @@ type Settings struct {
 	MaxBytes int64         // of programs and machine code together; 0 = DefaultMaxBytes
 	MaxFiles int           // number of those files; 0 = DefaultMaxFiles
 	MaxAge   time.Duration // since the last use; 0 = no limit
+}
+
+// WithDefaults returns the settings with the default of each limit that is not set.
+func (s Settings) WithDefaults() Settings {
+	s.MaxBytes, s.MaxFiles = cmp.Or(s.MaxBytes, DefaultMaxBytes), cmp.Or(s.MaxFiles, DefaultMaxFiles)
+	return s
 }
 
 type settingsFile struct {

@@ -51,7 +51,7 @@ func TestBombsTakeLittleMemory(t *testing.T) {
 			if n := allocated(func() { _, err = decodeManifest(bomb) }); n > 8<<20 || !errors.Is(err, ErrRefused) {
 				t.Errorf("decoding allocated %d KiB: %v", n>>10, err)
 			}
-			data := sealed(t, archive(t, plain(manifestName, bomb)))
+			data := sealedWithWindow(t, archive(t, plain(manifestName, bomb)), windowBytes)
 			to := openDir(t)
 			n := allocated(func() {
 				_, err = Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true})
@@ -67,7 +67,7 @@ func TestBombsTakeLittleMemory(t *testing.T) {
 // A file of zeros does not fill the disk.
 func TestBombInAFile(t *testing.T) {
 	zeros := make([]byte, unpackedSlack+8<<20)
-	data := handmade(t, manifestOf(fileOf(mesaFile, Mesa, zeros)), plain(mesaFile, zeros))
+	data := sealedWithWindow(t, handmadeArchive(t, manifestOf(fileOf(mesaFile, Mesa, zeros)), plain(mesaFile, zeros)), windowBytes)
 	to := openDir(t)
 	_, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true, Trust: true})
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "unpack to more than") {

@@ -49,6 +49,9 @@ func TestReadSource(t *testing.T) {
 		{"conditional", files("k/a.comp", "#if 0\n#if 1\n#include \"b.glsl\"\n#endif\n#else\nx\n#endif\ny\n#if 1\n#endif\n", "k/b.glsl", "b\n"),
 			"#if 0\n#if 1\n#line 1 1\nb\n#line 4 0\n#endif\n#line 5 0\n#else\n#line 6 0\nx\n#endif\n#line 8 0\ny\n#if 1\n#endif\n",
 			[]string{"k/a.comp", "k/b.glsl"}},
+		// The line must not continue in the including file.
+		{"backslash at the end of an included file", files("k/a.comp", "#include \"b.glsl\"\ny\n", "k/b.glsl", "b // \\"),
+			"#line 1 1\nb // \n#line 2 0\ny\n", []string{"k/a.comp", "k/b.glsl"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -108,25 +108,69 @@ func (c Child) cannotStart(err error) message {
 	return m
 }
 
-// answer compiles the program of each line of the input.
+// answer compiles the program of each line of the input, and loads those of batches.
 func (c Child) answer(programs *cache.Cache, w *watch, l limits) error {
 	negativeHits := uint64(0)
-	for request := range w.lines {
+	for line := range w.lines {
 		w.limit(l.loosened())
-		r := c.compile(programs, request)
-		m := programMessage{Name: r.Name, Key: r.Key, Origin: r.Origin.String(),
-			LoadNanos: r.LoadNanos, PrimeNanos: r.PrimeNanos, CompileNanos: r.CompileNanos}
-		if r.Err != nil {
-			m.Error, m.Log = cmp.Or(r.Err.Error(), "unknown error"), compileLog(r.Err)
-			m.Quarantined, m.NotStored = errors.Is(r.Err, binary.ErrQuarantined), errors.Is(r.Err, ErrNotStored)
-			hits := programs.Stats().NegativeHits
-			m.Recorded, negativeHits = hits > negativeHits, hits
+		var m message
+		if n, ok := batchSize(line); ok {
+			m.Programs = c.loadBatch(programs, w.take(n))
+		} else {
+			m.Program = c.answerOne(programs, line, &negativeHits)
 		}
-		if err := c.reply(w, message{Program: &m}); err != nil {
+		if err := c.reply(w, m); err != nil {
 			return err
 		}
 	}
 	return w.err
+}
+
+// answerOne compiles the program of a request. negativeHits is Stats.NegativeHits before.
+func (c Child) answerOne(programs *cache.Cache, request string, negativeHits *uint64) *programMessage {
+	r := c.compile(programs, request)
+	m := newProgramMessage(r)
+	if r.Err != nil {
+		m.Error, m.Log = cmp.Or(r.Err.Error(), "unknown error"), compileLog(r.Err)
+		m.Quarantined, m.NotStored = errors.Is(r.Err, binary.ErrQuarantined), errors.Is(r.Err, ErrNotStored)
+		hits := programs.Stats().NegativeHits
+		m.Recorded, *negativeHits = hits > *negativeHits, hits
+	}
+	return m
+}
+
+// loadBatch loads the programs of requests. The result is nil for one that has to be
+// requested alone.
+func (c Child) loadBatch(programs *cache.Cache, requests []string) []*programMessage {
+	messages := make([]*programMessage, len(requests))
+	var sources []*shader.Source
+	var indices []int // of the requests of sources
+	for i, request := range requests {
+		if source, err := c.Find(request); err == nil && isLoadable(programs.Store(), source.Key()) {
+			sources, indices = append(sources, source), append(indices, i)
+		}
+	}
+	results, err := programs.Preload(context.Background(), sources, nil)
+	if err != nil {
+		return messages
+	}
+	programs.WaitStored()
+	for i, r := range results {
+		if r = Stored(programs, r); r.Err == nil {
+			messages[indices[i]] = newProgramMessage(r)
+		}
+	}
+	return messages
+}
+
+// isLoadable reports whether a store has a program and no note on it.
+func isLoadable(store cache.Store, key shader.Key) bool {
+	s, ok := store.(*binary.Store)
+	if !ok || !s.Has(key) {
+		return false
+	}
+	_, noted := s.Note(key)
+	return !noted
 }
 
 // compile compiles the program of a request. What it returns is stored: a crash with the

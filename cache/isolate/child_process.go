@@ -142,6 +142,17 @@ func (c *childProcess) send(request string) (*programMessage, error) {
 	return reply.Program, err
 }
 
+// sendBatch has the programs of requests loaded. A result is nil where the program has to
+// be requested alone. After an error, a *LostError, the child is gone.
+func (c *childProcess) sendBatch(requests []string) ([]*programMessage, error) {
+	reply, err := c.ask(encodeBatch(requests), c.limits)
+	if err == nil && len(reply.Programs) != len(requests) {
+		c.kill()
+		err = &LostError{Err: errors.New("its process did not answer with the programs of a batch")}
+	}
+	return reply.Programs, err
+}
+
 // ask sends a line and returns the reply. After an error the child is gone.
 func (c *childProcess) ask(line string, l limits) (message, error) {
 	// A child that does not read, or is gone, does not reply either.

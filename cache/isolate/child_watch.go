@@ -51,6 +51,18 @@ func (w *watch) read(input io.Reader) {
 	}
 }
 
+// take returns the next n lines, or fewer where the input ends.
+func (w *watch) take(n int) (lines []string) {
+	for range n {
+		line, ok := <-w.lines
+		if !ok {
+			break
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 // clearMarks prevents that a program is blamed for the end of the process.
 func (w *watch) clearMarks() {
 	if c := w.cache.Load(); c != nil {

@@ -27,6 +27,7 @@ import (
 const (
 	fakeDir    = "ISOLATE_TEST_DIR"
 	fakeSilent = "ISOLATE_TEST_SILENT" // the child cannot record its own crash
+	fakeLoad   = "ISOLATE_TEST_LOAD"   // a file: the driver deletes it and crashes of a load
 	fakeParent = "ISOLATE_TEST_PARENT" // the process runs a pool itself, see runParent
 )
 
@@ -65,6 +66,13 @@ var leaked [][]byte
 // fakeDevice is a driver that does with a program what its name says.
 func fakeDevice() *cachetest.Device {
 	device := cachetest.NewDevice()
+	device.OnLoad = func(context.Context, []byte) error {
+		if os.Remove(os.Getenv(fakeLoad)) == nil {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+			select {}
+		}
+		return nil
+	}
 	device.OnCompile = func(_ context.Context, source *shader.Source) error {
 		switch source.Name() {
 		case "machine code": // the driver has bad machine code in its cache

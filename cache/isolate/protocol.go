@@ -3,6 +3,8 @@ package isolate
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -21,6 +23,38 @@ import (
 //	request                  {"program":{"name":"blur","key":"...","origin":"compiled","compile_ns":9000000}}
 //	request                  {"program":{"name":"edge","key":"...","error":"..."}}
 //	end of the input
+//
+// Programs that are stored already are requested in batches: a line with batchMark and
+// their number, then as many requests, which have one reply. A result in it is null where
+// the program has to be requested alone: it is not stored for the child's driver, a note
+// says that a process ended with it, or it cannot be loaded.
+//
+//	\x1e2                    {"programs":[{"name":"blur",...},null]}
+//	request
+//	request
+
+// batchMark begins the line before a batch. No request begins with it.
+const batchMark = "\x1e"
+
+// maxBatch is the number of requests in a batch: enough that messages cost little beside
+// loading, few enough that little is requested again when a child is lost.
+const maxBatch = 32
+
+// encodeBatch returns requests as a batch.
+func encodeBatch(requests []string) string {
+	return fmt.Sprintf("%s%d\n%s", batchMark, len(requests), strings.Join(requests, "\n"))
+}
+
+// batchSize returns the number of requests that follow a line, and false for a line that
+// is a request.
+func batchSize(line string) (n int, ok bool) {
+	number, ok := strings.CutPrefix(line, batchMark)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(number)
+	return n, err == nil && n > 0 && n <= maxBatch
+}
 
 // message is one line that a child writes.
 type message struct {
@@ -29,6 +63,8 @@ type message struct {
 	Hint         string          `json:"hint,omitempty"`
 	ContextNanos int64           `json:"context_ns,omitempty"`
 	Program      *programMessage `json:"program,omitempty"`
+
+	Programs []*programMessage `json:"programs,omitempty"` // of a batch
 }
 
 // programMessage is a cache.PreloadResult on its way to the parent.
@@ -44,6 +80,11 @@ type programMessage struct {
 	Quarantined  bool       `json:"quarantined,omitempty"`
 	Recorded     bool       `json:"recorded,omitempty"`
 	NotStored    bool       `json:"not_stored,omitempty"`
+}
+
+func newProgramMessage(r cache.PreloadResult) *programMessage {
+	return &programMessage{Name: r.Name, Key: r.Key, Origin: r.Origin.String(),
+		LoadNanos: r.LoadNanos, PrimeNanos: r.PrimeNanos, CompileNanos: r.CompileNanos}
 }
 
 func (m *programMessage) result(index int) Result {

@@ -3,6 +3,7 @@ package isolate
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // run is one call of Pool.Run or Pool.Compile.
@@ -27,6 +29,7 @@ type run struct {
 	mu struct {
 		sync.Mutex
 		waiting []int        // indices of requests
+		batched map[int]bool // requests that may be part of a batch: the program is stored
 		lost    map[int]bool // tried once, and the child was lost for an unknown reason
 		working int          // workers
 	}
@@ -35,12 +38,15 @@ type run struct {
 
 // all compiles count requests.
 func (r *run) all(ctx context.Context, count int) (Report, error) {
-	r.mu.lost, r.seen.lines = map[int]bool{}, map[string]bool{}
+	r.mu.batched, r.mu.lost = map[int]bool{}, map[int]bool{}
+	r.seen.lines = map[string]bool{}
 	r.openStores()
 	compiles := 0
 	for i := range count {
 		r.mu.waiting = append(r.mu.waiting, i)
-		if !r.stored(i) {
+		if r.stored(i) {
+			r.mu.batched[i] = true
+		} else {
 			compiles++
 		}
 	}
@@ -96,10 +102,18 @@ func (r *run) workWithChild(ctx context.Context) error {
 		return err
 	}
 	for sent := 0; ctx.Err() == nil && !(sent%growthCheck == 0 && child.hasGrown()); sent++ {
-		index, ok := r.next()
-		if !ok {
+		indices := r.next()
+		if len(indices) == 0 {
 			return child.end()
 		}
+		if len(indices) > 1 {
+			if lost := r.loadBatch(indices, child); lost != nil {
+				return r.batchLost(indices, child, lost)
+			}
+			sent |= growthCheck - 1
+			continue
+		}
+		index := indices[0]
 		request := r.request(index)
 		program, err := child.send(request)
 		if lost, ok := errors.AsType[*LostError](err); ok {
@@ -116,6 +130,53 @@ func (r *run) workWithChild(ctx context.Context) error {
 	return errors.Join(ctx.Err(), child.end())
 }
 
+// loadBatch has a child load the programs of requests, and queues those again that have
+// to be requested alone.
+func (r *run) loadBatch(indices []int, child *childProcess) *LostError {
+	requests := make([]string, len(indices))
+	for i, index := range indices {
+		requests[i] = r.request(index)
+	}
+	programs, err := child.sendBatch(requests)
+	if lost, ok := errors.AsType[*LostError](err); ok {
+		return lost
+	}
+	var alone []int
+	for i, program := range programs {
+		if program == nil {
+			alone = append(alone, indices[i])
+		} else {
+			r.answer(program.result(indices[i]))
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requestAlone(alone)
+	return nil
+}
+
+// batchLost queues the requests of a batch again that a child was lost with. Which of them
+// it died of is not certain, so each is requested alone, and there are no batches from then
+// on.
+func (r *run) batchLost(indices []int, child *childProcess, lost *LostError) error {
+	r.recordCrash(child.command.Process.Pid, lost.Signal)
+	_, err := r.recoverMarks(shader.Key{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.mu.batched)
+	r.requestAlone(indices)
+	return err
+}
+
+// requestAlone queues requests for children that get each of them alone. The caller holds
+// mu.
+func (r *run) requestAlone(indices []int) {
+	for _, index := range indices {
+		delete(r.mu.batched, index)
+	}
+	r.mu.waiting = append(slices.Clone(indices), r.mu.waiting...)
+}
+
 // helpWith starts further children: programs have to be compiled.
 func (r *run) helpWith(ctx context.Context) {
 	r.mu.Lock()
@@ -129,17 +190,22 @@ func (r *run) left() bool {
 	return len(r.mu.waiting) > 0
 }
 
-func (r *run) next() (index int, ok bool) {
+// next returns the next request, or a batch; none where no request waits.
+func (r *run) next() (indices []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.mu.waiting) == 0 {
-		return 0, false
+	n := 0
+	for n < min(maxBatch, len(r.mu.waiting)) && r.mu.batched[r.mu.waiting[n]] {
+		n++
 	}
-	index, r.mu.waiting = r.mu.waiting[0], r.mu.waiting[1:]
+	n = min(max(n, 1), len(r.mu.waiting))
+	indices, r.mu.waiting = r.mu.waiting[:n], r.mu.waiting[n:]
 	if r.Begun != nil {
-		r.Begun(index)
+		for _, index := range indices {
+			r.Begun(index)
+		}
 	}
-	return index, true
+	return indices
 }
 
 // childLost answers the request that a child was lost with. Where the reason may lie
@@ -175,6 +241,7 @@ func (r *run) tryAgain(index int) bool {
 		return false
 	}
 	r.mu.lost[index] = true
+	delete(r.mu.batched, index)
 	r.mu.waiting = append(r.mu.waiting, index)
 	return true
 }

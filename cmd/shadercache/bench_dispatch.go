@@ -10,8 +10,8 @@ import (
 const benchDispatchUsage = `Measure what a dispatch costs when the kernel does next to nothing: one group
 adds to a counter.
 
-Figures, in microseconds, medians of 5 rounds that share the dispatches, with the
-shortest and the longest round beside them:
+Figures, in microseconds, medians of 5 rounds that share the dispatches, with
+the shortest and the longest round beside them:
   record        recording a dispatch on the GL thread, which does not wait
   dispatch      many dispatches in a row, until the GPU has done them, each
   fence         a dispatch, a flush and a fence, until the fence is signaled

@@ -24,9 +24,9 @@ checked, and every job has an input of its own, so that an old result shows.
 
 Each row is run --repeat times for its figures, checking the first word of every
 64 KiB and the last one; again with the GPU's clock read, for gpu_ms, which must
-not exceed that run's own wall time; and once more checking every word. Its figures
-are those of the run in the middle; least and most are the jobs a second of the
-slowest and the fastest. An interrupt prints the rows that are done.
+not exceed that run's own wall time; and once more checking every word. Its
+figures are those of the run in the middle; least and most are the jobs a second
+of the slowest and the fastest. An interrupt prints the rows that are done.
 
 A kernel cannot be shorter than a dispatch and its barrier: the parts below show
 how long a row's kernel takes alone, and its bound is computed from that.
@@ -49,10 +49,11 @@ serves several jobs: it shows the CPU time that this saves.
 Below the rows: the parts of a job alone, and the upload bandwidth of jobs whose
 input is in the slot already.
 
-With --soak TIME instead of the rows: four goroutines run rounds of mixed jobs, 64
-bytes to 1 MiB, copied or mapped, one kernel or two, and check every word. Memory,
-buffers, fences, programs and goroutines are counted after a tenth of the time and
-at the end. A stall is a round that takes more than 10 times the median.
+With --soak TIME instead of the rows: four goroutines run rounds of mixed jobs,
+64 bytes to 1 MiB, copied or mapped, one kernel or two, and check every word.
+Memory, buffers, fences, programs and goroutines are counted after a tenth of
+the time and at the end. A stall is a round that takes more than 10 times the
+median.
 
 The exit code is 1 when a result was wrong, when wall time was below the GPU's
 time of the same work, or when something grew or stalled in a soak.`

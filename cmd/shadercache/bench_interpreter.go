@@ -14,11 +14,11 @@ count to memory. Each runs on one machine, which is one lane of the GPU, and on
 many side by side; standard, continuous, mega and chained, all with the same
 shader. Other builds of the shader run as mega: registers in an array instead of
 shared memory, 64-bit integers of the driver, and the next instruction fetched
-while one is executed. After each run every machine's registers, flags and counts
-are compared with the CPU's.
+while one is executed. After each run every machine's registers, flags and
+counts are compared with the CPU's.
 
-Each row is the best of --repeat runs. instructions_per_second is of all machines
-together.
+Each row is the best of --repeat runs. instructions_per_second is of all
+machines together.
 
 The exit code is 1 when the state of a machine differs from the CPU's.`
 

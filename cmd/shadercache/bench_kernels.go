@@ -29,40 +29,46 @@ Without shapes it runs the workloads square, odd, skinny and epilogue.
 
 // shapeHelp describes what conv2d.ParseShapes reads.
 const shapeHelp = `A SHAPE is one word:
-  conv2d:NxCxHxW-K,RxS[,sSTRIDE][,pPAD][,dDILATION][,gGROUPS][,bias][,ACTIVATION]
+  conv2d:NxCxHxW-K,RxS[,sSTRIDE][,pPAD][,dDILATION][,gGROUPS][,bias]
+         [,ACTIVATION]
   gemm:MxNxK[,ta][,tb][,ldaN][,ldbN][,ldcN][,batchN:A:B:C][,alphaX][,betaX]
        [,row-bias|,column-bias][,ACTIVATION]
 STRIDE, PAD and DILATION are one number, or two as in s2x1 for rows and columns.
-ACTIVATION is relu, tanh, silu or sigmoid. The numbers of a batch are its size and
-the elements from one matrix to the next.
+ACTIVATION is relu, tanh, silu or sigmoid. The numbers of a batch are its size
+and the elements from one matrix to the next.
 
 The name of a workload stands for its shapes: resnet and seed (convolutions),
 square, odd, skinny and epilogue (matrix products).`
 
 // kernelsFields is the part of the help that bench gemm and bench conv2d share.
 const kernelsFields = `Each row is computed as a plan would: by what was tuned for this driver, else by
-the shipped table, else by the likeliest algorithm; basis names which. With --tune,
-problems that were not tuned are tuned first, for at most --budget each, the result
-is stored, and the winner measured as it is without --tune. The result of each row is
-compared with the CPU's, every element of it, before anything is timed; what the
-timed runs leave in memory that was poisoned is compared again. A row that is wrong
-has no time. check describes what is compared where every element would take too long.
+the shipped table, else by the likeliest algorithm; basis names which. With
+--tune, problems that were not tuned are tuned first, for at most --budget each,
+the result is stored, and the winner measured as it is without --tune. The
+result of each row is compared with the CPU's, every element of it, before
+anything is timed; what the timed runs leave in memory that was poisoned is
+compared again. A row that is wrong has no time. check describes what is
+compared where every element would take too long.
 
-Times are medians of batches, by the GPU's clock where a calibration shows that it
-works, else by the host's; least and most are the shortest and the longest batch.
-Weights and inputs are on the device, and the same from run to run: small ones stay
-in the GPU's caches, for the peer too. Transforming weights, which a plan does once
-for each version of them, is not part of it.
+Times are medians of batches, by the GPU's clock where a calibration shows that
+it works, else by the host's; least and most are the shortest and the longest
+batch. Weights and inputs are on the device, and the same from run to run: small
+ones stay in the GPU's caches, for the peer too. Transforming weights, which a
+plan does once for each version of them, is not part of it.
 
---peer FILE compares with times that were measured elsewhere, --peer-command runs a
-program that measures them now, after the rows, with the shapes as its arguments:
-  python3 internal/bench/peers/peers.py    cuBLAS and cuDNN through PyTorch
-  go run -tags egl ./internal/bench/peers/gonumpeer    gonum's blas32 on the CPU
-With --peer-each it runs after each row, with that shape alone, so that other load
-on the machine affects both alike: for a peer that starts quickly. Either gives a
-JSON object {SHAPE: {"peer": NAME, "ms": MILLISECONDS}}, where a shape may have
-"least_ms" and "most_ms" too. ratio is the peer's time / ours. Where the peer fails,
-and after an interrupt, the rows that are done are printed before the failure.
+--peer FILE compares with times that were measured elsewhere, --peer-command
+runs a program that measures them now, after the rows, with the shapes as its
+arguments:
+  python3 internal/bench/peers/peers.py
+    cuBLAS and cuDNN through PyTorch
+  go run -tags egl ./internal/bench/peers/gonumpeer
+    gonum's blas32 on the CPU
+With --peer-each it runs after each row, with that shape alone, so that other
+load on the machine affects both alike: for a peer that starts quickly. Either
+gives a JSON object {SHAPE: {"peer": NAME, "ms": MILLISECONDS}}, where a shape
+may have "least_ms" and "most_ms" too. ratio is the peer's time / ours. Where
+the peer fails, and after an interrupt, the rows that are done are printed
+before the failure.
 
 On a software driver, shapes that take it minutes are left out, unless they are
 named one by one.

@@ -9,11 +9,11 @@ import (
 
 const benchStealUsage = `Measure a work queue on the GPU: the workload steal.
 
-Tasks of unequal cost, 1 to 512 steps of a generator each, have to be done exactly
-once. The host pushes all of them, work groups take them. In the form shared all
-groups take from one place; in the form stolen the tasks are distributed evenly,
-and a group without any steals from the others, but leaves each owner its last
-one, so that every group does some.
+Tasks of unequal cost, 1 to 512 steps of a generator each, have to be done
+exactly once. The host pushes all of them, work groups take them. In the form
+shared all groups take from one place; in the form stolen the tasks are
+distributed evenly, and a group without any steals from the others, but leaves
+each owner its last one, so that every group does some.
 
 Figures: microseconds from the push until the queue is empty, as the median of
 --repeat; tasks a second; the fewest and the most tasks of a group, and how many

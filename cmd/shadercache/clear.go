@@ -11,12 +11,15 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const clearUsage = `Delete everything in the cache: programs of every driver, the drivers' machine code,
-stored texts, tunings and statistics. Files that shadercache did not make are kept,
-and so are the settings of config.
+const clearUsage = `Delete everything in the cache: programs of every driver, the drivers' machine
+code, stored texts, tunings and statistics, and the same of the benchmarks, in
+bench/. Files that shadercache did not make are kept, and so are the settings of
+config.
 
 It asks first; --yes answers, and is needed where standard input is no terminal.
 Processes that use the cache go on. It needs no OpenGL.`
@@ -55,7 +58,7 @@ func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {
 	}
 	if !yes && !dryRun {
 		would := deletion{pruneResult{Dir: path, DryRun: true}}
-		if would.PruneReport, err = dir.Clear(would.options()); err != nil {
+		if would.PruneReport, err = clearAll(dir, would.options()); err != nil {
 			return nil, err
 		}
 		if err := o.confirm(in, fmt.Sprintf("delete %s (%s) and %s of drivers' machine code in %s?",
@@ -63,8 +66,24 @@ func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {
 			return nil, err
 		}
 	}
-	r.PruneReport, err = dir.Clear(r.options())
+	r.PruneReport, err = clearAll(dir, r.options())
 	return r, err
+}
+
+// clearAll clears a cache directory and that of the benchmarks in it.
+func clearAll(dir *binary.Dir, po binary.PruneOptions) (binary.PruneReport, error) {
+	report, err := dir.Clear(po)
+	path := bench.Dir(dir.Path())
+	if info, statErr := os.Lstat(path); statErr != nil || !info.IsDir() {
+		return report, err
+	}
+	own, openErr := binary.OpenDir(path)
+	if openErr != nil {
+		return report, errors.Join(err, openErr)
+	}
+	more, moreErr := own.Clear(po)
+	report.Add(more)
+	return report, errors.Join(err, moreErr)
 }
 
 // confirm asks on a terminal. It returns an error unless the answer is yes.

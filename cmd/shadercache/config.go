@@ -16,19 +16,22 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const configUsage = `Show the settings that apply, and where each comes from: a flag, the environment, the
-cache directory, or the default. Variables of the environment that drivers read win
-over shadercache's own values, so those that are set are shown too.
+const configUsage = `Show the settings that apply, and where each comes from: a flag, the
+environment, the cache directory, or the default. Variables of the environment
+that drivers read win over shadercache's own values, so those that are set are
+shown too.
 
-config set stores a limit in the cache directory, for every process that uses it:
+config set stores a limit in the cache directory, for every process that uses
+it:
 
-  max-bytes   size of programs and machine code together, as in 4G; 2G by default
+  max-bytes   size of programs and machine code together, as in 4G; 2G by
+              default
   max-files   number of their files; 100000 by default
   max-age     time since the last use, as in 30d; any by default
 
-The library enforces them when a process ends or calls Flush, at most once a day, as
-prune does; an application's own limits win. config unset restores the default. They
-are in settings.json in the cache directory, see docs/format.md.`
+The library enforces them when a process ends or calls Flush, at most once a
+day, as prune does; an application's own limits win. config unset restores the
+default. They are in settings.json in the cache directory, see docs/format.md.`
 
 const configExample = `  shadercache config set max-bytes 4G`
 
@@ -70,7 +73,7 @@ func newConfigSet(o *options) *cobra.Command {
 		Use:                   "set NAME VALUE",
 		DisableFlagsInUseLine: true,
 		Short:                 "Store a limit in the cache directory",
-		Long:                  "Store max-bytes, max-files or max-age in the cache directory, which is made if it is\nmissing. See config --help.",
+		Long:                  "Store max-bytes, max-files or max-age in the cache directory, which is made if\nit is missing. See config --help.",
 		Example:               configExample,
 		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -90,7 +93,7 @@ func newConfigUnset(o *options) *cobra.Command {
 		Use:                   "unset NAME",
 		DisableFlagsInUseLine: true,
 		Short:                 "Remove a stored limit",
-		Long:                  "Remove max-bytes or max-age from the cache directory. See config --help.",
+		Long:                  "Remove max-bytes, max-files or max-age from the cache directory. See\nconfig --help.",
 		Example:               "  shadercache config unset max-bytes",
 		Args:                  cli.OneArgument("name one setting"),
 		ValidArgs:             settingNames,

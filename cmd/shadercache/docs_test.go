@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -52,6 +53,37 @@ func TestHelpFitsATerminal(t *testing.T) {
 		for line := range strings.Lines(page.String()) {
 			if line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "        "); utf8.RuneCountInString(line) > cli.HelpWidth {
 				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), utf8.RuneCountInString(line), line)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&options{cli.Options{Stdout: io.Discard, Stderr: io.Discard}}))
+}
+
+// listItem matches the begin of an item of a list: "  NAME   ", "  - ".
+var listItem = regexp.MustCompile(`^ +(- |[^ ]+( [^ ]+)*  +)`)
+
+// TestListsInHelpAreAligned checks that each line below an item of a list is another item
+// with the same columns, or begins at the column of the item's text.
+func TestListsInHelpAreAligned(t *testing.T) {
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for paragraph := range strings.SplitSeq(cmd.Long, "\n\n") {
+			indent, column := 0, 0 // of the last item
+			for line := range strings.SplitSeq(paragraph, "\n") {
+				begin := len(line) - len(strings.TrimLeft(line, " "))
+				item := len(listItem.FindString(line))
+				switch {
+				case begin == 0:
+					column = 0
+				case column == 0:
+					indent, column = begin, item
+				case begin == column, begin == indent && item == column:
+				default:
+					t.Errorf("%s: a list whose items begin at %d and their texts at %d has the line\n%s", cmd.CommandPath(), indent, column, line)
+				}
 			}
 		}
 		for _, sub := range cmd.Commands() {

@@ -7,8 +7,8 @@ import (
 	"github.com/shadercache/shadercache/internal/doctor"
 )
 
-const doctorUsage = `Check for everything that is known to keep a cache from working, and print the one
-command that fixes it.
+const doctorUsage = `Check for everything that is known to keep a cache from working, and print the
+one command that fixes it.
 
   directory     none, unsafe, on a network, read-only, nearly full
   upstream      $SHADERCACHE_UPSTREAM cannot be used or read, or is empty

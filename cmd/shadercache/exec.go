@@ -23,20 +23,20 @@ const execUsage = `Run any OpenGL program with the driver's own cache kept in th
 
 The program replaces this process, with its arguments, streams, signals and exit
 code. Its machine code is shared with everything else that uses the directory,
-whatever the name of the program's file, and is part of an export. SHADERCACHE_DIR is
-set for the program, in case it stores program binaries too. Variables of the
-environment that are already set are not changed. With --log-level info the changes
-are logged. Where the cache cannot be used the program starts all the same, after one
-warning.
+whatever the name of the program's file, and is part of an export.
+SHADERCACHE_DIR is set for the program, in case it stores program binaries too.
+Variables of the environment that are already set are not changed. With
+--log-level info the changes are logged. Where the cache cannot be used the
+program starts all the same, after one warning.
 
-The directory is in use while the program runs, or a process that it started: what
-others compile or import in that time is complete, but the slots of NVIDIA's driver
-are merged at a later start.
+The directory is in use while the program runs, or a process that it started:
+what others compile or import in that time is complete, but the slots of
+NVIDIA's driver are merged at a later start.
 
 With --driver-cache off only SHADERCACHE_DIR is set.
 
-The exit code is the program's; 127 when there is no such program, 126 when it cannot
-be executed.`
+The exit code is the program's; 127 when there is no such program, 126 when it
+cannot be executed.`
 
 const execExample = `  shadercache --log-level info exec -- glmark2 --off-screen`
 

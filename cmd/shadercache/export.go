@@ -13,15 +13,15 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const exportUsage = `Write the cache into one file: program binaries, tunings, the driver's own machine
-code, and stored sources. A machine with the same driver and GPU that imports it
-starts as fast as this one.
+const exportUsage = `Write the cache into one file: program binaries, tunings, the driver's own
+machine code, and stored sources. A machine with the same driver and GPU that
+imports it starts as fast as this one.
 
-FILE may be - for standard output; the result is printed to standard error then. A
-device or FIFO is written to, never replaced.
+FILE may be - for standard output; the result is printed to standard error then.
+A device or FIFO is written to, never replaced.
 
-The same cache always gives the same bytes. Other processes may use it meanwhile;
-damaged files are left out and logged. It needs no OpenGL.
+The same cache always gives the same bytes. Other processes may use it
+meanwhile; damaged files are left out and logged. It needs no OpenGL.
 
 --fingerprint chooses drivers by the name in list, or by the first digits of the
 digest in stats; it may be repeated. --sign takes a private key from keygen.`

@@ -15,21 +15,22 @@ import (
 const importUsage = `Merge a file that export wrote into the cache: all of it or nothing.
 
 The file is executable code: the driver executes the machine code in it with the
-rights of the process that uses the cache. With --verify the file must be signed with
-the private half of that key. Without it, only what the driver does not execute is
-imported: sources, tunings, and program binaries of Mesa. --trust imports all of a file
-whose signature is not verified: use it only for files from your own machines.
+rights of the process that uses the cache. With --verify the file must be signed
+with the private half of that key. Without it, only what the driver does not
+execute is imported: sources, tunings, and program binaries of Mesa. --trust
+imports all of a file whose signature is not verified: use it only for files
+from your own machines.
 
-Every name and every checksum is checked before anything becomes visible. Programs of
-another driver or GPU are skipped: --any-driver imports them too and needs no
-OpenGL, for a machine that prepares a cache for others. What is in the cache
-already stays as it is.
+Every name and every checksum is checked before anything becomes visible.
+Programs of another driver or GPU are skipped: --any-driver imports them too and
+needs no OpenGL, for a machine that prepares a cache for others. What is in the
+cache already stays as it is.
 
-merge_pending reports that a process uses the slots of NVIDIA's driver, so that the
-next start merges them. trust is signature, caller (--trust) or none.
+merge_pending reports that a process uses the slots of NVIDIA's driver, so that
+the next start merges them. trust is signature, caller (--trust) or none.
 
-The exit code is 1 when the file was refused, when executable code in it was left
-out, or when all of it is for other drivers.`
+The exit code is 1 when the file was refused, when executable code in it was
+left out, or when all of it is for other drivers.`
 
 const importExample = `  shadercache import --verify release.key.pub warm.scb`
 

@@ -18,8 +18,8 @@ import (
 
 const inspectUsage = `Show everything about a program on disk, for every driver that has it.
 
-KEY is a key or its first digits, at least four, or the name of a program; several
-programs may have the same name. A problem as tune prints it, such as
+KEY is a key or its first digits, at least four, or the name of a program;
+several programs may have the same name. A problem as tune prints it, such as
 gemm:512x512x512, shows its tuning. It needs no OpenGL and writes nothing.
 
 compile and load are the times until a program is ready to run.

@@ -12,9 +12,9 @@ import (
 
 const keygenUsage = `Make a key pair for signing what export writes.
 
-FILE is the private key, readable only by you: keep it where export runs. FILE.pub
-is the public key, for import --verify. Both are ed25519 keys in PEM, the format of
-openssl. No file is replaced.`
+FILE is the private key, readable only by you: keep it where export runs.
+FILE.pub is the public key, for import --verify. Both are ed25519 keys in PEM,
+the format of openssl. No file is replaced.`
 
 const keygenExample = `  shadercache keygen release.key`
 

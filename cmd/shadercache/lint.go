@@ -14,8 +14,8 @@ import (
 
 const lintUsage = `Find mistakes in compute shaders that hang a GPU or leave most of it idle.
 
-Each argument is a GLSL file, read with its includes, or a folder: every .comp and
-.glsl file below it. #include searches as for preload. No GPU is needed.
+Each argument is a GLSL file, read with its includes, or a folder: every .comp
+and .glsl file below it. #include searches as for preload. No GPU is needed.
 
 Rules:
   divergent-barrier      barrier() under a condition that differs between the
@@ -37,8 +37,9 @@ A comment on the line of a finding, or on the line above, marks it as intended:
 
 The lint analyses text by heuristics, see docs/lint.md.
 
-Files that cannot be read are reported on standard error; the others are checked.
-The exit code is 1 when there is a finding, or a file that cannot be read.`
+Files that cannot be read are reported on standard error; the others are
+checked. The exit code is 1 when there is a finding, or a file that cannot be
+read.`
 
 // lintResult is what lint prints.
 type lintResult struct {

@@ -15,14 +15,14 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const listUsage = `List the programs on disk: key, size, number of hits, time to compile and to load,
-last use, and name.
+const listUsage = `List the programs on disk: key, size, number of hits, time to compile and to
+load, last use, and name.
 
-The key identifies a program; the name is a label. A process records the times of
-what it compiled and loaded when it ends.
+The key identifies a program; the name is a label. A process records the times
+of what it compiled and loaded when it ends.
 
-With --tuning it lists tuned problems instead: for each problem and driver the time of
-the fastest candidate, its error, and the number of correct candidates.`
+With --tuning it lists tuned problems instead: for each problem and driver the
+time of the fastest candidate, its error, and the number of correct candidates.`
 
 // listResult is what list prints, a program at a time.
 type listResult struct {

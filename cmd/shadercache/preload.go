@@ -22,30 +22,32 @@ Each argument is one of
   NAME            a built-in program: conv2d_3x3, conv2d_5x5, gemm_small
   FILE.comp       a GLSL compute shader
   DIR             every .comp file below a folder
-  MANIFEST.json   {"programs": [{"name": "...", "file": "...", "defines": {"TILE": "32"}}]}
-                  files are relative to the manifest; without a file the name
-                  is that of a built-in program; "version" replaces the #version
-                  line of a file, and "prefix" is text before that of the file, for
-                  sources that are composed at run time
+  MANIFEST.json   {"programs": [{"name": "...", "file": "...",
+                  "defines": {"TILE": "32"}}]}
+                  files are relative to the manifest; without a file the name is
+                  that of a built-in program; "version" replaces the #version
+                  line of a file, and "prefix" is text before that of the file,
+                  for sources that are composed at run time
 
 -D sets a preprocessor definition for all files; it overrides a manifest's.
 
-#include "x" is searched in the folder of the including file, then in those of -I,
-#include <x> in those of -I. resident.glsl and the other parts of shadercache are
-found without -I. #pragma once works.
+#include "x" is searched in the folder of the including file, then in those of
+-I, #include <x> in those of -I. resident.glsl and the other parts of
+shadercache are found without -I. #pragma once works.
 
-Programs that are not in the cache are compiled, in child processes, --jobs of them
-side by side. Where a program fails, the others are put in, and the exit code is 1.
---failed-only lists the failures alone, --quiet prints nothing else. In JSON, "cause"
-tells them apart:
+Programs that are not in the cache are compiled, in child processes, --jobs of
+them side by side. Where a program fails, the others are put in, and the exit
+code is 1. --failed-only lists the failures alone, --quiet prints nothing else.
+In JSON, "cause" tells them apart:
   compile      the driver does not compile or link it. This is recorded for the
-               driver, and the program is not compiled again without --retry-failed.
-               shadercache why KEY prints the whole log.
-  crash        the driver crashed, and the program is in quarantine for a day: no
-               start loads it
+               driver, and the program is not compiled again without
+               --retry-failed. shadercache why KEY prints the whole log.
+  crash        the driver crashed, and the program is in quarantine for a day:
+               no start loads it
   timeout      it took longer than --timeout, and is in quarantine for a minute,
                longer each time
-  memory       it took more memory than --memory; both limits are for one program
+  memory       it took more memory than --memory; both limits are for one
+               program
   lost         its process ended twice without a signal of the driver. Where it
                ended itself it is in quarantine as after a timeout; else it was
                killed, for instance by a system without memory
@@ -53,15 +55,15 @@ tells them apart:
   store        it was compiled, but the cache directory could not be written
   other        it could not be read, or OpenGL reported another error
 
-The first interrupt waits for the programs that are being compiled and stores them, a
-second one ends at once. What the driver stored for each child is merged at the end, so
-that the next start finds it.
+The first interrupt waits for the programs that are being compiled and stores
+them, a second one ends at once. What the driver stored for each child is merged
+at the end, so that the next start finds it.
 
---no-isolate compiles in this process, where a driver that crashes or hangs ends or
-stops the whole command.
+--no-isolate compiles in this process, where a driver that crashes or hangs ends
+or stops the whole command.
 
-load_ms is the time to compile or load, prime_ms the time of the first dispatch, which
-makes the driver finish its work.
+load_ms is the time to compile or load, prime_ms the time of the first dispatch,
+which makes the driver finish its work.
 
 --keep-sources stores the text of each program too, about 1 KB, so that
 shadercache rebuild can compile it again after a driver update.`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -18,9 +19,11 @@ the driver's own cache that belong to no program. Deleted programs are compiled
 again when they are needed.
 
 Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
-powers of 1024. Without a flag only leftovers of interrupted writes are deleted,
-and programs that were rejected more than a month ago. Files that shadercache did not
-make are kept, in every directory. A dry run lists every file that would be deleted.`
+powers of 1024. Without a limit or --other-drivers, the limits of the directory
+apply, stored or default: see config. Leftovers of interrupted writes are
+deleted as well, and programs that were rejected more than a month ago. Files
+that shadercache did not make are kept, in every directory. A dry run lists
+every file that would be deleted.`
 
 // pruneResult is what prune prints.
 type pruneResult struct {
@@ -28,12 +31,22 @@ type pruneResult struct {
 	DryRun bool     `json:"dry_run"`
 	Files  []string `json:"files,omitempty"` // of a dry run, below Dir
 	binary.PruneReport
+
+	Limits *limitsLine `json:"limits,omitempty"` // of the directory, where no flag set any
+}
+
+// limitsLine are the limits of a cache directory.
+type limitsLine struct {
+	MaxBytes int64  `json:"max_bytes"`
+	MaxFiles int    `json:"max_files"`
+	MaxAge   string `json:"max_age,omitempty"`
 }
 
 // pruneFlags are the flags of prune.
 type pruneFlags struct {
 	maxAge       cli.Age
 	maxBytes     cli.ByteSize
+	maxFiles     int
 	otherDrivers bool
 	dryRun       bool
 }
@@ -41,7 +54,7 @@ type pruneFlags struct {
 func newPrune(o *options) *cobra.Command {
 	var f pruneFlags
 	cmd := &cobra.Command{
-		Use:                   "prune [--max-age AGE] [--max-bytes SIZE] [--other-drivers] [--dry-run]",
+		Use:                   "prune [--max-age AGE] [--max-bytes SIZE] [--max-files N] [--other-drivers] [--dry-run]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Delete programs by age, size and driver",
 		Long:                  pruneUsage,
@@ -51,20 +64,18 @@ func newPrune(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.Var(&f.maxAge, "max-age", "delete what was not used for longer than this")
 	flags.Var(&f.maxBytes, "max-bytes", "delete down to this size, programs and driver files together")
+	flags.IntVar(&f.maxFiles, "max-files", 0, "delete down to this number of files, programs and driver files together")
 	flags.BoolVar(&f.otherDrivers, "other-drivers", false, "delete the programs of all drivers but the current one")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be deleted and delete nothing")
 	flags.Lookup("max-age").DefValue = ""
 	flags.Lookup("max-bytes").DefValue = ""
+	flags.Lookup("max-files").DefValue = "0"
 	cli.Complete(cmd, "max-age", "7d", "30d", "90d")
 	cli.Complete(cmd, "max-bytes", "100M", "500M", "1G")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		po := binary.PruneOptions{DryRun: f.dryRun}
-		// A limit of 0 on the command line deletes everything; 0 in the options is no limit.
-		if flags.Changed("max-age") {
-			po.MaxAge = max(1, time.Duration(f.maxAge))
-		}
-		if flags.Changed("max-bytes") {
-			po.MaxBytes = max(1, int64(f.maxBytes))
+		po, err := f.options(cmd)
+		if err != nil {
+			return err
 		}
 		r, err := o.prune(po, f.otherDrivers)
 		if err != nil {
@@ -75,13 +86,54 @@ func newPrune(o *options) *cobra.Command {
 	return o.WithResult(cmd, pruneResult{})
 }
 
+// options returns the limits of the command line. A limit of 0 there deletes everything; 0
+// in the options is no limit.
+func (f *pruneFlags) options(cmd *cobra.Command) (binary.PruneOptions, error) {
+	po, changed := binary.PruneOptions{DryRun: f.dryRun}, cmd.Flags().Changed
+	if changed("max-age") {
+		po.MaxAge = max(1, time.Duration(f.maxAge))
+	}
+	if changed("max-bytes") {
+		po.MaxBytes = max(1, int64(f.maxBytes))
+	}
+	if changed("max-files") {
+		if f.maxFiles <= 0 {
+			return po, cli.Usage(cmd, errors.New("--max-files must be above 0"))
+		}
+		po.MaxFiles = f.maxFiles
+	}
+	return po, nil
+}
+
+// useLimitsOf sets the limits of a directory, where there are no others.
+func (r *pruneResult) useLimitsOf(dir *binary.Dir, po *binary.PruneOptions) error {
+	if po.MaxAge != 0 || po.MaxBytes != 0 || po.MaxFiles != 0 {
+		return nil
+	}
+	stored, err := dir.Settings()
+	if err != nil {
+		return cli.Hint(err, "shadercache config unset max-bytes replaces the file")
+	}
+	stored = stored.WithDefaults()
+	po.MaxAge, po.MaxBytes, po.MaxFiles = stored.MaxAge, stored.MaxBytes, stored.MaxFiles
+	r.Limits = &limitsLine{MaxBytes: stored.MaxBytes, MaxFiles: stored.MaxFiles}
+	if stored.MaxAge > 0 {
+		r.Limits.MaxAge = stored.MaxAge.String()
+	}
+	return nil
+}
+
 func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult, error) {
 	path, dir, err := o.OpenDirectory()
 	r := &pruneResult{Dir: path, DryRun: po.DryRun}
 	if err != nil || dir == nil {
 		return r, err
 	}
-	if otherDrivers {
+	if !otherDrivers {
+		if err := r.useLimitsOf(dir, &po); err != nil {
+			return nil, err
+		}
+	} else {
 		fingerprint, err := o.CurrentFingerprint()
 		if err != nil {
 			return nil, err
@@ -126,6 +178,13 @@ func (r *pruneResult) Print(w io.Writer) {
 		fmt.Fprintf(w, ", %s", cli.Plural(r.Leftovers, "leftover file"))
 	}
 	fmt.Fprintf(w, "\nin %s\n", cli.EscapeName(r.Dir))
+	if l := r.Limits; l != nil {
+		fmt.Fprintf(w, "by the limits of the directory, see shadercache config: %s, %d files", cli.ReadableBytes(l.MaxBytes), l.MaxFiles)
+		if l.MaxAge != "" {
+			fmt.Fprintf(w, ", %s since the last use", l.MaxAge)
+		}
+		fmt.Fprintln(w)
+	}
 	if r.DriverInUse {
 		fmt.Fprintln(w, "A process uses the driver's cache: the next start that finds it unused deletes the records.")
 	}

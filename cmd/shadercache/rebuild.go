@@ -16,17 +16,18 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const rebuildUsage = `Compile the programs that the current driver does not have, after a driver update or
-on another GPU.
+const rebuildUsage = `Compile the programs that the current driver does not have, after a driver
+update or on another GPU.
 
 It needs the texts of the programs, stored by preload --keep-sources or by an
 application that sets Options.KeepSources. The most used programs come first, so
-that --limit 100 compiles the 100 most used. Programs that are in quarantine, that
-failed to compile before, or that are in the upstream directory are left out.
-Programs of other drivers stay until shadercache prune --other-drivers.
+that --limit 100 compiles the 100 most used. Programs that are in quarantine,
+that failed to compile before, or that are in the upstream directory are left
+out. Programs of other drivers stay until shadercache prune --other-drivers.
 
-It may run beside programs that use the directory. Programs are compiled in child
-processes: see preload. --dry-run lists the missing programs and compiles nothing.
+It may run beside programs that use the directory. Programs are compiled in
+child processes: see preload. --dry-run lists the missing programs and compiles
+nothing.
 
 An application does the same in the background with Cache.Rebuild.`
 

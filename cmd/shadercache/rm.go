@@ -14,9 +14,9 @@ import (
 const rmUsage = `Delete programs of every driver: their binaries, the machine code that no other
 program uses, their stored texts, and the notes on them, such as a quarantine.
 
-NAME deletes all programs of that name, KEY one program; of a key the first digits are
-enough, at least four, where they are those of one program. A program that is needed
-again is compiled. It needs no OpenGL.
+NAME deletes all programs of that name, KEY one program; of a key the first
+digits are enough, at least four, where they are those of one program. A program
+that is needed again is compiled. It needs no OpenGL.
 
 The exit code is 1 when there is no such program; then nothing is deleted.`
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -17,8 +18,9 @@ cache directory. Where none of them can be used, programs are kept in memory
 only, with one message.
 
 Results go to standard output, messages and progress to standard error. With
---json the result is one JSON object, and each error or warning is one on a line of
-its own, with a schema number and a code that does not change: see docs/json.md.
+--json the result is one JSON object, and each error or warning is one on a line
+of its own, with a schema number and a code that does not change: see
+docs/json.md.
 
 Exit codes:
   0  success
@@ -113,6 +115,7 @@ func addCompletion(root *cobra.Command) {
 		cmd.Args = cli.UsageArgs(cli.KnownCommand)
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		for _, shell := range cmd.Commands() {
+			shell.Long = fmt.Sprintf("Print the script that completes the commands, flags and names of programs of\nshadercache in %s. A new shell uses it once it is stored as below.", shell.Name())
 			shell.Example = "  " + examples[shell.Name()]
 		}
 	}

@@ -19,13 +19,14 @@ import (
 const runInterpreterUsage = `Run a program of 64-bit ARM instructions on the GPU, on one machine or on many.
 
 FILE is text to assemble, or with a name that ends in .bin little-endian
-instructions. Instructions: MOVZ, ADD, ADDS, SUB, SUBS, CMP, CMN with a register or
-an immediate, LDR and STR with an offset, B, B.cond, HLT, SVC. MOV is MOVZ, or an
-ADD of 0 from or to SP. Registers are x0 to x30, sp and xzr, of 64 bits. Comments
-begin with // or ;, labels end in a colon. Code and memory begin at address 0.
+instructions. Instructions: MOVZ, ADD, ADDS, SUB, SUBS, CMP, CMN with a register
+or an immediate, LDR and STR with an offset, B, B.cond, HLT, SVC. MOV is MOVZ,
+or an ADD of 0 from or to SP. Registers are x0 to x30, sp and xzr, of 64 bits.
+Comments begin with // or ;, labels end in a colon. Code and memory begin at
+address 0.
 
-SVC #1 prints x0. Any other SVC stops the machine, and so do HLT, a breakpoint, a
-store to the watched range, a fault, and --cycles.
+SVC #1 prints x0. Any other SVC stops the machine, and so do HLT, a breakpoint,
+a store to the watched range, a fault, and --cycles.
 
 Every machine has its own registers and memory and is one lane of the GPU: one
 machine leaves all other lanes idle, thousands take about as long as one.
@@ -33,11 +34,12 @@ machine leaves all other lanes idle, thousands take about as long as one.
 Forms, all with the same shader and the same result:
   mega        as few dispatches as possible
   continuous  a batch runs while the host reads the result of the one before
-  chained     the GPU decides whether the next batch, already submitted, has work
+  chained     the GPU decides whether the next batch, already submitted, has
+              work
   standard    the host reads every machine's state between batches
 
-Afterwards every machine is compared with one on the CPU, which takes long for long
-runs; --verify=false leaves that out.
+Afterwards every machine is compared with one on the CPU, which takes long for
+long runs; --verify=false leaves that out.
 
 The exit code is 1 when a machine ended in a fault, or in another state than the
 CPU's.`

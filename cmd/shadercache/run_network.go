@@ -18,17 +18,18 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const runNetworkUsage = `Run a small neural network of six layers on pictures, and compare its output with
-the CPU's float64 result.
+const runNetworkUsage = `Run a small neural network of six layers on pictures, and compare its output
+with the CPU's float64 result.
 
-The layers are convolutions of every kind and matrix products, with fixed weights:
-Gabor filters, means, and random numbers of a fixed seed. Each layer is a plan: its
-algorithm is chosen, its weights are uploaded once, and data between layers stays
-on the device. The pictures are pieces of the sample picture, 32 x 32 each.
+The layers are convolutions of every kind and matrix products, with fixed
+weights: Gabor filters, means, and random numbers of a fixed seed. Each layer is
+a plan: its algorithm is chosen, its weights are uploaded once, and data between
+layers stays on the device. The pictures are pieces of the sample picture, 32 x
+32 each.
 
-With --tune, layers that were not tuned on this driver are tuned first, for at most
---budget each. A second start finds programs and choices in the cache: 0 compiles,
-0 searches.
+With --tune, layers that were not tuned on this driver are tuned first, for at
+most --budget each. A second start finds programs and choices in the cache: 0
+compiles, 0 searches.
 
 The exit code is 1 when a result was wrong.`
 

@@ -20,12 +20,13 @@ const runWaveUsage = `Run a 2-D wave equation that stays on the GPU, poke it, ta
 
 The grid is cut into tiles. Each owns its cells and exchanges messages with its
 four neighbours before a step; the state never leaves the GPU. A poke is a
-message too: it raises the surface around a cell and is acknowledged by the tile.
-Pokes happen while it runs, before the step behind the @.
+message too: it raises the surface around a cell and is acknowledged by the
+tile. Pokes happen while it runs, before the step behind the @.
 
-With --out a picture is written every --every steps: water at rest is dark, crests
-are orange to cream, troughs blue to ice. With --verify the CPU computes the same, and
-every cell of every picture and of the end is compared: every bit has to be equal.
+With --out a picture is written every --every steps: water at rest is dark,
+crests are orange to cream, troughs blue to ice. With --verify the CPU computes
+the same, and every cell of every picture and of the end is compared: every bit
+has to be equal.
 
 The exit code is 1 when a cell was wrong, or a poke was not acknowledged.`
 

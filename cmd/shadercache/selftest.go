@@ -22,13 +22,14 @@ const selftestUsage = `Check on this machine, with this environment, that the ca
 
 Two processes, one after the other, get and run the same three programs with a
 cache in a temporary directory. The first has to compile all of them. The second
-has to load all of them from disk and compile nothing, has to reach its first result
-in a quarter of the time of the first or less, and must not have the driver write machine
-code again. A slow second process is given two more attempts. Every element of every
-result is compared with the CPU's.
+has to load all of them from disk and compile nothing, has to reach its first
+result in a quarter of the time of the first or less, and must not have the
+driver write machine code again. A slow second process is given two more
+attempts. Every element of every result is compared with the CPU's.
 
-machine_code is "reused", "compiled again", or "not tested": with --driver-cache off,
-or where settings of yours keep the driver's own cache elsewhere and it was warm.
+machine_code is "reused", "compiled again", or "not tested": with --driver-cache
+off, or where settings of yours keep the driver's own cache elsewhere and it was
+warm.
 
 The exit code is 1 when the cache does not hit, or when a result was wrong.`
 

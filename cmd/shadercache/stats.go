@@ -4,41 +4,45 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
 const statsUsage = `Show what the cache holds, what starts found in it, and what it has saved.
 
-The first line is a summary: programs for this driver, programs of all drivers on
-disk, and compile time saved. The second is about starts, which are processes that
-got programs; preload, rebuild and tune only fill the cache and are no starts:
-programs that a start compiled, the share of programs found on disk among those that
-were not in memory, and the share of requests that a resident program answered. Then
-each driver has a line; the current one is marked with *. Without OpenGL none is
-marked.
+The first line is a summary: programs for this driver, programs of all drivers
+on disk, and compile time saved. The second is about starts, which are processes
+that got programs; preload, rebuild and tune only fill the cache and are no
+starts: programs that a start compiled, the share of programs found on disk
+among those that were not in memory, and the share of requests that a resident
+program answered. Then each driver has a line; the current one is marked with *.
+Without OpenGL none is marked.
 
-Programs in quarantine, which crashed or hung the driver, are listed, and suspects: a
-process ended while the driver had them.
+Programs in quarantine, which crashed or hung the driver, are listed, and
+suspects: a process ended while the driver had them.
 
---since limits the figures of starts to the latest time, as in 24h or 7d; what is
-older than an hour is counted by hours, after a week by days. --zero makes all
-figures begin again; it deletes no program.
+--since limits the figures of starts to the latest time, as in 24h or 7d; what
+is older than an hour is counted by hours, after a week by days. --zero makes
+all figures begin again; it deletes no program.
 
 --fail-under ends with exit code 1 when a smaller share was found on disk, and
---max-compiles when a start compiled more programs on average; both also when there
-was no start. The first start of an empty cache compiles everything: use --since, or
---zero after it.
+--max-compiles when a start compiled more programs on average; both also when
+there was no start. The first start of an empty cache compiles everything: use
+--since, or --zero after it.
 
---prometheus prints the figures for the textfile collector of Prometheus instead; it
-needs no OpenGL.`
+--prometheus prints the figures for the textfile collector of Prometheus
+instead; it needs no OpenGL.`
 
 const statsExample = `  shadercache stats --since 24h --fail-under 95%
   shadercache stats --prometheus > /var/lib/node_exporter/shadercache.prom`
@@ -57,6 +61,7 @@ type statsResult struct {
 	Dir              string               `json:"dir"` // the cache directory
 	Fingerprints     []fingerprintLine    `json:"fingerprints"`
 	DriverCacheBytes int64                `json:"driver_cache_bytes"` // of the driver's own cache, as a limit counts them
+	BenchBytes       int64                `json:"bench_bytes"`        // of the benchmarks' own cache, in bench/
 	Quarantined      []binary.Quarantined `json:"quarantined"`        // the driver crashed or hung with them
 	Suspects         []binary.Quarantined `json:"suspects"`           // a process ended while the driver had them: to be tried
 	Starts           startsLine           `json:"starts"`             // what starts did since a time
@@ -241,6 +246,7 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
 	r.Starts = newStartsLine(dir, since)
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
+	r.BenchBytes = bytesBelow(bench.Dir(path))
 	return r, o.ForStores(dir, func(_ string, store *binary.Store) error {
 		for _, q := range store.Quarantined() {
 			if q.Suspect {
@@ -251,6 +257,20 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 		}
 		return nil
 	})
+}
+
+// bytesBelow returns the size of the files below a folder, without following links. What
+// cannot be read is left out.
+func bytesBelow(folder string) (bytes int64) {
+	_ = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				bytes += osfile.DiskBytes(info)
+			}
+		}
+		return nil
+	})
+	return bytes
 }
 
 func newLifetimeLine(c binary.Counters) lifetimeLine {
@@ -333,6 +353,9 @@ func (r *statsResult) Print(w io.Writer) {
 		cli.Plural(usable, "program"), onDisk, cli.ReadableDuration(saved))
 	r.Starts.Print(w)
 	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", cli.EscapeName(r.Dir), cli.ReadableBytes(r.DriverCacheBytes))
+	if r.BenchBytes > 0 {
+		fmt.Fprintf(w, "benchmarks keep %s more in bench/, which clear deletes\n", cli.ReadableBytes(r.BenchBytes))
+	}
 	if len(r.Fingerprints) == 0 {
 		return
 	}

@@ -24,37 +24,38 @@ import (
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-const tuneUsage = `Find the fastest way to compute convolutions and matrix products on this GPU, and
-store it: every later plan for the same problem, in any process with this driver,
-uses it.
+const tuneUsage = `Find the fastest way to compute convolutions and matrix products on this GPU,
+and store it: every later plan for the same problem, in any process with this
+driver, uses it.
 
 ` + shapeHelp + `
 With "conv2d" or "gemm" in front, shapes may leave out their prefix.
 
-Every candidate is compiled, run in memory that is filled with poison, compared with
-the CPU's result on every element, and then timed: by the GPU's clock where a
-calibration shows that it works, else by the host's. A candidate that is wrong, or
-writes outside its buffers, is reported and not used. Products that would take the
-CPU more than some seconds are checked by random projections of whole numbers, which
-depend on every element, and by whole rows. A candidate that crashes the driver is
-reported and left out from then on.
+Every candidate is compiled, run in memory that is filled with poison, compared
+with the CPU's result on every element, and then timed: by the GPU's clock where
+a calibration shows that it works, else by the host's. A candidate that is
+wrong, or writes outside its buffers, is reported and not used. Products that
+would take the CPU more than some seconds are checked by random projections of
+whole numbers, which depend on every element, and by whole rows. A candidate
+that crashes the driver is reported and left out from then on.
 
-Problems that were tuned before are not tuned again without --again. --budget bounds
-the search for each problem; the most promising candidates come first and the rest
-is skipped. --exact leaves out the algorithms with a larger error than a sum of
-products, such as Winograd F(4,3), and stores its result apart. The programs of the
-winners are stored too.
+Problems that were tuned before are not tuned again without --again. --budget
+bounds the search for each problem; the most promising candidates come first and
+the rest is skipped. --exact leaves out the algorithms with a larger error than
+a sum of products, such as Winograd F(4,3), and stores its result apart. The
+programs of the winners are stored too.
 
---table adds the winners to a file in the format of conv2d/defaults.json, the table
-of choices for drivers that were not tuned.
+--table adds the winners to a file in the format of conv2d/defaults.json, the
+table of choices for drivers that were not tuned.
 
 An interrupt prints and stores the results until then.
 
 The time of a winner is the shorter of two medians, by which the search decides.
-Figures for publication come from bench conv2d and bench gemm, which measure once.
+Figures for publication come from bench conv2d and bench gemm, which measure
+once.
 
-The exit code is 1 when no candidate for a problem was correct, or the device cannot
-hold the problem.`
+The exit code is 1 when no candidate for a problem was correct, or the device
+cannot hold the problem.`
 
 const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
   shadercache tune resnet --budget 10s --all`

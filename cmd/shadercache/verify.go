@@ -13,17 +13,18 @@ import (
 
 const verifyUsage = `Read every program, tuning and source on disk and check each byte.
 
-It needs no OpenGL, reads one program at a time, and without --repair writes nothing.
-Damage is harmless: a damaged program is compiled again when it is needed.
+It needs no OpenGL, reads one program at a time, and without --repair writes
+nothing. Damage is harmless: a damaged program is compiled again when it is
+needed.
 
---repair moves damaged programs, and what is in the place of a file or directory of the
-cache, to rejected/. It deletes damaged sources, tunings and leftovers of interrupted
-writes, rebuilds damaged indexes and fingerprint.json, completes an import that was
-killed, and ends every quarantine: the next start tries the programs again, in a
-process of their own. Where the driver crashed of one its own cache is set aside, since
-that may have been the cause. Unknown files are reported and not changed. A suspect, which
-the driver had when a process ended, is healthy as far as is known, and the next start
-tries it.
+--repair moves damaged programs, and what is in the place of a file or directory
+of the cache, to rejected/. It deletes damaged sources, tunings and leftovers of
+interrupted writes, rebuilds damaged indexes and fingerprint.json, completes an
+import that was killed, and ends every quarantine: the next start tries the
+programs again, in a process of their own. Where the driver crashed of one its
+own cache is set aside, since that may have been the cause. Unknown files are
+reported and not changed. A suspect, which the driver had when a process ended,
+is healthy as far as is known, and the next start tries it.
 
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`

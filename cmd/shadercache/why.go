@@ -15,16 +15,17 @@ import (
 
 const whyUsage = `Explain why the current driver finds a program or does not.
 
-The argument is one of preload's, or the key, or its first digits, of a program that
-is stored for any driver. For each program it prints whether it is stored, damaged,
-rejected, in quarantine, or failed to compile before, and compares:
+The argument is one of preload's, or the key, or its first digits, of a program
+that is stored for any driver. For each program it prints whether it is stored,
+damaged, rejected, in quarantine, or failed to compile before, and compares:
   - with other drivers that have the program: the fields of the fingerprint that
     differ, such as the version after a driver update;
   - with programs of the same name that have another key: the first line that
     differs in the text, where both texts are stored.
 
-Programs of $SHADERCACHE_UPSTREAM are included. It needs OpenGL, compiles nothing,
-and changes no program on disk.`
+Of a folder or manifest, what cannot be read is reported after the others, and
+the exit code is 1. Programs of $SHADERCACHE_UPSTREAM are included. It needs
+OpenGL, compiles nothing, and changes no program on disk.`
 
 const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
 
@@ -32,6 +33,8 @@ const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
 type whyResult struct {
 	Driver   string               `json:"driver"`
 	Programs []binary.Explanation `json:"programs"`
+
+	unread []error // files that could not be read
 }
 
 func newWhy(o *options) *cobra.Command {
@@ -49,7 +52,16 @@ func newWhy(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.Result(r, r.Print)
+			if err := o.Result(r, r.Print); err != nil {
+				return err
+			}
+			for _, err := range r.unread {
+				o.PrintError(err)
+			}
+			if len(r.unread) > 0 {
+				return cli.ErrReported
+			}
+			return nil
 		},
 	}
 	f.add(cmd)
@@ -78,7 +90,7 @@ func (o *options) why(typed string, f sourceFlags) (*whyResult, error) {
 		dir = dir.WithUpstream(upstream)
 		dirs = append(dirs, upstream)
 	}
-	programs, err := o.findPrograms(dirs, typed, f)
+	programs, unread, err := o.findPrograms(dirs, typed, f)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +99,7 @@ func (o *options) why(typed string, f sourceFlags) (*whyResult, error) {
 		return nil, err
 	}
 	defer store.Close()
-	r := &whyResult{Driver: fingerprint.DirName(), Programs: []binary.Explanation{}}
+	r := &whyResult{Driver: fingerprint.DirName(), Programs: []binary.Explanation{}, unread: unread}
 	explainer := store.NewExplainer()
 	for _, w := range programs {
 		e, err := explainer.Explain(w.key, w.source)
@@ -106,26 +118,23 @@ type explained struct {
 }
 
 // findPrograms returns the programs that an argument names: files or a built-in
-// program, else those on disk with that key or name.
-func (o *options) findPrograms(dirs []*binary.Dir, typed string, f sourceFlags) (list []explained, err error) {
+// program, else those on disk with that key or name. unread has an error for each file
+// that could not be read, where others could.
+func (o *options) findPrograms(dirs []*binary.Dir, typed string, f sourceFlags) (list []explained, unread []error, err error) {
 	for _, p := range f.reader().Read(typed) {
 		if p.Err != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", p.Name, p.Err))
+			unread = append(unread, fmt.Errorf("%s: %w", p.Name, p.Err))
 			continue
 		}
 		list = append(list, explained{p.Source.Key(), p.Source})
 	}
-	if err == nil {
-		return list, nil
+	if len(list) > 0 {
+		return list, unread, nil
 	}
-	stored, storedErr := o.storedPrograms(dirs, typed)
-	if storedErr != nil {
-		return nil, storedErr
+	if list, err = o.storedPrograms(dirs, typed); err == nil && len(list) == 0 {
+		err = cli.Hint(errors.Join(unread...), "shadercache list shows the keys of stored programs")
 	}
-	if len(stored) > 0 {
-		return stored, nil
-	}
-	return nil, cli.Hint(err, "shadercache list shows the keys of stored programs")
+	return list, nil, err
 }
 
 // storedPrograms returns the programs of all drivers with a key or name, each once.

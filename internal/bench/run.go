@@ -17,13 +17,16 @@ type Measure[R any] func(ctx context.Context, g *cli.GPU, h Header) (R, error)
 // dirName is the directory of the benchmarks in the user's cache directory.
 const dirName = "bench"
 
+// Dir returns the cache directory of the benchmarks in the user's.
+func Dir(user string) string { return filepath.Join(user, dirName) }
+
 // Own returns the options with a cache directory that benchmarks have for themselves,
 // below the user's: their programs and figures are none of the user's. Without a
 // directory they are those of the caller.
 func Own(o *cli.Options) *cli.Options {
 	own := *o
 	if dir, err := o.Directory(); err == nil {
-		own.Dir = filepath.Join(dir, dirName)
+		own.Dir = Dir(dir)
 	}
 	return &own
 }

@@ -1,23 +1,52 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
+	"strconv"
 )
 
 // ChildCommand returns a command that starts this executable with the global flags of
 // this process, its environment and its standard error, but with dir as cache
-// directory.
+// directory. With --json what the child's driver prints becomes JSONMessages.
 func (o *Options) ChildCommand(ctx context.Context, dir string, command []string, arguments ...string) (*exec.Cmd, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	all := append(command, "--dir", dir, "--device", o.Device,
-		"--driver-cache", o.DriverCache.String(), "--log-level", o.LogLevel.String())
+		"--driver-cache", o.DriverCache.String(), "--log-level", o.LogLevel.String(),
+		"--json="+strconv.FormatBool(o.JSON))
 	child := exec.CommandContext(ctx, executable, append(all, arguments...)...)
 	child.Args[0] = os.Args[0]
-	child.Stderr = o.Stderr
+	if child.Stderr = o.Stderr; o.JSON {
+		child.Stderr = &messageLines{to: o.Stderr}
+	}
 	return child, nil
+}
+
+// messageLines writes each line as a JSONMessage, unless it is one.
+type messageLines struct {
+	to   io.Writer
+	line []byte // not complete
+}
+
+func (w *messageLines) Write(data []byte) (int, error) {
+	w.line = append(w.line, data...)
+	for {
+		line, rest, whole := bytes.Cut(w.line, []byte("\n"))
+		if !whole {
+			return len(data), nil
+		}
+		w.line = rest
+		m := JSONMessage{}
+		if json.Unmarshal(line, &m) != nil || m.Schema == 0 {
+			m = JSONMessage{Schema: messageSchema, Level: "warning", Message: string(line)}
+		}
+		printMessage(w.to, m)
+	}
 }

@@ -100,13 +100,45 @@ func TestForStoresLeavesOutUnknownDrivers(t *testing.T) {
 }
 
 func TestChildCommandHasTheFlags(t *testing.T) {
-	o := Options{Device: "1", DriverCache: true, Stderr: io.Discard}
+	o := Options{Device: "1", DriverCache: true, JSON: true, Stderr: io.Discard}
 	child, err := o.ChildCommand(context.Background(), "/dir", []string{"bench"}, "--x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(child.Args[1:], " "); got != "bench --dir /dir --device 1 --driver-cache on --log-level info --x" {
+	if got := strings.Join(child.Args[1:], " "); got != "bench --dir /dir --device 1 --driver-cache on --log-level info --json=true --x" {
 		t.Errorf("%s", got)
+	}
+}
+
+// With --json everything on standard error is JSON, also what the driver of a child prints.
+func TestChildrenPrintJSON(t *testing.T) {
+	var out strings.Builder
+	o := Options{JSON: true, Stderr: &out}
+	child, err := o.ChildCommand(context.Background(), "/dir", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"a \"dri", "ver\"\n" + `{"schema":1,"level":"error","message":"x"}` + "\n{}\n"} {
+		if n, err := io.WriteString(child.Stderr, text); n != len(text) || err != nil {
+			t.Error(n, err)
+		}
+	}
+	want := `{"schema":1,"level":"warning","message":"a \"driver\""}
+{"schema":1,"level":"error","message":"x"}
+{"schema":1,"level":"warning","message":"{}"}
+`
+	if out.String() != want {
+		t.Errorf("%s", out.String())
+	}
+}
+
+// The log of a driver is cut in JSON too.
+func TestLogsInJSONAreCut(t *testing.T) {
+	for _, log := range []string{strings.Repeat("x", 1<<20), strings.Repeat("x\n", 1<<19)} {
+		m := newJSONError(&shader.CompileError{Name: "a", Log: log, Source: shader.MustSource("a", "void main() {}", nil)})
+		if len(m.Log) > maxJSONLog+1000 || !strings.Contains(m.Log, "the log is longer") {
+			t.Errorf("%d bytes", len(m.Log))
+		}
 	}
 }
 

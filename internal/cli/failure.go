@@ -106,7 +106,7 @@ func printFailure(w io.Writer, err error, whole string) {
 	}
 	fmt.Fprintf(w, "shadercache: %s\n", escapeMessage(err.Error()))
 	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
-		fmt.Fprint(w, EscapeText(shortened(refused, whole).Detail()))
+		fmt.Fprint(w, EscapeText(cut(refused, whole, maxLogLines, maxLogBytes).Detail()))
 	}
 	if hint := HintFor(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", escapeMessage(hint))
@@ -119,11 +119,12 @@ const (
 	maxLogBytes = 4 << 10
 )
 
-// shortened returns a compile error with the beginning of its log.
-func shortened(e *shader.CompileError, whole string) *shader.CompileError {
+// cut returns a compile error with the beginning of its log, and with the command that
+// prints the whole, "" for none.
+func cut(e *shader.CompileError, whole string, maxLines, maxBytes int) *shader.CompileError {
 	log := strings.TrimSpace(e.Log)
-	lines := strings.SplitAfterN(log[:min(len(log), maxLogBytes)], "\n", maxLogLines+1)
-	short := strings.Join(lines[:min(len(lines), maxLogLines)], "")
+	lines := strings.SplitAfterN(log[:min(len(log), maxBytes)], "\n", maxLines+1)
+	short := strings.Join(lines[:min(len(lines), maxLines)], "")
 	if len(short) == len(log) {
 		return e
 	}

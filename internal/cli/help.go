@@ -12,12 +12,9 @@ import (
 // HelpWidth is the width of help pages, in columns.
 const HelpWidth = 80
 
-// maxIndent is the deepest indentation at which a list begins.
-const maxIndent = 6
-
-// FitHelp makes the help of root and of the commands below it fit in HelpWidth. Texts are
-// changed now, so that documentation and manual pages have the same lines. Call it when
-// all commands were added.
+// FitHelp makes usage lines, examples and flags of root and of the commands below it fit in
+// HelpWidth. Texts (Long) have to fit as they are written. Examples are changed now, so that
+// documentation and manual pages have the same lines. Call it when all commands were added.
 func FitHelp(root *cobra.Command) {
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		return writeUsage(cmd.OutOrStderr(), cmd)
@@ -34,7 +31,7 @@ func FitHelp(root *cobra.Command) {
 
 func fitCommand(cmd *cobra.Command) {
 	cmd.InitDefaultHelpFlag()
-	cmd.Long, cmd.Example = fitText(cmd.Long), fitExample(cmd.Example)
+	cmd.Example = fitExample(cmd.Example)
 	for _, sub := range cmd.Commands() {
 		fitCommand(sub)
 	}
@@ -79,83 +76,15 @@ func writeUsage(out io.Writer, cmd *cobra.Command) error {
 	return err
 }
 
-// fitText wraps paragraphs that are too wide, and lines of lists and tables below their
-// text.
-func fitText(text string) string {
-	var lines []string
-	text = strings.ReplaceAll(text, "\t", "  ")
-	for _, block := range strings.Split(text, "\n\n") {
-		lines = append(lines, fitBlock(block), "")
-	}
-	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
-}
-
-func fitBlock(block string) string {
-	var fitted []string
-	lines := strings.Split(block, "\n")
-	for len(lines) > 0 {
-		// A run of lines without indentation is prose.
-		prose := 0
-		for prose < len(lines) && lines[prose] != "" && !strings.ContainsAny(lines[prose][:1], " \t") {
-			prose++
-		}
-		if prose == 0 {
-			fitted = append(fitted, hang(lines[0], column(lines[0])))
-			lines = lines[1:]
-			continue
-		}
-		run := strings.Join(lines[:prose], "\n")
-		if widest(lines[:prose]) > HelpWidth {
-			run = wrap(run, HelpWidth)
-		}
-		fitted, lines = append(fitted, run), lines[prose:]
-	}
-	return strings.Join(fitted, "\n")
-}
-
-func widest(lines []string) (width int) {
-	for _, line := range lines {
-		width = max(width, utf8.RuneCountInString(line))
-	}
-	return width
-}
-
-// column returns the column of the last cell of an indented line of two cells, which are
-// separated by at least two spaces, and a deeper indentation for a line of one.
-func column(line string) int {
-	text := strings.TrimLeft(line, " ")
-	indent := len(line) - len(text)
-	if cell := strings.Index(text, "  "); cell >= 0 && indent > 0 {
-		rest := strings.TrimLeft(text[cell:], " ")
-		return len(line) - len(rest)
-	}
-	if indent > maxIndent {
-		return indent // it continues a line of two cells
-	}
-	return indent + 2
-}
-
 // hang breaks a line that is too wide; what follows is indented to a column.
 func hang(line string, column int) string {
-	if utf8.RuneCountInString(line) <= HelpWidth || column >= HelpWidth/2 {
-		return line
+	first, rest := cutWidth(line, HelpWidth)
+	for rest != "" {
+		next := strings.Repeat(" ", column) + rest
+		line, rest = cutWidth(next, HelpWidth)
+		first += "\n" + line
 	}
-	text := strings.TrimLeft(line, " ")
-	indent := line[:len(line)-len(text)]
-	if cell := strings.Index(text, "  "); cell >= 0 && len(indent) < column {
-		indent, text = line[:column], line[column:]
-	}
-	wrapped := wrap(text, HelpWidth-column)
-	if strings.TrimSpace(indent) == "" {
-		// The first line begins further left than the others.
-		first, rest := cutWidth(text, HelpWidth-len(indent))
-		if rest == "" { // one word
-			room := HelpWidth - utf8.RuneCountInString(first)
-			return indent[:max(0, min(room, len(indent)))] + first
-		}
-		wrapped = first + "\n" + wrap(rest, HelpWidth-column)
-	}
-	return indent + strings.ReplaceAll(wrapped, "\n", "\n"+strings.Repeat(" ", column))
+	return first
 }
 
 // cutWidth cuts text at the last space that leaves at most width columns.
@@ -163,8 +92,9 @@ func cutWidth(text string, width int) (first, rest string) {
 	if utf8.RuneCountInString(text) <= width {
 		return text, ""
 	}
-	at := strings.LastIndex(text[:width+1], " ")
-	if at < 0 {
+	indent := len(text) - len(strings.TrimLeft(text, " "))
+	at := strings.LastIndex(text[indent:width+1], " ") + indent
+	if at < indent { // one word is too wide
 		return text, ""
 	}
 	return text[:at], text[at+1:]

@@ -101,10 +101,14 @@ func newJSONError(err error) JSONMessage {
 		m.Message = "interrupted"
 	}
 	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
-		m.Log = refused.Detail()
+		m.Log = cut(refused, "", maxJSONLog, maxJSONLog).Detail()
 	}
 	return m
 }
+
+// maxJSONLog bounds the driver's log in a JSONMessage, in bytes and in lines: that of a child
+// process is as long.
+const maxJSONLog = 64 << 10
 
 // printMessage writes m on a line.
 func printMessage(w io.Writer, m JSONMessage) {
