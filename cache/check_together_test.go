@@ -69,6 +69,6 @@ func TestCheckTogetherNamesWrongPrograms(t *testing.T) {
 	if runs, err := f.checkTogether(errors.New("again")); runs != 0 || err != nil {
 		t.Errorf("compiled programs: %d runs, %v", runs, err)
 	}
-	f.wantCounts(withStored(f, binary.Counters{DiskHits: 1, ResidentHits: 3, Compiles: 2, WrongAnswers: 1}))
+	f.wantCounts(withStored(f, binary.Counters{DiskHits: 1, ResidentHits: 3, Compiles: 2, Evictions: 1, WrongAnswers: 1}))
 	f.close()
 }
