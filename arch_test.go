@@ -22,6 +22,7 @@ const module = "github.com/shadercache/shadercache"
 var mayImport = map[string][]string{
 	"internal/kernelset": {"cache", "executor", "shader"},
 	"internal/faultgl":   {},
+	"internal/powercut":  {},
 	"internal/corpus":    {},
 
 	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "shader"}, // the front door

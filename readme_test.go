@@ -19,6 +19,7 @@ import (
 // TestMain gives the example a cache directory of its own, and leaves the
 // example out where there is no driver and $SHADERCACHE_REQUIRE_GL is not set.
 func TestMain(m *testing.M) {
+	runSoakWorker()
 	os.Exit(runTests(m))
 }
 

@@ -69,6 +69,7 @@ func TestProcessesThatEndTogether(t *testing.T) {
 	}
 	d.now = time.Now
 	s := openTestStore(t, d, testFingerprint)
+	must(t, s.reconcileIndex()) // merges what was recorded while the index was busy
 	known, err := s.loadIndex()
 	must(t, err)
 	if known.lifetime.Compiles != 8*processes || len(known.programs) != 8*processes {

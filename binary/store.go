@@ -46,6 +46,7 @@ type Store struct {
 	upstream *Store // nil: none
 
 	marks     crashlog.Log
+	names     nameSync
 	recording sync.Mutex // held while the index is written
 	mu        struct {
 		sync.Mutex
@@ -167,6 +168,7 @@ func (s *Store) Put(b *Blob) error {
 	if err := s.writeInto(s.blobPath(b.Key), data); err != nil {
 		return fmt.Errorf("binary: put %s: %w", b.Key.Short(), err)
 	}
+	s.names.add(s.blobPath(b.Key))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.rewritten == nil {
@@ -176,10 +178,11 @@ func (s *Store) Put(b *Blob) error {
 	return nil
 }
 
-// Close removes the marks and closes their file. It records nothing. Further calls do
-// nothing. A store that is not closed keeps one file open if Mark was called.
+// Close removes the marks, closes their file, and has the names of new blobs reach the
+// disk. It records nothing. Further calls do nothing. A store that is not closed keeps one file open if Mark was called.
 func (s *Store) Close() error {
 	s.marks.Close()
+	s.names.flush()
 	return nil
 }
 

@@ -43,7 +43,7 @@ func TestCheckTimed(t *testing.T) {
 	device := gltest.Open(t)
 	spoil := map[string]func(s *kernel.Sequence){"right_once": rightOnce}
 	for _, checked := range []bool{false, true} {
-		r, err := searchSpoiled(t, device, sampleConv.Shape(), Options{CheckTimed: checked, Budget: time.Hour}, spoil, "right_once", "direct")
+		r, err := searchSpoiled(t, device, sampleConv.Shape(), Options{CheckTimed: checked, Budget: time.Hour, Runs: 1 << 40}, spoil, "right_once", "direct")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestCheckTimed(t *testing.T) {
 // leave no result, and they are right all the same.
 func TestCheckTimedWithBeta(t *testing.T) {
 	s := conv2d.GEMMProblem{M: 16, N: 12, K: 8, Factors: conv2d.AlphaBeta(1, 0.5)}.Shape()
-	r, err := Search(t.Context(), gltest.Open(t), nil, s, Options{CheckTimed: true, Budget: time.Hour})
+	r, err := Search(t.Context(), gltest.Open(t), nil, s, Options{CheckTimed: true, Budget: time.Hour, Runs: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}

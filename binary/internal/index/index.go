@@ -3,8 +3,6 @@
 package index
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -13,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -40,13 +40,16 @@ const (
 // So the file is opened for one transaction and closed.
 //
 // bbolt may panic, fault or recurse without end on a damaged file, and Go cannot recover
-// from the last of these. So index.sum holds the SHA-256 of the whole file, written
-// after every change, and no page is read before the sum is found to match. That also
-// makes fsync unnecessary: a file that a power cut left incomplete does not match. The
-// store moves an index that does not match to rejected/ and makes a new one from the
-// blobs.
+// from the last of these. So index.sum holds the SHA-256 of the whole file, and no page
+// is read before the sum is found to match. The store moves an index that does not match
+// to rejected/ and makes a new one from the blobs.
+//
+// A change is made in a copy, which replaces the file: index.sum gets the sums of both
+// before that, and all three steps are synced. So a process that is killed, or a power
+// cut, leaves the file as it was before the change or after it.
 const (
-	schema = "1"
+	// Schema is the version of the file's content.
+	Schema = "1"
 	// openWait is how long Open waits for another process, whose transaction takes a
 	// few milliseconds. bbolt itself asks every 50 ms only, which processes that end
 	// together would wait for one after the other.
@@ -81,48 +84,88 @@ type File struct {
 	db      *bolt.DB
 	file    *os.File // the file that db has open
 	path    string
-	created bool // by this Open
-	changed bool
-	broken  bool // bbolt panicked
+	current string // sum of the file; "" where it is new
+	created bool   // by this Open
+	broken  bool   // bbolt panicked
 }
+
+// errReplaced is the error of a file that another process replaced while it was opened.
+var errReplaced = errors.New("index was replaced")
 
 // Open opens the index in a store's directory. Where it is missing, Open makes it, or
 // returns fs.ErrNotExist, wrapped, if readOnly.
 func Open(dir string, readOnly bool) (*File, error) {
-	x := &File{path: filepath.Join(dir, Name)}
+	for deadline := time.Now().Add(openWait); ; time.Sleep(openPoll) {
+		x := &File{path: filepath.Join(dir, Name)}
+		err := x.openOnce(readOnly)
+		if err == nil {
+			return x, nil
+		}
+		again := errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, errReplaced)
+		if !again || time.Now().After(deadline) {
+			return nil, x.abandon(err)
+		}
+		_ = x.abandon(err)
+	}
+}
+
+func (x *File) openOnce(readOnly bool) error {
 	info, err := os.Lstat(x.path)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return nil, &DamagedError{Path: x.path, Reason: "is not a regular file"}
-	case err == nil && info.Size() == 0 && readOnly:
-		return nil, fs.ErrNotExist
+		return errors.New("is not a regular file")
 	case err != nil && (readOnly || !errors.Is(err, fs.ErrNotExist)):
-		return nil, err
+		return err
+	case err == nil && x.isUnfinished(info.Size()):
+		if readOnly {
+			return &fs.PathError{Op: "open", Path: x.path, Err: fs.ErrNotExist}
+		}
+		if err := x.beginAgain(); err != nil {
+			return err
+		}
 	}
-	if err := x.open(readOnly); err != nil {
-		return nil, x.abandon(err)
+	err = x.guard(func() (err error) {
+		x.db, err = bolt.Open(x.path, 0o600, x.options(readOnly))
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	if err := x.verify(); err != nil {
-		return nil, x.abandon(err)
+	return x.verify()
+}
+
+// isUnfinished reports whether the file has no sum and no program, since the process
+// that made it was killed before its first Save, or has not reached it.
+func (x *File) isUnfinished(size int64) bool {
+	if size == 0 {
+		return true
 	}
-	return x, nil
+	_, err := os.Lstat(x.sumPath())
+	return errors.Is(err, fs.ErrNotExist) && size <= newFilePages*int64(os.Getpagesize())
+}
+
+// newFilePages is the size of a file that bbolt made, in pages.
+const newFilePages = 4
+
+// beginAgain empties an unfinished file that no process holds.
+func (x *File) beginAgain() error {
+	f, err := os.OpenFile(x.path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if osfile.TryLock(f, true) != nil {
+		return bolterrors.ErrTimeout
+	}
+	info, err := f.Stat()
+	if err != nil || !x.isUnfinished(info.Size()) {
+		return err
+	}
+	return f.Truncate(0)
 }
 
 // Created reports whether Open made the file: it is empty until Save.
 func (x *File) Created() bool { return x.created }
-
-// open opens the file as soon as no other process holds it.
-func (x *File) open(readOnly bool) error {
-	for deadline := time.Now().Add(openWait); ; time.Sleep(openPoll) {
-		err := x.guard(func() (err error) {
-			x.db, err = bolt.Open(x.path, 0o600, x.options(readOnly))
-			return err
-		})
-		if !errors.Is(err, bolterrors.ErrTimeout) || time.Now().After(deadline) {
-			return err
-		}
-	}
-}
 
 func (x *File) options(readOnly bool) *bolt.Options {
 	return &bolt.Options{
@@ -147,52 +190,58 @@ func (x *File) options(readOnly bool) *bolt.Options {
 // verify compares the open file with index.sum.
 func (x *File) verify() error {
 	if !osfile.IsNamed(x.file, x.path) {
-		return ErrBusy // replaced while open waited for its lock
+		return errReplaced
 	}
 	if x.created {
 		return nil
 	}
-	sum, err := x.sum()
+	sum, err := sumOf(x.file)
 	if err != nil {
 		return err
 	}
-	want, err := x.readSum()
+	accepted, err := x.readSums()
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(bytes.TrimSpace(want), []byte(sum.String())) {
+	if !slices.Contains(accepted, sum) {
 		return fmt.Errorf("index does not match %s", SumName)
 	}
+	x.current = sum
 	return nil
 }
 
-// readSum returns the content of index.sum, and nothing where it is missing. Opening
-// something else than a file, such as a FIFO, might never return.
-func (x *File) readSum() ([]byte, error) {
+// maxSums is the number of sums in index.sum: of the file before the last change, and
+// after it.
+const maxSums = 2
+
+// readSums returns the sums in index.sum, and none where it is missing. Opening something
+// else than a file, such as a FIFO, might never return.
+func (x *File) readSums() ([]string, error) {
 	info, err := os.Lstat(x.sumPath())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > 2*sha256.Size+2:
-		return nil, fmt.Errorf("%s is not a file with a sum", SumName)
+	case !info.Mode().IsRegular() || info.Size() > maxSums*(2*sha256.Size+2):
+		return nil, fmt.Errorf("%s is not a file with sums", SumName)
 	}
-	return os.ReadFile(x.sumPath())
+	data, err := os.ReadFile(x.sumPath())
+	return strings.Fields(string(data)), err
 }
 
 func (x *File) sumPath() string { return filepath.Join(filepath.Dir(x.path), SumName) }
 
-func (x *File) sum() (shader.Digest, error) {
-	info, err := x.file.Stat()
+func sumOf(f *os.File) (string, error) {
+	info, err := f.Stat()
 	if err != nil {
-		return shader.Digest{}, err
+		return "", err
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(x.file, 0, info.Size())); err != nil {
-		return shader.Digest{}, err
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, info.Size())); err != nil {
+		return "", err
 	}
-	return shader.Digest(h.Sum(nil)), nil
+	return shader.Digest(h.Sum(nil)).String(), nil
 }
 
 // LoadLifetime calls totals with the lifetime counters and the names of merged records,
@@ -207,8 +256,8 @@ func loadTotals(tx *bolt.Tx, totals func(lifetime, merged []byte) error) error {
 	if about == nil {
 		return nil
 	}
-	if got := about.Get(schemaKey); string(got) != schema {
-		return fmt.Errorf("index has schema %q, this program reads %q", got, schema)
+	if got := about.Get(schemaKey); string(got) != Schema {
+		return fmt.Errorf("index has schema %q, this program reads %q", got, Schema)
 	}
 	b := tx.Bucket(lifetimeBucket)
 	if b == nil {
@@ -265,16 +314,57 @@ type Changes struct {
 	Gone     []shader.Key // programs to delete
 }
 
-// Save writes the changes in one transaction.
+// Save makes the changes in a copy of the file and replaces the file by it. Processes
+// that open the index meanwhile wait for Close, and then find the new file. The changes
+// are on the disk when Save returns. The open file is the one before the change.
 func (x *File) Save(c Changes) error {
-	err := x.guard(func() error {
-		return x.db.Update(func(tx *bolt.Tx) error { return c.apply(tx) })
-	})
-	if err != nil {
+	if err := x.guard(func() error { return x.replace(c) }); err != nil {
 		return x.abandon(err)
 	}
-	x.changed = true
 	return nil
+}
+
+func (x *File) replace(c Changes) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(x.path), "."+Name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if info, err := x.file.Stat(); err != nil {
+		return err
+	} else if _, err := io.Copy(f, io.NewSectionReader(x.file, 0, info.Size())); err != nil {
+		return err
+	}
+	if err := c.applyTo(f.Name()); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	sum, err := sumOf(f)
+	if err != nil {
+		return err
+	}
+	if err := osfile.WriteFile(x.sumPath(), []byte(strings.TrimSpace(x.current+"\n"+sum)+"\n")); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), x.path); err != nil {
+		return err
+	}
+	return osfile.SyncDir(filepath.Dir(x.path))
+}
+
+// applyTo makes the changes in the bbolt file at path, in one transaction.
+func (c Changes) applyTo(path string) error {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{NoSync: true, NoGrowSync: true, NoStatistics: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Update(c.apply), db.Close())
 }
 
 func (c Changes) apply(tx *bolt.Tx) error {
@@ -284,7 +374,7 @@ func (c Changes) apply(tx *bolt.Tx) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	if err := about.Put(schemaKey, []byte(schema)); err != nil {
+	if err := about.Put(schemaKey, []byte(Schema)); err != nil {
 		return err
 	}
 	for _, key := range c.Gone {
@@ -308,19 +398,10 @@ func (c Changes) apply(tx *bolt.Tx) error {
 	return totals.Put(countersKey, c.Lifetime)
 }
 
-// Close writes the sum of what Save changed and closes the file. Where the sum cannot be
-// written, the next writer makes the index again. Further calls do nothing.
+// Close closes the file. Further calls do nothing.
 func (x *File) Close() {
 	if x.db == nil {
 		return
-	}
-	if x.changed {
-		if sum, err := x.sum(); err == nil {
-			_ = osfile.WriteUnsynced(x.sumPath(), func(w *bufio.Writer) error {
-				_, err := w.WriteString(sum.String() + "\n")
-				return err
-			})
-		}
 	}
 	_ = x.db.Close()
 	x.db = nil
@@ -338,9 +419,9 @@ func (x *File) abandon(err error) error {
 	}
 	x.db = nil
 	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
+	case errors.Is(err, bolterrors.ErrTimeout), errors.Is(err, errReplaced):
 		return ErrBusy
-	case errors.Is(err, ErrBusy), isSystemError(err):
+	case isSystemError(err):
 		return err
 	}
 	return &DamagedError{Path: x.path, Reason: err.Error()}

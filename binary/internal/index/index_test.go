@@ -82,6 +82,8 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Error("an index that exists was created")
 	}
 	must(t, x.Save(Changes{Lifetime: []byte("third"), Gone: keys[:1]}))
+	x.Close()
+	x = openFile(t, dir, true)
 	got := map[shader.Key]string{}
 	must(t, x.Load(func(_, _ []byte) error { return nil }, func(key shader.Key, value []byte) error {
 		got[key] = string(value)

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package osfile
+
+// SyncDir does nothing: the system has no call for it.
+func SyncDir(string) error { return nil }
