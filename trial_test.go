@@ -37,6 +37,7 @@ type start struct {
 	NoTrials bool
 	Record   bool // crashes
 	Run      bool // runs each program once
+	Shell    bool // it is started by a shell
 }
 
 // startResult is what it prints.
@@ -134,6 +135,9 @@ func (s start) command(t *testing.T, environment ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
+	if s.Shell {
+		cmd = exec.Command("/bin/sh", "-c", `"$0"; exit $?`, os.Args[0])
+	}
 	cmd.Env = append(append(os.Environ(), environment...), startVariable+"="+string(value))
 	return cmd
 }
@@ -376,6 +380,18 @@ func TestNoTrials(t *testing.T) {
 	s := start{Dir: t.TempDir(), Names: []string{"killed"}, NoTrials: true}
 	s.wantDeath(t, environment...)
 	if r := s.wantResult(t); r.Stats.Trials != 0 || r.Origins["killed"] != "compiled" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A program that inherits the variable of a child, through a process in between, is no
+// child: it runs as always.
+func TestTrialVariableIsOfOneParent(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	s := start{Dir: t.TempDir(), Names: []string{"a"}}
+	s.Shell = true
+	if r := s.wantResult(t, fmt.Sprintf(`SHADERCACHE_TRIAL={"parent":%d,"dir":%q}`, os.Getpid(), s.Dir)); len(r.Origins) != 1 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -8,23 +8,68 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// checkLoaded runs the check of a source, if it has one, on a program that was
-// loaded from blob, unless this blob has passed it before. wrong is why the
-// program failed the check; err is why the check gave no answer.
-func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, program shader.Program, blob *binary.Blob) (wrong, err error) {
+// CheckTogether checks programs that only work together: those of handles that were
+// loaded from binaries whose own check returned shader.ErrCheckLater. Without such
+// programs it returns nil and does not call check. When check returns nil, or
+// shader.ErrCheckLater because there is no check for them, these programs are not checked
+// again by this cache; after nil, their binaries are not by any other either. Otherwise
+// CheckTogether returns a *WrongAnswerError: release the handles and call RejectWrong for
+// its keys. The errors that are no results, see shader.Source.WithCheck, are returned as
+// they are. check must not call the cache.
+func (c *Cache) CheckTogether(ctx context.Context, handles []*Handle, check func(context.Context) error) error {
+	c.mu.Lock()
+	unchecked := map[*entry]*binary.Blob{}
+	for _, h := range handles {
+		if e := h.entry(); e.unchecked != nil {
+			unchecked[e] = e.unchecked
+		}
+	}
+	c.mu.Unlock()
+	if len(unchecked) == 0 {
+		return nil
+	}
+	err := check(ctx)
+	if err != nil && !errors.Is(err, shader.ErrCheckLater) {
+		if isNoAnswer(ctx, err) {
+			return err
+		}
+		return newWrongAnswerError(unchecked, err)
+	}
+	for e, blob := range unchecked {
+		if err == nil {
+			c.setChecked(blob)
+		}
+		c.mu.Lock()
+		e.unchecked = nil
+		c.mu.Unlock()
+	}
+	return nil
+}
+
+// checkLoaded runs the check of a source, if it has one, on a program that was loaded from
+// blob, unless this blob has passed it before. unchecked is the blob if it is to be checked
+// later; wrong is why the program failed the check; err is why the check gave no answer.
+func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, program shader.Program, blob *binary.Blob) (unchecked *binary.Blob, wrong, err error) {
 	run := src.Check()
 	if run == nil || c.isChecked(blob) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	err = c.runCheck(ctx, run, program.ID)
 	switch {
 	case err == nil:
 		c.setChecked(blob)
-		return nil, nil
-	case ctx.Err() != nil, errors.Is(err, shader.ErrContextLost), errors.Is(err, shader.ErrOutOfMemory):
-		return nil, err
+		return nil, nil, nil
+	case errors.Is(err, shader.ErrCheckLater):
+		return blob, nil, nil
+	case isNoAnswer(ctx, err):
+		return nil, nil, err
 	}
-	return err, nil
+	return nil, err, nil
+}
+
+// isNoAnswer reports whether a check ended before it had a result.
+func isNoAnswer(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, shader.ErrContextLost) || errors.Is(err, shader.ErrOutOfMemory)
 }
 
 // runCheck runs a check, and deletes the program when the check panics.

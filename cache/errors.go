@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -50,6 +51,27 @@ func (e *InUseError) Error() string {
 }
 
 func (e *InUseError) Is(target error) bool { return target == ErrInUse }
+
+// WrongAnswerError is returned by Cache.CheckTogether when programs that were loaded gave a
+// wrong answer.
+type WrongAnswerError struct {
+	Keys []shader.Key // of the programs, any of which may be at fault
+	Err  error        // of the check
+}
+
+func newWrongAnswerError(unchecked map[*entry]*binary.Blob, err error) error {
+	wrong := &WrongAnswerError{Err: err}
+	for e := range unchecked {
+		wrong.Keys = append(wrong.Keys, e.key)
+	}
+	return wrong
+}
+
+func (e *WrongAnswerError) Error() string {
+	return "a program that was loaded gave a wrong answer: " + e.Err.Error()
+}
+
+func (e *WrongAnswerError) Unwrap() error { return e.Err }
 
 // getError wraps an error about the source called name for the caller. A
 // compile error names its source already.

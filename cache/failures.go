@@ -70,8 +70,8 @@ type storedFailure struct{ *shader.CompileError }
 
 func (e *storedFailure) Unwrap() error { return e.CompileError }
 
-// addFailure counts and keeps a compile error, and returns it without the mark
-// that it came from the store. The caller holds mu.
+// addFailure counts and keeps a compile error, unless its reason may be another next time,
+// and returns it without the mark that it came from the store. The caller holds mu.
 func (c *Cache) addFailure(src *shader.Source, err error) error {
 	failure, stored := errors.AsType[*storedFailure](err)
 	if stored {
@@ -81,6 +81,9 @@ func (c *Cache) addFailure(src *shader.Source, err error) error {
 		c.mu.counters.pending.CompileErrors++
 	}
 	compileError, _ := errors.AsType[*shader.CompileError](err)
+	if !stored && !compileError.BlamesSource() {
+		return err
+	}
 	c.mu.failures.add(src.Key(), compileError)
 	if c.options.KeepCompileErrors && !stored {
 		c.addTask(task{what: "writing a compile error", do: func() error { return c.store.PutFailure(src, compileError.Log) }})

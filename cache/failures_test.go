@@ -113,3 +113,21 @@ func TestFailuresOnDisk(t *testing.T) {
 	f = openStart(t, dir, o)
 	f.wantOrigin(source("bad"), cache.Compiled)
 }
+
+// A compile error without a reason in the source is kept neither in memory nor on disk.
+func TestFailureOfTheDriverIsNotKept(t *testing.T) {
+	dir, o := t.TempDir(), cache.Options{KeepCompileErrors: true}
+	f := openStart(t, dir, o)
+	for _, log := range []string{"", "0:1: out of memory", "\xff\x01"} {
+		f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
+			return &shader.CompileError{Name: src.Name(), Log: log, Source: src}
+		}
+		f.compileError(source("bad"))
+	}
+	f.wantCounts(binary.Counters{CompileErrors: 3})
+	f.close()
+
+	f = openStart(t, dir, o)
+	f.wantOrigin(source("bad"), cache.Compiled)
+	f.close()
+}

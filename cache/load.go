@@ -81,7 +81,7 @@ func (c *Cache) loadBlob(ctx context.Context, src *shader.Source, blob *binary.B
 		c.rejectBlob(src.Key(), reason)
 		return nil, nil
 	}
-	wrong, err := c.checkLoaded(ctx, src, program, blob)
+	unchecked, wrong, err := c.checkLoaded(ctx, src, program, blob)
 	if wrong != nil || err != nil {
 		c.dev.Delete(program.ID)
 	}
@@ -95,6 +95,7 @@ func (c *Cache) loadBlob(ctx context.Context, src *shader.Source, blob *binary.B
 	}
 	e := newEntry(src, program, origin, c.clock)
 	e.compileNanos = blob.CompileNanos
+	e.unchecked = unchecked
 	return e, nil
 }
 

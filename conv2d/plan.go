@@ -109,6 +109,26 @@ func newPlan(ctx context.Context, e *executor.Executor, programs executor.Progra
 
 // acquire gets programs and memory.
 func (p *Plan) acquire(ctx context.Context, programs executor.Programs) error {
+	if err := p.getChecked(ctx, programs); err != nil {
+		return err
+	}
+	var err error
+	if n := p.sequence.WorkspaceLen; n > 0 {
+		if p.workspace, err = p.newMemory(n); err != nil {
+			return err
+		}
+	}
+	if n := p.sequence.SemaphoreCount; n > 0 {
+		if p.semaphores, err = p.newMemory(n); err != nil {
+			return err
+		}
+		err = p.semaphores.Fill(ctx, 0)
+	}
+	return err
+}
+
+// getPrograms gets a handle for each program.
+func (p *Plan) getPrograms(ctx context.Context, programs executor.Programs) error {
 	for _, s := range p.sequence.All() {
 		if p.programs[s.Source.Key()] != nil {
 			continue
@@ -123,19 +143,16 @@ func (p *Plan) acquire(ctx context.Context, programs executor.Programs) error {
 	slices.SortFunc(p.origins, func(a, b ProgramOrigin) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
 	})
-	var err error
-	if n := p.sequence.WorkspaceLen; n > 0 {
-		if p.workspace, err = p.newMemory(n); err != nil {
-			return err
-		}
+	return nil
+}
+
+// releasePrograms releases the handles.
+func (p *Plan) releasePrograms() {
+	for _, handle := range p.programs {
+		handle.Release()
 	}
-	if n := p.sequence.SemaphoreCount; n > 0 {
-		if p.semaphores, err = p.newMemory(n); err != nil {
-			return err
-		}
-		err = p.semaphores.Fill(ctx, 0)
-	}
-	return err
+	clear(p.programs)
+	p.origins = nil
 }
 
 // newMemory makes memory for n elements, rounded up to whole vectors of 4.

@@ -5,6 +5,8 @@ package conv2d
 import (
 	"math"
 	"testing"
+
+	"github.com/shadercache/shadercache/cache"
 )
 
 func TestConv2D(t *testing.T) {
@@ -39,7 +41,7 @@ func checkConv2D(t *testing.T, r *Runner, p Problem, seed uint64) {
 	if p.Bias {
 		bias = RandomValues(p.BiasLen(), seed+2)
 	}
-	before := r.Executor.Context().Counters().Dispatches
+	before, loads := r.Executor.Context().Counters().Dispatches, r.Programs.(*cache.Cache).Stats().DiskHits
 	got, err := r.Conv2D(t.Context(), p, input, weights, bias)
 	if err != nil {
 		t.Errorf("%v: %v", p, err)
@@ -49,9 +51,11 @@ func checkConv2D(t *testing.T, r *Runner, p Problem, seed uint64) {
 	if err := report.Err(); err != nil || report.Elements != p.OutputLen() {
 		t.Errorf("%v: %v", p, report)
 	}
-	if n := r.Executor.Context().Counters().Dispatches - before; n != uint64(p.reduction().dispatches()) {
+	n, want := r.Executor.Context().Counters().Dispatches-before, uint64(p.reduction().dispatches())
+	checked := r.Programs.(*cache.Cache).Stats().DiskHits > loads // which takes dispatches of its own
+	if n < want || n > want != checked {
 		// Priming is no dispatch of this kind.
-		t.Errorf("%v: %d dispatches, want %d", p, n, p.reduction().dispatches())
+		t.Errorf("%v: %d dispatches, want %d", p, n, want)
 	}
 }
 

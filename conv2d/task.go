@@ -98,6 +98,7 @@ func (t task) build(c Choice) (kernel.Sequence, float64, error) {
 		if err := made.Validate(t.maxStorage); err != nil {
 			return kernel.Sequence{}, 0, fmt.Errorf("conv2d: %v: %w", t.shape, err)
 		}
+		made.CheckLater()
 		return made, o.tolerance, nil
 	}
 	return kernel.Sequence{}, 0, fmt.Errorf("conv2d: there is no algorithm %q for %v (there are %s)", c.Algorithm, t.shape, strings.Join(names, ", "))

@@ -113,8 +113,9 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	return p, nil
 }
 
-// result waits for the driver and returns the error of compiling or linking. A GL
-// error takes precedence: without memory the logs are of no use.
+// result waits for the driver and returns the error of compiling or linking. A lost
+// context or a lack of memory takes precedence: the logs are of no use then. Another GL
+// error does not if the text does not compile: linking it may be one.
 func (b *build) result(gl *GL) error {
 	var compiled, linked int32
 	gl45.GetShaderiv(b.shader, gl45.COMPILE_STATUS, &compiled)
@@ -123,7 +124,7 @@ func (b *build) result(gl *GL) error {
 	}
 	err := gl.Err()
 	switch {
-	case err != nil && (gl.c.lost.Load() || compiled != gl45.FALSE):
+	case err != nil && (gl.c.lost.Load() || compiled != gl45.FALSE || errors.Is(err, shader.ErrOutOfMemory)):
 		return fmt.Errorf("glctx: compile %s: %w", b.source.Name(), err)
 	case compiled == gl45.FALSE:
 		return &shader.CompileError{Name: b.source.Name(), Log: shaderLog(b.shader), Source: b.source}

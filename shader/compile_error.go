@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 const (
@@ -29,6 +31,15 @@ func (e *CompileError) For(s *Source) *CompileError {
 		return e
 	}
 	return &CompileError{Name: s.name, Log: e.Log, Source: s}
+}
+
+// BlamesSource reports whether the log is a reason that lies in the source, so that the
+// driver would refuse it again. It is not when the log is empty, is no text, or is of a
+// driver without memory.
+func (e *CompileError) BlamesSource() bool {
+	isOdd := func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r) }
+	return strings.TrimSpace(e.Log) != "" && !strings.ContainsFunc(e.Log, isOdd) &&
+		!strings.Contains(strings.ToLower(e.Log), "out of memory")
 }
 
 // Error returns one line: the program and the first error of the log.

@@ -97,3 +97,19 @@ func TestCompileErrorFollowsTheUsersLineDirectives(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
+
+func TestCompileErrorBlamesSource(t *testing.T) {
+	for log, want := range map[string]bool{
+		"0:1(3): error: syntax error\n":               true,
+		"0(4) : error C1503: undefined \"größe\"\r\n": true,
+		"":                              false,
+		" \n\t":                         false,
+		"\x1b[2J\x07":                   false,
+		"0:1: \xff\xfe":                 false,
+		"Internal error: Out of memory": false,
+	} {
+		if got := (&CompileError{Log: log}).BlamesSource(); got != want {
+			t.Errorf("%q: %v", log, got)
+		}
+	}
+}

@@ -2,8 +2,8 @@ package shader
 
 import "errors"
 
-// Errors of a device. They are declared here because cache and glctx use them and
-// do not import each other.
+// Errors of a device and of a Check. They are declared here because cache and glctx use
+// them and do not import each other.
 var (
 	// ErrRejected is returned when a driver rejects a program binary: it was
 	// made by another driver build, for other context flags, or is damaged.
@@ -15,4 +15,6 @@ var (
 	ErrContextLost = errors.New("GL context lost")
 	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("GL context closed")
+	// ErrCheckLater is returned by a Check that needs other programs too.
+	ErrCheckLater = errors.New("the program is to be checked later")
 )

@@ -199,9 +199,9 @@ func (s *Source) WithName(name string) *Source {
 // each binary that it loads, before Get returns the program, and stores the result
 // on disk. A program that was compiled is not checked. After an error of the check
 // the binary is discarded and the source compiled; ErrContextLost, ErrOutOfMemory
-// and the end of ctx are no results, and are returned to the caller of Get. The
-// check runs on a goroutine of the cache and must not call the cache. nil removes
-// the check.
+// and the end of ctx are no results, and are returned to the caller of Get.
+// ErrCheckLater leaves the check to Cache.CheckTogether. The check runs on a goroutine
+// of the cache and must not call the cache. nil removes the check.
 func (s *Source) WithCheck(check Check) *Source {
 	checked := *s
 	checked.check = check

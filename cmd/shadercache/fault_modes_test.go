@@ -29,6 +29,7 @@ const (
 	noted   = "healthy; verify lists the program"
 	unkept  = "compiled at each start"
 	repair  = "the program is refused"
+	once    = "the program is refused once"
 	retry   = "the failure is remembered"
 )
 
@@ -54,21 +55,6 @@ var quickFaults = map[string]bool{
 	"length=2147483647@glGetProgramBinary": true, "print@glLinkProgram": true,
 }
 
-// pendingFaults are rows whose outcome is not yet what it must be. Those before the empty
-// line pass once marks and trials of suspects are merged.
-var pendingFaults = map[string]bool{
-	"crash@glCompileShader": true, "crash@glLinkProgram": true, "crash=6@glLinkProgram": true,
-	"crash=7@glLinkProgram": true, "crash=9@glLinkProgram": true, "crash-thread@glLinkProgram": true,
-	"crash@glDispatchComputeIndirect": true, "crash@glGetProgramBinary": true, "exit@glLinkProgram": true,
-	"hang@glLinkProgram": true, "hang@glProgramBinary": true, "hang@glGetProgramBinary": true,
-	"wrong@glProgramBinary": true, "length=-1@glGetProgramiv": true,
-
-	"out-of-memory@glCompileShader": true, // is taken for a compile error, and remembered
-	"crash@glDispatchCompute":       true, // refused once; verify does not list it
-	"crash@glFenceSync":             true,
-	"crash@glClientWaitSync":        true,
-}
-
 // killed is the outcome of a command that its user ends.
 const killed = "SIGKILL"
 
@@ -88,9 +74,9 @@ var faultRows = []faultRow{
 	{faultgl.Crash, "", "glDispatchComputeIndirect", "1 the driver crashed: SIGSEGV", repair, sigsegv, nothing},
 	{faultgl.Crash, "", "glGetProgramBinary", "0", unkept, sigsegv, unkept},
 	{faultgl.Crash, "", "glProgramBinary", "0", unkept, sigsegv, unkept},
-	{faultgl.Crash, "", "glDispatchCompute", "", "", sigsegv, repair},
-	{faultgl.Crash, "", "glFenceSync", "", "", sigsegv, repair},
-	{faultgl.Crash, "", "glClientWaitSync", "", "", sigsegv, repair},
+	{faultgl.Crash, "", "glDispatchCompute", "", "", sigsegv, once},
+	{faultgl.Crash, "", "glFenceSync", "", "", sigsegv, once},
+	{faultgl.Crash, "", "glClientWaitSync", "", "", sigsegv, once},
 	{faultgl.Exit, "", "glLinkProgram", "1 its process ended: exit status 1", repair, "1", nothing},
 	{faultgl.Hang, "", "eglInitialize", "1", nothing, killed, nothing},
 	{faultgl.Hang, "", "glLinkProgram", "1 it took longer than", repair, killed, nothing},
@@ -101,7 +87,7 @@ var faultRows = []faultRow{
 	{faultgl.Print, "", "eglInitialize", "0", nothing, "0", nothing},
 	{faultgl.Print, "", "glLinkProgram", "0", nothing, "0", nothing},
 	{faultgl.Garbage, "", "glGetString", "0", nothing, "0", nothing},
-	{faultgl.Garbage, "", "glLinkProgram", "1 does not compile", retry, "1 does not compile", nothing},
+	{faultgl.Garbage, "", "glLinkProgram", "1 does not compile", nothing, "1 does not compile", nothing},
 	{faultgl.Garbage, "", "glProgramBinary", "0", nothing, "0", nothing},
 	{faultgl.Garbage, "", "glGetProgramBinary", "0", nothing, "0", nothing},
 	{faultgl.Length, "-1", "glGetProgramBinary", "1 the program store failed", nothing, "0", nothing},
@@ -204,9 +190,6 @@ func TestFaultModes(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			if pendingFaults[name] {
-				t.Skip("pending")
-			}
 			t.Parallel()
 			if row.preload != "" {
 				testFaultInPreload(t, row)
@@ -366,7 +349,7 @@ func testFaultInRun(t *testing.T, row faultRow) {
 		ran(t, printed)
 	}
 	got, printed = healthy.outcome(t, arguments...)
-	if row.runFix == repair {
+	if row.runFix == repair || row.runFix == once {
 		wantOutcome(t, "the next run", got, "1 is in quarantine")
 		healthy.repair(t, row.runFix)
 		got, printed = healthy.outcome(t, arguments...)

@@ -60,6 +60,22 @@ func (t *DeviceTensors) ReadOutput(gl *glctx.GL) ([]float32, error) {
 	return download(gl, t.byRole[Output], t.outputLen)
 }
 
+// Compute runs a sequence once, as Run.Checked does, and returns the output of outputLen
+// elements. programs has the program of every step.
+func Compute(gl *glctx.GL, s Sequence, programs map[shader.Key]uint32, in Tensors, outputLen int) ([]float32, error) {
+	t, err := NewDeviceTensors(gl, in, outputLen)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Free(gl)
+	r, err := NewRun(gl, s, programs)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Free()
+	return r.Checked(t)
+}
+
 // Run is a sequence with its programs and scratch memory, within one callback.
 type Run struct {
 	// FirstNanos is how long the first call of Checked waited for the GPU, in

@@ -6,6 +6,7 @@
 package kernel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -76,6 +77,16 @@ type Sequence struct {
 
 // All returns the steps of Prepare and then Steps.
 func (s Sequence) All() []Step { return slices.Concat(s.Prepare, s.Steps) }
+
+// CheckLater marks the programs as those that a plan checks: see cache.Cache.CheckTogether.
+func (s Sequence) CheckLater() {
+	later := func(context.Context, uint32) error { return shader.ErrCheckLater }
+	for _, steps := range [][]Step{s.Prepare, s.Steps} {
+		for i := range steps {
+			steps[i].Source = steps[i].Source.WithCheck(later)
+		}
+	}
+}
 
 // IndexOf returns the storage binding at which the steps have a role.
 func (s Sequence) IndexOf(role Role) (index uint32, ok bool) {
