@@ -100,9 +100,9 @@ func primeChild(t *testing.T, dir string, environment ...string) (o primeOutcome
 
 // A preload runs no invocation, and yet the machine code is in the driver's own cache
 // after it: the first process that dispatches adds nothing, and does not wait for the
-// code to be generated.
+// code to be generated. Only for software drivers is that wait far longer than a dispatch.
 func TestPreloadGeneratesTheMachineCode(t *testing.T) {
-	gltest.Open(t) // skips or fails without a driver
+	software := gltest.Open(t).Info().Software()
 	dir := t.TempDir()
 	preloaded := primeChild(t, dir)
 	files := driverFiles(t, dir)
@@ -123,7 +123,7 @@ func TestPreloadGeneratesTheMachineCode(t *testing.T) {
 		t.Errorf("a dispatch after the preload had machine code generated: files %q, before %q", after, files)
 	}
 	t.Logf("machine code %v, first dispatch of a later process %v", preloaded.Prime, first)
-	if preloaded.Prime < 5*first {
+	if software && preloaded.Prime < 5*first {
 		t.Errorf("the machine code took %v in the preload, and the first dispatch of a later process %v", preloaded.Prime, first)
 	}
 }
