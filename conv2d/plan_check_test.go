@@ -128,7 +128,8 @@ func computeInProcess(t *testing.T, dir, word string, environment []string) (got
 	return got
 }
 
-// Every algorithm has a small problem for the programs of large ones.
+// Every algorithm for software drivers has a small problem for the programs of large ones.
+// Those for GPUs have all extents compiled in.
 func TestSmallerProblem(t *testing.T) {
 	info := gltest.Open(t).Info()
 	for _, word := range []string{
@@ -159,7 +160,7 @@ func TestSmallerProblem(t *testing.T) {
 				found++
 			}
 		}
-		if len(missing) > 0 {
+		if len(missing) > 0 && info.Software() {
 			t.Errorf("%s: %d found, none for %v", word, found, missing)
 		}
 	}

@@ -94,7 +94,7 @@ func TestMemoryLimit(t *testing.T) {
 // What earlier programs left in a child is not counted against the next.
 func TestAChildThatHasGrownIsReplaced(t *testing.T) {
 	t.Parallel()
-	got, report, _ := compileFakes(t, Pool{Jobs: 1, Dir: openDir(t), MaxMemoryBytes: 64 << 20}, "leak one", "leak two", "leak three")
+	got, report, _ := compileFakes(t, Pool{Jobs: 1, Dir: openDir(t), MaxMemoryBytes: 128 << 20}, "leak one", "leak two", "leak three")
 	for name, r := range got {
 		if r.Err != nil {
 			t.Errorf("%s: %v", name, r.Err)
