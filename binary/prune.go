@@ -242,10 +242,20 @@ func (p *pruning) deleteItem(it pruneItem) {
 		if info, err := os.Lstat(path); err == nil && p.delete(path) {
 			p.report.Programs++
 			p.report.Bytes += info.Size()
+			p.deleteCheck(it.store, it.key)
 		}
 	}
 	for _, part := range it.driver {
 		p.deleteDriverItem(part)
+	}
+}
+
+// deleteCheck deletes the note that the binary of a deleted program was checked. It is
+// part of the program and does not count.
+func (p *pruning) deleteCheck(s *Store, key shader.Key) {
+	path := s.checkedPath(key)
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		p.delete(path)
 	}
 }
 
