@@ -83,8 +83,10 @@ func (r *run) endWorker() {
 
 // work feeds one child after the other until no request waits.
 func (r *run) work(ctx context.Context) error {
-	for r.left() {
-		if err := r.workWithChild(ctx); err != nil {
+	var again []int
+	for len(again) > 0 || r.left() {
+		var err error
+		if again, err = r.workWithChild(ctx, again); err != nil {
 			return err
 		}
 	}
@@ -94,21 +96,25 @@ func (r *run) work(ctx context.Context) error {
 // growthCheck is after how many programs from disk the memory of a child is measured.
 const growthCheck = 32
 
-// workWithChild feeds one child until no request waits, or the child is lost or has
-// grown.
-func (r *run) workWithChild(ctx context.Context) error {
+// workWithChild feeds one child, first with a request of its own, until no request waits,
+// or the child is lost or has grown. It returns a request for the next child: one that
+// runs already does not have the note of what this one was lost with.
+func (r *run) workWithChild(ctx context.Context, own []int) (again []int, err error) {
 	child, err := r.startChild(r.Command)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for sent := 0; ctx.Err() == nil && !(sent%growthCheck == 0 && child.hasGrown()); sent++ {
-		indices := r.next()
+		indices := own
+		if own = nil; len(indices) == 0 {
+			indices = r.next()
+		}
 		if len(indices) == 0 {
-			return child.end()
+			return nil, child.end()
 		}
 		if len(indices) > 1 {
 			if lost := r.loadBatch(indices, child); lost != nil {
-				return r.batchLost(indices, child, lost)
+				return nil, r.batchLost(indices, child, lost)
 			}
 			sent |= growthCheck - 1
 			continue
@@ -127,7 +133,7 @@ func (r *run) workWithChild(ctx context.Context) error {
 			sent |= growthCheck - 1 // the next time too
 		}
 	}
-	return errors.Join(ctx.Err(), child.end())
+	return nil, errors.Join(ctx.Err(), child.end())
 }
 
 // loadBatch has a child load the programs of requests, and queues those again that have
@@ -209,9 +215,9 @@ func (r *run) next() (indices []int) {
 }
 
 // childLost answers the request that a child was lost with. Where the reason may lie
-// elsewhere, as with a process that the system killed for lack of memory, the request
-// gets a second try.
-func (r *run) childLost(index int, request string, child *childProcess, lost *LostError) error {
+// elsewhere, as with a process that the system killed for lack of memory, it returns the
+// request, for a second try.
+func (r *run) childLost(index int, request string, child *childProcess, lost *LostError) (again []int, err error) {
 	r.recordCrash(child.command.Process.Pid, lost.Signal)
 	key := requestKey(request)
 	refused, err := r.recoverMarks(key)
@@ -225,15 +231,15 @@ func (r *run) childLost(index int, request string, child *childProcess, lost *Lo
 	case lost.Crashed() && r.Dir != nil && !r.isBinaryAtFault(key):
 		result, verdict = r.crashedTwice(index, request, lost)
 	case r.tryAgain(index):
-		return err
+		return []int{index}, err
 	case lost.Signal == "" && r.Dir != nil: // it ended itself, twice
 		result, verdict = r.refuse(result, lost)
 	}
 	r.answer(result)
-	return errors.Join(err, verdict)
+	return nil, errors.Join(err, verdict)
 }
 
-// tryAgain queues a request for its second try, and reports whether it did.
+// tryAgain reports whether a request gets a second try.
 func (r *run) tryAgain(index int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +248,6 @@ func (r *run) tryAgain(index int) bool {
 	}
 	r.mu.lost[index] = true
 	delete(r.mu.batched, index)
-	r.mu.waiting = append(r.mu.waiting, index)
 	return true
 }
 
