@@ -182,16 +182,22 @@ func BenchmarkFrames(b *testing.B) {
 	for _, compileBeside := range []bool{false, true} {
 		b.Run(fmt.Sprintf("beside=%v", compileBeside), func(b *testing.B) {
 			glctx.OwnContext(b)
-			var lost []time.Duration
+			var lost, loads, primes []time.Duration
 			for range b.N {
 				l := newRenderLoop(b, compileBeside)
-				l.preload(b, framePrograms(48), time.Second/60)
+				for _, r := range l.preload(b, framePrograms(48), time.Second/60) {
+					loads = append(loads, time.Duration(r.LoadNanos))
+					primes = append(primes, time.Duration(r.PrimeNanos))
+				}
 				lost = append(lost, l.frames...)
 				wantNoError(b, l.gpu.Close())
 			}
-			slices.Sort(lost)
-			b.ReportMetric(lost[len(lost)*99/100].Seconds()*1e3, "p99-ms")
-			b.ReportMetric(lost[len(lost)-1].Seconds()*1e3, "max-ms")
+			for what, all := range map[string][]time.Duration{"frame": lost, "load": loads, "prime": primes} {
+				slices.Sort(all)
+				b.ReportMetric(all[len(all)/2].Seconds()*1e3, what+"-p50-ms")
+				b.ReportMetric(all[len(all)*99/100].Seconds()*1e3, what+"-p99-ms")
+			}
+			b.ReportMetric(lost[len(lost)-1].Seconds()*1e3, "frame-max-ms")
 			b.ReportMetric(float64(len(lost))/float64(b.N), "frames/op")
 		})
 	}
