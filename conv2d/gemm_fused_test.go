@@ -256,7 +256,7 @@ func TestFusedAfterTheContextIsGone(t *testing.T) {
 	seed := newSeed(t)
 	gltest.Open(t) // skips where there is no driver
 	for round := range 2 {
-		gpu, err := glctx.Open(glctx.Options{})
+		gpu, err := glctx.Open(glctx.Options{DriverCacheOff: true})
 		if err != nil {
 			t.Fatal(err)
 		}
