@@ -34,7 +34,7 @@ func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, er
 		for _, s := range stores {
 			p.deleteIfThere(s.quarantinePath(key))
 			p.deleteIfThere(filepath.Join(s.path, failedName, key.String()+".json"))
-			p.deleteIfThere(filepath.Join(s.path, checkedName, key.String()))
+			p.deleteIfThere(s.checkedPath(key))
 		}
 	}
 	for _, s := range stores {
@@ -84,11 +84,16 @@ func (d *Dir) startDeleting(o PruneOptions) (*pruning, []*Store, error) {
 	return &pruning{PruneOptions: PruneOptions{DryRun: o.DryRun, Deleted: o.Deleted, Now: d.now()}}, stores, err
 }
 
-// deleteIfThere deletes a regular file.
+// deleteIfThere deletes a regular file and counts it as a leftover.
 func (p *pruning) deleteIfThere(path string) {
-	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+	if isRegular(path) {
 		p.deleteLeftover(path)
 	}
+}
+
+func isRegular(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // removeEmptyShards removes the directories of two digits that are empty.

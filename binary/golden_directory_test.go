@@ -31,8 +31,12 @@ func currentSchemas(t *testing.T) string {
 		blobVersion, fingerprintSchema, index.Schema, manifestSchema, probeSchema, settingsSchema, tuningSchema, source.Key(), testFingerprint.Digest())
 }
 
-func goldenSource() *shader.Source { return shader.MustSource("golden", "// golden\nvoid main() {}", nil) }
-func goldenFailed() *shader.Source { return shader.MustSource("failed", "// failed\nvoid main() {}", nil) }
+func goldenSource() *shader.Source {
+	return shader.MustSource("golden", "// golden\nvoid main() {}", nil)
+}
+func goldenFailed() *shader.Source {
+	return shader.MustSource("failed", "// failed\nvoid main() {}", nil)
+}
 
 func goldenQuarantined() Quarantined {
 	return Quarantined{Key: testKey(7), Name: "crasher", Action: ActionCompile, Signal: "SIGSEGV", Reason: "the driver crashed", Time: start}

@@ -253,8 +253,7 @@ func (p *pruning) deleteItem(it pruneItem) {
 // deleteCheck deletes the note that the binary of a deleted program was checked. It is
 // part of the program and does not count.
 func (p *pruning) deleteCheck(s *Store, key shader.Key) {
-	path := s.checkedPath(key)
-	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+	if path := s.checkedPath(key); isRegular(path) {
 		p.delete(path)
 	}
 }

@@ -19,7 +19,7 @@ import (
 //	{"schema": 1, "max_bytes": 4294967296, "max_files": 200000, "max_age": "720h0m0s"}
 //
 // A field that is left out, or 0, is not set. A file of a later schema, or one that
-// cannot be read, counts as none: Settings returns the error, and [Dir.Trim] goes on.
+// cannot be read, counts as none: Settings returns the error, [Dir.Trim] ignores it.
 const (
 	settingsName     = "settings.json"
 	settingsSchema   = 1

@@ -241,7 +241,7 @@ uint residentStep(uvec2 step) {
 	wantWords(t, words(t, s, "Ring", int(groups)), want)
 }
 
-// TestStuckBarriersAreAnError has one of two groups not call the barrier: the other goes on
+// TestStuckBarriersAreAnError has one of two groups not call the barrier: the other continues
 // without it, also where a signal came first, and nothing of the state is returned.
 func TestStuckBarriersAreAnError(t *testing.T) {
 	const text = `#version 450 core

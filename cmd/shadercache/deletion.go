@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/internal/cli"
@@ -16,25 +15,13 @@ type deletion struct{ pruneResult }
 func (r *deletion) options() binary.PruneOptions {
 	o := binary.PruneOptions{DryRun: r.DryRun}
 	if r.DryRun {
-		o.Deleted = func(file string) {
-			name, err := filepath.Rel(r.Dir, file)
-			if err != nil {
-				name = file
-			}
-			r.Files = append(r.Files, filepath.ToSlash(name))
-		}
+		o.Deleted = r.listFile
 	}
 	return o
 }
 
 func (r *deletion) Print(w io.Writer) {
-	verb := "deleted"
-	if r.DryRun {
-		verb = "would delete"
-	}
-	for _, file := range r.Files {
-		fmt.Fprintf(w, "  %s\n", cli.EscapeName(file))
-	}
+	verb := r.printFiles(w)
 	fmt.Fprintf(w, "%s %s (%s), %s of machine code and %s\n", verb, cli.Plural(r.Programs, "program"),
 		cli.ReadableBytes(r.Bytes), cli.ReadableBytes(r.DriverBytes), cli.Plural(r.Leftovers, "other file"))
 	if r.DriverInUse {

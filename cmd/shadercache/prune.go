@@ -142,13 +142,7 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 		po.OtherThan = &digest
 	}
 	if po.DryRun {
-		po.Deleted = func(file string) {
-			name, err := filepath.Rel(path, file)
-			if err != nil {
-				name = file
-			}
-			r.Files = append(r.Files, filepath.ToSlash(name))
-		}
+		po.Deleted = r.listFile
 	}
 	r.PruneReport, err = dir.Prune(po)
 	if err == nil && !po.DryRun {
@@ -157,14 +151,28 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 	return r, err
 }
 
-func (r *pruneResult) Print(w io.Writer) {
-	verb := "deleted"
-	if r.DryRun {
-		verb = "would delete"
+// listFile adds a file to Files, relative to Dir.
+func (r *pruneResult) listFile(file string) {
+	name, err := filepath.Rel(r.Dir, file)
+	if err != nil {
+		name = file
 	}
+	r.Files = append(r.Files, filepath.ToSlash(name))
+}
+
+// printFiles prints Files and returns the verb for what happened, or would, to them.
+func (r *pruneResult) printFiles(w io.Writer) (verb string) {
 	for _, file := range r.Files {
 		fmt.Fprintf(w, "  %s\n", cli.EscapeName(file))
 	}
+	if r.DryRun {
+		return "would delete"
+	}
+	return "deleted"
+}
+
+func (r *pruneResult) Print(w io.Writer) {
+	verb := r.printFiles(w)
 	fmt.Fprintf(w, "%s %s (%s) and %s of the driver (%s)", verb,
 		cli.Plural(r.Programs, "program"), cli.ReadableBytes(r.Bytes),
 		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.DriverBytes))

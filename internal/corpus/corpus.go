@@ -23,7 +23,7 @@ type Options struct {
 	Seed     uint64 // of the choice and order of programs
 
 	// Faults adds programs with the texts CrashMarker, HangMarker and MemoryMarker, which
-	// compile, unless a driver is told to fail on them: see internal/faultgl.
+	// compile, unless faults make a driver fail on them: see internal/faultgl.
 	Faults bool
 
 	// Heavy adds programs of nested macros that need minutes, or gigabytes, to compile.

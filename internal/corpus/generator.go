@@ -169,7 +169,7 @@ func (g *generator) errors() {
 	}
 }
 
-// faults writes programs on which a driver fails that is told to.
+// faults writes programs on which a driver with faults fails: see internal/faultgl.
 func (g *generator) faults() {
 	for i := range max(1, g.Programs/300) {
 		for _, marker := range []string{CrashMarker, HangMarker, MemoryMarker} {
