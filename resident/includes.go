@@ -2,18 +2,10 @@ package resident
 
 import (
 	"io/fs"
-	"path"
+
+	"github.com/shadercache/shadercache/internal/kernelset"
 )
 
 // Includes returns the files that kernels include: resident.glsl and its parts. Tools
 // that read kernels from files search it, as shader.FileOptions.Shipped.
-func Includes() fs.FS { return includes{} }
-
-type includes struct{}
-
-func (includes) Open(name string) (fs.File, error) {
-	if path.Ext(name) != ".glsl" {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return kernels.Open(path.Join(kernelFolder, name))
-}
+func Includes() fs.FS { return kernelset.Includes(kernels) }

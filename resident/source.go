@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -15,7 +16,7 @@ var kernels embed.FS
 
 // The include file of a kernel in any folder, and its place in the package.
 const (
-	kernelFolder = "kernels"
+	kernelFolder = kernelset.Folder
 	includeName  = "resident.glsl"
 )
 

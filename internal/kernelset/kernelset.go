@@ -22,11 +22,11 @@ type Kernel struct {
 	Defines shader.Defines
 }
 
-// Get returns the programs of the kernels in the folder "kernels" of files, in order.
+// Get returns the programs of the kernels in the folder of kernels of files, in order.
 // The caller releases them with [Release]. After an error none are left. Errors of
 // the driver name the file and its line.
 func Get(ctx context.Context, programs executor.Programs, files fs.FS, list ...Kernel) ([]*cache.Handle, error) {
-	folder, err := fs.Sub(files, "kernels")
+	folder, err := fs.Sub(files, Folder)
 	if err != nil {
 		return nil, err
 	}
