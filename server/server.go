@@ -29,6 +29,8 @@ type Server struct {
 	counts  counts
 	started time.Time
 
+	lastDone atomic.Int64 // see pace
+
 	mu struct {
 		sync.Mutex
 		sessions map[*session]struct{}
