@@ -65,8 +65,9 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.InputLen() != network.InputLen() || p.OutputLen() != network.OutputLen() || len(p.Algorithms()) != len(specs) {
-			t.Fatalf("lengths %d and %d, algorithms %q", p.InputLen(), p.OutputLen(), p.Algorithms())
+		layers, err := p.Layers()
+		if err != nil || p.InputLen() != network.InputLen() || p.OutputLen() != network.OutputLen() || len(layers) != len(specs) || p.Created() != (start == 0) {
+			t.Fatalf("lengths %d and %d, %+v, %v", p.InputLen(), p.OutputLen(), layers, err)
 		}
 		if start == 0 {
 			if err := p.Run(t.Context(), bytesOf(input), make([]byte, 4*p.OutputLen())); !errors.Is(err, client.ErrInvalid) {

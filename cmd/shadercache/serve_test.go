@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
 	"github.com/shadercache/shadercache/server"
@@ -375,6 +377,39 @@ func TestStatusPages(t *testing.T) {
 	}
 	if page("/healthz") != "ok\n" || !strings.Contains(page("/debug/pprof/goroutine?debug=1"), "goroutine profile") {
 		t.Error("no health or no profile")
+	}
+}
+
+// TestRunUsesAServer runs the command with a server, twice, and without one.
+func TestRunUsesAServer(t *testing.T) {
+	t.Parallel()
+	s := serveProcess(t, nil)
+	picture := filepath.Join(t.TempDir(), "small.png")
+	if err := imaging.WritePNG(picture, smallPicture()); err != nil {
+		t.Fatal(err)
+	}
+	run := func(server string) (r runResult) {
+		t.Helper()
+		cmd := selfAs(t, "shadercache", "run", "--json", "--dir", t.TempDir(), "--server", server, "--image", picture, "--out", filepath.Join(t.TempDir(), "out.png"))
+		cmd.Env = append(os.Environ(), "SHADERCACHE_SERVER=", "XDG_RUNTIME_DIR="+t.TempDir())
+		out, err := cmd.Output()
+		if err = errors.Join(err, json.Unmarshal(out, &r)); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return r
+	}
+	if r := run(s.path); !r.Server || !r.Verified || r.Compiles != 1 {
+		t.Errorf("the first run: %+v", r)
+	}
+	if r := run(s.path); !r.Server || !r.Verified || r.Compiles != 0 || r.DiskHits != 0 || r.Programs[0].Origin != cache.Resident {
+		t.Errorf("the second run: %+v", r)
+	}
+	if r := run("auto"); r.Server || !r.Verified {
+		t.Errorf("where no server runs: %+v", r)
+	}
+	out, err := selfAs(t, "shadercache", "run", "--server", filepath.Join(shortDir(t), "none")).CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("no shadercache server listens")) || !bytes.Contains(out, []byte("hint:")) {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
