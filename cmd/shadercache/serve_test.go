@@ -22,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
@@ -200,6 +199,35 @@ func TestServeRestartsItsWorker(t *testing.T) {
 				t.Errorf("the socket was left: %v", err)
 			}
 		})
+	}
+}
+
+// TestServeWithoutDeviceMemory has a driver that is out of memory for a while.
+func TestServeWithoutDeviceMemory(t *testing.T) {
+	t.Parallel()
+	full := filepath.Join(t.TempDir(), "full")
+	s := serveProcess(t, faultgl.Environment(t, faultgl.Fault{Mode: faultgl.OutOfMemory, At: "glNamedBufferStorage", While: full}))
+	c := s.dial()
+	if err := job(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(full, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.NewBuffer(t.Context(), 4096); !errors.Is(err, client.ErrOutOfMemory) {
+		t.Error(err)
+	}
+	if _, err := c.NamedBuffer(t.Context(), "name", 4096); !errors.Is(err, client.ErrOutOfMemory) {
+		t.Error(err)
+	}
+	if err := job(t.Context(), c); err != nil {
+		t.Error("while it is out of memory: ", err)
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := c.NamedBuffer(t.Context(), "name", 4096); err != nil || !b.Created() {
+		t.Error("after it: ", err)
 	}
 }
 
@@ -388,7 +416,13 @@ func TestRunUsesAServer(t *testing.T) {
 	if err := imaging.WritePNG(picture, smallPicture()); err != nil {
 		t.Fatal(err)
 	}
-	run := func(server string) (r runResult) {
+	type result struct {
+		Server, Verified bool
+		Compiles         uint64
+		DiskHits         uint64 `json:"disk_hits"`
+		Programs         []struct{ Origin string }
+	}
+	run := func(server string) (r result) {
 		t.Helper()
 		cmd := selfAs(t, "shadercache", "run", "--json", "--dir", t.TempDir(), "--server", server, "--image", picture, "--out", filepath.Join(t.TempDir(), "out.png"))
 		cmd.Env = append(os.Environ(), "SHADERCACHE_SERVER=", "XDG_RUNTIME_DIR="+t.TempDir())
@@ -401,7 +435,7 @@ func TestRunUsesAServer(t *testing.T) {
 	if r := run(s.path); !r.Server || !r.Verified || r.Compiles != 1 {
 		t.Errorf("the first run: %+v", r)
 	}
-	if r := run(s.path); !r.Server || !r.Verified || r.Compiles != 0 || r.DiskHits != 0 || r.Programs[0].Origin != cache.Resident {
+	if r := run(s.path); !r.Server || !r.Verified || r.Compiles != 0 || r.DiskHits != 0 || r.Programs[0].Origin != "resident" {
 		t.Errorf("the second run: %+v", r)
 	}
 	if r := run("auto"); r.Server || !r.Verified {
