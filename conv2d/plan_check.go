@@ -4,8 +4,6 @@ package conv2d
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -25,36 +24,14 @@ import (
 // checkFLOPs bounds what a check computes on the CPU: some 20 ms, once for a binary.
 const checkFLOPs = 1 << 25
 
-// checkedPrograms is implemented by *cache.Cache.
-type checkedPrograms interface {
-	CheckTogether(ctx context.Context, handles []*cache.Handle, check func(context.Context) error) error
-	RejectWrong(key shader.Key, reason string) bool
-}
-
-var _ checkedPrograms = (*cache.Cache)(nil)
-
 // getChecked gets the programs, and compiles those that were loaded if they compute wrong.
 // It fails if they still do, because other plans use them.
 func (p *Plan) getChecked(ctx context.Context, programs executor.Programs) error {
-	checked, ok := programs.(checkedPrograms)
-	if !ok {
-		return p.getPrograms(ctx, programs)
+	get := func() ([]*cache.Handle, error) {
+		err := p.getPrograms(ctx, programs)
+		return slices.Collect(maps.Values(p.programs)), err
 	}
-	var wrong *cache.WrongAnswerError
-	for range 2 {
-		if err := p.getPrograms(ctx, programs); err != nil {
-			return err
-		}
-		err := checked.CheckTogether(ctx, slices.Collect(maps.Values(p.programs)), p.check)
-		if !errors.As(err, &wrong) {
-			return err
-		}
-		p.releasePrograms()
-		for _, key := range wrong.Keys {
-			checked.RejectWrong(key, wrong.Err.Error())
-		}
-	}
-	return fmt.Errorf("%w; it is in use, and cannot be compiled before it is released", wrong)
+	return kernelset.Checked(ctx, programs, get, p.releasePrograms, p.check)
 }
 
 // check computes a small problem with the programs of the plan, or the problem itself
