@@ -38,7 +38,7 @@ func (i *installer) install() (ImportReport, error) {
 	}
 	m, err := decodeManifest(data)
 	if err != nil {
-		return i.report, errors.Join(err, i.root.RemoveAll(stagingName))
+		return i.report, i.root.RemoveAll(stagingName) // what is not whole was not committed
 	}
 	i.report.Fingerprints = m.Fingerprints
 	for _, step := range []func(*Manifest) error{i.programs, i.sources, i.mesa, i.nvidia} {

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -78,6 +79,10 @@ func (u *unpacker) run(r io.Reader) error {
 		return err
 	}
 	if err := u.root.WriteFile(path.Join(stagingNew, manifestName), data, 0o600); err != nil {
+		return err
+	}
+	// After a power cut, files that were renamed and not synced are empty.
+	if err := osfile.SyncVolume(u.staged); err != nil {
 		return err
 	}
 	return u.root.Rename(stagingNew, stagingReady)
