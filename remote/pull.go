@@ -88,6 +88,8 @@ type pullJob struct {
 	progress func(done, total int64)
 	merge    func(driverDir string) (nvidia.Report, error) // see bundle.ImportOptions
 	answered func()                                        // called when the head was read; may be nil
+
+	unrecorded bool // see bundle.ImportOptions
 }
 
 // pullCounted is pullDriver, with the counters.
@@ -199,6 +201,8 @@ func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reade
 		Expect:   &bundle.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
 		MaxBytes: max(p.Unpacked, 1),
 		Merge:    job.merge,
+
+		Unrecorded: job.unrecorded,
 	}
 	report, err := bundle.Import(from, r.dir, o)
 	for errors.Is(err, bundle.ErrBusy) && ctx.Err() == nil {
