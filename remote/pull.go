@@ -95,12 +95,22 @@ type pullJob struct {
 // pullCounted is pullDriver, with the counters.
 func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob) (PullReport, error) {
 	start := time.Now()
-	report, err := r.pullDriver(ctx, of, job)
-	failure := err
-	if errors.Is(err, ErrNotFound) {
-		failure = nil // there is no head: a miss
+	answered, tell := false, job.answered
+	job.answered = func() {
+		if answered = true; tell != nil {
+			tell()
+		}
 	}
-	r.countPull(report, time.Since(start), failure)
+	report, err := r.pullDriver(ctx, of, job)
+	class := ""
+	switch {
+	case err == nil || errors.Is(err, ErrNotFound): // without a head it is a miss
+	case answered && ctx.Err() != nil:
+		class = classSlow
+	default:
+		class = classify(err)
+	}
+	r.countPull(report, time.Since(start), class)
 	return report, err
 }
 
@@ -124,9 +134,7 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 		if err != nil {
 			return report, err
 		}
-		if job.answered != nil {
-			job.answered()
-		}
+		job.answered()
 		if err := r.remember(head); err != nil {
 			return report, err
 		}
