@@ -21,6 +21,7 @@ func resetProcess(t *testing.T, environment map[string]string) {
 	}
 	before := process.state
 	process.state, process.lock = nil, nil
+	process.programs.Store(false)
 	t.Cleanup(func() {
 		if process.lock != nil {
 			release(t, process.lock)
