@@ -81,11 +81,15 @@ func newTrier(context *glctx.Context, o Options) cache.Trier {
 	if o.NoTrials || o.Cache.InTrial || o.Cache.MemoryOnly || o.Cache.Store != nil || isPrivileged() {
 		return nil
 	}
-	dir := binary.Place{Dir: o.Cache.Dir, Upstream: o.Cache.Upstream, Filled: o.Cache.Filled}.Open().Dir
+	l := binary.Place{Dir: o.Cache.Dir, Upstream: o.Cache.Upstream, Filled: o.Cache.Filled}.Open()
+	dir, upstream := l.Dir, ""
 	if dir == nil {
 		return nil // the cache logs it
 	}
-	t := trialProcess{os.Getpid(), dir.Path(), o.Cache.Upstream, context.Options().Device, context.Options().DriverCacheOff, context.Fingerprint().Digest()}
+	if len(l.Upstream) > 0 {
+		upstream = l.Upstream[0].Path()
+	}
+	t := trialProcess{os.Getpid(), dir.Path(), upstream, context.Options().Device, context.Options().DriverCacheOff, context.Fingerprint().Digest()}
 	return &isolate.Trier{Dir: dir, Command: t.command, Logger: slog.New(slog.DiscardHandler)}
 }
 
