@@ -99,6 +99,9 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 		}
 	case Disk:
 		p.pending.DiskHits++
+		if blob.Upstream {
+			p.pending.UpstreamHits++
+		}
 	case Memory:
 		p.pending.MemoryHits++
 	}
