@@ -34,6 +34,7 @@ type Cache struct {
 
 	index      index
 	guard      *CrashGuard
+	first      beforeFirst
 	recording  sync.Mutex
 	background sync.WaitGroup
 

@@ -86,6 +86,15 @@ type Options struct {
 	// they are compiled in this process, one at a time.
 	Trier Trier
 
+	// BeforeFirst is called once, on a goroutine of its own, by the first request for a
+	// program that is not resident: a Get, Preload or Rebuild. It is the place to wait for
+	// something that fills the directory, such as a download that began before the
+	// context was opened: what is installed when it returns is found by that request, in
+	// both layers, since neither the directory was read nor the driver called until then. All
+	// requests wait for it, or until their context ends; so it has to bound its own time.
+	// Close waits for it too. It must not call the cache. Default: none.
+	BeforeFirst func()
+
 	// InTrial is for the process in which a Trier tries programs: it loads suspects
 	// too, and Preload returns when everything is stored. Default: false.
 	InTrial bool
