@@ -32,7 +32,8 @@ type BusyError struct {
 }
 
 // Backend is a store of objects by name. Names are slash-separated, of the forms in the
-// package comment, without the prefix. Its methods may be called from any goroutine. They
+// package comment, without the prefix. A backend may have a method Prepare(context.Context),
+// which begins to connect. Its methods may be called from any goroutine. They
 // return when ctx ends, whatever the store does, and do not retry: the caller has the budget.
 type Backend interface {
 	// Get opens an object. The caller closes Object.Body. A backend reads no more of the
@@ -61,6 +62,8 @@ type Object struct {
 	Body io.ReadCloser
 	Size int64  // bytes; -1 = unknown
 	Tag  string // identifies this version; "" = unknown
+
+	Clock time.Time // of the store, when it answered; zero = unknown
 }
 
 // Info describes an object of a listing.
@@ -101,6 +104,3 @@ type BackendOptions struct {
 	UserAgent string
 	Getenv    func(string) string // for credentials and settings; default: os.Getenv
 }
-
-// Register makes a scheme known. Backends call it when they are imported.
-func Register(scheme string, open Opener) {}
