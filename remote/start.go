@@ -216,10 +216,7 @@ func (j *startJob) pullJob() pullJob {
 func (j *startJob) merge(driverDir string) (nvidia.Report, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.late {
-		return drivercache.Merge(driverDir)
-	}
-	return drivercache.MergeBeforeLoad(driverDir)
+	return drivercache.Merge(driverDir)
 }
 
 // pushAtClose pushes what this process compiled, in mode read-write, and ends its lease.
