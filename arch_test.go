@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"internal/osfile": {},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli", "remote"},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader"},
-	"internal/bench":  {"binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "resident", "shader"},
+	"internal/bench":  {"binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "remote", "resident", "shader"},
 }

@@ -2,18 +2,14 @@ package shadercache
 
 import (
 	"context"
+	"errors"
 	"log/slog"
-	"time"
+	"strings"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/remote"
-	"github.com/shadercache/shadercache/shader"
 )
-
-// maxPushTime is how long Close pushes. What is not pushed by then is pushed by a later
-// process that compiles, or by shadercache push.
-const maxPushTime = time.Second
 
 // Stats is what the levels of a GPU's programs did since it was opened.
 type Stats struct {
@@ -21,23 +17,20 @@ type Stats struct {
 	Remote remote.StartReport `json:"remote"` // the outcome is off where there is no remote
 }
 
-// Stats returns the state of the cache, and how this start used the remote. It touches
-// neither GL nor the disk.
+// Stats returns the state of the cache, and how this start used the remote: the outcome is
+// empty until that has ended, which the first program waits for. Stats touches neither GL
+// nor the disk.
 func (g *GPU) Stats() Stats {
-	s := Stats{Cache: g.Cache.Stats(), Remote: remote.StartReport{Outcome: remote.Disabled}}
-	if g.fleet != nil {
-		s.Remote = g.fleet.report
-	}
-	return s
+	return Stats{Cache: g.Cache.Stats(), Remote: g.fleet.result()}
 }
 
 // fleet is the use of a remote by one process.
 type fleet struct {
 	remote *remote.Remote
-	mode   remote.Mode
 	logger *slog.Logger
-	driver binary.Fingerprint
-	report remote.StartReport
+
+	started chan struct{}      // nil until start; closed when report is set
+	report  remote.StartReport // of the start
 }
 
 // openFleet opens the remote that the options and the environment choose, and begins to
@@ -56,11 +49,10 @@ func openFleet(o Options) *fleet {
 		if settings.URL == "" || settings.Mode == remote.Off {
 			return nil
 		}
-		f.mode = settings.Mode
 		f.remote, err = remote.Open(dir, settings)
 	}
 	if err != nil {
-		f.logger.Warn("the remote is not used", "reason", err)
+		f.warnUnusable(settings, err)
 		return nil
 	}
 	f.remote.Prepare()
@@ -103,33 +95,65 @@ func (o Options) remoteSettings() (remote.Options, error) {
 	return settings, nil
 }
 
-// start brings both layers into the directory, before the driver gets its first program.
-func (f *fleet) start(driver binary.Fingerprint) {
-	if f != nil {
-		f.driver = driver
-		f.report = f.remote.Start(context.Background(), driver)
-	}
-}
-
-// close pushes what this process compiled, where it may, and closes the remote. The
-// contexts are closed: the driver has written its machine code. Failures are warnings.
-func (f *fleet) close(compiled uint64) {
+// start begins to bring both layers into the directory, and makes the cache's first request
+// for a program wait for them: the driver reads its own cache then. The wait is bounded by
+// the remote's budget.
+func (f *fleet) start(driver binary.Fingerprint, o *cache.Options) {
 	if f == nil {
 		return
 	}
-	if compiled > 0 && f.mode == remote.ReadWrite {
-		f.push()
+	f.started = make(chan struct{})
+	go func() {
+		defer close(f.started)
+		f.report = f.remote.Start(context.Background(), driver)
+	}()
+	before := o.BeforeFirst
+	o.BeforeFirst = func() {
+		if before != nil {
+			before()
+		}
+		<-f.started
+	}
+}
+
+// result returns the result of the start.
+func (f *fleet) result() remote.StartReport {
+	if f == nil {
+		return remote.StartReport{Outcome: remote.Disabled}
+	}
+	select {
+	case <-f.started:
+		return f.report
+	default:
+		return remote.StartReport{}
+	}
+}
+
+// close pushes what this process compiled, where it may, for at most a second, and closes
+// the remote. The contexts are closed before: the driver has written its machine code.
+func (f *fleet) close() {
+	if f == nil {
+		return
+	}
+	if f.started != nil {
+		<-f.started
 	}
 	if err := f.remote.Close(); err != nil {
 		f.logger.Warn("the remote was not closed", "reason", err)
 	}
 }
 
-func (f *fleet) push() {
-	ctx, cancel := context.WithTimeout(context.Background(), maxPushTime)
-	defer cancel()
-	o := remote.PushOptions{Fingerprints: []shader.Digest{f.driver.Digest()}}
-	if _, err := f.remote.Push(ctx, o); err != nil {
-		f.logger.Warn("the remote lacks what this process compiled", "reason", err)
+// importsOf are the packages of this module that serve URLs.
+var importsOf = map[string]string{
+	"file": "file", "http": "http", "https": "http", "s3": "s3", "oci": "oci",
+}
+
+// warnUnusable logs why a remote is not used.
+func (f *fleet) warnUnusable(settings remote.Options, err error) {
+	details := []any{"reason", err}
+	scheme, _, _ := strings.Cut(settings.URL, ":")
+	if name, known := importsOf[scheme]; known && errors.Is(err, remote.ErrNoBackend) {
+		details = append(details, "hint", `import _ "github.com/shadercache/shadercache/remote/`+name+`"`)
 	}
+	f.logger.Warn("the remote is not used", details...)
 }

@@ -35,9 +35,9 @@ type Options struct {
 	CompileBeside bool
 
 	// Remote is a store of packs that many machines share, so that one that never ran a
-	// program starts warm: see package remote. A start reads from it while the context is
-	// made, and waits for at most Remote.Budget. With remote.ReadWrite, Close pushes what
-	// was compiled, for at most a second. No failure of the remote is an error: Logger
+	// program starts warm: see package remote. A start connects to it while the context is
+	// made, and the first program waits for its packs, for at most Remote.Budget. With
+	// remote.ReadWrite, Close pushes what was compiled, for at most a second. No failure of the remote is an error: Logger
 	// gets a warning. The package of the URL's scheme has to be imported:
 	//
 	//	import _ "github.com/shadercache/shadercache/remote/http"
@@ -93,7 +93,7 @@ func Open(o Options) (*GPU, error) {
 	began := time.Now()
 	context, err := glctx.Open(o.Context)
 	if err != nil {
-		f.close(0)
+		f.close()
 		return nil, err
 	}
 	return newGPU(context, o, f, time.Since(began))
@@ -117,7 +117,7 @@ func New(context *glctx.Context, o Options) (*GPU, error) {
 
 func newGPU(context *glctx.Context, o Options, f *fleet, contextTime time.Duration) (*GPU, error) {
 	gpu := &GPU{Context: context, ContextTime: contextTime, fleet: f}
-	f.start(context.Fingerprint())
+	f.start(context.Fingerprint(), &o.Cache)
 	var device cache.Device = context
 	if o.CompileBeside {
 		if gpu.openBeside(o.Cache.Logger); gpu.beside != nil {
@@ -130,7 +130,7 @@ func newGPU(context *glctx.Context, o Options, f *fleet, contextTime time.Durati
 	var err error
 	if gpu.Cache, err = cache.New(device, o.Cache); err != nil {
 		err = errors.Join(err, gpu.closeContexts())
-		f.close(0)
+		f.close()
 		return nil, err
 	}
 	if o.NoExecutor {
@@ -195,6 +195,6 @@ func (g *GPU) Close() error {
 		closed = nil
 	}
 	err := errors.Join(stopped, closed, g.closeContexts())
-	g.fleet.close(g.Cache.Stats().Compiles)
+	g.fleet.close()
 	return err
 }

@@ -17,13 +17,26 @@ const (
 	BinaryOnly = "binary_only" // program binaries, the driver's own cache is empty
 	DriverOnly = "driver_only" // no program binaries, the driver's own cache is warm
 	Both       = "both"        // program binaries, the driver's own cache is warm
+
+	// Of a run with a remote. Both caches are empty when Remote begins.
+	Remote     = "remote"      // a remote has what a cold start left
+	RemoteNext = "remote_next" // the next start in the same directory
 )
 
-// Scenarios are the names of the scenarios, in the order of the report.
+// Scenarios are the names of the scenarios without a remote, in the order of the report.
 var Scenarios = []string{Cold, BinaryOnly, DriverOnly, Both}
 
+// FleetScenarios are those of a run with a remote.
+var FleetScenarios = []string{Cold, Both, Remote, RemoteNext}
+
+// allScenarios are the names of all, in the order of the report.
+var allScenarios = []string{Cold, BinaryOnly, DriverOnly, Both, Remote, RemoteNext}
+
+// isFleet reports whether a scenario starts with a remote.
+func isFleet(scenario string) bool { return scenario == Remote || scenario == RemoteNext }
+
 // compilesAll reports whether a scenario has no program binaries to load, so that
-// every program is compiled. In the others none is.
+// every program is compiled. In the others none is, but for one whose remote was late.
 func compilesAll(scenario string) bool { return scenario == Cold || scenario == DriverOnly }
 
 // driverFolder is where a cache directory has the driver's own cache.
@@ -35,7 +48,7 @@ func prepareScenario(scenario, filled, own string) error {
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return err
 	}
-	if scenario == Cold {
+	if scenario == Cold || isFleet(scenario) {
 		return nil
 	}
 	entries, err := os.ReadDir(filled)
@@ -71,11 +84,11 @@ func driverCacheState(dir string) string {
 	return "warm, " + cli.ReadableBytes(bytes)
 }
 
-// scenarioEnvironment returns the environment without settings of the driver's own
-// cache, which would override the scenario's.
+// scenarioEnvironment returns the environment without settings of the driver's own cache
+// and of a remote, which would override the scenario's.
 func scenarioEnvironment(environment []string) []string {
 	return slices.DeleteFunc(environment, func(setting string) bool {
-		for _, prefix := range []string{"__GL_SHADER_DISK_CACHE", "MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "MESA_DISK_CACHE_"} {
+		for _, prefix := range []string{"__GL_SHADER_DISK_CACHE", "MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "MESA_DISK_CACHE_", "SHADERCACHE_REMOTE"} {
 			if strings.HasPrefix(setting, prefix) {
 				return true
 			}
