@@ -35,6 +35,11 @@ type BusyError struct {
 // package comment, without the prefix. Its methods may be called from any goroutine. They
 // return when ctx ends, whatever the store does, and do not retry: the caller has the budget.
 type Backend interface {
+	// Connect makes a connection ready for the first Get, or does nothing where the store
+	// has none. It asks for no object. Its error is one that the first Get would return too,
+	// so callers may ignore it.
+	Connect(ctx context.Context) error
+
 	// Get opens an object. The caller closes Object.Body. A backend reads no more of the
 	// body than the caller does.
 	Get(ctx context.Context, name string) (*Object, error)
