@@ -44,8 +44,8 @@ type Backend interface {
 	// body than the caller does.
 	Get(ctx context.Context, name string) (*Object, error)
 
-	// Put writes an object, whole or not at all, and returns its tag. It reads data from
-	// its start, and may do so repeatedly.
+	// Put writes an object, whole or not at all, and returns its tag, or "" where the store
+	// does not give it. It reads data from its start, and may do so repeatedly.
 	Put(ctx context.Context, name string, data io.ReadSeeker, o PutOptions) (tag string, err error)
 
 	// Delete deletes an object. One that does not exist is no error.
@@ -55,8 +55,9 @@ type Backend interface {
 	// errors.ErrUnsupported, wrapped, where the store cannot list.
 	List(ctx context.Context, folder string) ([]Info, error)
 
-	// Abilities returns what the store can do.
-	Abilities() Abilities
+	// Abilities returns what the store can do. The first call may ask the store, by writing
+	// and deleting an object below "v1/": a caller that only reads has no use for it.
+	Abilities(ctx context.Context) (Abilities, error)
 
 	Close() error
 }
@@ -65,7 +66,7 @@ type Backend interface {
 type Object struct {
 	Body io.ReadCloser
 	Size int64  // bytes; -1 = unknown
-	Tag  string // identifies this version; "" = unknown
+	Tag  string // identifies this version; "" = unknown, and Put then has no condition
 }
 
 // Info describes an object of a listing.
