@@ -107,6 +107,9 @@ func (c *collector) addIfValid(name string, kind Kind, verify func(f File, data 
 	if f.validate() != nil {
 		return nil // a temporary file, or an unknown one
 	}
+	if c.options.leavesOut(ItemOf(name)) {
+		return nil
+	}
 	data, err := c.read(f)
 	if data == nil || err != nil {
 		return err
@@ -165,13 +168,7 @@ func (c *collector) nvidia() error {
 	if !c.selectsDriver(NVIDIA) {
 		return nil
 	}
-	skipped, err := nvidia.Snapshots(c.dir.DriverDir(), func(s nvidia.Snapshot) error {
-		name := path.Join("driver", s.Path)
-		if err := c.spool.addFile(name+".toc", NVIDIA, bytes.NewReader(s.Toc)); err != nil {
-			return err
-		}
-		return c.spool.addFile(name+".bin", NVIDIA, s.Bin)
-	})
+	skipped, err := nvidia.Snapshots(c.dir.DriverDir(), c.slot)
 	for _, slot := range skipped {
 		c.leaveOut(path.Join("driver", slot.Slot), slot.Reason)
 	}
@@ -190,6 +187,9 @@ func (c *collector) mesa() error {
 				c.leaveOut(folder, "this database of Mesa was written without shadercache's settings, and cannot be added to others")
 			}
 			databases[folder] = true
+			return nil
+		}
+		if c.options.leavesOut(ItemOf(name)) {
 			return nil
 		}
 		info, err := c.root.Lstat(name)

@@ -20,6 +20,8 @@ type installer struct {
 	dir    *binary.Dir
 	root   *os.Root // the cache directory
 	report ImportReport
+
+	mergeSlots func(driverDir string) (nvidia.Report, error)
 }
 
 // install installs the staging folder, if it is complete, and deletes it. After an
@@ -170,7 +172,7 @@ func (i *installer) nvidia(m *Manifest) error {
 	if slots == 0 {
 		return nil
 	}
-	merge, err := drivercache.Merge(i.dir.DriverDir())
+	merge, err := i.mergeSlots(i.dir.DriverDir())
 	i.report.Merge = merge
 	if errors.Is(err, drivercache.ErrInUse) {
 		i.report.MergePending = true

@@ -44,6 +44,7 @@ type unpacker struct {
 	untrustedPrograms, untrustedDriverFiles int // left out for lack of trust
 
 	withoutCode []string // directories with programs and no machine code
+	items       []Item   // of the selected files
 }
 
 // run unpacks and checks the bundle, and commits it by the rename to stagingReady.
@@ -71,6 +72,12 @@ func (u *unpacker) run(r io.Reader) error {
 	}
 	selected := u.selectPart(m)
 	if err := u.verifyContents(selected); err != nil {
+		return err
+	}
+	u.items, err = selected.items(func(name string) ([]byte, error) {
+		return u.root.ReadFile(path.Join(stagingNew, name))
+	})
+	if err != nil {
 		return err
 	}
 	data, err := selected.encode()
@@ -148,6 +155,9 @@ func (u *unpacker) readManifest() (*Manifest, *tar.Header, error) {
 		return nil, nil, err
 	}
 	m, err := decodeManifest(data)
+	if err == nil {
+		err = u.options.Expect.checkManifest(m)
+	}
 	if err == nil && len(m.Files) == 0 && h != nil {
 		err = refused(h.Name, "it is not in the manifest")
 	}
@@ -174,6 +184,8 @@ func (u *unpacker) trust() Trust {
 	switch {
 	case u.verified:
 		return TrustSignature
+	case u.options.Expect != nil:
+		return TrustDigest
 	case u.options.Trust:
 		return TrustCaller
 	}

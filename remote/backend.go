@@ -67,6 +67,8 @@ type Object struct {
 	Body io.ReadCloser
 	Size int64  // bytes; -1 = unknown
 	Tag  string // identifies this version; "" = unknown, and Put then has no condition
+
+	Clock time.Time // of the store, when it answered; zero = unknown
 }
 
 // Info describes an object of a listing.
@@ -107,6 +109,3 @@ type BackendOptions struct {
 	UserAgent string
 	Getenv    func(string) string // for credentials and settings; default: os.Getenv
 }
-
-// Register makes a scheme known. Backends call it when they are imported.
-func Register(scheme string, open Opener) {}

@@ -107,7 +107,8 @@ func (b *Backend) Get(ctx context.Context, name string) (*remote.Object, error) 
 		return nil, b.failed(http.MethodGet, name, err)
 	}
 	body := &answerBody{body: response.Body, failed: func(err error) error { return b.failed(http.MethodGet, name, err) }}
-	return &remote.Object{Body: body, Size: response.ContentLength, Tag: strongTag(response)}, nil
+	clock, _ := http.ParseTime(response.Header.Get("Date")) // zero = unknown
+	return &remote.Object{Body: body, Size: response.ContentLength, Tag: strongTag(response), Clock: clock}, nil
 }
 
 // Put writes an object. A condition is sent to a server that honours conditions; the first
@@ -174,15 +175,6 @@ type probed struct{ *Backend }
 
 func (p probed) Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error) {
 	return p.put(ctx, name, data, o)
-}
-
-// Tag returns the tag of an object.
-func (p probed) Tag(ctx context.Context, name string) (string, error) {
-	response, err := p.ask(ctx, http.MethodHead, name, nil, nil)
-	if err != nil {
-		return "", err
-	}
-	return strongTag(response), response.Body.Close()
 }
 
 // ask sends a request and returns an answer that is a success.

@@ -17,7 +17,6 @@ import (
 // Store is what a probe asks. Put sends the conditions of its options in any case.
 type Store interface {
 	Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error)
-	Tag(ctx context.Context, name string) (string, error)
 	List(ctx context.Context, folder string) ([]remote.Info, error)
 	Delete(ctx context.Context, name string) error
 }
@@ -75,7 +74,8 @@ func able(err error) (bool, error) {
 // comparesAndSwaps reports whether the store refuses each write whose condition does not
 // hold, and accepts the one whose condition holds. Afterwards the object exists.
 func comparesAndSwaps(ctx context.Context, s Store, name string) (bool, error) {
-	if _, err := put(ctx, s, name, remote.PutOptions{IfAbsent: true}); err != nil {
+	tag, err := put(ctx, s, name, remote.PutOptions{IfAbsent: true})
+	if err != nil {
 		if !conditionRefused(err) {
 			return false, err
 		}
@@ -91,9 +91,8 @@ func comparesAndSwaps(ctx context.Context, s Store, name string) (bool, error) {
 			return false, err
 		}
 	}
-	tag, err := s.Tag(ctx, name)
-	if err != nil || tag == "" {
-		return false, err
+	if tag == "" { // the next writer would not see the version of this one
+		return false, nil
 	}
 	_, err = put(ctx, s, name, remote.PutOptions{IfTag: tag})
 	if conditionRefused(err) { // such as a weak tag, which matches nothing
