@@ -149,7 +149,7 @@ func (j *startJob) run(background context.Context) {
 	r := j.r
 	pull, err := r.pullCounted(background, j.of, j.pullJob())
 	leased := false
-	if errors.Is(err, ErrNotFound) && j.wait != nil && r.canLease() {
+	if errors.Is(err, ErrNotFound) && j.wait != nil && r.canLease(j.wait) {
 		if leased, err = r.awaitHead(j.wait, j.of); err == nil && !leased {
 			pull, err = r.pullCounted(background, j.of, j.pullJob())
 		} else if err != nil && j.wait.Err() != nil {
