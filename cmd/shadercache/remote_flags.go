@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/remote"
 
 	_ "github.com/shadercache/shadercache/remote/file" // file: URLs
+	_ "github.com/shadercache/shadercache/remote/http" // http: and https: URLs
 )
 
 // remoteUsage is the part of the help that commands with a URL have in common.
