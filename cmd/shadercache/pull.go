@@ -104,27 +104,27 @@ func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullRes
 	})
 	bar.Finish()
 	if err == nil && r.Heads == 0 || errors.Is(err, remote.ErrNotFound) {
-		err = nothingThere(r.Remote, f.anyDriver, err)
+		err = nothingThere(r.Remote, f.anyDriver)
 	}
 	return r, err
 }
 
 // nothingThere returns the error of a remote that has nothing to pull.
-func nothingThere(url string, anyDriver bool, cause error) error {
-	hint := "push to it from a machine with this driver and GPU; shadercache remote list shows what it has"
-	err := fmt.Errorf("%s has no pack for this driver", url)
+func nothingThere(url string, anyDriver bool) error {
 	if anyDriver {
-		hint, err = "push to it: shadercache push --help", fmt.Errorf("%s has no pack", url)
+		return cli.Hint(fmt.Errorf("%s has no pack: %w", url, remote.ErrNotFound), "push to it: shadercache push --help")
 	}
-	if cause != nil {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	return cli.Hint(err, hint)
+	return cli.Hint(fmt.Errorf("%s has no pack for this driver: %w", url, remote.ErrNotFound),
+		"push to it from a machine with this driver and GPU; shadercache remote list shows what it has")
 }
 
 func (r *pullResult) Print(w io.Writer) {
 	if r.Packs == 0 {
-		fmt.Fprintf(w, "%s: nothing is new, %s were there before\n", r.Remote, cli.Plural(r.Present, "pack"))
+		verb := "are"
+		if r.Present == 1 {
+			verb = "is"
+		}
+		fmt.Fprintf(w, "%s: nothing is new, %s %s there already\n", r.Remote, cli.Plural(r.Present, "pack"), verb)
 	} else {
 		fmt.Fprintf(w, "%s and %s of the driver are new, from %s of %s (%s)\n", cli.Plural(r.Programs, "program"),
 			cli.Plural(r.DriverFiles, "file"), cli.Plural(r.Packs, "pack"), r.Remote, cli.ReadableBytes(r.Bytes))

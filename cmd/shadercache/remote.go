@@ -17,15 +17,14 @@ const remoteCommandUsage = `Show and maintain a remote: a place with packs that 
 push and pull move packs. A program that uses the cache pulls by itself when it
 starts, where these are set:
 
-  SHADERCACHE_REMOTE         the URL of the remote
-  SHADERCACHE_REMOTE_KEYS    files with public keys, separated like those of
-                             PATH; accept-unsigned accepts what is not signed
-  SHADERCACHE_REMOTE_MODE    off, read (the default) or read-write, which pushes
-                             what was compiled when a process ends
-  SHADERCACHE_REMOTE_BUDGET  how long a start waits for all of its packs, 150ms
-                             by default
-  SHADERCACHE_REMOTE_SIGN_KEY
-                             a file with a private key, for those that write`
+  SHADERCACHE_REMOTE           the URL of the remote
+  SHADERCACHE_REMOTE_KEYS      files with public keys, separated like those of
+                               PATH; accept-unsigned accepts what is not signed
+  SHADERCACHE_REMOTE_MODE      off, read (the default) or read-write, which
+                               pushes what was compiled when a process ends
+  SHADERCACHE_REMOTE_BUDGET    how long a start waits for its packs, 150ms by
+                               default
+  SHADERCACHE_REMOTE_SIGN_KEY  a file with a private key, for those that write`
 
 func newRemote(o *options) *cobra.Command {
 	cmd := &cobra.Command{

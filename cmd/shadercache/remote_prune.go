@@ -14,8 +14,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-const remotePruneUsage = `Delete drivers from a remote that were not pushed to for longer than an age, with
-their packs, and packs that nothing refers to and that are older than a day.
+const remotePruneUsage = `Delete drivers from a remote whose last push is older than an age, with their
+packs, and packs that nothing refers to and that are older than a day.
 
 ` + remoteUsage + `
 

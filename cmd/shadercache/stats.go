@@ -27,10 +27,11 @@ on disk, and compile time saved. The second is about starts, which are processes
 that got programs; preload, rebuild and tune only fill the cache and are no
 starts: programs that a start compiled, the share of programs found on disk
 among those that were not in memory, and the share of requests that a resident
-program answered. Then each level that a request goes through has a line: memory,
-disk, the upstream directory, and remotes, whose hits and misses are starts. A
-level passes its misses on to the next one; an error is no miss. Then each driver
-has a line; the current one is marked with *. Without OpenGL none is marked.
+program answered. Then each level that a request goes through has a line:
+memory, disk, the upstream directory, and remotes, whose hits and misses are
+starts. A level passes its misses on to the next one; an error is no miss. Then
+each driver has a line; the current one is marked with *. Without OpenGL none is
+marked.
 
 Programs in quarantine, which crashed or hung the driver, are listed, and
 suspects: a process ended while the driver had them.
