@@ -35,6 +35,9 @@ type ImportOptions struct {
 	// Expect are properties of the bundle that the caller has from a trusted source, such
 	// as the signed head of a remote. Default: none.
 	Expect *Expected
+	// Unrecorded leaves the programs out of the indexes, which costs some syncs less. The
+	// next Record of each store adds them.
+	Unrecorded bool
 	// Merge merges NVIDIA's slots, after new ones were added. Default: drivercache.Merge,
 	// which does nothing while a process uses the directory.
 	Merge func(driverDir string) (nvidia.Report, error)
@@ -102,12 +105,13 @@ func Import(r io.Reader, dir *binary.Dir, o ImportOptions) (ImportReport, error)
 		if _, err := i.install(); err != nil {
 			return err
 		}
-		b := unpacker{options: o, root: i.root, staged: filepath.Join(dir.Path(), stagingNew)}
-		err := b.run(o.Expect.check(r))
+		b := unpacker{options: o, root: i.root}
+		m, err := b.run(o.Expect.check(r))
 		if err != nil {
 			return errors.Join(err, i.root.RemoveAll(stagingName))
 		}
-		report, err = i.install()
+		i.unrecorded = o.Unrecorded
+		report, err = i.installManifest(m)
 		report.Signed, report.Verified, report.Skipped = b.signed, b.verified, b.skipped
 		report.WithoutMachineCode, report.Items = b.withoutCode, b.items
 		report.Trust, report.UntrustedPrograms, report.UntrustedDriverFiles = b.trust(), b.untrustedPrograms, b.untrustedDriverFiles

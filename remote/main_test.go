@@ -195,3 +195,17 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+func readFile(t testing.TB, d *binary.Dir, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(d.Path(), filepath.FromSlash(name)))
+	must(t, err)
+	return data
+}
+
+func keysOf(numbers ...int) (keys []shader.Key) {
+	for _, n := range numbers {
+		keys = append(keys, testSource(n).Key())
+	}
+	return keys
+}

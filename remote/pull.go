@@ -88,17 +88,29 @@ type pullJob struct {
 	progress func(done, total int64)
 	merge    func(driverDir string) (nvidia.Report, error) // see bundle.ImportOptions
 	answered func()                                        // called when the head was read; may be nil
+
+	unrecorded bool // see bundle.ImportOptions
 }
 
 // pullCounted is pullDriver, with the counters.
 func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob) (PullReport, error) {
 	start := time.Now()
-	report, err := r.pullDriver(ctx, of, job)
-	failure := err
-	if errors.Is(err, ErrNotFound) {
-		failure = nil // there is no head: a miss
+	answered, tell := false, job.answered
+	job.answered = func() {
+		if answered = true; tell != nil {
+			tell()
+		}
 	}
-	r.countPull(report, time.Since(start), failure)
+	report, err := r.pullDriver(ctx, of, job)
+	class := ""
+	switch {
+	case err == nil || errors.Is(err, ErrNotFound): // without a head it is a miss
+	case answered && ctx.Err() != nil:
+		class = classSlow
+	default:
+		class = classify(err)
+	}
+	r.countPull(report, time.Since(start), class)
 	return report, err
 }
 
@@ -122,9 +134,7 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 		if err != nil {
 			return report, err
 		}
-		if job.answered != nil {
-			job.answered()
-		}
+		job.answered()
 		if err := r.remember(head); err != nil {
 			return report, err
 		}
@@ -199,6 +209,8 @@ func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reade
 		Expect:   &bundle.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
 		MaxBytes: max(p.Unpacked, 1),
 		Merge:    job.merge,
+
+		Unrecorded: job.unrecorded,
 	}
 	report, err := bundle.Import(from, r.dir, o)
 	for errors.Is(err, bundle.ErrBusy) && ctx.Err() == nil {

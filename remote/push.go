@@ -322,8 +322,9 @@ func (r *Remote) putPack(ctx context.Context, of shader.Digest, made *madePack, 
 func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	h.Schema, h.Time = headSchema, r.now().UTC().Truncate(time.Second)
 	h.Sequence = max(h.Sequence+1, r.state.driver(h.Fingerprint).Sequence+1)
-	if old.object == nil {
-		// A remote that was deleted and made again continues after the old numbers.
+	if len(old.Packs) == 0 {
+		// A head that was deleted or replaced, and made again, continues after the old
+		// numbers.
 		h.Sequence = max(h.Sequence, uint64(h.Time.Unix()))
 	}
 	h.dropRetired(r.now())

@@ -143,9 +143,27 @@ var (
 	errNoAnswer = fmt.Errorf("%w: no answer within the budget of a start", ErrUnreachable)
 )
 
-// run pulls, and sets the report.
+// run pulls, sets the report, and then does what Start need not wait for.
 func (j *startJob) run(background context.Context) {
-	defer close(j.done)
+	j.pull(background)
+	close(j.done)
+	j.finish(background)
+	if j.report.Pull.Programs > 0 {
+		j.r.note(j.record())
+	}
+}
+
+// record adds the installed programs to the index of their store.
+func (j *startJob) record() error {
+	store, err := j.r.dir.Store(j.driver)
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.Record([]binary.Use{{}}, binary.Counters{}), store.Close())
+}
+
+// pull pulls, or gets the lease, and sets the report.
+func (j *startJob) pull(background context.Context) {
 	r := j.r
 	pull, err := r.pullCounted(background, j.of, j.pullJob())
 	leased := false
@@ -169,7 +187,6 @@ func (j *startJob) run(background context.Context) {
 	default:
 		j.report.Outcome, j.report.Err = Failed, err
 	}
-	j.finish(background)
 }
 
 // finish counts the start, and sets the breaker.
@@ -202,7 +219,8 @@ func (j *startJob) isAnswered() bool {
 
 func (j *startJob) pullJob() pullJob {
 	return pullJob{
-		merge: j.merge,
+		merge:      j.merge,
+		unrecorded: true,
 		answered: func() {
 			j.mu.Lock()
 			defer j.mu.Unlock()
