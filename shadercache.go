@@ -21,6 +21,13 @@ type Options struct {
 	// then kept in memory, and Logger gets one warning.
 	Dir string
 
+	// Upstream is a second cache directory, such as one of a container image. It is only
+	// read, and may belong to root. What it has is found in both layers: program
+	// binaries in place, and the driver's own machine code by a copy in Dir. Where Dir
+	// cannot be used, a private place is, on a tmpfs for example: Logger gets one warning
+	// that names it. See binary.Place. Default: $SHADERCACHE_UPSTREAM, else none.
+	Upstream string
+
 	// Device is a GPU's index ("0") or UUID. Default: the first that works.
 	Device string
 
@@ -59,7 +66,7 @@ type Options struct {
 	// suspects are tried in this process, one at a time.
 	NoTrials bool
 
-	// Context, Cache and Executor configure the parts. The directory is set above
+	// Context, Cache and Executor configure the parts. The directories are set above
 	// and not there; Device and Logger replace theirs, where they are set.
 	Context  glctx.Options
 	Cache    cache.Options
@@ -164,6 +171,9 @@ func (o Options) check() error {
 	if o.Context.CacheDir != "" || o.Cache.Dir != "" {
 		return errors.New("Options.Dir sets the directory of both layers: leave Context.CacheDir and Cache.Dir empty")
 	}
+	if o.Context.Upstream != "" || o.Cache.Upstream != "" {
+		return errors.New("Options.Upstream sets the upstream directory of both layers: leave Context.Upstream and Cache.Upstream empty")
+	}
 	return nil
 }
 
@@ -172,6 +182,8 @@ func (o Options) distribute() Options {
 	if o.Dir != "" {
 		o.Context.CacheDir, o.Cache.Dir = o.Dir, o.Dir
 	}
+	o.Context.Upstream, o.Cache.Upstream = o.Upstream, o.Upstream
+	o.Context.Filled = o.Context.Filled || o.Cache.Filled
 	if o.Device != "" {
 		o.Context.Device = o.Device
 	}

@@ -17,30 +17,44 @@ import (
 // maxFillSlots limits the search for a free number.
 const maxFillSlots = 1000
 
-// nvidia adds the slots that have records which are missing, with the lowest free numbers,
-// and merges them where no other process uses the directory; else a later start does. The
-// folders of other drivers and GPUs are copied too: which one is this driver's shows only
-// in the files that it makes.
+// nvidia adds the slots that have records which are missing, and merges them; while another
+// process uses the directory, a later start merges. The folders of other drivers and GPUs
+// are copied too: which one is this driver's shows only in the files that it makes.
 func (f *filling) nvidia() error {
 	if err := f.checkSlotFolders(); err != nil {
 		return err
 	}
-	known := map[string]bool{}
+	err := exclusively(f.dir, func() error {
+		if err := f.addSlots(); err != nil {
+			return err
+		}
+		_, err := mergeLocked(f.dir)
+		return err
+	})
+	if errors.Is(err, ErrInUse) {
+		return f.addSlots()
+	}
+	return err
+}
+
+// addSlots adds the slots that have records which are missing, with the lowest free
+// numbers.
+func (f *filling) addSlots() error {
+	known, missing := map[string]bool{}, map[string]bool{}
 	for _, r := range nvidia.Records(f.dir) {
 		known[path.Dir(r.Slot)+r.Entry] = true
 	}
-	news := map[string]bool{} // slots with a record that is missing
 	for _, r := range nvidia.Records(f.from) {
 		if !known[path.Dir(r.Slot)+r.Entry] {
-			news[r.Slot] = true
+			missing[r.Slot] = true
 		}
 	}
-	if len(news) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
 	_, err := nvidia.Snapshots(f.from, func(s nvidia.Snapshot) error {
 		size := int64(len(s.Toc)) + s.Bin.Size()
-		if !news[s.Path] || !f.take(size) {
+		if !missing[s.Path] || !f.take(size) {
 			return nil
 		}
 		err := f.addSlot(s)
@@ -49,12 +63,6 @@ func (f *filling) nvidia() error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	if _, err = Merge(f.dir); errors.Is(err, ErrInUse) {
-		return nil
-	}
 	return err
 }
 

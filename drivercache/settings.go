@@ -201,7 +201,10 @@ func setVariables(dir string) (kept []string) {
 // one only, and takes the shared lock. After an error of either, the driver may
 // compile more than necessary.
 func shareProcess(dir string) {
-	_, _ = merge(dir)
+	if lock, err := TryExclusive(dir); err == nil {
+		_, _ = mergeLocked(dir)
+		_ = lock.Release()
+	}
 	process.lock, _ = Share(dir)
 }
 

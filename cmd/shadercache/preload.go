@@ -147,6 +147,10 @@ func (o *options) openToFill() (*binary.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l := o.Place().Find(); l.Private() {
+		path = l.Dir.Path()
+		o.Logger().Warn("a private place is used as the cache directory", "directory", path, "reason", l.Err)
+	}
 	dir, err := binary.OpenDir(path)
 	if err != nil && cli.HintFor(err) == "" {
 		err = cli.Hint(err, "choose another directory with --dir or $SHADERCACHE_DIR")

@@ -90,7 +90,11 @@ const directoryCheck = "directory"
 
 // examineDirectory returns the directory, or nil where it cannot be used.
 func (r *Report) examineDirectory(o *cli.Options) *binary.Dir {
+	l := o.Place().Find()
 	path, err := o.Directory()
+	if l.Private() {
+		path, err = l.Dir.Path(), nil
+	}
 	if err != nil {
 		r.wrong(directoryCheck, anyDirectory, "%v", err)
 		return nil
@@ -108,6 +112,9 @@ func (r *Report) examineDirectory(o *cli.Options) *binary.Dir {
 	}
 	if !r.examineVolume(unix.Statfs, path, elsewhere) {
 		r.good(directoryCheck, "%s is safe and can be written", path)
+	}
+	if l.Private() {
+		r.note(directoryCheck, "", "%s, a private place, is used: %v", path, l.Err)
 	}
 	return dir
 }
