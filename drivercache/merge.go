@@ -54,22 +54,3 @@ func exclusively(dir string, work func() error) error {
 	}
 	return err
 }
-
-// MergeBeforeLoad merges like [Merge], also where this process itself uses the directory:
-// see [Manage]. The caller ensures that this process has not loaded or compiled a
-// program yet, since the driver opens its slots at the first one.
-func MergeBeforeLoad(dir string) (nvidia.Report, error) {
-	process.Lock()
-	defer process.Unlock()
-	if process.lock == nil || process.lock.folder != filepath.Clean(dir) {
-		return Merge(dir)
-	}
-	// A lock cannot be upgraded without a moment in which other processes may take it.
-	if err := process.lock.Release(); err != nil {
-		return nvidia.Report{}, fmt.Errorf("drivercache: merge: %w", err)
-	}
-	r, err := Merge(dir)
-	var shared error
-	process.lock, shared = Share(dir)
-	return r, errors.Join(err, shared)
-}

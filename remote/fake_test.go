@@ -25,8 +25,8 @@ type memory struct {
 	asked     []string // GET and PUT with the names
 
 	get func(ctx context.Context, name string, o *remote.Object) (*remote.Object, error) // may be nil
-	put func(name string) error                                                         // before a Put; may be nil
-	did func(name string) error                                                         // after a Put; may be nil
+	put func(name string) error                                                          // before a Put; may be nil
+	did func(name string) error                                                          // after a Put; may be nil
 }
 
 type memoryObject struct {
@@ -62,8 +62,9 @@ func newMemory(t testing.TB) (*memory, string) {
 
 const password = "s3cr3t-p4ssw0rd"
 
-func (m *memory) Abilities() remote.Abilities { return m.abilities }
-func (m *memory) Close() error                { return nil }
+func (m *memory) Abilities(context.Context) (remote.Abilities, error) { return m.abilities, nil }
+func (m *memory) Connect(context.Context) error                       { return nil }
+func (m *memory) Close() error                                        { return nil }
 
 func (m *memory) Get(ctx context.Context, name string) (*remote.Object, error) {
 	m.mu.Lock()

@@ -353,7 +353,11 @@ func (r *Remote) putHead(ctx context.Context, old *fetched, h *Head, object []by
 	if _, err := r.backend.Put(ctx, headName(h.Fingerprint), readerOf(object), o); err != nil {
 		return fmt.Errorf("head of driver %s: %w", h.Fingerprint.Short(), err)
 	}
-	if r.backend.Abilities().CompareAndSwap && (o.IfTag != "" || o.IfAbsent) {
+	can, err := r.backend.Abilities(ctx)
+	if err != nil {
+		return fmt.Errorf("head of driver %s: %w", h.Fingerprint.Short(), err)
+	}
+	if can.CompareAndSwap && (o.IfTag != "" || o.IfAbsent) {
 		return nil
 	}
 	now, err := r.readSmall(ctx, headName(h.Fingerprint), maxHeadBytes)
