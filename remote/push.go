@@ -325,7 +325,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	if len(old.Packs) == 0 {
 		// A head that was deleted or replaced, and made again, continues after the old
 		// numbers.
-		h.Sequence = max(h.Sequence, uint64(h.Time.Unix()))
+		h.Sequence = max(h.Sequence, uint64(r.now().UnixMilli()))
 	}
 	h.dropRetired(r.now())
 	content, err := h.encode()
