@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"crypto/ed25519"
-	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -35,11 +34,11 @@ func generateKey(path string) error {
 	if err != nil {
 		return err
 	}
-	privateDER, err := x509.MarshalPKCS8PrivateKey(private)
+	privateDER, err := encodePrivateKey(private)
 	if err != nil {
 		return err
 	}
-	publicDER, err := x509.MarshalPKIXPublicKey(public)
+	publicDER, err := encodePublicKey(public)
 	if err != nil {
 		return err
 	}
@@ -55,29 +54,24 @@ func generateKey(path string) error {
 // ReadPrivateKey reads the key that GenerateKey wrote, or any ed25519 key in
 // PKCS #8 and PEM, as "openssl genpkey -algorithm ed25519" writes it.
 func ReadPrivateKey(path string) (ed25519.PrivateKey, error) {
-	return readKey[ed25519.PrivateKey](path, "private key", privateBlock, x509.ParsePKCS8PrivateKey)
+	return readKey(path, "private key", privateBlock, decodePrivateKey)
 }
 
 // ReadPublicKey reads the .pub file that GenerateKey wrote, or any ed25519
 // public key in PKIX and PEM.
 func ReadPublicKey(path string) (ed25519.PublicKey, error) {
-	return readKey[ed25519.PublicKey](path, "public key", publicBlock, x509.ParsePKIXPublicKey)
+	return readKey(path, "public key", publicBlock, decodePublicKey)
 }
 
 // readKey reads a key of type K from a file with one PEM block. what is its name in
 // errors.
-func readKey[K any](path, what, block string, parse func(der []byte) (any, error)) (key K, err error) {
+func readKey[K any](path, what, block string, decode func(der []byte) (K, error)) (key K, err error) {
 	der, err := readBlock(path, block)
 	if err != nil {
 		return key, fmt.Errorf("bundle: read %s: %w", what, err)
 	}
-	parsed, err := parse(der)
-	if err != nil {
+	if key, err = decode(der); err != nil {
 		return key, fmt.Errorf("bundle: read %s %s: %w", what, path, err)
-	}
-	key, ok := parsed.(K)
-	if !ok {
-		return key, fmt.Errorf("bundle: read %s %s: it is a %T, not an ed25519 key", what, path, parsed)
 	}
 	return key, nil
 }
