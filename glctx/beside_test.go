@@ -174,6 +174,12 @@ func TestPollForHasABudget(t *testing.T) {
 	if n := c.PollFor(time.Hour); n != 3 || !slices.Equal(ran, []int{0, 1, 2, 3}) {
 		t.Errorf("%d callbacks in a large budget, order %v", n, ran)
 	}
+	for range 2 {
+		c.Post(func(*glctx.GL) { time.Sleep(2 * time.Millisecond) })
+	}
+	if n := c.PollFor(3 * time.Millisecond); n != 1 {
+		t.Errorf("%d callbacks of 2 ms in a budget of 3 ms", n)
+	}
 }
 
 // BenchmarkFrames preloads 48 programs in the background of a loop of 60 frames a second
