@@ -5,6 +5,8 @@ package glctx
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,12 +29,11 @@ func TestNothingCompilesBesideALoad(t *testing.T) {
 	}
 	defer b.Close()
 	b.turns.patience = time.Hour
-	const programs = 8
+	const programs = 4
 	var loads sync.WaitGroup
 	for i := range programs {
 		loads.Go(func() {
-			text := fmt.Sprintf("layout(local_size_x = %d) in;\nvoid main() {}\n", i+1)
-			b.Compile(context.Background(), []*shader.Source{shader.MustSource("empty", text, nil)}, func(_ int, p shader.Program, err error) {
+			b.Compile(context.Background(), []*shader.Source{slowProgram(i)}, func(_ int, p shader.Program, err error) {
 				if err != nil {
 					t.Error(err)
 					return
@@ -49,8 +50,25 @@ func TestNothingCompilesBesideALoad(t *testing.T) {
 			})
 		})
 	}
+	<-c.Pending() // a load, which this thread does not begin yet
+	before := b.side.Counters().Compiles
+	loads.Go(func() {
+		b.Compile(context.Background(), []*shader.Source{slowProgram(programs)}, func(_ int, p shader.Program, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			b.Delete(p.ID)
+		})
+	})
+	for !b.turns.compileWaits() && b.side.Counters().Compiles == before {
+		time.Sleep(time.Millisecond)
+	}
+	if b.side.Counters().Compiles != before {
+		t.Error("a program compiles beside, and a load waits for the thread")
+	}
 	done := make(chan struct{})
 	go func() { loads.Wait(); close(done) }()
+	c.Poll()
 	for frames := 0; ; frames++ {
 		select {
 		case <-c.Pending():
@@ -66,6 +84,25 @@ func TestNothingCompilesBesideALoad(t *testing.T) {
 		}
 		c.Poll()
 	}
+}
+
+// slowProgram returns a program that takes a software driver tens of milliseconds, and is
+// in no cache.
+func slowProgram(i int) *shader.Source {
+	return shader.MustSource("slow", fmt.Sprintf(`layout(local_size_x = 32) in;
+layout(std430, binding = 0) buffer Data { float x[]; };
+void main() {
+	float y = x[gl_GlobalInvocationID.x];
+%s	x[gl_GlobalInvocationID.x] = y + %d.%d;
+}
+`, strings.Repeat("	y = sin(y) * exp(-y * y);\n", 8), i, time.Now().UnixNano()%1e12), nil)
+}
+
+// compileWaits reports whether a compile waits for the end of loads.
+func (t *turns) compileWaits() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.kind == loading && slices.ContainsFunc(t.waiting, func(w *turn) bool { return w.kind == compiling })
 }
 
 // loadsQueued reports whether a callback waits that another goroutine waits for.
@@ -84,10 +121,10 @@ func loadsQueued(c *Context) bool {
 func checkBeside(t *testing.T, b *Beside, programs uint64) {
 	t.Helper()
 	first, second := b.Context.Counters(), b.side.Counters()
-	if first.Compiles != 0 || first.BinaryLoads != 2*programs || first.Programs != 0 {
+	if first.Compiles != 0 || first.BinaryLoads != 2*programs+1 || first.Programs != 0 {
 		t.Errorf("the loop's context: %+v", first)
 	}
-	if second.Compiles != programs || second.BinaryLoads != 0 {
+	if second.Compiles != programs+1 || second.BinaryLoads != 0 {
 		t.Errorf("the context beside: %+v", second)
 	}
 }
