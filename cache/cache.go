@@ -34,6 +34,7 @@ type Cache struct {
 
 	index      index
 	guard      *CrashGuard
+	first      beforeFirst
 	recording  sync.Mutex
 	background sync.WaitGroup
 
@@ -93,6 +94,9 @@ func New(dev Device, o Options) (*Cache, error) {
 	if opened.warning != nil {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
 	}
+	if opened.private != "" {
+		c.log.Warn("a private place is used as the cache directory", "directory", opened.private, "reason", opened.privateReason)
+	}
 	if c.guard = o.CrashGuard; c.guard == nil {
 		c.guard = &CrashGuard{owner: c, trier: o.Trier}
 	}
@@ -109,6 +113,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	} else if c.memoryOnly != memoryOnlyRequested {
 		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
 	}
+	c.startFilling(opened.upstream)
 	return c, nil
 }
 

@@ -50,7 +50,8 @@ func (c *Cache) Preload(ctx context.Context, sources []*shader.Source, progress 
 		index:    map[*load]int{},
 		progress: progress,
 	}
-	c.dev.Pending() // panics before anything is started
+	c.dev.Pending()               // panics before anything is started
+	_ = c.awaitBeforeFirst(p.ctx) // each source reports the end of ctx
 	first := 0
 	for window := range slices.Chunk(sources, min(preloadWindow, c.options.MaxPrograms)) {
 		p.window(first, window)

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
@@ -46,6 +47,7 @@ func Adopt(o Options, schedule func()) (*Context, error) {
 	}
 	c.schedule, c.pending = schedule, make(chan struct{}, 1)
 	c.driver = ManageDriverCache(o)
+	drivercache.FirstProgram() // the owner of the context may have had some
 	c.enterThread()
 	defer c.thread.Store(0)
 	if err := c.setUp(); err != nil {

@@ -72,6 +72,7 @@ func (b *build) start(gl *GL) error {
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
 		return err
 	}
+	drivercache.FirstProgram()
 	text, free := gl45.Strs(b.source.Text())
 	defer free()
 	length := int32(len(b.source.Text()))
@@ -166,6 +167,7 @@ func (gl *GL) loadBinary(format uint32, payload []byte) (shader.Program, error) 
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
 		return shader.Program{}, err
 	}
+	drivercache.FirstProgram()
 	id := gl45.CreateProgram()
 	gl.c.counters.programs.Add(1)
 	gl.c.counters.loads.Add(1)
