@@ -250,7 +250,7 @@ func TestReadOnlyChild(t *testing.T) {
 		"a directory elsewhere": {"SHADERCACHE_DIR=/nonexistent/cache", "SHADERCACHE_UPSTREAM=" + image},
 	} {
 		mount("tmpfs", filepath.Join(root, "dev/shm"), "tmpfs", 0) // a new one over that before
-		settings = append(slices.Clone(settings), "HOME=/nonexistent", "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR=")
+		settings = slices.Concat([]string{"SHADERCACHE_DIR=", "HOME=/nonexistent", "XDG_CACHE_HOME=", "XDG_RUNTIME_DIR="}, settings)
 		n := loadInChild(t, machineCodeTask{}, withUpstream("", settings...), inRoot)
 		if t.Failed() {
 			t.Log(name)
