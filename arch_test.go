@@ -24,25 +24,27 @@ var mayImport = map[string][]string{
 	"internal/faultgl":   {},
 	"internal/powercut":  {},
 	"internal/corpus":    {},
+	"internal/servers":   {},
 
-	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "shader"}, // the front door
+	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader"}, // the front door
 	"shader":          {},
 	"drivercache":     {"internal/osfile"},
 	"binary":          {"drivercache", "internal/osfile", "shader"},
+	"remote":          {"binary", "bundle", "drivercache", "internal/osfile", "shader"},
 	"bundle":          {"binary", "drivercache", "internal/osfile", "shader"},
 	"cache":           {"binary", "drivercache", "shader"},
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
 	"glctx":           {"binary", "drivercache", "shader"},
 	"executor":        {"binary", "cache", "glctx", "shader"},
-	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/osfile", "shader"},
+	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
-	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli"},
-	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "shader"},
-	"internal/bench":  {"binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "resident", "shader"},
+	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli", "remote"},
+	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader"},
+	"internal/bench":  {"binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
-		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "resident", "shader"},
+		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "remote", "resident", "shader"},
 }
 
 // goFile is one parsed file of the project.

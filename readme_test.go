@@ -20,6 +20,7 @@ import (
 // example out where there is no driver and $SHADERCACHE_REQUIRE_GL is not set.
 func TestMain(m *testing.M) {
 	runSoakWorker()
+	runFleetWorker()
 	os.Exit(runTests(m))
 }
 

@@ -42,6 +42,9 @@ type Counters struct {
 	CompileNanos int64 `json:"compile_ns"` // spent compiling and priming
 	LoadNanos    int64 `json:"load_ns"`    // spent loading and priming
 	SavedNanos   int64 `json:"saved_ns"`   // compile time that hits saved, less their load time
+
+	LoadedBytes   int64 `json:"loaded_bytes"`   // payloads of DiskHits
+	UpstreamBytes int64 `json:"upstream_bytes"` // of LoadedBytes, those of an upstream directory
 }
 
 // Add adds o to c, field by field.
@@ -71,6 +74,8 @@ func (c *Counters) Add(o Counters) {
 	c.CompileNanos += o.CompileNanos
 	c.LoadNanos += o.LoadNanos
 	c.SavedNanos += o.SavedNanos
+	c.LoadedBytes += o.LoadedBytes
+	c.UpstreamBytes += o.UpstreamBytes
 }
 
 // HitRate returns the share of requests that needed no compile, 0 to 1, and 0 without

@@ -27,6 +27,7 @@ import (
 //	one compile       the same again, and the driver's refused, with a QuarantinedError
 //	                  cache was set aside since
 //	one first job     as one compile                   as one compile
+//	one first job     no signal                        Recovery.Unrecorded
 //	one run           of a driver's signal, or for     refused
 //	                  the second time
 //
@@ -106,6 +107,10 @@ func (q Quarantined) isActive(now time.Time) bool {
 type Recovery struct {
 	Found  []Quarantined // in flight in processes that ended since the last call
 	Active []Quarantined // every program with a note, sorted by name, then key
+
+	// Unrecorded reports that a process ended in the first job of a program and recorded
+	// no signal. That is no evidence; recording crashes in this process gives some.
+	Unrecorded bool
 }
 
 // Recover finds processes that ended with programs in flight and writes the notes of those
@@ -116,6 +121,7 @@ func (s *Store) Recover() (Recovery, error) {
 	err := crashlog.Recover(s.inFlightPath(), s.dir.now(), func(left crashlog.Remains) error {
 		for m, name := range left.Marks {
 			if m.Action == crashlog.Dispatch && left.Crash == "" {
+				r.Unrecorded = true
 				continue // most processes that are killed are busy with a program
 			}
 			q := s.classify(m, cutName(name), left)

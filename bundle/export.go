@@ -29,6 +29,8 @@ type ExportOptions struct {
 	// NoSources leaves out the sources, which are used by a rebuild after a driver
 	// update only.
 	NoSources bool
+	// Without are items that are left out. Default: none.
+	Without map[Item]struct{}
 	// SignKey signs the bundle. Default: no signature.
 	SignKey ed25519.PrivateKey
 	// Done cancels Export, with context.Canceled, when it is closed. It may be nil.
@@ -49,6 +51,8 @@ type ExportReport struct {
 	LeftOut      []LeftOut     `json:"left_out,omitempty"`
 
 	WithoutMachineCode []string `json:"without_machine_code,omitempty"` // drivers whose programs compile at their first dispatch
+
+	Items []Item `json:"-"` // of the bundle
 }
 
 // LeftOut is a file of the directory that is not in the bundle because it is damaged or
@@ -111,6 +115,9 @@ func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err 
 	r.Fingerprints, r.WithoutMachineCode = m.Fingerprints, m.withoutMachineCode()
 	for _, f := range m.Files {
 		r.count(f)
+	}
+	if r.Items, err = m.items(s.content(m)); err != nil {
+		return r, err
 	}
 	return r, write(w, m, s, o)
 }

@@ -178,7 +178,7 @@ func (o *options) compile(dir *binary.Dir, how preloadFlags, r *preloadResult, b
 		return nil
 	}
 	if !how.noIsolate {
-		err := o.compileIsolated(dir, how, r, begin)
+		err := o.withRemote(dir, func() error { return o.compileIsolated(dir, how, r, begin) })
 		if !errors.Is(err, isolate.ErrNoProcess) {
 			return err
 		}

@@ -1,6 +1,9 @@
 package startup
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/shadercache/shadercache/internal/bench/stats"
 )
 
@@ -18,6 +21,11 @@ type Figures struct {
 	Compiles            uint64  `json:"compiles"`
 	DriverCache         string  `json:"driver_cache"` // its state when the process started
 	Verified            bool    `json:"verified"`
+
+	// Of a start from a remote: how it ended, "pulled" for instance, and how long the
+	// start waited for it.
+	Outcome      string  `json:"outcome,omitempty"`
+	WaitedMillis float64 `json:"waited_ms,omitempty"`
 
 	leastCompiles uint64 // of several runs
 }
@@ -45,13 +53,21 @@ func medianFigures(runs []Figures) Figures {
 		DriverCache:         runs[0].DriverCache,
 		Verified:            true,
 		leastCompiles:       runs[0].Compiles,
+		WaitedMillis:        spread(func(f Figures) float64 { return f.WaitedMillis }).Median,
 	}
+	var outcomes []string
 	for _, r := range runs {
+		if r.Outcome != "" && !slices.Contains(outcomes, r.Outcome) {
+			outcomes = append(outcomes, r.Outcome)
+		}
 		m.Compiles, m.leastCompiles = max(m.Compiles, r.Compiles), min(m.leastCompiles, r.Compiles)
 		m.Verified = m.Verified && r.Verified
 	}
+	m.Outcome = strings.Join(outcomes, ", ")
 	return m
 }
+
+func median(values []float64) float64 { return stats.NewSpread(values).Median }
 
 // speedup returns slow / fast, or 0 where a scenario did not run.
 func speedup(slow, fast float64) float64 {

@@ -21,16 +21,26 @@ const (
 	// Upstream has no directory of its own that it can use, and a read-only one with both
 	// layers: a private place is made and filled. It is reported where it is asked for.
 	Upstream = "upstream"
+
+	// Of a run with a remote. Both caches are empty when Remote begins.
+	Remote     = "remote"      // a remote has what a cold start left
+	RemoteNext = "remote_next" // the next start in the same directory
 )
 
 // Scenarios are the names of the scenarios that are usually reported, in their order.
 var Scenarios = []string{Cold, BinaryOnly, DriverOnly, Both}
 
-// reported are the names of all scenarios, in the order of the report.
-var reported = append(slices.Clone(Scenarios), Upstream)
+// FleetScenarios are those of a run with a remote.
+var FleetScenarios = []string{Cold, Both, Remote, RemoteNext}
+
+// allScenarios are the names of all, in the order of the report.
+var allScenarios = []string{Cold, BinaryOnly, DriverOnly, Both, Upstream, Remote, RemoteNext}
+
+// isFleet reports whether a scenario starts with a remote.
+func isFleet(scenario string) bool { return scenario == Remote || scenario == RemoteNext }
 
 // compilesAll reports whether a scenario has no program binaries to load, so that
-// every program is compiled. In the others none is.
+// every program is compiled. In the others none is, but for one whose remote was late.
 func compilesAll(scenario string) bool { return scenario == Cold || scenario == DriverOnly }
 
 // driverFolder is where a cache directory has the driver's own cache.
@@ -42,7 +52,7 @@ func prepareScenario(scenario, filled, own string) error {
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return err
 	}
-	if scenario == Cold {
+	if scenario == Cold || isFleet(scenario) {
 		return nil
 	}
 	if scenario == Upstream {
@@ -128,7 +138,7 @@ func driverCacheState(dir string) string {
 }
 
 // scenarioEnvironment returns the environment without settings of the driver's own
-// cache, and of other directories, which would override the scenario's.
+// cache, of other directories and of a remote, which would override the scenario's.
 func scenarioEnvironment(environment []string) []string {
 	return slices.DeleteFunc(environment, func(setting string) bool {
 		for _, prefix := range []string{"__GL_SHADER_DISK_CACHE", "MESA_SHADER_CACHE_", "MESA_GLSL_CACHE_", "MESA_DISK_CACHE_",
