@@ -62,7 +62,7 @@ func (c *collector) checkContent() error {
 	}
 	programs := slices.ContainsFunc(c.manifest.Files, func(f File) bool { return f.Kind == Program })
 	switch {
-	case lost != nil && !programs:
+	case lost != nil && !programs && len(c.options.Without) == 0:
 		return fmt.Errorf("%w: no program can be exported: %s: %s; see \"shadercache verify\"", ErrEmpty, lost.Path, lost.Reason)
 	case len(c.manifest.Files) == 0:
 		return fmt.Errorf("%w: %s has none of the selected files", ErrEmpty, c.dir.Path())
@@ -106,6 +106,9 @@ func (c *collector) addIfValid(name string, kind Kind, verify func(f File, data 
 	f := File{Path: name, Kind: kind}
 	if f.validate() != nil {
 		return nil // a temporary file, or an unknown one
+	}
+	if c.options.leavesOut(ItemOf(name)) {
+		return nil
 	}
 	data, err := c.read(f)
 	if data == nil || err != nil {
@@ -165,13 +168,7 @@ func (c *collector) nvidia() error {
 	if !c.selectsDriver(NVIDIA) {
 		return nil
 	}
-	skipped, err := nvidia.Snapshots(c.dir.DriverDir(), func(s nvidia.Snapshot) error {
-		name := path.Join("driver", s.Path)
-		if err := c.spool.addFile(name+".toc", NVIDIA, bytes.NewReader(s.Toc)); err != nil {
-			return err
-		}
-		return c.spool.addFile(name+".bin", NVIDIA, s.Bin)
-	})
+	skipped, err := nvidia.Snapshots(c.dir.DriverDir(), c.slot)
 	for _, slot := range skipped {
 		c.leaveOut(path.Join("driver", slot.Slot), slot.Reason)
 	}
@@ -190,6 +187,9 @@ func (c *collector) mesa() error {
 				c.leaveOut(folder, "this database of Mesa was written without shadercache's settings, and cannot be added to others")
 			}
 			databases[folder] = true
+			return nil
+		}
+		if c.options.leavesOut(ItemOf(name)) {
 			return nil
 		}
 		info, err := c.root.Lstat(name)

@@ -59,3 +59,15 @@ func (s *spool) close() error {
 	}
 	return err
 }
+
+// content returns a function that reads a file of a manifest.
+func (s *spool) content(m *Manifest) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		for _, f := range m.Files {
+			if f.Path == name {
+				return io.ReadAll(s.open(f))
+			}
+		}
+		return nil, fs.ErrNotExist
+	}
+}

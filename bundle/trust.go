@@ -21,6 +21,7 @@ type Trust string
 // The reasons.
 const (
 	TrustSignature Trust = "signature" // the bundle was signed with VerifyKey
+	TrustDigest    Trust = "digest"    // the bundle has the digest of ImportOptions.Expect
 	TrustCaller    Trust = "caller"    // ImportOptions.Trust was set
 	TrustNone      Trust = "none"
 )

@@ -47,15 +47,15 @@ type networkResult struct {
 	Driver            string         `json:"driver"`
 	Pictures          int            `json:"pictures"`
 	Layers            []networkLayer `json:"layers"`
-	Compiles          uint64         `json:"compiles"`
-	DiskHits          uint64         `json:"disk_hits"`
+	Compiles          uint64         `json:"compiles"`  // programs that the driver compiled
+	DiskHits          uint64         `json:"disk_hits"` // programs that were loaded from disk
 	Searches          int            `json:"searches"`
 	FirstResultMillis float64        `json:"first_result_ms"` // from the open context: plans, programs, weights and one run
 	RunMillis         float64        `json:"run_ms"`          // median of later runs, with upload and download
 	MaxError          float64        `json:"max_error"`       // largest difference; the output is from 0 to 1
-	Verified          bool           `json:"verified"`
-	Server            bool           `json:"server"`   // a server computed; counters are those of the time of this run
-	Uploaded          bool           `json:"uploaded"` // weights went to the GPU; false where a server had them
+	Verified          bool           `json:"verified"`        // every result is right
+	Server            bool           `json:"server"`          // a server computed; counters are those of the time of this run
+	Uploaded          bool           `json:"uploaded"`        // weights went to the GPU; false where a server had them
 }
 
 // networkLayer is the plan of one layer.

@@ -1,0 +1,43 @@
+package file
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"os"
+)
+
+// body is the content of a large object. Its Read returns when the context ends, also where
+// a file server does not answer.
+type body struct {
+	*io.PipeReader
+	stop func() bool
+}
+
+const bodyBytes = 256 << 10
+
+func newBody(ctx context.Context, f *os.File) *body {
+	from, to := io.Pipe()
+	go func() {
+		buf := make([]byte, bodyBytes)
+		_, err := io.CopyBuffer(onlyWriter{to}, onlyReader{f}, buf)
+		_ = f.Close()
+		_ = to.CloseWithError(meaning(err))
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = to.CloseWithError(meaning(ctx.Err())) })
+	return &body{from, stop}
+}
+
+func (b *body) Close() error {
+	b.stop()
+	return b.PipeReader.Close()
+}
+
+// onlyReader and onlyWriter hide other methods, so that the buffer is used.
+type (
+	onlyReader struct{ io.Reader }
+	onlyWriter struct{ io.Writer }
+)
+
+// randomName returns a name that no other writer uses.
+func randomName() string { return rand.Text() }

@@ -1,0 +1,275 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/bundle"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// PullOptions select what Pull brings. Current or AnyDriver has to be set.
+type PullOptions struct {
+	Current   *binary.Fingerprint // this machine's driver
+	AnyDriver bool                // all drivers, for image builds without a GPU
+	Again     bool                // also packs that were installed before, and pruned since
+	Progress  func(done, total int64)
+}
+
+// PullReport is the result of a pull.
+type PullReport struct {
+	Heads       int   `json:"heads"`
+	Packs       int   `json:"packs"`   // fetched
+	Present     int   `json:"present"` // packs that were installed before
+	Bytes       int64 `json:"bytes"`   // fetched
+	Programs    int   `json:"programs"`
+	DriverFiles int   `json:"driver_files"`
+}
+
+// add adds another report.
+func (p *PullReport) add(other PullReport) {
+	p.Heads += other.Heads
+	p.Packs += other.Packs
+	p.Present += other.Present
+	p.Bytes += other.Bytes
+	p.Programs += other.Programs
+	p.DriverFiles += other.DriverFiles
+}
+
+var errOff = errors.New("remote: the mode is off")
+
+// Pull brings the packs of this machine's driver, or of all drivers, into the directory.
+// It does not consult the breaker, and closes it after success. It returns an error that
+// matches ErrNotFound where the remote has nothing for the driver, ErrRefused for a head
+// or pack that is not used, or an error of the store. What was installed before an error
+// stays.
+func (r *Remote) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
+	report, err := r.pull(ctx, o)
+	if err != nil {
+		return report, fmt.Errorf("remote: pull from %s: %w", r.URL(), r.secret.clean(err))
+	}
+	return report, nil
+}
+
+func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, err error) {
+	var drivers []shader.Digest
+	switch {
+	case r.backend == nil:
+		return report, errOff
+	case o.AnyDriver:
+		if drivers, err = r.listDrivers(ctx); err != nil {
+			return report, err
+		}
+	case o.Current != nil:
+		drivers = []shader.Digest{o.Current.Digest()}
+	default:
+		return report, errors.New("the driver of this machine is not known: set Current or AnyDriver")
+	}
+	for _, of := range drivers {
+		job := pullJob{again: o.Again, progress: o.Progress}
+		one, err := r.pullCounted(ctx, of, job)
+		report.add(one)
+		if err != nil {
+			return report, err
+		}
+	}
+	r.succeed()
+	return report, nil
+}
+
+// pullJob are the options of one driver's pull.
+type pullJob struct {
+	again    bool
+	progress func(done, total int64)
+	merge    func(driverDir string) (nvidia.Report, error) // see bundle.ImportOptions
+	answered func()                                        // called when the head was read; may be nil
+
+	unrecorded bool // see bundle.ImportOptions
+}
+
+// pullCounted is pullDriver, with the counters.
+func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob) (PullReport, error) {
+	report, count, err := r.pullTimed(ctx, of, job)
+	count()
+	return report, err
+}
+
+// pullTimed is pullDriver. count stores the counters.
+func (r *Remote) pullTimed(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, count func(), err error) {
+	start := time.Now()
+	answered, tell := false, job.answered
+	job.answered = func() {
+		if answered = true; tell != nil {
+			tell()
+		}
+	}
+	report, err = r.pullDriver(ctx, of, job)
+	took, class := time.Since(start), ""
+	switch {
+	case err == nil || errors.Is(err, ErrNotFound): // without a head it is a miss
+	case answered && ctx.Err() != nil:
+		class = classSlow
+	default:
+		class = classify(err)
+	}
+	return report, func() { r.countPull(report, took, class) }, err
+}
+
+// headAttempts is the number of heads that a pull reads: one that it has read may list
+// packs that were compacted and pruned meanwhile.
+const headAttempts = 3
+
+// pullDriver fetches and installs the packs that the directory lacks.
+func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, err error) {
+	unlock, err := r.state.lockPull(ctx, of)
+	if err != nil {
+		return report, err
+	}
+	defer unlock()
+	var last uint64
+	for range headAttempts {
+		head, err := r.readHead(ctx, of)
+		if errors.Is(err, ErrNotFound) {
+			r.note(r.state.updateDriver(of, func(s *driverState) { s.Checked, s.Missing = r.now(), true }))
+		}
+		if err != nil {
+			return report, err
+		}
+		job.answered()
+		if err := r.remember(head); err != nil {
+			return report, err
+		}
+		part, err := r.installPacks(ctx, head.Head, job)
+		report.add(part)
+		report.Heads = 1
+		if !errors.Is(err, ErrNotFound) {
+			return report, err
+		}
+		if head.Sequence == last {
+			return report, refuse(classDamaged, "the head lists a pack that is not there: %v", err)
+		}
+		last = head.Sequence
+	}
+	return report, refuse(classDamaged, "the head changes faster than its packs can be fetched")
+}
+
+// installPacks fetches and installs those packs of a head that the directory lacks.
+func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report PullReport, err error) {
+	missing := r.missingPacks(h, job.again)
+	report.Present = len(h.Packs) - len(missing)
+	var unpacked, total int64
+	for _, p := range missing {
+		unpacked += p.Unpacked
+		total += p.Size
+	}
+	if unpacked > r.options.MaxBytes {
+		return report, refuse(classDamaged, "the packs unpack to %d bytes, and the limit is %d", unpacked, r.options.MaxBytes)
+	}
+	counted := &progressReader{total: total, progress: job.progress}
+	err = r.openPacks(ctx, h.Fingerprint, missing, func(p Pack, body io.Reader) error {
+		counted.from = body
+		installed, err := r.installPack(ctx, h, p, counted, job)
+		report.Bytes = counted.done
+		if err != nil {
+			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
+		}
+		report.Packs++
+		report.Programs += installed.Programs
+		report.DriverFiles += installed.DriverFiles
+		return nil
+	})
+	return report, err
+}
+
+// missingPacks returns the packs of a head that are not installed, and remembers those that
+// only replace installed ones.
+func (r *Remote) missingPacks(h *Head, again bool) (missing []Pack) {
+	if again || !holds(r.dir, h.Driver) {
+		return h.Packs
+	}
+	s := r.state.driver(h.Fingerprint)
+	var covered []shader.Digest
+	for _, p := range h.Packs {
+		switch {
+		case !s.has(p):
+			missing = append(missing, p)
+		case !s.hasDigest(p.SHA256):
+			covered = append(covered, p.SHA256)
+		}
+	}
+	if len(covered) > 0 {
+		r.note(r.markInstalled(h, covered...))
+	}
+	return missing
+}
+
+// installPack imports a pack while it is read.
+func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reader, job pullJob) (bundle.ImportReport, error) {
+	o := bundle.ImportOptions{
+		Current:  &h.Driver,
+		Expect:   &bundle.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
+		MaxBytes: max(p.Unpacked, 1),
+		Merge:    job.merge,
+
+		Unrecorded: job.unrecorded,
+	}
+	report, err := bundle.Import(from, r.dir, o)
+	for errors.Is(err, bundle.ErrBusy) && ctx.Err() == nil {
+		time.Sleep(lockPoll)
+		report, err = bundle.Import(from, r.dir, o)
+	}
+	if err != nil {
+		return report, err
+	}
+	r.state.putItems(h.Fingerprint, p.SHA256, report.Items)
+	return report, r.markInstalled(h, p.SHA256)
+}
+
+// markInstalled remembers packs, and forgets those that the head does not list.
+func (r *Remote) markInstalled(h *Head, packs ...shader.Digest) error {
+	listed := h.digests()
+	return r.state.updateDriver(h.Fingerprint, func(s *driverState) {
+		var keep []shader.Digest
+		for _, d := range append(s.Packs, packs...) {
+			if listed[d] || h.replaces(d) {
+				keep = append(keep, d)
+				delete(listed, d)
+			}
+		}
+		s.Packs = keep
+	})
+}
+
+// replaces reports whether a pack was made from the pack with a digest.
+func (h *Head) replaces(d shader.Digest) bool {
+	for _, p := range h.Packs {
+		for _, old := range p.Replaces {
+			if old == d {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// progressReader counts the bytes of several readers.
+type progressReader struct {
+	from     io.Reader
+	done     int64
+	total    int64
+	progress func(done, total int64)
+}
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	n, err := p.from.Read(b)
+	p.done += int64(n)
+	if p.progress != nil && n > 0 {
+		p.progress(min(p.done, p.total), p.total)
+	}
+	return n, err
+}

@@ -1,0 +1,266 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// StartReport is the result of Start.
+type StartReport struct {
+	Outcome Outcome       `json:"outcome"`
+	Waited  time.Duration `json:"waited_ns"`
+	Pull    PullReport    `json:"pull"`
+	Err     error         `json:"-"`
+}
+
+// Outcome is how a start's use of the remote ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Pulled    Outcome = "pulled"  // packs were installed before the first program
+	Current   Outcome = "current" // nothing newer, or not asked
+	Missing   Outcome = "missing" // the remote has nothing for this driver
+	Late      Outcome = "late"    // the budget was spent: the next start has them
+	Failed    Outcome = "failed"  // an error; never counted as missing
+	BreakerOn Outcome = "breaker" // not asked, since it failed lately
+	Leased    Outcome = "leased"  // nothing there; this process compiles for all others
+	Disabled  Outcome = "off"
+)
+
+// recheck is the time after which a start looks for a newer head in the background.
+const recheck = time.Minute
+
+// Start brings the packs of a driver into the directory, before the driver's first load or
+// compile. It returns when they are installed, or when the budget is spent: the pull then
+// continues in the background and serves the next start. It does nothing while the breaker
+// is open, and does not wait where an earlier start has pulled: it then looks for a newer
+// head in the background. It never returns an error: the report has it.
+func (r *Remote) Start(ctx context.Context, driver binary.Fingerprint) StartReport {
+	began := time.Now()
+	report := r.start(ctx, driver)
+	report.Waited = time.Since(began)
+	if report.Err != nil {
+		report.Err = fmt.Errorf("remote: start with %s: %w", r.URL(), r.secret.clean(report.Err))
+		r.warn("the remote was not used", report.Err)
+	}
+	return report
+}
+
+func (r *Remote) start(ctx context.Context, driver binary.Fingerprint) StartReport {
+	if r.backend == nil {
+		return StartReport{Outcome: Disabled}
+	}
+	r.mu.Lock()
+	r.mu.started = &driver
+	r.mu.Unlock()
+	if len(r.keys) == 0 && !r.options.Unsigned {
+		return StartReport{Outcome: Failed, Err: refuse(classSignature, "no public key was given: set %s to the .pub file of the key that signs", keysVariable)}
+	}
+	b := r.state.breaker()
+	open := b.isOpen(r.now())
+	if open && b.Class != classSlow {
+		return StartReport{Outcome: BreakerOn}
+	}
+	j := &startJob{r: r, driver: driver, of: driver.Digest(), done: make(chan struct{})}
+	known := r.state.driver(j.of)
+	age := r.now().Sub(known.Checked)
+	recent := age >= 0 && age < recheck
+	switch present := holds(r.dir, driver); {
+	case open:
+		j.late = true
+		r.goBackground(j.run)
+		return StartReport{Outcome: Late}
+	case present && recent && known.Missing:
+		return StartReport{Outcome: Missing}
+	case present && recent:
+		return StartReport{Outcome: Current}
+	case present && !known.Checked.IsZero():
+		j.late = true
+		r.goBackground(j.run)
+		return StartReport{Outcome: Current}
+	}
+	return j.await(ctx)
+}
+
+// startJob is the pull of one start.
+type startJob struct {
+	r      *Remote
+	driver binary.Fingerprint
+	of     shader.Digest
+	wait   context.Context // ends with the budget
+	done   chan struct{}
+	report StartReport // valid when done is closed
+	counts []func()    // of the pulls, for finish
+
+	// mu is held during a merge of the driver's slots: when Start has returned, the driver
+	// may use them.
+	mu       sync.Mutex
+	late     bool // Start has returned
+	answered bool // the head was read
+}
+
+// await runs the pull for the time of the budget.
+func (j *startJob) await(ctx context.Context) StartReport {
+	ctx, cancel := context.WithTimeout(ctx, j.r.options.Budget)
+	j.wait = ctx
+	if !j.r.goBackground(func(background context.Context) { defer cancel(); j.run(background) }) {
+		cancel()
+		return StartReport{Outcome: Disabled}
+	}
+	select {
+	case <-j.done:
+		return j.report
+	case <-ctx.Done():
+	}
+	j.mu.Lock()
+	j.late = true
+	answered := j.answered
+	j.mu.Unlock()
+	select {
+	case <-j.done: // at the same moment
+		return j.report
+	default:
+	}
+	// The process may end before the pull does, without another word.
+	if answered {
+		j.r.fail(classSlow, errLate)
+	} else {
+		j.r.fail(classUnreachable, errNoAnswer)
+	}
+	return StartReport{Outcome: Late}
+}
+
+var (
+	errLate     = errors.New("the packs did not arrive within the budget of a start")
+	errNoAnswer = fmt.Errorf("%w: no answer within the budget of a start", ErrUnreachable)
+)
+
+// run pulls, sets the report, and then does what Start need not wait for.
+func (j *startJob) run(background context.Context) {
+	j.pull(background)
+	close(j.done)
+	j.finish(background)
+	if j.report.Pull.Programs > 0 {
+		j.r.note(j.record())
+	}
+}
+
+// record adds the installed programs to the index of their store.
+func (j *startJob) record() error {
+	store, err := j.r.dir.Store(j.driver)
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.Record([]binary.Use{{}}, binary.Counters{}), store.Close())
+}
+
+// pull pulls, or gets the lease, and sets the report.
+func (j *startJob) pull(background context.Context) {
+	r := j.r
+	pull, err := j.pullOnce(background)
+	leased := false
+	if errors.Is(err, ErrNotFound) && j.wait != nil && r.canLease(j.wait) {
+		if leased, err = r.awaitHead(j.wait, j.of); err == nil && !leased {
+			pull, err = j.pullOnce(background)
+		} else if err != nil && j.wait.Err() != nil {
+			err = ErrNotFound // another process compiles, and this one waited its budget
+		}
+	}
+	j.report = StartReport{Pull: pull}
+	switch {
+	case leased:
+		j.report.Outcome = Leased
+	case err == nil && pull.Packs > 0:
+		j.report.Outcome = Pulled
+	case err == nil:
+		j.report.Outcome = Current
+	case errors.Is(err, ErrNotFound):
+		j.report.Outcome = Missing
+	default:
+		j.report.Outcome, j.report.Err = Failed, err
+	}
+}
+
+// pullOnce pulls. What it counts is stored by finish.
+func (j *startJob) pullOnce(ctx context.Context) (PullReport, error) {
+	report, count, err := j.r.pullTimed(ctx, j.of, j.pullJob())
+	j.counts = append(j.counts, count)
+	return report, err
+}
+
+// finish counts the start, and sets the breaker.
+func (j *startJob) finish(background context.Context) {
+	r, err := j.r, j.report.Err
+	for _, count := range j.counts {
+		count()
+	}
+	if err == nil {
+		r.succeed()
+		r.count(func(c *Counters) {
+			if j.report.Outcome == Missing || j.report.Outcome == Leased {
+				c.Misses++
+			} else {
+				c.Hits++
+			}
+		})
+		return
+	}
+	if background.Err() != nil && j.isAnswered() {
+		return // Close ended it: it was slow, and did not fail
+	}
+	if class := classify(err); class != classLocal {
+		r.fail(class, r.secret.clean(err))
+	}
+}
+
+func (j *startJob) isAnswered() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.answered
+}
+
+func (j *startJob) pullJob() pullJob {
+	return pullJob{
+		merge:      j.merge,
+		unrecorded: true,
+		answered: func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.answered = true
+		},
+	}
+}
+
+// merge merges the driver's slots, so that this process reads all of them, as long as Start
+// has not returned.
+func (j *startJob) merge(driverDir string) (nvidia.Report, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return drivercache.Merge(driverDir)
+}
+
+// pushAtClose pushes what this process compiled, in mode read-write, and ends its lease.
+func (r *Remote) pushAtClose(ctx context.Context) {
+	r.mu.Lock()
+	driver := r.mu.started
+	r.mu.Unlock()
+	if driver == nil || r.options.Mode != ReadWrite {
+		return
+	}
+	of := driver.Digest()
+	defer r.endLease(of)
+	if b := r.state.breaker(); b.isOpen(r.now()) || r.checkWriter() != nil {
+		return
+	}
+	_, err := r.Push(ctx, PushOptions{Fingerprints: []shader.Digest{of}})
+	r.warn("what was compiled was not pushed; shadercache push does it", err)
+}
