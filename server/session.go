@@ -204,6 +204,13 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	return t, nil
 }
 
+// awaitAdmission returns when admit, if it runs, has stored the timer of its request: a
+// short deadline may pass before.
+func (s *session) awaitAdmission() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+}
+
 // forget removes an answered request.
 func (s *session) forget(t *task) {
 	s.mu.Lock()

@@ -82,8 +82,7 @@ func (t *task) end(code wire.Code, message string) {
 
 // expire is called at the deadline.
 func (t *task) expire() {
-	t.s.mu.Lock() // until admit has stored the timer
-	t.s.mu.Unlock()
+	t.s.awaitAdmission()
 	t.s.server.counts.deadlines.Add(1)
 	t.end(wire.CodeDeadline, "the deadline passed")
 }
