@@ -25,10 +25,11 @@ const firstInherited = 3
 func newServeWorker(o *options) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:    serveWorkerName,
-		Short:  "Serve as the worker of serve",
-		Hidden: true,
-		Args:   cobra.NoArgs,
+		Use:     serveWorkerName,
+		Short:   "Serve as the worker of serve, which passes it open sockets",
+		Example: "  shadercache serve",
+		Hidden:  true,
+		Args:    cobra.NoArgs,
 	}
 	f.add(cmd)
 	cmd.Flags().Uint64Var(&f.generation, "generation", 1, "number of the worker")
