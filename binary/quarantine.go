@@ -54,14 +54,14 @@ const (
 
 // Quarantined describes a program that was in flight when a process ended.
 type Quarantined struct {
-	Key     shader.Key `json:"key"`
-	Name    string     `json:"name"`
-	Action  Action     `json:"action"`
+	Key     shader.Key `json:"key"`             // of the program
+	Name    string     `json:"name"`            // its label
+	Action  Action     `json:"action"`          // what the driver did: compile, load, read, dispatch or run
 	Suspect bool       `json:"suspect"`         // not refused, but tried where a crash harms nothing
 	Signal  string     `json:"signal"`          // the driver's signal that ended a process; "" = none was seen
 	Hangs   int        `json:"hangs,omitempty"` // trials that ran out of time
-	Reason  string     `json:"reason"`
-	Time    time.Time  `json:"time"` // when the note was written
+	Reason  string     `json:"reason"`          // what was seen
+	Time    time.Time  `json:"time"`            // when the note was written
 }
 
 // Refused reports whether the source, or the tuner's candidate, must not reach the driver.

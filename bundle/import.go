@@ -51,7 +51,7 @@ type ImportOptions struct {
 
 // ImportReport is the result of an import.
 type ImportReport struct {
-	Signed   bool `json:"signed"`
+	Signed   bool `json:"signed"`   // the file has a signature
 	Verified bool `json:"verified"` // the signature matches VerifyKey
 
 	Trust                Trust `json:"trust"`                  // the reason for importing native code
@@ -74,7 +74,7 @@ type ImportReport struct {
 	// driver's cache is in use: the new slots are in place, and are read after the
 	// next merge.
 	Merge        nvidia.Report `json:"merge"`
-	MergePending bool          `json:"merge_pending"`
+	MergePending bool          `json:"merge_pending"` // the slots are in use; the next start that finds them unused merges them
 
 	Items []Item `json:"-"` // of the selected files
 }

@@ -27,7 +27,8 @@ const (
 	stagingReady = ".import/ready"
 )
 
-// windowBytes is the window size of the compression. It limits the memory of a reader.
+// windowBytes is the largest window size of the compression that is read. It limits the
+// memory of a reader.
 const windowBytes = 8 << 20
 
 // unpacker reads one bundle into the staging folder.

@@ -13,10 +13,10 @@ import (
 
 // Result is what bench startup prints.
 type Result struct {
-	Workload string `json:"workload"`
+	Workload string `json:"workload"` // what was measured
 	bench.Header
 	Programs             int                `json:"programs"`
-	Repeat               int                `json:"repeat"`
+	Repeat               int                `json:"repeat"` // runs of each row
 	Preload              bool               `json:"preload"`
 	Scenarios            map[string]Figures `json:"scenarios"`
 	SpeedupVsCold        float64            `json:"speedup_vs_cold,omitempty"`
@@ -24,7 +24,7 @@ type Result struct {
 	ProcessSpeedupVsCold float64            `json:"process_speedup_vs_cold,omitempty"`
 	UpstreamVsBoth       float64            `json:"upstream_vs_both,omitempty"` // time from the start of the process
 	Fleet                *FleetFigures      `json:"fleet,omitempty"`            // with --remote
-	Verified             bool               `json:"verified"`
+	Verified             bool               `json:"verified"`                   // every result is right
 }
 
 // result summarizes the runs.
