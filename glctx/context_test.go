@@ -19,8 +19,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for _, variable := range []string{childDir, machineCodeChild, fullVolumeChild, frameChild, readOnlyChild} {
-		if os.Getenv(variable) != "" {
+	for _, child := range []string{childDir, machineCodeChild, fullVolumeChild, frameChild, readOnlyChild} {
+		if os.Getenv(child) != "" {
 			os.Exit(m.Run()) // keeps its environment, which is tested
 		}
 	}
