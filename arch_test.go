@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"internal/faultgl":   {},
 	"internal/powercut":  {},
 	"internal/corpus":    {},
+	"internal/servers":   {},
 
 	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader"}, // the front door
 	"shader":          {},
@@ -35,13 +36,13 @@ var mayImport = map[string][]string{
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
 	"glctx":           {"binary", "drivercache", "shader"},
 	"executor":        {"binary", "cache", "glctx", "shader"},
-	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/osfile", "shader"},
+	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli", "remote"},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader"},
-	"internal/bench":  {"binary", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "resident", "shader"},
+	"internal/bench":  {"binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "remote", "resident", "shader"},
 }

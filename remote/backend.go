@@ -32,16 +32,20 @@ type BusyError struct {
 }
 
 // Backend is a store of objects by name. Names are slash-separated, of the forms in the
-// package comment, without the prefix. A backend may have a method Prepare(context.Context),
-// which begins to connect. Its methods may be called from any goroutine. They
+// package comment, without the prefix. Its methods may be called from any goroutine. They
 // return when ctx ends, whatever the store does, and do not retry: the caller has the budget.
 type Backend interface {
+	// Connect makes a connection ready for the first Get, or does nothing where the store
+	// has none. It asks for no object. Its error is one that the first Get would return too,
+	// so callers may ignore it.
+	Connect(ctx context.Context) error
+
 	// Get opens an object. The caller closes Object.Body. A backend reads no more of the
 	// body than the caller does.
 	Get(ctx context.Context, name string) (*Object, error)
 
-	// Put writes an object, whole or not at all, and returns its tag. It reads data from
-	// its start, and may do so repeatedly.
+	// Put writes an object, whole or not at all, and returns its tag, or "" where the store
+	// does not give it. It reads data from its start, and may do so repeatedly.
 	Put(ctx context.Context, name string, data io.ReadSeeker, o PutOptions) (tag string, err error)
 
 	// Delete deletes an object. One that does not exist is no error.
@@ -51,8 +55,9 @@ type Backend interface {
 	// errors.ErrUnsupported, wrapped, where the store cannot list.
 	List(ctx context.Context, folder string) ([]Info, error)
 
-	// Abilities returns what the store can do.
-	Abilities() Abilities
+	// Abilities returns what the store can do. The first call may ask the store, by writing
+	// and deleting an object below "v1/": a caller that only reads has no use for it.
+	Abilities(ctx context.Context) (Abilities, error)
 
 	Close() error
 }
@@ -61,7 +66,7 @@ type Backend interface {
 type Object struct {
 	Body io.ReadCloser
 	Size int64  // bytes; -1 = unknown
-	Tag  string // identifies this version; "" = unknown
+	Tag  string // identifies this version; "" = unknown, and Put then has no condition
 
 	Clock time.Time // of the store, when it answered; zero = unknown
 }

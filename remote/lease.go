@@ -39,8 +39,12 @@ const (
 )
 
 // canLease reports whether this process may compile for all others.
-func (r *Remote) canLease() bool {
-	return r.options.Mode == ReadWrite && r.checkWriter() == nil && r.backend.Abilities().CompareAndSwap
+func (r *Remote) canLease(ctx context.Context) bool {
+	if r.options.Mode != ReadWrite || r.checkWriter() != nil {
+		return false
+	}
+	can, err := r.backend.Abilities(ctx)
+	return err == nil && can.CompareAndSwap
 }
 
 // waiter waits for a lease or a head.

@@ -94,11 +94,9 @@ func (r *Remote) Prepare() {
 	if b := r.state.breaker(); r.backend == nil || b.isOpen(r.now()) {
 		return
 	}
-	p, ok := r.backend.(interface{ Prepare(context.Context) })
-	if !ok {
-		return
-	}
-	r.goBackground(func(ctx context.Context) { p.Prepare(ctx) })
+	r.goBackground(func(ctx context.Context) {
+		_ = r.backend.Connect(ctx) // the first Get has the same error
+	})
 }
 
 // goBackground calls do in a goroutine that Close waits for. It reports false once Close

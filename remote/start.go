@@ -207,7 +207,7 @@ func (j *startJob) pull(background context.Context) {
 	r := j.r
 	pull, err := j.pullOnce(background)
 	leased := false
-	if errors.Is(err, ErrNotFound) && j.wait != nil && r.canLease() {
+	if errors.Is(err, ErrNotFound) && j.wait != nil && r.canLease(j.wait) {
 		if leased, err = r.awaitHead(j.wait, j.of); err == nil && !leased {
 			pull, err = j.pullOnce(background)
 		} else if err != nil && j.wait.Err() != nil {
@@ -290,10 +290,7 @@ func (j *startJob) set(field *bool) {
 func (j *startJob) merge(driverDir string) (nvidia.Report, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.late {
-		return drivercache.Merge(driverDir)
-	}
-	return drivercache.MergeBeforeLoad(driverDir)
+	return drivercache.Merge(driverDir)
 }
 
 // pushAtClose pushes what this process compiled, in mode read-write, and ends its lease.

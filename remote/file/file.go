@@ -57,8 +57,11 @@ func open(u *url.URL, _ remote.BackendOptions) (remote.Backend, error) {
 	return &backend{filepath.FromSlash(path.Clean(u.Path))}, nil
 }
 
-func (b *backend) Abilities() remote.Abilities {
-	return remote.Abilities{CompareAndSwap: osfile.HasLocks, List: true, Delete: true}
+// Connect does nothing: there is no connection.
+func (b *backend) Connect(context.Context) error { return nil }
+
+func (b *backend) Abilities(context.Context) (remote.Abilities, error) {
+	return remote.Abilities{CompareAndSwap: osfile.HasLocks, List: true, Delete: true}, nil
 }
 
 func (b *backend) Close() error { return nil }

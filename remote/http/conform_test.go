@@ -1,0 +1,45 @@
+package http_test
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/shadercache/shadercache/internal/servers"
+	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/remote/http"
+	"github.com/shadercache/shadercache/remote/remotetest"
+)
+
+// open opens a backend with these variables and no others.
+func open(t *testing.T, u *url.URL, variables map[string]string) remote.Backend {
+	t.Helper()
+	getenv := func(name string) string { return variables[name] }
+	b, err := http.Open(u, remote.BackendOptions{UserAgent: "test", Getenv: getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+func TestNginxConforms(t *testing.T) {
+	t.Parallel()
+	remotetest.Conform(t, remote.Abilities{List: true, Delete: true}, func(t *testing.T) remote.Backend {
+		return open(t, servers.StartNginx(t, servers.NginxOptions{}).URL, nil)
+	})
+}
+
+func TestNginxWithTLSConforms(t *testing.T) {
+	t.Parallel()
+	certificates := servers.NewCertificates(t)
+	remotetest.Conform(t, remote.Abilities{Delete: true}, func(t *testing.T) remote.Backend {
+		n := servers.StartNginx(t, servers.NginxOptions{
+			TLS: &certificates, ClientCert: true, User: "ci", Password: "hunter22", WithoutIndex: true,
+		})
+		return open(t, n.URL, map[string]string{
+			"SHADERCACHE_REMOTE_CA":   certificates.CA,
+			"SHADERCACHE_REMOTE_CERT": certificates.ClientCert, "SHADERCACHE_REMOTE_KEY": certificates.ClientKey,
+			"SHADERCACHE_REMOTE_USER": "ci", "SHADERCACHE_REMOTE_PASSWORD": "hunter22",
+		})
+	})
+}

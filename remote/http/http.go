@@ -1,0 +1,245 @@
+// Package http keeps a remote on a web server with GET, HEAD and PUT, such as nginx with
+// DAV or a cache of build results. Importing it makes http and https URLs work:
+//
+//	https://host/prefix
+//
+// Credentials and certificates are those of Credentials and of the TLS settings below. They
+// go to the host of the URL only.
+//
+//	SHADERCACHE_REMOTE_CA    PEM file: certificates to trust in place of the system's
+//	SHADERCACHE_REMOTE_CERT  PEM file: client certificate
+//	SHADERCACHE_REMOTE_KEY   PEM file: its key
+//
+// Heads are changed by compare-and-swap where the server honours If-Match and If-None-Match,
+// which the package finds out by a probe before the first conditional write. It lists where
+// the server does so in nginx's JSON form (autoindex_format json).
+package http
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/remote/internal/probe"
+)
+
+func init() {
+	remote.Register("http", Open)
+	remote.Register("https", Open)
+}
+
+// maxHeader bounds the headers of an answer. Real ones have under 1 KB.
+const maxHeader = 64 << 10
+
+// expectAbove is the size from which a PUT asks before it sends its body, so that a refusal
+// does not arrive as a connection that is reset.
+const expectAbove = 64 << 10
+
+// Backend is a web server. It implements remote.Backend.
+type Backend struct {
+	base          *url.URL // without credentials
+	authorization string   // header; "" = none
+	secrets       []string // that no error may have
+	agent         string
+	client        *http.Client
+	abilities     probe.Once
+}
+
+// Open opens the backend for a URL. It returns an error for settings that cannot work, such
+// as a file of certificates that cannot be read. It does not use the network.
+func Open(u *url.URL, o remote.BackendOptions) (remote.Backend, error) {
+	getenv := environment(o)
+	if u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("remote/http: the URL has to be like https://host/prefix, without ? and #")
+	}
+	base := *u
+	base.User = nil
+	credentials, err := findCredentials(u, getenv)
+	if err != nil {
+		return nil, fmt.Errorf("remote/http: %w", err)
+	}
+	transport, err := newTransport(getenv)
+	if err != nil {
+		return nil, fmt.Errorf("remote/http: %w", err)
+	}
+	b := &Backend{base: &base, agent: o.UserAgent, authorization: credentials.header(), secrets: credentials.secrets()}
+	b.client = &http.Client{Transport: transport, CheckRedirect: b.checkRedirect}
+	return b, nil
+}
+
+// errRedirect is returned for a redirect that is not followed.
+var errRedirect = errors.New("redirects elsewhere")
+
+// checkRedirect follows redirects on the same host, for reading.
+func (b *Backend) checkRedirect(next *http.Request, via []*http.Request) error {
+	same := next.URL.Scheme == b.base.Scheme && next.URL.Host == b.base.Host
+	reads := via[0].Method == http.MethodGet || via[0].Method == http.MethodHead
+	if !same || !reads || len(via) > 3 {
+		return errRedirect
+	}
+	return nil
+}
+
+// Connect makes a connection, by asking for the headers of the prefix. Any status will do.
+func (b *Backend) Connect(ctx context.Context) error {
+	response, err := b.send(ctx, http.MethodHead, "", nil, nil)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// Get opens an object.
+func (b *Backend) Get(ctx context.Context, name string) (*remote.Object, error) {
+	response, err := b.ask(ctx, http.MethodGet, name, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkObject(response); err != nil {
+		response.Body.Close()
+		return nil, b.failed(http.MethodGet, name, err)
+	}
+	body := &answerBody{body: response.Body, failed: func(err error) error { return b.failed(http.MethodGet, name, err) }}
+	clock, _ := http.ParseTime(response.Header.Get("Date")) // zero = unknown
+	return &remote.Object{Body: body, Size: response.ContentLength, Tag: strongTag(response), Clock: clock}, nil
+}
+
+// Put writes an object. A condition is sent to a server that honours conditions; the first
+// one finds out whether it does.
+func (b *Backend) Put(ctx context.Context, name string, data io.ReadSeeker, o remote.PutOptions) (string, error) {
+	if o.IfAbsent || o.IfTag != "" {
+		can, err := b.Abilities(ctx)
+		if err != nil {
+			return "", err
+		}
+		if !can.CompareAndSwap {
+			o.IfAbsent, o.IfTag = false, ""
+		}
+	}
+	return b.put(ctx, name, data, o)
+}
+
+func (b *Backend) put(ctx context.Context, name string, data io.ReadSeeker, o remote.PutOptions) (string, error) {
+	header := http.Header{"Content-Type": {"application/octet-stream"}}
+	if o.IfAbsent {
+		header.Set("If-None-Match", "*")
+	}
+	if o.IfTag != "" {
+		header.Set("If-Match", o.IfTag)
+	}
+	if o.Size > expectAbove {
+		header.Set("Expect", "100-continue")
+	}
+	upload := &upload{data: data, size: o.Size}
+	defer upload.detach()
+	response, err := b.ask(ctx, http.MethodPut, name, header, upload)
+	if err != nil {
+		return "", err
+	}
+	return strongTag(response), response.Body.Close()
+}
+
+// Delete deletes an object. It returns errors.ErrUnsupported, wrapped, where the server
+// cannot.
+func (b *Backend) Delete(ctx context.Context, name string) error {
+	response, err := b.ask(ctx, http.MethodDelete, name, nil, nil)
+	if errors.Is(err, remote.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// Abilities returns what the server can do. It asks once.
+func (b *Backend) Abilities(ctx context.Context) (remote.Abilities, error) {
+	return b.abilities.Abilities(ctx, probed{b})
+}
+
+// Close closes idle connections.
+func (b *Backend) Close() error {
+	b.client.CloseIdleConnections()
+	return nil
+}
+
+// probed is the backend as a probe asks it.
+type probed struct{ *Backend }
+
+func (p probed) Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error) {
+	return p.put(ctx, name, data, o)
+}
+
+// ask sends a request and returns an answer that is a success.
+func (b *Backend) ask(ctx context.Context, method, name string, header http.Header, body *upload) (*http.Response, error) {
+	response, err := b.send(ctx, method, name, header, body)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkStatus(response, time.Now()); err != nil {
+		response.Body.Close()
+		return nil, b.failed(method, name, err)
+	}
+	return response, nil
+}
+
+// send sends a request and returns its answer, whatever it is.
+func (b *Backend) send(ctx context.Context, method, name string, header http.Header, body *upload) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, b.base.JoinPath(name).String(), nil)
+	if err != nil {
+		return nil, b.failed(method, name, err)
+	}
+	for key, values := range header {
+		request.Header[key] = values
+	}
+	request.Header.Set("Accept-Encoding", "identity")
+	if b.agent != "" {
+		request.Header.Set("User-Agent", b.agent)
+	}
+	if b.authorization != "" {
+		request.Header.Set("Authorization", b.authorization)
+	}
+	if body != nil {
+		if err := body.attach(request); err != nil {
+			return nil, b.failed(method, name, err)
+		}
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		if response != nil { // a redirect that was not followed
+			response.Body.Close()
+		}
+		return nil, b.failed(method, name, classify(ctx, err))
+	}
+	return response, nil
+}
+
+// failed returns an error that names the request, without credentials.
+func (b *Backend) failed(method, name string, err error) error {
+	wrapped := fmt.Errorf("remote/http: %s %s: %w", method, b.base.JoinPath(name), err)
+	clean := wrapped.Error()
+	for _, secret := range b.secrets {
+		clean = strings.ReplaceAll(clean, secret, "xxxxx")
+	}
+	if clean == wrapped.Error() {
+		return wrapped
+	}
+	return &cleanError{clean, wrapped}
+}
+
+// cleanError has another text than its cause, which errors.Is and errors.As still find.
+type cleanError struct {
+	text  string
+	cause error
+}
+
+func (e *cleanError) Error() string        { return e.text }
+func (e *cleanError) Is(target error) bool { return errors.Is(e.cause, target) }
+func (e *cleanError) As(target any) bool   { return errors.As(e.cause, target) }

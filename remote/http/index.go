@@ -1,0 +1,102 @@
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/shadercache/shadercache/remote"
+)
+
+// What a listing may have: a fleet has tens of drivers, with tens of packs each.
+const (
+	maxIndexBytes = 4 << 20
+	maxIndexDepth = 4
+	maxIndexNames = 100_000
+)
+
+// indexEntry is an entry of nginx's autoindex_format json.
+type indexEntry struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"` // file, directory
+	Changed string `json:"mtime"`
+	Size    int64  `json:"size"`
+}
+
+// List returns the objects below a folder, from the server's JSON index. It returns
+// errors.ErrUnsupported, wrapped, for a server that has none.
+func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error) {
+	var found []remote.Info
+	err := b.walk(ctx, folder, maxIndexDepth, &found)
+	return found, err
+}
+
+func (b *Backend) walk(ctx context.Context, folder string, depth int, found *[]remote.Info) error {
+	entries, err := b.index(ctx, folder)
+	if errors.Is(err, remote.ErrNotFound) { // nothing was written yet, or it was deleted meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch {
+		case !fs.ValidPath(e.Name) || strings.Contains(e.Name, "/") || e.Name == ".":
+			return b.failed(http.MethodGet, folder, fmt.Errorf("%w: an index with a name that is none", remote.ErrProtocol))
+		case len(*found) >= maxIndexNames:
+			return b.failed(http.MethodGet, folder, fmt.Errorf("%w: an index of more than %d objects", remote.ErrProtocol, maxIndexNames))
+		case e.Type == "directory" && depth > 1:
+			if err := b.walk(ctx, folder+e.Name+"/", depth-1, found); err != nil {
+				return err
+			}
+		case e.Type == "file":
+			changed, _ := http.ParseTime(e.Changed) // zero = unknown
+			*found = append(*found, remote.Info{Name: folder + e.Name, Size: e.Size, Changed: changed})
+		}
+	}
+	return nil
+}
+
+// index reads the index of one folder.
+func (b *Backend) index(ctx context.Context, folder string) ([]indexEntry, error) {
+	response, err := b.send(ctx, http.MethodGet, folder, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if err := checkIndex(response); err != nil {
+		return nil, b.failed(http.MethodGet, folder, err)
+	}
+	var entries []indexEntry
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxIndexBytes+1))
+	if err != nil {
+		return nil, b.failed(http.MethodGet, folder, unreachable(err))
+	}
+	if len(data) > maxIndexBytes || json.Unmarshal(data, &entries) != nil {
+		return nil, b.failed(http.MethodGet, folder, errNoIndex)
+	}
+	return entries, nil
+}
+
+var errNoIndex = fmt.Errorf("%w: the server gives no index (hint: autoindex_format json of nginx)", errors.ErrUnsupported)
+
+// checkIndex tells a server that has no index, which answers 403, 404 or a page for people,
+// from one that fails.
+func checkIndex(response *http.Response) error {
+	json := strings.HasPrefix(response.Header.Get("Content-Type"), "application/json")
+	switch response.StatusCode {
+	case http.StatusOK:
+		if !json {
+			return errNoIndex
+		}
+	case http.StatusForbidden, http.StatusBadRequest:
+		return errNoIndex
+	}
+	return checkStatus(response, time.Now())
+}

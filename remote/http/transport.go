@@ -1,0 +1,56 @@
+package http
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+)
+
+// newTransport returns a transport with the certificates of the environment. It has no
+// timeouts of its own, but for the wait before the body of a PUT: each call has a context.
+func newTransport(getenv func(string) string) (*http.Transport, error) {
+	settings, err := tlsSettings(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		TLSClientConfig:        settings,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    8,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: maxHeader,
+		ExpectContinueTimeout:  time.Second,
+	}, nil
+}
+
+func tlsSettings(getenv func(string) string) (*tls.Config, error) {
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	if file := getenv("SHADERCACHE_REMOTE_CA"); file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("SHADERCACHE_REMOTE_CA: %w", err)
+		}
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("SHADERCACHE_REMOTE_CA: no certificate in %s (hint: it has to be in PEM form)", file)
+		}
+	}
+	certificate, key := getenv("SHADERCACHE_REMOTE_CERT"), getenv("SHADERCACHE_REMOTE_KEY")
+	if certificate == "" && key == "" {
+		return settings, nil
+	}
+	if certificate == "" || key == "" {
+		return nil, fmt.Errorf("a client certificate needs both SHADERCACHE_REMOTE_CERT and SHADERCACHE_REMOTE_KEY")
+	}
+	pair, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("SHADERCACHE_REMOTE_CERT and SHADERCACHE_REMOTE_KEY: %w", err)
+	}
+	settings.Certificates = []tls.Certificate{pair}
+	return settings, nil
+}

@@ -1,0 +1,112 @@
+// Package probe finds out what a store can do, by asking it. Stores that speak the same
+// protocol differ: nginx ignores If-Match where another server honours it, and a lost head
+// would be the price of an assumption.
+package probe
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/shadercache/shadercache/remote"
+)
+
+// Store is what a probe asks. Put sends the conditions of its options in any case.
+type Store interface {
+	Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error)
+	List(ctx context.Context, folder string) ([]remote.Info, error)
+	Delete(ctx context.Context, name string) error
+}
+
+// Folder has the objects that probes write and delete.
+const Folder = "v1/probe/"
+
+// Once asks a store until it has answered once. Its zero value is ready.
+type Once struct {
+	mu    sync.Mutex
+	known *remote.Abilities
+}
+
+// Abilities returns what the store can do, from an earlier answer where there is one. It
+// waits for a probe that is under way.
+func (o *Once) Abilities(ctx context.Context, s Store) (remote.Abilities, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known != nil {
+		return *o.known, nil
+	}
+	found, err := ask(ctx, s)
+	if err != nil {
+		return remote.Abilities{}, fmt.Errorf("find out what the store can do: %w", err)
+	}
+	o.known = &found
+	return found, nil
+}
+
+// ask writes an object of its own, and deletes it.
+func ask(ctx context.Context, s Store) (remote.Abilities, error) {
+	var can remote.Abilities
+	name := Folder + rand.Text()
+	swaps, err := comparesAndSwaps(ctx, s, name)
+	if err != nil {
+		return can, err
+	}
+	can.CompareAndSwap = swaps
+	_, err = s.List(ctx, Folder)
+	if can.List, err = able(err); err != nil {
+		return can, err
+	}
+	can.Delete, err = able(s.Delete(ctx, name))
+	return can, err
+}
+
+// able reports whether an operation worked; that it cannot work is no error.
+func able(err error) (bool, error) {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, remote.ErrDenied) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// comparesAndSwaps reports whether the store refuses each write whose condition does not
+// hold, and accepts the one whose condition holds. Afterwards the object exists.
+func comparesAndSwaps(ctx context.Context, s Store, name string) (bool, error) {
+	tag, err := put(ctx, s, name, remote.PutOptions{IfAbsent: true})
+	if err != nil {
+		if !conditionRefused(err) {
+			return false, err
+		}
+		_, err := put(ctx, s, name, remote.PutOptions{}) // the store has no conditions at all
+		return false, err
+	}
+	for _, wrong := range []remote.PutOptions{{IfAbsent: true}, {IfTag: `"another"`}} {
+		_, err := put(ctx, s, name, wrong)
+		switch {
+		case err == nil || errors.Is(err, errors.ErrUnsupported):
+			return false, nil
+		case !errors.Is(err, remote.ErrChanged):
+			return false, err
+		}
+	}
+	if tag == "" { // the next writer would not see the version of this one
+		return false, nil
+	}
+	_, err = put(ctx, s, name, remote.PutOptions{IfTag: tag})
+	if conditionRefused(err) { // such as a weak tag, which matches nothing
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func conditionRefused(err error) bool {
+	return errors.Is(err, remote.ErrChanged) || errors.Is(err, errors.ErrUnsupported)
+}
+
+func put(ctx context.Context, s Store, name string, o remote.PutOptions) (string, error) {
+	data := bytes.NewReader([]byte("shadercache asks what this store can do\n"))
+	o.Size = data.Size()
+	return s.Put(ctx, name, data, o)
+}
