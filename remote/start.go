@@ -244,13 +244,11 @@ func (j *startJob) finish(background context.Context) {
 	}
 	if err == nil {
 		r.succeed()
-		r.count(func(c *Counters) {
-			if j.report.Outcome == Missing || j.report.Outcome == Leased {
-				c.Misses++
-			} else {
-				c.Hits++
-			}
-		})
+		c := Counters{Hits: 1}
+		if j.report.Outcome == Missing || j.report.Outcome == Leased {
+			c = Counters{Misses: 1}
+		}
+		r.count(c)
 		return
 	}
 	if background.Err() != nil && (j.hurried || !j.isUnanswered()) {
