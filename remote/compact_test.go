@@ -24,7 +24,7 @@ func TestManyPushesAreCompacted(t *testing.T) {
 		from, follower, stopped := openDir(t), openDir(t), openDir(t)
 		var old map[string][]byte
 		numbers := []int{}
-		for n := range 20 {
+		for n := range 12 {
 			numbers = append(numbers, n)
 			put(t, from, driver, n)
 			push(t, from, writer(url))
