@@ -155,10 +155,8 @@ func TestInterruptedPush(t *testing.T) {
 			t.Run(fmt.Sprintf("%d %v", step, after), func(t *testing.T) {
 				s := newScene(t)
 				put(t, s.writer, mesaDriver, 3)
-				fail, n := func(string) error {
-					return nil
-				}, 0
-				fail = func(string) error {
+				n := 0
+				fail := func(string) error {
 					if n++; n == step+1 {
 						return remote.ErrUnreachable
 					}
