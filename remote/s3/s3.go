@@ -187,21 +187,10 @@ func (b *Backend) do(ctx context.Context, what, name string, call func(context.C
 		err = outcome.Err // the client's own error has lost it
 	} else if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", remote.ErrUnreachable, ctx.Err())
-	} else if !typed(err) {
+	} else if !web.Typed(err) {
 		err = fmt.Errorf("%w: %w", remote.ErrProtocol, err)
 	}
 	return b.failed(what, name, err)
-}
-
-// typed reports whether an error is one of package remote.
-func typed(err error) bool {
-	for _, known := range []error{remote.ErrNotFound, remote.ErrChanged, remote.ErrDenied, remote.ErrBusy,
-		remote.ErrUnreachable, remote.ErrProtocol} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *Backend) failed(what, name string, err error) error {
