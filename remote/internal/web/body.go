@@ -66,6 +66,7 @@ func (u *Upload) Detach() {
 type Body struct {
 	io.ReadCloser
 	Failed func(error) error // names the request
+	Closed func()            // called by Close; may be nil
 }
 
 func (b *Body) Read(p []byte) (int, error) {
@@ -74,4 +75,13 @@ func (b *Body) Read(p []byte) (int, error) {
 		err = b.Failed(Unreachable(err))
 	}
 	return n, err
+}
+
+// Close closes the body.
+func (b *Body) Close() error {
+	err := b.ReadCloser.Close()
+	if b.Closed != nil {
+		b.Closed()
+	}
+	return err
 }
