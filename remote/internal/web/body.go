@@ -29,6 +29,9 @@ func (u *Upload) Attach(request *http.Request) error {
 		return err
 	}
 	request.ContentLength, request.Body, request.GetBody = u.size, body, u.rewind
+	// Without a value it is not sent: it lets net/http send a PUT again where the server had
+	// closed an idle connection.
+	request.Header["Idempotency-Key"] = nil
 	if u.size == 0 {
 		request.Body = http.NoBody
 	}
