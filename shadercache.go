@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/remote"
 )
 
 // Options configure [Open] and [New]. The zero value is a good choice: the first
@@ -18,6 +20,13 @@ type Options struct {
 	// directory. A directory that cannot be used is not an error: programs are
 	// then kept in memory, and Logger gets one warning.
 	Dir string
+
+	// Upstream is a second cache directory, such as one of a container image. It is only
+	// read, and may belong to root. What it has is found in both layers: program
+	// binaries in place, and the driver's own machine code by a copy in Dir. Where Dir
+	// cannot be used, a private place is, on a tmpfs for example: Logger gets one warning
+	// that names it. See binary.Place. Default: $SHADERCACHE_UPSTREAM, else none.
+	Upstream string
 
 	// Device is a GPU's index ("0") or UUID. Default: the first that works.
 	Device string
@@ -32,6 +41,18 @@ type Options struct {
 	// had, Logger gets one warning. See glctx.Beside. Default: false.
 	CompileBeside bool
 
+	// Remote is a store of packs that many machines share, so that one that never ran a
+	// program starts warm: see package remote. A start connects to it while the context is
+	// made, and the first program waits for its packs, for at most Remote.Budget. With
+	// remote.ReadWrite, Close pushes what was compiled, for at most a second. No failure of the remote is an error: Logger
+	// gets a warning. The package of the URL's scheme has to be imported:
+	//
+	//	import _ "github.com/shadercache/shadercache/remote/http"
+	//
+	// Zero fields are taken from the environment: SHADERCACHE_REMOTE and others, see
+	// remote.Options. Default: none.
+	Remote remote.Options
+
 	// NoExecutor leaves GPU.Executor nil. An executor takes 12 MiB of memory by
 	// default, half of it on the device.
 	NoExecutor bool
@@ -45,7 +66,7 @@ type Options struct {
 	// suspects are tried in this process, one at a time.
 	NoTrials bool
 
-	// Context, Cache and Executor configure the parts. The directory is set above
+	// Context, Cache and Executor configure the parts. The directories are set above
 	// and not there; Device and Logger replace theirs, where they are set.
 	Context  glctx.Options
 	Cache    cache.Options
@@ -59,7 +80,11 @@ type GPU struct {
 	Cache    *cache.Cache
 	Executor *executor.Executor // nil with Options.NoExecutor
 
+	// ContextTime is how long Open took to make the context. New leaves it 0.
+	ContextTime time.Duration
+
 	beside *glctx.Beside // nil without Options.CompileBeside
+	fleet  *fleet        // nil without a remote
 }
 
 // Open opens a GL context without a window, on a thread of its own, and a cache and
@@ -71,11 +96,14 @@ func Open(o Options) (*GPU, error) {
 		return nil, fmt.Errorf("shadercache: open: %w", err)
 	}
 	o = o.distribute()
+	f := openFleet(o)
+	began := time.Now()
 	context, err := glctx.Open(o.Context)
 	if err != nil {
+		f.close()
 		return nil, err
 	}
-	return newGPU(context, o)
+	return newGPU(context, o, f, time.Since(began))
 }
 
 // New makes a cache and an executor over a context that is open: an adopted one, or
@@ -90,11 +118,13 @@ func New(context *glctx.Context, o Options) (*GPU, error) {
 	if err := o.check(); err != nil {
 		return nil, errors.Join(fmt.Errorf("shadercache: new: %w", err), context.Close())
 	}
-	return newGPU(context, o.distribute())
+	o = o.distribute()
+	return newGPU(context, o, openFleet(o), 0)
 }
 
-func newGPU(context *glctx.Context, o Options) (*GPU, error) {
-	gpu := &GPU{Context: context}
+func newGPU(context *glctx.Context, o Options, f *fleet, contextTime time.Duration) (*GPU, error) {
+	gpu := &GPU{Context: context, ContextTime: contextTime, fleet: f}
+	f.start(context.Fingerprint(), &o.Cache)
 	var device cache.Device = context
 	if o.CompileBeside {
 		if gpu.openBeside(o.Cache.Logger); gpu.beside != nil {
@@ -106,7 +136,9 @@ func newGPU(context *glctx.Context, o Options) (*GPU, error) {
 	}
 	var err error
 	if gpu.Cache, err = cache.New(device, o.Cache); err != nil {
-		return nil, errors.Join(err, gpu.closeContexts())
+		err = errors.Join(err, gpu.closeContexts())
+		f.close()
+		return nil, err
 	}
 	if o.NoExecutor {
 		return gpu, nil
@@ -139,6 +171,9 @@ func (o Options) check() error {
 	if o.Context.CacheDir != "" || o.Cache.Dir != "" {
 		return errors.New("Options.Dir sets the directory of both layers: leave Context.CacheDir and Cache.Dir empty")
 	}
+	if o.Context.Upstream != "" || o.Cache.Upstream != "" {
+		return errors.New("Options.Upstream sets the upstream directory of both layers: leave Context.Upstream and Cache.Upstream empty")
+	}
 	return nil
 }
 
@@ -147,6 +182,8 @@ func (o Options) distribute() Options {
 	if o.Dir != "" {
 		o.Context.CacheDir, o.Cache.Dir = o.Dir, o.Dir
 	}
+	o.Context.Upstream, o.Cache.Upstream = o.Upstream, o.Upstream
+	o.Context.Filled = o.Context.Filled || o.Cache.Filled
 	if o.Device != "" {
 		o.Context.Device = o.Device
 	}
@@ -156,13 +193,20 @@ func (o Options) distribute() Options {
 	return o
 }
 
-// Close waits for pending jobs, stores what was compiled, and closes executor, cache
-// and context. It must be called once. Programs that are still in use are an error
-// that matches cache.ErrInUse; the context is closed all the same.
+// Close waits for pending jobs, stores what was compiled, and closes executor, cache,
+// context and remote. It must be called once. A cache that the caller has closed is no
+// error. Programs that are still in use are one that matches cache.ErrInUse; the context
+// is closed all the same.
 func (g *GPU) Close() error {
 	var stopped error
 	if g.Executor != nil {
 		stopped = g.Executor.Close()
 	}
-	return errors.Join(stopped, g.Cache.Close(), g.closeContexts())
+	closed := g.Cache.Close()
+	if errors.Is(closed, cache.ErrClosed) {
+		closed = nil
+	}
+	err := errors.Join(stopped, closed, g.closeContexts())
+	g.fleet.close()
+	return err
 }

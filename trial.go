@@ -23,6 +23,7 @@ const trialVariable = "SHADERCACHE_TRIAL"
 type trialProcess struct {
 	Parent         int           `json:"parent"` // process id, so that no other process acts on it
 	Dir            string        `json:"dir"`
+	Upstream       string        `json:"upstream,omitempty"`
 	Device         string        `json:"device,omitempty"`
 	DriverCacheOff bool          `json:"driver_cache_off,omitempty"`
 	Driver         shader.Digest `json:"driver"` // the fingerprint of the parent's driver
@@ -59,7 +60,7 @@ func isPrivileged() bool { return os.Getuid() != os.Geteuid() || os.Getgid() != 
 func (t trialProcess) open() (isolate.Opened, error) {
 	start := time.Now()
 	off := t.DriverCacheOff || isolate.HasOtherDriverCache()
-	context, err := glctx.Open(glctx.Options{CacheDir: t.Dir, Device: t.Device, DriverCacheOff: off})
+	context, err := glctx.Open(glctx.Options{CacheDir: t.Dir, Upstream: t.Upstream, Device: t.Device, DriverCacheOff: off})
 	if err != nil {
 		return isolate.Opened{}, err
 	}
@@ -67,7 +68,7 @@ func (t trialProcess) open() (isolate.Opened, error) {
 	if context.Fingerprint().Digest() != t.Driver {
 		return isolate.Opened{}, errors.Join(errOtherDriver, context.Close())
 	}
-	programs, err := cache.New(context, cache.Options{Dir: t.Dir, InTrial: true, FillOnly: true, RecordCrashes: true})
+	programs, err := cache.New(context, cache.Options{Dir: t.Dir, Upstream: t.Upstream, InTrial: true, FillOnly: true, RecordCrashes: true})
 	if err != nil {
 		return isolate.Opened{}, errors.Join(err, context.Close())
 	}
@@ -80,18 +81,15 @@ func newTrier(context *glctx.Context, o Options) cache.Trier {
 	if o.NoTrials || o.Cache.InTrial || o.Cache.MemoryOnly || o.Cache.Store != nil || isPrivileged() {
 		return nil
 	}
-	path := o.Cache.Dir
-	if path == "" {
-		var err error
-		if path, err = binary.DefaultDir(); err != nil {
-			return nil
-		}
-	}
-	dir, err := binary.OpenDir(path)
-	if err != nil {
+	l := binary.Place{Dir: o.Cache.Dir, Upstream: o.Cache.Upstream, Filled: o.Cache.Filled}.Open()
+	dir, upstream := l.Dir, ""
+	if dir == nil {
 		return nil // the cache logs it
 	}
-	t := trialProcess{os.Getpid(), dir.Path(), context.Options().Device, context.Options().DriverCacheOff, context.Fingerprint().Digest()}
+	if len(l.Upstream) > 0 {
+		upstream = l.Upstream[0].Path()
+	}
+	t := trialProcess{os.Getpid(), dir.Path(), upstream, context.Options().Device, context.Options().DriverCacheOff, context.Fingerprint().Digest()}
 	return &isolate.Trier{Dir: dir, Command: t.command, Logger: slog.New(slog.DiscardHandler)}
 }
 

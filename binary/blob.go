@@ -32,6 +32,7 @@ type Blob struct {
 	CompileNanos int64         // time to a primed program without the cache; 0 = unknown
 	WorkGroup    [3]uint32
 	Interface    shader.Digest // of the compiled program's interface
+	Upstream     bool          // Get read it from an upstream directory; not stored
 }
 
 // Encode returns the bytes of a file, which DecodeBlob decodes. It compresses the payload

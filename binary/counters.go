@@ -17,6 +17,7 @@ type Counters struct {
 	ResidentHits  uint64 `json:"resident_hits"`  // requests answered by a resident program
 	MemoryHits    uint64 `json:"memory_hits"`    // evicted, and loaded again from a blob in memory
 	DiskHits      uint64 `json:"disk_hits"`      // programs loaded from disk
+	UpstreamHits  uint64 `json:"upstream_hits"`  // of DiskHits, those of an upstream directory
 	Compiles      uint64 `json:"compiles"`       // programs compiled
 	StoreOnly     uint64 `json:"store_only"`     // of Compiles, those made for the store and not for use
 	CompileErrors uint64 `json:"compile_errors"` // sources that failed to compile
@@ -31,6 +32,7 @@ type Counters struct {
 	OverCapacity  uint64 `json:"over_capacity"`  // every program was in use, so the limit was exceeded
 	OutOfMemory   uint64 `json:"out_of_memory"`  // GL_OUT_OF_MEMORY errors
 	Stored        uint64 `json:"stored"`         // blobs written
+	Backfilled    uint64 `json:"backfilled"`     // blobs copied from an upstream directory
 	StoreFailures uint64 `json:"store_failures"` // reads or writes that failed; none is fatal
 
 	// MachineCodeMisses counts programs that were loaded and whose machine code the
@@ -40,6 +42,9 @@ type Counters struct {
 	CompileNanos int64 `json:"compile_ns"` // spent compiling and priming
 	LoadNanos    int64 `json:"load_ns"`    // spent loading and priming
 	SavedNanos   int64 `json:"saved_ns"`   // compile time that hits saved, less their load time
+
+	LoadedBytes   int64 `json:"loaded_bytes"`   // payloads of DiskHits
+	UpstreamBytes int64 `json:"upstream_bytes"` // of LoadedBytes, those of an upstream directory
 }
 
 // Add adds o to c, field by field.
@@ -48,6 +53,7 @@ func (c *Counters) Add(o Counters) {
 	c.ResidentHits += o.ResidentHits
 	c.MemoryHits += o.MemoryHits
 	c.DiskHits += o.DiskHits
+	c.UpstreamHits += o.UpstreamHits
 	c.Compiles += o.Compiles
 	c.StoreOnly += o.StoreOnly
 	c.CompileErrors += o.CompileErrors
@@ -62,11 +68,14 @@ func (c *Counters) Add(o Counters) {
 	c.OverCapacity += o.OverCapacity
 	c.OutOfMemory += o.OutOfMemory
 	c.Stored += o.Stored
+	c.Backfilled += o.Backfilled
 	c.StoreFailures += o.StoreFailures
 	c.MachineCodeMisses += o.MachineCodeMisses
 	c.CompileNanos += o.CompileNanos
 	c.LoadNanos += o.LoadNanos
 	c.SavedNanos += o.SavedNanos
+	c.LoadedBytes += o.LoadedBytes
+	c.UpstreamBytes += o.UpstreamBytes
 }
 
 // HitRate returns the share of requests that needed no compile, 0 to 1, and 0 without

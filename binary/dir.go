@@ -24,6 +24,7 @@ import (
 //	opening/                  processes that make a GL context: see MarkOpening
 //	driver/                   the driver's own cache: see package drivercache
 //	sources/                  texts of programs: see PutSource
+//	remote/                   what is known of remotes: see package remote
 //	last_trim                 time of the last Trim
 const (
 	statsName      = "cache_stats.json"
@@ -90,12 +91,15 @@ func OpenDir(path string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("binary: open cache directory: %w", err)
 	}
-	d := &Dir{path: path, now: time.Now}
+	d := newDir(path)
 	if err := d.create(); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
+
+// newDir returns the directory with an absolute path, which is not checked.
+func newDir(path string) *Dir { return &Dir{path: path, now: time.Now} }
 
 // Path returns the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }

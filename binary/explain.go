@@ -111,11 +111,9 @@ func (s *Store) explainBlob(e *Explanation) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		e.Damage = err.Error()
 	}
-	if err != nil && s.upstream != nil {
-		if b, _, err = s.upstream.read(e.Key); err == nil {
-			e.Upstream = true
-		} else if !errors.Is(err, os.ErrNotExist) && e.Damage == "" {
-			e.Damage = err.Error()
+	if err != nil {
+		if b = s.upstreamBlob(e.Key); b != nil {
+			err, e.Upstream = nil, true
 		}
 	}
 	if h, _, headerErr := s.readHeader(e.Key); headerErr == nil && e.Name == "" {

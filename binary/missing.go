@@ -72,8 +72,8 @@ func (s *Store) addUses(missing map[shader.Key]*MissingProgram) {
 // quarantine. A suspect has none.
 func (s *Store) lacks(key shader.Key) bool {
 	paths := []string{s.blobPath(key), s.failurePath(key)}
-	if s.upstream != nil {
-		paths = append(paths, s.upstream.blobPath(key))
+	for level := s.upstream; level != nil; level = level.upstream {
+		paths = append(paths, level.blobPath(key))
 	}
 	for _, path := range paths {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {

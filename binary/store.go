@@ -106,8 +106,8 @@ func (s *Store) Has(key shader.Key) bool {
 // next Get reads the upstream directory.
 func (s *Store) Get(key shader.Key) (*Blob, error) {
 	b, info, err := s.read(key)
-	if errors.Is(err, fs.ErrNotExist) && s.upstream != nil {
-		if b, _, err := s.upstream.read(key); err == nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		if b := s.upstreamBlob(key); b != nil {
 			return b, nil
 		}
 	}
@@ -122,6 +122,18 @@ func (s *Store) Get(key shader.Key) (*Blob, error) {
 		return nil, bad
 	}
 	return nil, fmt.Errorf("binary: get %s: %w", key.Short(), err)
+}
+
+// upstreamBlob reads the blob of a key from the first upstream directory that has a good
+// one. It returns nil where none has.
+func (s *Store) upstreamBlob(key shader.Key) *Blob {
+	for level := s.upstream; level != nil; level = level.upstream {
+		if b, _, err := level.read(key); err == nil {
+			b.Upstream = true
+			return b
+		}
+	}
+	return nil
 }
 
 // read reads a blob and checks every byte. With a *DamagedError, which has the path, it

@@ -53,8 +53,8 @@ const (
 // PutTuning did not write, which callers treat as missing.
 func (s *Store) Tuning(problem string) (Tuning, error) {
 	t, err := s.readTuning(TuningFile(problem))
-	if err != nil && s.upstream != nil {
-		if other, err := s.upstream.readTuning(TuningFile(problem)); err == nil {
+	for level := s.upstream; level != nil && err != nil; level = level.upstream {
+		if other, upErr := level.readTuning(TuningFile(problem)); upErr == nil {
 			return other, nil
 		}
 	}

@@ -9,11 +9,18 @@ import (
 	"time"
 )
 
-const upstreamEnvironment = "SHADERCACHE_UPSTREAM"
+const (
+	upstreamEnvironment = "SHADERCACHE_UPSTREAM"
+	backfillEnvironment = "SHADERCACHE_BACKFILL"
+)
 
 // DefaultUpstream returns $SHADERCACHE_UPSTREAM: a second cache directory that is only
 // read, such as one in a container image. "" = none.
 func DefaultUpstream() string { return os.Getenv(upstreamEnvironment) }
+
+// DefaultBackfill reports whether $SHADERCACHE_BACKFILL is 1: programs that are found in
+// the upstream directory are copied.
+func DefaultBackfill() bool { return os.Getenv(backfillEnvironment) == "1" }
 
 // OpenUpstream opens a cache directory that is only read. The directory must exist, and
 // may belong to root; the other rules of OpenDir apply, and an error matches ErrUnsafeDir

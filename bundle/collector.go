@@ -62,7 +62,7 @@ func (c *collector) checkContent() error {
 	}
 	programs := slices.ContainsFunc(c.manifest.Files, func(f File) bool { return f.Kind == Program })
 	switch {
-	case lost != nil && !programs:
+	case lost != nil && !programs && len(c.options.Without) == 0:
 		return fmt.Errorf("%w: no program can be exported: %s: %s; see \"shadercache verify\"", ErrEmpty, lost.Path, lost.Reason)
 	case len(c.manifest.Files) == 0:
 		return fmt.Errorf("%w: %s has none of the selected files", ErrEmpty, c.dir.Path())

@@ -35,6 +35,10 @@ type ImportOptions struct {
 	// Expect are properties of the bundle that the caller has from a trusted source, such
 	// as the signed head of a remote. Default: none.
 	Expect *Expected
+	// Unrecorded leaves the programs out of the indexes, and syncs NVIDIA's slots only: it
+	// is for a start that waits. The next Record of each store adds the programs. A power
+	// cut within seconds may leave files of the import that are found damaged later.
+	Unrecorded bool
 	// Merge merges NVIDIA's slots, after new ones were added. Default: drivercache.Merge,
 	// which does nothing while a process uses the directory.
 	Merge func(driverDir string) (nvidia.Report, error)
@@ -47,7 +51,7 @@ type ImportOptions struct {
 
 // ImportReport is the result of an import.
 type ImportReport struct {
-	Signed   bool `json:"signed"`
+	Signed   bool `json:"signed"`   // the file has a signature
 	Verified bool `json:"verified"` // the signature matches VerifyKey
 
 	Trust                Trust `json:"trust"`                  // the reason for importing native code
@@ -70,7 +74,7 @@ type ImportReport struct {
 	// driver's cache is in use: the new slots are in place, and are read after the
 	// next merge.
 	Merge        nvidia.Report `json:"merge"`
-	MergePending bool          `json:"merge_pending"`
+	MergePending bool          `json:"merge_pending"` // the slots are in use; the next start that finds them unused merges them
 
 	Items []Item `json:"-"` // of the selected files
 }
@@ -102,12 +106,13 @@ func Import(r io.Reader, dir *binary.Dir, o ImportOptions) (ImportReport, error)
 		if _, err := i.install(); err != nil {
 			return err
 		}
-		b := unpacker{options: o, root: i.root, staged: filepath.Join(dir.Path(), stagingNew)}
-		err := b.run(o.Expect.check(r))
+		b := unpacker{options: o, root: i.root}
+		m, err := b.run(o.Expect.check(r))
 		if err != nil {
 			return errors.Join(err, i.root.RemoveAll(stagingName))
 		}
-		report, err = i.install()
+		i.unrecorded = o.Unrecorded
+		report, err = i.installManifest(m)
 		report.Signed, report.Verified, report.Skipped = b.signed, b.verified, b.skipped
 		report.WithoutMachineCode, report.Items = b.withoutCode, b.items
 		report.Trust, report.UntrustedPrograms, report.UntrustedDriverFiles = b.trust(), b.untrustedPrograms, b.untrustedDriverFiles

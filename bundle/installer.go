@@ -22,6 +22,9 @@ type installer struct {
 	report ImportReport
 
 	mergeSlots func(driverDir string) (nvidia.Report, error)
+	unrecorded bool // see ImportOptions
+
+	adopted map[string]bool // folders that were moved as a whole
 }
 
 // install installs the staging folder, if it is complete, and deletes it. After an
@@ -40,15 +43,35 @@ func (i *installer) install() (ImportReport, error) {
 	}
 	m, err := decodeManifest(data)
 	if err != nil {
-		return i.report, errors.Join(err, i.root.RemoveAll(stagingName))
+		return i.report, i.root.RemoveAll(stagingName) // what is not whole was not committed
 	}
-	i.report.Fingerprints = m.Fingerprints
-	for _, step := range []func(*Manifest) error{i.programs, i.sources, i.mesa, i.nvidia} {
+	return i.installManifest(m)
+}
+
+// installManifest installs the files of a complete staging folder, and deletes it.
+func (i *installer) installManifest(m *Manifest) (ImportReport, error) {
+	i.report = ImportReport{Fingerprints: m.Fingerprints}
+	for _, step := range []func(*Manifest) error{i.identify, i.adoptFolders, i.programs, i.sources, i.mesa, i.nvidia} {
 		if err := step(m); err != nil {
 			return i.report, fmt.Errorf("the bundle is valid, but installing it failed; the next import completes it: %w", err)
 		}
 	}
 	return i.report, i.root.RemoveAll(stagingName)
+}
+
+// identify writes the fingerprint of each store, without which no process can tell the
+// driver of its programs.
+func (i *installer) identify(m *Manifest) error {
+	for _, f := range m.Fingerprints {
+		store, err := i.dir.Store(f.Fingerprint)
+		if err == nil {
+			err = store.Identify()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // programs moves programs and tunings into the stores of their fingerprints.
@@ -64,13 +87,16 @@ func (i *installer) programs(m *Manifest) error {
 		}); err != nil {
 			return err
 		}
-		var uses []binary.Use
+		uses := i.adoptedUses(m, f.Dir)
 		if err := i.installMissing(m, Program, f.Dir, &i.report.Programs, func(p File) bool {
 			uses = append(uses, binary.Use{Key: p.key()})
 			_, err := store.Get(p.key())
 			return err == nil
 		}); err != nil {
 			return err
+		}
+		if i.unrecorded {
+			continue
 		}
 		// The next Record reconciles a busy index.
 		if err := store.Record(uses, binary.Counters{}); err != nil && !errors.Is(err, binary.ErrBusy) {
@@ -106,7 +132,7 @@ func (i *installer) sources(m *Manifest) error {
 // of moved files to count.
 func (i *installer) installMissing(m *Manifest, kind Kind, folder string, count *int, present func(File) bool) error {
 	for _, f := range m.Files {
-		if f.Kind != kind || f.topFolder() != folder {
+		if f.Kind != kind || f.topFolder() != folder || i.isAdopted(f) {
 			continue
 		}
 		if present(f) {
@@ -139,7 +165,7 @@ func (i *installer) replaceFile(f File, count *int) error {
 // mesa adds missing files: each item has its own, and an index is only a hint.
 func (i *installer) mesa(m *Manifest) error {
 	for _, f := range m.Files {
-		if f.Kind != Mesa {
+		if f.Kind != Mesa || i.isAdopted(f) {
 			continue
 		}
 		added, err := i.linkIfMissing(f.Path, f.Path)

@@ -169,9 +169,8 @@ func unpackOnly(t *testing.T, to *binary.Dir, data []byte) *Manifest {
 		u := unpacker{
 			options: ImportOptions{Trust: true, AnyDriver: true, MaxBytes: defaultMaxBytes},
 			root:    i.root,
-			staged:  filepath.Join(to.Path(), stagingNew),
 		}
-		if err := u.run(bytes.NewReader(data)); err != nil {
+		if _, err := u.run(bytes.NewReader(data)); err != nil {
 			return err
 		}
 		manifest, err := i.root.ReadFile(path.Join(stagingReady, manifestName))

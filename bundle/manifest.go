@@ -3,9 +3,11 @@ package bundle
 import (
 	"bytes"
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,9 +38,9 @@ type Manifest struct {
 
 // Fingerprint is a driver whose programs are in a bundle.
 type Fingerprint struct {
-	Dir         string             `json:"dir"`
-	Digest      shader.Digest      `json:"digest"`
-	Fingerprint binary.Fingerprint `json:"fingerprint"`
+	Dir         string             `json:"dir"`         // its folder in the cache directory
+	Digest      shader.Digest      `json:"digest"`      // of the fingerprint
+	Fingerprint binary.Fingerprint `json:"fingerprint"` // which driver
 }
 
 // File is one file of a bundle. Path is its path below the cache directory.
@@ -98,8 +100,30 @@ func (m *Manifest) encodeHead() ([]byte, error) {
 	return bytes.TrimSuffix(data, []byte(filesStart+strings.TrimSuffix(noFiles, "\n"))), err
 }
 
-// encode returns the bytes of a file in a manifest.
-func (f File) encode() ([]byte, error) { return json.MarshalIndent(f, firstFile[1:], " ") }
+// encode returns the bytes of a file in a manifest: those of json.MarshalIndent, for names
+// of characters that JSON does not escape.
+func (f File) encode() ([]byte, error) {
+	if !plainText(f.Path) || !plainText(string(f.Kind)) {
+		return json.MarshalIndent(f, firstFile[1:], " ")
+	}
+	line := make([]byte, 0, manifestLine)
+	line = append(append(line, "{\n   \"path\": \""...), f.Path...)
+	line = append(append(line, "\",\n   \"kind\": \""...), f.Kind...)
+	line = strconv.AppendInt(append(line, "\",\n   \"size\": "...), f.Size, 10)
+	line = hex.AppendEncode(append(line, ",\n   \"sha256\": \""...), f.SHA256[:])
+	return append(line, "\""+fileEnd...), nil
+}
+
+// plainText reports whether a text has only characters that names of files have.
+func plainText(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("/._-", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
 
 // decodeManifest decodes the bytes of encode and refuses all others: another order, an
 // unknown field, a path that Export does not write. It decodes and checks one file at a

@@ -2,18 +2,20 @@ package bundle
 
 import (
 	"archive/tar"
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -25,14 +27,14 @@ const (
 	stagingReady = ".import/ready"
 )
 
-// windowBytes is the window size of the compression. It limits the memory of a reader.
+// windowBytes is the largest window size of the compression that is read. It limits the
+// memory of a reader.
 const windowBytes = 8 << 20
 
 // unpacker reads one bundle into the staging folder.
 type unpacker struct {
 	options ImportOptions
 	root    *os.Root // the cache directory
-	staged  string   // path of stagingNew
 
 	input    *unsealReader
 	output   *ratioReader // decompressed
@@ -45,20 +47,30 @@ type unpacker struct {
 
 	withoutCode []string // directories with programs and no machine code
 	items       []Item   // of the selected files
+
+	drivers    map[string]shader.Digest // of the selected fingerprints, by their directories
+	folder     *os.Root                 // the open folder of the staging folder
+	folderName string
+	content    bytes.Buffer // of the file that is checked
 }
 
-// run unpacks and checks the bundle, and commits it by the rename to stagingReady.
-func (u *unpacker) run(r io.Reader) error {
+// maxContentBytes is the size of a file above which its memory is not used for the next.
+const maxContentBytes = 1 << 20
+
+// run unpacks and checks the bundle, and commits it by the rename to stagingReady. It
+// returns the manifest of what is there.
+func (u *unpacker) run(r io.Reader) (*Manifest, error) {
 	if err := u.root.RemoveAll(stagingName); err != nil {
-		return err
+		return nil, err
 	}
+	defer u.closeFolder()
 	u.input = newUnsealReader(r)
 	z, err := zstd.NewReader(u.input,
 		zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(windowBytes))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer z.Close()
 	u.output = &ratioReader{from: z, input: u.input}
@@ -68,26 +80,49 @@ func (u *unpacker) run(r io.Reader) error {
 		err = u.checkEnd()
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	selected := u.selectPart(m)
-	if err := u.verifyContents(selected); err != nil {
-		return err
-	}
 	u.items, err = selected.items(func(name string) ([]byte, error) {
 		return u.root.ReadFile(path.Join(stagingNew, name))
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data, err := selected.encode()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := u.root.WriteFile(path.Join(stagingNew, manifestName), data, 0o600); err != nil {
-		return err
+		return nil, err
 	}
-	return u.root.Rename(stagingNew, stagingReady)
+	u.closeFolder()
+	if err := u.sync(selected); err != nil {
+		return nil, err
+	}
+	return selected, u.root.Rename(stagingNew, stagingReady)
+}
+
+// sync has the files reach the disk: after a power cut, files that were renamed and not
+// synced are empty. Of an import that a start waits for that is done for NVIDIA's slots
+// only: all other files are checked when they are read.
+func (u *unpacker) sync(m *Manifest) error {
+	if !u.options.Unrecorded {
+		return osfile.SyncVolume(filepath.Join(u.root.Name(), stagingNew))
+	}
+	for _, f := range m.Files {
+		if f.Kind != NVIDIA {
+			continue
+		}
+		staged, err := u.root.Open(path.Join(stagingNew, f.Path))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(staged.Sync(), staged.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unpackMembers reads all members, and writes the selected ones to the staging folder.
@@ -103,9 +138,13 @@ func (u *unpacker) unpackMembers() (*Manifest, error) {
 	if err := u.root.MkdirAll(stagingNew, 0o700); err != nil {
 		return nil, err
 	}
-	selected := map[string]bool{}
-	for _, f := range u.selectPart(m).Files {
+	selected, part := map[string]bool{}, u.selectPart(m)
+	for _, f := range part.Files {
 		selected[f.Path] = true
+	}
+	u.drivers = map[string]shader.Digest{}
+	for _, f := range part.Fingerprints {
+		u.drivers[f.Dir] = f.Digest
 	}
 	total, done := m.bytes(), int64(0)
 	for i, f := range m.Files {
@@ -275,17 +314,25 @@ func (u *unpacker) unpackFile(h *tar.Header, f File, selected bool) (err error) 
 	if err := checkHeader(h, f.Path, f.Size); err != nil {
 		return err
 	}
-	to, sum := io.Discard, sha256.New()
+	if selected && !f.isDriverFile() {
+		return u.unpackChecked(f)
+	}
+	to := io.Discard
 	if selected {
-		staged, err := u.create(path.Join(stagingNew, f.Path))
+		staged, err := u.create(f.Path)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, staged.Close()) }()
 		to = staged
 	}
-	from := &errorReader{r: u.archive}
-	_, err = io.Copy(io.MultiWriter(to, sum), from)
+	return u.copyMember(to, f)
+}
+
+// copyMember copies the content of a member and checks its checksum.
+func (u *unpacker) copyMember(to io.Writer, f File) error {
+	sum, from := sha256.New(), &errorReader{r: u.archive}
+	_, err := io.Copy(io.MultiWriter(to, sum), from)
 	if from.err != nil {
 		return u.readError(from.err)
 	}
@@ -296,6 +343,43 @@ func (u *unpacker) unpackFile(h *tar.Header, f File, selected bool) (err error) 
 		return refused(f.Path, "its checksum does not match the manifest")
 	}
 	return nil
+}
+
+// unpackChecked reads a program, source or tuning, checks it, and writes it to the staging
+// folder: a checksum in the manifest does not prove that a file is valid.
+func (u *unpacker) unpackChecked(f File) error {
+	u.content.Reset()
+	if err := u.copyMember(&u.content, f); err != nil {
+		return err
+	}
+	data := u.content.Bytes()
+	if u.content.Cap() > maxContentBytes {
+		u.content = bytes.Buffer{}
+	}
+	if err := u.checkContent(f, data); err != nil {
+		if bad, ok := errors.AsType[*binary.DamagedError](err); ok {
+			return refused(f.Path, "%s", bad.Reason)
+		}
+		return err
+	}
+	staged, err := u.create(f.Path)
+	if err != nil {
+		return err
+	}
+	_, err = staged.Write(data)
+	return errors.Join(err, staged.Close())
+}
+
+// checkContent checks the content of a program, source or tuning.
+func (u *unpacker) checkContent(f File, data []byte) error {
+	switch f.Kind {
+	case Program:
+		return binary.CheckBlob(u.drivers[f.topFolder()], f.key(), data)
+	case Source:
+		return binary.CheckSource(f.key(), data)
+	default:
+		return binary.CheckTuning(u.drivers[f.topFolder()], path.Base(f.Path), data)
+	}
 }
 
 // errorReader stores the error of a Read, to distinguish faults of the bundle from
@@ -313,16 +397,30 @@ func (f *errorReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// create creates a file and its folders in the staging folder.
+// create creates a file of the bundle in the staging folder. It keeps the file's folder
+// open for the next file, which is mostly there: each folder of a path costs two system
+// calls otherwise.
 func (u *unpacker) create(name string) (*os.File, error) {
-	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	f, err := u.root.OpenFile(name, flags, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = u.root.MkdirAll(path.Dir(name), 0o700); err == nil {
-			f, err = u.root.OpenFile(name, flags, 0o600)
+	if folder := path.Join(stagingNew, path.Dir(name)); folder != u.folderName {
+		u.closeFolder()
+		if err := u.root.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
 		}
+		opened, err := u.root.OpenRoot(folder)
+		if err != nil {
+			return nil, err
+		}
+		u.folder, u.folderName = opened, folder
 	}
-	return f, err
+	return u.folder.OpenFile(path.Base(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// closeFolder closes the folder that create keeps open.
+func (u *unpacker) closeFolder() {
+	if u.folder != nil {
+		_ = u.folder.Close()
+	}
+	u.folder, u.folderName = nil, ""
 }
 
 // checkHeader refuses a member that is not a regular file with that name and size, as
@@ -386,45 +484,4 @@ func (u *unpacker) selectPart(m *Manifest) *Manifest {
 	}
 	u.withoutCode = part.withoutMachineCode()
 	return part
-}
-
-// verifyContents opens the staging folder as a cache directory and reads every program,
-// source and tuning in it: a checksum in the manifest does not prove that a file is
-// valid.
-func (u *unpacker) verifyContents(m *Manifest) error {
-	dir, err := binary.OpenDir(u.staged)
-	if err != nil {
-		return err
-	}
-	stores := map[string]*binary.Store{}
-	for _, f := range m.Fingerprints {
-		if stores[f.Dir], err = dir.Store(f.Fingerprint); err != nil {
-			return err
-		}
-	}
-	for _, f := range m.Files {
-		switch f.Kind {
-		case Program:
-			_, err = stores[f.topFolder()].Get(f.key())
-		case Source:
-			_, err = dir.Source(f.key())
-		case Tuning:
-			err = u.verifyTuning(stores[f.topFolder()].Fingerprint().Digest(), f)
-		}
-		if bad, ok := errors.AsType[*binary.DamagedError](err); ok {
-			return refused(f.Path, "%s", bad.Reason)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (u *unpacker) verifyTuning(of shader.Digest, f File) error {
-	data, err := u.root.ReadFile(path.Join(stagingNew, f.Path))
-	if err != nil {
-		return err
-	}
-	return binary.CheckTuning(of, path.Base(f.Path), data)
 }

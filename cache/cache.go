@@ -34,6 +34,7 @@ type Cache struct {
 
 	index      index
 	guard      *CrashGuard
+	first      beforeFirst
 	recording  sync.Mutex
 	background sync.WaitGroup
 
@@ -48,6 +49,7 @@ type Cache struct {
 		loads    map[shader.Key]*load
 		failures failures
 		checked  map[shader.Key]bool // blobs whose program passed the check
+		wrong    map[shader.Key]bool // programs of which a blob gave a wrong answer
 		unstored int                 // tasks and blobs that the store has not finished
 		queue    []task              // for the store
 		writing  bool                // the writer runs
@@ -83,6 +85,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.mu.evicted = newEvictedBlobs(o.KeepEvictedBytes)
 	c.mu.failures = newFailures(o.NegativeCacheOff)
 	c.mu.checked = map[shader.Key]bool{}
+	c.mu.wrong = map[shader.Key]bool{}
 	c.mu.loads = map[shader.Key]*load{}
 	c.mu.warned = map[string]bool{}
 	opened, err := openStore(o, fingerprint, dev.DriverCache())
@@ -92,6 +95,9 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.store, c.memoryOnly = opened.store, opened.memoryOnly
 	if opened.warning != nil {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
+	}
+	if opened.private != "" {
+		c.log.Warn("a private place is used as the cache directory", "directory", opened.private, "reason", opened.privateReason)
 	}
 	if c.guard = o.CrashGuard; c.guard == nil {
 		c.guard = &CrashGuard{owner: c, trier: o.Trier}
@@ -109,6 +115,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	} else if c.memoryOnly != memoryOnlyRequested {
 		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
 	}
+	c.startFilling(opened.upstream)
 	return c, nil
 }
 

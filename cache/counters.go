@@ -99,10 +99,14 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 		}
 	case Disk:
 		p.pending.DiskHits++
+		if blob.Upstream {
+			p.pending.UpstreamHits++
+		}
 	case Memory:
 		p.pending.MemoryHits++
 	}
 	if blob != nil {
+		p.addBytes(e.origin, blob)
 		use.Hits = 1
 		p.pending.LoadNanos += e.loadNanos
 		if blob.CompileNanos > 0 {
@@ -116,6 +120,17 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 		}
 		use.Hits = 0
 		p.made = append(p.made, madeProgram{use: use, machineCode: e.program.MachineCode, loaded: e.origin != Compiled})
+	}
+}
+
+// addBytes counts the payload of a program that was loaded from disk.
+func (p *pendingCounters) addBytes(origin Origin, blob *binary.Blob) {
+	if origin != Disk {
+		return
+	}
+	p.pending.LoadedBytes += int64(len(blob.Payload))
+	if blob.Upstream {
+		p.pending.UpstreamBytes += int64(len(blob.Payload))
 	}
 }
 

@@ -46,6 +46,9 @@ func (c *Cache) getMissing(ctx context.Context, src *shader.Source, h *Handle) (
 		return nil, getError(src.Name(), err)
 	}
 	c.dev.Pending() // panics before anything is started
+	if err := c.awaitBeforeFirst(ctx); err != nil {
+		return nil, getError(src.Name(), err)
+	}
 	l, started, err := c.requestHandle(src, h)
 	if err != nil {
 		return nil, getError(src.Name(), err)

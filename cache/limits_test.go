@@ -52,6 +52,31 @@ func TestSourcesAreKept(t *testing.T) {
 	}
 }
 
+// With Backfill the upstream directory is needed once.
+func TestBackfill(t *testing.T) {
+	baked, private := t.TempDir(), t.TempDir()
+	f := openStart(t, baked, cache.Options{})
+	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("b"), cache.Compiled)
+	f.close()
+	o := cache.Options{Upstream: baked, Backfill: true}
+	f = openStart(t, private, o)
+	f.wantOrigin(source("a"), cache.Disk)
+	f.flush()
+	f.wantCounts(binary.Counters{DiskHits: 1, UpstreamHits: 1, Backfilled: 1})
+	f.close()
+	f = openStart(t, private, o)
+	f.wantOrigin(source("a"), cache.Disk)
+	f.wantCounts(binary.Counters{DiskHits: 1})
+	f.close()
+	must(t, os.RemoveAll(baked))
+	t.Setenv("SHADERCACHE_BACKFILL", "1") // the default of later caches
+	f = openStart(t, private, cache.Options{})
+	f.wantOrigin(source("a"), cache.Disk)
+	f.wantOrigin(source("b"), cache.Compiled)
+	f.close()
+}
+
 func TestProgramsFromUpstream(t *testing.T) {
 	baked, private := t.TempDir(), t.TempDir()
 	f := openStart(t, baked, cache.Options{})
@@ -61,24 +86,30 @@ func TestProgramsFromUpstream(t *testing.T) {
 	f = openStart(t, private, o)
 	f.wantOrigin(source("a"), cache.Disk)
 	f.wantOrigin(source("b"), cache.Compiled)
-	f.wantCounts(withStored(f, binary.Counters{DiskHits: 1, Compiles: 1}))
+	f.wantCounts(withStored(f, binary.Counters{DiskHits: 1, UpstreamHits: 1, Compiles: 1}))
 	f.close()
 	f = openStart(t, baked, cache.Options{})
 	f.wantOrigin(source("b"), cache.Compiled) // it was not written upstream
 	f.close()
 
-	// Without a private directory the upstream one is used alone.
+	// Where the directory cannot be used, a private place is, which is kept.
+	runtime := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	file := filepath.Join(private, "file")
 	must(t, os.WriteFile(file, nil, 0o600))
-	f = openStart(t, file, o)
-	f.wantOrigin(source("a"), cache.Disk)
-	f.wantOrigin(source("c"), cache.Compiled)
-	f.flush()
-	f.wantCounts(binary.Counters{DiskHits: 1, Compiles: 1})
-	if s := f.cache.Stats(); s.MemoryOnly != "" {
-		t.Errorf("memory only: %s", s.MemoryOnly)
+	for _, origin := range []cache.Origin{cache.Compiled, cache.Disk} {
+		f = openStart(t, file, o)
+		f.wantOrigin(source("a"), cache.Disk)
+		f.wantOrigin(source("c"), origin)
+		f.flush()
+		if s := f.cache.Stats(); s.MemoryOnly != "" || s.UpstreamHits != 1 {
+			t.Errorf("memory only: %q, %d from upstream", s.MemoryOnly, s.UpstreamHits)
+		}
+		f.close()
 	}
-	f.close()
+	if info, err := os.Stat(filepath.Join(runtime, "shadercache")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("private place: %v, %v", info, err)
+	}
 	t.Setenv("SHADERCACHE_UPSTREAM", filepath.Join(private, "missing"))
 	f = openStart(t, filepath.Join(private, "new"), cache.Options{})
 	f.wantOrigin(source("a"), cache.Compiled)

@@ -157,6 +157,7 @@ func (c *Cache) accept(r result) (dropped []*entry, err error) {
 	e := r.entry
 	c.mu.counters.addLoad(r.load.src, e, r.blob, r.load.storeOnly && r.load.waiters == 0)
 	c.keepSource(r.load.src, e)
+	c.backfill(e, r.blob)
 	if c.readsBack(e) {
 		e.owners.Add(1)
 		c.mu.unstored++

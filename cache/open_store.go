@@ -20,6 +20,10 @@ type opened struct {
 	store      Store
 	memoryOnly string // why store is a NopStore; "" when it is not
 	warning    error  // a directory cannot be used, but there is a store
+
+	upstream      []*binary.Dir // directories that are only read
+	private       string        // the private place that is used, or ""
+	privateReason error         // why it is
 }
 
 // openStore opens the store of o. It returns ErrApart, wrapped, where the driver's own
@@ -43,36 +47,36 @@ func openStore(o Options, fingerprint binary.Fingerprint, driver drivercache.Sta
 }
 
 func openDirStore(o Options, fingerprint binary.Fingerprint, driver drivercache.State) (opened, error) {
-	upstream, warning := openUpstream(o.Upstream)
-	store, err := openPrivateStore(o.Dir, upstream, fingerprint, driver)
-	if err == nil || errors.Is(err, ErrApart) {
-		return opened{store: store, warning: warning}, err
-	}
-	if upstream != nil {
-		if store, upErr := upstream.Store(fingerprint); upErr == nil {
-			return opened{store: store, warning: fmt.Errorf("only the upstream directory is used: %w", err)}, nil
+	l := binary.Place{Dir: o.Dir, Upstream: o.Upstream, Filled: o.Filled}.Open()
+	r := opened{store: NopStore{}, warning: l.UpstreamErr, upstream: l.Upstream}
+	var store *binary.Store
+	err := l.Err
+	if l.Dir != nil {
+		if store, err = openOwnStore(l.Dir, fingerprint, driver); err == nil && l.Private() {
+			r.private, r.privateReason = l.Dir.Path(), l.Err
 		}
 	}
-	return opened{store: NopStore{}, memoryOnly: err.Error()}, nil
+	if errors.Is(err, ErrApart) {
+		return opened{}, err
+	}
+	if err != nil && len(l.Upstream) > 0 {
+		if up, upErr := l.Upstream[0].Store(fingerprint); upErr == nil {
+			store, r.warning = up, fmt.Errorf("only the upstream directory is used: %w", err)
+		}
+	}
+	if store == nil {
+		r.memoryOnly = err.Error()
+		return r, nil
+	}
+	r.store = store
+	return r, nil
 }
 
-func openPrivateStore(path string, upstream *binary.Dir, fingerprint binary.Fingerprint, driver drivercache.State) (*binary.Store, error) {
-	if path == "" {
-		var err error
-		if path, err = binary.DefaultDir(); err != nil {
-			return nil, err
-		}
-	}
-	dir, err := binary.OpenDir(path)
-	if err != nil {
-		return nil, fmt.Errorf("the cache directory cannot be used: %w", err)
-	}
+// openOwnStore opens the store of a directory that is not only read.
+func openOwnStore(dir *binary.Dir, fingerprint binary.Fingerprint, driver drivercache.State) (*binary.Store, error) {
 	if driver.Managed && !driver.Off && !sameDir(driver.Dir, dir.DriverDir()) {
 		return nil, fmt.Errorf("%w: the driver's is %s, and programs would be in %s; "+
-			"set shadercache.Options.Dir alone, or glctx.Options.CacheDir to the same directory", ErrApart, driver.Dir, dir.Path())
-	}
-	if upstream != nil {
-		dir = dir.WithUpstream(upstream)
+			"set shadercache.Options.Dir and Upstream alone, or those of glctx.Options to the same directories", ErrApart, driver.Dir, dir.Path())
 	}
 	store, err := dir.Store(fingerprint)
 	if err != nil {
@@ -92,15 +96,4 @@ func sameDir(a, b string) bool {
 	}
 	second, err := os.Stat(b)
 	return err == nil && os.SameFile(first, second)
-}
-
-// openUpstream opens the upstream directory. It returns nil when there is none.
-func openUpstream(path string) (*binary.Dir, error) {
-	if path == "" {
-		path = binary.DefaultUpstream()
-	}
-	if path == "" {
-		return nil, nil
-	}
-	return binary.OpenUpstream(path)
 }

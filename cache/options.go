@@ -3,6 +3,8 @@ package cache
 import (
 	"log/slog"
 	"time"
+
+	"github.com/shadercache/shadercache/binary"
 )
 
 // Options configure a [Cache]. The zero value is a good choice.
@@ -12,10 +14,22 @@ type Options struct {
 	Dir string
 
 	// Upstream is a second cache directory, for programs that Dir does not have,
-	// such as one from a container image. It is only read and may belong to root.
-	// When Dir cannot be used, Upstream is used alone. Default:
-	// $SHADERCACHE_UPSTREAM, else none.
+	// such as one from a container image. It is only read and may belong to root. What
+	// it has for this driver's own cache is copied into Dir before the first program,
+	// once for each state of it: see drivercache.Fill. When Dir cannot be used, a private
+	// place is, which Logger names: see binary.Place. Default: $SHADERCACHE_UPSTREAM,
+	// else none.
 	Upstream string
+
+	// Filled makes a private place of use without Upstream too: something else fills the
+	// directory, such as BeforeFirst. A context of package glctx needs the same value.
+	// Default: false.
+	Filled bool
+
+	// Backfill copies programs that are found in Upstream to Dir, in the background, so
+	// that Upstream may go away. Machine code is copied in any case. Default:
+	// $SHADERCACHE_BACKFILL is 1.
+	Backfill bool
 
 	// MemoryOnly keeps nothing on disk. Default: false.
 	MemoryOnly bool
@@ -78,13 +92,24 @@ type Options struct {
 	// that crashes is compiled again at every start. It sets debug.SetCrashOutput, of which a process has one,
 	// and with *glctx.Context a signal handler for threads that the driver
 	// started: see Device.SetCrashOutput. Default: false, because the application
-	// may need either itself.
+	// may need either itself. Where an earlier process ended in the first job of a program
+	// without a record, this process records crashes nevertheless: a driver that crashes
+	// there would end every start.
 	RecordCrashes bool
 
 	// Trier tries programs that were in the driver when a process ended, before this
 	// process gives them to the driver. shadercache.Open sets it. Default: none;
 	// they are compiled in this process, one at a time.
 	Trier Trier
+
+	// BeforeFirst is called once, on a goroutine of its own, by the first request for a
+	// program that is not resident: a Get, Preload or Rebuild. It is the place to wait for
+	// something that fills the directory, such as a download that began before the
+	// context was opened: what is installed when it returns is found by that request, in
+	// both layers, since neither the directory was read nor the driver called until then. All
+	// requests wait for it, or until their context ends; so it has to bound its own time.
+	// Close waits for it too. It must not call the cache. Default: none.
+	BeforeFirst func()
 
 	// InTrial is for the process in which a Trier tries programs: it loads suspects
 	// too, and Preload returns when everything is stored. Default: false.
@@ -120,6 +145,7 @@ func (o Options) withDefaults() Options {
 	if o.KeepEvictedBytes == 0 {
 		o.KeepEvictedBytes = defaultKeepEvictedBytes
 	}
+	o.Backfill = o.Backfill || binary.DefaultBackfill()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

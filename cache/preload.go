@@ -50,7 +50,8 @@ func (c *Cache) Preload(ctx context.Context, sources []*shader.Source, progress 
 		index:    map[*load]int{},
 		progress: progress,
 	}
-	c.dev.Pending() // panics before anything is started
+	c.dev.Pending()               // panics before anything is started
+	_ = c.awaitBeforeFirst(p.ctx) // each source reports the end of ctx
 	first := 0
 	for window := range slices.Chunk(sources, min(preloadWindow, c.options.MaxPrograms)) {
 		p.window(first, window)
@@ -69,6 +70,7 @@ type preload struct {
 	results   []PreloadResult
 	index     map[*load]int // of the result of each load started here and not complete
 	compiled  []*entry      // of this window, to be read back
+	made      []result      // the same, with their loads
 	storeOnly bool          // see load
 	progress  func(PreloadResult)
 	cancel    func() // ends ctx; nil: a panic of progress does not end it
@@ -256,6 +258,10 @@ func (p *preload) compileMissed(loads []*load) {
 	}
 	defer p.readBackCompiled() // also when progress calls runtime.Goexit
 	p.cache.compile(p.ctx, loads, p.complete)
+	for _, r := range p.made {
+		p.cache.recheck(p.ctx, r) // the read-back keeps its program
+	}
+	p.made = nil
 }
 
 func (p *preload) readBackCompiled() {
@@ -284,6 +290,7 @@ func (p *preload) complete(r result) {
 	err := c.complete(r)
 	if r.err == nil && c.readsBack(r.entry) {
 		p.compiled = append(p.compiled, r.entry)
+		p.made = append(p.made, r)
 	}
 	p.report(index, r.entry, err)
 }

@@ -48,6 +48,9 @@ type RebuildOptions struct {
 // is lost, or the store cannot list what it lacks; then it returns the results so
 // far. When it returns, everything that was compiled is stored.
 func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult, error) {
+	if err := c.awaitBeforeFirst(ctx); err != nil {
+		return nil, fmt.Errorf("cache: rebuild: %w", err)
+	}
 	c.guard.recover() // Missing leaves out what is in quarantine
 	missing, err := c.store.Missing()
 	if err != nil {

@@ -72,11 +72,21 @@ func (c *Cache) keepSource(src *shader.Source, e *entry) {
 	}
 }
 
+// backfill has the store keep a program that was found in an upstream directory. The
+// caller holds mu.
+func (c *Cache) backfill(e *entry, blob *binary.Blob) {
+	if c.options.Backfill && e.origin == Disk && blob.Upstream {
+		c.addTask(task{what: "copying a program from upstream", do: func() error { return c.store.Put(blob) }, backfill: true})
+	}
+}
+
 // task is one write to the store, done in the background.
 type task struct {
 	what string // for the log, when it fails
 	do   func() error
 	blob bool // counts as stored
+
+	backfill bool // counts as backfilled
 }
 
 // addTask counts and queues a task; without a store it does nothing. The caller
@@ -118,6 +128,9 @@ func (c *Cache) writeQueue() {
 		c.mu.Lock()
 		if err == nil && next.blob {
 			c.mu.counters.pending.Stored++
+		}
+		if err == nil && next.backfill {
+			c.mu.counters.pending.Backfilled++
 		}
 		c.finishTask()
 		c.mu.Unlock()

@@ -148,7 +148,7 @@ func TestShareInAnImpossibleFolder(t *testing.T) {
 	}
 }
 
-func share(t *testing.T, folder string) *Lock {
+func share(t testing.TB, folder string) *Lock {
 	t.Helper()
 	l, err := Share(folder)
 	if err != nil {
@@ -157,7 +157,7 @@ func share(t *testing.T, folder string) *Lock {
 	return l
 }
 
-func release(t *testing.T, l *Lock) {
+func release(t testing.TB, l *Lock) {
 	t.Helper()
 	if err := l.Release(); err != nil {
 		t.Error(err)

@@ -12,36 +12,45 @@ import (
 
 // Merge merges the slots below dir that NVIDIA's driver wrote in processes which ran
 // at the same time, so that the next process reads all of them. Before, it deletes the
-// records that [Drop] could not. It holds the directory's lock meanwhile and returns [ErrInUse], wrapped, while a process uses
-// the directory. Without slots it does nothing.
+// records that [Drop] could not. It holds the directory's lock meanwhile and returns
+// [ErrInUse], wrapped, while a process uses the directory: another one, or this one after
+// its first program. Without slots it does nothing.
 func Merge(dir string) (nvidia.Report, error) {
 	if _, err := os.Lstat(filepath.Join(dir, nvidia.Folder)); errors.Is(err, fs.ErrNotExist) {
 		return nvidia.Report{}, nil
 	}
-	lock, err := TryExclusive(dir)
-	if err != nil {
-		return nvidia.Report{}, fmt.Errorf("drivercache: merge: %w", err)
+	var r nvidia.Report
+	err := exclusively(dir, func() (err error) {
+		r, err = mergeLocked(dir)
+		return err
+	})
+	if errors.Is(err, ErrInUse) {
+		err = fmt.Errorf("drivercache: merge: %w", err)
 	}
-	dropErr := dropListed(dir)
-	r, err := nvidia.Merge(dir)
-	return r, errors.Join(dropErr, err, lock.Release())
+	return r, err
 }
 
-// MergeBeforeLoad merges like [Merge], also where this process itself uses the directory:
-// see [Manage]. The caller ensures that this process has not loaded or compiled a
-// program yet, since the driver opens its slots at the first one.
-func MergeBeforeLoad(dir string) (nvidia.Report, error) {
-	process.Lock()
-	defer process.Unlock()
-	if process.lock == nil || process.lock.folder != filepath.Clean(dir) {
-		return Merge(dir)
+// mergeLocked is Merge for a caller that holds the directory's lock.
+func mergeLocked(dir string) (nvidia.Report, error) {
+	dropErr := dropListed(dir)
+	r, err := nvidia.Merge(dir)
+	return r, errors.Join(dropErr, err)
+}
+
+// exclusively calls work with the exclusive lock on a directory, which it gets from this
+// process itself before its first program. It returns ErrInUse, wrapped, and does not call
+// work, while a process uses the directory.
+func exclusively(dir string, work func() error) error {
+	locked := func() error {
+		lock, err := TryExclusive(dir)
+		if err != nil {
+			return err
+		}
+		return errors.Join(work(), lock.Release())
 	}
-	// A lock cannot be upgraded without a moment in which other processes may take it.
-	if err := process.lock.Release(); err != nil {
-		return nvidia.Report{}, fmt.Errorf("drivercache: merge: %w", err)
+	err := locked()
+	if errors.Is(err, ErrInUse) {
+		beforeFirstProgram(dir, func() { err = locked() })
 	}
-	r, err := Merge(dir)
-	var shared error
-	process.lock, shared = Share(dir)
-	return r, errors.Join(err, shared)
+	return err
 }

@@ -6,29 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
-
-	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
 func TestMergeDoesNotWaitForUsers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "driver")
-	slots := filepath.Join(dir, nvidia.Folder, "GLCache", "00112233445566778899aabbccddeeff", "0123456789abcdef")
-	if err := os.MkdirAll(slots, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for n := range 2 {
-		for _, extension := range []string{".bin", ".toc"} {
-			data, err := os.ReadFile(filepath.Join("nvidia", "testdata", nvidia.App+"0"+extension))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(slots, nvidia.App+strconv.Itoa(n)+extension), data, 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	slots := writeSlots(t, dir, 0, 1)
 	user := share(t, dir)
 	if _, err := Merge(dir); !errors.Is(err, ErrInUse) {
 		t.Errorf("got %v, want ErrInUse", err)

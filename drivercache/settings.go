@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shadercache/shadercache/drivercache/mesa"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
@@ -60,6 +61,8 @@ var process struct {
 	sync.Mutex
 	state *State // nil before the first Manage that reached the environment
 	lock  *Lock  // shared, held until the process ends: drivers write at any time
+
+	programs atomic.Bool // see FirstProgram
 }
 
 // Manage makes dir the directory of the driver's own cache, if no driver is loaded
@@ -198,7 +201,10 @@ func setVariables(dir string) (kept []string) {
 // one only, and takes the shared lock. After an error of either, the driver may
 // compile more than necessary.
 func shareProcess(dir string) {
-	_, _ = Merge(dir)
+	if lock, err := TryExclusive(dir); err == nil {
+		_, _ = mergeLocked(dir)
+		_ = lock.Release()
+	}
 	process.lock, _ = Share(dir)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // resetProcess makes Manage work as in a new process, with the given environment.
-func resetProcess(t *testing.T, environment map[string]string) {
+func resetProcess(t testing.TB, environment map[string]string) {
 	t.Helper()
 	for _, v := range append(variables("any"), variable{name: inheritedDir}) {
 		t.Setenv(v.name, environment[v.name]) // restores the variable after the test
@@ -21,6 +21,7 @@ func resetProcess(t *testing.T, environment map[string]string) {
 	}
 	before := process.state
 	process.state, process.lock = nil, nil
+	process.programs.Store(false)
 	t.Cleanup(func() {
 		if process.lock != nil {
 			release(t, process.lock)

@@ -25,6 +25,13 @@ type Options struct {
 	// shadercache.Options.Dir, sets both. Default: binary.DefaultDir.
 	CacheDir string
 
+	// Upstream is the read-only directory that the cache over this context has, and
+	// Filled whether something else fills the directory: then a private place is used
+	// where CacheDir cannot be, see binary.Place. Set both as in cache.Options. Default:
+	// $SHADERCACHE_UPSTREAM, else none.
+	Upstream string
+	Filled   bool
+
 	// DriverCacheOff leaves the driver's own cache as the environment, or an earlier
 	// call, sets it. A cache over this context may have any directory.
 	DriverCacheOff bool

@@ -26,24 +26,14 @@ func ManageDriverCache(o Options) drivercache.State {
 		state.Off = true
 		return state
 	}
-	dir, err := driverDir(o.CacheDir)
-	if err != nil {
-		return drivercache.State{Reason: err.Error()}
+	l := o.place().Open()
+	if l.Dir == nil {
+		return drivercache.State{Reason: l.Err.Error()}
 	}
-	return drivercache.Manage(dir)
+	return drivercache.Manage(l.Dir.DriverDir())
 }
 
-// driverDir returns the directory of the driver's own cache in a cache directory.
-func driverDir(cacheDir string) (string, error) {
-	if cacheDir == "" {
-		var err error
-		if cacheDir, err = binary.DefaultDir(); err != nil {
-			return "", err
-		}
-	}
-	dir, err := binary.OpenDir(cacheDir)
-	if err != nil {
-		return "", err
-	}
-	return dir.DriverDir(), nil
+// place returns the place of the cache directory.
+func (o Options) place() binary.Place {
+	return binary.Place{Dir: o.CacheDir, Upstream: o.Upstream, Filled: o.Filled}
 }

@@ -1,7 +1,5 @@
 package glctx
 
-import "github.com/shadercache/shadercache/binary"
-
 // Options returns the options that the context was opened with.
 func (c *Context) Options() Options { return c.options }
 
@@ -11,8 +9,8 @@ func (c *Context) markOpening() (opened func(success bool)) {
 	if c.options.DriverCacheOff {
 		return func(bool) {} // this context may be for a command that only reads
 	}
-	dir, err := openCacheDir(c.options.CacheDir)
-	if err != nil {
+	dir := c.options.place().Open().Dir
+	if dir == nil {
 		return func(bool) {} // the cache reports it
 	}
 	if deaths := dir.DeathsWhileOpening(); deaths > 0 {
@@ -20,15 +18,4 @@ func (c *Context) markOpening() (opened func(success bool)) {
 			"processes", deaths, "directory", dir.Path(), "hint", "shadercache doctor")
 	}
 	return dir.MarkOpening().End
-}
-
-// openCacheDir opens a cache directory; "" is the default one.
-func openCacheDir(path string) (*binary.Dir, error) {
-	if path == "" {
-		var err error
-		if path, err = binary.DefaultDir(); err != nil {
-			return nil, err
-		}
-	}
-	return binary.OpenDir(path)
 }

@@ -23,17 +23,17 @@ func (r *Remote) count(change func(*Counters)) {
 	}))
 }
 
-// countPull counts what a pull transferred, and its error.
-func (r *Remote) countPull(p PullReport, took time.Duration, err error) {
-	if p.Bytes == 0 && p.Programs == 0 && err == nil {
+// countPull counts what a pull transferred, and its error by class, "" for none.
+func (r *Remote) countPull(p PullReport, took time.Duration, class string) {
+	if p.Bytes == 0 && p.Programs == 0 && class == "" {
 		return
 	}
 	r.count(func(c *Counters) {
 		c.Bytes += p.Bytes
 		c.Backfills += int64(p.Programs)
 		c.Time += took
-		if err != nil {
-			c.Errors[classify(err)]++
+		if class != "" {
+			c.Errors[class]++
 		}
 	})
 }

@@ -93,14 +93,26 @@ func (f *fetched) checkSequence(seen driverState) error {
 	return nil
 }
 
-// remember stores the sequence of a head, and that the remote answered.
+// remember stores the sequence of a head, and that a pull or push has seen it.
 func (r *Remote) remember(f *fetched) error {
 	return r.state.updateDriver(f.Fingerprint, func(s *driverState) {
-		if f.signed && f.Sequence > s.Sequence {
-			s.Sequence, s.Head = f.Sequence, f.content
-		}
+		s.see(f)
 		s.Checked, s.Missing = r.now(), false
 	})
+}
+
+// pin stores the sequence of a head, so that no older one is accepted.
+func (r *Remote) pin(f *fetched) {
+	if f.signed && f.Sequence > r.state.driver(f.Fingerprint).Sequence {
+		r.note(r.state.updateDriver(f.Fingerprint, func(s *driverState) { s.see(f) }))
+	}
+}
+
+// see sets the sequence to that of a head, if it is higher.
+func (s *driverState) see(f *fetched) {
+	if f.signed && f.Sequence > s.Sequence {
+		s.Sequence, s.Head = f.Sequence, f.content
+	}
 }
 
 // openPack opens a pack of a head.

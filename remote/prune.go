@@ -48,6 +48,7 @@ func (r *Remote) heads(ctx context.Context) (heads []Head, err error) {
 			failed = errors.Join(failed, err)
 			continue
 		}
+		r.pin(f)
 		heads = append(heads, *f.Head)
 	}
 	slices.SortStableFunc(heads, func(a, b Head) int { return b.Time.Compare(a.Time) })

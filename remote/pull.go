@@ -87,20 +87,45 @@ type pullJob struct {
 	again    bool
 	progress func(done, total int64)
 	merge    func(driverDir string) (nvidia.Report, error) // see bundle.ImportOptions
+	asked    func()                                        // called before the first request; may be nil
 	answered func()                                        // called when the head was read; may be nil
+
+	unrecorded bool // see bundle.ImportOptions
+	hurried    bool // it does not count as an error that ctx ended
 }
 
 // pullCounted is pullDriver, with the counters.
 func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob) (PullReport, error) {
-	start := time.Now()
-	report, err := r.pullDriver(ctx, of, job)
-	failure := err
-	if errors.Is(err, ErrNotFound) {
-		failure = nil // there is no head: a miss
-	}
-	r.countPull(report, time.Since(start), failure)
+	report, count, err := r.pullTimed(ctx, of, job)
+	count()
 	return report, err
 }
+
+// pullTimed is pullDriver. count stores the counters.
+func (r *Remote) pullTimed(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, count func(), err error) {
+	start := time.Now()
+	answered, tell := false, job.answered
+	job.answered = func() {
+		if answered = true; tell != nil {
+			tell()
+		}
+	}
+	report, err = r.pullDriver(ctx, of, job)
+	took, class := time.Since(start), ""
+	switch {
+	case err == nil || errors.Is(err, ErrNotFound): // without a head it is a miss
+	case errors.Is(err, errElsewhere) || job.hurried && ctx.Err() != nil:
+	case answered && ctx.Err() != nil:
+		class = classSlow
+	default:
+		class = classify(err)
+	}
+	return report, func() { r.countPull(report, took, class) }, err
+}
+
+// errElsewhere is returned when the time ends while another process pulls, which counts its
+// own errors.
+var errElsewhere = errors.New("another process pulls")
 
 // headAttempts is the number of heads that a pull reads: one that it has read may list
 // packs that were compacted and pruned meanwhile.
@@ -109,10 +134,16 @@ const headAttempts = 3
 // pullDriver fetches and installs the packs that the directory lacks.
 func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, err error) {
 	unlock, err := r.state.lockPull(ctx, of)
+	if err != nil && ctx.Err() != nil {
+		return report, fmt.Errorf("%w: %w", errElsewhere, err)
+	}
 	if err != nil {
 		return report, err
 	}
 	defer unlock()
+	if job.asked != nil {
+		job.asked()
+	}
 	var last uint64
 	for range headAttempts {
 		head, err := r.readHead(ctx, of)
@@ -122,9 +153,7 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 		if err != nil {
 			return report, err
 		}
-		if job.answered != nil {
-			job.answered()
-		}
+		job.answered()
 		if err := r.remember(head); err != nil {
 			return report, err
 		}
@@ -199,6 +228,8 @@ func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reade
 		Expect:   &bundle.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
 		MaxBytes: max(p.Unpacked, 1),
 		Merge:    job.merge,
+
+		Unrecorded: job.unrecorded,
 	}
 	report, err := bundle.Import(from, r.dir, o)
 	for errors.Is(err, bundle.ErrBusy) && ctx.Err() == nil {

@@ -42,6 +42,7 @@ func (r *Remote) Status(ctx context.Context, driver *binary.Fingerprint) Status 
 	switch {
 	case err == nil:
 		s.Reachable, s.Head, s.Signed = true, head.Head, head.signed
+		r.pin(head)
 	case errors.Is(err, ErrNotFound) || errors.Is(err, ErrRefused):
 		s.Reachable = true
 	}

@@ -44,8 +44,8 @@ type configResult struct {
 type settingLine struct {
 	Name   string `json:"name"`   // of the flag or of the variable
 	Value  string `json:"value"`  // sizes in bytes; empty: none
-	Source string `json:"source"` // flag, environment, stored or default
-	Detail string `json:"detail"` // the flag, variable or file; empty for a default
+	Source string `json:"source"` // flag, environment, stored, default, or private: a place that is used instead
+	Detail string `json:"detail"` // the flag, variable or file, or why the usual directory is not used; empty for a default
 }
 
 func newConfig(o *options) *cobra.Command {
@@ -189,6 +189,7 @@ const (
 	fromEnvironment = "environment"
 	fromStored      = "stored"
 	fromDefault     = "default"
+	fromPrivate     = "private"
 )
 
 // config returns the settings that apply.
@@ -198,10 +199,17 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		return nil, err
 	}
 	upstream := settingLine{"upstream", binary.DefaultUpstream(), fromDefault, ""}
-	if upstream.Value != "" {
+	if l := o.Place().Find(); l.Private() && upstream.Value == "" && len(l.Upstream) > 0 {
+		upstream = settingLine{"upstream", l.Upstream[0].Path(), fromPrivate, "it can only be read"}
+	} else if upstream.Value != "" {
 		upstream.Source, upstream.Detail = fromEnvironment, "SHADERCACHE_UPSTREAM"
 	}
 	r.Settings = append(r.Settings, upstream)
+	backfill := settingLine{"backfill", "off", fromDefault, ""}
+	if binary.DefaultBackfill() {
+		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
+	}
+	r.Settings = append(r.Settings, backfill)
 	for _, name := range []string{"device", "driver-cache", "log-level"} {
 		flag := cmd.Flags().Lookup(name)
 		line := settingLine{name, flag.Value.String(), fromDefault, ""}
@@ -223,7 +231,10 @@ func (o *options) addDirectory(cmd *cobra.Command, r *configResult) error {
 		return err
 	}
 	line := settingLine{"dir", path, fromDefault, ""}
+	l := o.Place().Find()
 	switch {
+	case l.Private() && !cmd.Flags().Changed("dir"):
+		line.Source, line.Detail = fromPrivate, l.Err.Error()
 	case cmd.Flags().Changed("dir"):
 		line.Source, line.Detail = fromFlag, "--dir"
 	case os.Getenv("SHADERCACHE_DIR") != "":

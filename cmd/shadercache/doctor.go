@@ -16,6 +16,9 @@ one command that fixes it.
   driver_cache  off, too small, elsewhere by the environment, or a driver was
                 loaded before its settings could be made, or slots of NVIDIA's
                 driver that cannot be merged
+  remote        $SHADERCACHE_REMOTE does not answer, is not signed by a known
+                key, has nothing for this driver, or has another time; how long
+                a pull takes, into a directory that is removed
   programs      damaged, or in quarantine because a process died of them
   hits          programs are stored, yet compiled again and again
 

@@ -138,6 +138,7 @@ func (o *options) setExecEnvironment() {
 		o.Logger().Warn("the driver's own cache is not managed", "reason", state.Reason)
 	}
 	if state.Managed {
+		o.fillDriverCaches()
 		if err := drivercache.HoldAcrossExec(); err != nil {
 			o.Logger().Warn("the driver's cache may be merged while the program runs", "reason", err)
 		}
@@ -149,5 +150,21 @@ func (o *options) setExecEnvironment() {
 	}
 	for _, setting := range state.UserSettings() {
 		o.Logger().Info("left as it is: " + setting)
+	}
+}
+
+// fillDriverCaches copies the machine code of the upstream directories: for every driver,
+// since the program chooses one later.
+func (o *options) fillDriverCaches() {
+	for _, upstream := range o.Place().Find().Upstream {
+		for _, folder := range drivercache.Folders() {
+			r, err := drivercache.Fill(upstream.DriverDir(), folder)
+			if err != nil {
+				o.Logger().Warn("machine code of the upstream directory was not copied, or not all of it", "reason", err)
+			}
+			if r.Files > 0 {
+				o.Logger().Info(fmt.Sprintf("copied %s of machine code from %s", cli.Plural(r.Files, "file"), upstream.Path()))
+			}
+		}
 	}
 }

@@ -147,6 +147,10 @@ func (o *options) openToFill() (*binary.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l := o.Place().Find(); l.Private() {
+		path = l.Dir.Path()
+		o.Logger().Warn("a private place is used as the cache directory", "directory", path, "reason", l.Err)
+	}
 	dir, err := binary.OpenDir(path)
 	if err != nil && cli.HintFor(err) == "" {
 		err = cli.Hint(err, "choose another directory with --dir or $SHADERCACHE_DIR")
@@ -174,7 +178,7 @@ func (o *options) compile(dir *binary.Dir, how preloadFlags, r *preloadResult, b
 		return nil
 	}
 	if !how.noIsolate {
-		err := o.compileIsolated(dir, how, r, begin)
+		err := o.withRemote(dir, func() error { return o.compileIsolated(dir, how, r, begin) })
 		if !errors.Is(err, isolate.ErrNoProcess) {
 			return err
 		}

@@ -50,6 +50,7 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 	m.Add("compile_seconds_total", "counter", "Time spent compiling.", float64(c.CompileNanos)/1e9)
 	m.Add("load_seconds_total", "counter", "Time spent loading.", float64(c.LoadNanos)/1e9)
 	m.Add("saved_seconds_total", "counter", "Compile time saved.", float64(max(c.SavedNanos, 0))/1e9)
+	addLevels(&m, r.Levels)
 	_, err := m.WriteTo(w)
 	return err
 }

@@ -91,6 +91,14 @@ func (o *options) rebuild(f rebuildFlags) error {
 	if dir == nil {
 		return cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload --keep-sources kernels/")
 	}
+	fill := func() error { return o.rebuildIn(dir, f, begin) }
+	if f.dryRun || f.noIsolate {
+		return fill()
+	}
+	return o.withRemote(dir, fill)
+}
+
+func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, begin time.Time) error {
 	r, err := o.missing(o.WithUpstream(dir), f.limit)
 	if err != nil {
 		return err

@@ -58,6 +58,7 @@ func newRoot(o *options) *cobra.Command {
 	root.AddCommand(newRun(o), newPreload(o), newPreloadChild(o), newStats(o), newList(o), newInspect(o),
 		newWhy(o), newVerify(o), newDoctor(o), newPrune(o),
 		newRm(o), newClear(o), newConfig(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
+		newPush(o), newPull(o), newRemote(o),
 		newExec(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
 	addCompletion(root)
 	root.SetHelpCommand(newHelp())

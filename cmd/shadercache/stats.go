@@ -16,6 +16,7 @@ import (
 	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/remote"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -26,8 +27,11 @@ on disk, and compile time saved. The second is about starts, which are processes
 that got programs; preload, rebuild and tune only fill the cache and are no
 starts: programs that a start compiled, the share of programs found on disk
 among those that were not in memory, and the share of requests that a resident
-program answered. Then each driver has a line; the current one is marked with *.
-Without OpenGL none is marked.
+program answered. Then each level that a request goes through has a line:
+memory, disk, the upstream directory, and remotes, whose hits and misses are
+starts. A level passes its misses on to the next one; an error is no miss. Then
+each driver has a line; the current one is marked with *. Without OpenGL none is
+marked.
 
 Programs in quarantine, which crashed or hung the driver, are listed, and
 suspects: a process ended while the driver had them.
@@ -66,6 +70,7 @@ type statsResult struct {
 	Suspects         []binary.Quarantined `json:"suspects"`           // a process ended while the driver had them: to be tried
 	Starts           startsLine           `json:"starts"`             // what starts did since a time
 	Lifetime         lifetimeLine         `json:"lifetime"`           // everything since the directory was made, or since --zero
+	Levels           []levelLine          `json:"levels"`             // that requests go through, the same time as lifetime
 	Zeroed           bool                 `json:"zeroed"`             // --zero made the figures begin again
 
 	counters binary.Counters
@@ -193,7 +198,7 @@ func (o *options) stats(f statsFlags) (*statsResult, error) {
 	if f.zero {
 		if _, dir, err := o.OpenDirectory(); err != nil || dir != nil {
 			if err == nil {
-				err = dir.Zero()
+				err = errors.Join(dir.Zero(), remote.ZeroCounters(dir))
 			}
 			if err != nil {
 				return nil, err
@@ -210,7 +215,8 @@ func (o *options) stats(f statsFlags) (*statsResult, error) {
 // readStats reads the figures. With mark it opens OpenGL to mark the current driver.
 func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error) {
 	path, dir, err := o.ReadDirectory()
-	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}, Suspects: []binary.Quarantined{}}
+	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}, Suspects: []binary.Quarantined{},
+		Levels: newLevels(binary.Counters{}, remote.Counters{})}
 	if err != nil {
 		return nil, err
 	}
@@ -244,6 +250,7 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 		return nil, err
 	}
 	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
+	r.Levels = newLevels(lifetime, remote.DirCounters(dir))
 	r.Starts = newStartsLine(dir, since)
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
 	r.BenchBytes = bytesBelow(bench.Dir(path))
@@ -359,6 +366,7 @@ func (r *statsResult) Print(w io.Writer) {
 	if len(r.Fingerprints) == 0 {
 		return
 	}
+	printLevels(w, r.Levels)
 	fmt.Fprint(w, "\n \tdriver\tfingerprint\tprograms\ton disk\traw\n")
 	for _, f := range r.Fingerprints {
 		mark := " "

@@ -15,9 +15,9 @@ const Folder = "mesa"
 // Index is the name of the file in each of Mesa's folders that running processes map.
 const Index = "index"
 
-// itemsFolder is the folder in which Mesa keeps a file for each entry. An entry's name is
+// ItemsFolder is the folder in which Mesa keeps a file for each entry. An entry's name is
 // the SHA-1 of what it was made from: two digits for its folder, and 38 for the file.
-const itemsFolder = "mesa_shader_cache"
+const ItemsFolder = "mesa_shader_cache"
 
 var (
 	entryFolder = regexp.MustCompile(`^[0-9a-f]{2}$`)
@@ -29,13 +29,19 @@ var (
 // that of the last use of the directory.
 func InUse(name string) bool { return name == Index || name == "marker" }
 
+// IsEntryFolder reports whether a folder in ItemsFolder with this name is one of entries.
+func IsEntryFolder(name string) bool { return entryFolder.MatchString(name) }
+
+// IsEntryFile reports whether a file in such a folder with this name holds an entry.
+func IsEntryFile(name string) bool { return entryFile.MatchString(name) }
+
 // Entry returns the name of the entry that a file holds: 40 hexadecimal digits. The path
 // is below the driver's folder, with slashes. It returns "" for other files, among them
 // Mesa's databases, which hold many entries each.
 func Entry(file string) string {
 	above, name := path.Split(file)
 	folder := path.Base(above)
-	if path.Dir(path.Dir(file)) != path.Join(Folder, itemsFolder) || !entryFolder.MatchString(folder) || !entryFile.MatchString(name) {
+	if path.Dir(path.Dir(file)) != path.Join(Folder, ItemsFolder) || !entryFolder.MatchString(folder) || !entryFile.MatchString(name) {
 		return ""
 	}
 	return folder + name

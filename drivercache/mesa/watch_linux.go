@@ -34,7 +34,7 @@ type Watch struct {
 // NewWatch watches the cache below a cache directory's driver folder. It returns an error
 // that matches fs.ErrNotExist where Mesa keeps no file for an entry there.
 func NewWatch(driverDir string) (*Watch, error) {
-	path := filepath.Join(driverDir, Folder, itemsFolder)
+	path := filepath.Join(driverDir, Folder, ItemsFolder)
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("mesa: watch: %w", err)

@@ -62,7 +62,7 @@ func TestWatch(t *testing.T) {
 	if _, err := NewWatch(driver); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("without a cache: %v", err)
 	}
-	cache := filepath.Join(driver, Folder, itemsFolder)
+	cache := filepath.Join(driver, Folder, ItemsFolder)
 	name := func(n string) string { return strings.Repeat(n, 20) }
 	file := func(n string) string { return filepath.Join(cache, n, name(n)[2:]) }
 	write := func(n string, kind uint32) {

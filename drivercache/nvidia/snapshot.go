@@ -39,6 +39,24 @@ func slotNumbers(root *os.Root, folder string) ([]int, error) {
 	return slices.Compact(numbers), nil
 }
 
+// SlotFiles returns the paths of the files of every slot below a cache directory's driver
+// folder, sorted by folder. It reads none of them.
+func SlotFiles(driverDir string) (paths []string) {
+	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	for _, folder := range slotFolders(root) {
+		numbers, _ := slotNumbers(root, folder)
+		for _, n := range numbers {
+			name := filepath.Join(root.Name(), filepath.FromSlash(folder), stem(n))
+			paths = append(paths, name+".bin", name+".toc")
+		}
+	}
+	return paths
+}
+
 // openSlot checks the slot with the given path, without extension, and returns
 // it with its .bin file, which the caller closes. The .toc is read first: files only
 // grow, so its records are in the .bin even while a driver appends to both.

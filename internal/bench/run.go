@@ -21,10 +21,11 @@ const dirName = "bench"
 func Dir(user string) string { return filepath.Join(user, dirName) }
 
 // Own returns the options with a cache directory that benchmarks have for themselves,
-// below the user's: their programs and figures are none of the user's. Without a
-// directory they are those of the caller.
+// below the user's, and without a remote: their programs and figures are none of the
+// user's. Without a directory they are those of the caller.
 func Own(o *cli.Options) *cli.Options {
 	own := *o
+	own.NoRemote = true
 	if dir, err := o.Directory(); err == nil {
 		own.Dir = Dir(dir)
 	}

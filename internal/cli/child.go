@@ -12,7 +12,7 @@ import (
 
 // ChildCommand returns a command that starts this executable with the global flags of
 // this process, its environment and its standard error, but with dir as cache
-// directory. With --json what the child's driver prints becomes JSONMessages.
+// directory; a private place has its upstream directory there too. With --json what the child's driver prints becomes JSONMessages.
 func (o *Options) ChildCommand(ctx context.Context, dir string, command []string, arguments ...string) (*exec.Cmd, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -23,6 +23,9 @@ func (o *Options) ChildCommand(ctx context.Context, dir string, command []string
 		"--json="+strconv.FormatBool(o.JSON))
 	child := exec.CommandContext(ctx, executable, append(all, arguments...)...)
 	child.Args[0] = os.Args[0]
+	if l := o.Place().Find(); l.Private() && len(l.Upstream) > 0 && l.Dir.Path() == dir {
+		child.Env = append(os.Environ(), "SHADERCACHE_UPSTREAM="+l.Upstream[0].Path())
+	}
 	if child.Stderr = o.Stderr; o.JSON {
 		child.Stderr = &messageLines{to: o.Stderr}
 	}

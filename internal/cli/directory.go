@@ -9,11 +9,16 @@ import (
 	"github.com/shadercache/shadercache/binary"
 )
 
-// Directory returns the absolute path of the cache directory that the flags choose. It
-// does not access the directory.
+// Directory returns the absolute path of the cache directory that the flags choose, which
+// may not exist. Without --dir it is the one that processes use: a private place where the
+// usual directory cannot be, see binary.Place.
 func (o *Options) Directory() (string, error) {
 	path := o.Dir
 	if path == "" {
+		l := o.Place().Find()
+		if l.Private() {
+			return l.Dir.Path(), nil
+		}
 		var err error
 		if path, err = binary.DefaultDir(); err != nil {
 			return "", err
@@ -21,6 +26,10 @@ func (o *Options) Directory() (string, error) {
 	}
 	return filepath.Abs(path)
 }
+
+// Place returns the place of the cache directory that the flags choose, for a process that
+// uses a GPU.
+func (o *Options) Place() binary.Place { return binary.Place{Dir: o.Dir} }
 
 // OpenDirectory opens the cache directory for commands that change an existing one. A
 // missing directory is not made: dir is nil then.

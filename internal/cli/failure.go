@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/bundle"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/remote"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -158,6 +159,11 @@ func HintFor(err error) string {
 		return "choose a directory with --dir or $SHADERCACHE_DIR"
 	case errors.Is(err, binary.ErrBusy):
 		return "another process is writing: try again in a moment"
+	}
+	if hint := remoteHint(err); hint != "" {
+		return hint
+	}
+	switch {
 	case errors.Is(err, bundle.ErrTooLarge):
 		return "--max-bytes sets the limit"
 	case errors.Is(err, bundle.ErrNewer):
@@ -170,6 +176,29 @@ func HintFor(err error) string {
 		return "try again when the other import has ended"
 	case errors.Is(err, shader.ErrOutOfMemory):
 		return "another program may be using the GPU's memory: see --device"
+	}
+	return ""
+}
+
+// remoteHint returns what the user can do about an error of a remote, or "".
+func remoteHint(err error) string {
+	switch {
+	case errors.Is(err, remote.ErrNoBackend):
+		return "the URL of a remote begins with one of " + strings.Join(remote.Schemes(), ", ")
+	case errors.Is(err, remote.ErrDenied):
+		return "give the credentials that this store takes: docs/operations.md has where they come from"
+	case errors.Is(err, remote.ErrBusy):
+		return "try again later: the store has too many requests"
+	case errors.Is(err, remote.ErrUnreachable):
+		return "check the URL and the network: shadercache remote status"
+	case errors.Is(err, remote.ErrProtocol):
+		return "check the URL, and whether a proxy or a login page answers in place of the store"
+	case errors.Is(err, remote.ErrChanged):
+		return "other machines push at the same time: try again"
+	case errors.Is(err, remote.ErrRefused):
+		return "check --verify and $SHADERCACHE_REMOTE_KEYS, or push again; nothing of it is used"
+	case errors.Is(err, errors.ErrUnsupported):
+		return "this store cannot do that, such as to list what it has: see docs/operations.md"
 	}
 	return ""
 }

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/binary"
@@ -11,13 +9,13 @@ import (
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/remote"
 )
 
 // GPU is an open GPU whose cache is stored when the process is interrupted.
 type GPU struct {
 	*shadercache.GPU
-	ContextTime time.Duration // of opening the context
-	stop        func()        // ends the handling of interrupts
+	stop func() // ends the handling of interrupts
 }
 
 // ContextOptions returns the options of a context that the global flags ask for.
@@ -43,33 +41,28 @@ func (o *Options) OpenExecutor(e executor.Options) (*GPU, error) {
 // open opens the GPU that the global flags choose. An unusable cache directory is not an
 // error: programs are kept in memory and a warning is logged.
 func (o *Options) open(options shadercache.Options) (*GPU, error) {
-	start := time.Now()
-	context, err := glctx.Open(o.ContextOptions())
+	context := o.ContextOptions()
+	context.CacheDir = "" // it is Options.Dir
+	options.Dir, options.Context, options.Logger, options.Cache.RecordCrashes = o.Dir, context, o.Logger(), true
+	if o.NoRemote {
+		options.Remote.Mode = remote.Off
+	}
+	gpu, err := shadercache.Open(options)
 	if err != nil {
 		return nil, err
 	}
-	contextTime := time.Since(start)
-	options.Dir, options.Logger, options.Cache.RecordCrashes = o.Dir, o.Logger(), true
-	gpu, err := shadercache.New(context, options)
-	if err != nil {
-		return nil, err
-	}
-	return &GPU{gpu, contextTime, ClearMarksOnInterrupt(gpu.Cache)}, nil
+	return &GPU{gpu, ClearMarksOnInterrupt(gpu.Cache)}, nil
 }
 
-// Close writes pending records and closes the context. A directory that cannot be
-// written was logged already and is not an error.
+// Close writes pending records, closes the context, and pushes to the remote, where that
+// is allowed. A directory that cannot be written was logged already and is not an error.
 func (g *GPU) Close() error {
-	var stopped error
 	if g.Executor != nil {
-		stopped = g.Executor.Close()
+		_ = g.Executor.Close() // GPU.Close returns its error
 	}
-	err := g.Cache.Close()
+	_ = g.Cache.Close() // the error of programs in use is that of GPU.Close too
 	g.stop()
-	if !errors.Is(err, cache.ErrInUse) {
-		err = nil
-	}
-	return errors.Join(stopped, err, g.Context.Close())
+	return g.GPU.Close()
 }
 
 // Name returns the GPU's name.

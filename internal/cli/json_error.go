@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/bundle"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/remote"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -48,6 +49,14 @@ var errorKinds = []struct {
 	{bundle.ErrSignature, ErrorCode{"wrong_signature", "a bundle is not signed with the given key"}},
 	{bundle.ErrEmpty, ErrorCode{"nothing_to_export", "the cache has nothing to export"}},
 	{bundle.ErrBusy, ErrorCode{"import_busy", "another import runs"}},
+	{remote.ErrNoBackend, ErrorCode{"remote_scheme", "no such URL of a remote is known"}},
+	{remote.ErrNotFound, ErrorCode{"remote_not_found", "a remote has nothing for the driver, or does not exist"}},
+	{remote.ErrDenied, ErrorCode{"remote_denied", "a remote refuses the credentials, or wants some"}},
+	{remote.ErrBusy, ErrorCode{"remote_busy", "a remote asks its clients to wait"}},
+	{remote.ErrUnreachable, ErrorCode{"remote_unreachable", "a remote does not answer"}},
+	{remote.ErrProtocol, ErrorCode{"remote_protocol", "what answers is no remote"}},
+	{remote.ErrChanged, ErrorCode{"remote_changed", "other machines changed the remote again and again"}},
+	{remote.ErrRefused, ErrorCode{"remote_refused", "a remote's content is not signed by a known key, too old, damaged or for another driver"}},
 	{shader.ErrOutOfMemory, ErrorCode{"out_of_memory", "the GPU is out of memory"}},
 	{shader.ErrContextLost, ErrorCode{"context_lost", "the GPU was reset"}},
 }

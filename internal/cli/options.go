@@ -12,6 +12,7 @@ type Options struct {
 	Device      string
 	DriverCache OnOff
 	LogLevel    LogLevel
+	NoRemote    bool // the remote of the environment is not used
 
 	Stdout, Stderr io.Writer
 

@@ -1,6 +1,6 @@
 // Package doctor finds what keeps a cache from working: its checks look at the
 // directory and its volume, the upstream directory, the driver and its own cache, the
-// programs on disk, and whether the cache hits.
+// remote, the programs on disk, and whether the cache hits.
 package doctor
 
 import (
@@ -40,17 +40,20 @@ type Finding struct {
 }
 
 // Examine runs all checks on the cache directory and the GPU that o chooses. It makes
-// the directory where it is missing and changes nothing else.
+// the directory where it is missing and changes nothing else, but for what it learns of a
+// remote.
 func Examine(o *cli.Options) *Report {
 	// Opening a context changes the environment, so that is examined first.
 	r := &Report{Good: true, Findings: []Finding{}}
 	environment := environmentFindings()
 	dir := r.examineDirectory(o)
 	r.examineUpstream()
+	var driver *binary.Fingerprint
 	if dir == nil || r.examineOpening(dir) {
-		r.examineDriver(o, environment)
+		driver = r.examineDriver(o, environment)
 	}
 	if dir != nil {
+		r.examineRemote(dir, driver)
 		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)
 		r.examineHits(dir)
@@ -87,7 +90,11 @@ const directoryCheck = "directory"
 
 // examineDirectory returns the directory, or nil where it cannot be used.
 func (r *Report) examineDirectory(o *cli.Options) *binary.Dir {
+	l := o.Place().Find()
 	path, err := o.Directory()
+	if l.Private() {
+		path, err = l.Dir.Path(), nil
+	}
 	if err != nil {
 		r.wrong(directoryCheck, anyDirectory, "%v", err)
 		return nil
@@ -105,6 +112,9 @@ func (r *Report) examineDirectory(o *cli.Options) *binary.Dir {
 	}
 	if !r.examineVolume(unix.Statfs, path, elsewhere) {
 		r.good(directoryCheck, "%s is safe and can be written", path)
+	}
+	if l.Private() {
+		r.note(directoryCheck, "", "%s, a private place, is used: %v", path, l.Err)
 	}
 	return dir
 }
@@ -138,12 +148,13 @@ func (r *Report) examineUpstream() {
 	}
 }
 
-func (r *Report) examineDriver(o *cli.Options, environment []Finding) {
+// examineDriver returns the fingerprint of the driver, or nil where there is none.
+func (r *Report) examineDriver(o *cli.Options, environment []Finding) *binary.Fingerprint {
 	const check = "driver"
 	context, err := glctx.Open(o.ContextOptions())
 	if err != nil {
 		r.wrong(check, fixDriver(err), "%v", err)
-		return
+		return nil
 	}
 	defer context.Close()
 	info := context.Info()
@@ -156,6 +167,7 @@ func (r *Report) examineDriver(o *cli.Options, environment []Finding) {
 		r.wrong(f.Check, f.Fix, "%s", f.Detail)
 	}
 	r.examineDriverCache(context.DriverCache(), bool(o.DriverCache), len(environment) > 0)
+	return &info.Fingerprint
 }
 
 // examinePrograms reads every program on disk.
@@ -173,6 +185,7 @@ func (r *Report) examinePrograms(dir *binary.Dir) {
 		r.note(check, "", "%s: a process ended while the driver had them; the next start tries them in a process of their own",
 			cli.Plural(report.Suspects, "suspect"))
 	}
+	r.examineWrong(dir)
 	if report.Damaged > 0 {
 		r.wrong(check, repair, "%d damaged: shadercache verify names them", report.Damaged)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/bench/stats"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/remote"
 )
 
 // ChildCommand is the hidden command below bench that prints the result of RunChild.
@@ -52,7 +53,7 @@ func RunChild(o *cli.Options, options ChildOptions) (r *ChildResult, err error) 
 	}
 	verified := w.verify()
 	process := time.Since(started)
-	return &ChildResult{
+	r = &ChildResult{
 		GPU:    g.Name(),
 		Driver: g.Driver(),
 		Figures: Figures{
@@ -66,7 +67,11 @@ func RunChild(o *cli.Options, options ChildOptions) (r *ChildResult, err error) 
 			DriverCache:         unmanaged(g.Context.DriverCache()),
 			Verified:            verified,
 		},
-	}, nil
+	}
+	if start := g.Stats().Remote; start.Outcome != remote.Disabled {
+		r.Outcome, r.WaitedMillis = string(start.Outcome), cli.Milliseconds(start.Waited)
+	}
+	return r, nil
 }
 
 // unmanaged returns where the driver's cache is if it is outside the scenario's

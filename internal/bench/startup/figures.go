@@ -1,6 +1,9 @@
 package startup
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/shadercache/shadercache/internal/bench/stats"
 )
 
@@ -13,11 +16,16 @@ type Figures struct {
 	TotalMillis         float64 `json:"total_ms"`           // from the first get to the last result
 	LeastTotalMillis    float64 `json:"least_total_ms"`
 	MostTotalMillis     float64 `json:"most_total_ms"`
-	ContextMillis       float64 `json:"context_ms"` // opening EGL and the context
-	ProcessMillis       float64 `json:"process_ms"` // from the start of the process to all results verified
-	Compiles            uint64  `json:"compiles"`
+	ContextMillis       float64 `json:"context_ms"`   // opening EGL and the context
+	ProcessMillis       float64 `json:"process_ms"`   // from the start of the process to all results verified
+	Compiles            uint64  `json:"compiles"`     // programs that the driver compiled
 	DriverCache         string  `json:"driver_cache"` // its state when the process started
-	Verified            bool    `json:"verified"`
+	Verified            bool    `json:"verified"`     // every result is right
+
+	// Of a start from a remote: how it ended, "pulled" for instance, and how long the
+	// start waited for it.
+	Outcome      string  `json:"outcome,omitempty"`
+	WaitedMillis float64 `json:"waited_ms,omitempty"`
 
 	leastCompiles uint64 // of several runs
 }
@@ -45,13 +53,21 @@ func medianFigures(runs []Figures) Figures {
 		DriverCache:         runs[0].DriverCache,
 		Verified:            true,
 		leastCompiles:       runs[0].Compiles,
+		WaitedMillis:        spread(func(f Figures) float64 { return f.WaitedMillis }).Median,
 	}
+	var outcomes []string
 	for _, r := range runs {
+		if r.Outcome != "" && !slices.Contains(outcomes, r.Outcome) {
+			outcomes = append(outcomes, r.Outcome)
+		}
 		m.Compiles, m.leastCompiles = max(m.Compiles, r.Compiles), min(m.leastCompiles, r.Compiles)
 		m.Verified = m.Verified && r.Verified
 	}
+	m.Outcome = strings.Join(outcomes, ", ")
 	return m
 }
+
+func median(values []float64) float64 { return stats.NewSpread(values).Median }
 
 // speedup returns slow / fast, or 0 where a scenario did not run.
 func speedup(slow, fast float64) float64 {

@@ -8,20 +8,23 @@ import (
 	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/bench/chart"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/remote"
 )
 
 // Result is what bench startup prints.
 type Result struct {
-	Workload string `json:"workload"`
+	Workload string `json:"workload"` // what was measured
 	bench.Header
 	Programs             int                `json:"programs"`
-	Repeat               int                `json:"repeat"`
+	Repeat               int                `json:"repeat"` // runs of each row
 	Preload              bool               `json:"preload"`
 	Scenarios            map[string]Figures `json:"scenarios"`
 	SpeedupVsCold        float64            `json:"speedup_vs_cold,omitempty"`
 	SpeedupVsDriverOnly  float64            `json:"speedup_vs_driver_only,omitempty"`
 	ProcessSpeedupVsCold float64            `json:"process_speedup_vs_cold,omitempty"`
-	Verified             bool               `json:"verified"`
+	UpstreamVsBoth       float64            `json:"upstream_vs_both,omitempty"` // time from the start of the process
+	Fleet                *FleetFigures      `json:"fleet,omitempty"`            // with --remote
+	Verified             bool               `json:"verified"`                   // every result is right
 }
 
 // result summarizes the runs.
@@ -47,6 +50,10 @@ func (r *run) result() *Result {
 	result.SpeedupVsCold = speedup(cold.TotalMillis, both.TotalMillis)
 	result.SpeedupVsDriverOnly = speedup(all[DriverOnly].TotalMillis, both.TotalMillis)
 	result.ProcessSpeedupVsCold = speedup(cold.ProcessMillis, both.ProcessMillis)
+	result.UpstreamVsBoth = speedup(all[Upstream].ProcessMillis, both.ProcessMillis)
+	if r.far != nil {
+		result.Fleet = r.far.figures(all)
+	}
 	return result
 }
 
@@ -56,10 +63,10 @@ func (r *Result) Verdict() error {
 	if !r.Verified {
 		return bench.Unverified("results on the GPU were wrong")
 	}
-	for _, name := range Scenarios {
+	for _, name := range allScenarios {
 		f, ran := r.Scenarios[name]
 		switch {
-		case !ran:
+		case !ran || name == Remote && f.Outcome != string(remote.Pulled): // the next start has it
 		case compilesAll(name) && f.leastCompiles < uint64(r.Programs):
 			return cli.Hint(fmt.Errorf("bench: %s compiled %d of %s: it was not without program binaries", name, f.leastCompiles, cli.Plural(r.Programs, "program")), "the figures mean nothing; run with --log-level info")
 		case !compilesAll(name) && f.Compiles > 0:
@@ -82,6 +89,10 @@ func (r *Result) Print(w io.Writer) {
 			fmt.Fprintf(w, "and %.2f times as fast as with the driver's own cache alone\n", r.SpeedupVsDriverOnly)
 		}
 	}
+	if r.UpstreamVsBoth > 0 {
+		fmt.Fprintf(w, "first start with a read-only directory: %.2f times the time of both layers, from the start of the process\n", r.UpstreamVsBoth)
+	}
+	r.printFleet(w)
 	if r.Repeat == 1 {
 		fmt.Fprintln(w, "one run of each: --repeat 5 shows how much they vary")
 	}
@@ -91,19 +102,37 @@ func (r *Result) Print(w io.Writer) {
 // printTables writes the totals of all programs, then the medians per program.
 func (r *Result) printTables(w io.Writer) {
 	fmt.Fprintf(w, "milliseconds\t%s\tleast\tmost\tprocess\tcompiles\tdriver's own cache\n", cli.Plural(r.Programs, "program"))
-	for _, name := range Scenarios {
+	for _, name := range allScenarios {
 		if f, ran := r.Scenarios[name]; ran {
 			fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\n", name, f.TotalMillis, f.LeastTotalMillis, f.MostTotalMillis,
 				f.ProcessMillis, f.Compiles, f.DriverCache)
 		}
 	}
 	fmt.Fprint(w, "\nmilliseconds\tget\tfirst dispatch\tto first result\tcontext\n")
-	for _, name := range Scenarios {
+	for _, name := range allScenarios {
 		if f, ran := r.Scenarios[name]; ran {
 			fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.1f\n", name, f.GetMillis, f.FirstDispatchMillis, f.ToFirstResultMillis, f.ContextMillis)
 		}
 	}
 	fmt.Fprintln(w)
+}
+
+// printFleet writes the figures of starts from a remote.
+func (r *Result) printFleet(w io.Writer) {
+	f := r.Fleet
+	if f == nil {
+		return
+	}
+	fmt.Fprintf(w, "\nremote: %s\npushed %s in %.0f ms\n", f, cli.ReadableBytes(f.PushedBytes), f.PushMillis)
+	for _, name := range []string{Remote, RemoteNext} {
+		if s, ran := r.Scenarios[name]; ran {
+			fmt.Fprintf(w, "%s: %s, waited %.0f ms, %s\n", name, s.Outcome, s.WaitedMillis, cli.Plural(s.Compiles, "compile"))
+		}
+	}
+	if f.RatioToWarm > 0 {
+		fmt.Fprintf(w, "remote, from the start of the process: %.2f times a warm start (%+.0f ms), %+.0f ms to a cold one\n",
+			f.RatioToWarm, f.ExtraMillis, f.ExtraColdMilli)
+	}
 }
 
 // chart returns the totals as a chart.

@@ -33,7 +33,8 @@ type Options struct {
 	Scenarios []string // to report, of Scenarios
 	Preload   bool     // get all programs at once before the first dispatch
 	Chart     string   // SVG file to draw the totals into; "" draws none
-	WorkDir   string   // where the scenarios' directories are made, and removed; "" is the system's temporary directory
+	FleetOptions
+	WorkDir string // where the scenarios' directories are made, and removed; "" is the system's temporary directory
 }
 
 // MaxPrograms bounds Options.Programs: above it the figures show nothing new.
@@ -49,9 +50,16 @@ func (s Options) Validate() error {
 	case s.Chart != "" && filepath.Ext(s.Chart) != ".svg":
 		return fmt.Errorf("--chart writes SVG, so %s should end in .svg", s.Chart)
 	}
+	if err := s.FleetOptions.validate(); err != nil {
+		return err
+	}
+	known := append(slices.Clone(Scenarios), Upstream)
+	if s.Remote != "" {
+		known = allScenarios
+	}
 	for _, name := range s.Scenarios {
-		if !slices.Contains(Scenarios, name) {
-			return fmt.Errorf("there is no scenario %q (there are all, %s)", name, strings.Join(Scenarios, ", "))
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("there is no scenario %q (there are all, %s)", name, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -61,6 +69,7 @@ func (s Options) Validate() error {
 type run struct {
 	Options
 	cli  *cli.Options
+	far  *fleet // nil without a remote
 	bar  *progressbar.ProgressBar
 	gpu  string
 	drv  string
@@ -82,6 +91,10 @@ func Run(o *cli.Options, options Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
+	if r.far, err = openFleet(r.FleetOptions, work); err != nil {
+		return nil, err
+	}
+	defer r.far.close()
 	if err := r.all(work); err != nil {
 		return nil, err
 	}
@@ -106,7 +119,7 @@ func (r *run) all(work string) error {
 	}
 	for i := range r.Repeat {
 		dir := filepath.Join(work, strconv.Itoa(i))
-		if err := r.round(ctx, dir); err != nil {
+		if err := r.round(ctx, dir, i); err != nil {
 			return fmt.Errorf("bench: %w", err)
 		}
 		if err := os.RemoveAll(dir); err != nil {
@@ -122,7 +135,7 @@ func (r *run) warmUp(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	_, err := r.child(ctx, Cold, dir, 1)
+	_, err := r.child(ctx, Cold, dir, 1, 0)
 	_ = r.bar.Add(1)
 	return err
 }
@@ -134,47 +147,73 @@ func (r *run) plan() []string {
 	if !slices.Contains(plan, Cold) {
 		plan = slices.Insert(plan, 0, Cold)
 	}
+	if at := slices.Index(plan, RemoteNext); at >= 0 && !slices.Contains(plan, Remote) {
+		plan = slices.Insert(plan, at, Remote)
+	}
 	return plan
 }
 
-// round runs each scenario once, in directories below dir.
-func (r *run) round(ctx context.Context, dir string) error {
+// round runs each scenario once, in directories below dir. What the cold start left is
+// pushed before the first start from a remote.
+func (r *run) round(ctx context.Context, dir string, number int) error {
 	filled := filepath.Join(dir, Cold)
 	for _, scenario := range r.plan() {
 		own := filepath.Join(dir, scenario)
+		if scenario == Remote {
+			if err := r.far.push(ctx, r.cli, number, filled); err != nil {
+				return fmt.Errorf("%s: %w", scenario, err)
+			}
+		}
+		if scenario == RemoteNext {
+			own = filepath.Join(dir, Remote)
+		}
 		if err := prepareScenario(scenario, filled, own); err != nil {
 			return err
 		}
-		figures, err := r.child(ctx, scenario, own, r.Programs)
+		figures, err := r.child(ctx, scenario, own, r.Programs, number)
 		if err != nil {
 			return fmt.Errorf("%s: %w", scenario, err)
 		}
 		r.runs[scenario] = append(r.runs[scenario], figures)
+		if err := makeRemovable(own); err != nil {
+			return err
+		}
 		_ = r.bar.Add(1)
 	}
 	return nil
 }
 
 // child runs one scenario in a fresh process of this executable.
-func (r *run) child(ctx context.Context, scenario, dir string, programs int) (Figures, error) {
+func (r *run) child(ctx context.Context, scenario, dir string, programs, round int) (Figures, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return Figures{}, err
 	}
-	arguments := []string{"bench", ChildCommand, "--dir", dir, "--device", r.cli.Device,
-		"--log-level", r.cli.LogLevel.String(), "--programs", strconv.Itoa(programs)}
+	environment, state := scenarioEnvironment(os.Environ()), driverCacheState(dir)
+	arguments := []string{"bench", ChildCommand, "--dir", dir}
+	if scenario == Upstream {
+		environment, arguments = upstreamEnvironment(environment, dir), arguments[:2]
+	}
+	level := r.cli.LogLevel.String()
+	if scenario == Upstream && level == "warn" {
+		level = "error" // that a private place is used is the point
+	}
+	arguments = append(arguments, "--device", r.cli.Device,
+		"--log-level", level, "--programs", strconv.Itoa(programs))
 	if scenario == DriverOnly {
 		arguments = append(arguments, "--memory-only")
 	}
 	if r.Preload {
 		arguments = append(arguments, "--preload")
 	}
-	state := driverCacheState(dir)
 	var stdout bytes.Buffer
 	child := exec.CommandContext(ctx, executable, arguments...)
 	child.Args[0] = os.Args[0]
 	child.Stdout, child.Stderr = &stdout, r.cli.Stderr
-	child.Env = append(scenarioEnvironment(os.Environ()), fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()))
+	if isFleet(scenario) {
+		environment = append(environment, r.far.environment(round)...)
+	}
+	child.Env = append(environment, fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()))
 	if err := child.Run(); err != nil {
 		if ctx.Err() != nil {
 			return Figures{}, ctx.Err()

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/remote"
+)
+
+const pullUsage = `Bring what a remote has for this driver into the cache, so that the first start
+here is as fast as a second one. Packs that are in the cache stay as they are.
+
+` + remoteUsage + `
+
+Packs are executable code: the driver executes the machine code in them. So the
+remote must be signed with the private half of one of the keys that --verify or
+$SHADERCACHE_REMOTE_KEYS names. --trust accepts what is not signed: whoever can
+write to the remote then decides what the driver executes here.
+
+--any-driver brings the packs of all drivers and needs no OpenGL, for an image
+that is built without a GPU.
+
+Programs that use the cache pull by themselves, within the time of
+$SHADERCACHE_REMOTE_BUDGET. This command has no limit of time.
+
+The exit code is 1 when the remote has nothing for this driver.`
+
+const pullExample = `  shadercache pull --verify release.key.pub https://cache.example.com/app`
+
+// pullFlags are the flags of pull.
+type pullFlags struct {
+	remoteFlags
+	anyDriver bool
+	maxBytes  cli.ByteSize
+}
+
+// pullResult is what pull prints.
+type pullResult struct {
+	Remote string `json:"remote"` // its URL, without credentials
+	Dir    string `json:"dir"`    // the cache directory
+	remote.PullReport
+}
+
+func newPull(o *options) *cobra.Command {
+	var f pullFlags
+	cmd := &cobra.Command{
+		Use:                   "pull [--verify KEY|--trust] [--any-driver] [--max-bytes SIZE] [URL]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Bring what a remote has into the cache",
+		Long:                  pullUsage,
+		Example:               pullExample,
+		Args:                  maybeURL,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := o.pull(cmd, args, f)
+			if err != nil {
+				return err
+			}
+			return o.Result(r, r.Print)
+		},
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.anyDriver, "any-driver", false, "bring the packs of all drivers")
+	flags.Var(&f.maxBytes, "max-bytes", "refuse packs that unpack to more (default 4G)")
+	flags.Lookup("max-bytes").DefValue = ""
+	return o.WithResult(cmd, pullResult{})
+}
+
+func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullResult, error) {
+	if cmd.Flags().Changed("max-bytes") && f.maxBytes == 0 {
+		return nil, cli.Usage(cmd, errors.New("--max-bytes must be above 0"))
+	}
+	ro, err := f.options(cmd, args, remote.Read)
+	if err != nil {
+		return nil, err
+	}
+	ro.MaxBytes = int64(f.maxBytes)
+	po := remote.PullOptions{AnyDriver: f.anyDriver}
+	if f.anyDriver {
+		err = cli.RefuseFlag(cmd, "device", "--any-driver opens no GPU")
+	} else if current, currentErr := o.CurrentFingerprint(); currentErr == nil {
+		po.Current = &current
+	} else {
+		err = cli.Hint(currentErr, "--any-driver pulls without OpenGL")
+	}
+	if err != nil {
+		return nil, err
+	}
+	bar := o.NewTransfer("pulling")
+	po.Progress = bar.Set
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	r := &pullResult{Remote: shownURL(ro.URL)}
+	if r.Dir, err = o.Directory(); err != nil {
+		return nil, err
+	}
+	err = o.onRemote(ro, func(from *remote.Remote) error {
+		r.PullReport, err = from.Pull(ctx, po)
+		return err
+	})
+	bar.Finish()
+	if err == nil && r.Heads == 0 || errors.Is(err, remote.ErrNotFound) {
+		err = nothingThere(r.Remote, f.anyDriver)
+	}
+	return r, err
+}
+
+// nothingThere returns the error of a remote that has nothing to pull.
+func nothingThere(url string, anyDriver bool) error {
+	if anyDriver {
+		return cli.Hint(fmt.Errorf("%s has no pack: %w", url, remote.ErrNotFound), "push to it: shadercache push --help")
+	}
+	return cli.Hint(fmt.Errorf("%s has no pack for this driver: %w", url, remote.ErrNotFound),
+		"push to it from a machine with this driver and GPU; shadercache remote list shows what it has")
+}
+
+func (r *pullResult) Print(w io.Writer) {
+	if r.Packs == 0 {
+		verb := "are"
+		if r.Present == 1 {
+			verb = "is"
+		}
+		fmt.Fprintf(w, "%s: nothing is new, %s %s there already\n", r.Remote, cli.Plural(r.Present, "pack"), verb)
+	} else {
+		fmt.Fprintf(w, "%s and %s of the driver are new, from %s of %s (%s)\n", cli.Plural(r.Programs, "program"),
+			cli.Plural(r.DriverFiles, "file"), cli.Plural(r.Packs, "pack"), r.Remote, cli.ReadableBytes(r.Bytes))
+	}
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Dir))
+}

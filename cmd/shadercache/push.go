@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/remote"
+)
+
+const pushUsage = `Send what the cache has and a remote lacks, as one pack: program binaries,
+tunings and the driver's own machine code, of every driver in the cache. Many
+small packs are made into one.
+
+` + remoteUsage + `
+
+--sign takes a private key from keygen; $SHADERCACHE_REMOTE_SIGN_KEY names one
+too. Without a key the remote is not signed, and other machines read it with
+--trust only. Keep the key where push runs, in one job of CI, and not on every
+machine. What is in the remote must be signed with the same key, or with one of
+$SHADERCACHE_REMOTE_KEYS, as after a change of keys.
+
+Sources are left out: --sources sends those that preload --keep-sources stored.
+--fingerprint chooses drivers by the name in list, or by the first digits of the
+digest in stats; it may be repeated.
+
+It needs no OpenGL. A push that is interrupted leaves the remote as it was.`
+
+const pushExample = `  shadercache push --sign release.key s3://cache.example.com/bucket/app`
+
+// pushFlags are the flags of push.
+type pushFlags struct {
+	drivers []string
+	sources bool
+	sign    string
+}
+
+// pushResult is what push prints.
+type pushResult struct {
+	Remote string `json:"remote"` // its URL, without credentials
+	Signed bool   `json:"signed"` // with a key
+	remote.PushReport
+}
+
+func newPush(o *options) *cobra.Command {
+	var f pushFlags
+	cmd := &cobra.Command{
+		Use:                   "push [--sign KEY] [--sources] [--fingerprint DRIVER] [URL]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Send the cache to a remote, for other machines",
+		Long:                  pushUsage,
+		Example:               pushExample,
+		Args:                  maybeURL,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := o.push(cmd, args, f)
+			if err != nil {
+				return err
+			}
+			return o.Result(r, r.Print)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.drivers, "fingerprint", nil, "only this `driver` (default all)")
+	flags.BoolVar(&f.sources, "sources", false, "send stored sources too")
+	flags.StringVar(&f.sign, "sign", "", "sign with this private `key`")
+	if err := cmd.RegisterFlagCompletionFunc("fingerprint", o.completeDrivers); err != nil {
+		panic(err)
+	}
+	return cli.Without(o.WithResult(cmd, pushResult{}), cli.GPUFlags)
+}
+
+func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushResult, error) {
+	key, err := signKey(cmd, f.sign)
+	if err != nil {
+		return nil, err
+	}
+	ro, err := writerOptions(remote.Options{SignKey: key}, args)
+	if err != nil {
+		return nil, err
+	}
+	path, dir, err := o.ReadDirectory()
+	if err != nil {
+		return nil, err
+	}
+	if dir == nil {
+		return nil, cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one")
+	}
+	po := remote.PushOptions{Sources: f.sources}
+	if po.Fingerprints, err = chosenDrivers(dir, f.drivers); err != nil {
+		return nil, err
+	}
+	bar := o.NewTransfer("pushing")
+	po.Progress = bar.Set
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	r := &pushResult{Remote: shownURL(ro.URL), Signed: ro.SignKey != nil}
+	err = o.onRemote(ro, func(to *remote.Remote) error {
+		r.PushReport, err = to.Push(ctx, po)
+		return err
+	})
+	bar.Finish()
+	return r, err
+}
+
+func (r *pushResult) Print(w io.Writer) {
+	if r.Heads == 0 {
+		fmt.Fprintf(w, "%s has all of it already\n", r.Remote)
+		return
+	}
+	fmt.Fprintf(w, "%s are new in %s: %s, %s, %s\n", cli.Plural(r.Programs, "program"), r.Remote,
+		cli.Plural(r.Packs, "pack"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Heads, "driver"))
+	if !r.Signed {
+		fmt.Fprint(w, "not signed: machines read it with --trust only, see keygen\n")
+	}
+}

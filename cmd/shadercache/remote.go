@@ -1,0 +1,203 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/shader"
+)
+
+const remoteCommandUsage = `Show and maintain a remote: a place with packs that many machines share.
+
+push and pull move packs. A program that uses the cache pulls by itself when it
+starts, where these are set:
+
+  SHADERCACHE_REMOTE           the URL of the remote
+  SHADERCACHE_REMOTE_KEYS      files with public keys, separated like those of
+                               PATH; accept-unsigned accepts what is not signed
+  SHADERCACHE_REMOTE_MODE      off, read (the default) or read-write, which
+                               pushes what was compiled when a process ends
+  SHADERCACHE_REMOTE_BUDGET    how long a start waits for its packs, 150ms by
+                               default
+  SHADERCACHE_REMOTE_SIGN_KEY  a file with a private key, for those that write`
+
+func newRemote(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "remote",
+		Short:   "Show and maintain a remote",
+		Long:    remoteCommandUsage,
+		Example: "  shadercache remote status",
+		Args:    cli.UsageArgs(cli.KnownCommand),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRemoteStatus(o), newRemoteList(o), newRemotePrune(o), newRemoteCompact(o))
+	return cmd
+}
+
+const remoteStatusUsage = `Show whether a remote answers, what it has for this driver, and what starts on
+this machine got from it.
+
+` + remoteUsage + `
+
+A remote that failed is not asked again for a while, so that it does not slow
+down each start: "not asked until" shows the end of it. An error is never
+counted as a miss, which is a remote without a pack for the driver.
+
+The exit code is 1 when the remote does not answer, or is refused.`
+
+// remoteStatus is what remote status prints.
+type remoteStatus struct {
+	remote.Status
+	Error string `json:"error,omitempty"` // why the remote cannot be read
+
+	err error
+}
+
+func newRemoteStatus(o *options) *cobra.Command {
+	var f remoteFlags
+	cmd := &cobra.Command{
+		Use:                   "status [--verify KEY|--trust] [URL]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Show whether a remote answers and what it gave",
+		Long:                  remoteStatusUsage,
+		Example:               "  shadercache remote status --json | jq .counters",
+		Args:                  maybeURL,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ro, err := f.options(cmd, args, remote.Read)
+			if err != nil {
+				return err
+			}
+			fingerprint, err := o.CurrentFingerprint()
+			if err != nil {
+				return err
+			}
+			ctx, stop := cli.Interruptible()
+			defer stop()
+			return o.onRemote(ro, func(r *remote.Remote) error {
+				s := &remoteStatus{Status: r.Status(ctx, &fingerprint)}
+				if s.err = s.Status.Err; s.err != nil {
+					s.Error = s.err.Error()
+				}
+				return o.Show(s, nil)
+			})
+		},
+	}
+	f.add(cmd)
+	return o.WithResult(cmd, remoteStatus{})
+}
+
+// Verdict returns why the remote cannot be read.
+func (s *remoteStatus) Verdict() error { return s.err }
+
+func (s *remoteStatus) Print(w io.Writer) {
+	fmt.Fprintf(w, "remote\t%s, %s\n", cli.EscapeName(s.URL), s.Mode)
+	switch {
+	case !s.Reachable:
+		fmt.Fprint(w, "answer\tnone\n")
+	case s.Signed:
+		fmt.Fprintf(w, "answer\tin %s, signed by a known key\n", cli.ReadableDuration(s.Latency))
+	default:
+		fmt.Fprintf(w, "answer\tin %s, not signed by a known key\n", cli.ReadableDuration(s.Latency))
+	}
+	if h := s.Head; h != nil {
+		fmt.Fprintf(w, "this driver\t%s in %s (%s), sequence %d of %s\n", cli.Plural(h.Programs(), "program"), cli.Plural(len(h.Packs), "pack"),
+			cli.ReadableBytes(h.Bytes()), h.Sequence, h.Time.Local().Format(time.DateTime))
+	} else if s.Reachable {
+		fmt.Fprint(w, "this driver\tnothing: the first push from a machine with this driver and GPU fills it\n")
+	}
+	if !s.Breaker.IsZero() {
+		fmt.Fprintf(w, "not asked until\t%s, since it failed\n", s.Breaker.Local().Format(time.DateTime))
+	}
+	c := s.Counters
+	fmt.Fprintf(w, "starts here\t%d hits, %d misses, %d errors; %s, %s and %s in all\n", c.Hits, c.Misses, errorCount(c),
+		cli.ReadableBytes(c.Bytes), cli.ReadableDuration(c.Time), cli.Plural(c.Backfills, "program"))
+	for _, class := range errorClasses(c) {
+		fmt.Fprintf(w, "\t  %s: %d\n", class, c.Errors[class])
+	}
+}
+
+// headLine is one driver of a remote.
+type headLine struct {
+	Label   string `json:"label"`
+	Current bool   `json:"current"` // the driver of this machine now
+	remote.Head
+}
+
+// remoteListResult is what remote list prints.
+type remoteListResult struct {
+	Remote string     `json:"remote"` // its URL, without credentials
+	Heads  []headLine `json:"heads"`
+}
+
+const remoteListUsage = `List the drivers that a remote has packs for, the latest change first. The
+current driver is marked with *; without OpenGL none is marked.
+
+` + remoteUsage
+
+func newRemoteList(o *options) *cobra.Command {
+	var f remoteFlags
+	cmd := &cobra.Command{
+		Use:                   "list [--verify KEY|--trust] [URL]",
+		DisableFlagsInUseLine: true,
+		Short:                 "List the drivers of a remote",
+		Long:                  remoteListUsage,
+		Example:               "  shadercache remote list --json | jq -r '.heads[].fingerprint'",
+		Args:                  maybeURL,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ro, err := f.options(cmd, args, remote.Read)
+			if err != nil {
+				return err
+			}
+			current, err := o.currentDriver()
+			if err != nil {
+				return err
+			}
+			ctx, stop := cli.Interruptible()
+			defer stop()
+			return o.onRemote(ro, func(r *remote.Remote) error {
+				heads, err := r.Heads(ctx)
+				if err != nil {
+					return err
+				}
+				list := newHeadLines(heads, current)
+				result := &remoteListResult{Remote: shownURL(ro.URL), Heads: list}
+				return o.Result(result, result.Print)
+			})
+		},
+	}
+	f.add(cmd)
+	return o.WithResult(cmd, remoteListResult{})
+}
+
+func newHeadLines(heads []remote.Head, current shader.Digest) []headLine {
+	lines := []headLine{}
+	for _, h := range latestFirst(heads) {
+		lines = append(lines, headLine{h.Driver.Label(), h.Fingerprint == current, h})
+	}
+	return lines
+}
+
+func (r *remoteListResult) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n", cli.EscapeName(r.Remote), cli.Plural(len(r.Heads), "driver"))
+	if len(r.Heads) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\n \tdriver\tfingerprint\tprograms\tpacks\tsize\tsequence\tchanged\n")
+	for _, h := range r.Heads {
+		mark := " "
+		if h.Current {
+			mark = "*"
+		}
+		h.printLine(w, mark)
+	}
+}
+
+func (h *headLine) printLine(w io.Writer, mark string) {
+	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\n", mark, cli.EscapeName(h.Label), h.Fingerprint.Short(), h.Programs(),
+		len(h.Packs), cli.ReadableBytes(h.Bytes()), h.Sequence, cli.ReadableAge(time.Since(h.Time)))
+}

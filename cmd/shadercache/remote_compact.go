@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/shader"
+)
+
+const remoteCompactUsage = `Make one pack of the packs of each driver in a remote, so that a machine that
+starts fetches one object. push does so by itself where there are many.
+
+` + remoteUsage + `
+
+Machines that read the remote meanwhile are not disturbed: the old packs stay
+for a day. --fingerprint chooses drivers by the first digits in remote list.`
+
+// remoteCompactResult is what remote compact prints.
+type remoteCompactResult struct {
+	Remote  string           `json:"remote"` // its URL, without credentials
+	Drivers []compactionLine `json:"drivers"`
+}
+
+// compactionLine is one driver.
+type compactionLine struct {
+	Label       string        `json:"label"`
+	Fingerprint shader.Digest `json:"fingerprint"`
+	Before      int           `json:"before"` // packs
+	remote.PushReport
+}
+
+func newRemoteCompact(o *options) *cobra.Command {
+	var sign string
+	var drivers []string
+	cmd := &cobra.Command{
+		Use:                   "compact [--sign KEY] [--fingerprint DRIVER] [URL]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Make one pack of all packs of a driver",
+		Long:                  remoteCompactUsage,
+		Example:               "  shadercache remote compact --sign release.key",
+		Args:                  maybeURL,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			key, err := signKey(cmd, sign)
+			if err != nil {
+				return err
+			}
+			ro, err := writerOptions(remote.Options{SignKey: key}, args)
+			if err != nil {
+				return err
+			}
+			r, err := o.compactRemote(ro, drivers)
+			if err != nil {
+				return err
+			}
+			return o.Result(r, r.Print)
+		},
+	}
+	cmd.Flags().StringVar(&sign, "sign", "", "sign with this private `key`")
+	cmd.Flags().StringSliceVar(&drivers, "fingerprint", nil, "only this `driver` (default all)")
+	return cli.Without(o.WithResult(cmd, remoteCompactResult{}), cli.GPUFlags)
+}
+
+func (o *options) compactRemote(ro remote.Options, digits []string) (*remoteCompactResult, error) {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	r := &remoteCompactResult{Remote: shownURL(ro.URL), Drivers: []compactionLine{}}
+	return r, o.onRemote(ro, func(in *remote.Remote) error {
+		heads, err := in.Heads(ctx)
+		if err != nil {
+			return err
+		}
+		chosen := map[shader.Digest]bool{}
+		for _, d := range digits {
+			found, err := chosenHeads(heads, d)
+			if err != nil {
+				return err
+			}
+			for _, f := range found {
+				chosen[f] = true
+			}
+		}
+		for _, h := range latestFirst(heads) {
+			if len(h.Packs) < 2 || len(digits) > 0 && !chosen[h.Fingerprint] {
+				continue
+			}
+			line := compactionLine{Label: h.Driver.Label(), Fingerprint: h.Fingerprint, Before: len(h.Packs)}
+			if line.PushReport, err = in.Compact(ctx, h.Fingerprint); err != nil {
+				return fmt.Errorf("%s: %w", line.Fingerprint.Short(), err)
+			}
+			r.Drivers = append(r.Drivers, line)
+		}
+		return nil
+	})
+}
+
+func (r *remoteCompactResult) Print(w io.Writer) {
+	if len(r.Drivers) == 0 {
+		fmt.Fprintf(w, "no driver of %s has more than one pack\n", cli.EscapeName(r.Remote))
+		return
+	}
+	for _, d := range r.Drivers {
+		fmt.Fprintf(w, "%s\t%s\t%s made into one (%s)\n", d.Fingerprint.Short(), cli.EscapeName(d.Label), cli.Plural(d.Before, "pack"), cli.ReadableBytes(d.Bytes))
+	}
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Remote))
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/bundle"
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/remote"
+
+	_ "github.com/shadercache/shadercache/remote/file" // file: URLs
+	_ "github.com/shadercache/shadercache/remote/http" // http: and https: URLs
+)
+
+// remoteUsage is the part of the help that commands with a URL have in common.
+const remoteUsage = `URL is $SHADERCACHE_REMOTE where it is left out: file:, http:, https:, s3: or
+oci:, see docs/operations.md. Credentials come from where other programs of that
+kind find them, and are never printed.`
+
+// remoteFlags are the flags of commands that read a remote.
+type remoteFlags struct {
+	verifyKeys []string
+	trust      bool
+}
+
+func (f *remoteFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.verifyKeys, "verify", nil, "public `key` that may have signed (default $SHADERCACHE_REMOTE_KEYS); may be repeated")
+	flags.BoolVar(&f.trust, "trust", false, "accept what is not signed")
+}
+
+// options returns the options of a remote whose URL is the argument, or the environment's.
+func (f *remoteFlags) options(cmd *cobra.Command, args []string, mode remote.Mode) (remote.Options, error) {
+	ro := remote.Options{Mode: mode, Unsigned: f.trust}
+	if cmd.Flags().Changed("verify") && f.trust {
+		return ro, cli.Usage(cmd, errors.New("--verify and --trust exclude each other"))
+	}
+	for _, file := range f.verifyKeys {
+		if file == "" {
+			return ro, cli.Usage(cmd, errors.New("--verify is empty"))
+		}
+		key, err := bundle.ReadPublicKey(file)
+		if err != nil {
+			return ro, err
+		}
+		ro.Keys = append(ro.Keys, key)
+	}
+	ro, err := remoteURL(ro, args)
+	if err == nil && len(ro.Keys) == 0 && !ro.Unsigned {
+		err = cli.Hint(errors.New("no key is known, so nothing in the remote can be verified"),
+			"--verify KEY.pub or $SHADERCACHE_REMOTE_KEYS names the keys; --trust accepts what is not signed")
+	}
+	return ro, err
+}
+
+// remoteURL sets the URL: the argument, or the environment's, and what else is there.
+func remoteURL(ro remote.Options, args []string) (remote.Options, error) {
+	if len(args) == 1 {
+		ro.URL = args[0]
+	}
+	ro, err := remote.FromEnvironment(ro)
+	if err == nil && ro.URL == "" {
+		err = cli.Hint(errors.New("no remote is chosen"), "name its URL, or set $SHADERCACHE_REMOTE")
+	}
+	return ro, err
+}
+
+// writerOptions returns the options of a remote that a command writes to.
+func writerOptions(ro remote.Options, args []string) (remote.Options, error) {
+	ro.Mode = remote.ReadWrite
+	ro, err := remoteURL(ro, args)
+	if err == nil && ro.SignKey == nil {
+		if len(ro.Keys) > 0 {
+			err = cli.Hint(errors.New("machines with $SHADERCACHE_REMOTE_KEYS refuse what is not signed"), "--sign KEY signs it; see shadercache keygen")
+		}
+		ro.Unsigned = true
+	}
+	return ro, err
+}
+
+// signKey reads the private key of --sign; nil where it was not given.
+func signKey(cmd *cobra.Command, file string) (ed25519.PrivateKey, error) {
+	if err := cli.EmptyFlag(cmd, "sign"); err != nil || file == "" {
+		return nil, err
+	}
+	return bundle.ReadPrivateKey(file)
+}
+
+// onRemote calls use with a remote over the cache directory, which is made if it is missing.
+func (o *options) onRemote(ro remote.Options, use func(r *remote.Remote) error) (err error) {
+	path, err := o.Directory()
+	if err != nil {
+		return err
+	}
+	dir, err := binary.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	ro.Logger = o.Logger()
+	r, err := remote.Open(dir, ro)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return use(r)
+}
+
+// shownURL returns a URL without credentials.
+func shownURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "a URL that cannot be parsed"
+	}
+	u.User, u.RawQuery = nil, ""
+	return u.String()
+}
+
+// maybeURL accepts one URL or none.
+func maybeURL(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return cli.Usage(cmd, fmt.Errorf("there is one URL at most, not %d", len(args)))
+	}
+	if len(args) == 1 && args[0] == "" {
+		return cli.Usage(cmd, errors.New("the URL is empty"))
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/shader"
+)
+
+const remotePruneUsage = `Delete drivers from a remote whose last push is older than an age, with their
+packs, and packs that nothing refers to and that are older than a day.
+
+` + remoteUsage + `
+
+--keep takes the first digits of a fingerprint in remote list, or "current" for
+the driver of this machine; it may be repeated. A dry run lists what would be
+deleted.`
+
+// remotePruneFlags are the flags of remote prune.
+type remotePruneFlags struct {
+	remoteFlags
+	maxAge cli.Age
+	keep   []string
+	dryRun bool
+}
+
+// remotePruneResult is what remote prune prints.
+type remotePruneResult struct {
+	Remote string `json:"remote"` // its URL, without credentials
+	DryRun bool   `json:"dry_run"`
+	remote.PruneReport
+}
+
+func newRemotePrune(o *options) *cobra.Command {
+	var f remotePruneFlags
+	cmd := &cobra.Command{
+		Use:                   "prune --max-age AGE [--keep FINGERPRINT|current] [--dry-run] [--verify KEY|--trust] [URL]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Delete old drivers from a remote",
+		Long:                  remotePruneUsage,
+		Example:               "  shadercache remote prune --max-age 90d --keep current",
+		Args:                  maybeURL,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("max-age") || f.maxAge <= 0 {
+				return cli.Usage(cmd, errors.New("--max-age must be given and above 0"))
+			}
+			r, err := o.remotePrune(cmd, args, f)
+			if err != nil {
+				return err
+			}
+			return o.Result(r, r.Print)
+		},
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.Var(&f.maxAge, "max-age", "delete drivers whose last push is older than this")
+	flags.Lookup("max-age").DefValue = ""
+	flags.StringSliceVar(&f.keep, "keep", nil, "never delete this `driver`")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be deleted and delete nothing")
+	cli.Complete(cmd, "max-age", "30d", "90d")
+	return o.WithResult(cmd, remotePruneResult{})
+}
+
+func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFlags) (*remotePruneResult, error) {
+	ro, err := f.options(cmd, args, remote.ReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	r := &remotePruneResult{Remote: shownURL(ro.URL), DryRun: f.dryRun}
+	err = o.onRemote(ro, func(from *remote.Remote) error {
+		heads, err := from.Heads(ctx)
+		if err != nil {
+			return err
+		}
+		po := remote.PruneOptions{Age: time.Duration(f.maxAge), DryRun: f.dryRun}
+		if po.Keep, err = o.keptHeads(heads, f.keep); err != nil {
+			return err
+		}
+		r.PruneReport, err = from.Prune(ctx, po)
+		return err
+	})
+	return r, err
+}
+
+// keptHeads returns the fingerprints that names choose.
+func (o *options) keptHeads(heads []remote.Head, names []string) (keep []shader.Digest, err error) {
+	for _, name := range names {
+		if name == "current" {
+			current, err := o.CurrentFingerprint()
+			if err != nil {
+				return nil, err
+			}
+			keep = append(keep, current.Digest())
+			continue
+		}
+		found, err := chosenHeads(heads, name)
+		if err != nil {
+			return nil, err
+		}
+		keep = append(keep, found...)
+	}
+	return keep, nil
+}
+
+// chosenHeads returns the fingerprints that begin with digits.
+func chosenHeads(heads []remote.Head, digits string) (chosen []shader.Digest, err error) {
+	for _, h := range heads {
+		if len(digits) >= minKeyDigits && strings.HasPrefix(h.Fingerprint.String(), digits) {
+			chosen = append(chosen, h.Fingerprint)
+		}
+	}
+	if len(chosen) == 0 {
+		err = cli.Hint(fmt.Errorf("the remote has no driver %q", digits), "shadercache remote list shows them")
+	}
+	return chosen, err
+}
+
+func (r *remotePruneResult) Print(w io.Writer) {
+	verb := "deleted"
+	if r.DryRun {
+		verb = "would delete"
+		for _, name := range r.Names {
+			fmt.Fprintln(w, cli.EscapeName(name))
+		}
+	}
+	for _, h := range r.Heads {
+		fmt.Fprintf(w, "%s\t%s\t%s, last pushed to %s\n", h.Fingerprint.Short(), cli.EscapeName(h.Driver.Label()),
+			cli.Plural(h.Programs(), "program"), h.Time.Local().Format(time.DateOnly))
+	}
+	fmt.Fprintf(w, "%s %s, %s, %s\n", verb, cli.Plural(len(r.Heads), "driver"), cli.Plural(len(r.Names), "object"), cli.ReadableBytes(r.Bytes))
+	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Remote))
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/remote"
+)
+
+// withRemote calls fill, which compiles in child processes, as a start that uses the remote
+// of the environment: children leave that to their parent. Without a remote, or where it
+// cannot be used, which is logged, it only calls fill.
+func (o *options) withRemote(dir *binary.Dir, fill func() error) error {
+	r := o.environmentRemote(dir)
+	if r == nil {
+		return fill()
+	}
+	r.Prepare()
+	if fingerprint, err := o.CurrentFingerprint(); err == nil { // else fill returns the error
+		r.Start(context.Background(), fingerprint)
+	}
+	return errors.Join(fill(), r.Close())
+}
+
+// environmentRemote opens the remote of the environment, or returns nil.
+func (o *options) environmentRemote(dir *binary.Dir) *remote.Remote {
+	ro, err := remote.FromEnvironment(remote.Options{Logger: o.Logger()})
+	if err == nil && (ro.URL == "" || ro.Mode == remote.Off) {
+		return nil
+	}
+	var r *remote.Remote
+	if err == nil {
+		r, err = remote.Open(dir, ro)
+	}
+	if err != nil {
+		o.Logger().Warn("the remote is not used", "reason", err)
+		return nil
+	}
+	return r
+}

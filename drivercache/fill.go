@@ -1,0 +1,164 @@
+package drivercache
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// Filling a driver's cache from another directory.
+//
+// No driver uses a cache that it cannot write. So what a read-only directory has for a
+// driver, such as one of a container image, is copied into the managed directory, before
+// the first program:
+//
+//	<dir>.filled       the directories that were copied, as they were: see fillState
+//	<dir>.filling/     files on their way into dir; what is left there was interrupted
+//	<dir>.filling.lock one process copies at a time, and others wait for it
+//
+// A file is renamed into place when it is whole, and none is replaced. What was copied is
+// the managed directory's own from then on: a prune may delete it.
+const (
+	filledExt  = ".filled"
+	fillingExt = ".filling"
+
+	// fillWait is the time that Fill waits for another process that copies. It delays the
+	// first program of a process, which would compile otherwise.
+	fillWait = 10 * time.Second
+	fillPoll = 2 * time.Millisecond
+)
+
+// FillReport is the result of Fill.
+type FillReport struct {
+	Files   int   // copied
+	Bytes   int64 // of them
+	LeftOut int64 // bytes of files that were not copied for lack of space
+}
+
+// Fill copies what a driver can use from another directory of drivers' caches, which it
+// only reads, into the directory that this process manages. The driver is named by its
+// folder: see FolderOf. A directory that was copied before, and has not changed since,
+// costs the reading of its folders' times. NVIDIA's driver uses what is there at the first
+// program of the process: see FirstProgram.
+//
+// Copied are files of Mesa's with one entry each, and the slots of NVIDIA's driver, which
+// are merged with those that are there. Files that belong to another user than this one
+// or root, or that others can write to, are an error; the rest is copied. At most half of
+// the volume's free space is used; what does not fit is left out for good.
+//
+// Fill does nothing where this process manages no directory, and while a cache that
+// crashed a driver is kept aside: see SetAside.
+func Fill(from, folder string) (FillReport, error) {
+	state, managed := Managed()
+	from = filepath.Clean(from)
+	if !managed || folder == "" || sameDir(from, state.Dir) {
+		return FillReport{}, nil
+	}
+	id, found := fillState(filepath.Join(from, folder))
+	if !found || isFilled(state.Dir, folder, id) || !AsideSince(state.Dir).IsZero() {
+		return FillReport{}, nil
+	}
+	r, err := fillOnce(from, state.Dir, folder, id)
+	if err != nil {
+		err = fmt.Errorf("drivercache: fill from %s: %w", from, err)
+	}
+	return r, err
+}
+
+// Folders returns the folders of all drivers that Fill knows.
+func Folders() []string { return []string{nvidia.Folder, mesa.Folder} }
+
+// FolderOf returns the folder of a driver's cache below a directory of drivers' caches, by
+// GL_VENDOR and GL_VERSION, and "" for a driver that this package does not know.
+func FolderOf(vendor, version string) string {
+	switch driverOf(vendor, version).prefix {
+	case "__GL_":
+		return nvidia.Folder
+	case "MESA_":
+		return mesa.Folder
+	}
+	return ""
+}
+
+// fillOnce copies as the only process that does, unless another one did so just now.
+func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
+	lock, err := lockFilling(dir)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if isFilled(dir, folder, id) {
+		return r, nil
+	}
+	f := filling{from: from, dir: dir, staging: dir + fillingExt, left: maxBytes, report: &r}
+	if free, ok := osfile.FreeBytes(dir); ok {
+		f.left = min(f.left, free/2)
+	}
+	if err := f.removeLeftovers(); err != nil {
+		return r, err
+	}
+	copyFolder := f.mesa
+	if folder == nvidia.Folder {
+		copyFolder = f.nvidia
+	}
+	err = errors.Join(copyFolder(), os.RemoveAll(f.staging))
+	if err == nil {
+		err = addFilled(dir, folder, id)
+	}
+	return r, err
+}
+
+// lockFilling waits for the lock of the process that copies.
+func lockFilling(dir string) (*Lock, error) {
+	deadline := time.Now().Add(fillWait)
+	for {
+		l, err := TryExclusive(dir + fillingExt)
+		if !errors.Is(err, ErrInUse) || time.Now().After(deadline) {
+			return l, err
+		}
+		time.Sleep(fillPoll)
+	}
+}
+
+// filling is one copy of a driver's folder.
+type filling struct {
+	from    string // the directory that is read
+	dir     string // the managed directory
+	staging string
+	left    int64 // bytes that may still be copied
+	report  *FillReport
+}
+
+// take reports whether there is space for a file, and counts it.
+func (f *filling) take(bytes int64) bool {
+	if bytes > f.left {
+		f.report.LeftOut += bytes
+		return false
+	}
+	f.left -= bytes
+	return true
+}
+
+func (f *filling) count(files int, bytes int64) {
+	f.report.Files += files
+	f.report.Bytes += bytes
+}
+
+// errUnsafe is returned for a file or folder that another user can change.
+var errUnsafe = errors.New("belongs to another user, or can be written by others")
+
+// checkOwner returns an error for what another user than this one and root can change,
+// who would decide what the driver runs.
+func checkOwner(path string, info os.FileInfo) error {
+	uid, known := osfile.Owner(info)
+	if known && uid != 0 && uid != os.Geteuid() || osfile.WritableByOthers(info) {
+		return fmt.Errorf("%s %w", path, errUnsafe)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package drivercache
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// maxFilled is the number of directories that are recorded: a line with the folder and the
+// state of each, the latest first.
+const maxFilled = 32
+
+// maxFilledBytes is more than their lines have.
+const maxFilledBytes = 8 << 10
+
+// fillState returns a digest of what a folder of a driver's cache holds, without reading
+// it, and false where there is nothing to copy. It covers names, sizes and times: of
+// folders where the driver keeps a file for each entry, since a file never changes
+// there, and of files where it appends to them. Times of changes are those of the
+// system, so that a tool which sets the others does not hide one.
+func fillState(folder string) (id string, found bool) {
+	sum := sha256.New()
+	add := func(path string) {
+		info, err := os.Lstat(path)
+		if err == nil {
+			found = true
+			fmt.Fprintln(sum, strings.TrimPrefix(path, folder), info.Mode(), info.Size(), info.ModTime().UnixNano(), osfile.FileID(info))
+		}
+	}
+	switch filepath.Base(folder) {
+	case mesa.Folder:
+		items := filepath.Join(folder, mesa.ItemsFolder)
+		for _, e := range osfile.List(items) {
+			if mesa.IsEntryFolder(e.Name()) {
+				add(filepath.Join(items, e.Name()))
+			}
+		}
+	case nvidia.Folder:
+		for _, path := range nvidia.SlotFiles(filepath.Dir(folder)) {
+			add(path)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), found
+}
+
+// isFilled reports whether a folder was copied in this state, and that something is left:
+// a user may delete any part of a cache.
+func isFilled(dir, folder, id string) bool {
+	return slices.Contains(readFilled(dir), folder+" "+id) && hasEntries(dir, folder)
+}
+
+// hasEntries reports whether there is a file for the driver of a folder.
+func hasEntries(dir, folder string) bool {
+	if folder == nvidia.Folder {
+		return len(nvidia.SlotFiles(dir)) > 0
+	}
+	items := filepath.Join(dir, folder, mesa.ItemsFolder)
+	for _, shard := range osfile.List(items) {
+		if !shard.IsDir() {
+			continue
+		}
+		if names, err := os.Open(filepath.Join(items, shard.Name())); err == nil {
+			_, err = names.Readdirnames(1)
+			_ = names.Close()
+			if err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func readFilled(dir string) []string {
+	path := dir + filledExt
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return nil // opening a FIFO might block
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, maxFilledBytes))
+	return strings.Split(string(data), "\n")
+}
+
+// addFilled records that a folder was copied. The caller holds the lock.
+func addFilled(dir, folder, id string) error {
+	line := folder + " " + id
+	lines := slices.DeleteFunc(readFilled(dir), func(l string) bool { return l == line || l == "" })
+	lines = append([]string{line}, lines[:min(len(lines), maxFilled-1)]...)
+	return osfile.WriteUnsynced(dir+filledExt, func(w *bufio.Writer) error {
+		_, err := w.WriteString(strings.Join(lines, "\n") + "\n")
+		return err
+	})
+}

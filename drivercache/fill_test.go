@@ -1,0 +1,311 @@
+//go:build unix && !aix && !solaris
+
+package drivercache
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+)
+
+// writeFile writes a file and its folders.
+func writeFile(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mesaEntry returns the path of entry n below a directory of drivers' caches.
+func mesaEntry(dir string, n int) string {
+	return filepath.Join(dir, mesa.Folder, mesa.ItemsFolder, fmt.Sprintf("%02x", n%256), fmt.Sprintf("%038x", n))
+}
+
+// writeEntries writes entries of Mesa's cache, and what else is in its folders.
+func writeEntries(t testing.TB, dir string, from, to int) {
+	t.Helper()
+	for n := from; n < to; n++ {
+		writeFile(t, mesaEntry(dir, n), fmt.Sprintf("entry %d", n))
+	}
+	writeFile(t, filepath.Join(dir, mesa.Folder, mesa.ItemsFolder, mesa.Index), "index of "+dir)
+	writeFile(t, filepath.Join(dir, mesa.Folder, "mesa_shader_cache_db", "part0", "mesa_cache.db"), "database")
+}
+
+// manageNew makes a new directory that of this process, and returns it.
+func manageNew(t testing.TB) string {
+	t.Helper()
+	resetProcess(t, nil)
+	dir := filepath.Join(t.TempDir(), "driver")
+	if state := Manage(dir); !state.Managed {
+		t.Fatal(state)
+	}
+	return dir
+}
+
+// content returns the files below a directory of drivers' caches, without the index.
+func content(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	walk(dir, func(path string, _ os.FileInfo) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		below, _ := filepath.Rel(dir, path)
+		files[below] = string(data)
+	})
+	return files
+}
+
+func fill(t testing.TB, from, folder string) FillReport {
+	t.Helper()
+	r, err := Fill(from, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestFillMesa(t *testing.T) {
+	from, dir := filepath.Join(t.TempDir(), "driver"), manageNew(t)
+	writeEntries(t, from, 0, 600)
+	writeFile(t, filepath.Join(filepath.Dir(mesaEntry(from, 0)), "unknown"), "no entry")
+	own := mesaEntry(dir, 7)
+	writeFile(t, own, "of this directory")
+	before := content(t, from)
+
+	if r := fill(t, from, mesa.Folder); r.Files != 599 || r.LeftOut != 0 || r.Bytes == 0 {
+		t.Errorf("copied %+v", r)
+	}
+	files := content(t, dir)
+	if len(files) != 600 || files[strings.TrimPrefix(own, dir+"/")] != "of this directory" {
+		t.Errorf("%d files, own: %q", len(files), files[strings.TrimPrefix(own, dir+"/")])
+	}
+	for n := range 600 {
+		if n != 7 && files[strings.TrimPrefix(mesaEntry(dir, n), dir+"/")] != fmt.Sprintf("entry %d", n) {
+			t.Fatalf("entry %d: %q", n, files[strings.TrimPrefix(mesaEntry(dir, n), dir+"/")])
+		}
+	}
+	if fmt.Sprint(content(t, from)) != fmt.Sprint(before) {
+		t.Error("the source was changed")
+	}
+	if exists(dir + fillingExt) {
+		t.Error("the staging folder is left")
+	}
+
+	// What is done is not done again, though a part was pruned since; a change is seen.
+	if err := os.Remove(mesaEntry(dir, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if r := fill(t, from, mesa.Folder); r.Files != 0 || exists(mesaEntry(dir, 3)) {
+		t.Errorf("again: %+v", r)
+	}
+	writeEntries(t, from, 600, 601)
+	if r := fill(t, from, mesa.Folder); r.Files != 2 {
+		t.Errorf("after a change: %+v", r)
+	}
+	// A cache that was deleted is filled again, and one that crashed a driver is not.
+	if err := os.RemoveAll(filepath.Join(dir, mesa.Folder)); err != nil {
+		t.Fatal(err)
+	}
+	if r := fill(t, from, mesa.Folder); r.Files != 601 {
+		t.Errorf("after it was deleted: %+v", r)
+	}
+	if err := SetAside(dir); err != nil {
+		t.Fatal(err)
+	}
+	if r := fill(t, from, mesa.Folder); r.Files != 0 {
+		t.Errorf("after it was set aside: %+v", r)
+	}
+	if r := fill(t, from, ""); r.Files != 0 {
+		t.Errorf("of an unknown driver: %+v", r)
+	}
+}
+
+// Two sources are copied once each, also in turns.
+func TestFillFromTwoSources(t *testing.T) {
+	manageNew(t)
+	first, second := filepath.Join(t.TempDir(), "driver"), filepath.Join(t.TempDir(), "driver")
+	writeEntries(t, first, 0, 10)
+	writeEntries(t, second, 5, 15)
+	for round, want := range []int{10, 5, 0, 0} {
+		if r := fill(t, []string{first, second}[round%2], mesa.Folder); r.Files != want {
+			t.Errorf("round %d: %+v", round, r)
+		}
+	}
+	if _, err := Fill(filepath.Join(t.TempDir(), "none"), mesa.Folder); err != nil {
+		t.Errorf("no source: %v", err)
+	}
+}
+
+// What another user can write is not given to the driver; the rest is.
+func TestFillRefusesUnsafeFiles(t *testing.T) {
+	for name, path := range map[string]func(from string) string{
+		"file":   func(from string) string { return mesaEntry(from, 1) },
+		"folder": func(from string) string { return filepath.Dir(mesaEntry(from, 1)) },
+	} {
+		from, dir := filepath.Join(t.TempDir(), "driver"), manageNew(t)
+		writeEntries(t, from, 0, 3)
+		if err := os.Chmod(path(from), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // it is not recorded as done
+			if _, err := Fill(from, mesa.Folder); err == nil || !strings.Contains(err.Error(), "can be written by others") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if exists(mesaEntry(dir, 1)) || !exists(mesaEntry(dir, 2)) {
+			t.Errorf("%s: copied what is unsafe, or nothing", name)
+		}
+	}
+}
+
+// A link in a source leads nowhere.
+func TestFillFollowsNoLinks(t *testing.T) {
+	from, dir := filepath.Join(t.TempDir(), "driver"), manageNew(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	writeFile(t, secret, "secret")
+	writeEntries(t, from, 0, 1)
+	if err := os.Symlink(secret, filepath.Join(filepath.Dir(mesaEntry(from, 0)), strings.Repeat("a", 38))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(secret), filepath.Join(from, mesa.Folder, mesa.ItemsFolder, "bb")); err != nil {
+		t.Fatal(err)
+	}
+	if r := fill(t, from, mesa.Folder); r.Files != 1 || len(content(t, dir)) != 1 {
+		t.Errorf("copied %+v: %v", r, content(t, dir))
+	}
+}
+
+// programsOf returns the records of the slots in a directory.
+func recordsOf(dir string) map[string]bool {
+	records := map[string]bool{}
+	for _, r := range nvidia.Records(dir) {
+		records[r.Entry] = true
+	}
+	return records
+}
+
+// writeSlotOf writes a slot with the records of the test data of which the hash has
+// another last byte, so that they are other programs.
+func writeSlotOf(t *testing.T, dir string, n int, program byte) {
+	t.Helper()
+	folder := filepath.Join(dir, nvidia.Folder, filepath.FromSlash(slotsFolder))
+	var toc, bin []byte
+	for _, extension := range []string{".toc", ".bin"} {
+		data, err := os.ReadFile(filepath.Join("nvidia", "testdata", nvidia.App+"0"+extension))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if extension == ".toc" {
+			toc = data
+		} else {
+			bin = data
+		}
+	}
+	const header, entry = 32, 24
+	for at := header; at < len(toc); at += entry {
+		toc[at+7] ^= program
+		record := int(toc[at+16]) | int(toc[at+17])<<8 | int(toc[at+18])<<16
+		bin[record+11] ^= program
+	}
+	writeFile(t, filepath.Join(folder, fmt.Sprint(nvidia.App, n, ".toc")), string(toc))
+	writeFile(t, filepath.Join(folder, fmt.Sprint(nvidia.App, n, ".bin")), string(bin))
+}
+
+func TestFillNVIDIA(t *testing.T) {
+	from, dir := filepath.Join(t.TempDir(), "driver"), manageNew(t)
+	writeSlotOf(t, from, 0, 1)
+	writeSlotOf(t, from, 3, 2)
+	each := len(recordsOf(from)) / 2
+	if r := fill(t, from, nvidia.Folder); r.Files != 4 {
+		t.Errorf("into nothing: %+v", r)
+	}
+	if files := nvidia.SlotFiles(dir); len(files) != 2 || len(recordsOf(dir)) != 2*each || !strings.HasSuffix(files[0], nvidia.App+"0.bin") {
+		t.Errorf("into nothing: %v, %d records", files, len(recordsOf(dir)))
+	}
+	if r := fill(t, from, nvidia.Folder); r.Files != 0 {
+		t.Errorf("again: %+v", r)
+	}
+	// The slots that are there stay, and one with nothing new is left out.
+	writeSlotOf(t, dir, 1, 9)
+	writeSlotOf(t, from, 5, 3)
+	if r := fill(t, from, nvidia.Folder); r.Files != 2 {
+		t.Errorf("one more: %+v", r)
+	}
+	if records := recordsOf(dir); len(nvidia.SlotFiles(dir)) != 2 || len(records) != 4*each {
+		t.Errorf("one more: %v, %d records", nvidia.SlotFiles(dir), len(records))
+	}
+	// Beside another process, and after the first program, a later start merges.
+	other := share(t, dir)
+	writeSlotOf(t, from, 6, 4)
+	fill(t, from, nvidia.Folder)
+	release(t, other)
+	FirstProgram()
+	writeSlotOf(t, from, 7, 5)
+	fill(t, from, nvidia.Folder)
+	if records := recordsOf(dir); len(nvidia.SlotFiles(dir)) != 6 || len(records) != 6*each {
+		t.Errorf("in use: %v, %d records", nvidia.SlotFiles(dir), len(records))
+	}
+	wantInUse(t, dir)
+}
+
+// Damaged slots of the source are left out.
+func TestFillLeavesDamagedSlotsOut(t *testing.T) {
+	from, dir := filepath.Join(t.TempDir(), "driver"), manageNew(t)
+	writeSlotOf(t, from, 0, 1)
+	writeSlotOf(t, from, 1, 2)
+	if err := os.Truncate(nvidia.SlotFiles(from)[0], 40); err != nil {
+		t.Fatal(err)
+	}
+	if r := fill(t, from, nvidia.Folder); r.Files != 2 || len(recordsOf(dir)) != len(recordsOf(from)) {
+		t.Errorf("copied %+v", r)
+	}
+}
+
+func TestFolderOf(t *testing.T) {
+	for vendor, want := range map[string]string{
+		"NVIDIA Corporation|4.6.0 NVIDIA 580.159.04":         nvidia.Folder,
+		"Mesa/X.org|4.5 (Core Profile) Mesa 22.3.6":          mesa.Folder,
+		"Somebody|4.6 of another driver":                     "",
+		"Intel|4.6 (Core Profile) Mesa 25.0.7-2":             mesa.Folder,
+		"nouveau|4.3 (Core Profile) Mesa 21.0.0 (git-12345)": mesa.Folder,
+	} {
+		vendor, version, _ := strings.Cut(vendor, "|")
+		if got := FolderOf(vendor, version); got != want {
+			t.Errorf("%s %s: %q, not %q", vendor, version, got, want)
+		}
+	}
+}
+
+func BenchmarkFillMesa(b *testing.B) {
+	from := filepath.Join(b.TempDir(), "driver")
+	writeEntries(b, from, 0, 5000)
+	big := strings.Repeat("machine code ", 400)
+	for n := range 5000 {
+		writeFile(b, mesaEntry(from, n), big)
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			manageNew(b)
+			b.StartTimer()
+			fill(b, from, mesa.Folder)
+		}
+	})
+	b.Run("done", func(b *testing.B) {
+		manageNew(b)
+		fill(b, from, mesa.Folder)
+		for b.Loop() {
+			fill(b, from, mesa.Folder)
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package shadercache
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/remote"
+)
+
+// Stats is what the levels of a GPU's programs did since it was opened.
+type Stats struct {
+	Cache  cache.Stats        `json:"cache"`  // memory and disk
+	Remote remote.StartReport `json:"remote"` // the outcome is off where there is no remote
+}
+
+// Stats returns the state of the cache, and how this start used the remote: the outcome is
+// empty until that has ended, which the first program waits for. Stats touches neither GL
+// nor the disk.
+func (g *GPU) Stats() Stats {
+	return Stats{Cache: g.Cache.Stats(), Remote: g.fleet.result()}
+}
+
+// fleet is the use of a remote by one process.
+type fleet struct {
+	remote *remote.Remote
+	logger *slog.Logger
+
+	started chan struct{}      // nil until start; closed when report is set
+	report  remote.StartReport // of the start
+}
+
+// openFleet opens the remote that the options and the environment choose, and begins to
+// connect. It returns nil where there is none. One that cannot be used is a warning.
+func openFleet(o Options) *fleet {
+	dir := o.remoteDir()
+	if dir == nil {
+		return nil
+	}
+	f := &fleet{logger: o.Cache.Logger}
+	if f.logger == nil {
+		f.logger = slog.New(slog.DiscardHandler)
+	}
+	settings, err := o.remoteSettings()
+	if err == nil {
+		if settings.URL == "" || settings.Mode == remote.Off {
+			return nil
+		}
+		f.remote, err = remote.Open(dir, settings)
+	}
+	if err != nil {
+		f.warnUnusable(settings, err)
+		return nil
+	}
+	f.remote.Prepare()
+	return f
+}
+
+// remoteDir returns the directory that packs are installed in, or nil: in a child process
+// that tries programs, and where nothing is kept on disk, which the cache logs.
+func (o Options) remoteDir() *binary.Dir {
+	if o.Cache.MemoryOnly || o.Cache.Store != nil || o.Cache.InTrial || o.Remote.Mode == remote.Off {
+		return nil
+	}
+	path := o.Cache.Dir
+	if path == "" {
+		var err error
+		if path, err = binary.DefaultDir(); err != nil {
+			return nil
+		}
+	}
+	dir, err := binary.OpenDir(path)
+	if err != nil {
+		return nil
+	}
+	return dir
+}
+
+// remoteSettings returns Options.Remote with what the environment adds. A process that has
+// more rights than its user takes nothing from there: packs are executable code.
+func (o Options) remoteSettings() (remote.Options, error) {
+	settings := o.Remote
+	if settings.Logger == nil {
+		settings.Logger = o.Cache.Logger
+	}
+	if !isPrivileged() {
+		return remote.FromEnvironment(settings)
+	}
+	if len(settings.Keys) == 0 && !settings.Unsigned {
+		settings.URL = ""
+	}
+	return settings, nil
+}
+
+// start begins to bring both layers into the directory, and makes the cache's first request
+// for a program wait for them: the driver reads its own cache then. The wait is bounded by
+// the remote's budget.
+func (f *fleet) start(driver binary.Fingerprint, o *cache.Options) {
+	if f == nil {
+		return
+	}
+	f.started = make(chan struct{})
+	go func() {
+		defer close(f.started)
+		f.report = f.remote.Start(context.Background(), driver)
+	}()
+	before := o.BeforeFirst
+	o.BeforeFirst = func() {
+		if before != nil {
+			before()
+		}
+		<-f.started
+	}
+}
+
+// result returns the result of the start.
+func (f *fleet) result() remote.StartReport {
+	if f == nil {
+		return remote.StartReport{Outcome: remote.Disabled}
+	}
+	select {
+	case <-f.started:
+		return f.report
+	default:
+		return remote.StartReport{}
+	}
+}
+
+// close pushes what this process compiled, where it may, for at most a second, and closes
+// the remote. The contexts are closed before: the driver has written its machine code.
+func (f *fleet) close() {
+	if f == nil {
+		return
+	}
+	if f.started != nil {
+		<-f.started
+	}
+	if err := f.remote.Close(); err != nil {
+		f.logger.Warn("the remote was not closed", "reason", err)
+	}
+}
+
+// importsOf are the packages of this module that serve URLs.
+var importsOf = map[string]string{
+	"file": "file", "http": "http", "https": "http", "s3": "s3", "oci": "oci",
+}
+
+// warnUnusable logs why a remote is not used.
+func (f *fleet) warnUnusable(settings remote.Options, err error) {
+	details := []any{"reason", err}
+	scheme, _, _ := strings.Cut(settings.URL, ":")
+	if name, known := importsOf[scheme]; known && errors.Is(err, remote.ErrNoBackend) {
+		details = append(details, "hint", `import _ "github.com/shadercache/shadercache/remote/`+name+`"`)
+	}
+	f.logger.Warn("the remote is not used", details...)
+}

@@ -1,0 +1,63 @@
+package remote_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/remote"
+)
+
+// fill adds n programs of a usual size, with machine code that is compressed 3 times.
+func fill(t testing.TB, d *binary.Dir, of binary.Fingerprint, n int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func(bytes int) []byte {
+		data := make([]byte, bytes)
+		for i := range data {
+			data[i] = "0123456789abcdef"[random.IntN(6)]
+		}
+		return data
+	}
+	s, err := d.Store(of)
+	must(t, err)
+	for i := range n {
+		must(t, s.Put(&binary.Blob{
+			Key: testSource(i).Key(), Fingerprint: of.Digest(), Format: of.Formats[0],
+			Payload: text(3000), Name: testSource(i).Name(), Created: start, CompileNanos: 1, WorkGroup: [3]uint32{64, 1, 1},
+		}))
+		for part := range 2 {
+			writeFile(t, d, fmt.Sprintf("driver/mesa/mesa_shader_cache/%02x/%036x%02x", i%256, i, part), text(4000))
+		}
+	}
+	must(t, s.Close())
+}
+
+func BenchmarkStart(b *testing.B) {
+	for _, n := range []int{48, 1741} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			url, from := fileURL(b), openDir(b)
+			fill(b, from, mesaDriver, n)
+			began := time.Now()
+			report := push(b, from, writer(url))
+			b.ReportMetric(float64(time.Since(began).Milliseconds()), "push-ms")
+			b.ReportMetric(float64(report.Bytes), "pack-bytes")
+			for b.Loop() {
+				b.StopTimer()
+				path, err := os.MkdirTemp(b.TempDir(), "")
+				must(b, err)
+				to, err := binary.OpenDir(path)
+				must(b, err)
+				r := open(b, to, reader(url))
+				b.StartTimer()
+				if s := r.Start(context.Background(), mesaDriver); s.Outcome != remote.Pulled || s.Pull.Programs != n {
+					b.Fatalf("%+v", s)
+				}
+			}
+		})
+	}
+}
