@@ -186,7 +186,7 @@ func (b *Backend) push(ctx context.Context, about ocispec.Descriptor, data io.Re
 	} else if err != nil && !errors.Is(err, errdef.ErrNotFound) && !errors.Is(err, remote.ErrNotFound) {
 		return err
 	}
-	upload := web.NewUpload(data, about.Size)
+	upload := web.NewUpload(ctx, data, about.Size)
 	defer upload.Detach()
 	return b.repository.Blobs().Push(ctx, about, upload)
 }
