@@ -57,7 +57,7 @@ func pushed(t *testing.T, b remote.Backend) (pin string) {
 	put(t, b, "v1/"+fingerprint+"/packs/"+sum.Encoded(), pack, remote.PutOptions{})
 	o := remote.PutOptions{
 		Packs:       []remote.Pack{{Size: int64(len(pack))}},
-		Annotations: map[string]string{"driver": "Mesa 22.3.6", "gpu": "llvmpipe"},
+		Annotations: map[string]string{"org.shadercache.driver": "Mesa 22.3.6"},
 	}
 	if err := o.Packs[0].SHA256.UnmarshalText([]byte(sum.Encoded())); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestHeadIsAnArtifact(t *testing.T) {
 	}
 	if m.ArtifactType != HeadType || m.Config.MediaType != HeadType || m.Config.Digest != digest.FromString("a head") ||
 		len(m.Layers) != 1 || m.Layers[0].Digest != digest.FromString("a pack") || m.Layers[0].MediaType != PackType ||
-		m.Annotations["vnd.shadercache.driver"] != "Mesa 22.3.6" || m.Annotations["vnd.shadercache.gpu"] != "llvmpipe" {
+		m.Annotations["org.shadercache.driver"] != "Mesa 22.3.6" || m.Annotations["org.shadercache.name"] != headName {
 		t.Errorf("manifest %s", text)
 	}
 }
