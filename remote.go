@@ -36,9 +36,12 @@ type fleet struct {
 // openFleet opens the remote that the options and the environment choose, and begins to
 // connect. It returns nil where there is none. One that cannot be used is a warning.
 func openFleet(o Options) *fleet {
-	dir := o.remoteDir()
-	if dir == nil {
+	if !o.hasRemote() {
 		return nil
+	}
+	dir := o.place().Open().Dir
+	if dir == nil {
+		return nil // the cache logs it
 	}
 	f := &fleet{logger: o.Cache.Logger}
 	if f.logger == nil {
@@ -46,9 +49,6 @@ func openFleet(o Options) *fleet {
 	}
 	settings, err := o.remoteSettings()
 	if err == nil {
-		if settings.URL == "" || settings.Mode == remote.Off {
-			return nil
-		}
 		f.remote, err = remote.Open(dir, settings)
 	}
 	if err != nil {
@@ -59,24 +59,14 @@ func openFleet(o Options) *fleet {
 	return f
 }
 
-// remoteDir returns the directory that packs are installed in, or nil: in a child process
-// that tries programs, and where nothing is kept on disk, which the cache logs.
-func (o Options) remoteDir() *binary.Dir {
+// hasRemote reports whether there is a remote to use, or settings of one that are wrong.
+// There is none in a child process that tries programs, and where nothing is kept on disk.
+func (o Options) hasRemote() bool {
 	if o.Cache.MemoryOnly || o.Cache.Store != nil || o.Cache.InTrial || o.Remote.Mode == remote.Off {
-		return nil
+		return false
 	}
-	path := o.Cache.Dir
-	if path == "" {
-		var err error
-		if path, err = binary.DefaultDir(); err != nil {
-			return nil
-		}
-	}
-	dir, err := binary.OpenDir(path)
-	if err != nil {
-		return nil
-	}
-	return dir
+	settings, err := o.remoteSettings()
+	return err != nil || settings.URL != "" && settings.Mode != remote.Off
 }
 
 // remoteSettings returns Options.Remote with what the environment adds. A process that has

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
@@ -177,13 +178,19 @@ func (o Options) check() error {
 	return nil
 }
 
+// place returns the place of the cache directory, of options that were distributed.
+func (o Options) place() binary.Place {
+	return binary.Place{Dir: o.Cache.Dir, Upstream: o.Cache.Upstream, Filled: o.Cache.Filled}
+}
+
 // distribute returns o with its shared fields put into the parts that use them.
 func (o Options) distribute() Options {
 	if o.Dir != "" {
 		o.Context.CacheDir, o.Cache.Dir = o.Dir, o.Dir
 	}
 	o.Context.Upstream, o.Cache.Upstream = o.Upstream, o.Upstream
-	o.Context.Filled = o.Context.Filled || o.Cache.Filled
+	o.Cache.Filled = o.Cache.Filled || o.Context.Filled || o.hasRemote()
+	o.Context.Filled = o.Cache.Filled
 	if o.Device != "" {
 		o.Context.Device = o.Device
 	}
