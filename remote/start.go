@@ -244,13 +244,11 @@ func (j *startJob) finish(background context.Context) {
 	}
 	if err == nil {
 		r.succeed()
-		r.count(func(c *Counters) {
-			if j.report.Outcome == Missing || j.report.Outcome == Leased {
-				c.Misses++
-			} else {
-				c.Hits++
-			}
-		})
+		c := Counters{Hits: 1}
+		if j.report.Outcome == Missing || j.report.Outcome == Leased {
+			c = Counters{Misses: 1}
+		}
+		r.count(c)
 		return
 	}
 	if background.Err() != nil && (j.hurried || !j.isUnanswered()) {
@@ -294,10 +292,15 @@ func (j *startJob) merge(driverDir string) (nvidia.Report, error) {
 }
 
 // pushAtClose pushes what this process compiled, in mode read-write, and ends its lease.
-func (r *Remote) pushAtClose(ctx context.Context) {
+func (r *Remote) pushAtClose() {
 	r.mu.Lock()
-	driver := r.mu.started
+	driver, wait := r.mu.started, closeWait
+	if r.mu.lease != nil {
+		wait = max(wait, r.options.LeaseTime/3)
+	}
 	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
 	if driver == nil || r.options.Mode != ReadWrite {
 		return
 	}
