@@ -69,8 +69,12 @@ func TestRefusedPackIsNotSent(t *testing.T) {
 	t.Parallel()
 	sent := make(chan int64, 1)
 	b := open(t, listen(t, func(c net.Conn, reader *bufio.Reader) {
-		if _, err := http.ReadRequest(reader); err != nil {
+		r, err := http.ReadRequest(reader)
+		if err != nil {
 			return
+		}
+		if r.Header.Get("Expect") != "100-continue" {
+			t.Error("the pack is sent without asking")
 		}
 		io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 		n, _ := io.Copy(io.Discard, reader)
