@@ -24,7 +24,8 @@ var mayImport = map[string][]string{
 	"internal/faultgl":   {},
 	"internal/powercut":  {},
 	"internal/corpus":    {},
-	"internal/servers":   {},
+	"internal/servers":   {"internal/osfile"},
+	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
 
 	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader"}, // the front door
 	"shader":          {},
