@@ -36,20 +36,20 @@ type fleet struct {
 // openFleet opens the remote that the options and the environment choose, and begins to
 // connect. It returns nil where there is none. One that cannot be used is a warning.
 func openFleet(o Options) *fleet {
-	dir := o.remoteDir()
-	if dir == nil {
+	settings, err := o.remoteSettings()
+	if err == nil && (settings.URL == "" || settings.Mode == remote.Off) || !o.keepsPrograms() {
 		return nil
 	}
 	f := &fleet{logger: o.Cache.Logger}
 	if f.logger == nil {
 		f.logger = slog.New(slog.DiscardHandler)
 	}
-	settings, err := o.remoteSettings()
 	if err == nil {
-		if settings.URL == "" || settings.Mode == remote.Off {
-			return nil
+		l := binary.Place{Dir: o.Cache.Dir, Upstream: o.Cache.Upstream, Filled: o.Cache.Filled}.Open()
+		if l.Dir == nil {
+			return nil // the cache logs it
 		}
-		f.remote, err = remote.Open(dir, settings)
+		f.remote, err = remote.Open(l.Dir, settings)
 	}
 	if err != nil {
 		f.warnUnusable(settings, err)
@@ -59,30 +59,26 @@ func openFleet(o Options) *fleet {
 	return f
 }
 
-// remoteDir returns the directory that packs are installed in, or nil: in a child process
-// that tries programs, and where nothing is kept on disk, which the cache logs.
-func (o Options) remoteDir() *binary.Dir {
-	if o.Cache.MemoryOnly || o.Cache.Store != nil || o.Cache.InTrial || o.Remote.Mode == remote.Off {
-		return nil
-	}
-	path := o.Cache.Dir
-	if path == "" {
-		var err error
-		if path, err = binary.DefaultDir(); err != nil {
-			return nil
-		}
-	}
-	dir, err := binary.OpenDir(path)
-	if err != nil {
-		return nil
-	}
-	return dir
+// keepsPrograms reports whether there is a directory that packs can be installed in. A
+// child process that tries programs leaves that to its parent.
+func (o Options) keepsPrograms() bool {
+	return !o.Cache.MemoryOnly && o.Cache.Store == nil && !o.Cache.InTrial
+}
+
+// fillsFromRemote reports whether the options or the environment choose a remote: a directory
+// that cannot be written is replaced by a private place then.
+func (o Options) fillsFromRemote() bool {
+	settings, err := o.remoteSettings()
+	return err == nil && settings.URL != "" && settings.Mode != remote.Off && o.keepsPrograms()
 }
 
 // remoteSettings returns Options.Remote with what the environment adds. A process that has
 // more rights than its user takes nothing from there: packs are executable code.
 func (o Options) remoteSettings() (remote.Options, error) {
 	settings := o.Remote
+	if settings.Mode == remote.Off {
+		return settings, nil // whatever the environment has
+	}
 	if settings.Logger == nil {
 		settings.Logger = o.Cache.Logger
 	}
@@ -131,12 +127,15 @@ func (f *fleet) result() remote.StartReport {
 
 // close pushes what this process compiled, where it may, for at most a second, and closes
 // the remote. The contexts are closed before: the driver has written its machine code.
-func (f *fleet) close() {
+func (f *fleet) close(compiled bool) {
 	if f == nil {
 		return
 	}
 	if f.started != nil {
 		<-f.started
+	}
+	if !compiled {
+		f.remote.Unchanged()
 	}
 	if err := f.remote.Close(); err != nil {
 		f.logger.Warn("the remote was not closed", "reason", err)

@@ -96,11 +96,14 @@ func Open(o Options) (*GPU, error) {
 		return nil, fmt.Errorf("shadercache: open: %w", err)
 	}
 	o = o.distribute()
+	if o.fillsFromRemote() {
+		o.Context.Filled, o.Cache.Filled = true, true
+	}
 	f := openFleet(o)
 	began := time.Now()
 	context, err := glctx.Open(o.Context)
 	if err != nil {
-		f.close()
+		f.close(false)
 		return nil, err
 	}
 	return newGPU(context, o, f, time.Since(began))
@@ -119,6 +122,7 @@ func New(context *glctx.Context, o Options) (*GPU, error) {
 		return nil, errors.Join(fmt.Errorf("shadercache: new: %w", err), context.Close())
 	}
 	o = o.distribute()
+	o.Cache.Filled = o.Cache.Filled || context.Options().Filled
 	return newGPU(context, o, openFleet(o), 0)
 }
 
@@ -137,7 +141,7 @@ func newGPU(context *glctx.Context, o Options, f *fleet, contextTime time.Durati
 	var err error
 	if gpu.Cache, err = cache.New(device, o.Cache); err != nil {
 		err = errors.Join(err, gpu.closeContexts())
-		f.close()
+		f.close(false)
 		return nil, err
 	}
 	if o.NoExecutor {
@@ -207,6 +211,6 @@ func (g *GPU) Close() error {
 		closed = nil
 	}
 	err := errors.Join(stopped, closed, g.closeContexts())
-	g.fleet.close()
+	g.fleet.close(g.Cache.Stats().Compiles > 0)
 	return err
 }

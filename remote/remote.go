@@ -35,9 +35,10 @@ type Remote struct {
 
 	mu struct {
 		sync.Mutex
-		started *binary.Fingerprint // the driver of Start
-		lease   *lease              // held by this process
-		closed  bool
+		started   *binary.Fingerprint // the driver of Start
+		lease     *lease              // held by this process
+		unchanged bool                // see Unchanged
+		closed    bool
 	}
 }
 

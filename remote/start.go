@@ -237,16 +237,27 @@ func (j *startJob) merge(driverDir string) (nvidia.Report, error) {
 	return drivercache.Merge(driverDir)
 }
 
+// Unchanged records that this process compiled nothing, so that Close asks the remote for
+// nothing either.
+func (r *Remote) Unchanged() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.unchanged = true
+}
+
 // pushAtClose pushes what this process compiled, in mode read-write, and ends its lease.
 func (r *Remote) pushAtClose(ctx context.Context) {
 	r.mu.Lock()
-	driver := r.mu.started
+	driver, unchanged := r.mu.started, r.mu.unchanged
 	r.mu.Unlock()
 	if driver == nil || r.options.Mode != ReadWrite {
 		return
 	}
 	of := driver.Digest()
 	defer r.endLease(of)
+	if unchanged {
+		return
+	}
 	if b := r.state.breaker(); b.isOpen(r.now()) || r.checkWriter() != nil {
 		return
 	}
