@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/remote/internal/web"
 )
 
 // What a listing may have: a fleet has tens of drivers, with tens of packs each.
@@ -76,7 +77,7 @@ func (b *Backend) index(ctx context.Context, folder string) ([]indexEntry, error
 	var entries []indexEntry
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxIndexBytes+1))
 	if err != nil {
-		return nil, b.failed(http.MethodGet, folder, unreachable(err))
+		return nil, b.failed(http.MethodGet, folder, web.Unreachable(err))
 	}
 	if len(data) > maxIndexBytes || json.Unmarshal(data, &entries) != nil {
 		return nil, b.failed(http.MethodGet, folder, errNoIndex)
@@ -98,5 +99,5 @@ func checkIndex(response *http.Response) error {
 	case http.StatusForbidden, http.StatusBadRequest:
 		return errNoIndex
 	}
-	return checkStatus(response, time.Now())
+	return web.CheckStatus(response, time.Now())
 }
