@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -206,9 +207,40 @@ func (s *Store) writeFingerprint() error {
 	if s.dir.storeNamed(s.name).readFingerprint() {
 		return nil
 	}
-	data, err := json.MarshalIndent(fingerprintFile{fingerprintSchema, s.digest, s.fingerprint}, "", "  ")
+	data, err := s.encodeFingerprint()
 	if err != nil {
 		return err
 	}
-	return osfile.WriteFile(s.fingerprintPath(), append(data, '\n'))
+	return osfile.WriteFile(s.fingerprintPath(), data)
+}
+
+func (s *Store) encodeFingerprint() ([]byte, error) {
+	data, err := json.MarshalIndent(fingerprintFile{fingerprintSchema, s.digest, s.fingerprint}, "", "  ")
+	return append(data, '\n'), err
+}
+
+// Identify makes the directory of the store, and writes fingerprint.json where it is
+// missing or damaged, before blobs are moved there. It syncs nothing: after a power cut the
+// next Put or Record writes the file again.
+func (s *Store) Identify() error {
+	if s.dir.readOnly {
+		return ErrReadOnly
+	}
+	if err := os.MkdirAll(s.path, 0o700); err != nil {
+		return fmt.Errorf("binary: identify: %w", err)
+	}
+	if s.dir.storeNamed(s.name).readFingerprint() {
+		return nil
+	}
+	data, err := s.encodeFingerprint()
+	if err == nil {
+		err = osfile.WriteUnsynced(s.fingerprintPath(), func(w *bufio.Writer) error {
+			_, err := w.Write(data)
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("binary: identify: %w", err)
+	}
+	return nil
 }

@@ -122,6 +122,10 @@ func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err 
 	return r, write(w, m, s, o)
 }
 
+// exportWindow is the window size of Export. A reader needs twice the window, whatever
+// the size of the bundle; 8 MiB compress the programs of one driver no better than 1 MiB.
+const exportWindow = 1 << 20
+
 // write writes the bundle: the compressed archive and the seal.
 func write(w io.Writer, m *Manifest, s *spool, o ExportOptions) error {
 	manifest, err := m.encode()
@@ -136,7 +140,7 @@ func write(w io.Writer, m *Manifest, s *spool, o ExportOptions) error {
 	}
 	sealed := newSealWriter(w)
 	// One worker: the bytes must not depend on the number of processors.
-	z, err := zstd.NewWriter(sealed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(windowBytes))
+	z, err := zstd.NewWriter(sealed, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(exportWindow))
 	if err != nil {
 		return err
 	}

@@ -51,12 +51,27 @@ func (i *installer) install() (ImportReport, error) {
 // installManifest installs the files of a complete staging folder, and deletes it.
 func (i *installer) installManifest(m *Manifest) (ImportReport, error) {
 	i.report = ImportReport{Fingerprints: m.Fingerprints}
-	for _, step := range []func(*Manifest) error{i.adoptFolders, i.programs, i.sources, i.mesa, i.nvidia} {
+	for _, step := range []func(*Manifest) error{i.identify, i.adoptFolders, i.programs, i.sources, i.mesa, i.nvidia} {
 		if err := step(m); err != nil {
 			return i.report, fmt.Errorf("the bundle is valid, but installing it failed; the next import completes it: %w", err)
 		}
 	}
 	return i.report, i.root.RemoveAll(stagingName)
+}
+
+// identify writes the fingerprint of each store, without which no process can tell the
+// driver of its programs.
+func (i *installer) identify(m *Manifest) error {
+	for _, f := range m.Fingerprints {
+		store, err := i.dir.Store(f.Fingerprint)
+		if err == nil {
+			err = store.Identify()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // programs moves programs and tunings into the stores of their fingerprints.

@@ -35,3 +35,10 @@ func HeadName(of shader.Digest) string { return headName(of) }
 
 // PackName returns the name of a pack.
 func PackName(of, pack shader.Digest) string { return packName(of, pack) }
+
+// OpenerOf returns the opener of a scheme.
+func OpenerOf(scheme string) Opener {
+	registered.Lock()
+	defer registered.Unlock()
+	return registered.openers[scheme]
+}

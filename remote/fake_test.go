@@ -25,8 +25,8 @@ type memory struct {
 	asked     []string // GET and PUT with the names
 
 	get func(ctx context.Context, name string, o *remote.Object) (*remote.Object, error) // may be nil
-	put func(name string) error                                                         // before a Put; may be nil
-	did func(name string) error                                                         // after a Put; may be nil
+	put func(name string) error                                                          // before a Put; may be nil
+	did func(name string) error                                                          // after a Put; may be nil
 }
 
 type memoryObject struct {

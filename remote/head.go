@@ -26,7 +26,7 @@ type Head struct {
 	Schema      int                `json:"schema"`
 	Fingerprint shader.Digest      `json:"fingerprint"`
 	Driver      binary.Fingerprint `json:"driver"`
-	Sequence    uint64             `json:"sequence"` // grows with each change; the first is the time in seconds
+	Sequence    uint64             `json:"sequence"` // grows with each change; the first is the time in milliseconds
 	Time        time.Time          `json:"time"`
 	Packs       []Pack             `json:"packs"` // the oldest first
 

@@ -65,22 +65,26 @@ func testSource(n int) *shader.Source {
 	return shader.MustSource(fmt.Sprintf("scale_%d", n), fmt.Sprintf("void main() { /* %d */ }", n), nil)
 }
 
+func testBlob(n int, of binary.Fingerprint) *binary.Blob {
+	return &binary.Blob{
+		Key:          testSource(n).Key(),
+		Fingerprint:  of.Digest(),
+		Format:       of.Formats[0],
+		Payload:      []byte(strings.Repeat("MOV.U R0.x, c[0];\n", 3) + fmt.Sprint(n)),
+		Name:         testSource(n).Name(),
+		Created:      start.Add(time.Duration(n) * time.Second),
+		CompileNanos: 38_600_000,
+		WorkGroup:    [3]uint32{64, 1, 1},
+	}
+}
+
 // put adds programs with their machine code to a directory.
 func put(t testing.TB, d *binary.Dir, of binary.Fingerprint, numbers ...int) {
 	t.Helper()
 	s, err := d.Store(of)
 	must(t, err)
 	for _, n := range numbers {
-		must(t, s.Put(&binary.Blob{
-			Key:          testSource(n).Key(),
-			Fingerprint:  of.Digest(),
-			Format:       of.Formats[0],
-			Payload:      []byte(strings.Repeat("MOV.U R0.x, c[0];\n", 3) + fmt.Sprint(n)),
-			Name:         testSource(n).Name(),
-			Created:      start.Add(time.Duration(n) * time.Second),
-			CompileNanos: 38_600_000,
-			WorkGroup:    [3]uint32{64, 1, 1},
-		}))
+		must(t, s.Put(testBlob(n, of)))
 	}
 	must(t, s.Close())
 	if of.Vendor == "Mesa" {

@@ -322,10 +322,10 @@ func (r *Remote) putPack(ctx context.Context, of shader.Digest, made *madePack, 
 func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	h.Schema, h.Time = headSchema, r.now().UTC().Truncate(time.Second)
 	h.Sequence = max(h.Sequence+1, r.state.driver(h.Fingerprint).Sequence+1)
-	if len(old.Packs) == 0 {
+	if len(old.Packs) == 0 || !r.backend.Abilities().CompareAndSwap {
 		// A head that was deleted or replaced, and made again, continues after the old
-		// numbers.
-		h.Sequence = max(h.Sequence, uint64(h.Time.Unix()))
+		// numbers. Without compare-and-swap two writers do not use one number.
+		h.Sequence = max(h.Sequence, uint64(r.now().UnixMilli()))
 	}
 	h.dropRetired(r.now())
 	content, err := h.encode()

@@ -12,7 +12,10 @@ type secrets struct {
 	texts []string
 }
 
-const redacted = "xxxxx"
+const (
+	redacted = "xxxxx"
+	minToken = 8 // bytes: no shorter text is a token, and short ones are in many messages
+)
 
 // redact returns a URL without user, password and query. A query may have a signature.
 func redact(u *url.URL) string {
@@ -32,14 +35,14 @@ func secretsOf(u *url.URL) secrets {
 		s.texts = append(s.texts, u.User.String()+"@")
 		password, _ := u.User.Password()
 		add(password)
-		if password == "" {
-			add(u.User.Username()) // a token
+		if name := u.User.Username(); password == "" && len(name) >= minToken {
+			add(name) // a token
 		}
 	}
 	add(u.RawQuery)
 	for name, values := range u.Query() {
 		for _, v := range values {
-			if len(v) >= 8 || strings.Contains(strings.ToLower(name), "key") {
+			if len(v) >= minToken || strings.Contains(strings.ToLower(name), "key") {
 				add(v)
 			}
 		}

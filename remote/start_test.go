@@ -183,7 +183,9 @@ func TestRetryAfter(t *testing.T) {
 func TestCommandsIgnoreTheBreaker(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.store.get = func(context.Context, string, *remote.Object) (*remote.Object, error) { return nil, remote.ErrUnreachable }
+	s.store.get = func(context.Context, string, *remote.Object) (*remote.Object, error) {
+		return nil, remote.ErrUnreachable
+	}
 	begin(t, s.victim, reader(s.url), nil)
 	s.store.get = nil
 	r := open(t, s.victim, reader(s.url))
@@ -200,7 +202,9 @@ func TestCommandsIgnoreTheBreaker(t *testing.T) {
 func TestBreakerOfTheFuture(t *testing.T) {
 	t.Parallel()
 	s, c := newScene(t), &clock{time.Now()}
-	s.store.get = func(context.Context, string, *remote.Object) (*remote.Object, error) { return nil, remote.ErrUnreachable }
+	s.store.get = func(context.Context, string, *remote.Object) (*remote.Object, error) {
+		return nil, remote.ErrUnreachable
+	}
 	begin(t, s.victim, reader(s.url), c)
 	s.store.get = nil
 	c.advance(-365 * 24 * time.Hour)

@@ -1,0 +1,46 @@
+package remote_test
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/remote"
+)
+
+// The memory of a pull does not grow with its pack: a pack of 12 MB takes less than 3 times
+// its size, for what is not its content as well.
+func TestMemoryOfAPull(t *testing.T) {
+	url, from, to := fileURL(t), openDir(t), openDir(t)
+	fill(t, from, mesaDriver, 1500)
+	size := push(t, from, writer(url)).Bytes
+	r := open(t, to, reader(url))
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var peak atomic.Uint64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for peak.Load() != ^uint64(0) {
+			var now runtime.MemStats
+			runtime.ReadMemStats(&now)
+			if used := now.HeapInuse; used > peak.Load() {
+				peak.CompareAndSwap(peak.Load(), used)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	report := r.Start(context.Background(), mesaDriver)
+	used := int64(peak.Swap(^uint64(0))) - int64(before.HeapInuse)
+	<-done
+	if report.Outcome != remote.Pulled || report.Pull.Programs != 1500 {
+		t.Fatalf("got %+v", report)
+	}
+	t.Logf("pack %d KiB, memory %d KiB", size>>10, used>>10)
+	if used > 3*size {
+		t.Errorf("a pull of %d KiB took %d KiB of memory", size>>10, used>>10)
+	}
+}
