@@ -5,9 +5,11 @@ package drivercache
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/drivercache/mesa"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
@@ -268,6 +270,102 @@ func TestFillLeavesDamagedSlotsOut(t *testing.T) {
 	}
 	if r := fill(t, from, nvidia.Folder); r.Files != 2 || len(recordsOf(dir)) != len(recordsOf(from)) {
 		t.Errorf("copied %+v", r)
+	}
+}
+
+// A process that is killed while it copies leaves only whole files, and the next one copies
+// the rest.
+func TestFillIsKilled(t *testing.T) {
+	const entries = 1500
+	from, dir := filepath.Join(t.TempDir(), "driver"), filepath.Join(t.TempDir(), "driver")
+	writeEntries(t, from, 0, entries)
+	content := strings.Repeat("machine code ", 500)
+	for n := range entries {
+		writeFile(t, mesaEntry(from, n), content)
+	}
+	process := func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), fillEnvironment+"="+from+":"+dir)
+		return cmd
+	}
+	kills := 0
+	for n := 0; n < entries-300; n += 300 { // until an entry is there that was not before
+		cmd := process()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for running := true; running && len(entryFiles(t, dir, content)) <= n; {
+			select {
+			case <-ended:
+				running = false
+			case <-time.After(time.Millisecond):
+			}
+		}
+		if cmd.Process.Kill() == nil {
+			kills++
+			<-ended
+		}
+	}
+	if err := process().Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(entryFiles(t, dir, content)); got != entries || kills == 0 {
+		t.Errorf("%d entries of %d after %d kills", got, entries, kills)
+	}
+	if exists(dir + fillingExt) {
+		t.Error("the staging folder is left")
+	}
+}
+
+// entryFiles returns the entries of Mesa's in a directory, and fails for one that is not
+// whole.
+func entryFiles(t *testing.T, dir, content string) (paths []string) {
+	t.Helper()
+	walk(filepath.Join(dir, mesa.Folder, mesa.ItemsFolder), func(path string, info os.FileInfo) {
+		if info.Size() != int64(len(content)) {
+			t.Errorf("%s has %d bytes", path, info.Size())
+		}
+		paths = append(paths, path)
+	})
+	return paths
+}
+
+// Of a slot whose copy was interrupted no file is left, and the slot is copied again.
+func TestFillOfASlotIsKilled(t *testing.T) {
+	from, dir := filepath.Join(t.TempDir(), "driver"), manageNew(t)
+	writeSlotOf(t, from, 0, 1)
+	writeSlotOf(t, dir, 0, 2)
+	slot := filepath.Join(nvidia.Folder, filepath.FromSlash(slotsFolder), nvidia.App)
+	for _, files := range [][]string{{".bin"}, {".bin", ".toc"}} { // in place when it was killed
+		staged := filepath.Join(dir+fillingExt, slot+"0")
+		for _, extension := range []string{".bin", ".toc"} {
+			data, err := os.ReadFile(filepath.Join(from, slot+"0"+extension))
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, staged+extension, string(data))
+		}
+		for _, extension := range files {
+			if err := os.Link(staged+extension, filepath.Join(dir, slot+"1"+extension)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fill(t, from, nvidia.Folder)
+		if skipped, err := nvidia.Survey(dir); len(skipped) > 0 || err != nil {
+			t.Errorf("left: %v, %v", skipped, err)
+		}
+		if got := len(recordsOf(dir)); got != 2*len(recordsOf(from)) {
+			t.Errorf("%d records", got)
+		}
+		if err := os.Remove(dir + filledExt); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, nvidia.Folder)); err != nil {
+			t.Fatal(err)
+		}
+		writeSlotOf(t, dir, 0, 2)
 	}
 }
 

@@ -8,11 +8,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/shadercache/shadercache/drivercache/mesa"
 )
+
+// fillEnvironment makes the test binary a process that fills a directory from another:
+// both paths, with a colon between.
+const fillEnvironment = "DRIVERCACHE_TEST_FILL"
 
 // heldEnvironment makes the test binary a process that holds a shared lock until it is
 // killed.
@@ -37,6 +44,14 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv(execEnvironment); folder != "" {
 		_ = holdAcrossExecAndExec(folder) // returns only when it failed
 		os.Exit(1)
+	}
+	if from := os.Getenv(fillEnvironment); from != "" {
+		from, dir, _ := strings.Cut(from, ":")
+		Manage(dir)
+		if _, err := Fill(from, mesa.Folder); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	if folder := os.Getenv(heldEnvironment); folder != "" {
 		if _, err := Share(folder); err != nil {

@@ -5,6 +5,7 @@ package glctx_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,6 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -28,10 +28,10 @@ const machineCodeChild = "GLCTX_TEST_MACHINE_CODE"
 const machineCodePrograms = 12
 
 type machineCodeTask struct {
-	Dir     string
-	First   int  // program; those after it follow
-	Preload bool // together, as a cold start does; else one after the other
-	Full    bool // the volume may be full: what cannot be stored is no error
+	Dir     string // "" = that of the environment
+	First   int    // program; those after it follow
+	Preload bool   // together, as a cold start does; else one after the other
+	Full    bool   // the volume may be full: what cannot be stored is no error
 }
 
 func machineCodeSources() (list []*shader.Source) {
@@ -51,8 +51,12 @@ func TestMachineCodeChild(t *testing.T) {
 	if err := json.Unmarshal([]byte(os.Getenv(machineCodeChild)), &task); err != nil {
 		t.Fatal(err)
 	}
-	c := gltest.OpenWith(t, glctx.Options{CacheDir: task.Dir})
-	programs, err := cache.New(c, cache.Options{Dir: task.Dir})
+	c, err := glctx.Open(glctx.Options{CacheDir: task.Dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	programs, err := cache.New(c, cache.Options{Dir: task.Dir, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +87,9 @@ func TestMachineCodeChild(t *testing.T) {
 	}
 }
 
-// loadInChild runs a task in a process of its own and returns its counters.
-func loadInChild(t *testing.T, task machineCodeTask) (counters binary.Counters) {
+// loadInChild runs a task in a process of its own and returns its counters. Each change is
+// made to the command before it starts.
+func loadInChild(t *testing.T, task machineCodeTask, changes ...func(*exec.Cmd)) (counters binary.Counters) {
 	t.Helper()
 	text, err := json.Marshal(task)
 	if err != nil {
@@ -100,6 +105,9 @@ func loadInChild(t *testing.T, task machineCodeTask) (counters binary.Counters) 
 			strings.HasPrefix(v, fullVolumeChild+"=")
 	})
 	cmd.Env = append(cmd.Env, machineCodeChild+"="+string(text))
+	for _, change := range changes {
+		change(cmd)
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

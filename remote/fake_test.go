@@ -62,8 +62,10 @@ func newMemory(t testing.TB) (*memory, string) {
 
 const password = "s3cr3t-p4ssw0rd"
 
-func (m *memory) Abilities() remote.Abilities { return m.abilities }
-func (m *memory) Close() error                { return nil }
+func (m *memory) Connect(context.Context) error { return nil }
+
+func (m *memory) Abilities(context.Context) (remote.Abilities, error) { return m.abilities, nil }
+func (m *memory) Close() error                                        { return nil }
 
 func (m *memory) Get(ctx context.Context, name string) (*remote.Object, error) {
 	m.mu.Lock()

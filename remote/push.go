@@ -320,9 +320,13 @@ func (r *Remote) putPack(ctx context.Context, of shader.Digest, made *madePack, 
 // writeHead signs and writes a head with the next number, if old is still the present one.
 // It returns ErrChanged, wrapped, otherwise.
 func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
+	abilities, err := r.backend.Abilities(ctx)
+	if err != nil {
+		return err
+	}
 	h.Schema, h.Time = headSchema, r.now().UTC().Truncate(time.Second)
 	h.Sequence = max(h.Sequence+1, r.state.driver(h.Fingerprint).Sequence+1)
-	if len(old.Packs) == 0 || !r.backend.Abilities().CompareAndSwap {
+	if len(old.Packs) == 0 || !abilities.CompareAndSwap {
 		// A head that was deleted or replaced, and made again, continues after the old
 		// numbers. Without compare-and-swap two writers do not use one number.
 		h.Sequence = max(h.Sequence, uint64(r.now().UnixMilli()))

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,9 @@ Scenarios, each in a process of its own and a directory of its own:
   binary_only  program binaries, the driver's own cache is empty
   driver_only  no program binaries, the driver's own cache is warm
   both         program binaries, the driver's own cache is warm
+With --upstream also, in a process without a home that can write to one private
+place only, which is empty:
+  upstream     the directory of both, read-only, as $SHADERCACHE_UPSTREAM
 An empty cache is an empty directory, not a disabled cache. The two warm
 scenarios use what a cold start before them wrote. Settings of the driver's
 cache in the environment are ignored. A process that is not measured runs first,
@@ -51,14 +55,14 @@ cost a round trip before the first byte. --budget is how long a start waits.
 --chart FILE.svg draws the totals as a picture, unless a result was wrong; the
 terminal shows them as bars of characters. A missing folder is created.
 
-The exit code is 1 when a result was wrong, when both or binary_only compiled
-anything, or when a process that should have compiled everything did not.`
+The exit code is 1 when a result was wrong, when both, binary_only or upstream
+compiled anything, or when a process that should have compiled everything did not.`
 
 func newBenchStartup(o *options) *cobra.Command {
 	var b startup.Options
-	scenario := "all"
+	scenario, upstream := "all", false
 	cmd := &cobra.Command{
-		Use:                   "startup [--programs N] [--scenario NAME] [--repeat N] [--preload] [--remote loopback|URL [--latency D] [--bandwidth RATE] [--budget D]] [--chart FILE] [--workdir DIR]",
+		Use:                   "startup [--programs N] [--scenario NAME] [--repeat N] [--preload] [--upstream] [--remote loopback|URL [--latency D] [--bandwidth RATE] [--budget D]] [--chart FILE] [--workdir DIR]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Measure the start with and without the two cache layers",
 		Long:                  benchStartupUsage,
@@ -69,6 +73,7 @@ func newBenchStartup(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&b.Programs, "programs", 48, "number of programs")
 	flags.StringVar(&scenario, "scenario", "all", "all, or one of those above")
+	flags.BoolVar(&upstream, "upstream", false, "measure the first start with a read-only directory too")
 	flags.IntVar(&b.Repeat, "repeat", 1, "runs of each scenario, for medians")
 	flags.BoolVar(&b.Preload, "preload", false, "get all programs at once before the first dispatch")
 	flags.StringVar(&b.Remote, "remote", "", "start from this remote too: loopback, or a URL")
@@ -86,6 +91,9 @@ func newBenchStartup(o *options) *cobra.Command {
 		}
 		if scenario != "all" {
 			b.Scenarios = []string{scenario}
+		}
+		if upstream {
+			b.Scenarios = append(slices.Clone(b.Scenarios), startup.Upstream)
 		}
 		if cmd.Flags().Changed("dir") {
 			return cli.Usage(cmd, errors.New("--dir has no effect here: each scenario has a directory of its own, below --workdir"))

@@ -199,7 +199,9 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		return nil, err
 	}
 	upstream := settingLine{"upstream", binary.DefaultUpstream(), fromDefault, ""}
-	if upstream.Value != "" {
+	if l := o.Place().Find(); l.Private() && upstream.Value == "" && len(l.Upstream) > 0 {
+		upstream = settingLine{"upstream", l.Upstream[0].Path(), fromPrivate, "it can only be read"}
+	} else if upstream.Value != "" {
 		upstream.Source, upstream.Detail = fromEnvironment, "SHADERCACHE_UPSTREAM"
 	}
 	r.Settings = append(r.Settings, upstream)

@@ -53,9 +53,9 @@ func (s Options) Validate() error {
 	if err := s.FleetOptions.validate(); err != nil {
 		return err
 	}
-	known := Scenarios
+	known := append(slices.Clone(Scenarios), Upstream)
 	if s.Remote != "" {
-		known = allScenarios
+		known = reported
 	}
 	for _, name := range s.Scenarios {
 		if !slices.Contains(known, name) {
@@ -175,6 +175,9 @@ func (r *run) round(ctx context.Context, dir string, number int) error {
 			return fmt.Errorf("%s: %w", scenario, err)
 		}
 		r.runs[scenario] = append(r.runs[scenario], figures)
+		if err := makeRemovable(own); err != nil {
+			return err
+		}
 		_ = r.bar.Add(1)
 	}
 	return nil
@@ -186,24 +189,31 @@ func (r *run) child(ctx context.Context, scenario, dir string, programs, round i
 	if err != nil {
 		return Figures{}, err
 	}
-	arguments := []string{"bench", ChildCommand, "--dir", dir, "--device", r.cli.Device,
-		"--log-level", r.cli.LogLevel.String(), "--programs", strconv.Itoa(programs)}
+	environment, state := scenarioEnvironment(os.Environ()), driverCacheState(dir)
+	arguments := []string{"bench", ChildCommand, "--dir", dir}
+	if scenario == Upstream {
+		environment, arguments = upstreamEnvironment(environment, dir), arguments[:2]
+	}
+	level := r.cli.LogLevel.String()
+	if scenario == Upstream && level == "warn" {
+		level = "error" // that a private place is used is the point
+	}
+	arguments = append(arguments, "--device", r.cli.Device,
+		"--log-level", level, "--programs", strconv.Itoa(programs))
 	if scenario == DriverOnly {
 		arguments = append(arguments, "--memory-only")
 	}
 	if r.Preload {
 		arguments = append(arguments, "--preload")
 	}
-	state := driverCacheState(dir)
 	var stdout bytes.Buffer
 	child := exec.CommandContext(ctx, executable, arguments...)
 	child.Args[0] = os.Args[0]
 	child.Stdout, child.Stderr = &stdout, r.cli.Stderr
-	child.Env = scenarioEnvironment(os.Environ())
 	if isFleet(scenario) {
-		child.Env = append(child.Env, r.far.environment(round)...)
+		environment = append(environment, r.far.environment(round)...)
 	}
-	child.Env = append(child.Env, fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()))
+	child.Env = append(environment, fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()))
 	if err := child.Run(); err != nil {
 		if ctx.Err() != nil {
 			return Figures{}, ctx.Err()
