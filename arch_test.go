@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
 	"glctx":           {"binary", "drivercache", "shader"},
 	"executor":        {"binary", "cache", "glctx", "shader"},
-	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/osfile", "shader"},
+	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},

@@ -336,6 +336,40 @@ func TestDriverThatCrashesInTheFirstJob(t *testing.T) {
 	}
 }
 
+// An application that records no crashes gets over such a driver as well: the process after
+// the first that died records its own crash.
+func TestDriverThatCrashesInTheFirstJobUnrecorded(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	faulty := filepath.Join(t.TempDir(), "faulty")
+	environment := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, At: "glDispatchCompute", Source: "victim", While: faulty})
+	s := start{Dir: t.TempDir(), Names: []string{"a", "victim", "b"}, Run: true}
+	s.wantResult(t, environment...)
+	if err := os.WriteFile(faulty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s.wantDeath(t, environment...)
+	}
+	if r := s.wantResult(t, environment...); !strings.Contains(r.Origins["victim"], "aside") || r.Origins["a"] != "disk" || r.Origins["b"] != "disk" {
+		t.Errorf("the third start: %+v", r)
+	}
+}
+
+// A program in whose first job a process was killed, again and again, is healthy.
+func TestKilledInTheFirstJob(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	killed := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, Argument: "9", At: "glDispatchCompute", Source: "victim"})
+	s := start{Dir: t.TempDir(), Names: []string{"a", "victim"}, Run: true}
+	for range 3 {
+		s.wantDeath(t, killed...)
+	}
+	if r := s.wantResult(t); r.Origins["victim"] != "disk" || len(notes(t, s.Dir)) != 0 {
+		t.Errorf("%+v, %+v", r, notes(t, s.Dir))
+	}
+}
+
 // A driver that crashes as it returns a program binary ends one process. The program is
 // compiled from then on and not stored.
 func TestDriverThatCrashesReadingABinary(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -28,6 +29,60 @@ func (s *Store) PutChecked(b *Blob) error {
 func (s *Store) Checked(b *Blob) bool {
 	data, _, err := readRegular(s.checkedPath(b.Key), 2*sha256.Size+1)
 	return err == nil && string(data) == string(payloadSumLine(b))
+}
+
+// wrongMark begins the record of a program that the driver computes wrong, in the place of
+// a sum. The name follows in a line, and the reason in the rest.
+const (
+	wrongMark     = "wrong\n"
+	maxWrongBytes = 4 << 10
+)
+
+// WrongProgram is a program that gives a wrong answer right after it was compiled.
+type WrongProgram struct {
+	Key    shader.Key
+	Name   string
+	Reason string
+}
+
+// PutWrong records that a program gave a wrong answer right after it was compiled, in the
+// place of PutChecked's record.
+func (s *Store) PutWrong(key shader.Key, name, reason string) error {
+	text := wrongMark + strings.ReplaceAll(cutName(name), "\n", " ") + "\n" + reason
+	if err := s.writeInto(s.checkedPath(key), []byte(text[:min(len(text), maxWrongBytes)])); err != nil {
+		return fmt.Errorf("binary: record a check: %w", err)
+	}
+	return nil
+}
+
+// Wrong returns what PutWrong recorded for a program, and false where it recorded nothing.
+func (s *Store) Wrong(key shader.Key) (reason string, wrong bool) {
+	w, wrong := s.readWrong(key)
+	return w.Reason, wrong
+}
+
+func (s *Store) readWrong(key shader.Key) (WrongProgram, bool) {
+	data, _, err := readRegular(s.checkedPath(key), maxWrongBytes)
+	text, wrong := strings.CutPrefix(string(data), wrongMark)
+	if err != nil || !wrong {
+		return WrongProgram{}, false
+	}
+	name, reason, _ := strings.Cut(text, "\n")
+	return WrongProgram{key, name, reason}, true
+}
+
+// WrongPrograms lists the programs that PutWrong recorded.
+func (s *Store) WrongPrograms() (list []WrongProgram) {
+	for _, e := range osfile.List(filepath.Join(s.path, checkedName)) {
+		key, err := shader.ParseKey(e.Name())
+		if err != nil {
+			continue
+		}
+		if w, wrong := s.readWrong(key); wrong {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 func payloadSumLine(b *Blob) []byte {

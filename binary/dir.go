@@ -24,6 +24,7 @@ import (
 //	opening/                  processes that make a GL context: see MarkOpening
 //	driver/                   the driver's own cache: see package drivercache
 //	sources/                  texts of programs: see PutSource
+//	remote/                   what is known of remotes: see package remote
 //	last_trim                 time of the last Trim
 const (
 	statsName      = "cache_stats.json"

@@ -13,12 +13,12 @@ import (
 // Entry describes one program on disk.
 type Entry struct {
 	Key          shader.Key `json:"-"`
-	Name         string     `json:"name"`
-	Bytes        int64      `json:"bytes"`     // of the file
-	RawBytes     int64      `json:"raw_bytes"` // of the program binary
-	Created      time.Time  `json:"created"`
-	LastUse      time.Time  `json:"last_use"` // the file's time where the index has none
-	Hits         uint64     `json:"hits"`
+	Name         string     `json:"name"`       // label
+	Bytes        int64      `json:"bytes"`      // of the file
+	RawBytes     int64      `json:"raw_bytes"`  // of the program binary
+	Created      time.Time  `json:"created"`    // when it was compiled
+	LastUse      time.Time  `json:"last_use"`   // the file's time where the index has none
+	Hits         uint64     `json:"hits"`       // requests that found it
 	CompileNanos int64      `json:"compile_ns"` // time to a primed program without the cache; 0 = unknown
 	LoadNanos    int64      `json:"load_ns"`    // time to a primed program from the blob; 0 = unknown
 

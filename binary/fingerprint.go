@@ -26,15 +26,15 @@ const fingerprintSchema = 1
 //	Formats     GL_PROGRAM_BINARY_FORMATS, sorted       what the driver can load
 //	PointerBits size of a pointer of this process       32- and 64-bit drivers do not mix
 type Fingerprint struct {
-	Vendor      string   `json:"vendor"`
-	Renderer    string   `json:"renderer"`
-	Version     string   `json:"version"`
-	GLSL        string   `json:"glsl"`
-	DriverUUID  string   `json:"driver_uuid,omitempty"`
-	Profile     uint32   `json:"profile"`
-	Flags       uint32   `json:"flags"`
-	Formats     []uint32 `json:"formats"`
-	PointerBits int      `json:"pointer_bits"`
+	Vendor      string   `json:"vendor"`                // GL_VENDOR
+	Renderer    string   `json:"renderer"`              // GL_RENDERER
+	Version     string   `json:"version"`               // GL_VERSION
+	GLSL        string   `json:"glsl"`                  // GL_SHADING_LANGUAGE_VERSION
+	DriverUUID  string   `json:"driver_uuid,omitempty"` // GL_DRIVER_UUID_EXT, where the driver has one
+	Profile     uint32   `json:"profile"`               // GL_CONTEXT_PROFILE_MASK
+	Flags       uint32   `json:"flags"`                 // GL_CONTEXT_FLAGS
+	Formats     []uint32 `json:"formats"`               // program binary formats
+	PointerBits int      `json:"pointer_bits"`          // of the process
 }
 
 // Digest returns the SHA-256 of all fields. Drivers are equal if their digests are.

@@ -123,7 +123,7 @@ func (v *verifying) misplacedInDir(d *Dir) {
 			}
 		}
 	}
-	for _, name := range slices.Concat(dirFiles, []string{driverName + ".lock", driverName + ".drop", importName + ".lock"}) {
+	for _, name := range slices.Concat(dirFiles, []string{driverName + ".lock", driverName + ".drop", driverName + ".drop.lock", importName + ".lock"}) {
 		path := filepath.Join(d.path, name)
 		if osfile.IsLink(path) {
 			v.link(path)

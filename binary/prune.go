@@ -49,9 +49,9 @@ type PruneOptions struct {
 
 // PruneReport lists what Prune deleted.
 type PruneReport struct {
-	Programs     int   `json:"programs"`
-	Bytes        int64 `json:"bytes"` // of the programs' files
-	DriverFiles  int   `json:"driver_files"`
+	Programs     int   `json:"programs"`     // deleted
+	Bytes        int64 `json:"bytes"`        // of the programs' files
+	DriverFiles  int   `json:"driver_files"` // of the driver's own cache, deleted
 	DriverBytes  int64 `json:"driver_bytes"` // of files and entries
 	Fingerprints int   `json:"fingerprints"` // whole directories
 	Leftovers    int   `json:"leftovers"`    // temporary and rejected files, notes that have expired

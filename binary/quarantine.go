@@ -27,6 +27,7 @@ import (
 //	one compile       the same again, and the driver's refused, with a QuarantinedError
 //	                  cache was set aside since
 //	one first job     as one compile                   as one compile
+//	one first job     no signal                        Recovery.Unrecorded
 //	one run           of a driver's signal, or for     refused
 //	                  the second time
 //
@@ -53,14 +54,14 @@ const (
 
 // Quarantined describes a program that was in flight when a process ended.
 type Quarantined struct {
-	Key     shader.Key `json:"key"`
-	Name    string     `json:"name"`
-	Action  Action     `json:"action"`
+	Key     shader.Key `json:"key"`             // of the program
+	Name    string     `json:"name"`            // its label
+	Action  Action     `json:"action"`          // what the driver did: compile, load, read, dispatch or run
 	Suspect bool       `json:"suspect"`         // not refused, but tried where a crash harms nothing
 	Signal  string     `json:"signal"`          // the driver's signal that ended a process; "" = none was seen
 	Hangs   int        `json:"hangs,omitempty"` // trials that ran out of time
-	Reason  string     `json:"reason"`
-	Time    time.Time  `json:"time"` // when the note was written
+	Reason  string     `json:"reason"`          // what was seen
+	Time    time.Time  `json:"time"`            // when the note was written
 }
 
 // Refused reports whether the source, or the tuner's candidate, must not reach the driver.
@@ -106,6 +107,10 @@ func (q Quarantined) isActive(now time.Time) bool {
 type Recovery struct {
 	Found  []Quarantined // in flight in processes that ended since the last call
 	Active []Quarantined // every program with a note, sorted by name, then key
+
+	// Unrecorded reports that a process ended in the first job of a program and recorded
+	// no signal. That is no evidence; recording crashes in this process gives some.
+	Unrecorded bool
 }
 
 // Recover finds processes that ended with programs in flight and writes the notes of those
@@ -116,6 +121,7 @@ func (s *Store) Recover() (Recovery, error) {
 	err := crashlog.Recover(s.inFlightPath(), s.dir.now(), func(left crashlog.Remains) error {
 		for m, name := range left.Marks {
 			if m.Action == crashlog.Dispatch && left.Crash == "" {
+				r.Unrecorded = true
 				continue // most processes that are killed are busy with a program
 			}
 			q := s.classify(m, cutName(name), left)

@@ -42,13 +42,13 @@ type ExportOptions struct {
 
 // ExportReport is the content of an exported bundle.
 type ExportReport struct {
-	Fingerprints []Fingerprint `json:"fingerprints"`
-	Programs     int           `json:"programs"`
-	Sources      int           `json:"sources"`
-	Tunings      int           `json:"tunings"`
-	DriverFiles  int           `json:"driver_files"`
-	Bytes        int64         `json:"bytes"` // before compression
-	LeftOut      []LeftOut     `json:"left_out,omitempty"`
+	Fingerprints []Fingerprint `json:"fingerprints"`       // drivers in the file
+	Programs     int           `json:"programs"`           // program binaries in the file
+	Sources      int           `json:"sources"`            // texts in the file
+	Tunings      int           `json:"tunings"`            // results of tuning in the file
+	DriverFiles  int           `json:"driver_files"`       // of the driver's own cache in the file
+	Bytes        int64         `json:"bytes"`              // before compression
+	LeftOut      []LeftOut     `json:"left_out,omitempty"` // what the file lacks
 
 	WithoutMachineCode []string `json:"without_machine_code,omitempty"` // drivers whose programs compile at their first dispatch
 
@@ -58,8 +58,8 @@ type ExportReport struct {
 // LeftOut is a file of the directory that is not in the bundle because it is damaged or
 // unknown.
 type LeftOut struct {
-	Path   string `json:"path"` // below the cache directory
-	Reason string `json:"reason"`
+	Path   string `json:"path"`   // below the cache directory
+	Reason string `json:"reason"` // why
 }
 
 // count adds a file to the report.

@@ -35,8 +35,9 @@ type ImportOptions struct {
 	// Expect are properties of the bundle that the caller has from a trusted source, such
 	// as the signed head of a remote. Default: none.
 	Expect *Expected
-	// Unrecorded leaves the programs out of the indexes, which costs some syncs less. The
-	// next Record of each store adds them.
+	// Unrecorded leaves the programs out of the indexes, and syncs NVIDIA's slots only: it
+	// is for a start that waits. The next Record of each store adds the programs. A power
+	// cut within seconds may leave files of the import that are found damaged later.
 	Unrecorded bool
 	// Merge merges NVIDIA's slots, after new ones were added. Default: drivercache.Merge,
 	// which does nothing while a process uses the directory.
@@ -50,7 +51,7 @@ type ImportOptions struct {
 
 // ImportReport is the result of an import.
 type ImportReport struct {
-	Signed   bool `json:"signed"`
+	Signed   bool `json:"signed"`   // the file has a signature
 	Verified bool `json:"verified"` // the signature matches VerifyKey
 
 	Trust                Trust `json:"trust"`                  // the reason for importing native code
@@ -73,7 +74,7 @@ type ImportReport struct {
 	// driver's cache is in use: the new slots are in place, and are read after the
 	// next merge.
 	Merge        nvidia.Report `json:"merge"`
-	MergePending bool          `json:"merge_pending"`
+	MergePending bool          `json:"merge_pending"` // the slots are in use; the next start that finds them unused merges them
 
 	Items []Item `json:"-"` // of the selected files
 }

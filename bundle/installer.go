@@ -43,7 +43,7 @@ func (i *installer) install() (ImportReport, error) {
 	}
 	m, err := decodeManifest(data)
 	if err != nil {
-		return i.report, errors.Join(err, i.root.RemoveAll(stagingName))
+		return i.report, i.root.RemoveAll(stagingName) // what is not whole was not committed
 	}
 	return i.installManifest(m)
 }

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/pem"
 	"errors"
@@ -14,6 +15,14 @@ const (
 	// maxKeyBytes limits the size of a key file. Those of GenerateKey have 119 and 113
 	// bytes.
 	maxKeyBytes = 64 << 10
+)
+
+// What DER has before the bytes of an ed25519 key: PKCS #8 before a private one, PKIX before
+// a public one (RFC 8410). crypto/x509 would link package net into each program that keeps
+// programs on disk.
+const (
+	privatePrefix = "\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20"
+	publicPrefix  = "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00"
 )
 
 // signatureContext separates signatures of bundles from other uses of the key.
@@ -34,18 +43,10 @@ func generateKey(path string) error {
 	if err != nil {
 		return err
 	}
-	privateDER, err := encodePrivateKey(private)
-	if err != nil {
+	if err := writeNew(path, privateBlock, append([]byte(privatePrefix), private.Seed()...), 0o600); err != nil {
 		return err
 	}
-	publicDER, err := encodePublicKey(public)
-	if err != nil {
-		return err
-	}
-	if err := writeNew(path, privateBlock, privateDER, 0o600); err != nil {
-		return err
-	}
-	if err := writeNew(path+".pub", publicBlock, publicDER, 0o644); err != nil {
+	if err := writeNew(path+".pub", publicBlock, append([]byte(publicPrefix), public...), 0o644); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
@@ -54,24 +55,30 @@ func generateKey(path string) error {
 // ReadPrivateKey reads the key that GenerateKey wrote, or any ed25519 key in
 // PKCS #8 and PEM, as "openssl genpkey -algorithm ed25519" writes it.
 func ReadPrivateKey(path string) (ed25519.PrivateKey, error) {
-	return readKey(path, "private key", privateBlock, decodePrivateKey)
+	seed, err := readKey(path, "private key", privateBlock, privatePrefix, ed25519.SeedSize)
+	if err != nil {
+		return nil, err
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
 }
 
 // ReadPublicKey reads the .pub file that GenerateKey wrote, or any ed25519
 // public key in PKIX and PEM.
 func ReadPublicKey(path string) (ed25519.PublicKey, error) {
-	return readKey(path, "public key", publicBlock, decodePublicKey)
+	key, err := readKey(path, "public key", publicBlock, publicPrefix, ed25519.PublicKeySize)
+	return ed25519.PublicKey(key), err
 }
 
-// readKey reads a key of type K from a file with one PEM block. what is its name in
+// readKey reads the bytes of a key from a file with one PEM block. what is its name in
 // errors.
-func readKey[K any](path, what, block string, decode func(der []byte) (K, error)) (key K, err error) {
+func readKey(path, what, block, prefix string, size int) ([]byte, error) {
 	der, err := readBlock(path, block)
 	if err != nil {
-		return key, fmt.Errorf("bundle: read %s: %w", what, err)
+		return nil, fmt.Errorf("bundle: read %s: %w", what, err)
 	}
-	if key, err = decode(der); err != nil {
-		return key, fmt.Errorf("bundle: read %s %s: %w", what, path, err)
+	key, found := bytes.CutPrefix(der, []byte(prefix))
+	if !found || len(key) != size {
+		return nil, fmt.Errorf("bundle: read %s %s: it is not an ed25519 key", what, path)
 	}
 	return key, nil
 }

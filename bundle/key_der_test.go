@@ -1,59 +1,52 @@
 package bundle
 
 import (
-	"bytes"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// Key files are those of crypto/x509.
-func TestKeysAreThoseOfX509(t *testing.T) {
+// Key files are those of crypto/x509, and of openssl, which this package does not link.
+func TestKeyFilesAreStandard(t *testing.T) {
 	public, private := keys(t)
-	ours, err := encodePrivateKey(private)
+	privateDER, err := x509.MarshalPKCS8PrivateKey(private)
 	must(t, err)
-	theirs, err := x509.MarshalPKCS8PrivateKey(private)
+	publicDER, err := x509.MarshalPKIXPublicKey(public)
 	must(t, err)
-	if !bytes.Equal(ours, theirs) {
-		t.Errorf("private key: %x, want %x", ours, theirs)
+	path := filepath.Join(t.TempDir(), "standard")
+	must(t, writeNew(path, privateBlock, privateDER, 0o600))
+	must(t, writeNew(path+".pub", publicBlock, publicDER, 0o600))
+	if got, err := ReadPrivateKey(path); err != nil || !got.Equal(private) {
+		t.Errorf("private: %v", err)
 	}
-	if got, err := decodePrivateKey(theirs); err != nil || !got.Equal(private) {
-		t.Errorf("private key: %v", err)
+	if got, err := ReadPublicKey(path + ".pub"); err != nil || !got.Equal(public) {
+		t.Errorf("public: %v", err)
 	}
-	ours, err = encodePublicKey(public)
-	must(t, err)
-	theirs, err = x509.MarshalPKIXPublicKey(public)
-	must(t, err)
-	if !bytes.Equal(ours, theirs) {
-		t.Errorf("public key: %x, want %x", ours, theirs)
-	}
-	if got, err := decodePublicKey(theirs); err != nil || !got.Equal(public) {
-		t.Errorf("public key: %v", err)
-	}
-}
 
-func TestOtherKeysAreRefused(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	made := filepath.Join(t.TempDir(), "made")
+	must(t, GenerateKey(made))
+	der, err := readBlock(made, privateBlock)
 	must(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
-	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	must(t, err)
-	if _, err := decodePrivateKey(private); err == nil || !strings.Contains(err.Error(), "not an ed25519 key") {
-		t.Errorf("private key: %v", err)
+	if key, err := x509.ParsePKCS8PrivateKey(der); err != nil || len(key.(ed25519.PrivateKey)) != ed25519.PrivateKeySize {
+		t.Errorf("private: %v", err)
 	}
-	if _, err := decodePublicKey(public); err == nil || !strings.Contains(err.Error(), "not an ed25519 key") {
-		t.Errorf("public key: %v", err)
+	der, err = readBlock(made+".pub", publicBlock)
+	must(t, err)
+	if _, err := x509.ParsePKIXPublicKey(der); err != nil {
+		t.Errorf("public: %v", err)
 	}
-	for _, der := range [][]byte{nil, {}, {0x30}, private[:len(private)-1], append(bytes.Clone(public), 0)} {
-		if _, err := decodePrivateKey(der); err == nil {
-			t.Errorf("private key %x was accepted", der)
-		}
-		if _, err := decodePublicKey(der); err == nil {
-			t.Errorf("public key %x was accepted", der)
-		}
+
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	der, err = x509.MarshalPKCS8PrivateKey(other)
+	must(t, err)
+	must(t, writeNew(path+"-ecdsa", privateBlock, der, 0o600))
+	if _, err := ReadPrivateKey(path + "-ecdsa"); err == nil || !strings.Contains(err.Error(), "not an ed25519 key") {
+		t.Errorf("another kind of key: %v", err)
 	}
 }

@@ -38,9 +38,9 @@ type Manifest struct {
 
 // Fingerprint is a driver whose programs are in a bundle.
 type Fingerprint struct {
-	Dir         string             `json:"dir"`
-	Digest      shader.Digest      `json:"digest"`
-	Fingerprint binary.Fingerprint `json:"fingerprint"`
+	Dir         string             `json:"dir"`         // its folder in the cache directory
+	Digest      shader.Digest      `json:"digest"`      // of the fingerprint
+	Fingerprint binary.Fingerprint `json:"fingerprint"` // which driver
 }
 
 // File is one file of a bundle. Path is its path below the cache directory.

@@ -10,10 +10,12 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -25,7 +27,8 @@ const (
 	stagingReady = ".import/ready"
 )
 
-// windowBytes is the window size of the compression. It limits the memory of a reader.
+// windowBytes is the largest window size of the compression that is read. It limits the
+// memory of a reader.
 const windowBytes = 8 << 20
 
 // unpacker reads one bundle into the staging folder.
@@ -94,7 +97,32 @@ func (u *unpacker) run(r io.Reader) (*Manifest, error) {
 		return nil, err
 	}
 	u.closeFolder()
+	if err := u.sync(selected); err != nil {
+		return nil, err
+	}
 	return selected, u.root.Rename(stagingNew, stagingReady)
+}
+
+// sync has the files reach the disk: after a power cut, files that were renamed and not
+// synced are empty. Of an import that a start waits for that is done for NVIDIA's slots
+// only: all other files are checked when they are read.
+func (u *unpacker) sync(m *Manifest) error {
+	if !u.options.Unrecorded {
+		return osfile.SyncVolume(filepath.Join(u.root.Name(), stagingNew))
+	}
+	for _, f := range m.Files {
+		if f.Kind != NVIDIA {
+			continue
+		}
+		staged, err := u.root.Open(path.Join(stagingNew, f.Path))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(staged.Sync(), staged.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unpackMembers reads all members, and writes the selected ones to the staging folder.

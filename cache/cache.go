@@ -49,6 +49,7 @@ type Cache struct {
 		loads    map[shader.Key]*load
 		failures failures
 		checked  map[shader.Key]bool // blobs whose program passed the check
+		wrong    map[shader.Key]bool // programs of which a blob gave a wrong answer
 		unstored int                 // tasks and blobs that the store has not finished
 		queue    []task              // for the store
 		writing  bool                // the writer runs
@@ -84,6 +85,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.mu.evicted = newEvictedBlobs(o.KeepEvictedBytes)
 	c.mu.failures = newFailures(o.NegativeCacheOff)
 	c.mu.checked = map[shader.Key]bool{}
+	c.mu.wrong = map[shader.Key]bool{}
 	c.mu.loads = map[shader.Key]*load{}
 	c.mu.warned = map[string]bool{}
 	opened, err := openStore(o, fingerprint, dev.DriverCache())

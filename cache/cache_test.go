@@ -125,11 +125,12 @@ func (f *fixture) wantOrigin(src *shader.Source, want cache.Origin) {
 	}
 }
 
-// wantCounts compares the counters that count events, but for starts and times.
+// wantCounts compares the counters that count events, but for starts.
 func (f *fixture) wantCounts(want binary.Counters) {
 	f.Helper()
 	got := f.cache.Stats().Counters
 	got.Starts, got.CompileNanos, got.LoadNanos, got.SavedNanos = 0, 0, 0, 0
+	got.LoadedBytes, got.UpstreamBytes = 0, 0
 	if got != want {
 		f.Errorf("counters are\n%+v, want\n%+v", got, want)
 	}

@@ -16,16 +16,24 @@ import (
 // CheckTogether returns a *WrongAnswerError: release the handles and call RejectWrong for
 // its keys. The errors that are no results, see shader.Source.WithCheck, are returned as
 // they are. check must not call the cache.
+//
+// Programs that were compiled because RejectWrong rejected their binaries are checked once
+// more. Where they compute wrong as well, CheckTogether warns, records it, and returns nil:
+// later starts of this driver do not compile them again.
 func (c *Cache) CheckTogether(ctx context.Context, handles []*Handle, check func(context.Context) error) error {
 	c.mu.Lock()
 	unchecked := map[*entry]*binary.Blob{}
+	var again []*entry
 	for _, h := range handles {
-		if e := h.entry(); e.unchecked != nil {
+		e := h.entry()
+		if e.unchecked != nil {
 			unchecked[e] = e.unchecked
+		} else if e.recheck {
+			again = append(again, e)
 		}
 	}
 	c.mu.Unlock()
-	if len(unchecked) == 0 {
+	if len(unchecked) == 0 && len(again) == 0 {
 		return nil
 	}
 	err := check(ctx)
@@ -33,8 +41,19 @@ func (c *Cache) CheckTogether(ctx context.Context, handles []*Handle, check func
 		if isNoAnswer(ctx, err) {
 			return err
 		}
-		return newWrongAnswerError(unchecked, err)
+		if len(unchecked) > 0 {
+			return newWrongAnswerError(unchecked, err)
+		}
+		for _, e := range again {
+			c.setAlwaysWrong(e, err)
+		}
+		return nil
 	}
+	c.mu.Lock()
+	for _, e := range again {
+		e.recheck = false
+	}
+	c.mu.Unlock()
 	for e, blob := range unchecked {
 		if err == nil {
 			c.setChecked(blob)
@@ -51,7 +70,7 @@ func (c *Cache) CheckTogether(ctx context.Context, handles []*Handle, check func
 // later; wrong is why the program failed the check; err is why the check gave no answer.
 func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, program shader.Program, blob *binary.Blob) (unchecked *binary.Blob, wrong, err error) {
 	run := src.Check()
-	if run == nil || c.isChecked(blob) {
+	if run == nil || c.isChecked(blob) || c.isAlwaysWrong(src) {
 		return nil, nil, nil
 	}
 	err = c.runCheck(ctx, run, program.ID)

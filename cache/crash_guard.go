@@ -95,6 +95,10 @@ func (g *CrashGuard) readNotes() {
 	if err != nil {
 		g.owner.storeFailed("reading crash marks", err)
 	}
+	if r.Unrecorded && !g.owner.options.RecordCrashes {
+		g.owner.log.Info("this process records crashes: an earlier one ended in the first job of a program")
+		g.owner.recordCrashes()
+	}
 	notes := r.Active
 	for i := range notes {
 		notes[i] = g.withoutTrial(notes[i])

@@ -38,6 +38,7 @@ type entry struct {
 	// Guarded by Cache.mu.
 	blob        *binary.Blob // what to keep in memory after eviction; nil: nothing
 	unchecked   *binary.Blob // what the program was loaded from, if CheckTogether is to check it
+	recheck     bool         // it was compiled, because its blob gave a wrong answer, and CheckTogether is to check it
 	evicted     bool
 	storeOnly   bool   // made for the store and never resident
 	placed      int64  // last use as of the last residency.updateOrder

@@ -92,7 +92,9 @@ type Options struct {
 	// that crashes is compiled again at every start. It sets debug.SetCrashOutput, of which a process has one,
 	// and with *glctx.Context a signal handler for threads that the driver
 	// started: see Device.SetCrashOutput. Default: false, because the application
-	// may need either itself.
+	// may need either itself. Where an earlier process ended in the first job of a program
+	// without a record, this process records crashes nevertheless: a driver that crashes
+	// there would end every start.
 	RecordCrashes bool
 
 	// Trier tries programs that were in the driver when a process ended, before this

@@ -32,6 +32,12 @@ type Store interface {
 	Checked(blob *binary.Blob) bool
 	PutChecked(blob *binary.Blob) error
 
+	// PutWrong keeps that a program gave a wrong answer right after it was compiled, and
+	// why. Wrong returns the reason, and false where PutChecked was called later, or
+	// neither.
+	PutWrong(key shader.Key, name, reason string) error
+	Wrong(key shader.Key) (reason string, wrong bool)
+
 	// Record adds uses and counters to the statistics. After an error nothing was
 	// recorded, and the caller tries again later: at once if the error matches
 	// binary.ErrBusy, which *binary.Store does not return.
@@ -133,6 +139,12 @@ func (NopStore) Checked(*binary.Blob) bool { return false }
 
 // PutChecked does nothing.
 func (NopStore) PutChecked(*binary.Blob) error { return nil }
+
+// PutWrong does nothing.
+func (NopStore) PutWrong(shader.Key, string, string) error { return nil }
+
+// Wrong returns false.
+func (NopStore) Wrong(shader.Key) (string, bool) { return "", false }
 
 // Record does nothing.
 func (NopStore) Record([]binary.Use, binary.Counters) error { return nil }

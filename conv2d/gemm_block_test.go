@@ -26,7 +26,7 @@ func TestGEMMBlock(t *testing.T) {
 		{M: 12, N: 32, K: 64, Batch: 2, StrideA: 0, StrideB: 64 * 32, StrideC: 12 * 32},
 	}
 	for i, p := range problems {
-		if i%3 == 0 {
+		if i%6 == 0 { // its programs take longer to compile
 			checkGEMM(t, r, likeliest, p)
 		} else {
 			checkGEMM(t, r, small, p)

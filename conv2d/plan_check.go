@@ -4,8 +4,6 @@ package conv2d
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -13,70 +11,55 @@ import (
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // Some drivers accept a program binary and compute wrong with it. A plan whose programs
 // were loaded from binaries that no plan has checked computes a small problem with them
 // first, and compares every element with the CPU. The small problem is of the same
-// programs, so that one check is enough for all sizes.
+// programs, so that one check is enough for all sizes. Programs that compute large
+// problems only are checked with a sample: see sample_check.go.
 
-// checkFLOPs bounds the small problem: some 20 ms on the CPU, once for a binary. Programs
-// that only compute larger ones are not checked.
+// checkFLOPs bounds what a check computes on the CPU: some 20 ms, once for a binary.
 const checkFLOPs = 1 << 25
-
-// checkedPrograms is implemented by *cache.Cache.
-type checkedPrograms interface {
-	CheckTogether(ctx context.Context, handles []*cache.Handle, check func(context.Context) error) error
-	RejectWrong(key shader.Key, reason string) bool
-}
-
-var _ checkedPrograms = (*cache.Cache)(nil)
 
 // getChecked gets the programs, and compiles those that were loaded if they compute wrong.
 // It fails if they still do, because other plans use them.
 func (p *Plan) getChecked(ctx context.Context, programs executor.Programs) error {
-	checked, ok := programs.(checkedPrograms)
-	if !ok {
-		return p.getPrograms(ctx, programs)
+	get := func() ([]*cache.Handle, error) {
+		err := p.getPrograms(ctx, programs)
+		return slices.Collect(maps.Values(p.programs)), err
 	}
-	var wrong *cache.WrongAnswerError
-	for range 2 {
-		if err := p.getPrograms(ctx, programs); err != nil {
-			return err
-		}
-		err := checked.CheckTogether(ctx, slices.Collect(maps.Values(p.programs)), p.check)
-		if !errors.As(err, &wrong) {
-			return err
-		}
-		p.releasePrograms()
-		for _, key := range wrong.Keys {
-			checked.RejectWrong(key, wrong.Err.Error())
-		}
-	}
-	return fmt.Errorf("%w; it is in use, and cannot be compiled before it is released", wrong)
+	return kernelset.Checked(ctx, programs, get, p.releasePrograms, p.check)
 }
 
-// check computes a small problem with the programs of the plan.
+// check computes a small problem with the programs of the plan, or the problem itself
+// where they compute no smaller one.
 func (p *Plan) check(context.Context) error {
 	small, sequence, tolerance, ok := p.smaller(p.e.Context().Info())
 	if !ok {
-		return shader.ErrCheckLater
+		return p.checkSample()
 	}
 	in := small.randomTensors(1)
-	ids := map[shader.Key]uint32{}
-	for key, handle := range p.programs {
-		ids[key] = handle.Program()
-	}
-	var got []float32
-	err := p.e.Context().Do(func(gl *glctx.GL) (err error) {
-		got, err = kernel.Compute(gl, sequence, ids, in, small.output)
-		return err
-	})
+	got, err := p.compute(sequence, in, small.output)
 	if err != nil {
 		return err
 	}
 	return Compare(got, small.reference(in), tolerance).Err()
+}
+
+// compute runs a sequence of the plan's programs once, in poisoned memory of its own.
+func (p *Plan) compute(sequence kernel.Sequence, in kernel.Tensors, outputLen int) (got []float32, err error) {
+	ids := map[shader.Key]uint32{}
+	for key, handle := range p.programs {
+		ids[key] = handle.Program()
+	}
+	err = p.e.Context().Do(func(gl *glctx.GL) (err error) {
+		got, err = kernel.Compute(gl, sequence, ids, in, outputLen)
+		return err
+	})
+	return got, err
 }
 
 // smallSides are the extents of small problems: of an output, and of a sum. The last ones

@@ -18,11 +18,12 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// planVariable is the cache directory of a process that computes a shape; the second
-// variable is the shape.
+// planVariable is the cache directory of a process that computes a shape; the other
+// variables are the shape, and the algorithm for GPUs where the plan is not to choose.
 const (
-	planVariable  = "CONV2D_TEST_PLAN"
-	shapeVariable = "CONV2D_TEST_SHAPE"
+	planVariable      = "CONV2D_TEST_PLAN"
+	shapeVariable     = "CONV2D_TEST_SHAPE"
+	algorithmVariable = "CONV2D_TEST_ALGORITHM"
 )
 
 // It runs in place of the tests.
@@ -31,7 +32,7 @@ func init() {
 	if dir == "" {
 		return
 	}
-	if err := computeShape(dir, os.Getenv(shapeVariable)); err != nil {
+	if err := computeShape(dir, os.Getenv(shapeVariable), os.Getenv(algorithmVariable)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -47,7 +48,7 @@ type planCounters struct {
 }
 
 // computeShape computes a problem, compares every element and prints the counters.
-func computeShape(dir, word string) error {
+func computeShape(dir, word, algorithm string) error {
 	gpu, err := shadercache.Open(shadercache.Options{Dir: dir})
 	if err != nil {
 		return err
@@ -62,7 +63,11 @@ func computeShape(dir, word string) error {
 	}
 	ctx := context.Background()
 	before := gpu.Context.Counters().Dispatches
-	plan, err := newPlan(ctx, gpu.Executor, gpu.Cache, s, PlanOptions{})
+	var o PlanOptions
+	if algorithm != "" {
+		o.Choice = &Choice{algorithm, ImplicitParams{BM: 32, BN: 32, BK: 8, TM: 8, TN: 4, Slices: 1, Split: 1, Buffers: 2, TapsFirst: 1, Clamp: 1}}
+	}
+	plan, err := newPlan(ctx, gpu.Executor, gpu.Cache, s, o)
 	if err != nil {
 		return err
 	}
@@ -89,23 +94,28 @@ func computeShape(dir, word string) error {
 }
 
 // A driver that accepts a binary and computes wrong costs a compile: the result is right.
-// A binary that passed is not checked again.
+// A binary that passed is not checked again. The last two have no problem below checkFLOPs.
 func TestPlanChecksLoadedPrograms(t *testing.T) {
 	gltest.Open(t)
-	for _, word := range []string{"gemm:33x20x70", "conv2d:1x3x20x20-5,3x3,p1,relu"} {
-		t.Run(word, func(t *testing.T) {
+	for _, c := range []struct{ word, algorithm string }{
+		{"gemm:33x20x70", ""}, {"conv2d:1x3x20x20-5,3x3,p1,relu", ""},
+		{"conv2d:1x24x40x40-56,3x3,p1,bias,relu", "implicit"}, {"conv2d:1x24x40x40-56,3x3,p1", "winograd4"},
+	} {
+		word := c.word
+		t.Run(c.algorithm+word, func(t *testing.T) {
 			t.Parallel()
 			fault := faultgl.Fault{Mode: faultgl.Wrong, At: "glProgramBinary", Source: "#version"}
-			environment := faultgl.Environment(t, fault)
+			choose := []string{algorithmVariable + "=" + c.algorithm}
+			environment := append(faultgl.Environment(t, fault), choose...)
 			dir := t.TempDir()
 			n := computeInProcess(t, dir, word, environment).Compiles
 			if got := computeInProcess(t, dir, word, environment); got.Compiles != n || got.Wrong != n {
 				t.Errorf("%d programs, with the fault: %+v", n, got)
 			}
-			if got := computeInProcess(t, dir, word, nil); got.Compiles != 0 || got.Wrong != 0 || got.DiskHits != n || got.Dispatches == 0 {
+			if got := computeInProcess(t, dir, word, choose); got.Compiles != 0 || got.Wrong != 0 || got.DiskHits != n || got.Dispatches == 0 {
 				t.Errorf("%d programs, checked: %+v", n, got)
 			}
-			if got := computeInProcess(t, dir, word, nil); got.Compiles != 0 || got.DiskHits != n || got.Dispatches != 0 {
+			if got := computeInProcess(t, dir, word, choose); got.Compiles != 0 || got.DiskHits != n || got.Dispatches != 0 {
 				t.Errorf("%d programs, checked before: %+v", n, got)
 			}
 		})
@@ -129,7 +139,7 @@ func computeInProcess(t *testing.T, dir, word string, environment []string) (got
 }
 
 // Every algorithm for software drivers has a small problem for the programs of large ones.
-// Those for GPUs have all extents compiled in.
+// Those for GPUs have all extents compiled in, and are checked with a sample.
 func TestSmallerProblem(t *testing.T) {
 	info := gltest.Open(t).Info()
 	for _, word := range []string{
@@ -154,13 +164,13 @@ func TestSmallerProblem(t *testing.T) {
 			for _, step := range p.sequence.All() {
 				p.programs[step.Source.Key()] = new(cache.Handle)
 			}
-			if small, _, _, ok := p.smaller(info); !ok || small.flops > checkFLOPs {
+			if small, _, _, ok := p.smaller(info); (!ok || small.flops > checkFLOPs) && (info.Software() || !p.isSampled(info)) {
 				missing = append(missing, choice)
 			} else {
 				found++
 			}
 		}
-		if len(missing) > 0 && info.Software() {
+		if len(missing) > 0 {
 			t.Errorf("%s: %d found, none for %v", word, found, missing)
 		}
 	}

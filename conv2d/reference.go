@@ -44,16 +44,18 @@ func (p Problem) outputRows() int { return p.N * p.K * p.P() }
 func (p Problem) expectedRow(input, weights, bias []float32, row int) Expected {
 	plane, y := row/p.P(), row%p.P()
 	line := referenceLine{p, plane / p.K, plane % p.K, y, input, weights}
-	start := 0.0
-	if bias != nil {
-		start = float64(bias[line.k])
-	}
 	e := newExpected(p.Q())
 	for x := range e.Values {
-		sum, magnitude := line.element(x, start)
-		e.Values[x], e.Magnitudes[x] = p.Activation.Apply(sum), p.Activation.magnitude(magnitude)
+		e.Values[x], e.Magnitudes[x] = line.output(x, bias)
 	}
 	return e
+}
+
+// expectedElement computes the i-th element of the output, and its magnitude.
+func (p Problem) expectedElement(input, weights, bias []float32, i int) (value, magnitude float64) {
+	row, x := i/p.Q(), i%p.Q()
+	plane, y := row/p.P(), row%p.P()
+	return referenceLine{p, plane / p.K, plane % p.K, y, input, weights}.output(x, bias)
 }
 
 // referenceLine is one row of the output of a convolution.
@@ -63,7 +65,17 @@ type referenceLine struct {
 	input, weights []float32
 }
 
-// element is the output in column q, and its magnitude.
+// output is the output in column q, and its magnitude.
+func (l referenceLine) output(q int, bias []float32) (value, magnitude float64) {
+	start := 0.0
+	if bias != nil {
+		start = float64(bias[l.k])
+	}
+	sum, magnitude := l.element(q, start)
+	return l.Activation.Apply(sum), l.Activation.magnitude(magnitude)
+}
+
+// element is the sum of column q before the activation, and its magnitude.
 func (l referenceLine) element(q int, start float64) (sum, magnitude float64) {
 	sum, magnitude = start, math.Abs(start)
 	top := l.p*orOne(l.StrideH) - l.PadH
@@ -121,20 +133,35 @@ func (p GEMMProblem) rowAt(row int) int { return p.CIndex(row/p.M, row%p.M, 0) }
 func (p GEMMProblem) expectedRow(t GEMMTensors, row int) Expected {
 	batch, i := row/p.M, row%p.M
 	e := p.rowProduct(t, batch, i)
-	alpha, beta := float64(p.alpha()), float64(p.beta())
 	for column := range p.N {
-		sum, magnitude := alpha*e.Values[column], math.Abs(alpha)*e.Magnitudes[column]
-		if beta != 0 {
-			v := beta * float64(t.C[p.CIndex(batch, i, column)])
-			sum, magnitude = sum+v, magnitude+math.Abs(v)
-		}
-		if p.Bias != NoBias {
-			v := float64(t.Bias[p.biasIndex(i, column)])
-			sum, magnitude = sum+v, magnitude+math.Abs(v)
-		}
-		e.Values[column], e.Magnitudes[column] = p.Activation.Apply(sum), p.Activation.magnitude(magnitude)
+		e.Values[column], e.Magnitudes[column] = p.fromProduct(t, batch, i, column, e.Values[column], e.Magnitudes[column])
 	}
 	return e
+}
+
+// expectedElement computes one element of C, and its magnitude.
+func (p GEMMProblem) expectedElement(t GEMMTensors, batch, row, column int) (value, magnitude float64) {
+	sum, a, b := 0.0, p.a(), p.b()
+	for k := range p.depth() {
+		v := float64(t.A[a.index(batch, row, k, p.TransA)]) * float64(t.B[b.index(batch, k, column, p.TransB)])
+		sum, magnitude = sum+v, magnitude+math.Abs(v)
+	}
+	return p.fromProduct(t, batch, row, column, sum, magnitude)
+}
+
+// fromProduct returns an element of C from that of op(A) * op(B).
+func (p GEMMProblem) fromProduct(t GEMMTensors, batch, row, column int, sum, magnitude float64) (value, of float64) {
+	alpha, beta := float64(p.alpha()), float64(p.beta())
+	sum, magnitude = alpha*sum, math.Abs(alpha)*magnitude
+	if beta != 0 {
+		v := beta * float64(t.C[p.CIndex(batch, row, column)])
+		sum, magnitude = sum+v, magnitude+math.Abs(v)
+	}
+	if p.Bias != NoBias {
+		v := float64(t.Bias[p.biasIndex(row, column)])
+		sum, magnitude = sum+v, magnitude+math.Abs(v)
+	}
+	return p.Activation.Apply(sum), p.Activation.magnitude(magnitude)
 }
 
 // rowProduct returns one row of op(A) * op(B).

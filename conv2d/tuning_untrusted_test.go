@@ -4,6 +4,7 @@ package conv2d
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
@@ -39,10 +40,8 @@ func fuzzTasks(tb testing.TB) (tasks []task, infos []glctx.Info) {
 	return tasks, infos
 }
 
-// FuzzTuning reads choices that a file may have: a plan leaves them out, or builds a
-// sequence of dispatches that the device allows.
-func FuzzTuning(f *testing.F) {
-	tasks, infos := fuzzTasks(f)
+// addChoices adds the choices of all algorithms, with and without parameters.
+func addChoices(f *testing.F, tasks []task) {
 	for _, t := range tasks {
 		for _, o := range t.offers {
 			for _, params := range o.candidates[:min(1, len(o.candidates))] {
@@ -57,6 +56,42 @@ func FuzzTuning(f *testing.F) {
 			f.Add([]byte(`{"algorithm":"` + o.name + `","params":{}}`))
 		}
 	}
+}
+
+// FuzzChoice reads choices that a file may have, and builds nothing: one that is accepted
+// is the same after it was written and read again, and has parameters in range.
+func FuzzChoice(f *testing.F) {
+	tasks, _ := fuzzTasks(f)
+	addChoices(f, tasks)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		choice, err := decodeChoice(data)
+		if err != nil {
+			return
+		}
+		_ = choice.String()
+		if _, known := paramDecoders[choice.Algorithm]; known {
+			if choice.Params == nil {
+				t.Fatalf("%s: no parameters", data)
+			}
+			if err := checkRange(choice.Params); err != nil {
+				t.Fatalf("%s: %v", data, err)
+			}
+		}
+		written, err := json.Marshal(choice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := decodeChoice(written); err != nil || !reflect.DeepEqual(again, choice) {
+			t.Errorf("%s: written as %s, read as %v, %v", data, written, again, err)
+		}
+	})
+}
+
+// FuzzTuning reads choices that a file may have: a plan leaves them out, or builds a
+// sequence of dispatches that the device allows.
+func FuzzTuning(f *testing.F) {
+	tasks, infos := fuzzTasks(f)
+	addChoices(f, tasks)
 	n := 0
 	f.Fuzz(func(t *testing.T, data []byte) {
 		// One task an input, since all of them would take as many times as long.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/internal/osfile"
@@ -51,6 +52,14 @@ func Drop(dir string, entries []string) error {
 // dropListed deletes the records of the list, if there is one. The caller holds the
 // directory's lock.
 func dropListed(dir string) error {
+	if _, err := os.Lstat(filepath.Clean(dir) + dropExt); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := lockDropList(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Release() // it only closes a file
 	entries, err := readDropList(dir)
 	if err != nil || len(entries) == 0 {
 		return err
@@ -61,9 +70,26 @@ func dropListed(dir string) error {
 	return os.Remove(filepath.Clean(dir) + dropExt)
 }
 
-// addToDropList adds names to the list. Of two processes that do so at the same moment one
-// may be lost: its records stay until a later prune.
+// lockDropList takes the lock of the list, so that no names are lost which one process adds
+// while another adds its own, or deletes the list. It waits up to two seconds.
+func lockDropList(dir string) (*Lock, error) {
+	deadline := time.Now().Add(mergeWait)
+	for {
+		l, err := TryExclusive(filepath.Clean(dir) + dropExt)
+		if !errors.Is(err, ErrInUse) || time.Now().After(deadline) {
+			return l, err
+		}
+		time.Sleep(mergePoll)
+	}
+}
+
+// addToDropList adds names to the list.
 func addToDropList(dir string, entries []string) error {
+	lock, err := lockDropList(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Release() // it only closes a file
 	listed, err := readDropList(dir)
 	if err != nil {
 		return err

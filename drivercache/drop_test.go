@@ -3,30 +3,20 @@
 package drivercache
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // While a process uses the directory the records to drop are noted, and the first merge
 // afterwards drops them.
 func TestDropWhileInUse(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "driver")
-	folder := filepath.Join(dir, "nvidia", "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16))
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	header := append([]byte("CDVN\x00\x00\x03\x00"), make([]byte, 24)...)
-	id := "0123456789abcdef"
-	toc := append(append(header[:32:32], id...), 32, 0, 0, 0, 1, 0, 0, 0)
-	bin := append(append(append(header[:32:32], 9, 9, 9, 9), id...), 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 'x')
-	for name, data := range map[string][]byte{"shadercache0.toc": toc, "shadercache0.bin": bin} {
-		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := slotWith(t, 1)
 	items := Items(dir)
 	if len(items) != 1 || items[0].Paths != nil || len(items[0].Entry) != 32 {
 		t.Fatalf("items %+v", items)
@@ -55,5 +45,77 @@ func TestDropWhileInUse(t *testing.T) {
 	}
 	if err := Drop(dir, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// slotWith makes a driver's folder with a slot of n records.
+func slotWith(t *testing.T, n int) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "driver")
+	folder := filepath.Join(dir, "nvidia", "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	header := append([]byte("CDVN\x00\x00\x03\x00"), make([]byte, 24)...)
+	toc, bin := bytes.Clone(header), bytes.Clone(header)
+	for i := range n {
+		id := fmt.Sprintf("%016d", i)
+		toc = append(append(toc, id...), byte(len(bin)), byte(len(bin)>>8), 0, 0, 1, 0, 0, 0)
+		bin = append(append(append(bin, 9, 9, 9, 9), id...), 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 'x')
+	}
+	for name, data := range map[string][]byte{"shadercache0.toc": toc, "shadercache0.bin": bin} {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// While processes drop records others start, which delete what is listed. No record is
+// left that was to be dropped.
+func TestDropBesideOthers(t *testing.T) {
+	t.Parallel()
+	const droppers, each = 4, 40
+	dir := slotWith(t, droppers*each)
+	items := Items(dir)
+	if len(items) != droppers*each {
+		t.Fatalf("%d items", len(items))
+	}
+	var group, starts sync.WaitGroup
+	done := make(chan struct{})
+	for range 2 {
+		starts.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := Merge(dir); err != nil && !errors.Is(err, ErrInUse) {
+					t.Error(err)
+				}
+				if lock, err := Share(dir); err == nil { // the driver works
+					_ = lock.Release()
+				}
+			}
+		})
+	}
+	for d := range droppers {
+		group.Go(func() {
+			for _, it := range items[d*each : (d+1)*each] {
+				if err := Drop(dir, []string{it.Entry}); err != nil && !errors.Is(err, ErrInUse) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(done)
+	starts.Wait()
+	if _, err := Merge(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left := Items(dir); len(left) != 0 {
+		t.Errorf("%d records are left", len(left))
 	}
 }

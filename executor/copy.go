@@ -14,8 +14,9 @@ var copyText string
 var copySource = sync.OnceValue(func() *shader.Source { return shader.MustSource("executor_copy", copyText, nil) })
 
 const (
-	wordBytes  = 16 // one uvec4
-	copyGroups = 16 // of 512 invocations: 8 to 32 measured the same on an H200
+	wordBytes  = 16  // one uvec4
+	copyGroups = 16  // 8 to 32 measured the same on an H200
+	copyLocal  = 512 // invocations of a group, LOCAL of copy.comp
 )
 
 // copier is the copying kernel.

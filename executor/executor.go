@@ -97,7 +97,7 @@ func (e *Executor) prepare(programs Programs) (err error) {
 		return err
 	}
 	if e.staged {
-		if e.copier, err = programs.Get(context.Background(), copySource()); err != nil {
+		if e.copier, err = programs.Get(context.Background(), copySource().WithCheck(checkCopy(e.context))); err != nil {
 			return err
 		}
 	}

@@ -63,9 +63,10 @@ func Adopt(o Options, schedule func()) (*Context, error) {
 // ran while another call waited on this thread; later callbacks stay queued.
 func (c *Context) Poll() int { return c.PollFor(math.MaxInt64) }
 
-// PollFor is Poll with a budget: callbacks that have not begun when it is used up stay
-// queued for the next call. It runs at least one. A callback that has begun is not
-// interrupted: a compile on this thread takes what it takes, see [Beside].
+// PollFor is Poll with a budget: a callback begins if what is left is enough for the
+// longest of this call so far, and else stays queued for the next call. It runs at least
+// one. A callback that has begun is not interrupted: a compile on this thread takes what
+// it takes, see [Beside].
 func (c *Context) PollFor(budget time.Duration) int {
 	c.enterPoll()
 	defer c.thread.Store(0)
@@ -73,10 +74,13 @@ func (c *Context) PollFor(budget time.Duration) int {
 	next := 0
 	defer func() { c.requeue(batch[next:]) }() // for lack of time, or after a panic
 	began := time.Now()
+	used, longest := time.Duration(0), time.Duration(0)
 	for _, j := range batch {
 		next++
 		c.runJob(j)
-		if time.Since(began) >= budget {
+		now := time.Since(began)
+		used, longest = now, max(longest, now-used)
+		if used >= budget-longest {
 			break
 		}
 	}

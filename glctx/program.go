@@ -151,8 +151,18 @@ func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p sh
 	return p, err
 }
 
-// load makes a program from a binary. work is that of the driver on it, or nil.
+// load makes a program from a binary and primes it. work is that of the driver on it.
 func (gl *GL) load(format uint32, payload []byte, work *drivercache.Work) (shader.Program, error) {
+	p, err := gl.loadBinary(format, payload)
+	if err != nil {
+		return p, err
+	}
+	p.MachineCode = work.Entries
+	return p, gl.finishLoad(&p)
+}
+
+// loadBinary makes a program from a binary, which finishLoad has to finish.
+func (gl *GL) loadBinary(format uint32, payload []byte) (shader.Program, error) {
 	began := time.Now()
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
 		return shader.Program{}, err
@@ -173,20 +183,27 @@ func (gl *GL) load(format uint32, payload []byte, work *drivercache.Work) (shade
 	case linked == gl45.FALSE:
 		err = fmt.Errorf("glctx: load: %w: %s", shader.ErrRejected, cmp.Or(programLog(id), "no reason given"))
 	}
-	p := shader.Program{ID: id, MachineCode: work.Entries}
+	p := shader.Program{ID: id}
 	if err == nil {
 		err = gl.readInterface(&p)
-		p.LoadNanos = time.Since(began).Nanoseconds()
-	}
-	if err == nil {
-		err = gl.prime(&p)
 	}
 	if err != nil {
 		gl.deleteProgram(id)
 		return shader.Program{}, err
 	}
-	gl.c.first.add(id)
+	p.LoadNanos = time.Since(began).Nanoseconds()
 	return p, nil
+}
+
+// finishLoad primes a program that loadBinary made. After an error it is deleted.
+func (gl *GL) finishLoad(p *shader.Program) error {
+	if err := gl.prime(p); err != nil {
+		gl.deleteProgram(p.ID)
+		*p = shader.Program{}
+		return err
+	}
+	gl.c.first.add(p.ID)
+	return nil
 }
 
 // Binary returns the program binary of a program, in the driver's format. The payload

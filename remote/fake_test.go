@@ -62,9 +62,8 @@ func newMemory(t testing.TB) (*memory, string) {
 
 const password = "s3cr3t-p4ssw0rd"
 
-func (m *memory) Connect(context.Context) error { return nil }
-
 func (m *memory) Abilities(context.Context) (remote.Abilities, error) { return m.abilities, nil }
+func (m *memory) Connect(context.Context) error                       { return nil }
 func (m *memory) Close() error                                        { return nil }
 
 func (m *memory) Get(ctx context.Context, name string) (*remote.Object, error) {

@@ -94,6 +94,13 @@ type pullJob struct {
 
 // pullCounted is pullDriver, with the counters.
 func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob) (PullReport, error) {
+	report, count, err := r.pullTimed(ctx, of, job)
+	count()
+	return report, err
+}
+
+// pullTimed is pullDriver. count stores the counters.
+func (r *Remote) pullTimed(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, count func(), err error) {
 	start := time.Now()
 	answered, tell := false, job.answered
 	job.answered = func() {
@@ -101,8 +108,8 @@ func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob)
 			tell()
 		}
 	}
-	report, err := r.pullDriver(ctx, of, job)
-	class := ""
+	report, err = r.pullDriver(ctx, of, job)
+	took, class := time.Since(start), ""
 	switch {
 	case err == nil || errors.Is(err, ErrNotFound): // without a head it is a miss
 	case answered && ctx.Err() != nil:
@@ -110,8 +117,7 @@ func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob)
 	default:
 		class = classify(err)
 	}
-	r.countPull(report, time.Since(start), class)
-	return report, err
+	return report, func() { r.countPull(report, took, class) }, err
 }
 
 // headAttempts is the number of heads that a pull reads: one that it has read may list

@@ -99,6 +99,7 @@ type startJob struct {
 	wait   context.Context // ends with the budget
 	done   chan struct{}
 	report StartReport // valid when done is closed
+	counts []func()    // of the pulls, for finish
 
 	// mu is held during a merge of the driver's slots: when Start has returned, the driver
 	// may use them.
@@ -165,11 +166,11 @@ func (j *startJob) record() error {
 // pull pulls, or gets the lease, and sets the report.
 func (j *startJob) pull(background context.Context) {
 	r := j.r
-	pull, err := r.pullCounted(background, j.of, j.pullJob())
+	pull, err := j.pullOnce(background)
 	leased := false
 	if errors.Is(err, ErrNotFound) && j.wait != nil && r.canLease(j.wait) {
 		if leased, err = r.awaitHead(j.wait, j.of); err == nil && !leased {
-			pull, err = r.pullCounted(background, j.of, j.pullJob())
+			pull, err = j.pullOnce(background)
 		} else if err != nil && j.wait.Err() != nil {
 			err = ErrNotFound // another process compiles, and this one waited its budget
 		}
@@ -189,9 +190,19 @@ func (j *startJob) pull(background context.Context) {
 	}
 }
 
+// pullOnce pulls. What it counts is stored by finish.
+func (j *startJob) pullOnce(ctx context.Context) (PullReport, error) {
+	report, count, err := j.r.pullTimed(ctx, j.of, j.pullJob())
+	j.counts = append(j.counts, count)
+	return report, err
+}
+
 // finish counts the start, and sets the breaker.
 func (j *startJob) finish(background context.Context) {
 	r, err := j.r, j.report.Err
+	for _, count := range j.counts {
+		count()
+	}
 	if err == nil {
 		r.succeed()
 		r.count(func(c *Counters) {

@@ -3,6 +3,7 @@
 package resident
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,6 +41,13 @@ type Kernel struct {
 
 	// State lists the storage blocks of the kernel. The session owns a buffer for each.
 	State []State
+
+	// Check computes a known answer, since some drivers accept a program binary and then
+	// compute wrong results: it does a few steps of a session of this kernel, and returns
+	// an error where the state differs from what is right. New calls it with a session of
+	// its own, once for each binary that is loaded; after an error it compiles the program.
+	// Default: none, or the check of Source.
+	Check func(ctx context.Context, s *Session) error
 }
 
 // State is one storage block of a kernel.

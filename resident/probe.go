@@ -112,7 +112,8 @@ func (p *prober) measure() (*Capabilities, error) {
 	return caps, nil
 }
 
-// withProgram calls run with a program, which it compiles.
+// withProgram calls run with a program. One that was loaded has to give a known answer
+// first: see probe_check.go.
 func (p *prober) withProgram(name string, defines shader.Defines, run func(program uint32) error) error {
 	text, err := fs.ReadFile(kernels, kernelFolder+"/"+name+".comp")
 	if err != nil {
@@ -122,7 +123,7 @@ func (p *prober) withProgram(name string, defines shader.Defines, run func(progr
 	if err != nil {
 		return err
 	}
-	handle, err := p.programs.Get(p.ctx, source)
+	handle, err := p.programs.Get(p.ctx, source.WithCheck(p.check(name)))
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 	if err := mode.checkLoops(k); err != nil {
 		return nil, nil, err
 	}
-	program, err := programs.Get(ctx, k.Source)
+	program, err := k.getProgram(ctx, c, programs, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("resident: %w", err)
 	}

@@ -14,7 +14,7 @@ type Program struct {
 	Interface    Interface // as the driver reports it after the link or load
 	Bytes        int       // GL_PROGRAM_BINARY_LENGTH, a proxy: GL reports no size in memory
 	CompileNanos int64     // compile and link; 0 when loaded
-	LoadNanos    int64     // glProgramBinary and its checks; 0 when compiled
+	LoadNanos    int64     // glProgramBinary and its checks; 0 when compiled in the context
 	PrimeNanos   int64     // the zero-group dispatch that completes the driver's compilation
 
 	// MachineCode returns the names of the entries of the driver's own cache that the

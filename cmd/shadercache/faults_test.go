@@ -149,6 +149,12 @@ func TestPreloadIsInterruptedTwice(t *testing.T) {
 	if err != nil || !strings.Contains(line, "interrupted: waiting for "+file+"; a second interrupt ends it") {
 		t.Errorf("%q, %v", line, err)
 	}
+	time.Sleep(100 * time.Millisecond)
+	for _, child := range children {
+		if _, alive := parentOf(child); !alive {
+			t.Error("the first interrupt ended a child")
+		}
+	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

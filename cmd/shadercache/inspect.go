@@ -30,19 +30,19 @@ const inspectExample = `  shadercache inspect conv2d_3x3`
 
 // inspectResult is what inspect prints.
 type inspectResult struct {
-	Programs []inspectLine `json:"programs"`
-	Tunings  []tuningLine  `json:"tunings,omitempty"`
+	Programs []inspectLine `json:"programs"`          // those that match
+	Tunings  []tuningLine  `json:"tunings,omitempty"` // results of tuning that match
 }
 
 type inspectLine struct {
 	programLine
-	File       string              `json:"file"`
-	Format     string              `json:"format"` // of the GL program binary, in hexadecimal
-	WorkGroup  [3]uint32           `json:"work_group"`
-	Interface  shader.Digest       `json:"interface"`
-	SourceKept bool                `json:"source_kept"` // the text is stored too
-	Damage     string              `json:"damage,omitempty"`
-	Quarantine *binary.Quarantined `json:"quarantine,omitempty"`
+	File       string              `json:"file"`                 // the blob
+	Format     string              `json:"format"`               // of the GL program binary, in hexadecimal
+	WorkGroup  [3]uint32           `json:"work_group"`           // size
+	Interface  shader.Digest       `json:"interface"`            // SHA-256 of its blocks and uniforms
+	SourceKept bool                `json:"source_kept"`          // the text is stored too
+	Damage     string              `json:"damage,omitempty"`     // what is wrong with the file
+	Quarantine *binary.Quarantined `json:"quarantine,omitempty"` // why the program is refused or suspect
 }
 
 func newInspect(o *options) *cobra.Command {

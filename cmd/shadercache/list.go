@@ -26,21 +26,21 @@ time of the fastest candidate, its error, and the number of correct candidates.`
 
 // listResult is what list prints, a program at a time.
 type listResult struct {
-	Dir      string        `json:"dir"`
-	Programs []programLine `json:"programs"`
+	Dir      string        `json:"dir"`      // the cache directory
+	Programs []programLine `json:"programs"` // one for each program and driver
 }
 
 type programLine struct {
-	Name          string     `json:"name"`
-	Key           shader.Key `json:"key"`
-	Driver        string     `json:"driver"` // folder in the cache directory
-	Bytes         int64      `json:"bytes"`
-	RawBytes      int64      `json:"raw_bytes"`
-	Hits          uint64     `json:"hits"`
+	Name          string     `json:"name"`       // label
+	Key           shader.Key `json:"key"`        // SHA-256 that identifies the program
+	Driver        string     `json:"driver"`     // folder in the cache directory
+	Bytes         int64      `json:"bytes"`      // of the file
+	RawBytes      int64      `json:"raw_bytes"`  // of the binary, uncompressed
+	Hits          uint64     `json:"hits"`       // requests that found it
 	CompileMillis float64    `json:"compile_ms"` // 0 = unknown
 	LoadMillis    float64    `json:"load_ms"`    // 0 = unknown
-	Created       time.Time  `json:"created"`
-	LastUse       time.Time  `json:"last_use"`
+	Created       time.Time  `json:"created"`    // when it was compiled
+	LastUse       time.Time  `json:"last_use"`   // to about an hour
 }
 
 func newList(o *options) *cobra.Command {

@@ -18,7 +18,7 @@ import (
 
 // preloadResult is what preload prints.
 type preloadResult struct {
-	Programs []preloadLine `json:"programs"`
+	Programs []preloadLine `json:"programs"` // one for each program
 	Failed   int           `json:"failed"`   // programs
 	Recorded int           `json:"recorded"` // of them, those that failed in an earlier run and were not compiled again
 
@@ -32,13 +32,13 @@ type preloadCounts struct{ programs, compiled, disk, resident int }
 
 // preloadLine is the result for one program.
 type preloadLine struct {
-	Name        string  `json:"name"`
-	File        string  `json:"file,omitempty"` // empty for a built-in program
-	Key         string  `json:"key"`            // empty where the file could not be read
-	Origin      string  `json:"origin"`         // compiled, disk or resident
-	LoadMillis  float64 `json:"load_ms"`        // compiling or loading
-	PrimeMillis float64 `json:"prime_ms"`       // the first dispatch, which makes the driver finish its work
-	Error       string  `json:"error,omitempty"`
+	Name        string  `json:"name"`                // label
+	File        string  `json:"file,omitempty"`      // empty for a built-in program
+	Key         string  `json:"key"`                 // empty where the file could not be read
+	Origin      string  `json:"origin"`              // compiled, disk or resident
+	LoadMillis  float64 `json:"load_ms"`             // compiling or loading
+	PrimeMillis float64 `json:"prime_ms"`            // the first dispatch, which makes the driver finish its work
+	Error       string  `json:"error,omitempty"`     // what failed
 	Cause       string  `json:"cause,omitempty"`     // of the error: see preload --help
 	Quarantined bool    `json:"set_aside,omitempty"` // a process died of it
 

@@ -27,8 +27,8 @@ every file that would be deleted.`
 
 // pruneResult is what prune prints.
 type pruneResult struct {
-	Dir    string   `json:"dir"`
-	DryRun bool     `json:"dry_run"`
+	Dir    string   `json:"dir"`             // the cache directory
+	DryRun bool     `json:"dry_run"`         // nothing was deleted
 	Files  []string `json:"files,omitempty"` // of a dry run, below Dir
 	binary.PruneReport
 
@@ -37,9 +37,9 @@ type pruneResult struct {
 
 // limitsLine are the limits of a cache directory.
 type limitsLine struct {
-	MaxBytes int64  `json:"max_bytes"`
-	MaxFiles int    `json:"max_files"`
-	MaxAge   string `json:"max_age,omitempty"`
+	MaxBytes int64  `json:"max_bytes"`         // limit of all files
+	MaxFiles int    `json:"max_files"`         // limit of their number
+	MaxAge   string `json:"max_age,omitempty"` // limit of the time since the last use
 }
 
 // pruneFlags are the flags of prune.

@@ -38,13 +38,13 @@ back, without decoding and comparing pictures.`
 type runResult struct {
 	GPU                 string       `json:"gpu"`
 	Driver              string       `json:"driver"`
-	Programs            []runProgram `json:"programs"` // in the order of their first use
-	Compiles            uint64       `json:"compiles"`
-	DiskHits            uint64       `json:"disk_hits"`
+	Programs            []runProgram `json:"programs"`      // in the order of their first use
+	Compiles            uint64       `json:"compiles"`      // programs that the driver compiled
+	DiskHits            uint64       `json:"disk_hits"`     // programs that were loaded from disk
 	WrongAnswers        uint64       `json:"wrong_answers"` // programs from disk that computed wrong and were compiled
 	TimeToFirstResultMs float64      `json:"time_to_first_result_ms"`
-	Verified            bool         `json:"verified"`
-	Out                 string       `json:"out"`
+	Verified            bool         `json:"verified"`     // every result is right
+	Out                 string       `json:"out"`          // the file that was written
 	DriverCache         string       `json:"driver_cache"` // where the driver's own cache is
 	MemoryOnly          string       `json:"memory_only"`  // why nothing is stored on disk; empty where it is
 

@@ -56,12 +56,12 @@ type interpreterResult struct {
 	Driver     string             `json:"driver"`
 	File       string             `json:"file"`
 	Form       string             `json:"form"`
-	Machines   int                `json:"machines"`
-	Cycles     uint64             `json:"cycles"` // of all machines
+	Machines   int                `json:"machines"` // side by side
+	Cycles     uint64             `json:"cycles"`   // of all machines
 	Batches    int                `json:"batches"`
-	Dispatches int                `json:"dispatches"`
-	Cut        int                `json:"cut"`      // batches in which the driver ended a loop early; nothing was lost
-	Syscalls   int                `json:"syscalls"` // that the host served
+	Dispatches int                `json:"dispatches"` // of kernels
+	Cut        int                `json:"cut"`        // batches in which the driver ended a loop early; nothing was lost
+	Syscalls   int                `json:"syscalls"`   // that the host served
 	Millis     float64            `json:"ms"`
 	IPS        float64            `json:"instructions_per_second"`
 	Signal     interpreter.Signal `json:"signal"` // of --machine, like the next six

@@ -46,13 +46,13 @@ type networkResult struct {
 	Driver            string         `json:"driver"`
 	Pictures          int            `json:"pictures"`
 	Layers            []networkLayer `json:"layers"`
-	Compiles          uint64         `json:"compiles"`
-	DiskHits          uint64         `json:"disk_hits"`
+	Compiles          uint64         `json:"compiles"`  // programs that the driver compiled
+	DiskHits          uint64         `json:"disk_hits"` // programs that were loaded from disk
 	Searches          int            `json:"searches"`
 	FirstResultMillis float64        `json:"first_result_ms"` // from the open context: plans, programs, weights and one run
 	RunMillis         float64        `json:"run_ms"`          // median of later runs, with upload and download
 	MaxError          float64        `json:"max_error"`       // largest difference; the output is from 0 to 1
-	Verified          bool           `json:"verified"`
+	Verified          bool           `json:"verified"`        // every result is right
 }
 
 // networkLayer is the plan of one layer.

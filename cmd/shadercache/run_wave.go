@@ -46,19 +46,19 @@ type waveFlags struct {
 type waveResult struct {
 	GPU            string     `json:"gpu"`
 	Driver         string     `json:"driver"`
-	Width          int        `json:"width"`
-	Height         int        `json:"height"`
-	TilesX         int        `json:"tiles_x"`
-	TilesY         int        `json:"tiles_y"`
+	Width          int        `json:"width"`   // cells or pixels across
+	Height         int        `json:"height"`  // cells or pixels down
+	TilesX         int        `json:"tiles_x"` // work groups across
+	TilesY         int        `json:"tiles_y"` // work groups down
 	Border         string     `json:"border"`
-	Steps          uint32     `json:"steps"`
+	Steps          uint32     `json:"steps"` // that were done
 	Pokes          []wavePoke `json:"pokes"`
 	Energy         float64    `json:"energy"`      // at the end
 	Largest        float64    `json:"largest"`     // height at the end
 	StepsPerSecond float64    `json:"steps_per_s"` // without pictures and comparing
 	Frames         int        `json:"frames"`      // pictures
-	Out            string     `json:"out"`
-	Verified       *bool      `json:"verified"` // null without --verify
+	Out            string     `json:"out"`         // the file that was written
+	Verified       *bool      `json:"verified"`    // null without --verify
 }
 
 // wavePoke is a poke that a tile acknowledged.

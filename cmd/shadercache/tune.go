@@ -75,7 +75,7 @@ type tuneResult struct {
 	DriverCache string        `json:"driver_cache"`
 	Origin      cli.Origin    `json:"origin"`
 	Problems    []tunedResult `json:"problems"`
-	Interrupted bool          `json:"interrupted"`
+	Interrupted bool          `json:"interrupted"` // it was ended early
 }
 
 // tunedResult is the result for one problem.

@@ -17,14 +17,14 @@ import (
 
 // tuningLine is the tuning of one problem for one driver.
 type tuningLine struct {
-	Problem    string          `json:"problem"`
-	Driver     string          `json:"driver"` // folder in the cache directory
-	Choice     json.RawMessage `json:"choice"`
-	Nanos      float64         `json:"nanos"`
-	GFLOPS     float64         `json:"gflops"`
-	MaxError   float64         `json:"max_error"`
+	Problem    string          `json:"problem"`    // as tune reads it
+	Driver     string          `json:"driver"`     // folder in the cache directory
+	Choice     json.RawMessage `json:"choice"`     // algorithm and parameters
+	Nanos      float64         `json:"nanos"`      // of one run
+	GFLOPS     float64         `json:"gflops"`     // 10^9 operations a second
+	MaxError   float64         `json:"max_error"`  // relative, against the CPU
 	Candidates int             `json:"candidates"` // that were correct
-	Created    time.Time       `json:"created"`
+	Created    time.Time       `json:"created"`    // when it was measured
 }
 
 // tunings returns the tunings of a driver for one problem, or for all with "". It leaves
@@ -90,8 +90,8 @@ func printTunings(w io.Writer, lines []tuningLine) {
 
 // tuningList is what list --tuning prints.
 type tuningList struct {
-	Dir     string       `json:"dir"`
-	Tunings []tuningLine `json:"tunings"`
+	Dir     string       `json:"dir"`     // the cache directory
+	Tunings []tuningLine `json:"tunings"` // one for each problem and driver
 }
 
 func (o *options) listTunings() (*tuningList, error) {

@@ -15,8 +15,8 @@ import (
 type TileReport struct {
 	Energy   float32 `json:"energy"`
 	Largest  float32 `json:"largest"` // largest absolute height
-	Steps    uint32  `json:"steps"`
-	Impulses uint32  `json:"pokes"` // impulses at cells of the tile
+	Steps    uint32  `json:"steps"`   // that were done
+	Impulses uint32  `json:"pokes"`   // impulses at cells of the tile
 }
 
 // tileReportWords is the size of a TileReport on the device.

@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // App is the name of the slots of processes that this module manages. Slots with other
@@ -212,6 +214,9 @@ func (m *folderMerge) replace(kept int64) error {
 	if err == nil {
 		err = m.root.Rename(m.tempName(".toc"), name+".toc")
 	}
+	if err == nil {
+		err = osfile.SyncDir(filepath.Join(m.root.Name(), m.folder)) // before the other slots are deleted
+	}
 	if err != nil {
 		_ = m.root.Remove(m.tempName(".bin"))
 		_ = m.root.Remove(m.tempName(".toc"))
@@ -237,7 +242,11 @@ func (m *folderMerge) writeTemp(ext string, fill func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(fill(f), f.Close())
+	err = fill(f)
+	if err == nil {
+		err = f.Sync() // or a power cut leaves an empty file in place of a sound slot
+	}
+	return errors.Join(err, f.Close())
 }
 
 // copyRecords writes the merged .bin: the bytes of slot 0, then the pieces.

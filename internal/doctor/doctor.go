@@ -185,6 +185,7 @@ func (r *Report) examinePrograms(dir *binary.Dir) {
 		r.note(check, "", "%s: a process ended while the driver had them; the next start tries them in a process of their own",
 			cli.Plural(report.Suspects, "suspect"))
 	}
+	r.examineWrong(dir)
 	if report.Damaged > 0 {
 		r.wrong(check, repair, "%d damaged: shadercache verify names them", report.Damaged)
 	}

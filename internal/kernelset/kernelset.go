@@ -20,6 +20,8 @@ type Kernel struct {
 	File    string            // default: Name with .comp
 	Texts   map[string]string // files of the folder that are replaced: see shader.Overlay
 	Defines shader.Defines
+
+	check shader.Check
 }
 
 // Get returns the programs of the kernels in the folder of kernels of files, in order.
@@ -51,7 +53,7 @@ func (k Kernel) get(ctx context.Context, programs executor.Programs, folder fs.F
 	if err != nil {
 		return nil, err
 	}
-	handle, err := programs.Get(ctx, source.WithName(k.Name))
+	handle, err := programs.Get(ctx, source.WithName(k.Name).WithCheck(k.check))
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", k.Name, err)
 	}

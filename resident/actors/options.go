@@ -3,6 +3,7 @@
 package actors
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -74,6 +75,14 @@ type Options struct {
 	// RequestTicks is the number of ticks that a Request waits for its reply.
 	// Default: 64.
 	RequestTicks int
+
+	// Check computes a known answer, since some drivers accept a program binary and then
+	// compute wrong results: it spawns actors, does a few steps, and returns an error where
+	// states or the report are not what is right. It leaves Memory as it was. New calls it
+	// with a world of its own, once for each binary of the handlers that is loaded; after
+	// an error it compiles the program. SetHandlers does not call it. The other programs of
+	// a world have a check of their own. Default: none.
+	Check func(ctx context.Context, w *World) error
 }
 
 const (

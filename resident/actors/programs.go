@@ -22,17 +22,28 @@ type worldPrograms struct {
 	tick, sweep, plan, command *cache.Handle
 }
 
-// getPrograms returns the programs of a world. The caller releases them.
-func getPrograms(ctx context.Context, from executor.Programs, o Options) (worldPrograms, error) {
-	handles, err := kernelset.Get(ctx, from, kernels,
-		o.tickKernel(),
-		kernelset.Kernel{Name: "actors_sweep", Defines: o.defines()},
-		kernelset.Kernel{Name: "actors_plan", Defines: o.defines()},
-		kernelset.Kernel{Name: "actors_command", Defines: o.defines()})
+// getPrograms gets the programs of the world. Those that were loaded are checked.
+func (w *World) getPrograms(ctx context.Context, from executor.Programs) error {
+	defines := w.options.defines()
+	handles, err := kernelset.GetChecked(ctx, from, kernels, w.checkOwn,
+		kernelset.Kernel{Name: "actors_sweep", Defines: defines},
+		kernelset.Kernel{Name: "actors_plan", Defines: defines},
+		kernelset.Kernel{Name: "actors_command", Defines: defines})
 	if err != nil {
-		return worldPrograms{}, fmt.Errorf("actors: %w", err)
+		return fmt.Errorf("actors: %w", err)
 	}
-	return worldPrograms{tick: handles[0], sweep: handles[1], plan: handles[2], command: handles[3]}, nil
+	w.programs = worldPrograms{sweep: handles[0], plan: handles[1], command: handles[2]}
+	if w.options.Check == nil {
+		w.programs.tick, err = getTick(ctx, from, w.options)
+	} else if handles, err = kernelset.GetChecked(ctx, from, kernels, w.checkHandlers, w.options.tickKernel()); err == nil {
+		w.programs.tick = handles[0]
+	} else {
+		err = fmt.Errorf("actors: %w", err)
+	}
+	if err != nil {
+		w.programs.release()
+	}
+	return err
 }
 
 // getTick returns the program with the handlers. The caller releases it.
@@ -75,4 +86,9 @@ func (o Options) defines() shader.Defines {
 	}
 }
 
-func (p *worldPrograms) release() { kernelset.Release(p.tick, p.sweep, p.plan, p.command) }
+func (p *worldPrograms) release() {
+	kernelset.Release(p.sweep, p.plan, p.command)
+	if p.tick != nil {
+		p.tick.Release()
+	}
+}

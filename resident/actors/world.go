@@ -61,20 +61,29 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 	if err != nil {
 		return nil, err
 	}
-	w := &World{executor: e, cache: programs, options: o, requests: hostMailbox, replies: map[uint32]*Message{}}
-	w.mu.Context = e.Context()
-	w.report.Free = o.Slots
+	w := &World{executor: e, cache: programs, options: o}
 	if err := o.checkLoops(loops.Limit(e.Context().Info())); err != nil {
 		return nil, err
 	}
-	if w.programs, err = getPrograms(ctx, programs, o); err != nil {
+	if err := w.getPrograms(ctx, programs); err != nil {
 		return nil, err
 	}
-	if w.buffers, err = newWorldBuffers(e, o); err != nil {
+	if err := w.prepare(); err != nil {
 		w.programs.release()
-		return nil, fmt.Errorf("actors: %w", err)
+		return nil, err
 	}
 	return w, nil
+}
+
+// prepare makes the buffers of a world that has its programs.
+func (w *World) prepare() (err error) {
+	w.requests, w.replies = hostMailbox, map[uint32]*Message{}
+	w.mu.Context = w.executor.Context()
+	w.report.Free = w.options.Slots
+	if w.buffers, err = newWorldBuffers(w.executor, w.options); err != nil {
+		return fmt.Errorf("actors: %w", err)
+	}
+	return nil
 }
 
 // SetHandlers replaces the handlers between two ticks; actors, states and messages

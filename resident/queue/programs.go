@@ -42,6 +42,14 @@ type Item struct {
 
 	// Uniforms are the values of the text's uniforms.
 	Uniforms []executor.Uniform
+
+	// Check computes a known answer, since some drivers accept a program binary and then
+	// compute wrong results: it pushes items to a queue, runs it, and returns an error where
+	// Memory, which it leaves as it was, or the report is not what is right. New calls it
+	// with a queue of its own, once for each binary of this item that is loaded; after an
+	// error it compiles the program. The other programs of a queue have a check of their
+	// own. Default: none.
+	Check func(ctx context.Context, q *Queue) error
 }
 
 // FirstBinding is the first storage binding that an Item may use.
@@ -52,8 +60,38 @@ type queuePrograms struct {
 	push, plan, gather, run *cache.Handle
 }
 
-// getPrograms returns the programs of a queue. The caller releases them.
-func getPrograms(ctx context.Context, from executor.Programs, item Item, o Options) (queuePrograms, error) {
+// getPrograms gets the programs of the queue. Those that were loaded are checked.
+func (q *Queue) getPrograms(ctx context.Context, from executor.Programs) error {
+	defines := q.options.defines()
+	handles, err := kernelset.GetChecked(ctx, from, kernels, q.checkOwn,
+		kernelset.Kernel{Name: "queue_push", Defines: defines},
+		kernelset.Kernel{Name: "queue_plan", Defines: defines},
+		kernelset.Kernel{Name: "queue_gather", Defines: defines})
+	if err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	q.programs = queuePrograms{push: handles[0], plan: handles[1], gather: handles[2]}
+	withItem := maps.Clone(q.item.Defines)
+	if withItem == nil {
+		withItem = shader.Defines{}
+	}
+	maps.Copy(withItem, defines)
+	run := kernelset.Kernel{Name: q.item.Name, File: "queue_run.comp",
+		Texts: map[string]string{"item.glsl": q.item.Text}, Defines: withItem}
+	if q.item.Check == nil {
+		handles, err = kernelset.Get(ctx, from, kernels, run)
+	} else {
+		handles, err = kernelset.GetChecked(ctx, from, kernels, q.checkItem, run)
+	}
+	if err != nil {
+		q.programs.release()
+		return fmt.Errorf("queue: %w", err)
+	}
+	q.programs.run = handles[0]
+	return nil
+}
+
+func (o Options) defines() shader.Defines {
 	defines := shader.Defines{
 		"QUEUE_WORDS":    strconv.Itoa(o.Words),
 		"QUEUE_LEVELS":   strconv.Itoa(o.Levels),
@@ -67,21 +105,12 @@ func getPrograms(ctx context.Context, from executor.Programs, item Item, o Optio
 	if o.Order == LIFO {
 		defines["QUEUE_LIFO"] = "1"
 	}
-	withItem := maps.Clone(item.Defines)
-	if withItem == nil {
-		withItem = shader.Defines{}
-	}
-	maps.Copy(withItem, defines)
-	handles, err := kernelset.Get(ctx, from, kernels,
-		kernelset.Kernel{Name: "queue_push", Defines: defines},
-		kernelset.Kernel{Name: "queue_plan", Defines: defines},
-		kernelset.Kernel{Name: "queue_gather", Defines: defines},
-		kernelset.Kernel{Name: item.Name, File: "queue_run.comp",
-			Texts: map[string]string{"item.glsl": item.Text}, Defines: withItem})
-	if err != nil {
-		return queuePrograms{}, fmt.Errorf("queue: %w", err)
-	}
-	return queuePrograms{push: handles[0], plan: handles[1], gather: handles[2], run: handles[3]}, nil
+	return defines
 }
 
-func (p *queuePrograms) release() { kernelset.Release(p.push, p.plan, p.gather, p.run) }
+func (p *queuePrograms) release() {
+	kernelset.Release(p.push, p.plan, p.gather)
+	if p.run != nil {
+		p.run.Release()
+	}
+}

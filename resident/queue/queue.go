@@ -65,19 +65,27 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 		return nil, err
 	}
 	q := &Queue{executor: e, options: o, item: item}
-	q.running.Context = e.Context()
-	q.mu.pending = make([][]uint32, o.Levels)
-	if q.programs, err = getPrograms(ctx, programs, item, o); err != nil {
+	if err := q.getPrograms(ctx, programs); err != nil {
 		return nil, err
 	}
-	if q.buffers, err = newQueueBuffers(e, o); err != nil {
+	if err := q.prepare(); err != nil {
 		q.programs.release()
-		return nil, fmt.Errorf("queue: %w", err)
+		return nil, err
+	}
+	return q, nil
+}
+
+// prepare makes the buffers of a queue that has its programs.
+func (q *Queue) prepare() (err error) {
+	q.running.Context = q.executor.Context()
+	q.mu.pending = make([][]uint32, q.options.Levels)
+	if q.buffers, err = newQueueBuffers(q.executor, q.options); err != nil {
+		return fmt.Errorf("queue: %w", err)
 	}
 	q.item.Memory = append([]executor.Bound{
 		q.buffers.state.Bind(0), {}, q.buffers.pushed.Bind(2), q.buffers.groups.Bind(3),
-	}, item.Memory...)
-	return q, nil
+	}, q.item.Memory...)
+	return nil
 }
 
 // Push adds items at a level, of Options.Words words each, in order. The next rounds

@@ -60,7 +60,8 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 		return StealReport{}, err
 	}
 	defer results.Release()
-	item := Item{Name: "queue_steal", Text: stealText, Loops: 513, Memory: []executor.Bound{results.Bind(FirstBinding)}}
+	item := Item{Name: "queue_steal", Text: stealText, Loops: 513, Memory: []executor.Bound{results.Bind(FirstBinding)},
+		Check: func(ctx context.Context, q *Queue) error { return checkSteal(ctx, q, results) }}
 	q, err := New(ctx, e, programs, item, o.Options)
 	if err != nil {
 		return StealReport{}, err
@@ -85,6 +86,21 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	s.Micros = micros[repeat/2]
 	s.TasksPerSecond = float64(tasks) / s.Micros * 1e6
 	return s, s.verifyResults(ctx, q, results)
+}
+
+// checkSteal does up to 1,000 tasks once, and sets the results to 0 again.
+func checkSteal(ctx context.Context, q *Queue, results *executor.Buffer[uint32]) error {
+	s := StealReport{Tasks: min(1000, results.Len(), q.options.Capacity), Repeat: 1}
+	if _, err := q.stealRun(ctx, s.Tasks); err != nil {
+		return err
+	}
+	if err := s.verifyResults(ctx, q, results); err != nil {
+		return err
+	}
+	if !s.Verified {
+		return errors.New("queue: tasks have wrong results")
+	}
+	return results.Upload(ctx, 0, make([]uint32, s.Tasks))
 }
 
 // stealRun pushes every task and runs until all are done.

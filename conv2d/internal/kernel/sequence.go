@@ -6,13 +6,13 @@
 package kernel
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -80,10 +80,9 @@ func (s Sequence) All() []Step { return slices.Concat(s.Prepare, s.Steps) }
 
 // CheckLater marks the programs as those that a plan checks: see cache.Cache.CheckTogether.
 func (s Sequence) CheckLater() {
-	later := func(context.Context, uint32) error { return shader.ErrCheckLater }
 	for _, steps := range [][]Step{s.Prepare, s.Steps} {
 		for i := range steps {
-			steps[i].Source = steps[i].Source.WithCheck(later)
+			steps[i].Source = steps[i].Source.WithCheck(kernelset.CheckLater)
 		}
 	}
 }

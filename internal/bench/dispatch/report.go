@@ -13,7 +13,7 @@ import (
 // Result is what bench dispatch prints.
 type Result struct {
 	bench.Header
-	Dispatches      int             `json:"dispatches"`
+	Dispatches      int             `json:"dispatches"` // of kernels
 	RecordMicros    float64         `json:"record_us"`
 	DispatchMicros  float64         `json:"dispatch_us"`
 	FenceMicros     float64         `json:"fence_us"`
@@ -24,7 +24,7 @@ type Result struct {
 
 	Spreads  map[string]stats.Spread `json:"spreads"`
 	Gap      GapFigures              `json:"gap"`
-	Verified bool                    `json:"verified"`
+	Verified bool                    `json:"verified"` // every result is right
 }
 
 // SwitchFigures are those of programs that are dispatched in turn.
@@ -37,7 +37,7 @@ type SwitchFigures struct {
 // GapFigures are the times between dispatches on the GPU's clock.
 type GapFigures struct {
 	MedianMicros float64  `json:"median_us"`
-	P99Micros    float64  `json:"p99_us"`
+	P99Micros    float64  `json:"p99_us"` // 99 % take at most this
 	MaxMicros    float64  `json:"max_us"`
 	Histogram    []GapBin `json:"histogram"`
 }

@@ -24,12 +24,23 @@ type delayedRun struct {
 
 const smallBytes = 4 << 10
 
+// smallSlotJobs bounds the small jobs that a slot has room for.
+const smallSlotJobs = 256
+
+// smallSlot returns the small jobs of a slot: with a short Seconds so few that the
+// executor is full several times in it.
+func (o Options) smallSlot(kernelMicros float64) int {
+	const deepest, fills, leastMicros = 8, 2, 20 // a job takes longer than a short kernel
+	n := o.Seconds * 1e6 / (max(kernelMicros, leastMicros) * deepest * fills)
+	return int(min(max(n, 4), smallSlotJobs))
+}
+
 // plan returns what the workloads run.
 func (o Options) plan() []jobSize {
 	var plan []jobSize
 	if slices.Contains(o.Workloads, "small") {
 		for _, micros := range []float64{2, 10, 100} {
-			plan = append(plan, jobSize{micros, smallBytes, 256, []int{1, 2, 3, 8}, nil})
+			plan = append(plan, jobSize{micros, smallBytes, o.smallSlot(micros), []int{1, 2, 3, 8}, nil})
 		}
 		// One job a batch, to show the CPU time with kernels of 1 ms.
 		plan = append(plan, jobSize{1000, smallBytes, 1, []int{1, 2, 3, 8}, []delayedRun{{8, 3 * time.Millisecond}, {16, 6 * time.Millisecond}, {32, 12 * time.Millisecond}}})

@@ -13,15 +13,15 @@ import (
 
 // Result is what bench executor prints.
 type Result struct {
-	Workload string `json:"workload"`
+	Workload string `json:"workload"` // what was measured
 	bench.Header
-	Repeat      int            `json:"repeat"`
-	Interrupted bool           `json:"interrupted"`
-	Rows        []Row          `json:"rows"`
+	Repeat      int            `json:"repeat"`      // runs of each row
+	Interrupted bool           `json:"interrupted"` // it was ended early
+	Rows        []Row          `json:"rows"`        // one for each measurement
 	Upload      *UploadFigures `json:"upload,omitempty"`
 	Soak        *SoakFigures   `json:"soak,omitempty"`
 	Parts       []PartFigures  `json:"parts"`
-	Verified    bool           `json:"verified"`
+	Verified    bool           `json:"verified"` // every result is right
 }
 
 // Row is one kernel length, one size and one depth.
@@ -32,7 +32,7 @@ type Row struct {
 	Depth            int     `json:"depth"`
 	MaxDelayMicros   float64 `json:"max_delay_us"`
 	SlotJobs         int     `json:"slot_jobs"`
-	Jobs             int     `json:"jobs"`
+	Jobs             int     `json:"jobs"` // that were done
 	WallMillis       float64 `json:"wall_ms"`
 	GPUMillis        float64 `json:"gpu_ms"` // 0 where the driver's clock does not run
 	JobsPerSecond    float64 `json:"jobs_per_s"`
@@ -46,7 +46,7 @@ type Row struct {
 	CPUMicrosPerJob  float64 `json:"cpu_us_per_job"`
 	CPUPercent       float64 `json:"cpu_percent"`
 	AllocationsAJob  float64 `json:"allocations_per_job"`
-	Verified         bool    `json:"verified"`
+	Verified         bool    `json:"verified"` // every result is right
 	wallBelowGPUTime bool
 }
 
@@ -72,14 +72,14 @@ func (row *Row) setFigures(middle streamFigures, runs []streamFigures) {
 // UploadFigures are those of jobs whose inputs are in the slots already.
 type UploadFigures struct {
 	JobBytes int     `json:"job_bytes"`
-	Jobs     int     `json:"jobs"`
+	Jobs     int     `json:"jobs"` // that were done
 	GBPerS   float64 `json:"gb_per_s"`
-	Verified bool    `json:"verified"`
+	Verified bool    `json:"verified"` // every result is right
 }
 
 // PartFigures are the times that the parts of a job take alone.
 type PartFigures struct {
-	KernelMicros   float64 `json:"kernel_us"`
+	KernelMicros   float64 `json:"kernel_us"` // of the kernel
 	UpBytes        int     `json:"up_bytes"`
 	DownBytes      int     `json:"down_bytes"`
 	UploadMicros   float64 `json:"upload_us"`

@@ -12,9 +12,9 @@ import (
 
 // SoakFigures are those of a long run of mixed jobs.
 type SoakFigures struct {
-	Seconds       float64      `json:"seconds"`
+	Seconds       float64      `json:"seconds"` // of the whole run
 	Workers       int          `json:"workers"`
-	Jobs          uint64       `json:"jobs"`
+	Jobs          uint64       `json:"jobs"` // that were done
 	JobsPerSecond float64      `json:"jobs_per_s"`
 	Rounds        uint64       `json:"rounds"` // of the same jobs in changing order
 	MedianMillis  float64      `json:"round_median_ms"`
@@ -25,15 +25,15 @@ type SoakFigures struct {
 	RSSGrowth     int64        `json:"rss_growth_bytes"`
 	HeapGrowth    int64        `json:"heap_growth_bytes"`
 	Leaks         []string     `json:"leaks"`
-	Samples       []SoakSample `json:"samples"`
-	Verified      bool         `json:"verified"`
+	Samples       []SoakSample `json:"samples"`  // states of the process, at equal distances
+	Verified      bool         `json:"verified"` // every result is right
 }
 
 // SoakSample is the state of the process at one time. The first after warming up is
 // compared with the last.
 type SoakSample struct {
 	AtSeconds  float64 `json:"at_s"`
-	Jobs       uint64  `json:"jobs"`
+	Jobs       uint64  `json:"jobs"` // that were done
 	RSS        int64   `json:"rss_bytes"`
 	Heap       int64   `json:"heap_bytes"` // alive after a garbage collection
 	Goroutines int     `json:"goroutines"`

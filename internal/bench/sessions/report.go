@@ -17,28 +17,28 @@ import (
 type Result struct {
 	bench.Header
 	Capabilities resident.Capabilities `json:"capabilities"`
-	Rows         []Row                 `json:"rows"`
-	Verified     bool                  `json:"verified"`
+	Rows         []Row                 `json:"rows"`     // one for each measurement
+	Verified     bool                  `json:"verified"` // every result is right
 
 	failed error // of workloads; the rows of the others are there
 }
 
 // Row is one workload in one mode.
 type Row struct {
-	Workload        string  `json:"workload"`
+	Workload        string  `json:"workload"` // what was measured
 	Strategy        string  `json:"strategy"` // that was requested
 	Got             string  `json:"got"`      // that ran
 	Why             string  `json:"why,omitempty"`
 	Variant         string  `json:"variant,omitempty"`
-	Iterations      uint64  `json:"iterations,omitempty"`
+	Iterations      uint64  `json:"iterations,omitempty"` // that were done
 	PerSecond       float64 `json:"per_s,omitempty"`
 	WallMillis      float64 `json:"wall_ms,omitempty"`
-	Dispatches      uint64  `json:"dispatches,omitempty"`
+	Dispatches      uint64  `json:"dispatches,omitempty"` // of kernels
 	GapMicros       float64 `json:"gap_us,omitempty"`
 	BoundBy         string  `json:"bound_by,omitempty"`
-	Samples         int     `json:"samples,omitempty"`
+	Samples         int     `json:"samples,omitempty"` // that were timed
 	MedianMicros    float64 `json:"median_us,omitempty"`
-	P99Micros       float64 `json:"p99_us,omitempty"`
+	P99Micros       float64 `json:"p99_us,omitempty"` // 99 % take at most this
 	MaxMicros       float64 `json:"max_us,omitempty"`
 	GBPerSecond     float64 `json:"gb_per_s,omitempty"`
 	CPUPercent      float64 `json:"cpu_percent,omitempty"`
@@ -48,7 +48,7 @@ type Row struct {
 	LooksPerSecond  float64 `json:"looks_per_s,omitempty"`
 	LongestTick     float64 `json:"longest_tick_ms,omitempty"`
 	StopMillis      float64 `json:"stop_ms,omitempty"`
-	Verified        bool    `json:"verified"`
+	Verified        bool    `json:"verified"` // every result is right
 }
 
 // setTimes sets the figures of calls from how long each took.

@@ -16,11 +16,11 @@ type Figures struct {
 	TotalMillis         float64 `json:"total_ms"`           // from the first get to the last result
 	LeastTotalMillis    float64 `json:"least_total_ms"`
 	MostTotalMillis     float64 `json:"most_total_ms"`
-	ContextMillis       float64 `json:"context_ms"` // opening EGL and the context
-	ProcessMillis       float64 `json:"process_ms"` // from the start of the process to all results verified
-	Compiles            uint64  `json:"compiles"`
+	ContextMillis       float64 `json:"context_ms"`   // opening EGL and the context
+	ProcessMillis       float64 `json:"process_ms"`   // from the start of the process to all results verified
+	Compiles            uint64  `json:"compiles"`     // programs that the driver compiled
 	DriverCache         string  `json:"driver_cache"` // its state when the process started
-	Verified            bool    `json:"verified"`
+	Verified            bool    `json:"verified"`     // every result is right
 
 	// Of a start from a remote: how it ended, "pulled" for instance, and how long the
 	// start waited for it.

@@ -13,10 +13,10 @@ import (
 
 // Result is what bench startup prints.
 type Result struct {
-	Workload string `json:"workload"`
+	Workload string `json:"workload"` // what was measured
 	bench.Header
 	Programs             int                `json:"programs"`
-	Repeat               int                `json:"repeat"`
+	Repeat               int                `json:"repeat"` // runs of each row
 	Preload              bool               `json:"preload"`
 	Scenarios            map[string]Figures `json:"scenarios"`
 	SpeedupVsCold        float64            `json:"speedup_vs_cold,omitempty"`
@@ -24,7 +24,7 @@ type Result struct {
 	ProcessSpeedupVsCold float64            `json:"process_speedup_vs_cold,omitempty"`
 	UpstreamVsBoth       float64            `json:"upstream_vs_both,omitempty"` // time from the start of the process
 	Fleet                *FleetFigures      `json:"fleet,omitempty"`            // with --remote
-	Verified             bool               `json:"verified"`
+	Verified             bool               `json:"verified"`                   // every result is right
 }
 
 // result summarizes the runs.
@@ -63,7 +63,7 @@ func (r *Result) Verdict() error {
 	if !r.Verified {
 		return bench.Unverified("results on the GPU were wrong")
 	}
-	for _, name := range reported {
+	for _, name := range allScenarios {
 		f, ran := r.Scenarios[name]
 		switch {
 		case !ran || name == Remote && f.Outcome != string(remote.Pulled): // the next start has it
@@ -102,14 +102,14 @@ func (r *Result) Print(w io.Writer) {
 // printTables writes the totals of all programs, then the medians per program.
 func (r *Result) printTables(w io.Writer) {
 	fmt.Fprintf(w, "milliseconds\t%s\tleast\tmost\tprocess\tcompiles\tdriver's own cache\n", cli.Plural(r.Programs, "program"))
-	for _, name := range reported {
+	for _, name := range allScenarios {
 		if f, ran := r.Scenarios[name]; ran {
 			fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%d\t%s\n", name, f.TotalMillis, f.LeastTotalMillis, f.MostTotalMillis,
 				f.ProcessMillis, f.Compiles, f.DriverCache)
 		}
 	}
 	fmt.Fprint(w, "\nmilliseconds\tget\tfirst dispatch\tto first result\tcontext\n")
-	for _, name := range reported {
+	for _, name := range allScenarios {
 		if f, ran := r.Scenarios[name]; ran {
 			fmt.Fprintf(w, "%s\t%.3f\t%.3f\t%.3f\t%.1f\n", name, f.GetMillis, f.FirstDispatchMillis, f.ToFirstResultMillis, f.ContextMillis)
 		}

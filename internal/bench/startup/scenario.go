@@ -33,8 +33,8 @@ var Scenarios = []string{Cold, BinaryOnly, DriverOnly, Both}
 // FleetScenarios are those of a run with a remote.
 var FleetScenarios = []string{Cold, Both, Remote, RemoteNext}
 
-// reported are the names of all scenarios, in the order of the report.
-var reported = append(slices.Clone(Scenarios), Upstream, Remote, RemoteNext)
+// allScenarios are the names of all, in the order of the report.
+var allScenarios = []string{Cold, BinaryOnly, DriverOnly, Both, Upstream, Remote, RemoteNext}
 
 // isFleet reports whether a scenario starts with a remote.
 func isFleet(scenario string) bool { return scenario == Remote || scenario == RemoteNext }

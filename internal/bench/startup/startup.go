@@ -55,7 +55,7 @@ func (s Options) Validate() error {
 	}
 	known := append(slices.Clone(Scenarios), Upstream)
 	if s.Remote != "" {
-		known = reported
+		known = allScenarios
 	}
 	for _, name := range s.Scenarios {
 		if !slices.Contains(known, name) {

@@ -11,9 +11,9 @@ import (
 
 // Spread is a figure that was measured several times.
 type Spread struct {
-	Median float64 `json:"median"`
-	Least  float64 `json:"least"`
-	Most   float64 `json:"most"`
+	Median float64 `json:"median"` // of all
+	Least  float64 `json:"least"`  // smallest
+	Most   float64 `json:"most"`   // largest
 }
 
 // NewSpread returns the spread of values, all 0 where there are none.

@@ -11,33 +11,33 @@ import (
 // InterpreterResult is what bench interpreter prints.
 type InterpreterResult struct {
 	bench.Header
-	Rows     []InterpreterRow    `json:"rows"`
+	Rows     []InterpreterRow    `json:"rows"` // one for each measurement
 	Ratios   []InterpreterRatios `json:"ratios"`
-	Verified bool                `json:"verified"`
+	Verified bool                `json:"verified"` // every result is right
 }
 
 // InterpreterRow is one program in one form. After each run every machine's registers,
 // flags, counts and the memory that the program writes are compared with the CPU's.
 type InterpreterRow struct {
-	Program    string  `json:"program"` // tight or store
-	Form       string  `json:"form"`    // standard, continuous, mega, chained
-	Machines   int     `json:"machines"`
+	Program    string  `json:"program"`   // tight or store
+	Form       string  `json:"form"`      // standard, continuous, mega, chained
+	Machines   int     `json:"machines"`  // side by side
 	Registers  string  `json:"registers"` // shared or array
 	Int64      bool    `json:"int64"`
 	Ahead      bool    `json:"ahead"`  // the next instruction is fetched while one is executed
 	Cycles     uint64  `json:"cycles"` // instructions of each machine
 	Batch      int     `json:"batch"`  // instructions
 	Batches    int     `json:"batches"`
-	Dispatches int     `json:"dispatches"`
+	Dispatches int     `json:"dispatches"` // of kernels
 	Millis     float64 `json:"ms"`
 	IPS        float64 `json:"instructions_per_second"` // of all machines
-	Verified   bool    `json:"verified"`
+	Verified   bool    `json:"verified"`                // every result is right
 }
 
 // InterpreterRatios compare rows.
 type InterpreterRatios struct {
 	Program          string  `json:"program"`
-	Machines         int     `json:"machines"`
+	Machines         int     `json:"machines"` // side by side
 	ContinuousToMega float64 `json:"continuous_to_mega"`
 	ChainedToMega    float64 `json:"chained_to_mega"`
 	StandardToMega   float64 `json:"standard_to_mega"`

@@ -31,10 +31,10 @@ func (o StealOptions) Validate() error {
 
 // StealResult is what bench steal prints.
 type StealResult struct {
-	Workload string `json:"workload"`
+	Workload string `json:"workload"` // what was measured
 	bench.Header
-	Rows     []queue.StealReport `json:"rows"`
-	Verified bool                `json:"verified"`
+	Rows     []queue.StealReport `json:"rows"`     // one for each measurement
+	Verified bool                `json:"verified"` // every result is right
 }
 
 // stealTasks are the sizes of the workload.

@@ -29,14 +29,14 @@ func (o WaveOptions) Validate() error {
 
 // WaveResult is what bench wave prints.
 type WaveResult struct {
-	Workload string `json:"workload"`
+	Workload string `json:"workload"` // what was measured
 	bench.Header
-	Width    int       `json:"width"`
-	Height   int       `json:"height"`
-	TilesX   int       `json:"tiles_x"`
-	TilesY   int       `json:"tiles_y"`
-	Rows     []WaveRow `json:"rows"`
-	Verified bool      `json:"verified"`
+	Width    int       `json:"width"`    // cells or pixels across
+	Height   int       `json:"height"`   // cells or pixels down
+	TilesX   int       `json:"tiles_x"`  // work groups across
+	TilesY   int       `json:"tiles_y"`  // work groups down
+	Rows     []WaveRow `json:"rows"`     // one for each measurement
+	Verified bool      `json:"verified"` // every result is right
 }
 
 // WaveRow is one operation in one form, the median of Repeat:
@@ -49,7 +49,7 @@ type WaveRow struct {
 	Name     string  `json:"name"`
 	Form     string  `json:"form"` // traditional or resident
 	Micros   float64 `json:"us"`
-	Repeat   int     `json:"repeat"`
+	Repeat   int     `json:"repeat"`   // runs of each row
 	Verified bool    `json:"verified"` // every answer, and every cell afterwards
 }
 

@@ -232,11 +232,11 @@ HOOK(void, glDispatchCompute, (GLuint x, GLuint y, GLuint z)) {
     real_glDispatchCompute(x, y, z);
 }
 
-// Priming dispatches zero groups, so a program that computes wrong does that well.
+// A program that computes wrong is not primed either.
 HOOK(void, glDispatchComputeIndirect, (GLintptr offset)) {
   dispatched = current;
   enum mode mode = fault_hit("glDispatchComputeIndirect", objects[slot(current)].tags, NULL);
-  if (!fails(mode) && mode != WRONG)
+  if (!fails(mode) && mode != WRONG && !objects[slot(current)].wrong)
     real_glDispatchComputeIndirect(offset);
 }
 

@@ -1,0 +1,141 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"github.com/shadercache/shadercache/conv2d/internal/parallel"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Programs with all extents compiled in compute one problem only. A large one is computed
+// whole, from values that are cheap to make. Every element of the output must have been
+// written, and a sample of them is compared with the CPU, which computes no others.
+const (
+	// sampleElements is the size of a sample, where checkFLOPs allows it. It finds a
+	// fault in 1 % of the elements with a probability of 0.99997.
+	sampleElements = 1024
+	leastElements  = 64
+
+	// Larger problems are not checked.
+	sampleBytes         = 512 << 20 // all memory on the device
+	sampleFLOPs         = 1 << 37   // 14 ms at 10 TFLOP/s
+	sampleFLOPsSoftware = 1 << 28
+)
+
+// checkSample computes the problem of the plan. It returns shader.ErrCheckLater where that
+// would take too long, or more memory than there is.
+func (p *Plan) checkSample() error {
+	if !p.isSampled(p.e.Context().Info()) {
+		return shader.ErrCheckLater
+	}
+	in := p.repeatedTensors(1)
+	got, err := p.compute(p.sequence, in, p.output)
+	if errors.Is(err, shader.ErrOutOfMemory) {
+		return shader.ErrCheckLater
+	}
+	if err != nil {
+		return err
+	}
+	return p.compareSample(got, in, p.tolerance).Err()
+}
+
+// isSampled reports whether a device can compute the problem of the plan within the bounds
+// of a check.
+func (p *Plan) isSampled(info glctx.Info) bool {
+	limit := int64(sampleFLOPs)
+	if info.Software() {
+		limit = sampleFLOPsSoftware
+	}
+	elements := saturatedSum(int64(p.input), int64(p.weights), int64(p.bias), int64(p.output),
+		int64(p.sequence.PackedLen), int64(p.sequence.WorkspaceLen))
+	return p.flops <= limit && elements <= sampleBytes/4
+}
+
+// compareSample reports the elements that hold Poison, and those of the sample that
+// differ from the CPU's.
+func (t task) compareSample(got []float32, in kernel.Tensors, tolerance float64) Report {
+	r := Report{Elements: len(got), Tolerance: tolerance, Worst: -1}
+	if !t.keepsOutput {
+		for i, v := range got {
+			if math.Float32bits(v) == Poison {
+				r.note(i, v, 0, 0)
+			}
+		}
+	}
+	sample := t.sample()
+	at, want := make([]int, len(sample)), newExpected(len(sample))
+	parallel.For(len(sample), func(i int) {
+		at[i], want.Values[i], want.Magnitudes[i] = t.expectedElement(in, sample[i])
+	})
+	for i, index := range at {
+		r.note(index, got[index], want.Values[i], want.Magnitudes[i])
+	}
+	return r
+}
+
+// sample returns numbers of elements, one from each of equal parts of the output: from
+// every image and filter where there are fewer of these.
+func (t task) sample() []int {
+	elements := t.elements()
+	n := min(elements, sampleElements, max(leastElements, checkFLOPs/(2*max(1, t.sum))))
+	random := rand.New(rand.NewPCG(2, 0))
+	list := make([]int, n)
+	for i := range list {
+		first, next := i*elements/n, (i+1)*elements/n
+		list[i] = first + random.IntN(next-first)
+	}
+	return list
+}
+
+// elements is the number of elements that the task computes. Gaps of C are none.
+func (t task) elements() int {
+	if g := t.shape.GEMM; g != nil {
+		return orOne(g.Batch) * g.M * g.N
+	}
+	return t.output
+}
+
+// expectedElement computes the n-th element on the CPU, which has the index at in the
+// output.
+func (t task) expectedElement(in kernel.Tensors, n int) (at int, want, magnitude float64) {
+	if p := t.shape.Conv2D; p != nil {
+		want, magnitude = p.expectedElement(in.Input, in.Weights, in.Bias, n)
+		return n, want, magnitude
+	}
+	p := t.shape.GEMM
+	batch, row, column := n/p.N/p.M, n/p.N%p.M, n%p.N
+	want, magnitude = p.expectedElement(gemmTensors(in), batch, row, column)
+	return p.CIndex(batch, row, column), want, magnitude
+}
+
+// repeatedTensors is randomTensors with values that repeat.
+func (t task) repeatedTensors(seed uint64) kernel.Tensors {
+	in := kernel.Tensors{Input: repeatedValues(t.input, seed), Weights: repeatedValues(t.weights, seed+1)}
+	if t.bias > 0 {
+		in.Bias = repeatedValues(t.bias, seed+2)
+	}
+	if t.keepsOutput {
+		in.Output = repeatedValues(t.output, seed+3)
+	}
+	return in
+}
+
+// valuePeriod is a prime, so that values repeat neither with the rows of a tensor nor with
+// its planes.
+const valuePeriod = 65_521
+
+// repeatedValues is RandomValues for many values, at the cost of a copy.
+func repeatedValues(n int, seed uint64) []float32 {
+	values := RandomValues(min(n, valuePeriod), seed)
+	list := make([]float32, n)
+	for done := copy(list, values); done < n; {
+		done += copy(list[done:], list[:done])
+	}
+	return list
+}

@@ -1,0 +1,118 @@
+package nvidia
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/shadercache/shadercache/internal/powercut"
+)
+
+// mergeVariable is the driver folder that a process merges in place of the tests. With the
+// second variable it drops program 10 instead.
+const (
+	mergeVariable = "NVIDIA_TEST_MERGE"
+	dropVariable  = "NVIDIA_TEST_DROP"
+)
+
+func init() {
+	driver := os.Getenv(mergeVariable)
+	if driver == "" {
+		return
+	}
+	// Calls are counted for each thread, so the child has one.
+	runtime.LockOSThread()
+	var err error
+	if os.Getenv(dropVariable) != "" {
+		err = Drop(driver, droppedNames())
+	} else {
+		_, err = Merge(driver)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// droppedNames are the records of program 10.
+func droppedNames() map[string]bool {
+	f := files{}
+	f.slot(0, 7, programs(10)...)
+	names := map[string]bool{}
+	for id := range f.records() {
+		names[id.name()] = true
+	}
+	return names
+}
+
+// TestPowerCut kills a merge, and a drop of records, before each of its writes and cuts
+// the power: slot 0 is sound, no record is lost that a sound slot had, and the next merge
+// is complete.
+func TestPowerCut(t *testing.T) {
+	v := powercut.NewVolume(t)
+	driver := filepath.Join(v.Dir(), "driver")
+	before, kept := files{}, files{}
+	before.slot(0, 7, programs(10, 20)...)
+	before.slot(1, 7, programs(30, 10)...)
+	before.slot(2, 7, programs(40)...)
+	before["shadercache3.toc"], before["shadercache3.bin"] = []byte("CDVN"), nil // a driver's that a cut damaged
+	kept.slot(0, 7, programs(20, 30, 40)...)
+	before.writeTo(t, driver)
+	must(t, exec.Command("sync", "-f", driver).Run())
+	v.Cut(powercut.Everything)
+	saved := v.Save()
+
+	step := 41
+	if os.Getenv("SHADERCACHE_SOAK") == "1" {
+		step = 1
+	}
+	for _, loss := range []powercut.Loss{powercut.Everything, powercut.Data} {
+		for _, drop := range []string{"", "1"} {
+			killed, n := true, 1
+			for ; killed && !t.Failed(); n += step {
+				v.Restore(saved)
+				child := exec.Command(os.Args[0])
+				child.Env = append(os.Environ(), mergeVariable+"="+driver, dropVariable+"="+drop)
+				killed = powercut.RunUntil(t, n, child)
+				v.Cut(loss)
+				wantAfterCut(t, driver, drop != "", before.records(), kept.records())
+				if t.Failed() {
+					t.Logf("loss %d, drop %q, before call %d", loss, drop, n)
+				}
+			}
+			t.Logf("loss %d, drop %q: cuts before each %d of %d calls", loss, drop, step, n)
+		}
+	}
+}
+
+func wantAfterCut(t *testing.T, driver string, drop bool, before, kept map[identity]string) {
+	t.Helper()
+	f := readFiles(t, driver)
+	if _, there := f["shadercache0.toc"]; !drop && !f.valid(0) || there && !f.valid(0) {
+		t.Error("slot 0 is not sound")
+	}
+	wantRecords(t, "after the cut", f.records(), before, kept)
+	if _, err := Merge(driver); err != nil {
+		t.Error(err)
+	}
+	wantRecords(t, "after a merge", readFiles(t, driver).records(), before, kept)
+}
+
+// wantRecords checks that all of kept are there, and nothing that was not before.
+func wantRecords(t *testing.T, when string, got, before, kept map[identity]string) {
+	t.Helper()
+	for id, data := range kept {
+		if got[id] != data {
+			t.Errorf("%s: record %v is %q, should be %q", when, id, got[id], data)
+		}
+	}
+	maps.DeleteFunc(got, func(id identity, data string) bool { return before[id] == data })
+	if len(got) > 0 {
+		t.Errorf("%s: records that were not there: %v", when, got)
+	}
+}

@@ -1,0 +1,117 @@
+//go:build linux
+
+package glctx_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// writerChild is the cache directory of a process that compiles three programs and ends
+// right after it has closed its context. writerSettles has it settle the driver's cache
+// first, and print what is known of the machine code.
+const (
+	writerChild   = "GLCTX_TEST_WRITER"
+	writerSettles = "GLCTX_TEST_WRITER_SETTLES"
+)
+
+// It runs in place of the tests.
+func init() {
+	dir := os.Getenv(writerChild)
+	if dir == "" {
+		return
+	}
+	c, err := glctx.Open(glctx.Options{CacheDir: dir})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	var made []shader.Program
+	c.Compile(context.Background(), machineCodeSources()[:3], func(_ int, p shader.Program, err error) {
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		made = append(made, p)
+	})
+	if os.Getenv(writerSettles) == "" {
+		_ = c.Close()
+		os.Exit(0)
+	}
+	c.SettleDriverCache()
+	var entries [][]string
+	for _, p := range made {
+		list, _ := p.MachineCode()
+		entries = append(entries, list)
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(entries)
+	os.Exit(0)
+}
+
+// slowWriter compiles the library that makes Mesa's writer slow.
+func slowWriter(t *testing.T) string {
+	t.Helper()
+	library := filepath.Join(t.TempDir(), "slow_writer.so")
+	out, err := exec.Command("gcc", "-O1", "-shared", "-fPIC", "-o", library, "testdata/slow_writer.c", "-ldl").CombinedOutput()
+	if err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	return library
+}
+
+func compileInChild(t *testing.T, dir string, environment ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "MESA_") || strings.HasPrefix(v, "__GL_SHADER") || strings.HasPrefix(v, "SHADERCACHE_DRIVER_DIR=")
+	})
+	cmd.Env = append(cmd.Env, append(environment, writerChild+"="+dir)...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
+
+// Close waits until Mesa has written what it compiled, and SettleDriverCache until it is
+// known which program that is of, however slow the writer is.
+func TestMesaHasWrittenWhatItCompiled(t *testing.T) {
+	t.Parallel()
+	if info := gltest.Open(t).Info(); !strings.Contains(info.Driver, "Mesa") {
+		t.Skipf("%s writes at once", info.Driver)
+	}
+	slow := "LD_PRELOAD=" + slowWriter(t)
+	items := func(environment ...string) int {
+		dir, err := binary.OpenDir(filepath.Join(t.TempDir(), "cache"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compileInChild(t, dir.Path(), environment...)
+		return len(driverItems(dir))
+	}
+	if want, got := items(), items(slow); got != want || want < 3 {
+		t.Errorf("with a slow writer the driver's cache has %d items, should have %d", got, want)
+	}
+	var entries [][]string
+	out := compileInChild(t, filepath.Join(t.TempDir(), "cache"), slow, writerSettles+"=1")
+	if err := json.Unmarshal(out, &entries); err != nil || len(entries) != 3 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for i, list := range entries {
+		if len(list) == 0 {
+			t.Errorf("no machine code is known of program %d: %v", i, entries)
+		}
+	}
+}
