@@ -36,20 +36,20 @@ type fleet struct {
 // openFleet opens the remote that the options and the environment choose, and begins to
 // connect. It returns nil where there is none. One that cannot be used is a warning.
 func openFleet(o Options) *fleet {
-	settings, err := o.remoteSettings()
-	if err == nil && (settings.URL == "" || settings.Mode == remote.Off) || !o.keepsPrograms() {
+	if !o.hasRemote() {
 		return nil
+	}
+	dir := o.place().Open().Dir
+	if dir == nil {
+		return nil // the cache logs it
 	}
 	f := &fleet{logger: o.Cache.Logger}
 	if f.logger == nil {
 		f.logger = slog.New(slog.DiscardHandler)
 	}
+	settings, err := o.remoteSettings()
 	if err == nil {
-		l := binary.Place{Dir: o.Cache.Dir, Upstream: o.Cache.Upstream, Filled: o.Cache.Filled}.Open()
-		if l.Dir == nil {
-			return nil // the cache logs it
-		}
-		f.remote, err = remote.Open(l.Dir, settings)
+		f.remote, err = remote.Open(dir, settings)
 	}
 	if err != nil {
 		f.warnUnusable(settings, err)
@@ -59,17 +59,14 @@ func openFleet(o Options) *fleet {
 	return f
 }
 
-// keepsPrograms reports whether there is a directory that packs can be installed in. A
-// child process that tries programs leaves that to its parent.
-func (o Options) keepsPrograms() bool {
-	return !o.Cache.MemoryOnly && o.Cache.Store == nil && !o.Cache.InTrial
-}
-
-// fillsFromRemote reports whether the options or the environment choose a remote: a directory
-// that cannot be written is replaced by a private place then.
-func (o Options) fillsFromRemote() bool {
+// hasRemote reports whether there is a remote to use, or settings of one that are wrong.
+// There is none in a child process that tries programs, and where nothing is kept on disk.
+func (o Options) hasRemote() bool {
+	if o.Cache.MemoryOnly || o.Cache.Store != nil || o.Cache.InTrial || o.Remote.Mode == remote.Off {
+		return false
+	}
 	settings, err := o.remoteSettings()
-	return err == nil && settings.URL != "" && settings.Mode != remote.Off && o.keepsPrograms()
+	return err != nil || settings.URL != "" && settings.Mode != remote.Off
 }
 
 // remoteSettings returns Options.Remote with what the environment adds. A process that has

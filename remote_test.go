@@ -143,6 +143,21 @@ func TestAFleetCompilesOnce(t *testing.T) {
 	newMachine(t, reads...).wants("adopt", remote.Pulled, 0)
 	newMachine(t, append(reads, "SHADERCACHE_REMOTE_MODE=off")...).wants("open", remote.Disabled, 1)
 
+	// A machine whose directory cannot be used has a private place, also for the next start.
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	private := newMachine(t, reads...)
+	private.environment = append(private.environment, "SHADERCACHE_DIR="+file, "XDG_RUNTIME_DIR="+t.TempDir())
+	for _, want := range []remote.Outcome{remote.Pulled, remote.Current} {
+		s, log := private.start("open")
+		if s.Remote.Outcome != want || s.Cache.Compiles != 0 || s.Cache.MachineCodeMisses != 0 || strings.Count(log, "level=WARN") != 1 ||
+			!strings.Contains(log, "a private place is used") {
+			t.Errorf("a private place: %+v, logged %s", s, log)
+		}
+	}
+
 	// Nothing is used that is signed by another key: one warning, and the start compiles.
 	if err := bundle.GenerateKey(key + "2"); err != nil {
 		t.Fatal(err)

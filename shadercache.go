@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
@@ -96,9 +97,6 @@ func Open(o Options) (*GPU, error) {
 		return nil, fmt.Errorf("shadercache: open: %w", err)
 	}
 	o = o.distribute()
-	if o.fillsFromRemote() {
-		o.Context.Filled, o.Cache.Filled = true, true
-	}
 	f := openFleet(o)
 	began := time.Now()
 	context, err := glctx.Open(o.Context)
@@ -122,7 +120,6 @@ func New(context *glctx.Context, o Options) (*GPU, error) {
 		return nil, errors.Join(fmt.Errorf("shadercache: new: %w", err), context.Close())
 	}
 	o = o.distribute()
-	o.Cache.Filled = o.Cache.Filled || context.Options().Filled
 	return newGPU(context, o, openFleet(o), 0)
 }
 
@@ -181,13 +178,19 @@ func (o Options) check() error {
 	return nil
 }
 
+// place returns the place of the cache directory, of options that were distributed.
+func (o Options) place() binary.Place {
+	return binary.Place{Dir: o.Cache.Dir, Upstream: o.Cache.Upstream, Filled: o.Cache.Filled}
+}
+
 // distribute returns o with its shared fields put into the parts that use them.
 func (o Options) distribute() Options {
 	if o.Dir != "" {
 		o.Context.CacheDir, o.Cache.Dir = o.Dir, o.Dir
 	}
 	o.Context.Upstream, o.Cache.Upstream = o.Upstream, o.Upstream
-	o.Context.Filled = o.Context.Filled || o.Cache.Filled
+	o.Cache.Filled = o.Cache.Filled || o.Context.Filled || o.hasRemote()
+	o.Context.Filled = o.Cache.Filled
 	if o.Device != "" {
 		o.Context.Device = o.Device
 	}

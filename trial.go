@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/glctx"
@@ -81,7 +80,7 @@ func newTrier(context *glctx.Context, o Options) cache.Trier {
 	if o.NoTrials || o.Cache.InTrial || o.Cache.MemoryOnly || o.Cache.Store != nil || isPrivileged() {
 		return nil
 	}
-	l := binary.Place{Dir: o.Cache.Dir, Upstream: o.Cache.Upstream, Filled: o.Cache.Filled}.Open()
+	l := o.place().Open()
 	dir, upstream := l.Dir, ""
 	if dir == nil {
 		return nil // the cache logs it

@@ -23,6 +23,7 @@ import (
 //	NVIDIA_H200-1f0c3a2b/     one per fingerprint: see Store
 //	opening/                  processes that make a GL context: see MarkOpening
 //	driver/                   the driver's own cache: see package drivercache
+//	driver.filled             upstream directories that were copied there: see drivercache.Fill
 //	sources/                  texts of programs: see PutSource
 //	remote/                   what is known of remotes: see package remote
 //	last_trim                 time of the last Trim

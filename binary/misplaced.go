@@ -123,7 +123,9 @@ func (v *verifying) misplacedInDir(d *Dir) {
 			}
 		}
 	}
-	for _, name := range slices.Concat(dirFiles, []string{driverName + ".lock", driverName + ".drop", driverName + ".drop.lock", importName + ".lock"}) {
+	for _, name := range slices.Concat(dirFiles, []string{
+		driverName + ".lock", driverName + ".drop", driverName + ".drop.lock", driverName + ".filled", driverName + ".filling.lock", importName + ".lock",
+	}) {
 		path := filepath.Join(d.path, name)
 		if osfile.IsLink(path) {
 			v.link(path)

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childDir) != "" || os.Getenv(machineCodeChild) != "" || os.Getenv(fullVolumeChild) != "" || os.Getenv(frameChild) != "" {
+	if os.Getenv(childDir) != "" || os.Getenv(machineCodeChild) != "" || os.Getenv(fullVolumeChild) != "" || os.Getenv(frameChild) != "" || os.Getenv(readOnlyChild) != "" {
 		os.Exit(m.Run()) // keeps its environment, which is tested
 	}
 	gltest.Main(m)

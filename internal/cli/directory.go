@@ -27,9 +27,11 @@ func (o *Options) Directory() (string, error) {
 	return filepath.Abs(path)
 }
 
-// Place returns the place of the cache directory that the flags choose, for a process that
-// uses a GPU.
-func (o *Options) Place() binary.Place { return binary.Place{Dir: o.Dir} }
+// Place returns the place of the cache directory that the flags and the environment choose,
+// for a process that uses a GPU.
+func (o *Options) Place() binary.Place {
+	return binary.Place{Dir: o.Dir, Filled: os.Getenv("SHADERCACHE_REMOTE") != ""}
+}
 
 // OpenDirectory opens the cache directory for commands that change an existing one. A
 // missing directory is not made: dir is nil then.

@@ -23,6 +23,7 @@ func (o *Options) ContextOptions() glctx.Options {
 	return glctx.Options{
 		Device:         o.Device,
 		CacheDir:       o.Dir,
+		Filled:         o.Place().Filled,
 		DriverCacheOff: !bool(o.DriverCache),
 		Logger:         o.Logger(),
 	}
