@@ -31,7 +31,8 @@ type indexEntry struct {
 }
 
 // List returns the objects below a folder, from the server's JSON index. It returns
-// errors.ErrUnsupported, wrapped, for a server that has none.
+// errors.ErrUnsupported, wrapped, for a server that has none, and remote.ErrNotFound where
+// that cannot be known, since there is no such folder.
 func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error) {
 	var found []remote.Info
 	err := b.walk(ctx, folder, maxIndexDepth, &found)
@@ -40,7 +41,7 @@ func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error
 
 func (b *Backend) walk(ctx context.Context, folder string, depth int, found *[]remote.Info) error {
 	entries, err := b.index(ctx, folder)
-	if errors.Is(err, remote.ErrNotFound) { // nothing was written yet, or it was deleted meanwhile
+	if errors.Is(err, remote.ErrNotFound) && depth < maxIndexDepth { // deleted meanwhile
 		return nil
 	}
 	if err != nil {

@@ -58,16 +58,20 @@ func (b *Backend) Connect(ctx context.Context) error {
 // Get opens an object.
 func (b *Backend) Get(ctx context.Context, name string) (*remote.Object, error) {
 	var object *remote.Object
-	err := b.do(ctx, "get", name, func(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	err := b.ask(ctx, stop, "get", name, func(ctx context.Context) error {
 		body, info, header, err := b.client.GetObject(ctx, b.bucket, b.key(name), minio.GetObjectOptions{})
 		if err != nil {
 			return err
 		}
 		clock, _ := http.ParseTime(header.Get("Date")) // zero = unknown
 		failed := func(err error) error { return b.failed("read", name, err) }
-		object = &remote.Object{Body: &web.Body{ReadCloser: body, Failed: failed}, Size: info.Size, Tag: info.ETag, Clock: clock}
+		object = &remote.Object{Body: &web.Body{ReadCloser: body, Failed: failed, Closed: stop}, Size: info.Size, Tag: info.ETag, Clock: clock}
 		return nil
 	})
+	if err != nil {
+		stop()
+	}
 	return object, err
 }
 
@@ -175,33 +179,31 @@ func (b *Backend) key(name string) string {
 
 // do calls the client, and returns the error of the answer.
 func (b *Backend) do(ctx context.Context, what, name string, call func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	return b.ask(ctx, stop, what, name, call)
+}
+
+// ask is do with a context that lasts. stop ends it: with an error the client would wait
+// before it gives up.
+func (b *Backend) ask(ctx context.Context, stop func(), what, name string, call func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return b.failed(what, name, fmt.Errorf("%w: %w", remote.ErrUnreachable, err))
 	}
-	ctx, outcome := web.WithOutcome(ctx)
-	err := call(ctx)
-	if err == nil {
+	asked, outcome := web.WithOutcome(ctx)
+	outcome.Stop = stop
+	err := call(asked)
+	switch {
+	case err == nil:
 		return nil
-	}
-	if outcome.Err != nil {
+	case outcome.Err != nil:
 		err = outcome.Err // the client's own error has lost it
-	} else if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", remote.ErrUnreachable, ctx.Err())
-	} else if !typed(err) {
+	case !web.Typed(err):
 		err = fmt.Errorf("%w: %w", remote.ErrProtocol, err)
 	}
 	return b.failed(what, name, err)
-}
-
-// typed reports whether an error is one of package remote.
-func typed(err error) bool {
-	for _, known := range []error{remote.ErrNotFound, remote.ErrChanged, remote.ErrDenied, remote.ErrBusy,
-		remote.ErrUnreachable, remote.ErrProtocol} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *Backend) failed(what, name string, err error) error {

@@ -18,7 +18,7 @@ func CheckStatus(response *http.Response, now time.Time) error {
 	code := response.StatusCode
 	status := strings.TrimSpace(fmt.Sprintf("status %d %s", code, http.StatusText(code)))
 	switch {
-	case code == http.StatusOK || code == http.StatusCreated || code == http.StatusNoContent:
+	case code == http.StatusOK || code == http.StatusCreated || code == http.StatusAccepted || code == http.StatusNoContent:
 		return CheckPage(response)
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return fmt.Errorf("%w: %s", remote.ErrNotFound, status)

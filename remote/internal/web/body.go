@@ -29,6 +29,9 @@ func (u *Upload) Attach(request *http.Request) error {
 		return err
 	}
 	request.ContentLength, request.Body, request.GetBody = u.size, body, u.rewind
+	// Without a value it is not sent: it lets net/http send a PUT again where the server had
+	// closed an idle connection.
+	request.Header["Idempotency-Key"] = nil
 	if u.size == 0 {
 		request.Body = http.NoBody
 	}
@@ -66,6 +69,7 @@ func (u *Upload) Detach() {
 type Body struct {
 	io.ReadCloser
 	Failed func(error) error // names the request
+	Closed func()            // called by Close; may be nil
 }
 
 func (b *Body) Read(p []byte) (int, error) {
@@ -74,4 +78,13 @@ func (b *Body) Read(p []byte) (int, error) {
 		err = b.Failed(Unreachable(err))
 	}
 	return n, err
+}
+
+// Close closes the body.
+func (b *Body) Close() error {
+	err := b.ReadCloser.Close()
+	if b.Closed != nil {
+		b.Closed()
+	}
+	return err
 }

@@ -79,6 +79,17 @@ func isMalformed(err error) bool {
 	return false
 }
 
+// Typed reports whether an error is one of package remote.
+func Typed(err error) bool {
+	for _, known := range []error{remote.ErrNotFound, remote.ErrChanged, remote.ErrDenied, remote.ErrBusy,
+		remote.ErrUnreachable, remote.ErrProtocol} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}
+
 // Secrets are texts that no error may have.
 type Secrets []string
 

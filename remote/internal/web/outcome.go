@@ -18,7 +18,10 @@ type Checked struct {
 }
 
 // Outcome has the error of the last request of a context.
-type Outcome struct{ Err error }
+type Outcome struct {
+	Err  error
+	Stop func() // called with an error, for a library that then waits; may be nil
+}
 
 type outcomeKey struct{}
 
@@ -33,6 +36,9 @@ func (c *Checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.check(request)
 	if o, ok := request.Context().Value(outcomeKey{}).(*Outcome); ok {
 		o.Err = err
+		if err != nil && o.Stop != nil {
+			o.Stop()
+		}
 	}
 	return response, err
 }
