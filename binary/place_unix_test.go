@@ -109,6 +109,7 @@ func TestPrivatePlacesOfOthers(t *testing.T) {
 		"a file":            func() error { return os.WriteFile(first, nil, 0o600) },
 		"no such directory": func() error { return os.Remove(runtime) },
 	} {
+		must(t, os.MkdirAll(runtime, 0o700))
 		must(t, os.RemoveAll(first))
 		must(t, prepare())
 		l := Place{Upstream: baked.path}.Find()
