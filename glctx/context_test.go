@@ -19,8 +19,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childDir) != "" || os.Getenv(machineCodeChild) != "" || os.Getenv(fullVolumeChild) != "" || os.Getenv(frameChild) != "" || os.Getenv(readOnlyChild) != "" {
-		os.Exit(m.Run()) // keeps its environment, which is tested
+	for _, child := range []string{childDir, machineCodeChild, fullVolumeChild, frameChild, readOnlyChild} {
+		if os.Getenv(child) != "" {
+			os.Exit(m.Run()) // keeps its environment, which is tested
+		}
 	}
 	gltest.Main(m)
 }
