@@ -32,7 +32,7 @@ what is there: after a key was lost, for example. It needs --sign.
 
 It needs no OpenGL. A push that is interrupted leaves the remote as it was.`
 
-const pushExample = `  shadercache push --sign release.key s3://cache.example.com/bucket/app`
+const pushExample = `  shadercache push --sign release.key s3://bucket/app`
 
 // pushFlags are the flags of push.
 type pushFlags struct {

@@ -67,7 +67,7 @@ func run(t testing.TB, dir, address string, env []string, command ...string) {
 		t.Fatal(err)
 	}
 	defer output.Close()
-	const guard = `exec 3<&0; "$@" 3<&- & pid=$!; { cat <&3 >/dev/null; kill $pid; } & wait $pid`
+	const guard = `exec 3<&0; "$@" 3<&- & pid=$!; { cat <&3 >/dev/null; kill -9 $pid; } & wait $pid`
 	cmd := exec.Command("sh", append([]string{"-c", guard, "guard"}, command...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = output, output, dir

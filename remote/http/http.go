@@ -122,7 +122,7 @@ func (b *Backend) put(ctx context.Context, name string, data io.ReadSeeker, o re
 	if o.Size > expectAbove {
 		header.Set("Expect", "100-continue")
 	}
-	upload := web.NewUpload(data, o.Size)
+	upload := web.NewUpload(ctx, data, o.Size)
 	defer upload.Detach()
 	response, err := b.ask(ctx, http.MethodPut, name, header, upload)
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -50,7 +51,7 @@ const (
 )
 
 // nameAnnotation has the name of the object: a manifest that is pinned has no tag.
-const nameAnnotation = "vnd.shadercache.name"
+const nameAnnotation = "org.shadercache.name"
 
 const (
 	maxManifestBytes = 4 << 20 // as registries have it
@@ -186,7 +187,7 @@ func (b *Backend) push(ctx context.Context, about ocispec.Descriptor, data io.Re
 	} else if err != nil && !errors.Is(err, errdef.ErrNotFound) && !errors.Is(err, remote.ErrNotFound) {
 		return err
 	}
-	upload := web.NewUpload(data, about.Size)
+	upload := web.NewUpload(ctx, data, about.Size)
 	defer upload.Detach()
 	return b.repository.Blobs().Push(ctx, about, upload)
 }
@@ -223,19 +224,15 @@ func manifest(name string, config ocispec.Descriptor, o remote.PutOptions) ocisp
 		ArtifactType: HeadType,
 		Config:       config,
 		Layers:       []ocispec.Descriptor{},
-		Annotations:  map[string]string{nameAnnotation: name},
+		Annotations:  map[string]string{},
 	}
+	maps.Copy(m.Annotations, o.Annotations)
+	m.Annotations[nameAnnotation] = name
 	for _, p := range o.Packs {
 		m.Layers = append(m.Layers, ocispec.Descriptor{
 			MediaType: PackType, Size: p.Size,
 			Digest: digest.NewDigestFromBytes(digest.SHA256, p.SHA256[:]),
 		})
-	}
-	for key, value := range o.Annotations {
-		if !strings.Contains(key, ".") {
-			key = "vnd.shadercache." + key
-		}
-		m.Annotations[key] = value
 	}
 	return m
 }

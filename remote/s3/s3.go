@@ -101,7 +101,7 @@ func (b *Backend) put(ctx context.Context, name string, data io.ReadSeeker, o re
 	if o.IfTag != "" {
 		options.SetMatchETag(strings.Trim(o.IfTag, `"`))
 	}
-	upload := web.NewUpload(data, o.Size)
+	upload := web.NewUpload(ctx, data, o.Size)
 	defer upload.Detach()
 	var tag string
 	err := b.do(ctx, "put", name, func(ctx context.Context) error {
@@ -239,6 +239,7 @@ var codes = map[string]error{
 	"RequestTimeTooSkewed":         fmt.Errorf("%w: the clocks of this machine and the store differ (hint: set the clock)", remote.ErrDenied),
 	"SignatureDoesNotMatch":        fmt.Errorf("%w: the secret key is wrong", remote.ErrDenied),
 	"InvalidAccessKeyId":           fmt.Errorf("%w: the access key is unknown", remote.ErrDenied),
+	"XAdminUserNotFound":           fmt.Errorf("%w: the access key is unknown", remote.ErrDenied), // of versitygw, with 404
 	"ExpiredToken":                 fmt.Errorf("%w: the session token is too old", remote.ErrDenied),
 	"AuthorizationHeaderMalformed": fmt.Errorf("%w: the store refuses the signature (hint: is the region right?)", remote.ErrProtocol),
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"os"
@@ -10,6 +11,7 @@ import (
 // Upload is the body of a PUT. net/http may read a body after the answer is there; Detach
 // ends that, so that the caller has its data back.
 type Upload struct {
+	ctx  context.Context
 	size int64
 
 	mu struct {
@@ -19,8 +21,10 @@ type Upload struct {
 	data io.ReadSeeker
 }
 
-// NewUpload returns an upload of size bytes.
-func NewUpload(data io.ReadSeeker, size int64) *Upload { return &Upload{data: data, size: size} }
+// NewUpload returns an upload of size bytes, which ends with ctx.
+func NewUpload(ctx context.Context, data io.ReadSeeker, size int64) *Upload {
+	return &Upload{ctx: ctx, data: data, size: size}
+}
 
 // Attach makes the upload the body of a request.
 func (u *Upload) Attach(request *http.Request) error {
@@ -48,8 +52,12 @@ func (u *Upload) rewind() (io.ReadCloser, error) {
 	return io.NopCloser(u), err
 }
 
-// Read reads the data until Detach.
+// Read reads the data until Detach, or the end of the context: a client that signs what it
+// sends reads a lot at once.
 func (u *Upload) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.mu.detached {
