@@ -114,8 +114,8 @@ func (r *Remote) goBackground(do func(ctx context.Context)) bool {
 
 // Close ends background work within a second. It waits for a pull whose head was read, and
 // not for a remote that does not answer within the budget. In mode read-write it first
-// pushes what this process compiled, where there is time: the caller has closed its cache
-// before.
+// pushes what this process compiled, for at most a second, or a third of LeaseTime where
+// other processes wait for it: the caller has closed its cache before.
 func (r *Remote) Close() error {
 	r.mu.Lock()
 	closed := r.mu.closed
@@ -125,9 +125,9 @@ func (r *Remote) Close() error {
 	if closed {
 		return nil
 	}
+	r.pushAtClose()
 	deadline, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
-	r.pushAtClose(deadline)
 	idle := make(chan struct{})
 	go func() { r.running.Wait(); close(idle) }()
 	job.awaitEnd(deadline, idle)

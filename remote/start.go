@@ -244,13 +244,11 @@ func (j *startJob) finish(background context.Context) {
 	}
 	if err == nil {
 		r.succeed()
-		r.count(func(c *Counters) {
-			if j.report.Outcome == Missing || j.report.Outcome == Leased {
-				c.Misses++
-			} else {
-				c.Hits++
-			}
-		})
+		c := Counters{Hits: 1}
+		if j.report.Outcome == Missing || j.report.Outcome == Leased {
+			c = Counters{Misses: 1}
+		}
+		r.count(c)
 		return
 	}
 	if background.Err() != nil && (j.hurried || !j.isUnanswered()) {
@@ -302,10 +300,15 @@ func (r *Remote) Unchanged() {
 }
 
 // pushAtClose pushes what this process compiled, in mode read-write, and ends its lease.
-func (r *Remote) pushAtClose(ctx context.Context) {
+func (r *Remote) pushAtClose() {
 	r.mu.Lock()
-	driver, unchanged := r.mu.started, r.mu.unchanged
+	driver, unchanged, wait := r.mu.started, r.mu.unchanged, closeWait
+	if r.mu.lease != nil {
+		wait = max(wait, r.options.LeaseTime/3)
+	}
 	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
 	if driver == nil || r.options.Mode != ReadWrite {
 		return
 	}
