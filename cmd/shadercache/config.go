@@ -205,11 +205,6 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		upstream.Source, upstream.Detail = fromEnvironment, "SHADERCACHE_UPSTREAM"
 	}
 	r.Settings = append(r.Settings, upstream)
-	backfill := settingLine{"backfill", "off", fromDefault, ""}
-	if binary.DefaultBackfill() {
-		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
-	}
-	r.Settings = append(r.Settings, backfill)
 	for _, name := range []string{"device", "driver-cache", "log-level"} {
 		flag := cmd.Flags().Lookup(name)
 		line := settingLine{name, flag.Value.String(), fromDefault, ""}
@@ -221,6 +216,11 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 	if err := o.addLimits(r); err != nil {
 		return nil, err
 	}
+	backfill := settingLine{"backfill", "off", fromDefault, ""}
+	if binary.DefaultBackfill() {
+		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
+	}
+	r.Settings = append(r.Settings, backfill)
 	r.addRemote()
 	r.addDriverVariables()
 	return r, nil
