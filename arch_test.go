@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"internal/powercut":  {},
 	"internal/corpus":    {},
 	"internal/servers":   {"internal/osfile"},
+	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
 
 	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader"}, // the front door
 	"shader":          {},
