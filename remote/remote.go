@@ -35,10 +35,11 @@ type Remote struct {
 
 	mu struct {
 		sync.Mutex
-		started *binary.Fingerprint // the driver of Start
-		job     *startJob           // the pull of Start; nil: there is none
-		lease   *lease              // held by this process
-		closed  bool
+		started   *binary.Fingerprint // the driver of Start
+		job       *startJob           // the pull of Start; nil: there is none
+		lease     *lease              // held by this process
+		unchanged bool                // see Unchanged
+		closed    bool
 	}
 }
 

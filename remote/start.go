@@ -291,10 +291,18 @@ func (j *startJob) merge(driverDir string) (nvidia.Report, error) {
 	return drivercache.Merge(driverDir)
 }
 
+// Unchanged records that this process compiled nothing, so that Close asks the remote for
+// nothing either.
+func (r *Remote) Unchanged() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.unchanged = true
+}
+
 // pushAtClose pushes what this process compiled, in mode read-write, and ends its lease.
 func (r *Remote) pushAtClose() {
 	r.mu.Lock()
-	driver, wait := r.mu.started, closeWait
+	driver, unchanged, wait := r.mu.started, r.mu.unchanged, closeWait
 	if r.mu.lease != nil {
 		wait = max(wait, r.options.LeaseTime/3)
 	}
@@ -306,6 +314,9 @@ func (r *Remote) pushAtClose() {
 	}
 	of := driver.Digest()
 	defer r.endLease(of)
+	if unchanged {
+		return
+	}
 	if b := r.state.breaker(); b.isOpen(r.now()) || r.checkWriter() != nil {
 		return
 	}

@@ -221,8 +221,24 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
 	}
 	r.Settings = append(r.Settings, backfill)
+	r.addRemote()
 	r.addDriverVariables()
 	return r, nil
+}
+
+// addRemote adds the settings of a remote; the URL without credentials.
+func (r *configResult) addRemote() {
+	line := settingLine{"remote", "", fromDefault, ""}
+	if text := os.Getenv("SHADERCACHE_REMOTE"); text != "" {
+		line = settingLine{"remote", shownURL(text), fromEnvironment, "SHADERCACHE_REMOTE"}
+	}
+	r.Settings = append(r.Settings, line)
+	for _, name := range []string{"SHADERCACHE_REMOTE_MODE", "SHADERCACHE_REMOTE_KEYS", "SHADERCACHE_REMOTE_BUDGET", "SHADERCACHE_REMOTE_SIGN_KEY"} {
+		if value := os.Getenv(name); value != "" {
+			setting := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "SHADERCACHE_"), "_", "-"))
+			r.Settings = append(r.Settings, settingLine{setting, value, fromEnvironment, name})
+		}
+	}
 }
 
 func (o *options) addDirectory(cmd *cobra.Command, r *configResult) error {
