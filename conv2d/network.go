@@ -14,7 +14,8 @@ import (
 
 // Layer is one problem of a network, with its weights. The output of a layer is the
 // input of the next, element by element: a matrix product reads the output of a
-// convolution for N images as N rows.
+// convolution for N images as N rows. Where Weights is nil they are set later, by
+// SetWeights of the network's plans.
 type Layer struct {
 	Name          string
 	Shape         Shape
@@ -67,6 +68,9 @@ func (n *Network) add(ctx context.Context, e *executor.Executor, programs execut
 			return err
 		}
 		n.between = append(n.between, m)
+	}
+	if l.Weights == nil {
+		return nil
 	}
 	return p.SetWeights(ctx, 1, l.Weights, l.Bias)
 }

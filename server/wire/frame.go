@@ -142,3 +142,22 @@ func AppendFrame(b []byte, t Type, request uint64, m Message) ([]byte, error) {
 	binary.LittleEndian.PutUint64(header[8:], request)
 	return b, nil
 }
+
+// Deadline returns the deadline of a request without decoding its body, in nanoseconds:
+// 0 for a type without one, and for a body that is too short to decode.
+func Deadline(t Type, body []byte) uint64 {
+	at := 0
+	switch t {
+	case TypeJob, TypeCopy:
+	case TypeRun:
+		at = 4 // the plan
+	case TypeWeights:
+		at = 12 // the plan and the version
+	default:
+		return 0
+	}
+	if len(body) < at+8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(body[at:])
+}

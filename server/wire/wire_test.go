@@ -122,6 +122,23 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+func TestDeadlinesAreFoundInBodies(t *testing.T) {
+	for typ, m := range map[Type]Message{
+		TypeJob: &Job{Deadline: 5}, TypeCopy: &Copy{Deadline: 5}, TypeRun: &Run{Deadline: 5}, TypeWeights: &Weights{Deadline: 5},
+	} {
+		body := m.Append(nil)
+		if got := Deadline(typ, body); got != 5 {
+			t.Errorf("%v: %d", typ, got)
+		}
+		if got := Deadline(typ, body[:7]); got != 0 {
+			t.Errorf("%v, too short: %d", typ, got)
+		}
+	}
+	if got := Deadline(TypeCancel, (&Cancel{5}).Append(nil)); got != 0 {
+		t.Errorf("cancel: %d", got)
+	}
+}
+
 func TestTypesAndCodesHaveNames(t *testing.T) {
 	for typ := TypeHello; typ <= TypeRing; typ++ {
 		if strings.Contains(typ.String(), "type") || !strings.HasSuffix((typ|ReplyBit).String(), " reply") {
