@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"server/client":   {"server/socket", "server/wire", "shader"},
 	"server/socket":   {"internal/osfile", "server/wire"},
 	"server/wire":     {},
+	"clients":         {},
 	"internal/osfile": {},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli"},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "shader"},

@@ -115,9 +115,9 @@ const char *shc_hint(const shc_client *client);
 /* Returns what the server is. NULL where shc_open failed. */
 const shc_info *shc_server(const shc_client *client);
 
-/* Sets how long requests without a deadline, such as a compile, are waited for: 60 s
- * where this is not called. A request with a deadline is waited for 5 s longer than that.
- * Beyond it the server counts as dead: SHC_TIMEOUT, and the session ends. */
+/* Sets how long requests without a deadline are waited for. Where this is not called: 60 s,
+ * and 11 minutes for those that may compile. A request with a deadline is waited for 5 s
+ * longer than that. Beyond it the server counts as dead: SHC_TIMEOUT, and the session ends. */
 void shc_set_timeout(shc_client *client, uint64_t nanoseconds);
 
 /* Returns the server's counters as JSON in *json, to be freed by free. */
@@ -391,7 +391,7 @@ struct shc_client {
     int ended; /* the code that ended the session, or SHC_OK */
     int open;
     pid_t pid;
-    uint64_t timeout;
+    uint64_t timeout, compile_timeout;
     uint64_t last_request;
     uint32_t last_id;
     int code;           /* of the last error */
@@ -1084,7 +1084,7 @@ static int shc__call(shc_client *c, int descriptor, uint64_t until, shc__frame *
 static int shc__call_empty(shc_client *c, int descriptor) {
     shc__frame f;
     shc__reader r;
-    int code = shc__call(c, descriptor, shc__later(c->timeout), &f);
+    int code = shc__call(c, descriptor, shc__later(c->compile_timeout), &f);
     if (code != SHC_OK) {
         return code;
     }
@@ -1100,7 +1100,7 @@ static int shc__check_directory(shc_client *c, const char *dir) {
     if (lstat(dir, &s) != 0) {
         return shc__fail(c, SHC_NO_SERVER, "start one: shadercache serve", "no server: %s: %s", dir, strerror(errno));
     }
-    if (!S_ISDIR(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 077) != 0) {
+    if (!S_ISDIR(s.st_mode) || s.st_uid != getuid() || (s.st_mode & 077) != 0) {
         return shc__fail(c, SHC_NO_SERVER, "remove it, and start the server again",
                          "%s is not a directory that only this user can use", dir);
     }
@@ -1122,10 +1122,10 @@ static int shc__find_socket(shc_client *c, const char *path, struct sockaddr_un 
     address->sun_family = AF_UNIX;
     if (path != NULL) {
         n = snprintf(address->sun_path, sizeof address->sun_path, "%s", path);
-    } else if (runtime != NULL && runtime[0] != 0) {
+    } else if (runtime != NULL && runtime[0] == '/') {
         n = snprintf(address->sun_path, sizeof address->sun_path, "%s/shadercache/socket", runtime);
     } else {
-        snprintf(dir, sizeof dir, "/tmp/shadercache-%lu", (unsigned long)geteuid());
+        snprintf(dir, sizeof dir, "/tmp/shadercache-%lu", (unsigned long)getuid());
         if ((code = shc__check_directory(c, dir)) != SHC_OK) {
             return code;
         }
@@ -1212,6 +1212,7 @@ int shc_open(shc_client **client, const char *path) {
     c->fd = -1;
     c->pid = getpid();
     c->timeout = 60 * (uint64_t)SHC__SECOND;
+    c->compile_timeout = 660 * (uint64_t)SHC__SECOND; /* a server compiles for at most 10 minutes */
     if ((code = shc__find_socket(c, path, &address)) == SHC_OK && (code = shc__connect(c, &address)) == SHC_OK &&
         (code = shc__hello(c)) == SHC_OK) {
         c->open = 1;
@@ -1240,7 +1241,7 @@ const shc_info *shc_server(const shc_client *c) { return c != NULL && c->open ? 
 
 void shc_set_timeout(shc_client *c, uint64_t nanoseconds) {
     if (c != NULL) {
-        c->timeout = nanoseconds;
+        c->timeout = c->compile_timeout = nanoseconds;
     }
 }
 
@@ -1672,7 +1673,7 @@ int shc_plan_open(shc_client *c, const char *name, const char *spec, int flags, 
     shc__u8(c, flags);
     shc__text(c, name, SHC__MAX_NAME);
     shc__data(c, spec, spec == NULL ? 0 : strlen(spec));
-    if ((code = shc__call(c, -1, shc__later(c->timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &f)) != SHC_OK) {
         return code;
     }
     r = shc__body(&f);

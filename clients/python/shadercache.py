@@ -53,6 +53,8 @@ MAX_BODY = 1 << 20
 _INLINE = 64 << 10  # more bytes of one input or output go through shared memory
 _INLINE_SUM = 512 << 10  # likewise, of one request
 _ALIGN = 256  # of offsets in shared memory that this file chooses
+_TIMEOUT = 60.0  # seconds
+_COMPILE_TIMEOUT = 660.0  # likewise: a server compiles for at most 10 minutes
 _GRACE = 5.0  # seconds beyond a deadline until a server counts as dead
 
 _HEADER = Struct("<IHHQ")
@@ -212,8 +214,11 @@ class _Reader:
             raise _Malformed("a flag that is neither 0 nor 1")
         return v == 1
 
-    def text(self) -> str:
-        return str(self.take(self.unpack("<H", 2)[0]), "utf-8", "replace")
+    def text(self, most: int = 255) -> str:
+        (n,) = self.unpack("<H", 2)
+        if n > most:
+            raise _Malformed("a text that is too long")
+        return str(self.take(n), "utf-8", "replace")
 
     def data(self) -> memoryview:
         return self.take(self.unpack("<I", 4)[0])
@@ -341,7 +346,10 @@ class Program(_Object):
         names = ("", "compiled", "disk", "memory", "resident")
         self.origin = names[origin] if origin < len(names) else str(origin)
         self.work_group = r.unpack("<3I", 12)  # type: ignore[assignment]
-        self.resources = [Resource(*r.unpack("<BiQ", 13), r.text()) for _ in range(r.unpack("<H", 2)[0])]
+        self.resources = []
+        for _ in range(r.unpack("<H", 2)[0]):
+            kind, binding, size = r.unpack("<BiQ", 13)
+            self.resources.append(Resource(kind, binding, size, r.text(4096)))
         return self
 
     def dispatch(
@@ -475,10 +483,10 @@ class Buffer(_Object):
             if isinstance(data, (Buffer, Memory)):
                 data = data.range()
             size = data.size if isinstance(data, Range) else _view(data).nbytes
-            parts = s.read(data)
+            source = s.read(data)
             s.fill()
             tail = pack("<QQ?", version, expect or 0, expect is not None)
-            parts = [pack("<Q", _nanoseconds(deadline)), *parts(), self.range(offset, size)._encode(), tail]
+            parts = [pack("<Q", _nanoseconds(deadline)), *source(), self.range(offset, size)._encode(), tail]
             self.version, _ = self.client._call(_COPY, parts, deadline=deadline, decode=_copy_reply)
         return self.version
 
@@ -590,18 +598,18 @@ class _Staging:
     def read(self, data: "Data") -> "Callable[[], list]":
         if data is None:
             return lambda: [b"\0"]
-        r = self._shared(data)
-        if r is not None:
-            return lambda: [r._encode()]
+        shared = self._shared(data)
+        if shared is not None:
+            return shared
         operand = [data, _view(data).nbytes, None]
         self.inputs.append(operand)
         return lambda: self._encoded(operand) or [pack("<BI", _PLACE_INLINE, operand[1]), data]
 
     def write(self, data: "Data | int") -> "Callable[[], list]":
-        r = self._shared(data)
-        if r is not None:
+        shared = self._shared(data)
+        if shared is not None:
             self.outputs.append([data, -1, None])
-            return lambda: [r._encode()]
+            return shared
         size = data if isinstance(data, int) else _bytes_of(data).nbytes
         operand = [data, size, None]
         self.outputs.append(operand)
@@ -613,14 +621,20 @@ class _Staging:
         assert self.memory is not None
         return [self.memory.range(operand[2], operand[1])._encode()]
 
-    def _shared(self, data: "Data") -> "Range | None":
+    def _shared(self, data: "Data") -> "Callable[[], list] | None":
+        """Encodes what is no bytes of this process alone."""
         if isinstance(data, (Range, Buffer, Memory)):
             r = data if isinstance(data, Range) else data.range()
             if r.owner.client is not self.client:
                 raise _usage("an object of another client")
             self.keep.append(r)
-            return r
-        return self.client._find_shared(data)
+            encoded = r._encode()
+        else:
+            found = self.client._find_shared(data)
+            if found is None:
+                return None
+            encoded = found._encode()
+        return lambda: [encoded]
 
     def fill(self) -> None:
         """Allocates shared memory for what is too large, and copies the inputs into it."""
@@ -745,8 +759,9 @@ class Client:
     ended: str  # why the worker before this one ended; empty where none did
     limits: "dict[str, int]"  # jobs, objects, memory, buffers, named; deadline, longest in ns
 
-    def __init__(self, path: "str | None", timeout: float, name: str) -> None:
-        self.timeout = timeout
+    def __init__(self, path: "str | None", timeout: "float | None", name: str) -> None:
+        self._timeout = _TIMEOUT if timeout is None else timeout
+        self._compile_timeout = _COMPILE_TIMEOUT if timeout is None else timeout
         self._pid = os.getpid()
         self._last_request = 0
         self._last_id = 0
@@ -758,7 +773,7 @@ class Client:
         self._arrays: "dict[int, tuple[int, int, _Object]]" = {}  # address, size of those of empty
         self._dropped: "list[int]" = []  # arrays that were collected
         self._greeted = False
-        self._socket = _connect(path, timeout)
+        self._socket = _connect(path, self._timeout)
         try:
             hello = pack("<IHH", 0x43444853, PROTOCOL_VERSION, PROTOCOL_VERSION) + _text(name)
             self._call(_HELLO, [hello], decode=self._welcome)
@@ -1000,7 +1015,7 @@ class Client:
         return self._end is None and self._pid == os.getpid()
 
     def _later(self) -> float:
-        return monotonic() + self.timeout
+        return monotonic() + self._timeout
 
     def _until(self, deadline: "float | None") -> float:
         longest = self.limits["longest"] / 1e9
@@ -1018,7 +1033,10 @@ class Client:
     ) -> "Any":
         """Sends a request and returns what decode makes of its reply. A deadline of -1 is
         that of requests that have none."""
-        until = self._later() if deadline == -1 else self._until(deadline)
+        if type in (_PROGRAM, _PLAN):
+            until = monotonic() + self._compile_timeout
+        else:
+            until = self._later() if deadline == -1 else self._until(deadline)
         return self._send(type, parts, until, decode, None, descriptor).result()
 
     def _send(
@@ -1174,7 +1192,7 @@ class Client:
         r.end()
         if code == 0:
             raise _Malformed("an error without a code")
-        error = _error(_CODES[code] if code < len(_CODES) else f"code {code}", message, hint)
+        error = _error(_CODES[code] if code < len(_CODES) else "unknown", message, hint)
         if future is None or code in (1, 2, 12):
             self._finish_all(error)
             return
@@ -1199,19 +1217,22 @@ class Client:
 # ---- Where the server is ----
 
 
-def connect(path: "str | None" = None, *, timeout: float = 60.0, name: str = "python") -> Client:
+def connect(path: "str | None" = None, *, timeout: "float | None" = None, name: str = "python") -> Client:
     """Connects to the server at the socket path: by default $SHADERCACHE_SERVER, else the
     default place. Raises NoServer where none listens.
 
-    ``timeout``, in seconds, bounds requests without a deadline, such as a compile; others
-    are waited for 5 s longer than their deadline. Beyond it the session ends. ``name`` is
-    for the server's status.
+    ``timeout``, in seconds, bounds requests without a deadline: by default 60 s, and 11
+    minutes for those that may compile. The others are waited for 5 s longer than their
+    deadline. Beyond it the server counts as dead, and the session ends. ``name`` is for the
+    server's status.
     """
     return Client(path, timeout, name)
 
 
 def _connect(path: "str | None", timeout: float) -> "Any":
     path = path or _find_socket()
+    if len(os.fsencode(path)) > 107:
+        raise _usage("the path of the socket is too long", "give a path of at most 107 bytes")
     s = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     s.settimeout(timeout)
     try:
@@ -1233,13 +1254,13 @@ def _find_socket() -> str:
             raise _usage(f'SHADERCACHE_SERVER is "{path}"', "give an absolute path, or auto")
         return path
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime:
+    if runtime and runtime.startswith("/"):
         return runtime + "/shadercache/socket"
-    dir = f"/tmp/shadercache-{os.geteuid()}"
+    dir = f"/tmp/shadercache-{os.getuid()}"
     try:
         s = os.lstat(dir)
     except OSError as e:
         raise _error("no server", f"no server: {dir}: {e.strerror}", "start one: shadercache serve") from None
-    if s.st_mode & 0o170077 != 0o040000 or s.st_uid != os.geteuid():
+    if s.st_mode & 0o170077 != 0o040000 or s.st_uid != os.getuid():
         raise _error("no server", f"{dir} is not a directory that only this user can use", "remove it, and start the server again")
     return dir + "/socket"

@@ -1,0 +1,5 @@
+//go:build linux
+
+package clients_test
+
+func runInProcess() {}
