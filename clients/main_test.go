@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	runInProcess()
+	runProgram()
 	gltest.Main(m)
 }
 

@@ -1,5 +1,0 @@
-//go:build linux
-
-package clients_test
-
-func runInProcess() {}
