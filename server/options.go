@@ -27,7 +27,8 @@ type Options struct {
 	NamedTime time.Duration
 
 	// HangTime is the time without progress of the GPU after which the context counts as
-	// lost. It should be that of the executor's Options.Timeout. Default: 10 s.
+	// lost. The executor's Options.Timeout should be CompileTime: it makes no progress
+	// either while the GL thread compiles. Default: 10 s.
 	HangTime time.Duration
 
 	// CompileTime is HangTime while programs are compiled. Default: 10 min.
@@ -49,6 +50,9 @@ type Options struct {
 	// server. Default: nothing is logged.
 	Logger *slog.Logger
 }
+
+// MaxCompileTime is the default of Options.CompileTime.
+const MaxCompileTime = 10 * time.Minute
 
 var defaultLimits = wire.Limits{
 	Jobs:     256,
@@ -72,7 +76,7 @@ func (o Options) withDefaults() Options {
 	o.Sessions = cmp.Or(o.Sessions, 256)
 	o.NamedTime = cmp.Or(o.NamedTime, 10*time.Minute)
 	o.HangTime = cmp.Or(o.HangTime, 10*time.Second)
-	o.CompileTime = cmp.Or(o.CompileTime, 10*time.Minute)
+	o.CompileTime = cmp.Or(o.CompileTime, MaxCompileTime)
 	o.ReadTime = cmp.Or(o.ReadTime, 10*time.Second)
 	o.Generation = cmp.Or(o.Generation, 1)
 	o.Version = cmp.Or(o.Version, "(devel)")

@@ -27,13 +27,14 @@ SPDX-License-Identifier: Apache-2.0
 # The time of an import is a part of every start: socket, typing, dataclasses, enum and
 # ctypes cost more than a job, so that this file does without, or imports late.
 import os
-from struct import Struct, pack, unpack_from
 from time import monotonic
 
 try:
     import _socket
+    from _struct import Struct, pack, unpack_from
 except ImportError:  # not CPython
     import socket as _socket  # type: ignore[no-redef]
+    from struct import Struct, pack, unpack_from  # type: ignore[assignment]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
