@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"server/status":     {"server"},
 	"server/supervisor": {},
 	"server/wire":       {},
+	"clients":           {},
 	"internal/osfile":   {},
 	"internal/doctor":   {"binary", "drivercache", "glctx", "internal/cli"},
 	"internal/cli":      {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "shader"},

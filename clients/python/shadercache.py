@@ -31,7 +31,7 @@ from time import monotonic
 
 try:
     import _socket
-    from _struct import Struct, pack, unpack_from
+    from _struct import Struct, pack, unpack_from  # type: ignore[import]
 except ImportError:  # not CPython
     import socket as _socket  # type: ignore[no-redef]
     from struct import Struct, pack, unpack_from  # type: ignore[assignment]
