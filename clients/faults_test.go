@@ -5,6 +5,7 @@ package clients_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -213,6 +214,38 @@ func TestDefaultPlace(t *testing.T) {
 			if strings.Join(got, "") != c.want {
 				t.Errorf("SHADERCACHE_SERVER=%s XDG_RUNTIME_DIR=%s: %s, want %s", c.server, c.runtime, got, c.want)
 			}
+		}
+	})
+}
+
+// Anybody can make the directory below /tmp: it counts only where it is the user's alone.
+func TestDefaultDirectoryHasToBePrivate(t *testing.T) {
+	languages(t, func(t *testing.T, _ string, check []string) {
+		dir := func(name string, mode os.FileMode) string {
+			path := filepath.Join(t.TempDir(), name)
+			if err := errors.Join(os.Mkdir(path, mode), os.Chmod(path, mode)); err != nil {
+				t.Fatal(err)
+			}
+			return path
+		}
+		private, foreign := dir("private", 0o700), dir("foreign", 0o700)
+		link, file := filepath.Join(t.TempDir(), "link"), filepath.Join(t.TempDir(), "file")
+		if err := errors.Join(os.Symlink(private, link), os.WriteFile(file, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{
+			private: "directory ok", link: "directory no server", file: "directory no server",
+			dir("group", 0o750): "directory no server", dir("others", 0o701): "directory no server",
+			filepath.Join(private, "nothing"): "directory no server",
+		}
+		if os.Getuid() == 0 {
+			if err := os.Chown(foreign, 65534, 65534); err != nil {
+				t.Fatal(err)
+			}
+			want[foreign] = "directory no server"
+		}
+		for path, result := range want {
+			steps(t, check, path, result)
 		}
 	})
 }

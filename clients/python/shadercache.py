@@ -280,8 +280,8 @@ def _uniform(name: str, value: "int | float") -> bytes:
 
 def _groups(groups: "int | Sequence[int]") -> bytes:
     sizes = (groups,) if isinstance(groups, int) else tuple(groups)
-    if not 1 <= len(sizes) <= 3:
-        raise _usage(f"{len(sizes)} numbers of work groups", "give one to three")
+    if not 1 <= len(sizes) <= 3 or not all(0 <= n < 1 << 32 for n in sizes):
+        raise _usage(f"{groups} work groups", "give one to three numbers")
     return pack("<3I", *(sizes + (1, 1))[:3])
 
 
@@ -1258,10 +1258,16 @@ def _find_socket() -> str:
     if runtime and runtime.startswith("/"):
         return runtime + "/shadercache/socket"
     dir = f"/tmp/shadercache-{os.getuid()}"
+    _check_directory(dir)
+    return dir + "/socket"
+
+
+def _check_directory(dir: str) -> None:
+    """Checks the directory of the default place: /tmp is everybody's."""
     try:
         s = os.lstat(dir)
     except OSError as e:
         raise _error("no server", f"no server: {dir}: {e.strerror}", "start one: shadercache serve") from None
     if s.st_mode & 0o170077 != 0o040000 or s.st_uid != os.getuid():
-        raise _error("no server", f"{dir} is not a directory that only this user can use", "remove it, and start the server again")
-    return dir + "/socket"
+        message = f"{dir} is not a directory that only this user can use"
+        raise _error("no server", message, "remove it, and start the server again")

@@ -334,6 +334,13 @@ static int open_client(check *c) {
     shc_close(c->gpu);
     return shc_open(&c->gpu, c->path[0] == 0 ? NULL : c->path);
 }
+
+/* Checks the path as the directory of the default place. */
+static int directory(check *c) {
+    (void)shc_open(&c->gpu, "/nonexistent");
+    return shc__check_directory(c->gpu, c->path);
+}
+
 static int load_doubler(check *c) { return load(c, doubler, 0); }
 static int find(check *c) { return load(c, NULL, 1); }
 static int broken(check *c) { return load(c, "void main() { mistake; }", 0); }
@@ -346,7 +353,8 @@ static const struct {
              {"params", params}, {"buffer", buffer}, {"write", write_buffer}, {"read", read_buffer},
              {"conflict", conflict}, {"delete", delete_buffer}, {"gemm", gemm}, {"conv2d", conv2d},
              {"delete-plan", delete_plan}, {"status", status}, {"forked", forked}, {"impatient", impatient},
-             {"oversize", oversize}, {"again", again}};
+             {"oversize", oversize}, {"again", again},
+             {"directory", directory}};
 
 static int step(check *c, const char *name) {
     size_t i;

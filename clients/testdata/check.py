@@ -72,6 +72,10 @@ class Check:
     def impatient(self) -> None:
         self._gpu._timeout = self._gpu._compile_timeout = 0.2
 
+    def directory(self) -> None:
+        """Checks the path as the directory of the default place."""
+        shadercache._check_directory(self._path)
+
     def load(self) -> None:
         self._program = self._gpu.program(DOUBLER, name="check-double", defines={"FACTOR": 2.0})
 
@@ -274,7 +278,7 @@ def main() -> None:
     check = Check(sys.argv[1])
     for name in sys.argv[2:]:
         try:
-            if check._gpu is None and name not in ("open", "again"):
+            if check._gpu is None and name not in ("open", "again", "directory"):
                 raise check._refused
             getattr(check, name)()
             result = "ok"
