@@ -130,7 +130,7 @@ func drip(files int) peer {
 	}
 }
 
-// A server that has stopped costs a job its deadline and five seconds, not for ever.
+// A server that has stopped costs a job its deadline and five seconds.
 func TestServersThatStop(t *testing.T) {
 	t.Parallel()
 	languages(t, func(t *testing.T, _ string, check []string) {
@@ -218,7 +218,7 @@ func TestDefaultPlace(t *testing.T) {
 	})
 }
 
-// Anybody can make the directory below /tmp: it counts only where it is the user's alone.
+// Every user can make the directory below /tmp: it counts only where it is the user's alone.
 func TestDefaultDirectoryHasToBePrivate(t *testing.T) {
 	languages(t, func(t *testing.T, _ string, check []string) {
 		dir := func(name string, mode os.FileMode) string {

@@ -48,20 +48,20 @@ typedef enum shc_code {
     SHC_OK = 0,
 
     /* Errors that the server reports. */
-    SHC_MALFORMED = 1,  /* it does not understand this client; the session ends */
-    SHC_VERSION,        /* no common version of the protocol; the session ends */
-    SHC_QUOTA,          /* a limit of the session or the server is reached */
-    SHC_DEADLINE,       /* the deadline passed */
-    SHC_CANCELLED,      /* shc_cancel ended it */
-    SHC_NOT_FOUND,      /* no program, buffer or plan of this name */
-    SHC_EXISTS,         /* the named object is another one */
-    SHC_INVALID,        /* the request does not fit the program, its objects or the device */
-    SHC_COMPILE,        /* the program does not compile; the message is the driver's log */
-    SHC_OUT_OF_MEMORY,  /* of the device or the server */
-    SHC_CONFLICT,       /* the buffer has another version than expected */
-    SHC_LOST,           /* the context was lost or a kernel did not end; the session ends */
-    SHC_DRAINING,       /* the server shuts down and accepts nothing new */
-    SHC_INTERNAL,       /* a fault of the server or the driver */
+    SHC_MALFORMED = 1, /* it does not understand this client; the session ends */
+    SHC_VERSION,       /* no common version of the protocol; the session ends */
+    SHC_QUOTA,         /* a limit of the session or the server is reached */
+    SHC_DEADLINE,      /* the deadline passed */
+    SHC_CANCELLED,     /* shc_cancel ended it */
+    SHC_NOT_FOUND,     /* no program, buffer or plan of this name */
+    SHC_EXISTS,        /* the named object is another one */
+    SHC_INVALID,       /* the request does not fit the program, its objects or the device */
+    SHC_COMPILE,       /* the program does not compile; the message is the driver's log */
+    SHC_OUT_OF_MEMORY, /* of the device or the server */
+    SHC_CONFLICT,      /* the buffer has another version than expected */
+    SHC_LOST,          /* the context was lost or a kernel did not end; the session ends */
+    SHC_DRAINING,      /* the server shuts down and accepts nothing new */
+    SHC_INTERNAL,      /* a fault of the server or the driver */
 
     /* Errors of the client. */
     SHC_NO_SERVER = 100, /* no server listens there, or its directory is not safe */
@@ -89,17 +89,17 @@ typedef struct shc_info {
     char label[256];     /* of the driver, such as NVIDIA_H200 */
     char ended[256];     /* why the worker before this one ended; "" where none did */
     unsigned char fingerprint[32];
-    uint32_t jobs;         /* limit: unanswered jobs, copies, weights and runs */
-    uint32_t objects;      /* limit: objects of each kind */
-    uint64_t memory;       /* limit: bytes of shared memory */
-    uint64_t buffers;      /* limit: bytes of unnamed buffers */
-    uint64_t named;        /* limit: bytes of named buffers of all sessions */
-    uint64_t deadline_ns;  /* of a request that gives 0 */
-    uint64_t longest_ns;   /* a longer deadline is shortened to this */
+    uint32_t jobs;        /* limit: unanswered jobs, copies, weights and runs */
+    uint32_t objects;     /* limit: objects of each kind */
+    uint64_t memory;      /* limit: bytes of shared memory */
+    uint64_t buffers;     /* limit: bytes of unnamed buffers */
+    uint64_t named;       /* limit: bytes of named buffers of all sessions */
+    uint64_t deadline_ns; /* of a request that gives 0 */
+    uint64_t longest_ns;  /* a longer deadline is shortened to this */
 } shc_info;
 
 /* Connects to the server at the socket path. NULL is $SHADERCACHE_SERVER, else the
- * default place. Sets *client also where it fails, so that shc_message says why; close it
+ * default place. Sets *client also where it fails, for shc_message to have the reason; close it
  * in either case. Only without memory *client is NULL, which all functions accept. */
 int shc_open(shc_client **client, const char *path);
 
@@ -178,7 +178,8 @@ typedef struct shc_buffer {
 /* Makes or opens a buffer. Without a name (NULL) it ends with the session, and flags must
  * have SHC_CREATE. A named one outlives it, and other clients open it by its name; size 0
  * opens one of any size. */
-int shc_buffer_open(shc_client *client, const char *name, uint64_t size, int flags, shc_buffer *buffer);
+int shc_buffer_open(shc_client *client, const char *name, uint64_t size, int flags,
+                    shc_buffer *buffer);
 int shc_buffer_release(shc_client *client, const shc_buffer *buffer);
 
 /* Remove the name of a buffer or plan. Sessions that have it open keep it. */
@@ -198,7 +199,8 @@ shc_range shc_none(void);
 shc_range shc_in(const void *bytes, size_t size); /* read by the server, sent inline */
 shc_range shc_out(void *bytes, size_t size);      /* written: must live until the request is done */
 shc_range shc_memory_range(const shc_memory *memory, uint64_t offset, uint64_t size);
-shc_range shc_buffer_range(const shc_buffer *buffer, uint64_t offset, uint64_t size); /* 0: the rest */
+shc_range shc_buffer_range(const shc_buffer *buffer, uint64_t offset,
+                           uint64_t size); /* 0: the rest */
 
 typedef struct shc_copy {
     uint64_t deadline_ns; /* 0: the server's default */
@@ -213,8 +215,10 @@ typedef struct shc_copy {
 int shc_copy_bytes(shc_client *client, const shc_copy *copy, uint64_t *version);
 
 /* Write and read a part of a buffer inline. They set buffer->version. */
-int shc_buffer_write(shc_client *client, shc_buffer *buffer, uint64_t offset, const void *bytes, size_t size);
-int shc_buffer_read(shc_client *client, shc_buffer *buffer, uint64_t offset, void *bytes, size_t size);
+int shc_buffer_write(shc_client *client, shc_buffer *buffer, uint64_t offset, const void *bytes,
+                     size_t size);
+int shc_buffer_read(shc_client *client, shc_buffer *buffer, uint64_t offset, void *bytes,
+                    size_t size);
 
 /* ---- Jobs ---- */
 
@@ -284,16 +288,19 @@ typedef struct shc_plan {
  *     gemm:1024x1024x1024                           MxNxK
  *
  * All tensors are float32. NULL opens a named plan as it is. */
-int shc_plan_open(shc_client *client, const char *name, const char *spec, int flags, shc_plan *plan);
+int shc_plan_open(shc_client *client, const char *name, const char *spec, int flags,
+                  shc_plan *plan);
 int shc_plan_release(shc_client *client, const shc_plan *plan);
 
 /* Sets weights and bias of all layers, one layer after the other; shc_none where there is
  * no bias. The server reads nothing where the plan has this version already, which is not
  * 0: compare plan->version before you read a file of weights. */
-int shc_plan_weights(shc_client *client, shc_plan *plan, uint64_t version, shc_range weights, shc_range bias);
+int shc_plan_weights(shc_client *client, shc_plan *plan, uint64_t version, shc_range weights,
+                     shc_range bias);
 
 /* Runs a plan: input shc_in, memory or buffer; output shc_out, memory or buffer. */
-int shc_plan_run(shc_client *client, const shc_plan *plan, uint64_t deadline_ns, shc_range input, shc_range output);
+int shc_plan_run(shc_client *client, const shc_plan *plan, uint64_t deadline_ns, shc_range input,
+                 shc_range output);
 
 /* Sends a run of a plan, to be waited for by shc_wait. */
 int shc_plan_submit(shc_client *client, const shc_plan *plan, uint64_t deadline_ns, shc_range input,
@@ -394,7 +401,7 @@ struct shc_client {
     uint64_t timeout, compile_timeout;
     uint64_t last_request;
     uint32_t last_id;
-    int code;           /* of the last error */
+    int code;            /* of the last error */
     char *text, *advice; /* message and hint of the last error; NULL: fixed is it */
     char fixed[512];
     shc_info info;
@@ -414,10 +421,12 @@ struct shc_client {
 /* ---- Errors ---- */
 
 const char *shc_code_name(int code) {
-    static const char *const server[] = {
-        "ok",      "malformed",     "version",  "quota", "deadline", "cancelled", "not found", "exists", "invalid",
-        "compile", "out of memory", "conflict", "lost",  "draining", "internal"};
-    static const char *const own[] = {"no server", "closed", "protocol", "timeout", "forked", "usage", "system"};
+    static const char *const server[] = {"ok",       "malformed", "version",       "quota",
+                                         "deadline", "cancelled", "not found",     "exists",
+                                         "invalid",  "compile",   "out of memory", "conflict",
+                                         "lost",     "draining",  "internal"};
+    static const char *const own[] = {"no server", "closed", "protocol", "timeout",
+                                      "forked",    "usage",  "system"};
     if (code >= 0 && code <= SHC_INTERNAL) {
         return server[code];
     }
@@ -490,7 +499,8 @@ static int shc__end(shc_client *c, int code) {
 }
 
 static int shc__bad_answer(shc_client *c, const char *what) {
-    shc__fail(c, SHC_PROTOCOL, "use a client and a server of the same release", "the server sent %s", what);
+    shc__fail(c, SHC_PROTOCOL, "use a client and a server of the same release",
+              "the server sent %s", what);
     return shc__end(c, SHC_PROTOCOL);
 }
 
@@ -504,7 +514,8 @@ static int shc__ready(shc_client *c) {
         return SHC_USAGE;
     }
     if (c->pid != getpid()) {
-        return shc__fail(c, SHC_FORKED, "open a client after fork", "this client belongs to the process that opened it");
+        return shc__fail(c, SHC_FORKED, "open a client after fork",
+                         "this client belongs to the process that opened it");
     }
     if (c->ended != SHC_OK) {
         return c->ended; /* the message is that of the end */
@@ -566,7 +577,8 @@ static void shc__u64(shc_client *c, uint64_t v) { shc__number(c, v, 8); }
 static void shc__text(shc_client *c, const char *s, size_t max) {
     size_t n = s == NULL ? 0 : strlen(s);
     if (n > max) {
-        shc__fault(c, max == SHC__MAX_NAME ? "a name of more than 255 bytes" : "a define of more than 4096 bytes");
+        shc__fault(c, max == SHC__MAX_NAME ? "a name of more than 255 bytes"
+                                           : "a define of more than 4096 bytes");
         return;
     }
     shc__u16(c, n);
@@ -716,7 +728,8 @@ static int shc__ends_session(uint64_t request, int code) {
 }
 
 /* Reads an error frame. *message and *hint are the caller's to free. */
-static int shc__read_error(shc_client *c, const shc__frame *f, int *code, char **message, char **hint) {
+static int shc__read_error(shc_client *c, const shc__frame *f, int *code, char **message,
+                           char **hint) {
     shc__reader r = shc__body(f);
     size_t message_size, hint_size;
     const unsigned char *message_bytes, *hint_bytes;
@@ -766,7 +779,7 @@ static shc__pending *shc__find(shc_client *c, uint64_t request) {
     return NULL;
 }
 
-/* Copies the inline bytes of a reply to where the request wants them. */
+/* Copies the inline bytes of a reply to the outputs of its request. */
 static int shc__scatter(shc_client *c, shc__reader *r, const shc__target *targets, size_t count) {
     size_t i, n;
     const unsigned char *bytes = shc__get_data(r, 4, &n);
@@ -834,20 +847,24 @@ static uint64_t shc__until(const shc_client *c, uint64_t deadline) {
     if (deadline > c->info.longest_ns) {
         deadline = c->info.longest_ns;
     }
-    return shc__later(deadline > UINT64_MAX - 5u * (uint64_t)SHC__SECOND ? UINT64_MAX
-                                                                        : deadline + 5u * (uint64_t)SHC__SECOND);
+    return shc__later(deadline > UINT64_MAX - 5u * (uint64_t)SHC__SECOND
+                          ? UINT64_MAX
+                          : deadline + 5u * (uint64_t)SHC__SECOND);
 }
 
 static int shc__timed_out(shc_client *c) {
-    shc__fail(c, SHC_TIMEOUT, "the server hangs or is stopped: restart it", "the server does not answer");
+    shc__fail(c, SHC_TIMEOUT, "the server hangs or is stopped: restart it",
+              "the server does not answer");
     return shc__end(c, SHC_TIMEOUT);
 }
 
 static int shc__closed(shc_client *c) {
     if (!c->open) {
-        shc__fail(c, SHC_CLOSED, "it serves only the user that started it", "the server closed the connection");
+        shc__fail(c, SHC_CLOSED, "it serves only the user that started it",
+                  "the server closed the connection");
     } else {
-        shc__fail(c, SHC_CLOSED, "open a new client: shc_server(client)->ended says why the worker ended",
+        shc__fail(c, SHC_CLOSED,
+                  "open a new client: shc_server(client)->ended is why the worker ended",
                   "the server closed the connection without an error");
     }
     return shc__end(c, SHC_CLOSED);
@@ -962,8 +979,8 @@ static int shc__receive(shc_client *c, uint64_t until, shc__frame *f) {
     }
 }
 
-/* Takes the replies that have come while a request is being sent: a server that cannot
- * get rid of them stops reading. */
+/* Takes the replies that have come while a request is being sent: a server whose
+ * replies are not read stops reading. */
 static int shc__drain(shc_client *c) {
     for (;;) {
         shc__frame f;
@@ -981,7 +998,7 @@ static int shc__drain(shc_client *c) {
 }
 
 /* Returns the error that the server sent before it closed, else that it closed. */
-static int shc__last_words(shc_client *c) {
+static int shc__final_error(shc_client *c) {
     shc__frame f;
     uint64_t until = shc__later(SHC__SECOND);
     for (;;) {
@@ -1030,8 +1047,9 @@ static ssize_t shc__send_some(shc_client *c, size_t from, int descriptor) {
 static int shc__send(shc_client *c, int descriptor, uint64_t until) {
     size_t sent = 0, size = c->out_size, i;
     if (c->out_fault != NULL) {
-        return shc__fail(c, c->out_no_memory ? SHC_SYSTEM : SHC_USAGE, "data of more than 1 MiB goes through shc_memory_make",
-                         "%s", c->out_fault);
+        return shc__fail(c, c->out_no_memory ? SHC_SYSTEM : SHC_USAGE,
+                         "data of more than 1 MiB goes through shc_memory_make", "%s",
+                         c->out_fault);
     }
     for (i = 0; i < 4; i++) {
         c->out[i] = (unsigned char)(((size - SHC__HEADER) >> (8 * i)) & 0xff);
@@ -1049,7 +1067,7 @@ static int shc__send(shc_client *c, int descriptor, uint64_t until) {
                 return code;
             }
         } else if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
-            return shc__last_words(c);
+            return shc__final_error(c);
         } else if (n < 0 && errno != EINTR) {
             shc__system(c, "sendmsg");
             return shc__end(c, SHC_SYSTEM);
@@ -1072,8 +1090,9 @@ static int shc__call(shc_client *c, int descriptor, uint64_t until, shc__frame *
             return shc__server_error(c, f);
         }
         if (f->request == request) {
-            return f->type == (type | SHC__REPLY) ? SHC_OK
-                                                  : shc__bad_answer(c, "a reply of another type than its request");
+            return f->type == (type | SHC__REPLY)
+                       ? SHC_OK
+                       : shc__bad_answer(c, "a reply of another type than its request");
         }
         code = shc__complete(c, f);
     }
@@ -1094,11 +1113,12 @@ static int shc__call_empty(shc_client *c, int descriptor) {
 
 /* ---- Session ---- */
 
-/* Checks the directory of the default place: /tmp is everybody's. */
+/* Checks the directory of the default place: every user can write to /tmp. */
 static int shc__check_directory(shc_client *c, const char *dir) {
     struct stat s;
     if (lstat(dir, &s) != 0) {
-        return shc__fail(c, SHC_NO_SERVER, "start one: shadercache serve", "no server: %s: %s", dir, strerror(errno));
+        return shc__fail(c, SHC_NO_SERVER, "start one: shadercache serve", "no server: %s: %s", dir,
+                         strerror(errno));
     }
     if (!S_ISDIR(s.st_mode) || s.st_uid != getuid() || (s.st_mode & 077) != 0) {
         return shc__fail(c, SHC_NO_SERVER, "remove it, and start the server again",
@@ -1115,7 +1135,8 @@ static int shc__find_socket(shc_client *c, const char *path, struct sockaddr_un 
     if (path == NULL && env != NULL && env[0] != 0 && strcmp(env, "auto") != 0) {
         path = env;
         if (path[0] != '/') {
-            return shc__fail(c, SHC_USAGE, "give an absolute path, or auto", "SHADERCACHE_SERVER is \"%s\"", path);
+            return shc__fail(c, SHC_USAGE, "give an absolute path, or auto",
+                             "SHADERCACHE_SERVER is \"%s\"", path);
         }
     }
     memset(address, 0, sizeof *address);
@@ -1132,7 +1153,8 @@ static int shc__find_socket(shc_client *c, const char *path, struct sockaddr_un 
         n = snprintf(address->sun_path, sizeof address->sun_path, "%s/socket", dir);
     }
     if (n < 0 || (size_t)n >= sizeof address->sun_path) {
-        return shc__fail(c, SHC_USAGE, "give a path of at most 107 bytes", "the path of the socket is too long");
+        return shc__fail(c, SHC_USAGE, "give a path of at most 107 bytes",
+                         "the path of the socket is too long");
     }
     return SHC_OK;
 }
@@ -1152,8 +1174,8 @@ static int shc__connect(shc_client *c, const struct sockaddr_un *address) {
             return shc__timed_out(c);
         }
         if (errno != EINTR) {
-            return shc__fail(c, SHC_NO_SERVER, "start one: shadercache serve", "no server at %s: %s",
-                             address->sun_path, strerror(errno));
+            return shc__fail(c, SHC_NO_SERVER, "start one: shadercache serve",
+                             "no server at %s: %s", address->sun_path, strerror(errno));
         }
     }
     return SHC_OK;
@@ -1165,7 +1187,8 @@ static int shc__read_welcome(shc_client *c, const shc__frame *f) {
     unsigned version = (unsigned)shc__get(&r, 2);
     if (version != SHC_PROTOCOL_VERSION && !r.bad) {
         shc__fail(c, SHC_VERSION, "use a client and a server of the same release",
-                  "the server speaks version %u of the protocol, this client %d", version, SHC_PROTOCOL_VERSION);
+                  "the server speaks version %u of the protocol, this client %d", version,
+                  SHC_PROTOCOL_VERSION);
         return shc__end(c, SHC_VERSION);
     }
     c->info.session = shc__get(&r, 8);
@@ -1213,8 +1236,8 @@ int shc_open(shc_client **client, const char *path) {
     c->pid = getpid();
     c->timeout = 60 * (uint64_t)SHC__SECOND;
     c->compile_timeout = 660 * (uint64_t)SHC__SECOND; /* a server compiles for at most 10 minutes */
-    if ((code = shc__find_socket(c, path, &address)) == SHC_OK && (code = shc__connect(c, &address)) == SHC_OK &&
-        (code = shc__hello(c)) == SHC_OK) {
+    if ((code = shc__find_socket(c, path, &address)) == SHC_OK &&
+        (code = shc__connect(c, &address)) == SHC_OK && (code = shc__hello(c)) == SHC_OK) {
         c->open = 1;
         return SHC_OK;
     }
@@ -1341,7 +1364,9 @@ int shc_load(shc_client *c, const shc_source *s, shc_program *program) {
     return code;
 }
 
-int shc_program_release(shc_client *c, const shc_program *p) { return shc__release(c, SHC__KIND_PROGRAM, p->id); }
+int shc_program_release(shc_client *c, const shc_program *p) {
+    return shc__release(c, SHC__KIND_PROGRAM, p->id);
+}
 
 /* ---- Memory and buffers ---- */
 
@@ -1427,9 +1452,15 @@ int shc_buffer_open(shc_client *c, const char *name, uint64_t size, int flags, s
     return code;
 }
 
-int shc_buffer_release(shc_client *c, const shc_buffer *b) { return shc__release(c, SHC__KIND_BUFFER, b->id); }
-int shc_buffer_delete(shc_client *c, const char *name) { return shc__delete(c, SHC__KIND_BUFFER, name); }
-int shc_plan_delete(shc_client *c, const char *name) { return shc__delete(c, SHC__KIND_PLAN, name); }
+int shc_buffer_release(shc_client *c, const shc_buffer *b) {
+    return shc__release(c, SHC__KIND_BUFFER, b->id);
+}
+int shc_buffer_delete(shc_client *c, const char *name) {
+    return shc__delete(c, SHC__KIND_BUFFER, name);
+}
+int shc_plan_delete(shc_client *c, const char *name) {
+    return shc__delete(c, SHC__KIND_PLAN, name);
+}
 
 static shc_range shc__range(int place, uint32_t id, uint64_t offset, uint64_t size) {
     shc_range r;
@@ -1493,7 +1524,8 @@ int shc_copy_bytes(shc_client *c, const shc_copy *copy, uint64_t *version) {
     return code;
 }
 
-int shc_buffer_write(shc_client *c, shc_buffer *b, uint64_t offset, const void *bytes, size_t size) {
+int shc_buffer_write(shc_client *c, shc_buffer *b, uint64_t offset, const void *bytes,
+                     size_t size) {
     shc_copy copy;
     memset(&copy, 0, sizeof copy);
     copy.from = shc_in(bytes, size);
@@ -1622,13 +1654,15 @@ static int shc__collect(shc_client *c, shc__pending *p) {
 int shc_wait(shc_client *c, uint64_t request) {
     int code = shc__ready(c);
     shc__pending *p;
-    if (code != SHC_OK && code != SHC_FORKED && c != NULL && (p = shc__find(c, request)) != NULL && p->done) {
+    if (code != SHC_OK && code != SHC_FORKED && c != NULL && (p = shc__find(c, request)) != NULL &&
+        p->done) {
         return shc__collect(c, p); /* it was done before the session ended */
     }
     while (code == SHC_OK) {
         shc__frame f;
         if ((p = shc__find(c, request)) == NULL) {
-            return shc__fail(c, SHC_USAGE, NULL, "no request %llu, or it was waited for", (unsigned long long)request);
+            return shc__fail(c, SHC_USAGE, NULL, "no request %llu, or it was waited for",
+                             (unsigned long long)request);
         }
         if (p->done) {
             return shc__collect(c, p);
@@ -1691,9 +1725,12 @@ int shc_plan_open(shc_client *c, const char *name, const char *spec, int flags, 
     return code;
 }
 
-int shc_plan_release(shc_client *c, const shc_plan *p) { return shc__release(c, SHC__KIND_PLAN, p->id); }
+int shc_plan_release(shc_client *c, const shc_plan *p) {
+    return shc__release(c, SHC__KIND_PLAN, p->id);
+}
 
-int shc_plan_weights(shc_client *c, shc_plan *plan, uint64_t version, shc_range weights, shc_range bias) {
+int shc_plan_weights(shc_client *c, shc_plan *plan, uint64_t version, shc_range weights,
+                     shc_range bias) {
     shc__frame f;
     shc__reader r;
     int code = shc__ready(c);
@@ -1718,8 +1755,8 @@ int shc_plan_weights(shc_client *c, shc_plan *plan, uint64_t version, shc_range 
     return code;
 }
 
-int shc_plan_submit(shc_client *c, const shc_plan *plan, uint64_t deadline_ns, shc_range input, shc_range output,
-                    uint64_t *request) {
+int shc_plan_submit(shc_client *c, const shc_plan *plan, uint64_t deadline_ns, shc_range input,
+                    shc_range output, uint64_t *request) {
     shc__pending *p;
     int code = shc__ready(c);
     if (code != SHC_OK) {
@@ -1737,7 +1774,8 @@ int shc_plan_submit(shc_client *c, const shc_plan *plan, uint64_t deadline_ns, s
     return shc__submit(c, p->until, request);
 }
 
-int shc_plan_run(shc_client *c, const shc_plan *plan, uint64_t deadline_ns, shc_range input, shc_range output) {
+int shc_plan_run(shc_client *c, const shc_plan *plan, uint64_t deadline_ns, shc_range input,
+                 shc_range output) {
     uint64_t request;
     int code = shc_plan_submit(c, plan, deadline_ns, input, output, &request);
     return code != SHC_OK ? code : shc_wait(c, request);

@@ -44,9 +44,25 @@ if TYPE_CHECKING:
     Work = Union["Dispatch", Sequence["Dispatch"]]
 
 __all__ = [
-    "Buffer", "Client", "CompileError", "Conflict", "DeadlineExceeded", "Dispatch", "Error", "Future",
-    "Memory", "NoServer", "NotFound", "Plan", "Program", "QuotaExceeded", "Range", "Resource",
-    "SessionEnded", "connect", "uint",
+    "Buffer",
+    "Client",
+    "CompileError",
+    "Conflict",
+    "DeadlineExceeded",
+    "Dispatch",
+    "Error",
+    "Future",
+    "Memory",
+    "NoServer",
+    "NotFound",
+    "Plan",
+    "Program",
+    "QuotaExceeded",
+    "Range",
+    "Resource",
+    "SessionEnded",
+    "connect",
+    "uint",
 ]
 
 PROTOCOL_VERSION = 1
@@ -61,12 +77,39 @@ _GRACE = 5.0  # seconds beyond a deadline until a server counts as dead
 _HEADER = Struct("<IHHQ")
 _RANGE = Struct("<BIQQ")
 _REPLY = 0x8000
-_HELLO, _PROGRAM, _MEMORY, _BUFFER, _COPY, _JOB, _PLAN, _WEIGHTS, _RUN, _RELEASE, _DELETE, _CANCEL, _STATUS = range(1, 14)
+(
+    _HELLO,
+    _PROGRAM,
+    _MEMORY,
+    _BUFFER,
+    _COPY,
+    _JOB,
+    _PLAN,
+    _WEIGHTS,
+    _RUN,
+    _RELEASE,
+    _DELETE,
+    _CANCEL,
+    _STATUS,
+) = range(1, 14)
 _KIND_PROGRAM, _KIND_MEMORY, _KIND_BUFFER, _KIND_PLAN = range(1, 5)
 _PLACE_NONE, _PLACE_INLINE, _PLACE_MEMORY, _PLACE_BUFFER = range(4)
 _CODES = (
-    "ok", "malformed", "version", "quota", "deadline", "cancelled", "not found", "exists", "invalid",
-    "compile", "out of memory", "conflict", "lost", "draining", "internal",
+    "ok",
+    "malformed",
+    "version",
+    "quota",
+    "deadline",
+    "cancelled",
+    "not found",
+    "exists",
+    "invalid",
+    "compile",
+    "out of memory",
+    "conflict",
+    "lost",
+    "draining",
+    "internal",
 )
 _SAME_RELEASE = "use a client and a server of the same release"
 
@@ -121,13 +164,22 @@ class NoServer(Error, ConnectionError):
 
 
 class SessionEnded(Error, ConnectionError):
-    """The session has ended: connect again. ``name`` says how it ended."""
+    """The session has ended: connect again. ``name`` is how it ended."""
 
 
 _CLASSES = {
-    "compile": CompileError, "quota": QuotaExceeded, "deadline": DeadlineExceeded, "not found": NotFound,
-    "conflict": Conflict, "no server": NoServer, "malformed": SessionEnded, "version": SessionEnded,
-    "lost": SessionEnded, "closed": SessionEnded, "protocol": SessionEnded, "timeout": SessionEnded,
+    "compile": CompileError,
+    "quota": QuotaExceeded,
+    "deadline": DeadlineExceeded,
+    "not found": NotFound,
+    "conflict": Conflict,
+    "no server": NoServer,
+    "malformed": SessionEnded,
+    "version": SessionEnded,
+    "lost": SessionEnded,
+    "closed": SessionEnded,
+    "protocol": SessionEnded,
+    "timeout": SessionEnded,
 }
 
 
@@ -172,9 +224,13 @@ def _view(data: "Data") -> memoryview:
     try:
         view = memoryview(data)
     except TypeError:
-        raise _usage(f"{type(data).__name__} has no buffer protocol", "give bytes or an array") from None
+        raise _usage(
+            f"{type(data).__name__} has no buffer protocol", "give bytes or an array"
+        ) from None
     if not view.c_contiguous:
-        raise _usage("the array's elements do not follow one another", "copy it with numpy.ascontiguousarray")
+        raise _usage(
+            "the array's elements do not follow one another", "copy it with numpy.ascontiguousarray"
+        )
     return view
 
 
@@ -202,7 +258,7 @@ class _Reader:
         end = self.at + n
         if end > len(self.body):
             raise _Malformed("a reply that ends within a field")
-        taken = self.body[self.at:end]
+        taken = self.body[self.at : end]
         self.at = end
         return taken
 
@@ -245,7 +301,9 @@ class Range:
 
     __slots__ = ("owner", "place", "id", "offset", "size", "read_only")
 
-    def __init__(self, owner: "_Object", place: int, offset: int, size: int, read_only: bool = False) -> None:
+    def __init__(
+        self, owner: "_Object", place: int, offset: int, size: int, read_only: bool = False
+    ) -> None:
         self.owner = owner
         self.place = place
         self.id = owner.id
@@ -367,7 +425,12 @@ class Program(_Object):
         ``groups`` are the work groups in x, y and z. ``buffers`` are those on the device,
         by their binding; ``params`` is the content of the uniform block at params_binding.
         """
-        parts = [pack("<I", self.id), _groups(groups), pack("<II", params_binding, _view(params).nbytes), params]
+        parts = [
+            pack("<I", self.id),
+            _groups(groups),
+            pack("<II", params_binding, _view(params).nbytes),
+            params,
+        ]
         uniforms = uniforms or {}
         parts.append(_count(len(uniforms)))
         parts += [_uniform(name, value) for name, value in uniforms.items()]
@@ -375,7 +438,10 @@ class Program(_Object):
         for binding, b in (buffers or {}).items():
             r = b.range() if isinstance(b, Buffer) else b
             if not isinstance(r, Range) or r.place != _PLACE_BUFFER:
-                raise _usage(f"binding {binding} of a dispatch is no buffer", "give other data as input or output")
+                raise _usage(
+                    f"binding {binding} of a dispatch is no buffer",
+                    "give other data as input or output",
+                )
             parts += [pack("<I?", binding, r.read_only), r._encode()]
         return Dispatch(b"".join(parts), (self, buffers))
 
@@ -389,7 +455,9 @@ class Program(_Object):
         **dispatch: "Any",
     ) -> "dict[int, Any]":
         """Runs one dispatch of the program; see Client.run and Program.dispatch."""
-        return self.client.run(self.dispatch(groups, **dispatch), inputs=inputs, outputs=outputs, deadline=deadline)
+        return self.client.run(
+            self.dispatch(groups, **dispatch), inputs=inputs, outputs=outputs, deadline=deadline
+        )
 
 
 class Memory(_Object):
@@ -487,25 +555,44 @@ class Buffer(_Object):
             source = s.read(data)
             s.fill()
             tail = pack("<QQ?", version, expect or 0, expect is not None)
-            parts = [pack("<Q", _nanoseconds(deadline)), *source(), self.range(offset, size)._encode(), tail]
+            parts = [
+                pack("<Q", _nanoseconds(deadline)),
+                *source(),
+                self.range(offset, size)._encode(),
+                tail,
+            ]
             self.version, _ = self.client._call(_COPY, parts, deadline=deadline, decode=_copy_reply)
         return self.version
 
     def read(
-        self, offset: int = 0, size: "int | None" = None, *, into: "Data" = None, deadline: "float | None" = None
+        self,
+        offset: int = 0,
+        size: "int | None" = None,
+        *,
+        into: "Data" = None,
+        deadline: "float | None" = None,
     ) -> "Any":
         """Returns the bytes of the buffer, or fills ``into`` (an array) and returns that.
 
         Sets version to the one that was read.
         """
         if size is None:
-            size = self.size - offset if into is None else into.size if isinstance(into, Range) else _view(into).nbytes
+            size = (
+                self.size - offset
+                if into is None
+                else into.size
+                if isinstance(into, Range)
+                else _view(into).nbytes
+            )
         with _Staging(self.client) as s:
             parts = s.write(size if into is None else into)
             s.fill()
             head = [pack("<Q", _nanoseconds(deadline)), self.range(offset, size)._encode()]
             self.version, data = self.client._call(
-                _COPY, [*head, *parts(), pack("<QQB", 0, 0, 0)], deadline=deadline, decode=_copy_reply
+                _COPY,
+                [*head, *parts(), pack("<QQB", 0, 0, 0)],
+                deadline=deadline,
+                decode=_copy_reply,
             )
             return s.results(data)[0]
 
@@ -548,11 +635,15 @@ class Plan(_Object):
             w, b = s.read(weights), s.read(bias)
             s.fill()
             head = pack("<IQQ", self.id, version, 0)
-            uploaded = self.client._call(_WEIGHTS, [head, *w(), *b()], deadline=None, decode=_Reader.flag)
+            uploaded = self.client._call(
+                _WEIGHTS, [head, *w(), *b()], deadline=None, decode=_Reader.flag
+            )
         self.version, self.has_weights = version, True
         return uploaded
 
-    def submit(self, input: "Data", output: "Data | int | None" = None, *, deadline: "float | None" = None) -> "Future":
+    def submit(
+        self, input: "Data", output: "Data | int | None" = None, *, deadline: "float | None" = None
+    ) -> "Future":
         """Starts a run; result() of the future is what run returns."""
         if output is None:
             output = 4 * self.output
@@ -566,7 +657,9 @@ class Plan(_Object):
             parts = [pack("<IQ", self.id, _nanoseconds(deadline)), *i(), *o()]
             return s.submit(_RUN, parts, deadline, lambda results: results[0], (self, input))
 
-    def run(self, input: "Data", output: "Data | int | None" = None, *, deadline: "float | None" = None) -> "Any":
+    def run(
+        self, input: "Data", output: "Data | int | None" = None, *, deadline: "float | None" = None
+    ) -> "Any":
         """Runs the plan and returns its output: the one given, filled; else a numpy array
         where the input is one, else bytes."""
         return self.submit(input, output, deadline=deadline).result()
@@ -654,7 +747,7 @@ class _Staging:
             if offset is not None:
                 view = _view(data)
                 flat = view if view.format == "B" and view.ndim == 1 else _flat(data, view)
-                self.memory.view[offset:offset + size] = flat
+                self.memory.view[offset : offset + size] = flat
 
     def results(self, inline: bytes) -> list:
         """Returns the outputs, filled from the inline bytes of the reply and from memory."""
@@ -664,11 +757,11 @@ class _Staging:
                 done.append(data)
                 continue
             if offset is None:
-                source: "Any" = inline[at:at + size]
+                source: "Any" = inline[at : at + size]
                 at += size
             else:
                 assert self.memory is not None
-                source = self.memory.view[offset:offset + size]
+                source = self.memory.view[offset : offset + size]
             if isinstance(data, int):
                 done.append(bytes(source))
             else:
@@ -677,7 +770,12 @@ class _Staging:
         return done
 
     def submit(
-        self, type: int, parts: list, deadline: "float | None", shape: "Callable[[list], Any]", keep: tuple
+        self,
+        type: int,
+        parts: list,
+        deadline: "float | None",
+        shape: "Callable[[list], Any]",
+        keep: tuple,
     ) -> "Future":
         """Sends a request whose reply is data. Its future then owns the staging memory."""
         moved = _Staging(self.client)
@@ -711,7 +809,13 @@ class Future:
     __slots__ = ("client", "number", "type", "until", "decode", "staging", "done", "value", "error")
 
     def __init__(
-        self, client: "Client", number: int, type: int, until: float, decode: "Callable", staging: "Any"
+        self,
+        client: "Client",
+        number: int,
+        type: int,
+        until: float,
+        decode: "Callable",
+        staging: "Any",
     ) -> None:
         self.client = client
         self.number = number
@@ -809,7 +913,12 @@ class Client:
     # -- what users call
 
     def program(
-        self, text: str, *, name: str = "", defines: "Mapping[str, object] | None" = None, final: bool = False
+        self,
+        text: str,
+        *,
+        name: str = "",
+        defines: "Mapping[str, object] | None" = None,
+        final: bool = False,
     ) -> Program:
         """Loads a compute program: from the server's cache, else it is compiled.
 
@@ -822,9 +931,17 @@ class Client:
         """Returns the newest program of this name that a client gave to this server."""
         return self._program(2, name, b"", {})
 
-    def _program(self, form: int, name: str, text: bytes, defines: "Mapping[str, object]") -> Program:
+    def _program(
+        self, form: int, name: str, text: bytes, defines: "Mapping[str, object]"
+    ) -> Program:
         p = Program(self, self._next_id())
-        parts = [pack("<IB", p.id, form), _text(name), pack("<I", len(text)), text, _count(len(defines))]
+        parts = [
+            pack("<IB", p.id, form),
+            _text(name),
+            pack("<I", len(text)),
+            text,
+            _count(len(defines)),
+        ]
         for key, value in defines.items():
             parts += [_text(key, 4096), _text(str(value), 4096)]
         return self._call(_PROGRAM, parts, decode=p._decode)
@@ -853,18 +970,22 @@ class Client:
         weakref.finalize(memory._map, self._dropped.append, memory.id).atexit = False
         return array.reshape(shape)
 
-    def buffer(self, size: int = 0, *, name: str = "", create: bool = True, fresh: bool = False) -> Buffer:
+    def buffer(
+        self, size: int = 0, *, name: str = "", create: bool = True, fresh: bool = False
+    ) -> Buffer:
         """Makes or opens a buffer of size bytes on the device.
 
         Without a name it ends with the session. A named one outlives it: other clients open
-        it by its name, with size 0 where they do not know it. ``fresh`` fails where the
+        it by its name, with size 0 for any. ``fresh`` fails where the
         name exists; without ``create`` it must exist.
         """
         b = Buffer(self, self._next_id())
         flags = (1 if create and size else 0) | (2 if fresh else 0)
         return self._call(_BUFFER, [pack("<IBQ", b.id, flags, size), _text(name)], decode=b._decode)
 
-    def plan(self, spec: str = "", *, name: str = "", create: bool = True, fresh: bool = False) -> Plan:
+    def plan(
+        self, spec: str = "", *, name: str = "", create: bool = True, fresh: bool = False
+    ) -> Plan:
         """Makes or opens a plan: one layer a line, as docs/protocol.md has it. Without a
         spec it opens a named plan. A named plan keeps its weights for other clients."""
         p = Plan(self, self._next_id())
@@ -888,10 +1009,17 @@ class Client:
     ) -> Plan:
         """Makes a plan of one convolution: input N, C, H, W and kernels K, R, S."""
         spec = "conv2d:" + "x".join(map(str, input)) + "-%d,%dx%d" % tuple(kernels)
-        for letter, value, usual in (("s", stride, 1), ("p", pad, 0), ("d", dilation, 1), ("g", groups, 1)):
+        for letter, value, usual in (
+            ("s", stride, 1),
+            ("p", pad, 0),
+            ("d", dilation, 1),
+            ("g", groups, 1),
+        ):
             if value != usual:
                 spec += f",{letter}{value}"
-        return self.plan(spec + (",bias" if bias else "") + ("," + activation if activation else ""), name=name)
+        return self.plan(
+            spec + (",bias" if bias else "") + ("," + activation if activation else ""), name=name
+        )
 
     def gemm(
         self,
@@ -954,7 +1082,9 @@ class Client:
             parts += [d.encoded for d in dispatches]
             bindings = list(outputs)
             keep = (inputs, outputs, [d.keep for d in dispatches])
-            return s.submit(_JOB, parts, deadline, lambda results: dict(zip(bindings, results)), keep)
+            return s.submit(
+                _JOB, parts, deadline, lambda results: dict(zip(bindings, results)), keep
+            )
 
     def delete_buffer(self, name: str) -> None:
         """Removes the name of a buffer. Sessions that have it open keep it."""
@@ -1041,10 +1171,18 @@ class Client:
         return self._send(type, parts, until, decode, None, descriptor).result()
 
     def _send(
-        self, type: int, parts: list, until: float, decode: "Callable", staging: "Any", descriptor: int = -1
+        self,
+        type: int,
+        parts: list,
+        until: float,
+        decode: "Callable",
+        staging: "Any",
+        descriptor: int = -1,
     ) -> Future:
         if self._pid != os.getpid():
-            raise Error("forked", "this client belongs to the process that opened it", "connect after fork")
+            raise Error(
+                "forked", "this client belongs to the process that opened it", "connect after fork"
+            )
         if self._end is not None:
             raise self._end
         if self._dropped:
@@ -1052,7 +1190,13 @@ class Client:
         return self._write(type, parts, until, decode, staging, descriptor)
 
     def _write(
-        self, type: int, parts: list, until: float, decode: "Callable", staging: "Any", descriptor: int = -1
+        self,
+        type: int,
+        parts: list,
+        until: float,
+        decode: "Callable",
+        staging: "Any",
+        descriptor: int = -1,
     ) -> Future:
         body = b"".join(parts)
         if len(body) > MAX_BODY:
@@ -1070,11 +1214,15 @@ class Client:
         return future
 
     def _put(self, frame: bytes, descriptor: int, until: float) -> None:
-        """Sends a frame. Replies that arrive meanwhile are taken: a server that cannot get
-        rid of them stops reading."""
+        """Sends a frame. Replies that arrive meanwhile are taken: a server whose replies
+        are not read stops reading."""
         s = self._socket
         s.settimeout(0)
-        files = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, pack("i", descriptor))] if descriptor >= 0 else []
+        files = (
+            [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, pack("i", descriptor))]
+            if descriptor >= 0
+            else []
+        )
         rest = memoryview(frame)
         while rest:
             try:
@@ -1083,7 +1231,7 @@ class Client:
             except BlockingIOError:
                 self._wait_for_room(until)
             except (BrokenPipeError, ConnectionResetError):
-                self._last_words()
+                self._final_error()
             except OSError as e:
                 raise self._finish_all(_error("closed", f"send: {e}", "connect again"))
 
@@ -1101,7 +1249,7 @@ class Client:
                 pass
             self._socket.settimeout(0)
 
-    def _last_words(self) -> None:
+    def _final_error(self) -> None:
         """Reads what the server sent before it closed, and raises that it did."""
         until = monotonic() + 1
         while self._end is None:
@@ -1111,7 +1259,9 @@ class Client:
     def _receive(self, until: float) -> None:
         """Waits for the next frame and completes its request."""
         if self._pid != os.getpid():
-            raise Error("forked", "this client belongs to the process that opened it", "connect after fork")
+            raise Error(
+                "forked", "this client belongs to the process that opened it", "connect after fork"
+            )
         while self._end is None and not self._take():
             self._fill(until)
 
@@ -1122,7 +1272,7 @@ class Client:
             raise self._timed_out()
         try:
             self._socket.settimeout(left)
-            n = self._socket.recv_into(memoryview(self._in)[self._have:])
+            n = self._socket.recv_into(memoryview(self._in)[self._have :])
         except (_socket.timeout, TimeoutError):
             raise self._timed_out() from None
         except ConnectionError:
@@ -1133,11 +1283,16 @@ class Client:
 
     def _closed(self) -> Error:
         if self._greeted:
-            return _error("closed", "the server closed the connection without an error", "connect again: its client's ended says why")
-        return _error("closed", "the server closed the connection", "it serves only the user that started it")
+            hint = "connect again: the new client's attribute ended has the reason"
+            return _error("closed", "the server closed the connection without an error", hint)
+        return _error(
+            "closed", "the server closed the connection", "it serves only the user that started it"
+        )
 
     def _timed_out(self) -> Error:
-        return self._finish_all(_error("timeout", "the server does not answer", "it hangs or is stopped: restart it"))
+        return self._finish_all(
+            _error("timeout", "the server does not answer", "it hangs or is stopped: restart it")
+        )
 
     def _take(self) -> bool:
         """Takes one frame from the input and completes its request. Returns False, and
@@ -1154,14 +1309,14 @@ class Client:
             return False
         start = self._taken + 16
         self._taken = start + size
-        with memoryview(self._in)[start:start + size] as body:
+        with memoryview(self._in)[start : start + size] as body:
             self._complete(type, request, body)
         return True
 
     def _room(self, size: int) -> None:
         if self._taken:
-            rest = self._in[self._taken:self._have]
-            self._in[:len(rest)] = rest
+            rest = self._in[self._taken : self._have]
+            self._in[: len(rest)] = rest
             self._taken, self._have = 0, len(rest)
         if size > len(self._in):
             self._in += bytes(size - len(self._in))
@@ -1218,7 +1373,9 @@ class Client:
 # ---- Where the server is ----
 
 
-def connect(path: "str | None" = None, *, timeout: "float | None" = None, name: str = "python") -> Client:
+def connect(
+    path: "str | None" = None, *, timeout: "float | None" = None, name: str = "python"
+) -> Client:
     """Connects to the server at the socket path: by default $SHADERCACHE_SERVER, else the
     default place. Raises NoServer where none listens.
 
@@ -1240,11 +1397,15 @@ def _connect(path: "str | None", timeout: float) -> "Any":
         s.connect(path)
     except (_socket.timeout, TimeoutError, BlockingIOError):
         s.close()
-        raise _error("timeout", "the server does not answer", "it hangs or is stopped: restart it") from None
+        raise _error(
+            "timeout", "the server does not answer", "it hangs or is stopped: restart it"
+        ) from None
     except OSError as e:
         s.close()
         reason = e.strerror or e  # a path that is too long has no strerror
-        raise _error("no server", f"no server at {path}: {reason}", "start one: shadercache serve") from None
+        raise _error(
+            "no server", f"no server at {path}: {reason}", "start one: shadercache serve"
+        ) from None
     return s
 
 
@@ -1263,11 +1424,13 @@ def _find_socket() -> str:
 
 
 def _check_directory(dir: str) -> None:
-    """Checks the directory of the default place: /tmp is everybody's."""
+    """Checks the directory of the default place: every user can write to /tmp."""
     try:
         s = os.lstat(dir)
     except OSError as e:
-        raise _error("no server", f"no server: {dir}: {e.strerror}", "start one: shadercache serve") from None
+        raise _error(
+            "no server", f"no server: {dir}: {e.strerror}", "start one: shadercache serve"
+        ) from None
     if s.st_mode & 0o170077 != 0o040000 or s.st_uid != os.getuid():
         message = f"{dir} is not a directory that only this user can use"
         raise _error("no server", message, "remove it, and start the server again")

@@ -15,17 +15,19 @@
 #define COUNT 1024
 #define WRONG (-1)
 
-static const char *doubler = "layout(local_size_x = 64) in;\n"
-                             "layout(std430, binding = 0) readonly buffer In { float values[]; };\n"
-                             "layout(std430, binding = 1) writeonly buffer Out { float doubled[]; };\n"
-                             "void main() { uint i = gl_GlobalInvocationID.x;\n"
-                             "  if (i < values.length()) doubled[i] = FACTOR * values[i]; }\n";
+static const char *doubler =
+    "layout(local_size_x = 64) in;\n"
+    "layout(std430, binding = 0) readonly buffer In { float values[]; };\n"
+    "layout(std430, binding = 1) writeonly buffer Out { float doubled[]; };\n"
+    "void main() { uint i = gl_GlobalInvocationID.x;\n"
+    "  if (i < values.length()) doubled[i] = FACTOR * values[i]; }\n";
 
-static const char *uniforms = "layout(local_size_x = 1) in;\n"
-                              "layout(std430, binding = 0) writeonly buffer Out { float y[]; };\n"
-                              "layout(std140, binding = 2) uniform Params { float p; };\n"
-                              "uniform int i; uniform uint u; uniform float f;\n"
-                              "void main() { y[0] = float(i); y[1] = float(u); y[2] = f; y[3] = p; }\n";
+static const char *uniforms =
+    "layout(local_size_x = 1) in;\n"
+    "layout(std430, binding = 0) writeonly buffer Out { float y[]; };\n"
+    "layout(std140, binding = 2) uniform Params { float p; };\n"
+    "uniform int i; uniform uint u; uniform float f;\n"
+    "void main() { y[0] = float(i); y[1] = float(u); y[2] = f; y[3] = p; }\n";
 
 /* What the steps share. */
 typedef struct check {
@@ -63,7 +65,8 @@ static int doubled(const float *values, const float *results, size_t n) {
     return SHC_OK;
 }
 
-static int submit(check *c, shc_range in, shc_range out, size_t n, uint64_t deadline, uint64_t *request) {
+static int submit(check *c, shc_range in, shc_range out, size_t n, uint64_t deadline,
+                  uint64_t *request) {
     shc_binding bindings[2];
     shc_dispatch dispatch;
     shc_job job;
@@ -90,7 +93,8 @@ static int run(check *c) {
     int code;
     fill(values, COUNT, 1);
     memset(results, 0xff, sizeof results);
-    code = submit(c, shc_in(values, sizeof values), shc_out(results, sizeof results), COUNT, 0, &request);
+    code = submit(c, shc_in(values, sizeof values), shc_out(results, sizeof results), COUNT, 0,
+                  &request);
     if (code == SHC_OK) {
         code = shc_wait(c->gpu, request);
     }
@@ -110,7 +114,8 @@ static int memory(check *c) {
     values = (float *)m.data;
     results = values + n;
     fill(values, n, 3);
-    code = submit(c, shc_memory_range(&m, 0, 4 * n), shc_memory_range(&m, 4 * n, 4 * n), n, 0, &request);
+    code = submit(c, shc_memory_range(&m, 0, 4 * n), shc_memory_range(&m, 4 * n, 4 * n), n, 0,
+                  &request);
     if (code == SHC_OK) {
         code = shc_wait(c->gpu, request);
     }
@@ -124,14 +129,16 @@ static int memory(check *c) {
 /* Keeps 64 jobs of n floats in flight and waits for them from the last to the first. */
 static int flight(check *c, size_t n) {
     enum { JOBS = 64 };
-    float *values = (float *)malloc(sizeof(float) * n * JOBS), *results = (float *)malloc(sizeof(float) * n * JOBS);
+    float *values = (float *)malloc(sizeof(float) * n * JOBS),
+          *results = (float *)malloc(sizeof(float) * n * JOBS);
     uint64_t requests[JOBS];
     int i, sent, code = SHC_OK, first = SHC_OK;
     fill(values, n * JOBS, 0);
     memset(results, 0xff, sizeof(float) * n * JOBS);
     for (sent = 0; sent < JOBS && code == SHC_OK; sent++) {
         size_t at = (size_t)sent * n;
-        code = submit(c, shc_in(values + at, 4 * n), shc_out(results + at, 4 * n), n, 0, &requests[sent]);
+        code = submit(c, shc_in(values + at, 4 * n), shc_out(results + at, 4 * n), n, 0,
+                      &requests[sent]);
     }
     first = code;
     for (i = sent - 1; i >= 0 && first == SHC_OK; i--) {
@@ -153,7 +160,8 @@ static int deadline(check *c) {
     uint64_t request;
     int code;
     fill(values, COUNT, 1);
-    code = submit(c, shc_in(values, sizeof values), shc_out(results, sizeof results), COUNT, 1, &request);
+    code = submit(c, shc_in(values, sizeof values), shc_out(results, sizeof results), COUNT, 1,
+                  &request);
     return code == SHC_OK ? shc_wait(c->gpu, request) : code;
 }
 
@@ -163,7 +171,8 @@ static int cancel(check *c) {
     uint64_t request;
     int code;
     fill(values, COUNT, 1);
-    code = submit(c, shc_in(values, sizeof values), shc_out(results, sizeof results), COUNT, 0, &request);
+    code = submit(c, shc_in(values, sizeof values), shc_out(results, sizeof results), COUNT, 0,
+                  &request);
     if (code == SHC_OK && (code = shc_cancel(c->gpu, request)) == SHC_OK) {
         code = shc_wait(c->gpu, request);
     }
@@ -199,13 +208,17 @@ static int params(check *c) {
     d.uniforms = u, d.uniform_count = 3;
     job.outputs = &out, job.dispatches = &d, job.output_count = job.dispatch_count = 1;
     if ((code = shc_run(c->gpu, &job)) == SHC_OK) {
-        code = results[0] == -7 && results[1] == 9 && results[2] == 0.25f && results[3] == 4.5f ? SHC_OK : WRONG;
+        code = results[0] == -7 && results[1] == 9 && results[2] == 0.25f && results[3] == 4.5f
+                   ? SHC_OK
+                   : WRONG;
     }
     return code;
 }
 
 /* Makes a named buffer of 4 KiB, or opens the one of an earlier client. */
-static int buffer(check *c) { return shc_buffer_open(c->gpu, "check", 4 * COUNT, SHC_CREATE, &c->buffer); }
+static int buffer(check *c) {
+    return shc_buffer_open(c->gpu, "check", 4 * COUNT, SHC_CREATE, &c->buffer);
+}
 
 static int write_buffer(check *c) {
     float values[COUNT];
@@ -240,7 +253,8 @@ static int delete_buffer(check *c) { return shc_buffer_delete(c->gpu, "check"); 
 
 /* A product of 2x3 and 3x2, of which a second client finds the weights. */
 static int gemm(check *c) {
-    static const float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 1, 1}, want[4] = {4, 5, 10, 11};
+    static const float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, 0, 0, 1, 1, 1},
+                       want[4] = {4, 5, 10, 11};
     float result[4] = {0, 0, 0, 0};
     shc_plan plan;
     int code = shc_plan_open(c->gpu, "check-gemm", "gemm:2x2x3", SHC_CREATE, &plan);
@@ -255,16 +269,19 @@ static int gemm(check *c) {
 
 /* A 3x3 box over 1x1x4x4, without padding, plus a bias of 1. */
 static int conv2d(check *c) {
-    static const float ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, bias[1] = {1}, want[4] = {46, 55, 82, 91};
+    static const float ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, bias[1] = {1},
+                       want[4] = {46, 55, 82, 91};
     float input[16], result[4] = {0, 0, 0, 0};
     shc_plan plan;
     int code = shc_plan_open(c->gpu, NULL, "conv2d:1x1x4x4-1,3x3,bias", SHC_CREATE, &plan);
     fill(input, 16, 0);
     if (code == SHC_OK) {
-        code = shc_plan_weights(c->gpu, &plan, 1, shc_in(ones, sizeof ones), shc_in(bias, sizeof bias));
+        code = shc_plan_weights(c->gpu, &plan, 1, shc_in(ones, sizeof ones),
+                                shc_in(bias, sizeof bias));
     }
     if (code == SHC_OK) {
-        code = shc_plan_run(c->gpu, &plan, 0, shc_in(input, sizeof input), shc_out(result, sizeof result));
+        code = shc_plan_run(c->gpu, &plan, 0, shc_in(input, sizeof input),
+                            shc_out(result, sizeof result));
     }
     if (code == SHC_OK) {
         code = shc_plan_release(c->gpu, &plan);
@@ -292,7 +309,8 @@ static int forked(check *c) {
         int code = run(c);
         shc_close(c->gpu);
         c->gpu = NULL;
-        if (code == SHC_FORKED && (shc_open(&c->gpu, c->path) != SHC_OK || load(c, doubler, 0) != SHC_OK || run(c) != SHC_OK)) {
+        if (code == SHC_FORKED && (shc_open(&c->gpu, c->path) != SHC_OK ||
+                                   load(c, doubler, 0) != SHC_OK || run(c) != SHC_OK)) {
             code = SHC_INTERNAL;
         }
         shc_close(c->gpu);
@@ -348,12 +366,30 @@ static int broken(check *c) { return load(c, "void main() { mistake; }", 0); }
 static const struct {
     const char *name;
     int (*run)(check *);
-} steps[] = {{"open", open_client}, {"load", load_doubler}, {"find", find}, {"broken", broken}, {"run", run},
-             {"memory", memory}, {"many", many}, {"large", large}, {"deadline", deadline}, {"cancel", cancel},
-             {"params", params}, {"buffer", buffer}, {"write", write_buffer}, {"read", read_buffer},
-             {"conflict", conflict}, {"delete", delete_buffer}, {"gemm", gemm}, {"conv2d", conv2d},
-             {"delete-plan", delete_plan}, {"status", status}, {"forked", forked}, {"impatient", impatient},
-             {"oversize", oversize}, {"again", again},
+} steps[] = {{"open", open_client},
+             {"load", load_doubler},
+             {"find", find},
+             {"broken", broken},
+             {"run", run},
+             {"memory", memory},
+             {"many", many},
+             {"large", large},
+             {"deadline", deadline},
+             {"cancel", cancel},
+             {"params", params},
+             {"buffer", buffer},
+             {"write", write_buffer},
+             {"read", read_buffer},
+             {"conflict", conflict},
+             {"delete", delete_buffer},
+             {"gemm", gemm},
+             {"conv2d", conv2d},
+             {"delete-plan", delete_plan},
+             {"status", status},
+             {"forked", forked},
+             {"impatient", impatient},
+             {"oversize", oversize},
+             {"again", again},
              {"directory", directory}};
 
 static int step(check *c, const char *name) {

@@ -88,7 +88,10 @@ class Check:
     def _submit(self, values, results, deadline=None):
         groups = (len(values) + 63) // 64
         return self._gpu.submit(
-            self._program.dispatch(groups), inputs={0: values}, outputs={1: results}, deadline=deadline
+            self._program.dispatch(groups),
+            inputs={0: values},
+            outputs={1: results},
+            deadline=deadline,
         )
 
     def run(self) -> None:
@@ -102,14 +105,17 @@ class Check:
         n = 1 << 18
         with self._gpu.memory(8 * n) as m:
             values = floats(n, 3)
-            m.view[:4 * n] = memoryview(values).cast("B")
+            m.view[: 4 * n] = memoryview(values).cast("B")
             job = self._program.dispatch(n // 64)
             self._gpu.run(job, inputs={0: m.range(0, 4 * n)}, outputs={1: m.range(4 * n)})
-            want(bytes(m.view[4 * n:]) == double(values).tobytes())
+            want(bytes(m.view[4 * n :]) == double(values).tobytes())
         staged = poisoned(n)
         self._submit(values, staged).result()
         want(staged == double(values))
-        want(self._program.run(n // 64, inputs={0: values}, outputs={1: 4 * n})[1] == double(values).tobytes())
+        want(
+            self._program.run(n // 64, inputs={0: values}, outputs={1: 4 * n})[1]
+            == double(values).tobytes()
+        )
 
     def many(self, n: int = COUNT) -> None:
         values = [floats(n, i * n) for i in range(64)]
@@ -137,10 +143,16 @@ class Check:
     def params(self) -> None:
         program = self._gpu.program(UNIFORMS, name="check-uniforms")
         kinds = {r.name: r.kind for r in program.resources}
-        want(kinds["u"] == "uniform" and "storage" in kinds.values() and program.work_group == (1, 1, 1))
+        want(
+            kinds["u"] == "uniform"
+            and "storage" in kinds.values()
+            and program.work_group == (1, 1, 1)
+        )
         uniforms = {"i": -7, "u": shadercache.uint(9), "f": 0.25}
         block = array("f", [4.5, 0, 0, 0])
-        got = program.run(1, outputs={0: poisoned(4)}, uniforms=uniforms, params=block, params_binding=2)
+        got = program.run(
+            1, outputs={0: poisoned(4)}, uniforms=uniforms, params=block, params_binding=2
+        )
         want(list(got[0]) == [-7, 9, 0.25, 4.5])
 
     def buffer(self) -> None:
@@ -166,7 +178,9 @@ class Check:
         n = 100_000
         with self._gpu.buffer(4 * n) as middle:
             first = self._program.dispatch((n + 63) // 64, buffers={1: middle})
-            second = self._program.dispatch((n + 63) // 64, buffers={0: middle.range(read_only=True)})
+            second = self._program.dispatch(
+                (n + 63) // 64, buffers={0: middle.range(read_only=True)}
+            )
             values, results = floats(n, 0), poisoned(n)
             self._gpu.run([first, second], inputs={0: values}, outputs={1: results})
             want(results == double(double(values)))
@@ -206,7 +220,9 @@ class Check:
         shared[:] = large.reshape(300, 1000)
         held = len(self._gpu._arrays)
         spare = len(self._gpu._spare)
-        job = self._gpu.submit(self._program.dispatch(300_000 // 64 + 1), inputs={0: shared}, outputs={1: out})
+        job = self._gpu.submit(
+            self._program.dispatch(300_000 // 64 + 1), inputs={0: shared}, outputs={1: out}
+        )
         want(len(self._gpu._spare) == spare)  # none of it was copied
         want(np.array_equal(job.result()[1], 2 * large))
         part = shared[100:200]
