@@ -3,6 +3,7 @@
 package clients_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,19 @@ func example(t *testing.T, path string, command ...string) {
 	}
 }
 
+// docs/clients.md shows the examples as they are.
+func TestExamplesAreInTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"c/example.c", "python/example.py"} {
+		if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(page), string(text)) {
+			t.Errorf("docs/clients.md does not have %s as it is: %v", name, err)
+		}
+	}
+}
+
 // The header has no warning in any language and compiler that it is for.
 func TestHeaderHasNoWarnings(t *testing.T) {
 	t.Parallel()
@@ -84,7 +98,7 @@ func TestHeaderHasNoWarnings(t *testing.T) {
 		t.Run(c.compiler, func(t *testing.T) {
 			compiler, err := exec.LookPath(c.compiler)
 			if err != nil && strings.HasPrefix(c.compiler, "clang") {
-				t.Skip("clang is optional, and not installed: scripts/deps test installs it")
+				t.Skip("clang is optional, and not installed: scripts/deps clang installs it")
 			} else if err != nil {
 				t.Fatal(err)
 			}
