@@ -78,6 +78,7 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./cache -run 'ManyProcesses|GetWaitsForNoLock'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run 'ManyPrograms|FaultModes'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./clients -run 'Flipped'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v . -run 'KilledStarts'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 90m -v . -run 'TestSoak$$' # an hour

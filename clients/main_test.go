@@ -92,7 +92,7 @@ func run(t testing.TB, command []string, args ...string) []string {
 		t.Errorf("%v: %v\n%s%s", cmd.Args, err, out.Bytes(), messages.Bytes())
 	}
 	if messages.Len() > 0 {
-		t.Logf("%s", messages.Bytes())
+		t.Logf("%q", messages.String())
 	}
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
