@@ -95,7 +95,7 @@ func rightReply(typ wire.Type, body []byte) (wire.Message, error) {
 	case wire.TypeCopy:
 		return &wire.CopyReply{Version: 2}, nil
 	case wire.TypePlan:
-		return &wire.PlanReply{Created: true, Input: 6, Weights: 6, Output: 4, Algorithm: []byte("fake")}, nil
+		return &wire.PlanReply{Created: true, Input: 6, Weights: 6, Output: 4, Layers: []byte("fake\tchosen\t0"), Programs: []byte("fake\tresident")}, nil
 	case wire.TypeWeights:
 		return &wire.WeightsReply{Uploaded: true}, nil
 	case wire.TypeRun:

@@ -21,7 +21,8 @@
 // Jobs take a part of the executor's memory. handle acquires it from a semaphore that
 // serves its waiters first come, first served. Each session has one handle, hence one
 // waiter at a time: where sessions compete they take turns, whatever number of jobs each
-// has sent.
+// has sent. A session whose jobs take long has few of them on the GPU at a time, so that
+// a turn comes soon.
 //
 // # Failure
 //

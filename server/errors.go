@@ -24,6 +24,13 @@ type LostError struct{ Reason string }
 
 func (e *LostError) Error() string { return "server: the GL context is lost: " + e.Reason }
 
+const lostHint = "the server starts again: connect, and make programs and buffers again"
+
+// reply returns the error that ends a session.
+func (e *LostError) reply() *wire.Error {
+	return &wire.Error{Code: wire.CodeLost, Message: e.Reason, Hint: lostHint}
+}
+
 // reject returns the error of a request that is answered with it.
 func reject(code wire.Code, format string, args ...any) *wire.Error {
 	return &wire.Error{Code: code, Message: fmt.Sprintf(format, args...)}
@@ -47,7 +54,7 @@ func asReply(err error, otherwise wire.Code) *wire.Error {
 	case errors.Is(err, wire.ErrMalformed):
 		reply.Code = wire.CodeMalformed
 	case isLost(err):
-		reply.Code, reply.Hint = wire.CodeLost, "the server starts again: connect, and make programs and buffers again"
+		reply.Code, reply.Hint = wire.CodeLost, lostHint
 	case errors.Is(err, shader.ErrOutOfMemory):
 		reply.Code, reply.Hint = wire.CodeOutOfMemory, "release buffers, or delete named ones"
 	case errors.Is(err, context.Canceled):

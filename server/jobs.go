@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/server/wire"
@@ -14,9 +15,10 @@ import (
 type running struct {
 	task    *task
 	pending executor.Pending
-	weight  int64 // of its turn
-	unread  int   // bytes that the outbox expects
-	in, out int   // bytes
+	weight  int64         // of its turn
+	start   time.Duration // of its submission, since the server's
+	unread  int           // bytes that the outbox expects
+	in, out int           // bytes
 	inline  []byte
 	held    []*sharedMemory    // written when the job is done
 	device  []*executor.Memory // memory of this job alone, for operands that are too large for a slot
@@ -105,9 +107,16 @@ func (s *session) submit(r *running) (err error) {
 			s.out.unexpect(r.unread)
 		}
 	}()
+	s.pace.enter()
+	defer func() {
+		if err != nil {
+			s.pace.leave(-1)
+		}
+	}()
 	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out); err != nil {
 		return err
 	}
+	r.start = time.Since(s.server.started)
 	if r.task.answered.Load() {
 		err = context.Canceled
 	} else {
@@ -132,6 +141,7 @@ func (s *session) complete() {
 	for r := range s.running {
 		// It does not wait for clients, and ends with the context if not with the job.
 		_ = r.pending.Await(context.Background())
+		s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
 		if r.task.claim() {
 			s.finish(r)
 		} else {

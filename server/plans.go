@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -18,6 +19,7 @@ import (
 type plan struct {
 	network *conv2d.Network
 	shapes  []conv2d.Shape
+	exact   bool
 	bytes   int64
 
 	mu struct {
@@ -84,18 +86,18 @@ func planBytes(shapes []conv2d.Shape) int64 {
 	return total
 }
 
-func (s *Server) newPlan(ctx context.Context, shapes []conv2d.Shape) (*plan, error) {
+func (s *Server) newPlan(ctx context.Context, shapes []conv2d.Shape, exact bool) (*plan, error) {
 	layers := make([]conv2d.Layer, len(shapes))
 	for i := range shapes {
 		layers[i] = conv2d.Layer{Name: shapes[i].String(), Shape: shapes[i]}
 	}
 	s.watch.begin(true)
 	defer s.watch.end(true)
-	network, err := conv2d.NewNetwork(ctx, s.gpu.Executor, s.gpu.Cache, layers, conv2d.PlanOptions{})
+	network, err := conv2d.NewNetwork(ctx, s.gpu.Executor, s.gpu.Cache, layers, conv2d.PlanOptions{Exact: exact})
 	if err != nil {
 		return nil, err
 	}
-	return &plan{network: network, shapes: shapes, bytes: planBytes(shapes)}, nil
+	return &plan{network: network, shapes: shapes, exact: exact, bytes: planBytes(shapes)}, nil
 }
 
 // plan makes or opens a plan.
@@ -137,7 +139,7 @@ func (s *session) openPlan(ctx context.Context, m *wire.Plan) (p *openPlan, crea
 	if err := o.charge(&o.bufferBytes, size, s.server.options.Limits.Buffers, "buffers and plans"); err != nil {
 		return nil, false, err
 	}
-	made, err := s.server.newPlan(ctx, shapes)
+	made, err := s.server.newPlan(ctx, shapes, m.Flags&wire.Exact != 0)
 	if err != nil {
 		o.discharge(&o.bufferBytes, size)
 		return nil, false, err
@@ -146,15 +148,16 @@ func (s *session) openPlan(ctx context.Context, m *wire.Plan) (p *openPlan, crea
 }
 
 func (s *session) openNamedPlan(ctx context.Context, m *wire.Plan, shapes []conv2d.Shape) (p *openPlan, created bool, err error) {
+	exact := m.Flags&wire.Exact != 0
 	var create func() (*plan, error)
 	if m.Flags&wire.Create != 0 {
-		create = func() (*plan, error) { return s.server.newPlan(context.WithoutCancel(ctx), shapes) }
+		create = func() (*plan, error) { return s.server.newPlan(context.WithoutCancel(ctx), shapes, exact) }
 	}
 	n, created, err := s.server.plans.open(string(m.Name), m.Flags&wire.Fresh != 0, planBytes(shapes), create)
 	if err != nil {
 		return nil, false, err
 	}
-	if shapes != nil && specOf(shapes) != specOf(n.object.shapes) {
+	if shapes != nil && (specOf(shapes) != specOf(n.object.shapes) || exact != n.object.exact) {
 		s.server.plans.leave(n)
 		return nil, false, reject(wire.CodeExists, "the named plan %q has other layers", m.Name)
 	}
@@ -183,14 +186,17 @@ func (p *plan) reply(created bool) *wire.PlanReply {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	weights, bias := p.lengths()
-	algorithms := make([]string, 0, len(p.shapes))
+	var layers, programs strings.Builder
 	for _, layer := range p.network.Plans() {
-		algorithms = append(algorithms, layer.Choice().String())
+		fmt.Fprintf(&layers, "%v\t%v\t%g\n", layer.Choice(), layer.Basis(), layer.Tolerance())
+		for _, used := range layer.Programs() {
+			fmt.Fprintf(&programs, "%s\t%v\n", used.Name, used.Origin)
+		}
 	}
 	return &wire.PlanReply{
 		Created: created, HasWeights: p.mu.version != 0, Version: p.mu.version,
 		Input: uint64(p.network.InputLen()), Weights: uint64(weights), Bias: uint64(bias), Output: uint64(p.network.OutputLen()),
-		Algorithm: []byte(strings.Join(algorithms, "\n")),
+		Layers: []byte(layers.String()), Programs: []byte(programs.String()),
 	}
 }
 

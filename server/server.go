@@ -29,6 +29,8 @@ type Server struct {
 	counts  counts
 	started time.Time
 
+	lastDone atomic.Int64 // see pace
+
 	mu struct {
 		sync.Mutex
 		sessions map[*session]struct{}
@@ -134,7 +136,10 @@ func (s *Server) begin(conn *socket.Conn) {
 
 // refusal is the error for a new session, or nil. mu is held.
 func (s *Server) refusal() *wire.Error {
+	lost, isLost := errors.AsType[*LostError](s.mu.stopped)
 	switch {
+	case isLost:
+		return lost.reply()
 	case s.mu.draining:
 		return reject(wire.CodeDraining, "the server shuts down")
 	case len(s.mu.sessions) >= s.options.Sessions:
@@ -218,7 +223,7 @@ func (s *Server) drain() {
 	ended := make(chan struct{})
 	for _, each := range sessions {
 		if isLost {
-			go each.abort(&wire.Error{Code: wire.CodeLost, Message: lost.Reason, Hint: "the server starts again: connect, and make programs and buffers again"})
+			go each.abort(lost.reply())
 		} else {
 			go each.drain()
 		}

@@ -28,7 +28,8 @@ type session struct {
 	tasks   chan *task
 	running chan *running
 	backlog *semaphore.Weighted // bytes of requests that are not handled yet
-	objects *objects            // used by handle only
+	pace    *pace
+	objects *objects // used by handle only
 
 	mu struct {
 		sync.Mutex
@@ -53,7 +54,7 @@ func newSession(server *Server, conn *socket.Conn, id uint64) *session {
 	s := &session{
 		server: server, conn: conn, id: id, out: newOutbox(conn, server.options.ReadTime),
 		tasks: make(chan *task, maxTasks), running: make(chan *running, maxTasks),
-		backlog: semaphore.NewWeighted(maxBacklog), objects: newObjects(server),
+		backlog: semaphore.NewWeighted(maxBacklog), pace: newPace(&server.lastDone), objects: newObjects(server),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mu.unanswered = map[uint64]*task{}

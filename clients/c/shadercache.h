@@ -174,6 +174,7 @@ typedef struct shc_buffer {
 /* Flags of shc_buffer_open and shc_plan_open. */
 #define SHC_CREATE 1 /* make it where it does not exist */
 #define SHC_FRESH 2  /* with SHC_CREATE: fail where the name exists */
+#define SHC_EXACT 4  /* of a plan: no algorithm that errs by more than a sum of products does */
 
 /* Makes or opens a buffer. Without a name (NULL) it ends with the session, and flags must
  * have SHC_CREATE. A named one outlives it, and other clients open it by its name; size 0
@@ -1718,7 +1719,8 @@ int shc_plan_open(shc_client *c, const char *name, const char *spec, int flags, 
     opened.weights = shc__get(&r, 8);
     opened.bias = shc__get(&r, 8);
     opened.output = shc__get(&r, 8);
-    shc__get_data(&r, 4, &n); /* the algorithms */
+    shc__get_data(&r, 4, &n); /* the algorithms of the layers */
+    shc__get_data(&r, 4, &n); /* the programs */
     if ((code = shc__read_all(c, &r)) == SHC_OK) {
         *plan = opened;
     }

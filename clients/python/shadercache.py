@@ -602,6 +602,10 @@ def _copy_reply(r: _Reader) -> "tuple[int, bytes]":
     return version, bytes(r.data())
 
 
+def _table(data: memoryview) -> "list[list[str]]":
+    return [line.split("\t") for line in str(data, "utf-8", "replace").splitlines()]
+
+
 class Plan(_Object):
     """A convolution, a matrix product or a network of them, with its weights.
 
@@ -616,13 +620,15 @@ class Plan(_Object):
     weights: int
     bias: int
     output: int
-    algorithms: "list[str]"  # of each layer
+    layers: "list[list[str]]"  # of each: algorithm, basis of the choice, tolerance
+    programs: "list[list[str]]"  # of each: name, and origin as of a Program
 
     def _decode(self, r: _Reader) -> "Plan":
         self.created = r.flag()
         self.has_weights = r.flag()
         self.version, self.input, self.weights, self.bias, self.output = r.unpack("<5Q", 40)
-        self.algorithms = str(r.data(), "utf-8", "replace").splitlines()
+        self.layers = _table(r.data())
+        self.programs = _table(r.data())
         return self
 
     def set_weights(self, weights: "Data", bias: "Data" = None, *, version: int = 1) -> bool:
@@ -976,20 +982,30 @@ class Client:
         """Makes or opens a buffer of size bytes on the device.
 
         Without a name it ends with the session. A named one outlives it: other clients open
-        it by its name, with size 0 for any. ``fresh`` fails where the
-        name exists; without ``create`` it must exist.
+        it by its name, with size 0 for any. ``fresh`` fails where the name exists; without
+        ``create`` it must exist.
         """
         b = Buffer(self, self._next_id())
         flags = (1 if create and size else 0) | (2 if fresh else 0)
         return self._call(_BUFFER, [pack("<IBQ", b.id, flags, size), _text(name)], decode=b._decode)
 
     def plan(
-        self, spec: str = "", *, name: str = "", create: bool = True, fresh: bool = False
+        self,
+        spec: str = "",
+        *,
+        name: str = "",
+        create: bool = True,
+        fresh: bool = False,
+        exact: bool = False,
     ) -> Plan:
-        """Makes or opens a plan: one layer a line, as docs/protocol.md has it. Without a
-        spec it opens a named plan. A named plan keeps its weights for other clients."""
+        """Makes or opens a plan: one layer a line, as docs/protocol.md has it.
+
+        Without a spec it opens a named plan, which keeps its weights for other clients.
+        ``create`` and ``fresh`` are as for a buffer; with ``exact`` no algorithm is chosen
+        that errs by more than a sum of products does.
+        """
         p = Plan(self, self._next_id())
-        flags = (1 if create and spec else 0) | (2 if fresh else 0)
+        flags = (1 if create and spec else 0) | (2 if fresh else 0) | (4 if exact else 0)
         text = spec.encode()
         head = pack("<IB", p.id, flags) + _text(name)
         return self._call(_PLAN, [head, pack("<I", len(text)), text], decode=p._decode)

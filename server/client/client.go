@@ -63,8 +63,8 @@ type Welcome struct {
 }
 
 // Dial connects to a server. It returns ErrNoServer where none listens, ErrVersion,
-// ErrQuota, ErrDraining, or the error of an unsafe directory, wrapped. ctx limits the
-// dialling; a server that is starting answers when it is ready.
+// ErrQuota, ErrDraining, or the error of an unsafe directory, wrapped. A server whose
+// worker starts, or starts again, answers when it is ready; ctx limits that time.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Path == "" {
 		o.Path = socket.DefaultPath()
@@ -73,11 +73,22 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 		o.Name = os.Args[0]
 	}
 	c, err := dial(ctx, o)
+	for start := time.Now(); errors.Is(err, errNoWorker) && time.Since(start) < restartTime && ctx.Err() == nil; c, err = dial(ctx, o) {
+		time.Sleep(restartDelay)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("client: connect to %s: %w", o.Path, err)
 	}
 	return c, nil
 }
+
+// errNoWorker is returned when a worker ended before it welcomed the client.
+var errNoWorker = errors.New("the server's worker ended")
+
+const (
+	restartTime  = 5 * time.Second // after which a server that does not welcome clients counts as gone
+	restartDelay = 20 * time.Millisecond
+)
 
 func dial(ctx context.Context, o Options) (*Client, error) {
 	conn, err := socket.Dial(ctx, o.Path)
@@ -117,10 +128,13 @@ func (c *Client) hello(name string) error {
 	writeError := c.conn.Write(frame)
 	h, body, err := c.conn.Next()
 	if err != nil {
-		return errors.Join(ErrServerGone, writeError, err)
+		return errors.Join(ErrServerGone, errNoWorker, writeError, err)
 	}
 	if h.Type == wire.TypeError {
-		return decodeError(body)
+		if err = decodeError(body); errors.Is(err, ErrLost) {
+			err = errors.Join(err, errNoWorker)
+		}
+		return err
 	}
 	var m wire.Welcome
 	if h.Type != wire.TypeHello|wire.ReplyBit {

@@ -5,6 +5,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -25,6 +26,11 @@ type Plan struct {
 // with Release.
 func (c *Client) NewPlan(ctx context.Context, layers ...string) (*Plan, error) {
 	return c.plan(ctx, &wire.Plan{Flags: wire.Create, Spec: []byte(strings.Join(layers, "\n"))})
+}
+
+// NewExactPlan is NewPlan without algorithms that err by more than a sum of products does.
+func (c *Client) NewExactPlan(ctx context.Context, layers ...string) (*Plan, error) {
+	return c.plan(ctx, &wire.Plan{Flags: wire.Create | wire.Exact, Spec: []byte(strings.Join(layers, "\n"))})
 }
 
 // NamedPlan opens the named plan, and makes it of layers where there is none. It outlives
@@ -72,8 +78,42 @@ func (p *Plan) BiasLen() int { return int(p.reply.Bias) }
 // none.
 func (p *Plan) Version() uint64 { return p.reply.Version }
 
-// Algorithms returns the algorithm that the server chose for each layer.
-func (p *Plan) Algorithms() []string { return strings.Split(string(p.reply.Algorithm), "\n") }
+// Layer is what the server chose for one layer of a plan.
+type Layer struct {
+	Algorithm string
+	Basis     string  // of the choice: tuned, table or ranking
+	Tolerance float64 // the error that an output may have, as a part of the sum of the magnitudes of its products
+}
+
+// Layers returns what the server chose for each layer.
+func (p *Plan) Layers() ([]Layer, error) {
+	var layers []Layer
+	for line := range strings.Lines(string(p.reply.Layers)) {
+		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(parts) != 3 {
+			return nil, fmt.Errorf("%w: a layer %q", ErrMalformed, line)
+		}
+		tolerance, err := strconv.ParseFloat(parts[2], 64)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+		layers = append(layers, Layer{parts[0], parts[1], tolerance})
+	}
+	return layers, nil
+}
+
+// Programs returns the name and the origin of each program, as Program.Origin has it,
+// when the plan was opened.
+func (p *Plan) Programs() (names, origins []string) {
+	for line := range strings.Lines(string(p.reply.Programs)) {
+		name, origin, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		names, origins = append(names, name), append(origins, origin)
+	}
+	return names, origins
+}
+
+// Created reports whether the call that returned the plan made it.
+func (p *Plan) Created() bool { return p.reply.Created }
 
 // Release ends the use of the plan. It may be called again.
 func (p *Plan) Release() {

@@ -7,7 +7,8 @@ type BufferFlags uint8
 const (
 	Create         BufferFlags = 1 << iota // makes it where it does not exist; without this it must exist
 	Fresh                                  // with Create: fails with CodeExists where the name exists
-	allBufferFlags = Create | Fresh
+	Exact                                  // of a plan: no algorithm that errs by more than a sum of products does
+	allBufferFlags = Create | Fresh | Exact
 )
 
 // Buffer makes a buffer on the device, or opens a named one. Its reply is a

@@ -33,7 +33,8 @@ type PlanReply struct {
 	Weights    uint64 // of all layers
 	Bias       uint64 // likewise
 	Output     uint64
-	Algorithm  []byte // one line for each layer
+	Layers     []byte // a line for each: algorithm, basis of the choice and tolerance, with tabs between
+	Programs   []byte // a line for each: name and origin, with a tab between
 }
 
 // Append appends the body to b.
@@ -43,7 +44,7 @@ func (m *PlanReply) Append(b []byte) []byte {
 	for _, v := range []uint64{m.Version, m.Input, m.Weights, m.Bias, m.Output} {
 		b = appendU64(b, v)
 	}
-	return appendData(b, m.Algorithm)
+	return appendData(appendData(b, m.Layers), m.Programs)
 }
 
 // Decode fills m in from a body.
@@ -53,7 +54,7 @@ func (m *PlanReply) Decode(body []byte) error {
 	for _, v := range []*uint64{&m.Version, &m.Input, &m.Weights, &m.Bias, &m.Output} {
 		*v = f.u64()
 	}
-	m.Algorithm = f.data()
+	m.Layers, m.Programs = f.data(), f.data()
 	return f.end()
 }
 

@@ -42,7 +42,7 @@ func samples() map[string]Message {
 		"job":           sampleJob([]byte{1, 2, 3, 4}, shared, buffer),
 		"data":          &Data{[]byte("data")},
 		"plan":          &Plan{6, Create, []byte("lenet"), []byte("gemm:4x4x4")},
-		"plan reply":    &PlanReply{true, true, 7, 16, 16, 4, 16, []byte("direct")},
+		"plan reply":    &PlanReply{true, true, 7, 16, 16, 4, 16, []byte("direct"), []byte("conv2d\tdisk")},
 		"weights":       &Weights{6, 7, 1e9, shared, Operand{}},
 		"weights reply": &WeightsReply{true},
 		"run":           &Run{6, 1e9, inline, Operand{Place: PlaceInline, Size: 64}},
