@@ -20,7 +20,11 @@ import (
 // BenchmarkRoundTrip is one job of 4 KiB in and out at a time, each checked.
 func BenchmarkRoundTrip(b *testing.B) {
 	f := serve(b, server.Options{})
-	c := f.dial()
+	b.Run("socket", func(b *testing.B) { benchmarkRoundTrip(b, f.dial()) })
+	b.Run("ring", func(b *testing.B) { benchmarkRoundTrip(b, f.dialWith(client.Options{Ring: 64 << 10})) })
+}
+
+func benchmarkRoundTrip(b *testing.B, c *client.Client) {
 	p := program(b, c, affine)
 	job, got, want := affineJob(p, 1024, 3, 4)
 	var took []time.Duration

@@ -18,10 +18,10 @@ func (s *session) copy(t *task) error {
 		unread = int(m.To.Size)
 	}
 	// Before the turn: other sessions do not wait for a client that does not read.
-	if !s.out.expect(unread) {
+	if !t.out.expect(unread) {
 		return nil
 	}
-	defer s.out.unexpect(unread)
+	defer t.out.unexpect(unread)
 	weight, err := s.server.turns.acquire(s.ctx, int(min(m.From.Size, 1<<30)), int(min(m.To.Size, 1<<30)))
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 	}
 	if t.claim() {
 		t.reply(&wire.CopyReply{Version: to.mu.version})
-		s.out.flush()
+		t.out.flush()
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	}
 	if err := from.memory.Download(s.ctx, offset, dst); err != nil {
 		t.fail(err, wire.CodeInternal)
-		s.out.flush()
+		t.out.flush()
 		return nil
 	}
 	s.server.counts.bytesOut.Add(uint64(n))
@@ -145,7 +145,7 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	reply.Version = from.mu.version
 	from.mu.Unlock()
 	t.reply(reply)
-	s.out.flush()
+	t.out.flush()
 	return nil
 }
 

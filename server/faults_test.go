@@ -539,6 +539,43 @@ func TestDeadlinesAndCancels(t *testing.T) {
 	eventually(t, "nothing unanswered", func() bool { return f.Status().Sessions[0].Unanswered == 0 })
 }
 
+// TestTooManyJobs sends more jobs than a session may have unanswered, which a client of
+// this project does not.
+func TestTooManyJobs(t *testing.T) {
+	f := serve(t, server.Options{Limits: wire.Limits{Jobs: 2}})
+	r := f.raw()
+	stream := slicesConcat(hello, frame(wire.TypeProgram, 2, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("slow"), Text: []byte(slow.Text())}))
+	for i := range uint64(4) {
+		stream = append(stream, frame(wire.TypeJob, 10+i, &wire.Job{
+			Outputs: []wire.Binding{{Operand: wire.Operand{Place: wire.PlaceInline, Size: 256 * 16}}},
+			Dispatches: []wire.Dispatch{{
+				Program: 1, Groups: [3]uint32{16, 1, 1}, Uniforms: []wire.Uniform{{Kind: wire.UniformUint, Bits: 1000, Name: []byte("turns")}},
+			}},
+		})...)
+	}
+	if err := r.Write(stream); err != nil {
+		t.Fatal(err)
+	}
+	codes := map[uint64]wire.Code{}
+	for range 6 {
+		h, body, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m wire.Error
+		if h.Type == wire.TypeError {
+			_ = m.Decode(body)
+		}
+		codes[h.Request] = m.Code
+	}
+	// The jobs come while the program is compiled, so that none is answered before.
+	for request, want := range map[uint64]wire.Code{1: 0, 2: 0, 10: 0, 11: 0, 12: wire.CodeQuota, 13: wire.CodeQuota} {
+		if codes[request] != want {
+			t.Errorf("request %d: %v, want %v", request, codes[request], want)
+		}
+	}
+}
+
 // TestAGreedyClientLeavesTurns fills the server with jobs of one client. A job of another
 // one is done long before them.
 func TestAGreedyClientLeavesTurns(t *testing.T) {

@@ -34,7 +34,7 @@ func (s *session) perform(t *task) {
 	if isTimed(t.header.Type) {
 		if err := s.start(t); err != nil && t.claim() {
 			t.fail(err, wire.CodeInvalid)
-			s.out.flush()
+			t.out.flush()
 		}
 		return
 	}
@@ -48,7 +48,7 @@ func (s *session) perform(t *task) {
 		t.reply(reply)
 	}
 	if len(s.tasks) == 0 {
-		s.out.flush()
+		t.out.flush()
 	}
 	if errors.Is(err, wire.ErrMalformed) {
 		s.abort(asReply(err, wire.CodeMalformed))
@@ -67,6 +67,8 @@ func (s *session) answer(t *task) (wire.Message, error) {
 		return s.buffer(t, b)
 	case wire.TypePlan:
 		return s.plan(t, b)
+	case wire.TypeRing:
+		return s.openRing(t, b)
 	case wire.TypeRelease:
 		var m wire.Release
 		if err := m.Decode(b); err != nil {

@@ -98,13 +98,13 @@ func (s *session) startJob(t *task) error {
 func (s *session) submit(r *running) (err error) {
 	// Before the turn: other sessions do not wait for a client that does not read.
 	r.unread = len(r.inline)
-	if !s.out.expect(r.unread) {
+	if !r.task.out.expect(r.unread) {
 		r.unread = 0
 		return context.Canceled
 	}
 	defer func() {
 		if err != nil {
-			s.out.unexpect(r.unread)
+			r.task.out.unexpect(r.unread)
 		}
 	}()
 	s.pace.enter()
@@ -149,9 +149,11 @@ func (s *session) complete() {
 		}
 		s.server.watch.end(false)
 		s.server.turns.release(r.weight)
-		s.out.unexpect(r.unread)
+		out := r.task.out
+		out.unexpect(r.unread)
 		r.release()
-		if len(s.running) == 0 {
+		if len(s.running) == 0 || out != s.out {
+			out.flush()
 			s.out.flush()
 		}
 	}

@@ -107,9 +107,12 @@ func openFiles(t testing.TB) int {
 }
 
 // dial connects a client that the test closes.
-func (f *fixture) dial() *client.Client {
+func (f *fixture) dial() *client.Client { return f.dialWith(client.Options{}) }
+
+func (f *fixture) dialWith(o client.Options) *client.Client {
 	f.t.Helper()
-	c, err := client.Dial(f.t.Context(), client.Options{Path: f.path, Name: f.t.Name()})
+	o.Path, o.Name = f.path, f.t.Name()
+	c, err := client.Dial(f.t.Context(), o)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -3,10 +3,10 @@
 package server
 
 import (
+	"errors"
 	"sync"
 	"time"
 
-	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/wire"
 )
 
@@ -14,10 +14,19 @@ import (
 // not read them.
 const maxUnread = 4 << 20
 
-// outbox is the replies of one session. They are written without waiting where the socket
-// takes them, else by a goroutine, so that no other goroutine waits for the client.
+// stream carries frames to a client: its socket, or a ring.
+type stream interface {
+	TryWrite(frames []byte) (int, error)                  // what it takes without waiting
+	WriteWithin(frames []byte, limit time.Duration) error // all, at most for limit
+	Fits(n int) bool                                      // reports whether it takes a frame of n bytes
+	Close() error
+}
+
+// outbox is the replies of one stream of a session. They are written without waiting where
+// the stream takes them, else by a goroutine, so that no other goroutine waits for the
+// client.
 type outbox struct {
-	conn     *socket.Conn
+	stream   stream
 	readTime time.Duration // after which a client that reads nothing is given up
 	wake     chan struct{} // starts the writer
 
@@ -33,8 +42,8 @@ type outbox struct {
 	}
 }
 
-func newOutbox(conn *socket.Conn, readTime time.Duration) *outbox {
-	o := &outbox{conn: conn, readTime: readTime, wake: make(chan struct{}, 1)}
+func newOutbox(to stream, readTime time.Duration) *outbox {
+	o := &outbox{stream: to, readTime: readTime, wake: make(chan struct{}, 1)}
 	o.mu.room = sync.NewCond(&o.mu.Mutex)
 	return o
 }
@@ -73,6 +82,9 @@ func (o *outbox) put(t wire.Type, request uint64, m wire.Message) {
 		return
 	}
 	frames, err := wire.AppendFrame(o.mu.pending, t, request, m)
+	if err == nil && !o.stream.Fits(len(frames)-len(o.mu.pending)) {
+		err = errors.New("the reply is larger than the ring: use memory, or send the request by the socket")
+	}
 	if err != nil {
 		frames, _ = wire.AppendFrame(o.mu.pending, wire.TypeError, request, asReply(err, wire.CodeInvalid))
 	}
@@ -86,7 +98,7 @@ func (o *outbox) flush() {
 	if o.mu.writing || o.mu.closed || len(o.mu.pending) == 0 {
 		return
 	}
-	n, err := o.conn.TryWrite(o.mu.pending)
+	n, err := o.stream.TryWrite(o.mu.pending)
 	if err != nil {
 		o.closeLocked()
 		return
@@ -119,9 +131,7 @@ func (o *outbox) writeOnce() bool {
 	o.mu.pending, o.mu.written = o.mu.spare[:0], len(frames)
 	o.mu.Unlock()
 
-	_ = o.conn.SetWriteDeadline(time.Now().Add(o.readTime))
-	err := o.conn.Write(frames)
-	_ = o.conn.SetWriteDeadline(time.Time{})
+	err := o.stream.WriteWithin(frames, o.readTime)
 
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,7 +147,8 @@ func (o *outbox) writeOnce() bool {
 // the connection.
 func (o *outbox) drain(limit time.Duration) {
 	o.flush()
-	_ = o.conn.SetWriteDeadline(time.Now().Add(limit))
+	giveUp := time.AfterFunc(limit, o.close)
+	defer giveUp.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for !o.mu.closed && o.unwritten() > 0 {
@@ -157,7 +168,7 @@ func (o *outbox) closeLocked() {
 	if !o.mu.closed {
 		o.mu.closed = true
 		close(o.wake)
-		o.conn.Close()
+		o.stream.Close()
 		o.mu.room.Broadcast()
 	}
 }

@@ -224,7 +224,7 @@ func (s *session) weights(t *task) error {
 	}
 	if t.claim() {
 		t.reply(reply)
-		s.out.flush()
+		t.out.flush()
 	}
 	return nil
 }

@@ -20,15 +20,20 @@ import (
 
 func TestJobsOfEverySizeAreRight(t *testing.T) {
 	f := serve(t, server.Options{})
-	c := f.dial()
+	for _, ring := range []int{0, 4096, 256 << 10} {
+		testSizes(t, f.dialWith(client.Options{Ring: ring}))
+	}
+	if got := f.gpu.Context.Counters().Compiles; got != 1 {
+		t.Errorf("%d compiles", got)
+	}
+}
+
+func testSizes(t *testing.T, c *client.Client) {
 	p := program(t, c, affine)
 	for _, n := range []int{1, 2, 64, 1000, 1024, 16384, 16385, 40000, 300000, 1 << 20} {
 		if err := run(t.Context(), c, p, n, 3, uint32(n)); err != nil {
 			t.Errorf("%d words: %v", n, err)
 		}
-	}
-	if got := f.gpu.Context.Counters().Compiles; got != 1 {
-		t.Errorf("%d compiles", got)
 	}
 }
 
@@ -37,7 +42,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			c, err := client.Dial(t.Context(), client.Options{Path: f.path})
+			c, err := client.Dial(t.Context(), client.Options{Path: f.path, Ring: i % 2 * 64 << 10})
 			if err != nil {
 				t.Error(err)
 				return

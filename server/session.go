@@ -29,7 +29,8 @@ type session struct {
 	running chan *running
 	backlog *semaphore.Weighted // bytes of requests that are not handled yet
 	pace    *pace
-	objects *objects // used by handle only
+	objects *objects       // used by handle only
+	reading sync.WaitGroup // of the ring
 
 	mu struct {
 		sync.Mutex
@@ -37,6 +38,7 @@ type session struct {
 		unanswered map[uint64]*task
 		jobs       int // of the unanswered, those that isTimed
 		requests   uint64
+		ring       *ringStream // nil: none
 		draining   bool
 		idle       chan struct{} // closed when draining and nothing is unanswered
 	}
@@ -79,8 +81,11 @@ func (s *session) serve() {
 	}
 	s.cancel()
 	s.out.close()
+	s.closeRing()
+	s.reading.Wait()
 	close(s.tasks)
 	rest.Wait()
+	s.freeRing()
 	s.conn.CloseFiles()
 	s.objects.release()
 }
@@ -130,32 +135,32 @@ func (s *session) read() error {
 			return err
 		}
 		s.server.counts.requests.Add(1)
-		if err := s.receive(h, b, files); err != nil {
+		if err := s.receive(s.out, h, b, files); err != nil {
 			return err
 		}
 	}
 }
 
 // receive accepts one request, whose body is valid until it returns.
-func (s *session) receive(h wire.Header, b []byte, files []*os.File) error {
+func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File) error {
 	if h.Type == wire.TypeCancel {
-		return s.cancelRequest(h, b)
+		return s.cancelRequest(out, h, b)
 	}
-	if !s.out.expect(0) { // waits while the client does not read
+	if !out.expect(0) { // waits while the client does not read
 		return io.ErrClosedPipe
 	}
 	size := int64(len(b))
 	if err := s.backlog.Acquire(s.ctx, size); err != nil {
 		return err
 	}
-	t, err := s.admit(h, b)
+	t, err := s.admit(out, h, b)
 	if err != nil {
 		s.backlog.Release(size)
 		closeAll(files)
 		if reply, ok := errors.AsType[*wire.Error](err); ok {
 			s.server.counts.failed.Add(1)
-			s.out.put(wire.TypeError, h.Request, reply)
-			s.out.flush()
+			out.put(wire.TypeError, h.Request, reply)
+			out.flush()
 			return nil
 		}
 		return err
@@ -167,7 +172,7 @@ func (s *session) receive(h wire.Header, b []byte, files []*os.File) error {
 
 // admit makes the task of a request. It returns a *wire.Error for a request that is
 // refused, and another error for one that ends the session.
-func (s *session) admit(h wire.Header, b []byte) (*task, error) {
+func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	if h.Type < wire.TypeHello || h.Type > wire.TypeRing || h.Type == wire.TypeHello || h.Request == 0 {
 		return nil, errors.Join(wire.ErrMalformed, errors.New("a request of type "+h.Type.String()+", or without a number"))
 	}
@@ -183,7 +188,7 @@ func (s *session) admit(h wire.Header, b []byte) (*task, error) {
 	case timed && s.mu.jobs >= int(limits.Jobs):
 		return nil, reject(wire.CodeQuota, "the session has %d unanswered jobs already", s.mu.jobs)
 	}
-	t := &task{s: s, header: h, body: newBody(b)}
+	t := &task{s: s, out: out, header: h, body: newBody(b)}
 	s.mu.unanswered[h.Request] = t
 	s.mu.requests++
 	if !timed {
@@ -213,7 +218,7 @@ func (s *session) forget(t *task) {
 }
 
 // cancelRequest answers a cancel, and before it the request that it ends.
-func (s *session) cancelRequest(h wire.Header, b []byte) error {
+func (s *session) cancelRequest(out *outbox, h wire.Header, b []byte) error {
 	var m wire.Cancel
 	if err := m.Decode(b); err != nil {
 		return err
@@ -224,8 +229,8 @@ func (s *session) cancelRequest(h wire.Header, b []byte) error {
 	if t != nil {
 		t.end(wire.CodeCancelled, "a cancel request ended it")
 	}
-	s.out.put(h.Type|wire.ReplyBit, h.Request, &wire.Empty{})
-	s.out.flush()
+	out.put(h.Type|wire.ReplyBit, h.Request, &wire.Empty{})
+	out.flush()
 	return nil
 }
 
@@ -252,6 +257,13 @@ func (s *session) closeIdle() {
 
 // abort ends the session with an error.
 func (s *session) abort(reason *wire.Error) {
+	// The socket carries what ends the session, after what the ring has.
+	s.mu.Lock()
+	ring := s.mu.ring
+	s.mu.Unlock()
+	if ring != nil {
+		ring.out.drain(abortTime)
+	}
 	s.out.put(wire.TypeError, 0, reason)
 	s.out.drain(abortTime)
 }

@@ -15,6 +15,7 @@ import (
 // task is one request of a session, from its receipt to its reply.
 type task struct {
 	s        *session
+	out      *outbox // of the stream that the request came by
 	header   wire.Header
 	body     *body
 	files    []*os.File  // that came with the request; handle closes them
@@ -68,19 +69,21 @@ func (t *task) send(typ wire.Type, m wire.Message) {
 		t.cancel()
 	}
 	t.s.forget(t)
-	t.s.out.put(typ, t.header.Request, m)
+	t.out.put(typ, t.header.Request, m)
 }
 
 // end answers the request with an error, if it is unanswered.
 func (t *task) end(code wire.Code, message string) {
 	if t.claim() {
 		t.fail(reject(code, "%s", message), code)
-		t.s.out.flush()
+		t.out.flush()
 	}
 }
 
 // expire is called at the deadline.
 func (t *task) expire() {
+	t.s.mu.Lock() // until admit has stored the timer
+	t.s.mu.Unlock()
 	t.s.server.counts.deadlines.Add(1)
 	t.end(wire.CodeDeadline, "the deadline passed")
 }

@@ -67,7 +67,11 @@ func (c *Client) send(w *call, m wire.Message, files []*os.File) error {
 		return errors.Join(ErrInvalid, err)
 	}
 	c.sending.frames = frames
-	if err := c.conn.Write(frames, files...); err != nil {
+	write := c.conn.Write
+	if ring := c.sending.ring; ring != nil && len(files) == 0 && ring.Fits(len(frames)) {
+		write = func(frames []byte, _ ...*os.File) error { return ring.WriteWithin(frames, ringTime) }
+	}
+	if err := write(frames, files...); err != nil {
 		select {
 		case <-c.done:
 		case <-time.After(readRest):

@@ -24,6 +24,12 @@ type Options struct {
 	// "shadercache/socket" in $XDG_RUNTIME_DIR, else in a directory below /tmp.
 	Path string
 
+	// Ring is the size of a ring in shared memory, a power of 2 from 4 KiB to 1 MiB, by
+	// which requests and replies go then, as far as they fit. It saves the system calls of
+	// a round trip. Reading it spins for up to 50 us before it sleeps, on both sides.
+	// Default: 0, the socket alone.
+	Ring int
+
 	// Name appears in the server's status. Default: the name of the executable.
 	Name string
 }
@@ -37,7 +43,8 @@ type Client struct {
 
 	sending struct {
 		sync.Mutex
-		frames []byte // reused
+		frames []byte      // reused
+		ring   *clientRing // nil: none
 	}
 
 	mu struct {
@@ -46,8 +53,10 @@ type Client struct {
 		request uint64
 		ids     [wire.KindPlan + 1]uint32 // the last one of each kind
 		ended   error                     // why the session ended; nil: it has not
+		ring    *clientRing               // nil: none
 	}
 	done chan struct{} // closed when the reader has ended
+
 }
 
 // Welcome is what a server tells a new session.
@@ -114,6 +123,11 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	}
 	c.slots = make(chan struct{}, max(1, c.welcome.Limits.Jobs))
 	go c.read()
+	if o.Ring != 0 {
+		if err := c.openRing(ctx, o.Ring); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
 	return c, nil
 }
 
@@ -161,6 +175,7 @@ func (c *Client) Welcome() Welcome { return c.welcome }
 func (c *Client) Close() error {
 	c.end(ErrClosed)
 	<-c.done
+	c.closeRing()
 	c.staging.release()
 	return nil
 }
@@ -191,8 +206,12 @@ func (c *Client) end(err error) {
 	c.mu.ended = err
 	calls := c.mu.calls
 	c.mu.calls = map[uint64]*call{}
+	ring := c.mu.ring
 	c.mu.Unlock()
 	c.conn.Close()
+	if ring != nil {
+		_ = ring.Close()
+	}
 	for _, each := range calls {
 		each.finish(nil, err)
 	}
@@ -211,19 +230,24 @@ func (c *Client) read() {
 			c.end(decodeError(body))
 			return
 		}
-		c.mu.Lock()
-		waiting := c.mu.calls[h.Request]
-		delete(c.mu.calls, h.Request)
-		c.mu.Unlock()
-		switch {
-		case waiting == nil: // released
-		case h.Type == wire.TypeError:
-			waiting.finish(nil, decodeError(body))
-		case h.Type != waiting.sent|wire.ReplyBit:
-			waiting.finish(nil, fmt.Errorf("%w: a %v to a %v", ErrMalformed, h.Type, waiting.sent))
-		default:
-			waiting.finish(body, nil)
-		}
+		c.answer(h, body)
+	}
+}
+
+// answer passes a reply to its call.
+func (c *Client) answer(h wire.Header, body []byte) {
+	c.mu.Lock()
+	waiting := c.mu.calls[h.Request]
+	delete(c.mu.calls, h.Request)
+	c.mu.Unlock()
+	switch {
+	case waiting == nil: // forgotten
+	case h.Type == wire.TypeError:
+		waiting.finish(nil, decodeError(body))
+	case h.Type != waiting.sent|wire.ReplyBit:
+		waiting.finish(nil, fmt.Errorf("%w: a %v to a %v", ErrMalformed, h.Type, waiting.sent))
+	default:
+		waiting.finish(body, nil)
 	}
 }
 

@@ -182,7 +182,7 @@ func (c *Conn) TakeFiles(t wire.Type) ([]*os.File, error) {
 }
 
 // Write sends frames, with files as descriptors of the first. It waits while the peer
-// does not read, at most until the deadline of SetWriteDeadline.
+// does not read, without a limit.
 func (c *Conn) Write(frames []byte, files ...*os.File) error {
 	if len(files) == 0 {
 		_, err := c.unix.Write(frames)
@@ -190,7 +190,13 @@ func (c *Conn) Write(frames []byte, files ...*os.File) error {
 	}
 	fds := make([]int, len(files))
 	for i, f := range files {
-		fds[i] = int(f.Fd())
+		raw, err := f.SyscallConn() // not Fd, which would make an eventfd blocking
+		if err == nil {
+			err = raw.Control(func(fd uintptr) { fds[i] = int(fd) })
+		}
+		if err != nil {
+			return err
+		}
 	}
 	n, _, err := c.unix.WriteMsgUnix(frames, unix.UnixRights(fds...), nil)
 	if err == nil && n < len(frames) {
@@ -217,11 +223,20 @@ func (c *Conn) TryWrite(frames []byte) (n int, err error) {
 	return max(n, 0), errors.Join(err, failed)
 }
 
+// WriteWithin is Write without files that waits at most for limit.
+func (c *Conn) WriteWithin(frames []byte, limit time.Duration) error {
+	if err := c.unix.SetWriteDeadline(time.Now().Add(limit)); err != nil {
+		return err
+	}
+	err := c.Write(frames)
+	return errors.Join(err, c.unix.SetWriteDeadline(time.Time{}))
+}
+
+// Fits reports whether a frame of n bytes can be written at all: always.
+func (c *Conn) Fits(int) bool { return true }
+
 // SetReadDeadline makes Next fail after t; the zero time removes the limit.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.unix.SetReadDeadline(t) }
-
-// SetWriteDeadline makes Write fail after t; the zero time removes the limit.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.unix.SetWriteDeadline(t) }
 
 // Close closes the connection. It may be called while other goroutines read and write,
 // which then fail.
