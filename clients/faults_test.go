@@ -29,6 +29,7 @@ type fault struct {
 
 var faults = []fault{
 	{"none", honest, []string{"open", "load", "buffer", "run", "gemm", "status", "run"}},
+	{"limits without bounds", patch(wire.TypeHello, 16+2+8+8+2+2+4+2+32, bytes.Repeat([]byte{0xFF}, 48)...), []string{"open", "load", "run", "status"}},
 	{"garbage", bytesAt(wire.TypeHello, func([]byte) []byte { return bytes.Repeat([]byte{0xFF}, 64) }), []string{"open protocol", "load protocol"}},
 	{"text", bytesAt(wire.TypeHello, func([]byte) []byte { return []byte("HTTP/1.1 400 Bad Request\r\n\r\n") }), []string{"open protocol"}},
 	{"closed at once", at(wire.TypeHello, func(net.Conn, wire.Header, []byte) error { return errHangUp }), []string{"open closed", "load closed"}},

@@ -72,6 +72,7 @@ _INLINE_SUM = 512 << 10  # likewise, of one request
 _ALIGN = 256  # of offsets in shared memory that this file chooses
 _TIMEOUT = 60.0  # seconds
 _COMPILE_TIMEOUT = 660.0  # likewise: a server compiles for at most 10 minutes
+_LONGEST_WAIT = 1e6  # likewise: what every system call takes
 _GRACE = 5.0  # seconds beyond a deadline until a server counts as dead
 
 _HEADER = Struct("<IHHQ")
@@ -831,7 +832,7 @@ class Future:
         self.staging = staging
         self.done = False
         self.value: "Any" = None
-        self.error: "Error | None" = None
+        self.error: "Exception | None" = None
 
     def result(self) -> "Any":
         """Waits until the request is done, at the latest at its deadline, and returns its
@@ -848,7 +849,7 @@ class Future:
         if not self.done:
             self.client._call(_CANCEL, [pack("<Q", self.number)])
 
-    def _finish(self, value: "Any", error: "Error | None") -> None:
+    def _finish(self, value: "Any", error: "Exception | None") -> None:
         self.value, self.error, self.done = value, error, True
         if self.staging is not None:
             self.staging.__exit__()
@@ -1114,7 +1115,11 @@ class Client:
         """Returns the server's counters."""
         import json
 
-        return json.loads(self._call(_STATUS, [], decode=lambda r: bytes(r.data())))
+        text = self._call(_STATUS, [], decode=lambda r: bytes(r.data()))
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise self._bad_answer("a status that is not JSON") from None
 
     # -- shared memory that this file manages
 
@@ -1256,7 +1261,7 @@ class Client:
 
         poll = select.poll()
         poll.register(self._socket.fileno(), select.POLLIN | select.POLLOUT)
-        events = poll.poll(max(0, until - monotonic()) * 1000)
+        events = poll.poll(max(0, min(until - monotonic(), _LONGEST_WAIT)) * 1000)
         if not events:
             raise self._timed_out()
         if events[0][1] & select.POLLIN and not self._take():
@@ -1287,7 +1292,7 @@ class Client:
         if left <= 0:
             raise self._timed_out()
         try:
-            self._socket.settimeout(left)
+            self._socket.settimeout(min(left, _LONGEST_WAIT))
             n = self._socket.recv_into(memoryview(self._in)[self._have :])
         except (_socket.timeout, TimeoutError):
             raise self._timed_out() from None
@@ -1339,24 +1344,32 @@ class Client:
 
     def _complete(self, type: int, request: int, body: memoryview) -> None:
         future = self._pending.get(request)
-        if future is None and request != 0 or request == 0 and type != _REPLY:
-            raise self._bad_answer("a reply to no request")
         try:
             reader = _Reader(body)
-            if type == _REPLY:
+            if type == _REPLY and (future is not None or request == 0):
                 self._failed(future, reader)
                 return
-            assert future is not None
+            if future is None:
+                raise _Malformed("a reply to no request")
             if type != future.type | _REPLY:
                 raise _Malformed("a reply of another type than its request")
-            value = future.decode(reader)
-            reader.end()
+            value, error = self._decoded(future, reader)
         except _Malformed as e:
             raise self._bad_answer(str(e)) from None
+        del self._pending[request]
+        future._finish(value, error)
+
+    def _decoded(self, future: Future, reader: _Reader) -> "tuple[Any, Exception | None]":
+        try:
+            value = future.decode(reader)
+            reader.end()
+            return value, None
+        except _Malformed:
+            raise
         except Error as e:  # the welcome of another version
             raise self._finish_all(e)
-        del self._pending[request]
-        future._finish(value, None)
+        except Exception as e:  # an output that does not take its bytes any more
+            return None, e
 
     def _failed(self, future: "Future | None", r: _Reader) -> None:
         (code,) = r.unpack("<H", 2)

@@ -249,6 +249,19 @@ class Check:
         except shadercache.Error as e:
             want(e.name == "usage")
 
+    def resized(self) -> None:
+        """Takes an output away before its bytes come: that job fails, and no other."""
+        gone, kept = bytearray(4 * COUNT), poisoned(COUNT)
+        jobs = [self._submit(floats(COUNT, 1), gone), self._submit(floats(COUNT, 1), kept)]
+        del gone[8:]
+        jobs[1].result()
+        want(kept == double(floats(COUNT, 1)))
+        try:
+            jobs[0].result()
+            want(False)
+        except ValueError:
+            pass
+
     def status(self) -> None:
         want(isinstance(self._gpu.status(), dict))
 
