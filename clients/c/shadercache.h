@@ -98,7 +98,7 @@ typedef struct shc_info {
     uint64_t longest_ns;  /* a longer deadline is shortened to this */
 } shc_info;
 
-/* Connects to the server at the socket path. NULL is $SHADERCACHE_SERVER, else the
+/* Connects to the server at the socket path. NULL or "" is $SHADERCACHE_SERVER, else the
  * default place. Sets *client also where it fails, for shc_message to have the reason; close it
  * in either case. Only without memory *client is NULL, which all functions accept. */
 int shc_open(shc_client **client, const char *path);
@@ -670,8 +670,8 @@ static uint64_t shc__get(shc__reader *r, size_t n) {
     const unsigned char *p = shc__take(r, n);
     uint64_t v = 0;
     if (p != NULL) {
-        while (n-- > 0) {
-            v = v << 8 | p[n];
+        for (; n > 0; n--) {
+            v = v << 8 | p[n - 1];
         }
     }
     return v;
@@ -1133,6 +1133,9 @@ static int shc__find_socket(shc_client *c, const char *path, struct sockaddr_un 
     const char *env = getenv("SHADERCACHE_SERVER"), *runtime = getenv("XDG_RUNTIME_DIR");
     char dir[64];
     int n, code;
+    if (path != NULL && path[0] == 0) {
+        path = NULL;
+    }
     if (path == NULL && env != NULL && env[0] != 0 && strcmp(env, "auto") != 0) {
         path = env;
         if (path[0] != '/') {

@@ -350,7 +350,7 @@ static int again(check *c) {
 
 static int open_client(check *c) {
     shc_close(c->gpu);
-    return shc_open(&c->gpu, c->path[0] == 0 ? NULL : c->path);
+    return shc_open(&c->gpu, c->path);
 }
 
 /* Checks the path as the directory of the default place. */
