@@ -214,6 +214,19 @@ class Check:
             plan.run(floats(16, 0), result)
             want(list(result) == [46, 55, 82, 91])
 
+    def network(self) -> None:
+        """A convolution and a product, whose weights a second client finds."""
+        spec = "conv2d:1x1x4x4-1,3x3,bias\ngemm:1x2x4"
+        for version in (0, 3):
+            net = self._gpu.plan(spec, name="check-network", exact=True)
+            want(net.version == version and net.has_weights == (version > 0))
+            if net.version != 3:
+                weights = array("f", [1] * 9 + [1, 0, 0, 1, 1, 0, 0, 1])
+                net.set_weights(weights, array("f", [1]), version=3)
+            want(list(array("f", net.run(floats(16, 0)))) == [46 + 82, 55 + 91])
+            self.open()
+        self._gpu.delete_plan("check-network")
+
     def numpy(self) -> None:
         """Arrays of numpy: inline, staged, in shared memory, and as result of a plan."""
         import numpy as np
