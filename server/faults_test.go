@@ -227,7 +227,7 @@ func (f *fixture) wantNothingLeft(good *client.Client) {
 // TestDamagedStreams sends valid sessions with random damage: whatever is answered, the
 // server serves the others right.
 func TestDamagedStreams(t *testing.T) {
-	f := serve(t, server.Options{ReadTime: 200 * time.Millisecond})
+	f := serve(t, server.Options{ReadTime: 200 * time.Millisecond, NamedTime: 10 * time.Millisecond})
 	good := f.dial()
 	p := program(t, good, affine)
 	random := rand.New(rand.NewPCG(1, 2))
