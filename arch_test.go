@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"server/supervisor": {},
 	"server/ring":       {"server/wire"},
 	"server/wire":       {},
+	"clients":           {},
 
 	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader"}, // the front door
 	"shader":          {},
