@@ -24,7 +24,8 @@ var mayImport = map[string][]string{
 	"internal/faultgl":   {},
 	"internal/powercut":  {},
 	"internal/corpus":    {},
-	"internal/servers":   {},
+	"internal/servers":   {"internal/osfile"},
+	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
 
 	"server":            {".", "binary", "cache", "conv2d", "executor", "glctx", "internal/osfile", "server/ring", "server/socket", "server/wire", "shader"},
 	"server/client":     {"server/ring", "server/socket", "server/wire", "shader"},
@@ -33,6 +34,7 @@ var mayImport = map[string][]string{
 	"server/supervisor": {},
 	"server/ring":       {"server/wire"},
 	"server/wire":       {},
+	"clients":           {},
 
 	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader"}, // the front door
 	"shader":          {},
