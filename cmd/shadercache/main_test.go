@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite golden parts of scripts and docs/command.md")
 
 func TestMain(m *testing.M) {
-	testscript.Main(neutral{m}, map[string]func(){"shadercache": main, stuckName: stuckMain})
+	testscript.Main(neutral{m}, map[string]func(){"shadercache": main, stuckName: stuckMain, streamName: streamMain})
 }
 
 // neutral runs the tests, but not the commands that they start, in an environment
