@@ -108,7 +108,8 @@ func TestExamples(t *testing.T) {
 	f.checkDockerfile()
 	f.checkPod()
 	f.checkService()
-	tested := []string{"Dockerfile", "app.service", "github-actions.yml", "kubernetes-pod.yaml"}
+	tested := []string{"Dockerfile", "app.service", "github-actions.yml", "kubernetes-pod.yaml",
+		"shadercache.service", "shadercache.socket"} // the last two by the tests of serve
 	var found []string
 	for _, e := range osfile.List(examples) {
 		found = append(found, e.Name())
