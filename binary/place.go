@@ -128,7 +128,7 @@ func (p Place) openDir(openDir func(path string) (*Dir, error)) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the cache directory cannot be used: %w", err)
 	}
-	if !osfile.IsWritable(dir.path) {
+	if _, err := os.Lstat(dir.path); !errors.Is(err, fs.ErrNotExist) && !osfile.IsWritable(dir.path) {
 		return dir, fmt.Errorf("the cache directory %s %w", dir.path, errNotWritable)
 	}
 	return dir, nil

@@ -50,6 +50,7 @@ func TestPlace(t *testing.T) {
 		"a file":                              {Place{Dir: file}, "", nil, "is not a directory"},
 		"a file with upstream":                {Place{Dir: file, Upstream: baked.path}, private, []string{baked.path}, "is not a directory"},
 	} {
+		must(t, os.RemoveAll(own)) // Find is for directories that are not made yet, too
 		for _, open := range []func(Place) Location{Place.Find, Place.Open} {
 			l := open(c.place)
 			got := ""
@@ -98,23 +99,27 @@ func exists(path string) bool {
 
 // A private place that another user could have prepared is left out, and the next is used.
 func TestPrivatePlacesOfOthers(t *testing.T) {
-	_, runtime := placeEnvironment(t)
-	first, temporary := filepath.Join(runtime, "shadercache"), t.TempDir()
-	t.Setenv("TMPDIR", temporary)
-	baked := openTestDir(t)
 	elsewhere := t.TempDir()
-	for name, prepare := range map[string]func() error{
-		"others can write":  func() error { return errors.Join(os.Mkdir(first, 0o700), os.Chmod(first, 0o777)) },
-		"a link":            func() error { return os.Symlink(elsewhere, first) },
-		"a file":            func() error { return os.WriteFile(first, nil, 0o600) },
-		"no such directory": func() error { return os.Remove(runtime) },
+	for name, prepare := range map[string]func(runtime, first string) error{
+		"others can write": func(_, first string) error {
+			return errors.Join(os.Mkdir(first, 0o700), os.Chmod(first, 0o777))
+		},
+		"a link":            func(_, first string) error { return os.Symlink(elsewhere, first) },
+		"a file":            func(_, first string) error { return os.WriteFile(first, nil, 0o600) },
+		"no such directory": func(runtime, _ string) error { return os.Remove(runtime) },
 	} {
-		must(t, os.RemoveAll(first))
-		must(t, prepare())
-		l := Place{Upstream: baked.path}.Find()
-		if l.Dir == nil || l.Dir.Path() == first || !strings.HasSuffix(l.Dir.Path(), "/"+filepath.Base(osfile.PrivatePlaces("shadercache")[1])) {
-			t.Errorf("%s: %+v", name, l)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, runtime := placeEnvironment(t)
+			first := filepath.Join(runtime, "shadercache")
+			t.Setenv("TMPDIR", t.TempDir())
+			baked := openTestDir(t)
+			must(t, prepare(runtime, first))
+			l := Place{Upstream: baked.path}.Find()
+			next := filepath.Base(osfile.PrivatePlaces("shadercache")[1])
+			if l.Dir == nil || l.Dir.Path() == first || filepath.Base(l.Dir.Path()) != next {
+				t.Errorf("%+v", l)
+			}
+		})
 	}
 	if files, err := os.ReadDir(elsewhere); err != nil || len(files) > 0 {
 		t.Errorf("written behind the link: %v, %v", files, err)
