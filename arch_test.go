@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"internal/powercut":  {},
 	"internal/corpus":    {},
 	"internal/servers":   {},
+	"internal/portable":  {},
 
 	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader"}, // the front door
 	"shader":          {},
