@@ -10,7 +10,8 @@ XVFB     := xvfb-run -a -s '-screen 0 1280x1024x24 -noreset'
 DEMO     := bin/demo
 FUZZTIME ?= 20s
 FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/crashlog \
-	./drivercache/nvidia ./bundle ./glctx ./conv2d ./conv2d/imaging ./resident ./demo/interpreter
+	./drivercache/nvidia ./bundle ./glctx ./conv2d ./conv2d/imaging ./resident ./demo/interpreter \
+	./server/wire ./server/ring
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
@@ -76,8 +77,10 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./cache -run 'ManyProcesses|GetWaitsForNoLock'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed|Bombs|PowerCut'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./drivercache/nvidia -run 'PowerCut'
-	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run 'ManyPrograms|FaultModes'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run 'ManyPrograms|FaultModes|KilledClients'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./clients -run 'Flipped'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./server -run 'Damaged|ComeAndGo|Plans|Networks'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v . -run 'KilledStarts'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 90m -v . -run 'TestSoak$$' # an hour
 

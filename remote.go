@@ -73,6 +73,9 @@ func (o Options) hasRemote() bool {
 // more rights than its user takes nothing from there: packs are executable code.
 func (o Options) remoteSettings() (remote.Options, error) {
 	settings := o.Remote
+	if settings.Mode == remote.Off {
+		return settings, nil // whatever the environment has
+	}
 	if settings.Logger == nil {
 		settings.Logger = o.Cache.Logger
 	}
@@ -121,12 +124,15 @@ func (f *fleet) result() remote.StartReport {
 
 // close pushes what this process compiled, where it may, for at most a second, and closes
 // the remote. The contexts are closed before: the driver has written its machine code.
-func (f *fleet) close() {
+func (f *fleet) close(compiled bool) {
 	if f == nil {
 		return
 	}
 	if f.started != nil {
 		<-f.started
+	}
+	if !compiled {
+		f.remote.Unchanged()
 	}
 	if err := f.remote.Close(); err != nil {
 		f.logger.Warn("the remote was not closed", "reason", err)

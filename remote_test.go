@@ -135,6 +135,7 @@ func TestAFleetCompilesOnce(t *testing.T) {
 	place := "SHADERCACHE_REMOTE=file://" + t.TempDir()
 	writer := newMachine(t, place, "SHADERCACHE_REMOTE_MODE=read-write", "SHADERCACHE_REMOTE_SIGN_KEY="+key)
 	writer.wants("open", remote.Leased, 1)
+	writer.wants("open", remote.Current, 0)
 	reads := []string{place, "SHADERCACHE_REMOTE_KEYS=" + key + ".pub"}
 	reader := newMachine(t, reads...)
 	reader.wants("open", remote.Pulled, 0)

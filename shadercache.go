@@ -101,7 +101,7 @@ func Open(o Options) (*GPU, error) {
 	began := time.Now()
 	context, err := glctx.Open(o.Context)
 	if err != nil {
-		f.close()
+		f.close(false)
 		return nil, err
 	}
 	return newGPU(context, o, f, time.Since(began))
@@ -138,7 +138,7 @@ func newGPU(context *glctx.Context, o Options, f *fleet, contextTime time.Durati
 	var err error
 	if gpu.Cache, err = cache.New(device, o.Cache); err != nil {
 		err = errors.Join(err, gpu.closeContexts())
-		f.close()
+		f.close(false)
 		return nil, err
 	}
 	if o.NoExecutor {
@@ -214,6 +214,6 @@ func (g *GPU) Close() error {
 		closed = nil
 	}
 	err := errors.Join(stopped, closed, g.closeContexts())
-	g.fleet.close()
+	g.fleet.close(g.Cache.Stats().Compiles > 0)
 	return err
 }

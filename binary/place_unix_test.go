@@ -110,8 +110,7 @@ func TestPrivatePlacesOfOthers(t *testing.T) {
 		"a file":            func() error { return os.WriteFile(first, nil, 0o600) },
 		"no such directory": func() error { return os.Remove(runtime) },
 	} {
-		must(t, os.MkdirAll(runtime, 0o700))
-		must(t, os.RemoveAll(first))
+		must(t, errors.Join(os.RemoveAll(first), os.MkdirAll(runtime, 0o700)))
 		must(t, prepare())
 		l := Place{Upstream: baked.path}.Find()
 		if l.Dir == nil || l.Dir.Path() == first || !strings.HasSuffix(l.Dir.Path(), "/"+filepath.Base(osfile.PrivatePlaces("shadercache")[1])) {

@@ -1,10 +1,7 @@
 package cache_test
 
 import (
-	"bytes"
 	"errors"
-	"log/slog"
-	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
@@ -12,50 +9,72 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// A driver that computes a program wrong however it got it costs one compile, and each
-// start a warning.
-func TestAlwaysWrongIsCompiledOnce(t *testing.T) {
+// A driver that computes a program wrong however it got it gives an error at each start, and
+// a result when it was mended.
+func TestAlwaysWrongIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	var f *fixture
 	var runs int
 	var answer error
 	src := checkedSource(&f, &runs, &answer)
+	bad := errors.New("got 3, want 4")
 	for start, want := range []struct {
-		origin   cache.Origin
-		counts   binary.Counters
-		runs     int
-		warnings int
+		answer error
+		counts binary.Counters
+		runs   int
+		wrong  int // records after the start
 	}{
-		{cache.Compiled, binary.Counters{Compiles: 1}, 0, 0},
-		{cache.Compiled, binary.Counters{Compiles: 1, WrongAnswers: 1}, 2, 1},
-		{cache.Disk, binary.Counters{DiskHits: 1}, 0, 1},
-		{cache.Disk, binary.Counters{DiskHits: 1}, 0, 1},
+		{nil, binary.Counters{Compiles: 1}, 0, 0},
+		{bad, binary.Counters{Compiles: 1, WrongAnswers: 1}, 2, 1},
+		{bad, binary.Counters{Compiles: 1}, 1, 1},
+		{nil, binary.Counters{Compiles: 1}, 1, 1},
+		{bad, binary.Counters{WrongAnswers: 1}, 1, 1},
+		{nil, binary.Counters{DiskHits: 1}, 1, 0},
+		{nil, binary.Counters{DiskHits: 1}, 0, 0},
 	} {
-		var log bytes.Buffer
-		runs = 0
-		f = openStart(t, dir, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		f.wantOrigin(src, want.origin)
-		f.wantCounts(withStored(f, want.counts))
-		f.close()
-		if n := strings.Count(log.String(), "also right after a compile"); runs != want.runs || n != want.warnings {
-			t.Errorf("start %d: %d runs of the check, %d warnings:\n%s", start, runs, n, &log)
+		runs, answer = 0, want.answer
+		f = openStart(t, dir, cache.Options{})
+		h, err := f.cache.Get(t.Context(), src)
+		wrong, isWrong := errors.AsType[*cache.WrongAnswerError](err)
+		if isWrong != (want.answer != nil) || isWrong && (!wrong.Compiled || wrong.Keys[0] != src.Key()) || !isWrong && err != nil {
+			t.Errorf("start %d: %v", start, err)
 		}
-		answer = errors.New("got 3, want 4")
+		if err == nil {
+			h.Release()
+		}
+		f.flush()
+		if want.answer == nil {
+			want.counts.Stored = want.counts.Compiles
+		}
+		f.wantCounts(want.counts)
+		f.close()
+		if runs != want.runs {
+			t.Errorf("start %d: %d runs of the check", start, runs)
+		}
+		if n := f.dev.Calls().Deletes; err != nil && n == 0 {
+			t.Errorf("start %d: the program is left", start)
+		}
+		wantWrongPrograms(t, dir, f.dev.Fingerprint(), src.Name(), want.wrong)
 	}
+}
+
+// wantWrongPrograms checks the records for the doctor.
+func wantWrongPrograms(t *testing.T, dir string, driver binary.Fingerprint, name string, n int) {
+	t.Helper()
 	d, err := binary.OpenDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := d.Store(f.dev.Fingerprint())
+	store, err := d.Store(driver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list := store.WrongPrograms(); len(list) != 1 || list[0].Name != src.Name() || list[0].Reason != "got 3, want 4" {
-		t.Errorf("wrong programs: %+v", list)
+	if list := store.WrongPrograms(); len(list) != n || n > 0 && (list[0].Name != name || list[0].Reason != "got 3, want 4") {
+		t.Errorf("wrong programs: %+v, should be %d", list, n)
 	}
 }
 
-// The same of programs that are checked together.
+// The same of programs that are checked together: later starts compile nothing.
 func TestAlwaysWrongTogether(t *testing.T) {
 	dir := t.TempDir()
 	f := openStart(t, dir, cache.Options{})
@@ -66,42 +85,58 @@ func TestAlwaysWrongTogether(t *testing.T) {
 	f = openStart(t, dir, cache.Options{})
 	_, err := f.checkTogether(bad)
 	wrong, ok := errors.AsType[*cache.WrongAnswerError](err)
-	if !ok || len(wrong.Keys) != 2 {
+	if !ok || wrong.Compiled || len(wrong.Keys) != 2 {
 		t.Fatalf("%v", err)
 	}
 	for _, key := range wrong.Keys {
 		f.cache.RejectWrong(key, "bad")
 	}
-	for turn, want := range []int{1, 0} {
-		if runs, err := f.checkTogether(bad); runs != want || err != nil {
-			t.Errorf("turn %d after a compile: %d runs, %v", turn, runs, err)
+	wantAlwaysWrong := func(when string) {
+		t.Helper()
+		runs, err := f.checkTogether(bad)
+		wrong, ok := errors.AsType[*cache.WrongAnswerError](err)
+		if runs != 1 || !ok || !wrong.Compiled || len(wrong.Keys) != 2 {
+			t.Errorf("%s: %d runs, %v", when, runs, err)
 		}
 	}
+	wantAlwaysWrong("after a compile")
+	wantAlwaysWrong("the second time")
 	f.close()
 
 	f = openStart(t, dir, cache.Options{})
-	if runs, err := f.checkTogether(bad); runs != 0 || err != nil {
-		t.Errorf("the next start: %d runs, %v", runs, err)
-	}
+	wantAlwaysWrong("the next start")
 	f.wantCounts(withStored(f, binary.Counters{DiskHits: 2}))
+	f.close()
+
+	f = openStart(t, dir, cache.Options{})
+	if runs, err := f.checkTogether(nil); runs != 1 || err != nil {
+		t.Errorf("with a mended driver: %d runs, %v", runs, err)
+	}
 	f.close()
 }
 
-// A preload records it as well.
+// A preload has the error too.
 func TestAlwaysWrongInPreload(t *testing.T) {
 	dir := t.TempDir()
 	var f *fixture
 	var runs int
-	answer := errors.New("got 3, want 4")
+	var answer error
 	src := checkedSource(&f, &runs, &answer)
-	for start, want := range []int{0, 2, 0} {
+	for start, want := range []int{0, 2, 1} {
 		runs = 0
 		f = openStart(t, dir, cache.Options{})
-		f.preload([]*shader.Source{src})
+		results, err := f.cache.Preload(t.Context(), []*shader.Source{src}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, wrong := errors.AsType[*cache.WrongAnswerError](results[0].Err); wrong != (start > 0) {
+			t.Errorf("start %d: %v", start, results[0].Err)
+		}
 		f.close()
 		if runs != want {
 			t.Errorf("start %d: %d runs of the check", start, runs)
 		}
+		answer = errors.New("got 3, want 4")
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 // they are. check must not call the cache.
 //
 // Programs that were compiled because RejectWrong rejected their binaries are checked once
-// more. Where they compute wrong as well, CheckTogether warns, records it, and returns nil:
-// later starts of this driver do not compile them again.
+// more. Where they compute wrong as well, the error has Compiled set: another compile would
+// not change it, and later starts do not compile them again.
 func (c *Cache) CheckTogether(ctx context.Context, handles []*Handle, check func(context.Context) error) error {
 	c.mu.Lock()
 	unchecked := map[*entry]*binary.Blob{}
@@ -41,13 +41,7 @@ func (c *Cache) CheckTogether(ctx context.Context, handles []*Handle, check func
 		if isNoAnswer(ctx, err) {
 			return err
 		}
-		if len(unchecked) > 0 {
-			return newWrongAnswerError(unchecked, err)
-		}
-		for _, e := range again {
-			c.setAlwaysWrong(e, err)
-		}
-		return nil
+		return c.wrongTogether(unchecked, again, err)
 	}
 	c.mu.Lock()
 	for _, e := range again {
@@ -65,12 +59,30 @@ func (c *Cache) CheckTogether(ctx context.Context, handles []*Handle, check func
 	return nil
 }
 
+// wrongTogether returns the error for programs that gave a wrong answer together: those
+// that were loaded, and those that were compiled because of an earlier one.
+func (c *Cache) wrongTogether(unchecked map[*entry]*binary.Blob, again []*entry, err error) error {
+	wrong := &WrongAnswerError{Err: err, Compiled: true}
+	for e := range unchecked {
+		wrong.Keys = append(wrong.Keys, e.key)
+		wrong.Compiled = wrong.Compiled && c.isAlwaysWrong(e.key)
+	}
+	if !wrong.Compiled {
+		return wrong
+	}
+	for _, e := range again {
+		wrong.Keys = append(wrong.Keys, e.key)
+		c.putWrong(e, err)
+	}
+	return wrong
+}
+
 // checkLoaded runs the check of a source, if it has one, on a program that was loaded from
 // blob, unless this blob has passed it before. unchecked is the blob if it is to be checked
 // later; wrong is why the program failed the check; err is why the check gave no answer.
 func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, program shader.Program, blob *binary.Blob) (unchecked *binary.Blob, wrong, err error) {
 	run := src.Check()
-	if run == nil || c.isChecked(blob) || c.isAlwaysWrong(src) {
+	if run == nil || c.isChecked(blob) {
 		return nil, nil, nil
 	}
 	err = c.runCheck(ctx, run, program.ID)

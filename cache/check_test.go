@@ -41,11 +41,15 @@ func TestCheckRunsOnceForABinary(t *testing.T) {
 
 func TestWrongAnswerDiscardsTheBinary(t *testing.T) {
 	dir := t.TempDir()
-	var f *fixture
 	var runs int
 	var answer error
-	src := checkedSource(&f, &runs, &answer)
-	f = openStart(t, dir, cache.Options{})
+	src := source("a").WithCheck(func(context.Context, uint32) error {
+		runs++
+		once := answer
+		answer = nil
+		return once
+	})
+	f := openStart(t, dir, cache.Options{})
 	f.wantOrigin(src, cache.Compiled)
 	f.close()
 
@@ -54,12 +58,14 @@ func TestWrongAnswerDiscardsTheBinary(t *testing.T) {
 	f.wantOrigin(src, cache.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, WrongAnswers: 1}))
 	f.close()
+	if runs != 2 {
+		t.Errorf("%d runs: of the binary, and of what was compiled in its place", runs)
+	}
 
-	answer = nil
 	f = openStart(t, dir, cache.Options{})
 	f.wantOrigin(src, cache.Disk)
 	f.wantCounts(binary.Counters{DiskHits: 1})
-	if runs != 2 {
+	if runs != 3 {
 		t.Errorf("%d runs", runs)
 	}
 }

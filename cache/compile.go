@@ -12,7 +12,7 @@ import (
 func (c *Cache) compileLoad(ctx context.Context, l *load) {
 	var r result
 	c.compile(ctx, []*load{l}, func(compiled result) { r = compiled })
-	c.recheck(ctx, r)
+	r = c.recheck(ctx, r)
 	c.complete(r)
 	if r.err == nil {
 		c.readBack(ctx, r.entry)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -52,22 +51,21 @@ func (e *InUseError) Error() string {
 
 func (e *InUseError) Is(target error) bool { return target == ErrInUse }
 
-// WrongAnswerError is returned by Cache.CheckTogether when programs that were loaded gave a
-// wrong answer.
+// WrongAnswerError is returned when programs gave a wrong answer to their check: by
+// Cache.CheckTogether for programs that were loaded, and by it and Cache.Get for those that
+// the driver computes wrong right after a compile too.
 type WrongAnswerError struct {
 	Keys []shader.Key // of the programs, any of which may be at fault
 	Err  error        // of the check
-}
 
-func newWrongAnswerError(unchecked map[*entry]*binary.Blob, err error) error {
-	wrong := &WrongAnswerError{Err: err}
-	for e := range unchecked {
-		wrong.Keys = append(wrong.Keys, e.key)
-	}
-	return wrong
+	// Compiled reports that compiling them again would not change the answer.
+	Compiled bool
 }
 
 func (e *WrongAnswerError) Error() string {
+	if e.Compiled {
+		return "the driver computes a program wrong, also right after a compile: " + e.Err.Error()
+	}
 	return "a program that was loaded gave a wrong answer: " + e.Err.Error()
 }
 

@@ -87,6 +87,9 @@ func (c *Cache) loadBlob(ctx context.Context, src *shader.Source, blob *binary.B
 	}
 	if wrong != nil {
 		c.count(&c.mu.counters.pending.WrongAnswers, 1)
+		if c.isAlwaysWrong(src.Key()) {
+			return nil, &WrongAnswerError{Keys: []shader.Key{src.Key()}, Err: wrong, Compiled: true}
+		}
 		c.setWrong(src.Key())
 		c.discardBlob(src.Key(), "the loaded program gave a wrong answer: "+wrong.Error())
 		return nil, nil

@@ -70,7 +70,6 @@ type preload struct {
 	results   []PreloadResult
 	index     map[*load]int // of the result of each load started here and not complete
 	compiled  []*entry      // of this window, to be read back
-	made      []result      // the same, with their loads
 	storeOnly bool          // see load
 	progress  func(PreloadResult)
 	cancel    func() // ends ctx; nil: a panic of progress does not end it
@@ -257,11 +256,17 @@ func (p *preload) compileMissed(loads []*load) {
 		return
 	}
 	defer p.readBackCompiled() // also when progress calls runtime.Goexit
-	p.cache.compile(p.ctx, loads, p.complete)
-	for _, r := range p.made {
-		p.cache.recheck(p.ctx, r) // the read-back keeps its program
+	var wrong []result
+	p.cache.compile(p.ctx, loads, func(r result) {
+		if r.err == nil && r.load.src.Check() != nil && p.cache.isWrong(r.entry.key) {
+			wrong = append(wrong, r)
+		} else {
+			p.complete(r)
+		}
+	})
+	for _, r := range wrong {
+		p.complete(p.cache.recheck(p.ctx, r))
 	}
-	p.made = nil
 }
 
 func (p *preload) readBackCompiled() {
@@ -290,7 +295,6 @@ func (p *preload) complete(r result) {
 	err := c.complete(r)
 	if r.err == nil && c.readsBack(r.entry) {
 		p.compiled = append(p.compiled, r.entry)
-		p.made = append(p.made, r)
 	}
 	p.report(index, r.entry, err)
 }

@@ -40,55 +40,49 @@ func (c *Cache) setWrong(key shader.Key) {
 	c.mu.wrong[key] = true
 }
 
-// recheck checks a program that was compiled because its blob gave a wrong answer. A driver
-// that computes it wrong nevertheless would cost a compile at every start: see
-// setAlwaysWrong.
-func (c *Cache) recheck(ctx context.Context, r result) {
-	if r.err != nil || r.load.src.Check() == nil {
-		return
-	}
+// isWrong reports whether a program gave a wrong answer in this process, or right after a
+// compile in another: see putWrong.
+func (c *Cache) isWrong(key shader.Key) bool {
 	c.mu.Lock()
-	wrong := c.mu.wrong[r.entry.key]
+	wrong := c.mu.wrong[key]
 	c.mu.Unlock()
-	if !wrong {
-		return
-	}
-	err := r.load.src.Check()(ctx, r.entry.program.ID)
-	switch {
-	case errors.Is(err, shader.ErrCheckLater):
-		c.mu.Lock()
-		r.entry.recheck = true
-		c.mu.Unlock()
-	case err != nil && !isNoAnswer(ctx, err):
-		c.setAlwaysWrong(r.entry, err)
-	}
+	return wrong || c.isAlwaysWrong(key)
 }
 
-// setAlwaysWrong records that a program is computed wrong right after it was compiled too.
-// Later starts use it without a check, and warn.
-func (c *Cache) setAlwaysWrong(e *entry, err error) {
-	c.warnAlwaysWrong(e.name, e.key, err.Error())
+// recheck checks a program that was compiled because its binary gave a wrong answer. Where
+// the driver computes it wrong nevertheless, the result is an error.
+func (c *Cache) recheck(ctx context.Context, r result) result {
+	if r.err != nil || r.load.src.Check() == nil || !c.isWrong(r.entry.key) {
+		return r
+	}
+	err := c.runCheck(ctx, r.load.src.Check(), r.entry.program.ID)
+	switch {
+	case errors.Is(err, shader.ErrCheckLater):
+		r.entry.recheck = true
+		return r
+	case err == nil:
+		return r
+	}
+	c.dev.Delete(r.entry.program.ID)
+	c.count(&c.mu.counters.pending.Compiles, 1)
+	if !isNoAnswer(ctx, err) {
+		c.putWrong(r.entry, err)
+		err = &WrongAnswerError{Keys: []shader.Key{r.entry.key}, Err: err, Compiled: true}
+	}
+	return result{load: r.load, err: err}
+}
+
+// putWrong records that a program is computed wrong right after it was compiled too, for
+// the doctor, and for starts that compile it: they check it as well.
+func (c *Cache) putWrong(e *entry, err error) {
 	key, name, reason := e.key, e.name, err.Error()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.recheck = false
-	c.mu.checked[key] = true
 	c.addTask(task{what: "writing a check", do: func() error { return c.store.PutWrong(key, name, reason) }})
 }
 
-func (c *Cache) warnAlwaysWrong(name string, key shader.Key, reason string) {
-	c.log.Warn("the driver computes a program wrong, also right after a compile", "name", name, "key", key.Short(), "reason", reason)
-}
-
-// isAlwaysWrong reports whether a program has the record of setAlwaysWrong, and warns once.
-func (c *Cache) isAlwaysWrong(src *shader.Source) bool {
-	reason, wrong := c.store.Wrong(src.Key())
-	if !wrong {
-		return false
-	}
-	c.mu.Lock()
-	c.mu.checked[src.Key()] = true
-	c.mu.Unlock()
-	c.warnAlwaysWrong(src.Name(), src.Key(), reason)
-	return true
+// isAlwaysWrong reports whether a program has the record of putWrong.
+func (c *Cache) isAlwaysWrong(key shader.Key) bool {
+	_, wrong := c.store.Wrong(key)
+	return wrong
 }

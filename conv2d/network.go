@@ -14,7 +14,8 @@ import (
 
 // Layer is one problem of a network, with its weights. The output of a layer is the
 // input of the next, element by element: a matrix product reads the output of a
-// convolution for N images as N rows.
+// convolution for N images as N rows. Where Weights is nil they are set later, by
+// SetWeights of the network's plans.
 type Layer struct {
 	Name          string
 	Shape         Shape
@@ -67,6 +68,9 @@ func (n *Network) add(ctx context.Context, e *executor.Executor, programs execut
 			return err
 		}
 		n.between = append(n.between, m)
+	}
+	if l.Weights == nil {
+		return nil
 	}
 	return p.SetWeights(ctx, 1, l.Weights, l.Bias)
 }
@@ -139,20 +143,29 @@ func (n *Network) dispatches(input, output *executor.Memory) ([]executor.Dispatc
 	return all, nil
 }
 
-// Reference computes the network on the CPU with float64 sums. Compare a result with
-// it under a tolerance of 1: the magnitudes are the errors that each element may
-// have. Each layer has the error of its plan's Tolerance, and passes on the errors of
-// its inputs as if these were independent, which rounding errors are: squares add up.
+// Reference computes the network on the CPU, as [ReferenceLayers] does with the
+// tolerances of its plans.
 func (n *Network) Reference(input []float32) Expected {
+	tolerances := make([]float64, len(n.plans))
+	for i, p := range n.plans {
+		tolerances[i] = p.Tolerance()
+	}
+	return ReferenceLayers(n.layers, tolerances, input)
+}
+
+// ReferenceLayers computes valid layers on the CPU with float64 sums. Compare a result
+// with it under a tolerance of 1: the magnitudes are the errors that each element may
+// have. Each layer has the error of its tolerance, and passes on the errors of its inputs
+// as if these were independent, which rounding errors are: squares add up.
+func ReferenceLayers(layers []Layer, tolerances []float64, input []float32) Expected {
 	values, squares := input, make([]float32, len(input))
 	var e Expected
-	for i, l := range n.layers {
-		p := n.plans[i]
-		e = p.reference(kernel.Tensors{Input: values, Weights: l.Weights, Bias: l.Bias})
-		passed := p.passedOn(l, squares)
+	for i, l := range layers {
+		e = task{shape: l.Shape.canonical()}.reference(kernel.Tensors{Input: values, Weights: l.Weights, Bias: l.Bias})
+		passed := l.passedOn(squares)
 		values, squares = make([]float32, len(e.Values)), make([]float32, len(e.Values))
 		for k := range e.Values {
-			own := p.Tolerance() * e.Magnitudes[k]
+			own := tolerances[i] * e.Magnitudes[k]
 			e.Magnitudes[k] = math.Sqrt(own*own + passed[k])
 			values[k] = float32(e.Values[k])
 			squares[k] = float32(e.Magnitudes[k] * e.Magnitudes[k])
@@ -166,15 +179,15 @@ const steepest = 1.1
 
 // passedOn returns the squares of the errors of a layer's outputs that come from
 // errors of its inputs, given as squares.
-func (p *Plan) passedOn(l Layer, squares []float32) []float64 {
+func (l Layer) passedOn(squares []float32) []float64 {
 	factor := float32(steepest)
-	if g := p.shape.GEMM; g != nil {
+	if g := l.Shape.GEMM; g != nil {
 		factor *= g.alpha()
 	}
 	squared := make([]float32, len(l.Weights))
 	for i, w := range l.Weights {
 		squared[i] = factor * w * factor * w
 	}
-	plain := task{shape: p.shape.plain()}
+	plain := task{shape: l.Shape.canonical().plain()}
 	return plain.reference(kernel.Tensors{Input: squares, Weights: squared}).Values
 }

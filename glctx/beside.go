@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
 	"sync"
 
@@ -19,11 +18,6 @@ import (
 //	second context   compiles, links, primes; the driver writes the machine code
 //	first context    loads the binary and primes: the machine code is found
 //
-// They take turns, so that a load does not wait inside the driver for a compile: a few
-// programs are compiled, then loaded, in callbacks that take a fraction of a millisecond
-// each. A load waits for its turn for a second at most, and not at all on the first
-// context's thread, where a call would wait with it.
-//
 // A binary that the first context rejects is compiled there, and so is everything after
 // it. Loads and compiles of the first context still take its thread: with [Adopt], poll
 // with [Context.PollFor].
@@ -32,8 +26,7 @@ import (
 // second context only.
 type Beside struct {
 	*Context
-	side  *Context
-	turns turns
+	side *Context
 
 	mu struct {
 		sync.Mutex
@@ -55,7 +48,7 @@ func OpenBeside(c *Context) (*Beside, error) {
 	if err != nil {
 		return nil, fmt.Errorf("glctx: compile beside the context: %w", err)
 	}
-	b := &Beside{Context: c, side: side, turns: turns{patience: turnPatience}}
+	b := &Beside{Context: c, side: side}
 	b.mu.binaries = map[uint32]sealed{}
 	side.Post(func(*GL) { lowerPriority() })
 	return b, nil
@@ -99,10 +92,6 @@ const besidePriority = 10
 // Close closes the second context.
 func (b *Beside) Close() error { return b.side.Close() }
 
-// besideBatch bounds the programs of one turn of the second context, where the driver
-// compiles several at a time.
-const besideBatch = 8
-
 // beside is a program that the second context has compiled.
 type beside struct {
 	index   int
@@ -112,51 +101,27 @@ type beside struct {
 }
 
 // Compile is [Context.Compile] in the second context, followed by a load in the first.
-// done is called in any order.
 func (b *Beside) Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
-	size := 1
-	if b.side.info.ParallelCompile {
-		size = min(besideBatch, runtime.NumCPU())
-	}
-	for first := 0; first < len(sources); first += size {
-		batch := sources[first:min(first+size, len(sources))]
-		b.compileBatch(ctx, batch, func(i int, p shader.Program, err error) { done(first+i, p, err) })
-	}
-}
-
-func (b *Beside) compileBatch(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
-	var made []beside
-	b.PollWhile(func() { made = b.compileBeside(ctx, sources) })
-	results := make(chan func(), len(made))
-	for _, m := range made {
-		go func() {
-			p, err := b.adopt(ctx, sources[m.index], m)
-			results <- func() { done(m.index, p, err) }
-		}()
-	}
-	for range made {
-		var result func()
-		b.PollWhile(func() { result = <-results })
-		result()
+	made := make(chan beside, len(sources))
+	go b.side.Compile(ctx, sources, func(i int, p shader.Program, err error) { made <- b.export(ctx, i, p, err) })
+	for range sources {
+		var m beside
+		b.PollWhile(func() { m = <-made })
+		p, err := b.adopt(ctx, sources[m.index], m)
+		done(m.index, p, err)
 	}
 }
 
-// compileBeside compiles in the second context, and waits until the driver has written
-// the machine code.
-func (b *Beside) compileBeside(ctx context.Context, sources []*shader.Source) (made []beside) {
-	defer b.turns.begin(ctx, compiling)()
-	b.side.Compile(ctx, sources, func(i int, p shader.Program, err error) { made = append(made, b.export(ctx, i, p, err)) })
-	drivercache.Flush()
-	return made
-}
-
-// export takes the binary of a program.
+// export takes the binary of a program and waits until the driver has written the
+// machine code. It is called on a goroutine that neither context needs.
 func (b *Beside) export(ctx context.Context, i int, p shader.Program, err error) beside {
 	m := beside{index: i, program: p, err: err}
-	if err == nil {
-		m.binary.format, m.binary.payload, m.err = b.side.Binary(ctx, p.ID)
-		b.side.Delete(p.ID)
+	if err != nil {
+		return m
 	}
+	m.binary.format, m.binary.payload, m.err = b.side.Binary(ctx, p.ID)
+	b.side.Delete(p.ID)
+	drivercache.Flush()
 	return m
 }
 
@@ -172,7 +137,7 @@ func (b *Beside) adopt(ctx context.Context, src *shader.Source, m beside) (p sha
 	if m.err != nil || len(m.binary.payload) == 0 || b.rejects() {
 		return b.compileHere(ctx, src)
 	}
-	p, err = b.loadInTurn(ctx, m.binary)
+	p, err = b.load(ctx, m.binary)
 	if errors.Is(err, shader.ErrRejected) || err == nil && p.Interface.Digest() != m.program.Interface.Digest() {
 		b.setRejects(src, err)
 		if err == nil {
@@ -191,10 +156,9 @@ func (b *Beside) adopt(ctx context.Context, src *shader.Source, m beside) (p sha
 	return p, nil
 }
 
-// loadInTurn makes a program in the first context from what the second compiled. Load
-// and prime are two callbacks, so that a poll may end between them.
-func (b *Beside) loadInTurn(ctx context.Context, s sealed) (p shader.Program, err error) {
-	defer b.turns.begin(ctx, loading)()
+// load makes a program in the first context from what the second compiled. Load and prime
+// are two callbacks, so that a poll may end between them.
+func (b *Beside) load(ctx context.Context, s sealed) (p shader.Program, err error) {
 	err = b.doContext(ctx, func(gl *GL) error {
 		p, err = gl.loadBinary(s.format, s.payload)
 		return err
@@ -206,15 +170,6 @@ func (b *Beside) loadInTurn(ctx context.Context, s sealed) (p shader.Program, er
 		b.Context.Delete(p.ID)
 	}
 	return p, err
-}
-
-// Load is [Context.Load]. Except on the first context's thread it waits until nothing is
-// compiled beside, for a second at most.
-func (b *Beside) Load(ctx context.Context, format uint32, payload []byte) (shader.Program, error) {
-	if b.Pending() == nil {
-		defer b.turns.begin(ctx, loading)()
-	}
-	return b.Context.Load(ctx, format, payload)
 }
 
 func (b *Beside) compileHere(ctx context.Context, src *shader.Source) (p shader.Program, err error) {
@@ -237,12 +192,8 @@ func (b *Beside) rejects() bool {
 // setRejects has all later programs compiled in the first context.
 func (b *Beside) setRejects(src *shader.Source, err error) {
 	b.mu.Lock()
-	before := b.mu.rejected
 	b.mu.rejected = true
 	b.mu.Unlock()
-	if before {
-		return
-	}
 	b.logger.Warn("programs are compiled in the caller's context: it does not load what a context beside it compiled",
 		"program", src.Name(), "error", err)
 }

@@ -47,14 +47,6 @@ func openRenderLoop(t testing.TB, dir, how string) *renderLoop {
 	t.Helper()
 	adopted, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
 	wantNoError(t, err)
-	if how == "overlap" {
-		beside, err := glctx.OpenBeside(adopted)
-		wantNoError(t, err)
-		glctx.WithoutTurns(beside)
-		programs, err := cache.New(beside, cache.Options{Dir: dir})
-		wantNoError(t, err)
-		return &renderLoop{gpu: &shadercache.GPU{Context: adopted, Cache: programs}, beside: beside}
-	}
 	gpu, err := shadercache.New(adopted, shadercache.Options{Dir: dir, CompileBeside: how == "beside", NoExecutor: true})
 	wantNoError(t, err)
 	return &renderLoop{gpu: gpu}
@@ -225,12 +217,11 @@ func TestPollForHasABudget(t *testing.T) {
 // median, 99th percentile, the longest, and the number of frames. The programs are
 //
 //	loop      compiled on the loop's thread
-//	overlap   compiled beside, while others are loaded
-//	beside    compiled beside, in turn with loads: Options.CompileBeside
+//	beside    compiled beside: Options.CompileBeside
 //	process   compiled by another process, and loaded as soon as they are stored
 //	stored    loaded, and nothing is compiled
 func BenchmarkFrames(b *testing.B) {
-	for _, how := range []string{"loop", "overlap", "beside", "process", "stored"} {
+	for _, how := range []string{"loop", "beside", "process", "stored"} {
 		b.Run(how, func(b *testing.B) {
 			glctx.OwnContext(b)
 			var f frameTimes

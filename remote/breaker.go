@@ -44,10 +44,13 @@ func (d stateDir) breaker() (b breaker) {
 	return b
 }
 
+// failWait limits the time for which fail delays a start.
+const failWait = 20 * time.Millisecond
+
 // fail opens the breaker.
 func (r *Remote) fail(class string, cause error) {
 	var b breaker
-	r.note(r.state.update(breakerName, &b, func() {
+	r.note(r.state.updateWithin(failWait, breakerName, &b, func() {
 		if b.isOpen(r.now()) && b.Class == class {
 			return // another process of the same moment, or the same start
 		}

@@ -24,7 +24,7 @@ func TestManyPushesAreCompacted(t *testing.T) {
 		from, follower, stopped := openDir(t), openDir(t), openDir(t)
 		var old map[string][]byte
 		numbers := []int{}
-		for n := range 20 {
+		for n := range 12 {
 			numbers = append(numbers, n)
 			put(t, from, driver, n)
 			push(t, from, writer(url))
@@ -155,10 +155,8 @@ func TestInterruptedPush(t *testing.T) {
 			t.Run(fmt.Sprintf("%d %v", step, after), func(t *testing.T) {
 				s := newScene(t)
 				put(t, s.writer, mesaDriver, 3)
-				fail, n := func(string) error {
-					return nil
-				}, 0
-				fail = func(string) error {
+				n := 0
+				fail := func(string) error {
 					if n++; n == step+1 {
 						return remote.ErrUnreachable
 					}

@@ -42,3 +42,13 @@ func OpenerOf(scheme string) Opener {
 	defer registered.Unlock()
 	return registered.openers[scheme]
 }
+
+// FilledMisses is the number of misses that FillCounters counts.
+const FilledMisses = 860
+
+// FillCounters counts misses until a few lines more make the lines one.
+func FillCounters(r *Remote) {
+	for range FilledMisses {
+		r.note(func() error { _, err := r.state.appendCounters(Counters{Misses: 1}); return err }())
+	}
+}

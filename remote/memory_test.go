@@ -35,11 +35,11 @@ func TestMemoryOfAPull(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}()
-	report := r.Start(context.Background(), mesaDriver)
+	report, err := r.Pull(context.Background(), remote.PullOptions{Current: &mesaDriver})
 	used := int64(peak.Swap(^uint64(0))) - int64(before.HeapInuse)
 	<-done
-	if report.Outcome != remote.Pulled || report.Pull.Programs != 1500 {
-		t.Fatalf("got %+v", report)
+	if err != nil || report.Programs != 1500 {
+		t.Fatalf("got %+v, %v", report, err)
 	}
 	t.Logf("pack %d KiB, memory %d KiB", size>>10, used>>10)
 	if used > 3*size {

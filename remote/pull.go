@@ -87,9 +87,11 @@ type pullJob struct {
 	again    bool
 	progress func(done, total int64)
 	merge    func(driverDir string) (nvidia.Report, error) // see bundle.ImportOptions
+	asked    func()                                        // called before the first request; may be nil
 	answered func()                                        // called when the head was read; may be nil
 
 	unrecorded bool // see bundle.ImportOptions
+	hurried    bool // it does not count as an error that ctx ended
 }
 
 // pullCounted is pullDriver, with the counters.
@@ -112,6 +114,7 @@ func (r *Remote) pullTimed(ctx context.Context, of shader.Digest, job pullJob) (
 	took, class := time.Since(start), ""
 	switch {
 	case err == nil || errors.Is(err, ErrNotFound): // without a head it is a miss
+	case errors.Is(err, errElsewhere) || job.hurried && ctx.Err() != nil:
 	case answered && ctx.Err() != nil:
 		class = classSlow
 	default:
@@ -120,6 +123,10 @@ func (r *Remote) pullTimed(ctx context.Context, of shader.Digest, job pullJob) (
 	return report, func() { r.countPull(report, took, class) }, err
 }
 
+// errElsewhere is returned when the time ends while another process pulls, which counts its
+// own errors.
+var errElsewhere = errors.New("another process pulls")
+
 // headAttempts is the number of heads that a pull reads: one that it has read may list
 // packs that were compacted and pruned meanwhile.
 const headAttempts = 3
@@ -127,10 +134,16 @@ const headAttempts = 3
 // pullDriver fetches and installs the packs that the directory lacks.
 func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, err error) {
 	unlock, err := r.state.lockPull(ctx, of)
+	if err != nil && ctx.Err() != nil {
+		return report, fmt.Errorf("%w: %w", errElsewhere, err)
+	}
 	if err != nil {
 		return report, err
 	}
 	defer unlock()
+	if job.asked != nil {
+		job.asked()
+	}
 	var last uint64
 	for range headAttempts {
 		head, err := r.readHead(ctx, of)

@@ -35,9 +35,11 @@ type Remote struct {
 
 	mu struct {
 		sync.Mutex
-		started *binary.Fingerprint // the driver of Start
-		lease   *lease              // held by this process
-		closed  bool
+		started   *binary.Fingerprint // the driver of Start
+		job       *startJob           // the pull of Start; nil: there is none
+		lease     *lease              // held by this process
+		unchanged bool                // see Unchanged
+		closed    bool
 	}
 }
 
@@ -110,25 +112,25 @@ func (r *Remote) goBackground(do func(ctx context.Context)) bool {
 	return true
 }
 
-// Close ends background work within a second. In mode read-write it first pushes what
-// this process compiled, where there is time: the caller has closed its cache before.
+// Close ends background work within a second. It waits for a pull whose head was read, and
+// not for a remote that does not answer within the budget. In mode read-write it first
+// pushes what this process compiled, for at most a second, or a third of LeaseTime where
+// other processes wait for it: the caller has closed its cache before.
 func (r *Remote) Close() error {
 	r.mu.Lock()
 	closed := r.mu.closed
 	r.mu.closed = true
+	job := r.mu.job
 	r.mu.Unlock()
 	if closed {
 		return nil
 	}
+	r.pushAtClose()
 	deadline, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
-	r.pushAtClose(deadline)
 	idle := make(chan struct{})
 	go func() { r.running.Wait(); close(idle) }()
-	select {
-	case <-idle:
-	case <-deadline.Done():
-	}
+	job.awaitEnd(deadline, idle)
 	r.cancel()
 	if r.backend == nil {
 		return nil

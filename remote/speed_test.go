@@ -26,14 +26,17 @@ func fill(t testing.TB, d *binary.Dir, of binary.Fingerprint, n int) {
 	s, err := d.Store(of)
 	must(t, err)
 	for i := range n {
-		must(t, s.Put(&binary.Blob{
-			Key: testSource(i).Key(), Fingerprint: of.Digest(), Format: of.Formats[0],
-			Payload: text(3000), Name: testSource(i).Name(), Created: start, CompileNanos: 1, WorkGroup: [3]uint32{64, 1, 1},
-		}))
+		b := testBlob(i, of)
+		b.Payload = text(3000)
+		data, err := b.Encode()
+		must(t, err)
+		key := b.Key.String() // Put would sync each file
+		writeFile(t, d, fmt.Sprintf("%s/blobs/%s/%s.bin", of.DirName(), key[:2], key), data)
 		for part := range 2 {
 			writeFile(t, d, fmt.Sprintf("driver/mesa/mesa_shader_cache/%02x/%036x%02x", i%256, i, part), text(4000))
 		}
 	}
+	must(t, s.Record([]binary.Use{{Key: testSource(0).Key()}}, binary.Counters{}))
 	must(t, s.Close())
 }
 

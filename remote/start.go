@@ -70,13 +70,16 @@ func (r *Remote) start(ctx context.Context, driver binary.Fingerprint) StartRepo
 	if open && b.Class != classSlow {
 		return StartReport{Outcome: BreakerOn}
 	}
-	j := &startJob{r: r, driver: driver, of: driver.Digest(), done: make(chan struct{})}
+	j := &startJob{r: r, driver: driver, of: driver.Digest(), began: time.Now(), done: make(chan struct{})}
+	r.mu.Lock()
+	r.mu.job = j
+	r.mu.Unlock()
 	known := r.state.driver(j.of)
 	age := r.now().Sub(known.Checked)
 	recent := age >= 0 && age < recheck
 	switch present := holds(r.dir, driver); {
 	case open:
-		j.late = true
+		j.late, j.hurried = true, true
 		r.goBackground(j.run)
 		return StartReport{Outcome: Late}
 	case present && recent && known.Missing:
@@ -96,6 +99,7 @@ type startJob struct {
 	r      *Remote
 	driver binary.Fingerprint
 	of     shader.Digest
+	began  time.Time
 	wait   context.Context // ends with the budget
 	done   chan struct{}
 	report StartReport // valid when done is closed
@@ -105,7 +109,41 @@ type startJob struct {
 	// may use them.
 	mu       sync.Mutex
 	late     bool // Start has returned
+	hurried  bool // set before the job runs: an earlier start found the remote slow: Close does not wait
+	asked    bool // no other process pulls, and the first request was made
 	answered bool // the head was read
+}
+
+// patience returns how long Close waits: for a pull that has its head, and for what is done
+// locally, its second; for the head, the rest of the budget.
+func (j *startJob) patience() time.Duration {
+	select {
+	case <-j.done:
+		return closeWait
+	default:
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case j.hurried:
+		return 0
+	case j.answered:
+		return closeWait
+	}
+	return time.Until(j.began.Add(j.r.options.Budget))
+}
+
+// awaitEnd waits for idle as long as the patience of the job lasts. A nil job has none.
+func (j *startJob) awaitEnd(deadline context.Context, idle <-chan struct{}) {
+	for j != nil && j.patience() > 0 {
+		select {
+		case <-idle:
+			return
+		case <-deadline.Done():
+			return
+		case <-time.After(min(j.patience(), closeWait/20)):
+		}
+	}
 }
 
 // await runs the pull for the time of the budget.
@@ -123,7 +161,7 @@ func (j *startJob) await(ctx context.Context) StartReport {
 	}
 	j.mu.Lock()
 	j.late = true
-	answered := j.answered
+	asked, answered := j.asked, j.answered
 	j.mu.Unlock()
 	select {
 	case <-j.done: // at the same moment
@@ -131,9 +169,10 @@ func (j *startJob) await(ctx context.Context) StartReport {
 	default:
 	}
 	// The process may end before the pull does, without another word.
-	if answered {
+	switch {
+	case answered:
 		j.r.fail(classSlow, errLate)
-	} else {
+	case asked:
 		j.r.fail(classUnreachable, errNoAnswer)
 	}
 	return StartReport{Outcome: Late}
@@ -205,16 +244,14 @@ func (j *startJob) finish(background context.Context) {
 	}
 	if err == nil {
 		r.succeed()
-		r.count(func(c *Counters) {
-			if j.report.Outcome == Missing || j.report.Outcome == Leased {
-				c.Misses++
-			} else {
-				c.Hits++
-			}
-		})
+		c := Counters{Hits: 1}
+		if j.report.Outcome == Missing || j.report.Outcome == Leased {
+			c = Counters{Misses: 1}
+		}
+		r.count(c)
 		return
 	}
-	if background.Err() != nil && j.isAnswered() {
+	if background.Err() != nil && (j.hurried || !j.isUnanswered()) {
 		return // Close ended it: it was slow, and did not fail
 	}
 	if class := classify(err); class != classLocal {
@@ -222,22 +259,28 @@ func (j *startJob) finish(background context.Context) {
 	}
 }
 
-func (j *startJob) isAnswered() bool {
+// isUnanswered reports whether the store was asked, and has not answered.
+func (j *startJob) isUnanswered() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.answered
+	return j.asked && !j.answered
 }
 
 func (j *startJob) pullJob() pullJob {
 	return pullJob{
 		merge:      j.merge,
 		unrecorded: true,
-		answered: func() {
-			j.mu.Lock()
-			defer j.mu.Unlock()
-			j.answered = true
-		},
+		hurried:    j.hurried,
+		asked:      func() { j.set(&j.asked) },
+		answered:   func() { j.set(&j.answered) },
 	}
+}
+
+// set sets a field that mu guards.
+func (j *startJob) set(field *bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	*field = true
 }
 
 // merge merges the driver's slots, so that this process reads all of them, as long as Start
@@ -248,16 +291,32 @@ func (j *startJob) merge(driverDir string) (nvidia.Report, error) {
 	return drivercache.Merge(driverDir)
 }
 
-// pushAtClose pushes what this process compiled, in mode read-write, and ends its lease.
-func (r *Remote) pushAtClose(ctx context.Context) {
+// Unchanged records that this process compiled nothing, so that Close asks the remote for
+// nothing either.
+func (r *Remote) Unchanged() {
 	r.mu.Lock()
-	driver := r.mu.started
+	defer r.mu.Unlock()
+	r.mu.unchanged = true
+}
+
+// pushAtClose pushes what this process compiled, in mode read-write, and ends its lease.
+func (r *Remote) pushAtClose() {
+	r.mu.Lock()
+	driver, unchanged, wait := r.mu.started, r.mu.unchanged, closeWait
+	if r.mu.lease != nil {
+		wait = max(wait, r.options.LeaseTime/3)
+	}
 	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
 	if driver == nil || r.options.Mode != ReadWrite {
 		return
 	}
 	of := driver.Digest()
 	defer r.endLease(of)
+	if unchanged {
+		return
+	}
 	if b := r.state.breaker(); b.isOpen(r.now()) || r.checkWriter() != nil {
 		return
 	}

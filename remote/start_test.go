@@ -275,6 +275,60 @@ func TestLatePull(t *testing.T) {
 	}
 }
 
+// A store that sends a head and no pack costs one start its budget, and Close a second; the
+// next starts neither wait for it nor are held up at their end.
+func TestHangingPack(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.store.get = func(ctx context.Context, name string, o *remote.Object) (*remote.Object, error) {
+		if strings.Contains(name, "/packs/") {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return nil, nil
+	}
+	o := reader(s.url)
+	o.Budget = 20 * time.Millisecond
+	for n := range 3 {
+		if r := begin(t, s.victim, o, nil); r.Outcome != remote.Late || (r.Waited < o.Budget) != (n > 0) {
+			t.Errorf("start %d: %+v", n, r)
+		}
+	}
+	got := counters(t, s.victim, o)
+	if got.Errors["slow"] == 0 || len(got.Errors) != 1 || got.Misses != 0 || got.Hits != 0 {
+		t.Errorf("counters: %+v", got)
+	}
+	wantNothing(t, s.victim)
+	s.store.get = nil
+	if r := pull(t, s.victim, reader(s.url), mesaDriver); r.Packs != 1 {
+		t.Errorf("pull: %+v", r)
+	}
+}
+
+// A store that does not answer delays no start of a machine that has its programs: it is
+// asked in the background, once.
+func TestHangingRemoteOfAWarmMachine(t *testing.T) {
+	t.Parallel()
+	s, c := newScene(t), &clock{time.Now()}
+	begin(t, s.victim, reader(s.url), c)
+	s.store.get = func(ctx context.Context, _ string, _ *remote.Object) (*remote.Object, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	c.advance(2 * time.Minute)
+	o := reader(s.url)
+	o.Budget = 20 * time.Millisecond
+	if r := begin(t, s.victim, o, c); r.Outcome != remote.Current {
+		t.Errorf("got %+v", r)
+	}
+	if r := begin(t, s.victim, o, c); r.Outcome != remote.BreakerOn {
+		t.Errorf("the next start: %+v", r)
+	}
+	if got := counters(t, s.victim, o); got.Errors["unreachable"] != 1 || len(got.Errors) != 1 {
+		t.Errorf("counters: %+v", got)
+	}
+}
+
 // What was pruned here is not fetched again; what was cleared is.
 func TestPrunedProgramsStayAway(t *testing.T) {
 	t.Parallel()

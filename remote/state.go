@@ -24,8 +24,9 @@ import (
 //	remote/<remote>/               8 digits of the SHA-256 of the URL without credentials
 //	    url                        that URL
 //	    breaker.json               see breaker
-//	    counters.json              see Counters
-//	    lock                       held while one of these files is changed
+//	    counters.jsonl             see Counters: lines to sum up
+//	    counters.lock              shared while a line is added
+//	    lock                       held while breaker.json or a state.json is changed
 //	    <fingerprint>/state.json   see driverState
 //	    <fingerprint>/<pack>.items what a pack has, for Push
 //	    <fingerprint>/pull.lock    held during a pull
@@ -35,7 +36,8 @@ const Folder = "remote"
 
 const (
 	breakerName  = "breaker.json"
-	countersName = "counters.json"
+	countersName = "counters.jsonl"
+	countersLock = "counters.lock"
 	stateName    = "state.json"
 	lockName     = "lock"
 	pullLockName = "pull.lock"
@@ -46,7 +48,7 @@ const (
 
 	// lockWait limits the time that a change of a file waits for those of others, which
 	// take a millisecond.
-	lockWait = time.Second
+	lockWait = 5 * time.Second
 	lockPoll = time.Millisecond
 )
 
@@ -112,9 +114,14 @@ func (d stateDir) write(name string, data []byte) error {
 // update reads a JSON file into v, calls change, and writes v. Changes of several
 // processes follow each other.
 func (d stateDir) update(name string, v any, change func()) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	return d.updateWithin(lockWait, name, v, change)
+}
+
+// updateWithin is update with another limit of the time that it waits.
+func (d stateDir) updateWithin(wait time.Duration, name string, v any, change func()) error {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	unlock, err := d.lock(ctx, lockName)
+	unlock, err := d.lock(ctx, lockName, true)
 	if err != nil {
 		return fmt.Errorf("remote: %w", err)
 	}
@@ -131,8 +138,8 @@ func (d stateDir) update(name string, v any, change func()) error {
 	return nil
 }
 
-// lock locks a file, until unlock is called or the process ends.
-func (d stateDir) lock(ctx context.Context, name string) (unlock func(), err error) {
+// lock locks a file, alone or shared, until unlock is called or the process ends.
+func (d stateDir) lock(ctx context.Context, name string, alone bool) (unlock func(), err error) {
 	path := filepath.Join(d.path, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -142,7 +149,7 @@ func (d stateDir) lock(ctx context.Context, name string) (unlock func(), err err
 		return nil, err
 	}
 	for {
-		err := osfile.TryLock(f, true)
+		err := osfile.TryLock(f, alone)
 		if err == nil {
 			return func() { _ = f.Close() }, nil
 		}
@@ -171,7 +178,7 @@ func (d stateDir) updateDriver(of shader.Digest, change func(*driverState)) erro
 
 // lockPull locks pulls of a driver by other processes.
 func (d stateDir) lockPull(ctx context.Context, of shader.Digest) (unlock func(), err error) {
-	return d.lock(ctx, filepath.Join(of.String(), pullLockName))
+	return d.lock(ctx, filepath.Join(of.String(), pullLockName), true)
 }
 
 // putItems stores the items of a pack, which is only used to spare Push a fetch.

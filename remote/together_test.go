@@ -43,12 +43,13 @@ func TestStartsAtOnceInOneDirectory(t *testing.T) {
 	wantPrograms(t, s.victim, mesaDriver, 1, 2)
 }
 
-// Counters of processes that fail at once add up.
+// Counters of processes that fail at once add up, also where the lines become one.
 func TestCountersOfManyProcesses(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.store.get = func(context.Context, string, *remote.Object) (*remote.Object, error) { return nil, remote.ErrDenied }
 	var all sync.WaitGroup
+	remote.FillCounters(open(t, s.victim, reader(s.url)))
 	for range 8 {
 		r := open(t, s.victim, reader(s.url))
 		all.Go(func() {
@@ -60,7 +61,7 @@ func TestCountersOfManyProcesses(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := counters(t, s.victim, reader(s.url)); got.Errors["denied"] != 40 {
+	if got := counters(t, s.victim, reader(s.url)); got.Errors["denied"] != 40 || got.Misses != remote.FilledMisses {
 		t.Errorf("counters: %+v", got)
 	}
 }

@@ -205,11 +205,6 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		upstream.Source, upstream.Detail = fromEnvironment, "SHADERCACHE_UPSTREAM"
 	}
 	r.Settings = append(r.Settings, upstream)
-	backfill := settingLine{"backfill", "off", fromDefault, ""}
-	if binary.DefaultBackfill() {
-		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
-	}
-	r.Settings = append(r.Settings, backfill)
 	for _, name := range []string{"device", "driver-cache", "log-level"} {
 		flag := cmd.Flags().Lookup(name)
 		line := settingLine{name, flag.Value.String(), fromDefault, ""}
@@ -221,8 +216,29 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 	if err := o.addLimits(r); err != nil {
 		return nil, err
 	}
+	backfill := settingLine{"backfill", "off", fromDefault, ""}
+	if binary.DefaultBackfill() {
+		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
+	}
+	r.Settings = append(r.Settings, backfill)
+	r.addRemote()
 	r.addDriverVariables()
 	return r, nil
+}
+
+// addRemote adds the settings of a remote; the URL without credentials.
+func (r *configResult) addRemote() {
+	line := settingLine{"remote", "", fromDefault, ""}
+	if text := os.Getenv("SHADERCACHE_REMOTE"); text != "" {
+		line = settingLine{"remote", shownURL(text), fromEnvironment, "SHADERCACHE_REMOTE"}
+	}
+	r.Settings = append(r.Settings, line)
+	for _, name := range []string{"SHADERCACHE_REMOTE_MODE", "SHADERCACHE_REMOTE_KEYS", "SHADERCACHE_REMOTE_BUDGET", "SHADERCACHE_REMOTE_SIGN_KEY"} {
+		if value := os.Getenv(name); value != "" {
+			setting := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "SHADERCACHE_"), "_", "-"))
+			r.Settings = append(r.Settings, settingLine{setting, value, fromEnvironment, name})
+		}
+	}
 }
 
 func (o *options) addDirectory(cmd *cobra.Command, r *configResult) error {

@@ -62,16 +62,23 @@ func (f *exampleFleet) text(file string) string {
 	return string(key)
 }
 
+// commandEnvironment returns the environment of a command without the settings of caches
+// that other tests of this process make.
+func commandEnvironment() (kept []string) {
+	for _, name := range []string{"PATH", "TMPDIR", "LD_LIBRARY_PATH", "__EGL_VENDOR_LIBRARY_FILENAMES", "EGL_PLATFORM", "GORACE"} {
+		if value, set := os.LookupEnv(name); set {
+			kept = append(kept, name+"="+value)
+		}
+	}
+	return kept
+}
+
 // run runs a script of an example on one of the machines, and returns what it printed.
 func (f *exampleFleet) run(machine, script string, environment ...string) string {
 	f.Helper()
 	cmd := exec.Command("sh", "-ec", f.paths.Replace(script))
 	cmd.Dir = f.work
-	for _, setting := range os.Environ() {
-		if !strings.HasPrefix(setting, "SHADERCACHE_") || strings.HasPrefix(setting, gltest.RequireGL) {
-			cmd.Env = append(cmd.Env, setting)
-		}
-	}
+	cmd.Env = commandEnvironment()
 	cmd.Env = append(cmd.Env, "HOME="+filepath.Join(f.work, "home", machine), "RUNNER_TEMP="+filepath.Join(f.work, "temp"))
 	for _, setting := range environment {
 		cmd.Env = append(cmd.Env, f.paths.Replace(setting))
@@ -101,7 +108,8 @@ func TestExamples(t *testing.T) {
 	f.checkDockerfile()
 	f.checkPod()
 	f.checkService()
-	tested := []string{"Dockerfile", "app.service", "github-actions.yml", "kubernetes-pod.yaml"}
+	tested := []string{"Dockerfile", "app.service", "github-actions.yml", "kubernetes-pod.yaml",
+		"shadercache.service", "shadercache.socket"} // the last two by TestUnits
 	var found []string
 	for _, e := range osfile.List(examples) {
 		found = append(found, e.Name())

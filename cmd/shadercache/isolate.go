@@ -57,6 +57,9 @@ func (f isolationFlags) check(cmd *cobra.Command) error {
 
 // pool returns the pool of children that get the given arguments.
 func (o *options) pool(dir *binary.Dir, f isolationFlags, arguments ...string) *isolate.Pool {
+	if l := o.Place().Find(); l.Private() { // children get its path, and do not log it
+		o.Logger().Warn("a private place is used as the cache directory", "directory", l.Dir.Path(), "reason", l.Err)
+	}
 	memory := int64(f.memory)
 	if memory == 0 {
 		memory = -1

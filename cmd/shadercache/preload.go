@@ -149,7 +149,6 @@ func (o *options) openToFill() (*binary.Dir, error) {
 	}
 	if l := o.Place().Find(); l.Private() {
 		path = l.Dir.Path()
-		o.Logger().Warn("a private place is used as the cache directory", "directory", path, "reason", l.Err)
 	}
 	dir, err := binary.OpenDir(path)
 	if err != nil && cli.HintFor(err) == "" {

@@ -12,7 +12,8 @@ import (
 )
 
 const pullUsage = `Bring what a remote has for this driver into the cache, so that the first start
-here is as fast as a second one. Packs that are in the cache stay as they are.
+here is as fast as a second one. Packs that were brought before are left out;
+--again brings them too, after a prune for example.
 
 ` + remoteUsage + `
 
@@ -35,6 +36,7 @@ const pullExample = `  shadercache pull --verify release.key.pub https://cache.e
 type pullFlags struct {
 	remoteFlags
 	anyDriver bool
+	again     bool
 	maxBytes  cli.ByteSize
 }
 
@@ -48,7 +50,7 @@ type pullResult struct {
 func newPull(o *options) *cobra.Command {
 	var f pullFlags
 	cmd := &cobra.Command{
-		Use:                   "pull [--verify KEY|--trust] [--any-driver] [--max-bytes SIZE] [URL]",
+		Use:                   "pull [--verify KEY|--trust] [--any-driver] [--again] [--max-bytes SIZE] [URL]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Bring what a remote has into the cache",
 		Long:                  pullUsage,
@@ -65,6 +67,7 @@ func newPull(o *options) *cobra.Command {
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.anyDriver, "any-driver", false, "bring the packs of all drivers")
+	flags.BoolVar(&f.again, "again", false, "bring also what was brought before")
 	flags.Var(&f.maxBytes, "max-bytes", "refuse packs that unpack to more (default 4G)")
 	flags.Lookup("max-bytes").DefValue = ""
 	return o.WithResult(cmd, pullResult{})
@@ -79,7 +82,7 @@ func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullRes
 		return nil, err
 	}
 	ro.MaxBytes = int64(f.maxBytes)
-	po := remote.PullOptions{AnyDriver: f.anyDriver}
+	po := remote.PullOptions{AnyDriver: f.anyDriver, Again: f.again}
 	if f.anyDriver {
 		err = cli.RefuseFlag(cmd, "device", "--any-driver opens no GPU")
 	} else if current, currentErr := o.CurrentFingerprint(); currentErr == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -26,14 +27,18 @@ Sources are left out: --sources sends those that preload --keep-sources stored.
 --fingerprint chooses drivers by the name in list, or by the first digits of the
 digest in stats; it may be repeated.
 
+--replace writes the remote anew, with what this cache has, and without reading
+what is there: after a key was lost, for example. It needs --sign.
+
 It needs no OpenGL. A push that is interrupted leaves the remote as it was.`
 
-const pushExample = `  shadercache push --sign release.key s3://cache.example.com/bucket/app`
+const pushExample = `  shadercache push --sign release.key s3://bucket/app`
 
 // pushFlags are the flags of push.
 type pushFlags struct {
 	drivers []string
 	sources bool
+	replace bool
 	sign    string
 }
 
@@ -47,7 +52,7 @@ type pushResult struct {
 func newPush(o *options) *cobra.Command {
 	var f pushFlags
 	cmd := &cobra.Command{
-		Use:                   "push [--sign KEY] [--sources] [--fingerprint DRIVER] [URL]",
+		Use:                   "push [--sign KEY] [--sources] [--fingerprint DRIVER] [--replace] [URL]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Send the cache to a remote, for other machines",
 		Long:                  pushUsage,
@@ -64,6 +69,7 @@ func newPush(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.drivers, "fingerprint", nil, "only this `driver` (default all)")
 	flags.BoolVar(&f.sources, "sources", false, "send stored sources too")
+	flags.BoolVar(&f.replace, "replace", false, "leave out what the remote has")
 	flags.StringVar(&f.sign, "sign", "", "sign with this private `key`")
 	if err := cmd.RegisterFlagCompletionFunc("fingerprint", o.completeDrivers); err != nil {
 		panic(err)
@@ -80,6 +86,9 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if err != nil {
 		return nil, err
 	}
+	if f.replace && ro.SignKey == nil {
+		return nil, cli.Usage(cmd, errors.New("--replace needs --sign KEY"))
+	}
 	path, dir, err := o.ReadDirectory()
 	if err != nil {
 		return nil, err
@@ -87,7 +96,7 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if dir == nil {
 		return nil, cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one")
 	}
-	po := remote.PushOptions{Sources: f.sources}
+	po := remote.PushOptions{Sources: f.sources, Replace: f.replace}
 	if po.Fingerprints, err = chosenDrivers(dir, f.drivers); err != nil {
 		return nil, err
 	}

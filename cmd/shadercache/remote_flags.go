@@ -15,6 +15,8 @@ import (
 
 	_ "github.com/shadercache/shadercache/remote/file" // file: URLs
 	_ "github.com/shadercache/shadercache/remote/http" // http: and https: URLs
+	_ "github.com/shadercache/shadercache/remote/oci"  // oci: URLs
+	_ "github.com/shadercache/shadercache/remote/s3"   // s3: URLs
 )
 
 // remoteUsage is the part of the help that commands with a URL have in common.

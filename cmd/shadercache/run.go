@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -19,6 +20,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/server/client"
 )
 
 const runUsage = `Filter a picture on the GPU, compare every pixel with the CPU, write a PNG.
@@ -47,6 +49,7 @@ type runResult struct {
 	Out                 string       `json:"out"`          // the file that was written
 	DriverCache         string       `json:"driver_cache"` // where the driver's own cache is
 	MemoryOnly          string       `json:"memory_only"`  // why nothing is stored on disk; empty where it is
+	Server              bool         `json:"server"`       // a server computed; counters are those of the time of this run
 
 	pixels image.Point
 	ready  time.Duration // the time to open the GPU
@@ -62,13 +65,13 @@ type runProgram struct {
 
 // runFlags are the flags of run.
 type runFlags struct {
-	image, out, filter string
+	image, out, filter, server string
 }
 
 func newRun(o *options) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:                   "run [--image FILE] [--out FILE] [--filter NAME]",
+		Use:                   "run [--image FILE] [--out FILE] [--filter NAME] [--server PATH]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Filter a picture on the GPU",
 		Long:                  runUsage,
@@ -79,6 +82,7 @@ func newRun(o *options) *cobra.Command {
 	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default a sample)")
 	flags.StringVar(&f.out, "out", "", "PNG file to write, - for standard output (default PICTURE-FILTER.png in the working directory)")
 	flags.StringVar(&f.filter, "filter", "edge", strings.Join(imaging.FilterNames(), ", "))
+	addServerFlag(cmd, &f.server)
 	cli.Complete(cmd, "filter", imaging.FilterNames()...)
 	_ = cmd.MarkFlagFilename("image", "png", "jpg", "jpeg")
 	_ = cmd.MarkFlagFilename("out", "png")
@@ -97,6 +101,17 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 	if err := cli.MakeFolderOf(f.outFile()); err != nil {
 		return err
 	}
+	start := time.Now()
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	c, err := o.dialServer(ctx, f.server)
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		defer c.Close()
+		return o.runRemote(ctx, c, start, f, filters)
+	}
 	var picture image.Image
 	var load errgroup.Group
 	load.Go(func() (err error) {
@@ -110,12 +125,34 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 		}
 		return err
 	}
-	r, sheet, err := filter(g, picture, filters)
+	r, sheet, err := filter(ctx, g, picture, filters)
 	if err == nil {
-		r.Out = f.outFile()
-		err = o.WriteOutput(r.Out, 0o644, func(w io.Writer) error { return png.Encode(w, sheet) })
+		err = o.writeSheet(r, f, sheet)
 	}
 	err = errors.Join(err, g.Close())
+	return o.showRun(r, err)
+}
+
+// runRemote is run with a server.
+func (o *options) runRemote(ctx context.Context, c *client.Client, start time.Time, f runFlags, filters []imaging.Filter) error {
+	picture, err := f.load()
+	if err != nil {
+		return err
+	}
+	r, sheet, err := filterRemote(ctx, c, start, picture, filters)
+	if err == nil {
+		err = o.writeSheet(r, f, sheet)
+	}
+	return o.showRun(r, err)
+}
+
+func (o *options) writeSheet(r *runResult, f runFlags, sheet image.Image) error {
+	r.Out = f.outFile()
+	return o.WriteOutput(r.Out, 0o644, func(w io.Writer) error { return png.Encode(w, sheet) })
+}
+
+// showRun shows the result, also one that is wrong.
+func (o *options) showRun(r *runResult, err error) error {
 	if err != nil && (r == nil || r.Verified) {
 		return err
 	}
@@ -147,9 +184,7 @@ func (f runFlags) outFile() string {
 
 // filter applies the filters one after the other. Where a result is wrong it returns an
 // error, and the figures until then with Verified false.
-func filter(g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResult, image.Image, error) {
-	ctx, stop := cli.Interruptible()
-	defer stop()
+func filter(ctx context.Context, g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResult, image.Image, error) {
 	r := &runResult{
 		GPU:         g.Name(),
 		Driver:      g.Driver(),

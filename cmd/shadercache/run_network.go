@@ -37,6 +37,7 @@ The exit code is 1 when a result was wrong.`
 type networkFlags struct {
 	pictures int
 	tune     bool
+	server   string
 	budget   time.Duration
 }
 
@@ -53,15 +54,17 @@ type networkResult struct {
 	RunMillis         float64        `json:"run_ms"`          // median of later runs, with upload and download
 	MaxError          float64        `json:"max_error"`       // largest difference; the output is from 0 to 1
 	Verified          bool           `json:"verified"`        // every result is right
+	Server            bool           `json:"server"`          // a server computed; counters are those of the time of this run
+	Uploaded          bool           `json:"uploaded"`        // weights went to the GPU; false where a server had them
 }
 
 // networkLayer is the plan of one layer.
 type networkLayer struct {
-	Name      string       `json:"name"`
-	Shape     string       `json:"shape"`
-	Algorithm string       `json:"algorithm"`
-	Basis     conv2d.Basis `json:"basis"` // of the choice: tuned, table (shipped with the command), or ranking
-	Tolerance float64      `json:"tolerance"`
+	Name      string  `json:"name"`
+	Shape     string  `json:"shape"`
+	Algorithm string  `json:"algorithm"`
+	Basis     string  `json:"basis"` // of the choice: tuned, table (shipped with the command), or ranking
+	Tolerance float64 `json:"tolerance"`
 }
 
 const maxPictures = 256
@@ -69,7 +72,7 @@ const maxPictures = 256
 func newRunNetwork(o *options) *cobra.Command {
 	f := networkFlags{pictures: 8, budget: 5 * time.Second}
 	cmd := &cobra.Command{
-		Use:                   "network [--pictures N] [--tune] [--budget TIME]",
+		Use:                   "network [--pictures N] [--tune] [--budget TIME] [--server PATH]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Run a small neural network on the GPU",
 		Long:                  runNetworkUsage,
@@ -79,12 +82,15 @@ func newRunNetwork(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&f.pictures, "pictures", f.pictures, "pictures of one run")
 	flags.BoolVar(&f.tune, "tune", false, "tune layers that were not tuned")
+	addServerFlag(cmd, &f.server)
 	flags.DurationVar(&f.budget, "budget", f.budget, "time to search for each layer")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := refuseUnused(cmd, f.tune, "--tune", "budget"); err != nil {
 			return err
 		}
 		switch {
+		case f.tune && f.server != "":
+			return cli.Usage(cmd, errors.New("--tune is for a GPU of this process: a server uses what was tuned in its cache directory"))
 		case f.pictures < 1 || f.pictures > maxPictures:
 			return cli.Usage(cmd, fmt.Errorf("--pictures must be 1 to %d", maxPictures))
 		case f.budget <= 0 || f.budget > time.Hour:
@@ -99,7 +105,17 @@ func newRunNetwork(o *options) *cobra.Command {
 func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
+	start := time.Now()
+	c, err := o.dialServer(ctx, f.server)
+	if err != nil {
+		return nil, err
+	}
 	input := imaging.Pieces(imaging.Sample(), conv2d.SampleSide, f.pictures)
+	if c != nil {
+		defer c.Close()
+		r = &networkResult{GPU: c.Welcome().Device, Pictures: f.pictures, Server: true}
+		return r, r.runRemote(ctx, c, f, input, start)
+	}
 	g, err := o.OpenExecutor(executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4})
 	if err != nil {
 		return nil, err
@@ -124,24 +140,46 @@ func (r *networkResult) run(ctx context.Context, g *cli.GPU, f networkFlags, inp
 		return err
 	}
 	defer n.Release()
-	var took []float64
+	r.Uploaded = true
 	output := make([]float32, n.OutputLen())
-	for range 10 {
-		begin := time.Now()
+	r.RunMillis, err = repeated(func() error {
 		for i := range output {
 			output[i] = math.Float32frombits(conv2d.Poison)
 		}
-		if err := runOnce(ctx, g.Executor, n, input, output); err != nil {
-			return err
+		return runOnce(ctx, g.Executor, n, input, output)
+	}, func() { r.FirstResultMillis = cli.Milliseconds(time.Since(start)) })
+	if err != nil {
+		return err
+	}
+	for i, p := range n.Plans() {
+		r.Layers = append(r.Layers, networkLayer{
+			Name:      conv2d.SampleNetwork(1)[i].Name,
+			Shape:     p.Shape().String(),
+			Algorithm: p.Choice().String(),
+			Basis:     string(p.Basis()),
+			Tolerance: p.Tolerance(),
+		})
+	}
+	r.compare(n.Reference(input), output)
+	r.Compiles, r.DiskHits = g.Context.Counters().Compiles, g.Cache.Stats().DiskHits
+	return nil
+}
+
+// repeated runs fn ten times, calls first after the first time, and returns the median in
+// milliseconds.
+func repeated(fn func() error, first func()) (median float64, err error) {
+	var took []float64
+	for range 10 {
+		begin := time.Now()
+		if err := fn(); err != nil {
+			return 0, err
 		}
 		if took = append(took, cli.Milliseconds(time.Since(begin))); len(took) == 1 {
-			r.FirstResultMillis = cli.Milliseconds(time.Since(start))
+			first()
 		}
 	}
 	slices.Sort(took)
-	r.RunMillis = took[len(took)/2]
-	r.compare(g, n, input, output)
-	return nil
+	return took[len(took)/2], nil
 }
 
 // runOnce runs the network and waits for its output.
@@ -158,9 +196,8 @@ func runOnce(ctx context.Context, e *executor.Executor, n *conv2d.Network, input
 	return pending.Wait(ctx)
 }
 
-// compare compares the output with the CPU's and adds the plans and the counters.
-func (r *networkResult) compare(g *cli.GPU, n *conv2d.Network, input, output []float32) {
-	want := n.Reference(input)
+// compare compares the output with the CPU's.
+func (r *networkResult) compare(want conv2d.Expected, output []float32) {
 	r.Verified = conv2d.Compare(output, want, 1).OK()
 	for i, v := range output {
 		r.MaxError = max(r.MaxError, math.Abs(float64(v)-want.Values[i]))
@@ -168,16 +205,6 @@ func (r *networkResult) compare(g *cli.GPU, n *conv2d.Network, input, output []f
 	if math.IsNaN(r.MaxError) {
 		r.MaxError = math.MaxFloat64 // JSON has no NaN
 	}
-	for i, p := range n.Plans() {
-		r.Layers = append(r.Layers, networkLayer{
-			Name:      conv2d.SampleNetwork(1)[i].Name,
-			Shape:     p.Shape().String(),
-			Algorithm: p.Choice().String(),
-			Basis:     p.Basis(),
-			Tolerance: p.Tolerance(),
-		})
-	}
-	r.Compiles, r.DiskHits = g.Context.Counters().Compiles, g.Cache.Stats().DiskHits
 }
 
 // Verdict returns an error where the output is wrong.

@@ -18,9 +18,12 @@ func (o *Options) ChildCommand(ctx context.Context, dir string, command []string
 	if err != nil {
 		return nil, err
 	}
-	all := append(command, "--dir", dir, "--device", o.Device,
+	all := append(command, "--device", o.Device,
 		"--driver-cache", o.DriverCache.String(), "--log-level", o.LogLevel.String(),
 		"--json="+strconv.FormatBool(o.JSON))
+	if dir != "" { // else the child finds the default itself
+		all = append(all, "--dir", dir)
+	}
 	child := exec.CommandContext(ctx, executable, append(all, arguments...)...)
 	child.Args[0] = os.Args[0]
 	if l := o.Place().Find(); l.Private() && len(l.Upstream) > 0 && l.Dir.Path() == dir {

@@ -25,7 +25,8 @@ var _ checkedPrograms = (*cache.Cache)(nil)
 // binaries that no check has passed: see cache.Cache.CheckTogether. Their sources have the
 // check CheckLater. Where they compute wrong it calls release, rejects their binaries, and
 // calls get again, which compiles them. It fails if they cannot be compiled because others
-// use them. After an error of check, nothing is released.
+// use them, and if the driver computes them wrong nevertheless. After an error of check,
+// nothing is released.
 func Checked(ctx context.Context, programs executor.Programs, get func() ([]*cache.Handle, error), release func(), check func(context.Context) error) error {
 	checked, ok := programs.(checkedPrograms)
 	if !ok {
@@ -39,7 +40,7 @@ func Checked(ctx context.Context, programs executor.Programs, get func() ([]*cac
 			return err
 		}
 		err = checked.CheckTogether(ctx, handles, check)
-		if !errors.As(err, &wrong) {
+		if !errors.As(err, &wrong) || wrong.Compiled {
 			return err
 		}
 		release()

@@ -8,8 +8,8 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -67,11 +67,10 @@ func run(t testing.TB, dir, address string, env []string, command ...string) {
 		t.Fatal(err)
 	}
 	defer output.Close()
-	const guard = `"$@" & trap '' TERM INT; cat >/dev/null; kill $!; wait $!`
+	const guard = `exec 3<&0; "$@" 3<&- & pid=$!; { cat <&3 >/dev/null; kill -9 $pid; } & wait $pid`
 	cmd := exec.Command("sh", append([]string{"-c", guard, "guard"}, command...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = output, output, dir
-	cmd.WaitDelay = stopTime
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -79,22 +78,27 @@ func run(t testing.TB, dir, address string, env []string, command ...string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stop(t, cmd, input) })
-	if err := waitFor(address); err != nil {
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait() // the status is that of the signal
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		input.Close()
+		select {
+		case <-ended:
+		case <-time.After(stopTime):
+			t.Errorf("%s does not end", command[0])
+		}
+	})
+	if err := waitFor(address, ended); err != nil {
 		text, _ := os.ReadFile(log)
 		t.Fatalf("%s: %v\n%s", command[0], err, text)
 	}
 }
 
-func stop(t testing.TB, cmd *exec.Cmd, input io.Closer) {
-	input.Close()
-	late := time.AfterFunc(stopTime, func() { cmd.Process.Kill() })
-	defer late.Stop()
-	cmd.Wait() // the status is that of the signal
-}
-
-// waitFor returns when an address accepts connections.
-func waitFor(address string) error {
+// waitFor returns when an address accepts connections, or its server has ended.
+func waitFor(address string, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	var dialer net.Dialer
@@ -104,6 +108,8 @@ func waitFor(address string) error {
 			return c.Close()
 		}
 		select {
+		case <-ended:
+			return errors.New("ended at once")
 		case <-ctx.Done():
 			return fmt.Errorf("does not listen on %s: %w", address, err)
 		case <-time.After(5 * time.Millisecond):

@@ -43,3 +43,11 @@ func TestNginxWithTLSConforms(t *testing.T) {
 		})
 	})
 }
+
+func TestServerWithETagsConforms(t *testing.T) {
+	t.Parallel()
+	remotetest.Conform(t, remote.Abilities{CompareAndSwap: true}, func(t *testing.T) remote.Backend {
+		const token = "a-token-of-ci"
+		return open(t, servers.StartETags(t, token), map[string]string{"SHADERCACHE_REMOTE_TOKEN": token})
+	})
+}

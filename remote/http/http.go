@@ -23,20 +23,17 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/remote"
 	"github.com/shadercache/shadercache/remote/internal/probe"
+	"github.com/shadercache/shadercache/remote/internal/web"
 )
 
 func init() {
 	remote.Register("http", Open)
 	remote.Register("https", Open)
 }
-
-// maxHeader bounds the headers of an answer. Real ones have under 1 KB.
-const maxHeader = 64 << 10
 
 // expectAbove is the size from which a PUT asks before it sends its body, so that a refusal
 // does not arrive as a connection that is reset.
@@ -46,7 +43,7 @@ const expectAbove = 64 << 10
 type Backend struct {
 	base          *url.URL // without credentials
 	authorization string   // header; "" = none
-	secrets       []string // that no error may have
+	secrets       web.Secrets
 	agent         string
 	client        *http.Client
 	abilities     probe.Once
@@ -65,26 +62,13 @@ func Open(u *url.URL, o remote.BackendOptions) (remote.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remote/http: %w", err)
 	}
-	transport, err := newTransport(getenv)
+	transport, err := web.NewTransport(getenv)
 	if err != nil {
 		return nil, fmt.Errorf("remote/http: %w", err)
 	}
 	b := &Backend{base: &base, agent: o.UserAgent, authorization: credentials.header(), secrets: credentials.secrets()}
-	b.client = &http.Client{Transport: transport, CheckRedirect: b.checkRedirect}
+	b.client = &http.Client{Transport: transport, CheckRedirect: web.SameHost}
 	return b, nil
-}
-
-// errRedirect is returned for a redirect that is not followed.
-var errRedirect = errors.New("redirects elsewhere")
-
-// checkRedirect follows redirects on the same host, for reading.
-func (b *Backend) checkRedirect(next *http.Request, via []*http.Request) error {
-	same := next.URL.Scheme == b.base.Scheme && next.URL.Host == b.base.Host
-	reads := via[0].Method == http.MethodGet || via[0].Method == http.MethodHead
-	if !same || !reads || len(via) > 3 {
-		return errRedirect
-	}
-	return nil
 }
 
 // Connect makes a connection, by asking for the headers of the prefix. Any status will do.
@@ -102,13 +86,14 @@ func (b *Backend) Get(ctx context.Context, name string) (*remote.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkObject(response); err != nil {
+	if err := web.CheckObject(response); err != nil {
 		response.Body.Close()
 		return nil, b.failed(http.MethodGet, name, err)
 	}
-	body := &answerBody{body: response.Body, failed: func(err error) error { return b.failed(http.MethodGet, name, err) }}
+	failed := func(err error) error { return b.failed(http.MethodGet, name, err) }
+	body := &web.Body{ReadCloser: response.Body, Failed: failed}
 	clock, _ := http.ParseTime(response.Header.Get("Date")) // zero = unknown
-	return &remote.Object{Body: body, Size: response.ContentLength, Tag: strongTag(response), Clock: clock}, nil
+	return &remote.Object{Body: body, Size: response.ContentLength, Tag: web.StrongTag(response), Clock: clock}, nil
 }
 
 // Put writes an object. A condition is sent to a server that honours conditions; the first
@@ -137,13 +122,13 @@ func (b *Backend) put(ctx context.Context, name string, data io.ReadSeeker, o re
 	if o.Size > expectAbove {
 		header.Set("Expect", "100-continue")
 	}
-	upload := &upload{data: data, size: o.Size}
-	defer upload.detach()
+	upload := web.NewUpload(ctx, data, o.Size)
+	defer upload.Detach()
 	response, err := b.ask(ctx, http.MethodPut, name, header, upload)
 	if err != nil {
 		return "", err
 	}
-	return strongTag(response), response.Body.Close()
+	return web.StrongTag(response), response.Body.Close()
 }
 
 // Delete deletes an object. It returns errors.ErrUnsupported, wrapped, where the server
@@ -178,12 +163,12 @@ func (p probed) Put(ctx context.Context, name string, data *bytes.Reader, o remo
 }
 
 // ask sends a request and returns an answer that is a success.
-func (b *Backend) ask(ctx context.Context, method, name string, header http.Header, body *upload) (*http.Response, error) {
+func (b *Backend) ask(ctx context.Context, method, name string, header http.Header, body *web.Upload) (*http.Response, error) {
 	response, err := b.send(ctx, method, name, header, body)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkStatus(response, time.Now()); err != nil {
+	if err := web.CheckStatus(response, time.Now()); err != nil {
 		response.Body.Close()
 		return nil, b.failed(method, name, err)
 	}
@@ -191,7 +176,7 @@ func (b *Backend) ask(ctx context.Context, method, name string, header http.Head
 }
 
 // send sends a request and returns its answer, whatever it is.
-func (b *Backend) send(ctx context.Context, method, name string, header http.Header, body *upload) (*http.Response, error) {
+func (b *Backend) send(ctx context.Context, method, name string, header http.Header, body *web.Upload) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, b.base.JoinPath(name).String(), nil)
 	if err != nil {
 		return nil, b.failed(method, name, err)
@@ -207,7 +192,7 @@ func (b *Backend) send(ctx context.Context, method, name string, header http.Hea
 		request.Header.Set("Authorization", b.authorization)
 	}
 	if body != nil {
-		if err := body.attach(request); err != nil {
+		if err := body.Attach(request); err != nil {
 			return nil, b.failed(method, name, err)
 		}
 	}
@@ -216,30 +201,12 @@ func (b *Backend) send(ctx context.Context, method, name string, header http.Hea
 		if response != nil { // a redirect that was not followed
 			response.Body.Close()
 		}
-		return nil, b.failed(method, name, classify(ctx, err))
+		return nil, b.failed(method, name, web.Classify(ctx, err))
 	}
 	return response, nil
 }
 
 // failed returns an error that names the request, without credentials.
 func (b *Backend) failed(method, name string, err error) error {
-	wrapped := fmt.Errorf("remote/http: %s %s: %w", method, b.base.JoinPath(name), err)
-	clean := wrapped.Error()
-	for _, secret := range b.secrets {
-		clean = strings.ReplaceAll(clean, secret, "xxxxx")
-	}
-	if clean == wrapped.Error() {
-		return wrapped
-	}
-	return &cleanError{clean, wrapped}
+	return b.secrets.Clean(fmt.Errorf("remote/http: %s %s: %w", method, b.base.JoinPath(name), err))
 }
-
-// cleanError has another text than its cause, which errors.Is and errors.As still find.
-type cleanError struct {
-	text  string
-	cause error
-}
-
-func (e *cleanError) Error() string        { return e.text }
-func (e *cleanError) Is(target error) bool { return errors.Is(e.cause, target) }
-func (e *cleanError) As(target any) bool   { return errors.As(e.cause, target) }

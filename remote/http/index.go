@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/remote/internal/web"
 )
 
 // What a listing may have: a fleet has tens of drivers, with tens of packs each.
@@ -30,7 +31,8 @@ type indexEntry struct {
 }
 
 // List returns the objects below a folder, from the server's JSON index. It returns
-// errors.ErrUnsupported, wrapped, for a server that has none.
+// errors.ErrUnsupported, wrapped, for a server that has none, and remote.ErrNotFound where
+// that cannot be known, since there is no such folder.
 func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error) {
 	var found []remote.Info
 	err := b.walk(ctx, folder, maxIndexDepth, &found)
@@ -39,7 +41,7 @@ func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error
 
 func (b *Backend) walk(ctx context.Context, folder string, depth int, found *[]remote.Info) error {
 	entries, err := b.index(ctx, folder)
-	if errors.Is(err, remote.ErrNotFound) { // nothing was written yet, or it was deleted meanwhile
+	if errors.Is(err, remote.ErrNotFound) && depth < maxIndexDepth { // deleted meanwhile
 		return nil
 	}
 	if err != nil {
@@ -76,7 +78,7 @@ func (b *Backend) index(ctx context.Context, folder string) ([]indexEntry, error
 	var entries []indexEntry
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxIndexBytes+1))
 	if err != nil {
-		return nil, b.failed(http.MethodGet, folder, unreachable(err))
+		return nil, b.failed(http.MethodGet, folder, web.Unreachable(err))
 	}
 	if len(data) > maxIndexBytes || json.Unmarshal(data, &entries) != nil {
 		return nil, b.failed(http.MethodGet, folder, errNoIndex)
@@ -98,5 +100,5 @@ func checkIndex(response *http.Response) error {
 	case http.StatusForbidden, http.StatusBadRequest:
 		return errNoIndex
 	}
-	return checkStatus(response, time.Now())
+	return web.CheckStatus(response, time.Now())
 }

@@ -234,8 +234,8 @@ func listDelete(t *testing.T, s store) {
 	s.put(head, []byte("a head"), remote.PutOptions{Packs: packsOf(pack)})
 	if s.want.List {
 		s.lists(began, map[string]int64{head: 6}, packName(pack))
-	} else if _, err := s.List(s.ctx, "v1/"); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("list: %v, not ErrUnsupported", err)
+	} else if _, err := s.List(s.ctx, "v1/"); !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, remote.ErrNotFound) {
+		t.Errorf("list: %v, neither ErrUnsupported nor ErrNotFound", err)
 	}
 	if !s.want.Delete {
 		if err := s.Delete(s.ctx, head); !errors.Is(err, errors.ErrUnsupported) {
@@ -336,6 +336,10 @@ func (r *reader) Read(p []byte) (int, error) {
 	defer r.mu.Unlock()
 	if r.t != nil {
 		r.t.Error("Put uses the data after it returned")
+	}
+	if r.after < 0 { // so slow that no store has all before it sees the end
+		time.Sleep(time.Millisecond)
+		p = p[:1]
 	}
 	n, err := r.Reader.Read(p)
 	if r.after -= n; r.after < 0 {

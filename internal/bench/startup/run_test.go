@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/bench/benchtest"
 	"github.com/shadercache/shadercache/internal/cli"
+	_ "github.com/shadercache/shadercache/remote/http"
 )
 
 // TestMain runs the tests, or as a child of Run one scenario.
@@ -73,10 +75,34 @@ func TestValidate(t *testing.T) {
 		"--programs":         {Repeat: 1},
 		"--repeat":           {Programs: 1},
 		"should end in .svg": {Programs: 1, Repeat: 1, Chart: "a.png"},
+		"are for --remote":   {Programs: 1, Repeat: 1, FleetOptions: FleetOptions{Latency: 1}},
+		"for http: and":      {Programs: 1, Repeat: 1, FleetOptions: FleetOptions{Remote: "file:///x", Latency: 1}},
 		`no scenario "x"`:    {Programs: 1, Repeat: 1, Scenarios: []string{"x"}},
 	} {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not contain %q", err, want)
+		}
+	}
+}
+
+// Starts from a remote compile nothing, over a slow link too; one that cannot wait for it
+// compiles, and the next one is warm.
+func TestRunWithARemote(t *testing.T) {
+	for _, c := range []struct {
+		fleet   FleetOptions
+		outcome string
+	}{
+		{FleetOptions{Remote: Loopback, Latency: 5 * time.Millisecond, Bandwidth: 1e9, Budget: time.Minute}, "pulled"},
+		{FleetOptions{Remote: Loopback, Latency: 300 * time.Millisecond, Budget: time.Millisecond}, "late"},
+	} {
+		r, err := Run(benchtest.Options(t), Options{Programs: 2, Repeat: 1, Scenarios: FleetScenarios, FleetOptions: c.fleet, WorkDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		benchtest.Print(t, r, "remote: loopback, ", "remote: "+c.outcome, "every element of every result was verified")
+		first, next := r.Scenarios[Remote], r.Scenarios[RemoteNext]
+		if first.Outcome != c.outcome || c.outcome == "pulled" && first.Compiles != 0 || next.Compiles != 0 || r.Fleet.PushedBytes == 0 || r.Fleet.RatioToWarm <= 0 {
+			t.Errorf("%s: %+v, then %+v, %+v", c.outcome, first, next, r.Fleet)
 		}
 	}
 }

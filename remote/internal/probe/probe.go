@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/shadercache/shadercache/remote"
@@ -55,17 +56,18 @@ func ask(ctx context.Context, s Store) (remote.Abilities, error) {
 		return can, err
 	}
 	can.CompareAndSwap = swaps
-	_, err = s.List(ctx, Folder)
+	found, err := s.List(ctx, Folder)
 	if can.List, err = able(err); err != nil {
 		return can, err
 	}
+	can.List = slices.ContainsFunc(found, func(o remote.Info) bool { return o.Name == name })
 	can.Delete, err = able(s.Delete(ctx, name))
 	return can, err
 }
 
 // able reports whether an operation worked; that it cannot work is no error.
 func able(err error) (bool, error) {
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, remote.ErrDenied) {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, remote.ErrDenied) || errors.Is(err, remote.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err

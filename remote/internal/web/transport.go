@@ -1,4 +1,6 @@
-package http
+// Package web has what the backends that speak HTTP share: connections, the errors of
+// answers, and bodies.
+package web
 
 import (
 	"crypto/tls"
@@ -9,9 +11,18 @@ import (
 	"time"
 )
 
-// newTransport returns a transport with the certificates of the environment. It has no
-// timeouts of its own, but for the wait before the body of a PUT: each call has a context.
-func newTransport(getenv func(string) string) (*http.Transport, error) {
+// maxHeader bounds the headers of an answer. Real ones have under 1 KB.
+const maxHeader = 64 << 10
+
+// NewTransport returns a transport with the certificates of the environment:
+//
+//	SHADERCACHE_REMOTE_CA    PEM file: certificates to trust in place of the system's
+//	SHADERCACHE_REMOTE_CERT  PEM file: client certificate
+//	SHADERCACHE_REMOTE_KEY   PEM file: its key
+//
+// It has no timeouts of its own, but for the wait before the body of a PUT: each call has a
+// context.
+func NewTransport(getenv func(string) string) (*http.Transport, error) {
 	settings, err := tlsSettings(getenv)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/supervisor"
+)
+
+const serveUsage = `Keep an OpenGL context, its programs, weights and buffers for clients.
+
+Clients connect through a unix socket and send jobs: a process that is a client
+makes no context of its own, which takes tens of milliseconds. Only processes of
+the same user are served. docs/protocol.md describes the protocol; clients are
+in server/client (Go) and below clients/.
+
+The socket is --socket, else $SHADERCACHE_SERVER, else shadercache/socket in
+$XDG_RUNTIME_DIR, else in a directory of the user below /tmp. A socket that
+systemd passes is used instead (socket activation).
+
+The context is in a worker process. When the driver crashes, or nothing on the
+GPU completes for --hang-time, another worker starts; clients get an error that
+says so and connect again.
+
+SIGTERM ends the server when jobs that it has are done. With --idle-exit it ends
+when there was no client for that time.
+
+--status serves /status (JSON), /healthz, /metrics (Prometheus) and
+/debug/pprof/ over HTTP. Only this machine should reach that address: there is
+no password.`
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	socket, status     string
+	idleExit, hangTime time.Duration
+
+	generation uint64 // of a worker
+	ended      string
+}
+
+// serveResult is what serve prints when clients can connect.
+type serveResult struct {
+	Socket string `json:"socket"`
+	GPU    string `json:"gpu"`
+	Status string `json:"status"` // address of the status pages; empty: none
+}
+
+func (f *serveFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.socket, "socket", "", "path of the socket (default $SHADERCACHE_SERVER or the user's)")
+	flags.StringVar(&f.status, "status", "", "HTTP address of status pages, such as 127.0.0.1:9090")
+	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after that time without a client (default never)")
+	flags.DurationVar(&f.hangTime, "hang-time", 10*time.Second, "time after which a GPU that completes nothing is given up")
+}
+
+func newServe(o *options) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:                   "serve [--socket PATH] [--idle-exit TIME] [--hang-time TIME] [--status ADDRESS]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Serve programs and the GPU to other processes",
+		Long:                  serveUsage,
+		Example:               "  shadercache serve --idle-exit 10m",
+		Args:                  cli.UsageArgs(cli.NoArguments),
+	}
+	f.add(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if f.idleExit < 0 || f.hangTime <= 0 {
+			return cli.Usage(cmd, errors.New("--idle-exit and --hang-time are times above 0, such as 10s"))
+		}
+		return o.serve(f)
+	}
+	return o.WithResult(cmd, serveResult{})
+}
+
+// serve runs the supervisor.
+func (o *options) serve(f serveFlags) error {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	l, err := listener(f.socket)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	files, result, err := f.inherited(l)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, file := range files {
+			file.Close()
+		}
+	}()
+	err = supervisor.Run(ctx, supervisor.Options{
+		Files: files, Logger: o.Logger(),
+		Command: func(generation uint64, ended string) (*exec.Cmd, error) { return o.workerCommand(f, generation, ended) },
+		Ready: func(gpu string) {
+			result.GPU = gpu
+			_ = o.Result(result, result.Print)
+		},
+	})
+	if errors.Is(err, supervisor.ErrWorker) {
+		return cli.Hint(err, "the message above says why; shadercache doctor examines the driver")
+	}
+	return err
+}
+
+// listener returns the socket that a service manager passed, or binds one.
+func listener(path string) (*socket.Listener, error) {
+	l, err := socket.Inherited()
+	if l != nil || err != nil {
+		return l, err
+	}
+	if path == "" {
+		path = socket.DefaultPath()
+	}
+	l, err = socket.Listen(path)
+	switch {
+	case errors.Is(err, socket.ErrRunning):
+		return nil, cli.Hint(err, "use that one, or give this one another --socket")
+	case errors.Is(err, socket.ErrUnsafe):
+		return nil, cli.Hint(err, "make the directory yours alone (chmod 700), or give --socket another one")
+	}
+	return l, err
+}
+
+// inherited returns the sockets of workers: that of clients, and that of the status pages
+// where there are any.
+func (f *serveFlags) inherited(l *socket.Listener) ([]*os.File, *serveResult, error) {
+	result := &serveResult{Socket: l.Path()}
+	file, err := l.File()
+	if err != nil || f.status == "" {
+		return []*os.File{file}, result, err
+	}
+	pages, err := net.Listen("tcp", f.status)
+	if err != nil {
+		file.Close()
+		return nil, nil, cli.Hint(fmt.Errorf("--status: %w", err), "give it a free address, such as 127.0.0.1:0")
+	}
+	defer pages.Close()
+	result.Status = "http://" + pages.Addr().String()
+	pagesFile, err := pages.(*net.TCPListener).File()
+	return []*os.File{file, pagesFile}, result, err
+}
+
+func (o *options) workerCommand(f serveFlags, generation uint64, ended string) (*exec.Cmd, error) {
+	return o.ChildCommand(context.Background(), o.Dir, []string{serveWorkerName},
+		"--idle-exit", f.idleExit.String(), "--hang-time", f.hangTime.String(), "--status", f.status,
+		"--generation", strconv.FormatUint(generation, 10), "--ended", ended)
+}
+
+func (r *serveResult) Print(w io.Writer) {
+	fmt.Fprintf(w, "serving %s on %s\n", r.GPU, r.Socket)
+	if r.Status != "" {
+		fmt.Fprintf(w, "status on %s/status\n", r.Status)
+	}
+}

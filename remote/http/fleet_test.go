@@ -1,0 +1,22 @@
+package http_test
+
+import (
+	"testing"
+
+	"github.com/shadercache/shadercache/internal/servers"
+	"github.com/shadercache/shadercache/remote/remotetest"
+)
+
+func TestFleetWithNginx(t *testing.T) {
+	certificates := servers.NewCertificates(t)
+	n := servers.StartNginx(t, servers.NginxOptions{TLS: &certificates, User: "ci", Password: "hunter22"})
+	t.Setenv("SHADERCACHE_REMOTE_CA", certificates.CA)
+	t.Setenv("SHADERCACHE_REMOTE_USER", "ci")
+	t.Setenv("SHADERCACHE_REMOTE_PASSWORD", "hunter22")
+	remotetest.Fleet(t, n.URL.String())
+}
+
+func TestFleetWithETags(t *testing.T) {
+	t.Setenv("SHADERCACHE_REMOTE_TOKEN", "token-of-ci")
+	remotetest.Fleet(t, servers.StartETags(t, "token-of-ci").String())
+}

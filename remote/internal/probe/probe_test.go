@@ -1,0 +1,105 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/shadercache/shadercache/remote"
+)
+
+// fake is a store that honours what its fields say.
+type fake struct {
+	ifAbsent, ifTag, neverIfTag bool
+	noTags, noIndex, noDelete   bool
+	noConditions                bool // refuses any
+	fails                       error
+
+	objects map[string]int
+	puts    int
+}
+
+func (f *fake) Put(_ context.Context, name string, _ *bytes.Reader, o remote.PutOptions) (string, error) {
+	version, exists := f.objects[name]
+	f.puts++
+	switch {
+	case f.fails != nil:
+		return "", f.fails
+	case f.noConditions && (o.IfAbsent || o.IfTag != ""):
+		return "", fmt.Errorf("%w: %w", remote.ErrProtocol, errors.ErrUnsupported)
+	case f.ifAbsent && o.IfAbsent && exists,
+		f.ifTag && o.IfTag != "" && (f.neverIfTag || o.IfTag != fmt.Sprint(version)):
+		return "", remote.ErrChanged
+	}
+	f.objects[name] = version + 1
+	if f.noTags {
+		return "", nil
+	}
+	return fmt.Sprint(version + 1), nil
+}
+
+func (f *fake) List(_ context.Context, folder string) (found []remote.Info, err error) {
+	if f.noIndex { // an empty page is not an index
+		return nil, nil
+	}
+	for name := range f.objects {
+		found = append(found, remote.Info{Name: name})
+	}
+	return found, nil
+}
+
+func (f *fake) Delete(_ context.Context, name string) error {
+	if f.noDelete {
+		return errors.ErrUnsupported
+	}
+	delete(f.objects, name)
+	return nil
+}
+
+func TestAbilitiesAreNotAssumed(t *testing.T) {
+	all := remote.Abilities{CompareAndSwap: true, List: true, Delete: true}
+	noSwap := remote.Abilities{List: true, Delete: true}
+	for _, c := range []struct {
+		name  string
+		store fake
+		want  remote.Abilities
+	}{
+		{"all", fake{ifAbsent: true, ifTag: true}, all},
+		{"ignores both conditions, with tags", fake{}, noSwap},
+		{"only If-None-Match", fake{ifAbsent: true}, noSwap},
+		{"only If-Match", fake{ifTag: true}, noSwap},
+		{"tags that match nothing", fake{ifAbsent: true, ifTag: true, neverIfTag: true}, noSwap},
+		{"no tags", fake{ifAbsent: true, ifTag: true, noTags: true}, noSwap},
+		{"refuses conditions", fake{noConditions: true}, noSwap},
+		{"no index", fake{ifAbsent: true, ifTag: true, noIndex: true}, remote.Abilities{CompareAndSwap: true, Delete: true}},
+		{"no delete", fake{ifAbsent: true, ifTag: true, noDelete: true}, remote.Abilities{CompareAndSwap: true, List: true}},
+	} {
+		c.store.objects = map[string]int{}
+		var once Once
+		for range 2 {
+			if got, err := once.Abilities(t.Context(), &c.store); err != nil || got != c.want {
+				t.Errorf("%s: %+v, %v, not %+v", c.name, got, err, c.want)
+			}
+		}
+		if c.store.puts > 5 {
+			t.Errorf("%s: %d writes, so it was asked twice", c.name, c.store.puts)
+		}
+		if !c.store.noDelete && len(c.store.objects) != 0 {
+			t.Errorf("%s: left behind: %v", c.name, c.store.objects)
+		}
+	}
+}
+
+func TestFailedProbeIsAskedAgain(t *testing.T) {
+	store := fake{fails: remote.ErrUnreachable, ifAbsent: true, ifTag: true, objects: map[string]int{}}
+	var once Once
+	if _, err := once.Abilities(t.Context(), &store); !errors.Is(err, remote.ErrUnreachable) {
+		t.Errorf("%v, not ErrUnreachable", err)
+	}
+	store.fails = nil
+	if got, err := once.Abilities(t.Context(), &store); err != nil || !got.CompareAndSwap {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -1,0 +1,40 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"testing"
+)
+
+// net/http may still read a body when its answer is there. The caller has the data back.
+func TestDetachedUploadReadsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	data := bytes.NewReader([]byte("a pack"))
+	u := NewUpload(ctx, data, data.Size())
+	request, err := http.NewRequest(http.MethodPut, "http://host/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Attach(request); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := request.Body.Read(make([]byte, 2)); n != 2 || err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	u.Detach()
+	if n, err := request.Body.Read(make([]byte, 2)); n != 0 || !errors.Is(err, os.ErrClosed) || data.Len() != 4 {
+		t.Errorf("%d bytes, %v, %d left", n, err, data.Len())
+	}
+	if _, err := request.GetBody(); !errors.Is(err, os.ErrClosed) || data.Len() != 4 {
+		t.Errorf("rewound after its end: %v", err)
+	}
+	cancel()
+	late := NewUpload(ctx, data, 4)
+	if n, err := io.Copy(io.Discard, late); n != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%d bytes after the end of the context, %v", n, err)
+	}
+}

@@ -1,0 +1,138 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+	"sync"
+
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// buffer is memory on the device, of one session or named.
+type buffer struct {
+	memory *executor.Memory
+
+	mu struct {
+		sync.Mutex // held by a writer from the check of the version to its change
+		version    uint64
+	}
+}
+
+func (b *buffer) size() int64 { return int64(b.memory.Size()) }
+func (b *buffer) free()       { b.memory.Release() }
+
+// openBuffer is a buffer that a session uses.
+type openBuffer struct {
+	*buffer
+	named *named[*buffer] // nil: the session's own
+}
+
+// newBuffer makes a buffer of zeros.
+func (s *Server) newBuffer(ctx context.Context, size uint64) (*buffer, error) {
+	s.watch.begin(false)
+	defer s.watch.end(false)
+	memory, err := s.gpu.Executor.NewMemory(int(size))
+	if err != nil {
+		return nil, err
+	}
+	if err := memory.Fill(ctx, 0); err != nil {
+		memory.Release()
+		return nil, err
+	}
+	return &buffer{memory: memory}, nil
+}
+
+// buffer makes or opens a buffer.
+func (s *session) buffer(t *task, body []byte) (wire.Message, error) {
+	var m wire.Buffer
+	if err := m.Decode(body); err != nil {
+		return nil, err
+	}
+	o := s.objects
+	_, taken := o.buffers[m.ID]
+	if err := o.admit("buffer", m.ID, taken, len(o.buffers)); err != nil {
+		return nil, err
+	}
+	if err := s.server.checkBuffer(&m); err != nil {
+		return nil, err
+	}
+	b, created, err := s.openBuffer(t.ctx, &m)
+	if err != nil {
+		return nil, err
+	}
+	o.buffers[m.ID] = b
+	o.total.Add(1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &wire.BufferReply{Size: uint64(b.size()), Version: b.mu.version, Created: created}, nil
+}
+
+func (s *Server) checkBuffer(m *wire.Buffer) error {
+	limit := uint64(s.gpu.Context.Info().MaxStorage)
+	create := m.Flags&wire.Create != 0
+	switch {
+	case len(m.Name) == 0 && !create:
+		return reject(wire.CodeInvalid, "a buffer without a name can only be created")
+	case create && m.Size == 0, m.Size%4 != 0:
+		return reject(wire.CodeInvalid, "a buffer of %d bytes: a multiple of 4 is needed", m.Size)
+	case m.Size > limit:
+		return reject(wire.CodeInvalid, "a buffer of %d bytes, this device allows %d", m.Size, limit)
+	}
+	return nil
+}
+
+func (s *session) openBuffer(ctx context.Context, m *wire.Buffer) (b *openBuffer, created bool, err error) {
+	o := s.objects
+	if len(m.Name) == 0 {
+		if err := o.charge(&o.bufferBytes, m.Size, s.server.options.Limits.Buffers, "buffers"); err != nil {
+			return nil, false, err
+		}
+		made, err := s.server.newBuffer(ctx, m.Size)
+		if err != nil {
+			o.discharge(&o.bufferBytes, m.Size)
+			return nil, false, err
+		}
+		return &openBuffer{buffer: made}, true, nil
+	}
+	var create func() (*buffer, error)
+	if m.Flags&wire.Create != 0 {
+		create = func() (*buffer, error) { return s.server.newBuffer(context.WithoutCancel(ctx), m.Size) }
+	}
+	n, created, err := s.server.buffers.open(string(m.Name), m.Flags&wire.Fresh != 0, int64(m.Size), create)
+	if err != nil {
+		return nil, false, err
+	}
+	if size := uint64(n.object.size()); m.Size != 0 && m.Size != size {
+		s.server.buffers.leave(n)
+		return nil, false, reject(wire.CodeExists, "the named buffer %q has %d bytes, not %d", m.Name, size, m.Size)
+	}
+	return &openBuffer{n.object, n}, created, nil
+}
+
+func (o *objects) closeBuffer(b *openBuffer) {
+	if b.named != nil {
+		o.server.buffers.leave(b.named)
+		return
+	}
+	o.discharge(&o.bufferBytes, uint64(b.size()))
+	b.free()
+}
+
+// bufferRange returns the buffer of an operand and its range.
+func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, err error) {
+	b, ok := o.buffers[op.ID]
+	if !ok {
+		return nil, 0, 0, notFound("buffer", op.ID)
+	}
+	size := uint64(b.size())
+	if op.Offset > size || op.Size > size-op.Offset || op.Offset == size {
+		return nil, 0, 0, reject(wire.CodeInvalid, "bytes %d to %d of buffer %d of %d", op.Offset, op.Offset+op.Size, op.ID, size)
+	}
+	n = int(op.Size)
+	if n == 0 {
+		n = int(size - op.Offset)
+	}
+	return b, int(op.Offset), n, nil
+}

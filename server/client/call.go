@@ -1,0 +1,164 @@
+//go:build linux
+
+package client
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// call is one request that waits for its reply.
+type call struct {
+	sent    wire.Type
+	request uint64
+	done    chan struct{} // closed with err and reply
+	reply   []byte
+	err     error
+	deliver func(body []byte) error // called by the reader instead of a copy to reply
+	slots   chan struct{}           // of the client, where the call takes one
+}
+
+// finish ends the call. body is valid until it returns.
+func (w *call) finish(body []byte, err error) {
+	if w.slots != nil {
+		<-w.slots
+	}
+	switch {
+	case err != nil:
+		w.err = err
+	case w.deliver != nil:
+		w.err = w.deliver(body)
+	default:
+		w.reply = append(w.reply, body...)
+	}
+	close(w.done)
+}
+
+// start sends a request.
+func (c *Client) start(w *call, m wire.Message, files ...*os.File) error {
+	w.done = make(chan struct{})
+	c.mu.Lock()
+	if err := c.mu.ended; err != nil {
+		c.mu.Unlock()
+		return err
+	}
+	c.mu.request++
+	w.request = c.mu.request
+	c.mu.calls[w.request] = w
+	c.mu.Unlock()
+	if err := c.send(w, m, files); err != nil {
+		c.forget(w)
+		return err
+	}
+	return nil
+}
+
+// send writes the frame. A connection that fails is ended by the reader, which has read
+// what the server said before.
+func (c *Client) send(w *call, m wire.Message, files []*os.File) error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	frames, err := wire.AppendFrame(c.sending.frames[:0], w.sent, w.request, m)
+	if err != nil {
+		return errors.Join(ErrInvalid, err)
+	}
+	c.sending.frames = frames
+	write := c.conn.Write
+	if ring := c.sending.ring; ring != nil && len(files) == 0 && ring.Fits(len(frames)) {
+		write = func(frames []byte, _ ...*os.File) error { return ring.WriteWithin(frames, ringTime) }
+	}
+	if err := write(frames, files...); err != nil {
+		select {
+		case <-c.done:
+		case <-time.After(readRest):
+			c.end(errors.Join(ErrServerGone, err))
+		}
+		return c.Err()
+	}
+	return nil
+}
+
+// readRest is the time for the reader to read what the server said before it closed.
+const readRest = time.Second
+
+// forget makes the reader drop the reply of a call.
+func (c *Client) forget(w *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.calls, w.request)
+}
+
+// wait waits for the reply.
+func (w *call) wait(ctx context.Context) error {
+	select {
+	case <-w.done:
+		return w.err
+	default:
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+		return contextError(ctx)
+	}
+}
+
+// contextError returns the error of a context that has ended.
+func contextError(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errors.Join(ErrDeadline, ctx.Err())
+	}
+	return ctx.Err()
+}
+
+// do sends a request and decodes its reply. When ctx ends first it cancels the request.
+func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, files ...*os.File) error {
+	if err := ctx.Err(); err != nil {
+		return contextError(ctx)
+	}
+	w := &call{sent: t}
+	if err := c.start(w, m, files...); err != nil {
+		return err
+	}
+	if err := w.wait(ctx); err != nil {
+		select {
+		case <-w.done:
+		default:
+			c.cancel(w)
+		}
+		return err
+	}
+	return reply.Decode(w.reply)
+}
+
+// cancel asks the server to end a request. It does not wait for the answer.
+func (c *Client) cancel(w *call) {
+	_ = c.start(&call{sent: wire.TypeCancel}, &wire.Cancel{Request: w.request})
+}
+
+// newID returns an id for an object.
+func (c *Client) newID(kind wire.Kind) uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.ids[kind]++
+	return c.mu.ids[kind]
+}
+
+// drop releases an object on the server, without waiting.
+func (c *Client) drop(kind wire.Kind, id uint32) {
+	_ = c.start(&call{sent: wire.TypeRelease}, &wire.Release{Kind: kind, ID: id})
+}
+
+// deadlineOf returns the deadline of a request: 0, the server's default, where ctx has
+// none.
+func deadlineOf(ctx context.Context) uint64 {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return uint64(max(1, time.Until(deadline)))
+}

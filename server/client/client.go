@@ -1,0 +1,260 @@
+//go:build linux
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+var errDeadlineExceeded = context.DeadlineExceeded
+
+// Options configure [Dial]. The zero value connects to the user's default server.
+type Options struct {
+	// Path is the server's socket. Default: $SHADERCACHE_SERVER if it is a path, else
+	// "shadercache/socket" in $XDG_RUNTIME_DIR, else in a directory below /tmp.
+	Path string
+
+	// Ring is the size of a ring in shared memory, a power of 2 from 4 KiB to 1 MiB, by
+	// which requests and replies go then, as far as they fit. It saves the system calls of
+	// a round trip. Reading it spins for up to 50 us before it sleeps, on both sides.
+	// Default: 0, the socket alone.
+	Ring int
+
+	// Name appears in the server's status. Default: the name of the executable.
+	Name string
+}
+
+// Client is a session with a server. Close ends it.
+type Client struct {
+	conn    *socket.Conn
+	welcome Welcome
+	slots   chan struct{} // one for each unanswered job that the server allows
+	staging staging
+
+	sending struct {
+		sync.Mutex
+		frames []byte      // reused
+		ring   *clientRing // nil: none
+	}
+
+	mu struct {
+		sync.Mutex
+		calls   map[uint64]*call
+		request uint64
+		ids     [wire.KindPlan + 1]uint32 // the last one of each kind
+		ended   error                     // why the session ended; nil: it has not
+		ring    *clientRing               // nil: none
+	}
+	done chan struct{} // closed when the reader has ended
+
+}
+
+// Welcome is what a server tells a new session.
+type Welcome struct {
+	Session     uint64
+	Generation  uint64 // of the server's worker process: 1, and 1 more after each restart
+	Server      string // version
+	Device      string // as OpenGL names it
+	Label       string // of the driver
+	Fingerprint [32]byte
+	Limits      wire.Limits
+	Ended       string // why the worker before this one ended
+}
+
+// Dial connects to a server. It returns ErrNoServer where none listens, ErrVersion,
+// ErrQuota, ErrDraining, or the error of an unsafe directory, wrapped. A server whose
+// worker starts, or starts again, answers when it is ready; ctx limits that time.
+func Dial(ctx context.Context, o Options) (*Client, error) {
+	if o.Path == "" {
+		o.Path = socket.DefaultPath()
+	}
+	if o.Name == "" && len(os.Args) > 0 {
+		o.Name = os.Args[0]
+	}
+	c, err := dial(ctx, o)
+	for start := time.Now(); errors.Is(err, errNoWorker) && time.Since(start) < restartTime && ctx.Err() == nil; c, err = dial(ctx, o) {
+		time.Sleep(restartDelay)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("client: connect to %s: %w", o.Path, err)
+	}
+	return c, nil
+}
+
+// errNoWorker is returned when a worker ended before it welcomed the client.
+var errNoWorker = errors.New("the server's worker ended")
+
+const (
+	restartTime  = 5 * time.Second // after which a server that does not welcome clients counts as gone
+	restartDelay = 20 * time.Millisecond
+)
+
+func dial(ctx context.Context, o Options) (*Client, error) {
+	conn, err := socket.Dial(ctx, o.Path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{conn: conn, done: make(chan struct{})}
+	c.mu.calls = map[uint64]*call{}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+	err = c.hello(o.Name)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		conn.Close()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, err
+	}
+	c.slots = make(chan struct{}, max(1, c.welcome.Limits.Jobs))
+	go c.read()
+	if o.Ring != 0 {
+		if err := c.openRing(ctx, o.Ring); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	return c, nil
+}
+
+// hello opens the session.
+func (c *Client) hello(name string) error {
+	name = name[max(0, len(name)-wire.MaxText):]
+	frame, err := wire.AppendFrame(nil, wire.TypeHello, 1, &wire.Hello{Oldest: wire.Version, Newest: wire.Version, Client: []byte(name)})
+	if err != nil {
+		return err
+	}
+	// A server that refuses the session may have closed it before the hello is written.
+	writeError := c.conn.Write(frame)
+	h, body, err := c.conn.Next()
+	if err != nil {
+		return errors.Join(ErrServerGone, errNoWorker, writeError, err)
+	}
+	if h.Type == wire.TypeError {
+		if err = decodeError(body); errors.Is(err, ErrLost) {
+			err = errors.Join(err, errNoWorker)
+		}
+		return err
+	}
+	var m wire.Welcome
+	if h.Type != wire.TypeHello|wire.ReplyBit {
+		return fmt.Errorf("%w: a %v to a hello", ErrMalformed, h.Type)
+	}
+	if err := m.Decode(body); err != nil {
+		return err
+	}
+	if m.Version != wire.Version {
+		return fmt.Errorf("%w: the server chose %d, this client speaks %d", ErrVersion, m.Version, wire.Version)
+	}
+	c.mu.request = 1
+	c.welcome = Welcome{
+		m.Session, m.Generation, string(m.Server), string(m.Device), string(m.Label), m.Fingerprint, m.Limits, string(m.Ended),
+	}
+	return nil
+}
+
+// Welcome returns what the server told the session.
+func (c *Client) Welcome() Welcome { return c.welcome }
+
+// Close ends the session. The server frees everything that it had. Pending jobs end with
+// ErrClosed.
+func (c *Client) Close() error {
+	c.end(ErrClosed)
+	<-c.done
+	c.closeRing()
+	c.staging.release()
+	return nil
+}
+
+// Err returns why the session ended, or nil.
+func (c *Client) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.ended
+}
+
+// Status returns the server's state as JSON.
+func (c *Client) Status(ctx context.Context) ([]byte, error) {
+	var reply wire.Data
+	if err := c.do(ctx, wire.TypeStatus, &wire.Empty{}, &reply); err != nil {
+		return nil, err
+	}
+	return reply.Data, nil
+}
+
+// end ends the session: every call returns err. Only the first call has an effect.
+func (c *Client) end(err error) {
+	c.mu.Lock()
+	if c.mu.ended != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.mu.ended = err
+	calls := c.mu.calls
+	c.mu.calls = map[uint64]*call{}
+	ring := c.mu.ring
+	c.mu.Unlock()
+	c.conn.Close()
+	if ring != nil {
+		_ = ring.Close()
+	}
+	for _, each := range calls {
+		each.finish(nil, err)
+	}
+}
+
+// read passes replies to their calls until the connection ends.
+func (c *Client) read() {
+	defer close(c.done)
+	for {
+		h, body, err := c.conn.Next()
+		if err != nil {
+			c.end(fmt.Errorf("%w: %w", ErrServerGone, err))
+			return
+		}
+		if h.Request == 0 && h.Type == wire.TypeError {
+			c.end(decodeError(body))
+			return
+		}
+		c.answer(h, body)
+	}
+}
+
+// answer passes a reply to its call.
+func (c *Client) answer(h wire.Header, body []byte) {
+	c.mu.Lock()
+	waiting := c.mu.calls[h.Request]
+	delete(c.mu.calls, h.Request)
+	c.mu.Unlock()
+	switch {
+	case waiting == nil: // forgotten
+	case h.Type == wire.TypeError:
+		waiting.finish(nil, decodeError(body))
+	case h.Type != waiting.sent|wire.ReplyBit:
+		waiting.finish(nil, fmt.Errorf("%w: a %v to a %v", ErrMalformed, h.Type, waiting.sent))
+	default:
+		waiting.finish(body, nil)
+	}
+}
+
+func decodeError(body []byte) error {
+	var m wire.Error
+	if err := m.Decode(body); err != nil {
+		return err
+	}
+	return &Error{m.Code, m.Message, m.Hint}
+}

@@ -1,0 +1,113 @@
+//go:build linux
+
+package client
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// Memory is memory that the client shares with the server: inputs and outputs in it do not
+// pass through the socket. While a job that uses it is pending, the client must not write
+// its inputs, nor read its outputs.
+type Memory struct {
+	c     *Client
+	id    uint32
+	bytes []byte
+	once  sync.Once
+	freed atomic.Bool
+}
+
+// NewMemory makes size bytes of shared memory, all zero. Release releases it.
+func (c *Client) NewMemory(ctx context.Context, size int) (*Memory, error) {
+	if size <= 0 {
+		return nil, fmt.Errorf("%w: memory of %d bytes", ErrInvalid, size)
+	}
+	f, bytes, err := socket.NewMemory("shadercache", size)
+	if err != nil {
+		return nil, fmt.Errorf("client: make shared memory of %d bytes: %w", size, err)
+	}
+	defer f.Close()
+	m := &Memory{c: c, id: c.newID(wire.KindMemory), bytes: bytes}
+	if err := c.do(ctx, wire.TypeMemory, &wire.Memory{ID: m.id, Size: uint64(size)}, &wire.Empty{}, f); err != nil {
+		_ = socket.Unmap(bytes)
+		return nil, err
+	}
+	return m, nil
+}
+
+// Bytes returns the memory. It must not be used after Release.
+func (m *Memory) Bytes() []byte { return m.bytes }
+
+// Release ends the use of the memory. No job that uses it may be pending.
+func (m *Memory) Release() {
+	m.once.Do(func() {
+		m.freed.Store(true)
+		m.c.drop(wire.KindMemory, m.id)
+		_ = socket.Unmap(m.bytes)
+	})
+}
+
+// inlineBytes is the size of an operand from which data goes through shared memory:
+// copying less through the socket is as fast.
+const inlineBytes = 64 << 10
+
+// staging is shared memory for data that the caller has in memory of its own, kept for
+// reuse. Sizes are powers of 2.
+type staging struct {
+	mu   sync.Mutex
+	free map[int][]*Memory
+	kept int
+}
+
+// maxStaged is the bytes of shared memory that are kept for reuse.
+const maxStaged = 256 << 20
+
+// stage returns shared memory of at least size bytes.
+func (c *Client) stage(ctx context.Context, size int) (*Memory, error) {
+	size = 1 << bits.Len(uint(size-1))
+	s := &c.staging
+	s.mu.Lock()
+	if list := s.free[size]; len(list) > 0 {
+		m := list[len(list)-1]
+		s.free[size] = list[:len(list)-1]
+		s.kept -= size
+		s.mu.Unlock()
+		return m, nil
+	}
+	s.mu.Unlock()
+	return c.NewMemory(ctx, size)
+}
+
+// unstage keeps memory for reuse. The server does not use it any more.
+func (c *Client) unstage(m *Memory) {
+	s := &c.staging
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept+len(m.bytes) > maxStaged || c.Err() != nil {
+		m.Release()
+		return
+	}
+	if s.free == nil {
+		s.free = map[int][]*Memory{}
+	}
+	s.free[len(m.bytes)] = append(s.free[len(m.bytes)], m)
+	s.kept += len(m.bytes)
+}
+
+func (s *staging) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, list := range s.free {
+		for _, m := range list {
+			m.Release()
+		}
+	}
+	s.free = nil
+}

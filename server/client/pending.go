@@ -1,0 +1,172 @@
+//go:build linux
+
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// Pending is a submitted job, or a run of a plan. It belongs to one goroutine at a time
+// and has to be waited for or released.
+type Pending struct {
+	c      *Client
+	sent   wire.Type
+	call   call
+	inline [][]byte // destinations of the inline outputs, in order
+	staged []*Memory
+	copies []stagedCopy // outputs in staged memory
+	over   bool
+	err    error
+}
+
+type stagedCopy struct {
+	to   []byte
+	from *Memory
+}
+
+// input returns the operand of an input.
+func (p *Pending) input(ctx context.Context, data []byte, memory *Memory, offset, size int) (wire.Operand, error) {
+	switch {
+	case memory != nil && data == nil:
+		return memory.operand(offset, size)
+	case memory != nil:
+		return wire.Operand{}, fmt.Errorf("%w: an input has both Data and Memory", ErrInvalid)
+	case len(data) <= inlineBytes:
+		return wire.Operand{Place: wire.PlaceInline, Data: data}, nil
+	}
+	staged, err := p.stage(ctx, len(data))
+	if err != nil {
+		return wire.Operand{}, err
+	}
+	copy(staged.bytes, data)
+	return staged.operand(0, len(data))
+}
+
+// output returns the operand of an output.
+func (p *Pending) output(ctx context.Context, to []byte, memory *Memory, offset, size int) (wire.Operand, error) {
+	switch {
+	case memory != nil && to == nil:
+		return memory.operand(offset, size)
+	case memory != nil:
+		return wire.Operand{}, fmt.Errorf("%w: an output has both To and Memory", ErrInvalid)
+	case len(to) <= inlineBytes:
+		p.inline = append(p.inline, to)
+		return wire.Operand{Place: wire.PlaceInline, Size: uint64(len(to))}, nil
+	}
+	staged, err := p.stage(ctx, len(to))
+	if err != nil {
+		return wire.Operand{}, err
+	}
+	p.copies = append(p.copies, stagedCopy{to, staged})
+	return staged.operand(0, len(to))
+}
+
+func (m *Memory) operand(offset, size int) (wire.Operand, error) {
+	if m.freed.Load() {
+		return wire.Operand{}, ErrReleased
+	}
+	if offset < 0 || size <= 0 || offset > len(m.bytes)-size {
+		return wire.Operand{}, fmt.Errorf("%w: bytes %d to %d of memory of %d", ErrInvalid, offset, offset+size, len(m.bytes))
+	}
+	return wire.Operand{Place: wire.PlaceMemory, ID: m.id, Offset: uint64(offset), Size: uint64(size)}, nil
+}
+
+func (p *Pending) stage(ctx context.Context, size int) (*Memory, error) {
+	m, err := p.c.stage(ctx, size)
+	if err == nil {
+		p.staged = append(p.staged, m)
+	}
+	return m, err
+}
+
+// unstage gives back staged memory: for reuse only where the server has answered.
+func (p *Pending) unstage(answered bool) {
+	for _, m := range p.staged {
+		if answered {
+			p.c.unstage(m)
+		} else {
+			m.Release()
+		}
+	}
+	p.staged, p.copies = nil, nil
+}
+
+// submit sends the request.
+func (p *Pending) submit(ctx context.Context, m wire.Message) error {
+	if err := p.c.take(ctx); err != nil {
+		p.unstage(true)
+		return err
+	}
+	p.call = call{sent: p.sent, deliver: p.deliver, slots: p.c.slots}
+	if err := p.c.start(&p.call, m); err != nil {
+		p.c.put()
+		p.unstage(true)
+		return err
+	}
+	return nil
+}
+
+// deliver copies the inline outputs. The reader calls it.
+func (p *Pending) deliver(body []byte) error {
+	var reply wire.Data
+	if err := reply.Decode(body); err != nil {
+		return err
+	}
+	rest := reply.Data
+	for _, to := range p.inline {
+		if len(rest) < len(to) {
+			return fmt.Errorf("%w: a reply with %d bytes of outputs", ErrMalformed, len(reply.Data))
+		}
+		rest = rest[copy(to, rest):]
+	}
+	return nil
+}
+
+// Wait waits for the job and delivers its outputs. When ctx ends first it returns an
+// error, the job continues, and Wait may be called again. Otherwise further calls return
+// the same error.
+func (p *Pending) Wait(ctx context.Context) error {
+	if p.over {
+		return p.err
+	}
+	select {
+	case <-p.call.done:
+	default:
+		select {
+		case <-p.call.done:
+		case <-ctx.Done():
+			return contextError(ctx)
+		}
+	}
+	p.over, p.err = true, p.call.err
+	if p.err == nil {
+		for _, c := range p.copies {
+			copy(c.to, c.from.bytes)
+		}
+	}
+	p.unstage(true)
+	return p.err
+}
+
+// Done returns a channel that is closed when Wait would return without waiting.
+func (p *Pending) Done() <-chan struct{} { return p.call.done }
+
+// Release discards the result, and cancels the job if it has not started. It may be
+// called again, and does nothing after Wait has delivered.
+func (p *Pending) Release() {
+	if p.over {
+		return
+	}
+	p.over, p.err = true, ErrReleased
+	select {
+	case <-p.call.done:
+		p.unstage(true)
+	default:
+		p.c.cancel(&p.call)
+		<-p.call.done // the server answers a cancel at once
+		p.unstage(true)
+	}
+}

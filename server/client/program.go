@@ -1,0 +1,76 @@
+//go:build linux
+
+package client
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Program is a program that is resident in the server.
+type Program struct {
+	c        *Client
+	id       uint32
+	name     string
+	reply    wire.ProgramReply
+	released atomic.Bool
+}
+
+// Program gets the program of a source: resident, from the server's cache, or compiled.
+// It returns a *shader.CompileError for GLSL that the driver refuses. Release releases it.
+func (c *Client) Program(ctx context.Context, source *shader.Source) (*Program, error) {
+	p, err := c.program(ctx, source.Name(), &wire.Program{Form: wire.FormFinal, Name: []byte(source.Name()), Text: []byte(source.Text())})
+	if failure, ok := errors.AsType[*Error](err); ok && failure.Code == wire.CodeCompile {
+		return nil, &shader.CompileError{Name: source.Name(), Log: failure.Message, Source: source}
+	}
+	return p, err
+}
+
+// ProgramByName gets the newest program of a name that a client gave to the server. It
+// returns ErrNotFound, wrapped, where there is none.
+func (c *Client) ProgramByName(ctx context.Context, name string) (*Program, error) {
+	return c.program(ctx, name, &wire.Program{Form: wire.FormName, Name: []byte(name)})
+}
+
+func (c *Client) program(ctx context.Context, name string, m *wire.Program) (*Program, error) {
+	p := &Program{c: c, id: c.newID(wire.KindProgram), name: name}
+	m.ID = p.id
+	m.Name = m.Name[max(0, len(m.Name)-wire.MaxText):]
+	if err := c.do(ctx, wire.TypeProgram, m, &p.reply); err != nil {
+		if ctx.Err() != nil {
+			c.drop(wire.KindProgram, p.id) // it may have been made meanwhile
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// Name returns the name of the program.
+func (p *Program) Name() string { return p.name }
+
+// Key returns the key that identifies the program.
+func (p *Program) Key() shader.Key { return shader.Key(p.reply.Key) }
+
+// WorkGroup returns the size of a work group in x, y and z.
+func (p *Program) WorkGroup() [3]uint32 { return p.reply.WorkGroup }
+
+// Origin returns where the server had the program from: "compiled", "disk", "memory" or
+// "resident".
+func (p *Program) Origin() string {
+	names := [...]string{"unknown", "compiled", "disk", "memory", "resident"}
+	if int(p.reply.Origin) >= len(names) {
+		return names[0]
+	}
+	return names[p.reply.Origin]
+}
+
+// Release ends the use of the program. It may be called again.
+func (p *Program) Release() {
+	if !p.released.Swap(true) {
+		p.c.drop(wire.KindProgram, p.id)
+	}
+}

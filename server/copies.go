@@ -1,0 +1,163 @@
+//go:build linux
+
+package server
+
+import (
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// copy copies bytes between the client and buffers, after the session's jobs before. It
+// returns when that is done.
+func (s *session) copy(t *task) error {
+	var m wire.Copy
+	if err := m.Decode(t.body.bytes); err != nil {
+		return err
+	}
+	unread := 0
+	if m.To.Place == wire.PlaceInline {
+		unread = int(m.To.Size)
+	}
+	// Before the turn: other sessions do not wait for a client that does not read.
+	if !t.out.expect(unread) {
+		return nil
+	}
+	defer t.out.unexpect(unread)
+	weight, err := s.server.turns.acquire(s.ctx, int(min(m.From.Size, 1<<30)), int(min(m.To.Size, 1<<30)))
+	if err != nil {
+		return err
+	}
+	defer s.server.turns.release(weight)
+	s.server.watch.begin(false)
+	defer s.server.watch.end(false)
+	switch {
+	case m.To.Place == wire.PlaceBuffer:
+		return s.copyToBuffer(t, &m)
+	case m.From.Place == wire.PlaceBuffer:
+		return s.copyFromBuffer(t, &m)
+	}
+	return reject(wire.CodeInvalid, "neither side of the copy is a buffer")
+}
+
+// copyToBuffer is a copy that writes a buffer.
+func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
+	to, offset, n, err := s.objects.bufferRange(&m.To)
+	if err != nil {
+		return err
+	}
+	var data []byte
+	var from *openBuffer
+	fromOffset := 0
+	switch m.From.Place {
+	case wire.PlaceInline:
+		data = m.From.Data
+	case wire.PlaceMemory:
+		if data, err = s.memoryRange(&m.From); err != nil {
+			return err
+		}
+	case wire.PlaceBuffer:
+		var size int
+		if from, fromOffset, size, err = s.objects.bufferRange(&m.From); err != nil {
+			return err
+		}
+		if m.To.Size == 0 {
+			n = min(n, size)
+		}
+		if size != n && m.From.Size != 0 {
+			return sizesDiffer(size, n)
+		}
+	default:
+		return reject(wire.CodeInvalid, "the copy has nothing to copy from")
+	}
+	if from == nil && m.To.Size == 0 {
+		n = min(n, len(data))
+	}
+	if from == nil && len(data) != n {
+		return sizesDiffer(len(data), n)
+	}
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if m.Check && to.mu.version != m.Expect {
+		return reject(wire.CodeConflict, "the buffer has version %d, expected was %d", to.mu.version, m.Expect)
+	}
+	if t.answered.Load() {
+		return nil
+	}
+	if from != nil {
+		err = to.memory.CopyFrom(s.ctx, offset, from.memory, fromOffset, n)
+	} else {
+		err = to.memory.Upload(s.ctx, offset, data)
+		s.server.counts.bytesIn.Add(uint64(n))
+	}
+	if err != nil {
+		return err
+	}
+	to.mu.version++
+	if m.Version != 0 {
+		to.mu.version = m.Version
+	}
+	if t.claim() {
+		t.reply(&wire.CopyReply{Version: to.mu.version})
+		t.out.flush()
+	}
+	return nil
+}
+
+// copyFromBuffer is a copy from a buffer to the client.
+func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
+	from, offset, n, err := s.objects.bufferRange(&m.From)
+	if err != nil {
+		return err
+	}
+	if m.From.Size == 0 {
+		n = min(n, int(min(m.To.Size, 1<<62)))
+	}
+	if uint64(n) != m.To.Size {
+		return sizesDiffer(n, int(m.To.Size))
+	}
+	reply := &wire.CopyReply{}
+	var dst []byte
+	switch m.To.Place {
+	case wire.PlaceInline:
+		reply.Data = make([]byte, n)
+		dst = reply.Data
+	case wire.PlaceMemory:
+		if dst, err = s.memoryRange(&m.To); err != nil {
+			return err
+		}
+	default:
+		return reject(wire.CodeInvalid, "the copy has no place to copy to")
+	}
+	// Waits for the jobs before, while the deadline can still answer.
+	if err := from.memory.Download(s.ctx, offset, nil); err != nil {
+		return err
+	}
+	// After the claim no deadline answers: memory is not written after the reply.
+	if !t.claim() {
+		return nil
+	}
+	if err := from.memory.Download(s.ctx, offset, dst); err != nil {
+		t.fail(err, wire.CodeInternal)
+		t.out.flush()
+		return nil
+	}
+	s.server.counts.bytesOut.Add(uint64(n))
+	from.mu.Lock()
+	reply.Version = from.mu.version
+	from.mu.Unlock()
+	t.reply(reply)
+	t.out.flush()
+	return nil
+}
+
+func sizesDiffer(from, to int) error {
+	return reject(wire.CodeInvalid, "%d bytes cannot be copied to %d", from, to)
+}
+
+// memoryRange returns the range of an operand in shared memory.
+func (s *session) memoryRange(op *wire.Operand) ([]byte, error) {
+	m, ok := s.objects.memories[op.ID]
+	if !ok {
+		return nil, notFound("memory", op.ID)
+	}
+	return within(m.bytes, op)
+}

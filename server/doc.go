@@ -1,0 +1,34 @@
+//go:build linux
+
+// Package server keeps one OpenGL context, its programs, weights and buffers in one
+// process for many: clients connect through a unix socket, send jobs and read results, as
+// docs/protocol.md defines. Package client is one in Go.
+//
+// # Sessions
+//
+// A connection is a session. Three goroutines serve it:
+//
+//	read      reads frames; answers cancel; passes everything else on, in order
+//	handle    takes requests in order: makes objects, takes a turn, submits jobs
+//	complete  waits for jobs in the order of their submission and answers them
+//
+// A session owns its objects, which handle alone uses; a fourth goroutine writes replies
+// where the client does not read them at once. No goroutine of one session waits for
+// another client, except for its turn.
+//
+// # Turns
+//
+// Jobs take a part of the executor's memory. handle acquires it from a semaphore that
+// serves its waiters first come, first served. Each session has one handle, hence one
+// waiter at a time: where sessions compete they take turns, whatever number of jobs each
+// has sent. A session whose jobs take long has few of them on the GPU at a time, so that
+// a turn comes soon.
+//
+// # Failure
+//
+// Each request is answered once: by its result, its deadline, a cancel or an error,
+// whichever comes first. When the context is lost, or nothing on the GPU completes for
+// Options.HangTime, nothing of this process can be used any more: all sessions end with
+// an error that says so, and Serve returns a [*LostError]. [Supervise] runs the server in
+// a child process and starts another one then.
+package server

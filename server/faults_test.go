@@ -1,0 +1,659 @@
+//go:build linux
+
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// raw is a connection that can send anything.
+type raw struct {
+	*socket.Conn
+	t testing.TB
+}
+
+func (f *fixture) raw() *raw {
+	f.t.Helper()
+	conn, err := socket.Dial(f.t.Context(), f.path)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { conn.Close() })
+	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	return &raw{conn, f.t}
+}
+
+// frame returns one frame.
+func frame(t wire.Type, request uint64, m wire.Message) []byte {
+	b, err := wire.AppendFrame(nil, t, request, m)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+var hello = frame(wire.TypeHello, 1, &wire.Hello{Oldest: 1, Newest: 1, Client: []byte("raw")})
+
+// want reads a reply and returns its body.
+func (r *raw) want(t wire.Type, request uint64) []byte {
+	r.t.Helper()
+	h, body, err := r.Next()
+	if err != nil || h.Type != t || h.Request != request {
+		r.t.Fatalf("got %v for request %d (%v, %.80q), want %v for %d", h.Type, h.Request, err, body, t, request)
+	}
+	return bytes.Clone(body)
+}
+
+// wantError reads an error with a code.
+func (r *raw) wantError(request uint64, code wire.Code) {
+	r.t.Helper()
+	var m wire.Error
+	if err := m.Decode(r.want(wire.TypeError, request)); err != nil || m.Code != code {
+		r.t.Errorf("got %v (%s), want %v", m.Code, m.Message, code)
+	}
+}
+
+// wantEnd reads until the server has closed the connection.
+func (r *raw) wantEnd() {
+	r.t.Helper()
+	if _, _, err := r.Next(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		r.t.Errorf("the connection was not closed: %v", err)
+	}
+}
+
+// validStream returns the frames of a short session: hello, program, buffer, job, copy.
+func validStream() []byte {
+	const n = 256
+	return slicesConcat(
+		hello,
+		frame(wire.TypeProgram, 2, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}),
+		frame(wire.TypeBuffer, 3, &wire.Buffer{ID: 1, Flags: wire.Create, Size: 4 * n}),
+		frame(wire.TypeBuffer, 4, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 4 * n, Name: []byte("shared")}),
+		frame(wire.TypeJob, 5, validJob(n, 1)),
+		frame(wire.TypeCopy, 6, &wire.Copy{
+			From: wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 64)}, To: wire.Operand{Place: wire.PlaceBuffer, ID: 2, Size: 64},
+		}),
+		frame(wire.TypeStatus, 7, &wire.Empty{}),
+		frame(wire.TypeRelease, 8, &wire.Release{Kind: wire.KindBuffer, ID: 1}),
+		frame(wire.TypeCancel, 9, &wire.Cancel{Request: 5}),
+	)
+}
+
+func slicesConcat(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+// validJob computes 3*x + 4 of n words with program 1.
+func validJob(n int, program uint32) *wire.Job {
+	return &wire.Job{
+		Inputs:  []wire.Binding{{Operand: wire.Operand{Place: wire.PlaceInline, Data: words(n, func(i uint32) uint32 { return i })}}},
+		Outputs: []wire.Binding{{Binding: 1, Operand: wire.Operand{Place: wire.PlaceInline, Size: uint64(4 * n)}}},
+		Dispatches: []wire.Dispatch{{
+			Program: program, Groups: [3]uint32{uint32(n+63) / 64, 1, 1},
+			Uniforms: []wire.Uniform{{Kind: wire.UniformUint, Bits: 3, Name: []byte("a")}, {Kind: wire.UniformUint, Bits: 4, Name: []byte("b")}},
+		}},
+	}
+}
+
+func TestPipelinedRequestsNeedNoReplies(t *testing.T) {
+	r := serve(t, server.Options{}).raw()
+	if err := r.Write(validStream()); err != nil {
+		t.Fatal(err)
+	}
+	replies := map[uint64]wire.Type{}
+	for range 9 {
+		h, body, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		replies[h.Request] = h.Type
+		var data wire.Data
+		if h.Request == 5 && h.Type != wire.TypeError {
+			if err := data.Decode(body); err != nil || !bytes.Equal(data.Data, words(256, func(i uint32) uint32 { return 3*i + 4 })) {
+				t.Errorf("the job computed wrong: %v", err)
+			}
+		}
+	}
+	// The cancel may come before the job is done.
+	for request, typ := range map[uint64]wire.Type{1: wire.TypeHello, 2: wire.TypeProgram, 3: wire.TypeBuffer, 4: wire.TypeBuffer, 6: wire.TypeCopy, 7: wire.TypeStatus, 8: wire.TypeRelease, 9: wire.TypeCancel} {
+		if replies[request] != typ|wire.ReplyBit {
+			t.Errorf("request %d: %v", request, replies[request])
+		}
+	}
+}
+
+func TestMalformedBytesEndTheirSessionOnly(t *testing.T) {
+	f := serve(t, server.Options{})
+	good := f.dial()
+	p := program(t, good, affine)
+	header := func(size uint32, typ, flags uint16, request uint64) []byte {
+		b := binary.LittleEndian.AppendUint32(nil, size)
+		b = binary.LittleEndian.AppendUint16(b, typ)
+		b = binary.LittleEndian.AppendUint16(b, flags)
+		return binary.LittleEndian.AppendUint64(b, request)
+	}
+	after := func(b []byte) []byte { return slicesConcat(hello, b) }
+	for name, b := range map[string][]byte{
+		"garbage":             bytes.Repeat([]byte("GET / HTTP/1.1\r\n"), 20),
+		"no hello":            frame(wire.TypeStatus, 1, &wire.Empty{}),
+		"another magic":       append(header(10, 1, 0, 1), make([]byte, 10)...),
+		"a huge hello":        header(1<<31, 1, 0, 1),
+		"a huge length":       after(header(0xFFFFFFFF, 6, 0, 2)),
+		"flags":               after(header(0, 13, 1, 2)),
+		"an unknown type":     after(header(0, 99, 0, 2)),
+		"a reply":             after(header(0, 0x8006, 0, 2)),
+		"a second hello":      after(hello),
+		"request 0":           after(frame(wire.TypeStatus, 0, &wire.Empty{})),
+		"a body too long":     after(append(header(1, 13, 0, 2), 7)),
+		"a job of nothing":    after(frame(wire.TypeJob, 2, &wire.Job{})),
+		"a short job":         after(append(header(4, 6, 0, 2), 1, 2, 3, 4)),
+		"memory without file": after(frame(wire.TypeMemory, 2, &wire.Memory{ID: 1, Size: 4096})),
+	} {
+		r := f.raw()
+		if err := r.Write(b); err != nil {
+			t.Fatal(name, err)
+		}
+		if bytes.HasPrefix(b, hello) {
+			r.want(wire.TypeHello|wire.ReplyBit, 1)
+		}
+		var m wire.Error
+		h, body, err := r.Next()
+		for err == nil && h.Request != 0 { // the request itself may be answered too
+			h, body, err = r.Next()
+		}
+		if err = errors.Join(err, m.Decode(body)); err != nil || m.Code != wire.CodeMalformed {
+			t.Errorf("%s: %v, %+v", name, err, m)
+		}
+		r.wantEnd()
+		if err := run(t.Context(), good, p, 100, 3, 4); err != nil {
+			t.Errorf("after %s: %v", name, err)
+		}
+	}
+	eventually(t, "one session", func() bool { return len(f.Status().Sessions) == 1 })
+}
+
+// TestClientsThatVanishAtAnyByte closes connections after each of many parts of a
+// session, as a killed process does.
+func TestClientsThatVanishAtAnyByte(t *testing.T) {
+	f := serve(t, server.Options{})
+	good := f.dial()
+	p := program(t, good, affine)
+	stream := validStream()
+	for i := range 100 {
+		r := f.raw()
+		_ = r.Write(stream[:len(stream)*i/99])
+		r.Close()
+		if i%10 == 0 {
+			if err := run(t.Context(), good, p, 1000, 3, uint32(i)); err != nil {
+				t.Errorf("after %d: %v", i, err)
+			}
+		}
+	}
+	f.wantNothingLeft(good)
+}
+
+// wantNothingLeft waits until only the session of a client is there, and what it has.
+func (f *fixture) wantNothingLeft(good *client.Client) {
+	f.t.Helper()
+	eventually(f.t, "nothing left but one session", func() bool {
+		s := f.Status()
+		return len(s.Sessions) == 1 && s.Sessions[0].Unanswered == 0
+	})
+	if err := good.DeleteBuffer(f.t.Context(), "shared"); err != nil && !errors.Is(err, client.ErrNotFound) {
+		f.t.Error(err)
+	}
+	eventually(f.t, "no named bytes", func() bool { return f.Status().NamedBytes == 0 })
+}
+
+// TestDamagedStreams sends valid sessions with random damage: whatever is answered, the
+// server serves the others right.
+func TestDamagedStreams(t *testing.T) {
+	f := serve(t, server.Options{ReadTime: 200 * time.Millisecond, NamedTime: 10 * time.Millisecond})
+	good := f.dial()
+	p := program(t, good, affine)
+	random := rand.New(rand.NewPCG(1, 2))
+	runs := 150
+	if os.Getenv("SHADERCACHE_SOAK") == "1" {
+		runs = 20_000
+	}
+	for i := range runs {
+		b := validStream()
+		for range 1 + random.IntN(4) {
+			at := random.IntN(len(b))
+			if i%2 == 0 {
+				at = len(hello) + random.IntN(64) // headers, ids, lengths
+			}
+			b[at] ^= 1 << random.IntN(8)
+		}
+		r := f.raw()
+		_ = r.Write(b[:len(b)-random.IntN(2)*random.IntN(100)])
+		if i%3 == 0 { // reads what comes until the server ends, or the job is answered
+			for n := 0; n < 8; n++ {
+				if _, _, err := r.Next(); err != nil {
+					break
+				}
+				_ = r.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			}
+		}
+		r.Close()
+		if i%25 == 0 {
+			if err := run(t.Context(), good, p, 777, 5, uint32(i)); err != nil {
+				t.Fatalf("after %d: %v", i, err)
+			}
+		}
+	}
+	f.wantNothingLeft(good)
+}
+
+func TestForeignDescriptorsAreRefused(t *testing.T) {
+	f := serve(t, server.Options{})
+	memfd := func(size int64, flags, seals int) *os.File {
+		fd, err := unix.MemfdCreate("test", flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := os.NewFile(uintptr(fd), "memfd")
+		t.Cleanup(func() { file.Close() })
+		if err := file.Truncate(size); err != nil {
+			t.Fatal(err)
+		}
+		if seals != 0 {
+			if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return file
+	}
+	regular, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer regular.Close()
+	_ = regular.Truncate(4096)
+	null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for name, file := range map[string]*os.File{
+		"unsealed":       memfd(4096, unix.MFD_ALLOW_SEALING, 0),
+		"sealed to grow": memfd(4096, unix.MFD_ALLOW_SEALING, unix.F_SEAL_GROW),
+		"too small":      memfd(4095, unix.MFD_ALLOW_SEALING, unix.F_SEAL_SHRINK),
+		"read-only":      memfd(4096, unix.MFD_ALLOW_SEALING, unix.F_SEAL_SHRINK|unix.F_SEAL_WRITE),
+		"a regular file": regular,
+		"/dev/null":      null,
+	} {
+		r := f.raw()
+		if err := errors.Join(r.Write(hello), r.Write(frame(wire.TypeMemory, 2, &wire.Memory{ID: 1, Size: 4096}), file)); err != nil {
+			t.Fatal(err)
+		}
+		r.want(wire.TypeHello|wire.ReplyBit, 1)
+		h, body, err := r.Next()
+		var m wire.Error
+		if err = errors.Join(err, m.Decode(body)); err != nil || h.Request != 2 || m.Code == wire.CodeMalformed {
+			t.Errorf("%s: %v, %+v", name, err, m)
+		}
+	}
+	sealed := memfd(4096, unix.MFD_ALLOW_SEALING, unix.F_SEAL_SHRINK)
+	for name, files := range map[string][]*os.File{
+		"one too many":  {sealed, sealed},
+		"many too many": {sealed, sealed, sealed, sealed, sealed, sealed},
+	} {
+		r := f.raw()
+		_ = r.Write(hello)
+		r.want(wire.TypeHello|wire.ReplyBit, 1)
+		_ = r.Write(frame(wire.TypeMemory, 2, &wire.Memory{ID: 1, Size: 4096}), files...)
+		for {
+			h, _, err := r.Next()
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err != nil || h.Request == 0 {
+				break
+			}
+		}
+		r.wantEnd()
+	}
+}
+
+// TestMemoryThatTheClientEmpties punches holes into memory that is mapped, after it tried
+// to truncate it.
+func TestMemoryThatTheClientEmpties(t *testing.T) {
+	f := serve(t, server.Options{})
+	good := f.dial()
+	p := program(t, good, affine)
+	const size = 1 << 20
+	file, memory, err := socket.NewMemory("test", size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	defer socket.Unmap(memory)
+	r := f.raw()
+	if err := errors.Join(r.Write(hello), r.Write(frame(wire.TypeMemory, 2, &wire.Memory{ID: 1, Size: size}), file)); err != nil {
+		t.Fatal(err)
+	}
+	r.want(wire.TypeHello|wire.ReplyBit, 1)
+	r.want(wire.TypeMemory|wire.ReplyBit, 2)
+	if err := file.Truncate(0); err == nil {
+		t.Fatal("sealed memory could be truncated")
+	}
+	_ = r.Write(frame(wire.TypeProgram, 3, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+	r.want(wire.TypeProgram|wire.ReplyBit, 3)
+	job := validJob(size/4, 1)
+	job.Inputs[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}
+	job.Outputs[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}
+	for i := range 20 {
+		_ = r.Write(frame(wire.TypeJob, uint64(10+i), job))
+		if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, size); err != nil {
+			t.Fatal(err)
+		}
+		r.want(wire.TypeJob|wire.ReplyBit, uint64(10+i))
+	}
+	if err := run(t.Context(), good, p, 1000, 3, 4); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAClientThatDoesNotRead sends jobs with large replies and reads none.
+func TestAClientThatDoesNotRead(t *testing.T) {
+	f := serve(t, server.Options{ReadTime: 300 * time.Millisecond})
+	good := f.dial()
+	p := program(t, good, affine)
+	r := f.raw()
+	_ = r.Write(slicesConcat(hello, frame(wire.TypeProgram, 2, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())})))
+	r.want(wire.TypeHello|wire.ReplyBit, 1)
+	r.want(wire.TypeProgram|wire.ReplyBit, 2)
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for i := uint64(10); ; i++ {
+			if err := r.Write(frame(wire.TypeJob, i, validJob(16<<10, 1))); err != nil {
+				return // the server has ended the session
+			}
+		}
+	})
+	for i := range 50 {
+		if err := run(t.Context(), good, p, 1000, 3, uint32(i)); err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, "its session ended", func() bool { return len(f.Status().Sessions) == 1 })
+	writing.Wait()
+	if err := run(t.Context(), good, p, 1000, 3, 4); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnotherUserIsRefused connects as another user, although the permissions of the
+// socket would allow it.
+func TestAnotherUserIsRefused(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can act as another user")
+	}
+	f := serve(t, server.Options{})
+	if err := errors.Join(os.Chmod(filepath.Dir(f.path), 0o711), os.Chmod(f.path, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() {
+		// The thread ends with the goroutine: it is locked, and another user's.
+		runtime.LockOSThread()
+		closed <- connectAs(65534, f.path)
+	}()
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if n := f.Status().Counters; n.Refused != 1 || n.Sessions != 0 {
+		t.Errorf("%+v", n)
+	}
+	// A client does not trust a directory that others may enter.
+	if _, err := client.Dial(t.Context(), client.Options{Path: f.path}); !errors.Is(err, socket.ErrUnsafe) {
+		t.Error(err)
+	}
+}
+
+// connectAs sends a hello as another user, and fails where it is not refused.
+func connectAs(uid uintptr, path string) error {
+	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uid, ^uintptr(0)); errno != 0 {
+		return errno
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return err
+	}
+	_, _ = unix.Write(fd, hello)
+	if n, err := unix.Read(fd, make([]byte, 16)); n > 0 {
+		return fmt.Errorf("the server answered %d bytes (%v)", n, err)
+	}
+	return nil
+}
+
+func TestVersionsThatDoNotMatch(t *testing.T) {
+	f := serve(t, server.Options{})
+	for _, h := range []*wire.Hello{{Oldest: 2, Newest: 9}, {Oldest: 0, Newest: 0}} {
+		r := f.raw()
+		_ = r.Write(frame(wire.TypeHello, 1, h))
+		r.wantError(0, wire.CodeVersion)
+		r.wantEnd()
+	}
+	for name, reply := range map[string][]byte{
+		"a server of another version": frame(wire.TypeHello|wire.ReplyBit, 1, &wire.Welcome{Version: 9}),
+		"a server that refuses":       frame(wire.TypeError, 0, &wire.Error{Code: wire.CodeVersion, Message: "no"}),
+	} {
+		path := filepath.Join(privateDir(t), "socket")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			c, err := l.Accept()
+			if err == nil {
+				_, _ = c.Write(reply)
+				_, _ = io.Copy(io.Discard, c)
+				c.Close()
+			}
+		}()
+		if _, err := client.Dial(t.Context(), client.Options{Path: path}); !errors.Is(err, client.ErrVersion) {
+			t.Errorf("%s: %v", name, err)
+		}
+		l.Close()
+	}
+}
+
+// slow takes a while on a software driver, within its limit of loop iterations.
+var slow = shader.MustSource("slow", `
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) restrict writeonly buffer Out { uint y[]; };
+uniform uint turns;
+void main() {
+    uint v = gl_GlobalInvocationID.x;
+    for (uint i = 0u; i < turns; i++) v = v * 1664525u + 1013904223u;
+    y[gl_GlobalInvocationID.x] = v;
+}`, nil)
+
+func slowJob(p *client.Program, groups, turns uint32) *client.Job {
+	return &client.Job{
+		Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{groups, 1, 1}, Uniforms: []client.Uniform{client.Uint("turns", turns)}},
+		Outputs:  []client.Output{{Binding: 0, To: make([]byte, 256*groups)}},
+	}
+}
+
+func TestDeadlinesAndCancels(t *testing.T) {
+	f := serve(t, server.Options{})
+	c := f.dial()
+	p := program(t, c, slow)
+	submit := func(ctx context.Context) *client.Pending {
+		pending, err := c.Submit(ctx, slowJob(p, 64, 60_000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pending
+	}
+	first := submit(t.Context())
+	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	second, err := c.Submit(short, slowJob(p, 64, 60_000))
+	if err == nil {
+		err = second.Wait(t.Context()) // the server has the deadline too
+	}
+	if !errors.Is(err, client.ErrDeadline) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the deadline: %v", err)
+	}
+	third := submit(t.Context())
+	third.Release()
+	if err := third.Wait(t.Context()); !errors.Is(err, client.ErrReleased) {
+		t.Error(err)
+	}
+	if err := first.Wait(t.Context()); err != nil {
+		t.Error("the first job: ", err)
+	}
+	if err := run(t.Context(), c, program(t, c, affine), 1000, 3, 4); err != nil {
+		t.Error(err)
+	}
+	if n := f.Status().Counters.Deadlines; n != 1 {
+		t.Errorf("the server answered %d deadlines", n)
+	}
+	eventually(t, "nothing unanswered", func() bool { return f.Status().Sessions[0].Unanswered == 0 })
+}
+
+// TestTooManyJobs sends more jobs than a session may have unanswered, which a client of
+// this project does not.
+func TestTooManyJobs(t *testing.T) {
+	f := serve(t, server.Options{Limits: wire.Limits{Jobs: 2}})
+	r := f.raw()
+	stream := slicesConcat(hello, frame(wire.TypeProgram, 2, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("slow"), Text: []byte(slow.Text())}))
+	for i := range uint64(4) {
+		stream = append(stream, frame(wire.TypeJob, 10+i, &wire.Job{
+			Outputs: []wire.Binding{{Operand: wire.Operand{Place: wire.PlaceInline, Size: 256 * 16}}},
+			Dispatches: []wire.Dispatch{{
+				Program: 1, Groups: [3]uint32{16, 1, 1}, Uniforms: []wire.Uniform{{Kind: wire.UniformUint, Bits: 1000, Name: []byte("turns")}},
+			}},
+		})...)
+	}
+	if err := r.Write(stream); err != nil {
+		t.Fatal(err)
+	}
+	codes := map[uint64]wire.Code{}
+	for range 6 {
+		h, body, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m wire.Error
+		if h.Type == wire.TypeError {
+			_ = m.Decode(body)
+		}
+		codes[h.Request] = m.Code
+	}
+	// The jobs come while the program is compiled, so that none is answered before.
+	for request, want := range map[uint64]wire.Code{1: 0, 2: 0, 10: 0, 11: 0, 12: wire.CodeQuota, 13: wire.CodeQuota} {
+		if codes[request] != want {
+			t.Errorf("request %d: %v, want %v", request, codes[request], want)
+		}
+	}
+}
+
+// TestAGreedyClientLeavesTurns fills the server with jobs of one client. A job of another
+// one is done long before them.
+func TestAGreedyClientLeavesTurns(t *testing.T) {
+	f := serve(t, server.Options{})
+	greedy, modest := f.dial(), f.dial()
+	p := program(t, greedy, slow)
+	quick := program(t, modest, affine)
+	warm, err := greedy.Submit(t.Context(), slowJob(p, 8, 60_000))
+	if err = errors.Join(err, warm.Wait(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	var pending []*client.Pending
+	for range 100 {
+		each, err := greedy.Submit(t.Context(), slowJob(p, 8, 60_000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending = append(pending, each)
+	}
+	if err := run(t.Context(), modest, quick, 1000, 3, 4); err != nil {
+		t.Error(err)
+	}
+	done := 0
+	for _, each := range pending {
+		select {
+		case <-each.Done():
+			done++
+		default:
+		}
+		each.Release()
+	}
+	if done > 50 {
+		t.Errorf("%d of 100 jobs were done before that of another client", done)
+	}
+}
+
+// TestClientsComeAndGo runs many short clients at once. Nothing of them is left.
+func TestClientsComeAndGo(t *testing.T) {
+	f := serve(t, server.Options{})
+	good := f.dial()
+	program(t, good, affine)
+	clients := 100
+	if os.Getenv("SHADERCACHE_SOAK") == "1" {
+		clients = 5000
+	}
+	before := openFiles(t)
+	jobs := make(chan int)
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			for i := range jobs {
+				if err := shortClient(t.Context(), f.path, uint32(i)); err != nil {
+					t.Errorf("client %d: %v", i, err)
+				}
+			}
+		})
+	}
+	for i := range clients {
+		jobs <- i
+	}
+	close(jobs)
+	all.Wait()
+	eventually(t, "no files left", func() bool { return openFiles(t) <= before })
+	eventually(t, "one session", func() bool { return len(f.Status().Sessions) == 1 })
+	if s := f.Status(); s.Counters.Jobs != uint64(clients) || s.Counters.Failed != 0 || s.Cache.Compiles != 1 {
+		t.Errorf("%+v", s.Counters)
+	}
+}
+
+func shortClient(ctx context.Context, path string, seed uint32) error {
+	c, err := client.Dial(ctx, client.Options{Path: path})
+	if err != nil {
+		return fmt.Errorf("dial: %w", err)
+	}
+	defer c.Close()
+	p, err := c.Program(ctx, affine)
+	if err != nil {
+		return err
+	}
+	return run(ctx, c, p, 1024, 3, seed)
+}

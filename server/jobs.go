@@ -1,0 +1,302 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// running is a job from its submission to its reply. It is reused.
+type running struct {
+	task    *task
+	pending executor.Pending
+	weight  int64         // of its turn
+	start   time.Duration // of its submission, since the server's
+	unread  int           // bytes that the outbox expects
+	in, out int           // bytes
+	inline  []byte
+	held    []*sharedMemory    // written when the job is done
+	device  []*executor.Memory // memory of this job alone, for operands that are too large for a slot
+	late    []download         // outputs in device, in the order of job outputs
+
+	request wire.Job // storage of the decoder
+	job     executor.Job
+	names   map[string]string // of uniforms, so that they are not allocated for each job
+}
+
+// download is an output that is copied when the job is done.
+type download struct {
+	from *executor.Memory
+	to   []byte
+}
+
+var runnings = sync.Pool{New: func() any { return &running{names: map[string]string{}} }}
+
+// maxNames is the number of names that a running keeps.
+const maxNames = 256
+
+// release frees what the job held and makes r reusable.
+func (r *running) release() {
+	for _, m := range r.held {
+		m.release()
+	}
+	for _, m := range r.device {
+		m.Release()
+	}
+	clear(r.held)
+	clear(r.device)
+	clear(r.late)
+	clear(r.job.Inputs)
+	clear(r.job.Outputs)
+	clear(r.job.Then)
+	r.held, r.device, r.late = r.held[:0], r.device[:0], r.late[:0]
+	r.job = executor.Job{Inputs: r.job.Inputs[:0], Outputs: r.job.Outputs[:0], Then: r.job.Then[:0]}
+	r.task, r.in, r.out, r.unread, r.weight = nil, 0, 0, 0, 0
+	if len(r.names) > maxNames {
+		clear(r.names)
+	}
+	if cap(r.inline) > maxKeptBody {
+		r.inline = nil
+	}
+	runnings.Put(r)
+}
+
+// name returns a name as a string.
+func (r *running) name(b []byte) string {
+	name, ok := r.names[string(b)]
+	if !ok {
+		name = string(b)
+		r.names[name] = name
+	}
+	return name
+}
+
+// startJob submits a job.
+func (s *session) startJob(t *task) error {
+	r := runnings.Get().(*running)
+	r.task = t
+	err := r.request.Decode(t.body.bytes)
+	if err == nil {
+		err = s.prepare(r)
+	}
+	if err == nil {
+		err = s.submit(r)
+	}
+	if err != nil {
+		r.release()
+	}
+	return err
+}
+
+// submit takes a turn for a job that is prepared and gives it to the executor. complete
+// answers it.
+func (s *session) submit(r *running) (err error) {
+	// Before the turn: other sessions do not wait for a client that does not read.
+	r.unread = len(r.inline)
+	if !r.task.out.expect(r.unread) {
+		r.unread = 0
+		return context.Canceled
+	}
+	defer func() {
+		if err != nil {
+			r.task.out.unexpect(r.unread)
+		}
+	}()
+	s.pace.enter()
+	defer func() {
+		if err != nil {
+			s.pace.leave(-1)
+		}
+	}()
+	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out); err != nil {
+		return err
+	}
+	r.start = time.Since(s.server.started)
+	if r.task.answered.Load() {
+		err = context.Canceled
+	} else {
+		s.server.watch.begin(false)
+		if err = s.server.gpu.Executor.SubmitInto(s.ctx, r.job, &r.pending); err != nil {
+			s.server.watch.end(false)
+		}
+	}
+	if err != nil {
+		s.server.turns.release(r.weight)
+		return err
+	}
+	s.server.counts.jobs.Add(1)
+	s.server.counts.bytesIn.Add(uint64(r.in))
+	s.running <- r
+	return nil
+}
+
+// complete answers jobs in the order of their submission. It waits for every job, so that
+// what a session that has ended still has on the GPU counts against its turns.
+func (s *session) complete() {
+	for r := range s.running {
+		// It does not wait for clients, and ends with the context if not with the job.
+		_ = r.pending.Await(context.Background())
+		s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
+		if r.task.claim() {
+			s.finish(r)
+		} else {
+			r.pending.Release()
+		}
+		s.server.watch.end(false)
+		s.server.turns.release(r.weight)
+		out := r.task.out
+		out.unexpect(r.unread)
+		r.release()
+		if len(s.running) == 0 || out != s.out {
+			out.flush()
+			s.out.flush()
+		}
+	}
+}
+
+// finish delivers the outputs of a job and answers it.
+func (s *session) finish(r *running) {
+	err := r.pending.Wait(context.Background())
+	for _, d := range r.late {
+		if err == nil {
+			err = d.from.Download(context.Background(), 0, d.to)
+		}
+	}
+	if err != nil {
+		r.task.fail(err, wire.CodeInternal)
+		return
+	}
+	s.server.counts.bytesOut.Add(uint64(r.out))
+	r.task.reply(&wire.Data{Data: r.inline})
+}
+
+// prepare makes the executor's job of a request.
+func (s *session) prepare(r *running) error {
+	if err := s.prepareInputs(r); err != nil {
+		return err
+	}
+	if err := s.prepareOutputs(r); err != nil {
+		return err
+	}
+	for i := range r.request.Dispatches {
+		d, err := s.prepareDispatch(r, &r.request.Dispatches[i])
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			r.job.Dispatch = d
+		} else {
+			r.job.Then = append(r.job.Then, d)
+		}
+	}
+	return s.moveLarge(r)
+}
+
+func (s *session) prepareInputs(r *running) error {
+	for i := range r.request.Inputs {
+		in := &r.request.Inputs[i]
+		data := in.Operand.Data
+		switch in.Operand.Place {
+		case wire.PlaceInline:
+		case wire.PlaceMemory:
+			var err error
+			if data, err = s.memoryRange(&in.Operand); err != nil {
+				return err
+			}
+		default:
+			return reject(wire.CodeInvalid, "input at binding %d is neither inline nor in memory", in.Binding)
+		}
+		r.job.Inputs = append(r.job.Inputs, executor.Input{Binding: in.Binding, Data: data})
+		r.in += len(data)
+	}
+	return nil
+}
+
+func (s *session) prepareOutputs(r *running) error {
+	inline := 0
+	for i := range r.request.Outputs {
+		if o := &r.request.Outputs[i].Operand; o.Place == wire.PlaceInline {
+			inline += int(o.Size)
+		}
+	}
+	if inline > wire.MaxBody-4 {
+		return reject(wire.CodeInvalid, "inline outputs of %d bytes, at most %d are possible: use memory", inline, wire.MaxBody-4)
+	}
+	r.inline = resized(r.inline, inline)
+	rest := r.inline
+	for i := range r.request.Outputs {
+		out := &r.request.Outputs[i]
+		var to []byte
+		switch out.Operand.Place {
+		case wire.PlaceInline:
+			n := int(out.Operand.Size)
+			to, rest = rest[:n:n], rest[n:]
+		case wire.PlaceMemory:
+			var err error
+			if to, err = s.memoryRange(&out.Operand); err != nil {
+				return err
+			}
+			m := s.objects.memories[out.Operand.ID]
+			m.retain()
+			r.held = append(r.held, m)
+		default:
+			return reject(wire.CodeInvalid, "output at binding %d is neither inline nor in memory", out.Binding)
+		}
+		r.job.Outputs = append(r.job.Outputs, executor.Output{Binding: out.Binding, To: to})
+		r.out += len(to)
+	}
+	return nil
+}
+
+func resized(b []byte, n int) []byte {
+	if n <= cap(b) {
+		return b[:n]
+	}
+	return make([]byte, n)
+}
+
+func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Dispatch, err error) {
+	program, ok := s.objects.programs[m.Program]
+	if !ok {
+		return d, notFound("program", m.Program)
+	}
+	d = executor.Dispatch{Program: program, Groups: m.Groups}
+	if len(m.Params) > 0 {
+		d.Params, d.ParamsBinding = m.Params, m.ParamsBinding
+	}
+	for _, u := range m.Uniforms {
+		d.Uniforms = append(d.Uniforms, uniformOf(r.name(u.Name), u))
+	}
+	for i := range m.Buffers {
+		bound := &m.Buffers[i]
+		if bound.Operand.Place != wire.PlaceBuffer {
+			return d, reject(wire.CodeInvalid, "binding %d of a dispatch is not a buffer", bound.Binding)
+		}
+		b, offset, n, err := s.objects.bufferRange(&bound.Operand)
+		if err != nil {
+			return d, err
+		}
+		if !bound.ReadOnly {
+			b.mu.Lock()
+			b.mu.version++
+			b.mu.Unlock()
+		}
+		d.Memory = append(d.Memory, executor.Bound{Binding: bound.Binding, Memory: b.memory, Offset: offset, Size: n, ReadOnly: bound.ReadOnly})
+	}
+	return d, nil
+}
+
+func uniformOf(name string, u wire.Uniform) executor.Uniform {
+	switch u.Kind {
+	case wire.UniformInt:
+		return executor.Int(name, int32(u.Bits))
+	case wire.UniformUint:
+		return executor.Uint(name, u.Bits)
+	}
+	return executor.Float(name, floatOf(u.Bits))
+}

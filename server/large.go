@@ -1,0 +1,114 @@
+//go:build linux
+
+package server
+
+import (
+	"math"
+	"slices"
+
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// largeOperand is the size from which an operand of a job that does not fit into a slot
+// gets memory of its own on the device.
+const largeOperand = 64 << 10
+
+func floatOf(bits uint32) float32 { return math.Float32frombits(bits) }
+
+// moveLarge gives the large operands of a job that does not fit into a slot memory of
+// their own: inputs are copied there before the job is submitted, outputs from there when
+// it is done.
+func (s *session) moveLarge(r *running) error {
+	// Half of a slot leaves room for the padding of small operands.
+	if room := s.server.gpu.Executor.SlotBytes() / 2; r.in+paramsBytes(r) <= room && r.out <= room {
+		return nil
+	}
+	inputs := r.job.Inputs[:0]
+	for _, in := range r.job.Inputs {
+		if len(in.Data) < largeOperand {
+			inputs = append(inputs, in)
+			continue
+		}
+		memory, err := s.deviceMemory(r, len(in.Data))
+		if err != nil {
+			return err
+		}
+		if err := memory.Upload(s.ctx, 0, in.Data); err != nil {
+			return err
+		}
+		r.bind(in.Binding, memory, true)
+	}
+	r.job.Inputs = inputs
+	outputs := r.job.Outputs[:0]
+	for _, out := range r.job.Outputs {
+		if len(out.To) < largeOperand {
+			outputs = append(outputs, out)
+			continue
+		}
+		if !r.uses(out.Binding) {
+			return reject(wire.CodeInvalid, "output at binding %d: no program of the job has a storage block there", out.Binding)
+		}
+		memory, err := s.deviceMemory(r, len(out.To))
+		if err != nil {
+			return err
+		}
+		r.late = append(r.late, download{memory, out.To})
+		r.bind(out.Binding, memory, false)
+	}
+	r.job.Outputs = outputs
+	return nil
+}
+
+// uses reports whether a program of the job has a storage block at a binding.
+func (r *running) uses(binding uint32) bool {
+	has := func(d *executor.Dispatch) bool {
+		return slices.ContainsFunc(d.Program.Interface().Resources, func(b shader.Resource) bool {
+			return b.Kind == shader.StorageBuffer && b.Binding == int32(binding)
+		})
+	}
+	for i := range r.job.Then {
+		if has(&r.job.Then[i]) {
+			return true
+		}
+	}
+	return has(&r.job.Dispatch)
+}
+
+func paramsBytes(r *running) int {
+	n := len(r.job.Params)
+	for i := range r.job.Then {
+		n += len(r.job.Then[i].Params)
+	}
+	return n
+}
+
+// deviceMemory makes memory that lives as long as the job.
+func (s *session) deviceMemory(r *running, size int) (*executor.Memory, error) {
+	s.server.watch.begin(false)
+	defer s.server.watch.end(false)
+	memory, err := s.server.gpu.Executor.NewMemory(size)
+	if err == nil {
+		r.device = append(r.device, memory)
+	}
+	return memory, err
+}
+
+// bind binds memory for every dispatch that has nothing of its own at the binding.
+func (r *running) bind(binding uint32, memory *executor.Memory, readOnly bool) {
+	bound := executor.Bound{Binding: binding, Memory: memory, ReadOnly: readOnly}
+	r.job.Memory = withBound(r.job.Memory, bound)
+	for i := range r.job.Then {
+		r.job.Then[i].Memory = withBound(r.job.Then[i].Memory, bound)
+	}
+}
+
+func withBound(list []executor.Bound, bound executor.Bound) []executor.Bound {
+	for i := range list {
+		if list[i].Binding == bound.Binding {
+			return list
+		}
+	}
+	return append(list, bound)
+}

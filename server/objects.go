@@ -1,0 +1,164 @@
+//go:build linux
+
+package server
+
+import (
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// objects are what a session has made or opened, by id. One goroutine uses them.
+type objects struct {
+	server   *Server
+	programs map[uint32]*cache.Handle
+	memories map[uint32]*sharedMemory
+	buffers  map[uint32]*openBuffer
+	plans    map[uint32]*openPlan
+
+	memoryBytes, bufferBytes uint64 // that count against the quotas
+
+	// Counts for Status, which other goroutines read.
+	total, bytes atomic.Int64
+}
+
+func newObjects(server *Server) *objects {
+	return &objects{
+		server: server, programs: map[uint32]*cache.Handle{}, memories: map[uint32]*sharedMemory{},
+		buffers: map[uint32]*openBuffer{}, plans: map[uint32]*openPlan{},
+	}
+}
+
+// admit returns an error where id cannot be the next object in a map of n.
+func (o *objects) admit(kind string, id uint32, taken bool, n int) error {
+	if taken {
+		return reject(wire.CodeExists, "the session has a %s %d already", kind, id)
+	}
+	if limit := int(o.server.options.Limits.Objects); n >= limit {
+		return &wire.Error{Code: wire.CodeQuota, Message: "the session has as many objects of this kind as it may", Hint: "release some"}
+	}
+	return nil
+}
+
+// charge counts size bytes against a quota.
+func (o *objects) charge(used *uint64, size, limit uint64, what string) error {
+	if size > limit || *used > limit-size {
+		return reject(wire.CodeQuota, "%d bytes of %s and %d more exceed the session's limit of %d", *used, what, size, limit)
+	}
+	*used += size
+	o.bytes.Add(int64(size))
+	return nil
+}
+
+func (o *objects) discharge(used *uint64, size uint64) {
+	*used -= size
+	o.bytes.Add(-int64(size))
+}
+
+// drop ends the session's use of one object.
+func (o *objects) drop(kind wire.Kind, id uint32) error {
+	found := false
+	switch kind {
+	case wire.KindProgram:
+		var h *cache.Handle
+		if h, found = o.programs[id]; found {
+			h.Release()
+			delete(o.programs, id)
+		}
+	case wire.KindMemory:
+		var m *sharedMemory
+		if m, found = o.memories[id]; found {
+			o.discharge(&o.memoryBytes, uint64(len(m.bytes)))
+			m.release()
+			delete(o.memories, id)
+		}
+	case wire.KindBuffer:
+		var b *openBuffer
+		if b, found = o.buffers[id]; found {
+			o.closeBuffer(b)
+			delete(o.buffers, id)
+		}
+	case wire.KindPlan:
+		var p *openPlan
+		if p, found = o.plans[id]; found {
+			o.closePlan(p)
+			delete(o.plans, id)
+		}
+	}
+	if !found {
+		return notFound(kindNames[kind], id)
+	}
+	o.total.Add(-1)
+	return nil
+}
+
+var kindNames = map[wire.Kind]string{
+	wire.KindProgram: "program", wire.KindMemory: "memory", wire.KindBuffer: "buffer", wire.KindPlan: "plan",
+}
+
+// release ends the use of all objects.
+func (o *objects) release() {
+	for id := range o.programs {
+		_ = o.drop(wire.KindProgram, id)
+	}
+	for id := range o.memories {
+		_ = o.drop(wire.KindMemory, id)
+	}
+	for id := range o.plans {
+		_ = o.drop(wire.KindPlan, id)
+	}
+	for id := range o.buffers {
+		_ = o.drop(wire.KindBuffer, id)
+	}
+}
+
+// sharedMemory is memory that the client shares. Jobs that will write to it hold a
+// reference.
+type sharedMemory struct {
+	bytes []byte
+	refs  atomic.Int32
+}
+
+func (m *sharedMemory) retain() { m.refs.Add(1) }
+
+func (m *sharedMemory) release() {
+	if m.refs.Add(-1) == 0 {
+		_ = socket.Unmap(m.bytes)
+	}
+}
+
+// memory maps the memory of a client.
+func (s *session) memory(t *task, b []byte) (wire.Message, error) {
+	var m wire.Memory
+	if err := m.Decode(b); err != nil {
+		return nil, err
+	}
+	o := s.objects
+	_, taken := o.memories[m.ID]
+	if err := o.admit("memory", m.ID, taken, len(o.memories)); err != nil {
+		return nil, err
+	}
+	if err := o.charge(&o.memoryBytes, m.Size, s.server.options.Limits.Memory, "shared memory"); err != nil {
+		return nil, err
+	}
+	bytes, err := socket.Map(t.files[0], m.Size)
+	if err != nil {
+		o.discharge(&o.memoryBytes, m.Size)
+		return nil, err
+	}
+	made := &sharedMemory{bytes: bytes}
+	made.retain()
+	o.memories[m.ID] = made
+	o.total.Add(1)
+	return &wire.Empty{}, nil
+}
+
+// within returns the range of an operand in memory.
+func within(memory []byte, o *wire.Operand) ([]byte, error) {
+	if o.Offset > uint64(len(memory)) || o.Size > uint64(len(memory))-o.Offset || o.Size == 0 {
+		return nil, reject(wire.CodeInvalid, "bytes %d to %d of memory of %d", o.Offset, o.Offset+o.Size, len(memory))
+	}
+	return memory[o.Offset : o.Offset+o.Size : o.Offset+o.Size], nil
+}

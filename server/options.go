@@ -1,0 +1,87 @@
+//go:build linux
+
+package server
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// Options configure a [Server]. The zero value is a good choice.
+type Options struct {
+	// Limits are the quotas of each session. Default of each field: see defaultLimits.
+	Limits wire.Limits
+
+	// Sessions is the number of sessions at a time. Default: 256.
+	Sessions int
+
+	// IdleExit is the time without a session after which Serve returns ErrIdle; named
+	// buffers and plans end with it. Default: 0, never.
+	IdleExit time.Duration
+
+	// NamedTime is the time after which a named buffer or plan that no session has open
+	// is deleted. Default: 10 min.
+	NamedTime time.Duration
+
+	// HangTime is the time without progress of the GPU after which the context counts as
+	// lost. The executor's Options.Timeout should be CompileTime: it makes no progress
+	// either while the GL thread compiles. Default: 10 s.
+	HangTime time.Duration
+
+	// CompileTime is HangTime while programs are compiled. Default: 10 min.
+	CompileTime time.Duration
+
+	// ReadTime is the time in which a client has to send its hello, and in which a client
+	// that does not read its replies has to begin. Default: 10 s.
+	ReadTime time.Duration
+
+	// Generation numbers the worker process, and Ended tells clients why the one before
+	// it ended. Defaults: 1, and nothing.
+	Generation uint64
+	Ended      string
+
+	// Version is the version of the server, for clients. Default: "(devel)".
+	Version string
+
+	// Logger receives the start and end of sessions at debug level, and failures of the
+	// server. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// MaxCompileTime is the default of Options.CompileTime.
+const MaxCompileTime = 10 * time.Minute
+
+var defaultLimits = wire.Limits{
+	Jobs:     256,
+	Objects:  1024,
+	Memory:   4 << 30,
+	Buffers:  1 << 30,
+	Named:    4 << 30,
+	Deadline: uint64(30 * time.Second),
+	Longest:  uint64(10 * time.Minute),
+}
+
+func (o Options) withDefaults() Options {
+	for _, f := range []struct{ value, otherwise *uint64 }{
+		{&o.Limits.Memory, &defaultLimits.Memory}, {&o.Limits.Buffers, &defaultLimits.Buffers}, {&o.Limits.Named, &defaultLimits.Named},
+		{&o.Limits.Deadline, &defaultLimits.Deadline}, {&o.Limits.Longest, &defaultLimits.Longest},
+	} {
+		*f.value = cmp.Or(*f.value, *f.otherwise)
+	}
+	o.Limits.Jobs = cmp.Or(o.Limits.Jobs, defaultLimits.Jobs)
+	o.Limits.Objects = cmp.Or(o.Limits.Objects, defaultLimits.Objects)
+	o.Sessions = cmp.Or(o.Sessions, 256)
+	o.NamedTime = cmp.Or(o.NamedTime, 10*time.Minute)
+	o.HangTime = cmp.Or(o.HangTime, 10*time.Second)
+	o.CompileTime = cmp.Or(o.CompileTime, MaxCompileTime)
+	o.ReadTime = cmp.Or(o.ReadTime, 10*time.Second)
+	o.Generation = cmp.Or(o.Generation, 1)
+	o.Version = cmp.Or(o.Version, "(devel)")
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

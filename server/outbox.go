@@ -1,0 +1,174 @@
+//go:build linux
+
+package server
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// maxUnread is the bytes of replies that a session may have coming to a client that does
+// not read them.
+const maxUnread = 4 << 20
+
+// stream carries frames to a client: its socket, or a ring.
+type stream interface {
+	TryWrite(frames []byte) (int, error)                  // what it takes without waiting
+	WriteWithin(frames []byte, limit time.Duration) error // all, at most for limit
+	Fits(n int) bool                                      // reports whether it takes a frame of n bytes
+	Close() error
+}
+
+// outbox is the replies of one stream of a session. They are written without waiting where
+// the stream takes them, else by a goroutine, so that no other goroutine waits for the
+// client.
+type outbox struct {
+	stream   stream
+	readTime time.Duration // after which a client that reads nothing is given up
+	wake     chan struct{} // starts the writer
+
+	mu struct {
+		sync.Mutex
+		room     *sync.Cond // signalled when expected or unwritten decreases
+		pending  []byte     // whole frames, of which the first may be written in part
+		spare    []byte
+		expected int // bytes of replies that requests will have
+		written  int // bytes that the writer is writing
+		writing  bool
+		closed   bool
+	}
+}
+
+func newOutbox(to stream, readTime time.Duration) *outbox {
+	o := &outbox{stream: to, readTime: readTime, wake: make(chan struct{}, 1)}
+	o.mu.room = sync.NewCond(&o.mu.Mutex)
+	return o
+}
+
+// expect waits until there is room for a reply of n bytes. It reports false when the
+// outbox is closed. unexpect, with the same n, ends it.
+func (o *outbox) expect(n int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for !o.mu.closed && o.mu.expected > 0 && o.mu.expected+o.unwritten()+n > maxUnread {
+		o.mu.room.Wait()
+	}
+	for !o.mu.closed && o.unwritten() > maxUnread {
+		o.mu.room.Wait()
+	}
+	o.mu.expected += n
+	return !o.mu.closed
+}
+
+// unexpect is called when the reply that was expected is put, or will not come.
+func (o *outbox) unexpect(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.expected -= n
+	o.mu.room.Broadcast()
+}
+
+// unwritten is the bytes that the socket has not taken. mu is held.
+func (o *outbox) unwritten() int { return len(o.mu.pending) + o.mu.written }
+
+// put appends a frame. flush, or the writer, writes it.
+func (o *outbox) put(t wire.Type, request uint64, m wire.Message) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.closed {
+		return
+	}
+	frames, err := wire.AppendFrame(o.mu.pending, t, request, m)
+	if err == nil && !o.stream.Fits(len(frames)-len(o.mu.pending)) {
+		err = errors.New("the reply is larger than the ring: use memory, or send the request by the socket")
+	}
+	if err != nil {
+		frames, _ = wire.AppendFrame(o.mu.pending, wire.TypeError, request, asReply(err, wire.CodeInvalid))
+	}
+	o.mu.pending = frames
+}
+
+// flush writes what the socket takes, and leaves the rest to the writer.
+func (o *outbox) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.writing || o.mu.closed || len(o.mu.pending) == 0 {
+		return
+	}
+	n, err := o.stream.TryWrite(o.mu.pending)
+	if err != nil {
+		o.closeLocked()
+		return
+	}
+	o.mu.pending = append(o.mu.pending[:0], o.mu.pending[n:]...)
+	if len(o.mu.pending) > 0 {
+		o.mu.writing = true
+		o.wake <- struct{}{}
+	}
+	o.mu.room.Broadcast()
+}
+
+// write is the writer. It returns when the outbox is closed.
+func (o *outbox) write() {
+	for range o.wake {
+		for o.writeOnce() {
+		}
+	}
+}
+
+// writeOnce writes what is pending and reports whether the writer goes on.
+func (o *outbox) writeOnce() bool {
+	o.mu.Lock()
+	if o.mu.closed || len(o.mu.pending) == 0 {
+		o.mu.writing = false
+		o.mu.Unlock()
+		return false
+	}
+	frames := o.mu.pending
+	o.mu.pending, o.mu.written = o.mu.spare[:0], len(frames)
+	o.mu.Unlock()
+
+	err := o.stream.WriteWithin(frames, o.readTime)
+
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.spare, o.mu.written = frames[:0], 0
+	if err != nil {
+		o.closeLocked()
+	}
+	o.mu.room.Broadcast()
+	return true
+}
+
+// drain waits until everything is written, at most for limit, and closes the outbox and
+// the connection.
+func (o *outbox) drain(limit time.Duration) {
+	o.flush()
+	giveUp := time.AfterFunc(limit, o.close)
+	defer giveUp.Stop()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for !o.mu.closed && o.unwritten() > 0 {
+		o.mu.room.Wait()
+	}
+	o.closeLocked()
+}
+
+// close ends the outbox and the connection. Replies that are not written are lost.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closeLocked()
+}
+
+func (o *outbox) closeLocked() {
+	if !o.mu.closed {
+		o.mu.closed = true
+		close(o.wake)
+		o.stream.Close()
+		o.mu.room.Broadcast()
+	}
+}

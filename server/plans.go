@@ -1,0 +1,397 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// plan is a chain of layers with programs and weights on the device, of one session or
+// named.
+type plan struct {
+	network *conv2d.Network
+	shapes  []conv2d.Shape
+	exact   bool
+	bytes   int64
+
+	mu struct {
+		sync.Mutex        // held while weights change and while a run takes them, so that a run has those of one version
+		version    uint64 // of the weights; 0: there are none
+	}
+}
+
+func (p *plan) size() int64 { return p.bytes }
+func (p *plan) free()       { p.network.Release() }
+
+// openPlan is a plan that a session uses.
+type openPlan struct {
+	*plan
+	named *named[*plan] // nil: the session's own
+}
+
+// maxLayers is the most layers of a plan.
+const maxLayers = 1024
+
+// parseSpec reads the layers of a plan, one shape a line.
+func parseSpec(spec string) ([]conv2d.Shape, error) {
+	var shapes []conv2d.Shape
+	for line := range strings.Lines(spec) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		shape, err := conv2d.ParseShape(line)
+		if err != nil {
+			return nil, err
+		}
+		if err := shape.Validate(); err != nil {
+			return nil, err
+		}
+		shapes = append(shapes, shape)
+	}
+	if len(shapes) == 0 || len(shapes) > maxLayers {
+		return nil, reject(wire.CodeInvalid, "a plan of %d layers: 1 to %d are possible", len(shapes), maxLayers)
+	}
+	return shapes, nil
+}
+
+// specOf returns the layers as text: equal for equal layers.
+func specOf(shapes []conv2d.Shape) string {
+	words := make([]string, len(shapes))
+	for i, s := range shapes {
+		words[i] = s.String()
+	}
+	return strings.Join(words, "\n")
+}
+
+// planBytes is an upper bound of what a plan takes on the device for weights, in two
+// layouts, and between its layers.
+func planBytes(shapes []conv2d.Shape) int64 {
+	total := int64(0)
+	for _, s := range shapes {
+		if p := s.Conv2D; p != nil {
+			total += 4 * int64(2*p.WeightsLen()+p.BiasLen()+p.OutputLen())
+		} else {
+			total += 4 * int64(2*s.GEMM.BLen()+s.GEMM.BiasLen()+s.GEMM.CLen())
+		}
+	}
+	return total
+}
+
+func (s *Server) newPlan(ctx context.Context, shapes []conv2d.Shape, exact bool) (*plan, error) {
+	layers := make([]conv2d.Layer, len(shapes))
+	for i := range shapes {
+		layers[i] = conv2d.Layer{Name: shapes[i].String(), Shape: shapes[i]}
+	}
+	s.watch.begin(true)
+	defer s.watch.end(true)
+	network, err := conv2d.NewNetwork(ctx, s.gpu.Executor, s.gpu.Cache, layers, conv2d.PlanOptions{Exact: exact})
+	if err != nil {
+		return nil, err
+	}
+	return &plan{network: network, shapes: shapes, exact: exact, bytes: planBytes(shapes)}, nil
+}
+
+// plan makes or opens a plan.
+func (s *session) plan(t *task, b []byte) (wire.Message, error) {
+	var m wire.Plan
+	if err := m.Decode(b); err != nil {
+		return nil, err
+	}
+	o := s.objects
+	_, taken := o.plans[m.ID]
+	if err := o.admit("plan", m.ID, taken, len(o.plans)); err != nil {
+		return nil, err
+	}
+	opened, created, err := s.openPlan(t.ctx, &m)
+	if err != nil {
+		return nil, err
+	}
+	o.plans[m.ID] = opened
+	o.total.Add(1)
+	return opened.reply(created), nil
+}
+
+func (s *session) openPlan(ctx context.Context, m *wire.Plan) (p *openPlan, created bool, err error) {
+	create := m.Flags&wire.Create != 0
+	var shapes []conv2d.Shape
+	if create || len(m.Spec) > 0 {
+		if shapes, err = parseSpec(string(m.Spec)); err != nil {
+			return nil, false, err
+		}
+	}
+	if len(m.Name) > 0 {
+		return s.openNamedPlan(ctx, m, shapes)
+	}
+	if !create {
+		return nil, false, reject(wire.CodeInvalid, "a plan without a name can only be created")
+	}
+	o := s.objects
+	size := uint64(planBytes(shapes))
+	if err := o.charge(&o.bufferBytes, size, s.server.options.Limits.Buffers, "buffers and plans"); err != nil {
+		return nil, false, err
+	}
+	made, err := s.server.newPlan(ctx, shapes, m.Flags&wire.Exact != 0)
+	if err != nil {
+		o.discharge(&o.bufferBytes, size)
+		return nil, false, err
+	}
+	return &openPlan{plan: made}, true, nil
+}
+
+func (s *session) openNamedPlan(ctx context.Context, m *wire.Plan, shapes []conv2d.Shape) (p *openPlan, created bool, err error) {
+	exact := m.Flags&wire.Exact != 0
+	var create func() (*plan, error)
+	if m.Flags&wire.Create != 0 {
+		create = func() (*plan, error) { return s.server.newPlan(context.WithoutCancel(ctx), shapes, exact) }
+	}
+	n, created, err := s.server.plans.open(string(m.Name), m.Flags&wire.Fresh != 0, planBytes(shapes), create)
+	if err != nil {
+		return nil, false, err
+	}
+	if shapes != nil && (specOf(shapes) != specOf(n.object.shapes) || exact != n.object.exact) {
+		s.server.plans.leave(n)
+		return nil, false, reject(wire.CodeExists, "the named plan %q has other layers", m.Name)
+	}
+	return &openPlan{n.object, n}, created, nil
+}
+
+func (o *objects) closePlan(p *openPlan) {
+	if p.named != nil {
+		o.server.plans.leave(p.named)
+		return
+	}
+	o.discharge(&o.bufferBytes, uint64(p.size()))
+	p.free()
+}
+
+// lengths returns the elements of the weights and the bias of all layers.
+func (p *plan) lengths() (weights, bias int) {
+	for _, layer := range p.network.Plans() {
+		weights += layer.WeightsLen()
+		bias += layer.BiasLen()
+	}
+	return weights, bias
+}
+
+func (p *plan) reply(created bool) *wire.PlanReply {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	weights, bias := p.lengths()
+	var layers, programs strings.Builder
+	for _, layer := range p.network.Plans() {
+		fmt.Fprintf(&layers, "%v\t%v\t%g\n", layer.Choice(), layer.Basis(), layer.Tolerance())
+		for _, used := range layer.Programs() {
+			fmt.Fprintf(&programs, "%s\t%v\n", used.Name, used.Origin)
+		}
+	}
+	return &wire.PlanReply{
+		Created: created, HasWeights: p.mu.version != 0, Version: p.mu.version,
+		Input: uint64(p.network.InputLen()), Weights: uint64(weights), Bias: uint64(bias), Output: uint64(p.network.OutputLen()),
+		Layers: []byte(layers.String()), Programs: []byte(programs.String()),
+	}
+}
+
+// weights puts weights on the device, unless the version is there.
+func (s *session) weights(t *task) error {
+	var m wire.Weights
+	if err := m.Decode(t.body.bytes); err != nil {
+		return err
+	}
+	p, ok := s.objects.plans[m.Plan]
+	switch {
+	case !ok:
+		return notFound("plan", m.Plan)
+	case m.Version == 0:
+		return reject(wire.CodeInvalid, "weights need a version that is not 0")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reply := &wire.WeightsReply{}
+	if p.mu.version != m.Version {
+		if err := s.upload(p.plan, &m); err != nil {
+			return err
+		}
+		reply.Uploaded = true
+	}
+	if t.claim() {
+		t.reply(reply)
+		t.out.flush()
+	}
+	return nil
+}
+
+// upload sets the weights of every layer. p.mu is held. After an error the plan has none.
+func (s *session) upload(p *plan, m *wire.Weights) error {
+	weights, err := s.hostBytes(&m.Weights)
+	if err != nil {
+		return err
+	}
+	bias, err := s.hostBytes(&m.Bias)
+	if err != nil {
+		return err
+	}
+	if w, b := p.lengths(); len(weights) != 4*w || len(bias) != 4*b {
+		return reject(wire.CodeInvalid, "%d bytes of weights and %d of bias, the plan takes %d and %d", len(weights), len(bias), 4*w, 4*b)
+	}
+	s.server.watch.begin(false)
+	defer s.server.watch.end(false)
+	p.mu.version = 0
+	for _, layer := range p.network.Plans() {
+		var w, b []float32
+		w, weights = floats(weights, layer.WeightsLen())
+		b, bias = floats(bias, layer.BiasLen())
+		if err := layer.SetWeights(s.ctx, m.Version, w, b); err != nil {
+			return err
+		}
+	}
+	p.mu.version = m.Version
+	return nil
+}
+
+// floats decodes n elements, nil for 0, and returns the rest.
+func floats(b []byte, n int) (values []float32, rest []byte) {
+	if n == 0 {
+		return nil, b
+	}
+	values = make([]float32, n)
+	for i := range values {
+		values[i] = floatOf(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return values, b[4*n:]
+}
+
+// hostBytes returns the bytes of an operand that the client has.
+func (s *session) hostBytes(o *wire.Operand) ([]byte, error) {
+	switch o.Place {
+	case wire.PlaceInline:
+		return o.Data, nil
+	case wire.PlaceMemory:
+		return s.memoryRange(o)
+	case wire.PlaceNone:
+		return nil, nil
+	}
+	return nil, reject(wire.CodeInvalid, "an operand that is neither inline nor in memory")
+}
+
+// startRun submits a run of a plan.
+func (s *session) startRun(t *task) error {
+	r := runnings.Get().(*running)
+	r.task = t
+	var m wire.Run
+	err := m.Decode(t.body.bytes)
+	if err == nil {
+		err = s.prepareRun(r, &m)
+	}
+	if err == nil {
+		err = s.submit(r)
+	}
+	if err != nil {
+		r.release()
+	}
+	return err
+}
+
+func (s *session) prepareRun(r *running, m *wire.Run) error {
+	p, ok := s.objects.plans[m.Plan]
+	if !ok {
+		return notFound("plan", m.Plan)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.version == 0 {
+		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
+	}
+	r.inline = r.inline[:0]
+	var output []byte
+	switch m.Output.Place {
+	case wire.PlaceInline:
+		r.inline = resized(r.inline, int(m.Output.Size))
+		output = r.inline
+	case wire.PlaceMemory:
+		var err error
+		if output, err = s.memoryRange(&m.Output); err != nil {
+			return err
+		}
+		shared := s.objects.memories[m.Output.ID]
+		shared.retain()
+		r.held = append(r.held, shared)
+	}
+	input, err := s.hostBytes(&m.Input)
+	if m.Input.Place == wire.PlaceBuffer {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	r.in, r.out = len(input), len(output)
+	if input != nil && output != nil {
+		if r.job, err = p.network.JobOfBytes(input, output); err != nil {
+			return err
+		}
+		return s.moveLarge(r)
+	}
+	return s.prepareRunOnDevice(r, m, p, input, output)
+}
+
+// prepareRunOnDevice makes the job of a run of which input or output is a buffer. p.mu is
+// held.
+func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input, output []byte) error {
+	if input != nil && len(input) != 4*p.network.InputLen() || output != nil && len(output) != 4*p.network.OutputLen() {
+		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
+			len(input), len(output), 4*p.network.InputLen(), 4*p.network.OutputLen())
+	}
+	from, err := s.runMemory(r, &m.Input, input, false)
+	if err != nil {
+		return err
+	}
+	to, err := s.runMemory(r, &m.Output, output, true)
+	if err != nil {
+		return err
+	}
+	dispatches, err := p.network.Dispatches(from, to)
+	if err != nil {
+		return err
+	}
+	if input != nil {
+		if err := from.Upload(s.ctx, 0, input); err != nil {
+			return err
+		}
+	}
+	if output != nil {
+		r.late = append(r.late, download{to, output})
+	}
+	r.job = conv2d.JobOf(dispatches...)
+	return nil
+}
+
+// runMemory returns the device memory of an operand: a whole buffer, or memory for bytes.
+func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written bool) (*executor.Memory, error) {
+	if o.Place != wire.PlaceBuffer {
+		if len(bytes) == 0 {
+			return nil, reject(wire.CodeInvalid, "a run needs an input and an output")
+		}
+		return s.deviceMemory(r, len(bytes))
+	}
+	b, offset, _, err := s.objects.bufferRange(o)
+	if err != nil {
+		return nil, err
+	}
+	if offset != 0 {
+		return nil, reject(wire.CodeInvalid, "a plan uses a buffer from its first byte")
+	}
+	if written {
+		b.mu.Lock()
+		b.mu.version++
+		b.mu.Unlock()
+	}
+	return b.memory, nil
+}

@@ -1,0 +1,158 @@
+//go:build linux
+
+package server_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/client"
+)
+
+func bytesOf(values []float32) []byte {
+	b := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+func floatsOf(b []byte) []float32 {
+	values := make([]float32, len(b)/4)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return values
+}
+
+// sample returns the layers of the sample network, their weights one after the other, and
+// a network in this process that has the reference.
+func sample(t *testing.T, f *fixture, pictures int) (specs []string, weights, bias []byte, network *conv2d.Network) {
+	t.Helper()
+	layers := conv2d.SampleNetwork(pictures)
+	if os.Getenv("SHADERCACHE_SOAK") != "1" {
+		layers = layers[:2] // a software driver takes seconds to compile all
+	}
+	for _, l := range layers {
+		specs = append(specs, l.Shape.String())
+		weights = append(weights, bytesOf(l.Weights)...)
+		bias = append(bias, bytesOf(l.Bias)...)
+	}
+	network, err := conv2d.NewNetwork(t.Context(), f.gpu.Executor, f.gpu.Cache, layers, conv2d.PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return specs, weights, bias, network
+}
+
+// TestNetworksKeepTheirWeights runs a named network in a second client, which uploads
+// nothing and compiles nothing.
+func TestNetworksKeepTheirWeights(t *testing.T) {
+	f := serve(t, server.Options{})
+	specs, weights, bias, network := sample(t, f, 4)
+	defer network.Release()
+	input := conv2d.RandomValues(network.InputLen(), 7)
+	want := network.Reference(input)
+	for start := range 2 {
+		c := f.dial()
+		p, err := c.NamedPlan(t.Context(), "sample", specs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers, err := p.Layers()
+		if err != nil || p.InputLen() != network.InputLen() || p.OutputLen() != network.OutputLen() || len(layers) != len(specs) || p.Created() != (start == 0) {
+			t.Fatalf("lengths %d and %d, %+v, %v", p.InputLen(), p.OutputLen(), layers, err)
+		}
+		if start == 0 {
+			if err := p.Run(t.Context(), bytesOf(input), make([]byte, 4*p.OutputLen())); !errors.Is(err, client.ErrInvalid) {
+				t.Errorf("without weights: %v", err)
+			}
+		}
+		uploaded, err := p.SetWeights(t.Context(), 42, weights, bias)
+		if err != nil || uploaded != (start == 0) {
+			t.Errorf("start %d: uploaded %v, %v", start, uploaded, err)
+		}
+		output := bytes.Repeat([]byte{0xFF}, 4*p.OutputLen())
+		if err := p.Run(t.Context(), bytesOf(input), output); err != nil {
+			t.Fatal(err)
+		}
+		if result := conv2d.Compare(floatsOf(output), want, 1); !result.OK() {
+			t.Errorf("start %d: %v", start, result)
+		}
+		c.Close()
+	}
+	if uploads := f.Status().Counters.BytesIn; uploads != uint64(2*4*len(input)) {
+		t.Errorf("%d bytes in", uploads)
+	}
+	c := f.dial()
+	if _, err := c.NamedPlan(t.Context(), "sample", "gemm:4x4x4"); !errors.Is(err, client.ErrExists) {
+		t.Errorf("other layers: %v", err)
+	}
+	if err := c.DeletePlan(t.Context(), "sample"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.OpenPlan(t.Context(), "sample"); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("after the delete: %v", err)
+	}
+}
+
+// TestPlansOfEverySize has inputs and outputs inline, in shared memory, and larger than a
+// slot of the executor.
+func TestPlansOfEverySize(t *testing.T) {
+	f := serve(t, server.Options{})
+	c := f.dial()
+	shapes := []string{"gemm:400x300x200"} // a software driver takes seconds to compile each
+	if os.Getenv("SHADERCACHE_SOAK") == "1" {
+		shapes = append(shapes, "gemm:4x4x4", "conv2d:1x3x32x32-8,3x3,p1,bias,relu", "gemm:1x100x300,column-bias,relu", "conv2d:1x3x224x224-8,3x3,s2,p1")
+	}
+	for _, shape := range shapes {
+		s, err := conv2d.ParseShape(shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.NewPlan(t.Context(), shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		input, weights := conv2d.RandomValues(p.InputLen(), 1), conv2d.RandomValues(p.WeightsLen(), 2)
+		var bias []float32
+		if n := p.BiasLen(); n > 0 {
+			bias = conv2d.RandomValues(n, 3)
+		}
+		if _, err := p.SetWeights(t.Context(), 1, bytesOf(weights), bytesOf(bias)); err != nil {
+			t.Fatal(shape, err)
+		}
+		output := bytes.Repeat([]byte{0xFF}, 4*p.OutputLen())
+		if err := p.Run(t.Context(), bytesOf(input), output); err != nil {
+			t.Fatal(shape, err)
+		}
+		runner := conv2d.Runner{Executor: f.gpu.Executor, Programs: f.gpu.Cache}
+		var want []float32
+		if s.Conv2D != nil {
+			want, err = runner.Conv2D(t.Context(), *s.Conv2D, input, weights, bias)
+		} else {
+			want, err = runner.GEMM(t.Context(), *s.GEMM, conv2d.GEMMTensors{A: input, B: weights, Bias: bias})
+		}
+		if err != nil || !bytes.Equal(output, bytesOf(want)) {
+			t.Errorf("%s: %v, or other values than in process", shape, err)
+		}
+		p.Release()
+	}
+}
+
+func TestInvalidPlans(t *testing.T) {
+	c := serve(t, server.Options{}).dial()
+	for _, layers := range [][]string{
+		nil, {"nonsense"}, {"gemm:0x1x1"}, {"gemm:99999999999x1x1"}, {"gemm:4x4x4", "gemm:5x5x5"}, {"gemm:4x4x4,beta1"}, {"conv2d:1x1x4x4-1,9x9"},
+	} {
+		if _, err := c.NewPlan(t.Context(), layers...); !errors.Is(err, client.ErrInvalid) {
+			t.Errorf("%q: %v", layers, err)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package server
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// library is the newest program of each name that a session gave. It may be used from any
+// goroutine.
+type library struct {
+	mu struct {
+		sync.Mutex
+		sources *simplelru.LRU[string, *shader.Source]
+		bytes   int // of their texts
+	}
+}
+
+const (
+	maxSources     = 4096
+	maxSourceBytes = 32 << 20
+)
+
+func newLibrary() *library {
+	l := &library{}
+	sources, err := simplelru.NewLRU(maxSources, func(_ string, s *shader.Source) { l.mu.bytes -= len(s.Text()) })
+	if err != nil {
+		panic(err) // of a size that is not positive
+	}
+	l.mu.sources = sources
+	return l
+}
+
+func (l *library) find(name string) (*shader.Source, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.sources.Get(name)
+}
+
+func (l *library) add(s *shader.Source) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.sources.Remove(s.Name()) // Add would replace it without the callback
+	l.mu.bytes += len(s.Text())
+	l.mu.sources.Add(s.Name(), s)
+	for l.mu.bytes > maxSourceBytes {
+		l.mu.sources.RemoveOldest()
+	}
+}
+
+// program gets a program for the session.
+func (s *session) program(t *task, b []byte) (wire.Message, error) {
+	var m wire.Program
+	if err := m.Decode(b); err != nil {
+		return nil, err
+	}
+	o := s.objects
+	_, taken := o.programs[m.ID]
+	if err := o.admit("program", m.ID, taken, len(o.programs)); err != nil {
+		return nil, err
+	}
+	source, err := s.server.sourceOf(&m)
+	if err != nil {
+		return nil, err
+	}
+	s.server.watch.begin(true)
+	handle, err := s.server.gpu.Cache.Get(t.ctx, source)
+	s.server.watch.end(true)
+	if err != nil {
+		return nil, err
+	}
+	if m.Form != wire.FormName {
+		s.server.library.add(source)
+	}
+	o.programs[m.ID] = handle
+	o.total.Add(1)
+	reply := &wire.ProgramReply{Key: handle.Key(), Origin: uint8(handle.Origin()), WorkGroup: handle.WorkGroup()}
+	for _, r := range handle.Interface().Resources {
+		reply.Resources = append(reply.Resources, wire.Resource{
+			Kind: uint8(r.Kind), Binding: int32(r.Binding), Bytes: uint64(r.Bytes), Name: []byte(r.Name),
+		})
+	}
+	return reply, nil
+}
+
+// sourceOf returns the source that a request gives or names.
+func (s *Server) sourceOf(m *wire.Program) (*shader.Source, error) {
+	name := string(m.Name)
+	if m.Form != wire.FormSource && len(m.Defines) > 0 {
+		return nil, reject(wire.CodeInvalid, "defines are for programs by source")
+	}
+	switch m.Form {
+	case wire.FormName:
+		if len(m.Text) > 0 {
+			return nil, reject(wire.CodeInvalid, "a program by name has no text")
+		}
+		source, ok := s.library.find(name)
+		if !ok {
+			return nil, &wire.Error{Code: wire.CodeNotFound, Message: "the server has no program " + name, Hint: "send its source"}
+		}
+		return source, nil
+	case wire.FormFinal:
+		if bytes.IndexByte(m.Text, 0) >= 0 {
+			return nil, reject(wire.CodeInvalid, "the text of program %q contains a NUL byte", name)
+		}
+		return shader.NewFinalSource(name, string(m.Text), []string{name}), nil
+	}
+	defines := shader.Defines{}
+	for _, d := range m.Defines {
+		defines[string(d.Name)] = string(d.Value)
+	}
+	return shader.NewSource(name, string(m.Text), defines)
+}

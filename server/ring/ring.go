@@ -1,0 +1,238 @@
+//go:build linux
+
+// Package ring carries frames through memory that two processes share, without system
+// calls while both are awake. docs/protocol.md defines its layout.
+//
+// The peer is not trusted: positions are checked before they are used, and a frame is
+// copied before it is read.
+package ring
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// Sizes of one of the two byte rings.
+const (
+	MinSize = 4 << 10
+	MaxSize = 1 << 20
+)
+
+const (
+	headerBytes = 4096
+	halfBytes   = 256 // from the fields of the requests to those of the replies
+	headAt      = 0
+	tailAt      = 64
+	waitingAt   = 128
+)
+
+// Bytes returns the bytes of memory that a ring needs.
+func Bytes(size int) int { return headerBytes + 2*size }
+
+// Side is the process that uses a Ring.
+type Side int
+
+// The sides.
+const (
+	Server Side = iota
+	Client
+)
+
+// half is one direction.
+type half struct {
+	data       []byte
+	head, tail *atomic.Uint64
+	waiting    *atomic.Uint32 // 1 while the reader waits for its eventfd
+}
+
+// Ring is one side's end of a pair of byte rings. One goroutine may read and one may
+// write at the same time.
+type Ring struct {
+	in, out half
+	wake    *os.File // this side waits for it
+	bell    *os.File // the other side does
+	closed  atomic.Bool
+	frame   []byte // of Next, reused
+}
+
+// New returns the end of a side over zeroed memory of Bytes(size) bytes. wake is the
+// eventfd that this side waits for, bell that of the other side; Free closes both.
+func New(side Side, memory []byte, size int, wake, bell *os.File) (*Ring, error) {
+	if size < MinSize || size > MaxSize || bits.OnesCount(uint(size)) != 1 {
+		return nil, fmt.Errorf("a ring of %d bytes: a power of 2 from %d to %d is needed", size, MinSize, MaxSize)
+	}
+	if len(memory) < Bytes(size) {
+		return nil, fmt.Errorf("a ring of %d bytes in memory of %d", size, len(memory))
+	}
+	requests := newHalf(memory, 0, memory[headerBytes:headerBytes+size])
+	replies := newHalf(memory, halfBytes, memory[headerBytes+size:headerBytes+2*size])
+	r := &Ring{in: requests, out: replies, wake: wake, bell: bell}
+	if side == Client {
+		r.in, r.out = replies, requests
+	}
+	return r, nil
+}
+
+// newHalf returns the direction whose fields start at an offset. Memory that is mapped
+// starts at a page, so that every field is aligned.
+func newHalf(memory []byte, at int, data []byte) half {
+	field := func(offset int) unsafe.Pointer { return unsafe.Pointer(&memory[at+offset]) }
+	return half{
+		data: data, head: (*atomic.Uint64)(field(headAt)), tail: (*atomic.Uint64)(field(tailAt)),
+		waiting: (*atomic.Uint32)(field(waitingAt)),
+	}
+}
+
+// spinTime is the time that a reader spins before it sleeps: sleeping and waking take as
+// long.
+const spinTime = 50 * time.Microsecond
+
+// Next returns the next frame, whose body is valid until the next call. It returns io.EOF
+// after Close, and wire.ErrMalformed, wrapped, for what is not a frame.
+func (r *Ring) Next() (h wire.Header, body []byte, err error) {
+	if err := r.await(); err != nil {
+		return h, nil, err
+	}
+	head, tail := r.in.head.Load(), r.in.tail.Load()
+	available := tail - head
+	if available > uint64(len(r.in.data)) || available < wire.HeaderSize {
+		return h, nil, fmt.Errorf("%w: %d bytes in a ring of %d", wire.ErrMalformed, available, len(r.in.data))
+	}
+	r.frame = r.in.read(r.frame[:0], head, wire.HeaderSize)
+	if h, err = wire.ParseHeader(r.frame); err != nil {
+		return h, nil, err
+	}
+	size := wire.HeaderSize + int(h.Size)
+	if uint64(size) > available {
+		return h, nil, fmt.Errorf("%w: a frame of %d bytes of which %d are there", wire.ErrMalformed, size, available)
+	}
+	r.frame = r.in.read(r.frame, head+wire.HeaderSize, int(h.Size))
+	r.in.head.Store(head + uint64(size))
+	return h, r.frame[wire.HeaderSize:], nil
+}
+
+// Ready reports whether Next would return without waiting.
+func (r *Ring) Ready() bool { return r.in.tail.Load() != r.in.head.Load() }
+
+// await waits until there is something to read.
+func (r *Ring) await() error {
+	if r.spin() {
+		return nil
+	}
+	for {
+		r.in.waiting.Store(1)
+		if r.Ready() || r.closed.Load() {
+			r.in.waiting.Store(0)
+			break
+		}
+		if _, err := r.wake.Read(make([]byte, 8)); err != nil && !r.closed.Load() {
+			return err
+		}
+	}
+	if !r.Ready() {
+		return io.EOF
+	}
+	return nil
+}
+
+// spin waits for a while without sleeping, where there are CPUs for both sides, and
+// reports whether there is something to read.
+func (r *Ring) spin() bool {
+	if r.Ready() || runtime.GOMAXPROCS(0) < 4 {
+		return r.Ready()
+	}
+	for start := time.Now(); time.Since(start) < spinTime; {
+		for range 64 {
+			if r.Ready() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// read appends n bytes at a position.
+func (h *half) read(to []byte, position uint64, n int) []byte {
+	at := int(position & uint64(len(h.data)-1))
+	first := min(n, len(h.data)-at)
+	to = append(to, h.data[at:at+first]...)
+	return append(to, h.data[:n-first]...)
+}
+
+// write copies b to a position.
+func (h *half) write(position uint64, b []byte) {
+	at := int(position & uint64(len(h.data)-1))
+	copy(h.data, b[copy(h.data[at:], b):])
+}
+
+// TryWrite writes the whole frames at the start of frames that there is room for, and
+// returns their bytes. It returns wire.ErrMalformed, wrapped, where the other side has
+// destroyed its positions.
+func (r *Ring) TryWrite(frames []byte) (n int, err error) {
+	if r.closed.Load() {
+		return 0, os.ErrClosed
+	}
+	head, tail := r.out.head.Load(), r.out.tail.Load()
+	used := tail - head
+	if used > uint64(len(r.out.data)) {
+		return 0, fmt.Errorf("%w: %d bytes in a ring of %d", wire.ErrMalformed, used, len(r.out.data))
+	}
+	room := len(r.out.data) - int(used)
+	for len(frames)-n >= wire.HeaderSize {
+		size := wire.HeaderSize + int(binary.LittleEndian.Uint32(frames[n:]))
+		if size > room-n {
+			break
+		}
+		n += size
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	r.out.write(tail, frames[:n])
+	r.out.tail.Store(tail + uint64(n))
+	if r.out.waiting.Swap(0) == 1 {
+		err = ring(r.bell)
+	}
+	return n, err
+}
+
+// pollTime is the time between two looks of a writer for room.
+const pollTime = 50 * time.Microsecond
+
+// WriteWithin writes all frames. It waits while there is no room, at most for limit.
+func (r *Ring) WriteWithin(frames []byte, limit time.Duration) error {
+	for start := time.Now(); ; time.Sleep(pollTime) {
+		n, err := r.TryWrite(frames)
+		if frames = frames[n:]; err != nil || len(frames) == 0 {
+			return err
+		}
+		if time.Since(start) > limit {
+			return os.ErrDeadlineExceeded
+		}
+	}
+}
+
+// Fits reports whether a frame of n bytes can be written at all.
+func (r *Ring) Fits(n int) bool { return n <= len(r.out.data) }
+
+// Close makes Next return io.EOF, and writes fail. It may be called at any time, and
+// again.
+func (r *Ring) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	return ring(r.wake)
+}
+
+// Free closes the eventfds. No other method may run, or be called later.
+func (r *Ring) Free() error { return errors.Join(r.wake.Close(), r.bell.Close()) }

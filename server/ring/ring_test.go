@@ -1,0 +1,162 @@
+//go:build linux
+
+package ring_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/server/ring"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// pair returns both ends of a ring, and its memory.
+func pair(t testing.TB, size int) (server, client *ring.Ring, memory []byte) {
+	t.Helper()
+	memory = make([]byte, ring.Bytes(size)+8)
+	open := func(side ring.Side, wake, bell *os.File) *ring.Ring {
+		r, err := ring.New(side, memory, size, wake, bell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	a, err1 := ring.NewEventFD()
+	b, err2 := ring.NewEventFD()
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return open(ring.Server, a, b), open(ring.Client, b, a), memory
+}
+
+func frame(request uint64, data []byte) []byte {
+	b, err := wire.AppendFrame(nil, wire.TypeStatus, request, &wire.Data{Data: data})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// TestFramesArriveInOrder echoes frames of many sizes, which wrap and wait for room.
+func TestFramesArriveInOrder(t *testing.T) {
+	server, client, _ := pair(t, ring.MinSize)
+	echoed := make(chan error, 1)
+	go func() {
+		for {
+			h, body, err := server.Next()
+			if err == nil {
+				var m wire.Data
+				if err = m.Decode(body); err == nil {
+					err = server.WriteWithin(frame(h.Request, m.Data), 30*time.Second)
+				}
+			}
+			if err != nil {
+				echoed <- err
+				return
+			}
+		}
+	}()
+	const frames = 2000
+	sizes := rand.New(rand.NewPCG(3, 4))
+	data := make([][]byte, frames)
+	for i := range data {
+		data[i] = bytes.Repeat([]byte{byte(i)}, sizes.IntN(ring.MinSize-wire.HeaderSize-4+1))
+	}
+	sent := make(chan error, 1)
+	go func() {
+		for i, d := range data {
+			if err := client.WriteWithin(frame(uint64(i), d), 30*time.Second); err != nil {
+				sent <- err
+				return
+			}
+			if i%100 == 0 {
+				time.Sleep(time.Millisecond) // both sides fall asleep
+			}
+		}
+		sent <- nil
+	}()
+	for i, d := range data {
+		h, body, err := client.Next()
+		var m wire.Data
+		if err = errors.Join(err, m.Decode(body)); err != nil || h.Request != uint64(i) || !bytes.Equal(m.Data, d) {
+			t.Fatalf("frame %d: request %d, %d bytes, %v", i, h.Request, len(m.Data), err)
+		}
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	_ = server.Close()
+	if err := <-echoed; !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	if _, err := server.TryWrite(frame(1, nil)); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+func TestAFullRingWaits(t *testing.T) {
+	server, client, _ := pair(t, ring.MinSize)
+	big := frame(1, make([]byte, 3000))
+	if err := client.WriteWithin(big, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := client.TryWrite(big); n != 0 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if err := client.WriteWithin(big, time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error(err)
+	}
+	if _, _, err := server.Next(); err != nil {
+		t.Error(err)
+	}
+	if n, err := client.TryWrite(big); n != len(big) || err != nil {
+		t.Errorf("after a read: %d bytes, %v", n, err)
+	}
+	if client.Fits(ring.MinSize+1) || !client.Fits(ring.MinSize) {
+		t.Error("Fits")
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for _, size := range []int{0, 1, 4095, 5000, 2 << 20} {
+		if _, err := ring.New(ring.Server, make([]byte, 8<<20), size, nil, nil); err == nil {
+			t.Errorf("size %d", size)
+		}
+	}
+	if _, err := ring.New(ring.Server, make([]byte, 100), 4096, nil, nil); err == nil {
+		t.Error("little memory")
+	}
+}
+
+// FuzzPositions gives the server a ring that its client has destroyed: no panic, no wait,
+// and nothing but a frame or ErrMalformed.
+func FuzzPositions(f *testing.F) {
+	f.Add(uint64(0), uint64(16), []byte{0, 0, 0, 0, 13, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0})
+	f.Add(uint64(1), uint64(0), []byte{})
+	f.Add(uint64(0), uint64(1)<<63, []byte{0xFF})
+	f.Add(uint64(4090), uint64(4106), []byte{1})
+	f.Fuzz(func(t *testing.T, head, tail uint64, data []byte) {
+		server, _, memory := pair(t, ring.MinSize)
+		binary.LittleEndian.PutUint64(memory[0:], head)
+		binary.LittleEndian.PutUint64(memory[64:], tail)
+		copy(memory[4096:4096+ring.MinSize], data)
+		if !server.Ready() {
+			return
+		}
+		if _, _, err := server.Next(); err != nil && !errors.Is(err, wire.ErrMalformed) {
+			t.Error(err)
+		}
+		binary.LittleEndian.PutUint64(memory[256:], head)
+		binary.LittleEndian.PutUint64(memory[320:], tail)
+		if _, err := server.TryWrite(frame(1, nil)); err != nil && !errors.Is(err, wire.ErrMalformed) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,97 @@
+//go:build linux
+
+package server
+
+import (
+	"errors"
+	"io"
+
+	"github.com/shadercache/shadercache/server/ring"
+	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// ringStream is the second stream of a session: a ring in memory of the client.
+type ringStream struct {
+	*ring.Ring
+	out    *outbox
+	memory []byte
+}
+
+// openRing makes the session's ring, and starts reading it.
+func (s *session) openRing(t *task, b []byte) (wire.Message, error) {
+	var m wire.Ring
+	if err := m.Decode(b); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil { // closeRing has run, or will find no ring
+		return nil, s.ctx.Err()
+	}
+	if s.mu.ring != nil {
+		return nil, reject(wire.CodeExists, "the session has a ring already")
+	}
+	if !ring.IsEventFD(t.files[1]) || !ring.IsEventFD(t.files[2]) {
+		return nil, reject(wire.CodeInvalid, "the second and third descriptor of a ring are eventfds")
+	}
+	if m.Size < ring.MinSize || m.Size > ring.MaxSize {
+		return nil, reject(wire.CodeInvalid, "a ring of %d bytes: a power of 2 from %d to %d is needed", m.Size, ring.MinSize, ring.MaxSize)
+	}
+	memory, err := socket.Map(t.files[0], uint64(ring.Bytes(int(m.Size))))
+	if err != nil {
+		return nil, err
+	}
+	made, err := ring.New(ring.Server, memory, int(m.Size), t.files[1], t.files[2])
+	if err != nil {
+		_ = socket.Unmap(memory)
+		return nil, err
+	}
+	t.files = t.files[:1] // the ring closes the others
+	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime), memory}
+	s.mu.ring = r
+	s.reading.Go(func() { s.readRing(r) })
+	s.reading.Go(r.out.write)
+	return &wire.Empty{}, nil
+}
+
+// readRing passes the requests of the ring to handle until it is closed.
+func (s *session) readRing(r *ringStream) {
+	for {
+		h, b, err := r.Next()
+		if err == nil && h.Type.Files() > 0 {
+			err = errors.Join(wire.ErrMalformed, errors.New("a frame with descriptors came by the ring"))
+		}
+		if err == nil {
+			s.server.counts.requests.Add(1)
+			err = s.receive(r.out, h, b, nil)
+		}
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, wire.ErrMalformed):
+			go s.abort(asReply(err, wire.CodeMalformed))
+		case !errors.Is(err, io.EOF):
+			s.out.close()
+		}
+		return
+	}
+}
+
+// closeRing ends the reading and writing of the ring.
+func (s *session) closeRing() {
+	s.mu.Lock()
+	r := s.mu.ring
+	s.mu.Unlock()
+	if r != nil {
+		r.out.close()
+	}
+}
+
+// freeRing frees the ring. No goroutine uses it any more.
+func (s *session) freeRing() {
+	if r := s.mu.ring; r != nil {
+		_ = r.Free()
+		_ = socket.Unmap(r.memory)
+	}
+}

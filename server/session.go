@@ -1,0 +1,288 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// session is one client. See the package documentation for its goroutines.
+type session struct {
+	server *Server
+	conn   *socket.Conn
+	out    *outbox
+	id     uint64
+
+	ctx     context.Context // ends with the session
+	cancel  context.CancelFunc
+	tasks   chan *task
+	running chan *running
+	backlog *semaphore.Weighted // bytes of requests that are not handled yet
+	pace    *pace
+	objects *objects       // used by handle only
+	reading sync.WaitGroup // of the ring
+
+	mu struct {
+		sync.Mutex
+		client     string
+		unanswered map[uint64]*task
+		jobs       int // of the unanswered, those that isTimed
+		requests   uint64
+		ring       *ringStream // nil: none
+		draining   bool
+		idle       chan struct{} // closed when draining and nothing is unanswered
+	}
+}
+
+const (
+	// maxBacklog is the bytes of requests that a session reads ahead: at least one of
+	// the largest.
+	maxBacklog = 8 << 20
+	maxTasks   = 1024 // requests that a session reads ahead
+	abortTime  = time.Second
+)
+
+func newSession(server *Server, conn *socket.Conn, id uint64) *session {
+	s := &session{
+		server: server, conn: conn, id: id, out: newOutbox(conn, server.options.ReadTime),
+		tasks: make(chan *task, maxTasks), running: make(chan *running, maxTasks),
+		backlog: semaphore.NewWeighted(maxBacklog), pace: newPace(&server.lastDone), objects: newObjects(server),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.mu.unanswered = map[uint64]*task{}
+	s.mu.idle = make(chan struct{})
+	return s
+}
+
+// serve runs the session to its end, and frees everything that it had.
+func (s *session) serve() {
+	defer s.server.end(s)
+	var rest sync.WaitGroup
+	rest.Go(s.out.write)
+	rest.Go(s.handle)
+	rest.Go(s.complete)
+	err := s.hello()
+	if err == nil {
+		err = s.read()
+	}
+	s.server.options.Logger.Debug("session ends", "session", s.id, "client", s.client(), "reason", err)
+	if errors.Is(err, wire.ErrMalformed) {
+		s.abort(asReply(err, wire.CodeMalformed))
+	}
+	s.cancel()
+	s.out.close()
+	s.closeRing()
+	s.reading.Wait()
+	close(s.tasks)
+	rest.Wait()
+	s.freeRing()
+	s.conn.CloseFiles()
+	s.objects.release()
+}
+
+// hello waits for the first request and answers it.
+func (s *session) hello() error {
+	_ = s.conn.SetReadDeadline(time.Now().Add(s.server.options.ReadTime))
+	h, body, err := s.conn.Next()
+	if err != nil {
+		return err
+	}
+	_ = s.conn.SetReadDeadline(time.Time{})
+	var m wire.Hello
+	if h.Type != wire.TypeHello {
+		return errors.Join(wire.ErrMalformed, errors.New("the first request is not a hello"))
+	}
+	if err := m.Decode(body); err != nil {
+		return err
+	}
+	if err := m.CheckVersion(); err != nil {
+		s.abort(asReply(err, wire.CodeVersion))
+		return err
+	}
+	s.mu.Lock()
+	s.mu.client = string(m.Client)
+	s.mu.Unlock()
+	s.out.put(wire.TypeHello|wire.ReplyBit, h.Request, s.server.welcome(s.id))
+	if !s.conn.HasFrame() {
+		s.out.flush()
+	}
+	s.server.options.Logger.Debug("session begins", "session", s.id, "client", s.client())
+	return nil
+}
+
+// read passes requests to handle until the connection ends.
+func (s *session) read() error {
+	for {
+		h, b, err := s.conn.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		files, err := s.conn.TakeFiles(h.Type)
+		if err != nil {
+			return err
+		}
+		s.server.counts.requests.Add(1)
+		if err := s.receive(s.out, h, b, files); err != nil {
+			return err
+		}
+	}
+}
+
+// receive accepts one request, whose body is valid until it returns.
+func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File) error {
+	if h.Type == wire.TypeCancel {
+		return s.cancelRequest(out, h, b)
+	}
+	if !out.expect(0) { // waits while the client does not read
+		return io.ErrClosedPipe
+	}
+	size := int64(len(b))
+	if err := s.backlog.Acquire(s.ctx, size); err != nil {
+		return err
+	}
+	t, err := s.admit(out, h, b)
+	if err != nil {
+		s.backlog.Release(size)
+		closeAll(files)
+		if reply, ok := errors.AsType[*wire.Error](err); ok {
+			s.server.counts.failed.Add(1)
+			out.put(wire.TypeError, h.Request, reply)
+			out.flush()
+			return nil
+		}
+		return err
+	}
+	t.files = files
+	s.tasks <- t
+	return nil
+}
+
+// admit makes the task of a request. It returns a *wire.Error for a request that is
+// refused, and another error for one that ends the session.
+func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
+	if h.Type < wire.TypeHello || h.Type > wire.TypeRing || h.Type == wire.TypeHello || h.Request == 0 {
+		return nil, errors.Join(wire.ErrMalformed, errors.New("a request of type "+h.Type.String()+", or without a number"))
+	}
+	timed := isTimed(h.Type)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limits := &s.server.options.Limits
+	switch {
+	case s.mu.draining:
+		return nil, reject(wire.CodeDraining, "the server shuts down")
+	case s.mu.unanswered[h.Request] != nil:
+		return nil, errors.Join(wire.ErrMalformed, errors.New("two unanswered requests have one number"))
+	case timed && s.mu.jobs >= int(limits.Jobs):
+		return nil, reject(wire.CodeQuota, "the session has %d unanswered jobs already", s.mu.jobs)
+	}
+	t := &task{s: s, out: out, header: h, body: newBody(b)}
+	s.mu.unanswered[h.Request] = t
+	s.mu.requests++
+	if !timed {
+		t.ctx, t.cancel = context.WithCancel(s.ctx)
+		return t, nil
+	}
+	s.mu.jobs++
+	deadline := wire.Deadline(h.Type, b)
+	if deadline == 0 {
+		deadline = limits.Deadline
+	}
+	t.timer = time.AfterFunc(time.Duration(min(deadline, limits.Longest)), t.expire)
+	return t, nil
+}
+
+// awaitAdmission returns when admit, if it runs, has stored the timer of its request: a
+// short deadline may pass before.
+func (s *session) awaitAdmission() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+}
+
+// forget removes an answered request.
+func (s *session) forget(t *task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.unanswered, t.header.Request)
+	if isTimed(t.header.Type) {
+		s.mu.jobs--
+	}
+	if s.mu.draining && len(s.mu.unanswered) == 0 {
+		s.closeIdle()
+	}
+}
+
+// cancelRequest answers a cancel, and before it the request that it ends.
+func (s *session) cancelRequest(out *outbox, h wire.Header, b []byte) error {
+	var m wire.Cancel
+	if err := m.Decode(b); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	t := s.mu.unanswered[m.Request]
+	s.mu.Unlock()
+	if t != nil {
+		t.end(wire.CodeCancelled, "a cancel request ended it")
+	}
+	out.put(h.Type|wire.ReplyBit, h.Request, &wire.Empty{})
+	out.flush()
+	return nil
+}
+
+// drain ends the session when it has answered the requests that it has read.
+func (s *session) drain() {
+	s.mu.Lock()
+	s.mu.draining = true
+	if len(s.mu.unanswered) == 0 {
+		s.closeIdle()
+	}
+	s.mu.Unlock()
+	<-s.mu.idle
+	s.abort(reject(wire.CodeDraining, "the server shuts down"))
+}
+
+// closeIdle closes mu.idle. mu is held.
+func (s *session) closeIdle() {
+	select {
+	case <-s.mu.idle:
+	default:
+		close(s.mu.idle)
+	}
+}
+
+// abort ends the session with an error.
+func (s *session) abort(reason *wire.Error) {
+	// The socket carries what ends the session, after what the ring has.
+	s.mu.Lock()
+	ring := s.mu.ring
+	s.mu.Unlock()
+	if ring != nil {
+		ring.out.drain(abortTime)
+	}
+	s.out.put(wire.TypeError, 0, reason)
+	s.out.drain(abortTime)
+}
+
+func (s *session) client() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.client
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}

@@ -1,0 +1,127 @@
+//go:build linux
+
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// ErrRunning is returned by Listen while another server has the socket.
+var ErrRunning = errors.New("a server runs already")
+
+// Listener is a listening socket with the lock that makes its owner the only server at its
+// path. Close removes the socket and then releases the lock.
+type Listener struct {
+	*net.UnixListener
+	path string
+	lock *os.File // nil: inherited, and removed by the process that made it
+}
+
+// Listen binds the socket at path, in a directory of mode 0700, which it makes where it
+// does not exist. A socket that a dead server left is replaced: the lock on path.lock,
+// which ends with its process, shows that it is dead. It returns ErrRunning or ErrUnsafe,
+// wrapped.
+func Listen(path string) (*Listener, error) {
+	l, err := listen(path)
+	if err != nil {
+		return nil, fmt.Errorf("server: listen on %s: %w", path, err)
+	}
+	return l, nil
+}
+
+func listen(path string) (*Listener, error) {
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	if err := makeDir(path); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := osfile.TryLock(lock, true); err != nil {
+		lock.Close()
+		if errors.Is(err, osfile.ErrLocked) {
+			err = ErrRunning
+		}
+		return nil, err
+	}
+	l, err := bind(path)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return &Listener{l, path, lock}, nil
+}
+
+// bind replaces a socket at path, of which no server is alive. Anything but a socket
+// stays, and is an error.
+func bind(path string) (*net.UnixListener, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false) // Close does, while the lock is held
+	return l, nil
+}
+
+// Close stops listening, and removes the socket where Listen made it.
+func (l *Listener) Close() error {
+	if l.lock == nil {
+		return l.UnixListener.Close()
+	}
+	// The lock file stays: removing it would let two servers lock two files.
+	err := errors.Join(os.Remove(l.path), l.UnixListener.Close())
+	return errors.Join(err, l.lock.Close())
+}
+
+// The first descriptor that a service manager passes.
+const firstInherited = 3
+
+// Inherited returns the socket that a service manager passed: LISTEN_FDS of systemd's
+// socket activation. It returns nil where none was. It removes the variables from the
+// environment, so that child processes do not take them for theirs.
+func Inherited() (*Listener, error) {
+	pid, count := os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS")
+	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
+		os.Unsetenv(name)
+	}
+	if count == "" || pid != strconv.Itoa(os.Getpid()) {
+		return nil, nil
+	}
+	if count != "1" {
+		return nil, fmt.Errorf("server: the service manager passed %s sockets, 1 is expected", count)
+	}
+	return FromFile(os.NewFile(firstInherited, "LISTEN_FDS"))
+}
+
+// FromFile returns the listener of an open descriptor, which it closes.
+func FromFile(f *os.File) (*Listener, error) {
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("server: the inherited socket: %w", err)
+	}
+	unix, ok := l.(*net.UnixListener)
+	if !ok {
+		l.Close()
+		return nil, fmt.Errorf("server: the inherited socket is of the network %s, a unix socket is expected", l.Addr().Network())
+	}
+	unix.SetUnlinkOnClose(false)
+	return &Listener{UnixListener: unix, path: unix.Addr().String()}, nil
+}
+
+// Path returns the path of the socket.
+func (l *Listener) Path() string { return l.path }

@@ -1,0 +1,61 @@
+//go:build linux
+
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrUnsealed is returned for a descriptor that is not a memfd sealed with F_SEAL_SHRINK.
+var ErrUnsealed = errors.New("the descriptor is not a memfd that is sealed against shrinking (F_SEAL_SHRINK)")
+
+// NewMemory makes a memfd of size bytes, sealed against changes of its size, and maps it.
+// The caller closes the file, and unmaps the memory with Unmap.
+func NewMemory(name string, size int) (f *os.File, memory []byte, err error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, nil, fmt.Errorf("memfd_create: %w", err)
+	}
+	f = os.NewFile(uintptr(fd), name)
+	if err = f.Truncate(int64(size)); err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW)
+	}
+	if err == nil {
+		memory, err = Map(f, uint64(size))
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, memory, nil
+}
+
+// Map maps size bytes of a memfd that the peer made. A mapping of a file that shrinks
+// raises SIGBUS, so it returns ErrUnsealed, wrapped, for anything that could.
+func Map(f *os.File, size uint64) ([]byte, error) {
+	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
+	if err != nil || seals&unix.F_SEAL_SHRINK == 0 {
+		return nil, ErrUnsealed
+	}
+	// After the seals: a size that was read before could be the size before it shrank.
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if size == 0 || size > math.MaxInt || int64(size) > info.Size() {
+		return nil, fmt.Errorf("%d bytes of a memfd of %d cannot be mapped", size, info.Size())
+	}
+	memory, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mmap %d bytes: %w", size, err)
+	}
+	return memory, nil
+}
+
+// Unmap ends a mapping. No goroutine may use the memory any more.
+func Unmap(memory []byte) error { return unix.Munmap(memory) }

@@ -1,0 +1,116 @@
+//go:build linux
+
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// Status is the state of a server.
+type Status struct {
+	Version       string          `json:"version"`
+	Protocol      int             `json:"protocol"`
+	Generation    uint64          `json:"generation"` // of the worker process
+	Ended         string          `json:"ended"`      // why the worker before this one ended
+	UptimeSeconds float64         `json:"uptime_s"`
+	GPU           string          `json:"gpu"`
+	Driver        string          `json:"driver"`
+	Draining      bool            `json:"draining"`
+	Sessions      []SessionStatus `json:"sessions"`
+	NamedBuffers  int             `json:"named_buffers"`
+	NamedPlans    int             `json:"named_plans"`
+	NamedBytes    int64           `json:"named_bytes"`
+	Counters      Counters        `json:"counters"`
+	Cache         cache.Stats     `json:"cache"`
+	Executor      executor.Stats  `json:"executor"`
+}
+
+// SessionStatus is the state of one session.
+type SessionStatus struct {
+	ID         uint64 `json:"id"`
+	Client     string `json:"client"`
+	Requests   uint64 `json:"requests"`
+	Unanswered int    `json:"unanswered"`
+	Objects    int64  `json:"objects"`
+	Bytes      int64  `json:"bytes"` // of shared memory, buffers and plans
+}
+
+// Counters count since the worker started.
+type Counters struct {
+	Sessions  uint64 `json:"sessions"`
+	Refused   uint64 `json:"refused"` // connections: of another user, too many, or while draining
+	Requests  uint64 `json:"requests"`
+	Jobs      uint64 `json:"jobs"`   // that the GPU got, runs of plans included
+	Failed    uint64 `json:"failed"` // requests that were answered with an error
+	Deadlines uint64 `json:"deadlines"`
+	BytesIn   uint64 `json:"bytes_in"`  // of jobs and copies
+	BytesOut  uint64 `json:"bytes_out"` // likewise
+}
+
+// Status returns the state. It may be called at any time.
+func (s *Server) Status() Status {
+	info := s.gpu.Context.Info()
+	status := Status{
+		Version: s.options.Version, Protocol: wire.Version, Generation: s.options.Generation, Ended: s.options.Ended,
+		UptimeSeconds: time.Since(s.started).Seconds(), GPU: info.GPU, Driver: info.Driver, Sessions: []SessionStatus{},
+		Counters: s.counters(), Cache: s.gpu.Cache.Stats(), Executor: s.gpu.Executor.Stats(),
+	}
+	var buffers, plans int64
+	status.NamedBuffers, buffers = s.buffers.count()
+	status.NamedPlans, plans = s.plans.count()
+	status.NamedBytes = buffers + plans
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status.Draining = s.mu.draining
+	for each := range s.mu.sessions {
+		status.Sessions = append(status.Sessions, each.status())
+	}
+	slices.SortFunc(status.Sessions, func(a, b SessionStatus) int { return cmp.Compare(a.ID, b.ID) })
+	return status
+}
+
+func (s *Server) counters() Counters {
+	n := &s.counts
+	return Counters{
+		Sessions: n.sessions.Load(), Refused: n.refused.Load(), Requests: n.requests.Load(), Jobs: n.jobs.Load(),
+		Failed: n.failed.Load(), Deadlines: n.deadlines.Load(), BytesIn: n.bytesIn.Load(), BytesOut: n.bytesOut.Load(),
+	}
+}
+
+func (s *session) status() SessionStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return SessionStatus{
+		ID: s.id, Client: s.mu.client, Requests: s.mu.requests, Unanswered: len(s.mu.unanswered),
+		Objects: s.objects.total.Load(), Bytes: s.objects.bytes.Load(),
+	}
+}
+
+// message returns the status as a reply.
+func (s Status) message() (wire.Message, error) {
+	data, err := json.Marshal(s)
+	return &wire.Data{Data: data}, err
+}
+
+// welcome is the reply to the hello of a session.
+func (s *Server) welcome(session uint64) *wire.Welcome {
+	info := s.gpu.Context.Info()
+	return &wire.Welcome{
+		Version: wire.Version, Session: session, Generation: s.options.Generation,
+		Server: short(s.options.Version), Device: short(info.GPU), Label: short(info.Fingerprint.Label()),
+		Fingerprint: info.Fingerprint.Digest(), Limits: s.options.Limits, Ended: short(s.options.Ended),
+	}
+}
+
+// short returns at most as many bytes as a name has.
+func short(text string) []byte {
+	return []byte(strings.ToValidUTF8(text[:min(len(text), wire.MaxText)], ""))
+}

@@ -1,0 +1,73 @@
+//go:build linux
+
+package status
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/shadercache/shadercache/server"
+)
+
+// metric is one value of a server's status.
+type metric struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*server.Status) float64
+}
+
+func newMetric(name, help string, kind prometheus.ValueType, value func(*server.Status) float64) metric {
+	return metric{prometheus.NewDesc("shadercache_server_"+name, help, nil, nil), kind, value}
+}
+
+func counter(name, help string, value func(*server.Status) uint64) metric {
+	return newMetric(name+"_total", help, prometheus.CounterValue, func(s *server.Status) float64 { return float64(value(s)) })
+}
+
+func gauge(name, help string, value func(*server.Status) float64) metric {
+	return newMetric(name, help, prometheus.GaugeValue, value)
+}
+
+var metrics = []metric{
+	gauge("sessions", "Connected clients.", func(s *server.Status) float64 { return float64(len(s.Sessions)) }),
+	gauge("unanswered_requests", "Requests that are not answered yet.", func(s *server.Status) (n float64) {
+		for _, each := range s.Sessions {
+			n += float64(each.Unanswered)
+		}
+		return n
+	}),
+	gauge("session_bytes", "Bytes of shared memory, buffers and plans that sessions have.", func(s *server.Status) (n float64) {
+		for _, each := range s.Sessions {
+			n += float64(each.Bytes)
+		}
+		return n
+	}),
+	gauge("named_buffers", "Named buffers.", func(s *server.Status) float64 { return float64(s.NamedBuffers) }),
+	gauge("named_plans", "Named plans.", func(s *server.Status) float64 { return float64(s.NamedPlans) }),
+	gauge("named_bytes", "Bytes of named buffers and plans.", func(s *server.Status) float64 { return float64(s.NamedBytes) }),
+	gauge("generation", "Number of the worker process: 1, and 1 more after each restart.", func(s *server.Status) float64 { return float64(s.Generation) }),
+	gauge("resident_programs", "Programs that are resident.", func(s *server.Status) float64 { return float64(s.Cache.Resident) }),
+	counter("sessions", "Sessions since the worker started.", func(s *server.Status) uint64 { return s.Counters.Sessions }),
+	counter("refused", "Connections that were refused.", func(s *server.Status) uint64 { return s.Counters.Refused }),
+	counter("requests", "Requests.", func(s *server.Status) uint64 { return s.Counters.Requests }),
+	counter("jobs", "Jobs that the GPU got.", func(s *server.Status) uint64 { return s.Counters.Jobs }),
+	counter("failed_requests", "Requests that were answered with an error.", func(s *server.Status) uint64 { return s.Counters.Failed }),
+	counter("deadlines", "Requests whose deadline passed.", func(s *server.Status) uint64 { return s.Counters.Deadlines }),
+	counter("bytes_in", "Bytes of inputs.", func(s *server.Status) uint64 { return s.Counters.BytesIn }),
+	counter("bytes_out", "Bytes of outputs.", func(s *server.Status) uint64 { return s.Counters.BytesOut }),
+}
+
+// collector reads one status for all metrics of a scrape.
+type collector struct{ source Source }
+
+func (c *collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, m := range metrics {
+		descs <- m.desc
+	}
+}
+
+func (c *collector) Collect(values chan<- prometheus.Metric) {
+	status := c.source.Status()
+	for _, m := range metrics {
+		values <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&status))
+	}
+}

@@ -1,0 +1,61 @@
+//go:build linux
+
+// Package status serves the state of a server over HTTP: for people, for monitoring, and
+// for the profiles of Go. It is a package of its own so that programs without it do not
+// link HTTP.
+//
+//	/healthz       200 while the server accepts clients, else 503
+//	/status        server.Status as JSON
+//	/metrics       for Prometheus
+//	/debug/pprof/  profiles
+package status
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/shadercache/shadercache/server"
+)
+
+// Source has the state that is served. *server.Server is one.
+type Source interface{ Status() server.Status }
+
+// Serve serves the pages on l until the caller closes the result.
+func Serve(l net.Listener, source Source) *http.Server {
+	s := &http.Server{Handler: handler(source), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = s.Serve(l) }() // it ends with Close
+	return s
+}
+
+func handler(source Source) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if source.Status().Draining {
+			http.Error(w, "the server shuts down", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		_ = out.Encode(source.Status())
+	})
+	metrics := prometheus.NewPedanticRegistry()
+	metrics.MustRegister(&collector{source}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}

@@ -1,0 +1,186 @@
+//go:build linux
+
+// Package supervisor keeps a server running: it starts the process that has the GL
+// context, the worker, and starts another one when the worker's context was lost or it
+// crashed. The supervisor has the listening socket, so that clients can connect at any
+// time: those that come while no worker runs are served by the next one.
+//
+// The worker inherits its sockets, and one end of a link: see [Link].
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Options configure [Run].
+type Options struct {
+	// Command returns the command of a worker, for its generation and the reason why the
+	// one before it ended. Its ExtraFiles are set by Run.
+	Command func(generation uint64, ended string) (*exec.Cmd, error)
+
+	// Files are inherited by each worker, from descriptor 3 on: the listening sockets.
+	// The link comes after them.
+	Files []*os.File
+
+	// Ready is called when the first worker serves, with what it said.
+	Ready func(text string)
+
+	// StopTime is the time that a worker has to end after SIGTERM before it is killed.
+	// Default: 40 s, more than a server drains.
+	StopTime time.Duration
+
+	// Logger receives the end of workers. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// ErrWorker is returned by Run, wrapped, when workers end before they serve.
+var ErrWorker = errors.New("the worker process ends before it serves")
+
+const (
+	maxFailures = 5                      // workers in a row that end before they serve
+	firstDelay  = 100 * time.Millisecond // before the second worker that ended early; then doubled
+	maxDelay    = 10 * time.Second
+	longRun     = 10 * time.Second // a worker that ran for longer did not end early
+	lostGrace   = 2 * time.Second  // for a worker that reported a loss to end by itself
+)
+
+// Run runs workers until one ends by itself, having nothing to do, or ctx ends: then it
+// sends SIGTERM to the worker and waits for it. It returns nil in both cases, and
+// ErrWorker, wrapped, when the first worker, or several later ones in a row, end before
+// they serve.
+func Run(ctx context.Context, o Options) error {
+	if o.StopTime <= 0 {
+		o.StopTime = 40 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	ended, failures, delay := "", 0, firstDelay
+	for generation := uint64(1); ; generation++ {
+		w, err := o.start(generation, ended)
+		if err != nil {
+			return fmt.Errorf("start a worker: %w", err)
+		}
+		started := time.Now()
+		done := o.watch(ctx, w)
+		if done {
+			return nil
+		}
+		ended = w.reason()
+		o.Logger.Warn("the worker ended; another one starts", "generation", generation, "reason", ended)
+		if failures++; w.served {
+			failures = 0
+		}
+		if failures >= maxFailures || failures > 0 && generation == 1 {
+			return fmt.Errorf("%w: %s", ErrWorker, ended)
+		}
+		if time.Since(started) > longRun {
+			delay = firstDelay
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(delay):
+		}
+		delay = min(2*delay, maxDelay)
+	}
+}
+
+// worker is one worker process.
+type worker struct {
+	cmd    *exec.Cmd
+	lines  chan line  // what it says; closed when it says nothing more
+	exited chan error // its end
+	err    error      // of its end
+	served bool
+	lost   string // the loss that it reported
+}
+
+func (o *Options) start(generation uint64, ended string) (*worker, error) {
+	cmd, err := o.Command(generation, ended)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs, err := newLink()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	cmd.ExtraFiles = append(append([]*os.File{}, o.Files...), theirs)
+	// Signals of a terminal reach the supervisor alone, which passes them on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		ours.Close()
+		return nil, err
+	}
+	w := &worker{cmd: cmd, lines: make(chan line), exited: make(chan error, 1)}
+	go readLines(ours, w.lines)
+	go func() { w.exited <- cmd.Wait() }()
+	return w, nil
+}
+
+// watch waits for the end of a worker and reports whether the supervisor is done.
+func (o *Options) watch(ctx context.Context, w *worker) (done bool) {
+	stop, stopping := ctx.Done(), false
+	var kill <-chan time.Time
+	lines := w.lines
+	for {
+		select {
+		case l, ok := <-lines:
+			if !ok {
+				lines = nil
+				continue
+			}
+			switch l.word {
+			case wordReady:
+				w.served = true
+				if o.Ready != nil {
+					o.Ready(l.text)
+					o.Ready = nil
+				}
+			case wordLost:
+				w.lost = l.text
+				kill = time.After(lostGrace)
+			}
+		case <-stop:
+			stop, stopping = nil, true
+			_ = w.cmd.Process.Signal(syscall.SIGTERM)
+			kill = time.After(o.StopTime)
+		case <-kill:
+			_ = w.cmd.Process.Kill()
+		case w.err = <-w.exited:
+			if lines != nil {
+				for l := range lines { // what it said last
+					if l.word == wordLost {
+						w.lost = l.text
+					} else {
+						w.served = true
+					}
+				}
+			}
+			return stopping || w.err == nil
+		}
+	}
+}
+
+// reason returns why the worker ended.
+func (w *worker) reason() string {
+	if w.lost != "" {
+		return w.lost
+	}
+	status, ok := w.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case ok && status.Signaled():
+		return fmt.Sprintf("the worker was ended by signal %d (%v)", status.Signal(), status.Signal())
+	case !w.served:
+		return fmt.Sprintf("the worker did not start: %v", w.err)
+	}
+	return fmt.Sprintf("the worker ended: %v", w.err)
+}

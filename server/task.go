@@ -1,0 +1,98 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// task is one request of a session, from its receipt to its reply.
+type task struct {
+	s        *session
+	out      *outbox // of the stream that the request came by
+	header   wire.Header
+	body     *body
+	files    []*os.File  // that came with the request; handle closes them
+	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
+	timer    *time.Timer // of the deadline; nil: none
+
+	ctx    context.Context // ends with a cancel request or the session; nil for timed requests
+	cancel context.CancelFunc
+}
+
+// body is the bytes of a request, reused.
+type body struct{ bytes []byte }
+
+var bodies = sync.Pool{New: func() any { return new(body) }}
+
+// maxKeptBody is the size of bodies that are reused.
+const maxKeptBody = 64 << 10
+
+func newBody(b []byte) *body {
+	made := bodies.Get().(*body)
+	made.bytes = append(made.bytes[:0], b...)
+	return made
+}
+
+func (b *body) release() {
+	if cap(b.bytes) <= maxKeptBody {
+		bodies.Put(b)
+	}
+}
+
+// claim reports whether the caller is the one that answers the request.
+func (t *task) claim() bool { return !t.answered.Swap(true) }
+
+// reply answers a request that the caller has claimed.
+func (t *task) reply(m wire.Message) { t.send(t.header.Type|wire.ReplyBit, m) }
+
+// fail answers a request that the caller has claimed with an error.
+func (t *task) fail(err error, otherwise wire.Code) {
+	t.s.server.counts.failed.Add(1)
+	if isLost(err) {
+		t.s.server.lose(err.Error())
+	}
+	t.send(wire.TypeError, asReply(err, otherwise))
+}
+
+func (t *task) send(typ wire.Type, m wire.Message) {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	if t.cancel != nil {
+		t.cancel()
+	}
+	t.s.forget(t)
+	t.out.put(typ, t.header.Request, m)
+}
+
+// end answers the request with an error, if it is unanswered.
+func (t *task) end(code wire.Code, message string) {
+	if t.claim() {
+		t.fail(reject(code, "%s", message), code)
+		t.out.flush()
+	}
+}
+
+// expire is called at the deadline.
+func (t *task) expire() {
+	t.s.awaitAdmission()
+	t.s.server.counts.deadlines.Add(1)
+	t.end(wire.CodeDeadline, "the deadline passed")
+}
+
+// isTimed reports whether requests of a type have a deadline, count against the quota of
+// jobs, and may be answered out of order.
+func isTimed(t wire.Type) bool {
+	switch t {
+	case wire.TypeJob, wire.TypeCopy, wire.TypeWeights, wire.TypeRun:
+		return true
+	}
+	return false
+}

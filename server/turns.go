@@ -1,0 +1,33 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/shadercache/shadercache/executor"
+)
+
+// turns shares the executor's memory among sessions. A semaphore with one waiter for each
+// session serves them in turn.
+type turns struct {
+	free     *semaphore.Weighted
+	capacity int64
+	least    int64 // of one job
+}
+
+func newTurns(e *executor.Executor) *turns {
+	jobs, bytes := e.Capacity()
+	return &turns{free: semaphore.NewWeighted(int64(bytes)), capacity: int64(bytes), least: int64(bytes / jobs)}
+}
+
+// acquire waits for a turn for a job with that many bytes in and out, and returns what
+// release has to be called with.
+func (t *turns) acquire(ctx context.Context, in, out int) (weight int64, err error) {
+	weight = min(max(int64(in), int64(out), t.least), t.capacity)
+	return weight, t.free.Acquire(ctx, weight)
+}
+
+func (t *turns) release(weight int64) { t.free.Release(weight) }

@@ -1,0 +1,167 @@
+package wire
+
+// BufferFlags say what a Buffer request does.
+type BufferFlags uint8
+
+// The flags of a buffer or plan request.
+const (
+	Create         BufferFlags = 1 << iota // makes it where it does not exist; without this it must exist
+	Fresh                                  // with Create: fails with CodeExists where the name exists
+	Exact                                  // of a plan: no algorithm that errs by more than a sum of products does
+	allBufferFlags = Create | Fresh | Exact
+)
+
+// Buffer makes a buffer on the device, or opens a named one. Its reply is a
+// [BufferReply].
+type Buffer struct {
+	ID    uint32
+	Flags BufferFlags
+	Size  uint64 // bytes; 0 opens a named buffer of any size
+	Name  []byte // empty: the buffer is the session's own
+}
+
+// Append appends the body to b.
+func (m *Buffer) Append(b []byte) []byte {
+	b = appendU32(b, m.ID)
+	b = append(b, byte(m.Flags))
+	b = appendU64(b, m.Size)
+	return appendText(b, m.Name)
+}
+
+// Decode fills m in from a body.
+func (m *Buffer) Decode(body []byte) error {
+	f := fields{rest: body}
+	m.ID, m.Flags, m.Size, m.Name = f.u32(), f.bufferFlags(), f.u64(), f.text(MaxText)
+	return f.end()
+}
+
+func (f *fields) bufferFlags() BufferFlags {
+	v := BufferFlags(f.u8())
+	if v&^allBufferFlags != 0 {
+		f.fail("flags %#x", v)
+	}
+	return v
+}
+
+// BufferReply describes a buffer.
+type BufferReply struct {
+	Size    uint64
+	Version uint64 // 0: never written
+	Created bool
+}
+
+// Append appends the body to b.
+func (m *BufferReply) Append(b []byte) []byte {
+	return appendBool(appendU64(appendU64(b, m.Size), m.Version), m.Created)
+}
+
+// Decode fills m in from a body.
+func (m *BufferReply) Decode(body []byte) error {
+	f := fields{rest: body}
+	m.Size, m.Version, m.Created = f.u64(), f.u64(), f.flag()
+	return f.end()
+}
+
+// Place is where the bytes of an operand are.
+type Place uint8
+
+// The places.
+const (
+	PlaceNone   Place = iota // there is no operand
+	PlaceInline              // in the frame: after an operand that is read, in the reply for one that is written
+	PlaceMemory              // in shared memory
+	PlaceBuffer              // in a buffer on the device
+)
+
+// Operand is a range of bytes. Only those fields are set that its place has:
+//
+//	inline   Size, and Data where the operand is read
+//	memory   ID, Offset, Size
+//	buffer   ID, Offset, Size; a Size of 0 is the rest of the buffer
+type Operand struct {
+	Place  Place
+	ID     uint32
+	Offset uint64
+	Size   uint64
+	Data   []byte
+}
+
+func (o *Operand) append(b []byte, read bool) []byte {
+	b = append(b, byte(o.Place))
+	switch {
+	case o.Place == PlaceNone:
+		return b
+	case o.Place == PlaceInline && read:
+		return appendData(b, o.Data)
+	case o.Place == PlaceInline:
+		return appendU32(b, uint32(o.Size))
+	}
+	return appendU64(appendU64(appendU32(b, o.ID), o.Offset), o.Size)
+}
+
+func (f *fields) operand(o *Operand, read bool) {
+	*o = Operand{Place: Place(f.u8())}
+	switch {
+	case o.Place == PlaceNone:
+	case o.Place == PlaceInline && read:
+		o.Data = f.data()
+		o.Size = uint64(len(o.Data))
+	case o.Place == PlaceInline:
+		if o.Size = uint64(f.u32()); o.Size > MaxBody {
+			f.fail("an inline operand of %d bytes", o.Size)
+		}
+	case o.Place == PlaceMemory || o.Place == PlaceBuffer:
+		o.ID, o.Offset, o.Size = f.u32(), f.u64(), f.u64()
+		if o.Offset+o.Size < o.Offset {
+			f.fail("a range beyond 64 bits")
+		}
+	default:
+		f.fail("a place %d of an operand", o.Place)
+	}
+}
+
+// Copy copies bytes between the client and a buffer, or between two buffers, after the
+// requests before it. One of From and To is a buffer. Its reply is a [CopyReply].
+type Copy struct {
+	Deadline uint64 // nanoseconds from its receipt; 0: Limits.Deadline
+	From, To Operand
+	Version  uint64 // of the buffer To afterwards; 0: 1 more than before
+	Expect   uint64 // with Check: the version that To must have before, else CodeConflict
+	Check    bool
+}
+
+// Append appends the body to b.
+func (m *Copy) Append(b []byte) []byte {
+	b = appendU64(b, m.Deadline)
+	b = m.From.append(b, true)
+	b = m.To.append(b, false)
+	b = appendU64(b, m.Version)
+	b = appendU64(b, m.Expect)
+	return appendBool(b, m.Check)
+}
+
+// Decode fills m in from a body.
+func (m *Copy) Decode(body []byte) error {
+	f := fields{rest: body}
+	m.Deadline = f.u64()
+	f.operand(&m.From, true)
+	f.operand(&m.To, false)
+	m.Version, m.Expect, m.Check = f.u64(), f.u64(), f.flag()
+	return f.end()
+}
+
+// CopyReply ends a copy.
+type CopyReply struct {
+	Version uint64 // of the buffer: of To where both are one
+	Data    []byte // where To was inline
+}
+
+// Append appends the body to b.
+func (m *CopyReply) Append(b []byte) []byte { return appendData(appendU64(b, m.Version), m.Data) }
+
+// Decode fills m in from a body.
+func (m *CopyReply) Decode(body []byte) error {
+	f := fields{rest: body}
+	m.Version, m.Data = f.u64(), f.data()
+	return f.end()
+}

@@ -1,0 +1,100 @@
+package wire
+
+import "fmt"
+
+// Magic is the first field of a Hello, "SHDC" in the order of bytes.
+const Magic = 0x43444853
+
+// Hello is the first request of a client. Its layout is the same in all versions of the
+// protocol.
+type Hello struct {
+	Oldest, Newest uint16 // versions that the client speaks
+	Client         []byte // name for the server's status, such as "python"
+}
+
+// Append appends the body to b.
+func (m *Hello) Append(b []byte) []byte {
+	b = appendU32(b, Magic)
+	b = appendU16(b, m.Oldest)
+	b = appendU16(b, m.Newest)
+	return appendText(b, m.Client)
+}
+
+// Decode fills m in from a body.
+func (m *Hello) Decode(body []byte) error {
+	f := fields{rest: body}
+	if f.u32() != Magic {
+		f.fail("a hello without the magic number")
+	}
+	m.Oldest, m.Newest = f.u16(), f.u16()
+	m.Client = f.text(MaxText)
+	return f.end()
+}
+
+// Welcome is the reply to a Hello.
+type Welcome struct {
+	Version     uint16 // of the protocol, from now on
+	Session     uint64 // number of the session
+	Generation  uint64 // number of the worker process: 1, and 1 more after each restart
+	Server      []byte // version of the server
+	Device      []byte // as GL names it
+	Label       []byte // of the driver's fingerprint, such as NVIDIA_H200
+	Fingerprint [32]byte
+	Limits      Limits
+	Ended       []byte // why the worker before this one ended; empty: it did not, or ended as it should
+}
+
+// Limits are the quotas of a session.
+type Limits struct {
+	Jobs     uint32 // unanswered jobs, copies and runs
+	Objects  uint32 // programs, memories, buffers and plans, of each kind
+	Memory   uint64 // bytes of shared memory
+	Buffers  uint64 // bytes of unnamed buffers and plans
+	Named    uint64 // bytes of named buffers and plans, of all sessions together
+	Deadline uint64 // nanoseconds: of a request that gives 0
+	Longest  uint64 // nanoseconds: longer deadlines are shortened to this
+}
+
+// Append appends the body to b.
+func (m *Welcome) Append(b []byte) []byte {
+	b = appendU16(b, m.Version)
+	b = appendU64(b, m.Session)
+	b = appendU64(b, m.Generation)
+	b = appendText(b, m.Server)
+	b = appendText(b, m.Device)
+	b = appendText(b, m.Label)
+	b = append(b, m.Fingerprint[:]...)
+	b = appendU32(b, m.Limits.Jobs)
+	b = appendU32(b, m.Limits.Objects)
+	for _, v := range []uint64{m.Limits.Memory, m.Limits.Buffers, m.Limits.Named, m.Limits.Deadline, m.Limits.Longest} {
+		b = appendU64(b, v)
+	}
+	return appendText(b, m.Ended)
+}
+
+// Decode fills m in from a body.
+func (m *Welcome) Decode(body []byte) error {
+	f := fields{rest: body}
+	m.Version, m.Session, m.Generation = f.u16(), f.u64(), f.u64()
+	m.Server, m.Device, m.Label = f.text(MaxText), f.text(MaxText), f.text(MaxText)
+	m.Fingerprint = f.bytes32()
+	m.Limits.Jobs, m.Limits.Objects = f.u32(), f.u32()
+	for _, v := range []*uint64{&m.Limits.Memory, &m.Limits.Buffers, &m.Limits.Named, &m.Limits.Deadline, &m.Limits.Longest} {
+		*v = f.u64()
+	}
+	m.Ended = f.text(MaxText)
+	return f.end()
+}
+
+// CheckVersion returns an Error with CodeVersion where this package does not speak a
+// version in the range of a Hello.
+func (m *Hello) CheckVersion() error {
+	if m.Oldest <= Version && Version <= m.Newest {
+		return nil
+	}
+	return &Error{
+		Code:    CodeVersion,
+		Message: fmt.Sprintf("the server speaks version %d of the protocol, the client %d to %d", Version, m.Oldest, m.Newest),
+		Hint:    "use a client and a server of the same release",
+	}
+}
