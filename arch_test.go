@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"internal/faultgl":   {},
 	"internal/powercut":  {},
 	"internal/corpus":    {},
+	"internal/portable":  {},
 	"internal/servers":   {"internal/osfile"},
 	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
 

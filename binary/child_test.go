@@ -12,6 +12,10 @@ import (
 // function and its arguments in the environment.
 const childEnvironment = "BINARY_TEST_CHILD"
 
+// program is the path of this test binary. It is looked up before any test: in a chroot a
+// thread with mounts of its own would get the path outside.
+var program, programErr = os.Executable()
+
 var children = map[string]func(args []string){}
 
 func TestMain(m *testing.M) {
@@ -24,8 +28,7 @@ func TestMain(m *testing.M) {
 
 func childCommand(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	program, err := os.Executable()
-	must(t, err)
+	must(t, programErr)
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), childEnvironment+"="+name+" "+strings.Join(args, " "))
 	cmd.Stderr = os.Stderr

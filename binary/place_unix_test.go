@@ -50,6 +50,7 @@ func TestPlace(t *testing.T) {
 		"a file":                              {Place{Dir: file}, "", nil, "is not a directory"},
 		"a file with upstream":                {Place{Dir: file, Upstream: baked.path}, private, []string{baked.path}, "is not a directory"},
 	} {
+		must(t, os.RemoveAll(own)) // Find is for directories that are not made yet, too
 		for _, open := range []func(Place) Location{Place.Find, Place.Open} {
 			l := open(c.place)
 			got := ""
