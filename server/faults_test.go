@@ -494,7 +494,12 @@ void main() {
     y[gl_GlobalInvocationID.x] = v;
 }`, nil)
 
-func slowJob(p *client.Program, groups, turns uint32) *client.Job {
+// slowJob takes some milliseconds.
+func (f *fixture) slowJob(p *client.Program, groups uint32) *client.Job {
+	turns := uint32(60_000)
+	if !f.gpu.Context.Info().Software() {
+		turns = 3_000_000
+	}
 	return &client.Job{
 		Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{groups, 1, 1}, Uniforms: []client.Uniform{client.Uint("turns", turns)}},
 		Outputs:  []client.Output{{Binding: 0, To: make([]byte, 256*groups)}},
@@ -506,7 +511,7 @@ func TestDeadlinesAndCancels(t *testing.T) {
 	c := f.dial()
 	p := program(t, c, slow)
 	submit := func(ctx context.Context) *client.Pending {
-		pending, err := c.Submit(ctx, slowJob(p, 64, 60_000))
+		pending, err := c.Submit(ctx, f.slowJob(p, 64))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -515,7 +520,7 @@ func TestDeadlinesAndCancels(t *testing.T) {
 	first := submit(t.Context())
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	second, err := c.Submit(short, slowJob(p, 64, 60_000))
+	second, err := c.Submit(short, f.slowJob(p, 64))
 	if err == nil {
 		err = second.Wait(t.Context()) // the server has the deadline too
 	}
@@ -583,13 +588,13 @@ func TestAGreedyClientLeavesTurns(t *testing.T) {
 	greedy, modest := f.dial(), f.dial()
 	p := program(t, greedy, slow)
 	quick := program(t, modest, affine)
-	warm, err := greedy.Submit(t.Context(), slowJob(p, 8, 60_000))
+	warm, err := greedy.Submit(t.Context(), f.slowJob(p, 8))
 	if err = errors.Join(err, warm.Wait(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	var pending []*client.Pending
 	for range 100 {
-		each, err := greedy.Submit(t.Context(), slowJob(p, 8, 60_000))
+		each, err := greedy.Submit(t.Context(), f.slowJob(p, 8))
 		if err != nil {
 			t.Fatal(err)
 		}
