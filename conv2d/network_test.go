@@ -125,7 +125,7 @@ func TestNetworksRefuse(t *testing.T) {
 	for want, bad := range map[string][]Layer{
 		"without layers": nil,
 		"layer mix: it takes 1568 elements, and edges makes 6272": {layers[0], layers[2]},
-		"weights has 0": {{Name: "a", Shape: plain(2, 2, 2).Shape()}},
+		"weights has 0": {{Name: "a", Shape: plain(2, 2, 2).Shape(), Weights: []float32{}}},
 		"changes an output that is there": {{
 			Name: "b", Shape: GEMMProblem{M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)}.Shape(), Weights: make([]float32, 4),
 		}},

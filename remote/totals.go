@@ -15,16 +15,7 @@ import (
 func DirCounters(dir *binary.Dir) Counters {
 	total := Counters{Errors: map[string]int64{}}
 	for _, d := range stateDirs(dir) {
-		var c Counters
-		d.read(countersName, &c)
-		total.Hits += c.Hits
-		total.Misses += c.Misses
-		total.Bytes += c.Bytes
-		total.Time += c.Time
-		total.Backfills += c.Backfills
-		for class, n := range c.Errors {
-			total.Errors[class] += n
-		}
+		total.add(d.counters())
 	}
 	return total
 }

@@ -221,6 +221,7 @@ func TestChildrenEndWithTheirParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer store.Close()
 	if r, err := store.Recover(); err != nil || len(r.Active) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}

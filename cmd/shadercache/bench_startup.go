@@ -56,7 +56,8 @@ cost a round trip before the first byte. --budget is how long a start waits.
 terminal shows them as bars of characters. A missing folder is created.
 
 The exit code is 1 when a result was wrong, when both, binary_only or upstream
-compiled anything, or when a process that should have compiled everything did not.`
+compiled anything, or when a process that should have compiled everything did
+not.`
 
 func newBenchStartup(o *options) *cobra.Command {
 	var b startup.Options

@@ -132,25 +132,25 @@ func TestCommandsOnManyPrograms(t *testing.T) {
 		}
 		return r.stdout
 	}
-	lines := bytes.Count(run(64, 300, "list"), []byte("conv2d_"))
+	lines := bytes.Count(run(96, 300, "list"), []byte("conv2d_"))
 	var listed listResult
-	if err := json.Unmarshal(run(64, 300, "list", "--json"), &listed); err != nil {
+	if err := json.Unmarshal(run(96, 300, "list", "--json"), &listed); err != nil {
 		t.Fatal(err)
 	}
 	if lines != programs || len(listed.Programs) != programs {
 		t.Errorf("list has %d lines, %d programs in JSON", lines, len(listed.Programs))
 	}
 	var verified verifyResult
-	if err := json.Unmarshal(run(64, 0, "verify", "--json"), &verified); err != nil || verified.Good != programs {
+	if err := json.Unmarshal(run(96, 0, "verify", "--json"), &verified); err != nil || verified.Good != programs {
 		t.Errorf("verify: %+v, %v", verified.VerifyReport, err)
 	}
 	var pruned pruneResult
-	if err := json.Unmarshal(run(64, 300, "prune", "--max-bytes", "1", "--dry-run", "--json"), &pruned); err != nil || pruned.Programs != programs {
+	if err := json.Unmarshal(run(96, 300, "prune", "--max-bytes", "1", "--dry-run", "--json"), &pruned); err != nil || pruned.Programs != programs {
 		t.Errorf("prune: %+v, %v", pruned.PruneReport, err)
 	}
 	// Half of it is what compressing takes under the race detector.
 	run(160, 1000, "export", filepath.Join(t.TempDir(), "many.scb"))
-	if out := run(64, 0, "stats", "--prometheus"); !bytes.Contains(out, []byte(fmt.Sprintf("} %d\n", programs))) {
+	if out := run(96, 0, "stats", "--prometheus"); !bytes.Contains(out, []byte(fmt.Sprintf("} %d\n", programs))) {
 		t.Errorf("stats: %s", out)
 	}
 }

@@ -152,11 +152,11 @@ func (r *Ring) spin() bool {
 		return r.Ready()
 	}
 	for start := time.Now(); time.Since(start) < spinTime; {
-		for range 64 {
-			if r.Ready() {
-				return true
-			}
+		if r.Ready() {
+			return true
 		}
+		// The goroutine that works on the last frame may wait in this processor's queue.
+		runtime.Gosched()
 	}
 	return false
 }
