@@ -67,7 +67,7 @@ func TestPowerCut(t *testing.T) {
 	v.Cut(powercut.Everything)
 	saved := v.Save()
 
-	step := 41
+	step := 131
 	if os.Getenv("SHADERCACHE_SOAK") == "1" {
 		step = 1
 	}

@@ -12,7 +12,8 @@ import (
 
 // ChildCommand returns a command that starts this executable with the global flags of
 // this process, its environment and its standard error, but with dir as cache
-// directory; a private place has its upstream directory there too. With --json what the child's driver prints becomes JSONMessages.
+// directory; a private place has its upstream directory there too. With --json what the
+// child's driver prints becomes JSONMessages.
 func (o *Options) ChildCommand(ctx context.Context, dir string, command []string, arguments ...string) (*exec.Cmd, error) {
 	executable, err := os.Executable()
 	if err != nil {
