@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"sync"
 
@@ -17,6 +18,9 @@ import (
 //
 //	second context   compiles, links, primes; the driver writes the machine code
 //	first context    loads the binary and primes: the machine code is found
+//
+// A load waits inside the driver while a compile holds its locks. So a few programs are
+// compiled, then loaded, and nothing compiles meanwhile.
 //
 // A binary that the first context rejects is compiled there, and so is everything after
 // it. Loads and compiles of the first context still take its thread: with [Adopt], poll
@@ -92,6 +96,10 @@ const besidePriority = 10
 // Close closes the second context.
 func (b *Beside) Close() error { return b.side.Close() }
 
+// besideBatch bounds the programs that the second context compiles before the first loads
+// them, where the driver compiles several at a time.
+const besideBatch = 8
+
 // beside is a program that the second context has compiled.
 type beside struct {
 	index   int
@@ -101,27 +109,50 @@ type beside struct {
 }
 
 // Compile is [Context.Compile] in the second context, followed by a load in the first.
+// done is called in any order.
 func (b *Beside) Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
-	made := make(chan beside, len(sources))
-	go b.side.Compile(ctx, sources, func(i int, p shader.Program, err error) { made <- b.export(ctx, i, p, err) })
-	for range sources {
-		var m beside
-		b.PollWhile(func() { m = <-made })
-		p, err := b.adopt(ctx, sources[m.index], m)
-		done(m.index, p, err)
+	size := 1
+	if b.side.info.ParallelCompile {
+		size = min(besideBatch, runtime.NumCPU())
+	}
+	for first := 0; first < len(sources); first += size {
+		batch := sources[first:min(first+size, len(sources))]
+		b.compileBatch(ctx, batch, func(i int, p shader.Program, err error) { done(first+i, p, err) })
 	}
 }
 
-// export takes the binary of a program and waits until the driver has written the
-// machine code. It is called on a goroutine that neither context needs.
+func (b *Beside) compileBatch(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
+	var made []beside
+	b.PollWhile(func() { made = b.compileBeside(ctx, sources) })
+	results := make(chan func(), len(made))
+	for _, m := range made {
+		go func() {
+			p, err := b.adopt(ctx, sources[m.index], m)
+			results <- func() { done(m.index, p, err) }
+		}()
+	}
+	for range made {
+		var result func()
+		b.PollWhile(func() { result = <-results })
+		result()
+	}
+}
+
+// compileBeside compiles in the second context, and waits until the driver has written
+// the machine code.
+func (b *Beside) compileBeside(ctx context.Context, sources []*shader.Source) (made []beside) {
+	b.side.Compile(ctx, sources, func(i int, p shader.Program, err error) { made = append(made, b.export(ctx, i, p, err)) })
+	drivercache.Flush()
+	return made
+}
+
+// export takes the binary of a program.
 func (b *Beside) export(ctx context.Context, i int, p shader.Program, err error) beside {
 	m := beside{index: i, program: p, err: err}
-	if err != nil {
-		return m
+	if err == nil {
+		m.binary.format, m.binary.payload, m.err = b.side.Binary(ctx, p.ID)
+		b.side.Delete(p.ID)
 	}
-	m.binary.format, m.binary.payload, m.err = b.side.Binary(ctx, p.ID)
-	b.side.Delete(p.ID)
-	drivercache.Flush()
 	return m
 }
 
@@ -192,8 +223,12 @@ func (b *Beside) rejects() bool {
 // setRejects has all later programs compiled in the first context.
 func (b *Beside) setRejects(src *shader.Source, err error) {
 	b.mu.Lock()
+	before := b.mu.rejected
 	b.mu.rejected = true
 	b.mu.Unlock()
+	if before {
+		return
+	}
 	b.logger.Warn("programs are compiled in the caller's context: it does not load what a context beside it compiled",
 		"program", src.Name(), "error", err)
 }
