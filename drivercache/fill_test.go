@@ -373,7 +373,7 @@ func TestFolderOf(t *testing.T) {
 	for vendor, want := range map[string]string{
 		"NVIDIA Corporation|4.6.0 NVIDIA 580.159.04":         nvidia.Folder,
 		"Mesa/X.org|4.5 (Core Profile) Mesa 22.3.6":          mesa.Folder,
-		"Somebody|4.6 of another driver":                     "",
+		"Another|4.6 of another driver":                      "",
 		"Intel|4.6 (Core Profile) Mesa 25.0.7-2":             mesa.Folder,
 		"nouveau|4.3 (Core Profile) Mesa 21.0.0 (git-12345)": mesa.Folder,
 	} {

@@ -119,7 +119,7 @@ func (o *outbox) write() {
 	}
 }
 
-// writeOnce writes what is pending and reports whether the writer goes on.
+// writeOnce writes what is pending and reports whether the writer continues.
 func (o *outbox) writeOnce() bool {
 	o.mu.Lock()
 	if o.mu.closed || len(o.mu.pending) == 0 {
