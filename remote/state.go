@@ -148,20 +148,13 @@ func (d stateDir) lock(ctx context.Context, name string, alone bool) (unlock fun
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err := osfile.TryLock(f, alone)
-		if err == nil {
-			return func() { _ = f.Close() }, nil
+	if err := osfile.LockWithin(ctx, f, alone, lockPoll); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%s is locked: %w", path, err)
 		}
-		if !errors.Is(err, osfile.ErrLocked) {
-			return nil, errors.Join(err, f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("%s is locked: %w", path, ctx.Err()), f.Close())
-		case <-time.After(lockPoll):
-		}
+		return nil, errors.Join(err, f.Close())
 	}
+	return func() { _ = f.Close() }, nil
 }
 
 // driver returns what is known of a driver's head.

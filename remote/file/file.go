@@ -275,20 +275,10 @@ func lockFolder(ctx context.Context, root *os.Root, folder string) (unlock func(
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err := osfile.TryLock(f, true)
-		if err == nil {
-			return func() { _ = f.Close() }, nil
-		}
-		if !errors.Is(err, osfile.ErrLocked) {
-			return nil, errors.Join(err, f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), f.Close())
-		case <-time.After(lockPoll):
-		}
+	if err := osfile.LockWithin(ctx, f, true, lockPoll); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
+	return func() { _ = f.Close() }, nil
 }
 
 // sweep deletes files of interrupted writers.

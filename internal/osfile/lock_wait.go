@@ -1,0 +1,24 @@
+package osfile
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+// LockWithin is TryLock that tries again after each poll, until ctx ends: then it returns
+// the error of ctx.
+func LockWithin(ctx context.Context, f *os.File, exclusive bool, poll time.Duration) error {
+	for {
+		err := TryLock(f, exclusive)
+		if !errors.Is(err, ErrLocked) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(poll):
+		}
+	}
+}
