@@ -12,7 +12,9 @@ import (
 func (c *Cache) compileLoad(ctx context.Context, l *load) {
 	var r result
 	c.compile(ctx, []*load{l}, func(compiled result) { r = compiled })
-	r = c.recheck(ctx, r)
+	if c.needsRecheck(r) {
+		r = c.recheck(ctx, r)
+	}
 	c.complete(r)
 	if r.err == nil {
 		c.readBack(ctx, r.entry)

@@ -258,7 +258,7 @@ func (p *preload) compileMissed(loads []*load) {
 	defer p.readBackCompiled() // also when progress calls runtime.Goexit
 	var wrong []result
 	p.cache.compile(p.ctx, loads, func(r result) {
-		if r.err == nil && r.load.src.Check() != nil && p.cache.isWrong(r.entry.key) {
+		if p.cache.needsRecheck(r) {
 			wrong = append(wrong, r)
 		} else {
 			p.complete(r)

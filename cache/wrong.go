@@ -49,12 +49,15 @@ func (c *Cache) isWrong(key shader.Key) bool {
 	return wrong || c.isAlwaysWrong(key)
 }
 
-// recheck checks a program that was compiled because its binary gave a wrong answer. Where
-// the driver computes it wrong nevertheless, the result is an error.
+// needsRecheck reports whether a program was compiled because its binary gave a wrong answer,
+// here or in an earlier start.
+func (c *Cache) needsRecheck(r result) bool {
+	return r.err == nil && r.load.src.Check() != nil && c.isWrong(r.entry.key)
+}
+
+// recheck checks a program that needsRecheck. Where the driver computes it wrong
+// nevertheless, the result is an error.
 func (c *Cache) recheck(ctx context.Context, r result) result {
-	if r.err != nil || r.load.src.Check() == nil || !c.isWrong(r.entry.key) {
-		return r
-	}
 	err := c.runCheck(ctx, r.load.src.Check(), r.entry.program.ID)
 	switch {
 	case errors.Is(err, shader.ErrCheckLater):
