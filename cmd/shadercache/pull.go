@@ -19,7 +19,7 @@ here is as fast as a second one. Packs that were brought before are left out;
 
 Packs are executable code: the driver executes the machine code in them. So the
 remote must be signed with the private half of one of the keys that --verify or
-$SHADERCACHE_REMOTE_KEYS names. --trust accepts what is not signed: whoever can
+$SHADERCACHE_REMOTE_KEYS names. --trust accepts what is not signed: who can
 write to the remote then decides what the driver executes here.
 
 --any-driver brings the packs of all drivers and needs no OpenGL, for an image
