@@ -23,6 +23,7 @@ var mayImport = map[string][]string{
 	"internal/kernelset": {"cache", "executor", "shader"},
 	"internal/faultgl":   {},
 	"trace":              {},
+	"internal/report":    {"binary", "drivercache", "trace"},
 	"internal/powercut":  {},
 	"internal/corpus":    {},
 	"internal/portable":  {},
@@ -57,7 +58,7 @@ var mayImport = map[string][]string{
 	"internal/bench":  {"server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"server", "server/client", "server/socket", "server/status", "server/supervisor",
-		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "remote", "resident", "shader"},
+		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "internal/report", "remote", "resident", "shader", "trace"},
 }
 
 // goFile is one parsed file of the project.
