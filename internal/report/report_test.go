@@ -39,8 +39,8 @@ func started() trace.Recording {
 		event(trace.Loads, 6, trace.Load, "late", 50, 30, loaded...),
 		event(trace.Requests, 7, trace.Get, "late", 70, 10, trace.String("origin", "resident")),
 		event(trace.Loads, 8, trace.Load, "unused", 80, 4, loaded...),
-		event(trace.Requests, 0, trace.Unused, "unused", 95, 0),
 		event(trace.Requests, 9, trace.Get, "broken", 85, 1, trace.String("error", "0:1: syntax error")),
+		event(trace.Requests, 0, trace.Unused, "unused", 95, 0),
 	}}
 	return r
 }
