@@ -11,6 +11,7 @@ import (
 
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Options configure a context. The zero value opens the first GPU, else the software
@@ -39,6 +40,11 @@ type Options struct {
 	// Debug requests a debug context and checks for errors after every GL call.
 	// Debug contexts are slower and have a different fingerprint.
 	Debug bool
+
+	// Tracer receives how the context is made and what the GL thread does to programs: see
+	// package trace. Default: nothing is measured.
+	Tracer trace.Tracer
+	task   uint64 // of its events; set when the context is opened
 
 	// Logger receives the driver's messages: at debug level, or with Debug at the
 	// level of their severity. Default: nothing is logged. Without Debug, a Logger
@@ -79,7 +85,9 @@ type Context struct {
 // context.
 func Open(o Options) (*Context, error) {
 	c := newContext(o)
+	region := c.begin(trace.DriverCache)
 	c.driver = ManageDriverCache(o)
+	region.End(trace.Bool("managed", c.driver.Managed))
 	if c.driver.Full {
 		c.logger.Warn("the volume is full: the driver's machine code stays in memory", "reason", c.driver.Reason)
 	}
@@ -99,7 +107,15 @@ func newContext(o Options) *Context {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	o.task = trace.NewTask()
 	return &Context{options: o, logger: logger, queue: newQueue(), stopped: make(chan struct{})}
+}
+
+// begin begins a piece of work of the GL thread.
+func (c *Context) begin(name string) trace.Region { return c.options.begin(name) }
+
+func (o Options) begin(name string) trace.Region {
+	return trace.Begin(o.Tracer, trace.GL, o.task, name)
 }
 
 // run is the GL thread: it opens the context, runs callbacks until the queue is
@@ -139,9 +155,14 @@ func (c *Context) setUp() error {
 	if err := drivercache.Reserve(); err != nil {
 		c.logger.Warn("the driver's own cache may lose what is compiled", "error", err)
 	}
-	if err := loadBindings(); err != nil {
+	bindings := c.begin(trace.Bindings)
+	err := loadBindings()
+	bindings.End()
+	if err != nil {
 		return err
 	}
+	describe := c.begin(trace.Describe)
+	defer func() { describe.End() }()
 	c.gl = &GL{c: c}
 	if err := c.gl.requireVersion(); err != nil {
 		return err
@@ -299,7 +320,11 @@ func (c *Context) shutDown() {
 		c.closeAdopted()
 		return
 	}
+	closing := c.begin(trace.Close)
 	c.queue.close()
 	<-c.stopped
+	settle := closing.Begin(trace.Settle)
 	drivercache.Flush()
+	settle.End()
+	closing.End()
 }

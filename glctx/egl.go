@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/shadercache/shadercache/trace"
 )
 
 const (
@@ -44,17 +46,22 @@ type eglCandidate struct {
 // thread: GPUs first, then Mesa's surfaceless platform, then the default
 // display with a one pixel pbuffer.
 func openEGL(o Options) (*eglSurface, error) {
-	if C.sc_egl_load() != 0 {
+	load := o.begin(trace.EGLLoad)
+	failed := C.sc_egl_load() != 0
+	load.End()
+	if failed {
 		return nil, fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installDriver)
 	}
+	list := o.begin(trace.EGLDevices)
 	candidates, err := eglCandidates(o.Device)
+	list.End(trace.Int("candidates", int64(len(candidates))))
 	if err != nil {
 		return nil, err
 	}
 	var reasons []string
 	tooOld := false
 	for _, candidate := range candidates {
-		s, err := candidate.open(o.Debug)
+		s, err := candidate.open(o)
 		if err == nil {
 			return s, nil
 		}
@@ -150,16 +157,19 @@ func knownUUIDs(uuids []string) []string {
 }
 
 // open initialises the display, makes a context and makes it current.
-func (e eglCandidate) open(debug bool) (*eglSurface, error) {
+func (e eglCandidate) open(o Options) (*eglSurface, error) {
 	if e.display == 0 {
 		return nil, errors.New("not supported")
 	}
 	var major, minor C.EGLint
-	if C.sc_egl_initialize(e.display, &major, &minor) == 0 {
+	initialize := o.begin(trace.EGLInitialize)
+	initialized := C.sc_egl_initialize(e.display, &major, &minor) != 0
+	initialize.End(trace.String("display", e.name))
+	if !initialized {
 		return nil, eglError("eglInitialize")
 	}
 	s := &eglSurface{display: e.display}
-	if err := s.start(e.pbuffer, debug); err != nil {
+	if err := s.start(e.pbuffer, o); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -167,7 +177,7 @@ func (e eglCandidate) open(debug bool) (*eglSurface, error) {
 }
 
 // start makes the context and the surface and makes them current.
-func (s *eglSurface) start(pbuffer, debug bool) error {
+func (s *eglSurface) start(pbuffer bool, o Options) error {
 	if C.sc_egl_bind_gl() == 0 {
 		return errors.New("this EGL has no desktop OpenGL")
 	}
@@ -179,7 +189,10 @@ func (s *eglSurface) start(pbuffer, debug bool) error {
 	if config == 0 && pbuffer {
 		return errors.New("no EGL configuration with a pbuffer")
 	}
-	if err := s.createContext(config, debug); err != nil {
+	create := o.begin(trace.EGLContext)
+	err := s.createContext(config, o.Debug)
+	create.End()
+	if err != nil {
 		return err
 	}
 	if pbuffer {
@@ -187,7 +200,10 @@ func (s *eglSurface) start(pbuffer, debug bool) error {
 			return eglError("eglCreatePbufferSurface")
 		}
 	}
-	if C.sc_egl_make_current(s.display, s.surface, s.context) == 0 {
+	current := o.begin(trace.EGLMakeCurrent)
+	made := C.sc_egl_make_current(s.display, s.surface, s.context) != 0
+	current.End()
+	if !made {
 		return eglError("eglMakeCurrent")
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Priming makes the driver generate the machine code of a program without running it.
@@ -46,6 +47,8 @@ func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
 // an adopted context. In other contexts no code relies on state of earlier callbacks.
 func (gl *GL) prime(p *shader.Program) error {
 	began := time.Now()
+	region := gl.c.begin(trace.Prime)
+	defer func() { region.End() }()
 	if gl.c.schedule != nil {
 		program, indirect := gl.integer(gl45.CURRENT_PROGRAM), gl.integer(gl45.DISPATCH_INDIRECT_BUFFER_BINDING)
 		defer func() {

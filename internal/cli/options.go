@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
+
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Options holds the global flags, the streams, and the types of results.
@@ -12,9 +14,13 @@ type Options struct {
 	Device      string
 	DriverCache OnOff
 	LogLevel    LogLevel
-	NoRemote    bool // the remote of the environment is not used
+	NoRemote    bool   // the remote of the environment is not used
+	Trace       string // file for a trace of the command, "" for none
 
 	Stdout, Stderr io.Writer
+
+	trace   *trace.File // nil: no trace is written
+	command trace.Region
 
 	// Results are what commands print with --json, see WithResult.
 	Results []JSONResult
