@@ -23,9 +23,14 @@ import (
 // of Adopt has one. destroy destroys it, as the end of the test does.
 func ownContext(t testing.TB) (destroy func()) {
 	t.Helper()
+	return ownContextOf(t, Kind{})
+}
+
+func ownContextOf(t testing.TB, kind Kind) (destroy func()) {
+	t.Helper()
 	runtime.LockOSThread()
 	ManageDriverCache(Options{}) // for the whole process: not a directory of this test
-	s, err := openEGL(Options{})
+	s, err := openEGL(Options{Kind: kind})
 	if err != nil {
 		if os.Getenv("SHADERCACHE_REQUIRE_GL") != "" {
 			t.Fatal(err)
