@@ -156,7 +156,7 @@ func HintFor(err error) string {
 	case errors.Is(err, glctx.ErrKind):
 		return "without --api the context is OpenGL 4.5, core profile"
 	case errors.Is(err, glctx.ErrNeeds45):
-		return "without --api the context is OpenGL 4.5; preload, rebuild, doctor and selftest work with others"
+		return "without --api the context is OpenGL 4.5; preload, rebuild and doctor work with others"
 	case errors.Is(err, binary.ErrUnsafeDir):
 		return "choose a directory of your own with --dir or $SHADERCACHE_DIR"
 	case errors.Is(err, binary.ErrNoDir):
