@@ -97,8 +97,8 @@ func TestPreloadForAProgramInPython(t *testing.T) {
 	files, cpu := start(filled)
 	t.Logf("the driver wrote %d files in the first start (%v of CPU time), %d in the second (%v), and after a preload %d in the first (%v)",
 		coldFiles, coldTime, secondFiles, secondTime, files, cpu)
-	if coldFiles < foreignPrograms || secondFiles != 0 {
-		t.Errorf("without a preload the driver wrote %d files, then %d", coldFiles, secondFiles)
+	if coldFiles < foreignPrograms { // the rest may be lost: Mesa writes from a thread, until the program ends
+		t.Errorf("without a preload the driver wrote %d files", coldFiles)
 	}
 	if files != 0 {
 		t.Errorf("after the preload the first start made the driver write %d files", files)

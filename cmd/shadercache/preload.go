@@ -30,13 +30,14 @@ Each argument is one of
                   for sources that are composed at run time. In place of a
                   file, "text" is the final text and "text_file" a file with it
 
-A final text reaches the driver byte for byte, and so does a file that begins with
-#version, without defines and #include. So a program in any language that gives
-the same text to OpenGL, started by shadercache exec, finds its machine code on its
-first start: write to text_file what it compiles, after its own preprocessing.
+A final text reaches the driver byte for byte, and so does a file that begins
+with #version, without defines and #include. So a program in any language that
+gives the same text to OpenGL, started by shadercache exec, finds its machine
+code on its first start: write to text_file what it compiles, after its own
+preprocessing.
 
--D sets a preprocessor definition for all files; it overrides a manifest's, and is
-not for final texts.
+-D sets a preprocessor definition for all files, but not in final texts; it
+overrides a manifest's.
 
 #include "x" is searched in the folder of the including file, then in those of
 -I, #include <x> in those of -I. resident.glsl and the other parts of
