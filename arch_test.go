@@ -39,13 +39,14 @@ var mayImport = map[string][]string{
 
 	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader"}, // the front door
 	"shader":          {},
+	"recording":       {"internal/osfile", "shader"},
 	"drivercache":     {"internal/osfile"},
 	"binary":          {"drivercache", "internal/osfile", "shader"},
 	"remote":          {"binary", "bundle", "drivercache", "internal/osfile", "shader"},
 	"bundle":          {"binary", "drivercache", "internal/osfile", "shader"},
 	"cache":           {"binary", "drivercache", "shader"},
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
-	"glctx":           {"binary", "drivercache", "shader"},
+	"glctx":           {"binary", "drivercache", "recording", "shader"},
 	"executor":        {"binary", "cache", "glctx", "shader"},
 	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
@@ -56,7 +57,7 @@ var mayImport = map[string][]string{
 	"internal/bench":  {"server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"server", "server/client", "server/socket", "server/status", "server/supervisor",
-		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "remote", "resident", "shader"},
+		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "recording", "remote", "resident", "shader"},
 }
 
 // goFile is one parsed file of the project.
