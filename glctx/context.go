@@ -36,6 +36,10 @@ type Options struct {
 	// call, sets it. A cache over this context may have any directory.
 	DriverCacheOff bool
 
+	// Kind is the API, version, profile and flags of the context. It must be zero for
+	// Adopt. Default: OpenGL 4.5 or newer, core profile.
+	Kind Kind
+
 	// Debug requests a debug context and checks for errors after every GL call.
 	// Debug contexts are slower and have a different fingerprint.
 	Debug bool
@@ -55,12 +59,16 @@ type Context struct {
 	queue    *queue
 	gl       *GL
 	info     Info
+	full     bool // desktop OpenGL 4.5 or newer
 	driver   drivercache.State
 	counters counters
 	thread   atomic.Int64 // id of the OS thread while it runs callbacks, else 0
 	lost     atomic.Bool
-	first    firstDispatches
-	debug    *debugSink
+
+	resetStatus func() uint32 // nil where the context has no such call
+
+	first firstDispatches
+	debug *debugSink
 
 	// Of an adopted context only.
 	schedule      func()        // requests a call of Poll; nil where the context is not adopted
@@ -75,9 +83,12 @@ type Context struct {
 
 // Open opens a headless context on a new thread. The first Open of a process also
 // puts the driver's own cache into the cache directory. It returns ErrNoDriver,
-// ErrTooOld or ErrNoDevice, wrapped, with a hint for the user. Close releases the
-// context.
+// ErrTooOld, ErrKind or ErrNoDevice, wrapped, with a hint for the user. Close releases
+// the context.
 func Open(o Options) (*Context, error) {
+	if err := o.Kind.check(); err != nil {
+		return nil, fmt.Errorf("glctx: open: %w", err)
+	}
 	c := newContext(o)
 	c.driver = ManageDriverCache(o)
 	if c.driver.Full {
@@ -146,12 +157,13 @@ func (c *Context) setUp() error {
 	if err := c.gl.requireVersion(); err != nil {
 		return err
 	}
-	c.gl.startDebugOutput()
 	c.info = c.gl.readInfo()
+	c.gl.startDebugOutput()
 	c.driver = c.driver.Effective(c.info.Fingerprint.Vendor, c.info.Fingerprint.Version)
 	if err := c.gl.Err(); err != nil {
 		return fmt.Errorf("reading the driver's limits: %w", err)
 	}
+	c.info.Fingerprint.DriverUUID = c.gl.driverUUID()
 	return c.gl.preparePriming()
 }
 

@@ -88,7 +88,7 @@ func (gl *GL) takeDebugError() error {
 // isLost reports whether the context is lost, and asks the driver for a reset of the
 // GPU.
 func (gl *GL) isLost() bool {
-	if gl.c.info.ResetNotice && !gl.c.gone.Load() && gl45.GetGraphicsResetStatus() != gl45.NO_ERROR {
+	if gl.c.info.ResetNotice && !gl.c.gone.Load() && gl.c.resetStatus() != gl45.NO_ERROR {
 		gl.c.lost.Store(true)
 	}
 	return gl.c.lost.Load()
@@ -172,6 +172,9 @@ func (gl *GL) DispatchIndirect(b Buffer, offset int) {
 // MemoryBarrier makes writes of earlier kernels visible to the given uses by later
 // commands.
 func (gl *GL) MemoryBarrier(bits uint32) {
+	if !gl.c.full && bits != BarrierAllKinds {
+		bits &^= BarrierMapped // of mapped memory, which this context lacks
+	}
 	gl45.MemoryBarrier(bits)
 	gl.debugCheck("glMemoryBarrier")
 }

@@ -19,6 +19,12 @@ func BindBufferBase(target uint32, index uint32, buffer uint32) {
 func BindBufferRange(target uint32, index uint32, buffer uint32, offset int, size int) {
 	gl.BindBufferRange(target, index, buffer, offset, size)
 }
+func BufferData(target uint32, size int, data unsafe.Pointer, usage uint32) {
+	gl.BufferData(target, size, data, usage)
+}
+func BufferSubData(target uint32, offset int, size int, data unsafe.Pointer) {
+	gl.BufferSubData(target, offset, size, data)
+}
 func ClearNamedBufferData(buffer uint32, internalformat uint32, format uint32, xtype uint32, data unsafe.Pointer) {
 	gl.ClearNamedBufferData(buffer, internalformat, format, xtype, data)
 }
@@ -26,6 +32,9 @@ func ClientWaitSync(sync uintptr, flags uint32, timeout uint64) uint32 {
 	return gl.ClientWaitSync(sync, flags, timeout)
 }
 func CompileShader(shader uint32) { gl.CompileShader(shader) }
+func CopyBufferSubData(readTarget uint32, writeTarget uint32, readOffset int, writeOffset int, size int) {
+	gl.CopyBufferSubData(readTarget, writeTarget, readOffset, writeOffset, size)
+}
 func CopyNamedBufferSubData(readBuffer uint32, writeBuffer uint32, readOffset int, writeOffset int, size int) {
 	gl.CopyNamedBufferSubData(readBuffer, writeBuffer, readOffset, writeOffset, size)
 }
@@ -35,6 +44,9 @@ func CreateQueries(target uint32, n int32, ids *uint32) { gl.CreateQueries(targe
 func CreateShader(xtype uint32) uint32                  { return gl.CreateShader(xtype) }
 func DebugMessageCallback(callback DebugProc, userParam unsafe.Pointer) {
 	gl.DebugMessageCallback(callback, userParam)
+}
+func DebugMessageCallbackKHR(callback DebugProc, userParam unsafe.Pointer) {
+	gl.DebugMessageCallbackKHR(callback, userParam)
 }
 func DebugMessageInsert(source uint32, xtype uint32, id uint32, severity uint32, length int32, buf *uint8) {
 	gl.DebugMessageInsert(source, xtype, id, severity, length, buf)
@@ -54,8 +66,11 @@ func Enable(cap uint32)                                      { gl.Enable(cap) }
 func FenceSync(condition uint32, flags uint32) uintptr       { return gl.FenceSync(condition, flags) }
 func Finish()                                                { gl.Finish() }
 func Flush()                                                 { gl.Flush() }
+func GenBuffers(n int32, buffers *uint32)                    { gl.GenBuffers(n, buffers) }
 func GetError() uint32                                       { return gl.GetError() }
 func GetGraphicsResetStatus() uint32                         { return gl.GetGraphicsResetStatus() }
+func GetGraphicsResetStatusARB() uint32                      { return gl.GetGraphicsResetStatusARB() }
+func GetGraphicsResetStatusKHR() uint32                      { return gl.GetGraphicsResetStatusKHR() }
 func GetInteger64v(pname uint32, data *int64)                { gl.GetInteger64v(pname, data) }
 func GetIntegeri_v(target uint32, index uint32, data *int32) { gl.GetIntegeri_v(target, index, data) }
 func GetIntegerv(pname uint32, data *int32)                  { gl.GetIntegerv(pname, data) }
@@ -98,6 +113,9 @@ func InitWithProcAddrFunc(getProcAddr func(name string) unsafe.Pointer) error {
 }
 func IsProgram(program uint32) bool { return gl.IsProgram(program) }
 func LinkProgram(program uint32)    { gl.LinkProgram(program) }
+func MapBufferRange(target uint32, offset int, length int, access uint32) unsafe.Pointer {
+	return gl.MapBufferRange(target, offset, length, access)
+}
 func MapNamedBufferRange(buffer uint32, offset int, length int, access uint32) unsafe.Pointer {
 	return gl.MapNamedBufferRange(buffer, offset, length, access)
 }
@@ -126,5 +144,6 @@ func Strs(strs ...string) (cstrs **uint8, free func()) { return gl.Strs(strs...)
 func Uniform1f(location int32, v0 float32)             { gl.Uniform1f(location, v0) }
 func Uniform1i(location int32, v0 int32)               { gl.Uniform1i(location, v0) }
 func Uniform1ui(location int32, v0 uint32)             { gl.Uniform1ui(location, v0) }
+func UnmapBuffer(target uint32) bool                   { return gl.UnmapBuffer(target) }
 func UnmapNamedBuffer(buffer uint32) bool              { return gl.UnmapNamedBuffer(buffer) }
 func UseProgram(program uint32)                        { gl.UseProgram(program) }

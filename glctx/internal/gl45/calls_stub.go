@@ -23,11 +23,17 @@ func BindBufferBase(_ uint32, _ uint32, _ uint32) {}
 
 func BindBufferRange(_ uint32, _ uint32, _ uint32, _ int, _ int) {}
 
+func BufferData(_ uint32, _ int, _ unsafe.Pointer, _ uint32) {}
+
+func BufferSubData(_ uint32, _ int, _ int, _ unsafe.Pointer) {}
+
 func ClearNamedBufferData(_ uint32, _ uint32, _ uint32, _ uint32, _ unsafe.Pointer) {}
 
 func ClientWaitSync(_ uintptr, _ uint32, _ uint64) uint32 { return 0 }
 
 func CompileShader(_ uint32) {}
+
+func CopyBufferSubData(_ uint32, _ uint32, _ int, _ int, _ int) {}
 
 func CopyNamedBufferSubData(_ uint32, _ uint32, _ int, _ int, _ int) {}
 
@@ -40,6 +46,8 @@ func CreateQueries(_ uint32, _ int32, _ *uint32) {}
 func CreateShader(_ uint32) uint32 { return 0 }
 
 func DebugMessageCallback(_ DebugProc, _ unsafe.Pointer) {}
+
+func DebugMessageCallbackKHR(_ DebugProc, _ unsafe.Pointer) {}
 
 func DebugMessageInsert(_ uint32, _ uint32, _ uint32, _ uint32, _ int32, _ *uint8) {}
 
@@ -71,9 +79,15 @@ func Finish() {}
 // Flush
 func Flush() {}
 
+func GenBuffers(_ int32, _ *uint32) {}
+
 func GetError() uint32 { return 0 }
 
 func GetGraphicsResetStatus() uint32 { return 0 }
+
+func GetGraphicsResetStatusARB() uint32 { return 0 }
+
+func GetGraphicsResetStatusKHR() uint32 { return 0 }
 
 func GetInteger64v(_ uint32, _ *int64) {}
 
@@ -116,6 +130,8 @@ func IsProgram(_ uint32) bool { return false }
 
 func LinkProgram(_ uint32) {}
 
+func MapBufferRange(_ uint32, _ int, _ int, _ uint32) unsafe.Pointer { return nil }
+
 func MapNamedBufferRange(_ uint32, _ int, _ int, _ uint32) unsafe.Pointer { return nil }
 
 func MaxShaderCompilerThreadsARB(_ uint32) {}
@@ -147,6 +163,8 @@ func Uniform1f(_ int32, _ float32) {}
 func Uniform1i(_ int32, _ int32) {}
 
 func Uniform1ui(_ int32, _ uint32) {}
+
+func UnmapBuffer(_ uint32) bool { return false }
 
 func UnmapNamedBuffer(_ uint32) bool { return false }
 

@@ -23,6 +23,8 @@ const (
 	CONTEXT_FLAGS                          = 0x821E
 	CONTEXT_LOST                           = 0x0507
 	CONTEXT_PROFILE_MASK                   = 0x9126
+	COPY_READ_BUFFER                       = 0x8F36
+	COPY_WRITE_BUFFER                      = 0x8F37
 	CURRENT_PROGRAM                        = 0x8B8D
 	DEBUG_OUTPUT                           = 0x92E0
 	DEBUG_OUTPUT_SYNCHRONOUS               = 0x8242
@@ -34,6 +36,7 @@ const (
 	DEBUG_TYPE_MARKER                      = 0x8268
 	DISPATCH_INDIRECT_BUFFER               = 0x90EE
 	DISPATCH_INDIRECT_BUFFER_BINDING       = 0x90EF
+	DYNAMIC_COPY                           = 0x88EA
 	DYNAMIC_STORAGE_BIT                    = 0x0100
 	EXTENSIONS                             = 0x1F03
 	FALSE                                  = 0
@@ -52,6 +55,7 @@ const (
 	LOSE_CONTEXT_ON_RESET                  = 0x8252
 	MAJOR_VERSION                          = 0x821B
 	MAP_COHERENT_BIT                       = 0x0080
+	MAP_INVALIDATE_BUFFER_BIT              = 0x0008
 	MAP_PERSISTENT_BIT                     = 0x0040
 	MAP_READ_BIT                           = 0x0001
 	MAP_WRITE_BIT                          = 0x0002
