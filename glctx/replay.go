@@ -17,6 +17,7 @@ type Replayed struct {
 	LinkNanos  int64 // compiling and linking
 	PrimeNanos int64
 	Primed     Priming
+	Context    recording.Context // of the replay; Replayer sets it
 
 	// MachineCode is as that of shader.Program.
 	MachineCode func() (entries []string, made bool)
@@ -44,7 +45,7 @@ func (p Priming) String() string {
 // It returns a *shader.CompileError where the driver does not compile or link it.
 func (c *Context) Replay(ctx context.Context, p *recording.Program) (r Replayed, err error) {
 	if c.schedule != nil {
-		return r, errors.New("glctx: replay: programs are replayed in contexts of Open, whose state is nobody else's")
+		return r, errors.New("glctx: replay: programs are replayed in contexts of Open, whose state is their own")
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
 		work := drivercache.Begin()

@@ -26,8 +26,9 @@ import (
 func (gl *GL) primeRecorded(p *recording.Program, id uint32) (Priming, error) {
 	switch {
 	case p.Has(recording.Compute):
+		gl.separateSamplers(id)
 		return Dispatched, gl.prime(&shader.Program{ID: id})
-	case !p.Has(recording.Vertex) || p.Separable && !p.Has(recording.Fragment) || !gl.canDraw():
+	case !p.Has(recording.Vertex) || p.Separable && !p.Has(recording.Fragment):
 		return NotPrimed, nil
 	}
 	if err := gl.primeDraw(p, id); err != nil {
@@ -36,14 +37,8 @@ func (gl *GL) primeRecorded(p *recording.Program, id uint32) (Priming, error) {
 	return Drawn, nil
 }
 
-// canDraw reports whether the context has framebuffer objects and the queries of
-// primeDraw.
-func (gl *GL) canDraw() bool { return true }
-
 // primeDraw draws one primitive of which no fragment is left.
 func (gl *GL) primeDraw(p *recording.Program, id uint32) error {
-	gl45.UseProgram(id)
-	defer gl45.UseProgram(0)
 	gl.separateSamplers(id)
 	var array uint32
 	gl45.GenVertexArrays(1, &array)
@@ -79,7 +74,9 @@ func (gl *GL) primitive(p *recording.Program, id uint32) (mode uint32, count int
 
 // separateSamplers gives each sampler a texture unit of its own: a draw with samplers of
 // two types on one unit, where all of them begin, is an error.
+// The program is current afterwards.
 func (gl *GL) separateSamplers(id uint32) {
+	gl45.UseProgram(id)
 	unit := int32(0)
 	for _, u := range gl.activeVariables(id, gl45.ACTIVE_UNIFORMS, gl45.GetActiveUniform) {
 		if !isSampler(u.kind) {

@@ -122,6 +122,9 @@ func (t *replayTarget) delete() {
 func (gl *GL) outputFormats(id uint32) []uint32 {
 	formats := []uint32{gl45.RGBA8}
 	limit := gl.integer(gl45.MAX_DRAW_BUFFERS)
+	if !gl.c.info.hasCompute() {
+		return formats // the queries below are as new
+	}
 	var count int32
 	gl45.GetProgramInterfaceiv(id, gl45.PROGRAM_OUTPUT, gl45.ACTIVE_RESOURCES, &count)
 	for i := range listLength(count) {

@@ -25,9 +25,6 @@ func BindRenderbuffer(target uint32, renderbuffer uint32) {
 func BindVertexArray(array uint32) {
 	gl.BindVertexArray(array)
 }
-func BufferData(target uint32, size int, data unsafe.Pointer, usage uint32) {
-	gl.BufferData(target, size, data, usage)
-}
 func CreateShaderProgramv(xtype uint32, count int32, strings **uint8) uint32 {
 	return gl.CreateShaderProgramv(xtype, count, strings)
 }
@@ -51,9 +48,6 @@ func EnableVertexAttribArray(index uint32) {
 }
 func FramebufferRenderbuffer(target uint32, attachment uint32, renderbuffertarget uint32, renderbuffer uint32) {
 	gl.FramebufferRenderbuffer(target, attachment, renderbuffertarget, renderbuffer)
-}
-func GenBuffers(n int32, buffers *uint32) {
-	gl.GenBuffers(n, buffers)
 }
 func GenFramebuffers(n int32, framebuffers *uint32) {
 	gl.GenFramebuffers(n, framebuffers)

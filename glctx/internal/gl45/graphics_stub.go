@@ -14,8 +14,6 @@ func BindRenderbuffer(_ uint32, _ uint32) {}
 
 func BindVertexArray(_ uint32) {}
 
-func BufferData(_ uint32, _ int, _ unsafe.Pointer, _ uint32) {}
-
 func CreateShaderProgramv(_ uint32, _ int32, _ **uint8) uint32 { return 0 }
 
 func DeleteFramebuffers(_ int32, _ *uint32) {}
@@ -31,8 +29,6 @@ func DrawBuffers(_ int32, _ *uint32) {}
 func EnableVertexAttribArray(_ uint32) {}
 
 func FramebufferRenderbuffer(_ uint32, _ uint32, _ uint32, _ uint32) {}
-
-func GenBuffers(_ int32, _ *uint32) {}
 
 func GenFramebuffers(_ int32, _ *uint32) {}
 
