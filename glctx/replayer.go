@@ -80,7 +80,7 @@ func (r *Replayer) open(like recording.Context) (*Context, error) {
 	o := r.options
 	o.Kind = kindOf(like)
 	o.Debug = like.Flags&recording.FlagDebug != 0
-	c, first := Open(o)
+	c, first := openManaged(o)
 	for _, v := range replayVersions[o.Kind.API] {
 		if first == nil || !errors.Is(first, ErrTooOld) && !errors.Is(first, ErrKind) {
 			return c, first
@@ -89,11 +89,21 @@ func (r *Replayer) open(like recording.Context) (*Context, error) {
 			continue
 		}
 		o.Kind.Major, o.Kind.Minor = v[0], v[1]
-		if c, err := Open(o); err == nil {
+		if c, err := openManaged(o); err == nil {
 			return c, nil
 		}
 	}
 	return nil, fmt.Errorf("glctx: replay: %s: %w", like, first)
+}
+
+// openManaged is Open, and fails where the driver keeps nothing in the cache directory.
+func openManaged(o Options) (*Context, error) {
+	c, err := Open(o)
+	if err == nil && !c.driver.Managed {
+		err = errors.Join(fmt.Errorf("a replay would leave nothing: the driver's own cache is not managed: %s", c.driver.Reason), c.Close())
+		return nil, err
+	}
+	return c, err
 }
 
 // kindOf returns the kind of a recorded context. Programs of versions before 3.0 are
