@@ -55,7 +55,8 @@ type Options struct {
 	Remote remote.Options
 
 	// NoExecutor leaves GPU.Executor nil. An executor takes 12 MiB of memory by
-	// default, half of it on the device.
+	// default, half of it on the device. It needs OpenGL 4.5: over a context of another
+	// kind, see Context.Kind, Open and New return glctx.ErrNeeds45 without NoExecutor.
 	NoExecutor bool
 
 	// NoTrials keeps the cache from starting child processes. A program that the driver
@@ -90,8 +91,8 @@ type GPU struct {
 
 // Open opens a GL context without a window, on a thread of its own, and a cache and
 // an executor over it. The first Open of a process also points the driver's own cache
-// at the cache directory. It returns glctx.ErrNoDriver, glctx.ErrTooOld or
-// glctx.ErrNoDevice, wrapped, with what to do about it. Close releases the GPU.
+// at the cache directory. It returns glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind
+// or glctx.ErrNoDevice, wrapped, with what to do about it. Close releases the GPU.
 func Open(o Options) (*GPU, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("shadercache: open: %w", err)
@@ -145,6 +146,9 @@ func newGPU(context *glctx.Context, o Options, f *fleet, contextTime time.Durati
 		return gpu, nil
 	}
 	if gpu.Executor, err = executor.New(context, gpu.Cache, o.Executor); err != nil {
+		if errors.Is(err, glctx.ErrNeeds45) {
+			err = fmt.Errorf("shadercache: %w; set Options.NoExecutor", err)
+		}
 		return nil, errors.Join(err, gpu.Close())
 	}
 	return gpu, nil

@@ -2,6 +2,8 @@ package glctx
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
@@ -50,23 +52,91 @@ type Kind struct {
 	NoError           bool
 }
 
-// String returns the kind for people, such as "OpenGL ES 3.1" or "OpenGL 4.3
+// String returns the kind for people, such as "OpenGL ES 3.1" or "OpenGL 4.3,
 // compatibility, robust".
 func (k Kind) String() string {
 	major, minor := k.version()
 	text := fmt.Sprintf("%s %d.%d", k.API, major, minor)
-	if k.Compatibility {
-		text += " compatibility"
-	}
-	for _, flag := range []struct {
-		set  bool
-		name string
-	}{{k.ForwardCompatible, "forward compatible"}, {k.Robust, "robust"}, {k.NoError, "no error"}} {
-		if flag.set {
+	for _, flag := range kindFlags {
+		if *flag.of(&k) {
 			text += ", " + flag.name
 		}
 	}
 	return text
+}
+
+// kindFlags are what may follow the version in the text of a kind.
+var kindFlags = []struct {
+	name string
+	of   func(*Kind) *bool
+}{
+	{"compatibility", func(k *Kind) *bool { return &k.Compatibility }},
+	{"forward", func(k *Kind) *bool { return &k.ForwardCompatible }},
+	{"robust", func(k *Kind) *bool { return &k.Robust }},
+	{"no-error", func(k *Kind) *bool { return &k.NoError }},
+}
+
+// MarshalText returns the kind as [ParseKind] reads it.
+func (k Kind) MarshalText() ([]byte, error) {
+	text := "gl"
+	if k.API == OpenGLES {
+		text = "gles"
+	}
+	if k.Major != 0 || k.Minor != 0 {
+		text += fmt.Sprintf("%d.%d", k.Major, k.Minor)
+	}
+	for _, flag := range kindFlags {
+		if *flag.of(&k) {
+			text += "," + flag.name
+		}
+	}
+	return []byte(text), k.check()
+}
+
+// kindText matches an API with or without a version.
+var kindText = regexp.MustCompile(`^(gl|gles)(?:([1-9])\.([0-9]))?$`)
+
+// UnmarshalText sets the kind as ParseKind does.
+func (k *Kind) UnmarshalText(text []byte) error {
+	list := strings.Split(string(text), ",")
+	parts := kindText.FindStringSubmatch(list[0])
+	if parts == nil {
+		return fmt.Errorf("%w: %q begins with neither gl nor gles and a version, as in gles3.1", ErrKind, text)
+	}
+	parsed := Kind{}
+	if parts[1] == "gles" {
+		parsed.API = OpenGLES
+	}
+	parsed.Major, _ = strconv.Atoi(parts[2])
+	parsed.Minor, _ = strconv.Atoi(parts[3])
+	for _, name := range list[1:] {
+		if !parsed.set(name) {
+			return fmt.Errorf("%w: %q has the flag %q, and there are compatibility, forward, robust and no-error", ErrKind, text, name)
+		}
+	}
+	if err := parsed.check(); err != nil {
+		return err
+	}
+	*k = parsed
+	return nil
+}
+
+// set sets a flag by its name and reports whether there is one of it.
+func (k *Kind) set(name string) bool {
+	for _, flag := range kindFlags {
+		if flag.name == name {
+			*flag.of(k) = true
+			return true
+		}
+	}
+	return false
+}
+
+// ParseKind reads a kind: "gl" or "gles", then the version where one is requested, then
+// flags, as in "gles3.1" and "gl4.3,compatibility,robust".
+func ParseKind(text string) (k Kind, err error) {
+	err = k.UnmarshalText([]byte(text))
+	return k, err
 }
 
 // version returns the lowest version.
@@ -192,6 +262,23 @@ func (c *Context) Require45(what string) error {
 		return nil
 	}
 	return fmt.Errorf("%w for %s: this context is %s; Get, Compile, Load and buffers work in it", ErrNeeds45, what, c.Kind())
+}
+
+// glslNote returns a line about a source with another GLSL than the context's, or "".
+func (i Info) glslNote(version string) string {
+	number, profile, _ := strings.Cut(version, " ")
+	has := i.Major*100 + i.Minor*10
+	wanted, err := strconv.Atoi(number)
+	es := strings.TrimSpace(profile) == "es"
+	if err != nil || es == (i.API == OpenGLES) && wanted <= has {
+		return ""
+	}
+	line := fmt.Sprintf("#version %d core", has)
+	if i.API == OpenGLES {
+		line = fmt.Sprintf("#version %d es", has)
+	}
+	return fmt.Sprintf("note: the text is of #version %s, and the context is %s %d.%d: it compiles %s and older",
+		version, i.API, i.Major, i.Minor, line)
 }
 
 // parseVersion returns the API and the version of a GL_VERSION.

@@ -44,9 +44,12 @@ func TestKinds(t *testing.T) {
 		"gl43":          {glctx.Kind{Major: 4, Minor: 3}, "#version 430 core", "OpenGL 4."},
 		"gl33":          {glctx.Kind{Major: 3, Minor: 3}, "#version 430 core", "OpenGL 4."},
 		"compatibility": {glctx.Kind{Major: 4, Minor: 5, Compatibility: true}, "#version 450 compatibility", "compatibility"},
-		"forward":       {glctx.Kind{Major: 4, Minor: 5, ForwardCompatible: true}, "#version 450 core", "forward compatible"},
+		"forward":       {glctx.Kind{Major: 4, Minor: 5, ForwardCompatible: true}, "#version 450 core", "forward"},
 		"es31":          {gles31, "#version 310 es", "OpenGL ES 3."},
 		"es":            {glctx.Kind{API: glctx.OpenGLES}, "#version 310 es", "OpenGL ES 3."},
+		"robust":        {glctx.Kind{Major: 4, Minor: 5, Robust: true}, "#version 450 core", "robust"},
+		"no error":      {glctx.Kind{Major: 4, Minor: 5, NoError: true}, "#version 450 core", "no-error"},
+		"es robust":     {glctx.Kind{API: glctx.OpenGLES, Robust: true}, "#version 310 es", "robust"},
 		"es20":          {glctx.Kind{API: glctx.OpenGLES, Major: 2}, "#version 310 es", "OpenGL ES 3."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,6 +110,29 @@ func wantDoubled(t *testing.T, c *glctx.Context, program uint32) {
 	})
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %d, want %d: %v", got, want, err)
+	}
+}
+
+func TestParseKind(t *testing.T) {
+	for text, want := range map[string]glctx.Kind{
+		"gl":                         {},
+		"gles":                       {API: glctx.OpenGLES},
+		"gles3.1":                    gles31,
+		"gl4.3,compatibility,robust": {Major: 4, Minor: 3, Compatibility: true, Robust: true},
+		"gl3.2,forward,no-error":     {Major: 3, Minor: 2, ForwardCompatible: true, NoError: true},
+	} {
+		got, err := glctx.ParseKind(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+		if back, err := want.MarshalText(); err != nil || string(back) != text {
+			t.Errorf("%+v: %q, %v", want, back, err)
+		}
+	}
+	for _, text := range []string{"", "vulkan", "gl4", "gl4.", "gles3.1,", "gles3.1,compatibility", "gl4.5,core,core", "GL", "gl0.1", "gl4.55"} {
+		if got, err := glctx.ParseKind(text); !errors.Is(err, glctx.ErrKind) || got != (glctx.Kind{}) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
@@ -128,19 +130,31 @@ func (b *build) result(gl *GL) error {
 	case err != nil && (gl.c.lost.Load() || compiled != gl45.FALSE || errors.Is(err, shader.ErrOutOfMemory)):
 		return fmt.Errorf("glctx: compile %s: %w", b.source.Name(), err)
 	case compiled == gl45.FALSE:
-		return &shader.CompileError{Name: b.source.Name(), Log: shaderLog(b.shader), Source: b.source}
+		return gl.compileError(b.source, shaderLog(b.shader))
 	case linked == gl45.FALSE:
-		return &shader.CompileError{Name: b.source.Name(), Log: programLog(b.program), Source: b.source}
+		return gl.compileError(b.source, programLog(b.program))
 	}
 	return nil
+}
+
+// compileError returns the error of a source that the driver rejects. Where the context
+// has another GLSL than that of the source, a line that says so follows the log.
+func (gl *GL) compileError(src *shader.Source, log string) error {
+	if note := gl.c.info.glslNote(src.Version()); note != "" && strings.TrimSpace(log) != "" {
+		log = strings.TrimRight(log, "\n") + "\n" + note + "\n"
+	}
+	return &shader.CompileError{Name: src.Name(), Log: log, Source: src}
 }
 
 // Load makes a program from a binary and primes it. Drivers reject binaries in two
 // ways, with a GL error (unknown format) and with a link status. Load returns
 // shader.ErrRejected, wrapped, for both.
 func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p shader.Program, err error) {
-	if len(payload) == 0 {
+	switch {
+	case len(payload) == 0:
 		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)
+	case c.Kind().NoError && !slices.Contains(c.info.Fingerprint.Formats, format):
+		return p, fmt.Errorf("glctx: load: %w: the driver has no format %#x", shader.ErrRejected, format)
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
 		work := drivercache.Begin()

@@ -50,8 +50,11 @@ func newRoot(o *options) *cobra.Command {
 	flags.BoolVar(&o.JSON, "json", false, "print the result as JSON")
 	flags.StringVar(&o.Dir, "dir", "", "cache directory (default $SHADERCACHE_DIR or the user's cache)")
 	flags.StringVar(&o.Device, "device", "", "GPU by index or UUID (default the first that works)")
+	flags.Var(&o.API, "api", "context: gl or gles, version, flags: gles3.1, gl4.3,robust (default gl)")
+	flags.Lookup("api").DefValue = ""
 	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: leave it alone")
 	flags.Var(&o.LogLevel, "log-level", "debug, info, warn or error")
+	cli.Complete(root, "api", "gl", "gles", "gles3.1", "gl4.3", "gl4.5,compatibility")
 	cli.Complete(root, "driver-cache", "on", "off")
 	cli.Complete(root, "log-level", "debug", "info", "warn", "error")
 	_ = root.MarkPersistentFlagDirname("dir")

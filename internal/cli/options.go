@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"io"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // Options holds the global flags, the streams, and the types of results.
@@ -10,6 +12,7 @@ type Options struct {
 	JSON        bool
 	Dir         string
 	Device      string
+	API         ContextKind
 	DriverCache OnOff
 	LogLevel    LogLevel
 	NoRemote    bool // the remote of the environment is not used
@@ -19,6 +22,18 @@ type Options struct {
 	// Results are what commands print with --json, see WithResult.
 	Results []JSONResult
 }
+
+// ContextKind is a flag with the kind of context that a command opens.
+type ContextKind struct{ glctx.Kind }
+
+func (v *ContextKind) Type() string { return "KIND" }
+
+func (v *ContextKind) String() string {
+	text, _ := v.MarshalText()
+	return string(text)
+}
+
+func (v *ContextKind) Set(text string) error { return v.UnmarshalText([]byte(text)) }
 
 // OnOff is a flag whose values are on and off.
 type OnOff bool
