@@ -51,12 +51,13 @@ var mayImport = map[string][]string{
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
+	"recorder":        {"internal/osfile"},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli", "remote"},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader"},
 	"internal/bench":  {"server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"server", "server/client", "server/socket", "server/status", "server/supervisor",
-		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "remote", "resident", "shader"},
+		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "recorder", "remote", "resident", "shader"},
 }
 
 // goFile is one parsed file of the project.
