@@ -39,6 +39,7 @@ func compile(replayer *glctx.Replayer, request string) (r isolate.Result) {
 		r.Err = err
 		return r
 	}
+	before, _ := drivercache.Written()
 	replayed, err := replayer.Replay(context.Background(), p)
 	if failure, ok := errors.AsType[*shader.CompileError](err); ok {
 		r.Name, err = failure.Name, failure
@@ -52,7 +53,7 @@ func compile(replayer *glctx.Replayer, request string) (r isolate.Result) {
 		drivercache.Settle()
 	}
 	r.Origin = cache.Disk
-	if _, made := replayed.MachineCode(); made {
+	if isMade(replayed, before) {
 		r.Origin = cache.Compiled
 	}
 	r.CompileNanos, r.PrimeNanos = replayed.LinkNanos, replayed.PrimeNanos
@@ -62,6 +63,20 @@ func compile(replayer *glctx.Replayer, request string) (r isolate.Result) {
 	}
 	r.Detail = string(text)
 	return r
+}
+
+// minEntryBytes is less than an entry of a driver's cache has, and more than a process
+// writes that compiles nothing.
+const minEntryBytes = 128
+
+// isMade reports whether the driver added to its cache. before is what the process had
+// written before the replay.
+func isMade(r glctx.Replayed, before int64) bool {
+	if after, known := drivercache.Written(); known {
+		return after-before >= minEntryBytes
+	}
+	_, made := r.MachineCode() // or another process added something
+	return made
 }
 
 // read returns the program of a request.
