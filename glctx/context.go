@@ -41,6 +41,8 @@ type Options struct {
 	// Adopt. Default: OpenGL 4.5 or newer, core profile.
 	Kind Kind
 
+	replay bool // the context is for a Replayer
+
 	// Debug requests a debug context and checks for errors after every GL call.
 	// Debug contexts are slower and have a different fingerprint.
 	Debug bool
@@ -181,10 +183,13 @@ func (c *Context) setUp() error {
 	c.info = c.gl.readInfo()
 	c.gl.startDebugOutput()
 	c.driver = c.driver.Effective(c.info.Fingerprint.Vendor, c.info.Fingerprint.Version)
-	if err := c.gl.Err(); err != nil {
+	if err := c.gl.Err(); err != nil && c.info.hasCompute() {
 		return fmt.Errorf("reading the driver's limits: %w", err)
 	}
 	c.info.Fingerprint.DriverUUID = c.gl.driverUUID()
+	if !c.info.hasCompute() {
+		return nil
+	}
 	return c.gl.preparePriming()
 }
 

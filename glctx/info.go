@@ -75,6 +75,11 @@ func (i Info) is(api API, major, minor int) bool {
 	return i.API == api && atLeast([2]int{i.Major, i.Minor}, major, minor)
 }
 
+// hasCompute reports whether the context has compute shaders: one of a replay may not.
+func (i Info) hasCompute() bool {
+	return atLeast([2]int{i.Major, i.Minor}, lowest[i.API][0], lowest[i.API][1])
+}
+
 // resetStatus returns the call for the reset status by its name in this context, or nil
 // where there is none.
 func (i Info) resetStatus() func() uint32 {
