@@ -255,8 +255,7 @@ func (t Texture) glBox(r Region) (sides int, at, n [3]int32) {
 const maxTransfer = 1<<31 - 1
 
 // CopyTexture copies a region on the device to a place in another texture, or in
-// another part of the same, whose texels have the same size. Both are of one shape, or
-// neither is a 1D array.
+// another part of the same, whose texels have the same size.
 func (gl *GL) CopyTexture(from Texture, r Region, to Texture, level, x, y, z int) error {
 	r, err := from.within(r)
 	if err == nil {
@@ -268,10 +267,9 @@ func (gl *GL) CopyTexture(from Texture, r Region, to Texture, level, x, y, z int
 	if err != nil {
 		return fmt.Errorf("glctx: %w: %w", ErrTextureRegion, err)
 	}
-	_, at, n := from.glBox(r)
-	_, there, _ := to.glBox(Region{X: x, Y: y, Z: z})
-	gl45.CopyImageSubData(from.ID, targets[from.Dim], int32(r.Level), at[0], at[1], at[2],
-		to.ID, targets[to.Dim], int32(level), there[0], there[1], there[2], n[0], n[1], n[2])
+	n := func(v int) int32 { return int32(v) } // layers are along z here, also those of a 1D array
+	gl45.CopyImageSubData(from.ID, targets[from.Dim], n(r.Level), n(r.X), n(r.Y), n(r.Z),
+		to.ID, targets[to.Dim], n(level), n(x), n(y), n(z), n(r.Width), n(r.Height), n(r.Depth))
 	gl.debugCheck("glCopyImageSubData")
 	return nil
 }
