@@ -6,13 +6,18 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/bench/link"
+	"github.com/shadercache/shadercache/internal/bench/objects"
 	"github.com/shadercache/shadercache/remote"
+	_ "github.com/shadercache/shadercache/remote/http"
 )
 
 // fill adds n programs of a usual size, with machine code that is compressed 3 times.
@@ -70,6 +75,39 @@ func BenchmarkStart(b *testing.B) {
 			b.ReportMetric(float64(used.Milliseconds())/float64(b.N), "cpu-ms/op")
 		})
 	}
+}
+
+// contextTime is about the time between Prepare and Start: that of EGL and the context.
+const contextTime = 40 * time.Millisecond
+
+// BenchmarkStartFar is a start from a server that is 40 ms away, at 100 Mb/s. Its time is
+// that after the context.
+func BenchmarkStartFar(b *testing.B) {
+	server := httptest.NewServer(&objects.Store{})
+	b.Cleanup(server.Close)
+	near := strings.TrimPrefix(server.URL, "http://")
+	far, err := link.New(near, 40*time.Millisecond, 100_000_000)
+	must(b, err)
+	b.Cleanup(func() { far.Close() })
+	from := openDir(b)
+	fill(b, from, mesaDriver, 48)
+	report := push(b, from, writer(server.URL+"/fleet"))
+	for b.Loop() {
+		b.StopTimer()
+		o := reader("http://" + far.Addr() + "/fleet")
+		o.Budget = time.Minute
+		r := open(b, openDir(b), o)
+		r.Prepare()
+		time.Sleep(contextTime)
+		b.StartTimer()
+		if s := r.Start(context.Background(), mesaDriver); s.Outcome != remote.Pulled || s.Pull.Programs != 48 {
+			b.Fatalf("%+v", s)
+		}
+		b.StopTimer()
+		must(b, r.Close())
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(report.Bytes), "pack-bytes")
 }
 
 // cpuTime returns the time that this process has used CPUs for.
