@@ -3,6 +3,7 @@ package shader
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -47,6 +48,36 @@ type Resource struct {
 	Name    string
 	Binding int32 // binding point of a buffer; location of a uniform
 	Bytes   int32 // smallest legal buffer; for a Uniform its array length
+
+	// Type is that of a Uniform, and not a part of the digest: the program's text has
+	// it. 0: not known.
+	Type UniformType
+}
+
+// UniformType is the GLSL type of a uniform, as OpenGL numbers it.
+type UniformType uint32
+
+// The types of uniforms that can be set.
+const (
+	TypeInt   UniformType = 0x1404
+	TypeUint  UniformType = 0x1405
+	TypeFloat UniformType = 0x1406
+	TypeBool  UniformType = 0x8B56
+)
+
+// String returns the type's name in GLSL.
+func (t UniformType) String() string {
+	switch t {
+	case TypeInt:
+		return "int"
+	case TypeUint:
+		return "uint"
+	case TypeFloat:
+		return "float"
+	case TypeBool:
+		return "bool"
+	}
+	return fmt.Sprintf("another type (%#x)", uint32(t))
 }
 
 // Sort sorts the resources by kind, then name, as [Interface.Digest] requires.
