@@ -40,6 +40,9 @@ func (i Info) Software() bool {
 // Has reports whether the driver has a GL extension.
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
 
+// PinnedMemory reports whether [GL.NewPinned] works.
+func (i Info) PinnedMemory() bool { return i.Has("GL_AMD_pinned_memory") }
+
 // requireVersion returns an error where no context is current, or one that cannot be
 // used.
 func (gl *GL) requireVersion() error {

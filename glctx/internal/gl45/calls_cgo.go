@@ -19,6 +19,9 @@ func BindBufferBase(target uint32, index uint32, buffer uint32) {
 func BindBufferRange(target uint32, index uint32, buffer uint32, offset int, size int) {
 	gl.BindBufferRange(target, index, buffer, offset, size)
 }
+func BufferData(target uint32, size int, data unsafe.Pointer, usage uint32) {
+	gl.BufferData(target, size, data, usage)
+}
 func ClearNamedBufferData(buffer uint32, internalformat uint32, format uint32, xtype uint32, data unsafe.Pointer) {
 	gl.ClearNamedBufferData(buffer, internalformat, format, xtype, data)
 }

@@ -23,6 +23,7 @@ func BindBufferBase(_ uint32, _ uint32, _ uint32) {}
 
 func BindBufferRange(_ uint32, _ uint32, _ uint32, _ int, _ int) {}
 
+func BufferData(_ uint32, _ int, _ unsafe.Pointer, _ uint32)                        {}
 func ClearNamedBufferData(_ uint32, _ uint32, _ uint32, _ uint32, _ unsafe.Pointer) {}
 
 func ClientWaitSync(_ uintptr, _ uint32, _ uint64) uint32 { return 0 }

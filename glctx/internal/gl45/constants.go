@@ -34,8 +34,10 @@ const (
 	DEBUG_TYPE_MARKER                      = 0x8268
 	DISPATCH_INDIRECT_BUFFER               = 0x90EE
 	DISPATCH_INDIRECT_BUFFER_BINDING       = 0x90EF
+	DYNAMIC_COPY                           = 0x88EA
 	DYNAMIC_STORAGE_BIT                    = 0x0100
 	EXTENSIONS                             = 0x1F03
+	EXTERNAL_VIRTUAL_MEMORY_BUFFER_AMD     = 0x9160
 	FALSE                                  = 0
 	FLOAT                                  = 0x1406
 	FLOAT_VEC2                             = 0x8B50
