@@ -68,6 +68,7 @@ type Welcome struct {
 	Label       string // of the driver
 	Fingerprint [32]byte
 	Limits      wire.Limits
+	ZeroCopy    bool   // jobs use operands in a Memory in place: see Memory
 	Ended       string // why the worker before this one ended
 }
 
@@ -162,7 +163,7 @@ func (c *Client) hello(name string) error {
 	}
 	c.mu.request = 1
 	c.welcome = Welcome{
-		m.Session, m.Generation, string(m.Server), string(m.Device), string(m.Label), m.Fingerprint, m.Limits, string(m.Ended),
+		m.Session, m.Generation, string(m.Server), string(m.Device), string(m.Label), m.Fingerprint, m.Limits, m.ZeroCopy, string(m.Ended),
 	}
 	return nil
 }

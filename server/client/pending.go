@@ -82,10 +82,11 @@ func (p *Pending) stage(ctx context.Context, size int) (*Memory, error) {
 	return m, err
 }
 
-// unstage gives back staged memory: for reuse only where the server has answered.
-func (p *Pending) unstage(answered bool) {
+// unstage gives back staged memory: for reuse only where no job uses it. One that failed, as
+// by its deadline, may still run, and write it.
+func (p *Pending) unstage(unused bool) {
 	for _, m := range p.staged {
-		if answered {
+		if unused {
 			p.c.unstage(m)
 		} else {
 			m.Release()
@@ -147,7 +148,7 @@ func (p *Pending) Wait(ctx context.Context) error {
 			copy(c.to, c.from.bytes)
 		}
 	}
-	p.unstage(true)
+	p.unstage(p.err == nil)
 	return p.err
 }
 
@@ -163,10 +164,9 @@ func (p *Pending) Release() {
 	p.over, p.err = true, ErrReleased
 	select {
 	case <-p.call.done:
-		p.unstage(true)
 	default:
 		p.c.cancel(&p.call)
 		<-p.call.done // the server answers a cancel at once
-		p.unstage(true)
 	}
+	p.unstage(p.call.err == nil)
 }
