@@ -146,24 +146,40 @@ func (s *session) submit(r *running) (err error) {
 // what a session that has ended still has on the GPU counts against its turns.
 func (s *session) complete() {
 	for r := range s.running {
-		// It does not wait for clients, and ends with the context if not with the job.
-		_ = r.pending.Await(context.Background())
-		s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
-		if r.task.claim() {
-			s.finish(r)
-		} else {
-			r.pending.Release()
-		}
-		s.server.watch.end(false)
-		s.server.turns.release(r.weight)
-		out := r.task.out
-		out.unexpect(r.unread)
-		r.release()
-		if len(s.running) == 0 || out != s.out {
-			out.flush()
-			s.out.flush()
+		for r != nil {
+			out := r.task.out
+			s.completeJob(r)
+			if r = s.nextRunning(); r == nil || r.task.out != out || !r.pending.Ready() {
+				out.flush()
+			}
 		}
 	}
+}
+
+// nextRunning returns the next job that was submitted, or nil.
+func (s *session) nextRunning() *running {
+	select {
+	case r := <-s.running:
+		return r
+	default:
+		return nil
+	}
+}
+
+// completeJob waits for a job and answers it.
+func (s *session) completeJob(r *running) {
+	// It does not wait for clients, and ends with the context if not with the job.
+	_ = r.pending.Await(context.Background())
+	s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
+	if r.task.claim() {
+		s.finish(r)
+	} else {
+		r.pending.Release()
+	}
+	s.server.watch.end(false)
+	s.server.turns.release(r.weight)
+	r.task.out.unexpect(r.unread)
+	r.release()
 }
 
 // finish delivers the outputs of a job and answers it.

@@ -101,7 +101,7 @@ func (p *Pending) submit(ctx context.Context, m wire.Message) error {
 		p.unstage(true)
 		return err
 	}
-	p.call = call{sent: p.sent, deliver: p.deliver, slots: p.c.slots}
+	p.call.sent, p.call.deliver, p.call.slots = p.sent, p.deliver, p.c.slots
 	if err := p.c.start(&p.call, m); err != nil {
 		p.c.put()
 		p.unstage(true)
@@ -133,14 +133,8 @@ func (p *Pending) Wait(ctx context.Context) error {
 	if p.over {
 		return p.err
 	}
-	select {
-	case <-p.call.done:
-	default:
-		select {
-		case <-p.call.done:
-		case <-ctx.Done():
-			return contextError(ctx)
-		}
+	if err := p.c.wait(ctx, &p.call); err != nil && !p.call.ended.Load() {
+		return err
 	}
 	p.over, p.err = true, p.call.err
 	if p.err == nil {
