@@ -254,6 +254,7 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 		}
 	}
 	p.mu.version = m.Version
+	s.server.counts.weights.Add(1)
 	return nil
 }
 

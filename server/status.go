@@ -52,6 +52,7 @@ type Counters struct {
 	Jobs      uint64 `json:"jobs"`   // that the GPU got, runs of plans included
 	Failed    uint64 `json:"failed"` // requests that were answered with an error
 	Deadlines uint64 `json:"deadlines"`
+	Weights   uint64 `json:"weights"`   // of plans that were uploaded
 	BytesIn   uint64 `json:"bytes_in"`  // of jobs and copies
 	BytesOut  uint64 `json:"bytes_out"` // likewise
 
@@ -86,7 +87,7 @@ func (s *Server) counters() Counters {
 	n := &s.counts
 	return Counters{
 		Sessions: n.sessions.Load(), Refused: n.refused.Load(), Requests: n.requests.Load(), Jobs: n.jobs.Load(),
-		Failed: n.failed.Load(), Deadlines: n.deadlines.Load(), BytesIn: n.bytesIn.Load(), BytesOut: n.bytesOut.Load(), BytesCopied: n.bytesCopied.Load(),
+		Failed: n.failed.Load(), Deadlines: n.deadlines.Load(), Weights: n.weights.Load(), BytesIn: n.bytesIn.Load(), BytesOut: n.bytesOut.Load(), BytesCopied: n.bytesCopied.Load(),
 	}
 }
 
