@@ -86,7 +86,7 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 	if from != nil {
 		err = to.memory.CopyFrom(s.ctx, offset, from.memory, fromOffset, n)
 	} else {
-		err = s.upload(to.memory, offset, data, &m.From)
+		err = s.upload(to, offset, data, &m.From)
 		s.server.counts.bytesIn.Add(uint64(n))
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	if !t.claim() {
 		return nil
 	}
-	if err := s.download(from.memory, offset, dst, &m.To); err != nil {
+	if err := s.download(from, offset, dst, &m.To); err != nil {
 		t.fail(err, wire.CodeInternal)
 		t.out.flush()
 		return nil
@@ -150,22 +150,29 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	return nil
 }
 
-// upload copies the bytes of an operand of the client to memory on the device.
-func (s *session) upload(to *executor.Memory, offset int, data []byte, from *wire.Operand) error {
+// upload copies the bytes of an operand of the client to a buffer: in pieces where no other
+// session can find a part of them.
+func (s *session) upload(to *openBuffer, offset int, data []byte, from *wire.Operand) error {
 	if pinned := s.pinned(from); pinned != nil {
-		return to.CopyFrom(s.ctx, offset, pinned, int(from.Offset), len(data))
+		return to.memory.CopyFrom(s.ctx, offset, pinned, int(from.Offset), len(data))
 	}
 	s.server.counts.bytesCopied.Add(uint64(len(data)))
-	return to.Upload(s.ctx, offset, data)
+	if to.named != nil {
+		return to.memory.Upload(s.ctx, offset, data)
+	}
+	return to.memory.UploadInPieces(s.ctx, offset, data)
 }
 
-// download copies memory on the device to an operand of the client.
-func (s *session) download(from *executor.Memory, offset int, dst []byte, to *wire.Operand) error {
+// download copies a buffer to an operand of the client: likewise.
+func (s *session) download(from *openBuffer, offset int, dst []byte, to *wire.Operand) error {
 	if pinned := s.pinned(to); pinned != nil {
-		return pinned.CopyFrom(s.ctx, int(to.Offset), from, offset, len(dst))
+		return pinned.CopyFrom(s.ctx, int(to.Offset), from.memory, offset, len(dst))
 	}
 	s.server.counts.bytesCopied.Add(uint64(len(dst)))
-	return from.Download(s.ctx, offset, dst)
+	if from.named != nil {
+		return from.memory.Download(s.ctx, offset, dst)
+	}
+	return from.memory.DownloadInPieces(s.ctx, offset, dst)
 }
 
 // pinned returns the pinned memory of an operand in bounds, or nil.

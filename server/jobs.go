@@ -187,7 +187,7 @@ func (s *session) finish(r *running) {
 	err := r.pending.Wait(context.Background())
 	for _, d := range r.late {
 		if err == nil {
-			err = d.from.Download(context.Background(), 0, d.to)
+			err = d.from.DownloadInPieces(context.Background(), 0, d.to)
 		}
 	}
 	if err != nil {

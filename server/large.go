@@ -35,7 +35,7 @@ func (s *session) moveLarge(r *running) error {
 		if err != nil {
 			return err
 		}
-		if err := memory.Upload(s.ctx, 0, in.Data); err != nil {
+		if err := memory.UploadInPieces(s.ctx, 0, in.Data); err != nil {
 			return err
 		}
 		r.bind(executor.Bound{Binding: in.Binding, Memory: memory, ReadOnly: true})

@@ -22,7 +22,16 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-func TestMain(m *testing.M) { gltest.Main(m) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(envStream); path != "" {
+		if err := streamForever(path, os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	gltest.Main(m)
+}
 
 // affine computes a*x + b of every word.
 var affine = shader.MustSource("affine", `

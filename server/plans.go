@@ -391,7 +391,7 @@ func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input
 		return err
 	}
 	if input != nil && !inPlace {
-		if err := from.Upload(s.ctx, 0, input); err != nil {
+		if err := from.UploadInPieces(s.ctx, 0, input); err != nil {
 			return err
 		}
 	}
