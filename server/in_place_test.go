@@ -287,6 +287,7 @@ func TestMemoryOfAFailedJobIsNotUsedAgain(t *testing.T) {
 	c := f.dial()
 	p, fast := program(t, c, slow), program(t, c, affine)
 	job := f.slowJob(p, 1024) // 256 KiB of output
+	job.Uniforms = []client.Uniform{client.Uint("turns", 2000)}
 	short, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
 	defer cancel()
 	pending, err := c.Submit(short, job)

@@ -23,14 +23,31 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(envStream); path != "" {
-		if err := streamForever(path, os.Args[1]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	runAsClient()
 	gltest.Main(m)
+}
+
+// runAsClient runs the client that the environment names, if it does, and ends the process.
+func runAsClient() {
+	var err error
+	switch stream, die := os.Getenv(envStream), os.Getenv(envDie); {
+	case stream != "":
+		err = streamForever(stream, os.Args[1])
+	case die != "":
+		var step int
+		_, scanned := fmt.Sscan(os.Args[1], &step)
+		delay, parsed := time.ParseDuration(os.Args[2])
+		if err = errors.Join(scanned, parsed); err == nil {
+			err = dyingClient(die, step, delay)
+		}
+	default:
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // affine computes a*x + b of every word.
