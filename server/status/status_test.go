@@ -123,7 +123,7 @@ func TestProfilesAndOtherPages(t *testing.T) {
 	_, get := serve(t, sample())
 	for path, want := range map[string]int{
 		"GET /debug/pprof/": 200, "GET /debug/pprof/goroutine?debug=1": 200, "GET /debug/pprof/cmdline": 200,
-		"GET /": 404, "GET /other": 404, "POST /status": 405, "POST /metrics": 200,
+		"GET /": 404, "GET /other": 404, "POST /status": 405, "POST /metrics": 405,
 	} {
 		method, page, _ := strings.Cut(path, " ")
 		if code, _ := get(method, page); code != want {
