@@ -14,13 +14,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/socket"
 )
 
 // BenchmarkRoundTrip is one job of 4 KiB in and out at a time, each checked.
@@ -256,4 +261,102 @@ func BenchmarkFirstResult(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(took[len(took)*9/10].Microseconds())/1000, "p90-ms")
+}
+
+// envIdle has this test binary run as a process that has a context, and is idle: "context"
+// has no more, "server" is the socket of a server that it runs after it.
+const envIdle = "SHADERCACHE_SERVER_IDLE"
+
+// BenchmarkIdle measures a process with a context and nothing else, and one with a server
+// that has run a job: memory of the host, and the server's CPU time of 5 s without a
+// client, in ticks of 10 ms. What the server takes beyond the driver is the difference.
+func BenchmarkIdle(b *testing.B) {
+	path := filepath.Join(privateDir(b), "socket")
+	memory := map[string]int{}
+	for name, role := range map[string]string{"context": "context", "server": path} {
+		pid := startIdle(b, role)
+		if name == "server" {
+			if err := shortClient(b.Context(), path, 5); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			before := ticks(b, pid)
+			time.Sleep(5 * time.Second)
+			b.ReportMetric(float64(ticks(b, pid)-before), "ticks")
+		}
+		for _, kind := range []string{"RssAnon", "RssFile", "RssShmem"} {
+			kib := statusOf(b, pid, kind)
+			memory[name] += kib
+			b.ReportMetric(float64(kib)/1024, name+"-"+kind+"-MiB")
+		}
+	}
+	b.ReportMetric(float64(memory["server"]-memory["context"])/1024, "beyond-context-MiB")
+	b.ReportMetric(0, "ns/op")
+}
+
+// startIdle starts a process and returns its id.
+func startIdle(b *testing.B, role string) string {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(cmd.Environ(), envIdle+"="+role)
+	cmd.Stderr = os.Stderr
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			b.Error(err)
+		}
+	})
+	if lines := bufio.NewScanner(out); !lines.Scan() {
+		b.Fatal("the process ended")
+	}
+	return strconv.Itoa(cmd.Process.Pid)
+}
+
+// beIdle has the role until its standard input ends.
+func beIdle(role string) error {
+	wait := func() {
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+	c, err := glctx.Open(glctx.Options{})
+	if err != nil {
+		return err
+	}
+	if role == "context" {
+		wait()
+		return c.Close()
+	}
+	gpu, err := shadercache.New(c, shadercache.Options{Cache: cache.Options{MemoryOnly: true}})
+	if err != nil {
+		return err
+	}
+	l, err := socket.Listen(role)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.New(gpu, server.Options{}).Serve(ctx, l) }()
+	wait()
+	stop()
+	return errors.Join(<-done, gpu.Close())
+}
+
+// ticks returns the CPU time of a process.
+func ticks(b *testing.B, pid string) int {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		b.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
+	user, err1 := strconv.Atoi(fields[12])
+	system, err2 := strconv.Atoi(fields[13])
+	if err := errors.Join(err1, err2); err != nil {
+		b.Fatal(err)
+	}
+	return user + system
 }

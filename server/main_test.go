@@ -30,7 +30,11 @@ func TestMain(m *testing.M) {
 // runAsClient runs the client that the environment names, if it does, and ends the process.
 func runAsClient() {
 	var err error
-	switch stream, die := os.Getenv(envStream), os.Getenv(envDie); {
+	switch stream, die, short, idle := os.Getenv(envStream), os.Getenv(envDie), os.Getenv(envShort), os.Getenv(envIdle); {
+	case idle != "":
+		err = beIdle(idle)
+	case short != "":
+		err = shortClient(context.Background(), short, 5)
 	case stream != "":
 		err = streamForever(stream, os.Args[1])
 	case die != "":
