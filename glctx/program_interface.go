@@ -15,7 +15,7 @@ func (gl *GL) readInterface(p *shader.Program) error {
 	if size > 0 && size <= binary.MaxPayloadBytes {
 		p.Bytes = int(size) // else the driver does not know
 	}
-	var group [3]int32
+	var group [3]int32 // zeros with local_size_variable
 	gl45.GetProgramiv(p.ID, gl45.COMPUTE_WORK_GROUP_SIZE, &group[0])
 	for axis, v := range group {
 		p.Interface.WorkGroup[axis] = uint32(v)
@@ -24,6 +24,7 @@ func (gl *GL) readInterface(p *shader.Program) error {
 		p.Interface.Resources = gl.resources(p.Interface.Resources, p.ID, k)
 	}
 	p.Interface.Sort()
+	gl.assignUnits(p)
 	if err := gl.Err(); err != nil {
 		return fmt.Errorf("glctx: read the program's interface: %w", err)
 	}
@@ -54,12 +55,12 @@ func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) 
 		queried = 4
 	}
 	for i := range listLength(count) {
-		values := [4]int32{-1, -1, -1}
+		values := [4]int32{-1, -1, -1, 0}
 		gl45.GetProgramResourceiv(program, k.of, i, queried, &k.properties[0], queried, nil, &values[0])
 		if k.kind == shader.Uniform && values[2] >= 0 {
 			continue
 		}
-		r := shader.Resource{Kind: k.kind, Binding: values[0], Bytes: values[1], Type: shader.UniformType(values[3])}
+		r := shader.Resource{Kind: k.kind, Binding: values[0], Bytes: values[1], Type: shader.Type(values[3])}
 		if k.kind != shader.AtomicCounter {
 			r.Name = resourceName(program, k.of, i)
 		}

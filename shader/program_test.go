@@ -9,7 +9,7 @@ func TestInterfaceDigest(t *testing.T) {
 	resources := []Resource{
 		{Kind: StorageBuffer, Name: "In", Binding: 0, Bytes: 16},
 		{Kind: StorageBuffer, Name: "Out", Binding: 1, Bytes: 16},
-		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1, Type: TypeFloat},
+		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1},
 	}
 	sorted := Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: slices.Clone(resources)}
 	shuffled := Interface{WorkGroup: sorted.WorkGroup, Resources: []Resource{resources[2], resources[1], resources[0]}}
