@@ -21,37 +21,58 @@ import (
 	"github.com/shadercache/shadercache/server/socket"
 )
 
-// serverAuto is the value of --server that uses a server where one runs.
-const serverAuto = "auto"
-
 // addServerFlag adds --server to a command.
 func addServerFlag(cmd *cobra.Command, value *string) {
 	cmd.Flags().StringVar(value, "server", os.Getenv(socket.EnvPath),
-		"use the server at this socket; auto: where one runs (default $SHADERCACHE_SERVER, else none)")
+		"use the server at this socket; auto: where one runs; start: start one where none runs (default $SHADERCACHE_SERVER, else off)")
 	cmd.Flags().Lookup("server").DefValue = "" // the help does not depend on the environment
-	cli.Complete(cmd, "server", serverAuto)
+	cli.Complete(cmd, "server", socket.Auto, socket.Start, socket.Off)
 }
 
 // dialServer connects to the server that --server names. It returns nil where it names
-// none, or is auto and none runs.
-func (o *options) dialServer(ctx context.Context, path string) (*client.Client, error) {
-	if path == "" {
+// none, where it is auto and none runs, and where it is start and none can be started.
+func (o *options) dialServer(ctx context.Context, name string) (*client.Client, error) {
+	if err := socket.CheckName("--server or $SHADERCACHE_SERVER", name); err != nil {
+		return nil, err
+	}
+	dialed := client.Options{Path: name, Name: "shadercache run"}
+	switch name {
+	case "", socket.Off:
 		return nil, nil
+	case socket.Auto, socket.Start:
+		dialed.Path = userSocket()
 	}
-	if path == serverAuto {
-		path = socket.DefaultPath()
-		c, err := client.Dial(ctx, client.Options{Path: path, Name: "shadercache run"})
-		if err != nil {
-			o.Logger().Debug("no server is used", "reason", err)
-			return nil, nil
-		}
+	var c *client.Client
+	var err error
+	if name == socket.Start {
+		c, err = client.DialOrStart(ctx, dialed, client.Start{})
+	} else {
+		c, err = client.Dial(ctx, dialed)
+	}
+	switch {
+	case err == nil:
 		return c, nil
+	case ctx.Err() != nil:
+		return nil, err
+	case name == socket.Auto && errors.Is(err, client.ErrNoServer):
+		o.Logger().Debug("no server is used", "reason", err)
+		return nil, nil
+	case name == socket.Auto || name == socket.Start:
+		o.Logger().Warn("no server is used", "reason", err)
+		return nil, nil
+	case errors.Is(err, client.ErrNoServer):
+		err = cli.Hint(err, "start one with shadercache serve --socket "+name+", or use --server auto")
 	}
-	c, err := client.Dial(ctx, client.Options{Path: path, Name: "shadercache run"})
-	if errors.Is(err, client.ErrNoServer) {
-		err = cli.Hint(err, "start one with shadercache serve --socket "+path+", or use --server auto")
+	return nil, err
+}
+
+// userSocket returns the socket of the user's server: that of the environment where it
+// names one.
+func userSocket() string {
+	if path, err := socket.DefaultPath(); err == nil {
+		return path
 	}
-	return c, err
+	return socket.UserPath()
 }
 
 // serverStatus returns the state of a client's server.
