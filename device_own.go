@@ -42,8 +42,14 @@ var ownKinds = []errorKind{
 
 func ownError(err error) error { return withKind(err, ownKinds, nil) }
 
-// jobError is ownError for a job: what it does not know is said of the job.
+// Err is jobError, for packages above this one.
+func (d *ownDevice) Err(err error) error { return jobError(err) }
+
+// jobError is ownError for a job or a plan: an error that it does not know is about that.
 func jobError(err error) error {
+	if _, ok := errors.AsType[*shader.CompileError](err); ok {
+		return err
+	}
 	for _, known := range []error{ErrReleased, ErrInvalid, shader.ErrOutOfMemory} {
 		if errors.Is(err, known) {
 			return err

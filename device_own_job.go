@@ -35,14 +35,22 @@ func (d *ownDevice) Submit(ctx context.Context, j *Job) (Pending, error) {
 	if err := d.err(); err != nil {
 		return nil, err
 	}
+	job, err := d.job(j)
+	if err != nil {
+		return nil, jobError(err)
+	}
+	return d.gpu.SubmitJob(ctx, job)
+}
+
+// SubmitJob submits a job of the executor, as [Device] submits one: a deadline of ctx is
+// the deadline of the job, and operands that do not fit into a slot get memory of their
+// own on the GPU.
+func (g *GPU) SubmitJob(ctx context.Context, job executor.Job) (Pending, error) {
 	p := &ownPending{}
 	p.deadline, _ = ctx.Deadline()
-	job, err := d.job(j)
+	err := p.moveLarge(ctx, g.Executor, &job)
 	if err == nil {
-		err = p.moveLarge(ctx, d.gpu.Executor, &job)
-	}
-	if err == nil {
-		err = d.gpu.Executor.SubmitInto(ctx, job, &p.pending)
+		err = g.Executor.SubmitInto(ctx, job, &p.pending)
 	}
 	if err != nil {
 		p.free()
@@ -130,6 +138,7 @@ func (p *ownPending) moveLarge(ctx context.Context, e *executor.Executor, job *e
 	if room := e.SlotBytes() / 2; in <= room && out <= room {
 		return nil
 	}
+	job.Then = slices.Clone(job.Then) // the caller's
 	var inputs []executor.Input
 	for _, each := range job.Inputs {
 		if len(each.Data) < largeOperand {
@@ -185,7 +194,7 @@ func withBound(list []executor.Bound, b executor.Bound) []executor.Bound {
 	if slices.ContainsFunc(list, func(other executor.Bound) bool { return other.Binding == b.Binding }) {
 		return list
 	}
-	return append(list, b)
+	return append(slices.Clip(list), b)
 }
 
 // hasStorage reports whether a program of the job has a storage block at a binding.

@@ -35,8 +35,10 @@ func servedError(err error) error {
 	return withKind(err, servedKinds, nil)
 }
 
-// Server returns the session with the server, for packages above this one.
+// Server returns the session with the server, and Err an error of it as one of this
+// package: for packages above this one.
 func (d *servedDevice) Server() *client.Client { return d.client }
+func (d *servedDevice) Err(err error) error    { return servedError(err) }
 
 func (d *servedDevice) Name() string { return d.client.Welcome().Device }
 
