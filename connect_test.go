@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -79,6 +80,31 @@ func startServer(t *testing.T, args ...string) *serverProcess {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// kill kills the server and its worker.
+func (s *serverProcess) kill(t *testing.T) {
+	t.Helper()
+	pid := s.cmd.Process.Pid
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	_ = s.cmd.Process.Signal(syscall.SIGSTOP) // it starts no other worker
+	for _, task := range tasks {
+		var list []byte
+		if list, err = os.ReadFile(task); err != nil {
+			break
+		}
+		for _, word := range strings.Fields(string(list)) {
+			var child int
+			if child, err = strconv.Atoi(word); err == nil {
+				err = syscall.Kill(child, syscall.SIGKILL)
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Process.Kill()
+	<-s.done
 }
 
 // shortDir returns a private directory with a short path: a socket's has a limit.
@@ -292,8 +318,7 @@ func TestServerGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = server.cmd.Process.Kill()
-	<-server.done
+	server.kill(t)
 	if err := pending.Wait(t.Context()); !errors.Is(err, shadercache.ErrLost) {
 		t.Errorf("the job that ran: %v", err)
 	}
@@ -401,7 +426,7 @@ func TestNoServerCanBeStarted(t *testing.T) {
 	for name, path := range map[string]string{"none": "/nonexistent", "it fails": bin + ":" + os.Getenv("PATH")} {
 		t.Setenv("PATH", path)
 		o, log := serverOptions(t, shadercache.ServerStart)
-		if served, err := isServed(t, o); err != nil || served || strings.Count(log.String(), "level=WARN") != 1 {
+		if served, err := isServed(t, o); err != nil || served || strings.Count(log.String(), `level=WARN msg="no server is used"`) != 1 {
 			t.Errorf("%s: served %t, %v\n%s", name, served, err, log)
 		}
 	}
