@@ -50,7 +50,7 @@ type serverProcess struct {
 }
 
 // startServer starts a server and waits until it serves. The test ends it.
-func startServer(t *testing.T, args ...string) *serverProcess {
+func startServer(t testing.TB, args ...string) *serverProcess {
 	t.Helper()
 	gltest.Open(t) // skips or fails where there is no driver
 	program, err := command()
@@ -108,7 +108,7 @@ func (s *serverProcess) kill(t *testing.T) {
 }
 
 // shortDir returns a private directory with a short path: a socket's has a limit.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "scs")
 	if err != nil {

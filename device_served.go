@@ -107,16 +107,7 @@ func (d *servedDevice) Get(ctx context.Context, source *shader.Source) (Program,
 }
 
 // Origin returns the origin by the name that the server gives it.
-func (p *servedProgram) Origin() cache.Origin { return originOf(p.Program.Origin()) }
-
-func originOf(name string) cache.Origin {
-	for _, o := range []cache.Origin{cache.Compiled, cache.Disk, cache.Memory, cache.Resident} {
-		if o.String() == name {
-			return o
-		}
-	}
-	return 0
-}
+func (p *servedProgram) Origin() cache.Origin { return cache.ParseOrigin(p.Program.Origin()) }
 
 // servedBuffer is a buffer of a server.
 type servedBuffer struct {

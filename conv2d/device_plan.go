@@ -66,6 +66,9 @@ type DevicePlanOptions struct {
 
 	// Exact is PlanOptions.Exact.
 	Exact bool
+
+	// Choice is the algorithm of every layer. Default: the plan chooses.
+	Choice *Choice
 }
 
 // OpenPlan makes a plan of layers for a device, or opens the one of a name. It returns
@@ -78,17 +81,17 @@ func OpenPlan(ctx context.Context, d shadercache.Device, o DevicePlanOptions, la
 			return nil, fmt.Errorf("%w: %w", shadercache.ErrInvalid, err)
 		}
 	}
+	list := make([]Layer, len(layers))
+	for i, s := range layers {
+		list[i] = Layer{Name: s.String(), Shape: s, Choice: o.Choice}
+	}
 	if server, ok := d.(served); ok {
-		return openServedPlan(ctx, server, o, layers)
+		return openServedPlan(ctx, server, o, list)
 	}
 	gpu, err := d.Local()
 	own, ok := d.(ownErrors)
 	if err != nil || !ok {
 		return nil, errors.Join(errors.New("conv2d: a Device that Connect did not return"), err)
-	}
-	list := make([]Layer, len(layers))
-	for i, s := range layers {
-		list[i] = Layer{Name: s.String(), Shape: s}
 	}
 	n, err := NewNetwork(ctx, gpu.Executor, gpu.Cache, list, PlanOptions{Exact: o.Exact})
 	if err != nil {
@@ -183,23 +186,23 @@ type servedPlan struct {
 	layers []client.Layer
 }
 
-func openServedPlan(ctx context.Context, d served, o DevicePlanOptions, layers []Shape) (DevicePlan, error) {
-	words := make([]string, len(layers))
-	for i, s := range layers {
-		words[i] = s.String()
+func openServedPlan(ctx context.Context, d served, o DevicePlanOptions, layers []Layer) (DevicePlan, error) {
+	lines := make([]string, len(layers))
+	for i, l := range layers {
+		lines[i] = l.Spec()
 	}
 	c := d.Server()
 	var p *client.Plan
 	var err error
 	switch {
 	case o.Name != "" && o.Exact:
-		p, err = c.NamedExactPlan(ctx, o.Name, words...)
+		p, err = c.NamedExactPlan(ctx, o.Name, lines...)
 	case o.Name != "":
-		p, err = c.NamedPlan(ctx, o.Name, words...)
+		p, err = c.NamedPlan(ctx, o.Name, lines...)
 	case o.Exact:
-		p, err = c.NewExactPlan(ctx, words...)
+		p, err = c.NewExactPlan(ctx, lines...)
 	default:
-		p, err = c.NewPlan(ctx, words...)
+		p, err = c.NewPlan(ctx, lines...)
 	}
 	if err != nil {
 		return nil, d.Err(err)
@@ -241,13 +244,7 @@ func (p *servedPlan) Programs() []ProgramUse {
 	names, origins := p.Plan.Programs()
 	var list []ProgramUse
 	for i, name := range names {
-		use := ProgramUse{Name: name}
-		for _, o := range []cache.Origin{cache.Compiled, cache.Disk, cache.Memory, cache.Resident} {
-			if o.String() == origins[i] {
-				use.Origin = o
-			}
-		}
-		list = append(list, use)
+		list = append(list, ProgramUse{name, cache.ParseOrigin(origins[i])})
 	}
 	return list
 }

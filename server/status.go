@@ -51,8 +51,8 @@ type Counters struct {
 	Jobs      uint64 `json:"jobs"`   // that the GPU got, runs of plans included
 	Failed    uint64 `json:"failed"` // requests that were answered with an error
 	Deadlines uint64 `json:"deadlines"`
-	BytesIn   uint64 `json:"bytes_in"`  // of jobs and copies
-	BytesOut  uint64 `json:"bytes_out"` // likewise
+	BytesIn   uint64 `json:"bytes_in"`  // of jobs, copies and weights
+	BytesOut  uint64 `json:"bytes_out"` // of jobs and copies
 }
 
 // Status returns the state. It may be called at any time.
