@@ -29,6 +29,22 @@ func (f *preloadFlags) checkServer(cmd *cobra.Command) error {
 	return nil
 }
 
+// preloadServed does the work of preload in the server that --server names. It reports
+// false where it names none, or none runs.
+func (o *options) preloadServed(how preloadFlags, r *preloadResult, recordings int) (bool, error) {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	c, err := o.dialServer(ctx, how.server)
+	if c == nil || err != nil {
+		return false, err
+	}
+	defer c.Close()
+	if recordings > 0 {
+		return true, errors.New("--server is for compute programs: recordings are compiled for the driver's own cache by this process")
+	}
+	return true, o.preloadServer(ctx, c, how, r)
+}
+
 // preloadServer makes programs resident in a server, which stores them in its directory.
 func (o *options) preloadServer(ctx context.Context, c *client.Client, how preloadFlags, r *preloadResult) error {
 	r.Server = true
