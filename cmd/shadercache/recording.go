@@ -10,7 +10,7 @@ const recordingUsage = `Show and merge recordings: folders with every OpenGL pro
 linked, in any language.
 
   shadercache exec --record DIR -- PROGRAM   records
-  shadercache preload DIR                    has this machine's driver compile it
+  shadercache preload DIR                    has the driver here compile it
   shadercache push --recording DIR URL       the same, for other machines
 
 docs/recording.md is the format. These commands need no OpenGL, and change no
