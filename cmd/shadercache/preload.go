@@ -28,11 +28,19 @@ Each argument is one of
                   files are relative to the manifest; without a file the name is
                   that of a built-in program; "version" replaces the #version
                   line of a file, and "prefix" is text before that of the file,
-                  for sources that are composed at run time
+                  for sources that are composed at run time. In place of a
+                  file, "text" is the final text and "text_file" a file with it
   RECORDING       a folder that exec --record wrote: every program of it, also
                   vertex and fragment shaders
 
--D sets a preprocessor definition for all files; it overrides a manifest's.
+A final text reaches the driver byte for byte, and so does a file that begins
+with #version, without defines and #include. So a program in any language that
+gives the same text to OpenGL, started by shadercache exec, finds its machine
+code on its first start: write to text_file what it compiles, after its own
+preprocessing.
+
+-D sets a preprocessor definition for all files, but not in final texts; it
+overrides a manifest's.
 
 #include "x" is searched in the folder of the including file, then in those of
 -I, #include <x> in those of -I. resident.glsl and the other parts of

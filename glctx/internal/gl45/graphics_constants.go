@@ -24,7 +24,6 @@ const (
 	INT_SAMPLER_1D                            = 0x8DC9
 	LINES                                     = 0x0001
 	LINES_ADJACENCY                           = 0x000A
-	MAX_COMBINED_TEXTURE_IMAGE_UNITS          = 0x8B4D
 	MAX_DRAW_BUFFERS                          = 0x8824
 	PATCHES                                   = 0x000E
 	PATCH_VERTICES                            = 0x8E72
@@ -32,9 +31,6 @@ const (
 	PROGRAM_OUTPUT                            = 0x92E4
 	PROGRAM_SEPARABLE                         = 0x8258
 	RENDERBUFFER                              = 0x8D41
-	RGBA32I                                   = 0x8D82
-	RGBA32UI                                  = 0x8D70
-	RGBA8                                     = 0x8058
 	SAMPLER_1D                                = 0x8B5D
 	SAMPLER_1D_ARRAY                          = 0x8DC0
 	SAMPLER_2D_MULTISAMPLE                    = 0x9108
