@@ -20,13 +20,14 @@ const module = "github.com/shadercache/shadercache"
 // others its packages may import.
 // Imports go one way. Tests may import what they like.
 var mayImport = map[string][]string{
-	"internal/kernelset": {"cache", "executor", "shader"},
-	"internal/faultgl":   {},
-	"internal/powercut":  {},
-	"internal/corpus":    {},
-	"internal/portable":  {},
-	"internal/servers":   {"internal/osfile"},
-	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
+	"internal/kernelset":  {"cache", "executor", "shader"},
+	"internal/faultgl":    {},
+	"internal/powercut":   {},
+	"internal/corpus":     {},
+	"internal/portable":   {},
+	"internal/recordtest": {},
+	"internal/servers":    {"internal/osfile"},
+	"remote/remotetest":   {"binary", "internal/servers", "remote", "shader"},
 
 	"server":            {".", "binary", "cache", "conv2d", "executor", "glctx", "internal/osfile", "server/ring", "server/socket", "server/wire", "shader"},
 	"server/client":     {"server/ring", "server/socket", "server/wire", "shader"},
