@@ -1,4 +1,4 @@
-// Programs that the tests record: how to get at functions, and the case.
+// What the tests record: how to get at functions, and cases.
 #include "gl.h"
 
 #include <fcntl.h>
@@ -192,6 +192,8 @@ static void embedded(void) {
   gl.glLinkProgram(p);
   ok(p);
   gl.glUseProgram(p);
+  gl.eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+  gl.eglDestroyContext(display, c);
 }
 
 // forks: the child has a log of its own, and then executes this program again.
@@ -297,17 +299,20 @@ static const struct {
 };
 
 int main(int count, char **arguments) {
-  if (count != 3)
-    fail("usage: cases HOW CASE");
+  if (count < 3)
+    fail("usage: cases HOW CASE...");
   setenv("HOW", arguments[1], 1);
   load(arguments[1]);
   open_display();
   EGLContext c = context(NULL, 0);
   current(c);
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    if (!strcmp(cases[i].name, arguments[2]))
-      cases[i].run();
-  gl.eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+  for (int n = 2; n < count; n++)
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+      if (!strcmp(cases[i].name, arguments[n])) {
+        current(c);
+        cases[i].run();
+      }
+  current(EGL_NO_CONTEXT);
   gl.eglDestroyContext(display, c);
   gl.eglTerminate(display);
   return 0;
