@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/shadercache/shadercache/trace"
 )
 
 const (
@@ -50,10 +52,15 @@ type eglCandidate struct {
 // thread: GPUs first, then Mesa's surfaceless platform, then the default
 // display with a one pixel pbuffer.
 func openEGL(o Options) (*eglSurface, error) {
-	if C.sc_egl_load() != 0 {
+	load := o.begin(trace.EGLLoad)
+	failed := C.sc_egl_load() != 0
+	load.End()
+	if failed {
 		return nil, fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installDriver)
 	}
+	list := o.begin(trace.EGLDevices)
 	candidates, err := eglCandidates(o.Device)
+	list.End(trace.Int("candidates", int64(len(candidates))))
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +174,10 @@ func (e eglCandidate) open(o Options) (*eglSurface, error) {
 		return nil, errors.New("not supported")
 	}
 	var major, minor C.EGLint
-	if C.sc_egl_initialize(e.display, &major, &minor) == 0 {
+	initialize := o.begin(trace.EGLInitialize)
+	initialized := C.sc_egl_initialize(e.display, &major, &minor) != 0
+	initialize.End(trace.String("display", e.name))
+	if !initialized {
 		return nil, eglError("eglInitialize")
 	}
 	s := &eglSurface{display: e.display}
@@ -195,7 +205,10 @@ func (s *eglSurface) start(pbuffer bool, o Options) error {
 	if config == 0 && pbuffer {
 		return errors.New("no EGL configuration with a pbuffer")
 	}
-	if err := s.createContext(config, o); err != nil {
+	create := o.begin(trace.EGLContext)
+	err := s.createContext(config, o)
+	create.End()
+	if err != nil {
 		return err
 	}
 	if pbuffer {
@@ -203,7 +216,10 @@ func (s *eglSurface) start(pbuffer bool, o Options) error {
 			return eglError("eglCreatePbufferSurface")
 		}
 	}
-	if C.sc_egl_make_current(s.display, s.surface, s.context) == 0 {
+	current := o.begin(trace.EGLMakeCurrent)
+	made := C.sc_egl_make_current(s.display, s.surface, s.context) != 0
+	current.End()
+	if !made {
 		return eglError("eglMakeCurrent")
 	}
 	return nil

@@ -24,6 +24,17 @@ type Info struct {
 	MaxStorage     int64    // bytes of one shader storage block
 	MaxBindings    int      // shader storage bindings
 
+	Textures       TextureLimits
+	UniformBlocks  int   // of one compute program
+	MaxUniform     int64 // bytes of one uniform block
+	CounterBuffers int   // atomic counter bindings
+	MaxCounters    int64 // bytes of one atomic counter buffer
+
+	// Limits of programs with local_size_variable, zero where VariableGroups is not set.
+	VariableGroups         bool     // GL_ARB_compute_variable_group_size
+	MaxVariableSize        [3]int32 // invocations in a work group, each axis
+	MaxVariableInvocations int32    // invocations in a work group, all axes
+
 	StorageAlignment int // of offsets into a storage buffer, bytes
 	UniformAlignment int // of offsets into a uniform buffer, bytes
 
@@ -40,6 +51,9 @@ func (i Info) Software() bool {
 // Has reports whether the driver has a GL extension.
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
 
+// PinnedMemory reports whether [GL.NewPinned] works.
+func (i Info) PinnedMemory() bool { return i.Has("GL_AMD_pinned_memory") }
+
 func (gl *GL) readInfo() Info {
 	api, version := gl.parseVersion()
 	info := Info{
@@ -51,6 +65,11 @@ func (gl *GL) readInfo() Info {
 		MaxInvocations:   gl.integer(gl45.MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
 		MaxSharedBytes:   int(gl.integer(gl45.MAX_COMPUTE_SHARED_MEMORY_SIZE)),
 		MaxBindings:      int(gl.integer(gl45.MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
+		Textures:         gl.readTextureLimits(),
+		UniformBlocks:    int(gl.integer(gl45.MAX_COMPUTE_UNIFORM_BLOCKS)),
+		MaxUniform:       int64(gl.integer(gl45.MAX_UNIFORM_BLOCK_SIZE)),
+		CounterBuffers:   int(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_BINDINGS)),
+		MaxCounters:      int64(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_SIZE)),
 		StorageAlignment: int(gl.integer(gl45.SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT)),
 		UniformAlignment: int(gl.integer(gl45.UNIFORM_BUFFER_OFFSET_ALIGNMENT)),
 		extensions:       map[string]bool{},
@@ -63,6 +82,12 @@ func (gl *GL) readInfo() Info {
 	for i := range listLength(gl.integer(gl45.NUM_EXTENSIONS)) {
 		info.extensions[gl45.GoStr(gl45.GetStringi(gl45.EXTENSIONS, i))] = true
 	}
+	if info.VariableGroups = info.Has("GL_ARB_compute_variable_group_size"); info.VariableGroups {
+		info.MaxVariableInvocations = gl.integer(gl45.MAX_COMPUTE_VARIABLE_GROUP_INVOCATIONS_ARB)
+		for axis := range uint32(3) {
+			gl45.GetIntegeri_v(gl45.MAX_COMPUTE_VARIABLE_GROUP_SIZE_ARB, axis, &info.MaxVariableSize[axis])
+		}
+	}
 	info.ParallelCompile = info.Has("GL_KHR_parallel_shader_compile") || info.Has("GL_ARB_parallel_shader_compile")
 	gl.c.resetStatus = info.resetStatus()
 	info.ResetNotice = gl.c.resetStatus != nil && gl.integer(gl45.RESET_NOTIFICATION_STRATEGY) == gl45.LOSE_CONTEXT_ON_RESET
@@ -73,6 +98,11 @@ func (gl *GL) readInfo() Info {
 // is reports whether the context is desktop OpenGL, or OpenGL ES, of a version or newer.
 func (i Info) is(api API, major, minor int) bool {
 	return i.API == api && atLeast([2]int{i.Major, i.Minor}, major, minor)
+}
+
+// hasCompute reports whether the context has compute shaders: one of a replay may not.
+func (i Info) hasCompute() bool {
+	return atLeast([2]int{i.Major, i.Minor}, lowest[i.API][0], lowest[i.API][1])
 }
 
 // resetStatus returns the call for the reset status by its name in this context, or nil

@@ -293,6 +293,18 @@ func (gl *GL) parseVersion() (api API, version [2]int) {
 // that has compute shaders.
 var lowest = map[API][2]int{OpenGL: {4, 3}, OpenGLES: {3, 1}}
 
+// lowestReplayed is the lowest version for the programs of a recording, which may be
+// graphics: the first of both APIs that has framebuffers and vertex arrays.
+var lowestReplayed = [2]int{3, 0}
+
+// lowest returns the lowest version that can be used.
+func (o Options) lowest(api API) [2]int {
+	if o.replay {
+		return lowestReplayed
+	}
+	return lowest[api]
+}
+
 // requireVersion returns an error where no context is current, or one that cannot be
 // used.
 func (gl *GL) requireVersion() error {
@@ -300,10 +312,11 @@ func (gl *GL) requireVersion() error {
 		return fmt.Errorf("%w: no context is current on this thread", ErrNoDriver)
 	}
 	api, have := gl.parseVersion()
-	want := lowest[api]
+	least := gl.c.options.lowest(api)
+	want := least
 	if gl.c.schedule == nil { // else it is the owner's choice
 		want[0], want[1] = gl.c.options.Kind.version()
-		if least := lowest[api]; !atLeast(want, least[0], least[1]) {
+		if !atLeast(want, least[0], least[1]) {
 			want = least
 		}
 	}
@@ -316,6 +329,9 @@ func (gl *GL) requireVersion() error {
 			ErrTooOld, gl.text(gl45.RENDERER), api, have[0], have[1], want[0], want[1], hint)
 	}
 	gl.c.full = api == OpenGL && atLeast(have, 4, 5)
+	if !atLeast(have, lowest[api][0], lowest[api][1]) {
+		return nil // for a replay
+	}
 	if name := gl45.FirstMissing(gl.c.full, isMissing); name != "" {
 		return fmt.Errorf("%w: the driver lacks %s, which %s %d.%d has: %s", ErrTooOld, name, api, have[0], have[1], updateDriver)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // compileWindow is the number of programs in the driver at a time when it compiles
@@ -71,6 +72,9 @@ type build struct {
 // finish queries the result.
 func (b *build) start(gl *GL) error {
 	b.began = time.Now()
+	front := gl.c.begin(trace.FrontEnd)
+	front.About(b.source.Name(), "")
+	defer func() { front.End() }()
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
 		return err
 	}
@@ -96,7 +100,10 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	defer gl45.DeleteShader(b.shader)
 	work := drivercache.Begin()
 	defer work.End()
+	back := gl.c.begin(trace.BackEnd)
+	back.About(b.source.Name(), "")
 	err := b.result(gl)
+	back.End()
 	if last.After(b.began) {
 		b.began = last
 	}
@@ -157,6 +164,9 @@ func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p sh
 		return p, fmt.Errorf("glctx: load: %w: the driver has no format %#x", shader.ErrRejected, format)
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
+		load := c.begin(trace.ProgramBinary)
+		load.AboutContext(ctx)
+		defer func() { load.End(trace.Int("bytes", int64(len(payload)))) }()
 		work := drivercache.Begin()
 		defer work.End()
 		p, err = gl.load(format, payload, work)
@@ -227,6 +237,8 @@ func (c *Context) Binary(ctx context.Context, id uint32) (format uint32, payload
 		if len(c.info.Fingerprint.Formats) == 0 {
 			return nil
 		}
+		read := c.begin(trace.BinaryOut)
+		defer func() { read.End(trace.Int("bytes", int64(len(payload)))) }()
 		format, payload, err = gl.programBinary(id)
 		return err
 	})

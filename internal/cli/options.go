@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Options holds the global flags, the streams, and the types of results.
@@ -15,9 +16,13 @@ type Options struct {
 	API         ContextKind
 	DriverCache OnOff
 	LogLevel    LogLevel
-	NoRemote    bool // the remote of the environment is not used
+	NoRemote    bool   // the remote of the environment is not used
+	Trace       string // file for a trace of the command, "" for none
 
 	Stdout, Stderr io.Writer
+
+	trace   *trace.File // nil: no trace is written
+	command trace.Region
 
 	// Results are what commands print with --json, see WithResult.
 	Results []JSONResult
