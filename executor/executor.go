@@ -81,6 +81,9 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	if ctx == nil || programs == nil {
 		return nil, errors.New("executor: New needs a context and a cache")
 	}
+	if err := ctx.Require45("an executor"); err != nil {
+		return nil, fmt.Errorf("executor: %w", err)
+	}
 	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), programs: programs, hostAccess: newHostAccess(), stop: make(chan struct{})}
 	e.pump = e.runPump
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
