@@ -2,7 +2,7 @@
 // kernel in the same 48 variants as SPIR-V, with a pipeline cache in a file, from the
 // start of the process to 48 verified results.
 //
-//   cc -O2 -o startup-vulkan internal/bench/peers/startup_vulkan.c -lvulkan -lm
+//   cc -O2 -o startup-vulkan internal/bench/peers/startup/startup_vulkan.c -lvulkan -lm
 //   ./startup-vulkan DIR CACHE
 //
 // DIR/I.spv is the variant with tile I % 3, activation I / 3 % 4 and scale I / 12 + 1;
