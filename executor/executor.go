@@ -123,6 +123,7 @@ func (e *Executor) release() {
 			s.delete(gl)
 		}
 		e.pipeline.free(gl)
+		e.pipeline.recorder.free(gl)
 		return nil
 	})
 	if e.copier != nil {
