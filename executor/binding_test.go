@@ -559,3 +559,67 @@ func TestTexturesRefuse(t *testing.T) {
 	x.Release()
 	wantError(t, x.Download(t.Context(), glctx.Region{}, got), "released")
 }
+
+// TestTexturesAllocateNothing counts allocations of jobs with textures, counters and
+// uniforms.
+func TestTexturesAllocateNothing(t *testing.T) {
+	f := newFixture(t, Options{SlotBytes: 1 << 16})
+	shape := glctx.TextureShape{Format: glctx.RGBA8UI, Width: 8, Height: 8}
+	k := newFrame(t, f.program("filter", filterText, nil), f.texture(shape), f.texture(shape), 1)
+	allocations := testing.AllocsPerRun(200, func() {
+		if err := f.SubmitInto(t.Context(), k.job, &k.pending); err != nil {
+			panic(err)
+		}
+		if err := k.pending.Wait(t.Context()); err != nil {
+			panic(err)
+		}
+	})
+	if allocations != 0 && !raceDetector {
+		t.Errorf("%v allocations a job", allocations)
+	}
+	if err := k.verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkTextures measures jobs that copy texels in and out, in MB of texels a second,
+// many in flight, with as many pairs of textures as the name has.
+func BenchmarkTextures(b *testing.B) {
+	for _, size := range []int{16, 256, 1024} {
+		for _, ring := range []int{1, 3} {
+			b.Run(fmt.Sprintf("%dx%d/%d", size, size, ring), func(b *testing.B) {
+				f := newFixture(b, Options{SlotBytes: max(1<<20, size*size*4+4096)})
+				h := f.program("filter", filterText, nil)
+				var frames []*frame
+				for i := range 6 {
+					shape := glctx.TextureShape{Format: glctx.RGBA8UI, Width: size, Height: size}
+					if i < ring {
+						frames = append(frames, newFrame(b, h, f.texture(shape), f.texture(shape), uint64(i)))
+						continue
+					}
+					last := frames[i-ring].job
+					frames = append(frames, newFrame(b, h, last.TextureInputs[0].Texture, last.TextureOutputs[0].Texture, uint64(i)))
+				}
+				b.SetBytes(int64(2 * size * size * 4))
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					k := frames[i%len(frames)]
+					if k.pending.batch != nil {
+						f.wait(&k.pending)
+					}
+					if err := f.SubmitInto(b.Context(), k.job, &k.pending); err != nil {
+						b.Fatal(err)
+					}
+				}
+				for _, k := range frames {
+					if k.pending.batch != nil {
+						f.wait(&k.pending)
+					}
+					if err := k.verify(); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+	}
+}
