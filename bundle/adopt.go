@@ -17,12 +17,11 @@ func (i *installer) adoptFolders(m *Manifest) error {
 	tried := map[string]bool{}
 	for _, f := range m.Files {
 		for _, folder := range f.folders() {
-			if tried[folder] {
-				continue
-			}
-			tried[folder] = true
-			if err := i.adopt(folder); err != nil {
-				return err
+			if !tried[folder] {
+				tried[folder] = true
+				if err := i.adopt(folder); err != nil {
+					return err
+				}
 			}
 			if i.adopted[folder] {
 				break

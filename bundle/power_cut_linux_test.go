@@ -15,9 +15,11 @@ import (
 )
 
 func init() {
-	// Calls are counted for each thread, so the child has one.
+	// Calls are counted for each thread, so the child has one: with one CPU, the reader of a
+	// bundle writes the files.
 	children["import-in-cut"] = func(dir, file string) error {
 		runtime.LockOSThread()
+		runtime.GOMAXPROCS(1)
 		to, err := binary.OpenDir(dir)
 		if err != nil {
 			return err

@@ -6,8 +6,7 @@ import "time"
 type Options struct {
 	// Depth is the number of slots. 1 runs one job after the other, synchronously,
 	// for comparison. Small jobs gain nothing from more than 3. From 4 on, copies
-	// of large jobs overlap kernels, and best from 6 on; below, only the host's
-	// work does. Default: 3.
+	// of large jobs overlap kernels; below, only the host's work does. Default: 4.
 	Depth int
 
 	// SlotBytes is the capacity of a slot for inputs, and again for outputs, in
@@ -49,7 +48,7 @@ type testOptions struct {
 }
 
 const (
-	defaultDepth     = 3
+	defaultDepth     = stagedDepth
 	defaultSlotBytes = 1 << 20
 	defaultSlotJobs  = 256
 	defaultTimeout   = 10 * time.Second

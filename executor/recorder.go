@@ -1,12 +1,16 @@
 package executor
 
-import "github.com/shadercache/shadercache/glctx"
+import (
+	"bytes"
+
+	"github.com/shadercache/shadercache/glctx"
+)
 
 // recorder turns stages into GL calls.
 //
 // A barrier is needed before a dispatch that uses memory which was written since
 // the last barrier, or writes memory which was used. Barriers are numbered, and
-// Memory holds the numbers of its last read and write, so that no sets are needed.
+// each object holds those of its last read and write, so that no sets are needed.
 type recorder struct {
 	e       *Executor
 	copier  copier
@@ -20,6 +24,8 @@ type recorder struct {
 
 	// State of the context, valid during one stage.
 	program uint32
+	values  []value // uniforms of the program that are set, with their words
+	words   []byte
 	storage [trackedBindings]binding
 	sampled uint64 // texture units with a sampler, one bit for each; the last for all others
 }
@@ -34,19 +40,15 @@ type binding struct {
 // change. The others are set by each command.
 const trackedBindings = 16
 
-func (r *recorder) prepare(gl *glctx.GL, e *Executor) {
+func (r *recorder) prepare(e *Executor) {
 	r.e, r.barrier, r.kinds = e, 1, glctx.BarrierStorage|glctx.BarrierCommand
-	if e.copier != nil {
-		r.copier.program = e.copier.Program()
-		r.copier.count = gl.UniformLocation(r.copier.program, "count")
-	}
 }
 
 // stage records a stage, without its fence. It stores the error of a job in the job
 // and returns errors that belong to no job.
 func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 	_ = gl.Err() // errors of earlier callbacks
-	r.program, r.storage = 0, [trackedBindings]binding{}
+	r.program, r.values, r.storage = 0, nil, [trackedBindings]binding{}
 	if s.whole != nil {
 		r.wholeBatch(gl, s.whole)
 		return gl.Err()
@@ -128,7 +130,7 @@ func (r *recorder) command(gl *glctx.GL, b *batch, c, last *command) error {
 	if err := r.bindTextures(gl, textures); err != nil {
 		return err
 	}
-	setValues(gl, b.values[last.values:c.values], b.words)
+	r.setValues(gl, b.values[last.values:c.values], b.words)
 	r.dispatch(gl, c)
 	return r.copyTexels(gl, b.slot, b.copies[c.before:c.after])
 }
@@ -189,7 +191,7 @@ func (r *recorder) synchronize(gl *glctx.GL, kinds uint32) {
 func (r *recorder) useProgram(gl *glctx.GL, program uint32) {
 	if r.program != program {
 		gl.UseProgram(program)
-		r.program = program
+		r.program, r.values = program, nil
 	}
 }
 
@@ -226,9 +228,25 @@ func (r *recorder) bindStorage(gl *glctx.GL, point uint32, buffer glctx.Buffer, 
 	gl.BindStorageRange(point, buffer, part.offset, part.size)
 }
 
-// setValues sets uniforms of the current program.
-func setValues(gl *glctx.GL, values []value, words []byte) {
-	for i := range values {
-		gl.SetUniform(values[i].location, values[i].kind, values[i].span.of(words))
+// setValues sets the uniforms of the current program that have other values than before.
+// They stay those of the program while no other one is used.
+func (r *recorder) setValues(gl *glctx.GL, values []value, words []byte) {
+	if len(values) == len(r.values) && r.areSet(values, words) {
+		return
 	}
+	for i := range values {
+		gl.SetUniform(values[i].location, values[i].kind, values[i].of(words))
+	}
+	r.values, r.words = values, words
+}
+
+// areSet reports whether the program has these values. A job has all of its program's, in
+// one order.
+func (r *recorder) areSet(values []value, words []byte) bool {
+	for i := range values {
+		if !bytes.Equal(values[i].of(words), r.values[i].of(r.words)) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,7 +1,6 @@
 package glctx
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ type Info struct {
 	Fingerprint binary.Fingerprint
 	GPU         string // GL_RENDERER
 	Driver      string // vendor and GL_VERSION, which carries the driver build
+	API         API
 	Major       int
 	Minor       int
 
@@ -51,37 +51,14 @@ func (i Info) Software() bool {
 // Has reports whether the driver has a GL extension.
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
 
-// requireVersion returns an error where no context is current, or one that cannot be
-// used.
-func (gl *GL) requireVersion() error {
-	if !isCurrent() {
-		return fmt.Errorf("%w: no context is current on this thread", ErrNoDriver)
-	}
-	version := gl.text(gl45.VERSION)
-	if strings.HasPrefix(version, "OpenGL ES") {
-		return fmt.Errorf("%w: it is %q; request a desktop context of 4.5 or newer, core profile: "+
-			"in EGL eglBindAPI(EGL_OPENGL_API) before eglCreateContext, in GLFW CLIENT_API = OPENGL_API", ErrNotDesktop, version)
-	}
-	major, minor := gl.integer(gl45.MAJOR_VERSION), gl.integer(gl45.MINOR_VERSION)
-	if major > 4 || major == 4 && minor >= 5 {
-		return nil
-	}
-	hint := updateDriver
-	if gl.c.schedule != nil {
-		hint = "request 4.5 core when the context is made; where that fails, " + updateDriver
-	}
-	return fmt.Errorf("%w: %s has %d.%d; OpenGL 4.5 core is needed: %s", ErrTooOld, gl.text(gl45.RENDERER), major, minor, hint)
-}
-
-// updateDriver is the hint for drivers that are too old.
-const updateDriver = "update the GPU's driver, or Mesa to 20.2 or newer"
-
 func (gl *GL) readInfo() Info {
+	api, version := gl.parseVersion()
 	info := Info{
 		GPU:              gl.text(gl45.RENDERER),
 		Driver:           gl.text(gl45.VENDOR) + " " + gl.text(gl45.VERSION),
-		Major:            int(gl.integer(gl45.MAJOR_VERSION)),
-		Minor:            int(gl.integer(gl45.MINOR_VERSION)),
+		API:              api,
+		Major:            version[0],
+		Minor:            version[1],
 		MaxInvocations:   gl.integer(gl45.MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
 		MaxSharedBytes:   int(gl.integer(gl45.MAX_COMPUTE_SHARED_MEMORY_SIZE)),
 		MaxBindings:      int(gl.integer(gl45.MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
@@ -109,9 +86,34 @@ func (gl *GL) readInfo() Info {
 		}
 	}
 	info.ParallelCompile = info.Has("GL_KHR_parallel_shader_compile") || info.Has("GL_ARB_parallel_shader_compile")
-	info.ResetNotice = gl.integer(gl45.RESET_NOTIFICATION_STRATEGY) == gl45.LOSE_CONTEXT_ON_RESET
+	gl.c.resetStatus = info.resetStatus()
+	info.ResetNotice = gl.c.resetStatus != nil && gl.integer(gl45.RESET_NOTIFICATION_STRATEGY) == gl45.LOSE_CONTEXT_ON_RESET
 	info.Fingerprint = gl.fingerprint(info)
 	return info
+}
+
+// is reports whether the context is desktop OpenGL, or OpenGL ES, of a version or newer.
+func (i Info) is(api API, major, minor int) bool {
+	return i.API == api && atLeast([2]int{i.Major, i.Minor}, major, minor)
+}
+
+// hasCompute reports whether the context has compute shaders: one of a replay may not.
+func (i Info) hasCompute() bool {
+	return atLeast([2]int{i.Major, i.Minor}, lowest[i.API][0], lowest[i.API][1])
+}
+
+// resetStatus returns the call for the reset status by its name in this context, or nil
+// where there is none.
+func (i Info) resetStatus() func() uint32 {
+	switch {
+	case i.is(OpenGL, 4, 5), i.is(OpenGLES, 3, 2), i.API == OpenGL && i.Has("GL_KHR_robustness"):
+		return gl45.GetGraphicsResetStatus
+	case i.Has("GL_KHR_robustness"):
+		return gl45.GetGraphicsResetStatusKHR
+	case i.API == OpenGL && i.Has("GL_ARB_robustness"):
+		return gl45.GetGraphicsResetStatusARB
+	}
+	return nil
 }
 
 func (gl *GL) fingerprint(info Info) binary.Fingerprint {
@@ -120,12 +122,13 @@ func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 		Renderer:    gl.text(gl45.RENDERER),
 		Version:     gl.text(gl45.VERSION),
 		GLSL:        gl.text(gl45.SHADING_LANGUAGE_VERSION),
-		Profile:     uint32(gl.integer(gl45.CONTEXT_PROFILE_MASK)),
-		Flags:       uint32(gl.integer(gl45.CONTEXT_FLAGS)),
 		PointerBits: 32 << (^uintptr(0) >> 63),
 	}
-	if info.Has("GL_EXT_memory_object") {
-		f.DriverUUID = driverUUID()
+	if info.API == OpenGL {
+		f.Profile = uint32(gl.integer(gl45.CONTEXT_PROFILE_MASK))
+	}
+	if info.API == OpenGL || info.is(OpenGLES, 3, 2) {
+		f.Flags = uint32(gl.integer(gl45.CONTEXT_FLAGS))
 	}
 	if n := listLength(gl.integer(gl45.NUM_PROGRAM_BINARY_FORMATS)); n > 0 {
 		formats := make([]int32, n)
@@ -136,6 +139,19 @@ func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 		slices.Sort(f.Formats)
 	}
 	return f
+}
+
+// driverUUID returns the driver's UUID, or "" where there is none or reading it fails:
+// Mesa lists the extension in contexts of OpenGL ES 3.1, and has the call in 3.2 only.
+func (gl *GL) driverUUID() string {
+	if !gl.c.info.Has("GL_EXT_memory_object") {
+		return ""
+	}
+	uuid := driverUUID()
+	if gl.Err() != nil {
+		return ""
+	}
+	return uuid
 }
 
 // longestList is more than any driver's list has.

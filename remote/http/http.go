@@ -45,6 +45,7 @@ type Backend struct {
 	authorization string   // header; "" = none
 	secrets       web.Secrets
 	agent         string
+	transport     *web.Transport
 	client        *http.Client
 	abilities     probe.Once
 }
@@ -66,18 +67,17 @@ func Open(u *url.URL, o remote.BackendOptions) (remote.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remote/http: %w", err)
 	}
-	b := &Backend{base: &base, agent: o.UserAgent, authorization: credentials.header(), secrets: credentials.secrets()}
+	b := &Backend{base: &base, agent: o.UserAgent, authorization: credentials.header(), secrets: credentials.secrets(), transport: transport}
 	b.client = &http.Client{Transport: transport, CheckRedirect: web.SameHost}
 	return b, nil
 }
 
-// Connect makes a connection, by asking for the headers of the prefix. Any status will do.
+// Connect makes a connection.
 func (b *Backend) Connect(ctx context.Context) error {
-	response, err := b.send(ctx, http.MethodHead, "", nil, nil)
-	if err != nil {
-		return err
+	if err := b.transport.Connect(ctx, b.base); err != nil {
+		return b.secrets.Clean(fmt.Errorf("remote/http: connect to %s: %w", b.base, web.Classify(ctx, err)))
 	}
-	return response.Body.Close()
+	return nil
 }
 
 // Get opens an object.

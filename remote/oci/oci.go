@@ -63,7 +63,7 @@ const (
 // Backend is a repository. It implements remote.Backend.
 type Backend struct {
 	repository *registry.Repository
-	transport  *http.Transport
+	transport  *web.Transport
 	prefix     string        // of tags
 	pin        digest.Digest // "" = not pinned
 	secrets    web.Secrets

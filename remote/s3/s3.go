@@ -38,7 +38,7 @@ func init() { remote.Register("s3", Open) }
 // Backend is a bucket, or a folder of one. It implements remote.Backend.
 type Backend struct {
 	client    minio.Core
-	transport *http.Transport
+	transport *web.Transport
 	bucket    string
 	prefix    string // without a slash at its ends
 	secrets   web.Secrets

@@ -24,6 +24,12 @@ func BindImageTexture(unit uint32, texture uint32, level int32, layered bool, la
 }
 func BindSampler(unit uint32, sampler uint32)     { gl.BindSampler(unit, sampler) }
 func BindTextureUnit(unit uint32, texture uint32) { gl.BindTextureUnit(unit, texture) }
+func BufferData(target uint32, size int, data unsafe.Pointer, usage uint32) {
+	gl.BufferData(target, size, data, usage)
+}
+func BufferSubData(target uint32, offset int, size int, data unsafe.Pointer) {
+	gl.BufferSubData(target, offset, size, data)
+}
 func ClearNamedBufferData(buffer uint32, internalformat uint32, format uint32, xtype uint32, data unsafe.Pointer) {
 	gl.ClearNamedBufferData(buffer, internalformat, format, xtype, data)
 }
@@ -37,6 +43,9 @@ func ClientWaitSync(sync uintptr, flags uint32, timeout uint64) uint32 {
 	return gl.ClientWaitSync(sync, flags, timeout)
 }
 func CompileShader(shader uint32) { gl.CompileShader(shader) }
+func CopyBufferSubData(readTarget uint32, writeTarget uint32, readOffset int, writeOffset int, size int) {
+	gl.CopyBufferSubData(readTarget, writeTarget, readOffset, writeOffset, size)
+}
 func CopyImageSubData(srcName uint32, srcTarget uint32, srcLevel int32, srcX int32, srcY int32, srcZ int32, dstName uint32, dstTarget uint32, dstLevel int32, dstX int32, dstY int32, dstZ int32, srcWidth int32, srcHeight int32, srcDepth int32) {
 	gl.CopyImageSubData(srcName, srcTarget, srcLevel, srcX, srcY, srcZ, dstName, dstTarget, dstLevel, dstX, dstY, dstZ, srcWidth, srcHeight, srcDepth)
 }
@@ -51,6 +60,9 @@ func CreateShader(xtype uint32) uint32                        { return gl.Create
 func CreateTextures(target uint32, n int32, textures *uint32) { gl.CreateTextures(target, n, textures) }
 func DebugMessageCallback(callback DebugProc, userParam unsafe.Pointer) {
 	gl.DebugMessageCallback(callback, userParam)
+}
+func DebugMessageCallbackKHR(callback DebugProc, userParam unsafe.Pointer) {
+	gl.DebugMessageCallbackKHR(callback, userParam)
 }
 func DebugMessageInsert(source uint32, xtype uint32, id uint32, severity uint32, length int32, buf *uint8) {
 	gl.DebugMessageInsert(source, xtype, id, severity, length, buf)
@@ -75,9 +87,12 @@ func Enable(cap uint32)                                      { gl.Enable(cap) }
 func FenceSync(condition uint32, flags uint32) uintptr       { return gl.FenceSync(condition, flags) }
 func Finish()                                                { gl.Finish() }
 func Flush()                                                 { gl.Flush() }
+func GenBuffers(n int32, buffers *uint32)                    { gl.GenBuffers(n, buffers) }
 func GenerateTextureMipmap(texture uint32)                   { gl.GenerateTextureMipmap(texture) }
 func GetError() uint32                                       { return gl.GetError() }
 func GetGraphicsResetStatus() uint32                         { return gl.GetGraphicsResetStatus() }
+func GetGraphicsResetStatusARB() uint32                      { return gl.GetGraphicsResetStatusARB() }
+func GetGraphicsResetStatusKHR() uint32                      { return gl.GetGraphicsResetStatusKHR() }
 func GetInteger64v(pname uint32, data *int64)                { gl.GetInteger64v(pname, data) }
 func GetIntegeri_v(target uint32, index uint32, data *int32) { gl.GetIntegeri_v(target, index, data) }
 func GetIntegerv(pname uint32, data *int32)                  { gl.GetIntegerv(pname, data) }
@@ -130,6 +145,9 @@ func GoStr(cstr *uint8) string      { return gl.GoStr(cstr) }
 func IsProgram(program uint32) bool { return gl.IsProgram(program) }
 func IsTexture(texture uint32) bool { return gl.IsTexture(texture) }
 func LinkProgram(program uint32)    { gl.LinkProgram(program) }
+func MapBufferRange(target uint32, offset int, length int, access uint32) unsafe.Pointer {
+	return gl.MapBufferRange(target, offset, length, access)
+}
 func MapNamedBufferRange(buffer uint32, offset int, length int, access uint32) unsafe.Pointer {
 	return gl.MapNamedBufferRange(buffer, offset, length, access)
 }
@@ -259,5 +277,6 @@ func UniformMatrix4x3dv(location int32, count int32, transpose bool, value *floa
 func UniformMatrix4x3fv(location int32, count int32, transpose bool, value *float32) {
 	gl.UniformMatrix4x3fv(location, count, transpose, value)
 }
+func UnmapBuffer(target uint32) bool      { return gl.UnmapBuffer(target) }
 func UnmapNamedBuffer(buffer uint32) bool { return gl.UnmapNamedBuffer(buffer) }
 func UseProgram(program uint32)           { gl.UseProgram(program) }

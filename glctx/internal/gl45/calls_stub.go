@@ -12,8 +12,8 @@ var errNoCgo = errors.New("built without cgo")
 // DebugProc is the type of a debug callback.
 type DebugProc func(source, gltype, id, severity uint32, length int32, message string, userParam unsafe.Pointer)
 
-// package makes to find that out return what GL does without a current context, the others
-// do nothing.
+// Without cgo there is no context: the calls that the package makes to find that out return
+// what GL does without a current one, the others do nothing.
 
 func AttachShader(_ uint32, _ uint32) {}
 
@@ -29,6 +29,10 @@ func BindSampler(_ uint32, _ uint32) {}
 
 func BindTextureUnit(_ uint32, _ uint32) {}
 
+func BufferData(_ uint32, _ int, _ unsafe.Pointer, _ uint32) {}
+
+func BufferSubData(_ uint32, _ int, _ int, _ unsafe.Pointer) {}
+
 func ClearNamedBufferData(_ uint32, _ uint32, _ uint32, _ uint32, _ unsafe.Pointer) {}
 
 func ClearNamedBufferSubData(_ uint32, _ uint32, _ int, _ int, _ uint32, _ uint32, _ unsafe.Pointer) {
@@ -40,6 +44,8 @@ func ClearTexSubImage(_ uint32, _ int32, _ int32, _ int32, _ int32, _ int32, _ i
 func ClientWaitSync(_ uintptr, _ uint32, _ uint64) uint32 { return 0 }
 
 func CompileShader(_ uint32) {}
+
+func CopyBufferSubData(_ uint32, _ uint32, _ int, _ int, _ int) {}
 
 func CopyImageSubData(_ uint32, _ uint32, _ int32, _ int32, _ int32, _ int32, _ uint32, _ uint32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32) {
 }
@@ -59,6 +65,8 @@ func CreateShader(_ uint32) uint32 { return 0 }
 func CreateTextures(_ uint32, _ int32, _ *uint32) {}
 
 func DebugMessageCallback(_ DebugProc, _ unsafe.Pointer) {}
+
+func DebugMessageCallbackKHR(_ DebugProc, _ unsafe.Pointer) {}
 
 func DebugMessageInsert(_ uint32, _ uint32, _ uint32, _ uint32, _ int32, _ *uint8) {}
 
@@ -92,15 +100,19 @@ func FenceSync(_ uint32, _ uint32) uintptr { return 0 }
 
 func Finish() {}
 
-// Flush
-
 func Flush() {}
+
+func GenBuffers(_ int32, _ *uint32) {}
 
 func GenerateTextureMipmap(_ uint32) {}
 
 func GetError() uint32 { return 0 }
 
 func GetGraphicsResetStatus() uint32 { return 0 }
+
+func GetGraphicsResetStatusARB() uint32 { return 0 }
+
+func GetGraphicsResetStatusKHR() uint32 { return 0 }
 
 func GetInteger64v(_ uint32, _ *int64) {}
 
@@ -155,6 +167,8 @@ func IsProgram(_ uint32) bool { return false }
 func IsTexture(_ uint32) bool { return false }
 
 func LinkProgram(_ uint32) {}
+
+func MapBufferRange(_ uint32, _ int, _ int, _ uint32) unsafe.Pointer { return nil }
 
 func MapNamedBufferRange(_ uint32, _ int, _ int, _ uint32) unsafe.Pointer { return nil }
 
@@ -281,6 +295,8 @@ func UniformMatrix4x2fv(_ int32, _ int32, _ bool, _ *float32) {}
 func UniformMatrix4x3dv(_ int32, _ int32, _ bool, _ *float64) {}
 
 func UniformMatrix4x3fv(_ int32, _ int32, _ bool, _ *float32) {}
+
+func UnmapBuffer(_ uint32) bool { return false }
 
 func UnmapNamedBuffer(_ uint32) bool { return false }
 

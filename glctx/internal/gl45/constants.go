@@ -30,6 +30,8 @@ const (
 	CONTEXT_FLAGS                              = 0x821E
 	CONTEXT_LOST                               = 0x0507
 	CONTEXT_PROFILE_MASK                       = 0x9126
+	COPY_READ_BUFFER                           = 0x8F36
+	COPY_WRITE_BUFFER                          = 0x8F37
 	CURRENT_PROGRAM                            = 0x8B8D
 	DEBUG_OUTPUT                               = 0x92E0
 	DEBUG_OUTPUT_SYNCHRONOUS                   = 0x8242
@@ -44,6 +46,7 @@ const (
 	DEPTH_COMPONENT32F                         = 0x8CAC
 	DISPATCH_INDIRECT_BUFFER                   = 0x90EE
 	DISPATCH_INDIRECT_BUFFER_BINDING           = 0x90EF
+	DYNAMIC_COPY                               = 0x88EA
 	DYNAMIC_STORAGE_BIT                        = 0x0100
 	EQUAL                                      = 0x0202
 	EXTENSIONS                                 = 0x1F03
@@ -74,6 +77,7 @@ const (
 	LOSE_CONTEXT_ON_RESET                      = 0x8252
 	MAJOR_VERSION                              = 0x821B
 	MAP_COHERENT_BIT                           = 0x0080
+	MAP_INVALIDATE_BUFFER_BIT                  = 0x0008
 	MAP_PERSISTENT_BIT                         = 0x0040
 	MAP_READ_BIT                               = 0x0001
 	MAP_WRITE_BIT                              = 0x0002

@@ -22,12 +22,15 @@ const maxHeader = 64 << 10
 //
 // It has no timeouts of its own, but for the wait before the body of a PUT: each call has a
 // context.
-func NewTransport(getenv func(string) string) (*http.Transport, error) {
+func NewTransport(getenv func(string) string) (*Transport, error) {
 	settings, err := tlsSettings(getenv)
 	if err != nil {
 		return nil, err
 	}
-	return &http.Transport{
+	t := &Transport{}
+	t.Transport = &http.Transport{
+		DialContext:            t.dialerOf("http", t.dialer.DialContext),
+		DialTLSContext:         t.dialerOf("https", t.dialTLS),
 		Proxy:                  http.ProxyFromEnvironment,
 		TLSClientConfig:        settings,
 		ForceAttemptHTTP2:      true,
@@ -36,11 +39,12 @@ func NewTransport(getenv func(string) string) (*http.Transport, error) {
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: maxHeader,
 		ExpectContinueTimeout:  time.Second,
-	}, nil
+	}
+	return t, nil
 }
 
 func tlsSettings(getenv func(string) string) (*tls.Config, error) {
-	settings := &tls.Config{MinVersion: tls.VersionTLS12}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	if file := getenv("SHADERCACHE_REMOTE_CA"); file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
