@@ -26,6 +26,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -103,6 +104,46 @@ func (b *Backend) getPack(ctx context.Context, name string, pack digest.Digest) 
 	}
 	failed := func(err error) error { return b.failed("read", name, err) }
 	return &remote.Object{Body: &web.Body{ReadCloser: body, Failed: failed}, Size: about.Size, Tag: pack.String()}, nil
+}
+
+// GetFrom opens a pack from a byte on.
+func (b *Backend) GetFrom(ctx context.Context, name string, first int64) (o *remote.Object, err error) {
+	if first == 0 {
+		return b.Get(ctx, name)
+	}
+	pack, ok := packDigest(name)
+	if !ok {
+		return nil, b.failed("get", name, fmt.Errorf("%w: a head is read as a whole", errors.ErrUnsupported))
+	}
+	err = b.do(ctx, "get", name, func(ctx context.Context) error {
+		o, err = b.getPackFrom(ctx, name, pack, first)
+		return err
+	})
+	return o, err
+}
+
+func (b *Backend) getPackFrom(ctx context.Context, name string, pack digest.Digest, first int64) (*remote.Object, error) {
+	place := b.repository.Reference
+	u := url.URL{Scheme: "https", Host: place.Host(), Path: "/v2/" + place.Repository + "/blobs/" + pack.String()}
+	if b.repository.PlainHTTP {
+		u.Scheme = "http"
+	}
+	ctx = auth.AppendRepositoryScope(ctx, place, auth.ActionPull)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Range", web.RangeFrom(first))
+	response, err := b.repository.Client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	size, err := web.CheckRange(response.Header, response.ContentLength, first)
+	if err != nil {
+		return nil, errors.Join(err, response.Body.Close())
+	}
+	failed := func(err error) error { return b.failed("read", name, err) }
+	return &remote.Object{Body: &web.Body{ReadCloser: response.Body, Failed: failed}, Size: size, Tag: pack.String()}, nil
 }
 
 func (b *Backend) getHead(ctx context.Context, name string) (*remote.Object, error) {
