@@ -22,10 +22,13 @@ const module = "github.com/shadercache/shadercache"
 var mayImport = map[string][]string{
 	"internal/kernelset": {"cache", "executor", "shader"},
 	"internal/faultgl":   {},
+	"trace":              {},
+	"internal/report":    {"binary", "drivercache", "trace"},
 	"internal/powercut":  {},
 	"internal/corpus":    {},
 	"internal/portable":  {},
 	"internal/servers":   {"internal/osfile"},
+	"recording/replay":   {"binary", "cache", "cache/isolate", "drivercache", "glctx", "recording", "shader"},
 	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
 
 	"server":            {".", "binary", "cache", "conv2d", "executor", "glctx", "internal/osfile", "server/ring", "server/socket", "server/wire", "shader"},
@@ -37,26 +40,28 @@ var mayImport = map[string][]string{
 	"server/wire":       {},
 	"clients":           {},
 
-	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader"}, // the front door
+	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader", "trace"}, // the front door
 	"shader":          {},
+	"recording":       {"internal/osfile", "shader"},
 	"drivercache":     {"internal/osfile"},
 	"binary":          {"drivercache", "internal/osfile", "shader"},
 	"remote":          {"binary", "bundle", "drivercache", "internal/osfile", "shader"},
 	"bundle":          {"binary", "drivercache", "internal/osfile", "shader"},
-	"cache":           {"binary", "drivercache", "shader"},
+	"cache":           {"binary", "drivercache", "shader", "trace"},
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
-	"glctx":           {"binary", "drivercache", "shader"},
+	"glctx":           {"binary", "drivercache", "recording", "shader", "trace"},
 	"executor":        {"binary", "cache", "glctx", "shader"},
 	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
+	"recorder":        {"internal/osfile"},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli", "remote"},
-	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader"},
+	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader", "trace"},
 	"internal/bench":  {"server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"server", "server/client", "server/socket", "server/status", "server/supervisor",
-		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "remote", "resident", "shader"},
+		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "internal/report", "recorder", "recording", "recording/replay", "remote", "resident", "shader", "trace"},
 }
 
 // goFile is one parsed file of the project.

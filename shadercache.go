@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Options configure [Open] and [New]. The zero value is a good choice: the first
@@ -36,6 +37,11 @@ type Options struct {
 	// nothing is logged.
 	Logger *slog.Logger
 
+	// Tracer receives where the time of the process is spent: see package trace. Default:
+	// with $SHADERCACHE_TRACE a recording that Close writes to that file, in the format of
+	// Chrome's trace viewer and of Perfetto; else nothing is measured.
+	Tracer trace.Tracer
+
 	// CompileBeside compiles programs in a second context, on a thread of its own, so
 	// that the context's thread only loads them: for render loops. It takes 20 to 60 ms
 	// when the GPU is opened, and on a GPU 20 MiB of its memory. Where it cannot be
@@ -55,7 +61,8 @@ type Options struct {
 	Remote remote.Options
 
 	// NoExecutor leaves GPU.Executor nil. An executor takes 12 MiB of memory by
-	// default, half of it on the device.
+	// default, half of it on the device. It needs OpenGL 4.5: over a context of another
+	// kind, see Context.Kind, Open and New return glctx.ErrNeeds45 without NoExecutor.
 	NoExecutor bool
 
 	// NoTrials keeps the cache from starting child processes. A program that the driver
@@ -86,25 +93,32 @@ type GPU struct {
 
 	beside *glctx.Beside // nil without Options.CompileBeside
 	fleet  *fleet        // nil without a remote
+	tracer trace.Tracer
+	trace  *trace.File  // nil where the environment asks for none
+	logger *slog.Logger // nil: nothing is logged
 }
 
 // Open opens a GL context without a window, on a thread of its own, and a cache and
 // an executor over it. The first Open of a process also points the driver's own cache
-// at the cache directory. It returns glctx.ErrNoDriver, glctx.ErrTooOld or
-// glctx.ErrNoDevice, wrapped, with what to do about it. Close releases the GPU.
+// at the cache directory. It returns glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind
+// or glctx.ErrNoDevice, wrapped, with what to do about it. Close releases the GPU.
 func Open(o Options) (*GPU, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("shadercache: open: %w", err)
 	}
-	o = o.distribute()
+	o, file := o.distribute().startTrace()
+	open := trace.Begin(o.Tracer, trace.Process, 0, trace.Open)
+	defer func() { open.End() }()
 	f := openFleet(o)
 	began := time.Now()
+	making := open.Begin(trace.OpenContext)
 	context, err := glctx.Open(o.Context)
+	making.End()
 	if err != nil {
 		f.close(false)
 		return nil, err
 	}
-	return newGPU(context, o, f, time.Since(began))
+	return newGPU(context, o, f, file, &open, time.Since(began))
 }
 
 // New makes a cache and an executor over a context that is open: an adopted one, or
@@ -119,12 +133,14 @@ func New(context *glctx.Context, o Options) (*GPU, error) {
 	if err := o.check(); err != nil {
 		return nil, errors.Join(fmt.Errorf("shadercache: new: %w", err), context.Close())
 	}
-	o = o.distribute()
-	return newGPU(context, o, openFleet(o), 0)
+	o, file := o.distribute().startTrace()
+	open := trace.Begin(o.Tracer, trace.Process, 0, trace.Open)
+	defer func() { open.End() }()
+	return newGPU(context, o, openFleet(o), file, &open, 0)
 }
 
-func newGPU(context *glctx.Context, o Options, f *fleet, contextTime time.Duration) (*GPU, error) {
-	gpu := &GPU{Context: context, ContextTime: contextTime, fleet: f}
+func newGPU(context *glctx.Context, o Options, f *fleet, file *trace.File, open *trace.Region, contextTime time.Duration) (*GPU, error) {
+	gpu := &GPU{Context: context, ContextTime: contextTime, fleet: f, tracer: o.Tracer, trace: file, logger: o.Logger}
 	f.start(context.Fingerprint(), &o.Cache)
 	var device cache.Device = context
 	if o.CompileBeside {
@@ -136,6 +152,8 @@ func newGPU(context *glctx.Context, o Options, f *fleet, contextTime time.Durati
 		o.Cache.Trier = newTrier(context, o)
 	}
 	var err error
+	making := open.Begin(trace.NewCache)
+	defer func() { making.End() }()
 	if gpu.Cache, err = cache.New(device, o.Cache); err != nil {
 		err = errors.Join(err, gpu.closeContexts())
 		f.close(false)
@@ -144,7 +162,12 @@ func newGPU(context *glctx.Context, o Options, f *fleet, contextTime time.Durati
 	if o.NoExecutor {
 		return gpu, nil
 	}
+	making.End()
+	making = open.Begin(trace.NewExecutor)
 	if gpu.Executor, err = executor.New(context, gpu.Cache, o.Executor); err != nil {
+		if errors.Is(err, glctx.ErrNeeds45) {
+			err = fmt.Errorf("shadercache: %w; set Options.NoExecutor", err)
+		}
 		return nil, errors.Join(err, gpu.Close())
 	}
 	return gpu, nil
@@ -205,6 +228,11 @@ func (o Options) distribute() Options {
 // error. Programs that are still in use are one that matches cache.ErrInUse; the context
 // is closed all the same.
 func (g *GPU) Close() error {
+	region := trace.Begin(g.tracer, trace.Process, 0, trace.Close)
+	defer func() {
+		region.End()
+		g.writeTrace()
+	}()
 	var stopped error
 	if g.Executor != nil {
 		stopped = g.Executor.Close()

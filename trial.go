@@ -24,6 +24,7 @@ type trialProcess struct {
 	Dir            string        `json:"dir"`
 	Upstream       string        `json:"upstream,omitempty"`
 	Device         string        `json:"device,omitempty"`
+	Kind           glctx.Kind    `json:"kind"` // of the context
 	DriverCacheOff bool          `json:"driver_cache_off,omitempty"`
 	Driver         shader.Digest `json:"driver"` // the fingerprint of the parent's driver
 }
@@ -59,7 +60,7 @@ func isPrivileged() bool { return os.Getuid() != os.Geteuid() || os.Getgid() != 
 func (t trialProcess) open() (isolate.Opened, error) {
 	start := time.Now()
 	off := t.DriverCacheOff || isolate.HasOtherDriverCache()
-	context, err := glctx.Open(glctx.Options{CacheDir: t.Dir, Upstream: t.Upstream, Device: t.Device, DriverCacheOff: off})
+	context, err := glctx.Open(glctx.Options{CacheDir: t.Dir, Upstream: t.Upstream, Device: t.Device, Kind: t.Kind, DriverCacheOff: off})
 	if err != nil {
 		return isolate.Opened{}, err
 	}
@@ -88,7 +89,8 @@ func newTrier(context *glctx.Context, o Options) cache.Trier {
 	if len(l.Upstream) > 0 {
 		upstream = l.Upstream[0].Path()
 	}
-	t := trialProcess{os.Getpid(), dir.Path(), upstream, context.Options().Device, context.Options().DriverCacheOff, context.Fingerprint().Digest()}
+	how := context.Options()
+	t := trialProcess{os.Getpid(), dir.Path(), upstream, how.Device, context.Kind(), how.DriverCacheOff, context.Fingerprint().Digest()}
 	return &isolate.Trier{Dir: dir, Command: t.command, Logger: slog.New(slog.DiscardHandler)}
 }
 

@@ -169,6 +169,7 @@ func (c *Cache) retire(evicted []*entry) {
 		e.blob = nil
 	}
 	c.mu.counters.pending.Evictions += uint64(len(evicted))
+	c.traceEvicted(evicted)
 }
 
 func (c *Cache) dropAll(entries []*entry) {
@@ -206,6 +207,7 @@ func (c *Cache) Close() error {
 		c.mu.counters.collect(e)
 		c.mu.resident.remove(e)
 	}
+	c.traceUnused(entries)
 	c.mu.closed = true
 	c.mu.evicted = newEvictedBlobs(-1)
 	c.mu.Unlock()

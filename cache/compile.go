@@ -97,6 +97,7 @@ func (c *Cache) compiled(l *load, program shader.Program, err error) result {
 	if err != nil {
 		return result{load: l, err: err}
 	}
+	c.traceCompiled(l, program)
 	e := newEntry(l.src, program, Compiled, c.clock)
 	e.storable = c.guard.isStorable(l.src.Key())
 	return result{load: l, entry: e}

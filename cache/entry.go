@@ -31,6 +31,11 @@ type entry struct {
 
 	storable bool // its binary may be read from the driver; set when it was compiled
 
+	// firstUse is called when a goroutine's first Get finds the program resident; nil: the
+	// program is not traced, or a Get made it. used: it was called.
+	firstUse func(*entry)
+	used     atomic.Bool
+
 	// compileNanos and loadNanos are times to a primed program, 0 = unknown.
 	compileNanos int64
 	loadNanos    int64

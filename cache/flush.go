@@ -6,6 +6,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Flush waits until every program compiled so far is stored, then has the store
@@ -57,7 +58,11 @@ func (c *Cache) flushLocked() error {
 
 // record has the store record what is pending. The caller holds recording.
 func (c *Cache) record() error {
+	region := trace.Begin(c.options.Tracer, trace.Writes, recordTask, trace.Flush)
+	defer func() { region.End() }()
+	settle := region.Begin(trace.Settle)
 	c.settleDriver()
+	settle.End()
 	c.mu.Lock()
 	for _, e := range c.mu.resident.entries() {
 		c.mu.counters.collect(e)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Get returns a handle to the program of src: resident, else from bytes in
@@ -42,11 +43,20 @@ func (c *Cache) get(ctx context.Context, src *shader.Source, h *Handle) (*Handle
 // getMissing is get for a program that the index does not have: it joins the load
 // of the program and waits for its end.
 func (c *Cache) getMissing(ctx context.Context, src *shader.Source, h *Handle) (*Handle, error) {
+	get := trace.Begin(c.options.Tracer, trace.Requests, 0, trace.Get)
+	about(&get, src)
+	got, err := c.getTraced(ctx, src, h, &get)
+	endGet(&get, got, err)
+	return got, err
+}
+
+// getTraced is getMissing within its region.
+func (c *Cache) getTraced(ctx context.Context, src *shader.Source, h *Handle, get *trace.Region) (*Handle, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, getError(src.Name(), err)
 	}
 	c.dev.Pending() // panics before anything is started
-	if err := c.awaitBeforeFirst(ctx); err != nil {
+	if err := c.awaitFirst(ctx, get); err != nil {
 		return nil, getError(src.Name(), err)
 	}
 	l, started, err := c.requestHandle(src, h)
@@ -57,9 +67,9 @@ func (c *Cache) getMissing(ctx context.Context, src *shader.Source, h *Handle) (
 		return h, nil
 	}
 	if started {
-		c.startLoad(ctx, l)
+		c.startLoad(ctx, l, get)
 	}
-	if err := c.await(ctx, l); err != nil && c.stopWaiting(l) {
+	if err := c.awaitTraced(ctx, l, get); err != nil && c.stopWaiting(l) {
 		return nil, getError(src.Name(), err)
 	}
 	if l.err != nil {
@@ -99,14 +109,16 @@ func (c *Cache) requestHandle(src *shader.Source, h *Handle) (l *load, started b
 // caller can be cancelled, all of it runs on another goroutine. Any other caller
 // looks for a blob itself, because handing that over costs more than reading the
 // blob does.
-func (c *Cache) startLoad(ctx context.Context, l *load) {
+func (c *Cache) startLoad(ctx context.Context, l *load, get *trace.Region) {
 	background := context.WithoutCancel(ctx)
 	rest := c.loadOrCompile
 	c.guard.recover()
 	if ctx.Done() == nil && !c.guard.isTriable(l.src.Key()) {
+		l.lane, l.task = trace.Requests, get.Task()
 		if c.loadHere(background, l) {
 			return
 		}
+		l.lane, l.task = trace.Loads, 0
 		rest = c.compileLoad
 	}
 	go func() {

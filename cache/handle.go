@@ -47,7 +47,9 @@ type Handle struct {
 
 // hit makes h a handle to a resident program, counted in s already.
 func (h *Handle) hit(s *share) *Handle {
-	s.hits.Add(1)
+	if s.hits.Add(1) == 1 && s.entry.firstUse != nil {
+		s.entry.useFirst()
+	}
 	h.share, h.origin = s, Resident
 	return h
 }

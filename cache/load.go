@@ -6,6 +6,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // loadOrCompile completes l with a program from a blob, else by compiling.
@@ -29,12 +30,16 @@ func (c *Cache) loadStored(ctx context.Context, l *load) result {
 	if err := c.guard.mustNotRun(l.src); err != nil {
 		return result{load: l, err: err}
 	}
-	blob, origin := c.findBlob(l.src.Key())
-	if blob == nil {
-		return result{load: l}
+	region := trace.Begin(c.options.Tracer, l.lane, l.task, trace.Load)
+	about(&region, l.src)
+	r := result{load: l}
+	blob, origin := c.readTraced(l.src, &region)
+	if blob != nil {
+		r.blob = blob
+		r.entry, r.err = c.loadBlob(trace.WithRegion(ctx, &region), l.src, blob, origin)
 	}
-	e, err := c.loadBlob(ctx, l.src, blob, origin)
-	return result{load: l, entry: e, blob: blob, err: err}
+	endLoad(&region, r, origin)
+	return r
 }
 
 // findBlob returns the blob of a key and where it was, or nil. A store that

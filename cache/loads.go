@@ -5,6 +5,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // load is one program on its way to being resident. All requests for the
@@ -20,6 +21,10 @@ type load struct {
 	// storeOnly: the program is made for the store, and becomes resident only if
 	// a Get waits for it.
 	storeOnly bool
+
+	// Where its events belong; task 0 is a new one for each event. Used by the owner only.
+	lane trace.Lane
+	task uint64
 
 	// Guarded by Cache.mu.
 	waiters  int // Gets that will own a handle
@@ -62,7 +67,7 @@ func (c *Cache) join(src *shader.Source, storeOnly bool) (l *load, started bool,
 	if c.options.FailWhenFull && !storeOnly && c.mu.resident.stuck() {
 		return nil, false, ErrFull
 	}
-	l = &load{src: src, done: make(chan struct{}), storeOnly: storeOnly}
+	l = &load{src: src, done: make(chan struct{}), storeOnly: storeOnly, lane: trace.Loads}
 	c.mu.loads[src.Key()] = l
 	return l, true, nil
 }
@@ -121,6 +126,7 @@ func (c *Cache) complete(r result) error {
 	}
 	c.setLost(err)
 	if err == nil {
+		c.watchUse(r)
 		r.load.entry = r.entry
 		r.entry.shares[0].refs.Add(int64(r.load.waiters))
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Options configure a [Cache]. The zero value is a good choice.
@@ -120,6 +121,10 @@ type Options struct {
 	// the other works on a suspect. It is how a cache in memory only remembers
 	// crashes. Default: a guard of its own, over its own store.
 	CrashGuard *CrashGuard
+
+	// Tracer receives what the cache does, and what callers wait for: see package trace.
+	// A context has a Tracer of its own. Default: nothing is measured.
+	Tracer trace.Tracer
 
 	// Logger receives warnings: the lack of a store, and the first failure of
 	// each kind. Default: none.

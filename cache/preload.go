@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // preloadWindow is how many sources are handled together: enough for the driver
@@ -50,8 +51,10 @@ func (c *Cache) Preload(ctx context.Context, sources []*shader.Source, progress 
 		index:    map[*load]int{},
 		progress: progress,
 	}
-	c.dev.Pending()               // panics before anything is started
-	_ = c.awaitBeforeFirst(p.ctx) // each source reports the end of ctx
+	c.dev.Pending() // panics before anything is started
+	region := trace.Begin(c.options.Tracer, trace.Requests, 0, trace.Preload)
+	defer func() { region.End(trace.Int("programs", int64(len(sources)))) }()
+	_ = c.awaitFirst(p.ctx, &region) // each source reports the end of ctx
 	first := 0
 	for window := range slices.Chunk(sources, min(preloadWindow, c.options.MaxPrograms)) {
 		p.window(first, window)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // readsBack reports whether the binary of e is to be read back from the driver:
@@ -121,7 +122,9 @@ func (c *Cache) writeQueue() {
 		c.mu.queue = c.mu.queue[1:]
 		c.mu.Unlock()
 
+		region := trace.Begin(c.options.Tracer, trace.Writes, writeTask, trace.Write)
 		err := next.do()
+		region.End(trace.String("what", next.what))
 		if err != nil {
 			c.storeFailed(next.what, err)
 		}

@@ -34,12 +34,17 @@ import (
 // context is current there, because the window was destroyed before, the context
 // counts as lost: every call returns shader.ErrContextLost, and Close returns.
 //
-// It returns ErrNoDevice, wrapped, for a Device, which the owner has chosen already,
-// ErrNotDesktop or ErrTooOld for a context of another kind, and ErrNoDriver where none
-// is current.
+// The context may be of desktop OpenGL from 4.3 or OpenGL ES from 3.1: see [Kind].
+//
+// It returns ErrNoDevice or ErrKind, wrapped, for a Device or a Kind, which the owner
+// has chosen already, ErrTooOld for a context of an older version, and ErrNoDriver where
+// none is current.
 func Adopt(o Options, schedule func()) (*Context, error) {
 	if o.Device != "" {
 		return nil, fmt.Errorf("glctx: adopt: %w %q: the owner of the context has chosen its GPU; leave Device empty", ErrNoDevice, o.Device)
+	}
+	if o.Kind != (Kind{}) {
+		return nil, fmt.Errorf("glctx: adopt: %w: the owner of the context has chosen it; leave Kind empty", ErrKind)
 	}
 	c := newContext(o)
 	if schedule == nil {

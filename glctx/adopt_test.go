@@ -23,9 +23,14 @@ import (
 // of Adopt has one. destroy destroys it, as the end of the test does.
 func ownContext(t testing.TB) (destroy func()) {
 	t.Helper()
+	return ownContextOf(t, Kind{})
+}
+
+func ownContextOf(t testing.TB, kind Kind) (destroy func()) {
+	t.Helper()
 	runtime.LockOSThread()
 	ManageDriverCache(Options{}) // for the whole process: not a directory of this test
-	s, err := openEGL(Options{})
+	s, err := openEGL(Options{Kind: kind})
 	if err != nil {
 		if os.Getenv("SHADERCACHE_REQUIRE_GL") != "" {
 			t.Fatal(err)
@@ -82,40 +87,69 @@ func TestAdoptedDoFromItsThreadAndOthers(t *testing.T) {
 }
 
 func TestAdoptRestoresState(t *testing.T) {
-	ownContext(t)
+	for name, test := range map[string]struct {
+		kind    Kind
+		version string
+	}{
+		"gl": {Kind{}, ""},
+		"es": {Kind{API: OpenGLES}, "#version 310 es\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ownContextOf(t, test.kind)
+			wantStateRestored(t, shader.MustSource("answer", test.version+answer, nil))
+		})
+	}
+}
+
+// wantStateRestored adopts the current context and compares what is bound before and after
+// programs are compiled.
+func wantStateRestored(t *testing.T, source *shader.Source) {
+	var copied uint32
+	if err := loadBindings(); err != nil {
+		t.Fatal(err)
+	}
+	gl45.GenBuffers(1, &copied)
+	gl45.BindBuffer(gl45.COPY_WRITE_BUFFER, copied)
 	c, err := Adopt(Options{DriverCacheOff: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := shader.MustSource("answer", answer, nil)
-	var first, second shader.Program
-	c.Compile(t.Context(), []*shader.Source{source}, func(_ int, p shader.Program, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		first = p
-	})
+	compile := func() (made shader.Program) {
+		c.Compile(t.Context(), []*shader.Source{source}, func(_ int, p shader.Program, err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			made = p
+		})
+		return made
+	}
+	first := compile()
 	gl45.UseProgram(first.ID)
 	var buffer uint32
-	gl45.CreateBuffers(1, &buffer)
-	gl45.NamedBufferStorage(buffer, 12, nil, 0)
+	gl45.GenBuffers(1, &buffer)
 	gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, buffer)
-	c.Compile(t.Context(), []*shader.Source{source}, func(_ int, p shader.Program, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		second = p
-	})
-	var program, indirect int32
+	second := compile()
+	var program, indirect, bound int32
 	gl45.GetIntegerv(gl45.CURRENT_PROGRAM, &program)
 	gl45.GetIntegerv(gl45.DISPATCH_INDIRECT_BUFFER_BINDING, &indirect)
-	if uint32(program) != first.ID || uint32(indirect) != buffer {
-		t.Errorf("program %d and indirect buffer %d are bound, want %d and %d", program, indirect, first.ID, buffer)
+	gl45.GetIntegerv(gl45.COPY_WRITE_BUFFER, &bound)
+	if uint32(program) != first.ID || uint32(indirect) != buffer || uint32(bound) != copied {
+		t.Errorf("program %d, indirect buffer %d and copy buffer %d are bound, want %d, %d and %d",
+			program, indirect, bound, first.ID, buffer, copied)
 	}
 	gl45.DeleteBuffers(1, &buffer)
+	gl45.DeleteBuffers(1, &copied)
 	c.Delete(first.ID)
 	c.Delete(second.ID)
 	closeAdoptedForTest(t, c)
+}
+
+func TestAdoptRefusesAKind(t *testing.T) {
+	ownContext(t)
+	_, err := Adopt(Options{Kind: Kind{API: OpenGLES}, DriverCacheOff: true}, nil)
+	if !errors.Is(err, ErrKind) || !strings.Contains(err.Error(), "leave Kind empty") {
+		t.Errorf("got %v, want an error about the kind", err)
+	}
 }
 
 func TestAdoptNeedsACurrentContext(t *testing.T) {

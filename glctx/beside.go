@@ -71,8 +71,7 @@ func openSibling(c *Context) (*Context, error) {
 		if i >= 0 {
 			device = strconv.Itoa(i)
 		}
-		// The driver's own cache is where it is: c's.
-		side, err := Open(Options{Device: device, DriverCacheOff: true})
+		side, err := openLike(c, device)
 		if errors.Is(err, ErrNoDevice) {
 			break
 		}
@@ -87,6 +86,16 @@ func openSibling(c *Context) (*Context, error) {
 		side.Close()
 	}
 	return nil, fmt.Errorf("%w: no headless context of %s, only %q", ErrNoDevice, want.Renderer, tried)
+}
+
+// openLike opens a headless context of the kind of c, or else of its API. The driver's
+// own cache is where it is: c's.
+func openLike(c *Context, device string) (*Context, error) {
+	side, err := Open(Options{Device: device, Kind: c.Kind(), DriverCacheOff: true})
+	if errors.Is(err, ErrKind) || errors.Is(err, ErrTooOld) {
+		return Open(Options{Device: device, Kind: Kind{API: c.info.API}, DriverCacheOff: true})
+	}
+	return side, err
 }
 
 // besidePriority is the niceness of the second context's thread and of the compiler

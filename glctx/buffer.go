@@ -24,12 +24,16 @@ func (gl *GL) NewBuffer(size int, data []byte) (Buffer, error) {
 		return Buffer{}, fmt.Errorf("glctx: an earlier call failed: %w", err)
 	}
 	b := Buffer{Size: size}
-	gl45.CreateBuffers(1, &b.ID)
 	var initial unsafe.Pointer
 	if len(data) == size {
 		initial = unsafe.Pointer(unsafe.SliceData(data))
 	}
-	gl45.NamedBufferStorage(b.ID, size, initial, gl45.DYNAMIC_STORAGE_BIT)
+	if gl.c.full {
+		gl45.CreateBuffers(1, &b.ID)
+		gl45.NamedBufferStorage(b.ID, size, initial, gl45.DYNAMIC_STORAGE_BIT)
+	} else {
+		gl.newBound(&b, initial)
+	}
 	if err := gl.Err(); err != nil {
 		gl45.DeleteBuffers(1, &b.ID)
 		return Buffer{}, fmt.Errorf("glctx: make a buffer of %d bytes: %w", size, err)
@@ -59,6 +63,11 @@ func (gl *GL) Upload(b Buffer, offset int, data []byte) {
 		return
 	}
 	b.mustContain(offset, len(data))
+	if !gl.c.full {
+		gl.uploadBound(b, offset, data)
+		gl.debugCheck("glBufferSubData")
+		return
+	}
 	gl45.NamedBufferSubData(b.ID, offset, len(data), unsafe.Pointer(unsafe.SliceData(data)))
 	gl.debugCheck("glNamedBufferSubData")
 }
@@ -72,6 +81,11 @@ func (gl *GL) Download(b Buffer, offset int, dst []byte) {
 	}
 	b.mustContain(offset, len(dst))
 	gl.c.counters.readbacks.Add(1)
+	if !gl.c.full {
+		gl.downloadBound(b, offset, dst)
+		gl.debugCheck("glMapBufferRange")
+		return
+	}
 	gl45.GetNamedBufferSubData(b.ID, offset, len(dst), unsafe.Pointer(unsafe.SliceData(dst)))
 	gl.debugCheck("glGetNamedBufferSubData")
 }
@@ -85,6 +99,11 @@ func (b Buffer) mustContain(offset, n int) {
 // Fill sets every 32-bit word of b to word, in order with other commands. The size of
 // b must be a multiple of 4.
 func (gl *GL) Fill(b Buffer, word uint32) {
+	if !gl.c.full {
+		gl.fillBound(b, word)
+		gl.debugCheck("glMapBufferRange")
+		return
+	}
 	gl45.ClearNamedBufferData(b.ID, gl45.R32UI, gl45.RED_INTEGER, gl45.UNSIGNED_INT, unsafe.Pointer(&word))
 	gl.debugCheck("glClearNamedBufferData")
 	// NVIDIA's driver may run a large Upload that follows before the clear. A copy
@@ -98,6 +117,11 @@ func (gl *GL) Fill(b Buffer, word uint32) {
 func (gl *GL) Copy(from Buffer, fromOffset int, to Buffer, toOffset, n int) {
 	from.mustContain(fromOffset, n)
 	to.mustContain(toOffset, n)
+	if !gl.c.full {
+		gl.copyBound(from, fromOffset, to, toOffset, n)
+		gl.debugCheck("glCopyBufferSubData")
+		return
+	}
 	gl45.CopyNamedBufferSubData(from.ID, to.ID, fromOffset, toOffset, n)
 	gl.debugCheck("glCopyNamedBufferSubData")
 }

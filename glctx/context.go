@@ -11,6 +11,7 @@ import (
 
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Options configure a context. The zero value opens the first GPU, else the software
@@ -36,9 +37,20 @@ type Options struct {
 	// call, sets it. A cache over this context may have any directory.
 	DriverCacheOff bool
 
+	// Kind is the API, version, profile and flags of the context. It must be zero for
+	// Adopt. Default: OpenGL 4.5 or newer, core profile.
+	Kind Kind
+
+	replay bool // the context is for a Replayer
+
 	// Debug requests a debug context and checks for errors after every GL call.
 	// Debug contexts are slower and have a different fingerprint.
 	Debug bool
+
+	// Tracer receives how the context is made and what the GL thread does to programs: see
+	// package trace. Default: nothing is measured.
+	Tracer trace.Tracer
+	task   uint64 // of its events; set when the context is opened
 
 	// Logger receives the driver's messages: at debug level, or with Debug at the
 	// level of their severity. Default: nothing is logged. Without Debug, a Logger
@@ -55,12 +67,16 @@ type Context struct {
 	queue    *queue
 	gl       *GL
 	info     Info
+	full     bool // desktop OpenGL 4.5 or newer
 	driver   drivercache.State
 	counters counters
 	thread   atomic.Int64 // id of the OS thread while it runs callbacks, else 0
 	lost     atomic.Bool
-	first    firstDispatches
-	debug    *debugSink
+
+	resetStatus func() uint32 // nil where the context has no such call
+
+	first firstDispatches
+	debug *debugSink
 
 	// Of an adopted context only.
 	schedule      func()        // requests a call of Poll; nil where the context is not adopted
@@ -75,11 +91,16 @@ type Context struct {
 
 // Open opens a headless context on a new thread. The first Open of a process also
 // puts the driver's own cache into the cache directory. It returns ErrNoDriver,
-// ErrTooOld or ErrNoDevice, wrapped, with a hint for the user. Close releases the
-// context.
+// ErrTooOld, ErrKind or ErrNoDevice, wrapped, with a hint for the user. Close releases
+// the context.
 func Open(o Options) (*Context, error) {
+	if err := o.Kind.check(); err != nil {
+		return nil, fmt.Errorf("glctx: open: %w", err)
+	}
 	c := newContext(o)
+	region := c.begin(trace.DriverCache)
 	c.driver = ManageDriverCache(o)
+	region.End(trace.Bool("managed", c.driver.Managed))
 	if c.driver.Full {
 		c.logger.Warn("the volume is full: the driver's machine code stays in memory", "reason", c.driver.Reason)
 	}
@@ -99,7 +120,15 @@ func newContext(o Options) *Context {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	o.task = trace.NewTask()
 	return &Context{options: o, logger: logger, queue: newQueue(), stopped: make(chan struct{})}
+}
+
+// begin begins a piece of work of the GL thread.
+func (c *Context) begin(name string) trace.Region { return c.options.begin(name) }
+
+func (o Options) begin(name string) trace.Region {
+	return trace.Begin(o.Tracer, trace.GL, o.task, name)
 }
 
 // run is the GL thread: it opens the context, runs callbacks until the queue is
@@ -139,18 +168,27 @@ func (c *Context) setUp() error {
 	if err := drivercache.Reserve(); err != nil {
 		c.logger.Warn("the driver's own cache may lose what is compiled", "error", err)
 	}
-	if err := loadBindings(); err != nil {
+	bindings := c.begin(trace.Bindings)
+	err := loadBindings()
+	bindings.End()
+	if err != nil {
 		return err
 	}
+	describe := c.begin(trace.Describe)
+	defer func() { describe.End() }()
 	c.gl = &GL{c: c}
 	if err := c.gl.requireVersion(); err != nil {
 		return err
 	}
-	c.gl.startDebugOutput()
 	c.info = c.gl.readInfo()
+	c.gl.startDebugOutput()
 	c.driver = c.driver.Effective(c.info.Fingerprint.Vendor, c.info.Fingerprint.Version)
-	if err := c.gl.Err(); err != nil {
+	if err := c.gl.Err(); err != nil && c.info.hasCompute() {
 		return fmt.Errorf("reading the driver's limits: %w", err)
+	}
+	c.info.Fingerprint.DriverUUID = c.gl.driverUUID()
+	if !c.info.hasCompute() {
+		return nil
 	}
 	return c.gl.preparePriming()
 }
@@ -205,14 +243,15 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 		return err
 	}
 	call := newCall()
-	if !c.put(job{fn: fn, call: call}) {
+	open, slept := c.put(job{fn: fn, call: call})
+	if !open {
 		calls.Put(call)
 		return shader.ErrClosed
 	}
 	if c.schedule != nil && c.adoptedThread.Load() == here {
 		c.pollWaiting()
 	}
-	return call.wait()
+	return call.wait(!slept)
 }
 
 // lostError returns the error of calls after the context was lost, or nil.
@@ -235,15 +274,14 @@ func (c *Context) Post(fn func(gl *GL)) {
 	c.put(job{post: fn})
 }
 
-// put queues a job and reports whether the queue was open.
-func (c *Context) put(j job) bool {
-	if !c.queue.put(j) {
-		return false
-	}
-	if c.schedule != nil {
+// put queues a job and reports whether the queue was open, and whether the GL thread
+// slept.
+func (c *Context) put(j job) (open, slept bool) {
+	open, slept = c.queue.put(j)
+	if open && c.schedule != nil {
 		c.requestPoll()
 	}
-	return true
+	return open, slept
 }
 
 // requestPoll makes the owner of an adopted context, or a call that waits on its
@@ -269,6 +307,10 @@ func (c *Context) doContext(ctx context.Context, fn func(gl *GL) error) error {
 // queued. Without it the thread spins for up to 100 us, which makes a Do that follows
 // closely faster.
 func (gl *GL) ExpectIdle() { gl.c.queue.expectIdle = true }
+
+// Alone reports whether the GL thread is the context's own and no other callback is
+// queued: a callback may then poll for something for as long as Alone holds.
+func (gl *GL) Alone() bool { return gl.c.schedule == nil && !gl.c.queue.waiting.Load() }
 
 // Info returns the identity and the limits of the driver, which do not change.
 func (c *Context) Info() Info { return c.info }
@@ -299,7 +341,11 @@ func (c *Context) shutDown() {
 		c.closeAdopted()
 		return
 	}
+	closing := c.begin(trace.Close)
 	c.queue.close()
 	<-c.stopped
+	settle := closing.Begin(trace.Settle)
 	drivercache.Flush()
+	settle.End()
+	closing.End()
 }

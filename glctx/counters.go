@@ -12,16 +12,18 @@ type Counters struct {
 	Dispatches  uint64 `json:"dispatches"`   // of any kind, without primes
 	Finishes    uint64 `json:"finishes"`     // glFinish
 	Waits       uint64 `json:"waits"`        // glClientWaitSync with a timeout
-	Readbacks   uint64 `json:"readbacks"`    // glGetNamedBufferSubData
+	Readbacks   uint64 `json:"readbacks"`    // glGetNamedBufferSubData, and glGetTextureSubImage to the host
 	Programs    int64  `json:"programs"`     // live
 	Buffers     int64  `json:"buffers"`      // live
 	Fences      int64  `json:"fences"`       // live
+	Textures    int64  `json:"textures"`     // live
+	Samplers    int64  `json:"samplers"`     // live
 }
 
 type counters struct {
 	compiles, links, loads, primes, dispatches, finishes, waits, readbacks atomic.Uint64
 
-	programs, buffers, fences atomic.Int64
+	programs, buffers, fences, textures, samplers atomic.Int64
 }
 
 // Counters returns the counts so far. It may be called at any time.
@@ -39,5 +41,7 @@ func (c *Context) Counters() Counters {
 		Programs:    n.programs.Load(),
 		Buffers:     n.buffers.Load(),
 		Fences:      n.fences.Load(),
+		Textures:    n.textures.Load(),
+		Samplers:    n.samplers.Load(),
 	}
 }

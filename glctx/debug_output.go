@@ -34,6 +34,10 @@ func (gl *GL) startDebugOutput() {
 	if !gl.c.options.Debug && !gl.c.logger.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
+	callback := gl.c.info.debugMessageCallback()
+	if callback == nil {
+		return
+	}
 	sink := &debugSink{onlyDebugLevel: !gl.c.options.Debug}
 	sink.logger.Store(gl.c.logger)
 	gl.c.debug = sink
@@ -41,7 +45,19 @@ func (gl *GL) startDebugOutput() {
 		gl45.Enable(gl45.DEBUG_OUTPUT_SYNCHRONOUS)
 	}
 	gl45.Enable(gl45.DEBUG_OUTPUT)
-	gl45.DebugMessageCallback(sink.receive, nil)
+	callback(sink.receive, nil)
+}
+
+// debugMessageCallback returns the call for debug output by its name in this context, or
+// nil where there is none.
+func (i Info) debugMessageCallback() func(gl45.DebugProc, unsafe.Pointer) {
+	switch {
+	case i.is(OpenGL, 4, 3), i.is(OpenGLES, 3, 2):
+		return gl45.DebugMessageCallback
+	case i.Has("GL_KHR_debug"):
+		return gl45.DebugMessageCallbackKHR
+	}
+	return nil
 }
 
 func (gl *GL) stopDebugOutput() {

@@ -15,11 +15,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/shadercache/shadercache/trace"
 )
 
 const (
 	eglExtensions = 0x3055
 	eglPbufferBit = 0x0001
+
+	eglOpenGLAPI    = 0x30A2
+	eglOpenGLESAPI  = 0x30A0
+	eglOpenGLBit    = 0x0008
+	eglOpenGLES3Bit = 0x0040
+
 	eglDontCare   = -1
 	maxEGLDevices = 64
 	installDriver = "install libegl1 and a driver: libegl-mesa0 with libgl1-mesa-dri (software), or the EGL part of your GPU's driver"
@@ -44,28 +52,39 @@ type eglCandidate struct {
 // thread: GPUs first, then Mesa's surfaceless platform, then the default
 // display with a one pixel pbuffer.
 func openEGL(o Options) (*eglSurface, error) {
-	if C.sc_egl_load() != 0 {
+	load := o.begin(trace.EGLLoad)
+	failed := C.sc_egl_load() != 0
+	load.End()
+	if failed {
 		return nil, fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installDriver)
 	}
+	list := o.begin(trace.EGLDevices)
 	candidates, err := eglCandidates(o.Device)
+	list.End(trace.Int("candidates", int64(len(candidates))))
 	if err != nil {
 		return nil, err
 	}
 	var reasons []string
-	tooOld := false
+	var tooOld, wrongKind bool
 	for _, candidate := range candidates {
-		s, err := candidate.open(o.Debug)
+		s, err := candidate.open(o)
 		if err == nil {
 			return s, nil
 		}
 		tooOld = tooOld || errors.Is(err, ErrTooOld)
+		wrongKind = wrongKind || errors.Is(err, ErrKind)
 		reasons = append(reasons, candidate.name+": "+err.Error())
 	}
-	if tooOld {
-		return nil, fmt.Errorf("%w: %s; OpenGL 4.5 core is needed: %s",
-			ErrTooOld, strings.Join(reasons, "; "), updateDriver)
+	tried := strings.Join(reasons, "; ")
+	switch {
+	case tooOld && o.Kind == (Kind{}):
+		return nil, fmt.Errorf("%w: %s; OpenGL 4.5 core is needed: %s; %s", ErrTooOld, tried, updateDriver, tryES)
+	case tooOld:
+		return nil, fmt.Errorf("%w: %s; %s is needed: %s", ErrTooOld, tried, o.Kind, updateDriver)
+	case wrongKind:
+		return nil, fmt.Errorf("%w: %s: %s; request another version, profile or fewer flags", ErrKind, o.Kind, tried)
 	}
-	return nil, fmt.Errorf("%w: %s; %s", ErrNoDriver, strings.Join(reasons, "; "), installDriver)
+	return nil, fmt.Errorf("%w: %s; %s", ErrNoDriver, tried, installDriver)
 }
 
 // eglCandidates returns the displays to try for a device name, best first.
@@ -150,16 +169,19 @@ func knownUUIDs(uuids []string) []string {
 }
 
 // open initialises the display, makes a context and makes it current.
-func (e eglCandidate) open(debug bool) (*eglSurface, error) {
+func (e eglCandidate) open(o Options) (*eglSurface, error) {
 	if e.display == 0 {
 		return nil, errors.New("not supported")
 	}
 	var major, minor C.EGLint
-	if C.sc_egl_initialize(e.display, &major, &minor) == 0 {
+	initialize := o.begin(trace.EGLInitialize)
+	initialized := C.sc_egl_initialize(e.display, &major, &minor) != 0
+	initialize.End(trace.String("display", e.name))
+	if !initialized {
 		return nil, eglError("eglInitialize")
 	}
 	s := &eglSurface{display: e.display}
-	if err := s.start(e.pbuffer, debug); err != nil {
+	if err := s.start(e.pbuffer, o); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -167,19 +189,26 @@ func (e eglCandidate) open(debug bool) (*eglSurface, error) {
 }
 
 // start makes the context and the surface and makes them current.
-func (s *eglSurface) start(pbuffer, debug bool) error {
-	if C.sc_egl_bind_gl() == 0 {
-		return errors.New("this EGL has no desktop OpenGL")
+func (s *eglSurface) start(pbuffer bool, o Options) error {
+	api, renderable := C.EGLenum(eglOpenGLAPI), C.EGLint(eglOpenGLBit)
+	if o.Kind.API == OpenGLES {
+		api, renderable = eglOpenGLESAPI, eglOpenGLES3Bit
+	}
+	if C.sc_egl_bind_api(api) == 0 {
+		return noAPI(o.Kind.API)
 	}
 	surfaceType := C.EGLint(eglDontCare)
 	if pbuffer {
 		surfaceType = eglPbufferBit
 	}
-	config := C.sc_egl_config(s.display, surfaceType)
+	config := C.sc_egl_config(s.display, surfaceType, renderable)
 	if config == 0 && pbuffer {
 		return errors.New("no EGL configuration with a pbuffer")
 	}
-	if err := s.createContext(config, debug); err != nil {
+	create := o.begin(trace.EGLContext)
+	err := s.createContext(config, o)
+	create.End()
+	if err != nil {
 		return err
 	}
 	if pbuffer {
@@ -187,40 +216,43 @@ func (s *eglSurface) start(pbuffer, debug bool) error {
 			return eglError("eglCreatePbufferSurface")
 		}
 	}
-	if C.sc_egl_make_current(s.display, s.surface, s.context) == 0 {
+	current := o.begin(trace.EGLMakeCurrent)
+	made := C.sc_egl_make_current(s.display, s.surface, s.context) != 0
+	current.End()
+	if !made {
 		return eglError("eglMakeCurrent")
 	}
 	return nil
 }
 
-// createContext creates a context of the newest core profile that the driver has,
-// with reset notification where the driver supports it. Some drivers create exactly
-// the requested version. Robust buffer access is not requested: it adds bounds checks
-// to every kernel.
-func (s *eglSurface) createContext(config C.EGLConfig, debug bool) error {
-	const (
-		majorVersion  = 0x3098
-		minorVersion  = 0x30FB
-		profileMask   = 0x30FD
-		coreProfile   = 0x0001
-		openglDebug   = 0x31B0
-		resetStrategy = 0x31BD
-		loseOnReset   = 0x31BF
-		none          = 0x3038
-	)
-	for _, notification := range [][]C.EGLint{{resetStrategy, loseOnReset}, nil} {
-		for _, minor := range []C.EGLint{6, 5} {
-			attributes := []C.EGLint{majorVersion, 4, minorVersion, minor, profileMask, coreProfile}
-			if debug {
-				attributes = append(attributes, openglDebug, 1)
-			}
-			attributes = append(append(attributes, notification...), none)
-			if s.context = C.sc_egl_create_context(s.display, config, &attributes[0]); s.context != nil {
-				return nil
-			}
+// noAPI returns the error of an EGL library that lacks one of the APIs.
+func noAPI(api API) error {
+	if api == OpenGLES {
+		return fmt.Errorf("%w: this EGL has no OpenGL ES", ErrKind)
+	}
+	return fmt.Errorf("this EGL has no desktop OpenGL; %s", tryES)
+}
+
+// createContext creates a context of the newest version that the driver has of the kind,
+// with reset notification where the driver supports it. Robust buffer access is requested
+// by Kind.Robust only: it adds bounds checks to every kernel.
+func (s *eglSurface) createContext(config C.EGLConfig, o Options) error {
+	const none, badAttribute = 0x3038, "EGL_BAD_ATTRIBUTE"
+	for _, list := range o.Kind.attributes(o.Debug) {
+		attributes := make([]C.EGLint, 0, len(list)+1)
+		for _, v := range list {
+			attributes = append(attributes, C.EGLint(v))
+		}
+		attributes = append(attributes, none)
+		if s.context = C.sc_egl_create_context(s.display, config, &attributes[0]); s.context != nil {
+			return nil
 		}
 	}
-	return fmt.Errorf("%w: %w", ErrTooOld, eglError("eglCreateContext"))
+	err := eglError("eglCreateContext")
+	if o.Kind.flagged() && strings.Contains(err.Error(), badAttribute) {
+		return fmt.Errorf("%w: %w", ErrKind, err)
+	}
+	return fmt.Errorf("%w: %w", ErrTooOld, err)
 }
 
 // close destroys what start made, on the same thread.

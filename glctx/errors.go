@@ -13,13 +13,29 @@ var (
 	// ErrNotBuilt is returned by a program that was built without cgo, or not for
 	// Linux. The error text says how to build it.
 	ErrNotBuilt = errors.New("this program was built without OpenGL")
-	// ErrTooOld is returned when the driver does not support OpenGL 4.5 core.
+	// ErrTooOld is returned when the driver does not have the version of Options.Kind,
+	// by default OpenGL 4.5 core, and for an adopted context below OpenGL 4.3 and
+	// OpenGL ES 3.1.
 	ErrTooOld = errors.New("OpenGL is too old")
-	// ErrNotDesktop is returned when an adopted context is one of OpenGL ES.
-	ErrNotDesktop = errors.New("the context is not desktop OpenGL")
+	// ErrKind is returned when the driver cannot make a context of Options.Kind for
+	// another reason than its version, and by Adopt for a Kind: the owner of the
+	// context has chosen it.
+	ErrKind = errors.New("no such kind of context")
+	// ErrNeeds45 is returned, wrapped, by what needs desktop OpenGL 4.5 in a context
+	// that is another: mapped memory, and package executor.
+	ErrNeeds45 = errors.New("OpenGL 4.5 is needed")
 	// ErrNoDevice is returned when no GPU has the requested index or UUID, and
 	// for a Device with Adopt, which cannot choose one.
 	ErrNoDevice = errors.New("no such GPU")
+)
+
+// Errors of textures. They are returned wrapped, before the driver is called.
+var (
+	// ErrTextureShape is returned for a texture that the device does not have.
+	ErrTextureShape = errors.New("the device has no such texture")
+	// ErrTextureRegion is returned for texels that are not in the texture, for memory
+	// that is too small for them, and for a format that cannot be transferred so.
+	ErrTextureRegion = errors.New("the texels cannot be transferred")
 )
 
 // Error is an OpenGL error code that a call raised.

@@ -2,5 +2,8 @@
 
 package glctx
 
-// OwnContext exports ownContext to package glctx_test.
-var OwnContext = ownContext
+// OwnContext and OwnContextOf export ownContext and ownContextOf to package glctx_test.
+var (
+	OwnContext   = ownContext
+	OwnContextOf = ownContextOf
+)

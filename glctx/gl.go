@@ -88,7 +88,7 @@ func (gl *GL) takeDebugError() error {
 // isLost reports whether the context is lost, and asks the driver for a reset of the
 // GPU.
 func (gl *GL) isLost() bool {
-	if gl.c.info.ResetNotice && !gl.c.gone.Load() && gl45.GetGraphicsResetStatus() != gl45.NO_ERROR {
+	if gl.c.info.ResetNotice && !gl.c.gone.Load() && gl.c.resetStatus() != gl45.NO_ERROR {
 		gl.c.lost.Store(true)
 	}
 	return gl.c.lost.Load()
@@ -108,10 +108,17 @@ func (gl *GL) CheckLost() error {
 const (
 	BarrierStorage  uint32 = gl45.SHADER_STORAGE_BARRIER_BIT       // by a kernel through a storage buffer
 	BarrierUniform  uint32 = gl45.UNIFORM_BARRIER_BIT              // by a kernel through a uniform buffer
+	BarrierCounters uint32 = gl45.ATOMIC_COUNTER_BARRIER_BIT       // by a kernel through atomic counters
+	BarrierImage    uint32 = gl45.SHADER_IMAGE_ACCESS_BARRIER_BIT  // by a kernel through an image
+	BarrierTexture  uint32 = gl45.TEXTURE_FETCH_BARRIER_BIT        // by a kernel through a sampler
 	BarrierCommand  uint32 = gl45.COMMAND_BARRIER_BIT              // as indirect arguments
 	BarrierUpdate   uint32 = gl45.BUFFER_UPDATE_BARRIER_BIT        // by Upload, Download, Copy, Fill
 	BarrierMapped   uint32 = gl45.CLIENT_MAPPED_BUFFER_BARRIER_BIT // by the host through a mapping
-	BarrierAllKinds uint32 = gl45.ALL_BARRIER_BITS
+	// BarrierTextureUpdate is for UploadTexture, DownloadTexture and other copies of texels.
+	BarrierTextureUpdate uint32 = gl45.TEXTURE_UPDATE_BARRIER_BIT
+	// BarrierPixelBuffer is for the buffers of CopyToTexture and CopyFromTexture.
+	BarrierPixelBuffer uint32 = gl45.PIXEL_BUFFER_BARRIER_BIT
+	BarrierAllKinds    uint32 = gl45.ALL_BARRIER_BITS
 )
 
 // UseProgram makes a program current; 0 makes none current.
@@ -129,24 +136,6 @@ func (gl *GL) UniformLocation(program uint32, name string) int32 {
 	return location
 }
 
-// SetInt sets an int uniform of the current program. Location -1 is ignored.
-func (gl *GL) SetInt(location, v int32) {
-	gl45.Uniform1i(location, v)
-	gl.debugCheck("glUniform1i")
-}
-
-// SetUint sets a uint uniform of the current program. Location -1 is ignored.
-func (gl *GL) SetUint(location int32, v uint32) {
-	gl45.Uniform1ui(location, v)
-	gl.debugCheck("glUniform1ui")
-}
-
-// SetFloat sets a float uniform of the current program. Location -1 is ignored.
-func (gl *GL) SetFloat(location int32, v float32) {
-	gl45.Uniform1f(location, v)
-	gl.debugCheck("glUniform1f")
-}
-
 // Dispatch starts x*y*z work groups of the current program. It does not wait.
 func (gl *GL) Dispatch(x, y, z uint32) {
 	gl.c.counters.dispatches.Add(1)
@@ -155,6 +144,17 @@ func (gl *GL) Dispatch(x, y, z uint32) {
 	}
 	gl45.DispatchCompute(x, y, z)
 	gl.debugCheck("glDispatchCompute")
+}
+
+// DispatchSized is Dispatch for a program with local_size_variable: size is the number
+// of invocations of a work group. It needs Info.VariableGroups.
+func (gl *GL) DispatchSized(x, y, z uint32, size [3]uint32) {
+	gl.c.counters.dispatches.Add(1)
+	if len(gl.c.first.fresh) > 0 {
+		gl.c.first.begin()
+	}
+	gl45.DispatchComputeGroupSizeARB(x, y, z, size[0], size[1], size[2])
+	gl.debugCheck("glDispatchComputeGroupSizeARB")
 }
 
 // DispatchIndirect starts work groups. Their three uint32 counts are in b at offset, a
@@ -172,6 +172,9 @@ func (gl *GL) DispatchIndirect(b Buffer, offset int) {
 // MemoryBarrier makes writes of earlier kernels visible to the given uses by later
 // commands.
 func (gl *GL) MemoryBarrier(bits uint32) {
+	if !gl.c.full && bits != BarrierAllKinds {
+		bits &^= BarrierMapped // of mapped memory, which this context lacks
+	}
 	gl45.MemoryBarrier(bits)
 	gl.debugCheck("glMemoryBarrier")
 }
@@ -204,8 +207,14 @@ func (gl *GL) NewFence() Fence {
 	return f
 }
 
+// shortWait is the longest timeout for which WaitFence polls. With a timeout of 100 us,
+// glClientWaitSync of NVIDIA's driver returns after 100 us, although the fence is
+// signalled after 15; with one of seconds it returns after 15.
+const shortWait = time.Millisecond
+
 // WaitFence waits until the fence is signalled, at most for timeout, and reports
-// whether it is. With a timeout of 0 it does not wait. A lost context is an error.
+// whether it is. With a timeout of 0 it neither waits nor flushes: a Flush has to come
+// between NewFence and the first such call. A lost context is an error.
 func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
 	if gl.c.gone.Load() {
 		return false, shader.ErrContextLost
@@ -213,8 +222,7 @@ func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
 	if timeout > 0 {
 		gl.c.counters.waits.Add(1)
 	}
-	status := gl45.ClientWaitSync(f.sync, gl45.SYNC_FLUSH_COMMANDS_BIT, uint64(max(timeout, 0)))
-	switch status {
+	switch gl.clientWait(f, timeout) {
 	case gl45.ALREADY_SIGNALED, gl45.CONDITION_SATISFIED:
 		gl.c.first.finish(f)
 		return true, nil
@@ -225,6 +233,21 @@ func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("glctx: wait for a fence: %w", orInvalidOperation("glClientWaitSync", gl.Err()))
+}
+
+// clientWait returns the status of glClientWaitSync.
+func (gl *GL) clientWait(f Fence, timeout time.Duration) uint32 {
+	switch {
+	case timeout <= 0:
+		return gl45.ClientWaitSync(f.sync, 0, 0)
+	case timeout > shortWait || gl.c.info.Software(): // whose threads need the CPU
+		return gl45.ClientWaitSync(f.sync, gl45.SYNC_FLUSH_COMMANDS_BIT, uint64(timeout))
+	}
+	status := gl45.ClientWaitSync(f.sync, gl45.SYNC_FLUSH_COMMANDS_BIT, 0)
+	for began := time.Now(); status == gl45.TIMEOUT_EXPIRED && time.Since(began) < timeout; {
+		status = gl45.ClientWaitSync(f.sync, 0, 0)
+	}
+	return status
 }
 
 // DeleteFence frees a fence.

@@ -1,7 +1,6 @@
 package glctx
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ type Info struct {
 	Fingerprint binary.Fingerprint
 	GPU         string // GL_RENDERER
 	Driver      string // vendor and GL_VERSION, which carries the driver build
+	API         API
 	Major       int
 	Minor       int
 
@@ -23,6 +23,17 @@ type Info struct {
 	MaxSharedBytes int      // shared memory of a work group
 	MaxStorage     int64    // bytes of one shader storage block
 	MaxBindings    int      // shader storage bindings
+
+	Textures       TextureLimits
+	UniformBlocks  int   // of one compute program
+	MaxUniform     int64 // bytes of one uniform block
+	CounterBuffers int   // atomic counter bindings
+	MaxCounters    int64 // bytes of one atomic counter buffer
+
+	// Limits of programs with local_size_variable, zero where VariableGroups is not set.
+	VariableGroups         bool     // GL_ARB_compute_variable_group_size
+	MaxVariableSize        [3]int32 // invocations in a work group, each axis
+	MaxVariableInvocations int32    // invocations in a work group, all axes
 
 	StorageAlignment int // of offsets into a storage buffer, bytes
 	UniformAlignment int // of offsets into a uniform buffer, bytes
@@ -40,40 +51,25 @@ func (i Info) Software() bool {
 // Has reports whether the driver has a GL extension.
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
 
-// requireVersion returns an error where no context is current, or one that cannot be
-// used.
-func (gl *GL) requireVersion() error {
-	if !isCurrent() {
-		return fmt.Errorf("%w: no context is current on this thread", ErrNoDriver)
-	}
-	version := gl.text(gl45.VERSION)
-	if strings.HasPrefix(version, "OpenGL ES") {
-		return fmt.Errorf("%w: it is %q; request a desktop context of 4.5 or newer, core profile: "+
-			"in EGL eglBindAPI(EGL_OPENGL_API) before eglCreateContext, in GLFW CLIENT_API = OPENGL_API", ErrNotDesktop, version)
-	}
-	major, minor := gl.integer(gl45.MAJOR_VERSION), gl.integer(gl45.MINOR_VERSION)
-	if major > 4 || major == 4 && minor >= 5 {
-		return nil
-	}
-	hint := updateDriver
-	if gl.c.schedule != nil {
-		hint = "request 4.5 core when the context is made; where that fails, " + updateDriver
-	}
-	return fmt.Errorf("%w: %s has %d.%d; OpenGL 4.5 core is needed: %s", ErrTooOld, gl.text(gl45.RENDERER), major, minor, hint)
-}
-
-// updateDriver is the hint for drivers that are too old.
-const updateDriver = "update the GPU's driver, or Mesa to 20.2 or newer"
+// PinnedMemory reports whether [GL.NewPinned] works.
+func (i Info) PinnedMemory() bool { return i.Has("GL_AMD_pinned_memory") }
 
 func (gl *GL) readInfo() Info {
+	api, version := gl.parseVersion()
 	info := Info{
 		GPU:              gl.text(gl45.RENDERER),
 		Driver:           gl.text(gl45.VENDOR) + " " + gl.text(gl45.VERSION),
-		Major:            int(gl.integer(gl45.MAJOR_VERSION)),
-		Minor:            int(gl.integer(gl45.MINOR_VERSION)),
+		API:              api,
+		Major:            version[0],
+		Minor:            version[1],
 		MaxInvocations:   gl.integer(gl45.MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
 		MaxSharedBytes:   int(gl.integer(gl45.MAX_COMPUTE_SHARED_MEMORY_SIZE)),
 		MaxBindings:      int(gl.integer(gl45.MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
+		Textures:         gl.readTextureLimits(),
+		UniformBlocks:    int(gl.integer(gl45.MAX_COMPUTE_UNIFORM_BLOCKS)),
+		MaxUniform:       int64(gl.integer(gl45.MAX_UNIFORM_BLOCK_SIZE)),
+		CounterBuffers:   int(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_BINDINGS)),
+		MaxCounters:      int64(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_SIZE)),
 		StorageAlignment: int(gl.integer(gl45.SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT)),
 		UniformAlignment: int(gl.integer(gl45.UNIFORM_BUFFER_OFFSET_ALIGNMENT)),
 		extensions:       map[string]bool{},
@@ -86,10 +82,41 @@ func (gl *GL) readInfo() Info {
 	for i := range listLength(gl.integer(gl45.NUM_EXTENSIONS)) {
 		info.extensions[gl45.GoStr(gl45.GetStringi(gl45.EXTENSIONS, i))] = true
 	}
+	if info.VariableGroups = info.Has("GL_ARB_compute_variable_group_size"); info.VariableGroups {
+		info.MaxVariableInvocations = gl.integer(gl45.MAX_COMPUTE_VARIABLE_GROUP_INVOCATIONS_ARB)
+		for axis := range uint32(3) {
+			gl45.GetIntegeri_v(gl45.MAX_COMPUTE_VARIABLE_GROUP_SIZE_ARB, axis, &info.MaxVariableSize[axis])
+		}
+	}
 	info.ParallelCompile = info.Has("GL_KHR_parallel_shader_compile") || info.Has("GL_ARB_parallel_shader_compile")
-	info.ResetNotice = gl.integer(gl45.RESET_NOTIFICATION_STRATEGY) == gl45.LOSE_CONTEXT_ON_RESET
+	gl.c.resetStatus = info.resetStatus()
+	info.ResetNotice = gl.c.resetStatus != nil && gl.integer(gl45.RESET_NOTIFICATION_STRATEGY) == gl45.LOSE_CONTEXT_ON_RESET
 	info.Fingerprint = gl.fingerprint(info)
 	return info
+}
+
+// is reports whether the context is desktop OpenGL, or OpenGL ES, of a version or newer.
+func (i Info) is(api API, major, minor int) bool {
+	return i.API == api && atLeast([2]int{i.Major, i.Minor}, major, minor)
+}
+
+// hasCompute reports whether the context has compute shaders: one of a replay may not.
+func (i Info) hasCompute() bool {
+	return atLeast([2]int{i.Major, i.Minor}, lowest[i.API][0], lowest[i.API][1])
+}
+
+// resetStatus returns the call for the reset status by its name in this context, or nil
+// where there is none.
+func (i Info) resetStatus() func() uint32 {
+	switch {
+	case i.is(OpenGL, 4, 5), i.is(OpenGLES, 3, 2), i.API == OpenGL && i.Has("GL_KHR_robustness"):
+		return gl45.GetGraphicsResetStatus
+	case i.Has("GL_KHR_robustness"):
+		return gl45.GetGraphicsResetStatusKHR
+	case i.API == OpenGL && i.Has("GL_ARB_robustness"):
+		return gl45.GetGraphicsResetStatusARB
+	}
+	return nil
 }
 
 func (gl *GL) fingerprint(info Info) binary.Fingerprint {
@@ -98,12 +125,13 @@ func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 		Renderer:    gl.text(gl45.RENDERER),
 		Version:     gl.text(gl45.VERSION),
 		GLSL:        gl.text(gl45.SHADING_LANGUAGE_VERSION),
-		Profile:     uint32(gl.integer(gl45.CONTEXT_PROFILE_MASK)),
-		Flags:       uint32(gl.integer(gl45.CONTEXT_FLAGS)),
 		PointerBits: 32 << (^uintptr(0) >> 63),
 	}
-	if info.Has("GL_EXT_memory_object") {
-		f.DriverUUID = driverUUID()
+	if info.API == OpenGL {
+		f.Profile = uint32(gl.integer(gl45.CONTEXT_PROFILE_MASK))
+	}
+	if info.API == OpenGL || info.is(OpenGLES, 3, 2) {
+		f.Flags = uint32(gl.integer(gl45.CONTEXT_FLAGS))
 	}
 	if n := listLength(gl.integer(gl45.NUM_PROGRAM_BINARY_FORMATS)); n > 0 {
 		formats := make([]int32, n)
@@ -114,6 +142,19 @@ func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 		slices.Sort(f.Formats)
 	}
 	return f
+}
+
+// driverUUID returns the driver's UUID, or "" where there is none or reading it fails:
+// Mesa lists the extension in contexts of OpenGL ES 3.1, and has the call in 3.2 only.
+func (gl *GL) driverUUID() string {
+	if !gl.c.info.Has("GL_EXT_memory_object") {
+		return ""
+	}
+	uuid := driverUUID()
+	if gl.Err() != nil {
+		return ""
+	}
+	return uuid
 }
 
 // longestList is more than any driver's list has.

@@ -144,10 +144,10 @@ EGLBoolean sc_egl_initialize(EGLDisplay display, EGLint *major, EGLint *minor) {
   return egl.initialize(display, major, minor);
 }
 
-EGLBoolean sc_egl_bind_gl(void) { return egl.bindAPI(EGL_OPENGL_API); }
+EGLBoolean sc_egl_bind_api(EGLenum api) { return egl.bindAPI(api); }
 
-EGLConfig sc_egl_config(EGLDisplay display, EGLint surface_type) {
-  const EGLint want[] = {EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_SURFACE_TYPE, surface_type, EGL_NONE};
+EGLConfig sc_egl_config(EGLDisplay display, EGLint surface_type, EGLint renderable) {
+  const EGLint want[] = {EGL_RENDERABLE_TYPE, renderable, EGL_SURFACE_TYPE, surface_type, EGL_NONE};
   EGLConfig config = NULL;
   EGLint count = 0;
   if (!egl.chooseConfig(display, want, &config, 1, &count) || count == 0)

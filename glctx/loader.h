@@ -28,8 +28,8 @@ EGLDisplay sc_egl_surfaceless_display(void);
 EGLDisplay sc_egl_default_display(void);
 
 EGLBoolean sc_egl_initialize(EGLDisplay display, EGLint *major, EGLint *minor);
-EGLBoolean sc_egl_bind_gl(void);
-EGLConfig sc_egl_config(EGLDisplay display, EGLint surface_type);
+EGLBoolean sc_egl_bind_api(EGLenum api);
+EGLConfig sc_egl_config(EGLDisplay display, EGLint surface_type, EGLint renderable);
 EGLContext sc_egl_create_context(EGLDisplay display, EGLConfig config, const EGLint *attributes);
 EGLSurface sc_egl_create_pbuffer(EGLDisplay display, EGLConfig config);
 EGLBoolean sc_egl_make_current(EGLDisplay display, EGLSurface surface, EGLContext context);

@@ -32,11 +32,14 @@ type machineCodeTask struct {
 	First   int    // program; those after it follow
 	Preload bool   // together, as a cold start does; else one after the other
 	Full    bool   // the volume may be full: what cannot be stored is no error
+	Kind    glctx.Kind
+	Version string // the text's first line; "" = the default
+	Adopt   bool   // the context is one that the test has made
 }
 
-func machineCodeSources() (list []*shader.Source) {
+func machineCodeSources(version string) (list []*shader.Source) {
 	for i := range machineCodePrograms {
-		list = append(list, shader.MustSource(fmt.Sprintf("program%d", i), doubler,
+		list = append(list, shader.MustSource(fmt.Sprintf("program%d", i), version+doubler,
 			shader.Defines{"FACTOR": fmt.Sprintf("%d.0", i+2)}))
 	}
 	return list
@@ -51,7 +54,7 @@ func TestMachineCodeChild(t *testing.T) {
 	if err := json.Unmarshal([]byte(os.Getenv(machineCodeChild)), &task); err != nil {
 		t.Fatal(err)
 	}
-	c, err := glctx.Open(glctx.Options{CacheDir: task.Dir})
+	c, err := task.open(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +63,7 @@ func TestMachineCodeChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := machineCodeSources()[task.First:]
+	sources := machineCodeSources(task.Version)[task.First:]
 	if task.Preload {
 		if _, err := programs.Preload(t.Context(), sources, nil); err != nil {
 			t.Fatal(err)
@@ -85,6 +88,16 @@ func TestMachineCodeChild(t *testing.T) {
 	if err := programs.Close(); err != nil && !task.Full {
 		t.Error(err)
 	}
+}
+
+// open opens the context of a task.
+func (task machineCodeTask) open(t *testing.T) (*glctx.Context, error) {
+	if !task.Adopt {
+		return glctx.Open(glctx.Options{CacheDir: task.Dir, Kind: task.Kind})
+	}
+	glctx.ManageDriverCache(glctx.Options{CacheDir: task.Dir})
+	glctx.OwnContextOf(t, task.Kind)
+	return glctx.Adopt(glctx.Options{CacheDir: task.Dir}, nil)
 }
 
 // loadInChild runs a task in a process of its own and returns its counters. Each change is

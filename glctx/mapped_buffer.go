@@ -54,7 +54,8 @@ func (o MapOptions) flags() (storage, access uint32) {
 }
 
 // NewMapped makes a mapped buffer of words 32-bit words, all zero. It returns
-// shader.ErrOutOfMemory where there is no room. DeleteMapped frees it.
+// shader.ErrOutOfMemory where there is no room, and ErrNeeds45 in other contexts.
+// DeleteMapped frees it.
 func (gl *GL) NewMapped(words int) (MappedBuffer, error) {
 	return gl.NewMappedWith(words, MapOptions{})
 }
@@ -87,6 +88,9 @@ func (gl *GL) NewMappedWith(words int, o MapOptions) (MappedBuffer, error) {
 
 // mapNewBuffer makes a buffer of size bytes and maps all of it.
 func (gl *GL) mapNewBuffer(size int, storage, access uint32) (Buffer, unsafe.Pointer, error) {
+	if err := gl.c.Require45("mapped memory"); err != nil {
+		return Buffer{}, nil, fmt.Errorf("glctx: map %d bytes: %w", size, err)
+	}
 	if err := gl.Err(); err != nil {
 		return Buffer{}, nil, fmt.Errorf("glctx: an earlier call failed: %w", err)
 	}

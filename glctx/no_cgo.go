@@ -25,6 +25,8 @@ func (*eglSurface) close() {}
 
 func loadBindings() error { return errNoCgo() }
 
+func isMissing(string) bool { return true }
+
 func driverUUID() string { return "" }
 
 // SetCrashOutput returns ErrNotBuilt, wrapped.

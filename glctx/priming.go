@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Priming makes the driver generate the machine code of a program without running it.
@@ -46,6 +47,8 @@ func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
 // an adopted context. In other contexts no code relies on state of earlier callbacks.
 func (gl *GL) prime(p *shader.Program) error {
 	began := time.Now()
+	region := gl.c.begin(trace.Prime)
+	defer func() { region.End() }()
 	if gl.c.schedule != nil {
 		program, indirect := gl.integer(gl45.CURRENT_PROGRAM), gl.integer(gl45.DISPATCH_INDIRECT_BUFFER_BINDING)
 		defer func() {
@@ -58,8 +61,12 @@ func (gl *GL) prime(p *shader.Program) error {
 	}
 	gl.c.counters.primes.Add(1)
 	gl45.UseProgram(p.ID)
-	gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, gl.zeros.ID)
-	gl45.DispatchComputeIndirect(0)
+	if p.Interface.WorkGroup[0] == 0 {
+		gl45.DispatchComputeGroupSizeARB(0, 0, 0, 1, 1, 1) // local_size_variable cannot be indirect
+	} else {
+		gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, gl.zeros.ID)
+		gl45.DispatchComputeIndirect(0)
+	}
 	if err := gl.Err(); err != nil {
 		return fmt.Errorf("glctx: prime: %w", err)
 	}

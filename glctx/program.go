@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // compileWindow is the number of programs in the driver at a time when it compiles
@@ -69,6 +72,9 @@ type build struct {
 // finish queries the result.
 func (b *build) start(gl *GL) error {
 	b.began = time.Now()
+	front := gl.c.begin(trace.FrontEnd)
+	front.About(b.source.Name(), "")
+	defer func() { front.End() }()
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
 		return err
 	}
@@ -94,7 +100,10 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	defer gl45.DeleteShader(b.shader)
 	work := drivercache.Begin()
 	defer work.End()
+	back := gl.c.begin(trace.BackEnd)
+	back.About(b.source.Name(), "")
 	err := b.result(gl)
+	back.End()
 	if last.After(b.began) {
 		b.began = last
 	}
@@ -128,21 +137,36 @@ func (b *build) result(gl *GL) error {
 	case err != nil && (gl.c.lost.Load() || compiled != gl45.FALSE || errors.Is(err, shader.ErrOutOfMemory)):
 		return fmt.Errorf("glctx: compile %s: %w", b.source.Name(), err)
 	case compiled == gl45.FALSE:
-		return &shader.CompileError{Name: b.source.Name(), Log: shaderLog(b.shader), Source: b.source}
+		return gl.compileError(b.source, shaderLog(b.shader))
 	case linked == gl45.FALSE:
-		return &shader.CompileError{Name: b.source.Name(), Log: programLog(b.program), Source: b.source}
+		return gl.compileError(b.source, programLog(b.program))
 	}
 	return nil
+}
+
+// compileError returns the error of a source that the driver rejects. Where the context
+// has another GLSL than that of the source, a line that says so follows the log.
+func (gl *GL) compileError(src *shader.Source, log string) error {
+	if note := gl.c.info.glslNote(src.Version()); note != "" && strings.TrimSpace(log) != "" {
+		log = strings.TrimRight(log, "\n") + "\n" + note + "\n"
+	}
+	return &shader.CompileError{Name: src.Name(), Log: log, Source: src}
 }
 
 // Load makes a program from a binary and primes it. Drivers reject binaries in two
 // ways, with a GL error (unknown format) and with a link status. Load returns
 // shader.ErrRejected, wrapped, for both.
 func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p shader.Program, err error) {
-	if len(payload) == 0 {
+	switch {
+	case len(payload) == 0:
 		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)
+	case c.Kind().NoError && !slices.Contains(c.info.Fingerprint.Formats, format):
+		return p, fmt.Errorf("glctx: load: %w: the driver has no format %#x", shader.ErrRejected, format)
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
+		load := c.begin(trace.ProgramBinary)
+		load.AboutContext(ctx)
+		defer func() { load.End(trace.Int("bytes", int64(len(payload)))) }()
 		work := drivercache.Begin()
 		defer work.End()
 		p, err = gl.load(format, payload, work)
@@ -213,6 +237,8 @@ func (c *Context) Binary(ctx context.Context, id uint32) (format uint32, payload
 		if len(c.info.Fingerprint.Formats) == 0 {
 			return nil
 		}
+		read := c.begin(trace.BinaryOut)
+		defer func() { read.End(trace.Int("bytes", int64(len(payload)))) }()
 		format, payload, err = gl.programBinary(id)
 		return err
 	})

@@ -15,7 +15,7 @@ func (gl *GL) readInterface(p *shader.Program) error {
 	if size > 0 && size <= binary.MaxPayloadBytes {
 		p.Bytes = int(size) // else the driver does not know
 	}
-	var group [3]int32
+	var group [3]int32 // zeros with local_size_variable
 	gl45.GetProgramiv(p.ID, gl45.COMPUTE_WORK_GROUP_SIZE, &group[0])
 	for axis, v := range group {
 		p.Interface.WorkGroup[axis] = uint32(v)
@@ -24,6 +24,7 @@ func (gl *GL) readInterface(p *shader.Program) error {
 		p.Interface.Resources = gl.resources(p.Interface.Resources, p.ID, k)
 	}
 	p.Interface.Sort()
+	gl.assignUnits(p)
 	if err := gl.Err(); err != nil {
 		return fmt.Errorf("glctx: read the program's interface: %w", err)
 	}
@@ -34,14 +35,14 @@ func (gl *GL) readInterface(p *shader.Program) error {
 type resourceKind struct {
 	kind       shader.ResourceKind
 	of         uint32    // GL program interface
-	properties [3]uint32 // binding or location, bytes or array size, block
+	properties [4]uint32 // binding or location, bytes or array size, block, type
 }
 
 var resourceKinds = []resourceKind{
-	{shader.StorageBuffer, gl45.SHADER_STORAGE_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{shader.UniformBuffer, gl45.UNIFORM_BLOCK, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{shader.AtomicCounter, gl45.ATOMIC_COUNTER_BUFFER, [3]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{shader.Uniform, gl45.UNIFORM, [3]uint32{gl45.LOCATION, gl45.ARRAY_SIZE, gl45.BLOCK_INDEX}},
+	{shader.StorageBuffer, gl45.SHADER_STORAGE_BLOCK, [4]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.UniformBuffer, gl45.UNIFORM_BLOCK, [4]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.AtomicCounter, gl45.ATOMIC_COUNTER_BUFFER, [4]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.Uniform, gl45.UNIFORM, [4]uint32{gl45.LOCATION, gl45.ARRAY_SIZE, gl45.BLOCK_INDEX, gl45.TYPE}},
 }
 
 // resources appends the active resources of one kind to list. Uniforms inside a block
@@ -51,15 +52,15 @@ func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) 
 	gl45.GetProgramInterfaceiv(program, k.of, gl45.ACTIVE_RESOURCES, &count)
 	queried := int32(2)
 	if k.kind == shader.Uniform {
-		queried = 3
+		queried = 4
 	}
 	for i := range listLength(count) {
-		values := [3]int32{-1, -1, -1}
+		values := [4]int32{-1, -1, -1, 0}
 		gl45.GetProgramResourceiv(program, k.of, i, queried, &k.properties[0], queried, nil, &values[0])
 		if k.kind == shader.Uniform && values[2] >= 0 {
 			continue
 		}
-		r := shader.Resource{Kind: k.kind, Binding: values[0], Bytes: values[1]}
+		r := shader.Resource{Kind: k.kind, Binding: values[0], Bytes: values[1], Type: shader.Type(values[3])}
 		if k.kind != shader.AtomicCounter {
 			r.Name = resourceName(program, k.of, i)
 		}

@@ -28,7 +28,8 @@ type Staging struct {
 }
 
 // NewStaging makes mapped memory of size bytes for one direction. It returns
-// shader.ErrOutOfMemory where there is no room. DeleteStaging frees it.
+// shader.ErrOutOfMemory where there is no room, and ErrNeeds45 in other contexts.
+// DeleteStaging frees it.
 func (gl *GL) NewStaging(size int, direction Direction) (Staging, error) {
 	if size <= 0 {
 		return Staging{}, fmt.Errorf("glctx: staging memory of %d bytes", size)

@@ -39,7 +39,7 @@ func init() {
 		os.Exit(1)
 	}
 	var made []shader.Program
-	c.Compile(context.Background(), machineCodeSources()[:3], func(_ int, p shader.Program, err error) {
+	c.Compile(context.Background(), machineCodeSources("")[:3], func(_ int, p shader.Program, err error) {
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)

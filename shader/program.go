@@ -47,6 +47,37 @@ type Resource struct {
 	Name    string
 	Binding int32 // binding point of a buffer; location of a uniform
 	Bytes   int32 // smallest legal buffer; for a Uniform its array length
+
+	// Of a Uniform only.
+	Type   Type
+	Unit   int32  // of an image or a sampler: its unit, that of the first of an array
+	Format string // of an image: the format qualifier, "" where it has none or it is not known
+}
+
+// Opaque returns the kind of a uniform that is bound to an object; NotOpaque for
+// other resources.
+func (r *Resource) Opaque() Opaque {
+	if r.Kind != Uniform {
+		return NotOpaque
+	}
+	return r.Type.Opaque()
+}
+
+// DeclareFormats sets the formats of the image uniforms from their declarations in
+// the source of the program.
+func (i *Interface) DeclareFormats(s *Source) {
+	var formats map[string]string
+	for k := range i.Resources {
+		r := &i.Resources[k]
+		if r.Opaque() != ImageOpaque {
+			continue
+		}
+		if formats == nil {
+			formats = s.ImageFormats()
+		}
+		name, _, _ := strings.Cut(r.Name, "[")
+		r.Format = formats[name]
+	}
 }
 
 // Sort sorts the resources by kind, then name, as [Interface.Digest] requires.
@@ -60,7 +91,17 @@ func (i *Interface) Sort() {
 }
 
 // Digest returns a hash of the interface: equal interfaces have equal digests.
-func (i Interface) Digest() Digest {
+// Formats, which are part of the text, do not count.
+func (i Interface) Digest() Digest { return i.digest(true) }
+
+// Matches reports whether a digest is that of the interface, or the one that earlier
+// versions of this library stored, without the types of uniforms and the units of
+// images and samplers.
+func (i Interface) Matches(stored Digest) bool {
+	return i.Digest() == stored || i.digest(false) == stored
+}
+
+func (i Interface) digest(types bool) Digest {
 	h := sha256.New()
 	var word [4]byte
 	put := func(v uint32) {
@@ -76,6 +117,10 @@ func (i Interface) Digest() Digest {
 		h.Write([]byte(r.Name))
 		put(uint32(r.Binding))
 		put(uint32(r.Bytes))
+		if types && r.Type != 0 {
+			put(uint32(r.Type))
+			put(uint32(r.Unit))
+		}
 	}
 	return Digest(h.Sum(nil))
 }

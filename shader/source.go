@@ -187,6 +187,13 @@ func (s *Source) Key() Key { return s.key }
 // Text returns the GLSL that the driver compiles.
 func (s *Source) Text() string { return s.text }
 
+// Version returns what follows #version in the text, such as "450 core" or "310 es", and
+// "" where it has none.
+func (s *Source) Version() string {
+	version, _, _ := splitVersion(normalize(s.text))
+	return strings.TrimPrefix(version, "#version ")
+}
+
 // WithName returns the same program with another label.
 func (s *Source) WithName(name string) *Source {
 	named := *s

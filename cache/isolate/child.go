@@ -37,11 +37,24 @@ type Child struct {
 	exit func(code int) // ends the process
 }
 
-// Opened is a cache that a child opened.
+// Opened is what compiles in a child: a cache, or a function.
 type Opened struct {
-	Cache       *cache.Cache
+	Cache *cache.Cache
+
+	// Compile compiles the program of a request where Cache is nil. What it returns
+	// without an error is stored. The index is the pool's.
+	Compile func(request string) Result
+
 	ContextTime time.Duration // of opening the GL context, for ChildStart
 	Close       func() error  // closes the cache, and the context behind it
+}
+
+// memoryOnly returns why nothing that the child compiles would be stored, or "".
+func (o Opened) memoryOnly() string {
+	if o.Cache == nil {
+		return ""
+	}
+	return o.Cache.Stats().MemoryOnly
 }
 
 // Serve opens the cache and answers requests until the input ends, then it closes the
@@ -67,13 +80,13 @@ func (c Child) Serve() error {
 	}
 	w.cache.Store(opened.Cache)
 	first := message{Ready: true, ContextNanos: int64(opened.ContextTime)}
-	reason := opened.Cache.Stats().MemoryOnly
+	reason := opened.memoryOnly()
 	if reason != "" {
 		first = c.cannotStart(fmt.Errorf("%w: %s", ErrMemoryOnly, reason))
 	}
 	err = c.reply(w, first)
 	if err == nil && reason == "" {
-		err = c.answer(opened.Cache, w, l)
+		err = c.answer(opened, w, l)
 	}
 	w.limit(closing)
 	return errors.Join(err, opened.Close())
@@ -109,15 +122,17 @@ func (c Child) cannotStart(err error) message {
 }
 
 // answer compiles the program of each line of the input, and loads those of batches.
-func (c Child) answer(programs *cache.Cache, w *watch, l limits) error {
+func (c Child) answer(o Opened, w *watch, l limits) error {
 	negativeHits := uint64(0)
 	for line := range w.lines {
 		w.limit(l.loosened())
 		var m message
-		if n, ok := batchSize(line); ok {
-			m.Programs = c.loadBatch(programs, w.take(n))
+		if n, ok := batchSize(line); ok && o.Cache != nil {
+			m.Programs = c.loadBatch(o.Cache, w.take(n))
+		} else if o.Cache != nil {
+			m.Program = c.answerOne(o.Cache, line, &negativeHits)
 		} else {
-			m.Program = c.answerOne(programs, line, &negativeHits)
+			m.Program = newReply(o.Compile(line))
 		}
 		if err := c.reply(w, m); err != nil {
 			return err
@@ -128,13 +143,21 @@ func (c Child) answer(programs *cache.Cache, w *watch, l limits) error {
 
 // answerOne compiles the program of a request. negativeHits is Stats.NegativeHits before.
 func (c Child) answerOne(programs *cache.Cache, request string, negativeHits *uint64) *programMessage {
-	r := c.compile(programs, request)
-	m := newProgramMessage(r)
+	m := newReply(Result{PreloadResult: c.compile(programs, request)})
+	if m.Error != "" {
+		hits := programs.Stats().NegativeHits
+		m.Recorded, *negativeHits = hits > *negativeHits, hits
+	}
+	return m
+}
+
+// newReply returns the message of a result, with its error.
+func newReply(r Result) *programMessage {
+	m := newProgramMessage(r.PreloadResult)
+	m.Detail = r.Detail
 	if r.Err != nil {
 		m.Error, m.Log = cmp.Or(r.Err.Error(), "unknown error"), compileLog(r.Err)
 		m.Quarantined, m.NotStored = errors.Is(r.Err, binary.ErrQuarantined), errors.Is(r.Err, ErrNotStored)
-		hits := programs.Stats().NegativeHits
-		m.Recorded, *negativeHits = hits > *negativeHits, hits
 	}
 	return m
 }

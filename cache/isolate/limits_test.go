@@ -216,7 +216,7 @@ func TestChildrenEndWithTheirParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	waitFor(t, "the child ends", func() bool { return !alive(child) })
+	waitFor(t, "the children end", func() bool { return !alive(child) && !anyWith(fakeDir+"="+dir.Path()) })
 	store, err := dir.Store(cachetest.NewDevice().Fingerprint())
 	if err != nil {
 		t.Fatal(err)
@@ -232,6 +232,19 @@ func alive(process int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	_, after, _ := strings.Cut(string(status), ") ")
 	return err == nil && !strings.HasPrefix(after, "Z")
+}
+
+// anyWith reports whether a process has a variable: the pool has a second child, which may
+// still write to the directory.
+func anyWith(variable string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		environment, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(environment, []byte(variable+"\x00")) {
+			return true
+		}
+	}
+	return false
 }
 
 // A child enforces its limits where its parent does not.

@@ -73,6 +73,9 @@ type Result struct {
 	// Recorded reports that Err is the compile error of an earlier process: see
 	// cache.Options.KeepCompileErrors.
 	Recorded bool
+
+	// Detail is what Opened.Compile adds, for the caller of Run.
+	Detail string
 }
 
 // Report holds when each part of a run ended.

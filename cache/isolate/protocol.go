@@ -80,6 +80,7 @@ type programMessage struct {
 	Quarantined  bool       `json:"quarantined,omitempty"`
 	Recorded     bool       `json:"recorded,omitempty"`
 	NotStored    bool       `json:"not_stored,omitempty"`
+	Detail       string     `json:"detail,omitempty"`
 }
 
 func newProgramMessage(r cache.PreloadResult) *programMessage {
@@ -88,7 +89,7 @@ func newProgramMessage(r cache.PreloadResult) *programMessage {
 }
 
 func (m *programMessage) result(index int) Result {
-	r := Result{Index: index, Quarantined: m.Quarantined, Recorded: m.Recorded, PreloadResult: cache.PreloadResult{
+	r := Result{Index: index, Quarantined: m.Quarantined, Recorded: m.Recorded, Detail: m.Detail, PreloadResult: cache.PreloadResult{
 		Name:         m.Name,
 		Key:          m.Key,
 		LoadNanos:    m.LoadNanos,

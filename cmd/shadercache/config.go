@@ -205,7 +205,7 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		upstream.Source, upstream.Detail = fromEnvironment, "SHADERCACHE_UPSTREAM"
 	}
 	r.Settings = append(r.Settings, upstream)
-	for _, name := range []string{"device", "driver-cache", "log-level"} {
+	for _, name := range []string{"device", "api", "driver-cache", "log-level"} {
 		flag := cmd.Flags().Lookup(name)
 		line := settingLine{name, flag.Value.String(), fromDefault, ""}
 		if flag.Changed {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,28 +36,48 @@ NVIDIA's driver are merged at a later start.
 
 With --driver-cache off only SHADERCACHE_DIR is set.
 
+With --record every OpenGL program that is linked, by the program and by those that it
+starts, is written to a folder: the sources as the driver got them and what else decides
+the link, once each, and the order of their first use. A small C library does that,
+preloaded by LD_PRELOAD; it is compiled once, by the C compiler, unless it lies beside
+the executable. The programs see nothing of it, and a full disk costs them nothing but
+the recording. Programs that are linked statically, setuid or 32-bit are not recorded,
+nor are those of another C library than glibc.
+
 The exit code is the program's; 127 when there is no such program, 126 when it
 cannot be executed.`
 
-const execExample = `  shadercache --log-level info exec -- glmark2 --off-screen`
+const execExample = `  shadercache --log-level info exec -- glmark2 --off-screen
+  shadercache exec --record shaders -- python3 simulation.py`
 
 func newExec(o *options) *cobra.Command {
+	folder := ""
 	cmd := &cobra.Command{
-		Use:                   "exec -- PROGRAM [ARGUMENT ...]",
+		Use:                   "exec [--record DIR] -- PROGRAM [ARGUMENT ...]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Run any OpenGL program with the managed driver cache",
 		Long:                  execUsage,
 		Example:               execExample,
 		Args:                  cli.SomeArguments("name the program to run"),
-		RunE:                  func(_ *cobra.Command, args []string) error { return o.exec(args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if folder == "" && cmd.Flags().Changed("record") {
+				return cli.Usage(cmd, errors.New("--record needs the name of a folder"))
+			}
+			return o.exec(cmd.Context(), args, folder)
+		},
 	}
+	cmd.Flags().StringVar(&folder, "record", "", "write every OpenGL program that is linked to a folder")
 	cmd.Flags().SetInterspersed(false)
 	return cli.Without(cmd, "device")
 }
 
-// exec replaces this process. It returns where the program cannot be started.
-func (o *options) exec(args []string) error {
+// exec replaces this process. It returns where the program cannot be started, or not be
+// recorded to a folder that was named.
+func (o *options) exec(ctx context.Context, args []string, folder string) error {
 	program, err := findProgram(args[0])
+	if err == nil && folder != "" {
+		err = o.record(ctx, folder, program)
+	}
 	if err != nil {
 		return err
 	}

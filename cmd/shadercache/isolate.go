@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/recording/replay"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -105,6 +106,9 @@ func newIsolationTimes(begin, read time.Time, r isolate.Report) *isolationTimes 
 // compileIsolated fills in the results of all programs that have a source.
 func (o *options) compileIsolated(dir *binary.Dir, how preloadFlags, r *preloadResult, begin time.Time) error {
 	indices := r.unique()
+	if len(indices) == 0 {
+		return nil
+	}
 	pool := o.pool(dir, how.isolationFlags, "--keep-sources="+strconv.FormatBool(how.keepSources))
 	return o.isolate(pool, r, indices, begin, func(ctx context.Context, done func(isolate.Result)) (isolate.Report, error) {
 		return pool.Compile(ctx, r.sources(indices), done)
@@ -141,16 +145,22 @@ func (o *options) isolate(pool *isolate.Pool, r *preloadResult, indices []int, b
 }
 
 func newPreloadChild(o *options) *cobra.Command {
-	var keepSources bool
+	var keepSources, replays bool
 	cmd := &cobra.Command{
 		Use:     childName,
 		Short:   "Compile programs for preload and rebuild",
 		Example: "  shadercache preload kernels/",
 		Hidden:  true,
 		Args:    cli.UsageArgs(cli.NoArguments),
-		RunE:    func(*cobra.Command, []string) error { return o.serveChild(keepSources) },
+		RunE: func(*cobra.Command, []string) error {
+			if replays {
+				return replay.Serve(o.ContextOptions())
+			}
+			return o.serveChild(keepSources)
+		},
 	}
 	cmd.Flags().BoolVar(&keepSources, "keep-sources", false, "store the text of each program too")
+	cmd.Flags().BoolVar(&replays, "replay", false, "replay programs of recordings")
 	return cmd
 }
 

@@ -17,6 +17,7 @@ func Main() int {
 	out := &cli.Output{Writer: os.Stdout}
 	o := &options{cli.Options{Stdout: out, Stderr: os.Stderr}}
 	err := newRoot(o).Execute()
+	o.EndTrace()
 	if err == nil {
 		err = out.Err
 	}

@@ -27,9 +27,19 @@ Each argument is one of
                   files are relative to the manifest; without a file the name is
                   that of a built-in program; "version" replaces the #version
                   line of a file, and "prefix" is text before that of the file,
-                  for sources that are composed at run time
+                  for sources that are composed at run time. In place of a
+                  file, "text" is the final text and "text_file" a file with it
+  RECORDING       a folder that exec --record wrote: every program of it, also
+                  vertex and fragment shaders
 
--D sets a preprocessor definition for all files; it overrides a manifest's.
+A final text reaches the driver byte for byte, and so does a file that begins
+with #version, without defines and #include. So a program in any language that
+gives the same text to OpenGL, started by shadercache exec, finds its machine
+code on its first start: write to text_file what it compiles, after its own
+preprocessing.
+
+-D sets a preprocessor definition for all files, but not in final texts; it
+overrides a manifest's.
 
 #include "x" is searched in the folder of the including file, then in those of
 -I, #include <x> in those of -I. resident.glsl and the other parts of
@@ -66,23 +76,32 @@ load_ms is the time to compile or load, prime_ms the time of the first dispatch,
 which makes the driver finish its work.
 
 --keep-sources stores the text of each program too, about 1 KB, so that
-shadercache rebuild can compile it again after a driver update.`
+shadercache rebuild can compile it again after a driver update.
+
+The programs of a recording are linked in contexts of the API, version, profile
+and flags that they were recorded in, for the driver's own cache alone: what a
+program that exec starts will find. "primed" is how the driver was made to finish
+one: by a dispatch of no groups, by a draw of no fragment, or not, for a part of
+a pipeline. docs/recording.md has what drivers leave to the first draw. A program
+that the driver refused when it was recorded, and refuses again, is no failure:
+its origin is "refused". Recordings have no quarantine, and are always compiled
+in child processes.`
 
 func newPreload(o *options) *cobra.Command {
 	var how preloadFlags
 	cmd := &cobra.Command{
-		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json ... [-D NAME=VALUE] [-I DIR] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
+		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json|RECORDING ... [-D NAME=VALUE] [-I DIR] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
 			isolationUsage,
 		DisableFlagsInUseLine: true,
 		Short:                 "Put programs into the cache before they are needed",
 		Long:                  preloadUsage,
 		Example:               "  shadercache preload kernels/ conv2d_3x3 -D TILE=32",
-		Args:                  cli.SomeArguments("name at least one program, file, folder or manifest"),
+		Args:                  cli.SomeArguments("name at least one program, file, folder, manifest or recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := how.check(cmd, o); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			return o.preload(args, how)
+			return o.preload(cmd, args, how)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
@@ -122,9 +141,20 @@ func (f *preloadFlags) cacheOptions() cache.Options {
 	return cache.Options{KeepSources: f.keepSources, KeepCompileErrors: true, FillOnly: true}
 }
 
-func (o *options) preload(args []string, how preloadFlags) error {
+func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) error {
 	begin := time.Now()
-	r := newPreloadResult(how.reader().ReadAll(args))
+	recordings, others, err := splitRecordings(args)
+	if err == nil {
+		err = how.forRecordings(cmd, recordings)
+	}
+	if err != nil {
+		return err
+	}
+	r := newPreloadResult(how.reader().ReadAll(others))
+	replays, err := r.addReplays(recordings)
+	if err != nil {
+		return err
+	}
 	dir, err := o.openToFill()
 	if err != nil {
 		return err
@@ -134,7 +164,7 @@ func (o *options) preload(args []string, how preloadFlags) error {
 			return err
 		}
 	}
-	if err := o.compile(dir, how, r, begin); err != nil {
+	if err := o.compileAll(dir, how, r, replays, begin); err != nil {
 		return err
 	}
 	r.finish()
@@ -170,24 +200,38 @@ func forgetFailures(dir *binary.Dir, r *preloadResult) error {
 	}, nil)
 }
 
-// compile fills in the results of all programs, in child processes where they can be
-// had.
-func (o *options) compile(dir *binary.Dir, how preloadFlags, r *preloadResult, begin time.Time) error {
-	if len(r.unique()) == 0 {
+// compileAll fills in the results of all programs.
+func (o *options) compileAll(dir *binary.Dir, how preloadFlags, r *preloadResult, replays *replays, begin time.Time) error {
+	if how.noIsolate {
+		return o.compileHere(how, r)
+	}
+	if len(r.unique()) == 0 && len(replays.items) == 0 {
 		return nil
 	}
-	if !how.noIsolate {
-		err := o.withRemote(dir, func() error { return o.compileIsolated(dir, how, r, begin) })
-		if !errors.Is(err, isolate.ErrNoProcess) {
+	return o.withRemote(dir, func() error {
+		if err := o.compile(dir, how, r, begin); err != nil {
 			return err
 		}
-		o.Logger().Warn("programs are compiled in this process", "reason", err)
+		return o.replay(dir, how.isolationFlags, r, replays, begin)
+	})
+}
+
+// compile fills in the results of the programs that have a source, in child processes
+// where they can be had.
+func (o *options) compile(dir *binary.Dir, how preloadFlags, r *preloadResult, begin time.Time) error {
+	err := o.compileIsolated(dir, how, r, begin)
+	if !errors.Is(err, isolate.ErrNoProcess) {
+		return err
 	}
+	o.Logger().Warn("programs are compiled in this process", "reason", err)
 	return o.compileHere(how, r)
 }
 
 // compileHere compiles in this process.
 func (o *options) compileHere(how preloadFlags, r *preloadResult) error {
+	if len(r.unique()) == 0 {
+		return nil
+	}
 	g, err := o.OpenGPU(how.cacheOptions())
 	if err != nil {
 		return err

@@ -28,22 +28,27 @@ type preloadResult struct {
 }
 
 // preloadCounts are the numbers in the last line: Programs may hold some programs only.
-type preloadCounts struct{ programs, compiled, disk, resident int }
+type preloadCounts struct{ programs, compiled, disk, resident, refused int }
 
 // preloadLine is the result for one program.
 type preloadLine struct {
 	Name        string  `json:"name"`                // label
-	File        string  `json:"file,omitempty"`      // empty for a built-in program
-	Key         string  `json:"key"`                 // empty where the file could not be read
-	Origin      string  `json:"origin"`              // compiled, disk or resident
+	File        string  `json:"file,omitempty"`      // empty for a built-in program; of a recorded one the recording
+	Key         string  `json:"key"`                 // empty where the file could not be read; of a recorded program the digest
+	Origin      string  `json:"origin"`              // compiled, disk, resident or refused
 	LoadMillis  float64 `json:"load_ms"`             // compiling or loading
 	PrimeMillis float64 `json:"prime_ms"`            // the first dispatch, which makes the driver finish its work
 	Error       string  `json:"error,omitempty"`     // what failed
 	Cause       string  `json:"cause,omitempty"`     // of the error: see preload --help
 	Quarantined bool    `json:"set_aside,omitempty"` // a process died of it
+	Context     string  `json:"context,omitempty"`   // of a recorded program
+	Replayed    string  `json:"replayed,omitempty"`  // the context of the replay, where the driver has none of that version
+	Primed      string  `json:"primed,omitempty"`    // of a recorded program: dispatch, draw or not primed
 
-	source *shader.Source // nil where the program cannot be tried
+	source *shader.Source // nil where the program cannot be tried, and for a recorded one
 	err    error
+
+	isRecorded bool
 }
 
 // newPreloadResult returns the result for programs that are not tried yet.
@@ -63,7 +68,12 @@ func newPreloadResult(programs []manifest.Program) *preloadResult {
 }
 
 // title returns what messages call the program.
-func (p preloadLine) title() string { return cmp.Or(p.File, p.Name, p.Key) }
+func (p preloadLine) title() string {
+	if p.isRecorded {
+		return p.Name + " " + p.Key[:12]
+	}
+	return cmp.Or(p.File, p.Name, p.Key)
+}
 
 // set fills in the result of compiling or loading.
 func (p *preloadLine) set(r cache.PreloadResult) {
@@ -129,6 +139,8 @@ func (r *preloadResult) count(p *preloadLine) {
 		r.counts.compiled++
 	case p.Origin == cache.Disk.String():
 		r.counts.disk++
+	case p.Origin == refused:
+		r.counts.refused++
 	default:
 		r.counts.resident++
 	}
@@ -187,6 +199,9 @@ func (p preloadLine) hint() string {
 
 // whole returns the command that prints the whole log of a failure.
 func (p preloadLine) whole() string {
+	if p.isRecorded {
+		return "shadercache recording inspect " + p.File + " " + p.Key[:min(len(p.Key), 12)]
+	}
 	return "shadercache why " + p.Key[:min(len(p.Key), 12)]
 }
 
@@ -242,6 +257,9 @@ func (r *preloadResult) printSummary(w io.Writer) {
 	fmt.Fprintf(w, "%s: %d compiled, %d from disk", cli.Plural(r.counts.programs, "program"), r.counts.compiled, r.counts.disk)
 	if r.counts.resident > 0 {
 		fmt.Fprintf(w, ", %d listed twice", r.counts.resident)
+	}
+	if r.counts.refused > 0 {
+		fmt.Fprintf(w, ", %d refused as when they were recorded", r.counts.refused)
 	}
 	fmt.Fprintf(w, ", %d failed\n", r.Failed)
 	if r.Recorded > 0 {

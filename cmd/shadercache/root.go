@@ -38,7 +38,10 @@ func newRoot(o *options) *cobra.Command {
 		Args:          cli.UsageArgs(cli.KnownCommand),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
-		PersistentPreRunE: cli.CheckGlobalFlags,
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			o.StartTrace(cmd)
+			return cli.CheckGlobalFlags(cmd, args)
+		},
 	}
 	root.SetOut(o.Stdout)
 	root.SetErr(o.Stderr)
@@ -50,8 +53,12 @@ func newRoot(o *options) *cobra.Command {
 	flags.BoolVar(&o.JSON, "json", false, "print the result as JSON")
 	flags.StringVar(&o.Dir, "dir", "", "cache directory (default $SHADERCACHE_DIR or the user's cache)")
 	flags.StringVar(&o.Device, "device", "", "GPU by index or UUID (default the first that works)")
+	flags.Var(&o.API, "api", "context: gl or gles, version, flags: gles3.1, gl4.3,robust (default gl)")
+	flags.Lookup("api").DefValue = ""
 	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: leave it alone")
 	flags.Var(&o.LogLevel, "log-level", "debug, info, warn or error")
+	flags.StringVar(&o.Trace, "trace", "", "file for a trace of where the time goes, for Perfetto, speedscope or report (default $SHADERCACHE_TRACE; %p is the process id)")
+	cli.Complete(root, "api", "gl", "gles", "gles3.1", "gl4.3", "gl4.5,compatibility")
 	cli.Complete(root, "driver-cache", "on", "off")
 	cli.Complete(root, "log-level", "debug", "info", "warn", "error")
 	_ = root.MarkPersistentFlagDirname("dir")
@@ -59,7 +66,7 @@ func newRoot(o *options) *cobra.Command {
 		newWhy(o), newVerify(o), newDoctor(o), newPrune(o),
 		newRm(o), newClear(o), newConfig(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
 		newPush(o), newPull(o), newRemote(o),
-		newExec(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
+		newReport(o), newAssert(o), newExec(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
 	addCompletion(root)
 	root.SetHelpCommand(newHelp())
 	cli.FitHelp(root)

@@ -69,8 +69,8 @@ func OpenWith(t testing.TB, o glctx.Options) *glctx.Context {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := c.Counters(); n.Buffers != 0 {
-			t.Errorf("%d buffers were left in the context", n.Buffers)
+		if n := c.Counters(); n.Buffers != 0 || n.Textures != 0 || n.Samplers != 0 {
+			t.Errorf("%d buffers, %d textures and %d samplers were left in the context", n.Buffers, n.Textures, n.Samplers)
 		}
 	})
 	return c

@@ -53,13 +53,24 @@ func Open(o Options) (*Window, error) {
 }
 
 func create(o Options) (*glfw.Window, error) {
+	kind := o.Context.Kind
+	if kind.NoError {
+		return nil, fmt.Errorf("%w: %s: a window's context has errors", glctx.ErrKind, kind)
+	}
+	if kind.Major == 0 && kind.API == glctx.OpenGL {
+		kind.Major, kind.Minor = 4, 5
+	} else if kind.Major == 0 {
+		kind.Major, kind.Minor = 3, 1
+	}
 	hints := []struct {
 		hint  glfw.Hint
 		value int
 	}{
-		{glfw.ContextVersionMajor, 4},
-		{glfw.ContextVersionMinor, 5},
-		{glfw.OpenGLProfile, glfw.OpenGLCoreProfile},
+		{glfw.ClientAPI, clientAPI(kind)},
+		{glfw.ContextVersionMajor, kind.Major},
+		{glfw.ContextVersionMinor, kind.Minor},
+		{glfw.OpenGLProfile, profile(kind)},
+		{glfw.OpenGLForwardCompatible, glfwBool(kind.ForwardCompatible)},
 		{glfw.ContextRobustness, glfw.LoseContextOnReset},
 		{glfw.OpenGLDebugContext, glfwBool(o.Context.Debug)},
 		{glfw.Visible, glfwBool(o.Visible)},
@@ -76,6 +87,24 @@ func create(o Options) (*glfw.Window, error) {
 	return glfw.CreateWindow(width, height, o.Title, nil, nil)
 }
 
+func clientAPI(k glctx.Kind) int {
+	if k.API == glctx.OpenGLES {
+		return glfw.OpenGLESAPI
+	}
+	return glfw.OpenGLAPI
+}
+
+// profile returns the profile, which GLFW accepts from 3.2 of desktop OpenGL.
+func profile(k glctx.Kind) int {
+	switch {
+	case k.API == glctx.OpenGLES, k.Major < 3, k.Major == 3 && k.Minor < 2:
+		return glfw.OpenGLAnyProfile
+	case k.Compatibility:
+		return glfw.OpenGLCompatProfile
+	}
+	return glfw.OpenGLCoreProfile
+}
+
 func glfwBool(b bool) int {
 	if b {
 		return glfw.True
@@ -90,6 +119,7 @@ func (w *Window) run(o glctx.Options, started chan<- error) {
 	w.window.MakeContextCurrent()
 	defer glfw.DetachCurrentContext()
 	var err error
+	o.Kind = glctx.Kind{} // create has made it
 	w.Context, err = glctx.Adopt(o, w.requestPoll)
 	started <- err
 	if err != nil {

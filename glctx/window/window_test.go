@@ -152,10 +152,10 @@ func TestWindowRefusesADevice(t *testing.T) {
 	}
 }
 
-// The owner of an ES context needs another context, not another driver.
-func TestAdoptRefusesAnESContext(t *testing.T) {
+func TestAdoptTakesAnESContext(t *testing.T) {
 	open(t, window.Options{}) // skips or fails where there is no display
 	var err error
+	var kind glctx.Kind
 	runOnMain(func() {
 		if err = glfw.Init(); err != nil {
 			return
@@ -173,9 +173,33 @@ func TestAdoptRefusesAnESContext(t *testing.T) {
 		defer es.Destroy()
 		es.MakeContextCurrent()
 		defer glfw.DetachCurrentContext()
-		_, err = glctx.Adopt(glctx.Options{}, nil)
+		var c *glctx.Context
+		if c, err = glctx.Adopt(glctx.Options{}, nil); err == nil {
+			kind = c.Kind()
+			err = c.Close()
+		}
 	})
-	if !errors.Is(err, glctx.ErrNotDesktop) || !strings.Contains(err.Error(), "OPENGL_API") || strings.Contains(err.Error(), "update") {
-		t.Errorf("got %v, want an error that names the ES context", err)
+	if err != nil || kind.API != glctx.OpenGLES {
+		t.Errorf("adopted %s: %v", kind, err)
+	}
+}
+
+func TestWindowsOfOtherKinds(t *testing.T) {
+	for name, kind := range map[string]glctx.Kind{
+		"es":            {API: glctx.OpenGLES},
+		"gl43":          {Major: 4, Minor: 3},
+		"compatibility": {Major: 4, Minor: 5, Compatibility: true},
+	} {
+		t.Run(name, func(t *testing.T) { // one window at a time
+			w := open(t, window.Options{Context: glctx.Options{Kind: kind}})
+			if got := w.Kind(); got.API != kind.API || got.Compatibility != kind.Compatibility {
+				t.Errorf("made %s", got)
+			}
+		})
+	}
+	var err error
+	runOnMain(func() { _, err = window.Open(window.Options{Context: glctx.Options{Kind: glctx.Kind{NoError: true}}}) })
+	if !errors.Is(err, glctx.ErrKind) {
+		t.Errorf("no error: %v", err)
 	}
 }

@@ -73,7 +73,7 @@ const unusedFlags = "unused flags"
 
 // GPUFlags and DirFlags are the global flags of commands that open a GPU, or a directory.
 const (
-	GPUFlags = "device driver-cache"
+	GPUFlags = "device api driver-cache"
 	DirFlags = "dir"
 )
 

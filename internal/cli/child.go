@@ -19,7 +19,7 @@ func (o *Options) ChildCommand(ctx context.Context, dir string, command []string
 	if err != nil {
 		return nil, err
 	}
-	all := append(command, "--device", o.Device,
+	all := append(command, "--device", o.Device, "--api", o.API.String(),
 		"--driver-cache", o.DriverCache.String(), "--log-level", o.LogLevel.String(),
 		"--json="+strconv.FormatBool(o.JSON))
 	if dir != "" { // else the child finds the default itself

@@ -152,7 +152,11 @@ func HintFor(err error) string {
 	case errors.Is(err, glctx.ErrNoDriver):
 		return "on Debian: sudo apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri"
 	case errors.Is(err, glctx.ErrTooOld):
-		return "update the GPU's driver, or try --device with the index of another GPU"
+		return "update the GPU's driver, try --device with the index of another GPU, or --api gles3.1"
+	case errors.Is(err, glctx.ErrKind):
+		return "without --api the context is OpenGL 4.5, core profile"
+	case errors.Is(err, glctx.ErrNeeds45):
+		return "without --api the context is OpenGL 4.5; preload, rebuild and doctor work with others"
 	case errors.Is(err, binary.ErrUnsafeDir):
 		return "choose a directory of your own with --dir or $SHADERCACHE_DIR"
 	case errors.Is(err, binary.ErrNoDir):

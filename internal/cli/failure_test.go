@@ -76,7 +76,7 @@ func TestReportAsJSON(t *testing.T) {
 
 func TestKnownErrorsHaveHints(t *testing.T) {
 	for _, err := range []error{
-		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, binary.ErrUnsafeDir, binary.ErrNoDir, binary.ErrBusy,
+		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind, glctx.ErrNeeds45, binary.ErrUnsafeDir, binary.ErrNoDir, binary.ErrBusy,
 		bundle.ErrRefused, bundle.ErrTooLarge, bundle.ErrNewer, bundle.ErrUnsigned, bundle.ErrSignature, bundle.ErrBusy, shader.ErrOutOfMemory,
 	} {
 		if HintFor(fmt.Errorf("wrapped: %w", err)) == "" {

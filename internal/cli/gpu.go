@@ -22,9 +22,11 @@ type GPU struct {
 func (o *Options) ContextOptions() glctx.Options {
 	return glctx.Options{
 		Device:         o.Device,
+		Kind:           o.API.Kind,
 		CacheDir:       o.Dir,
 		Filled:         o.Place().Filled,
 		DriverCacheOff: !bool(o.DriverCache),
+		Tracer:         o.tracer(),
 		Logger:         o.Logger(),
 	}
 }

@@ -3,6 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Options holds the global flags, the streams, and the types of results.
@@ -10,15 +13,32 @@ type Options struct {
 	JSON        bool
 	Dir         string
 	Device      string
+	API         ContextKind
 	DriverCache OnOff
 	LogLevel    LogLevel
-	NoRemote    bool // the remote of the environment is not used
+	NoRemote    bool   // the remote of the environment is not used
+	Trace       string // file for a trace of the command, "" for none
 
 	Stdout, Stderr io.Writer
+
+	trace   *trace.File // nil: no trace is written
+	command trace.Region
 
 	// Results are what commands print with --json, see WithResult.
 	Results []JSONResult
 }
+
+// ContextKind is a flag with the kind of context that a command opens.
+type ContextKind struct{ glctx.Kind }
+
+func (v *ContextKind) Type() string { return "KIND" }
+
+func (v *ContextKind) String() string {
+	text, _ := v.MarshalText()
+	return string(text)
+}
+
+func (v *ContextKind) Set(text string) error { return v.UnmarshalText([]byte(text)) }
 
 // OnOff is a flag whose values are on and off.
 type OnOff bool

@@ -7,7 +7,13 @@
 //
 //	{"programs": [
 //	  {"name": "blur", "file": "blur.comp", "defines": {"TILE": "32"}},
-//	  {"name": "relu", "file": "relu.glsl", "version": "310 es", "prefix": "precision highp float;"}]}
+//	  {"name": "relu", "file": "relu.glsl", "version": "310 es", "prefix": "precision highp float;"},
+//	  {"name": "sum", "text": "#version 430\nlayout(local_size_x = 64) in; ..."},
+//	  {"name": "scan", "text_file": "dumps/scan.glsl"}]}
+//
+// text is the final text, and text_file a file with it: the driver gets it byte for byte.
+// So it is what another program gives to its driver, after that program's own
+// preprocessing, and the driver finds the machine code when that program compiles it.
 package manifest
 
 import (
@@ -20,8 +26,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -57,6 +65,9 @@ type entry struct {
 	Defines shader.Defines `json:"defines"`
 	Version string         `json:"version"` // replaces the file's #version line: "310 es"
 	Prefix  string         `json:"prefix"`  // text before that of the file
+
+	Text     *string `json:"text,omitempty"`      // the final text
+	TextFile string  `json:"text_file,omitempty"` // a file with the final text
 }
 
 // ReadAll returns the programs of all arguments, see Read.
@@ -143,6 +154,10 @@ func (r Reader) readManifest(path string) []Program {
 
 // entry returns a program of the manifest at path.
 func (r Reader) entry(path string, e entry) Program {
+	if e.Text != nil || e.TextFile != "" {
+		source, err := e.final(path)
+		return Program{e.Name, source, err}
+	}
 	if e.File == "" && e.Version+e.Prefix != "" {
 		return Program{Name: e.Name, Err: errors.New("a manifest's version and prefix need a file")}
 	}
@@ -154,6 +169,51 @@ func (r Reader) entry(path string, e entry) Program {
 	maps.Copy(o.Defines, e.Defines)
 	maps.Copy(o.Defines, r.Defines)
 	return readKernel(e.Name, resolve(path, e.File), o)
+}
+
+// final returns the program of an entry with a final text.
+func (e entry) final(manifest string) (*shader.Source, error) {
+	switch {
+	case e.Text != nil && e.TextFile != "":
+		return nil, errors.New("a program has text or text_file, not both")
+	case e.File+e.Version+e.Prefix != "" || len(e.Defines) > 0:
+		return nil, errors.New("file, version, prefix and defines do not go with text and text_file: the text is final")
+	case e.Name == "":
+		return nil, errors.New("a program with text or text_file needs a name")
+	}
+	if e.Text != nil {
+		if strings.ContainsRune(*e.Text, utf8.RuneError) {
+			return nil, errors.New("the text has a character that JSON may have replaced, U+FFFD: use text_file")
+		}
+		return finalSource(e.Name, *e.Text, e.Name)
+	}
+	path := resolve(manifest, e.TextFile)
+	data, err := readRegular(path, maxText)
+	if err != nil {
+		return nil, err
+	}
+	return finalSource(e.Name, string(data), path)
+}
+
+// maxText is the largest final text, in bytes: that of other sources.
+const maxText = 16 << 20
+
+// version matches the #version directive.
+var version = regexp.MustCompile(`#[ \t]*version[ \t]`)
+
+// finalSource returns the source with a text that is used unchanged.
+func finalSource(name, text, file string) (*shader.Source, error) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return nil, errors.New("the text is empty")
+	case len(text) > maxText:
+		return nil, fmt.Errorf("the text is larger than %d bytes", maxText)
+	case strings.IndexByte(text, 0) >= 0:
+		return nil, errors.New("the text contains a NUL byte")
+	case !version.MatchString(text):
+		return nil, errors.New("the text has no #version line: OpenGL compiles it as GLSL 1.10, which has no compute shaders")
+	}
+	return shader.NewFinalSource(name, text, []string{file}), nil
 }
 
 // resolve returns the path of a file that a manifest names.
@@ -168,24 +228,34 @@ func resolve(manifest, named string) string {
 const maxManifest = 64 << 20
 
 func decodeFile(path string) (file, error) {
-	f, err := regular(path)
+	data, err := readRegular(path, maxManifest)
 	if err != nil {
 		return file{}, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
-	if err != nil {
-		return file{}, err
-	}
-	if len(data) > maxManifest {
-		return file{}, fmt.Errorf("%s is larger than %d bytes", path, maxManifest)
 	}
 	return decode(data)
 }
 
-// decode reads a manifest strictly: a misspelt field is an error and not a default.
+// readRegular reads a file of at most limit bytes.
+func readRegular(path string, limit int64) ([]byte, error) {
+	f, err := regular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", path, limit)
+	}
+	return data, err
+}
+
+// decode reads a manifest strictly: a misspelt field is an error and not a default, and
+// so are bytes that JSON would replace in a text.
 func decode(data []byte) (file, error) {
 	var m file
+	if !utf8.Valid(data) {
+		return m, errors.New("it is not UTF-8: use text_file for a text with other bytes")
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {

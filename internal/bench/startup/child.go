@@ -48,6 +48,9 @@ func RunChild(o *cli.Options, options ChildOptions) (r *ChildResult, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
+	if err := g.Context.Require45("these programs"); err != nil {
+		return nil, err
+	}
 	if err := w.run(g); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,145 @@
+package cache
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
+)
+
+// The tasks of the writes lane: one goroutine writes blobs, and one at a time records.
+const (
+	writeTask uint64 = math.MaxUint64 - iota
+	recordTask
+)
+
+// about names the program that a region is about.
+func about(region *trace.Region, src *shader.Source) {
+	if region.IsOn() {
+		region.About(src.Name(), src.Key().String())
+	}
+}
+
+// awaitFirst is awaitBeforeFirst within a request's region.
+func (c *Cache) awaitFirst(ctx context.Context, request *trace.Region) error {
+	if c.options.BeforeFirst == nil {
+		return c.awaitBeforeFirst(ctx)
+	}
+	region := request.Begin(trace.BeforeFirst)
+	defer region.End()
+	return c.awaitBeforeFirst(ctx)
+}
+
+// awaitTraced is await within the region of a Get. A load that is complete is not waited
+// for.
+func (c *Cache) awaitTraced(ctx context.Context, l *load, get *trace.Region) error {
+	select {
+	case <-l.done:
+		return nil
+	default:
+	}
+	region := get.Begin(trace.Wait)
+	defer region.End()
+	return c.await(ctx, l)
+}
+
+// endGet ends the region of a Get with where its program came from, or why there is none.
+func endGet(get *trace.Region, got *Handle, err error) {
+	switch {
+	case !get.IsOn():
+		get.End()
+	case err != nil:
+		get.End(trace.String("error", err.Error()))
+	default:
+		get.End(trace.String("origin", got.origin.String()))
+	}
+}
+
+// readTraced is findBlob within the region of a load.
+func (c *Cache) readTraced(src *shader.Source, load *trace.Region) (*binary.Blob, Origin) {
+	region := load.Begin(trace.ReadBlob)
+	blob, origin := c.findBlob(src.Key())
+	if !region.IsOn() || blob == nil {
+		region.End(trace.String("origin", "none"))
+		return blob, origin
+	}
+	region.End(trace.String("origin", origin.String()), trace.Int("bytes", int64(len(blob.Payload))),
+		trace.Bool("upstream", blob.Upstream))
+	return blob, origin
+}
+
+// endLoad ends the region of a load with its outcome.
+func endLoad(region *trace.Region, r result, origin Origin) {
+	if !region.IsOn() {
+		region.End()
+		return
+	}
+	outcome := "loaded"
+	switch {
+	case r.err != nil:
+		outcome = r.err.Error()
+	case r.blob == nil:
+		outcome = "not stored"
+	case r.entry == nil:
+		outcome = "rejected"
+	}
+	region.End(trace.String("outcome", outcome), trace.String("origin", origin.String()))
+}
+
+// traceCompiled gives the tracer the compile of a program, which has just ended: compiles
+// side by side have no region of their own.
+func (c *Cache) traceCompiled(l *load, program shader.Program) {
+	if c.options.Tracer == nil {
+		return
+	}
+	took := time.Duration(program.CompileNanos + program.PrimeNanos)
+	c.options.Tracer.Event(trace.Event{
+		Lane: trace.Loads, Task: trace.NewTask(), Name: trace.Compile,
+		Program: l.src.Name(), Key: l.src.Key().String(),
+		Begin: time.Now().Add(-took), Took: took,
+		Attrs: []trace.Attr{
+			trace.Int("compile_ns", program.CompileNanos), trace.Int("prime_ns", program.PrimeNanos),
+		},
+	})
+}
+
+// watchUse has the first use of a program that a preload made traced. The caller holds mu.
+func (c *Cache) watchUse(r result) {
+	if c.options.Tracer == nil || r.load.waiters > 0 || r.load.storeOnly {
+		return
+	}
+	r.entry.firstUse = func(e *entry) {
+		trace.Instant(c.options.Tracer, trace.Requests, trace.FirstUse, e.name, e.key.String())
+	}
+}
+
+// useFirst calls firstUse once.
+func (e *entry) useFirst() {
+	if !e.used.Swap(true) {
+		e.firstUse(e)
+	}
+}
+
+// traceEvicted gives the tracer the programs that were evicted. The caller holds mu.
+func (c *Cache) traceEvicted(evicted []*entry) {
+	for _, e := range evicted {
+		trace.Instant(c.options.Tracer, trace.Writes, trace.Evict, e.name, e.key.String())
+		c.traceUnusedEntry(e)
+	}
+}
+
+// traceUnused gives the tracer the programs that were preloaded for nothing.
+func (c *Cache) traceUnused(entries []*entry) {
+	for _, e := range entries {
+		c.traceUnusedEntry(e)
+	}
+}
+
+func (c *Cache) traceUnusedEntry(e *entry) {
+	if e.firstUse != nil && !e.used.Load() && !c.options.FillOnly {
+		trace.Instant(c.options.Tracer, trace.Requests, trace.Unused, e.name, e.key.String())
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/isolate"
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/recording"
+	"github.com/shadercache/shadercache/recording/replay"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// refused is the origin of a program that the driver does not link, and did not when it
+// was recorded.
+const refused = "refused"
+
+// splitRecordings opens those arguments that are recordings, and returns the others.
+func splitRecordings(arguments []string) (recordings []*recording.Recording, others []string, err error) {
+	for _, argument := range arguments {
+		if !recording.Is(argument) {
+			others = append(others, argument)
+			continue
+		}
+		r, err := recording.Open(argument)
+		if err != nil {
+			return nil, nil, err
+		}
+		recordings = append(recordings, r)
+	}
+	return recordings, others, nil
+}
+
+// openRecordings opens recordings, for arguments that can be nothing else.
+func openRecordings(paths []string) (list []*recording.Recording, err error) {
+	for _, path := range paths {
+		r, err := recording.Open(path)
+		if err != nil {
+			if errors.Is(err, recording.ErrNotRecording) {
+				err = cli.Hint(err, "shadercache exec --record "+path+" -- PROGRAM makes one")
+			}
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// replays are the programs of recordings among the lines of a result.
+type replays struct {
+	items []replay.Item
+	lines []int        // of the result, by item
+	known map[int]bool // lines whose program was refused when it was recorded
+}
+
+// addReplays adds a line for each program of recordings. One that cannot be read has its
+// error.
+func (r *preloadResult) addReplays(recordings []*recording.Recording) (*replays, error) {
+	added := &replays{known: map[int]bool{}}
+	seen := map[shader.Digest]bool{}
+	for _, rec := range recordings {
+		logs := rec.Logs()
+		items, err := replay.Items(rec)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			if seen[item.Program] {
+				continue
+			}
+			seen[item.Program] = true
+			p, err := rec.Program(item.Program)
+			line := preloadLine{Key: item.Program.String(), File: rec.Path(), Name: "program", err: err, isRecorded: true}
+			if err == nil {
+				line.Name, line.Context = p.StageNames(), p.Context.String()
+				added.items, added.lines = append(added.items, item), append(added.lines, len(r.Programs))
+				added.known[len(r.Programs)] = logs.Of(item.Program).Failed > 0
+			}
+			r.Programs = append(r.Programs, line)
+		}
+	}
+	added.group(r)
+	return added, nil
+}
+
+// group puts the programs of one context beside each other: a child makes a context for
+// each.
+func (p *replays) group(r *preloadResult) {
+	order := make([]int, len(p.items))
+	first := map[string]int{}
+	for i, line := range p.lines {
+		order[i] = i
+		if _, seen := first[r.Programs[line].Context]; !seen {
+			first[r.Programs[line].Context] = i
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return first[r.Programs[p.lines[a]].Context] - first[r.Programs[p.lines[b]].Context]
+	})
+	items, lines := make([]replay.Item, len(order)), make([]int, len(order))
+	for to, from := range order {
+		items[to], lines[to] = p.items[from], p.lines[from]
+	}
+	p.items, p.lines = items, lines
+}
+
+// limit leaves out the programs after the first n.
+func (p *replays) limit(n int) {
+	n = min(max(n, 0), len(p.items))
+	p.items, p.lines = p.items[:n], p.lines[:n]
+}
+
+// replay has child processes compile programs of recordings, and fills in their results.
+func (o *options) replay(dir *binary.Dir, f isolationFlags, r *preloadResult, programs *replays, begin time.Time) error {
+	if len(programs.items) == 0 {
+		return nil
+	}
+	driver, err := o.CurrentFingerprint()
+	if err != nil {
+		return err
+	}
+	read := time.Now()
+	pool := o.pool(dir, f, "--replay")
+	progress := o.NewPieces(len(programs.items), "replaying")
+	pool.Begun = func(i int) { progress.Begin(r.Programs[programs.lines[i]].title()) }
+	ctx, stop := o.Interruptible(progress.Waiting)
+	defer stop()
+	report, err := replay.Run(ctx, *pool, dir, driver, programs.items, func(got replay.Result) {
+		index := programs.lines[got.Index]
+		line := &r.Programs[index]
+		progress.End(line.title())
+		line.setReplayed(got, programs.known[index])
+	})
+	progress.Finish()
+	if r.Isolation == nil {
+		r.Isolation = newIsolationTimes(begin, read, report)
+	}
+	if errors.As(err, new(*isolate.StartError)) || errors.As(err, new(*isolate.LostError)) {
+		return cli.Hint(err, "shadercache doctor")
+	}
+	return err
+}
+
+// setReplayed fills in the result of a replay.
+func (p *preloadLine) setReplayed(r replay.Result, refusedBefore bool) {
+	p.err = r.Err
+	switch {
+	case r.Err != nil && refusedBefore && errors.As(r.Err, new(*shader.CompileError)):
+		p.Origin, p.err = refused, nil
+	case r.Err != nil:
+	case r.Made:
+		p.Origin = cache.Compiled.String()
+	default:
+		p.Origin = cache.Disk.String()
+	}
+	if p.err != nil || p.Origin == refused {
+		return
+	}
+	p.LoadMillis = cli.Milliseconds(time.Duration(r.LinkNanos))
+	p.PrimeMillis = cli.Milliseconds(time.Duration(r.PrimeNanos))
+	p.Primed = r.Primed.String()
+	if actual := r.Context.String(); actual != p.Context {
+		p.Replayed = actual
+	}
+}
+
+// forRecordings returns a usage error for flags that recordings cannot have.
+func (f isolationFlags) forRecordings(cmd *cobra.Command, recordings []*recording.Recording) error {
+	if f.noIsolate && len(recordings) > 0 {
+		return cli.Usage(cmd, fmt.Errorf("--no-isolate does not go with recordings: %s is compiled in child processes", recordings[0].Path()))
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/internal/doctor"
+	"github.com/shadercache/shadercache/internal/report"
+	"github.com/shadercache/shadercache/trace"
+)
+
+const reportUsage = `Show where the time of a start went, as a page for a browser.
+
+The trace is what a program wrote that ran with SHADERCACHE_TRACE=FILE, or a
+command with --trace FILE. The page shows the start by phase and by program,
+which programs callers waited for, because they were preloaded too late or
+never, which were preloaded and never used, the slowest and largest ones, what
+the cache directory holds, its starts until now, what doctor finds, and the list
+to preload next time. Without --trace it shows the directory alone.
+
+The page is one file without scripts. --before adds another start beside this
+one, such as a cold one. With --json the figures are printed instead.`
+
+const reportExample = `  SHADERCACHE_TRACE=start.json ./app
+  shadercache report --trace start.json -o report.html`
+
+type pageFlags struct {
+	trace    string
+	before   string
+	out      string
+	noDoctor bool
+}
+
+func newReport(o *options) *cobra.Command {
+	var f pageFlags
+	cmd := &cobra.Command{
+		Use:                   "report [--trace FILE] [--before FILE] -o FILE",
+		DisableFlagsInUseLine: true,
+		Short:                 "Show where the time of a start went, as a page",
+		Long:                  reportUsage,
+		Example:               reportExample,
+		Args:                  cli.UsageArgs(cli.NoArguments),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.out == "" && !o.JSON {
+				return cli.Usage(cmd, errors.New("name the file of the page with -o, or print the figures with --json"))
+			}
+			return o.report(f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.trace, "trace", "", "trace of the start, in place of one of this command")
+	flags.StringVarP(&f.out, "out", "o", "", "file of the page; - is standard output")
+	flags.StringVar(&f.before, "before", "", "trace of another start, to show beside this one")
+	flags.BoolVar(&f.noDoctor, "no-doctor", false, "leave out what doctor finds, which opens a context")
+	return o.WithResult(cmd, report.Report{})
+}
+
+func (o *options) report(f pageFlags) (err error) {
+	r := &report.Report{}
+	if f.trace != "" {
+		if r.Start, err = readTrace(f.trace); err != nil {
+			return err
+		}
+	}
+	if f.before != "" {
+		if r.Before, err = readTrace(f.before); err != nil {
+			return err
+		}
+	}
+	_, dir, err := o.OpenDirectory()
+	if err == nil && dir != nil {
+		r.Cache, err = report.ReadCache(dir)
+	}
+	if err != nil {
+		return err
+	}
+	if !f.noDoctor {
+		for _, finding := range doctor.Examine(&o.Options).Findings {
+			r.Checks = append(r.Checks, report.Check{Name: finding.Check, Level: finding.Level, Detail: finding.Detail, Fix: finding.Fix})
+		}
+	}
+	if f.out != "" {
+		err = o.writePage(f.out, r)
+	}
+	if err == nil && o.JSON {
+		err = o.Result(r, func(io.Writer) {})
+	}
+	return err
+}
+
+// writePage writes the page of a report. A file that there is is replaced.
+func (o *options) writePage(path string, r *report.Report) (err error) {
+	if path == "-" {
+		return r.WriteHTML(o.Stdout)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+	}()
+	if err := r.WriteHTML(file); err != nil {
+		return err
+	}
+	fmt.Fprintln(o.Stderr, "wrote", path)
+	return nil
+}
+
+// readTrace reads the trace of a start.
+func readTrace(path string) (*report.Start, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.Hint(err, "run the program with "+trace.Variable+"="+path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	recording, err := trace.ReadChrome(file)
+	if err != nil {
+		return nil, cli.Hint(fmt.Errorf("%s: %w", path, err), "run the program with "+trace.Variable+"="+path)
+	}
+	return report.New(recording), nil
+}

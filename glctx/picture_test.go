@@ -1,0 +1,177 @@
+//go:build linux
+
+package glctx_test
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+)
+
+// pictures has one of every type that Go can draw into, with bounds that do not begin at
+// zero.
+func pictures(bounds image.Rectangle) []draw.Image {
+	return []draw.Image{
+		image.NewRGBA(bounds), image.NewNRGBA(bounds), image.NewRGBA64(bounds), image.NewNRGBA64(bounds), image.NewGray(bounds),
+		image.NewGray16(bounds), image.NewAlpha(bounds), image.NewAlpha16(bounds), image.NewCMYK(bounds),
+	}
+}
+
+var pictureFormats = []glctx.Format{glctx.R8, glctx.R16, glctx.R32F, glctx.RGBA8, glctx.SRGB8A8, glctx.RGBA16, glctx.RGBA32F}
+
+// part returns a part of a picture, which shares its memory.
+func part(p draw.Image, r image.Rectangle) draw.Image {
+	return p.(interface {
+		SubImage(image.Rectangle) image.Image
+	}).SubImage(r).(draw.Image)
+}
+
+// TestPictures uploads a part of each type of picture, downloads it to a poisoned picture
+// of the same type, and compares every pixel with what the format keeps of it.
+func TestPictures(t *testing.T) {
+	c := gltest.Open(t)
+	bounds, middle := image.Rect(-3, 5, 20, 22), image.Rect(1, 7, 14, 18)
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, f := range pictureFormats {
+		for i, whole := range pictures(bounds) {
+			t.Run(fmt.Sprintf("%v %T", f, whole), func(t *testing.T) {
+				for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+					for x := bounds.Min.X; x < bounds.Max.X; x++ {
+						whole.Set(x, y, color.NRGBA64{uint16(random.Uint32()), uint16(random.Uint32()), uint16(random.Uint32()), uint16(random.Uint32())})
+					}
+				}
+				source, got := part(whole, middle), pictures(bounds)[i]
+				draw.Draw(got, bounds, image.NewUniform(color.NRGBA{7, 8, 9, 10}), image.Point{}, draw.Src)
+				poison := color.NRGBAModel.Convert(got.At(bounds.Min.X, bounds.Min.Y))
+				err := c.Do(func(gl *glctx.GL) error {
+					x, err := gl.NewTexture(glctx.TextureShape{Format: f, Width: 20, Height: 15})
+					if err != nil {
+						return err
+					}
+					defer gl.DeleteTexture(x)
+					return errors.Join(gl.UploadPicture(x, 2, 3, 0, source), gl.DownloadPicture(x, 2, 3, 0, part(got, middle)), gl.Err())
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				comparePictures(t, f, got, whole, middle, poison)
+			})
+		}
+	}
+}
+
+// comparePictures compares the pixels inside of middle with those of whole and the others
+// with poison.
+func comparePictures(t *testing.T, f glctx.Format, got, whole draw.Image, middle image.Rectangle, poison color.Color) {
+	t.Helper()
+	for y := got.Bounds().Min.Y; y < got.Bounds().Max.Y; y++ {
+		for x := got.Bounds().Min.X; x < got.Bounds().Max.X; x++ {
+			have := got.At(x, y)
+			if !image.Pt(x, y).In(middle) {
+				if color.NRGBAModel.Convert(have) != poison {
+					t.Fatalf("pixel %d,%d beside the part was written", x, y)
+				}
+				continue
+			}
+			expected := whole.At(x, y)
+			if have == expected {
+				continue
+			}
+			if !keeps(f, whole) {
+				expected = kept(f, expected)
+			}
+			want := whole.ColorModel().Convert(expected)
+			a, b := color.NRGBA64Model.Convert(have).(color.NRGBA64), color.NRGBA64Model.Convert(want).(color.NRGBA64)
+			if far(a.R, b.R) || far(a.G, b.G) || far(a.B, b.B) || far(a.A, b.A) {
+				t.Fatalf("pixel %d,%d is %v, want %v", x, y, have, want)
+			}
+		}
+	}
+}
+
+// keeps reports whether the format holds the picture's own numbers.
+func keeps(f glctx.Format, picture image.Image) bool {
+	switch picture.(type) {
+	case *image.Gray, *image.Alpha:
+		return f == glctx.R8
+	case *image.Gray16, *image.Alpha16:
+		return f == glctx.R16
+	case *image.RGBA, *image.NRGBA:
+		return f == glctx.RGBA8 || f == glctx.SRGB8A8
+	case *image.RGBA64, *image.NRGBA64:
+		return f == glctx.RGBA16
+	}
+	return false
+}
+
+// kept returns what a format keeps of a colour.
+func kept(f glctx.Format, c color.Color) color.Color {
+	switch f {
+	case glctx.R8:
+		return color.GrayModel.Convert(c)
+	case glctx.R16, glctx.R32F:
+		return color.Gray16Model.Convert(c)
+	case glctx.RGBA8, glctx.SRGB8A8:
+		return color.NRGBAModel.Convert(c)
+	}
+	return color.NRGBA64Model.Convert(c)
+}
+
+// far allows for the rounding of one conversion to 32-bit floats and back.
+func far(a, b uint16) bool { return max(a, b)-min(a, b) > 1 }
+
+func TestPicturesFromJPEG(t *testing.T) {
+	p := image.NewYCbCr(image.Rect(2, 2, 9, 8), image.YCbCrSubsampleRatio420)
+	for i := range p.Y {
+		p.Y[i] = uint8(i * 37)
+	}
+	for i := range p.Cb {
+		p.Cb[i], p.Cr[i] = uint8(i*53), uint8(i*91)
+	}
+	texels := poisoned(7 * 6 * 4)
+	if err := glctx.EncodePicture(texels, glctx.RGBA8, p); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 7 * 6 {
+		want := color.NRGBAModel.Convert(p.At(2+i%7, 2+i/7)).(color.NRGBA)
+		if got := (color.NRGBA{texels[4*i], texels[4*i+1], texels[4*i+2], texels[4*i+3]}); got != want {
+			t.Errorf("pixel %d is %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestPicturesThatDoNotFit(t *testing.T) {
+	c := gltest.Open(t)
+	p := image.NewNRGBA(image.Rect(0, 0, 4, 4))
+	err := c.Do(func(gl *glctx.GL) error {
+		x, err := gl.NewTexture(glctx.TextureShape{Format: glctx.RGBA8, Width: 4, Height: 4})
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteTexture(x)
+		y, err := gl.NewTexture(glctx.TextureShape{Format: glctx.RGBA8UI, Width: 4, Height: 4})
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteTexture(y)
+		for name, err := range map[string]error{
+			"beside": gl.UploadPicture(x, 1, 0, 0, p), "layer": gl.DownloadPicture(x, 0, 0, 1, p), "format": gl.UploadPicture(y, 0, 0, 0, p),
+			"empty": gl.UploadPicture(x, 0, 0, 0, image.NewNRGBA(image.Rectangle{})), "bytes": glctx.EncodePicture(make([]byte, 63), glctx.RGBA8, p),
+		} {
+			if !errors.Is(err, glctx.ErrTextureRegion) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		return gl.Err()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

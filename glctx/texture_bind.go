@@ -1,0 +1,46 @@
+package glctx
+
+import "github.com/shadercache/shadercache/glctx/internal/gl45"
+
+// Access is what a program does with an image. The zero value is ReadWrite.
+type Access uint8
+
+// The kinds of access.
+const (
+	ReadWrite Access = iota
+	ReadOnly
+	WriteOnly
+)
+
+var accesses = [...]uint32{ReadWrite: gl45.READ_WRITE, ReadOnly: gl45.READ_ONLY, WriteOnly: gl45.WRITE_ONLY}
+
+// AllLayers binds every layer of a level: for imageCube, image3D and arrays.
+const AllLayers = -1
+
+// BindImage binds a level of a texture to an image unit. layer is AllLayers, or the one
+// layer that an image2D sees of a 3D texture, an array or a cube map. format is the
+// texture's or one that Aliases accepts. It panics for a level or layer that the
+// texture does not have, and for another format.
+func (gl *GL) BindImage(unit uint32, t Texture, level, layer int, access Access, format Format) {
+	_, _, depth := t.LevelSize(level)
+	if level < 0 || level >= t.Levels || layer < AllLayers || layer >= depth || !t.Aliases(format) {
+		panic("glctx: BindImage was given a level, layer or format that the texture does not have")
+	}
+	gl45.BindImageTexture(unit, t.ID, int32(level), layer == AllLayers, int32(max(layer, 0)), accesses[access], format.info().internal)
+	gl.debugCheck("glBindImageTexture")
+}
+
+// BindTexture binds a texture and a sampler to a texture unit. With the zero Sampler the
+// texture's own parameters count.
+func (gl *GL) BindTexture(unit uint32, t Texture, s Sampler) {
+	gl45.BindTextureUnit(unit, t.ID)
+	gl45.BindSampler(unit, s.ID)
+	gl.debugCheck("glBindTextureUnit")
+}
+
+// BindCounters binds n bytes of b from offset, a multiple of 4, to an atomic counter
+// binding point.
+func (gl *GL) BindCounters(binding uint32, b Buffer, offset, n int) {
+	gl45.BindBufferRange(gl45.ATOMIC_COUNTER_BUFFER, binding, b.ID, offset, n)
+	gl.debugCheck("glBindBufferRange")
+}

@@ -1,0 +1,388 @@
+//go:build linux
+
+package glctx_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// copyImage copies every texel of an image to another, through the units of its names.
+const copyImage = `
+layout(local_size_x = 8, local_size_y = 8) in;
+layout(FORMAT, binding = 1) uniform restrict readonly IMAGE from;
+layout(FORMAT, binding = 4) uniform restrict writeonly IMAGE to;
+void main() {
+    ivec2 at = ivec2(gl_GlobalInvocationID.xy);
+    if (all(lessThan(at, imageSize(from)))) {
+        imageStore(to, at, imageLoad(from, at));
+    }
+}`
+
+var imagePrefix = map[shader.Base]string{shader.FloatBase: "", shader.IntBase: "i", shader.UintBase: "u"}
+
+// randomTexels returns texels that every driver passes on bit by bit: no NaN, no
+// infinity, no negative zero, no number too small, and no lowest signed number, which is
+// one of two for -1.
+func randomTexels(f glctx.Format, n int, seed uint64) []byte {
+	random := rand.New(rand.NewPCG(seed, 18))
+	b := make([]byte, n*f.Bytes())
+	for i := range b {
+		b[i] = byte(random.Uint32())
+	}
+	switch f {
+	case glctx.RGBA32F, glctx.RG32F, glctx.R32F, glctx.Depth32F:
+		for i := 3; i < len(b); i += 4 {
+			b[i-1], b[i] = b[i-1]&0x7f, 0x3f // 0.5 to 1
+		}
+	case glctx.RGBA16F, glctx.RG16F, glctx.R16F:
+		for i := 1; i < len(b); i += 2 {
+			b[i] = b[i]&0x3f | 0x04
+		}
+	case glctx.R11G11B10F:
+		for i := 0; i < len(b); i += 4 {
+			word := random.Uint32()&(0x3f|0x3f<<11|0x1f<<22) | 15<<6 | 15<<17 | 15<<27 // 1 to 2
+			b[i], b[i+1], b[i+2], b[i+3] = byte(word), byte(word>>8), byte(word>>16), byte(word>>24)
+		}
+	case glctx.RGBA8Snorm, glctx.RG8Snorm, glctx.R8Snorm, glctx.RGBA16Snorm, glctx.RG16Snorm, glctx.R16Snorm:
+		for i := range b {
+			b[i] &= 0x7f
+		}
+	}
+	return b
+}
+
+func poisoned(n int) []byte { return bytes.Repeat([]byte{0xd5}, n) }
+
+// TestImageFormats uploads random texels of every format with padded rows, copies them
+// with a program through images, where the format is one of images, and downloads them.
+func TestImageFormats(t *testing.T) {
+	c := gltest.Open(t)
+	const width, height, padding = 13, 9, 24
+	images := 0
+	for _, f := range glctx.Formats() {
+		t.Run(f.String(), func(t *testing.T) {
+			var program uint32
+			if f.Qualifier() != "" {
+				images++
+				if glctx.FormatOf(f.Qualifier()) != f {
+					t.Errorf("%s is the qualifier of %s", f.Qualifier(), glctx.FormatOf(f.Qualifier()))
+				}
+				defines := shader.Defines{"FORMAT": f.Qualifier(), "IMAGE": imagePrefix[f.Base()] + "image2D"}
+				program = compile(t, c, shader.MustSource("copy", copyImage, defines))[0].ID
+			}
+			row := width*f.Bytes() + padding/f.Bytes()*f.Bytes()
+			stride := glctx.Stride{Row: row}
+			want := randomTexels(f, row*height/f.Bytes(), uint64(f))
+			got := poisoned(len(want))
+			err := c.Do(func(gl *glctx.GL) error {
+				from, to, err := twoTextures(gl, glctx.TextureShape{Format: f, Width: width, Height: height})
+				if err != nil {
+					return err
+				}
+				defer gl.DeleteTexture(from)
+				defer gl.DeleteTexture(to)
+				if err := gl.UploadTexture(from, glctx.Region{}, want, stride); err != nil {
+					return err
+				}
+				if err := gl.ClearTexture(to, glctx.Region{}, randomTexels(f, 1, 99)); err != nil {
+					return err
+				}
+				if program == 0 {
+					return gl.DownloadTexture(from, glctx.Region{}, got, stride)
+				}
+				gl.UseProgram(program)
+				gl.BindImage(1, from, 0, glctx.AllLayers, glctx.ReadOnly, f)
+				gl.BindImage(4, to, 0, glctx.AllLayers, glctx.WriteOnly, f)
+				gl.Dispatch((width+7)/8, (height+7)/8, 1)
+				gl.MemoryBarrier(glctx.BarrierTextureUpdate)
+				if err := gl.DownloadTexture(to, glctx.Region{}, got, stride); err != nil {
+					return err
+				}
+				return gl.Err()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for y := range height {
+				line := want[y*row : y*row+width*f.Bytes()]
+				if !bytes.Equal(got[y*row:y*row+len(line)], line) {
+					t.Fatalf("row %d is\n%x, want\n%x", y, got[y*row:y*row+len(line)], line)
+				}
+				if y < height-1 && !bytes.Equal(got[y*row+len(line):(y+1)*row], poisoned(row-len(line))) {
+					t.Fatalf("the padding behind row %d was written", y)
+				}
+			}
+		})
+	}
+	if images != 39 {
+		t.Errorf("%d image formats, GL 4.5 has 39", images)
+	}
+}
+
+func twoTextures(gl *glctx.GL, shape glctx.TextureShape) (a, b glctx.Texture, err error) {
+	if a, err = gl.NewTexture(shape); err != nil {
+		return a, b, err
+	}
+	if b, err = gl.NewTexture(shape); err != nil {
+		gl.DeleteTexture(a)
+	}
+	return a, b, err
+}
+
+// shapes has a texture of each kind, with levels where there can be some.
+var shapes = []glctx.TextureShape{
+	{Dim: shader.Dim1D, Width: 37, Levels: 3},
+	{Dim: shader.Dim2D, Width: 23, Height: 14, Levels: 2},
+	{Dim: shader.Dim3D, Width: 9, Height: 7, Depth: 6, Levels: 2},
+	{Dim: shader.DimCube, Width: 8, Height: 8, Levels: 2},
+	{Dim: shader.Dim1DArray, Width: 17, Depth: 5, Levels: 2},
+	{Dim: shader.Dim2DArray, Width: 11, Height: 6, Depth: 4, Levels: 2},
+	{Dim: shader.DimCubeArray, Width: 4, Height: 4, Depth: 2, Levels: 2},
+}
+
+// TestTransfers writes a part of a level of each kind of texture, from host memory and
+// from a buffer, and reads the level both ways: every byte is compared with a model.
+func TestTransfers(t *testing.T) {
+	c := gltest.Open(t)
+	for _, format := range []glctx.Format{glctx.RGBA8, glctx.R16UI, glctx.RG32F, glctx.R8} {
+		for _, shape := range shapes {
+			shape.Format = format
+			t.Run(fmt.Sprint(shape.Dim, " ", format), func(t *testing.T) {
+				if err := c.Do(func(gl *glctx.GL) error { return transfers(t, gl, shape) }); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
+func transfers(t *testing.T, gl *glctx.GL, shape glctx.TextureShape) error {
+	x, err := gl.NewTexture(shape)
+	if err != nil {
+		return err
+	}
+	defer gl.DeleteTexture(x)
+	size := x.Format.Bytes()
+	for level := range x.Levels {
+		w, h, d := x.LevelSize(level)
+		whole := glctx.Region{Level: level}
+		model := randomTexels(x.Format, w*h*d, uint64(level))
+		if err := gl.UploadTexture(x, whole, model, glctx.Stride{}); err != nil {
+			return err
+		}
+		part := glctx.Region{Level: level, X: w / 3, Y: h / 3, Z: d / 3, Width: w - w/3 - w/4, Height: max(1, h-h/3-h/4), Depth: max(1, d-d/3-d/4)}
+		for pass, strides := range []glctx.Stride{
+			{},
+			{Row: part.Width*size + 3*size, Layer: (part.Width*size + 3*size) * (part.Height + 1)},
+			{Row: part.Width*size + 5}, // not a multiple of most texels
+		} {
+			texels := randomTexels(x.Format, 4*w*h*d+64, uint64(100+pass))
+			for _, throughBuffer := range []bool{false, true} {
+				if throughBuffer && strides.Row%size != 0 {
+					continue
+				}
+				if err := put(gl, x, part, texels, strides, throughBuffer); err != nil {
+					return err
+				}
+				place(model, part, w, h, size, texels, strides)
+				texels = texels[size:] // other values for the other way
+				for _, download := range []func(*glctx.GL, glctx.Texture, glctx.Region, []byte) error{direct, throughPixelBuffer} {
+					got := poisoned(len(model))
+					if err := download(gl, x, whole, got); err != nil {
+						return err
+					}
+					if !bytes.Equal(got, model) {
+						t.Errorf("level %d, pass %d, buffer %v: other texels", level, pass, throughBuffer)
+					}
+				}
+				got := poisoned(len(texels))
+				if err := gl.DownloadTexture(x, part, got, strides); err != nil {
+					return err
+				}
+				checkPart(t, model, part, w, h, size, got, strides)
+			}
+		}
+	}
+	return gl.Err()
+}
+
+func put(gl *glctx.GL, x glctx.Texture, r glctx.Region, texels []byte, s glctx.Stride, throughBuffer bool) error {
+	if !throughBuffer {
+		return gl.UploadTexture(x, r, texels, s)
+	}
+	const offset = 64
+	b, err := gl.NewBuffer(offset+len(texels), nil)
+	if err != nil {
+		return err
+	}
+	defer gl.DeleteBuffer(b)
+	gl.Upload(b, offset, texels)
+	return gl.CopyToTexture(x, r, b, offset, s)
+}
+
+func direct(gl *glctx.GL, x glctx.Texture, r glctx.Region, dst []byte) error {
+	return gl.DownloadTexture(x, r, dst, glctx.Stride{})
+}
+
+func throughPixelBuffer(gl *glctx.GL, x glctx.Texture, r glctx.Region, dst []byte) error {
+	const offset = 128
+	b, err := gl.NewBuffer(offset+len(dst), nil)
+	if err != nil {
+		return err
+	}
+	defer gl.DeleteBuffer(b)
+	gl.Upload(b, 0, poisoned(b.Size))
+	if err := gl.CopyFromTexture(x, r, b, offset, glctx.Stride{}); err != nil {
+		return err
+	}
+	gl.MemoryBarrier(glctx.BarrierUpdate)
+	gl.Download(b, offset, dst)
+	return nil
+}
+
+// rows calls fn with each row of a region: its offset in the level and in memory.
+func rows(r glctx.Region, w, h, size int, s glctx.Stride, fn func(at, there int)) {
+	if s.Row == 0 {
+		s.Row = r.Width * size
+	}
+	if s.Layer == 0 {
+		s.Layer = s.Row * r.Height
+	}
+	for z := range r.Depth {
+		for y := range r.Height {
+			fn((((r.Z+z)*h+r.Y+y)*w+r.X)*size, z*s.Layer+y*s.Row)
+		}
+	}
+}
+
+func place(model []byte, r glctx.Region, w, h, size int, texels []byte, s glctx.Stride) {
+	rows(r, w, h, size, s, func(at, there int) { copy(model[at:at+r.Width*size], texels[there:]) })
+}
+
+// checkPart compares a region in memory and that all else is still poisoned.
+func checkPart(t *testing.T, model []byte, r glctx.Region, w, h, size int, got []byte, s glctx.Stride) {
+	t.Helper()
+	want := poisoned(len(got))
+	rows(r, w, h, size, s, func(at, there int) { copy(want[there:there+r.Width*size], model[at:]) })
+	if !bytes.Equal(got, want) {
+		t.Errorf("%+v: the part differs", r)
+	}
+}
+
+// TestWrongTexturesReachNoDriver gives shapes and regions that are wrong in one way each:
+// the errors are typed, and GL has raised none.
+func TestWrongTexturesReachNoDriver(t *testing.T) {
+	c := gltest.Open(t)
+	l := c.Info().Textures
+	err := c.Do(func(gl *glctx.GL) error {
+		for _, shape := range []glctx.TextureShape{
+			{}, {Format: 200, Width: 1}, {Format: glctx.R8, Width: -1}, {Format: glctx.R8, Width: l.Size + 1, Height: 1},
+			{Format: glctx.R8, Width: 1, Depth: 2}, {Format: glctx.R8, Dim: shader.Dim1D, Width: 1, Height: 2},
+			{Format: glctx.R8, Dim: shader.DimCube, Width: 4, Height: 5}, {Format: glctx.R8, Dim: shader.DimBuffer, Width: 4},
+			{Format: glctx.R8, Dim: shader.Dim2DArray, Width: 4, Height: 4, Depth: l.Layers + 1}, {Format: glctx.R8, Width: 8, Height: 8, Levels: 5},
+			{Format: glctx.Depth32F, Dim: shader.Dim3D, Width: 4, Height: 4, Depth: 4},
+		} {
+			if x, err := gl.NewTexture(shape); !errors.Is(err, glctx.ErrTextureShape) {
+				t.Errorf("%+v: %v", shape, err)
+				gl.DeleteTexture(x)
+			}
+		}
+		x, err := gl.NewTexture(glctx.TextureShape{Format: glctx.RGBA8, Width: 8, Height: 4})
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteTexture(x)
+		b, err := gl.NewBuffer(8*4*4, nil)
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(b)
+		texels := make([]byte, 8*4*4)
+		for name, err := range map[string]error{
+			"level":         gl.UploadTexture(x, glctx.Region{Level: 1}, texels, glctx.Stride{}),
+			"width":         gl.UploadTexture(x, glctx.Region{X: 1, Width: 8}, texels, glctx.Stride{}),
+			"negative":      gl.UploadTexture(x, glctx.Region{Y: -1, Height: 1}, texels, glctx.Stride{}),
+			"layer":         gl.UploadTexture(x, glctx.Region{Z: 1}, texels, glctx.Stride{}),
+			"bytes":         gl.UploadTexture(x, glctx.Region{}, texels[:127], glctx.Stride{}),
+			"stride":        gl.UploadTexture(x, glctx.Region{}, texels, glctx.Stride{Row: 31}),
+			"layer stride":  gl.UploadTexture(x, glctx.Region{}, texels, glctx.Stride{Layer: 100}),
+			"long stride":   gl.UploadTexture(x, glctx.Region{}, texels, glctx.Stride{Row: 33}),
+			"download":      gl.DownloadTexture(x, glctx.Region{}, texels[:127], glctx.Stride{}),
+			"offset":        gl.CopyToTexture(x, glctx.Region{}, b, 4, glctx.Stride{}),
+			"no offset":     gl.CopyToTexture(x, glctx.Region{Width: 1, Height: 1}, b, -4, glctx.Stride{}),
+			"buffer stride": gl.CopyFromTexture(x, glctx.Region{Width: 2, Height: 2}, b, 0, glctx.Stride{Row: 9}),
+			"clear":         gl.ClearTexture(x, glctx.Region{}, texels[:3]),
+			"copy":          gl.CopyTexture(x, glctx.Region{Width: 4}, x, 0, 5, 0, 0),
+		} {
+			if !errors.Is(err, glctx.ErrTextureRegion) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if x.Aliases(glctx.RG8) || x.Aliases(glctx.SRGB8A8) || x.Aliases(0) || !x.Aliases(glctx.RGBA8UI) {
+			t.Error("the formats that RGBA8 aliases are wrong")
+		}
+		return gl.Err()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCopyClearAndMipmaps checks every texel after a copy, a clear and a reduction.
+func TestCopyClearAndMipmaps(t *testing.T) {
+	c := gltest.Open(t)
+	err := c.Do(func(gl *glctx.GL) error {
+		for _, shape := range shapes {
+			shape.Format, shape.Levels = glctx.RGBA8, 1
+			from, to, err := twoTextures(gl, shape)
+			if err != nil {
+				return err
+			}
+			w, h, d := from.LevelSize(0)
+			texels, texel := randomTexels(glctx.RGBA8, w*h*d, 1), []byte{1, 2, 3, 4}
+			want := bytes.Repeat(texel, w*h*d)
+			part := glctx.Region{X: 1, Y: min(1, h-1), Z: min(1, d-1), Width: 3, Height: max(1, h/2), Depth: max(1, d/2)}
+			rows(part, w, h, 4, glctx.Stride{}, func(at, _ int) {
+				copy(want[at-4:at-4+4*part.Width], texels[at:])
+			})
+			got := poisoned(len(want))
+			err = errors.Join(
+				gl.UploadTexture(from, glctx.Region{}, texels, glctx.Stride{}),
+				gl.ClearTexture(to, glctx.Region{}, texel),
+				gl.CopyTexture(from, part, to, 0, part.X-1, part.Y, part.Z),
+				gl.DownloadTexture(to, glctx.Region{}, got, glctx.Stride{}), gl.Err())
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: %v", shape.Dim, err)
+			}
+			gl.DeleteTexture(from)
+			gl.DeleteTexture(to)
+		}
+		x, err := gl.NewTexture(glctx.TextureShape{Format: glctx.R8, Width: 8, Height: 8, Levels: 4})
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteTexture(x)
+		texels := make([]byte, 64)
+		for i := range texels {
+			texels[i] = byte(i % 8 / 2 * 40) // equal in each square of 2
+		}
+		got := poisoned(16)
+		err = errors.Join(gl.UploadTexture(x, glctx.Region{}, texels, glctx.Stride{}), gl.GenerateMipmaps(x),
+			gl.DownloadTexture(x, glctx.Region{Level: 1}, got, glctx.Stride{}), gl.Err())
+		if want := bytes.Repeat([]byte{0, 40, 80, 120}, 4); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("level 1 is %d, %v", got, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/trace"
+)
+
+// StartTrace begins the trace of a command, where --trace or the environment asks for one.
+func (o *Options) StartTrace(cmd *cobra.Command) {
+	if o.Trace != "" {
+		os.Setenv(trace.Variable, o.Trace)
+	}
+	if file := trace.FromEnvironment(); file != nil {
+		o.trace, o.command = file, trace.Begin(file, trace.Process, 0, trace.Command)
+		o.command.About(cmd.CommandPath(), "")
+	}
+}
+
+// EndTrace writes the trace of a command. A failure is a message.
+func (o *Options) EndTrace() {
+	if o.trace == nil {
+		return
+	}
+	o.command.End()
+	if err := o.trace.Write(); err != nil {
+		o.Logger().Warn("the trace was not written", "error", err)
+	}
+}
+
+// tracer returns the tracer of the command, or nil.
+func (o *Options) tracer() trace.Tracer {
+	if o.trace == nil {
+		return nil
+	}
+	return o.trace
+}

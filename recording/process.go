@@ -1,0 +1,205 @@
+package recording
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Process is what one process did, in its order. Times are since its first line.
+type Process struct {
+	Name       string // of its log, without the extension
+	Executable string
+	Start      time.Time
+	Contexts   []ContextUse
+	Links      []Link
+	Failed     []Event // links that the driver refused, as the application saw it
+	Uses       []Event // first uses
+	Binaries   []BinaryLoad
+	Lost       []Lost
+
+	// Unread is the number of lines that no recorder writes. A process that was killed
+	// may leave one.
+	Unread int
+}
+
+// ContextUse is the first use of a context like this.
+type ContextUse struct {
+	At       time.Duration
+	Context  Context
+	Vendor   string
+	Renderer string
+	Version  string
+}
+
+// Link is one link of a program.
+type Link struct {
+	Event
+	Took time.Duration // the driver's call
+}
+
+// Event is something that happened to a program.
+type Event struct {
+	At      time.Duration
+	Program shader.Digest
+}
+
+// BinaryLoad is a program that the application loaded from a program binary of its own.
+type BinaryLoad struct {
+	At     time.Duration
+	Format uint32
+	Bytes  int64
+}
+
+// Lost is something that could not be recorded.
+type Lost struct {
+	At     time.Duration
+	Reason string
+}
+
+// processVersion is the version of the log that this package reads.
+const processVersion = 1
+
+// DecodeProcess returns the process of a log. It returns an error that matches ErrDamaged
+// where the first line is not that of a log, or of a later version. Other lines that it
+// cannot read are counted.
+func DecodeProcess(name string, log []byte) (*Process, error) {
+	p := &Process{Name: name}
+	first, rest, whole := bytes.Cut(log, []byte("\n"))
+	if !whole {
+		return nil, damaged("the log has no whole line")
+	}
+	if err := p.begin(strings.Split(string(first), "\t")); err != nil {
+		return nil, err
+	}
+	for len(rest) > 0 {
+		var line []byte
+		line, rest, whole = bytes.Cut(rest, []byte("\n"))
+		if !whole || !p.add(strings.Split(string(line), "\t")) {
+			p.Unread++
+		}
+	}
+	return p, nil
+}
+
+// begin reads the first line.
+func (p *Process) begin(fields []string) error {
+	if len(fields) != 5 || fields[0] != "process" {
+		return damaged("the log does not begin with a line of the process")
+	}
+	if fields[2] != strconv.Itoa(processVersion) {
+		return damaged("the log has version %q, and this program reads version %d", fields[2], processVersion)
+	}
+	start, err := strconv.ParseInt(fields[4], 10, 64)
+	if err != nil {
+		return damaged("the start of the process is %q", fields[4])
+	}
+	p.Executable, p.Start = fields[3], time.Unix(0, start)
+	return nil
+}
+
+// lineFields is the number of fields of each kind of line.
+var lineFields = map[string]int{"context": 10, "link": 4, "failed": 3, "use": 3, "binary": 4, "lost": 3}
+
+// add reads one line, and reports whether it is one.
+func (p *Process) add(fields []string) bool {
+	if lineFields[fields[0]] != len(fields) {
+		return false
+	}
+	r := fieldReader{fields: fields[1:]}
+	at := time.Duration(r.number(63))
+	switch fields[0] {
+	case "context":
+		c := ContextUse{At: at, Context: Context{
+			API(r.number(32)), uint32(r.number(32)), uint32(r.number(32)), uint32(r.number(32)), uint32(r.number(32)),
+		}, Vendor: r.text(), Renderer: r.text(), Version: r.text()}
+		if r.ok() && c.Context.check() == nil {
+			p.Contexts = append(p.Contexts, c)
+			return true
+		}
+		return false
+	case "link":
+		return keep(&r, &p.Links, Link{Event{at, r.digest()}, time.Duration(r.number(63))})
+	case "failed":
+		return keep(&r, &p.Failed, Event{at, r.digest()})
+	case "use":
+		return keep(&r, &p.Uses, Event{at, r.digest()})
+	case "binary":
+		return keep(&r, &p.Binaries, BinaryLoad{at, uint32(r.number(32)), int64(r.number(63))})
+	default:
+		return keep(&r, &p.Lost, Lost{at, r.text()})
+	}
+}
+
+// keep appends what was read without an error.
+func keep[T any](r *fieldReader, to *[]T, v T) bool {
+	if !r.ok() {
+		return false
+	}
+	*to = append(*to, v)
+	return true
+}
+
+// fieldReader reads the fields of a line. It remembers whether one was bad.
+type fieldReader struct {
+	fields []string
+	bad    bool
+}
+
+func (r *fieldReader) ok() bool { return !r.bad && len(r.fields) == 0 }
+
+func (r *fieldReader) text() string {
+	text := r.fields[0]
+	r.fields = r.fields[1:]
+	return text
+}
+
+func (r *fieldReader) number(bits int) uint64 {
+	v, err := strconv.ParseUint(r.text(), 10, bits)
+	r.bad = r.bad || err != nil
+	return v
+}
+
+func (r *fieldReader) digest() (d shader.Digest) {
+	r.bad = d.UnmarshalText([]byte(r.text())) != nil || r.bad
+	return d
+}
+
+// Encode returns the log of a process, without what it could not read.
+func (p *Process) Encode() []byte {
+	var b bytes.Buffer
+	line := func(kind string, at time.Duration, fields ...any) {
+		fmt.Fprintf(&b, "%s\t%d", kind, int64(at))
+		for _, f := range fields {
+			fmt.Fprintf(&b, "\t%s", oneField.Replace(fmt.Sprint(f)))
+		}
+		b.WriteByte('\n')
+	}
+	line("process", 0, processVersion, p.Executable, p.Start.UnixNano())
+	for _, c := range p.Contexts {
+		line("context", c.At, uint32(c.Context.API), c.Context.Major, c.Context.Minor, c.Context.Profile, c.Context.Flags, c.Vendor, c.Renderer, c.Version)
+	}
+	for _, l := range p.Links {
+		line("link", l.At, l.Program, int64(l.Took))
+	}
+	for _, f := range p.Failed {
+		line("failed", f.At, f.Program)
+	}
+	for _, u := range p.Uses {
+		line("use", u.At, u.Program)
+	}
+	for _, l := range p.Binaries {
+		line("binary", l.At, l.Format, l.Bytes)
+	}
+	for _, l := range p.Lost {
+		line("lost", l.At, l.Reason)
+	}
+	return b.Bytes()
+}
+
+// oneField replaces what separates fields and lines.
+var oneField = strings.NewReplacer("\t", " ", "\n", " ")

@@ -1,0 +1,175 @@
+package recording
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// The folders of a recording, and the extensions of their files.
+const (
+	versionFolder   = "v1"
+	programsFolder  = "v1/programs"
+	processesFolder = "v1/processes"
+	programExt      = ".bin"
+	processExt      = ".log"
+)
+
+// maxLogBytes is the length to which a log is read.
+const maxLogBytes = 64 << 20
+
+// Recording is a recording on disk. It holds no open files, and may be used from any
+// goroutine, while recorders add to it.
+type Recording struct{ path string }
+
+// Is reports whether path is a recording: a folder with v1/programs.
+func Is(path string) bool {
+	info, err := os.Stat(filepath.Join(path, filepath.FromSlash(programsFolder)))
+	return err == nil && info.IsDir()
+}
+
+// Open returns the recording at path. It returns ErrNotRecording, wrapped, for another
+// folder.
+func Open(path string) (*Recording, error) {
+	if Is(path) {
+		return &Recording{path}, nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	versions, _ := filepath.Glob(filepath.Join(path, "v[0-9]*", "programs"))
+	if len(versions) > 0 {
+		return nil, fmt.Errorf("%w of a version that this program reads: %s has %s", ErrNotRecording, path, filepath.Base(filepath.Dir(versions[0])))
+	}
+	return nil, fmt.Errorf("%w: %s has no %s", ErrNotRecording, path, programsFolder)
+}
+
+// Path returns the path that was given to Open.
+func (r *Recording) Path() string { return r.path }
+
+// Digests returns the names of the programs, sorted. It reads no file.
+func (r *Recording) Digests() (list []shader.Digest, err error) {
+	err = r.each(programsFolder+"/*", programExt, func(name string) error {
+		if d, ok := programDigest(name); ok {
+			list = append(list, d)
+		}
+		return nil
+	})
+	slices.SortFunc(list, func(a, b shader.Digest) int { return slices.Compare(a[:], b[:]) })
+	return list, err
+}
+
+// Program reads one program. It returns an error that matches ErrDamaged for a file that
+// no recorder wrote, and fs.ErrNotExist where there is none.
+func (r *Recording) Program(d shader.Digest) (*Program, error) {
+	data, err := r.programFile(d)
+	var p *Program
+	if err == nil {
+		p, err = Decode(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recording: program %s: %w", d.Short(), err)
+	}
+	return p, nil
+}
+
+// programFile returns the content of a program's file, which has its digest.
+func (r *Recording) programFile(d shader.Digest) ([]byte, error) {
+	data, err := r.read(programName(d), maxFileBytes)
+	if err == nil && sha256.Sum256(data) != d {
+		err = damaged("its content does not have the digest that is its name")
+	}
+	return data, err
+}
+
+// Processes yields the processes in the order of their names, which begin with their
+// times. For a log that cannot be read it yields an error and continues.
+func (r *Recording) Processes() iter.Seq2[*Process, error] {
+	return func(yield func(*Process, error) bool) {
+		done := errors.New("done")
+		err := r.each(processesFolder, processExt, func(name string) error {
+			log, err := r.read(name, maxLogBytes)
+			var p *Process
+			if err == nil {
+				p, err = DecodeProcess(strings.TrimSuffix(path.Base(name), processExt), log)
+			}
+			if err != nil {
+				err = fmt.Errorf("recording: %s: %w", path.Base(name), err)
+			}
+			if !yield(p, err) {
+				return done
+			}
+			return nil
+		})
+		if err != nil && err != done {
+			yield(nil, err)
+		}
+	}
+}
+
+// each calls visit with the files of an extension in the folders of a pattern, in the
+// order of their names. A folder that is missing has none.
+func (r *Recording) each(folders, extension string, visit func(name string) error) error {
+	root, err := os.OpenRoot(r.path)
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	defer root.Close()
+	names, err := fs.Glob(root.FS(), folders+"/*"+extension)
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	for _, name := range names {
+		if err := visit(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the content of a regular file of at most limit bytes. It follows no link
+// out of the recording.
+func (r *Recording) read(name string, limit int64) ([]byte, error) {
+	root, err := os.OpenRoot(r.path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Lstat(name) // a FIFO would wait for its writer
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, damaged("it is not a regular file")
+	case info.Size() > limit:
+		return nil, damaged("it has %d bytes, and at most %d are possible", info.Size(), limit)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// programName returns the path of a program's file below the recording.
+func programName(d shader.Digest) string {
+	digits := d.String()
+	return path.Join(programsFolder, digits[:2], digits+programExt)
+}
+
+// programDigest returns the digest of a program's file, and false for other files.
+func programDigest(name string) (d shader.Digest, ok bool) {
+	err := d.UnmarshalText([]byte(strings.TrimSuffix(path.Base(name), programExt)))
+	return d, err == nil && programName(d) == name
+}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package recording
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// A bad file costs its program, and nothing outside of the recording is read.
+func TestABadFileCostsOneProgram(t *testing.T) {
+	programs := []*Program{compute(0), compute(1), compute(2), compute(3), compute(4)}
+	r := create(t, programs...)
+	file := func(n int) string {
+		return filepath.Join(r.Path(), filepath.FromSlash(programName(programs[n].Digest())))
+	}
+	data := programs[1].Encode()
+	data[len(data)-2] ^= 1
+	outside := filepath.Join(t.TempDir(), "outside.bin")
+	for path, content := range map[string][]byte{file(1): data, outside: programs[2].Encode(), filepath.Join(filepath.Dir(file(0)), "notes.bin"): nil} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{os.Remove(file(2)), os.Symlink(outside, file(2)), os.Remove(file(3)), syscall.Mkfifo(file(3), 0o600),
+		os.Truncate(file(4), maxFileBytes+1)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	digests, err := r.Digests()
+	if err != nil || len(digests) != len(programs) {
+		t.Fatal(digests, err)
+	}
+	for n, reason := range []string{"", "does not have the digest", "not a regular file", "not a regular file", "at most"} {
+		p, err := r.Program(programs[n].Digest())
+		if (reason == "") != (err == nil) || err != nil && !(errors.Is(err, ErrDamaged) && strings.Contains(err.Error(), reason)) {
+			t.Errorf("program %d: %v, %v", n, p, err)
+		}
+	}
+	if _, err := r.Program(shader.Digest{9}); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	to := create(t)
+	m, err := to.Merge(r, nil)
+	if err != nil || m.Programs != 1 || len(m.Damaged) != 4 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}

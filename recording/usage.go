@@ -1,0 +1,99 @@
+package recording
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Usage is what the logs of all processes have about one program. The zero value is that
+// of a program that no log has.
+type Usage struct {
+	Processes int           // that linked it
+	Links     int           // in all processes
+	Failed    int           // of Links, as far as processes asked
+	Linked    bool          // FirstLink is known
+	FirstLink time.Duration // the earliest in any process, since its start
+	Used      bool          // FirstUse is known
+	FirstUse  time.Duration // the earliest in any process, since its start
+	LinkTime  time.Duration // the longest: of a process that found nothing in the driver's cache
+}
+
+// Logs is what the logs of a recording have.
+type Logs struct {
+	Processes []*Process
+	Programs  map[shader.Digest]*Usage
+	Damaged   []error // logs that could not be read
+}
+
+// Logs reads the logs of all processes.
+func (r *Recording) Logs() *Logs {
+	l := &Logs{Programs: map[shader.Digest]*Usage{}}
+	for p, err := range r.Processes() {
+		if err != nil {
+			l.Damaged = append(l.Damaged, err)
+			continue
+		}
+		l.Processes = append(l.Processes, p)
+		l.add(p)
+	}
+	return l
+}
+
+func (l *Logs) add(p *Process) {
+	seen := map[shader.Digest]bool{}
+	for _, link := range p.Links {
+		u := l.usage(link.Program)
+		if !seen[link.Program] {
+			seen[link.Program] = true
+			u.Processes++
+		}
+		u.Links++
+		if !u.Linked || link.At < u.FirstLink {
+			u.Linked, u.FirstLink = true, link.At
+		}
+		u.LinkTime = max(u.LinkTime, link.Took)
+	}
+	for _, failed := range p.Failed {
+		l.usage(failed.Program).Failed++
+	}
+	for _, use := range p.Uses {
+		if u := l.usage(use.Program); !u.Used || use.At < u.FirstUse {
+			u.Used, u.FirstUse = true, use.At
+		}
+	}
+}
+
+func (l *Logs) usage(d shader.Digest) *Usage {
+	u := l.Programs[d]
+	if u == nil {
+		u = &Usage{}
+		l.Programs[d] = u
+	}
+	return u
+}
+
+// Of returns the usage of a program.
+func (l *Logs) Of(d shader.Digest) Usage {
+	if u := l.Programs[d]; u != nil {
+		return *u
+	}
+	return Usage{}
+}
+
+// Sort sorts programs by their first link in any process. Those that no log has come
+// last, by their names.
+func (l *Logs) Sort(programs []shader.Digest) {
+	slices.SortFunc(programs, func(a, b shader.Digest) int {
+		ua, ub := l.Of(a), l.Of(b)
+		if ua.Linked != ub.Linked {
+			if ua.Linked {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(ua.FirstLink, ub.FirstLink), slices.Compare(a[:], b[:]))
+	})
+}

@@ -1,0 +1,85 @@
+package recording
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Create opens the recording at path, and makes it where it is missing.
+func Create(path string) (*Recording, error) {
+	for _, folder := range []string{programsFolder, processesFolder} {
+		if err := os.MkdirAll(filepath.Join(path, filepath.FromSlash(folder)), 0o700); err != nil {
+			return nil, fmt.Errorf("recording: %w", err)
+		}
+	}
+	return &Recording{path}, nil
+}
+
+// Add adds a program, unless it is there already.
+func (r *Recording) Add(p *Program) (shader.Digest, error) {
+	d := p.Digest()
+	_, err := r.addProgramFile(d, p.Encode())
+	return d, err
+}
+
+// addProgramFile writes the file of a program, and reports whether it was missing.
+func (r *Recording) addProgramFile(d shader.Digest, content []byte) (added bool, err error) {
+	if _, err := r.programFile(d); err == nil {
+		return false, nil
+	}
+	return true, r.write(programName(d), content)
+}
+
+func (r *Recording) write(name string, content []byte) error {
+	path := filepath.Join(r.path, filepath.FromSlash(name))
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = osfile.WriteFile(path, content)
+	}
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	return nil
+}
+
+// logName matches the name of a log.
+var logName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// AddProcess writes the log of a process under its name. Where there is another log of
+// that name it takes the next free one.
+func (r *Recording) AddProcess(p *Process) error {
+	_, err := r.addLog(p.Name, p.Encode())
+	return err
+}
+
+// maxSameName limits the search for a free name.
+const maxSameName = 1000
+
+// addLog writes a log, and reports whether there was none with its content.
+func (r *Recording) addLog(name string, log []byte) (added bool, err error) {
+	if !logName.MatchString(name) {
+		return false, fmt.Errorf("recording: %q cannot be the name of a log", name)
+	}
+	for n := range maxSameName {
+		file := processesFolder + "/" + name + processExt
+		if n > 0 {
+			file = fmt.Sprintf("%s/%s.%d%s", processesFolder, name, n, processExt)
+		}
+		old, err := r.read(file, maxLogBytes)
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, r.write(file, log)
+		}
+		if err == nil && bytes.Equal(old, log) {
+			return false, nil
+		}
+	}
+	return false, fmt.Errorf("recording: %d logs are named %s", maxSameName, name)
+}
