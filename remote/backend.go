@@ -100,8 +100,8 @@ type PutOptions struct {
 // Abilities are what a store can do.
 type Abilities struct {
 	CompareAndSwap bool // Put honours IfTag and IfAbsent: heads do not get lost, and leases work
-	List           bool
-	Delete         bool
+	List           bool // where it is asked to; some registries refuse
+	Delete         bool // the same
 }
 
 // Opener opens a backend for a URL. It does not wait for the network; it may begin to

@@ -16,7 +16,6 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -156,20 +155,13 @@ func (b *Backend) Delete(ctx context.Context, name string) error {
 
 // Abilities returns what the server can do. It asks once.
 func (b *Backend) Abilities(ctx context.Context) (remote.Abilities, error) {
-	return b.abilities.Abilities(ctx, probed{b})
+	return b.abilities.Abilities(ctx, probe.Store{Put: b.put, List: b.List, Delete: b.Delete})
 }
 
 // Close closes idle connections.
 func (b *Backend) Close() error {
 	b.client.CloseIdleConnections()
 	return nil
-}
-
-// probed is the backend as a probe asks it.
-type probed struct{ *Backend }
-
-func (p probed) Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error) {
-	return p.put(ctx, name, data, o)
 }
 
 // ask sends a request and returns an answer that is a success.

@@ -39,7 +39,6 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/shadercache/shadercache/remote"
-	"github.com/shadercache/shadercache/remote/internal/probe"
 	"github.com/shadercache/shadercache/remote/internal/web"
 )
 
@@ -68,7 +67,6 @@ type Backend struct {
 	prefix     string        // of tags
 	pin        digest.Digest // "" = not pinned
 	secrets    web.Secrets
-	abilities  probe.Once
 }
 
 var _ remote.Backend = (*Backend)(nil)
@@ -331,25 +329,20 @@ func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error
 	return found, err
 }
 
-// Abilities returns what the registry can do. It asks once.
-func (b *Backend) Abilities(ctx context.Context) (remote.Abilities, error) {
+// Abilities returns what a registry can do: none has conditions. Whether it deletes is seen
+// when it is asked to. A probe would write a tag and delete it, and registries answer with
+// errors to those who write at the same time.
+func (b *Backend) Abilities(context.Context) (remote.Abilities, error) {
 	if b.pin != "" {
 		return remote.Abilities{}, nil
 	}
-	return b.abilities.Abilities(ctx, probed{b})
+	return remote.Abilities{List: true, Delete: true}, nil
 }
 
 // Close closes idle connections.
 func (b *Backend) Close() error {
 	b.transport.CloseIdleConnections()
 	return nil
-}
-
-// probed is the backend as a probe asks it.
-type probed struct{ *Backend }
-
-func (p probed) Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error) {
-	return p.Backend.Put(ctx, name, data, o)
 }
 
 // packDigest returns the digest of a pack's name.

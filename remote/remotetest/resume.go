@@ -1,8 +1,6 @@
 package remotetest
 
 import (
-	"bytes"
-	"crypto/ed25519"
 	"fmt"
 	"os"
 	"testing"
@@ -27,10 +25,10 @@ const (
 // environment.
 func Resume(t *testing.T, server string, urlAt func(address string) string) {
 	t.Helper()
-	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
+	writer, _ := keyPair(urlAt(server))
 	from := machine(t)
 	putNoise(t, from, 10, 2*slowBytes/10)
-	pushed, err := on(t, from, remote.Options{URL: urlAt(server), Mode: remote.ReadWrite, SignKey: key}).Push(t.Context(), remote.PushOptions{})
+	pushed, err := on(t, from, writer).Push(t.Context(), remote.PushOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +38,8 @@ func Resume(t *testing.T, server string, urlAt func(address string) string) {
 	if err := os.MkdirAll(to.DriverDir(), 0o700); err != nil { // as a context makes it
 		t.Fatal(err)
 	}
-	o := remote.Options{
-		URL: urlAt(proxy.Address), Mode: remote.Read, Budget: 20 * time.Millisecond,
-		Keys: []ed25519.PublicKey{key.Public().(ed25519.PublicKey)},
-	}
+	_, o := keyPair(urlAt(proxy.Address))
+	o.Budget = 20 * time.Millisecond
 	starts := 0
 	for outcome := remote.Late; outcome != remote.Current && !t.Failed(); starts++ {
 		outcome = shortProcess(t, to, o)

@@ -15,7 +15,6 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -168,20 +167,13 @@ func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error
 
 // Abilities returns what the store can do. It asks once.
 func (b *Backend) Abilities(ctx context.Context) (remote.Abilities, error) {
-	return b.abilities.Abilities(ctx, probed{b})
+	return b.abilities.Abilities(ctx, probe.Store{Put: b.put, List: b.List, Delete: b.Delete})
 }
 
 // Close closes idle connections.
 func (b *Backend) Close() error {
 	b.transport.CloseIdleConnections()
 	return nil
-}
-
-// probed is the backend as a probe asks it.
-type probed struct{ *Backend }
-
-func (p probed) Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error) {
-	return p.put(ctx, name, data, o)
 }
 
 // key returns the key of an object, or the start of the keys of a folder.
