@@ -5,6 +5,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Job is one unit of work: inputs, one dispatch or a chain of them, outputs.
@@ -100,6 +101,22 @@ const (
 	uintUniform
 	floatUniform
 )
+
+// fits reports whether a uniform of a type can have a value of kind k. The driver converts
+// any value for a bool, and decides about types that have no kind, such as samplers.
+func (k uniformKind) fits(t shader.Type) bool {
+	switch t {
+	case shader.IntType, shader.UintType, shader.FloatType:
+		return t == k.uniformType()
+	}
+	return true
+}
+
+func (k uniformKind) uniformType() shader.Type {
+	return [...]shader.Type{intUniform: shader.IntType, uintUniform: shader.UintType, floatUniform: shader.FloatType}[k]
+}
+
+func (k uniformKind) String() string { return k.uniformType().String() }
 
 // Int returns a value for an int or bool uniform.
 func Int(name string, v int32) Uniform { return Uniform{name, intUniform, uint32(v)} }

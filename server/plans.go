@@ -210,7 +210,7 @@ func (s *session) weights(t *task) error {
 	defer p.mu.Unlock()
 	reply := &wire.WeightsReply{}
 	if p.mu.version != m.Version {
-		if err := s.upload(p.plan, &m); err != nil {
+		if err := s.setWeights(p.plan, &m); err != nil {
 			return err
 		}
 		reply.Uploaded = true
@@ -222,8 +222,8 @@ func (s *session) weights(t *task) error {
 	return nil
 }
 
-// upload sets the weights of every layer. p.mu is held. After an error the plan has none.
-func (s *session) upload(p *plan, m *wire.Weights) error {
+// setWeights sets the weights of every layer. p.mu is held. After an error the plan has none.
+func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	weights, err := s.hostBytes(&m.Weights)
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (s *session) upload(p *plan, m *wire.Weights) error {
 	}
 	s.server.watch.begin(false)
 	defer s.server.watch.end(false)
-	s.server.counts.bytesIn.Add(uint64(len(weights) + len(bias)))
+	s.server.counts.bytesWeights.Add(uint64(len(weights) + len(bias)))
 	p.mu.version = 0
 	for _, layer := range p.network.Plans() {
 		var w, b []float32
@@ -248,6 +248,7 @@ func (s *session) upload(p *plan, m *wire.Weights) error {
 		}
 	}
 	p.mu.version = m.Version
+	s.server.counts.weights.Add(1)
 	return nil
 }
 
@@ -305,49 +306,77 @@ func (s *session) prepareRun(r *running, m *wire.Run) error {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
 	}
 	r.inline = r.inline[:0]
-	var output []byte
-	switch m.Output.Place {
-	case wire.PlaceInline:
-		r.inline = resized(r.inline, int(m.Output.Size))
-		output = r.inline
-	case wire.PlaceMemory:
-		var err error
-		if output, err = s.memoryRange(&m.Output); err != nil {
-			return err
-		}
-		shared := s.objects.memories[m.Output.ID]
-		shared.retain()
-		r.held = append(r.held, shared)
-	}
-	input, err := s.hostBytes(&m.Input)
-	if m.Input.Place == wire.PlaceBuffer {
-		err = nil
-	}
+	output, err := s.runOutput(r, &m.Output)
 	if err != nil {
 		return err
 	}
-	r.in, r.out = len(input), len(output)
+	var input []byte
+	if m.Input.Place != wire.PlaceBuffer {
+		if input, err = s.hostBytes(&m.Input); err != nil {
+			return err
+		}
+	}
+	if s.canRunInPlace(m) {
+		r.bytes = jobBytes{in: len(input), out: len(output)}
+		return s.prepareRunOnDevice(r, m, p, input, output, true)
+	}
+	r.addIn(len(input))
+	r.addOut(len(output))
 	if input != nil && output != nil {
 		if r.job, err = p.network.JobOfBytes(input, output); err != nil {
 			return err
 		}
 		return s.moveLarge(r)
 	}
-	return s.prepareRunOnDevice(r, m, p, input, output)
+	return s.prepareRunOnDevice(r, m, p, input, output, false)
 }
 
-// prepareRunOnDevice makes the job of a run of which input or output is a buffer. p.mu is
-// held.
-func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input, output []byte) error {
+// runOutput returns the bytes that a run writes, none for a buffer.
+func (s *session) runOutput(r *running, o *wire.Operand) ([]byte, error) {
+	switch o.Place {
+	case wire.PlaceInline:
+		r.inline = resized(r.inline, int(o.Size))
+		return r.inline, nil
+	case wire.PlaceMemory:
+		output, err := s.memoryRange(o)
+		if err == nil {
+			shared := s.objects.memories[o.ID]
+			shared.retain()
+			r.held = append(r.held, shared)
+		}
+		return output, err
+	}
+	return nil, nil
+}
+
+// canRunInPlace reports whether a run uses its input and output in place: each is a buffer
+// or begins where pinned memory does, and they are not the same memory.
+func (s *session) canRunInPlace(m *wire.Run) bool {
+	pinned := 0
+	for _, o := range []*wire.Operand{&m.Input, &m.Output} {
+		switch {
+		case o.Place == wire.PlaceBuffer:
+		case o.Place == wire.PlaceMemory && o.Offset == 0 && s.objects.memories[o.ID].pinned != nil:
+			pinned++
+		default:
+			return false
+		}
+	}
+	return pinned > 0 && !(pinned == 2 && m.Input.ID == m.Output.ID)
+}
+
+// prepareRunOnDevice makes the job of a run of which input or output is a buffer, or is used
+// in place. p.mu is held.
+func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input, output []byte, inPlace bool) error {
 	if input != nil && len(input) != 4*p.network.InputLen() || output != nil && len(output) != 4*p.network.OutputLen() {
 		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
 			len(input), len(output), 4*p.network.InputLen(), 4*p.network.OutputLen())
 	}
-	from, err := s.runMemory(r, &m.Input, input, false)
+	from, err := s.runMemory(r, &m.Input, input, false, inPlace)
 	if err != nil {
 		return err
 	}
-	to, err := s.runMemory(r, &m.Output, output, true)
+	to, err := s.runMemory(r, &m.Output, output, true, inPlace)
 	if err != nil {
 		return err
 	}
@@ -355,20 +384,24 @@ func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input
 	if err != nil {
 		return err
 	}
-	if input != nil {
-		if err := from.Upload(s.ctx, 0, input); err != nil {
+	if input != nil && !inPlace {
+		if err := from.UploadInPieces(s.ctx, 0, input); err != nil {
 			return err
 		}
 	}
-	if output != nil {
+	if output != nil && !inPlace {
 		r.late = append(r.late, download{to, output})
 	}
 	r.job = conv2d.JobOf(dispatches...)
 	return nil
 }
 
-// runMemory returns the device memory of an operand: a whole buffer, or memory for bytes.
-func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written bool) (*executor.Memory, error) {
+// runMemory returns the device memory of an operand: a whole buffer, pinned memory, or
+// memory for bytes.
+func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, inPlace bool) (*executor.Memory, error) {
+	if inPlace && o.Place == wire.PlaceMemory {
+		return s.objects.memories[o.ID].pinned, nil
+	}
 	if o.Place != wire.PlaceBuffer {
 		if len(bytes) == 0 {
 			return nil, reject(wire.CodeInvalid, "a run needs an input and an output")

@@ -88,6 +88,7 @@ typedef struct shc_info {
     char device[256];    /* as OpenGL names it */
     char label[256];     /* of the driver, such as NVIDIA_H200 */
     char ended[256];     /* why the worker before this one ended; "" where none did */
+    int zero_copy;       /* 1: jobs use shared memory in place, and write it until they end */
     unsigned char fingerprint[32];
     uint32_t jobs;        /* limit: unanswered jobs, copies, weights and runs */
     uint32_t objects;     /* limit: objects of each kind */
@@ -1215,6 +1216,7 @@ static int shc__read_welcome(shc_client *c, const shc__frame *f) {
     c->info.named = shc__get(&r, 8);
     c->info.deadline_ns = shc__get(&r, 8);
     c->info.longest_ns = shc__get(&r, 8);
+    c->info.zero_copy = shc__get_flag(&r);
     shc__get_text(&r, c->info.ended);
     return shc__read_all(c, &r);
 }
