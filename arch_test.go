@@ -31,6 +31,9 @@ var mayImport = map[string][]string{
 	"recording/replay":   {"binary", "cache", "cache/isolate", "drivercache", "glctx", "recording", "shader"},
 	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
 
+	"recorder":            {"internal/osfile"},
+	"internal/recordtest": {},
+
 	"server":            {".", "binary", "cache", "conv2d", "executor", "glctx", "internal/osfile", "server/ring", "server/socket", "server/wire", "shader"},
 	"server/client":     {"server/ring", "server/socket", "server/wire", "shader"},
 	"server/socket":     {"internal/osfile", "server/wire"},
@@ -55,7 +58,6 @@ var mayImport = map[string][]string{
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
-	"recorder":        {"internal/osfile"},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli", "remote"},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader", "trace"},
 	"internal/bench":  {"server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},

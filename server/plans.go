@@ -237,7 +237,7 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	}
 	s.server.watch.begin(false)
 	defer s.server.watch.end(false)
-	s.server.counts.bytesWeights.Add(uint64(len(weights) + len(bias)))
+	s.server.counts.bytesIn.Add(uint64(len(weights) + len(bias)))
 	p.mu.version = 0
 	for _, layer := range p.network.Plans() {
 		var w, b []float32

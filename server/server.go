@@ -47,7 +47,7 @@ type Server struct {
 
 // counts are the counters of a server.
 type counts struct {
-	sessions, refused, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied, bytesWeights atomic.Uint64
+	sessions, refused, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied atomic.Uint64
 }
 
 // New returns a server over a GPU with an executor. The caller closes the GPU after

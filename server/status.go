@@ -53,14 +53,12 @@ type Counters struct {
 	Failed    uint64 `json:"failed"` // requests that were answered with an error
 	Deadlines uint64 `json:"deadlines"`
 	Weights   uint64 `json:"weights"`   // of plans that were uploaded
-	BytesIn   uint64 `json:"bytes_in"`  // of jobs and copies
-	BytesOut  uint64 `json:"bytes_out"` // likewise
+	BytesIn   uint64 `json:"bytes_in"`  // of jobs, copies and weights
+	BytesOut  uint64 `json:"bytes_out"` // of jobs and copies
 
 	// Of bytes_in and bytes_out, those that were copied between the client and memory that
 	// the device uses. Operands that are used in place are not.
 	BytesCopied uint64 `json:"bytes_copied"`
-
-	BytesWeights uint64 `json:"bytes_weights"` // of the weights that were uploaded
 }
 
 // Status returns the state. It may be called at any time.
@@ -89,7 +87,7 @@ func (s *Server) counters() Counters {
 	n := &s.counts
 	return Counters{
 		Sessions: n.sessions.Load(), Refused: n.refused.Load(), Requests: n.requests.Load(), Jobs: n.jobs.Load(),
-		Failed: n.failed.Load(), Deadlines: n.deadlines.Load(), Weights: n.weights.Load(), BytesIn: n.bytesIn.Load(), BytesOut: n.bytesOut.Load(), BytesCopied: n.bytesCopied.Load(), BytesWeights: n.bytesWeights.Load(),
+		Failed: n.failed.Load(), Deadlines: n.deadlines.Load(), Weights: n.weights.Load(), BytesIn: n.bytesIn.Load(), BytesOut: n.bytesOut.Load(), BytesCopied: n.bytesCopied.Load(),
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -85,12 +86,12 @@ shadercache rebuild can compile it again after a driver update.
 
 The programs of a recording are linked in contexts of the API, version, profile
 and flags that they were recorded in, for the driver's own cache alone: what a
-program that exec starts will find. "primed" is how the driver was made to finish
-one: by a dispatch of no groups, by a draw of no fragment, or not, for a part of
-a pipeline. docs/recording.md has what drivers leave to the first draw. A program
-that the driver refused when it was recorded, and refuses again, is no failure:
-its origin is "refused". Recordings have no quarantine, and are always compiled
-in child processes.`
+program that exec starts will find. "primed" is how the driver was made to
+finish one: by a dispatch of no groups, by a draw of no fragment, or not, for a
+part of a pipeline. docs/recording.md has what drivers leave to the first draw.
+A program that the driver refused when it was recorded, and refuses again, is no
+failure: its origin is "refused". Recordings have no quarantine, and are always
+compiled in child processes.`
 
 func newPreload(o *options) *cobra.Command {
 	var how preloadFlags
@@ -165,7 +166,7 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 	if served, err := o.preloadServed(how, r, len(recordings)); served || err != nil {
 		return err
 	}
-	replays, err := r.addReplays(recordings)
+	replays, err := r.addReplays(recordings, math.MaxInt)
 	if err != nil {
 		return err
 	}
