@@ -224,6 +224,9 @@ func (l *layout) setUniform(d *Dispatch, r *shader.Resource) error {
 	}
 	for i := range d.Uniforms {
 		if u := &d.Uniforms[i]; u.name == r.Name {
+			if !u.kind.fits(r.Type) {
+				return fmt.Errorf("uniform %s is set to a value of type %v and is of type %v", r.Name, u.kind, r.Type)
+			}
 			l.values = append(l.values, value{r.Binding, u.kind, u.bits})
 			return nil
 		}

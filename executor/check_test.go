@@ -132,17 +132,33 @@ func make65(to []byte) []Output {
 	return outputs
 }
 
-// TestWrongUniformTypeFailsItsJobOnly mixes a job that the driver rejects with
-// valid ones in a batch.
-func TestWrongUniformTypeFailsItsJobOnly(t *testing.T) {
+func TestWrongUniformTypesAreRefused(t *testing.T) {
+	f := newFixture(t, Options{})
+	k := newTask(f.affine(), 1, 100)
+	for _, wrong := range []Uniform{Float("a", 1), Int("a", 1)} {
+		k.job.Uniforms[0] = wrong
+		_, err := f.Submit(t.Context(), k.job)
+		wantError(t, err, "uniform a is set to a value of type "+wrong.kind.String()+" and is of type uint")
+	}
+}
+
+// TestUniformThatTheDriverRefuses mixes a job that the driver rejects with valid ones in a
+// batch.
+func TestUniformThatTheDriverRefuses(t *testing.T) {
 	g := newGatedFence()
 	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	h := f.affine()
+	vector := f.program("vector", `
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) readonly buffer In { uint x[]; };
+layout(std430, binding = 1) buffer Out { uint y[]; };
+uniform uvec2 a;
+void main() { y[gl_GlobalInvocationID.x] = a.y * x[gl_GlobalInvocationID.x]; }`, nil)
 	var tasks []*task
 	for i := range 6 {
 		k := newTask(h, uint32(i), 100)
 		if i == 4 {
-			k.job.Uniforms[0] = Float("a", 1)
+			k.job.Program = vector
 		}
 		k.pending = f.submit(k.job)
 		tasks = append(tasks, k)

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	_ "embed"
 	"sync"
 
@@ -23,6 +24,29 @@ const (
 type copier struct {
 	program uint32
 	count   int32 // location of the uniform
+}
+
+// loadCopier gets the copying kernel, for the first large job: others start sooner
+// without it. Where that fails, batches run as a whole.
+func (e *Executor) loadCopier() {
+	h, err := e.programs.Get(context.Background(), copySource().WithCheck(checkCopy(e.context)))
+	if err != nil {
+		return
+	}
+	err = e.context.Do(func(gl *glctx.GL) error {
+		if e.pipeline.freed {
+			return ErrClosed
+		}
+		c := &e.pipeline.recorder.copier
+		c.program, c.count = h.Program(), gl.UniformLocation(h.Program(), "count")
+		return gl.Err()
+	})
+	if err != nil {
+		h.Release()
+		return
+	}
+	e.copier = h
+	e.hasCopier.Store(true)
 }
 
 // copyRange copies n bytes at offset, both multiples of wordBytes, between two

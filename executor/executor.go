@@ -24,9 +24,14 @@ type Executor struct {
 	info    glctx.Info
 	options Options
 	align   int // of every input, output and parameter block in a slot
-	staged  bool
-	copier  *cache.Handle // the copying kernel; nil without stages
 	slots   []*slot
+
+	// Stages: copies of large batches beside kernels.
+	staged     bool
+	programs   Programs
+	copierOnce sync.Once
+	copier     *cache.Handle // the copying kernel, from the first large job on
+	hasCopier  atomic.Bool   // large batches run in stages
 
 	hostAccess     *hostAccess
 	timer          *timerFD
@@ -34,7 +39,9 @@ type Executor struct {
 	pumpPosted     atomic.Bool     // the pump is posted to the GL thread
 	startRequested atomic.Bool     // the pump starts stages, besides polling
 	pipeline       pipeline        // used by the GL thread only
-	counts         counts
+
+	uploads, downloads pieceStaging
+	counts             counts
 
 	submitWakesPump atomic.Bool // the GPU can take the next job at once
 
@@ -79,12 +86,13 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	if err := ctx.Require45("an executor"); err != nil {
 		return nil, fmt.Errorf("executor: %w", err)
 	}
-	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), hostAccess: newHostAccess(), stop: make(chan struct{})}
+	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), programs: programs, hostAccess: newHostAccess(), stop: make(chan struct{})}
 	e.pump = e.runPump
+	e.uploads, e.downloads = newPieceStaging(), newPieceStaging()
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
 	e.options.SlotBytes = padded(e.options.SlotBytes, e.align)
 	e.staged = e.options.Depth >= stagedDepth && !e.info.Software() || o.test.staged
-	if err := e.prepare(programs); err != nil {
+	if err := e.prepare(); err != nil {
 		e.release()
 		return nil, fmt.Errorf("executor: %w", err)
 	}
@@ -95,14 +103,9 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 }
 
 // prepare makes the parts of an executor. release frees those that were made.
-func (e *Executor) prepare(programs Programs) (err error) {
+func (e *Executor) prepare() (err error) {
 	if e.timer, err = newTimerFD(); err != nil {
 		return err
-	}
-	if e.staged {
-		if e.copier, err = programs.Get(context.Background(), copySource().WithCheck(checkCopy(e.context))); err != nil {
-			return err
-		}
 	}
 	return e.context.Do(func(gl *glctx.GL) error {
 		for range e.options.Depth {
@@ -126,6 +129,8 @@ func (e *Executor) release() {
 			s.delete(gl)
 		}
 		e.pipeline.free(gl)
+		e.uploads.free(gl)
+		e.downloads.free(gl)
 		return nil
 	})
 	if e.copier != nil {

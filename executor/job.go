@@ -5,6 +5,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Job is one unit of work: inputs, one dispatch or a chain of them, outputs.
@@ -100,6 +101,21 @@ const (
 	uintUniform
 	floatUniform
 )
+
+// bases has the base of the values of each kind.
+var bases = [...]shader.Base{intUniform: shader.IntBase, uintUniform: shader.UintBase, floatUniform: shader.FloatBase}
+
+// fits reports whether a uniform of a type can have a value of kind k. The driver converts
+// any value for a bool, and decides about types that have no kind, such as samplers.
+func (k uniformKind) fits(t shader.Type) bool {
+	if t.Opaque() != shader.NotOpaque || t.Components() != 1 {
+		return true
+	}
+	base := t.Base()
+	return base == shader.BoolBase || base == bases[k]
+}
+
+func (k uniformKind) String() string { return bases[k].String() }
 
 // Int returns a value for an int or bool uniform.
 func Int(name string, v int32) Uniform { return Uniform{name, intUniform, uint32(v)} }

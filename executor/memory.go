@@ -22,6 +22,7 @@ type Memory struct {
 	buffer   glctx.Buffer
 	owners   atomic.Int32 // the caller and every batch that uses it
 	released atomic.Bool
+	freed    func() // of pinned memory: called when no command uses it any more
 
 	lastUse uint64 // the newest batch that uses it; guarded by Executor.mu
 
@@ -65,7 +66,14 @@ func (m *Memory) retain() {
 // removeOwner removes an owner and deletes the memory with the last one.
 func (m *Memory) removeOwner() {
 	if m.owners.Add(-1) == 0 {
-		m.e.context.Post(func(gl *glctx.GL) { gl.DeleteBuffer(m.buffer) })
+		m.e.context.Post(m.delete)
+	}
+}
+
+func (m *Memory) delete(gl *glctx.GL) {
+	gl.DeleteBuffer(m.buffer)
+	if m.freed != nil {
+		m.freed()
 	}
 }
 

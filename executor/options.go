@@ -6,8 +6,7 @@ import "time"
 type Options struct {
 	// Depth is the number of slots. 1 runs one job after the other, synchronously,
 	// for comparison. Small jobs gain nothing from more than 3. From 4 on, copies
-	// of large jobs overlap kernels, and best from 6 on; below, only the host's
-	// work does. Default: 3.
+	// of large jobs overlap kernels; below, only the host's work does. Default: 4.
 	Depth int
 
 	// SlotBytes is the capacity of a slot for inputs, and again for outputs, in
@@ -45,11 +44,12 @@ type testOptions struct {
 	staged    bool      // use stages on every GPU and for batches of any size
 	poison    bool      // overwrite a slot's device memory before each use
 	spin      bool      // Wait may spin on every GPU
+	pieces    bool      // copy in pieces on every GPU
 	pollFence pollFence // replaces the driver's
 }
 
 const (
-	defaultDepth     = 3
+	defaultDepth     = stagedDepth
 	defaultSlotBytes = 1 << 20
 	defaultSlotJobs  = 256
 	defaultTimeout   = 10 * time.Second

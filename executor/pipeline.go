@@ -39,7 +39,7 @@ func (p *pipeline) prepare(gl *glctx.GL, e *Executor) {
 		p.pollFence = func(gl *glctx.GL, f glctx.Fence) (bool, error) { return gl.WaitFence(f, 0) }
 	}
 	p.maySpin = !gl.Info().Software() || e.options.test.spin
-	p.recorder.prepare(gl, e)
+	p.recorder.prepare(e)
 }
 
 // free deletes the pipeline's GL objects. The pump does nothing from then on.
@@ -94,9 +94,6 @@ func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 	for ; n < len(p.stages); n++ {
 		s := &p.stages[n]
 		signalled, err := p.pollFence(gl, s.fence)
-		if err == nil && signalled {
-			err = gl.CheckLost() // fences of a lost context are signalled, too
-		}
 		if err != nil {
 			return 0, err
 		}
@@ -105,7 +102,10 @@ func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 			break
 		}
 	}
-	return n, nil
+	if n > 0 {
+		err = gl.CheckLost() // fences of a lost context are signalled, too
+	}
+	return n, err
 }
 
 // updateEstimate adjusts the estimate for the oldest stage when n stages were found

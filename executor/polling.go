@@ -24,46 +24,64 @@ func (e *Executor) wakePump() {
 	e.postPump()
 }
 
-// postPump posts the pump to the GL thread, unless it is posted.
+// postPump posts the pump to the GL thread, unless it is posted or runs.
 func (e *Executor) postPump() {
 	if !e.pumpPosted.Swap(true) {
 		e.context.Post(e.pump)
 	}
 }
 
-// runPump completes finished stages, starts those that are ready, and schedules the
-// next poll. It runs on the GL thread and never waits.
+// runPump completes finished stages and starts those that are ready, and schedules the
+// next poll. It runs on the GL thread and never waits, but for short stages: it polls
+// until they are complete, as long as it delays no other callback.
 func (e *Executor) runPump(gl *glctx.GL) {
 	p := &e.pipeline
-	e.pumpPosted.Store(false)
 	if p.freed {
+		e.pumpPosted.Store(false)
 		return
 	}
-	e.counts.polls.Add(1)
-	requested := e.startRequested.Swap(false)
-	if p.completeStages(gl) || requested || p.partlyStarted() {
-		for p.startNext(gl) {
+	delay := pollNow
+	for delay == pollNow {
+		e.counts.polls.Add(1)
+		requested := e.startRequested.Swap(false)
+		if p.completeStages(gl) || requested || p.partlyStarted() {
+			for p.startNext(gl) {
+			}
+		}
+		if delay = p.nextPoll(); !gl.Alone() {
+			break
 		}
 	}
-	p.schedulePoll(gl)
+	e.pumpPosted.Store(false) // before the timer is set: its expiry posts the pump
+	switch {
+	case delay == pollNow || e.startRequested.Load(): // which found the pump posted
+		e.postPump()
+	case delay != noPoll:
+		e.counts.sleeps.Add(1)
+		e.timer.set(delay)
+		gl.ExpectIdle()
+	}
 }
 
-// schedulePoll posts the pump again, or sets the timer for it. The interval between
-// polls grows with the age of the stage, up to a sixteenth of it.
-func (p *pipeline) schedulePoll(gl *glctx.GL) {
+// Results of nextPoll besides a time.
+const (
+	pollNow time.Duration = 0
+	noPoll  time.Duration = -1
+)
+
+// nextPoll returns the time until the next poll: pollNow for short stages, noPoll without
+// stages. It grows with the age of the stage, up to a sixteenth of it.
+func (p *pipeline) nextPoll() time.Duration {
 	if len(p.stages) == 0 {
-		return
+		return noPoll
 	}
 	s := &p.stages[0]
 	age := p.age(s)
 	interval := min(max(p.pollDelay(), age/16), max(maxSpin, p.progress+p.e.options.Timeout-p.now()))
 	if interval < maxSpin && age < maxSpinStage && p.estimates.of(s).duration < maxSpinStage {
-		p.e.postPump()
-		return
+		return pollNow
 	}
-	p.e.counts.sleeps.Add(1)
-	p.e.timer.set(max(interval, maxSpin))
-	gl.ExpectIdle()
+	return max(interval, maxSpin)
 }
 
 // pollDelay returns the time until the next poll is useful: until the oldest stage is

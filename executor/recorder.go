@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/shadercache/shadercache/glctx"
 )
@@ -18,6 +19,7 @@ type recorder struct {
 
 	// State of the context, valid during one stage.
 	program uint32
+	values  []value // uniforms of the program that are set
 	storage [trackedBindings]binding
 }
 
@@ -31,19 +33,13 @@ type binding struct {
 // change. The others are set by each command.
 const trackedBindings = 16
 
-func (r *recorder) prepare(gl *glctx.GL, e *Executor) {
-	r.e, r.barrier = e, 1
-	if e.copier != nil {
-		r.copier.program = e.copier.Program()
-		r.copier.count = gl.UniformLocation(r.copier.program, "count")
-	}
-}
+func (r *recorder) prepare(e *Executor) { r.e, r.barrier = e, 1 }
 
 // stage records a stage, without its fence. It stores the error of a job in the job
 // and returns errors that belong to no job.
 func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 	_ = gl.Err() // errors of earlier callbacks
-	r.program, r.storage = 0, [trackedBindings]binding{}
+	r.program, r.values, r.storage = 0, nil, [trackedBindings]binding{}
 	if s.whole != nil {
 		r.wholeBatch(gl, s.whole)
 		return gl.Err()
@@ -113,12 +109,14 @@ func (r *recorder) command(gl *glctx.GL, b *batch, c *command, binds []bind, val
 	for i := range binds {
 		r.bind(gl, b.slot, &binds[i])
 	}
-	if len(values) > 0 {
+	if !slices.Equal(values, r.values) {
+		r.values = nil
 		setValues(gl, values)
 		if err := gl.Err(); err != nil {
 			b.jobs[c.job].err = fmt.Errorf("executor: set the uniforms of a job, are their types right? %w", err)
 			return
 		}
+		r.values = values
 	}
 	if c.indirect != nil {
 		c.indirect.readAt = r.barrier
@@ -152,7 +150,7 @@ func (r *recorder) synchronize(gl *glctx.GL, kinds uint32) {
 func (r *recorder) useProgram(gl *glctx.GL, program uint32) {
 	if r.program != program {
 		gl.UseProgram(program)
-		r.program = program
+		r.program, r.values = program, nil
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // the Pending does not escape. Every Pending has to be waited for or released:
 // until then its job occupies its place in a slot. Where all places are taken by
 // completed jobs that are not waited for, Submit moves some of their results to
-// other memory after 10 ms, so that goroutines with many pending jobs make
+// other memory after 1 ms, so that goroutines with many pending jobs make
 // progress.
 //
 // It returns an error that names the binding for a job that does not fit its
@@ -48,6 +48,9 @@ func (e *Executor) submit(ctx context.Context, job *Job, p *Pending) (*Pending, 
 		return nil, ErrClosed
 	}
 	defer e.hostAccess.end()
+	if e.staged && (l.upBytes+l.downBytes >= largeBytes || e.options.test.staged) {
+		e.copierOnce.Do(e.loadCopier)
+	}
 	b, index, up, err := e.reserve(ctx, job, l)
 	if err != nil {
 		return nil, err
@@ -95,8 +98,9 @@ func (e *Executor) reserve(ctx context.Context, job *Job, l *layout) (b *batch, 
 	}
 }
 
-// moveResultsAfter is the time that Submit waits for room before it moves results.
-const moveResultsAfter = 10 * time.Millisecond
+// moveResultsAfter is the time that Submit waits for room before it moves results: less
+// than a frame, since goroutines that all hold results while they submit wait for it.
+const moveResultsAfter = time.Millisecond
 
 // submitError returns the reason why no jobs are accepted, or nil. mu is held.
 func (e *Executor) submitError() error {
@@ -153,14 +157,14 @@ func (e *Executor) sealOpen() {
 	}
 	e.mu.open = nil
 	b.state = sealedBatch
-	b.large = e.staged && (e.options.test.staged || b.upBytes()+b.downBytes() >= largeBytes)
+	b.large = e.hasCopier.Load() && (e.options.test.staged || b.upBytes()+b.downBytes() >= largeBytes)
 	b.sealed.Store(true)
 	e.mu.queue = append(e.mu.queue, b)
 	e.mu.wakePump = e.submitWakesPump.Load() // else the pump starts it when a stage is complete
 }
 
-// largeBytes is the number of bytes, up and down, from which a batch runs in stages:
-// about what the bus transfers in the time of their three fences.
+// largeBytes is the number of bytes, up and down, from which a batch runs in stages, once
+// a job had as many: about what the bus transfers in the time of their three fences.
 const largeBytes = 256 << 10
 
 // write copies a job's inputs and parameters into mapped memory. The batch can start

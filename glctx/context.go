@@ -243,14 +243,15 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 		return err
 	}
 	call := newCall()
-	if !c.put(job{fn: fn, call: call}) {
+	open, slept := c.put(job{fn: fn, call: call})
+	if !open {
 		calls.Put(call)
 		return shader.ErrClosed
 	}
 	if c.schedule != nil && c.adoptedThread.Load() == here {
 		c.pollWaiting()
 	}
-	return call.wait()
+	return call.wait(!slept)
 }
 
 // lostError returns the error of calls after the context was lost, or nil.
@@ -273,15 +274,14 @@ func (c *Context) Post(fn func(gl *GL)) {
 	c.put(job{post: fn})
 }
 
-// put queues a job and reports whether the queue was open.
-func (c *Context) put(j job) bool {
-	if !c.queue.put(j) {
-		return false
-	}
-	if c.schedule != nil {
+// put queues a job and reports whether the queue was open, and whether the GL thread
+// slept.
+func (c *Context) put(j job) (open, slept bool) {
+	open, slept = c.queue.put(j)
+	if open && c.schedule != nil {
 		c.requestPoll()
 	}
-	return true
+	return open, slept
 }
 
 // requestPoll makes the owner of an adopted context, or a call that waits on its
@@ -307,6 +307,10 @@ func (c *Context) doContext(ctx context.Context, fn func(gl *GL) error) error {
 // queued. Without it the thread spins for up to 100 us, which makes a Do that follows
 // closely faster.
 func (gl *GL) ExpectIdle() { gl.c.queue.expectIdle = true }
+
+// Alone reports whether the GL thread is the context's own and no other callback is
+// queued: a callback may then poll for something for as long as Alone holds.
+func (gl *GL) Alone() bool { return gl.c.schedule == nil && !gl.c.queue.waiting.Load() }
 
 // Info returns the identity and the limits of the driver, which do not change.
 func (c *Context) Info() Info { return c.info }

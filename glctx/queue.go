@@ -10,7 +10,9 @@ import (
 
 // Waking a sleeping thread costs 30 to 60 us, so both sides spin before they sleep:
 // the GL thread for about the time in which a caller reads the next blob from disk,
-// the caller for about the time of a short callback.
+// the caller for about the time of a short callback. After a spin without a job the GL
+// thread does not spin again until a job comes within that time: jobs at regular, longer
+// distances do not pay for it. Nor does the caller spin that had to wake the thread.
 const (
 	threadSpin = 100 * time.Microsecond
 	callerSpin = 30 * time.Microsecond
@@ -28,6 +30,7 @@ type job struct {
 type queue struct {
 	waiting    atomic.Bool // there are jobs: read without the lock while spinning
 	expectIdle bool        // the next take does not spin; used by the GL thread only
+	sparse     bool        // the last spin, or sleep, was longer than threadSpin; likewise
 
 	mu struct {
 		sync.Mutex
@@ -40,22 +43,23 @@ type queue struct {
 
 func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 
-// put appends a job and reports whether the queue was open.
-func (q *queue) put(j job) bool {
+// put appends a job and reports whether the queue was open, and whether the GL thread
+// slept.
+func (q *queue) put(j job) (open, slept bool) {
 	q.mu.Lock()
 	if q.mu.closed {
 		q.mu.Unlock()
-		return false
+		return false, false
 	}
 	q.mu.jobs = append(q.mu.jobs, j)
 	q.waiting.Store(true)
-	wake := q.mu.sleeping
+	slept = q.mu.sleeping
 	q.mu.sleeping = false
 	q.mu.Unlock()
-	if wake {
+	if slept {
 		q.wake <- struct{}{}
 	}
-	return true
+	return true, slept
 }
 
 // putFirst puts jobs back before all others, also when the queue is closed.
@@ -67,12 +71,12 @@ func (q *queue) putFirst(jobs []job) {
 }
 
 // take waits for jobs and returns all of them, in order, or false when the queue is
-// closed and empty. It spins before it sleeps, unless expectIdle is set, which it
-// resets. spare is reused for later jobs.
+// closed and empty. It spins before it sleeps where jobs come closely, unless expectIdle
+// is set, which it resets. spare is reused for later jobs.
 func (q *queue) take(spare []job) ([]job, bool) {
 	for {
-		if !q.expectIdle {
-			spinUntil(&q.waiting, threadSpin)
+		if !q.expectIdle && !q.sparse {
+			q.sparse = !spinUntil(&q.waiting, threadSpin)
 		}
 		q.expectIdle = false
 		q.mu.Lock()
@@ -88,7 +92,9 @@ func (q *queue) take(spare []job) ([]job, bool) {
 		}
 		q.mu.sleeping = true
 		q.mu.Unlock()
+		began := time.Now()
 		<-q.wake
+		q.sparse = time.Since(began) > threadSpin
 	}
 }
 
@@ -135,10 +141,12 @@ func (c *call) finish() {
 	c.done <- struct{}{}
 }
 
-// wait waits for the callback and returns its error. A panic of the callback
-// propagates. The call must not be used afterwards.
-func (c *call) wait() error {
-	spinUntil(&c.finished, callerSpin)
+// wait waits for the callback, with spin or without, and returns its error. A panic of
+// the callback propagates. The call must not be used afterwards.
+func (c *call) wait(spin bool) error {
+	if spin {
+		spinUntil(&c.finished, callerSpin)
+	}
 	<-c.done
 	err, panicked := c.err, c.panicked
 	c.err, c.panicked = nil, nil
@@ -150,17 +158,18 @@ func (c *call) wait() error {
 	return err
 }
 
-// spinUntil returns when flag is set or limit has passed. With one CPU it returns at
-// once, since no other thread could set the flag meanwhile.
-func spinUntil(flag *atomic.Bool, limit time.Duration) {
+// spinUntil returns when flag is set or limit has passed, and reports whether it is set.
+// With one CPU it returns at once, since no other thread could set the flag meanwhile.
+func spinUntil(flag *atomic.Bool, limit time.Duration) bool {
 	if flag.Load() || runtime.GOMAXPROCS(0) == 1 {
-		return
+		return flag.Load()
 	}
 	for start := time.Now(); time.Since(start) < limit; {
 		for range 64 {
 			if flag.Load() {
-				return
+				return true
 			}
 		}
 	}
+	return false
 }

@@ -32,7 +32,7 @@ func TestQueueLosesNoWakeup(t *testing.T) {
 	for range producers {
 		wg.Go(func() {
 			for range each {
-				if !q.put(job{}) {
+				if open, _ := q.put(job{}); !open {
 					t.Error("the queue was closed early")
 				}
 			}
@@ -51,7 +51,7 @@ func TestQueueLosesNoWakeup(t *testing.T) {
 	if taken != producers*each {
 		t.Errorf("took %d of %d", taken, producers*each)
 	}
-	if q.put(job{}) {
+	if open, _ := q.put(job{}); open {
 		t.Error("a closed queue accepted a job")
 	}
 	if q.close() {
@@ -68,7 +68,7 @@ func TestCallPropagatesPanic(t *testing.T) {
 			t.Errorf("recovered %v", r)
 		}
 	}()
-	c.wait()
+	c.wait(true)
 	t.Error("wait returned")
 }
 

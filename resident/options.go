@@ -87,6 +87,8 @@ type testOptions struct {
 	base       uint64           // steps before the first one
 	mapping    glctx.MapOptions // of the mapped memory
 	groupsWait bool             // within a tick, on software drivers too
+	unfenced   bool             // ticks of any length have no fence, on software drivers too
+	unseen     bool             // mapped memory shows the end of no tick
 }
 
 const (

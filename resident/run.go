@@ -32,7 +32,8 @@ type runState struct {
 	saving   error // of the last checkpoint that could not be saved
 	requests []*request
 	limit    pace.Limit
-	changed  chan struct{} // closed and replaced after each change
+	changed  chan struct{} // closed and replaced after each change that is watched
+	watched  bool          // changed was handed out since it was replaced
 }
 
 func newRunState(base uint64) *runState {
@@ -133,6 +134,7 @@ func (r *runState) until(ctx context.Context, met func() bool) error {
 	for {
 		r.mu.Lock()
 		ok, failure, closed, changed := met(), r.failure, r.closed, r.changed
+		r.watched = true
 		r.mu.Unlock()
 		switch {
 		case failure != nil:
@@ -161,6 +163,7 @@ func (r *runState) until(ctx context.Context, met func() bool) error {
 func (r *runState) watch() (changed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.watched = true
 	if r.failure == nil && r.closed {
 		return r.changed, ErrClosed
 	}
@@ -175,8 +178,10 @@ func (r *runState) notify() {
 }
 
 func (r *runState) notifyLocked() {
-	close(r.changed)
-	r.changed = make(chan struct{})
+	if r.watched {
+		close(r.changed)
+		r.changed, r.watched = make(chan struct{}), false
+	}
 }
 
 // interrupt makes the scheduler come to a boundary at the end of its tick.

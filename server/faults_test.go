@@ -12,8 +12,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -616,37 +619,82 @@ func TestAGreedyClientLeavesTurns(t *testing.T) {
 	}
 }
 
-// TestClientsComeAndGo runs many short clients at once. Nothing of them is left.
+// envShort has this test binary run as one client of the server at that path: shortClient.
+const envShort = "SHADERCACHE_SERVER_SHORT"
+
+// TestClientsComeAndGo runs many short clients, 50 at once. Nothing of them is left, and the
+// memory of the server does not grow. With $SHADERCACHE_SOAK they are 1,000 processes.
 func TestClientsComeAndGo(t *testing.T) {
 	f := serve(t, server.Options{})
 	good := f.dial()
 	program(t, good, affine)
-	clients := 100
+	clients, one := 100, func(i int) error { return shortClient(t.Context(), f.path, uint32(i)) }
 	if os.Getenv("SHADERCACHE_SOAK") == "1" {
-		clients = 5000
-	}
-	before := openFiles(t)
-	jobs := make(chan int)
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			for i := range jobs {
-				if err := shortClient(t.Context(), f.path, uint32(i)); err != nil {
-					t.Errorf("client %d: %v", i, err)
-				}
+		clients, one = 1000, func(int) error {
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = append(cmd.Environ(), envShort+"="+f.path)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("%w\n%s", err, out)
 			}
-		})
+			return err
+		}
 	}
-	for i := range clients {
-		jobs <- i
+	come := func(n int) {
+		jobs := make(chan int)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				for i := range jobs {
+					if err := one(i); err != nil {
+						t.Errorf("client %d: %v", i, err)
+					}
+				}
+			})
+		}
+		for i := range n {
+			jobs <- i
+		}
+		close(jobs)
+		all.Wait()
+		eventually(t, "one session", func() bool { return len(f.Status().Sessions) == 1 })
+		runtime.GC()
 	}
-	close(jobs)
-	all.Wait()
-	eventually(t, "no files left", func() bool { return openFiles(t) <= before })
-	eventually(t, "one session", func() bool { return len(f.Status().Sessions) == 1 })
+	come(clients / 5) // fills pools
+	before, memory := f.left(), anonymous(t)
+	come(clients - clients/5)
+	eventually(t, "nothing left", func() bool { left := f.left(); left.files = min(left.files, before.files); return left == before })
 	if s := f.Status(); s.Counters.Jobs != uint64(clients) || s.Counters.Failed != 0 || s.Cache.Compiles != 1 {
 		t.Errorf("%+v", s.Counters)
 	}
+	grown := anonymous(t) - memory
+	t.Logf("%d clients; %d KiB of memory before the last four fifths, %+d KiB after", clients, memory, grown)
+	if clients == 1000 && grown > 8<<10 {
+		t.Errorf("the server's memory grew by %d KiB", grown)
+	}
+}
+
+// anonymous returns the KiB of memory of this process that no file has, when the garbage
+// collector has given back what it can.
+func anonymous(t testing.TB) int {
+	t.Helper()
+	debug.FreeOSMemory()
+	return statusOf(t, "self", "RssAnon")
+}
+
+// statusOf returns a number of /proc/PID/status.
+func statusOf(t testing.TB, pid, field string) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n"+field+":")
+	var value int
+	if _, err := fmt.Sscan(rest, &value); !found || err != nil {
+		t.Fatalf("no %s of process %s: %v", field, pid, err)
+	}
+	return value
 }
 
 func shortClient(ctx context.Context, path string, seed uint32) error {

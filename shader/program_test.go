@@ -7,9 +7,9 @@ import (
 
 func TestInterfaceDigest(t *testing.T) {
 	resources := []Resource{
-		{StorageBuffer, "In", 0, 16},
-		{StorageBuffer, "Out", 1, 16},
-		{Uniform, "bias", 3, 1},
+		{Kind: StorageBuffer, Name: "In", Binding: 0, Bytes: 16},
+		{Kind: StorageBuffer, Name: "Out", Binding: 1, Bytes: 16},
+		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1},
 	}
 	sorted := Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: slices.Clone(resources)}
 	shuffled := Interface{WorkGroup: sorted.WorkGroup, Resources: []Resource{resources[2], resources[1], resources[0]}}

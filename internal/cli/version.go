@@ -14,6 +14,12 @@ type Version struct {
 	Platform string `json:"platform"`
 }
 
+// revision is what an executable was built from where the go command does not record it,
+// as in test binaries. The linker sets it:
+//
+//	-ldflags "-X github.com/shadercache/shadercache/internal/cli.revision=$(git describe --always --abbrev=12 --dirty=' with changes')"
+var revision string
+
 // ReadVersion returns the version of this executable.
 func ReadVersion() Version {
 	v := Version{
@@ -21,6 +27,9 @@ func ReadVersion() Version {
 		Revision: "unknown revision",
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	if revision != "" {
+		v.Revision = revision
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -61,11 +61,12 @@ func (p *place) begin(number uint32) {
 	if p.in == nil {
 		return // fill does it
 	}
-	for i := range p.in {
-		if p.check == checkAll || i%stampStride == 0 || i == len(p.in)-1 {
-			p.in[i] = word(number, i)
-		}
+	step := p.checkStep()
+	for i := 0; i < len(p.in); i += step {
+		p.in[i] = word(number, i)
 	}
+	last := len(p.in) - 1
+	p.in[last] = word(number, last)
 }
 
 // fill writes the input of a large job: all of it where the memory holds no input yet

@@ -102,6 +102,7 @@ func (s *soak) measure(whole time.Duration) error {
 	f.Jobs = after.Jobs - jobs
 	f.JobsPerSecond = float64(f.Jobs) / f.Seconds
 	s.times.setFigures(f)
+	f.Moved = s.executor.Stats().Moved
 	f.compare(before, after)
 	f.Verified = true
 	for _, w := range s.workers {

@@ -22,6 +22,7 @@ type SoakFigures struct {
 	MaxMillis     float64      `json:"round_max_ms"`
 	StallRatio    float64      `json:"stall_ratio"` // largest / median
 	Stalled       bool         `json:"stalled"`     // by more than stallRatio
+	Moved         uint64       `json:"moved"`       // results moved out of their slots, to make room
 	RSSGrowth     int64        `json:"rss_growth_bytes"`
 	HeapGrowth    int64        `json:"heap_growth_bytes"`
 	Leaks         []string     `json:"leaks"`
@@ -76,6 +77,7 @@ func (f *SoakFigures) Print(w io.Writer) {
 	fmt.Fprintf(w, "soak of %.1f s, %d goroutines: %d jobs, %.0f a second\n", f.Seconds, f.Workers, f.Jobs, f.JobsPerSecond)
 	fmt.Fprintf(w, "round of %d jobs\tmedian %.3f ms\t99%% %.3f ms\tlargest %.3f ms, %.1f times the median\n",
 		len(soakKinds), f.MedianMillis, f.P99Millis, f.MaxMillis, f.StallRatio)
+	fmt.Fprintf(w, "results moved to make room\t%d\n", f.Moved)
 	fmt.Fprintf(w, "memory after warming up and at the end\tresident %+d bytes\theap %+d bytes\n", f.RSSGrowth, f.HeapGrowth)
 	for _, leak := range f.Leaks {
 		fmt.Fprintf(w, "GREW: %s\n", leak)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -13,6 +14,9 @@ const (
 	maxFrames   = 60
 	framePeriod = time.Second / 60
 )
+
+// stepPeriod is the distance of the steps of the row with a fixed rate.
+const stepPeriod = time.Millisecond
 
 // liveCells is how many cells of the kernel the rows use.
 const liveCells = 64
@@ -80,14 +84,40 @@ func (r *run) liveRows(s *resident.Session, mode Row) (rows []Row, err error) {
 	if _, err := s.Stop(r.ctx); err != nil {
 		return rows, err
 	}
-	err = measure("single step", func(uint32) error {
-		out, err := s.Run(r.ctx, 1)
-		if err == nil && out.Steps != 1 {
-			err = fmt.Errorf("a single step did %d", out.Steps)
+	if err = measure("single step", func(uint32) error { return r.step(s) }); err != nil {
+		return rows, err
+	}
+	paced, err := r.paced(s, mode)
+	return append(rows, paced), err
+}
+
+// step runs one step.
+func (r *run) step(s *resident.Session) error {
+	out, err := s.Run(r.ctx, 1)
+	if err == nil && out.Steps != 1 {
+		err = fmt.Errorf("a single step did %d", out.Steps)
+	}
+	return err
+}
+
+// paced runs single steps at a fixed rate, for the CPU time that one takes. The sleeps
+// between them are in it.
+func (r *run) paced(s *resident.Session, mode Row) (Row, error) {
+	row := mode
+	row.Variant, row.Verified = "single step at 1000/s", true
+	var times []time.Duration
+	cpu, began := bench.CPUTime(), time.Now()
+	for next := began; time.Since(began) < r.rowTime() || len(times) == 0; next = next.Add(stepPeriod) {
+		time.Sleep(time.Until(next))
+		start := time.Now()
+		if err := r.step(s); err != nil {
+			return row, err
 		}
-		return err
-	})
-	return rows, err
+		times = append(times, time.Since(start))
+	}
+	row.CPUPercent = bench.CPUPercent(cpu, time.Since(began))
+	row.setTimes(times)
+	return row, nil
 }
 
 // inject writes a cell and waits for the acknowledgement.

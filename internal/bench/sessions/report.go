@@ -139,7 +139,7 @@ func rowHeader(workload string) string {
 	case "soak":
 		return "soak\tran as\t\titerations/s\theartbeat ms\tmost ms\tmost/median\tlongest tick ms\tCPU %\tstall\tverified"
 	}
-	return workload + "\tran as\t\tmedian us\t99 % us\tmost us\tsamples\tGB/s\tverified"
+	return workload + "\tran as\t\tmedian us\t99 % us\tmost us\tsamples\tGB/s\tCPU %\tverified"
 }
 
 // columns returns the row in the table of its workload.
@@ -157,5 +157,9 @@ func (r Row) columns() string {
 	if r.GBPerSecond > 0 {
 		rate = fmt.Sprintf("%.3g", r.GBPerSecond)
 	}
-	return head + fmt.Sprintf("%.2f\t%.2f\t%.2f\t%d\t%s", r.MedianMicros, r.P99Micros, r.MaxMicros, r.Samples, rate) + tail
+	cpu := ""
+	if r.CPUPercent > 0 {
+		cpu = fmt.Sprintf("%.1f", r.CPUPercent)
+	}
+	return head + fmt.Sprintf("%.2f\t%.2f\t%.2f\t%d\t%s\t%s", r.MedianMicros, r.P99Micros, r.MaxMicros, r.Samples, rate, cpu) + tail
 }
