@@ -165,9 +165,12 @@ func openPacks[Body io.Closer](ctx context.Context, packs []Pack, open func(cont
 		o := <-opened[i]
 		err := o.err
 		if err == nil {
-			if err = use(p, o.body); err != nil {
-				cancel()
-			}
+			err = use(p, o.body)
+		}
+		if err != nil {
+			cancel()
+		}
+		if o.err == nil {
 			_ = o.body.Close()
 		}
 		select {
@@ -175,7 +178,6 @@ func openPacks[Body io.Closer](ctx context.Context, packs []Pack, open func(cont
 		default:
 		}
 		if err != nil {
-			cancel()
 			go closeRest(opened[i+1:])
 			return err
 		}
