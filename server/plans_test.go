@@ -87,8 +87,8 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 		}
 		c.Close()
 	}
-	if got, want := f.Status().Counters.BytesIn, uint64(2*4*len(input)+len(weights)+len(bias)); got != want {
-		t.Errorf("%d bytes in, %d with the weights once", got, want)
+	if uploads := f.Status().Counters.BytesIn; uploads != uint64(2*4*len(input)+len(weights)+len(bias)) {
+		t.Errorf("%d bytes in", uploads)
 	}
 	c := f.dial()
 	if _, err := c.NamedPlan(t.Context(), "sample", "gemm:4x4x4"); !errors.Is(err, client.ErrExists) {
