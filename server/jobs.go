@@ -322,6 +322,9 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 	if !ok {
 		return d, notFound("program", m.Program)
 	}
+	if err := checkProtocol(program); err != nil {
+		return d, err
+	}
 	d = executor.Dispatch{Program: program, Groups: m.Groups}
 	if len(m.Params) > 0 {
 		d.Params, d.ParamsBinding = m.Params, m.ParamsBinding
