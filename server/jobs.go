@@ -182,6 +182,7 @@ func (s *session) completeJob(r *running) {
 	// It does not wait for clients, and ends with the context if not with the job.
 	_ = r.pending.Await(context.Background())
 	s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
+	r.task.expireIfLate()
 	if r.task.claim() {
 		s.finish(r)
 	} else {
