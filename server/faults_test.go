@@ -552,7 +552,7 @@ func TestDeadlinesOneAfterTheOther(t *testing.T) {
 	f := serve(t, server.Options{})
 	c := f.dial()
 	p := program(t, c, slow)
-	first, err := c.Submit(t.Context(), f.slowJob(p, 512))
+	first, err := c.Submit(t.Context(), f.slowJob(p, 128))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (s *session) readRing(r *ringStream) {
 // canAwait reports whether the reader of the ring waits for a job itself: where it is the
 // only one of the session and short, that saves waking complete.
 func (s *session) canAwait() bool {
-	return ring.Spins() && s.pending.Load() == 0 && s.pace.isShort(ring.SpinTime)
+	return ring.Spins() && s.completing.Load() == 0 && s.pace.isShort(ring.SpinTime)
 }
 
 // awaitDirect spins for the job that the reader of the ring has submitted, and answers it.

@@ -28,11 +28,12 @@ type session struct {
 	cancel  context.CancelFunc
 	tasks   chan *task
 	running chan *running
-	pending atomic.Int64        // jobs that complete has not answered
-	direct  *running            // a job that the reader of the ring answers; used by it alone
 	backlog *semaphore.Weighted // bytes of requests that are not handled yet
 	pace    *pace
 	reading sync.WaitGroup // of the ring
+
+	completing atomic.Int64 // jobs that complete has not answered
+	direct     *running     // a job that the reader of the ring answers; used by it alone
 
 	handling sync.Mutex   // held by the goroutine that performs a request
 	queued   atomic.Int64 // requests in tasks, and the one of them that is performed

@@ -70,12 +70,14 @@ func (t *task) send(typ wire.Type, m wire.Message) {
 	t.out.put(typ, t.header.Request, m)
 }
 
-// end answers the request with an error, if it is unanswered.
-func (t *task) end(code wire.Code, message string) {
-	if t.claim() {
-		t.fail(reject(code, "%s", message), code)
-		t.out.flush()
+// end answers the request with an error, if it is unanswered, and reports whether it was.
+func (t *task) end(code wire.Code, message string) bool {
+	if !t.claim() {
+		return false
 	}
+	t.fail(reject(code, "%s", message), code)
+	t.out.flush()
+	return true
 }
 
 // isTimed reports whether requests of a type have a deadline, count against the quota of
