@@ -138,8 +138,18 @@ func (s *session) submit(r *running) (err error) {
 	s.server.counts.jobs.Add(1)
 	s.server.counts.bytesIn.Add(uint64(r.bytes.in))
 	s.server.counts.bytesCopied.Add(uint64(r.bytes.copied))
-	s.running <- r
+	if r.task.direct {
+		s.direct = r
+	} else {
+		s.passOn(r)
+	}
 	return nil
+}
+
+// passOn has complete answer a job.
+func (s *session) passOn(r *running) {
+	s.pending.Add(1)
+	s.running <- r
 }
 
 // complete answers jobs in the order of their submission. It waits for every job, so that
@@ -149,6 +159,7 @@ func (s *session) complete() {
 		for r != nil {
 			out := r.task.out
 			s.completeJob(r)
+			s.pending.Add(-1)
 			if r = s.nextRunning(); r == nil || r.task.out != out || !r.pending.Ready() {
 				out.flush()
 			}
@@ -310,6 +321,9 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 	program, ok := s.objects.programs[m.Program]
 	if !ok {
 		return d, notFound("program", m.Program)
+	}
+	if err := checkProtocol(program); err != nil {
+		return d, err
 	}
 	d = executor.Dispatch{Program: program, Groups: m.Groups}
 	if len(m.Params) > 0 {

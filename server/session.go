@@ -28,6 +28,8 @@ type session struct {
 	cancel  context.CancelFunc
 	tasks   chan *task
 	running chan *running
+	pending atomic.Int64        // jobs that complete has not answered
+	direct  *running            // a job that the reader of the ring answers; used by it alone
 	backlog *semaphore.Weighted // bytes of requests that are not handled yet
 	pace    *pace
 	reading sync.WaitGroup // of the ring
@@ -175,6 +177,7 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File
 	}
 	t.files = files
 	if s.canStart(t) && s.handling.TryLock() {
+		t.direct = out != s.out && s.canAwait()
 		s.take(t)
 		s.handling.Unlock()
 		return nil

@@ -21,6 +21,7 @@ type task struct {
 	files    []*os.File  // that came with the request; handle closes them
 	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
 	deadline time.Time   // zero: none
+	direct   bool        // the goroutine that submits the job waits for it
 
 	ctx    context.Context // ends with a cancel request or the session; nil for timed requests
 	cancel context.CancelFunc

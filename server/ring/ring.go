@@ -154,12 +154,20 @@ func (r *Ring) spin() bool {
 	if r.Ready() || !Spins() {
 		return r.Ready()
 	}
+	// The goroutine that works on the last frame may wait in this processor's queue. Once
+	// is enough: yielding takes the scheduler's lock.
+	runtime.Gosched()
+	return Spin(r.Ready)
+}
+
+// Spin calls done until it reports true, for at most SpinTime, and reports whether it did.
+func Spin(done func() bool) bool {
 	for start := time.Now(); time.Since(start) < SpinTime; {
-		if r.Ready() {
-			return true
+		for range 32 {
+			if done() {
+				return true
+			}
 		}
-		// The goroutine that works on the last frame may wait in this processor's queue.
-		runtime.Gosched()
 	}
 	return false
 }
