@@ -18,7 +18,7 @@ import (
 // and Mesa finds its machine code. The folders are in $RECORDINGS, else in TMPDIR.
 func BenchmarkOverhead(b *testing.B) {
 	program := plain.program(b, "overhead.c")
-	for _, work := range []string{"link 500", "run 500", "run-cached 500", "calls 10000000", "use 10000000"} {
+	for _, work := range []string{"link 500", "run 100", "run-cached 100", "calls 10000000", "use 10000000"} {
 		b.Run(strings.ReplaceAll(work, " ", "-"), func(b *testing.B) {
 			name, count, _ := strings.Cut(work, " ")
 			name, cached := strings.CutSuffix(name, "-cached")
