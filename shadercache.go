@@ -60,7 +60,7 @@ type Options struct {
 	// remote.Options. Default: none.
 	Remote remote.Options
 
-	// NoExecutor leaves GPU.Executor nil. An executor takes 12 MiB of memory by
+	// NoExecutor leaves GPU.Executor nil. An executor takes 16 MiB of memory by
 	// default, half of it on the device. It needs OpenGL 4.5: over a context of another
 	// kind, see Context.Kind, Open and New return glctx.ErrNeeds45 without NoExecutor.
 	NoExecutor bool
