@@ -24,19 +24,9 @@ build: ## build the command: bin/shadercache
 	@scripts/deps build
 	$(GO) build $(TAGS) -o $(BINARY) ./cmd/shadercache
 
-demo: build cache-dir ## filter a picture on the GPU, twice: the second start compiles nothing
+demo: build cache-dir ## filter a picture on the GPU: compiled, from the cache, and through a server
 	@scripts/deps run
-	@mkdir -p $(DEMO)
-	@echo "--- first start"
-	$(DEMO_RUN)
-	@echo "--- second start, a new process"
-	$(DEMO_RUN)
-	@echo "--- what the cache holds now"
-	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) stats
-	@echo "picture: $(DEMO)/sample.png"
-
-DEMO_RUN = SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) run \
-	--image $(SAMPLE) --filter all --out $(DEMO)/sample.png
+	@SHADERCACHE_DIR=$(CURDIR)/shader_cache scripts/demo $(BINARY) $(SAMPLE) $(DEMO)
 
 # A cache that others can write to is refused, and a clone may be such a place.
 cache-dir:

@@ -79,6 +79,7 @@ var (
 
 // newEntry returns the entry of a program without handles that the cache owns.
 func newEntry(src *shader.Source, program shader.Program, origin Origin, clock *clock) *entry {
+	program.Interface.DeclareFormats(src)
 	e := &entry{key: src.Key(), name: src.Name(), program: program, origin: origin, clock: clock}
 	for i := range e.shares {
 		e.shares[i].entry = e

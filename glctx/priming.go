@@ -61,7 +61,7 @@ func (gl *GL) prime(p *shader.Program) error {
 	}
 	gl.c.counters.primes.Add(1)
 	gl45.UseProgram(p.ID)
-	if p.Interface.WorkGroup[0] == 0 {
+	if gl.c.info.VariableGroups && gl.workGroup(p.ID)[0] == 0 {
 		gl45.DispatchComputeGroupSizeARB(0, 0, 0, 1, 1, 1) // local_size_variable cannot be indirect
 	} else {
 		gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, gl.zeros.ID)

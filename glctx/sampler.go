@@ -93,8 +93,11 @@ func (s SamplerState) Check() error {
 	return nil
 }
 
-// NewSampler makes a sampler.
+// NewSampler makes a sampler. It returns ErrNeeds45 in other contexts.
 func (gl *GL) NewSampler(state SamplerState) (Sampler, error) {
+	if err := gl.c.Require45("samplers"); err != nil {
+		return Sampler{}, err
+	}
 	if err := state.Check(); err != nil {
 		return Sampler{}, err
 	}

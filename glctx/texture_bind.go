@@ -38,6 +38,12 @@ func (gl *GL) BindTexture(unit uint32, t Texture, s Sampler) {
 	gl.debugCheck("glBindTextureUnit")
 }
 
+// UnbindSampler makes a texture's own parameters count at a texture unit.
+func (gl *GL) UnbindSampler(unit uint32) {
+	gl45.BindSampler(unit, 0)
+	gl.debugCheck("glBindSampler")
+}
+
 // BindCounters binds n bytes of b from offset, a multiple of 4, to an atomic counter
 // binding point.
 func (gl *GL) BindCounters(binding uint32, b Buffer, offset, n int) {

@@ -87,7 +87,7 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 		}
 		c.Close()
 	}
-	if uploads := f.Status().Counters.BytesIn; uploads != uint64(2*4*len(input)) {
+	if uploads := f.Status().Counters.BytesIn; uploads != uint64(2*4*len(input)+len(weights)+len(bias)) {
 		t.Errorf("%d bytes in", uploads)
 	}
 	c := f.dial()

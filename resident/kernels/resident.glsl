@@ -140,36 +140,23 @@ bool residentStopping() {
 // residentBegin reads the command and the progress of the group.
 void residentBegin() {
     if (residentLeader()) {
-        // All loads come first, so that they are under way together: one from the host's
-        // memory takes 0.7 us or more.
-        bool first = gl_WorkGroupID.x == 0u;
-        uvec4 command = residentCommand;
-        uvec4 base = residentBase;
-        uvec4 doorbell = residentDoorbell;
-        uint received = first ? residentReceived : 0u;
-        uint sent = first ? residentSent : 0u;
-        uint taken = first ? residentTaken : 0u;
-        uint beats = first ? residentHeartbeat : 0u;
+        residentCommandHere = residentCommand;
+        residentBaseHere = residentBase;
+        residentDoorbellHere = residentDoorbell;
         uvec4 mine = residentGroups[4u * gl_WorkGroupID.x];
-        uint seen = residentGroups[4u * gl_WorkGroupID.x + 1u].x;
-        uint forwarded = residentRelay.y;
-        uint passed = residentGridGeneration;
-        residentCommandHere = command;
-        residentBaseHere = base;
-        residentDoorbellHere = doorbell;
-        residentDoneHere = mine.x == command.x ? mine.y : 0u;
+        residentDoneHere = mine.x == residentCommandHere.x ? mine.y : 0u;
         residentHaltedHere = mine.z;
         residentIdleHere = mine.w;
-        residentBarriersPassed = passed;
-        if (first) {
-            residentReceivedHere = received;
-            residentSentHere = sent;
-            residentTakenHere = taken;
-            residentBeats = beats;
+        residentBarriersPassed = residentGridGeneration;
+        if (gl_WorkGroupID.x == 0u) {
+            residentReceivedHere = residentReceived;
+            residentSentHere = residentSent;
+            residentTakenHere = residentTaken;
+            residentBeats = residentHeartbeat;
             residentRelay.z = 0u;
-            residentForwarding = forwarded == received + 1u;
+            residentForwarding = residentRelay.y == residentReceivedHere + 1u;
         } else {
-            residentForwardSeen = seen;
+            residentForwardSeen = residentGroups[4u * gl_WorkGroupID.x + 1u].x;
         }
     }
     barrier();

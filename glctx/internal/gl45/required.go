@@ -12,18 +12,23 @@ var always = []string{
 	"glGetIntegerv", "glGetProgramBinary", "glGetProgramInfoLog", "glGetProgramInterfaceiv",
 	"glGetProgramResourceName", "glGetProgramResourceiv", "glGetProgramiv",
 	"glGetShaderInfoLog", "glGetShaderiv", "glGetString", "glGetStringi",
-	"glGetUniformLocation", "glIsProgram", "glLinkProgram", "glMapBufferRange",
+	"glGetProgramResourceIndex", "glGetUniformLocation", "glGetUniformiv", "glIsProgram", "glLinkProgram", "glMapBufferRange",
 	"glMemoryBarrier", "glProgramBinary", "glProgramParameteri", "glShaderSource",
 	"glUniform1f", "glUniform1i", "glUniform1ui", "glUnmapBuffer", "glUseProgram",
 }
 
 // from45 is the calls that contexts of desktop OpenGL 4.5 need in addition.
 var from45 = []string{
-	"glClearNamedBufferData", "glCopyNamedBufferSubData", "glCreateBuffers",
-	"glCreateQueries", "glDebugMessageCallback", "glDebugMessageInsert",
+	"glBindImageTexture", "glBindSampler", "glBindTextureUnit", "glClearNamedBufferData",
+	"glClearTexSubImage", "glCopyImageSubData", "glCopyNamedBufferSubData", "glCreateBuffers",
+	"glCreateQueries", "glCreateSamplers", "glCreateTextures", "glDebugMessageCallback",
+	"glDebugMessageInsert", "glDeleteSamplers", "glDeleteTextures", "glGenerateTextureMipmap",
 	"glGetGraphicsResetStatus", "glGetNamedBufferSubData", "glGetQueryObjectui64v",
-	"glMapNamedBufferRange", "glNamedBufferStorage", "glNamedBufferSubData",
-	"glQueryCounter", "glUnmapNamedBuffer",
+	"glGetTextureParameteriv", "glGetTextureSubImage", "glMapNamedBufferRange",
+	"glNamedBufferStorage", "glNamedBufferSubData", "glPixelStorei", "glQueryCounter",
+	"glSamplerParameteri", "glTextureParameteri", "glTextureStorage1D", "glTextureStorage2D",
+	"glTextureStorage3D", "glTextureSubImage1D", "glTextureSubImage2D", "glTextureSubImage3D",
+	"glUniform4dv", "glUnmapNamedBuffer",
 }
 
 // FirstMissing returns the name of a call that a context needs and isMissing reports, or
