@@ -290,6 +290,15 @@ void main() {
 			t.Fatalf("byte %d is %d, want %d", i, out.Pix[i], 255-v)
 		}
 	}
+	// A job without work groups changes nothing.
+	same := image.NewNRGBA(out.Rect)
+	f.wait(f.submit(Job{
+		Dispatch:       Dispatch{Program: h, Groups: [3]uint32{3, 0, 1}, Images: []Image{{Texture: x}}},
+		TextureOutputs: []TextureOutput{{Texture: x, Picture: same}},
+	}))
+	if !bytes.Equal(same.Pix, out.Pix) {
+		t.Error("a job without work groups changed the texture")
+	}
 	// A picture that shrinks while the job runs is an error of Wait.
 	p := f.submit(Job{
 		Dispatch:       Dispatch{Program: h, Groups: [3]uint32{3, 2, 1}, Images: []Image{{Texture: x}}},
