@@ -290,6 +290,15 @@ void main() {
 			t.Fatalf("byte %d is %d, want %d", i, out.Pix[i], 255-v)
 		}
 	}
+	// A job without work groups changes nothing.
+	same := image.NewNRGBA(out.Rect)
+	f.wait(f.submit(Job{
+		Dispatch:       Dispatch{Program: h, Groups: [3]uint32{3, 0, 1}, Images: []Image{{Texture: x}}},
+		TextureOutputs: []TextureOutput{{Texture: x, Picture: same}},
+	}))
+	if !bytes.Equal(same.Pix, out.Pix) {
+		t.Error("a job without work groups changed the texture")
+	}
 	// A picture that shrinks while the job runs is an error of Wait.
 	p := f.submit(Job{
 		Dispatch:       Dispatch{Program: h, Groups: [3]uint32{3, 2, 1}, Images: []Image{{Texture: x}}},
@@ -621,5 +630,88 @@ func BenchmarkTextures(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// TestVariableGroupSize runs a program with work groups of several sizes, where the driver
+// has them, and checks what is refused.
+func TestVariableGroupSize(t *testing.T) {
+	const text = `#version 450 core
+#extension GL_ARB_compute_variable_group_size : require
+layout(local_size_variable) in;
+layout(std430, binding = 0) writeonly buffer Out { uint y[]; };
+void main() { if (gl_GlobalInvocationID.x < y.length()) y[gl_GlobalInvocationID.x] = gl_LocalGroupSizeARB.x * 1000u + gl_LocalInvocationIndex; }`
+	f := newFixture(t, Options{})
+	if !f.info.VariableGroups {
+		t.Skip("the driver has no GL_ARB_compute_variable_group_size")
+	}
+	h := f.program("variable", text, nil)
+	if h.WorkGroup() != [3]uint32{} {
+		t.Errorf("the work group is %d", h.WorkGroup())
+	}
+	got := make([]uint32, 100)
+	job := Job{Dispatch: Dispatch{Program: h}, Outputs: []Output{{Binding: 0, To: glctx.Bytes(got)}}}
+	for _, size := range []uint32{1, 7, 64, 100} {
+		for i := range got {
+			got[i] = poisonWord
+		}
+		job.Groups, job.GroupSize = [3]uint32{(100 + size - 1) / size, 1, 1}, [3]uint32{size, 1, 1}
+		f.wait(f.submit(job))
+		for i, v := range got {
+			if want := size*1000 + uint32(i)%size; v != want {
+				t.Fatalf("groups of %d: word %d is %d, want %d", size, i, v, want)
+			}
+		}
+	}
+	for want, change := range map[string]func(j *Job){
+		"a GroupSize of 0 along x": func(j *Job) { j.GroupSize = [3]uint32{} },
+		"along y":                  func(j *Job) { j.GroupSize[1] = 1 << 30 },
+		"invocations, this device": func(j *Job) { j.GroupSize = [3]uint32{uint32(f.info.MaxVariableSize[0]), uint32(f.info.MaxVariableSize[1]), 1} },
+		"cannot be dispatched":     func(j *Job) { j.Indirect = &Indirect{f.buffer(make([]uint32, 3)).Memory, 0} },
+	} {
+		j := job
+		change(&j)
+		_, err := f.Submit(t.Context(), j)
+		wantError(t, err, want)
+	}
+}
+
+// TestBarriersFollowStores counts barriers: one before a job that samples what another has
+// stored, none where nothing was, and one before an image is stored to again.
+func TestBarriersFollowStores(t *testing.T) {
+	const text = `
+layout(local_size_x = 1) in;
+layout(binding = 0) uniform usampler2D from;
+layout(r32ui, binding = 0) uniform restrict writeonly uimage2D to;
+void main() { imageStore(to, ivec2(0), texelFetch(from, ivec2(0), 0) + 1u); }`
+	f := newFixture(t, Options{})
+	h := f.program("step", text, nil)
+	var x [4]*Texture
+	for i := range x {
+		x[i] = f.texture(glctx.TextureShape{Format: glctx.R32UI, Width: 1, Height: 1})
+		if err := x[i].Clear(t.Context(), glctx.Region{}, make([]byte, 4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step := func(from, to *Texture) uint64 {
+		before := f.Stats().Barriers
+		f.wait(f.submit(Job{Dispatch: Dispatch{
+			Program: h, Groups: [3]uint32{1, 1, 1},
+			Textures: []Sampled{{Texture: from}}, Images: []Image{{Texture: to, Access: glctx.WriteOnly}},
+		}}))
+		return f.Stats().Barriers - before
+	}
+	step(x[3], x[2]) // the first job with textures has a barrier of all kinds
+	for i, s := range []struct {
+		from, to int
+		barriers uint64
+	}{{0, 1, 0}, {1, 3, 1}, {0, 3, 1}, {0, 2, 0}, {0, 1, 0}, {2, 0, 1}} {
+		if n := step(x[s.from], x[s.to]); n != s.barriers {
+			t.Errorf("step %d: %d barriers, want %d", i, n, s.barriers)
+		}
+	}
+	got := []uint32{poisonWord}
+	if err := x[0].Download(t.Context(), glctx.Region{}, glctx.Bytes(got)); err != nil || got[0] != 2 {
+		t.Errorf("the end of the chain is %d, %v", got[0], err)
 	}
 }

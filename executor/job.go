@@ -25,8 +25,9 @@ type Dispatch struct {
 	// it. The caller's handle may be released once Submit has returned.
 	Program *cache.Handle
 
-	// Groups is the number of work groups along x, y and z. A dispatch with a 0
-	// does nothing.
+	// Groups is the number of work groups along x, y and z. A dispatch with a 0 runs
+	// nothing; where it binds textures it makes the driver ready for them, as Get does
+	// for programs without.
 	Groups [3]uint32
 
 	// GroupSize is the number of invocations of a work group, for a program with

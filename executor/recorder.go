@@ -140,6 +140,8 @@ func (r *recorder) dispatch(gl *glctx.GL, c *command) {
 	case c.indirect != nil:
 		c.indirect.readAt = r.barrier
 		gl.DispatchIndirect(c.indirect.buffer, c.offset)
+	case c.barriers != 0 && c.size[0] == 0 && min(c.groups[0], c.groups[1], c.groups[2]) == 0:
+		gl.DispatchNone() // a plain one, which is faster, does not make the driver ready
 	case c.size[0] != 0:
 		gl.DispatchSized(c.groups[0], c.groups[1], c.groups[2], c.size)
 	default:
