@@ -31,6 +31,15 @@ func (gl *GL) readInterface(p *shader.Program) error {
 	return nil
 }
 
+// readWorkGroup reads the size of the work groups: 0 where dispatches choose it.
+func (gl *GL) readWorkGroup(p *shader.Program) {
+	var group [3]int32
+	gl45.GetProgramiv(p.ID, gl45.COMPUTE_WORK_GROUP_SIZE, &group[0])
+	for axis, v := range group {
+		p.Interface.WorkGroup[axis] = uint32(v)
+	}
+}
+
 // resourceKind has the GL enumerants to query one kind of resource.
 type resourceKind struct {
 	kind       shader.ResourceKind
