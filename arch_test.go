@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"server/wire":       {},
 	"clients":           {},
 
-	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader", "trace"}, // the front door
+	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "server/client", "server/socket", "shader", "trace"}, // the front door
 	"shader":          {},
 	"recording":       {"internal/osfile", "shader"},
 	"drivercache":     {"internal/osfile"},
@@ -54,7 +54,7 @@ var mayImport = map[string][]string{
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
 	"glctx":           {"binary", "drivercache", "recording", "shader", "trace"},
 	"executor":        {"binary", "cache", "glctx", "shader"},
-	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
+	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "server/client", "shader"},
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},

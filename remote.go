@@ -13,6 +13,7 @@ import (
 
 // Stats is what the levels of a GPU's programs did since it was opened.
 type Stats struct {
+	Server bool               `json:"server"` // a server has the GPU and the cache
 	Cache  cache.Stats        `json:"cache"`  // memory and disk
 	Remote remote.StartReport `json:"remote"` // the outcome is off where there is no remote
 }

@@ -20,6 +20,7 @@ type Layer struct {
 	Name          string
 	Shape         Shape
 	Weights, Bias []float32
+	Choice        *Choice // the algorithm; nil: that of the options
 }
 
 // Network is a chain of plans whose intermediate tensors stay on the device. Like a
@@ -50,6 +51,9 @@ func NewNetwork(ctx context.Context, e *executor.Executor, programs executor.Pro
 // add makes layer i, and memory for the output of the layer before.
 func (n *Network) add(ctx context.Context, e *executor.Executor, programs executor.Programs, i int, o PlanOptions) error {
 	l := n.layers[i]
+	if l.Choice != nil {
+		o.Choice = l.Choice
+	}
 	p, err := newPlan(ctx, e, programs, l.Shape, o)
 	if err != nil {
 		return err

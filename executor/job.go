@@ -102,21 +102,20 @@ const (
 	floatUniform
 )
 
+// bases has the base of the values of each kind.
+var bases = [...]shader.Base{intUniform: shader.IntBase, uintUniform: shader.UintBase, floatUniform: shader.FloatBase}
+
 // fits reports whether a uniform of a type can have a value of kind k. The driver converts
 // any value for a bool, and decides about types that have no kind, such as samplers.
 func (k uniformKind) fits(t shader.Type) bool {
-	switch t {
-	case shader.IntType, shader.UintType, shader.FloatType:
-		return t == k.uniformType()
+	if t.Opaque() != shader.NotOpaque || t.Components() != 1 {
+		return true
 	}
-	return true
+	base := t.Base()
+	return base == shader.BoolBase || base == bases[k]
 }
 
-func (k uniformKind) uniformType() shader.Type {
-	return [...]shader.Type{intUniform: shader.IntType, uintUniform: shader.UintType, floatUniform: shader.FloatType}[k]
-}
-
-func (k uniformKind) String() string { return k.uniformType().String() }
+func (k uniformKind) String() string { return bases[k].String() }
 
 // Int returns a value for an int or bool uniform.
 func Int(name string, v int32) Uniform { return Uniform{name, intUniform, uint32(v)} }

@@ -53,8 +53,8 @@ type Counters struct {
 	Failed    uint64 `json:"failed"` // requests that were answered with an error
 	Deadlines uint64 `json:"deadlines"`
 	Weights   uint64 `json:"weights"`   // of plans that were uploaded
-	BytesIn   uint64 `json:"bytes_in"`  // of jobs and copies
-	BytesOut  uint64 `json:"bytes_out"` // likewise
+	BytesIn   uint64 `json:"bytes_in"`  // of jobs, copies and weights
+	BytesOut  uint64 `json:"bytes_out"` // of jobs and copies
 
 	// Of bytes_in and bytes_out, those that were copied between the client and memory that
 	// the device uses. Operands that are used in place are not.

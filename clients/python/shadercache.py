@@ -1443,9 +1443,12 @@ def _connect(path: "str | None", timeout: float) -> "Any":
 
 def _find_socket() -> str:
     path = os.environ.get("SHADERCACHE_SERVER", "")
-    if path not in ("", "auto"):
+    if path == "off":
+        raise _error("no server", "SHADERCACHE_SERVER is off", "unset it, or give a path")
+    if path not in ("", "auto", "start"):
         if not path.startswith("/"):
-            raise _usage(f'SHADERCACHE_SERVER is "{path}"', "give an absolute path, or auto")
+            hint = "give an absolute path, auto, start or off"
+            raise _usage(f'SHADERCACHE_SERVER is "{path}"', hint)
         return path
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and runtime.startswith("/"):

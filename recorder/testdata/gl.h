@@ -189,7 +189,7 @@ static GLuint linked(const char *first, const char *second) {
   return p;
 }
 
-static void ok(GLuint p) {
+static inline void ok(GLuint p) {
   GLint status = 0;
   gl.glGetProgramiv(p, GL_LINK_STATUS, &status);
   if (!status)

@@ -81,7 +81,14 @@ type Welcome struct {
 // worker starts, or starts again, answers when it is ready; ctx limits that time.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Path == "" {
-		o.Path = socket.DefaultPath()
+		path, err := socket.DefaultPath()
+		if errors.Is(err, socket.ErrOff) {
+			err = fmt.Errorf("%w: %w", ErrNoServer, err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("client: %w", err)
+		}
+		o.Path = path
 	}
 	if o.Name == "" && len(os.Args) > 0 {
 		o.Name = os.Args[0]
