@@ -113,7 +113,7 @@ func TestProgramsPage(t *testing.T) {
 				t.Fatalf("%s: %v\n%s", name, err, out)
 			}
 			t.Logf("%s%s", name, out)
-			replayed := strings.Contains(command, "exec --") && !strings.Contains(command, "--record") || strings.Contains(command, "shadercache env")
+			replayed := strings.Contains(command, " -- ") && !strings.Contains(command, "--record") || strings.Contains(command, "shadercache env")
 			// Mesa keeps a file for each entry. A pod copies them from its image first.
 			if added := driverEntries(home) - before; replayed && isMesa && added > 0 && b.machine != "pod" {
 				t.Errorf("%s: the driver added %d entries\n%s", name, added, out)
@@ -123,7 +123,7 @@ func TestProgramsPage(t *testing.T) {
 			}
 		}
 	}
-	for _, section := range []string{"Python", "Engines", "Embedders", "Containers"} {
+	for _, section := range []string{"Python", "Engines", "Embedders", "Containers", "What exec saved"} {
 		if sections[section] == 0 {
 			t.Errorf("the section %s starts no program", section)
 		}

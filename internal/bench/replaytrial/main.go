@@ -8,6 +8,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -169,7 +170,7 @@ func (b *bench) replay(machine string) (r replayed, err error) {
 		Failed   int
 	}
 	if jsonErr := json.Unmarshal(out, &result); jsonErr != nil {
-		return r, fmt.Errorf("preload: %w, %w", err, jsonErr)
+		return r, fmt.Errorf("preload: %w", errors.Join(err, jsonErr))
 	}
 	r.Failed = result.Failed
 	for _, p := range result.Programs {
