@@ -17,6 +17,7 @@ import (
 //	README.md, CACHEDIR.TAG   describe the directory, for people and for backup programs
 //	cache_stats.json          lifetime counters: see statsFile
 //	starts.jsonl              what each start did: see Starts
+//	exec.jsonl                what programs of exec --report found: see Runs
 //	compiled.json             what starts compiled: see Recompiled
 //	stats_zero.json           the counters at the last Zero
 //	settings.json             limits of the directory: see Settings
@@ -45,6 +46,7 @@ compiles again.
   sources/             the programs' texts, where keeping them was asked for
   cache_stats.json     how often programs were found here
   starts.jsonl         what the latest starts found and compiled
+  exec.jsonl           what programs of "shadercache exec --report" found
   settings.json        limits, where "shadercache config set" stored any
 
 "shadercache stats", "list" and "prune" show and trim it.

@@ -57,6 +57,9 @@ func recordedPrograms(t testing.TB) map[string]*recording.Program {
 			glsl(recording.Compute, "#version 430\nlayout(local_size_x = 8) in; layout(std430) buffer B { float b[]; };\nvoid main() { b[0] += 3.5; }")}},
 		"a part of a pipeline": {Context: core, Separable: true, Retrievable: true, Stages: []recording.Stage{
 			glsl(recording.Vertex, "#version 450\nout gl_PerVertex { vec4 gl_Position; }; void main() { gl_Position = vec4(gl_VertexID); }")}},
+		"a variable group size": {Context: core, Stages: []recording.Stage{glsl(recording.Compute,
+			"#version 430\n#extension GL_ARB_compute_variable_group_size : require\nlayout(local_size_variable) in; layout(std430) buffer B { float b[]; };\n"+
+				"void main() { b[gl_GlobalInvocationID.x] += 6.5; }")}},
 		"SPIR-V": {Context: core, Stages: []recording.Stage{{Kind: recording.Compute, Module: spirvModule(t)}}},
 	}
 }
@@ -87,10 +90,12 @@ func spirvModule(t testing.TB) *recording.Module {
 func TestReplay(t *testing.T) {
 	c := gltest.Open(t)
 	want := map[string]glctx.Priming{"a part of a pipeline": glctx.NotPrimed, "compute": glctx.Dispatched, "two texts of a stage": glctx.Dispatched,
-		"created": glctx.Dispatched, "SPIR-V": glctx.Dispatched}
+		"a variable group size": glctx.Dispatched,
+		"created":               glctx.Dispatched, "SPIR-V": glctx.Dispatched}
 	before := c.Counters()
 	for name, p := range recordedPrograms(t) {
-		if name == "SPIR-V" && !c.Info().Has("GL_ARB_gl_spirv") {
+		needs := map[string]string{"SPIR-V": "GL_ARB_gl_spirv", "a variable group size": "GL_ARB_compute_variable_group_size"}[name]
+		if needs != "" && !c.Info().Has(needs) {
 			continue
 		}
 		r, err := c.Replay(context.Background(), p)

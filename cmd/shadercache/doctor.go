@@ -21,6 +21,8 @@ one command that fixes it.
                 a pull takes, into a directory that is removed
   programs      damaged, or in quarantine because a process died of them
   hits          programs are stored, yet compiled again and again
+  exec          each start of a program of exec --report makes the driver add to
+                its cache
 
 It changes nothing, apart from making the cache directory where it is missing.
 

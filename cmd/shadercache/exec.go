@@ -44,6 +44,13 @@ the executable. The programs see nothing of it, and a full disk costs them nothi
 the recording. Programs that are linked statically, setuid or 32-bit are not recorded,
 nor are those of another C library than glibc.
 
+With --report this process stays beside the program, passes signals on, and at
+its end prints to standard error how many entries of its own cache the driver
+read, and how many it had to add; stats has the totals. Mesa's reads are seen.
+NVIDIA's driver reads its files as a whole, so only additions are known. What
+other processes did with the directory meanwhile counts too. Which programs were
+compiled shows shadercache recording diff.
+
 The exit code is the program's; 127 when there is no such program, 126 when it
 cannot be executed.`
 
@@ -51,9 +58,9 @@ const execExample = `  shadercache --log-level info exec -- glmark2 --off-screen
   shadercache exec --record shaders -- python3 simulation.py`
 
 func newExec(o *options) *cobra.Command {
-	folder := ""
+	folder, report := "", false
 	cmd := &cobra.Command{
-		Use:                   "exec [--record DIR] -- PROGRAM [ARGUMENT ...]",
+		Use:                   "exec [--record DIR] [--report] -- PROGRAM [ARGUMENT ...]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Run any OpenGL program with the managed driver cache",
 		Long:                  execUsage,
@@ -63,17 +70,18 @@ func newExec(o *options) *cobra.Command {
 			if folder == "" && cmd.Flags().Changed("record") {
 				return cli.Usage(cmd, errors.New("--record needs the name of a folder"))
 			}
-			return o.exec(cmd.Context(), args, folder)
+			return o.exec(cmd.Context(), args, folder, report)
 		},
 	}
 	cmd.Flags().StringVar(&folder, "record", "", "write every OpenGL program that is linked to a folder")
+	cmd.Flags().BoolVar(&report, "report", false, "report at its end what the driver read of its cache, and added")
 	cmd.Flags().SetInterspersed(false)
 	return cli.Without(cmd, "device", "api")
 }
 
 // exec replaces this process. It returns where the program cannot be started, or not be
 // recorded to a folder that was named.
-func (o *options) exec(ctx context.Context, args []string, folder string) error {
+func (o *options) exec(ctx context.Context, args []string, folder string, report bool) error {
 	program, err := findProgram(args[0])
 	if err == nil && folder != "" {
 		err = o.record(ctx, folder, program)
@@ -82,6 +90,9 @@ func (o *options) exec(ctx context.Context, args []string, folder string) error 
 		return err
 	}
 	o.setExecEnvironment()
+	if report {
+		return o.execReporting(program, args)
+	}
 	err = syscall.Exec(program, args, os.Environ())
 	if errors.Is(err, syscall.ENOEXEC) && isScript(program) {
 		err = syscall.Exec("/bin/sh", append([]string{"sh", program}, args[1:]...), os.Environ())

@@ -72,6 +72,7 @@ type statsResult struct {
 	Lifetime         lifetimeLine         `json:"lifetime"`           // everything since the directory was made, or since --zero
 	Levels           []levelLine          `json:"levels"`             // that requests go through, the same time as lifetime
 	Zeroed           bool                 `json:"zeroed"`             // --zero made the figures begin again
+	Exec             execLine             `json:"exec"`               // runs of exec --report since the same time as starts
 
 	counters binary.Counters
 }
@@ -103,6 +104,24 @@ type startsLine struct {
 	// MachineCodeMisses is the number of programs that were loaded and whose machine code
 	// the driver made again.
 	MachineCodeMisses uint64 `json:"machine_code_misses"`
+}
+
+// execLine sums up programs that know nothing of the cache.
+type execLine struct {
+	Runs  int   `json:"runs"`
+	Read  int   `json:"read"`  // entries of the driver's cache, as far as is known
+	Added int   `json:"added"` // entries that the driver had to add
+	Bytes int64 `json:"bytes"` // of them
+}
+
+func newExecLine(runs []binary.Run) (line execLine) {
+	for _, r := range runs {
+		line.Runs++
+		line.Read += max(r.Read, 0)
+		line.Added += r.Added
+		line.Bytes += r.Bytes
+	}
+	return line
 }
 
 // lifetimeLine holds the counters of the directory.
@@ -251,7 +270,8 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	}
 	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
 	r.Levels = newLevels(lifetime, remote.DirCounters(dir))
-	r.Starts = newStartsLine(dir, since)
+	begin := beginOf(dir, since)
+	r.Starts, r.Exec = newStartsLine(dir, begin), newExecLine(dir.Runs(begin))
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
 	r.BenchBytes = bytesBelow(bench.Dir(path))
 	return r, o.ForStores(dir, func(_ string, store *binary.Store) error {
@@ -291,14 +311,19 @@ func newLifetimeLine(c binary.Counters) lifetimeLine {
 	}
 }
 
-// newStartsLine sums up the starts of the latest time; all of them where since is 0.
-func newStartsLine(dir *binary.Dir, since time.Duration) startsLine {
+// beginOf returns the begin of the figures of the latest time; of all where since is 0.
+func beginOf(dir *binary.Dir, since time.Duration) time.Time {
 	begin := dir.ZeroTime()
 	if since > 0 {
 		if earliest := time.Now().Add(-since).UTC(); earliest.After(begin) {
 			begin = earliest
 		}
 	}
+	return begin
+}
+
+// newStartsLine sums up the starts since a time.
+func newStartsLine(dir *binary.Dir, begin time.Time) startsLine {
 	c := binary.SumStarts(dir.Starts(begin))
 	line := startsLine{
 		Starts:       c.Starts,
@@ -359,6 +384,9 @@ func (r *statsResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s cached, %d on disk, %s saved\n",
 		cli.Plural(usable, "program"), onDisk, cli.ReadableDuration(saved))
 	r.Starts.Print(w)
+	if r.Exec.Runs > 0 {
+		fmt.Fprintf(w, "%s of exec --report: the driver read %d entries of its own cache and added %d\n", cli.Plural(r.Exec.Runs, "run"), r.Exec.Read, r.Exec.Added)
+	}
 	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", cli.EscapeName(r.Dir), cli.ReadableBytes(r.DriverCacheBytes))
 	if r.BenchBytes > 0 {
 		fmt.Fprintf(w, "benchmarks keep %s more in bench/, which clear deletes\n", cli.ReadableBytes(r.BenchBytes))

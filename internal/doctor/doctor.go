@@ -57,6 +57,7 @@ func Examine(o *cli.Options) *Report {
 		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)
 		r.examineHits(dir)
+		r.examineRuns(dir)
 	}
 	return r
 }

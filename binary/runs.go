@@ -1,0 +1,82 @@
+package binary
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// exec.jsonl holds what drivers did with their own cache while a program ran that
+// "shadercache exec --report" started: a line of JSON for each, appended in one write. Of a
+// file above runsBytes the later half is kept.
+const (
+	runsName  = "exec.jsonl"
+	runsBytes = 256 << 10
+	runsLimit = 4 << 20 // of a file that is read
+)
+
+// Run is one run of a program that knows nothing of this cache.
+type Run struct {
+	Time    time.Time `json:"time"`    // of its end
+	Program string    `json:"program"` // path
+	Read    int       `json:"read"`    // entries of the driver's cache that it read; -1 = unknown
+	Added   int       `json:"added"`   // entries that the driver had to add
+	Bytes   int64     `json:"bytes"`   // of the added entries
+	Millis  float64   `json:"ms"`      // that it ran
+}
+
+// AppendRun records a run.
+func (d *Dir) AppendRun(r Run) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(d.path, runsName)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return damaged("is not a regular file") // opening a FIFO might block
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	if info, err := f.Stat(); err != nil || info.Size() <= runsBytes || osfile.TryLock(f, true) != nil {
+		return err // another process is shortening it
+	}
+	runs := d.Runs(time.Time{})
+	return osfile.WriteUnsynced(path, func(w *bufio.Writer) error {
+		for _, r := range runs[len(runs)/2:] {
+			if err := json.NewEncoder(w).Encode(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Runs returns the runs since a time, or since [Dir.Zero], in the order of their ends. A
+// line that cannot be read is left out.
+func (d *Dir) Runs(since time.Time) (runs []Run) {
+	if zero := d.readZero(); zero.Time.After(since) {
+		since = zero.Time
+	}
+	data, _, err := readRegular(filepath.Join(d.path, runsName), runsLimit)
+	if err != nil {
+		return nil
+	}
+	for line := range bytes.Lines(data) {
+		var r Run
+		if json.Unmarshal(line, &r) == nil && !r.Time.IsZero() && !r.Time.Before(since) {
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}

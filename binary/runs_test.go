@@ -1,0 +1,62 @@
+package binary
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRuns(t *testing.T) {
+	dir, err := OpenDir(filepath.Join(t.TempDir(), "cache"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := dir.Runs(time.Time{}); got != nil {
+		t.Errorf("in a new directory: %v", got)
+	}
+	first := Run{Time: time.Now().Add(-time.Hour).UTC().Round(0), Program: "/usr/bin/app", Read: 4, Added: 2, Bytes: 99, Millis: 1.5}
+	second := first
+	second.Time = second.Time.Add(time.Minute)
+	for _, r := range []Run{first, second} {
+		if err := dir.AppendRun(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir.Path(), runsName)
+	if err := os.WriteFile(path, append([]byte("not JSON\n"), mustRead(t, path)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := dir.Runs(time.Time{}); len(got) != 2 || got[0] != first {
+		t.Errorf("%+v", got)
+	}
+	if got := dir.Runs(second.Time); len(got) != 1 || got[0] != second {
+		t.Errorf("%+v", got)
+	}
+	long := first
+	long.Program = strings.Repeat("x", runsBytes/8)
+	for range 20 {
+		if err := dir.AppendRun(long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(mustRead(t, path)); n > runsBytes+runsBytes/4 {
+		t.Errorf("the file has %d bytes", n)
+	}
+	if report, err := dir.Verify(false, nil); err != nil || report.Unknown != 0 || !report.OK() {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if _, err := dir.Clear(PruneOptions{}); err != nil || len(dir.Runs(time.Time{})) > 0 {
+		t.Errorf("after a clear: %v", err)
+	}
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
