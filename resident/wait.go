@@ -60,24 +60,12 @@ func (sc *scheduler) seesEnd() bool {
 	return seen && sc.chainLength() == 1 && sc.mode.Actual != Persistent
 }
 
-const (
-	// maxUnfenced bounds the expected duration of ticks without a fence. Longer ones have
-	// timestamps, and may be asked to end.
-	maxUnfenced = time.Millisecond
+// endSpinTime is how long waitEnd spins for the end of a tick.
+const endSpinTime = 3 * pace.ShortTick
 
-	// endSpinTime is how long waitEnd spins for a tick, beyond its expected duration.
-	endSpinTime = 3 * pace.ShortTick
-)
-
-// waitEnd waits until mapped memory shows the end of a submission without a fence, and
+// waitEnd spins until mapped memory shows the end of a submission without a fence, and
 // reports whether it does: not where the tick takes long, because its steps became slower.
-// It sleeps for most of a longer tick, and then spins; where a caller needs a boundary, it
-// spins.
 func (sc *scheduler) waitEnd(f *submission) bool {
-	expected := min(sc.estimator.Expect(f.steps), maxUnfenced)
-	if sc.endedEarly {
-		expected = 0 // as idle groups will end this one, too
-	}
 	for now := time.Now(); !sc.options.test.unseen; now = time.Now() {
 		for range 64 {
 			if int32(sc.words.Load(wire.AtTicks)-f.endsAt) >= 0 {
@@ -89,13 +77,8 @@ func (sc *scheduler) waitEnd(f *submission) bool {
 			}
 		}
 		f.Missed = now
-		elapsed := now.Sub(sc.timer.BeginOf(f.Sample))
-		switch left := expected - elapsed; {
-		case elapsed > expected+endSpinTime:
+		if now.Sub(sc.timer.BeginOf(f.Sample)) > endSpinTime {
 			return false
-		case left > 2*pace.ShortestSleep+expected/8 && !sc.run.attention.Load():
-			sc.counts.sleeps.Add(1)
-			pace.Sleep(min(left-pace.ShortestSleep-expected/8, maxUnfenced/4), sc.run.wake)
 		}
 	}
 	return false
