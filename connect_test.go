@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
@@ -212,6 +213,45 @@ func TestOpenUsesNoServer(t *testing.T) {
 	}
 	if _, err := shadercache.Connect(t.Context(), shadercache.Options{NoExecutor: true}); !errors.Is(err, shadercache.ErrInvalid) {
 		t.Errorf("Connect without an executor: %v", err)
+	}
+}
+
+// Two devices of one kind do not take each other's programs and buffers: in a server they
+// have the same numbers.
+func TestObjectsOfAnotherDevice(t *testing.T) {
+	server := startServer(t)
+	for _, name := range []string{shadercache.ServerOff, server.path} {
+		var devices [2]shadercache.Device
+		for i := range devices {
+			d, err := shadercache.Connect(t.Context(), shadercache.Options{Dir: t.TempDir(), Server: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			devices[i] = d
+		}
+		ctx, r, others := t.Context(), &record{t: t, d: devices[0]}, &record{t: t, d: devices[1]}
+		p, other := r.get(increased), others.get(increased)
+		b, otherBuffer := must(devices[0].NewBuffer(ctx, 256))(r), must(devices[1].NewBuffer(ctx, 256))(r)
+		shape := conv2d.GEMMProblem{M: 8, N: 8, K: 8}.Shape()
+		plan := must(conv2d.OpenPlan(ctx, devices[0], conv2d.DevicePlanOptions{}, shape))(r)
+		must(plan.SetWeights(ctx, 1, make([]float32, 64), nil))(r)
+		for what, d := range map[string]shadercache.Dispatch{
+			"program": {Program: other, Buffers: []shadercache.Bound{{Buffer: b}}},
+			"buffer":  {Program: p, Buffers: []shadercache.Bound{{Buffer: otherBuffer}}},
+		} {
+			d.Groups = [3]uint32{1, 1, 1}
+			if err := devices[0].Run(ctx, &shadercache.Job{Dispatch: d}); !errors.Is(err, shadercache.ErrInvalid) {
+				t.Errorf("%s: %s of another device: %v", name, what, err)
+			}
+		}
+		if _, err := plan.SubmitBuffers(ctx, b, otherBuffer); !errors.Is(err, shadercache.ErrInvalid) {
+			t.Errorf("%s: buffer of a plan of another device: %v", name, err)
+		}
+		plan.Release()
+		for _, each := range []interface{ Release() }{p, other, b, otherBuffer} {
+			each.Release()
+		}
 	}
 }
 

@@ -182,17 +182,27 @@ func (b *ownBuffer) Read(ctx context.Context, offset int, dst []byte) (uint64, e
 	return b.mu.version, nil
 }
 
+// Use returns the memory of the buffer for a job of the executor, which writes it or not:
+// for packages above this one.
+func (b *ownBuffer) Use(writes bool) (*executor.Memory, error) {
+	if b.released.Load() {
+		return nil, ErrReleased
+	}
+	if writes {
+		b.wrote()
+	}
+	return b.memory, nil
+}
+
 // bound returns the memory of a buffer at a binding.
 func (d *ownDevice) bound(of *Bound) (executor.Bound, error) {
 	b, ok := of.Buffer.(*ownBuffer)
-	switch {
-	case !ok || b.device != d:
+	if !ok || b.device != d {
 		return executor.Bound{}, fmt.Errorf("%w: binding %d has no buffer of this device", ErrInvalid, of.Binding)
-	case b.released.Load():
-		return executor.Bound{}, fmt.Errorf("buffer at binding %d: %w", of.Binding, ErrReleased)
 	}
-	if !of.ReadOnly {
-		b.wrote()
+	memory, err := b.Use(!of.ReadOnly)
+	if err != nil {
+		return executor.Bound{}, fmt.Errorf("buffer at binding %d: %w", of.Binding, err)
 	}
-	return executor.Bound{Binding: of.Binding, Memory: b.memory, Offset: of.Offset, Size: of.Size, ReadOnly: of.ReadOnly}, nil
+	return executor.Bound{Binding: of.Binding, Memory: memory, Offset: of.Offset, Size: of.Size, ReadOnly: of.ReadOnly}, nil
 }

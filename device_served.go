@@ -96,14 +96,17 @@ func (d *servedDevice) preload(ctx context.Context, source *shader.Source, r *ca
 }
 
 // servedProgram is a program of a server.
-type servedProgram struct{ *client.Program }
+type servedProgram struct {
+	*client.Program
+	device *servedDevice
+}
 
 func (d *servedDevice) Get(ctx context.Context, source *shader.Source) (Program, error) {
 	p, err := d.client.Program(ctx, source)
 	if err != nil {
 		return nil, servedError(err)
 	}
-	return &servedProgram{p}, nil
+	return &servedProgram{p, d}, nil
 }
 
 // Origin returns the origin by the name that the server gives it.
@@ -114,6 +117,9 @@ type servedBuffer struct {
 	*client.Buffer
 	device *servedDevice
 }
+
+// Served returns the client's buffer, for packages above this one.
+func (b *servedBuffer) Served() *client.Buffer { return b.Buffer }
 
 func (d *servedDevice) NewBuffer(ctx context.Context, size int) (Buffer, error) {
 	return d.buffer(d.client.NewBuffer(ctx, size))

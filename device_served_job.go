@@ -48,7 +48,7 @@ func (d *servedDevice) job(j *Job) (*client.Job, error) {
 
 func (d *servedDevice) dispatch(of *Dispatch) (client.Dispatch, error) {
 	program, ok := of.Program.(*servedProgram)
-	if !ok {
+	if !ok || program.device != d {
 		return client.Dispatch{}, fmt.Errorf("%w: a dispatch without a program of this device", ErrInvalid)
 	}
 	to := client.Dispatch{Program: program.Program, Groups: of.Groups, Params: of.Params, ParamsBinding: of.ParamsBinding}

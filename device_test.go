@@ -372,11 +372,45 @@ var deviceOperations = []struct {
 		r.plan(ctx, []conv2d.Layer{{Name: "gemm", Shape: shape, Weights: conv2d.RandomValues(65*129, 3)}})
 	}},
 	{"network", func(ctx context.Context, r *record) { r.plan(ctx, conv2d.SampleNetwork(2)) }},
+	{"product that is added to a buffer", func(ctx context.Context, r *record) {
+		problem := conv2d.GEMMProblem{M: 16, N: 24, K: 40, Factors: conv2d.AlphaBeta(0.5, 2)}
+		a, b, c := conv2d.RandomValues(16*40, 1), conv2d.RandomValues(40*24, 2), conv2d.RandomValues(16*24, 3)
+		p := must(conv2d.OpenPlan(ctx, r.d, conv2d.DevicePlanOptions{}, problem.Shape()))(r)
+		defer p.Release()
+		must(p.SetWeights(ctx, 1, b, nil))(r)
+		r.fails("without a buffer", p.Run(ctx, a, slices.Clone(c)))
+		input, output := must(r.d.NewBuffer(ctx, 4*len(a)))(r), must(r.d.NewBuffer(ctx, 4*len(c)))(r)
+		defer input.Release()
+		defer output.Release()
+		must(input.Write(ctx, 0, glctx.Bytes(a)))(r)
+		must(output.Write(ctx, 0, glctx.Bytes(c)))(r)
+		for range 2 {
+			pending := must(p.SubmitBuffers(ctx, input, output))(r)
+			if err := pending.Wait(ctx); err != nil {
+				r.t.Fatal(err)
+			}
+			got := poisoned(len(c))
+			r.add("version %d", must(output.Read(ctx, 0, glctx.Bytes(got)))(r))
+			want := conv2d.ReferenceGEMM(problem, conv2d.GEMMTensors{A: a, B: b, C: c})
+			if report := conv2d.Compare(got, want, p.Layers()[0].Tolerance); !report.OK() {
+				r.t.Error(report)
+			}
+			c = got
+		}
+		r.add("%x", sha256.Sum256(glctx.Bytes(c)))
+		_, err := p.SubmitBuffers(ctx, output, input) // too small
+		r.fails("buffers of other sizes", err)
+		_, err = p.SubmitBuffers(ctx, input, nil)
+		r.fails("no buffer", err)
+		input.Release()
+		_, err = p.SubmitBuffers(ctx, input, output)
+		r.fails("a buffer that was released", err)
+	}},
 	{"invalid plans", func(ctx context.Context, r *record) {
 		gemm := func(m, n, k int) conv2d.Shape { return conv2d.GEMMProblem{M: m, N: n, K: k}.Shape() }
 		for name, layers := range map[string][]conv2d.Shape{
 			"no layers": nil, "no size": {gemm(0, 1, 1)}, "do not fit": {gemm(8, 8, 8), gemm(9, 9, 9)},
-			"no problem": {{}},
+			"no problem": {{}}, "beta before the last": {conv2d.GEMMProblem{M: 8, N: 8, K: 8, Factors: conv2d.AlphaBeta(1, 1)}.Shape(), gemm(8, 8, 8)},
 		} {
 			if _, err := conv2d.OpenPlan(ctx, r.d, conv2d.DevicePlanOptions{}, layers...); kindOf(err) != "invalid" {
 				r.t.Errorf("%s: got the error %v", name, err)

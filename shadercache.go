@@ -73,7 +73,7 @@ type Options struct {
 	// server. Default: $SHADERCACHE_SERVER, else off.
 	Server string
 
-	// NoExecutor leaves GPU.Executor nil. An executor takes 12 MiB of memory by
+	// NoExecutor leaves GPU.Executor nil. An executor takes 16 MiB of memory by
 	// default, half of it on the device. It needs OpenGL 4.5: over a context of another
 	// kind, see Context.Kind, Open and New return glctx.ErrNeeds45 without NoExecutor.
 	NoExecutor bool

@@ -180,7 +180,7 @@ func TestHandleDescribesItsProgram(t *testing.T) {
 	if h.Name() != "a" || h.Key() != src.Key() {
 		t.Errorf("handle of %s %s", h.Name(), h.Key())
 	}
-	if h.WorkGroup() != h.Interface().WorkGroup || h.WorkGroup()[0] == 0 || len(h.Interface().Resources) != 1 {
+	if h.WorkGroup() != h.Interface().WorkGroup || h.WorkGroup()[0] == 0 || len(h.Interface().Resources) != 2 {
 		t.Errorf("interface %+v, work group %v", h.Interface(), h.WorkGroup())
 	}
 }

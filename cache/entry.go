@@ -64,7 +64,7 @@ type share struct {
 }
 
 const (
-	lanes  = 8
+	lanes  = 32 // twice the CPUs of most GPU hosts: a CPU's number is found by chance
 	sealed = math.MinInt64 / 2
 )
 
@@ -79,6 +79,7 @@ var (
 
 // newEntry returns the entry of a program without handles that the cache owns.
 func newEntry(src *shader.Source, program shader.Program, origin Origin, clock *clock) *entry {
+	program.Interface.DeclareFormats(src)
 	e := &entry{key: src.Key(), name: src.Name(), program: program, origin: origin, clock: clock}
 	for i := range e.shares {
 		e.shares[i].entry = e

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,16 @@ func TestRefusedBlobIsReplaced(t *testing.T) {
 	for name, spoil := range map[string]func(*cachetest.Device, bool){
 		"rejected":          (*cachetest.Device).RejectBinaries,
 		"another interface": (*cachetest.Device).ChangeInterfaces,
+		"another image": func(d *cachetest.Device, change bool) {
+			if change {
+				d.ChangeInterface(func(i *shader.Interface) { i.Resources[1].Type++ })
+			}
+		},
+		"another unit": func(d *cachetest.Device, change bool) {
+			if change {
+				d.ChangeInterface(func(i *shader.Interface) { i.Resources[1].Unit++ })
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := newFixture(t, cache.Options{})
@@ -44,6 +55,33 @@ func TestRefusedBlobIsReplaced(t *testing.T) {
 			last.wantOrigin(a, cache.Disk)
 		})
 	}
+}
+
+// TestBlobsWithoutTypesAreLoaded loads a blob whose interface was hashed before it had
+// types and units.
+func TestBlobsWithoutTypesAreLoaded(t *testing.T) {
+	first := newFixture(t, cache.Options{})
+	a := source("a")
+	first.wantOrigin(a, cache.Compiled)
+	first.flush()
+	old := *first.store.Blob(a.Key())
+	h := first.get(a)
+	untyped := h.Interface()
+	untyped.Resources = slices.Clone(untyped.Resources)
+	for i := range untyped.Resources {
+		untyped.Resources[i].Type, untyped.Resources[i].Unit = 0, 0
+	}
+	h.Release()
+	if old.Interface == untyped.Digest() {
+		t.Fatal("types and units do not count")
+	}
+	old.Interface = untyped.Digest()
+	store := cachetest.NewStore()
+	if err := store.Put(&old); err != nil {
+		t.Fatal(err)
+	}
+	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
+	f.wantOrigin(a, cache.Disk)
 }
 
 func TestRefusedBytesInMemoryAreDropped(t *testing.T) {

@@ -148,7 +148,7 @@ func mismatch(program shader.Program, blob *binary.Blob) string {
 	if program.Interface.WorkGroup != blob.WorkGroup {
 		return "the loaded program has another work group size"
 	}
-	if program.Interface.Digest() != blob.Interface {
+	if !program.Interface.Matches(blob.Interface) {
 		return "the loaded program has another interface"
 	}
 	return ""

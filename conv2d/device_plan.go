@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server/client"
 )
@@ -34,6 +35,11 @@ type DevicePlan interface {
 	// Run computes the plan once, and Submit does not wait for it.
 	Run(ctx context.Context, input, output []float32) error
 	Submit(ctx context.Context, input, output []float32) (shadercache.Pending, error)
+
+	// SubmitBuffers is Submit from a buffer to another one: data stays on the GPU. A
+	// matrix product with a beta adds to what output has; Run and Submit return
+	// shadercache.ErrInvalid for it.
+	SubmitBuffers(ctx context.Context, input, output shadercache.Buffer) (shadercache.Pending, error)
 
 	// Layers returns what was chosen for each layer, and Programs the origin of each
 	// program when the plan was opened.
@@ -72,9 +78,9 @@ type DevicePlanOptions struct {
 }
 
 // OpenPlan makes a plan of layers for a device, or opens the one of a name. It returns
-// shadercache.ErrInvalid for layers that do not fit together or the device, and for
-// matrix products with a beta, and shadercache.ErrExists where the named plan has other
-// layers.
+// shadercache.ErrInvalid for layers that do not fit together or the device, for a matrix
+// product with a beta before the last layer, and shadercache.ErrExists where the named
+// plan has other layers.
 func OpenPlan(ctx context.Context, d shadercache.Device, o DevicePlanOptions, layers ...Shape) (DevicePlan, error) {
 	for _, s := range layers {
 		if err := s.Validate(); err != nil {
@@ -138,6 +144,36 @@ func (p *ownPlan) Submit(ctx context.Context, input, output []float32) (shaderca
 	}
 	return p.gpu.SubmitJob(ctx, job)
 }
+
+// ownMemory is a shadercache.Buffer of this process.
+type ownMemory interface {
+	Use(writes bool) (*executor.Memory, error)
+}
+
+func (p *ownPlan) SubmitBuffers(ctx context.Context, input, output shadercache.Buffer) (shadercache.Pending, error) {
+	from, isFrom := input.(ownMemory)
+	to, isTo := output.(ownMemory)
+	if !isFrom || !isTo {
+		return nil, errOtherDevice
+	}
+	in, err := from.Use(false)
+	if err != nil {
+		return nil, err
+	}
+	out, err := to.Use(true)
+	if err != nil {
+		return nil, err
+	}
+	dispatches, err := p.Dispatches(in, out)
+	if err != nil {
+		return nil, p.err(err)
+	}
+	return p.gpu.SubmitJob(ctx, JobOf(dispatches...))
+}
+
+// errOtherDevice is returned for a buffer of another kind of device. One of another device
+// of the same kind is refused by the executor or the client.
+var errOtherDevice = fmt.Errorf("%w: a buffer of another device", shadercache.ErrInvalid)
 
 // Run replaces the method of the network: it computes one job.
 func (p *ownPlan) Run(ctx context.Context, input, output []float32) error {
@@ -222,6 +258,22 @@ func (p *servedPlan) SetWeights(ctx context.Context, version uint64, weights, bi
 
 func (p *servedPlan) Submit(ctx context.Context, input, output []float32) (shadercache.Pending, error) {
 	pending, err := p.Plan.Submit(ctx, client.Input{Data: glctx.Bytes(input)}, client.Output{To: glctx.Bytes(output)})
+	if err != nil {
+		return nil, p.device.Err(err)
+	}
+	return &servedRun{pending, p.device}, nil
+}
+
+// servedMemory is a shadercache.Buffer of a server.
+type servedMemory interface{ Served() *client.Buffer }
+
+func (p *servedPlan) SubmitBuffers(ctx context.Context, input, output shadercache.Buffer) (shadercache.Pending, error) {
+	from, isFrom := input.(servedMemory)
+	to, isTo := output.(servedMemory)
+	if !isFrom || !isTo {
+		return nil, errOtherDevice
+	}
+	pending, err := p.Plan.SubmitBuffers(ctx, from.Served(), to.Served())
 	if err != nil {
 		return nil, p.device.Err(err)
 	}

@@ -59,8 +59,8 @@ func (n *Network) add(ctx context.Context, e *executor.Executor, programs execut
 		return err
 	}
 	n.plans = append(n.plans, p)
-	if p.keepsOutput {
-		return fmt.Errorf("%v changes an output that is there", l.Shape)
+	if p.keepsOutput && i < len(n.layers)-1 {
+		return fmt.Errorf("%v changes an output that is there: only the last layer can", l.Shape)
 	}
 	if i > 0 {
 		before := n.plans[i-1]
@@ -99,8 +99,11 @@ func (n *Network) InputLen() int { return n.first().InputLen() }
 func (n *Network) OutputLen() int { return n.last().OutputLen() }
 
 // Job is one run of all layers: input goes up and output comes down with the job.
-// It fails for slices of other lengths.
+// It fails for slices of other lengths, and where KeepsOutput.
 func (n *Network) Job(input, output []float32) (executor.Job, error) {
+	if n.KeepsOutput() {
+		return executor.Job{}, n.errKeepsOutput()
+	}
 	if err := checkAll(length{"input", len(input), n.InputLen()}, length{"output", len(output), n.OutputLen()}); err != nil {
 		return executor.Job{}, err
 	}
@@ -117,8 +120,16 @@ func (n *Network) Job(input, output []float32) (executor.Job, error) {
 	return job, nil
 }
 
+// KeepsOutput reports whether the values of the output from before matter: the last layer
+// is a matrix product with a beta, or with gaps in C. Then runs are made of Dispatches.
+func (n *Network) KeepsOutput() bool { return n.last().keepsOutput }
+
+func (n *Network) errKeepsOutput() error {
+	return fmt.Errorf("conv2d: %v changes an output that is there: give it device memory for the output", n.last().shape)
+}
+
 // Run computes all layers once, from and to the host, however large input and output
-// are. It makes memory on the device and waits for every copy: for a stream of inputs
+// are. Where KeepsOutput, it reads output too. It makes memory on the device and waits for every copy: for a stream of inputs
 // use Job.
 func (n *Network) Run(ctx context.Context, input, output []float32) error {
 	return runOnce(ctx, n.first(), n.last(), n.dispatches, input, output, &Timing{})

@@ -1,9 +1,12 @@
 package executor
 
 import (
+	"image/draw"
 	"sync/atomic"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // batch is a group of jobs that go to the GPU together and complete together. It
@@ -36,8 +39,12 @@ type batch struct {
 	commands []command
 	binds    []bind
 	values   []value
+	images   []imageBind
+	textures []textureBind
+	words    []byte // of the values
+	copies   []transfer
 	programs []program
-	memory   []*Memory
+	objects  []*object
 
 	writing  atomic.Int32 // jobs whose inputs are not written yet
 	sealed   atomic.Bool  // state, for readers without the lock
@@ -67,9 +74,12 @@ type jobResult struct {
 // output is one output of a job.
 type output struct {
 	span         // in the slot's mapped memory
-	to    []byte // destination, where read is nil
+	to    []byte // destination, where read and picture are nil
 	read  func([]byte)
 	moved []byte // argument of read, after the result was moved
+
+	picture draw.Image
+	format  glctx.Format // of picture's texels
 }
 
 // command is one dispatch.
@@ -78,10 +88,14 @@ type command struct {
 	groups   [3]uint32
 	indirect *Memory // holds the group counts at offset; nil: groups
 	offset   int
-	chained  bool // reads what the command before it has written
+	chained  bool      // reads what the command before it has written
+	size     [3]uint32 // of a work group, with local_size_variable
+	barriers uint32    // kinds that the recorder has to use from now on
 	job      int
-	binds    int // end of this command's range in the batch's binds
-	values   int // likewise in its values
+
+	// Ends of this command's ranges in the lists of the batch.
+	binds, values, images, textures int
+	before, after                   int // copies before the dispatch and after it
 }
 
 // bind is a range of a buffer at one binding.
@@ -90,7 +104,7 @@ type bind struct {
 	from     bindSource
 	readOnly bool
 	binding  uint32
-	memory   *Memory
+	memory   *Memory // at deviceMemory, deviceBlock and deviceCounters
 }
 
 type bindSource uint8
@@ -99,15 +113,47 @@ const (
 	slotInputs bindSource = iota
 	slotOutputs
 	slotParams
+	slotCounters
 	deviceMemory
+	deviceBlock
+	deviceCounters
 )
 
-// value is the value of one uniform.
+// value is the value of one uniform, a range of the batch's words.
 type value struct {
 	location int32
-	kind     uniformKind
-	bits     uint32
+	kind     shader.Type
+	span
 }
+
+// imageBind is an image at one image unit.
+type imageBind struct {
+	unit         uint32
+	texture      *Texture
+	level, layer int // the layer may be glctx.AllLayers
+	access       glctx.Access
+	format       glctx.Format
+}
+
+// textureBind is a texture at one texture unit.
+type textureBind struct {
+	unit    uint32
+	texture *Texture
+	sampler glctx.SamplerState
+}
+
+// transfer is a copy on the device between a slot and a texture, or, without a texture,
+// of the start of counters from the slot's inputs to its outputs.
+type transfer struct {
+	span    // in the slot's inputs, or in its outputs where out is set
+	texture *Texture
+	region  glctx.Region
+	out     bool
+	to      int // offset of counters in the slot's outputs
+}
+
+// counter is the place of an atomic counter buffer in both directions.
+type counter struct{ up, down span }
 
 // program is retained until the GPU has finished the batch.
 type program struct {
@@ -124,7 +170,8 @@ func (b *batch) open(s *slot, sequence uint64) {
 	b.upFrom, b.upTo = s.upUsed, s.upUsed
 	b.downFrom, b.downTo = s.downUsed, s.downUsed
 	b.jobs, b.outputs, b.commands = b.jobs[:0], b.outputs[:0], b.commands[:0]
-	b.binds, b.values = b.binds[:0], b.values[:0]
+	b.binds, b.values, b.words = b.binds[:0], b.values[:0], b.words[:0]
+	b.images, b.textures, b.copies = b.images[:0], b.textures[:0], b.copies[:0]
 	b.err, b.removed = nil, false
 	b.sealed.Store(false)
 	b.resolved.Store(false)
@@ -136,14 +183,13 @@ func (b *batch) open(s *slot, sequence uint64) {
 func (b *batch) addJob(job *Job, l *layout) (index, up int) {
 	s := b.slot
 	index, up = len(b.jobs), s.upUsed
-	b.jobs = append(b.jobs, jobResult{firstOutput: len(b.outputs), outputs: len(l.outputs)})
-	for i, place := range l.outputs {
-		out := &job.Outputs[i]
-		b.outputs = append(b.outputs, output{span: place.shift(s.downUsed), to: out.To, read: out.Read})
-	}
+	first := len(b.outputs)
+	b.addOutputs(job, l, s.downUsed)
+	b.jobs = append(b.jobs, jobResult{firstOutput: first, outputs: len(b.outputs) - first})
 	b.addCommands(job, l, index)
+	b.addCopies(l, up, s.downUsed)
 	b.addBinds(l, up, s.downUsed)
-	b.values = append(b.values, l.values...)
+	b.addValues(l)
 	s.upUsed, s.downUsed = s.upUsed+l.upBytes, s.downUsed+l.downBytes
 	s.jobs++
 	b.upTo, b.downTo = s.upUsed, s.downUsed
@@ -152,7 +198,27 @@ func (b *batch) addJob(job *Job, l *layout) (index, up int) {
 	return index, up
 }
 
-// addCommands appends the commands of a job, before its binds and values.
+// addOutputs appends the destinations of a job whose results start at down.
+func (b *batch) addOutputs(job *Job, l *layout, down int) {
+	for i, place := range l.outputs {
+		out := &job.Outputs[i]
+		b.outputs = append(b.outputs, output{span: place.shift(down), to: out.To, read: out.Read})
+	}
+	for i := range l.textureOutputs {
+		out, place := &job.TextureOutputs[i], &l.textureOutputs[i]
+		b.outputs = append(b.outputs, output{
+			span: place.shift(down), to: out.To, read: out.Read,
+			picture: out.Picture, format: place.texture.texture.Format,
+		})
+	}
+	for i, place := range l.counters {
+		if to := job.Counters[i].To; len(to) > 0 {
+			b.outputs = append(b.outputs, output{span: span{place.down.offset + down, 4 * len(to)}, to: glctx.Bytes(to)})
+		}
+	}
+}
+
+// addCommands appends the commands of a job, before all else that they refer to.
 func (b *batch) addCommands(job *Job, l *layout, index int) {
 	for i := range l.commands {
 		c := l.commands[i]
@@ -160,8 +226,14 @@ func (b *batch) addCommands(job *Job, l *layout, index int) {
 		c.job = index
 		c.binds += len(b.binds)
 		c.values += len(b.values)
+		c.images += len(b.images)
+		c.textures += len(b.textures)
+		c.before, c.after = len(b.copies)+l.copiesBefore(), len(b.copies)+l.copiesBefore()
+		if i == len(l.commands)-1 {
+			c.after += len(l.textureOutputs)
+		}
 		if c.indirect != nil {
-			b.keepMemory(c.indirect)
+			b.keep(&c.indirect.object)
 		}
 		b.commands = append(b.commands, c)
 	}
@@ -174,13 +246,50 @@ func (b *batch) addBinds(l *layout, up, down int) {
 		switch bound.from {
 		case slotInputs, slotParams:
 			bound.span = bound.shift(up)
-		case slotOutputs:
+		case slotOutputs, slotCounters:
 			bound.span = bound.shift(down)
-		case deviceMemory:
-			b.keepMemory(bound.memory)
+		default:
+			b.keep(&bound.memory.object)
 		}
 		b.binds = append(b.binds, bound)
 	}
+	for i := range l.images {
+		b.keep(&l.images[i].texture.object)
+	}
+	for i := range l.textures {
+		b.keep(&l.textures[i].texture.object)
+	}
+	b.images = append(b.images, l.images...)
+	b.textures = append(b.textures, l.textures...)
+}
+
+// addCopies appends the copies of a job whose data starts at up and down.
+func (b *batch) addCopies(l *layout, up, down int) {
+	for _, place := range l.counters {
+		if place.up.size > 0 {
+			b.copies = append(b.copies, transfer{span: place.up.shift(up), to: place.down.offset + down})
+		}
+	}
+	for _, list := range [...][]transfer{l.textureInputs, l.textureOutputs} {
+		for _, x := range list {
+			from := up
+			if x.out {
+				from = down
+			}
+			x.span = x.shift(from)
+			b.keep(&x.texture.object)
+			b.copies = append(b.copies, x)
+		}
+	}
+}
+
+// addValues appends the values of a job's uniforms.
+func (b *batch) addValues(l *layout) {
+	for _, v := range l.values {
+		v.span = v.shift(len(b.words))
+		b.values = append(b.values, v)
+	}
+	b.words = append(b.words, l.words...)
 }
 
 // keepProgram retains a program, once for the batch, and returns its GL name.
@@ -196,26 +305,26 @@ func (b *batch) keepProgram(h *cache.Handle) uint32 {
 	return id
 }
 
-// keepMemory retains memory, once for the batch.
-func (b *batch) keepMemory(m *Memory) {
-	if m.lastUse != b.sequence {
-		m.retain()
-		m.lastUse = b.sequence
-		b.memory = append(b.memory, m)
+// keep retains an object, once for the batch.
+func (b *batch) keep(o *object) {
+	if o.lastUse != b.sequence {
+		o.retain()
+		o.lastUse = b.sequence
+		b.objects = append(b.objects, o)
 	}
 }
 
-// releaseKept releases the programs and memory that the batch retained. Executor.mu
+// releaseKept releases the programs and objects that the batch retained. Executor.mu
 // is held.
 func (b *batch) releaseKept() {
 	for i := range b.programs {
 		b.programs[i].handle.Release()
 	}
-	for i, m := range b.memory {
-		m.removeOwner()
-		b.memory[i] = nil
+	for i, o := range b.objects {
+		o.removeOwner()
+		b.objects[i] = nil
 	}
-	b.programs, b.memory = b.programs[:0], b.memory[:0]
+	b.programs, b.objects = b.programs[:0], b.objects[:0]
 }
 
 // resolve sets the outcome of the batch and wakes its waiters. Only the first call

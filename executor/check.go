@@ -3,7 +3,6 @@ package executor
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -46,7 +45,7 @@ func (j *Job) dispatch(i int) *Dispatch {
 	return &j.Then[i-1]
 }
 
-// placeParts gives every input, parameter block and output of a job its place.
+// placeParts gives everything that a job copies its place.
 func (e *Executor) placeParts(job *Job, l *layout) error {
 	if len(job.Outputs) > maxOutputs {
 		return fmt.Errorf("executor: %d outputs, at most %d can be", len(job.Outputs), maxOutputs)
@@ -60,7 +59,11 @@ func (e *Executor) placeParts(job *Job, l *layout) error {
 		l.inputs = append(l.inputs, l.addUp(size, e.align))
 	}
 	for i := range job.dispatches() {
-		l.params = append(l.params, l.addUp(len(job.dispatch(i).Params), e.align))
+		d := job.dispatch(i)
+		l.params = append(l.params, l.addUp(len(d.Params), e.align))
+		for k := range d.Blocks {
+			l.blocks = append(l.blocks, l.addUp(len(d.Blocks[k].Data), e.align))
+		}
 	}
 	for i := range job.Outputs {
 		out := &job.Outputs[i]
@@ -69,6 +72,12 @@ func (e *Executor) placeParts(job *Job, l *layout) error {
 			return fmt.Errorf("executor: output at binding %d: %w", out.Binding, err)
 		}
 		l.outputs = append(l.outputs, l.addDown(size, e.align))
+	}
+	if err := e.placeTextures(job, l); err != nil {
+		return err
+	}
+	if err := e.placeCounters(job, l); err != nil {
+		return err
 	}
 	if max(l.upBytes, l.downBytes) > e.options.SlotBytes {
 		return fmt.Errorf("executor: the job takes %d bytes in and %d out, a slot has %d each way: raise SlotBytes",
@@ -110,7 +119,11 @@ func (e *Executor) checkDispatch(job *Job, i int, l *layout) error {
 			return err
 		}
 	}
-	c := command{groups: d.Groups, chained: i > 0, binds: len(l.binds), values: len(l.values)}
+	c := command{
+		groups: d.Groups, size: d.GroupSize, chained: i > 0,
+		binds: len(l.binds), values: len(l.values), images: len(l.images), textures: len(l.textures),
+	}
+	c.barriers = l.barriersOf(job, &c)
 	if d.Indirect != nil {
 		c.indirect, c.offset = d.Indirect.Memory, d.Indirect.Offset
 	}
@@ -119,6 +132,9 @@ func (e *Executor) checkDispatch(job *Job, i int, l *layout) error {
 }
 
 func (e *Executor) checkGroups(d *Dispatch) error {
+	if err := e.checkGroupSize(d); err != nil {
+		return err
+	}
 	if in := d.Indirect; in != nil {
 		if err := e.checkMemory(in.Memory); err != nil {
 			return fmt.Errorf("indirect work groups: %w", err)
@@ -149,12 +165,15 @@ func (e *Executor) checkMemory(m *Memory) error {
 	return nil
 }
 
-func (e *Executor) checkBound(b *Bound) error {
+func (e *Executor) checkBound(b *Bound) error { return e.checkRange(b, e.info.StorageAlignment) }
+
+// checkRange checks a range of memory whose offset has to be aligned.
+func (e *Executor) checkRange(b *Bound, align int) error {
 	if err := e.checkMemory(b.Memory); err != nil {
 		return err
 	}
-	if b.Offset < 0 || b.Offset%e.info.StorageAlignment != 0 {
-		return fmt.Errorf("offset %d is not a multiple of %d", b.Offset, e.info.StorageAlignment)
+	if b.Offset < 0 || b.Offset%align != 0 {
+		return fmt.Errorf("offset %d is not a multiple of %d", b.Offset, align)
 	}
 	if b.Size < 0 || b.Offset+b.bytes() > b.Memory.Size() || b.bytes() <= 0 {
 		return fmt.Errorf("bytes %d to %d of %d", b.Offset, b.Offset+b.bytes(), b.Memory.Size())
@@ -178,11 +197,20 @@ func (e *Executor) bindResource(job *Job, dispatch int, r *shader.Resource, l *l
 	case shader.StorageBuffer:
 		return l.bindStorage(job, d, r, e.info.MaxStorage)
 	case shader.UniformBuffer:
-		return l.bindParams(d, r, l.params[dispatch])
-	case shader.Uniform:
-		return l.setUniform(d, r)
+		return e.bindBlock(job, dispatch, r, l)
+	case shader.AtomicCounter:
+		return e.bindCounters(job, r, l)
 	}
-	return errors.New("atomic counter buffers cannot be bound: use atomics in a storage block")
+	if r.Binding < 0 {
+		return nil // has no location: atomic counters, and built-in variables that some drivers list
+	}
+	switch r.Opaque() {
+	case shader.ImageOpaque:
+		return e.bindImages(d, r, l)
+	case shader.SamplerOpaque:
+		return e.bindTextures(d, r, l)
+	}
+	return l.setUniform(d, r)
 }
 
 func (l *layout) bindStorage(job *Job, d *Dispatch, r *shader.Resource, limit int64) error {
@@ -202,53 +230,4 @@ func (l *layout) bindStorage(job *Job, d *Dispatch, r *shader.Resource, limit in
 	b.binding = uint32(r.Binding)
 	l.binds = append(l.binds, b)
 	return nil
-}
-
-func (l *layout) bindParams(d *Dispatch, r *shader.Resource, params span) error {
-	if d.Params == nil || d.ParamsBinding != uint32(r.Binding) {
-		return fmt.Errorf("uniform block %s (binding %d) has no Params", r.Name, r.Binding)
-	}
-	if len(d.Params) < int(r.Bytes) {
-		return fmt.Errorf("uniform block %s (binding %d) needs %d bytes and Params has %d", r.Name, r.Binding, r.Bytes, len(d.Params))
-	}
-	l.binds = append(l.binds, bind{from: slotParams, binding: uint32(r.Binding), span: params})
-	return nil
-}
-
-func (l *layout) setUniform(d *Dispatch, r *shader.Resource) error {
-	if r.Binding < 0 {
-		return nil // has no location: some drivers list built-in variables of GLSL
-	}
-	if r.Bytes > 1 {
-		return fmt.Errorf("uniform %s is an array: put it into a uniform block", r.Name)
-	}
-	for i := range d.Uniforms {
-		if u := &d.Uniforms[i]; u.name == r.Name {
-			if !u.kind.fits(r.Type) {
-				return fmt.Errorf("uniform %s is set to a value of type %v and is of type %v", r.Name, u.kind, r.Type)
-			}
-			l.values = append(l.values, value{r.Binding, u.kind, u.bits})
-			return nil
-		}
-	}
-	return fmt.Errorf("uniform %s is not set%s", r.Name, d.unknownUniforms())
-}
-
-// unknownUniforms returns text that lists the given uniforms which the program does
-// not have: a uniform that is not set may be among them under a wrong name.
-func (d *Dispatch) unknownUniforms() string {
-	var unknown []string
-	for _, u := range d.Uniforms {
-		known := false
-		for _, r := range d.Program.Interface().Resources {
-			known = known || r.Kind == shader.Uniform && r.Name == u.name
-		}
-		if !known {
-			unknown = append(unknown, u.name)
-		}
-	}
-	if unknown == nil {
-		return ""
-	}
-	return "; the program has none of the name " + strings.Join(unknown, ", ")
 }

@@ -21,18 +21,6 @@ void main() {
     y[0] = head[1].x + x[0] + p.x + q.y + uint(float(n) * scale) + atomicAdd(state[0], 1u);
 }`
 
-const uniformArray = `
-layout(local_size_x = 1) in;
-layout(std430, binding = 1) writeonly buffer Out { uint y[]; };
-uniform uint table[4];
-void main() { y[0] = table[gl_WorkGroupID.x] + table[3]; }`
-
-const atomicCounter = `
-layout(local_size_x = 1) in;
-layout(std430, binding = 1) writeonly buffer Out { uint y[]; };
-layout(binding = 0) uniform atomic_uint counter;
-void main() { y[0] = atomicCounterIncrement(counter); }`
-
 // TestCheckNamesTheFault changes one thing of a valid job at a time. Nothing
 // may be queued.
 func TestCheckNamesTheFault(t *testing.T) {
@@ -96,8 +84,8 @@ func TestCheckNamesTheFault(t *testing.T) {
 		{"of 256", func(j *Job) { j.Memory[0].Offset = (256 + align - 1) / align * align }},
 		{"uniform block Params (binding 2) has no Params", func(j *Job) { j.Params = nil }},
 		{"uniform block Params (binding 2) has no Params", func(j *Job) { j.ParamsBinding = 0 }},
-		{"Params (binding 2) needs 32 bytes and Params has 16", func(j *Job) { j.Params = make([]byte, 16) }},
-		{"uniform scale is not set; the program has none of the name scal", func(j *Job) { j.Uniforms[1] = Float("scal", 1) }},
+		{"Params (binding 2) needs 32 bytes and is bound to 16", func(j *Job) { j.Params = make([]byte, 16) }},
+		{"uniform scale is not set; it is of type float; the program has none of the name scal", func(j *Job) { j.Uniforms[1] = Float("scal", 1) }},
 		{"uniform n is not set", func(j *Job) { j.Uniforms = nil }},
 		{"input at binding 0: has neither Data nor Fill", func(j *Job) { j.Inputs[0].Data = nil }},
 		{"has both Data and Fill", func(j *Job) { j.Inputs[0].Fill = func([]byte) {} }},
@@ -108,8 +96,6 @@ func TestCheckNamesTheFault(t *testing.T) {
 		{"a slot has 4096 each way: raise SlotBytes", func(j *Job) { j.Inputs[0].Data = make([]byte, 4096) }},
 		{"a slot has 4096 each way: raise SlotBytes", func(j *Job) { j.Outputs[0].To = make([]byte, 4097) }},
 		{"65 outputs", func(j *Job) { j.Outputs = make65(out[:1]) }},
-		{"uniform table[0] is an array", func(j *Job) { j.Program = f.program("array", uniformArray, nil) }},
-		{"atomic counter buffers cannot be bound", func(j *Job) { j.Program = f.program("counter", atomicCounter, nil) }},
 	}
 	before := f.Stats().Jobs
 	for _, test := range tests {
@@ -130,47 +116,6 @@ func make65(to []byte) []Output {
 		outputs[i] = Output{Binding: 1, To: to}
 	}
 	return outputs
-}
-
-func TestWrongUniformTypesAreRefused(t *testing.T) {
-	f := newFixture(t, Options{})
-	k := newTask(f.affine(), 1, 100)
-	for _, wrong := range []Uniform{Float("a", 1), Int("a", 1)} {
-		k.job.Uniforms[0] = wrong
-		_, err := f.Submit(t.Context(), k.job)
-		wantError(t, err, "uniform a is set to a value of type "+wrong.kind.String()+" and is of type uint")
-	}
-}
-
-// TestUniformThatTheDriverRefuses mixes a job that the driver rejects with valid ones in a
-// batch.
-func TestUniformThatTheDriverRefuses(t *testing.T) {
-	g := newGatedFence()
-	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
-	h := f.affine()
-	vector := f.program("vector", `
-layout(local_size_x = 64) in;
-layout(std430, binding = 0) readonly buffer In { uint x[]; };
-layout(std430, binding = 1) buffer Out { uint y[]; };
-uniform uvec2 a;
-void main() { y[gl_GlobalInvocationID.x] = a.y * x[gl_GlobalInvocationID.x]; }`, nil)
-	var tasks []*task
-	for i := range 6 {
-		k := newTask(h, uint32(i), 100)
-		if i == 4 {
-			k.job.Program = vector
-		}
-		k.pending = f.submit(k.job)
-		tasks = append(tasks, k)
-	}
-	close(g.open)
-	for i, k := range tasks {
-		if i == 4 {
-			wantError(t, k.pending.Wait(t.Context()), "uniforms")
-			continue
-		}
-		f.finish(k)
-	}
 }
 
 // TestParamsReachTheirDispatch gives each dispatch of a chain its own parameters.

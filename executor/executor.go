@@ -131,6 +131,7 @@ func (e *Executor) release() {
 		e.pipeline.free(gl)
 		e.uploads.free(gl)
 		e.downloads.free(gl)
+		e.pipeline.recorder.free(gl)
 		return nil
 	})
 	if e.copier != nil {

@@ -1,12 +1,6 @@
 package executor
 
-import (
-	"math"
-
-	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/shader"
-)
+import "github.com/shadercache/shadercache/cache"
 
 // Job is one unit of work: inputs, one dispatch or a chain of them, outputs.
 // A Job and its slices may be reused when Submit returns, except for an Output's To
@@ -16,20 +10,29 @@ type Job struct {
 	Then    []Dispatch // further dispatches, with a barrier before each
 	Inputs  []Input    // bound for every dispatch of the job
 	Outputs []Output   // bound for every dispatch of the job
+
+	TextureInputs  []TextureInput  // copied to textures before the first dispatch
+	TextureOutputs []TextureOutput // copied from textures after the last dispatch
+	Counters       []Counter       // bound for every dispatch of the job
 }
 
-// Dispatch is one dispatch of a program. Every storage block and uniform block of
-// the program must be bound, and every uniform set: bindings of other jobs are never
-// used. Bindings and uniforms that the program does not use are ignored, since
+// Dispatch is one dispatch of a program. Every block, image, sampler and atomic counter
+// buffer of the program must be bound, and every uniform set: bindings of other jobs are
+// never used. Bindings and uniforms that the program does not use are ignored, since
 // drivers differ in what they optimise away.
 type Dispatch struct {
 	// Program stays resident while the job is in flight: the executor retains
 	// it. The caller's handle may be released once Submit has returned.
 	Program *cache.Handle
 
-	// Groups is the number of work groups along x, y and z. A dispatch with a 0
-	// does nothing.
+	// Groups is the number of work groups along x, y and z. A dispatch with a 0 runs
+	// nothing; where it binds textures it makes the driver ready for them, as Get does
+	// for programs without.
 	Groups [3]uint32
+
+	// GroupSize is the number of invocations of a work group, for a program with
+	// local_size_variable only, which cannot be Indirect.
+	GroupSize [3]uint32
 
 	// Indirect, if set, replaces Groups by counts in device memory.
 	Indirect *Indirect
@@ -41,9 +44,14 @@ type Dispatch struct {
 	// Uniforms are the values of uniforms outside any block.
 	Uniforms []Uniform
 
-	// Params is the content of the uniform block at ParamsBinding.
+	// Params is the content of the uniform block at ParamsBinding, Blocks that of
+	// others.
 	Params        []byte
 	ParamsBinding uint32
+	Blocks        []Block
+
+	Images   []Image   // of image uniforms
+	Textures []Sampled // of sampler uniforms
 }
 
 // Indirect is the location of three uint32 work group counts in device memory.
@@ -85,61 +93,4 @@ type Output struct {
 	// until it returns.
 	Read func(src []byte)
 	Size int
-}
-
-// Uniform is a value for a uniform outside any block.
-type Uniform struct {
-	name string
-	kind uniformKind
-	bits uint32
-}
-
-type uniformKind uint8
-
-const (
-	intUniform uniformKind = iota
-	uintUniform
-	floatUniform
-)
-
-// bases has the base of the values of each kind.
-var bases = [...]shader.Base{intUniform: shader.IntBase, uintUniform: shader.UintBase, floatUniform: shader.FloatBase}
-
-// fits reports whether a uniform of a type can have a value of kind k. The driver converts
-// any value for a bool, and decides about types that have no kind, such as samplers.
-func (k uniformKind) fits(t shader.Type) bool {
-	if t.Opaque() != shader.NotOpaque || t.Components() != 1 {
-		return true
-	}
-	base := t.Base()
-	return base == shader.BoolBase || base == bases[k]
-}
-
-func (k uniformKind) String() string { return bases[k].String() }
-
-// Int returns a value for an int or bool uniform.
-func Int(name string, v int32) Uniform { return Uniform{name, intUniform, uint32(v)} }
-
-// Uint returns a value for a uint uniform.
-func Uint(name string, v uint32) Uniform { return Uniform{name, uintUniform, v} }
-
-// Float returns a value for a float uniform.
-func Float(name string, v float32) Uniform { return Uniform{name, floatUniform, math.Float32bits(v)} }
-
-// Set sets the uniform in program, which is current, for callers that dispatch
-// without an executor. A name that the program does not use is ignored.
-func (u Uniform) Set(gl *glctx.GL, program uint32) {
-	u.kind.set(gl, gl.UniformLocation(program, u.name), u.bits)
-}
-
-// set sets the uniform at location in the current program.
-func (k uniformKind) set(gl *glctx.GL, location int32, bits uint32) {
-	switch k {
-	case intUniform:
-		gl.SetInt(location, int32(bits))
-	case uintUniform:
-		gl.SetUint(location, bits)
-	case floatUniform:
-		gl.SetFloat(location, math.Float32frombits(bits))
-	}
 }

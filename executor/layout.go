@@ -6,14 +6,19 @@ import "sync"
 // bound to. checkJob computes it once; batch.addJob moves it to the job's place in the
 // slot. Offsets count from the job's first byte in each direction:
 //
-//	up      inputs in the order of Job.Inputs, then the parameters of each dispatch
-//	down    outputs in the order of Job.Outputs
+//	up      Job.Inputs, the Params and Blocks of each dispatch, Job.TextureInputs,
+//	        the start of each of Job.Counters
+//	down    Job.Outputs, Job.TextureOutputs, Job.Counters
 //
 // Every part starts at a multiple of Executor.align.
 type layout struct {
 	inputs  []span
 	params  []span // one for each dispatch, empty where it has none
+	blocks  []span // of all dispatches, empty where one is device memory
 	outputs []span
+
+	textureInputs, textureOutputs []transfer
+	counters                      []counter
 
 	upBytes, downBytes int // with padding
 
@@ -22,6 +27,9 @@ type layout struct {
 	commands []command
 	binds    []bind
 	values   []value
+	images   []imageBind
+	textures []textureBind
+	words    []byte // of the values
 
 	boundOutputs uint64 // one bit for each output that a program is bound to
 }
@@ -46,9 +54,15 @@ func newLayout() *layout { return layouts.Get().(*layout) }
 func (l *layout) release() {
 	clear(l.commands) // they refer to Memory
 	clear(l.binds)
+	clear(l.textureInputs)
+	clear(l.textureOutputs)
+	clear(l.images)
+	clear(l.textures)
 	*l = layout{
-		inputs: l.inputs[:0], params: l.params[:0], outputs: l.outputs[:0],
+		inputs: l.inputs[:0], params: l.params[:0], blocks: l.blocks[:0], outputs: l.outputs[:0],
+		textureInputs: l.textureInputs[:0], textureOutputs: l.textureOutputs[:0], counters: l.counters[:0],
 		commands: l.commands[:0], binds: l.binds[:0], values: l.values[:0],
+		images: l.images[:0], textures: l.textures[:0], words: l.words[:0],
 	}
 	layouts.Put(l)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/shadercache/shadercache/glctx"
 )
@@ -18,22 +17,15 @@ import (
 // before that use the memory, and Download blocks the GL thread. Data that changes
 // from job to job belongs in inputs and outputs.
 type Memory struct {
-	e        *Executor
-	buffer   glctx.Buffer
-	owners   atomic.Int32 // the caller and every batch that uses it
-	released atomic.Bool
-	freed    func() // of pinned memory: called when no command uses it any more
-
-	lastUse uint64 // the newest batch that uses it; guarded by Executor.mu
-
-	// Numbers of the barriers before the last read and write: see recorder.
-	readAt, writtenAt uint64
+	object
+	buffer glctx.Buffer
+	freed  func() // of pinned memory: called when no command uses it any more
 }
 
 // NewMemory allocates size bytes of device memory whose content is undefined. It
 // returns shader.ErrOutOfMemory, wrapped, where the device has no room.
 func (e *Executor) NewMemory(size int) (*Memory, error) {
-	m := &Memory{e: e}
+	m := &Memory{object: object{e: e}}
 	err := e.context.Do(func(gl *glctx.GL) (err error) {
 		m.buffer, err = gl.NewBuffer(size, nil)
 		return err
@@ -41,41 +33,21 @@ func (e *Executor) NewMemory(size int) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("executor: make memory of %d bytes: %w", size, err)
 	}
+	m.free = m.delete
 	m.owners.Store(1)
 	return m, nil
 }
 
-// Size returns the number of bytes.
-func (m *Memory) Size() int { return m.buffer.Size }
-
-// Release releases the caller's reference. It does not wait. It may be called again,
-// and after Executor.Close.
-func (m *Memory) Release() {
-	if !m.released.Swap(true) {
-		m.removeOwner()
-	}
-}
-
-// retain adds an owner. It panics when the memory has none any more.
-func (m *Memory) retain() {
-	if m.owners.Add(1) == 1 {
-		panic("executor: Memory was released while Submit was using it")
-	}
-}
-
-// removeOwner removes an owner and deletes the memory with the last one.
-func (m *Memory) removeOwner() {
-	if m.owners.Add(-1) == 0 {
-		m.e.context.Post(m.delete)
-	}
-}
-
+// delete frees the memory on the GL thread, once no command uses it any more.
 func (m *Memory) delete(gl *glctx.GL) {
 	gl.DeleteBuffer(m.buffer)
 	if m.freed != nil {
 		m.freed()
 	}
 }
+
+// Size returns the number of bytes.
+func (m *Memory) Size() int { return m.buffer.Size }
 
 // Upload copies data to offset, after the jobs submitted so far that use the
 // memory.
@@ -106,16 +78,9 @@ func (m *Memory) access(ctx context.Context, offset, n int, fn func(gl *glctx.GL
 	if offset < 0 || n > m.Size()-offset {
 		return fmt.Errorf("executor: bytes %d to %d of memory of %d", offset, offset+n, m.Size())
 	}
-	m.e.mu.Lock()
-	last := m.lastUse
-	m.e.mu.Unlock()
-	if err := m.e.waitForBatch(ctx, last); err != nil {
-		return err
-	}
-	return m.e.context.Do(func(gl *glctx.GL) error {
-		gl.MemoryBarrier(glctx.BarrierUpdate)
+	return m.do(ctx, func(gl *glctx.GL) error {
 		fn(gl)
-		return gl.Err()
+		return nil
 	})
 }
 

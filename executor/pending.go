@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"time"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // Pending is a submitted job. It belongs to one goroutine at a time and must not
@@ -150,7 +152,9 @@ func (b *batch) deliver(index int, moved bool) error {
 		out := &b.outputs[job.firstOutput+i]
 		switch {
 		case !moved:
-			out.deliver(b.slot.down.Data)
+			if err := out.deliver(b.slot.down.Data); err != nil {
+				return err
+			}
 		case out.read != nil:
 			out.read(out.moved)
 		}
@@ -158,11 +162,16 @@ func (b *batch) deliver(index int, moved bool) error {
 	return nil
 }
 
-// deliver delivers one output from a slot's mapped memory.
-func (out *output) deliver(mapped []byte) {
-	if out.read != nil {
+// deliver delivers one output from a slot's mapped memory. It fails for a picture whose
+// bounds have changed since Submit.
+func (out *output) deliver(mapped []byte) error {
+	switch {
+	case out.read != nil:
 		out.read(out.of(mapped))
-	} else {
+	case out.picture != nil:
+		return glctx.DecodePicture(out.picture, out.format, out.of(mapped))
+	default:
 		copy(out.to, out.of(mapped))
 	}
+	return nil
 }

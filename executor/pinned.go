@@ -13,7 +13,8 @@ import (
 //
 // The host may read what a job wrote once the job was waited for.
 func (e *Executor) NewPinnedMemory(mapping []byte, freed func()) (*Memory, error) {
-	m := &Memory{e: e, freed: freed}
+	m := &Memory{object: object{e: e}, freed: freed}
+	m.free = m.delete
 	err := e.context.Do(func(gl *glctx.GL) (err error) {
 		m.buffer, err = gl.NewPinned(mapping)
 		return err

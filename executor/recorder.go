@@ -1,8 +1,7 @@
 package executor
 
 import (
-	"fmt"
-	"slices"
+	"bytes"
 
 	"github.com/shadercache/shadercache/glctx"
 )
@@ -11,16 +10,24 @@ import (
 //
 // A barrier is needed before a dispatch that uses memory which was written since
 // the last barrier, or writes memory which was used. Barriers are numbered, and
-// Memory holds the numbers of its last read and write, so that no sets are needed.
+// each object holds those of its last read and write, so that no sets are needed.
 type recorder struct {
 	e       *Executor
 	copier  copier
-	barrier uint64 // number of the last barrier; in Memory, 0 means never
+	barrier uint64 // number of the last barrier; in an object, 0 means never
+
+	// kinds of barrier between dispatches. Jobs with textures, counters or device memory
+	// in uniform blocks add theirs, for good: a barrier of fewer kinds would count as one
+	// for all.
+	kinds    uint32
+	samplers map[glctx.SamplerState]glctx.Sampler
 
 	// State of the context, valid during one stage.
 	program uint32
-	values  []value // uniforms of the program that are set
+	values  []value // uniforms of the program that are set, with their words
+	words   []byte
 	storage [trackedBindings]binding
+	sampled uint64 // texture units with a sampler, one bit for each; the last for all others
 }
 
 // binding is the buffer range at a storage binding point.
@@ -33,7 +40,9 @@ type binding struct {
 // change. The others are set by each command.
 const trackedBindings = 16
 
-func (r *recorder) prepare(e *Executor) { r.e, r.barrier = e, 1 }
+func (r *recorder) prepare(e *Executor) {
+	r.e, r.barrier, r.kinds = e, 1, glctx.BarrierStorage|glctx.BarrierCommand
+}
 
 // stage records a stage, without its fence. It stores the error of a job in the job
 // and returns errors that belong to no job.
@@ -91,53 +100,87 @@ const poisonWord = 0x7fc0_dead // a NaN that no test kernel computes
 
 // commands records the dispatches of a batch.
 func (r *recorder) commands(gl *glctx.GL, b *batch) {
-	binds, values := 0, 0
+	last := new(command)
 	for i := range b.commands {
 		c := &b.commands[i]
-		if b.jobs[c.job].err == nil {
-			r.command(gl, b, c, b.binds[binds:c.binds], b.values[values:c.values])
+		if err := &b.jobs[c.job].err; *err == nil {
+			*err = r.command(gl, b, c, last)
 		}
-		binds, values = c.binds, c.values
+		last = c
 	}
+	r.unbindSamplers(gl)
 }
 
-func (r *recorder) command(gl *glctx.GL, b *batch, c *command, binds []bind, values []value) {
-	if c.chained || r.hazard(c, binds) {
-		r.synchronize(gl, glctx.BarrierStorage|glctx.BarrierCommand)
+// command records a command. last is the one before it.
+func (r *recorder) command(gl *glctx.GL, b *batch, c, last *command) error {
+	if err := r.copyTexels(gl, b.slot, b.copies[last.after:c.before]); err != nil {
+		return err
+	}
+	binds := b.binds[last.binds:c.binds]
+	images, textures := b.images[last.images:c.images], b.textures[last.textures:c.textures]
+	added := r.addKinds(c.barriers)
+	if added || c.chained || r.hazard(c, binds) || r.textureHazard(images, textures) {
+		r.synchronize(gl, r.kinds)
 	}
 	r.useProgram(gl, c.program)
 	for i := range binds {
 		r.bind(gl, b.slot, &binds[i])
 	}
-	if !slices.Equal(values, r.values) {
-		r.values = nil
-		setValues(gl, values)
-		if err := gl.Err(); err != nil {
-			b.jobs[c.job].err = fmt.Errorf("executor: set the uniforms of a job, are their types right? %w", err)
-			return
-		}
-		r.values = values
+	r.bindImages(gl, images)
+	if err := r.bindTextures(gl, textures); err != nil {
+		return err
 	}
-	if c.indirect != nil {
-		c.indirect.readAt = r.barrier
-		gl.DispatchIndirect(c.indirect.buffer, c.offset)
-		return
-	}
-	gl.Dispatch(c.groups[0], c.groups[1], c.groups[2])
+	r.setValues(gl, b.values[last.values:c.values], b.words)
+	r.dispatch(gl, c)
+	return r.copyTexels(gl, b.slot, b.copies[c.before:c.after])
 }
 
-// hazard reports whether a barrier is needed before a command.
+func (r *recorder) dispatch(gl *glctx.GL, c *command) {
+	switch {
+	case c.indirect != nil:
+		c.indirect.readAt = r.barrier
+		gl.DispatchIndirect(c.indirect.buffer, c.offset)
+	case c.barriers != 0 && c.size[0] == 0 && min(c.groups[0], c.groups[1], c.groups[2]) == 0:
+		gl.DispatchNone() // a plain one, which is faster, does not make the driver ready
+	case c.size[0] != 0:
+		gl.DispatchSized(c.groups[0], c.groups[1], c.groups[2], c.size)
+	default:
+		gl.Dispatch(c.groups[0], c.groups[1], c.groups[2])
+	}
+}
+
+// hazard reports whether a barrier is needed before a command uses its memory.
 func (r *recorder) hazard(c *command, binds []bind) bool {
 	if c.indirect != nil && c.indirect.writtenAt == r.barrier {
 		return true
 	}
 	for i := range binds {
-		m := binds[i].memory
-		if m != nil && (m.writtenAt == r.barrier || m.readAt == r.barrier && !binds[i].readOnly) {
+		if m := binds[i].memory; m != nil && r.isHazard(&m.object, binds[i].readOnly) {
 			return true
 		}
 	}
 	return false
+}
+
+// isHazard reports whether a barrier is needed before a use of an object.
+func (r *recorder) isHazard(o *object, readOnly bool) bool {
+	return o.writtenAt == r.barrier || o.readAt == r.barrier && !readOnly
+}
+
+// uses records a use of an object by a kernel.
+func (r *recorder) uses(o *object, readOnly bool) {
+	if readOnly {
+		o.readAt = r.barrier
+	} else {
+		o.writtenAt = r.barrier
+	}
+}
+
+// addKinds adds to the kinds of barriers and reports whether there are more than before.
+func (r *recorder) addKinds(kinds uint32) bool {
+	more := r.kinds|kinds != r.kinds
+	r.kinds |= kinds
+	return more
 }
 
 // synchronize inserts a memory barrier.
@@ -162,13 +205,17 @@ func (r *recorder) bind(gl *glctx.GL, s *slot, b *bind) {
 		r.bindStorage(gl, b.binding, s.outputs, b.span)
 	case slotParams:
 		gl.BindUniformsRange(b.binding, s.inputs, b.offset, b.size)
+	case slotCounters:
+		gl.BindCounters(b.binding, s.outputs, b.offset, b.size)
 	case deviceMemory:
 		r.bindStorage(gl, b.binding, b.memory.buffer, b.span)
-		if b.readOnly {
-			b.memory.readAt = r.barrier
-		} else {
-			b.memory.writtenAt = r.barrier
-		}
+		r.uses(&b.memory.object, b.readOnly)
+	case deviceBlock:
+		gl.BindUniformsRange(b.binding, b.memory.buffer, b.offset, b.size)
+		r.uses(&b.memory.object, b.readOnly)
+	case deviceCounters:
+		gl.BindCounters(b.binding, b.memory.buffer, b.offset, b.size)
+		r.uses(&b.memory.object, b.readOnly)
 	}
 }
 
@@ -183,9 +230,25 @@ func (r *recorder) bindStorage(gl *glctx.GL, point uint32, buffer glctx.Buffer, 
 	gl.BindStorageRange(point, buffer, part.offset, part.size)
 }
 
-// setValues sets uniforms of the current program.
-func setValues(gl *glctx.GL, values []value) {
-	for _, v := range values {
-		v.kind.set(gl, v.location, v.bits)
+// setValues sets the uniforms of the current program that have other values than before.
+// They stay those of the program while no other one is used.
+func (r *recorder) setValues(gl *glctx.GL, values []value, words []byte) {
+	if len(values) == len(r.values) && r.areSet(values, words) {
+		return
 	}
+	for i := range values {
+		gl.SetUniform(values[i].location, values[i].kind, values[i].of(words))
+	}
+	r.values, r.words = values, words
+}
+
+// areSet reports whether the program has these values. A job has all of its program's, in
+// one order.
+func (r *recorder) areSet(values []value, words []byte) bool {
+	for i := range values {
+		if !bytes.Equal(values[i].of(words), r.values[i].of(r.words)) {
+			return false
+		}
+	}
+	return true
 }

@@ -87,6 +87,9 @@ func (e *Executor) recycle(b *batch) {
 	clear(b.outputs)
 	clear(b.commands)
 	clear(b.binds)
+	clear(b.images)
+	clear(b.textures)
+	clear(b.copies)
 	e.mu.spare = append(e.mu.spare, b)
 }
 
@@ -137,8 +140,8 @@ func (b *batch) moveResults() (n uint64) {
 			out := &b.outputs[job.firstOutput+k]
 			if out.read != nil {
 				out.moved = bytes.Clone(out.of(b.slot.down.Data))
-			} else {
-				out.deliver(b.slot.down.Data)
+			} else if err := out.deliver(b.slot.down.Data); err != nil {
+				job.err = err
 			}
 		}
 		b.movedOwners++

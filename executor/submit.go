@@ -3,6 +3,8 @@ package executor
 import (
 	"context"
 	"time"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // Submit checks a job, copies its inputs and queues it. It waits while no slot
@@ -186,10 +188,37 @@ func (b *batch) write(job *Job, l *layout, index, up int) {
 			copy(place.of(data), job.Inputs[i].Data)
 		}
 	}
+	block := 0
 	for i, place := range l.params {
-		copy(place.of(data), job.dispatch(i).Params)
+		d := job.dispatch(i)
+		copy(place.of(data), d.Params)
+		for k := range d.Blocks {
+			copy(l.blocks[block].of(data), d.Blocks[k].Data)
+			block++
+		}
+	}
+	for i := range l.textureInputs {
+		job.TextureInputs[i].write(&l.textureInputs[i], data)
+	}
+	for i, place := range l.counters {
+		clear(place.up.of(data))
+		copy(place.up.of(data), glctx.Bytes(job.Counters[i].Start))
 	}
 	written = true
+}
+
+// write puts the texels at their place in mapped memory.
+func (in *TextureInput) write(x *transfer, data []byte) {
+	switch {
+	case in.Fill != nil:
+		in.Fill(x.of(data))
+	case in.Picture != nil:
+		if err := glctx.EncodePicture(x.of(data), x.texture.texture.Format, in.Picture); err != nil {
+			panic(err) // checkJob has checked it: the picture changes meanwhile
+		}
+	default:
+		copy(x.of(data), in.Texels)
+	}
 }
 
 // endWrite records that a job's inputs are written, and wakes the pump where it

@@ -157,6 +157,15 @@ func (gl *GL) DispatchSized(x, y, z uint32, size [3]uint32) {
 	gl.debugCheck("glDispatchComputeGroupSizeARB")
 }
 
+// DispatchNone runs no invocation of the current program, and makes the driver ready for
+// it with the textures and samplers that are bound: see Priming. It is not for programs
+// with local_size_variable.
+func (gl *GL) DispatchNone() {
+	gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, gl.zeros.ID)
+	gl45.DispatchComputeIndirect(0)
+	gl.debugCheck("glDispatchComputeIndirect")
+}
+
 // DispatchIndirect starts work groups. Their three uint32 counts are in b at offset, a
 // multiple of 4.
 func (gl *GL) DispatchIndirect(b Buffer, offset int) {

@@ -16,6 +16,10 @@ import (
 // optimises a dispatch of (0,1,1) groups away, but not an indirect dispatch whose
 // counts are zero in device memory: the driver must be ready for any counts. It is
 // valid GL and runs no invocation.
+//
+// llvmpipe makes other machine code for each combination of formats, samplers and sizes that
+// are powers of two or not. Load and Compile have no textures: GL.DispatchNone does the same
+// for those that are bound.
 
 // compilerThreads allows the driver any number of compiler threads, once a process.
 // NVIDIA's driver starts them only when it is called, for all contexts: with a second
@@ -61,7 +65,7 @@ func (gl *GL) prime(p *shader.Program) error {
 	}
 	gl.c.counters.primes.Add(1)
 	gl45.UseProgram(p.ID)
-	if p.Interface.WorkGroup[0] == 0 {
+	if gl.c.info.VariableGroups && gl.workGroup(p.ID)[0] == 0 {
 		gl45.DispatchComputeGroupSizeARB(0, 0, 0, 1, 1, 1) // local_size_variable cannot be indirect
 	} else {
 		gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, gl.zeros.ID)

@@ -15,11 +15,7 @@ func (gl *GL) readInterface(p *shader.Program) error {
 	if size > 0 && size <= binary.MaxPayloadBytes {
 		p.Bytes = int(size) // else the driver does not know
 	}
-	var group [3]int32 // zeros with local_size_variable
-	gl45.GetProgramiv(p.ID, gl45.COMPUTE_WORK_GROUP_SIZE, &group[0])
-	for axis, v := range group {
-		p.Interface.WorkGroup[axis] = uint32(v)
-	}
+	p.Interface.WorkGroup = gl.workGroup(p.ID)
 	for _, k := range resourceKinds {
 		p.Interface.Resources = gl.resources(p.Interface.Resources, p.ID, k)
 	}
@@ -31,13 +27,14 @@ func (gl *GL) readInterface(p *shader.Program) error {
 	return nil
 }
 
-// readWorkGroup reads the size of the work groups: 0 where dispatches choose it.
-func (gl *GL) readWorkGroup(p *shader.Program) {
+// workGroup returns the size of a program's work groups, zeros with local_size_variable.
+func (gl *GL) workGroup(program uint32) (size [3]uint32) {
 	var group [3]int32
-	gl45.GetProgramiv(p.ID, gl45.COMPUTE_WORK_GROUP_SIZE, &group[0])
+	gl45.GetProgramiv(program, gl45.COMPUTE_WORK_GROUP_SIZE, &group[0])
 	for axis, v := range group {
-		p.Interface.WorkGroup[axis] = uint32(v)
+		size[axis] = uint32(v)
 	}
+	return size
 }
 
 // resourceKind has the GL enumerants to query one kind of resource.

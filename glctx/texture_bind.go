@@ -33,9 +33,18 @@ func (gl *GL) BindImage(unit uint32, t Texture, level, layer int, access Access,
 // BindTexture binds a texture and a sampler to a texture unit. With the zero Sampler the
 // texture's own parameters count.
 func (gl *GL) BindTexture(unit uint32, t Texture, s Sampler) {
+	if !gl.c.full {
+		return // such a context has no Texture: see NewTexture
+	}
 	gl45.BindTextureUnit(unit, t.ID)
 	gl45.BindSampler(unit, s.ID)
 	gl.debugCheck("glBindTextureUnit")
+}
+
+// UnbindSampler makes a texture's own parameters count at a texture unit.
+func (gl *GL) UnbindSampler(unit uint32) {
+	gl45.BindSampler(unit, 0)
+	gl.debugCheck("glBindSampler")
 }
 
 // BindCounters binds n bytes of b from offset, a multiple of 4, to an atomic counter

@@ -1,7 +1,9 @@
 package glctx
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
@@ -38,6 +40,10 @@ func (gl *GL) SetUniform(location int32, t shader.Type, values []byte) {
 	if len(values) == 0 || location < 0 {
 		return
 	}
+	if len(values) == 4 { // the most common, and by value the fastest
+		gl.setScalar(location, t, binary.NativeEndian.Uint32(values))
+		return
+	}
 	columns, rows := t.Shape()
 	n, p := int32(len(values)/size), unsafe.Pointer(unsafe.SliceData(values))
 	switch base := t.Base(); {
@@ -55,6 +61,18 @@ func (gl *GL) SetUniform(location int32, t shader.Type, values []byte) {
 		ints[rows-1](location, n, (*int32)(p))
 	}
 	gl.debugCheck("glUniform")
+}
+
+// setScalar sets a uniform of one component of 4 bytes.
+func (gl *GL) setScalar(location int32, t shader.Type, bits uint32) {
+	switch t.Base() {
+	case shader.FloatBase:
+		gl.SetFloat(location, math.Float32frombits(bits))
+	case shader.UintBase:
+		gl.SetUint(location, bits)
+	default:
+		gl.SetInt(location, int32(bits))
+	}
 }
 
 // Setters by the number of rows of a vector.

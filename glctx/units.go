@@ -9,7 +9,8 @@ import (
 // sets them. Those that are declared without one are all at unit 0, where they hide each
 // other, and samplers of different types make each dispatch an error. So of those that
 // share unit 0 the first in the order of names keeps it, and the others get the lowest
-// units that are free. An array has units in a row.
+// units that are free. An array has units in a row. In OpenGL ES, where the units of images
+// cannot be changed, they stay.
 func (gl *GL) assignUnits(p *shader.Program) {
 	for _, kind := range []shader.Opaque{shader.ImageOpaque, shader.SamplerOpaque} {
 		used := map[int32]bool{}
@@ -28,6 +29,9 @@ func (gl *GL) assignUnits(p *shader.Program) {
 			for k := range r.Bytes {
 				used[first+k] = true
 			}
+		}
+		if kind == shader.ImageOpaque && gl.c.info.API == OpenGLES {
+			continue
 		}
 		for _, r := range shared {
 			gl.moveUnits(p.ID, r, used)

@@ -26,6 +26,7 @@ import (
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // BenchmarkRoundTrip is one job of 4 KiB in and out at a time, each checked.
@@ -167,7 +168,7 @@ func streamForever(path, seed string) error {
 	return nil
 }
 
-// BenchmarkBytes copies 64 MiB of shared memory to a buffer, and back.
+// BenchmarkBytes copies 64 MiB of shared memory to a buffer, and back, and compares them.
 func BenchmarkBytes(b *testing.B) {
 	f := serve(b, server.Options{})
 	c := f.dial()
@@ -181,27 +182,31 @@ func BenchmarkBytes(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for i := range m.Bytes() {
-		m.Bytes()[i] = byte(i * 7)
+	want := words(size/4, func(i uint32) uint32 { return i * 2654435761 })
+	copy(m.Bytes(), want)
+	copied := func(b *testing.B, copies func() error) {
+		b.SetBytes(size)
+		for b.Loop() {
+			if err := copies(); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
-	for name, copies := range map[string]func() error{
-		"in": func() error {
+	b.Run("in", func(b *testing.B) {
+		copied(b, func() error {
 			_, err := buffer.UploadFrom(b.Context(), 0, m, 0, size)
 			return err
-		},
-		"out": func() error {
+		})
+	})
+	clear(m.Bytes())
+	b.Run("out", func(b *testing.B) {
+		copied(b, func() error {
 			_, err := buffer.DownloadTo(b.Context(), 0, m, 0, size)
 			return err
-		},
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(size)
-			for b.Loop() {
-				if err := copies(); err != nil {
-					b.Fatal(err)
-				}
-			}
 		})
+	})
+	if !bytes.Equal(m.Bytes(), want) {
+		b.Error("other bytes came back")
 	}
 }
 
@@ -264,24 +269,26 @@ func BenchmarkFirstResult(b *testing.B) {
 }
 
 // envIdle has this test binary run as a process that has a context, and is idle: "context"
-// has no more, "server" is the socket of a server that it runs after it.
+// has no more, "program" has run a program, which has the driver load its compiler; else it
+// is the socket of a server that it runs.
 const envIdle = "SHADERCACHE_SERVER_IDLE"
 
-// BenchmarkIdle measures a process with a context and nothing else, and one with a server
-// that has run a job: memory of the host, and the server's CPU time of 5 s without a
-// client, in ticks of 10 ms. What the server takes beyond the driver is the difference.
+// BenchmarkIdle measures processes with a context: one with nothing else, one that has run a
+// program, and one with a server that has run a job of it. It reports memory of the host,
+// and the server's CPU time of 10 s without a client, in ticks of 10 ms. What the server
+// takes beyond the driver is its memory less that of the second.
 func BenchmarkIdle(b *testing.B) {
 	path := filepath.Join(privateDir(b), "socket")
 	memory := map[string]int{}
-	for name, role := range map[string]string{"context": "context", "server": path} {
+	for name, role := range map[string]string{"context": "context", "program": "program", "server": path} {
 		pid := startIdle(b, role)
 		if name == "server" {
 			if err := shortClient(b.Context(), path, 5); err != nil {
 				b.Fatal(err)
 			}
-			time.Sleep(time.Second)
+			time.Sleep(2 * time.Second)
 			before := ticks(b, pid)
-			time.Sleep(5 * time.Second)
+			time.Sleep(10 * time.Second)
 			b.ReportMetric(float64(ticks(b, pid)-before), "ticks")
 		}
 		for _, kind := range []string{"RssAnon", "RssFile", "RssShmem"} {
@@ -290,7 +297,7 @@ func BenchmarkIdle(b *testing.B) {
 			b.ReportMetric(float64(kib)/1024, name+"-"+kind+"-MiB")
 		}
 	}
-	b.ReportMetric(float64(memory["server"]-memory["context"])/1024, "beyond-context-MiB")
+	b.ReportMetric(float64(memory["server"]-memory["program"])/1024, "beyond-driver-MiB")
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -330,6 +337,13 @@ func beIdle(role string) error {
 		wait()
 		return c.Close()
 	}
+	if role == "program" {
+		if err := runProgram(c); err != nil {
+			return err
+		}
+		wait()
+		return c.Close()
+	}
 	gpu, err := shadercache.New(c, shadercache.Options{Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		return err
@@ -344,6 +358,29 @@ func beIdle(role string) error {
 	wait()
 	stop()
 	return errors.Join(<-done, gpu.Close())
+}
+
+// runProgram compiles affine and runs it once.
+func runProgram(c *glctx.Context) error {
+	var p shader.Program
+	var failed error
+	c.Compile(context.Background(), []*shader.Source{affine}, func(_ int, compiled shader.Program, err error) { p, failed = compiled, err })
+	if failed != nil {
+		return failed
+	}
+	return c.Do(func(gl *glctx.GL) error {
+		for binding := range uint32(2) {
+			b, err := gl.NewBuffer(4096, make([]byte, 4096))
+			if err != nil {
+				return err
+			}
+			gl.BindStorage(binding, b)
+		}
+		gl.UseProgram(p.ID)
+		gl.Dispatch(16, 1, 1)
+		gl.Finish()
+		return gl.Err()
+	})
 }
 
 // ticks returns the CPU time of a process.

@@ -33,8 +33,21 @@ func (d *deadlines) cover(t time.Time) {
 // expire answers the requests whose deadline has passed. The timer calls it.
 func (s *session) expire() {
 	for _, t := range s.expired(time.Now()) {
-		s.server.counts.deadlines.Add(1)
-		t.end(wire.CodeDeadline, "the deadline passed")
+		t.expire()
+	}
+}
+
+// expire answers the request, if it is unanswered.
+func (t *task) expire() {
+	if t.end(wire.CodeDeadline, "the deadline passed") {
+		t.s.server.counts.deadlines.Add(1)
+	}
+}
+
+// expireIfLate answers a request whose deadline has passed, where the timer is late.
+func (t *task) expireIfLate() {
+	if !t.deadline.IsZero() && time.Now().After(t.deadline) {
+		t.expire()
 	}
 }
 

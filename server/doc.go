@@ -11,7 +11,8 @@
 //	read      reads frames; answers cancel; submits small jobs where nothing is before
 //	          them; queues everything else, in order
 //	handle    takes requests of the queue: makes objects, takes a turn, submits jobs
-//	complete  waits for jobs in the order of their submission and answers them
+//	complete  waits for jobs in the order of their submission and answers them; for the
+//	          only job of a ring the goroutine that reads it does
 //
 // A session owns its objects, which one of read and handle uses at a time; a fourth
 // goroutine writes replies

@@ -546,6 +546,73 @@ func TestDeadlinesAndCancels(t *testing.T) {
 	eventually(t, "nothing unanswered", func() bool { return f.Status().Sessions[0].Unanswered == 0 })
 }
 
+// TestDeadlinesOneAfterTheOther has jobs behind one that takes longer than all of their
+// deadlines, which do not pass in the order of the jobs.
+func TestDeadlinesOneAfterTheOther(t *testing.T) {
+	f := serve(t, server.Options{})
+	c := f.dial()
+	p := program(t, c, slow)
+	first, err := c.Submit(t.Context(), f.slowJob(p, 128))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var late []*client.Pending
+	for _, ms := range []time.Duration{40, 5, 60, 20} {
+		ctx, cancel := context.WithTimeout(t.Context(), ms*time.Millisecond)
+		defer cancel()
+		pending, err := c.Submit(ctx, f.slowJob(p, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		late = append(late, pending)
+	}
+	for i, pending := range late {
+		if err := pending.Wait(t.Context()); !errors.Is(err, client.ErrDeadline) {
+			t.Errorf("job %d: %v", i, err)
+		}
+	}
+	if first.Done() == nil || f.Status().Sessions[0].Unanswered == 0 {
+		t.Error("the first job was faster than a deadline")
+	}
+	if err := first.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRequestsKeepTheirOrder sends requests that depend on each other without waiting for
+// replies: jobs, which the goroutine that reads them may perform, do not pass others.
+func TestRequestsKeepTheirOrder(t *testing.T) {
+	f := serve(t, server.Options{Limits: wire.Limits{Jobs: 2000}})
+	r := f.raw()
+	stream := append([]byte(nil), hello...)
+	stream = append(stream, frame(wire.TypeProgram, 2, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())})...)
+	const rounds = 500
+	for i := range uint32(rounds) {
+		at := uint64(10 * (i + 1))
+		job := validJob(64, 1)
+		job.Inputs = nil
+		job.Dispatches[0].Buffers = []wire.Binding{{Binding: 0, ReadOnly: true, Operand: wire.Operand{Place: wire.PlaceBuffer, ID: i + 1, Size: 256}}}
+		stream = append(stream, frame(wire.TypeBuffer, at, &wire.Buffer{ID: i + 1, Flags: wire.Create, Size: 256})...)
+		stream = append(stream, frame(wire.TypeJob, at+1, job)...)
+		stream = append(stream, frame(wire.TypeRelease, at+2, &wire.Release{Kind: wire.KindBuffer, ID: i + 1})...)
+		stream = append(stream, frame(wire.TypeJob, at+3, job)...) // its buffer is gone
+	}
+	go func() { _ = r.Write(stream) }()
+	answers := map[uint64]wire.Type{}
+	for len(answers) < 2+4*rounds {
+		h, _, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers[h.Request] = h.Type
+	}
+	for i := range uint64(rounds) {
+		if at := 10 * (i + 1); answers[at+1] != wire.TypeJob|wire.ReplyBit || answers[at+3] != wire.TypeError {
+			t.Fatalf("round %d: %v with its buffer, %v without", i, answers[at+1], answers[at+3])
+		}
+	}
+}
+
 // TestTooManyJobs sends more jobs than a session may have unanswered, which a client of
 // this project does not.
 func TestTooManyJobs(t *testing.T) {

@@ -31,7 +31,7 @@ func (s *session) useInPlace(r *running, b *wire.Binding, size int, output bool)
 		return false
 	}
 	bound := executor.Bound{Binding: b.Binding, Memory: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output}
-	r.direct = append(r.direct, placed{bound, output})
+	r.inPlace = append(r.inPlace, placed{bound, output})
 	if output {
 		r.bytes.out += size
 	} else {
@@ -66,8 +66,8 @@ func overlap(a, b *wire.Operand) bool {
 
 // bindInPlace binds the operands that are used in place, when the dispatches are there.
 func (r *running) bindInPlace() error {
-	for i := range r.direct {
-		p := &r.direct[i]
+	for i := range r.inPlace {
+		p := &r.inPlace[i]
 		if p.output && !r.uses(p.bound.Binding) {
 			return reject(wire.CodeInvalid, "output at binding %d: no program of the job has a storage block there", p.bound.Binding)
 		}

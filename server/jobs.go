@@ -20,7 +20,7 @@ type running struct {
 	unread  int           // bytes that the outbox expects
 	in, out int           // bytes that take room in the executor
 	bytes   jobBytes
-	direct  []placed // those operands
+	inPlace []placed // operands that are not copied
 	inline  []byte
 	held    []*sharedMemory    // written when the job is done
 	device  []*executor.Memory // memory of this job alone, for operands that are too large for a slot
@@ -56,11 +56,11 @@ func (r *running) release() {
 	clear(r.held)
 	clear(r.device)
 	clear(r.late)
-	clear(r.direct)
+	clear(r.inPlace)
 	clear(r.job.Inputs)
 	clear(r.job.Outputs)
 	clear(r.job.Then)
-	r.held, r.device, r.late, r.direct = r.held[:0], r.device[:0], r.late[:0], r.direct[:0]
+	r.held, r.device, r.late, r.inPlace = r.held[:0], r.device[:0], r.late[:0], r.inPlace[:0]
 	r.job = executor.Job{Inputs: r.job.Inputs[:0], Outputs: r.job.Outputs[:0], Then: r.job.Then[:0]}
 	r.task, r.in, r.out, r.unread, r.weight, r.bytes = nil, 0, 0, 0, 0, jobBytes{}
 	if len(r.names) > maxNames {
@@ -138,8 +138,18 @@ func (s *session) submit(r *running) (err error) {
 	s.server.counts.jobs.Add(1)
 	s.server.counts.bytesIn.Add(uint64(r.bytes.in))
 	s.server.counts.bytesCopied.Add(uint64(r.bytes.copied))
-	s.running <- r
+	if r.task.direct {
+		s.direct = r
+	} else {
+		s.passOn(r)
+	}
 	return nil
+}
+
+// passOn has complete answer a job.
+func (s *session) passOn(r *running) {
+	s.completing.Add(1)
+	s.running <- r
 }
 
 // complete answers jobs in the order of their submission. It waits for every job, so that
@@ -149,6 +159,7 @@ func (s *session) complete() {
 		for r != nil {
 			out := r.task.out
 			s.completeJob(r)
+			s.completing.Add(-1)
 			if r = s.nextRunning(); r == nil || r.task.out != out || !r.pending.Ready() {
 				out.flush()
 			}
@@ -171,6 +182,7 @@ func (s *session) completeJob(r *running) {
 	// It does not wait for clients, and ends with the context if not with the job.
 	_ = r.pending.Await(context.Background())
 	s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
+	r.task.expireIfLate()
 	if r.task.claim() {
 		s.finish(r)
 	} else {
@@ -310,6 +322,9 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 	program, ok := s.objects.programs[m.Program]
 	if !ok {
 		return d, notFound("program", m.Program)
+	}
+	if err := checkProtocol(program); err != nil {
+		return d, err
 	}
 	d = executor.Dispatch{Program: program, Groups: m.Groups}
 	if len(m.Params) > 0 {

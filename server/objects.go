@@ -146,7 +146,7 @@ func (s *Server) share(bytes []byte) *sharedMemory {
 		return m
 	}
 	var err error
-	m.pinned, err = s.gpu.Executor.NewPinnedMemory(bytes[:cap(bytes)], func() { _ = socket.Unmap(bytes) })
+	m.pinned, err = s.gpu.Executor.NewPinnedMemory(bytes[:cap(bytes)], func() { go socket.Unmap(bytes) }) // the GL thread has no time for it
 	if err != nil {
 		s.options.Logger.Debug("memory is copied: it cannot be pinned", "bytes", len(bytes), "reason", err)
 	}

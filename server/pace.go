@@ -58,6 +58,13 @@ func (p *pace) hasRoom() bool {
 	return !p.isFull()
 }
 
+// isShort reports whether jobs take less than limit.
+func (p *pace) isShort(limit time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.mean < limit
+}
+
 // leave is called when a job is done, or was not submitted: then with took below 0.
 func (p *pace) leave(took time.Duration) {
 	p.mu.Lock()

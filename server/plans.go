@@ -305,6 +305,9 @@ func (s *session) prepareRun(r *running, m *wire.Run) error {
 	if p.mu.version == 0 {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
 	}
+	if p.network.KeepsOutput() && m.Output.Place != wire.PlaceBuffer {
+		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan changes an output that is there", Hint: "let it write a buffer that has the values from before"}
+	}
 	r.inline = r.inline[:0]
 	output, err := s.runOutput(r, &m.Output)
 	if err != nil {

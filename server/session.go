@@ -32,6 +32,9 @@ type session struct {
 	pace    *pace
 	reading sync.WaitGroup // of the ring
 
+	completing atomic.Int64 // jobs that complete has not answered
+	direct     *running     // a job that the reader of the ring answers; used by it alone
+
 	handling sync.Mutex   // held by the goroutine that performs a request
 	queued   atomic.Int64 // requests in tasks, and the one of them that is performed
 	objects  *objects     // guarded by handling
@@ -175,6 +178,7 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File
 	}
 	t.files = files
 	if s.canStart(t) && s.handling.TryLock() {
+		t.direct = out != s.out && s.canAwait()
 		s.take(t)
 		s.handling.Unlock()
 		return nil

@@ -21,6 +21,7 @@ type task struct {
 	files    []*os.File  // that came with the request; handle closes them
 	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
 	deadline time.Time   // zero: none
+	direct   bool        // the goroutine that submits the job waits for it
 
 	ctx    context.Context // ends with a cancel request or the session; nil for timed requests
 	cancel context.CancelFunc
@@ -69,12 +70,14 @@ func (t *task) send(typ wire.Type, m wire.Message) {
 	t.out.put(typ, t.header.Request, m)
 }
 
-// end answers the request with an error, if it is unanswered.
-func (t *task) end(code wire.Code, message string) {
-	if t.claim() {
-		t.fail(reject(code, "%s", message), code)
-		t.out.flush()
+// end answers the request with an error, if it is unanswered, and reports whether it was.
+func (t *task) end(code wire.Code, message string) bool {
+	if !t.claim() {
+		return false
 	}
+	t.fail(reject(code, "%s", message), code)
+	t.out.flush()
+	return true
 }
 
 // isTimed reports whether requests of a type have a deadline, count against the quota of

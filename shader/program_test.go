@@ -9,7 +9,7 @@ func TestInterfaceDigest(t *testing.T) {
 	resources := []Resource{
 		{Kind: StorageBuffer, Name: "In", Binding: 0, Bytes: 16},
 		{Kind: StorageBuffer, Name: "Out", Binding: 1, Bytes: 16},
-		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1},
+		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1, Type: FloatType},
 	}
 	sorted := Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: slices.Clone(resources)}
 	shuffled := Interface{WorkGroup: sorted.WorkGroup, Resources: []Resource{resources[2], resources[1], resources[0]}}
@@ -24,11 +24,39 @@ func TestInterfaceDigest(t *testing.T) {
 		"binding":    func(i *Interface) { i.Resources[0].Binding = 2 },
 		"bytes":      func(i *Interface) { i.Resources[0].Bytes = 32 },
 		"resource":   func(i *Interface) { i.Resources = i.Resources[:2] },
+		"type":       func(i *Interface) { i.Resources[2].Type = Vec4Type },
+		"unit":       func(i *Interface) { i.Resources[2].Unit = 1 },
 	} {
 		other := Interface{WorkGroup: sorted.WorkGroup, Resources: slices.Clone(resources)}
 		change(&other)
 		if other.Digest() == sorted.Digest() {
 			t.Errorf("another %s: the same digest", name)
 		}
+	}
+}
+
+// TestInterfaceMatchesOldDigests holds the digest of an interface as it was stored before
+// it had types.
+func TestInterfaceMatchesOldDigests(t *testing.T) {
+	i := Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: []Resource{
+		{Kind: StorageBuffer, Name: "In", Binding: 0, Bytes: 16},
+		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1, Type: FloatType},
+	}}
+	const stored = "9cc70f88b4635ea7ce6279702713b2b1f1ee96c365473f022d845894d127b977"
+	if old := i.digest(false).String(); old != stored {
+		t.Errorf("the old digest is %s", old)
+	}
+	if !i.Matches(i.digest(false)) || !i.Matches(i.Digest()) || i.Digest() == i.digest(false) {
+		t.Error("the interface does not match both digests")
+	}
+	other := i
+	other.Resources = slices.Clone(i.Resources)
+	other.Resources[1].Type = Vec4Type
+	if other.Matches(i.Digest()) {
+		t.Error("another type matches")
+	}
+	other.Resources[0].Bytes = 32
+	if other.Matches(i.digest(false)) {
+		t.Error("another size matches the old digest")
 	}
 }

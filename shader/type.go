@@ -69,26 +69,48 @@ type typeInfo struct {
 	shadow        bool
 }
 
+// pages has types by their two bytes: looking one up is part of every job.
+var pages = func() (pages [256]*[256]typeInfo) {
+	for t, info := range types {
+		page := &pages[t>>8]
+		if *page == nil {
+			*page = new([256]typeInfo)
+		}
+		(*page)[t&0xff] = info
+	}
+	return pages
+}()
+
+var noType typeInfo
+
+// info returns the description of the type, or an empty one.
+func (t Type) info() *typeInfo {
+	if t > 0xffff || pages[t>>8] == nil {
+		return &noType
+	}
+	return &pages[t>>8][t&0xff]
+}
+
 // Known reports whether the type is one of GLSL 4.50. The other methods return zero
 // values for those that are not.
-func (t Type) Known() bool { return types[t].name != "" }
+func (t Type) Known() bool { return t.info().name != "" }
 
 // String returns the name in GLSL, such as mat4x3 or uimage2DArray.
 func (t Type) String() string {
 	if !t.Known() {
 		return fmt.Sprintf("type %#x", uint32(t))
 	}
-	return types[t].name
+	return t.info().name
 }
 
 // Base returns the type of the components.
-func (t Type) Base() Base { return types[t].base }
+func (t Type) Base() Base { return t.info().base }
 
 // Shape returns the number of columns, 1 but for matrices, and of rows.
-func (t Type) Shape() (columns, rows int) { return int(types[t].columns), int(types[t].rows) }
+func (t Type) Shape() (columns, rows int) { return int(t.info().columns), int(t.info().rows) }
 
 // Components returns the number of components; 0 for opaque types.
-func (t Type) Components() int { return int(types[t].columns) * int(types[t].rows) }
+func (t Type) Components() int { return int(t.info().columns) * int(t.info().rows) }
 
 // Bytes returns the size of a value as the API of GL has it, without padding.
 func (t Type) Bytes() int {
@@ -99,13 +121,13 @@ func (t Type) Bytes() int {
 }
 
 // Opaque returns the kind of an opaque type, NotOpaque for others.
-func (t Type) Opaque() Opaque { return types[t].opaque }
+func (t Type) Opaque() Opaque { return t.info().opaque }
 
 // Dim returns the shape of an image or a sampler.
-func (t Type) Dim() Dim { return types[t].dim }
+func (t Type) Dim() Dim { return t.info().dim }
 
 // Shadow reports whether the sampler compares with a reference.
-func (t Type) Shadow() bool { return types[t].shadow }
+func (t Type) Shadow() bool { return t.info().shadow }
 
 // Types of values that code names.
 const (

@@ -47,7 +47,7 @@ type Device struct {
 		live        map[uint32]program
 		faults      []string
 		reject      bool
-		mismatch    bool
+		change      func(*shader.Interface) // of what Load returns
 		miscompute  bool
 		noPayload   bool
 		outOfMemory int
@@ -100,9 +100,19 @@ func (d *Device) RejectBinaries(reject bool) {
 // ChangeInterfaces sets whether Load returns a program with another interface
 // than the binary was made from, as a broken driver does.
 func (d *Device) ChangeInterfaces(change bool) {
+	if !change {
+		d.ChangeInterface(nil)
+		return
+	}
+	d.ChangeInterface(func(i *shader.Interface) { i.Resources[0].Binding = 7 })
+}
+
+// ChangeInterface sets what is changed of the interfaces of programs that Load returns:
+// a storage block and an image, in this order. nil changes nothing.
+func (d *Device) ChangeInterface(change func(*shader.Interface)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.mismatch = change
+	d.mu.change = change
 }
 
 // MiscomputeBinaries sets whether programs that are loaded from now on compute

@@ -61,7 +61,7 @@ func (d *Device) compile(ctx context.Context, src *shader.Source) (shader.Progra
 	if d.Size != nil {
 		size = d.Size(src)
 	}
-	p, err := d.create(program{name: src.Name(), key: src.Key(), size: max(size, smallestSize)}, false)
+	p, err := d.create(program{name: src.Name(), key: src.Key(), size: max(size, smallestSize)}, nil)
 	p.CompileNanos = int64(max(d.CompileDelay, time.Millisecond))
 	return p, err
 }
@@ -77,7 +77,7 @@ func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shade
 		}
 	}
 	d.mu.Lock()
-	reject, mismatch, wrong := d.mu.reject, d.mu.mismatch, d.mu.miscompute
+	reject, change, wrong := d.mu.reject, d.mu.change, d.mu.miscompute
 	d.mu.Unlock()
 	if reject || format != Format || len(payload) < smallestSize {
 		return shader.Program{}, fmt.Errorf("cachetest: load: %w", shader.ErrRejected)
@@ -87,7 +87,7 @@ func (d *Device) Load(ctx context.Context, format uint32, payload []byte) (shade
 	if size != len(payload) {
 		return shader.Program{}, fmt.Errorf("cachetest: load: %w", shader.ErrRejected)
 	}
-	p, err := d.create(program{name: "loaded " + key.Short(), key: key, size: size, wrong: wrong}, mismatch)
+	p, err := d.create(program{name: "loaded " + key.Short(), key: key, size: size, wrong: wrong}, change)
 	p.LoadNanos = 1000
 	return p, err
 }
@@ -154,7 +154,7 @@ func (d *Device) begin(ctx context.Context, count func(*Calls)) error {
 }
 
 // create makes a program object, or fails as RunOutOfMemory demands.
-func (d *Device) create(p program, mismatch bool) (shader.Program, error) {
+func (d *Device) create(p program, change func(*shader.Interface)) (shader.Program, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.outOfMemory > 0 {
@@ -163,17 +163,23 @@ func (d *Device) create(p program, mismatch bool) (shader.Program, error) {
 	}
 	d.mu.last++
 	d.mu.live[d.mu.last] = p
-	return shader.Program{ID: d.mu.last, Interface: fakeInterface(p.key, mismatch), Bytes: p.size, PrimeNanos: 100}, nil
+	return shader.Program{ID: d.mu.last, Interface: fakeInterface(p.key, change), Bytes: p.size, PrimeNanos: 100}, nil
 }
 
-// fakeInterface derives an interface from the key, or another one.
-func fakeInterface(key shader.Key, other bool) shader.Interface {
-	resource := shader.Resource{Kind: shader.StorageBuffer, Name: "data_" + key.Short(), Bytes: 4}
-	if other {
-		resource.Binding = 7
+// fakeInterface derives an interface with a storage block and an image from the key, and
+// changes it unless change is nil.
+func fakeInterface(key shader.Key, change func(*shader.Interface)) shader.Interface {
+	i := shader.Interface{WorkGroup: [3]uint32{1 + uint32(key[0])%8, 1, 1}, Resources: []shader.Resource{
+		{Kind: shader.StorageBuffer, Name: "data_" + key.Short(), Bytes: 4},
+		{Kind: shader.Uniform, Name: "picture", Bytes: 1, Type: image2D, Unit: 1},
+	}}
+	if change != nil {
+		change(&i)
 	}
-	return shader.Interface{WorkGroup: [3]uint32{1 + uint32(key[0])%8, 1, 1}, Resources: []shader.Resource{resource}}
+	return i
 }
+
+const image2D shader.Type = 0x904D // of GL
 
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

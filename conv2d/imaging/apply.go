@@ -40,11 +40,8 @@ func Apply(ctx context.Context, c Convolver, picture image.Image, f Filter) (Res
 }
 
 func apply(ctx context.Context, c Convolver, picture image.Image, f Filter) (Result, error) {
-	if f.Side < 1 || f.Side%2 == 0 || len(f.Weights) != f.Side*f.Side {
-		return Result{}, fmt.Errorf("%d weights do not make a square with odd sides", len(f.Weights))
-	}
 	size := picture.Bounds().Size()
-	if err := checkSize(size.X, size.Y); err != nil {
+	if err := checkFilter(f, size); err != nil {
 		return Result{}, err
 	}
 	r := Result{Picture: image.NewNRGBA(image.Rectangle{Max: size})}
@@ -61,11 +58,7 @@ func apply(ctx context.Context, c Convolver, picture image.Image, f Filter) (Res
 // convolve filters one strip and adds its report to r.
 func (r *Result) convolve(ctx context.Context, c Convolver, s strip, f Filter) ([]float32, error) {
 	margin := f.Side / 2
-	p := conv2d.Problem{
-		N: 3, C: 1, K: 1, R: f.Side, S: f.Side,
-		H: s.rows + 2*margin,
-		W: s.picture.Bounds().Dx() + 2*margin,
-	}
+	p := s.problem(margin, f)
 	input := s.planes(margin)
 	want := conv2d.ReferenceConv2D(p, input, f.Weights, nil)
 	values, report, err := compute(ctx, c, p, input, f.Weights, want)

@@ -109,15 +109,27 @@ static void load(const char *how) {
 #undef F
 }
 
-// open_display makes no context current.
+// open_display makes no context current. The display is surfaceless, or else the first
+// device's.
 static void open_display(void) {
+  void *egl = dlopen("libEGL.so.1", RTLD_NOW);
   PFNEGLGETPLATFORMDISPLAYPROC get;
-  *(void **)&get = dlsym(dlopen("libEGL.so.1", RTLD_NOW), "eglGetPlatformDisplay");
-  display = get(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, NULL);
+  PFNEGLQUERYDEVICESEXTPROC devices;
+  void *(*address)(const char *);
+  *(void **)&get = dlsym(egl, "eglGetPlatformDisplay");
+  *(void **)&address = dlsym(egl, "eglGetProcAddress");
+  *(void **)&devices = address("eglQueryDevicesEXT");
   EGLint count;
-  if (!gl.eglInitialize(display, NULL, NULL) ||
-      !gl.eglChooseConfig(display, (EGLint[]){EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_NONE}, &config, 1, &count))
+  EGLDeviceEXT device;
+  display = get(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, NULL);
+  if (!gl.eglInitialize(display, NULL, NULL) && devices && devices(1, &device, &count) && count) {
+    display = get(EGL_PLATFORM_DEVICE_EXT, device, NULL);
+    gl.eglInitialize(display, NULL, NULL);
+  }
+  if (!gl.eglChooseConfig(display, (EGLint[]){EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_NONE}, &config, 1, &count))
     fail("no display");
+  if (!count)
+    config = NULL; // EGL_NO_CONFIG_KHR
 }
 
 // context makes a context that shares its objects with another, of OpenGL 4.5 or ES 3.2.

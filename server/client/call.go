@@ -42,17 +42,6 @@ func (w *call) finish(body []byte, err error) {
 	close(w.done)
 }
 
-// spin waits for the reply without sleeping, for as long as a reader of the ring does.
-func (w *call) spin() {
-	for start := time.Now(); !w.ended.Load() && time.Since(start) < ring.SpinTime; {
-		for range 64 {
-			if w.ended.Load() {
-				return
-			}
-		}
-	}
-}
-
 // start sends a request.
 func (c *Client) start(w *call, m wire.Message, files ...*os.File) error {
 	w.done = make(chan struct{})
@@ -110,7 +99,7 @@ func (c *Client) forget(w *call) {
 // wait waits for the reply.
 func (c *Client) wait(ctx context.Context, w *call) error {
 	if c.spins.Load() && !c.spinning.Swap(true) {
-		w.spin()
+		ring.Spin(w.ended.Load)
 		c.spinning.Store(false)
 	}
 	select {

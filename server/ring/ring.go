@@ -154,15 +154,33 @@ func (r *Ring) spin() bool {
 	if r.Ready() || !Spins() {
 		return r.Ready()
 	}
-	for start := time.Now(); time.Since(start) < SpinTime; {
-		if r.Ready() {
+	return Spin(r.Ready)
+}
+
+// Spin calls done until it reports true, for at most SpinTime, and reports whether it did.
+func Spin(done func() bool) bool {
+	start := time.Now()
+	for now, yielded := start, start.Add(-yieldTime); now.Sub(start) < SpinTime; now = time.Now() {
+		if done() {
 			return true
 		}
 		// The goroutine that works on the last frame may wait in this processor's queue.
-		runtime.Gosched()
+		// Yielding each time would keep the scheduler's lock busy.
+		if now.Sub(yielded) >= yieldTime {
+			yielded = now
+			runtime.Gosched()
+		}
+		for range 32 {
+			if done() {
+				return true
+			}
+		}
 	}
 	return false
 }
+
+// yieldTime is the time for which Spin keeps its processor.
+const yieldTime = 10 * time.Microsecond
 
 // read appends n bytes at a position.
 func (h *half) read(to []byte, position uint64, n int) []byte {

@@ -45,8 +45,6 @@ func work(script []string) {
 			stop := make(chan os.Signal, 1)
 			if word == "term" {
 				signal.Notify(stop, syscall.SIGTERM)
-			} else {
-				signal.Ignore(syscall.SIGTERM)
 			}
 			go func() {
 				link.Ended()
@@ -54,6 +52,8 @@ func work(script []string) {
 			}()
 			<-stop
 			os.Exit(0)
+		case "deaf":
+			signal.Ignore(syscall.SIGTERM)
 		case "write":
 			_, _ = os.NewFile(3, "inherited").WriteString("x")
 		case "kill":
@@ -158,14 +158,14 @@ func TestTheFirstWorkerHasToServe(t *testing.T) {
 // between two workers.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	for script, least := range map[string]time.Duration{"ready term": 0, "ready linger": 300 * time.Millisecond} {
+	for script, least := range map[string]time.Duration{"ready term": 0, "deaf ready linger": 300 * time.Millisecond} {
 		ctx, stop := context.WithCancel(t.Context())
 		start := time.Now()
 		_, err := run(ctx, t, supervisor.Options{StopTime: 300 * time.Millisecond, Ready: func(string) {
 			start = time.Now()
 			time.AfterFunc(50*time.Millisecond, stop)
 		}}, script)
-		if took := time.Since(start); err != nil || script == "ready linger" && took < least {
+		if took := time.Since(start); err != nil || took < least {
 			t.Errorf("%s: %v after %v", script, err, took)
 		}
 	}

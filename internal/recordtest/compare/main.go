@@ -37,7 +37,7 @@ func compare(name, recording, capture string) error {
 	}
 	missing := difference(captured, linked)
 	fmt.Printf("| %s | %d | %d | %d | %d | %d | %d |\n", name, len(r.Processes), len(r.Programs), len(linked), len(captured), missing, lost)
-	if missing > 0 || len(linked) != len(captured) {
+	if missing > 0 || len(linked) != len(captured) || len(captured) == 0 {
 		return fmt.Errorf("%s: %d of %d linked programs are not in the recording, which has %d links", name, missing, len(captured), len(linked))
 	}
 	return nil

@@ -1,0 +1,118 @@
+package executor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// bindBlock binds a uniform block to the Params or one of the Blocks of a dispatch.
+func (e *Executor) bindBlock(job *Job, dispatch int, r *shader.Resource, l *layout) error {
+	d := job.dispatch(dispatch)
+	b, given := bind{from: slotParams, span: l.params[dispatch]}, 0
+	if d.Params != nil && d.ParamsBinding == uint32(r.Binding) {
+		given++
+	}
+	first := 0 // of the dispatch in l.blocks
+	for i := range dispatch {
+		first += len(job.dispatch(i).Blocks)
+	}
+	for i := range d.Blocks {
+		if d.Blocks[i].Binding != uint32(r.Binding) {
+			continue
+		}
+		given++
+		var err error
+		if b, err = e.blockRange(&d.Blocks[i], l.blocks[first+i]); err != nil {
+			return fmt.Errorf("uniform block %s (binding %d): %w", r.Name, r.Binding, err)
+		}
+	}
+	switch {
+	case given == 0:
+		return fmt.Errorf("uniform block %s (binding %d) has no Params and is not among Blocks", r.Name, r.Binding)
+	case given > 1:
+		return fmt.Errorf("uniform block %s (binding %d) is bound twice", r.Name, r.Binding)
+	case b.size < int(r.Bytes):
+		return fmt.Errorf("uniform block %s (binding %d) needs %d bytes and is bound to %d", r.Name, r.Binding, r.Bytes, b.size)
+	}
+	b.size = min(b.size, int(max(e.info.MaxUniform, int64(r.Bytes))))
+	b.binding = uint32(r.Binding)
+	l.binds = append(l.binds, b)
+	return nil
+}
+
+// blockRange checks a block and returns what it is bound to.
+func (e *Executor) blockRange(block *Block, place span) (bind, error) {
+	if block.Memory == nil {
+		return bind{from: slotParams, span: place}, nil
+	}
+	if block.Data != nil {
+		return bind{}, fmt.Errorf("has both Data and Memory")
+	}
+	bound := Bound{Memory: block.Memory, Offset: block.Offset, Size: block.Size}
+	if err := e.checkRange(&bound, e.info.UniformAlignment); err != nil {
+		return bind{}, err
+	}
+	return bind{from: deviceBlock, readOnly: true, memory: block.Memory, span: span{block.Offset, bound.bytes()}}, nil
+}
+
+// setUniform adds the value of a uniform.
+func (l *layout) setUniform(d *Dispatch, r *shader.Resource) error {
+	if r.Type.Bytes() == 0 {
+		return fmt.Errorf("uniform %s is of %s, which cannot be set: put it into a uniform block", r.Name, r.Type)
+	}
+	for i := range d.Uniforms {
+		u := &d.Uniforms[i]
+		if !isNamed(u.name, r) {
+			continue
+		}
+		if err := u.check(r); err != nil {
+			return err
+		}
+		l.values = append(l.values, value{r.Binding, r.Type, span{len(l.words), u.bytes()}})
+		l.words = u.appendTo(l.words)
+		return nil
+	}
+	return fmt.Errorf("uniform %s is not set; it is of type %s%s", r.Name, r.Type, d.unknownUniforms())
+}
+
+// check returns an error where the value is not one of the uniform's type. A driver may
+// report an array as shorter than it is declared: elements that are too many are ignored.
+func (u *Uniform) check(r *shader.Resource) error {
+	size, elements := r.Type.Bytes(), max(1, int(r.Bytes))
+	if !u.fits(r.Type) {
+		return fmt.Errorf("uniform %s is of type %s and was given %s components", r.Name, r.Type, u.base)
+	}
+	n := u.bytes()
+	if isArray := strings.HasSuffix(r.Name, "[0]"); n%size == 0 && n >= elements*size && (isArray || n == size) {
+		return nil
+	}
+	component := size / r.Type.Components()
+	return fmt.Errorf("uniform %s has %d elements of type %s, %d components, and was given %d",
+		r.Name, elements, r.Type, elements*r.Type.Components(), n/component)
+}
+
+// unknownUniforms returns text that lists the given uniforms which the program does
+// not have: a uniform that is not set may be among them under a wrong name.
+func (d *Dispatch) unknownUniforms() string {
+	var unknown []string
+	for _, u := range d.Uniforms {
+		known := false
+		for _, r := range d.Program.Interface().Resources {
+			known = known || r.Kind == shader.Uniform && isNamed(u.name, &r)
+		}
+		if !known {
+			unknown = append(unknown, u.name)
+		}
+	}
+	return noneOf(unknown)
+}
+
+// noneOf returns text that lists names which the program does not have, "" for none.
+func noneOf(names []string) string {
+	if names == nil {
+		return ""
+	}
+	return "; the program has none of the name " + strings.Join(names, ", ")
+}

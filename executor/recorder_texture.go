@@ -1,0 +1,118 @@
+package executor
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// copyTexels records copies between a slot and textures, and those that start counters.
+// GL orders them among themselves and after earlier reads by samplers; a barrier is
+// needed after a kernel that used a texture as an image.
+func (r *recorder) copyTexels(gl *glctx.GL, s *slot, copies []transfer) error {
+	for i := range copies {
+		c := &copies[i]
+		if c.texture == nil {
+			gl.Copy(s.inputs, c.offset, s.outputs, c.to, c.size)
+			continue
+		}
+		added := r.addKinds(glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate)
+		if added || r.isHazard(&c.texture.object, c.out) {
+			r.synchronize(gl, r.kinds)
+		}
+		if err := c.record(gl, s); err != nil {
+			return fmt.Errorf("executor: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *transfer) record(gl *glctx.GL, s *slot) error {
+	if c.out {
+		return gl.CopyFromTexture(c.texture.texture, c.region, s.outputs, c.offset, glctx.Stride{})
+	}
+	return gl.CopyToTexture(c.texture.texture, c.region, s.inputs, c.offset, glctx.Stride{})
+}
+
+// textureHazard reports whether a barrier is needed before a command uses its textures.
+func (r *recorder) textureHazard(images []imageBind, textures []textureBind) bool {
+	for i := range images {
+		if r.isHazard(&images[i].texture.object, images[i].access == glctx.ReadOnly) {
+			return true
+		}
+	}
+	for i := range textures {
+		if r.isHazard(&textures[i].texture.object, true) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *recorder) bindImages(gl *glctx.GL, images []imageBind) {
+	for i := range images {
+		b := &images[i]
+		gl.BindImage(b.unit, b.texture.texture, b.level, b.layer, b.access, b.format)
+		r.uses(&b.texture.object, b.access == glctx.ReadOnly)
+	}
+}
+
+func (r *recorder) bindTextures(gl *glctx.GL, textures []textureBind) error {
+	for i := range textures {
+		b := &textures[i]
+		sampler, err := r.sampler(gl, b.sampler)
+		if err != nil {
+			return fmt.Errorf("executor: %w", err)
+		}
+		gl.BindTexture(b.unit, b.texture.texture, sampler)
+		r.sampled |= 1 << min(b.unit, 63)
+		r.uses(&b.texture.object, true)
+	}
+	return nil
+}
+
+// mostSamplers is the number of sampler objects that are kept.
+const mostSamplers = 256
+
+// sampler returns the sampler object of a state. It is made once.
+func (r *recorder) sampler(gl *glctx.GL, state glctx.SamplerState) (glctx.Sampler, error) {
+	if s, made := r.samplers[state]; made {
+		return s, nil
+	}
+	if len(r.samplers) >= mostSamplers {
+		r.free(gl)
+	}
+	s, err := gl.NewSampler(state)
+	if err != nil {
+		return s, err
+	}
+	if r.samplers == nil {
+		r.samplers = map[glctx.SamplerState]glctx.Sampler{}
+	}
+	r.samplers[state] = s
+	return s, nil
+}
+
+// free deletes the sampler objects.
+func (r *recorder) free(gl *glctx.GL) {
+	for _, s := range r.samplers {
+		gl.DeleteSampler(s)
+	}
+	clear(r.samplers)
+}
+
+// unbindSamplers removes the samplers from the texture units, where they would count
+// for whatever the owner of an adopted context binds next.
+func (r *recorder) unbindSamplers(gl *glctx.GL) {
+	for ; r.sampled != 0; r.sampled &= r.sampled - 1 {
+		unit := uint32(bits.TrailingZeros64(r.sampled))
+		last := unit
+		if unit == 63 {
+			last = uint32(max(63, gl.Info().Textures.TextureUnits-1))
+		}
+		for ; unit <= last; unit++ {
+			gl.UnbindSampler(unit)
+		}
+	}
+}

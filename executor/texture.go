@@ -1,0 +1,93 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// Texture is texels in device memory that persist between jobs. The caller that made it
+// releases it; jobs in flight retain it until the GPU has finished them. It must not be
+// copied. Methods may be called from any goroutine.
+//
+// Upload, Clear and Download are not for hot paths: they wait for the jobs submitted
+// before that use the texture, and Download blocks the GL thread. Texels that change from
+// job to job belong in the job's TextureInputs and TextureOutputs. Jobs that follow each
+// other closely overlap best with a texture each: a ring of Options.Depth textures.
+type Texture struct {
+	object
+	texture glctx.Texture
+}
+
+// NewTexture makes a texture with undefined texels. It returns glctx.ErrTextureShape,
+// wrapped, for a shape that the device does not have, and shader.ErrOutOfMemory where
+// there is no room.
+func (e *Executor) NewTexture(shape glctx.TextureShape) (*Texture, error) {
+	t := &Texture{object: object{e: e}}
+	err := e.context.Do(func(gl *glctx.GL) (err error) {
+		t.texture, err = gl.NewTexture(shape)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("executor: %w", err)
+	}
+	t.free = func(gl *glctx.GL) { gl.DeleteTexture(t.texture) }
+	t.owners.Store(1)
+	return t, nil
+}
+
+// Shape returns what the texture was made as, without zeros.
+func (t *Texture) Shape() glctx.TextureShape { return t.texture.TextureShape }
+
+// Upload copies texels without padding to a region, after the jobs submitted so far that
+// use the texture.
+func (t *Texture) Upload(ctx context.Context, r glctx.Region, texels []byte) error {
+	return t.access(ctx, func(gl *glctx.GL) error { return gl.UploadTexture(t.texture, r, texels, glctx.Stride{}) })
+}
+
+// UploadPicture copies a picture to level 0, as glctx.GL.UploadPicture does, after the
+// jobs submitted so far that use the texture.
+func (t *Texture) UploadPicture(ctx context.Context, picture image.Image) error {
+	return t.access(ctx, func(gl *glctx.GL) error { return gl.UploadPicture(t.texture, 0, 0, 0, picture) })
+}
+
+// Download copies a region to dst without padding, after the jobs submitted so far that
+// use the texture.
+func (t *Texture) Download(ctx context.Context, r glctx.Region, dst []byte) error {
+	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadTexture(t.texture, r, dst, glctx.Stride{}) })
+}
+
+// DownloadPicture copies level 0 to a picture, as glctx.GL.DownloadPicture does, after
+// the jobs submitted so far that use the texture.
+func (t *Texture) DownloadPicture(ctx context.Context, picture draw.Image) error {
+	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadPicture(t.texture, 0, 0, 0, picture) })
+}
+
+// Clear sets every texel of a region to texel, which has the bytes of one, after the
+// jobs submitted so far that use the texture.
+func (t *Texture) Clear(ctx context.Context, r glctx.Region, texel []byte) error {
+	return t.access(ctx, func(gl *glctx.GL) error { return gl.ClearTexture(t.texture, r, texel) })
+}
+
+// GenerateMipmaps computes every level but the first from it, after the jobs submitted
+// so far that use the texture.
+func (t *Texture) GenerateMipmaps(ctx context.Context) error {
+	return t.access(ctx, func(gl *glctx.GL) error { return gl.GenerateMipmaps(t.texture) })
+}
+
+// access runs fn on the GL thread after the jobs that use the texture.
+func (t *Texture) access(ctx context.Context, fn func(gl *glctx.GL) error) error {
+	if t.released.Load() {
+		return errTextureReleased
+	}
+	if err := t.do(ctx, fn); err != nil {
+		return fmt.Errorf("executor: %w", err)
+	}
+	return nil
+}
+
+var errTextureReleased = errors.New("executor: the texture was released")

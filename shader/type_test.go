@@ -1,0 +1,63 @@
+package shader
+
+import (
+	"maps"
+	"testing"
+)
+
+func TestTypes(t *testing.T) {
+	names := map[string]Type{}
+	for v, info := range types {
+		if other, twice := names[info.name]; twice {
+			t.Errorf("%s is %#x and %#x", info.name, uint32(v), uint32(other))
+		}
+		names[info.name] = v
+		if v.String() != info.name || (v.Opaque() == NotOpaque) != (v.Bytes() > 0) {
+			t.Errorf("%s: String %s, opaque %d, %d bytes", info.name, v, v.Opaque(), v.Bytes())
+		}
+	}
+	for name, bytes := range map[string]int{"float": 4, "bvec3": 12, "dvec3": 24, "mat4x3": 48, "dmat2x4": 64, "uint": 4, "sampler2D": 0, "atomic_uint": 0} {
+		if v := names[name]; v.Bytes() != bytes {
+			t.Errorf("%s has %d bytes, want %d", name, v.Bytes(), bytes)
+		}
+	}
+	if columns, rows := names["mat4x3"].Shape(); columns != 4 || rows != 3 {
+		t.Errorf("mat4x3 has %d columns and %d rows", columns, rows)
+	}
+	shadow, image := names["sampler2DArrayShadow"], names["uimageCubeArray"]
+	if !shadow.Shadow() || shadow.Dim() != Dim2DArray || shadow.Opaque() != SamplerOpaque || image.Shadow() || image.Base() != UintBase || image.Dim() != DimCubeArray {
+		t.Error("the shapes of samplers and images are wrong")
+	}
+	if unknown := Type(7); unknown.Known() || unknown.Bytes() != 0 || unknown.String() != "type 0x7" {
+		t.Errorf("an unknown type is %s", unknown)
+	}
+}
+
+func TestImageFormats(t *testing.T) {
+	const text = `
+#define FORMAT rgba16f /* of the pictures */
+layout(FORMAT, binding = 1) uniform restrict readonly image2D in_, both[3];
+layout(binding = 2, rgba8ui) uniform uimage2DArray layers ;
+uniform layout(r32f) writeonly
+    image3D volume; // layout(r8) uniform image2D comment;
+layout(binding = 4) writeonly uniform image2D any;
+#if DEPTH == 1
+layout(r16f) uniform image2D either;
+#else
+layout(r32f) uniform image2D either;
+#endif
+#ifdef X
+#define TWO r8
+#else
+#define TWO rg8
+#endif
+layout(TWO) uniform image2D two;
+uniform sampler2D s;
+vec4 f(layout(rgba8) image2D parameter) { return imageLoad(parameter, ivec2(0)); }
+void main() {}`
+	got := MustSource("formats", text, Defines{"DEPTH": "1"}).ImageFormats()
+	want := map[string]string{"in_": "rgba16f", "both": "rgba16f", "layers": "rgba8ui", "volume": "r32f"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
