@@ -28,7 +28,7 @@ func (gl *GL) primeRecorded(p *recording.Program, id uint32) (Priming, error) {
 	case p.Has(recording.Compute):
 		gl.separateSamplers(id)
 		program := shader.Program{ID: id}
-		program.Interface.WorkGroup = gl.workGroup(id)
+		program.Interface.WorkGroup = gl.workGroup(id) // Mesa 22.3 crashes of the length of a binary of SPIR-V
 		return Dispatched, gl.prime(&program)
 	case !p.Has(recording.Vertex) || p.Separable && !p.Has(recording.Fragment):
 		return NotPrimed, nil

@@ -105,7 +105,7 @@ var cases = map[string]recorded{
 	"failed": {[]recordtest.Program{of("v6"), of("v6", func(p *recordtest.Program) {
 		p.Stages = append(p.Stages, recordtest.Stage{Stage: fragment, Text: "#version 430\nin vec4 nothing;\nout vec4 d;\nvoid main() { d = nothing; }\n"})
 	})}, []string{"link0 link1 failed1 lost:a program has no shaders"}},
-	"binary": {[]recordtest.Program{of("c7")}, []string{"link0 use0 binary"}},
+	"binary": {[]recordtest.Program{of("c7"), of("c18")}, []string{"link0 link1 use0 binary"}},
 	"silent": {[]recordtest.Program{of("v8 f8")}, []string{"lost:a program is not known link0 use0"}},
 	"shared": {[]recordtest.Program{of("c9"), of("c9 f9"), of("v9 f9"), of("v10 f10")}, []string{"link0 use0 link1 link2 link3"}},
 	"embedded": {[]recordtest.Program{of("e11 g11", func(p *recordtest.Program) {

@@ -120,7 +120,7 @@ static void failed(void) {
 }
 
 static void binary(void) {
-  GLuint p = linked("c7", NULL), copy = gl.glCreateProgram();
+  GLuint p = linked("c7", NULL), copy = linked("c18", NULL);
   GLenum format;
   GLsizei size = 0;
   static char bytes[1 << 20];
