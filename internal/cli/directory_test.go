@@ -105,7 +105,7 @@ func TestChildCommandHasTheFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(child.Args[1:], " "); got != "bench --device 1 --driver-cache on --log-level info --json=true --dir /dir --x" {
+	if got := strings.Join(child.Args[1:], " "); got != "bench --device 1 --api gl --driver-cache on --log-level info --json=true --dir /dir --x" {
 		t.Errorf("%s", got)
 	}
 }
