@@ -4,9 +4,7 @@ import "fmt"
 
 // replayLog is what scripts/replay-trial writes.
 type replayLog struct {
-	Revision string `json:"revision"`
 	Driver   string `json:"driver"`
-	Load     string `json:"load"`
 	Programs []struct {
 		Name     string `json:"name"`
 		Programs int    `json:"programs"`
