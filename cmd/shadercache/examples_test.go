@@ -109,7 +109,8 @@ func TestExamples(t *testing.T) {
 	f.checkPod()
 	f.checkService()
 	tested := []string{"Dockerfile", "app.service", "github-actions.yml", "kubernetes-pod.yaml",
-		"shadercache.service", "shadercache.socket"} // the last two by TestUnits
+		"programs",                                  // by TestProgramsPage
+		"shadercache.service", "shadercache.socket"} // by TestUnits
 	var found []string
 	for _, e := range osfile.List(examples) {
 		found = append(found, e.Name())
