@@ -107,7 +107,7 @@ func openManaged(o Options) (*Context, error) {
 }
 
 // kindOf returns the kind of a recorded context. Programs of versions before 3.0 are
-// replayed in 3.0: drivers have no others but such.
+// replayed in 3.0 or newer, which has all that they use.
 func kindOf(c recording.Context) Kind {
 	k := Kind{
 		Major: int(c.Major), Minor: int(c.Minor),

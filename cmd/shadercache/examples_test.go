@@ -109,7 +109,7 @@ func TestExamples(t *testing.T) {
 	f.checkPod()
 	f.checkService()
 	tested := []string{"Dockerfile", "app.service", "github-actions.yml", "kubernetes-pod.yaml",
-		"programs",                                   // by TestProgramsOfDocs
+		"programs",                                  // by TestProgramsPage
 		"shadercache.service", "shadercache.socket"} // by TestUnits
 	var found []string
 	for _, e := range osfile.List(examples) {

@@ -36,13 +36,14 @@ NVIDIA's driver are merged at a later start.
 
 With --driver-cache off only SHADERCACHE_DIR is set.
 
-With --record every OpenGL program that is linked, by the program and by those that it
-starts, is written to a folder: the sources as the driver got them and what else decides
-the link, once each, and the order of their first use. A small C library does that,
-preloaded by LD_PRELOAD; it is compiled once, by the C compiler, unless it lies beside
-the executable. The programs see nothing of it, and a full disk costs them nothing but
-the recording. Programs that are linked statically, setuid or 32-bit are not recorded,
-nor are those of another C library than glibc.
+With --record every OpenGL program that is linked, by the program and by those
+that it starts, is written to a folder: the sources as the driver got them and
+what else decides the link, once each, and the order of their first use. A small
+C library does that, preloaded by LD_PRELOAD; it is compiled once, by the C
+compiler, unless it lies beside the executable. The programs see nothing of it,
+and a full disk costs them nothing but the recording. Programs that are linked
+statically, setuid or 32-bit are not recorded, nor are those of another C
+library than glibc.
 
 With --report this process stays beside the program, passes signals on, and at
 its end prints to standard error how many entries of its own cache the driver

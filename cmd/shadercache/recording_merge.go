@@ -66,6 +66,6 @@ func (o *options) mergeRecordings(path string, others []string) error {
 }
 
 func (r *recordingMerge) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s and %s are new in %s, %d were there, %d damaged\n", cli.Plural(r.Programs, "program"),
+	fmt.Fprintf(w, "%s and %s are new in %s, %d there before, %d damaged\n", cli.Plural(r.Programs, "program"),
 		cli.Plural(r.Processes, "process"), r.Recording, r.Present, r.Damaged)
 }

@@ -24,9 +24,8 @@ type Item struct {
 	Program   shader.Digest `json:"program"`
 }
 
-// Items returns the programs of recordings, each once, those of one context beside each
-// other and else in the order in which processes linked them. Programs that cannot be read
-// come last.
+// Items returns the programs of recordings, each once, in the order in which processes
+// linked them. It reads the logs and no program.
 func Items(recordings ...*recording.Recording) ([]Item, error) {
 	var list []Item
 	seen := map[shader.Digest]bool{}

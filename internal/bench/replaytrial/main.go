@@ -135,7 +135,8 @@ func (b *bench) round(all map[string][]start) (r replayed, err error) {
 func (b *bench) shadercacheOn(machine string, arguments ...string) *exec.Cmd {
 	cmd := exec.Command(b.shadercache, arguments...)
 	home := filepath.Join(b.work, machine)
-	cmd.Env = append(os.Environ(), "HOME="+home, "SHADERCACHE_DIR="+filepath.Join(home, "cache"), "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=")
+	cmd.Env = append(os.Environ(), "HOME="+home, "SHADERCACHE_DIR="+filepath.Join(home, "cache"),
+		"XDG_CACHE_HOME="+filepath.Join(home, ".cache"), "XDG_CONFIG_HOME="+filepath.Join(home, ".config"))
 	return cmd
 }
 

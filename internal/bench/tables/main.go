@@ -90,6 +90,7 @@ func tables(l *logs) map[string]string {
 		"startup llvmpipe preload": startupTable(l.startup("llvmpipe/startup-preload.json")),
 		"fleet h200":               fleetTable(l.fleets("h200/remote-1ms.json", "h200/remote-40ms-1s.json", "h200/remote-40ms.json")),
 		"fleet llvmpipe":           fleetTable(l.fleets("llvmpipe/remote-1ms.json", "llvmpipe/remote-40ms-1s.json", "llvmpipe/remote-40ms.json")),
+		"foreign programs":         replayTable(l, "llvmpipe/replay.json", "llvmpipe/replay-mesa25.json"),
 		"resident programs":        residentProgramsTable(l),
 		"programs in memory":       programsInMemoryTable(l),
 		"store":                    storeTable(l),
