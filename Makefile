@@ -15,7 +15,7 @@ FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-mesa25 check bench fuzz soak trial picture man clean cache-dir
+.PHONY: help build recorder demo test test-mesa25 check bench fuzz soak trial record-trial picture man clean cache-dir
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,19 +24,14 @@ build: ## build the command: bin/shadercache
 	@scripts/deps build
 	$(GO) build $(TAGS) -o $(BINARY) ./cmd/shadercache
 
-demo: build cache-dir ## filter a picture on the GPU, twice: the second start compiles nothing
-	@scripts/deps run
-	@mkdir -p $(DEMO)
-	@echo "--- first start"
-	$(DEMO_RUN)
-	@echo "--- second start, a new process"
-	$(DEMO_RUN)
-	@echo "--- what the cache holds now"
-	SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) stats
-	@echo "picture: $(DEMO)/sample.png"
+recorder: ## build what exec --record preloads: bin/libshadercache-record.so
+	@scripts/deps build
+	@mkdir -p bin
+	recorder/c/build bin/libshadercache-record.so
 
-DEMO_RUN = SHADERCACHE_DIR=$(CURDIR)/shader_cache $(BINARY) run \
-	--image $(SAMPLE) --filter all --out $(DEMO)/sample.png
+demo: build cache-dir ## filter a picture on the GPU: compiled, from the cache, and through a server
+	@scripts/deps run
+	@SHADERCACHE_DIR=$(CURDIR)/shader_cache scripts/demo $(BINARY) $(SAMPLE) $(DEMO)
 
 # A cache that others can write to is refused, and a clone may be such a place.
 cache-dir:
@@ -87,6 +82,9 @@ soak: ## the long versions of the tests of faults: some ten minutes
 
 trial: ## 1,500 generated shaders through all of a cache's life: some ten minutes
 	scripts/trial
+
+record-trial: ## record real programs of Debian, those that are installed: some minutes
+	scripts/record-trial
 
 picture: ## draw docs/architecture.svg from docs/architecture.dot
 	@scripts/deps picture

@@ -31,6 +31,9 @@ var mayImport = map[string][]string{
 	"recording/replay":   {"binary", "cache", "cache/isolate", "drivercache", "glctx", "recording", "shader"},
 	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
 
+	"recorder":            {"internal/osfile"},
+	"internal/recordtest": {},
+
 	"server":            {".", "binary", "cache", "conv2d", "executor", "glctx", "internal/osfile", "server/ring", "server/socket", "server/wire", "shader"},
 	"server/client":     {"server/ring", "server/socket", "server/wire", "shader"},
 	"server/socket":     {"internal/osfile", "server/wire"},
@@ -40,7 +43,7 @@ var mayImport = map[string][]string{
 	"server/wire":       {},
 	"clients":           {},
 
-	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "shader", "trace"}, // the front door
+	".":               {"binary", "cache", "cache/isolate", "executor", "glctx", "remote", "server/client", "server/socket", "shader", "trace"}, // the front door
 	"shader":          {},
 	"recording":       {"internal/osfile", "shader"},
 	"drivercache":     {"internal/osfile"},
@@ -51,14 +54,13 @@ var mayImport = map[string][]string{
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
 	"glctx":           {"binary", "drivercache", "recording", "shader", "trace"},
 	"executor":        {"binary", "cache", "glctx", "shader"},
-	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
+	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "server/client", "shader"},
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
-	"recorder":        {"internal/osfile"},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli", "remote"},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader", "trace"},
-	"internal/bench":  {"server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
+	"internal/bench":  {"internal/report", "trace", "server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"server", "server/client", "server/socket", "server/status", "server/supervisor",
 		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "internal/report", "recorder", "recording", "recording/replay", "remote", "resident", "shader", "trace"},

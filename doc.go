@@ -1,9 +1,10 @@
 // Package shadercache makes the second start of an OpenGL compute application cost
 // what loading costs, not what compiling costs.
 //
-// [Open] is the front door: it returns a [GPU], which is a GL context, a cache of
-// programs and an executor, closed together. The packages below it can be used by
-// themselves:
+// [Connect] is the front door: it returns a [Device], which gets programs and runs jobs, in
+// a GL context of this process or in a server that has one. [Open] returns a [GPU] of this
+// process: a GL context, a cache of programs and an executor, closed together. The packages
+// below it can be used by themselves:
 //
 //	shader       what a program is: source, key, interface
 //	drivercache  layer two: the driver's own cache of machine code
@@ -14,6 +15,7 @@
 //	executor     asynchronous jobs: inputs up, programs, outputs down, side by side
 //	conv2d       convolution and matrix products with CPU references
 //	resident     kernels that keep running
+//	server       one process has context, programs and weights for many
 //
 // The command is cmd/shadercache. The example shows a whole program.
 package shadercache

@@ -12,35 +12,30 @@ import (
 
 var double = shader.MustSource("double", `
 layout(local_size_x = 4) in;
-layout(std430, binding = 0) buffer Values { float values[]; };
-void main() { values[gl_GlobalInvocationID.x] *= 2.0; }`, nil)
+layout(std430, binding = 0) readonly buffer In { float values[]; };
+layout(std430, binding = 1) writeonly buffer Out { float doubled[]; };
+void main() { doubled[gl_GlobalInvocationID.x] = 2.0 * values[gl_GlobalInvocationID.x]; }`, nil)
 
 func Example() {
-	// A context without a window, on a thread of its own, with a cache over it.
-	gpu, err := shadercache.Open(shadercache.Options{})
+	ctx := context.Background()
+
+	// A GL context of this process, or a server's: see SHADERCACHE_SERVER.
+	gpu, err := shadercache.Connect(ctx, shadercache.Options{})
 	check(err)
 	defer gpu.Close()
 
 	// Compiled at the first start, loaded at every later one.
-	program, err := gpu.Cache.Get(context.Background(), double)
+	program, err := gpu.Get(ctx, double)
 	check(err)
 	defer program.Release()
 
-	values := []float32{1, 2, 3, 4}
-	check(gpu.Context.Do(func(gl *glctx.GL) error { // runs on the GL thread
-		buffer, err := gl.NewBuffer(16, glctx.Bytes(values))
-		if err != nil {
-			return err
-		}
-		defer gl.DeleteBuffer(buffer)
-		gl.UseProgram(program.Program())
-		gl.BindStorage(0, buffer)
-		gl.Dispatch(1, 1, 1)
-		gl.MemoryBarrier(glctx.BarrierUpdate)
-		gl.Download(buffer, 0, glctx.Bytes(values))
-		return gl.Err()
+	values, doubled := []float32{1, 2, 3, 4}, make([]float32, 4)
+	check(gpu.Run(ctx, &shadercache.Job{
+		Dispatch: shadercache.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+		Inputs:   []shadercache.Input{{Binding: 0, Data: glctx.Bytes(values)}},
+		Outputs:  []shadercache.Output{{Binding: 1, To: glctx.Bytes(doubled)}},
 	}))
-	fmt.Println(values)
+	fmt.Println(doubled)
 	// Output: [2 4 6 8]
 }
 

@@ -16,6 +16,8 @@ import (
 var mayFinish = map[string]string{
 	"glctx/internal/gl45/calls_cgo.go":    "is the binding of glFinish that glctx.GL.Finish calls",
 	"glctx/mapped_buffer.go":              "has the GPU clear memory that the host cannot write, before it is handed out",
+	"glctx/replay.go":                     "replays a recording: waits for compiler threads of the driver, to measure them",
+	"executor/memory_copy.go":             "ends a copy of memory that the caller owns before it returns",
 	"internal/bench/dispatch/dispatch.go": "measures what finishing costs",
 	"internal/bench/sessions/reread.go":   "times single dispatches",
 	"internal/bench/jobs/calibrate.go":    "times single dispatches",

@@ -23,6 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	runSoakWorker()
 	runFleetWorker()
+	runConnectProcess()
 	os.Exit(runTests(m))
 }
 

@@ -13,13 +13,14 @@ import (
 
 // Stats is what the levels of a GPU's programs did since it was opened.
 type Stats struct {
+	Server bool               `json:"server"` // a server has the GPU and the cache
 	Cache  cache.Stats        `json:"cache"`  // memory and disk
 	Remote remote.StartReport `json:"remote"` // the outcome is off where there is no remote
 }
 
 // Stats returns the state of the cache, and how this start used the remote: the outcome is
-// empty until that has ended, which the first program waits for. Stats touches neither GL
-// nor the disk.
+// empty until that has ended, which the first program waits for, and the pull of a start
+// that was late is filled in when its packs are there. Stats touches neither GL nor the disk.
 func (g *GPU) Stats() Stats {
 	return Stats{Cache: g.Cache.Stats(), Remote: g.fleet.result()}
 }
@@ -29,8 +30,7 @@ type fleet struct {
 	remote *remote.Remote
 	logger *slog.Logger
 
-	started chan struct{}      // nil until start; closed when report is set
-	report  remote.StartReport // of the start
+	started chan struct{} // nil until start; closed when the remote's Start has returned
 }
 
 // openFleet opens the remote that the options and the environment choose, and begins to
@@ -98,7 +98,7 @@ func (f *fleet) start(driver binary.Fingerprint, o *cache.Options) {
 	f.started = make(chan struct{})
 	go func() {
 		defer close(f.started)
-		f.report = f.remote.Start(context.Background(), driver)
+		f.remote.Start(context.Background(), driver)
 	}()
 	before := o.BeforeFirst
 	o.BeforeFirst = func() {
@@ -116,7 +116,7 @@ func (f *fleet) result() remote.StartReport {
 	}
 	select {
 	case <-f.started:
-		return f.report
+		return f.remote.Report()
 	default:
 		return remote.StartReport{}
 	}

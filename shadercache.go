@@ -60,7 +60,20 @@ type Options struct {
 	// remote.Options. Default: none.
 	Remote remote.Options
 
-	// NoExecutor leaves GPU.Executor nil. An executor takes 12 MiB of memory by
+	// Server chooses the server that [Connect] uses:
+	//
+	//	off     none: a GPU of this process
+	//	auto    the user's server where one runs, else a GPU of this process
+	//	start   the same, and one is started where none runs; where that fails, a
+	//	        GPU of this process, and Logger gets a warning
+	//	PATH    the server whose socket that is; an error where none runs
+	//
+	// The user's server is that of $SHADERCACHE_SERVER where it is a path, else the one
+	// that shadercache serve starts without options. Open and New have no use for a
+	// server. Default: $SHADERCACHE_SERVER, else off.
+	Server string
+
+	// NoExecutor leaves GPU.Executor nil. An executor takes 16 MiB of memory by
 	// default, half of it on the device. It needs OpenGL 4.5: over a context of another
 	// kind, see Context.Kind, Open and New return glctx.ErrNeeds45 without NoExecutor.
 	NoExecutor bool
@@ -81,7 +94,7 @@ type Options struct {
 	Executor executor.Options
 }
 
-// GPU is an OpenGL context with a cache of programs and an executor over it. The
+// GPU is an OpenGL context of this process with a cache of programs and an executor over it. The
 // caller uses its parts and ends all of them with [GPU.Close].
 type GPU struct {
 	Context  *glctx.Context
@@ -100,8 +113,9 @@ type GPU struct {
 
 // Open opens a GL context without a window, on a thread of its own, and a cache and
 // an executor over it. The first Open of a process also points the driver's own cache
-// at the cache directory. It returns glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind
-// or glctx.ErrNoDevice, wrapped, with what to do about it. Close releases the GPU.
+// at the cache directory. It never uses a server: [Connect] does. It returns
+// glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind or glctx.ErrNoDevice, wrapped, with
+// what to do about it. Close releases the GPU.
 func Open(o Options) (*GPU, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("shadercache: open: %w", err)
@@ -189,9 +203,12 @@ func (g *GPU) closeContexts() error {
 	return errors.Join(g.beside.Close(), g.Context.Close())
 }
 
-// check returns an error for a directory that is set for one part alone: both layers
-// belong into one.
+// check returns an error for a server, and for a directory that is set for one part alone:
+// both layers belong into one.
 func (o Options) check() error {
+	if o.Server != "" && o.Server != ServerOff {
+		return errors.New("Options.Server is for Connect: Open and New make a context in this process")
+	}
 	if o.Context.CacheDir != "" || o.Cache.Dir != "" {
 		return errors.New("Options.Dir sets the directory of both layers: leave Context.CacheDir and Cache.Dir empty")
 	}

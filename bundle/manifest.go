@@ -59,6 +59,10 @@ const (
 	filesStart    = "\n \"files\": ["
 	firstFile     = "\n  "
 	nextFile      = ",\n  "
+	pathField     = "{\n   \"path\": \""
+	kindField     = "\",\n   \"kind\": \""
+	sizeField     = "\",\n   \"size\": "
+	sumField      = ",\n   \"sha256\": \""
 	fileEnd       = "\n  }"
 	manifestEnd   = "\n ]\n}\n"
 	noFiles       = "]\n}\n"
@@ -107,10 +111,10 @@ func (f File) encode() ([]byte, error) {
 		return json.MarshalIndent(f, firstFile[1:], " ")
 	}
 	line := make([]byte, 0, manifestLine)
-	line = append(append(line, "{\n   \"path\": \""...), f.Path...)
-	line = append(append(line, "\",\n   \"kind\": \""...), f.Kind...)
-	line = strconv.AppendInt(append(line, "\",\n   \"size\": "...), f.Size, 10)
-	line = hex.AppendEncode(append(line, ",\n   \"sha256\": \""...), f.SHA256[:])
+	line = append(append(line, pathField...), f.Path...)
+	line = append(append(line, kindField...), f.Kind...)
+	line = strconv.AppendInt(append(line, sizeField...), f.Size, 10)
+	line = hex.AppendEncode(append(line, sumField...), f.SHA256[:])
 	return append(line, "\""+fileEnd...), nil
 }
 
@@ -200,13 +204,37 @@ func decodeFile(files []byte, separator string) (f File, rest []byte, err error)
 		return f, nil, notCanonical()
 	}
 	line, rest := files[:end+len(fileEnd)], files[end+len(fileEnd):]
-	if err := json.Unmarshal(line, &f); err != nil {
-		return f, nil, refused(manifestName, "%v", err)
+	if f, found = parseFile(line); !found {
+		if err := json.Unmarshal(line, &f); err != nil {
+			return f, nil, refused(manifestName, "%v", err)
+		}
 	}
 	if again, err := f.encode(); err != nil || !bytes.Equal(again, line) {
 		return f, nil, notCanonical()
 	}
 	return f, rest, nil
+}
+
+// parseFile returns the file of a line with plain texts, without JSON: a start waits for
+// thousands of lines. decodeFile compares what encode makes of it.
+func parseFile(line []byte) (f File, ok bool) {
+	var path, kind, size, sum []byte
+	rest, ok := bytes.CutPrefix(line, []byte(pathField))
+	for _, field := range []struct {
+		value *[]byte
+		end   string
+	}{{&path, kindField}, {&kind, sizeField}, {&size, sumField}, {&sum, "\"" + fileEnd}} {
+		if !ok {
+			return f, false
+		}
+		*field.value, rest, ok = bytes.Cut(rest, []byte(field.end))
+	}
+	n, err := strconv.ParseInt(string(size), 10, 64)
+	if !ok || len(rest) > 0 || err != nil || !plainText(string(path)) || !plainText(string(kind)) || f.SHA256.UnmarshalText(sum) != nil {
+		return File{}, false
+	}
+	f.Path, f.Kind, f.Size = string(path), Kind(kind), n
+	return f, true
 }
 
 // notCanonical returns the error for a manifest in another form than that of encode.

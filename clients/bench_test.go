@@ -5,14 +5,15 @@ package clients_test
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,20 +24,26 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// envProgram has this test binary run as a program that computes what the examples do:
-// "client" through a server, "process" with a context of its own.
+// envProgram has this test binary run as the program that computes what the examples do in
+// a context of its own.
 const envProgram = "SHADERCACHE_CLIENTS_PROGRAM"
 
 // BenchmarkFirstResult measures the time from exec to the end of a program that runs one
-// job of 4 KiB in and 4 KiB out and verifies it: the examples in C and Python and the same
-// in Go, while the server has the program resident; then the interpreter that prints a
-// line, and the same Go program with a context of its own and its program on disk. They
-// take turns, so that what else the machine does costs all of them the same. It reports
-// the median of each in ms, and the least.
+// job of 4 KiB in and 4 KiB out and verifies it: the examples in C and Python and
+// internal/bench/firstresult in Go, while the server has the program resident; the latter
+// with a network whose weights are resident; then the interpreter that prints a line, and a
+// Go program with a context of its own and its program on disk. They take turns, so that
+// what else the machine does costs all of them the same. It reports the median of each in
+// ms, and the least, and what the server compiled and uploaded after the first round.
 func BenchmarkFirstResult(b *testing.B) {
-	programs := benchPrograms(b)
+	path := serve(b, server.Options{})
+	programs := benchPrograms(b, path)
 	times := map[string][]float64{}
-	for i := range b.N + 1 { // the first loads the program
+	var before serverCounts
+	for i := range b.N + 1 { // the first loads the programs and weights
+		if i == 1 {
+			before = countsOf(b, path)
+		}
 		took := map[string]float64{}
 		for _, p := range programs {
 			took[p.name] = p.time(b)
@@ -48,7 +55,10 @@ func BenchmarkFirstResult(b *testing.B) {
 			}
 		}
 	}
+	after := countsOf(b, path)
 	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(after.Cache.Compiles-before.Cache.Compiles), "compiles")
+	b.ReportMetric(float64(after.Counters.Weights-before.Counters.Weights), "weight-uploads")
 	for name, ms := range times {
 		slices.Sort(ms)
 		b.ReportMetric(ms[len(ms)/2], name+"-ms")
@@ -63,8 +73,44 @@ type benchProgram struct {
 	env     []string
 }
 
-func benchPrograms(b *testing.B) []benchProgram {
-	path := serve(b, server.Options{})
+// serverCounts are those of the server's status that the benchmark needs.
+type serverCounts struct {
+	Cache    struct{ Compiles uint64 }
+	Counters struct{ Weights uint64 }
+}
+
+func countsOf(b *testing.B, path string) (n serverCounts) {
+	c, err := client.Dial(b.Context(), client.Options{Path: path})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	text, err := c.Status(b.Context())
+	if err == nil {
+		err = json.Unmarshal(text, &n)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// firstResult returns the path of internal/bench/firstresult: $SHADERCACHE_TEST_FIRSTRESULT,
+// for machines without Go, or built here.
+func firstResult(b *testing.B) string {
+	if path := os.Getenv("SHADERCACHE_TEST_FIRSTRESULT"); path != "" {
+		return path
+	}
+	path := filepath.Join(b.TempDir(), "firstresult")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "../internal/bench/firstresult")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+func benchPrograms(b *testing.B, path string) []benchProgram {
 	c, err := compile(b.TempDir(), "gcc", "c/example.c", "-std=c99", "-O2")
 	if err != nil {
 		b.Fatal(err)
@@ -77,15 +123,18 @@ func benchPrograms(b *testing.B) []benchProgram {
 		"SHADERCACHE_SERVER="+path, "SHADERCACHE_DIR="+filepath.Join(b.TempDir(), "cache"),
 		"PYTHONPYCACHEPREFIX="+b.TempDir(), "PYTHONDONTWRITEBYTECODE=", // the module is compiled once
 	)
-	with := func(program string) []string { return append(slices.Clip(env), envProgram+"="+program) }
+	first := firstResult(b)
 	return []benchProgram{
 		{"c", []string{c}, env},
-		{"go", []string{self}, with("client")},
+		{"go", []string{first, path}, env},
+		{"go-network", []string{first, path, "network"}, env},
 		{"python", []string{python(), "python/example.py"}, env},
 		{"python-start", []string{python(), "-c", "print(': 0 of 1024 wrong')"}, env},
-		{"in-process", []string{self}, with("process")},
+		{"in-process", []string{self}, append(slices.Clip(env), envProgram+"=process")},
 	}
 }
+
+var rightOutput = regexp.MustCompile(`: 0 of \d+ wrong\n$`)
 
 // time runs the program once and returns its time in ms.
 func (p benchProgram) time(b *testing.B) float64 {
@@ -94,7 +143,7 @@ func (p benchProgram) time(b *testing.B) float64 {
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	took := time.Since(start)
-	if err != nil || !strings.HasSuffix(string(out), ": 0 of 1024 wrong\n") {
+	if err != nil || !rightOutput.Match(out) {
 		b.Fatalf("%v: %v, printed %q", p.command, err, out)
 	}
 	return float64(took) / float64(time.Millisecond)
@@ -106,17 +155,16 @@ layout(std430, binding = 0) readonly buffer In { float values[]; };
 layout(std430, binding = 1) writeonly buffer Out { float doubled[]; };
 void main() { uint i = gl_GlobalInvocationID.x; doubled[i] = 2.0 * values[i]; }`, nil)
 
-// runProgram runs the program that the environment names, and ends the process.
+// runProgram runs the program that the environment asks for, and ends the process.
 func runProgram() {
-	run := map[string]func(in, out []byte) error{"client": runClient, "process": runOwnContext}[os.Getenv(envProgram)]
-	if run == nil {
+	if os.Getenv(envProgram) == "" {
 		return
 	}
 	in, out, wrong := make([]byte, 4096), make([]byte, 4096), 0
 	for i := range 1024 {
 		binary.LittleEndian.PutUint32(in[4*i:], math.Float32bits(float32(i)))
 	}
-	if err := run(in, out); err != nil {
+	if err := runOwnContext(in, out); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -127,28 +175,6 @@ func runProgram() {
 	}
 	fmt.Printf("go: %d of 1024 wrong\n", wrong)
 	os.Exit(0)
-}
-
-func runClient(in, out []byte) error {
-	ctx := context.Background()
-	c, err := client.Dial(ctx, client.Options{})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	p, err := c.Program(ctx, double)
-	if err != nil {
-		return err
-	}
-	pending, err := c.Submit(ctx, &client.Job{
-		Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}},
-		Inputs:   []client.Input{{Binding: 0, Data: in}},
-		Outputs:  []client.Output{{Binding: 1, To: out}},
-	})
-	if err != nil {
-		return err
-	}
-	return pending.Wait(ctx)
 }
 
 func runOwnContext(in, out []byte) (err error) {

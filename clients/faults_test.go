@@ -216,6 +216,8 @@ func TestDefaultPlace(t *testing.T) {
 			{path, "/nonexistent", "open ok"},
 			{"", runtime, "open ok"},
 			{"auto", runtime, "open ok"},
+			{"start", runtime, "open ok"},
+			{"off", runtime, "open no server"},
 			{"", "/nonexistent", "open no server"},
 			{"relative", runtime, "open usage"},
 		} {

@@ -20,6 +20,7 @@ type Layer struct {
 	Name          string
 	Shape         Shape
 	Weights, Bias []float32
+	Choice        *Choice // the algorithm; nil: that of the options
 }
 
 // Network is a chain of plans whose intermediate tensors stay on the device. Like a
@@ -50,13 +51,16 @@ func NewNetwork(ctx context.Context, e *executor.Executor, programs executor.Pro
 // add makes layer i, and memory for the output of the layer before.
 func (n *Network) add(ctx context.Context, e *executor.Executor, programs executor.Programs, i int, o PlanOptions) error {
 	l := n.layers[i]
+	if l.Choice != nil {
+		o.Choice = l.Choice
+	}
 	p, err := newPlan(ctx, e, programs, l.Shape, o)
 	if err != nil {
 		return err
 	}
 	n.plans = append(n.plans, p)
-	if p.keepsOutput {
-		return fmt.Errorf("%v changes an output that is there", l.Shape)
+	if p.keepsOutput && i < len(n.layers)-1 {
+		return fmt.Errorf("%v changes an output that is there: only the last layer can", l.Shape)
 	}
 	if i > 0 {
 		before := n.plans[i-1]
@@ -95,8 +99,11 @@ func (n *Network) InputLen() int { return n.first().InputLen() }
 func (n *Network) OutputLen() int { return n.last().OutputLen() }
 
 // Job is one run of all layers: input goes up and output comes down with the job.
-// It fails for slices of other lengths.
+// It fails for slices of other lengths, and where KeepsOutput.
 func (n *Network) Job(input, output []float32) (executor.Job, error) {
+	if n.KeepsOutput() {
+		return executor.Job{}, n.errKeepsOutput()
+	}
 	if err := checkAll(length{"input", len(input), n.InputLen()}, length{"output", len(output), n.OutputLen()}); err != nil {
 		return executor.Job{}, err
 	}
@@ -113,8 +120,16 @@ func (n *Network) Job(input, output []float32) (executor.Job, error) {
 	return job, nil
 }
 
+// KeepsOutput reports whether the values of the output from before matter: the last layer
+// is a matrix product with a beta, or with gaps in C. Then runs are made of Dispatches.
+func (n *Network) KeepsOutput() bool { return n.last().keepsOutput }
+
+func (n *Network) errKeepsOutput() error {
+	return fmt.Errorf("conv2d: %v changes an output that is there: give it device memory for the output", n.last().shape)
+}
+
 // Run computes all layers once, from and to the host, however large input and output
-// are. It makes memory on the device and waits for every copy: for a stream of inputs
+// are. Where KeepsOutput, it reads output too. It makes memory on the device and waits for every copy: for a stream of inputs
 // use Job.
 func (n *Network) Run(ctx context.Context, input, output []float32) error {
 	return runOnce(ctx, n.first(), n.last(), n.dispatches, input, output, &Timing{})

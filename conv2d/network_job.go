@@ -12,6 +12,9 @@ import (
 // JobOfBytes is Job for tensors that are bytes already, such as memory that processes
 // share: 4 for each element, little endian.
 func (n *Network) JobOfBytes(input, output []byte) (executor.Job, error) {
+	if n.KeepsOutput() {
+		return executor.Job{}, n.errKeepsOutput()
+	}
 	if len(input) != 4*n.InputLen() || len(output) != 4*n.OutputLen() {
 		return executor.Job{}, fmt.Errorf("conv2d: %d bytes in and %d out, the network takes %d and makes %d",
 			len(input), len(output), 4*n.InputLen(), 4*n.OutputLen())

@@ -44,8 +44,8 @@ func SampleNetwork(pictures int) []Layer {
 		conv("half", half, repeated(0.25, half.WeightsLen())),
 		conv("mix", mix, scaled(RandomValues(mix.WeightsLen(), 1), 0.5)),
 		conv("corners", corners, scaled(RandomValues(corners.WeightsLen(), 2), 0.5)),
-		{"wide", wide.Shape(), scaled(RandomValues(wide.BLen(), 3), 0.25), RandomValues(wide.N, 4)},
-		{"out", out.Shape(), RandomValues(out.BLen(), 5), RandomValues(out.N, 6)},
+		{Name: "wide", Shape: wide.Shape(), Weights: scaled(RandomValues(wide.BLen(), 3), 0.25), Bias: RandomValues(wide.N, 4)},
+		{Name: "out", Shape: out.Shape(), Weights: RandomValues(out.BLen(), 5), Bias: RandomValues(out.N, 6)},
 	}
 }
 

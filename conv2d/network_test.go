@@ -126,13 +126,24 @@ func TestNetworksRefuse(t *testing.T) {
 		"without layers": nil,
 		"layer mix: it takes 1568 elements, and edges makes 6272": {layers[0], layers[2]},
 		"weights has 0": {{Name: "a", Shape: plain(2, 2, 2).Shape(), Weights: []float32{}}},
-		"changes an output that is there": {{
-			Name: "b", Shape: GEMMProblem{M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)}.Shape(), Weights: make([]float32, 4),
-		}},
+		"changes an output that is there": {
+			{Name: "b", Shape: GEMMProblem{M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)}.Shape(), Weights: make([]float32, 4)},
+			{Name: "a", Shape: plain(2, 2, 2).Shape(), Weights: make([]float32, 4)},
+		},
 	} {
 		if _, err := NewNetwork(t.Context(), e, programs, bad, PlanOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
+	}
+	added, err := NewNetwork(t.Context(), e, programs, []Layer{
+		{Name: "b", Shape: GEMMProblem{M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)}.Shape(), Weights: make([]float32, 4)},
+	}, PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer added.Release()
+	if _, err := added.Job(make([]float32, 4), make([]float32, 4)); err == nil || !strings.Contains(err.Error(), "give it device memory") {
+		t.Errorf("a job of a product that is added: %v", err)
 	}
 	n, err := NewNetwork(t.Context(), e, programs, layers, PlanOptions{})
 	if err != nil {

@@ -119,15 +119,16 @@ func HoldAcrossExec() error {
 // this package. Settings that result from it are not the user's.
 const inheritedDir = "SHADERCACHE_DRIVER_DIR"
 
-type variable struct{ name, value string }
+// Variable is a variable of the environment.
+type Variable struct{ Name, Value string }
 
 // variables returns the settings that make every driver use dir; none for "".
-func variables(dir string) []variable {
+func variables(dir string) []Variable {
 	if dir == "" {
 		return nil
 	}
 	nvidia, mesa := filepath.Join(dir, nvidia.Folder), filepath.Join(dir, mesa.Folder)
-	return []variable{
+	return []Variable{
 		{"__GL_SHADER_DISK_CACHE", "1"},
 		{"__GL_SHADER_DISK_CACHE_PATH", nvidia},
 		{"__GL_SHADER_DISK_CACHE_SIZE", strconv.Itoa(maxBytes)},
@@ -175,23 +176,34 @@ func makeFolders(dir string) error {
 	return nil
 }
 
+// Settings returns the variables that make every driver use dir, in an environment that
+// lookup reads, and as kept those, as NAME=VALUE, that the user has set there to another
+// value, and which stay. Variables that have their value already are in neither.
+func Settings(dir string, lookup func(name string) (value string, set bool)) (settings []Variable, kept []string) {
+	inherited := map[string]string{}
+	parent, _ := lookup(inheritedDir)
+	for _, v := range variables(parent) {
+		inherited[v.Name] = v.Value
+	}
+	for _, v := range append(variables(dir), Variable{inheritedDir, dir}) {
+		value, set := lookup(v.Name)
+		switch {
+		case !set, v.Name == inheritedDir, value == inherited[v.Name]:
+			settings = append(settings, v)
+		case value != v.Value:
+			kept = append(kept, v.Name+"="+value)
+		}
+	}
+	return settings, kept
+}
+
 // setVariables sets the variables for dir and returns those, as NAME=VALUE, that the user
 // had set to another value.
 func setVariables(dir string) (kept []string) {
-	inherited := map[string]string{}
-	for _, v := range variables(os.Getenv(inheritedDir)) {
-		inherited[v.name] = v.value
-	}
-	for _, v := range append(variables(dir), variable{inheritedDir, dir}) {
-		value, set := os.LookupEnv(v.name)
-		if set && v.name != inheritedDir && value != inherited[v.name] {
-			if value != v.value {
-				kept = append(kept, v.name+"="+value)
-			}
-			continue
-		}
-		if err := os.Setenv(v.name, v.value); err != nil {
-			kept = append(kept, v.name+"="+value)
+	settings, kept := Settings(dir, os.LookupEnv)
+	for _, v := range settings {
+		if err := os.Setenv(v.Name, v.Value); err != nil {
+			kept = append(kept, v.Name+"="+os.Getenv(v.Name))
 		}
 	}
 	return kept

@@ -13,10 +13,10 @@ import (
 // resetProcess makes Manage work as in a new process, with the given environment.
 func resetProcess(t testing.TB, environment map[string]string) {
 	t.Helper()
-	for _, v := range append(variables("any"), variable{name: inheritedDir}) {
-		t.Setenv(v.name, environment[v.name]) // restores the variable after the test
-		if _, set := environment[v.name]; !set {
-			os.Unsetenv(v.name)
+	for _, v := range append(variables("any"), Variable{Name: inheritedDir}) {
+		t.Setenv(v.Name, environment[v.Name]) // restores the variable after the test
+		if _, set := environment[v.Name]; !set {
+			os.Unsetenv(v.Name)
 		}
 	}
 	before := process.state
@@ -48,9 +48,9 @@ func TestManage(t *testing.T) {
 	if state, managed := Managed(); !managed || state != want {
 		t.Errorf("Managed returns %v, %v", state, managed)
 	}
-	for _, v := range append(variables(dir), variable{inheritedDir, dir}) {
-		if got := os.Getenv(v.name); got != v.value {
-			t.Errorf("%s is %q, not %q", v.name, got, v.value)
+	for _, v := range append(variables(dir), Variable{inheritedDir, dir}) {
+		if got := os.Getenv(v.Name); got != v.Value {
+			t.Errorf("%s is %q, not %q", v.Name, got, v.Value)
 		}
 	}
 	wantInUse(t, dir)

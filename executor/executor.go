@@ -39,7 +39,9 @@ type Executor struct {
 	pumpPosted     atomic.Bool     // the pump is posted to the GL thread
 	startRequested atomic.Bool     // the pump starts stages, besides polling
 	pipeline       pipeline        // used by the GL thread only
-	counts         counts
+
+	uploads, downloads pieceStaging
+	counts             counts
 
 	submitWakesPump atomic.Bool // the GPU can take the next job at once
 
@@ -86,6 +88,7 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	}
 	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), programs: programs, hostAccess: newHostAccess(), stop: make(chan struct{})}
 	e.pump = e.runPump
+	e.uploads, e.downloads = newPieceStaging(), newPieceStaging()
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
 	e.options.SlotBytes = padded(e.options.SlotBytes, e.align)
 	e.staged = e.options.Depth >= stagedDepth && !e.info.Software() || o.test.staged
@@ -126,6 +129,8 @@ func (e *Executor) release() {
 			s.delete(gl)
 		}
 		e.pipeline.free(gl)
+		e.uploads.free(gl)
+		e.downloads.free(gl)
 		e.pipeline.recorder.free(gl)
 		return nil
 	})

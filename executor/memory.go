@@ -19,6 +19,7 @@ import (
 type Memory struct {
 	object
 	buffer glctx.Buffer
+	freed  func() // of pinned memory: called when no command uses it any more
 }
 
 // NewMemory allocates size bytes of device memory whose content is undefined. It
@@ -32,9 +33,17 @@ func (e *Executor) NewMemory(size int) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("executor: make memory of %d bytes: %w", size, err)
 	}
-	m.free = func(gl *glctx.GL) { gl.DeleteBuffer(m.buffer) }
+	m.free = m.delete
 	m.owners.Store(1)
 	return m, nil
+}
+
+// delete frees the memory on the GL thread, once no command uses it any more.
+func (m *Memory) delete(gl *glctx.GL) {
+	gl.DeleteBuffer(m.buffer)
+	if m.freed != nil {
+		m.freed()
+	}
 }
 
 // Size returns the number of bytes.

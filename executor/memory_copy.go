@@ -8,7 +8,8 @@ import (
 )
 
 // CopyFrom copies n bytes on the device from other at from to offset, after the jobs
-// submitted so far that use either. The two must not be one memory.
+// submitted so far that use either. The two must not be one memory. Where one of them is
+// pinned, the copy is complete when it returns.
 func (m *Memory) CopyFrom(ctx context.Context, offset int, other *Memory, from, n int) error {
 	if other == m {
 		return fmt.Errorf("executor: memory cannot be copied to itself")
@@ -20,5 +21,10 @@ func (m *Memory) CopyFrom(ctx context.Context, offset int, other *Memory, from, 
 	if err := other.access(ctx, from, n, func(*glctx.GL) {}); err != nil {
 		return err
 	}
-	return m.access(ctx, offset, n, func(gl *glctx.GL) { gl.Copy(other.buffer, from, m.buffer, offset, n) })
+	return m.access(ctx, offset, n, func(gl *glctx.GL) {
+		gl.Copy(other.buffer, from, m.buffer, offset, n)
+		if m.isPinned() || other.isPinned() {
+			gl.Finish()
+		}
+	})
 }

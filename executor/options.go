@@ -44,6 +44,7 @@ type testOptions struct {
 	staged    bool      // use stages on every GPU and for batches of any size
 	poison    bool      // overwrite a slot's device memory before each use
 	spin      bool      // Wait may spin on every GPU
+	pieces    bool      // copy in pieces on every GPU
 	pollFence pollFence // replaces the driver's
 }
 

@@ -85,6 +85,9 @@ func (p *pipeline) completeStages(gl *glctx.GL) bool {
 	for i := range n {
 		p.completeStage(gl, &p.stages[i])
 	}
+	for i := range n {
+		gl.DeleteFence(p.stages[i].fence) // takes a microsecond, so after waiters are woken
+	}
 	p.stages = append(p.stages[:0], p.stages[n:]...)
 	return true
 }
@@ -130,7 +133,6 @@ func (p *pipeline) updateEstimate(n int) {
 
 // completeStage completes the batches of a stage.
 func (p *pipeline) completeStage(gl *glctx.GL, s *stage) {
-	gl.DeleteFence(s.fence)
 	if p.e.options.Timing {
 		p.e.counts.gpuNanos.Add(int64(gl.Timestamp(s.end) - gl.Timestamp(s.begin)))
 		p.queries = append(p.queries, s.begin, s.end)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
@@ -209,6 +210,9 @@ func (c *Context) runBatch(batch []job) {
 	}
 }
 
+// longCallback is the time above which a callback of Do is an event.
+const longCallback = 100 * time.Microsecond
+
 func (c *Context) runJob(j job) {
 	if j.post != nil {
 		j.post(c.gl)
@@ -220,7 +224,9 @@ func (c *Context) runJob(j job) {
 		j.call.err = err
 		return
 	}
+	region := c.begin(trace.Callback)
 	err := errors.Join(j.fn(c.gl), c.gl.takeDebugError())
+	region.EndLong(longCallback)
 	if err != nil && c.gl.isLost() {
 		err = errors.Join(shader.ErrContextLost, err)
 	}

@@ -51,6 +51,9 @@ func (i Info) Software() bool {
 // Has reports whether the driver has a GL extension.
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
 
+// PinnedMemory reports whether [GL.NewPinned] works.
+func (i Info) PinnedMemory() bool { return i.Has("GL_AMD_pinned_memory") }
+
 func (gl *GL) readInfo() Info {
 	api, version := gl.parseVersion()
 	info := Info{

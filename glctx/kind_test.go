@@ -170,6 +170,13 @@ func TestWhatNeeds45SaysSo(t *testing.T) {
 		if _, err := gl.NewMapped(4); !errors.Is(err, glctx.ErrNeeds45) {
 			t.Errorf("mapped: %v", err)
 		}
+		if _, err := gl.NewTexture(glctx.TextureShape{Width: 4, Height: 4}); !errors.Is(err, glctx.ErrNeeds45) {
+			t.Errorf("texture: %v", err)
+		}
+		if _, err := gl.NewSampler(glctx.SamplerState{}); !errors.Is(err, glctx.ErrNeeds45) {
+			t.Errorf("sampler: %v", err)
+		}
+		gl.BindTexture(0, glctx.Texture{}, glctx.Sampler{})
 		q := gl.NewQuery()
 		gl.WriteTimestamp(q)
 		if at := gl.Timestamp(q); at != 0 {

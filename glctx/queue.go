@@ -30,12 +30,14 @@ type job struct {
 type queue struct {
 	waiting    atomic.Bool // there are jobs: read without the lock while spinning
 	expectIdle bool        // the next take does not spin; used by the GL thread only
-	sparse     bool        // the last spin, or sleep, was longer than threadSpin; likewise
+	sparse     bool        // the last job came later than threadSpin; likewise
 
 	mu struct {
 		sync.Mutex
 		jobs     []job
 		sleeping bool
+		asleep   time.Time     // when the GL thread began to sleep
+		slept    time.Duration // until a job came; waking up takes longer
 		closed   bool
 	}
 	wake chan struct{} // one token to wake the GL thread
@@ -54,7 +56,9 @@ func (q *queue) put(j job) (open, slept bool) {
 	q.mu.jobs = append(q.mu.jobs, j)
 	q.waiting.Store(true)
 	slept = q.mu.sleeping
-	q.mu.sleeping = false
+	if slept {
+		q.mu.sleeping, q.mu.slept = false, time.Since(q.mu.asleep)
+	}
 	q.mu.Unlock()
 	if slept {
 		q.wake <- struct{}{}
@@ -80,6 +84,9 @@ func (q *queue) take(spare []job) ([]job, bool) {
 		}
 		q.expectIdle = false
 		q.mu.Lock()
+		if q.mu.slept > 0 {
+			q.sparse, q.mu.slept = q.mu.slept > threadSpin, 0
+		}
 		if batch := q.mu.jobs; len(batch) > 0 {
 			q.mu.jobs = spare[:0]
 			q.waiting.Store(false)
@@ -90,11 +97,9 @@ func (q *queue) take(spare []job) ([]job, bool) {
 			q.mu.Unlock()
 			return nil, false
 		}
-		q.mu.sleeping = true
+		q.mu.sleeping, q.mu.asleep = true, time.Now()
 		q.mu.Unlock()
-		began := time.Now()
 		<-q.wake
-		q.sparse = time.Since(began) > threadSpin
 	}
 }
 

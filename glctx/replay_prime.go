@@ -27,7 +27,9 @@ func (gl *GL) primeRecorded(p *recording.Program, id uint32) (Priming, error) {
 	switch {
 	case p.Has(recording.Compute):
 		gl.separateSamplers(id)
-		return Dispatched, gl.prime(&shader.Program{ID: id})
+		program := shader.Program{ID: id}
+		program.Interface.WorkGroup = gl.workGroup(id)
+		return Dispatched, gl.prime(&program)
 	case !p.Has(recording.Vertex) || p.Separable && !p.Has(recording.Fragment):
 		return NotPrimed, nil
 	}

@@ -93,13 +93,13 @@ func (s SamplerState) Check() error {
 	return nil
 }
 
-// NewSampler makes a sampler. It returns ErrNeeds45 in other contexts.
+// NewSampler makes a sampler. It returns ErrNeeds45, wrapped, in other contexts.
 func (gl *GL) NewSampler(state SamplerState) (Sampler, error) {
-	if err := gl.c.Require45("samplers"); err != nil {
-		return Sampler{}, err
-	}
 	if err := state.Check(); err != nil {
 		return Sampler{}, err
+	}
+	if err := gl.c.Require45("a sampler"); err != nil {
+		return Sampler{}, fmt.Errorf("glctx: make a sampler: %w", err)
 	}
 	var s Sampler
 	gl45.CreateSamplers(1, &s.ID)

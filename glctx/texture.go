@@ -203,10 +203,10 @@ func (gl *GL) readTextureLimits() TextureLimits {
 // NewTexture makes a texture with undefined texels. Without a sampler it is read
 // nearest, clamped to its edge. It returns shader.ErrOutOfMemory, wrapped, where the
 // device has no room, ErrTextureShape, wrapped, for a shape that it does not have, and
-// ErrNeeds45 in other contexts.
+// ErrNeeds45, wrapped, in other contexts.
 func (gl *GL) NewTexture(shape TextureShape) (Texture, error) {
-	if err := gl.c.Require45("textures"); err != nil {
-		return Texture{}, err
+	if err := gl.c.Require45("a texture"); err != nil {
+		return Texture{}, fmt.Errorf("glctx: make a texture: %w", err)
 	}
 	shape = shape.withDefaults()
 	if err := shape.check(gl.c.info.Textures); err != nil {

@@ -33,6 +33,9 @@ func (gl *GL) BindImage(unit uint32, t Texture, level, layer int, access Access,
 // BindTexture binds a texture and a sampler to a texture unit. With the zero Sampler the
 // texture's own parameters count.
 func (gl *GL) BindTexture(unit uint32, t Texture, s Sampler) {
+	if !gl.c.full {
+		return // such a context has no Texture: see NewTexture
+	}
 	gl45.BindTextureUnit(unit, t.ID)
 	gl45.BindSampler(unit, s.ID)
 	gl.debugCheck("glBindTextureUnit")

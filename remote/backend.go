@@ -44,6 +44,10 @@ type Backend interface {
 	// body than the caller does.
 	Get(ctx context.Context, name string) (*Object, error)
 
+	// GetFrom opens an object as Get does, and its Body begins at a byte. It returns
+	// errors.ErrUnsupported, wrapped, where the store sends whole objects only.
+	GetFrom(ctx context.Context, name string, first int64) (*Object, error)
+
 	// Put writes an object, whole or not at all, and returns its tag, or "" where the store
 	// does not give it. It reads data from its start, and may do so repeatedly.
 	Put(ctx context.Context, name string, data io.ReadSeeker, o PutOptions) (tag string, err error)
@@ -65,7 +69,7 @@ type Backend interface {
 // Object is an object that is being read.
 type Object struct {
 	Body io.ReadCloser
-	Size int64  // bytes; -1 = unknown
+	Size int64  // bytes of the whole object; -1 = unknown
 	Tag  string // identifies this version; "" = unknown, and Put then has no condition
 
 	Clock time.Time // of the store, when it answered; zero = unknown
@@ -96,8 +100,8 @@ type PutOptions struct {
 // Abilities are what a store can do.
 type Abilities struct {
 	CompareAndSwap bool // Put honours IfTag and IfAbsent: heads do not get lost, and leases work
-	List           bool
-	Delete         bool
+	List           bool // where it is asked to; some registries refuse
+	Delete         bool // the same
 }
 
 // Opener opens a backend for a URL. It does not wait for the network; it may begin to

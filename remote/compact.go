@@ -172,7 +172,8 @@ func (r *Remote) packItems(ctx context.Context, h *Head, p Pack) ([]bundle.Item,
 
 // unpack imports packs into another directory, with all checks, and returns their items.
 func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.Dir) (items []bundle.Item, err error) {
-	err = r.openPacks(ctx, h.Fingerprint, packs, func(p Pack, body io.Reader) error {
+	open := func(ctx context.Context, p Pack) (io.ReadCloser, error) { return r.openPack(ctx, h.Fingerprint, p) }
+	err = openPacks(ctx, packs, open, func(p Pack, body io.ReadCloser) error {
 		report, err := bundle.Import(body, dir, bundle.ImportOptions{
 			Current:  &h.Driver,
 			Expect:   &bundle.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},

@@ -23,6 +23,7 @@ type memory struct {
 	abilities remote.Abilities
 	number    int
 	asked     []string // GET and PUT with the names
+	wholeOnly bool     // it sends whole objects only
 
 	get func(ctx context.Context, name string, o *remote.Object) (*remote.Object, error) // may be nil
 	put func(name string) error                                                          // before a Put; may be nil
@@ -67,14 +68,26 @@ func (m *memory) Connect(context.Context) error                       { return n
 func (m *memory) Close() error                                        { return nil }
 
 func (m *memory) Get(ctx context.Context, name string) (*remote.Object, error) {
+	return m.GetFrom(ctx, name, 0)
+}
+
+func (m *memory) GetFrom(ctx context.Context, name string, first int64) (*remote.Object, error) {
+	if m.wholeOnly && first > 0 {
+		return nil, fmt.Errorf("%w: no ranges", errors.ErrUnsupported)
+	}
+	request := "GET " + name
+	if first > 0 {
+		request += fmt.Sprintf(" from %d", first)
+	}
 	m.mu.Lock()
 	o, ok := m.objects[name]
-	m.asked = append(m.asked, "GET "+name)
+	m.asked = append(m.asked, request)
 	get := m.get
 	m.mu.Unlock()
 	var object *remote.Object
 	if ok {
-		object = &remote.Object{Body: io.NopCloser(bytes.NewReader(o.data)), Size: int64(len(o.data)), Tag: o.tag}
+		body := io.NopCloser(bytes.NewReader(o.data[min(first, int64(len(o.data))):]))
+		object = &remote.Object{Body: body, Size: int64(len(o.data)), Tag: o.tag}
 	}
 	if get != nil {
 		changed, err := get(ctx, name, object)

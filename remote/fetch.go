@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -128,69 +127,68 @@ func (r *Remote) openPack(ctx context.Context, of shader.Digest, p Pack) (io.Rea
 	return object.Body, nil
 }
 
-// openedPack is the result of openPack.
-type openedPack struct {
-	body io.ReadCloser
-	err  error
-}
-
 // parallelPacks is the number of packs that a pull requests at once: with 40 ms a request,
 // ten packs one after the other would take 400 ms.
 const parallelPacks = 4
 
+// openedPack is the result of opening a pack.
+type openedPack[Body io.Closer] struct {
+	body Body
+	err  error
+}
+
 // openPacks opens packs ahead of their use, a few at a time, and passes them to use in
 // their order. use does not close the body.
-func (r *Remote) openPacks(ctx context.Context, of shader.Digest, packs []Pack, use func(Pack, io.Reader) error) error {
+func openPacks[Body io.Closer](ctx context.Context, packs []Pack, open func(context.Context, Pack) (Body, error), use func(Pack, Body) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	opened := make([]chan openedPack, len(packs))
+	opened := make([]chan openedPack[Body], len(packs))
 	free := make(chan struct{}, parallelPacks)
 	for i := range packs {
-		opened[i] = make(chan openedPack, 1)
+		opened[i] = make(chan openedPack[Body], 1)
 	}
 	go func() {
 		for i, p := range packs {
 			select {
 			case free <- struct{}{}:
 			case <-ctx.Done():
-				opened[i] <- openedPack{err: ctx.Err()}
+				opened[i] <- openedPack[Body]{err: ctx.Err()}
 				continue
 			}
 			go func() {
-				body, err := r.openPack(ctx, of, p)
-				opened[i] <- openedPack{body, err}
+				body, err := open(ctx, p)
+				opened[i] <- openedPack[Body]{body, err}
 			}()
 		}
 	}()
-	var failed error
 	for i, p := range packs {
 		o := <-opened[i]
-		if failed == nil && o.err == nil {
-			failed = use(p, o.body)
+		err := o.err
+		if err == nil {
+			err = use(p, o.body)
 		}
-		failed = errors.Join(failed, o.err)
-		if failed != nil {
+		if err != nil {
 			cancel()
 		}
-		if o.body != nil {
+		if o.err == nil {
 			_ = o.body.Close()
 		}
 		select {
 		case <-free:
 		default:
 		}
-		if failed != nil {
+		if err != nil {
 			go closeRest(opened[i+1:])
-			return failed
+			return err
 		}
 	}
 	return nil
 }
 
 // closeRest closes the packs that are not used.
-func closeRest(opened []chan openedPack) {
+func closeRest[Body io.Closer](opened []chan openedPack[Body]) {
 	for _, o := range opened {
-		if p := <-o; p.body != nil {
+		if p := <-o; p.err == nil {
 			_ = p.body.Close()
 		}
 	}

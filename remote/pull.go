@@ -184,10 +184,10 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 		return report, refuse(classDamaged, "the packs unpack to %d bytes, and the limit is %d", unpacked, r.options.MaxBytes)
 	}
 	counted := &progressReader{total: total, progress: job.progress}
-	err = r.openPacks(ctx, h.Fingerprint, missing, func(p Pack, body io.Reader) error {
-		counted.from = body
-		installed, err := r.installPack(ctx, h, p, counted, job)
-		report.Bytes = counted.done
+	open := func(ctx context.Context, p Pack) (*partialBody, error) { return r.openKept(ctx, h.Fingerprint, p) }
+	err = openPacks(ctx, missing, open, func(p Pack, body *partialBody) error {
+		installed, err := r.installKept(ctx, h, p, body, counted, job)
+		report.Bytes = counted.fetched
 		if err != nil {
 			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
 		}
@@ -196,7 +196,29 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 		report.DriverFiles += installed.DriverFiles
 		return nil
 	})
+	r.state.dropParts(h)
 	return report, err
+}
+
+// installKept imports a pack while it is read. What is kept of it stays where the store sent
+// no more. Kept bytes that are not of the pack, as after a power cut, are fetched again.
+func (r *Remote) installKept(ctx context.Context, h *Head, p Pack, body *partialBody, counted *progressReader, job pullJob) (bundle.ImportReport, error) {
+	counted.from = body
+	installed, err := r.installPack(ctx, h, p, counted, job)
+	if body.resumed > 0 && errors.Is(err, bundle.ErrRefused) {
+		body.discard()
+		var again io.ReadCloser
+		if again, err = r.openPack(ctx, h.Fingerprint, p); err != nil {
+			return installed, err
+		}
+		defer again.Close()
+		counted.from = &partialBody{body: again}
+		installed, err = r.installPack(ctx, h, p, counted, job)
+	}
+	if ended := ctx.Err() != nil || errors.Is(err, ErrUnreachable); err == nil || !ended {
+		body.discard()
+	}
+	return installed, err
 }
 
 // missingPacks returns the packs of a head that are not installed, and remembers those that
@@ -270,17 +292,22 @@ func (h *Head) replaces(d shader.Digest) bool {
 	return false
 }
 
-// progressReader counts the bytes of several readers.
+// progressReader counts the bytes of several packs.
 type progressReader struct {
-	from     io.Reader
+	from     *partialBody
 	done     int64
+	fetched  int64 // without those that were kept
 	total    int64
 	progress func(done, total int64)
 }
 
 func (p *progressReader) Read(b []byte) (int, error) {
+	fetching := p.from.left == 0
 	n, err := p.from.Read(b)
 	p.done += int64(n)
+	if fetching {
+		p.fetched += int64(n)
+	}
 	if p.progress != nil && n > 0 {
 		p.progress(min(p.done, p.total), p.total)
 	}

@@ -27,10 +27,13 @@ type PushOptions struct {
 
 // PushReport is the result of a push.
 type PushReport struct {
-	Heads    int    `json:"heads"` // changed
-	Packs    int    `json:"packs"` // written
-	Bytes    int64  `json:"bytes"`
-	Programs int    `json:"programs"` // that the remote lacked
+	Heads    int   `json:"heads"` // changed
+	Packs    int   `json:"packs"` // written
+	Bytes    int64 `json:"bytes"`
+	Programs int   `json:"programs"` // that the remote lacked
+
+	DriverFiles int `json:"driver_files"` // of machine code, that the remote lacked
+
 	Sequence uint64 `json:"sequence"` // of the last head that was changed; 0 = none was
 }
 
@@ -164,6 +167,7 @@ func (p *pusher) attempt(ctx context.Context) error {
 	}
 	p.report.Heads++
 	p.report.Programs += made.Programs
+	p.report.DriverFiles += made.DriverFiles
 	p.report.Sequence = head.Sequence
 	p.r.state.putItems(p.of, made.SHA256, made.items)
 	p.r.note(p.r.markInstalled(&head, made.SHA256))

@@ -37,6 +37,7 @@ type Remote struct {
 		sync.Mutex
 		started   *binary.Fingerprint // the driver of Start
 		job       *startJob           // the pull of Start; nil: there is none
+		report    StartReport         // of Start, when it has returned
 		lease     *lease              // held by this process
 		unchanged bool                // see Unchanged
 		closed    bool

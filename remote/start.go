@@ -48,9 +48,34 @@ func (r *Remote) Start(ctx context.Context, driver binary.Fingerprint) StartRepo
 	began := time.Now()
 	report := r.start(ctx, driver)
 	report.Waited = time.Since(began)
-	if report.Err != nil {
-		report.Err = fmt.Errorf("remote: start with %s: %w", r.URL(), r.secret.clean(report.Err))
-		r.warn("the remote was not used", report.Err)
+	report.Err = r.startError(report.Err)
+	r.warn("the remote was not used", report.Err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.report = report
+	return report
+}
+
+func (r *Remote) startError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("remote: start with %s: %w", r.URL(), r.secret.clean(err))
+}
+
+// Report returns the report of Start, with what a pull that Start did not wait for has
+// brought since, or its error.
+func (r *Remote) Report() StartReport {
+	r.mu.Lock()
+	report, job := r.mu.report, r.mu.job
+	r.mu.Unlock()
+	if job == nil || report.Outcome == "" {
+		return report
+	}
+	select {
+	case <-job.done:
+		report.Pull, report.Err = job.report.Pull, r.startError(job.report.Err)
+	default:
 	}
 	return report
 }
@@ -112,6 +137,7 @@ type startJob struct {
 	hurried  bool // set before the job runs: an earlier start found the remote slow: Close does not wait
 	asked    bool // no other process pulls, and the first request was made
 	answered bool // the head was read
+	gaveUp   bool // before that
 }
 
 // patience returns how long Close waits: for a pull that has its head, and for what is done
@@ -162,6 +188,7 @@ func (j *startJob) await(ctx context.Context) StartReport {
 	j.mu.Lock()
 	j.late = true
 	asked, answered := j.asked, j.answered
+	j.gaveUp = asked && !answered
 	j.mu.Unlock()
 	select {
 	case <-j.done: // at the same moment
@@ -174,6 +201,9 @@ func (j *startJob) await(ctx context.Context) StartReport {
 		j.r.fail(classSlow, errLate)
 	case asked:
 		j.r.fail(classUnreachable, errNoAnswer)
+		if !j.isUnanswered() { // meanwhile
+			j.r.fail(classSlow, errLate)
+		}
 	}
 	return StartReport{Outcome: Late}
 }
@@ -272,7 +302,19 @@ func (j *startJob) pullJob() pullJob {
 		unrecorded: true,
 		hurried:    j.hurried,
 		asked:      func() { j.set(&j.asked) },
-		answered:   func() { j.set(&j.answered) },
+		answered:   j.setAnswered,
+	}
+}
+
+// setAnswered records that the head was read. A remote that answers after all is slow: the
+// next starts pull in the background.
+func (j *startJob) setAnswered() {
+	j.mu.Lock()
+	late := j.gaveUp
+	j.answered = true
+	j.mu.Unlock()
+	if late {
+		j.r.fail(classSlow, errLate)
 	}
 }
 

@@ -256,17 +256,25 @@ func TestLatePull(t *testing.T) {
 	if got := r.Start(context.Background(), mesaDriver); got.Outcome != remote.Late {
 		t.Errorf("got %+v", got)
 	}
-	// A second process meanwhile does not wait for what is slow.
+	if got := r.Report(); got.Outcome != remote.Late || got.Pull.Packs != 0 {
+		t.Errorf("the report before the packs: %+v", got)
+	}
+	// A second process meanwhile does not wait for what is slow, and brings nothing.
 	o.Budget = time.Hour
-	other, err := remote.Open(s.victim, o)
-	must(t, err)
-	if got := other.Start(context.Background(), mesaDriver); got.Outcome != remote.Late {
+	if got := begin(t, s.victim, o, nil); got.Outcome != remote.Late {
 		t.Errorf("the other process: %+v", got)
 	}
+	wantNothing(t, s.victim)
+	s.store.requests()
 	close(release)
 	must(t, r.Close())
-	must(t, other.Close())
 	wantPrograms(t, s.victim, mesaDriver, 1, 2)
+	if asked := s.store.requests(); len(asked) != 0 {
+		t.Errorf("the pull began again: %q", asked)
+	}
+	if got := r.Report(); got.Outcome != remote.Late || got.Pull.Packs != 1 || got.Pull.Programs != 2 || got.Err != nil {
+		t.Errorf("the report after the packs: %+v", got)
+	}
 	if got := begin(t, s.victim, o, nil); got.Outcome != remote.Current {
 		t.Errorf("the next start: %+v", got)
 	}
@@ -302,6 +310,41 @@ func TestHangingPack(t *testing.T) {
 	s.store.get = nil
 	if r := pull(t, s.victim, reader(s.url), mesaDriver); r.Packs != 1 {
 		t.Errorf("pull: %+v", r)
+	}
+}
+
+// A store that sends its head after the budget is slow, and not down: the next starts go on
+// with its pack.
+func TestSlowHead(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	reached := make(chan struct{}, 10)
+	s.store.get = func(ctx context.Context, name string, o *remote.Object) (*remote.Object, error) {
+		if strings.Contains(name, "/packs/") {
+			reached <- struct{}{}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		time.Sleep(60 * time.Millisecond)
+		return nil, nil
+	}
+	o := reader(s.url)
+	o.Budget = 20 * time.Millisecond
+	for n := range 2 {
+		r, err := remote.Open(s.victim, o)
+		must(t, err)
+		if got := r.Start(context.Background(), mesaDriver); got.Outcome != remote.Late {
+			t.Errorf("start %d: %+v", n, got)
+		}
+		select {
+		case <-reached:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("start %d did not ask for the pack", n)
+		}
+		must(t, r.Close())
+	}
+	if st := open(t, s.victim, o).Status(context.Background(), &mesaDriver); !strings.Contains(st.Reason, "did not arrive") {
+		t.Errorf("the breaker's reason: %q", st.Reason)
 	}
 }
 

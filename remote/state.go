@@ -29,6 +29,7 @@ import (
 //	    lock                       held while breaker.json or a state.json is changed
 //	    <fingerprint>/state.json   see driverState
 //	    <fingerprint>/<pack>.items what a pack has, for Push
+//	    <fingerprint>/<pack>.part  the first bytes of a pack whose fetch ended early
 //	    <fingerprint>/pull.lock    held during a pull
 //
 // The files can be deleted at any time: a pull then fetches again.
@@ -203,13 +204,16 @@ func (d stateDir) items(of, pack shader.Digest) ([]bundle.Item, bool) {
 }
 
 // dropItems deletes the items of the packs that a head does not list.
-func (d stateDir) dropItems(h *Head) {
+func (d stateDir) dropItems(h *Head) { d.dropUnlisted(h, itemsExt) }
+
+// dropUnlisted deletes the files with an extension, of packs that a head does not list.
+func (d stateDir) dropUnlisted(h *Head, ext string) {
 	listed := h.digests()
 	folder := filepath.Join(d.path, h.Fingerprint.String())
 	for _, e := range osfile.List(folder) {
-		digits, isItems := strings.CutSuffix(e.Name(), itemsExt)
+		digits, found := strings.CutSuffix(e.Name(), ext)
 		var pack shader.Digest
-		if isItems && pack.UnmarshalText([]byte(digits)) == nil && !listed[pack] {
+		if found && pack.UnmarshalText([]byte(digits)) == nil && !listed[pack] {
 			_ = os.Remove(filepath.Join(folder, e.Name()))
 		}
 	}

@@ -73,7 +73,8 @@ func (sc *scheduler) issue(f submission, count int) error {
 	expected := sc.estimator.Expect(f.steps)
 	f.untimed = f.slice == 0 && (expected <= pace.ShortTick || sc.depth() == 1 && sc.endedEarly)
 	f.endsAt = sc.issuedTicks() + uint32(count)*sc.dispatchesPerRound()
-	unfenced := sc.seesEnd() && f.slice == 0 && (f.untimed && sc.estimator.Known() && expected <= pace.ShortTick || sc.options.test.unfenced)
+	unfenced := f.slice == 0 && sc.seesEnd() && (sc.estimator.Known() && (f.untimed || expected <= maxUnfenced) || sc.options.test.unfenced)
+	f.untimed = f.untimed || unfenced
 	err := sc.context.Do(func(gl *glctx.GL) (err error) {
 		f.Submitted = time.Now()
 		sc.clearWork(gl)

@@ -14,7 +14,7 @@ import (
 // waitSubmission waits for a submission. It sleeps as much as it can: polling a fence
 // is a trip to the GL thread, and drivers spin when they wait for one.
 func (sc *scheduler) waitSubmission(f *submission) error {
-	if f.fence == (glctx.Fence{}) && !f.reached && !sc.spinForEnd(f) {
+	if f.fence == (glctx.Fence{}) && !f.reached && !sc.waitEnd(f) {
 		if err := sc.addFence(f); err != nil {
 			return err
 		}
@@ -60,13 +60,24 @@ func (sc *scheduler) seesEnd() bool {
 	return seen && sc.chainLength() == 1 && sc.mode.Actual != Persistent
 }
 
-// endSpinTime is how long spinForEnd spins: a tick without a fence is expected to take at
-// most pace.ShortTick.
-const endSpinTime = 3 * pace.ShortTick
+const (
+	// maxUnfenced bounds the expected duration of ticks without a fence. Longer ones have
+	// timestamps, and may be asked to end.
+	maxUnfenced = time.Millisecond
 
-// spinForEnd spins until mapped memory shows the end of a submission without a fence, for
-// endSpinTime, and reports whether it does.
-func (sc *scheduler) spinForEnd(f *submission) bool {
+	// endSpinTime is how long waitEnd spins for a tick, beyond its expected duration.
+	endSpinTime = 3 * pace.ShortTick
+)
+
+// waitEnd waits until mapped memory shows the end of a submission without a fence, and
+// reports whether it does: not where the tick takes long, because its steps became slower.
+// It sleeps for most of a longer tick, and then spins; where a caller needs a boundary, it
+// spins.
+func (sc *scheduler) waitEnd(f *submission) bool {
+	expected := min(sc.estimator.Expect(f.steps), maxUnfenced)
+	if sc.endedEarly {
+		expected = 0 // as idle groups will end this one, too
+	}
 	for now := time.Now(); !sc.options.test.unseen; now = time.Now() {
 		for range 64 {
 			if int32(sc.words.Load(wire.AtTicks)-f.endsAt) >= 0 {
@@ -78,8 +89,13 @@ func (sc *scheduler) spinForEnd(f *submission) bool {
 			}
 		}
 		f.Missed = now
-		if now.Sub(f.Submitted) > endSpinTime && now.Sub(sc.timer.LastEnd()) > endSpinTime {
+		elapsed := now.Sub(sc.timer.BeginOf(f.Sample))
+		switch left := expected - elapsed; {
+		case elapsed > expected+endSpinTime:
 			return false
+		case left > 2*pace.ShortestSleep+expected/8 && !sc.run.attention.Load():
+			sc.counts.sleeps.Add(1)
+			pace.Sleep(min(left-pace.ShortestSleep-expected/8, maxUnfenced/4), sc.run.wake)
 		}
 	}
 	return false

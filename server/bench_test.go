@@ -3,18 +3,30 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // BenchmarkRoundTrip is one job of 4 KiB in and out at a time, each checked.
@@ -44,38 +56,119 @@ func benchmarkRoundTrip(b *testing.B, c *client.Client) {
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
 }
 
-// BenchmarkEightClients is 8 sessions with 64 jobs of 4 KiB in flight each, all checked.
+// envStream has this test binary run as a client of the server at that path, which streams
+// jobs: see streamForever.
+const envStream = "SHADERCACHE_SERVER_STREAM"
+
+// BenchmarkEightClients is 8 client processes with 64 jobs of 4 KiB in flight each, all
+// checked, for 2 s an iteration. least-share is the least part of the jobs that a process
+// got, 1 being an eighth.
 func BenchmarkEightClients(b *testing.B) {
 	f := serveGPU(b, server.Options{}, executor.Options{})
 	const clients = 8
-	var all sync.WaitGroup
-	var done [clients]time.Duration
-	b.ResetTimer()
-	start := time.Now()
+	var processes []*streamer
 	for i := range clients {
-		all.Go(func() {
-			c, err := client.Dial(b.Context(), client.Options{Path: f.path})
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			defer c.Close()
-			p, err := c.Program(b.Context(), affine)
-			if err == nil {
-				err = stream(b.Context(), c, p, max(1, b.N/clients), 64, uint32(i))
-			}
-			if err != nil {
-				b.Error(err)
-			}
-			done[i] = time.Since(start)
-		})
+		processes = append(processes, startStreamer(b, f.path, i))
 	}
-	all.Wait()
-	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "jobs/s")
-	b.ReportMetric(float64(slices.Min(done[:]))/float64(slices.Max(done[:])), "first/last")
+	jobs, least, total := 0, 1.0, time.Duration(0)
+	for range b.N {
+		start := time.Now()
+		counts := make([]int, clients)
+		var all sync.WaitGroup
+		for i, p := range processes {
+			all.Go(func() { counts[i] = p.run(b, 2*time.Second) })
+		}
+		all.Wait()
+		total += time.Since(start)
+		sum := 0
+		for _, n := range counts {
+			sum += n
+		}
+		jobs += sum
+		least = min(least, float64(slices.Min(counts)*clients)/float64(sum))
+	}
+	b.ReportMetric(float64(jobs)/total.Seconds(), "jobs/s")
+	b.ReportMetric(least, "least-share")
+	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkBytes copies 64 MiB of shared memory to a buffer, and back.
+// streamer is a client process.
+type streamer struct {
+	in  io.Writer
+	out *bufio.Scanner
+}
+
+func startStreamer(b *testing.B, path string, seed int) *streamer {
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(self, fmt.Sprint(seed))
+	cmd.Env = append(cmd.Environ(), envStream+"="+path)
+	cmd.Stderr = os.Stderr
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			b.Error(err)
+		}
+	})
+	s := &streamer{in, bufio.NewScanner(out)}
+	s.run(b, 0) // it is connected, and has its program
+	return s
+}
+
+// run has the process stream for a time, and returns its number of jobs.
+func (s *streamer) run(b *testing.B, d time.Duration) int {
+	fmt.Fprintln(s.in, d)
+	if !s.out.Scan() {
+		b.Error("a client ended")
+		return 0
+	}
+	n, err := strconv.Atoi(s.out.Text())
+	if err != nil {
+		b.Error(err)
+	}
+	return n
+}
+
+// streamForever streams jobs for each duration that it reads, and prints their number.
+func streamForever(path, seed string) error {
+	ctx := context.Background()
+	c, err := client.Dial(ctx, client.Options{Path: path})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	p, err := c.Program(ctx, affine)
+	if err != nil {
+		return err
+	}
+	first, err := strconv.Atoi(seed)
+	if err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		d, err := time.ParseDuration(lines.Text())
+		if err != nil {
+			return err
+		}
+		n := 0
+		for start := time.Now(); n == 0 || time.Since(start) < d; n += 1024 {
+			if err := stream(ctx, c, p, 1024, 64, uint32(first)); err != nil {
+				return err
+			}
+		}
+		fmt.Println(n)
+	}
+	return nil
+}
+
+// BenchmarkBytes copies 64 MiB of shared memory to a buffer, and back, and compares them.
 func BenchmarkBytes(b *testing.B) {
 	f := serve(b, server.Options{})
 	c := f.dial()
@@ -89,28 +182,60 @@ func BenchmarkBytes(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for i := range m.Bytes() {
-		m.Bytes()[i] = byte(i * 7)
+	want := words(size/4, func(i uint32) uint32 { return i * 2654435761 })
+	copy(m.Bytes(), want)
+	copied := func(b *testing.B, copies func() error) {
+		b.SetBytes(size)
+		for b.Loop() {
+			if err := copies(); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
-	for name, copies := range map[string]func() error{
-		"in": func() error {
+	b.Run("in", func(b *testing.B) {
+		copied(b, func() error {
 			_, err := buffer.UploadFrom(b.Context(), 0, m, 0, size)
 			return err
-		},
-		"out": func() error {
+		})
+	})
+	clear(m.Bytes())
+	b.Run("out", func(b *testing.B) {
+		copied(b, func() error {
 			_, err := buffer.DownloadTo(b.Context(), 0, m, 0, size)
 			return err
-		},
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(size)
-			for b.Loop() {
-				if err := copies(); err != nil {
-					b.Fatal(err)
-				}
-			}
 		})
+	})
+	if !bytes.Equal(m.Bytes(), want) {
+		b.Error("other bytes came back")
 	}
+}
+
+// BenchmarkLargeJob is a job with 64 MiB of shared memory in and 64 MiB out, checked once.
+func BenchmarkLargeJob(b *testing.B) {
+	f := serve(b, server.Options{})
+	c := f.dial()
+	const size = 64 << 20
+	m := newMemory(b, c, 2*size)
+	job := wideJob(program(b, c, wide), m, size)
+	run := func() {
+		pending, err := c.Submit(b.Context(), job)
+		if err == nil {
+			err = pending.Wait(b.Context())
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	run()
+	checkWide(b, m, size)
+	before := f.Status().Counters.BytesCopied
+	b.SetBytes(2 * size)
+	n := 0
+	for b.Loop() {
+		run()
+		n++
+	}
+	b.ReportMetric(float64(f.Status().Counters.BytesCopied-before)/float64(n), "copied-B/op")
 }
 
 // BenchmarkFirstResult is the time from the exec of a client to its end, with its first
@@ -141,4 +266,134 @@ func BenchmarkFirstResult(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(took[len(took)*9/10].Microseconds())/1000, "p90-ms")
+}
+
+// envIdle has this test binary run as a process that has a context, and is idle: "context"
+// has no more, "program" has run a program, which has the driver load its compiler; else it
+// is the socket of a server that it runs.
+const envIdle = "SHADERCACHE_SERVER_IDLE"
+
+// BenchmarkIdle measures processes with a context: one with nothing else, one that has run a
+// program, and one with a server that has run a job of it. It reports memory of the host,
+// and the server's CPU time of 10 s without a client, in ticks of 10 ms. What the server
+// takes beyond the driver is its memory less that of the second.
+func BenchmarkIdle(b *testing.B) {
+	path := filepath.Join(privateDir(b), "socket")
+	memory := map[string]int{}
+	for name, role := range map[string]string{"context": "context", "program": "program", "server": path} {
+		pid := startIdle(b, role)
+		if name == "server" {
+			if err := shortClient(b.Context(), path, 5); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+			before := ticks(b, pid)
+			time.Sleep(10 * time.Second)
+			b.ReportMetric(float64(ticks(b, pid)-before), "ticks")
+		}
+		for _, kind := range []string{"RssAnon", "RssFile", "RssShmem"} {
+			kib := statusOf(b, pid, kind)
+			memory[name] += kib
+			b.ReportMetric(float64(kib)/1024, name+"-"+kind+"-MiB")
+		}
+	}
+	b.ReportMetric(float64(memory["server"]-memory["program"])/1024, "beyond-driver-MiB")
+	b.ReportMetric(0, "ns/op")
+}
+
+// startIdle starts a process and returns its id.
+func startIdle(b *testing.B, role string) string {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(cmd.Environ(), envIdle+"="+role)
+	cmd.Stderr = os.Stderr
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			b.Error(err)
+		}
+	})
+	if lines := bufio.NewScanner(out); !lines.Scan() {
+		b.Fatal("the process ended")
+	}
+	return strconv.Itoa(cmd.Process.Pid)
+}
+
+// beIdle has the role until its standard input ends.
+func beIdle(role string) error {
+	wait := func() {
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+	c, err := glctx.Open(glctx.Options{})
+	if err != nil {
+		return err
+	}
+	if role == "context" {
+		wait()
+		return c.Close()
+	}
+	if role == "program" {
+		if err := runProgram(c); err != nil {
+			return err
+		}
+		wait()
+		return c.Close()
+	}
+	gpu, err := shadercache.New(c, shadercache.Options{Cache: cache.Options{MemoryOnly: true}})
+	if err != nil {
+		return err
+	}
+	l, err := socket.Listen(role)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.New(gpu, server.Options{}).Serve(ctx, l) }()
+	wait()
+	stop()
+	return errors.Join(<-done, gpu.Close())
+}
+
+// runProgram compiles affine and runs it once.
+func runProgram(c *glctx.Context) error {
+	var p shader.Program
+	var failed error
+	c.Compile(context.Background(), []*shader.Source{affine}, func(_ int, compiled shader.Program, err error) { p, failed = compiled, err })
+	if failed != nil {
+		return failed
+	}
+	return c.Do(func(gl *glctx.GL) error {
+		for binding := range uint32(2) {
+			b, err := gl.NewBuffer(4096, make([]byte, 4096))
+			if err != nil {
+				return err
+			}
+			gl.BindStorage(binding, b)
+		}
+		gl.UseProgram(p.ID)
+		gl.Dispatch(16, 1, 1)
+		gl.Finish()
+		return gl.Err()
+	})
+}
+
+// ticks returns the CPU time of a process.
+func ticks(b *testing.B, pid string) int {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		b.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
+	user, err1 := strconv.Atoi(fields[12])
+	system, err2 := strconv.Atoi(fields[13])
+	if err := errors.Join(err1, err2); err != nil {
+		b.Fatal(err)
+	}
+	return user + system
 }

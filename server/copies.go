@@ -3,6 +3,7 @@
 package server
 
 import (
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/server/wire"
 )
 
@@ -85,7 +86,7 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 	if from != nil {
 		err = to.memory.CopyFrom(s.ctx, offset, from.memory, fromOffset, n)
 	} else {
-		err = to.memory.Upload(s.ctx, offset, data)
+		err = s.upload(to, offset, data, &m.From)
 		s.server.counts.bytesIn.Add(uint64(n))
 	}
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	if !t.claim() {
 		return nil
 	}
-	if err := from.memory.Download(s.ctx, offset, dst); err != nil {
+	if err := s.download(from, offset, dst, &m.To); err != nil {
 		t.fail(err, wire.CodeInternal)
 		t.out.flush()
 		return nil
@@ -147,6 +148,39 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	t.reply(reply)
 	t.out.flush()
 	return nil
+}
+
+// upload copies the bytes of an operand of the client to a buffer: in pieces where no other
+// session can find a part of them.
+func (s *session) upload(to *openBuffer, offset int, data []byte, from *wire.Operand) error {
+	if pinned := s.pinned(from); pinned != nil {
+		return to.memory.CopyFrom(s.ctx, offset, pinned, int(from.Offset), len(data))
+	}
+	s.server.counts.bytesCopied.Add(uint64(len(data)))
+	if to.named != nil {
+		return to.memory.Upload(s.ctx, offset, data)
+	}
+	return to.memory.UploadInPieces(s.ctx, offset, data)
+}
+
+// download copies a buffer to an operand of the client: likewise.
+func (s *session) download(from *openBuffer, offset int, dst []byte, to *wire.Operand) error {
+	if pinned := s.pinned(to); pinned != nil {
+		return pinned.CopyFrom(s.ctx, int(to.Offset), from.memory, offset, len(dst))
+	}
+	s.server.counts.bytesCopied.Add(uint64(len(dst)))
+	if from.named != nil {
+		return from.memory.Download(s.ctx, offset, dst)
+	}
+	return from.memory.DownloadInPieces(s.ctx, offset, dst)
+}
+
+// pinned returns the pinned memory of an operand in bounds, or nil.
+func (s *session) pinned(o *wire.Operand) *executor.Memory {
+	if o.Place != wire.PlaceMemory {
+		return nil
+	}
+	return s.objects.memories[o.ID].pinned
 }
 
 func sizesDiffer(from, to int) error {

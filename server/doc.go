@@ -8,11 +8,14 @@
 //
 // A connection is a session. Three goroutines serve it:
 //
-//	read      reads frames; answers cancel; passes everything else on, in order
-//	handle    takes requests in order: makes objects, takes a turn, submits jobs
-//	complete  waits for jobs in the order of their submission and answers them
+//	read      reads frames; answers cancel; submits small jobs where nothing is before
+//	          them; queues everything else, in order
+//	handle    takes requests of the queue: makes objects, takes a turn, submits jobs
+//	complete  waits for jobs in the order of their submission and answers them; for the
+//	          only job of a ring the goroutine that reads it does
 //
-// A session owns its objects, which handle alone uses; a fourth goroutine writes replies
+// A session owns its objects, which one of read and handle uses at a time; a fourth
+// goroutine writes replies
 // where the client does not read them at once. No goroutine of one session waits for
 // another client, except for its turn.
 //

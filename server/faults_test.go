@@ -12,8 +12,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -543,6 +546,73 @@ func TestDeadlinesAndCancels(t *testing.T) {
 	eventually(t, "nothing unanswered", func() bool { return f.Status().Sessions[0].Unanswered == 0 })
 }
 
+// TestDeadlinesOneAfterTheOther has jobs behind one that takes longer than all of their
+// deadlines, which do not pass in the order of the jobs.
+func TestDeadlinesOneAfterTheOther(t *testing.T) {
+	f := serve(t, server.Options{})
+	c := f.dial()
+	p := program(t, c, slow)
+	first, err := c.Submit(t.Context(), f.slowJob(p, 128))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var late []*client.Pending
+	for _, ms := range []time.Duration{40, 5, 60, 20} {
+		ctx, cancel := context.WithTimeout(t.Context(), ms*time.Millisecond)
+		defer cancel()
+		pending, err := c.Submit(ctx, f.slowJob(p, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		late = append(late, pending)
+	}
+	for i, pending := range late {
+		if err := pending.Wait(t.Context()); !errors.Is(err, client.ErrDeadline) {
+			t.Errorf("job %d: %v", i, err)
+		}
+	}
+	if first.Done() == nil || f.Status().Sessions[0].Unanswered == 0 {
+		t.Error("the first job was faster than a deadline")
+	}
+	if err := first.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRequestsKeepTheirOrder sends requests that depend on each other without waiting for
+// replies: jobs, which the goroutine that reads them may perform, do not pass others.
+func TestRequestsKeepTheirOrder(t *testing.T) {
+	f := serve(t, server.Options{Limits: wire.Limits{Jobs: 2000}})
+	r := f.raw()
+	stream := append([]byte(nil), hello...)
+	stream = append(stream, frame(wire.TypeProgram, 2, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())})...)
+	const rounds = 500
+	for i := range uint32(rounds) {
+		at := uint64(10 * (i + 1))
+		job := validJob(64, 1)
+		job.Inputs = nil
+		job.Dispatches[0].Buffers = []wire.Binding{{Binding: 0, ReadOnly: true, Operand: wire.Operand{Place: wire.PlaceBuffer, ID: i + 1, Size: 256}}}
+		stream = append(stream, frame(wire.TypeBuffer, at, &wire.Buffer{ID: i + 1, Flags: wire.Create, Size: 256})...)
+		stream = append(stream, frame(wire.TypeJob, at+1, job)...)
+		stream = append(stream, frame(wire.TypeRelease, at+2, &wire.Release{Kind: wire.KindBuffer, ID: i + 1})...)
+		stream = append(stream, frame(wire.TypeJob, at+3, job)...) // its buffer is gone
+	}
+	go func() { _ = r.Write(stream) }()
+	answers := map[uint64]wire.Type{}
+	for len(answers) < 2+4*rounds {
+		h, _, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers[h.Request] = h.Type
+	}
+	for i := range uint64(rounds) {
+		if at := 10 * (i + 1); answers[at+1] != wire.TypeJob|wire.ReplyBit || answers[at+3] != wire.TypeError {
+			t.Fatalf("round %d: %v with its buffer, %v without", i, answers[at+1], answers[at+3])
+		}
+	}
+}
+
 // TestTooManyJobs sends more jobs than a session may have unanswered, which a client of
 // this project does not.
 func TestTooManyJobs(t *testing.T) {
@@ -616,37 +686,82 @@ func TestAGreedyClientLeavesTurns(t *testing.T) {
 	}
 }
 
-// TestClientsComeAndGo runs many short clients at once. Nothing of them is left.
+// envShort has this test binary run as one client of the server at that path: shortClient.
+const envShort = "SHADERCACHE_SERVER_SHORT"
+
+// TestClientsComeAndGo runs many short clients, 50 at once. Nothing of them is left, and the
+// memory of the server does not grow. With $SHADERCACHE_SOAK they are 1,000 processes.
 func TestClientsComeAndGo(t *testing.T) {
 	f := serve(t, server.Options{})
 	good := f.dial()
 	program(t, good, affine)
-	clients := 100
+	clients, one := 100, func(i int) error { return shortClient(t.Context(), f.path, uint32(i)) }
 	if os.Getenv("SHADERCACHE_SOAK") == "1" {
-		clients = 5000
-	}
-	before := openFiles(t)
-	jobs := make(chan int)
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			for i := range jobs {
-				if err := shortClient(t.Context(), f.path, uint32(i)); err != nil {
-					t.Errorf("client %d: %v", i, err)
-				}
+		clients, one = 1000, func(int) error {
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = append(cmd.Environ(), envShort+"="+f.path)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("%w\n%s", err, out)
 			}
-		})
+			return err
+		}
 	}
-	for i := range clients {
-		jobs <- i
+	come := func(n int) {
+		jobs := make(chan int)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				for i := range jobs {
+					if err := one(i); err != nil {
+						t.Errorf("client %d: %v", i, err)
+					}
+				}
+			})
+		}
+		for i := range n {
+			jobs <- i
+		}
+		close(jobs)
+		all.Wait()
+		eventually(t, "one session", func() bool { return len(f.Status().Sessions) == 1 })
+		runtime.GC()
 	}
-	close(jobs)
-	all.Wait()
-	eventually(t, "no files left", func() bool { return openFiles(t) <= before })
-	eventually(t, "one session", func() bool { return len(f.Status().Sessions) == 1 })
+	come(clients / 5) // fills pools
+	before, memory := f.left(), anonymous(t)
+	come(clients - clients/5)
+	eventually(t, "nothing left", func() bool { left := f.left(); left.files = min(left.files, before.files); return left == before })
 	if s := f.Status(); s.Counters.Jobs != uint64(clients) || s.Counters.Failed != 0 || s.Cache.Compiles != 1 {
 		t.Errorf("%+v", s.Counters)
 	}
+	grown := anonymous(t) - memory
+	t.Logf("%d clients; %d KiB of memory before the last four fifths, %+d KiB after", clients, memory, grown)
+	if clients == 1000 && grown > 8<<10 {
+		t.Errorf("the server's memory grew by %d KiB", grown)
+	}
+}
+
+// anonymous returns the KiB of memory of this process that no file has, when the garbage
+// collector has given back what it can.
+func anonymous(t testing.TB) int {
+	t.Helper()
+	debug.FreeOSMemory()
+	return statusOf(t, "self", "RssAnon")
+}
+
+// statusOf returns a number of /proc/PID/status.
+func statusOf(t testing.TB, pid, field string) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n"+field+":")
+	var value int
+	if _, err := fmt.Sscan(rest, &value); !found || err != nil {
+		t.Fatalf("no %s of process %s: %v", field, pid, err)
+	}
+	return value
 }
 
 func shortClient(ctx context.Context, path string, seed uint32) error {

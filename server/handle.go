@@ -8,24 +8,39 @@ import (
 	"github.com/shadercache/shadercache/server/wire"
 )
 
-// handle takes the session's requests in order. It runs until tasks is closed, and takes
+// handle takes the requests of the queue in order. It runs until tasks is closed, and takes
 // requests of an ended session without effect.
 func (s *session) handle() {
 	defer close(s.running)
 	for t := range s.tasks {
-		if s.ctx.Err() == nil && !t.answered.Load() {
-			s.perform(t)
-		}
-		if t.timer != nil && s.ctx.Err() != nil {
-			t.timer.Stop()
-		}
-		if t.cancel != nil && s.ctx.Err() != nil {
-			t.cancel()
-		}
-		closeAll(t.files)
-		s.backlog.Release(int64(len(t.body.bytes)))
-		t.body.release()
+		s.handling.Lock()
+		s.take(t)
+		s.handling.Unlock()
+		s.queued.Add(-1)
 	}
+}
+
+// canStart reports whether the goroutine that read a request performs it at once, without
+// the queue, which saves waking handle: a small job that need not wait for a turn, where no
+// request is in the queue. Then none of the stream is before it.
+func (s *session) canStart(t *task) bool {
+	small := (t.header.Type == wire.TypeJob || t.header.Type == wire.TypeRun) && len(t.body.bytes) <= maxKeptBody
+	return small && s.queued.Load() == 0 && s.pace.hasRoom() && s.server.turns.isFree()
+}
+
+// take performs a request, unless it is answered or its session has ended, and frees it.
+// handling is held.
+func (s *session) take(t *task) {
+	t.expireIfLate()
+	if s.ctx.Err() == nil && !t.answered.Load() {
+		s.perform(t)
+	}
+	if t.cancel != nil && s.ctx.Err() != nil {
+		t.cancel()
+	}
+	closeAll(t.files)
+	s.backlog.Release(int64(len(t.body.bytes)))
+	t.body.release()
 }
 
 // perform performs one request. Those that isTimed are answered later, or here when they

@@ -18,7 +18,9 @@ type running struct {
 	weight  int64         // of its turn
 	start   time.Duration // of its submission, since the server's
 	unread  int           // bytes that the outbox expects
-	in, out int           // bytes
+	in, out int           // bytes that take room in the executor
+	bytes   jobBytes
+	inPlace []placed // operands that are not copied
 	inline  []byte
 	held    []*sharedMemory    // written when the job is done
 	device  []*executor.Memory // memory of this job alone, for operands that are too large for a slot
@@ -28,6 +30,9 @@ type running struct {
 	job     executor.Job
 	names   map[string]string // of uniforms, so that they are not allocated for each job
 }
+
+// jobBytes counts the bytes of the operands of a job.
+type jobBytes struct{ in, out, copied int }
 
 // download is an output that is copied when the job is done.
 type download struct {
@@ -51,12 +56,13 @@ func (r *running) release() {
 	clear(r.held)
 	clear(r.device)
 	clear(r.late)
+	clear(r.inPlace)
 	clear(r.job.Inputs)
 	clear(r.job.Outputs)
 	clear(r.job.Then)
-	r.held, r.device, r.late = r.held[:0], r.device[:0], r.late[:0]
+	r.held, r.device, r.late, r.inPlace = r.held[:0], r.device[:0], r.late[:0], r.inPlace[:0]
 	r.job = executor.Job{Inputs: r.job.Inputs[:0], Outputs: r.job.Outputs[:0], Then: r.job.Then[:0]}
-	r.task, r.in, r.out, r.unread, r.weight = nil, 0, 0, 0, 0
+	r.task, r.in, r.out, r.unread, r.weight, r.bytes = nil, 0, 0, 0, 0, jobBytes{}
 	if len(r.names) > maxNames {
 		clear(r.names)
 	}
@@ -130,33 +136,62 @@ func (s *session) submit(r *running) (err error) {
 		return err
 	}
 	s.server.counts.jobs.Add(1)
-	s.server.counts.bytesIn.Add(uint64(r.in))
-	s.running <- r
+	s.server.counts.bytesIn.Add(uint64(r.bytes.in))
+	s.server.counts.bytesCopied.Add(uint64(r.bytes.copied))
+	if r.task.direct {
+		s.direct = r
+	} else {
+		s.passOn(r)
+	}
 	return nil
+}
+
+// passOn has complete answer a job.
+func (s *session) passOn(r *running) {
+	s.completing.Add(1)
+	s.running <- r
 }
 
 // complete answers jobs in the order of their submission. It waits for every job, so that
 // what a session that has ended still has on the GPU counts against its turns.
 func (s *session) complete() {
 	for r := range s.running {
-		// It does not wait for clients, and ends with the context if not with the job.
-		_ = r.pending.Await(context.Background())
-		s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
-		if r.task.claim() {
-			s.finish(r)
-		} else {
-			r.pending.Release()
-		}
-		s.server.watch.end(false)
-		s.server.turns.release(r.weight)
-		out := r.task.out
-		out.unexpect(r.unread)
-		r.release()
-		if len(s.running) == 0 || out != s.out {
-			out.flush()
-			s.out.flush()
+		for r != nil {
+			out := r.task.out
+			s.completeJob(r)
+			s.completing.Add(-1)
+			if r = s.nextRunning(); r == nil || r.task.out != out || !r.pending.Ready() {
+				out.flush()
+			}
 		}
 	}
+}
+
+// nextRunning returns the next job that was submitted, or nil.
+func (s *session) nextRunning() *running {
+	select {
+	case r := <-s.running:
+		return r
+	default:
+		return nil
+	}
+}
+
+// completeJob waits for a job and answers it.
+func (s *session) completeJob(r *running) {
+	// It does not wait for clients, and ends with the context if not with the job.
+	_ = r.pending.Await(context.Background())
+	s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
+	r.task.expireIfLate()
+	if r.task.claim() {
+		s.finish(r)
+	} else {
+		r.pending.Release()
+	}
+	s.server.watch.end(false)
+	s.server.turns.release(r.weight)
+	r.task.out.unexpect(r.unread)
+	r.release()
 }
 
 // finish delivers the outputs of a job and answers it.
@@ -164,14 +199,14 @@ func (s *session) finish(r *running) {
 	err := r.pending.Wait(context.Background())
 	for _, d := range r.late {
 		if err == nil {
-			err = d.from.Download(context.Background(), 0, d.to)
+			err = d.from.DownloadInPieces(context.Background(), 0, d.to)
 		}
 	}
 	if err != nil {
 		r.task.fail(err, wire.CodeInternal)
 		return
 	}
-	s.server.counts.bytesOut.Add(uint64(r.out))
+	s.server.counts.bytesOut.Add(uint64(r.bytes.out))
 	r.task.reply(&wire.Data{Data: r.inline})
 }
 
@@ -194,6 +229,9 @@ func (s *session) prepare(r *running) error {
 			r.job.Then = append(r.job.Then, d)
 		}
 	}
+	if err := r.bindInPlace(); err != nil {
+		return err
+	}
 	return s.moveLarge(r)
 }
 
@@ -208,11 +246,14 @@ func (s *session) prepareInputs(r *running) error {
 			if data, err = s.memoryRange(&in.Operand); err != nil {
 				return err
 			}
+			if s.useInPlace(r, in, len(data), false) {
+				continue
+			}
 		default:
 			return reject(wire.CodeInvalid, "input at binding %d is neither inline nor in memory", in.Binding)
 		}
 		r.job.Inputs = append(r.job.Inputs, executor.Input{Binding: in.Binding, Data: data})
-		r.in += len(data)
+		r.addIn(len(data))
 	}
 	return nil
 }
@@ -241,6 +282,9 @@ func (s *session) prepareOutputs(r *running) error {
 			if to, err = s.memoryRange(&out.Operand); err != nil {
 				return err
 			}
+			if s.useInPlace(r, out, len(to), true) {
+				continue
+			}
 			m := s.objects.memories[out.Operand.ID]
 			m.retain()
 			r.held = append(r.held, m)
@@ -248,9 +292,23 @@ func (s *session) prepareOutputs(r *running) error {
 			return reject(wire.CodeInvalid, "output at binding %d is neither inline nor in memory", out.Binding)
 		}
 		r.job.Outputs = append(r.job.Outputs, executor.Output{Binding: out.Binding, To: to})
-		r.out += len(to)
+		r.addOut(len(to))
 	}
 	return nil
+}
+
+// addIn counts an input that is copied.
+func (r *running) addIn(n int) {
+	r.in += n
+	r.bytes.in += n
+	r.bytes.copied += n
+}
+
+// addOut counts an output that is copied.
+func (r *running) addOut(n int) {
+	r.out += n
+	r.bytes.out += n
+	r.bytes.copied += n
 }
 
 func resized(b []byte, n int) []byte {

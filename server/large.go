@@ -35,10 +35,10 @@ func (s *session) moveLarge(r *running) error {
 		if err != nil {
 			return err
 		}
-		if err := memory.Upload(s.ctx, 0, in.Data); err != nil {
+		if err := memory.UploadInPieces(s.ctx, 0, in.Data); err != nil {
 			return err
 		}
-		r.bind(in.Binding, memory, true)
+		r.bind(executor.Bound{Binding: in.Binding, Memory: memory, ReadOnly: true})
 	}
 	r.job.Inputs = inputs
 	outputs := r.job.Outputs[:0]
@@ -55,7 +55,7 @@ func (s *session) moveLarge(r *running) error {
 			return err
 		}
 		r.late = append(r.late, download{memory, out.To})
-		r.bind(out.Binding, memory, false)
+		r.bind(executor.Bound{Binding: out.Binding, Memory: memory})
 	}
 	r.job.Outputs = outputs
 	return nil
@@ -96,8 +96,7 @@ func (s *session) deviceMemory(r *running, size int) (*executor.Memory, error) {
 }
 
 // bind binds memory for every dispatch that has nothing of its own at the binding.
-func (r *running) bind(binding uint32, memory *executor.Memory, readOnly bool) {
-	bound := executor.Bound{Binding: binding, Memory: memory, ReadOnly: readOnly}
+func (r *running) bind(bound executor.Bound) {
 	r.job.Memory = withBound(r.job.Memory, bound)
 	for i := range r.job.Then {
 		r.job.Then[i].Memory = withBound(r.job.Then[i].Memory, bound)

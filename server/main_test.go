@@ -22,7 +22,37 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-func TestMain(m *testing.M) { gltest.Main(m) }
+func TestMain(m *testing.M) {
+	runAsClient()
+	gltest.Main(m)
+}
+
+// runAsClient runs the client that the environment names, if it does, and ends the process.
+func runAsClient() {
+	var err error
+	switch stream, die, short, idle := os.Getenv(envStream), os.Getenv(envDie), os.Getenv(envShort), os.Getenv(envIdle); {
+	case idle != "":
+		err = beIdle(idle)
+	case short != "":
+		err = shortClient(context.Background(), short, 5)
+	case stream != "":
+		err = streamForever(stream, os.Args[1])
+	case die != "":
+		var step int
+		_, scanned := fmt.Sscan(os.Args[1], &step)
+		delay, parsed := time.ParseDuration(os.Args[2])
+		if err = errors.Join(scanned, parsed); err == nil {
+			err = dyingClient(die, step, delay)
+		}
+	default:
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
 
 // affine computes a*x + b of every word.
 var affine = shader.MustSource("affine", `

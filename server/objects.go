@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/wire"
 )
@@ -117,16 +118,39 @@ func (o *objects) release() {
 // sharedMemory is memory that the client shares. Jobs that will write to it hold a
 // reference.
 type sharedMemory struct {
-	bytes []byte
-	refs  atomic.Int32
+	bytes  []byte
+	pinned *executor.Memory // its pages, where the device uses them in place; else nil
+	refs   atomic.Int32
 }
 
 func (m *sharedMemory) retain() { m.refs.Add(1) }
 
+// release ends one use. Pinned memory stays mapped until the jobs that bind it are
+// complete.
 func (m *sharedMemory) release() {
-	if m.refs.Add(-1) == 0 {
-		_ = socket.Unmap(m.bytes)
+	if m.refs.Add(-1) > 0 {
+		return
 	}
+	if m.pinned != nil {
+		m.pinned.Release()
+		return
+	}
+	_ = socket.Unmap(m.bytes)
+}
+
+// share returns mapped memory of a client, pinned where the driver can.
+func (s *Server) share(bytes []byte) *sharedMemory {
+	m := &sharedMemory{bytes: bytes}
+	m.retain()
+	if !s.zeroCopy {
+		return m
+	}
+	var err error
+	m.pinned, err = s.gpu.Executor.NewPinnedMemory(bytes[:cap(bytes)], func() { go socket.Unmap(bytes) }) // the GL thread has no time for it
+	if err != nil {
+		s.options.Logger.Debug("memory is copied: it cannot be pinned", "bytes", len(bytes), "reason", err)
+	}
+	return m
 }
 
 // memory maps the memory of a client.
@@ -148,9 +172,7 @@ func (s *session) memory(t *task, b []byte) (wire.Message, error) {
 		o.discharge(&o.memoryBytes, m.Size)
 		return nil, err
 	}
-	made := &sharedMemory{bytes: bytes}
-	made.retain()
-	o.memories[m.ID] = made
+	o.memories[m.ID] = s.server.share(bytes)
 	o.total.Add(1)
 	return &wire.Empty{}, nil
 }

@@ -38,6 +38,11 @@ type Options struct {
 	// that does not read its replies has to begin. Default: 10 s.
 	ReadTime time.Duration
 
+	// CopyMemory copies operands in shared memory also where the driver could use the
+	// memory in place (GL_AMD_pinned_memory). Kernels that read such operands more than
+	// once are faster then on a GPU with memory of its own. Default: in place.
+	CopyMemory bool
+
 	// Generation numbers the worker process, and Ended tells clients why the one before
 	// it ended. Defaults: 1, and nothing.
 	Generation uint64

@@ -40,10 +40,29 @@ func newPace(last *atomic.Int64) *pace {
 func (p *pace) enter() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.mu.jobs >= leastAhead && time.Duration(p.mu.jobs)*p.mu.mean > ahead {
+	for p.isFull() {
 		p.mu.room.Wait()
 	}
 	p.mu.jobs++
+}
+
+// isFull reports whether the session has to wait. mu is held.
+func (p *pace) isFull() bool {
+	return p.mu.jobs >= leastAhead && time.Duration(p.mu.jobs)*p.mu.mean > ahead
+}
+
+// hasRoom reports whether enter would return at once.
+func (p *pace) hasRoom() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.isFull()
+}
+
+// isShort reports whether jobs take less than limit.
+func (p *pace) isShort(limit time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.mean < limit
 }
 
 // leave is called when a job is done, or was not submitted: then with took below 0.

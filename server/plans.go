@@ -18,7 +18,7 @@ import (
 // named.
 type plan struct {
 	network *conv2d.Network
-	shapes  []conv2d.Shape
+	layers  []conv2d.Layer
 	exact   bool
 	bytes   int64
 
@@ -40,64 +40,57 @@ type openPlan struct {
 // maxLayers is the most layers of a plan.
 const maxLayers = 1024
 
-// parseSpec reads the layers of a plan, one shape a line.
-func parseSpec(spec string) ([]conv2d.Shape, error) {
-	var shapes []conv2d.Shape
+// parseSpec reads the layers of a plan, one a line, as conv2d.ParseLayer does.
+func parseSpec(spec string) ([]conv2d.Layer, error) {
+	var layers []conv2d.Layer
 	for line := range strings.Lines(spec) {
-		line = strings.TrimSpace(line)
-		if line == "" {
+		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		shape, err := conv2d.ParseShape(line)
+		layer, err := conv2d.ParseLayer(line)
 		if err != nil {
 			return nil, err
 		}
-		if err := shape.Validate(); err != nil {
-			return nil, err
-		}
-		shapes = append(shapes, shape)
+		layers = append(layers, layer)
 	}
-	if len(shapes) == 0 || len(shapes) > maxLayers {
-		return nil, reject(wire.CodeInvalid, "a plan of %d layers: 1 to %d are possible", len(shapes), maxLayers)
+	if len(layers) == 0 || len(layers) > maxLayers {
+		return nil, reject(wire.CodeInvalid, "a plan of %d layers: 1 to %d are possible", len(layers), maxLayers)
 	}
-	return shapes, nil
+	return layers, nil
 }
 
 // specOf returns the layers as text: equal for equal layers.
-func specOf(shapes []conv2d.Shape) string {
-	words := make([]string, len(shapes))
-	for i, s := range shapes {
-		words[i] = s.String()
+func specOf(layers []conv2d.Layer) string {
+	lines := make([]string, len(layers))
+	for i, l := range layers {
+		lines[i] = l.Spec()
 	}
-	return strings.Join(words, "\n")
+	return strings.Join(lines, "\n")
 }
 
 // planBytes is an upper bound of what a plan takes on the device for weights, in two
 // layouts, and between its layers.
-func planBytes(shapes []conv2d.Shape) int64 {
+func planBytes(layers []conv2d.Layer) int64 {
 	total := int64(0)
-	for _, s := range shapes {
-		if p := s.Conv2D; p != nil {
+	for _, l := range layers {
+		if p := l.Shape.Conv2D; p != nil {
 			total += 4 * int64(2*p.WeightsLen()+p.BiasLen()+p.OutputLen())
 		} else {
-			total += 4 * int64(2*s.GEMM.BLen()+s.GEMM.BiasLen()+s.GEMM.CLen())
+			g := l.Shape.GEMM
+			total += 4 * int64(2*g.BLen()+g.BiasLen()+g.CLen())
 		}
 	}
 	return total
 }
 
-func (s *Server) newPlan(ctx context.Context, shapes []conv2d.Shape, exact bool) (*plan, error) {
-	layers := make([]conv2d.Layer, len(shapes))
-	for i := range shapes {
-		layers[i] = conv2d.Layer{Name: shapes[i].String(), Shape: shapes[i]}
-	}
+func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool) (*plan, error) {
 	s.watch.begin(true)
 	defer s.watch.end(true)
 	network, err := conv2d.NewNetwork(ctx, s.gpu.Executor, s.gpu.Cache, layers, conv2d.PlanOptions{Exact: exact})
 	if err != nil {
 		return nil, err
 	}
-	return &plan{network: network, shapes: shapes, exact: exact, bytes: planBytes(shapes)}, nil
+	return &plan{network: network, layers: layers, exact: exact, bytes: planBytes(layers)}, nil
 }
 
 // plan makes or opens a plan.
@@ -122,24 +115,24 @@ func (s *session) plan(t *task, b []byte) (wire.Message, error) {
 
 func (s *session) openPlan(ctx context.Context, m *wire.Plan) (p *openPlan, created bool, err error) {
 	create := m.Flags&wire.Create != 0
-	var shapes []conv2d.Shape
+	var layers []conv2d.Layer
 	if create || len(m.Spec) > 0 {
-		if shapes, err = parseSpec(string(m.Spec)); err != nil {
+		if layers, err = parseSpec(string(m.Spec)); err != nil {
 			return nil, false, err
 		}
 	}
 	if len(m.Name) > 0 {
-		return s.openNamedPlan(ctx, m, shapes)
+		return s.openNamedPlan(ctx, m, layers)
 	}
 	if !create {
 		return nil, false, reject(wire.CodeInvalid, "a plan without a name can only be created")
 	}
 	o := s.objects
-	size := uint64(planBytes(shapes))
+	size := uint64(planBytes(layers))
 	if err := o.charge(&o.bufferBytes, size, s.server.options.Limits.Buffers, "buffers and plans"); err != nil {
 		return nil, false, err
 	}
-	made, err := s.server.newPlan(ctx, shapes, m.Flags&wire.Exact != 0)
+	made, err := s.server.newPlan(ctx, layers, m.Flags&wire.Exact != 0)
 	if err != nil {
 		o.discharge(&o.bufferBytes, size)
 		return nil, false, err
@@ -147,17 +140,17 @@ func (s *session) openPlan(ctx context.Context, m *wire.Plan) (p *openPlan, crea
 	return &openPlan{plan: made}, true, nil
 }
 
-func (s *session) openNamedPlan(ctx context.Context, m *wire.Plan, shapes []conv2d.Shape) (p *openPlan, created bool, err error) {
+func (s *session) openNamedPlan(ctx context.Context, m *wire.Plan, layers []conv2d.Layer) (p *openPlan, created bool, err error) {
 	exact := m.Flags&wire.Exact != 0
 	var create func() (*plan, error)
 	if m.Flags&wire.Create != 0 {
-		create = func() (*plan, error) { return s.server.newPlan(context.WithoutCancel(ctx), shapes, exact) }
+		create = func() (*plan, error) { return s.server.newPlan(context.WithoutCancel(ctx), layers, exact) }
 	}
-	n, created, err := s.server.plans.open(string(m.Name), m.Flags&wire.Fresh != 0, planBytes(shapes), create)
+	n, created, err := s.server.plans.open(string(m.Name), m.Flags&wire.Fresh != 0, planBytes(layers), create)
 	if err != nil {
 		return nil, false, err
 	}
-	if shapes != nil && (specOf(shapes) != specOf(n.object.shapes) || exact != n.object.exact) {
+	if layers != nil && (specOf(layers) != specOf(n.object.layers) || exact != n.object.exact) {
 		s.server.plans.leave(n)
 		return nil, false, reject(wire.CodeExists, "the named plan %q has other layers", m.Name)
 	}
@@ -217,7 +210,7 @@ func (s *session) weights(t *task) error {
 	defer p.mu.Unlock()
 	reply := &wire.WeightsReply{}
 	if p.mu.version != m.Version {
-		if err := s.upload(p.plan, &m); err != nil {
+		if err := s.setWeights(p.plan, &m); err != nil {
 			return err
 		}
 		reply.Uploaded = true
@@ -229,8 +222,8 @@ func (s *session) weights(t *task) error {
 	return nil
 }
 
-// upload sets the weights of every layer. p.mu is held. After an error the plan has none.
-func (s *session) upload(p *plan, m *wire.Weights) error {
+// setWeights sets the weights of every layer. p.mu is held. After an error the plan has none.
+func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	weights, err := s.hostBytes(&m.Weights)
 	if err != nil {
 		return err
@@ -244,6 +237,7 @@ func (s *session) upload(p *plan, m *wire.Weights) error {
 	}
 	s.server.watch.begin(false)
 	defer s.server.watch.end(false)
+	s.server.counts.bytesIn.Add(uint64(len(weights) + len(bias)))
 	p.mu.version = 0
 	for _, layer := range p.network.Plans() {
 		var w, b []float32
@@ -254,6 +248,7 @@ func (s *session) upload(p *plan, m *wire.Weights) error {
 		}
 	}
 	p.mu.version = m.Version
+	s.server.counts.weights.Add(1)
 	return nil
 }
 
@@ -310,50 +305,81 @@ func (s *session) prepareRun(r *running, m *wire.Run) error {
 	if p.mu.version == 0 {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
 	}
+	if p.network.KeepsOutput() && m.Output.Place != wire.PlaceBuffer {
+		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan changes an output that is there", Hint: "let it write a buffer that has the values from before"}
+	}
 	r.inline = r.inline[:0]
-	var output []byte
-	switch m.Output.Place {
-	case wire.PlaceInline:
-		r.inline = resized(r.inline, int(m.Output.Size))
-		output = r.inline
-	case wire.PlaceMemory:
-		var err error
-		if output, err = s.memoryRange(&m.Output); err != nil {
-			return err
-		}
-		shared := s.objects.memories[m.Output.ID]
-		shared.retain()
-		r.held = append(r.held, shared)
-	}
-	input, err := s.hostBytes(&m.Input)
-	if m.Input.Place == wire.PlaceBuffer {
-		err = nil
-	}
+	output, err := s.runOutput(r, &m.Output)
 	if err != nil {
 		return err
 	}
-	r.in, r.out = len(input), len(output)
+	var input []byte
+	if m.Input.Place != wire.PlaceBuffer {
+		if input, err = s.hostBytes(&m.Input); err != nil {
+			return err
+		}
+	}
+	if s.canRunInPlace(m) {
+		r.bytes = jobBytes{in: len(input), out: len(output)}
+		return s.prepareRunOnDevice(r, m, p, input, output, true)
+	}
+	r.addIn(len(input))
+	r.addOut(len(output))
 	if input != nil && output != nil {
 		if r.job, err = p.network.JobOfBytes(input, output); err != nil {
 			return err
 		}
 		return s.moveLarge(r)
 	}
-	return s.prepareRunOnDevice(r, m, p, input, output)
+	return s.prepareRunOnDevice(r, m, p, input, output, false)
 }
 
-// prepareRunOnDevice makes the job of a run of which input or output is a buffer. p.mu is
-// held.
-func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input, output []byte) error {
+// runOutput returns the bytes that a run writes, none for a buffer.
+func (s *session) runOutput(r *running, o *wire.Operand) ([]byte, error) {
+	switch o.Place {
+	case wire.PlaceInline:
+		r.inline = resized(r.inline, int(o.Size))
+		return r.inline, nil
+	case wire.PlaceMemory:
+		output, err := s.memoryRange(o)
+		if err == nil {
+			shared := s.objects.memories[o.ID]
+			shared.retain()
+			r.held = append(r.held, shared)
+		}
+		return output, err
+	}
+	return nil, nil
+}
+
+// canRunInPlace reports whether a run uses its input and output in place: each is a buffer
+// or begins where pinned memory does, and they are not the same memory.
+func (s *session) canRunInPlace(m *wire.Run) bool {
+	pinned := 0
+	for _, o := range []*wire.Operand{&m.Input, &m.Output} {
+		switch {
+		case o.Place == wire.PlaceBuffer:
+		case o.Place == wire.PlaceMemory && o.Offset == 0 && s.objects.memories[o.ID].pinned != nil:
+			pinned++
+		default:
+			return false
+		}
+	}
+	return pinned > 0 && !(pinned == 2 && m.Input.ID == m.Output.ID)
+}
+
+// prepareRunOnDevice makes the job of a run of which input or output is a buffer, or is used
+// in place. p.mu is held.
+func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input, output []byte, inPlace bool) error {
 	if input != nil && len(input) != 4*p.network.InputLen() || output != nil && len(output) != 4*p.network.OutputLen() {
 		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
 			len(input), len(output), 4*p.network.InputLen(), 4*p.network.OutputLen())
 	}
-	from, err := s.runMemory(r, &m.Input, input, false)
+	from, err := s.runMemory(r, &m.Input, input, false, inPlace)
 	if err != nil {
 		return err
 	}
-	to, err := s.runMemory(r, &m.Output, output, true)
+	to, err := s.runMemory(r, &m.Output, output, true, inPlace)
 	if err != nil {
 		return err
 	}
@@ -361,20 +387,24 @@ func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input
 	if err != nil {
 		return err
 	}
-	if input != nil {
-		if err := from.Upload(s.ctx, 0, input); err != nil {
+	if input != nil && !inPlace {
+		if err := from.UploadInPieces(s.ctx, 0, input); err != nil {
 			return err
 		}
 	}
-	if output != nil {
+	if output != nil && !inPlace {
 		r.late = append(r.late, download{to, output})
 	}
 	r.job = conv2d.JobOf(dispatches...)
 	return nil
 }
 
-// runMemory returns the device memory of an operand: a whole buffer, or memory for bytes.
-func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written bool) (*executor.Memory, error) {
+// runMemory returns the device memory of an operand: a whole buffer, pinned memory, or
+// memory for bytes.
+func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, inPlace bool) (*executor.Memory, error) {
+	if inPlace && o.Place == wire.PlaceMemory {
+		return s.objects.memories[o.ID].pinned, nil
+	}
 	if o.Place != wire.PlaceBuffer {
 		if len(bytes) == 0 {
 			return nil, reject(wire.CodeInvalid, "a run needs an input and an output")

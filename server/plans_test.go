@@ -87,7 +87,7 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 		}
 		c.Close()
 	}
-	if uploads := f.Status().Counters.BytesIn; uploads != uint64(2*4*len(input)) {
+	if uploads := f.Status().Counters.BytesIn; uploads != uint64(2*4*len(input)+len(weights)+len(bias)) {
 		t.Errorf("%d bytes in", uploads)
 	}
 	c := f.dial()
@@ -149,7 +149,7 @@ func TestPlansOfEverySize(t *testing.T) {
 func TestInvalidPlans(t *testing.T) {
 	c := serve(t, server.Options{}).dial()
 	for _, layers := range [][]string{
-		nil, {"nonsense"}, {"gemm:0x1x1"}, {"gemm:99999999999x1x1"}, {"gemm:4x4x4", "gemm:5x5x5"}, {"gemm:4x4x4,beta1"}, {"conv2d:1x1x4x4-1,9x9"},
+		nil, {"nonsense"}, {"gemm:0x1x1"}, {"gemm:99999999999x1x1"}, {"gemm:4x4x4", "gemm:5x5x5"}, {"gemm:4x4x4,beta1", "gemm:4x4x4"}, {"conv2d:1x1x4x4-1,9x9"},
 	} {
 		if _, err := c.NewPlan(t.Context(), layers...); !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("%q: %v", layers, err)

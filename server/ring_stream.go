@@ -65,6 +65,7 @@ func (s *session) readRing(r *ringStream) {
 		if err == nil {
 			s.server.counts.requests.Add(1)
 			err = s.receive(r.out, h, b, nil)
+			s.awaitDirect(r)
 		}
 		switch {
 		case err == nil:
@@ -76,6 +77,29 @@ func (s *session) readRing(r *ringStream) {
 		}
 		return
 	}
+}
+
+// canAwait reports whether the reader of the ring waits for a job itself: where it is the
+// only one of the session and short, that saves waking complete.
+func (s *session) canAwait() bool {
+	return ring.Spins() && s.completing.Load() == 0 && s.pace.isShort(ring.SpinTime)
+}
+
+// awaitDirect spins for the job that the reader of the ring has submitted, and answers it.
+// When there is another request, or it takes too long, complete answers it.
+func (s *session) awaitDirect(r *ringStream) {
+	job := s.direct
+	if job == nil {
+		return
+	}
+	s.direct = nil
+	ring.Spin(func() bool { return job.pending.Ready() || r.Ready() })
+	if job.pending.Ready() {
+		s.completeJob(job)
+		r.out.flush()
+		return
+	}
+	s.passOn(job)
 }
 
 // closeRing ends the reading and writing of the ring.

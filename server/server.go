@@ -29,6 +29,8 @@ type Server struct {
 	counts  counts
 	started time.Time
 
+	zeroCopy bool // jobs use the memory of clients in place
+
 	lastDone atomic.Int64 // see pace
 
 	mu struct {
@@ -45,7 +47,7 @@ type Server struct {
 
 // counts are the counters of a server.
 type counts struct {
-	sessions, refused, requests, jobs, failed, deadlines, bytesIn, bytesOut atomic.Uint64
+	sessions, refused, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied atomic.Uint64
 }
 
 // New returns a server over a GPU with an executor. The caller closes the GPU after
@@ -53,6 +55,7 @@ type counts struct {
 func New(gpu *shadercache.GPU, o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{gpu: gpu, options: o, started: time.Now(), library: newLibrary()}
+	s.zeroCopy = gpu.Context.Info().PinnedMemory() && !o.CopyMemory
 	s.turns = newTurns(gpu.Executor)
 	s.buffers = newRegistry[*buffer](int64(o.Limits.Named), o.NamedTime)
 	s.plans = newRegistry[*plan](int64(o.Limits.Named), o.NamedTime)

@@ -341,6 +341,7 @@ func TestInvalidJobsNameTheFault(t *testing.T) {
 		"no input":       func(j *client.Job) { j.Inputs = nil },
 		"no output":      func(j *client.Job) { j.Outputs = nil },
 		"no uniform":     func(j *client.Job) { j.Uniforms = j.Uniforms[:1] },
+		"another type":   func(j *client.Job) { j.Uniforms[0] = client.Int("a", 1) },
 		"empty input":    func(j *client.Job) { j.Inputs[0].Data = []byte{} },
 		"many groups":    func(j *client.Job) { j.Groups[0] = 1 << 31 },
 		"unused output":  func(j *client.Job) { j.Outputs = append(j.Outputs, client.Output{Binding: 9, To: make([]byte, 4)}) },

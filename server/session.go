@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -29,8 +30,14 @@ type session struct {
 	running chan *running
 	backlog *semaphore.Weighted // bytes of requests that are not handled yet
 	pace    *pace
-	objects *objects       // used by handle only
 	reading sync.WaitGroup // of the ring
+
+	completing atomic.Int64 // jobs that complete has not answered
+	direct     *running     // a job that the reader of the ring answers; used by it alone
+
+	handling sync.Mutex   // held by the goroutine that performs a request
+	queued   atomic.Int64 // requests in tasks, and the one of them that is performed
+	objects  *objects     // guarded by handling
 
 	mu struct {
 		sync.Mutex
@@ -39,6 +46,7 @@ type session struct {
 		jobs       int // of the unanswered, those that isTimed
 		requests   uint64
 		ring       *ringStream // nil: none
+		deadlines  deadlines
 		draining   bool
 		idle       chan struct{} // closed when draining and nothing is unanswered
 	}
@@ -61,6 +69,8 @@ func newSession(server *Server, conn *socket.Conn, id uint64) *session {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mu.unanswered = map[uint64]*task{}
 	s.mu.idle = make(chan struct{})
+	s.mu.deadlines.timer = time.AfterFunc(time.Hour, s.expire)
+	s.mu.deadlines.timer.Stop()
 	return s
 }
 
@@ -85,6 +95,7 @@ func (s *session) serve() {
 	s.reading.Wait()
 	close(s.tasks)
 	rest.Wait()
+	s.mu.deadlines.timer.Stop()
 	s.freeRing()
 	s.conn.CloseFiles()
 	s.objects.release()
@@ -166,6 +177,13 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File
 		return err
 	}
 	t.files = files
+	if s.canStart(t) && s.handling.TryLock() {
+		t.direct = out != s.out && s.canAwait()
+		s.take(t)
+		s.handling.Unlock()
+		return nil
+	}
+	s.queued.Add(1)
 	s.tasks <- t
 	return nil
 }
@@ -200,15 +218,8 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	if deadline == 0 {
 		deadline = limits.Deadline
 	}
-	t.timer = time.AfterFunc(time.Duration(min(deadline, limits.Longest)), t.expire)
+	t.deadline = s.mu.deadlines.add(time.Duration(min(deadline, limits.Longest)))
 	return t, nil
-}
-
-// awaitAdmission returns when admit, if it runs, has stored the timer of its request: a
-// short deadline may pass before.
-func (s *session) awaitAdmission() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 }
 
 // forget removes an answered request.

@@ -23,6 +23,7 @@ type Status struct {
 	UptimeSeconds float64         `json:"uptime_s"`
 	GPU           string          `json:"gpu"`
 	Driver        string          `json:"driver"`
+	ZeroCopy      bool            `json:"zero_copy"` // jobs use shared memory in place: the driver has GL_AMD_pinned_memory
 	Draining      bool            `json:"draining"`
 	Sessions      []SessionStatus `json:"sessions"`
 	NamedBuffers  int             `json:"named_buffers"`
@@ -51,8 +52,13 @@ type Counters struct {
 	Jobs      uint64 `json:"jobs"`   // that the GPU got, runs of plans included
 	Failed    uint64 `json:"failed"` // requests that were answered with an error
 	Deadlines uint64 `json:"deadlines"`
-	BytesIn   uint64 `json:"bytes_in"`  // of jobs and copies
-	BytesOut  uint64 `json:"bytes_out"` // likewise
+	Weights   uint64 `json:"weights"`   // of plans that were uploaded
+	BytesIn   uint64 `json:"bytes_in"`  // of jobs, copies and weights
+	BytesOut  uint64 `json:"bytes_out"` // of jobs and copies
+
+	// Of bytes_in and bytes_out, those that were copied between the client and memory that
+	// the device uses. Operands that are used in place are not.
+	BytesCopied uint64 `json:"bytes_copied"`
 }
 
 // Status returns the state. It may be called at any time.
@@ -60,7 +66,7 @@ func (s *Server) Status() Status {
 	info := s.gpu.Context.Info()
 	status := Status{
 		Version: s.options.Version, Protocol: wire.Version, Generation: s.options.Generation, Ended: s.options.Ended,
-		UptimeSeconds: time.Since(s.started).Seconds(), GPU: info.GPU, Driver: info.Driver, Sessions: []SessionStatus{},
+		UptimeSeconds: time.Since(s.started).Seconds(), GPU: info.GPU, Driver: info.Driver, ZeroCopy: s.zeroCopy, Sessions: []SessionStatus{},
 		Counters: s.counters(), Cache: s.gpu.Cache.Stats(), Executor: s.gpu.Executor.Stats(),
 	}
 	var buffers, plans int64
@@ -81,7 +87,7 @@ func (s *Server) counters() Counters {
 	n := &s.counts
 	return Counters{
 		Sessions: n.sessions.Load(), Refused: n.refused.Load(), Requests: n.requests.Load(), Jobs: n.jobs.Load(),
-		Failed: n.failed.Load(), Deadlines: n.deadlines.Load(), BytesIn: n.bytesIn.Load(), BytesOut: n.bytesOut.Load(),
+		Failed: n.failed.Load(), Deadlines: n.deadlines.Load(), Weights: n.weights.Load(), BytesIn: n.bytesIn.Load(), BytesOut: n.bytesOut.Load(), BytesCopied: n.bytesCopied.Load(),
 	}
 }
 
@@ -106,7 +112,7 @@ func (s *Server) welcome(session uint64) *wire.Welcome {
 	return &wire.Welcome{
 		Version: wire.Version, Session: session, Generation: s.options.Generation,
 		Server: short(s.options.Version), Device: short(info.GPU), Label: short(info.Fingerprint.Label()),
-		Fingerprint: info.Fingerprint.Digest(), Limits: s.options.Limits, Ended: short(s.options.Ended),
+		Fingerprint: info.Fingerprint.Digest(), Limits: s.options.Limits, ZeroCopy: s.zeroCopy, Ended: short(s.options.Ended),
 	}
 }
 

@@ -20,7 +20,8 @@ type task struct {
 	body     *body
 	files    []*os.File  // that came with the request; handle closes them
 	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
-	timer    *time.Timer // of the deadline; nil: none
+	deadline time.Time   // zero: none
+	direct   bool        // the goroutine that submits the job waits for it
 
 	ctx    context.Context // ends with a cancel request or the session; nil for timed requests
 	cancel context.CancelFunc
@@ -62,9 +63,6 @@ func (t *task) fail(err error, otherwise wire.Code) {
 }
 
 func (t *task) send(typ wire.Type, m wire.Message) {
-	if t.timer != nil {
-		t.timer.Stop()
-	}
 	if t.cancel != nil {
 		t.cancel()
 	}
@@ -72,19 +70,14 @@ func (t *task) send(typ wire.Type, m wire.Message) {
 	t.out.put(typ, t.header.Request, m)
 }
 
-// end answers the request with an error, if it is unanswered.
-func (t *task) end(code wire.Code, message string) {
-	if t.claim() {
-		t.fail(reject(code, "%s", message), code)
-		t.out.flush()
+// end answers the request with an error, if it is unanswered, and reports whether it was.
+func (t *task) end(code wire.Code, message string) bool {
+	if !t.claim() {
+		return false
 	}
-}
-
-// expire is called at the deadline.
-func (t *task) expire() {
-	t.s.awaitAdmission()
-	t.s.server.counts.deadlines.Add(1)
-	t.end(wire.CodeDeadline, "the deadline passed")
+	t.fail(reject(code, "%s", message), code)
+	t.out.flush()
+	return true
 }
 
 // isTimed reports whether requests of a type have a deadline, count against the quota of

@@ -76,6 +76,14 @@ func (r *Region) End(attrs ...Attr) {
 	r.tracer.Event(r.event)
 }
 
+// EndLong is End for work of which only what took at least limit is of interest.
+func (r *Region) EndLong(limit time.Duration) {
+	if r.tracer != nil && time.Since(r.event.Begin) < limit {
+		r.tracer = nil
+	}
+	r.End()
+}
+
 // Instant gives t an instant of a program. t may be nil.
 func Instant(t Tracer, lane Lane, name, program, key string, attrs ...Attr) {
 	if t != nil {

@@ -112,7 +112,7 @@ const (
 	Prime          = "prime"        // machine code, by a dispatch of no groups
 	FirstDispatch  = "first dispatch"
 	BinaryOut      = "read binary" // glGetProgramBinary
-	Callback       = "callback"    // of Context.Do, where it took over a millisecond
+	Callback       = "callback"    // of Context.Do, where it took over 0.1 ms
 
 	// Writes.
 	Write  = "write"  // to the store

@@ -88,6 +88,7 @@ typedef struct shc_info {
     char device[256];    /* as OpenGL names it */
     char label[256];     /* of the driver, such as NVIDIA_H200 */
     char ended[256];     /* why the worker before this one ended; "" where none did */
+    int zero_copy;       /* 1: jobs use shared memory in place, and write it until they end */
     unsigned char fingerprint[32];
     uint32_t jobs;        /* limit: unanswered jobs, copies, weights and runs */
     uint32_t objects;     /* limit: objects of each kind */
@@ -99,7 +100,7 @@ typedef struct shc_info {
 } shc_info;
 
 /* Connects to the server at the socket path. NULL or "" is $SHADERCACHE_SERVER, else the
- * default place. Sets *client also where it fails, for shc_message to have the reason; close it
+ * default place. It starts no server. Sets *client also where it fails, for shc_message to have the reason; close it
  * in either case. Only without memory *client is NULL, which all functions accept. */
 int shc_open(shc_client **client, const char *path);
 
@@ -1136,10 +1137,14 @@ static int shc__find_socket(shc_client *c, const char *path, struct sockaddr_un 
     if (path != NULL && path[0] == 0) {
         path = NULL;
     }
-    if (path == NULL && env != NULL && env[0] != 0 && strcmp(env, "auto") != 0) {
+    if (path == NULL && env != NULL && strcmp(env, "off") == 0) {
+        return shc__fail(c, SHC_NO_SERVER, "unset it, or give a path", "SHADERCACHE_SERVER is off");
+    }
+    if (path == NULL && env != NULL && env[0] != 0 && strcmp(env, "auto") != 0 &&
+        strcmp(env, "start") != 0) {
         path = env;
         if (path[0] != '/') {
-            return shc__fail(c, SHC_USAGE, "give an absolute path, or auto",
+            return shc__fail(c, SHC_USAGE, "give an absolute path, auto, start or off",
                              "SHADERCACHE_SERVER is \"%s\"", path);
         }
     }
@@ -1211,6 +1216,7 @@ static int shc__read_welcome(shc_client *c, const shc__frame *f) {
     c->info.named = shc__get(&r, 8);
     c->info.deadline_ns = shc__get(&r, 8);
     c->info.longest_ns = shc__get(&r, 8);
+    c->info.zero_copy = shc__get_flag(&r);
     shc__get_text(&r, c->info.ended);
     return shc__read_all(c, &r);
 }

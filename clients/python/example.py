@@ -1,6 +1,5 @@
 """Doubles 1,024 numbers on the GPU of a running `shadercache serve`: python3 example.py"""
 import sys
-from array import array
 
 import shadercache
 
@@ -13,8 +12,10 @@ void main() { uint i = gl_GlobalInvocationID.x; doubled[i] = 2.0 * values[i]; }
 
 
 def main() -> int:
-    values = array("f", range(1024))  # or a numpy array
-    doubled = array("f", bytes(4 * 1024))
+    values = memoryview(bytearray(4 * 1024)).cast("f")  # or an array.array, or one of numpy
+    doubled = memoryview(bytearray(4 * 1024)).cast("f")
+    for i in range(1024):
+        values[i] = i
     try:
         with shadercache.connect() as gpu:
             program = gpu.program(GLSL, name="double")

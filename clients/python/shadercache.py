@@ -692,8 +692,9 @@ class _Staging:
 
     def __exit__(self, kind: "type | None" = None, *_: object) -> None:
         if self.memory is not None:
-            # An unanswered request, as of an interrupted call, still uses the memory.
-            self.client._give_back(self.memory, reuse=kind is None or issubclass(kind, Error))
+            # A request that failed may still use the memory: a job that was past its
+            # deadline runs to its end.
+            self.client._give_back(self.memory, reuse=kind is None)
             self.memory = None
 
     def read(self, data: "Data") -> "Callable[[], list]":
@@ -852,7 +853,7 @@ class Future:
     def _finish(self, value: "Any", error: "Exception | None") -> None:
         self.value, self.error, self.done = value, error, True
         if self.staging is not None:
-            self.staging.__exit__()
+            self.staging.__exit__(type(error) if error else None)
             self.staging = None
 
 
@@ -868,6 +869,7 @@ class Client:
     device: str  # as OpenGL names it
     label: str  # of the driver, such as NVIDIA_H200
     fingerprint: bytes
+    zero_copy: bool  # jobs use shared memory in place, and write it until they end
     ended: str  # why the worker before this one ended; empty where none did
     limits: "dict[str, int]"  # jobs, objects, memory, buffers, named; deadline, longest in ns
 
@@ -904,6 +906,7 @@ class Client:
         self.fingerprint = bytes(r.take(32))
         names = ("jobs", "objects", "memory", "buffers", "named", "deadline", "longest")
         self.limits = dict(zip(names, r.unpack("<2I5Q", 48)))
+        self.zero_copy = r.flag()
         self.ended = r.text()
 
     def __enter__(self) -> "Client":
@@ -1440,9 +1443,12 @@ def _connect(path: "str | None", timeout: float) -> "Any":
 
 def _find_socket() -> str:
     path = os.environ.get("SHADERCACHE_SERVER", "")
-    if path not in ("", "auto"):
+    if path == "off":
+        raise _error("no server", "SHADERCACHE_SERVER is off", "unset it, or give a path")
+    if path not in ("", "auto", "start"):
         if not path.startswith("/"):
-            raise _usage(f'SHADERCACHE_SERVER is "{path}"', "give an absolute path, or auto")
+            hint = "give an absolute path, auto, start or off"
+            raise _usage(f'SHADERCACHE_SERVER is "{path}"', hint)
         return path
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and runtime.startswith("/"):

@@ -83,6 +83,7 @@ func newBenchStartup(o *options) *cobra.Command {
 	flags.Lookup("bandwidth").DefValue = ""
 	flags.DurationVar(&b.Budget, "budget", 0, "how long a start waits for the remote (default that of the library)")
 	flags.StringVar(&b.Chart, "chart", "", "SVG file to draw the totals into")
+	flags.StringVar(&b.Report, "report", "", "HTML file for a page of one more cold and one more warm start")
 	flags.StringVar(&b.WorkDir, "workdir", "", "where the scenarios' directories are made, and removed (default the system's temporary directory)")
 	_ = cmd.MarkFlagFilename("chart", "svg")
 	cli.Complete(cmd, "scenario", append([]string{"all"}, append(startup.Scenarios, startup.Remote, startup.RemoteNext)...)...)

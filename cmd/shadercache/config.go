@@ -205,13 +205,8 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		upstream.Source, upstream.Detail = fromEnvironment, "SHADERCACHE_UPSTREAM"
 	}
 	r.Settings = append(r.Settings, upstream)
-	for _, name := range []string{"device", "api", "driver-cache", "log-level"} {
-		flag := cmd.Flags().Lookup(name)
-		line := settingLine{name, flag.Value.String(), fromDefault, ""}
-		if flag.Changed {
-			line.Source, line.Detail = fromFlag, "--"+name
-		}
-		r.Settings = append(r.Settings, line)
+	for _, name := range []string{"device", "driver-cache", "log-level"} {
+		r.addFlag(cmd, name)
 	}
 	if err := o.addLimits(r); err != nil {
 		return nil, err
@@ -221,9 +216,20 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
 	}
 	r.Settings = append(r.Settings, backfill)
+	r.addFlag(cmd, "api")
 	r.addRemote()
 	r.addDriverVariables()
 	return r, nil
+}
+
+// addFlag adds the setting of a global flag.
+func (r *configResult) addFlag(cmd *cobra.Command, name string) {
+	flag := cmd.Flags().Lookup(name)
+	line := settingLine{name, flag.Value.String(), fromDefault, ""}
+	if flag.Changed {
+		line.Source, line.Detail = fromFlag, "--"+name
+	}
+	r.Settings = append(r.Settings, line)
 }
 
 // addRemote adds the settings of a remote; the URL without credentials.

@@ -68,7 +68,7 @@ func newExec(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&folder, "record", "", "write every OpenGL program that is linked to a folder")
 	cmd.Flags().SetInterspersed(false)
-	return cli.Without(cmd, "device")
+	return cli.Without(cmd, "device", "api")
 }
 
 // exec replaces this process. It returns where the program cannot be started, or not be
@@ -144,34 +144,57 @@ func isScript(path string) bool {
 // setExecEnvironment sets the environment of the program. What cannot be set is logged,
 // and costs the program its cache.
 func (o *options) setExecEnvironment() {
-	path, err := o.Directory()
+	made, err := o.makeEnvironment()
 	if err != nil {
 		o.Logger().Warn("the program runs without the cache", "reason", err)
 		return
 	}
+	if made.managed {
+		if err := drivercache.HoldAcrossExec(); err != nil {
+			o.Logger().Warn("the driver's cache may be merged while the program runs", "reason", err)
+		}
+	}
+	for _, setting := range made.set {
+		o.Logger().Info("set " + setting)
+	}
+	for _, setting := range made.kept {
+		o.Logger().Info("left as it is: " + setting)
+	}
+}
+
+// madeEnvironment is what makeEnvironment did. Settings are NAME=VALUE.
+type madeEnvironment struct {
+	directory string
+	managed   bool     // the driver's own cache is in the directory
+	set       []string // set by it
+	kept      []string // of the user, and not changed
+}
+
+// makeEnvironment makes the cache directory one for programs that inherit the environment
+// of this process: it sets the variables, makes the folders, merges the slots of earlier
+// programs and copies the machine code of upstream directories.
+func (o *options) makeEnvironment() (made madeEnvironment, err error) {
+	if made.directory, err = o.Directory(); err != nil {
+		return made, err
+	}
 	before := os.Environ()
-	if err := os.Setenv("SHADERCACHE_DIR", path); err != nil {
-		o.Logger().Warn("the program runs without the cache", "reason", err)
-		return
+	if err := os.Setenv("SHADERCACHE_DIR", made.directory); err != nil {
+		return made, err
 	}
 	state := glctx.ManageDriverCache(o.ContextOptions())
 	if !state.Managed && bool(o.DriverCache) {
 		o.Logger().Warn("the driver's own cache is not managed", "reason", state.Reason)
 	}
-	if state.Managed {
+	if made.managed = state.Managed; made.managed {
 		o.fillDriverCaches()
-		if err := drivercache.HoldAcrossExec(); err != nil {
-			o.Logger().Warn("the driver's cache may be merged while the program runs", "reason", err)
-		}
 	}
 	for _, setting := range os.Environ() {
 		if !slices.Contains(before, setting) {
-			o.Logger().Info("set " + setting)
+			made.set = append(made.set, setting)
 		}
 	}
-	for _, setting := range state.UserSettings() {
-		o.Logger().Info("left as it is: " + setting)
-	}
+	made.kept = state.UserSettings()
+	return made, nil
 }
 
 // fillDriverCaches copies the machine code of the upstream directories: for every driver,

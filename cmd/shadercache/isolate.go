@@ -30,12 +30,18 @@ type isolationFlags struct {
 	memory    cli.ByteSize // 0 = no limit
 }
 
+// defaultIsolation returns the flags of a command that has none of them.
+func defaultIsolation() isolationFlags {
+	jobs := isolate.DefaultJobs()
+	return isolationFlags{jobs: jobs, timeout: isolate.DefaultTimeout, memory: cli.ByteSize(isolate.DefaultMemoryBytes(jobs))}
+}
+
 func (f *isolationFlags) add(cmd *cobra.Command) {
-	f.memory = cli.ByteSize(isolate.DefaultMemoryBytes(isolate.DefaultJobs()))
+	*f = defaultIsolation()
 	flags := cmd.Flags()
 	flags.BoolVar(&f.noIsolate, "no-isolate", false, "compile in this process, without limits")
-	flags.IntVar(&f.jobs, "jobs", isolate.DefaultJobs(), "child processes side by side")
-	flags.DurationVar(&f.timeout, "timeout", isolate.DefaultTimeout, "limit of time for one program")
+	flags.IntVar(&f.jobs, "jobs", f.jobs, "child processes side by side")
+	flags.DurationVar(&f.timeout, "timeout", f.timeout, "limit of time for one program")
 	flags.Var(&f.memory, "memory", "limit of memory for one program, 0 for none (Linux only)")
 	flags.Lookup("jobs").DefValue = "the number of processors, at most 6"
 	flags.Lookup("memory").DefValue = "a share of the machine's, 512M to 4G"

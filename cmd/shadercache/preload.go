@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -75,22 +76,27 @@ or stops the whole command.
 load_ms is the time to compile or load, prime_ms the time of the first dispatch,
 which makes the driver finish its work.
 
+With --server, a server compiles or loads the programs, one after the other, and
+keeps them resident and in its own directory: its first client that needs one
+finds it. load_ms is then the time of the request. A directory can be filled in
+the same way without a server; --server auto does so where none runs.
+
 --keep-sources stores the text of each program too, about 1 KB, so that
 shadercache rebuild can compile it again after a driver update.
 
 The programs of a recording are linked in contexts of the API, version, profile
 and flags that they were recorded in, for the driver's own cache alone: what a
-program that exec starts will find. "primed" is how the driver was made to finish
-one: by a dispatch of no groups, by a draw of no fragment, or not, for a part of
-a pipeline. docs/recording.md has what drivers leave to the first draw. A program
-that the driver refused when it was recorded, and refuses again, is no failure:
-its origin is "refused". Recordings have no quarantine, and are always compiled
-in child processes.`
+program that exec starts will find. "primed" is how the driver was made to
+finish one: by a dispatch of no groups, by a draw of no fragment, or not, for a
+part of a pipeline. docs/recording.md has what drivers leave to the first draw.
+A program that the driver refused when it was recorded, and refuses again, is no
+failure: its origin is "refused". Recordings have no quarantine, and are always
+compiled in child processes.`
 
 func newPreload(o *options) *cobra.Command {
 	var how preloadFlags
 	cmd := &cobra.Command{
-		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json|RECORDING ... [-D NAME=VALUE] [-I DIR] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
+		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json|RECORDING ... [-D NAME=VALUE] [-I DIR] [--server PATH] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
 			isolationUsage,
 		DisableFlagsInUseLine: true,
 		Short:                 "Put programs into the cache before they are needed",
@@ -118,6 +124,7 @@ type preloadFlags struct {
 	sourceFlags
 	keepSources bool
 	retryFailed bool
+	server      string
 }
 
 func (f *preloadFlags) add(cmd *cobra.Command) {
@@ -125,12 +132,17 @@ func (f *preloadFlags) add(cmd *cobra.Command) {
 	f.sourceFlags.add(cmd)
 	flags.BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "compile again what did not compile in an earlier run")
+	addServerFlag(cmd, &f.server)
+	cmd.Flags().Lookup("server").Usage = "make the programs resident in the server at this socket; auto: where one runs; start: start one where none runs (default none)"
 	f.reportFlags.add(cmd)
 	f.isolationFlags.add(cmd)
 }
 
 func (f *preloadFlags) check(cmd *cobra.Command, o *options) error {
 	if err := f.reportFlags.check(o); err != nil {
+		return err
+	}
+	if err := f.checkServer(cmd); err != nil {
 		return err
 	}
 	return f.isolationFlags.check(cmd)
@@ -151,7 +163,10 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 		return err
 	}
 	r := newPreloadResult(how.reader().ReadAll(others))
-	replays, err := r.addReplays(recordings)
+	if served, err := o.preloadServed(how, r, len(recordings)); served || err != nil {
+		return err
+	}
+	replays, err := r.addReplays(recordings, math.MaxInt)
 	if err != nil {
 		return err
 	}

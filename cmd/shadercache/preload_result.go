@@ -22,6 +22,8 @@ type preloadResult struct {
 	Failed   int           `json:"failed"`   // programs
 	Recorded int           `json:"recorded"` // of them, those that failed in an earlier run and were not compiled again
 
+	Server bool `json:"server"` // a server compiled or loaded them, and keeps them resident
+
 	Isolation *isolationTimes `json:"isolation,omitempty"` // unless --no-isolate
 
 	counts preloadCounts

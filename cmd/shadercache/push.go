@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,10 +29,15 @@ Sources are left out: --sources sends those that preload --keep-sources stored.
 --fingerprint chooses drivers by the name in list, or by the first digits of the
 digest in stats; it may be repeated.
 
+--recording first compiles a recording, which exec --record wrote, as preload
+does; it may be repeated. Where programs fail, the others are sent, and the exit
+code is 1.
+
 --replace writes the remote anew, with what this cache has, and without reading
 what is there: after a key was lost, for example. It needs --sign.
 
-It needs no OpenGL. A push that is interrupted leaves the remote as it was.`
+Without --recording it needs no OpenGL. A push that is interrupted leaves the
+remote as it was.`
 
 const pushExample = `  shadercache push --sign release.key s3://bucket/app`
 
@@ -40,19 +47,23 @@ type pushFlags struct {
 	sources bool
 	replace bool
 	sign    string
+
+	recordings []string
 }
 
 // pushResult is what push prints.
 type pushResult struct {
 	Remote string `json:"remote"` // its URL, without credentials
 	Signed bool   `json:"signed"` // with a key
+
+	Replay *preloadResult `json:"replay,omitempty"` // with --recording
 	remote.PushReport
 }
 
 func newPush(o *options) *cobra.Command {
 	var f pushFlags
 	cmd := &cobra.Command{
-		Use:                   "push [--sign KEY] [--sources] [--fingerprint DRIVER] [--replace] [URL]",
+		Use:                   "push [--sign KEY] [--sources] [--fingerprint DRIVER] [--recording DIR] [--replace] [URL]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Send the cache to a remote, for other machines",
 		Long:                  pushUsage,
@@ -63,7 +74,7 @@ func newPush(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.Result(r, r.Print)
+			return o.reportPrograms(reportFlags{}, r.Replay, r, r.Print)
 		},
 	}
 	flags := cmd.Flags()
@@ -71,10 +82,12 @@ func newPush(o *options) *cobra.Command {
 	flags.BoolVar(&f.sources, "sources", false, "send stored sources too")
 	flags.BoolVar(&f.replace, "replace", false, "leave out what the remote has")
 	flags.StringVar(&f.sign, "sign", "", "sign with this private `key`")
+	flags.StringArrayVar(&f.recordings, "recording", nil, "compile the recording in `DIR` first (repeatable)")
+	_ = cmd.MarkFlagDirname("recording")
 	if err := cmd.RegisterFlagCompletionFunc("fingerprint", o.completeDrivers); err != nil {
 		panic(err)
 	}
-	return cli.Without(o.WithResult(cmd, pushResult{}), cli.GPUFlags)
+	return o.WithResult(cmd, pushResult{})
 }
 
 func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushResult, error) {
@@ -88,6 +101,10 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	}
 	if f.replace && ro.SignKey == nil {
 		return nil, cli.Usage(cmd, errors.New("--replace needs --sign KEY"))
+	}
+	r := &pushResult{Remote: shownURL(ro.URL), Signed: ro.SignKey != nil}
+	if r.Replay, err = o.replayToPush(f.recordings); err != nil {
+		return nil, err
 	}
 	path, dir, err := o.ReadDirectory()
 	if err != nil {
@@ -104,7 +121,6 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	po.Progress = bar.Set
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &pushResult{Remote: shownURL(ro.URL), Signed: ro.SignKey != nil}
 	err = o.onRemote(ro, func(to *remote.Remote) error {
 		r.PushReport, err = to.Push(ctx, po)
 		return err
@@ -113,13 +129,36 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	return r, err
 }
 
+// replayToPush compiles recordings, as preload does with its default flags. It returns nil
+// without any.
+func (o *options) replayToPush(paths []string) (*preloadResult, error) {
+	recordings, err := openRecordings(paths)
+	if err != nil || len(recordings) == 0 {
+		return nil, err
+	}
+	dir, err := o.openToFill()
+	if err != nil {
+		return nil, err
+	}
+	r := newPreloadResult(nil)
+	replays, err := r.addReplays(recordings, math.MaxInt)
+	if err == nil {
+		err = o.replay(dir, defaultIsolation(), r, replays, time.Now())
+	}
+	r.finish()
+	return r, err
+}
+
 func (r *pushResult) Print(w io.Writer) {
+	if r.Replay != nil {
+		r.Replay.printSummary(w)
+	}
 	if r.Heads == 0 {
 		fmt.Fprintf(w, "%s has all of it already\n", r.Remote)
 		return
 	}
-	fmt.Fprintf(w, "%s are new in %s: %s, %s, %s\n", cli.Plural(r.Programs, "program"), r.Remote,
-		cli.Plural(r.Packs, "pack"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Heads, "driver"))
+	fmt.Fprintf(w, "%s and %s of machine code are new in %s: %s, %s, %s\n", cli.Plural(r.Programs, "program"),
+		cli.Plural(r.DriverFiles, "file"), r.Remote, cli.Plural(r.Packs, "pack"), cli.ReadableBytes(r.Bytes), cli.Plural(r.Heads, "driver"))
 	if !r.Signed {
 		fmt.Fprint(w, "not signed: machines read it with --trust only, see keygen\n")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -25,13 +27,17 @@ that --limit 100 compiles the 100 most used. Programs that are in quarantine,
 that failed to compile before, or that are in the upstream directory are left
 out. Programs of other drivers stay until shadercache prune --other-drivers.
 
+Recordings, which exec --record wrote, are replayed as preload does, after the
+programs of texts: the driver compiles what it does not have.
+
 It may run beside programs that use the directory. Programs are compiled in
 child processes: see preload. --dry-run lists the missing programs and compiles
 nothing.
 
 An application does the same in the background with Cache.Rebuild.`
 
-const rebuildExample = `  shadercache rebuild --limit 500 && shadercache prune --other-drivers`
+const rebuildExample = `  shadercache rebuild --limit 500 && shadercache prune --other-drivers
+  shadercache rebuild recordings/app`
 
 // rebuildResult is what rebuild prints.
 type rebuildResult struct {
@@ -52,17 +58,23 @@ type rebuildFlags struct {
 func newRebuild(o *options) *cobra.Command {
 	var f rebuildFlags
 	cmd := &cobra.Command{
-		Use:                   "rebuild [--limit N] [--dry-run] [--failed-only|--quiet] " + isolationUsage,
+		Use:                   "rebuild [RECORDING ...] [--limit N] [--dry-run] [--failed-only|--quiet] " + isolationUsage,
 		DisableFlagsInUseLine: true,
 		Short:                 "Compile again after a driver update",
 		Long:                  rebuildUsage,
 		Example:               rebuildExample,
-		Args:                  cli.UsageArgs(cli.NoArguments),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd, o); err != nil {
 				return cli.Usage(cmd, err)
 			}
-			return o.rebuild(f)
+			recordings, err := openRecordings(args)
+			if err == nil {
+				err = f.forRecordings(cmd, recordings)
+			}
+			if err != nil {
+				return err
+			}
+			return o.rebuild(f, recordings)
 		},
 	}
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "programs to compile at most, the most used first (default all)")
@@ -82,23 +94,34 @@ func (f *rebuildFlags) check(cmd *cobra.Command, o *options) error {
 	return f.isolationFlags.check(cmd)
 }
 
-func (o *options) rebuild(f rebuildFlags) error {
+// replays returns how many recorded programs to compile after others.
+func (f *rebuildFlags) replays(others int) int {
+	if f.limit == 0 {
+		return math.MaxInt
+	}
+	return max(f.limit-others, 0)
+}
+
+func (o *options) rebuild(f rebuildFlags, recordings []*recording.Recording) error {
 	begin := time.Now()
 	path, dir, err := o.OpenDirectory()
+	if dir == nil && err == nil && len(recordings) > 0 {
+		dir, err = o.openToFill()
+	}
 	if err != nil {
 		return err
 	}
 	if dir == nil {
 		return cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload --keep-sources kernels/")
 	}
-	fill := func() error { return o.rebuildIn(dir, f, begin) }
+	fill := func() error { return o.rebuildIn(dir, f, recordings, begin) }
 	if f.dryRun || f.noIsolate {
 		return fill()
 	}
 	return o.withRemote(dir, fill)
 }
 
-func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, begin time.Time) error {
+func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recording.Recording, begin time.Time) error {
 	r, err := o.missing(o.WithUpstream(dir), f.limit)
 	if err != nil {
 		return err
@@ -106,6 +129,13 @@ func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, begin time.Time) er
 	if !f.dryRun {
 		r.preloadResult = newMissingResult(r.Missing)
 		if err := o.rebuildMissing(dir, f, r, begin); err != nil {
+			return err
+		}
+		replays, err := r.addReplays(recordings, f.replays(len(r.Missing)))
+		if err != nil {
+			return err
+		}
+		if err := o.replay(dir, f.isolationFlags, r.preloadResult, replays, begin); err != nil {
 			return err
 		}
 		r.finish()
@@ -224,12 +254,12 @@ func (o *options) rebuildHere(r *preloadResult, limit int) error {
 
 func (r *rebuildResult) Print(w io.Writer) {
 	switch {
+	case r.preloadResult != nil && len(r.Programs) > 0:
+		r.preloadResult.Print(w)
 	case r.Sources == 0:
 		fmt.Fprint(w, "no sources are stored: see shadercache rebuild --help\n")
 	case len(r.Missing) == 0:
 		fmt.Fprintf(w, "%s has the programs of all %s\n", r.Driver, cli.Plural(r.Sources, "stored source"))
-	case r.preloadResult != nil:
-		r.preloadResult.Print(w)
 	default:
 		fmt.Fprint(w, "key\thits\tlast use\tname\n")
 		for _, m := range r.Missing {

@@ -59,9 +59,9 @@ type replays struct {
 	known map[int]bool // lines whose program was refused when it was recorded
 }
 
-// addReplays adds a line for each program of recordings. One that cannot be read has its
-// error.
-func (r *preloadResult) addReplays(recordings []*recording.Recording) (*replays, error) {
+// addReplays adds a line for each program of recordings, the first limit of them. One that
+// cannot be read has its error.
+func (r *preloadResult) addReplays(recordings []*recording.Recording, limit int) (*replays, error) {
 	added := &replays{known: map[int]bool{}}
 	seen := map[shader.Digest]bool{}
 	for _, rec := range recordings {
@@ -71,7 +71,7 @@ func (r *preloadResult) addReplays(recordings []*recording.Recording) (*replays,
 			return nil, err
 		}
 		for _, item := range items {
-			if seen[item.Program] {
+			if seen[item.Program] || len(seen) >= limit {
 				continue
 			}
 			seen[item.Program] = true
@@ -108,12 +108,6 @@ func (p *replays) group(r *preloadResult) {
 		items[to], lines[to] = p.items[from], p.lines[from]
 	}
 	p.items, p.lines = items, lines
-}
-
-// limit leaves out the programs after the first n.
-func (p *replays) limit(n int) {
-	n = min(max(n, 0), len(p.items))
-	p.items, p.lines = p.items[:n], p.lines[:n]
 }
 
 // replay has child processes compile programs of recordings, and fills in their results.

@@ -32,9 +32,11 @@ is missing. A program from disk that computes wrong is rejected and compiled.
 
 The first start compiles the programs, a later one finds them in the cache. The
 time of get is for compiling or loading a program and making the driver finish
-its work. first dispatch is its first run. The time to the first result is
-opening the GPU, getting the first program, running it and reading its result
-back, without decoding and comparing pictures.`
+its work. first dispatch is its first run. It is ready when the GPU is open, or
+the server connected, and the first program can run. The time to the first
+result is that, running the program and reading its result back, without
+decoding and comparing pictures. With a server, get is for a plan with the
+program.`
 
 // runResult is what run prints.
 type runResult struct {
@@ -44,6 +46,7 @@ type runResult struct {
 	Compiles            uint64       `json:"compiles"`      // programs that the driver compiled
 	DiskHits            uint64       `json:"disk_hits"`     // programs that were loaded from disk
 	WrongAnswers        uint64       `json:"wrong_answers"` // programs from disk that computed wrong and were compiled
+	ReadyMillis         float64      `json:"ready_ms"`      // until the first program could run
 	TimeToFirstResultMs float64      `json:"time_to_first_result_ms"`
 	Verified            bool         `json:"verified"`     // every result is right
 	Out                 string       `json:"out"`          // the file that was written
@@ -110,7 +113,7 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 	}
 	if c != nil {
 		defer c.Close()
-		return o.runRemote(ctx, c, start, f, filters)
+		return o.runRemote(ctx, c, time.Since(start), f, filters)
 	}
 	var picture image.Image
 	var load errgroup.Group
@@ -134,12 +137,12 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 }
 
 // runRemote is run with a server.
-func (o *options) runRemote(ctx context.Context, c *client.Client, start time.Time, f runFlags, filters []imaging.Filter) error {
+func (o *options) runRemote(ctx context.Context, c *client.Client, connected time.Duration, f runFlags, filters []imaging.Filter) error {
 	picture, err := f.load()
 	if err != nil {
 		return err
 	}
-	r, sheet, err := filterRemote(ctx, c, start, picture, filters)
+	r, sheet, err := filterRemote(ctx, c, connected, picture, filters)
 	if err == nil {
 		err = o.writeSheet(r, f, sheet)
 	}
@@ -201,7 +204,8 @@ func filter(ctx context.Context, g *cli.GPU, picture image.Image, filters []imag
 	}
 	r.ready = g.ContextTime + time.Since(start)
 	runner := &conv2d.Runner{Executor: g.Executor, Programs: g.Cache, Observe: r.addPrograms}
-	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.DirectParams{Local: 64}} // its programs are built in
+	choice := builtinFilters()
+	runner.Options.Choice = &choice
 	var pictures []*image.NRGBA
 	for _, f := range filters {
 		filtered, err := imaging.Apply(ctx, runner, picture, f)
@@ -217,9 +221,15 @@ func filter(ctx context.Context, g *cli.GPU, picture image.Image, filters []imag
 	return r, imaging.Sheet(pictures), nil
 }
 
+// builtinFilters returns the algorithm whose programs are built in.
+func builtinFilters() conv2d.Choice {
+	return conv2d.Choice{Algorithm: "direct", Params: conv2d.DirectParams{Local: 64}}
+}
+
 // addPrograms adds the programs of a run that were not used before.
 func (r *runResult) addPrograms(t conv2d.Timing) {
 	if len(r.Programs) == 0 {
+		r.ReadyMillis = cli.Milliseconds(r.ready + t.Plan)
 		r.TimeToFirstResultMs = cli.Milliseconds(r.ready + t.Plan + t.Upload + t.Run + t.Readback)
 	}
 	for _, used := range t.Programs {
@@ -244,8 +254,8 @@ func (r *runResult) Print(w io.Writer) {
 	for _, p := range r.Programs {
 		fmt.Fprintf(w, "%s\t%v\t%.2f ms\t%.2f ms\n", p.Name, p.Origin, p.GetMillis, p.FirstDispatchMillis)
 	}
-	fmt.Fprintf(w, "\n%s, %d from disk; first result after %.0f ms\n",
-		cli.Plural(r.Compiles, "compile"), r.DiskHits, r.TimeToFirstResultMs)
+	fmt.Fprintf(w, "\n%s, %d from disk; ready after %.0f ms, first result after %.0f ms\n",
+		cli.Plural(r.Compiles, "compile"), r.DiskHits, r.ReadyMillis, r.TimeToFirstResultMs)
 	if r.WrongAnswers > 0 {
 		fmt.Fprintf(w, "%s from disk computed wrong, so it was rejected and compiled\n", cli.Plural(r.WrongAnswers, "program"))
 	}

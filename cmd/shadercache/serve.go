@@ -45,6 +45,8 @@ type serveFlags struct {
 	socket, status     string
 	idleExit, hangTime time.Duration
 
+	handedOver bool // a client has bound the socket and started this server
+
 	generation uint64 // of a worker
 	ended      string
 }
@@ -75,6 +77,8 @@ func newServe(o *options) *cobra.Command {
 		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	f.add(cmd)
+	cmd.Flags().BoolVar(&f.handedOver, "handed-over", false, "the socket and its lock are descriptors 3 and 4")
+	_ = cmd.Flags().MarkHidden("handed-over")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.idleExit < 0 || f.hangTime <= 0 {
 			return cli.Usage(cmd, errors.New("--idle-exit and --hang-time are times above 0, such as 10s"))
@@ -88,7 +92,7 @@ func newServe(o *options) *cobra.Command {
 func (o *options) serve(f serveFlags) error {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	l, err := listener(f.socket)
+	l, err := f.listener()
 	if err != nil {
 		return err
 	}
@@ -116,14 +120,23 @@ func (o *options) serve(f serveFlags) error {
 	return err
 }
 
-// listener returns the socket that a service manager passed, or binds one.
-func listener(path string) (*socket.Listener, error) {
+// listener returns the socket that a client or a service manager passed, or binds one.
+func (f *serveFlags) listener() (*socket.Listener, error) {
+	if f.handedOver {
+		return socket.Taken()
+	}
 	l, err := socket.Inherited()
 	if l != nil || err != nil {
 		return l, err
 	}
+	path := f.socket
 	if path == "" {
-		path = socket.DefaultPath()
+		if path, err = socket.DefaultPath(); errors.Is(err, socket.ErrOff) {
+			path, err = socket.UserPath(), nil // off is for clients
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	l, err = socket.Listen(path)
 	switch {

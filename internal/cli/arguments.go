@@ -27,9 +27,22 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // OneArgument returns a usage error with message unless there is one argument.
-func OneArgument(message string) cobra.PositionalArgs {
+func OneArgument(message string) cobra.PositionalArgs { return Arguments(1, message) }
+
+// Arguments returns a usage error unless there are n arguments.
+func Arguments(n int, message string) cobra.PositionalArgs {
 	return UsageArgs(func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
+		if len(args) != n {
+			return errors.New(message)
+		}
+		return nil
+	})
+}
+
+// MinimumArguments returns a usage error for fewer than n arguments.
+func MinimumArguments(n int, message string) cobra.PositionalArgs {
+	return UsageArgs(func(_ *cobra.Command, args []string) error {
+		if len(args) < n {
 			return errors.New(message)
 		}
 		return nil
@@ -37,14 +50,7 @@ func OneArgument(message string) cobra.PositionalArgs {
 }
 
 // SomeArguments returns a usage error with message where there is no argument.
-func SomeArguments(message string) cobra.PositionalArgs {
-	return UsageArgs(func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return errors.New(message)
-		}
-		return nil
-	})
-}
+func SomeArguments(message string) cobra.PositionalArgs { return MinimumArguments(1, message) }
 
 // KnownCommand returns an error for arguments of a command that only has subcommands,
 // with similar names.

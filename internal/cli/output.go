@@ -70,12 +70,13 @@ func ReadableDuration(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", Milliseconds(d))
 }
 
-// Plural returns a count with its noun: "1 program", "2 programs", "2 searches".
+// Plural returns a count with its noun: "1 program", "2 programs", "2 searches",
+// "2 processes".
 func Plural[N int | int64 | uint64](n N, noun string) string {
 	if n == 1 {
 		return fmt.Sprintf("%d %s", n, noun)
 	}
-	if strings.HasSuffix(noun, "ch") {
+	if strings.HasSuffix(noun, "ch") || strings.HasSuffix(noun, "ss") {
 		noun += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)

@@ -19,6 +19,11 @@ func (o *Options) StartTrace(cmd *cobra.Command) {
 	}
 }
 
+// BeginTrace begins a phase of the command in its trace.
+func (o *Options) BeginTrace(phase string) trace.Region {
+	return trace.Begin(o.tracer(), trace.Process, 0, phase)
+}
+
 // EndTrace writes the trace of a command. A failure is a message.
 func (o *Options) EndTrace() {
 	if o.trace == nil {

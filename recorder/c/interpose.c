@@ -24,6 +24,7 @@
 #endif
 
 #define PUBLIC __attribute__((visibility("default")))
+#define UNCHECKED __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
 enum { COPIES = 8 };
 
 // ---- The wrapped functions: their handlers, their copies, and the table of both.
@@ -88,9 +89,15 @@ static int compare(const void *name, const void *function) {
   return strcmp(name, *(const char *const *)function);
 }
 
+// has_prefix reports whether a name may be one of GL, EGL or GLX. It calls nothing, see dlsym.
+UNCHECKED static bool has_prefix(const char *name) {
+  name += *name == 'e';
+  return name[0] == 'g' && name[1] == 'l';
+}
+
 // index_of returns the number of a function, or -1.
 static int index_of(const char *name) {
-  if (strncmp(name, "gl", 2) && strncmp(name, "egl", 3))
+  if (!has_prefix(name))
     return -1;
   const void *function = bsearch(name, functions, FUNCTIONS, sizeof *functions, compare);
   return function ? (int)(((const char *)function - (const char *)functions) / (ptrdiff_t)sizeof *functions) : -1;
@@ -132,12 +139,13 @@ static void *add_copy(int function, struct entry entry) {
 
 typedef void *(*dlsym_function)(void *, const char *);
 
-// real_dlsym returns the dlsym behind the recorder's. dlvsym is not wrapped: no function of
-// GL has a version.
-static dlsym_function real_dlsym(void) {
-  static void *real;
+static void *real;
+
+// find_dlsym finds the dlsym behind the recorder's. dlvsym is not wrapped: no function of GL
+// has a version.
+UNCHECKED static void find_dlsym(void) {
   static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27", "GLIBC_2.0", "GLIBC_2.4"};
-  void *function = __atomic_load_n(&real, __ATOMIC_ACQUIRE);
+  void *function = NULL;
   for (size_t i = 0; i < sizeof versions / sizeof *versions && !function; i++)
     function = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
   if (!function) {
@@ -145,7 +153,12 @@ static dlsym_function real_dlsym(void) {
     _exit(127);
   }
   __atomic_store_n(&real, function, __ATOMIC_RELEASE);
-  return (dlsym_function)function;
+}
+
+UNCHECKED static dlsym_function real_dlsym(void) {
+  if (!__atomic_load_n(&real, __ATOMIC_ACQUIRE))
+    find_dlsym();
+  return (dlsym_function)real;
 }
 
 static struct entry entry_in(void *handle, const char *name) {
@@ -227,7 +240,7 @@ static void *global(int function, const void *caller) {
   return resolve(function, caller) ? functions[function].copies[0] : NULL;
 }
 
-static void *wrapped_dlsym(int function, void *handle, const void *caller) {
+__attribute__((noinline)) static void *wrapped_dlsym(int function, void *handle, const void *caller) {
   if (handle == RTLD_DEFAULT)
     return global(function, caller);
   struct entry entry = entry_in(handle, functions[function].name);
@@ -246,10 +259,13 @@ static void *wrapped_dlsym(int function, void *handle, const void *caller) {
 #define JUMPS __attribute__((optimize("optimize-sibling-calls")))
 #endif
 
-PUBLIC JUMPS void *dlsym(void *restrict handle, const char *restrict name) {
-  int function = handle != RTLD_NEXT ? index_of(name) : -1;
-  if (function >= 0)
-    return wrapped_dlsym(function, handle, __builtin_return_address(0));
+// dlsym is called before anything else is ready, by the sanitizers among others.
+PUBLIC JUMPS UNCHECKED void *dlsym(void *restrict handle, const char *restrict name) {
+  if (handle != RTLD_NEXT && has_prefix(name)) {
+    int function = index_of(name);
+    if (function >= 0)
+      return wrapped_dlsym(function, handle, __builtin_return_address(0));
+  }
   JUMP real_dlsym()(handle, name);
 }
 

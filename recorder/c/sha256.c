@@ -19,26 +19,23 @@ static uint32_t rotate(uint32_t x, unsigned n) {
 }
 
 static void block(uint32_t state[8], const uint8_t *bytes) {
-  uint32_t w[64], v[8];
+  uint32_t w[64];
   for (int i = 0; i < 16; i++)
     w[i] = (uint32_t)bytes[4 * i] << 24 | (uint32_t)bytes[4 * i + 1] << 16 | (uint32_t)bytes[4 * i + 2] << 8 | bytes[4 * i + 3];
   for (int i = 16; i < 64; i++) {
     uint32_t a = w[i - 15], b = w[i - 2];
     w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
   }
-  memcpy(v, state, sizeof v);
+  uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
   for (int i = 0; i < 64; i++) {
-    uint32_t sum1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
-    uint32_t sum0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
-    uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
-    uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-    uint32_t t = v[7] + sum1 + choice + constants[i] + w[i];
-    memmove(v + 1, v, 7 * sizeof *v);
-    v[4] += t;
-    v[0] = t + sum0 + majority;
+    uint32_t x = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + constants[i] + w[i];
+    uint32_t y = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    h = g, g = f, f = e, e = d + x;
+    d = c, c = b, b = a, a = x + y;
   }
+  uint32_t sum[8] = {a, b, c, d, e, f, g, h};
   for (int i = 0; i < 8; i++)
-    state[i] += v[i];
+    state[i] += sum[i];
 }
 
 void sha256(const void *content, size_t size, uint8_t digest[32]) {

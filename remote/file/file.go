@@ -128,13 +128,17 @@ func checkName(name string) error {
 }
 
 func (b *backend) Get(ctx context.Context, name string) (*remote.Object, error) {
+	return b.GetFrom(ctx, name, 0)
+}
+
+func (b *backend) GetFrom(ctx context.Context, name string, first int64) (*remote.Object, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	return wait(ctx, func() (*remote.Object, error) { return b.get(ctx, name) }, func(o *remote.Object) { _ = o.Body.Close() })
+	return wait(ctx, func() (*remote.Object, error) { return b.get(ctx, name, first) }, func(o *remote.Object) { _ = o.Body.Close() })
 }
 
-func (b *backend) get(ctx context.Context, name string) (*remote.Object, error) {
+func (b *backend) get(ctx context.Context, name string, first int64) (*remote.Object, error) {
 	root, err := os.OpenRoot(b.path)
 	if err != nil {
 		return nil, err
@@ -144,7 +148,12 @@ func (b *backend) get(ctx context.Context, name string) (*remote.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	if size > tagBytes {
+	if first > 0 {
+		if _, err := f.Seek(first, io.SeekStart); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	if size > tagBytes || first > 0 {
 		return &remote.Object{Body: newBody(ctx, f), Size: size}, nil
 	}
 	defer f.Close()

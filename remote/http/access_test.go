@@ -2,7 +2,9 @@ package http_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -160,4 +162,13 @@ func TestRedirectKeepsCredentials(t *testing.T) {
 	if followed.Load() || had.Load() {
 		t.Errorf("followed: %v, with credentials: %v", followed.Load(), had.Load())
 	}
+}
+
+func get(ctx context.Context, b remote.Backend) ([]byte, error) {
+	o, err := b.Get(ctx, object)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Body.Close()
+	return io.ReadAll(o.Body)
 }

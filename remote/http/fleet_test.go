@@ -20,3 +20,24 @@ func TestFleetWithETags(t *testing.T) {
 	t.Setenv("SHADERCACHE_REMOTE_TOKEN", "token-of-ci")
 	remotetest.Fleet(t, servers.StartETags(t, "token-of-ci").String())
 }
+
+func TestWritersWithNginx(t *testing.T) {
+	remotetest.Writers(t, servers.StartNginx(t, servers.NginxOptions{}).URL.String(), false)
+}
+
+func TestWritersWithETags(t *testing.T) {
+	t.Setenv("SHADERCACHE_REMOTE_TOKEN", "token-of-ci")
+	remotetest.Writers(t, servers.StartETags(t, "token-of-ci").String(), true)
+}
+
+func TestPruneWithNginx(t *testing.T) {
+	remotetest.Prune(t, servers.StartNginx(t, servers.NginxOptions{}).URL.String())
+}
+
+func TestShortProcessesWithNginx(t *testing.T) {
+	u := *servers.StartNginx(t, servers.NginxOptions{}).URL
+	remotetest.Resume(t, u.Host, func(address string) string {
+		u.Host = address
+		return u.String()
+	})
+}

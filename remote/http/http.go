@@ -16,7 +16,6 @@
 package http
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,18 +81,28 @@ func (b *Backend) Connect(ctx context.Context) error {
 
 // Get opens an object.
 func (b *Backend) Get(ctx context.Context, name string) (*remote.Object, error) {
-	response, err := b.ask(ctx, http.MethodGet, name, nil, nil)
+	return b.GetFrom(ctx, name, 0)
+}
+
+// GetFrom opens an object from a byte on.
+func (b *Backend) GetFrom(ctx context.Context, name string, first int64) (*remote.Object, error) {
+	header := http.Header{}
+	if first > 0 {
+		header.Set("Range", web.RangeFrom(first))
+	}
+	response, err := b.ask(ctx, http.MethodGet, name, header, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := web.CheckObject(response); err != nil {
+	size, err := web.CheckObject(response, first)
+	if err != nil {
 		response.Body.Close()
 		return nil, b.failed(http.MethodGet, name, err)
 	}
 	failed := func(err error) error { return b.failed(http.MethodGet, name, err) }
 	body := &web.Body{ReadCloser: response.Body, Failed: failed}
 	clock, _ := http.ParseTime(response.Header.Get("Date")) // zero = unknown
-	return &remote.Object{Body: body, Size: response.ContentLength, Tag: web.StrongTag(response), Clock: clock}, nil
+	return &remote.Object{Body: body, Size: size, Tag: web.StrongTag(response), Clock: clock}, nil
 }
 
 // Put writes an object. A condition is sent to a server that honours conditions; the first
@@ -146,20 +155,13 @@ func (b *Backend) Delete(ctx context.Context, name string) error {
 
 // Abilities returns what the server can do. It asks once.
 func (b *Backend) Abilities(ctx context.Context) (remote.Abilities, error) {
-	return b.abilities.Abilities(ctx, probed{b})
+	return b.abilities.Abilities(ctx, probe.Store{Put: b.put, List: b.List, Delete: b.Delete})
 }
 
 // Close closes idle connections.
 func (b *Backend) Close() error {
 	b.client.CloseIdleConnections()
 	return nil
-}
-
-// probed is the backend as a probe asks it.
-type probed struct{ *Backend }
-
-func (p probed) Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error) {
-	return p.put(ctx, name, data, o)
 }
 
 // ask sends a request and returns an answer that is a success.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/internal/servers"
+	"github.com/shadercache/shadercache/remote"
 	"github.com/shadercache/shadercache/remote/remotetest"
 )
 
@@ -13,4 +14,30 @@ func TestFleet(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	remotetest.Fleet(t, u.String()+":nightly")
+}
+
+func TestWriters(t *testing.T) {
+	remotetest.Writers(t, servers.StartRegistry(t, servers.RegistryOptions{}).String(), false)
+}
+
+func TestPrune(t *testing.T) {
+	remotetest.Prune(t, servers.StartRegistry(t, servers.RegistryOptions{}).String())
+}
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	u := servers.StartRegistry(t, servers.RegistryOptions{})
+	remotetest.Network(t, u.Host, 800, func(t *testing.T, address string) remote.Backend {
+		at := *u
+		at.Host = address
+		return openWith(t, &at, nil)
+	})
+}
+
+func TestShortProcesses(t *testing.T) {
+	u := *servers.StartRegistry(t, servers.RegistryOptions{})
+	remotetest.Resume(t, u.Host, func(address string) string {
+		u.Host = address
+		return u.String()
+	})
 }

@@ -26,6 +26,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -38,7 +39,6 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/shadercache/shadercache/remote"
-	"github.com/shadercache/shadercache/remote/internal/probe"
 	"github.com/shadercache/shadercache/remote/internal/web"
 )
 
@@ -67,7 +67,6 @@ type Backend struct {
 	prefix     string        // of tags
 	pin        digest.Digest // "" = not pinned
 	secrets    web.Secrets
-	abilities  probe.Once
 }
 
 var _ remote.Backend = (*Backend)(nil)
@@ -103,6 +102,46 @@ func (b *Backend) getPack(ctx context.Context, name string, pack digest.Digest) 
 	}
 	failed := func(err error) error { return b.failed("read", name, err) }
 	return &remote.Object{Body: &web.Body{ReadCloser: body, Failed: failed}, Size: about.Size, Tag: pack.String()}, nil
+}
+
+// GetFrom opens a pack from a byte on.
+func (b *Backend) GetFrom(ctx context.Context, name string, first int64) (o *remote.Object, err error) {
+	if first == 0 {
+		return b.Get(ctx, name)
+	}
+	pack, ok := packDigest(name)
+	if !ok {
+		return nil, b.failed("get", name, fmt.Errorf("%w: a head is read as a whole", errors.ErrUnsupported))
+	}
+	err = b.do(ctx, "get", name, func(ctx context.Context) error {
+		o, err = b.getPackFrom(ctx, name, pack, first)
+		return err
+	})
+	return o, err
+}
+
+func (b *Backend) getPackFrom(ctx context.Context, name string, pack digest.Digest, first int64) (*remote.Object, error) {
+	place := b.repository.Reference
+	u := url.URL{Scheme: "https", Host: place.Host(), Path: "/v2/" + place.Repository + "/blobs/" + pack.String()}
+	if b.repository.PlainHTTP {
+		u.Scheme = "http"
+	}
+	ctx = auth.AppendRepositoryScope(ctx, place, auth.ActionPull)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Range", web.RangeFrom(first))
+	response, err := b.repository.Client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	size, err := web.CheckRange(response.Header, response.ContentLength, first)
+	if err != nil {
+		return nil, errors.Join(err, response.Body.Close())
+	}
+	failed := func(err error) error { return b.failed("read", name, err) }
+	return &remote.Object{Body: &web.Body{ReadCloser: response.Body, Failed: failed}, Size: size, Tag: pack.String()}, nil
 }
 
 func (b *Backend) getHead(ctx context.Context, name string) (*remote.Object, error) {
@@ -290,25 +329,20 @@ func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error
 	return found, err
 }
 
-// Abilities returns what the registry can do. It asks once.
-func (b *Backend) Abilities(ctx context.Context) (remote.Abilities, error) {
+// Abilities returns what a registry can do: none has conditions. Whether it deletes is seen
+// when it is asked to. A probe would write a tag and delete it, and registries answer with
+// errors to those who write at the same time.
+func (b *Backend) Abilities(context.Context) (remote.Abilities, error) {
 	if b.pin != "" {
 		return remote.Abilities{}, nil
 	}
-	return b.abilities.Abilities(ctx, probed{b})
+	return remote.Abilities{List: true, Delete: true}, nil
 }
 
 // Close closes idle connections.
 func (b *Backend) Close() error {
 	b.transport.CloseIdleConnections()
 	return nil
-}
-
-// probed is the backend as a probe asks it.
-type probed struct{ *Backend }
-
-func (p probed) Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error) {
-	return p.Backend.Put(ctx, name, data, o)
 }
 
 // packDigest returns the digest of a pack's name.

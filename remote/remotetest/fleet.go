@@ -1,13 +1,10 @@
 package remotetest
 
 import (
-	"bytes"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/remote"
@@ -23,11 +20,7 @@ var driver = binary.Fingerprint{
 // Credentials are in the environment of the process.
 func Fleet(t *testing.T, url string) {
 	t.Helper()
-	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
-	writer := remote.Options{URL: url, Mode: remote.ReadWrite, SignKey: key, Budget: time.Minute}
-	reader := remote.Options{
-		URL: url, Mode: remote.Read, Keys: []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}, Budget: time.Minute,
-	}
+	writer, reader := keyPair(url)
 	last := machine(t)
 	if _, err := on(t, last, reader).Pull(t.Context(), remote.PullOptions{Current: &driver}); !errors.Is(err, remote.ErrNotFound) {
 		t.Errorf("pull from an empty remote: %v, not ErrNotFound", err)
@@ -71,20 +64,26 @@ func machine(t *testing.T, programs ...int) *binary.Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := d.Store(driver)
+	for _, n := range programs {
+		putProgram(t, d, driver, n)
+	}
+	return d
+}
+
+// putProgram adds a program of a driver.
+func putProgram(t *testing.T, d *binary.Dir, of binary.Fingerprint, n int) {
+	t.Helper()
+	store, err := d.Store(of)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range programs {
-		err = errors.Join(err, store.Put(&binary.Blob{
-			Key: source(n).Key(), Fingerprint: driver.Digest(), Format: driver.Formats[0],
-			Payload: fmt.Appendf(nil, "binary of program %d", n), Name: source(n).Name(), WorkGroup: [3]uint32{64, 1, 1},
-		}))
-	}
+	err = store.Put(&binary.Blob{
+		Key: source(n).Key(), Fingerprint: of.Digest(), Format: of.Formats[0],
+		Payload: fmt.Appendf(nil, "binary of program %d", n), Name: source(n).Name(), WorkGroup: [3]uint32{64, 1, 1},
+	})
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return d
 }
 
 func source(n int) *shader.Source {

@@ -15,7 +15,6 @@
 package s3
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -57,16 +56,31 @@ func (b *Backend) Connect(ctx context.Context) error {
 
 // Get opens an object.
 func (b *Backend) Get(ctx context.Context, name string) (*remote.Object, error) {
+	return b.GetFrom(ctx, name, 0)
+}
+
+// GetFrom opens an object from a byte on.
+func (b *Backend) GetFrom(ctx context.Context, name string, first int64) (*remote.Object, error) {
+	var options minio.GetObjectOptions
+	if first > 0 {
+		options.Set("Range", web.RangeFrom(first))
+	}
 	var object *remote.Object
 	ctx, stop := context.WithCancel(ctx)
 	err := b.ask(ctx, stop, "get", name, func(ctx context.Context) error {
-		body, info, header, err := b.client.GetObject(ctx, b.bucket, b.key(name), minio.GetObjectOptions{})
+		body, info, header, err := b.client.GetObject(ctx, b.bucket, b.key(name), options)
 		if err != nil {
 			return err
 		}
+		size := info.Size
+		if first > 0 {
+			if size, err = web.CheckRange(header, size, first); err != nil {
+				return errors.Join(err, body.Close())
+			}
+		}
 		clock, _ := http.ParseTime(header.Get("Date")) // zero = unknown
 		failed := func(err error) error { return b.failed("read", name, err) }
-		object = &remote.Object{Body: &web.Body{ReadCloser: body, Failed: failed, Closed: stop}, Size: info.Size, Tag: info.ETag, Clock: clock}
+		object = &remote.Object{Body: &web.Body{ReadCloser: body, Failed: failed, Closed: stop}, Size: size, Tag: info.ETag, Clock: clock}
 		return nil
 	})
 	if err != nil {
@@ -153,20 +167,13 @@ func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error
 
 // Abilities returns what the store can do. It asks once.
 func (b *Backend) Abilities(ctx context.Context) (remote.Abilities, error) {
-	return b.abilities.Abilities(ctx, probed{b})
+	return b.abilities.Abilities(ctx, probe.Store{Put: b.put, List: b.List, Delete: b.Delete})
 }
 
 // Close closes idle connections.
 func (b *Backend) Close() error {
 	b.transport.CloseIdleConnections()
 	return nil
-}
-
-// probed is the backend as a probe asks it.
-type probed struct{ *Backend }
-
-func (p probed) Put(ctx context.Context, name string, data *bytes.Reader, o remote.PutOptions) (string, error) {
-	return p.put(ctx, name, data, o)
 }
 
 // key returns the key of an object, or the start of the keys of a folder.

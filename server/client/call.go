@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 	"time"
 
+	"github.com/shadercache/shadercache/server/ring"
 	"github.com/shadercache/shadercache/server/wire"
 )
 
@@ -16,6 +18,7 @@ type call struct {
 	sent    wire.Type
 	request uint64
 	done    chan struct{} // closed with err and reply
+	ended   atomic.Bool   // likewise, for a goroutine that spins
 	reply   []byte
 	err     error
 	deliver func(body []byte) error // called by the reader instead of a copy to reply
@@ -35,6 +38,7 @@ func (w *call) finish(body []byte, err error) {
 	default:
 		w.reply = append(w.reply, body...)
 	}
+	w.ended.Store(true)
 	close(w.done)
 }
 
@@ -93,7 +97,11 @@ func (c *Client) forget(w *call) {
 }
 
 // wait waits for the reply.
-func (w *call) wait(ctx context.Context) error {
+func (c *Client) wait(ctx context.Context, w *call) error {
+	if c.spins.Load() && !c.spinning.Swap(true) {
+		ring.Spin(w.ended.Load)
+		c.spinning.Store(false)
+	}
 	select {
 	case <-w.done:
 		return w.err
@@ -124,7 +132,7 @@ func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, fil
 	if err := c.start(w, m, files...); err != nil {
 		return err
 	}
-	if err := w.wait(ctx); err != nil {
+	if err := c.wait(ctx, w); err != nil {
 		select {
 		case <-w.done:
 		default:

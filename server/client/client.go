@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,7 +27,7 @@ type Options struct {
 
 	// Ring is the size of a ring in shared memory, a power of 2 from 4 KiB to 1 MiB, by
 	// which requests and replies go then, as far as they fit. It saves the system calls of
-	// a round trip. Reading it spins for up to 50 us before it sleeps, on both sides.
+	// a round trip. Reading it spins for up to 200 us before it sleeps, on both sides.
 	// Default: 0, the socket alone.
 	Ring int
 
@@ -40,6 +41,9 @@ type Client struct {
 	welcome Welcome
 	slots   chan struct{} // one for each unanswered job that the server allows
 	staging staging
+
+	spins    atomic.Bool // a goroutine that waits spins first: there is a ring, and CPUs for it
+	spinning atomic.Bool // one does
 
 	sending struct {
 		sync.Mutex
@@ -68,6 +72,7 @@ type Welcome struct {
 	Label       string // of the driver
 	Fingerprint [32]byte
 	Limits      wire.Limits
+	ZeroCopy    bool   // jobs use operands in a Memory in place: see Memory
 	Ended       string // why the worker before this one ended
 }
 
@@ -76,7 +81,14 @@ type Welcome struct {
 // worker starts, or starts again, answers when it is ready; ctx limits that time.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Path == "" {
-		o.Path = socket.DefaultPath()
+		path, err := socket.DefaultPath()
+		if errors.Is(err, socket.ErrOff) {
+			err = fmt.Errorf("%w: %w", ErrNoServer, err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("client: %w", err)
+		}
+		o.Path = path
 	}
 	if o.Name == "" && len(os.Args) > 0 {
 		o.Name = os.Args[0]
@@ -162,7 +174,7 @@ func (c *Client) hello(name string) error {
 	}
 	c.mu.request = 1
 	c.welcome = Welcome{
-		m.Session, m.Generation, string(m.Server), string(m.Device), string(m.Label), m.Fingerprint, m.Limits, string(m.Ended),
+		m.Session, m.Generation, string(m.Server), string(m.Device), string(m.Label), m.Fingerprint, m.Limits, m.ZeroCopy, string(m.Ended),
 	}
 	return nil
 }

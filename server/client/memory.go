@@ -15,7 +15,9 @@ import (
 
 // Memory is memory that the client shares with the server: inputs and outputs in it do not
 // pass through the socket. While a job that uses it is pending, the client must not write
-// its inputs, nor read its outputs.
+// its inputs, nor read its outputs. Where Welcome.ZeroCopy is set, kernels use it in place:
+// a job that failed by its deadline, or was cancelled, may write its outputs until it ends,
+// and a kernel that writes the block of an input changes the input.
 type Memory struct {
 	c     *Client
 	id    uint32

@@ -82,10 +82,11 @@ func (p *Pending) stage(ctx context.Context, size int) (*Memory, error) {
 	return m, err
 }
 
-// unstage gives back staged memory: for reuse only where the server has answered.
-func (p *Pending) unstage(answered bool) {
+// unstage gives back staged memory: for reuse only where no job uses it. One that failed, as
+// by its deadline, may still run, and write it.
+func (p *Pending) unstage(unused bool) {
 	for _, m := range p.staged {
-		if answered {
+		if unused {
 			p.c.unstage(m)
 		} else {
 			m.Release()
@@ -100,7 +101,7 @@ func (p *Pending) submit(ctx context.Context, m wire.Message) error {
 		p.unstage(true)
 		return err
 	}
-	p.call = call{sent: p.sent, deliver: p.deliver, slots: p.c.slots}
+	p.call.sent, p.call.deliver, p.call.slots = p.sent, p.deliver, p.c.slots
 	if err := p.c.start(&p.call, m); err != nil {
 		p.c.put()
 		p.unstage(true)
@@ -132,14 +133,8 @@ func (p *Pending) Wait(ctx context.Context) error {
 	if p.over {
 		return p.err
 	}
-	select {
-	case <-p.call.done:
-	default:
-		select {
-		case <-p.call.done:
-		case <-ctx.Done():
-			return contextError(ctx)
-		}
+	if err := p.c.wait(ctx, &p.call); err != nil && !p.call.ended.Load() {
+		return err
 	}
 	p.over, p.err = true, p.call.err
 	if p.err == nil {
@@ -147,7 +142,7 @@ func (p *Pending) Wait(ctx context.Context) error {
 			copy(c.to, c.from.bytes)
 		}
 	}
-	p.unstage(true)
+	p.unstage(p.err == nil)
 	return p.err
 }
 
@@ -163,10 +158,9 @@ func (p *Pending) Release() {
 	p.over, p.err = true, ErrReleased
 	select {
 	case <-p.call.done:
-		p.unstage(true)
 	default:
 		p.c.cancel(&p.call)
 		<-p.call.done // the server answers a cancel at once
-		p.unstage(true)
 	}
+	p.unstage(p.call.err == nil)
 }

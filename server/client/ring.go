@@ -62,6 +62,7 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	c.sending.ring = r
+	c.spins.Store(ring.Spins())
 	return nil
 }
 

@@ -93,9 +93,13 @@ func newHalf(memory []byte, at int, data []byte) half {
 	}
 }
 
-// spinTime is the time that a reader spins before it sleeps: sleeping and waking take as
-// long.
-const spinTime = 50 * time.Microsecond
+// SpinTime is the time that a reader spins before it sleeps: several times the round trip
+// of a small job, so that the readers of both sides are awake while a client sends one job
+// after the other.
+const SpinTime = 200 * time.Microsecond
+
+// Spins reports whether readers spin: where there are CPUs for both sides.
+func Spins() bool { return runtime.GOMAXPROCS(0) >= 4 }
 
 // Next returns the next frame, whose body is valid until the next call. It returns io.EOF
 // after Close, and wire.ErrMalformed, wrapped, for what is not a frame.
@@ -145,21 +149,38 @@ func (r *Ring) await() error {
 	return nil
 }
 
-// spin waits for a while without sleeping, where there are CPUs for both sides, and
-// reports whether there is something to read.
+// spin waits for a while without sleeping, and reports whether there is something to read.
 func (r *Ring) spin() bool {
-	if r.Ready() || runtime.GOMAXPROCS(0) < 4 {
+	if r.Ready() || !Spins() {
 		return r.Ready()
 	}
-	for start := time.Now(); time.Since(start) < spinTime; {
-		if r.Ready() {
+	return Spin(r.Ready)
+}
+
+// Spin calls done until it reports true, for at most SpinTime, and reports whether it did.
+func Spin(done func() bool) bool {
+	start := time.Now()
+	for now, yielded := start, start.Add(-yieldTime); now.Sub(start) < SpinTime; now = time.Now() {
+		if done() {
 			return true
 		}
 		// The goroutine that works on the last frame may wait in this processor's queue.
-		runtime.Gosched()
+		// Yielding each time would keep the scheduler's lock busy.
+		if now.Sub(yielded) >= yieldTime {
+			yielded = now
+			runtime.Gosched()
+		}
+		for range 32 {
+			if done() {
+				return true
+			}
+		}
 	}
 	return false
 }
+
+// yieldTime is the time for which Spin keeps its processor.
+const yieldTime = 10 * time.Microsecond
 
 // read appends n bytes at a position.
 func (h *half) read(to []byte, position uint64, n int) []byte {

@@ -35,8 +35,10 @@ func NewMemory(name string, size int) (f *os.File, memory []byte, err error) {
 	return f, memory, nil
 }
 
-// Map maps size bytes of a memfd that the peer made. A mapping of a file that shrinks
-// raises SIGBUS, so it returns ErrUnsealed, wrapped, for anything that could.
+// Map maps size bytes of a memfd that the peer made; the capacity of the result is whole
+// pages. Access to a mapping of a file that shrinks raises SIGBUS, here or in a thread of
+// the driver, so it returns ErrUnsealed, wrapped, for anything that could, and refuses huge
+// pages, which the peer could take away.
 func Map(f *os.File, size uint64) ([]byte, error) {
 	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
 	if err != nil || seals&unix.F_SEAL_SHRINK == 0 {
@@ -47,15 +49,24 @@ func Map(f *os.File, size uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		return nil, err
+	}
+	if fs.Type == unix.HUGETLBFS_MAGIC {
+		return nil, fmt.Errorf("%w: it has huge pages", ErrUnsealed)
+	}
 	if size == 0 || size > math.MaxInt || int64(size) > info.Size() {
 		return nil, fmt.Errorf("%d bytes of a memfd of %d cannot be mapped", size, info.Size())
 	}
-	memory, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	page := uint64(os.Getpagesize())
+	pages := (size + page - 1) / page * page
+	memory, err := unix.Mmap(int(f.Fd()), 0, int(pages), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("mmap %d bytes: %w", size, err)
 	}
-	return memory, nil
+	return memory[:size], nil
 }
 
-// Unmap ends a mapping. No goroutine may use the memory any more.
-func Unmap(memory []byte) error { return unix.Munmap(memory) }
+// Unmap ends a mapping of Map. No goroutine may use the memory any more.
+func Unmap(memory []byte) error { return unix.Munmap(memory[:cap(memory)]) }

@@ -13,7 +13,7 @@ import (
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// EnvPath is the environment variable with the path of the socket.
+// EnvPath is the environment variable with the path of the socket, or a word for it.
 const EnvPath = "SHADERCACHE_SERVER"
 
 // ErrUnsafe is returned for a directory of the socket that other users could change.
@@ -22,13 +22,43 @@ var ErrUnsafe = errors.New("the directory of the socket is not private")
 // maxPath is the size of sun_path, less the NUL byte.
 const maxPath = 107
 
+// The words that stand for a server instead of the path of its socket.
+const (
+	Auto  = "auto"  // the user's server, where one runs
+	Start = "start" // the same; one is started where none runs
+	Off   = "off"   // no server
+)
+
+// ErrOff is returned where the environment says that no server is to be used.
+var ErrOff = errors.New(EnvPath + " is off")
+
 // DefaultPath returns the path of the socket where none is given: $SHADERCACHE_SERVER if
-// it is an absolute path, else "shadercache/socket" in $XDG_RUNTIME_DIR, else in a
-// directory of the user below /tmp.
-func DefaultPath() string {
-	if path := os.Getenv(EnvPath); filepath.IsAbs(path) {
-		return path
+// it is a path, else UserPath. It returns ErrOff for the word off, and an error for a path
+// that is not absolute.
+func DefaultPath() (string, error) {
+	switch value := os.Getenv(EnvPath); {
+	case value == Off:
+		return "", ErrOff
+	case value == "" || value == Auto || value == Start:
+		return UserPath(), nil
+	default:
+		return value, CheckName(EnvPath, value)
 	}
+}
+
+// CheckName returns an error, which begins with what, for a value that is neither an
+// absolute path nor one of the words for a server.
+func CheckName(what, value string) error {
+	switch {
+	case value == "" || value == Auto || value == Start || value == Off || filepath.IsAbs(value):
+		return nil
+	}
+	return fmt.Errorf("%s is %q: give an absolute path, auto, start or off", what, value)
+}
+
+// UserPath returns the path of the user's socket: "shadercache/socket" in
+// $XDG_RUNTIME_DIR, else in a directory of the user below /tmp.
+func UserPath() string {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "shadercache", "socket")
 	}

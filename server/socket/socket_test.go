@@ -23,18 +23,24 @@ func privateDir(t *testing.T) string {
 }
 
 func TestDefaultPath(t *testing.T) {
-	t.Setenv(socket.EnvPath, "auto")
-	t.Setenv("XDG_RUNTIME_DIR", "/run/user/7")
-	if got := socket.DefaultPath(); got != "/run/user/7/shadercache/socket" {
-		t.Error(got)
-	}
-	t.Setenv("XDG_RUNTIME_DIR", "")
-	if got := socket.DefaultPath(); !strings.HasPrefix(got, "/tmp/shadercache-") {
-		t.Error(got)
-	}
-	t.Setenv(socket.EnvPath, "/a/b")
-	if got := socket.DefaultPath(); got != "/a/b" {
-		t.Error(got)
+	for _, c := range []struct{ server, runtime, path, fails string }{
+		{"auto", "/run/user/7", "/run/user/7/shadercache/socket", ""},
+		{"start", "/run/user/7", "/run/user/7/shadercache/socket", ""},
+		{"auto", "", "/tmp/shadercache-", ""},
+		{"", "relative", "/tmp/shadercache-", ""},
+		{"/a/b", "", "/a/b", ""},
+		{"a/b", "/run/user/7", "", `SHADERCACHE_SERVER is "a/b": give an absolute path, auto, start or off`},
+		{"off", "/run/user/7", "", "SHADERCACHE_SERVER is off"},
+	} {
+		t.Setenv(socket.EnvPath, c.server)
+		t.Setenv("XDG_RUNTIME_DIR", c.runtime)
+		path, err := socket.DefaultPath()
+		if c.fails != "" && (err == nil || err.Error() != c.fails) {
+			t.Errorf("%q: got the error %v, want %s", c.server, err, c.fails)
+		}
+		if c.fails == "" && (err != nil || !strings.HasPrefix(path, c.path)) {
+			t.Errorf("%q: got %s, %v", c.server, path, err)
+		}
 	}
 }
 

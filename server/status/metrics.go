@@ -52,7 +52,9 @@ var metrics = []metric{
 	counter("jobs", "Jobs that the GPU got.", func(s *server.Status) uint64 { return s.Counters.Jobs }),
 	counter("failed_requests", "Requests that were answered with an error.", func(s *server.Status) uint64 { return s.Counters.Failed }),
 	counter("deadlines", "Requests whose deadline passed.", func(s *server.Status) uint64 { return s.Counters.Deadlines }),
+	counter("weights", "Weights of plans that were uploaded.", func(s *server.Status) uint64 { return s.Counters.Weights }),
 	counter("bytes_in", "Bytes of inputs.", func(s *server.Status) uint64 { return s.Counters.BytesIn }),
+	counter("bytes_copied", "Bytes of inputs and outputs that were copied: not used in place.", func(s *server.Status) uint64 { return s.Counters.BytesCopied }),
 	counter("bytes_out", "Bytes of outputs.", func(s *server.Status) uint64 { return s.Counters.BytesOut }),
 }
 

@@ -41,6 +41,7 @@ type Welcome struct {
 	Label       []byte // of the driver's fingerprint, such as NVIDIA_H200
 	Fingerprint [32]byte
 	Limits      Limits
+	ZeroCopy    bool   // jobs use operands in shared memory in place
 	Ended       []byte // why the worker before this one ended; empty: it did not, or ended as it should
 }
 
@@ -69,6 +70,7 @@ func (m *Welcome) Append(b []byte) []byte {
 	for _, v := range []uint64{m.Limits.Memory, m.Limits.Buffers, m.Limits.Named, m.Limits.Deadline, m.Limits.Longest} {
 		b = appendU64(b, v)
 	}
+	b = appendBool(b, m.ZeroCopy)
 	return appendText(b, m.Ended)
 }
 
@@ -82,6 +84,7 @@ func (m *Welcome) Decode(body []byte) error {
 	for _, v := range []*uint64{&m.Limits.Memory, &m.Limits.Buffers, &m.Limits.Named, &m.Limits.Deadline, &m.Limits.Longest} {
 		*v = f.u64()
 	}
+	m.ZeroCopy = f.flag()
 	m.Ended = f.text(MaxText)
 	return f.end()
 }

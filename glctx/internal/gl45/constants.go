@@ -50,6 +50,7 @@ const (
 	DYNAMIC_STORAGE_BIT                        = 0x0100
 	EQUAL                                      = 0x0202
 	EXTENSIONS                                 = 0x1F03
+	EXTERNAL_VIRTUAL_MEMORY_BUFFER_AMD         = 0x9160
 	FALSE                                      = 0
 	FLOAT                                      = 0x1406
 	FLOAT_VEC2                                 = 0x8B50

@@ -42,7 +42,11 @@ func RunChild(o *cli.Options, options ChildOptions) (r *ChildResult, err error) 
 	started := processStart()
 	w := work{preload: options.Preload}
 	var prepare errgroup.Group
-	prepare.Go(func() error { return w.prepare(options.Programs) })
+	prepare.Go(func() error {
+		preparing := o.BeginTrace("prepare")
+		defer func() { preparing.End() }()
+		return w.prepare(options.Programs)
+	})
 	g, err := o.OpenGPU(cache.Options{MemoryOnly: options.MemoryOnly, MaxPrograms: options.Programs})
 	if err := errors.Join(err, prepare.Wait()); err != nil {
 		return nil, err
@@ -51,10 +55,15 @@ func RunChild(o *cli.Options, options ChildOptions) (r *ChildResult, err error) 
 	if err := g.Context.Require45("these programs"); err != nil {
 		return nil, err
 	}
-	if err := w.run(g); err != nil {
+	running := o.BeginTrace("run")
+	err = w.run(g)
+	running.End()
+	if err != nil {
 		return nil, err
 	}
+	verifying := o.BeginTrace("verify")
 	verified := w.verify()
+	verifying.End()
 	process := time.Since(started)
 	r = &ChildResult{
 		GPU:    g.Name(),

@@ -24,6 +24,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Options configure Run.
@@ -33,6 +34,7 @@ type Options struct {
 	Scenarios []string // to report, of Scenarios
 	Preload   bool     // get all programs at once before the first dispatch
 	Chart     string   // SVG file to draw the totals into; "" draws none
+	Report    string   // HTML file for a page of a cold and a warm start; "" writes none
 	FleetOptions
 	WorkDir string // where the scenarios' directories are made, and removed; "" is the system's temporary directory
 }
@@ -49,6 +51,9 @@ func (s Options) Validate() error {
 		return errors.New("--repeat must be at least 1")
 	case s.Chart != "" && filepath.Ext(s.Chart) != ".svg":
 		return fmt.Errorf("--chart writes SVG, so %s should end in .svg", s.Chart)
+	}
+	if s.Report != "" && filepath.Ext(s.Report) != ".html" {
+		return fmt.Errorf("--report writes HTML, so %s should end in .html", s.Report)
 	}
 	if err := s.FleetOptions.validate(); err != nil {
 		return err
@@ -75,6 +80,8 @@ type run struct {
 	drv  string
 	from cli.Origin
 	runs map[string][]Figures
+
+	trace string // file for the trace of the next child, "" for none
 }
 
 // Run measures every scenario, removes what it made on disk, and draws the chart
@@ -97,6 +104,11 @@ func Run(o *cli.Options, options Options) (*Result, error) {
 	defer r.far.close()
 	if err := r.all(work); err != nil {
 		return nil, err
+	}
+	if r.Report != "" {
+		if err := r.writeReport(work); err != nil {
+			return nil, fmt.Errorf("bench: the report: %w", err)
+		}
 	}
 	result := r.result()
 	if r.Chart != "" && result.Verdict() == nil {
@@ -212,6 +224,9 @@ func (r *run) child(ctx context.Context, scenario, dir string, programs, round i
 	child.Stdout, child.Stderr = &stdout, r.cli.Stderr
 	if isFleet(scenario) {
 		environment = append(environment, r.far.environment(round)...)
+	}
+	if r.trace != "" {
+		environment = append(environment, trace.Variable+"="+r.trace)
 	}
 	child.Env = append(environment, fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()))
 	if err := child.Run(); err != nil {

@@ -80,8 +80,9 @@ func residentProgramsClaims(l *logs) []claim {
 
 func executorClaims(l *logs) []claim {
 	const small = 4 << 10
-	e, d, soak := l.executor("h200/executor.json"), l.dispatch("h200/dispatch.json"), l.executor("llvmpipe/executor-soak.json").Soak
-	one, three := e.jobMicros(2, small, 1), e.jobMicros(2, small, 3)
+	e, d := l.executor("h200/executor.json"), l.dispatch("h200/dispatch.json")
+	soak, gpuSoak := l.executor("llvmpipe/executor-soak.json").Soak, l.executor("h200/executor-soak.json").Soak
+	one, three, large := e.row(2, small, 1), e.row(2, small, 3), 16<<20
 	shortest := 0.0
 	if len(e.Parts) > 0 {
 		shortest = e.Parts[0].MeasuredMicros
@@ -101,9 +102,12 @@ func executorClaims(l *logs) []claim {
 		newClaim(readme, "| upload of jobs whose input lies in the slot | %.0f GB/s | |", e.Upload.GBPerS),
 		newClaim(page, "already: **%.1f GB/s** up", e.Upload.GBPerS),
 		newClaim(page, "takes %.1f us alone, so that the rows of 2 us are really of that", shortest),
-		newClaim(page, "(no log) and %.2f us now, of 3 us that we want", three),
-		newClaim(page, "The same jobs are %.1f times as many as at depth 1.", one/three),
-		newClaim(page, "now it takes %.0f us (a bare dispatch with a fence %.0f us)", one, d.Fence),
+		newClaim(page, "4 KiB jobs of 2 us at depth 3 take %.2f us each, and %.2f us of CPU time.", three.micros(), three.CPUMicros),
+		newClaim(page, "The same jobs are %.1f times as many as at depth 1, which takes %.0f us a job", one.micros()/three.micros(), one.micros()),
+		newClaim(page, "(a bare dispatch with a fence %.0f us;", d.Fence),
+		newClaim(page, "16 MiB jobs reach %.0f%% of the bound at the default depth, 4, and %.0f%% at 6",
+			100*e.row(1000, large, 4).OfBound, 100*e.row(1000, large, 6).OfBound),
+		newClaim(page, "On an H200, 15 s: the longest round %.1f times the median", gpuSoak.StallRatio),
 		newClaim(page, "CPU time with kernels of 1 ms is %.0f to %.0f%% of a core where each result is delivered at once", cpu.Least, cpu.Most),
 		newClaim(page, "(`MaxDelay`), it is %.0f to %.0f%%.", delayed.Least, delayed.Most),
 		newClaim(page, "%s jobs from %d goroutines, every result checked; memory %.1f MB more", thousands(float64(soak.Jobs)), soak.Workers, soak.RSSGrowth/1e6),

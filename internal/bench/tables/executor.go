@@ -34,15 +34,18 @@ func delay(micros float64) string {
 	return fmt.Sprintf("%g ms", micros/1e3)
 }
 
-// jobMicros returns the time of a job of a row, 0 where there is none.
-func (l executorLog) jobMicros(kernel float64, bytes, depth int) float64 {
+// row returns the row of a depth without a delay, zero where there is none.
+func (l executorLog) row(kernel float64, bytes, depth int) (row executorRow) {
 	for _, r := range l.Rows {
 		if r.KernelMicros == kernel && r.Bytes == bytes && r.Depth == depth && r.MaxDelayMicros == 0 {
-			return 1e6 / r.JobsPerSecond
+			return r
 		}
 	}
-	return 0
+	return row
 }
+
+// micros returns the time of a job.
+func (r executorRow) micros() float64 { return 1e6 / r.JobsPerSecond }
 
 // dispatchTable returns the figures of bench dispatch, in microseconds.
 func dispatchTable(l dispatchLog) string {

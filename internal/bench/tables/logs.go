@@ -53,19 +53,7 @@ type startupScenario struct {
 func (l *logs) startup(name string) startupLog { return readLog[startupLog](l, name) }
 
 type executorLog struct {
-	Rows []struct {
-		KernelMicros    float64 `json:"kernel_us"`
-		Bytes           int     `json:"up_bytes"`
-		Depth           int     `json:"depth"`
-		MaxDelayMicros  float64 `json:"max_delay_us"`
-		JobsPerSecond   float64 `json:"jobs_per_s"`
-		SpeedupVsDepth1 float64 `json:"speedup_vs_depth1"`
-		OfBound         float64 `json:"of_bound"`
-		JobsPerBatch    float64 `json:"jobs_per_batch"`
-		SubmitMicros    float64 `json:"submit_us"`
-		CPUPercent      float64 `json:"cpu_percent"`
-		AllocationsAJob float64 `json:"allocations_per_job"`
-	} `json:"rows"`
+	Rows   []executorRow `json:"rows"`
 	Upload struct {
 		GBPerS float64 `json:"gb_per_s"`
 	} `json:"upload"`
@@ -80,6 +68,21 @@ type executorLog struct {
 		StallRatio float64 `json:"stall_ratio"`
 		RSSGrowth  float64 `json:"rss_growth_bytes"`
 	} `json:"soak"`
+}
+
+type executorRow struct {
+	KernelMicros    float64 `json:"kernel_us"`
+	Bytes           int     `json:"up_bytes"`
+	Depth           int     `json:"depth"`
+	MaxDelayMicros  float64 `json:"max_delay_us"`
+	JobsPerSecond   float64 `json:"jobs_per_s"`
+	SpeedupVsDepth1 float64 `json:"speedup_vs_depth1"`
+	OfBound         float64 `json:"of_bound"`
+	JobsPerBatch    float64 `json:"jobs_per_batch"`
+	SubmitMicros    float64 `json:"submit_us"`
+	CPUMicros       float64 `json:"cpu_us_per_job"`
+	CPUPercent      float64 `json:"cpu_percent"`
+	AllocationsAJob float64 `json:"allocations_per_job"`
 }
 
 func (l *logs) executor(name string) executorLog { return readLog[executorLog](l, name) }

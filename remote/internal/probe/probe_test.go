@@ -1,10 +1,10 @@
 package probe
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/shadercache/shadercache/remote"
@@ -14,6 +14,7 @@ import (
 type fake struct {
 	ifAbsent, ifTag, neverIfTag bool
 	noTags, noIndex, noDelete   bool
+	deleteFails                 bool // with an error that another time has not
 	noConditions                bool // refuses any
 	fails                       error
 
@@ -21,7 +22,9 @@ type fake struct {
 	puts    int
 }
 
-func (f *fake) Put(_ context.Context, name string, _ *bytes.Reader, o remote.PutOptions) (string, error) {
+func (f *fake) methods() Store { return Store{Put: f.Put, List: f.List, Delete: f.Delete} }
+
+func (f *fake) Put(_ context.Context, name string, _ io.ReadSeeker, o remote.PutOptions) (string, error) {
 	version, exists := f.objects[name]
 	f.puts++
 	switch {
@@ -51,8 +54,11 @@ func (f *fake) List(_ context.Context, folder string) (found []remote.Info, err 
 }
 
 func (f *fake) Delete(_ context.Context, name string) error {
-	if f.noDelete {
+	switch {
+	case f.noDelete:
 		return errors.ErrUnsupported
+	case f.deleteFails:
+		return remote.ErrUnreachable
 	}
 	delete(f.objects, name)
 	return nil
@@ -74,19 +80,20 @@ func TestAbilitiesAreNotAssumed(t *testing.T) {
 		{"no tags", fake{ifAbsent: true, ifTag: true, noTags: true}, noSwap},
 		{"refuses conditions", fake{noConditions: true}, noSwap},
 		{"no index", fake{ifAbsent: true, ifTag: true, noIndex: true}, remote.Abilities{CompareAndSwap: true, Delete: true}},
+		{"a delete that fails", fake{ifAbsent: true, ifTag: true, deleteFails: true}, remote.Abilities{CompareAndSwap: true, List: true}},
 		{"no delete", fake{ifAbsent: true, ifTag: true, noDelete: true}, remote.Abilities{CompareAndSwap: true, List: true}},
 	} {
 		c.store.objects = map[string]int{}
 		var once Once
 		for range 2 {
-			if got, err := once.Abilities(t.Context(), &c.store); err != nil || got != c.want {
+			if got, err := once.Abilities(t.Context(), c.store.methods()); err != nil || got != c.want {
 				t.Errorf("%s: %+v, %v, not %+v", c.name, got, err, c.want)
 			}
 		}
 		if c.store.puts > 5 {
 			t.Errorf("%s: %d writes, so it was asked twice", c.name, c.store.puts)
 		}
-		if !c.store.noDelete && len(c.store.objects) != 0 {
+		if !c.store.noDelete && !c.store.deleteFails && len(c.store.objects) != 0 {
 			t.Errorf("%s: left behind: %v", c.name, c.store.objects)
 		}
 	}
@@ -95,11 +102,11 @@ func TestAbilitiesAreNotAssumed(t *testing.T) {
 func TestFailedProbeIsAskedAgain(t *testing.T) {
 	store := fake{fails: remote.ErrUnreachable, ifAbsent: true, ifTag: true, objects: map[string]int{}}
 	var once Once
-	if _, err := once.Abilities(t.Context(), &store); !errors.Is(err, remote.ErrUnreachable) {
+	if _, err := once.Abilities(t.Context(), store.methods()); !errors.Is(err, remote.ErrUnreachable) {
 		t.Errorf("%v, not ErrUnreachable", err)
 	}
 	store.fails = nil
-	if got, err := once.Abilities(t.Context(), &store); err != nil || !got.CompareAndSwap {
+	if got, err := once.Abilities(t.Context(), store.methods()); err != nil || !got.CompareAndSwap {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

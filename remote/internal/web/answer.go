@@ -18,6 +18,8 @@ func CheckStatus(response *http.Response, now time.Time) error {
 	code := response.StatusCode
 	status := strings.TrimSpace(fmt.Sprintf("status %d %s", code, http.StatusText(code)))
 	switch {
+	case code == http.StatusPartialContent && response.Request.Header.Get("Range") != "":
+		return nil
 	case code == http.StatusOK || code == http.StatusCreated || code == http.StatusAccepted || code == http.StatusNoContent:
 		return CheckPage(response)
 	case code == http.StatusNotFound || code == http.StatusGone:
@@ -59,15 +61,37 @@ func CheckPage(response *http.Response) error {
 	return nil
 }
 
-// CheckObject refuses an answer to GET that is not the bytes of an object.
-func CheckObject(response *http.Response) error {
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: status %d for an object", remote.ErrProtocol, response.StatusCode)
-	}
+// CheckObject refuses an answer to GET that is not the bytes of an object, from a byte on.
+// It returns the size of the whole object, -1 for one that is unknown.
+func CheckObject(response *http.Response, first int64) (size int64, err error) {
 	if coding := response.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return fmt.Errorf("%w: an object in another encoding (Content-Encoding)", remote.ErrProtocol)
+		return 0, fmt.Errorf("%w: an object in another encoding (Content-Encoding)", remote.ErrProtocol)
 	}
-	return nil
+	if first > 0 {
+		return CheckRange(response.Header, response.ContentLength, first)
+	}
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("%w: status %d for an object", remote.ErrProtocol, response.StatusCode)
+	}
+	return response.ContentLength, nil
+}
+
+// RangeFrom returns the header Range for an object from a byte on.
+func RangeFrom(first int64) string { return fmt.Sprintf("bytes=%d-", first) }
+
+// CheckRange refuses an answer with other bytes than those that RangeFrom asks for. length
+// is that of its body, -1 = unknown. It returns the size of the whole object.
+func CheckRange(header http.Header, length, first int64) (size int64, err error) {
+	has := header.Get("Content-Range")
+	if has == "" {
+		return 0, fmt.Errorf("%w: the server sends whole objects only", errors.ErrUnsupported)
+	}
+	var from, last int64
+	_, err = fmt.Sscanf(has, "bytes %d-%d/%d", &from, &last, &size)
+	if err != nil || from != first || last != size-1 || length >= 0 && length != size-first {
+		return 0, fmt.Errorf("%w: the bytes %.40q of an object, and those from %d on are needed", remote.ErrProtocol, has, first)
+	}
+	return size, nil
 }
 
 // StrongTag returns the entity tag of an answer. A weak one matches nothing, so it is none.

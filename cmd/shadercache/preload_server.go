@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/socket"
+)
+
+// checkServer returns an error for flags that mean nothing where a server compiles.
+func (f *preloadFlags) checkServer(cmd *cobra.Command) error {
+	if !cmd.Flags().Changed("server") { // the environment's server is for runs, not for what a user puts into a directory
+		f.server = ""
+	}
+	if f.server == "" || f.server == socket.Off {
+		return nil
+	}
+	for _, name := range []string{"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed {
+			return errors.New("--" + name + " is for programs that this process compiles: a server has settings of its own")
+		}
+	}
+	return nil
+}
+
+// preloadServed does the work of preload in the server that --server names. It reports
+// false where it names none, or none runs.
+func (o *options) preloadServed(how preloadFlags, r *preloadResult, recordings int) (bool, error) {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	c, err := o.dialServer(ctx, how.server)
+	if c == nil || err != nil {
+		return false, err
+	}
+	defer c.Close()
+	if recordings > 0 {
+		return true, errors.New("--server is for compute programs: recordings are compiled for the driver's own cache by this process")
+	}
+	return true, o.preloadServer(ctx, c, how, r)
+}
+
+// preloadServer makes programs resident in a server, which stores them in its directory.
+func (o *options) preloadServer(ctx context.Context, c *client.Client, how preloadFlags, r *preloadResult) error {
+	r.Server = true
+	indices := r.unique()
+	progress := o.NewPieces(len(indices), "preloading")
+	for _, i := range indices {
+		p := &r.Programs[i]
+		start := time.Now()
+		program, err := c.Program(ctx, p.source)
+		if err != nil && (ctx.Err() != nil || c.Err() != nil) {
+			progress.Finish()
+			return err
+		}
+		if p.err = err; err == nil {
+			if p.Origin = program.Origin(); p.Origin == cache.Memory.String() {
+				p.Origin = cache.Resident.String()
+			}
+			p.LoadMillis = cli.Milliseconds(time.Since(start))
+			program.Release()
+		}
+		progress.End(p.Name)
+	}
+	progress.Finish()
+	r.finish()
+	return o.reportPrograms(how.reportFlags, r, r, r.Print)
+}

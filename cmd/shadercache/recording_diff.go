@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/recording"
+)
+
+const recordingDiffUsage = `List the programs that a start linked and a recording lacks: what a replay of
+the recording could not prepare.
+
+  shadercache exec --record now -- PROGRAM
+  shadercache recording diff recordings/app now
+
+Programs that the start did not link are counted. The same text in a context of
+another version or other flags is another program.
+
+The exit code is 1 when the recording lacks a program.`
+
+// recordingDiff is what recording diff prints.
+type recordingDiff struct {
+	Programs []recordedProgram `json:"programs"` // that the recording lacks, in the order of their first link
+	Common   int               `json:"common"`   // programs of both
+	Unused   int               `json:"unused"`   // programs of the recording that the start did not link
+	Damaged  int               `json:"damaged"`  // programs that cannot be read
+
+	damaged []error
+}
+
+func newRecordingDiff(o *options) *cobra.Command {
+	return o.WithResult(&cobra.Command{
+		Use:     "diff RECORDING START",
+		Short:   "List the programs that a recording lacks",
+		Long:    recordingDiffUsage,
+		Example: "  shadercache recording diff recordings/app now",
+		Args:    cli.Arguments(2, "name a recording, and that of a start"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := diffRecordings(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if err := o.Result(r, r.Print); err != nil {
+				return err
+			}
+			if err := o.reportDamaged(r.damaged); err != nil || len(r.Programs) == 0 {
+				return err
+			}
+			return cli.ErrReported
+		},
+	}, recordingDiff{})
+}
+
+func diffRecordings(before, start string) (*recordingDiff, error) {
+	list, err := openRecordings([]string{before, start})
+	if err != nil {
+		return nil, err
+	}
+	r := &recordingDiff{Programs: []recordedProgram{}}
+	missing, err := list[1].Missing(list[0])
+	if err != nil {
+		return nil, err
+	}
+	logs := list[1].Logs()
+	for _, d := range missing {
+		p, err := list[1].Program(d)
+		if err != nil {
+			r.damaged = append(r.damaged, err)
+			continue
+		}
+		r.Programs = append(r.Programs, newRecordedProgram(d, p, logs.Of(d)))
+	}
+	r.Damaged = len(r.damaged)
+	return r, r.count(list[0], list[1], len(missing))
+}
+
+// count fills in the numbers of programs that are not missing.
+func (r *recordingDiff) count(before, start *recording.Recording, missing int) error {
+	ours, err := start.Digests()
+	if err != nil {
+		return err
+	}
+	theirs, err := before.Digests()
+	r.Common = len(ours) - missing
+	r.Unused = len(theirs) - r.Common
+	return err
+}
+
+func (r *recordingDiff) Print(w io.Writer) {
+	if len(r.Programs) > 0 {
+		printRecorded(w, r.Programs)
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "%s of the start not in the recording, %d in both, %d of the recording not linked\n",
+		cli.Plural(len(r.Programs), "program"), r.Common, r.Unused)
+}

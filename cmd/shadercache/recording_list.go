@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/recording"
+	"github.com/shadercache/shadercache/shader"
+)
+
+const recordingListUsage = `List the programs of a recording in the order in which processes linked them,
+and the processes: stages, size of the texts, context, first use since the start
+of its process, and the longest time that the driver took to link it, which is
+that of a start that found nothing in the driver's cache. A driver that links on
+threads of its own shows less.
+
+"refused" counts the links that the driver refused, where the application asked.
+Times are unknown for programs that no log has, and for those that were linked
+and never used.
+
+The exit code is 1 when a file is damaged; the others are listed.`
+
+// recordingList is what recording list prints.
+type recordingList struct {
+	Recording string            `json:"recording"` // its path
+	Programs  []recordedProgram `json:"programs"`  // in the order of their first link
+	Processes []recordedProcess `json:"processes"` // in the order of their start
+	Damaged   int               `json:"damaged"`   // programs and logs that cannot be read
+
+	damaged []error
+}
+
+type recordedProgram struct {
+	Program        shader.Digest `json:"program"`       // SHA-256 of its file
+	Stages         string        `json:"stages"`        // in the order of attachment: vertex+fragment
+	Bytes          int           `json:"bytes"`         // of texts and modules
+	Context        string        `json:"context"`       // API, version, profile and flags
+	Processes      int           `json:"processes"`     // that linked it
+	Links          int           `json:"links"`         // in all processes
+	Refused        int           `json:"refused"`       // of the links, as far as applications asked
+	FirstLinkMilli float64       `json:"first_link_ms"` // since the start of the process; 0 = unknown
+	FirstUseMillis float64       `json:"first_use_ms"`  // since the start of the process; 0 = never used
+	LinkMillis     float64       `json:"link_ms"`       // the longest; 0 = unknown
+}
+
+type recordedProcess struct {
+	Name       string    `json:"name"`       // of its log
+	Executable string    `json:"executable"` // path
+	Start      time.Time `json:"start"`      // of recording
+	Renderers  []string  `json:"renderers"`  // GL_RENDERER of its contexts
+	Links      int       `json:"links"`      // of programs
+	LinkMillis float64   `json:"link_ms"`    // of all links
+	Binaries   int       `json:"binaries"`   // programs that it loaded from binaries of its own, which are not recorded
+	Lost       []string  `json:"lost"`       // what could not be recorded
+	Unread     int       `json:"unread"`     // lines of the log that cannot be read
+}
+
+func newRecordingList(o *options) *cobra.Command {
+	return o.WithResult(&cobra.Command{
+		Use:     "list RECORDING",
+		Aliases: []string{"ls"},
+		Short:   "List the programs and processes of a recording",
+		Long:    recordingListUsage,
+		Example: "  shadercache recording list recordings/app",
+		Args:    cli.OneArgument("name one recording"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := o.listRecording(args[0])
+			if err != nil {
+				return err
+			}
+			if err := o.Result(r, r.Print); err != nil {
+				return err
+			}
+			return o.reportDamaged(r.damaged)
+		},
+	}, recordingList{})
+}
+
+// openRecording opens one recording.
+func openRecording(path string) (*recording.Recording, error) {
+	list, err := openRecordings([]string{path})
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// reportDamaged prints what could not be read, and returns an error where there is any.
+func (o *options) reportDamaged(damaged []error) error {
+	for _, err := range damaged {
+		o.PrintError(err)
+	}
+	if len(damaged) > 0 {
+		return cli.ErrReported
+	}
+	return nil
+}
+
+func (o *options) listRecording(path string) (*recordingList, error) {
+	rec, err := openRecording(path)
+	if err != nil {
+		return nil, err
+	}
+	digests, err := rec.Digests()
+	if err != nil {
+		return nil, err
+	}
+	logs := rec.Logs()
+	logs.Sort(digests)
+	r := &recordingList{Recording: path, Programs: []recordedProgram{}, Processes: []recordedProcess{}, damaged: logs.Damaged}
+	progress := o.NewProgress(len(digests), "reading")
+	for _, d := range digests {
+		p, err := rec.Program(d)
+		if err != nil {
+			r.damaged = append(r.damaged, err)
+		} else {
+			r.Programs = append(r.Programs, newRecordedProgram(d, p, logs.Of(d)))
+		}
+		_ = progress.Add(1)
+	}
+	_ = progress.Finish()
+	for _, p := range logs.Processes {
+		r.Processes = append(r.Processes, newRecordedProcess(p))
+	}
+	r.Damaged = len(r.damaged)
+	return r, nil
+}
+
+func newRecordedProgram(d shader.Digest, p *recording.Program, u recording.Usage) recordedProgram {
+	return recordedProgram{
+		Program: d, Stages: p.StageNames(), Bytes: p.SourceBytes(), Context: p.Context.String(),
+		Processes: u.Processes, Links: u.Links, Refused: u.Failed,
+		FirstLinkMilli: cli.Milliseconds(u.FirstLink), FirstUseMillis: cli.Milliseconds(u.FirstUse), LinkMillis: cli.Milliseconds(u.LinkTime),
+	}
+}
+
+func newRecordedProcess(p *recording.Process) recordedProcess {
+	line := recordedProcess{
+		Name: p.Name, Executable: p.Executable, Start: p.Start, Links: len(p.Links),
+		Binaries: len(p.Binaries), Unread: p.Unread, Renderers: []string{}, Lost: []string{},
+	}
+	for _, c := range p.Contexts {
+		line.Renderers = append(line.Renderers, c.Renderer)
+	}
+	for _, l := range p.Lost {
+		line.Lost = append(line.Lost, l.Reason)
+	}
+	var total time.Duration
+	for _, l := range p.Links {
+		total += l.Took
+	}
+	line.LinkMillis = cli.Milliseconds(total)
+	return line
+}
+
+func (r *recordingList) Print(w io.Writer) {
+	if len(r.Programs) > 0 {
+		printRecorded(w, r.Programs)
+		fmt.Fprintln(w)
+	}
+	if len(r.Processes) > 0 {
+		fmt.Fprint(w, "process\tlinks\tlink\tlost\texecutable\n")
+		for _, p := range r.Processes {
+			fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\n", cli.EscapeName(p.Name), p.Links, knownMillis(p.LinkMillis), len(p.Lost), cli.EscapeName(p.Executable))
+		}
+		fmt.Fprintln(w)
+	}
+	bytes := 0
+	for _, p := range r.Programs {
+		bytes += p.Bytes
+	}
+	fmt.Fprintf(w, "%s, %s of texts, %s", cli.Plural(len(r.Programs), "program"), cli.ReadableBytes(int64(bytes)), cli.Plural(len(r.Processes), "process"))
+	if r.Damaged > 0 {
+		fmt.Fprintf(w, ", %s damaged", cli.Plural(r.Damaged, "file"))
+	}
+	fmt.Fprintln(w)
+}
+
+// printRecorded prints a table of recorded programs.
+func printRecorded(w io.Writer, programs []recordedProgram) {
+	fmt.Fprint(w, "program\tstages\tsize\tlinks\tfirst use\tlink\tcontext\n")
+	for _, p := range programs {
+		links := fmt.Sprint(p.Links)
+		if p.Refused > 0 {
+			links += fmt.Sprintf(", %d refused", p.Refused)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Program.String()[:12], p.Stages, cli.ReadableBytes(int64(p.Bytes)), links,
+			knownMillis(p.FirstUseMillis), knownMillis(p.LinkMillis), p.Context)
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/recording"
+)
+
+const recordingMergeUsage = `Add the programs and logs of recordings to another, which is made where it is
+missing: of several machines, or of several runs. A program that both have is
+there once. Programs and logs that are damaged are left out and named, and the
+exit code is 1.`
+
+// recordingMerge is what recording merge prints.
+type recordingMerge struct {
+	Recording string `json:"recording"` // path of the result
+	Programs  int    `json:"programs"`  // added
+	Present   int    `json:"present"`   // that it had before
+	Processes int    `json:"processes"` // added
+	Damaged   int    `json:"damaged"`   // left out
+}
+
+func newRecordingMerge(o *options) *cobra.Command {
+	return o.WithResult(&cobra.Command{
+		Use:     "merge TO FROM ...",
+		Short:   "Add recordings to another",
+		Long:    recordingMergeUsage,
+		Example: "  shadercache recording merge recordings/app /mnt/node1/app /mnt/node2/app",
+		Args:    cli.MinimumArguments(2, "name the recording to add to, and at least one other"),
+		RunE:    func(_ *cobra.Command, args []string) error { return o.mergeRecordings(args[0], args[1:]) },
+	}, recordingMerge{})
+}
+
+func (o *options) mergeRecordings(path string, others []string) error {
+	list, err := openRecordings(others)
+	if err != nil {
+		return err
+	}
+	to, err := recording.Create(path)
+	if err != nil {
+		return err
+	}
+	r := &recordingMerge{Recording: path}
+	var damaged []error
+	for _, from := range list {
+		bar := o.NewTransfer("merging " + from.Path())
+		m, err := to.Merge(from, func(done, total int) { bar.Set(int64(done), int64(total)) })
+		bar.Finish()
+		if err != nil {
+			return err
+		}
+		r.Programs += m.Programs
+		r.Present += m.Present
+		r.Processes += m.Processes
+		damaged = append(damaged, m.Damaged...)
+	}
+	r.Damaged = len(damaged)
+	if err := o.Result(r, r.Print); err != nil {
+		return err
+	}
+	return o.reportDamaged(damaged)
+}
+
+func (r *recordingMerge) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s and %s are new in %s, %d were there, %d damaged\n", cli.Plural(r.Programs, "program"),
+		cli.Plural(r.Processes, "process"), r.Recording, r.Present, r.Damaged)
+}

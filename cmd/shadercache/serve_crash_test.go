@@ -1,0 +1,35 @@
+//go:build linux
+
+package main
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/shadercache/shadercache/internal/faultgl"
+)
+
+// TestServeTriesAProgramAgain crashes the driver once, in the first job of a program. The
+// worker that follows may refuse the program: it has the driver's own cache open, which may
+// be the cause. The one after it starts with that set aside, and runs the program.
+func TestServeTriesAProgramAgain(t *testing.T) {
+	t.Parallel()
+	s := serveProcess(t, faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, At: "glDispatchCompute", Once: true}))
+	if err := job(t.Context(), s.dial()); err == nil {
+		t.Fatal("the driver did not crash")
+	}
+	second := s.dial()
+	t.Logf("generation %d: %v", second.Welcome().Generation, job(t.Context(), second))
+	for _, worker := range childrenOf(t, s.cmd.Process.Pid) {
+		_ = syscall.Kill(worker, syscall.SIGKILL)
+	}
+	eventually(t, "the second session ended", func() bool { return second.Err() != nil })
+	third := s.dial()
+	if err := job(t.Context(), third); err != nil || third.Welcome().Generation != 3 {
+		t.Errorf("generation %d: %v", third.Welcome().Generation, err)
+	}
+	third.Close()
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Errorf("%v\n%s", err, s.messages)
+	}
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+package shadercache
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shadercache/shadercache/server/client"
+)
+
+func (d *servedDevice) Submit(ctx context.Context, j *Job) (Pending, error) {
+	job, err := d.job(j)
+	if err != nil {
+		return nil, err
+	}
+	p, err := d.client.Submit(ctx, job)
+	if err != nil {
+		return nil, servedError(err)
+	}
+	return &servedPending{p}, nil
+}
+
+func (d *servedDevice) Run(ctx context.Context, j *Job) error { return run(ctx, d, j) }
+
+// job returns the client's job.
+func (d *servedDevice) job(j *Job) (*client.Job, error) {
+	job := &client.Job{}
+	for _, in := range j.Inputs {
+		job.Inputs = append(job.Inputs, client.Input{Binding: in.Binding, Data: in.Data})
+	}
+	for _, out := range j.Outputs {
+		job.Outputs = append(job.Outputs, client.Output{Binding: out.Binding, To: out.To})
+	}
+	var err error
+	if job.Dispatch, err = d.dispatch(&j.Dispatch); err != nil {
+		return nil, err
+	}
+	for i := range j.Then {
+		next, err := d.dispatch(&j.Then[i])
+		if err != nil {
+			return nil, err
+		}
+		job.Then = append(job.Then, next)
+	}
+	return job, nil
+}
+
+func (d *servedDevice) dispatch(of *Dispatch) (client.Dispatch, error) {
+	program, ok := of.Program.(*servedProgram)
+	if !ok || program.device != d {
+		return client.Dispatch{}, fmt.Errorf("%w: a dispatch without a program of this device", ErrInvalid)
+	}
+	to := client.Dispatch{Program: program.Program, Groups: of.Groups, Params: of.Params, ParamsBinding: of.ParamsBinding}
+	for _, u := range of.Uniforms {
+		switch v := u.value.(type) {
+		case int32:
+			to.Uniforms = append(to.Uniforms, client.Int(u.name, v))
+		case uint32:
+			to.Uniforms = append(to.Uniforms, client.Uint(u.name, v))
+		case float32:
+			to.Uniforms = append(to.Uniforms, client.Float(u.name, v))
+		}
+	}
+	for _, bound := range of.Buffers {
+		b, ok := bound.Buffer.(*servedBuffer)
+		if !ok || b.device != d {
+			return to, fmt.Errorf("%w: binding %d has no buffer of this device", ErrInvalid, bound.Binding)
+		}
+		if bound.Offset < 0 || bound.Size < 0 {
+			return to, fmt.Errorf("%w: %d bytes from %d of the buffer at binding %d", ErrInvalid, bound.Size, bound.Offset, bound.Binding)
+		}
+		to.Buffers = append(to.Buffers, client.Bound{
+			Binding: bound.Binding, Buffer: b.Buffer, Offset: bound.Offset, Size: bound.Size, ReadOnly: bound.ReadOnly,
+		})
+	}
+	return to, nil
+}
+
+// servedPending is a job of a server.
+type servedPending struct{ *client.Pending }
+
+// Wait replaces the method of the client's pending, for its errors.
+func (p *servedPending) Wait(ctx context.Context) error { return servedError(p.Pending.Wait(ctx)) }

@@ -1,0 +1,56 @@
+package gl45
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestEveryCallIsInAList keeps a new call from being made in a context that lacks it.
+func TestEveryCallIsInAList(t *testing.T) {
+	text, err := os.ReadFile("calls_cgo.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := slices.Concat(always, from45, byExtension)
+	helpers := []string{"glGoStr", "glPtr", "glStr", "glStrs"}
+	calls := regexp.MustCompile(`(?m)^func ([A-Z]\w+)`).FindAllStringSubmatch(string(text), -1)
+	for _, call := range calls {
+		name := "gl" + call[1]
+		if !slices.Contains(listed, name) && !slices.Contains(helpers, name) {
+			t.Errorf("%s is in none of always, from45 and byExtension", name)
+		}
+	}
+	for _, name := range listed {
+		if n := strings.Count(strings.Join(listed, " ")+" ", name+" "); n != 1 {
+			t.Errorf("%s is in %d lists", name, n)
+		}
+		if !strings.Contains(string(text), "func "+strings.TrimPrefix(name, "gl")+"(") {
+			t.Errorf("%s is no call of this package", name)
+		}
+	}
+}
+
+func TestFirstMissing(t *testing.T) {
+	none := func(string) bool { return false }
+	without := func(lacks string) func(string) bool { return func(name string) bool { return name == lacks } }
+	for _, test := range []struct {
+		full      bool
+		isMissing func(string) bool
+		want      string
+	}{
+		{true, none, ""},
+		{false, none, ""},
+		{true, without("glDispatchCompute"), "glDispatchCompute"},
+		{false, without("glDispatchCompute"), "glDispatchCompute"},
+		{true, without("glNamedBufferStorage"), "glNamedBufferStorage"},
+		{false, without("glNamedBufferStorage"), ""},
+		{true, without("glMaxShaderCompilerThreadsKHR"), ""},
+	} {
+		if got := FirstMissing(test.full, test.isMissing); got != test.want {
+			t.Errorf("full %v: %q, want %q", test.full, got, test.want)
+		}
+	}
+}

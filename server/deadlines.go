@@ -1,0 +1,70 @@
+//go:build linux
+
+package server
+
+import (
+	"time"
+
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// deadlines is the timer of a session's requests. It is set for the next deadline when it
+// was set last, and not touched when a request is answered: a timer for each request costs
+// system calls. session.mu guards it.
+type deadlines struct {
+	timer *time.Timer
+	at    time.Time // when it fires; zero: it does not
+}
+
+// add returns the time after d, and has the timer fire then at the latest.
+func (d *deadlines) add(after time.Duration) time.Time {
+	t := time.Now().Add(after)
+	d.cover(t)
+	return t
+}
+
+func (d *deadlines) cover(t time.Time) {
+	if d.at.IsZero() || t.Before(d.at) {
+		d.at = t
+		d.timer.Reset(time.Until(t))
+	}
+}
+
+// expire answers the requests whose deadline has passed. The timer calls it.
+func (s *session) expire() {
+	for _, t := range s.expired(time.Now()) {
+		t.expire()
+	}
+}
+
+// expire answers the request, if it is unanswered.
+func (t *task) expire() {
+	if t.end(wire.CodeDeadline, "the deadline passed") {
+		t.s.server.counts.deadlines.Add(1)
+	}
+}
+
+// expireIfLate answers a request whose deadline has passed, where the timer is late.
+func (t *task) expireIfLate() {
+	if !t.deadline.IsZero() && time.Now().After(t.deadline) {
+		t.expire()
+	}
+}
+
+// expired returns the requests whose deadline is not after now, and sets the timer for the
+// next of the others.
+func (s *session) expired(now time.Time) (late []*task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.deadlines.at = time.Time{}
+	for _, t := range s.mu.unanswered {
+		switch {
+		case t.deadline.IsZero():
+		case t.deadline.After(now):
+			s.mu.deadlines.cover(t.deadline)
+		default:
+			late = append(late, t)
+		}
+	}
+	return late
+}

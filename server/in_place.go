@@ -1,0 +1,77 @@
+//go:build linux
+
+package server
+
+import (
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/server/wire"
+)
+
+// placed is an operand of a job in pinned memory of the client, which kernels read and
+// write in place.
+type placed struct {
+	bound  executor.Bound
+	output bool
+}
+
+// maxInPlace is the most operands of a job of which any is used in place: each is compared
+// with the others.
+const maxInPlace = 64
+
+// useInPlace adds an operand of size bytes in shared memory to those that are used in
+// place, and reports whether that is possible. Otherwise it is copied: where the memory is
+// not pinned or the range is not aligned, and where kernels that write an output would
+// change an operand that they also read or write under another binding.
+func (s *session) useInPlace(r *running, b *wire.Binding, size int, output bool) bool {
+	m := s.objects.memories[b.Operand.ID]
+	if m.pinned == nil || b.Operand.Offset%uint64(s.server.gpu.Context.Info().StorageAlignment) != 0 {
+		return false
+	}
+	if len(r.request.Inputs)+len(r.request.Outputs) > maxInPlace || !r.isApart(b, output) {
+		return false
+	}
+	bound := executor.Bound{Binding: b.Binding, Memory: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output}
+	r.inPlace = append(r.inPlace, placed{bound, output})
+	if output {
+		r.bytes.out += size
+	} else {
+		r.bytes.in += size
+	}
+	return true
+}
+
+// isApart reports whether no other operand of the job has the binding of b, and none of
+// which one is an output has a byte of its range.
+func (r *running) isApart(b *wire.Binding, output bool) bool {
+	for i := range r.request.Inputs {
+		other := &r.request.Inputs[i]
+		if other != b && (other.Binding == b.Binding || output && overlap(&other.Operand, &b.Operand)) {
+			return false
+		}
+	}
+	for i := range r.request.Outputs {
+		other := &r.request.Outputs[i]
+		if other != b && (other.Binding == b.Binding || overlap(&other.Operand, &b.Operand)) {
+			return false
+		}
+	}
+	return true
+}
+
+// overlap reports whether two operands in shared memory have a byte in common.
+func overlap(a, b *wire.Operand) bool {
+	return a.Place == wire.PlaceMemory && b.Place == wire.PlaceMemory && a.ID == b.ID &&
+		a.Offset < b.Offset+b.Size && b.Offset < a.Offset+a.Size
+}
+
+// bindInPlace binds the operands that are used in place, when the dispatches are there.
+func (r *running) bindInPlace() error {
+	for i := range r.inPlace {
+		p := &r.inPlace[i]
+		if p.output && !r.uses(p.bound.Binding) {
+			return reject(wire.CodeInvalid, "output at binding %d: no program of the job has a storage block there", p.bound.Binding)
+		}
+		r.bind(p.bound)
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+//go:build linux
+
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// serveInPlace starts a server that uses the memory of clients in place, or skips the test.
+func serveInPlace(t testing.TB) *fixture {
+	t.Helper()
+	f := serve(t, server.Options{})
+	if !f.gpu.Context.Info().PinnedMemory() {
+		t.Skip("this driver has no GL_AMD_pinned_memory")
+	}
+	return f
+}
+
+// newMemory returns shared memory that the test releases.
+func newMemory(t testing.TB, c *client.Client, size int) *client.Memory {
+	t.Helper()
+	m, err := c.NewMemory(t.Context(), size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Release)
+	return m
+}
+
+// affineInMemory runs affine on n words from in to out, which are offsets in m, and checks
+// every word.
+func affineInMemory(t testing.TB, c *client.Client, p *client.Program, m *client.Memory, in, out, n int) {
+	t.Helper()
+	copy(m.Bytes()[out:], bytes.Repeat([]byte{0xA5}, 4*n))
+	copy(m.Bytes()[in:], words(n, func(i uint32) uint32 { return i ^ 0x5555 }))
+	job, _, _ := affineJob(p, n, 3, 7)
+	job.Inputs = []client.Input{{Binding: 0, Memory: m, Offset: in, Size: 4 * n}}
+	job.Outputs = []client.Output{{Binding: 1, Memory: m, Offset: out, Size: 4 * n}}
+	pending, err := c.Submit(t.Context(), job)
+	if err == nil {
+		err = pending.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := words(n, func(i uint32) uint32 { return 3*(i^0x5555) + 7 }); !bytes.Equal(m.Bytes()[out:out+4*n], want) {
+		t.Errorf("%d words from %d to %d are wrong", n, in, out)
+	}
+}
+
+// wide computes 3*x + 7 of every word, 262,144 of them for each row of groups.
+var wide = shader.MustSource("wide", `
+layout(local_size_x = 256) in;
+layout(std430, binding = 0) restrict readonly buffer In { uint x[]; };
+layout(std430, binding = 1) restrict writeonly buffer Out { uint y[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.y * 262144u + gl_GlobalInvocationID.x;
+    if (i < x.length()) y[i] = 3u * x[i] + 7u;
+}`, nil)
+
+// wideJob returns a job over the first size bytes of m, whose output follows them.
+func wideJob(p *client.Program, m *client.Memory, size int) *client.Job {
+	copy(m.Bytes(), words(size/4, func(i uint32) uint32 { return i ^ 0x5555 }))
+	for i := range m.Bytes()[size:] {
+		m.Bytes()[size+i] = 0xA5
+	}
+	return &client.Job{
+		Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{1024, uint32(size/4+262143) / 262144, 1}},
+		Inputs:   []client.Input{{Binding: 0, Memory: m, Size: size}},
+		Outputs:  []client.Output{{Binding: 1, Memory: m, Offset: size, Size: size}},
+	}
+}
+
+func checkWide(t testing.TB, m *client.Memory, size int) {
+	t.Helper()
+	if want := words(size/4, func(i uint32) uint32 { return 3*(i^0x5555) + 7 }); !bytes.Equal(m.Bytes()[size:], want) {
+		t.Error("the output is wrong")
+	}
+}
+
+// TestLargeJobsCopyNothing has 64 MiB in and 64 MiB out.
+func TestLargeJobsCopyNothing(t *testing.T) {
+	f := serveInPlace(t)
+	c := f.dial()
+	if !c.Welcome().ZeroCopy || !f.Status().ZeroCopy {
+		t.Error("it is not reported")
+	}
+	const size = 64 << 20
+	m := newMemory(t, c, 2*size)
+	pending, err := c.Submit(t.Context(), wideJob(program(t, c, wide), m, size))
+	if err == nil {
+		err = pending.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkWide(t, m, size)
+	n := f.Status().Counters
+	if n.BytesIn != size || n.BytesOut != size || n.BytesCopied != 0 {
+		t.Errorf("%d bytes in, %d out, of them %d copied", n.BytesIn, n.BytesOut, n.BytesCopied)
+	}
+}
+
+// TestOperandsThatAreCopied are those that could not be used in place without another
+// result.
+func TestOperandsThatAreCopied(t *testing.T) {
+	f := serveInPlace(t)
+	c := f.dial()
+	p, m := program(t, c, affine), newMemory(t, c, 1<<20)
+	const n = 1000
+	for _, at := range []struct {
+		in, out, copied int
+	}{
+		{0, 8192, 0},             // apart and aligned
+		{0, 0, 8 * n},            // in place of its input
+		{256, 0, 8 * n},          // an overlap
+		{4, 8192, 4 * n},         // an input that is not aligned
+		{0, 8192 + 4, 4 * n},     // an output that is not
+		{1<<20 - 4*n, 0, 0},      // the end
+		{1<<20 - 4096, 8192, 0},  // the last page
+		{65536, 1<<20 - 4096, 0}, // likewise
+	} {
+		before := f.Status().Counters.BytesCopied
+		affineInMemory(t, c, p, m, at.in, at.out, n)
+		if copied := f.Status().Counters.BytesCopied - before; copied != uint64(at.copied) {
+			t.Errorf("%+v: %d bytes were copied", at, copied)
+		}
+	}
+}
+
+// TestCopiesOfPinnedMemory copies between shared memory and buffers.
+func TestCopiesOfPinnedMemory(t *testing.T) {
+	f := serveInPlace(t)
+	c := f.dial()
+	const size = 3 << 20
+	m := newMemory(t, c, 2*size)
+	b, err := c.NewBuffer(t.Context(), size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(m.Bytes(), words(size/4, func(i uint32) uint32 { return i * 77 }))
+	if _, err := b.UploadFrom(t.Context(), 0, m, 0, size); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.DownloadTo(t.Context(), 8, m, size+4, size-8); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(m.Bytes()[size+4:2*size-4], m.Bytes()[8:size]) {
+		t.Error("other bytes came back")
+	}
+	if n := f.Status().Counters; n.BytesCopied != 0 || n.BytesIn != size || n.BytesOut != size-8 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestNetworksRunInPlace compares a run in shared memory with one through the socket.
+func TestNetworksRunInPlace(t *testing.T) {
+	f := serveInPlace(t)
+	c := f.dial()
+	p, err := c.NewPlan(t.Context(), "conv2d:1x3x16x16-4,3x3,p1,relu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := bytesOf(testValues(p.WeightsLen()))
+	if _, err := p.SetWeights(t.Context(), 1, weights, nil); err != nil {
+		t.Fatal(err)
+	}
+	input, want := bytesOf(testValues(p.InputLen())), make([]byte, 4*p.OutputLen())
+	if err := p.Run(t.Context(), input, want); err != nil {
+		t.Fatal(err)
+	}
+	in, out := newMemory(t, c, len(input)), newMemory(t, c, len(want))
+	for _, at := range []struct {
+		in, out *client.Memory
+		copied  int
+	}{{in, out, 0}, {out, out, len(input) + len(want)}} {
+		copy(out.Bytes(), bytes.Repeat([]byte{0xFF}, len(want)))
+		copy(at.in.Bytes(), input)
+		before := f.Status().Counters.BytesCopied
+		pending, err := p.Submit(t.Context(), client.Input{Memory: at.in, Size: len(input)}, client.Output{Memory: at.out, Size: len(want)})
+		if err == nil {
+			err = pending.Wait(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if copied := f.Status().Counters.BytesCopied - before; !bytes.Equal(out.Bytes(), want) || copied != uint64(at.copied) {
+			t.Errorf("%d bytes were copied, or the output is wrong", copied)
+		}
+	}
+}
+
+func testValues(n int) []float32 {
+	values := make([]float32, n)
+	for i := range values {
+		values[i] = float32(i%17)/8 - 1
+	}
+	return values
+}
+
+// mappings returns how often this process has mapped memory of a name.
+func mappings(t testing.TB, name string) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(maps), "/memfd:"+name+" ")
+}
+
+// TestAClientThatDiesWhileItsMemoryIsPinned has a job that takes a while in memory that the
+// client truncates and punches holes into, before it disappears. The server's mapping ends
+// after the job.
+func TestAClientThatDiesWhileItsMemoryIsPinned(t *testing.T) {
+	f := serveInPlace(t)
+	good := f.dial()
+	p := program(t, good, affine)
+	const size = 1 << 20
+	for range 5 {
+		file, memory, err := socket.NewMemory("dying", size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = socket.Unmap(memory) // what is mapped is the server's
+		r := f.raw()
+		job := &wire.Job{
+			Outputs: []wire.Binding{{Binding: 0, Operand: wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}}},
+			Dispatches: []wire.Dispatch{{
+				Program: 1, Groups: [3]uint32{size / 256, 1, 1}, Uniforms: []wire.Uniform{{Kind: wire.UniformUint, Name: []byte("turns"), Bits: 2000}},
+			}},
+		}
+		err = errors.Join(
+			r.Write(hello),
+			r.Write(frame(wire.TypeMemory, 2, &wire.Memory{ID: 1, Size: size}), file),
+			r.Write(frame(wire.TypeProgram, 3, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("slow"), Text: []byte(slow.Text())})),
+			r.Write(frame(wire.TypeJob, 4, job)), r.Write(frame(wire.TypeJob, 5, job)),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.want(wire.TypeHello|wire.ReplyBit, 1)
+		r.want(wire.TypeMemory|wire.ReplyBit, 2)
+		r.want(wire.TypeProgram|wire.ReplyBit, 3)
+		if n := mappings(t, "dying"); n != 1 {
+			t.Errorf("%d mappings", n)
+		}
+		if file.Truncate(0) == nil {
+			t.Error("sealed memory could be truncated")
+		}
+		for range 20 {
+			if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, size); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(200 * time.Microsecond)
+		}
+		file.Close()
+		r.Close()
+		eventually(t, "unmapped", func() bool { return mappings(t, "dying") == 0 })
+	}
+	if n := f.Status().Counters.BytesCopied; n != 0 {
+		t.Errorf("%d bytes were copied", n)
+	}
+	if err := run(t.Context(), good, p, 1000, 3, 4); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMemoryOfAFailedJobIsNotUsedAgain has outputs that the client stages in shared memory:
+// those of a job that is past its deadline must not be given to the next one, which would
+// find the words of the first there.
+func TestMemoryOfAFailedJobIsNotUsedAgain(t *testing.T) {
+	f := serveInPlace(t)
+	c := f.dial()
+	p, fast := program(t, c, slow), program(t, c, affine)
+	job := f.slowJob(p, 1024) // 256 KiB of output
+	job.Uniforms = []client.Uniform{client.Uint("turns", 2000)}
+	short, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
+	defer cancel()
+	pending, err := c.Submit(short, job)
+	if err == nil {
+		err = pending.Wait(t.Context())
+	}
+	if !errors.Is(err, client.ErrDeadline) {
+		t.Logf("the job was fast: %v", err)
+	}
+	for range 5 {
+		if err := run(t.Context(), c, fast, 64<<10, 5, 9); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+//go:build linux
+
+package socket
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// The descriptors of a socket that another process hands over, and of its lock.
+const (
+	handedSocket = 3
+	handedLock   = 4
+)
+
+// Hand returns copies of the socket and of its lock, for a process that calls [Taken]: as
+// descriptors 3 and 4, which is the order in exec.Cmd.ExtraFiles. The lock is held for as
+// long as one process has a copy.
+func (l *Listener) Hand() ([]*os.File, error) {
+	file, err := l.File()
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.FcntlInt(l.lock.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return []*os.File{file, os.NewFile(uintptr(fd), l.lock.Name())}, nil
+}
+
+// Leave closes this process's copies. The socket stays: another process has it.
+func (l *Listener) Leave() error { return errors.Join(l.UnixListener.Close(), l.lock.Close()) }
+
+// Taken returns the listener that a process handed over. Its Close removes the socket.
+func Taken() (*Listener, error) {
+	unix.CloseOnExec(handedLock)
+	l, err := FromFile(os.NewFile(handedSocket, "socket"))
+	if err != nil {
+		return nil, err
+	}
+	l.lock = os.NewFile(handedLock, l.path+".lock")
+	return l, nil
+}

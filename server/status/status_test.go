@@ -1,0 +1,133 @@
+//go:build linux
+
+package status_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/status"
+)
+
+// source is a server whose status is set.
+type source struct{ status atomic.Pointer[server.Status] }
+
+func (s *source) Status() server.Status { return *s.status.Load() }
+
+// serve serves a status and returns a function that gets a page.
+func serve(t *testing.T, of server.Status) (*source, func(method, path string) (code int, body string)) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &source{}
+	s.status.Store(&of)
+	pages := status.Serve(l, s)
+	t.Cleanup(func() { pages.Close() })
+	return s, func(method, path string) (int, string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, fmt.Sprintf("http://%s%s", l.Addr(), path), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reply.Body.Close()
+		body, err := io.ReadAll(reply.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.StatusCode, string(body)
+	}
+}
+
+// sample has another value in each field that a metric shows.
+func sample() server.Status {
+	s := server.Status{
+		Version: "v1", Generation: 2, Ended: "the context is lost", GPU: "a GPU", ZeroCopy: true,
+		NamedBuffers: 3, NamedPlans: 4, NamedBytes: 5,
+		Sessions: []server.SessionStatus{{ID: 1, Client: "a", Unanswered: 6, Bytes: 7}, {ID: 2, Client: "b", Unanswered: 8, Bytes: 9}},
+	}
+	s.Cache.Resident = 11
+	n := reflect.ValueOf(&s.Counters).Elem()
+	for i := range n.NumField() {
+		n.Field(i).SetUint(uint64(100 + i))
+	}
+	return s
+}
+
+func TestHealth(t *testing.T) {
+	s, get := serve(t, sample())
+	if code, body := get("GET", "/healthz"); code != 200 || body != "ok\n" {
+		t.Errorf("%d %q", code, body)
+	}
+	draining := sample()
+	draining.Draining = true
+	s.status.Store(&draining)
+	if code, body := get("GET", "/healthz"); code != 503 || !strings.Contains(body, "shuts down") {
+		t.Errorf("while it drains: %d %q", code, body)
+	}
+}
+
+func TestStatusPage(t *testing.T) {
+	_, get := serve(t, sample())
+	code, body := get("GET", "/status")
+	var got server.Status
+	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 || !reflect.DeepEqual(got, sample()) {
+		t.Errorf("%d, %v\n%s", code, err, body)
+	}
+}
+
+// TestMetrics expects every counter of the server under its name, and the values of the
+// others.
+func TestMetrics(t *testing.T) {
+	_, get := serve(t, sample())
+	code, body := get("GET", "/metrics")
+	if code != 200 {
+		t.Fatal(code)
+	}
+	want := map[string]int{
+		"sessions": 2, "unanswered_requests": 14, "session_bytes": 16, "named_buffers": 3, "named_plans": 4, "named_bytes": 5,
+		"generation": 2, "resident_programs": 11,
+	}
+	n := reflect.ValueOf(sample().Counters)
+	for i := range n.NumField() {
+		name, _, _ := strings.Cut(n.Type().Field(i).Tag.Get("json"), ",")
+		if name == "failed" {
+			name = "failed_requests"
+		}
+		want[name+"_total"] = int(n.Field(i).Uint())
+	}
+	for name, value := range want {
+		if line := fmt.Sprintf("\nshadercache_server_%s %d\n", name, value); !strings.Contains(body, line) {
+			t.Errorf("there is no line %q", line)
+		}
+	}
+	if !strings.Contains(body, "\ngo_goroutines ") || !strings.Contains(body, "\nprocess_open_fds ") {
+		t.Error("the metrics of Go and of the process are missing")
+	}
+}
+
+func TestProfilesAndOtherPages(t *testing.T) {
+	_, get := serve(t, sample())
+	for path, want := range map[string]int{
+		"GET /debug/pprof/": 200, "GET /debug/pprof/goroutine?debug=1": 200, "GET /debug/pprof/cmdline": 200,
+		"GET /": 404, "GET /other": 404, "POST /status": 405, "POST /metrics": 405,
+	} {
+		method, page, _ := strings.Cut(path, " ")
+		if code, _ := get(method, page); code != want {
+			t.Errorf("%s: %d, not %d", path, code, want)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+//go:build linux
+
+package server_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/client"
+)
+
+// A version of weights or of a named buffer that the server has is not uploaded again, by
+// its own count of bytes, whatever a client believes.
+func TestSameVersionUploadsNothing(t *testing.T) {
+	f := serve(t, server.Options{})
+	bytesIn := func() uint64 { return f.Status().Counters.BytesIn }
+	weights := glctx.Bytes(conv2d.RandomValues(8*8, 1))
+	first, second := f.dial(), f.dial()
+	var plans []*client.Plan // both opened before there were weights
+	for _, c := range []*client.Client{first, second} {
+		p, err := c.NamedPlan(t.Context(), "plan", "gemm:8x8x8")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans = append(plans, p)
+	}
+	for i, c := range []struct {
+		plan    int
+		version uint64
+		bytes   uint64
+	}{
+		{0, 7, 256}, // uploaded
+		{1, 7, 0},   // the server has it, and this client does not know
+		{1, 7, 0},   // it knows
+		{0, 7, 0},
+		{1, 8, 256}, // a new version
+	} {
+		before := bytesIn()
+		uploaded, err := plans[c.plan].SetWeights(t.Context(), c.version, weights, nil)
+		if got := bytesIn() - before; err != nil || got != c.bytes || uploaded != (c.bytes > 0) {
+			t.Errorf("step %d: %d bytes, uploaded %t, %v", i, got, uploaded, err)
+		}
+	}
+
+	var buffers []*client.Buffer
+	for _, c := range []*client.Client{first, second} {
+		b, err := c.NamedBuffer(t.Context(), "buffer", 256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		buffers = append(buffers, b)
+	}
+	for i, c := range []struct {
+		buffer int
+		bytes  uint64
+		want   error
+	}{
+		{0, 256, nil},              // 0 becomes 7
+		{1, 0, client.ErrConflict}, // another client was first
+		{0, 0, client.ErrConflict},
+	} {
+		before := bytesIn()
+		_, err := buffers[c.buffer].Replace(t.Context(), 0, weights, 0, 7)
+		if got := bytesIn() - before; got != c.bytes || !errors.Is(err, c.want) {
+			t.Errorf("buffer, step %d: %d bytes, %v", i, got, err)
+		}
+	}
+	third := f.dial()
+	b, err := third.OpenBuffer(t.Context(), "buffer")
+	if err != nil || b.Version() != 7 {
+		t.Errorf("version %d, %v", b.Version(), err)
+	}
+}
