@@ -669,8 +669,10 @@ void main() { if (gl_GlobalInvocationID.x < y.length()) y[gl_GlobalInvocationID.
 	for want, change := range map[string]func(j *Job){
 		"a GroupSize of 0 along x": func(j *Job) { j.GroupSize = [3]uint32{} },
 		"along y":                  func(j *Job) { j.GroupSize[1] = 1 << 30 },
-		"invocations, this device": func(j *Job) { j.GroupSize = [3]uint32{uint32(f.info.MaxVariableSize[0]), uint32(f.info.MaxVariableSize[1]), 1} },
-		"cannot be dispatched":     func(j *Job) { j.Indirect = &Indirect{f.buffer(make([]uint32, 3)).Memory, 0} },
+		"invocations, this device": func(j *Job) {
+			j.GroupSize = [3]uint32{uint32(f.info.MaxVariableSize[0]), uint32(f.info.MaxVariableSize[1]), 1}
+		},
+		"cannot be dispatched": func(j *Job) { j.Indirect = &Indirect{f.buffer(make([]uint32, 3)).Memory, 0} },
 	} {
 		j := job
 		change(&j)
