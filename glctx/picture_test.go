@@ -175,3 +175,14 @@ func TestPicturesThatDoNotFit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTexelsOf16BitsAreInHostOrder holds the bytes of a texel: Go's pictures have the high
+// byte first.
+func TestTexelsOf16BitsAreInHostOrder(t *testing.T) {
+	p := image.NewGray16(image.Rect(0, 0, 1, 1))
+	p.SetGray16(0, 0, color.Gray16{Y: 0x1234})
+	texel := make([]byte, 2)
+	if err := glctx.EncodePicture(texel, glctx.R16, p); err != nil || texel[0] != 0x34 || texel[1] != 0x12 {
+		t.Errorf("%x, %v", texel, err)
+	}
+}
