@@ -34,6 +34,18 @@ void main() { y[gl_LocalInvocationID.x] = 2u * x[gl_LocalInvocationID.x] + 1u; }
 	return src
 }
 
+// openKind opens a context. A driver may make the version that was requested and no newer
+// one, such as 3.3, which is too old.
+func openKind(t *testing.T, kind glctx.Kind) *glctx.Context {
+	t.Helper()
+	if c, err := glctx.Open(glctx.Options{Kind: kind, DriverCacheOff: true}); err == nil {
+		c.Close()
+	} else if errors.Is(err, glctx.ErrTooOld) && kind.Major == 3 {
+		t.Skip(err)
+	}
+	return gltest.OpenWith(t, glctx.Options{Kind: kind})
+}
+
 func TestKinds(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind    glctx.Kind
@@ -53,7 +65,7 @@ func TestKinds(t *testing.T) {
 		"es20":          {glctx.Kind{API: glctx.OpenGLES, Major: 2}, "#version 310 es", "OpenGL ES 3."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := gltest.OpenWith(t, glctx.Options{Kind: test.kind})
+			c := openKind(t, test.kind)
 			if got := c.Kind().String(); !strings.Contains(got, test.want) || c.Kind().API != test.kind.API {
 				t.Errorf("made %s (%s), want %q", got, c.Info().Driver, test.want)
 			}

@@ -130,6 +130,9 @@ func TestVerifyFindsOneWrongPixel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.textures == nil {
+		t.Skip("the textures of this driver round otherwise, so that the plan uses buffers: ", r.Report)
+	}
 	right := bytes.Clone(r.Picture.Pix)
 	for _, at := range []int{0, 4*(64*20+31) + 1, len(right) - 2} {
 		for _, by := range []int{-2, 2} {
@@ -164,6 +167,9 @@ func BenchmarkPaths(b *testing.B) {
 					defer p.Release()
 					if _, err := p.Apply(b.Context(), picture); err != nil {
 						b.Fatal(err)
+					}
+					if path == Textures && p.textures == nil {
+						b.Skip("the textures of this driver round otherwise")
 					}
 					out := image.NewNRGBA(image.Rectangle{Max: size})
 					b.SetBytes(int64(4 * size.X * size.Y))
