@@ -14,8 +14,8 @@ func TestObserve(t *testing.T) {
 	if a := Observe(dir)(); a != (Activity{}) {
 		t.Errorf("of nothing: %+v", a)
 	}
-	entry := func(n string) string {
-		return filepath.Join(dir, mesa.Folder, mesa.ItemsFolder, n, strings.Repeat(n, 19))
+	entry := func(n string) string { // all in one folder, which is watched from the begin
+		return filepath.Join(dir, mesa.Folder, mesa.ItemsFolder, "01", strings.Repeat(n, 19))
 	}
 	writeFile(t, entry("01"), "machine code")
 	writeFile(t, entry("02"), "machine code")
