@@ -11,7 +11,7 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const assertUsage = `Fail when a start compiled too much or took too long: for continuous integration.
+const assertUsage = `Fail when a start compiled too much or took too long, as a step of CI.
 
 The trace is what a program wrote that ran with SHADERCACHE_TRACE=FILE. Times
 are from the begin of the process until a program was ready, machine code
@@ -46,7 +46,7 @@ type assertLimit struct {
 func newAssert(o *options) *cobra.Command {
 	var f assertFlags
 	cmd := &cobra.Command{
-		Use:                   "assert --trace FILE [--max-compiles N] [--max-first-result TIME] ...",
+		Use:                   "assert --trace FILE [--max-compiles N] [--max-first-result TIME]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Fail when a start compiled too much or took too long",
 		Long:                  assertUsage,
