@@ -11,7 +11,7 @@ import (
 )
 
 // partExt is the extension of a file with the first bytes of a pack whose fetch ended
-// early. The next fetch goes on from there, so that processes that are shorter than a fetch
+// early. The next fetch continues there, so that processes that are shorter than a fetch
 // have the pack in the end. The digest of the whole pack is checked as always.
 const partExt = ".part"
 
