@@ -193,21 +193,3 @@ func TestRemoteThatCannotBeUsed(t *testing.T) {
 		}
 	}
 }
-
-// Programs that use the library link no network code, unless they import a backend.
-func TestLibraryLinksNoNetwork(t *testing.T) {
-	t.Parallel()
-	out, err := exec.Command("go", "list", "-tags", "egl", "-deps", ".", "./remote", "./remote/file").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	linked := strings.Fields(string(out))
-	for _, banned := range []string{"net", "net/http", "crypto/tls", "crypto/x509", module + "/remote/http"} {
-		if slices.Contains(linked, banned) {
-			t.Errorf("the library links %s", banned)
-		}
-	}
-	if !slices.Contains(linked, module+"/remote") {
-		t.Errorf("listed %v", linked)
-	}
-}
