@@ -8,6 +8,11 @@ BINARY   := bin/shadercache
 # connects meanwhile fails.
 XVFB     := xvfb-run -a -s '-screen 0 1280x1024x24 -noreset'
 DEMO     := bin/demo
+# A program with the race detector sleeps for a second before it ends: 80 test binaries
+# would. Tests wait for disks and for processes that they start, so that as many packages at
+# a time as there are CPUs leave some of them idle.
+RACE     := GORACE=atexit_sleep_ms=0
+AT_ONCE  := -p $$(($$(nproc) + 1))
 FUZZTIME ?= 20s
 FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/crashlog \
 	./drivercache/nvidia ./bundle ./glctx ./conv2d ./conv2d/imaging ./resident ./demo/interpreter \
@@ -39,8 +44,8 @@ cache-dir:
 
 test: ## vet and test everything with the race detector and a real GL driver
 	@scripts/deps test
-	SHADERCACHE_REQUIRE_GL=1 $(XVFB) $(GO) test $(TAGS) -race -vet=all -timeout 30m ./...
-	CGO_ENABLED=0 $(GO) test -short -vet=off $(PURE) ./internal/portable
+	SHADERCACHE_REQUIRE_GL=1 $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) -race -vet=all -timeout 30m ./...
+	CGO_ENABLED=0 $(GO) test $(AT_ONCE) -short -vet=off $(PURE) ./internal/portable
 
 test-mesa25: ## the tests that depend on the driver, with Mesa 25.0 in a root folder of Debian 13
 	scripts/mesa25 test
