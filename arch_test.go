@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"recorder":            {"internal/osfile"},
 	"internal/recordtest": {},
 
-	"server":            {".", "binary", "cache", "conv2d", "executor", "glctx", "internal/osfile", "server/ring", "server/socket", "server/wire", "shader"},
+	"server":            {".", "binary", "cache", "conv2d", "executor", "glctx", "internal/osfile", "server/ring", "server/socket", "server/wire", "shader", "trace"},
 	"server/client":     {"server/ring", "server/socket", "server/wire", "shader"},
 	"server/socket":     {"internal/osfile", "server/wire"},
 	"server/status":     {"server"},

@@ -29,33 +29,6 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// BenchmarkRoundTrip is one job of 4 KiB in and out at a time, each checked.
-func BenchmarkRoundTrip(b *testing.B) {
-	f := serve(b, server.Options{})
-	b.Run("socket", func(b *testing.B) { benchmarkRoundTrip(b, f.dial()) })
-	b.Run("ring", func(b *testing.B) { benchmarkRoundTrip(b, f.dialWith(client.Options{Ring: 64 << 10})) })
-}
-
-func benchmarkRoundTrip(b *testing.B, c *client.Client) {
-	p := program(b, c, affine)
-	job, got, want := affineJob(p, 1024, 3, 4)
-	var took []time.Duration
-	for b.Loop() {
-		start := time.Now()
-		pending, err := c.Submit(b.Context(), job)
-		if err == nil {
-			err = pending.Wait(b.Context())
-		}
-		if err != nil || !bytes.Equal(got, want) {
-			b.Fatal(err, "or a wrong result")
-		}
-		took = append(took, time.Since(start))
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
-	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
-}
-
 // envStream has this test binary run as a client of the server at that path, which streams
 // jobs: see streamForever.
 const envStream = "SHADERCACHE_SERVER_STREAM"

@@ -214,6 +214,7 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 		return t, nil
 	}
 	s.mu.jobs++
+	t.times = newJobTimes(s.server.options.Tracer)
 	deadline := wire.Deadline(h.Type, b)
 	if deadline == 0 {
 		deadline = limits.Deadline

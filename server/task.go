@@ -22,6 +22,8 @@ type task struct {
 	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
 	deadline time.Time   // zero: none
 	direct   bool        // the goroutine that submits the job waits for it
+	times    *jobTimes   // nil: not traced
+	program  string      // of a job, for its trace
 
 	ctx    context.Context // ends with a cancel request or the session; nil for timed requests
 	cancel context.CancelFunc

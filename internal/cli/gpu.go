@@ -26,7 +26,7 @@ func (o *Options) ContextOptions() glctx.Options {
 		CacheDir:       o.Dir,
 		Filled:         o.Place().Filled,
 		DriverCacheOff: !bool(o.DriverCache),
-		Tracer:         o.tracer(),
+		Tracer:         o.Tracer(),
 		Logger:         o.Logger(),
 	}
 }
