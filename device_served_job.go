@@ -15,7 +15,7 @@ func (d *servedDevice) Submit(ctx context.Context, j *Job) (Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	submit := trace.Begin(d.tracer, trace.Server, 0, trace.Submit)
+	submit := trace.Begin(d.tracer, trace.Server, 0, trace.Send)
 	p, err := d.client.Submit(ctx, job)
 	submit.End()
 	if err != nil {

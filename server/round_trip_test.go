@@ -139,7 +139,7 @@ func (r *roundTrips) reportSplit(b *testing.B, events []trace.Event) {
 		if e.Lane != trace.Server {
 			continue
 		}
-		if e.Name != trace.Job {
+		if e.Name != trace.Serve {
 			parts[e.Name] = append(parts[e.Name], e.Took)
 			continue
 		}

@@ -26,8 +26,8 @@ const (
 
 // stepNames are the names of the time before each step.
 var stepNames = [jobSteps]string{
-	jobTaken: trace.Queue, jobChecked: trace.Check, jobGranted: trace.Turn, jobSubmitted: trace.Upload,
-	jobDone: trace.Kernel, jobDelivered: trace.Download, jobReplied: trace.Reply,
+	jobTaken: trace.Queue, jobChecked: trace.Check, jobGranted: trace.Turn, jobSubmitted: trace.Accept,
+	jobDone: trace.Run, jobDelivered: trace.Deliver, jobReplied: trace.Reply,
 }
 
 // jobTimes are the times of the steps of one job. It is nil where the server has no Tracer:
@@ -62,7 +62,7 @@ func (j *jobTimes) report(t *task, bytes jobBytes) {
 	}
 	job := trace.NewTask()
 	j.tracer.Event(trace.Event{
-		Lane: trace.Server, Task: job, Name: trace.Job, Program: t.program, Begin: j.at[jobReceived], Took: j.at[jobReplied].Sub(j.at[jobReceived]),
+		Lane: trace.Server, Task: job, Name: trace.Serve, Program: t.program, Begin: j.at[jobReceived], Took: j.at[jobReplied].Sub(j.at[jobReceived]),
 		Attrs: []trace.Attr{
 			trace.String("client", t.s.client()), trace.Int("session", int64(t.s.id)), trace.Int("request", int64(t.header.Request)),
 			trace.Int("bytes_in", int64(bytes.in)), trace.Int("bytes_out", int64(bytes.out)), trace.Int("bytes_copied", int64(bytes.copied)),

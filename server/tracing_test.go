@@ -33,10 +33,10 @@ func TestJobsAreTraced(t *testing.T) {
 	})
 	for _, steps := range jobsOf(recorder) {
 		job := steps[0]
-		if job.Name != trace.Job || job.Program != "affine" || job.Attr("client") != t.Name() || job.Attr("bytes_in") != int64(4096) || job.Attr("bytes_out") != int64(4096) {
+		if job.Name != trace.Serve || job.Program != "affine" || job.Attr("client") != t.Name() || job.Attr("bytes_in") != int64(4096) || job.Attr("bytes_out") != int64(4096) {
 			t.Errorf("the job: %+v", job)
 		}
-		want := []string{trace.Queue, trace.Check, trace.Turn, trace.Upload, trace.Kernel, trace.Download, trace.Reply}
+		want := []string{trace.Queue, trace.Check, trace.Turn, trace.Accept, trace.Run, trace.Deliver, trace.Reply}
 		if len(steps) != events {
 			t.Fatalf("the steps: %+v", steps)
 		}

@@ -121,19 +121,4 @@ const (
 
 	// Remote.
 	Pull = "pull"
-
-	// Server: a job, from its receipt to its reply.
-	Job      = "job"
-	Queue    = "queue"    //   requests of its session before it, or their jobs
-	Check    = "check"    //   it is decoded and checked
-	Turn     = "turn"     //   it waits for its turn among sessions
-	Upload   = "upload"   //   the executor checks it and copies its inputs
-	Kernel   = "kernel"   //   until the server finds it done on the GPU
-	Download = "download" //   its outputs are copied
-	Reply    = "reply"    //   its reply is put, and written where no other one follows
-
-	// Server, of a client: what its process waits for.
-	Connect = "connect"
-	Submit  = "submit" // a job is sent
-	Await   = "await"  // its reply is awaited
 )
