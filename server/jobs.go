@@ -186,7 +186,9 @@ func (s *session) completeJob(r *running) {
 	// It does not wait for clients, and ends with the context if not with the job.
 	_ = r.pending.Await(context.Background())
 	r.task.times.mark(jobDone)
-	s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
+	took := s.pace.took(r.start, time.Since(s.server.started))
+	s.pace.leave(took)
+	s.server.counts.busyNanos.Add(uint64(max(0, took)))
 	r.task.expireIfLate()
 	if r.task.claim() {
 		s.finish(r)

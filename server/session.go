@@ -169,7 +169,7 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File
 		s.backlog.Release(size)
 		closeAll(files)
 		if reply, ok := errors.AsType[*wire.Error](err); ok {
-			s.server.counts.failed.Add(1)
+			s.failed(h.Type, reply)
 			out.put(wire.TypeError, h.Request, reply)
 			out.flush()
 			return nil

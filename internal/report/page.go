@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/shadercache/shadercache/internal/style"
 )
 
 // pageText is the page: one file, without scripts.
@@ -17,7 +19,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"ms": readableMillis, "rate": readableRate, "bytes": readableBytes,
+	"ms": readableMillis, "rate": readableRate, "bytes": readableBytes, "style": style.Sheet,
 }).Parse(pageText))
 
 // page is what the template shows.
