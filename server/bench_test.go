@@ -247,23 +247,33 @@ func BenchmarkFirstResult(b *testing.B) {
 const envIdle = "SHADERCACHE_SERVER_IDLE"
 
 // BenchmarkIdle measures processes with a context: one with nothing else, one that has run a
-// program, and one with a server that has run a job of it. It reports memory of the host,
-// and the server's CPU time of 10 s without a client, in ticks of 10 ms. What the server
-// takes beyond the driver is its memory less that of the second.
+// program, and one with a server that has run a job of it. It reports memory of the host, and
+// the CPU time of each in 10 s without work, that of the server by thread as well. What the
+// server takes beyond the driver is its memory and its time less those of the second.
 func BenchmarkIdle(b *testing.B) {
 	path := filepath.Join(privateDir(b), "socket")
-	memory := map[string]int{}
-	for name, role := range map[string]string{"context": "context", "program": "program", "server": path} {
-		pid := startIdle(b, role)
-		if name == "server" {
-			if err := shortClient(b.Context(), path, 5); err != nil {
-				b.Fatal(err)
+	roles := map[string]string{"context": "context", "program": "program", "server": path}
+	pids, memory, before := map[string]string{}, map[string]int{}, map[string]map[string]time.Duration{}
+	for name, role := range roles {
+		pids[name] = startIdle(b, role)
+	}
+	if err := shortClient(b.Context(), path, 5); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	for name, pid := range pids {
+		before[name] = threadTimes(b, pid)
+	}
+	time.Sleep(10 * time.Second)
+	for name, pid := range pids {
+		total := time.Duration(0)
+		for thread, now := range threadTimes(b, pid) {
+			used := now - before[name][thread]
+			if total += used; name == "server" && used > 0 {
+				b.Logf("thread %s of the server: %v", thread, used)
 			}
-			time.Sleep(2 * time.Second)
-			before := ticks(b, pid)
-			time.Sleep(10 * time.Second)
-			b.ReportMetric(float64(ticks(b, pid)-before), "ticks")
 		}
+		b.ReportMetric(float64(total.Microseconds()), name+"-cpu-us")
 		for _, kind := range []string{"RssAnon", "RssFile", "RssShmem"} {
 			kib := statusOf(b, pid, kind)
 			memory[name] += kib
@@ -356,17 +366,25 @@ func runProgram(c *glctx.Context) error {
 	})
 }
 
-// ticks returns the CPU time of a process.
-func ticks(b *testing.B, pid string) int {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		b.Fatal(err)
+// threadTimes returns the CPU time of each thread of a process, by its id and name: the first
+// field of /proc/PID/task/TID/schedstat, in nanoseconds.
+func threadTimes(b *testing.B, pid string) map[string]time.Duration {
+	dirs, err := filepath.Glob("/proc/" + pid + "/task/*")
+	if err != nil || len(dirs) == 0 {
+		b.Fatal("no threads: ", err)
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
-	user, err1 := strconv.Atoi(fields[12])
-	system, err2 := strconv.Atoi(fields[13])
-	if err := errors.Join(err1, err2); err != nil {
-		b.Fatal(err)
+	times := map[string]time.Duration{}
+	for _, dir := range dirs {
+		name, err1 := os.ReadFile(filepath.Join(dir, "comm"))
+		text, err2 := os.ReadFile(filepath.Join(dir, "schedstat"))
+		if err1 != nil || err2 != nil {
+			continue // it has ended
+		}
+		var ns int64
+		if _, err := fmt.Sscan(string(text), &ns); err != nil {
+			b.Fatal(err)
+		}
+		times[filepath.Base(dir)+" "+strings.TrimSpace(string(name))] = time.Duration(ns)
 	}
-	return user + system
+	return times
 }
