@@ -22,9 +22,9 @@ const module = "github.com/shadercache/shadercache"
 var mayImport = map[string][]string{
 	"internal/kernelset": {"cache", "executor", "shader"},
 	"internal/faultgl":   {},
-	"trace":              {},
+	"trace":              {"internal/osfile"},
 	"internal/style":     {},
-	"internal/report":    {"binary", "drivercache", "internal/style", "trace"},
+	"internal/report":    {"binary", "drivercache", "internal/cli", "internal/doctor", "internal/style", "trace"},
 	"internal/powercut":  {},
 	"internal/corpus":    {},
 	"internal/portable":  {},

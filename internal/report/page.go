@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/internal/style"
 )
 
@@ -19,7 +20,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"ms": readableMillis, "rate": readableRate, "bytes": readableBytes, "style": style.Sheet,
+	"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes, "style": style.Sheet,
 }).Parse(pageText))
 
 // page is what the template shows.
@@ -227,16 +228,4 @@ func readableRate(rate float64) string {
 		return "-"
 	}
 	return strconv.FormatFloat(100*rate, 'f', 1, 64) + "%"
-}
-
-func readableBytes(n int64) string {
-	switch {
-	case n <= 0:
-		return "0"
-	case n < 1<<20:
-		return strconv.FormatFloat(float64(n)/(1<<10), 'f', 1, 64) + " KiB"
-	case n < 1<<30:
-		return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB"
-	}
-	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB"
 }

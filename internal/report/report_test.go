@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/doctor"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -120,7 +121,7 @@ func TestManifestIsInTheOrderOfUse(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	r := Report{Start: New(started()), Before: New(started()), Cache: &Cache{Dir: "/tmp/<b>"},
-		Checks: []Check{{Name: "driver cache", Level: "wrong", Detail: "off", Fix: "unset MESA_SHADER_CACHE_DISABLE"}}}
+		Checks: []doctor.Finding{{Check: "driver cache", Level: "wrong", Detail: "off", Fix: "unset MESA_SHADER_CACHE_DISABLE"}}}
 	var b bytes.Buffer
 	if err := r.WriteHTML(&b); err != nil {
 		t.Fatal(err)
