@@ -209,3 +209,38 @@ func TestStatusBeforeItsFence(t *testing.T) {
 		}
 	})
 }
+
+// TestShortLastTicksRaiseNoEstimate has runs of equal ticks and a last one with a single
+// step, which takes little less than it takes to start one.
+func TestShortLastTicksRaiseNoEstimate(t *testing.T) {
+	const steps, step, start = 122, 500 * time.Nanosecond, 18 * time.Microsecond
+	var e Estimator
+	tick := func(n uint64) {
+		d := start + time.Duration(n)*step
+		e.Observe(n, Bounds{d - time.Microsecond, d})
+	}
+	for range 5 {
+		for range 20 {
+			tick(steps)
+			if d := e.Expect(steps); d < steps*step || d > start+steps*step {
+				t.Fatalf("a tick of %v is expected to take %v", start+steps*step, d)
+			}
+		}
+		tick(1)
+		late := start + 300*time.Microsecond // the host was not running
+		e.Observe(1, Bounds{late - time.Microsecond, late})
+	}
+}
+
+// TestShortTicksRaiseTheEstimateInTheEnd has long ticks, and then short ones whose steps
+// take a hundred times as long.
+func TestShortTicksRaiseTheEstimateInTheEnd(t *testing.T) {
+	var e Estimator
+	e.Observe(1000, Bounds{10 * time.Millisecond, 10 * time.Millisecond})
+	for range 12 {
+		e.Observe(1, Bounds{time.Millisecond, time.Millisecond})
+	}
+	if d := e.Expect(1); d < 900*time.Microsecond || d > time.Millisecond {
+		t.Errorf("a step of 1 ms is expected to take %v", d)
+	}
+}
