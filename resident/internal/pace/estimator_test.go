@@ -211,24 +211,27 @@ func TestStatusBeforeItsFence(t *testing.T) {
 }
 
 // TestShortLastTicksRaiseNoEstimate has runs of equal ticks and a last one with a single
-// step, which takes little less than it takes to start one.
+// step, which takes little less than it takes to start one, or as long as the host was
+// not running. Then it has such ticks only.
 func TestShortLastTicksRaiseNoEstimate(t *testing.T) {
 	const steps, step, start = 122, 500 * time.Nanosecond, 18 * time.Microsecond
 	var e Estimator
-	tick := func(n uint64) {
-		d := start + time.Duration(n)*step
+	tick := func(n uint64, late time.Duration) {
+		d := start + time.Duration(n)*step + late
 		e.Observe(n, Bounds{d - time.Microsecond, d})
+		if d := e.Expect(steps); d < steps*step || d > start+steps*step {
+			t.Fatalf("a tick of %v is expected to take %v", start+steps*step, d)
+		}
 	}
 	for range 5 {
 		for range 20 {
-			tick(steps)
-			if d := e.Expect(steps); d < steps*step || d > start+steps*step {
-				t.Fatalf("a tick of %v is expected to take %v", start+steps*step, d)
-			}
+			tick(steps, 0)
 		}
-		tick(1)
-		late := start + 300*time.Microsecond // the host was not running
-		e.Observe(1, Bounds{late - time.Microsecond, late})
+		tick(1, 0)
+		tick(1, 300*time.Microsecond)
+	}
+	for range 20 {
+		tick(1, 0)
 	}
 }
 

@@ -203,7 +203,11 @@ func TestShortTicksAreSeenBySpinning(t *testing.T) {
 				if gaveUp || late > time.Microsecond {
 					t.Fatalf("a tick of %v, %v expected, is seen %v late, gave up: %v", end, expected, late, gaveUp)
 				}
-				if want := min(int(expected/ShortTick/2), 1); sleeps < want || sleeps > 1 {
+				want := 0
+				if expected-expected/nearShare >= spinLead+worthIt {
+					want = 1
+				}
+				if sleeps != want {
 					t.Fatalf("%d sleeps in a tick of %v", sleeps, expected)
 				}
 				if longest := spinLead + worthIt + expected/nearShare + expected/10; spun > longest {
