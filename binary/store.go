@@ -22,6 +22,7 @@ import (
 //	    pending/              what the index does not have yet: see Record
 //	    manifest.json         the same for people and scripts
 //	    probe.json            measured properties of the driver: see PutProbe
+//	    refusals.json         binaries that the driver refused of late: see SourceOnly
 //	    rejected/             blobs that were damaged or refused, with the reason
 //	    inflight/             programs that a driver works on: see Mark
 //	    quarantine/           programs that were in flight when a process ended

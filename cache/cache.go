@@ -26,6 +26,7 @@ type Cache struct {
 	dev        Device
 	store      Store  // NopStore: memory only
 	memoryOnly string // why there is no store; "" when there is one
+	sourceOnly string // why binaries are not used; "" when they are
 	driver     shader.Digest
 	formats    bool // the driver offers program binaries
 	options    Options
@@ -93,6 +94,9 @@ func New(dev Device, o Options) (*Cache, error) {
 		return nil, fmt.Errorf("cache: new: %w", err)
 	}
 	c.store, c.memoryOnly = opened.store, opened.memoryOnly
+	if err := c.chooseBinaries(); err != nil {
+		return nil, errors.Join(fmt.Errorf("cache: new: %w", err), c.store.Close())
+	}
 	if opened.warning != nil {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
 	}

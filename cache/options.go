@@ -32,6 +32,18 @@ type Options struct {
 	// $SHADERCACHE_BACKFILL is 1.
 	Backfill bool
 
+	// Binaries chooses whether program binaries are stored and loaded:
+	//
+	//	auto     unless the driver's are known to misbehave, or it refused most of
+	//	         those that it made itself: see binary.Store.SourceOnly
+	//	always   whatever the driver did
+	//	never    programs are made from their sources
+	//
+	// Without binaries a start compiles every program; the driver's own cache, which is
+	// kept in any case, makes that short. Stats.SourceOnly has the reason. Default:
+	// $SHADERCACHE_BINARIES, else auto.
+	Binaries Binaries
+
 	// MemoryOnly keeps nothing on disk. Default: false.
 	MemoryOnly bool
 

@@ -17,6 +17,7 @@ type Stats struct {
 	InUse         int    `json:"in_use"`         // resident programs with handles
 	KeptBytes     int64  `json:"kept_bytes"`     // payloads of evicted programs in memory
 	MemoryOnly    string `json:"memory_only"`    // why there is no store; "" when there is one
+	SourceOnly    string `json:"source_only"`    // why program binaries are not used; "" when they are
 	DriverCache   string `json:"driver_cache"`   // state of the driver's own cache; "" when the device does not know
 }
 
@@ -27,13 +28,16 @@ func (s Stats) String() string {
 	if s.MemoryOnly != "" {
 		line += ", in memory only: " + s.MemoryOnly
 	}
+	if s.SourceOnly != "" {
+		line += ", from sources only: " + s.SourceOnly
+	}
 	return line
 }
 
 // Stats returns the state of the cache and its counters. It touches neither GL
 // nor the disk.
 func (c *Cache) Stats() Stats {
-	s := Stats{MemoryOnly: c.memoryOnly}
+	s := Stats{MemoryOnly: c.memoryOnly, SourceOnly: c.sourceOnly}
 	if state := c.dev.DriverCache(); state != (drivercache.State{}) {
 		s.DriverCache = state.String()
 	}

@@ -27,6 +27,9 @@ type Store interface {
 	// it, and keeps the reason.
 	Reject(key shader.Key, reason string) error
 
+	// SourceOnly returns why binaries of the driver are not worth using, or "".
+	SourceOnly() (reason string)
+
 	// Checked reports whether PutChecked was called for a blob: its program has
 	// passed the check of its source.
 	Checked(blob *binary.Blob) bool
@@ -133,6 +136,9 @@ func (NopStore) Put(*binary.Blob) error { return nil }
 
 // Reject does nothing.
 func (NopStore) Reject(shader.Key, string) error { return nil }
+
+// SourceOnly returns "".
+func (NopStore) SourceOnly() string { return "" }
 
 // Checked returns false.
 func (NopStore) Checked(*binary.Blob) bool { return false }

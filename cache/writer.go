@@ -12,7 +12,7 @@ import (
 // readsBack reports whether the binary of e is to be read back from the driver:
 // for the store, or to be kept in memory.
 func (c *Cache) readsBack(e *entry) bool {
-	return e.origin == Compiled && c.formats && e.storable && (c.hasStore() || c.options.KeepEvictedBytes > 0)
+	return e.origin == Compiled && c.formats && c.sourceOnly == "" && e.storable && (c.hasStore() || c.options.KeepEvictedBytes > 0)
 }
 
 // readBack reads the binary of a program that was compiled, drops the ownership

@@ -20,6 +20,7 @@ one command that fixes it.
                 key, has nothing for this driver, or has another time; how long
                 a pull takes, into a directory that is removed
   programs      damaged, or in quarantine because a process died of them
+  binaries      not used, since the driver refuses its own, or by choice
   hits          programs are stored, yet compiled again and again
   exec          each start of a program of exec --report makes the driver add to
                 its cache

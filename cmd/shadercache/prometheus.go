@@ -18,6 +18,14 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 	for _, f := range r.Fingerprints {
 		m.Sample("program_bytes", float64(f.BlobBytes), "driver", f.Label, "fingerprint", f.Digest.Short())
 	}
+	m.Begin("source_only", "gauge", "1 where the driver's program binaries are not used.")
+	for _, f := range r.Fingerprints {
+		value := 0.0
+		if f.SourceOnly != "" {
+			value = 1
+		}
+		m.Sample("source_only", value, "driver", f.Label, "fingerprint", f.Digest.Short())
+	}
 	m.Add("driver_cache_bytes", "gauge", "Size of the driver's own cache.", float64(r.DriverCacheBytes))
 	m.Add("quarantined_programs", "gauge", "Programs in quarantine.", float64(len(r.Quarantined)))
 	m.Add("suspect_programs", "gauge", "Programs to be tried: a process ended while the driver had them.", float64(len(r.Suspects)))

@@ -85,6 +85,9 @@ type fingerprintLine struct {
 	Programs  int           `json:"programs"`
 	BlobBytes int64         `json:"blob_bytes"` // on disk
 	RawBytes  int64         `json:"raw_bytes"`  // as the driver made them
+
+	// SourceOnly is why its program binaries are not used; "" when they are.
+	SourceOnly string `json:"source_only"`
 }
 
 // startsLine holds the figures of starts.
@@ -275,6 +278,11 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
 	r.BenchBytes = bytesBelow(bench.Dir(path))
 	return r, o.ForStores(dir, func(_ string, store *binary.Store) error {
+		for i := range r.Fingerprints {
+			if r.Fingerprints[i].Digest == store.Fingerprint().Digest() {
+				r.Fingerprints[i].SourceOnly = store.SourceOnly()
+			}
+		}
 		for _, q := range store.Quarantined() {
 			if q.Suspect {
 				r.Suspects = append(r.Suspects, q)
@@ -403,6 +411,11 @@ func (r *statsResult) Print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
 			mark, cli.EscapeName(f.Label), f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
+	}
+	for _, f := range r.Fingerprints {
+		if f.SourceOnly != "" {
+			fmt.Fprintf(w, "\n%s %s, from sources only: %s\n", cli.EscapeName(f.Label), f.Digest.Short(), cli.EscapeName(f.SourceOnly))
+		}
 	}
 	printNotes(w, "in quarantine", r.Quarantined)
 	printNotes(w, "suspects, which the next start tries in a process of their own", r.Suspects)

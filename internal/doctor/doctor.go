@@ -56,7 +56,9 @@ func Examine(o *cli.Options) *Report {
 		r.examineRemote(dir, driver)
 		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)
-		r.examineHits(dir)
+		if !r.examineBinaries(dir, driver) {
+			r.examineHits(dir)
+		}
 		r.examineRuns(dir)
 	}
 	return r
