@@ -24,6 +24,7 @@ import (
 //	    probe.json            measured properties of the driver: see PutProbe
 //	    refusals.json         binaries that the driver refused of late: see SourceOnly
 //	    rejected/             blobs that were damaged or refused, with the reason
+//	    claims                locks on programs that are being compiled: see Claim
 //	    inflight/             programs that a driver works on: see Mark
 //	    quarantine/           programs that were in flight when a process ended
 //	    failed/               sources that do not compile: see PutFailure
@@ -48,6 +49,7 @@ type Store struct {
 
 	marks     crashlog.Log
 	names     nameSync
+	claims    claims
 	recording sync.Mutex // held while the index is written
 	mu        struct {
 		sync.Mutex
@@ -192,9 +194,11 @@ func (s *Store) Put(b *Blob) error {
 }
 
 // Close removes the marks, closes their file, and has the names of new blobs reach the
-// disk. It records nothing. Further calls do nothing. A store that is not closed keeps one file open if Mark was called.
+// disk. It records nothing. Further calls do nothing. A store that is not closed keeps a
+// file open if Mark was called, and one if Claim was.
 func (s *Store) Close() error {
 	s.marks.Close()
+	s.claims.close()
 	s.names.flush()
 	return nil
 }

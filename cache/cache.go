@@ -54,6 +54,7 @@ type Cache struct {
 		unstored int                 // tasks and blobs that the store has not finished
 		queue    []task              // for the store
 		writing  bool                // the writer runs
+		saving   int                 // calls that wait for the writer, whatever Options.Save is
 		warned   map[string]bool     // kinds of failures that were logged
 		closed   bool
 		lost     error // matches shader.ErrContextLost
@@ -230,9 +231,7 @@ func (c *Cache) Close() error {
 // lockIdle locks mu once nothing is being loaded or written.
 func (c *Cache) lockIdle() {
 	c.mu.Lock()
-	for c.mu.unstored > 0 || len(c.mu.loads) > 0 {
-		c.mu.idle.Wait()
-	}
+	c.awaitStored(func() bool { return len(c.mu.loads) == 0 })
 }
 
 // sealAll seals all entries, or none and returns those that have handles.

@@ -80,6 +80,21 @@ type Options struct {
 	MaxDiskFiles int
 	MaxDiskAge   time.Duration
 
+	// Save chooses when programs that were compiled are written to the store. What waits
+	// for SaveAtFlush stays in memory, and is lost when the process ends without Close.
+	// Default: SaveBehind.
+	Save Save
+
+	// ShareCompiles is for processes of one machine that start together and need the same
+	// programs: each is compiled by one of them and loaded by the others. It is how long
+	// nothing may happen before a process compiles what another one is compiling, as when
+	// that one is stopped; it does not wait for more than a compile otherwise. Programs
+	// are compiled one at a time then, where a driver may compile several side by side.
+	// Some seconds are a good choice. It needs SaveBehind, locks of the file system, and
+	// Linux.
+	// Default: 0, each process compiles what it does not find.
+	ShareCompiles time.Duration
+
 	// KeepSources keeps the text of every program beside its binary, some 1 KB
 	// each, for Rebuild and binary.Store.Explain. Default: false.
 	KeepSources bool
