@@ -43,21 +43,24 @@ type Cache struct {
 
 	mu struct {
 		sync.Mutex
-		idle     sync.Cond // a load was completed or a task finished
-		resident residency
-		evicted  evictedBlobs
-		counters pendingCounters
-		loads    map[shader.Key]*load
-		failures failures
-		checked  map[shader.Key]bool // blobs whose program passed the check
-		wrong    map[shader.Key]bool // programs of which a blob gave a wrong answer
-		unstored int                 // tasks and blobs that the store has not finished
-		queue    []task              // for the store
-		writing  bool                // the writer runs
-		saving   int                 // calls that wait for the writer, whatever Options.Save is
-		warned   map[string]bool     // kinds of failures that were logged
-		closed   bool
-		lost     error // matches shader.ErrContextLost
+		idle        sync.Cond // a load was completed or a task finished
+		resident    residency
+		evicted     evictedBlobs
+		counters    pendingCounters
+		loads       map[shader.Key]*load
+		failures    failures
+		checked     map[shader.Key]bool // blobs whose program passed the check
+		wrong       map[shader.Key]bool // programs of which a blob gave a wrong answer
+		unstored    int                 // tasks and blobs that the store has not finished
+		queue       []task              // for the store
+		writing     bool                // the writer runs
+		gpuMemory   GPUMemory           // as of the last query
+		memoryAsked int64               // clock.elapsed of the last query for Options.MinFreeGPUBytes
+
+		saving int             // calls that wait for the writer, whatever Options.Save is
+		warned map[string]bool // kinds of failures that were logged
+		closed bool
+		lost   error // matches shader.ErrContextLost
 	}
 }
 

@@ -136,6 +136,9 @@ func (c *Cache) complete(r result) error {
 		r.entry.endClaim()
 	}
 	c.dropAll(dropped)
+	if err == nil {
+		c.watchMemory()
+	}
 	return err
 }
 

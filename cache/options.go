@@ -59,6 +59,13 @@ type Options struct {
 	// Program.Bytes: GL has no query for the real size. Default: 64 MiB.
 	MaxBytes int64
 
+	// MinFreeGPUBytes evicts programs without handles, the older half of them, when the GPU
+	// has less free memory: other processes use it too. It is looked at when a program is
+	// loaded or compiled, at most once a second, which takes the device's thread a query.
+	// It needs GL_NVX_gpu_memory_info or GL_ATI_meminfo. Default: 0, never; GL_OUT_OF_MEMORY
+	// evicts all idle programs in any case.
+	MinFreeGPUBytes int64
+
 	// KeepEvictedBytes is how many payload bytes of evicted programs stay in
 	// memory, so that these programs are loaded again without the disk. Resident
 	// programs keep their payload too, which takes about Stats.ResidentBytes of

@@ -49,6 +49,7 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 		{"refusals", "Requests for programs in quarantine.", c.Refusals},
 		{"evictions", "Programs evicted from memory.", c.Evictions},
 		{"out_of_memory", "Times that the driver was out of memory.", c.OutOfMemory},
+		{"low_memory", "Times that programs were evicted since the GPU's memory was low.", c.LowMemory},
 		{"stored", "Binaries written.", c.Stored},
 		{"store_failures", "Reads and writes that failed.", c.StoreFailures},
 		{"machine_code_misses", "Programs that were loaded and whose machine code was made again.", c.MachineCodeMisses},

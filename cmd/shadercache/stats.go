@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
@@ -64,6 +65,7 @@ type statsFlags struct {
 type statsResult struct {
 	Dir              string               `json:"dir"` // the cache directory
 	Fingerprints     []fingerprintLine    `json:"fingerprints"`
+	GPUMemory        cache.GPUMemory      `json:"gpu_memory"`         // of all processes; zero where the driver does not say
 	DriverCacheBytes int64                `json:"driver_cache_bytes"` // of the driver's own cache, as a limit counts them
 	BenchBytes       int64                `json:"bench_bytes"`        // of the benchmarks' own cache, in bench/
 	Quarantined      []binary.Quarantined `json:"quarantined"`        // the driver crashed or hung with them
@@ -250,7 +252,7 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	}
 	var current shader.Digest
 	if mark && (len(infos) > 0 || o.Device != "") {
-		if current, err = o.currentDriver(); err != nil {
+		if current, r.GPUMemory, err = o.currentDriver(); err != nil {
 			return nil, err
 		}
 	}
@@ -355,16 +357,16 @@ func newStartsLine(dir *binary.Dir, begin time.Time) startsLine {
 }
 
 // currentDriver returns the digest of the current driver, or one that is no driver's
-// without OpenGL. A --device that cannot be opened is an error.
-func (o *options) currentDriver() (shader.Digest, error) {
-	fingerprint, err := o.CurrentFingerprint()
+// without OpenGL, and the memory of its GPU. A --device that cannot be opened is an error.
+func (o *options) currentDriver() (shader.Digest, cache.GPUMemory, error) {
+	fingerprint, memory, err := o.CurrentGPU()
 	if err != nil && o.Device != "" {
-		return shader.Digest{}, err
+		return shader.Digest{}, memory, err
 	}
 	if err != nil {
 		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
 	}
-	return fingerprint.Digest(), nil
+	return fingerprint.Digest(), memory, nil
 }
 
 func (s *startsLine) Print(w io.Writer) {
@@ -396,6 +398,9 @@ func (r *statsResult) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s of exec --report: the driver read %d entries of its own cache and added %d\n", cli.Plural(r.Exec.Runs, "run"), r.Exec.Read, r.Exec.Added)
 	}
 	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", cli.EscapeName(r.Dir), cli.ReadableBytes(r.DriverCacheBytes))
+	if text := cli.GPUMemoryText(r.GPUMemory); text != "" {
+		fmt.Fprintf(w, "the GPU has %s\n", text)
+	}
 	if r.BenchBytes > 0 {
 		fmt.Fprintf(w, "benchmarks keep %s more in bench/, which clear deletes\n", cli.ReadableBytes(r.BenchBytes))
 	}
