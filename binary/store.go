@@ -91,6 +91,9 @@ func (d *Dir) storeNamed(name string) *Store {
 // Fingerprint returns the fingerprint of the store's driver.
 func (s *Store) Fingerprint() Fingerprint { return s.fingerprint }
 
+// Dir returns the cache directory that the store is in.
+func (s *Store) Dir() *Dir { return s.dir }
+
 // Path returns the directory of the store, which may not exist yet.
 func (s *Store) Path() string { return s.path }
 
