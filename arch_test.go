@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
 	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
-	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli", "remote"},
+	"internal/doctor": {"binary", "cache", "drivercache", "glctx", "internal/cli", "remote"},
 	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader", "trace"},
 	"internal/bench":  {"internal/report", "trace", "server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",

@@ -29,5 +29,7 @@ func isMissing(string) bool { return true }
 
 func driverUUID() string { return "" }
 
+func driverBuild(string) string { return "" }
+
 // SetCrashOutput returns ErrNotBuilt, wrapped.
 func (c *Context) SetCrashOutput(*os.File) error { return errNoCgo() }
