@@ -21,9 +21,12 @@ type Region struct {
 	region *rtrace.Region
 }
 
+// IsOn reports whether Begin measures: t is not nil, or Go's execution tracer runs.
+func IsOn(t Tracer) bool { return t != nil || rtrace.IsEnabled() }
+
 // Begin begins a piece of work of a task, 0 being a new one. t may be nil.
 func Begin(t Tracer, lane Lane, task uint64, name string) Region {
-	if t == nil && !rtrace.IsEnabled() {
+	if !IsOn(t) {
 		return Region{}
 	}
 	return begin(t, lane, task, name)

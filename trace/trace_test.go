@@ -62,6 +62,19 @@ func TestRecorderIsBounded(t *testing.T) {
 	}
 }
 
+// TestJobsDoNotFillARecorder checks that what a start does has room beside any number of jobs.
+func TestJobsDoNotFillARecorder(t *testing.T) {
+	recorder := trace.NewRecorder(10)
+	for range 20 {
+		recorder.Event(trace.Event{Lane: trace.Executor, Name: trace.Batch, Begin: time.Now()})
+	}
+	trace.Instant(recorder, trace.Requests, trace.Unused, "a", "01")
+	events := ours(recorder)
+	if len(events) != 6 || events[5].Name != trace.Unused || recorder.Recording().Dropped != 15 {
+		t.Errorf("%d events and %d dropped: %v", len(events), recorder.Recording().Dropped, events)
+	}
+}
+
 // recorded returns a recording with tasks that overlap, nest and follow one another.
 func recorded() trace.Recording {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
