@@ -25,11 +25,13 @@ var mayImport = map[string][]string{
 	"trace":              {},
 	"internal/report":    {"binary", "drivercache", "trace"},
 	"internal/powercut":  {},
-	"internal/corpus":    {},
-	"internal/portable":  {},
-	"internal/servers":   {"internal/osfile"},
-	"recording/replay":   {"binary", "cache", "cache/isolate", "drivercache", "glctx", "recording", "shader"},
-	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
+
+	"internal/browsertest": {},
+	"internal/corpus":      {},
+	"internal/portable":    {},
+	"internal/servers":     {"internal/osfile"},
+	"recording/replay":     {"binary", "cache", "cache/isolate", "drivercache", "glctx", "recording", "shader"},
+	"remote/remotetest":    {"binary", "internal/servers", "remote", "shader"},
 
 	"recorder":            {"internal/osfile"},
 	"internal/recordtest": {},

@@ -46,12 +46,14 @@ func begin(t Tracer, lane Lane, task uint64, name string) Region {
 	return r
 }
 
-// Begin begins a piece of work within r, on the same goroutine.
+// Begin begins a piece of work within r, on the same goroutine and about the same program.
 func (r *Region) Begin(name string) Region {
 	if r.tracer == nil && r.region == nil {
 		return Region{}
 	}
-	return begin(r.tracer, r.event.Lane, r.event.Task, name)
+	within := begin(r.tracer, r.event.Lane, r.event.Task, name)
+	within.event.Program, within.event.Key = r.event.Program, r.event.Key
+	return within
 }
 
 // About names the program that the work is about.

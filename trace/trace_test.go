@@ -44,7 +44,7 @@ func TestRegions(t *testing.T) {
 	if load.Name != trace.Load || load.Program != "blur" || load.Key != "5e88" || load.Attr("origin") != "disk" {
 		t.Errorf("the outer event is %+v", load)
 	}
-	if read.Name != trace.ReadBlob || read.Attr("bytes") != int64(42) || read.Task != load.Task || read.Lane != load.Lane {
+	if read.Name != trace.ReadBlob || read.Attr("bytes") != int64(42) || read.Program != "blur" || read.Key != "5e88" || read.Task != load.Task || read.Lane != load.Lane {
 		t.Errorf("the inner event is %+v", read)
 	}
 	if read.Begin.Before(load.Begin) || read.End().After(load.End()) {

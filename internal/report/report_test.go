@@ -34,7 +34,7 @@ func started() trace.Recording {
 		event(trace.Requests, 3, trace.Get, "asked", 30, 40, trace.String("origin", "compiled")),
 		event(trace.Loads, 4, trace.Compile, "asked", 32, 36, trace.Int("compile_ns", 6e6), trace.Int("prime_ns", 30e6)),
 		event(trace.Loads, 5, trace.Load, "in time", 40, 5, loaded...),
-		{Lane: trace.Loads, Task: 5, Name: trace.ReadBlob, Begin: at(40), Took: took(2), Attrs: []trace.Attr{trace.Int("bytes", 1000)}},
+		event(trace.Loads, 5, trace.ReadBlob, "in time", 40, 2, trace.Int("bytes", 1000)),
 		event(trace.Requests, 0, trace.FirstUse, "in time", 60, 0),
 		event(trace.Loads, 6, trace.Load, "late", 50, 30, loaded...),
 		event(trace.Requests, 7, trace.Get, "late", 70, 10, trace.String("origin", "resident")),
