@@ -22,8 +22,8 @@ const module = "github.com/shadercache/shadercache"
 var mayImport = map[string][]string{
 	"internal/kernelset": {"cache", "executor", "shader"},
 	"internal/faultgl":   {},
-	"trace":              {},
-	"internal/report":    {"binary", "drivercache", "trace"},
+	"trace":              {"internal/osfile"},
+	"internal/report":    {"binary", "drivercache", "internal/cli", "internal/doctor", "trace"},
 	"internal/powercut":  {},
 
 	"internal/browsertest": {},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/internal/browsertest"
+	"github.com/shadercache/shadercache/internal/doctor"
 	"github.com/shadercache/shadercache/internal/report"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -61,8 +62,8 @@ func recording(n int) trace.Recording {
 func newReport(n int) *report.Report {
 	r := &report.Report{Start: report.New(recording(n)), Before: report.New(recording(n / 2)),
 		Cache: &report.Cache{Dir: "/home/user/.cache/shadercache", Programs: n, ProgramBytes: 123456, DriverBytes: 7654321, LimitBytes: 2 << 30},
-		Checks: []report.Check{{Name: "driver cache", Level: "wrong", Detail: "the driver's own cache is off: MESA_SHADER_CACHE_DISABLE is set, so each start makes all machine code again", Fix: "unset MESA_SHADER_CACHE_DISABLE"},
-			{Name: "directory", Level: "good", Detail: "it can be used"}, {Name: "volume", Level: "note", Detail: "the directory is on a network volume"}}}
+		Checks: []doctor.Finding{{Check: "driver cache", Level: "wrong", Detail: "the driver's own cache is off: MESA_SHADER_CACHE_DISABLE is set, so each start makes all machine code again", Fix: "unset MESA_SHADER_CACHE_DISABLE"},
+			{Check: "directory", Level: "good", Detail: "it can be used"}, {Check: "volume", Level: "note", Detail: "the directory is on a network volume"}}}
 	for i := range 5 {
 		r.Cache.History = append(r.Cache.History, report.Period{Time: recording(0).Began.Add(time.Duration(i) * time.Hour), Driver: "llvmpipe-1f0c3a2b", Starts: 1,
 			Compiles: uint64(5 - i), DiskHits: uint64(i), MadeMillis: 12.5 * float64(i)})

@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"io"
 	"strconv"
+
+	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // pageText is the page: one file, without scripts.
@@ -14,7 +16,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"ms": readableMillis, "rate": readableRate, "bytes": readableBytes,
+	"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes,
 }).Parse(pageText))
 
 // page is what the template shows.

@@ -29,18 +29,6 @@ func readableRate(rate float64) string {
 	return strconv.FormatFloat(100*rate, 'f', 1, 64) + "%"
 }
 
-func readableBytes(n int64) string {
-	switch {
-	case n <= 0:
-		return "0"
-	case n < 1<<20:
-		return strconv.FormatFloat(float64(n)/(1<<10), 'f', 1, 64) + " KiB"
-	case n < 1<<30:
-		return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB"
-	}
-	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB"
-}
-
 // percent returns a share of a whole, for a style.
 func percent(part, whole float64) string {
 	return strconv.FormatFloat(100*part/whole, 'f', 2, 64)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/doctor"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -119,19 +120,19 @@ func TestManifestIsInTheOrderOfUse(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	r := Report{Start: New(started()), Before: New(started()), Cache: &Cache{Dir: "/tmp/<b>"},
-		Checks: []Check{{Name: "driver cache", Level: "wrong", Detail: "off", Fix: "unset MESA_SHADER_CACHE_DISABLE"}}}
+	r := Report{Start: New(started()), Before: New(started()), Cache: &Cache{Dir: "/tmp/<u>"},
+		Checks: []doctor.Finding{{Check: "driver cache", Level: "wrong", Detail: "off", Fix: "unset MESA_SHADER_CACHE_DISABLE"}}}
 	var b bytes.Buffer
 	if err := r.WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"in time", "never preloaded", "never used", "unset MESA_SHADER_CACHE_DISABLE", "/tmp/&lt;b&gt;", `id="compare"`} {
+	for _, want := range []string{"in time", "never preloaded", "never used", "unset MESA_SHADER_CACHE_DISABLE", "/tmp/&lt;u&gt;", `id="compare"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
-	for _, bad := range []string{"<script", "http://", "https://", "<b>", "ZgotmplZ"} {
+	for _, bad := range []string{"<script", "http://", "https://", "<u>", "ZgotmplZ"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page has %q", bad)
 		}
