@@ -30,6 +30,7 @@ type submission struct {
 	untimed     bool          // it is too short for timestamps
 	endsAt      uint32        // ticks that have ended when it has
 	stopAt      time.Time     // when its end was requested; zero: not yet
+	gpuSeen     time.Duration // the GPU's time at Seen, with a Tracer
 }
 
 // submitNext submits the next steps on the way to target.
@@ -179,6 +180,7 @@ func (sc *scheduler) completeOldest(target uint32) (over bool, err error) {
 	moved := v.Most > sc.status.Most
 	since := uint64(progress - min(f.from, progress))
 	sc.measureTime(&f, done)
+	sc.traceTick(&f, done)
 	sc.countTicks(v)
 	sc.endedEarly = since < f.steps && !f.cut
 	sc.advanced = sc.advanced || done > 0

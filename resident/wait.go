@@ -207,6 +207,9 @@ func (sc *scheduler) pollFence(gl *glctx.GL, f *submission, timeout time.Duratio
 	f.reached, f.Seen = true, time.Now()
 	if !f.untimed {
 		f.Begin, f.End = sc.gl.timestamps.read(gl, f.first, f.last)
+		if sc.options.Tracer != nil {
+			f.gpuSeen = gl.GPUTime()
+		}
 	}
 	f.status = sc.words.ReadStatus()
 	return nil
