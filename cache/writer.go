@@ -22,6 +22,8 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 	if !c.readsBack(e) {
 		return
 	}
+	var blob *binary.Blob
+	defer func() { c.options.SingleFlight.end(c, e.key, blob) }()
 	format, payload, err := c.readBinary(ctx, e)
 	e.drop(c.dev)
 	if err != nil {
@@ -34,7 +36,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 		c.mu.Unlock()
 		return
 	}
-	c.writeBlob(e, &binary.Blob{
+	blob = &binary.Blob{
 		Key:          e.key,
 		Fingerprint:  c.driver,
 		Format:       format,
@@ -44,7 +46,8 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 		CompileNanos: e.compileNanos,
 		WorkGroup:    e.program.Interface.WorkGroup,
 		Interface:    e.program.Interface.Digest(),
-	})
+	}
+	c.writeBlob(e, blob)
 }
 
 // writeBlob keeps blob in memory, if its program may be evicted or was, and
