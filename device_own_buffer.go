@@ -163,7 +163,7 @@ func (b *ownBuffer) write(ctx context.Context, offset int, data []byte, next fun
 	if err != nil {
 		return 0, err
 	}
-	if err := b.memory.Upload(ctx, offset, data); err != nil {
+	if err := b.memory.UploadInPieces(ctx, offset, data); err != nil {
 		return 0, ownError(err)
 	}
 	b.mu.version = version
@@ -174,7 +174,7 @@ func (b *ownBuffer) Read(ctx context.Context, offset int, dst []byte) (uint64, e
 	if err := b.check(offset, len(dst)); err != nil {
 		return 0, err
 	}
-	if err := b.memory.Download(ctx, offset, dst); err != nil {
+	if err := b.memory.DownloadInPieces(ctx, offset, dst); err != nil {
 		return 0, ownError(err)
 	}
 	b.mu.Lock()

@@ -52,6 +52,7 @@ var _ shadercache.Device = (*Group)(nil)
 // when the first is open; the others take jobs when they are. It returns the errors of
 // shadercache.OpenAll. Close releases the group.
 func Open(o Options) (*Group, error) {
+	o.Device.NoExecutor = false
 	all, err := shadercache.OpenAll(o.Device)
 	if err != nil {
 		return nil, err

@@ -42,6 +42,35 @@ func Devices() ([]Device, error) {
 	return list, nil
 }
 
+// FindDevice returns the device of a list from Devices with an index or UUID, as
+// Options.Device has it. UUIDs are compared without dashes, case and a leading "GPU-". It
+// returns ErrNoDevice, wrapped, with the known ones.
+func FindDevice(list []Device, name string) (Device, error) {
+	if len(list) == 0 {
+		return Device{}, fmt.Errorf("%w %q: this EGL cannot list devices; leave the device empty", ErrNoDevice, name)
+	}
+	if i, err := strconv.Atoi(name); err == nil && len(name) < 4 {
+		if i < 0 || i >= len(list) {
+			return Device{}, fmt.Errorf("%w %q: there are %d, numbered from 0", ErrNoDevice, name, len(list))
+		}
+		return list[i], nil
+	}
+	var known []string
+	for _, d := range list {
+		if d.UUID != "" && d.UUID == plainUUID(name) {
+			return d, nil
+		}
+		if d.UUID != "" {
+			known = append(known, d.UUID)
+		}
+	}
+	if known == nil {
+		known = []string{"none"}
+	}
+	return Device{}, fmt.Errorf("%w %q: give an index below %d or a UUID (known: %s)",
+		ErrNoDevice, name, len(list), strings.Join(known, ", "))
+}
+
 // locate sets PCI and NUMA from the files of the kernel below root: those of the device's
 // node, else those of NVIDIA's driver, which a container has without a node.
 func (d *Device) locate(root string) {

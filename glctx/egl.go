@@ -119,33 +119,17 @@ func (d eglDevice) candidate() eglCandidate {
 	}
 }
 
-// pickDevice returns the device with an index or UUID. UUIDs are compared without
-// dashes, case and a leading "GPU-".
+// pickDevice returns the device with an index or UUID.
 func pickDevice(name string, devices []eglDevice) (eglDevice, error) {
-	if len(devices) == 0 {
-		return eglDevice{}, fmt.Errorf("%w %q: this EGL cannot list devices; leave the device empty", ErrNoDevice, name)
+	list := make([]Device, len(devices))
+	for i, d := range devices {
+		list[i] = d.Device
 	}
-	if i, err := strconv.Atoi(name); err == nil && len(name) < 4 {
-		if i < 0 || i >= len(devices) {
-			return eglDevice{}, fmt.Errorf("%w %q: there are %d, numbered from 0", ErrNoDevice, name, len(devices))
-		}
-		return devices[i], nil
+	found, err := FindDevice(list, name)
+	if err != nil {
+		return eglDevice{}, err
 	}
-	want := plainUUID(name)
-	known := []string{}
-	for _, d := range devices {
-		if d.UUID != "" && d.UUID == want {
-			return d, nil
-		}
-		if d.UUID != "" {
-			known = append(known, d.UUID)
-		}
-	}
-	if len(known) == 0 {
-		known = []string{"none"}
-	}
-	return eglDevice{}, fmt.Errorf("%w %q: give an index below %d or a UUID (known: %s)",
-		ErrNoDevice, name, len(devices), strings.Join(known, ", "))
+	return devices[found.Index], nil
 }
 
 // open initialises the display, makes a context and makes it current.
