@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"conv2d":          {"devices", ".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "server/client", "shader"},
 	"devices":         {".", "cache", "shader"},
 	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
-	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
+	"demo":            {"devices", ".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
 	"internal/doctor": {"binary", "drivercache", "glctx", "internal/cli", "remote"},
 	"internal/cli":    {"devices", ".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader", "trace"},

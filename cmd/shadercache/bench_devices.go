@@ -22,6 +22,8 @@ Workloads:
          stay on the GPUs
   gemm   a product of square matrices with a side of --matrix, split by rows;
          matrices stay on the GPUs, and from slices, which the host gathers
+  wave   a 3-D wave, --side cells cubed, divided into blocks whose faces go from GPU
+         to GPU in each step; both forms must agree in every bit
 
 One GPU and all are measured in turn, --repeat times; figures are medians. Every
 word of some jobs is checked, and of the others one in 64 KiB; of products a
@@ -48,6 +50,7 @@ func newBenchDevices(o *options) *cobra.Command {
 	flags.Var(&largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
 	flags.IntVar(&b.Images, "images", 64, "images of a convolution")
 	flags.IntVar(&b.Matrix, "matrix", 16384, "side of the matrices")
+	flags.IntVar(&b.Side, "side", 512, "cells of a side of the volume of the wave")
 	flags.IntVar(&b.Programs, "programs", 48, "programs of a start")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if _, err := o.DeviceNames(); err != nil {

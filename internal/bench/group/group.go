@@ -23,11 +23,12 @@ const (
 	Large = "large" // jobs of LargeBytes each way
 	Conv  = "conv"  // convolutions of ResNet, on the devices
 	GEMM  = "gemm"  // a matrix product, on the devices and from slices
+	Wave  = "wave"  // a simulation with faces that go from device to device
 	Start = "start" // processes that load programs
 )
 
 // Workloads are all of them, in the order in which they are measured.
-var Workloads = []string{Start, Small, Large, Conv, GEMM}
+var Workloads = []string{Start, Small, Large, Conv, GEMM, Wave}
 
 // Options configure Run.
 type Options struct {
@@ -38,6 +39,7 @@ type Options struct {
 	LargeBytes   int     // each way, of a large job
 	Images       int     // N of the convolutions
 	Matrix       int     // side of the matrices
+	Side         int     // of the volume of the wave, in cells
 	Programs     int     // of a start
 }
 
@@ -61,6 +63,8 @@ func (o Options) Validate() error {
 		return errors.New("--images must be 1 to 1024")
 	case o.Matrix < 16 || o.Matrix > 20_000 || o.Matrix%4 != 0:
 		return errors.New("--matrix must be a multiple of 4, 16 to 20000")
+	case o.Side < 2 || o.Side > 1024:
+		return errors.New("--side must be 2 to 1024")
 	case o.Programs < 1 || o.Programs > 1000:
 		return errors.New("--programs must be 1 to 1000")
 	}
@@ -111,6 +115,8 @@ func (r *run) measure() error {
 		{Large, executor.Options{SlotBytes: 2 * r.LargeBytes}, func() error { return r.jobs(Large, r.LargeBytes, 1) }},
 		{Conv, executor.Options{}, r.convolutions},
 		{GEMM, executor.Options{}, r.product},
+		// A slot a job: faces go on before the interior is done.
+		{Wave, executor.Options{Depth: 8, SlotBytes: smallBytes, SlotJobs: 1}, r.wave},
 	} {
 		if !slices.Contains(r.Workloads, w.name) {
 			continue

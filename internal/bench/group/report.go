@@ -25,7 +25,7 @@ type Row struct {
 	Unit     string       `json:"unit"`
 	One      stats.Spread `json:"one"`
 	All      stats.Spread `json:"all"`
-	Ratio    float64      `json:"ratio"` // of the medians
+	Ratio    float64      `json:"ratio"`          // of the medians
 	Jobs     []uint64     `json:"jobs,omitempty"` // that the group gave to each device; of rows of jobs
 	Verified bool         `json:"verified"`
 }
