@@ -32,20 +32,27 @@ type flightKey struct {
 	key    shader.Key
 }
 
-// flight is one compile, from its start until its binary was read from the driver.
+// flight is one compile. Its binary is kept until the store has it:
+//
+//	in flight   the owner compiles; others wait for landed
+//	landed      blob is what it made; nil: nothing
+//	stored      other caches over the directory find it there
 type flight struct {
 	owner  *Cache
-	landed chan struct{} // closed when it has ended
-	blob   *binary.Blob  // what it made, set before; nil: none
+	landed chan struct{}
+
+	// Guarded by SingleFlight.mu, and set before landed is closed.
+	blob   *binary.Blob
+	stored bool
 }
 
-// begin returns the flight of a program. Where there is none it starts one for c, which
-// has to end it: then mine is true.
+// begin returns the flight of a program. Where there is none, or a former one of c itself,
+// it starts one, which c has to end: then mine is true.
 func (s *SingleFlight) begin(c *Cache, key shader.Key) (f *flight, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := flightKey{c.driver, key}
-	if f := s.mu.flights[k]; f != nil {
+	if f := s.mu.flights[k]; f != nil && !(f.owner == c && f.hasLanded()) {
 		return f, f.owner == c
 	}
 	f = &flight{owner: c, landed: make(chan struct{})}
@@ -53,8 +60,25 @@ func (s *SingleFlight) begin(c *Cache, key shader.Key) (f *flight, mine bool) {
 	return f, true
 }
 
-// end ends the flight of a program with its binary, or nil, where c has one.
-func (s *SingleFlight) end(c *Cache, key shader.Key, blob *binary.Blob) {
+func (f *flight) hasLanded() bool {
+	select {
+	case <-f.landed:
+		return true
+	default:
+		return false
+	}
+}
+
+// result returns the binary of a flight that has landed, or that the store has it.
+func (s *SingleFlight) result(f *flight) (blob *binary.Blob, stored bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f.blob, f.stored
+}
+
+// land ends the flight of a program that c has started, with its binary, or with nil: then
+// others compile it.
+func (s *SingleFlight) land(c *Cache, key shader.Key, blob *binary.Blob) {
 	if s == nil {
 		return
 	}
@@ -62,12 +86,39 @@ func (s *SingleFlight) end(c *Cache, key shader.Key, blob *binary.Blob) {
 	defer s.mu.Unlock()
 	k := flightKey{c.driver, key}
 	f := s.mu.flights[k]
-	if f == nil || f.owner != c {
+	if f == nil || f.owner != c || f.hasLanded() {
 		return
 	}
-	delete(s.mu.flights, k)
-	f.blob = blob
+	if f.blob = blob; blob == nil {
+		delete(s.mu.flights, k)
+	}
 	close(f.landed)
+}
+
+// store notes that the store of c has the binary of a program, or that it cannot have it.
+func (s *SingleFlight) store(c *Cache, key shader.Key, stored bool) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := flightKey{c.driver, key}
+	f := s.mu.flights[k]
+	if f == nil || f.owner != c || !f.hasLanded() {
+		return
+	}
+	if f.blob, f.stored = nil, stored; !stored {
+		delete(s.mu.flights, k)
+	}
+}
+
+// forget removes a flight that was of no use to c.
+func (s *SingleFlight) forget(c *Cache, key shader.Key, f *flight) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := (flightKey{c.driver, key}); s.mu.flights[k] == f {
+		delete(s.mu.flights, k)
+	}
 }
 
 // compileOrWait is compile for caches of several devices. Programs that no other cache
@@ -106,7 +157,7 @@ func (c *Cache) compileFlights(ctx context.Context, loads []*load, done func(res
 	defer func() {
 		for _, l := range loads {
 			if !compiled[l.src.Key()] {
-				c.options.SingleFlight.end(c, l.src.Key(), nil)
+				c.options.SingleFlight.land(c, l.src.Key(), nil)
 			}
 		}
 	}()
@@ -117,23 +168,34 @@ func (c *Cache) compileFlights(ctx context.Context, loads []*load, done func(res
 }
 
 // awaitFlights waits for the compiles of other caches and loads their binaries. It returns
-// the loads without one.
+// the loads that could not be loaded.
 func (c *Cache) awaitFlights(ctx context.Context, loads []*load, flights []*flight, done func(result)) (missed []*load) {
 	for i, l := range loads {
-		if err := c.awaitClosed(ctx, flights[i].landed); err != nil {
-			done(result{load: l, err: err})
-			continue
+		r := result{load: l}
+		if r.err = c.awaitClosed(ctx, flights[i].landed); r.err == nil {
+			r = c.loadLanded(ctx, l, flights[i])
 		}
-		if flights[i].blob == nil || !c.guard.isLoadable(l.src.Key()) {
-			missed = append(missed, l)
-			continue
-		}
-		r := result{load: l, blob: flights[i].blob}
-		if r.entry, r.err = c.loadBlob(ctx, l.src, r.blob, Memory); r.missed() {
+		if r.missed() {
+			c.options.SingleFlight.forget(c, l.src.Key(), flights[i])
 			missed = append(missed, l)
 			continue
 		}
 		done(r)
 	}
 	return missed
+}
+
+// loadLanded makes the program of l from what a flight made. The result is missed where
+// that was nothing, or the driver does not accept it.
+func (c *Cache) loadLanded(ctx context.Context, l *load, f *flight) result {
+	blob, stored := c.options.SingleFlight.result(f)
+	switch {
+	case stored:
+		return c.loadStored(ctx, l)
+	case blob == nil || !c.guard.isLoadable(l.src.Key()):
+		return result{load: l}
+	}
+	r := result{load: l, blob: blob}
+	r.entry, r.err = c.loadBlob(ctx, l.src, blob, Memory)
+	return r
 }

@@ -22,8 +22,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 	if !c.readsBack(e) {
 		return
 	}
-	var blob *binary.Blob
-	defer func() { c.options.SingleFlight.end(c, e.key, blob) }()
+	defer c.options.SingleFlight.land(c, e.key, nil) // where there is no binary
 	format, payload, err := c.readBinary(ctx, e)
 	e.drop(c.dev)
 	if err != nil {
@@ -36,7 +35,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 		c.mu.Unlock()
 		return
 	}
-	blob = &binary.Blob{
+	blob := &binary.Blob{
 		Key:          e.key,
 		Fingerprint:  c.driver,
 		Format:       format,
@@ -47,6 +46,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 		WorkGroup:    e.program.Interface.WorkGroup,
 		Interface:    e.program.Interface.Digest(),
 	}
+	c.options.SingleFlight.land(c, e.key, blob)
 	c.writeBlob(e, blob)
 }
 
@@ -63,10 +63,15 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 		}
 	}
 	if !c.hasStore() {
+		c.options.SingleFlight.store(c, blob.Key, false)
 		c.finishTask()
 		return
 	}
-	c.enqueue(task{what: "writing", do: func() error { return c.store.Put(blob) }, blob: true})
+	c.enqueue(task{what: "writing", do: func() error {
+		err := c.store.Put(blob)
+		c.options.SingleFlight.store(c, blob.Key, err == nil)
+		return err
+	}, blob: true})
 }
 
 // keepSource has the store keep the text of e. The caller holds mu.
