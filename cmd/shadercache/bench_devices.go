@@ -10,8 +10,8 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const benchDevicesUsage = `Compare several GPUs with the first of them. --device names them: all by default,
-and one that is named twice stands for two, with a context each.
+const benchDevicesUsage = `Compare several GPUs with the first of them. --device names them: all by
+default, and one that is named twice stands for two, with a context each.
 
 Workloads:
   start  processes that load --programs programs, warm: with one GPU, and on all
@@ -22,8 +22,8 @@ Workloads:
          stay on the GPUs
   gemm   a product of square matrices with a side of --matrix, split by rows;
          matrices stay on the GPUs, and from slices, which the host gathers
-  wave   a 3-D wave, --side cells cubed, divided into blocks whose faces go from GPU
-         to GPU in each step; both forms must agree in every bit
+  wave   a 3-D wave, --side cells cubed, divided into blocks whose faces go from
+         GPU to GPU in each step; both forms must agree in every bit
 
 One GPU and all are measured in turn, --repeat times; figures are medians. Every
 word of some jobs is checked, and of the others one in 64 KiB; of products a
@@ -66,9 +66,11 @@ func newBenchDevices(o *options) *cobra.Command {
 func newDevicesChild(o *options) *cobra.Command {
 	programs, first := 0, false
 	cmd := &cobra.Command{
-		Use:    group.ChildCommand,
-		Hidden: true,
-		Args:   cli.UsageArgs(cli.NoArguments),
+		Use:     group.ChildCommand,
+		Short:   "Run one start of bench devices in this process",
+		Hidden:  true,
+		Example: "  shadercache bench devices-child --first",
+		Args:    cli.UsageArgs(cli.NoArguments),
 		RunE: func(*cobra.Command, []string) error {
 			row, err := group.RunChild(&o.Options, programs, first)
 			if err != nil {
@@ -77,7 +79,7 @@ func newDevicesChild(o *options) *cobra.Command {
 			return json.NewEncoder(o.Stdout).Encode(row)
 		},
 	}
-	cmd.Flags().IntVar(&programs, "programs", 48, "")
-	cmd.Flags().BoolVar(&first, "first", false, "")
+	cmd.Flags().IntVar(&programs, "programs", 48, "number of programs")
+	cmd.Flags().BoolVar(&first, "first", false, "on the first GPU alone")
 	return cli.ForSeveral(cmd)
 }
