@@ -16,6 +16,7 @@ func (o Options) startTrace() (Options, *trace.File) {
 		}
 	}
 	o.Context.Tracer, o.Cache.Tracer = o.Tracer, o.Tracer
+	o.Executor.Tracer, o.Remote.Tracer = o.Tracer, o.Tracer
 	return o, file
 }
 
