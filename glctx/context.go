@@ -42,7 +42,8 @@ type Options struct {
 	// Adopt. Default: OpenGL 4.5 or newer, core profile.
 	Kind Kind
 
-	replay bool // the context is for a Replayer
+	replay       bool // the context is for a Replayer
+	timeSoftware bool // WatchTimes measures on software drivers too; for tests
 
 	// Debug requests a debug context and checks for errors after every GL call.
 	// Debug contexts are slower and have a different fingerprint.
