@@ -12,14 +12,15 @@ type performance struct {
 	firstResultNanos int64   // time to the program, and of its first dispatch until that was finished; 0 = unknown
 }
 
-// add keeps the faster of two dispatches: the one with more operations a second, where the
-// caller gave them for both, else the shorter one.
+// add keeps the faster of two dispatches: the one with more operations a second, else the
+// shorter one. One whose operations are known counts more than one, such as that of a check,
+// of which they are not.
 func (p *performance) add(gpuNanos int64, operations float64) {
-	faster := gpuNanos < p.gpuNanos
-	if operations > 0 && p.operations > 0 {
-		faster = operations/float64(gpuNanos) > p.operations/float64(p.gpuNanos)
+	faster := p.gpuNanos == 0 || gpuNanos < p.gpuNanos
+	if operations > 0 || p.operations > 0 {
+		faster = operations/float64(gpuNanos) > p.gflops()
 	}
-	if p.gpuNanos == 0 || faster {
+	if faster {
 		p.gpuNanos, p.operations = gpuNanos, operations
 	}
 }

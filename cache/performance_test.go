@@ -64,6 +64,7 @@ func TestPerformanceIsRecorded(t *testing.T) {
 		d.times(a, 40*time.Microsecond, 0)
 		d.times(a, 20*time.Microsecond, 80_000)
 		d.times(a, 30*time.Microsecond, 240_000) // takes longer and is faster
+		d.times(a, 10*time.Microsecond, 0)       // a check
 		must(t, c.Flush())
 		d.times(b, 7*time.Microsecond, 0)
 		d.times(b, 9*time.Microsecond, math.NaN())
