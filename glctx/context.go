@@ -194,6 +194,7 @@ func (c *Context) setUp() error {
 		return fmt.Errorf("reading the driver's limits: %w", err)
 	}
 	c.info.Fingerprint.DriverUUID = c.gl.driverUUID()
+	c.info.Fingerprint.DriverBuild = driverBuild(c.info.Fingerprint.Version)
 	if !c.info.hasCompute() {
 		return nil
 	}

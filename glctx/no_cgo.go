@@ -23,11 +23,15 @@ func openEGL(Options) (*eglSurface, error) { return nil, errNoCgo() }
 
 func (*eglSurface) close() {}
 
+func listDevices() ([]Device, error) { return nil, errNoCgo() }
+
 func loadBindings() error { return errNoCgo() }
 
 func isMissing(string) bool { return true }
 
 func driverUUID() string { return "" }
+
+func driverBuild(string) string { return "" }
 
 // SetCrashOutput returns ErrNotBuilt, wrapped.
 func (c *Context) SetCrashOutput(*os.File) error { return errNoCgo() }
