@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/internal/style"
 )
 
 // pageText is the page: one file, without scripts.
@@ -16,7 +17,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes,
+	"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes, "style": style.Sheet,
 }).Parse(pageText))
 
 // page is what the template shows.
