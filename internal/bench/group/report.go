@@ -11,11 +11,12 @@ import (
 // Result is what Run measured.
 type Result struct {
 	bench.Header
-	Devices     int        `json:"devices"` // that were compared with the first of them
-	Rows        []Row      `json:"rows"`
-	Starts      []StartRow `json:"starts"`
-	Verified    bool       `json:"verified"` // every result was right
-	Interrupted bool       `json:"interrupted,omitempty"`
+	Devices     int          `json:"devices"` // that were compared with the first of them
+	Rows        []Row        `json:"rows"`
+	Starts      []StartRow   `json:"starts"`
+	Messages    []MessageRow `json:"messages"`
+	Verified    bool         `json:"verified"` // every result was right
+	Interrupted bool         `json:"interrupted,omitempty"`
 }
 
 // Row compares the rate of one device with that of all.
@@ -46,6 +47,17 @@ type StartRow struct {
 	Verified  bool      `json:"verified"`
 }
 
+// MessageRow is the time of a message from one device to another and back.
+type MessageRow struct {
+	Requested  string  `json:"requested"` // strategy of the sessions
+	Got        string  `json:"got"`
+	Why        string  `json:"why,omitempty"` // they differ
+	Median     float64 `json:"median_us"`
+	P99        float64 `json:"p99_us"`
+	RoundTrips int     `json:"round_trips"`
+	Verified   bool    `json:"verified"` // every answer was right
+}
+
 // Print writes the result as a table.
 func (r *Result) Print(w io.Writer) {
 	r.Header.Print(w, fmt.Sprintf("several devices, %d: %s", r.Devices, r.GPU))
@@ -60,6 +72,12 @@ func (r *Result) Print(w io.Writer) {
 	}
 	for _, s := range r.Starts {
 		fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\n", s.Scenario, s.Programs, s.Contexts, s.Opened, s.Loads, s.FirstDone, s.AllDone, s.Compiles)
+	}
+	if len(r.Messages) > 0 {
+		fmt.Fprintln(w, "\nmessage and back by\tgot\tmedian us\tp99 us\tround trips")
+	}
+	for _, m := range r.Messages {
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%.2f\t%d\n", m.Requested, m.Got, m.Median, m.P99, m.RoundTrips)
 	}
 	fmt.Fprintln(w)
 	bench.PrintVerified(w, r.Verified, "all results were right", "RESULTS WERE WRONG")
