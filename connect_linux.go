@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/trace"
 )
 
 func checkServerName(from, name string) error { return socket.CheckName(from, name) }
@@ -20,13 +21,13 @@ const (
 )
 
 // dialServer connects to a server, which it starts where name says so.
-func dialServer(ctx context.Context, name string) (Device, error) {
+func (o Options) dialServer(ctx context.Context, name string) (Device, error) {
 	limit, dial := findTime, client.Dial
-	o := client.Options{Path: name}
+	dialed := client.Options{Path: name}
 	var err error
 	if name == ServerAuto || name == ServerStart {
-		if o.Path, err = socket.DefaultPath(); errors.Is(err, socket.ErrOff) {
-			o.Path, err = socket.UserPath(), nil // the option counts, not the environment
+		if dialed.Path, err = socket.DefaultPath(); errors.Is(err, socket.ErrOff) {
+			dialed.Path, err = socket.UserPath(), nil // the option counts, not the environment
 		}
 	}
 	if name == ServerStart {
@@ -34,17 +35,20 @@ func dialServer(ctx context.Context, name string) (Device, error) {
 			return client.DialOrStart(ctx, o, client.Start{})
 		}
 	}
+	traced, file := o.startTrace()
+	connect := trace.Begin(traced.Tracer, trace.Server, 0, trace.Connect)
+	defer func() { connect.End() }()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var c *client.Client
 	if err == nil {
-		c, err = dial(limited, o)
+		c, err = dial(limited, dialed)
 	}
 	switch {
 	case err == nil:
-		return newServedDevice(c), nil
+		return &servedDevice{c, traced.Tracer, file, o.Logger}, nil
 	case limited.Err() != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("%w: the server at %s did not answer in %v", ErrLost, o.Path, limit)
+		return nil, fmt.Errorf("%w: the server at %s did not answer in %v", ErrLost, dialed.Path, limit)
 	}
 	return nil, servedError(err)
 }

@@ -7,17 +7,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // servedDevice is the GPU of a server.
-type servedDevice struct{ client *client.Client }
-
-func newServedDevice(c *client.Client) *servedDevice { return &servedDevice{c} }
+type servedDevice struct {
+	client *client.Client
+	tracer trace.Tracer
+	file   *trace.File // that the environment asks for; nil: none
+	logger *slog.Logger
+}
 
 // servedKinds are the errors of a server and its client.
 var servedKinds = []errorKind{
@@ -44,7 +49,15 @@ func (d *servedDevice) Name() string { return d.client.Welcome().Device }
 
 func (d *servedDevice) Local() (*GPU, error) { return nil, ErrServed }
 
-func (d *servedDevice) Close() error { return d.client.Close() }
+func (d *servedDevice) Close() error {
+	err := d.client.Close()
+	if d.file != nil {
+		welcome := d.client.Welcome()
+		failed := d.file.Write(trace.String("gpu", welcome.Device), trace.String("server", welcome.Server))
+		warnOfTrace(d.logger, d.file, failed)
+	}
+	return err
+}
 
 func (d *servedDevice) Stats(ctx context.Context) (Stats, error) {
 	stats := Stats{Server: true}
@@ -102,6 +115,11 @@ type servedProgram struct {
 }
 
 func (d *servedDevice) Get(ctx context.Context, source *shader.Source) (Program, error) {
+	get := trace.Begin(d.tracer, trace.Requests, 0, trace.Get)
+	if get.IsOn() {
+		get.About(source.Name(), source.Key().String())
+	}
+	defer func() { get.End() }()
 	p, err := d.client.Program(ctx, source)
 	if err != nil {
 		return nil, servedError(err)

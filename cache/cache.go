@@ -26,6 +26,7 @@ type Cache struct {
 	dev        Device
 	store      Store  // NopStore: memory only
 	memoryOnly string // why there is no store; "" when there is one
+	sourceOnly string // why binaries are not used; "" when they are
 	driver     shader.Digest
 	formats    bool // the driver offers program binaries
 	options    Options
@@ -42,20 +43,24 @@ type Cache struct {
 
 	mu struct {
 		sync.Mutex
-		idle     sync.Cond // a load was completed or a task finished
-		resident residency
-		evicted  evictedBlobs
-		counters pendingCounters
-		loads    map[shader.Key]*load
-		failures failures
-		checked  map[shader.Key]bool // blobs whose program passed the check
-		wrong    map[shader.Key]bool // programs of which a blob gave a wrong answer
-		unstored int                 // tasks and blobs that the store has not finished
-		queue    []task              // for the store
-		writing  bool                // the writer runs
-		warned   map[string]bool     // kinds of failures that were logged
-		closed   bool
-		lost     error // matches shader.ErrContextLost
+		idle        sync.Cond // a load was completed or a task finished
+		resident    residency
+		evicted     evictedBlobs
+		counters    pendingCounters
+		loads       map[shader.Key]*load
+		failures    failures
+		checked     map[shader.Key]bool // blobs whose program passed the check
+		wrong       map[shader.Key]bool // programs of which a blob gave a wrong answer
+		unstored    int                 // tasks and blobs that the store has not finished
+		queue       []task              // for the store
+		writing     bool                // the writer runs
+		gpuMemory   GPUMemory           // as of the last query
+		memoryAsked int64               // clock.elapsed of the last query for Options.MinFreeGPUBytes
+
+		saving int             // calls that wait for the writer, whatever Options.Save is
+		warned map[string]bool // kinds of failures that were logged
+		closed bool
+		lost   error // matches shader.ErrContextLost
 	}
 }
 
@@ -93,6 +98,9 @@ func New(dev Device, o Options) (*Cache, error) {
 		return nil, fmt.Errorf("cache: new: %w", err)
 	}
 	c.store, c.memoryOnly = opened.store, opened.memoryOnly
+	if err := c.chooseBinaries(); err != nil {
+		return nil, errors.Join(fmt.Errorf("cache: new: %w", err), c.store.Close())
+	}
 	if opened.warning != nil {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
 	}
@@ -226,9 +234,7 @@ func (c *Cache) Close() error {
 // lockIdle locks mu once nothing is being loaded or written.
 func (c *Cache) lockIdle() {
 	c.mu.Lock()
-	for c.mu.unstored > 0 || len(c.mu.loads) > 0 {
-		c.mu.idle.Wait()
-	}
+	c.awaitStored(func() bool { return len(c.mu.loads) == 0 })
 }
 
 // sealAll seals all entries, or none and returns those that have handles.

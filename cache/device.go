@@ -66,6 +66,10 @@ type Device interface {
 	// device's thread.
 	SettleDriverCache()
 
+	// GPUMemory returns the memory of the GPU and what of it is free, in bytes; 0 and 0
+	// when the driver does not say. It waits for the device's thread.
+	GPUMemory() (total, free int64)
+
 	// DriverCache returns the state of the driver's own cache; the zero State when
 	// the device does not know. New refuses a directory that is not the one where
 	// it is managed.
@@ -90,6 +94,9 @@ func (NopDevice) WatchFirstDispatch(func(uint32) func()) (stop func()) { return 
 
 // SettleDriverCache does nothing.
 func (NopDevice) SettleDriverCache() {}
+
+// GPUMemory returns 0 and 0.
+func (NopDevice) GPUMemory() (total, free int64) { return 0, 0 }
 
 // DriverCache returns the zero State.
 func (NopDevice) DriverCache() drivercache.State { return drivercache.State{} }

@@ -29,7 +29,8 @@ type entry struct {
 	clock   *clock
 	owners  atomic.Int32
 
-	storable bool // its binary may be read from the driver; set when it was compiled
+	storable bool   // its binary may be read from the driver; set when it was compiled
+	claim    func() // releases the claim on compiling it; nil: there is none
 
 	// firstUse is called when a goroutine's first Get finds the program resident; nil: the
 	// program is not traced, or a Get made it. used: it was called.

@@ -266,6 +266,9 @@ func (p *preload) compileMissed(loads []*load) {
 		} else {
 			p.complete(r)
 		}
+		if p.cache.sharesCompiles() {
+			p.readBackCompiled() // at once: other processes wait for it
+		}
 	}, p.readBackCompiled)
 	for _, r := range wrong {
 		p.complete(p.cache.recheck(p.ctx, r))

@@ -23,9 +23,17 @@ type Store interface {
 	// Put writes a blob, replacing any blob of the same key.
 	Put(blob *binary.Blob) error
 
+	// Claim claims a program for compiling until release is called, and returns false
+	// while another process, or another store of this one, has the claim. It does not
+	// wait. Options.ShareCompiles uses it.
+	Claim(key shader.Key) (release func(), claimed bool)
+
 	// Reject moves the blob of key out of the way, because the driver refused
 	// it, and keeps the reason.
 	Reject(key shader.Key, reason string) error
+
+	// SourceOnly returns why binaries of the driver are not worth using, or "".
+	SourceOnly() (reason string)
 
 	// Checked reports whether PutChecked was called for a blob: its program has
 	// passed the check of its source.
@@ -131,8 +139,14 @@ func (NopStore) Get(shader.Key) (*binary.Blob, error) { return nil, binary.ErrNo
 // Put does nothing.
 func (NopStore) Put(*binary.Blob) error { return nil }
 
+// Claim returns true.
+func (NopStore) Claim(shader.Key) (release func(), claimed bool) { return func() {}, true }
+
 // Reject does nothing.
 func (NopStore) Reject(shader.Key, string) error { return nil }
+
+// SourceOnly returns "".
+func (NopStore) SourceOnly() string { return "" }
 
 // Checked returns false.
 func (NopStore) Checked(*binary.Blob) bool { return false }

@@ -52,7 +52,7 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 	_ = gl.Err() // errors of earlier callbacks
 	r.program, r.values, r.storage = 0, nil, [trackedBindings]binding{}
 	if s.whole != nil {
-		r.wholeBatch(gl, s.whole)
+		r.wholeBatch(gl, s)
 		return gl.Err()
 	}
 	r.poison(gl, s.up)
@@ -72,12 +72,15 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 
 // wholeBatch records a batch with copies by the driver, which are ordered with
 // respect to kernels.
-func (r *recorder) wholeBatch(gl *glctx.GL, b *batch) {
+func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
+	b := s.whole
 	r.poison(gl, b)
 	if b.upBytes() > 0 {
 		gl.Copy(b.slot.up.Buffer, b.upFrom, b.slot.inputs, b.upFrom, b.upBytes())
 	}
+	r.e.markTrace(gl, s, uploadEnd)
 	r.commands(gl, b)
+	r.e.markTrace(gl, s, kernelEnd)
 	if b.downBytes() > 0 || r.wroteMapped {
 		r.synchronize(gl, glctx.BarrierAllKinds)
 		r.wroteMapped = false

@@ -5,6 +5,8 @@ package glctx
 /*
 #cgo CFLAGS: -std=gnu11 -Wall -Wextra
 #cgo LDFLAGS: -ldl -lpthread
+#include <stdlib.h>
+
 #include "loader.h"
 */
 import "C"
@@ -14,6 +16,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/shadercache/shadercache/trace"
 )
@@ -35,6 +38,8 @@ type eglSurface struct {
 	display C.EGLDisplay
 	context C.EGLContext
 	surface C.EGLSurface
+
+	priority Priority // as granted
 }
 
 // eglCandidate is a display on which a context may be possible.
@@ -202,13 +207,22 @@ func noAPI(api API) error {
 // by Kind.Robust only: it adds bounds checks to every kernel.
 func (s *eglSurface) createContext(config C.EGLConfig, o Options) error {
 	const none, badAttribute = 0x3038, "EGL_BAD_ATTRIBUTE"
-	for _, list := range o.Kind.attributes(o.Debug) {
+	extension := C.CString(eglPriorityExtension)
+	defer C.free(unsafe.Pointer(extension))
+	lists, priorities := o.Kind.attributes(o.Debug), C.sc_egl_has(s.display, extension) != 0
+	if priorities {
+		lists = o.Priority.withPriority(lists)
+	}
+	for _, list := range lists {
 		attributes := make([]C.EGLint, 0, len(list)+1)
 		for _, v := range list {
 			attributes = append(attributes, C.EGLint(v))
 		}
 		attributes = append(attributes, none)
 		if s.context = C.sc_egl_create_context(s.display, config, &attributes[0]); s.context != nil {
+			if priorities {
+				s.priority = priorityOf(int32(C.sc_egl_context_value(s.display, s.context, eglPriorityLevel)))
+			}
 			return nil
 		}
 	}

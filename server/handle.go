@@ -31,6 +31,7 @@ func (s *session) canStart(t *task) bool {
 // take performs a request, unless it is answered or its session has ended, and frees it.
 // handling is held.
 func (s *session) take(t *task) {
+	t.times.mark(jobTaken)
 	t.expireIfLate()
 	if s.ctx.Err() == nil && !t.answered.Load() {
 		s.perform(t)

@@ -169,7 +169,7 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File
 		s.backlog.Release(size)
 		closeAll(files)
 		if reply, ok := errors.AsType[*wire.Error](err); ok {
-			s.server.counts.failed.Add(1)
+			s.failed(h.Type, reply)
 			out.put(wire.TypeError, h.Request, reply)
 			out.flush()
 			return nil
@@ -214,6 +214,7 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 		return t, nil
 	}
 	s.mu.jobs++
+	t.times = newJobTimes(s.server.options.Tracer)
 	deadline := wire.Deadline(h.Type, b)
 	if deadline == 0 {
 		deadline = limits.Deadline

@@ -22,6 +22,8 @@ type task struct {
 	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
 	deadline time.Time   // zero: none
 	direct   bool        // the goroutine that submits the job waits for it
+	times    *jobTimes   // nil: not traced
+	program  string      // of a job, for its trace
 
 	ctx    context.Context // ends with a cancel request or the session; nil for timed requests
 	cancel context.CancelFunc
@@ -55,11 +57,12 @@ func (t *task) reply(m wire.Message) { t.send(t.header.Type|wire.ReplyBit, m) }
 
 // fail answers a request that the caller has claimed with an error.
 func (t *task) fail(err error, otherwise wire.Code) {
-	t.s.server.counts.failed.Add(1)
+	reply := asReply(err, otherwise)
+	t.s.failed(t.header.Type, reply)
 	if isLost(err) {
 		t.s.server.lose(err.Error())
 	}
-	t.send(wire.TypeError, asReply(err, otherwise))
+	t.send(wire.TypeError, reply)
 }
 
 func (t *task) send(typ wire.Type, m wire.Message) {

@@ -26,7 +26,7 @@ func (o *Options) ContextOptions() glctx.Options {
 		CacheDir:       o.Dir,
 		Filled:         o.Place().Filled,
 		DriverCacheOff: !bool(o.DriverCache),
-		Tracer:         o.tracer(),
+		Tracer:         o.Tracer(),
 		Logger:         o.Logger(),
 	}
 }
@@ -96,11 +96,30 @@ func (g *GPU) DriverCacheState() string {
 // CurrentFingerprint returns the fingerprint of the driver that Open would use. It does
 // not manage the driver's own cache, so that this process may merge it afterwards.
 func (o *Options) CurrentFingerprint() (binary.Fingerprint, error) {
+	fingerprint, _, err := o.CurrentGPU()
+	return fingerprint, err
+}
+
+// CurrentGPU is CurrentFingerprint with the memory of the GPU.
+func (o *Options) CurrentGPU() (binary.Fingerprint, cache.GPUMemory, error) {
+	var memory cache.GPUMemory
 	options := o.ContextOptions()
 	options.DriverCacheOff = true
 	context, err := glctx.Open(options)
 	if err != nil {
-		return binary.Fingerprint{}, fmt.Errorf("the current driver cannot be identified: %w", err)
+		return binary.Fingerprint{}, memory, fmt.Errorf("the current driver cannot be identified: %w", err)
 	}
-	return context.Fingerprint(), context.Close()
+	memory.Total, memory.Free = context.GPUMemory()
+	return context.Fingerprint(), memory, context.Close()
+}
+
+// GPUMemoryText describes the memory of a GPU, and returns "" where it is not known.
+func GPUMemoryText(m cache.GPUMemory) string {
+	switch {
+	case m == cache.GPUMemory{}:
+		return ""
+	case m.Total == 0:
+		return ReadableBytes(m.Free) + " free"
+	}
+	return fmt.Sprintf("%s free of %s", ReadableBytes(m.Free), ReadableBytes(m.Total))
 }

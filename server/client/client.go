@@ -42,8 +42,7 @@ type Client struct {
 	slots   chan struct{} // one for each unanswered job that the server allows
 	staging staging
 
-	spins    atomic.Bool // a goroutine that waits spins first: there is a ring, and CPUs for it
-	spinning atomic.Bool // one does
+	polled atomic.Pointer[clientRing] // a goroutine that waits polls it first; nil: no ring, or few CPUs
 
 	sending struct {
 		sync.Mutex
@@ -246,8 +245,8 @@ func (c *Client) read() {
 	}
 }
 
-// answer passes a reply to its call.
-func (c *Client) answer(h wire.Header, body []byte) {
+// answer passes a reply to its call, and reports whether a goroutine sleeps until then.
+func (c *Client) answer(h wire.Header, body []byte) (woke bool) {
 	c.mu.Lock()
 	waiting := c.mu.calls[h.Request]
 	delete(c.mu.calls, h.Request)
@@ -261,6 +260,7 @@ func (c *Client) answer(h wire.Header, body []byte) {
 	default:
 		waiting.finish(body, nil)
 	}
+	return waiting != nil && waiting.awaited.Load()
 }
 
 func decodeError(body []byte) error {
