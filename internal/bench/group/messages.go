@@ -13,9 +13,6 @@ import (
 // answerTimeout is how long an answer may take before a row fails.
 const answerTimeout = 10 * time.Second
 
-// mostMessages bounds the round trips of a row.
-const mostMessages = 50_000
-
 // messages measures a message from a session on the first device to one on the second and
 // back, for each way to run sessions.
 func (r *run) messages() error {
@@ -31,48 +28,96 @@ func (r *run) messages() error {
 	return nil
 }
 
-// pingPong adds the row of a strategy.
+// pingPong adds the row of a strategy: the sessions forward their messages to each other.
 func (r *run) pingPong(k resident.Kernel, strategy resident.Strategy) (err error) {
-	var sessions [2]*resident.Session
-	for i := range sessions {
-		s, err := r.session(i%r.group.Len(), k, strategy)
-		if err != nil {
+	var pair [2]*resident.Session
+	for i := range pair {
+		if pair[i], err = r.session(i%r.group.Len(), k, strategy); err != nil {
 			return err
 		}
-		defer s.Close()
-		if sessions[i] = s; s.Start(0) != nil {
-			return s.Err()
+		defer pair[i].Close()
+	}
+	for i, s := range pair {
+		if err := errors.Join(s.Start(0), s.Forward(messageKind, pair[1-i], 0)); err != nil {
+			return err
 		}
 	}
-	mode := sessions[0].Mode()
-	row := MessageRow{Requested: mode.Requested.String(), Got: mode.Actual.String(), Why: mode.Reason, Verified: true}
-	var times []time.Duration
-	value := uint32(1)
-	for began := time.Now(); len(times) < mostMessages && time.Since(began).Seconds() < r.Seconds+warmSeconds; {
-		start := time.Now()
-		for _, s := range sessions {
-			// Each answers with three times what it got, plus one: see resident.Echo.
-			got, err := ask(r.ctx, s, resident.Message{Kind: 9, A: value, B: ^value})
-			if err != nil {
-				return err
-			}
-			row.Verified = row.Verified && got.A == 3*value+1 && got.B == ^value
-			value = got.A
-		}
-		if start.Sub(began).Seconds() > warmSeconds {
-			times = append(times, time.Since(start))
-		}
+	mode := pair[0].Mode()
+	row := MessageRow{Requested: mode.Requested.String(), Got: mode.Actual.String(), Why: mode.Reason}
+	if err := pair[0].Send(resident.Message{Kind: messageKind, A: 1, B: messageMark}); err != nil {
+		return err
 	}
-	for _, s := range sessions {
-		if _, stopErr := s.Stop(r.ctx); stopErr != nil {
-			err = errors.Join(err, stopErr)
-		}
+	r.pause(warmSeconds)
+	before, began := forwarded(pair), time.Now()
+	r.pause(r.Seconds)
+	row.RoundTrips = int(forwarded(pair)-before) / len(pair)
+	row.Micros = stats.Micros(time.Since(began)) / float64(max(1, row.RoundTrips))
+	if row.Verified, err = r.endPingPong(pair); err != nil {
+		return err
 	}
-	latencies := stats.NewLatencies(times)
-	row.Median, row.P99, row.RoundTrips = stats.Micros(latencies.Median), stats.Micros(latencies.P99), len(times)
 	r.result.Messages = append(r.result.Messages, row)
 	r.result.Verified = r.result.Verified && row.Verified
-	return err
+	return nil
+}
+
+const (
+	messageKind = 9
+	messageMark = 0x5eed
+)
+
+// endPingPong ends the forwarding and reports whether the last message, which then comes to
+// the host, was answered as often as it was forwarded: each answer is three times what came,
+// plus one, see resident.Echo.
+func (r *run) endPingPong(pair [2]*resident.Session) (bool, error) {
+	for _, s := range pair {
+		if err := s.Forward(messageKind, nil, 0); err != nil {
+			return false, err
+		}
+	}
+	m, err := receiveLast(r.ctx, pair)
+	if err != nil {
+		return false, err
+	}
+	want := uint32(1)
+	for range forwarded(pair) + 1 {
+		want = 3*want + 1
+	}
+	for _, s := range pair {
+		if _, err := s.Stop(r.ctx); err != nil {
+			return false, err
+		}
+	}
+	return m.A == want && m.B == messageMark, nil
+}
+
+// forwarded returns the messages that went from one session to the other.
+func forwarded(pair [2]*resident.Session) uint64 {
+	return pair[0].Stats().Forwarded + pair[1].Stats().Forwarded
+}
+
+// pause waits for a time, or for an interrupt.
+func (r *run) pause(seconds float64) {
+	select {
+	case <-time.After(time.Duration(seconds * float64(time.Second))):
+	case <-r.ctx.Done():
+	}
+}
+
+// receiveLast waits for the message, at either session.
+func receiveLast(ctx context.Context, pair [2]*resident.Session) (resident.Message, error) {
+	for began := time.Now(); ; {
+		for _, s := range pair {
+			if m, ok := s.TryReceive(); ok {
+				return m, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return resident.Message{}, ctx.Err()
+		}
+		if time.Since(began) > answerTimeout {
+			return resident.Message{}, errors.Join(fmt.Errorf("no answer within %v", answerTimeout), pair[0].Err(), pair[1].Err())
+		}
+	}
 }
 
 // warmSeconds is the time before a GPU runs at its full clock.
@@ -93,24 +138,4 @@ func (r *run) session(rank int, k resident.Kernel, strategy resident.Strategy) (
 		return nil, err
 	}
 	return resident.New(r.ctx, gpu.Context, gpu.Cache, k, resident.Options{Strategy: strategy, Poll: 1, Capabilities: caps})
-}
-
-// ask sends a message and spins until the answer is there.
-func ask(ctx context.Context, s *resident.Session, m resident.Message) (resident.Message, error) {
-	if err := s.Send(m); err != nil {
-		return resident.Message{}, err
-	}
-	for began := time.Now(); ; {
-		for range 1024 {
-			if m, ok := s.TryReceive(); ok {
-				return m, nil
-			}
-		}
-		if ctx.Err() != nil {
-			return m, ctx.Err()
-		}
-		if time.Since(began) > answerTimeout {
-			return m, errors.Join(fmt.Errorf("no answer within %v", answerTimeout), s.Err())
-		}
-	}
 }
