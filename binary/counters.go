@@ -31,6 +31,7 @@ type Counters struct {
 	Evictions     uint64 `json:"evictions"`      // programs evicted from memory
 	OverCapacity  uint64 `json:"over_capacity"`  // every program was in use, so the limit was exceeded
 	OutOfMemory   uint64 `json:"out_of_memory"`  // GL_OUT_OF_MEMORY errors
+	LowMemory     uint64 `json:"low_memory"`     // times that the GPU's memory was low and programs were evicted
 	Stored        uint64 `json:"stored"`         // blobs written
 	Backfilled    uint64 `json:"backfilled"`     // blobs copied from an upstream directory
 	StoreFailures uint64 `json:"store_failures"` // reads or writes that failed; none is fatal
@@ -67,6 +68,7 @@ func (c *Counters) Add(o Counters) {
 	c.Evictions += o.Evictions
 	c.OverCapacity += o.OverCapacity
 	c.OutOfMemory += o.OutOfMemory
+	c.LowMemory += o.LowMemory
 	c.Stored += o.Stored
 	c.Backfilled += o.Backfilled
 	c.StoreFailures += o.StoreFailures

@@ -18,23 +18,25 @@ const fingerprintSchema = 1
 //	field       from                                    why
 //	Vendor      GL_VENDOR
 //	Renderer    GL_RENDERER                             the GPU model; for llvmpipe also LLVM and vector width
-//	Version     GL_VERSION                              carries the driver build
+//	Version     GL_VERSION                              carries the driver version
 //	GLSL        GL_SHADING_LANGUAGE_VERSION
-//	DriverUUID  GL_DRIVER_UUID_EXT, else ""             changes with the driver build
+//	DriverUUID  GL_DRIVER_UUID_EXT, else ""             changes with the driver build, but not on llvmpipe
+//	DriverBuild ELF build id of the driver, for Mesa    two builds of a version refuse each other's binaries
 //	Profile     GL_CONTEXT_PROFILE_MASK                 code differs by profile
 //	Flags       GL_CONTEXT_FLAGS                        debug and robust contexts generate other code
 //	Formats     GL_PROGRAM_BINARY_FORMATS, sorted       what the driver can load
 //	PointerBits size of a pointer of this process       32- and 64-bit drivers do not mix
 type Fingerprint struct {
-	Vendor      string   `json:"vendor"`                // GL_VENDOR
-	Renderer    string   `json:"renderer"`              // GL_RENDERER
-	Version     string   `json:"version"`               // GL_VERSION
-	GLSL        string   `json:"glsl"`                  // GL_SHADING_LANGUAGE_VERSION
-	DriverUUID  string   `json:"driver_uuid,omitempty"` // GL_DRIVER_UUID_EXT, where the driver has one
-	Profile     uint32   `json:"profile"`               // GL_CONTEXT_PROFILE_MASK
-	Flags       uint32   `json:"flags"`                 // GL_CONTEXT_FLAGS
-	Formats     []uint32 `json:"formats"`               // program binary formats
-	PointerBits int      `json:"pointer_bits"`          // of the process
+	Vendor      string   `json:"vendor"`                 // GL_VENDOR
+	Renderer    string   `json:"renderer"`               // GL_RENDERER
+	Version     string   `json:"version"`                // GL_VERSION
+	GLSL        string   `json:"glsl"`                   // GL_SHADING_LANGUAGE_VERSION
+	DriverUUID  string   `json:"driver_uuid,omitempty"`  // GL_DRIVER_UUID_EXT, where the driver has one
+	DriverBuild string   `json:"driver_build,omitempty"` // ELF build id of the driver's library, for Mesa
+	Profile     uint32   `json:"profile"`                // GL_CONTEXT_PROFILE_MASK
+	Flags       uint32   `json:"flags"`                  // GL_CONTEXT_FLAGS
+	Formats     []uint32 `json:"formats"`                // program binary formats
+	PointerBits int      `json:"pointer_bits"`           // of the process
 }
 
 // Digest returns the SHA-256 of all fields. Drivers are equal if their digests are.
@@ -53,6 +55,9 @@ func (f Fingerprint) Digest() shader.Digest {
 		h.Number(uint64(format))
 	}
 	h.Number(uint64(f.PointerBits))
+	if f.DriverBuild != "" { // a later field: without it the digest is the older one
+		h.Text(f.DriverBuild)
+	}
 	return h.Digest()
 }
 
@@ -100,6 +105,7 @@ func (f Fingerprint) Diff(other Fingerprint) []FieldDiff {
 	differ("version", f.Version, other.Version)
 	differ("glsl", f.GLSL, other.GLSL)
 	differ("driver_uuid", f.DriverUUID, other.DriverUUID)
+	differ("driver_build", f.DriverBuild, other.DriverBuild)
 	differ("profile", fmt.Sprintf("%#x", f.Profile), fmt.Sprintf("%#x", other.Profile))
 	differ("flags", fmt.Sprintf("%#x", f.Flags), fmt.Sprintf("%#x", other.Flags))
 	differ("formats", fmt.Sprintf("%#x", f.Formats), fmt.Sprintf("%#x", other.Formats))

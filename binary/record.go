@@ -50,6 +50,7 @@ func (s *Store) record(uses []Use, counters Counters) error {
 		return err
 	}
 	s.recordStarts(counters)
+	s.recordRefusals(counters)
 	return nil
 }
 

@@ -22,7 +22,9 @@ import (
 //	    pending/              what the index does not have yet: see Record
 //	    manifest.json         the same for people and scripts
 //	    probe.json            measured properties of the driver: see PutProbe
+//	    refusals.json         binaries that the driver refused of late: see SourceOnly
 //	    rejected/             blobs that were damaged or refused, with the reason
+//	    claims                locks on programs that are being compiled: see Claim
 //	    inflight/             programs that a driver works on: see Mark
 //	    quarantine/           programs that were in flight when a process ended
 //	    failed/               sources that do not compile: see PutFailure
@@ -47,6 +49,7 @@ type Store struct {
 
 	marks     crashlog.Log
 	names     nameSync
+	claims    claims
 	recording sync.Mutex // held while the index is written
 	mu        struct {
 		sync.Mutex
@@ -87,6 +90,9 @@ func (d *Dir) storeNamed(name string) *Store {
 
 // Fingerprint returns the fingerprint of the store's driver.
 func (s *Store) Fingerprint() Fingerprint { return s.fingerprint }
+
+// Dir returns the cache directory that the store is in.
+func (s *Store) Dir() *Dir { return s.dir }
 
 // Path returns the directory of the store, which may not exist yet.
 func (s *Store) Path() string { return s.path }
@@ -191,9 +197,11 @@ func (s *Store) Put(b *Blob) error {
 }
 
 // Close removes the marks, closes their file, and has the names of new blobs reach the
-// disk. It records nothing. Further calls do nothing. A store that is not closed keeps one file open if Mark was called.
+// disk. It records nothing. Further calls do nothing. A store that is not closed keeps a
+// file open if Mark was called, and one if Claim was.
 func (s *Store) Close() error {
 	s.marks.Close()
+	s.claims.close()
 	s.names.flush()
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 const (
 	upstreamEnvironment = "SHADERCACHE_UPSTREAM"
 	backfillEnvironment = "SHADERCACHE_BACKFILL"
+	binariesEnvironment = "SHADERCACHE_BINARIES"
 )
 
 // DefaultUpstream returns $SHADERCACHE_UPSTREAM: a second cache directory that is only
@@ -21,6 +22,10 @@ func DefaultUpstream() string { return os.Getenv(upstreamEnvironment) }
 // DefaultBackfill reports whether $SHADERCACHE_BACKFILL is 1: programs that are found in
 // the upstream directory are copied.
 func DefaultBackfill() bool { return os.Getenv(backfillEnvironment) == "1" }
+
+// DefaultBinaries returns $SHADERCACHE_BINARIES: auto, always or never; "" = not set. See
+// cache.Options.Binaries.
+func DefaultBinaries() string { return os.Getenv(binariesEnvironment) }
 
 // OpenUpstream opens a cache directory that is only read. The directory must exist, and
 // may belong to root; the other rules of OpenDir apply, and an error matches ErrUnsafeDir

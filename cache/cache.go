@@ -24,8 +24,10 @@ import (
 //	recording   held by Flush, Prune and Close while they use the store's index
 type Cache struct {
 	dev        Device
-	store      Store  // NopStore: memory only
-	memoryOnly string // why there is no store; "" when there is one
+	history    *history // nil: none is recorded
+	store      Store    // NopStore: memory only
+	memoryOnly string   // why there is no store; "" when there is one
+	sourceOnly string   // why binaries are not used; "" when they are
 	driver     shader.Digest
 	formats    bool // the driver offers program binaries
 	options    Options
@@ -42,20 +44,24 @@ type Cache struct {
 
 	mu struct {
 		sync.Mutex
-		idle     sync.Cond // a load was completed or a task finished
-		resident residency
-		evicted  evictedBlobs
-		counters pendingCounters
-		loads    map[shader.Key]*load
-		failures failures
-		checked  map[shader.Key]bool // blobs whose program passed the check
-		wrong    map[shader.Key]bool // programs of which a blob gave a wrong answer
-		unstored int                 // tasks and blobs that the store has not finished
-		queue    []task              // for the store
-		writing  bool                // the writer runs
-		warned   map[string]bool     // kinds of failures that were logged
-		closed   bool
-		lost     error // matches shader.ErrContextLost
+		idle        sync.Cond // a load was completed or a task finished
+		resident    residency
+		evicted     evictedBlobs
+		counters    pendingCounters
+		loads       map[shader.Key]*load
+		failures    failures
+		checked     map[shader.Key]bool // blobs whose program passed the check
+		wrong       map[shader.Key]bool // programs of which a blob gave a wrong answer
+		unstored    int                 // tasks and blobs that the store has not finished
+		queue       []task              // for the store
+		writing     bool                // the writer runs
+		gpuMemory   GPUMemory           // as of the last query
+		memoryAsked int64               // clock.elapsed of the last query for Options.MinFreeGPUBytes
+
+		saving int             // calls that wait for the writer, whatever Options.Save is
+		warned map[string]bool // kinds of failures that were logged
+		closed bool
+		lost   error // matches shader.ErrContextLost
 	}
 }
 
@@ -93,6 +99,9 @@ func New(dev Device, o Options) (*Cache, error) {
 		return nil, fmt.Errorf("cache: new: %w", err)
 	}
 	c.store, c.memoryOnly = opened.store, opened.memoryOnly
+	if err := c.chooseBinaries(); err != nil {
+		return nil, errors.Join(fmt.Errorf("cache: new: %w", err), c.store.Close())
+	}
 	if opened.warning != nil {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
 	}
@@ -104,7 +113,11 @@ func New(dev Device, o Options) (*Cache, error) {
 	}
 	c.stopWatching = func() {}
 	if c.hasStore() {
-		c.stopWatching = dev.WatchFirstDispatch(c.watchFirstDispatch)
+		stopFirst, stopTimes := dev.WatchFirstDispatch(c.watchFirstDispatch), dev.WatchTimes(c.addTime)
+		c.stopWatching = func() {
+			stopFirst()
+			stopTimes()
+		}
 	}
 	if o.RecordCrashes {
 		c.recordCrashes()
@@ -115,6 +128,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	} else if c.memoryOnly != memoryOnlyRequested {
 		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
 	}
+	c.startHistory()
 	c.startFilling(opened.upstream)
 	return c, nil
 }
@@ -217,6 +231,7 @@ func (c *Cache) Close() error {
 	c.dev.PollWhile(c.background.Wait)
 	c.recording.Lock()
 	defer c.recording.Unlock()
+	c.putHistory()
 	if err := errors.Join(c.recordLast(), c.store.Close()); err != nil {
 		return fmt.Errorf("cache: close: %w", err)
 	}
@@ -226,9 +241,7 @@ func (c *Cache) Close() error {
 // lockIdle locks mu once nothing is being loaded or written.
 func (c *Cache) lockIdle() {
 	c.mu.Lock()
-	for c.mu.unstored > 0 || len(c.mu.loads) > 0 {
-		c.mu.idle.Wait()
-	}
+	c.awaitStored(func() bool { return len(c.mu.loads) == 0 })
 }
 
 // sealAll seals all entries, or none and returns those that have handles.

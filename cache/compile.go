@@ -11,7 +11,7 @@ import (
 // compileLoad completes l by compiling, and has the new binary stored.
 func (c *Cache) compileLoad(ctx context.Context, l *load) {
 	var r result
-	c.compile(ctx, []*load{l}, func(compiled result) { r = compiled })
+	c.compileOrWait(ctx, []*load{l}, func(compiled result) { r = compiled }, func() {})
 	if c.needsRecheck(r) {
 		r = c.recheck(ctx, r)
 	}
@@ -21,11 +21,20 @@ func (c *Cache) compileLoad(ctx context.Context, l *load) {
 	}
 }
 
-// compile compiles the sources of loads side by side and calls done with each
-// result as soon as there is one, on the calling goroutine. Sources that are
-// quarantined or known to fail do not reach the device; suspects are compiled
-// one at a time.
+// compile compiles the sources of loads and calls done with each result as soon as there
+// is one, on the calling goroutine. With Options.ShareCompiles, results may be loaded from
+// what another process compiled meanwhile.
 func (c *Cache) compile(ctx context.Context, loads []*load, done func(result)) {
+	if c.sharesCompiles() {
+		c.compileShared(ctx, loads, done)
+	} else {
+		c.compileAll(ctx, loads, done)
+	}
+}
+
+// compileAll compiles the sources of loads side by side. Sources that are quarantined or
+// known to fail do not reach the device; suspects are compiled one at a time.
+func (c *Cache) compileAll(ctx context.Context, loads []*load, done func(result)) {
 	var together []*load
 	for _, l := range loads {
 		if err := c.refusal(l.src); err != nil {

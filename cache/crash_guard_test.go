@@ -28,6 +28,7 @@ const (
 // the environment variable with its arguments.
 var inChild = map[string]func(args []string){
 	crashEnvironment: func(args []string) { crash(args[0], args[1], args[2:]) },
+	shareEnvironment: func(args []string) { shareWork(args[0]) },
 	workEnvironment: func(args []string) {
 		seed, _ := strconv.Atoi(args[1])
 		workOnOneDirectory(args[0], uint64(seed))

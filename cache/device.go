@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
@@ -61,10 +62,19 @@ type Device interface {
 	// has finished. stop ends it.
 	WatchFirstDispatch(watch func(program uint32) (done func())) (stop func())
 
+	// WatchTimes calls watch with the device's time for the first dispatches of each
+	// program that it made, on its thread, where it can measure that, and with the
+	// number of their operations, 0 where it is not known. stop ends it.
+	WatchTimes(watch func(program uint32, gpu time.Duration, operations float64)) (stop func())
+
 	// SettleDriverCache waits until the driver has written its own cache, at most
 	// seconds: then shader.Program.MachineCode is complete. It does not need the
 	// device's thread.
 	SettleDriverCache()
+
+	// GPUMemory returns the memory of the GPU and what of it is free, in bytes; 0 and 0
+	// when the driver does not say. It waits for the device's thread.
+	GPUMemory() (total, free int64)
 
 	// DriverCache returns the state of the driver's own cache; the zero State when
 	// the device does not know. New refuses a directory that is not the one where
@@ -88,8 +98,14 @@ func (NopDevice) SetCrashOutput(*os.File) error { return nil }
 // WatchFirstDispatch does nothing.
 func (NopDevice) WatchFirstDispatch(func(uint32) func()) (stop func()) { return func() {} }
 
+// WatchTimes does nothing.
+func (NopDevice) WatchTimes(func(uint32, time.Duration, float64)) (stop func()) { return func() {} }
+
 // SettleDriverCache does nothing.
 func (NopDevice) SettleDriverCache() {}
+
+// GPUMemory returns 0 and 0.
+func (NopDevice) GPUMemory() (total, free int64) { return 0, 0 }
 
 // DriverCache returns the zero State.
 func (NopDevice) DriverCache() drivercache.State { return drivercache.State{} }

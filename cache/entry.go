@@ -29,7 +29,8 @@ type entry struct {
 	clock   *clock
 	owners  atomic.Int32
 
-	storable bool // its binary may be read from the driver; set when it was compiled
+	storable bool   // its binary may be read from the driver; set when it was compiled
+	claim    func() // releases the claim on compiling it; nil: there is none
 
 	// firstUse is called when a goroutine's first Get finds the program resident; nil: the
 	// program is not traced, or a Get made it. used: it was called.
@@ -45,8 +46,9 @@ type entry struct {
 	unchecked   *binary.Blob // what the program was loaded from, if CheckTogether is to check it
 	recheck     bool         // it was compiled, because its blob gave a wrong answer, and CheckTogether is to check it
 	evicted     bool
-	storeOnly   bool   // made for the store and never resident
-	placed      int64  // last use as of the last residency.updateOrder
+	storeOnly   bool  // made for the store and never resident
+	placed      int64 // last use as of the last residency.updateOrder
+	performance performance
 	countedHits uint64 // hits as of the last pendingCounters.collect
 	countedUse  int64  // last use as of the same
 }
@@ -182,7 +184,7 @@ func (e *entry) drop(dev Device) {
 	}
 }
 
-// use returns what the store records about the program.
+// use returns what the store records about the program. The caller holds Cache.mu.
 func (e *entry) use() binary.Use {
 	return binary.Use{
 		Key:          e.key,
@@ -190,5 +192,9 @@ func (e *entry) use() binary.Use {
 		LastUse:      e.lastUseTime(),
 		CompileNanos: e.compileNanos,
 		LoadNanos:    e.loadNanos,
+
+		GPUNanos:         e.performance.gpuNanos,
+		GFLOPS:           e.performance.gflops(),
+		FirstResultNanos: e.performance.firstResultNanos,
 	}
 }

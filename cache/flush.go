@@ -21,8 +21,8 @@ func (c *Cache) Flush() error {
 	return nil
 }
 
-// WaitStored waits until every program compiled so far is stored, or could not be. It
-// records no statistics: Flush and Close do.
+// WaitStored waits until every program compiled so far is stored, or could not be, also
+// with SaveAtFlush. It records no statistics: Flush and Close do.
 func (c *Cache) WaitStored() { c.waitStored() }
 
 // Prune deletes blobs and driver cache files by age and size; resident programs

@@ -45,7 +45,7 @@ func (c *Cache) loadStored(ctx context.Context, l *load) result {
 // findBlob returns the blob of a key and where it was, or nil. A store that
 // fails or has damaged bytes is counted and is a miss.
 func (c *Cache) findBlob(key shader.Key) (*binary.Blob, Origin) {
-	if !c.guard.isLoadable(key) {
+	if c.sourceOnly != "" || !c.guard.isLoadable(key) {
 		return nil, 0
 	}
 	c.mu.Lock()

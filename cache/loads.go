@@ -132,7 +132,13 @@ func (c *Cache) complete(r result) error {
 	}
 	c.publish(r.load, err)
 	c.mu.Unlock()
+	if r.entry != nil && !c.readsBack(r.entry) {
+		r.entry.endClaim()
+	}
 	c.dropAll(dropped)
+	if err == nil {
+		c.watchMemory()
+	}
 	return err
 }
 

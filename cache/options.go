@@ -32,6 +32,18 @@ type Options struct {
 	// $SHADERCACHE_BACKFILL is 1.
 	Backfill bool
 
+	// Binaries chooses whether program binaries are stored and loaded:
+	//
+	//	auto     unless the driver's are known to misbehave, or it refused most of
+	//	         those that it made itself: see binary.Store.SourceOnly
+	//	always   whatever the driver did
+	//	never    programs are made from their sources
+	//
+	// Without binaries a start compiles every program; the driver's own cache, which is
+	// kept in any case, makes that short. Stats.SourceOnly has the reason. Default:
+	// $SHADERCACHE_BINARIES, else auto.
+	Binaries Binaries
+
 	// MemoryOnly keeps nothing on disk. Default: false.
 	MemoryOnly bool
 
@@ -46,6 +58,13 @@ type Options struct {
 	// MaxBytes is how many bytes of programs stay resident, as measured by
 	// Program.Bytes: GL has no query for the real size. Default: 64 MiB.
 	MaxBytes int64
+
+	// MinFreeGPUBytes evicts programs without handles, the older half of them, when the GPU
+	// has less free memory: other processes use it too. It is looked at when a program is
+	// loaded or compiled, at most once a second, which takes the device's thread a query.
+	// It needs GL_NVX_gpu_memory_info or GL_ATI_meminfo. Default: 0, never; GL_OUT_OF_MEMORY
+	// evicts all idle programs in any case.
+	MinFreeGPUBytes int64
 
 	// KeepEvictedBytes is how many payload bytes of evicted programs stay in
 	// memory, so that these programs are loaded again without the disk. Resident
@@ -68,9 +87,30 @@ type Options struct {
 	MaxDiskFiles int
 	MaxDiskAge   time.Duration
 
+	// Save chooses when programs that were compiled are written to the store. What waits
+	// for SaveAtFlush stays in memory, and is lost when the process ends without Close.
+	// Default: SaveBehind.
+	Save Save
+
+	// ShareCompiles is for processes of one machine that start together and need the same
+	// programs: each is compiled by one of them and loaded by the others. It is how long
+	// nothing may happen before a process compiles what another one is compiling, as when
+	// that one is stopped; it does not wait for more than a compile otherwise. Programs
+	// are compiled one at a time then, where a driver may compile several side by side.
+	// It pays with Mesa, whose machine code is shared too; with NVIDIA's driver it does not.
+	// Some seconds are a good choice. It needs SaveBehind, locks of the file system, and
+	// Linux.
+	// Default: 0, each process compiles what it does not find.
+	ShareCompiles time.Duration
+
 	// KeepSources keeps the text of every program beside its binary, some 1 KB
 	// each, for Rebuild and binary.Store.Explain. Default: false.
 	KeepSources bool
+
+	// History records, at Close, the programs that this process asked for, in order and with
+	// times, the first 1,000, and keeps their texts, for PreloadHistory and "shadercache
+	// preload --from-history". Default: $SHADERCACHE_HISTORY is 1.
+	History bool
 
 	// FillOnly is for a process that only fills or maintains the directory: it
 	// counts as no start, so that the figures of starts, such as compiles per
@@ -121,6 +161,10 @@ type Options struct {
 	// the other works on a suspect. It is how a cache in memory only remembers
 	// crashes. Default: a guard of its own, over its own store.
 	CrashGuard *CrashGuard
+
+	// SingleFlight is shared with the caches of other devices of this process, so that a
+	// program is compiled by one of them. Default: none.
+	SingleFlight *SingleFlight
 
 	// Tracer receives what the cache does, and what callers wait for: see package trace.
 	// A context has a Tracer of its own. Default: nothing is measured.

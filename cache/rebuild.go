@@ -38,8 +38,8 @@ type RebuildOptions struct {
 //	go c.Rebuild(ctx, cache.RebuildOptions{})
 //
 // The programs are stored and do not become resident, unless a Get requests them
-// meanwhile; nothing is evicted. Without a store, or without kept sources, there
-// is nothing to do.
+// meanwhile; nothing is evicted. Without a store, with SaveNever, or without kept
+// sources, there is nothing to do.
 //
 // There is one result for each program, the most used first; among programs that
 // were compiled together, those whose source cannot be read come first. A source
@@ -50,6 +50,9 @@ type RebuildOptions struct {
 func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult, error) {
 	if err := c.awaitBeforeFirst(ctx); err != nil {
 		return nil, fmt.Errorf("cache: rebuild: %w", err)
+	}
+	if !c.savesPrograms() {
+		return nil, nil
 	}
 	c.guard.recover() // Missing leaves out what is in quarantine
 	missing, err := c.store.Missing()

@@ -134,6 +134,24 @@ func (r *residency) evictIdle() (evicted []*entry) {
 	return evicted
 }
 
+// evictOlder evicts half of the programs without handles, the least recently used first.
+func (r *residency) evictOlder() (evicted []*entry) {
+	r.updateOrder()
+	idle := 0
+	for _, e := range r.entries() {
+		if e.handles() == 0 {
+			idle++
+		}
+	}
+	for _, e := range r.entries() {
+		if 2*len(evicted) < idle && e.seal() {
+			r.remove(e)
+			evicted = append(evicted, e)
+		}
+	}
+	return evicted
+}
+
 // updateOrder orders entries by last use. Only those used since the last call
 // move, and all of them were used later than those that stay.
 func (r *residency) updateOrder() {

@@ -23,9 +23,17 @@ type Store interface {
 	// Put writes a blob, replacing any blob of the same key.
 	Put(blob *binary.Blob) error
 
+	// Claim claims a program for compiling until release is called, and returns false
+	// while another process, or another store of this one, has the claim. It does not
+	// wait. Options.ShareCompiles uses it.
+	Claim(key shader.Key) (release func(), claimed bool)
+
 	// Reject moves the blob of key out of the way, because the driver refused
 	// it, and keeps the reason.
 	Reject(key shader.Key, reason string) error
+
+	// SourceOnly returns why binaries of the driver are not worth using, or "".
+	SourceOnly() (reason string)
 
 	// Checked reports whether PutChecked was called for a blob: its program has
 	// passed the check of its source.
@@ -58,6 +66,11 @@ type Store interface {
 
 	// Source reads a source that PutSource kept.
 	Source(key shader.Key) (*shader.Source, error)
+
+	// PutHistory keeps what a process asked for, and StartSet returns what processes of an
+	// executable asked for, "" being any: the programs of most of them first.
+	PutHistory(h binary.History) error
+	StartSet(executable string) []binary.StartProgram
 
 	// Missing lists the programs without a blob whose source is kept, the most
 	// used first.
@@ -131,8 +144,14 @@ func (NopStore) Get(shader.Key) (*binary.Blob, error) { return nil, binary.ErrNo
 // Put does nothing.
 func (NopStore) Put(*binary.Blob) error { return nil }
 
+// Claim returns true.
+func (NopStore) Claim(shader.Key) (release func(), claimed bool) { return func() {}, true }
+
 // Reject does nothing.
 func (NopStore) Reject(shader.Key, string) error { return nil }
+
+// SourceOnly returns "".
+func (NopStore) SourceOnly() string { return "" }
 
 // Checked returns false.
 func (NopStore) Checked(*binary.Blob) bool { return false }
@@ -148,6 +167,12 @@ func (NopStore) Wrong(shader.Key) (string, bool) { return "", false }
 
 // Record does nothing.
 func (NopStore) Record([]binary.Use, binary.Counters) error { return nil }
+
+// PutHistory does nothing.
+func (NopStore) PutHistory(binary.History) error { return nil }
+
+// StartSet returns nothing.
+func (NopStore) StartSet(string) []binary.StartProgram { return nil }
 
 // PutCompiled does nothing.
 func (NopStore) PutCompiled([]*shader.Source) error { return nil }

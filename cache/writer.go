@@ -12,7 +12,7 @@ import (
 // readsBack reports whether the binary of e is to be read back from the driver:
 // for the store, or to be kept in memory.
 func (c *Cache) readsBack(e *entry) bool {
-	return e.origin == Compiled && c.formats && e.storable && (c.hasStore() || c.options.KeepEvictedBytes > 0)
+	return e.origin == Compiled && c.formats && c.sourceOnly == "" && e.storable && (c.savesPrograms() || c.options.KeepEvictedBytes > 0)
 }
 
 // readBack reads the binary of a program that was compiled, drops the ownership
@@ -22,19 +22,21 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 	if !c.readsBack(e) {
 		return
 	}
+	defer c.options.SingleFlight.land(c, e.key, nil) // where there is no binary
 	format, payload, err := c.readBinary(ctx, e)
 	e.drop(c.dev)
 	if err != nil {
 		c.storeFailed("reading a program binary from the driver", err)
 	}
 	if err != nil || len(payload) == 0 {
+		e.endClaim()
 		c.mu.Lock()
 		c.setLost(err)
 		c.finishTask()
 		c.mu.Unlock()
 		return
 	}
-	c.writeBlob(e, &binary.Blob{
+	blob := &binary.Blob{
 		Key:          e.key,
 		Fingerprint:  c.driver,
 		Format:       format,
@@ -44,7 +46,9 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 		CompileNanos: e.compileNanos,
 		WorkGroup:    e.program.Interface.WorkGroup,
 		Interface:    e.program.Interface.Digest(),
-	})
+	}
+	c.options.SingleFlight.land(c, e.key, blob)
+	c.writeBlob(e, blob)
 }
 
 // writeBlob keeps blob in memory, if its program may be evicted or was, and
@@ -59,11 +63,17 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 			c.mu.evicted.add(blob)
 		}
 	}
-	if !c.hasStore() {
+	if !c.savesPrograms() {
+		c.options.SingleFlight.store(c, blob.Key, false)
 		c.finishTask()
 		return
 	}
-	c.enqueue(task{what: "writing", do: func() error { return c.store.Put(blob) }, blob: true})
+	c.enqueue(task{what: "writing", blob: true, do: func() error {
+		defer e.endClaim()
+		err := c.store.Put(blob)
+		c.options.SingleFlight.store(c, blob.Key, err == nil)
+		return err
+	}})
 }
 
 // keepSource has the store keep the text of e. The caller holds mu.
@@ -90,10 +100,9 @@ type task struct {
 	backfill bool // counts as backfilled
 }
 
-// addTask counts and queues a task; without a store it does nothing. The caller
-// holds mu.
+// addTask counts and queues a task, unless nothing is saved. The caller holds mu.
 func (c *Cache) addTask(t task) {
-	if c.hasStore() {
+	if c.savesPrograms() {
 		c.mu.unstored++
 		c.enqueue(t)
 	}
@@ -103,10 +112,7 @@ func (c *Cache) addTask(t task) {
 // tasks. The caller holds mu and has counted the task in unstored.
 func (c *Cache) enqueue(t task) {
 	c.mu.queue = append(c.mu.queue, t)
-	if !c.mu.writing {
-		c.mu.writing = true
-		c.background.Go(c.writeQueue)
-	}
+	c.startWriting()
 }
 
 func (c *Cache) writeQueue() {
@@ -152,9 +158,7 @@ func (c *Cache) waitStored() {
 	c.dev.PollWhile(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for c.mu.unstored > 0 {
-			c.mu.idle.Wait()
-		}
+		c.awaitStored(nil)
 	})
 }
 

@@ -67,6 +67,7 @@ func (c *Cache) recheck(ctx context.Context, r result) result {
 		return r
 	}
 	c.dev.Delete(r.entry.program.ID)
+	r.entry.endClaim()
 	c.count(&c.mu.counters.pending.Compiles, 1)
 	if !isNoAnswer(ctx, err) {
 		c.putWrong(r.entry, err)

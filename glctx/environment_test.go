@@ -53,14 +53,19 @@ func TestChild(t *testing.T) {
 // child runs TestChild with additional environment and returns its outcome line.
 func child(t *testing.T, dir string, environment ...string) string {
 	t.Helper()
+	return childOf(t, "TestChild", append([]string{childDir + "=" + dir}, environment...)...)
+}
+
+// childOf runs a test in a process of its own and returns its outcome line.
+func childOf(t *testing.T, test string, environment ...string) string {
+	t.Helper()
 	gltest.Open(t) // skips or fails without a driver
-	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v")
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "MESA_") && !strings.HasPrefix(v, "__GL_") && !strings.HasPrefix(v, "SHADERCACHE_DRIVER_DIR") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, childDir+"="+dir)
 	cmd.Env = append(cmd.Env, environment...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -17,17 +17,21 @@ func errNoCgo() error {
 }
 
 // eglSurface is the EGL objects of a context.
-type eglSurface struct{}
+type eglSurface struct{ priority Priority }
 
 func openEGL(Options) (*eglSurface, error) { return nil, errNoCgo() }
 
 func (*eglSurface) close() {}
+
+func listDevices() ([]Device, error) { return nil, errNoCgo() }
 
 func loadBindings() error { return errNoCgo() }
 
 func isMissing(string) bool { return true }
 
 func driverUUID() string { return "" }
+
+func driverBuild(string) string { return "" }
 
 // SetCrashOutput returns ErrNotBuilt, wrapped.
 func (c *Context) SetCrashOutput(*os.File) error { return errNoCgo() }

@@ -39,6 +39,9 @@ type Device struct {
 	OnLoad   func(ctx context.Context, payload []byte) error
 	OnBinary func(ctx context.Context, id uint32) error
 
+	// Memory is the result of GPUMemory. Default: the device does not know.
+	Memory func() (total, free int64)
+
 	mu struct {
 		sync.Mutex
 		fingerprint shaders.Fingerprint
@@ -80,6 +83,14 @@ func NewDevice() *Device {
 		PointerBits: 64,
 	}
 	return d
+}
+
+// GPUMemory returns what Memory returns.
+func (d *Device) GPUMemory() (total, free int64) {
+	if d.Memory == nil {
+		return 0, 0
+	}
+	return d.Memory()
 }
 
 // SetFingerprint makes the device another driver. Call it before the device is

@@ -216,6 +216,11 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
 	}
 	r.Settings = append(r.Settings, backfill)
+	binaries := settingLine{"binaries", "auto", fromDefault, ""}
+	if choice := binary.DefaultBinaries(); choice != "" {
+		binaries = settingLine{"binaries", choice, fromEnvironment, "SHADERCACHE_BINARIES"}
+	}
+	r.Settings = append(r.Settings, binaries)
 	r.addFlag(cmd, "api")
 	r.addRemote()
 	r.addDriverVariables()

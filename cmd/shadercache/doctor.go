@@ -13,6 +13,7 @@ one command that fixes it.
   directory     none, unsafe, on a network, read-only, nearly full
   upstream      $SHADERCACHE_UPSTREAM cannot be used or read, or is empty
   driver        none, or it offers no program binary formats
+  gpu_memory    little is free; examined where the driver says
   driver_cache  off, too small, elsewhere by the environment, or a driver was
                 loaded before its settings could be made, or slots of NVIDIA's
                 driver that cannot be merged
@@ -20,6 +21,7 @@ one command that fixes it.
                 key, has nothing for this driver, or has another time; how long
                 a pull takes, into a directory that is removed
   programs      damaged, or in quarantine because a process died of them
+  binaries      not used, since the driver refuses its own, or by choice
   hits          programs are stored, yet compiled again and again
   exec          each start of a program of exec --report makes the driver add to
                 its cache

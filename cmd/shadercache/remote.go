@@ -153,7 +153,7 @@ func newRemoteList(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			current, err := o.currentDriver()
+			current, _, err := o.currentDriver()
 			if err != nil {
 				return err
 			}

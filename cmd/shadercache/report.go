@@ -75,6 +75,9 @@ func (o *options) report(f pageFlags) (err error) {
 	_, dir, err := o.OpenDirectory()
 	if err == nil && dir != nil {
 		r.Cache, err = report.ReadCache(dir)
+		if err == nil && r.Start != nil {
+			err = r.Start.CountOthers(dir)
+		}
 	}
 	if err != nil {
 		return err

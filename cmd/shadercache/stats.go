@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
@@ -64,6 +65,7 @@ type statsFlags struct {
 type statsResult struct {
 	Dir              string               `json:"dir"` // the cache directory
 	Fingerprints     []fingerprintLine    `json:"fingerprints"`
+	GPUMemory        cache.GPUMemory      `json:"gpu_memory"`         // of all processes; zero where the driver does not say
 	DriverCacheBytes int64                `json:"driver_cache_bytes"` // of the driver's own cache, as a limit counts them
 	BenchBytes       int64                `json:"bench_bytes"`        // of the benchmarks' own cache, in bench/
 	Quarantined      []binary.Quarantined `json:"quarantined"`        // the driver crashed or hung with them
@@ -85,6 +87,9 @@ type fingerprintLine struct {
 	Programs  int           `json:"programs"`
 	BlobBytes int64         `json:"blob_bytes"` // on disk
 	RawBytes  int64         `json:"raw_bytes"`  // as the driver made them
+
+	// SourceOnly is why its program binaries are not used; "" when they are.
+	SourceOnly string `json:"source_only"`
 }
 
 // startsLine holds the figures of starts.
@@ -247,7 +252,7 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	}
 	var current shader.Digest
 	if mark && (len(infos) > 0 || o.Device != "") {
-		if current, err = o.currentDriver(); err != nil {
+		if current, r.GPUMemory, err = o.currentDriver(); err != nil {
 			return nil, err
 		}
 	}
@@ -275,6 +280,11 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
 	r.BenchBytes = bytesBelow(bench.Dir(path))
 	return r, o.ForStores(dir, func(_ string, store *binary.Store) error {
+		for i := range r.Fingerprints {
+			if r.Fingerprints[i].Digest == store.Fingerprint().Digest() {
+				r.Fingerprints[i].SourceOnly = store.SourceOnly()
+			}
+		}
 		for _, q := range store.Quarantined() {
 			if q.Suspect {
 				r.Suspects = append(r.Suspects, q)
@@ -347,16 +357,16 @@ func newStartsLine(dir *binary.Dir, begin time.Time) startsLine {
 }
 
 // currentDriver returns the digest of the current driver, or one that is no driver's
-// without OpenGL. A --device that cannot be opened is an error.
-func (o *options) currentDriver() (shader.Digest, error) {
-	fingerprint, err := o.CurrentFingerprint()
+// without OpenGL, and the memory of its GPU. A --device that cannot be opened is an error.
+func (o *options) currentDriver() (shader.Digest, cache.GPUMemory, error) {
+	fingerprint, memory, err := o.CurrentGPU()
 	if err != nil && o.Device != "" {
-		return shader.Digest{}, err
+		return shader.Digest{}, memory, err
 	}
 	if err != nil {
 		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
 	}
-	return fingerprint.Digest(), nil
+	return fingerprint.Digest(), memory, nil
 }
 
 func (s *startsLine) Print(w io.Writer) {
@@ -388,6 +398,9 @@ func (r *statsResult) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s of exec --report: the driver read %d entries of its own cache and added %d\n", cli.Plural(r.Exec.Runs, "run"), r.Exec.Read, r.Exec.Added)
 	}
 	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", cli.EscapeName(r.Dir), cli.ReadableBytes(r.DriverCacheBytes))
+	if text := cli.GPUMemoryText(r.GPUMemory); text != "" {
+		fmt.Fprintf(w, "the GPU has %s\n", text)
+	}
 	if r.BenchBytes > 0 {
 		fmt.Fprintf(w, "benchmarks keep %s more in bench/, which clear deletes\n", cli.ReadableBytes(r.BenchBytes))
 	}
@@ -403,6 +416,11 @@ func (r *statsResult) Print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n",
 			mark, cli.EscapeName(f.Label), f.Digest.Short(), f.Programs, cli.ReadableBytes(f.BlobBytes), cli.ReadableBytes(f.RawBytes))
+	}
+	for _, f := range r.Fingerprints {
+		if f.SourceOnly != "" {
+			fmt.Fprintf(w, "\n%s %s, from sources only: %s\n", cli.EscapeName(f.Label), f.Digest.Short(), cli.EscapeName(f.SourceOnly))
+		}
 	}
 	printNotes(w, "in quarantine", r.Quarantined)
 	printNotes(w, "suspects, which the next start tries in a process of their own", r.Suspects)

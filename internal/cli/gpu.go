@@ -26,7 +26,7 @@ func (o *Options) ContextOptions() glctx.Options {
 		CacheDir:       o.Dir,
 		Filled:         o.Place().Filled,
 		DriverCacheOff: !bool(o.DriverCache),
-		Tracer:         o.tracer(),
+		Tracer:         o.Tracer(),
 		Logger:         o.Logger(),
 	}
 }
@@ -44,17 +44,22 @@ func (o *Options) OpenExecutor(e executor.Options) (*GPU, error) {
 // open opens the GPU that the global flags choose. An unusable cache directory is not an
 // error: programs are kept in memory and a warning is logged.
 func (o *Options) open(options shadercache.Options) (*GPU, error) {
+	gpu, err := shadercache.Open(o.frontDoor(options))
+	if err != nil {
+		return nil, err
+	}
+	return &GPU{gpu, ClearMarksOnInterrupt(gpu.Cache)}, nil
+}
+
+// frontDoor returns options with those of the global flags.
+func (o *Options) frontDoor(options shadercache.Options) shadercache.Options {
 	context := o.ContextOptions()
 	context.CacheDir = "" // it is Options.Dir
 	options.Dir, options.Context, options.Logger, options.Cache.RecordCrashes = o.Dir, context, o.Logger(), true
 	if o.NoRemote {
 		options.Remote.Mode = remote.Off
 	}
-	gpu, err := shadercache.Open(options)
-	if err != nil {
-		return nil, err
-	}
-	return &GPU{gpu, ClearMarksOnInterrupt(gpu.Cache)}, nil
+	return options
 }
 
 // Close writes pending records, closes the context, and pushes to the remote, where that
@@ -91,11 +96,30 @@ func (g *GPU) DriverCacheState() string {
 // CurrentFingerprint returns the fingerprint of the driver that Open would use. It does
 // not manage the driver's own cache, so that this process may merge it afterwards.
 func (o *Options) CurrentFingerprint() (binary.Fingerprint, error) {
+	fingerprint, _, err := o.CurrentGPU()
+	return fingerprint, err
+}
+
+// CurrentGPU is CurrentFingerprint with the memory of the GPU.
+func (o *Options) CurrentGPU() (binary.Fingerprint, cache.GPUMemory, error) {
+	var memory cache.GPUMemory
 	options := o.ContextOptions()
 	options.DriverCacheOff = true
 	context, err := glctx.Open(options)
 	if err != nil {
-		return binary.Fingerprint{}, fmt.Errorf("the current driver cannot be identified: %w", err)
+		return binary.Fingerprint{}, memory, fmt.Errorf("the current driver cannot be identified: %w", err)
 	}
-	return context.Fingerprint(), context.Close()
+	memory.Total, memory.Free = context.GPUMemory()
+	return context.Fingerprint(), memory, context.Close()
+}
+
+// GPUMemoryText describes the memory of a GPU, and returns "" where it is not known.
+func GPUMemoryText(m cache.GPUMemory) string {
+	switch {
+	case m == cache.GPUMemory{}:
+		return ""
+	case m.Total == 0:
+		return ReadableBytes(m.Free) + " free"
+	}
+	return fmt.Sprintf("%s free of %s", ReadableBytes(m.Free), ReadableBytes(m.Total))
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/cli"
 )
@@ -56,7 +57,9 @@ func Examine(o *cli.Options) *Report {
 		r.examineRemote(dir, driver)
 		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)
-		r.examineHits(dir)
+		if !r.examineBinaries(dir, driver) {
+			r.examineHits(dir)
+		}
 		r.examineRuns(dir)
 	}
 	return r
@@ -167,6 +170,9 @@ func (r *Report) examineDriver(o *cli.Options, environment []Finding) *binary.Fi
 	for _, f := range environment {
 		r.wrong(f.Check, f.Fix, "%s", f.Detail)
 	}
+	var memory cache.GPUMemory
+	memory.Total, memory.Free = context.GPUMemory()
+	r.examineMemory(memory)
 	r.examineDriverCache(context.DriverCache(), bool(o.DriverCache), len(environment) > 0)
 	return &info.Fingerprint
 }

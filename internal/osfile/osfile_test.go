@@ -53,6 +53,32 @@ func TestLocksExcludeEachOther(t *testing.T) {
 	}
 }
 
+func TestByteLocksExcludeEachOther(t *testing.T) {
+	if !HasByteLocks {
+		t.Skip("no locks on this system")
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	first, second := openNew(t, path), openNew(t, path)
+	const far = 1 << 61 // no byte of the file
+	must(t, TryLockByte(first, far))
+	if err := TryLockByte(second, far); !errors.Is(err, ErrLocked) {
+		t.Errorf("locked twice: %v", err)
+	}
+	must(t, TryLockByte(second, far+1))
+	must(t, openNew(t, path).Close())
+	if err := TryLockByte(second, far); !errors.Is(err, ErrLocked) {
+		t.Errorf("closing another open file released the lock: %v", err)
+	}
+	UnlockByte(first, far)
+	must(t, TryLockByte(second, far))
+	must(t, second.Close())
+	must(t, TryLockByte(first, far))
+	must(t, first.Close())
+	if err := TryLockByte(first, far); err == nil || errors.Is(err, ErrLocked) {
+		t.Errorf("a closed file: %v", err)
+	}
+}
+
 func TestUnnamedFile(t *testing.T) {
 	f, err := CreateUnnamed("osfile-test-*")
 	must(t, err)

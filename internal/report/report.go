@@ -34,6 +34,7 @@ type Start struct {
 	Origins      Origins           `json:"origins"`
 	Evictions    int               `json:"evictions"`
 	Dropped      uint64            `json:"dropped_events"` // events that the trace had no room for
+	Advice       []Advice          `json:"advice"`         // the largest gain first
 }
 
 // Phase is a piece of work that is about no program.
@@ -88,6 +89,7 @@ func New(r trace.Recording) *Start {
 			s.Evictions++
 		}
 	}
+	s.Advice = s.Advise()
 	return s
 }
 

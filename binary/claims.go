@@ -1,0 +1,79 @@
+package binary
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// claims is an empty file. A process that compiles a program holds a lock on one byte of
+// it, whose number comes from the key: the system releases it when the process ends, and
+// nothing has to be cleaned up.
+const claimsName = "claims"
+
+// claims are the claims of one store. The file is opened by the first.
+type claims struct {
+	mu   sync.Mutex
+	file *os.File
+}
+
+// Claim claims a program for compiling, until release is called, the store is closed or the
+// process ends. It reports false while another store, of this process or of another one,
+// has the claim. It does not wait. Where locks do not work, such as in a directory that
+// can only be read, everyone has every claim. release is never nil and may be called again.
+func (s *Store) Claim(key shader.Key) (release func(), claimed bool) {
+	nothing := func() {}
+	if s.dir.readOnly || !osfile.HasByteLocks {
+		return nothing, true
+	}
+	s.claims.mu.Lock()
+	defer s.claims.mu.Unlock()
+	f, err := s.openClaims()
+	if err != nil {
+		return nothing, true
+	}
+	// Two programs of one number exclude each other, which costs time alone.
+	offset := int64(binary.LittleEndian.Uint64(key[:]) & (math.MaxInt64 >> 1))
+	switch err := osfile.TryLockByte(f, offset); {
+	case errors.Is(err, osfile.ErrLocked):
+		return nothing, false
+	case err != nil:
+		return nothing, true
+	}
+	return sync.OnceFunc(func() { osfile.UnlockByte(f, offset) }), true
+}
+
+// openClaims returns the file of claims. The caller holds the mutex.
+func (s *Store) openClaims() (*os.File, error) {
+	if s.claims.file != nil {
+		return s.claims.file, nil
+	}
+	if err := s.create(s.path); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.path, claimsName)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, damaged("is not a regular file") // opening a FIFO might block
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	s.claims.file = f
+	return f, nil
+}
+
+func (c *claims) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file != nil {
+		c.file.Close()
+		c.file = nil
+	}
+}

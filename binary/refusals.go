@@ -1,0 +1,79 @@
+package binary
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// refusals.json exists for a driver that has refused binaries of its own. It counts what
+// the driver loaded and refused, of late: older counts are halved again and again. Once
+// it refused most, binaries are not used for refusalAge: writing them again at each start
+// only costs time. Another driver, and so an update, has another directory and no such
+// file. A file with any fault counts as missing. When two processes write it at the same
+// moment, the counts of one may be lost.
+const (
+	refusalsName    = "refusals.json"
+	refusalsSchema  = 1
+	maxRefusalBytes = 4 << 10
+
+	minRefused = 8  // before binaries are given up: a few starts of a small program
+	maxOutcome = 64 // loaded and refused together, above which both are halved
+	refusalAge = 30 * 24 * time.Hour
+)
+
+type refusalsFile struct {
+	Schema      int           `json:"schema"`
+	Fingerprint shader.Digest `json:"fingerprint"`
+	Loaded      uint64        `json:"loaded"`
+	Refused     uint64        `json:"refused"`
+	Since       time.Time     `json:"source_only_since,omitzero"` // zero: binaries are used
+}
+
+// SourceOnly returns why the binaries of the driver are not worth using, and "" where they
+// are: the driver refused most of those that it was given within the last 30 days, or its
+// program binaries are known to misbehave: see [Fingerprint.Denied].
+func (s *Store) SourceOnly() (reason string) {
+	if s.fingerprint.Denied() {
+		return "program binaries of " + s.fingerprint.Renderer + " are known to misbehave"
+	}
+	file := s.readRefusals()
+	if file.Since.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("the driver refused %d of %d binaries of its own; they are tried again after %s",
+		file.Refused, file.Loaded+file.Refused, file.Since.Add(refusalAge).Format(time.DateOnly))
+}
+
+// readRefusals returns the zero value where there is no file, or an expired one.
+func (s *Store) readRefusals() (file refusalsFile) {
+	data, _, err := readRegular(filepath.Join(s.path, refusalsName), maxRefusalBytes)
+	if err != nil || json.Unmarshal(data, &file) != nil || file.Schema != refusalsSchema || file.Fingerprint != s.digest {
+		return refusalsFile{}
+	}
+	if age := s.dir.now().Sub(file.Since); !file.Since.IsZero() && (age > refusalAge || age < 0) {
+		return refusalsFile{}
+	}
+	return file
+}
+
+// recordRefusals counts what the driver did with the binaries that a process gave it.
+func (s *Store) recordRefusals(c Counters) {
+	file := s.readRefusals()
+	refused := c.Rejected + c.WrongAnswers
+	if refused == 0 && (c.DiskHits == 0 || file.Schema == 0) {
+		return // no driver that works has a file
+	}
+	file.Schema, file.Fingerprint = refusalsSchema, s.digest
+	file.Loaded, file.Refused = file.Loaded+c.DiskHits, file.Refused+refused
+	if file.Since.IsZero() && file.Refused >= minRefused && file.Refused > file.Loaded {
+		file.Since = s.dir.now().UTC()
+	}
+	for file.Loaded+file.Refused > maxOutcome {
+		file.Loaded, file.Refused = file.Loaded/2, file.Refused/2
+	}
+	_ = s.writeJSON(filepath.Join(s.path, refusalsName), file) // else a later start counts
+}

@@ -1,0 +1,77 @@
+package cache_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+)
+
+func TestSaveAtFlushLeavesTheStoreAloneUntilThen(t *testing.T) {
+	for name, save := range map[string]func(f *fixture) error{
+		"Flush":      func(f *fixture) error { return f.cache.Flush() },
+		"WaitStored": func(f *fixture) error { f.cache.WaitStored(); return nil },
+		"Prune":      func(f *fixture) error { return second(f.cache.Prune(binary.PruneOptions{})) },
+		"Close":      func(f *fixture) error { return f.cache.Close() },
+	} {
+		f := newFixture(t, cache.Options{Save: cache.SaveAtFlush, MaxPrograms: 2})
+		for _, src := range sources(5) {
+			f.wantOrigin(src, cache.Compiled)
+		}
+		// The writer would have started with the first program, before the last was made.
+		if calls := f.store.Calls(); calls.Puts != 0 {
+			t.Errorf("%s: %d writes before", name, calls.Puts)
+		}
+		must(t, save(f))
+		if f.store.Len() != 5 {
+			t.Errorf("%s: %d programs stored", name, f.store.Len())
+		}
+	}
+}
+
+// A program that is still being read from the driver when Flush begins is stored by it.
+func TestSaveAtFlushWaitsForBinaries(t *testing.T) {
+	reading := newGate()
+	dev := cachetest.NewDevice()
+	dev.OnBinary = func(context.Context, uint32) error {
+		reading.pass()
+		return nil
+	}
+	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{Save: cache.SaveAtFlush})
+	got := make(chan struct{})
+	go func() {
+		f.get(source("a")).Release()
+		close(got)
+	}()
+	<-reading.arrived
+	<-got
+	flushed := make(chan error)
+	go func() { flushed <- f.cache.Flush() }()
+	reading.open()
+	must(t, <-flushed)
+	if f.store.Len() != 1 {
+		t.Errorf("%d programs stored", f.store.Len())
+	}
+}
+
+func TestSaveNeverOnlyReads(t *testing.T) {
+	list := sources(4)
+	filled := newFixture(t, cache.Options{})
+	filled.wantOrigin(list[0], cache.Compiled)
+	must(t, filled.cache.Close())
+	f := newFixtureOn(t, cachetest.NewDevice(), filled.store.Reopen(), cache.Options{Save: cache.SaveNever, KeepSources: true, MaxPrograms: 2})
+	f.wantOrigin(list[0], cache.Disk)
+	for _, src := range list[1:] {
+		f.wantOrigin(src, cache.Compiled)
+	}
+	f.wantOrigin(list[1], cache.Memory) // evicted
+	must(t, f.cache.Close())
+	if calls := f.store.Calls(); calls.Puts != 0 || calls.Records == 0 || f.store.Len() != 1 {
+		t.Errorf("%d programs, %+v", f.store.Len(), calls)
+	}
+	if r, err := newFixtureOn(t, cachetest.NewDevice(), cachetest.NewStore(), cache.Options{Save: cache.SaveNever}).cache.Rebuild(context.Background(), cache.RebuildOptions{}); len(r) != 0 || err != nil {
+		t.Errorf("rebuilt %v, %v", r, err)
+	}
+}
