@@ -7,3 +7,6 @@ var (
 	OwnContext   = ownContext
 	OwnContextOf = ownContextOf
 )
+
+// LimitCompilerThreads exports limitCompilerThreads.
+func (gl *GL) LimitCompilerThreads(n uint32) { gl.limitCompilerThreads(n) }
