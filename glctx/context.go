@@ -54,7 +54,8 @@ type Options struct {
 	// Default: the driver has its threads.
 	NoCompilerThreads bool
 
-	replay bool // the context is for a Replayer
+	replay       bool // the context is for a Replayer
+	timeSoftware bool // WatchTimes measures on software drivers too; for tests
 
 	// Debug requests a debug context and checks for errors after every GL call.
 	// Debug contexts are slower and have a different fingerprint.

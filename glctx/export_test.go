@@ -10,3 +10,9 @@ var (
 
 // LimitCompilerThreads exports limitCompilerThreads.
 func (gl *GL) LimitCompilerThreads(n uint32) { gl.limitCompilerThreads(n) }
+
+// TimeSoftware returns options of a context that measures on software drivers too.
+func TimeSoftware(o Options) Options {
+	o.timeSoftware = true
+	return o
+}
