@@ -33,6 +33,11 @@ type Options struct {
 	// Device is a GPU's index ("0") or UUID. Default: the first that works.
 	Device string
 
+	// Devices are the GPUs that [OpenAll] opens, each by index or UUID. One that is there
+	// twice is opened twice, with a context each. Open and New have no use for them.
+	// Default: all that EGL lists except software drivers, else the first that works.
+	Devices []string
+
 	// Logger receives warnings of the cache and messages of the driver. Default:
 	// nothing is logged.
 	Logger *slog.Logger
@@ -41,6 +46,12 @@ type Options struct {
 	// with $SHADERCACHE_TRACE a recording that Close writes to that file, in the format of
 	// Chrome's trace viewer and of Perfetto; else nothing is measured.
 	Tracer trace.Tracer
+
+	// FromHistory, where it is above 0, makes Open preload in the background, for so long,
+	// what earlier starts of this executable asked for, and Close record what this one did:
+	// see cache.PreloadHistory and cache.Options.History. A request for a program that is not
+	// its turn yet does not wait for the others. Default: 0, nothing is preloaded.
+	FromHistory time.Duration
 
 	// CompileBeside compiles programs in a second context, on a thread of its own, so
 	// that the context's thread only loads them: for render loops. It takes 20 to 60 ms
@@ -104,11 +115,14 @@ type GPU struct {
 	// ContextTime is how long Open took to make the context. New leaves it 0.
 	ContextTime time.Duration
 
-	beside *glctx.Beside // nil without Options.CompileBeside
-	fleet  *fleet        // nil without a remote
-	tracer trace.Tracer
-	trace  *trace.File  // nil where the environment asks for none
-	logger *slog.Logger // nil: nothing is logged
+	othersCompiled bool // of GPUs: one that was closed before compiled programs
+
+	beside  *glctx.Beside   // nil without Options.CompileBeside
+	fleet   *fleet          // nil without a remote
+	preload *historyPreload // nil without Options.FromHistory
+	tracer  trace.Tracer
+	trace   *trace.File  // nil where the environment asks for none
+	logger  *slog.Logger // nil: nothing is logged
 }
 
 // Open opens a GL context without a window, on a thread of its own, and a cache and
@@ -173,6 +187,7 @@ func newGPU(context *glctx.Context, o Options, f *fleet, file *trace.File, open 
 		f.close(false)
 		return nil, err
 	}
+	gpu.preload = startPreload(gpu.Cache, o)
 	if o.NoExecutor {
 		return gpu, nil
 	}
@@ -229,6 +244,7 @@ func (o Options) distribute() Options {
 		o.Context.CacheDir, o.Cache.Dir = o.Dir, o.Dir
 	}
 	o.Context.Upstream, o.Cache.Upstream = o.Upstream, o.Upstream
+	o.Cache.History = o.Cache.History || o.FromHistory > 0
 	o.Cache.Filled = o.Cache.Filled || o.Context.Filled || o.hasRemote()
 	o.Context.Filled = o.Cache.Filled
 	if o.Device != "" {
@@ -254,11 +270,12 @@ func (g *GPU) Close() error {
 	if g.Executor != nil {
 		stopped = g.Executor.Close()
 	}
+	g.preload.stop()
 	closed := g.Cache.Close()
 	if errors.Is(closed, cache.ErrClosed) {
 		closed = nil
 	}
 	err := errors.Join(stopped, closed, g.closeContexts())
-	g.fleet.close(g.Cache.Stats().Compiles > 0)
+	g.fleet.close(g.othersCompiled || g.Cache.Stats().Compiles > 0)
 	return err
 }

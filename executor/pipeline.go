@@ -150,6 +150,7 @@ func (e *Executor) completeBatch(b *batch) {
 		return
 	}
 	b.state = completedBatch
+	e.counts.completed.Add(uint64(len(b.jobs)))
 	e.mu.completed = b.sequence
 	copy(e.mu.live, e.mu.live[1:])
 	e.mu.live[len(e.mu.live)-1] = nil

@@ -22,6 +22,8 @@ type recorder struct {
 	kinds    uint32
 	samplers map[glctx.SamplerState]glctx.Sampler
 
+	wroteMapped bool // a kernel of the stage writes memory that the host reads
+
 	// State of the context, valid during one stage.
 	program uint32
 	values  []value // uniforms of the program that are set, with their words
@@ -64,6 +66,7 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 		r.commands(gl, s.run)
 	}
 	r.synchronize(gl, glctx.BarrierAllKinds)
+	r.wroteMapped = false
 	return gl.Err()
 }
 
@@ -78,8 +81,11 @@ func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 	r.e.markTrace(gl, s, uploadEnd)
 	r.commands(gl, b)
 	r.e.markTrace(gl, s, kernelEnd)
-	if b.downBytes() > 0 {
+	if b.downBytes() > 0 || r.wroteMapped {
 		r.synchronize(gl, glctx.BarrierAllKinds)
+		r.wroteMapped = false
+	}
+	if b.downBytes() > 0 {
 		gl.Copy(b.slot.outputs, b.downFrom, b.slot.down.Buffer, b.downFrom, b.downBytes())
 	}
 }
@@ -139,6 +145,7 @@ func (r *recorder) command(gl *glctx.GL, b *batch, c, last *command) error {
 }
 
 func (r *recorder) dispatch(gl *glctx.GL, c *command) {
+	gl.SetOperations(c.operations)
 	switch {
 	case c.indirect != nil:
 		c.indirect.readAt = r.barrier
@@ -212,6 +219,7 @@ func (r *recorder) bind(gl *glctx.GL, s *slot, b *bind) {
 		gl.BindCounters(b.binding, s.outputs, b.offset, b.size)
 	case deviceMemory:
 		r.bindStorage(gl, b.binding, b.memory.buffer, b.span)
+		r.wroteMapped = r.wroteMapped || b.memory.isMapped() && !b.readOnly
 		r.uses(&b.memory.object, b.readOnly)
 	case deviceBlock:
 		gl.BindUniformsRange(b.binding, b.memory.buffer, b.offset, b.size)

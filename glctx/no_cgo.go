@@ -23,6 +23,8 @@ func openEGL(Options) (*eglSurface, error) { return nil, errNoCgo() }
 
 func (*eglSurface) close() {}
 
+func listDevices() ([]Device, error) { return nil, errNoCgo() }
+
 func loadBindings() error { return errNoCgo() }
 
 func isMissing(string) bool { return true }
