@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,22 +23,25 @@ const module = "github.com/shadercache/shadercache"
 var mayImport = map[string][]string{
 	"internal/kernelset": {"cache", "executor", "shader"},
 	"internal/faultgl":   {},
-	"trace":              {},
-	"internal/report":    {"binary", "drivercache", "trace"},
+	"trace":              {"internal/osfile"},
+	"internal/style":     {},
+	"internal/report":    {"binary", "drivercache", "internal/cli", "internal/doctor", "internal/style", "trace"},
 	"internal/powercut":  {},
-	"internal/corpus":    {},
-	"internal/portable":  {},
-	"internal/servers":   {"internal/osfile"},
-	"recording/replay":   {"binary", "cache", "cache/isolate", "drivercache", "glctx", "recording", "shader"},
-	"remote/remotetest":  {"binary", "internal/servers", "remote", "shader"},
+
+	"internal/browsertest": {},
+	"internal/corpus":      {},
+	"internal/portable":    {},
+	"internal/servers":     {"internal/osfile"},
+	"recording/replay":     {"binary", "cache", "cache/isolate", "drivercache", "glctx", "recording", "shader"},
+	"remote/remotetest":    {"binary", "internal/servers", "remote", "shader"},
 
 	"recorder":            {"internal/osfile"},
 	"internal/recordtest": {},
 
-	"server":            {".", "binary", "cache", "conv2d", "executor", "glctx", "internal/osfile", "server/ring", "server/socket", "server/wire", "shader"},
+	"server":            {".", "binary", "cache", "conv2d", "executor", "glctx", "internal/osfile", "server/ring", "server/socket", "server/wire", "shader", "trace"},
 	"server/client":     {"server/ring", "server/socket", "server/wire", "shader"},
 	"server/socket":     {"internal/osfile", "server/wire"},
-	"server/status":     {"server"},
+	"server/status":     {"internal/style", "server"},
 	"server/supervisor": {},
 	"server/ring":       {"server/wire"},
 	"server/wire":       {},
@@ -48,20 +52,21 @@ var mayImport = map[string][]string{
 	"recording":       {"internal/osfile", "shader"},
 	"drivercache":     {"internal/osfile"},
 	"binary":          {"drivercache", "internal/osfile", "shader"},
-	"remote":          {"binary", "bundle", "drivercache", "internal/osfile", "shader"},
+	"remote":          {"binary", "bundle", "drivercache", "internal/osfile", "shader", "trace"},
 	"bundle":          {"binary", "drivercache", "internal/osfile", "shader"},
 	"cache":           {"binary", "drivercache", "shader", "trace"},
 	"cache/isolate":   {"binary", "cache", "drivercache", "shader"},
 	"glctx":           {"binary", "drivercache", "recording", "shader", "trace"},
-	"executor":        {"binary", "cache", "glctx", "shader"},
-	"conv2d":          {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "server/client", "shader"},
-	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader"},
-	"demo":            {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
+	"executor":        {"binary", "cache", "glctx", "shader", "trace"},
+	"conv2d":          {"devices", ".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "server/client", "shader"},
+	"devices":         {".", "cache", "shader"},
+	"resident":        {".", "binary", "cache", "executor", "glctx", "internal/kernelset", "internal/osfile", "shader", "trace"},
+	"demo":            {"devices", ".", "binary", "cache", "executor", "glctx", "internal/kernelset", "resident", "shader"},
 	"internal/osfile": {},
 	"internal/doctor": {"binary", "cache", "drivercache", "glctx", "internal/cli", "remote"},
-	"internal/cli":    {".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader", "trace"},
-	"internal/bench":  {"internal/report", "trace", "server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
-	"cmd": {".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
+	"internal/cli":    {"devices", ".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader", "trace"},
+	"internal/bench":  {"devices", ".", "internal/report", "trace", "server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
+	"cmd": {"devices", ".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"server", "server/client", "server/socket", "server/status", "server/supervisor",
 		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "internal/report", "recorder", "recording", "recording/replay", "remote", "resident", "shader", "trace"},
 }
@@ -127,6 +132,32 @@ func TestCgoStaysBehindItsFence(t *testing.T) {
 			if imported == "C" || imported == "unsafe" || strings.HasPrefix(imported, "github.com/go-gl/") {
 				t.Errorf("%s imports %s: only glctx may", f.path(), imported)
 			}
+		}
+	}
+}
+
+// make test builds these packages without cgo, and does not test them again: what they
+// compile to is the same.
+func TestPurePackagesHaveNoCgoBelowThem(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pure, _ := strings.Cut(string(makefile), "\nPURE ")
+	pure, _, _ = strings.Cut(strings.TrimLeft(pure, " :="), "\n")
+	list := exec.Command("go", append([]string{"list", "-tags", "egl", "-deps"}, strings.Fields(pure)...)...)
+	list.Env = append(os.Environ(), "CGO_ENABLED=1")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v", pure, err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, module+"/binary") {
+		t.Fatalf("go list -deps %s: %q", pure, deps)
+	}
+	for _, cgo := range []string{"runtime/cgo", "net", "os/user"} {
+		if slices.Contains(deps, cgo) {
+			t.Errorf("%s links %s", pure, cgo)
 		}
 	}
 }

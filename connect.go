@@ -34,7 +34,7 @@ func Connect(ctx context.Context, o Options) (Device, error) {
 		return nil, fmt.Errorf("shadercache: connect: %w", err)
 	}
 	if name != ServerOff {
-		device, err := dialServer(ctx, name)
+		device, err := o.dialServer(ctx, name)
 		if err == nil {
 			return device, nil
 		}

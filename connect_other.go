@@ -9,6 +9,6 @@ import (
 
 func checkServerName(string, string) error { return nil }
 
-func dialServer(context.Context, string) (Device, error) {
+func (o Options) dialServer(context.Context, string) (Device, error) {
 	return nil, fmt.Errorf("%w: there are servers on Linux only", ErrNoServer)
 }

@@ -60,6 +60,10 @@ func jobError(err error) error {
 
 func (d *ownDevice) Name() string { return d.gpu.Context.Info().GPU }
 
+// Queued returns the number of jobs that the GPU has not finished, for packages above
+// this one.
+func (d *ownDevice) Queued() int { return d.gpu.Executor.Queued() }
+
 func (d *ownDevice) Local() (*GPU, error) { return d.gpu, nil }
 
 func (d *ownDevice) Stats(context.Context) (Stats, error) { return d.gpu.Stats(), nil }

@@ -71,6 +71,21 @@ func (d *ownDevice) newMemory(ctx context.Context, size int) (*ownMemory, error)
 	return &ownMemory{memory: memory}, nil
 }
 
+// NewMapped makes a buffer of the host, for packages above this one: see
+// executor.NewMappedMemory. Write and Replace of it fail.
+func (d *ownDevice) NewMapped(size int) (Buffer, []byte, error) {
+	if err := d.err(); err != nil {
+		return nil, nil, err
+	}
+	memory, mapping, err := d.gpu.Executor.NewMappedMemory(size)
+	if err != nil {
+		return nil, nil, ownError(err)
+	}
+	m := &ownMemory{memory: memory}
+	m.users.Store(1)
+	return &ownBuffer{ownMemory: m, device: d, created: true}, mapping, nil
+}
+
 func (d *ownDevice) NamedBuffer(ctx context.Context, name string, size int) (Buffer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,7 +178,7 @@ func (b *ownBuffer) write(ctx context.Context, offset int, data []byte, next fun
 	if err != nil {
 		return 0, err
 	}
-	if err := b.memory.Upload(ctx, offset, data); err != nil {
+	if err := b.memory.UploadInPieces(ctx, offset, data); err != nil {
 		return 0, ownError(err)
 	}
 	b.mu.version = version
@@ -174,7 +189,7 @@ func (b *ownBuffer) Read(ctx context.Context, offset int, dst []byte) (uint64, e
 	if err := b.check(offset, len(dst)); err != nil {
 		return 0, err
 	}
-	if err := b.memory.Download(ctx, offset, dst); err != nil {
+	if err := b.memory.DownloadInPieces(ctx, offset, dst); err != nil {
 		return 0, ownError(err)
 	}
 	b.mu.Lock()

@@ -147,7 +147,7 @@ func (p *ownPending) moveLarge(ctx context.Context, e *executor.Executor, job *e
 		}
 		memory, err := p.newMemory(e, len(each.Data))
 		if err == nil {
-			err = memory.Upload(ctx, 0, each.Data)
+			err = memory.UploadInPieces(ctx, 0, each.Data)
 		}
 		if err != nil {
 			return err
@@ -220,7 +220,7 @@ func (p *ownPending) Wait(ctx context.Context) error {
 	err := p.pending.Wait(limited)
 	for _, out := range p.late {
 		if err == nil {
-			err = out.from.Download(limited, 0, out.to)
+			err = out.from.DownloadInPieces(limited, 0, out.to)
 		}
 	}
 	expired := !p.deadline.IsZero() && !time.Now().Before(p.deadline)

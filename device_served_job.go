@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/trace"
 )
 
 func (d *servedDevice) Submit(ctx context.Context, j *Job) (Pending, error) {
@@ -14,11 +15,13 @@ func (d *servedDevice) Submit(ctx context.Context, j *Job) (Pending, error) {
 	if err != nil {
 		return nil, err
 	}
+	submit := trace.Begin(d.tracer, trace.Server, 0, trace.Send)
 	p, err := d.client.Submit(ctx, job)
+	submit.End()
 	if err != nil {
 		return nil, servedError(err)
 	}
-	return &servedPending{p}, nil
+	return &servedPending{p, submit}, nil
 }
 
 func (d *servedDevice) Run(ctx context.Context, j *Job) error { return run(ctx, d, j) }
@@ -78,7 +81,14 @@ func (d *servedDevice) dispatch(of *Dispatch) (client.Dispatch, error) {
 }
 
 // servedPending is a job of a server.
-type servedPending struct{ *client.Pending }
+type servedPending struct {
+	*client.Pending
+	submit trace.Region // has ended
+}
 
 // Wait replaces the method of the client's pending, for its errors.
-func (p *servedPending) Wait(ctx context.Context) error { return servedError(p.Pending.Wait(ctx)) }
+func (p *servedPending) Wait(ctx context.Context) error {
+	await := p.submit.Begin(trace.Await)
+	defer func() { await.End() }()
+	return servedError(p.Pending.Wait(ctx))
+}

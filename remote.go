@@ -100,6 +100,11 @@ func (f *fleet) start(driver binary.Fingerprint, o *cache.Options) {
 		defer close(f.started)
 		f.remote.Start(context.Background(), driver)
 	}()
+	f.follow(o)
+}
+
+// follow makes the cache's first request for a program wait for the start.
+func (f *fleet) follow(o *cache.Options) {
 	before := o.BeforeFirst
 	o.BeforeFirst = func() {
 		if before != nil {

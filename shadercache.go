@@ -33,6 +33,11 @@ type Options struct {
 	// Device is a GPU's index ("0") or UUID. Default: the first that works.
 	Device string
 
+	// Devices are the GPUs that [OpenAll] opens, each by index or UUID. One that is there
+	// twice is opened twice, with a context each. Open and New have no use for them.
+	// Default: all that EGL lists except software drivers, else the first that works.
+	Devices []string
+
 	// Logger receives warnings of the cache and messages of the driver. Default:
 	// nothing is logged.
 	Logger *slog.Logger
@@ -103,6 +108,8 @@ type GPU struct {
 
 	// ContextTime is how long Open took to make the context. New leaves it 0.
 	ContextTime time.Duration
+
+	othersCompiled bool // of GPUs: one that was closed before compiled programs
 
 	beside *glctx.Beside // nil without Options.CompileBeside
 	fleet  *fleet        // nil without a remote
@@ -259,6 +266,6 @@ func (g *GPU) Close() error {
 		closed = nil
 	}
 	err := errors.Join(stopped, closed, g.closeContexts())
-	g.fleet.close(g.Cache.Stats().Compiles > 0)
+	g.fleet.close(g.othersCompiled || g.Cache.Stats().Compiles > 0)
 	return err
 }

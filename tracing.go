@@ -1,6 +1,8 @@
 package shadercache
 
 import (
+	"log/slog"
+
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -14,6 +16,7 @@ func (o Options) startTrace() (Options, *trace.File) {
 		}
 	}
 	o.Context.Tracer, o.Cache.Tracer = o.Tracer, o.Tracer
+	o.Executor.Tracer, o.Remote.Tracer = o.Tracer, o.Tracer
 	return o, file
 }
 
@@ -25,7 +28,12 @@ func (g *GPU) writeTrace() {
 	info := g.Context.Info()
 	err := g.trace.Write(trace.String("gpu", info.GPU), trace.String("driver", info.Driver),
 		trace.String("driver_cache", g.Context.DriverCache().String()))
-	if err != nil && g.logger != nil {
-		g.logger.Warn("the trace was not written", "file", g.trace.Path(), "error", err)
+	warnOfTrace(g.logger, g.trace, err)
+}
+
+// warnOfTrace logs that a trace was not written. logger may be nil.
+func warnOfTrace(logger *slog.Logger, file *trace.File, err error) {
+	if err != nil && logger != nil {
+		logger.Warn("the trace was not written", "file", file.Path(), "error", err)
 	}
 }

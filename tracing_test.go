@@ -61,7 +61,7 @@ func TestTracerSeesAStart(t *testing.T) {
 	cold := start()
 	wantEvents(t, cold, trace.Process, "", trace.Start, trace.Open, trace.OpenContext, trace.NewCache, trace.Close)
 	wantEvents(t, cold, trace.Requests, "traced", trace.Get)
-	wantEvents(t, cold, trace.Requests, "", trace.Wait)
+	wantEvents(t, cold, trace.Requests, "traced", trace.Wait)
 	wantEvents(t, cold, trace.Loads, "traced", trace.Compile)
 	wantEvents(t, cold, trace.GL, "traced", trace.FrontEnd, trace.BackEnd)
 	wantEvents(t, cold, trace.GL, "", trace.EGLInitialize, trace.EGLContext, trace.EGLMakeCurrent, trace.Prime, trace.BinaryOut)
@@ -69,7 +69,7 @@ func TestTracerSeesAStart(t *testing.T) {
 
 	warm := start()
 	wantEvents(t, warm, trace.Requests, "traced", trace.Get, trace.Load)
-	wantEvents(t, warm, trace.Requests, "", trace.ReadBlob)
+	wantEvents(t, warm, trace.Requests, "traced", trace.ReadBlob)
 	wantEvents(t, warm, trace.GL, "traced", trace.ProgramBinary)
 	if slices.Contains(events(warm, trace.Loads, "traced"), trace.Compile) {
 		t.Error("the second start compiled")

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -36,23 +35,15 @@ func (d *Dir) AppendRun(r Run) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(d.path, runsName)
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return damaged("is not a regular file") // opening a FIFO might block
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Write(append(line, '\n')); err != nil {
-		return err
-	}
-	if info, err := f.Stat(); err != nil || info.Size() <= runsBytes || osfile.TryLock(f, true) != nil {
-		return err // another process is shortening it
-	}
+	return appendLine(d.runsPath(), append(line, '\n'), runsBytes, d.shortenRuns)
+}
+
+func (d *Dir) runsPath() string { return filepath.Join(d.path, runsName) }
+
+// shortenRuns keeps the later half of exec.jsonl.
+func (d *Dir) shortenRuns() error {
 	runs := d.Runs(time.Time{})
-	return osfile.WriteUnsynced(path, func(w *bufio.Writer) error {
+	return osfile.WriteUnsynced(d.runsPath(), func(w *bufio.Writer) error {
 		for _, r := range runs[len(runs)/2:] {
 			if err := json.NewEncoder(w).Encode(r); err != nil {
 				return err
@@ -68,7 +59,7 @@ func (d *Dir) Runs(since time.Time) (runs []Run) {
 	if zero := d.readZero(); zero.Time.After(since) {
 		since = zero.Time
 	}
-	data, _, err := readRegular(filepath.Join(d.path, runsName), runsLimit)
+	data, _, err := readRegular(d.runsPath(), runsLimit)
 	if err != nil {
 		return nil
 	}

@@ -90,7 +90,12 @@ func (d *Dir) appendStarts(s Starts) error {
 	if err != nil {
 		return err
 	}
-	path := d.startsPath()
+	return appendLine(d.startsPath(), line, startsBytes, d.sumUpStarts)
+}
+
+// appendLine appends a line to a file in one write. Where the file is larger than limit it
+// calls shorten, under a lock: not while another process does.
+func appendLine(path string, line []byte, limit int64, shorten func() error) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return damaged("is not a regular file") // opening a FIFO might block
 	}
@@ -102,10 +107,10 @@ func (d *Dir) appendStarts(s Starts) error {
 	if _, err := f.Write(line); err != nil {
 		return err
 	}
-	if info, err := f.Stat(); err != nil || info.Size() <= startsBytes || osfile.TryLock(f, true) != nil {
-		return err // another process is summing up
+	if info, err := f.Stat(); err != nil || info.Size() <= limit || osfile.TryLock(f, true) != nil {
+		return err
 	}
-	return d.sumUpStarts()
+	return shorten()
 }
 
 // line returns the line of s, without counters that are 0.

@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // benchCache is a cache in which the programs of list are resident.
@@ -48,6 +49,18 @@ func getAndRelease(b *testing.B, c *cache.Cache, src *shader.Source) {
 func BenchmarkGetResident(b *testing.B) {
 	list := sources(100)
 	c := benchCache(b, cache.Options{}, list)
+	src := list[50]
+	b.ReportAllocs()
+	for b.Loop() {
+		getAndRelease(b, c, src)
+	}
+	wantOnlyHits(b, c, len(list))
+}
+
+// BenchmarkGetResidentTraced is the same with a Tracer, which hears of first uses alone.
+func BenchmarkGetResidentTraced(b *testing.B) {
+	list := sources(100)
+	c := benchCache(b, cache.Options{Tracer: trace.NewRecorder(0)}, list)
 	src := list[50]
 	b.ReportAllocs()
 	for b.Loop() {

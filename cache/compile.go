@@ -11,7 +11,7 @@ import (
 // compileLoad completes l by compiling, and has the new binary stored.
 func (c *Cache) compileLoad(ctx context.Context, l *load) {
 	var r result
-	c.compile(ctx, []*load{l}, func(compiled result) { r = compiled })
+	c.compileOrWait(ctx, []*load{l}, func(compiled result) { r = compiled }, func() {})
 	if c.needsRecheck(r) {
 		r = c.recheck(ctx, r)
 	}

@@ -157,6 +157,10 @@ type Options struct {
 	// crashes. Default: a guard of its own, over its own store.
 	CrashGuard *CrashGuard
 
+	// SingleFlight is shared with the caches of other devices of this process, so that a
+	// program is compiled by one of them. Default: none.
+	SingleFlight *SingleFlight
+
 	// Tracer receives what the cache does, and what callers wait for: see package trace.
 	// A context has a Tracer of its own. Default: nothing is measured.
 	Tracer trace.Tracer

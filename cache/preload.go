@@ -260,7 +260,7 @@ func (p *preload) compileMissed(loads []*load) {
 	}
 	defer p.readBackCompiled() // also when progress calls runtime.Goexit
 	var wrong []result
-	p.cache.compile(p.ctx, loads, func(r result) {
+	p.cache.compileOrWait(p.ctx, loads, func(r result) {
 		if p.cache.needsRecheck(r) {
 			wrong = append(wrong, r)
 		} else {
@@ -269,7 +269,7 @@ func (p *preload) compileMissed(loads []*load) {
 		if p.cache.sharesCompiles() {
 			p.readBackCompiled() // at once: other processes wait for it
 		}
-	})
+	}, p.readBackCompiled)
 	for _, r := range wrong {
 		p.complete(p.cache.recheck(p.ctx, r))
 	}

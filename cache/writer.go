@@ -22,6 +22,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 	if !c.readsBack(e) {
 		return
 	}
+	defer c.options.SingleFlight.land(c, e.key, nil) // where there is no binary
 	format, payload, err := c.readBinary(ctx, e)
 	e.drop(c.dev)
 	if err != nil {
@@ -35,7 +36,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 		c.mu.Unlock()
 		return
 	}
-	c.writeBlob(e, &binary.Blob{
+	blob := &binary.Blob{
 		Key:          e.key,
 		Fingerprint:  c.driver,
 		Format:       format,
@@ -45,7 +46,9 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 		CompileNanos: e.compileNanos,
 		WorkGroup:    e.program.Interface.WorkGroup,
 		Interface:    e.program.Interface.Digest(),
-	})
+	}
+	c.options.SingleFlight.land(c, e.key, blob)
+	c.writeBlob(e, blob)
 }
 
 // writeBlob keeps blob in memory, if its program may be evicted or was, and
@@ -61,12 +64,15 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 		}
 	}
 	if !c.savesPrograms() {
+		c.options.SingleFlight.store(c, blob.Key, false)
 		c.finishTask()
 		return
 	}
 	c.enqueue(task{what: "writing", blob: true, do: func() error {
 		defer e.endClaim()
-		return c.store.Put(blob)
+		err := c.store.Put(blob)
+		c.options.SingleFlight.store(c, blob.Key, err == nil)
+		return err
 	}})
 }
 

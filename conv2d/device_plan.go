@@ -81,11 +81,22 @@ type DevicePlanOptions struct {
 // shadercache.ErrInvalid for layers that do not fit together or the device, for a matrix
 // product with a beta before the last layer, and shadercache.ErrExists where the named
 // plan has other layers.
+//
+// Over a devices.Group the images of a convolution, the matrices of a batch, or else the
+// rows of a matrix product are split over its members, each with all the weights.
+// SubmitBuffers takes buffers of Group.NewSplit then. What cannot be split so is
+// shadercache.ErrInvalid: open a plan over one member.
 func OpenPlan(ctx context.Context, d shadercache.Device, o DevicePlanOptions, layers ...Shape) (DevicePlan, error) {
 	for _, s := range layers {
 		if err := s.Validate(); err != nil {
 			return nil, fmt.Errorf("%w: %w", shadercache.ErrInvalid, err)
 		}
+	}
+	if group, ok := d.(several); ok {
+		return openSplitPlan(ctx, group, o, layers)
+	}
+	if group, ok := d.(several); ok {
+		return openSplitPlan(ctx, group, o, layers)
 	}
 	list := make([]Layer, len(layers))
 	for i, s := range layers {

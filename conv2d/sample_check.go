@@ -57,6 +57,22 @@ func (p *Plan) isSampled(info glctx.Info) bool {
 	return p.flops <= limit && elements <= sampleBytes/4
 }
 
+// CompareSample compares a result with the CPU: elements that hold Poison, and a sample of
+// up to 1024 of them, which are computed one by one, so that large problems can be checked.
+// bias is nil where there is none. It returns an error for an invalid problem and slices of
+// other lengths.
+func CompareSample(s Shape, info glctx.Info, input, weights, bias, got []float32, tolerance float64) (Report, error) {
+	t, err := newTask(s, info)
+	if err == nil {
+		err = checkAll(length{"input", len(input), t.input}, length{"weights", len(weights), t.weights},
+			length{"bias", len(bias), t.bias}, length{"output", len(got), t.output})
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	return t.compareSample(got, kernel.Tensors{Input: input, Weights: weights, Bias: bias}, tolerance), nil
+}
+
 // compareSample reports the elements that hold Poison, and those of the sample that
 // differ from the CPU's.
 func (t task) compareSample(got []float32, in kernel.Tensors, tolerance float64) Report {

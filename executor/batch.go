@@ -34,6 +34,8 @@ type batch struct {
 
 	upFrom, upTo, downFrom, downTo int // byte ranges of the slot
 
+	times batchTimes // with a Tracer
+
 	jobs     []jobResult
 	outputs  []output
 	commands []command

@@ -107,24 +107,47 @@ func elementName(r *shader.Resource, k int) string {
 	return r.Name
 }
 
+// boundTo is the index of what is bound to an element of a uniform, or one of these.
+type boundTo int
+
+const (
+	unbound boundTo = -1 - iota
+	boundTwice
+)
+
+// or returns b, and i where that is bound to element k of r, by its name or its unit.
+func (b boundTo) or(i int, name string, binding uint32, r *shader.Resource, k int) boundTo {
+	switch {
+	case name == "" && binding != uint32(r.Unit)+uint32(k), name != "" && !isElement(name, r, k):
+		return b
+	case b != unbound:
+		return boundTwice
+	}
+	return boundTo(i)
+}
+
+// check returns an error unless exactly one thing is bound. needs is the field to fill and
+// what it holds.
+func (b boundTo) check(kind, needs string, r *shader.Resource, k int) error {
+	if b >= 0 {
+		return nil
+	}
+	name, unit := elementName(r, k), uint32(r.Unit)+uint32(k)
+	if b == unbound {
+		return fmt.Errorf("%s %s (%s, unit %d) is not bound: %s with the Name %q or the Binding %d", kind, name, r.Type, unit, needs, name, unit)
+	}
+	return fmt.Errorf("%s %s (%s, unit %d) is bound twice", kind, name, r.Type, unit)
+}
+
 // bindImages binds each element of an image uniform to one of the dispatch's Images.
 func (e *Executor) bindImages(d *Dispatch, r *shader.Resource, l *layout) error {
 	for k := range max(1, int(r.Bytes)) {
-		unit, found := uint32(r.Unit)+uint32(k), -1
+		unit, found := uint32(r.Unit)+uint32(k), unbound
 		for i := range d.Images {
-			im := &d.Images[i]
-			if im.Name == "" && im.Binding != unit || im.Name != "" && !isElement(im.Name, r, k) {
-				continue
-			}
-			if found >= 0 {
-				return fmt.Errorf("image %s (%s, unit %d) is bound twice", elementName(r, k), r.Type, unit)
-			}
-			found = i
+			found = found.or(i, d.Images[i].Name, d.Images[i].Binding, r, k)
 		}
-		if found < 0 {
-			name := elementName(r, k)
-			return fmt.Errorf("image %s (%s, unit %d) is not bound: Dispatch.Images needs an Image with the Name %q or the Binding %d",
-				name, r.Type, unit, name, unit)
+		if err := found.check("image", "Dispatch.Images needs an Image", r, k); err != nil {
+			return err
 		}
 		b, err := e.imageBind(&d.Images[found], r)
 		if err != nil {
@@ -204,21 +227,12 @@ func checkImageFormat(f glctx.Format, t *glctx.Texture, r *shader.Resource) erro
 // bindTextures binds each element of a sampler uniform to one of the dispatch's Textures.
 func (e *Executor) bindTextures(d *Dispatch, r *shader.Resource, l *layout) error {
 	for k := range max(1, int(r.Bytes)) {
-		unit, found := uint32(r.Unit)+uint32(k), -1
+		unit, found := uint32(r.Unit)+uint32(k), unbound
 		for i := range d.Textures {
-			s := &d.Textures[i]
-			if s.Name == "" && s.Binding != unit || s.Name != "" && !isElement(s.Name, r, k) {
-				continue
-			}
-			if found >= 0 {
-				return fmt.Errorf("sampler %s (%s, unit %d) is bound twice", elementName(r, k), r.Type, unit)
-			}
-			found = i
+			found = found.or(i, d.Textures[i].Name, d.Textures[i].Binding, r, k)
 		}
-		if found < 0 {
-			name := elementName(r, k)
-			return fmt.Errorf("sampler %s (%s, unit %d) is not bound: Dispatch.Textures needs a Sampled with the Name %q or the Binding %d",
-				name, r.Type, unit, name, unit)
+		if err := found.check("sampler", "Dispatch.Textures needs a Sampled", r, k); err != nil {
+			return err
 		}
 		s := &d.Textures[found]
 		if err := e.checkSampled(s, r); err != nil {

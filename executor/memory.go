@@ -19,7 +19,8 @@ import (
 type Memory struct {
 	object
 	buffer glctx.Buffer
-	freed  func() // of pinned memory: called when no command uses it any more
+	mapped glctx.MappedBuffer // of mapped memory
+	freed  func()             // of pinned memory: called when no command uses it any more
 }
 
 // NewMemory allocates size bytes of device memory whose content is undefined. It
@@ -52,6 +53,9 @@ func (m *Memory) Size() int { return m.buffer.Size }
 // Upload copies data to offset, after the jobs submitted so far that use the
 // memory.
 func (m *Memory) Upload(ctx context.Context, offset int, data []byte) error {
+	if m.isMapped() {
+		return errMappedUpload
+	}
 	return m.access(ctx, offset, len(data), func(gl *glctx.GL) { gl.Upload(m.buffer, offset, data) })
 }
 

@@ -9,7 +9,7 @@ import (
 
 // CopyFrom copies n bytes on the device from other at from to offset, after the jobs
 // submitted so far that use either. The two must not be one memory. Where one of them is
-// pinned, the copy is complete when it returns.
+// pinned or mapped, the copy is complete when it returns.
 func (m *Memory) CopyFrom(ctx context.Context, offset int, other *Memory, from, n int) error {
 	if other == m {
 		return fmt.Errorf("executor: memory cannot be copied to itself")
@@ -23,7 +23,7 @@ func (m *Memory) CopyFrom(ctx context.Context, offset int, other *Memory, from, 
 	}
 	return m.access(ctx, offset, n, func(gl *glctx.GL) {
 		gl.Copy(other.buffer, from, m.buffer, offset, n)
-		if m.isPinned() || other.isPinned() {
+		if m.isPinned() || m.isMapped() || other.isPinned() || other.isMapped() {
 			gl.Finish()
 		}
 	})

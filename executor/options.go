@@ -1,6 +1,10 @@
 package executor
 
-import "time"
+import (
+	"time"
+
+	"github.com/shadercache/shadercache/trace"
+)
 
 // Options configure an [Executor]. The zero value suits jobs of up to a megabyte.
 type Options struct {
@@ -33,8 +37,12 @@ type Options struct {
 	MaxDelay time.Duration
 
 	// Timing measures Stats.GPUTime with timestamp queries. It costs about 2 us a
-	// batch.
+	// batch. A Tracer sets it.
 	Timing bool
+
+	// Tracer receives what becomes of jobs: see package trace. The work on the GPU is
+	// measured by the GPU's clock, where there is one. Default: nothing is measured.
+	Tracer trace.Tracer
 
 	test testOptions
 }
@@ -71,5 +79,6 @@ func (o Options) withDefaults() Options {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
+	o.Timing = o.Timing || o.Tracer != nil
 	return o
 }

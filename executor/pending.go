@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Pending is a submitted job. It belongs to one goroutine at a time and must not
@@ -29,10 +30,20 @@ func (p *Pending) Wait(ctx context.Context) error {
 	if p.done {
 		return p.err
 	}
-	b := p.batch
-	if b == nil {
+	if p.batch == nil {
 		return ErrNotSubmitted
 	}
+	if tracer := p.batch.e.options.Tracer; trace.IsOn(tracer) {
+		region := trace.Begin(tracer, trace.Executor, 0, trace.Wait)
+		defer region.End()
+		return p.wait(ctx)
+	}
+	return p.wait(ctx)
+}
+
+// wait is Wait for a job.
+func (p *Pending) wait(ctx context.Context) error {
+	b := p.batch
 	if !b.resolved.Load() {
 		if err := b.wait(ctx); err != nil {
 			return err

@@ -59,6 +59,7 @@ func (p *pipeline) deleteStages(gl *glctx.GL) {
 		if p.e.options.Timing {
 			gl.DeleteQuery(p.stages[i].begin)
 			gl.DeleteQuery(p.stages[i].end)
+			p.reuseMarks(&p.stages[i])
 		}
 	}
 	p.stages, p.uploaded, p.computed = nil, nil, nil
@@ -135,6 +136,7 @@ func (p *pipeline) updateEstimate(n int) {
 func (p *pipeline) completeStage(gl *glctx.GL, s *stage) {
 	if p.e.options.Timing {
 		p.e.counts.gpuNanos.Add(int64(gl.Timestamp(s.end) - gl.Timestamp(s.begin)))
+		p.traceStage(gl, s)
 		p.queries = append(p.queries, s.begin, s.end)
 	}
 	p.e.mu.Lock()
@@ -148,6 +150,7 @@ func (e *Executor) completeBatch(b *batch) {
 		return
 	}
 	b.state = completedBatch
+	e.counts.completed.Add(uint64(len(b.jobs)))
 	e.mu.completed = b.sequence
 	copy(e.mu.live, e.mu.live[1:])
 	e.mu.live[len(e.mu.live)-1] = nil
@@ -195,6 +198,7 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 	}
 	if p.e.options.Timing {
 		s.begin, s.end = p.newQuery(gl), p.newQuery(gl)
+		p.beginTrace(gl, &s)
 		gl.WriteTimestamp(s.begin)
 	}
 	err := p.recorder.stage(gl, &s)

@@ -22,6 +22,8 @@ type recorder struct {
 	kinds    uint32
 	samplers map[glctx.SamplerState]glctx.Sampler
 
+	wroteMapped bool // a kernel of the stage writes memory that the host reads
+
 	// State of the context, valid during one stage.
 	program uint32
 	values  []value // uniforms of the program that are set, with their words
@@ -50,7 +52,7 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 	_ = gl.Err() // errors of earlier callbacks
 	r.program, r.values, r.storage = 0, nil, [trackedBindings]binding{}
 	if s.whole != nil {
-		r.wholeBatch(gl, s.whole)
+		r.wholeBatch(gl, s)
 		return gl.Err()
 	}
 	r.poison(gl, s.up)
@@ -64,19 +66,26 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 		r.commands(gl, s.run)
 	}
 	r.synchronize(gl, glctx.BarrierAllKinds)
+	r.wroteMapped = false
 	return gl.Err()
 }
 
 // wholeBatch records a batch with copies by the driver, which are ordered with
 // respect to kernels.
-func (r *recorder) wholeBatch(gl *glctx.GL, b *batch) {
+func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
+	b := s.whole
 	r.poison(gl, b)
 	if b.upBytes() > 0 {
 		gl.Copy(b.slot.up.Buffer, b.upFrom, b.slot.inputs, b.upFrom, b.upBytes())
 	}
+	r.e.markTrace(gl, s, uploadEnd)
 	r.commands(gl, b)
-	if b.downBytes() > 0 {
+	r.e.markTrace(gl, s, kernelEnd)
+	if b.downBytes() > 0 || r.wroteMapped {
 		r.synchronize(gl, glctx.BarrierAllKinds)
+		r.wroteMapped = false
+	}
+	if b.downBytes() > 0 {
 		gl.Copy(b.slot.outputs, b.downFrom, b.slot.down.Buffer, b.downFrom, b.downBytes())
 	}
 }
@@ -210,6 +219,7 @@ func (r *recorder) bind(gl *glctx.GL, s *slot, b *bind) {
 		gl.BindCounters(b.binding, s.outputs, b.offset, b.size)
 	case deviceMemory:
 		r.bindStorage(gl, b.binding, b.memory.buffer, b.span)
+		r.wroteMapped = r.wroteMapped || b.memory.isMapped() && !b.readOnly
 		r.uses(&b.memory.object, b.readOnly)
 	case deviceBlock:
 		gl.BindUniformsRange(b.binding, b.memory.buffer, b.offset, b.size)

@@ -15,8 +15,9 @@ type stage struct {
 
 	fence      glctx.Fence
 	begin, end glctx.Query
-	began      time.Duration // when it was given to the GPU, since pipeline.created
-	missedPoll bool          // it was not complete at a poll after its estimated time
+	marks      [marks]glctx.Query // of a whole batch, with a Tracer
+	began      time.Duration      // when it was given to the GPU, since pipeline.created
+	missedPoll bool               // it was not complete at a poll after its estimated time
 }
 
 // complete calls fn for the batches that are complete with the stage, in the order

@@ -20,9 +20,16 @@ type Stats struct {
 }
 
 type counts struct {
-	jobs, blocked, moved, stages, barriers, polls, sleeps, timeouts atomic.Uint64
+	jobs, completed, blocked, moved, stages, barriers, polls, sleeps, timeouts atomic.Uint64
 
 	gpuNanos atomic.Int64
+}
+
+// Queued returns the number of jobs that were submitted and that the GPU has not finished.
+// It takes no lock, so that a caller can compare several executors for each job.
+func (e *Executor) Queued() int {
+	completed := e.counts.completed.Load() // first: no job completes before it is counted
+	return int(max(0, int64(e.counts.jobs.Load()-completed)))
 }
 
 // Stats returns the counts so far. It may be called at any time.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Submit checks a job, copies its inputs and queues it. It waits while no slot
@@ -38,6 +39,16 @@ func (e *Executor) SubmitInto(ctx context.Context, job Job, p *Pending) error {
 
 // submit fills p in and returns it.
 func (e *Executor) submit(ctx context.Context, job *Job, p *Pending) (*Pending, error) {
+	if trace.IsOn(e.options.Tracer) {
+		region := trace.Begin(e.options.Tracer, trace.Executor, 0, trace.Submit)
+		defer region.End()
+		return e.submitJob(ctx, job, p, region.Task())
+	}
+	return e.submitJob(ctx, job, p, 0)
+}
+
+// submitJob is submit within the region of a task.
+func (e *Executor) submitJob(ctx context.Context, job *Job, p *Pending, task uint64) (*Pending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -53,19 +64,21 @@ func (e *Executor) submit(ctx context.Context, job *Job, p *Pending) (*Pending, 
 	if e.staged && (l.upBytes+l.downBytes >= largeBytes || e.options.test.staged) {
 		e.copierOnce.Do(e.loadCopier)
 	}
-	b, index, up, err := e.reserve(ctx, job, l)
+	b, index, up, err := e.reserve(ctx, job, l, task)
 	if err != nil {
 		return nil, err
 	}
 	e.counts.jobs.Add(1)
 	p.batch, p.index = b, index
+	fill := trace.Begin(e.options.Tracer, trace.Executor, task, trace.Fill)
+	defer fill.End() // even if a Fill panics
 	b.write(job, l, index, up)
 	return p, nil
 }
 
 // reserve waits for room for a job and adds it to the open batch. It returns what
 // batch.addJob returns.
-func (e *Executor) reserve(ctx context.Context, job *Job, l *layout) (b *batch, index, up int, err error) {
+func (e *Executor) reserve(ctx context.Context, job *Job, l *layout, task uint64) (b *batch, index, up int, err error) {
 	var pending <-chan struct{}
 	for asked := false; ; {
 		e.mu.Lock()
@@ -90,7 +103,10 @@ func (e *Executor) reserve(ctx context.Context, job *Job, l *layout) (b *batch, 
 		w := e.mu.space.addWaiter()
 		e.unlock()
 		e.counts.blocked.Add(1)
-		switch err := e.sleep(ctx, w, &e.mu.space, moveResultsAfter, pending); err {
+		room := trace.Begin(e.options.Tracer, trace.Executor, task, trace.Room)
+		err := e.sleep(ctx, w, &e.mu.space, moveResultsAfter, pending)
+		room.End()
+		switch err {
 		case nil:
 		case errWaitTimeout:
 			e.makeRoom()
@@ -147,6 +163,7 @@ func (e *Executor) openBatch() {
 	}
 	e.mu.sequence++
 	b.open(e.mu.slot, e.mu.sequence)
+	b.times = batchTimes{opened: e.traceTime()}
 	e.mu.open = b
 	e.mu.live = append(e.mu.live, b)
 }

@@ -42,6 +42,10 @@ type Options struct {
 	// Adopt. Default: OpenGL 4.5 or newer, core profile.
 	Kind Kind
 
+	// Priority is requested for the context; Context.Priority returns what was granted. It
+	// must be the default for Adopt and for windows. Default: the driver's.
+	Priority Priority
+
 	replay       bool // the context is for a Replayer
 	timeSoftware bool // WatchTimes measures on software drivers too; for tests
 
@@ -71,6 +75,7 @@ type Context struct {
 	info     Info
 	full     bool // desktop OpenGL 4.5 or newer
 	driver   drivercache.State
+	priority Priority // as granted
 	counters counters
 	thread   atomic.Int64 // id of the OS thread while it runs callbacks, else 0
 	lost     atomic.Bool
@@ -96,7 +101,7 @@ type Context struct {
 // ErrTooOld, ErrKind or ErrNoDevice, wrapped, with a hint for the user. Close releases
 // the context.
 func Open(o Options) (*Context, error) {
-	if err := o.Kind.check(); err != nil {
+	if err := errors.Join(o.Kind.check(), o.Priority.check()); err != nil {
 		return nil, fmt.Errorf("glctx: open: %w", err)
 	}
 	c := newContext(o)
@@ -145,6 +150,7 @@ func (c *Context) run(started chan<- error) {
 	go loadBindings() // resolves a few thousand names while EGL starts
 	surface, err := openEGL(c.options)
 	if err == nil {
+		c.priority = surface.priority
 		if err = c.setUp(); err != nil {
 			surface.close()
 		}

@@ -5,22 +5,23 @@ package glctx
 /*
 #cgo CFLAGS: -std=gnu11 -Wall -Wextra
 #cgo LDFLAGS: -ldl -lpthread
+#include <stdlib.h>
+
 #include "loader.h"
 */
 import "C"
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/shadercache/shadercache/trace"
 )
 
 const (
-	eglExtensions = 0x3055
 	eglPbufferBit = 0x0001
 
 	eglOpenGLAPI    = 0x30A2
@@ -29,7 +30,6 @@ const (
 	eglOpenGLES3Bit = 0x0040
 
 	eglDontCare   = -1
-	maxEGLDevices = 64
 	installDriver = "install libegl1 and a driver: libegl-mesa0 with libgl1-mesa-dri (software), or the EGL part of your GPU's driver"
 )
 
@@ -38,6 +38,8 @@ type eglSurface struct {
 	display C.EGLDisplay
 	context C.EGLContext
 	surface C.EGLSurface
+
+	priority Priority // as granted
 }
 
 // eglCandidate is a display on which a context may be possible.
@@ -89,16 +91,20 @@ func openEGL(o Options) (*eglSurface, error) {
 
 // eglCandidates returns the displays to try for a device name, best first.
 func eglCandidates(device string) ([]eglCandidate, error) {
-	devices, uuids := eglDevices()
+	devices, _ := eglDevices() // without the extension there are other displays
 	if device != "" {
-		return pickDevice(device, devices, uuids)
+		d, err := pickDevice(device, devices)
+		if err != nil {
+			return nil, err
+		}
+		return []eglCandidate{d.candidate()}, nil
 	}
 	var list, software []eglCandidate
 	for _, d := range devices {
-		if d.software {
-			software = append(software, d)
+		if d.Software {
+			software = append(software, d.candidate())
 		} else {
-			list = append(list, d)
+			list = append(list, d.candidate())
 		}
 	}
 	if display := C.sc_egl_surfaceless_display(); display != 0 {
@@ -109,63 +115,26 @@ func eglCandidates(device string) ([]eglCandidate, error) {
 	return list, nil
 }
 
-// eglDevices returns the EGL devices in the driver's order, and the UUID of each, ""
-// where the driver has none.
-func eglDevices() (list []eglCandidate, uuids []string) {
-	var handles [maxEGLDevices]C.EGLDeviceEXT
-	n := int(C.sc_egl_devices(&handles[0], maxEGLDevices))
-	for i := range max(n, 0) {
-		extensions := C.GoString(C.sc_egl_device_string(handles[i], eglExtensions))
-		list = append(list, eglCandidate{
-			name:     "GPU " + strconv.Itoa(i),
-			display:  C.sc_egl_device_display(handles[i]),
-			software: strings.Contains(extensions, "EGL_MESA_device_software"),
-		})
-		var raw [16]C.uchar
-		uuid := ""
-		if C.sc_egl_device_uuid(handles[i], &raw[0]) == 0 {
-			uuid = hex.EncodeToString(bytesOf(raw[:]))
-		}
-		uuids = append(uuids, uuid)
+// candidate returns the display of a device.
+func (d eglDevice) candidate() eglCandidate {
+	return eglCandidate{
+		name:     "GPU " + strconv.Itoa(d.Index),
+		display:  C.sc_egl_device_display(d.handle),
+		software: d.Software,
 	}
-	return list, uuids
 }
 
-// pickDevice returns the device with an index or UUID. UUIDs are compared without
-// dashes, case and a leading "GPU-".
-func pickDevice(name string, devices []eglCandidate, uuids []string) ([]eglCandidate, error) {
-	if len(devices) == 0 {
-		return nil, fmt.Errorf("%w %q: this EGL cannot list devices; leave the device empty", ErrNoDevice, name)
+// pickDevice returns the device with an index or UUID.
+func pickDevice(name string, devices []eglDevice) (eglDevice, error) {
+	list := make([]Device, len(devices))
+	for i, d := range devices {
+		list[i] = d.Device
 	}
-	if i, err := strconv.Atoi(name); err == nil && len(name) < 4 {
-		if i < 0 || i >= len(devices) {
-			return nil, fmt.Errorf("%w %q: there are %d, numbered from 0", ErrNoDevice, name, len(devices))
-		}
-		return devices[i : i+1], nil
+	found, err := FindDevice(list, name)
+	if err != nil {
+		return eglDevice{}, err
 	}
-	want := strings.ToLower(strings.ReplaceAll(name, "-", ""))
-	want = strings.TrimPrefix(want, "gpu")
-	for i, uuid := range uuids {
-		if uuid != "" && uuid == want {
-			return devices[i : i+1], nil
-		}
-	}
-	return nil, fmt.Errorf("%w %q: give an index below %d or a UUID (known: %s)",
-		ErrNoDevice, name, len(devices), strings.Join(knownUUIDs(uuids), ", "))
-}
-
-// knownUUIDs returns the UUIDs that are not empty, for an error text.
-func knownUUIDs(uuids []string) []string {
-	var list []string
-	for _, u := range uuids {
-		if u != "" {
-			list = append(list, u)
-		}
-	}
-	if len(list) == 0 {
-		return []string{"none"}
-	}
-	return list
+	return devices[found.Index], nil
 }
 
 // open initialises the display, makes a context and makes it current.
@@ -238,13 +207,22 @@ func noAPI(api API) error {
 // by Kind.Robust only: it adds bounds checks to every kernel.
 func (s *eglSurface) createContext(config C.EGLConfig, o Options) error {
 	const none, badAttribute = 0x3038, "EGL_BAD_ATTRIBUTE"
-	for _, list := range o.Kind.attributes(o.Debug) {
+	extension := C.CString(eglPriorityExtension)
+	defer C.free(unsafe.Pointer(extension))
+	lists, priorities := o.Kind.attributes(o.Debug), C.sc_egl_has(s.display, extension) != 0
+	if priorities {
+		lists = o.Priority.withPriority(lists)
+	}
+	for _, list := range lists {
 		attributes := make([]C.EGLint, 0, len(list)+1)
 		for _, v := range list {
 			attributes = append(attributes, C.EGLint(v))
 		}
 		attributes = append(attributes, none)
 		if s.context = C.sc_egl_create_context(s.display, config, &attributes[0]); s.context != nil {
+			if priorities {
+				s.priority = priorityOf(int32(C.sc_egl_context_value(s.display, s.context, eglPriorityLevel)))
+			}
 			return nil
 		}
 	}

@@ -24,6 +24,8 @@ static struct {
   PFNEGLCREATECONTEXTPROC createContext;
   PFNEGLCREATEPBUFFERSURFACEPROC createPbufferSurface;
   PFNEGLMAKECURRENTPROC makeCurrent;
+  PFNEGLQUERYSTRINGPROC queryString;
+  PFNEGLQUERYCONTEXTPROC queryContext;
   PFNEGLDESTROYCONTEXTPROC destroyContext;
   PFNEGLDESTROYSURFACEPROC destroySurface;
   PFNEGLRELEASETHREADPROC releaseThread;
@@ -63,6 +65,8 @@ static void load(void) {
   CORE(createContext, "eglCreateContext");
   CORE(createPbufferSurface, "eglCreatePbufferSurface");
   CORE(makeCurrent, "eglMakeCurrent");
+  CORE(queryString, "eglQueryString");
+  CORE(queryContext, "eglQueryContext");
   CORE(destroyContext, "eglDestroyContext");
   CORE(destroySurface, "eglDestroySurface");
   CORE(releaseThread, "eglReleaseThread");
@@ -166,6 +170,16 @@ EGLSurface sc_egl_create_pbuffer(EGLDisplay display, EGLConfig config) {
 
 EGLBoolean sc_egl_make_current(EGLDisplay display, EGLSurface surface, EGLContext context) {
   return egl.makeCurrent(display, surface, surface, context);
+}
+
+int sc_egl_has(EGLDisplay display, const char *extension) {
+  const char *list = egl.queryString(display, EGL_EXTENSIONS);
+  return list && strstr(list, extension) != NULL;
+}
+
+EGLint sc_egl_context_value(EGLDisplay display, EGLContext context, EGLint name) {
+  EGLint value = 0;
+  return egl.queryContext(display, context, name, &value) ? value : -1;
 }
 
 EGLBoolean sc_egl_destroy_context(EGLDisplay display, EGLContext context) {

@@ -33,6 +33,12 @@ EGLConfig sc_egl_config(EGLDisplay display, EGLint surface_type, EGLint renderab
 EGLContext sc_egl_create_context(EGLDisplay display, EGLConfig config, const EGLint *attributes);
 EGLSurface sc_egl_create_pbuffer(EGLDisplay display, EGLConfig config);
 EGLBoolean sc_egl_make_current(EGLDisplay display, EGLSurface surface, EGLContext context);
+// sc_egl_has reports whether a display, which is initialised, has an extension.
+int sc_egl_has(EGLDisplay display, const char *extension);
+
+// sc_egl_context_value returns an attribute of a context, or -1.
+EGLint sc_egl_context_value(EGLDisplay display, EGLContext context, EGLint name);
+
 EGLBoolean sc_egl_destroy_context(EGLDisplay display, EGLContext context);
 EGLBoolean sc_egl_destroy_surface(EGLDisplay display, EGLSurface surface);
 EGLBoolean sc_egl_release_thread(void);

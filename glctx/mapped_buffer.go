@@ -32,6 +32,10 @@ type MapOptions struct {
 	// BarrierMapped, GL guarantees nothing about the writes that one side reads of
 	// the other, during a dispatch or after it.
 	Incoherent bool
+	// FlushExplicit maps it for writes of the host that reach the GPU only by
+	// FlushMapped: for hosts that write little of a large buffer. It implies Incoherent and
+	// excludes ReadOnly.
+	FlushExplicit bool
 }
 
 // flags returns the flags of the storage and of the mapping.
@@ -43,12 +47,15 @@ func (o MapOptions) flags() (storage, access uint32) {
 	if !o.ReadOnly {
 		access |= gl45.MAP_WRITE_BIT
 	}
-	if !o.Incoherent {
+	if !o.Incoherent && !o.FlushExplicit {
 		access |= gl45.MAP_COHERENT_BIT
 	}
 	storage = access
 	if !o.ServerStorage {
 		storage |= gl45.CLIENT_STORAGE_BIT
+	}
+	if o.FlushExplicit { // of the mapping only: storage with it is an error
+		access |= gl45.MAP_FLUSH_EXPLICIT_BIT
 	}
 	return storage, access
 }
@@ -63,7 +70,7 @@ func (gl *GL) NewMapped(words int) (MappedBuffer, error) {
 // NewMappedWith is NewMapped with options. With ReadOnly it waits for the GPU, which
 // writes the zeros.
 func (gl *GL) NewMappedWith(words int, o MapOptions) (MappedBuffer, error) {
-	if words <= 0 || o.WriteOnly && o.ReadOnly {
+	if words <= 0 || (o.WriteOnly || o.FlushExplicit) && o.ReadOnly {
 		return MappedBuffer{}, fmt.Errorf("glctx: a mapped buffer of %d words, %+v", words, o)
 	}
 	storage, access := o.flags()
@@ -74,6 +81,9 @@ func (gl *GL) NewMappedWith(words int, o MapOptions) (MappedBuffer, error) {
 	m := MappedBuffer{b, unsafe.Slice((*uint32)(memory), words)}
 	if !o.ReadOnly {
 		clear(m.Words)
+		if o.FlushExplicit {
+			gl.FlushMapped(m, 0, words)
+		}
 		return m, nil
 	}
 	gl.Fill(m.Buffer, 0)
@@ -104,6 +114,13 @@ func (gl *GL) mapNewBuffer(size int, storage, access uint32) (Buffer, unsafe.Poi
 	}
 	gl.c.counters.buffers.Add(1)
 	return b, memory, nil
+}
+
+// FlushMapped makes words that the host has written visible to commands that follow. It
+// is for buffers with MapOptions.FlushExplicit.
+func (gl *GL) FlushMapped(m MappedBuffer, first, words int) {
+	gl45.FlushMappedNamedBufferRange(m.ID, 4*first, 4*words)
+	gl.debugCheck("glFlushMappedNamedBufferRange")
 }
 
 // DeleteMapped unmaps and frees a mapped buffer. Words must not be used any more. The

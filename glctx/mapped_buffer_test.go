@@ -106,7 +106,7 @@ func wantVariables(t *testing.T, gl *glctx.GL, program uint32) {
 }
 
 // TestMapOptions copies words from one mapped buffer, which the host has written, to
-// another, which the host reads, in 16 combinations of options.
+// another, which the host reads, in 32 combinations of options.
 func TestMapOptions(t *testing.T) {
 	c := gltest.Open(t)
 	var program uint32
@@ -122,8 +122,8 @@ void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex];
 			program = p.ID
 		})
 	defer c.Delete(program)
-	for i := range 16 {
-		from := glctx.MapOptions{ServerStorage: i&1 != 0, WriteOnly: i&2 != 0, Incoherent: i&4 != 0}
+	for i := range 32 {
+		from := glctx.MapOptions{ServerStorage: i&1 != 0, WriteOnly: i&2 != 0, Incoherent: i&4 != 0, FlushExplicit: i&16 != 0}
 		to := glctx.MapOptions{ServerStorage: i&1 == 0, ReadOnly: i&8 != 0, Incoherent: i&4 == 0}
 		err := c.Do(func(gl *glctx.GL) error {
 			a, err := gl.NewMappedWith(8, from)
@@ -139,7 +139,11 @@ void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex];
 			for n := range a.Words {
 				a.Words[n] = uint32(100*i + n)
 			}
-			gl.MemoryBarrier(glctx.BarrierMapped)
+			if from.FlushExplicit {
+				gl.FlushMapped(a, 0, 8)
+			} else {
+				gl.MemoryBarrier(glctx.BarrierMapped)
+			}
 			gl.UseProgram(program)
 			gl.BindStorage(0, a.Buffer)
 			gl.BindStorage(1, b.Buffer)
@@ -160,6 +164,17 @@ void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex];
 	err := c.Do(func(gl *glctx.GL) error {
 		if _, err := gl.NewMappedWith(8, glctx.MapOptions{WriteOnly: true, ReadOnly: true}); err == nil {
 			t.Error("a mapped buffer for neither reads nor writes was made")
+		}
+		if _, err := gl.NewMappedWith(8, glctx.MapOptions{FlushExplicit: true, ReadOnly: true}); err == nil {
+			t.Error("a mapped buffer for flushes without writes was made")
+		}
+		coherent, err := gl.NewMapped(8)
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteMapped(coherent)
+		if gl.FlushMapped(coherent, 0, 8); gl.Err() == nil {
+			t.Error("a buffer without FlushExplicit was flushed")
 		}
 		return nil
 	})

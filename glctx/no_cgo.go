@@ -17,11 +17,13 @@ func errNoCgo() error {
 }
 
 // eglSurface is the EGL objects of a context.
-type eglSurface struct{}
+type eglSurface struct{ priority Priority }
 
 func openEGL(Options) (*eglSurface, error) { return nil, errNoCgo() }
 
 func (*eglSurface) close() {}
+
+func listDevices() ([]Device, error) { return nil, errNoCgo() }
 
 func loadBindings() error { return errNoCgo() }
 

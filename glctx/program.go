@@ -110,6 +110,7 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds(), MachineCode: work.Entries}
 	if err == nil {
 		gl45.DetachShader(b.program, b.shader)
+		gl.readBytes(&p)
 		err = gl.readInterface(&p)
 	}
 	if err == nil {
@@ -207,7 +208,7 @@ func (gl *GL) loadBinary(format uint32, payload []byte) (shader.Program, error) 
 	case linked == gl45.FALSE:
 		err = fmt.Errorf("glctx: load: %w: %s", shader.ErrRejected, cmp.Or(programLog(id), "no reason given"))
 	}
-	p := shader.Program{ID: id}
+	p := shader.Program{ID: id, Bytes: len(payload)}
 	if err == nil {
 		err = gl.readInterface(&p)
 	}

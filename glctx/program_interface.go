@@ -8,13 +8,18 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// readInterface reads the interface and the binary size of a program.
-func (gl *GL) readInterface(p *shader.Program) error {
+// readBytes reads the binary size of a program that was compiled: the driver may have to
+// make its binary for that.
+func (gl *GL) readBytes(p *shader.Program) {
 	var size int32
 	gl45.GetProgramiv(p.ID, gl45.PROGRAM_BINARY_LENGTH, &size)
 	if size > 0 && size <= binary.MaxPayloadBytes {
 		p.Bytes = int(size) // else the driver does not know
 	}
+}
+
+// readInterface reads the interface of a program.
+func (gl *GL) readInterface(p *shader.Program) error {
 	p.Interface.WorkGroup = gl.workGroup(p.ID)
 	for _, k := range resourceKinds {
 		p.Interface.Resources = gl.resources(p.Interface.Resources, p.ID, k)

@@ -50,3 +50,14 @@ func (gl *GL) DeleteQuery(q Query) {
 	gl45.DeleteQueries(1, &q.id)
 	gl.debugCheck("glDeleteQueries")
 }
+
+// GPUTime returns the GPU's time now, on the clock of WriteTimestamp, or 0 where there is
+// none. It does not wait for the GPU.
+func (gl *GL) GPUTime() time.Duration {
+	var nanos int64
+	if gl.c.full {
+		gl45.GetInteger64v(gl45.TIMESTAMP, &nanos)
+		gl.debugCheck("glGetInteger64v")
+	}
+	return time.Duration(nanos)
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/bundle"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Mode is what a process may do with a remote.
@@ -42,6 +43,7 @@ type Options struct {
 	LeaseTime time.Duration // default: 30 s
 	MaxBytes  int64         // unpacked bytes of all packs of a pull; default: 4 GiB
 	Logger    *slog.Logger  // default: nothing is logged
+	Tracer    trace.Tracer  // receives what pulls do; default: nothing is measured
 }
 
 const (

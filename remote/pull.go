@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/bundle"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // PullOptions select what Pull brings. Current or AnyDriver has to be set.
@@ -92,6 +93,8 @@ type pullJob struct {
 
 	unrecorded bool // see bundle.ImportOptions
 	hurried    bool // it does not count as an error that ctx ended
+
+	task uint64 // of the pull's region
 }
 
 // pullCounted is pullDriver, with the counters.
@@ -141,12 +144,17 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 		return report, err
 	}
 	defer unlock()
+	region := trace.Begin(r.options.Tracer, trace.Remote, 0, trace.Pull)
+	defer func() { endPull(&region, report, err) }()
+	job.task = region.Task()
 	if job.asked != nil {
 		job.asked()
 	}
 	var last uint64
 	for range headAttempts {
+		reading := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Head)
 		head, err := r.readHead(ctx, of)
+		reading.End()
 		if errors.Is(err, ErrNotFound) {
 			r.note(r.state.updateDriver(of, func(s *driverState) { s.Checked, s.Missing = r.now(), true }))
 		}
@@ -186,7 +194,9 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 	counted := &progressReader{total: total, progress: job.progress}
 	open := func(ctx context.Context, p Pack) (*partialBody, error) { return r.openKept(ctx, h.Fingerprint, p) }
 	err = openPacks(ctx, missing, open, func(p Pack, body *partialBody) error {
+		pack := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Pack)
 		installed, err := r.installKept(ctx, h, p, body, counted, job)
+		endPack(&pack, p)
 		report.Bytes = counted.fetched
 		if err != nil {
 			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // clock is a clock that a test sets.
@@ -64,6 +65,43 @@ func TestStartPullsOnce(t *testing.T) {
 	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3) // pulled in the background
 	if got := counters(t, s.victim, o); got.Hits != 2 || got.Misses != 0 || len(got.Errors) != 0 || got.Backfills != 3 || got.Bytes == 0 {
 		t.Errorf("counters: %+v", got)
+	}
+}
+
+func TestTracerSeesAPull(t *testing.T) {
+	t.Parallel()
+	s, recorder := newScene(t), trace.NewRecorder(0)
+	o := reader(s.url)
+	o.Tracer = recorder
+	if r := begin(t, s.victim, o, nil); r.Outcome != remote.Pulled {
+		t.Fatalf("%+v", r)
+	}
+	events := map[string][]trace.Event{}
+	for _, e := range recorder.Recording().Events {
+		if e.Lane == trace.Remote {
+			events[e.Name] = append(events[e.Name], e)
+		}
+	}
+	if len(events[trace.Pull]) != 1 || len(events[trace.Head]) != 1 || len(events[trace.Pack]) != 1 {
+		t.Fatalf("%+v", events)
+	}
+	pull, head, pack := events[trace.Pull][0], events[trace.Head][0], events[trace.Pack][0]
+	if pull.Attr("packs") != int64(1) || pull.Attr("programs") != int64(2) || pull.Attr("bytes") != pack.Attr("bytes") || pull.Attr("outcome") != nil {
+		t.Errorf("the pull: %+v", pull.Attrs)
+	}
+	if head.Task != pull.Task || pack.Task != pull.Task || head.Begin.Before(pull.Begin) || pack.Begin.Before(head.End()) || pack.End().After(pull.End()) {
+		t.Errorf("head and pack are not within the pull: %+v, %+v, %+v", pull, head, pack)
+	}
+
+	_, url := newMemory(t)
+	missing := trace.NewRecorder(0)
+	o = reader(url)
+	o.Tracer = missing
+	begin(t, openDir(t), o, nil)
+	for _, e := range missing.Recording().Events {
+		if e.Name == trace.Pull && e.Attr("outcome") != "missing" {
+			t.Errorf("a pull of nothing: %+v", e.Attrs)
+		}
 	}
 }
 

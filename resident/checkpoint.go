@@ -4,6 +4,7 @@ package resident
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -27,6 +28,41 @@ type Checkpoint struct {
 	claimed uint32
 	groups  []groupProgress
 	states  []savedState
+}
+
+// SavedState describes the content of a state in a checkpoint.
+type SavedState struct {
+	Block  string            `json:"name"` // in GLSL
+	Bytes  int               `json:"bytes"`
+	SHA256 [sha256.Size]byte `json:"-"` // of its content
+}
+
+// States describes the states, in the order of the kernel.
+func (c *Checkpoint) States() []SavedState {
+	list := make([]SavedState, len(c.states))
+	for i, v := range c.states {
+		list[i] = SavedState{v.block, len(v.data), sha256.Sum256(v.data)}
+	}
+	return list
+}
+
+// State returns the content of a state, without copying it, or false where the checkpoint
+// has none of this name.
+func (c *Checkpoint) State(block string) ([]byte, bool) {
+	for _, v := range c.states {
+		if v.block == block {
+			return v.data, true
+		}
+	}
+	return nil, false
+}
+
+// Groups returns the number of groups, and how many of them have halted.
+func (c *Checkpoint) Groups() (all, halted int) {
+	for _, g := range c.groups {
+		halted += int(g.halted)
+	}
+	return len(c.groups), halted
 }
 
 // groupProgress is the progress of a group.

@@ -125,6 +125,26 @@ func (f *CheckpointFile) Load() (*Checkpoint, error) {
 	return c, nil
 }
 
+// CheckpointCopy is one of the two files of a CheckpointFile, or a copy of one elsewhere.
+type CheckpointCopy struct {
+	Path       string
+	Checkpoint *Checkpoint // nil where it is not valid
+	Err        error       // why not
+}
+
+// ReadCopy reads a file with one checkpoint, and checks all of it.
+func ReadCopy(path string) CheckpointCopy {
+	c, _, err := readCopy(path)
+	return CheckpointCopy{path, c, err}
+}
+
+// Copies reads both files.
+func (f *CheckpointFile) Copies() [2]CheckpointCopy {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return [2]CheckpointCopy{ReadCopy(f.copyName(0)), ReadCopy(f.copyName(1))}
+}
+
 // readNewest reads the copy with the higher sequence, and the other one if that is not
 // valid. It records the content of the copy and which one is overwritten next.
 func (f *CheckpointFile) readNewest() (*Checkpoint, []error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Strategy determines how steps become dispatches. Results do not depend on it.
@@ -77,6 +78,9 @@ type Options struct {
 	// writes the chunks that changed. Default of CheckpointEvery: 1 s.
 	Checkpoints     *CheckpointFile
 	CheckpointEvery time.Duration
+
+	// Tracer receives the ticks: see package trace. Default: nothing is measured.
+	Tracer trace.Tracer
 
 	test testOptions
 }

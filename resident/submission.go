@@ -30,6 +30,7 @@ type submission struct {
 	untimed     bool          // it is too short for timestamps
 	endsAt      uint32        // ticks that have ended when it has
 	stopAt      time.Time     // when its end was requested; zero: not yet
+	gpuSeen     time.Duration // the GPU's time at Seen, with a Tracer
 }
 
 // submitNext submits the next steps on the way to target.
@@ -71,10 +72,10 @@ func (sc *scheduler) submitSteps(steps, full uint64, whole bool) error {
 // issue issues the dispatches of a submission.
 func (sc *scheduler) issue(f submission, count int) error {
 	expected := sc.estimator.Expect(f.steps)
-	f.untimed = f.slice == 0 && (expected <= pace.ShortTick || sc.depth() == 1 && sc.endedEarly)
+	early := sc.depth() == 1 && sc.endedEarly
+	unfenced := sc.seesEnd() && (sc.estimator.Known() && (expected < pace.InterruptibleSleep || early) || sc.options.test.unfenced)
+	f.untimed = unfenced || f.slice == 0 && (expected <= pace.ShortTick || early)
 	f.endsAt = sc.issuedTicks() + uint32(count)*sc.dispatchesPerRound()
-	unfenced := f.slice == 0 && sc.seesEnd() && (sc.estimator.Known() && f.untimed || sc.options.test.unfenced)
-	f.untimed = f.untimed || unfenced
 	err := sc.context.Do(func(gl *glctx.GL) (err error) {
 		f.Submitted = time.Now()
 		sc.clearWork(gl)
@@ -96,6 +97,9 @@ func (sc *scheduler) issue(f submission, count int) error {
 		f.Issue = time.Since(f.Submitted)
 		switch {
 		case unfenced:
+			if expected > pace.ShortTick && !early {
+				gl.ExpectIdle()
+			}
 		case f.Issue > pace.ShortTick: // a software driver has done the work by now
 			err = sc.pollFence(gl, &f, 0)
 		case f.untimed && sc.depth() == 1:
@@ -176,6 +180,7 @@ func (sc *scheduler) completeOldest(target uint32) (over bool, err error) {
 	moved := v.Most > sc.status.Most
 	since := uint64(progress - min(f.from, progress))
 	sc.measureTime(&f, done)
+	sc.traceTick(&f, done)
 	sc.countTicks(v)
 	sc.endedEarly = since < f.steps && !f.cut
 	sc.advanced = sc.advanced || done > 0

@@ -22,11 +22,7 @@ func (sc *scheduler) waitSubmission(f *submission) error {
 	if f.reached {
 		return nil
 	}
-	policy := pace.PollPolicy{Expected: sc.estimator.Expect(f.steps), Slice: f.slice,
-		Covered: len(sc.submissions) > 1, Early: sc.endedEarly}
-	if f.slice > 0 {
-		policy.Expected = min(policy.Expected, f.slice)
-	}
+	policy := sc.pollPolicy(f)
 	began := sc.timer.BeginOf(f.Sample)
 	for first := true; ; first = false {
 		now := time.Now()
@@ -51,6 +47,16 @@ func (sc *scheduler) waitSubmission(f *submission) error {
 	}
 }
 
+// pollPolicy returns when to poll for the end of a submission.
+func (sc *scheduler) pollPolicy(f *submission) pace.PollPolicy {
+	p := pace.PollPolicy{Expected: sc.estimator.Expect(f.steps), Slice: f.slice,
+		Covered: len(sc.submissions) > 1, Early: sc.endedEarly}
+	if f.slice > 0 {
+		p.Expected = min(p.Expected, f.slice)
+	}
+	return p
+}
+
 // seesEnd reports whether mapped memory shows the end of each tick: a dispatch with work
 // ends exactly one. A fence behind every tick would take 3.5 us of the GPU's time on an
 // H200, and a trip to the GL thread.
@@ -60,12 +66,10 @@ func (sc *scheduler) seesEnd() bool {
 	return seen && sc.chainLength() == 1 && sc.mode.Actual != Persistent
 }
 
-// endSpinTime is how long waitEnd spins for the end of a tick.
-const endSpinTime = 3 * pace.ShortTick
-
-// waitEnd spins until mapped memory shows the end of a submission without a fence, and
+// waitEnd waits until mapped memory shows the end of a submission without a fence, and
 // reports whether it does: not where the tick takes long, because its steps became slower.
 func (sc *scheduler) waitEnd(f *submission) bool {
+	policy, began := sc.pollPolicy(f), sc.timer.BeginOf(f.Sample)
 	for now := time.Now(); !sc.options.test.unseen; now = time.Now() {
 		for range 64 {
 			if int32(sc.words.Load(wire.AtTicks)-f.endsAt) >= 0 {
@@ -77,8 +81,14 @@ func (sc *scheduler) waitEnd(f *submission) bool {
 			}
 		}
 		f.Missed = now
-		if now.Sub(sc.timer.BeginOf(f.Sample)) > endSpinTime {
+		elapsed := now.Sub(began)
+		if !policy.Spins(elapsed) {
 			return false
+		}
+		sc.stopTick(f, elapsed)
+		if d := policy.UntilSpin(elapsed); d > 0 && f.stopAt.IsZero() {
+			sc.counts.sleeps.Add(1)
+			pace.Sleep(d, sc.run.wake)
 		}
 	}
 	return false
@@ -197,6 +207,9 @@ func (sc *scheduler) pollFence(gl *glctx.GL, f *submission, timeout time.Duratio
 	f.reached, f.Seen = true, time.Now()
 	if !f.untimed {
 		f.Begin, f.End = sc.gl.timestamps.read(gl, f.first, f.last)
+		if sc.options.Tracer != nil {
+			f.gpuSeen = gl.GPUTime()
+		}
 	}
 	f.status = sc.words.ReadStatus()
 	return nil

@@ -29,33 +29,6 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// BenchmarkRoundTrip is one job of 4 KiB in and out at a time, each checked.
-func BenchmarkRoundTrip(b *testing.B) {
-	f := serve(b, server.Options{})
-	b.Run("socket", func(b *testing.B) { benchmarkRoundTrip(b, f.dial()) })
-	b.Run("ring", func(b *testing.B) { benchmarkRoundTrip(b, f.dialWith(client.Options{Ring: 64 << 10})) })
-}
-
-func benchmarkRoundTrip(b *testing.B, c *client.Client) {
-	p := program(b, c, affine)
-	job, got, want := affineJob(p, 1024, 3, 4)
-	var took []time.Duration
-	for b.Loop() {
-		start := time.Now()
-		pending, err := c.Submit(b.Context(), job)
-		if err == nil {
-			err = pending.Wait(b.Context())
-		}
-		if err != nil || !bytes.Equal(got, want) {
-			b.Fatal(err, "or a wrong result")
-		}
-		took = append(took, time.Since(start))
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
-	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
-}
-
 // envStream has this test binary run as a client of the server at that path, which streams
 // jobs: see streamForever.
 const envStream = "SHADERCACHE_SERVER_STREAM"
@@ -274,23 +247,33 @@ func BenchmarkFirstResult(b *testing.B) {
 const envIdle = "SHADERCACHE_SERVER_IDLE"
 
 // BenchmarkIdle measures processes with a context: one with nothing else, one that has run a
-// program, and one with a server that has run a job of it. It reports memory of the host,
-// and the server's CPU time of 10 s without a client, in ticks of 10 ms. What the server
-// takes beyond the driver is its memory less that of the second.
+// program, and one with a server that has run a job of it. It reports memory of the host, and
+// the CPU time of each in 10 s without work, that of the server by thread as well. What the
+// server takes beyond the driver is its memory and its time less those of the second.
 func BenchmarkIdle(b *testing.B) {
 	path := filepath.Join(privateDir(b), "socket")
-	memory := map[string]int{}
-	for name, role := range map[string]string{"context": "context", "program": "program", "server": path} {
-		pid := startIdle(b, role)
-		if name == "server" {
-			if err := shortClient(b.Context(), path, 5); err != nil {
-				b.Fatal(err)
+	roles := map[string]string{"context": "context", "program": "program", "server": path}
+	pids, memory, before := map[string]string{}, map[string]int{}, map[string]map[string]time.Duration{}
+	for name, role := range roles {
+		pids[name] = startIdle(b, role)
+	}
+	if err := shortClient(b.Context(), path, 5); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	for name, pid := range pids {
+		before[name] = threadTimes(b, pid)
+	}
+	time.Sleep(10 * time.Second)
+	for name, pid := range pids {
+		total := time.Duration(0)
+		for thread, now := range threadTimes(b, pid) {
+			used := now - before[name][thread]
+			if total += used; name == "server" && used > 0 {
+				b.Logf("thread %s of the server: %v", thread, used)
 			}
-			time.Sleep(2 * time.Second)
-			before := ticks(b, pid)
-			time.Sleep(10 * time.Second)
-			b.ReportMetric(float64(ticks(b, pid)-before), "ticks")
 		}
+		b.ReportMetric(float64(total.Microseconds()), name+"-cpu-us")
 		for _, kind := range []string{"RssAnon", "RssFile", "RssShmem"} {
 			kib := statusOf(b, pid, kind)
 			memory[name] += kib
@@ -383,17 +366,25 @@ func runProgram(c *glctx.Context) error {
 	})
 }
 
-// ticks returns the CPU time of a process.
-func ticks(b *testing.B, pid string) int {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		b.Fatal(err)
+// threadTimes returns the CPU time of each thread of a process, by its id and name: the first
+// field of /proc/PID/task/TID/schedstat, in nanoseconds.
+func threadTimes(b *testing.B, pid string) map[string]time.Duration {
+	dirs, err := filepath.Glob("/proc/" + pid + "/task/*")
+	if err != nil || len(dirs) == 0 {
+		b.Fatal("no threads: ", err)
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
-	user, err1 := strconv.Atoi(fields[12])
-	system, err2 := strconv.Atoi(fields[13])
-	if err := errors.Join(err1, err2); err != nil {
-		b.Fatal(err)
+	times := map[string]time.Duration{}
+	for _, dir := range dirs {
+		name, err1 := os.ReadFile(filepath.Join(dir, "comm"))
+		text, err2 := os.ReadFile(filepath.Join(dir, "schedstat"))
+		if err1 != nil || err2 != nil {
+			continue // it has ended
+		}
+		var ns int64
+		if _, err := fmt.Sscan(string(text), &ns); err != nil {
+			b.Fatal(err)
+		}
+		times[filepath.Base(dir)+" "+strings.TrimSpace(string(name))] = time.Duration(ns)
 	}
-	return user + system
+	return times
 }

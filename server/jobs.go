@@ -86,7 +86,7 @@ func (r *running) name(b []byte) string {
 func (s *session) startJob(t *task) error {
 	r := runnings.Get().(*running)
 	r.task = t
-	err := r.request.Decode(t.body.bytes)
+	err := r.request.Decode(t.body)
 	if err == nil {
 		err = s.prepare(r)
 	}
@@ -113,6 +113,7 @@ func (s *session) submit(r *running) (err error) {
 			r.task.out.unexpect(r.unread)
 		}
 	}()
+	r.task.times.mark(jobChecked)
 	s.pace.enter()
 	defer func() {
 		if err != nil {
@@ -122,6 +123,7 @@ func (s *session) submit(r *running) (err error) {
 	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out); err != nil {
 		return err
 	}
+	r.task.times.mark(jobGranted)
 	r.start = time.Since(s.server.started)
 	if r.task.answered.Load() {
 		err = context.Canceled
@@ -135,6 +137,7 @@ func (s *session) submit(r *running) (err error) {
 		s.server.turns.release(r.weight)
 		return err
 	}
+	r.task.times.mark(jobSubmitted)
 	s.server.counts.jobs.Add(1)
 	s.server.counts.bytesIn.Add(uint64(r.bytes.in))
 	s.server.counts.bytesCopied.Add(uint64(r.bytes.copied))
@@ -148,6 +151,7 @@ func (s *session) submit(r *running) (err error) {
 
 // passOn has complete answer a job.
 func (s *session) passOn(r *running) {
+	r.task.direct = false
 	s.completing.Add(1)
 	s.running <- r
 }
@@ -181,13 +185,21 @@ func (s *session) nextRunning() *running {
 func (s *session) completeJob(r *running) {
 	// It does not wait for clients, and ends with the context if not with the job.
 	_ = r.pending.Await(context.Background())
-	s.pace.leave(s.pace.took(r.start, time.Since(s.server.started)))
+	r.task.times.mark(jobDone)
+	took := s.pace.took(r.start, time.Since(s.server.started))
+	s.pace.leave(took)
+	s.server.counts.busyNanos.Add(uint64(max(0, took)))
 	r.task.expireIfLate()
 	if r.task.claim() {
 		s.finish(r)
 	} else {
 		r.pending.Release()
 	}
+	if r.task.direct { // no other reply follows
+		r.task.out.flush()
+	}
+	r.task.times.mark(jobReplied)
+	r.task.times.report(r.task, r.bytes)
 	s.server.watch.end(false)
 	s.server.turns.release(r.weight)
 	r.task.out.unexpect(r.unread)
@@ -206,6 +218,7 @@ func (s *session) finish(r *running) {
 		r.task.fail(err, wire.CodeInternal)
 		return
 	}
+	r.task.times.mark(jobDelivered)
 	s.server.counts.bytesOut.Add(uint64(r.bytes.out))
 	r.task.reply(&wire.Data{Data: r.inline})
 }
@@ -325,6 +338,9 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 	}
 	if err := checkProtocol(program); err != nil {
 		return d, err
+	}
+	if r.task.times != nil && r.task.program == "" {
+		r.task.program = program.Name()
 	}
 	d = executor.Dispatch{Program: program, Groups: m.Groups}
 	if len(m.Params) > 0 {

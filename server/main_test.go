@@ -33,6 +33,8 @@ func runAsClient() {
 	switch stream, die, short, idle := os.Getenv(envStream), os.Getenv(envDie), os.Getenv(envShort), os.Getenv(envIdle); {
 	case idle != "":
 		err = beIdle(idle)
+	case os.Getenv(envTrips) != "":
+		err = doRoundTrips(context.Background(), os.Getenv(envTrips), os.Args[1])
 	case short != "":
 		err = shortClient(context.Background(), short, 5)
 	case stream != "":

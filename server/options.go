@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Options configure a [Server]. The zero value is a good choice.
@@ -50,6 +51,10 @@ type Options struct {
 
 	// Version is the version of the server, for clients. Default: "(devel)".
 	Version string
+
+	// Tracer receives the steps of each job: see package trace. Default: nothing is
+	// measured.
+	Tracer trace.Tracer
 
 	// Logger receives the start and end of sessions at debug level, and failures of the
 	// server. Default: nothing is logged.

@@ -5,6 +5,8 @@ package server
 import (
 	"errors"
 	"io"
+	"runtime"
+	"time"
 
 	"github.com/shadercache/shadercache/server/ring"
 	"github.com/shadercache/shadercache/server/socket"
@@ -65,7 +67,9 @@ func (s *session) readRing(r *ringStream) {
 		if err == nil {
 			s.server.counts.requests.Add(1)
 			err = s.receive(r.out, h, b, nil)
-			s.awaitDirect(r)
+			if !s.awaitDirect(r) {
+				runtime.Gosched() // another goroutine has the request now
+			}
 		}
 		switch {
 		case err == nil:
@@ -85,21 +89,25 @@ func (s *session) canAwait() bool {
 	return ring.Spins() && s.completing.Load() == 0 && s.pace.isShort(ring.SpinTime)
 }
 
-// awaitDirect spins for the job that the reader of the ring has submitted, and answers it.
-// When there is another request, or it takes too long, complete answers it.
-func (s *session) awaitDirect(r *ringStream) {
+// awaitDirect spins for the job that the reader of the ring has submitted, answers it, and
+// reports whether it did. When there is another request, or it takes too long, complete
+// answers it.
+func (s *session) awaitDirect(r *ringStream) bool {
 	job := s.direct
 	if job == nil {
-		return
+		return false
 	}
 	s.direct = nil
-	ring.Spin(func() bool { return job.pending.Ready() || r.Ready() })
-	if job.pending.Ready() {
-		s.completeJob(job)
-		r.out.flush()
-		return
+	if job.start-time.Duration(s.server.lastDone.Load()) > ring.SpinTime/2 {
+		runtime.Gosched() // the GL thread slept, and waits in this processor's queue
 	}
-	s.passOn(job)
+	ring.Spin(func() bool { return job.pending.Ready() || r.Ready() })
+	if !job.pending.Ready() {
+		s.passOn(job)
+		return false
+	}
+	s.completeJob(job)
+	return true
 }
 
 // closeRing ends the reading and writing of the ring.

@@ -6,9 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/ring"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/wire"
@@ -101,4 +105,44 @@ func TestRingsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, %+v", name, err, m)
 		}
 	}
+}
+
+// TestRingsThatAreSpunFor has goroutines of one client wait for replies by a ring at the same
+// time, with CPUs to spin: one takes the replies of all. The client closes while they wait.
+func TestRingsThatAreSpunFor(t *testing.T) {
+	before := runtime.GOMAXPROCS(4)
+	defer runtime.GOMAXPROCS(before)
+	f := serve(t, server.Options{})
+	c := f.dialWith(client.Options{Ring: ring.MinSize})
+	testSizes(t, c)
+	p := program(t, c, affine)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 50 {
+				if err := run(t.Context(), c, p, 64, uint32(i), 1); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for range 4 {
+		all.Go(func() {
+			for {
+				if err := run(t.Context(), c, p, 64, 3, 1); err != nil {
+					if !errors.Is(err, client.ErrClosed) {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		})
+	}
+	time.Sleep(5 * time.Millisecond)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
 }

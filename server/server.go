@@ -19,15 +19,16 @@ import (
 // Server serves clients with the programs and the executor of one GPU. Its methods may be
 // called from any goroutine.
 type Server struct {
-	gpu     *shadercache.GPU
-	options Options
-	turns   *turns
-	library *library
-	buffers *registry[*buffer]
-	plans   *registry[*plan]
-	watch   *watchdog
-	counts  counts
-	started time.Time
+	gpu      *shadercache.GPU
+	options  Options
+	turns    *turns
+	library  *library
+	buffers  *registry[*buffer]
+	plans    *registry[*plan]
+	watch    *watchdog
+	counts   counts
+	failures failures
+	started  time.Time
 
 	zeroCopy bool // jobs use the memory of clients in place
 
@@ -47,7 +48,7 @@ type Server struct {
 
 // counts are the counters of a server.
 type counts struct {
-	sessions, refused, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied atomic.Uint64
+	sessions, refused, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied, busyNanos atomic.Uint64
 }
 
 // New returns a server over a GPU with an executor. The caller closes the GPU after

@@ -30,6 +30,7 @@ type Status struct {
 	NamedPlans    int             `json:"named_plans"`
 	NamedBytes    int64           `json:"named_bytes"`
 	Counters      Counters        `json:"counters"`
+	Failures      []FailedRequest `json:"failures"` // the last ones, the newest first
 	Cache         cache.Stats     `json:"cache"`
 	Executor      executor.Stats  `json:"executor"`
 }
@@ -56,6 +57,8 @@ type Counters struct {
 	BytesIn   uint64 `json:"bytes_in"`  // of jobs, copies and weights
 	BytesOut  uint64 `json:"bytes_out"` // of jobs and copies
 
+	BusyNanos uint64 `json:"busy_ns"` // in which the GPU had jobs
+
 	// Of bytes_in and bytes_out, those that were copied between the client and memory that
 	// the device uses. Operands that are used in place are not.
 	BytesCopied uint64 `json:"bytes_copied"`
@@ -67,7 +70,7 @@ func (s *Server) Status() Status {
 	status := Status{
 		Version: s.options.Version, Protocol: wire.Version, Generation: s.options.Generation, Ended: s.options.Ended,
 		UptimeSeconds: time.Since(s.started).Seconds(), GPU: info.GPU, Driver: info.Driver, ZeroCopy: s.zeroCopy, Sessions: []SessionStatus{},
-		Counters: s.counters(), Cache: s.gpu.Cache.Stats(), Executor: s.gpu.Executor.Stats(),
+		Counters: s.counters(), Failures: s.failures.list(), Cache: s.gpu.Cache.Stats(), Executor: s.gpu.Executor.Stats(),
 	}
 	var buffers, plans int64
 	status.NamedBuffers, buffers = s.buffers.count()
@@ -88,6 +91,7 @@ func (s *Server) counters() Counters {
 	return Counters{
 		Sessions: n.sessions.Load(), Refused: n.refused.Load(), Requests: n.requests.Load(), Jobs: n.jobs.Load(),
 		Failed: n.failed.Load(), Deadlines: n.deadlines.Load(), Weights: n.weights.Load(), BytesIn: n.bytesIn.Load(), BytesOut: n.bytesOut.Load(), BytesCopied: n.bytesCopied.Load(),
+		BusyNanos: n.busyNanos.Load(),
 	}
 }
 
@@ -117,6 +121,9 @@ func (s *Server) welcome(session uint64) *wire.Welcome {
 }
 
 // short returns at most as many bytes as a name has.
-func short(text string) []byte {
-	return []byte(strings.ToValidUTF8(text[:min(len(text), wire.MaxText)], ""))
+func short(text string) []byte { return []byte(shortened(text, wire.MaxText)) }
+
+// shortened returns at most n bytes of a text, as UTF-8.
+func shortened(text string, n int) string {
+	return strings.ToValidUTF8(text[:min(len(text), n)], "")
 }

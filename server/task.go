@@ -17,17 +17,20 @@ type task struct {
 	s        *session
 	out      *outbox // of the stream that the request came by
 	header   wire.Header
-	body     *body
+	body     []byte
+	kept     *body       // storage of body; nil: it is the reader's, valid until receive returns
 	files    []*os.File  // that came with the request; handle closes them
 	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
 	deadline time.Time   // zero: none
 	direct   bool        // the goroutine that submits the job waits for it
+	times    *jobTimes   // nil: not traced
+	program  string      // of a job, for its trace
 
 	ctx    context.Context // ends with a cancel request or the session; nil for timed requests
 	cancel context.CancelFunc
 }
 
-// body is the bytes of a request, reused.
+// body is storage of the bytes of a request, reused.
 type body struct{ bytes []byte }
 
 var bodies = sync.Pool{New: func() any { return new(body) }}
@@ -35,16 +38,19 @@ var bodies = sync.Pool{New: func() any { return new(body) }}
 // maxKeptBody is the size of bodies that are reused.
 const maxKeptBody = 64 << 10
 
-func newBody(b []byte) *body {
-	made := bodies.Get().(*body)
-	made.bytes = append(made.bytes[:0], b...)
-	return made
+// keepBody copies the body, so that it stays valid in the queue.
+func (t *task) keepBody() {
+	t.kept = bodies.Get().(*body)
+	t.kept.bytes = append(t.kept.bytes[:0], t.body...)
+	t.body = t.kept.bytes
 }
 
-func (b *body) release() {
-	if cap(b.bytes) <= maxKeptBody {
-		bodies.Put(b)
+// releaseBody ends the use of the body.
+func (t *task) releaseBody() {
+	if t.kept != nil && cap(t.kept.bytes) <= maxKeptBody {
+		bodies.Put(t.kept)
 	}
+	t.body, t.kept = nil, nil
 }
 
 // claim reports whether the caller is the one that answers the request.
@@ -55,11 +61,12 @@ func (t *task) reply(m wire.Message) { t.send(t.header.Type|wire.ReplyBit, m) }
 
 // fail answers a request that the caller has claimed with an error.
 func (t *task) fail(err error, otherwise wire.Code) {
-	t.s.server.counts.failed.Add(1)
+	reply := asReply(err, otherwise)
+	t.s.failed(t.header.Type, reply)
 	if isLost(err) {
 		t.s.server.lose(err.Error())
 	}
-	t.send(wire.TypeError, asReply(err, otherwise))
+	t.send(wire.TypeError, reply)
 }
 
 func (t *task) send(typ wire.Type, m wire.Message) {

@@ -11,11 +11,11 @@ import (
 // The trace-event format of Chrome's viewer, in its JSON object form, which Perfetto and
 // speedscope read too (docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU):
 // times are microseconds, "X" is an event with a duration, "i" an instant, "M" a name.
-// Events of one tid nest.
+// Events of one tid nest. There is no displayTimeUnit: it says how times are to be shown, and
+// versions of Perfetto take it for the unit of the times.
 type (
 	chromeFile struct {
 		Events    []chromeEvent  `json:"traceEvents"`
-		Unit      string         `json:"displayTimeUnit"`
 		OtherData map[string]any `json:"otherData"`
 	}
 	chromeEvent struct {
@@ -44,7 +44,7 @@ const (
 // WriteChrome writes a recording in the trace-event format. The time 0 of the file is the
 // begin of the process; otherData has it, and the attributes of the whole.
 func WriteChrome(w io.Writer, r Recording) error {
-	f := chromeFile{Unit: "ms", OtherData: map[string]any{
+	f := chromeFile{OtherData: map[string]any{
 		dataOrigin: r.Began.UTC().Format(time.RFC3339Nano),
 		dataName:   r.Executable,
 		dataTook:   micros(r.Ended.Sub(r.Began)),

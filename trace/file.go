@@ -2,12 +2,14 @@ package trace
 
 import (
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // Variable names the file that a process writes its trace to. "%p" in it is the process
@@ -45,25 +47,14 @@ var FromEnvironment = sync.OnceValue(func() *File {
 func (f *File) Path() string { return f.path }
 
 // Write writes what was recorded until now, in the format of WriteChrome, in place of what
-// an earlier call wrote. The file is replaced whole. attrs are those of the whole, and
-// stay for later calls.
+// an earlier call wrote. A file is replaced whole, a device or a FIFO is written to. attrs
+// are those of the whole, and stay for later calls.
 func (f *File) Write(attrs ...Attr) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.about = setAttrs(f.about, attrs)
-	dir, name := filepath.Split(f.path)
-	temporary, err := os.CreateTemp(filepath.Clean(dir+"."), name+".*.tmp")
-	if err != nil {
-		return fmt.Errorf("trace: %w", err)
-	}
-	defer os.Remove(temporary.Name())
-	err = WriteChrome(temporary, f.Recording(f.about...))
-	if closed := temporary.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), f.path)
-	}
+	recording := f.Recording(f.about...)
+	err := osfile.WriteOutput(f.path, 0o600, func(w io.Writer) error { return WriteChrome(w, recording) })
 	if err != nil {
 		return fmt.Errorf("trace: %w", err)
 	}

@@ -13,7 +13,8 @@ import (
 const defaultEvents = 200_000
 
 // Recorder is a Tracer that keeps events in memory, about 200 bytes each. When it is full
-// it drops later ones and counts them. Its methods may be called from any goroutine.
+// it drops later ones and counts them; jobs and ticks, of which a process may have any
+// number, fill half of it at most. Its methods may be called from any goroutine.
 type Recorder struct {
 	limit int
 	began time.Time
@@ -21,6 +22,7 @@ type Recorder struct {
 	mu struct {
 		sync.Mutex
 		events  []Event
+		jobs    int // of events, in lanes of jobs
 		dropped uint64
 	}
 }
@@ -40,9 +42,13 @@ func (r *Recorder) Event(e Event) {
 	e.Attrs = slices.Clone(e.Attrs)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.mu.events) >= r.limit {
+	isJob := slices.Contains(jobLanes, e.Lane)
+	if len(r.mu.events) >= r.limit || isJob && r.mu.jobs >= r.limit/2 {
 		r.mu.dropped++
 		return
+	}
+	if isJob {
+		r.mu.jobs++
 	}
 	r.mu.events = append(r.mu.events, e)
 }

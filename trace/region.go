@@ -21,9 +21,12 @@ type Region struct {
 	region *rtrace.Region
 }
 
+// IsOn reports whether Begin measures: t is not nil, or Go's execution tracer runs.
+func IsOn(t Tracer) bool { return t != nil || rtrace.IsEnabled() }
+
 // Begin begins a piece of work of a task, 0 being a new one. t may be nil.
 func Begin(t Tracer, lane Lane, task uint64, name string) Region {
-	if t == nil && !rtrace.IsEnabled() {
+	if !IsOn(t) {
 		return Region{}
 	}
 	return begin(t, lane, task, name)
@@ -43,12 +46,14 @@ func begin(t Tracer, lane Lane, task uint64, name string) Region {
 	return r
 }
 
-// Begin begins a piece of work within r, on the same goroutine.
+// Begin begins a piece of work within r, on the same goroutine and about the same program.
 func (r *Region) Begin(name string) Region {
 	if r.tracer == nil && r.region == nil {
 		return Region{}
 	}
-	return begin(r.tracer, r.event.Lane, r.event.Task, name)
+	within := begin(r.tracer, r.event.Lane, r.event.Task, name)
+	within.event.Program, within.event.Key = r.event.Program, r.event.Key
+	return within
 }
 
 // About names the program that the work is about.

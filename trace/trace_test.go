@@ -44,7 +44,7 @@ func TestRegions(t *testing.T) {
 	if load.Name != trace.Load || load.Program != "blur" || load.Key != "5e88" || load.Attr("origin") != "disk" {
 		t.Errorf("the outer event is %+v", load)
 	}
-	if read.Name != trace.ReadBlob || read.Attr("bytes") != int64(42) || read.Task != load.Task || read.Lane != load.Lane {
+	if read.Name != trace.ReadBlob || read.Attr("bytes") != int64(42) || read.Program != "blur" || read.Key != "5e88" || read.Task != load.Task || read.Lane != load.Lane {
 		t.Errorf("the inner event is %+v", read)
 	}
 	if read.Begin.Before(load.Begin) || read.End().After(load.End()) {
@@ -59,6 +59,19 @@ func TestRecorderIsBounded(t *testing.T) {
 	}
 	if kept, dropped := len(ours(recorder)), recorder.Recording().Dropped; kept != 3 || dropped != 2 {
 		t.Errorf("%d events and %d dropped, want 3 and 2", kept, dropped)
+	}
+}
+
+// TestJobsDoNotFillARecorder checks that what a start does has room beside any number of jobs.
+func TestJobsDoNotFillARecorder(t *testing.T) {
+	recorder := trace.NewRecorder(10)
+	for range 20 {
+		recorder.Event(trace.Event{Lane: trace.Executor, Name: trace.Batch, Begin: time.Now()})
+	}
+	trace.Instant(recorder, trace.Requests, trace.Unused, "a", "01")
+	events := ours(recorder)
+	if len(events) != 6 || events[5].Name != trace.Unused || recorder.Recording().Dropped != 15 {
+		t.Errorf("%d events and %d dropped: %v", len(events), recorder.Recording().Dropped, events)
 	}
 }
 

@@ -71,6 +71,9 @@ const (
 // lanes are all lanes, in their order.
 var lanes = []Lane{Process, Requests, Loads, GL, Writes, Remote, Executor, GPU, Session, Server}
 
+// jobLanes are the lanes of what a process does again and again.
+var jobLanes = []Lane{Executor, GPU, Session, Server}
+
 // The names of events. What lies within another has its indent.
 const (
 	// Process.
@@ -120,5 +123,20 @@ const (
 	Settle = "settle" //   waits for what the driver still writes
 
 	// Remote.
-	Pull = "pull"
+	Pull = "pull" // the packs that the directory lacks, from a remote
+	Head = "head" //   which packs there are
+	Pack = "pack" //   one is fetched, checked and installed
+
+	// Executor. A batch is jobs that go to the GPU together.
+	Submit   = "submit"   // a job is checked, and its inputs are copied
+	Room     = "room"     //   it waits for room in a slot
+	Fill     = "fill"     //   its inputs are written to mapped memory
+	Batch    = "batch"    // from the first job until the GPU has finished all of them
+	Queued   = "queued"   //   until the driver is given it
+	Upload   = "upload"   //   copies to the GPU: the calls, and on the GPU's lane the work
+	Kernel   = "kernel"   //   dispatches, the same
+	Download = "download" //   copies from the GPU, the same
+
+	// Session.
+	Tick = "tick" // steps that are submitted together, until their end was seen
 )

@@ -28,7 +28,7 @@ func newBench(o *options) *cobra.Command {
 	}
 	cmd.PersistentFlags().String(assertFlag, "", "compare the figures with the bars in a `file`")
 	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o),
-		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o), newStartupChild(o))
+		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o), newBenchDevices(o), newStartupChild(o), newDevicesChild(o))
 	return cmd
 }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,17 +66,6 @@ func pagePrograms(t *testing.T, work string) {
 	}
 }
 
-// driverEntries returns the number of entries in the caches of Mesa below a folder.
-func driverEntries(folder string) (n int) {
-	_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && mesa.IsEntryFile(e.Name()) {
-			n++
-		}
-		return nil
-	})
-	return n
-}
-
 // The commands of docs/programs.md are run as they are printed there, each on the machine
 // that its block names, which has a home of its own. Machines that did not record start
 // warm: the driver adds nothing to its cache.
@@ -104,7 +92,7 @@ func TestProgramsPage(t *testing.T) {
 		}
 		for command := range strings.Lines(b.script) {
 			name := fmt.Sprintf("block %d, %s on %s: %s", n, b.section, b.machine, command)
-			before := driverEntries(home)
+			before := mesa.CountEntries(home)
 			cmd := exec.Command("bash", "-ec", paths.Replace(command))
 			cmd.Dir = work
 			cmd.Env = append(commandEnvironment(), "HOME="+home, "XDG_RUNTIME_DIR="+home)
@@ -115,7 +103,7 @@ func TestProgramsPage(t *testing.T) {
 			t.Logf("%s%s", name, out)
 			replayed := strings.Contains(command, " -- ") && !strings.Contains(command, "--record") || strings.Contains(command, "shadercache env")
 			// Mesa keeps a file for each entry. A pod copies them from its image first.
-			if added := driverEntries(home) - before; replayed && isMesa && added > 0 && b.machine != "pod" {
+			if added := mesa.CountEntries(home) - before; replayed && isMesa && added > 0 && b.machine != "pod" {
 				t.Errorf("%s: the driver added %d entries\n%s", name, added, out)
 			}
 			if replayed {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -76,14 +75,15 @@ func (o *options) report(f pageFlags) (err error) {
 	_, dir, err := o.OpenDirectory()
 	if err == nil && dir != nil {
 		r.Cache, err = report.ReadCache(dir)
+		if err == nil && r.Start != nil {
+			err = r.Start.CountOthers(dir)
+		}
 	}
 	if err != nil {
 		return err
 	}
 	if !f.noDoctor {
-		for _, finding := range doctor.Examine(&o.Options).Findings {
-			r.Checks = append(r.Checks, report.Check{Name: finding.Check, Level: finding.Level, Detail: finding.Detail, Fix: finding.Fix})
-		}
+		r.Checks = doctor.Examine(&o.Options).Findings
 	}
 	if f.out != "" {
 		err = o.writePage(f.out, r)
@@ -95,39 +95,21 @@ func (o *options) report(f pageFlags) (err error) {
 }
 
 // writePage writes the page of a report. A file that there is is replaced.
-func (o *options) writePage(path string, r *report.Report) (err error) {
-	if path == "-" {
-		return r.WriteHTML(o.Stdout)
-	}
-	file, err := os.Create(path)
-	if err != nil {
+func (o *options) writePage(path string, r *report.Report) error {
+	if err := o.WriteOutput(path, 0o644, r.WriteHTML); err != nil {
 		return err
 	}
-	defer func() {
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-	}()
-	if err := r.WriteHTML(file); err != nil {
-		return err
+	if path != cli.Stdout {
+		fmt.Fprintln(o.Stderr, "wrote", path)
 	}
-	fmt.Fprintln(o.Stderr, "wrote", path)
 	return nil
 }
 
 // readTrace reads the trace of a start.
 func readTrace(path string) (*report.Start, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	start, err := report.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, cli.Hint(err, "run the program with "+trace.Variable+"="+path)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	recording, err := trace.ReadChrome(file)
-	if err != nil {
-		return nil, cli.Hint(fmt.Errorf("%s: %w", path, err), "run the program with "+trace.Variable+"="+path)
-	}
-	return report.New(recording), nil
+	return start, err
 }

@@ -22,6 +22,8 @@ FILE is text to assemble, or with a name that ends in .bin little-endian
 instructions. Instructions: MOVZ, ADD, ADDS, SUB, SUBS, CMP, CMN with a register
 or an immediate, LDR and STR with an offset, B, B.cond, HLT, SVC. MOV is MOVZ,
 or an ADD of 0 from or to SP. Registers are x0 to x30, sp and xzr, of 64 bits.
+With --vectors also ADD, SUB, EOR, MUL, DUP, INDEX, LDR and STR of z0 to z31,
+which have 32 elements of 64 bits: "mul z0.d, z1.d, z2.d", "str z0, [x1]".
 Comments begin with // or ;, labels end in a colon. Code and memory begin at
 address 0.
 
@@ -29,7 +31,9 @@ SVC #1 prints x0. Any other SVC stops the machine, and so do HLT, a breakpoint,
 a store to the watched range, a fault, and --cycles.
 
 Every machine has its own registers and memory and is one lane of the GPU: one
-machine leaves all other lanes idle, thousands take about as long as one.
+machine leaves all other lanes idle, thousands take about as long as one. With
+--group each machine has a work group of 32 lanes, which share what it does with
+vectors.
 
 Forms, all with the same shader and the same result:
   mega        as few dispatches as possible
@@ -127,6 +131,8 @@ func newRunInterpreter(o *options) *cobra.Command {
 	flags.Var(&f.memory, "memory", "memory of each machine")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop continuous after the batch in which this passes (default never)")
 	flags.IntVar(&f.options.TraceEntries, "trace", 0, "print the last N instructions of --machine")
+	flags.BoolVar(&f.options.Vectors, "vectors", false, "execute instructions on vectors, which are undefined otherwise")
+	flags.BoolVar(&f.options.MachinePerGroup, "group", false, "run each machine on a work group; has --vectors")
 	flags.BoolVar(&f.options.Int64, "int64", false, "use 64-bit integers of the driver")
 	flags.BoolVar(&f.verify, "verify", true, "compare every machine with the CPU")
 	flags.Lookup("memory").DefValue = "4M"

@@ -28,6 +28,11 @@ crests are orange to cream, troughs blue to ice. With --verify the CPU computes
 the same, and every cell of every picture and of the end is compared: every bit
 has to be equal.
 
+With --checkpoint the wave is a session that is saved every so often, at the end,
+and when it is interrupted. However its process ends, --resume continues from
+the last checkpoint until --steps, also on another GPU: give it the same size,
+tiles, borders and pokes, with numbers of steps that are even.
+
 The exit code is 1 when a cell was wrong, or a poke was not acknowledged.`
 
 // waveFlags are the flags of run wave.
@@ -40,6 +45,7 @@ type waveFlags struct {
 	scale        float64
 	verify       bool
 	scheduled    []wave.ScheduledPoke
+	saved        waveCheckpoints
 }
 
 // waveResult is what run wave prints.
@@ -59,6 +65,7 @@ type waveResult struct {
 	Frames         int        `json:"frames"`      // pictures
 	Out            string     `json:"out"`         // the file that was written
 	Verified       *bool      `json:"verified"`    // null without --verify
+	waveSaved
 }
 
 // wavePoke is a poke that a tile acknowledged.
@@ -89,9 +96,10 @@ func newRunWave(o *options) *cobra.Command {
 	flags.BoolVar(&f.absorb, "absorb", false, "borders absorb waves rather than reflect them")
 	flags.Float64Var(&f.scale, "scale", 0, "height with the last colour (default an eighth of the highest poke)")
 	flags.BoolVar(&f.verify, "verify", false, "compare every cell with the CPU's")
+	f.saved.addFlags(flags)
 	_ = cmd.MarkFlagDirname("out")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := cmp.Or(refuseZero(cmd, "scale"), refuseUnused(cmd, f.out != "", "pictures, with --out", "every", "scale")); err != nil {
+		if err := cmp.Or(refuseZero(cmd, "scale", "checkpoint-every"), refuseUnused(cmd, f.saved.file != "", "--checkpoint", "checkpoint-every"), refuseUnused(cmd, f.out != "", "pictures, with --out", "every", "scale")); err != nil {
 			return err
 		}
 		if err := f.check(); err != nil {
@@ -125,8 +133,8 @@ func (f *waveFlags) check() error {
 		w, h := f.size.X, f.size.Y
 		f.scheduled = []wave.ScheduledPoke{
 			{Impulse: wave.Impulse{X: w / 3, Y: h * 2 / 5, Amplitude: 1}},
-			{Impulse: wave.Impulse{X: w * 2 / 3, Y: h / 4, Amplitude: -1}, Step: f.steps / 6},
-			{Impulse: wave.Impulse{X: w * 3 / 5, Y: h * 3 / 4, Amplitude: 1}, Step: f.steps / 3},
+			{Impulse: wave.Impulse{X: w * 2 / 3, Y: h / 4, Amplitude: -1}, Step: f.steps / 12 * 2},
+			{Impulse: wave.Impulse{X: w * 3 / 5, Y: h * 3 / 4, Amplitude: 1}, Step: f.steps / 6 * 2},
 		}
 	}
 	for _, text := range f.pokes {
@@ -138,6 +146,9 @@ func (f *waveFlags) check() error {
 			return fmt.Errorf("--poke %s comes after the last of %d steps", text, f.steps)
 		}
 		f.scheduled = append(f.scheduled, p)
+	}
+	if err := f.checkEven(); err != nil {
+		return err
 	}
 	if f.scale == 0 {
 		highest := float32(1e-6)
@@ -166,13 +177,19 @@ func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	sim, err := wave.New(ctx, g.Executor, g.Cache, f.options())
+	e := wave.Experiment{Steps: f.steps, Pokes: f.scheduled, Every: f.every}
+	sim, end, err := f.simulation(ctx, g, &e)
 	if err != nil {
 		return nil, err
 	}
-	defer sim.Close()
-	bar := o.NewProgress(f.steps, "steps")
-	e := wave.Experiment{Steps: f.steps, Pokes: f.scheduled, Every: f.every, Progress: bar.Add}
+	defer func() {
+		saved, failed := end()
+		if err = errors.Join(err, failed); r != nil {
+			r.waveSaved = saved
+		}
+	}()
+	bar := o.NewProgress(f.steps-e.Done, "steps")
+	e.Progress = bar.Add
 	if f.verify {
 		if e.Reference, err = wave.NewReference(f.options()); err != nil {
 			return nil, err
@@ -194,7 +211,11 @@ func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
 	if err != nil {
 		err = cli.Hint(err, "the figures mean nothing; the driver may be broken")
 	}
-	return newWaveResult(g, f, done), err
+	r = newWaveResult(g, f, done)
+	if done.Stepping > 0 {
+		r.StepsPerSecond = float64(int(done.Steps)-e.Done) / done.Stepping.Seconds()
+	}
+	return r, err
 }
 
 func newWaveResult(g *cli.GPU, f waveFlags, done wave.Outcome) *waveResult {
@@ -202,9 +223,6 @@ func newWaveResult(g *cli.GPU, f waveFlags, done wave.Outcome) *waveResult {
 		GPU: g.Name(), Driver: g.Driver(), Width: f.size.X, Height: f.size.Y, TilesX: f.tiles.X, TilesY: f.tiles.Y,
 		Border: f.options().Border.String(), Steps: done.Steps, Pokes: []wavePoke{}, Energy: done.Energy, Largest: done.Largest,
 		Frames: done.Frames, Out: f.out, Verified: done.Verified,
-	}
-	if done.Stepping > 0 {
-		r.StepsPerSecond = float64(done.Steps) / done.Stepping.Seconds()
 	}
 	for _, p := range done.Pokes {
 		r.Pokes = append(r.Pokes, wavePoke{p.X, p.Y, p.Amplitude, p.Step})
@@ -216,6 +234,7 @@ func (r *waveResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", r.GPU)
 	fmt.Fprintf(w, "cells\t%dx%d in %dx%d tiles, %s borders\n", r.Width, r.Height, r.TilesX, r.TilesY, r.Border)
 	fmt.Fprintf(w, "steps\t%d, %.0f a second\n", r.Steps, r.StepsPerSecond)
+	r.waveSaved.print(w)
 	for _, p := range r.Pokes {
 		fmt.Fprintf(w, "poke\tat %d,%d by %g, acknowledged at step %d\n", p.X, p.Y, p.Amplitude, p.Step)
 	}

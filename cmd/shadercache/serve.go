@@ -36,6 +36,8 @@ says so and connect again.
 SIGTERM ends the server when jobs that it has are done. With --idle-exit it ends
 when there was no client for that time.
 
+With --trace the worker writes the steps of its jobs when it ends.
+
 --status serves /status (JSON), /healthz, /metrics (Prometheus) and
 /debug/pprof/ over HTTP. Only this machine should reach that address: there is
 no password.`
@@ -49,6 +51,7 @@ type serveFlags struct {
 
 	generation uint64 // of a worker
 	ended      string
+	trace      []string // arguments of a worker
 }
 
 // serveResult is what serve prints when clients can connect.
@@ -106,6 +109,7 @@ func (o *options) serve(f serveFlags) error {
 			file.Close()
 		}
 	}()
+	f.trace = o.HandTrace()
 	err = supervisor.Run(ctx, supervisor.Options{
 		Files: files, Logger: o.Logger(),
 		Command: func(generation uint64, ended string) (*exec.Cmd, error) { return o.workerCommand(f, generation, ended) },
@@ -168,7 +172,7 @@ func (f *serveFlags) inherited(l *socket.Listener) ([]*os.File, *serveResult, er
 }
 
 func (o *options) workerCommand(f serveFlags, generation uint64, ended string) (*exec.Cmd, error) {
-	return o.ChildCommand(context.Background(), o.Dir, []string{serveWorkerName},
+	return o.ChildCommand(context.Background(), o.Dir, append([]string{serveWorkerName}, f.trace...),
 		"--idle-exit", f.idleExit.String(), "--hang-time", f.hangTime.String(), "--status", f.status,
 		"--generation", strconv.FormatUint(generation, 10), "--ended", ended)
 }

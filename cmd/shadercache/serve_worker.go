@@ -70,20 +70,21 @@ func (o *options) serveWorker(f serveFlags) error {
 	}
 	s := server.New(g.GPU, server.Options{
 		IdleExit: f.idleExit, HangTime: f.hangTime, Generation: f.generation, Ended: f.ended,
-		Version: cli.ReadVersion().Version, Logger: o.Logger(),
+		Version: cli.ReadVersion().Version, Tracer: o.Tracer(), Logger: o.Logger(),
 	})
 	if pages != nil {
 		defer status.Serve(pages, s).Close()
 	}
 	link.Ready(g.Name())
-	return endWorker(g, link, s.Serve(ctx, l))
+	return o.endWorker(g, link, s.Serve(ctx, l))
 }
 
 // endWorker closes the GPU, unless the context is lost: then its thread may never return
 // from the driver.
-func endWorker(g *cli.GPU, link *supervisor.Link, err error) error {
+func (o *options) endWorker(g *cli.GPU, link *supervisor.Link, err error) error {
 	if lost, ok := errors.AsType[*server.LostError](err); ok {
 		link.Lost(lost.Reason)
+		o.EndTrace()
 		os.Exit(cli.ExitFailed)
 	}
 	if errors.Is(err, server.ErrIdle) || errors.Is(err, context.Canceled) {

@@ -56,7 +56,7 @@ func (b *bench) coverage() string {
 	return strings.Join(words, ", and ")
 }
 
-// benchRun is one sequence on a bench, within one callback.
+// benchRun is one sequence on a bench, within one callback: see Enter.
 type benchRun struct {
 	*kernel.Run
 	gl     *glctx.GL
@@ -64,12 +64,19 @@ type benchRun struct {
 	waited time.Duration // that the GPU waited for the CPU to compare results
 
 	least, most float64 // nanoseconds of a run in the batches that count
+	compared    bool    // they follow from those of another run
 }
 
 // load makes the memory that a sequence needs besides the tensors.
 func (b *bench) load(gl *glctx.GL, s kernel.Sequence, programs map[shader.Key]uint32) (*benchRun, error) {
 	run, err := kernel.NewRun(gl, s, programs)
 	return &benchRun{Run: run, gl: gl, bench: b}, err
+}
+
+// Enter is Run.Enter.
+func (r *benchRun) Enter(gl *glctx.GL) {
+	r.gl = gl
+	r.Run.Enter(gl)
 }
 
 // check runs the sequence once on every set and compares the results.

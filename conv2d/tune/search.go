@@ -45,13 +45,15 @@ type search struct {
 	programs *candidatePrograms
 	deadline time.Time
 	found    []Candidate
-	best     float64 // nanoseconds; 0 until a candidate was measured
-	least    float64 // of the costs: see Candidate.cost
-	runs     float64 // see Options.Runs
+	leader   *benchRun // of the fastest so far, with which others are compared; or nil
+	full     bool      // every candidate is measured in full
+	best     float64   // nanoseconds; 0 until a candidate was measured
+	least    float64   // of the costs: see Candidate.cost
+	runs     float64   // see Options.Runs
 }
 
 func newSearch(c *glctx.Context, programs executor.Programs, space conv2d.SearchSpace, o Options) (*search, error) {
-	s := &search{space: space, builder: space, context: c, options: o, runs: o.breakEven(c.Info())}
+	s := &search{space: space, builder: space, context: c, options: o, full: o.CheckTimed, runs: o.breakEven(c.Info())}
 	var err error
 	s.programs, err = newCandidatePrograms(c, programs)
 	return s, s.named(err)
@@ -102,6 +104,7 @@ func (s *search) open() error {
 func (s *search) close() {
 	// It fails only where the context is gone, and the memory with it.
 	_ = s.context.Do(func(gl *glctx.GL) error {
+		s.setLeader(gl, nil)
 		s.bench.close(gl)
 		return nil
 	})
@@ -242,7 +245,10 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
 		c.fail(err)
 		return fatal(err)
 	}
-	defer run.Free()
+	if s.leader != nil {
+		s.leader.Enter(gl)
+	}
+	defer func() { s.leave(gl, run) }()
 	report, err := run.check(b.tolerance)
 	if right, err := c.setReport(report, err, ""); !right {
 		return err
@@ -250,7 +256,7 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
 	if s.options.CheckTimed {
 		run.timed().device.PoisonOutput(gl)
 	}
-	took, whole, err := run.time(s.best)
+	took, whole, err := s.time(run)
 	if err != nil {
 		c.fail(err)
 		return fatal(err)
@@ -263,16 +269,49 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
 	}
 	c.Verdict, c.Nanos = Slow, took
 	if whole {
-		c.Verdict, c.LeastNanos, c.MostNanos = Measured, run.least, run.most
+		c.Verdict, c.LeastNanos, c.MostNanos, c.compared = Measured, run.least, run.most, run.compared
 	}
 	c.GFLOPS = float64(s.space.Shape().FLOPs()) / took
 	if s.best == 0 || took < s.best {
 		s.best = took
+		if whole && !s.full {
+			s.setLeader(gl, run)
+		}
 	}
 	if cost := c.cost(s.runs); s.least == 0 || cost < s.least {
 		s.least = cost
 	}
 	return nil
+}
+
+// time returns the nanoseconds of one run, and whether that is a measurement: the time of a
+// single run is none. The first candidate is measured in full, and others are compared with
+// the fastest so far.
+func (s *search) time(run *benchRun) (nanos float64, whole bool, err error) {
+	if s.leader == nil {
+		return run.time(s.best)
+	}
+	return run.compare(s.leader, s.best)
+}
+
+// setLeader replaces the run that others are compared with.
+func (s *search) setLeader(gl *glctx.GL, run *benchRun) {
+	if s.leader != nil {
+		s.leader.Enter(gl)
+		s.leader.Free()
+	}
+	s.leader = run
+}
+
+// leave ends the use of runs in a callback: a run frees its memory, unless it leads.
+func (s *search) leave(gl *glctx.GL, run *benchRun) {
+	if run != s.leader {
+		run.Enter(gl)
+		run.Free()
+	}
+	if s.leader != nil {
+		s.leader.Enter(nil)
+	}
 }
 
 // setReport sets what a comparison of results found, and reports whether they are
@@ -297,9 +336,13 @@ func fatal(err error) error {
 	return nil
 }
 
-// final measures the fastest again, in turn, and keeps the shorter of both times:
-// a disturbed measurement is longer.
+// final measures the fastest in full, in turn. Of those that were before it keeps the shorter
+// of both times: a disturbed measurement is longer.
 func (s *search) final(ctx context.Context) error {
+	s.full, s.best = true, 0 // the fastest of many comparisons is too good by their noise
+	if err := s.context.Do(func(gl *glctx.GL) error { s.setLeader(gl, nil); return nil }); err != nil {
+		return err
+	}
 	s.sort()
 	for i := range s.found[:min(len(s.found), finalists)] {
 		again := Candidate{Choice: s.found[i].Choice, Compile: s.found[i].Compile}
@@ -315,7 +358,7 @@ func (s *search) final(ctx context.Context) error {
 		}
 		if again.Verdict == Wrong {
 			s.found[i] = again // once right and once wrong is wrong
-		} else if again.Verdict == Measured && again.Nanos < s.found[i].Nanos {
+		} else if again.right() && (s.found[i].compared || again.Nanos < s.found[i].Nanos) {
 			s.found[i] = again
 		}
 	}

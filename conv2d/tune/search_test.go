@@ -178,3 +178,37 @@ func TestMedian(t *testing.T) {
 		}
 	}
 }
+
+// TestOthersAreComparedWithTheFastest searches among six equal candidates, with a workspace
+// each: those after the first are compared with the fastest, and in the end the fastest are
+// measured in full. For figures that are published every one is.
+func TestOthersAreComparedWithTheFastest(t *testing.T) {
+	spoil := map[string]func(s *kernel.Sequence){"equal": func(s *kernel.Sequence) { s.WorkspaceLen = 16 }}
+	device := gltest.Open(t)
+	buffers := device.Counters().Buffers
+	for _, published := range []bool{false, true} {
+		r, err := searchSpoiled(t, device, sampleConv.Shape(), Options{Budget: time.Hour, Runs: 1 << 40, CheckTimed: published}, spoil,
+			"equal", "equal", "equal", "equal", "equal", "equal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		compared := 0
+		for _, c := range r.Candidates {
+			if c.compared {
+				compared++
+			}
+			if c.Verdict == Measured && !(0 < c.LeastNanos && c.LeastNanos <= c.Nanos && c.Nanos <= c.MostNanos) {
+				t.Errorf("published %v: %+v", published, c)
+			}
+		}
+		if most := len(r.Candidates) - finalists; compared > most || (compared == 0) != published {
+			t.Errorf("published %v: %d of %d candidates were only compared", published, compared, len(r.Candidates))
+		}
+	}
+	if err := device.Do(func(*glctx.GL) error { return nil }); err != nil { // deletions are posted
+		t.Error(err)
+	}
+	if n := device.Counters().Buffers; n != buffers {
+		t.Errorf("%d buffers, there were %d", n, buffers)
+	}
+}

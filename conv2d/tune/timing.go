@@ -39,6 +39,11 @@ const (
 	batchRuns      = 1000
 	longBatchNanos = 2e8 // from here on, fewer batches
 	longBatches    = 3
+
+	// A comparison takes some batches of two runs in turn.
+	comparisons     = 5
+	comparisonNanos = 2e6
+	compareAfter    = 5 * time.Millisecond
 )
 
 // time returns the nanoseconds of one run. Where that is far behind best, it is the
@@ -64,6 +69,37 @@ func (r *benchRun) time(best float64) (nanos float64, whole bool, err error) {
 	}
 	nanos, err = r.settle(count, runs(batchNanos), once, best)
 	return nanos, best == 0 || nanos <= slowFactor*best, err
+}
+
+// compare returns the nanoseconds of one run, from a comparison with another one that takes
+// leaderNanos. Batches of both are timed in turn, so that the GPU's clock and other load are
+// the same for both, and its clock need not rise first.
+func (r *benchRun) compare(leader *benchRun, leaderNanos float64) (nanos float64, whole bool, err error) {
+	clock := &r.bench.clock
+	once, err := clock.time(r.gl, func() { r.repeat(1) })
+	if err != nil || once > slowFactor*asleepFactor*leaderNanos {
+		return once, false, err
+	}
+	runs := func(nanos float64) int { return int(min(max(comparisonNanos/nanos, 1), batchRuns)) }
+	own, others := runs(once), runs(leaderNanos)
+	if err := r.wake(own, min(wakeTime, compareAfter+4*r.waited)); err != nil {
+		return 0, false, err
+	}
+	ratios := make([]float64, comparisons)
+	for i := range ratios {
+		before, err := clock.time(r.gl, func() { leader.repeat(others) })
+		if err != nil {
+			return 0, false, err
+		}
+		after, err := clock.time(r.gl, func() { r.repeat(own) })
+		if err != nil {
+			return 0, false, err
+		}
+		ratios[i] = after / float64(own) / (before / float64(others))
+	}
+	nanos, r.compared = median(ratios)*leaderNanos, true
+	r.least, r.most = slices.Min(ratios)*leaderNanos, slices.Max(ratios)*leaderNanos
+	return nanos, nanos <= slowFactor*leaderNanos, nil
 }
 
 // settle returns the nanoseconds of one run, from count batches of runs runs. It

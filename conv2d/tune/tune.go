@@ -94,6 +94,8 @@ type Candidate struct {
 	GFLOPS     float64       `json:"gflops"`                // operations of the problem a nanosecond
 	MaxError   float64       `json:"max_error"`             // see conv2d.Compare; math.MaxFloat64 for a difference in kind
 	Reason     string        `json:"reason,omitempty"`
+
+	compared bool // Nanos follows from those of another candidate
 }
 
 // cost returns the nanoseconds of a run, with its share of the compile.

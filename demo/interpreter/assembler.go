@@ -110,6 +110,9 @@ var sums = map[string]struct {
 }{"add": {0, false}, "adds": {1, false}, "sub": {2, false}, "subs": {3, false}, "cmn": {1, true}, "cmp": {3, true}}
 
 func (a *assembler) encode(s statement, at int) (raw uint32, why string) {
+	if raw, why, ok := encodeVector(s); ok {
+		return raw, why
+	}
 	switch s.mnemonic {
 	case "movz", "mov":
 		return encodeMove(s)

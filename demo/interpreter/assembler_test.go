@@ -46,6 +46,17 @@ var encodings = []struct {
 	{"LDR X0,[ X1 , #8 ]", 0xF9400420, "ldr x0, [x1, #8]"},
 	{"hlt #0", 0xD4400000, ""},
 	{"svc #93", 0xD4000BA1, ""},
+	{"add z0.d, z0.d, z0.d", 0x04E00000, ""},
+	{"sub z31.d, z31.d, z31.d", 0x04FF07FF, ""},
+	{"EOR Z23.D, Z13.D, Z8.D", 0x04A831B7, "eor z23.d, z13.d, z8.d"},
+	{"mul z0.d, z1.d, z2.d", 0x04E26020, ""},
+	{"mov z0.d, x0", 0x05E03800, "dup z0.d, x0"},
+	{"dup z31.d, sp", 0x05E03BFF, ""},
+	{"index z31.d, xzr, xzr", 0x04FF4FFF, ""},
+	{"ldr z0, [x0]", 0x85804000, ""},
+	{"ldr z31, [sp, #-256, mul vl]", 0x85A043FF, ""},
+	{"ldr z23, [x13, #255, mul vl]", 0x859F5DB7, ""},
+	{"str z23, [x13, #67, mul vl]", 0xE5884DB7, ""},
 	{".word 0xd503201f", 0xD503201F, ".word 0xd503201f"},
 }
 
@@ -100,6 +111,13 @@ func TestAssemblerErrors(t *testing.T) {
 		".word 1, 2":                      ".word does not take 2 operands",
 		"nop: b.eq 5":                     `there is no label "5"`,
 		"x: y z: hlt #0":                  `"y z" is no new label`,
+		"add z0.d, z1.d, x2":              `"x2" is none of z0.d to z31.d`,
+		"add z0, z1.d, z2.d":              `"z0" is none of z0.d to z31.d`,
+		"adds z0.d, z1.d, z2.d":           `there is no instruction "adds" on vectors here`,
+		"index z0.d, sp, x1":              `"sp" is none of x0 to x30 and xzr`,
+		"dup z32.d, x1":                   `"z32.d" is none of z0.d to z31.d`,
+		"ldr z0, [x1, #256, mul vl]":      "-256 to 255, and mul vl behind it",
+		"str z0, [x1, #8]":                "-256 to 255, and mul vl behind it",
 		"hlt #0 // fine\n\n ; fine\n hlt": "needs more operands",
 	}
 	for text, want := range tests {

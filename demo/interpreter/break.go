@@ -42,7 +42,7 @@ func (v *Interpreter) setBreaks(ctx context.Context, change func(map[int]bool) e
 			return err
 		}
 		v.mu.breaks = breaks
-		gl.Upload(v.mu.buffers[bindCode], 0, glctx.Bytes(kernelCode(v.mu.code, breaks)))
+		gl.Upload(v.mu.buffers[bindCode], 0, glctx.Bytes(kernelCode(v.mu.code, breaks, v.options.Vectors)))
 		return gl.Err()
 	})
 }

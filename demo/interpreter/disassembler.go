@@ -29,6 +29,8 @@ func Disassemble(raw uint32, pc uint64) string {
 		return fmt.Sprintf("svc #%d", in.value)
 	case halt:
 		return fmt.Sprintf("hlt #%d", in.value)
+	case vector:
+		return in.vectorText()
 	}
 	return fmt.Sprintf(".word %#08x", raw)
 }

@@ -1,5 +1,6 @@
 // Package interpreter is a demonstration: it runs programs of 64-bit ARM instructions on
-// the GPU, on one machine or on thousands, one machine to an invocation. It shows how a
+// the GPU, on one machine or on thousands, one machine to an invocation or to a work
+// group. It shows how a
 // long computation is divided into dispatches and resumed, and is not a part of the
 // library.
 //
@@ -24,6 +25,13 @@
 //	B     B.cond         label
 //	HLT   SVC            #imm16
 //
+// and with Options.Vectors, of the scalable vector extension, with registers of 2048 bits:
+//
+//	ADD   SUB EOR MUL    Zd.D, Zn.D, Zm.D
+//	DUP                  Zd.D, Xn|SP
+//	INDEX                Zd.D, Xn, Xm
+//	LDR   STR            Zt, [Xn|SP {, #imm, MUL VL}], imm -256 to 255
+//
 // Encodings are those of the architecture. All others are undefined and stop the machine
 // with a fault. Registers have 64 bits; 32-bit forms are undefined.
 //
@@ -32,11 +40,13 @@
 // The memory of a machine begins at address 0. The code is a part of it and can be read
 // but not written: it is decoded when it is loaded, so changes would have no effect, and
 // a write to it is a fault. An access outside the memory or not aligned to 8 bytes is a
-// fault too.
+// fault too, also of a vector register.
 //
 // # One machine, many machines
 //
 // One machine uses one lane of the GPU: every instruction waits for the one before, and
 // the clock of a GPU is slow. Many machines take the same time until the GPU is full.
-// Machines that branch differently take turns within 32 lanes.
+// Machines that branch differently take turns within 32 lanes. With
+// Options.MachinePerGroup a machine has a work group: one lane does its instructions, and
+// those on vectors are broadcast to all, which do an element each.
 package interpreter

@@ -11,6 +11,7 @@ const (
 	store
 	supervisorCall
 	halt
+	vector
 )
 
 // Register slots after X0 to X30. Number 31 of an encoding is one of them, depending on
@@ -34,6 +35,7 @@ type instruction struct {
 	rd        uint8 // slot that is written; for a store, that is stored
 	rn, rm    uint8 // slots of operands
 	cond      uint8
+	vector    uint8  // of vector: see vector.go
 	value     uint64 // immediate; distance of a branch in instructions, as int64
 }
 
@@ -48,6 +50,8 @@ type instruction struct {
 //	01010100 imm19                           0      cond    B.cond
 //	11010100 000 imm16                       000    01      SVC
 //	11010100 010 imm16                       000    00      HLT
+//
+// Those on vectors are in vector.go.
 func decode(raw uint32) instruction {
 	switch {
 	case raw>>23 == 0b110100101:
@@ -75,7 +79,7 @@ func decode(raw uint32) instruction {
 	case raw>>21 == 0b11010100010 && raw&0x1F == 0:
 		return instruction{op: halt, value: uint64(raw >> 5 & 0xFFFF)}
 	}
-	return instruction{}
+	return decodeVector(raw)
 }
 
 func sumOf(raw uint32) instruction {
@@ -126,7 +130,7 @@ func holds(cond uint8, flags uint32) bool {
 	return is != (cond&1 == 1)
 }
 
-// The decoded form of the kernel: see kernels/interpreter.comp.
+// The decoded form of the kernels: see kernels/machine.glsl.
 const (
 	kindSum = iota
 	kindBranch
@@ -135,6 +139,7 @@ const (
 	kindSyscall
 	kindHalt
 	kindUndefined
+	kindVector
 
 	bitFlags    = 0x08
 	bitSubtract = 0x10
@@ -143,12 +148,12 @@ const (
 
 // kinds are the kernel's numbers of operations.
 var kinds = map[operation]uint32{add: kindSum, branch: kindBranch, load: kindLoad, store: kindStore,
-	supervisorCall: kindSyscall, halt: kindHalt, undefined: kindUndefined}
+	supervisorCall: kindSyscall, halt: kindHalt, undefined: kindUndefined, vector: kindVector}
 
 // kernelWords returns the encoding of an instruction for the kernel; at is its index in the
 // code.
 func (in instruction) kernelWords(raw uint32, at int) [4]uint32 {
-	word := kinds[in.op] | uint32(in.rd)<<8 | uint32(in.rn)<<14 | uint32(in.rm)<<20
+	word := kinds[in.op] | uint32(in.rd)<<8 | uint32(in.rn)<<14 | uint32(in.rm)<<20 | uint32(in.vector)<<26
 	if in.flags {
 		word |= bitFlags
 	}

@@ -4,7 +4,7 @@ package interpreter
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,13 +15,13 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-//go:embed kernels/interpreter.comp
-var kernelText string
+//go:embed kernels
+var kernels embed.FS
 
 // lanes is LANES of interpreter.comp.
 const lanes = 64
 
-// Storage bindings of interpreter.comp, and indices of Interpreter.buffers.
+// Storage bindings of machine.glsl, and indices of Interpreter.buffers.
 const (
 	bindCode = iota
 	bindRegisters
@@ -30,6 +30,7 @@ const (
 	bindReport
 	bindChain
 	bindTrace
+	bindVectors
 	bindings
 )
 
@@ -103,7 +104,13 @@ func New(ctx context.Context, context *glctx.Context, programs executor.Programs
 }
 
 func (o Options) source() (*shader.Source, error) {
-	defines := shader.Defines{"LANES": strconv.Itoa(lanes)}
+	file, defines := "kernels/interpreter.comp", shader.Defines{"LANES": strconv.Itoa(lanes)}
+	if o.MachinePerGroup {
+		file, defines = "kernels/interpreter_group.comp", shader.Defines{}
+	}
+	if o.Vectors {
+		defines["VECTORS"] = "1"
+	}
 	if o.TraceEntries > 0 {
 		defines["TRACE"] = strconv.Itoa(o.TraceEntries)
 	}
@@ -119,7 +126,7 @@ func (o Options) source() (*shader.Source, error) {
 	if o.Prefetch {
 		defines["AHEAD"] = "1"
 	}
-	return shader.NewSource("interpreter", kernelText, defines)
+	return shader.ReadSource(kernels, file, defines)
 }
 
 // allocate makes the buffers, except that of the code.
@@ -134,6 +141,9 @@ func (v *Interpreter) allocate(gl *glctx.GL) (err error) {
 	}
 	if v.options.TraceEntries > 0 {
 		sizes[bindTrace] = traceEntryBytes * v.options.TraceEntries
+	}
+	if v.options.Vectors {
+		sizes[bindVectors] = registerRows * vectorBytes * n
 	}
 	for i, size := range sizes {
 		if size == 0 {

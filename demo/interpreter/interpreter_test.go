@@ -75,6 +75,7 @@ func references(t testing.TB, v *Interpreter, code []byte, base uint64) []*Refer
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.Vectors = v.options.Vectors
 		list = append(list, r)
 	}
 	return list
@@ -118,6 +119,28 @@ func (p *pair) compare(t testing.TB) {
 	for m, r := range p.cpu {
 		if !bytes.Equal(memories[m], r.Memory) {
 			t.Fatalf("machine %d: the memory differs", m)
+		}
+	}
+	p.compareVectors(t)
+}
+
+// compareVectors compares the vector registers of every machine with the CPU's.
+func (p *pair) compareVectors(t testing.TB) {
+	t.Helper()
+	if !p.options.Vectors {
+		return
+	}
+	vectors := make([]*VectorRegisters, len(p.cpu))
+	for m := range vectors {
+		vectors[m] = new(VectorRegisters)
+		vectors[m][31][31] = 0xDEAD // poison
+	}
+	if err := p.ReadVectors(t.Context(), 0, vectors...); err != nil {
+		t.Fatal(err)
+	}
+	for m, r := range p.cpu {
+		if *vectors[m] != r.Z {
+			t.Fatalf("machine %d: the vector registers differ", m)
 		}
 	}
 }

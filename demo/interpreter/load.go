@@ -25,7 +25,7 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 		raw[i] = binary.LittleEndian.Uint32(code[4*i:])
 	}
 	return v.doGLLocked(ctx, func(gl *glctx.GL) error {
-		decoded, err := gl.NewBuffer(16*len(raw), glctx.Bytes(kernelCode(raw, nil)))
+		decoded, err := gl.NewBuffer(16*len(raw), glctx.Bytes(kernelCode(raw, nil, v.options.Vectors)))
 		if err != nil {
 			return fmt.Errorf("interpreter: load %d instructions: %w", len(raw), err)
 		}
@@ -36,7 +36,7 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 		v.mu.watch = wordRange{}
 		clear(v.mu.cycles)
 		v.mu.waiting = false
-		for _, b := range []int{bindRegisters, bindMachines, bindMemory, bindTrace} {
+		for _, b := range []int{bindRegisters, bindMachines, bindMemory, bindTrace, bindVectors} {
 			if v.mu.buffers[b].Size > 0 {
 				gl.Fill(v.mu.buffers[b], 0)
 			}
@@ -47,38 +47,20 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 }
 
 // kernelCode returns the encoding of code for the kernel.
-func kernelCode(raw []uint32, breaks map[int]bool) []uint32 {
+func kernelCode(raw []uint32, breaks map[int]bool, vectors bool) []uint32 {
 	words := make([]uint32, 0, 4*len(raw))
 	for at, r := range raw {
-		in := decode(r).kernelWords(r, at)
-		if breaks[at] {
-			in[0] |= bitBreak
+		in := decode(r)
+		if in.op == vector && !vectors {
+			in = instruction{}
 		}
-		words = append(words, in[:]...)
+		encoded := in.kernelWords(r, at)
+		if breaks[at] {
+			encoded[0] |= bitBreak
+		}
+		words = append(words, encoded[:]...)
 	}
 	return words
-}
-
-// uploadBytes is the approximate size of one upload.
-const uploadBytes = 1 << 20
-
-// writeAllMachines writes data to the memory of every machine, from an address that is a
-// multiple of 8. Data is padded with zeros to a multiple of 8.
-func (v *Interpreter) writeAllMachines(gl *glctx.GL, data []byte, address int) {
-	n := v.options.Machines
-	perPiece := max(1, uploadBytes/(8*n))
-	for start := 0; start < len(data); start += 8 * perPiece {
-		piece := data[start:min(len(data), start+8*perPiece)]
-		rows := make([]uint64, 0, (len(piece)+7)/8*n)
-		for at := 0; at < len(piece); at += 8 {
-			var word [8]byte
-			copy(word[:], piece[at:])
-			for range n {
-				rows = append(rows, binary.LittleEndian.Uint64(word[:]))
-			}
-		}
-		gl.Upload(v.mu.buffers[bindMemory], (address+start)*n, glctx.Bytes(rows))
-	}
 }
 
 // SetPC sets the program counter of every machine, a multiple of 4, and clears their

@@ -14,15 +14,18 @@ import (
 // by their text in the manual, adds in unbounded integers, and has separate flags. The
 // Reference and the GPU are compared with it.
 type model struct {
-	x          [31]uint64
-	sp, pc     uint64
-	n, z, c, v bool
-	memory     []byte
-	code       [2]uint64 // from, to
-	cycles     uint64
-	stop       string // why it stopped, or ""
-	number     uint64
-	address    uint64
+	x       [31]uint64
+	sp, pc  uint64
+	n, c, v bool
+	zero    bool
+	memory  []byte
+	code    [2]uint64 // from, to
+	cycles  uint64
+	stop    string // why it stopped, or ""
+	number  uint64
+	address uint64
+	vectors bool
+	z       [32][VectorElements]*big.Int // nil is 0
 }
 
 // manual has the encodings as the manual prints them: a letter names a field.
@@ -36,6 +39,14 @@ var manual = []struct{ name, bits string }{
 	{"b.cond", "0101010 0 iiiiiiiiiiiiiiiiiii 0 cccc"},
 	{"svc", "11010100 000 iiiiiiiiiiiiiiii 000 01"},
 	{"hlt", "11010100 010 iiiiiiiiiiiiiiii 000 00"},
+	{"add vector", "00000100 11 1 mmmmm 000 000 nnnnn ddddd"},
+	{"sub vector", "00000100 11 1 mmmmm 000 001 nnnnn ddddd"},
+	{"eor vector", "00000100 10 1 mmmmm 001100 nnnnn ddddd"},
+	{"mul vector", "00000100 11 1 mmmmm 011000 nnnnn ddddd"},
+	{"dup", "00000101 11 1 00000 001110 nnnnn ddddd"},
+	{"index", "00000100 11 1 mmmmm 010011 nnnnn ddddd"},
+	{"ldr vector", "1000010110 hhhhhh 010 lll nnnnn ddddd"},
+	{"str vector", "1110010110 hhhhhh 010 lll nnnnn ddddd"},
 }
 
 // recognise returns the encoding of a word, its fields and their numbers of bits.
@@ -101,7 +112,7 @@ func (m *model) addWithCarry(x, y uint64, carry int64, setFlags bool) uint64 {
 	signed.Add(signed, big.NewInt(carry))
 	result := new(big.Int).And(unsigned, new(big.Int).SetUint64(1<<64-1)).Uint64()
 	if setFlags {
-		m.n, m.z = int64(result) < 0, result == 0
+		m.n, m.zero = int64(result) < 0, result == 0
 		m.c = new(big.Int).SetUint64(result).Cmp(unsigned) != 0
 		m.v = big.NewInt(int64(result)).Cmp(signed) != 0
 	}
@@ -110,7 +121,7 @@ func (m *model) addWithCarry(x, y uint64, carry int64, setFlags bool) uint64 {
 
 // conditionHolds is the function of this name in the manual.
 func (m *model) conditionHolds(cond uint32) bool {
-	result := [8]bool{m.z, m.c, m.n, m.v, m.c && !m.z, m.n == m.v, m.n == m.v && !m.z, true}[cond>>1]
+	result := [8]bool{m.zero, m.c, m.n, m.v, m.c && !m.zero, m.n == m.v, m.n == m.v && !m.zero, true}[cond>>1]
 	if cond&1 == 1 && cond != 0b1111 {
 		return !result
 	}
@@ -154,8 +165,13 @@ func (m *model) step() {
 	case "svc", "hlt":
 		m.stop, m.number, next = name, uint64(f['i']), m.pc
 	default:
-		m.stop = "undefined instruction"
-		return
+		if name == "" || !m.vectors {
+			m.stop = "undefined instruction"
+			return
+		}
+		if m.vectorStep(name, f); m.stop != "" {
+			return
+		}
 	}
 	m.pc = next
 	m.cycles++
@@ -179,10 +195,90 @@ func (m *model) access(store bool, address uint64, register uint32) {
 	}
 }
 
+// element returns an element of a vector register, which is no number below 0 or from 2^64
+// on.
+func (m *model) element(number uint32, i int) *big.Int {
+	if m.z[number][i] == nil {
+		return new(big.Int)
+	}
+	return m.z[number][i]
+}
+
+// vectorStep executes an instruction on vectors, in unbounded integers.
+func (m *model) vectorStep(name string, f map[rune]uint32) {
+	if name == "ldr vector" || name == "str vector" {
+		m.vectorAccess(name == "str vector", f)
+		return
+	}
+	var result [VectorElements]*big.Int
+	for i := range result {
+		x, y, to := m.element(f['n'], i), m.element(f['m'], i), new(big.Int)
+		switch name {
+		case "add vector":
+			to.Add(x, y)
+		case "sub vector":
+			to.Sub(x, y)
+		case "eor vector":
+			to.Xor(x, y)
+		case "mul vector":
+			to.Mul(x, y)
+		case "dup":
+			to.SetUint64(m.register(f['n'], true))
+		case "index":
+			to.Mul(big.NewInt(int64(i)), new(big.Int).SetUint64(m.register(f['m'], false)))
+			to.Add(to, new(big.Int).SetUint64(m.register(f['n'], false)))
+		}
+		result[i] = to.And(to, new(big.Int).SetUint64(1<<64-1))
+	}
+	m.z[f['d']] = result
+}
+
+// vectorAccess loads or stores 256 bytes, at a multiple of 8.
+func (m *model) vectorAccess(store bool, f map[rune]uint32) {
+	offset := int64(f['h']*8 + f['l'])
+	if offset >= 256 {
+		offset -= 512
+	}
+	address := m.register(f['n'], true) + uint64(256*offset)
+	switch size := uint64(len(m.memory)); {
+	case address >= size || address-address%8+256 > size:
+		m.stop = "address outside the memory"
+	case address%8 != 0:
+		m.stop = "address not aligned to 8 bytes"
+	case store && address+255 >= m.code[0] && address < m.code[1]:
+		m.stop = "store into the code"
+	}
+	if m.stop != "" {
+		m.address = address
+		return
+	}
+	for i := range VectorElements {
+		bytes := m.memory[address+uint64(8*i):][:8]
+		if store {
+			m.element(f['d'], i).FillBytes(bytes)
+			slices.Reverse(bytes)
+			continue
+		}
+		bytes = slices.Clone(bytes)
+		slices.Reverse(bytes)
+		m.z[f['d']][i] = new(big.Int).SetBytes(bytes)
+	}
+}
+
+// vectorsOf returns the vector registers of the model in the form of the package.
+func (m *model) vectorsOf() (z VectorRegisters) {
+	for number := range z {
+		for i := range z[number] {
+			z[number][i] = m.element(uint32(number), i).Uint64()
+		}
+	}
+	return z
+}
+
 // state returns the state of the model in the form of the package.
 func (m *model) state() MachineState {
 	s := MachineState{X: m.x, SP: m.sp, PC: m.pc, Cycles: m.cycles, Signal: SignalCheckpoint, Number: uint16(m.number), Address: m.address}
-	for i, set := range []bool{m.v, m.c, m.z, m.n} {
+	for i, set := range []bool{m.v, m.c, m.zero, m.n} {
 		if set {
 			s.Flags |= 1 << i
 		}
@@ -207,7 +303,16 @@ func (m *model) state() MachineState {
 // newModel returns a model with the state of a reference.
 func newModel(r *Reference) *model {
 	m := &model{x: r.X, sp: r.SP, pc: r.PC, cycles: r.Cycles, memory: slices.Clone(r.Memory), code: [2]uint64{r.codeBase, r.codeEnd}}
-	m.n, m.z, m.c, m.v = r.Flags&8 != 0, r.Flags&4 != 0, r.Flags&2 != 0, r.Flags&1 != 0
+	m.n, m.zero, m.c, m.v = r.Flags&8 != 0, r.Flags&4 != 0, r.Flags&2 != 0, r.Flags&1 != 0
+	if m.vectors = r.Vectors; m.vectors {
+		for number, register := range r.Z {
+			for i, value := range register {
+				if value != 0 {
+					m.z[number][i] = new(big.Int).SetUint64(value)
+				}
+			}
+		}
+	}
 	return m
 }
 
@@ -219,7 +324,7 @@ func agree(t testing.TB, r *Reference, n int) {
 	for ; n > 0 && m.stop == ""; n-- {
 		m.step()
 	}
-	if r.MachineState != m.state() || !slices.Equal(r.Memory, m.memory) {
+	if r.MachineState != m.state() || !slices.Equal(r.Memory, m.memory) || r.Vectors && r.Z != m.vectorsOf() {
 		t.Fatalf("after %d instructions\n reference %+v\n model     %+v", m.cycles, r.MachineState, m.state())
 	}
 }
@@ -258,6 +363,7 @@ func TestEncodingsMatchTheManual(t *testing.T) {
 		}
 		binary.LittleEndian.PutUint32(r.Memory, raw)
 		r.code[0] = decode(raw)
+		r.Vectors = n%4 == 0
 		r.MachineState = MachineState{SP: 8 * random.Uint64N(1<<9), Flags: random.Uint32N(16)}
 		for i := range r.X {
 			r.X[i] = randomValue(random)
@@ -278,7 +384,7 @@ func TestEncodingsMatchTheManual(t *testing.T) {
 func FuzzReference(f *testing.F) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 20 {
-		f.Add(randomProgram(random, 30), random.Uint64())
+		f.Add(randomProgram(random, 30, true), random.Uint64())
 	}
 	f.Fuzz(func(t *testing.T, code []byte, seed uint64) {
 		r, err := NewReference(1024, code[:len(code)&^3], 8*(seed%8))
@@ -290,6 +396,7 @@ func FuzzReference(f *testing.F) {
 			r.X[i] = randomValue(random)
 		}
 		r.X[28], r.SP = 512, 768
+		r.Vectors = seed%2 == 0
 		agree(t, r, 500)
 	})
 }

@@ -1,6 +1,7 @@
 package interpreter
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -17,13 +18,23 @@ type Options struct {
 	MemoryBytes int
 
 	// BatchCycles is the largest number of instructions of each machine in a batch.
-	// The host detects a signal when the batch has ended. Default: 1,000,000.
+	// The host detects a signal when the batch has ended. Default: 10,000,000, on software
+	// drivers 1,000,000.
 	BatchCycles int
 
 	// DispatchCycles is the largest number of instructions in a dispatch; a longer
-	// batch is several dispatches. Default: 60,000 on software drivers, some of which
-	// silently end loops after 65,535 iterations; else 1 << 26.
+	// batch is several dispatches. Default: 1 << 26. Software drivers, some of which
+	// silently end loops after 65,535 iterations: 60,000; with MachinePerGroup 20,000; else
+	// with Vectors 1,800.
 	DispatchCycles int
+
+	// Vectors has the machines execute instructions on vectors: see the package
+	// documentation. Else they are undefined. Default: off, and on with MachinePerGroup.
+	Vectors bool
+
+	// MachinePerGroup runs each machine on a work group, whose invocations share the
+	// instructions on vectors, instead of on an invocation. The result is the same.
+	MachinePerGroup bool
 
 	// TraceEntries is the size of the ring buffer with the last instructions of
 	// TraceMachine, up to 1 << 20. Tracing slows down every instruction. Default: 0, no
@@ -58,16 +69,43 @@ func (o Options) withDefaults(info glctx.Info) Options {
 	if o.MemoryBytes == 0 {
 		o.MemoryBytes = 4 << 20
 	}
+	o.Vectors = o.Vectors || o.MachinePerGroup
+	software := info.Software()
 	if o.BatchCycles == 0 {
-		o.BatchCycles = 1_000_000
+		o.BatchCycles = 10_000_000
+		if software {
+			o.BatchCycles = 1_000_000
+		}
 	}
 	if o.DispatchCycles == 0 {
 		o.DispatchCycles = 1 << 26
-		if info.Software() {
-			o.DispatchCycles = 60_000
+		if software {
+			o.DispatchCycles = o.loopCycles()
 		}
 	}
 	return o
+}
+
+// loopCycles returns instructions whose loops take less than 65,535 turns: one turn of the
+// loop over instructions each; on vectors, with an invocation for each machine,
+// VectorElements + 1 more; with a group for each machine, one to publish it and one to
+// leave the leader's loop.
+func (o Options) loopCycles() int {
+	switch {
+	case o.MachinePerGroup:
+		return 20_000
+	case o.Vectors:
+		return 1_800
+	}
+	return 60_000
+}
+
+// groupMachines returns the machines of a work group.
+func (o Options) groupMachines() int {
+	if o.MachinePerGroup {
+		return 1
+	}
+	return lanes
 }
 
 // validate returns an error for options, with defaults, beyond the limits of a device.
@@ -75,7 +113,7 @@ func (o Options) validate(info glctx.Info) error {
 	if err := checkMemory(o.MemoryBytes); err != nil {
 		return err
 	}
-	limit := int64(info.MaxGroups[0]) * lanes
+	limit := int64(info.MaxGroups[0]) * int64(o.groupMachines())
 	switch all := int64(o.Machines) * int64(o.MemoryBytes); {
 	case o.Machines < 1 || int64(o.Machines) > limit:
 		return fmt.Errorf("interpreter: %d machines: this device runs 1 to %d", o.Machines, limit)
@@ -86,6 +124,8 @@ func (o Options) validate(info glctx.Info) error {
 		return fmt.Errorf("interpreter: batches of %d cycles: 1 to 2^40 are possible", o.BatchCycles)
 	case o.DispatchCycles < 1 || o.DispatchCycles >= 1<<31:
 		return fmt.Errorf("interpreter: dispatches of %d cycles: 1 to 2^31 - 1 are possible", o.DispatchCycles)
+	case o.MachinePerGroup && o.RegisterArray:
+		return errors.New("interpreter: the registers of a machine with a work group are in shared memory, not in an array")
 	case o.TraceEntries < 0 || o.TraceEntries > 1<<20:
 		return fmt.Errorf("interpreter: a trace of %d entries: 0 to %d are possible", o.TraceEntries, 1<<20)
 	case o.TraceMachine < 0 || o.TraceMachine >= o.Machines:

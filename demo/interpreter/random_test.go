@@ -12,7 +12,8 @@ import (
 )
 
 // builds are the variants of the shader, by name.
-var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {RegisterArray: true}, "ahead": {Prefetch: true}}
+var builds = map[string]Options{"halves": {}, "int64": {Int64: true}, "array": {RegisterArray: true}, "ahead": {Prefetch: true},
+	"vectors": {Vectors: true}, "group": {MachinePerGroup: true}}
 
 // TestRandomPrograms runs random programs on machines with random registers. Most
 // instructions are valid, and some machines stop by a fault.
@@ -23,8 +24,8 @@ func TestRandomPrograms(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(len(name))))
 			v := newMachines(t, o)
 			stands := [signals]int{}
-			for range 30 {
-				code := randomProgram(random, 40)
+			for range 20 {
+				code := randomProgram(random, 40, v.options.Vectors)
 				base := uint64(8 * random.IntN(3))
 				if err := v.Load(t.Context(), code, base); err != nil {
 					t.Fatal(err)
@@ -74,8 +75,12 @@ func randomValue(random *rand.Rand) uint64 {
 }
 
 // randomProgram returns n instructions. X28 is a valid address unless one of the few
-// arbitrary words writes it.
-func randomProgram(random *rand.Rand, n int) []byte {
+// arbitrary words writes it. With vectors a fifth of them are on vectors.
+func randomProgram(random *rand.Rand, n int, vectors bool) []byte {
+	kinds := 12
+	if vectors {
+		kinds = 15
+	}
 	var code []byte
 	for at := range n {
 		raw := random.Uint32()
@@ -87,7 +92,7 @@ func randomProgram(random *rand.Rand, n int) []byte {
 		if random.IntN(20) == 0 {
 			address = raw & (31 << 5)
 		}
-		switch random.IntN(12) {
+		switch random.IntN(kinds) {
 		case 0:
 			raw = 0xD2800000 | raw&(0x3FFFF<<5) | rd
 		case 1, 2, 3:
@@ -98,6 +103,12 @@ func randomProgram(random *rand.Rand, n int) []byte {
 			raw = 0xF9000000 | raw&(0x1F<<10) | address | rd
 		case 8:
 			raw = 0xF9400000 | raw&(0x1F<<10) | address | rd
+		case 12, 13:
+			words := [...]uint32{0x04E00000, 0x04E00400, 0x04A03000, 0x04E06000, 0x04E04C00}
+			raw = words[random.IntN(len(words))] | raw&0x001F03FF
+		case 14:
+			words := [...]uint32{0x05E03800 | raw&0x3FF, 0x85804000 | raw&31 | address, 0xE5804000 | raw&31 | address, 0xE5804400 | raw&31 | address, 0x85BF5C00 | raw&31 | address}
+			raw = words[random.IntN(len(words))]
 		case 9, 10:
 			raw = 0x54000000 | uint32(random.IntN(n)-at)&0x7FFFF<<5 | raw&15
 		default:
@@ -121,7 +132,7 @@ func randomProgram(random *rand.Rand, n int) []byte {
 // TestEveryInstructionOnTheGPU executes instructions one by one, each on machines with
 // random registers and all 16 states of the flags, in every build of the shader.
 func TestEveryInstructionOnTheGPU(t *testing.T) {
-	const machines, instructions, base = 16, 150, 64
+	const machines, instructions, base = 16, 250, 64
 	for name, o := range builds {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(2, uint64(len(name))))
@@ -171,7 +182,28 @@ func (p *pair) scramble(t testing.TB, random *rand.Rand, pc uint64) {
 			r.put(uint8(i), registers[i*n+m])
 		}
 	}
+	var vectors []uint64 // as they are on the device
+	if p.options.Vectors {
+		vectors = make([]uint64, registerRows*VectorElements*n)
+		for i := range vectors {
+			vectors[i] = randomValue(random)
+		}
+		for m, r := range p.cpu {
+			for number := range r.Z {
+				for i := range r.Z[number] {
+					at := (number*VectorElements+i)*n + m
+					if p.options.MachinePerGroup {
+						at = (m*registerRows+number)*VectorElements + i
+					}
+					r.Z[number][i] = vectors[at]
+				}
+			}
+		}
+	}
 	err := p.doGL(t.Context(), func(gl *glctx.GL) error {
+		if p.options.Vectors {
+			gl.Upload(p.mu.buffers[bindVectors], 0, glctx.Bytes(vectors))
+		}
 		gl.Upload(p.mu.buffers[bindRegisters], 0, glctx.Bytes(registers))
 		p.putRow(gl, rowFlags, flags)
 		return gl.Err()
@@ -185,10 +217,14 @@ func (p *pair) scramble(t testing.TB, random *rand.Rand, pc uint64) {
 func FuzzOnTheGPU(f *testing.F) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 8 {
-		f.Add(randomProgram(random, 30), random.Uint64())
+		f.Add(randomProgram(random, 30, true), random.Uint64())
 	}
-	v := newMachines(f, Options{Machines: 33, MemoryBytes: 1024, BatchCycles: 100})
+	all := []*Interpreter{
+		newMachines(f, Options{Machines: 33, MemoryBytes: 1024, BatchCycles: 100}),
+		newMachines(f, Options{Machines: 33, MemoryBytes: 1024, BatchCycles: 100, MachinePerGroup: true}),
+	}
 	f.Fuzz(func(t *testing.T, code []byte, seed uint64) {
+		v := all[seed%2]
 		code, base := code[:len(code)&^3], 8*(seed%8)
 		if v.Load(t.Context(), code, base) != nil {
 			return

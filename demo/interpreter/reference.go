@@ -25,6 +25,11 @@ type Reference struct {
 	MachineState
 	Memory []byte
 
+	// Vectors has the machine execute instructions on vectors, with the registers Z, as
+	// Options.Vectors does.
+	Vectors bool
+	Z       VectorRegisters
+
 	codeBase, codeEnd uint64
 	code              []instruction
 	watch             wordRange
@@ -95,13 +100,21 @@ func (r *Reference) step() {
 			r.Signal = SignalFault
 			return
 		}
-		if r.Address = 0; in.op == store && r.watch.contains(r.get(in.rn)+in.value) {
+		if r.Address = 0; in.op == store && r.watch.contains(r.get(in.rn)+in.value, 1) {
 			r.Signal, r.Address = SignalWatch, r.get(in.rn)+in.value
 		}
 	case supervisorCall:
 		r.Signal, r.Number, next = SignalSyscall, uint16(in.value), r.PC
 	case halt:
 		r.Signal, r.Number, next = SignalHalt, uint16(in.value), r.PC
+	case vector:
+		if !r.Vectors {
+			r.Signal, r.Fault = SignalFault, FaultUndefined
+			return
+		}
+		if r.doVector(in); r.Signal == SignalFault {
+			return
+		}
 	default:
 		r.Signal, r.Fault = SignalFault, FaultUndefined
 		return

@@ -125,7 +125,8 @@ func (v *Interpreter) setRun(set func(name string, value uint32), p *runPlan, sl
 }
 
 func (v *Interpreter) groups() uint32 {
-	return uint32((v.options.Machines + lanes - 1) / lanes)
+	each := v.options.groupMachines()
+	return uint32((v.options.Machines + each - 1) / each)
 }
 
 // chainArguments returns a row of indirect arguments with groups for the first dispatch only.

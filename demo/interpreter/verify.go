@@ -55,12 +55,21 @@ func (v *Verifier) verifyRange(ctx context.Context, first, n int) (int, error) {
 	if err := v.Machines.ReadMachines(ctx, first, 0, memories...); err != nil {
 		return -1, err
 	}
+	vectors := make([]*VectorRegisters, n)
+	if v.Machines.options.Vectors {
+		for i := range vectors {
+			vectors[i] = new(VectorRegisters)
+		}
+		if err := v.Machines.ReadVectors(ctx, first, vectors...); err != nil {
+			return -1, err
+		}
+	}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var wrong atomic.Int64 // the least machine that differs, + 1
 	for i, memory := range memories {
 		group.Go(func() error {
-			equal, err := v.equal(ctx, first+i, memory)
+			equal, err := v.equal(ctx, first+i, memory, vectors[i])
 			for was := wrong.Load(); err == nil && !equal && (was == 0 || was > int64(first+i+1)); was = wrong.Load() {
 				wrong.CompareAndSwap(was, int64(first+i+1))
 			}
@@ -71,16 +80,17 @@ func (v *Verifier) verifyRange(ctx context.Context, first, n int) (int, error) {
 	return int(wrong.Load()) - 1, err
 }
 
-// equal reports whether a machine is as the CPU computes it.
-func (v *Verifier) equal(ctx context.Context, machine int, memory []byte) (bool, error) {
+// equal reports whether a machine is as the CPU computes it. z is nil without vectors.
+func (v *Verifier) equal(ctx context.Context, machine int, memory []byte, z *VectorRegisters) (bool, error) {
 	want, err := v.Setup.reference(machine, v.MemoryBytes)
 	if err != nil {
 		return false, err
 	}
+	want.Vectors = v.Machines.options.Vectors
 	if err := v.replay(ctx, want, v.States[machine]); err != nil {
 		return false, err
 	}
-	return want.MachineState == v.States[machine] && bytes.Equal(want.Memory, memory), nil
+	return want.MachineState == v.States[machine] && bytes.Equal(want.Memory, memory) && (z == nil || *z == want.Z), nil
 }
 
 // replay runs a machine on the CPU until it has done as many instructions as got.

@@ -13,7 +13,8 @@ func newWordRange(address uint64, n, memoryBytes int) (wordRange, error) {
 	return wordRange{uint32(address / 8), uint32((address + uint64(n)) / 8)}, nil
 }
 
-// contains reports whether an address, a multiple of 8 within the memory, is in the range.
-func (s wordRange) contains(address uint64) bool {
-	return address/8 >= uint64(s.first) && address/8 < uint64(s.end)
+// contains reports whether one of n words from an address on, a multiple of 8 within the
+// memory, is in the range.
+func (s wordRange) contains(address, n uint64) bool {
+	return address/8+n > uint64(s.first) && address/8 < uint64(s.end)
 }

@@ -29,7 +29,8 @@
 //
 // A Sim submits a dispatch for each step. Reference.Kernel is the same simulation for
 // package resident, whose sessions execute steps in other ways, one of which is a single
-// dispatch that keeps running.
+// dispatch that keeps running. A Session is one with the methods of a Sim, which can be
+// saved and continued elsewhere.
 //
 // # Energy
 //

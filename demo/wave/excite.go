@@ -73,6 +73,12 @@ func (s *Sim) poke(ctx context.Context, pokes []Impulse) ([]Ack, error) {
 	if err := pending.Wait(ctx); err != nil {
 		return nil, fmt.Errorf("wave: excite: %w", err)
 	}
+	return acknowledged(pokes, results, first, step)
+}
+
+// acknowledged returns the acknowledgements of impulses that are numbered from first on, or
+// ErrLost, wrapped, and those before.
+func acknowledged(pokes []Impulse, results []uint32, first, step uint32) ([]Ack, error) {
 	acks := make([]Ack, len(pokes))
 	for i, p := range pokes {
 		if number, at := results[2*i], results[2*i+1]; number != first+uint32(i) || at != step {

@@ -41,10 +41,29 @@ func ParseScheduledPoke(text string) (p ScheduledPoke, err error) {
 	return p, nil
 }
 
+// Simulation is a Sim or a Session.
+type Simulation interface {
+	Step(ctx context.Context, n int) error
+	Excite(ctx context.Context, pokes ...Impulse) ([]Ack, error)
+	Tiles(ctx context.Context) ([]TileReport, error)
+	Field(ctx context.Context) ([]float32, uint32, error)
+	Steps() uint32
+}
+
+var (
+	_ Simulation = (*Sim)(nil)
+	_ Simulation = (*Session)(nil)
+)
+
 // Experiment is a number of steps with pokes between them, frames, and a comparison.
 type Experiment struct {
 	Steps int
 	Pokes []ScheduledPoke // of one step in the order given; those after the last step are left out
+
+	// Done and Applied are what a simulation that continues has: steps, and the impulses
+	// of Session.Impulses, which must be the first pokes. Steps is the total.
+	Done    int
+	Applied Applied
 
 	// Frame, which may be nil, gets the surface behind every Every steps.
 	Every int
@@ -74,12 +93,16 @@ type Outcome struct {
 const stepsWithoutFrames = 128
 
 // Run runs the experiment on a simulation and its reference, both of which are at the
-// same step. It returns ErrDiffers, and the outcome until then, where a cell differs
-// from the reference.
-func (e Experiment) Run(ctx context.Context, s *Sim) (Outcome, error) {
+// same step; where Done is set, the reference is at the beginning and follows. It returns
+// ErrDiffers, and the outcome until then, where a cell differs from the reference, and
+// ErrOtherPokes where the pokes are not those of the simulation.
+func (e Experiment) Run(ctx context.Context, s Simulation) (Outcome, error) {
 	r := experimentRun{Experiment: e, ctx: ctx, sim: s}
 	r.Pokes = slices.Clone(e.Pokes)
 	slices.SortStableFunc(r.Pokes, func(a, b ScheduledPoke) int { return a.Step - b.Step })
+	if err := r.skipDone(); err != nil {
+		return r.outcome, err
+	}
 	if e.Frame == nil {
 		r.Every = stepsWithoutFrames
 	}
@@ -90,13 +113,37 @@ func (e Experiment) Run(ctx context.Context, s *Sim) (Outcome, error) {
 type experimentRun struct {
 	Experiment
 	ctx     context.Context
-	sim     *Sim
+	sim     Simulation
 	outcome Outcome
+}
+
+// skipDone removes the pokes that the simulation has had, and has the reference follow.
+func (r *experimentRun) skipDone() error {
+	n, digest := r.Applied.Count, uint32(0)
+	for _, p := range r.Pokes[:min(n, len(r.Pokes))] {
+		digest += impulseHash(p.Impulse, uint32(p.Step))
+	}
+	if n > len(r.Pokes) || digest != r.Applied.Digest || n < len(r.Pokes) && r.Pokes[n].Step < r.Done {
+		return fmt.Errorf("%w: it had %d before step %d", ErrOtherPokes, n, r.Done)
+	}
+	if r.Reference != nil {
+		for _, p := range r.Pokes[:n] {
+			r.Reference.Step(p.Step - int(r.Reference.Steps()))
+			if err := r.Reference.Excite(p.Impulse); err != nil {
+				return err
+			}
+		}
+		if r.Done > 0 {
+			r.Reference.Step(r.Done - int(r.Reference.Steps()))
+		}
+	}
+	r.Pokes = r.Pokes[n:]
+	return nil
 }
 
 // run steps from event to event: a poke, a frame, the end.
 func (r *experimentRun) run() error {
-	for step := 0; ; {
+	for step := r.Done; ; {
 		if err := r.pokeBefore(step); err != nil {
 			return err
 		}

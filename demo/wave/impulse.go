@@ -25,6 +25,20 @@ type Ack struct {
 	Step uint32 // number of steps before it
 }
 
+// Applied counts the impulses that a simulation has had, and has the sum of their hashes.
+type Applied struct {
+	Count  int
+	Digest uint32
+}
+
+// impulseHash identifies an impulse and the step before which it was applied. The factors
+// are primes of xxHash.
+func impulseHash(p Impulse, step uint32) uint32 {
+	hash := (uint32(p.X)*0x9E3779B1 ^ uint32(p.Y)) * 0x85EBCA77
+	hash = (hash ^ math.Float32bits(p.Amplitude)) * 0xC2B2AE3D
+	return (hash ^ step) * 0x27D4EB2F
+}
+
 // check rejects also NaN and extreme heights, since a NaN would spread over the grid.
 func (p Impulse) check(o Options) error {
 	if p.X < 0 || p.Y < 0 || p.X >= o.Width || p.Y >= o.Height {

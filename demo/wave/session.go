@@ -4,106 +4,202 @@ package wave
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/resident"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Kernel returns the simulation as a kernel of package resident, with the state of the
-// reference, for any mode of a session. A step of the session is two steps of the wave.
-// It returns an error when the reference has done an odd number of steps.
-func (r *Reference) Kernel() (resident.Kernel, error) {
-	if r.steps%2 != 0 {
-		return resident.Kernel{}, fmt.Errorf("wave: a kernel starts from an even number of steps, not %d", r.steps)
-	}
-	o := r.options
-	source, err := sessionSource(shader.Defines{
-		"LOCAL":         strconv.Itoa(o.Local),
-		"WAVE_WIDTH":    strconv.Itoa(o.Width),
-		"WAVE_HEIGHT":   strconv.Itoa(o.Height),
-		"WAVE_TILES_X":  strconv.Itoa(o.TilesX),
-		"WAVE_BLOCK_W":  strconv.Itoa(o.blockW()),
-		"WAVE_BLOCK_H":  strconv.Itoa(o.blockH()),
-		"WAVE_COURANT2": strconv.FormatUint(uint64(math.Float32bits(o.courant2())), 10) + "u",
-		"WAVE_DAMPING":  strconv.Itoa(len(r.damping) / 2),
-	})
-	if err != nil {
-		return resident.Kernel{}, fmt.Errorf("wave: %w", err)
-	}
-	even, evenFaces := o.blocks(r.u)
-	odd, oddFaces := o.blocks(r.previous)
-	return resident.Kernel{
-		Source: source,
-		Groups: uint32(o.tiles()),
-		Phases: 2,
-		Loops:  2 * uint32(o.cellsEach()+1), // a loop over its cells in each phase
-		State: []resident.State{
-			{Block: "Even", Init: glctx.Bytes(even)}, {Block: "Odd", Init: glctx.Bytes(odd)},
-			{Block: "EvenFaces", Init: glctx.Bytes(evenFaces)}, {Block: "OddFaces", Init: glctx.Bytes(oddFaces)},
-			{Block: "Damping", Init: glctx.Bytes(r.damping), Constant: true},
-		},
-	}, nil
+// Session is the simulation as a session of package resident: it can be saved, continued
+// by another process, and runs in any strategy. Its steps come in pairs. Its methods may be
+// called from one goroutine at a time. Close it before the context and the cache.
+type Session struct {
+	resident        *resident.Session
+	context         *glctx.Context
+	options         Options
+	excite, inspect *cache.Handle
+	messages        uint32 // impulses, which numbers them
 }
 
-// FieldOf returns the surface of a session with a Kernel of this simulation, row by row,
-// between two steps of the session.
-func FieldOf(ctx context.Context, s *resident.Session, o Options) ([]float32, error) {
-	o, err := o.withDefaults()
+// NewSession makes a surface at rest. programs is a cache over the context. It returns an
+// error for options out of range, and the errors of resident.New.
+func NewSession(ctx context.Context, c *glctx.Context, programs executor.Programs, o Options, how resident.Options) (*Session, error) {
+	rest, err := NewReference(o)
 	if err != nil {
 		return nil, err
 	}
-	blocks := make([]float32, o.cells())
-	if err := s.Read(ctx, "Even", 0, glctx.Bytes(blocks)); err != nil {
+	o = rest.options
+	kernel, err := rest.Kernel()
+	if err != nil {
+		return nil, err
+	}
+	local := shader.Defines{"LOCAL": strconv.Itoa(o.Local), "RADIUS": strconv.Itoa(PulseRadius)}
+	handles, err := kernelset.Get(ctx, programs, kernels,
+		kernelset.Kernel{Name: "wave_excite", Defines: local}, kernelset.Kernel{Name: "wave_inspect", Defines: local})
+	if err != nil {
 		return nil, fmt.Errorf("wave: %w", err)
 	}
-	return o.rows(blocks), nil
+	s := &Session{context: c, options: o, excite: handles[0], inspect: handles[1]}
+	if s.resident, err = resident.New(ctx, c, programs, kernel, how); err != nil {
+		kernelset.Release(handles...)
+		return nil, fmt.Errorf("wave: %w", err)
+	}
+	return s, nil
 }
 
-// blocks returns the blocks and faces of a field.
-func (o Options) blocks(field []float32) (blocks, faces []float32) {
-	blocks, faces = make([]float32, o.cells()), make([]float32, o.faces())
-	bw, bh := o.blockW(), o.blockH()
-	for i, v := range field {
-		x, y := i%o.Width, i/o.Width
-		blocks[o.index(x, y)] = v
-		tile := faces[(y/bh*o.TilesX+x/bw)*2*(bw+bh):]
-		if y%bh == 0 {
-			tile[x%bw] = v
-		}
-		if y%bh == bh-1 {
-			tile[bw+x%bw] = v
-		}
-		if x%bw == 0 {
-			tile[2*bw+y%bh] = v
-		}
-		if x%bw == bw-1 {
-			tile[2*bw+bh+y%bh] = v
-		}
+// Resident returns the session that runs the simulation. It belongs to s.
+func (s *Session) Resident() *resident.Session { return s.resident }
+
+// Step does n steps, an even number.
+func (s *Session) Step(ctx context.Context, n int) error {
+	if n < 0 || n%2 != 0 {
+		return fmt.Errorf("wave: %d steps: a session does them in pairs", n)
 	}
-	return blocks, faces
+	if n == 0 {
+		return nil
+	}
+	outcome, err := s.resident.Run(ctx, uint64(n/2))
+	if err == nil && outcome.Steps != uint64(n/2) {
+		err = fmt.Errorf("wave: %d of %d steps were done: %v", 2*outcome.Steps, n, outcome.Signal)
+	}
+	return err
 }
 
-// kernelFolder is the folder of the kernels in the project, below which they include
-// resident.glsl by the same path as on disk.
-const kernelFolder = "demo/wave/kernels/"
+// Steps returns the number of steps that were done.
+func (s *Session) Steps() uint32 { return uint32(2 * s.resident.Progress()) }
 
-// sessionSource returns the source of wave_session.comp.
-func sessionSource(defines shader.Defines) (*shader.Source, error) {
-	files, err := kernels.ReadDir("kernels")
-	if err != nil {
-		return nil, err
-	}
-	texts := map[string]string{}
-	for _, file := range files {
-		text, err := kernels.ReadFile("kernels/" + file.Name())
-		if err != nil {
+// Excite applies impulses in order, as [Sim.Excite] does.
+func (s *Session) Excite(ctx context.Context, pokes ...Impulse) ([]Ack, error) {
+	for _, p := range pokes {
+		if err := p.check(s.options); err != nil {
 			return nil, err
 		}
-		texts[kernelFolder+file.Name()] = string(text)
 	}
-	return resident.ReadSource(shader.Overlay{Texts: texts}, kernelFolder+"wave_session.comp", defines)
+	var acks []Ack
+	for len(pokes) > 0 {
+		n := min(len(pokes), s.options.pokesAtOnce())
+		done, err := s.poke(ctx, pokes[:n])
+		if err != nil {
+			return acks, err
+		}
+		acks = append(acks, done...)
+		pokes = pokes[n:]
+	}
+	return acks, nil
+}
+
+// poke applies impulses in one dispatch, between two steps.
+func (s *Session) poke(ctx context.Context, pokes []Impulse) ([]Ack, error) {
+	inputs, results := make([]uint32, 0, 4*len(pokes)), make([]uint32, 2*len(pokes))
+	for i, p := range pokes {
+		inputs = append(inputs, uint32(p.X), uint32(p.Y), math.Float32bits(p.Amplitude), s.messages+uint32(i))
+	}
+	step := s.Steps()
+	err := s.dispatch(ctx, tileJob{program: s.excite.Program(), count: len(pokes),
+		inputs: map[uint32][]byte{4: glctx.Bytes(inputs), 6: glctx.Bytes(pulse())}, output: glctx.Bytes(results)})
+	if err != nil {
+		return nil, fmt.Errorf("wave: excite: %w", err)
+	}
+	first := s.messages
+	s.messages += uint32(len(pokes))
+	return acknowledged(pokes, results, first, step)
+}
+
+// Tiles returns the reports of all tiles, row by row.
+func (s *Session) Tiles(ctx context.Context) ([]TileReport, error) {
+	reports := make([]TileReport, s.options.tiles())
+	raw := make([]byte, 4*tileReportWords*len(reports))
+	if err := s.dispatch(ctx, tileJob{program: s.inspect.Program(), output: raw}); err != nil {
+		return nil, fmt.Errorf("wave: inspect: %w", err)
+	}
+	readReports(reports, raw)
+	return reports, nil
+}
+
+// Field returns the surface, row by row, and its step.
+func (s *Session) Field(ctx context.Context) ([]float32, uint32, error) {
+	field, err := FieldOf(ctx, s.resident, s.options)
+	return field, s.Steps(), err
+}
+
+// Impulses returns the impulses that the surface has had, also before it was restored.
+func (s *Session) Impulses(ctx context.Context) (had Applied, err error) {
+	words := make([]uint32, tileWords*s.options.tiles())
+	if err := s.resident.Read(ctx, "Tiles", 0, glctx.Bytes(words)); err != nil {
+		return had, fmt.Errorf("wave: %w", err)
+	}
+	for at := 0; at < len(words); at += tileWords {
+		had.Count += int(words[at+1])
+		had.Digest += words[at+2]
+	}
+	return had, nil
+}
+
+// Close ends the session and releases the programs. It is idempotent, and returns the
+// error of the last checkpoint that could not be saved.
+func (s *Session) Close() error {
+	err := s.resident.Close()
+	if s.excite != nil {
+		kernelset.Release(s.excite, s.inspect)
+		s.excite, s.inspect = nil, nil
+	}
+	return err
+}
+
+// tileJob is a dispatch of a work group for each tile on the state of the session.
+type tileJob struct {
+	program uint32
+	count   int               // of impulses
+	inputs  map[uint32][]byte // by binding
+	output  []byte            // of binding 7
+}
+
+// dispatch runs a job between two steps, and waits for its output.
+func (s *Session) dispatch(ctx context.Context, job tileJob) error {
+	return s.resident.WithBuffers(ctx, func(gl *glctx.GL, state map[string]glctx.Buffer) error {
+		output, err := gl.NewBuffer(len(job.output), nil)
+		made := []glctx.Buffer{output}
+		defer func() {
+			for _, b := range made {
+				gl.DeleteBuffer(b)
+			}
+		}()
+		for binding, data := range job.inputs {
+			b, failed := gl.NewBuffer(len(data), data)
+			err = errors.Join(err, failed)
+			made = append(made, b)
+			gl.BindStorage(binding, b)
+		}
+		if err != nil {
+			return err
+		}
+		gl.BindStorage(7, output)
+		for binding, block := range []string{"Even", "Odd", "EvenFaces", "OddFaces"} {
+			gl.BindStorage(uint32(binding), state[block])
+		}
+		gl.BindStorage(5, state["Tiles"])
+		s.setUniforms(gl, job)
+		gl.MemoryBarrier(glctx.BarrierStorage)
+		gl.Dispatch(uint32(s.options.tiles()), 1, 1)
+		gl.MemoryBarrier(glctx.BarrierStorage | glctx.BarrierUpdate)
+		gl.Download(output, 0, job.output)
+		return gl.Err()
+	})
+}
+
+func (s *Session) setUniforms(gl *glctx.GL, job tileJob) {
+	gl.UseProgram(job.program)
+	o := s.options
+	for name, value := range map[string]int{"width": o.Width, "height": o.Height, "tilesX": o.TilesX,
+		"blockW": o.blockW(), "blockH": o.blockH(), "count": job.count} {
+		gl.SetInt(gl.UniformLocation(job.program, name), int32(value))
+	}
+	gl.SetFloat(gl.UniformLocation(job.program, "courant2"), o.courant2())
 }

@@ -5,7 +5,9 @@ package mesa
 import (
 	"bytes"
 	"encoding/binary"
+	"io/fs"
 	"path"
+	"path/filepath"
 	"regexp"
 )
 
@@ -34,6 +36,18 @@ func IsEntryFolder(name string) bool { return entryFolder.MatchString(name) }
 
 // IsEntryFile reports whether a file in such a folder with this name holds an entry.
 func IsEntryFile(name string) bool { return entryFile.MatchString(name) }
+
+// CountEntries returns the number of files with an entry below a folder, which may have
+// more than one cache of Mesa's.
+func CountEntries(folder string) (n int) {
+	_ = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && IsEntryFile(e.Name()) {
+			n++
+		}
+		return nil
+	})
+	return n
+}
 
 // Entry returns the name of the entry that a file holds: 40 hexadecimal digits. The path
 // is below the driver's folder, with slashes. It returns "" for other files, among them

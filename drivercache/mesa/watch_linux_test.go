@@ -55,6 +55,20 @@ func TestEntry(t *testing.T) {
 	}
 }
 
+// Files of two caches are counted, and neither an index nor a folder with such a name.
+func TestCountEntries(t *testing.T) {
+	home, file := t.TempDir(), strings.Repeat("ab", 19)
+	for _, name := range []string{"a/" + ItemsFolder + "/ab/" + file, "b/" + ItemsFolder + "/cd/" + file, "a/" + ItemsFolder + "/index", file + "/x"} {
+		path := filepath.Join(home, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := CountEntries(home); n != 2 {
+		t.Errorf("%d entries", n)
+	}
+}
+
 // The watch sees new machine code and what is opened, in old and new folders, and neither
 // results of linking nor its own reads.
 func TestWatch(t *testing.T) {

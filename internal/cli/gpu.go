@@ -26,7 +26,7 @@ func (o *Options) ContextOptions() glctx.Options {
 		CacheDir:       o.Dir,
 		Filled:         o.Place().Filled,
 		DriverCacheOff: !bool(o.DriverCache),
-		Tracer:         o.tracer(),
+		Tracer:         o.Tracer(),
 		Logger:         o.Logger(),
 	}
 }
@@ -44,17 +44,22 @@ func (o *Options) OpenExecutor(e executor.Options) (*GPU, error) {
 // open opens the GPU that the global flags choose. An unusable cache directory is not an
 // error: programs are kept in memory and a warning is logged.
 func (o *Options) open(options shadercache.Options) (*GPU, error) {
+	gpu, err := shadercache.Open(o.frontDoor(options))
+	if err != nil {
+		return nil, err
+	}
+	return &GPU{gpu, ClearMarksOnInterrupt(gpu.Cache)}, nil
+}
+
+// frontDoor returns options with those of the global flags.
+func (o *Options) frontDoor(options shadercache.Options) shadercache.Options {
 	context := o.ContextOptions()
 	context.CacheDir = "" // it is Options.Dir
 	options.Dir, options.Context, options.Logger, options.Cache.RecordCrashes = o.Dir, context, o.Logger(), true
 	if o.NoRemote {
 		options.Remote.Mode = remote.Off
 	}
-	gpu, err := shadercache.Open(options)
-	if err != nil {
-		return nil, err
-	}
-	return &GPU{gpu, ClearMarksOnInterrupt(gpu.Cache)}, nil
+	return options
 }
 
 // Close writes pending records, closes the context, and pushes to the remote, where that

@@ -21,7 +21,7 @@ func (o *Options) StartTrace(cmd *cobra.Command) {
 
 // BeginTrace begins a phase of the command in its trace.
 func (o *Options) BeginTrace(phase string) trace.Region {
-	return trace.Begin(o.tracer(), trace.Process, 0, phase)
+	return trace.Begin(o.Tracer(), trace.Process, 0, phase)
 }
 
 // EndTrace writes the trace of a command. A failure is a message.
@@ -35,8 +35,19 @@ func (o *Options) EndTrace() {
 	}
 }
 
-// tracer returns the tracer of the command, or nil.
-func (o *Options) tracer() trace.Tracer {
+// HandTrace returns the arguments with which a child process writes the trace of the command
+// in place of this process: none where it has no trace.
+func (o *Options) HandTrace() []string {
+	if o.trace == nil {
+		return nil
+	}
+	path := o.trace.Path()
+	o.trace = nil
+	return []string{"--trace", path}
+}
+
+// Tracer returns the tracer of the command, or nil.
+func (o *Options) Tracer() trace.Tracer {
 	if o.trace == nil {
 		return nil
 	}

@@ -1,67 +1,122 @@
 package report
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
-// Advice returns what would make the start faster, the largest gain first.
-func (r *Report) Advice() (list []string) {
-	s := r.Start
-	if s == nil {
-		return nil
+// Cause is why a start was slower than it could be.
+type Cause string
+
+// The causes.
+const (
+	Changing    Cause = "source changes"      // compiled, though the directory has the program by its name
+	Compiled    Cause = "compiled"            // it was not in the directory
+	ColdDriver  Cause = "driver cache cold"   // the driver made the machine code of most programs again
+	SlowLoads   Cause = "slow loads"          // that of some programs
+	CauseLate   Cause = Cause(Late)           // preloaded too late
+	CauseAsked  Cause = Cause(Asked)          // not preloaded
+	CauseUnused Cause = "preloaded, not used" // preloaded for nothing
+)
+
+// Advice is one cause, and what to do about it.
+type Advice struct {
+	Cause    Cause   `json:"cause"`
+	Title    string  `json:"title"`
+	Text     string  `json:"text"`
+	Command  string  `json:"command,omitempty"` // that shows more, or mends it
+	Programs int     `json:"programs"`
+	Millis   float64 `json:"ms"` // that it cost, of callers where they waited, else of the process
+}
+
+// Advise returns what would make the start faster, the largest gain first.
+func (s *Start) Advise() []Advice {
+	list := []Advice{}
+	add := func(cause Cause, programs []Program, cost func(Program) float64, title, text, command string) {
+		if len(programs) == 0 {
+			return
+		}
+		a := Advice{Cause: cause, Title: title, Text: text, Command: command, Programs: len(programs)}
+		for _, p := range programs {
+			a.Millis += cost(p)
+		}
+		list = append(list, a)
 	}
-	late, asked, unused := sum(s.Programs, Late), sum(s.Programs, Asked), sum(s.Programs, Unused)
-	if s.Origins.Compiled > 0 {
-		list = append(list, fmt.Sprintf("%d programs were compiled, which took %s. Where this was not the first start: shadercache why NAME says why one was not found; a time stamp or a random name in the source makes another program of it at each start.",
-			s.Origins.Compiled, readableMillis(compileMillis(s.Programs))))
+	made := func(p Program) float64 { return p.MadeMillis() }
+	waited := func(p Program) float64 { return p.WaitedMillis }
+	changing, compiled := split(s.only(func(p Program) bool { return p.Origin == "compiled" }), func(p Program) bool { return p.Others > 0 })
+	if len(changing) > 0 {
+		add(Changing, changing, made, counted(len(changing), "program has another source than before", "programs have another source than before"),
+			fmt.Sprintf("The directory has %s by the same name, so it was compiled again. A time stamp, a path or a random name in the text makes another program of it at each start.",
+				counted(most(changing), "other program", "other programs")),
+			"shadercache why "+changing[0].Name)
 	}
-	if asked.count > 0 && asked.waited > 0 {
-		list = append(list, fmt.Sprintf("%d programs were never preloaded: callers waited %s for them. Preload them, in the order of the list below.",
-			asked.count, readableMillis(asked.waited)))
-	}
-	if late.count > 0 {
-		list = append(list, fmt.Sprintf("%d programs were asked for while a preload still made them: callers waited %s. Preload earlier, or those first.",
-			late.count, readableMillis(late.waited)))
-	}
-	if unused.count > 0 {
-		list = append(list, fmt.Sprintf("%d programs were preloaded and never used, which took %s.", unused.count, readableMillis(unused.made)))
-	}
-	if slow := machineCode(s.Programs); slow > 0 {
-		list = append(list, fmt.Sprintf("%d programs came from disk and took over 20 ms to load: the driver made their machine code again. shadercache doctor examines the driver's own cache.", slow))
-	}
+	add(Compiled, compiled, made, counted(len(compiled), "program was compiled", "programs were compiled"),
+		"The directory did not have them. Where this was the first start with this driver, the next one finds them; shadercache preload puts them there before.", "")
+	s.addMachineCode(add)
+	late := s.only(func(p Program) bool { return p.Use == Late })
+	add(CauseLate, late, waited, counted(len(late), "program was preloaded too late", "programs were preloaded too late"),
+		"Callers asked for them while the preload still made them. Preload earlier, or these first: the list at the end has the order in which they were needed.", "")
+	asked := s.only(func(p Program) bool { return p.Use == Asked && p.WaitedMillis > 0 && p.Error == "" })
+	add(CauseAsked, asked, waited, counted(len(asked), "program was never preloaded", "programs were never preloaded"),
+		"Callers waited until they were made. Preload them, in the order of the list at the end.", "")
+	unused := s.only(func(p Program) bool { return p.Use == Unused })
+	add(CauseUnused, unused, made, counted(len(unused), "program was preloaded and never used", "programs were preloaded and never used"),
+		"Leave them out of the preload: making them delayed others.", "")
+	slices.SortStableFunc(list, func(a, b Advice) int { return cmp.Compare(b.Millis, a.Millis) })
 	return list
 }
 
-type sums struct {
-	count        int
-	waited, made float64
-}
-
-func sum(programs []Program, use Use) (s sums) {
-	for _, p := range programs {
-		if p.Use == use {
-			s.count++
-			s.waited += p.WaitedMillis
-			s.made += p.MadeMillis()
-		}
-	}
-	return s
-}
-
-func compileMillis(programs []Program) (ms float64) {
-	for _, p := range programs {
-		ms += p.CompileMillis + p.PrimeMillis
-	}
-	return ms
-}
-
-// slowLoad is the time of a load above which the driver made machine code: loads whose
-// machine code is there take 0.2 to 2 ms (docs/measurements.md).
+// slowLoad is the time of a load in milliseconds above which the driver made machine code:
+// loads whose machine code is there take 0.2 to 2 ms (docs/measurements.md).
 const slowLoad = 20
 
-func machineCode(programs []Program) (count int) {
+// addMachineCode adds the loads that were slow. Where most were, the driver's own cache was
+// cold; a few are slow on a busy machine too.
+func (s *Start) addMachineCode(add func(Cause, []Program, func(Program) float64, string, string, string)) {
+	loaded := s.only(func(p Program) bool { return p.Origin == "disk" })
+	slow, _ := split(loaded, func(p Program) bool { return p.LoadMillis > slowLoad })
+	took := func(p Program) float64 { return p.LoadMillis }
+	if 2*len(slow) > len(loaded) {
+		add(ColdDriver, slow, took, fmt.Sprintf("The driver's own cache was cold: it made the machine code of %s again", counted(len(slow), "program", "programs")),
+			fmt.Sprintf("Their binaries were found, and still took over %d ms to load. The driver's cache is empty, off, too small, or elsewhere than the programs.", slowLoad),
+			"shadercache doctor")
+		return
+	}
+	add(SlowLoads, slow, took, fmt.Sprintf("%s of %d from disk took over %d ms to load", counted(len(slow), "program", "programs"), len(loaded), slowLoad),
+		"The driver may have made their machine code again, or the machine was busy: another start shows which.", "shadercache doctor")
+}
+
+// only returns the programs for which is holds.
+func (s *Start) only(is func(Program) bool) []Program {
+	selected, _ := split(s.Programs, is)
+	return selected
+}
+
+func split(programs []Program, is func(Program) bool) (yes, no []Program) {
 	for _, p := range programs {
-		if p.Origin == "disk" && p.LoadMillis > slowLoad {
-			count++
+		if is(p) {
+			yes = append(yes, p)
+		} else {
+			no = append(no, p)
 		}
 	}
-	return count
+	return yes, no
+}
+
+// most returns the largest number of other programs by the name of one.
+func most(programs []Program) (others int) {
+	for _, p := range programs {
+		others = max(others, p.Others)
+	}
+	return others
+}
+
+// counted returns a number with its noun.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

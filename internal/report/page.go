@@ -2,13 +2,13 @@ package report
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
-	"math"
-	"slices"
 	"strconv"
+
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/internal/style"
 )
 
 // pageText is the page: one file, without scripts.
@@ -17,7 +17,7 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"ms": readableMillis, "rate": readableRate, "bytes": readableBytes,
+	"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes, "style": style.Sheet,
 }).Parse(pageText))
 
 // page is what the template shows.
@@ -25,11 +25,11 @@ type page struct {
 	*Report
 	Title, Subtitle string
 	Parts           []part
-	Advice          []string
+	Advice          []Advice
 	Compare         []compared
 	Scale           float64 // milliseconds that a bar's width stands for
-	Phases          phaseTable
-	BeforePhases    *phaseTable
+	Timeline        timeline
+	Phases          []phaseRow
 	Programs        []programRow
 	Slowest         []Program
 	Largest         []Program
@@ -38,8 +38,11 @@ type page struct {
 
 type (
 	part     struct{ ID, Name string }
-	compared struct{ Name, Before, Now string }
-	bar      struct {
+	compared struct {
+		Name, Before, Now     string
+		BeforeWidth, NowWidth string // percent of the larger, "" for counts
+	}
+	bar struct {
 		Class       string
 		Left, Width string // percent
 	}
@@ -48,14 +51,10 @@ type (
 		Bar    bar
 		Indent int
 	}
-	phaseTable struct {
-		Of   string
-		Rows []phaseRow
-	}
 	programRow struct {
 		Name, Key, From            string
 		Use                        Use
-		Bad                        bool
+		UseClass                   string
 		Asked, Ready, Waited, Made string
 		Bars                       []bar
 	}
@@ -66,7 +65,7 @@ const shownExtremes = 10
 
 // WriteHTML writes the report as a page that needs no other file.
 func (r *Report) WriteHTML(w io.Writer) error {
-	p := &page{Report: r, Title: "What the cache holds", Advice: r.Advice()}
+	p := &page{Report: r, Title: "What the cache holds"}
 	if s := r.Start; s != nil {
 		p.addStart(s)
 	}
@@ -82,12 +81,17 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 func (p *page) addStart(s *Start) {
 	p.Title = "A start of " + s.Executable
-	p.Subtitle = fmt.Sprintf("%s, %s; %s in all", s.About["gpu"], s.About["driver"], readableMillis(s.TotalMillis))
-	p.Scale = s.scale()
-	if p.Before != nil {
-		p.Scale = max(p.Scale, p.Before.scale())
+	p.Subtitle = s.Began.UTC().Format("2006-01-02 15:04:05 UTC") + ", " + readableMillis(s.TotalMillis) + " in all"
+	for _, about := range []string{s.About["driver"], s.About["gpu"]} {
+		if about != "" {
+			p.Subtitle = about + ", " + p.Subtitle
+		}
 	}
-	p.Phases = p.phases("This start", s)
+	p.Scale, p.Advice = s.scale(), s.Advice
+	p.Timeline = p.timeline(s)
+	for _, phase := range s.Phases {
+		p.Phases = append(p.Phases, phaseRow{phase, p.bar("f", phase.BeginMillis, phase.TookMillis), 14 * phase.Depth})
+	}
 	for _, program := range s.Programs {
 		p.Programs = append(p.Programs, p.row(program))
 	}
@@ -96,30 +100,32 @@ func (p *page) addStart(s *Start) {
 }
 
 func (p *page) addBefore(before, now *Start) {
-	add := func(name, before, now string) { p.Compare = append(p.Compare, compared{name, before, now}) }
-	add("first program ready", readableMillis(before.FirstMillis), readableMillis(now.FirstMillis))
-	add("last program ready", readableMillis(before.ReadyMillis), readableMillis(now.ReadyMillis))
-	add("callers waited", readableMillis(before.WaitedMillis), readableMillis(now.WaitedMillis))
-	add("compiled", strconv.Itoa(before.Origins.Compiled), strconv.Itoa(now.Origins.Compiled))
-	add("from disk", strconv.Itoa(before.Origins.Disk), strconv.Itoa(now.Origins.Disk))
-	add("whole process", readableMillis(before.TotalMillis), readableMillis(now.TotalMillis))
-	phases := p.phases("Before", before)
-	p.BeforePhases = &phases
+	times := func(name string, before, now float64) {
+		c := compared{Name: name, Before: readableMillis(before), Now: readableMillis(now)}
+		if larger := max(before, now); larger > 0 {
+			c.BeforeWidth, c.NowWidth = percent(before, larger), percent(now, larger)
+		}
+		p.Compare = append(p.Compare, c)
+	}
+	counts := func(name string, before, now int) {
+		p.Compare = append(p.Compare, compared{Name: name, Before: strconv.Itoa(before), Now: strconv.Itoa(now)})
+	}
+	times("first program ready", before.FirstMillis, now.FirstMillis)
+	times("last program ready", before.ReadyMillis, now.ReadyMillis)
+	times("callers waited", before.WaitedMillis, now.WaitedMillis)
+	times("whole process", before.TotalMillis, now.TotalMillis)
+	counts("compiled", before.Origins.Compiled, now.Origins.Compiled)
+	counts("from disk", before.Origins.Disk, now.Origins.Disk)
 }
 
-func (p *page) phases(of string, s *Start) phaseTable {
-	t := phaseTable{Of: of}
-	for _, phase := range s.Phases {
-		t.Rows = append(t.Rows, phaseRow{phase, p.bar("f", phase.BeginMillis, phase.TookMillis), 14 * phase.Depth})
-	}
-	return t
-}
+// useClasses are the styles of uses.
+var useClasses = map[Use]string{Resident: "u-time", Late: "u-late", Asked: "u-asked", Unused: "u-unused", Filled: "u-filled"}
 
 // row returns a program's row. Its bars end where the program is ready.
 func (p *page) row(program Program) programRow {
 	row := programRow{Name: program.Name, Key: program.Key, From: program.Origin, Use: program.Use,
-		Bad:   slices.Contains([]Use{Late, Asked, Unused}, program.Use),
-		Asked: shortMillis(program.AskedMillis), Ready: shortMillis(program.ReadyMillis),
+		UseClass: useClasses[program.Use],
+		Asked:    shortMillis(program.AskedMillis), Ready: shortMillis(program.ReadyMillis),
 		Waited: shortMillis(program.WaitedMillis), Made: shortMillis(program.MadeMillis())}
 	if program.Error != "" {
 		row.From = "failed"
@@ -151,11 +157,8 @@ func (s *Start) scale() float64 {
 
 // bar returns a bar, cut at the end of the scale.
 func (p *page) bar(class string, begin, took float64) bar {
-	percent := func(ms float64) string {
-		return strconv.FormatFloat(100*ms/p.Scale, 'f', 2, 64)
-	}
 	from, to := max(0, min(begin, p.Scale)), max(0, min(begin+took, p.Scale))
-	return bar{class, percent(from), percent(to - from)}
+	return bar{class, percent(from, p.Scale), percent(to-from, p.Scale)}
 }
 
 // addParts lists the parts that the page has, for its navigation.
@@ -164,77 +167,13 @@ func (p *page) addParts() {
 		is       bool
 		id, name string
 	}{
-		{len(p.Advice) > 0, "advice", "What to do"}, {len(p.Compare) > 0, "compare", "Side by side"},
-		{len(p.Phases.Rows) > 0, "phases", "The process"}, {len(p.Programs) > 0, "programs", "Programs"},
-		{len(p.Slowest) > 0, "slowest", "Slowest and largest"}, {p.Cache != nil, "cache", "The cache directory"},
+		{len(p.Advice) > 0, "advice", "What to do"}, {len(p.Timeline.Lanes) > 0, "timeline", "Timeline"},
+		{len(p.Compare) > 0, "compare", "Side by side"}, {len(p.Programs) > 0, "programs", "Programs"},
+		{len(p.Slowest) > 0, "slowest", "Slowest and largest"}, {len(p.Phases) > 0, "phases", "The process"}, {p.Cache != nil, "cache", "The cache directory"},
 		{len(p.Checks) > 0, "checks", "Findings"}, {p.Manifest != "", "manifest", "What to preload"},
 	} {
 		if has.is {
 			p.Parts = append(p.Parts, part{has.id, has.name})
 		}
 	}
-}
-
-// Manifest returns the programs that callers asked for, in that order, as a manifest in
-// which the files are to be filled in, or "" where there is none.
-func (s *Start) Manifest() string {
-	type entry struct {
-		Name string `json:"name"`
-		Key  string `json:"key,omitempty"`
-	}
-	asked := slices.DeleteFunc(slices.Clone(s.Programs), func(p Program) bool { return p.AskedMillis == 0 || p.Error != "" })
-	if len(asked) == 0 {
-		return ""
-	}
-	slices.SortStableFunc(asked, func(a, b Program) int { return int(math.Copysign(1, a.AskedMillis-b.AskedMillis)) })
-	var m struct {
-		Programs []entry `json:"programs"`
-	}
-	for _, p := range asked {
-		m.Programs = append(m.Programs, entry{p.Name, p.Key})
-	}
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
-
-func readableMillis(ms float64) string {
-	switch {
-	case ms == 0:
-		return "-"
-	case ms < 10:
-		return strconv.FormatFloat(ms, 'f', 2, 64) + " ms"
-	case ms < 10_000:
-		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
-	}
-	return strconv.FormatFloat(ms/1e3, 'f', 1, 64) + " s"
-}
-
-// shortMillis is readableMillis without the unit, for columns that name it.
-func shortMillis(ms float64) string {
-	if ms == 0 {
-		return ""
-	}
-	return strconv.FormatFloat(ms, 'f', 1, 64)
-}
-
-func readableRate(rate float64) string {
-	if rate < 0 {
-		return "-"
-	}
-	return strconv.FormatFloat(100*rate, 'f', 1, 64) + "%"
-}
-
-func readableBytes(n int64) string {
-	switch {
-	case n <= 0:
-		return "0"
-	case n < 1<<20:
-		return strconv.FormatFloat(float64(n)/(1<<10), 'f', 1, 64) + " KiB"
-	case n < 1<<30:
-		return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB"
-	}
-	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB"
 }

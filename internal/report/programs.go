@@ -35,6 +35,7 @@ type Program struct {
 	CompileMillis float64 `json:"compile_ms,omitempty"` // compile and link
 	PrimeMillis   float64 `json:"prime_ms,omitempty"`   // machine code, of a program that was compiled
 	Bytes         int64   `json:"bytes,omitempty"`      // of its binary
+	Others        int     `json:"others,omitempty"`     // programs of the same name in the directory, with other sources; counted of those that were compiled
 	Error         string  `json:"error,omitempty"`
 }
 
@@ -49,11 +50,6 @@ func programs(r trace.Recording) []Program {
 	for _, e := range r.Events {
 		if e.Program != "" && e.Key != "" {
 			b.add(e)
-		}
-	}
-	for _, e := range r.Events {
-		if e.Name == trace.ReadBlob {
-			b.addRead(e)
 		}
 	}
 	list := make([]Program, len(b.list))
@@ -72,13 +68,10 @@ type builder struct {
 
 type collected struct {
 	Program
-	used, unused       bool
-	made               bool // by a Get
-	joined             bool // a Get waited for what something else made
-	lane               trace.Lane
-	task               uint64
-	loadBegin, loadEnd time.Time
-	inDriver           float64 // milliseconds of the GL thread, without the wait for it
+	used, unused bool
+	made         bool    // by a Get
+	joined       bool    // a Get waited for what something else made
+	inDriver     float64 // milliseconds of the GL thread, without the wait for it
 }
 
 func (b *builder) add(e trace.Event) {
@@ -94,11 +87,12 @@ func (b *builder) add(e trace.Event) {
 		b.addGet(p, e)
 	case trace.Load:
 		if e.Attr("outcome") == "loaded" {
-			p.lane, p.task, p.loadBegin, p.loadEnd = e.Lane, e.Task, e.Begin, e.End()
 			p.Origin, _ = e.Attr("origin").(string)
 			p.LoadMillis += millis(e.Took)
 			p.ready(b.at(e.End()))
 		}
+	case trace.ReadBlob:
+		p.addRead(e)
 	case trace.ProgramBinary:
 		p.inDriver += millis(e.Took)
 	case trace.Compile:
@@ -129,19 +123,16 @@ func (b *builder) addGet(p *collected, e trace.Event) {
 	}
 }
 
-// addRead adds the reading of a binary, which lies within the load of its program.
-func (b *builder) addRead(e trace.Event) {
-	for i := range b.list {
-		p := &b.list[i]
-		if p.lane != e.Lane || p.task != e.Task || e.Begin.Before(p.loadBegin) || e.End().After(p.loadEnd) {
-			continue
-		}
-		p.ReadMillis += millis(e.Took)
-		p.LoadMillis = max(0, p.LoadMillis-millis(e.Took))
-		p.Bytes = int64(number(e.Attr("bytes")))
-		p.Upstream, _ = e.Attr("upstream").(bool)
+// addRead adds the reading of a binary, which lies within the load of its program and
+// comes after it in the order of events.
+func (p *collected) addRead(e trace.Event) {
+	if e.Attr("origin") == "none" {
 		return
 	}
+	p.ReadMillis += millis(e.Took)
+	p.LoadMillis = max(0, p.LoadMillis-millis(e.Took))
+	p.Bytes = int64(number(e.Attr("bytes")))
+	p.Upstream, _ = e.Attr("upstream").(bool)
 }
 
 func (p *collected) ready(at float64) {

@@ -2,26 +2,21 @@ package report
 
 import (
 	"cmp"
+	"fmt"
+	"os"
 	"slices"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/doctor"
 	"github.com/shadercache/shadercache/trace"
 )
 
 // Report is what a page shows of one process, beside another one where there is one.
 type Report struct {
-	Start  *Start  `json:"start,omitempty"`  // of the trace; none: no trace was given
-	Before *Start  `json:"before,omitempty"` // of the trace to compare with
-	Cache  *Cache  `json:"cache,omitempty"`  // of the cache directory; none: it was not read
-	Checks []Check `json:"checks,omitempty"` // what doctor found
-}
-
-// Check is one finding of doctor.
-type Check struct {
-	Name   string `json:"check"`
-	Level  string `json:"level"` // good, note or wrong
-	Detail string `json:"detail"`
-	Fix    string `json:"mend,omitempty"` // the command that mends it
+	Start  *Start           `json:"start,omitempty"`  // of the trace; none: no trace was given
+	Before *Start           `json:"before,omitempty"` // of the trace to compare with
+	Cache  *Cache           `json:"cache,omitempty"`  // of the cache directory; none: it was not read
+	Checks []doctor.Finding `json:"checks,omitempty"` // what doctor found
 }
 
 // Start is what one process did, from its trace.
@@ -39,6 +34,7 @@ type Start struct {
 	Origins      Origins           `json:"origins"`
 	Evictions    int               `json:"evictions"`
 	Dropped      uint64            `json:"dropped_events"` // events that the trace had no room for
+	Advice       []Advice          `json:"advice"`         // the largest gain first
 }
 
 // Phase is a piece of work that is about no program.
@@ -57,6 +53,20 @@ type Origins struct {
 	Upstream int `json:"upstream"` // of Disk
 	Memory   int `json:"memory"`   // from bytes that stayed after an eviction
 	Failed   int `json:"failed"`
+}
+
+// ReadFile returns the report of the trace in a file, in Chrome's format.
+func ReadFile(path string) (*Start, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	recording, err := trace.ReadChrome(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return New(recording), nil
 }
 
 // New returns the report of a trace.
@@ -79,6 +89,7 @@ func New(r trace.Recording) *Start {
 			s.Evictions++
 		}
 	}
+	s.Advice = s.Advise()
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/doctor"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -34,7 +35,7 @@ func started() trace.Recording {
 		event(trace.Requests, 3, trace.Get, "asked", 30, 40, trace.String("origin", "compiled")),
 		event(trace.Loads, 4, trace.Compile, "asked", 32, 36, trace.Int("compile_ns", 6e6), trace.Int("prime_ns", 30e6)),
 		event(trace.Loads, 5, trace.Load, "in time", 40, 5, loaded...),
-		{Lane: trace.Loads, Task: 5, Name: trace.ReadBlob, Begin: at(40), Took: took(2), Attrs: []trace.Attr{trace.Int("bytes", 1000)}},
+		event(trace.Loads, 5, trace.ReadBlob, "in time", 40, 2, trace.Int("bytes", 1000)),
 		event(trace.Requests, 0, trace.FirstUse, "in time", 60, 0),
 		event(trace.Loads, 6, trace.Load, "late", 50, 30, loaded...),
 		event(trace.Requests, 7, trace.Get, "late", 70, 10, trace.String("origin", "resident")),
@@ -119,19 +120,19 @@ func TestManifestIsInTheOrderOfUse(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	r := Report{Start: New(started()), Before: New(started()), Cache: &Cache{Dir: "/tmp/<b>"},
-		Checks: []Check{{Name: "driver cache", Level: "wrong", Detail: "off", Fix: "unset MESA_SHADER_CACHE_DISABLE"}}}
+	r := Report{Start: New(started()), Before: New(started()), Cache: &Cache{Dir: "/tmp/<u>"},
+		Checks: []doctor.Finding{{Check: "driver cache", Level: "wrong", Detail: "off", Fix: "unset MESA_SHADER_CACHE_DISABLE"}}}
 	var b bytes.Buffer
 	if err := r.WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"in time", "never preloaded", "never used", "unset MESA_SHADER_CACHE_DISABLE", "/tmp/&lt;b&gt;", `id="compare"`} {
+	for _, want := range []string{"in time", "never preloaded", "never used", "unset MESA_SHADER_CACHE_DISABLE", "/tmp/&lt;u&gt;", `id="compare"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
-	for _, bad := range []string{"<script", "http://", "https://", "<b>", "ZgotmplZ"} {
+	for _, bad := range []string{"<script", "http://", "https://", "<u>", "ZgotmplZ"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page has %q", bad)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // stolenOnce returns the result of a task that was done once, over poison.
-func stolenOnce(task int) uint32 { return poison + stealResult(task) }
+func stolenOnce(task int) uint32 { return poison + stealResult(task, StealOptions{}.steps(task)) }
 
 // The steal workload.
 func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {

@@ -21,7 +21,9 @@ type StealReport struct {
 	Tasks          int     `json:"tasks"`
 	Groups         int     `json:"groups"`
 	Local          int     `json:"local"` // invocations of a group
-	Steal          bool    `json:"steal"` // divided among groups that steal; otherwise one range for all
+	Form           string  `json:"form"`  // shared: one range for all groups; divided: a range each; stolen: and they steal
+	Steal          bool    `json:"steal"` // of the form stolen
+	Heavy          int     `json:"heavy"` // steps of the tasks of the first group; 0: 1 to 512 of every task
 	Repeat         int     `json:"repeat"`
 	Micros         float64 `json:"us"` // from Push until the queue is empty, median
 	TasksPerSecond float64 `json:"tasks_per_s"`
@@ -36,6 +38,13 @@ type StealReport struct {
 type StealOptions struct {
 	Options // those of New; Capacity is the number of tasks by default
 
+	// Form is one of StealForms. Default: stolen where Options.Steal is set, else shared.
+	Form string
+
+	// Heavy makes the costs of tasks uneven: the tasks that are dealt to the first group
+	// have this many steps, all others LightSteps. Default: 0, 1 to 512 steps at random.
+	Heavy int
+
 	// Tasks is the number of tasks, which are done Repeat times. Both must be at
 	// least 1.
 	Tasks, Repeat int
@@ -44,9 +53,53 @@ type StealOptions struct {
 	Progress func()
 }
 
-// Steal runs the steal workload: tasks of unequal cost, 1 to 512 steps, each of which
-// must be done exactly once. It returns the errors of New and Run. Where a result is
-// wrong, the report is not Verified.
+// StealForms are the forms of the steal workload: all groups take from one range; each has
+// a range of its own; and they steal from each other.
+var StealForms = []string{"shared", "divided", "stolen"}
+
+// LightSteps are the steps of a task beside heavy ones.
+const LightSteps = 16
+
+// withForm returns the options with the form that both ways of choosing it mean.
+func (o StealOptions) withForm() StealOptions {
+	if o.Form == "" {
+		o.Form = "shared"
+		if o.Steal {
+			o.Form = "stolen"
+		}
+	}
+	o.Steal, o.divided = o.Form == "stolen", o.Form == "divided"
+	if o.Heavy > 0 {
+		o.Words = 2
+	}
+	return o
+}
+
+// steps returns the steps of a task.
+func (o StealOptions) steps(task int) uint32 {
+	switch {
+	case o.Heavy == 0:
+		return 1 + uint32(task)*2654435761>>23
+	case task < o.Tasks/o.Groups:
+		return uint32(o.Heavy)
+	}
+	return LightSteps
+}
+
+// words returns the items of n tasks.
+func (o StealOptions) words(n int) []uint32 {
+	var words []uint32
+	for task := range n {
+		if words = append(words, uint32(task)); o.Heavy > 0 {
+			words = append(words, o.steps(task))
+		}
+	}
+	return words
+}
+
+// Steal runs the steal workload: tasks of unequal cost, each of which must be done exactly
+// once. It returns the errors of New and Run. Where a result is wrong, the report is not
+// Verified.
 func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs, o StealOptions) (StealReport, error) {
 	tasks, repeat := o.Tasks, o.Repeat
 	if tasks < 1 || repeat < 1 {
@@ -55,13 +108,14 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	if o.Capacity == 0 {
 		o.Capacity = tasks
 	}
+	o = o.withForm()
 	results, err := executor.BufferOf(e, make([]uint32, tasks))
 	if err != nil {
 		return StealReport{}, err
 	}
 	defer results.Release()
-	item := Item{Name: "queue_steal", Text: stealText, Loops: 513, Memory: []executor.Bound{results.Bind(FirstBinding)},
-		Check: func(ctx context.Context, q *Queue) error { return checkSteal(ctx, q, results) }}
+	item := Item{Name: "queue_steal", Text: stealText, Loops: uint32(max(512, o.Heavy) + 1), Memory: []executor.Bound{results.Bind(FirstBinding)},
+		Check: func(ctx context.Context, q *Queue) error { return o.check(ctx, q, results) }}
 	q, err := New(ctx, e, programs, item, o.Options)
 	if err != nil {
 		return StealReport{}, err
@@ -70,10 +124,11 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	if q.options.Takes < o.Takes {
 		return StealReport{}, fmt.Errorf("queue: %d tasks of an invocation in a round: this driver ends its loops, at most %d are possible", o.Takes, q.options.Takes)
 	}
-	s := StealReport{Tasks: tasks, Groups: q.options.Groups, Local: q.options.Local, Steal: q.options.Steal, Repeat: repeat}
+	o.Groups = q.options.Groups
+	s := StealReport{Tasks: tasks, Groups: o.Groups, Local: q.options.Local, Form: o.Form, Steal: o.Steal, Heavy: o.Heavy, Repeat: repeat}
 	micros := make([]float64, repeat)
 	for i := range micros {
-		spent, err := q.stealRun(ctx, tasks)
+		spent, err := q.stealRun(ctx, o.words(tasks))
 		if err != nil {
 			return s, err
 		}
@@ -85,16 +140,17 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	slices.Sort(micros)
 	s.Micros = micros[repeat/2]
 	s.TasksPerSecond = float64(tasks) / s.Micros * 1e6
-	return s, s.verifyResults(ctx, q, results)
+	return s, s.verifyResults(ctx, q, results, o)
 }
 
-// checkSteal does up to 1,000 tasks once, and sets the results to 0 again.
-func checkSteal(ctx context.Context, q *Queue, results *executor.Buffer[uint32]) error {
+// check does up to 1,000 tasks once, and sets the results to 0 again.
+func (o StealOptions) check(ctx context.Context, q *Queue, results *executor.Buffer[uint32]) error {
+	o.Groups = q.options.Groups
 	s := StealReport{Tasks: min(1000, results.Len(), q.options.Capacity), Repeat: 1}
-	if _, err := q.stealRun(ctx, s.Tasks); err != nil {
+	if _, err := q.stealRun(ctx, o.words(s.Tasks)); err != nil {
 		return err
 	}
-	if err := s.verifyResults(ctx, q, results); err != nil {
+	if err := s.verifyResults(ctx, q, results, o); err != nil {
 		return err
 	}
 	if !s.Verified {
@@ -104,13 +160,9 @@ func checkSteal(ctx context.Context, q *Queue, results *executor.Buffer[uint32])
 }
 
 // stealRun pushes every task and runs until all are done.
-func (q *Queue) stealRun(ctx context.Context, tasks int) (time.Duration, error) {
-	numbers := make([]uint32, tasks)
-	for i := range numbers {
-		numbers[i] = uint32(i)
-	}
+func (q *Queue) stealRun(ctx context.Context, words []uint32) (time.Duration, error) {
 	start := time.Now()
-	if err := q.Push(0, numbers...); err != nil {
+	if err := q.Push(0, words...); err != nil {
 		return 0, err
 	}
 	_, err := q.Run(ctx)
@@ -118,7 +170,7 @@ func (q *Queue) stealRun(ctx context.Context, tasks int) (time.Duration, error) 
 }
 
 // verifyResults compares every result, and adds the counters of the groups.
-func (s *StealReport) verifyResults(ctx context.Context, q *Queue, results *executor.Buffer[uint32]) error {
+func (s *StealReport) verifyResults(ctx context.Context, q *Queue, results *executor.Buffer[uint32], o StealOptions) error {
 	got := make([]uint32, s.Tasks)
 	groups, err := q.Groups(ctx)
 	if err := errors.Join(err, results.Download(ctx, 0, got)); err != nil {
@@ -126,7 +178,7 @@ func (s *StealReport) verifyResults(ctx context.Context, q *Queue, results *exec
 	}
 	s.Verified = true
 	for task, sum := range got {
-		s.Verified = s.Verified && sum == uint32(s.Repeat)*stealResult(task)
+		s.Verified = s.Verified && sum == uint32(s.Repeat)*stealResult(task, o.steps(task))
 	}
 	s.Rounds = q.lastReport.Rounds
 	s.Least = ^uint64(0)
@@ -140,10 +192,10 @@ func (s *StealReport) verifyResults(ctx context.Context, q *Queue, results *exec
 	return nil
 }
 
-// stealResult returns the result of a task.
-func stealResult(task int) uint32 {
+// stealResult returns the result of a task with a number of steps.
+func stealResult(task int, steps uint32) uint32 {
 	x := uint32(task)
-	for range 1 + uint32(task)*2654435761>>23 {
+	for range steps {
 		x = x*1664525 + 1013904223
 	}
 	return x + 1

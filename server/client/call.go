@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache/server/ring"
 	"github.com/shadercache/shadercache/server/wire"
 )
 
@@ -19,6 +18,7 @@ type call struct {
 	request uint64
 	done    chan struct{} // closed with err and reply
 	ended   atomic.Bool   // likewise, for a goroutine that spins
+	awaited atomic.Bool   // a goroutine sleeps until done is closed, or may
 	reply   []byte
 	err     error
 	deliver func(body []byte) error // called by the reader instead of a copy to reply
@@ -98,10 +98,10 @@ func (c *Client) forget(w *call) {
 
 // wait waits for the reply.
 func (c *Client) wait(ctx context.Context, w *call) error {
-	if c.spins.Load() && !c.spinning.Swap(true) {
-		ring.Spin(w.ended.Load)
-		c.spinning.Store(false)
+	if r := c.polled.Load(); r != nil {
+		c.poll(r, w)
 	}
+	w.awaited.Store(true)
 	select {
 	case <-w.done:
 		return w.err

@@ -38,12 +38,12 @@ type Options struct {
 // Client is a session with a server. Close ends it.
 type Client struct {
 	conn    *socket.Conn
+	options Options
 	welcome Welcome
 	slots   chan struct{} // one for each unanswered job that the server allows
 	staging staging
 
-	spins    atomic.Bool // a goroutine that waits spins first: there is a ring, and CPUs for it
-	spinning atomic.Bool // one does
+	polled atomic.Pointer[clientRing] // a goroutine that waits polls it first; nil: no ring, or few CPUs
 
 	sending struct {
 		sync.Mutex
@@ -119,7 +119,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{conn: conn, done: make(chan struct{})}
+	c := &Client{conn: conn, options: o, done: make(chan struct{})}
 	c.mu.calls = map[uint64]*call{}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	err = c.hello(o.Name)
@@ -246,8 +246,8 @@ func (c *Client) read() {
 	}
 }
 
-// answer passes a reply to its call.
-func (c *Client) answer(h wire.Header, body []byte) {
+// answer passes a reply to its call, and reports whether a goroutine sleeps until then.
+func (c *Client) answer(h wire.Header, body []byte) (woke bool) {
 	c.mu.Lock()
 	waiting := c.mu.calls[h.Request]
 	delete(c.mu.calls, h.Request)
@@ -261,6 +261,7 @@ func (c *Client) answer(h wire.Header, body []byte) {
 	default:
 		waiting.finish(body, nil)
 	}
+	return waiting != nil && waiting.awaited.Load()
 }
 
 func decodeError(body []byte) error {

@@ -147,7 +147,10 @@ func (p *Pending) Wait(ctx context.Context) error {
 }
 
 // Done returns a channel that is closed when Wait would return without waiting.
-func (p *Pending) Done() <-chan struct{} { return p.call.done }
+func (p *Pending) Done() <-chan struct{} {
+	p.call.awaited.Store(true)
+	return p.call.done
+}
 
 // Release discards the result, and cancels the job if it has not started. It may be
 // called again, and does nothing after Wait has delivered.

@@ -5,6 +5,8 @@ package client
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/shadercache/shadercache/server/ring"
@@ -17,6 +19,11 @@ type clientRing struct {
 	*ring.Ring
 	memory []byte
 	read   chan struct{} // closed when its reader has ended
+
+	taking struct {
+		sync.Mutex      // held by the goroutine that takes replies
+		freed      bool // the memory is unmapped
+	}
 }
 
 // ringTime is the time after which a server that does not read the ring counts as gone.
@@ -50,7 +57,7 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 		_ = socket.Unmap(memory)
 		return err
 	}
-	r := &clientRing{made, memory, make(chan struct{})}
+	r := &clientRing{Ring: made, memory: memory, read: make(chan struct{})}
 	c.mu.Lock()
 	c.mu.ring = r
 	ended := c.mu.ended != nil
@@ -62,22 +69,78 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	c.sending.ring = r
-	c.spins.Store(ring.Spins())
+	if ring.Spins() {
+		c.polled.Store(r)
+	}
 	return nil
 }
 
-// readRing passes replies to their calls until the ring is closed.
+// readRing passes replies to their calls until the ring is closed. It does not spin: a
+// goroutine that waits for a reply does, and takes replies itself.
 func (c *Client) readRing(r *clientRing) {
 	defer close(r.read)
 	for {
-		h, body, err := r.Next()
+		err := r.Sleep()
+		if err == nil {
+			r.taking.Lock()
+			_, err = c.takeReplies(r)
+			r.taking.Unlock()
+		}
 		if err != nil {
-			if c.Err() == nil {
-				c.end(fmt.Errorf("%w: %w", ErrServerGone, err))
-			}
+			c.ringFailed(err)
 			return
 		}
-		c.answer(h, body)
+	}
+}
+
+// takeReplies passes the replies in the ring to their calls, and reports whether a goroutine
+// sleeps until one of them. taking is held.
+func (c *Client) takeReplies(r *clientRing) (woke bool, err error) {
+	for r.Ready() {
+		h, body, err := r.Take()
+		if err != nil {
+			return woke, err
+		}
+		if c.answer(h, body) {
+			woke = true
+		}
+	}
+	return woke, nil
+}
+
+// ringFailed ends the session after an error of the ring.
+func (c *Client) ringFailed(err error) {
+	if c.Err() == nil {
+		c.end(fmt.Errorf("%w: %w", ErrServerGone, err))
+	}
+}
+
+// poll spins for the reply of a call and takes the replies of the ring meanwhile: to wake a
+// goroutine for that, and this one after it, would take longer than a small job. Where
+// another goroutine does so, poll returns.
+func (c *Client) poll(r *clientRing, w *call) {
+	if w.ended.Load() || !r.taking.TryLock() {
+		return
+	}
+	defer r.taking.Unlock()
+	if r.taking.freed {
+		return
+	}
+	r.BeginPoll()
+	ring.Spin(func() bool {
+		if r.Ready() {
+			woke, err := c.takeReplies(r)
+			if err != nil {
+				c.ringFailed(err) // which ends w
+			}
+			if woke && !w.ended.Load() {
+				runtime.Gosched() // they wait in this processor's queue
+			}
+		}
+		return w.ended.Load()
+	})
+	if err := r.EndPoll(); err != nil {
+		c.ringFailed(err)
 	}
 }
 
@@ -91,6 +154,9 @@ func (c *Client) closeRing() {
 	}
 	c.sending.ring = nil
 	<-r.read
+	r.taking.Lock()
+	defer r.taking.Unlock()
+	r.taking.freed = true
 	_ = r.Free()
 	_ = socket.Unmap(r.memory)
 }

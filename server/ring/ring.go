@@ -56,7 +56,7 @@ type half struct {
 }
 
 // Ring is one side's end of a pair of byte rings. One goroutine may read and one may
-// write at the same time.
+// write at the same time, and a third Sleep.
 type Ring struct {
 	in, out half
 	wake    *os.File // this side waits for it
@@ -101,12 +101,20 @@ const SpinTime = 200 * time.Microsecond
 // Spins reports whether readers spin: where there are CPUs for both sides.
 func Spins() bool { return runtime.GOMAXPROCS(0) >= 4 }
 
-// Next returns the next frame, whose body is valid until the next call. It returns io.EOF
-// after Close, and wire.ErrMalformed, wrapped, for what is not a frame.
+// Next waits for the next frame and returns it: it spins, where there are CPUs for that, and
+// then sleeps. It returns what Sleep and Take return.
 func (r *Ring) Next() (h wire.Header, body []byte, err error) {
-	if err := r.await(); err != nil {
-		return h, nil, err
+	if !r.spin() {
+		if err := r.Sleep(); err != nil {
+			return h, nil, err
+		}
 	}
+	return r.Take()
+}
+
+// Take returns the next frame, whose body is valid until the next call. It is for a Ring
+// that is Ready, and returns wire.ErrMalformed, wrapped, for what is not a frame.
+func (r *Ring) Take() (h wire.Header, body []byte, err error) {
 	head, tail := r.in.head.Load(), r.in.tail.Load()
 	available := tail - head
 	if available > uint64(len(r.in.data)) || available < wire.HeaderSize {
@@ -128,11 +136,9 @@ func (r *Ring) Next() (h wire.Header, body []byte, err error) {
 // Ready reports whether Next would return without waiting.
 func (r *Ring) Ready() bool { return r.in.tail.Load() != r.in.head.Load() }
 
-// await waits until there is something to read.
-func (r *Ring) await() error {
-	if r.spin() {
-		return nil
-	}
+// Sleep waits, without spinning, until there is something to read. It returns io.EOF after
+// Close.
+func (r *Ring) Sleep() error {
 	for {
 		r.in.waiting.Store(1)
 		if r.Ready() || r.closed.Load() {
@@ -149,6 +155,20 @@ func (r *Ring) await() error {
 	return nil
 }
 
+// BeginPoll begins a time in which a goroutine polls Ready: the other side need not wake one
+// that sleeps. EndPoll ends it.
+func (r *Ring) BeginPoll() { r.in.waiting.Store(0) }
+
+// EndPoll has the other side wake the goroutine that sleeps again, and wakes it for what came
+// meanwhile.
+func (r *Ring) EndPoll() error {
+	r.in.waiting.Store(1)
+	if r.Ready() && r.in.waiting.Swap(0) == 1 {
+		return ring(r.wake)
+	}
+	return nil
+}
+
 // spin waits for a while without sleeping, and reports whether there is something to read.
 func (r *Ring) spin() bool {
 	if r.Ready() || !Spins() {
@@ -157,30 +177,27 @@ func (r *Ring) spin() bool {
 	return Spin(r.Ready)
 }
 
-// Spin calls done until it reports true, for at most SpinTime, and reports whether it did.
+// Spin calls done until it reports true, for at most SpinTime, and reports whether it did. A
+// goroutine that has made others runnable yields before: they wait in its processor's queue.
 func Spin(done func() bool) bool {
 	start := time.Now()
-	for now, yielded := start, start.Add(-yieldTime); now.Sub(start) < SpinTime; now = time.Now() {
-		if done() {
-			return true
-		}
-		// The goroutine that works on the last frame may wait in this processor's queue.
-		// Yielding each time would keep the scheduler's lock busy.
-		if now.Sub(yielded) >= yieldTime {
-			yielded = now
-			runtime.Gosched()
-		}
+	for now, yielded := start, start; now.Sub(start) < SpinTime; now = time.Now() {
 		for range 32 {
 			if done() {
 				return true
 			}
 		}
+		if now.Sub(yielded) >= yieldTime {
+			yielded = now
+			runtime.Gosched()
+		}
 	}
 	return false
 }
 
-// yieldTime is the time for which Spin keeps its processor.
-const yieldTime = 10 * time.Microsecond
+// yieldTime is the time for which Spin keeps its processor: longer than most round trips, as
+// a yield takes the lock of Go's scheduler and wakes a thread that looks for work.
+const yieldTime = 50 * time.Microsecond
 
 // read appends n bytes at a position.
 func (h *half) read(to []byte, position uint64, n int) []byte {

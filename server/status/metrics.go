@@ -46,6 +46,9 @@ var metrics = []metric{
 	gauge("named_bytes", "Bytes of named buffers and plans.", func(s *server.Status) float64 { return float64(s.NamedBytes) }),
 	gauge("generation", "Number of the worker process: 1, and 1 more after each restart.", func(s *server.Status) float64 { return float64(s.Generation) }),
 	gauge("resident_programs", "Programs that are resident.", func(s *server.Status) float64 { return float64(s.Cache.Resident) }),
+	newMetric("busy_seconds_total", "Time in which the GPU had jobs.", prometheus.CounterValue, func(s *server.Status) float64 {
+		return float64(s.Counters.BusyNanos) / 1e9
+	}),
 	counter("sessions", "Sessions since the worker started.", func(s *server.Status) uint64 { return s.Counters.Sessions }),
 	counter("refused", "Connections that were refused.", func(s *server.Status) uint64 { return s.Counters.Refused }),
 	counter("requests", "Requests.", func(s *server.Status) uint64 { return s.Counters.Requests }),

@@ -4,6 +4,8 @@
 // for the profiles of Go. It is a package of its own so that programs without it do not
 // link HTTP.
 //
+//	/              a page for people, which the events keep up to date
+//	/events        server.Status as JSON, once a second, as server-sent events
 //	/healthz       200 while the server accepts clients, else 503
 //	/status        server.Status as JSON
 //	/metrics       for Prometheus
@@ -36,6 +38,8 @@ func Serve(l net.Listener, source Source) *http.Server {
 
 func handler(source Source) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", livePage)
+	mux.Handle("GET /events", newEvents(source))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if source.Status().Draining {
 			http.Error(w, "the server shuts down", http.StatusServiceUnavailable)

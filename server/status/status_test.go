@@ -104,7 +104,13 @@ func TestMetrics(t *testing.T) {
 	n := reflect.ValueOf(sample().Counters)
 	for i := range n.NumField() {
 		name, _, _ := strings.Cut(n.Type().Field(i).Tag.Get("json"), ",")
-		if name == "failed" {
+		switch name {
+		case "busy_ns": // in seconds, as Prometheus has it
+			if line := fmt.Sprintf("\nshadercache_server_busy_seconds_total %v\n", float64(n.Field(i).Uint())/1e9); !strings.Contains(body, line) {
+				t.Errorf("there is no line %q", line)
+			}
+			continue
+		case "failed":
 			name = "failed_requests"
 		}
 		want[name+"_total"] = int(n.Field(i).Uint())
@@ -123,7 +129,7 @@ func TestProfilesAndOtherPages(t *testing.T) {
 	_, get := serve(t, sample())
 	for path, want := range map[string]int{
 		"GET /debug/pprof/": 200, "GET /debug/pprof/goroutine?debug=1": 200, "GET /debug/pprof/cmdline": 200,
-		"GET /": 404, "GET /other": 404, "POST /status": 405, "POST /metrics": 405,
+		"GET /": 200, "POST /": 405, "GET /other": 404, "POST /status": 405, "POST /metrics": 405,
 	} {
 		method, page, _ := strings.Cut(path, " ")
 		if code, _ := get(method, page); code != want {

@@ -76,7 +76,7 @@ func Compute(gl *glctx.GL, s Sequence, programs map[shader.Key]uint32, in Tensor
 	return r.Checked(t)
 }
 
-// Run is a sequence with its programs and scratch memory, within one callback.
+// Run is a sequence with its programs and scratch memory, within one callback: see Enter.
 type Run struct {
 	// FirstNanos is how long the first call of Checked waited for the GPU, in
 	// nanoseconds; 0 before it.
@@ -106,8 +106,12 @@ func NewRun(gl *glctx.GL, s Sequence, programs map[shader.Key]uint32) (*Run, err
 		r.Free()
 		return nil, err
 	}
+	r.memory.gl = nil // it must not leave the callback
 	return r, nil
 }
+
+// Enter makes a run of an earlier callback usable in this one, and with nil in none.
+func (r *Run) Enter(gl *glctx.GL) { r.gl = gl }
 
 // Free deletes the memory of the run.
 func (r *Run) Free() { r.memory.free(r.gl) }

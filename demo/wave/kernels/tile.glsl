@@ -27,7 +27,8 @@ uniform float courant2;
 struct Tile {
     uint steps;
     uint impulses;
-    uint unused[14];
+    uint digest; // sum of the hashes of the impulses
+    uint unused[13];
 };
 
 int tile() { return int(gl_WorkGroupID.x); }

@@ -8,7 +8,7 @@
 //   2        FacesNow    faces of u
 //   3        FacesBefore faces of the previous u
 //   4        Impulses    x, y, bits of the amplitude, number
-//   5        Tiles       16 words a tile: steps, impulses
+//   5        Tiles       16 words a tile: see tile.glsl
 //   6        Pulse       (2 * RADIUS + 1)^2 heights
 //   7        Acks        for each impulse its number, and the steps of its tile
 //
@@ -78,6 +78,13 @@ bool reaches(ivec2 at) {
     return all(greaterThanEqual(at, first)) && all(lessThan(at, last));
 }
 
+// impulseHash is impulseHash of impulse.go.
+uint impulseHash(ivec4 impulse, uint step) {
+    uint hash = (uint(impulse.x) * 0x9E3779B1u ^ uint(impulse.y)) * 0x85EBCA77u;
+    hash = (hash ^ uint(impulse.z)) * 0xC2B2AE3Du;
+    return (hash ^ step) * 0x27D4EB2Fu;
+}
+
 void main() {
     int t = tile();
     // Invocation i acknowledges the impulses i, i + LOCAL and so on.
@@ -87,6 +94,7 @@ void main() {
         if (k % LOCAL == int(gl_LocalInvocationIndex) && impulses[k].xy / ivec2(blockW, blockH) == origin() / ivec2(blockW, blockH)) {
             acks[k] = uvec2(uint(impulses[k].w), tiles[t].steps);
             atomicAdd(tiles[t].impulses, 1u);
+            atomicAdd(tiles[t].digest, impulseHash(impulses[k], tiles[t].steps));
         }
     }
     for (int i = int(gl_LocalInvocationIndex); reached && i < blockW * blockH; i += LOCAL) {

@@ -6,7 +6,7 @@
 //   0        Now         field: u
 //   1        Previous    field: the previous u
 //   3        FacesBefore faces of the previous u
-//   5        Tiles       16 words a tile: steps, impulses
+//   5        Tiles       16 words a tile: see tile.glsl
 //   7        Reports     for each tile: energy, largest |u|, steps, impulses
 //
 //   grid     x: tiles

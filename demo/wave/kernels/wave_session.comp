@@ -12,6 +12,7 @@
 //   3        OddFaces   faces of the odd field
 //   4        Damping    pairs a, b for each distance from the edge; the last pair
 //                       is for all larger distances
+//   7        Tiles      16 words a tile: see tile.glsl
 //
 //   grid     x: tiles
 
@@ -24,6 +25,7 @@ layout(std430, binding = 1) coherent restrict buffer Odd { float odd[]; };
 layout(std430, binding = 2) coherent restrict buffer EvenFaces { float evenFaces[]; };
 layout(std430, binding = 3) coherent restrict buffer OddFaces { float oddFaces[]; };
 layout(std430, binding = 4) restrict readonly buffer Damping { vec2 damping[]; };
+layout(std430, binding = 7) restrict buffer Tiles { Tile tiles[]; };
 
 // Pairs of damping.
 #ifndef WAVE_DAMPING
@@ -56,6 +58,7 @@ void waveNextFace(int at, float v) {
 uint residentStep(uvec2 step) {
     stepTile();
     if (residentLeader()) {
+        tiles[tile()].steps += 1u;
         residentLanes(uint(min(LOCAL, blockW * blockH)));
     }
     return RESIDENT_GO;

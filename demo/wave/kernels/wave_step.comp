@@ -9,7 +9,7 @@
 //   3        FacesNext   faces of the next u
 //   4        Damping     pairs a, b for each distance from the edge; the last
 //                        pair is for all larger distances
-//   5        Tiles       16 words a tile: steps, impulses
+//   5        Tiles       16 words a tile: see tile.glsl
 //
 //   grid     x: tiles
 //

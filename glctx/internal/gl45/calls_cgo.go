@@ -148,6 +148,9 @@ func LinkProgram(program uint32)    { gl.LinkProgram(program) }
 func MapBufferRange(target uint32, offset int, length int, access uint32) unsafe.Pointer {
 	return gl.MapBufferRange(target, offset, length, access)
 }
+func FlushMappedNamedBufferRange(buffer uint32, offset int, length int) {
+	gl.FlushMappedNamedBufferRange(buffer, offset, length)
+}
 func MapNamedBufferRange(buffer uint32, offset int, length int, access uint32) unsafe.Pointer {
 	return gl.MapNamedBufferRange(buffer, offset, length, access)
 }

@@ -170,6 +170,7 @@ func LinkProgram(_ uint32) {}
 
 func MapBufferRange(_ uint32, _ int, _ int, _ uint32) unsafe.Pointer { return nil }
 
+func FlushMappedNamedBufferRange(_ uint32, _ int, _ int)                  {}
 func MapNamedBufferRange(_ uint32, _ int, _ int, _ uint32) unsafe.Pointer { return nil }
 
 func MaxShaderCompilerThreadsARB(_ uint32) {}

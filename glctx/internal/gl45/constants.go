@@ -79,6 +79,7 @@ const (
 	MAJOR_VERSION                              = 0x821B
 	MAP_COHERENT_BIT                           = 0x0080
 	MAP_INVALIDATE_BUFFER_BIT                  = 0x0008
+	MAP_FLUSH_EXPLICIT_BIT                     = 0x0010
 	MAP_PERSISTENT_BIT                         = 0x0040
 	MAP_READ_BIT                               = 0x0001
 	MAP_WRITE_BIT                              = 0x0002

@@ -29,7 +29,7 @@ var from45 = []string{
 	"glBindTextureUnit", "glClearNamedBufferData", "glClearNamedBufferSubData",
 	"glClearTexSubImage", "glCopyImageSubData", "glCopyNamedBufferSubData", "glCreateBuffers",
 	"glCreateQueries", "glCreateSamplers", "glCreateTextures", "glDebugMessageCallback",
-	"glDebugMessageInsert", "glGenerateTextureMipmap", "glGetGraphicsResetStatus",
+	"glDebugMessageInsert", "glFlushMappedNamedBufferRange", "glGenerateTextureMipmap", "glGetGraphicsResetStatus",
 	"glGetNamedBufferSubData", "glGetQueryObjectui64v", "glGetTextureParameteriv",
 	"glGetTextureSubImage", "glMapNamedBufferRange", "glNamedBufferStorage", "glNamedBufferSubData",
 	"glQueryCounter", "glTextureParameteri", "glTextureStorage1D", "glTextureStorage2D",

@@ -43,6 +43,28 @@ var (
 	sampleSource = sync.OnceValue(func() *shader.Source { return shader.MustSource("bench_sample", sampleText, nil) })
 )
 
+// Kernel returns the kernel of all jobs: the storage block at binding 0 is its input, that
+// at 1 its output, and the uniform rounds is its length. Its work groups are KernelLocal
+// words.
+func Kernel() *shader.Source { return kernelSource() }
+
+// KernelLocal is the number of words of a work group of Kernel.
+const KernelLocal = kernelLocal
+
+// MostRounds returns the largest number of rounds on a GPU.
+func MostRounds(software bool) uint32 {
+	if software {
+		return maxRoundsSoftware
+	}
+	return maxRounds
+}
+
+// Expected returns what Kernel makes of a word, as a function that is cheap to call.
+func Expected(rounds uint32) func(word uint32) uint32 {
+	f := newAffine(rounds)
+	return func(word uint32) uint32 { return f.a*word + f.c }
+}
+
 const (
 	kernelLocal = 256 // invocations of a work group of the kernel
 	sampleLocal = 64

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,7 +144,7 @@ func (b *bench) start(machine string) (s start, err error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return s, err
 	}
-	before := entries(home)
+	before := mesa.CountEntries(home)
 	cmd := b.shadercacheOn(machine, append([]string{"exec", "--"}, b.command...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -155,7 +154,7 @@ func (b *bench) start(machine string) (s start, err error) {
 	if m := shaderTime.FindSubmatch(out); m != nil {
 		s.ShaderMillis, err = strconv.ParseFloat(string(m[1]), 64)
 	}
-	s.Found, s.Added = float64(before), float64(entries(home)-before)
+	s.Found, s.Added = float64(before), float64(mesa.CountEntries(home)-before)
 	return s, err
 }
 
@@ -186,15 +185,4 @@ func (b *bench) replay(machine string) (r replayed, err error) {
 		}
 	}
 	return r, nil
-}
-
-// entries returns the number of entries of Mesa's below a folder.
-func entries(folder string) (n int) {
-	_ = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && mesa.IsEntryFile(e.Name()) {
-			n++
-		}
-		return nil
-	})
-	return n
 }

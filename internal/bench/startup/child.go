@@ -2,6 +2,7 @@ package startup
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -94,6 +95,12 @@ func unmanaged(d drivercache.State) string {
 	}
 	return d.String()
 }
+
+// ProcessStart returns when the benchmark that started this process did, or now.
+func ProcessStart() time.Time { return processStart() }
+
+// StartedNow returns the variable that tells a child process when it was started.
+func StartedNow() string { return fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()) }
 
 // processStart returns when the parent started this process, or now.
 func processStart() time.Time {

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/internal/report"
-	"github.com/shadercache/shadercache/trace"
 )
 
 // writeReport writes the page of a cold and a warm start. Both are runs of their own,
@@ -45,14 +43,5 @@ func (r *run) traced(ctx context.Context, scenario, dir string) (*report.Start, 
 	if !figures.Verified {
 		return nil, fmt.Errorf("%s: a result was wrong", scenario)
 	}
-	file, err := os.Open(r.trace)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	recording, err := trace.ReadChrome(file)
-	if err != nil {
-		return nil, err
-	}
-	return report.New(recording), nil
+	return report.ReadFile(r.trace)
 }

@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/schollz/progressbar/v3"
 
@@ -228,7 +227,7 @@ func (r *run) child(ctx context.Context, scenario, dir string, programs, round i
 	if r.trace != "" {
 		environment = append(environment, trace.Variable+"="+r.trace)
 	}
-	child.Env = append(environment, fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()))
+	child.Env = append(environment, StartedNow())
 	if err := child.Run(); err != nil {
 		if ctx.Err() != nil {
 			return Figures{}, ctx.Err()

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/shadercache/shadercache/demo/interpreter"
 	"github.com/shadercache/shadercache/executor"
@@ -17,14 +19,35 @@ import (
 
 // InterpreterOptions configure RunInterpreter. The zero value takes seconds on a GPU.
 type InterpreterOptions struct {
+	Workloads []string // of InterpreterWorkloads; empty is those that take seconds
+
 	Cycles   int // instructions of each machine in a row; 0 is 4,000,000, on software drivers 600,000 of one machine and 60,000 of many
 	Batch    int // instructions of a batch; 0 is a quarter of those
 	Machines int // side by side, in the rows of many; 0 is 10,000, or 256 on software drivers
 	Repeat   int // runs of each row, of which the best counts; 0 is 2
 }
 
+// InterpreterWorkloads are the names of what RunInterpreter measures: every form of
+// dispatch, builds of the shader, machines of an invocation and of a group, and long runs
+// of one machine.
+var InterpreterWorkloads = []string{"forms", "builds", "vectors", "lengths"}
+
+// interpreterDefault are the workloads without the long runs.
+var interpreterDefault = InterpreterWorkloads[:3]
+
+// interpreterLengths are the instructions of the long runs, and longBatch those of a batch
+// there.
+var interpreterLengths = []int{10_000_000, 50_000_000, 100_000_000}
+
+const longBatch = 10_000_000
+
 // Validate returns an error for options that RunInterpreter does not accept.
 func (o InterpreterOptions) Validate() error {
+	for _, name := range o.Workloads {
+		if !slices.Contains(InterpreterWorkloads, name) {
+			return fmt.Errorf("there is no workload %q: %s", name, strings.Join(InterpreterWorkloads, ", "))
+		}
+	}
 	if o.Machines < 0 || o.Cycles < 0 || o.Batch < 0 || o.Repeat < 1 {
 		return errors.New("machines, cycles and batch must not be negative, and --repeat at least 1")
 	}
@@ -42,6 +65,9 @@ func (o InterpreterOptions) withDefaults(info glctx.Info) InterpreterOptions {
 	}
 	setDefault(&o.Machines, 10_000, 256)
 	setDefault(&o.Repeat, 2, 2)
+	if len(o.Workloads) == 0 {
+		o.Workloads = interpreterDefault
+	}
 	return o
 }
 
@@ -63,15 +89,35 @@ func (o InterpreterOptions) lengths(machines int, software bool) (cycles, batch 
 	return cycles, batch
 }
 
-// interpreterPrograms never end. X9 is the machine's number.
-var interpreterPrograms = []struct{ name, text string }{
-	{"tight", "movz x0, #0\nl: add x0, x0, #1\nb l"},
-	{"store", "movz x1, #0x8000\nl: add x0, x0, #1\nstr x0, [x1]\nb l"},
-}
+// interpreterProgram is a program that never ends. X9 is the machine's number.
+type interpreterProgram struct{ name, text string }
+
+var (
+	tightProgram = interpreterProgram{"tight", "movz x0, #0\nl: add x0, x0, #1\nb l"}
+	storeProgram = interpreterProgram{"store", "movz x1, #0x8000\nl: add x0, x0, #1\nstr x0, [x1]\nb l"}
+
+	// vectorProgram has four instructions on vectors in a loop of six: a generator of
+	// random numbers for each element, whose sum is stored.
+	vectorProgram = interpreterProgram{"vector", `
+		movz  x1, #0x8000
+		movz  x2, #3
+		movz  x3, #0x9E37
+		index z0.d, x2, x3
+		dup   z1.d, x3
+		index z2.d, x3, x2
+	l:	mul   z0.d, z0.d, z1.d
+		add   z0.d, z0.d, z2.d
+		eor   z3.d, z3.d, z0.d
+		str   z3, [x1]
+		add   x0, x0, #1
+		b     l`}
+
+	interpreterPrograms = []interpreterProgram{tightProgram, storeProgram}
+)
 
 const (
-	storedAt          = 0x8000       // where the store loop writes
-	interpreterMemory = storedAt + 8 // bytes of a machine, just beyond that
+	storedAt          = 0x8000                                  // where the programs store
+	interpreterMemory = storedAt + 8*interpreter.VectorElements // bytes of a machine, just beyond that
 )
 
 // interpreterVariants are builds of the shader that run as mega only.
@@ -107,35 +153,76 @@ func RunInterpreter(o *cli.Options, options InterpreterOptions) (*InterpreterRes
 }
 
 func newInterpreterRun(ctx context.Context, c *glctx.Context, programs executor.Programs, o InterpreterOptions) *interpreterRun {
-	return &interpreterRun{InterpreterOptions: o.withDefaults(c.Info()), ctx: ctx, context: c, programs: programs,
-		of: 2 * (len(interpreterPrograms)*4 + len(interpreterVariants))}
+	r := &interpreterRun{InterpreterOptions: o.withDefaults(c.Info()), ctx: ctx, context: c, programs: programs}
+	for _, s := range r.planned() {
+		r.of += len(s.programs) * len(s.forms)
+	}
+	return r
+}
+
+// interpreterSeries are runs of programs on the machines of one build.
+type interpreterSeries struct {
+	workload string
+	options  interpreter.Options
+	programs []interpreterProgram
+	forms    []string
+	cycles   int // instructions of each machine
+}
+
+// planned returns the series of the workloads.
+func (r *interpreterRun) planned() (list []interpreterSeries) {
+	for _, name := range r.Workloads {
+		for _, machines := range []int{1, r.Machines} {
+			switch name {
+			case "forms":
+				list = append(list, r.one(name, interpreter.Options{Machines: machines}, interpreterPrograms, "standard", "continuous", "mega", "chained"))
+			case "builds":
+				for _, v := range interpreterVariants {
+					v.Machines = machines
+					list = append(list, r.one(name, v, interpreterPrograms[:1], "mega"))
+				}
+			case "vectors":
+				for _, group := range []bool{false, true} {
+					list = append(list, r.one(name, interpreter.Options{Machines: machines, Vectors: true, MachinePerGroup: group},
+						[]interpreterProgram{tightProgram, vectorProgram}, "mega"))
+				}
+			}
+		}
+		if name == "lengths" {
+			for _, cycles := range interpreterLengths {
+				s := r.one(name, interpreter.Options{Machines: 1}, interpreterPrograms[:1], "standard", "continuous", "mega")
+				s.options.BatchCycles, s.cycles = longBatch, cycles
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// one returns a series of the usual length.
+func (r *interpreterRun) one(workload string, o interpreter.Options, programs []interpreterProgram, forms ...string) interpreterSeries {
+	s := interpreterSeries{workload: workload, options: o, programs: programs, forms: forms}
+	s.cycles, s.options.BatchCycles = r.lengths(o.Machines, r.context.Info().Software())
+	if o.Vectors && r.Cycles == 0 && r.context.Info().Software() {
+		s.cycles /= 20 // barriers of a group take long on a CPU
+	}
+	return s
 }
 
 // measure fills the rows and returns their ratios.
 func (r *interpreterRun) measure() ([]InterpreterRatios, error) {
-	for _, machines := range []int{1, r.Machines} {
-		if err := r.series(interpreter.Options{Machines: machines}, "standard", "continuous", "mega", "chained"); err != nil {
+	for _, s := range r.planned() {
+		if err := r.series(s); err != nil {
 			return nil, err
 		}
 	}
-	ratios := interpreterRatios(r.rows, r.Machines)
-	for _, machines := range []int{1, r.Machines} {
-		for _, v := range interpreterVariants {
-			v.Machines = machines
-			if err := r.series(v, "mega"); err != nil {
-				return ratios, err
-			}
-		}
-	}
-	return ratios, nil
+	return interpreterRatios(r.rows, r.Machines), nil
 }
 
-// series runs the programs on machines of one build, only the first where there is one
-// form.
-func (r *interpreterRun) series(o interpreter.Options, forms ...string) error {
-	cycles, batch := r.lengths(o.Machines, r.context.Info().Software())
-	o.MemoryBytes, o.BatchCycles = interpreterMemory, batch
-	total := uint64(cycles)
+// series measures a series.
+func (r *interpreterRun) series(s interpreterSeries) error {
+	o := s.options
+	o.MemoryBytes = interpreterMemory
 	v, err := interpreter.New(r.ctx, r.context, r.programs, o)
 	if o.Int64 && errors.As(err, new(*shader.CompileError)) {
 		return nil // the driver has no 64-bit integers: no row
@@ -143,8 +230,7 @@ func (r *interpreterRun) series(o interpreter.Options, forms ...string) error {
 	if err != nil {
 		return err
 	}
-	m := machines{v, o, total}
-	err = r.seriesOn(m, forms)
+	err = r.seriesOn(machines{v, o, uint64(s.cycles)}, s)
 	if closed := v.Close(); err == nil {
 		err = closed
 	}
@@ -159,8 +245,8 @@ type machines struct {
 }
 
 // seriesOn measures the rows of a series.
-func (r *interpreterRun) seriesOn(m machines, forms []string) error {
-	for _, program := range interpreterPrograms {
+func (r *interpreterRun) seriesOn(m machines, s interpreterSeries) error {
+	for _, program := range s.programs {
 		code, err := interpreter.Assemble(program.name, program.text)
 		if err != nil {
 			return err
@@ -169,8 +255,9 @@ func (r *interpreterRun) seriesOn(m machines, forms []string) error {
 		if err != nil {
 			return err
 		}
+		want.Vectors = m.options.Vectors
 		want.Run(m.total)
-		for _, form := range forms {
+		for _, form := range s.forms {
 			if r.progress != nil {
 				r.progress(len(r.rows), r.of)
 			}
@@ -178,11 +265,8 @@ func (r *interpreterRun) seriesOn(m machines, forms []string) error {
 			if err != nil {
 				return fmt.Errorf("interpreter: bench %s, %s: %w", program.name, form, err)
 			}
-			row.Program = program.name
+			row.Workload, row.Program = s.workload, program.name
 			r.rows = append(r.rows, row)
-		}
-		if len(forms) == 1 {
-			break
 		}
 	}
 	return nil
@@ -190,8 +274,11 @@ func (r *interpreterRun) seriesOn(m machines, forms []string) error {
 
 // row runs one form several times, each from the beginning, and returns the best.
 func (m machines) row(ctx context.Context, code []byte, want *interpreter.Reference, form string, repeat int) (InterpreterRow, error) {
-	row := InterpreterRow{Form: form, Machines: m.options.Machines, Registers: "shared", Int64: m.options.Int64, Ahead: m.options.Prefetch,
+	row := InterpreterRow{Form: form, Machines: m.options.Machines, Machine: "invocation", Vectors: m.options.Vectors, Registers: "shared", Int64: m.options.Int64, Ahead: m.options.Prefetch,
 		Cycles: m.total, Batch: m.options.BatchCycles, Verified: true}
+	if m.options.MachinePerGroup {
+		row.Machine = "group"
+	}
 	if m.options.RegisterArray {
 		row.Registers = "array"
 	}
@@ -241,15 +328,38 @@ func (m machines) agree(ctx context.Context, want *interpreter.Reference) (bool,
 	}
 	stored := make([][]byte, len(states))
 	for i := range stored {
-		stored[i] = make([]byte, 8)
+		stored[i] = make([]byte, interpreterMemory-storedAt)
 	}
 	if err := m.ReadMachines(ctx, 0, storedAt, stored...); err != nil {
+		return false, err
+	}
+	if good, err := m.vectorsAgree(ctx, want); err != nil || !good {
 		return false, err
 	}
 	for i, got := range states {
 		expected := want.MachineState
 		expected.X[9] = uint64(i)
 		if got != expected || !bytes.Equal(stored[i], want.Memory[storedAt:]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// vectorsAgree reports whether the vector registers of every machine are the CPU's.
+func (m machines) vectorsAgree(ctx context.Context, want *interpreter.Reference) (bool, error) {
+	if !m.options.Vectors {
+		return true, nil
+	}
+	vectors := make([]*interpreter.VectorRegisters, m.options.Machines)
+	for i := range vectors {
+		vectors[i] = new(interpreter.VectorRegisters)
+	}
+	if err := m.ReadVectors(ctx, 0, vectors...); err != nil {
+		return false, err
+	}
+	for _, got := range vectors {
+		if *got != want.Z {
 			return false, nil
 		}
 	}

@@ -19,9 +19,12 @@ type InterpreterResult struct {
 // InterpreterRow is one program in one form. After each run every machine's registers,
 // flags, counts and the memory that the program writes are compared with the CPU's.
 type InterpreterRow struct {
-	Program    string  `json:"program"`   // tight or store
+	Workload   string  `json:"workload"`  // forms, builds, vectors, lengths
+	Program    string  `json:"program"`   // tight, store or vector
 	Form       string  `json:"form"`      // standard, continuous, mega, chained
 	Machines   int     `json:"machines"`  // side by side
+	Machine    string  `json:"machine"`   // what runs one: invocation or group
+	Vectors    bool    `json:"vectors"`   // instructions on vectors are executed
 	Registers  string  `json:"registers"` // shared or array
 	Int64      bool    `json:"int64"`
 	Ahead      bool    `json:"ahead"`  // the next instruction is fetched while one is executed
@@ -52,9 +55,15 @@ func interpreterRatios(rows []InterpreterRow, many int) []InterpreterRatios {
 	}
 	speeds := map[key]float64{}
 	for _, r := range rows {
+		if r.Workload != "forms" {
+			continue
+		}
 		speeds[key{r.Program, r.Form, r.Machines}] = r.IPS
 	}
-	var list []InterpreterRatios
+	list := []InterpreterRatios{}
+	if len(speeds) == 0 {
+		return list
+	}
 	for _, machines := range []int{1, many} {
 		for _, p := range interpreterPrograms {
 			mega := speeds[key{p.name, "mega", machines}]
@@ -91,12 +100,21 @@ func (r *InterpreterResult) Print(w io.Writer) {
 		if row.Ahead {
 			build += ", ahead"
 		}
+		if row.Vectors {
+			build += ", vectors"
+		}
+		if row.Machine == "group" {
+			build = "a group each"
+		}
 		verdict := ""
 		if !row.Verified {
 			verdict = "\twrong"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%.2f ms\t%s%s\n", row.Program, row.Form, row.Machines, build,
 			row.Cycles*uint64(row.Machines), row.Millis, cli.ReadableRate(row.IPS), verdict)
+	}
+	if len(r.Ratios) == 0 {
+		return
 	}
 	fmt.Fprint(w, "\nprogram\tmachines\tcontinuous/mega\tchained/mega\tstandard/mega\tto one machine\n")
 	for _, q := range r.Ratios {

@@ -19,12 +19,12 @@ func TestInterpreter(t *testing.T) {
 	steps := 0
 	r := newInterpreterRun(t.Context(), gl, programs, InterpreterOptions{Cycles: 3000, Batch: 1000, Machines: 65, Repeat: 1})
 	r.progress = func(done, of int) {
-		if steps++; done >= of || of != 22 {
+		if steps++; done >= of || of != 30 {
 			t.Errorf("row %d of %d", done, of)
 		}
 	}
 	ratios, err := r.measure()
-	if err != nil || len(r.rows) != 22 || len(ratios) != 4 || steps != 22 {
+	if err != nil || len(r.rows) != 30 || len(ratios) != 4 || steps != 30 {
 		t.Fatalf("%d rows, %d ratios, %d steps, %v", len(r.rows), len(ratios), steps, err)
 	}
 	for _, row := range r.rows {
@@ -40,7 +40,7 @@ func TestInterpreter(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
-	benchtest.Print(t, &InterpreterResult{Rows: r.rows, Ratios: ratios, Verified: true}, "tight", "array", "continuous/mega")
+	benchtest.Print(t, &InterpreterResult{Rows: r.rows, Ratios: ratios, Verified: true}, "tight", "array", "a group each", "continuous/mega")
 	if err := programs.Close(); err != nil {
 		t.Error(err)
 	}

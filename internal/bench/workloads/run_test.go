@@ -59,7 +59,7 @@ func TestRunSteal(t *testing.T) {
 		t.Fatal(err)
 	}
 	benchtest.Print(t, r, "steal on ", "stolen", "every task was done exactly once")
-	if len(r.Rows) != 4 || r.Rows[0].Tasks != 2017 || r.Rows[0].Steal || !r.Rows[3].Steal {
+	if len(r.Rows) != 9 || r.Rows[0].Tasks != 2017 || r.Rows[0].Steal || !r.Rows[5].Steal || r.Rows[7].Form != "divided" || r.Rows[7].Heavy == 0 {
 		t.Errorf("%+v", r.Rows)
 	}
 }

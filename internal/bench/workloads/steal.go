@@ -37,21 +37,32 @@ type StealResult struct {
 	Verified bool                `json:"verified"` // every result is right
 }
 
-// stealTasks are the sizes of the workload.
-var stealTasks = []int{2017, 8191}
+// stealWorkload are tasks whose costs are at random, or uneven.
+type stealWorkload struct{ tasks, heavy, takes int }
 
-// RunSteal measures a work queue on the GPU whose groups take tasks from one place, and
-// one whose groups steal.
+// stealWorkloads returns the workloads: of the last one, the first group is dealt tasks
+// that cost more than all others together, many for each of its invocations.
+func (o StealOptions) stealWorkloads(software bool) []stealWorkload {
+	uneven := stealWorkload{tasks: 16 * o.Groups * o.Local, heavy: 32768, takes: 4096}
+	if software {
+		uneven.heavy, uneven.takes = 1024, 32 // whose loops it ends after 65,535 turns
+	}
+	return []stealWorkload{{2017, 0, o.Takes}, {8191, 0, o.Takes}, uneven}
+}
+
+// RunSteal measures a work queue on the GPU whose groups take tasks from one place, one
+// whose groups are dealt theirs, and one whose groups steal.
 func RunSteal(o *cli.Options, options StealOptions) (*StealResult, error) {
 	return bench.OnExecutor(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*StealResult, error) {
 		r := &StealResult{Workload: "steal", Header: h, Verified: true}
-		bar := o.NewProgress(2*len(stealTasks)*options.Repeat, "steal")
+		list := options.stealWorkloads(gpu.Context.Info().Software())
+		bar := o.NewProgress(len(queue.StealForms)*len(list)*options.Repeat, "steal")
 		defer func() { _ = bar.Finish() }()
 		progress := func() { _ = bar.Add(1) }
-		for _, tasks := range stealTasks {
-			for _, steal := range []bool{false, true} {
-				q := queue.StealOptions{Options: options.Options, Tasks: tasks, Repeat: options.Repeat, Progress: progress}
-				q.Steal = steal
+		for _, w := range list {
+			for _, form := range queue.StealForms {
+				q := queue.StealOptions{Options: options.Options, Form: form, Heavy: w.heavy, Tasks: w.tasks, Repeat: options.Repeat, Progress: progress}
+				q.Takes = w.takes
 				row, err := queue.Steal(ctx, gpu.Executor, gpu.Cache, q)
 				if err != nil {
 					return nil, err
@@ -75,13 +86,13 @@ func (r *StealResult) Verdict() error {
 // Print writes the result for people.
 func (r *StealResult) Print(w io.Writer) {
 	r.Header.Print(w, r.Workload+" on "+r.GPU)
-	fmt.Fprint(w, "\ntasks\tform\tmicroseconds\ttasks/s\tleast\tmost\tstolen\n")
+	fmt.Fprint(w, "\ntasks\tsteps\tform\tmicroseconds\ttasks/s\tleast\tmost\tstolen\n")
 	for _, row := range r.Rows {
-		form := "shared"
-		if row.Steal {
-			form = "stolen"
+		steps := "1 to 512"
+		if row.Heavy > 0 {
+			steps = fmt.Sprintf("%d, %d of %d", queue.LightSteps, row.Tasks/row.Groups, row.Heavy)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%.1f\t%.0f\t%d\t%d\t%d\n", row.Tasks, form, row.Micros, row.TasksPerSecond, row.Least, row.Most, row.Stolen)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%.1f\t%.0f\t%d\t%d\t%d\n", row.Tasks, steps, row.Form, row.Micros, row.TasksPerSecond, row.Least, row.Most, row.Stolen)
 	}
 	fmt.Fprintln(w)
 	bench.PrintVerified(w, r.Verified, "every task was done exactly once", "TASKS WERE LOST, OR DONE TWICE")

@@ -6,6 +6,7 @@ import "time"
 // durations of ticks. The zero value has no estimate.
 type Estimator struct {
 	nanos float64 // of a step; 0: no estimate yet
+	steps uint64  // of a tick that may raise the estimate, times MaxGrowth, at least
 }
 
 // Bounds is a duration that is known to lie between two values.
@@ -20,14 +21,23 @@ const (
 	MaxGrowth = 8
 )
 
+// startTime is what a tick takes beyond its steps, at most: on an H200 the host sees a word
+// 10 us after the dispatch that writes it.
+const startTime = 20 * time.Microsecond
+
 // Observe adds the duration of a number of steps. A lower bound of 0 can lower the
 // estimate and never raises it: a host that polls late measures too long, never too
-// short.
+// short. Nor does a tick raise it that is much shorter than those before, as the last one
+// of a run may be: starting it took most of its time.
 func (e *Estimator) Observe(steps uint64, took Bounds) {
 	if steps == 0 || took.Most <= 0 {
 		return
 	}
-	low, high := float64(took.Least)/float64(steps), float64(took.Most)/float64(steps)
+	low, high := float64(took.Least-startTime)/float64(steps), float64(took.Most)/float64(steps)
+	if steps < e.steps/MaxGrowth {
+		low = 0
+	}
+	e.steps = max(steps, e.steps/2) // several short ticks are no exception
 	switch {
 	case e.nanos == 0 || high < e.nanos:
 		e.nanos = high

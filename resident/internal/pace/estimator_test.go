@@ -209,3 +209,41 @@ func TestStatusBeforeItsFence(t *testing.T) {
 		}
 	})
 }
+
+// TestShortLastTicksRaiseNoEstimate has runs of equal ticks and a last one with a single
+// step, which takes little less than it takes to start one, or as long as the host was
+// not running. Then it has such ticks only.
+func TestShortLastTicksRaiseNoEstimate(t *testing.T) {
+	const steps, step, start = 122, 500 * time.Nanosecond, 18 * time.Microsecond
+	var e Estimator
+	tick := func(n uint64, late time.Duration) {
+		d := start + time.Duration(n)*step + late
+		e.Observe(n, Bounds{d - time.Microsecond, d})
+		if d := e.Expect(steps); d < steps*step || d > start+steps*step {
+			t.Fatalf("a tick of %v is expected to take %v", start+steps*step, d)
+		}
+	}
+	for range 5 {
+		for range 20 {
+			tick(steps, 0)
+		}
+		tick(1, 0)
+		tick(1, 300*time.Microsecond)
+	}
+	for range 20 {
+		tick(1, 0)
+	}
+}
+
+// TestShortTicksRaiseTheEstimateInTheEnd has long ticks, and then short ones whose steps
+// take a hundred times as long.
+func TestShortTicksRaiseTheEstimateInTheEnd(t *testing.T) {
+	var e Estimator
+	e.Observe(1000, Bounds{10 * time.Millisecond, 10 * time.Millisecond})
+	for range 12 {
+		e.Observe(1, Bounds{time.Millisecond, time.Millisecond})
+	}
+	if d := e.Expect(1); d < 900*time.Microsecond || d > time.Millisecond {
+		t.Errorf("a step of 1 ms is expected to take %v", d)
+	}
+}

@@ -13,15 +13,15 @@ type PollPolicy struct {
 }
 
 const (
-	// ShortTick is the duration below which a tick ends sooner than the host could
-	// sleep.
+	// ShortTick is the duration below which a tick ends sooner than a thread that
+	// sleeps could be woken.
 	ShortTick = 100 * time.Microsecond
 
 	// ShortestSleep is the shortest sleep between two polls.
 	ShortestSleep = 20 * time.Microsecond
 
-	// InterruptibleSleep is the duration from which a sleep can be interrupted. Go's
-	// timers may be late by a millisecond.
+	// InterruptibleSleep is the duration from which a sleep can be interrupted. The ends
+	// of shorter ticks are seen by spinning, where mapped memory shows them.
 	InterruptibleSleep = 1200 * time.Microsecond
 
 	lateSleep    = time.Millisecond      // longest sleep while an uncovered tick is late
@@ -95,6 +95,38 @@ func (p PollPolicy) Overdue(elapsed time.Duration) bool {
 		due *= 2
 	}
 	return elapsed > due+due/8+lateSleep
+}
+
+// Waits for the end of a short tick, which mapped memory shows. A sleep that short is late
+// by the timer slack, and by the time until its thread runs.
+const (
+	spinLead  = 40 * time.Microsecond // what a sleep may be late
+	worthIt   = 60 * time.Microsecond // a shorter sleep takes as much CPU time as it saves
+	spinLate  = 100 * time.Microsecond
+	earlySpin = 300 * time.Microsecond
+)
+
+// UntilSpin returns the time to sleep before the host spins for the end of a short tick:
+// the part of the wait that is surely left, or 0. A queued tick follows a covered one at
+// once.
+func (p PollPolicy) UntilSpin(elapsed time.Duration) time.Duration {
+	left := p.Expected - elapsed
+	if !p.Covered {
+		left -= spinLead + p.Expected/nearShare
+	}
+	if p.Early || left < worthIt {
+		return 0
+	}
+	return left
+}
+
+// Spins reports whether the host goes on spinning for the end of a short tick. After that
+// its steps have become slower, or the GPU does other work.
+func (p PollPolicy) Spins(elapsed time.Duration) bool {
+	if p.Early {
+		return elapsed < earlySpin
+	}
+	return elapsed < p.Expected+p.Expected/4+spinLate
 }
 
 // SpinTime is how long a caller spins on mapped memory before it sleeps: longer than

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -62,7 +63,7 @@ func TestWrongExpectationsCostNoWakeUps(t *testing.T) {
 			m.wrong = wrong
 			m.run(30 * time.Second)
 			sleeps, trips := float64(m.sleeps)/m.now.Seconds(), float64(m.trips)/m.now.Seconds()
-			if sleeps > 110 || m.visible && trips > 50 || m.idle > 0 {
+			if sleeps > 125 || m.visible && trips > 50 || m.idle > 0 {
 				t.Errorf("%v of the duration expected, depth %d, visible %v, exact %v: %.0f sleeps and %.0f trips a second, idle for %v",
 					wrong, m.depth, m.visible, exact, sleeps, trips, m.idle)
 			}
@@ -167,4 +168,76 @@ func TestBackoffBoundsWakeUpsAndDelay(t *testing.T) {
 			t.Errorf("waiting for %v takes %d wake-ups, more than %d", wait, sleeps, most)
 		}
 	}
+}
+
+// waitShort waits as the scheduler does for the end of a short tick, which comes after a
+// time. Each sleep is late. It returns the sleeps, the time of the spins, how late the end
+// was seen, and whether the host gave up.
+func waitShort(p PollPolicy, end, late time.Duration) (sleeps int, spun, seen time.Duration, gaveUp bool) {
+	const look = time.Microsecond
+	began := time.Now()
+	for time.Since(began) < end {
+		if !p.Spins(time.Since(began)) {
+			return sleeps, spun, 0, true
+		}
+		if d := p.UntilSpin(time.Since(began)); d > 0 {
+			time.Sleep(d + late)
+			sleeps++
+			continue
+		}
+		time.Sleep(look)
+		spun += look
+	}
+	return sleeps, spun, time.Since(began) - end, false
+}
+
+// TestShortTicksAreSeenBySpinning has short ticks end about when expected: the host spins
+// for those that end before a sleep would, sleeps once for what is surely left of others,
+// and sees the end at once.
+func TestShortTicksAreSeenBySpinning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for expected := 10 * time.Microsecond; expected < InterruptibleSleep; expected += 10 * time.Microsecond {
+			for _, factor := range []float64{0.97, 1, 1.1} {
+				end := time.Duration(factor * float64(expected))
+				sleeps, spun, late, gaveUp := waitShort(PollPolicy{Expected: expected}, end, spinLead-10*time.Microsecond)
+				if gaveUp || late > time.Microsecond {
+					t.Fatalf("a tick of %v, %v expected, is seen %v late, gave up: %v", end, expected, late, gaveUp)
+				}
+				want := 0
+				if expected-expected/nearShare >= spinLead+worthIt {
+					want = 1
+				}
+				if sleeps != want {
+					t.Fatalf("%d sleeps in a tick of %v", sleeps, expected)
+				}
+				if longest := spinLead + worthIt + expected/nearShare + expected/10; spun > longest {
+					t.Fatalf("the host spins %v for a tick of %v, more than %v", spun, expected, longest)
+				}
+			}
+		}
+	})
+}
+
+// TestCoveredShortTicksAreSleptThrough has another tick queued: the host sleeps to the end.
+func TestCoveredShortTicksAreSleptThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const length = 500 * time.Microsecond
+		sleeps, spun, late, _ := waitShort(PollPolicy{Expected: length, Covered: true}, length, 5*time.Microsecond)
+		if sleeps != 1 || spun != 0 || late != 5*time.Microsecond {
+			t.Errorf("%d sleeps, %v of spins, seen %v late", sleeps, spun, late)
+		}
+	})
+}
+
+// TestSpinsEnd has ticks that take far longer than expected: the host gives up soon.
+func TestSpinsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, p := range []PollPolicy{{Expected: 20 * time.Microsecond}, {Expected: 400 * time.Microsecond}, {Expected: time.Hour, Early: true}} {
+			began := time.Now()
+			_, spun, _, gaveUp := waitShort(p, time.Second, 0)
+			if longest := 400 * time.Microsecond; !gaveUp || spun > longest || time.Since(began) > 2*longest {
+				t.Errorf("%+v: spins of %v within %v, gave up: %v", p, spun, time.Since(began), gaveUp)
+			}
+		}
+	})
 }

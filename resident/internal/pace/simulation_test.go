@@ -211,10 +211,10 @@ func (m *simulation) wait() {
 // sleep does what Sleep does.
 func (m *simulation) sleep(d time.Duration) {
 	m.sleeps++
-	m.now += d + ShortestSleep
 	if d >= InterruptibleSleep {
-		m.now += simulatedTimerLate
+		d = timerTime(d) + simulatedTimerLate
 	}
+	m.now += d + ShortestSleep
 	if m.late != nil {
 		m.now += m.late(m.sleeps)
 	}

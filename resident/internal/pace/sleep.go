@@ -10,11 +10,10 @@ import (
 )
 
 // Sleep sleeps for d between polls. A value on wake ends it early from
-// InterruptibleSleep on. Shorter sleeps are the operating system's: Go's timers are
-// accurate to milliseconds.
+// InterruptibleSleep on. Shorter sleeps are the operating system's.
 func Sleep(d time.Duration, wake <-chan struct{}) {
 	if d >= InterruptibleSleep {
-		SleepUntilWake(d, wake)
+		SleepUntilWake(timerTime(d), wake)
 		return
 	}
 	// A thread's sleeps may be late by its timer slack, 50 us by default. The thread goes
@@ -32,6 +31,19 @@ func Sleep(d time.Duration, wake <-chan struct{}) {
 
 // timerSlack is the slack of a sleep, in nanoseconds.
 const timerSlack = 1000
+
+// timerTime returns the time to set a timer to for a sleep of d. In an idle process Go's
+// timers round up to milliseconds, so that 1.2 ms take 2.2 and 1 ms takes 1.1. A short
+// sleep ends early instead: the next one is for what is left.
+func timerTime(d time.Duration) time.Duration {
+	if d < roundedSleep {
+		return d.Truncate(time.Millisecond)
+	}
+	return d
+}
+
+// roundedSleep is the duration from which being late by a millisecond does not matter.
+const roundedSleep = 2 * time.Millisecond
 
 // SleepUntilWake sleeps for d, or until a value on wake.
 func SleepUntilWake(d time.Duration, wake <-chan struct{}) {

@@ -22,6 +22,11 @@
 #define QUEUE_RANGES 1
 #endif
 
+// 0: groups do not steal from each other's ranges.
+#ifndef QUEUE_STEAL
+#define QUEUE_STEAL 1
+#endif
+
 // Largest number of items of a level.
 #ifndef QUEUE_CAPACITY
 #define QUEUE_CAPACITY 1024

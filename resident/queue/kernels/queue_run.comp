@@ -113,7 +113,8 @@ uint queueTake(uint level, inout uint own, inout uint stolen) {
     uint n = queue.levels[level].items;
     uint ranges = rangesOf(n);
     uint group = gl_WorkGroupID.x;
-    for (uint v = queueVictim[level]; v < ranges; ++v) {
+    uint visited = QUEUE_STEAL == 1 ? ranges : min(ranges, 1u);
+    for (uint v = queueVictim[level]; v < visited; ++v) {
         uint r = (group + v) % ranges;
         bool mine = QUEUE_RANGES == 1 || r == group;
         uint first = rangeFirst(n, r);
@@ -127,7 +128,7 @@ uint queueTake(uint level, inout uint own, inout uint stolen) {
             return first + (QUEUE_LIFO == 1 ? size - 1u - turn : turn);
         }
     }
-    queueVictim[level] = ranges;
+    queueVictim[level] = visited;
     return queueNone;
 }
 

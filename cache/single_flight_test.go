@@ -1,0 +1,158 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// newPair makes the caches of two devices that share their compiles.
+func newPair(t *testing.T) (pair [2]*fixture) {
+	t.Helper()
+	shared, store := cache.NewSingleFlight(), cachetest.NewStore()
+	for i := range pair {
+		pair[i] = newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{SingleFlight: shared})
+	}
+	return pair
+}
+
+// Programs that two devices preload at the same time are compiled once, half of them by
+// each if the lists are in opposite orders, and no cache waits for one that waits for it.
+func TestTwoDevicesCompileOnce(t *testing.T) {
+	for range 20 {
+		pair := newPair(t)
+		list := sources(24)
+		var all sync.WaitGroup
+		for i, f := range pair {
+			mine := append([]*shader.Source(nil), list...)
+			if i == 1 {
+				for a, b := 0, len(mine)-1; a < b; a, b = a+1, b-1 {
+					mine[a], mine[b] = mine[b], mine[a]
+				}
+			}
+			all.Go(func() {
+				results, err := f.cache.Preload(context.Background(), mine, nil)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, r := range results {
+					if r.Err != nil {
+						t.Errorf("%s: %v", r.Name, r.Err)
+					}
+				}
+			})
+			all.Go(func() {
+				for _, src := range mine {
+					h, err := f.cache.Get(context.Background(), src)
+					if err != nil {
+						t.Errorf("Get(%s): %v", src.Name(), err)
+						return
+					}
+					h.Release()
+				}
+			})
+		}
+		all.Wait()
+		if n := pair[0].dev.Calls().Compiles + pair[1].dev.Calls().Compiles; n != len(list) {
+			t.Fatalf("%d compiles of %d programs", n, len(list))
+		}
+		for _, f := range pair {
+			for _, src := range list {
+				f.wantOrigin(src, cache.Resident)
+			}
+		}
+	}
+}
+
+// A device waits for the compile of another, and loads the binary.
+func TestADeviceLoadsWhatAnotherCompiles(t *testing.T) {
+	pair := newPair(t)
+	src := source("shared")
+	started, proceed := make(chan struct{}), make(chan struct{})
+	pair[0].dev.OnCompile = func(context.Context, *shader.Source) error {
+		close(started)
+		<-proceed
+		return nil
+	}
+	first := make(chan cache.Origin, 1)
+	go func() {
+		h, err := pair[0].cache.Get(context.Background(), src)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer h.Release()
+		first <- h.Origin()
+	}()
+	<-started
+	second := make(chan cache.Origin, 1)
+	go func() {
+		h, err := pair[1].cache.Get(context.Background(), src)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer h.Release()
+		second <- h.Origin()
+	}()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := pair[1].cache.Get(ctx, source("other")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled Get: %v", err)
+	}
+	close(proceed)
+	if a, b := <-first, <-second; a != cache.Compiled || b != cache.Memory && b != cache.Disk {
+		t.Errorf("the programs are %v and %v, want compiled and loaded", a, b)
+	}
+	if n := pair[1].dev.Calls().Compiles; n != 0 {
+		t.Errorf("the second device compiled %d times", n)
+	}
+}
+
+// Where a device cannot compile, or makes no binary, the one that waited compiles itself.
+func TestADeviceCompilesWhatAnotherCannot(t *testing.T) {
+	for _, broken := range []func(*cachetest.Device){
+		func(d *cachetest.Device) {
+			d.OnCompile = func(context.Context, *shader.Source) error { return shader.ErrOutOfMemory }
+		},
+		func(d *cachetest.Device) { d.EmptyBinaries(true) },
+		func(d *cachetest.Device) {
+			d.OnBinary = func(context.Context, uint32) error { return errors.New("no binary") }
+		},
+	} {
+		pair := newPair(t)
+		broken(pair[0].dev)
+		src := source("shared")
+		var all sync.WaitGroup
+		for i, f := range pair {
+			all.Go(func() {
+				h, err := f.cache.Get(context.Background(), src)
+				if err == nil {
+					h.Release()
+				} else if i == 1 || !errors.Is(err, shader.ErrOutOfMemory) {
+					t.Errorf("device %d: %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// Devices of different drivers compile for themselves.
+func TestDifferentDriversDoNotShare(t *testing.T) {
+	shared := cache.NewSingleFlight()
+	a := newFixture(t, cache.Options{SingleFlight: shared})
+	other := cachetest.NewDevice()
+	fingerprint := other.Fingerprint()
+	fingerprint.Version = "5.0"
+	other.SetFingerprint(fingerprint)
+	b := newFixtureOn(t, other, cachetest.NewStore(), cache.Options{SingleFlight: shared})
+	src := source("p")
+	a.wantOrigin(src, cache.Compiled)
+	b.wantOrigin(src, cache.Compiled)
+}

@@ -1,0 +1,232 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/devices"
+)
+
+// several is a shadercache.Device of several devices, such as a devices.Group.
+type several interface {
+	Members(ctx context.Context) ([]shadercache.Device, error)
+}
+
+// splitPlan is a plan whose images, rows or matrices are split over devices: each has a
+// plan for its share, with all the weights.
+type splitPlan struct {
+	parts  []DevicePlan
+	shares []devices.Range // of the rows
+	rows   int
+
+	input, output int // elements of a row
+}
+
+// batchOf returns what a problem is split by: the images of a convolution, and of a matrix
+// product the matrices of a batch, else the rows of A and C.
+func (s Shape) batchOf() int {
+	switch {
+	case s.Conv2D != nil:
+		return s.Conv2D.N
+	case orOne(s.GEMM.Batch) > 1:
+		return s.GEMM.Batch
+	}
+	return s.GEMM.M
+}
+
+// withBatch returns the problem for n of them. It returns an error where their elements do
+// not lie together.
+func (s Shape) withBatch(n int) (Shape, error) {
+	if s.Conv2D != nil {
+		p := *s.Conv2D
+		p.N = n
+		return p.Shape(), nil
+	}
+	p := *s.GEMM
+	if p.Batch > 1 {
+		if p.StrideB != 0 || p.StrideA != int(p.a().matrix()) || p.StrideC != int(p.c().matrix()) {
+			return s, fmt.Errorf("%w: %v cannot be split over devices: every matrix of the batch must have the same B, and no gaps between A, or C", shadercache.ErrInvalid, s)
+		}
+		if p.Batch = n; n == 1 {
+			p.StrideA, p.StrideC = 0, 0
+		}
+		return p.Shape(), nil
+	}
+	if p.TransA || p.LDA != 0 && p.LDA != p.K || p.LDC != 0 && p.LDC != p.N || p.Bias == RowBias {
+		return s, fmt.Errorf("%w: %v cannot be split over devices: A must not be transposed, A and C need rows without gaps, and no bias of rows", shadercache.ErrInvalid, s)
+	}
+	p.M = n
+	return p.Shape(), nil
+}
+
+// matrix returns the elements of one matrix without gaps behind it.
+func (s stored) matrix() int64 { return product(s.rows, s.ld) }
+
+// openSplitPlan opens a plan on each member, for its share of the batch.
+func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, layers []Shape) (DevicePlan, error) {
+	members, err := group.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(layers) == 0 {
+		return nil, fmt.Errorf("%w: a plan without layers", shadercache.ErrInvalid)
+	}
+	p := &splitPlan{rows: layers[0].batchOf()}
+	p.shares = devices.Shares(p.rows, len(members))
+	p.parts = make([]DevicePlan, len(p.shares))
+	var opening errgroup.Group
+	for i, rows := range p.shares {
+		share := make([]Shape, len(layers))
+		for k, layer := range layers {
+			if layer.batchOf() != p.rows {
+				return nil, fmt.Errorf("%w: layers for %d and for %d images or rows cannot be split over devices", shadercache.ErrInvalid, p.rows, layer.batchOf())
+			}
+			if share[k], err = layer.withBatch(rows.Len); err != nil {
+				return nil, err
+			}
+		}
+		opening.Go(func() error {
+			part, err := OpenPlan(ctx, members[i], o, share...)
+			p.parts[i] = part
+			return err
+		})
+	}
+	if err := opening.Wait(); err != nil {
+		p.Release()
+		return nil, err
+	}
+	n := p.shares[0].Len
+	p.input, p.output = p.parts[0].InputLen()/n, p.parts[0].OutputLen()/n
+	return p, nil
+}
+
+// each calls fn for all parts, side by side, with their input and output.
+func (p *splitPlan) each(fn func(i int, part DevicePlan) error) error {
+	var group errgroup.Group
+	for i, part := range p.parts {
+		group.Go(func() error { return fn(i, part) })
+	}
+	return group.Wait()
+}
+
+func (p *splitPlan) InputLen() int   { return p.rows * p.input }
+func (p *splitPlan) OutputLen() int  { return p.rows * p.output }
+func (p *splitPlan) WeightsLen() int { return p.parts[0].WeightsLen() }
+func (p *splitPlan) BiasLen() int    { return p.parts[0].BiasLen() }
+
+// Version returns the version of the weights where all parts have the same, else 0.
+func (p *splitPlan) Version() uint64 {
+	version := p.parts[0].Version()
+	for _, part := range p.parts[1:] {
+		if part.Version() != version {
+			return 0
+		}
+	}
+	return version
+}
+
+func (p *splitPlan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (bool, error) {
+	uploaded := make([]bool, len(p.parts))
+	err := p.each(func(i int, part DevicePlan) (err error) {
+		uploaded[i], err = part.SetWeights(ctx, version, weights, bias)
+		return err
+	})
+	for _, one := range uploaded {
+		if one {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+func (p *splitPlan) Submit(ctx context.Context, input, output []float32) (shadercache.Pending, error) {
+	if err := checkAll(length{"input", len(input), p.InputLen()}, length{"output", len(output), p.OutputLen()}); err != nil {
+		return nil, fmt.Errorf("%w: %w", shadercache.ErrInvalid, err)
+	}
+	return p.submit(func(i int, part DevicePlan) (shadercache.Pending, error) {
+		first, end := p.shares[i].First, p.shares[i].End()
+		return part.Submit(ctx, input[first*p.input:end*p.input], output[first*p.output:end*p.output])
+	})
+}
+
+func (p *splitPlan) SubmitBuffers(ctx context.Context, input, output shadercache.Buffer) (shadercache.Pending, error) {
+	from, isFrom := input.(*devices.Split)
+	to, isTo := output.(*devices.Split)
+	if !isFrom || !isTo || from.Len() != len(p.parts) || to.Len() != len(p.parts) {
+		return nil, fmt.Errorf("%w: a plan over several devices needs buffers that are split along the same dimension", shadercache.ErrInvalid)
+	}
+	return p.submit(func(i int, part DevicePlan) (shadercache.Pending, error) {
+		return part.SubmitBuffers(ctx, from.OnMember(i), to.OnMember(i))
+	})
+}
+
+// submit starts all parts side by side: inputs are copied meanwhile.
+func (p *splitPlan) submit(start func(i int, part DevicePlan) (shadercache.Pending, error)) (shadercache.Pending, error) {
+	all := &splitPending{parts: make([]shadercache.Pending, len(p.parts))}
+	err := p.each(func(i int, part DevicePlan) error {
+		pending, err := start(i, part)
+		if err == nil {
+			all.parts[i] = pending
+		}
+		return err
+	})
+	if err != nil {
+		all.Release()
+		return nil, err
+	}
+	return all, nil
+}
+
+func (p *splitPlan) Run(ctx context.Context, input, output []float32) error {
+	return waitFor(ctx)(p.Submit(ctx, input, output))
+}
+
+// Layers returns those of the first part: shares of other sizes may have other choices.
+func (p *splitPlan) Layers() []LayerChoice { return p.parts[0].Layers() }
+
+func (p *splitPlan) Programs() []ProgramUse {
+	var list []ProgramUse
+	for _, part := range p.parts {
+		list = append(list, part.Programs()...)
+	}
+	return list
+}
+
+func (p *splitPlan) Release() {
+	for _, part := range p.parts {
+		if part != nil {
+			part.Release()
+		}
+	}
+}
+
+// splitPending is a run of all parts.
+type splitPending struct{ parts []shadercache.Pending }
+
+// Wait waits for all parts, side by side: their outputs are copied meanwhile.
+func (p *splitPending) Wait(ctx context.Context) error {
+	errs := make([]error, len(p.parts))
+	var group errgroup.Group
+	for i, part := range p.parts {
+		group.Go(func() error {
+			errs[i] = part.Wait(ctx)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return errors.Join(errs...)
+}
+
+func (p *splitPending) Release() {
+	for _, part := range p.parts {
+		if part != nil {
+			part.Release()
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache"
+)
+
+// placed is a buffer on one member.
+type placed struct {
+	shadercache.Buffer
+	m        *member
+	held     int64 // bytes that count for the member
+	released atomic.Bool
+}
+
+// NewBuffer makes a buffer on the member whose buffers of the group have the fewest bytes,
+// or on another where that one has no room. Jobs that use it run there.
+func (g *Group) NewBuffer(ctx context.Context, size int) (shadercache.Buffer, error) {
+	var failed error
+	for tried := map[*member]bool{}; len(tried) < len(g.members); {
+		m := g.emptiest(tried)
+		if m == nil {
+			break
+		}
+		tried[m] = true
+		b, err := g.newBufferOn(ctx, m, size)
+		if err == nil || !isOfDevice(err) {
+			return b, err
+		}
+		failed = err
+	}
+	if failed == nil {
+		failed = g.unusable()
+	}
+	return nil, failed
+}
+
+// emptiest returns the usable member with the fewest bytes that was not tried, or nil.
+func (g *Group) emptiest(tried map[*member]bool) (best *member) {
+	for _, m := range g.members {
+		if m.usable() && !tried[m] && (best == nil || m.bytes.Load() < best.bytes.Load()) {
+			best = m
+		}
+	}
+	return best
+}
+
+// unusable returns why no member can be used.
+func (g *Group) unusable() error {
+	if err := g.check(); err != nil {
+		return err
+	}
+	return g.noMember()
+}
+
+// NewBufferOn makes a buffer on a member, once that is open. Jobs that use it run there.
+func (g *Group) NewBufferOn(ctx context.Context, rank, size int) (shadercache.Buffer, error) {
+	if _, err := g.members[rank].await(ctx); err != nil {
+		return nil, err
+	}
+	return g.newBufferOn(ctx, g.members[rank], size)
+}
+
+func (g *Group) newBufferOn(ctx context.Context, m *member, size int) (shadercache.Buffer, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	b, err := m.device.NewBuffer(ctx, size)
+	if err != nil {
+		return nil, m.error(err)
+	}
+	m.bytes.Add(int64(size))
+	return &placed{Buffer: b, m: m, held: int64(size)}, nil
+}
+
+// NamedBuffer opens the buffer of a name where one of the group made it, and else as
+// NewBuffer places one.
+func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (shadercache.Buffer, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.closed {
+		return nil, shadercache.ErrClosed
+	}
+	m, found := g.mu.named[name]
+	if !found {
+		if m = g.emptiest(nil); m == nil {
+			return nil, g.noMember()
+		}
+	}
+	b, err := m.device.NamedBuffer(ctx, name, size)
+	if err != nil {
+		return nil, m.error(err)
+	}
+	if g.mu.named[name] = m; !found {
+		m.bytes.Add(int64(size))
+	}
+	return &placed{Buffer: b, m: m}, nil
+}
+
+// DeleteBuffer removes the name of a buffer: see shadercache.Device.
+func (g *Group) DeleteBuffer(ctx context.Context, name string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m, found := g.mu.named[name]
+	if !found {
+		return fmt.Errorf("%w: there is no named buffer %q", shadercache.ErrNotFound, name)
+	}
+	delete(g.mu.named, name)
+	return m.error(m.device.DeleteBuffer(ctx, name))
+}
+
+func (b *placed) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
+	version, err := b.Buffer.Write(ctx, offset, data)
+	return version, b.m.error(err)
+}
+
+func (b *placed) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
+	version, err := b.Buffer.Replace(ctx, offset, data, expected, next)
+	return version, b.m.error(err)
+}
+
+func (b *placed) Read(ctx context.Context, offset int, dst []byte) (uint64, error) {
+	version, err := b.Buffer.Read(ctx, offset, dst)
+	return version, b.m.error(err)
+}
+
+func (b *placed) Release() {
+	if !b.released.Swap(true) {
+		b.m.bytes.Add(-b.held)
+		b.Buffer.Release()
+	}
+}
+
+// Rank returns the member that a buffer is on, of NewBuffer and NewBufferOn and of the
+// parts of others, and false for one that is on several.
+func Rank(b shadercache.Buffer) (rank int, single bool) {
+	p, ok := b.(*placed)
+	if !ok {
+		return 0, false
+	}
+	return p.m.rank, true
+}
+
+// Replica is a buffer with a copy on each member. A job that only reads it runs on any
+// member, with the copy there; one that writes it is refused. Read reads the copy of the
+// first member that can be used.
+type Replica struct{ copies }
+
+// NewReplica makes a buffer on every member that can be used, once all are open.
+func (g *Group) NewReplica(ctx context.Context, size int) (*Replica, error) {
+	c, err := g.newCopies(ctx, func(int) int { return size })
+	if err != nil {
+		return nil, err
+	}
+	return &Replica{c}, nil
+}
+
+// copies are buffers of a group, one of each member that could be used.
+type copies struct {
+	group *Group
+	parts []*placed
+}
+
+// newCopies makes a buffer on every usable member. i counts them.
+func (g *Group) newCopies(ctx context.Context, size func(i int) int) (copies, error) {
+	list, err := g.awaitAll(ctx)
+	if err != nil {
+		return copies{}, err
+	}
+	return g.newCopiesOn(ctx, list, size)
+}
+
+func (g *Group) newCopiesOn(ctx context.Context, list []*member, size func(i int) int) (copies, error) {
+	c := copies{group: g}
+	for i, m := range list {
+		b, err := g.newBufferOn(ctx, m, size(i))
+		if err != nil {
+			c.Release()
+			return copies{}, err
+		}
+		c.parts = append(c.parts, b.(*placed))
+	}
+	return c, nil
+}
+
+// Release ends the use of all copies. It may be called again.
+func (c copies) Release() {
+	for _, p := range c.parts {
+		p.Release()
+	}
+}
+
+// Created reports true: buffers of this kind have no name.
+func (c copies) Created() bool { return true }
+
+// Size returns the number of bytes of one copy.
+func (r *Replica) Size() int { return r.parts[0].Size() }
+
+// Version returns that of the first copy, when it was made.
+func (r *Replica) Version() uint64 { return r.parts[0].Version() }
+
+// Write copies data to all copies, side by side. Copies of members that were lost are left
+// out. After another error the copies may differ.
+func (r *Replica) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
+	return r.onAll(func(p *placed) (uint64, error) { return p.Write(ctx, offset, data) })
+}
+
+// Replace is Write for a version: see shadercache.Buffer.
+func (r *Replica) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
+	return r.onAll(func(p *placed) (uint64, error) { return p.Replace(ctx, offset, data, expected, next) })
+}
+
+// onAll calls write for the copies that can be used.
+func (r *Replica) onAll(write func(*placed) (uint64, error)) (uint64, error) {
+	type outcome struct {
+		version uint64
+		err     error
+	}
+	results := make(chan outcome, len(r.parts))
+	n := 0
+	for _, p := range r.parts {
+		if !p.m.usable() {
+			continue
+		}
+		n++
+		go func() {
+			version, err := write(p)
+			results <- outcome{version, err}
+		}()
+	}
+	var version uint64
+	var errs []error
+	written := 0
+	for range n {
+		o := <-results
+		switch {
+		case o.err == nil:
+			version = o.version
+			written++
+		case !isLost(o.err):
+			errs = append(errs, o.err)
+		}
+	}
+	if written == 0 && len(errs) == 0 {
+		return 0, r.group.unusable()
+	}
+	return version, errors.Join(errs...)
+}
+
+func (r *Replica) Read(ctx context.Context, offset int, dst []byte) (uint64, error) {
+	for _, p := range r.parts {
+		if !p.m.usable() {
+			continue
+		}
+		version, err := p.Read(ctx, offset, dst)
+		if err == nil || !isLost(err) {
+			return version, err
+		}
+	}
+	return 0, r.group.unusable()
+}
+
+// on returns the copy of a member, or nil.
+func (c copies) on(m *member) *placed {
+	for _, p := range c.parts {
+		if p.m == m {
+			return p
+		}
+	}
+	return nil
+}
+
+// Copy returns the copy of a member, for jobs that write it there: from then on copies
+// differ. It is released with the replica.
+func (r *Replica) Copy(rank int) (shadercache.Buffer, error) {
+	if p := r.on(r.group.members[rank]); p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("devices: %w: device %d has no copy of it", shadercache.ErrNotFound, rank)
+}

@@ -1,0 +1,271 @@
+//go:build linux
+
+package devices_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/devices"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// fakeDevice is a device whose jobs do nothing, and that fails where it is told to.
+type fakeDevice struct {
+	shadercache.Device // nil: other methods are not used
+	name               string
+
+	mu      sync.Mutex
+	submits error   // of Submit
+	waits   error   // of Wait
+	jobs    []uint8 // the first byte of each job's input
+}
+
+func (d *fakeDevice) Name() string { return d.name }
+func (d *fakeDevice) Close() error { return nil }
+
+func (d *fakeDevice) Get(context.Context, *shader.Source) (shadercache.Program, error) {
+	return fakeProgram{}, nil
+}
+
+func (d *fakeDevice) Submit(_ context.Context, job *shadercache.Job) (shadercache.Pending, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.submits != nil {
+		return nil, d.submits
+	}
+	d.jobs = append(d.jobs, job.Inputs[0].Data[0])
+	return fakePending{d}, nil
+}
+
+func (d *fakeDevice) NewBuffer(_ context.Context, size int) (shadercache.Buffer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.submits != nil {
+		return nil, d.submits
+	}
+	return fakeBuffer{}, nil
+}
+
+func (d *fakeDevice) fail(submits, waits error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.submits, d.waits = submits, waits
+}
+
+type fakeProgram struct{ shadercache.Program }
+
+func (fakeProgram) Release() {}
+
+type fakeBuffer struct{ shadercache.Buffer }
+
+func (fakeBuffer) Release() {}
+
+type fakePending struct{ d *fakeDevice }
+
+func (p fakePending) Wait(context.Context) error {
+	p.d.mu.Lock()
+	defer p.d.mu.Unlock()
+	return p.d.waits
+}
+func (fakePending) Release() {}
+
+// newFakes returns a group of two devices and its program.
+func newFakes(t *testing.T, o devices.Options) (*devices.Group, [2]*fakeDevice, shadercache.Program) {
+	t.Helper()
+	fakes := [2]*fakeDevice{{name: "a"}, {name: "b"}}
+	g, err := devices.New(o, fakes[0], fakes[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := g.Get(context.Background(), sourceOf(t, "scale", scale))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank := range 2 {
+		if _, err := devices.On(context.Background(), p, rank); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g, fakes, p
+}
+
+func fakeJob(p shadercache.Program, number uint8) *shadercache.Job {
+	return &shadercache.Job{Dispatch: shadercache.Dispatch{Program: p}, Inputs: []shadercache.Input{{Data: []byte{number}}}}
+}
+
+var errFakeLost = fmt.Errorf("reset: %w", shadercache.ErrLost)
+
+// submitAll submits jobs of increasing numbers.
+func submitAll(t *testing.T, submit func(context.Context, *shadercache.Job) (shadercache.Pending, error), p shadercache.Program, n uint8) (list []shadercache.Pending) {
+	t.Helper()
+	job := fakeJob(p, 0) // reused: what moves has a copy
+	for number := range n {
+		job.Inputs[0].Data[0] = number
+		pending, err := submit(context.Background(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, pending)
+	}
+	return list
+}
+
+// The jobs of a device that is lost fail with its rank, and the other device goes on, with
+// all later jobs.
+func TestALostDeviceFailsItsJobs(t *testing.T) {
+	ctx := context.Background()
+	g, fakes, p := newFakes(t, devices.Options{})
+	pending := submitAll(t, g.Submit, p, 8)
+	fakes[0].fail(errFakeLost, errFakeLost)
+	lost := 0
+	for _, one := range pending {
+		err := one.Wait(ctx)
+		if err == nil {
+			continue
+		}
+		lost++
+		var failed *devices.DeviceError
+		if !errors.As(err, &failed) || failed.Rank != 0 || failed.Name != "a" || !errors.Is(err, shadercache.ErrLost) {
+			t.Errorf("got %v, want a DeviceError of device 0", err)
+		}
+	}
+	if lost != len(fakes[0].jobs) || lost == 0 || lost == len(pending) {
+		t.Errorf("%d of %d jobs failed, device 0 had %d", lost, len(pending), len(fakes[0].jobs))
+	}
+	before := len(fakes[1].jobs)
+	for _, one := range submitAll(t, g.Submit, p, 4) {
+		if err := one.Wait(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(fakes[1].jobs) != before+4 {
+		t.Errorf("device 1 took %d of 4 jobs", len(fakes[1].jobs)-before)
+	}
+	if s := g.MemberStats(); s[0].Error == "" || s[1].Error != "" {
+		t.Errorf("stats are %+v", s)
+	}
+}
+
+// With MoveJobs every job is done: those of a lost device, and those that it had no memory
+// for, are done by the other one, from copies of their inputs.
+func TestJobsMove(t *testing.T) {
+	for _, reason := range []error{errFakeLost, shader.ErrOutOfMemory} {
+		g, fakes, p := newFakes(t, devices.Options{MoveJobs: true})
+		pending := submitAll(t, g.Submit, p, 8)
+		fakes[0].fail(nil, reason)
+		for i, one := range pending {
+			if err := one.Wait(context.Background()); err != nil {
+				t.Errorf("%v: job %d: %v", reason, i, err)
+			}
+		}
+		done := slices.Sorted(slices.Values(fakes[1].jobs))
+		if !slices.Equal(done, []uint8{0, 1, 2, 3, 4, 5, 6, 7}) {
+			t.Errorf("%v: device 1 did %v, want all", reason, done)
+		}
+		if s := g.MemberStats(); s[1].Moved != uint64(len(fakes[0].jobs)) || (s[0].Error != "") != errors.Is(reason, shadercache.ErrLost) {
+			t.Errorf("%v: stats are %+v", reason, s)
+		}
+	}
+}
+
+// A job with a buffer on a lost device fails with its error, moves or not.
+func TestAJobStaysWithItsBuffers(t *testing.T) {
+	ctx := context.Background()
+	g, fakes, p := newFakes(t, devices.Options{MoveJobs: true})
+	b, err := g.NewBufferOn(ctx, 0, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := fakeJob(p, 1)
+	job.Buffers = []shadercache.Bound{{Buffer: b}}
+	pending, err := g.Submit(ctx, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fakes[0].fail(errFakeLost, errFakeLost)
+	var failed *devices.DeviceError
+	if err := pending.Wait(ctx); !errors.As(err, &failed) || failed.Rank != 0 {
+		t.Errorf("Wait: %v", err)
+	}
+	if _, err := g.Submit(ctx, job); !errors.As(err, &failed) || failed.Rank != 0 {
+		t.Errorf("Submit: %v", err)
+	}
+	if len(fakes[1].jobs) != 0 {
+		t.Error("the job ran on the other device")
+	}
+}
+
+// Jobs of a stream move in order, and no later job overtakes them.
+func TestAStreamMovesInOrder(t *testing.T) {
+	ctx := context.Background()
+	g, fakes, p := newFakes(t, devices.Options{MoveJobs: true})
+	s := g.Stream()
+	pending := submitAll(t, s.Submit, p, 5)
+	from, to := fakes[0], fakes[1]
+	if len(from.jobs) == 0 {
+		from, to = to, from
+	}
+	if len(from.jobs) != 5 {
+		t.Fatalf("the stream ran on two devices: %v and %v", from.jobs, to.jobs)
+	}
+	from.fail(errFakeLost, errFakeLost)
+	if err := pending[1].Wait(ctx); !errors.Is(err, shadercache.ErrLost) {
+		t.Errorf("a job that is waited for before an earlier one: %v", err)
+	}
+	if _, err := s.Submit(ctx, fakeJob(p, 9)); !errors.Is(err, shadercache.ErrLost) {
+		t.Errorf("a job behind those of the lost device: %v", err)
+	}
+	for _, i := range []int{0, 2, 3, 4} {
+		if err := pending[i].Wait(ctx); err != nil {
+			t.Errorf("job %d: %v", i, err)
+		}
+	}
+	last, err := s.Submit(ctx, fakeJob(p, 9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := last.Wait(ctx); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(to.jobs, []uint8{0, 2, 3, 4, 9}) {
+		t.Errorf("the jobs ran in the order %v", to.jobs)
+	}
+}
+
+// Where every device is lost the error has the reason of each; buffers are made where there
+// is room.
+func TestNoDeviceIsLeft(t *testing.T) {
+	ctx := context.Background()
+	g, fakes, p := newFakes(t, devices.Options{MoveJobs: true})
+	fakes[0].fail(shader.ErrOutOfMemory, nil)
+	for range 3 {
+		b, err := g.NewBuffer(ctx, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rank, _ := devices.Rank(b); rank != 1 {
+			t.Errorf("the buffer is on device %d, which has no room", rank)
+		}
+	}
+	fakes[0].fail(errFakeLost, nil)
+	fakes[1].fail(errFakeLost, nil)
+	_, err := g.Submit(ctx, fakeJob(p, 0))
+	if !errors.Is(err, devices.ErrNoMember) || !errors.Is(err, shadercache.ErrLost) {
+		t.Errorf("got %v, want ErrNoMember and ErrLost", err)
+	}
+	if _, err := g.NewBuffer(ctx, 64); !errors.Is(err, shadercache.ErrLost) {
+		t.Errorf("NewBuffer: %v", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := g.Get(ctx, sourceOf(t, "scale", scale)); !errors.Is(err, shadercache.ErrClosed) {
+		t.Errorf("Get after Close: %v", err)
+	}
+}

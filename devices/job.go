@@ -1,0 +1,213 @@
+package devices
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/shadercache/shadercache"
+)
+
+// Submit starts a job on one member: see the package documentation. Otherwise it is like
+// Submit of every shadercache.Device.
+func (g *Group) Submit(ctx context.Context, job *shadercache.Job) (shadercache.Pending, error) {
+	p, err := g.submit(ctx, job, nil)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Run submits a job and waits for it.
+func (g *Group) Run(ctx context.Context, job *shadercache.Job) error {
+	return run(ctx, func() (shadercache.Pending, error) { return g.Submit(ctx, job) })
+}
+
+func run(ctx context.Context, submit func() (shadercache.Pending, error)) error {
+	p, err := submit()
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	return p.Wait(ctx)
+}
+
+// submit starts a job on the member that its buffers are on, else on want, else on the
+// member that choose returns.
+func (g *Group) submit(ctx context.Context, job *shadercache.Job, want *member) (*pending, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	home, err := g.home(job)
+	if err != nil {
+		return nil, err
+	}
+	if home != nil && want != nil && home != want {
+		return nil, fmt.Errorf("devices: the stream runs on device %d, and its buffers are on device %d: %w", want.rank, home.rank, ErrOtherMember)
+	}
+	p := &pending{group: g, movable: home == nil && g.options.MoveJobs}
+	if p.movable {
+		job = cloneJob(job)
+	}
+	p.job = job
+	p.deadline, p.hasDeadline = ctx.Deadline()
+	if home == nil {
+		home = want
+	}
+	if err := p.start(ctx, home); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// home returns the member that the buffers of a job are on, or nil.
+func (g *Group) home(job *shadercache.Job) (home *member, err error) {
+	for d := range dispatches(job) {
+		if p, ok := d.Program.(*program); !ok || p.group != g {
+			return nil, errOtherGroup
+		}
+		for _, b := range d.Buffers {
+			m, err := g.memberOf(&b)
+			if err != nil {
+				return nil, err
+			}
+			if m != nil && home != nil && m != home {
+				return nil, fmt.Errorf("devices: a job has buffers on device %d and %d: %w", home.rank, m.rank, ErrOtherMember)
+			}
+			if m != nil {
+				home = m
+			}
+		}
+	}
+	return home, nil
+}
+
+// memberOf returns the member of a buffer, or nil for a replica.
+func (g *Group) memberOf(b *shadercache.Bound) (*member, error) {
+	switch of := b.Buffer.(type) {
+	case *placed:
+		if g.members[of.m.rank%len(g.members)] == of.m {
+			return of.m, nil
+		}
+	case *Replica:
+		if of.group == g && !b.ReadOnly {
+			return nil, fmt.Errorf("%w: binding %d writes a replica: bind its Copy of one device, or mark it ReadOnly", shadercache.ErrInvalid, b.Binding)
+		}
+		if of.group == g {
+			return nil, nil
+		}
+	case *Split:
+		return nil, fmt.Errorf("devices: binding %d has a split buffer: bind its parts: %w", b.Binding, ErrOtherMember)
+	}
+	return nil, errOtherGroup
+}
+
+// dispatches is an iterator over those of a job.
+func dispatches(job *shadercache.Job) func(yield func(*shadercache.Dispatch) bool) {
+	return func(yield func(*shadercache.Dispatch) bool) {
+		if !yield(&job.Dispatch) {
+			return
+		}
+		for i := range job.Then {
+			if !yield(&job.Then[i]) {
+				return
+			}
+		}
+	}
+}
+
+// choose returns the member that has the fewest jobs to finish, among those that have the
+// programs of a job; where none has them yet, among all. failed is left out.
+func (g *Group) choose(job *shadercache.Job, failed map[*member]bool) (*member, error) {
+	first := int(g.next.Add(1))
+	var best *member
+	var bestQueued int
+	var bestHas bool
+	for i := range g.members {
+		m := g.members[(first+i)%len(g.members)]
+		if !m.usable() || failed[m] {
+			continue
+		}
+		has, err := g.hasPrograms(job, m)
+		if err != nil {
+			continue
+		}
+		queued := m.queued()
+		if best == nil || has && !bestHas || has == bestHas && queued < bestQueued {
+			best, bestQueued, bestHas = m, queued, has
+		}
+	}
+	if best == nil {
+		return nil, g.unusable()
+	}
+	return best, nil
+}
+
+// hasPrograms reports whether a member has all programs of a job now. It returns an error
+// where it never will.
+func (g *Group) hasPrograms(job *shadercache.Job, m *member) (bool, error) {
+	all := true
+	for d := range dispatches(job) {
+		has, err := d.Program.(*program).has(m.rank)
+		if err != nil {
+			return false, err
+		}
+		all = all && has
+	}
+	return all, nil
+}
+
+// onMember returns a job with the programs and buffers of a member.
+func (g *Group) onMember(ctx context.Context, job *shadercache.Job, m *member) (*shadercache.Job, error) {
+	to := &shadercache.Job{Inputs: job.Inputs, Outputs: job.Outputs}
+	if len(job.Then) > 0 {
+		to.Then = make([]shadercache.Dispatch, len(job.Then))
+	}
+	if err := onMember(ctx, &job.Dispatch, &to.Dispatch, m); err != nil {
+		return nil, err
+	}
+	for i := range job.Then {
+		if err := onMember(ctx, &job.Then[i], &to.Then[i], m); err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+func onMember(ctx context.Context, from, to *shadercache.Dispatch, m *member) (err error) {
+	*to = *from
+	if to.Program, err = from.Program.(*program).on(ctx, m.rank); err != nil {
+		return err
+	}
+	if len(from.Buffers) == 0 {
+		return nil
+	}
+	to.Buffers = slices.Clone(from.Buffers)
+	for i := range to.Buffers {
+		b := &to.Buffers[i]
+		switch of := b.Buffer.(type) {
+		case *placed:
+			b.Buffer = of.Buffer
+		case *Replica:
+			there := of.on(m)
+			if there == nil {
+				return m.error(fmt.Errorf("%w: the replica at binding %d has no copy there", shadercache.ErrInvalid, b.Binding))
+			}
+			b.Buffer = there.Buffer
+		}
+	}
+	return nil
+}
+
+// cloneJob returns a job that is independent of what the caller may reuse after Submit.
+func cloneJob(job *shadercache.Job) *shadercache.Job {
+	to := *job
+	to.Then, to.Inputs, to.Outputs = slices.Clone(job.Then), slices.Clone(job.Inputs), slices.Clone(job.Outputs)
+	for i := range to.Inputs {
+		to.Inputs[i].Data = slices.Clone(to.Inputs[i].Data)
+	}
+	for d := range dispatches(&to) {
+		d.Buffers, d.Uniforms, d.Params = slices.Clone(d.Buffers), slices.Clone(d.Uniforms), slices.Clone(d.Params)
+	}
+	return &to
+}

@@ -1,0 +1,147 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/shadercache/shadercache"
+)
+
+// pending is a job that a member runs.
+type pending struct {
+	group   *Group
+	job     *shadercache.Job
+	movable bool // to another member, where this one fails
+
+	deadline    time.Time
+	hasDeadline bool
+
+	m      *member
+	inner  shadercache.Pending
+	failed map[*member]bool // members that could not run it; nil: none
+	stream *Stream          // nil: none
+	done   bool
+	err    error
+}
+
+// start submits the job to want, or to the member that is chosen. Where a member cannot
+// run it the next is tried, if the job may move.
+func (p *pending) start(ctx context.Context, want *member) error {
+	for {
+		m, err := want, error(nil)
+		if m == nil {
+			m, err = p.group.choose(p.job, p.failed)
+		}
+		if err != nil {
+			return errors.Join(err, p.err)
+		}
+		err = p.submitTo(ctx, m)
+		if err == nil {
+			return nil
+		}
+		// A lost device took nothing: any other may run the job.
+		if mayMove := p.movable && isOfDevice(err) || isLost(err); want != nil || !mayMove {
+			return err
+		}
+		p.reject(m, err)
+	}
+}
+
+// reject notes that a member could not run the job.
+func (p *pending) reject(m *member, err error) {
+	if p.failed == nil {
+		p.failed = map[*member]bool{}
+	}
+	p.failed[m] = true
+	p.err = err
+}
+
+func (p *pending) submitTo(ctx context.Context, m *member) error {
+	if err := m.err(); err != nil {
+		return err
+	}
+	job, err := p.group.onMember(ctx, p.job, m)
+	if err != nil {
+		return err
+	}
+	inner, err := m.device.Submit(ctx, job)
+	if err != nil {
+		return m.error(err)
+	}
+	p.m, p.inner = m, inner
+	m.jobs.Add(1)
+	m.waiting.Add(1)
+	if p.failed != nil {
+		m.moved.Add(1)
+	}
+	return nil
+}
+
+// Rank returns the member that runs the job of a Pending of a group.
+func (p *pending) Rank() int { return p.m.rank }
+
+// Wait waits for the job, and where its device fails and it may move, for another run on
+// another device.
+func (p *pending) Wait(ctx context.Context) error {
+	if p.done {
+		return p.err
+	}
+	for {
+		err := p.inner.Wait(ctx)
+		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !p.expired() {
+			return err // the job continues
+		}
+		err = p.m.error(err)
+		if err == nil || !p.mayMove(err) {
+			p.end(err, true)
+			return err
+		}
+		if err := p.move(ctx, err); err != nil {
+			p.end(err, true)
+			return err
+		}
+	}
+}
+
+// mayMove reports whether the job may run on another member after it failed with err.
+func (p *pending) mayMove(err error) bool {
+	return p.movable && isOfDevice(err) && (p.stream == nil || p.stream.mayMove(p, err))
+}
+
+func (p *pending) expired() bool { return p.hasDeadline && !time.Now().Before(p.deadline) }
+
+// move submits the job to another member after it failed with err.
+func (p *pending) move(ctx context.Context, err error) error {
+	p.reject(p.m, err)
+	p.leave()
+	if p.hasDeadline {
+		limited, cancel := context.WithDeadline(ctx, p.deadline)
+		defer cancel()
+		ctx = limited
+	}
+	return p.start(ctx, nil)
+}
+
+// leave ends the use of the member.
+func (p *pending) leave() {
+	if p.inner != nil {
+		p.inner.Release()
+		p.m.waiting.Add(-1)
+		p.inner = nil
+	}
+}
+
+func (p *pending) Release() {
+	if !p.done {
+		p.end(shadercache.ErrReleased, false)
+	}
+}
+
+func (p *pending) end(err error, waited bool) {
+	p.done, p.err = true, err
+	p.leave()
+	if p.stream != nil && waited {
+		p.stream.end(p)
+	}
+}

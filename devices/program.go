@@ -1,0 +1,169 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// program is a program of a group: one of each member that has it.
+type program struct {
+	shadercache.Program // of the member that had it first
+	group               *Group
+	parts               []programPart
+
+	mu struct {
+		sync.Mutex
+		released bool
+	}
+}
+
+// programPart is the program of one member.
+type programPart struct {
+	done    chan struct{} // closed when the fields below are set
+	program shadercache.Program
+	err     error
+}
+
+// Get returns the program of a source when one member has it. The other members get it in
+// the background. It returns an error where no member can: that of the first.
+func (g *Group) Get(ctx context.Context, source *shader.Source) (shadercache.Program, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	p := &program{group: g, parts: make([]programPart, len(g.members))}
+	for i := range p.parts {
+		p.parts[i].done = make(chan struct{})
+	}
+	first := g.firstUsable()
+	got := make(chan int, len(g.members)) // the ranks whose part is done
+	for i, m := range g.members {
+		if i == first {
+			continue
+		}
+		// Programs are kept by the group: they outlive the caller's context.
+		g.background.Go(func() {
+			p.get(g.ctx, m, source)
+			got <- i
+		})
+	}
+	if first >= 0 {
+		p.get(ctx, g.members[first], source)
+		got <- first
+	}
+	if err := p.awaitOne(ctx, got); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// firstUsable returns the rank of the first member that can be used now, or -1.
+func (g *Group) firstUsable() int {
+	for i, m := range g.members {
+		if m.usable() {
+			return i
+		}
+	}
+	return -1
+}
+
+// get gets the program of a member.
+func (p *program) get(ctx context.Context, m *member, source *shader.Source) {
+	part := &p.parts[m.rank]
+	device, err := m.await(ctx)
+	if err == nil {
+		part.program, err = device.Get(ctx, source)
+	}
+	if err != nil && !isCompileError(err) {
+		err = m.error(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if part.err = err; err == nil && p.mu.released {
+		part.program.Release()
+	}
+	close(part.done)
+}
+
+func isCompileError(err error) bool {
+	_, ok := errors.AsType[*shader.CompileError](err)
+	return ok
+}
+
+// awaitOne waits until a member has the program, or none can have it.
+func (p *program) awaitOne(ctx context.Context, got <-chan int) error {
+	for range p.parts {
+		select {
+		case rank := <-got:
+			if part := &p.parts[rank]; part.err == nil {
+				p.Program = part.program
+				return nil
+			}
+		case <-ctx.Done():
+			p.Release()
+			return ctx.Err()
+		}
+	}
+	p.Release()
+	return p.parts[0].err
+}
+
+// has reports whether a member has the program now, or will never have it: then it returns
+// the error.
+func (p *program) has(rank int) (bool, error) {
+	select {
+	case <-p.parts[rank].done:
+		return p.parts[rank].err == nil, p.parts[rank].err
+	default:
+		return false, nil
+	}
+}
+
+// on waits for the program of a member.
+func (p *program) on(ctx context.Context, rank int) (shadercache.Program, error) {
+	part := &p.parts[rank]
+	select {
+	case <-part.done:
+		return part.program, part.err
+	default:
+	}
+	select {
+	case <-part.done:
+		return part.program, part.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Release ends the use of the program on every member. It may be called again.
+func (p *program) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.released {
+		return
+	}
+	p.mu.released = true
+	for i := range p.parts {
+		select {
+		case <-p.parts[i].done:
+			if p.parts[i].err == nil {
+				p.parts[i].program.Release()
+			}
+		default: // get releases it
+		}
+	}
+}
+
+// On returns the program of one member of the group that made it, for jobs that are
+// submitted to the member: see Group.Member. It waits until the member has it. Releasing
+// the group's program releases it.
+func On(ctx context.Context, of shadercache.Program, rank int) (shadercache.Program, error) {
+	p, ok := of.(*program)
+	if !ok {
+		return nil, errOtherGroup
+	}
+	return p.on(ctx, rank)
+}

@@ -1,0 +1,67 @@
+package devices
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/shadercache/shadercache"
+)
+
+// Stream runs jobs one after the other, in the order of Submit, while those of other
+// streams run on other members. Its jobs run on one member as long as one of them was not
+// waited for; then the next may run on another. A job that was released and not waited for
+// keeps the stream there. A stream needs no Close. Its methods may be called from any
+// goroutine; the order of calls that overlap is any.
+type Stream struct {
+	group *Group
+
+	mu struct {
+		sync.Mutex
+		on    *member    // of the queue
+		queue []*pending // jobs that were not waited for, the oldest first
+	}
+}
+
+// Stream returns a new stream.
+func (g *Group) Stream() *Stream { return &Stream{group: g} }
+
+// Submit starts a job behind those of the stream: see Group.Submit. Where the member of
+// the earlier ones is lost, they have to be waited for first: until then it returns the
+// error of the member. With Options.MoveJobs those move, if they are waited for in order; a
+// job without memory moves where no later one was submitted.
+func (s *Stream) Submit(ctx context.Context, job *shadercache.Job) (shadercache.Pending, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.mu.queue) == 0 {
+		s.mu.on = nil
+	} else if err := s.mu.on.err(); err != nil {
+		return nil, err
+	}
+	p, err := s.group.submit(ctx, job, s.mu.on)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.on, p.stream = p.m, s
+	s.mu.queue = append(s.mu.queue, p)
+	return p, nil
+}
+
+// Run submits a job and waits for it.
+func (s *Stream) Run(ctx context.Context, job *shadercache.Job) error {
+	return run(ctx, func() (shadercache.Pending, error) { return s.Submit(ctx, job) })
+}
+
+// mayMove reports whether another member may run a job without changing the order.
+func (s *Stream) mayMove(p *pending, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.queue[0] == p && (isLost(err) || len(s.mu.queue) == 1)
+}
+
+// end removes a job that was waited for.
+func (s *Stream) end(p *pending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.queue = slices.DeleteFunc(s.mu.queue, func(other *pending) bool { return other == p })
+}

@@ -1,0 +1,72 @@
+package glctx
+
+import "fmt"
+
+// Priority is the priority of a context among all contexts of the GPU, of other processes
+// too, in the words of EGL_IMG_context_priority. It is a hint: a driver may grant another
+// one. It does not bound how long a dispatch keeps the others waiting.
+type Priority uint8
+
+// The priorities.
+const (
+	DefaultPriority Priority = iota // whatever the driver chooses; as granted: it does not say which
+	LowPriority
+	MediumPriority
+	HighPriority
+)
+
+var priorityNames = [...]string{"default", "low", "medium", "high"}
+
+func (p Priority) String() string {
+	if int(p) < len(priorityNames) {
+		return priorityNames[p]
+	}
+	return fmt.Sprintf("priority %d", uint8(p))
+}
+
+// Priority returns the priority that the driver granted: DefaultPriority where it has no
+// EGL_IMG_context_priority, as llvmpipe, and in a context that was adopted.
+func (c *Context) Priority() Priority { return c.priority }
+
+func (p Priority) check() error {
+	if p > HighPriority {
+		return fmt.Errorf("unknown %v: there are %v", p, priorityNames)
+	}
+	return nil
+}
+
+// Attributes of EGL_IMG_context_priority.
+const (
+	eglPriorityExtension = "EGL_IMG_context_priority"
+	eglPriorityLevel     = 0x3100
+	eglPriorityHigh      = 0x3101
+	eglPriorityMedium    = 0x3102
+	eglPriorityLow       = 0x3103
+)
+
+// eglPriorities are the values of eglPriorityLevel.
+var eglPriorities = map[Priority]int32{LowPriority: eglPriorityLow, MediumPriority: eglPriorityMedium, HighPriority: eglPriorityHigh}
+
+// withPriority returns lists of EGL attributes that request a priority, and behind them
+// those without, for a driver that refuses the request rather than grant another one.
+func (p Priority) withPriority(lists [][]int32) [][]int32 {
+	level, ok := eglPriorities[p]
+	if !ok {
+		return lists
+	}
+	var all [][]int32
+	for _, list := range lists {
+		all = append(all, append(list[:len(list):len(list)], eglPriorityLevel, level))
+	}
+	return append(all, lists...)
+}
+
+// priorityOf returns the priority of a value of eglPriorityLevel.
+func priorityOf(level int32) Priority {
+	for p, value := range eglPriorities {
+		if value == level {
+			return p
+		}
+	}
+	return DefaultPriority
+}

@@ -1,0 +1,216 @@
+package group
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/devices"
+	"github.com/shadercache/shadercache/internal/bench/jobs"
+)
+
+// workersPerDevice is the number of goroutines that submit jobs, for each device: copying
+// the input of a large job takes the host as long as its kernel takes the GPU.
+const workersPerDevice = 4
+
+// sampleStride is the distance of the words that are checked while time is measured.
+const sampleStride = 64 << 10 / 4
+
+// jobs measures independent jobs of size bytes each way, with chunk of them pending a
+// goroutine.
+func (r *run) jobs(name string, size, chunk int) error {
+	program, err := r.group.Get(r.ctx, jobs.Kernel())
+	if err != nil {
+		return err
+	}
+	defer program.Release()
+	s := &stream{run: r, size: size, chunk: chunk}
+	if err := s.calibrate(program); err != nil {
+		return err
+	}
+	row := Row{Workload: name, Detail: fmt.Sprintf("%d KiB each way, kernel of %.0f us", size>>10, r.KernelMicros), Unit: "jobs/s"}
+	if row.Verified, err = s.checkAll(program); err != nil {
+		return err
+	}
+	wrong := atomic.Int64{}
+	err = r.compare(row, func(device shadercache.Device) (float64, error) {
+		p, err := r.programOf(device, program)
+		if err != nil {
+			return 0, err
+		}
+		return s.rate(device, p, &wrong)
+	})
+	if wrong.Load() > 0 {
+		r.result.Verified, r.result.Rows[len(r.result.Rows)-1].Verified = false, false
+	}
+	return err
+}
+
+// programOf returns the program of the group, or of its first member.
+func (r *run) programOf(device shadercache.Device, program shadercache.Program) (shadercache.Program, error) {
+	if device == shadercache.Device(r.group.Group) {
+		return program, nil
+	}
+	return devices.On(r.ctx, program, 0)
+}
+
+// stream is a stream of jobs of one size.
+type stream struct {
+	*run
+	size, chunk int
+	rounds      uint32
+	expected    func(uint32) uint32
+}
+
+// job returns a job of a number, and its output.
+func (s *stream) job(p shadercache.Program, in, out []byte) *shadercache.Job {
+	groups := uint32((s.size/4 + jobs.KernelLocal - 1) / jobs.KernelLocal)
+	return &shadercache.Job{
+		Dispatch: shadercache.Dispatch{Program: p, Groups: [3]uint32{groups, 1, 1}, Uniforms: []shadercache.Uniform{shadercache.Uint("rounds", s.rounds)}},
+		Inputs:   []shadercache.Input{{Binding: 0, Data: in}},
+		Outputs:  []shadercache.Output{{Binding: 1, To: out}},
+	}
+}
+
+// calibrate sets the rounds that make the kernel of a job as long as KernelMicros: the time
+// of many rounds, less that of few.
+func (s *stream) calibrate(program shadercache.Program) error {
+	one, err := s.group.Member(s.ctx, 0)
+	if err != nil {
+		return err
+	}
+	p, err := devices.On(s.ctx, program, 0)
+	if err != nil {
+		return err
+	}
+	in, out := make([]byte, s.size), make([]byte, s.size)
+	timed := func(rounds uint32) (float64, error) {
+		s.rounds = rounds
+		best := time.Duration(1 << 62)
+		for range 5 {
+			began := time.Now()
+			if err := one.Run(s.ctx, s.job(p, in, out)); err != nil {
+				return 0, err
+			}
+			best = min(best, time.Since(began))
+		}
+		return best.Seconds() * 1e6, nil
+	}
+	few, most := uint32(64), jobs.MostRounds(s.info.Software())
+	base, err := timed(few)
+	for rounds := 4 * few; err == nil; rounds = min(4*rounds, most) {
+		var took float64
+		if took, err = timed(rounds); took-base > s.KernelMicros || rounds == most {
+			perRound := max(took-base, 1e-3) / float64(rounds-few)
+			s.rounds = uint32(min(max(s.KernelMicros/perRound, 1), float64(most)))
+			break
+		}
+	}
+	s.expected = jobs.Expected(s.rounds)
+	return err
+}
+
+// rate runs jobs for about the time of a run and returns how many a second were done.
+func (s *stream) rate(device shadercache.Device, p shadercache.Program, wrong *atomic.Int64) (float64, error) {
+	var done atomic.Int64
+	var workers errgroup.Group
+	began := time.Now()
+	until := began.Add(time.Duration(s.Seconds * float64(time.Second)))
+	for worker := range workersPerDevice * s.result.Devices {
+		workers.Go(func() error {
+			ins, outs := s.buffers(worker)
+			for time.Now().Before(until) && s.ctx.Err() == nil {
+				if err := s.chunkOf(device, p, ins, outs); err != nil {
+					return err
+				}
+				for i := range ins {
+					wrong.Add(int64(s.check(ins[i], outs[i], sampleStride)))
+				}
+				done.Add(int64(len(ins)))
+			}
+			return s.ctx.Err()
+		})
+	}
+	err := workers.Wait()
+	return perSecond(int(done.Load()), began), err
+}
+
+// buffers returns inputs, all different, and outputs of a chunk.
+func (s *stream) buffers(worker int) (ins, outs [][]byte) {
+	for i := range s.chunk {
+		in := make([]byte, s.size)
+		for k := 0; k < s.size; k += 4 {
+			binary.LittleEndian.PutUint32(in[k:], uint32(k)*2654435761+uint32(worker*s.chunk+i))
+		}
+		ins, outs = append(ins, in), append(outs, make([]byte, s.size))
+	}
+	return ins, outs
+}
+
+// chunkOf submits a job for each input and waits for all.
+func (s *stream) chunkOf(device shadercache.Device, p shadercache.Program, ins, outs [][]byte) error {
+	list := make([]shadercache.Pending, 0, len(ins))
+	defer func() {
+		for _, pending := range list {
+			pending.Release()
+		}
+	}()
+	for i := range ins {
+		for k := 0; k < s.size; k += 4 * sampleStride {
+			binary.LittleEndian.PutUint32(outs[i][k:], conv2d.Poison)
+		}
+		pending, err := device.Submit(s.ctx, s.job(p, ins[i], outs[i]))
+		if err != nil {
+			return err
+		}
+		list = append(list, pending)
+	}
+	for _, pending := range list {
+		if err := pending.Wait(s.ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check returns the number of wrong words, of one word in stride.
+func (s *stream) check(in, out []byte, stride int) (wrong int) {
+	for k := 0; k < s.size; k += 4 * stride {
+		if binary.LittleEndian.Uint32(out[k:]) != s.expected(binary.LittleEndian.Uint32(in[k:])) {
+			wrong++
+		}
+	}
+	return wrong
+}
+
+// checkAll runs jobs on every member and checks every word.
+func (s *stream) checkAll(program shadercache.Program) (verified bool, err error) {
+	verified = true
+	ins, outs := s.buffers(0)
+	for rank := range s.group.Len() {
+		member, err := s.group.Member(s.ctx, rank)
+		if err != nil {
+			return false, err
+		}
+		p, err := devices.On(s.ctx, program, rank)
+		if err != nil {
+			return false, err
+		}
+		for i := range outs {
+			copy(outs[i], slices.Repeat([]byte{0xA5}, s.size))
+		}
+		if err := s.chunkOf(member, p, ins, outs); err != nil {
+			return false, err
+		}
+		for i := range ins {
+			verified = verified && s.check(ins[i], outs[i], 1) == 0
+		}
+	}
+	return verified, nil
+}

@@ -1,0 +1,245 @@
+package group
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/devices"
+	"github.com/shadercache/shadercache/glctx"
+)
+
+// resnet are the convolutions of ResNet-50 that differ in kind, for n images.
+func resnet(n int) []conv2d.Problem {
+	return []conv2d.Problem{
+		{N: n, C: 3, H: 224, W: 224, K: 64, R: 7, S: 7, StrideH: 2, StrideW: 2, PadH: 3, PadW: 3},
+		{N: n, C: 64, H: 56, W: 56, K: 64, R: 3, S: 3, PadH: 1, PadW: 1},
+		{N: n, C: 128, H: 28, W: 28, K: 128, R: 3, S: 3, PadH: 1, PadW: 1},
+		{N: n, C: 256, H: 14, W: 14, K: 256, R: 3, S: 3, PadH: 1, PadW: 1},
+		{N: n, C: 512, H: 7, W: 7, K: 512, R: 3, S: 3, PadH: 1, PadW: 1},
+		{N: n, C: 256, H: 56, W: 56, K: 64, R: 1, S: 1},
+	}
+}
+
+// convolutions measures the convolutions with tensors that stay on the devices.
+func (r *run) convolutions() error {
+	for _, p := range resnet(r.Images) {
+		if err := r.plan(Conv, p.Shape(), 16); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// product measures a matrix product with matrices that stay on the devices, and from
+// slices, whose parts the host gathers.
+func (r *run) product() error {
+	shape := conv2d.GEMMProblem{M: r.Matrix, N: r.Matrix, K: r.Matrix}.Shape()
+	if err := r.plan(GEMM, shape, 1); err != nil {
+		return err
+	}
+	return r.planFromSlices(shape)
+}
+
+// tensors are those of a plan on the host.
+type tensors struct{ input, weights, output []float32 }
+
+// open opens a plan on a device with random weights.
+func (r *run) open(device shadercache.Device, shape conv2d.Shape, weights []float32) (conv2d.DevicePlan, error) {
+	plan, err := conv2d.OpenPlan(r.ctx, device, conv2d.DevicePlanOptions{}, shape)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := plan.SetWeights(r.ctx, 1, weights, nil); err != nil {
+		plan.Release()
+		return nil, err
+	}
+	return plan, nil
+}
+
+// newTensors returns random tensors and a poisoned output, with the sizes that a plan of
+// the shape has.
+func newTensors(shape conv2d.Shape) tensors {
+	var input, weights, output int
+	if p := shape.Conv2D; p != nil {
+		input, weights, output = p.InputLen(), p.WeightsLen(), p.OutputLen()
+	} else {
+		input, weights, output = shape.GEMM.ALen(), shape.GEMM.BLen(), shape.GEMM.CLen()
+	}
+	const period = 65_521 // a prime: values repeat neither with rows nor with planes
+	repeated := func(n int, seed uint64) []float32 {
+		values := conv2d.RandomValues(min(n, period), seed)
+		list := make([]float32, n)
+		for done := copy(list, values); done < n; {
+			done += copy(list[done:], list[:done])
+		}
+		return list
+	}
+	t := tensors{repeated(input, 1), repeated(weights, 2), make([]float32, output)}
+	t.poison()
+	return t
+}
+
+func (t tensors) poison() {
+	poison := glctx.Bytes(slices.Repeat([]uint32{conv2d.Poison}, min(1<<20, len(t.output))))
+	for out := glctx.Bytes(t.output); len(out) > 0; {
+		out = out[copy(out, poison):]
+	}
+}
+
+// verified compares the output with the CPU's.
+func (r *run) verified(shape conv2d.Shape, plan conv2d.DevicePlan, t tensors) (bool, error) {
+	report, err := conv2d.CompareSample(shape, r.info, t.input, t.weights, nil, t.output, plan.Layers()[0].Tolerance)
+	return report.OK(), err
+}
+
+// plan measures runs of a plan from a buffer to another, runs of them pending.
+func (r *run) plan(name string, shape conv2d.Shape, runs int) error {
+	t := newTensors(shape)
+	row := Row{Workload: name, Detail: shape.String() + ", on the devices", Unit: "TFLOP/s", Verified: true}
+	plans, release, err := r.placed(shape, t)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return r.compare(row, func(device shadercache.Device) (float64, error) {
+		p := plans[device]
+		if err := p.runs(r, runs); err != nil { // programs and memory are warm
+			return 0, err
+		}
+		began := time.Now()
+		count := 0
+		for time.Since(began).Seconds() < r.Seconds {
+			if err := p.runs(r, runs); err != nil {
+				return 0, err
+			}
+			count += runs
+		}
+		rate := perSecond(count, began) * float64(shape.FLOPs()) / 1e12
+		t.poison()
+		if _, err := p.out.Read(r.ctx, 0, glctx.Bytes(t.output)); err != nil {
+			return 0, err
+		}
+		ok, err := r.verified(shape, p.plan, t)
+		if !ok {
+			r.result.Verified = false
+		}
+		return rate, err
+	})
+}
+
+// placedPlan is a plan with its operands on a device.
+type placedPlan struct {
+	plan    conv2d.DevicePlan
+	in, out shadercache.Buffer
+}
+
+// placed opens a plan on the first device and one on all, with operands.
+func (r *run) placed(shape conv2d.Shape, t tensors) (map[shadercache.Device]placedPlan, func(), error) {
+	plans := map[shadercache.Device]placedPlan{}
+	release := func() {
+		for _, p := range plans {
+			for _, b := range []shadercache.Buffer{p.in, p.out} {
+				if b != nil {
+					b.Release()
+				}
+			}
+			p.plan.Release()
+		}
+	}
+	one, err := r.group.Member(r.ctx, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, device := range []shadercache.Device{one, r.group.Group} {
+		plan, err := r.open(device, shape, t.weights)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		p := placedPlan{plan: plan}
+		plans[device] = p
+		if p.in, err = r.operand(device, shape, plan.InputLen()); err == nil {
+			p.out, err = r.operand(device, shape, plan.OutputLen())
+			plans[device] = p
+		}
+		if err == nil {
+			_, err = p.in.Write(r.ctx, 0, glctx.Bytes(t.input))
+		}
+		if err == nil {
+			_, err = p.out.Write(r.ctx, 0, glctx.Bytes(t.output))
+		}
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+	}
+	return plans, release, nil
+}
+
+// operand makes the buffer of a tensor: split over the images or rows on a group.
+func (r *run) operand(device shadercache.Device, shape conv2d.Shape, elements int) (shadercache.Buffer, error) {
+	if device != shadercache.Device(r.group.Group) {
+		return device.NewBuffer(r.ctx, 4*elements)
+	}
+	rows := 0
+	if shape.Conv2D != nil {
+		rows = shape.Conv2D.N
+	} else {
+		rows = shape.GEMM.M
+	}
+	return r.group.NewSplit(r.ctx, devices.Tensor{Shape: []int{rows, elements / rows}, Element: 4}, 0)
+}
+
+// runs submits runs and waits for them.
+func (p placedPlan) runs(r *run, n int) error {
+	var list []shadercache.Pending
+	defer func() {
+		for _, pending := range list {
+			pending.Release()
+		}
+	}()
+	for range n {
+		pending, err := p.plan.SubmitBuffers(r.ctx, p.in, p.out)
+		if err != nil {
+			return err
+		}
+		list = append(list, pending)
+	}
+	for _, pending := range list {
+		if err := pending.Wait(r.ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planFromSlices measures runs of a plan from a slice to a slice.
+func (r *run) planFromSlices(shape conv2d.Shape) error {
+	t := newTensors(shape)
+	row := Row{Workload: GEMM, Detail: shape.String() + ", from slices", Unit: "TFLOP/s", Verified: true}
+	return r.compare(row, func(device shadercache.Device) (float64, error) {
+		plan, err := r.open(device, shape, t.weights)
+		if err != nil {
+			return 0, err
+		}
+		defer plan.Release()
+		if err := plan.Run(r.ctx, t.input, t.output); err != nil { // memory is warm
+			return 0, err
+		}
+		t.poison()
+		began := time.Now()
+		if err := plan.Run(r.ctx, t.input, t.output); err != nil {
+			return 0, err
+		}
+		rate := perSecond(1, began) * float64(shape.FLOPs()) / 1e12
+		ok, err := r.verified(shape, plan, t)
+		if !ok {
+			r.result.Verified = false
+			err = fmt.Errorf("%v: %w", shape, err)
+		}
+		return rate, err
+	})
+}

@@ -1,0 +1,74 @@
+package group
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/shadercache/shadercache/internal/bench"
+	"github.com/shadercache/shadercache/internal/bench/stats"
+)
+
+// Result is what Run measured.
+type Result struct {
+	bench.Header
+	Devices     int        `json:"devices"` // that were compared with the first of them
+	Rows        []Row      `json:"rows"`
+	Starts      []StartRow `json:"starts"`
+	Verified    bool       `json:"verified"` // every result was right
+	Interrupted bool       `json:"interrupted,omitempty"`
+}
+
+// Row compares the rate of one device with that of all.
+type Row struct {
+	Workload string       `json:"workload"`
+	Detail   string       `json:"detail"`
+	Unit     string       `json:"unit"`
+	One      stats.Spread `json:"one"`
+	All      stats.Spread `json:"all"`
+	Ratio    float64      `json:"ratio"`          // of the medians
+	Jobs     []uint64     `json:"jobs,omitempty"` // that the group gave to each device; of rows of jobs
+	Verified bool         `json:"verified"`
+}
+
+// StartRow is the start of a process that loads programs, in milliseconds since the process
+// began. Medians of several processes.
+type StartRow struct {
+	Scenario  string    `json:"scenario"` // one or all
+	GPU       string    `json:"gpu"`
+	Driver    string    `json:"driver"`
+	Programs  int       `json:"programs"`
+	Contexts  []float64 `json:"contexts_ms"` // each, how long making it took
+	Opened    []float64 `json:"opened_ms"`   // when each device was open
+	FirstDone float64   `json:"first_ms"`    // when the first device had all results
+	AllDone   float64   `json:"all_ms"`      // when all had
+	Loads     []float64 `json:"loads_ms"`    // from a device being open to its results
+	Compiles  uint64    `json:"compiles"`    // on all devices
+	Verified  bool      `json:"verified"`
+}
+
+// Print writes the result as a table.
+func (r *Result) Print(w io.Writer) {
+	r.Header.Print(w, fmt.Sprintf("several devices, %d: %s", r.Devices, r.GPU))
+	if len(r.Rows) > 0 {
+		fmt.Fprintln(w, "\nworkload\tone device\tall devices\t\tratio\tjobs\twhat")
+	}
+	for _, row := range r.Rows {
+		fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%s\t%.2f\t%v\t%s\n", row.Workload, row.One.Median, row.All.Median, row.Unit, row.Ratio, row.Jobs, row.Detail)
+	}
+	if len(r.Starts) > 0 {
+		fmt.Fprintln(w, "\nstart\tprograms\tcontexts ms\topened ms\tloads ms\tfirst device ms\tall devices ms\tcompiles")
+	}
+	for _, s := range r.Starts {
+		fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\n", s.Scenario, s.Programs, s.Contexts, s.Opened, s.Loads, s.FirstDone, s.AllDone, s.Compiles)
+	}
+	fmt.Fprintln(w)
+	bench.PrintVerified(w, r.Verified, "all results were right", "RESULTS WERE WRONG")
+}
+
+// Verdict returns an error where a result was wrong.
+func (r *Result) Verdict() error {
+	if !r.Verified {
+		return bench.Unverified("results of several devices were wrong")
+	}
+	return nil
+}

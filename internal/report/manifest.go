@@ -1,0 +1,32 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+)
+
+// Manifest returns the programs that callers asked for, in that order, as a manifest in
+// which the files are to be filled in, or "" where there is none.
+func (s *Start) Manifest() string {
+	type entry struct {
+		Name string `json:"name"`
+		Key  string `json:"key,omitempty"`
+	}
+	asked := slices.DeleteFunc(slices.Clone(s.Programs), func(p Program) bool { return p.AskedMillis == 0 || p.Error != "" })
+	if len(asked) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(asked, func(a, b Program) int { return int(math.Copysign(1, a.AskedMillis-b.AskedMillis)) })
+	var m struct {
+		Programs []entry `json:"programs"`
+	}
+	for _, p := range asked {
+		m.Programs = append(m.Programs, entry{p.Name, p.Key})
+	}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

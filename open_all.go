@@ -1,0 +1,200 @@
+package shadercache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
+)
+
+// GPUs are the GPUs that [OpenAll] opens: one context and thread each, over one cache
+// directory. Its methods may be called from any goroutine.
+type GPUs struct {
+	opening []opening
+	remotes remotes
+	opened  chan struct{} // closed when no further GPU is opened
+}
+
+// opening is a GPU that is open, or is being opened.
+type opening struct {
+	device string
+	done   chan struct{} // closed when the fields below are set
+	gpu    *GPU
+	err    error
+}
+
+// OpenAll opens the GPUs of Options.Devices, all with the same options, and returns when
+// the first is open, which serves while the others are opened in the background: one after
+// the other, since the kernel makes one context at a time. A program that several of them
+// request is compiled by one and loaded by the others, where their driver is the same.
+//
+// It returns the errors of Open for the first; those of others are returned by
+// [GPUs.Wait]. package devices has one device over all of them. Close closes all.
+func OpenAll(o Options) (*GPUs, error) {
+	if o.Device != "" || o.Context.Device != "" {
+		return nil, errors.New("shadercache: open all: Options.Devices chooses the GPUs: leave Device empty")
+	}
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("shadercache: open all: %w", err)
+	}
+	names, err := o.deviceNames()
+	if err != nil {
+		return nil, fmt.Errorf("shadercache: open all: %w", err)
+	}
+	all := &GPUs{opened: make(chan struct{})}
+	o.Cache.SingleFlight = cache.NewSingleFlight()
+	for _, name := range names {
+		all.opening = append(all.opening, opening{device: name, done: make(chan struct{})})
+	}
+	all.opening[0].open(o, nil)
+	if err := all.opening[0].err; err != nil {
+		return nil, err
+	}
+	go all.openOthers(o)
+	return all, nil
+}
+
+// deviceNames returns the devices of Options.Devices. Without any it returns those that
+// are not software, else the first.
+func (o Options) deviceNames() ([]string, error) {
+	if len(o.Devices) > 0 {
+		return slices.Clone(o.Devices), nil
+	}
+	glctx.ManageDriverCache(o.distribute().Context) // before the driver is loaded
+	list, err := glctx.Devices()
+	if errors.Is(err, glctx.ErrNoDevice) {
+		return []string{""}, nil // an EGL that has one device
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, d := range list {
+		if !d.Software {
+			names = append(names, fmt.Sprint(d.Index))
+		}
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	return names, nil
+}
+
+// open opens the GPU: the first of all where shared is nil.
+func (p *opening) open(o Options, shared *remotes) {
+	defer close(p.done)
+	o.Device = p.device
+	if shared == nil {
+		p.gpu, p.err = Open(o)
+	} else {
+		p.gpu, p.err = openOther(o, shared)
+	}
+}
+
+func (a *GPUs) openOthers(o Options) {
+	defer close(a.opened)
+	first := a.opening[0].gpu
+	a.remotes.add(first)
+	if o.Tracer == nil {
+		o.Tracer = first.tracer // the file of the environment has all of them
+	}
+	for i := range a.opening[1:] {
+		a.opening[i+1].open(o, &a.remotes)
+		if gpu := a.opening[i+1].gpu; gpu != nil {
+			a.remotes.add(gpu)
+		}
+	}
+}
+
+// Len returns the number of GPUs, open or not.
+func (a *GPUs) Len() int { return len(a.opening) }
+
+// Wait waits until the GPU of an index is open, and returns it or the error of opening it.
+// The caller must not close it. When ctx ends first it returns ctx.Err().
+func (a *GPUs) Wait(ctx context.Context, i int) (*GPU, error) {
+	p := &a.opening[i]
+	select {
+	case <-p.done:
+		return p.gpu, p.err
+	default:
+	}
+	select {
+	case <-p.done:
+		return p.gpu, p.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Device returns the name that the GPU of an index was opened by, as in Options.Devices.
+func (a *GPUs) Device(i int) string { return a.opening[i].device }
+
+// Close waits until no GPU is being opened and closes all, the first one last. It must be
+// called once. It returns the errors of GPU.Close.
+func (a *GPUs) Close() error {
+	<-a.opened
+	var errs []error
+	compiled := false
+	for i := len(a.opening) - 1; i >= 0; i-- {
+		gpu := a.opening[i].gpu
+		if gpu == nil {
+			continue
+		}
+		compiled = compiled || gpu.Cache.Stats().Compiles > 0
+		gpu.othersCompiled = compiled
+		errs = append(errs, gpu.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// remotes are the uses of a remote, one for each driver. Only the goroutine that opens the
+// GPUs uses it.
+type remotes struct{ list []driverRemote }
+
+type driverRemote struct {
+	driver shader.Digest
+	fleet  *fleet
+}
+
+func (r *remotes) add(g *GPU) {
+	if g.fleet != nil && r.find(g.Context.Fingerprint()) == nil {
+		r.list = append(r.list, driverRemote{g.Context.Fingerprint().Digest(), g.fleet})
+	}
+}
+
+// find returns the use of the remote for a driver, or nil.
+func (r *remotes) find(driver binary.Fingerprint) *fleet {
+	for _, each := range r.list {
+		if each.driver == driver.Digest() {
+			return each.fleet
+		}
+	}
+	return nil
+}
+
+// openOther opens a further GPU as Open does. The remote is used once for each driver:
+// shared has those in use, which the GPU's first program waits for too.
+func openOther(o Options, shared *remotes) (*GPU, error) {
+	o = o.distribute()
+	o.Context.Tracer, o.Cache.Tracer = o.Tracer, o.Tracer
+	region := trace.Begin(o.Tracer, trace.Process, 0, trace.Open)
+	defer func() { region.End() }()
+	began := time.Now()
+	context, err := glctx.Open(o.Context)
+	if err != nil {
+		return nil, err
+	}
+	elapsed := time.Since(began)
+	if f := shared.find(context.Fingerprint()); f != nil {
+		f.follow(&o.Cache)
+		return newGPU(context, o, nil, nil, &region, elapsed)
+	}
+	return newGPU(context, o, openFleet(o), nil, &region, elapsed)
+}
