@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"internal/powercut":  {},
 
 	"internal/browsertest": {},
+	"internal/top":         {"binary", "drivercache", "internal/cli", "shader"},
 	"internal/corpus":      {},
 	"internal/portable":    {},
 	"internal/servers":     {"internal/osfile"},
@@ -68,7 +69,7 @@ var mayImport = map[string][]string{
 	"internal/bench":  {"devices", ".", "internal/report", "trace", "server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {"devices", ".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
 		"server", "server/client", "server/socket", "server/status", "server/supervisor",
-		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "internal/report", "recorder", "recording", "recording/replay", "remote", "resident", "shader", "trace"},
+		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "internal/report", "internal/top", "recorder", "recording", "recording/replay", "remote", "resident", "shader", "trace"},
 }
 
 // goFile is one parsed file of the project.

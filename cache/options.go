@@ -107,6 +107,11 @@ type Options struct {
 	// each, for Rebuild and binary.Store.Explain. Default: false.
 	KeepSources bool
 
+	// History records, at Close, the programs that this process asked for, in order and with
+	// times, the first 1,000, and keeps their texts, for PreloadHistory and "shadercache
+	// preload --from-history". Default: $SHADERCACHE_HISTORY is 1.
+	History bool
+
 	// FillOnly is for a process that only fills or maintains the directory: it
 	// counts as no start, so that the figures of starts, such as compiles per
 	// start, are those of applications. Default: false.
