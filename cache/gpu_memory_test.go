@@ -18,10 +18,9 @@ func TestLowGPUMemoryEvictsIdlePrograms(t *testing.T) {
 		asked++
 		return 5000, free
 	}
-	var passed atomic.Int64 // the cache reads its clock on other goroutines too
-	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var now atomic.Int64 // microseconds
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{MinFreeGPUBytes: 500, Now: func() time.Time {
-		return began.Add(time.Duration(passed.Add(int64(time.Microsecond))))
+		return time.UnixMicro(now.Add(1))
 	}})
 	list := sources(20)
 	used := f.get(list[0])
@@ -29,16 +28,19 @@ func TestLowGPUMemoryEvictsIdlePrograms(t *testing.T) {
 	for _, src := range list[1:9] {
 		f.wantOrigin(src, cache.Compiled)
 	}
+	f.cache.WaitStored() // what follows a Get in the background is done
 	if s := f.cache.Stats(); s.Resident != 9 || asked != 1 || s.GPUMemory != (cache.GPUMemory{Total: 5000, Free: 1000}) {
 		t.Fatalf("enough memory, asked %d times: %+v", asked, s)
 	}
 	free = 499
 	f.wantOrigin(list[9], cache.Compiled)
+	f.cache.WaitStored()
 	if s := f.cache.Stats(); s.Resident != 10 || s.LowMemory != 0 {
 		t.Errorf("asked again within a second: %+v", s)
 	}
-	passed.Add(int64(time.Second))
+	now.Add(1_000_000)
 	held := f.get(list[10])
+	f.cache.WaitStored()
 	if s := f.cache.Stats(); s.Resident != 6 || s.Evictions != 5 || s.LowMemory != 1 {
 		t.Errorf("low: %+v", s) // of 11, two in use: 9 idle, 5 evicted
 	}
@@ -71,6 +73,7 @@ func TestGPUMemoryIsAskedForOnlyWhereItMatters(t *testing.T) {
 	}
 	silent := newFixture(t, cache.Options{MinFreeGPUBytes: 1 << 40})
 	silent.wantOrigin(source("a"), cache.Compiled)
+	silent.cache.WaitStored()
 	if s := silent.cache.Stats(); s.Resident != 1 || s.LowMemory != 0 {
 		t.Errorf("a driver that does not say: %+v", s)
 	}
