@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	runSoakWorker()
 	runFleetWorker()
 	runConnectProcess()
+	runSlowStart()
 	os.Exit(runTests(m))
 }
 

@@ -47,6 +47,12 @@ type Options struct {
 	// Chrome's trace viewer and of Perfetto; else nothing is measured.
 	Tracer trace.Tracer
 
+	// FromHistory, where it is above 0, makes Open preload in the background, for so long,
+	// what earlier starts of this executable asked for, and Close record what this one did:
+	// see cache.PreloadHistory and cache.Options.History. A request for a program that is not
+	// its turn yet does not wait for the others. Default: 0, nothing is preloaded.
+	FromHistory time.Duration
+
 	// CompileBeside compiles programs in a second context, on a thread of its own, so
 	// that the context's thread only loads them: for render loops. It takes 20 to 60 ms
 	// when the GPU is opened, and on a GPU 20 MiB of its memory. Where it cannot be
@@ -111,11 +117,12 @@ type GPU struct {
 
 	othersCompiled bool // of GPUs: one that was closed before compiled programs
 
-	beside *glctx.Beside // nil without Options.CompileBeside
-	fleet  *fleet        // nil without a remote
-	tracer trace.Tracer
-	trace  *trace.File  // nil where the environment asks for none
-	logger *slog.Logger // nil: nothing is logged
+	beside  *glctx.Beside   // nil without Options.CompileBeside
+	fleet   *fleet          // nil without a remote
+	preload *historyPreload // nil without Options.FromHistory
+	tracer  trace.Tracer
+	trace   *trace.File  // nil where the environment asks for none
+	logger  *slog.Logger // nil: nothing is logged
 }
 
 // Open opens a GL context without a window, on a thread of its own, and a cache and
@@ -180,6 +187,7 @@ func newGPU(context *glctx.Context, o Options, f *fleet, file *trace.File, open 
 		f.close(false)
 		return nil, err
 	}
+	gpu.preload = startPreload(gpu.Cache, o)
 	if o.NoExecutor {
 		return gpu, nil
 	}
@@ -236,6 +244,7 @@ func (o Options) distribute() Options {
 		o.Context.CacheDir, o.Cache.Dir = o.Dir, o.Dir
 	}
 	o.Context.Upstream, o.Cache.Upstream = o.Upstream, o.Upstream
+	o.Cache.History = o.Cache.History || o.FromHistory > 0
 	o.Cache.Filled = o.Cache.Filled || o.Context.Filled || o.hasRemote()
 	o.Context.Filled = o.Cache.Filled
 	if o.Device != "" {
@@ -261,6 +270,7 @@ func (g *GPU) Close() error {
 	if g.Executor != nil {
 		stopped = g.Executor.Close()
 	}
+	g.preload.stop()
 	closed := g.Cache.Close()
 	if errors.Is(closed, cache.ErrClosed) {
 		closed = nil

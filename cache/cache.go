@@ -24,9 +24,10 @@ import (
 //	recording   held by Flush, Prune and Close while they use the store's index
 type Cache struct {
 	dev        Device
-	store      Store  // NopStore: memory only
-	memoryOnly string // why there is no store; "" when there is one
-	sourceOnly string // why binaries are not used; "" when they are
+	history    *history // nil: none is recorded
+	store      Store    // NopStore: memory only
+	memoryOnly string   // why there is no store; "" when there is one
+	sourceOnly string   // why binaries are not used; "" when they are
 	driver     shader.Digest
 	formats    bool // the driver offers program binaries
 	options    Options
@@ -112,7 +113,11 @@ func New(dev Device, o Options) (*Cache, error) {
 	}
 	c.stopWatching = func() {}
 	if c.hasStore() {
-		c.stopWatching = dev.WatchFirstDispatch(c.watchFirstDispatch)
+		stopFirst, stopTimes := dev.WatchFirstDispatch(c.watchFirstDispatch), dev.WatchTimes(c.addTime)
+		c.stopWatching = func() {
+			stopFirst()
+			stopTimes()
+		}
 	}
 	if o.RecordCrashes {
 		c.recordCrashes()
@@ -123,6 +128,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	} else if c.memoryOnly != memoryOnlyRequested {
 		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
 	}
+	c.startHistory()
 	c.startFilling(opened.upstream)
 	return c, nil
 }
@@ -225,6 +231,7 @@ func (c *Cache) Close() error {
 	c.dev.PollWhile(c.background.Wait)
 	c.recording.Lock()
 	defer c.recording.Unlock()
+	c.putHistory()
 	if err := errors.Join(c.recordLast(), c.store.Close()); err != nil {
 		return fmt.Errorf("cache: close: %w", err)
 	}

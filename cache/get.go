@@ -46,6 +46,9 @@ func (c *Cache) getMissing(ctx context.Context, src *shader.Source, h *Handle) (
 	get := trace.Begin(c.options.Tracer, trace.Requests, 0, trace.Get)
 	about(&get, src)
 	got, err := c.getTraced(ctx, src, h, &get)
+	if err == nil {
+		c.addHistory(src)
+	}
 	endGet(&get, got, err)
 	return got, err
 }

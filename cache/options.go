@@ -97,6 +97,7 @@ type Options struct {
 	// nothing may happen before a process compiles what another one is compiling, as when
 	// that one is stopped; it does not wait for more than a compile otherwise. Programs
 	// are compiled one at a time then, where a driver may compile several side by side.
+	// It pays with Mesa, whose machine code is shared too; with NVIDIA's driver it does not.
 	// Some seconds are a good choice. It needs SaveBehind, locks of the file system, and
 	// Linux.
 	// Default: 0, each process compiles what it does not find.
@@ -105,6 +106,11 @@ type Options struct {
 	// KeepSources keeps the text of every program beside its binary, some 1 KB
 	// each, for Rebuild and binary.Store.Explain. Default: false.
 	KeepSources bool
+
+	// History records, at Close, the programs that this process asked for, in order and with
+	// times, the first 1,000, and keeps their texts, for PreloadHistory and "shadercache
+	// preload --from-history". Default: $SHADERCACHE_HISTORY is 1.
+	History bool
 
 	// FillOnly is for a process that only fills or maintains the directory: it
 	// counts as no start, so that the figures of starts, such as compiles per

@@ -67,6 +67,11 @@ type Store interface {
 	// Source reads a source that PutSource kept.
 	Source(key shader.Key) (*shader.Source, error)
 
+	// PutHistory keeps what a process asked for, and StartSet returns what processes of an
+	// executable asked for, "" being any: the programs of most of them first.
+	PutHistory(h binary.History) error
+	StartSet(executable string) []binary.StartProgram
+
 	// Missing lists the programs without a blob whose source is kept, the most
 	// used first.
 	Missing() ([]binary.MissingProgram, error)
@@ -162,6 +167,12 @@ func (NopStore) Wrong(shader.Key) (string, bool) { return "", false }
 
 // Record does nothing.
 func (NopStore) Record([]binary.Use, binary.Counters) error { return nil }
+
+// PutHistory does nothing.
+func (NopStore) PutHistory(binary.History) error { return nil }
+
+// StartSet returns nothing.
+func (NopStore) StartSet(string) []binary.StartProgram { return nil }
 
 // PutCompiled does nothing.
 func (NopStore) PutCompiled([]*shader.Source) error { return nil }

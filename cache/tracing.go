@@ -106,13 +106,16 @@ func (c *Cache) traceCompiled(l *load, program shader.Program) {
 	})
 }
 
-// watchUse has the first use of a program that a preload made traced. The caller holds mu.
+// watchUse has the first use of a program that a preload made traced, and recorded. The
+// caller holds mu.
 func (c *Cache) watchUse(r result) {
-	if c.options.Tracer == nil || r.load.waiters > 0 || r.load.storeOnly {
+	if c.options.Tracer == nil && c.history == nil || r.load.waiters > 0 || r.load.storeOnly {
 		return
 	}
+	src := r.load.src
 	r.entry.firstUse = func(e *entry) {
 		trace.Instant(c.options.Tracer, trace.Requests, trace.FirstUse, e.name, e.key.String())
+		c.addHistory(src)
 	}
 }
 

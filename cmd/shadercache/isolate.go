@@ -130,6 +130,8 @@ func (o *options) isolate(pool *isolate.Pool, r *preloadResult, indices []int, b
 	pool.Begun = func(i int) { progress.Begin(r.Programs[indices[i]].title()) }
 	ctx, stop := o.Interruptible(progress.Waiting)
 	defer stop()
+	ctx, cancel := r.withBudget(ctx)
+	defer cancel()
 	report, err := run(ctx, func(got isolate.Result) {
 		p := &r.Programs[indices[got.Index]]
 		progress.End(p.title())
@@ -140,6 +142,7 @@ func (o *options) isolate(pool *isolate.Pool, r *preloadResult, indices []int, b
 		}
 	})
 	progress.Finish()
+	err = r.skipBudget(err)
 	r.Isolation = newIsolationTimes(begin, read, report)
 	if start, ok := errors.AsType[*isolate.StartError](err); ok {
 		return cli.Hint(err, start.Hint)

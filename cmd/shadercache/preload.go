@@ -29,7 +29,9 @@ Each argument is one of
                   that of a built-in program; "version" replaces the #version
                   line of a file, and "prefix" is text before that of the file,
                   for sources that are composed at run time. In place of a
-                  file, "text" is the final text and "text_file" a file with it
+                  file, "text" is the final text and "text_file" a file with it,
+                  and "key" alone a program whose text the directory keeps, as
+                  in the list at the end of a report
   RECORDING       a folder that exec --record wrote: every program of it, also
                   vertex and fragment shaders
 
@@ -38,6 +40,11 @@ with #version, without defines and #include. So a program in any language that
 gives the same text to OpenGL, started by shadercache exec, finds its machine
 code on its first start: write to text_file what it compiles, after its own
 preprocessing.
+
+--from-history takes what starts asked for that ran with SHADERCACHE_HISTORY=1:
+the programs of most starts first, and of as many those that were asked for
+earlier. --executable takes those of one program. --budget begins no program
+after that time; what was not begun is counted as skipped.
 
 -D sets a preprocessor definition for all files, but not in final texts; it
 overrides a manifest's.
@@ -96,13 +103,18 @@ compiled in child processes.`
 func newPreload(o *options) *cobra.Command {
 	var how preloadFlags
 	cmd := &cobra.Command{
-		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json|RECORDING ... [-D NAME=VALUE] [-I DIR] [--server PATH] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
+		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json|RECORDING|--from-history ... [--budget D] [-D NAME=VALUE] [-I DIR] [--server PATH] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
 			isolationUsage,
 		DisableFlagsInUseLine: true,
 		Short:                 "Put programs into the cache before they are needed",
 		Long:                  preloadUsage,
 		Example:               "  shadercache preload kernels/ conv2d_3x3 -D TILE=32",
-		Args:                  cli.SomeArguments("name at least one program, file, folder, manifest or recording"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if how.fromHistory {
+				return nil
+			}
+			return cli.SomeArguments("name at least one program, file, folder, manifest or recording")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := how.check(cmd, o); err != nil {
 				return cli.Usage(cmd, err)
@@ -122,6 +134,7 @@ type preloadFlags struct {
 	isolationFlags
 	reportFlags
 	sourceFlags
+	historyFlags
 	keepSources bool
 	retryFailed bool
 	server      string
@@ -130,6 +143,7 @@ type preloadFlags struct {
 func (f *preloadFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.sourceFlags.add(cmd)
+	f.historyFlags.add(cmd)
 	flags.BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
 	flags.BoolVar(&f.retryFailed, "retry-failed", false, "compile again what did not compile in an earlier run")
 	addServerFlag(cmd, &f.server)
@@ -143,6 +157,9 @@ func (f *preloadFlags) check(cmd *cobra.Command, o *options) error {
 		return err
 	}
 	if err := f.checkServer(cmd); err != nil {
+		return err
+	}
+	if err := f.historyFlags.check(cmd); err != nil {
 		return err
 	}
 	return f.isolationFlags.check(cmd)
@@ -162,7 +179,12 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 	if err != nil {
 		return err
 	}
-	r := newPreloadResult(how.reader().ReadAll(others))
+	programs, err := o.programs(how, others)
+	if err != nil {
+		return err
+	}
+	r := newPreloadResult(programs)
+	r.budget = how.budget
 	if served, err := o.preloadServed(how, r, len(recordings)); served || err != nil {
 		return err
 	}
@@ -264,9 +286,11 @@ func (o *options) compileWith(g *cli.GPU, r *preloadResult) error {
 	progress := o.NewPieces(len(sources), "preloading")
 	ctx, stop := o.Interruptible(progress.Waiting)
 	defer stop()
+	ctx, cancel := r.withBudget(ctx)
+	defer cancel()
 	loaded, err := g.Cache.Preload(ctx, sources, func(p cache.PreloadResult) { progress.End(p.Name) })
 	progress.Finish()
-	if err != nil {
+	if err = r.skipBudget(err); err != nil {
 		return err
 	}
 	g.Cache.WaitStored()

@@ -21,12 +21,15 @@ type preloadResult struct {
 	Programs []preloadLine `json:"programs"` // one for each program
 	Failed   int           `json:"failed"`   // programs
 	Recorded int           `json:"recorded"` // of them, those that failed in an earlier run and were not compiled again
+	Skipped  int           `json:"skipped"`  // programs that were not begun within --budget; they have no line
 
 	Server bool `json:"server"` // a server compiled or loaded them, and keeps them resident
 
 	Isolation *isolationTimes `json:"isolation,omitempty"` // unless --no-isolate
 
 	counts preloadCounts
+
+	budget time.Duration // 0: none
 }
 
 // preloadCounts are the numbers in the last line: Programs may hold some programs only.
@@ -119,6 +122,7 @@ func (r *preloadResult) sources(indices []int) []*shader.Source {
 
 // finish fills in the duplicates, and counts.
 func (r *preloadResult) finish() {
+	r.dropSkipped()
 	first := map[string]int{}
 	for i := range r.Programs {
 		p := &r.Programs[i]
@@ -262,6 +266,9 @@ func (r *preloadResult) printSummary(w io.Writer) {
 	}
 	if r.counts.refused > 0 {
 		fmt.Fprintf(w, ", %d refused as when they were recorded", r.counts.refused)
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(w, ", %d not begun within the budget", r.Skipped)
 	}
 	fmt.Fprintf(w, ", %d failed\n", r.Failed)
 	if r.Recorded > 0 {

@@ -67,7 +67,7 @@ func TestPerfettoReadsTraces(t *testing.T) {
 	if process := p.query(1, `select name from process where name is not null`); len(process) != 1 || process[0][0] != r.Executable {
 		t.Errorf("Perfetto calls the process %q", process)
 	}
-	wantNoErrors(t, page)
+	page.WantNoErrors()
 }
 
 // TestSpeedscopeReadsTraces opens a trace in speedscope, which shows a profile for each

@@ -58,7 +58,11 @@ func (s *Start) Advise() []Advice {
 	late := s.only(func(p Program) bool { return p.Use == Late })
 	add(CauseLate, late, waited, counted(len(late), "program was preloaded too late", "programs were preloaded too late"),
 		"Callers asked for them while the preload still made them. Preload earlier, or these first: the list at the end has the order in which they were needed.", "")
-	asked := s.only(func(p Program) bool { return p.Use == Asked && p.WaitedMillis > 0 && p.Error == "" })
+	// What was compiled, or whose machine code was made, has its own cause: without that the
+	// wait would be short.
+	asked := s.only(func(p Program) bool {
+		return p.Use == Asked && p.Origin != "compiled" && p.LoadMillis <= slowLoad && p.WaitedMillis > 0 && p.Error == ""
+	})
 	add(CauseAsked, asked, waited, counted(len(asked), "program was never preloaded", "programs were never preloaded"),
 		"Callers waited until they were made. Preload them, in the order of the list at the end.", "")
 	unused := s.only(func(p Program) bool { return p.Use == Unused })

@@ -1,13 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
-	"math"
 	"slices"
 )
 
-// Manifest returns the programs that callers asked for, in that order, as a manifest in
-// which the files are to be filled in, or "" where there is none.
+// Manifest returns the programs that callers asked for, in that order, as a manifest of
+// preload, or "" where there is none. Where the directory does not keep the text of a
+// program, its file is to be filled in.
 func (s *Start) Manifest() string {
 	type entry struct {
 		Name string `json:"name"`
@@ -17,7 +18,7 @@ func (s *Start) Manifest() string {
 	if len(asked) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(asked, func(a, b Program) int { return int(math.Copysign(1, a.AskedMillis-b.AskedMillis)) })
+	slices.SortStableFunc(asked, func(a, b Program) int { return cmp.Compare(a.AskedMillis, b.AskedMillis) })
 	var m struct {
 		Programs []entry `json:"programs"`
 	}

@@ -9,7 +9,11 @@
 //	  {"name": "blur", "file": "blur.comp", "defines": {"TILE": "32"}},
 //	  {"name": "relu", "file": "relu.glsl", "version": "310 es", "prefix": "precision highp float;"},
 //	  {"name": "sum", "text": "#version 430\nlayout(local_size_x = 64) in; ..."},
-//	  {"name": "scan", "text_file": "dumps/scan.glsl"}]}
+//	  {"name": "scan", "text_file": "dumps/scan.glsl"},
+//	  {"name": "sort", "key": "5e884898da28..."}]}
+//
+// A program with a key alone is one whose text is kept elsewhere: see Reader.Stored. Beside a
+// file or a text the key has no meaning, so that the list of a report can be filled in.
 //
 // text is the final text, and text_file a file with it: the driver gets it byte for byte.
 // So it is what another program gives to its driver, after that program's own
@@ -52,6 +56,9 @@ type Reader struct {
 	// Builtin returns a built-in program; BuiltinNames are the names that it takes.
 	Builtin      func(name string) (*shader.Source, error)
 	BuiltinNames []string
+
+	// Stored returns the program with a key, of a place that keeps texts. Default: none.
+	Stored func(key shader.Key) (*shader.Source, error)
 }
 
 // file is the content of a manifest.
@@ -61,6 +68,7 @@ type file struct {
 
 type entry struct {
 	Name    string         `json:"name"`
+	Key     string         `json:"key,omitempty"` // of a stored program
 	File    string         `json:"file"`
 	Defines shader.Defines `json:"defines"`
 	Version string         `json:"version"` // replaces the file's #version line: "310 es"
@@ -161,6 +169,10 @@ func (r Reader) entry(path string, e entry) Program {
 	if e.File == "" && e.Version+e.Prefix != "" {
 		return Program{Name: e.Name, Err: errors.New("a manifest's version and prefix need a file")}
 	}
+	if e.File == "" && e.Key != "" && !slices.Contains(r.BuiltinNames, e.Name) {
+		source, err := r.stored(e)
+		return Program{e.Name, source, err}
+	}
 	if e.File == "" {
 		return r.builtin(e.Name)
 	}
@@ -169,6 +181,24 @@ func (r Reader) entry(path string, e entry) Program {
 	maps.Copy(o.Defines, e.Defines)
 	maps.Copy(o.Defines, r.Defines)
 	return readKernel(e.Name, resolve(path, e.File), o)
+}
+
+// stored returns the program of an entry with a key.
+func (r Reader) stored(e entry) (*shader.Source, error) {
+	key, err := shader.ParseKey(e.Key)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the key %q: %w", e.Key, err)
+	case len(e.Defines) > 0:
+		return nil, errors.New("a manifest's defines need a file")
+	case r.Stored == nil:
+		return nil, errors.New("a program with a key alone needs a place that keeps texts: name its file")
+	}
+	source, err := r.Stored(key)
+	if err == nil && e.Name != "" {
+		source = source.WithName(e.Name)
+	}
+	return source, err
 }
 
 // final returns the program of an entry with a final text.

@@ -1,0 +1,146 @@
+package binary
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// history.jsonl holds which programs starts asked for: one line of JSON for each process,
+// appended in one write. Of a file above historyBytes the later half is kept.
+//
+//	{"time":"2026-01-02T03:04:05Z","driver":"NVIDIA_H200-1f0c3a2b","executable":"app","programs":[{"key":"5e88...","name":"blur","ms":12.5}]}
+const (
+	historyName  = "history.jsonl"
+	historyBytes = 1 << 20
+	historyLimit = 8 << 20 // of a file that is read
+
+	// maxAsked is the largest number of programs of a line: 1,000 take about 120 KB.
+	maxAsked = 1000
+)
+
+// History is what one process asked for.
+type History struct {
+	Time       time.Time `json:"time"`       // when its cache was opened
+	Driver     string    `json:"driver"`     // folder in the cache directory
+	Executable string    `json:"executable"` // name of the executable's file
+	Programs   []Asked   `json:"programs"`   // in the order in which they were asked for; the first 1,000
+}
+
+// Asked is one program that a process asked for.
+type Asked struct {
+	Key    shader.Key `json:"key"`
+	Name   string     `json:"name"`
+	Millis float64    `json:"ms"` // since History.Time
+
+	Checked bool `json:"checked,omitempty"` // its source has a check
+}
+
+// PutHistory records what a process asked for. Driver is set.
+func (s *Store) PutHistory(h History) error {
+	if s.dir.readOnly || len(h.Programs) == 0 {
+		return nil
+	}
+	h.Driver, h.Time, h.Executable = s.name, h.Time.UTC(), cutName(h.Executable)
+	h.Programs = slices.Clone(h.Programs[:min(len(h.Programs), maxAsked)])
+	for i := range h.Programs {
+		h.Programs[i].Name = cutName(h.Programs[i].Name)
+	}
+	line, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return appendLine(s.dir.historyPath(), append(line, '\n'), historyBytes, s.dir.shortenHistory)
+}
+
+func (d *Dir) historyPath() string { return filepath.Join(d.path, historyName) }
+
+// shortenHistory keeps the later half of history.jsonl.
+func (d *Dir) shortenHistory() error {
+	all := d.readHistory()
+	return osfile.WriteUnsynced(d.historyPath(), func(w *bufio.Writer) error {
+		for _, h := range all[len(all)/2:] {
+			if err := json.NewEncoder(w).Encode(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// History returns what processes asked for since [Dir.Zero], here and upstream, in the order
+// of their ends. A line that cannot be read is left out.
+func (d *Dir) History() (all []History) {
+	if d.upstream != nil {
+		all = d.upstream.History()
+	}
+	zero := d.readZero().Time
+	for _, h := range d.readHistory() {
+		if !h.Time.Before(zero) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+func (d *Dir) readHistory() (all []History) {
+	data, _, err := readRegular(d.historyPath(), historyLimit)
+	if err != nil {
+		return nil
+	}
+	for line := range bytes.Lines(data) {
+		var h History
+		if json.Unmarshal(line, &h) == nil && !h.Time.IsZero() && len(h.Programs) <= maxAsked {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// StartProgram is a program of a start-up set.
+type StartProgram struct {
+	Key    shader.Key `json:"key"`
+	Name   string     `json:"name"` // of the latest start that asked for it
+	Starts int        `json:"starts"`
+	Millis float64    `json:"ms"` // until it was asked for, on average
+
+	Checked bool `json:"checked,omitempty"` // its source has a check, in one start at least
+}
+
+// StartSet returns what starts of an executable asked for, on any driver: "" is any
+// executable. The programs of most starts come first; of as many, those that were asked
+// for earlier.
+func (d *Dir) StartSet(executable string) []StartProgram {
+	index := map[shader.Key]int{}
+	var set []StartProgram
+	for _, h := range d.History() {
+		if executable != "" && h.Executable != executable {
+			continue
+		}
+		for _, p := range h.Programs {
+			i, known := index[p.Key]
+			if !known {
+				i = len(set)
+				index[p.Key], set = i, append(set, StartProgram{Key: p.Key})
+			}
+			s := &set[i]
+			s.Name, s.Checked = p.Name, s.Checked || p.Checked
+			s.Millis += (p.Millis - s.Millis) / float64(s.Starts+1)
+			s.Starts++
+		}
+	}
+	slices.SortStableFunc(set, func(a, b StartProgram) int {
+		return cmp.Or(cmp.Compare(b.Starts, a.Starts), cmp.Compare(a.Millis, b.Millis))
+	})
+	return set
+}
+
+// StartSet calls Dir.StartSet.
+func (s *Store) StartSet(executable string) []StartProgram { return s.dir.StartSet(executable) }

@@ -1,0 +1,150 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// HistoryOptions select what PreloadHistory makes resident.
+type HistoryOptions struct {
+	// Budget is the time after which no further programs are begun: those that are under
+	// way are finished, 8 at most. Default: 0, none.
+	Budget time.Duration
+
+	// AnyExecutable includes what other executables asked for. Default: only what was asked
+	// for by executables whose file has this one's name.
+	AnyExecutable bool
+}
+
+// historyWindow is how many programs PreloadHistory begins at a time: they share the
+// driver's threads, and bound what is done after the budget.
+const historyWindow = 8
+
+// PreloadHistory makes resident what earlier starts with Options.History asked for: the
+// programs of most starts first, and of as many those that were asked for earlier, as many
+// as stay resident. Their texts come from the directory; a program whose text is not there
+// is left out, and so is one whose source has a check that its binary has not passed. It is Preload
+// for the rest: progress, results and errors are the same. The end of the budget is no
+// error: the programs that were not begun have no result.
+func (c *Cache) PreloadHistory(ctx context.Context, o HistoryOptions, progress func(PreloadResult)) ([]PreloadResult, error) {
+	began := c.clock.wall()
+	executable := ""
+	if !o.AnyExecutable {
+		executable = executableName()
+	}
+	set := c.store.StartSet(executable)
+	set = set[:min(len(set), c.options.MaxPrograms)]
+	var results []PreloadResult
+	for window := range slices.Chunk(set, historyWindow) {
+		if o.Budget > 0 && c.clock.wall().Sub(began) >= o.Budget {
+			break
+		}
+		done, err := c.Preload(ctx, c.keptSources(window), progress)
+		results = append(results, done...)
+		if err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+// keptSources returns the sources of programs whose text is in the directory.
+func (c *Cache) keptSources(set []binary.StartProgram) (sources []*shader.Source) {
+	for _, p := range set {
+		if p.Checked && !c.hasPassed(p.Key) {
+			continue
+		}
+		src, err := c.store.Source(p.Key)
+		switch {
+		case err == nil:
+			sources = append(sources, src.WithName(p.Name))
+		case !errors.Is(err, binary.ErrNotFound):
+			c.storeFailed("reading a source", err)
+		}
+	}
+	return sources
+}
+
+// hasPassed reports whether the binary of a program is stored and has passed its check: a
+// text has no check, so a program of it would be used unchecked.
+func (c *Cache) hasPassed(key shader.Key) bool {
+	blob, err := c.store.Get(key)
+	return err == nil && c.isChecked(blob)
+}
+
+// executableName returns the name of the executable's file.
+func executableName() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(path)
+}
+
+// history collects what this process asks for.
+type history struct {
+	began time.Time
+
+	mu       sync.Mutex // may be locked while Cache.mu is held
+	seen     map[shader.Key]bool
+	sources  []*shader.Source // in the order in which they were asked for
+	programs []binary.Asked
+}
+
+// maxHistory bounds the programs of a history; the directory keeps as many.
+const maxHistory = 1000
+
+// startHistory begins to record, where that is wanted.
+func (c *Cache) startHistory() {
+	if (c.options.History || defaultHistory()) && c.hasStore() && !c.options.FillOnly && !c.options.InTrial {
+		c.history = &history{began: c.clock.wall(), seen: map[shader.Key]bool{}}
+	}
+}
+
+// defaultHistory reports whether the environment asks for histories.
+func defaultHistory() bool { return os.Getenv("SHADERCACHE_HISTORY") == "1" }
+
+// addHistory records the first request for a program.
+func (c *Cache) addHistory(src *shader.Source) {
+	h := c.history
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.seen[src.Key()] || len(h.programs) >= maxHistory {
+		return
+	}
+	h.seen[src.Key()] = true
+	h.sources = append(h.sources, src)
+	h.programs = append(h.programs, binary.Asked{Key: src.Key(), Name: src.Name(), Millis: float64(c.clock.wall().Sub(h.began)) / 1e6, Checked: src.Check() != nil})
+}
+
+// putHistory stores what was recorded, and the texts.
+func (c *Cache) putHistory() {
+	h := c.history
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.programs) == 0 {
+		return
+	}
+	var errs []error
+	for _, src := range h.sources {
+		errs = append(errs, c.store.PutSource(src))
+	}
+	errs = append(errs, c.store.PutHistory(binary.History{Time: h.began, Executable: executableName(), Programs: h.programs}))
+	if err := errors.Join(errs...); err != nil {
+		c.storeFailed("recording the history", err)
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/shader/manifest"
+)
+
+// historyFlags select programs by what starts asked for.
+type historyFlags struct {
+	fromHistory bool
+	executable  string
+	budget      time.Duration
+}
+
+func (f *historyFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.fromHistory, "from-history", false, "take what starts asked for, the most used first")
+	flags.StringVar(&f.executable, "executable", "", "with --from-history: starts of the program with this file `NAME` only")
+	flags.DurationVar(&f.budget, "budget", 0, "begin no program after this time, as in 2s (default none)")
+}
+
+func (f *historyFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.executable != "" && !f.fromHistory:
+		return errors.New("--executable is for --from-history")
+	case cmd.Flags().Changed("budget") && f.budget <= 0:
+		return errors.New("--budget must be above 0")
+	}
+	return nil
+}
+
+// programs returns the programs of the history, where it is wanted, and of the arguments.
+func (o *options) programs(how preloadFlags, arguments []string) ([]manifest.Program, error) {
+	path, dir, err := o.ReadDirectory()
+	if err != nil && how.fromHistory {
+		return nil, err
+	}
+	reader := how.reader()
+	if dir != nil {
+		dir = o.WithUpstream(dir)
+		reader.Stored = func(key shader.Key) (*shader.Source, error) { return keptSource(dir, key) }
+	}
+	var programs []manifest.Program
+	if how.fromHistory {
+		if programs = historyPrograms(dir, how.executable); len(programs) == 0 {
+			return nil, cli.Hint(fmt.Errorf("%s has no history of such starts", path), "SHADERCACHE_HISTORY=1 ./app")
+		}
+	}
+	return append(programs, reader.ReadAll(arguments)...), nil
+}
+
+// historyPrograms returns what starts asked for, which is in dir; nil is none.
+func historyPrograms(dir *binary.Dir, executable string) (programs []manifest.Program) {
+	if dir == nil {
+		return nil
+	}
+	for _, p := range dir.StartSet(executable) {
+		source, err := keptSource(dir, p.Key)
+		if err == nil {
+			source = source.WithName(p.Name)
+		}
+		programs = append(programs, manifest.Program{Name: p.Name, Source: source, Err: err})
+	}
+	return programs
+}
+
+// keptSource returns a program whose text dir keeps.
+func keptSource(dir *binary.Dir, key shader.Key) (*shader.Source, error) {
+	source, err := dir.Source(key)
+	if errors.Is(err, binary.ErrNotFound) {
+		return nil, cli.Hint(fmt.Errorf("the directory does not keep the text of %s", key.Short()),
+			"name its file, or run the program with SHADERCACHE_HISTORY=1")
+	}
+	return source, err
+}
+
+// withBudget returns a context that ends with the budget, where there is one.
+func (r *preloadResult) withBudget(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.budget <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, r.budget)
+}
+
+// skipBudget returns err, or nil for the end of the budget, which is no failure: programs that
+// were not begun are counted.
+func (r *preloadResult) skipBudget(err error) error {
+	if r.budget <= 0 || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// dropSkipped removes and counts the programs that were not begun within the budget.
+func (r *preloadResult) dropSkipped() {
+	if r.budget <= 0 {
+		return
+	}
+	ended := map[string]bool{}
+	for _, p := range r.Programs {
+		if p.Origin != "" || p.err != nil && !errors.Is(p.err, context.DeadlineExceeded) {
+			ended[p.Key] = true
+		}
+	}
+	all := len(r.Programs)
+	r.Programs = slices.DeleteFunc(r.Programs, func(p preloadLine) bool { return p.source != nil && !ended[p.Key] })
+	r.Skipped = all - len(r.Programs)
+}

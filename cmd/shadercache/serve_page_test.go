@@ -1,0 +1,118 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/shadercache/shadercache/internal/browsertest"
+)
+
+// TestLivePage opens the page of a server in a browser: its figures are those of /status,
+// and follow what a client does.
+func TestLivePage(t *testing.T) {
+	t.Parallel()
+	b := browsertest.Open(t)
+	s := serveProcess(t, nil, "--status", "127.0.0.1:0")
+	page := b.Page(1280, 800)
+	page.Go(s.result.Status + "/")
+	awaitFigure(page, "hits", "0")
+	cmd := selfAs(t, "shadercache", "preload", "--server", s.path, "gemm_small", "conv2d_3x3", "gemm_small")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	broken := filepath.Join(t.TempDir(), "broken.comp")
+	if err := os.WriteFile(broken, []byte("void main() { no; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = selfAs(t, "shadercache", "preload", "--server", s.path, broken).CombinedOutput() // it fails
+	awaitFigure(page, "errors", "1")
+	status := readPageStatus(t, s.result.Status)
+	made := status.Cache.Counters
+	for id, want := range map[string]uint64{"clients": 0, "queue": 0, "errors": status.Counters.Failed,
+		"hits": made.ResidentHits + made.MemoryHits + made.DiskHits, "memory": status.NamedBytes} {
+		awaitFigure(page, id, strconv.FormatUint(want, 10))
+	}
+	var rows int
+	page.Eval(`document.querySelectorAll("#error-rows td.wrong").length`, &rows)
+	if rows != 1 {
+		t.Errorf("the page lists %d failed requests of 1", rows)
+	}
+	for _, width := range []int{1280, 360} {
+		page.Resize(width, 800)
+		for _, dark := range []bool{false, true} {
+			page.Dark(dark)
+			page.WantLegible(fmt.Sprintf("%d pixels, dark %v", width, dark))
+			if dir := os.Getenv("SHADERCACHE_SCREENSHOTS"); dir != "" {
+				page.Screenshot(filepath.Join(dir, fmt.Sprintf("server-%d-dark-%v.png", width, dark)), true)
+			}
+		}
+		page.WantNoScroll()
+	}
+	wantPause(t, page)
+	page.WantNoErrors()
+}
+
+// awaitFigure waits until a figure has a value.
+func awaitFigure(page *browsertest.Page, id, value string) {
+	page.Eval(fmt.Sprintf(`new Promise((resolve, reject) => {
+		const began = Date.now(), figure = document.getElementById(%q)
+		const wait = () => {
+			if (figure.dataset.value === %q) resolve(true)
+			else if (Date.now() - began > 50000) reject(new Error(figure.id + " is " + figure.dataset.value + ", not " + %q))
+			else setTimeout(wait, 20)
+		}
+		wait()
+	})`, id, value, value), nil)
+}
+
+// wantPause pauses the page with the keyboard, and goes on.
+func wantPause(t *testing.T, page *browsertest.Page) {
+	t.Helper()
+	page.Eval(`document.getElementById("pause").focus()`, nil)
+	for _, want := range []string{"paused", "live"} {
+		page.Enter()
+		page.Eval(fmt.Sprintf(`new Promise((resolve, reject) => {
+			const began = Date.now(), state = document.getElementById("state")
+			const wait = () => {
+				if (state.textContent === %q) resolve(true)
+				else if (Date.now() - began > 50000) reject(new Error("the page is " + state.textContent))
+				else setTimeout(wait, 20)
+			}
+			wait()
+		})`, want), nil)
+	}
+}
+
+// pageStatus is what the test reads of /status.
+type pageStatus struct {
+	NamedBytes uint64 `json:"named_bytes"`
+	Counters   struct{ Failed uint64 }
+	Cache      struct {
+		Counters struct {
+			ResidentHits uint64 `json:"resident_hits"`
+			MemoryHits   uint64 `json:"memory_hits"`
+			DiskHits     uint64 `json:"disk_hits"`
+			Compiles     uint64
+		}
+	}
+}
+
+func readPageStatus(t *testing.T, address string) (status pageStatus) {
+	t.Helper()
+	reply, err := http.Get(address + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if err := json.NewDecoder(reply.Body).Decode(&status); err != nil {
+		t.Fatal(err)
+	}
+	return status
+}

@@ -1,0 +1,130 @@
+package top
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Snapshot is the state of a cache directory at one time.
+type Snapshot struct {
+	Time         time.Time `json:"time"`
+	Dir          string    `json:"dir"`
+	Programs     int       `json:"programs"`
+	ProgramBytes int64     `json:"program_bytes"` // of their files
+	DriverBytes  int64     `json:"driver_bytes"`  // of the driver's own cache
+	LimitBytes   int64     `json:"limit_bytes"`   // of the directory, 0: no limit
+
+	Hour      Figures    `json:"hour"`      // of the starts that ended within the latest hour
+	Processes []Process  `json:"processes"` // that have files of the directory open, the latest first
+	Compiled  []Compiled `json:"compiled"`  // programs, the latest first
+	Starts    []Start    `json:"starts"`    // that ended, the latest first
+}
+
+// Figures are what starts did.
+type Figures struct {
+	Starts       uint64  `json:"starts"`
+	Compiles     uint64  `json:"compiles"`
+	DiskHits     uint64  `json:"disk_hits"`
+	ResidentHits uint64  `json:"resident_hits"`
+	DiskRate     float64 `json:"disk_rate"`     // disk_hits of disk_hits and compiles, 0 to 1
+	ResidentRate float64 `json:"resident_rate"` // resident_hits of all requests, 0 to 1
+	MadeMillis   float64 `json:"made_ms"`       // spent compiling, loading and priming
+}
+
+// Process uses the directory.
+type Process struct {
+	PID   int       `json:"pid"`
+	Name  string    `json:"name"`
+	Began time.Time `json:"began"`
+}
+
+// Compiled is a program that was compiled and stored.
+type Compiled struct {
+	Time   time.Time `json:"time"`
+	Name   string    `json:"name"`
+	Driver string    `json:"driver"` // folder in the cache directory
+	Millis float64   `json:"ms"`     // compile, link and machine code; 0: unknown
+	Bytes  int64     `json:"bytes"`  // of its file
+}
+
+// Start is what one process did, or several that were summed up.
+type Start struct {
+	Time    time.Time `json:"time"` // when it ended
+	Driver  string    `json:"driver"`
+	Figures Figures   `json:"figures"`
+}
+
+// shown is how many programs and starts a snapshot has.
+const shown = 20
+
+// Watcher takes snapshots of a directory. It opens each program's file once.
+type Watcher struct {
+	dir      *binary.Dir
+	known    map[string]map[shader.Key]int64 // bytes, by driver
+	compiled []Compiled
+}
+
+// NewWatcher returns a watcher of a directory.
+func NewWatcher(dir *binary.Dir) *Watcher {
+	return &Watcher{dir: dir, known: map[string]map[shader.Key]int64{}}
+}
+
+// Snapshot returns the state now.
+func (w *Watcher) Snapshot(now time.Time) (*Snapshot, error) {
+	s := &Snapshot{Time: now.UTC(), Dir: w.dir.Path(), DriverBytes: drivercache.Bytes(w.dir.DriverDir()),
+		Processes: processes(w.dir.Path()), Compiled: []Compiled{}, Starts: []Start{}}
+	settings, err := w.dir.Settings()
+	if err != nil {
+		return nil, err
+	}
+	s.LimitBytes = settings.WithDefaults().MaxBytes
+	if err := w.dir.EachStore(w.look, func(string) {}); err != nil {
+		return nil, err
+	}
+	for _, programs := range w.known {
+		s.Programs += len(programs)
+		for _, bytes := range programs {
+			s.ProgramBytes += bytes
+		}
+	}
+	s.Compiled = append(s.Compiled, w.compiled[:min(shown, len(w.compiled))]...)
+	all := w.dir.Starts(time.Time{})
+	for _, start := range slices.Backward(all[max(0, len(all)-shown):]) {
+		s.Starts = append(s.Starts, Start{start.Time, start.Driver, newFigures(start.Counters)})
+	}
+	s.Hour = newFigures(binary.SumStarts(w.dir.Starts(now.Add(-time.Hour))))
+	return s, nil
+}
+
+func newFigures(c binary.Counters) Figures {
+	return Figures{Starts: c.Starts, Compiles: c.Compiles, DiskHits: c.DiskHits, ResidentHits: c.ResidentHits,
+		DiskRate: c.DiskRate(), ResidentRate: c.ResidentRate(), MadeMillis: float64(c.CompileNanos+c.LoadNanos) / 1e6}
+}
+
+// look finds what is new in the store of a driver, and what is gone.
+func (w *Watcher) look(driver string, store *binary.Store) error {
+	before, now := w.known[driver], map[shader.Key]int64{}
+	for key := range store.Keys() {
+		bytes, known := before[key]
+		if !known {
+			e, err := store.Describe(key)
+			if err != nil {
+				continue // it is gone again, or damaged
+			}
+			bytes = e.Bytes
+			w.compiled = append(w.compiled, Compiled{e.Created, e.Name, driver, float64(e.CompileNanos) / 1e6, e.Bytes})
+		}
+		now[key] = bytes
+	}
+	w.known[driver] = now
+	slices.SortStableFunc(w.compiled, func(a, b Compiled) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Name, b.Name))
+	})
+	w.compiled = w.compiled[:min(shown, len(w.compiled))]
+	return nil
+}
