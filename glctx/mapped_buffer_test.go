@@ -155,7 +155,7 @@ void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex];
 					t.Errorf("%+v to %+v: word %d is %d, not %d", from, to, n, w, want)
 				}
 			}
-			return nil
+			return gl.Err()
 		})
 		if err != nil {
 			t.Errorf("%+v to %+v: %v", from, to, err)
