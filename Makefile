@@ -2,12 +2,21 @@
 # packages without a window need neither libGL nor X11.
 GO       ?= go
 TAGS     := -tags egl
+# What builds without cgo. With it, none of these has a package with cgo below it, so that
+# the code that was tested is the same: TestPurePackagesHaveNoCgoBelowThem.
 PURE     := ./shader/... ./drivercache/... ./binary/... ./cache ./internal/osfile
 BINARY   := bin/shadercache
 # Without -noreset the X server restarts when its last client ends, and a client that
 # connects meanwhile fails.
 XVFB     := xvfb-run -a -s '-screen 0 1280x1024x24 -noreset'
 DEMO     := bin/demo
+# A program with the race detector sleeps for a second before it ends: 80 test binaries
+# would. Tests wait for disks and for processes that they start, so that as many packages at
+# a time as there are CPUs leave some of them idle.
+RACE     := GORACE=atexit_sleep_ms=0
+AT_ONCE  := -p $$(($$(nproc) + 1))
+# Tests that the race detector leaves out.
+UNRACED  := 'DoesNotAllocate|OtherSystems|FindsErrors'
 FUZZTIME ?= 20s
 FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/crashlog \
 	./drivercache/nvidia ./bundle ./glctx ./conv2d ./conv2d/imaging ./resident ./demo/interpreter \
@@ -39,8 +48,9 @@ cache-dir:
 
 test: ## vet and test everything with the race detector and a real GL driver
 	@scripts/deps test
-	SHADERCACHE_REQUIRE_GL=1 $(XVFB) $(GO) test $(TAGS) -race -vet=all -timeout 30m ./...
-	CGO_ENABLED=0 $(GO) test -short -vet=off $(PURE) ./internal/portable
+	SHADERCACHE_REQUIRE_GL=1 $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) -race -vet=all -timeout 30m ./...
+	CGO_ENABLED=0 $(GO) build $(PURE)
+	CGO_ENABLED=0 $(GO) test -vet=off -run $(UNRACED) ./cache ./internal/portable
 
 test-mesa25: ## the tests that depend on the driver, with Mesa 25.0 in a root folder of Debian 13
 	scripts/mesa25 test
@@ -72,9 +82,11 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./cache -run 'ManyProcesses|GetWaitsForNoLock'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed|Bombs|PowerCut'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./drivercache/nvidia -run 'PowerCut'
-	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run 'ManyPrograms|FaultModes|KilledClients'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run 'ManyPrograms|FaultModes|KilledClients|StoppedSoaks'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./clients -run 'Flipped'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./recorder -run ManyThreads
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d/imaging -run SampleIsTheScene
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d -run 'TestImplicit'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./server -run 'Damaged|ComeAndGo|Plans|Networks'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v . -run 'KilledStarts'

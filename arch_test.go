@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -134,6 +135,32 @@ func TestCgoStaysBehindItsFence(t *testing.T) {
 			if imported == "C" || imported == "unsafe" || strings.HasPrefix(imported, "github.com/go-gl/") {
 				t.Errorf("%s imports %s: only glctx may", f.path(), imported)
 			}
+		}
+	}
+}
+
+// make test builds these packages without cgo, and does not test them again: what they
+// compile to is the same.
+func TestPurePackagesHaveNoCgoBelowThem(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pure, _ := strings.Cut(string(makefile), "\nPURE ")
+	pure, _, _ = strings.Cut(strings.TrimLeft(pure, " :="), "\n")
+	list := exec.Command("go", append([]string{"list", "-tags", "egl", "-deps"}, strings.Fields(pure)...)...)
+	list.Env = append(os.Environ(), "CGO_ENABLED=1")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v", pure, err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, module+"/binary") {
+		t.Fatalf("go list -deps %s: %q", pure, deps)
+	}
+	for _, cgo := range []string{"runtime/cgo", "net", "os/user"} {
+		if slices.Contains(deps, cgo) {
+			t.Errorf("%s links %s", pure, cgo)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/server/client"
@@ -27,7 +26,7 @@ type servedDevice struct {
 // servedKinds are the errors of a server and its client.
 var servedKinds = []errorKind{
 	{client.ErrNoServer, ErrNoServer}, {client.ErrClosed, ErrClosed}, {client.ErrReleased, ErrReleased},
-	{client.ErrServerGone, ErrLost}, {client.ErrLost, ErrLost}, {client.ErrDraining, ErrLost},
+	{client.ErrNoAnswer, ErrLost}, {client.ErrServerGone, ErrLost}, {client.ErrLost, ErrLost}, {client.ErrDraining, ErrLost},
 	{client.ErrNotFound, ErrNotFound}, {client.ErrExists, ErrExists}, {client.ErrConflict, ErrConflict},
 	{client.ErrQuota, ErrQuota}, {client.ErrOutOfMemory, shader.ErrOutOfMemory},
 	{client.ErrCancelled, context.Canceled}, {client.ErrInvalid, ErrInvalid},
@@ -74,37 +73,38 @@ func (d *servedDevice) Stats(ctx context.Context) (Stats, error) {
 }
 
 func (d *servedDevice) Preload(ctx context.Context, sources []*shader.Source, progress func(cache.PreloadResult)) ([]cache.PreloadResult, error) {
-	results := make([]cache.PreloadResult, len(sources))
-	var ended error // why sources are not reached
+	results, tried := make([]cache.PreloadResult, len(sources)), make([]bool, len(sources))
 	for i, source := range sources {
-		r := &results[i]
-		r.Name, r.Key, r.Err = source.Name(), source.Key(), ended
-		if ended == nil {
-			d.preload(ctx, source, r)
+		results[i].Name, results[i].Key = source.Name(), source.Key()
+	}
+	report := func(i int) {
+		if tried[i] = true; progress != nil {
+			progress(results[i])
 		}
-		if r.Err != nil && (ctx.Err() != nil || d.client.Err() != nil) {
-			ended = r.Err
-		}
-		if progress != nil {
-			progress(*r)
+	}
+	ended := servedError(d.client.Preload(ctx, sources, func(done client.Preloaded) {
+		addPreloaded(&results[done.Index], done)
+		report(done.Index)
+	}))
+	for i := range results {
+		if !tried[i] {
+			results[i].Err = ended
+			report(i)
 		}
 	}
 	return results, ended
 }
 
-// preload makes one program resident.
-func (d *servedDevice) preload(ctx context.Context, source *shader.Source, r *cache.PreloadResult) {
-	start := time.Now()
-	p, err := d.Get(ctx, source)
-	if r.Err = err; err != nil {
+// addPreloaded adds what the server did to the result of one program.
+func addPreloaded(r *cache.PreloadResult, done client.Preloaded) {
+	if r.Err = servedError(done.Err); r.Err != nil {
 		return
 	}
-	defer p.Release()
-	switch r.Origin = p.Origin(); r.Origin {
+	switch r.Origin = cache.ParseOrigin(done.Program.Origin()); r.Origin {
 	case cache.Compiled:
-		r.CompileNanos = int64(time.Since(start))
+		r.CompileNanos = int64(done.Took)
 	case cache.Disk, cache.Memory:
-		r.LoadNanos = int64(time.Since(start))
+		r.LoadNanos = int64(done.Took)
 	}
 }
 

@@ -124,7 +124,7 @@ func (w *soakWorker) run() error {
 		}
 		if w.steady && time.Since(printed) > 200*time.Millisecond {
 			printed = time.Now()
-			fmt.Println(soakSize())
+			fmt.Println(w.size())
 		}
 	}
 }
@@ -206,8 +206,9 @@ func (w *soakWorker) compute(n int) error {
 	return nil
 }
 
-// soakSize returns what the process holds: KiB of memory, descriptors, goroutines.
-func soakSize() string {
+// size returns what the process holds: KiB of memory, descriptors, goroutines, buffers,
+// fences and program handles.
+func (w *soakWorker) size() string {
 	runtime.GC()
 	status, _ := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(status))
@@ -216,13 +217,14 @@ func soakSize() string {
 		pages, _ = strconv.Atoi(fields[1])
 	}
 	descriptors, _ := os.ReadDir("/proc/self/fd")
-	return fmt.Sprintln("size", pages*os.Getpagesize()>>10, len(descriptors), runtime.NumGoroutine())
+	n := w.gpu.Context.Counters()
+	return fmt.Sprintln("size", pages*os.Getpagesize()>>10, len(descriptors), runtime.NumGoroutine(), n.Buffers, n.Fences, w.gpu.Cache.Stats().InUse)
 }
 
 func TestSoak(t *testing.T) {
 	gltest.Open(t) // skips or fails where there is no driver
 	volume, bounded := soakDir(t)
-	s := &soak{t: t, dir: filepath.Join(volume, "cache"), random: rand.New(rand.NewPCG(11, 13))}
+	s := &soak{t: t, dir: filepath.Join(volume, "cache"), random: rand.New(rand.NewPCG(11, 13)), heard: time.Now()}
 	for i := range soakWorkers {
 		s.start(i)
 	}
@@ -239,6 +241,7 @@ func TestSoak(t *testing.T) {
 			s.start(i)
 			kills++
 		}
+		s.checkStall()
 	}
 	for _, w := range s.workers {
 		s.stop(w)
@@ -290,7 +293,24 @@ type soak struct {
 	workers [soakWorkers]*soakProcess
 
 	mu    sync.Mutex
-	sizes [][3]int
+	sizes [][6]int
+	heard time.Time // of the last size
+}
+
+// soakStall is how long the steady process may print no size: many times what it takes on
+// a busy machine.
+const soakStall = time.Minute
+
+// checkStall fails where the steady process is stuck, and has it print what its goroutines
+// do.
+func (s *soak) checkStall() {
+	s.mu.Lock()
+	silent := time.Since(s.heard)
+	s.mu.Unlock()
+	if silent > soakStall {
+		s.t.Errorf("stall: the process that is not killed has printed no size for %v", silent.Round(time.Second))
+		_ = s.workers[0].command.Process.Signal(syscall.SIGQUIT)
+	}
 }
 
 type soakProcess struct {
@@ -328,10 +348,10 @@ func (s *soak) start(i int) {
 }
 
 func (s *soak) read(line string) {
-	var size [3]int
-	if _, err := fmt.Sscanf(line, "size %d %d %d", &size[0], &size[1], &size[2]); err == nil {
+	var size [6]int
+	if _, err := fmt.Sscanf(line, "size %d %d %d %d %d %d", &size[0], &size[1], &size[2], &size[3], &size[4], &size[5]); err == nil {
 		s.mu.Lock()
-		s.sizes = append(s.sizes, size)
+		s.sizes, s.heard = append(s.sizes, size), time.Now()
 		s.mu.Unlock()
 	} else if line != "" {
 		s.t.Error(line)
@@ -367,7 +387,7 @@ func (s *soak) checkSizes() {
 	if quarter < 10 {
 		return // too short to tell
 	}
-	median := func(sizes [][3]int, what int) int {
+	median := func(sizes [][6]int, what int) int {
 		var values []int
 		for _, size := range sizes {
 			values = append(values, size[what])
@@ -375,7 +395,7 @@ func (s *soak) checkSizes() {
 		slices.Sort(values)
 		return values[len(values)/2]
 	}
-	for what, unit := range []string{"KiB of memory", "descriptors", "goroutines"} {
+	for what, unit := range []string{"KiB of memory", "descriptors", "goroutines", "buffers", "fences", "program handles"} {
 		early, late := median(s.sizes[quarter:2*quarter], what), median(s.sizes[3*quarter:], what)
 		s.t.Logf("%d %s early, %d late", early, unit, late)
 		slack := 2

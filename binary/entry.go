@@ -22,6 +22,11 @@ type Entry struct {
 	CompileNanos int64      `json:"compile_ns"` // time to a primed program without the cache; 0 = unknown
 	LoadNanos    int64      `json:"load_ns"`    // time to a primed program from the blob; 0 = unknown
 
+	// Of the latest process that ran it; 0 = unknown.
+	GPUNanos         int64   `json:"gpu_ns,omitempty"`          // the GPU's time for a dispatch
+	GFLOPS           float64 `json:"gflops,omitempty"`          // in that dispatch, where the application gave its operations
+	FirstResultNanos int64   `json:"first_result_ns,omitempty"` // time to get the program and to finish its first dispatch
+
 	// DriverEntries are the names of the entries of the driver's own cache that the
 	// program uses, separated by spaces; "" = unknown.
 	DriverEntries string `json:"driver_entries,omitempty"`
@@ -52,6 +57,10 @@ type Use struct {
 	CompileNanos int64  // time to a primed program without the cache; 0 = unknown
 	LoadNanos    int64  // time to a primed program from the blob; 0 = unknown
 
+	GPUNanos         int64   // the GPU's time for a dispatch, the fastest; 0 = unknown
+	GFLOPS           float64 // in that dispatch; 0 = unknown
+	FirstResultNanos int64   // time to get the program and to finish its first dispatch; 0 = unknown
+
 	// DriverEntries are the entries of the driver's own cache that the program uses; nil
 	// = unknown.
 	DriverEntries []string
@@ -75,6 +84,12 @@ func (e *Entry) apply(u Use) bool {
 	}
 	if u.LoadNanos != 0 {
 		e.LoadNanos = u.LoadNanos
+	}
+	if u.GPUNanos != 0 {
+		e.GPUNanos, e.GFLOPS = u.GPUNanos, u.GFLOPS
+	}
+	if u.FirstResultNanos != 0 {
+		e.FirstResultNanos = u.FirstResultNanos
 	}
 	if len(u.DriverEntries) > 0 {
 		e.DriverEntries = strings.Join(slices.Sorted(slices.Values(u.DriverEntries)), " ")

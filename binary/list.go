@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -72,15 +73,15 @@ type packedEntries struct {
 //
 //	32 bytes  key
 //	varint    length of the name, then the name
-//	varints   bytes, raw bytes, created, last use, hits, compile, load
+//	varints   bytes, raw bytes, created, last use, hits, compile, load, GPU, GFLOPS, first result
 //
-// Times are nanoseconds since 1970, 0 for none.
+// Times are nanoseconds since 1970, 0 for none, and GFLOPS is the bits of the number.
 type packedEntry []byte
 
 const (
 	packedPage = 64 << 10
 	// maxPacked is the size of the largest packed entry.
-	maxPacked = len(shader.Key{}) + MaxNameBytes + 8*binary.MaxVarintLen64
+	maxPacked = len(shader.Key{}) + MaxNameBytes + 11*binary.MaxVarintLen64
 )
 
 // pack adds an entry.
@@ -93,7 +94,8 @@ func (p *packedEntries) pack(e *Entry) {
 	b = binary.AppendUvarint(b, uint64(len(name)))
 	b = append(b, name...)
 	for _, n := range []int64{e.Bytes, e.RawBytes, packedTime(e.Created), packedTime(e.LastUse),
-		int64(e.Hits), e.CompileNanos, e.LoadNanos} {
+		int64(e.Hits), e.CompileNanos, e.LoadNanos,
+		e.GPUNanos, int64(math.Float64bits(e.GFLOPS)), e.FirstResultNanos} {
 		b = binary.AppendVarint(b, n)
 	}
 	p.page = p.page[len(b):]
@@ -126,6 +128,7 @@ func (p packedEntry) unpack() Entry {
 		Key: shader.Key(p[:len(shader.Key{})]), Name: string(name),
 		Bytes: next(), RawBytes: next(), Created: unpackedTime(next()), LastUse: unpackedTime(next()),
 		Hits: uint64(next()), CompileNanos: next(), LoadNanos: next(),
+		GPUNanos: next(), GFLOPS: math.Float64frombits(uint64(next())), FirstResultNanos: next(),
 	}
 }
 

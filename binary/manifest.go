@@ -46,6 +46,11 @@ type manifestProgram struct {
 	LoadMillis    float64    `json:"load_ms"`    // 0 = unknown
 	LastUse       time.Time  `json:"last_use"`
 	Hits          uint64     `json:"hits"`
+
+	// Left out where they are not known.
+	GPUMillis         float64 `json:"gpu_ms,omitempty"`
+	GFLOPS            float64 `json:"gflops,omitempty"`
+	FirstResultMillis float64 `json:"first_result_ms,omitempty"`
 }
 
 func (s *Store) manifestPath() string { return filepath.Join(s.path, manifestName) }
@@ -126,6 +131,10 @@ func (s *Store) manifestProgram(e Entry) manifestProgram {
 		LoadMillis:    millis(e.LoadNanos),
 		LastUse:       e.LastUse,
 		Hits:          e.Hits,
+
+		GPUMillis:         millis(e.GPUNanos),
+		GFLOPS:            e.GFLOPS,
+		FirstResultMillis: millis(e.FirstResultNanos),
 	}
 }
 

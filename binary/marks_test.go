@@ -105,6 +105,24 @@ func TestProcessEndsInTheDriver(t *testing.T) {
 	}
 }
 
+// A program that was read back during its first job has one note, that of the job: it says
+// the same each time, and the read is no other program that takes the evidence away.
+func TestOneProgramInSeveralActions(t *testing.T) {
+	for range 8 { // maps have another order each time
+		s := openTestStore(t, openTestDir(t), testFingerprint)
+		s.dir.now = time.Now
+		cmd := childCommand(t, "mark", s.dir.path, "read:1", "dispatch:1")
+		if err := cmd.Run(); err == nil {
+			t.Fatal("the child did not end by a signal")
+		}
+		must(t, s.RecordCrash(cmd.Process.Pid, segmentationFault))
+		found := recovered(t, s).Found
+		if len(found) != 1 || found[0].Action != ActionDispatch || found[0].Signal != segmentationFault || !found[0].Suspect {
+			t.Fatalf("%+v", found)
+		}
+	}
+}
+
 func TestClearMarksLeavesNoMark(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)

@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,17 +103,7 @@ func (s *Store) Prune(o PruneOptions) (PruneReport, error) {
 // limit of 0 is that of [Dir.Settings], else the default; a negative one is none. The file last_trim holds
 // the time of the last trim; a time in the future is ignored.
 func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
-	stored, _ := d.Settings() // config and doctor report the error
-	stored = stored.WithDefaults()
-	if o.MaxBytes == 0 {
-		o.MaxBytes = stored.MaxBytes
-	}
-	if o.MaxFiles == 0 {
-		o.MaxFiles = stored.MaxFiles
-	}
-	if o.MaxAge == 0 {
-		o.MaxAge = stored.MaxAge
-	}
+	o = d.withLimits(o)
 	if o.MaxBytes <= 0 && o.MaxFiles <= 0 && o.MaxAge <= 0 {
 		return PruneReport{}, false, nil
 	}
@@ -134,6 +125,15 @@ func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 	}
 	report, err := d.Prune(o)
 	return report, true, err
+}
+
+// withLimits returns o with the limits that are stored, else the defaults, where it has none.
+func (d *Dir) withLimits(o PruneOptions) PruneOptions {
+	stored, _ := d.Settings() // config and doctor report the error
+	stored = stored.WithDefaults()
+	o.MaxBytes, o.MaxFiles = cmp.Or(o.MaxBytes, stored.MaxBytes), cmp.Or(o.MaxFiles, stored.MaxFiles)
+	o.MaxAge = cmp.Or(o.MaxAge, stored.MaxAge)
+	return o
 }
 
 // Trim calls Dir.Trim: limits apply to the whole directory.

@@ -31,6 +31,9 @@ import (
 //	one run           of a driver's signal, or for     refused
 //	                  the second time
 //
+// One program in several actions counts as in the last of read, load, compile, first job
+// and run.
+//
 // A driver's signal is SIGSEGV, SIGABRT, SIGFPE, SIGILL or SIGTRAP, which the process
 // recorded itself (SetCrashOutput) or its parent (RecordCrash). A mark alone is no
 // evidence: processes are killed more often than drivers crash. It makes a suspect, which
@@ -119,6 +122,9 @@ type Recovery struct {
 func (s *Store) Recover() (Recovery, error) {
 	var r Recovery
 	err := crashlog.Recover(s.inFlightPath(), s.dir.now(), func(left crashlog.Remains) error {
+		if left.Crash != "" {
+			left.Marks = onePerProgram(left.Marks)
+		}
 		for m, name := range left.Marks {
 			if m.Action == crashlog.Dispatch && left.Crash == "" {
 				r.Unrecorded = true
@@ -138,6 +144,25 @@ func (s *Store) Recover() (Recovery, error) {
 		return r, fmt.Errorf("binary: recover: %w", err)
 	}
 	return r, nil
+}
+
+// actionsByEvidence are the actions with a mark, what a crash says most about last: a program
+// may be read back while its first job runs.
+var actionsByEvidence = []string{crashlog.Open, crashlog.Read, crashlog.Load, crashlog.Compile, crashlog.Dispatch, crashlog.Run}
+
+// onePerProgram returns one mark of each program, which has one note: that of the action
+// about which a crash says most.
+func onePerProgram(marks map[crashlog.Mark]string) map[crashlog.Mark]string {
+	most := map[shader.Key]int{}
+	for m := range marks {
+		most[m.Key] = max(most[m.Key], slices.Index(actionsByEvidence, m.Action))
+	}
+	one := map[crashlog.Mark]string{}
+	for key, action := range most {
+		m := crashlog.Mark{Action: actionsByEvidence[action], Key: key}
+		one[m] = marks[m]
+	}
+	return one
 }
 
 // classify returns the consequence of a mark that a process left, perhaps with others.

@@ -113,7 +113,11 @@ func New(dev Device, o Options) (*Cache, error) {
 	}
 	c.stopWatching = func() {}
 	if c.hasStore() {
-		c.stopWatching = dev.WatchFirstDispatch(c.watchFirstDispatch)
+		stopFirst, stopTimes := dev.WatchFirstDispatch(c.watchFirstDispatch), dev.WatchTimes(c.addTime)
+		c.stopWatching = func() {
+			stopFirst()
+			stopTimes()
+		}
 	}
 	if o.RecordCrashes {
 		c.recordCrashes()

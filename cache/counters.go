@@ -155,6 +155,12 @@ func (p *pendingCounters) addUse(use binary.Use) {
 	if use.LoadNanos != 0 {
 		old.LoadNanos = use.LoadNanos
 	}
+	if use.GPUNanos != 0 {
+		old.GPUNanos, old.GFLOPS = use.GPUNanos, use.GFLOPS
+	}
+	if use.FirstResultNanos != 0 {
+		old.FirstResultNanos = use.FirstResultNanos
+	}
 	if use.DriverEntries != nil {
 		old.DriverEntries = use.DriverEntries
 	}

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
@@ -61,6 +62,11 @@ type Device interface {
 	// has finished. stop ends it.
 	WatchFirstDispatch(watch func(program uint32) (done func())) (stop func())
 
+	// WatchTimes calls watch with the device's time for the first dispatches of each
+	// program that it made, on its thread, where it can measure that, and with the
+	// number of their operations, 0 where it is not known. stop ends it.
+	WatchTimes(watch func(program uint32, gpu time.Duration, operations float64)) (stop func())
+
 	// SettleDriverCache waits until the driver has written its own cache, at most
 	// seconds: then shader.Program.MachineCode is complete. It does not need the
 	// device's thread.
@@ -91,6 +97,9 @@ func (NopDevice) SetCrashOutput(*os.File) error { return nil }
 
 // WatchFirstDispatch does nothing.
 func (NopDevice) WatchFirstDispatch(func(uint32) func()) (stop func()) { return func() {} }
+
+// WatchTimes does nothing.
+func (NopDevice) WatchTimes(func(uint32, time.Duration, float64)) (stop func()) { return func() {} }
 
 // SettleDriverCache does nothing.
 func (NopDevice) SettleDriverCache() {}

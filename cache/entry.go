@@ -46,8 +46,9 @@ type entry struct {
 	unchecked   *binary.Blob // what the program was loaded from, if CheckTogether is to check it
 	recheck     bool         // it was compiled, because its blob gave a wrong answer, and CheckTogether is to check it
 	evicted     bool
-	storeOnly   bool   // made for the store and never resident
-	placed      int64  // last use as of the last residency.updateOrder
+	storeOnly   bool  // made for the store and never resident
+	placed      int64 // last use as of the last residency.updateOrder
+	performance performance
 	countedHits uint64 // hits as of the last pendingCounters.collect
 	countedUse  int64  // last use as of the same
 }
@@ -183,7 +184,7 @@ func (e *entry) drop(dev Device) {
 	}
 }
 
-// use returns what the store records about the program.
+// use returns what the store records about the program. The caller holds Cache.mu.
 func (e *entry) use() binary.Use {
 	return binary.Use{
 		Key:          e.key,
@@ -191,5 +192,9 @@ func (e *entry) use() binary.Use {
 		LastUse:      e.lastUseTime(),
 		CompileNanos: e.compileNanos,
 		LoadNanos:    e.loadNanos,
+
+		GPUNanos:         e.performance.gpuNanos,
+		GFLOPS:           e.performance.gflops(),
+		FirstResultNanos: e.performance.firstResultNanos,
 	}
 }

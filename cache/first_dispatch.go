@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
@@ -19,7 +20,9 @@ func (c *Cache) watchFirstDispatch(program uint32) (done func()) {
 	}
 	marks := c.guard.marks()
 	marks.Mark(binary.ActionDispatch, e.key, e.name)
+	began := time.Now()
 	return func() {
+		c.addFirstResult(program, began)
 		marks.Unmark(binary.ActionDispatch, e.key)
 		c.guard.clearUndispatched(e.key)
 	}

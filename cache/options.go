@@ -97,6 +97,7 @@ type Options struct {
 	// nothing may happen before a process compiles what another one is compiling, as when
 	// that one is stopped; it does not wait for more than a compile otherwise. Programs
 	// are compiled one at a time then, where a driver may compile several side by side.
+	// It pays with Mesa, whose machine code is shared too; with NVIDIA's driver it does not.
 	// Some seconds are a good choice. It needs SaveBehind, locks of the file system, and
 	// Linux.
 	// Default: 0, each process compiles what it does not find.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -34,5 +35,5 @@ func Builtin(name string) (*shader.Source, error) {
 		return nil, fmt.Errorf("conv2d: there is no built-in program %q (there are %s)",
 			name, strings.Join(BuiltinNames(), ", "))
 	}
-	return build(), nil
+	return build().WithCheck(kernelset.CheckLater), nil // the plan that uses it checks it
 }

@@ -106,10 +106,10 @@ func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 			return nil, ErrNoWeights
 		}
 		o.Weights, o.Bias = w.weights, w.bias
-		return p.dispatches(p.sequence.Steps, o, w.packed), nil
+		return p.steps(o, w.packed), nil
 	}
 	if len(p.sequence.Prepare) == 0 {
-		return p.dispatches(p.sequence.Steps, o, nil), nil
+		return p.steps(o, nil), nil
 	}
 	if p.mu.packed == nil {
 		packed, err := p.newMemory(p.sequence.PackedLen)
@@ -118,7 +118,17 @@ func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 		}
 		p.mu.packed = packed
 	}
-	return append(p.dispatches(p.sequence.Prepare, o, p.mu.packed), p.dispatches(p.sequence.Steps, o, p.mu.packed)...), nil
+	return append(p.dispatches(p.sequence.Prepare, o, p.mu.packed), p.steps(o, p.mu.packed)...), nil
+}
+
+// steps returns the dispatches of one run after its preparation. One that does all of it
+// performs the operations of the problem; of several, the share of each is not known.
+func (p *Plan) steps(o Operands, packed *executor.Memory) []executor.Dispatch {
+	list := p.dispatches(p.sequence.Steps, o, packed)
+	if len(list) == 1 {
+		list[0].Operations = float64(p.flops)
+	}
+	return list
 }
 
 // dispatches returns steps with their programs and memory.

@@ -114,6 +114,9 @@ func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in kernel.Ten
 	} else {
 		submit(t, e, job)
 		checkOutput(t, name+", Job", out, want, p.Tolerance())
+		if len(job.Then) == 0 && job.Operations != float64(p.Shape().FLOPs()) {
+			t.Errorf("%s: a job of one dispatch has %g operations, not %d", name, job.Operations, p.Shape().FLOPs())
+		}
 	}
 
 	device, out := deviceCopy(t, e, output()), poisoned(p.output)

@@ -20,7 +20,7 @@ func openDevices(t *testing.T, n int) *devices.Group {
 	t.Helper()
 	gltest.Open(t)
 	g, err := devices.Open(devices.Options{Device: shadercache.Options{
-		Devices: slices.Repeat([]string{"0"}, n), NoTrials: true, Context: glctx.Options{DriverCacheOff: true},
+		Devices: gltest.Devices(n), NoTrials: true, Context: glctx.Options{DriverCacheOff: true},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/devices"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
 // relay adds a number to what came in, and gives it to all: words of a link lie together.
@@ -104,9 +106,41 @@ func checkExchange(t *testing.T, g *devices.Group, p shadercache.Program, none *
 // What kernels read from In is what Swap brought, and a message around a ring passes every
 // member.
 func TestAMessageGoesAroundARing(t *testing.T) {
-	ctx := context.Background()
-	const n = 3
-	g := openGroup(t, n, devices.Options{})
+	t.Run("in place", func(t *testing.T) { passAround(t, openGroup(t, ringSize, devices.Options{})) })
+	t.Run("copied", func(t *testing.T) { passAround(t, openPlain(t, ringSize)) })
+}
+
+const ringSize = 3
+
+// plainDevice hides what only devices of this process have, as those of a server do.
+type plainDevice struct{ shadercache.Device }
+
+// openPlain opens a group of devices that have no mapped memory.
+func openPlain(t *testing.T, n int) *devices.Group {
+	t.Helper()
+	gltest.Open(t)
+	var members []shadercache.Device
+	for _, name := range gltest.Devices(n) {
+		gpu, err := shadercache.Open(shadercache.Options{Device: name, NoTrials: true, Context: glctx.Options{DriverCacheOff: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		members = append(members, plainDevice{gpu.AsDevice()})
+	}
+	g, err := devices.New(devices.Options{}, members...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+func passAround(t *testing.T, g *devices.Group) {
+	ctx, n := context.Background(), g.Len()
 	p, err := g.Get(ctx, sourceOf(t, "relay", relay))
 	if err != nil {
 		t.Fatal(err)

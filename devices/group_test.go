@@ -25,7 +25,7 @@ import (
 func openGroup(t testing.TB, n int, o devices.Options) *devices.Group {
 	t.Helper()
 	gltest.Open(t) // skips or fails without a driver
-	o.Device.Devices = slices.Repeat([]string{"0"}, n)
+	o.Device.Devices = gltest.Devices(n)
 	o.Device.Executor = executor.Options{SlotBytes: 64 << 10, Depth: 3}
 	o.Device.NoTrials = true
 	o.Device.Context.DriverCacheOff = true // as gltest.Open set it

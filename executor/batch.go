@@ -86,14 +86,15 @@ type output struct {
 
 // command is one dispatch.
 type command struct {
-	program  uint32
-	groups   [3]uint32
-	indirect *Memory // holds the group counts at offset; nil: groups
-	offset   int
-	chained  bool      // reads what the command before it has written
-	size     [3]uint32 // of a work group, with local_size_variable
-	barriers uint32    // kinds that the recorder has to use from now on
-	job      int
+	program    uint32
+	groups     [3]uint32
+	indirect   *Memory // holds the group counts at offset; nil: groups
+	offset     int
+	chained    bool      // reads what the command before it has written
+	size       [3]uint32 // of a work group, with local_size_variable
+	operations float64   // Dispatch.Operations
+	barriers   uint32    // kinds that the recorder has to use from now on
+	job        int
 
 	// Ends of this command's ranges in the lists of the batch.
 	binds, values, images, textures int

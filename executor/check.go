@@ -120,7 +120,7 @@ func (e *Executor) checkDispatch(job *Job, i int, l *layout) error {
 		}
 	}
 	c := command{
-		groups: d.Groups, size: d.GroupSize, chained: i > 0,
+		groups: d.Groups, size: d.GroupSize, chained: i > 0, operations: d.Operations,
 		binds: len(l.binds), values: len(l.values), images: len(l.images), textures: len(l.textures),
 	}
 	c.barriers = l.barriersOf(job, &c)

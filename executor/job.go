@@ -50,6 +50,10 @@ type Dispatch struct {
 	ParamsBinding uint32
 	Blocks        []Block
 
+	// Operations is how many arithmetic operations the dispatch performs, for the
+	// GFLOP/s that "shadercache list" shows of its program. Default: 0, not known.
+	Operations float64
+
 	Images   []Image   // of image uniforms
 	Textures []Sampled // of sampler uniforms
 }

@@ -145,6 +145,7 @@ func (r *recorder) command(gl *glctx.GL, b *batch, c, last *command) error {
 }
 
 func (r *recorder) dispatch(gl *glctx.GL, c *command) {
+	gl.SetOperations(c.operations)
 	switch {
 	case c.indirect != nil:
 		c.indirect.readAt = r.barrier

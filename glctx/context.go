@@ -46,7 +46,8 @@ type Options struct {
 	// must be the default for Adopt and for windows. Default: the driver's.
 	Priority Priority
 
-	replay bool // the context is for a Replayer
+	replay       bool // the context is for a Replayer
+	timeSoftware bool // WatchTimes measures on software drivers too; for tests
 
 	// Debug requests a debug context and checks for errors after every GL call.
 	// Debug contexts are slower and have a different fingerprint.

@@ -7,3 +7,9 @@ var (
 	OwnContext   = ownContext
 	OwnContextOf = ownContextOf
 )
+
+// TimeSoftware returns options of a context that measures on software drivers too.
+func TimeSoftware(o Options) Options {
+	o.timeSoftware = true
+	return o
+}

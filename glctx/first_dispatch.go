@@ -1,23 +1,31 @@
 package glctx
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // firstDispatches follows each program from its first dispatch until the GPU has finished
 // it: a driver may crash in work that it leaves until then.
 //
-//	fresh     compiled or loaded, and not dispatched
+//	fresh     compiled or loaded, and dispatched less than measuredDispatches times
 //	begun     dispatched; no fence follows yet
 //	fenced    a fence follows
 //
-// All but watchers belongs to the GL thread.
+// The GPU's time is measured for the first of them: see WatchTimes. All but watchers and
+// timers belongs to the GL thread.
 type firstDispatches struct {
 	mu       sync.Mutex
 	watchers []*func(program uint32) (done func())
 
-	current uint32 // as of UseProgram
-	fresh   map[uint32]struct{}
-	begun   []func()
-	fenced  map[Fence][]func()
+	timers []*func(program uint32, gpu time.Duration, operations float64) // guarded by mu
+
+	current    uint32         // as of UseProgram
+	fresh      map[uint32]int // how often each was dispatched
+	operations float64        // of the next dispatch; 0 = unknown
+	end        Query          // to be written after the dispatch
+	begun      []func()
+	fenced     map[Fence][]func()
 }
 
 // WatchFirstDispatch calls watch on the GL thread before the first dispatch of each program
@@ -44,24 +52,32 @@ func (c *Context) WatchFirstDispatch(watch func(program uint32) (done func())) (
 // add makes a program fresh.
 func (f *firstDispatches) add(program uint32) {
 	if f.fresh == nil {
-		f.fresh = map[uint32]struct{}{}
+		f.fresh = map[uint32]int{}
 	}
-	f.fresh[program] = struct{}{}
+	f.fresh[program] = 0
 }
 
 // begin is called before each dispatch while there are fresh programs.
-func (f *firstDispatches) begin() {
-	if _, fresh := f.fresh[f.current]; !fresh {
+func (f *firstDispatches) begin(gl *GL) {
+	before, fresh := f.fresh[f.current]
+	if !fresh {
 		return
 	}
-	delete(f.fresh, f.current)
 	f.mu.Lock()
-	watchers := f.watchers
+	watchers, timers := f.watchers, f.timers
 	f.mu.Unlock()
-	for _, watch := range watchers {
-		if done := (*watch)(f.current); done != nil {
-			f.begun = append(f.begun, done)
+	if f.fresh[f.current]++; before+1 >= measuredDispatches || len(timers) == 0 {
+		delete(f.fresh, f.current)
+	}
+	if before == 0 {
+		for _, watch := range watchers {
+			if done := (*watch)(f.current); done != nil {
+				f.begun = append(f.begun, done)
+			}
 		}
+	}
+	if len(timers) > 0 {
+		f.measure(gl, timers)
 	}
 }
 

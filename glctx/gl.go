@@ -138,22 +138,18 @@ func (gl *GL) UniformLocation(program uint32, name string) int32 {
 
 // Dispatch starts x*y*z work groups of the current program. It does not wait.
 func (gl *GL) Dispatch(x, y, z uint32) {
-	gl.c.counters.dispatches.Add(1)
-	if len(gl.c.first.fresh) > 0 {
-		gl.c.first.begin()
-	}
+	gl.beginDispatch()
 	gl45.DispatchCompute(x, y, z)
+	gl.endDispatch()
 	gl.debugCheck("glDispatchCompute")
 }
 
 // DispatchSized is Dispatch for a program with local_size_variable: size is the number
 // of invocations of a work group. It needs Info.VariableGroups.
 func (gl *GL) DispatchSized(x, y, z uint32, size [3]uint32) {
-	gl.c.counters.dispatches.Add(1)
-	if len(gl.c.first.fresh) > 0 {
-		gl.c.first.begin()
-	}
+	gl.beginDispatch()
 	gl45.DispatchComputeGroupSizeARB(x, y, z, size[0], size[1], size[2])
+	gl.endDispatch()
 	gl.debugCheck("glDispatchComputeGroupSizeARB")
 }
 
@@ -169,12 +165,10 @@ func (gl *GL) DispatchNone() {
 // DispatchIndirect starts work groups. Their three uint32 counts are in b at offset, a
 // multiple of 4.
 func (gl *GL) DispatchIndirect(b Buffer, offset int) {
-	gl.c.counters.dispatches.Add(1)
-	if len(gl.c.first.fresh) > 0 {
-		gl.c.first.begin()
-	}
 	gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, b.ID)
+	gl.beginDispatch()
 	gl45.DispatchComputeIndirect(offset)
+	gl.endDispatch()
 	gl.debugCheck("glDispatchComputeIndirect")
 }
 

@@ -40,21 +40,22 @@ type loadBench struct {
 	began  time.Time
 }
 
-// BenchmarkLoadParts measures the parts of loading 32 programs from binaries, with the
-// machine code in the driver's cache, and their dispatches: the first and the tenth, each
-// until the GPU has finished, with several ways to prime before.
-func BenchmarkLoadParts(b *testing.B) {
+// benchPrograms opens a context and returns the binaries of 32 programs, whose machine code
+// is in the driver's cache.
+func benchPrograms(b *testing.B) (c *Context, format uint32, payloads [][]byte) {
+	b.Helper()
 	c, err := Open(Options{CacheDir: b.TempDir()})
 	if err != nil {
 		b.Skip(err)
 	}
-	defer c.Close()
+	b.Cleanup(func() {
+		c.Close()
+		drivercache.Flush()
+	})
 	var sources []*shader.Source
 	for i := range 32 {
 		sources = append(sources, shader.MustSource("bench", fmt.Sprintf(benchText, time.Now().UnixNano()%1e9+int64(i)), nil))
 	}
-	var payloads [][]byte
-	var format uint32
 	c.Compile(b.Context(), sources, func(_ int, p shader.Program, err error) {
 		if err == nil {
 			var payload []byte
@@ -65,6 +66,20 @@ func BenchmarkLoadParts(b *testing.B) {
 			b.Fatal(err)
 		}
 	})
+	return c, format, payloads
+}
+
+// BenchmarkLoad measures loading 32 programs from binaries, with the machine code in the
+// driver's cache. The first context of a process sets where that is.
+func BenchmarkLoad(b *testing.B) {
+	c, format, payloads := benchPrograms(b)
+	b.Run("parts", func(b *testing.B) { benchmarkParts(b, c, format, payloads) })
+	b.Run("order", func(b *testing.B) { benchmarkOrder(b, c, format, payloads) })
+}
+
+// benchmarkParts measures the parts of a load, and dispatches after it: the first and the
+// tenth, each until the GPU has finished, with several ways to prime before.
+func benchmarkParts(b *testing.B, c *Context, format uint32, payloads [][]byte) {
 	for _, primer := range []string{"none", "indirect", "indirect, bound", "indirect, finish", "bound, 1x0"} {
 		b.Run(primer, func(b *testing.B) {
 			l := loadBench{times: map[string][]time.Duration{}}
@@ -90,7 +105,55 @@ func BenchmarkLoadParts(b *testing.B) {
 			}
 		})
 	}
-	drivercache.Flush()
+}
+
+// benchmarkOrder measures loads one after the other, and with a part of all of them before
+// the next part of any: a driver may work on several threads then.
+func benchmarkOrder(b *testing.B, c *Context, format uint32, payloads [][]byte) {
+	ids := make([]uint32, len(payloads))
+	binary := func(_ *GL, i int) {
+		ids[i] = gl45.CreateProgram()
+		gl45.ProgramBinary(ids[i], format, gl45.Ptr(payloads[i]), int32(len(payloads[i])))
+	}
+	status := func(_ *GL, i int) {
+		var linked int32
+		if gl45.GetProgramiv(ids[i], gl45.LINK_STATUS, &linked); linked == 0 {
+			b.Error("a binary was refused")
+		}
+	}
+	prime := func(gl *GL, i int) {
+		if err := gl.prime(&shader.Program{ID: ids[i]}); err != nil {
+			b.Error(err)
+		}
+	}
+	for name, passes := range map[string][][]func(*GL, int){
+		"one by one":         {{binary, status, prime}},
+		"binaries first":     {{binary}, {status, prime}},
+		"each part together": {{binary}, {status}, {prime}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			err := c.Do(func(gl *GL) error {
+				for b.Loop() {
+					for _, parts := range passes {
+						for i := range payloads {
+							for _, part := range parts {
+								part(gl, i)
+							}
+						}
+					}
+					gl.Finish()
+					for _, id := range ids {
+						gl45.DeleteProgram(id)
+					}
+				}
+				return gl.Err()
+			})
+			if err != nil {
+				b.Error(err)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(payloads)), "us/program")
+		})
+	}
 }
 
 // part adds the time since the part before to a part.

@@ -40,7 +40,7 @@ func (r *Recording) Merge(from *Recording, progress func(done, total int)) (m Me
 		if err == nil {
 			_, err = DecodeProcess(base, log)
 		}
-		if err != nil || !logName.MatchString(base) {
+		if err != nil || !isLogName(base) {
 			m.Damaged = append(m.Damaged, fmt.Errorf("recording: %s: %w", name, orDamaged(err)))
 			return nil
 		}

@@ -50,8 +50,14 @@ func (r *Recording) write(name string, content []byte) error {
 	return nil
 }
 
-// logName matches the name of a log.
-var logName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+// isLogName reports whether a name can be that of a log.
+func isLogName(name string) bool {
+	return len(name) <= longestLogName && logName.MatchString(name)
+}
+
+const longestLogName = 128
+
+var logName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 // AddProcess writes the log of a process under its name. Where there is another log of
 // that name it takes the next free one.
@@ -65,7 +71,7 @@ const maxSameName = 1000
 
 // addLog writes a log, and reports whether there was none with its content.
 func (r *Recording) addLog(name string, log []byte) (added bool, err error) {
-	if !logName.MatchString(name) {
+	if !isLogName(name) {
 		return false, fmt.Errorf("recording: %q cannot be the name of a log", name)
 	}
 	for n := range maxSameName {

@@ -26,6 +26,11 @@ type mailbox struct {
 	persistent bool // answers come during a dispatch
 	run        *runState
 
+	// use is locked for reading while a caller accesses the words, and for writing when
+	// they are unmapped.
+	use      sync.RWMutex
+	unmapped bool
+
 	in struct {
 		sync.Mutex
 		sent    uint32
@@ -35,6 +40,10 @@ type mailbox struct {
 		sync.Mutex
 		taken, secondaryTaken uint32
 		secondaryFirst        bool // alternates, so that neither outbox waits for the other
+
+		routes    map[uint32]route // by kind: see forward.go
+		forwarded uint64           // messages
+		waiting   bool             // one of them did not fit when it was tried last
 	}
 }
 
@@ -42,7 +51,38 @@ func newMailbox(words wire.Shared, groups uint32, persistent bool, run *runState
 	return &mailbox{words: words, groups: groups, persistent: persistent, run: run}
 }
 
-// send puts a message into the inbox and returns its number, from 1.
+// enter begins an access to the words, and returns ErrClosed once they are unmapped. leave
+// ends it.
+func (m *mailbox) enter() error {
+	m.use.RLock()
+	if !m.unmapped {
+		return nil
+	}
+	m.use.RUnlock()
+	return ErrClosed
+}
+
+func (m *mailbox) leave() { m.use.RUnlock() }
+
+// unmap waits for the callers that access the words, which are unmapped afterwards. The
+// session has failed or is closed, so that none of them waits for long.
+func (m *mailbox) unmap() {
+	m.use.Lock()
+	defer m.use.Unlock()
+	m.unmapped = true
+}
+
+// load returns a word, 0 once they are unmapped.
+func (m *mailbox) load(at int) uint32 {
+	if m.enter() != nil {
+		return 0
+	}
+	defer m.leave()
+	return m.words.Load(at)
+}
+
+// send puts a message into the inbox and returns its number, from 1. The caller has
+// entered.
 func (m *mailbox) send(group uint32, message Message) (uint32, error) {
 	switch {
 	case group == Broadcast && m.groups == 1:
@@ -116,43 +156,70 @@ func (m *mailbox) unread() uint32 {
 	return m.in.sent - m.received()
 }
 
-// tryReceive takes the next message from either outbox.
+// tryReceive takes the next message for the host from either outbox. The caller has
+// entered.
 func (m *mailbox) tryReceive() (message Message, group uint32, ok bool) {
 	m.out.Lock()
 	defer m.out.Unlock()
+	first, second := primary, secondary
 	if m.out.secondaryFirst {
-		if message, group, ok = m.takeSecondary(); ok {
-			return message, group, ok
+		first, second = secondary, primary
+	}
+	for _, from := range [2]outbox{first, second} {
+		if message, group, ok = m.next(from); ok {
+			m.drop(from)
+			return message, group, true
 		}
 	}
-	if message, ok = m.takePrimary(); ok {
-		return message, 0, ok
-	}
-	return m.takeSecondary()
+	return Message{}, 0, false
 }
 
-// takePrimary takes the next message of group 0. out is locked.
-func (m *mailbox) takePrimary() (Message, bool) {
-	number := m.out.taken + 1
-	message, ok := m.words.ReadOutbox(number)
-	if !ok {
-		return Message{}, false
+// outbox is one of the two rings with messages of the kernel.
+type outbox bool
+
+const (
+	primary   outbox = false // of group 0
+	secondary outbox = true  // of all other groups
+)
+
+// next forwards messages of an outbox until one is for the host, and returns that one
+// without taking it. out is locked.
+func (m *mailbox) next(from outbox) (message Message, group uint32, ok bool) {
+	for {
+		if message, group, ok = m.peek(from); !ok {
+			return message, group, false
+		}
+		switch m.forward(message) {
+		case forHost:
+			return message, group, true
+		case waits:
+			m.out.waiting = true
+			return Message{}, 0, false
+		}
+		m.drop(from)
 	}
-	m.out.taken, m.out.secondaryFirst = number, true
-	m.words.Store(wire.AtTaken, number)
-	return Message(message), true
 }
 
-// takeSecondary takes the next message of any other group. out is locked.
-func (m *mailbox) takeSecondary() (Message, uint32, bool) {
-	number := m.out.secondaryTaken + 1
-	message, group, ok := m.words.ReadSecondaryOutbox(number)
-	if !ok {
-		return Message{}, 0, false
+// peek returns the oldest message of an outbox. out is locked.
+func (m *mailbox) peek(from outbox) (Message, uint32, bool) {
+	if from == secondary {
+		message, group, ok := m.words.ReadSecondaryOutbox(m.out.secondaryTaken + 1)
+		return Message(message), group, ok
 	}
-	m.out.secondaryTaken, m.out.secondaryFirst = number, false
-	m.words.Store(wire.AtSecondaryTaken, number)
-	return Message(message), group, true
+	message, ok := m.words.ReadOutbox(m.out.taken + 1)
+	return Message(message), 0, ok
+}
+
+// drop takes the oldest message of an outbox. out is locked.
+func (m *mailbox) drop(from outbox) {
+	m.out.secondaryFirst = from == primary
+	if from == secondary {
+		m.out.secondaryTaken++
+		m.words.Store(wire.AtSecondaryTaken, m.out.secondaryTaken)
+		return
+	}
+	m.out.taken++
+	m.words.Store(wire.AtTaken, m.out.taken)
 }
 
 // spin polls for a condition of the mapped memory for pace.SpinTime, in which the
@@ -203,6 +270,10 @@ func (s *Session) Send(m Message) error { return s.SendTo(0, m) }
 // blocks those behind it. A group that has halted blocks none. It returns ErrInboxFull
 // while the kernel has not taken the messages that fit, and the errors of Err.
 func (s *Session) SendTo(group uint32, m Message) error {
+	if err := s.mail.enter(); err != nil {
+		return err
+	}
+	defer s.mail.leave()
 	_, err := s.mail.send(group, m)
 	return err
 }
@@ -213,6 +284,10 @@ func (s *Session) Deliver(ctx context.Context, m Message) error { return s.Deliv
 // DeliverTo is SendTo that waits until the group has taken the message, or with
 // Broadcast all groups have.
 func (s *Session) DeliverTo(ctx context.Context, group uint32, m Message) error {
+	if err := s.mail.enter(); err != nil {
+		return err
+	}
+	defer s.mail.leave()
 	number, err := s.mail.send(group, m)
 	if err != nil {
 		return err
@@ -222,13 +297,19 @@ func (s *Session) DeliverTo(ctx context.Context, group uint32, m Message) error 
 
 // TryReceive returns the next message from the kernel, if there is one. See Err.
 func (s *Session) TryReceive() (Message, bool) {
-	m, _, ok := s.mail.tryReceive()
+	m, _, ok := s.TryReceiveFrom()
 	return m, ok
 }
 
 // TryReceiveFrom is TryReceive that also returns the group of the message. Messages of
 // group 0 come in its order, those of all other groups in theirs.
-func (s *Session) TryReceiveFrom() (m Message, group uint32, ok bool) { return s.mail.tryReceive() }
+func (s *Session) TryReceiveFrom() (m Message, group uint32, ok bool) {
+	if s.mail.enter() != nil {
+		return m, 0, false
+	}
+	defer s.mail.leave()
+	return s.mail.tryReceive()
+}
 
 // Receive waits for the next message from the kernel.
 func (s *Session) Receive(ctx context.Context) (Message, error) {
@@ -238,6 +319,10 @@ func (s *Session) Receive(ctx context.Context) (Message, error) {
 
 // ReceiveFrom is Receive that also returns the group of the message.
 func (s *Session) ReceiveFrom(ctx context.Context) (m Message, group uint32, err error) {
+	if err := s.mail.enter(); err != nil {
+		return m, 0, err
+	}
+	defer s.mail.leave()
 	err = s.waitMail(ctx, func() (ok bool) {
 		m, group, ok = s.mail.tryReceive()
 		return ok
@@ -245,7 +330,8 @@ func (s *Session) ReceiveFrom(ctx context.Context) (m Message, group uint32, err
 	return m, group, err
 }
 
-// waitMail waits for a condition of the mailbox: it spins, and then sleeps.
+// waitMail waits for a condition of the mailbox: it spins, and then sleeps. The caller has
+// entered the mailbox.
 func (s *Session) waitMail(ctx context.Context, met func() bool) error {
 	if s.mail.spin(met) {
 		return nil

@@ -101,6 +101,9 @@ func (sc *scheduler) waitForWork() {
 
 // release releases the memory and the program.
 func (sc *scheduler) release() {
+	if sc.mail != nil {
+		sc.mail.unmap()
+	}
 	// An error means that the context is lost, and its memory with it.
 	_ = sc.context.Do(func(gl *glctx.GL) error { sc.gl.deleteBuffers(gl); return nil })
 	sc.program.Release()

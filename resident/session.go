@@ -28,6 +28,7 @@ type Session struct {
 	run     *runState
 	mail    *mailbox
 	counts  *counts
+	carrier carrier
 }
 
 // config holds what is fixed for the life of a session.
@@ -106,6 +107,7 @@ func (s *Session) Close() error {
 	}
 	return s.polling(func() error {
 		<-s.run.ended
+		s.carrier.wait()
 		return s.run.saveFailure()
 	})
 }
@@ -160,7 +162,7 @@ func (s *Session) WaitIdle(ctx context.Context) error {
 // the host sees kernel writes, it is the progress of group 0.
 func (s *Session) Progress() uint64 {
 	base, progress := s.run.progressOf()
-	return max(progress, base+uint64(s.mail.words.Load(wire.AtDone)))
+	return max(progress, base+uint64(s.mail.load(wire.AtDone)))
 }
 
 // Err returns the error that made the session fail, ErrClosed after Close, or nil. A
@@ -169,7 +171,7 @@ func (s *Session) Err() error { return s.run.err() }
 
 // Heartbeat returns a counter that the kernel increases while it polls the doorbell,
 // during a dispatch where the host sees kernel writes.
-func (s *Session) Heartbeat() uint32 { return s.mail.words.Load(wire.AtHeartbeat) }
+func (s *Session) Heartbeat() uint32 { return s.mail.load(wire.AtHeartbeat) }
 
 // interrupt brings the scheduler to a boundary at the end of its tick.
 func (s *Session) interrupt() {

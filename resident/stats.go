@@ -21,6 +21,7 @@ type Stats struct {
 	Checkpoints     uint64 `json:"checkpoints"`
 	CheckpointBytes uint64 `json:"checkpoint_bytes"` // written to Options.Checkpoints
 	Logged          uint64 `json:"logged"`           // entries, as of the last call of Logs
+	Forwarded       uint64 `json:"forwarded"`        // messages to other sessions
 
 	// LongestTick is the duration of the longest submission by the GPU's clock, or an
 	// upper bound by the host's polls where the GPU's clock is implausible.
@@ -64,6 +65,7 @@ func (s *Session) Stats() Stats {
 		Checkpoints:     n.checkpoints.Load(),
 		CheckpointBytes: n.checkpointBytes.Load(),
 		Logged:          n.logged.Load(),
+		Forwarded:       s.mail.forwardedCount(),
 		LongestTick:     time.Duration(n.longest.Load()),
 		ActiveGroups:    n.activeGroups.Load(),
 		LaunchedGroups:  n.launchedGroups.Load(),

@@ -11,7 +11,7 @@ import (
 // returns when that is done.
 func (s *session) copy(t *task) error {
 	var m wire.Copy
-	if err := m.Decode(t.body.bytes); err != nil {
+	if err := m.Decode(t.body); err != nil {
 		return err
 	}
 	unread := 0

@@ -24,7 +24,7 @@ func (s *session) handle() {
 // the queue, which saves waking handle: a small job that need not wait for a turn, where no
 // request is in the queue. Then none of the stream is before it.
 func (s *session) canStart(t *task) bool {
-	small := (t.header.Type == wire.TypeJob || t.header.Type == wire.TypeRun) && len(t.body.bytes) <= maxKeptBody
+	small := (t.header.Type == wire.TypeJob || t.header.Type == wire.TypeRun) && len(t.body) <= maxKeptBody
 	return small && s.queued.Load() == 0 && s.pace.hasRoom() && s.server.turns.isFree()
 }
 
@@ -40,8 +40,8 @@ func (s *session) take(t *task) {
 		t.cancel()
 	}
 	closeAll(t.files)
-	s.backlog.Release(int64(len(t.body.bytes)))
-	t.body.release()
+	s.backlog.Release(int64(len(t.body)))
+	t.releaseBody()
 }
 
 // perform performs one request. Those that isTimed are answered later, or here when they
@@ -73,7 +73,7 @@ func (s *session) perform(t *task) {
 
 // answer performs a request that is answered in order.
 func (s *session) answer(t *task) (wire.Message, error) {
-	b := t.body.bytes
+	b := t.body
 	switch t.header.Type {
 	case wire.TypeProgram:
 		return s.program(t, b)

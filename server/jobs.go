@@ -86,7 +86,7 @@ func (r *running) name(b []byte) string {
 func (s *session) startJob(t *task) error {
 	r := runnings.Get().(*running)
 	r.task = t
-	err := r.request.Decode(t.body.bytes)
+	err := r.request.Decode(t.body)
 	if err == nil {
 		err = s.prepare(r)
 	}

@@ -196,7 +196,7 @@ func (p *plan) reply(created bool) *wire.PlanReply {
 // weights puts weights on the device, unless the version is there.
 func (s *session) weights(t *task) error {
 	var m wire.Weights
-	if err := m.Decode(t.body.bytes); err != nil {
+	if err := m.Decode(t.body); err != nil {
 		return err
 	}
 	p, ok := s.objects.plans[m.Plan]
@@ -282,7 +282,7 @@ func (s *session) startRun(t *task) error {
 	r := runnings.Get().(*running)
 	r.task = t
 	var m wire.Run
-	err := m.Decode(t.body.bytes)
+	err := m.Decode(t.body)
 	if err == nil {
 		err = s.prepareRun(r, &m)
 	}

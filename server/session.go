@@ -183,6 +183,7 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File
 		s.handling.Unlock()
 		return nil
 	}
+	t.keepBody()
 	s.queued.Add(1)
 	s.tasks <- t
 	return nil
@@ -206,7 +207,7 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	case timed && s.mu.jobs >= int(limits.Jobs):
 		return nil, reject(wire.CodeQuota, "the session has %d unanswered jobs already", s.mu.jobs)
 	}
-	t := &task{s: s, out: out, header: h, body: newBody(b)}
+	t := &task{s: s, out: out, header: h, body: b}
 	s.mu.unanswered[h.Request] = t
 	s.mu.requests++
 	if !timed {

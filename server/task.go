@@ -17,7 +17,8 @@ type task struct {
 	s        *session
 	out      *outbox // of the stream that the request came by
 	header   wire.Header
-	body     *body
+	body     []byte
+	kept     *body       // storage of body; nil: it is the reader's, valid until receive returns
 	files    []*os.File  // that came with the request; handle closes them
 	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
 	deadline time.Time   // zero: none
@@ -29,7 +30,7 @@ type task struct {
 	cancel context.CancelFunc
 }
 
-// body is the bytes of a request, reused.
+// body is storage of the bytes of a request, reused.
 type body struct{ bytes []byte }
 
 var bodies = sync.Pool{New: func() any { return new(body) }}
@@ -37,16 +38,19 @@ var bodies = sync.Pool{New: func() any { return new(body) }}
 // maxKeptBody is the size of bodies that are reused.
 const maxKeptBody = 64 << 10
 
-func newBody(b []byte) *body {
-	made := bodies.Get().(*body)
-	made.bytes = append(made.bytes[:0], b...)
-	return made
+// keepBody copies the body, so that it stays valid in the queue.
+func (t *task) keepBody() {
+	t.kept = bodies.Get().(*body)
+	t.kept.bytes = append(t.kept.bytes[:0], t.body...)
+	t.body = t.kept.bytes
 }
 
-func (b *body) release() {
-	if cap(b.bytes) <= maxKeptBody {
-		bodies.Put(b)
+// releaseBody ends the use of the body.
+func (t *task) releaseBody() {
+	if t.kept != nil && cap(t.kept.bytes) <= maxKeptBody {
+		bodies.Put(t.kept)
 	}
+	t.body, t.kept = nil, nil
 }
 
 // claim reports whether the caller is the one that answers the request.

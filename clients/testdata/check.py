@@ -160,6 +160,11 @@ class Check:
             1, outputs={0: poisoned(4)}, uniforms=uniforms, params=block, params_binding=2
         )
         want(list(got[0]) == [-7, 9, 0.25, 4.5])
+        try:  # the client does not know which of its ints are unsigned
+            program.run(1, outputs={0: 16}, uniforms={**uniforms, "u": 9}, params=block, params_binding=2)
+            want(False)
+        except shadercache.Error as e:
+            want(e.name == "invalid" and "u is of type uint and was given int" in str(e))
 
     def buffer(self) -> None:
         self._buffer = self._gpu.buffer(4 * COUNT, name="check")

@@ -24,6 +24,11 @@ Workloads:
          matrices stay on the GPUs, and from slices, which the host gathers
   wave   a 3-D wave, --side cells cubed, divided into blocks whose faces go from
          GPU to GPU in each step; both forms must agree in every bit
+  messages
+         from a session on the first GPU to one on the second, and back, while
+         their kernels run, and with a tick for each
+  move   a session of integers and one of floats, saved on the first GPU and
+         continued on the second, where every bit must be that of the first
 
 One GPU and all are measured in turn, --repeat times; figures are medians. Every
 word of some jobs is checked, and of the others one in 64 KiB; of products a

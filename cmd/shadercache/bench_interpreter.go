@@ -24,8 +24,8 @@ Workloads:
   vectors  tight and vector, as mega: a machine on an invocation, which does the
            elements of a vector one by one, and on a group, which shares them
   lengths  tight on one machine: 10, 50 and 100 million instructions in batches
-           of 10 million; standard, continuous and mega. Not by default: a GPU
-           takes minutes
+           of 10 million, or --cycles; standard, continuous and mega. Not by
+           default: a GPU takes minutes
 
 After each run every machine's registers, flags, counts and vectors are compared
 with the CPU's.

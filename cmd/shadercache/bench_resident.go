@@ -49,9 +49,13 @@ how often it polled the GL thread for a fence; longest_tick_ms is the longest
 submission by the GPU's clock, or an upper bound where that clock is not usable;
 stop_ms is the time until all groups had done the same steps.
 
-A heartbeat that took more than 10 times the median is a stall.
+A heartbeat that took more than 10 times the median is a stall. Goroutines, open
+files, buffers, fences and program handles are counted before each session of a
+soak and after it was closed. CPU time is bounded by --assert, as
+rows[workload=soak].cpu_percent at_most 5.
 
-The exit code is 1 when anything was wrong, or when a soak stalled.`
+The exit code is 1 when anything was wrong, or when a soak stalled or left
+something behind.`
 
 func newBenchResident(o *options) *cobra.Command {
 	var b sessions.Options

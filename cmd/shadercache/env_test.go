@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/shadercache/shadercache/drivercache"
@@ -44,29 +44,34 @@ var notText = []string{"two\nlines", "latin1 \xe9"}
 // the environment that results with that of exec.
 func TestEnvInTheRealLanguages(t *testing.T) {
 	work := t.TempDir()
-	for format, read := range map[string]func(t *testing.T, dir string) map[string]string{
+	names, want := slices.Concat(hostileNames, notText), map[string]map[string]string{}
+	for _, name := range names {
+		dir := filepath.Join(work, name)
+		want[dir] = execEnvironment(t, dir)
+	}
+	for format, read := range map[string]func(t *testing.T, dirs []string) []map[string]string{
 		"sh":         shellReader("sh", "-c", `eval "$(shadercache --dir "$CACHE" env)"; env -0`),
 		"bash":       shellReader("bash", "-c", `eval "$(shadercache --dir "$CACHE" env --format sh)"; env -0`),
 		"fish":       shellReader("fish", "--no-config", "-c", `shadercache --dir $CACHE env --format fish | source; env -0`),
 		"csh":        shellReader("csh", "-f", "-c", "setenv SHADERCACHE_DIR $CACHE:q; eval \"`shadercache env --format csh`\"; env -0"),
 		"csh file":   shellReader("csh", "-f", "-c", `shadercache --dir $CACHE:q env --format csh > out.csh; source out.csh; env -0`),
 		"systemd":    systemdReader,
-		"docker":     dockerReader,
-		"env-file":   envFileReader,
+		"docker":     each(dockerReader),
+		"env-file":   each(envFileReader),
 		"kubernetes": kubernetesReader,
 	} {
 		t.Run(format, func(t *testing.T) {
-			names := hostileNames
-			if format == "sh" || format == "bash" || format == "fish" {
-				names = slices.Concat(names, notText)
-			}
+			var dirs []string
 			for _, name := range names {
-				dir := filepath.Join(work, format, name)
-				want := execEnvironment(t, dir)
-				got := read(t, dir)
+				if !slices.Contains(notText, name) || format == "sh" || format == "bash" || format == "fish" {
+					dirs = append(dirs, filepath.Join(work, name))
+				}
+			}
+			for i, got := range read(t, dirs) {
+				want := want[dirs[i]]
 				maps.DeleteFunc(got, func(name, _ string) bool { _, wanted := want[name]; return !wanted && !cacheVariable(name) })
 				if !maps.Equal(got, want) {
-					t.Errorf("%q:\ngot  %q\nwant %q", name, got, want)
+					t.Errorf("%q:\ngot  %q\nwant %q", dirs[i], got, want)
 				}
 			}
 		})
@@ -116,16 +121,34 @@ func execEnvironment(t *testing.T, dir string) map[string]string {
 	return all
 }
 
+// each returns the results of read for each directory.
+func each(read func(*testing.T, string) map[string]string) func(*testing.T, []string) []map[string]string {
+	return func(t *testing.T, dirs []string) (all []map[string]string) {
+		for _, dir := range dirs {
+			all = append(all, read(t, dir))
+		}
+		return all
+	}
+}
+
 // shellReader returns a reader that runs a shell, with the directory in $CACHE.
-func shellReader(shell string, arguments ...string) func(*testing.T, string) map[string]string {
-	return func(t *testing.T, dir string) map[string]string {
+func shellReader(shell string, arguments ...string) func(*testing.T, []string) []map[string]string {
+	return each(func(t *testing.T, dir string) map[string]string {
 		if _, err := exec.LookPath(shell); err != nil {
 			t.Skip(err)
 		}
 		cmd := exec.Command(shell, arguments...)
 		cmd.Dir, cmd.Env = t.TempDir(), cleanEnvironment("CACHE="+dir)
 		return environmentOf(t, cmd)
+	})
+}
+
+// envTexts returns what env prints for each directory.
+func envTexts(t *testing.T, dirs []string, format string) (texts []string) {
+	for _, dir := range dirs {
+		texts = append(texts, envText(t, dir, format))
 	}
+	return texts
 }
 
 // envText returns what env prints.
@@ -140,26 +163,21 @@ func envText(t *testing.T, dir, format string) string {
 	return string(out)
 }
 
-// pythonHas has whether Python runs what pythonReader needs.
-var pythonHas sync.Map
-
-// pythonReader runs a program in Python that reads text on its standard input and prints
-// an object of JSON.
-func pythonReader(t *testing.T, program, needs, input string) map[string]string {
+// pythonReader runs a program in Python that has a function read, of a text to a
+// dictionary, and returns its results for some texts.
+func pythonReader(t *testing.T, program, needs string, texts []string) (all []map[string]string) {
 	t.Helper()
-	found, known := pythonHas.Load(needs)
-	if !known {
-		found = exec.Command("python3", "-c", needs).Run() == nil
-		pythonHas.Store(needs, found)
-	}
-	if found != true {
+	if exec.Command("python3", "-c", needs).Run() != nil {
 		t.Skip("Python lacks this: " + needs)
 	}
-	cmd := exec.Command("python3", "-c", program)
-	cmd.Stdin, cmd.Stderr = strings.NewReader(input), os.Stderr
+	input, err := json.Marshal(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("python3", "-c", program+"\nimport json, sys\nprint(json.dumps([read(text) for text in json.load(sys.stdin)]))\n")
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
 	out, err := cmd.Output()
-	all := map[string]string{}
-	if err != nil || json.Unmarshal(out, &all) != nil {
+	if err != nil || json.Unmarshal(out, &all) != nil || len(all) != len(texts) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return all
@@ -167,29 +185,32 @@ func pythonReader(t *testing.T, program, needs, input string) map[string]string 
 
 // parseWithSystemd calls the function of systemd that reads Environment=.
 const parseWithSystemd = `
-import ctypes, glob, json, sys
+import ctypes, glob
 ctypes.CDLL(glob.glob('/usr/lib/*/systemd/libsystemd-shared-*.so')[0], mode=ctypes.RTLD_GLOBAL)
 core = ctypes.CDLL(glob.glob('/usr/lib/*/systemd/libsystemd-core-*.so')[0], mode=ctypes.RTLD_GLOBAL)
-env = ctypes.POINTER(ctypes.c_char_p)()
-for n, line in enumerate(sys.stdin.read().split('\n')):
-    if not line or line[0] in '#;':
-        continue
-    key, value = line.split('=', 1)
-    assert key == 'Environment', line
-    r = core.config_parse_environ(None, b'x.service', n + 1, b'Service', 1, key.encode(), 0, value.encode(), ctypes.byref(env), None)
-    assert r >= 0, (line, r)
-out, i = {}, 0
-while env and env[i]:
-    k, v = env[i].decode().split('=', 1)
-    out[k] = v
-    i += 1
-print(json.dumps(out))
+def read(text):
+    env = ctypes.POINTER(ctypes.c_char_p)()
+    for n, line in enumerate(text.split('\n')):
+        if not line or line[0] in '#;':
+            continue
+        key, value = line.split('=', 1)
+        assert key == 'Environment', line
+        r = core.config_parse_environ(None, b'x.service', n + 1, b'Service', 1, key.encode(), 0, value.encode(), ctypes.byref(env), None)
+        assert r >= 0, (line, r)
+    out, i = {}, 0
+    while env and env[i]:
+        k, v = env[i].decode().split('=', 1)
+        out[k] = v
+        i += 1
+    return out
 `
 
-func systemdReader(t *testing.T, dir string) map[string]string {
-	text := envText(t, dir, "systemd")
+func systemdReader(t *testing.T, dirs []string) []map[string]string {
+	texts := envTexts(t, dirs, "systemd")
+	one := slices.IndexFunc(dirs, func(dir string) bool { return strings.Contains(dir, "%h") }) // since it takes a second
 	analyze, err := exec.LookPath("systemd-analyze")
-	if err == nil && strings.Contains(dir, "%h") { // one name, since it takes a second
+	if err == nil {
+		text := texts[one]
 		unit := filepath.Join(t.TempDir(), "app.service")
 		if err := os.WriteFile(unit, []byte("[Service]\nExecStart=/bin/true\n"+text), 0o600); err != nil {
 			t.Fatal(err)
@@ -200,7 +221,7 @@ func systemdReader(t *testing.T, dir string) map[string]string {
 			t.Errorf("systemd-analyze: %v\n%s", err, out)
 		}
 	}
-	return pythonReader(t, parseWithSystemd, "import glob; glob.glob('/usr/lib/*/systemd/libsystemd-core-*.so')[0]", text)
+	return pythonReader(t, parseWithSystemd, "import glob; glob.glob('/usr/lib/*/systemd/libsystemd-core-*.so')[0]", texts)
 }
 
 // dockerReader builds an image with buildah, which parses Dockerfiles with Docker's code.
@@ -253,14 +274,16 @@ func envFileReader(t *testing.T, dir string) map[string]string {
 
 // kubernetesReader reads YAML, and then expands values as Kubernetes does: $$ is $, and
 // $(NAME) a variable.
-func kubernetesReader(t *testing.T, dir string) map[string]string {
-	const program = "import json, sys, yaml; print(json.dumps({e['name']: e['value'] for e in yaml.safe_load(sys.stdin.buffer)['env']}))"
-	all := pythonReader(t, program, "import yaml", envText(t, dir, "kubernetes"))
-	for name, value := range all {
-		if strings.Contains(strings.ReplaceAll(value, "$$", ""), "$") {
-			t.Errorf("%s has a $ that Kubernetes may expand: %q", name, value)
+func kubernetesReader(t *testing.T, dirs []string) []map[string]string {
+	const program = "import yaml\ndef read(text): return {e['name']: e['value'] for e in yaml.safe_load(text.encode())['env']}"
+	all := pythonReader(t, program, "import yaml", envTexts(t, dirs, "kubernetes"))
+	for _, values := range all {
+		for name, value := range values {
+			if strings.Contains(strings.ReplaceAll(value, "$$", ""), "$") {
+				t.Errorf("%s has a $ that Kubernetes may expand: %q", name, value)
+			}
+			values[name] = strings.ReplaceAll(value, "$$", "$")
 		}
-		all[name] = strings.ReplaceAll(value, "$$", "$")
 	}
 	return all
 }

@@ -22,7 +22,8 @@ KEY is a key or its first digits, at least four, or the name of a program;
 several programs may have the same name. A problem as tune prints it, such as
 gemm:512x512x512, shows its tuning. It needs no OpenGL and writes nothing.
 
-compile and load are the times until a program is ready to run.
+compile and load are the times until a program is ready to run; first result,
+gpu time and rate are those of list.
 
 The exit code is 1 when there is no such program.`
 
@@ -150,7 +151,9 @@ func (p *inspectLine) Print(w io.Writer) {
 	fmt.Fprintf(w, "size\t%s, %s raw\nformat\t%s\n", cli.ReadableBytes(p.Bytes), cli.ReadableBytes(p.RawBytes), p.Format)
 	fmt.Fprintf(w, "work group\t%d x %d x %d\n", p.WorkGroup[0], p.WorkGroup[1], p.WorkGroup[2])
 	fmt.Fprintf(w, "created\t%s\nlast use\t%s\n", p.Created.Local().Format(time.DateTime), p.LastUse.Local().Format(time.DateTime))
-	fmt.Fprintf(w, "hits\t%d\ncompile\t%s\nload\t%s\nsource\t%s\n", p.Hits, knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), stored)
+	fmt.Fprintf(w, "hits\t%d\ncompile\t%s\nload\t%s\n", p.Hits, knownMillis(p.CompileMillis), knownMillis(p.LoadMillis))
+	fmt.Fprintf(w, "first result\t%s\ngpu time\t%s\nrate\t%s GFLOP/s\nsource\t%s\n",
+		knownMillis(p.FirstResultMillis), knownMillis(p.GPUMillis), knownRate(p.GFLOPS), stored)
 	if p.Damage != "" {
 		fmt.Fprintf(w, "damage\t%s\n", cli.EscapeName(p.Damage))
 	}

@@ -16,10 +16,15 @@ import (
 )
 
 const listUsage = `List the programs on disk: key, size, number of hits, time to compile and to
-load, last use, and name.
+load, time to the first result, the GPU's time for a dispatch and GFLOP/s in it,
+last use, and name.
 
 The key identifies a program; the name is a label. A process records the times
-of what it compiled and loaded when it ends.
+of what it compiled, loaded and ran when it ends. "first" is the time to get the
+program and to finish its first dispatch, in the latest process that ran it.
+"gpu" is the fastest of its first three dispatches there, and GFLOP/s are known
+where the application gave the number of operations: conv2d does. Software
+drivers measure no time of a GPU.
 
 With --tuning it lists tuned problems instead: for each problem and driver the
 time of the fastest candidate, its error, and the number of correct candidates.`
@@ -39,8 +44,14 @@ type programLine struct {
 	Hits          uint64     `json:"hits"`       // requests that found it
 	CompileMillis float64    `json:"compile_ms"` // 0 = unknown
 	LoadMillis    float64    `json:"load_ms"`    // 0 = unknown
+	GPUMillis     float64    `json:"gpu_ms"`     // the GPU's time for a dispatch; 0 = unknown
+	GFLOPS        float64    `json:"gflops"`     // in that dispatch; 0 = unknown
 	Created       time.Time  `json:"created"`    // when it was compiled
 	LastUse       time.Time  `json:"last_use"`   // to about an hour
+
+	// FirstResultMillis is the time to get the program and to finish its first dispatch, in
+	// the latest process that ran it; 0 = unknown.
+	FirstResultMillis float64 `json:"first_result_ms"`
 }
 
 func newList(o *options) *cobra.Command {
@@ -110,6 +121,10 @@ func newProgramLine(driver string, e binary.Entry) programLine {
 		LoadMillis:    cli.Milliseconds(time.Duration(e.LoadNanos)),
 		Created:       e.Created,
 		LastUse:       e.LastUse,
+
+		GPUMillis:         cli.Milliseconds(time.Duration(e.GPUNanos)),
+		GFLOPS:            e.GFLOPS,
+		FirstResultMillis: cli.Milliseconds(time.Duration(e.FirstResultNanos)),
 	}
 }
 
@@ -122,7 +137,7 @@ type listTable struct {
 	driver string // of the table that is being written
 }
 
-const listRow = "  %-12s  %-9s  %-5s  %-10s  %-9s  %-8s  %s\n"
+const listRow = "  %-12s  %-9s  %-5s  %-10s  %-9s  %-9s  %-9s  %-8s  %-8s  %s\n"
 
 func (l *listTable) add(p programLine) error {
 	if p.Driver != l.driver {
@@ -130,10 +145,10 @@ func (l *listTable) add(p programLine) error {
 			fmt.Fprintln(l.out)
 		}
 		l.driver = p.Driver
-		fmt.Fprintf(l.out, "%s\n"+listRow, cli.EscapeName(p.Driver), "key", "size", "hits", "compile", "load", "last use", "name")
+		fmt.Fprintf(l.out, "%s\n"+listRow, cli.EscapeName(p.Driver), "key", "size", "hits", "compile", "load", "first", "gpu", "gflop/s", "last use", "name")
 	}
 	_, err := fmt.Fprintf(l.out, listRow, p.Key.Short(), cli.ReadableBytes(p.Bytes), strconv.FormatUint(p.Hits, 10),
-		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), cli.ReadableAge(l.now.Sub(p.LastUse)), cli.EscapeName(p.Name))
+		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), knownMillis(p.FirstResultMillis), knownMillis(p.GPUMillis), knownRate(p.GFLOPS), cli.ReadableAge(l.now.Sub(p.LastUse)), cli.EscapeName(p.Name))
 	return err
 }
 
@@ -143,6 +158,14 @@ func (l *listTable) end() error {
 	}
 	_, err := fmt.Fprintf(l.out, "no programs in %s\n", cli.EscapeName(l.dir))
 	return err
+}
+
+// knownRate returns a rate for a table, "-" for an unknown one.
+func knownRate(gflops float64) string {
+	if gflops == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(gflops, 'f', 1, 64)
 }
 
 // knownMillis returns a time for a table, "-" for an unknown one.

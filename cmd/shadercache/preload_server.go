@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // checkServer returns an error for flags that mean nothing where a server compiles.
@@ -50,22 +50,23 @@ func (o *options) preloadServer(ctx context.Context, c *client.Client, how prelo
 	r.Server = true
 	indices := r.unique()
 	progress := o.NewPieces(len(indices), "preloading")
-	for _, i := range indices {
-		p := &r.Programs[i]
-		start := time.Now()
-		program, err := c.Program(ctx, p.source)
-		if err != nil && (ctx.Err() != nil || c.Err() != nil) {
-			progress.Finish()
-			return err
-		}
-		if p.err = err; err == nil {
-			if p.Origin = program.Origin(); p.Origin == cache.Memory.String() {
+	sources := make([]*shader.Source, len(indices))
+	for at, i := range indices {
+		sources[at] = r.Programs[i].source
+	}
+	err := c.Preload(ctx, sources, func(done client.Preloaded) {
+		p := &r.Programs[indices[done.Index]]
+		if p.err = done.Err; p.err == nil {
+			if p.Origin = done.Program.Origin(); p.Origin == cache.Memory.String() {
 				p.Origin = cache.Resident.String()
 			}
-			p.LoadMillis = cli.Milliseconds(time.Since(start))
-			program.Release()
+			p.LoadMillis = cli.Milliseconds(done.Took)
 		}
 		progress.End(p.Name)
+	})
+	if err != nil {
+		progress.Finish()
+		return err
 	}
 	progress.Finish()
 	r.finish()

@@ -36,7 +36,12 @@ its work. first dispatch is its first run. It is ready when the GPU is open, or
 the server connected, and the first program can run. The time to the first
 result is that, running the program and reading its result back, without
 decoding and comparing pictures. With a server, get is for a plan with the
-program.`
+program.
+
+With --path textures pixels reach the GPU as texels of 4 or 8 bytes instead of
+floats. A driver may round them otherwise: then the result is computed again
+through buffers. --path faster measures both, which takes longer than one
+picture; it is for comparing them.`
 
 // runResult is what run prints.
 type runResult struct {
@@ -49,6 +54,7 @@ type runResult struct {
 	ReadyMillis         float64      `json:"ready_ms"`      // until the first program could run
 	TimeToFirstResultMs float64      `json:"time_to_first_result_ms"`
 	Verified            bool         `json:"verified"`     // every result is right
+	Paths               []runPath    `json:"paths"`        // of the filters, with --path; else null
 	Out                 string       `json:"out"`          // the file that was written
 	DriverCache         string       `json:"driver_cache"` // where the driver's own cache is
 	MemoryOnly          string       `json:"memory_only"`  // why nothing is stored on disk; empty where it is
@@ -69,6 +75,9 @@ type runProgram struct {
 // runFlags are the flags of run.
 type runFlags struct {
 	image, out, filter, server string
+
+	path string
+	by   imaging.Path // of path
 }
 
 func newRun(o *options) *cobra.Command {
@@ -85,12 +94,17 @@ func newRun(o *options) *cobra.Command {
 	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default a sample)")
 	flags.StringVar(&f.out, "out", "", "PNG file to write, - for standard output (default PICTURE-FILTER.png in the working directory)")
 	flags.StringVar(&f.filter, "filter", "edge", strings.Join(imaging.FilterNames(), ", "))
+	flags.StringVar(&f.path, "path", "buffers", "how pixels reach the GPU: "+strings.Join(imaging.Paths, ", "))
 	addServerFlag(cmd, &f.server)
+	cli.Complete(cmd, "path", imaging.Paths...)
 	cli.Complete(cmd, "filter", imaging.FilterNames()...)
 	_ = cmd.MarkFlagFilename("image", "png", "jpg", "jpeg")
 	_ = cmd.MarkFlagFilename("out", "png")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		filters, err := imaging.Select(f.filter)
+		if err == nil {
+			f.by, err = imaging.ParsePath(f.path)
+		}
 		if err != nil {
 			return cli.Usage(cmd, err)
 		}
@@ -113,6 +127,9 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 	}
 	if c != nil {
 		defer c.Close()
+		if f.by != imaging.Buffers {
+			return fmt.Errorf("run: --path %s is for a run without a server, which filters through buffers", f.path)
+		}
 		return o.runRemote(ctx, c, time.Since(start), f, filters)
 	}
 	var picture image.Image
@@ -128,7 +145,7 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 		}
 		return err
 	}
-	r, sheet, err := filter(ctx, g, picture, filters)
+	r, sheet, err := filter(ctx, g, picture, filters, f.by)
 	if err == nil {
 		err = o.writeSheet(r, f, sheet)
 	}
@@ -187,7 +204,7 @@ func (f runFlags) outFile() string {
 
 // filter applies the filters one after the other. Where a result is wrong it returns an
 // error, and the figures until then with Verified false.
-func filter(ctx context.Context, g *cli.GPU, picture image.Image, filters []imaging.Filter) (*runResult, image.Image, error) {
+func filter(ctx context.Context, g *cli.GPU, picture image.Image, filters []imaging.Filter, by imaging.Path) (*runResult, image.Image, error) {
 	r := &runResult{
 		GPU:         g.Name(),
 		Driver:      g.Driver(),
@@ -198,8 +215,11 @@ func filter(ctx context.Context, g *cli.GPU, picture image.Image, filters []imag
 	}
 	start := time.Now()
 	var err error
-	// A runner has its own memory, so small slots are enough.
-	if g.Executor, err = executor.New(g.Context, g.Cache, executor.Options{SlotBytes: 1 << 12, SlotJobs: 4}); err != nil {
+	slot := 1 << 12 // a runner has its own memory, so small slots are enough
+	if by != imaging.Buffers {
+		slot = textureSlotBytes
+	}
+	if g.Executor, err = executor.New(g.Context, g.Cache, executor.Options{SlotBytes: slot, SlotJobs: 4}); err != nil {
 		return r, nil, err
 	}
 	r.ready = g.ContextTime + time.Since(start)
@@ -208,7 +228,7 @@ func filter(ctx context.Context, g *cli.GPU, picture image.Image, filters []imag
 	runner.Options.Choice = &choice
 	var pictures []*image.NRGBA
 	for _, f := range filters {
-		filtered, err := imaging.Apply(ctx, runner, picture, f)
+		filtered, err := r.apply(ctx, g, runner, picture, f, by)
 		if err != nil {
 			r.Verified = !errors.As(err, new(*conv2d.MismatchError))
 			return r, nil, err
@@ -250,10 +270,13 @@ func (r *runResult) addPrograms(t conv2d.Timing) {
 
 func (r *runResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", cli.EscapeName(r.GPU))
-	fmt.Fprint(w, "program\torigin\tget\tfirst dispatch\n")
+	if len(r.Programs) > 0 { // of the path through buffers
+		fmt.Fprint(w, "program\torigin\tget\tfirst dispatch\n")
+	}
 	for _, p := range r.Programs {
 		fmt.Fprintf(w, "%s\t%v\t%.2f ms\t%.2f ms\n", p.Name, p.Origin, p.GetMillis, p.FirstDispatchMillis)
 	}
+	r.printPaths(w)
 	fmt.Fprintf(w, "\n%s, %d from disk; ready after %.0f ms, first result after %.0f ms\n",
 		cli.Plural(r.Compiles, "compile"), r.DiskHits, r.ReadyMillis, r.TimeToFirstResultMs)
 	if r.WrongAnswers > 0 {

@@ -42,13 +42,7 @@ func (o *options) dialServer(ctx context.Context, name string) (*client.Client, 
 	case socket.Auto, socket.Start:
 		dialed.Path = userSocket()
 	}
-	var c *client.Client
-	var err error
-	if name == socket.Start {
-		c, err = client.DialOrStart(ctx, dialed, client.Start{})
-	} else {
-		c, err = client.Dial(ctx, dialed)
-	}
+	c, err := client.Reach(ctx, dialed, name == socket.Start)
 	switch {
 	case err == nil:
 		return c, nil
@@ -60,6 +54,8 @@ func (o *options) dialServer(ctx context.Context, name string) (*client.Client, 
 	case name == socket.Auto || name == socket.Start:
 		o.Logger().Warn("no server is used", "reason", err)
 		return nil, nil
+	case errors.Is(err, client.ErrNoAnswer):
+		err = cli.Hint(err, "it is stopped or hangs: end it and start it again, or use --server off")
 	case errors.Is(err, client.ErrNoServer):
 		err = cli.Hint(err, "start one with shadercache serve --socket "+name+", or use --server auto")
 	}

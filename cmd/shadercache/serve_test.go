@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -199,6 +200,44 @@ func TestServeRestartsItsWorker(t *testing.T) {
 				t.Errorf("the socket was left: %v", err)
 			}
 		})
+	}
+}
+
+// TestWorkerKilledWhileJobsRun kills the worker with SIGKILL while clients have jobs in
+// flight: each job has its result or an error, and the clients that connect again go on.
+func TestWorkerKilledWhileJobsRun(t *testing.T) {
+	t.Parallel()
+	s := serveProcess(t, nil)
+	var all sync.WaitGroup
+	var done, lost atomic.Int64
+	for range 3 {
+		all.Go(func() {
+			for generation := uint64(1); generation < 2; {
+				c, err := client.Dial(t.Context(), client.Options{Path: s.path})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				generation = c.Welcome().Generation
+				for err = job(t.Context(), c); err == nil && generation < 2; err = job(t.Context(), c) {
+					done.Add(1)
+				}
+				c.Close()
+				if err != nil && (generation == 2 || !errors.Is(err, client.ErrServerGone)) {
+					t.Errorf("generation %d: %v", generation, err)
+					return
+				}
+				lost.Add(int64(2 - generation))
+			}
+		})
+	}
+	eventually(t, "jobs run", func() bool { return done.Load() > 10 })
+	for _, worker := range childrenOf(t, s.cmd.Process.Pid) {
+		_ = syscall.Kill(worker, syscall.SIGKILL)
+	}
+	all.Wait()
+	if n := lost.Load(); n != 3 {
+		t.Errorf("%d sessions were lost", n)
 	}
 }
 

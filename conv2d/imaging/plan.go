@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/conv2d"
@@ -21,7 +22,18 @@ const (
 	Textures      // texels, of half the size or less
 )
 
-func (p Path) String() string { return [...]string{"faster", "buffers", "textures"}[p] }
+// Paths are the names of all paths.
+var Paths = []string{"faster", "buffers", "textures"}
+
+func (p Path) String() string { return Paths[p] }
+
+// ParsePath returns the path of a name.
+func ParsePath(name string) (Path, error) {
+	if i := slices.Index(Paths, name); i >= 0 {
+		return Path(i), nil
+	}
+	return 0, fmt.Errorf("there is no path %q: %s", name, strings.Join(Paths, ", "))
+}
 
 // Plan filters pictures of one size and kind with one filter, such as the frames of a
 // video. It is used by one goroutine at a time, and released by its owner.
@@ -35,6 +47,9 @@ type Plan struct {
 	// Times are those of one picture by each path, from pixels to pixels without the
 	// comparison, where NewPlan measured them: the median of some.
 	Times map[Path]time.Duration
+
+	// Last is the time of the last picture through textures, without the comparison.
+	Last time.Duration
 }
 
 // planRuns is the number of times that NewPlan runs each path, after one that is not
@@ -146,9 +161,11 @@ func (p *Plan) Apply(ctx context.Context, picture image.Image) (Result, error) {
 
 func (p *Plan) throughTextures(ctx context.Context, picture image.Image) (Result, error) {
 	out := image.NewNRGBA(image.Rectangle{Max: p.size})
+	began := time.Now()
 	if err := p.textures.fill(ctx, out, picture); err != nil {
 		return Result{}, err
 	}
+	p.Last = time.Since(began)
 	return Result{Picture: out, Report: p.textures.verify(out, picture)}, nil
 }
 

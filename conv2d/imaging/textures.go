@@ -57,7 +57,7 @@ func newTextureFilter(ctx context.Context, e *executor.Executor, programs execut
 		return nil, fmt.Errorf("a slot of %d bytes has no room for %d rows of %d pixels: raise SlotBytes", e.SlotBytes(), 2*margin+1, t.size.X)
 	}
 	var err error
-	if t.program, err = programs.Get(ctx, filterSource(f)); err != nil {
+	if t.program, err = programs.Get(ctx, filterSource(f).WithCheck(knownAnswer(e.Context(), f.Side))); err != nil {
 		return nil, err
 	}
 	strips := (t.size.Y + t.rows - 1) / t.rows

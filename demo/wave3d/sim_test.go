@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/shadercache/shadercache"
@@ -29,7 +28,7 @@ func TestEveryDivisionAgrees(t *testing.T) {
 	ctx := context.Background()
 	gltest.Open(t)
 	g, err := devices.Open(devices.Options{Device: shadercache.Options{
-		Devices: slices.Repeat([]string{"0"}, 4), NoTrials: true, Context: glctx.Options{DriverCacheOff: true},
+		Devices: gltest.Devices(4), NoTrials: true, Context: glctx.Options{DriverCacheOff: true},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,9 @@
 package gltest
 
 import (
+	"cmp"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -36,6 +38,21 @@ func Main(m *testing.M) {
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// TestDevices is the environment variable with the devices of tests of several, by index or
+// UUID, with commas between them. Default: the first device.
+const TestDevices = "SHADERCACHE_TEST_DEVICES"
+
+// Devices returns the names of n devices for a test, those of TestDevices in turn: contexts
+// on one device stand for several where there is one.
+func Devices(n int) []string {
+	names := strings.Split(cmp.Or(os.Getenv(TestDevices), "0"), ",")
+	list := make([]string, n)
+	for i := range list {
+		list[i] = names[i%len(names)]
+	}
+	return list
 }
 
 // Open opens a headless context whose driver cache is private to the test process, and

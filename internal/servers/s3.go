@@ -50,7 +50,7 @@ func gateway(t testing.TB) string {
 	}
 	defer osfile.Unlock(lock)
 	path := filepath.Join(bin, "s3gateway")
-	build := exec.Command("go", "build", "-gcflags=github.com/...=-N -l", "-o", path, ".")
+	build := exec.Command("go", "build", "-gcflags=github.com/...=-N -l", "-ldflags=-s -w", "-o", path, ".")
 	build.Dir = filepath.Join(root, "internal", "servers", "s3gateway")
 	build.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {

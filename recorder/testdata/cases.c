@@ -233,9 +233,9 @@ static void limited(void) {
   ok(linked("c17", NULL));
 }
 
-// many: 1,000 threads, each with a context for a while: one of 16, of which half share their
+// many: $THREADS threads, else 1,000, each with a context for a while: one of 16, of which half share their
 // objects, or a new one.
-enum { threads = 1000, contexts = 16 };
+enum { most = 1000, contexts = 16 };
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
@@ -275,14 +275,18 @@ static void *link_in_turn(void *number) {
 }
 
 static void many(void) {
-  static pthread_t started[threads];
+  static pthread_t started[most];
+  const char *wanted = getenv("THREADS");
+  uintptr_t threads = wanted ? strtoul(wanted, NULL, 10) : most;
+  if (threads > most)
+    fail("too many threads");
   EGLContext all[contexts];
   for (int i = 0; i < contexts; i++)
     give_back(all[i] = context(i > 0 && i < contexts / 2 ? all[0] : EGL_NO_CONTEXT, 0));
   for (uintptr_t i = 0; i < threads; i++)
     if (pthread_create(&started[i], NULL, link_in_turn, (void *)i))
       fail("no thread");
-  for (int i = 0; i < threads; i++)
+  for (uintptr_t i = 0; i < threads; i++)
     pthread_join(started[i], NULL);
   for (int i = 0; i < contexts; i++)
     gl.eglDestroyContext(display, all[i]);

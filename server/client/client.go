@@ -38,6 +38,7 @@ type Options struct {
 // Client is a session with a server. Close ends it.
 type Client struct {
 	conn    *socket.Conn
+	options Options
 	welcome Welcome
 	slots   chan struct{} // one for each unanswered job that the server allows
 	staging staging
@@ -118,7 +119,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{conn: conn, done: make(chan struct{})}
+	c := &Client{conn: conn, options: o, done: make(chan struct{})}
 	c.mu.calls = map[uint64]*call{}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	err = c.hello(o.Name)

@@ -12,6 +12,8 @@ import (
 var (
 	// ErrNoServer is returned by Dial where no server listens.
 	ErrNoServer = errors.New("no shadercache server listens")
+	// ErrNoAnswer is returned by Reach where a server listens and does not answer.
+	ErrNoAnswer = errors.New("the shadercache server did not answer")
 	// ErrServerGone is returned by every call after the connection ended: the server
 	// was stopped, or its worker died.
 	ErrServerGone = errors.New("the shadercache server is gone")

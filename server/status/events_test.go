@@ -143,7 +143,7 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 			t.Errorf("the policy %q lacks %q", policy, want)
 		}
 	}
-	if !strings.Contains(html, "--read: #0b6bcb") || strings.Contains(html, "{{") {
+	if !strings.Contains(html, ":root { color-scheme: light dark") || strings.Contains(html, "{{") {
 		t.Error("the style sheet is missing")
 	}
 }

@@ -47,7 +47,11 @@ const (
 )
 
 // Render draws the scene. The picture depends on the size alone.
-func Render(width, height int) *image.NRGBA {
+func Render(width, height int) *image.NRGBA { return RenderRows(width, height, 1) }
+
+// RenderRows draws the rows of the scene whose number is a multiple of every. The others are
+// transparent.
+func RenderRows(width, height, every int) *image.NRGBA {
 	forward := target.minus(eye).unit()
 	right := vector{forward.z, 0, -forward.x}.unit()
 	up := vector{
@@ -56,7 +60,7 @@ func Render(width, height int) *image.NRGBA {
 		forward.x*right.y - forward.y*right.x,
 	}
 	picture := image.NewNRGBA(image.Rect(0, 0, width, height))
-	for y := range height {
+	for y := 0; y < height; y += every {
 		for x := range width {
 			var light vector
 			for i := range samples * samples {

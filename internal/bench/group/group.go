@@ -19,16 +19,18 @@ import (
 
 // The workloads.
 const (
-	Small = "small" // jobs of 4 KiB each way
-	Large = "large" // jobs of LargeBytes each way
-	Conv  = "conv"  // convolutions of ResNet, on the devices
-	GEMM  = "gemm"  // a matrix product, on the devices and from slices
-	Wave  = "wave"  // a simulation with faces that go from device to device
-	Start = "start" // processes that load programs
+	Small    = "small"    // jobs of 4 KiB each way
+	Large    = "large"    // jobs of LargeBytes each way
+	Conv     = "conv"     // convolutions of ResNet, on the devices
+	GEMM     = "gemm"     // a matrix product, on the devices and from slices
+	Wave     = "wave"     // a simulation with faces that go from device to device
+	Messages = "messages" // from a session on one device to one on another, and back
+	Move     = "move"     // checkpoints that continue on another device
+	Start    = "start"    // processes that load programs
 )
 
 // Workloads are all of them, in the order in which they are measured.
-var Workloads = []string{Start, Small, Large, Conv, GEMM, Wave}
+var Workloads = []string{Start, Small, Large, Conv, GEMM, Wave, Messages, Move}
 
 // Options configure Run.
 type Options struct {
@@ -86,7 +88,7 @@ type run struct {
 func Run(o *cli.Options, options Options) (*Result, error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &run{Options: options, cli: bench.Own(o), ctx: ctx, result: &Result{Rows: []Row{}, Starts: []StartRow{}, Verified: true}}
+	r := &run{Options: options, cli: bench.Own(o), ctx: ctx, result: &Result{Rows: []Row{}, Starts: []StartRow{}, Messages: []MessageRow{}, Moves: []MoveRow{}, Verified: true}}
 	r.result.Origin = cli.NewOrigin()
 	err := r.measure()
 	if r.result.Interrupted = err != nil && ctx.Err() != nil && len(r.result.Rows)+len(r.result.Starts) > 0; r.result.Interrupted {
@@ -117,6 +119,8 @@ func (r *run) measure() error {
 		{GEMM, executor.Options{}, r.product},
 		// A slot a job: faces go on before the interior is done.
 		{Wave, executor.Options{Depth: 8, SlotBytes: smallBytes, SlotJobs: 1}, r.wave},
+		{Messages, executor.Options{}, r.messages},
+		{Move, executor.Options{}, r.moves},
 	} {
 		if !slices.Contains(r.Workloads, w.name) {
 			continue

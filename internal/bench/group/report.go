@@ -11,11 +11,13 @@ import (
 // Result is what Run measured.
 type Result struct {
 	bench.Header
-	Devices     int        `json:"devices"` // that were compared with the first of them
-	Rows        []Row      `json:"rows"`
-	Starts      []StartRow `json:"starts"`
-	Verified    bool       `json:"verified"` // every result was right
-	Interrupted bool       `json:"interrupted,omitempty"`
+	Devices     int          `json:"devices"` // that were compared with the first of them
+	Rows        []Row        `json:"rows"`
+	Starts      []StartRow   `json:"starts"`
+	Messages    []MessageRow `json:"messages"`
+	Moves       []MoveRow    `json:"moves"`
+	Verified    bool         `json:"verified"` // every result was right
+	Interrupted bool         `json:"interrupted,omitempty"`
 }
 
 // Row compares the rate of one device with that of all.
@@ -46,6 +48,26 @@ type StartRow struct {
 	Verified  bool      `json:"verified"`
 }
 
+// MessageRow is the time of a message from one device to another and back.
+type MessageRow struct {
+	Requested  string  `json:"requested"` // strategy of the sessions
+	Got        string  `json:"got"`
+	Why        string  `json:"why,omitempty"` // they differ
+	Micros     float64 `json:"us"`            // mean of the round trips
+	RoundTrips int     `json:"round_trips"`
+	Verified   bool    `json:"verified"` // every answer was right
+}
+
+// MoveRow is a session that continues on another device from a checkpoint.
+type MoveRow struct {
+	Workload      string  `json:"workload"`
+	Bytes         int64   `json:"bytes"` // of the checkpoint
+	SaveMillis    float64 `json:"save_ms"`
+	RestoreMillis float64 `json:"restore_ms"`
+	Steps         uint64  `json:"steps"`    // on both devices after it
+	Verified      bool    `json:"verified"` // both have the same bits
+}
+
 // Print writes the result as a table.
 func (r *Result) Print(w io.Writer) {
 	r.Header.Print(w, fmt.Sprintf("several devices, %d: %s", r.Devices, r.GPU))
@@ -60,6 +82,18 @@ func (r *Result) Print(w io.Writer) {
 	}
 	for _, s := range r.Starts {
 		fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\n", s.Scenario, s.Programs, s.Contexts, s.Opened, s.Loads, s.FirstDone, s.AllDone, s.Compiles)
+	}
+	if len(r.Messages) > 0 {
+		fmt.Fprintln(w, "\nmessage and back by\tgot\tus\tround trips")
+	}
+	for _, m := range r.Messages {
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%d\n", m.Requested, m.Got, m.Micros, m.RoundTrips)
+	}
+	if len(r.Moves) > 0 {
+		fmt.Fprintln(w, "\nmoved\tbytes\tsave ms\trestore ms\tsteps after it\tsame bits")
+	}
+	for _, m := range r.Moves {
+		fmt.Fprintf(w, "%s\t%d\t%.2f\t%.2f\t%d\t%v\n", m.Workload, m.Bytes, m.SaveMillis, m.RestoreMillis, m.Steps, m.Verified)
 	}
 	fmt.Fprintln(w)
 	bench.PrintVerified(w, r.Verified, "all results were right", "RESULTS WERE WRONG")

@@ -102,7 +102,7 @@ func (r *Result) Verdict() error {
 		return bench.Unverified("results on the GPU were wrong")
 	}
 	if r.Soak != nil && len(r.Soak.Leaks) > 0 {
-		return cli.Hint(fmt.Errorf("bench: soak: %s", strings.Join(r.Soak.Leaks, "; ")), "something is not released; run it for longer to see at what rate")
+		return bench.Grew(strings.Join(r.Soak.Leaks, "; "))
 	}
 	if r.Soak != nil && r.Soak.Stalled {
 		return bench.Stalled(fmt.Sprintf("a round took %.1f ms, %.1f times the median of %.3f ms", r.Soak.MaxMillis, r.Soak.StallRatio, r.Soak.MedianMillis))

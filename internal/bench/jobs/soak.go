@@ -16,10 +16,6 @@ const (
 	soakWorkers = 4
 	soakSamples = 20
 	soakDepth   = 4
-
-	// goroutineExitTime is how long finished goroutines may take to exit on a busy
-	// machine.
-	goroutineExitTime = 5 * time.Second
 )
 
 // soakKinds are the jobs of a round: bytes each way, length of the kernel relative to
@@ -96,7 +92,7 @@ func (s *soak) measure(whole time.Duration) error {
 	}
 	f := s.figures
 	after := s.takeSample()
-	after.Goroutines = awaitGoroutines(before.Goroutines)
+	after.AwaitGoroutines(before.Held)
 	f.Samples[len(f.Samples)-1] = after
 	f.Seconds = time.Since(start).Seconds()
 	f.Jobs = after.Jobs - jobs
@@ -143,30 +139,15 @@ func (s *soak) takeSample() SoakSample {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
-	n := s.gpu.Context.Counters()
 	now := SoakSample{
-		AtSeconds:  time.Since(s.began).Seconds(),
-		Jobs:       s.executor.Stats().Jobs,
-		RSS:        bench.ResidentBytes(),
-		Heap:       int64(m.HeapAlloc),
-		Goroutines: runtime.NumGoroutine(),
-		Buffers:    n.Buffers,
-		Fences:     n.Fences,
-		InUse:      s.gpu.Cache.Stats().InUse,
+		AtSeconds: time.Since(s.began).Seconds(),
+		Jobs:      s.executor.Stats().Jobs,
+		RSS:       bench.ResidentBytes(),
+		Heap:      int64(m.HeapAlloc),
+		Held:      bench.TakeHeld(s.gpu),
 	}
 	s.figures.Samples = append(s.figures.Samples, now)
 	return now
-}
-
-// awaitGoroutines waits until at most wanted goroutines exist, for a limited time, and
-// returns their number: a goroutine still counts for a moment after WaitGroup.Wait has
-// returned.
-func awaitGoroutines(wanted int) int {
-	for deadline := time.Now().Add(goroutineExitTime); ; time.Sleep(time.Millisecond) {
-		if n := runtime.NumGoroutine(); n <= wanted || time.Now().After(deadline) {
-			return n
-		}
-	}
 }
 
 // soakWorker is one goroutine with a job of every kind, all pending at the same time.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
@@ -33,14 +34,11 @@ type SoakFigures struct {
 // SoakSample is the state of the process at one time. The first after warming up is
 // compared with the last.
 type SoakSample struct {
-	AtSeconds  float64 `json:"at_s"`
-	Jobs       uint64  `json:"jobs"` // that were done
-	RSS        int64   `json:"rss_bytes"`
-	Heap       int64   `json:"heap_bytes"` // alive after a garbage collection
-	Goroutines int     `json:"goroutines"`
-	Buffers    int64   `json:"buffers"`
-	Fences     int64   `json:"fences"`
-	InUse      int     `json:"programs_in_use"`
+	AtSeconds float64 `json:"at_s"`
+	Jobs      uint64  `json:"jobs"` // that were done
+	RSS       int64   `json:"rss_bytes"`
+	Heap      int64   `json:"heap_bytes"` // alive after a garbage collection
+	bench.Held
 }
 
 const (
@@ -55,19 +53,13 @@ const (
 // compare records what has grown.
 func (f *SoakFigures) compare(before, after SoakSample) {
 	f.RSSGrowth, f.HeapGrowth = after.RSS-before.RSS, after.Heap-before.Heap
-	for _, count := range []struct {
+	f.Leaks = after.Grown(before.Held)
+	for _, memory := range []struct {
 		what          string
 		before, after int64
-	}{
-		{"buffers", before.Buffers, after.Buffers},
-		{"fences", before.Fences, after.Fences},
-		{"programs in use", int64(before.InUse), int64(after.InUse)},
-		{"goroutines", int64(before.Goroutines), int64(after.Goroutines)},
-		{"resident bytes", before.RSS + soakGrowth, max(after.RSS, before.RSS+soakGrowth)},
-		{"heap bytes", before.Heap + soakGrowth, max(after.Heap, before.Heap+soakGrowth)},
-	} {
-		if count.after > count.before {
-			f.Leaks = append(f.Leaks, fmt.Sprintf("%s: %d after warming up, %d at the end", count.what, count.before, count.after))
+	}{{"resident bytes", before.RSS, after.RSS}, {"heap bytes", before.Heap, after.Heap}} {
+		if memory.after > memory.before+soakGrowth {
+			f.Leaks = append(f.Leaks, fmt.Sprintf("%s: %d before, %d at the end", memory.what, memory.before, memory.after))
 		}
 	}
 }

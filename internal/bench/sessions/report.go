@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -48,7 +49,11 @@ type Row struct {
 	LooksPerSecond  float64 `json:"looks_per_s,omitempty"`
 	LongestTick     float64 `json:"longest_tick_ms,omitempty"`
 	StopMillis      float64 `json:"stop_ms,omitempty"`
-	Verified        bool    `json:"verified"` // every result is right
+
+	Held  *bench.Held `json:"held,omitempty"`  // by the process after a soak's session was closed
+	Leaks []string    `json:"leaks,omitempty"` // what was less before it
+
+	Verified bool `json:"verified"` // every result is right
 }
 
 // setTimes sets the figures of calls from how long each took.
@@ -66,7 +71,21 @@ func (r *Result) Verdict() error {
 	if !r.Verified {
 		return bench.Unverified("the state of a session is not what its steps make of it")
 	}
-	return r.stalled()
+	return errors.Join(r.stalled(), r.grew())
+}
+
+// grew returns an error where a soak row left more behind than there was before.
+func (r *Result) grew() error {
+	var rows []string
+	for _, row := range r.Rows {
+		if len(row.Leaks) > 0 {
+			rows = append(rows, row.Strategy+": "+strings.Join(row.Leaks, ", "))
+		}
+	}
+	if rows == nil {
+		return nil
+	}
+	return bench.Grew(strings.Join(rows, "; "))
 }
 
 // stalled returns an error where soak rows stalled.

@@ -51,8 +51,19 @@ func (r *run) soak() error {
 	return nil
 }
 
-// soakOne runs one strategy, records its heartbeat, stops it, and verifies its state.
+// soakOne runs one strategy, records its heartbeat, stops it, and verifies its state and
+// what it leaves behind.
 func (r *run) soakOne(strategy resident.Strategy) (Row, error) {
+	before := bench.TakeHeld(r.gpu)
+	row, err := r.beatingSession(strategy)
+	after := bench.TakeHeld(r.gpu)
+	after.AwaitGoroutines(before)
+	row.Held, row.Leaks = &after, after.Grown(before)
+	return row, err
+}
+
+// beatingSession runs a session, and closes it.
+func (r *run) beatingSession(strategy resident.Strategy) (Row, error) {
 	k, err := grid.Kernel()
 	if err != nil {
 		return Row{}, err

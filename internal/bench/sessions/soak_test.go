@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
@@ -34,5 +35,10 @@ func TestStallsFail(t *testing.T) {
 	r.Rows = append(r.Rows, Row{Workload: "soak", Strategy: "double", Verified: true, BoundBy: stalls, HeartbeatMedian: 5, HeartbeatMax: 63})
 	if err := r.Verdict(); err == nil || !strings.Contains(err.Error(), "double: a heartbeat took 63.0 ms, the median 5.0 ms") || cli.HintFor(err) == "" {
 		t.Errorf("a stall: %v", err)
+	}
+	r.Rows = []Row{{Workload: "soak", Strategy: "double", Verified: true, BoundBy: noStall,
+		Leaks: bench.Held{Goroutines: 5, Descriptors: 9, Buffers: 4}.Grown(bench.Held{Goroutines: 4, Descriptors: 9, Buffers: 3})}}
+	if err := r.Verdict(); err == nil || !strings.Contains(err.Error(), "double: goroutines: 4 before, 5 at the end, buffers: 3 before, 4 at the end") || cli.HintFor(err) == "" {
+		t.Errorf("what grew: %v", err)
 	}
 }

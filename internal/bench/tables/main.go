@@ -104,5 +104,9 @@ func tables(l *logs) map[string]string {
 		"resident soak":            soakTable(l.resident("h200/resident-soak.json")),
 		"interpreter":              interpreterTable(l.interpreter("h200/interpreter.json")),
 		"steal":                    stealTable(l.steal("h200/steal.json")),
+		"targets":                  targetsTable(l),
+		"loads":                    loadsTable(l),
+		"together":                 togetherTable(l),
+		"gpu memory":               gpuMemoryTable(l),
 	}
 }

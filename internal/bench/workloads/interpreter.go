@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,9 +190,13 @@ func (r *interpreterRun) planned() (list []interpreterSeries) {
 			}
 		}
 		if name == "lengths" {
-			for _, cycles := range interpreterLengths {
+			lengths := interpreterLengths
+			if r.Cycles > 0 {
+				lengths = []int{r.Cycles}
+			}
+			for _, cycles := range lengths {
 				s := r.one(name, interpreter.Options{Machines: 1}, interpreterPrograms[:1], "standard", "continuous", "mega")
-				s.options.BatchCycles, s.cycles = longBatch, cycles
+				s.cycles, s.options.BatchCycles = cycles, cmp.Or(r.Batch, longBatch)
 				list = append(list, s)
 			}
 		}

@@ -61,6 +61,7 @@ void *egl_real(const char *name) {
 FORWARD(EGLDisplay, eglGetDisplay, (EGLNativeDisplayType native), (native))
 FORWARD(EGLBoolean, eglTerminate, (EGLDisplay display), (display))
 FORWARD(EGLBoolean, eglBindAPI, (EGLenum api), (api))
+FORWARD(EGLBoolean, eglQueryContext, (EGLDisplay display, EGLContext context, EGLint attribute, EGLint *value), (display, context, attribute, value))
 FORWARD(EGLBoolean, eglReleaseThread, (void), ())
 FORWARD(EGLContext, eglGetCurrentContext, (void), ())
 FORWARD(EGLDisplay, eglGetCurrentDisplay, (void), ())

@@ -1,0 +1,69 @@
+package cache
+
+import (
+	"math"
+	"time"
+)
+
+// performance is what was measured of a program while it was resident. Cache.mu guards it.
+type performance struct {
+	gpuNanos         int64   // of the fastest dispatch; 0 = unknown
+	operations       float64 // of that dispatch; 0 = unknown
+	firstResultNanos int64   // time to the program, and of its first dispatch until that was finished; 0 = unknown
+}
+
+// add keeps the faster of two dispatches: the one with more operations a second, else the
+// shorter one. One whose operations are known counts more than one, such as that of a check,
+// of which they are not.
+func (p *performance) add(gpuNanos int64, operations float64) {
+	faster := p.gpuNanos == 0 || gpuNanos < p.gpuNanos
+	if operations > 0 || p.operations > 0 {
+		faster = operations/float64(gpuNanos) > p.gflops()
+	}
+	if faster {
+		p.gpuNanos, p.operations = gpuNanos, operations
+	}
+}
+
+// gflops returns billions of operations a second, or 0.
+func (p *performance) gflops() float64 {
+	if p.gpuNanos == 0 {
+		return 0
+	}
+	return p.operations / float64(p.gpuNanos) // operations a nanosecond
+}
+
+// addTime is called on the device's thread: see Device.WatchTimes. Numbers of operations
+// that cannot be count as unknown.
+func (c *Cache) addTime(program uint32, gpu time.Duration, operations float64) {
+	if gpu <= 0 {
+		return
+	}
+	if !(operations > 0) || math.IsInf(operations, 0) {
+		operations = 0
+	}
+	c.changePerformance(program, func(e *entry) { e.performance.add(gpu.Nanoseconds(), operations) })
+}
+
+// addFirstResult records that the first dispatch of a program, which began when it was
+// given to the driver, has finished.
+func (c *Cache) addFirstResult(program uint32, began time.Time) {
+	took := time.Since(began)
+	c.changePerformance(program, func(e *entry) {
+		made := e.loadNanos
+		if e.origin == Compiled {
+			made = e.compileNanos
+		}
+		e.performance.firstResultNanos = made + took.Nanoseconds()
+	})
+}
+
+// changePerformance changes a resident program, so that its next collection has the change.
+func (c *Cache) changePerformance(program uint32, change func(*entry)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.mu.resident.findProgram(program); e != nil {
+		change(e)
+		e.countedUse = -1
+	}
+}

@@ -1,0 +1,158 @@
+//go:build linux
+
+package resident
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/shadercache/shadercache/resident/internal/pace"
+)
+
+// A session can be another one's peer: messages of some kinds, which its kernel sends as
+// all others, go to the inbox of the peer instead of to the host.
+//
+//	kernel A      residentSend          outbox of A, mapped memory
+//	carrier of A  after each tick of A, and every few microseconds of a persistent one
+//	kernel B      residentReceive       inbox of B, which wakes B where it is idle
+//
+// The carrier makes no GL call, so the sessions may be of different contexts and GPUs.
+
+// route is where messages of a kind go.
+type route struct {
+	to    *Session
+	group uint32
+}
+
+// fate is what becomes of a message in the outbox.
+type fate uint8
+
+const (
+	forHost fate = iota
+	forwarded
+	waits // for room in the inbox of the peer
+)
+
+// Forward has the messages of a kind that the kernel of s sends go to a group of another
+// session, or to all with Broadcast, as [Session.SendTo] of that session, instead of to
+// Receive. It replaces the route of this kind; to of nil removes it. The sessions may be of
+// different contexts and GPUs, and to may be s.
+//
+// Messages stay in their order, and none is lost: one that does not fit into the inbox
+// stays in the outbox, with those behind it, and the kernel of s sees residentSend return
+// false once that is full. Two kernels that wait for each other's outbox, without receiving
+// meanwhile, wait without an end. A message to a session that has failed or is closed goes to
+// Receive.
+func (s *Session) Forward(kind uint32, to *Session, group uint32) error {
+	if to != nil && group >= to.mail.groups && group != Broadcast {
+		return fmt.Errorf("resident: forward to group %d of a kernel that has %d: the first one is 0", group, to.mail.groups)
+	}
+	if err := s.run.err(); err != nil {
+		return err
+	}
+	s.mail.setRoute(kind, route{to, group})
+	s.carrier.begin(s)
+	return nil
+}
+
+func (m *mailbox) setRoute(kind uint32, r route) {
+	m.out.Lock()
+	defer m.out.Unlock()
+	if r.to == nil {
+		delete(m.out.routes, kind)
+		return
+	}
+	if m.out.routes == nil {
+		m.out.routes = map[uint32]route{}
+	}
+	m.out.routes[kind] = r
+}
+
+func (m *mailbox) forwardedCount() uint64 {
+	m.out.Lock()
+	defer m.out.Unlock()
+	return m.out.forwarded
+}
+
+// forward sends a message to the peer of its kind, if there is one. out is locked, and the
+// caller has entered m.
+func (m *mailbox) forward(message Message) fate {
+	r, ok := m.out.routes[message.Kind]
+	if !ok {
+		return forHost
+	}
+	peer := r.to.mail
+	if peer != m {
+		if !peer.use.TryRLock() {
+			return waits // it is being closed
+		}
+		defer peer.leave()
+	}
+	if peer.unmapped {
+		return forHost
+	}
+	switch _, err := peer.send(r.group, message); {
+	case err == nil:
+		m.out.forwarded++
+		return forwarded
+	case errors.Is(err, ErrInboxFull):
+		return waits
+	}
+	return forHost
+}
+
+// carry forwards messages until the next one of each outbox is for the host, or waits for
+// room. It reports whether it forwarded any, and whether one waits.
+func (m *mailbox) carry() (moved, waiting bool) {
+	if m.enter() != nil {
+		return false, false
+	}
+	defer m.leave()
+	m.out.Lock()
+	defer m.out.Unlock()
+	before := m.out.forwarded
+	m.out.waiting = false
+	m.next(primary)
+	m.next(secondary)
+	return m.out.forwarded != before, m.out.waiting
+}
+
+// carrier is the goroutine that forwards the messages of a session.
+type carrier struct {
+	once    sync.Once
+	running sync.WaitGroup
+}
+
+func (c *carrier) begin(s *Session) {
+	c.once.Do(func() { c.running.Go(func() { c.run(s) }) })
+	s.run.notify() // a route may be for messages that have been sent
+}
+
+func (c *carrier) wait() { c.running.Wait() }
+
+// run carries messages after each tick, and while a dispatch persists or one waits for room
+// with the intervals of pace.Backoff, until the session ends.
+func (c *carrier) run(s *Session) {
+	for last := time.Now(); ; {
+		changed, err := s.run.watch()
+		moved, waiting := s.mail.carry()
+		if err != nil {
+			return
+		}
+		if moved {
+			last = time.Now()
+		}
+		var again <-chan time.Time
+		if s.mail.persistent || waiting {
+			again = time.After(pace.Backoff(pace.SpinTime + time.Since(last)))
+		}
+		select {
+		case <-changed:
+		case <-again:
+		case <-s.run.ended:
+			return
+		}
+	}
+}
