@@ -24,7 +24,7 @@ FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
-.PHONY: help build recorder demo test test-mesa25 check bench fuzz soak trial record-trial picture man clean cache-dir
+.PHONY: help build recorder demo test test-mesa25 check bench fuzz soak trial record-trial picture man clean cache-dir examples
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ trial: ## 1,500 generated shaders through all of a cache's life: some ten minute
 
 record-trial: ## record real programs of Debian, those that are installed: some minutes
 	scripts/record-trial
+
+examples: ## build and test the examples that are modules of their own
+	cd examples/otel && $(GO) vet $(TAGS) ./... && $(GO) test $(TAGS) ./...
 
 picture: ## draw docs/architecture.svg from docs/architecture.dot
 	@scripts/deps picture

@@ -28,6 +28,8 @@ var mayImport = map[string][]string{
 	"internal/report":    {"binary", "drivercache", "internal/cli", "internal/doctor", "internal/style", "trace"},
 	"internal/powercut":  {},
 
+	"examples": {".", "shader", "trace"}, // modules of their own
+
 	"internal/browsertest": {},
 	"internal/top":         {"binary", "drivercache", "internal/cli", "shader"},
 	"internal/corpus":      {},

@@ -1,6 +1,7 @@
 package shadercache_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -73,9 +74,6 @@ func TestSlowStarts(t *testing.T) {
 func startWith(t *testing.T, fault, run, dir string) *report.Start {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "start.json")
-	if keep := os.Getenv("SHADERCACHE_KEEP_TRACES"); keep != "" { // for the pictures of the page
-		file = filepath.Join(keep, strings.ReplaceAll(fault, " ", "-")+"-"+run+".json")
-	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), trace.Variable+"="+file, faultVariable+"="+fault, "SHADERCACHE_FAULT_RUN="+run, "SHADERCACHE_FAULT_DIR="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -92,7 +90,26 @@ func startWith(t *testing.T, fault, run, dir string) *report.Start {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keepPage(t, s, strings.ReplaceAll(fault, " ", "-")+"-"+run)
 	return s
+}
+
+// keepPage writes the page where SHADERCACHE_PAGES names a folder, for the pictures of
+// docs/slow-start.md.
+func keepPage(t *testing.T, s *report.Start, name string) {
+	t.Helper()
+	folder := os.Getenv("SHADERCACHE_PAGES")
+	if folder == "" {
+		return
+	}
+	var page bytes.Buffer
+	err := (&report.Report{Start: s}).WriteHTML(&page)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, name+".html"), page.Bytes(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // runSlowStart is the process with the fault: it ends the process, where that is one.

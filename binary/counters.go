@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"maps"
+	"math"
 	"path/filepath"
 	"reflect"
+	"time"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 )
@@ -40,6 +42,7 @@ type Counters struct {
 	// driver's own cache did not have, so that the driver made it again.
 	MachineCodeMisses uint64 `json:"machine_code_misses"`
 
+	FirstNanos   int64 `json:"first_ns"`   // from the begin of the cache to the first program that was ready, of all starts
 	CompileNanos int64 `json:"compile_ns"` // spent compiling and priming
 	LoadNanos    int64 `json:"load_ns"`    // spent loading and priming
 	SavedNanos   int64 `json:"saved_ns"`   // compile time that hits saved, less their load time
@@ -73,6 +76,7 @@ func (c *Counters) Add(o Counters) {
 	c.Backfilled += o.Backfilled
 	c.StoreFailures += o.StoreFailures
 	c.MachineCodeMisses += o.MachineCodeMisses
+	c.FirstNanos += o.FirstNanos
 	c.CompileNanos += o.CompileNanos
 	c.LoadNanos += o.LoadNanos
 	c.SavedNanos += o.SavedNanos
@@ -107,6 +111,15 @@ func (c Counters) CompilesPerStart() float64 {
 		return 0
 	}
 	return float64(c.startCompiles()) / float64(c.Starts)
+}
+
+// FirstReady returns the mean time of a start from the begin of its cache until the first
+// program was ready.
+func (c Counters) FirstReady() time.Duration {
+	if c.Starts == 0 {
+		return 0
+	}
+	return time.Duration(c.FirstNanos / int64(min(c.Starts, math.MaxInt64)))
 }
 
 // startCompiles returns the compiles that something waited for.

@@ -36,6 +36,7 @@ func (c Counters) Metrics() []Metric {
 		{"backfilled_total", "Binaries copied from an upstream directory.", count(c.Backfilled)},
 		{"store_failures_total", "Reads and writes that failed.", count(c.StoreFailures)},
 		{"machine_code_misses_total", "Programs that were loaded and whose machine code was made again.", count(c.MachineCodeMisses)},
+		{"first_ready_seconds_total", "Time of all starts until the first program was ready.", seconds(c.FirstNanos)},
 		{"compile_seconds_total", "Time spent compiling.", seconds(c.CompileNanos)},
 		{"load_seconds_total", "Time spent loading.", seconds(c.LoadNanos)},
 		{"saved_seconds_total", "Compile time saved.", seconds(c.SavedNanos)},

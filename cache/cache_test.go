@@ -129,6 +129,7 @@ func (f *fixture) wantOrigin(src *shader.Source, want cache.Origin) {
 func (f *fixture) wantCounts(want binary.Counters) {
 	f.Helper()
 	got := f.cache.Stats().Counters
+	got.FirstNanos = 0
 	got.Starts, got.CompileNanos, got.LoadNanos, got.SavedNanos = 0, 0, 0, 0
 	got.LoadedBytes, got.UpstreamBytes = 0, 0
 	if got != want {

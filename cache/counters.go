@@ -87,6 +87,7 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 	if !storeOnly && !p.started {
 		p.started = true
 		p.pending.Starts++
+		p.pending.FirstNanos += e.clock.elapsed()
 	}
 	switch e.origin {
 	case Compiled:

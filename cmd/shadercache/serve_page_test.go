@@ -23,9 +23,11 @@ func TestLivePage(t *testing.T) {
 	page := b.Page(1280, 800)
 	page.Go(s.result.Status + "/")
 	awaitFigure(page, "hits", "0")
-	cmd := selfAs(t, "shadercache", "preload", "--server", s.path, "gemm_small", "conv2d_3x3", "gemm_small")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for range 2 { // the second one finds the programs resident
+		cmd := selfAs(t, "shadercache", "preload", "--server", s.path, "gemm_small", "conv2d_3x3")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
 	broken := filepath.Join(t.TempDir(), "broken.comp")
 	if err := os.WriteFile(broken, []byte("void main() { no; }\n"), 0o600); err != nil {
@@ -35,6 +37,9 @@ func TestLivePage(t *testing.T) {
 	awaitFigure(page, "errors", "1")
 	status := readPageStatus(t, s.result.Status)
 	made := status.Cache.Counters
+	if made.ResidentHits == 0 {
+		t.Error("the second preload found nothing resident")
+	}
 	for id, want := range map[string]uint64{"clients": 0, "queue": 0, "errors": status.Counters.Failed,
 		"hits": made.ResidentHits + made.MemoryHits + made.DiskHits, "memory": status.NamedBytes} {
 		awaitFigure(page, id, strconv.FormatUint(want, 10))

@@ -27,8 +27,9 @@ The first line is a summary: programs for this driver, programs of all drivers
 on disk, and compile time saved. The second is about starts, which are processes
 that got programs; preload, rebuild and tune only fill the cache and are no
 starts: programs that a start compiled, the share of programs found on disk
-among those that were not in memory, and the share of requests that a resident
-program answered. Then each level that a request goes through has a line:
+among those that were not in memory, the share of requests that a resident
+program answered, and the mean time from the begin of the cache until the first
+program was ready. Then each level that a request goes through has a line:
 memory, disk, the upstream directory, and remotes, whose hits and misses are
 starts. A level passes its misses on to the next one; an error is no miss. Then
 each driver has a line; the current one is marked with *. Without OpenGL none is
@@ -104,6 +105,7 @@ type startsLine struct {
 	CompilesPerStart float64    `json:"compiles_per_start"` // mean
 	DiskRate         float64    `json:"disk_rate"`          // disk_hits of disk_hits and compiles, 0 to 1
 	ResidentRate     float64    `json:"resident_rate"`      // resident_hits of all requests, 0 to 1
+	FirstMillis      float64    `json:"first_ms"`           // mean, 0 = unknown: from the begin of the cache until the first program was ready
 	SavedMillis      float64    `json:"saved_ms"`           // compile time less load time
 
 	// MachineCodeMisses is the number of programs that were loaded and whose machine code
@@ -348,6 +350,7 @@ func newStartsLine(dir *binary.Dir, begin time.Time) startsLine {
 		CompilesPerStart: c.CompilesPerStart(),
 		DiskRate:         c.DiskRate(),
 		ResidentRate:     c.ResidentRate(),
+		FirstMillis:      cli.Milliseconds(c.FirstReady()),
 		SavedMillis:      cli.Milliseconds(time.Duration(max(c.SavedNanos, 0))),
 	}
 	if !begin.IsZero() {
@@ -378,8 +381,12 @@ func (s *startsLine) Print(w io.Writer) {
 		fmt.Fprintf(w, "no starts%s\n", since)
 		return
 	}
-	fmt.Fprintf(w, "%s%s: %.1f compiled a start, %.1f%% found on disk, %.1f%% of requests resident\n",
-		cli.Plural(s.Starts, "start"), since, s.CompilesPerStart, 100*s.DiskRate, 100*s.ResidentRate)
+	first := "" // records of older versions do not have it
+	if s.FirstMillis > 0 {
+		first = fmt.Sprintf(", the first program ready after %.1f ms", s.FirstMillis)
+	}
+	fmt.Fprintf(w, "%s%s: %.1f compiled a start, %.1f%% found on disk, %.1f%% of requests resident%s\n",
+		cli.Plural(s.Starts, "start"), since, s.CompilesPerStart, 100*s.DiskRate, 100*s.ResidentRate, first)
 }
 
 func (r *statsResult) Print(w io.Writer) {

@@ -120,6 +120,7 @@ func TestACacheThatNeverHits(t *testing.T) {
 		// Old hits do not hide what is wrong now.
 		"hit before":   {append(repeated(40, hits), repeated(12, compiles)...), LevelWrong, "each of the last 10 starts compiled: 20 compiled, 0 found", "selftest"},
 		"well again":   {append(repeated(40, compiles), repeated(10, hits)...), LevelGood, "the last 10 starts found 20 on disk", ""},
+		"with times":   {repeated(2, counters{Starts: 1, DiskHits: 1, FirstNanos: 3_500_000}), LevelGood, "compiled 0; the first program was ready after 3.5 ms on average", ""},
 		"some changed": {repeated(9, counters{Starts: 1, Compiles: 1, DiskHits: 40}), LevelGood, "found 360 on disk and compiled 9", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -49,7 +50,11 @@ func (r *Report) examineHits(dir *binary.Dir) {
 		r.note(hitsCheck, "", "%s compiled %d and found nothing on disk: a further start shows whether the cache hits",
 			cli.Plural(sum.Starts, "start"), compiles)
 	default:
-		r.good(hitsCheck, "the last %s found %d on disk and compiled %d", cli.Plural(sum.Starts, "start"), sum.DiskHits, compiles)
+		first := ""
+		if ready := sum.FirstReady(); ready > 0 {
+			first = fmt.Sprintf("; the first program was ready after %.1f ms on average", cli.Milliseconds(ready))
+		}
+		r.good(hitsCheck, "the last %s found %d on disk and compiled %d%s", cli.Plural(sum.Starts, "start"), sum.DiskHits, compiles, first)
 	}
 }
 

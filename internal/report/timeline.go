@@ -64,19 +64,16 @@ func (p *page) timeline(s *Start) timeline {
 	return t
 }
 
-// phaseRows returns the phases of a lane, a row for each depth.
-func (p *page) phaseRows(s *Start, l trace.Lane) (rows [][]block) {
+// phaseRows returns the phases of a lane: those within others are below them, and so are
+// those that overlap others.
+func (p *page) phaseRows(s *Start, l trace.Lane) [][]block {
+	var list []interval
 	for _, phase := range s.Phases {
-		if phase.Lane != l || slices.Contains(enclosing, phase.Name) || phase.BeginMillis > p.Scale {
-			continue
+		if phase.Lane == l && !slices.Contains(enclosing, phase.Name) && phase.BeginMillis <= p.Scale {
+			list = append(list, interval{"f", phase.Name, phase.BeginMillis, phase.BeginMillis + phase.TookMillis, 1})
 		}
-		depth := min(phase.Depth, 1)
-		for len(rows) <= depth {
-			rows = append(rows, nil)
-		}
-		rows[depth] = append(rows[depth], p.block(interval{"f", phase.Name, phase.BeginMillis, phase.BeginMillis + phase.TookMillis, 1}))
 	}
-	return rows
+	return p.blockRows(list)
 }
 
 // made returns when programs were made, and how.
@@ -142,7 +139,7 @@ func (p *page) block(v interval) block {
 		b.Name = strconv.Itoa(v.count) + " " + v.name
 	}
 	b.Title = b.Name + ": " + readableMillis(v.end-v.begin) + " from " + readableMillis(v.begin)
-	if v.end-v.begin < labelled*p.Scale {
+	if min(v.end, p.Scale)-v.begin < labelled*p.Scale {
 		b.Name = ""
 	}
 	return b
