@@ -41,6 +41,7 @@ type Group struct {
 		named  map[string]*member
 		closed bool
 	}
+	opening    sync.WaitGroup // further members
 	background sync.WaitGroup // programs on their way to further members
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -60,7 +61,9 @@ func Open(o Options) (*Group, error) {
 	g := newGroup(o, all.Len())
 	g.close = all.Close
 	for i, m := range g.members {
+		m.want = func() { _, _ = all.Wait(g.ctx, i) }
 		set := func() {
+			<-all.Opened(i)
 			gpu, err := all.Wait(context.Background(), i)
 			if err != nil {
 				m.set(nil, err)
@@ -71,7 +74,7 @@ func Open(o Options) (*Group, error) {
 		if i == 0 {
 			set()
 		} else {
-			g.background.Go(set)
+			g.opening.Go(set)
 		}
 	}
 	return g, nil
@@ -283,7 +286,9 @@ func (g *Group) Close() error {
 	}
 	g.cancel()
 	g.background.Wait()
-	return g.close()
+	err := g.close()
+	g.opening.Wait()
+	return err
 }
 
 // check returns ErrClosed after Close.
