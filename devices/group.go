@@ -165,6 +165,22 @@ func (g *Group) Each(ctx context.Context, fn func(ctx context.Context, rank int,
 	return group.Wait()
 }
 
+// Barrier waits until every member of this process has finished what was submitted before,
+// whether or not it was waited for. Jobs of servers have to be waited for. It returns the
+// errors of members that can be used, as a *DeviceError each.
+func (g *Group) Barrier(ctx context.Context) error {
+	var group errgroup.Group
+	for _, m := range g.members {
+		if !m.usable() {
+			continue // and its device may not be set yet
+		}
+		if own, ok := m.device.(interface{ Drain(context.Context) error }); ok {
+			group.Go(func() error { return m.error(own.Drain(ctx)) })
+		}
+	}
+	return group.Wait()
+}
+
 // Name returns the names of the GPUs that are open: "2 x NVIDIA H200", for example.
 func (g *Group) Name() string {
 	text, last, count := "", "", 0
