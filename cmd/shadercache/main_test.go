@@ -145,6 +145,6 @@ func scriptMasked(ts *testscript.TestScript, driver []string) {
 	text = regexp.MustCompile(`N m?s\b`).ReplaceAllString(text, "TIME") // a busy machine takes seconds
 	text = spaces.ReplaceAllString(text, " ")
 	text = regexp.MustCompile(`TIME (TIME|-) (N|-) just now`).ReplaceAllString(text, "TIME - - just now") // software has no GPU's time
-	text = regexp.MustCompile(`(?m)^the GPU has .*\n`).ReplaceAllString(text, "") // where the driver says
+	text = regexp.MustCompile(`(?m)^the GPU has .*\n`).ReplaceAllString(text, "")                         // where the driver says
 	ts.Check(os.WriteFile(ts.MkAbs("masked"), []byte(text), 0o600))
 }
