@@ -269,3 +269,33 @@ func TestNoDeviceIsLeft(t *testing.T) {
 		t.Errorf("Get after Close: %v", err)
 	}
 }
+
+// busyDevice is a device that has jobs of others to finish.
+type busyDevice struct {
+	fakeDevice
+	queued int
+}
+
+func (d *busyDevice) Queued() int { return d.queued }
+
+// Jobs go to the device that has fewer to finish.
+func TestJobsGoToTheDeviceWithFewer(t *testing.T) {
+	busy, idle := &busyDevice{queued: 3}, &busyDevice{queued: 2}
+	g, err := devices.New(devices.Options{}, busy, idle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := g.Get(context.Background(), sourceOf(t, "scale", scale))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank := range 2 {
+		if _, err := devices.On(context.Background(), p, rank); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submitAll(t, g.Submit, p, 4)
+	if len(busy.jobs) != 0 || len(idle.jobs) != 4 {
+		t.Errorf("the device with more to finish took %v, the other %v", busy.jobs, idle.jobs)
+	}
+}
