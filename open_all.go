@@ -149,7 +149,7 @@ func (a *GPUs) awaitFirst(programs *cache.Cache) {
 }
 
 // Opened returns a channel that is closed when the GPU of an index is open, or cannot be
-// opened. It does not hurry it, as Wait does.
+// opened. Unlike Wait it does not cause it to be opened earlier.
 func (a *GPUs) Opened(i int) <-chan struct{} { return a.opening[i].done }
 
 // Len returns the number of GPUs, open or not.

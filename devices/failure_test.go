@@ -15,7 +15,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// fakeDevice is a device whose jobs do nothing, and that fails where it is told to.
+// fakeDevice is a device whose jobs do nothing, and that fails on request.
 type fakeDevice struct {
 	shadercache.Device // nil: other methods are not used
 	name               string

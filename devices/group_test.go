@@ -223,7 +223,7 @@ func TestSplitBuffers(t *testing.T) {
 			for i := range s.Len() {
 				part, rank := s.Part(i)
 				if got, single := devices.Rank(part); !single || got != rank {
-					t.Errorf("part %d is on device %d, and says %d", i, rank, got)
+					t.Errorf("part %d is on device %d, and Rank returns %d", i, rank, got)
 				}
 				checkPart(t, part, tensor, dim, s.Range(i))
 			}

@@ -61,7 +61,7 @@ func (m *member) await(ctx context.Context) (shadercache.Device, error) {
 	return m.awaitReady(ctx)
 }
 
-// awaitReady is await for what need not hurry.
+// awaitReady is await without having it opened earlier.
 func (m *member) awaitReady(ctx context.Context) (shadercache.Device, error) {
 	if !m.isReady() {
 		select {
