@@ -85,6 +85,7 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run 'ManyPrograms|FaultModes|KilledClients|StoppedSoaks'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./clients -run 'Flipped'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./remote/... -run 'MemoryOfAPull|Network'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./recorder -run ManyThreads
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d/imaging -run SampleIsTheScene
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d -run 'TestImplicit'

@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,10 +18,10 @@ func TestLowGPUMemoryEvictsIdlePrograms(t *testing.T) {
 		asked++
 		return 5000, free
 	}
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var passed atomic.Int64 // the cache reads its clock on other goroutines too
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{MinFreeGPUBytes: 500, Now: func() time.Time {
-		now = now.Add(time.Microsecond)
-		return now
+		return began.Add(time.Duration(passed.Add(int64(time.Microsecond))))
 	}})
 	list := sources(20)
 	used := f.get(list[0])
@@ -36,7 +37,7 @@ func TestLowGPUMemoryEvictsIdlePrograms(t *testing.T) {
 	if s := f.cache.Stats(); s.Resident != 10 || s.LowMemory != 0 {
 		t.Errorf("asked again within a second: %+v", s)
 	}
-	now = now.Add(time.Second)
+	passed.Add(int64(time.Second))
 	held := f.get(list[10])
 	if s := f.cache.Stats(); s.Resident != 6 || s.Evictions != 5 || s.LowMemory != 1 {
 		t.Errorf("low: %+v", s) // of 11, two in use: 9 idle, 5 evicted

@@ -46,6 +46,14 @@ type Options struct {
 	// must be the default for Adopt and for windows. Default: the driver's.
 	Priority Priority
 
+	// NoCompilerThreads has the driver compile on the thread that asks for a program.
+	// NVIDIA's starts a thread for each CPU otherwise, and each of them wakes 15 times a
+	// second until the process ends (docs/drivers.md): a process that waits for most of its
+	// time does without. The programs of one Compile are then made one after the other. It
+	// has no effect where another context of the process has started the threads.
+	// Default: the driver has its threads.
+	NoCompilerThreads bool
+
 	replay       bool // the context is for a Replayer
 	timeSoftware bool // WatchTimes measures on software drivers too; for tests
 

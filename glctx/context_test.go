@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for _, child := range []string{childDir, machineCodeChild, fullVolumeChild, frameChild, readOnlyChild} {
+	for _, child := range []string{childDir, machineCodeChild, fullVolumeChild, frameChild, readOnlyChild, compilerChild} {
 		if os.Getenv(child) != "" {
 			os.Exit(m.Run()) // keeps its environment, which is tested
 		}

@@ -8,6 +8,9 @@ var (
 	OwnContextOf = ownContextOf
 )
 
+// LimitCompilerThreads exports limitCompilerThreads.
+func (gl *GL) LimitCompilerThreads(n uint32) { gl.limitCompilerThreads(n) }
+
 // TimeSoftware returns options of a context that measures on software drivers too.
 func TimeSoftware(o Options) Options {
 	o.timeSoftware = true

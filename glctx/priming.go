@@ -28,8 +28,8 @@ var compilerThreads sync.Once
 
 // preparePriming makes the buffer of three zero counts.
 func (gl *GL) preparePriming() error {
-	if gl.c.info.ParallelCompile {
-		compilerThreads.Do(gl.allowCompilerThreads)
+	if gl.c.info.ParallelCompile && !gl.c.options.NoCompilerThreads {
+		compilerThreads.Do(func() { gl.limitCompilerThreads(^uint32(0)) })
 	}
 	zeros, err := gl.NewBuffer(12, make([]byte, 12))
 	gl.zeros = zeros
@@ -37,11 +37,11 @@ func (gl *GL) preparePriming() error {
 	return err
 }
 
-func (gl *GL) allowCompilerThreads() {
+func (gl *GL) limitCompilerThreads(n uint32) {
 	if gl.c.info.Has("GL_KHR_parallel_shader_compile") {
-		gl45.MaxShaderCompilerThreadsKHR(^uint32(0))
+		gl45.MaxShaderCompilerThreadsKHR(n)
 	} else {
-		gl45.MaxShaderCompilerThreadsARB(^uint32(0))
+		gl45.MaxShaderCompilerThreadsARB(n)
 	}
 }
 

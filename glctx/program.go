@@ -32,7 +32,7 @@ func (c *Context) Fingerprint() binary.Fingerprint { return c.info.Fingerprint }
 // Errors: see cache.Device.
 func (c *Context) Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
 	window := 1
-	if c.info.ParallelCompile && len(sources) > 1 {
+	if c.info.ParallelCompile && !c.options.NoCompilerThreads && len(sources) > 1 {
 		window = compileWindow
 	}
 	builds := make([]build, len(sources))

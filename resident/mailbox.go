@@ -23,7 +23,8 @@ const Broadcast uint32 = wire.Broadcast
 type mailbox struct {
 	words      wire.Shared
 	groups     uint32
-	persistent bool // answers come during a dispatch
+	persistent bool // the dispatch goes on until it is stopped
+	during     bool // answers may come during a dispatch
 	run        *runState
 
 	// use is locked for reading while a caller accesses the words, and for writing when
@@ -235,6 +236,18 @@ func (m *mailbox) spin(met func() bool) bool {
 	return false
 }
 
+// nap polls for a condition of the mapped memory with short sleeps for pace.NapTime, in which
+// an answer comes that was missed between two dispatches.
+func (m *mailbox) nap(ctx context.Context, met func() bool) bool {
+	for began := time.Now(); m.during && ctx.Err() == nil && time.Since(began) < pace.NapTime; {
+		pace.Sleep(pace.Backoff(pace.SpinTime+time.Since(began)), nil)
+		if met() {
+			return true
+		}
+	}
+	return false
+}
+
 // waitAsleep waits for a condition of the mapped memory. It polls after every tick, and
 // during a persistent one with the intervals of pace.Backoff.
 func (m *mailbox) waitAsleep(ctx context.Context, met func() bool) error {
@@ -336,5 +349,10 @@ func (s *Session) waitMail(ctx context.Context, met func() bool) error {
 	if s.mail.spin(met) {
 		return nil
 	}
-	return s.polling(func() error { return s.mail.waitAsleep(ctx, met) })
+	return s.polling(func() error {
+		if s.mail.nap(ctx, met) {
+			return nil
+		}
+		return s.mail.waitAsleep(ctx, met)
+	})
 }

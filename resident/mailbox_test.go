@@ -178,6 +178,41 @@ func (m *mailbox) answer(n uint32, message Message) {
 	m.words.WriteMessage(at, wire.Message(message), wire.Message(message).Word(n, 0))
 }
 
+// TestAnswersBetweenTicksAreSeenSoon has an answer come at the third poll, without the end of a
+// tick, and none at all.
+func TestAnswersBetweenTicksAreSeenSoon(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		during bool
+		answer int // the poll at which it is there
+		want   bool
+	}{
+		"during a tick":           {t.Context(), true, 3, true},
+		"no answer":               {t.Context(), true, 1 << 30, false},
+		"cancelled":               {cancelled, true, 1, false},
+		"ticks that show nothing": {t.Context(), false, 1, false},
+	} {
+		m, polls := testMailbox(1, false), 0
+		m.during = c.during
+		got := m.nap(c.ctx, func() bool { polls++; return polls == c.answer })
+		if got != c.want || c.want && polls != c.answer || (polls > 0) != (c.during && c.ctx.Err() == nil) {
+			t.Errorf("%s: %v after %d polls", name, got, polls)
+		}
+	}
+	visible := config{options: Options{Capabilities: &Capabilities{HostWritesSeen: true, KernelWritesSeen: true}}}
+	hidden, unseen, synchronous := visible, visible, visible
+	hidden.options.Capabilities = &Capabilities{KernelWritesSeen: true}
+	unseen.options.Capabilities = nil
+	synchronous.synchronous = true
+	for c, want := range map[*config]bool{&visible: true, &hidden: false, &unseen: false, &synchronous: false} {
+		if got := c.answersDuring(); got != want {
+			t.Errorf("%+v: answers during a dispatch: %v", c, got)
+		}
+	}
+}
+
 // TestWaitingSleeps waits for the answer of a persistent kernel, with simulated time, and
 // for that of a kernel in ticks, which notify.
 func TestWaitingSleeps(t *testing.T) {

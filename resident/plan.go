@@ -49,6 +49,12 @@ func (c *config) hostVisible() bool {
 	return c.options.Capabilities != nil && c.options.Capabilities.HostWritesSeen
 }
 
+// answersDuring reports whether a kernel sees a message during a dispatch and the host sees
+// its answer.
+func (c *config) answersDuring() bool {
+	return c.hostVisible() && c.options.Capabilities.KernelWritesSeen && !c.synchronous
+}
+
 // independentGroups reports whether groups do their steps at their own pace.
 func (c *config) independentGroups() bool {
 	return !c.kernel.lockstep() && !c.kernel.Claim && c.kernel.Groups > 1

@@ -92,6 +92,7 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 		return nil, nil, fmt.Errorf("resident: %w", err)
 	}
 	sc.mail = newMailbox(sc.words, k.Groups, cfg.mode.Actual == Persistent, sc.run)
+	sc.mail.during = cfg.answersDuring()
 	return &Session{context: c, config: cfg, run: sc.run, mail: sc.mail, counts: sc.counts}, sc, nil
 }
 

@@ -312,7 +312,8 @@ func beIdle(role string) error {
 		fmt.Println("ready")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	}
-	c, err := glctx.Open(glctx.Options{})
+	// As a server's worker. The role "program" shows what the driver's threads take.
+	c, err := glctx.Open(glctx.Options{NoCompilerThreads: role != "context" && role != "program"})
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func TestReadSourceRefuses(t *testing.T) {
 	}
 	deep["a.comp"] = &fstest.MapFile{Data: []byte("#include \"0\"\n")}
 	wide := files("a.comp", strings.Repeat("#include \"b\"\n", maxIncludes+1), "b", "")
-	large := files("a.comp", strings.Repeat("#include \"b\"\n", 17), "b", strings.Repeat("x\n", 1<<19))
+	large := files("a.comp", strings.Repeat("#include \"b\"\n", 17), "b", strings.Repeat(strings.Repeat("x", 1023)+"\n", 1<<10))
 	tests := []struct {
 		name string
 		fsys fstest.MapFS

@@ -64,6 +64,7 @@ func (o *options) serveWorker(f serveFlags) error {
 	}()
 	// The server's watchdog notices a hang sooner; while a program is compiled the
 	// executor makes no progress either.
+	o.NoCompilerThreads = true // an idle server takes no CPU time
 	g, err := o.OpenExecutor(executor.Options{Timeout: server.MaxCompileTime})
 	if err != nil {
 		return err

@@ -27,7 +27,9 @@ func (o *Options) ContextOptions() glctx.Options {
 		Filled:         o.Place().Filled,
 		DriverCacheOff: !bool(o.DriverCache),
 		Tracer:         o.Tracer(),
-		Logger:         o.Logger(),
+
+		NoCompilerThreads: o.NoCompilerThreads,
+		Logger:            o.Logger(),
 	}
 }
 

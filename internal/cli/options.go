@@ -19,6 +19,8 @@ type Options struct {
 	NoRemote    bool   // the remote of the environment is not used
 	Trace       string // file for a trace of the command, "" for none
 
+	NoCompilerThreads bool // of the context of a command that waits most of its time
+
 	Stdout, Stderr io.Writer
 
 	trace   *trace.File // nil: no trace is written

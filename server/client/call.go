@@ -23,6 +23,10 @@ type call struct {
 	err     error
 	deliver func(body []byte) error // called by the reader instead of a copy to reply
 	slots   chan struct{}           // of the client, where the call takes one
+	limit   time.Duration           // for the reply
+	due     time.Time               // when it has come at the latest
+	seen    uint64                  // Client.mu.replies when it was sent
+	late    bool                    // it has not come
 }
 
 // finish ends the call. body is valid until it returns.
@@ -44,7 +48,8 @@ func (w *call) finish(body []byte, err error) {
 
 // start sends a request.
 func (c *Client) start(w *call, m wire.Message, files ...*os.File) error {
-	w.done = make(chan struct{})
+	w.done, w.limit = make(chan struct{}), c.answerLimit(m)
+	w.due = time.Now().Add(w.limit)
 	c.mu.Lock()
 	if err := c.mu.ended; err != nil {
 		c.mu.Unlock()
@@ -52,7 +57,8 @@ func (c *Client) start(w *call, m wire.Message, files ...*os.File) error {
 	}
 	c.mu.request++
 	w.request = c.mu.request
-	c.mu.calls[w.request] = w
+	c.mu.calls[w.request], w.seen = w, c.mu.replies
+	c.expectAnswer(w)
 	c.mu.Unlock()
 	if err := c.send(w, m, files); err != nil {
 		c.forget(w)

@@ -58,6 +58,9 @@ type Client struct {
 		ids     [wire.KindPlan + 1]uint32 // the last one of each kind
 		ended   error                     // why the session ended; nil: it has not
 		ring    *clientRing               // nil: none
+		replies uint64                    // that have come
+		check   *time.Timer               // runs checkAnswers; nil: no request was sent yet
+		checkAt time.Time                 // when; zero: it does not
 	}
 	done chan struct{} // closed when the reader has ended
 
@@ -219,6 +222,9 @@ func (c *Client) end(err error) {
 	calls := c.mu.calls
 	c.mu.calls = map[uint64]*call{}
 	ring := c.mu.ring
+	if c.mu.check != nil {
+		c.mu.check.Stop()
+	}
 	c.mu.Unlock()
 	c.conn.Close()
 	if ring != nil {
@@ -249,6 +255,7 @@ func (c *Client) read() {
 // answer passes a reply to its call, and reports whether a goroutine sleeps until then.
 func (c *Client) answer(h wire.Header, body []byte) (woke bool) {
 	c.mu.Lock()
+	c.mu.replies++
 	waiting := c.mu.calls[h.Request]
 	delete(c.mu.calls, h.Request)
 	c.mu.Unlock()

@@ -1,13 +1,8 @@
 package lint
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/shadercache/shadercache/shader"
 )
 
 // attacks are texts of which each byte costs a little more than the one before where the
@@ -97,27 +92,4 @@ func TestWorkIsLinear(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestWorkOfTheProjectsKernels checks that what real kernels need is far below the limit.
-func TestWorkOfTheProjectsKernels(t *testing.T) {
-	root, most, worst := os.DirFS("../.."), 0, ""
-	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(name) != ".comp" {
-			return err
-		}
-		source, err := shader.ReadSource(root, name, nil)
-		if err != nil {
-			return err
-		}
-		tokens, _ := tokenize(source.Text())
-		if each := newCheck(source.Files(), source.Text()).effort.spent / max(1, len(tokens)); each > most {
-			most, worst = each, name
-		}
-		return nil
-	})
-	if err != nil || most == 0 || most > effortPerToken/3 {
-		t.Errorf("%s reads %d tokens for each of its own, %v", worst, most, err)
-	}
-	t.Logf("%s reads %d tokens for each of its own", worst, most)
 }

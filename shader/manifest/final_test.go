@@ -85,10 +85,11 @@ func TestFinalTextsThatAreRefused(t *testing.T) {
 		`{"name": "x", "text_file": "large.glsl"}`:                             "larger",
 		`{"name": "x", "text": 7}`:                                             "not a manifest",
 	} {
-		folder := write(t, map[string]string{
-			"m.json":     `{"programs": [` + entry + `]}`,
-			"large.glsl": "#version 430\n" + strings.Repeat("// filler\n", maxText/10),
-		})
+		files := map[string]string{"m.json": `{"programs": [` + entry + `]}`}
+		if want == "larger" {
+			files["large.glsl"] = "#version 430\n" + strings.Repeat("// filler\n", maxText/10)
+		}
+		folder := write(t, files)
 		p := reader().Read(filepath.Join(folder, "m.json"))
 		if len(p) != 1 || p[0].Err == nil || !strings.Contains(p[0].Err.Error(), want) {
 			t.Errorf("%s: %+v, want an error with %q", entry, p, want)

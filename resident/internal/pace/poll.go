@@ -133,6 +133,10 @@ func (p PollPolicy) Spins(elapsed time.Duration) bool {
 // the round trip to a kernel that runs.
 const SpinTime = 50 * time.Microsecond
 
+// NapTime is how long a caller then polls with short sleeps: several times what passes
+// between two ticks.
+const NapTime = 2 * time.Millisecond
+
 const (
 	backoffShare   = 4
 	longestBackoff = 5 * time.Millisecond

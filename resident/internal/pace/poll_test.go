@@ -241,3 +241,27 @@ func TestSpinsEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestLateTimersKeepNoEstimateHigh has ticks of which the host expects six times the duration,
+// as after a time on a GPU with a low clock, and timers that round up to milliseconds: what a
+// late timer seems to confirm would keep the expectation for ever.
+func TestLateTimersKeepNoEstimateHigh(t *testing.T) {
+	const length = 1400 * time.Microsecond
+	e := &Estimator{nanos: float64(6 * length)}
+	for range 40 {
+		p := PollPolicy{Expected: e.Expect(1)}
+		at, missed := time.Duration(0), time.Duration(0)
+		for at < length {
+			missed = at
+			if d := p.Sleep(at); d < InterruptibleSleep {
+				at += d + 5*time.Microsecond
+			} else {
+				at += (timerTime(d) + time.Millisecond - 1).Truncate(time.Millisecond) + 100*time.Microsecond
+			}
+		}
+		e.Observe(1, Bounds{missed, at})
+	}
+	if d := e.Expect(1); d > length+length/4 {
+		t.Errorf("a tick of %v is expected to take %v", length, d)
+	}
+}

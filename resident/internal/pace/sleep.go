@@ -43,7 +43,7 @@ func timerTime(d time.Duration) time.Duration {
 }
 
 // roundedSleep is the duration from which being late by a millisecond does not matter.
-const roundedSleep = 2 * time.Millisecond
+const roundedSleep = 4 * time.Millisecond
 
 // SleepUntilWake sleeps for d, or until a value on wake.
 func SleepUntilWake(d time.Duration, wake <-chan struct{}) {
