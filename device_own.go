@@ -64,6 +64,9 @@ func (d *ownDevice) Name() string { return d.gpu.Context.Info().GPU }
 // this one.
 func (d *ownDevice) Queued() int { return d.gpu.Executor.Queued() }
 
+// Drain waits until the GPU has finished what was submitted, for packages above this one.
+func (d *ownDevice) Drain(ctx context.Context) error { return ownError(d.gpu.Executor.Drain(ctx)) }
+
 func (d *ownDevice) Local() (*GPU, error) { return d.gpu, nil }
 
 func (d *ownDevice) Stats(context.Context) (Stats, error) { return d.gpu.Stats(), nil }

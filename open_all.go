@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
@@ -20,6 +21,9 @@ type GPUs struct {
 	opening []opening
 	remotes remotes
 	opened  chan struct{} // closed when no further GPU is opened
+
+	wantOthers func()        // closes wanted
+	wanted     chan struct{} // closed when a further GPU is waited for
 }
 
 // opening is a GPU that is open, or is being opened.
@@ -31,9 +35,11 @@ type opening struct {
 }
 
 // OpenAll opens the GPUs of Options.Devices, all with the same options, and returns when
-// the first is open, which serves while the others are opened in the background: one after
-// the other, since the kernel makes one context at a time. A program that several of them
-// request is compiled by one and loaded by the others, where their driver is the same.
+// the first is open. The others are opened in the background, one after the other: the
+// kernel makes one context at a time, and a driver loads no programs meanwhile. So they are
+// opened when the first has loaded its programs, when one of them is waited for, or after
+// 100 ms. A program that several of them request is compiled by one and loaded by the
+// others, where their driver is the same.
 //
 // It returns the errors of Open for the first; those of others are returned by
 // [GPUs.Wait]. package devices has one device over all of them. Close closes all.
@@ -48,7 +54,8 @@ func OpenAll(o Options) (*GPUs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shadercache: open all: %w", err)
 	}
-	all := &GPUs{opened: make(chan struct{})}
+	all := &GPUs{opened: make(chan struct{}), wanted: make(chan struct{})}
+	all.wantOthers = sync.OnceFunc(func() { close(all.wanted) })
 	o.Cache.SingleFlight = cache.NewSingleFlight()
 	for _, name := range names {
 		all.opening = append(all.opening, opening{device: name, done: make(chan struct{})})
@@ -102,6 +109,9 @@ func (a *GPUs) openOthers(o Options) {
 	defer close(a.opened)
 	first := a.opening[0].gpu
 	a.remotes.add(first)
+	if len(a.opening) > 1 {
+		a.awaitFirst(first.Cache)
+	}
 	if o.Tracer == nil {
 		o.Tracer = first.tracer // the file of the environment has all of them
 	}
@@ -112,6 +122,35 @@ func (a *GPUs) openOthers(o Options) {
 		}
 	}
 }
+
+// How long the further GPUs wait for the first: until it has loaded nothing for a time, if
+// it has loaded anything, and at most for another. Between two programs of a start there
+// are less than 2 ms.
+const (
+	firstIdle = 3 * time.Millisecond
+	firstMost = 100 * time.Millisecond
+)
+
+// awaitFirst waits until the first GPU has loaded its programs, or another one is wanted.
+func (a *GPUs) awaitFirst(programs *cache.Cache) {
+	tick := time.NewTicker(firstIdle / 3)
+	defer tick.Stop()
+	began, loaded, last := time.Now(), 0, time.Now()
+	for time.Since(began) < firstMost && (loaded == 0 || time.Since(last) < firstIdle) {
+		select {
+		case <-a.wanted:
+			return
+		case <-tick.C:
+		}
+		if n := programs.Resident(); n != loaded {
+			loaded, last = n, time.Now()
+		}
+	}
+}
+
+// Opened returns a channel that is closed when the GPU of an index is open, or cannot be
+// opened. Unlike Wait it does not cause it to be opened earlier.
+func (a *GPUs) Opened(i int) <-chan struct{} { return a.opening[i].done }
 
 // Len returns the number of GPUs, open or not.
 func (a *GPUs) Len() int { return len(a.opening) }
@@ -125,6 +164,7 @@ func (a *GPUs) Wait(ctx context.Context, i int) (*GPU, error) {
 		return p.gpu, p.err
 	default:
 	}
+	a.wantOthers()
 	select {
 	case <-p.done:
 		return p.gpu, p.err
@@ -139,6 +179,7 @@ func (a *GPUs) Device(i int) string { return a.opening[i].device }
 // Close waits until no GPU is being opened and closes all, the first one last. It must be
 // called once. It returns the errors of GPU.Close.
 func (a *GPUs) Close() error {
+	a.wantOthers()
 	<-a.opened
 	var errs []error
 	compiled := false

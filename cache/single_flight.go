@@ -15,84 +15,84 @@ import (
 type SingleFlight struct {
 	mu struct {
 		sync.Mutex
-		flights map[flightKey]*flight
+		compiles map[sharedKey]*sharedCompile
 	}
 }
 
 // NewSingleFlight returns one for caches that are still to be made.
 func NewSingleFlight() *SingleFlight {
 	f := &SingleFlight{}
-	f.mu.flights = map[flightKey]*flight{}
+	f.mu.compiles = map[sharedKey]*sharedCompile{}
 	return f
 }
 
-// flightKey is a program of a driver.
-type flightKey struct {
+// sharedKey is a program of a driver.
+type sharedKey struct {
 	driver shader.Digest
 	key    shader.Key
 }
 
-// flight is one compile. Its binary is kept until the store has it:
+// sharedCompile is one compile. Its binary is kept until the store has it:
 //
-//	in flight   the owner compiles; others wait for landed
-//	landed      blob is what it made; nil: nothing
+//	compiling   the owner compiles; others wait for done
+//	done        blob is what it made; nil: nothing
 //	stored      other caches over the directory find it there
-type flight struct {
-	owner  *Cache
-	landed chan struct{}
+type sharedCompile struct {
+	owner *Cache
+	done  chan struct{}
 
-	// Guarded by SingleFlight.mu, and set before landed is closed.
+	// Guarded by SingleFlight.mu, and set before done is closed.
 	blob   *binary.Blob
 	stored bool
 }
 
-// begin returns the flight of a program. Where there is none, or a former one of c itself,
+// begin returns the compile of a program. Where there is none, or a former one of c itself,
 // it starts one, which c has to end: then mine is true.
-func (s *SingleFlight) begin(c *Cache, key shader.Key) (f *flight, mine bool) {
+func (s *SingleFlight) begin(c *Cache, key shader.Key) (f *sharedCompile, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := flightKey{c.driver, key}
-	if f := s.mu.flights[k]; f != nil && !(f.owner == c && f.hasLanded()) {
+	k := sharedKey{c.driver, key}
+	if f := s.mu.compiles[k]; f != nil && !(f.owner == c && f.isComplete()) {
 		return f, f.owner == c
 	}
-	f = &flight{owner: c, landed: make(chan struct{})}
-	s.mu.flights[k] = f
+	f = &sharedCompile{owner: c, done: make(chan struct{})}
+	s.mu.compiles[k] = f
 	return f, true
 }
 
-func (f *flight) hasLanded() bool {
+func (f *sharedCompile) isComplete() bool {
 	select {
-	case <-f.landed:
+	case <-f.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// result returns the binary of a flight that has landed, or that the store has it.
-func (s *SingleFlight) result(f *flight) (blob *binary.Blob, stored bool) {
+// result returns the binary of a compile that is done, or that the store has it.
+func (s *SingleFlight) result(f *sharedCompile) (blob *binary.Blob, stored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return f.blob, f.stored
 }
 
-// land ends the flight of a program that c has started, with its binary, or with nil: then
+// complete ends the compile of a program that c has started, with its binary, or with nil: then
 // others compile it.
-func (s *SingleFlight) land(c *Cache, key shader.Key, blob *binary.Blob) {
+func (s *SingleFlight) complete(c *Cache, key shader.Key, blob *binary.Blob) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := flightKey{c.driver, key}
-	f := s.mu.flights[k]
-	if f == nil || f.owner != c || f.hasLanded() {
+	k := sharedKey{c.driver, key}
+	f := s.mu.compiles[k]
+	if f == nil || f.owner != c || f.isComplete() {
 		return
 	}
 	if f.blob = blob; blob == nil {
-		delete(s.mu.flights, k)
+		delete(s.mu.compiles, k)
 	}
-	close(f.landed)
+	close(f.done)
 }
 
 // store notes that the store of c has the binary of a program, or that it cannot have it.
@@ -102,22 +102,22 @@ func (s *SingleFlight) store(c *Cache, key shader.Key, stored bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := flightKey{c.driver, key}
-	f := s.mu.flights[k]
-	if f == nil || f.owner != c || !f.hasLanded() {
+	k := sharedKey{c.driver, key}
+	f := s.mu.compiles[k]
+	if f == nil || f.owner != c || !f.isComplete() {
 		return
 	}
 	if f.blob, f.stored = nil, stored; !stored {
-		delete(s.mu.flights, k)
+		delete(s.mu.compiles, k)
 	}
 }
 
-// forget removes a flight that was of no use to c.
-func (s *SingleFlight) forget(c *Cache, key shader.Key, f *flight) {
+// forget removes a compile that was of no use to c.
+func (s *SingleFlight) forget(c *Cache, key shader.Key, f *sharedCompile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := (flightKey{c.driver, key}); s.mu.flights[k] == f {
-		delete(s.mu.flights, k)
+	if k := (sharedKey{c.driver, key}); s.mu.compiles[k] == f {
+		delete(s.mu.compiles, k)
 	}
 }
 
@@ -133,23 +133,23 @@ func (c *Cache) compileOrWait(ctx context.Context, loads []*load, done func(resu
 	}
 	for len(loads) > 0 {
 		var mine, others []*load
-		var flights []*flight
+		var compiles []*sharedCompile
 		for _, l := range loads {
 			if f, own := shared.begin(c, l.src.Key()); own {
 				mine = append(mine, l)
 			} else {
-				others, flights = append(others, l), append(flights, f)
+				others, compiles = append(others, l), append(compiles, f)
 			}
 		}
-		c.compileFlights(ctx, mine, done)
+		c.compileOwned(ctx, mine, done)
 		readBack()
-		loads = c.awaitFlights(ctx, others, flights, done)
+		loads = c.awaitOthers(ctx, others, compiles, done)
 	}
 }
 
-// compileFlights compiles programs whose flights c has started. The flights of those that
+// compileOwned compiles programs whose compiles c has started. The compiles of those that
 // cannot be compiled, that are checked again first, or whose binary is not read end here.
-func (c *Cache) compileFlights(ctx context.Context, loads []*load, done func(result)) {
+func (c *Cache) compileOwned(ctx context.Context, loads []*load, done func(result)) {
 	if len(loads) == 0 {
 		return
 	}
@@ -157,7 +157,7 @@ func (c *Cache) compileFlights(ctx context.Context, loads []*load, done func(res
 	defer func() {
 		for _, l := range loads {
 			if !compiled[l.src.Key()] {
-				c.options.SingleFlight.land(c, l.src.Key(), nil)
+				c.options.SingleFlight.complete(c, l.src.Key(), nil)
 			}
 		}
 	}()
@@ -167,16 +167,16 @@ func (c *Cache) compileFlights(ctx context.Context, loads []*load, done func(res
 	})
 }
 
-// awaitFlights waits for the compiles of other caches and loads their binaries. It returns
+// awaitOthers waits for the compiles of other caches and loads their binaries. It returns
 // the loads that could not be loaded.
-func (c *Cache) awaitFlights(ctx context.Context, loads []*load, flights []*flight, done func(result)) (missed []*load) {
+func (c *Cache) awaitOthers(ctx context.Context, loads []*load, compiles []*sharedCompile, done func(result)) (missed []*load) {
 	for i, l := range loads {
 		r := result{load: l}
-		if r.err = c.awaitClosed(ctx, flights[i].landed); r.err == nil {
-			r = c.loadLanded(ctx, l, flights[i])
+		if r.err = c.awaitClosed(ctx, compiles[i].done); r.err == nil {
+			r = c.loadShared(ctx, l, compiles[i])
 		}
 		if r.missed() {
-			c.options.SingleFlight.forget(c, l.src.Key(), flights[i])
+			c.options.SingleFlight.forget(c, l.src.Key(), compiles[i])
 			missed = append(missed, l)
 			continue
 		}
@@ -185,9 +185,9 @@ func (c *Cache) awaitFlights(ctx context.Context, loads []*load, flights []*flig
 	return missed
 }
 
-// loadLanded makes the program of l from what a flight made. The result is missed where
+// loadShared makes the program of l from what a compile made. The result is missed where
 // that was nothing, or the driver does not accept it.
-func (c *Cache) loadLanded(ctx context.Context, l *load, f *flight) result {
+func (c *Cache) loadShared(ctx context.Context, l *load, f *sharedCompile) result {
 	blob, stored := c.options.SingleFlight.result(f)
 	switch {
 	case stored:

@@ -3,8 +3,10 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
@@ -110,6 +112,44 @@ func TestADeviceLoadsWhatAnotherCompiles(t *testing.T) {
 		t.Errorf("the programs are %v and %v, want compiled and loaded", a, b)
 	}
 	if n := pair[1].dev.Calls().Compiles; n != 0 {
+		t.Errorf("the second device compiled %d times", n)
+	}
+}
+
+// What a device has compiled is there for others while it waits for one of them: else two
+// could wait for each other.
+func TestADeviceSharesBeforeItWaits(t *testing.T) {
+	pair := newPair(t)
+	a, b := source("a"), source("b")
+	started, proceed := make(chan struct{}), make(chan struct{})
+	pair[1].dev.OnCompile = func(_ context.Context, src *shader.Source) error {
+		if src == b {
+			close(started)
+			<-proceed
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	all.Go(func() { pair[1].wantOrigin(b, cache.Compiled) })
+	<-started
+	all.Go(func() {
+		if _, err := pair[0].cache.Preload(context.Background(), []*shader.Source{a, b}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	for pair[0].dev.Calls().Compiles == 0 {
+		runtime.Gosched()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	h, err := pair[1].cache.Get(ctx, a)
+	if close(proceed); err != nil {
+		t.Errorf("what the other device has compiled: %v", err)
+	} else {
+		h.Release()
+	}
+	all.Wait()
+	if n := pair[1].dev.Calls().Compiles; n != 1 {
 		t.Errorf("the second device compiled %d times", n)
 	}
 }

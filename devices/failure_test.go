@@ -15,7 +15,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// fakeDevice is a device whose jobs do nothing, and that fails where it is told to.
+// fakeDevice is a device whose jobs do nothing, and that fails on request.
 type fakeDevice struct {
 	shadercache.Device // nil: other methods are not used
 	name               string
@@ -267,5 +267,35 @@ func TestNoDeviceIsLeft(t *testing.T) {
 	}
 	if _, err := g.Get(ctx, sourceOf(t, "scale", scale)); !errors.Is(err, shadercache.ErrClosed) {
 		t.Errorf("Get after Close: %v", err)
+	}
+}
+
+// busyDevice is a device that has jobs of others to finish.
+type busyDevice struct {
+	fakeDevice
+	queued int
+}
+
+func (d *busyDevice) Queued() int { return d.queued }
+
+// Jobs go to the device that has fewer to finish.
+func TestJobsGoToTheDeviceWithFewer(t *testing.T) {
+	busy, idle := &busyDevice{queued: 3}, &busyDevice{queued: 2}
+	g, err := devices.New(devices.Options{}, busy, idle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := g.Get(context.Background(), sourceOf(t, "scale", scale))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rank := range 2 {
+		if _, err := devices.On(context.Background(), p, rank); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submitAll(t, g.Submit, p, 4)
+	if len(busy.jobs) != 0 || len(idle.jobs) != 4 {
+		t.Errorf("the device with more to finish took %v, the other %v", busy.jobs, idle.jobs)
 	}
 }

@@ -41,6 +41,7 @@ type Group struct {
 		named  map[string]*member
 		closed bool
 	}
+	opening    sync.WaitGroup // further members
 	background sync.WaitGroup // programs on their way to further members
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -60,7 +61,9 @@ func Open(o Options) (*Group, error) {
 	g := newGroup(o, all.Len())
 	g.close = all.Close
 	for i, m := range g.members {
+		m.want = func() { _, _ = all.Wait(g.ctx, i) }
 		set := func() {
+			<-all.Opened(i)
 			gpu, err := all.Wait(context.Background(), i)
 			if err != nil {
 				m.set(nil, err)
@@ -71,7 +74,7 @@ func Open(o Options) (*Group, error) {
 		if i == 0 {
 			set()
 		} else {
-			g.background.Go(set)
+			g.opening.Go(set)
 		}
 	}
 	return g, nil
@@ -158,6 +161,22 @@ func (g *Group) Each(ctx context.Context, fn func(ctx context.Context, rank int,
 	group, ctx := errgroup.WithContext(ctx)
 	for _, m := range list {
 		group.Go(func() error { return m.error(fn(ctx, m.rank, m.device)) })
+	}
+	return group.Wait()
+}
+
+// Barrier waits until every member of this process has finished what was submitted before,
+// whether or not it was waited for. Jobs of servers have to be waited for. It returns the
+// errors of members that can be used, as a *DeviceError each.
+func (g *Group) Barrier(ctx context.Context) error {
+	var group errgroup.Group
+	for _, m := range g.members {
+		if !m.usable() {
+			continue // and its device may not be set yet
+		}
+		if own, ok := m.device.(interface{ Drain(context.Context) error }); ok {
+			group.Go(func() error { return m.error(own.Drain(ctx)) })
+		}
 	}
 	return group.Wait()
 }
@@ -283,7 +302,9 @@ func (g *Group) Close() error {
 	}
 	g.cancel()
 	g.background.Wait()
-	return g.close()
+	err := g.close()
+	g.opening.Wait()
+	return err
 }
 
 // check returns ErrClosed after Close.

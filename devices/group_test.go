@@ -223,7 +223,7 @@ func TestSplitBuffers(t *testing.T) {
 			for i := range s.Len() {
 				part, rank := s.Part(i)
 				if got, single := devices.Rank(part); !single || got != rank {
-					t.Errorf("part %d is on device %d, and says %d", i, rank, got)
+					t.Errorf("part %d is on device %d, and Rank returns %d", i, rank, got)
 				}
 				checkPart(t, part, tensor, dim, s.Range(i))
 			}
@@ -303,6 +303,50 @@ func TestReplicas(t *testing.T) {
 		if s.Jobs == 0 {
 			t.Errorf("member %d ran no job", rank)
 		}
+	}
+}
+
+// After a barrier every member has finished its jobs, though none was waited for.
+func TestBarrier(t *testing.T) {
+	ctx := context.Background()
+	g := openGroup(t, 2, devices.Options{})
+	p, err := g.Get(ctx, sourceOf(t, "scale", scale))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	var outs []shadercache.Buffer
+	for rank := range 2 {
+		for range 4 {
+			out, err := g.NewBufferOn(ctx, rank, 4*words)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Release()
+			job, _ := scaleJob(p, 5)
+			job.Outputs, job.Buffers = nil, []shadercache.Bound{{Binding: 1, Buffer: out}}
+			pending, err := g.Submit(ctx, job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pending.Release()
+			outs = append(outs, out)
+		}
+	}
+	if err := g.Barrier(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for rank, s := range g.MemberStats() {
+		if s.Queued != 0 || s.Jobs != 4 {
+			t.Errorf("member %d has %d of %d jobs to finish", rank, s.Queued, s.Jobs)
+		}
+	}
+	for _, out := range outs {
+		got := make([]byte, 4*words)
+		if _, err := out.Read(ctx, 0, got); err != nil {
+			t.Fatal(err)
+		}
+		checkScale(t, got, 5)
 	}
 }
 

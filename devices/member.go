@@ -13,6 +13,7 @@ type member struct {
 	rank  int
 	ready chan struct{} // closed when device or the error of opening it is set
 
+	want   func()             // has it opened at once; nil: it is open
 	device shadercache.Device // nil where it could not be opened
 	queued func() int         // jobs that it has to finish
 
@@ -51,9 +52,17 @@ func (m *member) isReady() bool {
 	}
 }
 
-// await waits until the member is ready, and returns its device, or the reason that it has
-// none.
+// await has the member opened, waits until it is ready, and returns its device, or the
+// reason that it has none.
 func (m *member) await(ctx context.Context) (shadercache.Device, error) {
+	if !m.isReady() && m.want != nil {
+		go m.want()
+	}
+	return m.awaitReady(ctx)
+}
+
+// awaitReady is await without having it opened earlier.
+func (m *member) awaitReady(ctx context.Context) (shadercache.Device, error) {
 	if !m.isReady() {
 		select {
 		case <-m.ready:

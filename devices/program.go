@@ -73,7 +73,7 @@ func (g *Group) firstUsable() int {
 // get gets the program of a member.
 func (p *program) get(ctx context.Context, m *member, source *shader.Source) {
 	part := &p.parts[m.rank]
-	device, err := m.await(ctx)
+	device, err := m.awaitReady(ctx)
 	if err == nil {
 		part.program, err = device.Get(ctx, source)
 	}
@@ -129,6 +129,9 @@ func (p *program) on(ctx context.Context, rank int) (shadercache.Program, error)
 	case <-part.done:
 		return part.program, part.err
 	default:
+	}
+	if m := p.group.members[rank]; m.want != nil {
+		go m.want()
 	}
 	select {
 	case <-part.done:

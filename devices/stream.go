@@ -35,8 +35,6 @@ func (s *Stream) Submit(ctx context.Context, job *shadercache.Job) (shadercache.
 	defer s.mu.Unlock()
 	if len(s.mu.queue) == 0 {
 		s.mu.on = nil
-	} else if err := s.mu.on.err(); err != nil {
-		return nil, err
 	}
 	p, err := s.group.submit(ctx, job, s.mu.on)
 	if err != nil {

@@ -12,13 +12,56 @@ type estimate struct {
 	streak   int  // stages in a row that were complete at their first poll
 }
 
-// estimates has one estimate for each class of stages.
-type estimates [stageClasses]estimate
+// estimates has an estimate for each class of stages, and for stages of one job one for
+// what it runs: kernels of one program may take microseconds and seconds. The first guess
+// for new work is the estimate of the work before it, of the same class.
+type estimates struct {
+	classes [stageClasses]estimate
+	works   map[work]*estimate
+}
 
-const stageClasses = 8 + 16
+const (
+	stageClasses = 8 + 16
+	mostWorks    = 256 // then all are forgotten
+)
 
-// of returns the estimate for stages like s.
-func (x *estimates) of(s *stage) *estimate { return &x[s.class()] }
+// work is what the kernels of a job are known by.
+type work struct {
+	class, commands int
+	program         uint32 // of the first command
+	size            int    // of it: the number of work groups, to a power of 2
+}
+
+// of returns the estimate for stages like s. A stage keeps its estimate.
+func (x *estimates) of(s *stage) *estimate {
+	if s.estimate == nil {
+		s.estimate = x.find(s)
+	}
+	return s.estimate
+}
+
+func (x *estimates) find(s *stage) *estimate {
+	b := s.whole
+	if b == nil {
+		b = s.run
+	}
+	if b == nil || len(b.jobs) != 1 || len(b.commands) == 0 {
+		return &x.classes[s.class()]
+	}
+	class, first := s.class(), &b.commands[0]
+	groups := uint64(first.groups[0]) * uint64(first.groups[1]) * uint64(first.groups[2])
+	key := work{class, len(b.commands), first.program, bits.Len64(groups)}
+	e := x.works[key]
+	if e == nil {
+		if x.works == nil || len(x.works) >= mostWorks {
+			x.works = map[work]*estimate{}
+		}
+		e = &estimate{duration: x.classes[class].duration}
+		x.works[key] = e
+	}
+	x.classes[class].duration = e.duration
+	return e
+}
 
 // class numbers the stages that are expected to take equally long: by the parts
 // that run, and whole batches by their number of jobs to a power of 2.

@@ -88,6 +88,36 @@ func TestEstimateIsLimitedByDelayedPolls(t *testing.T) {
 	}
 }
 
+// Stages of one job have an estimate for each kernel and size, and those of several one for
+// their number.
+func TestEstimatesAreOfWhatRuns(t *testing.T) {
+	one := func(program, groups uint32) *stage {
+		return &stage{whole: &batch{jobs: make([]jobResult, 1), commands: []command{{program: program, groups: [3]uint32{groups, 1, 1}}}}}
+	}
+	var x estimates
+	x.of(one(1, 8)).duration = ms
+	if x.of(one(1, 8)).duration != ms {
+		t.Error("a stage like another one has another estimate")
+	}
+	for _, other := range []*stage{one(1, 16), one(2, 8), {whole: &batch{}}, {up: &batch{}}} {
+		e := x.of(other)
+		if e == x.of(one(1, 8)) || e.measured {
+			t.Errorf("%+v has the estimate of other work", other.whole)
+		}
+		if other.whole != nil && len(other.whole.jobs) == 1 && e.duration != ms {
+			t.Errorf("the first guess is %v, not that of the work before", e.duration)
+		}
+	}
+	first := one(1, 8)
+	x.of(first)
+	for program := range uint32(mostWorks) {
+		x.of(one(program, 1))
+	}
+	if len(x.works) > mostWorks || x.of(first).duration != ms {
+		t.Errorf("%d estimates, and a stage that runs lost its own: %v", len(x.works), x.of(first).duration)
+	}
+}
+
 // TestPollDelay computes the time until the next poll of stages that take 10 s.
 func TestPollDelay(t *testing.T) { synctest.Test(t, testPollDelay) }
 

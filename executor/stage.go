@@ -17,6 +17,7 @@ type stage struct {
 	begin, end glctx.Query
 	marks      [marks]glctx.Query // of a whole batch, with a Tracer
 	began      time.Duration      // when it was given to the GPU, since pipeline.created
+	estimate   *estimate          // of its duration; nil: not looked up yet
 	missedPoll bool               // it was not complete at a poll after its estimated time
 }
 

@@ -88,7 +88,7 @@ func (d *Device) locate(root string) {
 	if err != nil {
 		return
 	}
-	if node, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && node >= 0 {
+	if node, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
 		d.NUMA = node
 	}
 }

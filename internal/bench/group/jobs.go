@@ -17,7 +17,7 @@ import (
 
 // workersPerDevice is the number of goroutines that submit jobs, for each device: copying
 // the input of a large job takes the host as long as its kernel takes the GPU.
-const workersPerDevice = 4
+const workersPerDevice = 6
 
 // sampleStride is the distance of the words that are checked while time is measured.
 const sampleStride = 64 << 10 / 4

@@ -37,7 +37,7 @@ func (r *run) convolutions() error {
 // slices, whose parts the host gathers.
 func (r *run) product() error {
 	shape := conv2d.GEMMProblem{M: r.Matrix, N: r.Matrix, K: r.Matrix}.Shape()
-	if err := r.plan(GEMM, shape, 1); err != nil {
+	if err := r.plan(GEMM, shape, 3); err != nil {
 		return err
 	}
 	return r.planFromSlices(shape)
@@ -95,8 +95,8 @@ func (r *run) verified(shape conv2d.Shape, plan conv2d.DevicePlan, t tensors) (b
 	return report.OK(), err
 }
 
-// plan measures runs of a plan from a buffer to another, runs of them pending.
-func (r *run) plan(name string, shape conv2d.Shape, runs int) error {
+// plan measures runs of a plan from a buffer to another, several of them pending.
+func (r *run) plan(name string, shape conv2d.Shape, pending int) error {
 	t := newTensors(shape)
 	row := Row{Workload: name, Detail: shape.String() + ", on the devices", Unit: "TFLOP/s", Verified: true}
 	plans, release, err := r.placed(shape, t)
@@ -104,18 +104,16 @@ func (r *run) plan(name string, shape conv2d.Shape, runs int) error {
 		return err
 	}
 	defer release()
+	row.Detail += ", " + plans[r.group.Group].plan.Layers()[0].Algorithm
 	return r.compare(row, func(device shadercache.Device) (float64, error) {
 		p := plans[device]
-		if err := p.runs(r, runs); err != nil { // programs and memory are warm
+		if _, err := p.runs(r, pending, warmSeconds); err != nil { // programs, memory and clocks
 			return 0, err
 		}
 		began := time.Now()
-		count := 0
-		for time.Since(began).Seconds() < r.Seconds {
-			if err := p.runs(r, runs); err != nil {
-				return 0, err
-			}
-			count += runs
+		count, err := p.runs(r, pending, r.Seconds)
+		if err != nil {
+			return 0, err
 		}
 		rate := perSecond(count, began) * float64(shape.FLOPs()) / 1e12
 		t.poison()
@@ -193,27 +191,36 @@ func (r *run) operand(device shadercache.Device, shape conv2d.Shape, elements in
 	return r.group.NewSplit(r.ctx, devices.Tensor{Shape: []int{rows, elements / rows}, Element: 4}, 0)
 }
 
-// runs submits runs and waits for them.
-func (p placedPlan) runs(r *run, n int) error {
+// runs does runs of the plan for a time, with several pending, and returns their number.
+func (p placedPlan) runs(r *run, pending int, seconds float64) (count int, err error) {
 	var list []shadercache.Pending
 	defer func() {
-		for _, pending := range list {
-			pending.Release()
+		for _, each := range list {
+			each.Release()
 		}
 	}()
-	for range n {
-		pending, err := p.plan.SubmitBuffers(r.ctx, p.in, p.out)
-		if err != nil {
-			return err
+	for began := time.Now(); time.Since(began).Seconds() < seconds || count == 0; {
+		for len(list) < pending {
+			next, err := p.plan.SubmitBuffers(r.ctx, p.in, p.out)
+			if err != nil {
+				return count, err
+			}
+			list = append(list, next)
 		}
-		list = append(list, pending)
-	}
-	for _, pending := range list {
-		if err := pending.Wait(r.ctx); err != nil {
-			return err
+		if err := list[0].Wait(r.ctx); err != nil {
+			return count, err
 		}
+		list = list[1:]
+		count++
 	}
-	return nil
+	for _, each := range list {
+		if err := each.Wait(r.ctx); err != nil {
+			return count, err
+		}
+		count++
+	}
+	list = nil
+	return count, nil
 }
 
 // planFromSlices measures runs of a plan from a slice to a slice.

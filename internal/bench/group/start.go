@@ -95,6 +95,7 @@ func (c *child) runAll(o *cli.Options) (err error) {
 				work[i], err = startup.NewWork(c.programs) // while the context is made
 			}
 			if err == nil {
+				<-all.Opened(i) // not earlier, as Wait would have it
 				gpus[i], err = all.Wait(context.Background(), i)
 			}
 			if err != nil {
