@@ -178,7 +178,7 @@ func (m *mailbox) answer(n uint32, message Message) {
 	m.words.WriteMessage(at, wire.Message(message), wire.Message(message).Word(n, 0))
 }
 
-// TestAnswersBetweenTicksAreSeenSoon has an answer come at the third poll, without the end of a
+// TestAnswersBetweenTicksAreSeenSoon has an answer come at the first poll, without the end of a
 // tick, and none at all.
 func TestAnswersBetweenTicksAreSeenSoon(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -189,7 +189,7 @@ func TestAnswersBetweenTicksAreSeenSoon(t *testing.T) {
 		answer int // the poll at which it is there
 		want   bool
 	}{
-		"during a tick":           {t.Context(), true, 3, true},
+		"during a tick":           {t.Context(), true, 1, true},
 		"no answer":               {t.Context(), true, 1 << 30, false},
 		"cancelled":               {cancelled, true, 1, false},
 		"ticks that show nothing": {t.Context(), false, 1, false},
