@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,10 +61,10 @@ func TestPreloadHistoryKeepsItsBudget(t *testing.T) {
 		all = append(all, string(rune('a'+i)))
 	}
 	asks(t, dir, all...)
-	now := time.Now()
-	f := openStart(t, dir, cache.Options{Now: func() time.Time { return now }})
+	began, elapsed := time.Now(), atomic.Int64{}
+	f := openStart(t, dir, cache.Options{Now: func() time.Time { return began.Add(time.Duration(elapsed.Load())) }})
 	results, err := f.cache.PreloadHistory(context.Background(), cache.HistoryOptions{Budget: time.Second},
-		func(cache.PreloadResult) { now = now.Add(100 * time.Millisecond) })
+		func(cache.PreloadResult) { elapsed.Add(int64(100 * time.Millisecond)) })
 	if got := names(results); err != nil || len(got) != 16 || !slices.Equal(got, all[:16]) {
 		t.Errorf("preloaded %q, %v: want two windows of 8", got, err)
 	}
