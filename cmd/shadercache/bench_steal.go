@@ -12,8 +12,8 @@ const benchStealUsage = `Measure a work queue on the GPU: the workload steal.
 Tasks of unequal cost have to be done exactly once. The host pushes all of them,
 work groups take them. In the form shared all groups take from one place; in the
 form divided the tasks are distributed evenly, and each group does its own; in
-the form stolen a group without any steals from the others, but leaves each owner
-its last one, so that every group does some.
+the form stolen a group without any steals from the others, but leaves each
+owner its last one, so that every group does some.
 
 Costs: 1 to 512 steps of a generator at random; and uneven, where the tasks of
 the first group have thousands each, and all others 16.

@@ -20,7 +20,8 @@ const checkpointUsage = `Show checkpoints of kernels that keep running.
   shadercache run wave --checkpoint FILE   saves
   shadercache run wave --resume FILE       continues, also on another GPU
 
-docs/resident.md is the format. These commands need no OpenGL, and write nothing.`
+docs/resident.md has the format. These commands need no OpenGL, and write
+nothing.`
 
 func newCheckpoint(o *options) *cobra.Command {
 	cmd := &cobra.Command{
@@ -42,8 +43,8 @@ const checkpointInspectUsage = `Check every byte of a checkpoint and show what i
 and each state with the SHA-256 of its content.
 
 FILE is what --checkpoint was given, of which the two newest checkpoints are in
-FILE.0 and FILE.1, or one file with a checkpoint. Of two, the newest valid one is
-shown. --state writes the content of one state, byte for byte.
+FILE.0 and FILE.1, or one file with a checkpoint. Of two, the newest valid one
+is shown. --state writes the content of one state, byte for byte.
 
 The exit code is 1 when no copy is valid.`
 

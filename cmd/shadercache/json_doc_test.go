@@ -84,8 +84,8 @@ func TestEveryCommandHasAResult(t *testing.T) {
 		case "completion", "exec": // exec has no result
 			return
 		}
-		// bench, remote and recording print their help.
-		if cmd.Runnable() && cmd.HasParent() && !slices.Contains([]string{"bench", "remote", "recording"}, cmd.Name()) && !cmd.Hidden && !documented[cmd] {
+		// bench, remote, recording and checkpoint print their help.
+		if cmd.Runnable() && cmd.HasParent() && !slices.Contains([]string{"bench", "remote", "recording", "checkpoint"}, cmd.Name()) && !cmd.Hidden && !documented[cmd] {
 			t.Errorf("%s has no result type: see cli.Options.WithResult", cmd.CommandPath())
 		}
 		for _, sub := range cmd.Commands() {

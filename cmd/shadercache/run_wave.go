@@ -28,10 +28,10 @@ crests are orange to cream, troughs blue to ice. With --verify the CPU computes
 the same, and every cell of every picture and of the end is compared: every bit
 has to be equal.
 
-With --checkpoint the wave is a session that is saved every so often, at the end,
-and when it is interrupted. However its process ends, --resume continues from
-the last checkpoint until --steps, also on another GPU: give it the same size,
-tiles, borders and pokes, with numbers of steps that are even.
+With --checkpoint the wave is a session that is saved every so often, at the
+end, and when it is interrupted. However its process ends, --resume continues
+from the last checkpoint until --steps, also on another GPU: give it the same
+size, tiles, borders and pokes, with numbers of steps that are even.
 
 The exit code is 1 when a cell was wrong, or a poke was not acknowledged.`
 
