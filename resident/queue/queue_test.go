@@ -292,7 +292,7 @@ func TestAMillionItems(t *testing.T) {
 	q := f.queue(Options{Capacity: n, Groups: 256, Words: words}, stealText, nil, results)
 	items := make([]uint32, words*n)
 	for i := range n {
-		items[words*i] = uint32(i)
+		items[words*i], items[words*i+1] = uint32(i), StealOptions{}.steps(i)
 	}
 	f.push(q, 0, items...)
 	if r := f.run(q); r.Finished != n || r.Items != 0 {
