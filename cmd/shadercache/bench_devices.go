@@ -14,21 +14,20 @@ const benchDevicesUsage = `Compare several GPUs with the first of them. --device
 default, and one that is named twice stands for two, with a context each.
 
 Workloads:
-  start  processes that load --programs programs, warm: with one GPU, and on all
-         at the same time; medians by process
-  small  independent jobs of 4 KiB each way, with a kernel of --kernel-us
-  large  the same with --large-bytes each way
-  conv   convolutions of ResNet for --images images, split by images; tensors
-         stay on the GPUs
-  gemm   a product of square matrices with a side of --matrix, split by rows;
-         matrices stay on the GPUs, and from slices, which the host gathers
-  wave   a 3-D wave, --side cells cubed, divided into blocks whose faces go from
-         GPU to GPU in each step; both forms must agree in every bit
-  messages
-         from a session on the first GPU to one on the second, and back, while
-         their kernels run, and with a tick for each
-  move   a session of integers and one of floats, saved on the first GPU and
-         continued on the second, where every bit must be that of the first
+  start     processes that load --programs programs, warm: with one GPU, and on
+            all at the same time; medians by process
+  small     independent jobs of 4 KiB each way, with a kernel of --kernel-us
+  large     the same with --large-bytes each way
+  conv      convolutions of ResNet for --images images, split by images; tensors
+            stay on the GPUs
+  gemm      a product of square matrices with a side of --matrix, split by rows;
+            matrices stay on the GPUs, and from slices, which the host gathers
+  wave      a 3-D wave, --side cells cubed, divided into blocks whose faces go
+            from GPU to GPU in each step; both forms must agree in every bit
+  messages  from a session on the first GPU to one on the second, and back,
+            while their kernels run, and with a tick for each
+  move      a session of integers and one of floats, saved on the first GPU and
+            continued on the second, where every bit must be that of the first
 
 One GPU and all are measured in turn, --repeat times; figures are medians. Every
 word of some jobs is checked, and of the others one in 64 KiB; of products a
