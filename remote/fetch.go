@@ -79,10 +79,12 @@ func (r *Remote) readSmall(ctx context.Context, name string, limit int64) (small
 }
 
 // checkSequence refuses a signed head that is older than one seen before, and another one
-// of the same number. Without signatures a sequence proves nothing.
+// of the same number. Without signatures a sequence proves nothing. Without
+// compare-and-swap another writer, who chose its number earlier, may have replaced what
+// this machine wrote: only what was read before that is proof of an older head then.
 func (f *fetched) checkSequence(seen driverState) error {
 	switch {
-	case !f.signed || f.Sequence > seen.Sequence:
+	case !f.signed || f.Sequence > seen.Sequence || seen.Before != nil && f.Sequence > *seen.Before:
 		return nil
 	case f.Sequence < seen.Sequence:
 		return refuse(classRollback, "the head has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", f.Sequence, seen.Sequence, Folder)
@@ -110,8 +112,23 @@ func (r *Remote) pin(f *fetched) {
 // see sets the sequence to that of a head, if it is higher.
 func (s *driverState) see(f *fetched) {
 	if f.signed && f.Sequence > s.Sequence {
-		s.Sequence, s.Head = f.Sequence, f.content
+		s.Sequence, s.Head, s.Before = f.Sequence, f.content, nil
 	}
+}
+
+// rememberOwn stores the sequence of a head that was written here after old.
+func (r *Remote) rememberOwn(f, old *fetched, swapped bool) error {
+	return r.state.updateDriver(f.Fingerprint, func(s *driverState) {
+		before := s.Sequence
+		if old.signed {
+			before = old.Sequence
+		}
+		s.see(f)
+		if !swapped {
+			s.Before = &before
+		}
+		s.Checked, s.Missing = r.now(), false
+	})
 }
 
 // openPack opens a pack of a head.

@@ -351,7 +351,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 		return err
 	}
 	r.state.dropItems(h)
-	return r.remember(&fetched{Head: h, signed: r.options.SignKey != nil, content: contentDigest(content)})
+	return r.rememberOwn(&fetched{Head: h, signed: r.options.SignKey != nil, content: contentDigest(content)}, old, abilities.CompareAndSwap)
 }
 
 // putHead writes the object of a head by compare-and-swap, or reads it again where the

@@ -61,6 +61,7 @@ type stateDir struct{ path string }
 type driverState struct {
 	Sequence uint64          `json:"sequence"` // the highest of a signed head; 0 = none was seen
 	Head     shader.Digest   `json:"head"`     // of the bytes of that head
+	Before   *uint64         `json:"before"`   // that head was written here without compare-and-swap, after this number; nil: it was read
 	Packs    []shader.Digest `json:"packs"`    // installed, or made here
 	Checked  time.Time       `json:"checked"`  // the last answer of the remote
 	Missing  bool            `json:"missing"`  // that answer: there is no head
