@@ -67,6 +67,11 @@ type Recording struct {
 // initialized is when this package was, which is before main.
 var initialized = time.Now()
 
+// BeginMain records, for package main, the time since this package was initialised.
+func BeginMain(t Tracer) {
+	t.Event(Event{Lane: Process, Task: NewTask(), Name: Packages, Begin: initialized, Took: time.Since(initialized)})
+}
+
 // Recording returns what was recorded until now, and the start of the process where the
 // system tells when that was. attrs are those of the whole.
 func (r *Recorder) Recording(attrs ...Attr) Recording {

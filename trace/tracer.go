@@ -78,6 +78,7 @@ var jobLanes = []Lane{Executor, GPU, Session, Server}
 const (
 	// Process.
 	Start       = "start"        // the system and Go's runtime, until packages are initialised
+	Packages    = "packages"     // further packages are initialised, and package main reads its arguments
 	Command     = "command"      // of package main
 	Open        = "open"         // the front door, until programs can be asked for
 	DriverCache = "driver cache" //   the driver's own cache is found, merged and set

@@ -14,6 +14,7 @@ func (o *Options) StartTrace(cmd *cobra.Command) {
 		os.Setenv(trace.Variable, o.Trace)
 	}
 	if file := trace.FromEnvironment(); file != nil {
+		trace.BeginMain(file)
 		o.trace, o.command = file, trace.Begin(file, trace.Process, 0, trace.Command)
 		o.command.About(cmd.CommandPath(), "")
 	}
