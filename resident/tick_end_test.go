@@ -23,7 +23,8 @@ func TestTicksEndWithoutFences(t *testing.T) {
 					run(t, s, steps)
 				}
 				wantWords(t, words(t, s, "Cells", chainCells), chainAfter(518))
-				if n := s.Stats(); (n.Polls > 0) != unseen || n.Ticks != n.Dispatches {
+				// A tick that is late, as the first one may be, is polled too.
+				if n := s.Stats(); (n.Polls > n.Ticks/4) != unseen || n.Ticks != n.Dispatches {
 					t.Errorf("%+v", n)
 				}
 				if n := f.context.Counters().Fences; n != fences {
