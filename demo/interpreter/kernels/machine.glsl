@@ -369,40 +369,32 @@ void branchTo(inout uint nextPC, uint to) {
 #endif
 }
 
-// access does a load or a store, and returns false where the machine stops before it.
-bool access(uint what, uvec2 at) {
-    uint kind = what & 7u, written = what >> 8 & 63u;
-    uint word = checkAccess(at, 1u, kind == KIND_STORE);
-    if (signal == SIGNAL_FAULT) {
-        return false;
-    }
-    if (kind == KIND_LOAD) {
-        put(written, memory[memoryAt(word)]);
-    } else {
-        memory[memoryAt(word)] = get(written);
-    }
-    return true;
-}
-
-// executeSum does an addition, or the access whose address it is, and returns false where
-// the machine stops before that.
-bool executeSum(uvec4 instruction) {
-    uint what = instruction.x;
+// executeSum does an addition, or the access whose address it is.
+void executeSum(uvec4 instruction) {
+    uint what = instruction.x, kind = what & 7u, written = what >> 8 & 63u;
     uvec2 a = get(what >> 14 & 63u);
     uvec2 b = get(what >> 20 & 63u) | instruction.yz;
     bool minus = (what & SUBTRACT) != 0u;
     uint carry = minus ? 1u : 0u;
     b = minus ? ~b : b;
     uvec2 result = sum(a, b, carry);
-    if ((what & 7u) != KIND_SUM) {
-        return access(what, result);
+    if (kind != KIND_SUM) {
+        uint word = checkAccess(result, 1u, kind == KIND_STORE);
+        if (signal == SIGNAL_FAULT) {
+            return;
+        }
+        if (kind == KIND_LOAD) {
+            put(written, memory[memoryAt(word)]);
+        } else {
+            memory[memoryAt(word)] = get(written);
+        }
+        return;
     }
-    put(what >> 8 & 63u, result);
+    put(written, result);
     if ((what & SET_FLAGS) != 0u) {
         uint overflow = ((a.y ^ result.y) & (b.y ^ result.y)) >> 31;
         flags = result.y >> 31 << 3 | ((result.x | result.y) == 0u ? 4u : 0u) | carry << 1 | overflow;
     }
-    return true;
 }
 
 // complete counts an instruction that was done, and continues at nextPC.
@@ -422,7 +414,8 @@ void execute(uvec4 instruction) {
             branchTo(nextPC, instruction.y);
         }
     } else if (kind <= KIND_STORE) {
-        if (!executeSum(instruction)) {
+        executeSum(instruction);
+        if (signal == SIGNAL_FAULT) {
             return;
         }
     } else {
