@@ -89,7 +89,7 @@ func (m *member) error(err error) error {
 		return nil
 	}
 	name := ""
-	if m.device != nil {
+	if m.isReady() && m.device != nil {
 		name = m.device.Name()
 	}
 	failed := &DeviceError{m.rank, name, err}
