@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A directory has limits where nobody set any: the defaults, by size and by number of
+// A directory without limits of its own has the defaults, by size and by number of
 // files. Those that are stored replace them, those of the caller both, and negative ones
 // are none.
 func TestADirectoryHasLimitsByDefault(t *testing.T) {

@@ -116,8 +116,8 @@ func submitAll(t *testing.T, submit func(context.Context, *shadercache.Job) (sha
 	return list
 }
 
-// The jobs of a device that is lost fail with its rank, and the other device goes on, with
-// all later jobs.
+// The jobs of a device that is lost fail with its rank, and the other device
+// takes all later jobs.
 func TestALostDeviceFailsItsJobs(t *testing.T) {
 	ctx := context.Background()
 	g, fakes, p := newFakes(t, devices.Options{})

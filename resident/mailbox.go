@@ -23,7 +23,7 @@ const Broadcast uint32 = wire.Broadcast
 type mailbox struct {
 	words      wire.Shared
 	groups     uint32
-	persistent bool // the dispatch goes on until it is stopped
+	persistent bool // the dispatch runs until it is stopped
 	during     bool // answers may come during a dispatch
 	run        *runState
 

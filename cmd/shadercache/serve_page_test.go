@@ -77,7 +77,7 @@ func awaitFigure(page *browsertest.Page, id, value string) {
 	})`, id, value, value), nil)
 }
 
-// wantPause pauses the page with the keyboard, and goes on.
+// wantPause pauses the page with the keyboard, and continues it.
 func wantPause(t *testing.T, page *browsertest.Page) {
 	t.Helper()
 	page.Eval(`document.getElementById("pause").focus()`, nil)

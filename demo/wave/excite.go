@@ -15,15 +15,20 @@ import (
 // returns an error for an impulse outside the grid or of invalid height, before any is
 // applied; ErrLost; and the errors of the executor.
 func (s *Sim) Excite(ctx context.Context, pokes ...Impulse) ([]Ack, error) {
+	return s.options.excite(ctx, pokes, s.poke)
+}
+
+// excite checks impulses, and has poke apply as many at a time as one dispatch may.
+func (o Options) excite(ctx context.Context, pokes []Impulse, poke func(context.Context, []Impulse) ([]Ack, error)) ([]Ack, error) {
 	for _, p := range pokes {
-		if err := p.check(s.options); err != nil {
+		if err := p.check(o); err != nil {
 			return nil, err
 		}
 	}
 	var acks []Ack
 	for len(pokes) > 0 {
-		n := min(len(pokes), s.options.pokesAtOnce())
-		done, err := s.poke(ctx, pokes[:n])
+		n := min(len(pokes), o.pokesAtOnce())
+		done, err := poke(ctx, pokes[:n])
 		if err != nil {
 			return acks, err
 		}

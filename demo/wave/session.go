@@ -77,22 +77,7 @@ func (s *Session) Steps() uint32 { return uint32(2 * s.resident.Progress()) }
 
 // Excite applies impulses in order, as [Sim.Excite] does.
 func (s *Session) Excite(ctx context.Context, pokes ...Impulse) ([]Ack, error) {
-	for _, p := range pokes {
-		if err := p.check(s.options); err != nil {
-			return nil, err
-		}
-	}
-	var acks []Ack
-	for len(pokes) > 0 {
-		n := min(len(pokes), s.options.pokesAtOnce())
-		done, err := s.poke(ctx, pokes[:n])
-		if err != nil {
-			return acks, err
-		}
-		acks = append(acks, done...)
-		pokes = pokes[n:]
-	}
-	return acks, nil
+	return s.options.excite(ctx, pokes, s.poke)
 }
 
 // poke applies impulses in one dispatch, between two steps.

@@ -120,7 +120,7 @@ func (p PollPolicy) UntilSpin(elapsed time.Duration) time.Duration {
 	return left
 }
 
-// Spins reports whether the host goes on spinning for the end of a short tick. After that
+// Spins reports whether the host continues to spin for the end of a short tick. After that
 // its steps have become slower, or the GPU does other work.
 func (p PollPolicy) Spins(elapsed time.Duration) bool {
 	if p.Early {

@@ -244,7 +244,7 @@ func TestSpinsEnd(t *testing.T) {
 
 // TestLateTimersKeepNoEstimateHigh has ticks of which the host expects six times the duration,
 // as after a time on a GPU with a low clock, and timers that round up to milliseconds: what a
-// late timer seems to confirm would keep the expectation for ever.
+// late timer seems to confirm would keep the expectation.
 func TestLateTimersKeepNoEstimateHigh(t *testing.T) {
 	const length = 1400 * time.Microsecond
 	e := &Estimator{nanos: float64(6 * length)}
