@@ -63,14 +63,3 @@ func Uint(name string, v uint32) Uniform { return Uniform{name, v} }
 
 // Float returns a value for a float uniform.
 func Float(name string, v float32) Uniform { return Uniform{name, v} }
-
-// dispatches returns the number of dispatches in the job.
-func (j *Job) dispatches() int { return 1 + len(j.Then) }
-
-// dispatch returns the i-th dispatch.
-func (j *Job) dispatch(i int) *Dispatch {
-	if i == 0 {
-		return &j.Dispatch
-	}
-	return &j.Then[i-1]
-}

@@ -35,7 +35,6 @@ type textureFilter struct {
 // texturePair is what one strip is filtered with. Several strips are in flight.
 type texturePair struct {
 	from, to *executor.Texture
-	texels   []byte
 	strip    strip
 	pending  executor.Pending
 }
